@@ -1,0 +1,29 @@
+# Flags are set target by target; nothing here touches CMAKE_CXX_FLAGS.
+
+# dnds_target_flags(<target>): warnings, sanitizers and tuning for one of our own targets. None of it reaches users.
+function(dnds_target_flags target)
+  set(warnings -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wsign-conversion)
+  if(DNDS_WARNINGS_AS_ERRORS)
+    list(APPEND warnings -Werror)
+  endif()
+  target_compile_options(${target} PRIVATE "$<$<COMPILE_LANGUAGE:CXX>:${warnings}>")
+
+  if(DNDS_NATIVE)
+    target_compile_options(${target} PRIVATE "$<$<COMPILE_LANGUAGE:CXX>:-march=native>")
+  endif()
+
+  if(DNDS_DEBUG_CHECKS)
+    # Bounds checks inside the standard library; they change no class layout.
+    target_compile_definitions(${target} PRIVATE _GLIBCXX_ASSERTIONS)
+  endif()
+
+  if(DNDS_SANITIZE)
+    # -O1 keeps instrumented tests fast enough; it comes after the -O0 of a Debug build.
+    set(sanitize -fsanitize=${DNDS_SANITIZE} -fno-omit-frame-pointer)
+    if(DNDS_SANITIZE MATCHES "undefined")
+      list(APPEND sanitize -fno-sanitize-recover=undefined)
+    endif()
+    target_compile_options(${target} PRIVATE "$<$<COMPILE_LANGUAGE:CXX>:${sanitize};-O1>")
+    target_link_options(${target} PRIVATE ${sanitize})
+  endif()
+endfunction()

@@ -1,0 +1,27 @@
+# Installs the libraries, their headers and the CMake package, so that users write
+#   find_package(DNDS REQUIRED)
+#   target_link_libraries(solver PRIVATE DNDS::DNDS)
+include(CMakePackageConfigHelpers)
+
+set(targets DNDS)
+if(TARGET DNDSGeom)
+  list(APPEND targets DNDSGeom)
+  set(DNDS_HAS_GEOM TRUE)
+else()
+  set(DNDS_HAS_GEOM FALSE)
+endif()
+
+install(
+  TARGETS ${targets}
+  EXPORT DNDSTargets
+  FILE_SET HEADERS)
+
+set(packageDir "${CMAKE_INSTALL_LIBDIR}/cmake/DNDS")
+install(EXPORT DNDSTargets NAMESPACE DNDS:: DESTINATION "${packageDir}")
+configure_package_config_file(cmake/DNDSConfig.cmake.in "${PROJECT_BINARY_DIR}/DNDSConfig.cmake"
+                              INSTALL_DESTINATION "${packageDir}")
+write_basic_package_version_file("${PROJECT_BINARY_DIR}/DNDSConfigVersion.cmake" COMPATIBILITY SameMinorVersion)
+install(FILES "${PROJECT_BINARY_DIR}/DNDSConfig.cmake" "${PROJECT_BINARY_DIR}/DNDSConfigVersion.cmake"
+        DESTINATION "${packageDir}")
+install(FILES cmake/FindPTScotch.cmake DESTINATION "${packageDir}")
+install(FILES LICENSE DESTINATION "${CMAKE_INSTALL_DOCDIR}")

@@ -1,0 +1,131 @@
+# Functions for tests, cases and benchmarks, and the environment in which their MPI programs run.
+
+# ---------------------------------------------------------------------------------------------------------------------
+# How MPI programs are started: more ranks than cores, as root in containers, without binding to cores.
+
+set(DNDS_MPIEXEC_FLAGS "")
+set(DNDS_TEST_ENVIRONMENT GTEST_COLOR=no)
+if(DNDS_MPI_KIND STREQUAL "openmpi")
+  set(DNDS_MPIEXEC_FLAGS --oversubscribe --allow-run-as-root --bind-to none)
+  list(
+    APPEND
+    DNDS_TEST_ENVIRONMENT
+    OMPI_ALLOW_RUN_AS_ROOT=1
+    OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
+    OMPI_MCA_rmaps_base_oversubscribe=1
+    OMPI_MCA_hwloc_base_binding_policy=none
+    OMPI_MCA_mpi_yield_when_idle=1
+    OMPI_MCA_btl_base_warn_component_unused=0
+    OMPI_MCA_odls_base_sigkill_timeout=1
+    # Containers forbid process_vm_readv, which Open MPI would try and complain about.
+    OMPI_MCA_btl_vader_single_copy_mechanism=none)
+endif()
+
+set(DNDS_TEST_TIME_FACTOR 1)
+if(DNDS_SANITIZE)
+  set(DNDS_TEST_TIME_FACTOR 4)
+  set(suppressions "${PROJECT_SOURCE_DIR}/test/support/suppressions")
+  list(
+    APPEND
+    DNDS_TEST_ENVIRONMENT
+    "ASAN_OPTIONS=detect_leaks=1:strict_string_checks=1:check_initialization_order=1:abort_on_error=0"
+    "LSAN_OPTIONS=suppressions=${suppressions}/leak.txt:print_suppressions=0"
+    "UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1"
+    "TSAN_OPTIONS=suppressions=${suppressions}/thread.txt:halt_on_error=1:ignore_noninstrumented_modules=1")
+endif()
+
+# dnds_add_mpi_run(<name> TARGET <executable> [RANKS <n>...] [ARGS <arg>...] [TIMEOUT <seconds>] [LABELS <label>...]
+#                  [ENVIRONMENT <VAR=value>...])
+# One ctest test <name>.np<n> for each rank count: mpiexec -n <n> <executable> <arg>... The time limit (60 s unless
+# given) is quadrupled under sanitizers. Besides LABELS (core unless given) every test is labelled np<n>.
+function(dnds_add_mpi_run name)
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "TARGET;TIMEOUT" "RANKS;ARGS;LABELS;ENVIRONMENT")
+  if(arg_UNPARSED_ARGUMENTS)
+    message(FATAL_ERROR "dnds_add_mpi_run(${name}): unknown arguments ${arg_UNPARSED_ARGUMENTS}")
+  endif()
+  if(NOT arg_RANKS)
+    set(arg_RANKS 1 2 3 4 8)
+  endif()
+  if(NOT arg_TIMEOUT)
+    set(arg_TIMEOUT 60)
+  endif()
+  if(NOT arg_LABELS)
+    set(arg_LABELS core)
+  endif()
+  math(EXPR timeout "${arg_TIMEOUT} * ${DNDS_TEST_TIME_FACTOR}")
+  math(EXPR watchdog "${timeout} * 5 / 6")
+
+  foreach(ranks IN LISTS arg_RANKS)
+    set(test ${name}.np${ranks})
+    add_test(NAME ${test} COMMAND ${MPIEXEC_EXECUTABLE} ${MPIEXEC_NUMPROC_FLAG} ${ranks} ${DNDS_MPIEXEC_FLAGS}
+                                  $<TARGET_FILE:${arg_TARGET}> ${arg_ARGS})
+    set_tests_properties(
+      ${test}
+      PROPERTIES TIMEOUT
+                 ${timeout}
+                 PROCESSORS
+                 ${ranks}
+                 LABELS
+                 "${arg_LABELS};np${ranks}"
+                 SKIP_RETURN_CODE
+                 77
+                 ENVIRONMENT
+                 "${DNDS_TEST_ENVIRONMENT};DNDS_TEST_RANKS=${ranks};DNDS_TEST_TIMEOUT_S=${watchdog};DNDS_TEST_LOG_DIR=${CMAKE_CURRENT_BINARY_DIR}/logs/${test};${arg_ENVIRONMENT}")
+  endforeach()
+endfunction()
+
+# dnds_add_mpi_test(<name> <source>... [RANKS <n>...] [TIMEOUT <seconds>] [LABELS <label>...] [LIBRARIES <target>...]
+#                   [ENVIRONMENT <VAR=value>...])
+# A GoogleTest executable <name> whose main starts MPI (test/support/MpiMain.cpp), run on 1, 2, 3, 4 and 8 ranks unless
+# RANKS says otherwise.
+function(dnds_add_mpi_test name)
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "TIMEOUT" "RANKS;LABELS;LIBRARIES;ENVIRONMENT")
+  add_executable(${name} ${arg_UNPARSED_ARGUMENTS})
+  target_link_libraries(${name} PRIVATE DNDS::DNDS dnds_test_mpi_main ${arg_LIBRARIES})
+  dnds_target_flags(${name})
+  dnds_add_mpi_run(
+    ${name}
+    TARGET ${name}
+    RANKS ${arg_RANKS}
+    TIMEOUT ${arg_TIMEOUT}
+    LABELS ${arg_LABELS}
+    ENVIRONMENT ${arg_ENVIRONMENT})
+endfunction()
+
+# dnds_add_serial_test(<name> <source>... [TIMEOUT <seconds>] [LABELS <label>...] [LIBRARIES <target>...]
+#                      [ENVIRONMENT <VAR=value>...])
+# A GoogleTest executable <name> that runs without MPI, as one ctest test.
+function(dnds_add_serial_test name)
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "TIMEOUT" "LABELS;LIBRARIES;ENVIRONMENT")
+  if(NOT arg_TIMEOUT)
+    set(arg_TIMEOUT 60)
+  endif()
+  if(NOT arg_LABELS)
+    set(arg_LABELS core)
+  endif()
+  math(EXPR timeout "${arg_TIMEOUT} * ${DNDS_TEST_TIME_FACTOR}")
+  add_executable(${name} ${arg_UNPARSED_ARGUMENTS})
+  target_link_libraries(${name} PRIVATE DNDS::DNDS dnds_test_serial_main ${arg_LIBRARIES})
+  dnds_target_flags(${name})
+  add_test(NAME ${name} COMMAND ${name})
+  set_tests_properties(
+    ${name} PROPERTIES TIMEOUT ${timeout} LABELS "${arg_LABELS}" ENVIRONMENT
+                       "${DNDS_TEST_ENVIRONMENT};${arg_ENVIRONMENT}")
+endfunction()
+
+# dnds_add_program(<name> <source>... [LIBRARIES <target>...]): an executable of cases/ that uses the library.
+function(dnds_add_program name)
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "LIBRARIES")
+  add_executable(${name} ${arg_UNPARSED_ARGUMENTS})
+  target_link_libraries(${name} PRIVATE DNDS::DNDS ${arg_LIBRARIES})
+  dnds_target_flags(${name})
+endfunction()
+
+# dnds_add_benchmark(<name> <source>... [LIBRARIES <target>...]): the executable bench_<name>, which scripts/bench.sh
+# <name> builds and runs. It belongs to the folder bench/<name>.
+function(dnds_add_benchmark name)
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "LIBRARIES")
+  add_executable(bench_${name} ${arg_UNPARSED_ARGUMENTS})
+  target_link_libraries(bench_${name} PRIVATE DNDS::DNDS ${arg_LIBRARIES})
+  dnds_target_flags(bench_${name})
+endfunction()

@@ -1,0 +1,140 @@
+/// @file ArrayPair.hpp
+/// @brief Father, son and their transformer in one object: what solvers declare as a field.
+#pragma once
+
+#include "DNDS/Array/ArrayPairView.hpp"
+#include "DNDS/Array/ArrayTransformer.hpp"
+
+#include <memory>
+#include <string>
+#include <utility>
+
+namespace DNDS {
+
+/// A distributed field with ghosts. Rows [0, father->size()) are owned, the rows behind them are ghosts.
+///
+///     ArrayPair<ParArray<real, 5>> u;
+///     u.initPair("u", comm);
+///     u.father->resize(ownedCells);
+///     u.transAttach();
+///     u.trans.createFatherGlobalMapping();
+///     u.trans.createGhostMapping(neighbourCells);
+///     u.trans.createMPITypes();
+///     u.trans.pullOnce();
+///     auto v = u.view();                 // v(cell, k) for owned cells and ghosts alike
+template <class TArray = ParArray<real, 1>>
+class ArrayPair {
+  public:
+    using ArrayType = TArray;
+
+    std::shared_ptr<TArray> father; ///< the rows this rank owns
+    std::shared_ptr<TArray> son;    ///< copies of others' rows
+    ArrayTransformer<TArray> trans;
+
+    /// Creates empty father and son; `arguments` begin with the communicator and go to the arrays' constructors. Local.
+    template <class... Arguments>
+    void initPair(const std::string &name, const Arguments &...arguments) {
+        father = std::make_shared<TArray>(name, arguments...);
+        son = std::make_shared<TArray>(name + " (ghosts)", arguments...);
+    }
+    /// Connects father and son; again after either was replaced. Collective. See ArrayTransformer::setFatherSon.
+    void transAttach() { trans.setFatherSon(father, son); }
+
+    /// Uses the mapping of `primary`, sizes the son and fills it. Collective. This pair's father has its rows already.
+    template <class TOther>
+    void borrowAndPull(const ArrayPair<TOther> &primary) {
+        transAttach();
+        trans.borrowGGIndexing(primary.trans);
+        trans.createMPITypes();
+        trans.pullOnce();
+    }
+
+    /// Owned rows and ghosts. Local, as all below. The functions below throw StateError before `initPair`.
+    index size() const { return arrays().father->size() + son->size(); }
+    rowsize rowSize(index i) const { return dispatch(*this, i, [](const TArray &a, index row) { return a.rowSize(row); }); }
+    void resizeRow(index i, rowsize width) {
+        dispatch(*this, i, [&](TArray &a, index row) { a.resizeRow(row, width); });
+    }
+    /// Element `j` of row `i`; bounds are always checked, so loops use `view()`.
+    decltype(auto) operator()(index i, rowsize j) {
+        return dispatch(*this, i, [&](TArray &a, index row) -> decltype(auto) { return a(row, j); });
+    }
+    decltype(auto) operator()(index i, rowsize j) const {
+        return dispatch(*this, i, [&](const TArray &a, index row) -> decltype(auto) { return a(row, j); });
+    }
+    /// Row `i`, as the array returns it: a pointer, or an Eigen map.
+    auto operator[](index i) {
+        return dispatch(*this, i, [](TArray &a, index row) { return a[row]; });
+    }
+    auto operator[](index i) const {
+        return dispatch(*this, i, [](const TArray &a, index row) { return a[row]; });
+    }
+
+    /// Owned rows and ghosts as one trivially copyable view of the memory of `backend`. O(1). Throws StaleError.
+    template <DeviceBackend backend>
+    auto deviceView() {
+        arrays();
+        return ArrayPairView(father->template deviceView<backend>(), son->template deviceView<backend>());
+    }
+    template <DeviceBackend backend>
+    auto deviceView() const {
+        arrays();
+        const TArray &constFather = *father;
+        const TArray &constSon = *son;
+        return ArrayPairView(constFather.template deviceView<backend>(), constSon.template deviceView<backend>());
+    }
+    auto view() { return deviceView<DeviceBackend::Host>(); }
+    auto view() const { return deviceView<DeviceBackend::Host>(); }
+
+    /// Copies both arrays to the device, or back. Waits.
+    void toDevice() {
+        arrays().father->toDevice();
+        son->toDevice();
+    }
+    void toHost() {
+        arrays().father->toHost();
+        son->toHost();
+    }
+
+    /// Exchanges the contents of two pairs in O(1), as solvers do with old and new states; persistent exchanges of both stay usable
+    /// and move the new contents. Collective in effect: swap on all ranks. Throws StateError when the pairs' mappings differ.
+    void swapData(ArrayPair &other) {
+        arrays();
+        other.arrays();
+        DNDS_CHECK(trans.pattern() == other.trans.pattern(), StateError, "'{}' and '{}' cannot be swapped: their mappings differ",
+                   father->label(), other.father->label());
+        father->swapData(*other.father);
+        son->swapData(*other.son);
+    }
+    /// Makes this a deep copy of `other` with arrays of its own and the same mapping. Collective. Persistent exchanges are not
+    /// copied: call `initPersistentPull` where they are needed.
+    void clone(const ArrayPair &other) {
+        other.arrays();
+        father = std::make_shared<TArray>(*other.father);
+        son = std::make_shared<TArray>(*other.son);
+        transAttach();
+        if (other.trans.pattern() != nullptr)
+            trans.borrowGGIndexing(other.trans);
+    }
+    /// A hash of the contents of both arrays on this rank. O(array).
+    std::uint64_t hash() const { return arrays().father->hash() * 31 + son->hash(); }
+
+  private:
+    const ArrayPair &arrays(SourceLocation where = SourceLocation::current()) const {
+        if (!father || !son) [[unlikely]]
+            throw StateError("this pair has no arrays (not initialised, or moved from): call initPair first", where);
+        return *this;
+    }
+    template <class Self, class Function>
+    static decltype(auto) dispatch(Self &self, index i, Function &&function) {
+        self.arrays();
+        using Target = std::conditional_t<std::is_const_v<Self>, const TArray, TArray>;
+        const index owned = self.father->size();
+        DNDS_CHECK(i >= 0 && i < owned + self.son->size(), IndexError, "'{}': row {} is outside {} owned rows and {} ghosts",
+                   self.father->label(), i, owned, self.son->size());
+        Target &target = i < owned ? *self.father : *self.son;
+        return function(target, i < owned ? i : i - owned);
+    }
+};
+
+} // namespace DNDS

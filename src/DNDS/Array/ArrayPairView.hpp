@@ -1,0 +1,47 @@
+/// @file ArrayPairView.hpp
+/// @brief Owned rows and ghosts of a pair behind one index, for kernels.
+#pragma once
+
+#include "DNDS/Base/Types.hpp"
+
+#include <type_traits>
+
+namespace DNDS {
+
+/// A trivially copyable view of father and son: rows [0, fatherSize()) are owned, rows [fatherSize(), size()) are ghosts.
+/// `View` is the view type of the arrays. Choosing between the two is a conditional move where row width is fixed.
+template <class View>
+class ArrayPairView {
+  public:
+    ArrayPairView() = default;
+    DNDS_HOST_DEVICE ArrayPairView(View father, View son) : father_(father), son_(son) {}
+
+    DNDS_HOST_DEVICE index size() const { return father_.size() + son_.size(); }
+    DNDS_HOST_DEVICE index fatherSize() const { return father_.size(); }
+    DNDS_HOST_DEVICE const View &father() const { return father_; }
+    DNDS_HOST_DEVICE const View &son() const { return son_; }
+
+    DNDS_HOST_DEVICE rowsize rowSize(index i) const {
+        return isGhost(i) ? son_.rowSize(i - fatherSize()) : father_.rowSize(i);
+    }
+    /// Element `j` of row `i`, as the arrays' views return it.
+    DNDS_HOST_DEVICE decltype(auto) operator()(index i, rowsize j) const {
+        const bool ghost = isGhost(i);
+        const View &part = ghost ? son_ : father_;
+        return part(ghost ? i - fatherSize() : i, j);
+    }
+    DNDS_HOST_DEVICE decltype(auto) operator()(index i) const { return (*this)(i, 0); }
+    /// Row `i`, as the arrays' views return it: a pointer, or an Eigen map.
+    DNDS_HOST_DEVICE auto operator[](index i) const {
+        const bool ghost = isGhost(i);
+        const View &part = ghost ? son_ : father_;
+        return part[ghost ? i - fatherSize() : i];
+    }
+    DNDS_HOST_DEVICE bool isGhost(index i) const { return i >= father_.size(); }
+
+  private:
+    View father_;
+    View son_;
+};
+
+} // namespace DNDS

@@ -1,0 +1,168 @@
+/// @file ArrayTransformer.hpp
+/// @brief Connects a father (owned rows) with a son (ghost rows): makes the mapping, and pulls and pushes.
+#pragma once
+
+#include "DNDS/Array/ParArray.hpp"
+#include "DNDS/Array/TransformerCore.hpp"
+
+#include <memory>
+#include <span>
+#include <utility>
+#include <vector>
+
+namespace DNDS {
+
+/// Ghost exchange of one array. `TArray` is a ParArray or an array derived from one. Move-only.
+///
+///     ArrayTransformer<ParArray<real, 5>> trans;
+///     trans.setFatherSon(father, son);
+///     trans.createFatherGlobalMapping();
+///     trans.createGhostMapping(globalRowsThatIRead);   // or trans.borrowGGIndexing(otherTransformer)
+///     trans.createMPITypes();                          // gives the son its rows
+///     trans.initPersistentPull();
+///     for (...) {
+///         trans.startPersistentPull();                 // compute on inner rows
+///         trans.waitPersistentPull();                  // compute on boundary rows
+///     }
+template <class TArray>
+class ArrayTransformer : public TransformerCore {
+  public:
+    using ArrayType = TArray;
+
+    /// The arrays to connect. Collective over their communicator. Forgets mapping and exchanges of earlier arrays. Throws
+    /// ArgumentError on all ranks when one of the two is null on any rank (where both are null, on that rank only).
+    void setFatherSon(std::shared_ptr<TArray> father, std::shared_ptr<TArray> son) {
+        DNDS_CHECK(father != nullptr || son != nullptr, ArgumentError, "father and son are null: create the arrays first");
+        (father ? father : son)->comm().guarded([&] {
+            DNDS_CHECK(father != nullptr, ArgumentError, "the father of '{}' is null", son->label());
+            DNDS_CHECK(son != nullptr, ArgumentError, "the son of '{}' is null", father->label());
+            DNDS_CHECK(father != son, ArgumentError, "'{}' cannot be father and son at once", father->label());
+        });
+        *this = ArrayTransformer();
+        father_ = std::move(father);
+        son_ = std::move(son);
+    }
+
+    const std::shared_ptr<TArray> &father() const noexcept { return father_; }
+    const std::shared_ptr<TArray> &son() const noexcept { return son_; }
+
+    /// Numbers the father's rows globally. Collective.
+    void createFatherGlobalMapping() { requireArrays().father_->createGlobalMapping(); }
+
+    /// Makes this rank's ghosts: copies of the global rows in `pullRows` (any order, duplicates welcome). Collective. See
+    /// GhostMapping::fromPullList for cost and errors. The father's global mapping must exist.
+    void createGhostMapping(std::span<const index> pullRows, PeerDiscovery discovery = PeerDiscovery::Auto) {
+        setMapping(GhostMapping::fromPullList(currentGlobalMapping(), pullRows, discovery));
+    }
+    /// Makes ghosts on other ranks: own rows `localRows[starts[r] .. starts[r + 1])` are copied to rank r. Collective. See
+    /// GhostMapping::fromPushList.
+    void createGhostMapping(std::span<const index> localRows, std::span<const index> starts,
+                            PeerDiscovery discovery = PeerDiscovery::Auto) {
+        setMapping(GhostMapping::fromPushList(currentGlobalMapping(), localRows, starts, discovery));
+    }
+
+    /// Shares mapping and pattern of another array with equally many rows. Collective; one reduction.
+    template <class TOther>
+    void borrowGGIndexing(const ArrayTransformer<TOther> &other) {
+        requireArrays().father_->comm().guarded([&] {
+            DNDS_CHECK(other.pattern() != nullptr, StateError, "the mapping that '{}' is to borrow does not exist yet",
+                       father_->label());
+            father_->setGlobalMapping(other.ghostMapping()->global());
+        });
+        sharePattern(other);
+    }
+
+    /// Gives the son as many rows as there are ghosts, with the widths and row sizes of their owners' rows. Collective. Call it
+    /// again after row sizes or widths of the father have changed. The son's contents are zero until pulled. Throws LayoutError on
+    /// all ranks when run-time widths differ between ranks, StateError for uncompressed CSR fathers.
+    void createMPITypes() {
+        const CommunicatorView comm = requireArrays().father_->comm();
+        father_->agreeShape();
+        std::vector<rowsize> sizes;
+        comm.guarded([&] {
+            requireMapping("createMPITypes");
+            requireSize();
+            son_->resize(0);
+            son_->compress();
+            son_->adoptShape(*father_);
+            if constexpr (!isFixedLayout(TArray::layout)) {
+                sizes.resize(static_cast<std::size_t>(father_->size()));
+                (void)father_->rowLayout(MemorySpace::Host, Access::Read); // throws unless rows can be exchanged
+                for (index i = 0; i < father_->size(); ++i)
+                    sizes[static_cast<std::size_t>(i)] = father_->rowSize(i);
+            }
+        });
+        if constexpr (!isFixedLayout(TArray::layout))
+            sizes = pullRowSizes(std::move(sizes));
+        comm.guarded([&] {
+            const index ghosts = pattern()->sonSize();
+            if constexpr (isFixedLayout(TArray::layout))
+                son_->resize(ghosts);
+            else
+                son_->resize(ghosts, [&](index i) { return sizes[static_cast<std::size_t>(i)]; });
+        });
+    }
+
+    /// Prepares pulls for repeated use. Collective. See Exchange for cost and errors.
+    void initPersistentPull(const ExchangeOptions &options = {}) { initPull(ready("initPersistentPull"), options); }
+    /// Prepares pushes for repeated use. Collective.
+    void initPersistentPush(PushOp op = PushOp::Replace, const ExchangeOptions &options = {}) {
+        initPush(ready("initPersistentPush"), options, op);
+    }
+    /// Refreshes the son once. Collective; costs a set-up each time, so use persistent pulls in loops.
+    void pullOnce(const ExchangeOptions &options = {}) {
+        Exchange exchange(readyPattern("pullOnce"), Direction::Pull, {member()}, options);
+        exchange.start();
+        exchange.wait();
+    }
+    /// Sends the son's rows back once. Collective; costs a set-up each time.
+    void pushOnce(PushOp op = PushOp::Replace, const ExchangeOptions &options = {}) {
+        Exchange exchange(readyPattern("pushOnce"), Direction::Push, {member()}, options, op);
+        exchange.start();
+        exchange.wait();
+    }
+
+    /// This array as part of an exchange of several (`ExchangeGroup`). It keeps father and son alive. Local.
+    ExchangeMember member() const {
+        requireArrays();
+        return {std::string(father_->label()),
+                [father = father_](Access access) { return father->rowLayout(MemorySpace::Host, access); },
+                [son = son_](Access access) { return son->rowLayout(MemorySpace::Host, access); }};
+    }
+
+  private:
+    const ArrayTransformer &requireArrays(SourceLocation where = SourceLocation::current()) const {
+        if (!father_ || !son_) [[unlikely]]
+            throw StateError("this transformer has no father and son (never set, or moved from): call setFatherSon first", where);
+        return *this;
+    }
+    void requireSize() const {
+        DNDS_CHECK(father_->size() == pattern()->fatherSize(), StateError,
+                   "the father of '{}' has {} rows, but its mapping was made for {}: make the mapping again", father_->label(),
+                   father_->size(), pattern()->fatherSize());
+    }
+    std::shared_ptr<const GlobalMapping> currentGlobalMapping() const {
+        requireArrays().father_->comm().guarded([&] {
+            DNDS_CHECK(father_->globalMapping() != nullptr, StateError,
+                       "'{}' has no global mapping: call createFatherGlobalMapping first", father_->label());
+            DNDS_CHECK(father_->globalMapping()->localSize() == father_->size(), StateError,
+                       "'{}' was resized from {} to {} rows after its global mapping was made: make it again", father_->label(),
+                       father_->globalMapping()->localSize(), father_->size());
+        });
+        return father_->globalMapping();
+    }
+    const std::shared_ptr<const ExchangePattern> &readyPattern(const char *what) const {
+        requireArrays();
+        requireMapping(what);
+        return pattern();
+    }
+    ExchangeMember ready(const char *what) const {
+        (void)readyPattern(what);
+        return member();
+    }
+
+    std::shared_ptr<TArray> father_;
+    std::shared_ptr<TArray> son_;
+};
+
+} // namespace DNDS

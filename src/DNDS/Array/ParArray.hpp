@@ -1,0 +1,86 @@
+/// @file ParArray.hpp
+/// @brief An array whose rows are part of a global numbering over the ranks of a communicator.
+#pragma once
+
+#include "DNDS/Index/GlobalMapping.hpp"
+#include "DNDS/Mpi/Communicator.hpp"
+#include "DNDS/Storage/Array.hpp"
+
+#include <memory>
+#include <string>
+#include <utility>
+
+namespace DNDS {
+
+/// One rank's rows of a distributed array: a local `Array` plus the communicator and, once made, the global numbering.
+///
+/// A father holds the rows its rank owns; a son holds copies of others' rows. Both are ParArrays; only fathers have a global
+/// mapping. Copies share the (immutable) mapping; all else is as for `Array`.
+template <class T, rowsize rowSizeParam = 1, rowsize rowMaxParam = rowSizeParam, int alignParam = NoAlign>
+class ParArray : public Array<T, rowSizeParam, rowMaxParam, alignParam> {
+  public:
+    using Base = Array<T, rowSizeParam, rowMaxParam, alignParam>;
+
+    /// An array without rows. Local. The communicator must outlive the array.
+    explicit ParArray(CommunicatorView comm) : comm_(comm) {}
+    ParArray(std::string name, CommunicatorView comm) : comm_(comm) { this->setName(std::move(name)); }
+
+    const CommunicatorView &comm() const noexcept { return comm_; }
+
+    /// Numbers the rows of all ranks consecutively. Collective. Call it after the number of rows is final.
+    void createGlobalMapping() { globalMapping_ = GlobalMapping::create(comm_, this->size()); }
+    /// Uses an existing numbering of as many rows. Local. Throws StateError when the numbers of rows differ.
+    void setGlobalMapping(std::shared_ptr<const GlobalMapping> mapping) {
+        DNDS_CHECK(mapping != nullptr, ArgumentError, "'{}' is given a null global mapping", this->label());
+        DNDS_CHECK(mapping->localSize() == this->size(), StateError, "'{}' has {} rows, but the mapping was made for {}",
+                   this->label(), this->size(), mapping->localSize());
+        globalMapping_ = std::move(mapping);
+    }
+    /// The numbering, or null before `createGlobalMapping`. Local.
+    const std::shared_ptr<const GlobalMapping> &globalMapping() const noexcept { return globalMapping_; }
+
+    /// The number of rows on all ranks. Collective.
+    index globalSize() const { return comm_.allReduce(this->size(), MPI_SUM); }
+
+    /// Makes the run-time width equal on all ranks: ranks without rows take the others'. Collective; no communication for layouts
+    /// without a run-time width. Throws LayoutError on all ranks when two ranks chose different widths.
+    void agreeShape() {
+        if constexpr (hasRunTimeWidth(Base::layout)) {
+            const rowsize widest = comm_.allReduce(this->width(), MPI_MAX);
+            comm_.guarded([&] {
+                DNDS_CHECK(this->width() == widest || (this->width() == DynamicSize && this->size() == 0), LayoutError,
+                           "rows of '{}' are {} wide here and {} wide on another rank: they must be equal", this->label(),
+                           this->width(), widest);
+                if (this->width() != widest)
+                    this->resize(0, widest);
+            });
+        }
+    }
+
+    /// Exchanges rows, mapping and communicator with `other`, but not the names. Local, O(1).
+    void swapData(ParArray &other) noexcept {
+        Base::swapData(other);
+        swapDistribution(other);
+    }
+    friend void swap(ParArray &a, ParArray &b) noexcept {
+        swap(static_cast<Base &>(a), static_cast<Base &>(b));
+        a.swapDistribution(b);
+    }
+    /// Makes this a deep copy of `other`, but keeps its own name. Local. O(array).
+    void clone(const ParArray &other) {
+        Base::clone(other);
+        comm_ = other.comm_;
+        globalMapping_ = other.globalMapping_;
+    }
+
+  private:
+    void swapDistribution(ParArray &other) noexcept {
+        std::swap(comm_, other.comm_);
+        globalMapping_.swap(other.globalMapping_);
+    }
+
+    CommunicatorView comm_;
+    std::shared_ptr<const GlobalMapping> globalMapping_;
+};
+
+} // namespace DNDS

@@ -1,0 +1,72 @@
+#include "DNDS/Array/TransformerCore.hpp"
+
+#include <utility>
+
+namespace DNDS {
+
+void TransformerCore::setMapping(std::shared_ptr<const GhostMapping> mapping) {
+    pattern_ = std::make_shared<const ExchangePattern>(mapping);
+    mapping_ = std::move(mapping);
+}
+
+void TransformerCore::sharePattern(const TransformerCore &other) {
+    pattern_ = other.pattern_;
+    mapping_ = other.mapping_;
+}
+
+void TransformerCore::requireMapping(const char *what) const {
+    DNDS_CHECK(pattern_ != nullptr, StateError, "{} needs a ghost mapping: call createGhostMapping or borrowGGIndexing first",
+               what);
+}
+
+void TransformerCore::initPull(ExchangeMember member, const ExchangeOptions &options) {
+    if (pull_)
+        clear(pull_, "Pull");
+    pull_ = std::make_unique<Exchange>(pattern_, Direction::Pull, std::vector<ExchangeMember>{std::move(member)}, options);
+}
+
+void TransformerCore::initPush(ExchangeMember member, const ExchangeOptions &options, PushOp op) {
+    if (push_)
+        clear(push_, "Push");
+    push_ = std::make_unique<Exchange>(pattern_, Direction::Push, std::vector<ExchangeMember>{std::move(member)}, options, op);
+}
+
+Exchange &TransformerCore::bound(const std::unique_ptr<Exchange> &exchange, const char *kind) {
+    DNDS_CHECK(exchange != nullptr, StateError, "there is no persistent {0}: call initPersistent{0} first", kind);
+    return *exchange;
+}
+
+Exchange &TransformerCore::current(const std::unique_ptr<Exchange> &exchange, const char *kind) const {
+    Exchange &found = bound(exchange, kind);
+    DNDS_CHECK(found.pattern() == pattern_, StateError,
+               "the ghost mapping was replaced since initPersistent{0}: call createMPITypes and initPersistent{0} again", kind);
+    return found;
+}
+
+void TransformerCore::clear(std::unique_ptr<Exchange> &exchange, const char *kind) {
+    DNDS_CHECK(!exchange || !exchange->inFlight(), StateError,
+               "the persistent {0} is in flight: call waitPersistent{0} before clearing or initialising it", kind);
+    exchange.reset();
+}
+
+std::vector<rowsize> TransformerCore::pullRowSizes(std::vector<rowsize> fatherSizes) const {
+    std::vector<rowsize> sonSizes(static_cast<std::size_t>(pattern_->sonSize()));
+    const auto describe = [](std::vector<rowsize> &sizes) {
+        RowLayout layout;
+        layout.rows = static_cast<index>(sizes.size());
+        layout.partCount = 1;
+        layout.parts[0].base = reinterpret_cast<std::byte *>(sizes.data());
+        layout.parts[0].stride = sizeof(rowsize);
+        layout.parts[0].elementBytes = sizeof(rowsize);
+        layout.parts[0].kind = ElementKind::Int32;
+        return layout;
+    };
+    Exchange exchange(pattern_, Direction::Pull,
+                      {ExchangeMember{"row sizes", [&](Access) { return describe(fatherSizes); },
+                                      [&](Access) { return describe(sonSizes); }}});
+    exchange.start();
+    exchange.wait();
+    return sonSizes;
+}
+
+} // namespace DNDS

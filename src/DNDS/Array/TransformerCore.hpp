@@ -1,0 +1,73 @@
+/// @file TransformerCore.hpp
+/// @brief What `ArrayTransformer` does that needs no element type: mappings, and the life of its exchanges.
+#pragma once
+
+#include "DNDS/Exchange/Exchange.hpp"
+
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace DNDS {
+
+/// The mapping of one father and son, and the persistent exchanges bound to them. The base of `ArrayTransformer`; move-only.
+class TransformerCore {
+  public:
+    /// The correspondence of ghosts and owned rows; null before `createGhostMapping` or `borrowGGIndexing`. Local.
+    const std::shared_ptr<const GhostMapping> &ghostMapping() const noexcept { return mapping_; }
+    /// Who sends which rows to whom; null as above. Arrays that share it can travel together (`ExchangeGroup`). Local.
+    const std::shared_ptr<const ExchangePattern> &pattern() const noexcept { return pattern_; }
+
+    /// Begins to refresh the son. Local; returns at once. Until `waitPersistentPull` the father must not be written and the son
+    /// not be used. Throws StateError without `initPersistentPull`, when already started, or when mapping or rows have changed.
+    void startPersistentPull() { current(pull_, "Pull").start(); }
+    /// Completes the pull: the son equals its owners' rows. Throws StateError without start, PeerError when a peer failed.
+    void waitPersistentPull() { bound(pull_, "Pull").wait(); }
+    /// Forgets the persistent pull. Local. Throws StateError in flight.
+    void clearPersistentPull() { clear(pull_, "Pull"); }
+
+    /// Begins to send the son's rows back to their owners. Local; returns at once. Until `waitPersistentPush` neither father nor
+    /// son may be written. Throws as `startPersistentPull`.
+    void startPersistentPush() { current(push_, "Push").start(); }
+    /// Completes the push: the owners' rows have met the copies as the operation says. Throws also DataError, when pushed padded
+    /// rows differ in size from their owner's under an operation.
+    void waitPersistentPush() { bound(push_, "Push").wait(); }
+    /// Forgets the persistent push. Local. Throws StateError in flight.
+    void clearPersistentPush() { clear(push_, "Push"); }
+
+    /// How the persistent pull reaches each peer. Local. Throws StateError before `initPersistentPull`.
+    std::vector<PeerPath> pullPaths() const { return bound(pull_, "Pull").paths(); }
+    /// The same for the persistent push.
+    std::vector<PeerPath> pushPaths() const { return bound(push_, "Push").paths(); }
+
+  protected:
+    TransformerCore() = default;
+    TransformerCore(TransformerCore &&) noexcept = default;
+    TransformerCore &operator=(TransformerCore &&) noexcept = default;
+    ~TransformerCore() = default;
+
+    void setMapping(std::shared_ptr<const GhostMapping> mapping);
+    void sharePattern(const TransformerCore &other);
+    /// Binds an exchange and keeps it. Collective.
+    void initPull(ExchangeMember member, const ExchangeOptions &options);
+    void initPush(ExchangeMember member, const ExchangeOptions &options, PushOp op);
+    /// Throws StateError unless there is a mapping. Local.
+    void requireMapping(const char *what) const;
+
+    /// The sizes of ghost rows, from the sizes of owned rows. Collective.
+    std::vector<rowsize> pullRowSizes(std::vector<rowsize> fatherSizes) const;
+
+  private:
+    Exchange &current(const std::unique_ptr<Exchange> &exchange, const char *kind) const;
+    static Exchange &bound(const std::unique_ptr<Exchange> &exchange, const char *kind);
+    static void clear(std::unique_ptr<Exchange> &exchange, const char *kind);
+
+    std::shared_ptr<const GhostMapping> mapping_;
+    std::shared_ptr<const ExchangePattern> pattern_;
+    std::unique_ptr<Exchange> pull_;
+    std::unique_ptr<Exchange> push_;
+};
+
+} // namespace DNDS

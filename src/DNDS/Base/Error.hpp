@@ -1,0 +1,97 @@
+/// @file Error.hpp
+/// @brief Typed exceptions that say what went wrong, on which rank and where, and the checks that throw them.
+///
+/// `DNDS_CHECK` is evaluated in every build and is meant for O(1) conditions. `DNDS_DEBUG_CHECK` is evaluated when
+/// `DNDS_DEBUG_CHECKS` is defined (the debug and sanitizer presets) and is meant for element access in kernels and for
+/// O(n) conditions.
+#pragma once
+
+#include <fmt/core.h>
+
+#include <stdexcept>
+#include <string>
+#include <string_view>
+
+namespace DNDS {
+
+/// Where in the source a check failed.
+struct SourceLocation {
+    const char *file = "";
+    int line = 0;
+    const char *function = "";
+
+    /// The caller's location when used as a default argument.
+    static constexpr SourceLocation current(const char *file = __builtin_FILE(), int line = __builtin_LINE(),
+                                            const char *function = __builtin_FUNCTION()) {
+        return {file, line, function};
+    }
+};
+
+/// What kind of failure an exception stands for; it travels between ranks so that all of them throw the same type.
+enum class ErrorKind : int { Argument, Index, Layout, State, Stale, Data, Memory, Mpi, Peer, NotBuilt };
+
+/// The name of `kind` as it appears in messages, for example "IndexError".
+std::string_view errorKindName(ErrorKind kind);
+
+/// Base of every exception that DNDS throws. `what()` is the whole message: kind, rank, text and source location.
+class Error : public std::runtime_error {
+  public:
+    Error(ErrorKind kind, std::string message, SourceLocation where);
+
+    ErrorKind kind() const noexcept { return kind_; }
+    /// The text alone, without kind, rank and location.
+    const std::string &message() const noexcept { return message_; }
+    /// The rank in MPI_COMM_WORLD that threw, or -1 before MPI is known to DNDS.
+    int rank() const noexcept { return rank_; }
+    const SourceLocation &where() const noexcept { return where_; }
+
+  private:
+    ErrorKind kind_;
+    std::string message_;
+    int rank_;
+    SourceLocation where_;
+};
+
+/// One exception type for each kind, so that callers can catch what they can handle.
+template <ErrorKind Kind>
+class ErrorOf : public Error {
+  public:
+    explicit ErrorOf(std::string message, SourceLocation where = SourceLocation::current())
+        : Error(Kind, std::move(message), where) {}
+};
+
+using ArgumentError = ErrorOf<ErrorKind::Argument>; ///< an argument is outside what the function accepts
+using IndexError = ErrorOf<ErrorKind::Index>;       ///< a row or element number is out of range
+using LayoutError = ErrorOf<ErrorKind::Layout>;     ///< row layouts, widths or types do not fit each other
+using StateError = ErrorOf<ErrorKind::State>;       ///< calls in the wrong order, or on something not set up
+using StaleError = ErrorOf<ErrorKind::Stale>;       ///< the copy asked for no longer equals its source
+using DataError = ErrorOf<ErrorKind::Data>;         ///< values received or read contradict each other
+using MemoryError = ErrorOf<ErrorKind::Memory>;     ///< memory could not be had
+using MpiError = ErrorOf<ErrorKind::Mpi>;           ///< an MPI call failed
+using PeerError = ErrorOf<ErrorKind::Peer>;         ///< another rank failed in an exchange with this one
+using NotBuiltError = ErrorOf<ErrorKind::NotBuilt>; ///< a back end that this build does not contain
+
+/// Throws the exception type of `kind`.
+[[noreturn]] void throwError(ErrorKind kind, std::string message, SourceLocation where = SourceLocation::current());
+
+/// Tells exceptions which rank they come from. Called by the MPI layer; Local.
+void setErrorRank(int rank) noexcept;
+/// The rank given to `setErrorRank`, or -1.
+int errorRank() noexcept;
+
+} // namespace DNDS
+
+/// Throws `ErrorType` with a formatted message (fmt syntax) unless `condition` holds. The message is built on failure only.
+#define DNDS_CHECK(condition, ErrorType, ...)                                                                          \
+    do {                                                                                                               \
+        if (!(condition)) [[unlikely]]                                                                                 \
+            throw ErrorType(fmt::format(__VA_ARGS__), ::DNDS::SourceLocation::current());                              \
+    } while (false)
+
+#if defined(DNDS_DEBUG_CHECKS) && !defined(__CUDA_ARCH__)
+#define DNDS_DEBUG_CHECK(condition, ErrorType, ...) DNDS_CHECK(condition, ErrorType, __VA_ARGS__)
+#else
+#define DNDS_DEBUG_CHECK(condition, ErrorType, ...)                                                                    \
+    do {                                                                                                               \
+    } while (false)
+#endif

@@ -1,0 +1,37 @@
+/// @file Types.hpp
+/// @brief The integer and floating-point types of DNDS and the tags that choose a row layout.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+
+/// Marks a function that kernels call: it compiles for host and device under nvcc and is an ordinary function elsewhere.
+#if defined(__CUDACC__)
+#define DNDS_HOST_DEVICE __host__ __device__
+#else
+#define DNDS_HOST_DEVICE
+#endif
+
+namespace DNDS {
+
+/// Counts and numbers rows, globally and within one array.
+using index = std::int64_t;
+/// Counts the elements of one row.
+using rowsize = std::int32_t;
+/// Numbers rows within one rank (owned rows, then ghosts) in stored adjacency: half the bandwidth of `index`.
+using LocalIndex = std::int32_t;
+/// The floating-point type of fields.
+using real = double;
+
+/// As `rowSize`: all rows have one width, chosen at run time. As `rowMax`: the padded width is chosen at run time.
+inline constexpr rowsize DynamicSize = -1;
+/// As `rowSize`: every row has its own width. As `rowMax`: rows are not padded (CSR).
+inline constexpr rowsize NonUniformSize = -2;
+/// As `align`: rows follow each other without padding for alignment.
+inline constexpr int NoAlign = -1;
+
+/// A row number that means "none".
+inline constexpr index InvalidIndex = std::numeric_limits<index>::min();
+
+} // namespace DNDS

@@ -1,0 +1,44 @@
+/// @file Stream.hpp
+/// @brief Owner of a device stream.
+#pragma once
+
+#include "DNDS/Device/Hooks.hpp"
+
+#include <utility>
+
+namespace DNDS::Device {
+
+/// Owns a queue of device work: copies and kernels given to it run in order and beside those of other streams. Move-only.
+///
+///     Device::Stream stream;
+///     field.toDevice(stream);   // queued
+///     stream.synchronize();     // now the device has it
+///
+/// Local. Making one throws NotBuiltError where there is no device back end; destroying one waits for its work.
+class Stream {
+  public:
+    Stream() : handle_(createStream()) {}
+    Stream(Stream &&other) noexcept : handle_(std::exchange(other.handle_, nullptr)) {}
+    Stream &operator=(Stream &&other) noexcept {
+        if (this != &other) {
+            destroyStream(handle_);
+            handle_ = std::exchange(other.handle_, nullptr);
+        }
+        return *this;
+    }
+    Stream(const Stream &) = delete;
+    Stream &operator=(const Stream &) = delete;
+    ~Stream() { destroyStream(handle_); }
+
+    /// The handle to pass on; null (the default stream) in a moved-from object.
+    StreamHandle handle() const noexcept { return handle_; }
+    operator StreamHandle() const noexcept { return handle_; }
+
+    /// Returns when everything queued so far has run.
+    void synchronize() const { Device::synchronize(handle_); }
+
+  private:
+    StreamHandle handle_;
+};
+
+} // namespace DNDS::Device

@@ -1,0 +1,86 @@
+#include "DNDS/Exchange/Combine.hpp"
+
+#include "DNDS/Base/Error.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <type_traits>
+
+namespace DNDS {
+
+namespace {
+
+void replace(std::byte *into, const std::byte *from, std::size_t bytes) { std::memcpy(into, from, bytes); }
+
+template <class T, PushOp Op>
+T combined(T a, T b) {
+    if constexpr (Op == PushOp::Min)
+        return std::min(a, b);
+    else if constexpr (Op == PushOp::Max)
+        return std::max(a, b);
+    else if constexpr (std::is_floating_point_v<T>)
+        return a + b;
+    else // unsigned arithmetic wraps around where signed would be undefined
+        return static_cast<T>(static_cast<std::make_unsigned_t<T>>(a) + static_cast<std::make_unsigned_t<T>>(b));
+}
+
+template <class T, PushOp Op>
+void combine(std::byte *into, const std::byte *from, std::size_t bytes) {
+    for (std::size_t at = 0; at + sizeof(T) <= bytes; at += sizeof(T)) {
+        T a;
+        T b;
+        std::memcpy(&a, into + at, sizeof(T));
+        std::memcpy(&b, from + at, sizeof(T));
+        a = combined<T, Op>(a, b);
+        std::memcpy(into + at, &a, sizeof(T));
+    }
+}
+
+template <class T>
+CombineFunction choose(PushOp op) {
+    switch (op) {
+    case PushOp::Sum:
+        return combine<T, PushOp::Sum>;
+    case PushOp::Min:
+        return combine<T, PushOp::Min>;
+    case PushOp::Max:
+        return combine<T, PushOp::Max>;
+    case PushOp::Replace:
+        break;
+    }
+    return replace;
+}
+
+} // namespace
+
+CombineFunction combineFunction(ElementKind kind, PushOp op) {
+    if (op == PushOp::Replace)
+        return replace;
+    switch (kind) {
+    case ElementKind::Int8:
+        return choose<std::int8_t>(op);
+    case ElementKind::UInt8:
+        return choose<std::uint8_t>(op);
+    case ElementKind::Int16:
+        return choose<std::int16_t>(op);
+    case ElementKind::UInt16:
+        return choose<std::uint16_t>(op);
+    case ElementKind::Int32:
+        return choose<std::int32_t>(op);
+    case ElementKind::UInt32:
+        return choose<std::uint32_t>(op);
+    case ElementKind::Int64:
+        return choose<std::int64_t>(op);
+    case ElementKind::UInt64:
+        return choose<std::uint64_t>(op);
+    case ElementKind::Float32:
+        return choose<float>(op);
+    case ElementKind::Float64:
+        return choose<double>(op);
+    case ElementKind::Opaque:
+        break;
+    }
+    throw LayoutError("elements without arithmetic (structs, enums) can be pushed with PushOp::Replace only");
+}
+
+} // namespace DNDS

@@ -1,0 +1,270 @@
+#include "DNDS/Exchange/Exchange.hpp"
+
+#include "DNDS/Exchange/Combine.hpp"
+#include "DNDS/Exchange/MakeTransports.hpp"
+#include "DNDS/Exchange/Traffic.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <map>
+#include <utility>
+
+namespace DNDS {
+
+/// Everything that must stay alive while bytes move.
+struct Exchange::State {
+    std::vector<ExchangeMember> members;
+    std::vector<RowLayout> fathers;
+    std::vector<RowLayout> sons;
+    std::vector<RowLayout> fathersNow; ///< what `start` finds, until it is accepted
+    std::vector<RowLayout> sonsNow;
+    Traffic traffic;
+    std::vector<std::vector<std::byte>> staging; ///< pushes: what arrived, part by part, until it is combined
+    std::vector<std::unique_ptr<Transport>> transports;
+    std::vector<TransportKind> kinds; ///< by rank
+    bool inFlight = false;
+
+    Endpoints endpoints(Direction direction) {
+        Endpoints ends = endpointsOf(direction, fathers, sons);
+        for (std::vector<std::byte> &part : staging)
+            ends.destinations.push_back(part.data());
+        return ends;
+    }
+};
+
+namespace {
+
+/// The memory of a member now: checked against the pattern.
+void fetch(const ExchangePattern &pattern, Direction direction, const ExchangeMember &member, RowLayout &father,
+           RowLayout &son) {
+    father = member.father(Access::Read);
+    son = member.son(direction == Direction::Pull ? Access::Write : Access::Read);
+    DNDS_CHECK(father.rows == pattern.fatherSize(), StateError,
+               "father of '{}' has {} rows, but the mapping was made for {}: make a new mapping after resizing", member.name,
+               father.rows, pattern.fatherSize());
+    DNDS_CHECK(son.rows == pattern.sonSize(), StateError,
+               "son of '{}' has {} rows, but the mapping has {} ghosts: call createMPITypes after making a mapping", member.name,
+               son.rows, pattern.sonSize());
+    DNDS_CHECK(father.partCount == son.partCount && (father.rows == 0 || son.rows == 0 || father.signature == son.signature),
+               LayoutError, "father and son of '{}' differ in element type, layout or width", member.name);
+    DNDS_CHECK(father.space == MemorySpace::Host && son.space == MemorySpace::Host, NotBuiltError,
+               "'{}' is in device memory, which the transports of this build do not reach: call toHost() first", member.name);
+}
+
+/// The widths that matter to peers are those of the rows that move: fathers' where they are sent, sons' where they arrive.
+std::uint64_t signatureOf(std::span<const RowLayout> layouts, Direction direction, PushOp op) {
+    std::uint64_t signature = static_cast<std::uint64_t>(direction) << 8U | static_cast<std::uint64_t>(op);
+    for (const RowLayout &layout : layouts)
+        signature = signature * 0x100000001b3U ^ layout.signature;
+    return signature;
+}
+
+/// Splits the traffic by transport, at most one transport of each kind.
+std::vector<std::unique_ptr<Transport>> makeAll(const Traffic &traffic, const Channel &channel,
+                                                std::span<const TransportKind> kinds) {
+    std::map<TransportKind, TransportPlan> plans;
+    const auto planOf = [&](int peer) -> TransportPlan & {
+        TransportPlan &plan = plans[kinds[static_cast<std::size_t>(peer)]];
+        plan.channel = channel;
+        return plan;
+    };
+    for (const Outgoing &outgoing : traffic.outgoing)
+        planOf(outgoing.peer).outgoing.push_back(outgoing);
+    for (const Incoming &incoming : traffic.incoming)
+        planOf(incoming.peer).incoming.push_back(incoming);
+    std::vector<std::unique_ptr<Transport>> transports;
+    for (auto &[kind, plan] : plans)
+        transports.push_back(makeTransport(kind, std::move(plan)));
+    return transports;
+}
+
+std::vector<PeerPath> describePaths(const ExchangePattern &pattern, Direction direction, const Traffic &traffic,
+                                    const ExchangeOptions &options) {
+    std::map<int, PeerPath> paths;
+    const int self = pattern.mapping()->global()->rank();
+    const auto pathOf = [&](int peer) -> PeerPath & {
+        const auto [found, isNew] = paths.try_emplace(peer);
+        if (isNew) {
+            const TransportChoice choice = chooseTransport(self, peer, options);
+            found->second.peer = peer;
+            found->second.transport = choice.kind;
+            found->second.why = choice.why;
+        }
+        return found->second;
+    };
+    const bool pull = direction == Direction::Pull;
+    const auto rowsOf = [](const RankLists &lists, std::size_t k) { return lists.starts[k + 1] - lists.starts[k]; };
+    for (std::size_t k = 0; k < pattern.readers().size(); ++k) {
+        PeerPath &path = pathOf(pattern.readers().ranks[k]);
+        (pull ? path.rowsSent : path.rowsReceived) = rowsOf(pattern.readers(), k);
+    }
+    for (std::size_t k = 0; k < pattern.owners().size(); ++k) {
+        PeerPath &path = pathOf(pattern.owners().ranks[k]);
+        (pull ? path.rowsReceived : path.rowsSent) = rowsOf(pattern.owners(), k);
+    }
+    for (const Outgoing &outgoing : traffic.outgoing)
+        pathOf(outgoing.peer).bytesSent = outgoing.bytes;
+    for (const Incoming &incoming : traffic.incoming)
+        pathOf(incoming.peer).bytesReceived = incoming.bytes;
+    std::vector<PeerPath> list;
+    for (auto &[peer, path] : paths)
+        list.push_back(std::move(path));
+    return list;
+}
+
+} // namespace
+
+Exchange::Exchange(std::shared_ptr<const ExchangePattern> pattern, Direction direction, std::vector<ExchangeMember> members,
+                   const ExchangeOptions &options, PushOp op)
+    : pattern_(std::move(pattern)), direction_(direction), op_(op), state_(std::make_unique<State>()) {
+    DNDS_CHECK(pattern_ != nullptr, StateError, "an exchange needs a pattern: create a ghost mapping first");
+    CommunicatorContext &context = pattern_->context();
+    channel_ = context.nextChannel(); // before anything can fail, so that ranks stay in step
+    State &state = *state_;
+    state.members = std::move(members);
+    std::exception_ptr failure;
+    std::uint64_t signature = 0;
+    try {
+        state.fathers.resize(state.members.size());
+        state.sons.resize(state.members.size());
+        state.fathersNow.resize(state.members.size());
+        state.sonsNow.resize(state.members.size());
+        for (std::size_t m = 0; m < state.members.size(); ++m) {
+            fetch(*pattern_, direction_, state.members[m], state.fathers[m], state.sons[m]);
+            if (direction_ == Direction::Push)
+                combineFunction(state.fathers[m].parts[0].kind, op_);
+        }
+        // A rank without owned rows has no widths of its own, but its ghosts have.
+        signature = signatureOf(pattern_->fatherSize() > 0 ? state.fathers : state.sons, direction_, op_);
+        state.traffic = planTraffic(*pattern_, direction_, state.fathers, state.sons);
+        state.kinds.assign(static_cast<std::size_t>(context.comm().size()), TransportKind::Auto);
+        for (const RankLists *peers : {&pattern_->readers(), &pattern_->owners()})
+            for (const int peer : peers->ranks)
+                state.kinds[static_cast<std::size_t>(peer)] = chooseTransport(context.comm().rank(), peer, options).kind;
+    } catch (...) {
+        failure = std::current_exception();
+    }
+    agreeOnTraffic(context, state.traffic, signature, channel_.tag, state.kinds, failure);
+
+    if (direction_ == Direction::Push)
+        for (const std::size_t bytes : state.traffic.destinationBytes)
+            state.staging.emplace_back(bytes);
+    state.transports = makeAll(state.traffic, channel_, state.kinds);
+    for (const auto &transport : state.transports)
+        transport->bind(state.endpoints(direction_));
+    paths_ = describePaths(*pattern_, direction_, state.traffic, options);
+}
+
+Exchange::~Exchange() {
+    if (!state_ || !state_->inFlight)
+        return;
+    try {
+        pattern_->context().park(std::shared_ptr<State>(std::move(state_)));
+    } catch (...) { // no memory to remember it: let it leak rather than free what MPI still uses
+        (void)state_.release();
+    }
+}
+
+bool Exchange::inFlight() const noexcept { return state_->inFlight; }
+
+void Exchange::start() {
+    State &state = *state_;
+    requireMpiActive("an exchange is started");
+    (void)pattern_->context().comm();
+    DNDS_CHECK(!state.inFlight, StateError, "the exchange of '{}' is already started: wait for it first",
+               state.members.empty() ? std::string() : state.members.front().name);
+    try {
+        bool moved = false;
+        bool changed = false;
+        for (std::size_t m = 0; m < state.members.size(); ++m) {
+            RowLayout &father = state.fathersNow[m];
+            RowLayout &son = state.sonsNow[m];
+            fetch(*pattern_, direction_, state.members[m], father, son);
+            moved = moved || !sameMemory(state.fathers[m], father) || !sameMemory(state.sons[m], son);
+            changed = changed || !sameRows(state.fathers[m], father) || !sameRows(state.sons[m], son);
+        }
+        if (changed) [[unlikely]] {
+            Traffic traffic = planTraffic(*pattern_, direction_, state.fathersNow, state.sonsNow);
+            DNDS_CHECK(traffic.sameAs(state.traffic), StateError,
+                       "the row widths of '{}' changed since the exchange was made: call createMPITypes and init again",
+                       state.members.front().name);
+            // Transports keep their plans, so they are made anew, on the same channel.
+            state.transports = makeAll(traffic, channel_, state.kinds);
+            state.traffic = std::move(traffic);
+        }
+        state.fathers.swap(state.fathersNow);
+        state.sons.swap(state.sonsNow);
+        if (moved || changed) [[unlikely]]
+            for (const auto &transport : state.transports)
+                transport->bind(state.endpoints(direction_));
+    } catch (...) {
+        refuse();
+        throw;
+    }
+    for (const auto &transport : state.transports)
+        transport->start();
+    state.inFlight = true;
+}
+
+void Exchange::wait() {
+    State &state = *state_;
+    DNDS_CHECK(state.inFlight, StateError, "wait for '{}' without start",
+               state.members.empty() ? std::string() : state.members.front().name);
+    state.inFlight = false;
+    std::exception_ptr failure; // complete all transports, then report the first failure
+    for (const auto &transport : state.transports) {
+        try {
+            transport->wait();
+        } catch (...) {
+            if (!failure)
+                failure = std::current_exception();
+        }
+    }
+    if (failure)
+        std::rethrow_exception(failure);
+    if (direction_ == Direction::Push)
+        combinePushed();
+}
+
+void Exchange::refuse() noexcept {
+    for (const auto &transport : state_->transports) {
+        try {
+            transport->refuse();
+        } catch (...) { // the reason for refusing is on its way to the caller already
+            continue;
+        }
+    }
+}
+
+void Exchange::combinePushed() {
+    State &state = *state_;
+    for (std::size_t m = 0, part = 0; m < state.members.size(); ++m) {
+        const RowLayout father = state.members[m].father(Access::Write);
+        DNDS_CHECK(sameMemory(state.fathers[m], father) && sameRows(state.fathers[m], father), StateError,
+                   "father of '{}' was resized, swapped or moved between start and wait of a push", state.members[m].name);
+        const auto count = static_cast<std::size_t>(father.partCount);
+        const auto forEachRow = [&](std::size_t p, auto &&function) {
+            const RowPart &to = father.parts[p];
+            const std::byte *from = state.staging.empty() ? nullptr : state.staging[part + p].data();
+            for (const index row : pattern_->readers().values) {
+                const std::size_t bytes = to.begin(row + 1) - to.begin(row);
+                function(to.base + to.begin(row), from, bytes, row);
+                from += bytes;
+            }
+        };
+        // With an operation, the parts that describe rows (sizes) must agree; nothing is changed if they do not.
+        for (std::size_t p = 1; p < count && op_ != PushOp::Replace; ++p)
+            forEachRow(p, [&](const std::byte *into, const std::byte *from, std::size_t bytes, index row) {
+                DNDS_CHECK(std::memcmp(into, from, bytes) == 0, DataError,
+                           "a copy of row {} of '{}' that was pushed has another size than the row", row, state.members[m].name);
+            });
+        for (std::size_t p = 0; p < count; ++p) {
+            const CombineFunction combine = p == 0 ? combineFunction(father.parts[p].kind, op_)
+                                                   : combineFunction(ElementKind::Opaque, PushOp::Replace);
+            forEachRow(p, [&](std::byte *into, const std::byte *from, std::size_t bytes, index) { combine(into, from, bytes); });
+        }
+        part += count;
+    }
+}
+
+} // namespace DNDS

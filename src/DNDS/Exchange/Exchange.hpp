@@ -1,0 +1,76 @@
+/// @file Exchange.hpp
+/// @brief A pattern bound to arrays by transports: start, compute, wait.
+#pragma once
+
+#include "DNDS/Exchange/ExchangePattern.hpp"
+#include "DNDS/Exchange/ExchangeTypes.hpp"
+#include "DNDS/Storage/RowLayout.hpp"
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace DNDS {
+
+/// Which way rows go.
+enum class Direction : unsigned char {
+    Pull, ///< father -> son: refresh ghosts from their owners
+    Push  ///< son -> father: send ghost rows back to their owners
+};
+
+/// One array of an exchange: its name for messages, and how to find its rows now. The functions are called at each start, so
+/// that a resized, swapped or moved array is noticed; they throw what is wrong with the array.
+struct ExchangeMember {
+    std::string name;
+    std::function<RowLayout(Access)> father;
+    std::function<RowLayout(Access)> son;
+};
+
+/// Moves the rows of one or several arrays between ranks, again and again, in one message a peer.
+///
+///     Exchange exchange(pattern, Direction::Pull, {member});
+///     exchange.start();  computeOnInnerRows();  exchange.wait();  computeOnBoundaryRows();
+///
+/// Any number of exchanges may be in flight, started in different orders on different ranks. Between start and wait the source
+/// must not be written and the destination not be used. An array that was swapped or re-allocated with the same rows is bound
+/// anew at the next start; one whose rows changed makes start throw StateError there and wait throw PeerError on its peers, so
+/// that nobody is left waiting. Destroying an exchange in flight keeps the memory in use until the communicator is freed.
+class Exchange {
+  public:
+    /// Binds. Collective; all ranks create their exchanges of one communicator in the same order. Cost O(rows exchanged) and one
+    /// reduction. Throws on all ranks: StateError (arrays do not have the pattern's rows), LayoutError (ranks, or father and son,
+    /// disagree on type, width or sizes; an operation on opaque elements), ArgumentError (options).
+    Exchange(std::shared_ptr<const ExchangePattern> pattern, Direction direction, std::vector<ExchangeMember> members,
+             const ExchangeOptions &options = {}, PushOp op = PushOp::Replace);
+    Exchange(const Exchange &) = delete;
+    Exchange &operator=(const Exchange &) = delete;
+    ~Exchange();
+
+    /// Begins; does not wait for peers. Local. Throws StateError when already started, or when an array changed its rows.
+    void start();
+    /// Completes what `start` began. Throws StateError without start, PeerError when a peer could not take part, DataError when
+    /// pushed padded rows have other sizes than their owner's.
+    void wait();
+    bool inFlight() const noexcept;
+
+    Direction direction() const noexcept { return direction_; }
+    const std::shared_ptr<const ExchangePattern> &pattern() const noexcept { return pattern_; }
+    /// How each peer is reached, ascending. Local.
+    std::vector<PeerPath> paths() const { return paths_; }
+
+  private:
+    struct State;
+
+    void refuse() noexcept;
+    void combinePushed();
+
+    std::shared_ptr<const ExchangePattern> pattern_;
+    Direction direction_;
+    PushOp op_;
+    Channel channel_;
+    std::unique_ptr<State> state_;
+    std::vector<PeerPath> paths_;
+};
+
+} // namespace DNDS

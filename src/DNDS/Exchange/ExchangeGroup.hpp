@@ -1,0 +1,54 @@
+/// @file ExchangeGroup.hpp
+/// @brief Several arrays of one pattern in one message a peer.
+#pragma once
+
+#include "DNDS/Exchange/Exchange.hpp"
+
+#include <memory>
+#include <vector>
+
+namespace DNDS {
+
+/// Pulls or pushes several arrays together, which costs one message a peer instead of one an array and peer.
+///
+///     ExchangeGroup group;
+///     group.add(u.trans);  group.add(gradient.trans);    // same pattern: borrowed mappings
+///     group.initPersistentPull();
+///     group.startPersistentPull();  ...  group.waitPersistentPull();
+///
+/// Arrays may differ in type and layout. The group keeps them alive. Move-only.
+class ExchangeGroup {
+  public:
+    /// Adds the array of a transformer. Local. Throws StateError without a mapping, ArgumentError when its pattern is not that of
+    /// the arrays added before (share one through borrowGGIndexing). Exchanges already made do not include it.
+    template <class TTransformer>
+    void add(const TTransformer &transformer) {
+        addMember(transformer.member(), transformer.pattern());
+    }
+    std::size_t size() const noexcept { return members_.size(); }
+
+    /// As the functions of ArrayTransformer, for all arrays together. The first three are Collective, the others Local.
+    void initPersistentPull(const ExchangeOptions &options = {});
+    void initPersistentPush(PushOp op = PushOp::Replace, const ExchangeOptions &options = {});
+    void pullOnce(const ExchangeOptions &options = {});
+    void startPersistentPull();
+    void waitPersistentPull();
+    void clearPersistentPull();
+    void startPersistentPush();
+    void waitPersistentPush();
+    void clearPersistentPush();
+
+    /// How the persistent pull reaches each peer. Local.
+    std::vector<PeerPath> pullPaths() const;
+
+  private:
+    void addMember(ExchangeMember member, std::shared_ptr<const ExchangePattern> pattern);
+    std::unique_ptr<Exchange> make(Direction direction, const ExchangeOptions &options, PushOp op) const;
+
+    std::shared_ptr<const ExchangePattern> pattern_;
+    std::vector<ExchangeMember> members_;
+    std::unique_ptr<Exchange> pull_;
+    std::unique_ptr<Exchange> push_;
+};
+
+} // namespace DNDS

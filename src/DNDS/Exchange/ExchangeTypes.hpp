@@ -1,0 +1,51 @@
+/// @file ExchangeTypes.hpp
+/// @brief The small vocabulary of exchanges: directions, operations, transports, and what is known about a peer's path.
+#pragma once
+
+#include "DNDS/Base/Types.hpp"
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+
+namespace DNDS {
+
+/// How pushed ghost rows meet the owner's row. Contributions are applied in ascending order of the rank they come from, so
+/// that results do not depend on the order of arrival.
+enum class PushOp : unsigned char {
+    Replace, ///< the row of the highest contributing rank stays
+    Sum,     ///< element-wise sum of the owner's row and all contributions
+    Min,
+    Max
+};
+
+/// How the bytes of an exchange move.
+enum class TransportKind : unsigned char {
+    Auto,     ///< chosen by `makeTransports` for each peer
+    Datatype, ///< MPI derived datatypes straight from and into the arrays
+    Packed,   ///< rows gathered into one buffer a peer, received straight into the destination
+    Local     ///< a copy within this rank, for rows that it pulls from itself
+};
+
+/// "auto", "datatype", "packed", "local".
+std::string_view transportName(TransportKind kind);
+/// The kind of that name; throws ArgumentError that lists the names.
+TransportKind transportFromName(std::string_view name);
+
+/// How one exchange reaches one peer.
+struct PeerPath {
+    int peer = 0;
+    TransportKind transport = TransportKind::Auto;
+    std::string why;              ///< the reason for this transport, for people
+    std::size_t bytesSent = 0;    ///< each time the exchange runs
+    std::size_t bytesReceived = 0;
+    index rowsSent = 0;
+    index rowsReceived = 0;
+};
+
+/// Choices a caller can make for one exchange.
+struct ExchangeOptions {
+    TransportKind transport = TransportKind::Auto; ///< Auto also looks at the environment variable DNDS_TRANSPORT
+};
+
+} // namespace DNDS

@@ -1,0 +1,25 @@
+/// @file LocalTransport.hpp
+/// @brief Rows that a rank pulls from itself: a copy, no message.
+#pragma once
+
+#include "DNDS/Exchange/Transport.hpp"
+
+namespace DNDS {
+
+/// Copies within this rank. It copies in `start`, as a message would leave in `start`.
+class LocalTransport final : public Transport {
+  public:
+    explicit LocalTransport(TransportPlan plan) : plan_(std::move(plan)) {}
+
+    TransportKind kind() const noexcept override { return TransportKind::Local; }
+    void bind(const Endpoints &endpoints) override { endpoints_ = endpoints; }
+    void start() override;
+    void wait() override {}
+    void refuse() override {}
+
+  private:
+    TransportPlan plan_;
+    Endpoints endpoints_;
+};
+
+} // namespace DNDS

@@ -1,0 +1,184 @@
+#include "DNDS/Exchange/Traffic.hpp"
+
+#include "DNDS/Storage/ContentHash.hpp"
+
+#include <algorithm>
+#include <array>
+
+namespace DNDS {
+
+namespace {
+
+/// One scattered side: for each peer, a list of rows or a range of rows.
+struct Side {
+    const RankLists &lists;
+    bool ranges; ///< the rows of list k are the range [starts[k], starts[k + 1]) instead of its values
+
+    RowGather gather(std::size_t k, const RowPart &part) const {
+        return ranges ? RowGather(lists.starts[k], lists.starts[k + 1], part) : RowGather(lists.list(k), part);
+    }
+    std::size_t bytes(std::size_t k, const RowPart &part) const {
+        if (ranges)
+            return part.begin(lists.starts[k + 1]) - part.begin(lists.starts[k]);
+        if (part.offsets == nullptr)
+            return lists.list(k).size() * part.stride;
+        std::size_t sum = 0;
+        for (const index row : lists.list(k))
+            sum += part.begin(row + 1) - part.begin(row);
+        return sum;
+    }
+};
+
+template <class Function>
+void forEachPart(std::span<const RowLayout> layouts, Function &&function) {
+    for (const RowLayout &layout : layouts)
+        for (int p = 0; p < layout.partCount; ++p)
+            function(layout.parts[static_cast<std::size_t>(p)]);
+}
+
+/// What sender and receiver must agree about.
+struct Terms {
+    std::uint64_t bytes;
+    std::uint64_t signature;
+    std::uint64_t tag;
+    std::uint64_t kind;
+
+    std::uint64_t fingerprint(int sender, int receiver) const {
+        ContentHash hash;
+        for (const std::uint64_t term :
+             {static_cast<std::uint64_t>(sender), static_cast<std::uint64_t>(receiver), bytes, signature, tag, kind})
+            hash.add(term);
+        return hash.value();
+    }
+};
+
+} // namespace
+
+bool Traffic::sameAs(const Traffic &other) const {
+    const auto same = [](const auto &a, const auto &b) { return a.peer == b.peer && a.bytes == b.bytes; };
+    return std::ranges::equal(outgoing, other.outgoing, same) && std::ranges::equal(incoming, other.incoming, same);
+}
+
+Traffic planTraffic(const ExchangePattern &pattern, Direction direction, std::span<const RowLayout> fathers,
+                    std::span<const RowLayout> sons) {
+    const bool pull = direction == Direction::Pull;
+    const Side source = pull ? Side{pattern.readers(), false} : Side{pattern.owners(), true};
+    const Side destination = pull ? Side{pattern.owners(), true} : Side{pattern.readers(), false};
+
+    Traffic traffic;
+    for (std::size_t k = 0; k < source.lists.size(); ++k) {
+        Outgoing outgoing{source.lists.ranks[k], {}, 0};
+        forEachPart(pull ? fathers : sons, [&](const RowPart &part) {
+            outgoing.parts.push_back(source.gather(k, part));
+            outgoing.bytes += outgoing.parts.back().bytes();
+        });
+        if (outgoing.bytes > 0)
+            traffic.outgoing.push_back(std::move(outgoing));
+    }
+    for (std::size_t k = 0; k < destination.lists.size(); ++k) {
+        Incoming incoming{destination.lists.ranks[k], {}, 0};
+        std::size_t p = 0;
+        forEachPart(pull ? sons : fathers, [&](const RowPart &part) {
+            const std::size_t bytes = destination.bytes(k, part);
+            traffic.destinationBytes.resize(std::max(traffic.destinationBytes.size(), p + 1), 0);
+            const std::size_t offset = pull ? part.begin(destination.lists.starts[k]) : traffic.destinationBytes[p];
+            incoming.parts.push_back({offset, bytes});
+            incoming.bytes += bytes;
+            traffic.destinationBytes[p++] += bytes;
+        });
+        if (incoming.bytes > 0)
+            traffic.incoming.push_back(std::move(incoming));
+    }
+    return traffic;
+}
+
+Endpoints endpointsOf(Direction direction, std::span<const RowLayout> fathers, std::span<const RowLayout> sons) {
+    Endpoints endpoints;
+    const bool pull = direction == Direction::Pull;
+    forEachPart(pull ? fathers : sons, [&](const RowPart &part) { endpoints.sources.push_back(part.base); });
+    if (pull)
+        forEachPart(sons, [&](const RowPart &part) { endpoints.destinations.push_back(part.base); });
+    return endpoints;
+}
+
+bool sameRows(const RowLayout &bound, const RowLayout &now) {
+    if (bound.rows != now.rows || bound.partCount != now.partCount || bound.space != now.space ||
+        bound.signature != now.signature)
+        return false;
+    for (int p = 0; p < bound.partCount; ++p) {
+        const RowPart &a = bound.parts[static_cast<std::size_t>(p)];
+        const RowPart &b = now.parts[static_cast<std::size_t>(p)];
+        // Row offsets in other memory may hold other widths.
+        if (a.stride != b.stride || (a.offsets == nullptr) != (b.offsets == nullptr) ||
+            (a.offsets != nullptr && (a.offsets != b.offsets || a.generation != b.generation)))
+            return false;
+    }
+    return true;
+}
+
+bool sameMemory(const RowLayout &bound, const RowLayout &now) {
+    for (int p = 0; p < bound.partCount; ++p) {
+        const RowPart &a = bound.parts[static_cast<std::size_t>(p)];
+        const RowPart &b = now.parts[static_cast<std::size_t>(p)];
+        if (a.generation != b.generation || a.base != b.base)
+            return false;
+    }
+    return true;
+}
+
+void agreeOnTraffic(CommunicatorContext &context, const Traffic &traffic, std::uint64_t signature, int tag,
+                    std::span<const TransportKind> kinds, const std::exception_ptr &mine) {
+    const CommunicatorView &comm = context.comm();
+    const auto terms = [&](int peer, std::size_t bytes) {
+        return Terms{bytes, signature, static_cast<std::uint64_t>(tag),
+                     static_cast<std::uint64_t>(kinds[static_cast<std::size_t>(peer)])};
+    };
+
+    // Senders add the fingerprints of what they send, receivers subtract those of what they expect: 0 if all agree.
+    std::array<std::uint64_t, 2> sums{mine ? 1U : 0U, 0};
+    if (!mine) {
+        for (const Outgoing &out : traffic.outgoing)
+            sums[1] += terms(out.peer, out.bytes).fingerprint(comm.rank(), out.peer);
+        for (const Incoming &in : traffic.incoming)
+            sums[1] -= terms(in.peer, in.bytes).fingerprint(in.peer, comm.rank());
+    }
+    comm.allReduce(sums.data(), 2, MPI_SUM);
+    if (sums[0] != 0)
+        comm.agree(mine);
+    if (sums[1] == 0) [[likely]]
+        return;
+
+    // Some pair disagrees: senders tell their terms, so that the message can name the pair and the difference.
+    RankLists told;
+    for (const Outgoing &out : traffic.outgoing) {
+        const Terms t = terms(out.peer, out.bytes);
+        const std::array<index, 4> values{static_cast<index>(t.bytes), static_cast<index>(t.signature),
+                                          static_cast<index>(t.tag), static_cast<index>(t.kind)};
+        told.append(out.peer, values);
+    }
+    const RankLists heard = sparseExchange(context, told);
+    comm.guarded([&] {
+        for (std::size_t k = 0; k < heard.size(); ++k) {
+            const auto values = heard.list(k);
+            const int sender = heard.ranks[k];
+            const auto in = std::ranges::find(traffic.incoming, sender, &Incoming::peer);
+            const Terms here = terms(sender, in != traffic.incoming.end() ? in->bytes : 0);
+            DNDS_CHECK(static_cast<std::uint64_t>(values[2]) == here.tag, StateError,
+                       "rank {} and rank {} create their exchanges in different orders: all ranks must create them in the same",
+                       sender, comm.rank());
+            DNDS_CHECK(static_cast<std::uint64_t>(values[3]) == here.kind, ArgumentError,
+                       "rank {} uses transport '{}' where rank {} uses '{}': choose the same on all ranks (options, DNDS_TRANSPORT)",
+                       sender, transportName(static_cast<TransportKind>(values[3])), comm.rank(),
+                       transportName(static_cast<TransportKind>(here.kind)));
+            DNDS_CHECK(static_cast<std::uint64_t>(values[0]) == here.bytes, LayoutError,
+                       "rank {} sends {} bytes where rank {} expects {}: row widths or sizes differ between them; call "
+                       "createMPITypes after changing them",
+                       sender, values[0], comm.rank(), here.bytes);
+            DNDS_CHECK(static_cast<std::uint64_t>(values[1]) == here.signature, LayoutError,
+                       "the arrays of rank {} and rank {} differ in type, layout, width or operation", sender, comm.rank());
+        }
+    });
+    throw LayoutError("ranks disagree about which of them exchange rows");
+}
+
+} // namespace DNDS

@@ -1,0 +1,73 @@
+/// @file Transport.hpp
+/// @brief How bytes move: the interface that every way of moving them implements.
+#pragma once
+
+#include "DNDS/Exchange/ExchangeTypes.hpp"
+#include "DNDS/Exchange/RowGather.hpp"
+#include "DNDS/Mpi/CommunicatorContext.hpp"
+
+#include <memory>
+#include <span>
+#include <vector>
+
+namespace DNDS {
+
+/// What this rank gives one peer: rows of each source part.
+struct Outgoing {
+    int peer = 0;
+    std::vector<RowGather> parts;
+    std::size_t bytes = 0;
+};
+
+/// A contiguous range of one destination part.
+struct DestinationRange {
+    std::size_t offset = 0;
+    std::size_t bytes = 0;
+};
+
+/// What this rank gets from one peer: one contiguous range of each destination part.
+struct Incoming {
+    int peer = 0;
+    std::vector<DestinationRange> parts;
+    std::size_t bytes = 0;
+};
+
+/// The traffic of one exchange with some peers. A message holds the rows of all parts, part after part. Peers ascend. A peer
+/// that gives or gets no bytes is left out.
+///
+/// A pull gathers rows of fathers into ranges of sons; a push gathers ranges of sons into ranges of a staging buffer. To a
+/// transport both are the same: scattered source, contiguous destination.
+struct TransportPlan {
+    Channel channel;
+    std::vector<Outgoing> outgoing;
+    std::vector<Incoming> incoming;
+};
+
+/// Where the parts of an exchange are in memory now.
+struct Endpoints {
+    std::vector<const std::byte *> sources;
+    std::vector<std::byte *> destinations;
+};
+
+/// Moves the bytes of one exchange to and from some of its peers. Calls alternate: bind, then start, wait, start, wait, ...
+/// A source may be changed after `wait`, a destination may be read after it.
+class Transport {
+  public:
+    Transport() = default;
+    Transport(const Transport &) = delete;
+    Transport &operator=(const Transport &) = delete;
+    virtual ~Transport() = default;
+
+    virtual TransportKind kind() const noexcept = 0;
+    /// Takes over new addresses; never called in flight. Local.
+    virtual void bind(const Endpoints &endpoints) = 0;
+    /// Begins to move. Local: does not wait for peers.
+    virtual void start() = 0;
+    /// Completes. Throws PeerError, after everything is complete, when a peer refused to send.
+    virtual void wait() = 0;
+    /// Instead of `start` and `wait` on a rank that cannot take part: tells the peers, and takes what they send without storing
+    /// it, so that none of them is left waiting.
+    virtual void refuse() = 0;
+};
+
+} // namespace DNDS

@@ -1,0 +1,33 @@
+#include "DNDS/Index/GlobalMapping.hpp"
+
+#include <algorithm>
+
+namespace DNDS {
+
+std::shared_ptr<const GlobalMapping> GlobalMapping::create(CommunicatorView comm, index localRows) {
+    auto context = CommunicatorContext::of(comm);
+    const std::vector<index> sizes = context->comm().allGather(localRows);
+    std::vector<index> offsets(sizes.size() + 1, 0);
+    for (std::size_t r = 0; r < sizes.size(); ++r) {
+        DNDS_CHECK(sizes[r] >= 0, ArgumentError, "rank {} owns {} rows; a number of rows cannot be negative", r, sizes[r]);
+        DNDS_CHECK(sizes[r] <= std::numeric_limits<index>::max() - offsets[r], ArgumentError,
+                   "the rows up to rank {} exceed 2^63 - 1", r);
+        offsets[r + 1] = offsets[r] + sizes[r];
+    }
+    return std::shared_ptr<const GlobalMapping>(new GlobalMapping(std::move(context), comm.rank(), std::move(offsets)));
+}
+
+OwnedRow GlobalMapping::owner(index global) const {
+    DNDS_CHECK(contains(global), IndexError, "global row {} is outside 0 to {}", global, globalSize() - 1);
+    const auto above = std::upper_bound(offsets_.begin(), offsets_.end(), global);
+    const auto rank = static_cast<int>(above - offsets_.begin()) - 1;
+    return {rank, global - begin(rank)};
+}
+
+index GlobalMapping::toGlobal(int rank, index row) const {
+    DNDS_CHECK(rank >= 0 && rank < ranks(), IndexError, "rank {} is outside 0 to {}", rank, ranks() - 1);
+    DNDS_CHECK(row >= 0 && row < size(rank), IndexError, "rank {} has no row {}: it owns {} rows", rank, row, size(rank));
+    return begin(rank) + row;
+}
+
+} // namespace DNDS

@@ -1,0 +1,56 @@
+/// @file GlobalMapping.hpp
+/// @brief Which rank owns which global rows.
+#pragma once
+
+#include "DNDS/Base/Types.hpp"
+#include "DNDS/Mpi/CommunicatorContext.hpp"
+
+#include <memory>
+#include <vector>
+
+namespace DNDS {
+
+/// A row as its owner numbers it.
+struct OwnedRow {
+    int rank;  ///< the owner
+    index row; ///< within the owner's rows
+};
+
+/// Numbers the rows of all ranks consecutively: rank r owns the contiguous range [begin(r), end(r)). Immutable.
+class GlobalMapping {
+  public:
+    /// Every rank contributes its number of rows. Collective. Memory O(ranks). Throws ArgumentError on all ranks when a
+    /// rank passes a negative number.
+    static std::shared_ptr<const GlobalMapping> create(CommunicatorView comm, index localRows);
+
+    int rank() const noexcept { return rank_; }
+    int ranks() const noexcept { return static_cast<int>(offsets_.size()) - 1; }
+    /// The rows of all ranks. Local, O(1), as all functions below unless they say otherwise.
+    index globalSize() const noexcept { return offsets_.back(); }
+    index begin(int rank) const noexcept { return offsets_[static_cast<std::size_t>(rank)]; }
+    index end(int rank) const noexcept { return offsets_[static_cast<std::size_t>(rank) + 1]; }
+    index size(int rank) const noexcept { return end(rank) - begin(rank); }
+    /// This rank's first global row, and its number of rows.
+    index localBegin() const noexcept { return begin(rank_); }
+    index localSize() const noexcept { return size(rank_); }
+    bool isLocal(index global) const noexcept { return global >= begin(rank_) && global < end(rank_); }
+    bool contains(index global) const noexcept { return global >= 0 && global < globalSize(); }
+
+    /// The owner of a global row. O(log ranks). Throws IndexError outside [0, globalSize()).
+    OwnedRow owner(index global) const;
+    /// The global number of a rank's row. Throws IndexError when the rank has no such row.
+    index toGlobal(int rank, index row) const;
+
+    /// What DNDS keeps for the communicator of these rows.
+    const std::shared_ptr<CommunicatorContext> &context() const noexcept { return context_; }
+
+  private:
+    GlobalMapping(std::shared_ptr<CommunicatorContext> context, int rank, std::vector<index> offsets)
+        : context_(std::move(context)), rank_(rank), offsets_(std::move(offsets)) {}
+
+    std::shared_ptr<CommunicatorContext> context_;
+    int rank_;
+    std::vector<index> offsets_;
+};
+
+} // namespace DNDS

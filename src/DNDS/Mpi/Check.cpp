@@ -1,0 +1,39 @@
+#include "DNDS/Mpi/Check.hpp"
+
+#include <array>
+
+namespace DNDS {
+
+void checkMpi(int code, const char *call, SourceLocation where) {
+    if (code == MPI_SUCCESS) [[likely]]
+        return;
+    std::array<char, MPI_MAX_ERROR_STRING + 1> text{};
+    int length = 0;
+    if (MPI_Error_string(code, text.data(), &length) != MPI_SUCCESS)
+        length = 0;
+    throw MpiError(fmt::format("{} failed with code {}: {}", call, code,
+                               length > 0 ? std::string(text.data(), static_cast<std::size_t>(length))
+                                          : std::string("(MPI gives no text)")),
+                   where);
+}
+
+bool mpiActive() noexcept {
+    int initialized = 0;
+    int finalized = 0;
+    MPI_Initialized(&initialized);
+    MPI_Finalized(&finalized);
+    return initialized != 0 && finalized == 0;
+}
+
+void requireMpiActive(const char *what, SourceLocation where) {
+    int initialized = 0;
+    MPI_Initialized(&initialized);
+    if (initialized == 0) [[unlikely]]
+        throw StateError(fmt::format("{} before MPI_Init: create a DNDS::MpiSession (or call MPI_Init) first", what), where);
+    int finalized = 0;
+    MPI_Finalized(&finalized);
+    if (finalized != 0) [[unlikely]]
+        throw StateError(fmt::format("{} after MPI_Finalize: finish exchanges before MPI is finalized", what), where);
+}
+
+} // namespace DNDS

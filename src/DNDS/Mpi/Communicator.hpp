@@ -1,0 +1,124 @@
+/// @file Communicator.hpp
+/// @brief MPI communicators: a view to pass around, an owner to free them, and the collectives that set-up code needs.
+#pragma once
+
+#include "DNDS/Mpi/Check.hpp"
+#include "DNDS/Mpi/Datatype.hpp"
+
+#include <mpi.h>
+
+#include <exception>
+#include <functional>
+#include <span>
+#include <vector>
+
+namespace DNDS {
+
+/// Starts MPI and ends it: `int main(int argc, char **argv) { DNDS::MpiSession mpi(argc, argv); ... }`.
+///
+/// The constructor calls MPI_Init_thread (MPI_THREAD_FUNNELED unless more is asked) when MPI is not yet running and makes
+/// MPI_COMM_WORLD return error codes, so that MPI errors become exceptions. The destructor finalizes MPI if it started it;
+/// when an exception is leaving `main`'s scope it ends the job with MPI_Abort instead, so that no rank is left waiting.
+class MpiSession {
+  public:
+    MpiSession(int &argc, char **&argv, int threadLevel = MPI_THREAD_FUNNELED);
+    MpiSession(const MpiSession &) = delete;
+    MpiSession &operator=(const MpiSession &) = delete;
+    ~MpiSession();
+
+    /// The thread support that MPI grants, at least MPI_THREAD_FUNNELED or the constructor throws.
+    int threadLevel() const noexcept { return threadLevel_; }
+
+  private:
+    bool owner_ = false;
+    int threadLevel_ = MPI_THREAD_SINGLE;
+    int exceptionsAtStart_ = 0;
+};
+
+/// Refers to a communicator that someone else owns; trivially copyable. The owner must outlive it.
+class CommunicatorView {
+  public:
+    /// Local. Throws StateError outside MPI's lifetime and ArgumentError for MPI_COMM_NULL.
+    CommunicatorView(MPI_Comm comm, SourceLocation where = SourceLocation::current()); // NOLINT: implicit on purpose
+
+    MPI_Comm handle() const noexcept { return comm_; }
+    int rank() const noexcept { return rank_; }
+    int size() const noexcept { return size_; }
+
+    /// Collective. Every rank passes `count` values; afterwards all hold the result of `op` over ranks, element-wise.
+    template <class T>
+    void allReduce(T *values, int count, MPI_Op op) const {
+        checkMpi(MPI_Allreduce(MPI_IN_PLACE, values, count, mpiTypeOf<T>(), op, comm_), "MPI_Allreduce");
+    }
+    /// Collective. The result of `op` over the ranks' values.
+    template <class T>
+    T allReduce(T value, MPI_Op op) const {
+        allReduce(&value, 1, op);
+        return value;
+    }
+    /// Collective. One value of each rank, in order of rank: [size].
+    template <class T>
+    std::vector<T> allGather(T value) const {
+        std::vector<T> all(static_cast<std::size_t>(size_));
+        checkMpi(MPI_Allgather(&value, 1, mpiTypeOf<T>(), all.data(), 1, mpiTypeOf<T>(), comm_), "MPI_Allgather");
+        return all;
+    }
+    /// Collective.
+    void barrier() const { checkMpi(MPI_Barrier(comm_), "MPI_Barrier"); }
+
+    /// Makes failures collective: every rank passes what it caught (or null), and if any rank failed, all ranks throw the
+    /// exception of the lowest failing one, with that rank named in the text. Collective; one reduction when all is well.
+    void agree(const std::exception_ptr &mine, SourceLocation where = SourceLocation::current()) const;
+
+    /// Runs `body`, which must contain no communication, and `agree`s on what it threw. Collective.
+    template <class Body>
+    void guarded(Body &&body, SourceLocation where = SourceLocation::current()) const {
+        std::exception_ptr failure;
+        try {
+            std::forward<Body>(body)();
+        } catch (...) {
+            failure = std::current_exception();
+        }
+        agree(failure, where);
+    }
+
+  private:
+    MPI_Comm comm_ = MPI_COMM_NULL;
+    int rank_ = 0;
+    int size_ = 0;
+};
+
+/// Owns a communicator and frees it. Move-only. Errors on it are returned (and thrown by DNDS), never fatal.
+///
+/// MPI_Comm_free is collective by the standard, so destroy communicators in the same order on all ranks.
+class Communicator {
+  public:
+    Communicator() = default;
+    Communicator(Communicator &&other) noexcept : comm_(std::exchange(other.comm_, MPI_COMM_NULL)) {}
+    Communicator &operator=(Communicator &&other) noexcept {
+        std::swap(comm_, other.comm_);
+        return *this;
+    }
+    Communicator(const Communicator &) = delete;
+    Communicator &operator=(const Communicator &) = delete;
+    ~Communicator();
+
+    /// Collective over `parent`. A communicator of the same ranks whose messages never mix with the parent's.
+    static Communicator duplicate(CommunicatorView parent);
+    /// Collective over `parent`. Ranks of one `color` form a communicator, ordered by `key`; color MPI_UNDEFINED gets none.
+    static Communicator split(CommunicatorView parent, int color, int key);
+    /// Collective over `parent`. The ranks that share memory with this one. With `ranksPerNode > 0` each machine is divided
+    /// into virtual nodes of so many ranks, to try multi-node paths on one machine.
+    static Communicator splitNode(CommunicatorView parent, int ranksPerNode = 0);
+
+    bool valid() const noexcept { return comm_ != MPI_COMM_NULL; }
+    /// Throws StateError on an empty owner (default constructed or moved from).
+    CommunicatorView view(SourceLocation where = SourceLocation::current()) const;
+
+  private:
+    explicit Communicator(MPI_Comm comm) noexcept : comm_(comm) {}
+
+    MPI_Comm comm_ = MPI_COMM_NULL;
+};
+
+} // namespace DNDS

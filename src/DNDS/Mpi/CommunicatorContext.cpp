@@ -1,0 +1,96 @@
+#include "DNDS/Mpi/CommunicatorContext.hpp"
+
+namespace DNDS {
+
+namespace {
+
+using Attribute = std::shared_ptr<CommunicatorContext>;
+
+int deleteAttribute(MPI_Comm, int, void *value, void *) {
+    auto *held = static_cast<Attribute *>(value);
+    (*held)->release();
+    delete held;
+    return MPI_SUCCESS;
+}
+
+/// At the start of MPI_Finalize the attributes of MPI_COMM_SELF are deleted while communication still works: the moment to
+/// let MPI_COMM_WORLD's context go, and those of communicators that were never freed.
+int deleteLeftovers(MPI_Comm, int, void *value, void *) {
+    auto *contexts = static_cast<std::vector<std::weak_ptr<CommunicatorContext>> *>(value);
+    for (const auto &context : *contexts)
+        if (const auto alive = context.lock())
+            alive->release();
+    delete contexts;
+    return MPI_SUCCESS;
+}
+
+/// The two attribute keys, and the list of all contexts, which hangs on MPI_COMM_SELF.
+struct Keys {
+    int context = MPI_KEYVAL_INVALID;
+    int leftovers = MPI_KEYVAL_INVALID;
+    std::vector<std::weak_ptr<CommunicatorContext>> *contexts = nullptr;
+
+    Keys() {
+        checkMpi(MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, deleteAttribute, &context, nullptr), "MPI_Comm_create_keyval");
+        checkMpi(MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, deleteLeftovers, &leftovers, nullptr),
+                 "MPI_Comm_create_keyval");
+        contexts = new std::vector<std::weak_ptr<CommunicatorContext>>;
+        checkMpi(MPI_Comm_set_attr(MPI_COMM_SELF, leftovers, contexts), "MPI_Comm_set_attr");
+    }
+};
+
+Keys &keys() {
+    static Keys made;
+    return made;
+}
+
+int largestTag(MPI_Comm comm) {
+    void *value = nullptr;
+    int found = 0;
+    checkMpi(MPI_Comm_get_attr(comm, MPI_TAG_UB, &value, &found), "MPI_Comm_get_attr");
+    return found != 0 ? *static_cast<int *>(value) : 32767;
+}
+
+} // namespace
+
+std::shared_ptr<CommunicatorContext> CommunicatorContext::of(CommunicatorView comm) {
+    requireMpiActive("a communicator's context is needed");
+    void *value = nullptr;
+    int found = 0;
+    checkMpi(MPI_Comm_get_attr(comm.handle(), keys().context, &value, &found), "MPI_Comm_get_attr");
+    if (found != 0)
+        return *static_cast<Attribute *>(value);
+    auto held = std::make_unique<Attribute>(std::make_shared<CommunicatorContext>(comm));
+    checkMpi(MPI_Comm_set_attr(comm.handle(), keys().context, held.get()), "MPI_Comm_set_attr");
+    keys().contexts->push_back(*held);
+    return *held.release();
+}
+
+CommunicatorContext::CommunicatorContext(CommunicatorView user) : view_(user) {
+    owned_.push_back(Communicator::duplicate(user));
+    view_ = owned_.back().view();
+    lastTag_ = largestTag(view_.handle());
+}
+
+const CommunicatorView &CommunicatorContext::comm(SourceLocation where) const {
+    if (!alive_) [[unlikely]]
+        throw StateError("the communicator of this mapping was freed, or MPI is finalized", where);
+    return view_;
+}
+
+Channel CommunicatorContext::nextChannel() {
+    const CommunicatorView base = comm();
+    if (nextTag_ > lastTag_) {
+        owned_.push_back(Communicator::duplicate(base));
+        nextTag_ = 1;
+    }
+    return {owned_.back().view().handle(), nextTag_++};
+}
+
+void CommunicatorContext::release() noexcept {
+    alive_ = false;
+    parked_.clear();
+    owned_.clear();
+}
+
+} // namespace DNDS

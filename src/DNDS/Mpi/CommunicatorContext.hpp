@@ -1,0 +1,54 @@
+/// @file CommunicatorContext.hpp
+/// @brief What DNDS keeps for each communicator of its user: a private duplicate and unique message tags.
+#pragma once
+
+#include "DNDS/Mpi/Communicator.hpp"
+
+#include <memory>
+#include <vector>
+
+namespace DNDS {
+
+/// A communicator and a tag that no other exchange uses: messages on different channels never mix.
+struct Channel {
+    MPI_Comm comm = MPI_COMM_NULL;
+    int tag = 0;
+};
+
+/// One object a communicator, cached on it as an MPI attribute (as PETSc does), so that any number of arrays and exchanges
+/// costs one duplicated communicator instead of one each.
+///
+/// The duplicate is freed when the user frees the communicator, or in MPI_Finalize: both are the same moment on all ranks,
+/// which destructors of arrays are not. Patterns hold the object by `shared_ptr`; after its communicator is gone `alive()`
+/// is false and starting an exchange throws.
+class CommunicatorContext {
+  public:
+    /// The context of `comm`, made on first use. Collective on first use, Local afterwards.
+    static std::shared_ptr<CommunicatorContext> of(CommunicatorView comm);
+
+    explicit CommunicatorContext(CommunicatorView user);
+
+    /// The private duplicate. Throws StateError when the user's communicator was freed or MPI is finalized.
+    const CommunicatorView &comm(SourceLocation where = SourceLocation::current()) const;
+    bool alive() const noexcept { return alive_; }
+
+    /// A channel that was never handed out before. Local, but all ranks must call it in the same order (it is part of
+    /// collective set-up calls), so that they get equal channels. Collective (one duplication) each time MPI's tags run out.
+    Channel nextChannel();
+
+    /// Keeps what MPI may still read or write, because an exchange was destroyed in flight, until the communicator goes.
+    void park(std::shared_ptr<void> kept) { parked_.push_back(std::move(kept)); }
+
+    /// Frees what is parked and the communicators; called when the user's communicator goes.
+    void release() noexcept;
+
+  private:
+    std::vector<Communicator> owned_;
+    std::vector<std::shared_ptr<void>> parked_;
+    CommunicatorView view_;
+    int nextTag_ = 1;
+    int lastTag_ = 0;
+    bool alive_ = true;
+};
+
+} // namespace DNDS

@@ -1,0 +1,58 @@
+#include "DNDS/Mpi/RequestSet.hpp"
+
+#include <utility>
+
+namespace DNDS {
+
+RequestSet &RequestSet::operator=(RequestSet &&other) noexcept {
+    if (this == &other)
+        return *this;
+    clear();
+    kind_ = other.kind_;
+    active_ = std::exchange(other.active_, false);
+    requests_.swap(other.requests_);
+    return *this;
+}
+
+void RequestSet::startAll() {
+    if (requests_.empty())
+        return;
+    checkMpi(MPI_Startall(static_cast<int>(requests_.size()), requests_.data()), "MPI_Startall");
+    active_ = true;
+}
+
+void RequestSet::start(std::size_t which) {
+    checkMpi(MPI_Start(&requests_[which]), "MPI_Start");
+    active_ = true;
+}
+
+void RequestSet::waitAll(std::span<MPI_Status> statuses) {
+    if (requests_.empty())
+        return;
+    const int code = MPI_Waitall(static_cast<int>(requests_.size()), requests_.data(),
+                                 statuses.empty() ? MPI_STATUSES_IGNORE : statuses.data());
+    active_ = false;
+    if (code == MPI_ERR_IN_STATUS)
+        for (const MPI_Status &status : statuses)
+            if (status.MPI_ERROR != MPI_SUCCESS && status.MPI_ERROR != MPI_ERR_PENDING)
+                checkMpi(status.MPI_ERROR, "MPI_Waitall");
+    checkMpi(code, "MPI_Waitall");
+}
+
+void RequestSet::clear() noexcept {
+    if (!requests_.empty() && mpiActive()) {
+        for (MPI_Request &request : requests_) {
+            if (request == MPI_REQUEST_NULL)
+                continue;
+            if (active_ && kind_ == Kind::Receive) {
+                MPI_Cancel(&request);
+                MPI_Wait(&request, MPI_STATUS_IGNORE);
+            }
+            MPI_Request_free(&request);
+        }
+    }
+    requests_.clear();
+    active_ = false;
+}
+
+} // namespace DNDS

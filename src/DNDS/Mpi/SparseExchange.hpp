@@ -1,0 +1,44 @@
+/// @file SparseExchange.hpp
+/// @brief Lists for a few ranks each, when receivers do not know who will send.
+#pragma once
+
+#include "DNDS/Base/Types.hpp"
+#include "DNDS/Mpi/CommunicatorContext.hpp"
+
+#include <span>
+#include <vector>
+
+namespace DNDS {
+
+/// Lists of numbers to or from some ranks: list `k` belongs to `ranks[k]` and is `values[starts[k] .. starts[k + 1])`.
+/// Ranks ascend strictly; `starts` has one entry more than `ranks` and begins with 0.
+struct RankLists {
+    std::vector<int> ranks;
+    std::vector<index> starts{0};
+    std::vector<index> values;
+
+    std::size_t size() const noexcept { return ranks.size(); }
+    std::span<const index> list(std::size_t k) const {
+        return std::span<const index>(values).subspan(static_cast<std::size_t>(starts[k]),
+                                                      static_cast<std::size_t>(starts[k + 1] - starts[k]));
+    }
+    /// Appends the list of the next higher rank.
+    void append(int rank, std::span<const index> list);
+};
+
+/// How receivers learn who sends to them.
+enum class PeerDiscovery : unsigned char {
+    Auto,     ///< all-to-all up to 32 ranks, consensus above
+    AllToAll, ///< every rank tells every other its count: fewest steps when ranks are few
+    Consensus ///< synchronous sends and a non-blocking barrier: messages in proportion to peers, not ranks
+};
+
+/// Delivers each outgoing list to its rank and returns what other ranks sent to this one. Collective.
+///
+/// Lists to oneself are allowed and copied; empty lists are not sent. Consensus is the NBX algorithm (Hoefler, Siebert,
+/// Lumsdaine: Scalable communication protocols for dynamic sparse data exchange, PPoPP 2010), with its own tag a call.
+/// Cost: O(peers + values) messages and memory, and O(log ranks) or O(ranks) steps for discovery.
+RankLists sparseExchange(CommunicatorContext &context, const RankLists &outgoing,
+                         PeerDiscovery discovery = PeerDiscovery::Auto);
+
+} // namespace DNDS

@@ -1,0 +1,456 @@
+#include "DNDS/Storage/ArrayBase.hpp"
+
+#include "DNDS/Storage/ContentHash.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <limits>
+#include <utility>
+
+namespace DNDS {
+
+namespace {
+
+/// What the start of the first row is where there are no offsets, because there are no rows.
+constexpr index noOffsets[1] = {0};
+
+rowsize initialWidth(const ArrayShape &shape) {
+    return shape.layout == ArrayLayout::StaticFixed ? shape.rowSize : shape.rowMax;
+}
+
+index initialStride(const ArrayShape &shape) {
+    const rowsize width = initialWidth(shape);
+    return width > 0 ? rowStrideOf(width, shape.elementBytes, shape.align) : 0;
+}
+
+} // namespace
+
+ArrayBase::ArrayBase(const ArrayShape &shape) noexcept
+    : shape_(&shape), stride_(initialStride(shape)), width_(initialWidth(shape)) {}
+
+ArrayBase &ArrayBase::operator=(const ArrayBase &other) {
+    copyState(other);
+    name_ = other.name_;
+    return *this;
+}
+
+ArrayBase::ArrayBase(ArrayBase &&other) noexcept : ArrayBase(*other.shape_) {
+    swapState(other);
+    swapNames(other);
+}
+
+ArrayBase &ArrayBase::operator=(ArrayBase &&other) noexcept {
+    if (this != &other) {
+        ArrayBase taken(std::move(other));
+        swapState(taken);
+        swapNames(taken);
+    }
+    return *this;
+}
+
+void ArrayBase::swapState(ArrayBase &other) noexcept {
+    std::swap(shape_, other.shape_);
+    data_.swap(other.data_);
+    sizes_.swap(other.sizes_);
+    offsets_.swap(other.offsets_);
+    looseRows_.swap(other.looseRows_);
+    std::swap(rows_, other.rows_);
+    std::swap(stride_, other.stride_);
+    std::swap(width_, other.width_);
+    std::swap(compressed_, other.compressed_);
+}
+
+void ArrayBase::copyState(const ArrayBase &other) {
+    if (this == &other)
+        return;
+    // Memory is reused only where every row stays where it is: whoever remembers the generation remembers row positions, too.
+    const bool sameRows = rows_ == other.rows_ && stride_ == other.stride_ && shape_->layout != ArrayLayout::CSR;
+    std::vector<std::vector<std::byte>> looseRows = other.looseRows_;
+    HostDeviceBuffer data(0, data_.resource());
+    HostDeviceBuffer sizes(0, sizes_.resource());
+    HostDeviceBuffer offsets(0, offsets_.resource());
+    if (sameRows) {
+        data_ = other.data_;
+        sizes_ = other.sizes_;
+    } else {
+        data = other.data_;
+        sizes = other.sizes_;
+        offsets = other.offsets_;
+        data_.swap(data);
+        sizes_.swap(sizes);
+        offsets_.swap(offsets);
+    }
+    looseRows_.swap(looseRows);
+    rows_ = other.rows_;
+    stride_ = other.stride_;
+    width_ = other.width_;
+    compressed_ = other.compressed_;
+}
+
+void ArrayBase::throwRow(index i) const {
+    throw IndexError(fmt::format("{}: row {} is outside [0, {})", label(), i, rows_));
+}
+
+void ArrayBase::throwElement(index i, rowsize j) const {
+    throw IndexError(fmt::format("{}: element {} is outside [0, {}) of row {}", label(), j, rowSizeUnchecked(i), i));
+}
+
+void ArrayBase::throwDecompressed() const {
+    throw StateError(fmt::format("{}: the rows of this CSR array are decompressed; call compress() first", label()));
+}
+
+std::size_t ArrayBase::checkedRowCount(index rows) const {
+    DNDS_CHECK(rows >= 0, ArgumentError, "{}: cannot have {} rows", label(), rows);
+    // sizes and offsets have an entry a row, whatever the elements need
+    DNDS_CHECK(rows < std::numeric_limits<index>::max() / static_cast<index>(sizeof(index)), ArgumentError,
+               "{}: {} rows are more than memory can hold", label(), rows);
+    return static_cast<std::size_t>(rows);
+}
+
+rowsize ArrayBase::checkedSize(index i, index size) const {
+    DNDS_CHECK(size >= 0 && size <= std::numeric_limits<rowsize>::max(), ArgumentError,
+               "{}: row {} cannot have {} elements", label(), i, size);
+    return static_cast<rowsize>(size);
+}
+
+rowsize ArrayBase::checkedWidth(rowsize width) const {
+    DNDS_CHECK(width >= 0 || (width == DynamicSize && width_ == DynamicSize), ArgumentError,
+               "{}: rows cannot be {} elements wide", label(), width);
+    DNDS_CHECK(width >= 0, StateError, "{}: the width of the rows was not chosen yet; call resize(rows, width)", label());
+    DNDS_CHECK(hasRunTimeWidth(shape_->layout) || width == width_, ArgumentError,
+               "{}: rows are {} elements wide by their type, not {}", label(), width_, width);
+    return width;
+}
+
+std::size_t ArrayBase::checkedBytes(index rows, index elementsPerRow) const {
+    std::ptrdiff_t elements = 0;
+    std::ptrdiff_t bytes = 0;
+    const bool overflow = __builtin_mul_overflow(rows, elementsPerRow, &elements) ||
+                          __builtin_mul_overflow(elements, static_cast<std::ptrdiff_t>(shape_->elementBytes), &bytes);
+    DNDS_CHECK(!overflow, ArgumentError, "{}: {} rows of {} elements of {} bytes are more than memory can hold", label(),
+               rows, elementsPerRow, shape_->elementBytes);
+    return static_cast<std::size_t>(bytes);
+}
+
+rowsize ArrayBase::rowSize() const {
+    DNDS_CHECK(isFixedLayout(shape_->layout), LayoutError, "{}: the rows of a {} array differ in size; ask for a row's",
+               label(), arrayLayoutName(shape_->layout));
+    return std::max(width_, rowsize{0});
+}
+
+rowsize ArrayBase::rowSizeMax() const {
+    if (shape_->layout != ArrayLayout::CSR)
+        return std::max(width_, rowsize{0});
+    rowsize longest = 0;
+    for (index i = 0; i < rows_; ++i)
+        longest = std::max(longest, rowSizeUnchecked(i));
+    return longest;
+}
+
+index ArrayBase::dataSize() const {
+    if (compressed_)
+        return static_cast<index>(data_.bytes() / shape_->elementBytes);
+    std::size_t bytes = 0;
+    for (const auto &row : looseRows_)
+        bytes += row.size();
+    return static_cast<index>(bytes / shape_->elementBytes);
+}
+
+index ArrayBase::rowStart(index i) const {
+    checkCompressed();
+    if (shape_->layout != ArrayLayout::CSR) {
+        checkRow(i);
+        return i * stride_;
+    }
+    if (i != rows_)
+        checkRow(i);
+    return rows_ > 0 ? hostOffsets()[i] : 0;
+}
+
+void ArrayBase::resize(index rows) {
+    const std::size_t count = checkedRowCount(rows);
+    if (shape_->layout == ArrayLayout::CSR) {
+        decompress();
+        looseRows_.resize(count);
+    } else if (rows != rows_) {
+        if (rows > 0)
+            checkedWidth(width_);
+        const std::size_t bytes = checkedBytes(rows, stride_);
+        // a copy of the sizes is made first, so that a failure leaves the array as it was
+        HostDeviceBuffer sizes(0, sizes_.resource());
+        if (isPaddedLayout(shape_->layout)) {
+            sizes = sizes_;
+            sizes.resize(count * sizeof(rowsize));
+        }
+        data_.resize(bytes);
+        sizes_.swap(sizes);
+    }
+    rows_ = rows;
+}
+
+void ArrayBase::resize(index rows, rowsize width) {
+    const std::size_t count = checkedRowCount(rows);
+    if (shape_->layout == ArrayLayout::CSR) {
+        DNDS_CHECK(width >= 0, ArgumentError, "{}: rows cannot have {} elements", label(), width);
+        checkedBytes(rows, width);
+        std::vector<index> offsets(count + 1);
+        for (index i = 0; i <= rows; ++i)
+            offsets[static_cast<std::size_t>(i)] = i * width;
+        renewCsr(std::move(offsets));
+        return;
+    }
+    DNDS_CHECK(width >= 0, ArgumentError, "{}: rows cannot be {} elements wide", label(), width);
+    checkedWidth(width);
+    if (width == width_) {
+        resize(rows);
+        return;
+    }
+    const index newStride = rowStrideOf(width, shape_->elementBytes, shape_->align);
+    HostDeviceBuffer data(checkedBytes(rows, newStride), data_.resource());
+    HostDeviceBuffer sizes(isPaddedLayout(shape_->layout) ? count * sizeof(rowsize) : 0, sizes_.resource());
+    data_.swap(data);
+    sizes_.swap(sizes);
+    rows_ = rows;
+    width_ = width;
+    stride_ = newStride;
+}
+
+void ArrayBase::resizeToSizes(std::span<const rowsize> rowSizes, rowsize width) {
+    const index rows = static_cast<index>(rowSizes.size());
+    DNDS_CHECK(!isFixedLayout(shape_->layout), LayoutError, "{}: all rows of a {} array have one width; give that",
+               label(), arrayLayoutName(shape_->layout));
+    if (shape_->layout == ArrayLayout::CSR) {
+        std::vector<index> offsets(rowSizes.size() + 1);
+        for (std::size_t i = 0; i < rowSizes.size(); ++i)
+            DNDS_CHECK(!__builtin_add_overflow(offsets[i], rowSizes[i], &offsets[i + 1]), ArgumentError,
+                       "{}: too many elements by row {}", label(), i);
+        checkedBytes(1, offsets.back());
+        renewCsr(std::move(offsets));
+        return;
+    }
+    checkedWidth(width);
+    for (std::size_t i = 0; i < rowSizes.size(); ++i)
+        DNDS_CHECK(rowSizes[i] <= width, ArgumentError, "{}: row {} cannot have {} elements, rows have room for {}", label(),
+                   i, rowSizes[i], width);
+    const index newStride = rowStrideOf(width, shape_->elementBytes, shape_->align);
+    HostDeviceBuffer data(checkedBytes(rows, newStride), data_.resource());
+    HostDeviceBuffer sizes(rowSizes.size_bytes(), sizes_.resource());
+    if (!rowSizes.empty())
+        std::memcpy(sizes.write(MemorySpace::Host, label()), rowSizes.data(), rowSizes.size_bytes());
+    data_.swap(data);
+    sizes_.swap(sizes);
+    rows_ = rows;
+    width_ = width;
+    stride_ = newStride;
+}
+
+void ArrayBase::renewCsr(std::vector<index> offsets) {
+    const index rows = static_cast<index>(offsets.size()) - 1;
+    HostDeviceBuffer data(static_cast<std::size_t>(offsets.back()) * shape_->elementBytes, data_.resource());
+    HostDeviceBuffer starts(rows > 0 ? offsets.size() * sizeof(index) : 0, offsets_.resource());
+    if (rows > 0)
+        std::memcpy(starts.write(MemorySpace::Host, label()), offsets.data(), starts.bytes());
+    data_.swap(data);
+    offsets_.swap(starts);
+    looseRows_ = {};
+    rows_ = rows;
+    compressed_ = true;
+}
+
+void ArrayBase::resizeRow(index i, rowsize width) {
+    checkRow(i);
+    checkedSize(i, width);
+    const std::size_t elementBytes = shape_->elementBytes;
+    const auto newBytes = static_cast<std::size_t>(width) * elementBytes;
+    if (shape_->layout == ArrayLayout::CSR) {
+        DNDS_CHECK(!compressed_, StateError, "{}: rows cannot change size while compressed; call decompress() first",
+                   label());
+        looseRow(i).resize(newBytes);
+        return;
+    }
+    if (isFixedLayout(shape_->layout)) {
+        DNDS_CHECK(width == width_, ArgumentError, "{}: row {} cannot have {} elements, all rows have {}", label(), i,
+                   width, width_);
+        return;
+    }
+    DNDS_CHECK(width <= width_, ArgumentError, "{}: row {} cannot have {} elements, rows have room for {}", label(), i,
+               width, width_);
+    const rowsize old = rowSizeUnchecked(i);
+    if (width == old)
+        return;
+    static_cast<void>(readData(MemorySpace::Host)); // sizes and elements change on the same side
+    if (width < old) {
+        std::byte *row = writeData(MemorySpace::Host) + static_cast<std::size_t>(i * stride_) * elementBytes;
+        std::memset(row + newBytes, 0, static_cast<std::size_t>(old - width) * elementBytes);
+    }
+    reinterpret_cast<rowsize *>(sizes_.write(MemorySpace::Host, label()))[i] = width;
+}
+
+void ArrayBase::appendElement(index i, const std::byte *element) {
+    const rowsize old = rowSize(i);
+    DNDS_CHECK(!isFixedLayout(shape_->layout), LayoutError, "{}: the rows of a {} array do not grow", label(),
+               arrayLayoutName(shape_->layout));
+    checkedSize(i, index{old} + 1);
+    const std::size_t elementBytes = shape_->elementBytes;
+    if (shape_->layout == ArrayLayout::CSR && !compressed_) {
+        std::vector<std::byte> &row = looseRow(i);
+        row.insert(row.end(), element, element + elementBytes);
+        return;
+    }
+    resizeRow(i, old + 1); // throws for full padded rows and for compressed CSR
+    std::memcpy(writeData(MemorySpace::Host) + static_cast<std::size_t>(i * stride_ + old) * elementBytes, element,
+                elementBytes);
+}
+
+void ArrayBase::compress() {
+    if (compressed_)
+        return;
+    std::vector<index> offsets(looseRows_.size() + 1);
+    for (std::size_t i = 0; i < looseRows_.size(); ++i)
+        offsets[i + 1] = offsets[i] + static_cast<index>(looseRows_[i].size() / shape_->elementBytes);
+    std::vector<std::vector<std::byte>> rows = std::move(looseRows_);
+    looseRows_ = {};
+    try {
+        renewCsr(std::move(offsets));
+    } catch (...) {
+        looseRows_ = std::move(rows);
+        throw;
+    }
+    std::byte *next = writeData(MemorySpace::Host);
+    for (const auto &row : rows) {
+        if (!row.empty())
+            std::memcpy(next, row.data(), row.size());
+        next += row.size();
+    }
+}
+
+void ArrayBase::decompress() {
+    if (shape_->layout != ArrayLayout::CSR || !compressed_)
+        return;
+    std::vector<std::vector<std::byte>> rows(static_cast<std::size_t>(rows_));
+    if (rows_ > 0) {
+        const std::byte *data = readData(MemorySpace::Host);
+        const index *offsets = hostOffsets();
+        for (std::size_t i = 0; i < rows.size(); ++i)
+            rows[i].assign(data + static_cast<std::size_t>(offsets[i]) * shape_->elementBytes,
+                           data + static_cast<std::size_t>(offsets[i + 1]) * shape_->elementBytes);
+    }
+    data_.renew(0);
+    offsets_.renew(0);
+    looseRows_ = std::move(rows);
+    compressed_ = false;
+}
+
+void ArrayBase::adoptShape(const ArrayBase &other) {
+    DNDS_CHECK(layoutHash() == other.layoutHash(), LayoutError, "{} ({}) cannot take the shape of {} ({})", label(),
+               layoutSignature(), other.label(), other.layoutSignature());
+    if (width_ == other.width_ || other.width_ == DynamicSize)
+        return;
+    DNDS_CHECK(rows_ == 0, StateError, "{}: has rows of width {}, so it cannot take the width {} of {}", label(), width_,
+               other.width_, other.label());
+    width_ = other.width_;
+    stride_ = other.stride_;
+}
+
+void ArrayBase::toDevice() {
+    checkCompressed();
+    data_.toDevice();
+    sizes_.toDevice();
+    offsets_.toDevice();
+}
+
+void ArrayBase::toDevice(Device::StreamHandle stream) {
+    checkCompressed();
+    data_.toDevice(stream);
+    sizes_.toDevice(stream);
+    offsets_.toDevice(stream);
+}
+
+void ArrayBase::toHost() {
+    data_.toHost();
+    sizes_.toHost();
+    offsets_.toHost();
+}
+
+void ArrayBase::toHost(Device::StreamHandle stream) {
+    data_.toHost(stream);
+    sizes_.toHost(stream);
+    offsets_.toHost(stream);
+}
+
+void ArrayBase::rehost(const HostMemoryResource &resource) {
+    data_.rehost(resource);
+    sizes_.rehost(resource);
+}
+
+const std::byte *ArrayBase::rowBytes(index i) const {
+    if (!compressed_)
+        return looseRow(i).data();
+    const index start = shape_->layout == ArrayLayout::CSR ? hostOffsets()[i] : i * stride_;
+    const std::byte *data = readData(MemorySpace::Host);
+    return data ? data + static_cast<std::size_t>(start) * shape_->elementBytes : nullptr;
+}
+
+std::uint64_t ArrayBase::hash() const {
+    ContentHash hash;
+    hash.add(static_cast<std::uint64_t>(rows_));
+    for (index i = 0; i < rows_; ++i) {
+        const auto elements = static_cast<std::size_t>(rowSizeUnchecked(i));
+        hash.add(elements);
+        hash.addBytes(rowBytes(i), elements * shape_->elementBytes);
+    }
+    return hash.value();
+}
+
+RowLayout ArrayBase::rowLayout(MemorySpace space, Access access) {
+    if (access == Access::Read)
+        return std::as_const(*this).rowLayout(space);
+    checkCompressed();
+    // both are checked before either makes its other side stale
+    static_cast<void>(readData(space));
+    std::byte *sizes = sizes_.write(space, label());
+    return describe(space, writeData(space), sizes);
+}
+
+RowLayout ArrayBase::rowLayout(MemorySpace space) const {
+    checkCompressed();
+    // a transport that asked to read does not write; RowPart has one pointer type for both directions
+    return describe(space, const_cast<std::byte *>(readData(space)), const_cast<std::byte *>(sizes_.read(space, label())));
+}
+
+RowLayout ArrayBase::describe(MemorySpace space, std::byte *data, std::byte *sizes) const {
+    RowLayout layout;
+    layout.rows = rows_;
+    layout.space = space;
+    layout.signature = layoutHash();
+    if (hasRunTimeWidth(shape_->layout) && width_ != DynamicSize) {
+        ContentHash withWidth;
+        withWidth.add(layout.signature);
+        withWidth.add(static_cast<std::uint64_t>(width_));
+        layout.signature = withWidth.value();
+    }
+    RowPart &elements = layout.parts[0];
+    elements.base = data;
+    elements.elementBytes = shape_->elementBytes;
+    elements.generation = data_.generation();
+    elements.kind = shape_->kind;
+    elements.hold = data_.holdHost();
+    if (shape_->layout == ArrayLayout::CSR)
+        elements.offsets = rows_ > 0 ? hostOffsets() : noOffsets;
+    else
+        elements.stride = static_cast<std::size_t>(stride_) * shape_->elementBytes;
+    layout.partCount = 1;
+    if (isPaddedLayout(shape_->layout)) {
+        RowPart &rowSizes = layout.parts[1];
+        rowSizes.base = sizes;
+        rowSizes.stride = sizeof(rowsize);
+        rowSizes.elementBytes = sizeof(rowsize);
+        rowSizes.generation = sizes_.generation();
+        rowSizes.kind = ElementKind::Int32;
+        rowSizes.hold = sizes_.holdHost();
+        layout.partCount = 2;
+    }
+    return layout;
+}
+
+} // namespace DNDS

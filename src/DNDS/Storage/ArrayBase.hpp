@@ -1,0 +1,244 @@
+/// @file ArrayBase.hpp
+/// @brief What all arrays have in common, whatever their element type: rows, widths, buffers, residency. Compiled once.
+#pragma once
+
+#include "DNDS/Base/Error.hpp"
+#include "DNDS/Base/Types.hpp"
+#include "DNDS/Storage/ArrayLayout.hpp"
+#include "DNDS/Storage/HostDeviceBuffer.hpp"
+#include "DNDS/Storage/RowLayout.hpp"
+
+#include <concepts>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace DNDS {
+
+/// An array without its element type: the base of `Array`, and what code that is not a template takes. It has no virtual
+/// functions and is neither made, copied nor destroyed on its own.
+///
+/// Everything here is Local, and concerns the host side unless it says otherwise. Sizes and widths count elements.
+///
+/// The layouts differ in how rows get their sizes:
+///
+/// | layout      | before `resize(n)`         | row sizes afterwards                                       |
+/// |-------------|----------------------------|------------------------------------------------------------|
+/// | StaticFixed |                            | the static width                                           |
+/// | Fixed       | a width, `resize(n, width)`| that width                                                 |
+/// | StaticMax   |                            | 0 for new rows; `resizeRow` or `resize(n, rowSizeOf)`      |
+/// | Max         | a width, `resize(n, width)`| 0 for new rows; `resizeRow` or `resize(n, rowSizeOf)`      |
+/// | CSR         |                            | 0 for new rows; decompressed until `compress()`            |
+///
+/// A CSR array is either compressed (rows in one block, to be viewed, exchanged and transferred) or decompressed (rows grow one
+/// by one). Elements that no row has (padding, and what a row lost by shrinking) are kept zero.
+class ArrayBase {
+  public:
+    /// What messages call this array; empty until set.
+    const std::string &name() const noexcept { return name_; }
+    void setName(std::string name) { name_ = std::move(name); }
+    /// The name, or "unnamed array".
+    std::string_view label() const noexcept { return name_.empty() ? std::string_view("unnamed array") : name_; }
+
+    const ArrayShape &shape() const noexcept { return *shape_; }
+
+    /// The number of rows.
+    index size() const noexcept { return rows_; }
+
+    /// The width that all rows have or are padded to; DynamicSize where it was not chosen yet, NonUniformSize for CSR.
+    rowsize width() const noexcept { return width_; }
+
+    /// The number of elements of row `i`. O(1). @throws IndexError.
+    rowsize rowSize(index i) const {
+        checkRow(i);
+        return rowSizeUnchecked(i);
+    }
+
+    /// The number of elements of every row of a fixed layout, 0 before a run-time width was chosen.
+    /// @throws LayoutError for layouts whose rows differ.
+    rowsize rowSize() const;
+
+    /// The number of elements a row may have: the (padded) width, or for CSR the size of the longest row, O(rows).
+    rowsize rowSizeMax() const;
+
+    /// The number of elements in the array's memory, padding included. O(1), for a decompressed CSR array O(rows).
+    index dataSize() const;
+
+    /// The element number at which row `i` starts, `0 <= i <= size()` for CSR and `0 <= i < size()` otherwise.
+    /// @throws IndexError; StateError for a decompressed CSR array.
+    index rowStart(index i) const;
+
+    /// Changes the number of rows. Rows that remain keep their contents, new elements are zero, new rows of non-uniform layouts
+    /// are empty. A compressed CSR array is decompressed first. The same number changes nothing; another one reallocates,
+    /// after which the host side is the valid one. O(array).
+    /// @throws ArgumentError for a negative or unaddressable number; StateError where a run-time width was not chosen yet.
+    void resize(index rows);
+
+    /// The same and chooses the width: the run-time width (Fixed), the run-time maximum (Max), or the size of every row (CSR:
+    /// compressed, all zero). With static widths `width` must be that width. Another width than before starts over with zeros.
+    /// @throws ArgumentError for negative, unaddressable or contradicting numbers.
+    void resize(index rows, rowsize width);
+
+    /// Starts over with rows of `rowSizeOf(i)` zero elements: padded layouts (Max: after its width was chosen) and CSR, which
+    /// is compressed afterwards. `rowSizeOf` is called once a row, in order. O(array).
+    /// @throws ArgumentError for sizes that are negative or larger than the padded width; LayoutError for fixed layouts.
+    template <std::invocable<index> RowSizeOf>
+    void resize(index rows, RowSizeOf &&rowSizeOf) {
+        resizeToSizes(collectSizes(rows, std::forward<RowSizeOf>(rowSizeOf)), width_);
+    }
+
+    /// The same and chooses the run-time maximum of the Max layout.
+    template <std::invocable<index> RowSizeOf>
+    void resize(index rows, rowsize width, RowSizeOf &&rowSizeOf) {
+        resizeToSizes(collectSizes(rows, std::forward<RowSizeOf>(rowSizeOf)), width);
+    }
+
+    /// Gives row `i` the size `width`: remaining elements keep their values, new ones are zero. O(width), amortised.
+    /// Padded: up to the padded width. CSR: only while decompressed. Fixed layouts accept their own width.
+    /// @throws IndexError, ArgumentError; StateError for a compressed CSR array; StaleError.
+    void resizeRow(index i, rowsize width);
+
+    /// Brings the rows of a CSR array into one block, in a new allocation. Does nothing if they are, and for other layouts.
+    void compress();
+    /// Gives every row of a CSR array its own memory, so that rows can change size. Does nothing if they have, and for other
+    /// layouts. @throws StaleError where only the device has the values.
+    void decompress();
+    /// Whether rows lie in one block: always, but for decompressed CSR arrays.
+    bool isCompressed() const noexcept { return compressed_; }
+
+    /// Takes the run-time width of `other`, but no rows: for arrays that get their rows later. O(1).
+    /// @throws LayoutError when the types or layouts differ; StateError when this array has rows of another width.
+    void adoptShape(const ArrayBase &other);
+
+    /// Makes the device side current: elements, row sizes and offsets. Waits, or with a stream queues the copies.
+    /// @throws StateError for a decompressed CSR array; NotBuiltError, MemoryError.
+    void toDevice();
+    void toDevice(Device::StreamHandle stream);
+    /// Makes the host side current. Waits, or with a stream the host may read after synchronising it.
+    void toHost();
+    void toHost(Device::StreamHandle stream);
+    /// Whether the elements in `space` are current.
+    bool valid(MemorySpace space) const noexcept { return data_.valid(space); }
+
+    /// Moves elements and row sizes into memory of `resource` (null: ordinary memory), and has them stay there when they are
+    /// reallocated later. Contents are kept, generations change.
+    void rehost(const HostMemoryResource &resource);
+
+    /// A hash of the contents: number of rows, row sizes and the bytes of all elements, padding between rows excluded. Equal
+    /// contents hash alike in every layout and state. Compares bits: -0.0 and 0.0 differ, and so may padding inside a struct.
+    /// O(array). @throws StaleError where only the device has the values.
+    std::uint64_t hash() const;
+
+    /// Readable description of element type and layout, for example "float64[8]:CSR:-2:-2:-1"; see `ArrayShape::signature`.
+    std::string layoutSignature() const { return shape_->signature(); }
+    /// A hash of the same.
+    std::uint64_t layoutHash() const { return shape_->hash(); }
+
+    /// The rows as bytes in `space`, for transports. Part 0 holds the elements; padded layouts have their row sizes in part 1.
+    /// CSR offsets are host memory in any case. With `Access::Write` the other side becomes stale. The signature equals
+    /// `layoutHash()` as long as no run-time width was chosen, and contains the width afterwards. O(1).
+    /// @throws StateError for a decompressed CSR array; StaleError.
+    RowLayout rowLayout(MemorySpace space, Access access);
+    /// The same for reading.
+    RowLayout rowLayout(MemorySpace space) const;
+
+    /// The generation of the elements' allocation; see `HostDeviceBuffer::generation`.
+    std::uint64_t generation() const noexcept { return data_.generation(); }
+
+  protected:
+    explicit ArrayBase(const ArrayShape &shape) noexcept;
+    ArrayBase(const ArrayBase &other) = default;
+    ArrayBase &operator=(const ArrayBase &other);
+    ArrayBase(ArrayBase &&other) noexcept;
+    ArrayBase &operator=(ArrayBase &&other) noexcept;
+    ~ArrayBase() = default;
+
+    /// Exchanges all state but the names.
+    void swapState(ArrayBase &other) noexcept;
+    void swapNames(ArrayBase &other) noexcept { name_.swap(other.name_); }
+    /// Deep copy of all state but the name.
+    void copyState(const ArrayBase &other);
+
+    void checkRow(index i) const {
+        if (i < 0 || i >= rows_) [[unlikely]]
+            throwRow(i);
+    }
+    void checkElement(index i, rowsize j) const {
+        if (j < 0 || j >= rowSizeUnchecked(i)) [[unlikely]]
+            throwElement(i, j);
+    }
+    /// @throws StateError telling to call compress(), for a decompressed CSR array.
+    void checkCompressed() const {
+        if (!compressed_) [[unlikely]]
+            throwDecompressed();
+    }
+
+    rowsize rowSizeUnchecked(index i) const {
+        if (sizes_.bytes() > 0)
+            return hostSizes()[i];
+        if (shape_->layout != ArrayLayout::CSR)
+            return width_;
+        if (!compressed_)
+            return static_cast<rowsize>(looseRows_[static_cast<std::size_t>(i)].size() / shape_->elementBytes);
+        const index *offsets = hostOffsets();
+        return static_cast<rowsize>(offsets[i + 1] - offsets[i]);
+    }
+
+    const rowsize *hostSizes() const { return sizesIn(MemorySpace::Host); }
+    const index *hostOffsets() const { return offsetsIn(MemorySpace::Host); }
+    const rowsize *sizesIn(MemorySpace space) const {
+        return reinterpret_cast<const rowsize *>(sizes_.read(space, label()));
+    }
+    const index *offsetsIn(MemorySpace space) const {
+        return reinterpret_cast<const index *>(offsets_.read(space, label()));
+    }
+    const std::byte *readData(MemorySpace space) const { return data_.read(space, label()); }
+    std::byte *writeData(MemorySpace space) { return data_.write(space, label()); }
+    /// Elements from one row to the next in fixed and padded layouts.
+    index stride() const noexcept { return stride_; }
+    /// The bytes of row `i` of a decompressed CSR array.
+    std::vector<std::byte> &looseRow(index i) { return looseRows_[static_cast<std::size_t>(i)]; }
+    const std::vector<std::byte> &looseRow(index i) const { return looseRows_[static_cast<std::size_t>(i)]; }
+
+    /// Appends one element to row `i`. @throws IndexError, ArgumentError when a padded row is full, StateError, LayoutError.
+    void appendElement(index i, const std::byte *element);
+
+  private:
+    template <class RowSizeOf>
+    std::vector<rowsize> collectSizes(index rows, RowSizeOf &&rowSizeOf) const {
+        std::vector<rowsize> sizes(checkedRowCount(rows));
+        for (index i = 0; i < rows; ++i)
+            sizes[static_cast<std::size_t>(i)] = checkedSize(i, static_cast<index>(std::invoke(rowSizeOf, i)));
+        return sizes;
+    }
+
+    [[noreturn]] void throwRow(index i) const;
+    [[noreturn]] void throwElement(index i, rowsize j) const;
+    [[noreturn]] void throwDecompressed() const;
+    std::size_t checkedRowCount(index rows) const;
+    rowsize checkedSize(index i, index size) const;
+    rowsize checkedWidth(rowsize width) const;
+    std::size_t checkedBytes(index rows, index elementsPerRow) const;
+    const std::byte *rowBytes(index i) const;
+
+    void resizeToSizes(std::span<const rowsize> sizes, rowsize width);
+    void renewCsr(std::vector<index> offsets);
+    RowLayout describe(MemorySpace space, std::byte *data, std::byte *sizes) const;
+
+    const ArrayShape *shape_;
+    std::string name_;
+    HostDeviceBuffer data_;    ///< elements
+    HostDeviceBuffer sizes_;   ///< padded layouts: one rowsize a row
+    HostDeviceBuffer offsets_; ///< compressed CSR with rows: rows + 1 starts
+    std::vector<std::vector<std::byte>> looseRows_; ///< decompressed CSR
+    index rows_ = 0;
+    index stride_;
+    rowsize width_;
+    bool compressed_ = true;
+};
+
+} // namespace DNDS

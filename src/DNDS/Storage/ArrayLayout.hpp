@@ -1,0 +1,128 @@
+/// @file ArrayLayout.hpp
+/// @brief How the template parameters of an array choose the way its rows lie in memory.
+#pragma once
+
+#include "DNDS/Base/Types.hpp"
+#include "DNDS/Storage/ElementKind.hpp"
+
+#include <array>
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+#include <numeric>
+#include <string>
+#include <string_view>
+#include <type_traits>
+
+namespace DNDS {
+
+/// How rows lie in memory.
+enum class ArrayLayout : unsigned char {
+    StaticFixed, ///< all rows have one width, known to the compiler
+    Fixed,       ///< all rows have one width, chosen at run time
+    StaticMax,   ///< every row has its own size, up to a maximum known to the compiler, and is padded to it
+    Max,         ///< the same with the maximum chosen at run time
+    CSR          ///< every row has its own size; rows follow each other without padding once compressed
+};
+
+/// The layout that `Array<T, rowSize, rowMax>` has:
+///
+/// |                            | rowSize >= 0 | rowSize == DynamicSize | rowSize == NonUniformSize |
+/// |----------------------------|--------------|------------------------|---------------------------|
+/// | rowMax >= 0                | StaticFixed  | Fixed                  | StaticMax                 |
+/// | rowMax == DynamicSize      | StaticFixed  | Fixed                  | Max                       |
+/// | rowMax == NonUniformSize   | StaticFixed  | Fixed                  | CSR                       |
+constexpr ArrayLayout arrayLayoutOf(rowsize rowSize, rowsize rowMax) {
+    if (rowSize >= 0)
+        return ArrayLayout::StaticFixed;
+    if (rowSize == DynamicSize)
+        return ArrayLayout::Fixed;
+    if (rowMax >= 0)
+        return ArrayLayout::StaticMax;
+    return rowMax == DynamicSize ? ArrayLayout::Max : ArrayLayout::CSR;
+}
+
+/// Whether all rows have one width.
+constexpr bool isFixedLayout(ArrayLayout layout) {
+    return layout == ArrayLayout::StaticFixed || layout == ArrayLayout::Fixed;
+}
+
+/// Whether rows have sizes of their own and are padded to a common width.
+constexpr bool isPaddedLayout(ArrayLayout layout) {
+    return layout == ArrayLayout::StaticMax || layout == ArrayLayout::Max;
+}
+
+/// Whether the (padded) width is chosen at run time.
+constexpr bool hasRunTimeWidth(ArrayLayout layout) {
+    return layout == ArrayLayout::Fixed || layout == ArrayLayout::Max;
+}
+
+/// The name used in messages and layout signatures, for example "StaticMax".
+constexpr std::string_view arrayLayoutName(ArrayLayout layout) {
+    constexpr std::array<std::string_view, 5> names{"StaticFixed", "Fixed", "StaticMax", "Max", "CSR"};
+    return names[static_cast<std::size_t>(layout)];
+}
+
+/// The distance in elements from one row of `width` elements to the next where every row starts at a multiple of `align`
+/// bytes: the row is rounded up to the least common multiple of `align` and the element size, and so to whole elements.
+constexpr index rowStrideOf(rowsize width, std::size_t elementBytes, int align) {
+    if (align == NoAlign)
+        return width;
+    const std::size_t step = std::lcm(static_cast<std::size_t>(align), elementBytes) / elementBytes;
+    return static_cast<index>((static_cast<std::size_t>(width) + step - 1) / step * step);
+}
+
+/// The largest `align` an array can promise: what host and device allocations are aligned to.
+inline constexpr int maxRowAlignment = 256;
+
+/// The compile-time facts of an array type as a value, for code that is compiled once for all types.
+///
+/// `rowSize` and `rowMax` are normalised: parameters that do not change the layout do not distinguish shapes either.
+struct ArrayShape {
+    ArrayLayout layout;
+    rowsize rowSize;
+    rowsize rowMax;
+    int align;
+    std::size_t elementBytes;
+    ElementKind kind;
+
+    /// Readable and equal for arrays whose rows can be exchanged, up to run-time widths: kind[bytes of an
+    /// element]:layout:rowSize:rowMax:align, for example "float64[8]:CSR:-2:-2:-1".
+    std::string signature() const;
+    /// A hash of the same facts.
+    std::uint64_t hash() const;
+};
+
+/// The shape of `Array<T, rowSize, rowMax, align>`. Rejects what cannot be an array.
+template <class T, rowsize rowSize, rowsize rowMax, int align>
+constexpr ArrayShape arrayShapeOf() {
+    static_assert(std::is_same_v<T, std::remove_cv_t<std::remove_reference_t<T>>>,
+                  "the element type of an array is a plain type: for read-only access use a const array or view");
+    static_assert(!std::is_same_v<T, bool>,
+                  "arrays of bool are not supported, as MPI and devices disagree about its size: use std::uint8_t");
+    static_assert(std::is_trivially_copyable_v<T>,
+                  "elements are moved between ranks and devices as bytes: their type must be trivially copyable");
+    static_assert(rowSize >= NonUniformSize && rowMax >= NonUniformSize,
+                  "rowSize and rowMax are a width, DynamicSize or NonUniformSize");
+    constexpr ArrayLayout layout = arrayLayoutOf(rowSize, rowMax);
+    static_assert(align == NoAlign || layout != ArrayLayout::CSR,
+                  "rows of a CSR array follow each other without gaps, so they cannot be aligned: leave `align` at NoAlign, "
+                  "or use padded rows by giving rowMax a width or DynamicSize");
+    static_assert(align == NoAlign || (align > 0 && std::has_single_bit(static_cast<unsigned>(align))),
+                  "align is a number of bytes and a power of two, or NoAlign");
+    static_assert(align == NoAlign || align >= static_cast<int>(alignof(T)),
+                  "align must be at least the alignment of the element type");
+    static_assert(align <= maxRowAlignment, "align is at most 256 bytes, which is what allocations are aligned to");
+    static_assert(alignof(T) <= (layout == ArrayLayout::CSR ? __STDCPP_DEFAULT_NEW_ALIGNMENT__ : maxRowAlignment),
+                  "the alignment of the element type exceeds what the array's allocations guarantee");
+    return {layout,
+            rowSize,
+            layout == ArrayLayout::StaticFixed ? rowSize
+            : layout == ArrayLayout::Fixed     ? DynamicSize
+                                               : rowMax,
+            align,
+            sizeof(T),
+            elementKindOf<T>()};
+}
+
+} // namespace DNDS

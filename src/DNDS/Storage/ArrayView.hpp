@@ -1,0 +1,99 @@
+/// @file ArrayView.hpp
+/// @brief What kernels see of an array: raw pointers with the array's indexing.
+#pragma once
+
+#include "DNDS/Base/Error.hpp"
+#include "DNDS/Base/Types.hpp"
+#include "DNDS/Storage/RowGeometry.hpp"
+
+#include <cstddef>
+#include <span>
+#include <type_traits>
+
+namespace DNDS {
+
+/// A non-owning window on the rows of an `Array`, trivially copyable so that kernels take it by value. `T` may be const.
+///
+/// Take one per use from `Array::view` or `Array::deviceView`; it is valid until the array is resized, swapped, moved,
+/// transferred or destroyed. Constness is shallow, as for std::span: a view of non-const `T` writes. Bounds are checked where
+/// `DNDS_DEBUG_CHECKS` is defined, and on the host only. All functions are Local, O(1), and usable on host and device; the
+/// pointers belong to the memory space that the view was taken for.
+///
+///     auto u = field.view();                                  // field: Array<real, 5>
+///     for (index cell = 0; cell < u.size(); ++cell)
+///         for (rowsize k = 0; k < u.rowSize(); ++k)
+///             u(cell, k) *= 0.5;
+template <class T, rowsize rowSizeParam = 1, rowsize rowMaxParam = rowSizeParam, int align = NoAlign>
+class ArrayView {
+  public:
+    using Element = T;
+    static constexpr ArrayShape shape = arrayShapeOf<std::remove_const_t<T>, rowSizeParam, rowMaxParam, align>();
+    static constexpr ArrayLayout layout = shape.layout;
+    using Geometry = RowGeometry<layout, shape.rowSize, shape.rowMax, align, sizeof(T)>;
+
+    /// A view of no rows.
+    ArrayView() = default;
+
+    /// A view of `rows` rows whose elements start at `data`, as `geometry` says.
+    DNDS_HOST_DEVICE constexpr ArrayView(T *data, index rows, const Geometry &geometry)
+        : data_(data), rows_(rows), geometry_(geometry) {}
+
+    /// A mutable view is a const view, too.
+    template <class U>
+        requires(std::is_const_v<T> && std::is_same_v<const U, T>)
+    DNDS_HOST_DEVICE constexpr ArrayView(const ArrayView<U, rowSizeParam, rowMaxParam, align> &other)
+        : data_(other.data()), rows_(other.size()), geometry_(other.geometry()) {}
+
+    /// The number of rows.
+    DNDS_HOST_DEVICE constexpr index size() const { return rows_; }
+
+    /// The number of elements of row `i`.
+    DNDS_HOST_DEVICE constexpr rowsize rowSize(index i) const {
+        checkRow(i);
+        return geometry_.rowSize(i);
+    }
+
+    /// The number of elements of every row; a constant where the width is static.
+    DNDS_HOST_DEVICE constexpr rowsize rowSize() const
+        requires(isFixedLayout(layout))
+    {
+        return geometry_.rowSize(0);
+    }
+
+    /// Element `j` of row `i`.
+    DNDS_HOST_DEVICE constexpr T &operator()(index i, rowsize j) const {
+        checkRow(i);
+        DNDS_DEBUG_CHECK(j >= 0 && j < geometry_.rowSize(i), IndexError, "view: element {} is outside [0, {}) of row {}",
+                         j, geometry_.rowSize(i), i);
+        return data_[geometry_.rowStart(i) + j];
+    }
+
+    /// The first element of row `i`.
+    DNDS_HOST_DEVICE constexpr T &operator()(index i) const { return (*this)(i, 0); }
+
+    /// Where row `i` starts.
+    DNDS_HOST_DEVICE constexpr T *operator[](index i) const {
+        checkRow(i);
+        return data_ + geometry_.rowStart(i);
+    }
+
+    /// Row `i` as a span.
+    DNDS_HOST_DEVICE constexpr std::span<T> row(index i) const {
+        return {(*this)[i], static_cast<std::size_t>(geometry_.rowSize(i))};
+    }
+
+    /// The start of the first row; null where there are no elements.
+    DNDS_HOST_DEVICE constexpr T *data() const { return data_; }
+    DNDS_HOST_DEVICE constexpr const Geometry &geometry() const { return geometry_; }
+
+  private:
+    DNDS_HOST_DEVICE constexpr void checkRow([[maybe_unused]] index i) const {
+        DNDS_DEBUG_CHECK(i >= 0 && i < rows_, IndexError, "view: row {} is outside [0, {})", i, rows_);
+    }
+
+    T *data_ = nullptr;
+    index rows_ = 0;
+    [[no_unique_address]] Geometry geometry_{};
+};
+
+} // namespace DNDS

@@ -1,0 +1,54 @@
+/// @file ContentHash.hpp
+/// @brief A 64-bit hash of bytes, for comparing contents and layouts; not for adversaries.
+#pragma once
+
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <string_view>
+
+namespace DNDS {
+
+/// Accumulates bytes and numbers into 64 bits. The result depends on the order of the calls and on the byte order of the
+/// machine, not on addresses, so that it can be compared between ranks. Local.
+class ContentHash {
+  public:
+    constexpr void add(std::uint64_t word) {
+        // one round of multiply and rotate a word, after the finaliser of splitmix64 (Steele, Lea, Flood 2014)
+        word *= 0xBF58476D1CE4E5B9ULL;
+        word ^= word >> 29;
+        state_ = (std::rotl(state_, 27) ^ word) * 0x9E3779B97F4A7C15ULL + 0x94D049BB133111EBULL;
+    }
+
+    void addBytes(const void *bytes, std::size_t count) {
+        const auto *next = static_cast<const unsigned char *>(bytes);
+        for (; count >= sizeof(std::uint64_t); count -= sizeof(std::uint64_t), next += sizeof(std::uint64_t)) {
+            std::uint64_t word = 0;
+            std::memcpy(&word, next, sizeof word);
+            add(word);
+        }
+        if (count > 0) {
+            std::uint64_t word = 0;
+            std::memcpy(&word, next, count);
+            add(word);
+        }
+    }
+
+    constexpr void addText(std::string_view text) {
+        for (const char c : text)
+            add(static_cast<unsigned char>(c));
+    }
+
+    constexpr std::uint64_t value() const {
+        std::uint64_t mixed = state_;
+        mixed = (mixed ^ (mixed >> 30)) * 0xBF58476D1CE4E5B9ULL;
+        mixed = (mixed ^ (mixed >> 27)) * 0x94D049BB133111EBULL;
+        return mixed ^ (mixed >> 31);
+    }
+
+  private:
+    std::uint64_t state_ = 0x243F6A8885A308D3ULL;
+};
+
+} // namespace DNDS

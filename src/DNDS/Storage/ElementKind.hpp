@@ -1,0 +1,68 @@
+/// @file ElementKind.hpp
+/// @brief What the scalars in a row are, as a run-time value, so that code compiled once can add or compare them.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+#include <type_traits>
+
+namespace DNDS {
+
+/// The scalar type of an array's elements as transports see it.
+enum class ElementKind : unsigned char {
+    Opaque, ///< bytes without arithmetic: structs, enums, bool
+    Int8,
+    UInt8,
+    Int16,
+    UInt16,
+    Int32,
+    UInt32,
+    Int64,
+    UInt64,
+    Float32,
+    Float64
+};
+
+/// The name used in messages and layout signatures, for example "float64".
+std::string_view elementKindName(ElementKind kind);
+
+namespace detail {
+template <class T>
+struct ScalarOf {
+    using type = T;
+};
+template <class T, std::size_t N>
+struct ScalarOf<std::array<T, N>> {
+    using type = typename ScalarOf<T>::type;
+};
+} // namespace detail
+
+/// The kind of `T`; arrays of scalars (`std::array`) count as their scalar.
+template <class T>
+constexpr ElementKind elementKindOf() {
+    using S = typename detail::ScalarOf<T>::type;
+    if constexpr (std::is_floating_point_v<S>) {
+        if constexpr (sizeof(S) == 4)
+            return ElementKind::Float32;
+        else if constexpr (sizeof(S) == 8)
+            return ElementKind::Float64;
+        else
+            return ElementKind::Opaque;
+    } else if constexpr (std::is_integral_v<S> && !std::is_same_v<S, bool>) {
+        constexpr bool isSigned = std::is_signed_v<S>;
+        if constexpr (sizeof(S) == 1)
+            return isSigned ? ElementKind::Int8 : ElementKind::UInt8;
+        else if constexpr (sizeof(S) == 2)
+            return isSigned ? ElementKind::Int16 : ElementKind::UInt16;
+        else if constexpr (sizeof(S) == 4)
+            return isSigned ? ElementKind::Int32 : ElementKind::UInt32;
+        else
+            return isSigned ? ElementKind::Int64 : ElementKind::UInt64;
+    } else {
+        return ElementKind::Opaque;
+    }
+}
+
+} // namespace DNDS

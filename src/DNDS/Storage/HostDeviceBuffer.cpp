@@ -1,0 +1,191 @@
+#include "DNDS/Storage/HostDeviceBuffer.hpp"
+
+#include "DNDS/Base/Error.hpp"
+
+#include <algorithm>
+#include <atomic>
+#include <cstring>
+#include <new>
+#include <utility>
+
+namespace DNDS {
+
+std::uint64_t HostDeviceBuffer::nextGeneration() noexcept {
+    static std::atomic<std::uint64_t> counter{0};
+    return counter.fetch_add(1, std::memory_order_relaxed) + 1;
+}
+
+void HostDeviceBuffer::throwStale(MemorySpace space, std::string_view owner) {
+    if (space == MemorySpace::Host)
+        throw StaleError(fmt::format("{}: the host copy is stale, the device holds newer values; call toHost() first",
+                                     owner));
+    throw StaleError(fmt::format(
+        "{}: the device copy is stale or was never made, the host holds newer values; call toDevice() first", owner));
+}
+
+std::shared_ptr<std::byte> HostDeviceBuffer::allocateHost(std::size_t bytes, const HostMemoryResource &resource) {
+    if (bytes == 0)
+        return nullptr;
+    const HostMemoryResource memory = resource ? resource : defaultHostMemory();
+    void *pointer = nullptr;
+    try {
+        pointer = memory->allocate(bytes, alignment);
+    } catch (const std::bad_alloc &) {
+        throw MemoryError(fmt::format("no room for {} bytes of host memory", bytes));
+    }
+    std::memset(pointer, 0, bytes);
+    return {static_cast<std::byte *>(pointer),
+            [memory, bytes](std::byte *freed) { memory->deallocate(freed, bytes, alignment); }};
+}
+
+HostDeviceBuffer::HostDeviceBuffer(std::size_t bytes, HostMemoryResource resource)
+    : resource_(std::move(resource)), generation_(nextGeneration()) {
+    hostOwner_ = allocateHost(bytes, resource_);
+    host_ = hostOwner_.get();
+    bytes_ = bytes;
+}
+
+HostDeviceBuffer::HostDeviceBuffer(const HostDeviceBuffer &other) : HostDeviceBuffer(other.bytes_) {
+    copyContents(other);
+}
+
+HostDeviceBuffer &HostDeviceBuffer::operator=(const HostDeviceBuffer &other) {
+    if (this != &other) {
+        if (bytes_ != other.bytes_)
+            renew(other.bytes_);
+        copyContents(other);
+    }
+    return *this;
+}
+
+HostDeviceBuffer::HostDeviceBuffer(HostDeviceBuffer &&other) noexcept : HostDeviceBuffer() { swap(other); }
+
+HostDeviceBuffer &HostDeviceBuffer::operator=(HostDeviceBuffer &&other) noexcept {
+    if (this != &other) {
+        HostDeviceBuffer taken(std::move(other));
+        swap(taken);
+    }
+    return *this;
+}
+
+HostDeviceBuffer::~HostDeviceBuffer() { release(); }
+
+void HostDeviceBuffer::swap(HostDeviceBuffer &other) noexcept {
+    std::swap(host_, other.host_);
+    hostOwner_.swap(other.hostOwner_);
+    std::swap(device_, other.device_);
+    std::swap(bytes_, other.bytes_);
+    std::swap(resource_, other.resource_);
+    std::swap(generation_, other.generation_);
+    std::swap(hostValid_, other.hostValid_);
+    std::swap(deviceValid_, other.deviceValid_);
+    std::swap(inFlight_, other.inFlight_);
+}
+
+void HostDeviceBuffer::finishCopies(bool onAnyStream) const {
+    if (!inFlight_)
+        return;
+    if (onAnyStream)
+        Device::synchronizeAll();
+    else
+        Device::synchronize(nullptr);
+    inFlight_ = false;
+}
+
+void HostDeviceBuffer::release() noexcept {
+    try {
+        finishCopies();
+    } catch (const Error &) { // the device is lost: nothing writes to this memory any more
+    }
+    if (device_)
+        Device::deallocate(device_);
+    hostOwner_.reset();
+    host_ = nullptr;
+    device_ = nullptr;
+    bytes_ = 0;
+}
+
+void HostDeviceBuffer::copyContents(const HostDeviceBuffer &other) {
+    if (bytes_ == 0)
+        return;
+    finishCopies();
+    other.finishCopies();
+    if (other.deviceValid_) {
+        if (!device_)
+            device_ = static_cast<std::byte *>(Device::allocate(bytes_));
+        Device::copy(device_, MemorySpace::Device, other.device_, MemorySpace::Device, bytes_, nullptr);
+        Device::synchronize(nullptr);
+    }
+    if (other.hostValid_)
+        std::memcpy(host_, other.host_, bytes_);
+    hostValid_ = other.hostValid_;
+    deviceValid_ = other.deviceValid_;
+}
+
+void HostDeviceBuffer::toDevice(Device::StreamHandle stream) {
+    // asked before anything else, so that a rank without rows fails like all others
+    DNDS_CHECK(Device::available(), NotBuiltError, "{}", Device::unavailableReason());
+    if (valid(MemorySpace::Device))
+        return;
+    if (!device_)
+        device_ = static_cast<std::byte *>(Device::allocate(bytes_));
+    Device::copy(device_, MemorySpace::Device, host_, MemorySpace::Host, bytes_, stream);
+    inFlight_ = true;
+    deviceValid_ = true;
+}
+
+void HostDeviceBuffer::toDevice() {
+    const bool others = inFlight_;
+    toDevice(nullptr);
+    finishCopies(others);
+}
+
+void HostDeviceBuffer::toHost(Device::StreamHandle stream) {
+    if (valid(MemorySpace::Host))
+        return;
+    Device::copy(host_, MemorySpace::Host, device_, MemorySpace::Device, bytes_, stream);
+    inFlight_ = true;
+    hostValid_ = true;
+}
+
+void HostDeviceBuffer::toHost() {
+    const bool others = inFlight_;
+    toHost(nullptr);
+    finishCopies(others);
+}
+
+void HostDeviceBuffer::resize(std::size_t bytes) {
+    if (bytes == bytes_)
+        return;
+    finishCopies();
+    HostDeviceBuffer resized(bytes, resource_);
+    if (const std::size_t common = std::min(bytes, bytes_); common > 0) {
+        if (hostValid_) {
+            std::memcpy(resized.host_, host_, common);
+        } else {
+            Device::copy(resized.host_, MemorySpace::Host, device_, MemorySpace::Device, common, nullptr);
+            Device::synchronize(nullptr);
+        }
+    }
+    swap(resized);
+}
+
+void HostDeviceBuffer::renew(std::size_t bytes) {
+    HostDeviceBuffer renewed(bytes, resource_);
+    swap(renewed);
+}
+
+void HostDeviceBuffer::rehost(HostMemoryResource resource) {
+    if (resource == resource_)
+        return;
+    finishCopies();
+    HostDeviceBuffer moved(bytes_, std::move(resource));
+    if (hostValid_ && bytes_ > 0)
+        std::memcpy(moved.host_, host_, bytes_);
+    std::swap(moved.device_, device_);
+    moved.hostValid_ = hostValid_;
+    moved.deviceValid_ = deviceValid_;
+    swap(moved);
+}
+
+} // namespace DNDS

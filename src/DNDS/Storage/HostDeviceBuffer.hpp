@@ -1,0 +1,134 @@
+/// @file HostDeviceBuffer.hpp
+/// @brief Bytes that live on the host, on the device, or on both: the only place that knows which copy is current.
+#pragma once
+
+#include "DNDS/Device/Hooks.hpp"
+#include "DNDS/Storage/HostMemory.hpp"
+#include "DNDS/Storage/MemorySpace.hpp"
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string_view>
+
+namespace DNDS {
+
+/// An owned block of bytes with at most one allocation in each memory space and one validity bit for each.
+///
+/// Accessors never copy: asking for a stale side throws, `toDevice` and `toHost` bring it up to date, writing one side makes
+/// the other stale. At least one side is valid at all times; of a buffer of 0 bytes both are. New bytes are zero, and on the
+/// host. Everything is Local; checks are O(1) and made in every build. Not safe to use from several threads at once.
+///
+///     HostDeviceBuffer buffer(1024);
+///     fillIn(buffer.write(MemorySpace::Host, "u"));
+///     buffer.toDevice();
+///     launch(buffer.read(MemorySpace::Device, "u"));
+class HostDeviceBuffer {
+  public:
+    /// Alignment in bytes of the allocations in both spaces.
+    static constexpr std::size_t alignment = Device::allocationAlignment;
+
+    /// An empty buffer in ordinary memory; allocates nothing.
+    HostDeviceBuffer() noexcept : generation_(nextGeneration()) {}
+
+    /// `bytes` zero bytes on the host, from `resource` (null: ordinary memory).
+    /// @throws MemoryError when there is no room.
+    explicit HostDeviceBuffer(std::size_t bytes, HostMemoryResource resource = nullptr);
+
+    /// Deep copy of every valid side, in ordinary memory. It waits for copies in flight that toDevice or toHost queued, but
+    /// not for kernels: synchronise their streams first.
+    HostDeviceBuffer(const HostDeviceBuffer &other);
+    /// Deep copy into the memory resource of the left side; keeps allocation and generation where the sizes agree.
+    HostDeviceBuffer &operator=(const HostDeviceBuffer &other);
+    /// Takes allocation, resource and generation; leaves an empty buffer in ordinary memory with a fresh generation.
+    HostDeviceBuffer(HostDeviceBuffer &&other) noexcept;
+    HostDeviceBuffer &operator=(HostDeviceBuffer &&other) noexcept;
+    ~HostDeviceBuffer();
+
+    /// Exchanges everything, generations and memory resources included. O(1).
+    void swap(HostDeviceBuffer &other) noexcept;
+    friend void swap(HostDeviceBuffer &a, HostDeviceBuffer &b) noexcept { a.swap(b); }
+
+    std::size_t bytes() const noexcept { return bytes_; }
+
+    /// A number that no two allocations in the process share. It travels with the allocation on move and swap, so whoever
+    /// remembers it can tell later whether the addresses it remembers still belong to this buffer.
+    std::uint64_t generation() const noexcept { return generation_; }
+
+    /// Whether the copy in `space` is current.
+    bool valid(MemorySpace space) const noexcept {
+        return bytes_ == 0 || (space == MemorySpace::Host ? hostValid_ : deviceValid_);
+    }
+
+    /// The bytes in `space`, for reading; null for 0 bytes. O(1), copies nothing.
+    /// @throws StaleError naming `owner` when that side is stale.
+    const std::byte *read(MemorySpace space, std::string_view owner) const {
+        if (!valid(space)) [[unlikely]]
+            throwStale(space, owner);
+        return space == MemorySpace::Host ? host_ : device_;
+    }
+
+    /// The bytes in `space`, for writing: the other side becomes stale. O(1), copies nothing.
+    /// @throws StaleError naming `owner` when that side is stale.
+    std::byte *write(MemorySpace space, std::string_view owner) {
+        if (!valid(space)) [[unlikely]]
+            throwStale(space, owner);
+        hostValid_ = space == MemorySpace::Host;
+        deviceValid_ = !hostValid_;
+        return space == MemorySpace::Host ? host_ : device_;
+    }
+
+    /// Makes the device copy current and waits until it is. Does nothing where it is already.
+    /// @throws NotBuiltError without a device back end, MemoryError when the device has no room.
+    void toDevice();
+    /// The same without waiting: the copy is queued on `stream`, and so must be whatever reads it. Keep the host side unwritten
+    /// until the stream was synchronised.
+    void toDevice(Device::StreamHandle stream);
+
+    /// Makes the host copy current and waits until it is. Does nothing where it is already, and needs no device then.
+    void toHost();
+    /// The same without waiting: the host may read the bytes once `stream` was synchronised.
+    void toHost(Device::StreamHandle stream);
+
+    /// Changes the size: keeps the common prefix, zeroes the rest. The same size changes nothing; any other reallocates, and
+    /// the host side is the valid one afterwards (where only the device side was valid, it is copied to the host).
+    void resize(std::size_t bytes);
+
+    /// Starts over: `bytes` zero bytes in a new allocation, and so a new generation, even where the size does not change.
+    void renew(std::size_t bytes);
+
+    /// Moves the host allocation into `resource` (null: ordinary memory) and keeps the contents and the device side. Does
+    /// nothing where it is there already; otherwise there is a new generation. The resource is kept alive and is used by later
+    /// reallocations.
+    void rehost(HostMemoryResource resource);
+
+    /// Shares ownership of the host allocation, for exchanges in flight: it outlives resizing and destruction of the buffer until
+    /// the last holder lets go. Null for 0 bytes.
+    std::shared_ptr<const void> holdHost() const noexcept { return hostOwner_; }
+
+    /// Where host memory comes from; null for ordinary memory.
+    const HostMemoryResource &resource() const noexcept { return resource_; }
+
+  private:
+    static std::uint64_t nextGeneration() noexcept;
+    [[noreturn]] static void throwStale(MemorySpace space, std::string_view owner);
+
+    static std::shared_ptr<std::byte> allocateHost(std::size_t bytes, const HostMemoryResource &resource);
+    void copyContents(const HostDeviceBuffer &other);
+    /// Waits for the copies that were queued: on any stream, or on the default stream where it is known to hold them all.
+    void finishCopies(bool onAnyStream = true) const;
+    void release() noexcept;
+
+    std::shared_ptr<std::byte> hostOwner_; ///< shared with whoever moves bytes in or out at the moment
+    std::byte *host_ = nullptr;            ///< `hostOwner_.get()`, one load nearer
+    std::byte *device_ = nullptr;
+    std::size_t bytes_ = 0;
+    HostMemoryResource resource_;
+    std::uint64_t generation_;
+    bool hostValid_ = true;
+    bool deviceValid_ = false;
+    /// Whether a copy was queued that nobody here waited for: memory may then only be freed or copied after a wait.
+    mutable bool inFlight_ = false;
+};
+
+} // namespace DNDS

@@ -1,0 +1,24 @@
+/// @file MemorySpace.hpp
+/// @brief Where bytes live, and how someone who asks for them intends to use them.
+#pragma once
+
+namespace DNDS {
+
+/// Where an allocation lives.
+enum class MemorySpace : unsigned char {
+    Host,  ///< ordinary memory that the CPU reads and writes
+    Device ///< memory of the device that `Device/Hooks.hpp` provides (CUDA, or host memory posing as a device)
+};
+
+/// Whether bytes are about to be read only, or written too; writing makes the copy in the other space stale.
+enum class Access : unsigned char { Read, Write };
+
+/// Chooses the memory a view refers to: `array.deviceView<DeviceBackend::CUDA>()`.
+enum class DeviceBackend : unsigned char { Host, CUDA };
+
+/// The memory space that views of `backend` refer to.
+constexpr MemorySpace memorySpaceOf(DeviceBackend backend) {
+    return backend == DeviceBackend::Host ? MemorySpace::Host : MemorySpace::Device;
+}
+
+} // namespace DNDS

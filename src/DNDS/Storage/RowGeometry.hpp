@@ -1,0 +1,62 @@
+/// @file RowGeometry.hpp
+/// @brief Where rows start and how long they are, one small trivially copyable type for each layout.
+#pragma once
+
+#include "DNDS/Base/Types.hpp"
+#include "DNDS/Storage/ArrayLayout.hpp"
+
+#include <cstddef>
+
+namespace DNDS {
+
+/// Tells the start and the size of rows in elements, without touching the elements. What the compiler can know (static widths)
+/// takes no memory and is a constant in address arithmetic. Specialised for each layout.
+template <ArrayLayout layout, rowsize rowSize, rowsize rowMax, int align, std::size_t elementBytes>
+struct RowGeometry;
+
+template <rowsize rowSizeParam, rowsize rowMax, int align, std::size_t elementBytes>
+struct RowGeometry<ArrayLayout::StaticFixed, rowSizeParam, rowMax, align, elementBytes> {
+    static constexpr index stride = rowStrideOf(rowSizeParam, elementBytes, align);
+
+    DNDS_HOST_DEVICE constexpr index rowStart(index row) const { return row * stride; }
+    DNDS_HOST_DEVICE constexpr rowsize rowSize(index /*row*/) const { return rowSizeParam; }
+};
+
+template <rowsize rowSizeParam, rowsize rowMax, int align, std::size_t elementBytes>
+struct RowGeometry<ArrayLayout::Fixed, rowSizeParam, rowMax, align, elementBytes> {
+    index stride = 0;
+    rowsize width = 0;
+
+    DNDS_HOST_DEVICE constexpr index rowStart(index row) const { return row * stride; }
+    DNDS_HOST_DEVICE constexpr rowsize rowSize(index /*row*/) const { return width; }
+};
+
+template <rowsize rowSizeParam, rowsize rowMax, int align, std::size_t elementBytes>
+struct RowGeometry<ArrayLayout::StaticMax, rowSizeParam, rowMax, align, elementBytes> {
+    static constexpr index stride = rowStrideOf(rowMax, elementBytes, align);
+    const rowsize *sizes = nullptr;
+
+    DNDS_HOST_DEVICE constexpr index rowStart(index row) const { return row * stride; }
+    DNDS_HOST_DEVICE constexpr rowsize rowSize(index row) const { return sizes[row]; }
+};
+
+template <rowsize rowSizeParam, rowsize rowMax, int align, std::size_t elementBytes>
+struct RowGeometry<ArrayLayout::Max, rowSizeParam, rowMax, align, elementBytes> {
+    const rowsize *sizes = nullptr;
+    index stride = 0;
+
+    DNDS_HOST_DEVICE constexpr index rowStart(index row) const { return row * stride; }
+    DNDS_HOST_DEVICE constexpr rowsize rowSize(index row) const { return sizes[row]; }
+};
+
+template <rowsize rowSizeParam, rowsize rowMax, int align, std::size_t elementBytes>
+struct RowGeometry<ArrayLayout::CSR, rowSizeParam, rowMax, align, elementBytes> {
+    const index *offsets = nullptr; ///< one more than there are rows; null only without rows
+
+    DNDS_HOST_DEVICE constexpr index rowStart(index row) const { return offsets[row]; }
+    DNDS_HOST_DEVICE constexpr rowsize rowSize(index row) const {
+        return static_cast<rowsize>(offsets[row + 1] - offsets[row]);
+    }
+};
+
+} // namespace DNDS
