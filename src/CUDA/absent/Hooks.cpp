@@ -17,8 +17,8 @@ std::string_view name() { return "absent"; }
 bool available() { return false; }
 
 std::string unavailableReason() {
-    return "this build of DNDS has no device back end; configure with the cuda preset, or with the emulated preset to test "
-           "device code without a device";
+    return "this build of DNDS has no device back end; configure with the cuda preset, or with the emulated preset, "
+           "which tests device code without a device";
 }
 
 void *allocate(std::size_t /*bytes*/) { throwAbsent("allocate device memory"); }
@@ -29,8 +29,8 @@ StreamHandle createStream() { throwAbsent("create a stream"); }
 
 void destroyStream(StreamHandle /*stream*/) noexcept {}
 
-void copy(void * /*destination*/, MemorySpace /*destinationSpace*/, const void * /*source*/, MemorySpace /*sourceSpace*/,
-          std::size_t /*bytes*/, StreamHandle /*stream*/) {
+void copy(void * /*destination*/, MemorySpace /*destinationSpace*/, const void * /*source*/,
+          MemorySpace /*sourceSpace*/, std::size_t /*bytes*/, StreamHandle /*stream*/) {
     throwAbsent("copy between host and device");
 }
 

@@ -72,8 +72,8 @@ std::byte *EmulatedMemory::alias(const void *pointer, std::size_t bytes) const {
         if (offset <= block.bytes && bytes <= block.bytes - offset)
             return block.alias + offset;
     }
-    throw ArgumentError(fmt::format("emulated device: [{}, +{}) is not within one allocation of device memory", pointer,
-                                    bytes));
+    throw ArgumentError(
+        fmt::format("emulated device: [{}, +{}) is not within one allocation of device memory", pointer, bytes));
 }
 
 void EmulatedMemory::protectAll(int protection) const noexcept {

@@ -11,9 +11,9 @@ namespace DNDS::Device {
 
 /// All device memory of the process under the emulated back end.
 ///
-/// Each allocation is mapped twice from one anonymous file: at the address that users hold, which is inaccessible while no
-/// kernel runs, and at a second address that copies go through. So copies never open the first mapping, and a host thread
-/// that strays into device memory faults even while another one copies. Thread-safe.
+/// Each allocation is mapped twice from one anonymous file: at the address that users hold, which is inaccessible while
+/// no kernel runs, and at a second address that copies go through. So copies never open the first mapping, and a host
+/// thread that strays into device memory faults even while another one copies. Thread-safe.
 class EmulatedMemory {
   public:
     /// The address users hold. @throws MemoryError.

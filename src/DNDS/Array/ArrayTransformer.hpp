@@ -54,7 +54,7 @@ class ArrayTransformer : public TransformerCore {
     void createGhostMapping(std::span<const index> pullRows, PeerDiscovery discovery = PeerDiscovery::Auto) {
         setMapping(GhostMapping::fromPullList(currentGlobalMapping(), pullRows, discovery));
     }
-    /// Makes ghosts on other ranks: own rows `localRows[starts[r] .. starts[r + 1])` are copied to rank r. Collective. See
+    /// Makes ghosts on other ranks: own rows `localRows[starts[r]..starts[r + 1])` are copied to rank r. Collective. See
     /// GhostMapping::fromPushList.
     void createGhostMapping(std::span<const index> localRows, std::span<const index> starts,
                             PeerDiscovery discovery = PeerDiscovery::Auto) {
@@ -72,7 +72,7 @@ class ArrayTransformer : public TransformerCore {
         sharePattern(other);
     }
 
-    /// Gives the son as many rows as there are ghosts, with the widths and row sizes of their owners' rows. Collective. Call it
+    /// Gives the son as many rows as there are ghosts, with the widths, row sizes and shapes of their owners' rows. Collective. Call it
     /// again after row sizes or widths of the father have changed. The son's contents are zero until pulled. Throws LayoutError on
     /// all ranks when run-time widths differ between ranks, StateError for uncompressed CSR fathers.
     void createMPITypes() {
@@ -84,6 +84,7 @@ class ArrayTransformer : public TransformerCore {
             requireSize();
             son_->resize(0);
             son_->compress();
+            son_->rehost(sonMemory()); // while it is empty, so that nothing is copied
             son_->adoptShape(*father_);
             if constexpr (!isFixedLayout(TArray::layout)) {
                 sizes.resize(static_cast<std::size_t>(father_->size()));
@@ -101,6 +102,8 @@ class ArrayTransformer : public TransformerCore {
             else
                 son_->resize(ghosts, [&](index i) { return sizes[static_cast<std::size_t>(i)]; });
         });
+        if constexpr (requires { requires TArray::shapePerRow; })
+            pullRowShapes(member());
     }
 
     /// Prepares pulls for repeated use. Collective. See Exchange for cost and errors.
@@ -127,7 +130,8 @@ class ArrayTransformer : public TransformerCore {
         requireArrays();
         return {std::string(father_->label()),
                 [father = father_](Access access) { return father->rowLayout(MemorySpace::Host, access); },
-                [son = son_](Access access) { return son->rowLayout(MemorySpace::Host, access); }};
+                [son = son_](Access access) { return son->rowLayout(MemorySpace::Host, access); },
+                [son = son_](const HostMemoryResource &memory) { son->rehost(memory); }};
     }
 
   private:

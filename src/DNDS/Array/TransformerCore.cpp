@@ -49,6 +49,14 @@ void TransformerCore::clear(std::unique_ptr<Exchange> &exchange, const char *kin
     exchange.reset();
 }
 
+HostMemoryResource TransformerCore::sonMemory() const {
+    const CommunicatorContext &context = pattern_->context();
+    for (const int owner : pattern_->owners().ranks)
+        if (owner != context.comm().rank() && context.node().sameNode(owner))
+            return context.node().arena;
+    return nullptr;
+}
+
 std::vector<rowsize> TransformerCore::pullRowSizes(std::vector<rowsize> fatherSizes) const {
     std::vector<rowsize> sonSizes(static_cast<std::size_t>(pattern_->sonSize()));
     const auto describe = [](std::vector<rowsize> &sizes) {
@@ -63,10 +71,24 @@ std::vector<rowsize> TransformerCore::pullRowSizes(std::vector<rowsize> fatherSi
     };
     Exchange exchange(pattern_, Direction::Pull,
                       {ExchangeMember{"row sizes", [&](Access) { return describe(fatherSizes); },
-                                      [&](Access) { return describe(sonSizes); }}});
+                                      [&](Access) { return describe(sonSizes); }, nullptr}});
     exchange.start();
     exchange.wait();
     return sonSizes;
+}
+
+void TransformerCore::pullRowShapes(const ExchangeMember &member) const {
+    const auto lastPart = [](RowLayout layout) {
+        std::swap(layout.parts.front(), layout.parts.at(static_cast<std::size_t>(layout.partCount - 1)));
+        layout.partCount = 1;
+        return layout;
+    };
+    Exchange exchange(pattern_, Direction::Pull,
+                      {ExchangeMember{member.name, [&](Access access) { return lastPart(member.father(access)); },
+                                      [&](Access access) { return lastPart(member.son(access)); },
+                                      member.rehostSon}});
+    exchange.start();
+    exchange.wait();
 }
 
 } // namespace DNDS

@@ -37,6 +37,8 @@ class TransformerCore {
     /// Forgets the persistent push. Local. Throws StateError in flight.
     void clearPersistentPush() { clear(push_, "Push"); }
 
+    /// A table of how the persistent pull reaches each peer, and why. Local. Throws StateError before `initPersistentPull`.
+    std::string describePull() const { return bound(pull_, "Pull").describe(); }
     /// How the persistent pull reaches each peer. Local. Throws StateError before `initPersistentPull`.
     std::vector<PeerPath> pullPaths() const { return bound(pull_, "Pull").paths(); }
     /// The same for the persistent push.
@@ -56,8 +58,13 @@ class TransformerCore {
     /// Throws StateError unless there is a mapping. Local.
     void requireMapping(const char *what) const;
 
+    /// Where sons of this mapping best live: memory that the node's ranks share where some of them own ghosts of this rank, else
+    /// null. Local.
+    HostMemoryResource sonMemory() const;
     /// The sizes of ghost rows, from the sizes of owned rows. Collective.
     std::vector<rowsize> pullRowSizes(std::vector<rowsize> fatherSizes) const;
+    /// Refreshes the last part of a son's rows alone, where arrays keep the shape of each row. Collective.
+    void pullRowShapes(const ExchangeMember &member) const;
 
   private:
     Exchange &current(const std::unique_ptr<Exchange> &exchange, const char *kind) const;

@@ -1,10 +1,10 @@
 /// @file Hooks.hpp
 /// @brief The seam through which a device joins DNDS at link time: memory, streams and copies.
 ///
-/// Everything here is only declared. Exactly one of `src/CUDA/real`, `src/CUDA/emulated` and `src/CUDA/absent` defines it,
-/// so that nothing else in DNDS is compiled differently with a device. `emulated` is host memory posing as a device: the
-/// host may not touch it outside copies and kernels, which makes a forgotten transfer fault. In `absent`, whatever needs a
-/// device throws `NotBuiltError`.
+/// Everything here is only declared. Exactly one of `src/CUDA/real`, `src/CUDA/emulated` and `src/CUDA/absent` defines
+/// it, so that nothing else in DNDS is compiled differently with a device. `emulated` is host memory posing as a
+/// device: the host may not touch it outside copies and kernels, which makes a forgotten transfer fault. In `absent`,
+/// whatever needs a device throws `NotBuiltError`.
 ///
 /// All functions are Local.
 #pragma once
@@ -47,10 +47,10 @@ StreamHandle createStream();
 /// Finishes the stream's work and destroys it; null is allowed.
 void destroyStream(StreamHandle stream) noexcept;
 
-/// Queues a copy of `bytes` bytes on `stream`. It may run at any time until `synchronize` returns, so the caller keeps both
-/// sides alive, does not write the source and does not read the destination until then.
-/// @throws NotBuiltError where no device is available; ArgumentError when the emulated device finds that a device pointer
-/// is not memory of its own.
+/// Queues a copy of `bytes` bytes on `stream`. It may run at any time until `synchronize` returns, so the caller keeps
+/// both sides alive, does not write the source and does not read the destination until then.
+/// @throws NotBuiltError where no device is available; ArgumentError when the emulated device finds that a device
+/// pointer is not memory of its own.
 void copy(void *destination, MemorySpace destinationSpace, const void *source, MemorySpace sourceSpace,
           std::size_t bytes, StreamHandle stream);
 
@@ -60,8 +60,8 @@ void synchronize(StreamHandle stream);
 /// Returns when everything queued on all streams of this process has run.
 void synchronizeAll();
 
-/// Announces a kernel on `stream`: under `emulated` the work queued there runs first, then device memory opens to the host
-/// until the matching `endKernel`. Does nothing under `real`. Use `KernelScope`.
+/// Announces a kernel on `stream`: under `emulated` the work queued there runs first, then device memory opens to the
+/// host until the matching `endKernel`. Does nothing under `real`. Use `KernelScope`.
 void beginKernel(StreamHandle stream);
 void endKernel(StreamHandle stream) noexcept;
 

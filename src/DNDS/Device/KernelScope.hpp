@@ -6,9 +6,9 @@
 
 namespace DNDS::Device {
 
-/// Stands for one kernel launch on a stream: on the emulated device, code inside the scope may touch device memory, and sees
-/// the results of whatever was queued on the stream before. It costs nothing on a real device, where code that touches device
-/// memory runs in kernels anyway. Scopes nest. Local.
+/// Stands for one kernel launch on a stream: on the emulated device, code inside the scope may touch device memory, and
+/// sees the results of whatever was queued on the stream before. It costs nothing on a real device, where code that
+/// touches device memory runs in kernels anyway. Scopes nest. Local.
 ///
 ///     auto view = field.deviceView<DeviceBackend::CUDA>();
 ///     Device::KernelScope kernel(stream);

@@ -8,7 +8,8 @@
 
 namespace DNDS::Device {
 
-/// Owns a queue of device work: copies and kernels given to it run in order and beside those of other streams. Move-only.
+/// Owns a queue of device work: copies and kernels given to it run in order and beside those of other streams.
+/// Move-only.
 ///
 ///     Device::Stream stream;
 ///     field.toDevice(stream);   // queued

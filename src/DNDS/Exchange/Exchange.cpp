@@ -1,8 +1,10 @@
 #include "DNDS/Exchange/Exchange.hpp"
 
+#include "DNDS/Exchange/Backoff.hpp"
 #include "DNDS/Exchange/Combine.hpp"
 #include "DNDS/Exchange/MakeTransports.hpp"
 #include "DNDS/Exchange/Traffic.hpp"
+#include "DNDS/Storage/HostDeviceBuffer.hpp"
 
 #include <algorithm>
 #include <cstring>
@@ -19,15 +21,16 @@ struct Exchange::State {
     std::vector<RowLayout> fathersNow; ///< what `start` finds, until it is accepted
     std::vector<RowLayout> sonsNow;
     Traffic traffic;
-    std::vector<std::vector<std::byte>> staging; ///< pushes: what arrived, part by part, until it is combined
+    std::vector<HostDeviceBuffer> staging; ///< pushes: what arrived, part by part, until it is combined
     std::vector<std::unique_ptr<Transport>> transports;
     std::vector<TransportKind> kinds; ///< by rank
     bool inFlight = false;
+    bool broken = false; ///< a peer did not come: its bytes may still move
 
     Endpoints endpoints(Direction direction) {
         Endpoints ends = endpointsOf(direction, fathers, sons);
-        for (std::vector<std::byte> &part : staging)
-            ends.destinations.push_back(part.data());
+        for (HostDeviceBuffer &part : staging)
+            ends.destinations.push_back(part.write(MemorySpace::Host, "staging of a push"));
         return ends;
     }
 };
@@ -59,9 +62,9 @@ std::uint64_t signatureOf(std::span<const RowLayout> layouts, Direction directio
     return signature;
 }
 
-/// Splits the traffic by transport, at most one transport of each kind.
-std::vector<std::unique_ptr<Transport>> makeAll(const Traffic &traffic, const Channel &channel,
-                                                std::span<const TransportKind> kinds) {
+/// Splits the traffic by transport.
+std::map<TransportKind, TransportPlan> plansOf(const Traffic &traffic, const Channel &channel,
+                                               std::span<const TransportKind> kinds) {
     std::map<TransportKind, TransportPlan> plans;
     const auto planOf = [&](int peer) -> TransportPlan & {
         TransportPlan &plan = plans[kinds[static_cast<std::size_t>(peer)]];
@@ -72,20 +75,23 @@ std::vector<std::unique_ptr<Transport>> makeAll(const Traffic &traffic, const Ch
         planOf(outgoing.peer).outgoing.push_back(outgoing);
     for (const Incoming &incoming : traffic.incoming)
         planOf(incoming.peer).incoming.push_back(incoming);
-    std::vector<std::unique_ptr<Transport>> transports;
-    for (auto &[kind, plan] : plans)
-        transports.push_back(makeTransport(kind, std::move(plan)));
-    return transports;
+    return plans;
+}
+
+/// The data that arrived is complete, so memory that arrays gave up meanwhile may go.
+void letGo(std::span<RowLayout> layouts) {
+    for (RowLayout &layout : layouts)
+        for (RowPart &part : layout.parts)
+            part.hold.reset();
 }
 
 std::vector<PeerPath> describePaths(const ExchangePattern &pattern, Direction direction, const Traffic &traffic,
                                     const ExchangeOptions &options) {
     std::map<int, PeerPath> paths;
-    const int self = pattern.mapping()->global()->rank();
     const auto pathOf = [&](int peer) -> PeerPath & {
         const auto [found, isNew] = paths.try_emplace(peer);
         if (isNew) {
-            const TransportChoice choice = chooseTransport(self, peer, options);
+            const TransportChoice choice = chooseTransport(pattern.context(), peer, options);
             found->second.peer = peer;
             found->second.transport = choice.kind;
             found->second.why = choice.why;
@@ -120,16 +126,26 @@ Exchange::Exchange(std::shared_ptr<const ExchangePattern> pattern, Direction dir
     DNDS_CHECK(pattern_ != nullptr, StateError, "an exchange needs a pattern: create a ghost mapping first");
     CommunicatorContext &context = pattern_->context();
     channel_ = context.nextChannel(); // before anything can fail, so that ranks stay in step
+    const std::uint64_t round = context.nextRound();
     State &state = *state_;
     state.members = std::move(members);
     std::exception_ptr failure;
     std::uint64_t signature = 0;
     try {
-        state.fathers.resize(state.members.size());
-        state.sons.resize(state.members.size());
-        state.fathersNow.resize(state.members.size());
-        state.sonsNow.resize(state.members.size());
-        for (std::size_t m = 0; m < state.members.size(); ++m) {
+        const std::size_t count = state.members.size();
+        for (std::vector<RowLayout> *layouts : {&state.fathers, &state.sons, &state.fathersNow, &state.sonsNow})
+            layouts->resize(count);
+        state.kinds.assign(static_cast<std::size_t>(context.comm().size()), TransportKind::Auto);
+        bool sharesNode = false;
+        for (const RankLists *peers : {&pattern_->readers(), &pattern_->owners()})
+            for (const int peer : peers->ranks) {
+                TransportKind &kind = state.kinds[static_cast<std::size_t>(peer)];
+                kind = chooseTransport(context, peer, options).kind;
+                sharesNode = sharesNode || kind == TransportKind::NodeShared;
+            }
+        for (std::size_t m = 0; m < count; ++m) {
+            if (sharesNode && direction_ == Direction::Pull && state.members[m].rehostSon)
+                state.members[m].rehostSon(context.node().arena);
             fetch(*pattern_, direction_, state.members[m], state.fathers[m], state.sons[m]);
             if (direction_ == Direction::Push)
                 combineFunction(state.fathers[m].parts[0].kind, op_);
@@ -137,27 +153,30 @@ Exchange::Exchange(std::shared_ptr<const ExchangePattern> pattern, Direction dir
         // A rank without owned rows has no widths of its own, but its ghosts have.
         signature = signatureOf(pattern_->fatherSize() > 0 ? state.fathers : state.sons, direction_, op_);
         state.traffic = planTraffic(*pattern_, direction_, state.fathers, state.sons);
-        state.kinds.assign(static_cast<std::size_t>(context.comm().size()), TransportKind::Auto);
-        for (const RankLists *peers : {&pattern_->readers(), &pattern_->owners()})
-            for (const int peer : peers->ranks)
-                state.kinds[static_cast<std::size_t>(peer)] = chooseTransport(context.comm().rank(), peer, options).kind;
+        if (direction_ == Direction::Push)
+            for (const std::size_t bytes : state.traffic.destinationBytes)
+                state.staging.emplace_back(bytes, sharesNode ? HostMemoryResource(context.node().arena) : nullptr);
+        for (auto &[kind, plan] : plansOf(state.traffic, channel_, state.kinds))
+            state.transports.push_back(makeTransport(kind, std::move(plan), context, round));
     } catch (...) {
         failure = std::current_exception();
     }
     agreeOnTraffic(context, state.traffic, signature, channel_.tag, state.kinds, failure);
 
-    if (direction_ == Direction::Push)
-        for (const std::size_t bytes : state.traffic.destinationBytes)
-            state.staging.emplace_back(bytes);
-    state.transports = makeAll(state.traffic, channel_, state.kinds);
-    for (const auto &transport : state.transports)
+    for (const auto &transport : state.transports) {
+        transport->connect();
         transport->bind(state.endpoints(direction_));
+    }
+    letGo(state.fathers);
+    letGo(state.sons);
     paths_ = describePaths(*pattern_, direction_, state.traffic, options);
 }
 
 Exchange::~Exchange() {
-    if (!state_ || !state_->inFlight)
+    if (!state_->inFlight && !state_->broken)
         return;
+    for (const auto &transport : state_->transports)
+        transport->abandon();
     try {
         pattern_->context().park(std::shared_ptr<State>(std::move(state_)));
     } catch (...) { // no memory to remember it: let it leak rather than free what MPI still uses
@@ -167,12 +186,28 @@ Exchange::~Exchange() {
 
 bool Exchange::inFlight() const noexcept { return state_->inFlight; }
 
+const std::string &Exchange::label() const {
+    static const std::string none;
+    return state_->members.empty() ? none : state_->members.front().name;
+}
+
+std::string Exchange::describe() const {
+    std::string text = fmt::format("{} of '{}'{}\n", direction_ == Direction::Pull ? "pull" : "push", label(),
+                                   state_->members.size() > 1 ? fmt::format(" and {} more", state_->members.size() - 1) : "");
+    text += fmt::format("  {:>6}  {:<12} {:>10} {:>12} {:>10} {:>12}  {}\n", "peer", "path", "rows out", "bytes out", "rows in",
+                        "bytes in", "why");
+    for (const PeerPath &path : paths_)
+        text += fmt::format("  {:>6}  {:<12} {:>10} {:>12} {:>10} {:>12}  {}\n", path.peer, transportName(path.transport),
+                            path.rowsSent, path.bytesSent, path.rowsReceived, path.bytesReceived, path.why);
+    return text;
+}
+
 void Exchange::start() {
     State &state = *state_;
     requireMpiActive("an exchange is started");
     (void)pattern_->context().comm();
-    DNDS_CHECK(!state.inFlight, StateError, "the exchange of '{}' is already started: wait for it first",
-               state.members.empty() ? std::string() : state.members.front().name);
+    DNDS_CHECK(!state.inFlight, StateError, "the exchange of '{}' is already started: wait for it first", label());
+    DNDS_CHECK(!state.broken, StateError, "the exchange of '{}' lost a peer: destroy it", label());
     try {
         bool moved = false;
         bool changed = false;
@@ -188,8 +223,10 @@ void Exchange::start() {
             DNDS_CHECK(traffic.sameAs(state.traffic), StateError,
                        "the row widths of '{}' changed since the exchange was made: call createMPITypes and init again",
                        state.members.front().name);
-            // Transports keep their plans, so they are made anew, on the same channel.
-            state.transports = makeAll(traffic, channel_, state.kinds);
+            for (auto &[kind, plan] : plansOf(traffic, channel_, state.kinds))
+                for (const auto &transport : state.transports)
+                    if (transport->kind() == kind)
+                        transport->adopt(std::move(plan));
             state.traffic = std::move(traffic);
         }
         state.fathers.swap(state.fathersNow);
@@ -208,22 +245,54 @@ void Exchange::start() {
 
 void Exchange::wait() {
     State &state = *state_;
-    DNDS_CHECK(state.inFlight, StateError, "wait for '{}' without start",
-               state.members.empty() ? std::string() : state.members.front().name);
+    DNDS_CHECK(state.inFlight, StateError, "wait for '{}' without start", label());
     state.inFlight = false;
+    complete();
+    if (direction_ == Direction::Push)
+        combinePushed();
+    letGo(state.fathers);
+    letGo(state.sons);
+}
+
+void Exchange::complete() {
+    const auto &transports = state_->transports;
     std::exception_ptr failure; // complete all transports, then report the first failure
-    for (const auto &transport : state.transports) {
+    const auto attempt = [&](auto &&action) {
         try {
-            transport->wait();
+            action();
+            return true;
         } catch (...) {
             if (!failure)
                 failure = std::current_exception();
+            return false;
         }
+    };
+    // Several transports wait together, so that none starves while another one is waited for.
+    if (transports.size() > 1) {
+        Backoff backoff(channel_.comm);
+        const auto allComplete = [&] {
+            bool complete = true;
+            for (const auto &transport : transports)
+                complete = transport->progress() && complete;
+            return complete;
+        };
+        attempt([&] {
+            while (!allComplete()) {
+                backoff.pause();
+                if (backoff.longWait())
+                    for (const auto &transport : transports)
+                        transport->checkPeers(backoff.seconds());
+            }
+        });
     }
-    if (failure)
-        std::rethrow_exception(failure);
-    if (direction_ == Direction::Push)
-        combinePushed();
+    for (const auto &transport : transports)
+        if (!failure || transport->progress())
+            attempt([&] { transport->wait(); });
+    if (!failure)
+        return;
+    for (const auto &transport : transports)
+        state_->broken = state_->broken || !transport->progress();
+    std::rethrow_exception(failure);
 }
 
 void Exchange::refuse() noexcept {
@@ -245,7 +314,9 @@ void Exchange::combinePushed() {
         const auto count = static_cast<std::size_t>(father.partCount);
         const auto forEachRow = [&](std::size_t p, auto &&function) {
             const RowPart &to = father.parts[p];
-            const std::byte *from = state.staging.empty() ? nullptr : state.staging[part + p].data();
+            const std::byte *from = state.staging.empty()
+                                        ? nullptr
+                                        : state.staging[part + p].read(MemorySpace::Host, "staging of a push");
             for (const index row : pattern_->readers().values) {
                 const std::size_t bytes = to.begin(row + 1) - to.begin(row);
                 function(to.base + to.begin(row), from, bytes, row);

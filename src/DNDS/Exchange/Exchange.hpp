@@ -4,6 +4,7 @@
 
 #include "DNDS/Exchange/ExchangePattern.hpp"
 #include "DNDS/Exchange/ExchangeTypes.hpp"
+#include "DNDS/Storage/HostMemory.hpp"
 #include "DNDS/Storage/RowLayout.hpp"
 
 #include <functional>
@@ -25,6 +26,8 @@ struct ExchangeMember {
     std::string name;
     std::function<RowLayout(Access)> father;
     std::function<RowLayout(Access)> son;
+    /// Moves the son into memory that the ranks of the node share; optional.
+    std::function<void(const HostMemoryResource &)> rehostSon;
 };
 
 /// Moves the rows of one or several arrays between ranks, again and again, in one message a peer.
@@ -58,11 +61,15 @@ class Exchange {
     const std::shared_ptr<const ExchangePattern> &pattern() const noexcept { return pattern_; }
     /// How each peer is reached, ascending. Local.
     std::vector<PeerPath> paths() const { return paths_; }
+    /// The same as a table for people: peer, transport and why, rows and bytes. Local.
+    std::string describe() const;
 
   private:
     struct State;
 
+    void complete();
     void refuse() noexcept;
+    const std::string &label() const;
     void combinePushed();
 
     std::shared_ptr<const ExchangePattern> pattern_;

@@ -24,10 +24,11 @@ enum class TransportKind : unsigned char {
     Auto,     ///< chosen by `makeTransports` for each peer
     Datatype, ///< MPI derived datatypes straight from and into the arrays
     Packed,   ///< rows gathered into one buffer a peer, received straight into the destination
+    NodeShared, ///< the owner writes into the reader's memory; between ranks of one node
     Local     ///< a copy within this rank, for rows that it pulls from itself
 };
 
-/// "auto", "datatype", "packed", "local".
+/// "auto", "datatype", "packed", "node-shared", "local".
 std::string_view transportName(TransportKind kind);
 /// The kind of that name; throws ArgumentError that lists the names.
 TransportKind transportFromName(std::string_view name);

@@ -12,8 +12,10 @@ class LocalTransport final : public Transport {
     explicit LocalTransport(TransportPlan plan) : plan_(std::move(plan)) {}
 
     TransportKind kind() const noexcept override { return TransportKind::Local; }
+    void adopt(TransportPlan plan) override { plan_ = std::move(plan); }
     void bind(const Endpoints &endpoints) override { endpoints_ = endpoints; }
     void start() override;
+    bool progress() override { return true; }
     void wait() override {}
     void refuse() override {}
 

@@ -3,6 +3,7 @@
 #include "DNDS/Base/Environment.hpp"
 #include "DNDS/Exchange/LocalTransport.hpp"
 #include "DNDS/Exchange/MessageTransport.hpp"
+#include "DNDS/Exchange/NodeSharedTransport.hpp"
 
 #include <array>
 #include <utility>
@@ -11,9 +12,10 @@ namespace DNDS {
 
 namespace {
 
-constexpr std::array<std::pair<TransportKind, std::string_view>, 4> names{{{TransportKind::Auto, "auto"},
+constexpr std::array<std::pair<TransportKind, std::string_view>, 5> names{{{TransportKind::Auto, "auto"},
                                                                            {TransportKind::Datatype, "datatype"},
                                                                            {TransportKind::Packed, "packed"},
+                                                                           {TransportKind::NodeShared, "node-shared"},
                                                                            {TransportKind::Local, "local"}}};
 
 } // namespace
@@ -29,11 +31,11 @@ TransportKind transportFromName(std::string_view name) {
     for (const auto &[kind, known] : names)
         if (known == name)
             return kind;
-    throw ArgumentError(fmt::format("there is no transport '{}': choose auto, datatype or packed", name));
+    throw ArgumentError(fmt::format("there is no transport '{}': choose auto, datatype, packed or node-shared", name));
 }
 
-TransportChoice chooseTransport(int rank, int peer, const ExchangeOptions &options) {
-    if (rank == peer)
+TransportChoice chooseTransport(const CommunicatorContext &context, int peer, const ExchangeOptions &options) {
+    if (context.comm().rank() == peer)
         return {TransportKind::Local, "rows of this rank itself"};
     TransportKind kind = options.transport;
     std::string why = "asked for by the caller";
@@ -44,13 +46,20 @@ TransportChoice chooseTransport(int rank, int peer, const ExchangeOptions &optio
         }
     }
     DNDS_CHECK(kind != TransportKind::Local, ArgumentError,
-               "the local transport serves rows of one's own rank only: choose auto, datatype or packed");
-    if (kind == TransportKind::Auto)
-        return {TransportKind::Packed, "the default between ranks"};
-    return {kind, std::move(why)};
+               "the local transport serves rows of one's own rank only: choose auto, datatype, packed or node-shared");
+    const NodeTopology &node = context.node();
+    if (kind == TransportKind::Datatype || kind == TransportKind::Packed)
+        return {kind, std::move(why)};
+    if (!node.sameNode(peer))
+        return {TransportKind::Packed, "on another node"};
+    if (node.arena != nullptr)
+        return {TransportKind::NodeShared, kind == TransportKind::NodeShared ? std::move(why) : "on this node"};
+    DNDS_CHECK(kind == TransportKind::Auto, StateError, "the node-shared transport is {}, but {}", why, node.whyNoArena);
+    return {TransportKind::Packed, fmt::format("on this node, but {}", node.whyNoArena)};
 }
 
-std::unique_ptr<Transport> makeTransport(TransportKind kind, TransportPlan plan) {
+std::unique_ptr<Transport> makeTransport(TransportKind kind, TransportPlan plan, const CommunicatorContext &context,
+                                         std::uint64_t round) {
     switch (kind) {
     case TransportKind::Local:
         return std::make_unique<LocalTransport>(std::move(plan));
@@ -58,6 +67,8 @@ std::unique_ptr<Transport> makeTransport(TransportKind kind, TransportPlan plan)
         return std::make_unique<DatatypeTransport>(std::move(plan));
     case TransportKind::Packed:
         return std::make_unique<PackedTransport>(std::move(plan));
+    case TransportKind::NodeShared:
+        return std::make_unique<NodeSharedTransport>(std::move(plan), context.node(), round, readEnvironment().waitTimeout);
     case TransportKind::Auto:
         break;
     }

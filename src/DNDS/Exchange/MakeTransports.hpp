@@ -16,11 +16,12 @@ struct TransportChoice {
     std::string why;
 };
 
-/// Chooses for the pair of `rank` and `peer`; both of them come to the same answer. Local. Throws ArgumentError when `options` or
-/// the environment name a transport that there is not.
-TransportChoice chooseTransport(int rank, int peer, const ExchangeOptions &options);
+/// Chooses for this rank and `peer`; both of them come to the same answer. Local. Throws ArgumentError when `options` or the
+/// environment name a transport that there is not, StateError when the node-shared one is forced where memory cannot be shared.
+TransportChoice chooseTransport(const CommunicatorContext &context, int peer, const ExchangeOptions &options);
 
-/// A transport of the given kind for the peers in `plan`. Local.
-std::unique_ptr<Transport> makeTransport(TransportKind kind, TransportPlan plan);
+/// A transport of the given kind for the peers in `plan`. `round` is the context's number of this set-up. Local.
+std::unique_ptr<Transport> makeTransport(TransportKind kind, TransportPlan plan, const CommunicatorContext &context,
+                                         std::uint64_t round);
 
 } // namespace DNDS

@@ -59,13 +59,25 @@ void MessageTransport::bindReceives(const Endpoints &endpoints) {
 }
 
 void MessageTransport::start() {
+    received_ = false;
+    sent_ = false;
     receives_.startAll();
     startSends(sends_);
 }
 
+bool MessageTransport::progress() {
+    received_ = received_ || receives_.testAll(statuses_);
+    sent_ = sent_ || sends_.testAll();
+    return received_ && sent_;
+}
+
 void MessageTransport::wait() {
-    receives_.waitAll(statuses_);
-    sends_.waitAll();
+    if (!received_)
+        receives_.waitAll(statuses_);
+    received_ = true;
+    if (!sent_)
+        sends_.waitAll();
+    sent_ = true;
     for (std::size_t k = 0; k < expected_.size(); ++k) {
         int count = 0;
         checkMpi(MPI_Get_count(&statuses_[k], expected_[k].type, &count), "MPI_Get_count");

@@ -13,8 +13,10 @@ class MessageTransport : public Transport {
   public:
     explicit MessageTransport(TransportPlan plan);
 
+    void adopt(TransportPlan plan) final { plan_ = std::move(plan); }
     void bind(const Endpoints &endpoints) final;
     void start() final;
+    bool progress() final;
     void wait() final;
     void refuse() final;
 
@@ -42,6 +44,8 @@ class MessageTransport : public Transport {
     std::vector<MPI_Status> statuses_;
     RequestSet receives_{RequestSet::Kind::Receive};
     RequestSet sends_{RequestSet::Kind::Send};
+    bool received_ = false; ///< since the last start
+    bool sent_ = false;
 };
 
 /// Rows are gathered into one buffer a peer; rows that are contiguous already are sent from where they are.

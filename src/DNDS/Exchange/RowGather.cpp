@@ -150,6 +150,21 @@ void RowGather::gather(const std::byte *base, std::byte *to) const {
     }
 }
 
+void RowGather::gather(const std::byte *base, StreamWriter &to) const {
+    if (copyRows_ == nullptr) {
+        for (const ByteBlock &run : runs_)
+            to.append(base + run.offset, run.bytes);
+        return;
+    }
+    // Rows shorter than `longRunBytes` fit the stage many times.
+    const std::size_t atOnce = StreamWriter::stageBytes / stride_;
+    for (std::size_t k = 0; k < rows_.size(); k += atOnce) {
+        const std::size_t count = std::min(atOnce, rows_.size() - k);
+        copyRows_(base + firstRow_ * stride_, rows_.data() + k, count, stride_, to.room(count * stride_));
+        to.advance(count * stride_);
+    }
+}
+
 std::vector<ByteBlock> RowGather::blocks() const {
     if (copyRows_ == nullptr)
         return runs_;

@@ -2,6 +2,7 @@
 /// @brief The rows of one array that one peer needs, prepared for fast copying.
 #pragma once
 
+#include "DNDS/Exchange/StreamWriter.hpp"
 #include "DNDS/Mpi/Datatype.hpp"
 #include "DNDS/Storage/RowLayout.hpp"
 
@@ -31,6 +32,8 @@ class RowGather {
 
     /// Copies the rows from a part that starts at `base` to `to`. Local.
     void gather(const std::byte *base, std::byte *to) const;
+    /// The same into a writer that goes past the caches. Local.
+    void gather(const std::byte *base, StreamWriter &to) const;
 
     /// The runs of bytes relative to the part's base, in order; at least as many as needed to describe the rows.
     std::vector<ByteBlock> blocks() const;

@@ -59,15 +59,26 @@ class Transport {
     virtual ~Transport() = default;
 
     virtual TransportKind kind() const noexcept = 0;
+    /// Completes a set-up that takes part on both sides; called once, before `bind`, after all ranks have made their transport
+    /// and passed a collective call. Local.
+    virtual void connect() {}
+    /// Replaces the plan by one with the same peers and bytes, whose rows lie elsewhere; `bind` follows. Local.
+    virtual void adopt(TransportPlan plan) = 0;
     /// Takes over new addresses; never called in flight. Local.
     virtual void bind(const Endpoints &endpoints) = 0;
     /// Begins to move. Local: does not wait for peers.
     virtual void start() = 0;
+    /// Moves what can be moved now; true when everything is complete. Local, does not wait.
+    virtual bool progress() = 0;
     /// Completes. Throws PeerError, after everything is complete, when a peer refused to send.
     virtual void wait() = 0;
+    /// Throws PeerError when a peer that is waited for has ended, or after too many seconds. Local; costs a system call.
+    virtual void checkPeers(double /*secondsWaited*/) {}
     /// Instead of `start` and `wait` on a rank that cannot take part: tells the peers, and takes what they send without storing
     /// it, so that none of them is left waiting.
     virtual void refuse() = 0;
+    /// The exchange is being destroyed in flight: whoever can be told is told; memory in use is kept by the caller. Local.
+    virtual void abandon() noexcept {}
 };
 
 } // namespace DNDS

@@ -27,7 +27,7 @@ class GhostMapping {
                                                             std::span<const index> pullRows,
                                                             PeerDiscovery discovery = PeerDiscovery::Auto);
 
-    /// From the own rows this rank gives copies of: `localRows[starts[r] .. starts[r + 1])` go to rank r. Collective.
+    /// From the own rows this rank gives copies of: `localRows[starts[r]..starts[r + 1])` go to rank r. Collective.
     /// `starts` has ranks + 1 entries. Ghosts are sorted as above, not in the order in which they were pushed. Throws
     /// IndexError or ArgumentError on all ranks when any rank's list is wrong.
     static std::shared_ptr<const GhostMapping> fromPushList(std::shared_ptr<const GlobalMapping> global,

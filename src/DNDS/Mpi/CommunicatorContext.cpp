@@ -1,5 +1,7 @@
 #include "DNDS/Mpi/CommunicatorContext.hpp"
 
+#include "DNDS/Base/Environment.hpp"
+
 namespace DNDS {
 
 namespace {
@@ -70,6 +72,7 @@ CommunicatorContext::CommunicatorContext(CommunicatorView user) : view_(user) {
     owned_.push_back(Communicator::duplicate(user));
     view_ = owned_.back().view();
     lastTag_ = largestTag(view_.handle());
+    node_ = NodeTopology::discover(view_, readEnvironment().ranksPerNode);
 }
 
 const CommunicatorView &CommunicatorContext::comm(SourceLocation where) const {

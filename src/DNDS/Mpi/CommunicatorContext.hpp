@@ -3,7 +3,9 @@
 #pragma once
 
 #include "DNDS/Mpi/Communicator.hpp"
+#include "DNDS/Mpi/NodeTopology.hpp"
 
+#include <cstdint>
 #include <memory>
 #include <vector>
 
@@ -36,6 +38,11 @@ class CommunicatorContext {
     /// collective set-up calls), so that they get equal channels. Collective (one duplication) each time MPI's tags run out.
     Channel nextChannel();
 
+    /// Which ranks share this rank's node, and their memory.
+    const NodeTopology &node() const noexcept { return node_; }
+    /// Counts the exchanges set up on this communicator: the same number on all ranks. Local, called as `nextChannel`.
+    std::uint64_t nextRound() noexcept { return round_++; }
+
     /// Keeps what MPI may still read or write, because an exchange was destroyed in flight, until the communicator goes.
     void park(std::shared_ptr<void> kept) { parked_.push_back(std::move(kept)); }
 
@@ -46,6 +53,8 @@ class CommunicatorContext {
     std::vector<Communicator> owned_;
     std::vector<std::shared_ptr<void>> parked_;
     CommunicatorView view_;
+    NodeTopology node_;
+    std::uint64_t round_ = 0;
     int nextTag_ = 1;
     int lastTag_ = 0;
     bool alive_ = true;

@@ -32,11 +32,27 @@ void RequestSet::waitAll(std::span<MPI_Status> statuses) {
     const int code = MPI_Waitall(static_cast<int>(requests_.size()), requests_.data(),
                                  statuses.empty() ? MPI_STATUSES_IGNORE : statuses.data());
     active_ = false;
+    check(code, "MPI_Waitall", statuses);
+}
+
+bool RequestSet::testAll(std::span<MPI_Status> statuses) {
+    if (requests_.empty())
+        return true;
+    int complete = 0;
+    const int code = MPI_Testall(static_cast<int>(requests_.size()), requests_.data(), &complete,
+                                 statuses.empty() ? MPI_STATUSES_IGNORE : statuses.data());
+    check(code, "MPI_Testall", statuses);
+    if (complete != 0)
+        active_ = false;
+    return complete != 0;
+}
+
+void RequestSet::check(int code, const char *call, std::span<const MPI_Status> statuses) {
     if (code == MPI_ERR_IN_STATUS)
         for (const MPI_Status &status : statuses)
             if (status.MPI_ERROR != MPI_SUCCESS && status.MPI_ERROR != MPI_ERR_PENDING)
-                checkMpi(status.MPI_ERROR, "MPI_Waitall");
-    checkMpi(code, "MPI_Waitall");
+                checkMpi(status.MPI_ERROR, call);
+    checkMpi(code, call);
 }
 
 void RequestSet::clear() noexcept {

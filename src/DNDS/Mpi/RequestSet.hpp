@@ -40,10 +40,14 @@ class RequestSet {
     void start(std::size_t which);
     /// Waits for all; `statuses` has one entry a request, or is empty. Throws MpiError with the text of the first failed one.
     void waitAll(std::span<MPI_Status> statuses = {});
+    /// Whether all are complete, as `waitAll` if they are. Local; lets MPI make progress.
+    bool testAll(std::span<MPI_Status> statuses = {});
     /// Frees all requests.
     void clear() noexcept;
 
   private:
+    static void check(int code, const char *call, std::span<const MPI_Status> statuses);
+
     Kind kind_;
     bool active_ = false;
     std::vector<MPI_Request> requests_;

@@ -10,7 +10,7 @@
 
 namespace DNDS {
 
-/// Lists of numbers to or from some ranks: list `k` belongs to `ranks[k]` and is `values[starts[k] .. starts[k + 1])`.
+/// Lists of numbers to or from some ranks: list `k` belongs to `ranks[k]` and is `values[starts[k]..starts[k + 1])`.
 /// Ranks ascend strictly; `starts` has one entry more than `ranks` and begins with 0.
 struct RankLists {
     std::vector<int> ranks;

@@ -11,7 +11,8 @@
 
 namespace DNDS {
 
-/// Owns rows of elements of type `T` in one of the layouts of `arrayLayoutOf`, on the host and, after `toDevice`, on the device.
+/// Owns rows of elements of type `T` in one of the layouts of `arrayLayoutOf`, on the host and, after `toDevice`, on
+/// the device.
 ///
 ///     Array<real, 5> state;                       // 5 values a cell
 ///     state.setName("state");
@@ -22,12 +23,13 @@ namespace DNDS {
 ///     Array<index, NonUniformSize> cellNodes;     // CSR
 ///     cellNodes.resize(cells, [&](index cell) { return nodeCount[cell]; });
 ///
-/// `T` is trivially copyable and not bool. `align` (bytes, a power of two) makes every row of a fixed or padded layout start at
-/// a multiple of it. Memory starts out zero.
+/// `T` is trivially copyable and not bool. `align` (bytes, a power of two) makes every row of a fixed or padded layout
+/// start at a multiple of it. Memory starts out zero.
 ///
-/// `operator()` and `operator[]` check their bounds in every build and are for setting up and looking at; kernels take views.
-/// Access through a non-const array counts as writing and makes the device side stale: read through a const array or
-/// `view() const` where the device side is to stay valid. Everything is Local. Rows, widths and residency are in `ArrayBase`.
+/// `operator()` and `operator[]` check their bounds in every build and are for setting up and looking at; kernels take
+/// views. Access through a non-const array counts as writing and makes the device side stale: read through a const
+/// array or `view() const` where the device side is to stay valid. Everything is Local. Rows, widths and residency are
+/// in `ArrayBase`.
 ///
 /// Copies are deep and take their memory from the ordinary allocator; a moved-from array is empty and usable.
 template <class T, rowsize rowSizeParam = 1, rowsize rowMaxParam = rowSizeParam, int alignParam = NoAlign>
@@ -46,7 +48,8 @@ class Array : public ArrayBase {
     /// No rows; run-time widths are not chosen. Allocates nothing.
     Array() noexcept : ArrayBase(shapeStatic) {}
 
-    /// Element `j` of row `i`. @throws IndexError naming array, row and element; StaleError where the host side is stale.
+    /// Element `j` of row `i`. @throws IndexError naming array, row and element; StaleError where the host side is
+    /// stale.
     T &operator()(index i, rowsize j) {
         checkRow(i);
         checkElement(i, j);
@@ -95,9 +98,7 @@ class Array : public ArrayBase {
 
     /// Appends `value` to row `i` of a padded or decompressed CSR array. Amortised O(1).
     /// @throws IndexError; ArgumentError when a padded row is full; StateError for a compressed CSR array; StaleError.
-    void appendToRow(index i, const T &value)
-        requires(!isFixedLayout(layout))
-    {
+    void appendToRow(index i, const T &value) requires(!isFixedLayout(layout)) {
         const T copy = value; // which may lie in the very row that grows
         appendElement(i, reinterpret_cast<const std::byte *>(&copy));
     }
@@ -123,8 +124,8 @@ class Array : public ArrayBase {
     View view() { return deviceView<DeviceBackend::Host>(); }
     ConstView view() const { return deviceView<DeviceBackend::Host>(); }
 
-    /// Exchanges all state with `other` but the names, which stand for the variables: widths, row sizes, residency, memory
-    /// resources, compressed or not. Generations travel with the memory. O(1).
+    /// Exchanges all state with `other` but the names, which stand for the variables: widths, row sizes, residency,
+    /// memory resources, compressed or not. Generations travel with the memory. O(1).
     void swapData(Array &other) noexcept { swapState(other); }
 
     /// Exchanges two arrays, names included. O(1).
@@ -133,8 +134,8 @@ class Array : public ArrayBase {
         a.swapNames(b);
     }
 
-    /// Makes this a deep copy of `other`, but keeps its own name and memory resource. Keeps allocation and generation where rows and
-    /// widths agree. O(array).
+    /// Makes this a deep copy of `other`, but keeps its own name and memory resource. Keeps allocation and generation
+    /// where rows and widths agree. O(array).
     void clone(const Array &other) { copyState(other); }
 
   private:

@@ -63,7 +63,8 @@ void ArrayBase::swapState(ArrayBase &other) noexcept {
 void ArrayBase::copyState(const ArrayBase &other) {
     if (this == &other)
         return;
-    // Memory is reused only where every row stays where it is: whoever remembers the generation remembers row positions, too.
+    // Memory is reused only where every row stays where it is: whoever remembers the generation remembers row
+    // positions, too.
     const bool sameRows = rows_ == other.rows_ && stride_ == other.stride_ && shape_->layout != ArrayLayout::CSR;
     std::vector<std::vector<std::byte>> looseRows = other.looseRows_;
     HostDeviceBuffer data(0, data_.resource());
@@ -116,7 +117,8 @@ rowsize ArrayBase::checkedSize(index i, index size) const {
 rowsize ArrayBase::checkedWidth(rowsize width) const {
     DNDS_CHECK(width >= 0 || (width == DynamicSize && width_ == DynamicSize), ArgumentError,
                "{}: rows cannot be {} elements wide", label(), width);
-    DNDS_CHECK(width >= 0, StateError, "{}: the width of the rows was not chosen yet; call resize(rows, width)", label());
+    DNDS_CHECK(width >= 0, StateError, "{}: the width of the rows was not chosen yet; call resize(rows, width)",
+               label());
     DNDS_CHECK(hasRunTimeWidth(shape_->layout) || width == width_, ArgumentError,
                "{}: rows are {} elements wide by their type, not {}", label(), width_, width);
     return width;
@@ -127,8 +129,8 @@ std::size_t ArrayBase::checkedBytes(index rows, index elementsPerRow) const {
     std::ptrdiff_t bytes = 0;
     const bool overflow = __builtin_mul_overflow(rows, elementsPerRow, &elements) ||
                           __builtin_mul_overflow(elements, static_cast<std::ptrdiff_t>(shape_->elementBytes), &bytes);
-    DNDS_CHECK(!overflow, ArgumentError, "{}: {} rows of {} elements of {} bytes are more than memory can hold", label(),
-               rows, elementsPerRow, shape_->elementBytes);
+    DNDS_CHECK(!overflow, ArgumentError, "{}: {} rows of {} elements of {} bytes are more than memory can hold",
+               label(), rows, elementsPerRow, shape_->elementBytes);
     return static_cast<std::size_t>(bytes);
 }
 
@@ -230,8 +232,8 @@ void ArrayBase::resizeToSizes(std::span<const rowsize> rowSizes, rowsize width) 
     }
     checkedWidth(width);
     for (std::size_t i = 0; i < rowSizes.size(); ++i)
-        DNDS_CHECK(rowSizes[i] <= width, ArgumentError, "{}: row {} cannot have {} elements, rows have room for {}", label(),
-                   i, rowSizes[i], width);
+        DNDS_CHECK(rowSizes[i] <= width, ArgumentError, "{}: row {} cannot have {} elements, rows have room for {}",
+                   label(), i, rowSizes[i], width);
     const index newStride = rowStrideOf(width, shape_->elementBytes, shape_->align);
     HostDeviceBuffer data(checkedBytes(rows, newStride), data_.resource());
     HostDeviceBuffer sizes(rowSizes.size_bytes(), sizes_.resource());
@@ -346,8 +348,8 @@ void ArrayBase::adoptShape(const ArrayBase &other) {
                layoutSignature(), other.label(), other.layoutSignature());
     if (width_ == other.width_ || other.width_ == DynamicSize)
         return;
-    DNDS_CHECK(rows_ == 0, StateError, "{}: has rows of width {}, so it cannot take the width {} of {}", label(), width_,
-               other.width_, other.label());
+    DNDS_CHECK(rows_ == 0, StateError, "{}: has rows of width {}, so it cannot take the width {} of {}", label(),
+               width_, other.width_, other.label());
     width_ = other.width_;
     stride_ = other.stride_;
 }
@@ -415,7 +417,8 @@ RowLayout ArrayBase::rowLayout(MemorySpace space, Access access) {
 RowLayout ArrayBase::rowLayout(MemorySpace space) const {
     checkCompressed();
     // a transport that asked to read does not write; RowPart has one pointer type for both directions
-    return describe(space, const_cast<std::byte *>(readData(space)), const_cast<std::byte *>(sizes_.read(space, label())));
+    return describe(space, const_cast<std::byte *>(readData(space)),
+                    const_cast<std::byte *>(sizes_.read(space, label())));
 }
 
 RowLayout ArrayBase::describe(MemorySpace space, std::byte *data, std::byte *sizes) const {

@@ -15,12 +15,13 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace DNDS {
 
-/// An array without its element type: the base of `Array`, and what code that is not a template takes. It has no virtual
-/// functions and is neither made, copied nor destroyed on its own.
+/// An array without its element type: the base of `Array`, and what code that is not a template takes. It has no
+/// virtual functions and is neither made, copied nor destroyed on its own.
 ///
 /// Everything here is Local, and concerns the host side unless it says otherwise. Sizes and widths count elements.
 ///
@@ -34,8 +35,8 @@ namespace DNDS {
 /// | Max         | a width, `resize(n, width)`| 0 for new rows; `resizeRow` or `resize(n, rowSizeOf)`      |
 /// | CSR         |                            | 0 for new rows; decompressed until `compress()`            |
 ///
-/// A CSR array is either compressed (rows in one block, to be viewed, exchanged and transferred) or decompressed (rows grow one
-/// by one). Elements that no row has (padding, and what a row lost by shrinking) are kept zero.
+/// A CSR array is either compressed (rows in one block, to be viewed, exchanged and transferred) or decompressed (rows
+/// grow one by one). Elements that no row has (padding, and what a row lost by shrinking) are kept zero.
 class ArrayBase {
   public:
     /// What messages call this array; empty until set.
@@ -72,20 +73,23 @@ class ArrayBase {
     /// @throws IndexError; StateError for a decompressed CSR array.
     index rowStart(index i) const;
 
-    /// Changes the number of rows. Rows that remain keep their contents, new elements are zero, new rows of non-uniform layouts
-    /// are empty. A compressed CSR array is decompressed first. The same number changes nothing; another one reallocates,
-    /// after which the host side is the valid one. O(array).
-    /// @throws ArgumentError for a negative or unaddressable number; StateError where a run-time width was not chosen yet.
+    /// Changes the number of rows. Rows that remain keep their contents, new elements are zero, new rows of non-uniform
+    /// layouts are empty. A compressed CSR array is decompressed first. The same number changes nothing; another one
+    /// reallocates, after which the host side is the valid one. O(array).
+    /// @throws ArgumentError for a negative or unaddressable number; StateError where a run-time width was not chosen
+    /// yet.
     void resize(index rows);
 
-    /// The same and chooses the width: the run-time width (Fixed), the run-time maximum (Max), or the size of every row (CSR:
-    /// compressed, all zero). With static widths `width` must be that width. Another width than before starts over with zeros.
+    /// The same and chooses the width: the run-time width (Fixed), the run-time maximum (Max), or the size of every row
+    /// (CSR: compressed, all zero). With static widths `width` must be that width. Another width than before starts
+    /// over with zeros.
     /// @throws ArgumentError for negative, unaddressable or contradicting numbers.
     void resize(index rows, rowsize width);
 
-    /// Starts over with rows of `rowSizeOf(i)` zero elements: padded layouts (Max: after its width was chosen) and CSR, which
-    /// is compressed afterwards. `rowSizeOf` is called once a row, in order. O(array).
-    /// @throws ArgumentError for sizes that are negative or larger than the padded width; LayoutError for fixed layouts.
+    /// Starts over with rows of `rowSizeOf(i)` zero elements: padded layouts (Max: after its width was chosen) and CSR,
+    /// which is compressed afterwards. `rowSizeOf` is called once a row, in order. O(array).
+    /// @throws ArgumentError for sizes that are negative or larger than the padded width; LayoutError for fixed
+    /// layouts.
     template <std::invocable<index> RowSizeOf>
     void resize(index rows, RowSizeOf &&rowSizeOf) {
         resizeToSizes(collectSizes(rows, std::forward<RowSizeOf>(rowSizeOf)), width_);
@@ -102,10 +106,11 @@ class ArrayBase {
     /// @throws IndexError, ArgumentError; StateError for a compressed CSR array; StaleError.
     void resizeRow(index i, rowsize width);
 
-    /// Brings the rows of a CSR array into one block, in a new allocation. Does nothing if they are, and for other layouts.
+    /// Brings the rows of a CSR array into one block, in a new allocation. Does nothing if they are, and for other
+    /// layouts.
     void compress();
-    /// Gives every row of a CSR array its own memory, so that rows can change size. Does nothing if they have, and for other
-    /// layouts. @throws StaleError where only the device has the values.
+    /// Gives every row of a CSR array its own memory, so that rows can change size. Does nothing if they have, and for
+    /// other layouts. @throws StaleError where only the device has the values.
     void decompress();
     /// Whether rows lie in one block: always, but for decompressed CSR arrays.
     bool isCompressed() const noexcept { return compressed_; }
@@ -124,23 +129,25 @@ class ArrayBase {
     /// Whether the elements in `space` are current.
     bool valid(MemorySpace space) const noexcept { return data_.valid(space); }
 
-    /// Moves elements and row sizes into memory of `resource` (null: ordinary memory), and has them stay there when they are
-    /// reallocated later. Contents are kept, generations change.
+    /// Moves elements and row sizes into memory of `resource` (null: ordinary memory), and has them stay there when
+    /// they are reallocated later. Contents are kept, generations change.
     void rehost(const HostMemoryResource &resource);
 
-    /// A hash of the contents: number of rows, row sizes and the bytes of all elements, padding between rows excluded. Equal
-    /// contents hash alike in every layout and state. Compares bits: -0.0 and 0.0 differ, and so may padding inside a struct.
-    /// O(array). @throws StaleError where only the device has the values.
+    /// A hash of the contents: number of rows, row sizes and the bytes of all elements, padding between rows excluded.
+    /// Equal contents hash alike in every layout and state. Compares bits: -0.0 and 0.0 differ, and so may padding
+    /// inside a struct. O(array). @throws StaleError where only the device has the values.
     std::uint64_t hash() const;
 
-    /// Readable description of element type and layout, for example "float64[8]:CSR:-2:-2:-1"; see `ArrayShape::signature`.
+    /// Readable description of element type and layout, for example "float64[8]:CSR:-2:-2:-1"; see
+    /// `ArrayShape::signature`.
     std::string layoutSignature() const { return shape_->signature(); }
     /// A hash of the same.
     std::uint64_t layoutHash() const { return shape_->hash(); }
 
-    /// The rows as bytes in `space`, for transports. Part 0 holds the elements; padded layouts have their row sizes in part 1.
-    /// CSR offsets are host memory in any case. With `Access::Write` the other side becomes stale. The signature equals
-    /// `layoutHash()` as long as no run-time width was chosen, and contains the width afterwards. O(1).
+    /// The rows as bytes in `space`, for transports. Part 0 holds the elements; padded layouts have their row sizes in
+    /// part 1. CSR offsets are host memory in any case. With `Access::Write` the other side becomes stale. The
+    /// signature equals `layoutHash()` as long as no run-time width was chosen, and contains the width afterwards.
+    /// O(1).
     /// @throws StateError for a decompressed CSR array; StaleError.
     RowLayout rowLayout(MemorySpace space, Access access);
     /// The same for reading.
@@ -204,7 +211,8 @@ class ArrayBase {
     std::vector<std::byte> &looseRow(index i) { return looseRows_[static_cast<std::size_t>(i)]; }
     const std::vector<std::byte> &looseRow(index i) const { return looseRows_[static_cast<std::size_t>(i)]; }
 
-    /// Appends one element to row `i`. @throws IndexError, ArgumentError when a padded row is full, StateError, LayoutError.
+    /// Appends one element to row `i`. @throws IndexError, ArgumentError when a padded row is full, StateError,
+    /// LayoutError.
     void appendElement(index i, const std::byte *element);
 
   private:
@@ -231,9 +239,9 @@ class ArrayBase {
 
     const ArrayShape *shape_;
     std::string name_;
-    HostDeviceBuffer data_;    ///< elements
-    HostDeviceBuffer sizes_;   ///< padded layouts: one rowsize a row
-    HostDeviceBuffer offsets_; ///< compressed CSR with rows: rows + 1 starts
+    HostDeviceBuffer data_;                         ///< elements
+    HostDeviceBuffer sizes_;                        ///< padded layouts: one rowsize a row
+    HostDeviceBuffer offsets_;                      ///< compressed CSR with rows: rows + 1 starts
     std::vector<std::vector<std::byte>> looseRows_; ///< decompressed CSR
     index rows_ = 0;
     index stride_;

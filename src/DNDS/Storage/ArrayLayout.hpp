@@ -3,6 +3,7 @@
 #pragma once
 
 #include "DNDS/Base/Types.hpp"
+#include "DNDS/Storage/ContentHash.hpp"
 #include "DNDS/Storage/ElementKind.hpp"
 
 #include <array>
@@ -63,8 +64,9 @@ constexpr std::string_view arrayLayoutName(ArrayLayout layout) {
     return names[static_cast<std::size_t>(layout)];
 }
 
-/// The distance in elements from one row of `width` elements to the next where every row starts at a multiple of `align`
-/// bytes: the row is rounded up to the least common multiple of `align` and the element size, and so to whole elements.
+/// The distance in elements from one row of `width` elements to the next where every row starts at a multiple of
+/// `align` bytes: the row is rounded up to the least common multiple of `align` and the element size, and so to whole
+/// elements.
 constexpr index rowStrideOf(rowsize width, std::size_t elementBytes, int align) {
     if (align == NoAlign)
         return width;
@@ -89,8 +91,17 @@ struct ArrayShape {
     /// Readable and equal for arrays whose rows can be exchanged, up to run-time widths: kind[bytes of an
     /// element]:layout:rowSize:rowMax:align, for example "float64[8]:CSR:-2:-2:-1".
     std::string signature() const;
-    /// A hash of the same facts.
-    std::uint64_t hash() const;
+    /// A hash of the same facts. It costs a few multiplications, so that exchanges can compare it at every start.
+    constexpr std::uint64_t hash() const {
+        ContentHash facts;
+        facts.add(static_cast<std::uint64_t>(layout));
+        facts.add(static_cast<std::uint64_t>(rowSize));
+        facts.add(static_cast<std::uint64_t>(rowMax));
+        facts.add(static_cast<std::uint64_t>(align));
+        facts.add(elementBytes);
+        facts.add(static_cast<std::uint64_t>(kind));
+        return facts.value();
+    }
 };
 
 /// The shape of `Array<T, rowSize, rowMax, align>`. Rejects what cannot be an array.
@@ -105,9 +116,10 @@ constexpr ArrayShape arrayShapeOf() {
     static_assert(rowSize >= NonUniformSize && rowMax >= NonUniformSize,
                   "rowSize and rowMax are a width, DynamicSize or NonUniformSize");
     constexpr ArrayLayout layout = arrayLayoutOf(rowSize, rowMax);
-    static_assert(align == NoAlign || layout != ArrayLayout::CSR,
-                  "rows of a CSR array follow each other without gaps, so they cannot be aligned: leave `align` at NoAlign, "
-                  "or use padded rows by giving rowMax a width or DynamicSize");
+    static_assert(
+        align == NoAlign || layout != ArrayLayout::CSR,
+        "rows of a CSR array follow each other without gaps, so they cannot be aligned: leave `align` at NoAlign, "
+        "or use padded rows by giving rowMax a width or DynamicSize");
     static_assert(align == NoAlign || (align > 0 && std::has_single_bit(static_cast<unsigned>(align))),
                   "align is a number of bytes and a power of two, or NoAlign");
     static_assert(align == NoAlign || align >= static_cast<int>(alignof(T)),
@@ -117,9 +129,7 @@ constexpr ArrayShape arrayShapeOf() {
                   "the alignment of the element type exceeds what the array's allocations guarantee");
     return {layout,
             rowSize,
-            layout == ArrayLayout::StaticFixed ? rowSize
-            : layout == ArrayLayout::Fixed     ? DynamicSize
-                                               : rowMax,
+            layout == ArrayLayout::StaticFixed ? rowSize : layout == ArrayLayout::Fixed ? DynamicSize : rowMax,
             align,
             sizeof(T),
             elementKindOf<T>()};

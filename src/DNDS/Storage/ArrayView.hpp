@@ -12,12 +12,13 @@
 
 namespace DNDS {
 
-/// A non-owning window on the rows of an `Array`, trivially copyable so that kernels take it by value. `T` may be const.
+/// A non-owning window on the rows of an `Array`, trivially copyable so that kernels take it by value. `T` may be
+/// const.
 ///
 /// Take one per use from `Array::view` or `Array::deviceView`; it is valid until the array is resized, swapped, moved,
-/// transferred or destroyed. Constness is shallow, as for std::span: a view of non-const `T` writes. Bounds are checked where
-/// `DNDS_DEBUG_CHECKS` is defined, and on the host only. All functions are Local, O(1), and usable on host and device; the
-/// pointers belong to the memory space that the view was taken for.
+/// transferred or destroyed. Constness is shallow, as for std::span: a view of non-const `T` writes. Bounds are checked
+/// where `DNDS_DEBUG_CHECKS` is defined, and on the host only. All functions are Local, O(1), and usable on host and
+/// device; the pointers belong to the memory space that the view was taken for.
 ///
 ///     auto u = field.view();                                  // field: Array<real, 5>
 ///     for (index cell = 0; cell < u.size(); ++cell)
@@ -40,8 +41,8 @@ class ArrayView {
 
     /// A mutable view is a const view, too.
     template <class U>
-        requires(std::is_const_v<T> && std::is_same_v<const U, T>)
-    DNDS_HOST_DEVICE constexpr ArrayView(const ArrayView<U, rowSizeParam, rowMaxParam, align> &other)
+    requires(std::is_const_v<T> &&std::is_same_v<const U, T>) DNDS_HOST_DEVICE
+        constexpr ArrayView(const ArrayView<U, rowSizeParam, rowMaxParam, align> &other)
         : data_(other.data()), rows_(other.size()), geometry_(other.geometry()) {}
 
     /// The number of rows.
@@ -54,17 +55,13 @@ class ArrayView {
     }
 
     /// The number of elements of every row; a constant where the width is static.
-    DNDS_HOST_DEVICE constexpr rowsize rowSize() const
-        requires(isFixedLayout(layout))
-    {
-        return geometry_.rowSize(0);
-    }
+    DNDS_HOST_DEVICE constexpr rowsize rowSize() const requires(isFixedLayout(layout)) { return geometry_.rowSize(0); }
 
     /// Element `j` of row `i`.
     DNDS_HOST_DEVICE constexpr T &operator()(index i, rowsize j) const {
         checkRow(i);
-        DNDS_DEBUG_CHECK(j >= 0 && j < geometry_.rowSize(i), IndexError, "view: element {} is outside [0, {}) of row {}",
-                         j, geometry_.rowSize(i), i);
+        DNDS_DEBUG_CHECK(j >= 0 && j < geometry_.rowSize(i), IndexError,
+                         "view: element {} is outside [0, {}) of row {}", j, geometry_.rowSize(i), i);
         return data_[geometry_.rowStart(i) + j];
     }
 

@@ -10,8 +10,8 @@
 
 namespace DNDS {
 
-/// Accumulates bytes and numbers into 64 bits. The result depends on the order of the calls and on the byte order of the
-/// machine, not on addresses, so that it can be compared between ranks. Local.
+/// Accumulates bytes and numbers into 64 bits. The result depends on the order of the calls and on the byte order of
+/// the machine, not on addresses, so that it can be compared between ranks. Local.
 class ContentHash {
   public:
     constexpr void add(std::uint64_t word) {

@@ -17,8 +17,8 @@ std::uint64_t HostDeviceBuffer::nextGeneration() noexcept {
 
 void HostDeviceBuffer::throwStale(MemorySpace space, std::string_view owner) {
     if (space == MemorySpace::Host)
-        throw StaleError(fmt::format("{}: the host copy is stale, the device holds newer values; call toHost() first",
-                                     owner));
+        throw StaleError(
+            fmt::format("{}: the host copy is stale, the device holds newer values; call toHost() first", owner));
     throw StaleError(fmt::format(
         "{}: the device copy is stale or was never made, the host holds newer values; call toDevice() first", owner));
 }

@@ -15,9 +15,10 @@ namespace DNDS {
 
 /// An owned block of bytes with at most one allocation in each memory space and one validity bit for each.
 ///
-/// Accessors never copy: asking for a stale side throws, `toDevice` and `toHost` bring it up to date, writing one side makes
-/// the other stale. At least one side is valid at all times; of a buffer of 0 bytes both are. New bytes are zero, and on the
-/// host. Everything is Local; checks are O(1) and made in every build. Not safe to use from several threads at once.
+/// Accessors never copy: asking for a stale side throws, `toDevice` and `toHost` bring it up to date, writing one side
+/// makes the other stale. At least one side is valid at all times; of a buffer of 0 bytes both are. New bytes are zero,
+/// and on the host. Everything is Local; checks are O(1) and made in every build. Not safe to use from several threads
+/// at once.
 ///
 ///     HostDeviceBuffer buffer(1024);
 ///     fillIn(buffer.write(MemorySpace::Host, "u"));
@@ -35,8 +36,8 @@ class HostDeviceBuffer {
     /// @throws MemoryError when there is no room.
     explicit HostDeviceBuffer(std::size_t bytes, HostMemoryResource resource = nullptr);
 
-    /// Deep copy of every valid side, in ordinary memory. It waits for copies in flight that toDevice or toHost queued, but
-    /// not for kernels: synchronise their streams first.
+    /// Deep copy of every valid side, in ordinary memory. It waits for copies in flight that toDevice or toHost queued,
+    /// but not for kernels: synchronise their streams first.
     HostDeviceBuffer(const HostDeviceBuffer &other);
     /// Deep copy into the memory resource of the left side; keeps allocation and generation where the sizes agree.
     HostDeviceBuffer &operator=(const HostDeviceBuffer &other);
@@ -51,8 +52,8 @@ class HostDeviceBuffer {
 
     std::size_t bytes() const noexcept { return bytes_; }
 
-    /// A number that no two allocations in the process share. It travels with the allocation on move and swap, so whoever
-    /// remembers it can tell later whether the addresses it remembers still belong to this buffer.
+    /// A number that no two allocations in the process share. It travels with the allocation on move and swap, so
+    /// whoever remembers it can tell later whether the addresses it remembers still belong to this buffer.
     std::uint64_t generation() const noexcept { return generation_; }
 
     /// Whether the copy in `space` is current.
@@ -81,8 +82,8 @@ class HostDeviceBuffer {
     /// Makes the device copy current and waits until it is. Does nothing where it is already.
     /// @throws NotBuiltError without a device back end, MemoryError when the device has no room.
     void toDevice();
-    /// The same without waiting: the copy is queued on `stream`, and so must be whatever reads it. Keep the host side unwritten
-    /// until the stream was synchronised.
+    /// The same without waiting: the copy is queued on `stream`, and so must be whatever reads it. Keep the host side
+    /// unwritten until the stream was synchronised.
     void toDevice(Device::StreamHandle stream);
 
     /// Makes the host copy current and waits until it is. Does nothing where it is already, and needs no device then.
@@ -90,20 +91,22 @@ class HostDeviceBuffer {
     /// The same without waiting: the host may read the bytes once `stream` was synchronised.
     void toHost(Device::StreamHandle stream);
 
-    /// Changes the size: keeps the common prefix, zeroes the rest. The same size changes nothing; any other reallocates, and
-    /// the host side is the valid one afterwards (where only the device side was valid, it is copied to the host).
+    /// Changes the size: keeps the common prefix, zeroes the rest. The same size changes nothing; any other
+    /// reallocates, and the host side is the valid one afterwards (where only the device side was valid, it is copied
+    /// to the host).
     void resize(std::size_t bytes);
 
-    /// Starts over: `bytes` zero bytes in a new allocation, and so a new generation, even where the size does not change.
+    /// Starts over: `bytes` zero bytes in a new allocation, and so a new generation, even where the size does not
+    /// change.
     void renew(std::size_t bytes);
 
-    /// Moves the host allocation into `resource` (null: ordinary memory) and keeps the contents and the device side. Does
-    /// nothing where it is there already; otherwise there is a new generation. The resource is kept alive and is used by later
-    /// reallocations.
+    /// Moves the host allocation into `resource` (null: ordinary memory) and keeps the contents and the device side.
+    /// Does nothing where it is there already; otherwise there is a new generation. The resource is kept alive and is
+    /// used by later reallocations.
     void rehost(HostMemoryResource resource);
 
-    /// Shares ownership of the host allocation, for exchanges in flight: it outlives resizing and destruction of the buffer until
-    /// the last holder lets go. Null for 0 bytes.
+    /// Shares ownership of the host allocation, for exchanges in flight: it outlives resizing and destruction of the
+    /// buffer until the last holder lets go. Null for 0 bytes.
     std::shared_ptr<const void> holdHost() const noexcept { return hostOwner_; }
 
     /// Where host memory comes from; null for ordinary memory.
@@ -115,7 +118,8 @@ class HostDeviceBuffer {
 
     static std::shared_ptr<std::byte> allocateHost(std::size_t bytes, const HostMemoryResource &resource);
     void copyContents(const HostDeviceBuffer &other);
-    /// Waits for the copies that were queued: on any stream, or on the default stream where it is known to hold them all.
+    /// Waits for the copies that were queued: on any stream, or on the default stream where it is known to hold them
+    /// all.
     void finishCopies(bool onAnyStream = true) const;
     void release() noexcept;
 

@@ -27,8 +27,9 @@ class AlignedMemory final : public std::pmr::memory_resource {
 } // namespace
 
 const HostMemoryResource &defaultHostMemory() {
-    static const HostMemoryResource resource = std::make_shared<AlignedMemory>();
-    return resource;
+    // never destroyed: arrays with static storage give their memory back at any time before the process ends
+    static const auto *resource = new HostMemoryResource(std::make_shared<AlignedMemory>());
+    return *resource;
 }
 
 } // namespace DNDS

@@ -1,0 +1,272 @@
+/// @file ArrayDof.hpp
+/// @brief Degrees of freedom: an array of matrices with ghosts that is a vector of a vector space.
+#pragma once
+
+#include "DNDS/Array/ArrayEigenMatrix.hpp"
+#include "DNDS/Array/ArrayPair.hpp"
+#include "DNDS/Array/DofKernels.hpp"
+#include "DNDS/Array/DofReduction.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <exception>
+#include <span>
+#include <utility>
+
+namespace DNDS {
+
+/// A pair of `ArrayEigenMatrix<m, n>` with the operations of iterative solvers: [(owned rows + ghosts) x m x n]. m and n are numbers,
+/// or DynamicSize.
+///
+///     ArrayDof<5, 1> u, rhs;
+///     u.initPair("u", comm);                                  // a size chosen at run time: initPair("u", comm, 5, 1)
+///     u.father->resize(cells);
+///     ...                                                     // mapping and ghosts, as for ArrayPair
+///     u.addTo(rhs, timeStep);                                 // u += timeStep * rhs, ghosts included
+///     const real residual = rhs.norm2();
+///
+/// Operations that change the array act on owned rows and ghosts: ghosts that were copies of their owners stay so without
+/// communication. They are Local, O(array), and throw LayoutError where the arrays differ in rows or matrix size, and
+/// StateError where their ghosts belong to different mappings; nothing was changed then. Reductions are over owned rows of
+/// all ranks and Collective: O(array) and one reduction (two where a size is chosen at run time and the result is a matrix). What
+/// fails on one rank throws the same on all ranks. They do not depend on the order of messages, but on the number of ranks.
+///
+/// All work on the host side, and throw StaleError where it is not current.
+template <rowsize m = 1, rowsize n = 1>
+class ArrayDof : public ArrayPair<ArrayEigenMatrix<m, n>> {
+    static_assert(m != NonUniformSize && n != NonUniformSize, "all rows of an ArrayDof have one size");
+    using Operation = DofKernels::Operation;
+
+  public:
+    using Base = ArrayPair<ArrayEigenMatrix<m, n>>;
+    using typename Base::ArrayType;
+    using Matrix = typename ArrayType::Matrix;
+    using Base::father;
+    using Base::son;
+
+    /// Every element, or every row.
+    void setConstant(real value) {
+        for (const std::span<real> part : writeParts())
+            std::fill(part.begin(), part.end(), value);
+    }
+    template <class Derived>
+    void setConstant(const Eigen::MatrixBase<Derived> &value) {
+        const Matrix row = fitted(value);
+        for (const std::span<real> part : writeParts())
+            DofKernels::fillRows(part, {row.data(), static_cast<std::size_t>(row.size())});
+    }
+    /// Takes the values of `other`, without touching allocations, mappings and persistent exchanges.
+    void copyFrom(const ArrayDof &other) {
+        forEachPart(other, [](std::span<real> to, std::span<const real> from) {
+            if (to.data() != from.data())
+                std::copy(from.begin(), from.end(), to.begin());
+        });
+    }
+
+    /// With a number, with another array or with a matrix that stands for every row. All are component-wise: `*=` is no matrix product.
+    ArrayDof &operator+=(real a) { return combine(Operation::Add, a); }
+    ArrayDof &operator-=(real a) { return combine(Operation::Subtract, a); }
+    ArrayDof &operator*=(real a) { return combine(Operation::Multiply, a); }
+    ArrayDof &operator/=(real a) { return combine(Operation::Divide, a); }
+    ArrayDof &operator+=(const ArrayDof &other) { return combine(Operation::Add, other); }
+    ArrayDof &operator-=(const ArrayDof &other) { return combine(Operation::Subtract, other); }
+    ArrayDof &operator*=(const ArrayDof &other) { return combine(Operation::Multiply, other); }
+    ArrayDof &operator/=(const ArrayDof &other) { return combine(Operation::Divide, other); }
+    template <class Derived>
+    ArrayDof &operator+=(const Eigen::MatrixBase<Derived> &row) {
+        return combineRows(Operation::Add, row);
+    }
+    template <class Derived>
+    ArrayDof &operator-=(const Eigen::MatrixBase<Derived> &row) {
+        return combineRows(Operation::Subtract, row);
+    }
+    template <class Derived>
+    ArrayDof &operator*=(const Eigen::MatrixBase<Derived> &row) {
+        return combineRows(Operation::Multiply, row);
+    }
+    template <class Derived>
+    ArrayDof &operator/=(const Eigen::MatrixBase<Derived> &row) {
+        return combineRows(Operation::Divide, row);
+    }
+    /// Scales each row by its number in `scalars`.
+    ArrayDof &operator*=(const ArrayDof<1, 1> &scalars)
+        requires(m != 1 || n != 1)
+    {
+        return combineScalars(Operation::Multiply, scalars);
+    }
+    ArrayDof &operator/=(const ArrayDof<1, 1> &scalars)
+        requires(m != 1 || n != 1)
+    {
+        return combineScalars(Operation::Divide, scalars);
+    }
+
+    /// this += alpha * x
+    ArrayDof &addTo(const ArrayDof &x, real alpha) {
+        forEachPart(x, [alpha](std::span<real> to, std::span<const real> from) { DofKernels::addTo(to, alpha, from); });
+        return *this;
+    }
+    /// The same in the order of BLAS.
+    ArrayDof &axpy(real alpha, const ArrayDof &x) { return addTo(x, alpha); }
+
+    /// The sum of the products of all elements with their partners. Collective, as all below.
+    real dot(const ArrayDof &other) const {
+        return reduced(Reduction::Sum, [&] { return DofKernels::dot(owned(), ownedOf(other)); });
+    }
+    /// The Euclidean norm of all elements: the square root of `dot(*this)`.
+    real norm2() const {
+        return std::sqrt(reduced(Reduction::Sum, [&] { return DofKernels::dot(owned(), owned()); }));
+    }
+    /// The Euclidean norm of the difference.
+    real norm2(const ArrayDof &other) const {
+        return std::sqrt(reduced(Reduction::Sum, [&] { return DofKernels::squaredDistance(owned(), ownedOf(other)); }));
+    }
+    /// The sum of all elements.
+    real sum() const {
+        return reduced(Reduction::Sum, [&] { return DofKernels::sum(owned()); });
+    }
+    /// The smallest and the largest element: NaN where an element is NaN, +infinity and -infinity where no rank has elements.
+    real min() const {
+        return -reduced(Reduction::Max, [&] { return -DofKernels::extremes(owned()).min; });
+    }
+    real max() const {
+        return reduced(Reduction::Max, [&] { return DofKernels::extremes(owned()).max; });
+    }
+    /// For each of the m x n components the sum of magnitudes, the Euclidean norm or the largest magnitude over all rows; 0 where no
+    /// rank has rows, and 0 x 0 where moreover no rank chose a run-time size.
+    Matrix componentNorm1() const { return components(DofKernels::Component::AbsoluteSum, Reduction::Sum); }
+    Matrix componentNorm2() const { return components(DofKernels::Component::SquareSum, Reduction::Sum).cwiseSqrt(); }
+    Matrix componentNormInf() const { return components(DofKernels::Component::AbsoluteMax, Reduction::Max); }
+
+  private:
+    template <rowsize, rowsize>
+    friend class ArrayDof;
+
+    /// Throws StateError before `initPair`.
+    const ArrayDof &ready() const {
+        DNDS_CHECK(father != nullptr && son != nullptr, StateError,
+                   "this ArrayDof has no arrays (not initialised, or moved from): call initPair first");
+        return *this;
+    }
+    static std::span<const real> elementsOf(const ArrayType &array) {
+        return {array.data(), static_cast<std::size_t>(array.dataSize())};
+    }
+    static std::span<real> elementsOf(ArrayType &array) { return {array.data(), static_cast<std::size_t>(array.dataSize())}; }
+
+    /// Owned elements and ghosts' elements.
+    std::array<std::span<const real>, 2> readParts() const {
+        ready();
+        return {elementsOf(std::as_const(*father)), elementsOf(std::as_const(*son))};
+    }
+    std::array<std::span<real>, 2> writeParts() {
+        (void)readParts(); // both are checked before either makes its device side stale
+        return {elementsOf(*father), elementsOf(*son)};
+    }
+    std::span<const real> owned() const { return elementsOf(std::as_const(*father)); }
+    /// The owned elements of an array that is to have as many.
+    std::span<const real> ownedOf(const ArrayDof &other) const {
+        other.ready();
+        requireShape(other);
+        requireRows(*father, *other.father);
+        return other.owned();
+    }
+
+    void requireShape(const ArrayDof &other) const {
+        const MatrixShape mine = father->commonShape();
+        const MatrixShape its = other.father->commonShape();
+        DNDS_CHECK(mine == its || father->size() + son->size() == 0, LayoutError,
+                   "'{}' has matrices of {} x {}, but '{}' of {} x {}", father->label(), mine.rows, mine.cols,
+                   other.father->label(), its.rows, its.cols);
+    }
+    template <class A, class B>
+    static void requireRows(const A &mine, const B &its) {
+        DNDS_CHECK(mine.size() == its.size(), LayoutError, "'{}' has {} rows, but '{}' has {}", mine.label(), mine.size(),
+                   its.label(), its.size());
+    }
+    /// Throws unless owned rows and ghosts have their counterparts in `other`.
+    template <class Other>
+    void requirePartner(const Other &other) const {
+        ready();
+        other.ready();
+        requireRows(*father, *other.father);
+        requireRows(*son, *other.son);
+        DNDS_CHECK(son->size() == 0 || this->trans.pattern() == other.trans.pattern(), StateError,
+                   "the ghosts of '{}' and '{}' belong to different mappings: use borrowGGIndexing", father->label(),
+                   other.father->label());
+    }
+
+    template <class Function>
+    void forEachPart(const ArrayDof &other, const Function &function) {
+        requirePartner(other);
+        requireShape(other);
+        const auto from = other.readParts();
+        const auto to = writeParts();
+        for (std::size_t part = 0; part < to.size(); ++part)
+            function(to[part], from[part]);
+    }
+    ArrayDof &combine(Operation operation, real a) {
+        for (const std::span<real> part : writeParts())
+            DofKernels::combine(operation, part, a);
+        return *this;
+    }
+    ArrayDof &combine(Operation operation, const ArrayDof &other) {
+        forEachPart(other, [operation](std::span<real> to, std::span<const real> from) {
+            DofKernels::combine(operation, to, from);
+        });
+        return *this;
+    }
+    template <class Derived>
+    ArrayDof &combineRows(Operation operation, const Eigen::MatrixBase<Derived> &value) {
+        const Matrix row = fitted(value);
+        for (const std::span<real> part : writeParts())
+            DofKernels::combineRows(operation, part, {row.data(), static_cast<std::size_t>(row.size())});
+        return *this;
+    }
+    ArrayDof &combineScalars(Operation operation, const ArrayDof<1, 1> &scalars) {
+        requirePartner(scalars);
+        const auto from = scalars.readParts();
+        const auto to = writeParts();
+        for (std::size_t part = 0; part < to.size(); ++part)
+            DofKernels::combineScalars(operation, to[part], from[part]);
+        return *this;
+    }
+    /// `value` as one row of this array.
+    template <class Derived>
+    Matrix fitted(const Eigen::MatrixBase<Derived> &value) const {
+        const MatrixShape shape = ready().father->commonShape();
+        DNDS_CHECK(father->size() + son->size() == 0 || (value.rows() == shape.rows && value.cols() == shape.cols), LayoutError,
+                   "'{}' has matrices of {} x {}, not {} x {}", father->label(), shape.rows, shape.cols, value.rows(), value.cols());
+        return value;
+    }
+
+    template <class Body>
+    real reduced(Reduction reduction, const Body &body) const {
+        real value = 0;
+        std::exception_ptr failure;
+        ready();
+        try {
+            value = body();
+        } catch (...) {
+            failure = std::current_exception();
+        }
+        reduceOrThrow(father->comm(), {&value, 1}, reduction, failure);
+        return value;
+    }
+    Matrix components(DofKernels::Component component, Reduction reduction) const {
+        MatrixShape shape = ready().father->commonShape();
+        if constexpr (m == DynamicSize || n == DynamicSize)
+            shape = agreedShape(father->comm(), shape, father->label());
+        Matrix result = Matrix::Zero(shape.rows, shape.cols);
+        const std::span<real> values(result.data(), static_cast<std::size_t>(result.size()));
+        std::exception_ptr failure;
+        try {
+            DofKernels::accumulate(component, owned(), values);
+        } catch (...) {
+            failure = std::current_exception();
+        }
+        reduceOrThrow(father->comm(), values, reduction, failure);
+        return result;
+    }
+};
+
+} // namespace DNDS

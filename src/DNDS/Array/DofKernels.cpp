@@ -1,0 +1,186 @@
+#include "DNDS/Array/DofKernels.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstddef>
+#include <limits>
+#include <vector>
+
+namespace DNDS::DofKernels {
+
+namespace {
+
+/// Calls `function` with the operation as a function object, so that loops are compiled for each operation.
+template <class Function>
+void withOperation(Operation operation, Function &&function) {
+    switch (operation) {
+    case Operation::Add:
+        return function([](real a, real b) { return a + b; });
+    case Operation::Subtract:
+        return function([](real a, real b) { return a - b; });
+    case Operation::Multiply:
+        return function([](real a, real b) { return a * b; });
+    case Operation::Divide:
+        return function([](real a, real b) { return a / b; });
+    }
+}
+
+/// Independent partial sums, so that additions overlap and vectorise without reordering by the compiler.
+constexpr std::size_t lanes = 8;
+/// Elements whose sum is made before it is added to the total.
+constexpr std::size_t blockSize = 1024;
+
+template <class Term>
+real blockSum(std::size_t begin, std::size_t end, const Term &term) {
+    std::array<real, lanes> sums{};
+    std::size_t i = begin;
+    for (; i + lanes <= end; i += lanes)
+        for (std::size_t lane = 0; lane < lanes; ++lane)
+            sums[lane] += term(i + lane);
+    real rest = 0;
+    for (; i < end; ++i)
+        rest += term(i);
+    for (std::size_t half = lanes / 2; half > 0; half /= 2)
+        for (std::size_t lane = 0; lane < half; ++lane)
+            sums[lane] += sums[lane + half];
+    return sums[0] + rest;
+}
+
+template <class Term>
+real sumOf(std::size_t count, const Term &term) {
+    real total = 0;
+    for (std::size_t begin = 0; begin < count; begin += blockSize)
+        total += blockSum(begin, std::min(begin + blockSize, count), term);
+    return total;
+}
+
+/// Rows are handled several at once, in tiles of about this many elements, so that narrow rows make long loops.
+constexpr std::size_t tileSize = 128;
+
+std::size_t rowsPerTile(std::size_t width) { return std::max<std::size_t>(tileSize / width, 1); }
+
+/// Accumulates the rows of `x` in `result` with `add(sum, element)`; sums meet in `join(sum, sum)`.
+template <class Add, class Join>
+void accumulateRows(std::span<const real> x, std::span<real> result, const Add &add, const Join &join) {
+    std::vector<real> tile(rowsPerTile(result.size()) * result.size());
+    constexpr std::size_t tilesPerBlock = 64;
+    while (!x.empty()) {
+        std::fill(tile.begin(), tile.end(), 0.0);
+        for (std::size_t k = 0; k < tilesPerBlock && !x.empty(); ++k) {
+            const std::size_t count = std::min(tile.size(), x.size());
+            const real *from = x.data();
+            real *to = tile.data();
+            for (std::size_t i = 0; i < count; ++i)
+                to[i] = add(to[i], from[i]);
+            x = x.subspan(count);
+        }
+        for (std::size_t i = 0; i < tile.size(); ++i)
+            result[i % result.size()] = join(result[i % result.size()], tile[i]);
+    }
+}
+
+} // namespace
+
+void combine(Operation operation, std::span<real> x, real a) {
+    withOperation(operation, [&](auto apply) {
+        for (real &value : x)
+            value = apply(value, a);
+    });
+}
+
+void combine(Operation operation, std::span<real> x, std::span<const real> y) {
+    withOperation(operation, [to = x.data(), from = y.data(), count = x.size()](auto apply) {
+        for (std::size_t i = 0; i < count; ++i)
+            to[i] = apply(to[i], from[i]);
+    });
+}
+
+void combineRows(Operation operation, std::span<real> x, std::span<const real> row) {
+    if (x.empty())
+        return;
+    std::vector<real> tile(rowsPerTile(row.size()) * row.size());
+    fillRows(tile, row);
+    for (; !x.empty(); x = x.subspan(std::min(tile.size(), x.size())))
+        combine(operation, x.first(std::min(tile.size(), x.size())), std::span<const real>(tile).first(std::min(tile.size(), x.size())));
+}
+
+void combineScalars(Operation operation, std::span<real> x, std::span<const real> scalars) {
+    if (x.empty())
+        return;
+    withOperation(operation, [to = x.data(), scalars, width = x.size() / scalars.size()](auto apply) {
+        real *at = to;
+        for (const real scalar : scalars) {
+            for (std::size_t j = 0; j < width; ++j)
+                at[j] = apply(at[j], scalar);
+            at += width;
+        }
+    });
+}
+
+void fillRows(std::span<real> x, std::span<const real> row) {
+    for (std::size_t begin = 0; begin < x.size(); begin += row.size())
+        std::copy(row.begin(), row.end(), x.begin() + static_cast<std::ptrdiff_t>(begin));
+}
+
+void addTo(std::span<real> y, real a, std::span<const real> x) {
+    real *to = y.data();
+    const real *from = x.data();
+    const std::size_t count = y.size();
+    for (std::size_t i = 0; i < count; ++i)
+        to[i] += a * from[i];
+}
+
+real dot(std::span<const real> x, std::span<const real> y) {
+    return sumOf(x.size(), [a = x.data(), b = y.data()](std::size_t i) { return a[i] * b[i]; });
+}
+
+real squaredDistance(std::span<const real> x, std::span<const real> y) {
+    return sumOf(x.size(), [a = x.data(), b = y.data()](std::size_t i) { return (a[i] - b[i]) * (a[i] - b[i]); });
+}
+
+real sum(std::span<const real> x) {
+    return sumOf(x.size(), [a = x.data()](std::size_t i) { return a[i]; });
+}
+
+Extremes extremes(std::span<const real> x) {
+    std::array<real, lanes> least;
+    std::array<real, lanes> most;
+    least.fill(std::numeric_limits<real>::infinity());
+    most.fill(-std::numeric_limits<real>::infinity());
+    bool nan = false;
+    std::size_t i = 0;
+    for (; i + lanes <= x.size(); i += lanes)
+        for (std::size_t lane = 0; lane < lanes; ++lane) {
+            const real value = x[i + lane];
+            least[lane] = value < least[lane] ? value : least[lane];
+            most[lane] = value > most[lane] ? value : most[lane];
+            nan |= value != value;
+        }
+    for (; i < x.size(); ++i) {
+        least[0] = std::min(least[0], x[i]);
+        most[0] = std::max(most[0], x[i]);
+        nan |= std::isnan(x[i]);
+    }
+    if (nan)
+        return {std::numeric_limits<real>::quiet_NaN(), std::numeric_limits<real>::quiet_NaN()};
+    return {*std::min_element(least.begin(), least.end()), *std::max_element(most.begin(), most.end())};
+}
+
+void accumulate(Component component, std::span<const real> x, std::span<real> result) {
+    std::fill(result.begin(), result.end(), 0.0);
+    if (x.empty())
+        return;
+    const auto plus = [](real a, real b) { return a + b; };
+    const auto larger = [](real known, real value) { return value > known || value != value ? value : known; };
+    switch (component) {
+    case Component::AbsoluteSum:
+        return accumulateRows(x, result, [](real a, real b) { return a + std::abs(b); }, plus);
+    case Component::SquareSum:
+        return accumulateRows(x, result, [](real a, real b) { return a + b * b; }, plus);
+    case Component::AbsoluteMax:
+        return accumulateRows(x, result, [larger](real a, real b) { return larger(a, std::abs(b)); }, larger);
+    }
+}
+
+} // namespace DNDS::DofKernels

@@ -1,0 +1,59 @@
+/// @file Backoff.hpp
+/// @brief Waiting for a flag without stealing the processor from whoever is to set it.
+#pragma once
+
+#include <mpi.h>
+
+#include <chrono>
+#include <thread>
+
+#if defined(__SSE2__)
+#include <emmintrin.h>
+#endif
+
+namespace DNDS {
+
+/// Spins briefly, then yields and lets MPI make progress at each call: ranks may outnumber cores, and a peer may need this rank's
+/// MPI library before it can set the flag.
+class Backoff {
+  public:
+    explicit Backoff(MPI_Comm comm) noexcept : comm_(comm) {}
+
+    void pause() {
+        if (++count_ < spins) {
+#if defined(__SSE2__)
+            _mm_pause();
+#endif
+            return;
+        }
+        std::this_thread::yield();
+        int found = 0;
+        MPI_Iprobe(MPI_ANY_SOURCE, 0, comm_, &found, MPI_STATUS_IGNORE); // tag 0 is never used: only progress is wanted
+    }
+
+    /// True about ten times a second, after which `seconds()` is up to date: the moment for costly checks.
+    bool longWait() {
+        if (count_ < spins || count_ % checkEvery != 0)
+            return false;
+        const auto now = std::chrono::steady_clock::now();
+        if (start_ == std::chrono::steady_clock::time_point{})
+            start_ = last_ = now;
+        if (now - last_ < std::chrono::milliseconds(100))
+            return false;
+        last_ = now;
+        return true;
+    }
+    /// Seconds since waiting became long.
+    double seconds() const { return std::chrono::duration<double>(last_ - start_).count(); }
+
+  private:
+    static constexpr long spins = 64;
+    static constexpr long checkEvery = 64;
+
+    MPI_Comm comm_;
+    long count_ = 0;
+    std::chrono::steady_clock::time_point start_{};
+    std::chrono::steady_clock::time_point last_{};
+};
+
+} // namespace DNDS

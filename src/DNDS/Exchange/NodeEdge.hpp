@@ -1,0 +1,92 @@
+/// @file NodeEdge.hpp
+/// @brief The flags by which a writer and a reader on one node take turns: the protocol alone, no MPI and no arrays.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+
+namespace DNDS {
+
+/// What one side sees of the other in an epoch.
+enum class EdgeState : unsigned char {
+    Waiting, ///< the other side has not come so far
+    Open,    ///< go ahead: the reader wants the rows / the rows have arrived
+    Refused, ///< the other side does not take part in this epoch
+    Closed   ///< the other side is gone
+};
+
+/// One directed edge: a writer (who owns the rows) and a reader (whose memory they go to). It lies in the reader's arena.
+///
+/// Epochs count up from `initialEpoch` and wrap around; both sides are at most one epoch apart as long as neither refuses, and the
+/// order is judged by signed difference. Each side writes only its own cache lines:
+///
+///     reader: open(e)   "my old ghosts are no longer needed: write"      writer: polls, copies rows, then
+///     reader: polls     <------------------------------------------      arrive(e) "the rows of epoch e are there"
+///
+/// The release store of `arrive` and the acquire load of the reader's poll order the rows before their use, those of `open` order
+/// the reader's last use of old rows before they are overwritten. Non-temporal stores need a store fence before `arrive`.
+class NodeEdge {
+  public:
+    /// Close to wrap-around, so that every long run passes it.
+    static constexpr std::uint32_t initialEpoch = static_cast<std::uint32_t>(-1000);
+
+    NodeEdge() = default;
+    explicit NodeEdge(std::uint32_t epoch) : opened_(word(epoch, false)), arrived_(word(epoch, false)) {}
+
+    // The reader's side.
+
+    /// The writer may overwrite the destination now.
+    void open(std::uint32_t epoch) noexcept { opened_.store(word(epoch, false), std::memory_order_release); }
+    /// The writer is to skip this epoch.
+    void refuseToRead(std::uint32_t epoch) noexcept { opened_.store(word(epoch, true), std::memory_order_release); }
+    /// Whether the rows of `epoch` are there.
+    EdgeState pollArrival(std::uint32_t epoch) const noexcept { return poll(arrived_, writerClosed_, epoch); }
+    void closeReader() noexcept { readerClosed_.store(1, std::memory_order_release); }
+
+    // The writer's side.
+
+    /// Whether the destination may be overwritten for `epoch`.
+    EdgeState pollOpening(std::uint32_t epoch) const noexcept { return poll(opened_, readerClosed_, epoch); }
+    /// All rows of `epoch` are written.
+    void arrive(std::uint32_t epoch) noexcept { arrived_.store(word(epoch, false), std::memory_order_release); }
+    /// No rows come in this epoch.
+    void refuseToWrite(std::uint32_t epoch) noexcept { arrived_.store(word(epoch, true), std::memory_order_release); }
+    void closeWriter() noexcept { writerClosed_.store(1, std::memory_order_release); }
+
+    /// Set once the writer will not touch the edge any more; then its memory may be reused.
+    const std::atomic<std::uint32_t> &writerClosed() const noexcept { return writerClosed_; }
+
+  private:
+    static constexpr std::uint64_t refusedBit = std::uint64_t{1} << 32U;
+
+    static std::uint64_t word(std::uint32_t epoch, bool refused) { return epoch | (refused ? refusedBit : 0); }
+
+    static EdgeState poll(const std::atomic<std::uint64_t> &flag, const std::atomic<std::uint32_t> &closed,
+                          std::uint32_t epoch) noexcept {
+        EdgeState state = judge(flag.load(std::memory_order_acquire), epoch);
+        if (state == EdgeState::Waiting && closed.load(std::memory_order_acquire) != 0) {
+            state = judge(flag.load(std::memory_order_acquire), epoch); // what it did before closing counts
+            if (state == EdgeState::Waiting)
+                state = EdgeState::Closed;
+        }
+        return state;
+    }
+    /// Only a side that refuses can be ahead of the other.
+    static EdgeState judge(std::uint64_t flag, std::uint32_t epoch) noexcept {
+        const auto ahead = static_cast<std::int32_t>(static_cast<std::uint32_t>(flag) - epoch);
+        if (ahead < 0)
+            return EdgeState::Waiting;
+        return ahead > 0 || (flag & refusedBit) != 0 ? EdgeState::Refused : EdgeState::Open;
+    }
+
+    /// Two lines apart, because processors fetch lines in pairs.
+    alignas(128) std::atomic<std::uint64_t> opened_{initialEpoch};
+    std::atomic<std::uint32_t> readerClosed_{0};
+    alignas(128) std::atomic<std::uint64_t> arrived_{initialEpoch};
+    std::atomic<std::uint32_t> writerClosed_{0};
+};
+
+static_assert(std::atomic<std::uint64_t>::is_always_lock_free && std::atomic<std::uint32_t>::is_always_lock_free,
+              "flags between processes must be lock-free");
+
+} // namespace DNDS

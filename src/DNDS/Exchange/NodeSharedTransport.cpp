@@ -1,0 +1,242 @@
+#include "DNDS/Exchange/NodeSharedTransport.hpp"
+
+#include "DNDS/Exchange/Backoff.hpp"
+
+#include <chrono>
+#include <cstring>
+#include <new>
+
+namespace DNDS {
+
+namespace {
+
+/// Messages below this size always go by ordinary stores: they stay in the caches, and timing them would cost more than it gains.
+constexpr std::size_t smallMessage = 4096;
+
+} // namespace
+
+NodeSharedTransport::NodeSharedTransport(TransportPlan plan, const NodeTopology &node, std::uint64_t round, double patience)
+    : plan_(std::move(plan)), arena_(node.arena), round_(round), patience_(patience), readers_(plan_.outgoing.size()),
+      writers_(plan_.incoming.size()) {
+    DNDS_CHECK(arena_ != nullptr, StateError, "there is no shared memory on this node: {}", node.whyNoArena);
+    for (std::size_t k = 0; k < readers_.size(); ++k) {
+        readers_[k].nodeRank = node.nodeRank[static_cast<std::size_t>(plan_.outgoing[k].peer)];
+        parts_ = plan_.outgoing[k].parts.size();
+    }
+    for (std::size_t k = 0; k < writers_.size(); ++k)
+        parts_ = plan_.incoming[k].parts.size();
+    arena_->reap();
+    for (std::size_t k = 0; k < writers_.size(); ++k) {
+        Writer &writer = writers_[k];
+        writer.nodeRank = node.nodeRank[static_cast<std::size_t>(plan_.incoming[k].peer)];
+        writer.landing.resize(parts_);
+        try {
+            writer.record = new (arena_->allocate(recordBytes(), alignof(Record))) Record{};
+        } catch (const std::bad_alloc &) {
+            throw MemoryError("no room for the flags of an exchange in shared memory");
+        }
+        arena_->publish(writer.nodeRank, round_, *arena_->locate(writer.record));
+    }
+}
+
+NodeSharedTransport::~NodeSharedTransport() {
+    for (Reader &reader : readers_)
+        if (reader.record != nullptr)
+            reader.record->edge.closeWriter();
+    for (Writer &writer : writers_) {
+        if (writer.record == nullptr)
+            continue;
+        writer.record->edge.closeReader();
+        // The writer may still look at the flags; before it was connected it cannot.
+        arena_->retire(writer.record, recordBytes(), connected_ ? &writer.record->edge.writerClosed() : nullptr);
+    }
+}
+
+void NodeSharedTransport::connect() {
+    connected_ = true;
+    for (std::size_t k = 0; k < readers_.size(); ++k) {
+        const auto place = arena_->lookUp(readers_[k].nodeRank, round_);
+        DNDS_CHECK(place.has_value(), StateError, "rank {} left no note about its ghosts: ranks set up exchanges in different orders",
+                   plan_.outgoing[k].peer);
+        readers_[k].record = reinterpret_cast<Record *>(arena_->translate(readers_[k].nodeRank, *place));
+    }
+}
+
+void NodeSharedTransport::bind(const Endpoints &endpoints) {
+    endpoints_ = endpoints;
+    for (std::size_t k = 0; k < writers_.size(); ++k) {
+        for (std::size_t p = 0; p < parts_; ++p)
+            placeDestination(k, p);
+        ++writers_[k].record->version;
+    }
+}
+
+void NodeSharedTransport::placeDestination(std::size_t writer, std::size_t part) {
+    const DestinationRange &range = plan_.incoming[writer].parts[part];
+    if (range.bytes == 0)
+        return;
+    std::vector<HostDeviceBuffer> &landing = writers_[writer].landing;
+    auto place = arena_->locate(endpoints_.destinations[part]);
+    if (place) {
+        place->offset += range.offset;
+        landing[part] = HostDeviceBuffer();
+    } else {
+        if (landing[part].bytes() != range.bytes)
+            landing[part] = HostDeviceBuffer(range.bytes, arena_);
+        place = arena_->locate(landing[part].read(MemorySpace::Host, "landing place of ghosts"));
+    }
+    writers_[writer].record->locations()[part] = *place;
+}
+
+void NodeSharedTransport::start() {
+    ++epoch_;
+    for (Writer &writer : writers_) {
+        writer.record->edge.open(epoch_);
+        writer.pending = true;
+    }
+    for (Reader &reader : readers_)
+        reader.pending = true;
+    progress();
+}
+
+bool NodeSharedTransport::progress() {
+    bool complete = true;
+    for (std::size_t k = 0; k < readers_.size(); ++k) {
+        Reader &reader = readers_[k];
+        if (!reader.pending)
+            continue;
+        switch (reader.record->edge.pollOpening(epoch_)) {
+        case EdgeState::Waiting:
+            complete = false;
+            continue;
+        case EdgeState::Open:
+            write(k);
+            break;
+        case EdgeState::Refused:
+            break; // its own error tells why; nothing is missing here
+        case EdgeState::Closed:
+            noteFailure(plan_.outgoing[k].peer, "destroyed its exchange before taking this rank's rows");
+            break;
+        }
+        reader.pending = false;
+    }
+    for (std::size_t k = 0; k < writers_.size(); ++k) {
+        Writer &writer = writers_[k];
+        if (!writer.pending)
+            continue;
+        switch (writer.record->edge.pollArrival(epoch_)) {
+        case EdgeState::Waiting:
+            complete = false;
+            continue;
+        case EdgeState::Open:
+            break;
+        case EdgeState::Refused:
+            noteFailure(plan_.incoming[k].peer, "could not send its rows: see that rank's own error");
+            break;
+        case EdgeState::Closed:
+            noteFailure(plan_.incoming[k].peer, "destroyed its exchange before sending its rows");
+            break;
+        }
+        writer.pending = false;
+    }
+    return complete;
+}
+
+void NodeSharedTransport::write(std::size_t k) {
+    Reader &reader = readers_[k];
+    const Outgoing &outgoing = plan_.outgoing[k];
+    if (reader.version != reader.record->version) [[unlikely]] {
+        reader.version = reader.record->version;
+        reader.destinations.resize(parts_);
+        for (std::size_t p = 0; p < parts_; ++p)
+            if (outgoing.parts[p].bytes() > 0)
+                reader.destinations[p] = arena_->translate(reader.nodeRank, reader.record->locations()[p]);
+    }
+
+    const bool timed = outgoing.bytes >= smallMessage;
+    const StoreChooser::Way way = timed ? reader.stores.next() : StoreChooser::Ordinary;
+    const auto begin = timed ? std::chrono::steady_clock::now() : std::chrono::steady_clock::time_point{};
+    for (std::size_t p = 0; p < parts_; ++p) {
+        const RowGather &part = outgoing.parts[p];
+        if (part.bytes() == 0)
+            continue;
+        if (way == StoreChooser::Streaming) {
+            StreamWriter out(reader.destinations[p]);
+            part.gather(endpoints_.sources[p], out);
+            out.finish();
+        } else {
+            part.gather(endpoints_.sources[p], reader.destinations[p]);
+        }
+    }
+    reader.record->edge.arrive(epoch_);
+    if (timed)
+        reader.stores.report(way, std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count());
+}
+
+void NodeSharedTransport::wait() {
+    Backoff backoff(plan_.channel.comm);
+    while (!progress()) {
+        backoff.pause();
+        if (backoff.longWait())
+            checkPeers(backoff.seconds());
+    }
+    copyLandings();
+    if (!failure_.empty()) {
+        const std::string failure = std::move(failure_);
+        failure_.clear();
+        throw PeerError(failure + ". The rows from it are not up to date");
+    }
+}
+
+void NodeSharedTransport::refuse() {
+    ++epoch_;
+    for (Writer &writer : writers_)
+        writer.record->edge.refuseToRead(epoch_);
+    for (Reader &reader : readers_)
+        reader.record->edge.refuseToWrite(epoch_);
+}
+
+void NodeSharedTransport::abandon() noexcept {
+    // Whoever waits for this rank learns that nothing comes; what it writes to this rank goes to memory that is kept.
+    for (Reader &reader : readers_)
+        if (reader.pending && reader.record != nullptr) {
+            reader.record->edge.refuseToWrite(epoch_);
+            reader.pending = false;
+        }
+    for (Reader &reader : readers_)
+        if (reader.record != nullptr)
+            reader.record->edge.closeWriter();
+    for (Writer &writer : writers_)
+        writer.record->edge.closeReader();
+}
+
+void NodeSharedTransport::copyLandings() {
+    for (std::size_t k = 0; k < writers_.size(); ++k)
+        for (std::size_t p = 0; p < parts_; ++p)
+            if (HostDeviceBuffer &landing = writers_[k].landing[p]; landing.bytes() > 0)
+                std::memcpy(endpoints_.destinations[p] + plan_.incoming[k].parts[p].offset,
+                            landing.read(MemorySpace::Host, "landing place of ghosts"), landing.bytes());
+}
+
+void NodeSharedTransport::noteFailure(int peer, const char *what) {
+    if (failure_.empty())
+        failure_ = fmt::format("rank {} {}", peer, what);
+}
+
+void NodeSharedTransport::checkPeers(double secondsWaited) {
+    const auto check = [&](int peer, int nodeRank, const char *what) {
+        DNDS_CHECK(arena_->alive(nodeRank), PeerError, "the process of rank {} has ended while this rank waited for it to {}", peer,
+                   what);
+        DNDS_CHECK(patience_ <= 0.0 || secondsWaited < patience_, PeerError,
+                   "waited {:.0f} s for rank {} to {} (DNDS_WAIT_TIMEOUT): is it in another exchange, or stuck?", secondsWaited, peer,
+                   what);
+    };
+    for (std::size_t k = 0; k < readers_.size(); ++k)
+        if (readers_[k].pending)
+            check(plan_.outgoing[k].peer, readers_[k].nodeRank, "take rows");
+    for (std::size_t k = 0; k < writers_.size(); ++k)
+        if (writers_[k].pending)
+            check(plan_.incoming[k].peer, writers_[k].nodeRank, "send rows");
+}
+
+} // namespace DNDS

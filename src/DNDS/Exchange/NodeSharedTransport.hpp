@@ -1,0 +1,82 @@
+/// @file NodeSharedTransport.hpp
+/// @brief On a node: the owner writes rows straight into the reader's son. No message, no packing, no unpacking.
+#pragma once
+
+#include "DNDS/Exchange/NodeEdge.hpp"
+#include "DNDS/Exchange/StoreChooser.hpp"
+#include "DNDS/Exchange/Transport.hpp"
+#include "DNDS/Mpi/NodeTopology.hpp"
+#include "DNDS/Storage/HostDeviceBuffer.hpp"
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+namespace DNDS {
+
+/// Moves rows between ranks that share memory. Destinations lie in the reader's `NodeArena`; those that do not (an array that left
+/// the arena) are written beside it and copied by the reader when it waits.
+///
+/// Each edge has its own flags (`NodeEdge`). `start` tells writers that old ghosts may go and serves the readers that are ready
+/// already; `wait` serves the others and waits for what this rank reads. Setting up is in two steps around a collective call: the
+/// constructor leaves a note about each edge for its writer, `connect` reads the notes.
+class NodeSharedTransport final : public Transport {
+  public:
+    /// Local; throws MemoryError. `round` is one number for all ranks of the communicator, and one higher each set-up.
+    NodeSharedTransport(TransportPlan plan, const NodeTopology &node, std::uint64_t round, double patience);
+    ~NodeSharedTransport() override;
+
+    TransportKind kind() const noexcept override { return TransportKind::NodeShared; }
+    void connect() override;
+    void adopt(TransportPlan plan) override { plan_ = std::move(plan); }
+    void bind(const Endpoints &endpoints) override;
+    void start() override;
+    bool progress() override;
+    void wait() override;
+    void checkPeers(double secondsWaited) override;
+    void refuse() override;
+    void abandon() noexcept override;
+
+  private:
+    /// In the reader's arena, followed by one ArenaLocation a part.
+    struct Record {
+        NodeEdge edge;
+        alignas(128) std::uint64_t version = 0; ///< of the locations; written by the reader before it opens an epoch
+
+        ArenaLocation *locations() { return reinterpret_cast<ArenaLocation *>(this + 1); }
+    };
+    struct Reader { ///< this rank writes to it
+        int nodeRank = 0;
+        Record *record = nullptr; ///< in the reader's arena
+        std::uint64_t version = 0;
+        std::vector<std::byte *> destinations; ///< of the parts, as mapped here
+        StoreChooser stores;
+        bool pending = false;
+    };
+    struct Writer { ///< this rank reads from it
+        int nodeRank = 0;
+        Record *record = nullptr; ///< in this rank's arena
+        std::vector<HostDeviceBuffer> landing; ///< of each part; empty where rows go straight to the destination
+        bool pending = false;
+    };
+
+    std::size_t recordBytes() const noexcept { return sizeof(Record) + parts_ * sizeof(ArenaLocation); }
+    void placeDestination(std::size_t writer, std::size_t part);
+    void write(std::size_t reader);
+    void noteFailure(int peer, const char *what);
+    void copyLandings();
+
+    TransportPlan plan_;
+    std::shared_ptr<NodeArena> arena_;
+    std::uint64_t round_;
+    double patience_; ///< seconds to wait for a peer; 0: as long as it lives
+    std::size_t parts_ = 0;
+    std::vector<Reader> readers_; ///< one for each of `plan_.outgoing`
+    std::vector<Writer> writers_; ///< one for each of `plan_.incoming`
+    Endpoints endpoints_;
+    std::uint32_t epoch_ = NodeEdge::initialEpoch;
+    bool connected_ = false;
+    std::string failure_; ///< what to throw once everything is complete
+};
+
+} // namespace DNDS

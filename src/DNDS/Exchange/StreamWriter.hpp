@@ -1,0 +1,49 @@
+/// @file StreamWriter.hpp
+/// @brief Writes bytes past the caches, for a reader on another core.
+#pragma once
+
+#include <array>
+#include <cstddef>
+
+namespace DNDS {
+
+/// Collects bytes in a stage that stays in the nearest cache and writes whole cache lines of it with non-temporal stores, which do
+/// not first fetch the reader's copy of the line. Without such stores (other processors than x86) it copies ordinarily.
+///
+///     StreamWriter out(to);
+///     while (...) { fill(out.room(bytes)); out.advance(bytes); }
+///     out.finish();          // also fences: a release store afterwards publishes the bytes
+///
+/// Local. One line at either end that is not filled is written with ordinary stores.
+class StreamWriter {
+  public:
+    /// Bytes that `room` can give at once.
+    static constexpr std::size_t stageBytes = 16384;
+
+    explicit StreamWriter(std::byte *to) noexcept;
+
+    /// A place for the next `bytes` bytes, at most `stageBytes`.
+    std::byte *room(std::size_t bytes) noexcept {
+        if (fill_ + bytes > stage_.size())
+            flush();
+        return stage_.data() + fill_;
+    }
+    /// `bytes` bytes of the last `room` are filled.
+    void advance(std::size_t bytes) noexcept { fill_ += bytes; }
+    /// Appends bytes that lie elsewhere; long runs go directly, without the stage.
+    void append(const std::byte *from, std::size_t bytes) noexcept;
+    /// Writes what is left, and orders all stores before the caller's next release store.
+    void finish() noexcept;
+
+  private:
+    static constexpr std::size_t line = 64;
+
+    void flush() noexcept;
+
+    std::byte *lineStart_;      ///< of the line that the stage's first byte belongs to
+    std::size_t skip_;          ///< bytes of the first line that are not ours
+    std::size_t fill_;          ///< bytes in the stage, the skipped ones included
+    alignas(line) std::array<std::byte, stageBytes + 2 * line> stage_;
+};
+
+} // namespace DNDS

@@ -1,0 +1,47 @@
+#include "DNDS/Index/LocalityOrder.hpp"
+
+#include <algorithm>
+#include <span>
+
+namespace DNDS {
+
+std::vector<index> localityOrder(index rows, const RankLists &readers) {
+    DNDS_CHECK(rows >= 0, ArgumentError, "an order of {} rows", rows);
+    // For each row the positions of its readers, as CSR: ascending because lists are visited in order.
+    std::vector<index> starts(static_cast<std::size_t>(rows) + 1, 0);
+    for (const index row : readers.values) {
+        DNDS_CHECK(row >= 0 && row < rows, IndexError, "a reader wants row {}, but there are {} rows", row, rows);
+        ++starts[static_cast<std::size_t>(row) + 1];
+    }
+    for (std::size_t i = 0; i < static_cast<std::size_t>(rows); ++i)
+        starts[i + 1] += starts[i];
+    std::vector<int> readersOfRow(readers.values.size());
+    std::vector<index> next(starts.begin(), starts.end() - 1);
+    for (std::size_t k = 0; k < readers.size(); ++k)
+        for (const index row : readers.list(k))
+            readersOfRow[static_cast<std::size_t>(next[static_cast<std::size_t>(row)]++)] = readers.ranks[k];
+
+    const auto readersOf = [&](index row) {
+        const auto begin = static_cast<std::size_t>(starts[static_cast<std::size_t>(row)]);
+        const auto end = static_cast<std::size_t>(starts[static_cast<std::size_t>(row) + 1]);
+        return std::span<const int>(readersOfRow).subspan(begin, end - begin);
+    };
+    std::vector<index> order;
+    std::vector<index> boundary;
+    order.reserve(static_cast<std::size_t>(rows));
+    for (index row = 0; row < rows; ++row)
+        (readersOf(row).empty() ? order : boundary).push_back(row);
+    std::stable_sort(boundary.begin(), boundary.end(),
+                     [&](index a, index b) { return std::ranges::lexicographical_compare(readersOf(a), readersOf(b)); });
+    order.insert(order.end(), boundary.begin(), boundary.end());
+    return order;
+}
+
+std::vector<index> inverseOrder(const std::vector<index> &order) {
+    std::vector<index> inverse(order.size());
+    for (std::size_t k = 0; k < order.size(); ++k)
+        inverse[static_cast<std::size_t>(order[k])] = static_cast<index>(k);
+    return inverse;
+}
+
+} // namespace DNDS

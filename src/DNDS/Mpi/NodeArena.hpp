@@ -1,0 +1,109 @@
+/// @file NodeArena.hpp
+/// @brief Memory of this rank that the other ranks of its node can write to.
+#pragma once
+
+#include "DNDS/Mpi/BlockAllocator.hpp"
+#include "DNDS/Mpi/Communicator.hpp"
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <memory_resource>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace DNDS {
+
+/// A place in a rank's arena, in numbers that are the same for all ranks of the node.
+struct ArenaLocation {
+    std::uint32_t segment = 0;
+    std::uint64_t offset = 0;
+};
+
+/// A memory resource whose memory all ranks of a node can map: each rank allocates from its own segments, alone and at any time,
+/// and others reach a place by its location. One arena a communicator serves all its sons.
+///
+/// Segments are anonymous files in memory (Linux memfd), opened by the other ranks through /proc. Compared with MPI shared windows
+/// they grow without a collective call, do not depend on the size of /dev/shm, and vanish with the last process that maps them,
+/// however it ends. The arena lives until the last array in it is gone, which may be after MPI_Finalize.
+class NodeArena : public std::pmr::memory_resource {
+  public:
+    /// Collective over `node`. Null on all ranks, with the reason in `whyNot`, where ranks cannot map each other's memory (another
+    /// operating system, other user or process namespaces).
+    static std::shared_ptr<NodeArena> create(CommunicatorView node, std::string &whyNot);
+
+    NodeArena(const NodeArena &) = delete;
+    NodeArena &operator=(const NodeArena &) = delete;
+    ~NodeArena() override;
+
+    int nodeRank() const noexcept { return nodeRank_; }
+    int nodeSize() const noexcept { return static_cast<int>(peers_.size()); }
+
+    /// The location of an address in this rank's own segments; nothing for memory elsewhere. Local, O(segments).
+    std::optional<ArenaLocation> locate(const void *address) const;
+    /// Where this process sees a location of another rank's arena. Local; maps the segment on first use. Throws MemoryError when
+    /// the other process has ended.
+    std::byte *translate(int nodeRank, const ArenaLocation &location);
+    /// Whether a rank's process still exists. Local; a system call.
+    bool alive(int nodeRank) const noexcept;
+
+    /// A note for another rank of the node about a record in this rank's arena. `round` counts the set-ups that are separated by
+    /// collective calls; a note stays readable until the round after the next begins.
+    void publish(int reader, std::uint64_t round, const ArenaLocation &location) noexcept;
+    /// The note that `writer` left for this rank in `round`, if it did. Local.
+    std::optional<ArenaLocation> lookUp(int writer, std::uint64_t round);
+
+    /// Frees an allocation of this rank once `until` is set by another rank, or at once if it is null. Local.
+    void retire(void *address, std::size_t bytes, const std::atomic<std::uint32_t> *until) noexcept;
+    /// Frees what was retired and is no longer used by others. Local.
+    void reap() noexcept;
+
+    /// Bytes in use by this rank's allocations. Local.
+    std::size_t bytesInUse() const noexcept;
+
+  private:
+    struct Header;
+    struct Segment {
+        std::byte *base = nullptr;
+        std::size_t bytes = 0;
+        int file = -1; ///< of own segments
+    };
+    struct OwnSegment {
+        Segment memory;
+        BlockAllocator blocks;
+    };
+    struct Retired {
+        void *address;
+        std::size_t bytes;
+        const std::atomic<std::uint32_t> *until;
+    };
+    struct Peer {
+        long process = 0;
+        int firstFile = -1;
+        std::vector<Segment> segments; ///< as mapped here
+    };
+
+    NodeArena(int nodeRank, int nodeSize);
+
+    void *do_allocate(std::size_t bytes, std::size_t alignment) override;
+    void do_deallocate(void *address, std::size_t bytes, std::size_t alignment) override;
+    bool do_is_equal(const std::pmr::memory_resource &other) const noexcept override { return this == &other; }
+
+    void addSegment(std::size_t bytes);
+    const Segment &mapped(int nodeRank, std::uint32_t segment);
+    static Segment mapFile(long process, int file, std::size_t bytes);
+    const Header &headerOf(int nodeRank);
+    std::size_t headerBytes() const noexcept;
+
+    int nodeRank_;
+    mutable std::mutex mutex_; ///< arrays may be made and destroyed on any thread
+    std::vector<OwnSegment> own_;
+    std::vector<Peer> peers_;
+    std::vector<Retired> retired_;
+    std::size_t bytesInUse_ = 0;
+};
+
+} // namespace DNDS

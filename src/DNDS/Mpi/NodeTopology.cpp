@@ -1,0 +1,20 @@
+#include "DNDS/Mpi/NodeTopology.hpp"
+
+namespace DNDS {
+
+NodeTopology NodeTopology::discover(CommunicatorView comm, int ranksPerNode) {
+    NodeTopology topology;
+    const Communicator owner = Communicator::splitNode(comm, ranksPerNode);
+    const CommunicatorView node = owner.view();
+    topology.nodeRank.assign(static_cast<std::size_t>(comm.size()), -1);
+    const std::vector<int> members = node.allGather(comm.rank());
+    for (std::size_t rank = 0; rank < members.size(); ++rank)
+        topology.nodeRank[static_cast<std::size_t>(members[rank])] = static_cast<int>(rank);
+    if (node.size() > 1)
+        topology.arena = NodeArena::create(node, topology.whyNoArena);
+    else
+        topology.whyNoArena = "no other rank on this node";
+    return topology;
+}
+
+} // namespace DNDS

@@ -1,0 +1,25 @@
+/// @file NodeTopology.hpp
+/// @brief Which ranks share this rank's node, and the memory they share.
+#pragma once
+
+#include "DNDS/Mpi/NodeArena.hpp"
+
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace DNDS {
+
+/// What a communicator's ranks know about the node they are on.
+struct NodeTopology {
+    std::vector<int> nodeRank;         ///< for each rank of the communicator: its rank on this node, or -1 on another node
+    std::shared_ptr<NodeArena> arena;  ///< null where memory cannot be shared
+    std::string whyNoArena;
+
+    bool sameNode(int rank) const { return nodeRank[static_cast<std::size_t>(rank)] >= 0; }
+
+    /// Finds out. Collective over `comm`. `ranksPerNode` as in Communicator::splitNode.
+    static NodeTopology discover(CommunicatorView comm, int ranksPerNode);
+};
+
+} // namespace DNDS

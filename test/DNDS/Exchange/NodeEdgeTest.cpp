@@ -1,0 +1,164 @@
+// The flag protocol of node-shared exchanges with threads as ranks: run under the thread sanitizer it shows that rows are ordered by
+// the flags alone. The memory is ordinary, the protocol the same.
+
+#include "DNDS/Exchange/NodeEdge.hpp"
+#include "DNDS/Exchange/StreamWriter.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <cstring>
+#include <random>
+#include <thread>
+#include <vector>
+
+namespace DNDS {
+namespace {
+
+/// Sleeps now and then, yields or spins otherwise.
+class Delay {
+  public:
+    Delay(unsigned seed, unsigned every) : random_(seed), every_(every) {}
+    void operator()() {
+        if (every_ == 0)
+            return;
+        const unsigned draw = random_() % every_;
+        if (draw == 0)
+            std::this_thread::sleep_for(std::chrono::microseconds(random_() % 50));
+        else if (draw < 4)
+            std::this_thread::yield();
+    }
+
+  private:
+    std::minstd_rand random_;
+    unsigned every_;
+};
+
+template <class Poll>
+EdgeState await(Poll &&poll) {
+    for (long spin = 0;; ++spin) {
+        const EdgeState state = poll();
+        if (state != EdgeState::Waiting)
+            return state;
+        if (spin > 50)
+            std::this_thread::yield();
+    }
+}
+
+struct Pull {
+    NodeEdge edge;
+    std::array<std::uint64_t, 40> father{}; ///< the writer's
+    std::array<std::uint64_t, 40> son{};    ///< the reader's
+};
+
+void writeEpochs(Pull &pull, std::uint32_t first, std::uint32_t epochs, bool stream, Delay delay) {
+    for (std::uint32_t n = 1; n <= epochs; ++n) {
+        const std::uint32_t epoch = first + n;
+        for (std::size_t i = 0; i < pull.father.size(); ++i)
+            pull.father[i] = std::uint64_t{n} * 100 + i;
+        delay();
+        ASSERT_EQ(await([&] { return pull.edge.pollOpening(epoch); }), EdgeState::Open);
+        delay();
+        if (stream) {
+            StreamWriter out(reinterpret_cast<std::byte *>(pull.son.data()));
+            out.append(reinterpret_cast<const std::byte *>(pull.father.data()), sizeof(pull.father));
+            out.finish();
+        } else {
+            pull.son = pull.father;
+        }
+        pull.edge.arrive(epoch);
+    }
+}
+
+void readEpochs(Pull &pull, std::uint32_t first, std::uint32_t epochs, Delay delay) {
+    for (std::uint32_t n = 1; n <= epochs; ++n) {
+        const std::uint32_t epoch = first + n;
+        delay();
+        pull.edge.open(epoch);
+        delay();
+        ASSERT_EQ(await([&] { return pull.edge.pollArrival(epoch); }), EdgeState::Open);
+        for (std::size_t i = 0; i < pull.son.size(); ++i)
+            ASSERT_EQ(pull.son[i], std::uint64_t{n} * 100 + i) << "epoch " << n;
+    }
+}
+
+struct Case {
+    const char *name;
+    std::uint32_t epochs;
+    bool stream;
+    unsigned writerDelay;
+    unsigned readerDelay;
+};
+
+class NodeEdgeEpochs : public testing::TestWithParam<Case> {};
+
+TEST_P(NodeEdgeEpochs, everyEpochReadsTheRowsOfThatEpoch) {
+    const Case &given = GetParam();
+    auto pull = std::make_unique<Pull>();
+    // Both sides of the wrap-around of the counters.
+    const std::uint32_t first = static_cast<std::uint32_t>(-static_cast<std::int64_t>(given.epochs / 2));
+    new (&pull->edge) NodeEdge(first);
+    std::thread writer([&] { writeEpochs(*pull, first, given.epochs, given.stream, Delay(1, given.writerDelay)); });
+    readEpochs(*pull, first, given.epochs, Delay(2, given.readerDelay));
+    writer.join();
+}
+
+#if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
+constexpr std::uint32_t many = 50'000;
+#else
+constexpr std::uint32_t many = 1'000'000;
+#endif
+
+INSTANTIATE_TEST_SUITE_P(Delays, NodeEdgeEpochs,
+                         testing::Values(Case{"none", many, false, 0, 0}, Case{"writerIsSlow", 4'000, false, 8, 0},
+                                         Case{"readerIsSlow", 4'000, false, 0, 8}, Case{"both", 4'000, false, 16, 16},
+                                         Case{"streamed", 20'000, true, 64, 64}),
+                         [](const auto &test) { return std::string(test.param.name); });
+
+TEST(NodeEdge, aSideIsWaitedForUntilItComes) {
+    NodeEdge edge;
+    const std::uint32_t epoch = NodeEdge::initialEpoch + 1;
+    EXPECT_EQ(edge.pollOpening(epoch), EdgeState::Waiting);
+    EXPECT_EQ(edge.pollArrival(epoch), EdgeState::Waiting);
+    edge.open(epoch);
+    EXPECT_EQ(edge.pollOpening(epoch), EdgeState::Open);
+    EXPECT_EQ(edge.pollOpening(epoch + 1), EdgeState::Waiting);
+    edge.arrive(epoch);
+    EXPECT_EQ(edge.pollArrival(epoch), EdgeState::Open);
+}
+
+TEST(NodeEdge, refusalIsSeenEvenAfterLaterOnes) {
+    NodeEdge edge;
+    const std::uint32_t epoch = NodeEdge::initialEpoch + 1;
+    edge.refuseToWrite(epoch);
+    EXPECT_EQ(edge.pollArrival(epoch), EdgeState::Refused);
+    edge.refuseToWrite(epoch + 1); // the reader still waits for the first
+    EXPECT_EQ(edge.pollArrival(epoch), EdgeState::Refused);
+    EXPECT_EQ(edge.pollArrival(epoch + 1), EdgeState::Refused);
+    EXPECT_EQ(edge.pollArrival(epoch + 2), EdgeState::Waiting);
+    edge.refuseToRead(epoch);
+    EXPECT_EQ(edge.pollOpening(epoch), EdgeState::Refused);
+    edge.open(epoch + 1);
+    EXPECT_EQ(edge.pollOpening(epoch + 1), EdgeState::Open);
+}
+
+TEST(NodeEdge, whatASideDidBeforeClosingCounts) {
+    NodeEdge edge;
+    const std::uint32_t epoch = NodeEdge::initialEpoch + 1;
+    edge.arrive(epoch);
+    edge.closeWriter();
+    EXPECT_EQ(edge.pollArrival(epoch), EdgeState::Open);
+    EXPECT_EQ(edge.pollArrival(epoch + 1), EdgeState::Closed);
+    edge.closeReader();
+    EXPECT_EQ(edge.pollOpening(epoch), EdgeState::Closed);
+}
+
+TEST(NodeEdge, flagsOfTheTwoSidesAreOnDifferentCacheLines) {
+    EXPECT_GE(sizeof(NodeEdge), 256U);
+    EXPECT_EQ(alignof(NodeEdge), 128U);
+}
+
+} // namespace
+} // namespace DNDS
