@@ -5,7 +5,7 @@
 #include "DNDS/Array/ParArray.hpp"
 
 #include <concepts>
-#include <span>
+#include <ranges>
 #include <string>
 #include <type_traits>
 #include <utility>
@@ -13,7 +13,8 @@
 namespace DNDS {
 
 /// One row of an adjacency: a window on its row numbers, trivially copyable. Unlike std::span it counts in `rowsize`, so that
-/// loops over rows mix no signs. `T` is a (const) integer type. Bounds are checked where `DNDS_DEBUG_CHECKS` is defined.
+/// loops over rows mix no signs; it converts to std::span. `T` is a (const) integer type. Bounds are checked where
+/// `DNDS_DEBUG_CHECKS` is defined.
 template <class T>
 class AdjacencyRow {
   public:
@@ -31,12 +32,20 @@ class AdjacencyRow {
         DNDS_DEBUG_CHECK(j >= 0 && j < size_, IndexError, "adjacency: entry {} is outside [0, {})", j, size_);
         return begin_[j];
     }
-    constexpr operator std::span<T>() const { return {begin_, static_cast<std::size_t>(size_)}; } // NOLINT: implicit on purpose
 
   private:
     T *begin_;
     rowsize size_;
 };
+
+} // namespace DNDS
+
+/// @cond
+template <class T>
+inline constexpr bool std::ranges::enable_borrowed_range<DNDS::AdjacencyRow<T>> = true;
+/// @endcond
+
+namespace DNDS {
 
 /// What kernels see of an adjacency; taken and used as `ArrayView`, except that `operator[]` returns an AdjacencyRow.
 template <class T, rowsize rowSizeParam, rowsize rowMaxParam>

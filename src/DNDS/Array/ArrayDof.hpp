@@ -133,7 +133,7 @@ class ArrayDof : public ArrayPair<ArrayEigenMatrix<m, n>> {
         return reduced(Reduction::Max, [&] { return DofKernels::extremes(owned()).max; });
     }
     /// For each of the m x n components the sum of magnitudes, the Euclidean norm or the largest magnitude over all rows; 0 where no
-    /// rank has rows, and 0 x 0 where moreover no rank chose a run-time size.
+    /// rank has rows. Run-time sizes that no rank chose count as 0.
     Matrix componentNorm1() const { return components(DofKernels::Component::AbsoluteSum, Reduction::Sum); }
     Matrix componentNorm2() const { return components(DofKernels::Component::SquareSum, Reduction::Sum).cwiseSqrt(); }
     Matrix componentNormInf() const { return components(DofKernels::Component::AbsoluteMax, Reduction::Max); }

@@ -52,13 +52,21 @@ class ArrayTransformer : public TransformerCore {
     /// Makes this rank's ghosts: copies of the global rows in `pullRows` (any order, duplicates welcome). Collective. See
     /// GhostMapping::fromPullList for cost and errors. The father's global mapping must exist.
     void createGhostMapping(std::span<const index> pullRows, PeerDiscovery discovery = PeerDiscovery::Auto) {
-        setMapping(GhostMapping::fromPullList(currentGlobalMapping(), pullRows, discovery));
+        const auto context = CommunicatorContext::of(requireArrays().father_->comm());
+        setMapping(GhostMapping::fromPullList(
+            *context,
+            [&] {
+                requireGlobalMapping();
+                return GhostMapping::PullRequest{father_->globalMapping(), pullRows};
+            },
+            discovery));
     }
     /// Makes ghosts on other ranks: own rows `localRows[starts[r]..starts[r + 1])` are copied to rank r. Collective. See
     /// GhostMapping::fromPushList.
     void createGhostMapping(std::span<const index> localRows, std::span<const index> starts,
                             PeerDiscovery discovery = PeerDiscovery::Auto) {
-        setMapping(GhostMapping::fromPushList(currentGlobalMapping(), localRows, starts, discovery));
+        requireArrays().father_->comm().guarded([&] { requireGlobalMapping(); });
+        setMapping(GhostMapping::fromPushList(father_->globalMapping(), localRows, starts, discovery));
     }
 
     /// Shares mapping and pattern of another array with equally many rows. Collective; one reduction.
@@ -86,24 +94,21 @@ class ArrayTransformer : public TransformerCore {
             son_->compress();
             son_->rehost(sonMemory()); // while it is empty, so that nothing is copied
             son_->adoptShape(*father_);
-            if constexpr (!isFixedLayout(TArray::layout)) {
+            if constexpr (isFixedLayout(TArray::layout)) {
+                son_->resize(pattern()->sonSize());
+            } else {
                 sizes.resize(static_cast<std::size_t>(father_->size()));
                 (void)father_->rowLayout(MemorySpace::Host, Access::Read); // throws unless rows can be exchanged
                 for (index i = 0; i < father_->size(); ++i)
                     sizes[static_cast<std::size_t>(i)] = father_->rowSize(i);
             }
         });
-        if constexpr (!isFixedLayout(TArray::layout))
+        if constexpr (!isFixedLayout(TArray::layout)) {
             sizes = pullRowSizes(std::move(sizes));
-        comm.guarded([&] {
-            const index ghosts = pattern()->sonSize();
-            if constexpr (isFixedLayout(TArray::layout))
-                son_->resize(ghosts);
-            else
-                son_->resize(ghosts, [&](index i) { return sizes[static_cast<std::size_t>(i)]; });
-        });
-        if constexpr (requires { requires TArray::shapePerRow; })
-            pullRowShapes(member());
+            comm.guarded([&] {
+                son_->resize(pattern()->sonSize(), [&](index i) { return sizes[static_cast<std::size_t>(i)]; });
+            });
+        }
     }
 
     /// Prepares pulls for repeated use. Collective. See Exchange for cost and errors.
@@ -145,15 +150,12 @@ class ArrayTransformer : public TransformerCore {
                    "the father of '{}' has {} rows, but its mapping was made for {}: make the mapping again", father_->label(),
                    father_->size(), pattern()->fatherSize());
     }
-    std::shared_ptr<const GlobalMapping> currentGlobalMapping() const {
-        requireArrays().father_->comm().guarded([&] {
-            DNDS_CHECK(father_->globalMapping() != nullptr, StateError,
-                       "'{}' has no global mapping: call createFatherGlobalMapping first", father_->label());
-            DNDS_CHECK(father_->globalMapping()->localSize() == father_->size(), StateError,
-                       "'{}' was resized from {} to {} rows after its global mapping was made: make it again", father_->label(),
-                       father_->globalMapping()->localSize(), father_->size());
-        });
-        return father_->globalMapping();
+    void requireGlobalMapping() const {
+        DNDS_CHECK(father_->globalMapping() != nullptr, StateError,
+                   "'{}' has no global mapping: call createFatherGlobalMapping first", father_->label());
+        DNDS_CHECK(father_->globalMapping()->localSize() == father_->size(), StateError,
+                   "'{}' was resized from {} to {} rows after its global mapping was made: make it again", father_->label(),
+                   father_->globalMapping()->localSize(), father_->size());
     }
     const std::shared_ptr<const ExchangePattern> &readyPattern(const char *what) const {
         requireArrays();

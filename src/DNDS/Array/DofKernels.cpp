@@ -101,8 +101,11 @@ void combineRows(Operation operation, std::span<real> x, std::span<const real> r
         return;
     std::vector<real> tile(rowsPerTile(row.size()) * row.size());
     fillRows(tile, row);
-    for (; !x.empty(); x = x.subspan(std::min(tile.size(), x.size())))
-        combine(operation, x.first(std::min(tile.size(), x.size())), std::span<const real>(tile).first(std::min(tile.size(), x.size())));
+    while (!x.empty()) {
+        const std::size_t count = std::min(tile.size(), x.size());
+        combine(operation, x.first(count), std::span<const real>(tile).first(count));
+        x = x.subspan(count);
+    }
 }
 
 void combineScalars(Operation operation, std::span<real> x, std::span<const real> scalars) {

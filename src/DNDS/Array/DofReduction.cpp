@@ -38,7 +38,7 @@ MatrixShape agreedShape(const CommunicatorView &comm, MatrixShape mine, std::str
         bounds = {mine.rows, -mine.rows, mine.cols, -mine.cols};
     comm.allReduce(bounds.data(), 4, MPI_MAX);
     if (bounds[0] == none)
-        return {};
+        return {std::max(mine.rows, 0), std::max(mine.cols, 0)};
     DNDS_CHECK(bounds[0] == -bounds[1] && bounds[2] == -bounds[3], LayoutError,
                "the matrices of '{}' have {} to {} rows and {} to {} columns on different ranks: they must be equal", label,
                -bounds[1], bounds[0], -bounds[3], bounds[2]);

@@ -19,7 +19,7 @@ enum class Reduction : unsigned char { Sum, Max };
 /// passes a `failure`, all ranks throw that of the lowest failing one; see CommunicatorView::agree.
 void reduceOrThrow(const CommunicatorView &comm, std::span<real> values, Reduction reduction, const std::exception_ptr &failure);
 
-/// The shape that all ranks' matrices have, where `mine` is this rank's or not chosen (DynamicSize): 0 x 0 where no rank chose.
+/// The shape that all ranks' matrices have, where `mine` is this rank's; numbers that no rank chose (DynamicSize) become 0.
 /// Collective; one reduction. @throws LayoutError on all ranks when shapes differ.
 MatrixShape agreedShape(const CommunicatorView &comm, MatrixShape mine, std::string_view label);
 

@@ -6,6 +6,8 @@
 #include "DNDS/Mpi/Communicator.hpp"
 #include "DNDS/Storage/Array.hpp"
 
+#include <array>
+#include <limits>
 #include <memory>
 #include <string>
 #include <utility>
@@ -46,14 +48,18 @@ class ParArray : public Array<T, rowSizeParam, rowMaxParam, alignParam> {
     /// without a run-time width. Throws LayoutError on all ranks when two ranks chose different widths.
     void agreeShape() {
         if constexpr (hasRunTimeWidth(Base::layout)) {
-            const rowsize widest = comm_.allReduce(this->width(), MPI_MAX);
-            comm_.guarded([&] {
-                DNDS_CHECK(this->width() == widest || (this->width() == DynamicSize && this->size() == 0), LayoutError,
-                           "rows of '{}' are {} wide here and {} wide on another rank: they must be equal", this->label(),
-                           this->width(), widest);
-                if (this->width() != widest)
-                    this->resize(0, widest);
-            });
+            // The largest and, negated, the smallest width that a rank has chosen: all ranks see a difference alike.
+            constexpr rowsize none = std::numeric_limits<rowsize>::min();
+            const bool chosen = this->width() != DynamicSize;
+            std::array<rowsize, 2> extremes{chosen ? this->width() : none, chosen ? -this->width() : none};
+            comm_.allReduce(extremes.data(), 2, MPI_MAX);
+            if (extremes[0] == none)
+                return;
+            DNDS_CHECK(extremes[0] == -extremes[1], LayoutError,
+                       "rows of '{}' are {} elements wide on some rank and {} on another (here {}): they must be equal",
+                       this->label(), -extremes[1], extremes[0], this->width());
+            if (!chosen)
+                this->resize(0, extremes[0]);
         }
     }
 

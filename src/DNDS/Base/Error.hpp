@@ -6,6 +6,10 @@
 /// O(n) conditions.
 #pragma once
 
+// nvcc's host compilation in C++20 does not get through fmt 9 without this.
+#if defined(__NVCC__) && !defined(FMT_USE_CONSTEXPR)
+#define FMT_USE_CONSTEXPR 1
+#endif
 #include <fmt/core.h>
 
 #include <stdexcept>

@@ -31,9 +31,20 @@ RankLists splitByOwner(const GlobalMapping &global, std::vector<index> sorted) {
 std::shared_ptr<const GhostMapping> GhostMapping::fromPullList(std::shared_ptr<const GlobalMapping> global,
                                                                std::span<const index> pullRows, PeerDiscovery discovery) {
     requireGlobal(global);
+    return fromPullList(*global->context(), [&] { return PullRequest{global, pullRows}; }, discovery);
+}
+
+std::shared_ptr<const GhostMapping> GhostMapping::fromPullList(CommunicatorContext &context,
+                                                               const std::function<PullRequest()> &describe,
+                                                               PeerDiscovery discovery) {
     RankLists ghosts;
-    CommunicatorContext &context = *global->context();
-    context.comm().guarded([&] {
+    std::shared_ptr<const GlobalMapping> global;
+    std::exception_ptr failure;
+    try {
+        const PullRequest request = describe();
+        global = request.global;
+        requireGlobal(global);
+        const std::span<const index> pullRows = request.pullRows;
         std::vector<index> sorted = sortedUnique(pullRows);
         if (!sorted.empty() && !(global->contains(sorted.front()) && global->contains(sorted.back()))) {
             const auto bad = std::find_if(pullRows.begin(), pullRows.end(), [&](index row) { return !global->contains(row); });
@@ -41,8 +52,10 @@ std::shared_ptr<const GhostMapping> GhostMapping::fromPullList(std::shared_ptr<c
                                          bad - pullRows.begin(), *bad, global->globalSize() - 1));
         }
         ghosts = splitByOwner(*global, std::move(sorted));
-    });
-    RankLists wanted = sparseExchange(context, ghosts, discovery);
+    } catch (...) {
+        failure = std::current_exception();
+    }
+    RankLists wanted = sparseExchange(context, ghosts, discovery, failure);
     for (index &row : wanted.values)
         row -= global->localBegin();
     return std::shared_ptr<const GhostMapping>(new GhostMapping(std::move(global), std::move(ghosts), std::move(wanted)));

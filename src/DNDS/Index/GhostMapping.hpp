@@ -5,6 +5,7 @@
 #include "DNDS/Index/GlobalMapping.hpp"
 #include "DNDS/Mpi/SparseExchange.hpp"
 
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
@@ -33,6 +34,16 @@ class GhostMapping {
     static std::shared_ptr<const GhostMapping> fromPushList(std::shared_ptr<const GlobalMapping> global,
                                                             std::span<const index> localRows,
                                                             std::span<const index> starts,
+                                                            PeerDiscovery discovery = PeerDiscovery::Auto);
+
+    /// The same for rows that `describe` names when called; what it throws is thrown on all ranks, at no extra communication.
+    /// Collective over the ranks of `context`.
+    struct PullRequest {
+        std::shared_ptr<const GlobalMapping> global;
+        std::span<const index> pullRows;
+    };
+    static std::shared_ptr<const GhostMapping> fromPullList(CommunicatorContext &context,
+                                                            const std::function<PullRequest()> &describe,
                                                             PeerDiscovery discovery = PeerDiscovery::Auto);
 
     const std::shared_ptr<const GlobalMapping> &global() const noexcept { return global_; }

@@ -7,6 +7,8 @@ namespace DNDS {
 namespace {
 
 constexpr int mostRanksForAllToAll = 32;
+/// Takes the place of a count where a rank has failed.
+constexpr index failed = -1;
 
 /// A list as it arrives, in any order of ranks.
 struct Arrival {
@@ -28,13 +30,16 @@ RankLists inOrder(std::vector<Arrival> arrivals) {
     return lists;
 }
 
-std::vector<Arrival> byAllToAll(const CommunicatorView &comm, const Channel &channel, const RankLists &outgoing) {
-    std::vector<index> countTo(static_cast<std::size_t>(comm.size()), 0);
+std::vector<Arrival> byAllToAll(const CommunicatorView &comm, const Channel &channel, const RankLists &outgoing,
+                                const std::exception_ptr &failure) {
+    std::vector<index> countTo(static_cast<std::size_t>(comm.size()), failure ? failed : 0);
     std::vector<index> countFrom(countTo.size());
-    for (std::size_t k = 0; k < outgoing.size(); ++k)
+    for (std::size_t k = 0; k < outgoing.size() && !failure; ++k)
         if (outgoing.ranks[k] != comm.rank())
             countTo[static_cast<std::size_t>(outgoing.ranks[k])] = outgoing.starts[k + 1] - outgoing.starts[k];
     checkMpi(MPI_Alltoall(countTo.data(), 1, MPI_INT64_T, countFrom.data(), 1, MPI_INT64_T, comm.handle()), "MPI_Alltoall");
+    if (std::find(countFrom.begin(), countFrom.end(), failed) != countFrom.end())
+        comm.agree(failure);
 
     std::vector<Arrival> arrivals;
     for (int rank = 0; rank < comm.size(); ++rank)
@@ -120,12 +125,15 @@ void RankLists::append(int rank, std::span<const index> list) {
     starts.push_back(static_cast<index>(values.size()));
 }
 
-RankLists sparseExchange(CommunicatorContext &context, const RankLists &outgoing, PeerDiscovery discovery) {
+RankLists sparseExchange(CommunicatorContext &context, const RankLists &outgoing, PeerDiscovery discovery,
+                         const std::exception_ptr &failure) {
     const CommunicatorView &comm = context.comm();
     const Channel channel = context.nextChannel();
     if (discovery == PeerDiscovery::Auto)
         discovery = comm.size() <= mostRanksForAllToAll ? PeerDiscovery::AllToAll : PeerDiscovery::Consensus;
-    auto arrivals = discovery == PeerDiscovery::AllToAll ? byAllToAll(comm, channel, outgoing)
+    if (discovery == PeerDiscovery::Consensus)
+        comm.agree(failure);
+    auto arrivals = discovery == PeerDiscovery::AllToAll ? byAllToAll(comm, channel, outgoing, failure)
                                                          : byConsensus(comm, channel, outgoing);
     const auto self = std::lower_bound(outgoing.ranks.begin(), outgoing.ranks.end(), comm.rank());
     if (self != outgoing.ranks.end() && *self == comm.rank()) {

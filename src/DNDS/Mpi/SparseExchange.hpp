@@ -5,6 +5,7 @@
 #include "DNDS/Base/Types.hpp"
 #include "DNDS/Mpi/CommunicatorContext.hpp"
 
+#include <exception>
 #include <span>
 #include <vector>
 
@@ -38,7 +39,10 @@ enum class PeerDiscovery : unsigned char {
 /// Lists to oneself are allowed and copied; empty lists are not sent. Consensus is the NBX algorithm (Hoefler, Siebert,
 /// Lumsdaine: Scalable communication protocols for dynamic sparse data exchange, PPoPP 2010), with its own tag a call.
 /// Cost: O(peers + values) messages and memory, and O(log ranks) or O(ranks) steps for discovery.
+///
+/// `failure` is what this rank caught while it prepared its lists, if anything: then all ranks throw it as
+/// `CommunicatorView::agree` does, and nothing is delivered. All-to-all discovery learns of failures at no extra cost.
 RankLists sparseExchange(CommunicatorContext &context, const RankLists &outgoing,
-                         PeerDiscovery discovery = PeerDiscovery::Auto);
+                         PeerDiscovery discovery = PeerDiscovery::Auto, const std::exception_ptr &failure = nullptr);
 
 } // namespace DNDS

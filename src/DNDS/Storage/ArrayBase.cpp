@@ -230,6 +230,10 @@ void ArrayBase::resizeToSizes(std::span<const rowsize> rowSizes, rowsize width) 
         renewCsr(std::move(offsets));
         return;
     }
+    if (rows == 0 && width == width_) { // no rows need no width
+        resize(0);
+        return;
+    }
     checkedWidth(width);
     for (std::size_t i = 0; i < rowSizes.size(); ++i)
         DNDS_CHECK(rowSizes[i] <= width, ArgumentError, "{}: row {} cannot have {} elements, rows have room for {}",

@@ -1,0 +1,99 @@
+#include "Geom/CellShape.hpp"
+
+#include "DNDS/Base/Error.hpp"
+
+#include <gtest/gtest.h>
+
+#include <array>
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace DNDS::Geom {
+namespace {
+
+using Point = std::array<double, 3>;
+
+/// The corners of a shape where the standard draws them.
+std::vector<Point> corners(CellShape shape) {
+    switch (shape) {
+    case CellShape::Triangle:
+        return {{0, 0, 0}, {1, 0, 0}, {0, 1, 0}};
+    case CellShape::Quadrilateral:
+        return {{0, 0, 0}, {1, 0, 0}, {1, 1, 0}, {0, 1, 0}};
+    case CellShape::Tetrahedron:
+        return {{0, 0, 0}, {1, 0, 0}, {0, 1, 0}, {0, 0, 1}};
+    case CellShape::Pyramid:
+        return {{0, 0, 0}, {1, 0, 0}, {1, 1, 0}, {0, 1, 0}, {0.5, 0.5, 1}};
+    case CellShape::Prism:
+        return {{0, 0, 0}, {1, 0, 0}, {0, 1, 0}, {0, 0, 1}, {1, 0, 1}, {0, 1, 1}};
+    case CellShape::Hexahedron:
+        return {{0, 0, 0}, {1, 0, 0}, {1, 1, 0}, {0, 1, 0}, {0, 0, 1}, {1, 0, 1}, {1, 1, 1}, {0, 1, 1}};
+    }
+    return {};
+}
+
+Point minus(const Point &a, const Point &b) { return {a[0] - b[0], a[1] - b[1], a[2] - b[2]}; }
+Point cross(const Point &a, const Point &b) {
+    return {a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0]};
+}
+double dot(const Point &a, const Point &b) { return a[0] * b[0] + a[1] * b[1] + a[2] * b[2]; }
+
+const std::array allShapes{CellShape::Triangle, CellShape::Quadrilateral, CellShape::Tetrahedron,
+                           CellShape::Pyramid,  CellShape::Prism,         CellShape::Hexahedron};
+
+TEST(CellShape, FacesLookOutwards) {
+    for (const CellShape shape : allShapes) {
+        const CellShapeInfo &info = cellShapeInfo(shape);
+        SCOPED_TRACE(std::string(info.name));
+        const std::vector<Point> at = corners(shape);
+        ASSERT_EQ(static_cast<int>(at.size()), info.nodes);
+        Point center{0, 0, 0};
+        for (const Point &p : at)
+            for (std::size_t k = 0; k < 3; k++)
+                center[k] += p[k] / info.nodes;
+        for (const CellFace &face : info.faces) {
+            const Point &a = at[face.node[0]];
+            const Point along = minus(at[face.node[1]], a);
+            const Point normal =
+                info.dimension == 2 ? Point{along[1], -along[0], 0.0} : cross(along, minus(at[face.node[2]], a));
+            EXPECT_GT(dot(normal, minus(a, center)), 0.0);
+            EXPECT_GE(info.largestFace, face.nodes);
+            if (face.nodes == 4) { // planar, and in order around the face
+                EXPECT_DOUBLE_EQ(dot(normal, minus(at[face.node[3]], a)), 0.0);
+                const Point second = cross(minus(at[face.node[2]], a), minus(at[face.node[3]], a));
+                EXPECT_GT(dot(normal, second), 0.0);
+            }
+        }
+    }
+}
+
+TEST(CellShape, FacesCloseTheCell) {
+    for (const CellShape shape : allShapes) {
+        const CellShapeInfo &info = cellShapeInfo(shape);
+        SCOPED_TRACE(std::string(info.name));
+        std::map<std::pair<int, int>, int> edges; // of faces; in two dimensions, corners as edges without length
+        for (const CellFace &face : info.faces)
+            if (info.dimension == 2) {
+                edges[{face.node[0], -1}]++;
+                edges[{-1, face.node[1]}]++;
+            } else {
+                for (int k = 0; k < face.nodes; k++)
+                    edges[{face.node[static_cast<std::size_t>(k)],
+                           face.node[static_cast<std::size_t>((k + 1) % face.nodes)]}]++;
+            }
+        for (const auto &[edge, count] : edges) {
+            EXPECT_EQ(count, 1);
+            EXPECT_EQ(edges.count({edge.second, edge.first}), 1U);
+        }
+        const auto count = static_cast<int>(edges.size()) / 2;
+        EXPECT_EQ(info.nodes - count + (info.dimension == 2 ? 0 : static_cast<int>(info.faces.size())),
+                  info.dimension == 2 ? 0 : 2);
+    }
+}
+
+TEST(CellShape, RefusesUnknownShapes) { EXPECT_THROW(cellShapeInfo(static_cast<CellShape>(99)), ArgumentError); }
+
+} // namespace
+} // namespace DNDS::Geom
