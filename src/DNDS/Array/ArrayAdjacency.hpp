@@ -12,16 +12,17 @@
 
 namespace DNDS {
 
-/// One row of an adjacency: a window on its row numbers, trivially copyable. Unlike std::span it counts in `rowsize`, so that
-/// loops over rows mix no signs; it converts to std::span. `T` is a (const) integer type. Bounds are checked where
-/// `DNDS_DEBUG_CHECKS` is defined.
+/// One row of an adjacency: a window on its row numbers, trivially copyable. Unlike std::span it counts in `rowsize`,
+/// so that loops over rows mix no signs; it converts to std::span. `T` is a (const) integer type. Bounds are checked
+/// where `DNDS_DEBUG_CHECKS` is defined.
 template <class T>
 class AdjacencyRow {
   public:
     DNDS_HOST_DEVICE constexpr AdjacencyRow(T *begin, rowsize size) : begin_(begin), size_(size) {}
     template <class U>
-        requires(std::is_const_v<T> && std::is_same_v<const U, T>)
-    DNDS_HOST_DEVICE constexpr AdjacencyRow(const AdjacencyRow<U> &other) : begin_(other.data()), size_(other.size()) {}
+    requires(std::is_const_v<T> &&std::is_same_v<const U, T>) DNDS_HOST_DEVICE
+        constexpr AdjacencyRow(const AdjacencyRow<U> &other)
+        : begin_(other.data()), size_(other.size()) {}
 
     DNDS_HOST_DEVICE constexpr rowsize size() const { return size_; }
     DNDS_HOST_DEVICE constexpr bool empty() const { return size_ == 0; }
@@ -57,14 +58,17 @@ class ArrayAdjacencyView : public ArrayView<T, rowSizeParam, rowMaxParam> {
     DNDS_HOST_DEVICE constexpr ArrayAdjacencyView(const Base &rows) : Base(rows) {} // NOLINT: implicit on purpose
     /// A mutable view is a const view, too.
     template <class U>
-        requires(std::is_const_v<T> && std::is_same_v<const U, T>)
-    DNDS_HOST_DEVICE constexpr ArrayAdjacencyView(const ArrayAdjacencyView<U, rowSizeParam, rowMaxParam> &other)
+    requires(std::is_const_v<T> &&std::is_same_v<const U, T>) DNDS_HOST_DEVICE
+        constexpr ArrayAdjacencyView(const ArrayAdjacencyView<U, rowSizeParam, rowMaxParam> &other)
         : Base(static_cast<const ArrayView<U, rowSizeParam, rowMaxParam> &>(other)) {}
 
-    DNDS_HOST_DEVICE constexpr AdjacencyRow<T> operator[](index i) const { return {Base::operator[](i), this->rowSize(i)}; }
+    DNDS_HOST_DEVICE constexpr AdjacencyRow<T> operator[](index i) const {
+        return {Base::operator[](i), this->rowSize(i)};
+    }
 };
 
-/// Lists of row numbers, CSR unless a width is given; `Index` is `index` for global rows, `LocalIndex` for rows of this rank.
+/// Lists of row numbers, CSR unless a width is given; `Index` is `index` for global rows, `LocalIndex` for rows of this
+/// rank.
 ///
 ///     ArrayAdjacency<> cellNodes("cell nodes", comm);
 ///     cellNodes.resize(cells, [&](index cell) { return nodeCount[cell]; });
@@ -84,8 +88,7 @@ class ArrayAdjacency : public ParArray<Index, rowSizeParam, rowMaxParam> {
     explicit ArrayAdjacency(CommunicatorView comm) : Base(comm) {}
     ArrayAdjacency(std::string name, CommunicatorView comm) : Base(std::move(name), comm) {}
     /// Chooses the run-time width of the Fixed and Max layouts.
-    ArrayAdjacency(std::string name, CommunicatorView comm, rowsize width)
-        requires(hasRunTimeWidth(Base::layout))
+    ArrayAdjacency(std::string name, CommunicatorView comm, rowsize width) requires(hasRunTimeWidth(Base::layout))
         : Base(std::move(name), comm) {
         this->resize(0, width);
     }

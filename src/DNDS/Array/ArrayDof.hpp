@@ -16,8 +16,8 @@
 
 namespace DNDS {
 
-/// A pair of `ArrayEigenMatrix<m, n>` with the operations of iterative solvers: [(owned rows + ghosts) x m x n]. m and n are numbers,
-/// or DynamicSize.
+/// A pair of `ArrayEigenMatrix<m, n>` with the operations of iterative solvers: [(owned rows + ghosts) x m x n]. m and
+/// n are numbers, or DynamicSize.
 ///
 ///     ArrayDof<5, 1> u, rhs;
 ///     u.initPair("u", comm);                                  // a size chosen at run time: initPair("u", comm, 5, 1)
@@ -26,11 +26,12 @@ namespace DNDS {
 ///     u.addTo(rhs, timeStep);                                 // u += timeStep * rhs, ghosts included
 ///     const real residual = rhs.norm2();
 ///
-/// Operations that change the array act on owned rows and ghosts: ghosts that were copies of their owners stay so without
-/// communication. They are Local, O(array), and throw LayoutError where the arrays differ in rows or matrix size, and
-/// StateError where their ghosts belong to different mappings; nothing was changed then. Reductions are over owned rows of
-/// all ranks and Collective: O(array) and one reduction (two where a size is chosen at run time and the result is a matrix). What
-/// fails on one rank throws the same on all ranks. They do not depend on the order of messages, but on the number of ranks.
+/// Operations that change the array act on owned rows and ghosts: ghosts that were copies of their owners stay so
+/// without communication. They are Local, O(array), and throw LayoutError where the arrays differ in rows or matrix
+/// size, and StateError where their ghosts belong to different mappings; nothing was changed then. Reductions are over
+/// owned rows of all ranks and Collective: O(array) and one reduction (two where a size is chosen at run time and the
+/// result is a matrix). What fails on one rank throws the same on all ranks. They do not depend on the order of
+/// messages, but on the number of ranks.
 ///
 /// All work on the host side, and throw StaleError where it is not current.
 template <rowsize m = 1, rowsize n = 1>
@@ -64,7 +65,8 @@ class ArrayDof : public ArrayPair<ArrayEigenMatrix<m, n>> {
         });
     }
 
-    /// With a number, with another array or with a matrix that stands for every row. All are component-wise: `*=` is no matrix product.
+    /// With a number, with another array or with a matrix that stands for every row. All are component-wise: `*=` is no
+    /// matrix product.
     ArrayDof &operator+=(real a) { return combine(Operation::Add, a); }
     ArrayDof &operator-=(real a) { return combine(Operation::Subtract, a); }
     ArrayDof &operator*=(real a) { return combine(Operation::Multiply, a); }
@@ -90,14 +92,10 @@ class ArrayDof : public ArrayPair<ArrayEigenMatrix<m, n>> {
         return combineRows(Operation::Divide, row);
     }
     /// Scales each row by its number in `scalars`.
-    ArrayDof &operator*=(const ArrayDof<1, 1> &scalars)
-        requires(m != 1 || n != 1)
-    {
+    ArrayDof &operator*=(const ArrayDof<1, 1> &scalars) requires(m != 1 || n != 1) {
         return combineScalars(Operation::Multiply, scalars);
     }
-    ArrayDof &operator/=(const ArrayDof<1, 1> &scalars)
-        requires(m != 1 || n != 1)
-    {
+    ArrayDof &operator/=(const ArrayDof<1, 1> &scalars) requires(m != 1 || n != 1) {
         return combineScalars(Operation::Divide, scalars);
     }
 
@@ -125,15 +123,16 @@ class ArrayDof : public ArrayPair<ArrayEigenMatrix<m, n>> {
     real sum() const {
         return reduced(Reduction::Sum, [&] { return DofKernels::sum(owned()); });
     }
-    /// The smallest and the largest element: NaN where an element is NaN, +infinity and -infinity where no rank has elements.
+    /// The smallest and the largest element: NaN where an element is NaN, +infinity and -infinity where no rank has
+    /// elements.
     real min() const {
         return -reduced(Reduction::Max, [&] { return -DofKernels::extremes(owned()).min; });
     }
     real max() const {
         return reduced(Reduction::Max, [&] { return DofKernels::extremes(owned()).max; });
     }
-    /// For each of the m x n components the sum of magnitudes, the Euclidean norm or the largest magnitude over all rows; 0 where no
-    /// rank has rows. Run-time sizes that no rank chose count as 0.
+    /// For each of the m x n components the sum of magnitudes, the Euclidean norm or the largest magnitude over all
+    /// rows; 0 where no rank has rows. Run-time sizes that no rank chose count as 0.
     Matrix componentNorm1() const { return components(DofKernels::Component::AbsoluteSum, Reduction::Sum); }
     Matrix componentNorm2() const { return components(DofKernels::Component::SquareSum, Reduction::Sum).cwiseSqrt(); }
     Matrix componentNormInf() const { return components(DofKernels::Component::AbsoluteMax, Reduction::Max); }
@@ -151,7 +150,9 @@ class ArrayDof : public ArrayPair<ArrayEigenMatrix<m, n>> {
     static std::span<const real> elementsOf(const ArrayType &array) {
         return {array.data(), static_cast<std::size_t>(array.dataSize())};
     }
-    static std::span<real> elementsOf(ArrayType &array) { return {array.data(), static_cast<std::size_t>(array.dataSize())}; }
+    static std::span<real> elementsOf(ArrayType &array) {
+        return {array.data(), static_cast<std::size_t>(array.dataSize())};
+    }
 
     /// Owned elements and ghosts' elements.
     std::array<std::span<const real>, 2> readParts() const {
@@ -180,8 +181,8 @@ class ArrayDof : public ArrayPair<ArrayEigenMatrix<m, n>> {
     }
     template <class A, class B>
     static void requireRows(const A &mine, const B &its) {
-        DNDS_CHECK(mine.size() == its.size(), LayoutError, "'{}' has {} rows, but '{}' has {}", mine.label(), mine.size(),
-                   its.label(), its.size());
+        DNDS_CHECK(mine.size() == its.size(), LayoutError, "'{}' has {} rows, but '{}' has {}", mine.label(),
+                   mine.size(), its.label(), its.size());
     }
     /// Throws unless owned rows and ghosts have their counterparts in `other`.
     template <class Other>
@@ -234,8 +235,9 @@ class ArrayDof : public ArrayPair<ArrayEigenMatrix<m, n>> {
     template <class Derived>
     Matrix fitted(const Eigen::MatrixBase<Derived> &value) const {
         const MatrixShape shape = ready().father->commonShape();
-        DNDS_CHECK(father->size() + son->size() == 0 || (value.rows() == shape.rows && value.cols() == shape.cols), LayoutError,
-                   "'{}' has matrices of {} x {}, not {} x {}", father->label(), shape.rows, shape.cols, value.rows(), value.cols());
+        DNDS_CHECK(father->size() + son->size() == 0 || (value.rows() == shape.rows && value.cols() == shape.cols),
+                   LayoutError, "'{}' has matrices of {} x {}, not {} x {}", father->label(), shape.rows, shape.cols,
+                   value.rows(), value.cols());
         return value;
     }
 

@@ -27,10 +27,11 @@ namespace DNDS {
 ///     ArrayEigenMatrix<NonUniformSize, NonUniformSize> inverses("inverses", comm);  // a size for each row
 ///     inverses.resize(cells, [&](index cell) { return std::pair(dofs[cell], dofs[cell]); });
 ///
-/// MatrixTraits tells how m, n and their limits choose among the row layouts: without limits, rows that differ in shape are CSR;
-/// with limits they are padded. The matrix of a padded row is stored without gaps at the beginning of the row. Where both
-/// dimensions differ between rows, shapes are kept for each row and travel with every exchange; pushes with an operation throw
-/// DataError where they differ. ArrayTransformer::createMPITypes gives ghosts the shapes of their owners' rows.
+/// MatrixTraits tells how m, n and their limits choose among the row layouts: without limits, rows that differ in shape
+/// are CSR; with limits they are padded. The matrix of a padded row is stored without gaps at the beginning of the row.
+/// Where both dimensions differ between rows, shapes are kept for each row and travel with every exchange; pushes with
+/// an operation throw DataError where they differ. ArrayTransformer::createMPITypes gives ghosts the shapes of their
+/// owners' rows.
 ///
 /// Residency, checks and copies are as for `Array`. All functions are Local unless they say otherwise.
 template <rowsize m = 1, rowsize n = 1, rowsize mMax = m, rowsize nMax = n, int align = NoAlign>
@@ -51,7 +52,8 @@ class ArrayEigenMatrix
     explicit ArrayEigenMatrix(CommunicatorView comm) : Base(comm) {}
     ArrayEigenMatrix(std::string name, CommunicatorView comm) : Base(std::move(name), comm) {}
     /// Chooses the run-time sizes, or limits, as `resize(0, rows, cols)`.
-    ArrayEigenMatrix(std::string name, CommunicatorView comm, rowsize rows, rowsize cols) : Base(std::move(name), comm) {
+    ArrayEigenMatrix(std::string name, CommunicatorView comm, rowsize rows, rowsize cols)
+        : Base(std::move(name), comm) {
         resize(0, rows, cols);
     }
 
@@ -65,8 +67,8 @@ class ArrayEigenMatrix
         Base::resize(rows);
         shapes_.perRow().swap(shapes);
     }
-    /// The same and chooses run-time sizes (rows of one shape), run-time limits (padded), or makes every row zero matrices of that
-    /// size (CSR). Static numbers must be repeated. Other sizes than before start over with zeros.
+    /// The same and chooses run-time sizes (rows of one shape), run-time limits (padded), or makes every row zero
+    /// matrices of that size (CSR). Static numbers must be repeated. Other sizes than before start over with zeros.
     /// @throws ArgumentError as ArrayBase::resize(rows, width).
     void resize(index rows, rowsize matrixRows, rowsize matrixCols) {
         const MatrixShape shape{matrixRows, matrixCols};
@@ -82,15 +84,15 @@ class ArrayEigenMatrix
             resize(rows);
         }
     }
-    /// Starts over with rows of zero matrices of `shapeOf(row)`: a MatrixShape, or a pair (rows, columns). It is called once a row,
-    /// in order. A size common to all rows (DynamicSize) that was not chosen is taken from the first row.
+    /// Starts over with rows of zero matrices of `shapeOf(row)`: a MatrixShape, or a pair (rows, columns). It is called
+    /// once a row, in order. A size common to all rows (DynamicSize) that was not chosen is taken from the first row.
     /// A function that returns a number of elements instead leaves per-row shapes 0 x 0 until they are pulled.
     /// @throws ArgumentError for shapes that do not fit; StateError where a run-time limit was not chosen.
     template <std::invocable<index> ShapeOf>
-        requires(Traits::nonUniform)
-    void resize(index rows, ShapeOf &&shapeOf) {
+    requires(Traits::nonUniform) void resize(index rows, ShapeOf &&shapeOf) {
         if constexpr (std::convertible_to<std::invoke_result_t<ShapeOf, index>, rowsize>) {
-            HostDeviceBuffer shapes = shapes_.newBuffer(shapePerRow ? static_cast<std::size_t>(std::max(rows, index{0})) : 0);
+            HostDeviceBuffer shapes =
+                shapes_.newBuffer(shapePerRow ? static_cast<std::size_t>(std::max(rows, index{0})) : 0);
             Base::resize(rows, std::forward<ShapeOf>(shapeOf));
             keep(shapes_.common(), std::move(shapes));
         } else {
@@ -99,13 +101,14 @@ class ArrayEigenMatrix
     }
     /// The same and chooses the run-time limits of padded rows.
     template <std::invocable<index> ShapeOf>
-        requires(Base::layout == ArrayLayout::Max)
-    void resize(index rows, rowsize maxRows, rowsize maxCols, ShapeOf &&shapeOf) {
+    requires(Base::layout == ArrayLayout::Max) void resize(index rows, rowsize maxRows, rowsize maxCols,
+                                                           ShapeOf &&shapeOf) {
         resize(0, maxRows, maxCols);
         resizeRows(rows, shapes_.common(), std::forward<ShapeOf>(shapeOf));
     }
-    /// Gives the matrix of row `i` another shape. What is kept are the first elements in column-major order: whole columns where
-    /// the number of rows stays. New elements are zero. CSR arrays must be decompressed.
+    /// Gives the matrix of row `i` another shape. What is kept are the first elements in column-major order: whole
+    /// columns where the number of rows stays. New elements are zero. CSR arrays must be decompressed, unless the
+    /// number of elements stays.
     /// @throws IndexError, ArgumentError; StateError for a compressed CSR array; StaleError.
     void resizeMatrix(index i, rowsize matrixRows, rowsize matrixCols) {
         const MatrixShape shape{matrixRows, matrixCols};
@@ -113,7 +116,8 @@ class ArrayEigenMatrix
         shapes_.check(i, shape, this->label());
         if constexpr (shapePerRow)
             (void)shapes_.read(MemorySpace::Host, this->label());
-        Base::resizeRow(i, shape.size());
+        if (shape.size() != this->rowSize(i))
+            Base::resizeRow(i, shape.size());
         if constexpr (shapePerRow)
             shapes_.write(MemorySpace::Host, this->label())[i] = shape;
     }
@@ -124,7 +128,8 @@ class ArrayEigenMatrix
     MatrixShape matrixShape(index i) const { return geometryIn(MemorySpace::Host).shape(i, this->rowSize(i)); }
     rowsize matRowSize(index i) const { return matrixShape(i).rows; }
     rowsize matColSize(index i) const { return matrixShape(i).cols; }
-    /// What the matrices of all rows share, or are limited to; DynamicSize where it was not chosen, NonUniformSize without limit.
+    /// What the matrices of all rows share, or are limited to; DynamicSize where it was not chosen, NonUniformSize
+    /// without limit.
     const MatrixShape &commonShape() const noexcept { return shapes_.common(); }
 
     /// The matrix of row `i`. @throws IndexError, StaleError.
@@ -230,7 +235,8 @@ class ArrayEigenMatrix
         common = shapes_.mergedRows(common, all, this->label());
         HostDeviceBuffer shapes = shapes_.newBuffer(shapePerRow ? all.size() : 0);
         if constexpr (shapePerRow)
-            std::copy(all.begin(), all.end(), reinterpret_cast<MatrixShape *>(shapes.write(MemorySpace::Host, this->label())));
+            std::copy(all.begin(), all.end(),
+                      reinterpret_cast<MatrixShape *>(shapes.write(MemorySpace::Host, this->label())));
         Base::resize(rows, [&](index i) { return all[static_cast<std::size_t>(i)].size(); });
         keep(common, std::move(shapes));
     }

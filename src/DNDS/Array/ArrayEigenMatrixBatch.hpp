@@ -25,8 +25,9 @@ class ArrayEigenMatrixBatchView {
     DNDS_HOST_DEVICE ArrayEigenMatrixBatchView(const Rows &rows) : rows_(rows) {} // NOLINT: implicit on purpose
     /// A mutable view is a const view, too.
     template <class U>
-        requires(std::is_const_v<T> && std::is_same_v<const U, T>)
-    DNDS_HOST_DEVICE ArrayEigenMatrixBatchView(const ArrayEigenMatrixBatchView<U> &other) : rows_(other.rows()) {}
+    requires(std::is_const_v<T> &&std::is_same_v<const U, T>) DNDS_HOST_DEVICE
+        ArrayEigenMatrixBatchView(const ArrayEigenMatrixBatchView<U> &other)
+        : rows_(other.rows()) {}
 
     DNDS_HOST_DEVICE index size() const { return rows_.size(); }
     DNDS_HOST_DEVICE rowsize rowSize(index i) const { return rows_.rowSize(i); }
@@ -44,7 +45,8 @@ class ArrayEigenMatrixBatchView {
     Rows rows_;
 };
 
-/// Several matrices a row, of any number and shapes: the reconstruction matrices of a cell's stencil, say. Rows are CSR.
+/// Several matrices a row, of any number and shapes: the reconstruction matrices of a cell's stencil, say. Rows are
+/// CSR.
 ///
 ///     ArrayEigenMatrixBatch weights("weights", comm);
 ///     weights.resize(cells);
@@ -53,9 +55,9 @@ class ArrayEigenMatrixBatchView {
 ///     weights.compress();
 ///     weights.batch(0, 1) *= 2;
 ///
-/// Number and shapes are stored in the rows (see MatrixBatchRow), so ghosts have them after a pull; before, they have no matrices.
-/// For the same reason rows can be pushed with PushOp::Replace only. `rowSize`, `row` and `data` concern the elements with these
-/// headers. Residency, checks and copies are as for `Array`. All functions are Local.
+/// Number and shapes are stored in the rows (see MatrixBatchRow), so ghosts have them after a pull; before, they have
+/// no matrices. For the same reason rows can be pushed with PushOp::Replace only. `rowSize`, `row` and `data` concern
+/// the elements with these headers. Residency, checks and copies are as for `Array`. All functions are Local.
 class ArrayEigenMatrixBatch : public ParArray<real, NonUniformSize> {
   public:
     using Base = ParArray<real, NonUniformSize>;
@@ -78,7 +80,8 @@ class ArrayEigenMatrixBatch : public ParArray<real, NonUniformSize> {
     void resizeRow(index i, std::initializer_list<MatrixShape> shapes) {
         resizeRow(i, std::span<const MatrixShape>(shapes.begin(), shapes.size()));
     }
-    /// Makes row `i` copies of these matrices: a range of Eigen matrices that do not lie in the row itself. As `resizeRow`.
+    /// Makes row `i` copies of these matrices: a range of Eigen matrices that do not lie in the row itself. As
+    /// `resizeRow`.
     template <class Matrices>
     void setRow(index i, const Matrices &matrices) {
         std::vector<MatrixShape> shapes;

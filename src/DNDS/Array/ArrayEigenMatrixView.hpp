@@ -9,8 +9,8 @@
 
 namespace DNDS {
 
-/// A trivially copyable window on an `ArrayEigenMatrix`; `T` is real or const real. Taken and used as `ArrayView`, except that
-/// a row is an Eigen map. All functions are Local, O(1), and usable on host and device.
+/// A trivially copyable window on an `ArrayEigenMatrix`; `T` is real or const real. Taken and used as `ArrayView`,
+/// except that a row is an Eigen map. All functions are Local, O(1), and usable on host and device.
 ///
 ///     auto a = jacobians.view();              // jacobians: ArrayEigenMatrix<3, 3>
 ///     for (index cell = 0; cell < a.size(); ++cell)
@@ -28,8 +28,8 @@ class ArrayEigenMatrixView {
     DNDS_HOST_DEVICE ArrayEigenMatrixView(const Rows &rows, const Geometry &shapes) : rows_(rows), shapes_(shapes) {}
     /// A mutable view is a const view, too.
     template <class U>
-        requires(std::is_const_v<T> && std::is_same_v<const U, T>)
-    DNDS_HOST_DEVICE ArrayEigenMatrixView(const ArrayEigenMatrixView<U, m, n, mMax, nMax, align> &other)
+    requires(std::is_const_v<T> &&std::is_same_v<const U, T>) DNDS_HOST_DEVICE
+        ArrayEigenMatrixView(const ArrayEigenMatrixView<U, m, n, mMax, nMax, align> &other)
         : rows_(other.rows()), shapes_(other.geometry()) {}
 
     DNDS_HOST_DEVICE index size() const { return rows_.size(); }

@@ -23,11 +23,12 @@ class ArrayEigenUniMatrixBatchView {
     using RowMap = MatrixMap<typename MatrixTraits<m, DynamicSize, m, DynamicSize>::Matrix, T, NoAlign>;
 
     ArrayEigenUniMatrixBatchView() = default;
-    DNDS_HOST_DEVICE ArrayEigenUniMatrixBatchView(const Rows &rows, const Geometry &shapes) : rows_(rows), shapes_(shapes) {}
+    DNDS_HOST_DEVICE ArrayEigenUniMatrixBatchView(const Rows &rows, const Geometry &shapes)
+        : rows_(rows), shapes_(shapes) {}
     /// A mutable view is a const view, too.
     template <class U>
-        requires(std::is_const_v<T> && std::is_same_v<const U, T>)
-    DNDS_HOST_DEVICE ArrayEigenUniMatrixBatchView(const ArrayEigenUniMatrixBatchView<U, m, n> &other)
+    requires(std::is_const_v<T> &&std::is_same_v<const U, T>) DNDS_HOST_DEVICE
+        ArrayEigenUniMatrixBatchView(const ArrayEigenUniMatrixBatchView<U, m, n> &other)
         : rows_(other.rows()), shapes_(other.geometry()) {}
 
     DNDS_HOST_DEVICE index size() const { return rows_.size(); }
@@ -39,7 +40,8 @@ class ArrayEigenUniMatrixBatchView {
     }
     /// Matrix `k` of row `i`.
     DNDS_HOST_DEVICE Map operator()(index i, rowsize k) const {
-        DNDS_DEBUG_CHECK(k >= 0 && k < batchSize(i), IndexError, "batch: matrix {} is outside [0, {})", k, batchSize(i));
+        DNDS_DEBUG_CHECK(k >= 0 && k < batchSize(i), IndexError, "batch: matrix {} is outside [0, {})", k,
+                         batchSize(i));
         const MatrixShape shape = matrixShape();
         return Map(rows_[i] + index{k} * shape.size(), shape.rows, shape.cols);
     }
@@ -82,30 +84,32 @@ class ArrayEigenUniMatrixBatch : public ParArray<real, NonUniformSize> {
     explicit ArrayEigenUniMatrixBatch(CommunicatorView comm) : Base(comm) {}
     ArrayEigenUniMatrixBatch(std::string name, CommunicatorView comm) : Base(std::move(name), comm) {}
     /// Chooses the size of the matrices.
-    ArrayEigenUniMatrixBatch(std::string name, CommunicatorView comm, rowsize rows, rowsize cols) : Base(std::move(name), comm) {
+    ArrayEigenUniMatrixBatch(std::string name, CommunicatorView comm, rowsize rows, rowsize cols)
+        : Base(std::move(name), comm) {
         resize(0, rows, cols);
     }
 
     /// As ArrayBase::resize, in elements: what exchanges use for ghosts.
     using Base::resize;
-    /// Changes the number of rows and chooses the size of the matrices; another size than before starts over with empty rows.
-    /// Static numbers must be repeated. @throws ArgumentError.
+    /// Changes the number of rows and chooses the size of the matrices; another size than before starts over with empty
+    /// rows. Static numbers must be repeated. @throws ArgumentError.
     void resize(index rows, rowsize matrixRows, rowsize matrixCols) {
         const MatrixShape common = shapes_.merged({matrixRows, matrixCols}, this->label());
-        DNDS_CHECK(common.size() > 0, ArgumentError, "{}: matrices of {} x {} cannot be counted", this->label(), common.rows,
-                   common.cols);
+        DNDS_CHECK(common.size() > 0, ArgumentError, "{}: matrices of {} x {} cannot be counted", this->label(),
+                   common.rows, common.cols);
         if (common != shapes_.common())
             Base::resize(0);
         shapes_.setCommon(common);
         Base::resize(rows);
     }
-    /// Starts over with rows of `countOf(row)` zero matrices, compressed. @throws ArgumentError; StateError before the size of the
-    /// matrices was chosen.
+    /// Starts over with rows of `countOf(row)` zero matrices, compressed. @throws ArgumentError; StateError before the
+    /// size of the matrices was chosen.
     template <std::invocable<index> CountOf>
     void resizeBatches(index rows, CountOf &&countOf) {
         Base::resize(rows, [&](index i) { return elements(static_cast<index>(countOf(i))); });
     }
-    /// Gives row `i` this many matrices: those that remain keep their values, new ones are zero. As ArrayBase::resizeRow.
+    /// Gives row `i` this many matrices: those that remain keep their values, new ones are zero. As
+    /// ArrayBase::resizeRow.
     void resizeBatch(index i, rowsize count) { Base::resizeRow(i, elements(count)); }
     void resizeRow(index i, rowsize width) = delete; ///< `resizeBatch` does it
     void appendToRow(index i, const real &value) = delete;
@@ -147,12 +151,15 @@ class ArrayEigenUniMatrixBatch : public ParArray<real, NonUniformSize> {
     View view() { return deviceView<DeviceBackend::Host>(); }
     ConstView view() const { return deviceView<DeviceBackend::Host>(); }
 
-    /// Makes the size of the matrices equal on all ranks. Collective; no communication where it is static. @throws LayoutError.
+    /// Makes the size of the matrices equal on all ranks. Collective; no communication where it is static. @throws
+    /// LayoutError.
     void agreeShape() {
         if constexpr (m == DynamicSize || n == DynamicSize)
             shapes_.agree(this->comm(), this->size(), this->label());
     }
-    void adoptShape(const ArrayEigenUniMatrixBatch &other) { shapes_.adopt(other.shapes_, this->size(), this->label()); }
+    void adoptShape(const ArrayEigenUniMatrixBatch &other) {
+        shapes_.adopt(other.shapes_, this->size(), this->label());
+    }
 
     RowLayout rowLayout(MemorySpace space, Access access) { return withShape(Base::rowLayout(space, access)); }
     RowLayout rowLayout(MemorySpace space) const { return withShape(Base::rowLayout(space)); }
@@ -173,8 +180,8 @@ class ArrayEigenUniMatrixBatch : public ParArray<real, NonUniformSize> {
 
   private:
     rowsize elements(index count) const {
-        DNDS_CHECK(shapes_.chosen(), StateError, "{}: the size of the matrices was not chosen yet; call resize(rows, m, n)",
-                   this->label());
+        DNDS_CHECK(shapes_.chosen(), StateError,
+                   "{}: the size of the matrices was not chosen yet; call resize(rows, m, n)", this->label());
         const index size = shapes_.common().size();
         DNDS_CHECK(count >= 0 && count <= std::numeric_limits<rowsize>::max() / size, ArgumentError,
                    "{}: a row cannot have {} matrices of {} x {}", this->label(), count, matRowSize(), matColSize());
@@ -182,7 +189,8 @@ class ArrayEigenUniMatrixBatch : public ParArray<real, NonUniformSize> {
     }
     void checkBatch(index i, rowsize k) const {
         const rowsize count = batchSize(i);
-        DNDS_CHECK(k >= 0 && k < count, IndexError, "{}: matrix {} is outside [0, {}) of row {}", this->label(), k, count, i);
+        DNDS_CHECK(k >= 0 && k < count, IndexError, "{}: matrix {} is outside [0, {}) of row {}", this->label(), k,
+                   count, i);
     }
     rowsize rowsOf(index i) const { return batchSize(i) > 0 || m > 0 ? shapes_.common().rows : 0; }
     rowsize colsOf(index i) const { return batchSize(i) > 0 ? batchSize(i) * shapes_.common().cols : 0; }

@@ -32,22 +32,18 @@ class ArrayEigenVector : public ArrayEigenMatrix<sizeParam, 1, maxParam, 1, alig
     void resize(index rows) { Base::resize(rows); }
     void resize(index rows, rowsize width) { Base::resize(rows, width, 1); }
     template <std::invocable<index> SizeOf>
-        requires(Base::Traits::nonUniform)
-    void resize(index rows, SizeOf &&sizeOf) {
+    requires(Base::Traits::nonUniform) void resize(index rows, SizeOf &&sizeOf) {
         Base::resize(rows, [&](index i) { return static_cast<rowsize>(sizeOf(i)); });
     }
     template <std::invocable<index> SizeOf>
-        requires(Base::layout == ArrayLayout::Max)
-    void resize(index rows, rowsize width, SizeOf &&sizeOf) {
+    requires(Base::layout == ArrayLayout::Max) void resize(index rows, rowsize width, SizeOf &&sizeOf) {
         Base::resize(0, width, 1);
         resize(rows, std::forward<SizeOf>(sizeOf));
     }
     /// As ArrayBase::resizeRow.
     void resizeRow(index i, rowsize width) { this->resizeMatrix(i, width, 1); }
     /// As Array::appendToRow.
-    void appendToRow(index i, const real &value)
-        requires(Base::Traits::nonUniform)
-    {
+    void appendToRow(index i, const real &value) requires(Base::Traits::nonUniform) {
         Base::Base::appendToRow(i, value);
     }
 };

@@ -109,6 +109,8 @@ class ArrayTransformer : public TransformerCore {
                 son_->resize(pattern()->sonSize(), [&](index i) { return sizes[static_cast<std::size_t>(i)]; });
             });
         }
+        if constexpr (requires { requires TArray::shapePerRow; })
+            pullRowShapes(member());
     }
 
     /// Prepares pulls for repeated use. Collective. See Exchange for cost and errors.

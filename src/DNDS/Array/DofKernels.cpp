@@ -178,11 +178,14 @@ void accumulate(Component component, std::span<const real> x, std::span<real> re
     const auto larger = [](real known, real value) { return value > known || value != value ? value : known; };
     switch (component) {
     case Component::AbsoluteSum:
-        return accumulateRows(x, result, [](real a, real b) { return a + std::abs(b); }, plus);
+        return accumulateRows(
+            x, result, [](real a, real b) { return a + std::abs(b); }, plus);
     case Component::SquareSum:
-        return accumulateRows(x, result, [](real a, real b) { return a + b * b; }, plus);
+        return accumulateRows(
+            x, result, [](real a, real b) { return a + b * b; }, plus);
     case Component::AbsoluteMax:
-        return accumulateRows(x, result, [larger](real a, real b) { return larger(a, std::abs(b)); }, larger);
+        return accumulateRows(
+            x, result, [larger](real a, real b) { return larger(a, std::abs(b)); }, larger);
     }
 }
 

@@ -1,8 +1,8 @@
 /// @file DofKernels.hpp
 /// @brief The loops behind `ArrayDof`, over plain memory on the host. Compiled once, for all matrix sizes.
 ///
-/// `x` holds rows of `width` elements without gaps: [rows x width]. Everything is Local. Sums are made in a fixed order that
-/// depends on the number of elements only, in blocks, so that rounding errors grow slowly.
+/// `x` holds rows of `width` elements without gaps: [rows x width]. Everything is Local. Sums are made in a fixed order
+/// that depends on the number of elements only, in blocks, so that rounding errors grow slowly.
 #pragma once
 
 #include "DNDS/Base/Types.hpp"

@@ -8,7 +8,8 @@
 
 namespace DNDS {
 
-void reduceOrThrow(const CommunicatorView &comm, std::span<real> values, Reduction reduction, const std::exception_ptr &failure) {
+void reduceOrThrow(const CommunicatorView &comm, std::span<real> values, Reduction reduction,
+                   const std::exception_ptr &failure) {
     // MPI_MAX says nothing about NaN, so it is a number of its own; and the last number tells of failures.
     const std::size_t count = values.size();
     const bool max = reduction == Reduction::Max;
@@ -40,8 +41,8 @@ MatrixShape agreedShape(const CommunicatorView &comm, MatrixShape mine, std::str
     if (bounds[0] == none)
         return {std::max(mine.rows, 0), std::max(mine.cols, 0)};
     DNDS_CHECK(bounds[0] == -bounds[1] && bounds[2] == -bounds[3], LayoutError,
-               "the matrices of '{}' have {} to {} rows and {} to {} columns on different ranks: they must be equal", label,
-               -bounds[1], bounds[0], -bounds[3], bounds[2]);
+               "the matrices of '{}' have {} to {} rows and {} to {} columns on different ranks: they must be equal",
+               label, -bounds[1], bounds[0], -bounds[3], bounds[2]);
     return {bounds[0], bounds[2]};
 }
 

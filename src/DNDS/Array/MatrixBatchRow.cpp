@@ -17,12 +17,12 @@ rowsize matrixBatchRowSize(std::span<const MatrixShape> shapes, std::string_view
         return 0;
     index size = headerSize(shapes);
     for (const MatrixShape &shape : shapes) {
-        DNDS_CHECK(shape.rows >= 0 && shape.cols >= 0, ArgumentError, "{}: a matrix cannot be {} x {}", label, shape.rows,
-                   shape.cols);
+        DNDS_CHECK(shape.rows >= 0 && shape.cols >= 0, ArgumentError, "{}: a matrix cannot be {} x {}", label,
+                   shape.rows, shape.cols);
         size += index{shape.rows} * shape.cols;
         DNDS_CHECK(size <= std::numeric_limits<rowsize>::max(), ArgumentError,
-                   "{}: {} matrices, one of them {} x {}, have too many elements for one row", label, shapes.size(), shape.rows,
-                   shape.cols);
+                   "{}: {} matrices, one of them {} x {}, have too many elements for one row", label, shapes.size(),
+                   shape.rows, shape.cols);
     }
     return static_cast<rowsize>(size);
 }

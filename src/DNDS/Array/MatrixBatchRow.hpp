@@ -21,9 +21,9 @@ static_assert(sizeof(MatrixBatchEntry) == 2 * sizeof(real) && sizeof(index) == s
 
 /// Reads a row of an `ArrayEigenMatrixBatch`; `T` is real or const real. Trivially copyable.
 ///
-/// A row without elements has no matrices. Otherwise its first real holds the bits of their number (int64), the next ones those
-/// of a MatrixBatchEntry a matrix, and then come the matrices, column-major without gaps. So a row moves between ranks as it is,
-/// and a row of zeros, as ghosts are before their first pull, has no matrices.
+/// A row without elements has no matrices. Otherwise its first real holds the bits of their number (int64), the next
+/// ones those of a MatrixBatchEntry a matrix, and then come the matrices, column-major without gaps. So a row moves
+/// between ranks as it is, and a row of zeros, as ghosts are before their first pull, has no matrices.
 template <class T>
 class MatrixBatchRow {
   public:
@@ -55,7 +55,8 @@ class MatrixBatchRow {
     rowsize size_;
 };
 
-/// The elements that a row of matrices of these shapes takes, 0 for none. @throws ArgumentError for negative or too large shapes.
+/// The elements that a row of matrices of these shapes takes, 0 for none. @throws ArgumentError for negative or too
+/// large shapes.
 rowsize matrixBatchRowSize(std::span<const MatrixShape> shapes, std::string_view label);
 
 /// Makes `row`, which has that many elements, zero matrices of these shapes.

@@ -1,5 +1,6 @@
 /// @file MatrixShape.hpp
-/// @brief How the template parameters of matrix arrays choose shapes: the row layout, the Eigen types, and each row's shape.
+/// @brief How the template parameters of matrix arrays choose shapes: the row layout, the Eigen types, and each row's
+/// shape.
 #pragma once
 
 #include "DNDS/Base/Types.hpp"
@@ -20,9 +21,10 @@ struct MatrixShape {
     friend constexpr bool operator==(const MatrixShape &, const MatrixShape &) = default;
 };
 
-/// What `ArrayEigenMatrix<m, n, mMax, nMax>` and its views know at compile time. A dimension is a number, DynamicSize (the same
-/// for all rows, chosen at run time) or NonUniformSize (each row has its own), and then its limit is a number, DynamicSize (chosen
-/// at run time) or NonUniformSize (no limit, CSR). Limits of dimensions that are not NonUniformSize are ignored.
+/// What `ArrayEigenMatrix<m, n, mMax, nMax>` and its views know at compile time. A dimension is a number, DynamicSize
+/// (the same for all rows, chosen at run time) or NonUniformSize (each row has its own), and then its limit is a
+/// number, DynamicSize (chosen at run time) or NonUniformSize (no limit, CSR). Limits of dimensions that are not
+/// NonUniformSize are ignored.
 template <rowsize m, rowsize n, rowsize mMax, rowsize nMax>
 struct MatrixTraits {
     static_assert(m >= NonUniformSize && n >= NonUniformSize && mMax >= NonUniformSize && nMax >= NonUniformSize,
@@ -38,7 +40,8 @@ struct MatrixTraits {
     static constexpr bool shapePerRow = m == NonUniformSize && n == NonUniformSize;
 
     static constexpr bool unlimited = limit.rows == NonUniformSize || limit.cols == NonUniformSize;
-    static_assert(!unlimited || !((m == NonUniformSize && mMax == DynamicSize) || (n == NonUniformSize && nMax == DynamicSize)),
+    static_assert(!unlimited ||
+                      !((m == NonUniformSize && mMax == DynamicSize) || (n == NonUniformSize && nMax == DynamicSize)),
                   "where one dimension has no limit rows are CSR, and a limit at run time for the other has no effect");
     static_assert(!nonUniform || (m != 0 && n != 0), "rows of no elements have no size of their own");
 
@@ -49,22 +52,23 @@ struct MatrixTraits {
                                                   : limit.rows * limit.cols;
 
     /// Column-major, but Eigen wants matrices of one row to be called row-major; their memory is the same.
-    using Matrix = Eigen::Matrix<real, m >= 0 ? m : Eigen::Dynamic, n >= 0 ? n : Eigen::Dynamic,
-                                 m == 1 && n != 1 ? Eigen::RowMajor : Eigen::ColMajor,
-                                 limit.rows >= 0 ? limit.rows : Eigen::Dynamic, limit.cols >= 0 ? limit.cols : Eigen::Dynamic>;
+    using Matrix =
+        Eigen::Matrix<real, m >= 0 ? m : Eigen::Dynamic, n >= 0 ? n : Eigen::Dynamic,
+                      m == 1 && n != 1 ? Eigen::RowMajor : Eigen::ColMajor,
+                      limit.rows >= 0 ? limit.rows : Eigen::Dynamic, limit.cols >= 0 ? limit.cols : Eigen::Dynamic>;
 };
 
 /// The Eigen map of `Matrix` over elements of type `T` (real or const real) in rows aligned to `align` bytes.
 template <class Matrix, class T, int align>
-using MatrixMap = Eigen::Map<std::conditional_t<std::is_const_v<T>, const Matrix, Matrix>,
-                             (align >= 128  ? Eigen::Aligned128
-                              : align >= 64 ? Eigen::Aligned64
-                              : align >= 32 ? Eigen::Aligned32
-                              : align >= 16 ? Eigen::Aligned16
-                                            : Eigen::Unaligned)>;
+using MatrixMap =
+    Eigen::Map<std::conditional_t<std::is_const_v<T>, const Matrix, Matrix>, (align >= 128  ? Eigen::Aligned128
+                                                                              : align >= 64 ? Eigen::Aligned64
+                                                                              : align >= 32 ? Eigen::Aligned32
+                                                                              : align >= 16 ? Eigen::Aligned16
+                                                                                            : Eigen::Unaligned)>;
 
-/// Tells the shape of a row's matrix from the row's number and size; trivially copyable, for views. This one is for shapes that
-/// are the same in all rows, or follow from the row's size because only one dimension differs between rows.
+/// Tells the shape of a row's matrix from the row's number and size; trivially copyable, for views. This one is for
+/// shapes that are the same in all rows, or follow from the row's size because only one dimension differs between rows.
 template <rowsize m, rowsize n>
 struct MatrixGeometry {
     MatrixShape common; ///< the dimensions that all rows have
@@ -83,8 +87,7 @@ struct MatrixGeometry {
 
 /// All dimensions are known to the compiler: takes no memory.
 template <rowsize m, rowsize n>
-    requires(m >= 0 && n >= 0)
-struct MatrixGeometry<m, n> {
+requires(m >= 0 && n >= 0) struct MatrixGeometry<m, n> {
     DNDS_HOST_DEVICE static constexpr MatrixShape shape(index /*row*/, rowsize /*size*/) { return {m, n}; }
 };
 

@@ -10,13 +10,15 @@ namespace DNDS {
 namespace {
 
 void checkElements(MatrixShape shape, std::string_view label) {
-    DNDS_CHECK(shape.rows >= 0 && shape.cols >= 0, ArgumentError, "{}: a matrix cannot be {} x {}", label, shape.rows, shape.cols);
+    DNDS_CHECK(shape.rows >= 0 && shape.cols >= 0, ArgumentError, "{}: a matrix cannot be {} x {}", label, shape.rows,
+               shape.cols);
     DNDS_CHECK(index{shape.rows} * shape.cols <= std::numeric_limits<rowsize>::max(), ArgumentError,
                "{}: a matrix of {} x {} has too many elements for one row", label, shape.rows, shape.cols);
 }
 
 /// One dimension of a matrix of row `i` against what all rows have in common.
-void checkDimension(rowsize declared, rowsize common, rowsize given, const char *what, index i, std::string_view label) {
+void checkDimension(rowsize declared, rowsize common, rowsize given, const char *what, index i,
+                    std::string_view label) {
     if (common < 0) // no limit, or not chosen
         return;
     DNDS_CHECK(declared == NonUniformSize ? given <= common : given == common, ArgumentError,
@@ -25,8 +27,8 @@ void checkDimension(rowsize declared, rowsize common, rowsize given, const char 
 }
 
 rowsize mergedDimension(rowsize limit, rowsize given, const char *what, std::string_view label) {
-    DNDS_CHECK(limit < 0 || limit == given, ArgumentError, "{}: matrices have {} {} by their type, not {}", label, limit, what,
-               given);
+    DNDS_CHECK(limit < 0 || limit == given, ArgumentError, "{}: matrices have {} {} by their type, not {}", label,
+               limit, what, given);
     return limit == DynamicSize ? given : limit;
 }
 
@@ -34,10 +36,12 @@ rowsize mergedDimension(rowsize limit, rowsize given, const char *what, std::str
 
 MatrixShape MatrixShapes::merged(MatrixShape shape, std::string_view label) const {
     checkElements(shape, label);
-    return {mergedDimension(limit_.rows, shape.rows, "rows", label), mergedDimension(limit_.cols, shape.cols, "columns", label)};
+    return {mergedDimension(limit_.rows, shape.rows, "rows", label),
+            mergedDimension(limit_.cols, shape.cols, "columns", label)};
 }
 
-MatrixShape MatrixShapes::mergedRows(MatrixShape common, std::span<const MatrixShape> shapes, std::string_view label) const {
+MatrixShape MatrixShapes::mergedRows(MatrixShape common, std::span<const MatrixShape> shapes,
+                                     std::string_view label) const {
     if (!shapes.empty()) {
         if (common.rows == DynamicSize && declared_.rows == DynamicSize)
             common.rows = shapes.front().rows;
@@ -62,8 +66,8 @@ void MatrixShapes::checkAgainst(MatrixShape common, index i, MatrixShape shape, 
 void MatrixShapes::adopt(const MatrixShapes &other, index rows, std::string_view label) {
     if (common_ == other.common_ || !other.chosen())
         return;
-    DNDS_CHECK(rows == 0, StateError, "{}: has matrices of {} x {}, so it cannot take the shape {} x {}", label, common_.rows,
-               common_.cols, other.common_.rows, other.common_.cols);
+    DNDS_CHECK(rows == 0, StateError, "{}: has matrices of {} x {}, so it cannot take the shape {} x {}", label,
+               common_.rows, common_.cols, other.common_.rows, other.common_.cols);
     common_ = other.common_;
 }
 
@@ -73,8 +77,8 @@ bool MatrixShapes::agree(const CommunicatorView &comm, index rows, std::string_v
     const MatrixShape agreed{largest[0], largest[1]};
     comm.guarded([&] {
         DNDS_CHECK(common_ == agreed || (!chosen() && rows == 0), LayoutError,
-                   "the matrices of '{}' are {} x {} here and {} x {} on another rank: they must be equal", label, common_.rows,
-                   common_.cols, agreed.rows, agreed.cols);
+                   "the matrices of '{}' are {} x {} here and {} x {} on another rank: they must be equal", label,
+                   common_.rows, common_.cols, agreed.rows, agreed.cols);
     });
     const bool changed = common_ != agreed;
     common_ = agreed;

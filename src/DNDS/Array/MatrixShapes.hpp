@@ -16,18 +16,20 @@
 
 namespace DNDS {
 
-/// Remembers the shapes of the matrices in the rows of one array, next to the array's elements and row sizes. Compiled once;
-/// part of the arrays `ArrayEigenMatrix` and `ArrayEigenUniMatrixBatch`, which keep it in step with their rows.
+/// Remembers the shapes of the matrices in the rows of one array, next to the array's elements and row sizes. Compiled
+/// once; part of the arrays `ArrayEigenMatrix` and `ArrayEigenUniMatrixBatch`, which keep it in step with their rows.
 ///
-/// `common()` has for each dimension the number that all rows share or are limited to: the static number, or what was chosen at
-/// run time. Where both dimensions differ between rows there is one MatrixShape a row as well, on host and device.
+/// `common()` has for each dimension the number that all rows share or are limited to: the static number, or what was
+/// chosen at run time. Where both dimensions differ between rows there is one MatrixShape a row as well, on host and
+/// device.
 ///
-/// Everything is Local unless it says otherwise; `label` is the array's, for messages. Copies are deep, a moved-from object is as
-/// new.
+/// Everything is Local unless it says otherwise; `label` is the array's, for messages. Copies are deep, a moved-from
+/// object is as new.
 class MatrixShapes {
   public:
     /// `declared` and `limit` are those of MatrixTraits.
-    MatrixShapes(MatrixShape declared, MatrixShape limit) noexcept : declared_(declared), limit_(limit), common_(limit) {}
+    MatrixShapes(MatrixShape declared, MatrixShape limit) noexcept
+        : declared_(declared), limit_(limit), common_(limit) {}
     MatrixShapes(const MatrixShapes &) = default;
     MatrixShapes &operator=(const MatrixShapes &) = default;
     MatrixShapes(MatrixShapes &&other) noexcept
@@ -55,8 +57,8 @@ class MatrixShapes {
     MatrixShape merged(MatrixShape shape, std::string_view label) const;
     void setCommon(MatrixShape common) noexcept { common_ = common; }
 
-    /// The same for the shapes of all rows, beginning with what `common` says: a dimension that is DynamicSize and not yet chosen
-    /// takes that of the first row. @throws ArgumentError for the first shape that does not fit. O(rows).
+    /// The same for the shapes of all rows, beginning with what `common` says: a dimension that is DynamicSize and not
+    /// yet chosen takes that of the first row. @throws ArgumentError for the first shape that does not fit. O(rows).
     MatrixShape mergedRows(MatrixShape common, std::span<const MatrixShape> shapes, std::string_view label) const;
 
     /// @throws ArgumentError unless a matrix of `shape` can be row `i`.
@@ -65,8 +67,8 @@ class MatrixShapes {
     /// Takes the common numbers of `other`. @throws StateError where this array has `rows` rows with other ones.
     void adopt(const MatrixShapes &other, index rows, std::string_view label);
 
-    /// Makes the numbers chosen at run time equal on all ranks: ranks without rows take the others'. Collective. Returns whether
-    /// they changed here. @throws LayoutError on all ranks when ranks chose differently.
+    /// Makes the numbers chosen at run time equal on all ranks: ranks without rows take the others'. Collective.
+    /// Returns whether they changed here. @throws LayoutError on all ranks when ranks chose differently.
     bool agree(const CommunicatorView &comm, index rows, std::string_view label);
 
     /// The shapes that belong to each row; 0 bytes unless both dimensions differ between rows.
@@ -78,13 +80,15 @@ class MatrixShapes {
     MatrixShape *write(MemorySpace space, std::string_view label) {
         return reinterpret_cast<MatrixShape *>(perRow_.write(space, label));
     }
-    /// A buffer for the shapes of `rows` rows in the memory resource of the present one: zero, or with the shapes of the rows that
-    /// there are.
-    HostDeviceBuffer newBuffer(std::size_t rows) const { return HostDeviceBuffer(rows * sizeof(MatrixShape), perRow_.resource()); }
+    /// A buffer for the shapes of `rows` rows in the memory resource of the present one: zero, or with the shapes of
+    /// the rows that there are.
+    HostDeviceBuffer newBuffer(std::size_t rows) const {
+        return HostDeviceBuffer(rows * sizeof(MatrixShape), perRow_.resource());
+    }
     HostDeviceBuffer resizedBuffer(std::size_t rows) const;
 
-    /// Adds per-row shapes to the parts of `layout`, whose last part they become, and common numbers to its signature. Null `base`:
-    /// there are no per-row shapes.
+    /// Adds per-row shapes to the parts of `layout`, whose last part they become, and common numbers to its signature.
+    /// Null `base`: there are no per-row shapes.
     void describe(RowLayout &layout, std::byte *base) const;
     /// `contents` mixed with the common numbers and the shapes of `rows` rows.
     std::uint64_t hash(std::uint64_t contents, std::string_view label) const;

@@ -27,6 +27,27 @@ struct Exchange::State {
     bool inFlight = false;
     bool broken = false; ///< a peer did not come: its bytes may still move
 
+    /// Transports in flight whose peers may need this rank to write, of all exchanges that this thread started. Whoever waits serves
+    /// them all: exchanges may be waited for in different orders on different ranks.
+    static std::vector<Transport *> &served() {
+        static thread_local std::vector<Transport *> list;
+        return list;
+    }
+    std::vector<Transport *> *servedBy = nullptr; ///< the list of the thread that started
+
+    void serve() {
+        servedBy = &served();
+        for (const auto &transport : transports)
+            if (transport->kind() == TransportKind::NodeShared)
+                servedBy->push_back(transport.get());
+    }
+    void serveNoMore() noexcept {
+        if (servedBy != nullptr)
+            for (const auto &transport : transports)
+                std::erase(*servedBy, transport.get());
+        servedBy = nullptr;
+    }
+
     Endpoints endpoints(Direction direction) {
         Endpoints ends = endpointsOf(direction, fathers, sons);
         for (HostDeviceBuffer &part : staging)
@@ -175,6 +196,7 @@ Exchange::Exchange(std::shared_ptr<const ExchangePattern> pattern, Direction dir
 Exchange::~Exchange() {
     if (!state_->inFlight && !state_->broken)
         return;
+    state_->serveNoMore();
     for (const auto &transport : state_->transports)
         transport->abandon();
     try {
@@ -241,12 +263,14 @@ void Exchange::start() {
     for (const auto &transport : state.transports)
         transport->start();
     state.inFlight = true;
+    state.serve();
 }
 
 void Exchange::wait() {
     State &state = *state_;
     DNDS_CHECK(state.inFlight, StateError, "wait for '{}' without start", label());
     state.inFlight = false;
+    state.serveNoMore();
     complete();
     if (direction_ == Direction::Push)
         combinePushed();
@@ -267,13 +291,16 @@ void Exchange::complete() {
             return false;
         }
     };
-    // Several transports wait together, so that none starves while another one is waited for.
-    if (transports.size() > 1) {
+    // Several transports wait together, so that none starves while another one is waited for, also those of other exchanges.
+    const std::vector<Transport *> &others = State::served();
+    if (transports.size() > 1 || !others.empty()) {
         Backoff backoff(channel_.comm);
         const auto allComplete = [&] {
             bool complete = true;
             for (const auto &transport : transports)
                 complete = transport->progress() && complete;
+            for (Transport *other : others)
+                other->progress();
             return complete;
         };
         attempt([&] {

@@ -28,9 +28,12 @@ constexpr std::size_t cacheLine = 64;
 MessageTransport::MessageTransport(TransportPlan plan) : plan_(std::move(plan)), statuses_(plan_.incoming.size()) {}
 
 void MessageTransport::bind(const Endpoints &endpoints) {
-    bindReceives(endpoints);
-    sends_.clear();
-    bindSends(endpoints, sends_);
+    // Solvers swap old and new fathers each step: what did not move keeps its requests.
+    if (endpoints.destinations != bound_.destinations)
+        bindReceives(endpoints);
+    if (endpoints.sources != bound_.sources)
+        bindSends(endpoints, sends_);
+    bound_ = endpoints;
 }
 
 void MessageTransport::bindReceives(const Endpoints &endpoints) {
@@ -109,6 +112,9 @@ void MessageTransport::refuse() {
 
 void PackedTransport::bindSends(const Endpoints &endpoints, RequestSet &sends) {
     sources_ = endpoints.sources;
+    if (allPacked_ && sends.size() == outgoing().size())
+        return;
+    sends.clear();
     packed_.assign(outgoing().size(), nullptr);
     sizes_.clear();
     sizes_.reserve(outgoing().size());
@@ -132,6 +138,7 @@ void PackedTransport::bindSends(const Endpoints &endpoints, RequestSet &sends) {
     buffer_ = total > cacheLine ? std::make_unique_for_overwrite<std::byte[]>(total) : nullptr;
     const std::size_t shift = buffer_ ? cacheLine - addressOf(buffer_.get()) % cacheLine : 0;
 
+    allPacked_ = std::count(direct.begin(), direct.end(), nullptr) == static_cast<std::ptrdiff_t>(direct.size());
     for (std::size_t k = 0; k < outgoing().size(); ++k) {
         const std::byte *from = direct[k];
         if (from == nullptr)
@@ -156,6 +163,7 @@ void PackedTransport::startSends(RequestSet &sends) {
 }
 
 void DatatypeTransport::bindSends(const Endpoints &endpoints, RequestSet &sends) {
+    sends.clear();
     types_.clear();
     for (const Outgoing &outgoing : outgoing()) {
         std::vector<ByteBlock> all;

@@ -13,7 +13,10 @@ class MessageTransport : public Transport {
   public:
     explicit MessageTransport(TransportPlan plan);
 
-    void adopt(TransportPlan plan) final { plan_ = std::move(plan); }
+    void adopt(TransportPlan plan) final {
+        plan_ = std::move(plan);
+        bound_ = {};
+    }
     void bind(const Endpoints &endpoints) final;
     void start() final;
     bool progress() final;
@@ -21,7 +24,7 @@ class MessageTransport : public Transport {
     void refuse() final;
 
   protected:
-    /// Adds one persistent send a peer of `outgoing()` to `sends`.
+    /// Makes `sends` one persistent send a peer of `outgoing()`. Only the sources matter, and they differ from the last call's.
     virtual void bindSends(const Endpoints &endpoints, RequestSet &sends) = 0;
     /// Prepares and starts each send.
     virtual void startSends(RequestSet &sends) = 0;
@@ -33,6 +36,7 @@ class MessageTransport : public Transport {
     void bindReceives(const Endpoints &endpoints);
 
     TransportPlan plan_;
+    Endpoints bound_; ///< what the requests were made for
     /// The (count, type) that each receive was made with; a shorter message means that its sender refused.
     struct Expected {
         int count;
@@ -59,6 +63,7 @@ class PackedTransport final : public MessageTransport {
     void startSends(RequestSet &sends) override;
 
     std::vector<const std::byte *> sources_;
+    bool allPacked_ = false;          ///< the sends do not depend on the sources' addresses
     std::vector<std::byte *> packed_; ///< a place in `buffer_` for each peer; null where nothing is packed
     std::unique_ptr<std::byte[]> buffer_;
     std::vector<ByteCount> sizes_;

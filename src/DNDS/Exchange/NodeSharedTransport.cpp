@@ -63,7 +63,11 @@ void NodeSharedTransport::connect() {
 }
 
 void NodeSharedTransport::bind(const Endpoints &endpoints) {
+    // Solvers swap old and new fathers each step: writers need not hear of that.
+    const bool sameDestinations = endpoints.destinations == endpoints_.destinations;
     endpoints_ = endpoints;
+    if (sameDestinations)
+        return;
     for (std::size_t k = 0; k < writers_.size(); ++k) {
         for (std::size_t p = 0; p < parts_; ++p)
             placeDestination(k, p);

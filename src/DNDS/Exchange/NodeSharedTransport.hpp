@@ -28,7 +28,10 @@ class NodeSharedTransport final : public Transport {
 
     TransportKind kind() const noexcept override { return TransportKind::NodeShared; }
     void connect() override;
-    void adopt(TransportPlan plan) override { plan_ = std::move(plan); }
+    void adopt(TransportPlan plan) override {
+        plan_ = std::move(plan);
+        endpoints_ = {};
+    }
     void bind(const Endpoints &endpoints) override;
     void start() override;
     bool progress() override;
