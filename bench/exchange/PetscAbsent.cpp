@@ -1,0 +1,19 @@
+/// @file PetscAbsent.cpp
+/// @brief What stands for PETSc in builds without it.
+#include "PullMethod.hpp"
+#include "SetupMethod.hpp"
+
+namespace DNDS::Bench {
+
+PetscSession::PetscSession() = default;
+PetscSession::~PetscSession() = default;
+
+std::string petscVersion() { return {}; }
+
+std::unique_ptr<PullMethod> makePetsc(CommunicatorView, std::span<const index>, const PullPlan &, const double *, int) {
+    return nullptr;
+}
+
+std::vector<SetupMethod> petscSetups(CommunicatorView, const Problem &, const double *, int) { return {}; }
+
+} // namespace DNDS::Bench

@@ -1,0 +1,89 @@
+#!/usr/bin/env bash
+# Builds a benchmark for this machine's processor and runs it.
+#
+#   scripts/bench.sh NAME [--ranks 2,4] [--quick] [--json FILE] [--jobs N] [--no-petsc] [--no-install] [ARGUMENT]...
+#
+#   NAME         a folder of bench/; its program is bench_NAME
+#   --ranks LIST rank counts to run it on, one after the other (default 2,4)
+#   --quick      passed on to the program: few repetitions
+#   --json FILE  write the records of all runs to FILE as one JSON list
+#   --no-petsc   do not install PETSc, the baseline of some benchmarks
+#   ARGUMENT     everything else is passed on to the program
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+say() { printf '\033[1m==> %s\033[0m\n' "$*"; }
+fail() {
+    printf 'bench.sh: %s\n' "$*" >&2
+    exit 1
+}
+
+name=""
+ranks=2,4
+json=""
+jobs=$(nproc)
+petsc=(--petsc)
+install=true
+arguments=()
+while [ $# -gt 0 ]; do
+    case "$1" in
+    --ranks | --json | --jobs) [ $# -ge 2 ] || fail "$1 needs a value" ;;
+    esac
+    case "$1" in
+    --ranks) ranks=$2 && shift ;;
+    --json) json=$2 && shift ;;
+    --jobs) jobs=$2 && shift ;;
+    --no-petsc) petsc=() ;;
+    --no-install) install=false ;;
+    -h | --help)
+        sed -n '2,11s/^# \{0,1\}//p' "$0"
+        exit 0
+        ;;
+    *) if [ -z "$name" ] && [ "${1#-}" = "$1" ]; then name=$1; else arguments+=("$1"); fi ;;
+    esac
+    shift
+done
+if [ -z "$name" ] || [ ! -d "bench/$name" ]; then
+    fail "which benchmark? There are: $(cd bench && find . -mindepth 1 -maxdepth 1 -type d ! -name support -printf '%f ')"
+fi
+case "$json" in "" | /*) ;; *) json=${OLDPWD:-$PWD}/$json ;; esac
+
+if $install; then
+    say "checking packages"
+    scripts/install-deps.sh "${petsc[@]}"
+fi
+
+say "building bench_$name with $jobs jobs"
+cmake --preset bench >/dev/null
+cmake --build --preset bench --parallel "$jobs" --target "bench_$name"
+
+program=build/bench/bench/$name/bench_$name
+parts=()
+for count in ${ranks//,/ }; do
+    say "bench_$name on $count ranks"
+    part=()
+    if [ -n "$json" ]; then
+        file=$PWD/build/bench/bench/$name/ranks$count.json
+        rm -f "$file"
+        parts+=("$file")
+        part=(--json "$file")
+    fi
+    scripts/mpirun.sh "$count" "$program" "${part[@]}" "${arguments[@]}"
+done
+
+if [ -n "$json" ]; then
+    python3 - "$json" "${parts[@]}" <<'PYTHON'
+import json
+import sys
+
+records = []
+for path in sys.argv[2:]:
+    with open(path) as file:
+        part = json.load(file)
+    records += part if isinstance(part, list) else [part]
+with open(sys.argv[1], "w") as file:
+    json.dump(records, file, indent=1)
+    file.write("\n")
+PYTHON
+    say "wrote $json"
+fi

@@ -1,0 +1,87 @@
+#!/usr/bin/env bash
+# Installs what DNDS needs from the packages of Debian 12 or Ubuntu 24.04, and only what is missing.
+#
+#   scripts/install-deps.sh [--mpich] [--petsc] [--plot] [--lint]
+#
+# Without options: compiler, CMake, Ninja, Open MPI, fmt, Eigen, GoogleTest, CLI11, nlohmann-json and PT-Scotch.
+#   --mpich  MPICH besides Open MPI (preset mpich)
+#   --petsc  PETSc, the baseline of some benchmarks
+#   --plot   Matplotlib, for the demo's picture
+#   --lint   clang-format, clang-tidy and shellcheck
+set -euo pipefail
+
+say() { printf '\033[1m==> %s\033[0m\n' "$*"; }
+fail() {
+    printf 'install-deps: %s\n' "$*" >&2
+    exit 1
+}
+
+packages=(g++ cmake ninja-build pkg-config openmpi-bin libopenmpi-dev libfmt-dev libeigen3-dev libgtest-dev
+    libcli11-dev nlohmann-json3-dev libptscotch-dev)
+optional=()
+for argument in "$@"; do
+    case "$argument" in
+    --mpich) packages+=(mpich libmpich-dev) ;;
+    --petsc) optional+=(petsc-dev) ;;
+    --plot) packages+=(python3 python3-numpy python3-matplotlib) ;;
+    --lint) packages+=(clang-format-14 clang-tidy-14 shellcheck git python3-venv) ;;
+    -h | --help)
+        sed -n '2,10s/^# \{0,1\}//p' "$0"
+        exit 0
+        ;;
+    *) fail "unknown option $argument (see --help)" ;;
+    esac
+done
+
+version_at_least() { [ "$(printf '%s\n%s\n' "$2" "$1" | sort -V | head -n 1)" = "$2" ]; }
+
+check_tools() {
+    command -v cmake >/dev/null || fail "cmake was not found: install CMake 3.25 or newer"
+    local cmake_version
+    cmake_version=$(cmake --version | sed -n 's/^cmake version \([0-9.]*\).*/\1/p')
+    version_at_least "$cmake_version" 3.25 || fail "CMake $cmake_version is too old: 3.25 or newer is needed"
+    local compiler=${CXX:-c++}
+    command -v "$compiler" >/dev/null || fail "no C++ compiler ($compiler) was found: install g++ 12 or newer"
+}
+
+if ! command -v dpkg-query >/dev/null || ! command -v apt-get >/dev/null; then
+    say "not a Debian-like system: nothing is installed. Needed are a C++20 compiler, CMake 3.25, Ninja, MPI, fmt," \
+        "Eigen 3, GoogleTest, CLI11, nlohmann-json and, for DNDS::Geom, PT-Scotch"
+    check_tools
+    exit 0
+fi
+
+installed() { dpkg-query -W -f='${db:Status-Status}\n' "$1" 2>/dev/null | grep -q '^installed$'; }
+
+missing=()
+for package in "${packages[@]}"; do installed "$package" || missing+=("$package"); done
+missing_optional=()
+for package in "${optional[@]}"; do installed "$package" || missing_optional+=("$package"); done
+
+if [ ${#missing[@]} -eq 0 ] && [ ${#missing_optional[@]} -eq 0 ]; then
+    say "every package is there"
+    check_tools
+    exit 0
+fi
+
+as_root=()
+if [ "$(id -u)" -ne 0 ]; then
+    if ! command -v sudo >/dev/null; then
+        [ ${#missing[@]} -eq 0 ] && exit 0
+        fail "missing packages: ${missing[*]}. Neither root nor sudo is at hand: ask for 'apt-get install ${missing[*]}'"
+    fi
+    as_root=(sudo)
+fi
+apt() { "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get -o DPkg::Lock::Timeout=300 -qq "$@" </dev/null; }
+
+say "installing ${missing[*]} ${missing_optional[*]}"
+apt update || say "apt-get update failed (no network?); trying with the package lists at hand"
+if [ ${#missing[@]} -gt 0 ]; then
+    apt install --no-install-recommends -y "${missing[@]}" >/dev/null ||
+        fail "apt-get could not install ${missing[*]}: is the network there, and is this Debian 12 or Ubuntu 24.04?"
+fi
+if [ ${#missing_optional[@]} -gt 0 ]; then
+    apt install --no-install-recommends -y "${missing_optional[@]}" >/dev/null ||
+        say "${missing_optional[*]} could not be installed; going on without"
+fi
+check_tools

@@ -1,0 +1,165 @@
+#!/usr/bin/env bash
+# Checks formatting and style of everything in the repository.
+#
+#   scripts/lint.sh [--fix] [--tidy] [--tidy-seconds N]
+#
+#   --fix             format C++ files in place instead of complaining
+#   --tidy            clang-tidy over src/ instead of all else; needs a configured build/release
+#   --tidy-seconds N  stop clang-tidy after N seconds, without failing (default 300)
+#
+# clang-format and clang-tidy are used in version 14 only, because each version formats a little differently.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+say() { printf '\033[1m==> %s\033[0m\n' "$*"; }
+
+fix=false
+tidy=false
+tidy_seconds=300
+while [ $# -gt 0 ]; do
+    case "$1" in
+    --fix) fix=true ;;
+    --tidy) tidy=true ;;
+    --tidy-seconds) tidy_seconds=${2:?} && shift ;;
+    -h | --help)
+        sed -n '2,10s/^# \{0,1\}//p' "$0"
+        exit 0
+        ;;
+    *)
+        echo "lint.sh: unknown option $1 (see --help)" >&2
+        exit 2
+        ;;
+    esac
+    shift
+done
+
+# Every file that git tracks or would track, filtered by the given patterns.
+files() {
+    if git rev-parse --is-inside-work-tree >/dev/null 2>&1; then
+        git ls-files --cached --others --exclude-standard --deduplicate -- "$@" | while read -r file; do
+            [ ! -f "$file" ] || echo "$file"
+        done
+    else
+        local pattern names=()
+        for pattern in "$@"; do names+=(-o -name "$pattern"); done
+        find . -path ./build -prune -o -type f \( "${names[@]:1}" \) -printf '%P\n'
+    fi
+}
+
+# A tool from the system in the version given, else one from PyPI in a virtual environment under build/.
+tool() {
+    local name=$1 version=$2 candidate
+    for candidate in "$name-${version%%.*}" "$name"; do
+        if command -v "$candidate" >/dev/null && { [ -z "$version" ] ||
+            "$candidate" --version | grep -q "version ${version%%.*}\."; }; then
+            echo "$candidate"
+            return
+        fi
+    done
+    local venv=build/lint-venv
+    if [ ! -x "$venv/bin/$name" ]; then
+        { python3 -m venv "$venv" && "$venv/bin/pip" install --quiet "$name${version:+==$version.*}"; } \
+            >/dev/null 2>&1 || return 0
+    fi
+    echo "$venv/bin/$name"
+}
+
+failed=()
+
+mapfile -t sources < <(files '*.cpp' '*.hpp' '*.cu' '*.cuh')
+
+check_format() {
+    say "clang-format"
+    local format
+    format=$(tool clang-format 14.0)
+    if [ -z "$format" ]; then
+        echo "skipped: clang-format 14 is neither installed nor to be had from PyPI"
+    elif $fix; then
+        "$format" -i "${sources[@]}"
+    else
+        "$format" --dry-run --Werror "${sources[@]}" || failed+=("clang-format (scripts/lint.sh --fix mends it)")
+    fi
+}
+
+# Every source, and every public header, is named in the nearest CMakeLists.txt.
+check_lists() {
+    say "source lists"
+    local file folder complete=true
+    for file in "${sources[@]}"; do
+        case "$file" in
+        docs/* | test/consumer/* | src/CUDA/*.hpp | src/CUDA/*.cuh) continue ;;
+        src/*) ;;
+        *.hpp | *.cuh) continue ;;
+        esac
+        folder=$(dirname "$file")
+        while [ "$folder" != . ] && [ ! -f "$folder/CMakeLists.txt" ]; do folder=$(dirname "$folder"); done
+        if ! grep -qE "(^|[^A-Za-z0-9_/])${file#"$folder"/}([^A-Za-z0-9_]|\$)" "$folder/CMakeLists.txt"; then
+            echo "$file is not named in $folder/CMakeLists.txt"
+            complete=false
+        fi
+    done
+    $complete || failed+=("source lists")
+}
+
+check_shell() {
+    say "shellcheck"
+    local scripts
+    mapfile -t scripts < <(files '*.sh' && echo .ci/run)
+    if command -v shellcheck >/dev/null; then
+        shellcheck "${scripts[@]}" || failed+=("shellcheck")
+    else
+        echo "skipped: shellcheck is not installed"
+    fi
+}
+
+check_python() {
+    local scripts ruff
+    mapfile -t scripts < <(files '*.py')
+    [ ${#scripts[@]} -gt 0 ] || return 0
+    say "ruff"
+    ruff=$(tool ruff "")
+    if [ -z "$ruff" ]; then
+        echo "skipped: ruff is neither installed nor to be had from PyPI"
+    else
+        "$ruff" check --quiet --isolated --select E,F,W,I,B --line-length 120 "${scripts[@]}" || failed+=("ruff")
+    fi
+}
+
+check_tidy() {
+    say "clang-tidy (at most $tidy_seconds s)"
+    local clang_tidy units status=0
+    clang_tidy=$(tool clang-tidy 14.0)
+    if [ -z "$clang_tidy" ]; then
+        echo "skipped: clang-tidy 14 is neither installed nor to be had from PyPI"
+        return
+    fi
+    if [ ! -f build/release/compile_commands.json ]; then
+        echo "skipped: build/release is not configured (cmake --preset release)"
+        return
+    fi
+    # Only what the release preset compiles: clang-tidy would guess the flags of other files.
+    mapfile -t units < <(grep -o '"file": "[^"]*/src/[^"]*\.cpp"' build/release/compile_commands.json |
+        cut -d '"' -f 4 | grep -v verify_headers | sort -u)
+    printf '%s\0' "${units[@]}" | timeout "$tidy_seconds" xargs -0 -n 1 -P "$(nproc)" \
+        "$clang_tidy" --quiet -p build/release 2>/dev/null || status=$?
+    case $status in
+    0) ;;
+    124) echo "stopped after $tidy_seconds s; the rest was not checked" ;;
+    *) failed+=("clang-tidy") ;;
+    esac
+}
+
+if $tidy; then
+    check_tidy
+else
+    check_format
+    check_lists
+    check_shell
+    check_python
+fi
+
+if [ ${#failed[@]} -gt 0 ]; then
+    printf 'lint.sh: failed: %s\n' "${failed[@]}" >&2
+    exit 1
+fi
+say "lint passed"

@@ -1,0 +1,97 @@
+#!/usr/bin/env bash
+# Installs what is missing, builds DNDS and runs its tests.
+#
+#   scripts/test.sh [--preset NAME]... [--label REGEX] [--jobs N] [--quick] [--werror] [--verify-headers] [--no-install]
+#
+#   --preset NAME     a preset of CMakePresets.json (release, debug, tsan, emulated, cuda, mpich); may be repeated;
+#                     release unless given
+#   --label REGEX     only tests with a matching label (core, device, geom, slow, np1, np2, ...)
+#   --jobs N          compile and test N at a time (default: the number of processors)
+#   --quick           leave out slow tests and those on 3 and 8 ranks
+#   --werror          turn compiler warnings into errors
+#   --verify-headers  compile every public header by itself, too
+#   --no-install      install nothing
+#
+# It may be run as often as one likes; the last line counts passed and failed tests over all presets.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+say() { printf '\033[1m==> %s\033[0m\n' "$*"; }
+fail() {
+    printf 'test.sh: %s\n' "$*" >&2
+    exit 1
+}
+
+presets=()
+jobs=$(nproc)
+ctest_options=()
+werror=OFF
+verify_headers=false
+install=true
+while [ $# -gt 0 ]; do
+    case "$1" in
+    --preset | --label | --jobs) [ $# -ge 2 ] || fail "$1 needs a value" ;;
+    esac
+    case "$1" in
+    --preset) presets+=("$2") && shift ;;
+    --label) ctest_options+=(--label-regex "$2") && shift ;;
+    --jobs) jobs=$2 && shift ;;
+    --quick) ctest_options+=(--label-exclude '^(slow|np3|np8)$') ;;
+    --werror) werror=ON ;;
+    --verify-headers) verify_headers=true ;;
+    --no-install) install=false ;;
+    -h | --help)
+        sed -n '2,16s/^# \{0,1\}//p' "$0"
+        exit 0
+        ;;
+    *) fail "unknown option $1 (see --help)" ;;
+    esac
+    shift
+done
+[ ${#presets[@]} -gt 0 ] || presets=(release)
+
+if $install; then
+    dependencies=()
+    for preset in "${presets[@]}"; do [ "$preset" = mpich ] && dependencies+=(--mpich); done
+    say "checking packages"
+    scripts/install-deps.sh "${dependencies[@]}"
+fi
+
+count() { sed -n "s/.*[[:space:]]$1=\"\([0-9]*\)\".*/\1/p" "$2" | head -n 1; }
+
+passed=0 failed=0 skipped=0
+broken=()
+for preset in "${presets[@]}"; do
+    directory=build/$preset
+    say "$preset: configuring"
+    mkdir -p "$directory"
+    log=$directory/configure.log
+    if ! cmake --preset "$preset" -DDNDS_WARNINGS_AS_ERRORS=$werror >"$log" 2>&1; then
+        cat "$log"
+        fail "$preset could not be configured"
+    fi
+    grep -E '^-- DNDS' "$log" || true
+
+    say "$preset: building in $directory with $jobs jobs"
+    cmake --build --preset "$preset" --parallel "$jobs" || fail "$preset could not be built"
+    if $verify_headers; then
+        say "$preset: compiling every public header by itself"
+        cmake --build --preset "$preset" --parallel "$jobs" --target verify_headers ||
+            fail "a header does not compile by itself"
+    fi
+
+    say "$preset: testing"
+    result=$PWD/$directory/junit.xml
+    rm -f "$result"
+    ctest --preset "$preset" --parallel "$jobs" "${ctest_options[@]}" --output-junit "$result" </dev/null ||
+        broken+=("$preset")
+    [ -s "$result" ] || fail "$preset: no test ran"
+    total=$(count tests "$result") bad=$(count failures "$result")
+    idle=$(($(count skipped "$result") + $(count disabled "$result")))
+    passed=$((passed + total - bad - idle)) failed=$((failed + bad)) skipped=$((skipped + idle))
+done
+
+[ ${#broken[@]} -eq 0 ] || say "tests failed in: ${broken[*]}"
+[ "$skipped" -eq 0 ] || echo "$skipped skipped"
+echo "$passed passed, $failed failed"
+[ ${#broken[@]} -eq 0 ] && [ "$failed" -eq 0 ]

@@ -1,0 +1,231 @@
+#include "DNDS/Device/Hooks.hpp"
+#include "DNDS/Device/KernelScope.hpp"
+#include "DNDS/Device/Stream.hpp"
+
+#include "DNDS/Base/Error.hpp"
+
+#include <gtest/gtest.h>
+
+#include <array>
+#include <cstdint>
+#include <numeric>
+#include <string>
+#include <vector>
+
+namespace DNDS::Device {
+namespace {
+
+using Words = std::vector<std::uint32_t>;
+
+Words countingWords(std::size_t count, std::uint32_t first) {
+    Words words(count);
+    std::iota(words.begin(), words.end(), first);
+    return words;
+}
+
+/// Device memory that holds `words` once the default stream was synchronised.
+class DeviceWords {
+  public:
+    explicit DeviceWords(const Words &words)
+        : bytes_(words.size() * sizeof(std::uint32_t)), memory_(static_cast<std::uint32_t *>(allocate(bytes_))) {
+        copy(memory_, MemorySpace::Device, words.data(), MemorySpace::Host, bytes_, nullptr);
+        synchronize(nullptr);
+    }
+    ~DeviceWords() { deallocate(memory_); }
+    DeviceWords(const DeviceWords &) = delete;
+    DeviceWords &operator=(const DeviceWords &) = delete;
+
+    std::uint32_t *get() const { return memory_; }
+    std::size_t bytes() const { return bytes_; }
+
+    Words fetch() const {
+        Words words(bytes_ / sizeof(std::uint32_t));
+        copy(words.data(), MemorySpace::Host, memory_, MemorySpace::Device, bytes_, nullptr);
+        synchronize(nullptr);
+        return words;
+    }
+
+  private:
+    std::size_t bytes_;
+    std::uint32_t *memory_;
+};
+
+bool isEmulated() { return name() == "emulated"; }
+
+TEST(Hooks, SayWhichBackEndIsLinkedAndWhyItCannotBeUsed) {
+    EXPECT_TRUE(name() == "absent" || name() == "emulated" || name() == "cuda") << name();
+    EXPECT_EQ(available(), unavailableReason().empty());
+    if (name() == "absent") {
+        EXPECT_FALSE(available());
+        EXPECT_NE(unavailableReason().find("preset"), std::string::npos) << unavailableReason();
+    }
+}
+
+TEST(Hooks, ThrowNotBuiltWithoutDevice) {
+    if (available())
+        GTEST_SKIP() << "this build has a device";
+    std::array<int, 4> memory{};
+    EXPECT_THROW(allocate(8), NotBuiltError);
+    EXPECT_THROW(createStream(), NotBuiltError);
+    EXPECT_THROW(Stream(), NotBuiltError);
+    EXPECT_THROW(copy(memory.data(), MemorySpace::Device, memory.data(), MemorySpace::Host, 4, nullptr), NotBuiltError);
+    EXPECT_NO_THROW(synchronize(nullptr));
+    EXPECT_NO_THROW(synchronizeAll());
+    deallocate(nullptr);
+}
+
+TEST(Hooks, CopiesGoThereAndBack) {
+    if (!available())
+        GTEST_SKIP() << unavailableReason();
+    const Words words = countingWords(10000, 7);
+    const DeviceWords first(words);
+    EXPECT_EQ(first.fetch(), words);
+
+    const DeviceWords second(Words(10000, 0));
+    copy(second.get(), MemorySpace::Device, first.get(), MemorySpace::Device, first.bytes(), nullptr);
+    synchronize(nullptr);
+    EXPECT_EQ(second.fetch(), words);
+}
+
+TEST(Hooks, AllocationsAreAlignedAndEmptyOnesAreNull) {
+    if (!available())
+        GTEST_SKIP() << unavailableReason();
+    for (const std::size_t bytes : {std::size_t{1}, std::size_t{4097}}) {
+        void *pointer = allocate(bytes);
+        EXPECT_EQ(reinterpret_cast<std::uintptr_t>(pointer) % allocationAlignment, 0U);
+        deallocate(pointer);
+    }
+    EXPECT_EQ(allocate(0), nullptr);
+    EXPECT_NO_THROW(copy(nullptr, MemorySpace::Device, nullptr, MemorySpace::Host, 0, nullptr));
+    EXPECT_THROW(allocate(SIZE_MAX / 2), MemoryError);
+}
+
+TEST(Hooks, InteriorPointersAreDeviceMemory) {
+    if (!available())
+        GTEST_SKIP() << unavailableReason();
+    const DeviceWords device(countingWords(100, 0));
+    Words middle(10);
+    copy(middle.data(), MemorySpace::Host, device.get() + 90, MemorySpace::Device, 40, nullptr);
+    synchronize(nullptr);
+    EXPECT_EQ(middle, countingWords(10, 90));
+}
+
+TEST(Hooks, CopiesOfOneStreamRunInOrder) {
+    if (!available())
+        GTEST_SKIP() << unavailableReason();
+    const Stream stream;
+    const DeviceWords a(countingWords(50, 100));
+    const DeviceWords b(Words(50, 0));
+    Words result(50);
+    copy(b.get(), MemorySpace::Device, a.get(), MemorySpace::Device, a.bytes(), stream);
+    copy(result.data(), MemorySpace::Host, b.get(), MemorySpace::Device, a.bytes(), stream);
+    stream.synchronize();
+    EXPECT_EQ(result, countingWords(50, 100));
+}
+
+TEST(Hooks, SynchronizeAllFinishesEveryStream) {
+    if (!available())
+        GTEST_SKIP() << unavailableReason();
+    const Stream one;
+    const Stream two;
+    const DeviceWords device(countingWords(50, 5));
+    std::array<Words, 3> results{Words(50), Words(50), Words(50)};
+    copy(results[0].data(), MemorySpace::Host, device.get(), MemorySpace::Device, device.bytes(), one);
+    copy(results[1].data(), MemorySpace::Host, device.get(), MemorySpace::Device, device.bytes(), two);
+    copy(results[2].data(), MemorySpace::Host, device.get(), MemorySpace::Device, device.bytes(), nullptr);
+    synchronizeAll();
+    for (const Words &result : results)
+        EXPECT_EQ(result, countingWords(50, 5));
+}
+
+TEST(EmulatedDevice, CopiesWaitForSynchronize) {
+    if (!isEmulated())
+        GTEST_SKIP() << "only the emulated device delays copies on purpose";
+    const Stream stream;
+    const Stream other;
+    const DeviceWords device(countingWords(4, 1));
+    Words result(4, 77);
+    copy(result.data(), MemorySpace::Host, device.get(), MemorySpace::Device, device.bytes(), stream);
+    other.synchronize();
+    synchronize(nullptr);
+    EXPECT_EQ(result, Words(4, 77));
+    stream.synchronize();
+    EXPECT_EQ(result, countingWords(4, 1));
+}
+
+TEST(EmulatedDevice, DeallocateRunsQueuedCopiesFirst) {
+    if (!isEmulated())
+        GTEST_SKIP() << "only the emulated device delays copies on purpose";
+    const Stream stream;
+    Words result(4, 77);
+    {
+        const DeviceWords device(countingWords(4, 1));
+        copy(result.data(), MemorySpace::Host, device.get(), MemorySpace::Device, device.bytes(), stream);
+    }
+    EXPECT_EQ(result, countingWords(4, 1));
+}
+
+TEST(EmulatedDevice, RejectsPointersThatAreNotItsMemory) {
+    if (!isEmulated())
+        GTEST_SKIP() << "only the emulated device knows its allocations";
+    Words host(4);
+    const DeviceWords device(host);
+    EXPECT_THROW(copy(host.data(), MemorySpace::Device, host.data(), MemorySpace::Host, 16, nullptr), ArgumentError);
+    EXPECT_THROW(copy(host.data(), MemorySpace::Host, device.get(), MemorySpace::Device, 17, nullptr), ArgumentError);
+    EXPECT_THROW(copy(host.data(), MemorySpace::Host, device.get() + 5, MemorySpace::Device, 4, nullptr),
+                 ArgumentError);
+    synchronizeAll();
+}
+
+TEST(EmulatedDevice, KernelsReachDeviceMemoryAndWhatWasQueuedBefore) {
+    if (!isEmulated())
+        GTEST_SKIP() << "only on the emulated device may host code stand in for a kernel";
+    const Stream stream;
+    const DeviceWords device(Words(4, 0));
+    const Words words = countingWords(4, 10);
+    copy(device.get(), MemorySpace::Device, words.data(), MemorySpace::Host, device.bytes(), stream);
+    {
+        const KernelScope kernel(stream);
+        for (std::size_t i = 0; i < 4; ++i)
+            device.get()[i] *= 2;
+        void *allocatedInside = allocate(8);
+        *static_cast<char *>(allocatedInside) = 1;
+        deallocate(allocatedInside);
+        {
+            const KernelScope nested;
+            device.get()[0] += 1;
+        }
+        device.get()[0] += 1;
+    }
+    EXPECT_EQ(device.fetch(), (Words{22, 22, 24, 26}));
+}
+
+TEST(EmulatedDeviceDeathTest, HostAccessFaultsOutsideKernels) {
+    if (!isEmulated())
+        GTEST_SKIP() << "only the emulated device is protected from the host";
+    testing::FLAGS_gtest_death_test_style = "threadsafe";
+    const DeviceWords device(Words(4, 0));
+    volatile std::uint32_t *memory = device.get();
+    EXPECT_DEATH(static_cast<void>(memory[0]), "");
+    EXPECT_DEATH(memory[0] = 1, "");
+    { const KernelScope kernel; }
+    EXPECT_DEATH(memory[0] = 1, "");
+    // and while copies are under way, too
+    Words words(4, 3);
+    copy(device.get(), MemorySpace::Device, words.data(), MemorySpace::Host, device.bytes(), nullptr);
+    EXPECT_DEATH(memory[0] = 1, "");
+    synchronize(nullptr);
+    EXPECT_EQ(device.fetch(), words);
+}
+
+TEST(EmulatedDeviceDeathTest, FreeingTwiceIsFatal) {
+    if (!isEmulated())
+        GTEST_SKIP() << "only the emulated device knows its allocations";
+    testing::FLAGS_gtest_death_test_style = "threadsafe";
+    void *pointer = allocate(8);
+    deallocate(pointer);
+    EXPECT_DEATH(deallocate(pointer), "");
+}
+
+} // namespace
+} // namespace DNDS::Device

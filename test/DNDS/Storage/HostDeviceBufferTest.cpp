@@ -1,0 +1,347 @@
+#include "DNDS/Storage/HostDeviceBuffer.hpp"
+
+#include "CountingMemory.hpp"
+
+#include "DNDS/Base/Error.hpp"
+#include "DNDS/Device/Stream.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <cstring>
+#include <memory>
+#include <set>
+#include <string>
+#include <utility>
+
+namespace DNDS {
+namespace {
+
+using test::CountingMemory;
+
+void fill(HostDeviceBuffer &buffer, int first) {
+    std::byte *bytes = buffer.write(MemorySpace::Host, "filled");
+    for (std::size_t i = 0; i < buffer.bytes(); ++i)
+        bytes[i] = static_cast<std::byte>(static_cast<std::size_t>(first) + i);
+}
+
+std::string text(const HostDeviceBuffer &buffer) {
+    const auto *bytes = reinterpret_cast<const char *>(buffer.read(MemorySpace::Host, "read"));
+    return bytes ? std::string(bytes, buffer.bytes()) : std::string();
+}
+
+/// What a kernel would do to the device side: adds one to every byte.
+void incrementOnDevice(HostDeviceBuffer &buffer) {
+    std::byte *device = buffer.write(MemorySpace::Device, "incremented");
+    std::string bytes(buffer.bytes(), '\0');
+    Device::copy(bytes.data(), MemorySpace::Host, device, MemorySpace::Device, bytes.size(), nullptr);
+    Device::synchronize(nullptr);
+    for (char &byte : bytes)
+        ++byte;
+    Device::copy(device, MemorySpace::Device, bytes.data(), MemorySpace::Host, bytes.size(), nullptr);
+    Device::synchronize(nullptr);
+}
+
+std::string textAt(int first, std::size_t count) {
+    std::string bytes(count, '\0');
+    for (std::size_t i = 0; i < count; ++i)
+        bytes[i] = static_cast<char>(static_cast<std::size_t>(first) + i);
+    return bytes;
+}
+
+TEST(HostDeviceBuffer, StartsZeroAlignedAndOnTheHost) {
+    HostDeviceBuffer buffer(1000);
+    EXPECT_EQ(buffer.bytes(), 1000U);
+    EXPECT_TRUE(buffer.valid(MemorySpace::Host));
+    EXPECT_FALSE(buffer.valid(MemorySpace::Device));
+    EXPECT_EQ(text(buffer), std::string(1000, '\0'));
+    EXPECT_EQ(reinterpret_cast<std::uintptr_t>(buffer.read(MemorySpace::Host, "")) % HostDeviceBuffer::alignment, 0U);
+}
+
+TEST(HostDeviceBuffer, ZeroBytesWorkEverywhere) {
+    HostDeviceBuffer buffer;
+    for (const MemorySpace space : {MemorySpace::Host, MemorySpace::Device}) {
+        EXPECT_TRUE(buffer.valid(space));
+        EXPECT_EQ(buffer.read(space, "nothing"), nullptr);
+        EXPECT_EQ(buffer.write(space, "nothing"), nullptr);
+    }
+    buffer.toHost();
+    HostDeviceBuffer copied(buffer);
+    copied = buffer;
+    copied.resize(0);
+    copied.renew(0);
+    copied.rehost(std::make_shared<CountingMemory>());
+    copied.resize(10);
+    EXPECT_EQ(text(copied), std::string(10, '\0'));
+    copied.resize(0);
+    EXPECT_EQ(text(copied), "");
+    if (Device::available()) {
+        buffer.toDevice();
+    } else {
+        // a rank without rows must fail like the others
+        EXPECT_THROW(buffer.toDevice(), NotBuiltError);
+    }
+}
+
+TEST(HostDeviceBuffer, ResizeKeepsTheCommonPrefix) {
+    HostDeviceBuffer buffer(10);
+    fill(buffer, 1);
+    buffer.resize(6);
+    EXPECT_EQ(text(buffer), textAt(1, 6));
+    buffer.resize(8);
+    EXPECT_EQ(text(buffer), textAt(1, 6) + std::string(2, '\0'));
+}
+
+TEST(HostDeviceBuffer, GenerationFollowsTheAllocation) {
+    std::set<std::uint64_t> seen;
+    HostDeviceBuffer a(10);
+    const std::uint64_t first = a.generation();
+    seen.insert(first);
+    a.resize(10);
+    fill(a, 3);
+    EXPECT_EQ(a.generation(), first) << "same size, same allocation";
+    a.resize(11);
+    EXPECT_TRUE(seen.insert(a.generation()).second);
+    a.renew(11);
+    EXPECT_TRUE(seen.insert(a.generation()).second);
+
+    HostDeviceBuffer b(5);
+    EXPECT_TRUE(seen.insert(b.generation()).second);
+    const std::uint64_t generationA = a.generation();
+    const std::uint64_t generationB = b.generation();
+    swap(a, b);
+    EXPECT_EQ(a.generation(), generationB);
+    EXPECT_EQ(b.generation(), generationA);
+
+    HostDeviceBuffer moved(std::move(a));
+    EXPECT_EQ(moved.generation(), generationB);
+    EXPECT_TRUE(seen.insert(a.generation()).second); // NOLINT(bugprone-use-after-move): documented
+    EXPECT_EQ(a.bytes(), 0U);
+
+    const HostDeviceBuffer copied(moved);
+    EXPECT_TRUE(seen.insert(copied.generation()).second);
+    b = std::move(moved);
+    EXPECT_EQ(b.generation(), generationB);
+
+    const std::uint64_t beforeAssignment = b.generation();
+    b = copied;
+    EXPECT_EQ(b.generation(), beforeAssignment) << "same size: assigned in place";
+    b = HostDeviceBuffer(20);
+    EXPECT_NE(b.generation(), beforeAssignment);
+}
+
+TEST(HostDeviceBuffer, CopiesAreDeep) {
+    HostDeviceBuffer a(10);
+    fill(a, 1);
+    HostDeviceBuffer b(a);
+    fill(a, 50);
+    EXPECT_EQ(text(b), textAt(1, 10));
+    b = a;
+    EXPECT_EQ(text(b), textAt(50, 10));
+    const HostDeviceBuffer &self = b;
+    b = self;
+    EXPECT_EQ(text(b), textAt(50, 10));
+}
+
+TEST(HostDeviceBuffer, TakesHostMemoryFromItsResource) {
+    const auto memory = std::make_shared<CountingMemory>();
+    {
+        HostDeviceBuffer buffer(10, memory);
+        EXPECT_EQ(memory->live, 10U);
+        buffer.resize(20);
+        EXPECT_EQ(memory->live, 20U);
+        EXPECT_EQ(buffer.resource(), memory);
+
+        const HostDeviceBuffer copied(buffer);
+        EXPECT_EQ(memory->live, 20U) << "copies live in ordinary memory";
+        EXPECT_EQ(copied.resource(), nullptr);
+        HostDeviceBuffer moved(std::move(buffer));
+        EXPECT_EQ(memory->live, 20U);
+        EXPECT_EQ(moved.resource(), memory);
+        moved = HostDeviceBuffer(30);
+        EXPECT_EQ(memory->live, 0U) << "move assignment takes the other's memory resource";
+    }
+    EXPECT_EQ(memory->live, 0U);
+}
+
+TEST(HostDeviceBuffer, RehostKeepsTheContents) {
+    const auto memory = std::make_shared<CountingMemory>();
+    HostDeviceBuffer buffer(10);
+    fill(buffer, 4);
+    const std::uint64_t generation = buffer.generation();
+    buffer.rehost(memory);
+    EXPECT_EQ(text(buffer), textAt(4, 10));
+    EXPECT_EQ(memory->live, 10U);
+    EXPECT_NE(buffer.generation(), generation);
+
+    const std::uint64_t inMemory = buffer.generation();
+    buffer.rehost(memory);
+    EXPECT_EQ(buffer.generation(), inMemory);
+    EXPECT_EQ(memory->allocations, 1U);
+
+    HostDeviceBuffer other(10);
+    fill(other, 9);
+    buffer = other;
+    EXPECT_EQ(memory->live, 10U) << "copy assignment stays in the memory resource";
+    buffer.rehost(nullptr);
+    EXPECT_EQ(memory->live, 0U);
+    EXPECT_EQ(text(buffer), textAt(9, 10));
+}
+
+TEST(HostDeviceBuffer, ExhaustedMemoryIsAnErrorAndChangesNothing) {
+    const auto memory = std::make_shared<CountingMemory>();
+    HostDeviceBuffer buffer(10, memory);
+    fill(buffer, 1);
+    const std::uint64_t generation = buffer.generation();
+    memory->exhausted = true;
+    EXPECT_THROW(buffer.resize(20), MemoryError);
+    EXPECT_THROW(HostDeviceBuffer(10, memory), MemoryError);
+    EXPECT_EQ(text(buffer), textAt(1, 10));
+    EXPECT_EQ(buffer.generation(), generation);
+}
+
+TEST(HostDeviceBuffer, DeviceSideIsStaleUntilTransferred) {
+    HostDeviceBuffer buffer(10);
+    try {
+        static_cast<void>(buffer.read(MemorySpace::Device, "pressure"));
+        FAIL() << "a stale side was handed out";
+    } catch (const StaleError &error) {
+        EXPECT_NE(error.message().find("pressure"), std::string::npos) << error.message();
+        EXPECT_NE(error.message().find("toDevice()"), std::string::npos) << error.message();
+    }
+    EXPECT_THROW(buffer.write(MemorySpace::Device, "pressure"), StaleError);
+    EXPECT_TRUE(buffer.valid(MemorySpace::Host)) << "a refused write changes nothing";
+    if (!Device::available()) {
+        EXPECT_THROW(buffer.toDevice(), NotBuiltError);
+        EXPECT_TRUE(buffer.valid(MemorySpace::Host));
+    }
+}
+
+TEST(HostDeviceBufferOnDevice, WritingOneSideMakesTheOtherStale) {
+    if (!Device::available())
+        GTEST_SKIP() << Device::unavailableReason();
+    HostDeviceBuffer buffer(100);
+    fill(buffer, 1);
+    buffer.toDevice();
+    EXPECT_TRUE(buffer.valid(MemorySpace::Host));
+    EXPECT_TRUE(buffer.valid(MemorySpace::Device));
+    EXPECT_NE(buffer.read(MemorySpace::Device, ""), nullptr);
+    EXPECT_TRUE(buffer.valid(MemorySpace::Host)) << "reading makes nothing stale";
+
+    incrementOnDevice(buffer);
+    EXPECT_FALSE(buffer.valid(MemorySpace::Host));
+    try {
+        static_cast<void>(buffer.read(MemorySpace::Host, "density"));
+        FAIL() << "a stale side was handed out";
+    } catch (const StaleError &error) {
+        EXPECT_NE(error.message().find("density"), std::string::npos) << error.message();
+        EXPECT_NE(error.message().find("toHost()"), std::string::npos) << error.message();
+    }
+    buffer.toHost();
+    EXPECT_EQ(text(buffer), textAt(2, 100));
+
+    fill(buffer, 30);
+    EXPECT_FALSE(buffer.valid(MemorySpace::Device));
+    buffer.toDevice();
+    incrementOnDevice(buffer);
+    buffer.toHost();
+    EXPECT_EQ(text(buffer), textAt(31, 100));
+}
+
+TEST(HostDeviceBufferOnDevice, ValidSidesTravelWithCopiesMovesAndSwaps) {
+    if (!Device::available())
+        GTEST_SKIP() << Device::unavailableReason();
+    HostDeviceBuffer buffer(100);
+    fill(buffer, 1);
+    buffer.toDevice();
+    incrementOnDevice(buffer); // the host side is stale now
+
+    HostDeviceBuffer copied(buffer);
+    EXPECT_FALSE(copied.valid(MemorySpace::Host));
+    incrementOnDevice(buffer);
+    copied.toHost();
+    EXPECT_EQ(text(copied), textAt(2, 100)) << "the copy has device memory of its own";
+
+    HostDeviceBuffer moved(std::move(buffer));
+    EXPECT_FALSE(moved.valid(MemorySpace::Host));
+    swap(moved, copied);
+    EXPECT_TRUE(moved.valid(MemorySpace::Host));
+    copied.toHost();
+    EXPECT_EQ(text(copied), textAt(3, 100));
+    copied = moved;
+    EXPECT_EQ(text(copied), textAt(2, 100));
+}
+
+TEST(HostDeviceBufferOnDevice, ReallocationKeepsWhatOnlyTheDeviceHas) {
+    if (!Device::available())
+        GTEST_SKIP() << Device::unavailableReason();
+    HostDeviceBuffer buffer(10);
+    fill(buffer, 1);
+    buffer.toDevice();
+    incrementOnDevice(buffer);
+    buffer.resize(12);
+    EXPECT_TRUE(buffer.valid(MemorySpace::Host));
+    EXPECT_FALSE(buffer.valid(MemorySpace::Device));
+    EXPECT_EQ(text(buffer), textAt(2, 10) + std::string(2, '\0'));
+
+    buffer.toDevice();
+    incrementOnDevice(buffer);
+    const auto memory = std::make_shared<CountingMemory>();
+    buffer.rehost(memory);
+    EXPECT_FALSE(buffer.valid(MemorySpace::Host));
+    EXPECT_TRUE(buffer.valid(MemorySpace::Device));
+    buffer.toHost();
+    EXPECT_EQ(memory->live, 12U);
+    EXPECT_EQ(text(buffer), textAt(3, 10) + std::string(2, '\1'));
+}
+
+TEST(HostDeviceBufferOnDevice, WaitsForQueuedCopiesBeforeItCopiesOrReallocates) {
+    if (!Device::available())
+        GTEST_SKIP() << Device::unavailableReason();
+    const Device::Stream stream;
+    HostDeviceBuffer buffer(100);
+    fill(buffer, 1);
+    buffer.toDevice(stream);
+    HostDeviceBuffer copied(buffer);
+    incrementOnDevice(copied);
+    copied.toHost();
+    EXPECT_EQ(text(copied), textAt(2, 100));
+    fill(buffer, 1);
+    buffer.toDevice(stream);
+    buffer.resize(50);
+    stream.synchronize();
+    EXPECT_EQ(text(buffer), textAt(1, 50));
+}
+
+TEST(HostDeviceBufferOnDevice, WaitingTransfersFinishThoseThatWereOnlyQueued) {
+    if (!Device::available())
+        GTEST_SKIP() << Device::unavailableReason();
+    const Device::Stream stream;
+    HostDeviceBuffer buffer(100);
+    fill(buffer, 1);
+    buffer.toDevice(stream);
+    buffer.toDevice(); // valid by name already, but must wait
+    incrementOnDevice(buffer);
+    buffer.toHost(stream);
+    buffer.toHost();
+    EXPECT_EQ(text(buffer), textAt(2, 100));
+}
+
+TEST(HostDeviceBufferOnDevice, FreesNoMemoryThatACopyIsQueuedFor) {
+    if (!Device::available())
+        GTEST_SKIP() << Device::unavailableReason();
+    const Device::Stream stream;
+    const auto memory = std::make_shared<CountingMemory>();
+    {
+        HostDeviceBuffer buffer(100, memory);
+        fill(buffer, 1);
+        buffer.toDevice();
+        incrementOnDevice(buffer);
+        buffer.toHost(stream);
+        const HostDeviceBuffer moved(std::move(buffer));
+    }
+    EXPECT_EQ(memory->lastFreed, textAt(2, 100)) << "the copy into the memory ran before the memory was given back";
+}
+
+} // namespace
+} // namespace DNDS
