@@ -34,6 +34,14 @@ if(DNDS_SANITIZE)
     "TSAN_OPTIONS=suppressions=${suppressions}/thread.txt:halt_on_error=1:ignore_noninstrumented_modules=1")
 endif()
 
+# dnds_program_flags(<target>): the flags of our own targets, and under sanitizers what lets MPI programs end cleanly.
+function(dnds_program_flags target)
+  dnds_target_flags(${target})
+  if(DNDS_SANITIZE)
+    target_sources(${target} PRIVATE "${PROJECT_SOURCE_DIR}/test/support/KeepPluginsLoaded.cpp")
+  endif()
+endfunction()
+
 # dnds_add_mpi_run(<name> TARGET <executable> [RANKS <n>...] [ARGS <arg>...] [TIMEOUT <seconds>] [LABELS <label>...]
 #                  [ENVIRONMENT <VAR=value>...])
 # One ctest test <name>.np<n> for each rank count: mpiexec -n <n> <executable> <arg>... The time limit (60 s unless
@@ -82,7 +90,7 @@ function(dnds_add_mpi_test name)
   cmake_parse_arguments(PARSE_ARGV 1 arg "" "TIMEOUT" "RANKS;LABELS;LIBRARIES;ENVIRONMENT")
   add_executable(${name} ${arg_UNPARSED_ARGUMENTS})
   target_link_libraries(${name} PRIVATE DNDS::DNDS dnds_test_mpi_main ${arg_LIBRARIES})
-  dnds_target_flags(${name})
+  dnds_program_flags(${name})
   dnds_add_mpi_run(
     ${name}
     TARGET ${name}
@@ -106,7 +114,7 @@ function(dnds_add_serial_test name)
   math(EXPR timeout "${arg_TIMEOUT} * ${DNDS_TEST_TIME_FACTOR}")
   add_executable(${name} ${arg_UNPARSED_ARGUMENTS})
   target_link_libraries(${name} PRIVATE DNDS::DNDS dnds_test_serial_main ${arg_LIBRARIES})
-  dnds_target_flags(${name})
+  dnds_program_flags(${name})
   add_test(NAME ${name} COMMAND ${name})
   set_tests_properties(
     ${name} PROPERTIES TIMEOUT ${timeout} LABELS "${arg_LABELS}" ENVIRONMENT
@@ -118,7 +126,7 @@ function(dnds_add_program name)
   cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "LIBRARIES")
   add_executable(${name} ${arg_UNPARSED_ARGUMENTS})
   target_link_libraries(${name} PRIVATE DNDS::DNDS ${arg_LIBRARIES})
-  dnds_target_flags(${name})
+  dnds_program_flags(${name})
 endfunction()
 
 # dnds_add_benchmark(<name> <source>... [LIBRARIES <target>...]): the executable bench_<name>, which scripts/bench.sh
@@ -127,5 +135,5 @@ function(dnds_add_benchmark name)
   cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "LIBRARIES")
   add_executable(bench_${name} ${arg_UNPARSED_ARGUMENTS})
   target_link_libraries(bench_${name} PRIVATE DNDS::DNDS ${arg_LIBRARIES})
-  dnds_target_flags(bench_${name})
+  dnds_program_flags(bench_${name})
 endfunction()

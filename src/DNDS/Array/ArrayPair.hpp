@@ -51,7 +51,9 @@ class ArrayPair {
 
     /// Owned rows and ghosts. Local, as all below. The functions below throw StateError before `initPair`.
     index size() const { return arrays().father->size() + son->size(); }
-    rowsize rowSize(index i) const { return dispatch(*this, i, [](const TArray &a, index row) { return a.rowSize(row); }); }
+    rowsize rowSize(index i) const {
+        return dispatch(*this, i, [](const TArray &a, index row) { return a.rowSize(row); });
+    }
     void resizeRow(index i, rowsize width) {
         dispatch(*this, i, [&](TArray &a, index row) { a.resizeRow(row, width); });
     }
@@ -96,18 +98,19 @@ class ArrayPair {
         son->toHost();
     }
 
-    /// Exchanges the contents of two pairs in O(1), as solvers do with old and new states; persistent exchanges of both stay usable
-    /// and move the new contents. Collective in effect: swap on all ranks. Throws StateError when the pairs' mappings differ.
+    /// Exchanges the contents of two pairs in O(1), as solvers do with old and new states; persistent exchanges of both
+    /// stay usable and move the new contents. Collective in effect: swap on all ranks. Throws StateError when the
+    /// pairs' mappings differ.
     void swapData(ArrayPair &other) {
         arrays();
         other.arrays();
-        DNDS_CHECK(trans.pattern() == other.trans.pattern(), StateError, "'{}' and '{}' cannot be swapped: their mappings differ",
-                   father->label(), other.father->label());
+        DNDS_CHECK(trans.pattern() == other.trans.pattern(), StateError,
+                   "'{}' and '{}' cannot be swapped: their mappings differ", father->label(), other.father->label());
         father->swapData(*other.father);
         son->swapData(*other.son);
     }
-    /// Makes this a deep copy of `other` with arrays of its own and the same mapping. Collective. Persistent exchanges are not
-    /// copied: call `initPersistentPull` where they are needed.
+    /// Makes this a deep copy of `other` with arrays of its own and the same mapping. Collective. Persistent exchanges
+    /// are not copied: call `initPersistentPull` where they are needed.
     void clone(const ArrayPair &other) {
         other.arrays();
         father = std::make_shared<TArray>(*other.father);
@@ -130,8 +133,9 @@ class ArrayPair {
         self.arrays();
         using Target = std::conditional_t<std::is_const_v<Self>, const TArray, TArray>;
         const index owned = self.father->size();
-        DNDS_CHECK(i >= 0 && i < owned + self.son->size(), IndexError, "'{}': row {} is outside {} owned rows and {} ghosts",
-                   self.father->label(), i, owned, self.son->size());
+        DNDS_CHECK(i >= 0 && i < owned + self.son->size(), IndexError,
+                   "'{}': row {} is outside {} owned rows and {} ghosts", self.father->label(), i, owned,
+                   self.son->size());
         Target &target = i < owned ? *self.father : *self.son;
         return function(target, i < owned ? i : i - owned);
     }

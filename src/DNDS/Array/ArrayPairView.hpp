@@ -8,8 +8,9 @@
 
 namespace DNDS {
 
-/// A trivially copyable view of father and son: rows [0, fatherSize()) are owned, rows [fatherSize(), size()) are ghosts.
-/// `View` is the view type of the arrays. Choosing between the two is a conditional move where row width is fixed.
+/// A trivially copyable view of father and son: rows [0, fatherSize()) are owned, rows [fatherSize(), size()) are
+/// ghosts. `View` is the view type of the arrays. Choosing between the two is a conditional move where row width is
+/// fixed.
 template <class View>
 class ArrayPairView {
   public:

@@ -29,10 +29,12 @@ class ArrayTransformer : public TransformerCore {
   public:
     using ArrayType = TArray;
 
-    /// The arrays to connect. Collective over their communicator. Forgets mapping and exchanges of earlier arrays. Throws
-    /// ArgumentError on all ranks when one of the two is null on any rank (where both are null, on that rank only).
+    /// The arrays to connect. Collective over their communicator. Forgets mapping and exchanges of earlier arrays.
+    /// Throws ArgumentError on all ranks when one of the two is null on any rank (where both are null, on that rank
+    /// only).
     void setFatherSon(std::shared_ptr<TArray> father, std::shared_ptr<TArray> son) {
-        DNDS_CHECK(father != nullptr || son != nullptr, ArgumentError, "father and son are null: create the arrays first");
+        DNDS_CHECK(father != nullptr || son != nullptr, ArgumentError,
+                   "father and son are null: create the arrays first");
         (father ? father : son)->comm().guarded([&] {
             DNDS_CHECK(father != nullptr, ArgumentError, "the father of '{}' is null", son->label());
             DNDS_CHECK(son != nullptr, ArgumentError, "the son of '{}' is null", father->label());
@@ -49,8 +51,8 @@ class ArrayTransformer : public TransformerCore {
     /// Numbers the father's rows globally. Collective.
     void createFatherGlobalMapping() { requireArrays().father_->createGlobalMapping(); }
 
-    /// Makes this rank's ghosts: copies of the global rows in `pullRows` (any order, duplicates welcome). Collective. See
-    /// GhostMapping::fromPullList for cost and errors. The father's global mapping must exist.
+    /// Makes this rank's ghosts: copies of the global rows in `pullRows` (any order, duplicates welcome). Collective.
+    /// See GhostMapping::fromPullList for cost and errors. The father's global mapping must exist.
     void createGhostMapping(std::span<const index> pullRows, PeerDiscovery discovery = PeerDiscovery::Auto) {
         const auto context = CommunicatorContext::of(requireArrays().father_->comm());
         setMapping(GhostMapping::fromPullList(
@@ -61,8 +63,8 @@ class ArrayTransformer : public TransformerCore {
             },
             discovery));
     }
-    /// Makes ghosts on other ranks: own rows `localRows[starts[r]..starts[r + 1])` are copied to rank r. Collective. See
-    /// GhostMapping::fromPushList.
+    /// Makes ghosts on other ranks: own rows `localRows[starts[r]..starts[r + 1])` are copied to rank r. Collective.
+    /// See GhostMapping::fromPushList.
     void createGhostMapping(std::span<const index> localRows, std::span<const index> starts,
                             PeerDiscovery discovery = PeerDiscovery::Auto) {
         requireArrays().father_->comm().guarded([&] { requireGlobalMapping(); });
@@ -80,9 +82,10 @@ class ArrayTransformer : public TransformerCore {
         sharePattern(other);
     }
 
-    /// Gives the son as many rows as there are ghosts, with the widths, row sizes and shapes of their owners' rows. Collective. Call it
-    /// again after row sizes or widths of the father have changed. The son's contents are zero until pulled. Throws LayoutError on
-    /// all ranks when run-time widths differ between ranks, StateError for uncompressed CSR fathers.
+    /// Gives the son as many rows as there are ghosts, with the widths, row sizes and shapes of their owners' rows.
+    /// Collective. Call it again after row sizes or widths of the father have changed. The son's contents are zero
+    /// until pulled. Throws LayoutError on all ranks when run-time widths differ between ranks, StateError for
+    /// uncompressed CSR fathers.
     void createMPITypes() {
         const CommunicatorView comm = requireArrays().father_->comm();
         father_->agreeShape();
@@ -144,20 +147,21 @@ class ArrayTransformer : public TransformerCore {
   private:
     const ArrayTransformer &requireArrays(SourceLocation where = SourceLocation::current()) const {
         if (!father_ || !son_) [[unlikely]]
-            throw StateError("this transformer has no father and son (never set, or moved from): call setFatherSon first", where);
+            throw StateError(
+                "this transformer has no father and son (never set, or moved from): call setFatherSon first", where);
         return *this;
     }
     void requireSize() const {
         DNDS_CHECK(father_->size() == pattern()->fatherSize(), StateError,
-                   "the father of '{}' has {} rows, but its mapping was made for {}: make the mapping again", father_->label(),
-                   father_->size(), pattern()->fatherSize());
+                   "the father of '{}' has {} rows, but its mapping was made for {}: make the mapping again",
+                   father_->label(), father_->size(), pattern()->fatherSize());
     }
     void requireGlobalMapping() const {
         DNDS_CHECK(father_->globalMapping() != nullptr, StateError,
                    "'{}' has no global mapping: call createFatherGlobalMapping first", father_->label());
         DNDS_CHECK(father_->globalMapping()->localSize() == father_->size(), StateError,
-                   "'{}' was resized from {} to {} rows after its global mapping was made: make it again", father_->label(),
-                   father_->globalMapping()->localSize(), father_->size());
+                   "'{}' was resized from {} to {} rows after its global mapping was made: make it again",
+                   father_->label(), father_->globalMapping()->localSize(), father_->size());
     }
     const std::shared_ptr<const ExchangePattern> &readyPattern(const char *what) const {
         requireArrays();

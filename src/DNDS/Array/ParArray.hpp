@@ -16,8 +16,8 @@ namespace DNDS {
 
 /// One rank's rows of a distributed array: a local `Array` plus the communicator and, once made, the global numbering.
 ///
-/// A father holds the rows its rank owns; a son holds copies of others' rows. Both are ParArrays; only fathers have a global
-/// mapping. Copies share the (immutable) mapping; all else is as for `Array`.
+/// A father holds the rows its rank owns; a son holds copies of others' rows. Both are ParArrays; only fathers have a
+/// global mapping. Copies share the (immutable) mapping; all else is as for `Array`.
 template <class T, rowsize rowSizeParam = 1, rowsize rowMaxParam = rowSizeParam, int alignParam = NoAlign>
 class ParArray : public Array<T, rowSizeParam, rowMaxParam, alignParam> {
   public:
@@ -34,8 +34,9 @@ class ParArray : public Array<T, rowSizeParam, rowMaxParam, alignParam> {
     /// Uses an existing numbering of as many rows. Local. Throws StateError when the numbers of rows differ.
     void setGlobalMapping(std::shared_ptr<const GlobalMapping> mapping) {
         DNDS_CHECK(mapping != nullptr, ArgumentError, "'{}' is given a null global mapping", this->label());
-        DNDS_CHECK(mapping->localSize() == this->size(), StateError, "'{}' has {} rows, but the mapping was made for {}",
-                   this->label(), this->size(), mapping->localSize());
+        DNDS_CHECK(mapping->localSize() == this->size(), StateError,
+                   "'{}' has {} rows, but the mapping was made for {}", this->label(), this->size(),
+                   mapping->localSize());
         globalMapping_ = std::move(mapping);
     }
     /// The numbering, or null before `createGlobalMapping`. Local.
@@ -44,8 +45,8 @@ class ParArray : public Array<T, rowSizeParam, rowMaxParam, alignParam> {
     /// The number of rows on all ranks. Collective.
     index globalSize() const { return comm_.allReduce(this->size(), MPI_SUM); }
 
-    /// Makes the run-time width equal on all ranks: ranks without rows take the others'. Collective; no communication for layouts
-    /// without a run-time width. Throws LayoutError on all ranks when two ranks chose different widths.
+    /// Makes the run-time width equal on all ranks: ranks without rows take the others'. Collective; no communication
+    /// for layouts without a run-time width. Throws LayoutError on all ranks when two ranks chose different widths.
     void agreeShape() {
         if constexpr (hasRunTimeWidth(Base::layout)) {
             // The largest and, negated, the smallest width that a rank has chosen: all ranks see a difference alike.

@@ -15,20 +15,22 @@ void TransformerCore::sharePattern(const TransformerCore &other) {
 }
 
 void TransformerCore::requireMapping(const char *what) const {
-    DNDS_CHECK(pattern_ != nullptr, StateError, "{} needs a ghost mapping: call createGhostMapping or borrowGGIndexing first",
-               what);
+    DNDS_CHECK(pattern_ != nullptr, StateError,
+               "{} needs a ghost mapping: call createGhostMapping or borrowGGIndexing first", what);
 }
 
 void TransformerCore::initPull(ExchangeMember member, const ExchangeOptions &options) {
     if (pull_)
         clear(pull_, "Pull");
-    pull_ = std::make_unique<Exchange>(pattern_, Direction::Pull, std::vector<ExchangeMember>{std::move(member)}, options);
+    pull_ =
+        std::make_unique<Exchange>(pattern_, Direction::Pull, std::vector<ExchangeMember>{std::move(member)}, options);
 }
 
 void TransformerCore::initPush(ExchangeMember member, const ExchangeOptions &options, PushOp op) {
     if (push_)
         clear(push_, "Push");
-    push_ = std::make_unique<Exchange>(pattern_, Direction::Push, std::vector<ExchangeMember>{std::move(member)}, options, op);
+    push_ = std::make_unique<Exchange>(pattern_, Direction::Push, std::vector<ExchangeMember>{std::move(member)},
+                                       options, op);
 }
 
 Exchange &TransformerCore::bound(const std::unique_ptr<Exchange> &exchange, const char *kind) {
@@ -38,8 +40,10 @@ Exchange &TransformerCore::bound(const std::unique_ptr<Exchange> &exchange, cons
 
 Exchange &TransformerCore::current(const std::unique_ptr<Exchange> &exchange, const char *kind) const {
     Exchange &found = bound(exchange, kind);
-    DNDS_CHECK(found.pattern() == pattern_, StateError,
-               "the ghost mapping was replaced since initPersistent{0}: call createMPITypes and initPersistent{0} again", kind);
+    DNDS_CHECK(
+        found.pattern() == pattern_, StateError,
+        "the ghost mapping was replaced since initPersistent{0}: call createMPITypes and initPersistent{0} again",
+        kind);
     return found;
 }
 
@@ -85,8 +89,7 @@ void TransformerCore::pullRowShapes(const ExchangeMember &member) const {
     };
     Exchange exchange(pattern_, Direction::Pull,
                       {ExchangeMember{member.name, [&](Access access) { return lastPart(member.father(access)); },
-                                      [&](Access access) { return lastPart(member.son(access)); },
-                                      member.rehostSon}});
+                                      [&](Access access) { return lastPart(member.son(access)); }, member.rehostSon}});
     exchange.start();
     exchange.wait();
 }

@@ -12,7 +12,8 @@
 
 namespace DNDS {
 
-/// The mapping of one father and son, and the persistent exchanges bound to them. The base of `ArrayTransformer`; move-only.
+/// The mapping of one father and son, and the persistent exchanges bound to them. The base of `ArrayTransformer`;
+/// move-only.
 class TransformerCore {
   public:
     /// The correspondence of ghosts and owned rows; null before `createGhostMapping` or `borrowGGIndexing`. Local.
@@ -20,24 +21,27 @@ class TransformerCore {
     /// Who sends which rows to whom; null as above. Arrays that share it can travel together (`ExchangeGroup`). Local.
     const std::shared_ptr<const ExchangePattern> &pattern() const noexcept { return pattern_; }
 
-    /// Begins to refresh the son. Local; returns at once. Until `waitPersistentPull` the father must not be written and the son
-    /// not be used. Throws StateError without `initPersistentPull`, when already started, or when mapping or rows have changed.
+    /// Begins to refresh the son. Local; returns at once. Until `waitPersistentPull` the father must not be written and
+    /// the son not be used. Throws StateError without `initPersistentPull`, when already started, or when mapping or
+    /// rows have changed.
     void startPersistentPull() { current(pull_, "Pull").start(); }
-    /// Completes the pull: the son equals its owners' rows. Throws StateError without start, PeerError when a peer failed.
+    /// Completes the pull: the son equals its owners' rows. Throws StateError without start, PeerError when a peer
+    /// failed.
     void waitPersistentPull() { bound(pull_, "Pull").wait(); }
     /// Forgets the persistent pull. Local. Throws StateError in flight.
     void clearPersistentPull() { clear(pull_, "Pull"); }
 
-    /// Begins to send the son's rows back to their owners. Local; returns at once. Until `waitPersistentPush` neither father nor
-    /// son may be written. Throws as `startPersistentPull`.
+    /// Begins to send the son's rows back to their owners. Local; returns at once. Until `waitPersistentPush` neither
+    /// father nor son may be written. Throws as `startPersistentPull`.
     void startPersistentPush() { current(push_, "Push").start(); }
-    /// Completes the push: the owners' rows have met the copies as the operation says. Throws also DataError, when pushed padded
-    /// rows differ in size from their owner's under an operation.
+    /// Completes the push: the owners' rows have met the copies as the operation says. Throws also DataError, when
+    /// pushed padded rows differ in size from their owner's under an operation.
     void waitPersistentPush() { bound(push_, "Push").wait(); }
     /// Forgets the persistent push. Local. Throws StateError in flight.
     void clearPersistentPush() { clear(push_, "Push"); }
 
-    /// A table of how the persistent pull reaches each peer, and why. Local. Throws StateError before `initPersistentPull`.
+    /// A table of how the persistent pull reaches each peer, and why. Local. Throws StateError before
+    /// `initPersistentPull`.
     std::string describePull() const { return bound(pull_, "Pull").describe(); }
     /// How the persistent pull reaches each peer. Local. Throws StateError before `initPersistentPull`.
     std::vector<PeerPath> pullPaths() const { return bound(pull_, "Pull").paths(); }
@@ -58,8 +62,8 @@ class TransformerCore {
     /// Throws StateError unless there is a mapping. Local.
     void requireMapping(const char *what) const;
 
-    /// Where sons of this mapping best live: memory that the node's ranks share where some of them own ghosts of this rank, else
-    /// null. Local.
+    /// Where sons of this mapping best live: memory that the node's ranks share where some of them own ghosts of this
+    /// rank, else null. Local.
     HostMemoryResource sonMemory() const;
     /// The sizes of ghost rows, from the sizes of owned rows. Collective.
     std::vector<rowsize> pullRowSizes(std::vector<rowsize> fatherSizes) const;

@@ -21,9 +21,9 @@ std::string decorate(ErrorKind kind, std::string_view message, const SourceLocat
 } // namespace
 
 std::string_view errorKindName(ErrorKind kind) {
-    static constexpr std::array<std::string_view, 10> names{"ArgumentError", "IndexError",  "LayoutError", "StateError",
-                                                            "StaleError",    "DataError",   "MemoryError", "MpiError",
-                                                            "PeerError",     "NotBuiltError"};
+    static constexpr std::array<std::string_view, 10> names{
+        "ArgumentError", "IndexError",  "LayoutError", "StateError", "StaleError",
+        "DataError",     "MemoryError", "MpiError",    "PeerError",  "NotBuiltError"};
     return names.at(static_cast<std::size_t>(kind));
 }
 

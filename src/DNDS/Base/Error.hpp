@@ -85,7 +85,8 @@ int errorRank() noexcept;
 
 } // namespace DNDS
 
-/// Throws `ErrorType` with a formatted message (fmt syntax) unless `condition` holds. The message is built on failure only.
+/// Throws `ErrorType` with a formatted message (fmt syntax) unless `condition` holds. The message is built on failure
+/// only.
 #define DNDS_CHECK(condition, ErrorType, ...)                                                                          \
     do {                                                                                                               \
         if (!(condition)) [[unlikely]]                                                                                 \

@@ -13,8 +13,8 @@
 
 namespace DNDS {
 
-/// Spins briefly, then yields and lets MPI make progress at each call: ranks may outnumber cores, and a peer may need this rank's
-/// MPI library before it can set the flag.
+/// Spins briefly, then yields and lets MPI make progress at each call: ranks may outnumber cores, and a peer may need
+/// this rank's MPI library before it can set the flag.
 class Backoff {
   public:
     explicit Backoff(MPI_Comm comm) noexcept : comm_(comm) {}

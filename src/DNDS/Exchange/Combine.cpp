@@ -10,7 +10,10 @@ namespace DNDS {
 
 namespace {
 
-void replace(std::byte *into, const std::byte *from, std::size_t bytes) { std::memcpy(into, from, bytes); }
+void replace(std::byte *into, const std::byte *from, std::size_t bytes) {
+    if (bytes > 0) // rows of no width have no address
+        std::memcpy(into, from, bytes);
+}
 
 template <class T, PushOp Op>
 T combined(T a, T b) {

@@ -12,8 +12,8 @@ namespace DNDS {
 /// Combines `bytes` bytes at `from` into those at `into`, element by element.
 using CombineFunction = void (*)(std::byte *into, const std::byte *from, std::size_t bytes);
 
-/// The function for elements of `kind` under `op`. Local. Integer sums wrap around. Throws LayoutError for operations on opaque
-/// elements (structs), which can only be replaced.
+/// The function for elements of `kind` under `op`. Local. Integer sums wrap around. Throws LayoutError for operations
+/// on opaque elements (structs), which can only be replaced.
 CombineFunction combineFunction(ElementKind kind, PushOp op);
 
 } // namespace DNDS

@@ -24,11 +24,12 @@ struct Exchange::State {
     std::vector<HostDeviceBuffer> staging; ///< pushes: what arrived, part by part, until it is combined
     std::vector<std::unique_ptr<Transport>> transports;
     std::vector<TransportKind> kinds; ///< by rank
+    bool bound = true;                ///< false after binding failed half-way
     bool inFlight = false;
     bool broken = false; ///< a peer did not come: its bytes may still move
 
-    /// Transports in flight whose peers may need this rank to write, of all exchanges that this thread started. Whoever waits serves
-    /// them all: exchanges may be waited for in different orders on different ranks.
+    /// Transports in flight whose peers may need this rank to write, of all exchanges that this thread started. Whoever
+    /// waits serves them all: exchanges may be waited for in different orders on different ranks.
     static std::vector<Transport *> &served() {
         static thread_local std::vector<Transport *> list;
         return list;
@@ -64,18 +65,21 @@ void fetch(const ExchangePattern &pattern, Direction direction, const ExchangeMe
     father = member.father(Access::Read);
     son = member.son(direction == Direction::Pull ? Access::Write : Access::Read);
     DNDS_CHECK(father.rows == pattern.fatherSize(), StateError,
-               "father of '{}' has {} rows, but the mapping was made for {}: make a new mapping after resizing", member.name,
-               father.rows, pattern.fatherSize());
+               "father of '{}' has {} rows, but the mapping was made for {}: make a new mapping after resizing",
+               member.name, father.rows, pattern.fatherSize());
     DNDS_CHECK(son.rows == pattern.sonSize(), StateError,
-               "son of '{}' has {} rows, but the mapping has {} ghosts: call createMPITypes after making a mapping", member.name,
-               son.rows, pattern.sonSize());
-    DNDS_CHECK(father.partCount == son.partCount && (father.rows == 0 || son.rows == 0 || father.signature == son.signature),
+               "son of '{}' has {} rows, but the mapping has {} ghosts: call createMPITypes after making a mapping",
+               member.name, son.rows, pattern.sonSize());
+    DNDS_CHECK(father.partCount == son.partCount &&
+                   (father.rows == 0 || son.rows == 0 || father.signature == son.signature),
                LayoutError, "father and son of '{}' differ in element type, layout or width", member.name);
     DNDS_CHECK(father.space == MemorySpace::Host && son.space == MemorySpace::Host, NotBuiltError,
-               "'{}' is in device memory, which the transports of this build do not reach: call toHost() first", member.name);
+               "'{}' is in device memory, which the transports of this build do not reach: call toHost() first",
+               member.name);
 }
 
-/// The widths that matter to peers are those of the rows that move: fathers' where they are sent, sons' where they arrive.
+/// The widths that matter to peers are those of the rows that move: fathers' where they are sent, sons' where they
+/// arrive.
 std::uint64_t signatureOf(std::span<const RowLayout> layouts, Direction direction, PushOp op) {
     std::uint64_t signature = static_cast<std::uint64_t>(direction) << 8U | static_cast<std::uint64_t>(op);
     for (const RowLayout &layout : layouts)
@@ -141,8 +145,8 @@ std::vector<PeerPath> describePaths(const ExchangePattern &pattern, Direction di
 
 } // namespace
 
-Exchange::Exchange(std::shared_ptr<const ExchangePattern> pattern, Direction direction, std::vector<ExchangeMember> members,
-                   const ExchangeOptions &options, PushOp op)
+Exchange::Exchange(std::shared_ptr<const ExchangePattern> pattern, Direction direction,
+                   std::vector<ExchangeMember> members, const ExchangeOptions &options, PushOp op)
     : pattern_(std::move(pattern)), direction_(direction), op_(op), state_(std::make_unique<State>()) {
     DNDS_CHECK(pattern_ != nullptr, StateError, "an exchange needs a pattern: create a ghost mapping first");
     CommunicatorContext &context = pattern_->context();
@@ -197,12 +201,25 @@ Exchange::~Exchange() {
     if (!state_->inFlight && !state_->broken)
         return;
     state_->serveNoMore();
-    for (const auto &transport : state_->transports)
-        transport->abandon();
+    if (!mpiActive())
+        return;
+    State *state = state_.release(); // leaks where the rest fails, rather than to free what MPI still uses
+    const auto finished = [state] {
+        bool complete = true;
+        for (const auto &transport : state->transports)
+            complete = transport->progress() && complete;
+        return complete;
+    };
     try {
-        pattern_->context().park(std::shared_ptr<State>(std::move(state_)));
-    } catch (...) { // no memory to remember it: let it leak rather than free what MPI still uses
-        (void)state_.release();
+        if (finished()) {
+            delete state;
+            return;
+        }
+        for (const auto &transport : state->transports)
+            transport->abandon();
+        pattern_->context().park(std::shared_ptr<State>(state), finished);
+    } catch (...) { // an error of MPI, or no memory
+        return;
     }
 }
 
@@ -214,13 +231,15 @@ const std::string &Exchange::label() const {
 }
 
 std::string Exchange::describe() const {
-    std::string text = fmt::format("{} of '{}'{}\n", direction_ == Direction::Pull ? "pull" : "push", label(),
-                                   state_->members.size() > 1 ? fmt::format(" and {} more", state_->members.size() - 1) : "");
-    text += fmt::format("  {:>6}  {:<12} {:>10} {:>12} {:>10} {:>12}  {}\n", "peer", "path", "rows out", "bytes out", "rows in",
-                        "bytes in", "why");
+    std::string text =
+        fmt::format("{} of '{}'{}\n", direction_ == Direction::Pull ? "pull" : "push", label(),
+                    state_->members.size() > 1 ? fmt::format(" and {} more", state_->members.size() - 1) : "");
+    text += fmt::format("  {:>6}  {:<12} {:>10} {:>12} {:>10} {:>12}  {}\n", "peer", "path", "rows out", "bytes out",
+                        "rows in", "bytes in", "why");
     for (const PeerPath &path : paths_)
-        text += fmt::format("  {:>6}  {:<12} {:>10} {:>12} {:>10} {:>12}  {}\n", path.peer, transportName(path.transport),
-                            path.rowsSent, path.bytesSent, path.rowsReceived, path.bytesReceived, path.why);
+        text +=
+            fmt::format("  {:>6}  {:<12} {:>10} {:>12} {:>10} {:>12}  {}\n", path.peer, transportName(path.transport),
+                        path.rowsSent, path.bytesSent, path.rowsReceived, path.bytesReceived, path.why);
     return text;
 }
 
@@ -253,9 +272,12 @@ void Exchange::start() {
         }
         state.fathers.swap(state.fathersNow);
         state.sons.swap(state.sonsNow);
-        if (moved || changed) [[unlikely]]
+        if (moved || changed || !state.bound) [[unlikely]] {
+            state.bound = false;
             for (const auto &transport : state.transports)
                 transport->bind(state.endpoints(direction_));
+            state.bound = true;
+        }
     } catch (...) {
         refuse();
         throw;
@@ -291,7 +313,8 @@ void Exchange::complete() {
             return false;
         }
     };
-    // Several transports wait together, so that none starves while another one is waited for, also those of other exchanges.
+    // Several transports wait together, so that none starves while another one is waited for, also those of other
+    // exchanges.
     const std::vector<Transport *> &others = State::served();
     if (transports.size() > 1 || !others.empty()) {
         Backoff backoff(channel_.comm);
@@ -323,9 +346,11 @@ void Exchange::complete() {
 }
 
 void Exchange::refuse() noexcept {
-    for (const auto &transport : state_->transports) {
+    // In reverse, because messages are waited for: the ranks of the node are told first.
+    const auto &transports = state_->transports;
+    for (auto transport = transports.rbegin(); transport != transports.rend(); ++transport) {
         try {
-            transport->refuse();
+            (*transport)->refuse();
         } catch (...) { // the reason for refusing is on its way to the caller already
             continue;
         }
@@ -337,13 +362,13 @@ void Exchange::combinePushed() {
     for (std::size_t m = 0, part = 0; m < state.members.size(); ++m) {
         const RowLayout father = state.members[m].father(Access::Write);
         DNDS_CHECK(sameMemory(state.fathers[m], father) && sameRows(state.fathers[m], father), StateError,
-                   "father of '{}' was resized, swapped or moved between start and wait of a push", state.members[m].name);
+                   "father of '{}' was resized, swapped or moved between start and wait of a push",
+                   state.members[m].name);
         const auto count = static_cast<std::size_t>(father.partCount);
         const auto forEachRow = [&](std::size_t p, auto &&function) {
             const RowPart &to = father.parts[p];
-            const std::byte *from = state.staging.empty()
-                                        ? nullptr
-                                        : state.staging[part + p].read(MemorySpace::Host, "staging of a push");
+            const std::byte *from =
+                state.staging.empty() ? nullptr : state.staging[part + p].read(MemorySpace::Host, "staging of a push");
             for (const index row : pattern_->readers().values) {
                 const std::size_t bytes = to.begin(row + 1) - to.begin(row);
                 function(to.base + to.begin(row), from, bytes, row);
@@ -354,12 +379,15 @@ void Exchange::combinePushed() {
         for (std::size_t p = 1; p < count && op_ != PushOp::Replace; ++p)
             forEachRow(p, [&](const std::byte *into, const std::byte *from, std::size_t bytes, index row) {
                 DNDS_CHECK(std::memcmp(into, from, bytes) == 0, DataError,
-                           "a copy of row {} of '{}' that was pushed has another size than the row", row, state.members[m].name);
+                           "a copy of row {} of '{}' that was pushed has another size than the row", row,
+                           state.members[m].name);
             });
         for (std::size_t p = 0; p < count; ++p) {
             const CombineFunction combine = p == 0 ? combineFunction(father.parts[p].kind, op_)
                                                    : combineFunction(ElementKind::Opaque, PushOp::Replace);
-            forEachRow(p, [&](std::byte *into, const std::byte *from, std::size_t bytes, index) { combine(into, from, bytes); });
+            forEachRow(p, [&](std::byte *into, const std::byte *from, std::size_t bytes, index) {
+                combine(into, from, bytes);
+            });
         }
         part += count;
     }

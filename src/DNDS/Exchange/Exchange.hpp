@@ -20,8 +20,8 @@ enum class Direction : unsigned char {
     Push  ///< son -> father: send ghost rows back to their owners
 };
 
-/// One array of an exchange: its name for messages, and how to find its rows now. The functions are called at each start, so
-/// that a resized, swapped or moved array is noticed; they throw what is wrong with the array.
+/// One array of an exchange: its name for messages, and how to find its rows now. The functions are called at each
+/// start, so that a resized, swapped or moved array is noticed; they throw what is wrong with the array.
 struct ExchangeMember {
     std::string name;
     std::function<RowLayout(Access)> father;
@@ -35,25 +35,28 @@ struct ExchangeMember {
 ///     Exchange exchange(pattern, Direction::Pull, {member});
 ///     exchange.start();  computeOnInnerRows();  exchange.wait();  computeOnBoundaryRows();
 ///
-/// Any number of exchanges may be in flight, started in different orders on different ranks. Between start and wait the source
-/// must not be written and the destination not be used. An array that was swapped or re-allocated with the same rows is bound
-/// anew at the next start; one whose rows changed makes start throw StateError there and wait throw PeerError on its peers, so
-/// that nobody is left waiting. Destroying an exchange in flight keeps the memory in use until the communicator is freed.
+/// Any number of exchanges may be in flight, started in different orders on different ranks. Between start and wait the
+/// source must not be written and the destination not be used. An array that was swapped or re-allocated with the same
+/// rows is bound anew at the next start; one whose rows changed makes start throw StateError there and wait throw
+/// PeerError on its peers, so that nobody is left waiting. Destroying an exchange in flight keeps the memory in use
+/// until the communicator is freed.
 class Exchange {
   public:
-    /// Binds. Collective; all ranks create their exchanges of one communicator in the same order. Cost O(rows exchanged) and one
-    /// reduction. Throws on all ranks: StateError (arrays do not have the pattern's rows), LayoutError (ranks, or father and son,
-    /// disagree on type, width or sizes; an operation on opaque elements), ArgumentError (options).
+    /// Binds. Collective; all ranks create their exchanges of one communicator in the same order. Cost O(rows
+    /// exchanged) and one reduction. Throws on all ranks: StateError (arrays do not have the pattern's rows),
+    /// LayoutError (ranks, or father and son, disagree on type, width or sizes; an operation on opaque elements),
+    /// ArgumentError (options).
     Exchange(std::shared_ptr<const ExchangePattern> pattern, Direction direction, std::vector<ExchangeMember> members,
              const ExchangeOptions &options = {}, PushOp op = PushOp::Replace);
     Exchange(const Exchange &) = delete;
     Exchange &operator=(const Exchange &) = delete;
     ~Exchange();
 
-    /// Begins; does not wait for peers. Local. Throws StateError when already started, or when an array changed its rows.
+    /// Begins; does not wait for peers. Local. Throws StateError when already started, or when an array changed its
+    /// rows.
     void start();
-    /// Completes what `start` began. Throws StateError without start, PeerError when a peer could not take part, DataError when
-    /// pushed padded rows have other sizes than their owner's.
+    /// Completes what `start` began. Throws StateError without start, PeerError when a peer could not take part,
+    /// DataError when pushed padded rows have other sizes than their owner's.
     void wait();
     bool inFlight() const noexcept;
 

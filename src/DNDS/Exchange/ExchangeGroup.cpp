@@ -7,7 +7,8 @@ namespace DNDS {
 namespace {
 
 Exchange &bound(const std::unique_ptr<Exchange> &exchange) {
-    DNDS_CHECK(exchange != nullptr, StateError, "this group has no persistent exchange in that direction: init it first");
+    DNDS_CHECK(exchange != nullptr, StateError,
+               "this group has no persistent exchange in that direction: init it first");
     return *exchange;
 }
 

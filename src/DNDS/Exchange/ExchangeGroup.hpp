@@ -19,8 +19,9 @@ namespace DNDS {
 /// Arrays may differ in type and layout. The group keeps them alive. Move-only.
 class ExchangeGroup {
   public:
-    /// Adds the array of a transformer. Local. Throws StateError without a mapping, ArgumentError when its pattern is not that of
-    /// the arrays added before (share one through borrowGGIndexing). Exchanges already made do not include it.
+    /// Adds the array of a transformer. Local. Throws StateError without a mapping, ArgumentError when its pattern is
+    /// not that of the arrays added before (share one through borrowGGIndexing). Exchanges already made do not include
+    /// it.
     template <class TTransformer>
     void add(const TTransformer &transformer) {
         addMember(transformer.member(), transformer.pattern());

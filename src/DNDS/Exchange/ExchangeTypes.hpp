@@ -10,8 +10,8 @@
 
 namespace DNDS {
 
-/// How pushed ghost rows meet the owner's row. Contributions are applied in ascending order of the rank they come from, so
-/// that results do not depend on the order of arrival.
+/// How pushed ghost rows meet the owner's row. Contributions are applied in ascending order of the rank they come from,
+/// so that results do not depend on the order of arrival.
 enum class PushOp : unsigned char {
     Replace, ///< the row of the highest contributing rank stays
     Sum,     ///< element-wise sum of the owner's row and all contributions
@@ -21,11 +21,11 @@ enum class PushOp : unsigned char {
 
 /// How the bytes of an exchange move.
 enum class TransportKind : unsigned char {
-    Auto,     ///< chosen by `makeTransports` for each peer
-    Datatype, ///< MPI derived datatypes straight from and into the arrays
-    Packed,   ///< rows gathered into one buffer a peer, received straight into the destination
+    Auto,       ///< chosen by `makeTransports` for each peer
+    Datatype,   ///< MPI derived datatypes straight from and into the arrays
+    Packed,     ///< rows gathered into one buffer a peer, received straight into the destination
     NodeShared, ///< the owner writes into the reader's memory; between ranks of one node
-    Local     ///< a copy within this rank, for rows that it pulls from itself
+    Local       ///< a copy within this rank, for rows that it pulls from itself
 };
 
 /// "auto", "datatype", "packed", "node-shared", "local".
@@ -37,8 +37,8 @@ TransportKind transportFromName(std::string_view name);
 struct PeerPath {
     int peer = 0;
     TransportKind transport = TransportKind::Auto;
-    std::string why;              ///< the reason for this transport, for people
-    std::size_t bytesSent = 0;    ///< each time the exchange runs
+    std::string why;           ///< the reason for this transport, for people
+    std::size_t bytesSent = 0; ///< each time the exchange runs
     std::size_t bytesReceived = 0;
     index rowsSent = 0;
     index rowsReceived = 0;

@@ -54,7 +54,8 @@ TransportChoice chooseTransport(const CommunicatorContext &context, int peer, co
         return {TransportKind::Packed, "on another node"};
     if (node.arena != nullptr)
         return {TransportKind::NodeShared, kind == TransportKind::NodeShared ? std::move(why) : "on this node"};
-    DNDS_CHECK(kind == TransportKind::Auto, StateError, "the node-shared transport is {}, but {}", why, node.whyNoArena);
+    DNDS_CHECK(kind == TransportKind::Auto, StateError, "the node-shared transport is {}, but {}", why,
+               node.whyNoArena);
     return {TransportKind::Packed, fmt::format("on this node, but {}", node.whyNoArena)};
 }
 
@@ -68,7 +69,8 @@ std::unique_ptr<Transport> makeTransport(TransportKind kind, TransportPlan plan,
     case TransportKind::Packed:
         return std::make_unique<PackedTransport>(std::move(plan));
     case TransportKind::NodeShared:
-        return std::make_unique<NodeSharedTransport>(std::move(plan), context.node(), round, readEnvironment().waitTimeout);
+        return std::make_unique<NodeSharedTransport>(std::move(plan), context.node(), round,
+                                                     readEnvironment().waitTimeout);
     case TransportKind::Auto:
         break;
     }

@@ -16,8 +16,9 @@ struct TransportChoice {
     std::string why;
 };
 
-/// Chooses for this rank and `peer`; both of them come to the same answer. Local. Throws ArgumentError when `options` or the
-/// environment name a transport that there is not, StateError when the node-shared one is forced where memory cannot be shared.
+/// Chooses for this rank and `peer`; both of them come to the same answer. Local. Throws ArgumentError when `options`
+/// or the environment name a transport that there is not, StateError when the node-shared one is forced where memory
+/// cannot be shared.
 TransportChoice chooseTransport(const CommunicatorContext &context, int peer, const ExchangeOptions &options);
 
 /// A transport of the given kind for the peers in `plan`. `round` is the context's number of this set-up. Local.

@@ -46,7 +46,8 @@ void MessageTransport::bindReceives(const Endpoints &endpoints) {
         std::vector<ByteBlock> blocks;
         for (std::size_t p = 0; p < incoming.parts.size(); ++p)
             if (incoming.parts[p].bytes > 0)
-                blocks.push_back({addressOf(endpoints.destinations[p]) + incoming.parts[p].offset, incoming.parts[p].bytes});
+                blocks.push_back(
+                    {addressOf(endpoints.destinations[p]) + incoming.parts[p].offset, incoming.parts[p].bytes});
         void *address = MPI_BOTTOM;
         if (blocks.size() == 1) {
             const ByteCount &size = sizes_.emplace_back(incoming.bytes);
@@ -85,9 +86,10 @@ void MessageTransport::wait() {
         int count = 0;
         checkMpi(MPI_Get_count(&statuses_[k], expected_[k].type, &count), "MPI_Get_count");
         if (count != expected_[k].count) [[unlikely]]
-            throw PeerError(fmt::format("rank {} could not send its rows: see that rank's own error. The rows from it are not "
-                                        "up to date",
-                                        plan_.incoming[k].peer));
+            throw PeerError(
+                fmt::format("rank {} could not send its rows: see that rank's own error. The rows from it are not "
+                            "up to date",
+                            plan_.incoming[k].peer));
     }
 }
 
@@ -144,7 +146,8 @@ void PackedTransport::bindSends(const Endpoints &endpoints, RequestSet &sends) {
         if (from == nullptr)
             from = packed_[k] = buffer_.get() + offsets[k] - cacheLine + shift;
         const ByteCount &size = sizes_.emplace_back(outgoing()[k].bytes);
-        checkMpi(MPI_Send_init(from, size.count(), size.type(), outgoing()[k].peer, channel().tag, channel().comm, sends.add()),
+        checkMpi(MPI_Send_init(from, size.count(), size.type(), outgoing()[k].peer, channel().tag, channel().comm,
+                               sends.add()),
                  "MPI_Send_init");
     }
 }

@@ -7,8 +7,8 @@
 
 namespace DNDS {
 
-/// Persistent receives straight into the destination ranges: no unpacking where one array is exchanged, and the MPI library's
-/// own scattering into a few large blocks where several are. Derived classes define what is sent.
+/// Persistent receives straight into the destination ranges: no unpacking where one array is exchanged, and the MPI
+/// library's own scattering into a few large blocks where several are. Derived classes define what is sent.
 class MessageTransport : public Transport {
   public:
     explicit MessageTransport(TransportPlan plan);
@@ -24,7 +24,8 @@ class MessageTransport : public Transport {
     void refuse() final;
 
   protected:
-    /// Makes `sends` one persistent send a peer of `outgoing()`. Only the sources matter, and they differ from the last call's.
+    /// Makes `sends` one persistent send a peer of `outgoing()`. Only the sources matter, and they differ from the last
+    /// call's.
     virtual void bindSends(const Endpoints &endpoints, RequestSet &sends) = 0;
     /// Prepares and starts each send.
     virtual void startSends(RequestSet &sends) = 0;

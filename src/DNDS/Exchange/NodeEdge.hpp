@@ -15,30 +15,32 @@ enum class EdgeState : unsigned char {
     Closed   ///< the other side is gone
 };
 
-/// One directed edge: a writer (who owns the rows) and a reader (whose memory they go to). It lies in the reader's arena.
+/// One directed edge: a writer (who owns the rows) and a reader (whose memory they go to). It lies in the reader's
+/// arena.
 ///
-/// Epochs count up from `initialEpoch` and wrap around; both sides are at most one epoch apart as long as neither refuses, and the
-/// order is judged by signed difference. Each side writes only its own cache lines:
+/// Epochs count up from `initialEpoch` and wrap around; both sides are at most one epoch apart as long as neither
+/// refuses, and the order is judged by signed difference. Each side writes only its own cache lines:
 ///
 ///     reader: open(e)   "my old ghosts are no longer needed: write"      writer: polls, copies rows, then
 ///     reader: polls     <------------------------------------------      arrive(e) "the rows of epoch e are there"
 ///
-/// The release store of `arrive` and the acquire load of the reader's poll order the rows before their use, those of `open` order
-/// the reader's last use of old rows before they are overwritten. Non-temporal stores need a store fence before `arrive`.
+/// The release store of `arrive` and the acquire load of the reader's poll order the rows before their use, those of
+/// `open` order the reader's last use of old rows before they are overwritten. Non-temporal stores need a store fence
+/// before `arrive`.
 class NodeEdge {
   public:
     /// Close to wrap-around, so that every long run passes it.
     static constexpr std::uint32_t initialEpoch = static_cast<std::uint32_t>(-1000);
 
     NodeEdge() = default;
-    explicit NodeEdge(std::uint32_t epoch) : opened_(word(epoch, false)), arrived_(word(epoch, false)) {}
+    explicit NodeEdge(std::uint32_t epoch) : opened_(word(epoch, epoch)), arrived_(word(epoch, epoch)) {}
 
     // The reader's side.
 
     /// The writer may overwrite the destination now.
-    void open(std::uint32_t epoch) noexcept { opened_.store(word(epoch, false), std::memory_order_release); }
+    void open(std::uint32_t epoch) noexcept { take(opened_, epoch); }
     /// The writer is to skip this epoch.
-    void refuseToRead(std::uint32_t epoch) noexcept { opened_.store(word(epoch, true), std::memory_order_release); }
+    void refuseToRead(std::uint32_t epoch) noexcept { skip(opened_, epoch); }
     /// Whether the rows of `epoch` are there.
     EdgeState pollArrival(std::uint32_t epoch) const noexcept { return poll(arrived_, writerClosed_, epoch); }
     void closeReader() noexcept { readerClosed_.store(1, std::memory_order_release); }
@@ -48,18 +50,26 @@ class NodeEdge {
     /// Whether the destination may be overwritten for `epoch`.
     EdgeState pollOpening(std::uint32_t epoch) const noexcept { return poll(opened_, readerClosed_, epoch); }
     /// All rows of `epoch` are written.
-    void arrive(std::uint32_t epoch) noexcept { arrived_.store(word(epoch, false), std::memory_order_release); }
+    void arrive(std::uint32_t epoch) noexcept { take(arrived_, epoch); }
     /// No rows come in this epoch.
-    void refuseToWrite(std::uint32_t epoch) noexcept { arrived_.store(word(epoch, true), std::memory_order_release); }
+    void refuseToWrite(std::uint32_t epoch) noexcept { skip(arrived_, epoch); }
     void closeWriter() noexcept { writerClosed_.store(1, std::memory_order_release); }
 
     /// Set once the writer will not touch the edge any more; then its memory may be reused.
     const std::atomic<std::uint32_t> &writerClosed() const noexcept { return writerClosed_; }
 
   private:
-    static constexpr std::uint64_t refusedBit = std::uint64_t{1} << 32U;
+    /// The last epoch that a side has come to, and the last one that it took part in. A side that refuses does not
+    /// wait, so it may be ahead; what it did in the epoch before must then still be seen.
+    static std::uint64_t word(std::uint32_t epoch, std::uint32_t taken) { return std::uint64_t{epoch} << 32U | taken; }
 
-    static std::uint64_t word(std::uint32_t epoch, bool refused) { return epoch | (refused ? refusedBit : 0); }
+    static void take(std::atomic<std::uint64_t> &flag, std::uint32_t epoch) noexcept {
+        flag.store(word(epoch, epoch), std::memory_order_release);
+    }
+    static void skip(std::atomic<std::uint64_t> &flag, std::uint32_t epoch) noexcept {
+        const auto taken = static_cast<std::uint32_t>(flag.load(std::memory_order_relaxed)); // only this side writes it
+        flag.store(word(epoch, taken), std::memory_order_release);
+    }
 
     static EdgeState poll(const std::atomic<std::uint64_t> &flag, const std::atomic<std::uint32_t> &closed,
                           std::uint32_t epoch) noexcept {
@@ -71,18 +81,17 @@ class NodeEdge {
         }
         return state;
     }
-    /// Only a side that refuses can be ahead of the other.
     static EdgeState judge(std::uint64_t flag, std::uint32_t epoch) noexcept {
-        const auto ahead = static_cast<std::int32_t>(static_cast<std::uint32_t>(flag) - epoch);
-        if (ahead < 0)
-            return EdgeState::Waiting;
-        return ahead > 0 || (flag & refusedBit) != 0 ? EdgeState::Refused : EdgeState::Open;
+        if (static_cast<std::uint32_t>(flag) == epoch)
+            return EdgeState::Open;
+        const auto ahead = static_cast<std::int32_t>(static_cast<std::uint32_t>(flag >> 32U) - epoch);
+        return ahead < 0 ? EdgeState::Waiting : EdgeState::Refused;
     }
 
     /// Two lines apart, because processors fetch lines in pairs.
-    alignas(128) std::atomic<std::uint64_t> opened_{initialEpoch};
+    alignas(128) std::atomic<std::uint64_t> opened_{word(initialEpoch, initialEpoch)};
     std::atomic<std::uint32_t> readerClosed_{0};
-    alignas(128) std::atomic<std::uint64_t> arrived_{initialEpoch};
+    alignas(128) std::atomic<std::uint64_t> arrived_{word(initialEpoch, initialEpoch)};
     std::atomic<std::uint32_t> writerClosed_{0};
 };
 

@@ -5,17 +5,20 @@
 #include <chrono>
 #include <cstring>
 #include <new>
+#include <utility>
 
 namespace DNDS {
 
 namespace {
 
-/// Messages below this size always go by ordinary stores: they stay in the caches, and timing them would cost more than it gains.
+/// Messages below this size always go by ordinary stores: they stay in the caches, and timing them would cost more than
+/// it gains.
 constexpr std::size_t smallMessage = 4096;
 
 } // namespace
 
-NodeSharedTransport::NodeSharedTransport(TransportPlan plan, const NodeTopology &node, std::uint64_t round, double patience)
+NodeSharedTransport::NodeSharedTransport(TransportPlan plan, const NodeTopology &node, std::uint64_t round,
+                                         double patience)
     : plan_(std::move(plan)), arena_(node.arena), round_(round), patience_(patience), readers_(plan_.outgoing.size()),
       writers_(plan_.incoming.size()) {
     DNDS_CHECK(arena_ != nullptr, StateError, "there is no shared memory on this node: {}", node.whyNoArena);
@@ -33,6 +36,8 @@ NodeSharedTransport::NodeSharedTransport(TransportPlan plan, const NodeTopology 
         try {
             writer.record = new (arena_->allocate(recordBytes(), alignof(Record))) Record{};
         } catch (const std::bad_alloc &) {
+            for (std::size_t made = 0; made < k; ++made)
+                arena_->deallocate(writers_[made].record, recordBytes(), alignof(Record));
             throw MemoryError("no room for the flags of an exchange in shared memory");
         }
         arena_->publish(writer.nodeRank, round_, *arena_->locate(writer.record));
@@ -56,7 +61,8 @@ void NodeSharedTransport::connect() {
     connected_ = true;
     for (std::size_t k = 0; k < readers_.size(); ++k) {
         const auto place = arena_->lookUp(readers_[k].nodeRank, round_);
-        DNDS_CHECK(place.has_value(), StateError, "rank {} left no note about its ghosts: ranks set up exchanges in different orders",
+        DNDS_CHECK(place.has_value(), StateError,
+                   "rank {} left no note about its ghosts: ranks set up exchanges in different orders",
                    plan_.outgoing[k].peer);
         readers_[k].record = reinterpret_cast<Record *>(arena_->translate(readers_[k].nodeRank, *place));
     }
@@ -97,6 +103,7 @@ void NodeSharedTransport::start() {
     for (Writer &writer : writers_) {
         writer.record->edge.open(epoch_);
         writer.pending = true;
+        writer.arrived = false;
     }
     for (Reader &reader : readers_)
         reader.pending = true;
@@ -133,6 +140,7 @@ bool NodeSharedTransport::progress() {
             complete = false;
             continue;
         case EdgeState::Open:
+            writer.arrived = true;
             break;
         case EdgeState::Refused:
             noteFailure(plan_.incoming[k].peer, "could not send its rows: see that rank's own error");
@@ -209,14 +217,15 @@ void NodeSharedTransport::abandon() noexcept {
         }
     for (Reader &reader : readers_)
         if (reader.record != nullptr)
-            reader.record->edge.closeWriter();
+            std::exchange(reader.record, nullptr)
+                ->edge.closeWriter(); // from then on the reader may use the memory otherwise
     for (Writer &writer : writers_)
         writer.record->edge.closeReader();
 }
 
 void NodeSharedTransport::copyLandings() {
     for (std::size_t k = 0; k < writers_.size(); ++k)
-        for (std::size_t p = 0; p < parts_; ++p)
+        for (std::size_t p = 0; p < parts_ && writers_[k].arrived; ++p)
             if (HostDeviceBuffer &landing = writers_[k].landing[p]; landing.bytes() > 0)
                 std::memcpy(endpoints_.destinations[p] + plan_.incoming[k].parts[p].offset,
                             landing.read(MemorySpace::Host, "landing place of ghosts"), landing.bytes());
@@ -229,11 +238,11 @@ void NodeSharedTransport::noteFailure(int peer, const char *what) {
 
 void NodeSharedTransport::checkPeers(double secondsWaited) {
     const auto check = [&](int peer, int nodeRank, const char *what) {
-        DNDS_CHECK(arena_->alive(nodeRank), PeerError, "the process of rank {} has ended while this rank waited for it to {}", peer,
-                   what);
+        DNDS_CHECK(arena_->alive(nodeRank), PeerError,
+                   "the process of rank {} has ended while this rank waited for it to {}", peer, what);
         DNDS_CHECK(patience_ <= 0.0 || secondsWaited < patience_, PeerError,
-                   "waited {:.0f} s for rank {} to {} (DNDS_WAIT_TIMEOUT): is it in another exchange, or stuck?", secondsWaited, peer,
-                   what);
+                   "waited {:.0f} s for rank {} to {} (DNDS_WAIT_TIMEOUT): is it in another exchange, or stuck?",
+                   secondsWaited, peer, what);
     };
     for (std::size_t k = 0; k < readers_.size(); ++k)
         if (readers_[k].pending)

@@ -14,12 +14,12 @@
 
 namespace DNDS {
 
-/// Moves rows between ranks that share memory. Destinations lie in the reader's `NodeArena`; those that do not (an array that left
-/// the arena) are written beside it and copied by the reader when it waits.
+/// Moves rows between ranks that share memory. Destinations lie in the reader's `NodeArena`; those that do not (an
+/// array that left the arena) are written beside it and copied by the reader when it waits.
 ///
-/// Each edge has its own flags (`NodeEdge`). `start` tells writers that old ghosts may go and serves the readers that are ready
-/// already; `wait` serves the others and waits for what this rank reads. Setting up is in two steps around a collective call: the
-/// constructor leaves a note about each edge for its writer, `connect` reads the notes.
+/// Each edge has its own flags (`NodeEdge`). `start` tells writers that old ghosts may go and serves the readers that
+/// are ready already; `wait` serves the others and waits for what this rank reads. Setting up is in two steps around a
+/// collective call: the constructor leaves a note about each edge for its writer, `connect` reads the notes.
 class NodeSharedTransport final : public Transport {
   public:
     /// Local; throws MemoryError. `round` is one number for all ranks of the communicator, and one higher each set-up.
@@ -58,9 +58,10 @@ class NodeSharedTransport final : public Transport {
     };
     struct Writer { ///< this rank reads from it
         int nodeRank = 0;
-        Record *record = nullptr; ///< in this rank's arena
+        Record *record = nullptr;              ///< in this rank's arena
         std::vector<HostDeviceBuffer> landing; ///< of each part; empty where rows go straight to the destination
         bool pending = false;
+        bool arrived = false; ///< in this epoch
     };
 
     std::size_t recordBytes() const noexcept { return sizeof(Record) + parts_ * sizeof(ArenaLocation); }

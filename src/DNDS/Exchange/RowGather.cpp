@@ -8,14 +8,12 @@ namespace DNDS {
 
 namespace {
 
-/// Runs shorter than this (in bytes, on average) are copied row by row: a block copy costs about as much as fetching a few
-/// cache lines (measured in bench/exchange).
+/// Runs shorter than this (in bytes, on average) are copied row by row: a block copy costs about as much as fetching a
+/// few cache lines (measured in bench/exchange).
 constexpr std::size_t longRunBytes = 512;
 
 /// How many rows ahead to prefetch: about two kilobytes of source, which covers the latency of memory.
-constexpr std::size_t rowsAhead(std::size_t stride) {
-    return std::clamp<std::size_t>(2560 / stride, 4, 32);
-}
+constexpr std::size_t rowsAhead(std::size_t stride) { return std::clamp<std::size_t>(2560 / stride, 4, 32); }
 
 /// Copies rows of a width known to the compiler.
 template <std::size_t Stride>
@@ -34,7 +32,8 @@ void copyRowsFixed(const std::byte *base, const std::uint32_t *rows, std::size_t
         std::memcpy(to + k * Stride, base + std::size_t{rows[k]} * Stride, Stride);
 }
 
-void copyRowsAny(const std::byte *base, const std::uint32_t *rows, std::size_t count, std::size_t stride, std::byte *to) {
+void copyRowsAny(const std::byte *base, const std::uint32_t *rows, std::size_t count, std::size_t stride,
+                 std::byte *to) {
     const std::size_t ahead = rowsAhead(stride);
     for (std::size_t k = 0; k < count; ++k) {
         if (k + ahead < count)

@@ -14,8 +14,8 @@ namespace DNDS {
 
 /// Copies a fixed list of rows of one RowPart, one behind the other, to a destination. Built once, used each pull.
 ///
-/// Rows that follow each other in memory are joined into runs. Where runs are long, the copy is a few block copies; where
-/// they are short and rows have one width, a loop compiled for that width copies row by row and fetches ahead.
+/// Rows that follow each other in memory are joined into runs. Where runs are long, the copy is a few block copies;
+/// where they are short and rows have one width, a loop compiled for that width copies row by row and fetches ahead.
 class RowGather {
   public:
     /// `rows` are in the order in which they are to be copied; they exist in `part`. Local. Cost O(rows).
@@ -46,10 +46,10 @@ class RowGather {
 
     std::size_t bytes_ = 0;
     std::size_t stride_ = 0;
-    std::size_t firstRow_ = 0;            ///< `rows_` count from here, so that 32 bits reach far
-    CopyRows copyRows_ = nullptr;         ///< null: copy `runs_`
-    std::vector<std::uint32_t> rows_;     ///< used with `copyRows_`
-    std::vector<ByteBlock> runs_;         ///< used without
+    std::size_t firstRow_ = 0;        ///< `rows_` count from here, so that 32 bits reach far
+    CopyRows copyRows_ = nullptr;     ///< null: copy `runs_`
+    std::vector<std::uint32_t> rows_; ///< used with `copyRows_`
+    std::vector<ByteBlock> runs_;     ///< used without
 };
 
 } // namespace DNDS

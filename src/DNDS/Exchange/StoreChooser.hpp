@@ -7,8 +7,8 @@
 
 namespace DNDS {
 
-/// Chooses between ordinary and non-temporal stores for one reader by the writer's own timing. Which is faster depends on how far the
-/// two cores are apart, and virtual machines move: the slower way is tried again now and then. Local.
+/// Chooses between ordinary and non-temporal stores for one reader by the writer's own timing. Which is faster depends
+/// on how far the two cores are apart, and virtual machines move: the slower way is tried again now and then. Local.
 class StoreChooser {
   public:
     enum Way : unsigned char { Ordinary = 0, Streaming = 1 };
@@ -25,7 +25,8 @@ class StoreChooser {
     /// What `way` took, in any unit of time.
     void report(Way way, double time) {
         double &mean = mean_[way];
-        // The first time of a way touches cold memory, and trials are rare: both count less or more than the steady state.
+        // The first time of a way touches cold memory, and trials are rare: both count less or more than the steady
+        // state.
         const double weight = way == best_ ? 0.1 : 0.5;
         mean = mean == 0.0 || count_ <= 2 ? time : mean + weight * (time < 2 * mean ? time - mean : mean);
         if (mean_[Ordinary] > 0.0 && mean_[Streaming] > 0.0) {

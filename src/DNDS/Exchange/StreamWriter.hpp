@@ -7,8 +7,9 @@
 
 namespace DNDS {
 
-/// Collects bytes in a stage that stays in the nearest cache and writes whole cache lines of it with non-temporal stores, which do
-/// not first fetch the reader's copy of the line. Without such stores (other processors than x86) it copies ordinarily.
+/// Collects bytes in a stage that stays in the nearest cache and writes whole cache lines of it with non-temporal
+/// stores, which do not first fetch the reader's copy of the line. Without such stores (other processors than x86) it
+/// copies ordinarily.
 ///
 ///     StreamWriter out(to);
 ///     while (...) { fill(out.room(bytes)); out.advance(bytes); }
@@ -40,9 +41,9 @@ class StreamWriter {
 
     void flush() noexcept;
 
-    std::byte *lineStart_;      ///< of the line that the stage's first byte belongs to
-    std::size_t skip_;          ///< bytes of the first line that are not ours
-    std::size_t fill_;          ///< bytes in the stage, the skipped ones included
+    std::byte *lineStart_; ///< of the line that the stage's first byte belongs to
+    std::size_t skip_;     ///< bytes of the first line that are not ours
+    std::size_t fill_;     ///< bytes in the stage, the skipped ones included
     alignas(line) std::array<std::byte, stageBytes + 2 * line> stage_;
 };
 

@@ -27,6 +27,23 @@ struct Side {
             sum += part.begin(row + 1) - part.begin(row);
         return sum;
     }
+    /// Goes on hashing the widths of the rows of a part whose rows have widths of their own.
+    std::uint64_t widths(std::size_t k, const RowPart &part, std::uint64_t before) const {
+        if (part.offsets == nullptr)
+            return before;
+        ContentHash hash;
+        hash.add(before);
+        const auto add = [&](index row) {
+            hash.add(static_cast<std::uint64_t>(part.begin(row + 1) - part.begin(row)));
+        };
+        if (ranges)
+            for (index row = lists.starts[k]; row < lists.starts[k + 1]; ++row)
+                add(row);
+        else
+            for (const index row : lists.list(k))
+                add(row);
+        return hash.value();
+    }
 };
 
 template <class Function>
@@ -42,11 +59,12 @@ struct Terms {
     std::uint64_t signature;
     std::uint64_t tag;
     std::uint64_t kind;
+    std::uint64_t widths;
 
     std::uint64_t fingerprint(int sender, int receiver) const {
         ContentHash hash;
-        for (const std::uint64_t term :
-             {static_cast<std::uint64_t>(sender), static_cast<std::uint64_t>(receiver), bytes, signature, tag, kind})
+        for (const std::uint64_t term : {static_cast<std::uint64_t>(sender), static_cast<std::uint64_t>(receiver),
+                                         bytes, signature, tag, kind, widths})
             hash.add(term);
         return hash.value();
     }
@@ -55,7 +73,9 @@ struct Terms {
 } // namespace
 
 bool Traffic::sameAs(const Traffic &other) const {
-    const auto same = [](const auto &a, const auto &b) { return a.peer == b.peer && a.bytes == b.bytes; };
+    const auto same = [](const auto &a, const auto &b) {
+        return a.peer == b.peer && a.bytes == b.bytes && a.widths == b.widths;
+    };
     return std::ranges::equal(outgoing, other.outgoing, same) && std::ranges::equal(incoming, other.incoming, same);
 }
 
@@ -67,16 +87,17 @@ Traffic planTraffic(const ExchangePattern &pattern, Direction direction, std::sp
 
     Traffic traffic;
     for (std::size_t k = 0; k < source.lists.size(); ++k) {
-        Outgoing outgoing{source.lists.ranks[k], {}, 0};
+        Outgoing outgoing{.peer = source.lists.ranks[k], .parts = {}};
         forEachPart(pull ? fathers : sons, [&](const RowPart &part) {
             outgoing.parts.push_back(source.gather(k, part));
             outgoing.bytes += outgoing.parts.back().bytes();
+            outgoing.widths = source.widths(k, part, outgoing.widths);
         });
         if (outgoing.bytes > 0)
             traffic.outgoing.push_back(std::move(outgoing));
     }
     for (std::size_t k = 0; k < destination.lists.size(); ++k) {
-        Incoming incoming{destination.lists.ranks[k], {}, 0};
+        Incoming incoming{.peer = destination.lists.ranks[k], .parts = {}};
         std::size_t p = 0;
         forEachPart(pull ? sons : fathers, [&](const RowPart &part) {
             const std::size_t bytes = destination.bytes(k, part);
@@ -84,6 +105,7 @@ Traffic planTraffic(const ExchangePattern &pattern, Direction direction, std::sp
             const std::size_t offset = pull ? part.begin(destination.lists.starts[k]) : traffic.destinationBytes[p];
             incoming.parts.push_back({offset, bytes});
             incoming.bytes += bytes;
+            incoming.widths = destination.widths(k, part, incoming.widths);
             traffic.destinationBytes[p++] += bytes;
         });
         if (incoming.bytes > 0)
@@ -129,18 +151,18 @@ bool sameMemory(const RowLayout &bound, const RowLayout &now) {
 void agreeOnTraffic(CommunicatorContext &context, const Traffic &traffic, std::uint64_t signature, int tag,
                     std::span<const TransportKind> kinds, const std::exception_ptr &mine) {
     const CommunicatorView &comm = context.comm();
-    const auto terms = [&](int peer, std::size_t bytes) {
+    const auto terms = [&](int peer, std::size_t bytes, std::uint64_t widths) {
         return Terms{bytes, signature, static_cast<std::uint64_t>(tag),
-                     static_cast<std::uint64_t>(kinds[static_cast<std::size_t>(peer)])};
+                     static_cast<std::uint64_t>(kinds[static_cast<std::size_t>(peer)]), widths};
     };
 
     // Senders add the fingerprints of what they send, receivers subtract those of what they expect: 0 if all agree.
     std::array<std::uint64_t, 2> sums{mine ? 1U : 0U, 0};
     if (!mine) {
         for (const Outgoing &out : traffic.outgoing)
-            sums[1] += terms(out.peer, out.bytes).fingerprint(comm.rank(), out.peer);
+            sums[1] += terms(out.peer, out.bytes, out.widths).fingerprint(comm.rank(), out.peer);
         for (const Incoming &in : traffic.incoming)
-            sums[1] -= terms(in.peer, in.bytes).fingerprint(in.peer, comm.rank());
+            sums[1] -= terms(in.peer, in.bytes, in.widths).fingerprint(in.peer, comm.rank());
     }
     comm.allReduce(sums.data(), 2, MPI_SUM);
     if (sums[0] != 0)
@@ -151,9 +173,10 @@ void agreeOnTraffic(CommunicatorContext &context, const Traffic &traffic, std::u
     // Some pair disagrees: senders tell their terms, so that the message can name the pair and the difference.
     RankLists told;
     for (const Outgoing &out : traffic.outgoing) {
-        const Terms t = terms(out.peer, out.bytes);
-        const std::array<index, 4> values{static_cast<index>(t.bytes), static_cast<index>(t.signature),
-                                          static_cast<index>(t.tag), static_cast<index>(t.kind)};
+        const Terms t = terms(out.peer, out.bytes, out.widths);
+        const std::array<index, 5> values{static_cast<index>(t.bytes), static_cast<index>(t.signature),
+                                          static_cast<index>(t.tag), static_cast<index>(t.kind),
+                                          static_cast<index>(t.widths)};
         told.append(out.peer, values);
     }
     const RankLists heard = sparseExchange(context, told);
@@ -162,12 +185,15 @@ void agreeOnTraffic(CommunicatorContext &context, const Traffic &traffic, std::u
             const auto values = heard.list(k);
             const int sender = heard.ranks[k];
             const auto in = std::ranges::find(traffic.incoming, sender, &Incoming::peer);
-            const Terms here = terms(sender, in != traffic.incoming.end() ? in->bytes : 0);
+            const bool expected = in != traffic.incoming.end();
+            const Terms here = terms(sender, expected ? in->bytes : 0, expected ? in->widths : 0);
             DNDS_CHECK(static_cast<std::uint64_t>(values[2]) == here.tag, StateError,
-                       "rank {} and rank {} create their exchanges in different orders: all ranks must create them in the same",
+                       "rank {} and rank {} create their exchanges in different orders: all ranks must create them in "
+                       "the same",
                        sender, comm.rank());
             DNDS_CHECK(static_cast<std::uint64_t>(values[3]) == here.kind, ArgumentError,
-                       "rank {} uses transport '{}' where rank {} uses '{}': choose the same on all ranks (options, DNDS_TRANSPORT)",
+                       "rank {} uses transport '{}' where rank {} uses '{}': choose the same on all ranks (options, "
+                       "DNDS_TRANSPORT)",
                        sender, transportName(static_cast<TransportKind>(values[3])), comm.rank(),
                        transportName(static_cast<TransportKind>(here.kind)));
             DNDS_CHECK(static_cast<std::uint64_t>(values[0]) == here.bytes, LayoutError,
@@ -175,7 +201,13 @@ void agreeOnTraffic(CommunicatorContext &context, const Traffic &traffic, std::u
                        "createMPITypes after changing them",
                        sender, values[0], comm.rank(), here.bytes);
             DNDS_CHECK(static_cast<std::uint64_t>(values[1]) == here.signature, LayoutError,
-                       "the arrays of rank {} and rank {} differ in type, layout, width or operation", sender, comm.rank());
+                       "the arrays of rank {} and rank {} differ in type, layout, width or operation", sender,
+                       comm.rank());
+            DNDS_CHECK(static_cast<std::uint64_t>(values[4]) == here.widths, LayoutError,
+                       "the rows that rank {} sends have other widths than those that rank {} has room for: call "
+                       "createMPITypes "
+                       "after changing them",
+                       sender, comm.rank());
         }
     });
     throw LayoutError("ranks disagree about which of them exchange rows");

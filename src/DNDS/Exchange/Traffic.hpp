@@ -33,9 +33,9 @@ bool sameRows(const RowLayout &bound, const RowLayout &now);
 /// Whether a layout is in the very memory of `bound`.
 bool sameMemory(const RowLayout &bound, const RowLayout &now);
 
-/// Checks that all ranks agree about what each pair of them exchanges, about the order in which exchanges are created (`tag`) and
-/// about the transport. Collective; one reduction when all is well. `mine` is what this rank caught while planning, if anything;
-/// its exception, or LayoutError naming the pair that disagrees, is thrown on all ranks.
+/// Checks that all ranks agree about what each pair of them exchanges, about the order in which exchanges are created
+/// (`tag`) and about the transport. Collective; one reduction when all is well. `mine` is what this rank caught while
+/// planning, if anything; its exception, or LayoutError naming the pair that disagrees, is thrown on all ranks.
 void agreeOnTraffic(CommunicatorContext &context, const Traffic &traffic, std::uint64_t signature, int tag,
                     std::span<const TransportKind> kinds, const std::exception_ptr &mine);
 

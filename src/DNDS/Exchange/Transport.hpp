@@ -6,6 +6,7 @@
 #include "DNDS/Exchange/RowGather.hpp"
 #include "DNDS/Mpi/CommunicatorContext.hpp"
 
+#include <cstdint>
 #include <memory>
 #include <span>
 #include <vector>
@@ -17,6 +18,7 @@ struct Outgoing {
     int peer = 0;
     std::vector<RowGather> parts;
     std::size_t bytes = 0;
+    std::uint64_t widths = 0; ///< a hash of the rows' own widths, where they have such (CSR): both sides must agree
 };
 
 /// A contiguous range of one destination part.
@@ -30,13 +32,14 @@ struct Incoming {
     int peer = 0;
     std::vector<DestinationRange> parts;
     std::size_t bytes = 0;
+    std::uint64_t widths = 0;
 };
 
-/// The traffic of one exchange with some peers. A message holds the rows of all parts, part after part. Peers ascend. A peer
-/// that gives or gets no bytes is left out.
+/// The traffic of one exchange with some peers. A message holds the rows of all parts, part after part. Peers ascend. A
+/// peer that gives or gets no bytes is left out.
 ///
-/// A pull gathers rows of fathers into ranges of sons; a push gathers ranges of sons into ranges of a staging buffer. To a
-/// transport both are the same: scattered source, contiguous destination.
+/// A pull gathers rows of fathers into ranges of sons; a push gathers ranges of sons into ranges of a staging buffer.
+/// To a transport both are the same: scattered source, contiguous destination.
 struct TransportPlan {
     Channel channel;
     std::vector<Outgoing> outgoing;
@@ -49,8 +52,8 @@ struct Endpoints {
     std::vector<std::byte *> destinations;
 };
 
-/// Moves the bytes of one exchange to and from some of its peers. Calls alternate: bind, then start, wait, start, wait, ...
-/// A source may be changed after `wait`, a destination may be read after it.
+/// Moves the bytes of one exchange to and from some of its peers. Calls alternate: bind, then start, wait, start, wait,
+/// ... A source may be changed after `wait`, a destination may be read after it.
 class Transport {
   public:
     Transport() = default;
@@ -59,8 +62,8 @@ class Transport {
     virtual ~Transport() = default;
 
     virtual TransportKind kind() const noexcept = 0;
-    /// Completes a set-up that takes part on both sides; called once, before `bind`, after all ranks have made their transport
-    /// and passed a collective call. Local.
+    /// Completes a set-up that takes part on both sides; called once, before `bind`, after all ranks have made their
+    /// transport and passed a collective call. Local.
     virtual void connect() {}
     /// Replaces the plan by one with the same peers and bytes, whose rows lie elsewhere; `bind` follows. Local.
     virtual void adopt(TransportPlan plan) = 0;
@@ -72,12 +75,14 @@ class Transport {
     virtual bool progress() = 0;
     /// Completes. Throws PeerError, after everything is complete, when a peer refused to send.
     virtual void wait() = 0;
-    /// Throws PeerError when a peer that is waited for has ended, or after too many seconds. Local; costs a system call.
+    /// Throws PeerError when a peer that is waited for has ended, or after too many seconds. Local; costs a system
+    /// call.
     virtual void checkPeers(double /*secondsWaited*/) {}
-    /// Instead of `start` and `wait` on a rank that cannot take part: tells the peers, and takes what they send without storing
-    /// it, so that none of them is left waiting.
+    /// Instead of `start` and `wait` on a rank that cannot take part: tells the peers, and takes what they send without
+    /// storing it, so that none of them is left waiting.
     virtual void refuse() = 0;
-    /// The exchange is being destroyed in flight: whoever can be told is told; memory in use is kept by the caller. Local.
+    /// The exchange is being destroyed in flight: whoever can be told is told; memory in use is kept by the caller.
+    /// Local.
     virtual void abandon() noexcept {}
 };
 

@@ -17,7 +17,8 @@ RankLists splitByOwner(const GlobalMapping &global, std::vector<index> sorted) {
     RankLists lists;
     for (std::size_t at = 0; at < sorted.size();) {
         const int owner = global.owner(sorted[at]).rank;
-        const auto last = std::lower_bound(sorted.begin() + static_cast<std::ptrdiff_t>(at), sorted.end(), global.end(owner));
+        const auto last =
+            std::lower_bound(sorted.begin() + static_cast<std::ptrdiff_t>(at), sorted.end(), global.end(owner));
         at = static_cast<std::size_t>(last - sorted.begin());
         lists.ranks.push_back(owner);
         lists.starts.push_back(static_cast<index>(at));
@@ -29,9 +30,15 @@ RankLists splitByOwner(const GlobalMapping &global, std::vector<index> sorted) {
 } // namespace
 
 std::shared_ptr<const GhostMapping> GhostMapping::fromPullList(std::shared_ptr<const GlobalMapping> global,
-                                                               std::span<const index> pullRows, PeerDiscovery discovery) {
+                                                               std::span<const index> pullRows,
+                                                               PeerDiscovery discovery) {
     requireGlobal(global);
-    return fromPullList(*global->context(), [&] { return PullRequest{global, pullRows}; }, discovery);
+    return fromPullList(
+        *global->context(),
+        [&] {
+            return PullRequest{global, pullRows};
+        },
+        discovery);
 }
 
 std::shared_ptr<const GhostMapping> GhostMapping::fromPullList(CommunicatorContext &context,
@@ -47,7 +54,8 @@ std::shared_ptr<const GhostMapping> GhostMapping::fromPullList(CommunicatorConte
         const std::span<const index> pullRows = request.pullRows;
         std::vector<index> sorted = sortedUnique(pullRows);
         if (!sorted.empty() && !(global->contains(sorted.front()) && global->contains(sorted.back()))) {
-            const auto bad = std::find_if(pullRows.begin(), pullRows.end(), [&](index row) { return !global->contains(row); });
+            const auto bad =
+                std::find_if(pullRows.begin(), pullRows.end(), [&](index row) { return !global->contains(row); });
             throw IndexError(fmt::format("entry {} of the pull list is global row {}, but global rows are 0 to {}",
                                          bad - pullRows.begin(), *bad, global->globalSize() - 1));
         }
@@ -58,7 +66,8 @@ std::shared_ptr<const GhostMapping> GhostMapping::fromPullList(CommunicatorConte
     RankLists wanted = sparseExchange(context, ghosts, discovery, failure);
     for (index &row : wanted.values)
         row -= global->localBegin();
-    return std::shared_ptr<const GhostMapping>(new GhostMapping(std::move(global), std::move(ghosts), std::move(wanted)));
+    return std::shared_ptr<const GhostMapping>(
+        new GhostMapping(std::move(global), std::move(ghosts), std::move(wanted)));
 }
 
 std::shared_ptr<const GhostMapping> GhostMapping::fromPushList(std::shared_ptr<const GlobalMapping> global,
@@ -69,8 +78,8 @@ std::shared_ptr<const GhostMapping> GhostMapping::fromPushList(std::shared_ptr<c
     CommunicatorContext &context = *global->context();
     context.comm().guarded([&] {
         const auto ranks = static_cast<std::size_t>(global->ranks());
-        DNDS_CHECK(starts.size() == ranks + 1, ArgumentError, "the push list has {} starts; {} ranks need {}", starts.size(),
-                   ranks, ranks + 1);
+        DNDS_CHECK(starts.size() == ranks + 1, ArgumentError, "the push list has {} starts; {} ranks need {}",
+                   starts.size(), ranks, ranks + 1);
         DNDS_CHECK(starts.front() == 0 && starts.back() == static_cast<index>(localRows.size()) &&
                        std::is_sorted(starts.begin(), starts.end()),
                    ArgumentError, "the starts of a push list must ascend from 0 to its length {}", localRows.size());
@@ -82,7 +91,8 @@ std::shared_ptr<const GhostMapping> GhostMapping::fromPushList(std::shared_ptr<c
                 continue;
             const index bad = sorted.front() < 0 ? sorted.front() : sorted.back();
             DNDS_CHECK(bad >= 0 && bad < global->localSize(), IndexError,
-                       "the push list for rank {} has row {}, but this rank owns {} rows", rank, bad, global->localSize());
+                       "the push list for rank {} has row {}, but this rank owns {} rows", rank, bad,
+                       global->localSize());
             given.append(static_cast<int>(rank), sorted);
         }
         for (index &row : given.values)
@@ -91,7 +101,8 @@ std::shared_ptr<const GhostMapping> GhostMapping::fromPushList(std::shared_ptr<c
     RankLists ghosts = sparseExchange(context, given, discovery);
     for (index &row : given.values)
         row -= global->localBegin();
-    return std::shared_ptr<const GhostMapping>(new GhostMapping(std::move(global), std::move(ghosts), std::move(given)));
+    return std::shared_ptr<const GhostMapping>(
+        new GhostMapping(std::move(global), std::move(ghosts), std::move(given)));
 }
 
 std::optional<index> GhostMapping::findGhost(index global) const noexcept {
@@ -124,8 +135,8 @@ std::vector<LocalIndex> GhostMapping::toLocal(std::span<const index> global) con
     std::vector<LocalIndex> local(global.size());
     for (std::size_t i = 0; i < global.size(); ++i) {
         const auto row = toLocal(global[i]);
-        DNDS_CHECK(row.has_value(), IndexError, "entry {} is global row {}, which this rank neither owns nor has as a ghost", i,
-                   global[i]);
+        DNDS_CHECK(row.has_value(), IndexError,
+                   "entry {} is global row {}, which this rank neither owns nor has as a ghost", i, global[i]);
         local[i] = static_cast<LocalIndex>(*row);
     }
     return local;

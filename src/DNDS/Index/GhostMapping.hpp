@@ -15,15 +15,15 @@ namespace DNDS {
 
 /// The correspondence of ghost (son) rows with owned (father) rows. Immutable.
 ///
-/// Ghosts are sorted by owner, then by global row, without duplicates; ghost k is row k of every son made with this mapping,
-/// so what one owner sends lands in one contiguous range. Rows of one's own rank may be ghosts too.
+/// Ghosts are sorted by owner, then by global row, without duplicates; ghost k is row k of every son made with this
+/// mapping, so what one owner sends lands in one contiguous range. Rows of one's own rank may be ghosts too.
 ///
 /// In local numbering a rank's owned rows come first, then its ghosts: local row `fatherSize() + k` is ghost k.
 class GhostMapping {
   public:
     /// From the global rows this rank wants copies of, in any order, duplicates welcome. Collective.
-    /// Cost: a linear-time sort of the list and one message a peer. Throws IndexError on all ranks when a row of any rank's
-    /// list does not exist.
+    /// Cost: a linear-time sort of the list and one message a peer. Throws IndexError on all ranks when a row of any
+    /// rank's list does not exist.
     static std::shared_ptr<const GhostMapping> fromPullList(std::shared_ptr<const GlobalMapping> global,
                                                             std::span<const index> pullRows,
                                                             PeerDiscovery discovery = PeerDiscovery::Auto);
@@ -36,8 +36,8 @@ class GhostMapping {
                                                             std::span<const index> starts,
                                                             PeerDiscovery discovery = PeerDiscovery::Auto);
 
-    /// The same for rows that `describe` names when called; what it throws is thrown on all ranks, at no extra communication.
-    /// Collective over the ranks of `context`.
+    /// The same for rows that `describe` names when called; what it throws is thrown on all ranks, at no extra
+    /// communication. Collective over the ranks of `context`.
     struct PullRequest {
         std::shared_ptr<const GlobalMapping> global;
         std::span<const index> pullRows;
@@ -58,14 +58,17 @@ class GhostMapping {
     /// The ranks that keep copies of this rank's rows, and which. `values` are own rows, ascending for each reader.
     const RankLists &readerPeers() const noexcept { return wanted_; }
 
-    /// The local number of a global row: an owned row, else a ghost; nothing if this rank has neither. Local. O(log ghosts).
+    /// The local number of a global row: an owned row, else a ghost; nothing if this rank has neither. Local. O(log
+    /// ghosts).
     std::optional<index> toLocal(index global) const noexcept;
-    /// The number of the ghost that copies a global row, from 0, even where this rank owns the row. Local. O(log ghosts).
+    /// The number of the ghost that copies a global row, from 0, even where this rank owns the row. Local. O(log
+    /// ghosts).
     std::optional<index> findGhost(index global) const noexcept;
     /// The global number of a local row. Local, O(1). Throws IndexError outside [0, fatherSize() + ghostSize()).
     index toGlobal(index local) const;
-    /// Translates a list of global rows into 32-bit local rows, for adjacency. Local. O(n log ghosts). Throws IndexError,
-    /// naming the first row that this rank neither owns nor copies, and ArgumentError beyond 2^31 - 1 local rows.
+    /// Translates a list of global rows into 32-bit local rows, for adjacency. Local. O(n log ghosts). Throws
+    /// IndexError, naming the first row that this rank neither owns nor copies, and ArgumentError beyond 2^31 - 1 local
+    /// rows.
     std::vector<LocalIndex> toLocal(std::span<const index> global) const;
 
   private:

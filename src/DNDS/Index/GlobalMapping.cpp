@@ -9,7 +9,8 @@ std::shared_ptr<const GlobalMapping> GlobalMapping::create(CommunicatorView comm
     const std::vector<index> sizes = context->comm().allGather(localRows);
     std::vector<index> offsets(sizes.size() + 1, 0);
     for (std::size_t r = 0; r < sizes.size(); ++r) {
-        DNDS_CHECK(sizes[r] >= 0, ArgumentError, "rank {} owns {} rows; a number of rows cannot be negative", r, sizes[r]);
+        DNDS_CHECK(sizes[r] >= 0, ArgumentError, "rank {} owns {} rows; a number of rows cannot be negative", r,
+                   sizes[r]);
         DNDS_CHECK(sizes[r] <= std::numeric_limits<index>::max() - offsets[r], ArgumentError,
                    "the rows up to rank {} exceed 2^63 - 1", r);
         offsets[r + 1] = offsets[r] + sizes[r];
@@ -26,7 +27,8 @@ OwnedRow GlobalMapping::owner(index global) const {
 
 index GlobalMapping::toGlobal(int rank, index row) const {
     DNDS_CHECK(rank >= 0 && rank < ranks(), IndexError, "rank {} is outside 0 to {}", rank, ranks() - 1);
-    DNDS_CHECK(row >= 0 && row < size(rank), IndexError, "rank {} has no row {}: it owns {} rows", rank, row, size(rank));
+    DNDS_CHECK(row >= 0 && row < size(rank), IndexError, "rank {} has no row {}: it owns {} rows", rank, row,
+               size(rank));
     return begin(rank) + row;
 }
 

@@ -31,8 +31,9 @@ std::vector<index> localityOrder(index rows, const RankLists &readers) {
     order.reserve(static_cast<std::size_t>(rows));
     for (index row = 0; row < rows; ++row)
         (readersOf(row).empty() ? order : boundary).push_back(row);
-    std::stable_sort(boundary.begin(), boundary.end(),
-                     [&](index a, index b) { return std::ranges::lexicographical_compare(readersOf(a), readersOf(b)); });
+    std::stable_sort(boundary.begin(), boundary.end(), [&](index a, index b) {
+        return std::ranges::lexicographical_compare(readersOf(a), readersOf(b));
+    });
     order.insert(order.end(), boundary.begin(), boundary.end());
     return order;
 }

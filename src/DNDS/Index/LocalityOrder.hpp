@@ -8,12 +8,13 @@
 
 namespace DNDS {
 
-/// An order of `rows` owned rows for fast exchange: inner rows first, in their present order, then boundary rows grouped by the set of
-/// ranks that read them. `readers` are lists of own rows, as GhostMapping::readerPeers gives them. Local. O(rows + entries log entries).
+/// An order of `rows` owned rows for fast exchange: inner rows first, in their present order, then boundary rows
+/// grouped by the set of ranks that read them. `readers` are lists of own rows, as GhostMapping::readerPeers gives
+/// them. Local. O(rows + entries log entries).
 ///
-/// Entry k of the result is the present number of the row that becomes row k. Groups are ordered lexicographically by their readers, so
-/// that with one or two readers a row (faces between two parts) every reader's list becomes one run, and corners where more parts meet
-/// add a run each. Throws IndexError for rows outside [0, rows).
+/// Entry k of the result is the present number of the row that becomes row k. Groups are ordered lexicographically by
+/// their readers, so that with one or two readers a row (faces between two parts) every reader's list becomes one run,
+/// and corners where more parts meet add a run each. Throws IndexError for rows outside [0, rows).
 ///
 ///     const auto order = localityOrder(mapping->fatherSize(), mapping->readerPeers());
 ///     // give row order[k] the local number k, then make the global and the ghost mapping anew

@@ -4,6 +4,8 @@
 #include <array>
 #include <bit>
 #include <functional>
+#include <limits>
+#include <memory>
 #include <utility>
 
 namespace DNDS {
@@ -11,6 +13,9 @@ namespace DNDS {
 namespace {
 
 constexpr std::size_t shortList = 64;
+
+/// A bitmap pays where a word of it yields this many values: each word costs a mispredicted branch.
+constexpr std::uint64_t valuesPerWord = 2;
 
 std::vector<index> byBitmap(std::span<const index> values, index least, std::uint64_t range) {
     std::vector<std::uint64_t> bits(static_cast<std::size_t>(range / 64) + 1, 0);
@@ -30,49 +35,60 @@ std::vector<index> byBitmap(std::span<const index> values, index least, std::uin
     return sorted;
 }
 
+/// Sorts distances from the least value, in as few passes of at most 11 bits as the range needs.
+template <class Distance>
 std::vector<index> byRadix(std::span<const index> values, index least, std::uint64_t range) {
-    constexpr int digitBits = 11;
-    constexpr std::size_t buckets = std::size_t{1} << digitBits;
-    const int passes = (static_cast<int>(std::bit_width(range)) + digitBits - 1) / digitBits;
+    constexpr int mostBits = 11;
+    const int bits = static_cast<int>(std::bit_width(range));
+    const int passes = (bits + mostBits - 1) / mostBits;
+    const int digitBits = (bits + passes - 1) / passes;
+    const std::size_t buckets = std::size_t{1} << digitBits;
 
-    std::vector<index> from(values.begin(), values.end());
-    std::vector<index> to(values.size());
-    std::array<std::size_t, buckets> start{};
+    const std::size_t count = values.size();
+    const auto space = std::make_unique_for_overwrite<Distance[]>(2 * count);
+    Distance *from = space.get();
+    Distance *to = from + count;
+    for (std::size_t i = 0; i < count; ++i)
+        from[i] = static_cast<Distance>(static_cast<std::uint64_t>(values[i]) - static_cast<std::uint64_t>(least));
+    std::array<std::uint32_t, std::size_t{1} << mostBits> start;
     for (int pass = 0; pass < passes; ++pass) {
         const int shift = pass * digitBits;
-        const auto digit = [&](index value) {
-            return static_cast<std::size_t>((static_cast<std::uint64_t>(value) - static_cast<std::uint64_t>(least)) >> shift) &
-                   (buckets - 1);
-        };
-        start.fill(0);
-        for (const index value : from)
-            ++start[digit(value)];
-        std::size_t sum = 0;
-        for (std::size_t &bucket : start)
-            sum += std::exchange(bucket, sum);
-        for (const index value : from)
-            to[start[digit(value)]++] = value;
-        from.swap(to);
+        const auto digit = [&](Distance value) { return static_cast<std::size_t>(value >> shift) & (buckets - 1); };
+        std::fill_n(start.begin(), buckets, 0U);
+        for (std::size_t i = 0; i < count; ++i)
+            ++start[digit(from[i])];
+        std::uint32_t sum = 0;
+        for (std::size_t b = 0; b < buckets; ++b)
+            sum += std::exchange(start[b], sum);
+        for (std::size_t i = 0; i < count; ++i)
+            to[start[digit(from[i])]++] = from[i];
+        std::swap(from, to);
     }
-    from.erase(std::unique(from.begin(), from.end()), from.end());
-    return from;
+    const auto distinct = static_cast<std::size_t>(std::unique(from, from + count) - from);
+    std::vector<index> sorted(distinct);
+    for (std::size_t i = 0; i < distinct; ++i)
+        sorted[i] =
+            static_cast<index>(static_cast<std::uint64_t>(least) + from[i]); // unsigned: a range may exceed 2^63
+    return sorted;
 }
 
 } // namespace
 
 std::vector<index> sortedUnique(std::span<const index> values) {
-    const bool ascending = std::adjacent_find(values.begin(), values.end(), std::greater_equal<>()) == values.end();
-    if (ascending)
+    if (std::adjacent_find(values.begin(), values.end(), std::greater_equal<>()) == values.end())
         return {values.begin(), values.end()};
-    if (values.size() <= shortList) {
+    const auto [least, most] = std::minmax_element(values.begin(), values.end());
+    const auto range = static_cast<std::uint64_t>(*most) - static_cast<std::uint64_t>(*least);
+    if (values.size() <= shortList || values.size() > std::numeric_limits<std::uint32_t>::max()) {
         std::vector<index> sorted(values.begin(), values.end());
         std::sort(sorted.begin(), sorted.end());
         sorted.erase(std::unique(sorted.begin(), sorted.end()), sorted.end());
         return sorted;
     }
-    const auto [least, most] = std::minmax_element(values.begin(), values.end());
-    const auto range = static_cast<std::uint64_t>(*most) - static_cast<std::uint64_t>(*least);
-    return range / 64 <= values.size() ? byBitmap(values, *least, range) : byRadix(values, *least, range);
+    if (range / 64 <= values.size() / valuesPerWord)
+        return byBitmap(values, *least, range);
+    return range <= std::numeric_limits<std::uint32_t>::max() ? byRadix<std::uint32_t>(values, *least, range)
+                                                              : byRadix<std::uint64_t>(values, *least, range);
 }
 
 } // namespace DNDS

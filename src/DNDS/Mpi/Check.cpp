@@ -29,7 +29,8 @@ void requireMpiActive(const char *what, SourceLocation where) {
     int initialized = 0;
     MPI_Initialized(&initialized);
     if (initialized == 0) [[unlikely]]
-        throw StateError(fmt::format("{} before MPI_Init: create a DNDS::MpiSession (or call MPI_Init) first", what), where);
+        throw StateError(fmt::format("{} before MPI_Init: create a DNDS::MpiSession (or call MPI_Init) first", what),
+                         where);
     int finalized = 0;
     MPI_Finalized(&finalized);
     if (finalized != 0) [[unlikely]]

@@ -9,8 +9,8 @@
 namespace DNDS {
 
 /// Throws MpiError unless `code` is MPI_SUCCESS. Local. `call` is the MPI function's name.
-/// MPI returns codes (instead of ending the job) on communicators whose error handler is MPI_ERRORS_RETURN, which DNDS sets
-/// on every communicator it makes.
+/// MPI returns codes (instead of ending the job) on communicators whose error handler is MPI_ERRORS_RETURN, which DNDS
+/// sets on every communicator it makes.
 void checkMpi(int code, const char *call, SourceLocation where = SourceLocation::current());
 
 /// Throws StateError unless MPI is initialised and not finalized. Local, O(1).

@@ -8,7 +8,9 @@ namespace DNDS {
 
 namespace {
 
-void returnErrors(MPI_Comm comm) { checkMpi(MPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN), "MPI_Comm_set_errhandler"); }
+void returnErrors(MPI_Comm comm) {
+    checkMpi(MPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN), "MPI_Comm_set_errhandler");
+}
 
 void learnRank() {
     int rank = -1;

@@ -16,9 +16,10 @@ namespace DNDS {
 
 /// Starts MPI and ends it: `int main(int argc, char **argv) { DNDS::MpiSession mpi(argc, argv); ... }`.
 ///
-/// The constructor calls MPI_Init_thread (MPI_THREAD_FUNNELED unless more is asked) when MPI is not yet running and makes
-/// MPI_COMM_WORLD return error codes, so that MPI errors become exceptions. The destructor finalizes MPI if it started it;
-/// when an exception is leaving `main`'s scope it ends the job with MPI_Abort instead, so that no rank is left waiting.
+/// The constructor calls MPI_Init_thread (MPI_THREAD_FUNNELED unless more is asked) when MPI is not yet running and
+/// makes MPI_COMM_WORLD return error codes, so that MPI errors become exceptions. The destructor finalizes MPI if it
+/// started it; when an exception is leaving `main`'s scope it ends the job with MPI_Abort instead, so that no rank is
+/// left waiting.
 class MpiSession {
   public:
     MpiSession(int &argc, char **&argv, int threadLevel = MPI_THREAD_FUNNELED);
@@ -48,6 +49,7 @@ class CommunicatorView {
     /// Collective. Every rank passes `count` values; afterwards all hold the result of `op` over ranks, element-wise.
     template <class T>
     void allReduce(T *values, int count, MPI_Op op) const {
+        requireMpiActive("ranks communicate");
         checkMpi(MPI_Allreduce(MPI_IN_PLACE, values, count, mpiTypeOf<T>(), op, comm_), "MPI_Allreduce");
     }
     /// Collective. The result of `op` over the ranks' values.
@@ -59,15 +61,20 @@ class CommunicatorView {
     /// Collective. One value of each rank, in order of rank: [size].
     template <class T>
     std::vector<T> allGather(T value) const {
+        requireMpiActive("ranks communicate");
         std::vector<T> all(static_cast<std::size_t>(size_));
         checkMpi(MPI_Allgather(&value, 1, mpiTypeOf<T>(), all.data(), 1, mpiTypeOf<T>(), comm_), "MPI_Allgather");
         return all;
     }
     /// Collective.
-    void barrier() const { checkMpi(MPI_Barrier(comm_), "MPI_Barrier"); }
+    void barrier() const {
+        requireMpiActive("ranks communicate");
+        checkMpi(MPI_Barrier(comm_), "MPI_Barrier");
+    }
 
-    /// Makes failures collective: every rank passes what it caught (or null), and if any rank failed, all ranks throw the
-    /// exception of the lowest failing one, with that rank named in the text. Collective; one reduction when all is well.
+    /// Makes failures collective: every rank passes what it caught (or null), and if any rank failed, all ranks throw
+    /// the exception of the lowest failing one, with that rank named in the text. Collective; one reduction when all is
+    /// well.
     void agree(const std::exception_ptr &mine, SourceLocation where = SourceLocation::current()) const;
 
     /// Runs `body`, which must contain no communication, and `agree`s on what it threw. Collective.
@@ -105,10 +112,11 @@ class Communicator {
 
     /// Collective over `parent`. A communicator of the same ranks whose messages never mix with the parent's.
     static Communicator duplicate(CommunicatorView parent);
-    /// Collective over `parent`. Ranks of one `color` form a communicator, ordered by `key`; color MPI_UNDEFINED gets none.
+    /// Collective over `parent`. Ranks of one `color` form a communicator, ordered by `key`; color MPI_UNDEFINED gets
+    /// none.
     static Communicator split(CommunicatorView parent, int color, int key);
-    /// Collective over `parent`. The ranks that share memory with this one. With `ranksPerNode > 0` each machine is divided
-    /// into virtual nodes of so many ranks, to try multi-node paths on one machine.
+    /// Collective over `parent`. The ranks that share memory with this one. With `ranksPerNode > 0` each machine is
+    /// divided into virtual nodes of so many ranks, to try multi-node paths on one machine.
     static Communicator splitNode(CommunicatorView parent, int ranksPerNode = 0);
 
     bool valid() const noexcept { return comm_ != MPI_COMM_NULL; }

@@ -2,6 +2,9 @@
 
 #include "DNDS/Base/Environment.hpp"
 
+#include <chrono>
+#include <thread>
+
 namespace DNDS {
 
 namespace {
@@ -15,8 +18,8 @@ int deleteAttribute(MPI_Comm, int, void *value, void *) {
     return MPI_SUCCESS;
 }
 
-/// At the start of MPI_Finalize the attributes of MPI_COMM_SELF are deleted while communication still works: the moment to
-/// let MPI_COMM_WORLD's context go, and those of communicators that were never freed.
+/// At the start of MPI_Finalize the attributes of MPI_COMM_SELF are deleted while communication still works: the moment
+/// to let MPI_COMM_WORLD's context go, and those of communicators that were never freed.
 int deleteLeftovers(MPI_Comm, int, void *value, void *) {
     auto *contexts = static_cast<std::vector<std::weak_ptr<CommunicatorContext>> *>(value);
     for (const auto &context : *contexts)
@@ -33,7 +36,8 @@ struct Keys {
     std::vector<std::weak_ptr<CommunicatorContext>> *contexts = nullptr;
 
     Keys() {
-        checkMpi(MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, deleteAttribute, &context, nullptr), "MPI_Comm_create_keyval");
+        checkMpi(MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, deleteAttribute, &context, nullptr),
+                 "MPI_Comm_create_keyval");
         checkMpi(MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, deleteLeftovers, &leftovers, nullptr),
                  "MPI_Comm_create_keyval");
         contexts = new std::vector<std::weak_ptr<CommunicatorContext>>;
@@ -90,9 +94,31 @@ Channel CommunicatorContext::nextChannel() {
     return {owned_.back().view().handle(), nextTag_++};
 }
 
+void CommunicatorContext::park(std::shared_ptr<void> kept, std::function<bool()> finished) {
+    freeFinished();
+    parked_.push_back({std::move(kept), std::move(finished)});
+    if (!alive_)
+        release();
+}
+
+void CommunicatorContext::freeFinished() {
+    std::erase_if(parked_, [](const Parked &parked) { return parked.finished(); });
+}
+
 void CommunicatorContext::release() noexcept {
     alive_ = false;
-    parked_.clear();
+    try {
+        // Peers let go of the communicator, too, and so help to complete what is on its way.
+        const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(1);
+        for (freeFinished(); !parked_.empty() && std::chrono::steady_clock::now() < end; freeFinished())
+            std::this_thread::yield();
+    } catch (...) { // an error of MPI: then it may still use the memory
+    }
+    if (!parked_.empty()) {
+        static std::vector<std::vector<Parked>> *const kept = new std::vector<std::vector<Parked>>;
+        kept->push_back(std::move(parked_));
+        parked_.clear();
+    }
     owned_.clear();
 }
 

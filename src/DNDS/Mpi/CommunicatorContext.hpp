@@ -6,6 +6,7 @@
 #include "DNDS/Mpi/NodeTopology.hpp"
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <vector>
 
@@ -17,12 +18,12 @@ struct Channel {
     int tag = 0;
 };
 
-/// One object a communicator, cached on it as an MPI attribute (as PETSc does), so that any number of arrays and exchanges
-/// costs one duplicated communicator instead of one each.
+/// One object a communicator, cached on it as an MPI attribute (as PETSc does), so that any number of arrays and
+/// exchanges costs one duplicated communicator instead of one each.
 ///
-/// The duplicate is freed when the user frees the communicator, or in MPI_Finalize: both are the same moment on all ranks,
-/// which destructors of arrays are not. Patterns hold the object by `shared_ptr`; after its communicator is gone `alive()`
-/// is false and starting an exchange throws.
+/// The duplicate is freed when the user frees the communicator, or in MPI_Finalize: both are the same moment on all
+/// ranks, which destructors of arrays are not. Patterns hold the object by `shared_ptr`; after its communicator is gone
+/// `alive()` is false and starting an exchange throws.
 class CommunicatorContext {
   public:
     /// The context of `comm`, made on first use. Collective on first use, Local afterwards.
@@ -35,7 +36,8 @@ class CommunicatorContext {
     bool alive() const noexcept { return alive_; }
 
     /// A channel that was never handed out before. Local, but all ranks must call it in the same order (it is part of
-    /// collective set-up calls), so that they get equal channels. Collective (one duplication) each time MPI's tags run out.
+    /// collective set-up calls), so that they get equal channels. Collective (one duplication) each time MPI's tags run
+    /// out.
     Channel nextChannel();
 
     /// Which ranks share this rank's node, and their memory.
@@ -43,15 +45,23 @@ class CommunicatorContext {
     /// Counts the exchanges set up on this communicator: the same number on all ranks. Local, called as `nextChannel`.
     std::uint64_t nextRound() noexcept { return round_++; }
 
-    /// Keeps what MPI may still read or write, because an exchange was destroyed in flight, until the communicator goes.
-    void park(std::shared_ptr<void> kept) { parked_.push_back(std::move(kept)); }
+    /// Keeps what MPI may still read or write, because an exchange was destroyed in flight, until `finished` says that
+    /// nothing moves any more; it is asked now and then, and when the communicator goes. Local.
+    void park(std::shared_ptr<void> kept, std::function<bool()> finished);
 
-    /// Frees what is parked and the communicators; called when the user's communicator goes.
+    /// Frees what is parked and the communicators; called when the user's communicator goes. What peers do not complete
+    /// within a second is never freed.
     void release() noexcept;
 
   private:
+    struct Parked {
+        std::shared_ptr<void> kept;
+        std::function<bool()> finished;
+    };
+    void freeFinished();
+
     std::vector<Communicator> owned_;
-    std::vector<std::shared_ptr<void>> parked_;
+    std::vector<Parked> parked_;
     CommunicatorView view_;
     NodeTopology node_;
     std::uint64_t round_ = 0;

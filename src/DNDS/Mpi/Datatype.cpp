@@ -34,8 +34,9 @@ Datatype Datatype::fromBlocks(std::span<const ByteBlock> blocks) {
     DNDS_CHECK(lengths.size() <= INT_MAX, ArgumentError, "a derived datatype of {} blocks exceeds what MPI counts",
                lengths.size());
     MPI_Datatype type = MPI_DATATYPE_NULL;
-    checkMpi(MPI_Type_create_hindexed(static_cast<int>(lengths.size()), lengths.data(), offsets.data(), MPI_BYTE, &type),
-             "MPI_Type_create_hindexed");
+    checkMpi(
+        MPI_Type_create_hindexed(static_cast<int>(lengths.size()), lengths.data(), offsets.data(), MPI_BYTE, &type),
+        "MPI_Type_create_hindexed");
     Datatype owner(type);
     checkMpi(MPI_Type_commit(&owner.type_), "MPI_Type_commit");
     return owner;

@@ -18,7 +18,8 @@ namespace DNDS {
 /// The predefined MPI datatype of the arithmetic type `T`. Local.
 template <class T>
 MPI_Datatype mpiTypeOf() {
-    static_assert(std::is_arithmetic_v<T>, "MPI has predefined datatypes for arithmetic types only; send others as bytes");
+    static_assert(std::is_arithmetic_v<T>,
+                  "MPI has predefined datatypes for arithmetic types only; send others as bytes");
     if constexpr (std::is_same_v<T, double>)
         return MPI_DOUBLE;
     else if constexpr (std::is_same_v<T, float>)
@@ -32,7 +33,10 @@ MPI_Datatype mpiTypeOf() {
     else if constexpr (std::is_signed_v<T>)
         return sizeof(T) == 8 ? MPI_INT64_T : sizeof(T) == 4 ? MPI_INT32_T : sizeof(T) == 2 ? MPI_INT16_T : MPI_INT8_T;
     else
-        return sizeof(T) == 8 ? MPI_UINT64_T : sizeof(T) == 4 ? MPI_UINT32_T : sizeof(T) == 2 ? MPI_UINT16_T : MPI_UINT8_T;
+        return sizeof(T) == 8   ? MPI_UINT64_T
+               : sizeof(T) == 4 ? MPI_UINT32_T
+               : sizeof(T) == 2 ? MPI_UINT16_T
+                                : MPI_UINT8_T;
 }
 
 /// A run of bytes in memory.

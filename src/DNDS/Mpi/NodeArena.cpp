@@ -21,6 +21,8 @@ namespace {
 constexpr std::size_t mostSegments = 64;
 constexpr std::size_t firstSegmentBytes = std::size_t{1} << 20U;
 constexpr std::size_t segmentGranularity = std::size_t{1} << 16U;
+constexpr std::size_t pageBytes = 4096;                  ///< segments begin at multiples of it, perhaps of more
+constexpr std::size_t mostBytes = std::size_t{1} << 46U; ///< of one allocation, far below where sums overflow
 
 /// Where one rank leaves notes for one other, alternating between two slots from round to round.
 struct alignas(64) Note {
@@ -51,6 +53,7 @@ std::size_t NodeArena::headerBytes() const noexcept { return Header::notesOffset
 #if defined(__linux__)
 
 NodeArena::NodeArena(int nodeRank, int nodeSize) : nodeRank_(nodeRank), peers_(static_cast<std::size_t>(nodeSize)) {
+    own_.reserve(mostSegments); // the header is looked up while another thread may add a segment
     addSegment(std::max(firstSegmentBytes, 2 * headerBytes()));
 }
 
@@ -79,7 +82,8 @@ void NodeArena::addSegment(std::size_t bytes) {
         close(file);
         throw std::bad_alloc();
     }
-    OwnSegment &segment = own_.emplace_back(OwnSegment{{static_cast<std::byte *>(base), bytes, file}, BlockAllocator(bytes)});
+    OwnSegment &segment =
+        own_.emplace_back(OwnSegment{{static_cast<std::byte *>(base), bytes, file}, BlockAllocator(bytes)});
     if (own_.size() == 1) {
         auto *header = new (base) Header{};
         for (std::size_t n = 0; n < 2 * peers_.size(); ++n)
@@ -95,7 +99,7 @@ NodeArena::Segment NodeArena::mapFile(long process, int file, std::size_t bytes)
     const std::string path = fmt::format("/proc/{}/fd/{}", process, file);
     const int opened = open(path.c_str(), O_RDWR | O_CLOEXEC);
     DNDS_CHECK(opened >= 0, MemoryError, "cannot open shared memory of process {}: {}", process, std::strerror(errno));
-    struct stat info{};
+    struct stat info {};
     void *base = MAP_FAILED;
     if (fstat(opened, &info) == 0 && (bytes == 0 || info.st_size == static_cast<off_t>(bytes))) {
         bytes = static_cast<std::size_t>(info.st_size);
@@ -103,7 +107,8 @@ NodeArena::Segment NodeArena::mapFile(long process, int file, std::size_t bytes)
     }
     const int reason = errno;
     close(opened);
-    DNDS_CHECK(base != MAP_FAILED, MemoryError, "cannot map shared memory of process {}: {}", process, std::strerror(reason));
+    DNDS_CHECK(base != MAP_FAILED, MemoryError, "cannot map shared memory of process {}: {}", process,
+               std::strerror(reason));
     return {static_cast<std::byte *>(base), bytes, -1};
 }
 
@@ -118,8 +123,9 @@ std::shared_ptr<NodeArena> NodeArena::create(CommunicatorView node, std::string 
     try {
         arena.reset(new NodeArena(node.rank(), node.size()));
         auto &header = *reinterpret_cast<Header *>(arena->own_.front().memory.base);
+        // Differs between ranks whose process numbers and addresses are equal, as they may be in two containers.
         header.mark = static_cast<std::uint64_t>(reinterpret_cast<std::uintptr_t>(&header)) ^
-                      (static_cast<std::uint64_t>(getpid()) << 40U);
+                      (static_cast<std::uint64_t>(getpid()) << 40U) ^ static_cast<std::uint64_t>(node.rank());
         mine = {getpid(), arena->own_.front().memory.file, static_cast<std::int64_t>(header.mark)};
     } catch (const std::bad_alloc &) {
         whyNot = "this rank cannot make shared memory";
@@ -195,6 +201,8 @@ const NodeArena::Header &NodeArena::headerOf(int nodeRank) {
 void *NodeArena::do_allocate(std::size_t bytes, std::size_t alignment) {
     const std::lock_guard lock(mutex_);
     alignment = std::max<std::size_t>(alignment, 64); // no two blocks share a cache line
+    if (alignment > pageBytes || bytes > mostBytes)
+        throw std::bad_alloc();
     const std::size_t rounded = (std::max<std::size_t>(bytes, 1) + 63) / 64 * 64;
     for (OwnSegment &segment : own_)
         if (const auto offset = segment.blocks.allocate(rounded, alignment)) {

@@ -23,16 +23,17 @@ struct ArenaLocation {
     std::uint64_t offset = 0;
 };
 
-/// A memory resource whose memory all ranks of a node can map: each rank allocates from its own segments, alone and at any time,
-/// and others reach a place by its location. One arena a communicator serves all its sons.
+/// A memory resource whose memory all ranks of a node can map: each rank allocates from its own segments, alone and at
+/// any time, and others reach a place by its location. One arena a communicator serves all its sons.
 ///
-/// Segments are anonymous files in memory (Linux memfd), opened by the other ranks through /proc. Compared with MPI shared windows
-/// they grow without a collective call, do not depend on the size of /dev/shm, and vanish with the last process that maps them,
-/// however it ends. The arena lives until the last array in it is gone, which may be after MPI_Finalize.
+/// Segments are anonymous files in memory (Linux memfd), opened by the other ranks through /proc. Compared with MPI
+/// shared windows they grow without a collective call, do not depend on the size of /dev/shm, and vanish with the last
+/// process that maps them, however it ends. The arena lives until the last array in it is gone, which may be after
+/// MPI_Finalize.
 class NodeArena : public std::pmr::memory_resource {
   public:
-    /// Collective over `node`. Null on all ranks, with the reason in `whyNot`, where ranks cannot map each other's memory (another
-    /// operating system, other user or process namespaces).
+    /// Collective over `node`. Null on all ranks, with the reason in `whyNot`, where ranks cannot map each other's
+    /// memory (another operating system, other user or process namespaces).
     static std::shared_ptr<NodeArena> create(CommunicatorView node, std::string &whyNot);
 
     NodeArena(const NodeArena &) = delete;
@@ -44,14 +45,14 @@ class NodeArena : public std::pmr::memory_resource {
 
     /// The location of an address in this rank's own segments; nothing for memory elsewhere. Local, O(segments).
     std::optional<ArenaLocation> locate(const void *address) const;
-    /// Where this process sees a location of another rank's arena. Local; maps the segment on first use. Throws MemoryError when
-    /// the other process has ended.
+    /// Where this process sees a location of another rank's arena. Local; maps the segment on first use. Throws
+    /// MemoryError when the other process has ended.
     std::byte *translate(int nodeRank, const ArenaLocation &location);
     /// Whether a rank's process still exists. Local; a system call.
     bool alive(int nodeRank) const noexcept;
 
-    /// A note for another rank of the node about a record in this rank's arena. `round` counts the set-ups that are separated by
-    /// collective calls; a note stays readable until the round after the next begins.
+    /// A note for another rank of the node about a record in this rank's arena. `round` counts the set-ups that are
+    /// separated by collective calls; a note stays readable until the round after the next begins.
     void publish(int reader, std::uint64_t round, const ArenaLocation &location) noexcept;
     /// The note that `writer` left for this rank in `round`, if it did. Local.
     std::optional<ArenaLocation> lookUp(int writer, std::uint64_t round);

@@ -12,8 +12,8 @@ namespace DNDS {
 
 /// What a communicator's ranks know about the node they are on.
 struct NodeTopology {
-    std::vector<int> nodeRank;         ///< for each rank of the communicator: its rank on this node, or -1 on another node
-    std::shared_ptr<NodeArena> arena;  ///< null where memory cannot be shared
+    std::vector<int> nodeRank; ///< for each rank of the communicator: its rank on this node, or -1 on another node
+    std::shared_ptr<NodeArena> arena; ///< null where memory cannot be shared
     std::string whyNoArena;
 
     bool sameNode(int rank) const { return nodeRank[static_cast<std::size_t>(rank)] >= 0; }

@@ -14,8 +14,8 @@ namespace DNDS {
 
 /// Persistent requests that are started and completed together. Move-only.
 ///
-/// Destroying an active set cancels its receives, after which their buffers may go; the buffers of sends must be kept until
-/// MPI has read them, which `CommunicatorContext::park` does.
+/// Destroying an active set cancels its receives, after which their buffers may go; the buffers of sends must be kept
+/// until MPI has read them, which `CommunicatorContext::park` does.
 class RequestSet {
   public:
     enum class Kind : unsigned char { Send, Receive };
@@ -38,7 +38,8 @@ class RequestSet {
     void startAll();
     /// Starts one request of several that are started one by one. Local.
     void start(std::size_t which);
-    /// Waits for all; `statuses` has one entry a request, or is empty. Throws MpiError with the text of the first failed one.
+    /// Waits for all; `statuses` has one entry a request, or is empty. Throws MpiError with the text of the first
+    /// failed one.
     void waitAll(std::span<MPI_Status> statuses = {});
     /// Whether all are complete, as `waitAll` if they are. Local; lets MPI make progress.
     bool testAll(std::span<MPI_Status> statuses = {});

@@ -37,7 +37,8 @@ std::vector<Arrival> byAllToAll(const CommunicatorView &comm, const Channel &cha
     for (std::size_t k = 0; k < outgoing.size() && !failure; ++k)
         if (outgoing.ranks[k] != comm.rank())
             countTo[static_cast<std::size_t>(outgoing.ranks[k])] = outgoing.starts[k + 1] - outgoing.starts[k];
-    checkMpi(MPI_Alltoall(countTo.data(), 1, MPI_INT64_T, countFrom.data(), 1, MPI_INT64_T, comm.handle()), "MPI_Alltoall");
+    checkMpi(MPI_Alltoall(countTo.data(), 1, MPI_INT64_T, countFrom.data(), 1, MPI_INT64_T, comm.handle()),
+             "MPI_Alltoall");
     if (std::find(countFrom.begin(), countFrom.end(), failed) != countFrom.end())
         comm.agree(failure);
 
@@ -84,8 +85,8 @@ std::vector<Arrival> byConsensus(const CommunicatorView &comm, const Channel &ch
                  "MPI_Issend");
     }
 
-    // A synchronous send is complete once its receive has started; when all of mine are, I enter the barrier, and when the
-    // barrier is complete, nobody has a message for anyone any more.
+    // A synchronous send is complete once its receive has started; when all of mine are, I enter the barrier, and when
+    // the barrier is complete, nobody has a message for anyone any more.
     std::vector<Arrival> arrivals;
     MPI_Request barrier = MPI_REQUEST_NULL;
     bool inBarrier = false;
@@ -101,13 +102,15 @@ std::vector<Arrival> byConsensus(const CommunicatorView &comm, const Channel &ch
             Arrival &arrival = arrivals.emplace_back(
                 Arrival{status.MPI_SOURCE, std::vector<index>(static_cast<std::size_t>(bytes) / sizeof(index))});
             const ByteCount size(static_cast<std::size_t>(bytes));
-            checkMpi(MPI_Mrecv(arrival.values.data(), size.count(), size.type(), &message, MPI_STATUS_IGNORE), "MPI_Mrecv");
+            checkMpi(MPI_Mrecv(arrival.values.data(), size.count(), size.type(), &message, MPI_STATUS_IGNORE),
+                     "MPI_Mrecv");
         }
         if (inBarrier) {
             checkMpi(MPI_Test(&barrier, &done, MPI_STATUS_IGNORE), "MPI_Test");
         } else {
             int sent = 0;
-            checkMpi(MPI_Testall(static_cast<int>(sends.size()), sends.data(), &sent, MPI_STATUSES_IGNORE), "MPI_Testall");
+            checkMpi(MPI_Testall(static_cast<int>(sends.size()), sends.data(), &sent, MPI_STATUSES_IGNORE),
+                     "MPI_Testall");
             if (sent != 0) {
                 checkMpi(MPI_Ibarrier(channel.comm, &barrier), "MPI_Ibarrier");
                 inBarrier = true;

@@ -15,14 +15,14 @@ namespace DNDS {
 
 /// Bytes that belong to every row and lie in one allocation: the elements themselves, or the sizes of padded rows.
 ///
-/// Row `i` starts at `base + i * stride` and is `stride` bytes long (padding included), or, where `offsets` is set (CSR),
-/// it occupies `[offsets[i], offsets[i + 1])` in units of `elementBytes`.
+/// Row `i` starts at `base + i * stride` and is `stride` bytes long (padding included), or, where `offsets` is set
+/// (CSR), it occupies `[offsets[i], offsets[i + 1])` in units of `elementBytes`.
 struct RowPart {
     std::byte *base = nullptr;
-    std::size_t stride = 0;           ///< bytes from one row to the next; unused with `offsets`
-    const index *offsets = nullptr;   ///< `rows + 1` starts in elements, in host memory, or null
-    std::size_t elementBytes = 1;     ///< bytes of one element
-    std::uint64_t generation = 0;     ///< changes whenever `base` may have moved; unique in the process
+    std::size_t stride = 0;         ///< bytes from one row to the next; unused with `offsets`
+    const index *offsets = nullptr; ///< `rows + 1` starts in elements, in host memory, or null
+    std::size_t elementBytes = 1;   ///< bytes of one element
+    std::uint64_t generation = 0;   ///< changes whenever `base` may have moved; unique in the process
     ElementKind kind = ElementKind::Opaque;
     std::shared_ptr<const void> hold; ///< keeps the memory alive, so that data in flight never lands in freed memory
 
@@ -32,9 +32,9 @@ struct RowPart {
     }
 };
 
-/// A snapshot of an array's memory. Part 0 holds the elements; further parts describe the rows (their sizes, say) and travel with
-/// them. It is valid until the array is resized, swapped, moved or destroyed, which the parts'
-/// generations reveal.
+/// A snapshot of an array's memory. Part 0 holds the elements; further parts describe the rows (their sizes, say) and
+/// travel with them. It is valid until the array is resized, swapped, moved or destroyed, which the parts' generations
+/// reveal.
 struct RowLayout {
     static constexpr int maxParts = 3;
 

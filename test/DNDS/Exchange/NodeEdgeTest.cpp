@@ -1,5 +1,5 @@
-// The flag protocol of node-shared exchanges with threads as ranks: run under the thread sanitizer it shows that rows are ordered by
-// the flags alone. The memory is ordinary, the protocol the same.
+// The flag protocol of node-shared exchanges with threads as ranks: run under the thread sanitizer it shows that rows
+// are ordered by the flags alone. The memory is ordinary, the protocol the same.
 
 #include "DNDS/Exchange/NodeEdge.hpp"
 #include "DNDS/Exchange/StreamWriter.hpp"
@@ -24,9 +24,9 @@ class Delay {
     void operator()() {
         if (every_ == 0)
             return;
-        const unsigned draw = random_() % every_;
+        const auto draw = static_cast<unsigned>(random_()) % every_;
         if (draw == 0)
-            std::this_thread::sleep_for(std::chrono::microseconds(random_() % 50));
+            std::this_thread::sleep_for(std::chrono::microseconds(static_cast<unsigned>(random_()) % 50));
         else if (draw < 4)
             std::this_thread::yield();
     }
@@ -141,6 +141,23 @@ TEST(NodeEdge, refusalIsSeenEvenAfterLaterOnes) {
     edge.refuseToRead(epoch);
     EXPECT_EQ(edge.pollOpening(epoch), EdgeState::Refused);
     edge.open(epoch + 1);
+    EXPECT_EQ(edge.pollOpening(epoch + 1), EdgeState::Open);
+}
+
+TEST(NodeEdge, whatASideDidBeforeRefusingCounts) {
+    NodeEdge edge;
+    const std::uint32_t epoch = NodeEdge::initialEpoch + 1;
+    edge.arrive(epoch);
+    edge.refuseToWrite(epoch + 1); // the reader has not looked at the first one yet
+    EXPECT_EQ(edge.pollArrival(epoch), EdgeState::Open);
+    edge.refuseToWrite(epoch + 2);
+    EXPECT_EQ(edge.pollArrival(epoch), EdgeState::Open);
+    EXPECT_EQ(edge.pollArrival(epoch + 1), EdgeState::Refused);
+    EXPECT_EQ(edge.pollArrival(epoch + 2), EdgeState::Refused);
+    EXPECT_EQ(edge.pollArrival(epoch + 3), EdgeState::Waiting);
+    edge.refuseToRead(epoch);
+    edge.open(epoch + 1);
+    EXPECT_EQ(edge.pollOpening(epoch), EdgeState::Refused);
     EXPECT_EQ(edge.pollOpening(epoch + 1), EdgeState::Open);
 }
 

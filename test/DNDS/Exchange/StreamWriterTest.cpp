@@ -46,7 +46,8 @@ void checkPieces(std::size_t misalignment, unsigned seed, std::size_t longest) {
     out.finish();
     EXPECT_TRUE(std::equal(source.begin(), source.end(), to)) << "misalignment " << misalignment << ", seed " << seed;
     EXPECT_TRUE(std::all_of(target.data(), to, [](std::byte b) { return b == std::byte{0x5a}; }));
-    EXPECT_TRUE(std::all_of(to + total, target.data() + target.size(), [](std::byte b) { return b == std::byte{0x5a}; }));
+    EXPECT_TRUE(
+        std::all_of(to + total, target.data() + target.size(), [](std::byte b) { return b == std::byte{0x5a}; }));
 }
 
 TEST(StreamWriter, piecesOfAnySizeArriveAtAnyAlignment) {

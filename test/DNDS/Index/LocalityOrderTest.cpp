@@ -1,5 +1,5 @@
-#include "DNDS/Base/Error.hpp"
 #include "DNDS/Index/LocalityOrder.hpp"
+#include "DNDS/Base/Error.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,0 +1,309 @@
+// Matrices in every combination of static, run-time and per-row sizes: shapes, their state, and their exchange.
+
+#include "DNDS/Array/ArrayEigenMatrix.hpp"
+
+#include "PairCases.hpp"
+
+#include "DNDS/Device/KernelScope.hpp"
+
+#include <cstdint>
+#include <type_traits>
+
+namespace DNDS {
+namespace {
+
+constexpr rowsize any = NonUniformSize;
+constexpr rowsize dynamic = DynamicSize;
+
+static_assert(std::is_trivially_copyable_v<ArrayEigenMatrix<3, 2>::View>);
+static_assert(std::is_trivially_copyable_v<ArrayEigenMatrix<dynamic, 2>::View>);
+static_assert(std::is_trivially_copyable_v<ArrayEigenMatrix<any, any>::ConstView>);
+static_assert(sizeof(ArrayEigenMatrix<3, 2>::View) == sizeof(ArrayView<real, 6>), "static shapes take no memory");
+static_assert(std::is_convertible_v<ArrayEigenMatrix<any, any>::View, ArrayEigenMatrix<any, any>::ConstView>);
+static_assert(std::is_same_v<ArrayEigenMatrix<3, 3>::Matrix, Eigen::Matrix3d>);
+static_assert(ArrayEigenMatrix<1, 4>::Matrix::SizeAtCompileTime == 4);
+static_assert(ArrayEigenMatrix<any, 2, 3>::layout == ArrayLayout::StaticMax &&
+              ArrayEigenMatrix<any, 2, 3>::rowMaxStatic == 6);
+static_assert(ArrayEigenMatrix<any, dynamic, 3>::layout == ArrayLayout::Max);
+static_assert(ArrayEigenMatrix<any, any, dynamic, dynamic>::layout == ArrayLayout::Max);
+static_assert(ArrayEigenMatrix<any, 2>::layout == ArrayLayout::CSR && !ArrayEigenMatrix<any, 2>::shapePerRow);
+static_assert(ArrayEigenMatrix<any, any, 3, any>::layout == ArrayLayout::CSR &&
+              ArrayEigenMatrix<any, any>::shapePerRow);
+
+/// 3 x 2 where sizes are common to all rows, or up to that.
+constexpr MatrixShape largest{3, 2};
+
+template <class Matrices>
+MatrixShape shapeOf(index global) {
+    constexpr MatrixShape declared = Matrices::Traits::declared;
+    const auto of = [&](rowsize size, rowsize most, index salt) {
+        return size == any ? static_cast<rowsize>((global * 5 + salt) % (most + 1)) : most;
+    };
+    return {of(declared.rows, largest.rows, 1), of(declared.cols, largest.cols, global / 3)};
+}
+
+template <class Matrices>
+Eigen::MatrixXd matrixOf(index global, int round = 0) {
+    const MatrixShape shape = shapeOf<Matrices>(global);
+    Eigen::MatrixXd matrix(shape.rows, shape.cols);
+    for (index j = 0; j < matrix.size(); ++j)
+        matrix(j) = test::valueOf(global, j, round);
+    return matrix;
+}
+
+template <class Matrices>
+void giveRows(Matrices &matrices) {
+    const auto shape = [](index i) { return shapeOf<Matrices>(test::firstRow() + i); };
+    if constexpr (Matrices::layout == ArrayLayout::StaticFixed)
+        matrices.resize(test::ownedRows());
+    else if constexpr (Matrices::layout == ArrayLayout::Fixed)
+        matrices.resize(test::ownedRows(), largest.rows, largest.cols);
+    else if constexpr (Matrices::layout == ArrayLayout::Max)
+        matrices.resize(test::ownedRows(), largest.rows, largest.cols, shape);
+    else
+        matrices.resize(test::ownedRows(), shape);
+}
+
+template <class Matrices>
+class ArrayEigenMatrixOfAnyShape : public testing::Test {};
+using MatrixArrays =
+    testing::Types<ArrayEigenMatrix<3, 2>, ArrayEigenMatrix<3, 2, 3, 2, 32>, ArrayEigenMatrix<dynamic, 2>,
+                   ArrayEigenMatrix<3, dynamic>, ArrayEigenMatrix<dynamic, dynamic>, ArrayEigenMatrix<any, 2>,
+                   ArrayEigenMatrix<3, any>, ArrayEigenMatrix<any, any>, ArrayEigenMatrix<any, dynamic>,
+                   ArrayEigenMatrix<any, 2, 3, 2>, ArrayEigenMatrix<any, any, 3, 2, 64>,
+                   ArrayEigenMatrix<any, any, 3, any>, ArrayEigenMatrix<any, any, dynamic, dynamic>,
+                   ArrayEigenMatrix<any, dynamic, 3, dynamic>>;
+TYPED_TEST_SUITE(ArrayEigenMatrixOfAnyShape, MatrixArrays);
+
+TYPED_TEST(ArrayEigenMatrixOfAnyShape, IsPulledByEveryTransport) {
+    ArrayPair<TypeParam> pair;
+    pair.initPair("matrices", test::world());
+    giveRows(*pair.father);
+    test::makeGhosts(pair);
+    test::forGhosts(pair, [&](index i, index global) { // before any pull
+        const MatrixShape shape = pair.son->matrixShape(i - test::ownedRows());
+        ASSERT_EQ(shape.rows, shapeOf<TypeParam>(global).rows);
+        ASSERT_EQ(shape.cols, shapeOf<TypeParam>(global).cols);
+    });
+    test::pullInEveryWay(
+        pair, [&](index i, index global, int round) { pair[i] = matrixOf<TypeParam>(global, round); },
+        [&](index i, index global, int round) {
+            test::expectEqual(std::as_const(pair)[i], matrixOf<TypeParam>(global, round));
+            const auto view = std::as_const(pair).view();
+            test::expectEqual(view[i], matrixOf<TypeParam>(global, round));
+            ASSERT_EQ(view[i].data(), std::as_const(pair)[i].data());
+        });
+}
+
+TYPED_TEST(ArrayEigenMatrixOfAnyShape, IsPushedAndSummed) {
+    for (const TransportKind transport : {TransportKind::Datatype, TransportKind::Packed}) {
+        ArrayPair<TypeParam> pair;
+        pair.initPair("matrices", test::world());
+        giveRows(*pair.father);
+        test::makeGhosts(pair);
+        test::forOwned([&](index i, index) { pair[i].setConstant(0.5); });
+        test::forGhosts(pair, [&](index i, index) { pair[i].setOnes(); });
+        pair.trans.pushOnce(PushOp::Sum, {.transport = transport});
+
+        // how many copies of each row there are, by other means
+        std::vector<int> copies(static_cast<std::size_t>(test::allRows()));
+        test::forGhosts(pair, [&](index, index global) { ++copies[static_cast<std::size_t>(global)]; });
+        test::world().allReduce(copies.data(), static_cast<int>(copies.size()), MPI_SUM);
+        test::forOwned([&](index i, index global) {
+            const MatrixShape shape = shapeOf<TypeParam>(global);
+            test::expectEqual(
+                std::as_const(pair)[i],
+                Eigen::MatrixXd::Constant(shape.rows, shape.cols, 0.5 + copies[static_cast<std::size_t>(global)]));
+        });
+    }
+}
+
+TYPED_TEST(ArrayEigenMatrixOfAnyShape, ShapesAreCopiedSwappedAndHashed) {
+    TypeParam a("a", test::world());
+    giveRows(a);
+    test::forOwned([&](index i, index global) { a[i] = matrixOf<TypeParam>(global); });
+    const auto expectA = [&](const TypeParam &array) {
+        EXPECT_EQ(array.hash(), a.hash());
+        EXPECT_EQ(array.commonShape(), a.commonShape());
+        ASSERT_EQ(array.size(), test::ownedRows());
+        test::forOwned([&](index i, index global) { test::expectEqual(array[i], matrixOf<TypeParam>(global)); });
+    };
+    TypeParam copied(a);
+    expectA(copied);
+    TypeParam assigned("assigned", test::world());
+    assigned = a;
+    expectA(assigned);
+    TypeParam cloned("cloned", test::world());
+    cloned.clone(a);
+    EXPECT_EQ(cloned.label(), "cloned");
+    expectA(cloned);
+
+    TypeParam other("other", test::world());
+    const std::uint64_t emptyHash = other.hash();
+    other.swapData(cloned);
+    EXPECT_EQ(other.label(), "other");
+    expectA(other);
+    EXPECT_EQ(cloned.hash(), emptyHash);
+    swap(other, cloned);
+    EXPECT_EQ(cloned.label(), "other");
+    expectA(cloned);
+
+    TypeParam moved(std::move(cloned));
+    expectA(moved);
+    EXPECT_EQ(cloned.hash(), emptyHash); // NOLINT(bugprone-use-after-move): a moved-from array is as new
+    cloned = std::move(moved);
+    expectA(cloned);
+}
+
+TYPED_TEST(ArrayEigenMatrixOfAnyShape, KernelsOnTheDeviceSeeTheShapes) {
+    if (Device::name() != "emulated")
+        GTEST_SKIP() << "needs host code to stand in for kernels";
+    TypeParam a("a", test::world());
+    giveRows(a);
+    test::forOwned([&](index i, index global) { a[i] = matrixOf<TypeParam>(global); });
+    a.toDevice();
+    {
+        const auto view = a.template deviceView<DeviceBackend::CUDA>();
+        const Device::KernelScope kernel;
+        test::forOwned([&](index i, index global) {
+            test::expectEqual(view[i], matrixOf<TypeParam>(global));
+            view[i] *= 2;
+        });
+    }
+    a.toHost();
+    test::forOwned(
+        [&](index i, index global) { test::expectEqual(std::as_const(a)[i], 2 * matrixOf<TypeParam>(global)); });
+}
+
+TYPED_TEST(ArrayEigenMatrixOfAnyShape, PairsAreClonedAndSwappedInUse) {
+    ArrayPair<TypeParam> pair;
+    pair.initPair("matrices", test::world());
+    giveRows(*pair.father);
+    test::makeGhosts(pair);
+    ArrayPair<TypeParam> other;
+    other.clone(pair);
+    EXPECT_EQ(other.hash(), pair.hash());
+    test::forOwned([&](index i, index global) {
+        pair[i] = matrixOf<TypeParam>(global, 1);
+        other[i] = matrixOf<TypeParam>(global, 2);
+    });
+    pair.trans.initPersistentPull();
+    pair.swapData(other);
+    pair.trans.startPersistentPull();
+    pair.trans.waitPersistentPull();
+    test::forGhosts(pair, [&](index i, index global) { test::expectEqual(pair[i], matrixOf<TypeParam>(global, 2)); });
+}
+
+TEST(ArrayEigenMatrix, ShapeOfARowChangesWhileDecompressed) {
+    ArrayEigenMatrix<any, any> matrices("inverses", test::world());
+    matrices.resize(2, [](index i) { return std::pair(2, i); });
+    matrices.decompress();
+    matrices[1] << 1, 2;
+    matrices.resizeMatrix(1, 2, 3); // the column stays
+    test::expectEqual(matrices[1], (Eigen::MatrixXd(2, 3) << 1, 0, 0, 2, 0, 0).finished());
+    matrices.resizeMatrix(0, 0, 3);
+    EXPECT_EQ(matrices.matRowSize(0), 0);
+    EXPECT_EQ(matrices.matColSize(0), 3) << "shapes without elements are kept";
+    matrices.resize(3);
+    EXPECT_EQ(matrices.matrixShape(2), (MatrixShape{0, 0}));
+    EXPECT_EQ(matrices.matrixShape(1), (MatrixShape{2, 3}));
+    const std::uint64_t before = matrices.hash();
+    matrices.compress();
+    EXPECT_EQ(matrices.hash(), before);
+    EXPECT_THROW(matrices.resizeMatrix(1, 3, 3), StateError);
+    matrices.resizeMatrix(1, 3, 2); // as many elements
+    EXPECT_NE(matrices.hash(), before) << "other shape, same elements";
+    test::expectEqual(matrices[1], (Eigen::MatrixXd(3, 2) << 1, 0, 2, 0, 0, 0).finished());
+    EXPECT_THROW(matrices.resizeMatrix(3, 1, 1), IndexError);
+    EXPECT_THROW(matrices.resizeMatrix(0, -1, 1), ArgumentError);
+    matrices[1](2, 1) = 5;
+    EXPECT_EQ(matrices(1, 5), 5.0);
+    EXPECT_EQ(matrices.view()(1, 2, 1), 5.0);
+    EXPECT_EQ(matrices.view()(1, 1, 0), 2.0);
+    EXPECT_EQ(matrices.view()(1, 1), 2.0);
+}
+
+TEST(ArrayEigenMatrix, PaddedRowsHaveRoomUpToTheirLimits) {
+    ArrayEigenMatrix<any, any, 3, 2> matrices("m", test::world());
+    matrices.resize(2);
+    matrices.resizeMatrix(0, 3, 1);
+    EXPECT_THROW(matrices.resizeMatrix(0, 2, 3), ArgumentError) << "fits the row, but not the limits";
+    EXPECT_THROW(matrices.resizeMatrix(0, 4, 1), ArgumentError);
+    EXPECT_EQ(matrices.matrixShape(0), (MatrixShape{3, 1}));
+    EXPECT_THROW(matrices.resize(2, [](index) { return MatrixShape{1, 3}; }), ArgumentError);
+
+    ArrayEigenMatrix<any, any, dynamic, dynamic> chosen("c", test::world());
+    EXPECT_THROW(chosen.resize(1, [](index) { return MatrixShape{1, 1}; }), StateError);
+    chosen.resize(1, 4, 4);
+    chosen.resizeMatrix(0, 4, 3);
+    EXPECT_THROW(chosen.resizeMatrix(0, 5, 1), ArgumentError);
+}
+
+TEST(ArrayEigenMatrix, RunTimeSizesAreCheckedAndStartOver) {
+    ArrayEigenMatrix<dynamic, 2> matrices("m", test::world());
+    EXPECT_THROW(matrices.resize(3), StateError);
+    EXPECT_THROW(matrices.resize(3, 2, 3), ArgumentError);
+    EXPECT_THROW(matrices.resize(3, -2, 2), ArgumentError);
+    matrices.resize(3, 4, 2);
+    matrices[2].setOnes();
+    matrices.resize(4, 4, 2);
+    EXPECT_EQ(matrices[2].sum(), 8) << "the same size keeps the contents";
+    EXPECT_EQ(matrices[3].sum(), 0);
+
+    ArrayEigenMatrix<dynamic, dynamic> both("b", test::world(), 2, 3);
+    both.resize(1);
+    both[0].setOnes();
+    const std::uint64_t before = both.hash();
+    both.resize(1, 3, 2);
+    EXPECT_EQ(both[0].sum(), 0) << "another shape starts over, even with as many elements";
+    both[0].setOnes();
+    EXPECT_NE(both.hash(), before);
+
+    ArrayEigenMatrix<any, dynamic> rows("r", test::world());
+    rows.resize(2, [](index i) { return std::pair(i, 5); });
+    EXPECT_EQ(rows.commonShape().cols, 5);
+    EXPECT_EQ(rows.matrixShape(0), (MatrixShape{0, 5}));
+    EXPECT_THROW(rows.resize(2, [](index i) { return std::pair(1, 5 + i); }), ArgumentError);
+    rows.resize(2, 2, 4);
+    EXPECT_EQ(rows.matrixShape(1), (MatrixShape{2, 4}));
+}
+
+TEST(ArrayEigenMatrix, RanksWithoutRowsLearnTheShape) {
+    ArrayPair<ArrayEigenMatrix<dynamic, dynamic>> pair;
+    pair.initPair("m", test::world());
+    if (test::ownedRows() > 0)
+        pair.father->resize(test::ownedRows(), 2, 3);
+    test::makeGhosts(pair);
+    EXPECT_EQ(pair.father->commonShape(), (MatrixShape{2, 3}));
+    EXPECT_EQ(pair.son->commonShape(), (MatrixShape{2, 3}));
+}
+
+TEST(ArrayEigenMatrix, DifferentShapesOnRanksAreRefusedOnAll) {
+    if (test::worldSize() == 1)
+        GTEST_SKIP() << "needs two ranks";
+    // as many elements, so that only the shapes tell
+    const bool odd = test::worldRank() == test::worldSize() - 1;
+    ArrayEigenMatrix<dynamic, dynamic> matrices("m", test::world(), odd ? 3 : 2, odd ? 2 : 3);
+    matrices.resize(1);
+    EXPECT_THROW(matrices.agreeShape(), LayoutError);
+}
+
+TEST(ArrayEigenMatrix, SumsNeedEqualShapes) {
+    ArrayPair<ArrayEigenMatrix<any, any, 3, 3>> pair;
+    pair.initPair("m", test::world());
+    pair.father->resize(test::ownedRows(), [](index) { return MatrixShape{2, 3}; });
+    test::makeGhosts(pair);
+    test::forGhosts(pair, [&](index i, index) { pair.son->resizeMatrix(i - test::ownedRows(), 3, 2); });
+    const auto readers = pair.trans.ghostMapping()->readerPeers().values;
+    if (readers.empty())
+        EXPECT_NO_THROW(pair.trans.pushOnce(PushOp::Sum));
+    else
+        EXPECT_THROW(pair.trans.pushOnce(PushOp::Sum), DataError);
+    test::forOwned([&](index i, index) { EXPECT_EQ(pair.father->matrixShape(i), (MatrixShape{2, 3})); });
+    pair.trans.pushOnce(PushOp::Replace);
+    for (const index row : readers)
+        EXPECT_EQ(pair.father->matrixShape(row), (MatrixShape{3, 2})) << "replaced rows take the shape of the copy";
+}
+
+} // namespace
+} // namespace DNDS

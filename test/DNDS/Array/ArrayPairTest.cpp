@@ -1,0 +1,321 @@
+#include "DNDS/Array/ArrayPair.hpp"
+
+#include "DNDS/Exchange/FieldCase.hpp"
+#include "DNDS/Exchange/RingField.hpp"
+
+#include <functional>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+namespace DNDS {
+namespace {
+
+using namespace DNDS::test;
+
+using PaddedField = ArrayPair<ParArray<std::int32_t, NonUniformSize, 6>>;
+using CsrField = ArrayPair<ParArray<index, NonUniformSize>>;
+
+PaddedField paddedField(const std::string &name, rowsize size) {
+    return makePair<PaddedField>(
+        Wishes::ring(), [&](auto &father, index n) { father.resize(n, [&](index) { return size; }); }, name);
+}
+
+template <class Body>
+void forEachTransport(Body &&body) {
+    for (const TransportKind kind : allTransports()) {
+        SCOPED_TRACE(transportName(kind));
+        body(ExchangeOptions{.transport = kind});
+    }
+}
+
+TEST(ArrayPair, IndexesOwnedRowsThenGhosts) {
+    RealField u = ringField();
+    fill(u, 1);
+    u.trans.pullOnce();
+    EXPECT_EQ(u.size(), ringRows + u.son->size());
+    const auto view = u.view();
+    static_assert(std::is_trivially_copyable_v<decltype(view)>);
+    EXPECT_EQ(view.size(), u.size());
+    EXPECT_EQ(view.fatherSize(), ringRows);
+    const RealField &constant = u;
+    const auto constView = constant.view();
+    for (index row = 0; row < u.size(); ++row) {
+        const index global = u.trans.ghostMapping()->toGlobal(row);
+        EXPECT_EQ(u.rowSize(row), 5);
+        EXPECT_EQ(view.rowSize(row), 5);
+        EXPECT_EQ(view.isGhost(row), row >= ringRows);
+        for (rowsize j = 0; j < 5; ++j) {
+            const real value = ringValue<real>(global, j, 1);
+            EXPECT_EQ(u(row, j), value);
+            EXPECT_EQ(constant(row, j), value);
+            EXPECT_EQ(view(row, j), value);
+            EXPECT_EQ(view[row][j], value);
+            EXPECT_EQ(constView(row, j), value);
+            EXPECT_EQ(u[row][j], value);
+            EXPECT_EQ(constant[row][j], value);
+        }
+    }
+    view(ringRows, 2) = -3;
+    EXPECT_EQ((*u.son)(0, 2), -3);
+    u(ringRows - 1, 4) = -4;
+    EXPECT_EQ((*u.father)(ringRows - 1, 4), -4);
+    EXPECT_THROW((void)u(-1, 0), IndexError);
+    EXPECT_THROW((void)u(u.size(), 0), IndexError);
+    EXPECT_THROW((void)u(ringRows, 5), IndexError);
+    EXPECT_THROW((void)u[u.size()], IndexError);
+    EXPECT_THROW((void)u.rowSize(u.size()), IndexError);
+}
+
+TEST(ArrayPair, ResizesRowsOfBothArrays) {
+    PaddedField u = paddedField("u", 2);
+    u.resizeRow(0, 5);
+    u.resizeRow(ringRows, 6);
+    EXPECT_EQ(u.father->rowSize(0), 5);
+    EXPECT_EQ(u.son->rowSize(0), 6);
+    EXPECT_THROW(u.resizeRow(u.size(), 1), IndexError);
+}
+
+TEST(ArrayPair, WithoutArraysSaysSo) {
+    RealField u;
+    for (const auto &call : std::vector<std::function<void()>>{
+             [&] { (void)u.size(); }, [&] { (void)u(0, 0); }, [&] { (void)u[0]; }, [&] { (void)u.view(); },
+             [&] { (void)u.hash(); }, [&] { u.toDevice(); }, [&] { u.swapData(u); }, [&] { RealField().clone(u); }})
+        expectContains(messageOf<StateError>(call), "initPair");
+}
+
+TEST(ArrayPair, HashesTellContentsApart) {
+    RealField u = ringField();
+    const std::uint64_t zero = u.hash();
+    (*u.son)(0, 0) = 1;
+    const std::uint64_t one = u.hash();
+    EXPECT_NE(one, zero);
+    (*u.son)(0, 0) = 0;
+    EXPECT_EQ(u.hash(), zero);
+}
+
+TEST(ArrayPair, BorrowAndPullFillsASonOfAnotherType) {
+    RealField u = ringField();
+    CsrField v;
+    v.initPair("v", CommunicatorView(MPI_COMM_WORLD));
+    const index begin = worldRank() * ringRows;
+    v.father->resize(ringRows, [&](index row) { return (begin + row) % 4; });
+    for (index row = 0; row < ringRows; ++row)
+        for (rowsize j = 0; j < v.father->rowSize(row); ++j)
+            (*v.father)(row, j) = ringValue<index>(begin + row, j, 2);
+    v.borrowAndPull(u);
+    EXPECT_EQ(v.trans.pattern(), u.trans.pattern());
+    const auto ghosts = v.trans.ghostMapping()->ghosts();
+    ASSERT_EQ(v.son->size(), static_cast<index>(ghosts.size()));
+    for (std::size_t k = 0; k < ghosts.size(); ++k)
+        EXPECT_EQ(v.son->rowSize(static_cast<index>(k)), ghosts[k] % 4);
+    EXPECT_EQ(wrongGhosts(v, 2), 0);
+}
+
+TEST(ArrayPair, BorrowingFromAFieldOfOtherRowsThrowsOnAllRanks) {
+    RealField u = ringField();
+    for (int bad = 0; bad < worldSize(); ++bad) {
+        RealField v = emptyPair<RealField>("v");
+        v.father->resize(worldRank() == bad ? ringRows - 1 : ringRows);
+        messageOnAll<StateError>([&] { v.borrowAndPull(u); });
+        RealField unmapped = emptyPair<RealField>("w");
+        messageOnAll<StateError>([&] { v.trans.borrowGGIndexing(unmapped.trans); });
+    }
+}
+
+TEST(ArrayPair, ACloneExchangesItsOwnBuffers) {
+    forEachTransport([&](const ExchangeOptions &options) {
+        RealField u = ringField();
+        u.trans.initPersistentPull(options);
+        u.trans.initPersistentPush(PushOp::Sum, options);
+        expectPullWorks(u, 1);
+        RealField copy;
+        copy.clone(u);
+        EXPECT_EQ(copy.hash(), u.hash());
+        EXPECT_NE(copy.father, u.father);
+        EXPECT_NE(copy.son, u.son);
+        EXPECT_EQ(copy.trans.pattern(), u.trans.pattern());
+        EXPECT_THROW(copy.trans.startPersistentPull(), StateError); // persistent exchanges are not copied
+
+        const std::uint64_t before = u.hash();
+        fill(copy, 2);
+        copy.trans.pullOnce(options);
+        EXPECT_EQ(wrongGhosts(copy, 2), 0);
+        copy.trans.initPersistentPull(options);
+        expectPullWorks(copy, 3);
+        copy.trans.pushOnce(PushOp::Sum, options);
+        EXPECT_EQ(u.hash(), before) << "the source was touched";
+
+        const std::uint64_t copyBefore = copy.hash();
+        expectPullWorks(u, 4);
+        u.trans.startPersistentPush();
+        u.trans.waitPersistentPush();
+        EXPECT_EQ(copy.hash(), copyBefore) << "the clone was touched";
+        u = {}; // the clone lives without its source
+        expectPullWorks(copy, 5);
+    });
+}
+
+TEST(ArrayPair, CloningIntoAPairThatExchangesAlready) {
+    forEachTransport([&](const ExchangeOptions &options) {
+        RealField u = ringField("u");
+        RealField v = ringField("v");
+        v.trans.initPersistentPull(options);
+        expectPullWorks(v, 1);
+        fill(u, 2);
+        u.trans.pullOnce(options);
+        v.clone(u);
+        EXPECT_THROW(v.trans.startPersistentPull(), StateError); // it was bound to arrays that are gone
+        EXPECT_EQ(wrongGhosts(v, 2), 0);
+        v.trans.initPersistentPull(options);
+        expectPullWorks(v, 3);
+        EXPECT_EQ(wrongGhosts(u, 2), 0);
+    });
+}
+
+TEST(ArrayPair, ACloneInFlightTogetherWithItsSource) {
+    forEachTransport([&](const ExchangeOptions &options) {
+        RealField u = ringField();
+        u.trans.initPersistentPull(options);
+        fill(u, 1);
+        RealField copy;
+        copy.clone(u);
+        fill(copy, 2);
+        copy.trans.initPersistentPull(options);
+        u.trans.startPersistentPull();
+        copy.trans.startPersistentPull();
+        u.trans.waitPersistentPull();
+        copy.trans.waitPersistentPull();
+        EXPECT_EQ(wrongGhosts(u, 1), 0);
+        EXPECT_EQ(wrongGhosts(copy, 2), 0);
+    });
+}
+
+/// Two time levels that are swapped each step: both must go on moving what they hold now.
+template <class Pair>
+void expectSwapsWork(Pair u, Pair v, const ExchangeOptions &options, bool persistentFirst) {
+    v.trans.borrowGGIndexing(u.trans);
+    if (persistentFirst) {
+        u.trans.initPersistentPull(options);
+        v.trans.initPersistentPull(options);
+        u.trans.initPersistentPush(PushOp::Replace, options);
+    }
+    for (int step = 0; step < 5; ++step) {
+        fill(u, 10 + step);
+        fill(v, 50 + step);
+        const std::uint64_t uFather = u.father->hash();
+        const std::uint64_t vFather = v.father->hash();
+        u.swapData(v);
+        EXPECT_EQ(u.father->hash(), vFather);
+        EXPECT_EQ(v.father->hash(), uFather);
+        EXPECT_EQ(u.father->name(), "u");
+        if (persistentFirst) {
+            pull(u);
+        } else {
+            u.trans.pullOnce(options);
+        }
+        EXPECT_EQ(wrongGhosts(u, 50 + step), 0);
+        if (persistentFirst) {
+            u.trans.startPersistentPush();
+            u.trans.waitPersistentPush();
+            pull(v);
+        } else {
+            v.trans.pullOnce(options);
+        }
+        EXPECT_EQ(wrongGhosts(v, 10 + step), 0);
+        EXPECT_EQ(wrongGhosts(u, 50 + step), 0);
+        EXPECT_EQ(u.father->hash(), vFather) << "a push of what was pulled changes nothing";
+    }
+}
+
+TEST(ArrayPair, SwappedFieldsMoveTheirNewContents) {
+    forEachTransport([&](const ExchangeOptions &options) {
+        expectSwapsWork(ringField("u"), ringField("v"), options, true);
+        expectSwapsWork(ringField("u"), ringField("v"), options, false);
+    });
+}
+
+TEST(ArrayPair, SwappedPaddedFieldsMoveTheirNewSizes) {
+    forEachTransport([&](const ExchangeOptions &options) {
+        for (const bool persistent : {true, false}) {
+            expectSwapsWork(paddedField("u", 2), paddedField("v", 5), options, persistent);
+        }
+        // Sizes travel with the rows.
+        PaddedField u = paddedField("u", 2);
+        PaddedField v = paddedField("v", 5);
+        v.trans.borrowGGIndexing(u.trans);
+        u.trans.initPersistentPull(options);
+        v.trans.initPersistentPull(options);
+        u.swapData(v);
+        pull(u);
+        pull(v);
+        for (index ghost = 0; ghost < u.son->size(); ++ghost) {
+            EXPECT_EQ(u.son->rowSize(ghost), 5);
+            EXPECT_EQ(v.son->rowSize(ghost), 2);
+        }
+    });
+}
+
+TEST(ArrayPair, OneRankMaySwapTwiceAsOftenAsOthers) {
+    // Local, O(1): only what is there at the next start counts.
+    forEachTransport([&](const ExchangeOptions &options) {
+        RealField u = ringField("u");
+        RealField v = ringField("v");
+        v.trans.borrowGGIndexing(u.trans);
+        u.trans.initPersistentPull(options);
+        fill(u, 1);
+        fill(v, 2);
+        u.swapData(v);
+        if (worldRank() == 0) {
+            u.swapData(v);
+            u.swapData(v);
+        }
+        pull(u);
+        EXPECT_EQ(wrongGhosts(u, 2), 0);
+    });
+}
+
+TEST(ArrayPair, SwappedArraysOfTwoPairsWithMappingsOfTheirOwn) {
+    // std::swap of the arrays themselves, without asking the pairs: equal rows, so it works.
+    forEachTransport([&](const ExchangeOptions &options) {
+        RealField u = ringField("u");
+        RealField v = ringField("v");
+        u.trans.initPersistentPull(options);
+        v.trans.initPersistentPull(options);
+        fill(u, 1);
+        fill(v, 2);
+        swap(*u.father, *v.father);
+        swap(*u.son, *v.son);
+        pull(u);
+        pull(v);
+        EXPECT_EQ(wrongGhosts(u, 2), 0);
+        EXPECT_EQ(wrongGhosts(v, 1), 0);
+    });
+}
+
+TEST(ArrayPair, WholePairsCanBeSwappedInFlight) {
+    forEachTransport([&](const ExchangeOptions &options) {
+        RealField u = ringField("u");
+        RealField v = ringField("v");
+        u.trans.initPersistentPull(options);
+        v.trans.initPersistentPull(options);
+        fill(u, 1);
+        fill(v, 2);
+        u.trans.startPersistentPull();
+        std::swap(u, v);
+        v.trans.waitPersistentPull();
+        EXPECT_EQ(v.father->name(), "u");
+        EXPECT_EQ(wrongGhosts(v, 1), 0);
+        pull(u);
+        EXPECT_EQ(wrongGhosts(u, 2), 0);
+    });
+}
+
+TEST(ArrayPair, FieldsWithDifferentMappingsAreNotSwapped) {
+    RealField u = ringField("u");
+    RealField v = ringField("v"); // equal lists, but a mapping of its own
+    expectContains(messageOnAll<StateError>([&] { u.swapData(v); }), "mappings differ");
+}
+
+} // namespace
+} // namespace DNDS

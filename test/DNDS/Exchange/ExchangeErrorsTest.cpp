@@ -1,0 +1,498 @@
+// What goes wrong on one rank is told on all that are concerned, nobody waits for ever, and afterwards all works again.
+
+#include "DNDS/Exchange/Exchange.hpp"
+
+#include "DNDS/Exchange/ExchangeGroup.hpp"
+#include "DNDS/Storage/ArrayCases.hpp"
+#include "FieldCase.hpp"
+#include "RingField.hpp"
+
+#include <functional>
+#include <optional>
+#include <utility>
+
+namespace DNDS {
+namespace {
+
+using namespace DNDS::test;
+
+using FixedField = ArrayPair<ParArray<real, DynamicSize>>;
+using CsrField = ArrayPair<ParArray<index, NonUniformSize>>;
+using PaddedField = ArrayPair<ParArray<std::int32_t, NonUniformSize, 6>>;
+
+std::string rankName(int rank) { return "rank " + std::to_string(rank); }
+
+template <class Body>
+void forEachTransport(Body &&body) {
+    for (const TransportKind kind : allTransports()) {
+        SCOPED_TRACE(transportName(kind));
+        body(ExchangeOptions{.transport = kind});
+    }
+}
+
+/// Calls `spoil` on one rank after another between init and start of a pull, expects StateError there and PeerError on
+/// whoever reads from it, and that everything works once `repair` was called there.
+void expectRefusal(const std::function<void(RealField &)> &spoil, const std::function<void(RealField &)> &repair) {
+    const Wishes wishes = Wishes::ring();
+    forEachTransport([&](const ExchangeOptions &options) {
+        RealField u = ringField();
+        u.trans.initPersistentPull(options);
+        expectPullWorks(u, 1);
+        for (int bad = 0; bad < worldSize(); ++bad) {
+            const bool here = worldRank() == bad;
+            fill(u, 2);
+            if (here) {
+                spoil(u);
+                messageOf<StateError>([&] { u.trans.startPersistentPull(); });
+                expectContains(messageOf<StateError>([&] { u.trans.waitPersistentPull(); }), "without start");
+                repair(u);
+            } else {
+                u.trans.startPersistentPull();
+                if (wishes.hasReader(bad, worldRank())) {
+                    expectContains(messageOf<PeerError>([&] { u.trans.waitPersistentPull(); }), rankName(bad));
+                } else {
+                    u.trans.waitPersistentPull();
+                    EXPECT_EQ(wrongGhosts(u, 2), 0);
+                }
+            }
+            expectPullWorks(u, 3 + bad);
+        }
+    });
+}
+
+TEST(ExchangeErrors, AFatherResizedAfterInit) {
+    expectRefusal([](RealField &u) { u.father->resize(ringRows + 1); },
+                  [](RealField &u) { u.father->resize(ringRows); });
+}
+
+TEST(ExchangeErrors, ASonResizedAfterInit) {
+    expectRefusal([](RealField &u) { u.son->resize(u.son->size() + 1); },
+                  [](RealField &u) { u.son->resize(u.son->size() - 1); });
+}
+
+TEST(ExchangeErrors, AFatherMovedAway) {
+    std::optional<ParArray<real, 5>> taken;
+    expectRefusal([&](RealField &u) { taken.emplace(std::move(*u.father)); },
+                  [&](RealField &u) { *u.father = std::move(*taken); });
+}
+
+TEST(ExchangeErrors, BothArraysEmptied) {
+    index ghosts = 0;
+    expectRefusal(
+        [&](RealField &u) {
+            ghosts = u.son->size();
+            u.father->resize(0);
+            u.son->resize(0);
+        },
+        [&](RealField &u) {
+            u.father->resize(ringRows);
+            u.son->resize(ghosts);
+        });
+}
+
+TEST(ExchangeErrors, SeveralRanksRefuseAtOnce) {
+    forEachTransport([&](const ExchangeOptions &options) {
+        RealField u = ringField();
+        u.trans.initPersistentPull(options);
+        const bool bad = worldRank() % 2 == 0;
+        if (bad)
+            u.father->resize(1);
+        if (bad)
+            messageOf<StateError>([&] { u.trans.startPersistentPull(); });
+        else
+            u.trans.startPersistentPull();
+        if (!bad)
+            messageOf<PeerError>([&] { u.trans.waitPersistentPull(); });
+        u.father->resize(ringRows);
+        u.trans.clearPersistentPull();
+        u.trans.initPersistentPull(options);
+        expectPullWorks(u, 4);
+    });
+}
+
+TEST(ExchangeErrors, ARefusedPushChangesNoFather) {
+    const Wishes wishes = Wishes::ring();
+    forEachTransport([&](const ExchangeOptions &options) {
+        RealField u = ringField();
+        u.trans.initPersistentPush(PushOp::Sum, options);
+        for (int bad = 0; bad < worldSize(); ++bad) {
+            fill(u, 1);
+            u.trans.pullOnce(options);
+            const std::uint64_t before = u.father->hash();
+            if (worldRank() == bad) {
+                u.son->resize(0);
+                messageOf<StateError>([&] { u.trans.startPersistentPush(); });
+                u.son->resize(u.trans.pattern()->sonSize());
+            } else {
+                u.trans.startPersistentPush();
+                if (wishes.hasReader(worldRank(), bad)) {
+                    expectContains(messageOf<PeerError>([&] { u.trans.waitPersistentPush(); }), rankName(bad));
+                    EXPECT_EQ(u.father->hash(), before);
+                } else {
+                    u.trans.waitPersistentPush();
+                }
+            }
+            CommunicatorView(MPI_COMM_WORLD).barrier();
+        }
+        // Every owned row that others read doubles for each of them.
+        fill(u, 1);
+        u.trans.pullOnce(options);
+        u.trans.startPersistentPush();
+        u.trans.waitPersistentPush();
+        std::vector<int> readers(static_cast<std::size_t>(ringRows), 0);
+        for (const index row : u.trans.pattern()->readers().values)
+            ++readers[static_cast<std::size_t>(row)];
+        for (index row = 0; row < ringRows; ++row)
+            EXPECT_EQ((*u.father)(row, 2), ringValue<real>(worldRank() * ringRows + row, 2, 1) *
+                                               (1 + readers[static_cast<std::size_t>(row)]));
+    });
+}
+
+TEST(ExchangeErrors, ReallocatedToTheSameShapeIsBoundAnew) {
+    forEachTransport([&](const ExchangeOptions &options) {
+        RealField u = ringField();
+        u.trans.initPersistentPull(options);
+        expectPullWorks(u, 1);
+        std::vector<ParArray<real, 5>> takeTheOldPlaces(3, *u.father);
+        for (int round = 0; round < 3; ++round) {
+            if ((worldRank() + round) % 2 == 0) {
+                u.father->resize(0);
+                u.father->resize(ringRows);
+            }
+            if (round > 0) {
+                const index ghosts = u.son->size();
+                u.son->resize(0);
+                u.son->resize(ghosts);
+            }
+            if (round == 2)
+                *u.father = ParArray<real, 5>(takeTheOldPlaces[0]); // another array's memory
+            expectPullWorks(u, 2 + round);
+        }
+    });
+}
+
+TEST(ExchangeErrors, RowWidthsThatChangedWithinTheSameNumberOfBytes) {
+    // CSR: rows 0 and 1 of each rank go to the previous one; their sizes are exchanged, the sum stays.
+    Wishes wishes = Wishes::ring();
+    for (int rank = 0; rank < worldSize(); ++rank) {
+        const index next = wishes.begin((rank + 1) % worldSize());
+        wishes.reads[static_cast<std::size_t>(rank)] = {next, next + 1};
+    }
+    const auto sizes = [](bool swapped) { return [=](index row) { return row == (swapped ? 1 : 0) ? 3 : 1; }; };
+    forEachTransport([&](const ExchangeOptions &options) {
+        CsrField u = makePair<CsrField>(wishes, [&](auto &father, index n) { father.resize(n, sizes(false)); });
+        u.trans.initPersistentPull(options);
+        expectPullWorks(u, 1);
+        u.father->resize(ringRows, sizes(true));
+        fill(u, 2);
+        messageOnAll<StateError>([&] { u.trans.startPersistentPull(); });
+        // An exchange made anew must not take the son as it is either.
+        expectContains(messageOnAll<LayoutError>([&] { u.trans.initPersistentPull(options); }), "createMPITypes");
+        u.trans.createMPITypes();
+        u.trans.initPersistentPull(options);
+        expectPullWorks(u, 3);
+    });
+}
+
+TEST(ExchangeErrors, CsrRowsCompressedAnewWithTheSameSizesAreBoundAnew) {
+    forEachTransport([&](const ExchangeOptions &options) {
+        CsrField u = makePair<CsrField>(
+            Wishes::ring(), [](auto &father, index n) { father.resize(n, [](index row) { return row % 4; }); });
+        u.trans.initPersistentPull(options);
+        expectPullWorks(u, 1);
+        u.father->decompress();
+        u.father->compress();
+        expectPullWorks(u, 2);
+    });
+}
+
+TEST(ExchangeErrors, DecompressedCsrIsRefusedWithAdvice) {
+    const Wishes wishes = Wishes::ring();
+    forEachTransport([&](const ExchangeOptions &options) {
+        for (int bad = 0; bad < worldSize(); ++bad) {
+            const auto spoil = [&](CsrField &u) { worldRank() == bad ? u.father->decompress() : void(); };
+            CsrField u =
+                makePair<CsrField>(wishes, [](auto &father, index n) { father.resize(n, [](index) { return 2; }); });
+            spoil(u);
+            expectContains(messageOnAll<StateError>([&] { u.trans.createMPITypes(); }), "compress()");
+            u.father->compress();
+            u.trans.createMPITypes();
+            spoil(u);
+            expectContains(messageOnAll<StateError>([&] { u.trans.initPersistentPull(options); }), "compress()");
+            expectContains(messageOnAll<StateError>([&] { u.trans.pullOnce(options); }), "compress()");
+            expectContains(messageOnAll<StateError>([&] { u.trans.pushOnce(PushOp::Sum, options); }), "compress()");
+            u.father->compress();
+            u.trans.initPersistentPull(options);
+            fill(u, 1);
+            spoil(u);
+            if (worldRank() == bad) {
+                expectContains(messageOf<StateError>([&] { u.trans.startPersistentPull(); }), "compress()");
+            } else {
+                u.trans.startPersistentPull();
+                if (wishes.hasReader(bad, worldRank()))
+                    messageOf<PeerError>([&] { u.trans.waitPersistentPull(); });
+                else
+                    u.trans.waitPersistentPull();
+            }
+            u.father->compress();
+            expectPullWorks(u, 2);
+        }
+    });
+}
+
+TEST(ExchangeErrors, RunTimeWidthsThatDifferBetweenRanks) {
+    if (worldSize() < 2)
+        GTEST_SKIP() << "needs two ranks";
+    for (int bad = 0; bad < worldSize(); ++bad) {
+        const auto resize = [&](auto &father, index n) { father.resize(n, worldRank() == bad ? 4 : 3); };
+        expectContains(messageOnAll<LayoutError>([&] { (void)makePair<FixedField>(Wishes::ring(), resize); }), "wide");
+        using MaxField = ArrayPair<ParArray<real, NonUniformSize, DynamicSize>>;
+        expectContains(messageOnAll<LayoutError>([&] { (void)makePair<MaxField>(Wishes::ring(), resize); }), "wide");
+
+        // The same after createMPITypes, when nothing asks for it but the exchange.
+        FixedField u = makePair<FixedField>(Wishes::ring(), [](auto &father, index n) { father.resize(n, 3); });
+        const index ghosts = u.son->size();
+        if (worldRank() == bad)
+            u.father->resize(ringRows, 4);
+        messageOnAll<LayoutError>([&] { u.trans.initPersistentPull(); });
+        if (worldRank() == bad)
+            u.son->resize(ghosts, 4);
+        expectContains(messageOnAll<LayoutError>([&] { u.trans.initPersistentPull(); }), "bytes");
+        u.father->resize(ringRows, 4);
+        u.trans.createMPITypes();
+        u.trans.initPersistentPull();
+        expectPullWorks(u, 1);
+    }
+}
+
+TEST(ExchangeErrors, DifferentTransportsOnDifferentRanks) {
+    if (worldSize() < 2)
+        GTEST_SKIP() << "needs two ranks";
+    RealField u = ringField();
+    for (int odd = 0; odd < worldSize(); ++odd) {
+        const TransportKind kind = worldRank() == odd ? TransportKind::Datatype : TransportKind::Packed;
+        const std::string text = messageOnAll<ArgumentError>([&] { u.trans.initPersistentPull({.transport = kind}); });
+        expectContains(text, "'datatype'");
+        expectContains(text, "'packed'");
+        messageOnAll<ArgumentError>([&] { u.trans.pushOnce(PushOp::Replace, {.transport = kind}); });
+    }
+    u.trans.initPersistentPull();
+    expectPullWorks(u, 1);
+}
+
+TEST(ExchangeErrors, TheLocalTransportCannotBeForced) {
+    if (worldSize() < 2)
+        GTEST_SKIP() << "needs two ranks";
+    RealField u = ringField();
+    messageOnAll<ArgumentError>([&] { u.trans.pullOnce({.transport = TransportKind::Local}); });
+}
+
+TEST(ExchangeErrors, ExchangesCreatedInDifferentOrders) {
+    if (worldSize() < 2)
+        GTEST_SKIP() << "needs two ranks";
+    forEachTransport([&](const ExchangeOptions &options) {
+        RealField u = ringField("u");
+        auto v = ringField<ArrayPair<ParArray<std::int32_t, 10>>>("v"); // rows of as many bytes
+        const bool other = worldRank() == worldSize() - 1;
+        const auto initU = [&] { u.trans.initPersistentPull(options); };
+        const auto initV = [&] { v.trans.initPersistentPull(options); };
+        messageOnAll<LayoutError>([&] { other ? initV() : initU(); });
+        messageOnAll<LayoutError>([&] { other ? initU() : initV(); });
+        // Pull and push, and different operations, of the same array.
+        messageOnAll<LayoutError>([&] { other ? u.trans.initPersistentPush(PushOp::Replace, options) : initU(); });
+        messageOnAll<LayoutError>([&] { u.trans.initPersistentPush(other ? PushOp::Sum : PushOp::Max, options); });
+        initU();
+        initV();
+        expectPullWorks(u, 1);
+        expectPullWorks(v, 1);
+    });
+}
+
+TEST(ExchangeErrors, CallsInTheWrongOrder) {
+    forEachTransport([&](const ExchangeOptions &options) {
+        RealField u = ringField();
+        auto &trans = u.trans;
+        expectContains(messageOf<StateError>([&] { trans.startPersistentPull(); }), "initPersistentPull");
+        expectContains(messageOf<StateError>([&] { trans.waitPersistentPull(); }), "initPersistentPull");
+        expectContains(messageOf<StateError>([&] { trans.startPersistentPush(); }), "initPersistentPush");
+        expectContains(messageOf<StateError>([&] { trans.waitPersistentPush(); }), "initPersistentPush");
+        EXPECT_THROW((void)trans.pullPaths(), StateError);
+        trans.clearPersistentPull(); // nothing to clear
+        trans.initPersistentPull(options);
+        trans.initPersistentPush(PushOp::Replace, options);
+        expectContains(messageOf<StateError>([&] { trans.waitPersistentPull(); }), "without start");
+        expectContains(messageOf<StateError>([&] { trans.waitPersistentPush(); }), "without start");
+        fill(u, 1);
+        trans.startPersistentPull();
+        expectContains(messageOf<StateError>([&] { trans.startPersistentPull(); }), "already started");
+        expectContains(messageOf<StateError>([&] { trans.clearPersistentPull(); }), "in flight");
+        expectContains(messageOf<StateError>([&] { trans.initPersistentPull(options); }), "in flight");
+        trans.waitPersistentPull();
+        EXPECT_EQ(wrongGhosts(u, 1), 0);
+        trans.startPersistentPush();
+        expectContains(messageOf<StateError>([&] { trans.startPersistentPush(); }), "already started");
+        expectContains(messageOf<StateError>([&] { trans.clearPersistentPush(); }), "in flight");
+        trans.waitPersistentPush();
+        expectPullWorks(u, 2);
+        trans.clearPersistentPull();
+        expectContains(messageOf<StateError>([&] { trans.startPersistentPull(); }), "initPersistentPull");
+    });
+}
+
+TEST(ExchangeErrors, ThingsNeededBeforeAnExchange) {
+    RealField none;
+    messageOnAll<ArgumentError>([&] { none.transAttach(); });
+    EXPECT_THROW(none.trans.createMPITypes(), StateError);
+    EXPECT_THROW(none.trans.pullOnce(), StateError);
+    RealField u = emptyPair<RealField>();
+    u.father->resize(ringRows);
+    EXPECT_THROW(u.trans.initPersistentPull(), StateError);
+    u.transAttach();
+    const std::vector<index> rows{0};
+    expectContains(messageOnAll<StateError>([&] { u.trans.createGhostMapping(rows); }), "createFatherGlobalMapping");
+    u.trans.createFatherGlobalMapping();
+    for (const auto &call : std::vector<std::function<void()>>{
+             [&] { u.trans.createMPITypes(); }, [&] { u.trans.initPersistentPull(); },
+             [&] { u.trans.initPersistentPush(); }, [&] { u.trans.pullOnce(); }, [&] { u.trans.pushOnce(); }})
+        expectContains(messageOnAll<StateError>(call), "createGhostMapping");
+    // A mapping, but sons without rows.
+    u.trans.createGhostMapping(rows);
+    expectContains(messageOnAll<StateError>([&] { u.trans.initPersistentPull(); }), "createMPITypes");
+    u.trans.createMPITypes();
+    u.trans.initPersistentPull();
+    expectPullWorks(u, 1);
+}
+
+TEST(ExchangeErrors, ANullArrayOnOneRank) {
+    for (int bad = 0; bad < worldSize(); ++bad)
+        for (const bool fatherIsNull : {true, false}) {
+            RealField u = emptyPair<RealField>();
+            if (worldRank() == bad)
+                (fatherIsNull ? u.father : u.son).reset();
+            expectContains(messageOnAll<ArgumentError>([&] { u.transAttach(); }), "null");
+            EXPECT_EQ(u.trans.father(), nullptr);
+        }
+    RealField u = emptyPair<RealField>();
+    u.son = u.father;
+    messageOnAll<ArgumentError>([&] { u.transAttach(); });
+}
+
+TEST(ExchangeErrors, NegativeSizes) {
+    RealField u = ringField();
+    EXPECT_THROW(u.father->resize(-1), ArgumentError);
+    EXPECT_EQ(u.father->size(), ringRows);
+    u.trans.initPersistentPull();
+    expectPullWorks(u, 1);
+}
+
+TEST(ExchangeErrors, AFatherResizedOnOneRankBeforeItsGhostMapping) {
+    for (int bad = 0; bad < worldSize(); ++bad) {
+        RealField u = ringField();
+        if (worldRank() == bad)
+            u.father->resize(ringRows + 2);
+        expectContains(messageOnAll<StateError>([&] { u.trans.createGhostMapping(Wishes::ring().myReads()); }),
+                       "resized");
+        expectContains(messageOnAll<StateError>([&] { u.trans.createMPITypes(); }), "make the mapping again");
+        messageOnAll<StateError>([&] { u.trans.pullOnce(); });
+    }
+}
+
+TEST(ExchangeErrors, AMappingReplacedAfterInit) {
+    forEachTransport([&](const ExchangeOptions &options) {
+        RealField u = ringField();
+        u.trans.initPersistentPull(options);
+        u.trans.initPersistentPush(PushOp::Replace, options);
+        expectPullWorks(u, 1);
+        std::vector<index> other = Wishes::ring().myReads();
+        for (index &row : other)
+            row = (row + 1) % (ringRows * worldSize());
+        u.trans.createGhostMapping(other);
+        expectContains(messageOnAll<StateError>([&] { u.trans.startPersistentPull(); }), "mapping was replaced");
+        expectContains(messageOnAll<StateError>([&] { u.trans.startPersistentPush(); }), "mapping was replaced");
+        u.trans.createMPITypes();
+        messageOnAll<StateError>([&] { u.trans.startPersistentPull(); });
+        u.trans.initPersistentPull(options);
+        expectPullWorks(u, 2);
+    });
+}
+
+TEST(ExchangeErrors, OperationsOnStructs) {
+    auto u = ringField<ArrayPair<ParArray<Particle, 2>>>();
+    forEachTransport([&](const ExchangeOptions &options) {
+        for (const PushOp op : {PushOp::Sum, PushOp::Min, PushOp::Max}) {
+            expectContains(messageOnAll<LayoutError>([&] { u.trans.initPersistentPush(op, options); }), "Replace");
+            messageOnAll<LayoutError>([&] { u.trans.pushOnce(op, options); });
+        }
+        u.trans.pushOnce(PushOp::Replace, options);
+    });
+}
+
+TEST(ExchangeErrors, PushedPaddedRowsOfAnotherSize) {
+    forEachTransport([&](const ExchangeOptions &options) {
+        const Wishes wishes = Wishes::ring();
+        PaddedField u =
+            makePair<PaddedField>(wishes, [](auto &father, index n) { father.resize(n, [](index) { return 3; }); });
+        fill(u, 1);
+        u.trans.pullOnce(options);
+        const std::uint64_t before = u.father->hash();
+        for (index ghost = 0; ghost < u.son->size(); ++ghost)
+            u.son->resizeRow(ghost, 2);
+        // Every owner is told, because every rank's rows are read; no row was changed.
+        expectContains(messageOnAll<DataError>([&] { u.trans.pushOnce(PushOp::Sum, options); }), "size");
+        EXPECT_EQ(u.father->hash(), before);
+        u.trans.pushOnce(PushOp::Replace, options);
+        for (index row = 0; row < ringRows; ++row) {
+            const auto &readers = u.trans.pattern()->readers().values;
+            const bool read = std::find(readers.begin(), readers.end(), row) != readers.end();
+            EXPECT_EQ(u.father->rowSize(row), read ? 2 : 3);
+        }
+        u.trans.pullOnce(options);
+        EXPECT_EQ(wrongGhosts(u, 1), 0);
+    });
+}
+
+TEST(ExchangeErrors, AFatherResizedBetweenStartAndWaitOfAPush) {
+    forEachTransport([&](const ExchangeOptions &options) {
+        RealField u = ringField();
+        u.trans.initPersistentPush(PushOp::Sum, options);
+        u.trans.startPersistentPush();
+        u.father->resize(1);
+        expectContains(messageOf<StateError>([&] { u.trans.waitPersistentPush(); }), "between start and wait");
+        u.father->resize(ringRows);
+        u.trans.startPersistentPush();
+        u.trans.waitPersistentPush();
+    });
+}
+
+TEST(ExchangeErrors, ASonGivenUpBetweenStartAndWaitOfAPullIsNotWrittenTo) {
+    // What arrives goes to the memory that was bound, which is kept until then; the new memory stays as it is.
+    forEachTransport([&](const ExchangeOptions &options) {
+        RealField u = ringField();
+        u.trans.initPersistentPull(options);
+        fill(u, 1);
+        const index ghosts = u.son->size();
+        u.trans.startPersistentPull();
+        u.son->resize(0);
+        u.son->resize(ghosts);
+        const std::uint64_t fresh = u.son->hash();
+        u.trans.waitPersistentPull();
+        EXPECT_EQ(u.son->hash(), fresh);
+        expectPullWorks(u, 2);
+    });
+}
+
+TEST(ExchangeErrors, ACommunicatorFreedBeforeItsArrays) {
+    forEachTransport([&](const ExchangeOptions &options) {
+        Communicator comm = Communicator::duplicate(MPI_COMM_WORLD);
+        RealField u = ringField("u", comm.view());
+        u.trans.initPersistentPull(options);
+        expectPullWorks(u, 1);
+        comm = Communicator();
+        { const Communicator freed = std::move(comm); }
+        expectContains(messageOf<StateError>([&] { u.trans.startPersistentPull(); }), "freed");
+        EXPECT_THROW(u.trans.pullOnce(), StateError);
+    });
+}
+
+} // namespace
+} // namespace DNDS

@@ -1,0 +1,99 @@
+// What is still there when MPI ends: starting and setting up throw StateError, destructors do no harm. A program of its
+// own, since MPI ends once; it returns 0 where all is as it should be, and the test harness limits its time.
+
+#include "DNDS/Array/ArrayPair.hpp"
+#include "DNDS/Exchange/ExchangeGroup.hpp"
+
+#include <cstdio>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace DNDS {
+namespace {
+
+using Field = ArrayPair<ParArray<real, 5>>;
+
+int failures = 0;
+
+template <class Call>
+void expectStateError(const char *what, Call &&call) {
+    try {
+        call();
+        std::fprintf(stderr, "%s after MPI_Finalize did not throw\n", what);
+    } catch (const StateError &error) {
+        if (error.message().find("MPI") != std::string::npos)
+            return;
+        std::fprintf(stderr, "%s after MPI_Finalize: unhelpful message %s\n", what, error.what());
+    } catch (const std::exception &error) {
+        std::fprintf(stderr, "%s after MPI_Finalize threw something else: %s\n", what, error.what());
+    }
+    ++failures;
+}
+
+Field makeField(CommunicatorView comm) {
+    Field u;
+    u.initPair("u", comm);
+    u.father->resize(4);
+    u.transAttach();
+    u.trans.createFatherGlobalMapping();
+    const index next = u.father->globalMapping()->begin((comm.rank() + 1) % comm.size());
+    const std::vector<index> wanted{next, next + 2};
+    u.trans.createGhostMapping(wanted);
+    u.trans.createMPITypes();
+    return u;
+}
+
+int run() {
+    {
+        std::vector<Field> fields;
+        for (const TransportKind kind : {TransportKind::Auto, TransportKind::Packed, TransportKind::Datatype}) {
+            fields.push_back(makeField(MPI_COMM_WORLD));
+            fields.back().trans.initPersistentPull({.transport = kind});
+            fields.back().trans.initPersistentPush(PushOp::Sum, {.transport = kind});
+            fields.back().trans.startPersistentPull();
+            fields.back().trans.waitPersistentPull();
+        }
+        fields.push_back(makeField(MPI_COMM_WORLD)); // stays in flight
+        fields.back().trans.initPersistentPull();
+        fields.back().trans.startPersistentPull();
+        Communicator own = Communicator::duplicate(MPI_COMM_WORLD); // never freed before MPI ends
+        fields.push_back(makeField(own.view()));
+        fields.back().trans.initPersistentPull();
+        ExchangeGroup group;
+        group.add(fields.front().trans);
+        group.initPersistentPull();
+        const auto context = fields.front().trans.pattern()->mapping()->global()->context();
+
+        MPI_Finalize();
+
+        for (std::size_t k = 0; k < 3; ++k) {
+            expectStateError("startPersistentPull", [&] { fields[k].trans.startPersistentPull(); });
+            expectStateError("startPersistentPush", [&] { fields[k].trans.startPersistentPush(); });
+            expectStateError("initPersistentPull", [&] { fields[k].trans.initPersistentPull(); });
+            expectStateError("pullOnce", [&] { fields[k].trans.pullOnce(); });
+            expectStateError("createFatherGlobalMapping", [&] { fields[k].trans.createFatherGlobalMapping(); });
+            expectStateError("createMPITypes", [&] { fields[k].trans.createMPITypes(); });
+        }
+        expectStateError("group.startPersistentPull", [&] { group.startPersistentPull(); });
+        expectStateError("a pair on a communicator of its own", [&] { fields.back().trans.startPersistentPull(); });
+        expectStateError("CommunicatorView", [] { (void)CommunicatorView(MPI_COMM_WORLD); });
+        expectStateError("CommunicatorContext::of", [&] { (void)context->comm(); });
+        if (context->alive()) {
+            std::fprintf(stderr, "the context of MPI_COMM_WORLD is alive after MPI_Finalize\n");
+            ++failures;
+        }
+        // Local work goes on.
+        fields.front().father->resize(9);
+        (*fields.front().father)(8, 4) = 1.0;
+    }
+    return failures == 0 ? 0 : 1;
+}
+
+} // namespace
+} // namespace DNDS
+
+int main(int argc, char **argv) {
+    MPI_Init(&argc, &argv);
+    return DNDS::run();
+}

@@ -1,0 +1,115 @@
+#include "DNDS/Mpi/CommunicatorContext.hpp"
+
+#include "ThrowsOnAll.hpp"
+
+#include <memory>
+#include <set>
+#include <utility>
+
+namespace DNDS {
+namespace {
+
+using test::expectContains;
+using test::messageOf;
+using test::worldSize;
+
+TEST(CommunicatorContext, IsOneObjectACommunicator) {
+    const auto world = CommunicatorContext::of(MPI_COMM_WORLD);
+    EXPECT_EQ(CommunicatorContext::of(MPI_COMM_WORLD), world);
+    const Communicator other = Communicator::duplicate(MPI_COMM_WORLD);
+    const auto context = CommunicatorContext::of(other.view());
+    EXPECT_NE(context, world);
+    EXPECT_EQ(CommunicatorContext::of(other.view()), context);
+    // A duplicate made by the user does not inherit what is cached.
+    MPI_Comm copy = MPI_COMM_NULL;
+    MPI_Comm_dup(other.view().handle(), &copy);
+    EXPECT_NE(CommunicatorContext::of(copy), context);
+    MPI_Comm_free(&copy);
+}
+
+TEST(CommunicatorContext, CommunicatesOnADuplicate) {
+    const auto world = CommunicatorContext::of(MPI_COMM_WORLD);
+    int relation = MPI_UNEQUAL;
+    MPI_Comm_compare(world->comm().handle(), MPI_COMM_WORLD, &relation);
+    EXPECT_EQ(relation, MPI_CONGRUENT);
+    EXPECT_EQ(world->comm().allReduce(1, MPI_SUM), worldSize());
+}
+
+TEST(CommunicatorContext, ChannelsAreDistinctAndEqualOnAllRanks) {
+    const auto world = CommunicatorContext::of(MPI_COMM_WORLD);
+    std::set<std::pair<MPI_Comm, int>> seen;
+    for (int i = 0; i < 100; ++i) {
+        const Channel channel = world->nextChannel();
+        EXPECT_TRUE(seen.emplace(channel.comm, channel.tag).second);
+        EXPECT_EQ(world->comm().allReduce(channel.tag, MPI_MIN), channel.tag);
+        EXPECT_EQ(world->comm().allReduce(channel.tag, MPI_MAX), channel.tag);
+    }
+}
+
+TEST(CommunicatorContext, OutlivesItsCommunicatorButIsNoLongerAlive) {
+    std::shared_ptr<CommunicatorContext> context;
+    {
+        const Communicator user = Communicator::duplicate(MPI_COMM_WORLD);
+        context = CommunicatorContext::of(user.view());
+        EXPECT_TRUE(context->alive());
+    }
+    EXPECT_FALSE(context->alive());
+    expectContains(messageOf<StateError>([&] { (void)context->comm(); }), "freed");
+    expectContains(messageOf<StateError>([&] { (void)context->nextChannel(); }), "freed");
+}
+
+TEST(CommunicatorContext, ParkedThingsGoWhenTheyAreFinished) {
+    auto kept = std::make_shared<int>(3);
+    const std::weak_ptr<int> watched = kept;
+    {
+        const Communicator user = Communicator::duplicate(MPI_COMM_WORLD);
+        const auto context = CommunicatorContext::of(user.view());
+        context->park(std::move(kept), [asked = 0]() mutable { return ++asked > 5; });
+        EXPECT_FALSE(watched.expired());
+        for (int i = 0; i < 6; ++i) // others that are parked later give the opportunity to ask
+            context->park(nullptr, [] { return true; });
+        EXPECT_TRUE(watched.expired());
+    }
+}
+
+TEST(CommunicatorContext, ParkedThingsThatFinishLateGoWithTheCommunicator) {
+    auto kept = std::make_shared<int>(3);
+    const std::weak_ptr<int> watched = kept;
+    {
+        const Communicator user = Communicator::duplicate(MPI_COMM_WORLD);
+        CommunicatorContext::of(user.view())->park(std::move(kept), [asked = 0]() mutable { return ++asked > 1000; });
+        EXPECT_FALSE(watched.expired());
+    }
+    EXPECT_TRUE(watched.expired());
+}
+
+TEST(CommunicatorContext, ParkedThingsThatNeverFinishAreNeverFreed) {
+    auto kept = std::make_shared<int>(3);
+    const std::weak_ptr<int> watched = kept;
+    {
+        const Communicator user = Communicator::duplicate(MPI_COMM_WORLD);
+        CommunicatorContext::of(user.view())->park(std::move(kept), [] { return false; });
+    }
+    EXPECT_FALSE(watched.expired());
+}
+
+TEST(CommunicatorContext, IsFreedWithItsCommunicatorWhenNobodyElseHoldsIt) {
+    std::weak_ptr<CommunicatorContext> watched;
+    {
+        const Communicator user = Communicator::duplicate(MPI_COMM_WORLD);
+        watched = CommunicatorContext::of(user.view());
+        EXPECT_FALSE(watched.expired());
+    }
+    EXPECT_TRUE(watched.expired());
+}
+
+TEST(CommunicatorContext, ManyCommunicatorsInTurnDoNotUseUpMpi) {
+    // Open MPI and MPICH have room for some 2^16 and 2^11 communicators at a time.
+    for (int i = 0; i < 3000; ++i) {
+        const Communicator user = Communicator::duplicate(MPI_COMM_SELF);
+        ASSERT_TRUE(CommunicatorContext::of(user.view())->alive());
+    }
+}
+
+} // namespace
+} // namespace DNDS

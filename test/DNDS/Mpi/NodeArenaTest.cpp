@@ -1,0 +1,380 @@
+#include "DNDS/Mpi/NodeArena.hpp"
+
+#include "DNDS/Mpi/CommunicatorContext.hpp"
+#include "DNDS/Storage/HostDeviceBuffer.hpp"
+#include "support/MpiTest.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <limits>
+#include <new>
+#include <random>
+#include <string>
+#include <thread>
+#include <vector>
+
+namespace DNDS {
+namespace {
+
+using test::rankSeed;
+using test::worldRank;
+using test::worldSize;
+
+/// Freed after MPI_Finalize, when static objects are destroyed: a crash then fails the whole program.
+HostDeviceBuffer outlivesMpi;
+
+/// How many mappings and open files of this process belong to arenas, and how many files are open in all.
+struct Resources {
+    std::ptrdiff_t mappings = 0;
+    std::ptrdiff_t arenaFiles = 0;
+    std::ptrdiff_t files = 0;
+
+    static Resources now() {
+        Resources found;
+        std::ifstream maps("/proc/self/maps");
+        for (std::string line; std::getline(maps, line);)
+            found.mappings += line.find("dnds-arena") != std::string::npos ? 1 : 0;
+        for (const auto &file : std::filesystem::directory_iterator("/proc/self/fd")) {
+            std::error_code gone; // the folder's own descriptor
+            const std::string target = std::filesystem::read_symlink(file.path(), gone).string();
+            found.files += 1;
+            found.arenaFiles += target.find("dnds-arena") != std::string::npos ? 1 : 0;
+        }
+        return found;
+    }
+};
+
+/// The ranks of this node and an arena of theirs.
+struct Node {
+    Communicator owner = Communicator::splitNode(MPI_COMM_WORLD);
+    CommunicatorView comm = owner.view();
+    std::string whyNot;
+    std::shared_ptr<NodeArena> arena = NodeArena::create(comm, whyNot);
+
+    std::vector<ArenaLocation> gather(const ArenaLocation &mine) const {
+        const auto segments = comm.allGather(static_cast<std::int64_t>(mine.segment));
+        const auto offsets = comm.allGather(static_cast<std::int64_t>(mine.offset));
+        std::vector<ArenaLocation> all;
+        for (std::size_t r = 0; r < segments.size(); ++r)
+            all.push_back({static_cast<std::uint32_t>(segments[r]), static_cast<std::uint64_t>(offsets[r])});
+        return all;
+    }
+};
+
+class NodeArenaOfAllRanks : public testing::Test {
+  protected:
+    void SetUp() override {
+        ASSERT_NE(node.arena, nullptr) << "ranks of this machine cannot share memory: " << node.whyNot;
+        arena = node.arena.get();
+    }
+
+    Node node;
+    NodeArena *arena = nullptr;
+};
+
+std::byte patternByte(int rank, std::size_t block, std::size_t i) {
+    return static_cast<std::byte>((static_cast<std::size_t>(rank) * 131 + block * 31 + i * 7 + i / 251) & 0xffU);
+}
+
+TEST_F(NodeArenaOfAllRanks, KnowsItsRanks) {
+    EXPECT_EQ(arena->nodeSize(), node.comm.size());
+    EXPECT_EQ(arena->nodeRank(), node.comm.rank());
+    EXPECT_TRUE(node.whyNot.empty()) << node.whyNot;
+    for (int rank = 0; rank < arena->nodeSize(); ++rank)
+        EXPECT_TRUE(arena->alive(rank));
+}
+
+TEST_F(NodeArenaOfAllRanks, EveryRankReadsAndWritesTheMemoryOfEveryOther) {
+    // More than the first segment has room for, one block larger than all before it, so that segments are added.
+    const std::vector<std::size_t> sizes{1, 64, 100'000, 700'000, 900'000, 3'000'000, 5, 2'000'001};
+    std::vector<std::byte *> blocks;
+    std::uint32_t lastSegment = 0;
+    for (std::size_t b = 0; b < sizes.size(); ++b) {
+        auto *block = static_cast<std::byte *>(arena->allocate(sizes[b] + 8, 64));
+        blocks.push_back(block);
+        for (std::size_t i = 0; i < sizes[b]; ++i)
+            block[i] = patternByte(node.comm.rank(), b, i);
+        std::memset(block + sizes[b], 0, 8);
+        const auto place = arena->locate(block);
+        ASSERT_TRUE(place.has_value());
+        lastSegment = std::max(lastSegment, place->segment);
+        const std::vector<ArenaLocation> places = node.gather(*place);
+        node.comm.barrier();
+        for (int rank = 0; rank < node.comm.size(); ++rank) {
+            std::byte *seen = arena->translate(rank, places[static_cast<std::size_t>(rank)]);
+            EXPECT_EQ(arena->translate(rank, places[static_cast<std::size_t>(rank)]), seen);
+            std::size_t wrong = 0;
+            for (std::size_t i = 0; i < sizes[b]; ++i)
+                wrong += seen[i] != patternByte(rank, b, i) ? 1U : 0U;
+            EXPECT_EQ(wrong, 0U) << "block " << b << " of rank " << rank;
+            seen[sizes[b] + static_cast<std::size_t>(node.comm.rank())] = static_cast<std::byte>(node.comm.rank() + 1);
+        }
+        node.comm.barrier();
+        for (int rank = 0; rank < node.comm.size(); ++rank)
+            EXPECT_EQ(block[sizes[b] + static_cast<std::size_t>(rank)], static_cast<std::byte>(rank + 1));
+    }
+    EXPECT_GE(lastSegment, 2U) << "the test means to use several segments";
+    EXPECT_GT(arena->bytesInUse(), 6'000'000U);
+    for (std::size_t b = 0; b < blocks.size(); ++b)
+        arena->deallocate(blocks[b], sizes[b] + 8, 64);
+    EXPECT_EQ(arena->bytesInUse(), 0U);
+}
+
+TEST_F(NodeArenaOfAllRanks, LocatesOwnMemoryOnlyAndToTheByte) {
+    auto *block = static_cast<std::byte *>(arena->allocate(1000, 64));
+    const auto first = arena->locate(block);
+    const auto inside = arena->locate(block + 321);
+    ASSERT_TRUE(first && inside);
+    EXPECT_EQ(inside->segment, first->segment);
+    EXPECT_EQ(inside->offset, first->offset + 321);
+    int elsewhere = 0;
+    EXPECT_FALSE(arena->locate(&elsewhere).has_value());
+    EXPECT_FALSE(arena->locate(nullptr).has_value());
+    // The memory of others is not this rank's, though it is mapped here.
+    const std::vector<ArenaLocation> places = node.gather(*first);
+    for (int rank = 0; rank < node.comm.size(); ++rank)
+        EXPECT_FALSE(arena->locate(arena->translate(rank, places[static_cast<std::size_t>(rank)])).has_value());
+    node.comm.barrier();
+    arena->deallocate(block, 1000, 64);
+}
+
+TEST_F(NodeArenaOfAllRanks, BlocksAreAlignedAndDoNotOverlap) {
+    struct Block {
+        std::byte *begin;
+        std::size_t bytes;
+        std::size_t alignment;
+        std::byte mark;
+    };
+    std::vector<Block> blocks;
+    std::mt19937_64 random(rankSeed(1));
+    const auto checkAndFree = [&](std::size_t which) {
+        const Block block = blocks[which];
+        EXPECT_TRUE(std::all_of(block.begin, block.begin + block.bytes, [&](std::byte b) { return b == block.mark; }));
+        arena->deallocate(block.begin, block.bytes, block.alignment);
+        blocks.erase(blocks.begin() + static_cast<std::ptrdiff_t>(which));
+    };
+    for (int step = 0; step < 600; ++step) {
+        if (!blocks.empty() && random() % 5 < 2) {
+            checkAndFree(random() % blocks.size());
+            continue;
+        }
+        const std::size_t alignment = std::size_t{1} << (random() % 13);
+        const std::size_t bytes = random() % 8 == 0 ? random() % 400'000 : random() % 300;
+        auto *begin = static_cast<std::byte *>(arena->allocate(bytes, alignment));
+        EXPECT_EQ(reinterpret_cast<std::uintptr_t>(begin) % std::max<std::size_t>(alignment, 64), 0U);
+        blocks.push_back({begin, bytes, alignment, static_cast<std::byte>(step & 0xff)});
+        std::memset(begin, step & 0xff, bytes);
+    }
+    while (!blocks.empty())
+        checkAndFree(blocks.size() - 1);
+    EXPECT_EQ(arena->bytesInUse(), 0U);
+}
+
+TEST_F(NodeArenaOfAllRanks, FreedMemoryIsUsedAgain) {
+    const std::ptrdiff_t before = Resources::now().mappings;
+    std::mt19937_64 random(rankSeed(2));
+    for (int step = 0; step < 300; ++step) {
+        const std::size_t bytes = 1 + random() % 300'000;
+        void *one = arena->allocate(bytes, 64);
+        void *two = arena->allocate(2 * bytes, 256);
+        arena->deallocate(one, bytes, 64);
+        arena->deallocate(two, 2 * bytes, 256);
+    }
+    EXPECT_EQ(arena->bytesInUse(), 0U);
+    EXPECT_EQ(Resources::now().mappings, before) << "everything fits into the first segment";
+}
+
+TEST_F(NodeArenaOfAllRanks, WhatCannotBeHadIsRefusedAndChangesNothing) {
+    constexpr std::size_t most = std::numeric_limits<std::size_t>::max();
+    for (const std::size_t bytes : {most, most - 62, most - 63, most - 100, most / 2, std::size_t{1} << 60U})
+        EXPECT_THROW((void)arena->allocate(bytes, 64), std::bad_alloc) << bytes;
+    EXPECT_THROW((void)arena->allocate(100, std::size_t{1} << 20U), std::bad_alloc) << "more than a page";
+    EXPECT_EQ(arena->bytesInUse(), 0U);
+    void *block = arena->allocate(2'000'000, 64);
+    std::memset(block, 1, 2'000'000);
+    arena->deallocate(block, 2'000'000, 64);
+}
+
+TEST_F(NodeArenaOfAllRanks, NotesReachTheirReaderInTheirRound) {
+    const auto noteFor = [&](int writer, int reader, std::uint64_t round) {
+        return ArenaLocation{static_cast<std::uint32_t>(writer * 100 + reader), 1000 + 64 * round};
+    };
+    const int me = node.comm.rank();
+    const int ranks = node.comm.size();
+    const auto writes = [](int writer, int reader, std::uint64_t round) {
+        return (static_cast<std::uint64_t>(writer + reader) + round) % 3 != 0;
+    };
+    for (std::uint64_t round = 0; round < 12; ++round) {
+        for (int reader = 0; reader < ranks; ++reader)
+            if (writes(me, reader, round))
+                arena->publish(reader, round, noteFor(me, reader, round));
+        node.comm.barrier();
+        for (int writer = 0; writer < ranks; ++writer) {
+            const auto note = arena->lookUp(writer, round);
+            ASSERT_EQ(note.has_value(), writes(writer, me, round)) << "round " << round << " from rank " << writer;
+            if (note) {
+                EXPECT_EQ(note->segment, noteFor(writer, me, round).segment);
+                EXPECT_EQ(note->offset, noteFor(writer, me, round).offset);
+            }
+            EXPECT_FALSE(arena->lookUp(writer, round + 1).has_value());
+            EXPECT_FALSE(arena->lookUp(writer, round + 2).has_value());
+            if (round > 0 && writes(writer, me, round - 1)) {
+                const auto last = arena->lookUp(writer, round - 1);
+                ASSERT_TRUE(last.has_value()) << "a note stays for one more round";
+                EXPECT_EQ(last->offset, noteFor(writer, me, round - 1).offset);
+            }
+        }
+        node.comm.barrier();
+    }
+}
+
+TEST_F(NodeArenaOfAllRanks, RetiredMemoryIsFreedWhenTheOtherRankIsDoneWithIt) {
+    const int next = (node.comm.rank() + 1) % node.comm.size();
+    arena->retire(arena->allocate(300, 64), 300, nullptr);
+    EXPECT_EQ(arena->bytesInUse(), 0U) << "nobody else uses it";
+
+    using Flag = std::atomic<std::uint32_t>;
+    auto *flag = new (arena->allocate(256, 64)) Flag(0);
+    const std::vector<ArenaLocation> places = node.gather(*arena->locate(flag));
+    arena->retire(flag, 256, flag);
+    EXPECT_EQ(arena->bytesInUse(), 256U);
+    arena->reap();
+    EXPECT_EQ(arena->bytesInUse(), 256U);
+    node.comm.barrier();
+    reinterpret_cast<Flag *>(arena->translate(next, places[static_cast<std::size_t>(next)]))->store(1);
+    node.comm.barrier();
+    EXPECT_EQ(arena->bytesInUse(), 256U);
+    arena->reap();
+    EXPECT_EQ(arena->bytesInUse(), 0U);
+}
+
+TEST_F(NodeArenaOfAllRanks, MayBeUsedByTwoThreads) {
+    const auto work = [&](unsigned seed) {
+        std::minstd_rand random(seed);
+        std::vector<std::pair<void *, std::size_t>> blocks;
+        for (int step = 0; step < 400; ++step) {
+            const std::size_t bytes = 1 + random() % 30'000;
+            blocks.emplace_back(arena->allocate(bytes, 64), bytes);
+            std::memset(blocks.back().first, static_cast<int>(seed), bytes);
+            if (!arena->locate(blocks.back().first))
+                std::abort();
+            if (step % 2 == 0) {
+                arena->deallocate(blocks.front().first, blocks.front().second, 64);
+                blocks.erase(blocks.begin());
+            }
+        }
+        for (const auto &[block, bytes] : blocks)
+            arena->deallocate(block, bytes, 64);
+    };
+    std::thread other([&] { work(1); });
+    work(2);
+    other.join();
+    EXPECT_EQ(arena->bytesInUse(), 0U);
+}
+
+TEST(NodeArena, OutlivesItsCommunicatorAndItsLastOwnerFreesIt) {
+    const Resources before = Resources::now();
+    HostDeviceBuffer kept;
+    {
+        Node node;
+        ASSERT_NE(node.arena, nullptr) << node.whyNot;
+        kept = HostDeviceBuffer(5'000'000, node.arena);
+        std::memset(kept.write(MemorySpace::Host, "kept"), 17, 5'000'000);
+        const auto places = node.gather(*node.arena->locate(kept.read(MemorySpace::Host, "kept")));
+        const int next = (node.comm.rank() + 1) % node.comm.size();
+        std::byte *seen = node.arena->translate(next, places[static_cast<std::size_t>(next)]);
+        // The neighbour lets go of its arena first; what was mapped stays.
+        node.comm.barrier();
+        EXPECT_EQ(seen[4'999'999], std::byte{17});
+    }
+    MPI_Barrier(MPI_COMM_WORLD);
+    EXPECT_GT(Resources::now().arenaFiles, before.arenaFiles);
+    kept.resize(8'000'000); // still from the arena
+    EXPECT_EQ(kept.read(MemorySpace::Host, "kept")[4'999'999], std::byte{17});
+    EXPECT_EQ(kept.read(MemorySpace::Host, "kept")[7'999'999], std::byte{0});
+    kept = HostDeviceBuffer();
+    EXPECT_EQ(Resources::now().arenaFiles, before.arenaFiles);
+    EXPECT_EQ(Resources::now().mappings, before.mappings);
+
+    Node node;
+    ASSERT_NE(node.arena, nullptr) << node.whyNot;
+    outlivesMpi = HostDeviceBuffer(100, node.arena);
+}
+
+TEST(NodeArena, CommunicatorsComeAndGoWithoutLeavingFilesOrMappings) {
+    (void)CommunicatorContext::of(MPI_COMM_WORLD)->comm().allReduce(1, MPI_SUM);
+    const Resources before = Resources::now();
+    constexpr int many = 12;
+    for (int k = 0; k < many; ++k) {
+        const Communicator user = Communicator::duplicate(MPI_COMM_WORLD);
+        const auto context = CommunicatorContext::of(user.view());
+        if (worldSize() == 1 || !context->node().arena)
+            continue;
+        NodeArena &arena = *context->node().arena;
+        // A second segment, mapped by the neighbour.
+        HostDeviceBuffer block(2'000'000, context->node().arena);
+        const auto place = arena.locate(block.read(MemorySpace::Host, "block"));
+        ASSERT_TRUE(place.has_value());
+        context->comm().barrier(); // the neighbour has it, too
+        const int next = (arena.nodeRank() + 1) % arena.nodeSize();
+        EXPECT_NE(arena.translate(next, *place), nullptr); // the same place on all ranks
+        if (k == 0) {
+            EXPECT_GT(Resources::now().mappings, before.mappings) << "the test counts what it means to count";
+        }
+        context->comm().barrier();
+    }
+    const Resources after = Resources::now();
+    EXPECT_EQ(after.mappings, before.mappings);
+    EXPECT_EQ(after.arenaFiles, before.arenaFiles);
+    EXPECT_LT(after.files, before.files + many / 2) << "MPI may keep some, but not one a communicator";
+}
+
+TEST(NodeTopology, VirtualNodesDivideEachMachine) {
+    const Communicator machineOwner = Communicator::splitNode(MPI_COMM_WORLD);
+    const CommunicatorView machine = machineOwner.view();
+    const std::vector<int> onMachine = machine.allGather(worldRank());
+    for (const int ranksPerNode : {0, 1, 2, 3, 100}) {
+        const NodeTopology node = NodeTopology::discover(MPI_COMM_WORLD, ranksPerNode);
+        const int per = ranksPerNode == 0 ? machine.size() : ranksPerNode;
+        std::vector<int> expected(static_cast<std::size_t>(worldSize()), -1);
+        int members = 0;
+        for (int r = 0; r < machine.size(); ++r)
+            if (r / per == machine.rank() / per) {
+                expected[static_cast<std::size_t>(onMachine[static_cast<std::size_t>(r)])] = r % per;
+                ++members;
+            }
+        EXPECT_EQ(node.nodeRank, expected) << ranksPerNode << " ranks a node";
+        for (int rank = 0; rank < worldSize(); ++rank)
+            EXPECT_EQ(node.sameNode(rank), expected[static_cast<std::size_t>(rank)] >= 0);
+        ASSERT_EQ(node.arena != nullptr, members > 1) << node.whyNoArena;
+        EXPECT_EQ(node.whyNoArena.empty(), node.arena != nullptr);
+        if (node.arena) {
+            EXPECT_EQ(node.arena->nodeSize(), members);
+            EXPECT_EQ(node.arena->nodeRank(), machine.rank() % per);
+        }
+    }
+}
+
+TEST(NodeTopology, ContextsReadTheEnvironmentWhenTheyAreMade) {
+    const char *before = std::getenv("DNDS_RANKS_PER_NODE");
+    const std::string kept = before != nullptr ? before : "";
+    setenv("DNDS_RANKS_PER_NODE", "1", 1);
+    const Communicator user = Communicator::duplicate(MPI_COMM_WORLD);
+    const auto context = CommunicatorContext::of(user.view());
+    setenv("DNDS_RANKS_PER_NODE", kept.c_str(), 1);
+    for (int rank = 0; rank < worldSize(); ++rank)
+        EXPECT_EQ(context->node().sameNode(rank), rank == worldRank());
+    EXPECT_EQ(context->node().arena, nullptr);
+    EXPECT_FALSE(context->node().whyNoArena.empty());
+    EXPECT_EQ(CommunicatorContext::of(user.view()), context) << "later changes of the environment mean nothing to it";
+}
+
+} // namespace
+} // namespace DNDS
