@@ -37,7 +37,8 @@ class Figure:
     def text(self, x, y, text, size=13, anchor="start", font=SANS, colour=INK, bold=False):
         weight = ' font-weight="bold"' if bold else ""
         self.add(
-            f'<text x="{x}" y="{y}" font-family="{font}" font-size="{size}" text-anchor="{anchor}" fill="{colour}"{weight}>'
+            f'<text x="{x}" y="{y}" font-family="{font}" font-size="{size}" text-anchor="{anchor}" '
+            f'fill="{colour}"{weight}>'
             f"{escape(text)}</text>"
         )
 
@@ -51,7 +52,8 @@ class Figure:
         self.heads = getattr(self, "heads", {})
         self.heads[name] = colour
         self.add(
-            f'<path d="{path}" fill="none" stroke="{colour}" stroke-width="{width}"{dashes} marker-{head}="url(#{name})"/>'
+            f'<path d="{path}" fill="none" stroke="{colour}" stroke-width="{width}"{dashes} '
+            f'marker-{head}="url(#{name})"/>'
         )
 
     def cell(self, x, y, label, colour, size=30, dash=None, height=None):

@@ -4,8 +4,9 @@
 
 #include <gtest/gtest.h>
 
-#include <cstring>
+#include <algorithm>
 #include <limits>
+#include <span>
 #include <vector>
 
 namespace DNDS {
@@ -16,10 +17,10 @@ std::vector<T> combined(PushOp op, std::vector<T> into, const std::vector<T> &fr
     // At odd addresses: rows of small elements may begin anywhere.
     std::vector<std::byte> a(into.size() * sizeof(T) + 1);
     std::vector<std::byte> b(a.size());
-    std::memcpy(a.data() + 1, into.data(), a.size() - 1);
-    std::memcpy(b.data() + 1, from.data(), b.size() - 1);
+    std::ranges::copy(std::as_bytes(std::span(into)), a.begin() + 1);
+    std::ranges::copy(std::as_bytes(std::span(from)), b.begin() + 1);
     combineFunction(elementKindOf<T>(), op)(a.data() + 1, b.data() + 1, a.size() - 1);
-    std::memcpy(into.data(), a.data() + 1, a.size() - 1);
+    std::copy(a.begin() + 1, a.end(), std::as_writable_bytes(std::span(into)).begin());
     return into;
 }
 
