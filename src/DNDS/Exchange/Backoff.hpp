@@ -17,7 +17,8 @@ namespace DNDS {
 /// this rank's MPI library before it can set the flag.
 class Backoff {
   public:
-    explicit Backoff(MPI_Comm comm) noexcept : comm_(comm) {}
+    /// `crowded`: ranks outnumber the processors of their node.
+    Backoff(MPI_Comm comm, bool crowded) noexcept : comm_(comm), crowded_(crowded) {}
 
     void pause() {
         if (++count_ < spins) {
@@ -26,7 +27,12 @@ class Backoff {
 #endif
             return;
         }
-        std::this_thread::yield();
+        // Yielding gives nothing away between ranks in scheduling groups of their own (as MPICH's launcher makes them):
+        // then only sleeping does. It costs some 50 microseconds, so it is for crowded nodes and long waits.
+        if (crowded_ && count_ > yields)
+            std::this_thread::sleep_for(std::chrono::nanoseconds(1));
+        else
+            std::this_thread::yield();
         int found = 0;
         MPI_Iprobe(MPI_ANY_SOURCE, 0, comm_, &found, MPI_STATUS_IGNORE); // tag 0 is never used: only progress is wanted
     }
@@ -48,9 +54,11 @@ class Backoff {
 
   private:
     static constexpr long spins = 64;
+    static constexpr long yields = 200;
     static constexpr long checkEvery = 64;
 
     MPI_Comm comm_;
+    bool crowded_;
     long count_ = 0;
     std::chrono::steady_clock::time_point start_{};
     std::chrono::steady_clock::time_point last_{};

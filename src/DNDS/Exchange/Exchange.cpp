@@ -317,7 +317,7 @@ void Exchange::complete() {
     // exchanges.
     const std::vector<Transport *> &others = State::served();
     if (transports.size() > 1 || !others.empty()) {
-        Backoff backoff(channel_.comm);
+        Backoff backoff(channel_.comm, pattern_->context().node().crowded);
         const auto allComplete = [&] {
             bool complete = true;
             for (const auto &transport : transports)

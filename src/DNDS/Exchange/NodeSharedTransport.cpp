@@ -19,8 +19,8 @@ constexpr std::size_t smallMessage = 4096;
 
 NodeSharedTransport::NodeSharedTransport(TransportPlan plan, const NodeTopology &node, std::uint64_t round,
                                          double patience)
-    : plan_(std::move(plan)), arena_(node.arena), round_(round), patience_(patience), readers_(plan_.outgoing.size()),
-      writers_(plan_.incoming.size()) {
+    : plan_(std::move(plan)), arena_(node.arena), crowded_(node.crowded), round_(round), patience_(patience),
+      readers_(plan_.outgoing.size()), writers_(plan_.incoming.size()) {
     DNDS_CHECK(arena_ != nullptr, StateError, "there is no shared memory on this node: {}", node.whyNoArena);
     for (std::size_t k = 0; k < readers_.size(); ++k) {
         readers_[k].nodeRank = node.nodeRank[static_cast<std::size_t>(plan_.outgoing[k].peer)];
@@ -186,7 +186,7 @@ void NodeSharedTransport::write(std::size_t k) {
 }
 
 void NodeSharedTransport::wait() {
-    Backoff backoff(plan_.channel.comm);
+    Backoff backoff(plan_.channel.comm, crowded_);
     while (!progress()) {
         backoff.pause();
         if (backoff.longWait())

@@ -72,6 +72,7 @@ class NodeSharedTransport final : public Transport {
 
     TransportPlan plan_;
     std::shared_ptr<NodeArena> arena_;
+    bool crowded_;
     std::uint64_t round_;
     double patience_; ///< seconds to wait for a peer; 0: as long as it lives
     std::size_t parts_ = 0;

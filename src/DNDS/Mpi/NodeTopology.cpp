@@ -1,5 +1,7 @@
 #include "DNDS/Mpi/NodeTopology.hpp"
 
+#include <thread>
+
 namespace DNDS {
 
 NodeTopology NodeTopology::discover(CommunicatorView comm, int ranksPerNode) {
@@ -10,6 +12,9 @@ NodeTopology NodeTopology::discover(CommunicatorView comm, int ranksPerNode) {
     const std::vector<int> members = node.allGather(comm.rank());
     for (std::size_t rank = 0; rank < members.size(); ++rank)
         topology.nodeRank[static_cast<std::size_t>(members[rank])] = static_cast<int>(rank);
+    const int onMachine = ranksPerNode > 0 ? comm.size() : node.size();
+    const unsigned processors = std::thread::hardware_concurrency();
+    topology.crowded = processors > 0 && static_cast<unsigned>(onMachine) > processors;
     if (node.size() > 1)
         topology.arena = NodeArena::create(node, topology.whyNoArena);
     else

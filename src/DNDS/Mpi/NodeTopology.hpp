@@ -15,6 +15,7 @@ struct NodeTopology {
     std::vector<int> nodeRank; ///< for each rank of the communicator: its rank on this node, or -1 on another node
     std::shared_ptr<NodeArena> arena; ///< null where memory cannot be shared
     std::string whyNoArena;
+    bool crowded = false; ///< more ranks than processors: a rank that waits should make room
 
     bool sameNode(int rank) const { return nodeRank[static_cast<std::size_t>(rank)] >= 0; }
 
