@@ -264,10 +264,9 @@ void Exchange::start() {
             DNDS_CHECK(traffic.sameAs(state.traffic), StateError,
                        "the row widths of '{}' changed since the exchange was made: call createMPITypes and init again",
                        state.members.front().name);
-            for (auto &[kind, plan] : plansOf(traffic, channel_, state.kinds))
-                for (const auto &transport : state.transports)
-                    if (transport->kind() == kind)
-                        transport->adopt(std::move(plan));
+            auto plans = plansOf(traffic, channel_, state.kinds);
+            for (const auto &transport : state.transports)
+                transport->adopt(std::move(plans[transport->kind()]));
             state.traffic = std::move(traffic);
         }
         state.fathers.swap(state.fathersNow);

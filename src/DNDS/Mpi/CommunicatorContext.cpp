@@ -3,6 +3,7 @@
 #include "DNDS/Base/Environment.hpp"
 
 #include <chrono>
+#include <new>
 #include <thread>
 
 namespace DNDS {
@@ -115,8 +116,11 @@ void CommunicatorContext::release() noexcept {
     } catch (...) { // an error of MPI: then it may still use the memory
     }
     if (!parked_.empty()) {
-        static std::vector<std::vector<Parked>> *const kept = new std::vector<std::vector<Parked>>;
-        kept->push_back(std::move(parked_));
+        try { // never freed, but reachable: MPI may still use it
+            static std::vector<std::vector<Parked>> *const kept = new std::vector<std::vector<Parked>>;
+            kept->push_back(std::move(parked_));
+        } catch (const std::bad_alloc &) { // then it is freed here after all
+        }
         parked_.clear();
     }
     owned_.clear();
