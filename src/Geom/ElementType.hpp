@@ -1,0 +1,59 @@
+/// @file ElementType.hpp
+/// @brief The kinds of elements that mesh files hold, numbered and with their nodes ordered as in the CGNS standard.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <span>
+#include <string_view>
+
+namespace DNDS::Geom {
+
+/// Values are those of the CGNS standard (SIDS, ElementType_t), so that they can be stored in files as they are.
+enum class ElementType : std::uint8_t {
+    Node = 2,
+    Bar2 = 3,
+    Bar3 = 4,
+    Tri3 = 5,
+    Tri6 = 6,
+    Quad4 = 7,
+    Quad8 = 8,
+    Quad9 = 9,
+    Tetra4 = 10,
+    Tetra10 = 11,
+    Pyra5 = 12,
+    Pyra14 = 13,
+    Penta6 = 14,
+    Penta15 = 15,
+    Penta18 = 16,
+    Hexa8 = 17,
+    Hexa20 = 18,
+    Hexa27 = 19,
+    Mixed = 20, ///< sections of files only: each element is preceded by its own type
+    Pyra13 = 21,
+    Polygon = 22,   ///< NGON_n: any number of corners in order around the face
+    Polyhedron = 23 ///< NFACE_n: any number of polygonal faces
+};
+
+/// A face of an element: its corners, numbered within the element; looking from outside, counter-clockwise. The faces
+/// of a two-dimensional element are its edges, those of a one-dimensional one its ends.
+struct ElementFace {
+    int corners;
+    std::array<std::uint8_t, 4> corner; ///< the first `corners` entries count
+};
+
+struct ElementInfo {
+    std::string_view name; ///< as in CGNS files: "TETRA_4"
+    int dimension;
+    int nodes;                          ///< all of them; 0 where the type does not say (MIXED, NGON_n, NFACE_n)
+    int corners;                        ///< the first `corners` nodes are the corners
+    std::span<const ElementFace> faces; ///< in the order of the standard; empty for polygons and polyhedra
+};
+
+/// What is known about a type. Local, O(1). Throws ArgumentError for a value that is no type of this list.
+const ElementInfo &elementInfo(ElementType type);
+
+/// Whether a number from a file is a type of this list. Local, O(1).
+bool isElementType(int value) noexcept;
+
+} // namespace DNDS::Geom
