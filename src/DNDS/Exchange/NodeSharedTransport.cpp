@@ -5,6 +5,7 @@
 #include <chrono>
 #include <cstring>
 #include <new>
+#include <thread>
 #include <utility>
 
 namespace DNDS {
@@ -14,6 +15,14 @@ namespace {
 /// Messages below this size always go by ordinary stores: they stay in the caches, and timing them would cost more than
 /// it gains.
 constexpr std::size_t smallMessage = 4096;
+
+/// How long `start` waits for readers before it copies their rows: about as long as the copy takes, which makes it at
+/// worst twice as slow as knowing in advance (ski rental).
+constexpr double shortestPatience = 1e-6;
+constexpr double secondsPerByte = 0.25e-9;
+
+/// Of a part of the rows that are offered: parts begin at cache lines.
+constexpr std::size_t offeredBytes(std::size_t bytes) { return (bytes + 63) / 64 * 64; }
 
 } // namespace
 
@@ -107,51 +116,137 @@ void NodeSharedTransport::start() {
     }
     for (Reader &reader : readers_)
         reader.pending = true;
-    progress();
+    if (!progress())
+        serveOrOffer();
+}
+
+void NodeSharedTransport::serveOrOffer() {
+    std::size_t bytes = 0;
+    for (std::size_t k = 0; k < readers_.size(); ++k)
+        if (readers_[k].pending)
+            bytes += plan_.outgoing[k].bytes;
+    if (bytes == 0)
+        return;
+    // Ranks that outnumber the processors rarely come within so short a time.
+    const std::chrono::duration<double> patience(
+        crowded_ ? 0.0 : shortestPatience + static_cast<double>(bytes) * secondsPerByte);
+    const auto begin = std::chrono::steady_clock::now();
+    bool served = false;
+    do {
+        served = true;
+        for (std::size_t k = 0; k < readers_.size(); ++k)
+            served = progressReader(k) && served;
+    } while (!served && std::chrono::steady_clock::now() - begin < patience);
+    for (std::size_t k = 0; k < readers_.size(); ++k) {
+        if (!readers_[k].pending)
+            continue;
+        try {
+            offer(k);
+        } catch (const MemoryError &error) {
+            readers_[k].record->edge.refuseToWrite(epoch_);
+            readers_[k].pending = false;
+            noteFailure(plan_.outgoing[k].peer, fmt::format("did not get this rank's rows: {}", error.message()));
+        }
+    }
 }
 
 bool NodeSharedTransport::progress() {
     bool complete = true;
-    for (std::size_t k = 0; k < readers_.size(); ++k) {
-        Reader &reader = readers_[k];
-        if (!reader.pending)
-            continue;
-        switch (reader.record->edge.pollOpening(epoch_)) {
-        case EdgeState::Waiting:
-            complete = false;
-            continue;
-        case EdgeState::Open:
-            write(k);
-            break;
-        case EdgeState::Refused:
-            break; // its own error tells why; nothing is missing here
-        case EdgeState::Closed:
-            noteFailure(plan_.outgoing[k].peer, "destroyed its exchange before taking this rank's rows");
-            break;
-        }
-        reader.pending = false;
-    }
-    for (std::size_t k = 0; k < writers_.size(); ++k) {
-        Writer &writer = writers_[k];
-        if (!writer.pending)
-            continue;
-        switch (writer.record->edge.pollArrival(epoch_)) {
-        case EdgeState::Waiting:
-            complete = false;
-            continue;
-        case EdgeState::Open:
-            writer.arrived = true;
-            break;
-        case EdgeState::Refused:
-            noteFailure(plan_.incoming[k].peer, "could not send its rows: see that rank's own error");
-            break;
-        case EdgeState::Closed:
-            noteFailure(plan_.incoming[k].peer, "destroyed its exchange before sending its rows");
-            break;
-        }
-        writer.pending = false;
-    }
+    for (std::size_t k = 0; k < readers_.size(); ++k)
+        complete = progressReader(k) && complete;
+    for (std::size_t k = 0; k < writers_.size(); ++k)
+        complete = progressWriter(k) && complete;
     return complete;
+}
+
+bool NodeSharedTransport::progressReader(std::size_t k) {
+    Reader &reader = readers_[k];
+    if (!reader.pending)
+        return true;
+    NodeEdge &edge = reader.record->edge;
+    switch (reader.offering ? edge.pollOffer(epoch_) : edge.pollOpening(epoch_)) {
+    case EdgeState::Waiting:
+    case EdgeState::Offered:
+        return false;
+    case EdgeState::Open:
+        if (!reader.offering || edge.withdraw(epoch_))
+            write(k);
+        else if (!edge.wasTaken(epoch_))
+            return false;
+        break;
+    case EdgeState::Refused:
+        break; // its own error tells why; nothing is missing here
+    case EdgeState::Closed:
+        noteFailure(plan_.outgoing[k].peer, "destroyed its exchange before taking this rank's rows");
+        break;
+    }
+    reader.pending = false;
+    reader.offering = false;
+    return true;
+}
+
+bool NodeSharedTransport::progressWriter(std::size_t k) {
+    Writer &writer = writers_[k];
+    if (!writer.pending)
+        return true;
+    switch (writer.record->edge.pollArrival(epoch_)) {
+    case EdgeState::Waiting:
+        return false;
+    case EdgeState::Open:
+        writer.arrived = true;
+        break;
+    case EdgeState::Offered:
+        if (!takeOffer(k))
+            return false;
+        break;
+    case EdgeState::Refused:
+        noteFailure(plan_.incoming[k].peer,
+                    "could not send its rows: see that rank's own error. The ghosts from it are not up to date");
+        break;
+    case EdgeState::Closed:
+        noteFailure(plan_.incoming[k].peer,
+                    "destroyed its exchange before sending its rows. The ghosts from it are not up to date");
+        break;
+    }
+    writer.pending = false;
+    return true;
+}
+
+void NodeSharedTransport::offer(std::size_t k) {
+    Reader &reader = readers_[k];
+    const Outgoing &outgoing = plan_.outgoing[k];
+    if (reader.offeredRows == nullptr) {
+        std::size_t bytes = 0;
+        for (const RowGather &part : outgoing.parts)
+            bytes += offeredBytes(part.bytes());
+        reader.offered = HostDeviceBuffer(bytes, arena_);
+        reader.offeredRows = reader.offered.write(MemorySpace::Host, "rows for a late reader");
+        reader.record->offered = *arena_->locate(reader.offeredRows);
+    }
+    std::byte *to = reader.offeredRows;
+    for (std::size_t p = 0; p < parts_; ++p) {
+        outgoing.parts[p].gather(endpoints_.sources[p], to);
+        to += offeredBytes(outgoing.parts[p].bytes());
+    }
+    reader.record->edge.offer(epoch_);
+    reader.offering = true;
+}
+
+bool NodeSharedTransport::takeOffer(std::size_t k) {
+    Writer &writer = writers_[k];
+    if (writer.offeredRows == nullptr)
+        writer.offeredRows = arena_->translate(writer.nodeRank, writer.record->offered);
+    if (!writer.record->edge.take(epoch_))
+        return false; // the writer found this rank ready and is writing
+    const std::byte *from = writer.offeredRows;
+    for (std::size_t p = 0; p < parts_; ++p) {
+        const DestinationRange &range = plan_.incoming[k].parts[p];
+        if (range.bytes > 0)
+            std::memcpy(endpoints_.destinations[p] + range.offset, from, range.bytes);
+        from += offeredBytes(range.bytes);
+    }
+    writer.record->edge.taken(epoch_);
+    return true;
 }
 
 void NodeSharedTransport::write(std::size_t k) {
@@ -196,7 +291,7 @@ void NodeSharedTransport::wait() {
     if (!failure_.empty()) {
         const std::string failure = std::move(failure_);
         failure_.clear();
-        throw PeerError(failure + ". The rows from it are not up to date");
+        throw PeerError(failure);
     }
 }
 
@@ -212,6 +307,8 @@ void NodeSharedTransport::abandon() noexcept {
     // Whoever waits for this rank learns that nothing comes; what it writes to this rank goes to memory that is kept.
     for (Reader &reader : readers_)
         if (reader.pending && reader.record != nullptr) {
+            if (reader.offering)
+                endOffer(reader);
             reader.record->edge.refuseToWrite(epoch_);
             reader.pending = false;
         }
@@ -223,6 +320,14 @@ void NodeSharedTransport::abandon() noexcept {
         writer.record->edge.closeReader();
 }
 
+void NodeSharedTransport::endOffer(Reader &reader) noexcept {
+    reader.offering = false;
+    if (reader.record->edge.withdraw(epoch_))
+        return;
+    while (!reader.record->edge.wasTaken(epoch_) && arena_->alive(reader.nodeRank)) // it is copying
+        std::this_thread::yield();
+}
+
 void NodeSharedTransport::copyLandings() {
     for (std::size_t k = 0; k < writers_.size(); ++k)
         for (std::size_t p = 0; p < parts_ && writers_[k].arrived; ++p)
@@ -231,7 +336,7 @@ void NodeSharedTransport::copyLandings() {
                             landing.read(MemorySpace::Host, "landing place of ghosts"), landing.bytes());
 }
 
-void NodeSharedTransport::noteFailure(int peer, const char *what) {
+void NodeSharedTransport::noteFailure(int peer, std::string_view what) {
     if (failure_.empty())
         failure_ = fmt::format("rank {} {}", peer, what);
 }

@@ -10,6 +10,8 @@
 
 #include <cstdint>
 #include <memory>
+#include <string>
+#include <string_view>
 #include <vector>
 
 namespace DNDS {
@@ -18,8 +20,12 @@ namespace DNDS {
 /// array that left the arena) are written beside it and copied by the reader when it waits.
 ///
 /// Each edge has its own flags (`NodeEdge`). `start` tells writers that old ghosts may go and serves the readers that
-/// are ready already; `wait` serves the others and waits for what this rank reads. Setting up is in two steps around a
-/// collective call: the constructor leaves a note about each edge for its writer, `connect` reads the notes.
+/// are ready already or become so within about the time that a copy takes; for the others it copies the rows to memory
+/// of this rank and offers them. `wait` waits for what this rank reads, and until its own rows are written or taken.
+/// So, once both sides have started, each of them can finish without a further call of the other.
+///
+/// Setting up is in two steps around a collective call: the constructor leaves a note about each edge for its writer,
+/// `connect` reads the notes.
 class NodeSharedTransport final : public Transport {
   public:
     /// Local; throws MemoryError. `round` is one number for all ranks of the communicator, and one higher each set-up.
@@ -45,6 +51,7 @@ class NodeSharedTransport final : public Transport {
     struct Record {
         NodeEdge edge;
         alignas(128) std::uint64_t version = 0; ///< of the locations; written by the reader before it opens an epoch
+        alignas(128) ArenaLocation offered;     ///< in the writer's arena; written by the writer before its first offer
 
         ArenaLocation *locations() { return reinterpret_cast<ArenaLocation *>(this + 1); }
     };
@@ -54,20 +61,30 @@ class NodeSharedTransport final : public Transport {
         std::uint64_t version = 0;
         std::vector<std::byte *> destinations; ///< of the parts, as mapped here
         StoreChooser stores;
+        HostDeviceBuffer offered; ///< rows for a reader that is late, in this rank's arena; made when first needed
+        std::byte *offeredRows = nullptr;
         bool pending = false;
+        bool offering = false; ///< in this epoch
     };
     struct Writer { ///< this rank reads from it
         int nodeRank = 0;
-        Record *record = nullptr;              ///< in this rank's arena
-        std::vector<HostDeviceBuffer> landing; ///< of each part; empty where rows go straight to the destination
+        Record *record = nullptr;               ///< in this rank's arena
+        std::vector<HostDeviceBuffer> landing;  ///< of each part; empty where rows go straight to the destination
+        const std::byte *offeredRows = nullptr; ///< the writer's, as mapped here
         bool pending = false;
-        bool arrived = false; ///< in this epoch
+        bool arrived = false; ///< in this epoch, and in `landing` where there is one
     };
 
     std::size_t recordBytes() const noexcept { return sizeof(Record) + parts_ * sizeof(ArenaLocation); }
     void placeDestination(std::size_t writer, std::size_t part);
+    bool progressReader(std::size_t reader);
+    bool progressWriter(std::size_t writer);
     void write(std::size_t reader);
-    void noteFailure(int peer, const char *what);
+    void serveOrOffer();
+    void offer(std::size_t reader);
+    bool takeOffer(std::size_t writer);
+    void endOffer(Reader &reader) noexcept;
+    void noteFailure(int peer, std::string_view what);
     void copyLandings();
 
     TransportPlan plan_;

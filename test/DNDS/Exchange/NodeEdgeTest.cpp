@@ -49,9 +49,43 @@ EdgeState await(Poll &&poll) {
 
 struct Pull {
     NodeEdge edge;
-    std::array<std::uint64_t, 40> father{}; ///< the writer's
-    std::array<std::uint64_t, 40> son{};    ///< the reader's
+    std::array<std::uint64_t, 40> father{};  ///< the writer's
+    std::array<std::uint64_t, 40> offered{}; ///< the writer's
+    std::array<std::uint64_t, 40> son{};     ///< the reader's
 };
+
+/// Offers the rows if the reader is late; returns when they are taken or written.
+void writeOrOffer(Pull &pull, std::uint32_t epoch, bool &offers) {
+    if (pull.edge.pollOpening(epoch) == EdgeState::Open) {
+        pull.son = pull.father;
+        pull.edge.arrive(epoch);
+        return;
+    }
+    offers = true;
+    pull.offered = pull.father;
+    pull.edge.offer(epoch);
+    for (;;) {
+        ASSERT_EQ(await([&] { return pull.edge.pollOffer(epoch); }), EdgeState::Open);
+        if (pull.edge.withdraw(epoch)) {
+            pull.son = pull.father;
+            pull.edge.arrive(epoch);
+            return;
+        }
+        if (pull.edge.wasTaken(epoch))
+            return;
+    }
+}
+
+void offerEpochs(Pull &pull, std::uint32_t first, std::uint32_t epochs, Delay delay) {
+    bool offers = false;
+    for (std::uint32_t n = 1; n <= epochs; ++n) {
+        for (std::size_t i = 0; i < pull.father.size(); ++i)
+            pull.father[i] = std::uint64_t{n} * 100 + i;
+        delay();
+        writeOrOffer(pull, first + n, offers);
+    }
+    EXPECT_TRUE(offers);
+}
 
 void writeEpochs(Pull &pull, std::uint32_t first, std::uint32_t epochs, bool stream, Delay delay) {
     for (std::uint32_t n = 1; n <= epochs; ++n) {
@@ -78,16 +112,29 @@ void readEpochs(Pull &pull, std::uint32_t first, std::uint32_t epochs, Delay del
         delay();
         pull.edge.open(epoch);
         delay();
-        ASSERT_EQ(await([&] { return pull.edge.pollArrival(epoch); }), EdgeState::Open);
+        for (;;) {
+            const EdgeState state = await([&] { return pull.edge.pollArrival(epoch); });
+            if (state == EdgeState::Open)
+                break;
+            ASSERT_EQ(state, EdgeState::Offered);
+            if (!pull.edge.take(epoch))
+                continue;
+            pull.son = pull.offered;
+            delay();
+            pull.edge.taken(epoch);
+            break;
+        }
         for (std::size_t i = 0; i < pull.son.size(); ++i)
             ASSERT_EQ(pull.son[i], std::uint64_t{n} * 100 + i) << "epoch " << n;
     }
 }
 
+enum class Way { Plain, Streamed, Offered };
+
 struct Case {
     const char *name;
     std::uint32_t epochs;
-    bool stream;
+    Way way;
     unsigned writerDelay;
     unsigned readerDelay;
 };
@@ -100,7 +147,13 @@ TEST_P(NodeEdgeEpochs, everyEpochReadsTheRowsOfThatEpoch) {
     // Both sides of the wrap-around of the counters.
     const std::uint32_t first = static_cast<std::uint32_t>(-static_cast<std::int64_t>(given.epochs / 2));
     new (&pull->edge) NodeEdge(first);
-    std::thread writer([&] { writeEpochs(*pull, first, given.epochs, given.stream, Delay(1, given.writerDelay)); });
+    std::thread writer([&] {
+        const Delay delay(1, given.writerDelay);
+        if (given.way == Way::Offered)
+            offerEpochs(*pull, first, given.epochs, delay);
+        else
+            writeEpochs(*pull, first, given.epochs, given.way == Way::Streamed, delay);
+    });
     readEpochs(*pull, first, given.epochs, Delay(2, given.readerDelay));
     writer.join();
 }
@@ -111,11 +164,15 @@ constexpr std::uint32_t many = 50'000;
 constexpr std::uint32_t many = 1'000'000;
 #endif
 
-INSTANTIATE_TEST_SUITE_P(Delays, NodeEdgeEpochs,
-                         testing::Values(Case{"none", many, false, 0, 0}, Case{"writerIsSlow", 4'000, false, 8, 0},
-                                         Case{"readerIsSlow", 4'000, false, 0, 8}, Case{"both", 4'000, false, 16, 16},
-                                         Case{"streamed", 20'000, true, 64, 64}),
-                         [](const auto &test) { return std::string(test.param.name); });
+INSTANTIATE_TEST_SUITE_P(
+    Delays, NodeEdgeEpochs,
+    testing::Values(Case{"none", many, Way::Plain, 0, 0}, Case{"writerIsSlow", 4'000, Way::Plain, 8, 0},
+                    Case{"readerIsSlow", 4'000, Way::Plain, 0, 8}, Case{"both", 4'000, Way::Plain, 16, 16},
+                    Case{"streamed", 20'000, Way::Streamed, 64, 64}, Case{"offered", many, Way::Offered, 0, 0},
+                    Case{"offeredByASlowWriter", 20'000, Way::Offered, 16, 0},
+                    Case{"offeredToASlowReader", 20'000, Way::Offered, 0, 16},
+                    Case{"offeredWithBothSlow", 20'000, Way::Offered, 16, 16}),
+    [](const auto &test) { return std::string(test.param.name); });
 
 TEST(NodeEdge, aSideIsWaitedForUntilItComes) {
     NodeEdge edge;
@@ -170,6 +227,51 @@ TEST(NodeEdge, whatASideDidBeforeClosingCounts) {
     EXPECT_EQ(edge.pollArrival(epoch + 1), EdgeState::Closed);
     edge.closeReader();
     EXPECT_EQ(edge.pollOpening(epoch), EdgeState::Closed);
+}
+
+TEST(NodeEdge, anOfferIsTakenOrWithdrawnButNotBoth) {
+    NodeEdge edge;
+    const std::uint32_t epoch = NodeEdge::initialEpoch + 1;
+    edge.offer(epoch);
+    EXPECT_EQ(edge.pollOffer(epoch), EdgeState::Waiting);
+    EXPECT_EQ(edge.pollArrival(epoch), EdgeState::Offered);
+    edge.open(epoch);
+    EXPECT_EQ(edge.pollOffer(epoch), EdgeState::Open);
+    EXPECT_TRUE(edge.take(epoch));
+    EXPECT_EQ(edge.pollOffer(epoch), EdgeState::Waiting);
+    EXPECT_FALSE(edge.withdraw(epoch));
+    EXPECT_FALSE(edge.wasTaken(epoch));
+    edge.taken(epoch);
+    EXPECT_TRUE(edge.wasTaken(epoch));
+    EXPECT_EQ(edge.pollOffer(epoch), EdgeState::Open);
+
+    edge.open(epoch + 1);
+    edge.offer(epoch + 1);
+    EXPECT_TRUE(edge.withdraw(epoch + 1));
+    EXPECT_EQ(edge.pollArrival(epoch + 1), EdgeState::Waiting);
+    EXPECT_FALSE(edge.take(epoch + 1));
+    edge.arrive(epoch + 1);
+    EXPECT_EQ(edge.pollArrival(epoch + 1), EdgeState::Open);
+}
+
+TEST(NodeEdge, aWriterThatOfferedLearnsOfRefusalAndEnd) {
+    NodeEdge edge;
+    const std::uint32_t epoch = NodeEdge::initialEpoch + 1;
+    edge.offer(epoch);
+    edge.refuseToRead(epoch);
+    EXPECT_EQ(edge.pollOffer(epoch), EdgeState::Refused);
+    edge.open(epoch + 1);
+    EXPECT_EQ(edge.pollArrival(epoch + 1), EdgeState::Waiting); // the old offer is no concern of this epoch
+    edge.offer(epoch + 1);
+    EXPECT_TRUE(edge.take(epoch + 1));
+    edge.taken(epoch + 1);
+    edge.closeReader();
+    EXPECT_EQ(edge.pollOffer(epoch + 1), EdgeState::Open); // what it did before closing counts
+    edge.offer(epoch + 2);
+    EXPECT_EQ(edge.pollOffer(epoch + 2), EdgeState::Closed);
+    EXPECT_TRUE(edge.withdraw(epoch + 2));
+    edge.refuseToWrite(epoch + 2);
+    EXPECT_EQ(edge.pollArrival(epoch + 2), EdgeState::Refused);
 }
 
 TEST(NodeEdge, flagsOfTheTwoSidesAreOnDifferentCacheLines) {

@@ -345,6 +345,77 @@ TEST_F(NodeShared, StartDoesNotWaitForPeersThatStartLater) {
         }
 }
 
+// As with messages: once both sides have started, neither needs a further call of the other.
+
+TEST_F(NodeShared, AReaderFinishesWhileItsWriterIsInMpi) {
+    Field field(world.comm(), Wishes::everything());
+    field.pair.trans.initPersistentPull(nodeShared);
+    for (int round = 1; round <= 6; ++round) {
+        SCOPED_TRACE(round);
+        const int early = round % worldSize();
+        field.fill(round);
+        if (worldRank() == early) {
+            field.pair.trans.startPersistentPull();
+            signalTo((early + 1) % worldSize(), world.comm());
+            awaitSignal((early + 1) % worldSize(), world.comm()); // sent after its wait
+        } else if (worldRank() == (early + 1) % worldSize()) {
+            awaitSignal(early, world.comm());
+            if (round > 3)
+                std::this_thread::sleep_for(std::chrono::milliseconds(2));
+            field.pair.trans.startPersistentPull();
+            field.pair.trans.waitPersistentPull();
+            field.expect(round);
+            signalTo(early, world.comm());
+            continue;
+        } else {
+            field.pair.trans.startPersistentPull();
+        }
+        field.pair.trans.waitPersistentPull();
+        field.expect(round);
+    }
+}
+
+TEST_F(NodeShared, AWriterFinishesWhileItsReaderIsInMpi) {
+    Field field(world.comm(), Wishes::ring(5));
+    field.pair.trans.initPersistentPull(nodeShared);
+    const int next = (worldRank() + 1) % worldSize();
+    const int before = (worldRank() + worldSize() - 1) % worldSize();
+    for (int round = 1; round <= 40; ++round) {
+        SCOPED_TRACE(round);
+        field.fill(round);
+        // All start at about the same time, so that any interleaving of offering and opening happens.
+        field.pair.trans.startPersistentPull();
+        if (worldRank() == round % worldSize()) {
+            field.pair.trans.waitPersistentPull();
+            signalTo(next, world.comm());
+            awaitSignal(before, world.comm());
+        } else {
+            awaitSignal(before, world.comm());
+            field.pair.trans.waitPersistentPull();
+            signalTo(next, world.comm());
+        }
+        field.expect(round);
+    }
+}
+
+TEST_F(NodeShared, AnOfferReachesSonsOutsideOfTheArena) {
+    Field field(world.comm(), Wishes::everything());
+    field.pair.trans.initPersistentPull(nodeShared);
+    field.pair.son->rehost(nullptr);
+    for (int round = 1; round <= 2 * worldSize(); ++round) {
+        const bool late = worldRank() == round % worldSize();
+        field.fill(round);
+        if (late)
+            for (int rank = 0; rank + 1 < worldSize(); ++rank)
+                awaitSignal(MPI_ANY_SOURCE, world.comm());
+        field.pair.trans.startPersistentPull();
+        if (!late)
+            signalTo(round % worldSize(), world.comm());
+        field.pair.trans.waitPersistentPull();
+        field.expect(round);
+    }
+}
+
 TEST_F(NodeShared, AWriterMayChangeItsRowsAsSoonAsItsOwnWaitIsOver) {
     std::mt19937_64 random(rankSeed(32));
     Field field(world.comm(), Wishes::everything());
