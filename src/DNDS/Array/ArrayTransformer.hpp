@@ -139,12 +139,18 @@ class ArrayTransformer : public TransformerCore {
     ExchangeMember member() const {
         requireArrays();
         return {std::string(father_->label()),
-                [father = father_](Access access) { return father->rowLayout(MemorySpace::Host, access); },
-                [son = son_](Access access) { return son->rowLayout(MemorySpace::Host, access); },
+                [father = father_](Access access, RowLayout &into) { describe(*father, access, into); },
+                [son = son_](Access access, RowLayout &into) { describe(*son, access, into); },
                 [son = son_](const HostMemoryResource &memory) { son->rehost(memory); }};
     }
 
   private:
+    static void describe(TArray &array, Access access, RowLayout &into) {
+        if constexpr (requires { array.rowLayout(MemorySpace::Host, access, into); })
+            array.rowLayout(MemorySpace::Host, access, into);
+        else
+            into = array.rowLayout(MemorySpace::Host, access);
+    }
     const ArrayTransformer &requireArrays(SourceLocation where = SourceLocation::current()) const {
         if (!father_ || !son_) [[unlikely]]
             throw StateError(

@@ -1,5 +1,6 @@
 #include "DNDS/Array/TransformerCore.hpp"
 
+#include <functional>
 #include <utility>
 
 namespace DNDS {
@@ -63,33 +64,33 @@ HostMemoryResource TransformerCore::sonMemory() const {
 
 std::vector<rowsize> TransformerCore::pullRowSizes(std::vector<rowsize> fatherSizes) const {
     std::vector<rowsize> sonSizes(static_cast<std::size_t>(pattern_->sonSize()));
-    const auto describe = [](std::vector<rowsize> &sizes) {
-        RowLayout layout;
+    const auto describe = [](std::vector<rowsize> &sizes, RowLayout &layout) {
         layout.rows = static_cast<index>(sizes.size());
         layout.partCount = 1;
         layout.parts[0].base = reinterpret_cast<std::byte *>(sizes.data());
         layout.parts[0].stride = sizeof(rowsize);
         layout.parts[0].elementBytes = sizeof(rowsize);
         layout.parts[0].kind = ElementKind::Int32;
-        return layout;
     };
     Exchange exchange(pattern_, Direction::Pull,
-                      {ExchangeMember{"row sizes", [&](Access) { return describe(fatherSizes); },
-                                      [&](Access) { return describe(sonSizes); }, nullptr}});
+                      {ExchangeMember{"row sizes", [&](Access, RowLayout &into) { describe(fatherSizes, into); },
+                                      [&](Access, RowLayout &into) { describe(sonSizes, into); }, nullptr}});
     exchange.start();
     exchange.wait();
     return sonSizes;
 }
 
 void TransformerCore::pullRowShapes(const ExchangeMember &member) const {
-    const auto lastPart = [](RowLayout layout) {
-        std::swap(layout.parts.front(), layout.parts.at(static_cast<std::size_t>(layout.partCount - 1)));
-        layout.partCount = 1;
-        return layout;
+    using Describe = std::function<void(Access, RowLayout &)>;
+    const auto lastPart = [](const Describe &all) {
+        return [&all](Access access, RowLayout &layout) {
+            all(access, layout);
+            std::swap(layout.parts.front(), layout.parts.at(static_cast<std::size_t>(layout.partCount - 1)));
+            layout.partCount = 1;
+        };
     };
     Exchange exchange(pattern_, Direction::Pull,
-                      {ExchangeMember{member.name, [&](Access access) { return lastPart(member.father(access)); },
-                                      [&](Access access) { return lastPart(member.son(access)); }, member.rehostSon}});
+                      {ExchangeMember{member.name, lastPart(member.father), lastPart(member.son), member.rehostSon}});
     exchange.start();
     exchange.wait();
 }

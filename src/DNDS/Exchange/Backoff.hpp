@@ -21,7 +21,7 @@ class Backoff {
     Backoff(MPI_Comm comm, bool crowded) noexcept : comm_(comm), crowded_(crowded) {}
 
     void pause() {
-        if (++count_ < spins) {
+        if (++count_ < (crowded_ ? crowdedSpins : spins)) {
 #if defined(__SSE2__)
             _mm_pause();
 #endif
@@ -33,6 +33,8 @@ class Backoff {
             std::this_thread::sleep_for(std::chrono::nanoseconds(1));
         else
             std::this_thread::yield();
+        if (crowded_ && count_ % crowdedProbeEvery != 0) // the next turn is only a switch of processes away
+            return;
         int found = 0;
         MPI_Iprobe(MPI_ANY_SOURCE, 0, comm_, &found, MPI_STATUS_IGNORE); // tag 0 is never used: only progress is wanted
     }
@@ -54,6 +56,8 @@ class Backoff {
 
   private:
     static constexpr long spins = 64;
+    static constexpr long crowdedSpins = 3;
+    static constexpr long crowdedProbeEvery = 4;
     static constexpr long yields = 200;
     static constexpr long checkEvery = 64;
 

@@ -62,8 +62,8 @@ namespace {
 /// The memory of a member now: checked against the pattern.
 void fetch(const ExchangePattern &pattern, Direction direction, const ExchangeMember &member, RowLayout &father,
            RowLayout &son) {
-    father = member.father(Access::Read);
-    son = member.son(direction == Direction::Pull ? Access::Write : Access::Read);
+    member.father(Access::Read, father);
+    member.son(direction == Direction::Pull ? Access::Write : Access::Read, son);
     DNDS_CHECK(father.rows == pattern.fatherSize(), StateError,
                "father of '{}' has {} rows, but the mapping was made for {}: make a new mapping after resizing",
                member.name, father.rows, pattern.fatherSize());
@@ -359,7 +359,8 @@ void Exchange::refuse() noexcept {
 void Exchange::combinePushed() {
     State &state = *state_;
     for (std::size_t m = 0, part = 0; m < state.members.size(); ++m) {
-        const RowLayout father = state.members[m].father(Access::Write);
+        RowLayout father;
+        state.members[m].father(Access::Write, father);
         DNDS_CHECK(sameMemory(state.fathers[m], father) && sameRows(state.fathers[m], father), StateError,
                    "father of '{}' was resized, swapped or moved between start and wait of a push",
                    state.members[m].name);

@@ -24,8 +24,8 @@ enum class Direction : unsigned char {
 /// start, so that a resized, swapped or moved array is noticed; they throw what is wrong with the array.
 struct ExchangeMember {
     std::string name;
-    std::function<RowLayout(Access)> father;
-    std::function<RowLayout(Access)> son;
+    std::function<void(Access, RowLayout &into)> father;
+    std::function<void(Access, RowLayout &into)> son;
     /// Moves the son into memory that the ranks of the node share; optional.
     std::function<void(const HostMemoryResource &)> rehostSon;
 };

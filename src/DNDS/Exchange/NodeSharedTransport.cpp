@@ -21,6 +21,9 @@ constexpr std::size_t smallMessage = 4096;
 constexpr double shortestPatience = 1e-6;
 constexpr double secondsPerByte = 0.25e-9;
 
+/// On a crowded node: how often `start` lets others have the processor before it copies.
+constexpr int turnsOffered = 3;
+
 /// Of a part of the rows that are offered: parts begin at cache lines.
 constexpr std::size_t offeredBytes(std::size_t bytes) { return (bytes + 63) / 64 * 64; }
 
@@ -127,16 +130,25 @@ void NodeSharedTransport::serveOrOffer() {
             bytes += plan_.outgoing[k].bytes;
     if (bytes == 0)
         return;
-    // Ranks that outnumber the processors rarely come within so short a time.
-    const std::chrono::duration<double> patience(
-        crowded_ ? 0.0 : shortestPatience + static_cast<double>(bytes) * secondsPerByte);
-    const auto begin = std::chrono::steady_clock::now();
-    bool served = false;
-    do {
-        served = true;
+    const auto served = [&] {
+        bool all = true;
         for (std::size_t k = 0; k < readers_.size(); ++k)
-            served = progressReader(k) && served;
-    } while (!served && std::chrono::steady_clock::now() - begin < patience);
+            all = progressReader(k) && all;
+        return all;
+    };
+    if (crowded_) { // a reader without a processor cannot come: spinning would only keep it away
+        for (int turn = 0; turn < turnsOffered; ++turn) {
+            std::this_thread::yield();
+            if (served())
+                return;
+        }
+    } else {
+        const std::chrono::duration<double> patience(shortestPatience + static_cast<double>(bytes) * secondsPerByte);
+        const auto begin = std::chrono::steady_clock::now();
+        while (std::chrono::steady_clock::now() - begin < patience)
+            if (served())
+                return;
+    }
     for (std::size_t k = 0; k < readers_.size(); ++k) {
         if (!readers_[k].pending)
             continue;

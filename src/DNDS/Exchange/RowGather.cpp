@@ -12,8 +12,11 @@ namespace {
 /// few cache lines (measured in bench/exchange).
 constexpr std::size_t longRunBytes = 512;
 
-/// How many rows ahead to prefetch: about two kilobytes of source, which covers the latency of memory.
-constexpr std::size_t rowsAhead(std::size_t stride) { return std::clamp<std::size_t>(2560 / stride, 4, 32); }
+/// How many rows ahead to prefetch: about two kilobytes of source, which covers the latency of memory. Of short rows a
+/// processor has enough under way by itself, and prefetching would only add work.
+constexpr std::size_t rowsAhead(std::size_t stride) {
+    return stride <= 16 ? std::numeric_limits<std::size_t>::max() : std::clamp<std::size_t>(2560 / stride, 4, 32);
+}
 
 /// Copies rows of a width known to the compiler.
 template <std::size_t Stride>
@@ -36,7 +39,7 @@ void copyRowsAny(const std::byte *base, const std::uint32_t *rows, std::size_t c
                  std::byte *to) {
     const std::size_t ahead = rowsAhead(stride);
     for (std::size_t k = 0; k < count; ++k) {
-        if (k + ahead < count)
+        if (ahead < count - k)
             __builtin_prefetch(base + std::size_t{rows[k + ahead]} * stride);
         std::memcpy(to + k * stride, base + std::size_t{rows[k]} * stride, stride);
     }

@@ -408,25 +408,34 @@ std::uint64_t ArrayBase::hash() const {
     return hash.value();
 }
 
-RowLayout ArrayBase::rowLayout(MemorySpace space, Access access) {
-    if (access == Access::Read)
-        return std::as_const(*this).rowLayout(space);
+void ArrayBase::rowLayout(MemorySpace space, Access access, RowLayout &into) {
     checkCompressed();
     // both are checked before either makes its other side stale
-    static_cast<void>(readData(space));
-    std::byte *sizes = sizes_.write(space, label());
-    return describe(space, writeData(space), sizes);
+    const std::byte *data = readData(space);
+    const std::byte *sizes = sizes_.read(space, label());
+    if (access == Access::Write) {
+        writeData(space);
+        sizes_.write(space, label());
+    }
+    // a transport that asked to read does not write; RowPart has one pointer type for both directions
+    describe(space, const_cast<std::byte *>(data), const_cast<std::byte *>(sizes), into);
+}
+
+RowLayout ArrayBase::rowLayout(MemorySpace space, Access access) {
+    RowLayout layout;
+    rowLayout(space, access, layout);
+    return layout;
 }
 
 RowLayout ArrayBase::rowLayout(MemorySpace space) const {
     checkCompressed();
-    // a transport that asked to read does not write; RowPart has one pointer type for both directions
-    return describe(space, const_cast<std::byte *>(readData(space)),
-                    const_cast<std::byte *>(sizes_.read(space, label())));
+    RowLayout layout;
+    describe(space, const_cast<std::byte *>(readData(space)), const_cast<std::byte *>(sizes_.read(space, label())),
+             layout);
+    return layout;
 }
 
-RowLayout ArrayBase::describe(MemorySpace space, std::byte *data, std::byte *sizes) const {
-    RowLayout layout;
+void ArrayBase::describe(MemorySpace space, std::byte *data, std::byte *sizes, RowLayout &layout) const {
     layout.rows = rows_;
     layout.space = space;
     layout.signature = layoutHash();
@@ -457,7 +466,6 @@ RowLayout ArrayBase::describe(MemorySpace space, std::byte *data, std::byte *siz
         rowSizes.hold = sizes_.holdHost();
         layout.partCount = 2;
     }
-    return layout;
 }
 
 } // namespace DNDS
