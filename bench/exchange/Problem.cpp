@@ -1,5 +1,8 @@
 #include "Problem.hpp"
 
+#include "DNDS/Array/ArrayPair.hpp"
+#include "DNDS/Index/LocalityOrder.hpp"
+
 #include <algorithm>
 #include <numeric>
 #include <random>
@@ -60,6 +63,28 @@ Problem gridProblem(CommunicatorView comm, int edge) {
             problem.pullList.push_back(globalRow[at(other)]);
         });
     return problem;
+}
+
+Problem renumbered(CommunicatorView comm, const Problem &problem) {
+    ArrayPair<ParArray<index, 1>> number;
+    number.initPair("new numbers", comm);
+    number.father->resize(problem.owned());
+    number.transAttach();
+    number.trans.createFatherGlobalMapping();
+    number.trans.createGhostMapping(problem.pullList);
+    number.trans.createMPITypes();
+    const std::vector<index> order = localityOrder(problem.owned(), number.trans.ghostMapping()->readerPeers());
+    const std::vector<index> inverse = inverseOrder(order);
+    for (index row = 0; row < problem.owned(); ++row)
+        (*number.father)(row, 0) = problem.offsets[at(problem.rank)] + inverse[at(row)];
+    number.trans.pullOnce();
+
+    Problem result = problem;
+    result.numbering = "renumbered";
+    for (std::size_t ghost = 0; ghost < result.pullList.size(); ++ghost)
+        result.pullList[ghost] = (*number.son)(static_cast<index>(ghost), 0);
+    shuffle(result.pullList, static_cast<std::uint64_t>(comm.rank()));
+    return result;
 }
 
 Problem latencyProblem(CommunicatorView comm, index owned, index ghostsPerPeer) {

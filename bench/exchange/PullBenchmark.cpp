@@ -162,6 +162,7 @@ void report(const Setting &setting, const Arena &arena, index ghosts, const RowS
         record["benchmark"] = "pull";
         record["grid"] = arena.problem.name;
         record["partitioner"] = arena.problem.partitioner;
+        record["numbering"] = arena.problem.numbering;
         record["ranks"] = setting.comm.size();
         record["doubles_per_row"] = arena.width;
         record["transport"] = contestants[i].name;

@@ -37,6 +37,7 @@ void report(const Setting &setting, const Problem &problem, int width, index gho
         record["benchmark"] = "setup";
         record["grid"] = problem.name;
         record["partitioner"] = problem.partitioner;
+        record["numbering"] = problem.numbering;
         record["ranks"] = setting.comm.size();
         record["doubles_per_row"] = width;
         record["transport"] = method;

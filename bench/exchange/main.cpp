@@ -40,10 +40,14 @@ struct Options {
     std::vector<std::string> transports{"datatype", "packed", "node-shared", "auto"};
     std::vector<std::string> states{"dirty", "warm", "used", "read"};
     std::vector<std::string> what{"pull", "setup", "latency"};
+    std::vector<std::string> numberings{"shuffled", "renumbered"};
     index latencyGhosts = 64;
     int setupWidth = 5;
 
     bool wants(const char *kind) const { return std::find(what.begin(), what.end(), kind) != what.end(); }
+    bool numbered(const char *how) const {
+        return std::find(numberings.begin(), numberings.end(), how) != numberings.end();
+    }
 };
 
 std::optional<int> parseOptions(Options &options, int argc, char **argv, CommunicatorView comm) {
@@ -58,6 +62,10 @@ std::optional<int> parseOptions(Options &options, int argc, char **argv, Communi
         ->delimiter(',')
         ->capture_default_str();
     app.add_option("--what", options.what, "pull, setup, latency")->delimiter(',')->capture_default_str();
+    app.add_option("--numberings", options.numberings, "of a grid's rows: shuffled, renumbered (inner rows first)")
+        ->delimiter(',')
+        ->check(CLI::IsMember({"shuffled", "renumbered"}))
+        ->capture_default_str();
     app.add_option("--latency-ghosts", options.latencyGhosts, "ghosts a peer of the latency pattern")
         ->capture_default_str();
     app.add_option("--setup-width", options.setupWidth, "doubles a row in the set-up")->capture_default_str();
@@ -94,18 +102,24 @@ int run(int argc, char **argv, CommunicatorView comm) {
 
     const auto pullAndSetup = [&](const Problem &problem, bool pulls) {
         const index most = comm.allReduce(problem.ghosts(), MPI_MAX);
-        say(comm, fmt::format("\n{}: cut by {}, at most {} ghosts a rank\n", problem.name, problem.partitioner, most));
+        say(comm, fmt::format("\n{} {}: cut by {}, at most {} ghosts a rank\n", problem.name, problem.numbering,
+                              problem.partitioner, most));
         if (pulls)
             for (const int width : options.widths)
                 benchmarkPulls(setting, problem, width);
-        if (options.wants("setup"))
+        if (options.wants("setup") && problem.numbering == "shuffled") // set-up does not depend on it
             benchmarkSetups(setting, problem, options.setupWidth);
     };
     if (options.wants("latency"))
         pullAndSetup(latencyProblem(comm, std::max<index>(4096, options.latencyGhosts), options.latencyGhosts), true);
     if (options.wants("pull") || options.wants("setup"))
-        for (const int edge : options.grids)
-            pullAndSetup(gridProblem(comm, edge), options.wants("pull"));
+        for (const int edge : options.grids) {
+            const Problem shuffled = gridProblem(comm, edge);
+            if (options.numbered("shuffled"))
+                pullAndSetup(shuffled, options.wants("pull"));
+            if (options.numbered("renumbered") && options.wants("pull"))
+                pullAndSetup(renumbered(comm, shuffled), true);
+        }
 
     if (!options.common.json.empty() && comm.rank() == 0)
         report.write(options.common.json);
