@@ -61,11 +61,21 @@ std::vector<ByteBlock> joinRows(std::span<const index> rows, const RowPart &part
     return runs;
 }
 
-std::size_t countRuns(std::span<const index> rows) {
-    std::size_t runs = rows.empty() ? 0 : 1;
-    for (std::size_t k = 1; k < rows.size(); ++k)
-        runs += static_cast<std::size_t>(rows[k] != rows[k - 1] + 1);
-    return runs;
+struct RowSpan {
+    index least;
+    index most;
+    std::size_t runs; ///< of consecutive rows
+};
+
+/// One pass without branches, which compilers turn into vector instructions.
+RowSpan spanOf(std::span<const index> rows) {
+    RowSpan span{rows.front(), rows.front(), 1};
+    for (std::size_t k = 1; k < rows.size(); ++k) {
+        span.least = std::min(span.least, rows[k]);
+        span.most = std::max(span.most, rows[k]);
+        span.runs += static_cast<std::size_t>(rows[k] != rows[k - 1] + 1);
+    }
+    return span;
 }
 
 } // namespace
@@ -123,15 +133,15 @@ RowGather::RowGather(std::span<const index> rows, const RowPart &part) {
         bytes_ = rows.size() * part.stride;
         if (bytes_ == 0)
             return;
-        const auto [least, most] = std::minmax_element(rows.begin(), rows.end());
-        const bool reach = *most - *least <= index{std::numeric_limits<std::uint32_t>::max()};
-        if (reach && bytes_ / countRuns(rows) < longRunBytes) {
+        const RowSpan span = spanOf(rows);
+        const bool reach = span.most - span.least <= index{std::numeric_limits<std::uint32_t>::max()};
+        if (reach && bytes_ / span.runs < longRunBytes) {
             stride_ = part.stride;
-            firstRow_ = static_cast<std::size_t>(*least);
+            firstRow_ = static_cast<std::size_t>(span.least);
             copyRows_ = copyRowsOf(stride_);
             rows_.resize(rows.size());
             std::transform(rows.begin(), rows.end(), rows_.begin(),
-                           [first = *least](index row) { return static_cast<std::uint32_t>(row - first); });
+                           [first = span.least](index row) { return static_cast<std::uint32_t>(row - first); });
             return;
         }
     }
