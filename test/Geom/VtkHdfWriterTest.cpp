@@ -123,16 +123,35 @@ TEST(VtkHdfWriter, WritesTheMeshInOnePiece) {
     for (index c = 0; c < whole.cells.size(); c++) {
         const ElementType type = whole.cells.types[static_cast<std::size_t>(c)];
         EXPECT_EQ(types[static_cast<std::size_t>(c)], numbers.at(type));
-        std::vector<index> nodes(whole.cells.nodesOf(c).begin(), whole.cells.nodesOf(c).end());
-        if (type == ElementType::Penta6) {
-            std::swap(nodes[1], nodes[2]);
-            std::swap(nodes[4], nodes[5]);
-        }
+        const auto nodes = whole.cells.nodesOf(c);
         const auto at = connectivity.begin() + whole.cells.starts[static_cast<std::size_t>(c)];
         EXPECT_TRUE(std::equal(nodes.begin(), nodes.end(), at)) << "cell " << c;
     }
     EXPECT_FALSE(hdf.has("VTKHDF/Steps"));
     EXPECT_FALSE(std::filesystem::exists(file.path() + ".part"));
+}
+
+TEST(VtkHdfWriter, BringsSecondOrderElementsToVtksOrder) {
+    // Where VTK has the nodes behind the corners follows from the parametric coordinates of its cells.
+    const auto hexahedron = vtkElement(ElementType::Hexa27);
+    EXPECT_EQ(hexahedron.type, 29);
+    ASSERT_EQ(hexahedron.order.size(), 27u);
+    EXPECT_EQ(hexahedron.order[12], 16); // the edge from corner 4 to 5
+    EXPECT_EQ(hexahedron.order[16], 12); // from 0 to 4
+    EXPECT_EQ(hexahedron.order[20], 24); // the side x-
+    const auto wedge = vtkElement(ElementType::Penta18);
+    EXPECT_EQ(wedge.type, 32);
+    ASSERT_EQ(wedge.order.size(), 18u);
+    EXPECT_EQ(wedge.order[9], 12); // the edge from corner 3 to 4
+    EXPECT_EQ(wedge.order[12], 9); // from 0 to 3
+    EXPECT_EQ(vtkElement(ElementType::Hexa20).order.size(), 20u);
+    EXPECT_EQ(vtkElement(ElementType::Pyra14).order.size(), 13u);
+    for (const ElementType type :
+         {ElementType::Hexa20, ElementType::Hexa27, ElementType::Penta15, ElementType::Penta18}) {
+        const auto order = vtkElement(type).order;
+        EXPECT_EQ(std::set<int>(order.begin(), order.end()).size(), static_cast<std::size_t>(elementInfo(type).nodes));
+    }
+    EXPECT_THROW(vtkElement(ElementType::Mixed), ArgumentError);
 }
 
 TEST(VtkHdfWriter, AppendsFieldsStepByStep) {

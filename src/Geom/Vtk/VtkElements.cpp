@@ -6,8 +6,8 @@ namespace DNDS::Geom {
 
 namespace {
 
-// VTK's wedge has its first triangle counter-clockwise seen from outside, the standard's from inside.
-constexpr std::uint8_t wedge18[] = {0, 2, 1, 3, 5, 4, 8, 7, 6, 14, 13, 12, 9, 11, 10, 17, 16, 15};
+// Both number corners alike (VTK's manual draws the wedge mirrored; its code does not).
+constexpr std::uint8_t wedge18[] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 12, 13, 14, 9, 10, 11, 15, 16, 17};
 constexpr std::uint8_t hexahedron27[] = {0,  1,  2,  3,  4,  5,  6,  7,  8,  9,  10, 11, 16, 17,
                                          18, 19, 12, 13, 14, 15, 24, 22, 21, 23, 20, 25, 26};
 constexpr std::uint8_t pyramid13[] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12};
@@ -43,7 +43,7 @@ VtkElement vtkElement(ElementType type) {
     case ElementType::Pyra14:
         return {27, pyramid13};
     case ElementType::Penta6:
-        return {13, std::span(wedge18).first(6)};
+        return {13, {}};
     case ElementType::Penta15:
         return {26, std::span(wedge18).first(15)};
     case ElementType::Penta18:
