@@ -23,5 +23,5 @@ configure_package_config_file(cmake/DNDSConfig.cmake.in "${PROJECT_BINARY_DIR}/D
 write_basic_package_version_file("${PROJECT_BINARY_DIR}/DNDSConfigVersion.cmake" COMPATIBILITY SameMinorVersion)
 install(FILES "${PROJECT_BINARY_DIR}/DNDSConfig.cmake" "${PROJECT_BINARY_DIR}/DNDSConfigVersion.cmake"
         DESTINATION "${packageDir}")
-install(FILES cmake/FindPTScotch.cmake DESTINATION "${packageDir}")
+install(FILES cmake/FindPTScotch.cmake cmake/FindParallelHDF5.cmake DESTINATION "${packageDir}")
 install(FILES LICENSE DESTINATION "${CMAKE_INSTALL_DOCDIR}")

@@ -1,0 +1,51 @@
+# Finds an HDF5 that was built for this MPI and defines ParallelHDF5::ParallelHDF5 (C interface). CMake's own FindHDF5
+# asks h5pcc, which may belong to another MPI than the one that was found (DNDS_MPI_KIND), or to a serial build.
+find_path(ParallelHDF5_INCLUDE_DIR hdf5.h PATH_SUFFIXES "hdf5/${DNDS_MPI_KIND}")
+find_library(ParallelHDF5_LIBRARY NAMES "hdf5_${DNDS_MPI_KIND}" hdf5 PATH_SUFFIXES "hdf5/${DNDS_MPI_KIND}")
+mark_as_advanced(ParallelHDF5_INCLUDE_DIR ParallelHDF5_LIBRARY)
+
+set(ParallelHDF5_FITS_MPI FALSE)
+set(ParallelHDF5_REASON "it is not installed")
+if(ParallelHDF5_INCLUDE_DIR AND ParallelHDF5_LIBRARY AND TARGET MPI::MPI_CXX)
+  include(CheckCXXSourceCompiles)
+  include(CMakePushCheckState)
+  cmake_push_check_state(RESET)
+  set(CMAKE_REQUIRED_QUIET TRUE)
+  set(CMAKE_REQUIRED_INCLUDES "${ParallelHDF5_INCLUDE_DIR}")
+  set(CMAKE_REQUIRED_LIBRARIES "${ParallelHDF5_LIBRARY}" MPI::MPI_CXX)
+  check_cxx_source_compiles(
+    "#include <hdf5.h>
+     int main() { return H5Pset_fapl_mpio(0, MPI_COMM_WORLD, MPI_INFO_NULL); }"
+    ParallelHDF5_LINKS)
+  cmake_pop_check_state()
+
+  # A shared HDF5 names its MPI: Open MPI's has a soname of two digits, MPICH's is libmpich or libmpi.so.12.
+  file(STRINGS "${ParallelHDF5_LIBRARY}" _ParallelHDF5_mpi REGEX "^libmpi(ch)?\\.so\\.[0-9]+")
+  if(_ParallelHDF5_mpi MATCHES "libmpi\\.so\\.[2-9][0-9]")
+    set(_ParallelHDF5_mpi_kind openmpi)
+  elseif(_ParallelHDF5_mpi)
+    set(_ParallelHDF5_mpi_kind mpich)
+  else()
+    set(_ParallelHDF5_mpi_kind "${DNDS_MPI_KIND}")
+  endif()
+
+  if(NOT ParallelHDF5_LINKS)
+    set(ParallelHDF5_REASON "${ParallelHDF5_LIBRARY} is serial, or a program that calls it does not link")
+  elseif(NOT _ParallelHDF5_mpi_kind STREQUAL DNDS_MPI_KIND)
+    set(ParallelHDF5_REASON "${ParallelHDF5_LIBRARY} is made for ${_ParallelHDF5_mpi_kind}, and this MPI is ${DNDS_MPI_KIND}")
+  else()
+    set(ParallelHDF5_FITS_MPI TRUE)
+  endif()
+endif()
+
+include(FindPackageHandleStandardArgs)
+find_package_handle_standard_args(
+  ParallelHDF5
+  REQUIRED_VARS ParallelHDF5_LIBRARY ParallelHDF5_INCLUDE_DIR ParallelHDF5_FITS_MPI
+  REASON_FAILURE_MESSAGE "${ParallelHDF5_REASON}")
+
+if(ParallelHDF5_FOUND AND NOT TARGET ParallelHDF5::ParallelHDF5)
+  add_library(ParallelHDF5::ParallelHDF5 INTERFACE IMPORTED)
+  target_include_directories(ParallelHDF5::ParallelHDF5 SYSTEM INTERFACE "${ParallelHDF5_INCLUDE_DIR}")
+  target_link_libraries(ParallelHDF5::ParallelHDF5 INTERFACE "${ParallelHDF5_LIBRARY}" MPI::MPI_CXX)
+endif()
