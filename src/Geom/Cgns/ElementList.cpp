@@ -218,8 +218,8 @@ void ElementReader::readOffsets(const Section &section, const Range &part) {
 }
 
 std::pair<ElementType, index> ElementReader::mixedType(const Section &section, index id, index code) const {
-    if (model_.polygonCode > 0 && code > model_.polygonCode && code < 1000)
-        return {ElementType::Polygon, code - model_.polygonCode};
+    if (const index corners = model_.polygonCorners(code); corners > 0)
+        return {ElementType::Polygon, corners};
     DNDS_CHECK(code >= 0 && code < 1000 && isElementType(static_cast<int>(code)) &&
                    elementInfo(static_cast<ElementType>(code)).nodes > 0,
                DataError, "{}, element {}: element type {} is not known in a MIXED section",

@@ -221,9 +221,9 @@ Section ModelBuilder::readSection(const TreeNode &node, int zone) const {
     if (section.parents == nullptr)
         section.parents = node.named("ParentData");
 
-    if (model_.polygonCode > 0 && code > model_.polygonCode && code < 1000) { // "NGON_n + 5": pentagons
+    if (const index corners = model_.polygonCorners(code); corners > 0) {
         section.type = ElementType::Polygon;
-        section.nodes = static_cast<int>(code) - model_.polygonCode;
+        section.nodes = static_cast<int>(corners);
         return section;
     }
     DNDS_CHECK(code >= 0 && code < 1000 && isElementType(static_cast<int>(code)), DataError,

@@ -96,7 +96,8 @@ struct Model {
     std::string base;
     int cellDimension = 0;
     int physicalDimension = 0;
-    /// What the length words of polygons in MIXED sections of files before 3.2 are counted from; 0 in later files.
+    /// Files before 3.2 write "NGON_n + n" as the type of polygons with n corners: the number of NGON_n in them; 0 in
+    /// later files.
     int polygonCode = 0;
     index nodes = 0;
     std::vector<Zone> zones;
@@ -108,6 +109,10 @@ struct Model {
     bool patchesAreSections = false; ///< the file has no boundary condition: all faces belong to patches
     std::vector<std::string> warnings;
 
+    /// The corners of polygons of this type in an old file; 0 if it is no such type.
+    index polygonCorners(index code) const noexcept {
+        return polygonCode > 0 && code >= polygonCode + 3 && code < 1000 ? code - polygonCode : 0;
+    }
     /// "file: zone 'Z'", for messages.
     std::string zoneText(int zone) const;
     /// "file: zone 'Z', section 'S'"
