@@ -56,7 +56,7 @@ MeshFormat meshFormat(CommunicatorView comm, const std::string &path) {
     return format;
 }
 
-SourceMesh readMesh(CommunicatorView comm, const std::string &path) {
+SourceMesh readMesh(CommunicatorView comm, const std::string &path, const CgnsOptions &cgns) {
     switch (meshFormat(comm, path)) {
     case MeshFormat::Gmsh:
         return readGmsh(comm, path);
@@ -64,7 +64,7 @@ SourceMesh readMesh(CommunicatorView comm, const std::string &path) {
         return readSu2(comm, path);
     case MeshFormat::CgnsHdf5:
     case MeshFormat::CgnsAdf:
-        throw NotBuiltError(fmt::format("{} is a CGNS file, which this build does not read", path));
+        return readCgns(comm, path, cgns);
     case MeshFormat::Unknown:
         break;
     }

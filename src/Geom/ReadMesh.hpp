@@ -3,6 +3,7 @@
 #pragma once
 
 #include "DNDS/Mpi/Communicator.hpp"
+#include "Geom/CgnsReader.hpp"
 #include "Geom/SourceMesh.hpp"
 
 #include <cstdint>
@@ -19,10 +20,10 @@ MeshFormat meshFormatOf(std::string_view firstBytes);
 /// The format of a file. Collective: rank 0 looks. Throws DataError on all ranks where the file cannot be read.
 MeshFormat meshFormat(CommunicatorView comm, const std::string &path);
 
-/// Reads a mesh file, each rank its share. Collective.
+/// Reads a mesh file, each rank its share. Collective. `cgns` says what to read of CGNS files: see there.
 ///
 /// Errors, the same on all ranks: DataError as those of the format's reader, or for a file of no known format;
 /// NotBuiltError where this build lacks the reader.
-SourceMesh readMesh(CommunicatorView comm, const std::string &path);
+SourceMesh readMesh(CommunicatorView comm, const std::string &path, const CgnsOptions &cgns = {});
 
 } // namespace DNDS::Geom
