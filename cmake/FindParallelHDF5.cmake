@@ -1,7 +1,6 @@
-# Finds an HDF5 that was built for this MPI and defines ParallelHDF5::ParallelHDF5 (C interface). CMake's own FindHDF5
-# asks h5pcc, which may belong to another MPI than the one that was found (DNDS_MPI_KIND), or to a serial build.
-find_path(ParallelHDF5_INCLUDE_DIR hdf5.h PATH_SUFFIXES "hdf5/${DNDS_MPI_KIND}")
-find_library(ParallelHDF5_LIBRARY NAMES "hdf5_${DNDS_MPI_KIND}" hdf5 PATH_SUFFIXES "hdf5/${DNDS_MPI_KIND}")
+# Finds an HDF5 made for the MPI that was found (DNDS_MPI_KIND) and defines ParallelHDF5::ParallelHDF5.
+find_path(ParallelHDF5_INCLUDE_DIR hdf5.h PATH_SUFFIXES hdf5/${DNDS_MPI_KIND} hdf5)
+find_library(ParallelHDF5_LIBRARY NAMES hdf5_${DNDS_MPI_KIND} hdf5 PATH_SUFFIXES hdf5/${DNDS_MPI_KIND} hdf5)
 mark_as_advanced(ParallelHDF5_INCLUDE_DIR ParallelHDF5_LIBRARY)
 
 set(ParallelHDF5_FITS_MPI FALSE)
@@ -15,11 +14,13 @@ if(ParallelHDF5_INCLUDE_DIR AND ParallelHDF5_LIBRARY AND TARGET MPI::MPI_CXX)
   set(CMAKE_REQUIRED_LIBRARIES "${ParallelHDF5_LIBRARY}" MPI::MPI_CXX)
   check_cxx_source_compiles(
     "#include <hdf5.h>
-     int main() { return H5Pset_fapl_mpio(0, MPI_COMM_WORLD, MPI_INFO_NULL); }"
+     #ifndef H5_HAVE_PARALLEL
+     #error serial
+     #endif
+     int main() { return H5Pset_fapl_mpio(H5Pcreate(H5P_FILE_ACCESS), MPI_COMM_WORLD, MPI_INFO_NULL) < 0; }"
     ParallelHDF5_LINKS)
   cmake_pop_check_state()
 
-  # A shared HDF5 names its MPI: Open MPI's has a soname of two digits, MPICH's is libmpich or libmpi.so.12.
   file(STRINGS "${ParallelHDF5_LIBRARY}" _ParallelHDF5_mpi REGEX "^libmpi(ch)?\\.so\\.[0-9]+")
   if(_ParallelHDF5_mpi MATCHES "libmpi\\.so\\.[2-9][0-9]")
     set(_ParallelHDF5_mpi_kind openmpi)
@@ -30,7 +31,7 @@ if(ParallelHDF5_INCLUDE_DIR AND ParallelHDF5_LIBRARY AND TARGET MPI::MPI_CXX)
   endif()
 
   if(NOT ParallelHDF5_LINKS)
-    set(ParallelHDF5_REASON "${ParallelHDF5_LIBRARY} is serial, or a program that calls it does not link")
+    set(ParallelHDF5_REASON "${ParallelHDF5_LIBRARY} is not a parallel HDF5 that links")
   elseif(NOT _ParallelHDF5_mpi_kind STREQUAL DNDS_MPI_KIND)
     set(ParallelHDF5_REASON "${ParallelHDF5_LIBRARY} is made for ${_ParallelHDF5_mpi_kind}, and this MPI is ${DNDS_MPI_KIND}")
   else()
