@@ -2,6 +2,7 @@
 /// @brief What was found in a mesh while it was built: the same on every rank, and for every number of ranks.
 #pragma once
 
+#include "DNDS/Base/Types.hpp"
 #include "Geom/ElementType.hpp"
 
 #include <array>
