@@ -161,14 +161,18 @@ class Run {
     void requireOutput() const {
         comm_.guarded([&] {
             const std::string ending = std::filesystem::path(arguments_.output).extension().string();
-            DNDS_CHECK(ending == ".vtkhdf", DNDS::ArgumentError,
-                       "{}: the name says no format that can be written (.vtkhdf)", arguments_.output);
+            DNDS_CHECK(ending == ".vtkhdf" || ending == ".cgns", DNDS::ArgumentError,
+                       "{}: its ending is that of no format that can be written (.vtkhdf, .cgns)", arguments_.output);
         });
     }
 
     void write(const Geom::SourceMesh &source) {
         checkSource(comm_, source);
         progress_("write");
+        if (arguments_.output.ends_with(".cgns")) {
+            writeCgns(comm_, arguments_.output, source);
+            return;
+        }
         Geom::VtkHdfWriter writer(comm_, arguments_.output, sliceOf(source));
         writer.close();
     }
@@ -208,7 +212,7 @@ void addInput(CLI::App &command, Arguments &arguments) {
 }
 
 void addGenerate(CLI::App &command, Arguments &arguments) {
-    command.add_option("OUT", arguments.output, "the file to write")->required();
+    command.add_option("OUT", arguments.output, "the file to write: .vtkhdf or .cgns")->required();
     command
         .add_option("--fill", arguments.fill,
                     "triangles, quadrilaterals, mixed-surface, tetrahedra, hexahedra, prisms, mixed-volume or "
@@ -262,7 +266,8 @@ int runMeshTool(CommunicatorView comm, std::vector<std::string> arguments, std::
     }
     CLI::App *convert = add("convert", "write a mesh in another format", &Run::convert);
     addInput(*convert, values);
-    convert->add_option("OUT", values.output, "the file to write; its ending says the format: .vtkhdf")->required();
+    convert->add_option("OUT", values.output, "the file to write; its ending says the format: .vtkhdf or .cgns")
+        ->required();
     addGenerate(*add("generate", "make a box and write it", &Run::generate), values);
     addPartition(*add("partition", "what a partition would cost", &Run::partition), values);
 
