@@ -238,6 +238,11 @@ void addPartition(CLI::App &command, Arguments &arguments) {
     command.add_flag("--json", arguments.json, "print one JSON object");
 }
 
+/// A message without the rank and the function that errors of one rank are marked with: users look for their file.
+std::string_view withoutOrigin(std::string_view message) {
+    return message.ends_with(')') ? message.substr(0, message.rfind(" (rank ")) : message;
+}
+
 /// Says in one line what is wrong.
 int complain(CommunicatorView comm, std::ostream &err, std::string_view message) {
     if (comm.rank() == 0)
@@ -291,7 +296,7 @@ int runMeshTool(CommunicatorView comm, std::vector<std::string> arguments, std::
     } catch (const DNDS::Error &error) {
         if (error.kind() == DNDS::ErrorKind::Mpi || error.kind() == DNDS::ErrorKind::Peer)
             throw;
-        return complain(comm, err, error.message());
+        return complain(comm, err, withoutOrigin(error.message()));
     }
     return fine;
 }
