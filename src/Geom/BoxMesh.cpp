@@ -12,7 +12,6 @@ namespace DNDS::Geom {
 namespace {
 
 using Detail::BoxElement;
-using Detail::BoxPattern;
 
 constexpr std::pair<std::string_view, BoxCells> words[] = {
     {"triangles", BoxCells::Triangles},        {"quadrilaterals", BoxCells::Quadrilaterals},

@@ -5,9 +5,11 @@
 
 #include <cgns_io.h>
 
+#include <algorithm>
 #include <array>
 #include <cstdio>
 #include <limits>
+#include <string_view>
 #include <utility>
 
 namespace DNDS::Geom::Detail {
@@ -24,6 +26,13 @@ std::array<cgsize_t, 2> extents(index length, bool row) {
                "an array of {} values is more than this CGNS library can write", length);
     return row ? std::array<cgsize_t, 2>{1, static_cast<cgsize_t>(length)}
                : std::array<cgsize_t, 2>{static_cast<cgsize_t>(length), 1};
+}
+
+/// The library copies 33 characters of names and labels, however long they are.
+std::array<char, CGIO_MAX_NAME_LENGTH + 1> padded(std::string_view text) {
+    std::array<char, CGIO_MAX_NAME_LENGTH + 1> result{};
+    std::copy_n(text.begin(), std::min(text.size(), result.size() - 1), result.begin());
+    return result;
 }
 
 } // namespace
@@ -49,8 +58,8 @@ void CgnsOutput::check(int status, const std::string &what) const {
 
 CgnsOutput::Node CgnsOutput::add(Node parent, const std::string &name, const char *label) {
     Node node = 0;
-    check(cgio_create_node(file_, parent, name.c_str(), &node), name);
-    check(cgio_set_label(file_, node, label), name);
+    check(cgio_create_node(file_, parent, padded(name).data(), &node), name);
+    check(cgio_set_label(file_, node, padded(label).data()), name);
     return node;
 }
 

@@ -33,7 +33,8 @@ class NodeNames {
         name = name.empty() ? "unnamed" : name.substr(0, longest);
         for (int k = 2; !used_.insert(name).second; k++) {
             const std::string end = fmt::format("_{}", k);
-            name = name.substr(0, longest - end.size()) + end;
+            name.resize(std::min(name.size(), longest - end.size()));
+            name += end;
         }
         return name;
     }

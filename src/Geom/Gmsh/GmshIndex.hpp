@@ -7,6 +7,7 @@
 
 #include <array>
 #include <string>
+#include <tuple>
 #include <vector>
 
 namespace DNDS::Geom::Detail {
@@ -27,7 +28,10 @@ struct GmshGroup {
     index entity;
     index group;
 
-    friend auto operator<=>(const GmshGroup &, const GmshGroup &) = default;
+    friend bool operator==(const GmshGroup &, const GmshGroup &) = default;
+    friend bool operator<(const GmshGroup &a, const GmshGroup &b) {
+        return std::tie(a.dimension, a.entity, a.group) < std::tie(b.dimension, b.entity, b.group);
+    }
 };
 
 /// A curve or surface whose mesh is that of another, moved by an affine map (row by row, the last row is 0 0 0 1).
