@@ -42,6 +42,16 @@ function(dnds_program_flags target)
   endif()
 endfunction()
 
+# Target tests_<label> builds the tests that have the label, and nothing else.
+function(dnds_label_target target)
+  foreach(label IN LISTS ARGN)
+    if(NOT TARGET tests_${label})
+      add_custom_target(tests_${label})
+    endif()
+    add_dependencies(tests_${label} ${target})
+  endforeach()
+endfunction()
+
 # dnds_add_mpi_run(<name> TARGET <executable> [RANKS <n>...] [ARGS <arg>...] [TIMEOUT <seconds>] [LABELS <label>...]
 #                  [ENVIRONMENT <VAR=value>...])
 # One ctest test <name>.np<n> for each rank count: mpiexec -n <n> <executable> <arg>... The time limit (60 s unless
@@ -60,6 +70,7 @@ function(dnds_add_mpi_run name)
   if(NOT arg_LABELS)
     set(arg_LABELS core)
   endif()
+  dnds_label_target(${arg_TARGET} ${arg_LABELS})
   math(EXPR timeout "${arg_TIMEOUT} * ${DNDS_TEST_TIME_FACTOR}")
   math(EXPR watchdog "${timeout} * 5 / 6")
 
@@ -124,6 +135,7 @@ function(dnds_add_serial_test name)
   add_executable(${name} ${arg_UNPARSED_ARGUMENTS})
   target_link_libraries(${name} PRIVATE DNDS::DNDS dnds_test_serial_main ${arg_LIBRARIES})
   dnds_program_flags(${name})
+  dnds_label_target(${name} ${arg_LABELS})
   add_test(NAME ${name} COMMAND ${name})
   set_tests_properties(
     ${name} PROPERTIES TIMEOUT ${timeout} LABELS "${arg_LABELS}" ENVIRONMENT
