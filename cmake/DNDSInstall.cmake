@@ -4,6 +4,12 @@
 include(CMakePackageConfigHelpers)
 
 set(targets DNDS)
+foreach(library IN ITEMS HDF5 CGNS)
+  get_property(DNDS_HAS_${library} GLOBAL PROPERTY DNDS_HAS_${library})
+  if(NOT DNDS_HAS_${library})
+    set(DNDS_HAS_${library} FALSE)
+  endif()
+endforeach()
 if(TARGET DNDSGeom)
   list(APPEND targets DNDSGeom)
   set(DNDS_HAS_GEOM TRUE)
@@ -23,5 +29,6 @@ configure_package_config_file(cmake/DNDSConfig.cmake.in "${PROJECT_BINARY_DIR}/D
 write_basic_package_version_file("${PROJECT_BINARY_DIR}/DNDSConfigVersion.cmake" COMPATIBILITY SameMinorVersion)
 install(FILES "${PROJECT_BINARY_DIR}/DNDSConfig.cmake" "${PROJECT_BINARY_DIR}/DNDSConfigVersion.cmake"
         DESTINATION "${packageDir}")
-install(FILES cmake/FindPTScotch.cmake DESTINATION "${packageDir}")
+install(FILES cmake/FindCGNSLibrary.cmake cmake/FindParallelHDF5.cmake cmake/FindPTScotch.cmake
+        DESTINATION "${packageDir}")
 install(FILES LICENSE DESTINATION "${CMAKE_INSTALL_DOCDIR}")

@@ -3,7 +3,8 @@
 #
 #   scripts/install-deps.sh [--mpich] [--petsc] [--plot] [--lint]
 #
-# Without options: compiler, CMake, Ninja, Open MPI, fmt, Eigen, GoogleTest, CLI11, nlohmann-json and PT-Scotch.
+# Without options: compiler, CMake, Ninja, Open MPI, fmt, Eigen, GoogleTest, CLI11, nlohmann-json, PT-Scotch, parallel
+# HDF5 and the CGNS library.
 #   --mpich  MPICH besides Open MPI (preset mpich)
 #   --petsc  PETSc, the baseline of some benchmarks
 #   --plot   Matplotlib, for the demo's picture
@@ -17,7 +18,7 @@ fail() {
 }
 
 packages=(g++ cmake ninja-build pkg-config openmpi-bin libopenmpi-dev libfmt-dev libeigen3-dev libgtest-dev
-    libcli11-dev nlohmann-json3-dev libptscotch-dev)
+    libcli11-dev nlohmann-json3-dev libptscotch-dev libhdf5-openmpi-dev libcgns-dev)
 optional=()
 for argument in "$@"; do
     case "$argument" in
@@ -26,7 +27,7 @@ for argument in "$@"; do
     --plot) packages+=(python3 python3-numpy python3-matplotlib) ;;
     --lint) packages+=(clang-format-14 clang-tidy-14 shellcheck git python3-venv) ;;
     -h | --help)
-        sed -n '2,10s/^# \{0,1\}//p' "$0"
+        sed -n '2,11s/^# \{0,1\}//p' "$0"
         exit 0
         ;;
     *) fail "unknown option $argument (see --help)" ;;
@@ -46,7 +47,7 @@ check_tools() {
 
 if ! command -v dpkg-query >/dev/null || ! command -v apt-get >/dev/null; then
     say "not a Debian-like system: nothing is installed. Needed are a C++20 compiler, CMake 3.25, Ninja, MPI, fmt," \
-        "Eigen 3, GoogleTest, CLI11, nlohmann-json and, for DNDS::Geom, PT-Scotch"
+        "Eigen 3, GoogleTest, CLI11, nlohmann-json and, for DNDS::Geom, PT-Scotch, parallel HDF5 and the CGNS library"
     check_tools
     exit 0
 fi

@@ -71,6 +71,16 @@ class ArrayTransformer : public TransformerCore {
         setMapping(GhostMapping::fromPushList(father_->globalMapping(), localRows, starts, discovery));
     }
 
+    /// Takes a pattern that was made without an array, of as many rows as the father has. Collective; one reduction.
+    /// Throws StateError on all ranks where the numbers of rows differ on some rank.
+    void usePattern(std::shared_ptr<const ExchangePattern> pattern) {
+        requireArrays().father_->comm().guarded([&] {
+            DNDS_CHECK(pattern != nullptr, ArgumentError, "'{}' is given a null pattern", father_->label());
+            father_->setGlobalMapping(pattern->mapping()->global());
+        });
+        setPattern(std::move(pattern));
+    }
+
     /// Shares mapping and pattern of another array with equally many rows. Collective; one reduction.
     template <class TOther>
     void borrowGGIndexing(const ArrayTransformer<TOther> &other) {

@@ -10,6 +10,11 @@ void TransformerCore::setMapping(std::shared_ptr<const GhostMapping> mapping) {
     mapping_ = std::move(mapping);
 }
 
+void TransformerCore::setPattern(std::shared_ptr<const ExchangePattern> pattern) {
+    mapping_ = pattern->mapping();
+    pattern_ = std::move(pattern);
+}
+
 void TransformerCore::sharePattern(const TransformerCore &other) {
     pattern_ = other.pattern_;
     mapping_ = other.mapping_;

@@ -55,6 +55,7 @@ class TransformerCore {
     ~TransformerCore() = default;
 
     void setMapping(std::shared_ptr<const GhostMapping> mapping);
+    void setPattern(std::shared_ptr<const ExchangePattern> pattern);
     void sharePattern(const TransformerCore &other);
     /// Binds an exchange and keeps it. Collective.
     void initPull(ExchangeMember member, const ExchangeOptions &options);

@@ -70,6 +70,29 @@ std::shared_ptr<const GhostMapping> GhostMapping::fromPullList(CommunicatorConte
         new GhostMapping(std::move(global), std::move(ghosts), std::move(wanted)));
 }
 
+std::shared_ptr<const GhostMapping> GhostMapping::fromRepeatedPullList(std::shared_ptr<const GlobalMapping> global,
+                                                                       std::span<const index> pullRows,
+                                                                       PeerDiscovery discovery) {
+    requireGlobal(global);
+    RankLists ghosts;
+    std::exception_ptr failure;
+    try {
+        DNDS_CHECK(std::is_sorted(pullRows.begin(), pullRows.end()), ArgumentError,
+                   "a pull list of {} rows with repeats does not ascend", pullRows.size());
+        DNDS_CHECK(pullRows.empty() || (global->contains(pullRows.front()) && global->contains(pullRows.back())),
+                   IndexError, "the pull list has rows {} to {}, but global rows are 0 to {}", pullRows.front(),
+                   pullRows.back(), global->globalSize() - 1);
+        ghosts = splitByOwner(*global, {pullRows.begin(), pullRows.end()});
+    } catch (...) {
+        failure = std::current_exception();
+    }
+    RankLists wanted = sparseExchange(*global->context(), ghosts, discovery, failure);
+    for (index &row : wanted.values)
+        row -= global->localBegin();
+    return std::shared_ptr<const GhostMapping>(
+        new GhostMapping(std::move(global), std::move(ghosts), std::move(wanted)));
+}
+
 std::shared_ptr<const GhostMapping> GhostMapping::fromPushList(std::shared_ptr<const GlobalMapping> global,
                                                                std::span<const index> localRows,
                                                                std::span<const index> starts, PeerDiscovery discovery) {

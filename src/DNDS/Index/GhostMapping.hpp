@@ -15,8 +15,9 @@ namespace DNDS {
 
 /// The correspondence of ghost (son) rows with owned (father) rows. Immutable.
 ///
-/// Ghosts are sorted by owner, then by global row, without duplicates; ghost k is row k of every son made with this
-/// mapping, so what one owner sends lands in one contiguous range. Rows of one's own rank may be ghosts too.
+/// Ghosts are sorted by owner, then by global row, without duplicates (`fromRepeatedPullList` keeps them); ghost k is
+/// row k of every son made with this mapping, so what one owner sends lands in one contiguous range. Rows of one's own
+/// rank may be ghosts too.
 ///
 /// In local numbering a rank's owned rows come first, then its ghosts: local row `fatherSize() + k` is ghost k.
 class GhostMapping {
@@ -27,6 +28,13 @@ class GhostMapping {
     static std::shared_ptr<const GhostMapping> fromPullList(std::shared_ptr<const GlobalMapping> global,
                                                             std::span<const index> pullRows,
                                                             PeerDiscovery discovery = PeerDiscovery::Auto);
+
+    /// As `fromPullList`, but each entry of the list, which must ascend, is a ghost of its own: a row that is listed
+    /// twice is copied twice, as the images of a periodic mesh need it. `findGhost` and `toLocal` find the first copy.
+    /// Collective. Throws also ArgumentError on all ranks where a list does not ascend.
+    static std::shared_ptr<const GhostMapping> fromRepeatedPullList(std::shared_ptr<const GlobalMapping> global,
+                                                                    std::span<const index> pullRows,
+                                                                    PeerDiscovery discovery = PeerDiscovery::Auto);
 
     /// From the own rows this rank gives copies of: `localRows[starts[r]..starts[r + 1])` go to rank r. Collective.
     /// `starts` has ranks + 1 entries. Ghosts are sorted as above, not in the order in which they were pushed. Throws

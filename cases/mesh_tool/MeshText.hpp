@@ -1,0 +1,19 @@
+// What dnds-mesh prints.
+#pragma once
+
+#include "Geom/Mesh/MeshReport.hpp"
+#include "Geom/Mesh/PartitionReport.hpp"
+
+#include <string>
+
+/// One JSON object; numbers read back to the same bits.
+std::string jsonOf(const DNDS::Geom::MeshReport &report);
+std::string jsonOf(const DNDS::Geom::PartitionReport &report);
+
+/// A few lines for people.
+std::string textOf(const DNDS::Geom::MeshReport &report);
+std::string textOf(const DNDS::Geom::PartitionReport &report);
+
+/// Tables for plot.py: a line a part, and a line a pair of parts.
+std::string partTable(const DNDS::Geom::PartitionReport &report);
+std::string linkTable(const DNDS::Geom::PartitionReport &report);

@@ -1,0 +1,302 @@
+#include "MeshTool.hpp"
+
+#include "MeshText.hpp"
+
+#include "Geom/BoxMesh.hpp"
+#include "Geom/GraphPartition.hpp"
+#include "Geom/Mesh/MeshMetrics.hpp"
+#include "Geom/Mesh/PartitionReport.hpp"
+#include "Geom/Mesh/SourceChecks.hpp"
+#include "Geom/Mesh/WriteMesh.hpp"
+#include "Geom/ReadMesh.hpp"
+
+#include <CLI/CLI.hpp>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <utility>
+
+namespace {
+
+namespace Geom = DNDS::Geom;
+using DNDS::CommunicatorView;
+using DNDS::DataError;
+using DNDS::real;
+
+/// Tells people at a terminal what is being done and for how long.
+class Progress {
+  public:
+    Progress(CommunicatorView comm, std::ostream &err, bool shown)
+        : err_(err), shown_(shown && comm.rank() == 0), start_(MPI_Wtime()) {}
+    Progress(const Progress &) = delete;
+    Progress &operator=(const Progress &) = delete;
+    ~Progress() {
+        if (shown_)
+            err_ << "\r\033[K" << std::flush;
+    }
+    void operator()(std::string_view step) const {
+        if (shown_)
+            err_ << fmt::format("\r\033[K{:6.1f} s  {}", MPI_Wtime() - start_, step) << std::flush;
+    }
+
+  private:
+    std::ostream &err_;
+    bool shown_;
+    double start_;
+};
+
+struct Arguments {
+    std::string file;
+    std::string output;
+    bool json = false;
+    Geom::CgnsOptions cgns;
+    // generate
+    std::string fill = "tetrahedra";
+    std::vector<DNDS::index> cells{8, 8, 8};
+    std::vector<real> lengths{1, 1, 1};
+    std::vector<std::string> periodic;
+    Geom::BoxMeshOptions box;
+    // partition
+    int parts = 0;
+    bool curve = false;
+    bool byFaces = false;
+    double imbalance = 0.03;
+    std::string folder;
+};
+
+/// One run: what all commands need.
+class Run {
+  public:
+    Run(CommunicatorView comm, const Arguments &arguments, std::ostream &out, const Progress &progress)
+        : comm_(comm), arguments_(arguments), out_(out), progress_(progress) {}
+
+    int info() {
+        Geom::MeshReport report;
+        build(report, 0, Geom::GhostNeighbours::Faces);
+        print(arguments_.json ? jsonOf(report) : textOf(report));
+        return fine;
+    }
+
+    int check() {
+        Geom::MeshReport report;
+        const Geom::UnstructuredMesh mesh = build(report, 0, Geom::GhostNeighbours::Faces);
+        progress_("measure");
+        const real closure = Geom::computeMetrics(mesh).closure;
+        // Cells of curved surfaces do not close, and need not.
+        if ((mesh.dimension == 3 || mesh.planar) && !(closure < 1e-9))
+            report.warnings.push_back(fmt::format(
+                "{}: the faces of a cell do not close: they miss {:.1e} of their area", report.origin, closure));
+        if (arguments_.json)
+            print(jsonOf(report));
+        else
+            print(textOf(report) + (report.warnings.empty() ? "nothing to complain about\n" : ""));
+        return report.warnings.empty() ? fine : warned;
+    }
+
+    int convert() {
+        requireOutput();
+        Geom::SourceMesh source = read();
+        write(source);
+        return fine;
+    }
+
+    int generate() {
+        requireOutput();
+        progress_("generate");
+        Geom::BoxMeshOptions options = arguments_.box;
+        comm_.guarded([&] {
+            options.fill = Geom::boxCellsOf(arguments_.fill);
+            std::copy(arguments_.cells.begin(), arguments_.cells.end(), options.cells.begin());
+            std::copy(arguments_.lengths.begin(), arguments_.lengths.end(), options.lengths.begin());
+            for (const std::string &direction : arguments_.periodic)
+                options.periodic[static_cast<std::size_t>(direction[0] - 'x')] = true;
+        });
+        Geom::SourceMesh source;
+        comm_.guarded([&] { source = makeBoxMesh(options, comm_); });
+        write(source);
+        return fine;
+    }
+
+    int partition() {
+        const auto by = arguments_.byFaces ? Geom::GhostNeighbours::Faces : Geom::GhostNeighbours::Nodes;
+        Geom::MeshReport meshReport;
+        const Geom::UnstructuredMesh mesh = build(meshReport, 1, by);
+        progress_("partition");
+        const std::vector<int> part = partitionCells(
+            mesh, arguments_.parts, arguments_.curve ? Geom::Partitioner::Curve : Geom::Partitioner::Graph,
+            {.imbalance = arguments_.imbalance});
+        const Geom::PartitionReport report = reportPartition(mesh, part, arguments_.parts, by);
+        print(arguments_.json ? jsonOf(report) : textOf(report));
+        if (!arguments_.folder.empty())
+            writeTables(report);
+        if (!arguments_.output.empty()) {
+            progress_("write");
+            const std::vector<real> field(part.begin(), part.end());
+            Geom::MeshWriter writer(mesh, arguments_.output);
+            writer.writeStep(0.0, {}, {{"part", 1, field}});
+            writer.close();
+        }
+        return fine;
+    }
+
+  private:
+    Geom::SourceMesh read() {
+        progress_("read");
+        return readMesh(comm_, arguments_.file, arguments_.cgns);
+    }
+
+    Geom::UnstructuredMesh build(Geom::MeshReport &report, int ghostLayers, Geom::GhostNeighbours by) {
+        Geom::MeshOptions options;
+        options.partitioner = Geom::Partitioner::Curve;
+        options.ghostLayers = ghostLayers;
+        options.ghostsBy = by;
+        options.report = &report;
+        options.progress = [&](std::string_view step) { progress_(step); };
+        return buildMesh(comm_, read(), options);
+    }
+
+    /// Better now than after hours of reading.
+    void requireOutput() const {
+        comm_.guarded([&] {
+            const std::string ending = std::filesystem::path(arguments_.output).extension().string();
+            DNDS_CHECK(ending == ".vtkhdf" || ending == ".cgns", DNDS::ArgumentError,
+                       "{}: its ending is that of no format that can be written (.vtkhdf, .cgns)", arguments_.output);
+        });
+    }
+
+    void write(const Geom::SourceMesh &source) {
+        checkSource(comm_, source);
+        progress_("write");
+        if (arguments_.output.ends_with(".cgns")) {
+            writeCgns(comm_, arguments_.output, source);
+            return;
+        }
+        Geom::VtkHdfWriter writer(comm_, arguments_.output, sliceOf(source));
+        writer.close();
+    }
+
+    void writeTables(const Geom::PartitionReport &report) {
+        comm_.guarded([&] {
+            if (comm_.rank() != 0)
+                return;
+            const std::filesystem::path folder(arguments_.folder);
+            std::error_code ignored; // the files say it, too
+            std::filesystem::create_directories(folder, ignored);
+            for (const auto &[name, table] :
+                 {std::pair{"parts.csv", partTable(report)}, {"links.csv", linkTable(report)}}) {
+                std::ofstream file(folder / name);
+                file << table;
+                file.close();
+                DNDS_CHECK(file.good(), DataError, "{} cannot be written", (folder / name).string());
+            }
+        });
+    }
+
+    void print(const std::string &text) {
+        if (comm_.rank() == 0)
+            out_ << text << std::flush;
+    }
+
+    CommunicatorView comm_;
+    const Arguments &arguments_;
+    std::ostream &out_;
+    const Progress &progress_;
+};
+
+void addInput(CLI::App &command, Arguments &arguments) {
+    command.add_option("FILE", arguments.file, "a mesh: CGNS, Gmsh or SU2")->required();
+    command.add_option("--base", arguments.cgns.base, "of CGNS files: which base (the first that has cells)");
+    command.add_flag("--join", arguments.cgns.joinCoincidentNodes, "of CGNS files: join zones where nodes coincide");
+}
+
+void addGenerate(CLI::App &command, Arguments &arguments) {
+    command.add_option("OUT", arguments.output, "the file to write: .vtkhdf or .cgns")->required();
+    command
+        .add_option("--fill", arguments.fill,
+                    "triangles, quadrilaterals, mixed-surface, tetrahedra, hexahedra, prisms, mixed-volume or "
+                    "polyhedra")
+        ->capture_default_str();
+    command.add_option("--cells", arguments.cells, "bricks in each direction")->expected(2, 3)->capture_default_str();
+    command.add_option("--lengths", arguments.lengths, "of the box")->expected(2, 3)->capture_default_str();
+    command.add_option("--jitter", arguments.box.jitter, "moves inner nodes, in bricks: 0 to 0.15");
+    command.add_flag("--shuffle", arguments.box.shuffled, "numbers nodes and cells at random");
+    command.add_option("--periodic", arguments.periodic, "directions: x, y, z")->check(CLI::IsMember({"x", "y", "z"}));
+    command.add_option("--seed", arguments.box.seed, "for what is random");
+}
+
+void addPartition(CLI::App &command, Arguments &arguments) {
+    addInput(command, arguments);
+    command.add_option("-n,--parts", arguments.parts, "how many parts")->required()->check(CLI::Range(1, 1 << 24));
+    command.add_flag("--curve", arguments.curve, "cut a space-filling curve instead of the graph (PT-Scotch)");
+    command.add_flag("--by-faces", arguments.byFaces, "count ghosts across faces instead of nodes");
+    command.add_option("--imbalance", arguments.imbalance, "how much heavier than average a part may be")
+        ->capture_default_str();
+    command.add_option("--output", arguments.folder, "a folder: writes parts.csv and links.csv there, for plot.py");
+    command.add_option("--write", arguments.output, "a VTKHDF file: writes the mesh with the field \"part\"");
+    command.add_flag("--json", arguments.json, "print one JSON object");
+}
+
+/// A message without the rank and the function that errors of one rank are marked with: users look for their file.
+std::string_view withoutOrigin(std::string_view message) {
+    return message.ends_with(')') ? message.substr(0, message.rfind(" (rank ")) : message;
+}
+
+/// Says in one line what is wrong.
+int complain(CommunicatorView comm, std::ostream &err, std::string_view message) {
+    if (comm.rank() == 0)
+        err << "dnds-mesh: " << message << std::endl;
+    return unreadable;
+}
+
+} // namespace
+
+int runMeshTool(CommunicatorView comm, std::vector<std::string> arguments, std::ostream &out, std::ostream &err,
+                bool showProgress) {
+    Arguments values;
+    CLI::App app("Looks at mesh files, checks, converts, generates and partitions them. Runs under mpiexec, too.",
+                 "dnds-mesh");
+    app.require_subcommand(1);
+    using Command = int (Run::*)();
+    std::vector<std::pair<CLI::App *, Command>> commands;
+    const auto add = [&](const char *name, const char *what, Command command) {
+        commands.emplace_back(app.add_subcommand(name, what), command);
+        return commands.back().first;
+    };
+    for (CLI::App *command : {add("info", "what is in a file", &Run::info),
+                              add("check", "the same; ends with 1 where something is doubtful", &Run::check)}) {
+        addInput(*command, values);
+        command->add_flag("--json", values.json, "print one JSON object");
+    }
+    CLI::App *convert = add("convert", "write a mesh in another format", &Run::convert);
+    addInput(*convert, values);
+    convert->add_option("OUT", values.output, "the file to write; its ending says the format: .vtkhdf or .cgns")
+        ->required();
+    addGenerate(*add("generate", "make a box and write it", &Run::generate), values);
+    addPartition(*add("partition", "what a partition would cost", &Run::partition), values);
+
+    try {
+        std::reverse(arguments.begin(), arguments.end());
+        app.parse(std::move(arguments));
+    } catch (const CLI::CallForHelp &) {
+        const auto chosen = app.get_subcommands();
+        if (comm.rank() == 0)
+            out << (chosen.empty() ? app.help() : chosen.front()->help()) << std::flush;
+        return fine;
+    } catch (const CLI::ParseError &error) {
+        return complain(comm, err, fmt::format("{} (dnds-mesh --help says more)", error.what()));
+    }
+    try {
+        const Progress progress(comm, err, showProgress);
+        Run run(comm, values, out, progress);
+        for (const auto &[command, function] : commands)
+            if (command->parsed())
+                return (run.*function)();
+    } catch (const DNDS::Error &error) {
+        if (error.kind() == DNDS::ErrorKind::Mpi || error.kind() == DNDS::ErrorKind::Peer)
+            throw;
+        return complain(comm, err, withoutOrigin(error.message()));
+    }
+    return fine;
+}

@@ -1,0 +1,21 @@
+// The program dnds-mesh as a function, so that tests can call it.
+#pragma once
+
+#include "DNDS/Mpi/Communicator.hpp"
+
+#include <ostream>
+#include <string>
+#include <vector>
+
+/// How dnds-mesh ends.
+enum ExitCode : int {
+    fine = 0,
+    warned = 1,    ///< `check` found something doubtful
+    unreadable = 2 ///< a file cannot be read or written, or is no mesh; or the command line makes no sense
+};
+
+/// Runs one command: `arguments` are those of the command line, without the program's name. Collective; returns the
+/// same on all ranks. Rank 0 writes results to `out`, errors to `err` (one line each) and, if `showProgress`, what is
+/// being done. Throws nothing that all ranks know of; what only this rank knows of leaves the function.
+int runMeshTool(DNDS::CommunicatorView comm, std::vector<std::string> arguments, std::ostream &out, std::ostream &err,
+                bool showProgress);

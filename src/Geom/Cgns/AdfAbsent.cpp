@@ -1,0 +1,14 @@
+// Stands for AdfSource.cpp where no CGNS library was found.
+
+#include "Geom/Cgns/NodeSource.hpp"
+
+#include "DNDS/Base/Error.hpp"
+
+namespace DNDS::Geom::Cgns {
+
+std::unique_ptr<NodeSource> openAdf(const std::string &path) {
+    throw NotBuiltError(
+        fmt::format("{}: this build has no CGNS library, and so reads no CGNS files of the ADF type", path));
+}
+
+} // namespace DNDS::Geom::Cgns

@@ -1,0 +1,172 @@
+#include "Geom/Cgns/Assemble.hpp"
+
+#include <algorithm>
+#include <numeric>
+
+namespace DNDS::Geom::Cgns {
+
+namespace {
+
+void append(ElementBlock &block, ElementType type, index fileId, std::span<const index> nodes) {
+    block.types.push_back(type);
+    block.nodes.insert(block.nodes.end(), nodes.begin(), nodes.end());
+    block.starts.push_back(static_cast<index>(block.nodes.size()));
+    block.fileIds.push_back(fileId);
+}
+
+void numberBlock(CommunicatorContext &context, ElementBlock &block) {
+    const auto mapping = GlobalMapping::create(context.comm(), block.size());
+    block.first = mapping->localBegin();
+    block.globalSize = mapping->globalSize();
+}
+
+/// The sections of both lists in the order of the file: where each stands in it.
+class FileOrder {
+  public:
+    explicit FileOrder(const Elements &elements) : faces_(elements.faceTable.sections().size()) {
+        std::vector<const Section *> sections;
+        for (const SectionTable *table : {&elements.faceTable, &elements.cellTable})
+            for (const Section &section : table->sections())
+                sections.push_back(&section);
+        std::vector<std::size_t> order(sections.size());
+        std::iota(order.begin(), order.end(), std::size_t{0});
+        std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
+            return std::pair(sections[a]->zone, sections[a]->firstId) <
+                   std::pair(sections[b]->zone, sections[b]->firstId);
+        });
+        places_.resize(order.size());
+        for (std::size_t k = 0; k < order.size(); k++)
+            places_[order[k]] = k;
+    }
+    std::size_t size() const { return places_.size(); }
+    std::size_t placeOf(bool inCells, std::size_t section) const { return places_[(inCells ? faces_ : 0) + section]; }
+
+  private:
+    std::size_t faces_;
+    std::vector<std::size_t> places_;
+};
+
+/// Numbers the marked faces of all ranks in the order of the file. [marks.faces]; and how many there are.
+std::pair<std::vector<index>, index> numberFaces(CommunicatorContext &context, const Elements &elements,
+                                                 const Marks &marks) {
+    const FileOrder order(elements);
+    std::vector<std::size_t> places;
+    std::vector<index> counts(order.size(), 0);
+    for (const MarkedFace &face : marks.faces) {
+        const SectionTable &table = face.inCells ? elements.cellTable : elements.faceTable;
+        const ElementRun &run = face.inCells ? elements.cells : elements.faces;
+        places.push_back(order.placeOf(face.inCells, table.sectionOf(run.first() + face.element)));
+        counts[places.back()]++;
+    }
+    const CommunicatorView &comm = context.comm();
+    const auto width = static_cast<int>(counts.size());
+    std::vector<index> before(counts.size(), 0);
+    checkMpi(MPI_Exscan(counts.data(), before.data(), width, mpiTypeOf<index>(), MPI_SUM, comm.handle()), "MPI_Exscan");
+    if (comm.rank() == 0)
+        std::fill(before.begin(), before.end(), 0);
+    comm.allReduce(counts.data(), width, MPI_SUM);
+    index total = 0;
+    for (std::size_t k = 0; k < counts.size(); k++) {
+        before[k] += total;
+        total += counts[k];
+    }
+    std::vector<index> numbers;
+    for (const std::size_t place : places)
+        numbers.push_back(before[place]++);
+    return {std::move(numbers), total};
+}
+
+} // namespace
+
+ElementBlock takeCells(CommunicatorContext &context, const Model &model, const Elements &elements,
+                       std::vector<std::string> &warnings) {
+    const ElementRun &run = elements.cells;
+    ElementBlock cells;
+    std::vector<index> counts(model.zones.size() + 1, 0); // of cells in each zone; of elements that are of no use
+    for (index element = 0; element < run.size(); element++) {
+        const ElementType type = run.types[static_cast<std::size_t>(element)];
+        const int dimension = elementInfo(type).dimension;
+        if (dimension == model.cellDimension) {
+            const index ordinal = run.first() + element;
+            const std::size_t section = elements.cellTable.sectionOf(ordinal);
+            counts[static_cast<std::size_t>(elements.cellTable.sections()[section].zone)]++;
+            append(cells, type, elements.cellTable.idOf(ordinal), run.nodesOf(element));
+        } else if (dimension != model.cellDimension - 1) {
+            counts.back()++;
+        }
+    }
+    context.comm().allReduce(counts.data(), static_cast<int>(counts.size()), MPI_SUM);
+    for (std::size_t zone = 0; zone < model.zones.size(); zone++)
+        if (counts[zone] != model.zones[zone].cells)
+            warnings.push_back(fmt::format("{}: it states {} cells, and its sections hold {}",
+                                           model.zoneText(static_cast<int>(zone)), model.zones[zone].cells,
+                                           counts[zone]));
+    if (counts.back() > 0)
+        warnings.push_back(fmt::format("{}: {} elements of MIXED sections are neither cells nor faces and are left out",
+                                       model.file, counts.back()));
+    numberBlock(context, cells);
+    DNDS_CHECK(cells.globalSize > 0, DataError, "{}: base '{}' has no cells", model.file, model.base);
+    return cells;
+}
+
+void takeFaces(CommunicatorContext &context, const Elements &elements, const Marks &marks, SourceMesh &mesh) {
+    const auto [numbers, total] = numberFaces(context, elements, marks);
+    Outbox outbox;
+    for (std::size_t k = 0; k < marks.faces.size(); k++) {
+        const MarkedFace &face = marks.faces[k];
+        const SectionTable &table = face.inCells ? elements.cellTable : elements.faceTable;
+        const ElementRun &run = face.inCells ? elements.cells : elements.faces;
+        const auto nodes = run.nodesOf(face.element);
+        std::vector<index> &record = outbox.to(evenOwner(total, context.comm().size(), numbers[k]));
+        record.insert(record.end(),
+                      {numbers[k], face.mark, static_cast<index>(run.types[static_cast<std::size_t>(face.element)]),
+                       table.idOf(run.first() + face.element), static_cast<index>(nodes.size())});
+        record.insert(record.end(), nodes.begin(), nodes.end());
+    }
+    const RankLists arrived = sparseExchange(context, outbox.take());
+
+    const Range own = evenShare(total, context.comm().size(), context.comm().rank());
+    std::vector<std::size_t> at(static_cast<std::size_t>(own.size()));
+    for (std::size_t i = 0; i < arrived.values.size(); i += 5 + static_cast<std::size_t>(arrived.values[i + 4]))
+        at[static_cast<std::size_t>(arrived.values[i] - own.begin)] = i;
+    const std::span<const index> values(arrived.values);
+    for (const std::size_t i : at) {
+        append(mesh.faces, static_cast<ElementType>(values[i + 2]), values[i + 3],
+               values.subspan(i + 5, static_cast<std::size_t>(values[i + 4])));
+        mesh.faceMarks.push_back(static_cast<int>(values[i + 1]));
+    }
+    numberBlock(context, mesh.faces);
+}
+
+void renumberMesh(CommunicatorContext &context, const NodeBlock &block, SourceMesh &mesh) {
+    if (!block.joined)
+        return;
+    // The streams of polyhedra hold numbers of corners among the nodes: only the nodes are translated.
+    std::vector<index> nodes;
+    const auto forEachNode = [&](auto &&visit) {
+        for (std::size_t cell = 0; cell < mesh.cells.types.size(); cell++) {
+            const auto begin = static_cast<std::size_t>(mesh.cells.starts[cell]);
+            const auto end = static_cast<std::size_t>(mesh.cells.starts[cell + 1]);
+            if (mesh.cells.types[cell] != ElementType::Polyhedron) {
+                for (std::size_t i = begin; i < end; i++)
+                    visit(mesh.cells.nodes[i]);
+                continue;
+            }
+            for (std::size_t i = begin; i < end;) {
+                const auto next = i + 1 + static_cast<std::size_t>(mesh.cells.nodes[i]);
+                for (i++; i < next; i++)
+                    visit(mesh.cells.nodes[i]);
+            }
+        }
+        for (index &node : mesh.faces.nodes)
+            visit(node);
+        for (SourceMesh::NodeMark &mark : mesh.nodeMarks)
+            visit(mark.node);
+    };
+    forEachNode([&](index &node) { nodes.push_back(node); });
+    renumberNodes(context, block, nodes);
+    auto next = nodes.begin();
+    forEachNode([&](index &node) { node = *next++; });
+}
+
+} // namespace DNDS::Geom::Cgns

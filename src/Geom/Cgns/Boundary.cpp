@@ -1,0 +1,374 @@
+#include "Geom/Cgns/Boundary.hpp"
+
+#include "Geom/IndexPermutation.hpp"
+
+#include <algorithm>
+#include <limits>
+
+namespace DNDS::Geom::Cgns {
+
+namespace {
+
+/// Reads shares of point sets. All functions are Local.
+class PointReader {
+  public:
+    PointReader(const CommunicatorView &comm, const Model &model, const Elements &elements, NodeSource &source)
+        : comm_(comm), model_(model), source_(source),
+          elements_(elements.cellTable.size() + elements.faceTable.size()) {}
+
+    /// This rank's share of the numbers of a set: elements, or nodes, counted from 1 in the zone.
+    std::vector<index> numbers(const PointSet &points, int zone, const std::string &where) const;
+    /// This rank's share of the pairs of nodes, counted from 0 in all zones, that a structured connection joins.
+    std::vector<std::pair<index, index>> gridPairs(const Connection &connection) const;
+    /// A node, counted from 1 in its zone, as one of all zones, counted from 0.
+    index node(int zone, index number) const {
+        return model_.zones[static_cast<std::size_t>(zone)].firstNode + number - 1;
+    }
+    std::string text(const Connection &connection) const {
+        return fmt::format("{}, connection '{}'", model_.zoneText(connection.zone), connection.name);
+    }
+    std::string text(const BoundaryCondition &condition) const {
+        return fmt::format("{}, boundary condition '{}'", model_.zoneText(condition.zone), condition.name);
+    }
+
+  private:
+    index numberOf(const Zone &zone, std::span<const index> indices, const std::string &where) const;
+
+    const CommunicatorView &comm_;
+    const Model &model_;
+    NodeSource &source_;
+    index elements_; ///< of the whole mesh
+};
+
+index PointReader::numberOf(const Zone &zone, std::span<const index> indices, const std::string &where) const {
+    Triple at{1, 1, 1};
+    for (std::size_t k = 0; k < indices.size(); k++) {
+        at[k] = indices[k];
+        DNDS_CHECK(at[k] >= 1 && at[k] <= zone.vertices[k], DataError, "{}: index {} of a zone with {} nodes that way",
+                   where, at[k], zone.vertices[k]);
+    }
+    return zone.nodeAt(at) + 1;
+}
+
+std::vector<index> PointReader::numbers(const PointSet &points, int zoneNumber, const std::string &where) const {
+    const Zone &zone = model_.zones[static_cast<std::size_t>(zoneNumber)];
+    Range share = evenShare(points.size(), comm_.size(), comm_.rank());
+    std::vector<index> result;
+    if (points.list == nullptr) {
+        DNDS_CHECK(!points.vertices || points.last <= zone.nodes, DataError,
+                   "{}: nodes {} to {} of a zone with {} nodes", where, points.first, points.last, zone.nodes);
+        DNDS_CHECK(points.vertices || points.size() <= elements_, DataError, "{}: elements {} to {} are not there",
+                   where, points.first, points.last);
+        for (index k = share.begin; k < share.end; k++)
+            result.push_back(points.first + k);
+        return result;
+    }
+    result.resize(static_cast<std::size_t>(share.size() * points.numbersEach));
+    source_.read(*points.list, share.begin * points.numbersEach, std::span<index>(result));
+    if (zone.structured) {
+        const auto width = static_cast<std::size_t>(points.numbersEach);
+        for (std::size_t k = 0; k < result.size() / width; k++)
+            result[k] = numberOf(zone, std::span<const index>(result).subspan(k * width, width), where);
+        result.resize(result.size() / width);
+    }
+    if (points.vertices)
+        for (const index number : result)
+            DNDS_CHECK(number >= 1 && number <= zone.nodes, DataError, "{}: node {} of a zone with {} nodes", where,
+                       number, zone.nodes);
+    return result;
+}
+
+std::vector<std::pair<index, index>> PointReader::gridPairs(const Connection &connection) const {
+    const auto &[from, to] = *connection.points.grid;
+    const Triple &donorFrom = (*connection.donorPoints.grid)[0];
+    const Zone &zone = model_.zones[static_cast<std::size_t>(connection.zone)];
+    const Zone &donor = model_.zones[static_cast<std::size_t>(connection.donor)];
+    const Range share = evenShare(connection.points.size(), comm_.size(), comm_.rank());
+    std::vector<std::pair<index, index>> pairs;
+    for (index point = share.begin; point < share.end; point++) {
+        Triple at = from;
+        Triple donorAt = donorFrom;
+        index rest = point;
+        for (std::size_t k = 0; k < static_cast<std::size_t>(zone.dimensions); k++) {
+            const index steps = std::abs(to[k] - from[k]) + 1;
+            const index step = (to[k] < from[k] ? -1 : 1) * (rest % steps);
+            rest /= steps;
+            at[k] += step;
+            const auto axis = static_cast<std::size_t>(std::abs(connection.axes[k])) - 1;
+            donorAt[axis] += connection.axes[k] < 0 ? -step : step;
+        }
+        pairs.emplace_back(zone.firstNode + zone.nodeAt(at), donor.firstNode + donor.nodeAt(donorAt));
+    }
+    return pairs;
+}
+
+// ---------------------------------------------------------------------------------------------------------------------
+// Marks
+
+class MarkReader {
+  public:
+    MarkReader(CommunicatorContext &context, const Model &model, const Elements &elements, NodeSource &source)
+        : context_(context), comm_(context.comm()), model_(model), elements_(elements),
+          points_(context.comm(), model, elements, source) {}
+
+    Marks read() {
+        notFaces_.assign(model_.conditions.size(), 0);
+        std::vector<PeriodicSides> sides;
+        comm_.guarded([&] { sides = readPeriodicSides(); });
+        dropMirrored(sides);
+        Outbox marked;
+        comm_.guarded([&] {
+            for (std::size_t k = 0; k < model_.conditions.size(); k++)
+                markCondition(static_cast<int>(k), marked);
+            markPeriodic(sides, marked);
+        });
+        const RankLists arrived = sparseExchange(context_, marked.take());
+        for (std::size_t i = 0; i < arrived.values.size(); i += 3)
+            mark(arrived.values[i], static_cast<int>(arrived.values[i + 1]), static_cast<int>(arrived.values[i + 2]));
+        sortMarks();
+        warnOfOthers();
+        choosePatches();
+        return std::move(marks_);
+    }
+
+  private:
+    /// This rank's share of both sides of a periodic connection.
+    struct PeriodicSides {
+        const Connection *connection;
+        std::array<std::vector<index>, 2> numbers;
+        std::array<std::uint64_t, 2> hashes{}; ///< of the sets, over all ranks
+    };
+    static constexpr int noCondition = -1;
+
+    std::vector<PeriodicSides> readPeriodicSides() const;
+    void dropMirrored(std::vector<PeriodicSides> &sides);
+    void markPeriodic(const std::vector<PeriodicSides> &sides, Outbox &marked);
+    void markSide(const PeriodicSides &sides, std::size_t side, int mark, Outbox &marked);
+    void markCondition(int number, Outbox &marked);
+    void markRange(const SectionTable &table, const ElementRun &run, int zone, index first, index last, int mark,
+                   int condition);
+    void markSection(int section, int mark);
+    void addressMark(int zone, index id, int mark, int condition, Outbox &marked);
+    void mark(index key, int mark, int condition);
+    void sortMarks();
+    void warnOfOthers();
+    void choosePatches();
+
+    CommunicatorContext &context_;
+    const CommunicatorView &comm_;
+    const Model &model_;
+    const Elements &elements_;
+    PointReader points_;
+    Marks marks_;
+    std::vector<index> notFaces_; ///< [conditions]: elements that are none
+};
+
+std::vector<MarkReader::PeriodicSides> MarkReader::readPeriodicSides() const {
+    std::vector<PeriodicSides> all;
+    for (const Connection &connection : model_.connections) {
+        if (!connection.periodic)
+            continue;
+        PeriodicSides sides{&connection, {}, {}};
+        if (connection.points.grid) {
+            for (const auto &[a, b] : points_.gridPairs(connection)) {
+                sides.numbers[0].push_back(a);
+                sides.numbers[1].push_back(b);
+            }
+        } else {
+            const std::string where = points_.text(connection);
+            sides.numbers = {points_.numbers(connection.points, connection.zone, where),
+                             points_.numbers(connection.donorPoints, connection.donor, where)};
+        }
+        for (std::size_t side = 0; side < 2; side++)
+            for (const index number : sides.numbers[side])
+                sides.hashes[side] += mixBits(static_cast<std::uint64_t>(number));
+        all.push_back(std::move(sides));
+    }
+    return all;
+}
+
+/// Files often store a connection once for each side; two whose sides are the same sets, swapped, are one.
+void MarkReader::dropMirrored(std::vector<PeriodicSides> &sides) {
+    for (PeriodicSides &side : sides)
+        comm_.allReduce(side.hashes.data(), 2, MPI_SUM);
+    const auto mirrors = [](const PeriodicSides &a, const PeriodicSides &b) {
+        return a.connection->zone == b.connection->donor && a.connection->donor == b.connection->zone &&
+               a.connection->points.vertices == b.connection->points.vertices &&
+               a.connection->points.size() == b.connection->points.size() && a.hashes[0] == b.hashes[1] &&
+               a.hashes[1] == b.hashes[0];
+    };
+    std::vector<PeriodicSides> kept;
+    for (PeriodicSides &side : sides)
+        if (std::none_of(kept.begin(), kept.end(), [&](const PeriodicSides &other) { return mirrors(other, side); }))
+            kept.push_back(std::move(side));
+    sides = std::move(kept);
+}
+
+void MarkReader::markPeriodic(const std::vector<PeriodicSides> &sides, Outbox &marked) {
+    for (std::size_t c = 0; c < sides.size(); c++) {
+        marks_.periodic.push_back({sides[c].connection->name, *sides[c].connection->periodic});
+        for (std::size_t side = 0; side < 2; side++)
+            markSide(sides[c], side, -1 - (2 * static_cast<int>(c) + static_cast<int>(side)), marked);
+    }
+}
+
+void MarkReader::markSide(const PeriodicSides &sides, std::size_t side, int mark, Outbox &marked) {
+    const Connection &connection = *sides.connection;
+    const int zone = side == 0 ? connection.zone : connection.donor;
+    if (connection.points.grid)
+        return markSection(connection.sections[side], mark);
+    const bool vertices = side == 0 ? connection.points.vertices : connection.donorPoints.vertices;
+    for (const index number : sides.numbers[side])
+        if (vertices)
+            marks_.nodes.push_back({mark, points_.node(zone, number)});
+        else
+            addressMark(zone, number, mark, noCondition, marked);
+}
+
+void MarkReader::markCondition(int number, Outbox &marked) {
+    const BoundaryCondition &condition = model_.conditions[static_cast<std::size_t>(number)];
+    const PointSet &points = condition.points;
+    if (condition.section >= 0)
+        return markSection(condition.section, condition.patch);
+    if (points.vertices || points.list != nullptr) {
+        for (const index point : points_.numbers(points, condition.zone, points_.text(condition)))
+            if (points.vertices)
+                marks_.nodes.push_back({condition.patch, points_.node(condition.zone, point)});
+            else
+                addressMark(condition.zone, point, condition.patch, number, marked);
+        return;
+    }
+    markRange(elements_.cellTable, elements_.cells, condition.zone, points.first, points.last, condition.patch, number);
+    markRange(elements_.faceTable, elements_.faces, condition.zone, points.first, points.last, condition.patch, number);
+}
+
+void MarkReader::markRange(const SectionTable &table, const ElementRun &run, int zone, index first, index last,
+                           int mark, int condition) {
+    for (std::size_t k = 0; k < table.sections().size(); k++) {
+        const Section &section = table.sections()[k];
+        if (section.zone != zone || section.kind == SectionKind::Patch)
+            continue;
+        const index begin = std::max({table.begin(k), run.first(), table.begin(k) + first - section.firstId});
+        const index end =
+            std::min({table.end(k), run.first() + run.size(), table.begin(k) + last + 1 - section.firstId});
+        for (index ordinal = begin; ordinal < end; ordinal++)
+            this->mark(FaceKey::make(ordinal, &run == &elements_.cells), mark, condition);
+    }
+}
+
+void MarkReader::markSection(int section, int mark) {
+    const auto k = static_cast<std::size_t>(section);
+    const index begin = std::max(elements_.faceTable.begin(k), elements_.faces.first());
+    const index end = std::min(elements_.faceTable.end(k), elements_.faces.first() + elements_.faces.size());
+    for (index ordinal = begin; ordinal < end; ordinal++)
+        this->mark(FaceKey::make(ordinal, false), mark, noCondition);
+}
+
+void MarkReader::addressMark(int zone, index id, int mark, int condition, Outbox &marked) {
+    index ordinal = elements_.faceTable.find(zone, id);
+    const bool inCells = ordinal == SectionTable::none;
+    if (inCells)
+        ordinal = elements_.cellTable.find(zone, id);
+    if (ordinal == SectionTable::none) {
+        DNDS_CHECK(condition != noCondition, DataError, "{}: a periodic connection names element {}, which is no face",
+                   model_.zoneText(zone), id);
+        notFaces_[static_cast<std::size_t>(condition)]++;
+        return;
+    }
+    const ElementRun &run = inCells ? elements_.cells : elements_.faces;
+    std::vector<index> &record = marked.to(run.mapping->owner(ordinal).rank);
+    record.insert(record.end(), {FaceKey::make(ordinal, inCells), mark, condition});
+}
+
+/// `key` names an element of this rank.
+void MarkReader::mark(index key, int mark, int condition) {
+    const bool inCells = FaceKey::inCells(key);
+    const ElementRun &run = inCells ? elements_.cells : elements_.faces;
+    const index element = FaceKey::ordinal(key) - run.first();
+    if (elementInfo(run.types[static_cast<std::size_t>(element)]).dimension == model_.cellDimension - 1)
+        marks_.faces.push_back({inCells, element, mark});
+    else if (condition != noCondition)
+        notFaces_[static_cast<std::size_t>(condition)]++;
+}
+
+void MarkReader::sortMarks() {
+    const auto key = [](const MarkedFace &face) { return std::tuple(!face.inCells, face.element, face.mark); };
+    std::sort(marks_.faces.begin(), marks_.faces.end(),
+              [&](const MarkedFace &a, const MarkedFace &b) { return key(a) < key(b); });
+    marks_.faces.erase(std::unique(marks_.faces.begin(), marks_.faces.end(),
+                                   [&](const MarkedFace &a, const MarkedFace &b) { return key(a) == key(b); }),
+                       marks_.faces.end());
+}
+
+void MarkReader::warnOfOthers() {
+    comm_.allReduce(notFaces_.data(), static_cast<int>(notFaces_.size()), MPI_SUM);
+    for (std::size_t k = 0; k < model_.conditions.size() && !model_.patchesAreSections; k++)
+        if (notFaces_[k] > 0)
+            marks_.warnings.push_back(fmt::format("{}: {} of its {} elements are no faces",
+                                                  points_.text(model_.conditions[k]), notFaces_[k],
+                                                  model_.conditions[k].points.size()));
+}
+
+void MarkReader::choosePatches() {
+    marks_.patches = model_.patches;
+    if (!model_.patchesAreSections)
+        return;
+    std::vector<index> counts(model_.patches.size(), 0);
+    for (const MarkedFace &face : marks_.faces)
+        counts[static_cast<std::size_t>(std::max(face.mark, 0))] += face.mark >= 0 ? 1 : 0;
+    comm_.allReduce(counts.data(), static_cast<int>(counts.size()), MPI_SUM);
+    std::vector<int> renumbered(counts.size(), 0);
+    marks_.patches.clear();
+    for (std::size_t k = 0; k < counts.size(); k++) {
+        renumbered[k] = static_cast<int>(marks_.patches.size());
+        if (counts[k] > 0)
+            marks_.patches.push_back(model_.patches[k]);
+    }
+    for (MarkedFace &face : marks_.faces)
+        if (face.mark >= 0)
+            face.mark = renumbered[static_cast<std::size_t>(face.mark)];
+}
+
+} // namespace
+
+Marks readMarks(CommunicatorContext &context, const Model &model, const Elements &elements, NodeSource &source) {
+    return MarkReader(context, model, elements, source).read();
+}
+
+JoinPairs readJoins(CommunicatorContext &context, const Model &model, const Elements &elements, NodeSource &source) {
+    const PointReader points(context.comm(), model, elements, source);
+    JoinPairs joins;
+    const auto faceKey = [&](int zone, index id, const Connection &connection) {
+        const index face = elements.faceTable.find(zone, id);
+        const index other = face == SectionTable::none ? elements.cellTable.find(zone, id) : SectionTable::none;
+        DNDS_CHECK(face != SectionTable::none || other != SectionTable::none, DataError,
+                   "{}: element {} of zone '{}' is no face", points.text(connection), id,
+                   model.zones[static_cast<std::size_t>(zone)].name);
+        return face != SectionTable::none ? FaceKey::make(face, false) : FaceKey::make(other, true);
+    };
+    context.comm().guarded([&] {
+        for (std::size_t c = 0; c < model.connections.size(); c++) {
+            const Connection &connection = model.connections[c];
+            if (connection.periodic)
+                continue;
+            if (connection.points.grid) {
+                const auto pairs = points.gridPairs(connection);
+                joins.nodes.insert(joins.nodes.end(), pairs.begin(), pairs.end());
+                continue;
+            }
+            const std::string where = points.text(connection);
+            const std::vector<index> own = points.numbers(connection.points, connection.zone, where);
+            const std::vector<index> donor = points.numbers(connection.donorPoints, connection.donor, where);
+            for (std::size_t k = 0; k < own.size(); k++)
+                if (connection.points.vertices)
+                    joins.nodes.emplace_back(points.node(connection.zone, own[k]),
+                                             points.node(connection.donor, donor[k]));
+                else
+                    joins.faces.push_back({static_cast<int>(c), faceKey(connection.zone, own[k], connection),
+                                           faceKey(connection.donor, donor[k], connection)});
+        }
+    });
+    return joins;
+}
+
+} // namespace DNDS::Geom::Cgns

@@ -1,0 +1,61 @@
+/// @file Boundary.hpp
+/// @brief Boundary conditions and connections: which faces and nodes they mark, and which nodes they join.
+#pragma once
+
+#include "Geom/Cgns/ElementList.hpp"
+
+#include <utility>
+#include <vector>
+
+namespace DNDS::Geom::Cgns {
+
+/// Both lists of elements, as the readers of boundary conditions need them.
+struct Elements {
+    const SectionTable &cellTable;
+    const ElementRun &cells; ///< may hold faces, too: those of MIXED sections
+    const SectionTable &faceTable;
+    const ElementRun &faces;
+};
+
+/// A face of this rank that has a mark: an element of one of the two lists.
+struct MarkedFace {
+    bool inCells;  ///< in the list of cells
+    index element; ///< of this rank's run
+    int mark;      ///< as `SourceMesh::faceMarks`
+};
+
+/// What boundary conditions and periodic connections mark.
+struct Marks {
+    std::vector<MarkedFace> faces; ///< in order of list, element and mark, each once
+    std::vector<SourceMesh::NodeMark> nodes;
+    std::vector<BoundaryPatch> patches; ///< those of the model, without sections that turned out to hold no faces
+    std::vector<PeriodicConnection> periodic;
+    std::vector<std::string> warnings;
+};
+
+/// Reads the point sets of boundary conditions and periodic connections, each rank its share, and tells the ranks that
+/// have read the faces. Collective. Throws DataError on all ranks where a set names what is not there.
+Marks readMarks(CommunicatorContext &context, const Model &model, const Elements &elements, NodeSource &source);
+
+/// An element of one of the two lists, as one number.
+struct FaceKey {
+    static index make(index ordinal, bool inCells) { return 2 * ordinal + (inCells ? 1 : 0); }
+    static index ordinal(index key) { return key / 2; }
+    static bool inCells(index key) { return key % 2 != 0; }
+};
+
+/// This rank's share of what connections that are not periodic join.
+struct JoinPairs {
+    std::vector<std::pair<index, index>> nodes; ///< of all zones, counted from 0
+    struct Faces {
+        int connection; ///< of the model
+        index face;     ///< a FaceKey
+        index donor;    ///< a FaceKey
+    };
+    std::vector<Faces> faces;
+};
+
+/// Collective. Throws DataError on all ranks where a connection names what is not there.
+JoinPairs readJoins(CommunicatorContext &context, const Model &model, const Elements &elements, NodeSource &source);
+
+} // namespace DNDS::Geom::Cgns

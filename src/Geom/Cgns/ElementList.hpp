@@ -1,0 +1,99 @@
+/// @file ElementList.hpp
+/// @brief The elements of many sections as one list that ranks share out, and what each rank has read of it.
+#pragma once
+
+#include "DNDS/Index/GlobalMapping.hpp"
+#include "DNDS/Mpi/SparseExchange.hpp"
+#include "Geom/Cgns/Model.hpp"
+#include "Geom/Cgns/NodeSource.hpp"
+
+#include <map>
+#include <memory>
+#include <span>
+#include <vector>
+
+namespace DNDS::Geom::Cgns {
+
+/// A contiguous part [begin, end) of something.
+struct Range {
+    index begin = 0;
+    index end = 0;
+    index size() const noexcept { return end - begin; }
+};
+
+/// The part of `total` things that `rank` of `ranks` gets; which rank gets thing `i`. Local, O(1).
+Range evenShare(index total, int ranks, int rank) noexcept;
+int evenOwner(index total, int ranks, index i) noexcept;
+
+/// Values for other ranks, collected in any order.
+class Outbox {
+  public:
+    std::vector<index> &to(int rank) { return lists_[rank]; }
+    /// As `sparseExchange` takes them. Empties the box.
+    RankLists take();
+
+  private:
+    std::map<int, std::vector<index>> lists_;
+};
+
+/// The sections of a list and the ordinal numbers of their elements in the whole list, counted from 0.
+class SectionTable {
+  public:
+    explicit SectionTable(const std::vector<Section> &sections);
+
+    const std::vector<Section> &sections() const noexcept { return *sections_; }
+    index size() const noexcept { return offsets_.back(); }
+    index begin(std::size_t section) const { return offsets_[section]; }
+    index end(std::size_t section) const { return offsets_[section + 1]; }
+    /// The section of an element of the list. O(log sections).
+    std::size_t sectionOf(index ordinal) const;
+
+    static constexpr index none = -1;
+    /// The element with this number in its zone; `none` if the list has none. O(log sections).
+    index find(int zone, index id) const;
+    /// The number of an element in its zone; 0 for the faces of structured zones, which have none.
+    index idOf(index ordinal) const;
+
+  private:
+    const std::vector<Section> *sections_;
+    std::vector<index> offsets_{0};
+    std::map<std::pair<int, index>, std::size_t> byLastId_;
+};
+
+/// The elements of a list that this rank has read: they follow each other, as those of the ranks do.
+struct ElementRun {
+    std::shared_ptr<const GlobalMapping> mapping; ///< of ordinals
+    std::vector<ElementType> types;
+    std::vector<index> starts{0};
+    /// Nodes of all zones, counted from 0. For a Polyhedron of an NFACE_n section its faces until they are resolved:
+    /// the ordinal in the list of faces plus 1, negative where the face looks inward.
+    std::vector<index> nodes;
+
+    index size() const noexcept { return static_cast<index>(types.size()); }
+    index first() const { return mapping->localBegin(); }
+    std::span<const index> nodesOf(index element) const {
+        const auto e = static_cast<std::size_t>(element);
+        return std::span<const index>(nodes).subspan(static_cast<std::size_t>(starts[e]),
+                                                     static_cast<std::size_t>(starts[e + 1] - starts[e]));
+    }
+};
+
+/// Reads this rank's share of a list. Collective. `faces` tells which face a polyhedron means. Polyhedra of parents
+/// come without faces. Throws DataError on all ranks.
+ElementRun readElements(CommunicatorContext &context, const Model &model, const SectionTable &table,
+                        const SectionTable &faces, NodeSource &source);
+
+/// Rows of nodes, in order of their ordinals.
+struct ElementRows {
+    std::vector<index> ordinals;
+    std::vector<index> starts{0};
+    std::vector<index> nodes;
+
+    /// The row of an ordinal that is there. O(log rows).
+    std::span<const index> row(index ordinal) const;
+};
+
+/// The nodes of any elements of a list: [ordinals, ascending, each once]. Collective.
+ElementRows fetchRows(CommunicatorContext &context, const ElementRun &run, std::vector<index> ordinals);
+
+} // namespace DNDS::Geom::Cgns

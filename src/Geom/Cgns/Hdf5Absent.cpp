@@ -1,0 +1,13 @@
+// Stands for Hdf5Source.cpp where no HDF5 was found.
+
+#include "Geom/Cgns/NodeSource.hpp"
+
+#include "DNDS/Base/Error.hpp"
+
+namespace DNDS::Geom::Cgns {
+
+std::unique_ptr<NodeSource> openHdf5(const std::string &path) {
+    throw NotBuiltError(fmt::format("{}: this build has no HDF5, and so reads no CGNS files of the HDF5 type", path));
+}
+
+} // namespace DNDS::Geom::Cgns

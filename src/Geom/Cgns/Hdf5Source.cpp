@@ -1,0 +1,422 @@
+// Files of the HDF5 type, by the public mapping: a node is a group with the attributes name, label and type; its data
+// are the data set " data" in the group; a link is a group of type "LK" with the data sets " path" and " file".
+//
+// Ranks open the file independently with HDF5's plain driver: slices are read at the speed of the file system, and a
+// damaged part that only one rank meets cannot leave others waiting in a collective call.
+
+#include "Geom/Cgns/NodeSource.hpp"
+
+#include "DNDS/Base/Error.hpp"
+
+#include <hdf5.h>
+
+#include <algorithm>
+#include <array>
+#include <filesystem>
+#include <map>
+#include <type_traits>
+
+namespace DNDS::Geom::Cgns {
+
+namespace {
+
+/// How far HDF5's compressors can shrink data at best.
+constexpr index mostCompression = 1100;
+
+/// Owns an HDF5 identifier.
+class Handle {
+  public:
+    using Closer = herr_t (*)(hid_t);
+    Handle() = default;
+    Handle(hid_t id, Closer close) : id_(id), close_(close) {}
+    Handle(Handle &&other) noexcept : id_(std::exchange(other.id_, -1)), close_(other.close_) {}
+    Handle &operator=(Handle &&other) noexcept {
+        std::swap(id_, other.id_);
+        std::swap(close_, other.close_);
+        return *this;
+    }
+    Handle(const Handle &) = delete;
+    Handle &operator=(const Handle &) = delete;
+    ~Handle() {
+        if (id_ >= 0)
+            close_(id_);
+    }
+    hid_t id() const noexcept { return id_; }
+    bool valid() const noexcept { return id_ >= 0; }
+
+  private:
+    hid_t id_ = -1;
+    Closer close_ = nullptr;
+};
+
+/// Keeps HDF5 from printing errors, which we turn into exceptions, while it lives.
+class QuietErrors {
+  public:
+    QuietErrors() {
+        H5Eget_auto2(H5E_DEFAULT, &function_, &data_);
+        H5Eset_auto2(H5E_DEFAULT, nullptr, nullptr);
+    }
+    QuietErrors(const QuietErrors &) = delete;
+    QuietErrors &operator=(const QuietErrors &) = delete;
+    ~QuietErrors() { H5Eset_auto2(H5E_DEFAULT, function_, data_); }
+
+  private:
+    H5E_auto2_t function_ = nullptr;
+    void *data_ = nullptr;
+};
+
+/// The texts of HDF5's error stack, innermost first: what the library says went wrong.
+std::string lastError() {
+    std::string text;
+    H5Ewalk2(
+        H5E_DEFAULT, H5E_WALK_UPWARD,
+        [](unsigned n, const H5E_error2_t *error, void *data) -> herr_t {
+            if (n == 0 && error->desc != nullptr)
+                *static_cast<std::string *>(data) = error->desc;
+            return 0;
+        },
+        &text);
+    return text.empty() ? "HDF5 gives no reason" : text;
+}
+
+std::string attributeText(hid_t node, const char *name) {
+    const Handle attribute(H5Aopen(node, name, H5P_DEFAULT), H5Aclose);
+    if (!attribute.valid())
+        return {};
+    const Handle type(H5Aget_type(attribute.id()), H5Tclose);
+    const Handle space(H5Aget_space(attribute.id()), H5Sclose);
+    if (!type.valid() || !space.valid() || H5Tget_class(type.id()) != H5T_STRING ||
+        H5Tis_variable_str(type.id()) != 0 || H5Sget_simple_extent_npoints(space.id()) != 1)
+        return {};
+    const std::size_t size = H5Tget_size(type.id());
+    if (size == 0 || size > 256)
+        return {};
+    std::string text(size, '\0');
+    if (H5Aread(attribute.id(), type.id(), text.data()) < 0)
+        return {};
+    text.resize(std::min(text.find('\0'), text.size()));
+    text.resize(text.find_last_not_of(' ') + 1);
+    return text;
+}
+
+index attributeNumber(hid_t node, const char *name, index otherwise) {
+    const Handle attribute(H5Aopen(node, name, H5P_DEFAULT), H5Aclose);
+    if (!attribute.valid())
+        return otherwise;
+    const Handle type(H5Aget_type(attribute.id()), H5Tclose);
+    const Handle space(H5Aget_space(attribute.id()), H5Sclose);
+    index value = otherwise;
+    if (!type.valid() || !space.valid() || H5Tget_class(type.id()) != H5T_INTEGER ||
+        H5Sget_simple_extent_npoints(space.id()) != 1 || H5Aread(attribute.id(), H5T_NATIVE_INT64, &value) < 0)
+        return otherwise;
+    return value;
+}
+
+DataType typeOf(hid_t dataset) {
+    const Handle type(H5Dget_type(dataset), H5Tclose);
+    if (!type.valid())
+        return DataType::Other;
+    const std::size_t size = H5Tget_size(type.id());
+    switch (H5Tget_class(type.id())) {
+    case H5T_INTEGER:
+        return size == 1 ? DataType::Text : size == 4 ? DataType::Int32 : size == 8 ? DataType::Int64 : DataType::Other;
+    case H5T_FLOAT:
+        return size == 4 ? DataType::Real32 : size == 8 ? DataType::Real64 : DataType::Other;
+    default:
+        return DataType::Other;
+    }
+}
+
+enum class Storage : unsigned char { Plain, Compressed, Elsewhere, TooSmall };
+
+/// How a data set of so many bytes is stored. HDF5 1.10 reads beyond its buffers where a damaged file reserves less
+/// room than the data set's extent needs.
+Storage storageOf(hid_t dataset, index bytes) {
+    const Handle creation(H5Dget_create_plist(dataset), H5Pclose);
+    const H5D_layout_t layout = creation.valid() ? H5Pget_layout(creation.id()) : H5D_LAYOUT_ERROR;
+    if ((layout != H5D_COMPACT && layout != H5D_CONTIGUOUS && layout != H5D_CHUNKED) ||
+        H5Pget_external_count(creation.id()) != 0)
+        return Storage::Elsewhere;
+    const hsize_t stored = H5Dget_storage_size(dataset);
+    if (bytes > 0 && stored < (layout == H5D_CHUNKED ? 1 : static_cast<hsize_t>(bytes)))
+        return Storage::TooSmall;
+    return layout == H5D_CHUNKED && H5Pget_nfilters(creation.id()) > 0 ? Storage::Compressed : Storage::Plain;
+}
+
+class Hdf5Source : public NodeSource {
+  public:
+    explicit Hdf5Source(std::string path) : path_(std::move(path)) { open(path_); }
+
+    TreeNode readTree() override {
+        const QuietErrors quiet;
+        WalkGuard guard(path_);
+        return readNode(path_, "/", guard);
+    }
+    void read(const TreeNode &node, index first, std::span<index> values) override {
+        readValues(node, first, values, H5T_NATIVE_INT64);
+    }
+    void read(const TreeNode &node, index first, std::span<real> values) override {
+        readValues(node, first, values, H5T_NATIVE_DOUBLE);
+    }
+
+  private:
+    struct OpenFile {
+        Handle handle;
+        index bytes = 0;
+    };
+
+    const OpenFile &open(const std::string &path);
+    TreeNode readNode(const std::string &file, const std::string &path, WalkGuard &guard);
+    void readChildren(hid_t group, TreeNode &node, WalkGuard &guard);
+    void describeData(hid_t group, TreeNode &node);
+    void loadSmallData(TreeNode &node);
+    std::string linkText(hid_t group, const char *name) const;
+    TreeNode followLink(hid_t group, const TreeNode &link, WalkGuard &guard);
+    Handle openData(const TreeNode &node);
+    template <class T>
+    void readValues(const TreeNode &node, index first, std::span<T> values, hid_t memoryType);
+
+    std::string path_;
+    std::map<std::string, OpenFile> files_;
+};
+
+const Hdf5Source::OpenFile &Hdf5Source::open(const std::string &path) {
+    const auto known = files_.find(path);
+    if (known != files_.end())
+        return known->second;
+    const QuietErrors quiet;
+    OpenFile file;
+    file.bytes = fileSize(path);
+    const Handle access(H5Pcreate(H5P_FILE_ACCESS), H5Pclose);
+    H5Pset_fclose_degree(access.id(), H5F_CLOSE_STRONG);
+    file.handle = Handle(H5Fopen(path.c_str(), H5F_ACC_RDONLY, access.id()), H5Fclose);
+    DNDS_CHECK(file.handle.valid(), DataError, "{}: HDF5 cannot open it: {}", path, lastError());
+    return files_.emplace(path, std::move(file)).first->second;
+}
+
+TreeNode Hdf5Source::readNode(const std::string &file, const std::string &path, WalkGuard &guard) {
+    const Handle group(H5Gopen2(open(file).handle.id(), path.c_str(), H5P_DEFAULT), H5Gclose);
+    DNDS_CHECK(group.valid(), DataError, "{}: node {} cannot be opened: {}", file, path, lastError());
+    TreeNode node;
+    node.file = file;
+    node.path = path;
+    node.name = path.substr(path.rfind('/') + 1);
+    node.label = attributeText(group.id(), "label");
+    if (path != "/" && attributeText(group.id(), "type") == "LK")
+        return followLink(group.id(), node, guard);
+    if (path != "/" && !isWantedLabel(node.label))
+        return node;
+
+    H5O_info_t info;
+    DNDS_CHECK(H5Oget_info1(group.id(), &info) >= 0, DataError, "{}: node {}: {}", file, path, lastError());
+    guard.enter({file, fmt::format("{}:{}", info.fileno, info.addr)});
+    describeData(group.id(), node);
+    loadSmallData(node);
+    readChildren(group.id(), node, guard);
+    guard.leave();
+    return node;
+}
+
+/// The names of a group's children, in the order in which they were made where the file has kept it, else by name.
+///
+/// HDF5 1.10 crashes when it meets a damaged link while it fills a table of all links: it frees the part of the table
+/// that is not yet filled. Looking for a name that is not there decodes the links without a table, and iterating in the
+/// file's own order does where they are many.
+std::vector<std::string> childNames(hid_t group, const TreeNode &node) {
+    struct Link {
+        std::int64_t order;
+        std::string name;
+    };
+    std::vector<Link> links;
+    const bool sound = H5Lexists(group, "\x01 no child has this name", H5P_DEFAULT) >= 0;
+    const herr_t status = !sound ? -1
+                                 : H5Literate(
+                                       group, H5_INDEX_NAME, H5_ITER_NATIVE, nullptr,
+                                       [](hid_t, const char *name, const H5L_info_t *info, void *data) -> herr_t {
+                                           try {
+                                               if (name[0] != ' ')
+                                                   static_cast<std::vector<Link> *>(data)->push_back(
+                                                       {info->corder_valid ? info->corder : 0, name});
+                                               return 0;
+                                           } catch (...) { // must not pass through HDF5
+                                               return -1;
+                                           }
+                                       },
+                                       &links);
+    DNDS_CHECK(status >= 0, DataError, "{}: the children of node {} cannot be listed: {}", node.file, node.path,
+               lastError());
+    std::sort(links.begin(), links.end(),
+              [](const Link &a, const Link &b) { return a.order != b.order ? a.order < b.order : a.name < b.name; });
+    std::vector<std::string> names;
+    for (Link &link : links)
+        names.push_back(std::move(link.name));
+    return names;
+}
+
+void Hdf5Source::readChildren(hid_t group, TreeNode &node, WalkGuard &guard) {
+    struct Child {
+        index order;
+        TreeNode node;
+    };
+    std::vector<Child> children;
+    const std::string prefix = node.path == "/" ? "/" : node.path + "/";
+    for (const std::string &name : childNames(group, node)) {
+        H5O_info_t info;
+        if (H5Oget_info_by_name1(group, name.c_str(), &info, H5P_DEFAULT) < 0)
+            throw DataError(fmt::format("{}: node {}{} cannot be opened: {}", node.file, prefix, name, lastError()));
+        if (info.type != H5O_TYPE_GROUP)
+            continue;
+        TreeNode child = readNode(node.file, prefix + name, guard);
+        child.name = name;
+        if (!isWantedLabel(child.label))
+            continue;
+        const Handle handle(H5Gopen2(group, name.c_str(), H5P_DEFAULT), H5Gclose);
+        children.push_back({attributeNumber(handle.id(), "order", 0), std::move(child)});
+    }
+    std::stable_sort(children.begin(), children.end(),
+                     [](const Child &a, const Child &b) { return a.order < b.order; });
+    for (Child &child : children)
+        node.children.push_back(std::move(child.node));
+}
+
+void Hdf5Source::describeData(hid_t group, TreeNode &node) {
+    if (H5Lexists(group, " data", H5P_DEFAULT) <= 0)
+        return;
+    const Handle dataset(H5Dopen2(group, " data", H5P_DEFAULT), H5Dclose);
+    const Handle space(dataset.valid() ? H5Dget_space(dataset.id()) : -1, H5Sclose);
+    std::array<hsize_t, H5S_MAX_RANK> extent{};
+    const int rank = space.valid() ? H5Sget_simple_extent_dims(space.id(), extent.data(), nullptr) : -1;
+    DNDS_CHECK(rank >= 0, DataError, "{}: the data of node {} cannot be described: {}", node.file, node.path,
+               lastError());
+    node.type = typeOf(dataset.id());
+    for (int k = rank; k-- > 0;) // HDF5 lists the slowest dimension first
+        node.dimensions.push_back(static_cast<index>(extent[static_cast<std::size_t>(k)]));
+    if (rank == 0)
+        node.dimensions.push_back(1);
+
+    checkFits(node, open(node.file).bytes, mostCompression); // so that the product below does not overflow
+    const Storage storage = storageOf(dataset.id(), node.size() * bytesOf(node.type));
+    DNDS_CHECK(storage != Storage::Elsewhere, DataError, "{}: the data of node {} are not stored in the file itself",
+               node.file, node.path);
+    DNDS_CHECK(storage != Storage::TooSmall, DataError, "{}: node {} has more values than are stored", node.file,
+               node.path);
+    checkFits(node, open(node.file).bytes, storage == Storage::Compressed ? mostCompression : 1);
+}
+
+void Hdf5Source::loadSmallData(TreeNode &node) {
+    const index size = node.size();
+    if (node.type == DataType::Text && size <= TreeNode::mostText) {
+        const Handle dataset = openData(node);
+        std::string text(static_cast<std::size_t>(size), '\0');
+        DNDS_CHECK(size == 0 || H5Dread(dataset.id(), H5T_NATIVE_CHAR, H5S_ALL, H5S_ALL, H5P_DEFAULT, text.data()) >= 0,
+                   DataError, "{}: the text of node {} cannot be read: {}", node.file, node.path, lastError());
+        node.text = std::move(text);
+    } else if ((node.isInteger() || node.isReal()) && size <= TreeNode::mostNumbers) {
+        node.reals.resize(static_cast<std::size_t>(size));
+        read(node, 0, std::span<real>(node.reals));
+        if (node.isInteger()) {
+            node.integers.resize(static_cast<std::size_t>(size));
+            read(node, 0, std::span<index>(node.integers));
+        }
+    }
+}
+
+std::string Hdf5Source::linkText(hid_t group, const char *name) const {
+    if (H5Lexists(group, name, H5P_DEFAULT) <= 0)
+        return {};
+    const Handle dataset(H5Dopen2(group, name, H5P_DEFAULT), H5Dclose);
+    const Handle space(dataset.valid() ? H5Dget_space(dataset.id()) : -1, H5Sclose);
+    const hssize_t size = space.valid() ? H5Sget_simple_extent_npoints(space.id()) : -1;
+    if (size < 0 || size > 4096 || typeOf(dataset.id()) != DataType::Text ||
+        storageOf(dataset.id(), size) != Storage::Plain)
+        return {};
+    std::string text(static_cast<std::size_t>(size), '\0');
+    if (size > 0 && H5Dread(dataset.id(), H5T_NATIVE_CHAR, H5S_ALL, H5S_ALL, H5P_DEFAULT, text.data()) < 0)
+        return {};
+    text.resize(std::min(text.find('\0'), text.size()));
+    return text;
+}
+
+TreeNode Hdf5Source::followLink(hid_t group, const TreeNode &link, WalkGuard &guard) {
+    std::string path = linkText(group, " path");
+    const std::string file = linkText(group, " file");
+    DNDS_CHECK(!path.empty(), DataError, "{}: link {} leads nowhere", link.file, link.path);
+    if (path.front() != '/')
+        path.insert(path.begin(), '/');
+    const std::string target =
+        file.empty() ? link.file : (std::filesystem::path(link.file).parent_path() / file).string();
+    DNDS_CHECK(std::filesystem::exists(target), DataError, "{}: link {} leads to {}, which is not there", link.file,
+               link.path, target);
+    guard.enter({link.file, "link " + link.path});
+    TreeNode node = readNode(target, path, guard);
+    guard.leave();
+    return node;
+}
+
+Handle Hdf5Source::openData(const TreeNode &node) {
+    const std::string path = (node.path == "/" ? "" : node.path) + "/ data";
+    Handle dataset(H5Dopen2(open(node.file).handle.id(), path.c_str(), H5P_DEFAULT), H5Dclose);
+    DNDS_CHECK(dataset.valid(), DataError, "{}: the data of node {} cannot be opened: {}", node.file, node.path,
+               lastError());
+    return dataset;
+}
+
+/// The largest block of a data set that starts at value `first` and lies contiguous in the file's order: its place, and
+/// how many of `count` values it covers.
+struct Block {
+    std::vector<hsize_t> start;
+    std::vector<hsize_t> count;
+    index size;
+};
+
+Block largestBlock(const std::vector<index> &dimensions, index first, index count) {
+    const std::size_t rank = dimensions.size();
+    Block block{std::vector<hsize_t>(rank), std::vector<hsize_t>(rank, 1), 1};
+    index stride = 1;
+    bool growing = true;
+    for (std::size_t k = 0; k < rank; k++) { // the fastest dimension first; HDF5 wants it last
+        const index coordinate = first / stride % dimensions[k];
+        block.start[rank - 1 - k] = static_cast<hsize_t>(coordinate);
+        if (growing) {
+            const index steps = std::min(dimensions[k] - coordinate, count / stride);
+            block.count[rank - 1 - k] = static_cast<hsize_t>(steps);
+            block.size = steps * stride;
+            growing = steps == dimensions[k] && count / (stride * dimensions[k]) > 0;
+        }
+        stride *= dimensions[k];
+    }
+    return block;
+}
+
+template <class T>
+void Hdf5Source::readValues(const TreeNode &node, index first, std::span<T> values, hid_t memoryType) {
+    const QuietErrors quiet;
+    const index count = static_cast<index>(values.size());
+    const bool fits = std::is_same_v<T, index> ? node.isInteger() : node.isInteger() || node.isReal();
+    DNDS_CHECK(fits, DataError, "{}: the data of node {} have the wrong type", node.file, node.path);
+    DNDS_CHECK(first >= 0 && first <= node.size() - count, DataError,
+               "{}: node {} has {} values, and values {} to {} are asked for", node.file, node.path, node.size(), first,
+               first + count);
+    if (count == 0)
+        return;
+    const Handle dataset = openData(node);
+    const Handle space(H5Dget_space(dataset.id()), H5Sclose);
+    DNDS_CHECK(space.valid() && H5Sget_simple_extent_npoints(space.id()) == node.size(), DataError,
+               "{}: the data of node {} have changed their size", node.file, node.path);
+    for (index done = 0; done < count;) {
+        const Block block = largestBlock(node.dimensions, first + done, count - done);
+        const auto size = static_cast<hsize_t>(block.size);
+        const Handle memory(H5Screate_simple(1, &size, nullptr), H5Sclose);
+        if (H5Sget_simple_extent_ndims(space.id()) > 0)
+            H5Sselect_hyperslab(space.id(), H5S_SELECT_SET, block.start.data(), nullptr, block.count.data(), nullptr);
+        DNDS_CHECK(H5Dread(dataset.id(), memoryType, memory.id(), space.id(), H5P_DEFAULT, values.data() + done) >= 0,
+                   DataError, "{}: the data of node {} cannot be read: {}", node.file, node.path, lastError());
+        done += block.size;
+    }
+}
+
+} // namespace
+
+std::unique_ptr<NodeSource> openHdf5(const std::string &path) { return std::make_unique<Hdf5Source>(path); }
+
+} // namespace DNDS::Geom::Cgns

@@ -1,0 +1,126 @@
+/// @file Model.hpp
+/// @brief What the tree of a CGNS file says about a mesh: zones, sections, boundary conditions, connections.
+#pragma once
+
+#include "Geom/Cgns/TreeNode.hpp"
+#include "Geom/CgnsReader.hpp"
+
+#include <array>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace DNDS::Geom::Cgns {
+
+/// Three indices of a structured zone, counted from 1; 1 where it has fewer dimensions.
+using Triple = std::array<index, 3>;
+
+struct Zone {
+    std::string name;
+    bool structured = false;
+    int dimensions = 0;       ///< of its indices: 1 where it is unstructured
+    Triple vertices{1, 1, 1}; ///< structured: along each index
+    index nodes = 0;
+    index cells = 0;     ///< as the zone states
+    index firstNode = 0; ///< of the nodes of all zones
+    std::array<const TreeNode *, 3> coordinates{};
+    index skipped = 0; ///< rind points before the first node
+
+    /// The node of a structured zone, counted from 0 in the zone.
+    index nodeAt(const Triple &at) const {
+        return (at[0] - 1) + vertices[0] * ((at[1] - 1) + vertices[1] * (at[2] - 1));
+    }
+};
+
+enum class SectionKind : unsigned char {
+    Fixed,       ///< a section whose elements all have the same number of nodes
+    Offsets,     ///< a section with ElementStartOffset
+    Stream,      ///< a section of an older file: elements of any length, each preceded by its type or length
+    Structured,  ///< the cells of a structured zone
+    FromParents, ///< the polyhedra of a zone that has only faces with parents
+    Patch        ///< the faces of one side of a structured zone
+};
+
+/// Elements that follow each other. Their numbers in the zone are `firstId`, `firstId + 1`, ...
+struct Section {
+    std::string name;
+    int zone = 0;
+    SectionKind kind = SectionKind::Fixed;
+    ElementType type = ElementType::Node; ///< Polygon for NGON_n, Polyhedron for NFACE_n
+    int nodes = 0;                        ///< of each element, where they all have as many
+    index firstId = 0;
+    index size = 0;
+    const TreeNode *connectivity = nullptr;
+    const TreeNode *offsets = nullptr;
+    const TreeNode *parents = nullptr;
+    Triple low{1, 1, 1}; ///< Patch: its vertices
+    Triple high{1, 1, 1};
+
+    index words() const { return connectivity == nullptr ? 0 : connectivity->size(); }
+};
+
+/// Some elements or vertices of a zone: a range of numbers, a list, or none.
+struct PointSet {
+    bool vertices = false;
+    index first = 0; ///< the range, counted from 1
+    index last = -1;
+    const TreeNode *list = nullptr;
+    int numbersEach = 1; ///< in the list: the index dimension of the zone
+    /// A range of a structured zone, from one corner to the other.
+    std::optional<std::array<Triple, 2>> grid;
+
+    index size() const;
+};
+
+struct BoundaryCondition {
+    std::string name;
+    int zone = 0;
+    int patch = 0;
+    PointSet points;
+    int section = -1; ///< structured: the one of `Model::faces` that holds its faces
+};
+
+struct Connection {
+    std::string name;
+    int zone = 0;
+    int donor = 0;
+    PointSet points;
+    PointSet donorPoints;
+    std::array<int, 3> axes{1, 2, 3};    ///< structured: which donor index each index follows, negative if backwards
+    std::array<int, 2> sections{-1, -1}; ///< structured: those of `Model::faces` with the faces of both sides
+    std::optional<PeriodicTransform> periodic;
+};
+
+struct Model {
+    std::string file;
+    std::string base;
+    int cellDimension = 0;
+    int physicalDimension = 0;
+    /// Files before 3.2 write "NGON_n + n" as the type of polygons with n corners: the number of NGON_n in them; 0 in
+    /// later files.
+    int polygonCode = 0;
+    index nodes = 0;
+    std::vector<Zone> zones;
+    std::vector<Section> cells; ///< sections that may hold cells, by zone and number
+    std::vector<Section> faces; ///< sections that hold faces alone, by zone and number
+    std::vector<BoundaryCondition> conditions;
+    std::vector<Connection> connections;
+    std::vector<BoundaryPatch> patches;
+    bool patchesAreSections = false; ///< the file has no boundary condition: all faces belong to patches
+    std::vector<std::string> warnings;
+
+    /// The corners of polygons of this type in an old file; 0 if it is no such type.
+    index polygonCorners(index code) const noexcept {
+        return polygonCode > 0 && code >= polygonCode + 3 && code < 1000 ? code - polygonCode : 0;
+    }
+    /// "file: zone 'Z'", for messages.
+    std::string zoneText(int zone) const;
+    /// "file: zone 'Z', section 'S'"
+    std::string sectionText(const Section &section) const;
+};
+
+/// Reads the model off the tree, which must outlive it. Local. Throws DataError where the tree contradicts itself and
+/// ArgumentError where it does not have the base asked for.
+Model buildModel(const TreeNode &root, const CgnsOptions &options);
+
+} // namespace DNDS::Geom::Cgns

@@ -1,0 +1,379 @@
+#include "Geom/Cgns/NodeJoin.hpp"
+
+#include "DNDS/Index/SortUnique.hpp"
+#include "Geom/IndexPermutation.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <limits>
+
+namespace DNDS::Geom::Cgns {
+
+namespace {
+
+using Point = std::array<real, 3>;
+using NodePair = std::pair<index, index>;
+
+real distance(const Point &a, const Point &b) { return std::hypot(a[0] - b[0], a[1] - b[1], a[2] - b[2]); }
+
+/// Coordinates of some nodes, in order of their numbers.
+struct FetchedPoints {
+    std::vector<index> nodes;
+    std::vector<Point> points;
+
+    const Point &at(index node) const {
+        return points[static_cast<std::size_t>(std::lower_bound(nodes.begin(), nodes.end(), node) - nodes.begin())];
+    }
+};
+
+FetchedPoints fetchPoints(CommunicatorContext &context, const NodeBlock &block, std::vector<index> nodes) {
+    const CommunicatorView &comm = context.comm();
+    Outbox requests;
+    for (const index node : nodes)
+        requests.to(evenOwner(block.total, comm.size(), node)).push_back(node);
+    const RankLists asked = sparseExchange(context, requests.take());
+    Outbox answers;
+    for (std::size_t k = 0; k < asked.size(); k++)
+        for (const index node : asked.list(k))
+            for (const real x : block.coordinates[static_cast<std::size_t>(node - block.own.begin)])
+                answers.to(asked.ranks[k]).push_back(std::bit_cast<index>(x));
+    const RankLists answered = sparseExchange(context, answers.take());
+    FetchedPoints fetched{std::move(nodes), {}};
+    for (std::size_t i = 0; i + 2 < answered.values.size(); i += 3)
+        fetched.points.push_back({std::bit_cast<real>(answered.values[i]), std::bit_cast<real>(answered.values[i + 1]),
+                                  std::bit_cast<real>(answered.values[i + 2])});
+    return fetched;
+}
+
+struct Box {
+    Point low{};
+    Point high{};
+    real longest() const { return std::max({high[0] - low[0], high[1] - low[1], high[2] - low[2]}); }
+};
+
+Box boundingBox(const CommunicatorView &comm, const NodeBlock &block) {
+    std::array<real, 6> bounds; // the upper ones negative, so that one reduction finds all
+    bounds.fill(std::numeric_limits<real>::max());
+    for (const Point &point : block.coordinates)
+        for (std::size_t k = 0; k < 3; k++) {
+            bounds[k] = std::min(bounds[k], point[k]);
+            bounds[3 + k] = std::min(bounds[3 + k], -point[k]);
+        }
+    comm.allReduce(bounds.data(), 6, MPI_MIN);
+    return {{bounds[0], bounds[1], bounds[2]}, {-bounds[3], -bounds[4], -bounds[5]}};
+}
+
+// ---------------------------------------------------------------------------------------------------------------------
+// Pairs of nodes from pairs of faces
+
+/// Joins the nodes of two faces: each with the nearest of the other. False where that is no one-to-one relation between
+/// nodes that lie in the same place.
+bool matchFaces(std::span<const index> a, std::span<const index> b, const FetchedPoints &points,
+                std::vector<NodePair> &pairs) {
+    constexpr real tolerance = 1e-3; // of the face's size: corners of one face lie much further apart
+    if (a.size() != b.size())
+        return false;
+    real size = 0.0;
+    for (const index node : a)
+        size = std::max(size, distance(points.at(a.front()), points.at(node)));
+    std::vector<bool> taken(b.size(), false);
+    for (const index node : a) {
+        std::size_t nearest = 0;
+        for (std::size_t k = 1; k < b.size(); k++)
+            if (distance(points.at(node), points.at(b[k])) < distance(points.at(node), points.at(b[nearest])))
+                nearest = k;
+        if (taken[nearest] || distance(points.at(node), points.at(b[nearest])) > tolerance * size)
+            return false;
+        taken[nearest] = true;
+        pairs.emplace_back(node, b[nearest]);
+    }
+    return true;
+}
+
+class FaceJoiner {
+  public:
+    FaceJoiner(CommunicatorContext &context, const Model &model, const Elements &elements, const NodeBlock &block)
+        : context_(context), model_(model), elements_(elements), block_(block) {}
+
+    void join(const std::vector<JoinPairs::Faces> &faces, std::vector<NodePair> &pairs) {
+        fetchFaces(faces);
+        std::vector<index> nodes = rows_[0].nodes;
+        nodes.insert(nodes.end(), rows_[1].nodes.begin(), rows_[1].nodes.end());
+        const FetchedPoints points = fetchPoints(context_, block_, sortedUnique(nodes));
+        context_.comm().guarded([&] {
+            for (const JoinPairs::Faces &face : faces)
+                DNDS_CHECK(matchFaces(nodesOf(face.face), nodesOf(face.donor), points, pairs), DataError,
+                           "{}, connection '{}': faces {} and {} do not lie in the same place",
+                           model_.zoneText(model_.connections[static_cast<std::size_t>(face.connection)].zone),
+                           model_.connections[static_cast<std::size_t>(face.connection)].name, idOf(face.face),
+                           idOf(face.donor));
+        });
+    }
+
+  private:
+    void fetchFaces(const std::vector<JoinPairs::Faces> &faces) {
+        std::array<std::vector<index>, 2> wanted;
+        for (const JoinPairs::Faces &face : faces)
+            for (const index key : {face.face, face.donor})
+                wanted[FaceKey::inCells(key) ? 1 : 0].push_back(FaceKey::ordinal(key));
+        rows_[0] = fetchRows(context_, elements_.faces, sortedUnique(wanted[0]));
+        rows_[1] = fetchRows(context_, elements_.cells, sortedUnique(wanted[1]));
+    }
+    std::span<const index> nodesOf(index key) const {
+        return rows_[FaceKey::inCells(key) ? 1 : 0].row(FaceKey::ordinal(key));
+    }
+    index idOf(index key) const {
+        return (FaceKey::inCells(key) ? elements_.cellTable : elements_.faceTable).idOf(FaceKey::ordinal(key));
+    }
+
+    CommunicatorContext &context_;
+    const Model &model_;
+    const Elements &elements_;
+    const NodeBlock &block_;
+    std::array<ElementRows, 2> rows_; ///< of the list of faces, and of that of cells
+};
+
+// ---------------------------------------------------------------------------------------------------------------------
+// Pairs of coincident nodes
+
+/// A node on its way to the ranks that look after its part of space.
+struct PlacedNode {
+    std::array<index, 3> bin;
+    index node;
+    Point point;
+};
+
+/// Sends each node to the rank of its bin, and to those of the bins nearer than the tolerance.
+RankLists exchangePlaced(CommunicatorContext &context, const NodeBlock &block, const Box &box, real tolerance,
+                         real binSize) {
+    const auto ranks = static_cast<std::uint64_t>(context.comm().size());
+    Outbox outbox;
+    for (std::size_t i = 0; i < block.coordinates.size(); i++) {
+        std::array<index, 3> low{};
+        std::array<index, 3> high{};
+        for (std::size_t k = 0; k < 3; k++) {
+            const real x = block.coordinates[i][k] - box.low[k];
+            low[k] = static_cast<index>(std::floor((x - tolerance) / binSize));
+            high[k] = static_cast<index>(std::floor((x + tolerance) / binSize));
+        }
+        for (index x = low[0]; x <= high[0]; x++)
+            for (index y = low[1]; y <= high[1]; y++)
+                for (index z = low[2]; z <= high[2]; z++) {
+                    std::uint64_t hash = 0;
+                    for (const index coordinate : {x, y, z})
+                        hash = mixBits(hash ^ static_cast<std::uint64_t>(coordinate));
+                    std::vector<index> &to = outbox.to(static_cast<int>(hash % ranks));
+                    to.insert(to.end(), {x, y, z, block.own.begin + static_cast<index>(i)});
+                    for (const real coordinate : block.coordinates[i])
+                        to.push_back(std::bit_cast<index>(coordinate));
+                }
+    }
+    return sparseExchange(context, outbox.take());
+}
+
+void addCoincident(CommunicatorContext &context, const Model &model, const NodeBlock &block, const Box &box,
+                   real tolerance, std::vector<NodePair> &pairs) {
+    const real binSize = std::max({64.0 * tolerance, 1e-12 * box.longest(), std::numeric_limits<real>::min()});
+    const RankLists arrived = exchangePlaced(context, block, box, tolerance, binSize);
+    std::vector<PlacedNode> nodes;
+    for (std::size_t i = 0; i < arrived.values.size(); i += 7) {
+        const index *v = arrived.values.data() + i;
+        nodes.push_back({{v[0], v[1], v[2]},
+                         v[3],
+                         {std::bit_cast<real>(v[4]), std::bit_cast<real>(v[5]), std::bit_cast<real>(v[6])}});
+    }
+    std::sort(nodes.begin(), nodes.end(), [](const PlacedNode &a, const PlacedNode &b) {
+        return a.bin != b.bin ? a.bin < b.bin : a.node < b.node;
+    });
+    const auto zoneOf = [&](index node) {
+        const auto after = std::upper_bound(model.zones.begin(), model.zones.end(), node,
+                                            [](index n, const Zone &zone) { return n < zone.firstNode; });
+        return after - model.zones.begin();
+    };
+    std::vector<std::size_t> kept; // of one bin: nodes that are not joined to an earlier one
+    for (std::size_t i = 0; i < nodes.size(); i++) {
+        if (i == 0 || nodes[i].bin != nodes[i - 1].bin)
+            kept.clear();
+        const auto twin = std::find_if(kept.begin(), kept.end(), [&](std::size_t other) {
+            return distance(nodes[i].point, nodes[other].point) <= tolerance &&
+                   zoneOf(nodes[i].node) != zoneOf(nodes[other].node);
+        });
+        if (twin == kept.end())
+            kept.push_back(i);
+        else
+            pairs.emplace_back(nodes[*twin].node, nodes[i].node);
+    }
+}
+
+// ---------------------------------------------------------------------------------------------------------------------
+// Chains of pairs
+
+class LabelSpreader {
+  public:
+    LabelSpreader(CommunicatorContext &context, const NodeBlock &block)
+        : context_(context), comm_(context.comm()), block_(block) {}
+
+    /// For each node of this rank the lowest number among those it is joined with, itself included.
+    std::vector<index> labels(const std::vector<NodePair> &pairs) {
+        collectLinks(pairs);
+        labels_.resize(static_cast<std::size_t>(block_.own.size()));
+        for (std::size_t i = 0; i < labels_.size(); i++)
+            labels_[i] = block_.own.begin + static_cast<index>(i);
+        while (comm_.allReduce(spread() ? 1 : 0, MPI_MAX) > 0) {
+        }
+        return std::move(labels_);
+    }
+
+  private:
+    void collectLinks(const std::vector<NodePair> &pairs) {
+        Outbox outbox;
+        const auto address = [&](index from, index to) {
+            std::vector<index> &record = outbox.to(evenOwner(block_.total, comm_.size(), from));
+            record.insert(record.end(), {from, to});
+        };
+        for (const auto &[a, b] : pairs) {
+            address(a, b);
+            address(b, a);
+        }
+        const RankLists arrived = sparseExchange(context_, outbox.take());
+        for (std::size_t i = 0; i < arrived.values.size(); i += 2)
+            links_.emplace_back(arrived.values[i], arrived.values[i + 1]);
+        std::sort(links_.begin(), links_.end());
+        links_.erase(std::unique(links_.begin(), links_.end()), links_.end());
+    }
+    index &label(index node) { return labels_[static_cast<std::size_t>(node - block_.own.begin)]; }
+    /// Passes labels to the nodes next in the chains. Whether any label changed.
+    bool spread() {
+        Outbox outbox;
+        for (const auto &[node, other] : links_)
+            if (label(node) < other) {
+                std::vector<index> &record = outbox.to(evenOwner(block_.total, comm_.size(), other));
+                record.insert(record.end(), {other, label(node)});
+            }
+        const RankLists arrived = sparseExchange(context_, outbox.take());
+        bool changed = false;
+        for (std::size_t i = 0; i < arrived.values.size(); i += 2)
+            if (arrived.values[i + 1] < label(arrived.values[i])) {
+                label(arrived.values[i]) = arrived.values[i + 1];
+                changed = true;
+            }
+        return changed;
+    }
+
+    CommunicatorContext &context_;
+    const CommunicatorView &comm_;
+    const NodeBlock &block_;
+    std::vector<NodePair> links_; ///< {own node, other}
+    std::vector<index> labels_;
+};
+
+/// What `values` [own nodes] hold for any nodes: [nodes, ascending, each once].
+std::vector<index> fetchNumbers(CommunicatorContext &context, const NodeBlock &block, const std::vector<index> &values,
+                                const std::vector<index> &nodes) {
+    Outbox requests;
+    for (const index node : nodes)
+        requests.to(evenOwner(block.total, context.comm().size(), node)).push_back(node);
+    RankLists asked = sparseExchange(context, requests.take());
+    for (index &value : asked.values)
+        value = values[static_cast<std::size_t>(value - block.own.begin)];
+    return sparseExchange(context, asked).values;
+}
+
+/// Removes the nodes that became others and numbers the rest.
+void numberSurvivors(CommunicatorContext &context, const std::vector<index> &labels, NodeBlock &block) {
+    std::vector<Point> kept;
+    block.joined = true;
+    block.numbers.assign(labels.size(), 0);
+    std::vector<index> joined;
+    for (std::size_t i = 0; i < labels.size(); i++)
+        if (labels[i] == block.own.begin + static_cast<index>(i)) {
+            block.numbers[i] = static_cast<index>(kept.size());
+            kept.push_back(block.coordinates[i]);
+        } else {
+            joined.push_back(labels[i]);
+        }
+    const index before = GlobalMapping::create(context.comm(), static_cast<index>(kept.size()))->localBegin();
+    for (std::size_t i = 0; i < labels.size(); i++)
+        block.numbers[i] += before;
+    block.coordinates = std::move(kept);
+
+    const std::vector<index> targets = sortedUnique(joined);
+    const std::vector<index> numbers = fetchNumbers(context, block, block.numbers, targets);
+    for (std::size_t i = 0; i < labels.size(); i++)
+        if (labels[i] != block.own.begin + static_cast<index>(i)) {
+            const auto at = std::lower_bound(targets.begin(), targets.end(), labels[i]) - targets.begin();
+            block.numbers[i] = numbers[static_cast<std::size_t>(at)];
+        }
+}
+
+void warnOfDistances(CommunicatorContext &context, const Model &model, const NodeBlock &block,
+                     const std::vector<NodePair> &pairs, const Box &box, std::vector<std::string> &warnings) {
+    constexpr real notable = 1e-6;
+    std::vector<index> nodes;
+    for (const auto &[a, b] : pairs)
+        nodes.insert(nodes.end(), {a, b});
+    const FetchedPoints points = fetchPoints(context, block, sortedUnique(nodes));
+    real furthest = 0.0;
+    for (const auto &[a, b] : pairs)
+        furthest = std::max(furthest, distance(points.at(a), points.at(b)));
+    furthest = context.comm().allReduce(furthest, MPI_MAX);
+    if (furthest > notable * box.longest())
+        warnings.push_back(fmt::format("{}: connections join nodes that lie up to {:g} apart", model.file, furthest));
+}
+
+} // namespace
+
+NodeBlock readNodes(CommunicatorView comm, const Model &model, NodeSource &source) {
+    NodeBlock block;
+    block.total = model.nodes;
+    block.own = evenShare(model.nodes, comm.size(), comm.rank());
+    comm.guarded([&] {
+        block.coordinates.resize(static_cast<std::size_t>(block.own.size()));
+        std::vector<real> values;
+        for (const Zone &zone : model.zones) {
+            const Range part{std::max(block.own.begin, zone.firstNode),
+                             std::min(block.own.end, zone.firstNode + zone.nodes)};
+            if (part.begin >= part.end)
+                continue;
+            values.resize(static_cast<std::size_t>(part.size()));
+            for (std::size_t k = 0; k < static_cast<std::size_t>(model.physicalDimension); k++) {
+                source.read(*zone.coordinates[k], zone.skipped + part.begin - zone.firstNode, std::span<real>(values));
+                for (std::size_t i = 0; i < values.size(); i++) {
+                    DNDS_CHECK(std::isfinite(values[i]), DataError, "{}: zone '{}', node {}: {} is {}", model.file,
+                               zone.name, part.begin - zone.firstNode + static_cast<index>(i) + 1,
+                               zone.coordinates[k]->name, values[i]);
+                    block.coordinates[static_cast<std::size_t>(part.begin - block.own.begin) + i][k] = values[i];
+                }
+            }
+        }
+    });
+    return block;
+}
+
+void joinNodes(CommunicatorContext &context, const Model &model, const Elements &elements, const JoinPairs &joins,
+               const CgnsOptions &options, NodeBlock &block, std::vector<std::string> &warnings) {
+    const CommunicatorView &comm = context.comm();
+    std::vector<NodePair> pairs = joins.nodes;
+    if (comm.allReduce(joins.faces.empty() ? 0 : 1, MPI_MAX) > 0)
+        FaceJoiner(context, model, elements, block).join(joins.faces, pairs);
+    const bool coincident = options.joinCoincidentNodes && model.zones.size() > 1;
+    if (comm.allReduce(pairs.empty() ? 0 : 1, MPI_MAX) == 0 && !coincident)
+        return;
+    const Box box = boundingBox(comm, block);
+    warnOfDistances(context, model, block, pairs, box, warnings);
+    if (coincident)
+        addCoincident(context, model, block, box, options.joinTolerance * box.longest(), pairs);
+    numberSurvivors(context, LabelSpreader(context, block).labels(pairs), block);
+}
+
+void renumberNodes(CommunicatorContext &context, const NodeBlock &block, std::span<index> nodes) {
+    const std::vector<index> wanted = sortedUnique(nodes);
+    const std::vector<index> numbers = fetchNumbers(context, block, block.numbers, wanted);
+    for (index &node : nodes) {
+        const auto at = std::lower_bound(wanted.begin(), wanted.end(), node) - wanted.begin();
+        node = numbers[static_cast<std::size_t>(at)];
+    }
+}
+
+} // namespace DNDS::Geom::Cgns

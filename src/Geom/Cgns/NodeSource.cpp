@@ -1,0 +1,52 @@
+#include "Geom/Cgns/NodeSource.hpp"
+
+#include "DNDS/Base/Error.hpp"
+
+#include <algorithm>
+#include <array>
+#include <filesystem>
+#include <fstream>
+
+namespace DNDS::Geom::Cgns {
+
+namespace {
+
+constexpr std::size_t deepest = 64;
+constexpr index mostNodes = 4'000'000;
+
+} // namespace
+
+index fileSize(const std::string &path) {
+    std::error_code error;
+    const auto size = std::filesystem::file_size(path, error);
+    DNDS_CHECK(!error, DataError, "{}: {}", path, error.message());
+    return static_cast<index>(size);
+}
+
+std::unique_ptr<NodeSource> openSource(const std::string &path) {
+    std::array<char, 16> head{};
+    fileSize(path);
+    std::ifstream(path, std::ios::binary).read(head.data(), head.size());
+    const std::string_view start(head.data(), head.size());
+    if (start.substr(0, 8) == "\211HDF\r\n\032\n")
+        return openHdf5(path);
+    if (start.substr(4, 12) == "ADF Database")
+        return openAdf(path);
+    throw DataError(fmt::format("{}: neither an HDF5 nor an ADF file, so no CGNS file", path));
+}
+
+void checkFits(const TreeNode &node, index fileBytes, index expansion) {
+    const index size = node.size();
+    DNDS_CHECK(size >= 0 && size / expansion <= fileBytes / std::max<index>(bytesOf(node.type), 1), DataError,
+               "{}: node {} claims more data than the file can hold", node.file, node.path);
+}
+
+void WalkGuard::enter(std::pair<std::string, std::string> node) {
+    DNDS_CHECK(std::find(stack_.begin(), stack_.end(), node) == stack_.end(), DataError,
+               "{}: links lead round in a circle at {} {}", file_, node.first, node.second);
+    DNDS_CHECK(stack_.size() < deepest, DataError, "{}: nodes lie more than {} levels deep", file_, deepest);
+    DNDS_CHECK(++visited_ <= mostNodes, DataError, "{}: more than {} nodes", file_, mostNodes);
+    stack_.push_back(std::move(node));
+}
+
+} // namespace DNDS::Geom::Cgns

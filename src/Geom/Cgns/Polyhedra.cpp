@@ -1,0 +1,202 @@
+#include "Geom/Cgns/Polyhedra.hpp"
+
+#include "DNDS/Index/SortUnique.hpp"
+
+#include <algorithm>
+#include <cstdlib>
+
+namespace DNDS::Geom::Cgns {
+
+namespace {
+
+/// Appends a face: its corners, in reverse order where it looks inward.
+void appendFace(std::vector<index> &to, std::span<const index> corners, bool inward) {
+    to.push_back(static_cast<index>(corners.size()));
+    if (inward)
+        to.insert(to.end(), corners.rbegin(), corners.rend());
+    else
+        to.insert(to.end(), corners.begin(), corners.end());
+}
+
+// ---------------------------------------------------------------------------------------------------------------------
+// NFACE_n
+
+bool hasFaceNumbers(const ElementRun &cells, index element) {
+    return cells.types[static_cast<std::size_t>(element)] == ElementType::Polyhedron && !cells.nodesOf(element).empty();
+}
+
+void resolveNumbers(CommunicatorContext &context, ElementRun &cells, const ElementRun &faces) {
+    std::vector<index> wanted;
+    for (index element = 0; element < cells.size(); element++)
+        if (hasFaceNumbers(cells, element))
+            for (const index number : cells.nodesOf(element))
+                wanted.push_back(std::abs(number) - 1);
+    const ElementRows rows = fetchRows(context, faces, sortedUnique(wanted));
+
+    std::vector<index> starts{0};
+    std::vector<index> nodes;
+    for (index element = 0; element < cells.size(); element++) {
+        const auto old = cells.nodesOf(element);
+        if (hasFaceNumbers(cells, element))
+            for (const index number : old)
+                appendFace(nodes, rows.row(std::abs(number) - 1), number < 0);
+        else
+            nodes.insert(nodes.end(), old.begin(), old.end());
+        starts.push_back(static_cast<index>(nodes.size()));
+    }
+    cells.starts = std::move(starts);
+    cells.nodes = std::move(nodes);
+}
+
+// ---------------------------------------------------------------------------------------------------------------------
+// ParentElements alone
+
+/// The cells on both sides of faces, as the file numbers them; 0 for none.
+struct Parents {
+    index firstFace; ///< ordinal
+    int zone;
+    std::vector<index> left;
+    std::vector<index> right;
+};
+
+class ParentResolver {
+  public:
+    ParentResolver(CommunicatorContext &context, const Model &model, const SectionTable &cellTable, ElementRun &cells,
+                   const SectionTable &faceTable, const ElementRun &faces, NodeSource &source)
+        : context_(context), comm_(context.comm()), model_(model), cellTable_(cellTable), cells_(cells),
+          faceTable_(faceTable), faces_(faces), source_(source), highest_(model.zones.size(), 0),
+          cellSection_(model.zones.size(), -1) {
+        for (std::size_t k = 0; k < cellTable.sections().size(); k++)
+            if (cellTable.sections()[k].kind == SectionKind::FromParents)
+                cellSection_[static_cast<std::size_t>(cellTable.sections()[k].zone)] = static_cast<int>(k);
+    }
+
+    bool needed() const {
+        return std::any_of(cellSection_.begin(), cellSection_.end(), [](int k) { return k >= 0; });
+    }
+    void resolve() {
+        comm_.guarded([&] { readParents(); });
+        comm_.allReduce(highest_.data(), static_cast<int>(highest_.size()), MPI_MAX);
+        Outbox records;
+        comm_.guarded([&] { addressFaces(records); });
+        const RankLists arrived = sparseExchange(context_, records.take());
+        comm_.guarded([&] { buildCells(arrived); });
+    }
+
+  private:
+    void readParents();
+    void addressFaces(Outbox &records);
+    void addressFace(Outbox &records, int zone, index face, index parent, bool inward);
+    void buildCells(const RankLists &arrived);
+
+    CommunicatorContext &context_;
+    const CommunicatorView &comm_;
+    const Model &model_;
+    const SectionTable &cellTable_;
+    ElementRun &cells_;
+    const SectionTable &faceTable_;
+    const ElementRun &faces_;
+    NodeSource &source_;
+    std::vector<index> highest_;   ///< [zones]: the highest number of a parent
+    std::vector<int> cellSection_; ///< [zones]: the section of polyhedra to fill, or -1
+    std::vector<Parents> parents_;
+};
+
+void ParentResolver::readParents() {
+    const index begin = faces_.first();
+    const index end = begin + faces_.size();
+    for (std::size_t k = 0; k < faceTable_.sections().size(); k++) {
+        const Section &section = faceTable_.sections()[k];
+        const index from = std::max(begin, faceTable_.begin(k));
+        const index to = std::min(end, faceTable_.end(k));
+        if (cellSection_[static_cast<std::size_t>(section.zone)] < 0 || section.parents == nullptr ||
+            section.type != ElementType::Polygon || from >= to)
+            continue;
+        const std::string where = model_.sectionText(section);
+        DNDS_CHECK(section.parents->isInteger() && section.parents->size() / 2 >= section.size, DataError,
+                   "{}: {} faces, but {} parents", where, section.size, section.parents->size());
+        const auto count = static_cast<std::size_t>(to - from);
+        Parents parents{from, section.zone, std::vector<index>(count), std::vector<index>(count)};
+        source_.read(*section.parents, from - faceTable_.begin(k), std::span<index>(parents.left));
+        source_.read(*section.parents, section.size + from - faceTable_.begin(k), std::span<index>(parents.right));
+        index &highest = highest_[static_cast<std::size_t>(section.zone)];
+        for (std::size_t i = 0; i < count; i++)
+            highest = std::max({highest, parents.left[i], parents.right[i]});
+        parents_.push_back(std::move(parents));
+    }
+}
+
+void ParentResolver::addressFace(Outbox &records, int zone, index face, index parent, bool inward) {
+    if (parent == 0)
+        return;
+    // Cells that no section lists are numbered from 1, or behind all faces.
+    const auto section = static_cast<std::size_t>(cellSection_[static_cast<std::size_t>(zone)]);
+    const index cells = cellTable_.sections()[section].size;
+    const index highest = highest_[static_cast<std::size_t>(zone)];
+    const index firstId = highest <= cells ? 1 : highest - cells + 1;
+    DNDS_CHECK(parent >= firstId && parent <= highest, DataError, "{}, element {}: parent {} is no cell",
+               model_.zoneText(zone), faceTable_.idOf(face), parent);
+    const index cell = cellTable_.begin(section) + parent - firstId;
+    const auto corners = faces_.nodesOf(face - faces_.first());
+    std::vector<index> &record = records.to(cells_.mapping->owner(cell).rank);
+    record.insert(record.end(), {cell, face});
+    appendFace(record, corners, inward);
+}
+
+void ParentResolver::addressFaces(Outbox &records) {
+    for (const Parents &parents : parents_)
+        for (std::size_t i = 0; i < parents.left.size(); i++) {
+            const index face = parents.firstFace + static_cast<index>(i);
+            addressFace(records, parents.zone, face, parents.left[i], false);
+            addressFace(records, parents.zone, face, parents.right[i], true);
+        }
+}
+
+void ParentResolver::buildCells(const RankLists &arrived) {
+    struct Record {
+        index cell;
+        index face;
+        std::size_t at; ///< where the number of corners stands
+    };
+    std::vector<Record> records;
+    for (std::size_t i = 0; i < arrived.values.size(); i += static_cast<std::size_t>(arrived.values[i + 2]) + 3)
+        records.push_back({arrived.values[i] - cells_.first(), arrived.values[i + 1], i + 2});
+    std::stable_sort(records.begin(), records.end(), [](const Record &a, const Record &b) {
+        return a.cell != b.cell ? a.cell < b.cell : a.face < b.face;
+    });
+
+    std::vector<index> starts{0};
+    std::vector<index> nodes;
+    auto next = records.begin();
+    for (index element = 0; element < cells_.size(); element++) {
+        const auto old = cells_.nodesOf(element);
+        nodes.insert(nodes.end(), old.begin(), old.end());
+        for (; next != records.end() && next->cell == element; ++next) {
+            const auto from = arrived.values.begin() + static_cast<std::ptrdiff_t>(next->at);
+            nodes.insert(nodes.end(), from, from + 1 + *from);
+        }
+        starts.push_back(static_cast<index>(nodes.size()));
+        DNDS_CHECK(starts.back() > starts[static_cast<std::size_t>(element)], DataError,
+                   "{}: no face has cell {} of its polyhedra as a parent",
+                   model_.zoneText(cellTable_.sections()[cellTable_.sectionOf(cells_.first() + element)].zone),
+                   cellTable_.idOf(cells_.first() + element));
+    }
+    cells_.starts = std::move(starts);
+    cells_.nodes = std::move(nodes);
+}
+
+} // namespace
+
+void resolvePolyhedra(CommunicatorContext &context, const Model &model, const SectionTable &cellTable,
+                      ElementRun &cells, const SectionTable &faceTable, const ElementRun &faces, NodeSource &source) {
+    const auto &sections = cellTable.sections();
+    if (std::any_of(sections.begin(), sections.end(), [](const Section &section) {
+            return section.type == ElementType::Polyhedron && section.kind != SectionKind::FromParents;
+        }))
+        resolveNumbers(context, cells, faces);
+    ParentResolver resolver(context, model, cellTable, cells, faceTable, faces, source);
+    if (resolver.needed())
+        resolver.resolve();
+}
+
+} // namespace DNDS::Geom::Cgns

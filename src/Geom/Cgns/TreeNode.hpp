@@ -1,0 +1,54 @@
+/// @file TreeNode.hpp
+/// @brief The nodes of a CGNS file in memory: their structure and small values; large values stay in the file.
+#pragma once
+
+#include "DNDS/Base/Types.hpp"
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace DNDS::Geom::Cgns {
+
+/// What a node's data are made of: MT, C1, I4, I8, R4, R8 of the standard, and whatever else.
+enum class DataType : unsigned char { None, Text, Int32, Int64, Real32, Real64, Other };
+
+/// The size of one value; 0 for None and Other. Local.
+index bytesOf(DataType type) noexcept;
+
+/// A node and what is below it.
+struct TreeNode {
+    std::string name;
+    std::string label;
+    std::string file; ///< where its data are, after links have been followed
+    std::string path; ///< within that file
+    DataType type = DataType::None;
+    std::vector<index> dimensions; ///< the first varies fastest
+    std::string text;              ///< of Text nodes with at most `mostText` characters
+    std::vector<index> integers;   ///< of integer nodes with at most `mostNumbers` values
+    std::vector<real> reals;       ///< of integer and real nodes with at most `mostNumbers` values
+    std::vector<TreeNode> children;
+
+    static constexpr index mostText = 1024;
+    static constexpr index mostNumbers = 12;
+
+    /// The number of values; -1 where it does not fit into 63 bits or a dimension is negative.
+    index size() const noexcept;
+    bool isInteger() const noexcept { return type == DataType::Int32 || type == DataType::Int64; }
+    bool isReal() const noexcept { return type == DataType::Real32 || type == DataType::Real64; }
+
+    /// The first child with this label or name; null if there is none. Local, O(children).
+    const TreeNode *withLabel(std::string_view wanted) const noexcept;
+    const TreeNode *named(std::string_view wanted) const noexcept;
+    /// The text of the first child with this label, "" if there is none.
+    std::string textOf(std::string_view wanted) const;
+};
+
+/// Whether nodes of this label and their children are of use to the mesh reader; others are not read at all.
+bool isWantedLabel(std::string_view label) noexcept;
+
+/// The tree as bytes and back. Local.
+std::string packTree(const TreeNode &node);
+TreeNode unpackTree(std::string_view bytes);
+
+} // namespace DNDS::Geom::Cgns

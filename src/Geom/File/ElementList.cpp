@@ -1,0 +1,22 @@
+#include "Geom/File/ElementList.hpp"
+
+#include "Geom/File/FileSegments.hpp"
+
+#include <algorithm>
+
+namespace DNDS::Geom {
+
+void numberBlock(CommunicatorView comm, ElementBlock &block) {
+    block.first = sumBefore(comm, block.size());
+    block.globalSize = comm.allReduce(block.size(), MPI_SUM);
+}
+
+void numberNodes(CommunicatorView comm, SourceMesh &mesh) {
+    mesh.firstNode = sumBefore(comm, mesh.nodes());
+    mesh.globalNodes = comm.allReduce(mesh.nodes(), MPI_SUM);
+    const bool flat =
+        std::all_of(mesh.coordinates.begin(), mesh.coordinates.end(), [](const auto &p) { return p[2] == 0; });
+    mesh.physicalDimension = mesh.cellDimension == 2 && comm.allReduce(flat ? 1 : 0, MPI_MIN) == 1 ? 2 : 3;
+}
+
+} // namespace DNDS::Geom

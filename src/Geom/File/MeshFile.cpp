@@ -1,0 +1,245 @@
+#include "Geom/File/MeshFile.hpp"
+
+#include <cerrno>
+#include <charconv>
+#include <cmath>
+#include <utility>
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+namespace DNDS::Geom {
+
+namespace {
+
+constexpr std::size_t windowSize = std::size_t{1} << 21;
+constexpr std::size_t longestLine = std::size_t{1} << 20;
+
+bool isBlank(char c) { return c == ' ' || c == '\t' || c == '\r' || c == '\n' || c == '\v' || c == '\f'; }
+
+/// What an error message shows of a word that is not as it should be.
+std::string shown(std::string_view word) {
+    std::string text;
+    for (const char c : word.substr(0, 40))
+        text += c >= ' ' && c <= '~' ? c : '?';
+    return text + (word.size() > 40 ? "..." : "");
+}
+
+} // namespace
+
+MeshFile::MeshFile(std::string path)
+    : path_(std::move(path)), descriptor_(::open(path_.c_str(), O_RDONLY | O_CLOEXEC)) {
+    DNDS_CHECK(descriptor_ >= 0, DataError, "{} cannot be opened: {}", path_, std::strerror(errno));
+    struct stat status {};
+    const bool known = ::fstat(descriptor_, &status) == 0;
+    if (!known || !S_ISREG(status.st_mode)) {
+        ::close(descriptor_);
+        throw DataError(fmt::format("{} is not a file", path_));
+    }
+    size_ = static_cast<index>(status.st_size);
+}
+
+MeshFile::MeshFile(MeshFile &&other) noexcept
+    : path_(std::move(other.path_)), descriptor_(std::exchange(other.descriptor_, -1)), size_(other.size_) {}
+
+MeshFile::~MeshFile() {
+    if (descriptor_ >= 0)
+        ::close(descriptor_);
+}
+
+std::size_t MeshFile::read(index offset, char *into, std::size_t count) const {
+    std::size_t done = 0;
+    while (done < count) {
+        const ssize_t got =
+            ::pread(descriptor_, into + done, count - done, static_cast<off_t>(offset) + static_cast<off_t>(done));
+        if (got < 0 && errno == EINTR)
+            continue;
+        DNDS_CHECK(got >= 0, DataError, "{} cannot be read at byte {}: {}", path_, offset, std::strerror(errno));
+        if (got == 0)
+            break;
+        done += static_cast<std::size_t>(got);
+    }
+    return done;
+}
+
+FileCursor::FileCursor(const MeshFile &file, FilePlace place) : file_(&file), window_(windowSize) { moveTo(place); }
+
+void FileCursor::moveTo(FilePlace place) {
+    const index within = place.offset - windowOffset_;
+    if (within >= 0 && within <= static_cast<index>(filled_)) {
+        at_ = static_cast<std::size_t>(within);
+    } else {
+        windowOffset_ = place.offset;
+        at_ = filled_ = 0;
+    }
+    line_ = place.line;
+    lineBegin_ = lineEnd_ = at_;
+    lineNumber_ = place.line;
+}
+
+/// Makes the window hold `bytes` from `at_` on, if the file does; bytes before `at_` are dropped where needed.
+bool FileCursor::fill(std::size_t bytes) {
+    if (filled_ - at_ >= bytes)
+        return true;
+    std::memmove(window_.data(), window_.data() + at_, filled_ - at_);
+    windowOffset_ += static_cast<index>(at_);
+    filled_ -= at_;
+    at_ = 0;
+    lineBegin_ = lineEnd_ = 0;
+    filled_ +=
+        file_->read(windowOffset_ + static_cast<index>(filled_), window_.data() + filled_, window_.size() - filled_);
+    return filled_ >= bytes;
+}
+
+std::size_t FileCursor::findLineEnd() {
+    const auto find = [&]() -> const void * { return std::memchr(window_.data() + at_, '\n', filled_ - at_); };
+    const void *end = find();
+    if (end == nullptr) {
+        fill(longestLine);
+        end = find();
+    }
+    if (end != nullptr)
+        return static_cast<std::size_t>(static_cast<const char *>(end) - window_.data());
+    if (at_ == filled_)
+        return std::string_view::npos;
+    lineNumber_ = line_;
+    if (filled_ - at_ >= longestLine)
+        fail("a line of more than a million characters");
+    return filled_;
+}
+
+bool FileCursor::nextLine() {
+    for (;;) {
+        std::size_t end = findLineEnd();
+        if (end == std::string_view::npos) {
+            lineBegin_ = lineEnd_ = at_;
+            lineNumber_ = line_;
+            return false;
+        }
+        std::size_t begin = at_;
+        at_ = std::min(end + 1, filled_);
+        lineNumber_ = line_;
+        line_ += line_ > 0 ? 1 : 0;
+        while (begin < end && isBlank(window_[begin]))
+            begin++;
+        while (end > begin && isBlank(window_[end - 1]))
+            end--;
+        lineBegin_ = begin;
+        lineEnd_ = end;
+        if (begin < end)
+            return true;
+    }
+}
+
+void FileCursor::needLine(std::string_view expected) {
+    if (!nextLine())
+        fail(fmt::format("the file ends where {} should be", expected));
+}
+
+void FileCursor::skipLines(index count, std::string_view expected) {
+    while (count > 0) {
+        const std::size_t end = findLineEnd();
+        if (end == std::string_view::npos) {
+            lineNumber_ = line_;
+            fail(fmt::format("the file ends where {} more lines of {} should be", count, expected));
+        }
+        std::size_t begin = at_;
+        while (begin < end && isBlank(window_[begin]))
+            begin++;
+        count -= begin < end ? 1 : 0;
+        at_ = std::min(end + 1, filled_);
+        line_ += line_ > 0 ? 1 : 0;
+    }
+    lineBegin_ = lineEnd_ = at_;
+}
+
+void FileCursor::skipBehindLine(std::string_view text) {
+    bool atLineBegin = true;
+    while (fill(1)) {
+        fill(text.size());
+        if (atLineBegin && std::string_view(window_.data() + at_, filled_ - at_).substr(0, text.size()) == text) {
+            nextLine();
+            return;
+        }
+        const void *end = std::memchr(window_.data() + at_, '\n', filled_ - at_);
+        atLineBegin = end != nullptr;
+        at_ = atLineBegin ? static_cast<std::size_t>(static_cast<const char *>(end) - window_.data()) + 1 : filled_;
+        line_ += atLineBegin && line_ > 0 ? 1 : 0;
+    }
+    lineNumber_ = line_;
+    fail(fmt::format("the file ends where {} should be", text));
+}
+
+void FileCursor::takeBytes(char *into, std::size_t count) {
+    if (!fill(count))
+        fail(fmt::format("the file ends where {} bytes should be", count));
+    std::memcpy(into, window_.data() + at_, count);
+    at_ += count;
+}
+
+void FileCursor::skipBytes(index count) {
+    if (count < 0 || count > bytesLeft())
+        fail(fmt::format("the file ends where {} bytes should be", count));
+    moveTo({place().offset + count, line_});
+}
+
+void FileCursor::fail(const std::string &message, SourceLocation where) const {
+    if (line_ > 0)
+        throw DataError(fmt::format("{}, line {}: {}", file_->path(), lineNumber_, message), where);
+    throw DataError(fmt::format("{}, byte {}: {}", file_->path(), place().offset, message), where);
+}
+
+void WordReader::dropBlanks() noexcept {
+    while (!rest_.empty() && isBlank(rest_.front()))
+        rest_.remove_prefix(1);
+}
+
+std::string_view WordReader::word(std::string_view what) {
+    if (rest_.empty())
+        cursor_->fail(fmt::format("the line ends where {} should be", what));
+    std::size_t length = 0;
+    while (length < rest_.size() && !isBlank(rest_[length]))
+        length++;
+    const std::string_view result = rest_.substr(0, length);
+    rest_.remove_prefix(length);
+    dropBlanks();
+    return result;
+}
+
+index WordReader::integer(std::string_view what) {
+    const std::string_view text = word(what);
+    const char *begin = text.data() + (text.size() > 1 && text[0] == '+' && text[1] != '-' ? 1 : 0);
+    index value = 0;
+    const auto [end, error] = std::from_chars(begin, text.data() + text.size(), value);
+    if (error == std::errc::result_out_of_range)
+        cursor_->fail(fmt::format("{} is {}: too large", what, shown(text)));
+    if (error != std::errc() || end != text.data() + text.size())
+        cursor_->fail(fmt::format("{} is '{}', which is no whole number", what, shown(text)));
+    return value;
+}
+
+index WordReader::integer(std::string_view what, index lowest, index highest) {
+    const index value = integer(what);
+    if (value < lowest || value > highest)
+        cursor_->fail(fmt::format("{} is {}: it must lie in [{}, {}]", what, value, lowest, highest));
+    return value;
+}
+
+real WordReader::number(std::string_view what) {
+    const std::string_view text = word(what);
+    const char *begin = text.data() + (text.size() > 1 && text[0] == '+' && text[1] != '-' ? 1 : 0);
+    real value = 0;
+    const auto [end, error] = std::from_chars(begin, text.data() + text.size(), value);
+    const bool tiny = error == std::errc::result_out_of_range && std::abs(value) < 1; // below the smallest: 0
+    if ((error != std::errc() && !tiny) || end != text.data() + text.size() || !std::isfinite(value))
+        cursor_->fail(fmt::format("{} is '{}', which is no finite number", what, shown(text)));
+    return value;
+}
+
+void WordReader::end() const {
+    if (!rest_.empty())
+        cursor_->fail(fmt::format("'{}' at the end of the line is too much", shown(rest_)));
+}
+
+} // namespace DNDS::Geom

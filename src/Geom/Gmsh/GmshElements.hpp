@@ -1,0 +1,21 @@
+/// @file GmshElements.hpp
+/// @brief Gmsh's element types and its order of nodes. Part of GmshReader.
+#pragma once
+
+#include "Geom/ElementType.hpp"
+
+#include <cstdint>
+#include <span>
+
+namespace DNDS::Geom::Detail {
+
+struct GmshElement {
+    ElementType type;
+    /// Node `k` of the CGNS standard is Gmsh's node `order[k]`; empty where both agree.
+    std::span<const std::uint8_t> order;
+};
+
+/// The element of a number from a file; null where it is none of the linear and second-order types. Local, O(1).
+const GmshElement *gmshElement(long long number) noexcept;
+
+} // namespace DNDS::Geom::Detail

@@ -1,0 +1,492 @@
+#include "Geom/Gmsh/GmshIndex.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <functional>
+#include <limits>
+
+namespace DNDS::Geom::Detail {
+
+namespace {
+
+/// Divides a list that comes in blocks into segments: long blocks into several, short ones together.
+class SegmentBuilder {
+  public:
+    /// Without headers every segment begins with an entry.
+    SegmentBuilder(std::vector<FileSegment> &segments, index length, bool headers)
+        : segments_(segments), length_(length), headers_(headers) {}
+
+    index entries() const noexcept { return entries_; }
+
+    /// A block whose header is at `header`. `placeOf(k)` moves to entry `k` of it and says where that is; it is called
+    /// with ascending numbers, and at last with the number of entries.
+    void addBlock(FilePlace header, const GmshBlock &block, const std::function<FilePlace(index)> &placeOf) {
+        if (block.count > length_ || !headers_) {
+            close();
+            for (index k = 0; k < block.count; k += length_) {
+                FileSegment segment;
+                segment.first = entries_ + k;
+                segment.count = std::min(length_, block.count - k);
+                segment.place = placeOf(k);
+                segment.inBlock = block.count - k;
+                segment.dimension = block.dimension;
+                segment.tag = block.tag;
+                segment.type = block.type;
+                segments_.push_back(segment);
+            }
+        } else {
+            if (open_.count + block.count > length_)
+                close();
+            if (open_.count == 0) {
+                open_.first = entries_;
+                open_.place = header;
+            }
+            open_.count += block.count;
+        }
+        placeOf(block.count);
+        entries_ += block.count;
+    }
+
+    void close() {
+        if (open_.count > 0)
+            segments_.push_back(open_);
+        open_ = {};
+    }
+
+  private:
+    std::vector<FileSegment> &segments_;
+    index length_;
+    bool headers_;
+    index entries_ = 0;
+    FileSegment open_;
+};
+
+class Indexer {
+  public:
+    Indexer(const MeshFile &file, int ranks) : file_(file), ranks_(ranks), input_(file, {}) {}
+
+    GmshIndex run() {
+        readFormat();
+        FileCursor &cursor = input_.cursor();
+        while (cursor.nextLine()) {
+            const std::string section(cursor.line());
+            if (section[0] != '$')
+                cursor.fail("the name of a section, beginning with $, should stand here");
+            readSection(section);
+        }
+        if (!sawNodes_ || !sawElements_)
+            cursor.fail(fmt::format("the file has no {}", sawNodes_ ? "$Elements" : "$Nodes"));
+        std::sort(result_.groups.begin(), result_.groups.end());
+        result_.groups.erase(std::unique(result_.groups.begin(), result_.groups.end()), result_.groups.end());
+        return std::move(result_);
+    }
+
+  private:
+    void readFormat() {
+        FileCursor &cursor = input_.cursor();
+        cursor.needLine("$MeshFormat");
+        if (cursor.line() != "$MeshFormat")
+            cursor.fail("$MeshFormat should stand here");
+        cursor.needLine("version, file type and data size");
+        WordReader words(cursor);
+        const std::string version(words.word("the version"));
+        GmshFormat &format = result_.format;
+        format.version4 = version == "4.1";
+        if (!format.version4 && version != "2" && version != "2.0" && version != "2.1" && version != "2.2")
+            cursor.fail(fmt::format("version {} of the format; 2.0 to 2.2 and 4.1 are read", version));
+        format.binary = words.integer("the file type", 0, 1) == 1;
+        format.sizeBytes = static_cast<int>(words.integer("the data size", 4, 8));
+        if (format.sizeBytes != 4 && format.sizeBytes != 8)
+            cursor.fail("the data size must be 4 or 8");
+        if (format.binary) {
+            cursor.countBytes();
+            const auto one = cursor.value<std::int32_t>(false);
+            format.swapped = one == 0x01000000;
+            if (one != 1 && !format.swapped)
+                cursor.fail("the number 1 should stand here, in one byte order or the other");
+        }
+        expectEnd("$MeshFormat");
+        input_.setFormat(format);
+    }
+
+    void expectEnd(const std::string &section) {
+        FileCursor &cursor = input_.cursor();
+        const std::string end = "$End" + section.substr(1);
+        cursor.needLine(end);
+        if (cursor.line() != end)
+            cursor.fail(fmt::format("{} should stand here", end));
+    }
+
+    void readSection(const std::string &section) {
+        if (section == "$Nodes" && !sawNodes_) {
+            sawNodes_ = true;
+            readNodes();
+        } else if (section == "$Elements" && !sawElements_) {
+            sawElements_ = true;
+            readElements();
+        } else if (section == "$PhysicalNames") {
+            readPhysicalNames();
+        } else if (section == "$Entities") {
+            readEntities();
+        } else if (section == "$Periodic") {
+            readPeriodic();
+        } else if (section == "$Nodes" || section == "$Elements" || section.starts_with("$End")) {
+            input_.cursor().fail(fmt::format("{} should not stand here", section));
+        } else {
+            if (section == "$PartitionedEntities")
+                result_.warnings.push_back(
+                    fmt::format("{}: physical groups of partitioned entities are not read", file_.path()));
+            input_.cursor().skipBehindLine("$End" + section.substr(1));
+            return;
+        }
+        expectEnd(section);
+    }
+
+    /// Version 4 says how many blocks, how many entries, and the range of tags; version 2 how many entries.
+    std::array<index, 2> readTotals(index bytesEach, std::string_view what) {
+        input_.beginRecord("counts");
+        index blocks = 1;
+        if (input_.format().version4)
+            blocks = input_.size("the number of blocks");
+        index entries = 0;
+        if (!input_.format().version4 && input_.format().binary) { // written as text
+            input_.cursor().needLine(what);
+            entries = WordReader(input_.cursor()).integer(what, 0, largestTag);
+        } else {
+            entries = input_.size(what);
+        }
+        if (input_.format().version4) {
+            input_.size("the lowest tag");
+            input_.size("the highest tag");
+        }
+        input_.endRecord();
+        input_.checkCount(entries, bytesEach, what);
+        input_.checkCount(blocks, 1, "the number of blocks");
+        return {blocks, entries};
+    }
+
+    void checkTotal(index found, index announced, std::string_view what) {
+        if (found != announced)
+            input_.cursor().fail(fmt::format("the blocks have {} {}, and {} were announced", found, what, announced));
+    }
+
+    void readNodes() {
+        const index sizeBytes = input_.sizeBytes();
+        const auto [blocks, nodes] = readTotals(sizeBytes + 24, "the number of nodes");
+        result_.nodes = nodes;
+        SegmentBuilder builder(result_.nodeSegments, segmentLength(nodes, ranks_), input_.format().version4);
+        if (!input_.format().version4) {
+            addRecords(builder, nodes, sizeBytes + 24, "nodes");
+            builder.close();
+            return;
+        }
+        for (index b = 0; b < blocks; b++) {
+            const FilePlace header = input_.cursor().place();
+            const GmshBlock block = readNodeHeader(input_, nodes - builder.entries());
+            const std::size_t firstSegment = result_.nodeSegments.size();
+            addNodeBlock(builder, header, block);
+            addSecondPlaces(firstSegment, block);
+        }
+        builder.close();
+        checkTotal(builder.entries(), nodes, "nodes");
+    }
+
+    void addNodeBlock(SegmentBuilder &builder, FilePlace header, const GmshBlock &block) {
+        index done = 0;
+        builder.addBlock(header, block, [&](index k) {
+            input_.skipRecords(k - done, input_.sizeBytes(), "node tags");
+            done = k;
+            return input_.cursor().place();
+        });
+    }
+
+    /// Behind the tags of a block: passes over its coordinates and notes where they are in the segments that it was
+    /// divided into.
+    void addSecondPlaces(std::size_t firstSegment, const GmshBlock &block) {
+        const index bytes = 8 * (3 + block.type);
+        index done = 0;
+        for (std::size_t s = firstSegment; s < result_.nodeSegments.size(); s++) {
+            FileSegment &segment = result_.nodeSegments[s];
+            if (segment.inBlock == 0) // short blocks before this one
+                continue;
+            input_.skipRecords(block.count - segment.inBlock - done, bytes, "coordinates");
+            done = block.count - segment.inBlock;
+            segment.secondPlace = input_.cursor().place();
+        }
+        input_.skipRecords(block.count - done, bytes, "coordinates");
+    }
+
+    void addRecords(SegmentBuilder &builder, index count, index bytes, std::string_view what) {
+        GmshBlock block;
+        block.count = count;
+        index done = 0;
+        builder.addBlock({}, block, [&](index k) {
+            input_.skipRecords(k - done, bytes, what);
+            done = k;
+            return input_.cursor().place();
+        });
+    }
+
+    void readElements() {
+        const auto [blocks, elements] = readTotals(2 * input_.sizeBytes(), "the number of elements");
+        result_.elements = elements;
+        const bool headers = input_.format().version4 || input_.format().binary;
+        SegmentBuilder builder(result_.elementSegments, segmentLength(elements, ranks_), headers);
+        if (!headers) {
+            addRecords(builder, elements, 0, "elements");
+            builder.close();
+            return;
+        }
+        const auto more = [&](index b) { return input_.format().version4 ? b < blocks : builder.entries() < elements; };
+        for (index b = 0; more(b); b++) {
+            const FilePlace header = input_.cursor().place();
+            const GmshBlock block = readElementHeader(input_, elements - builder.entries());
+            const index bytes = elementBytes(input_, block);
+            GmshBlock kept = block;
+            if (!input_.format().version4)
+                kept.tag = block.tags;
+            index done = 0;
+            builder.addBlock(header, kept, [&](index k) {
+                input_.skipRecords(k - done, bytes, "elements");
+                done = k;
+                return input_.cursor().place();
+            });
+        }
+        builder.close();
+        checkTotal(builder.entries(), elements, "elements");
+    }
+
+    void readPhysicalNames() {
+        FileCursor &cursor = input_.cursor();
+        cursor.needLine("the number of names");
+        const index count = WordReader(cursor).integer("the number of names", 0, cursor.bytesLeft());
+        for (index i = 0; i < count; i++) {
+            cursor.needLine("a physical name");
+            WordReader words(cursor);
+            const index dimension = words.integer("the dimension", 0, 3);
+            const index tag = words.integer("the tag of a group", -largestTag, largestTag);
+            std::string_view name = words.rest();
+            if (name.size() >= 2 && name.front() == '"' && name.back() == '"')
+                name = name.substr(1, name.size() - 2);
+            result_.named.push_back({dimension, std::abs(tag)});
+            result_.names.emplace_back(name);
+        }
+    }
+
+    void readEntities() {
+        if (!input_.format().version4)
+            input_.cursor().fail("$Entities belongs to version 4.1");
+        std::array<index, 4> counts{};
+        input_.beginRecord("numbers of entities");
+        for (index &count : counts)
+            count = input_.size("the number of entities");
+        input_.endRecord();
+        for (const index count : counts)
+            input_.checkCount(count, 20, "the number of entities");
+        for (std::size_t dimension = 0; dimension < 4; dimension++)
+            for (index i = 0; i < counts[dimension]; i++)
+                readEntity(static_cast<index>(dimension));
+    }
+
+    void readEntity(index dimension) {
+        input_.beginRecord("an entity");
+        const index tag = input_.integer("the tag of an entity", -largestTag, largestTag);
+        for (int k = 0; k < (dimension == 0 ? 3 : 6); k++)
+            input_.number("a bound of an entity");
+        const index groups = input_.size("the number of groups");
+        input_.checkCount(groups, 1, "the number of groups");
+        for (index k = 0; k < groups; k++) {
+            const index group = std::abs(input_.integer("the tag of a group", -largestTag, largestTag));
+            if (dimension == 1 || dimension == 2)
+                result_.groups.push_back({dimension, tag, group});
+        }
+        if (dimension > 0) {
+            const index parts = input_.size("the number of bounding entities");
+            input_.checkCount(parts, 1, "the number of bounding entities");
+            for (index k = 0; k < parts; k++)
+                input_.integer("a bounding entity", -largestTag, largestTag);
+        }
+        input_.endRecord();
+    }
+
+    /// In version 2 text in binary files, too.
+    void readPeriodic() {
+        GmshFormat format = input_.format();
+        format.binary = format.binary && format.version4;
+        GmshInput input(file_, format, input_.cursor().place());
+        input.beginRecord("the number of links");
+        const index count = input.size("the number of links");
+        input.endRecord();
+        input.checkCount(count, 12, "the number of links");
+        for (index i = 0; i < count; i++)
+            format.version4 ? readLink4(input) : readLink2(input);
+        input_.cursor().moveTo(input.cursor().place());
+    }
+
+    static GmshPeriodicLink readLinkEnds(GmshInput &input) {
+        GmshPeriodicLink link{};
+        input.beginRecord("a periodic link");
+        link.dimension = input.integer("the dimension", 0, 3);
+        link.entity = input.integer("the tag of an entity", -largestTag, largestTag);
+        link.master = input.integer("the tag of an entity", -largestTag, largestTag);
+        input.endRecord();
+        return link;
+    }
+
+    void readLink4(GmshInput &input) {
+        GmshPeriodicLink link = readLinkEnds(input);
+        input.beginRecord("an affine map");
+        const index values = input.size("the number of values", 16);
+        if (values != 0 && values != 16)
+            input.cursor().fail(fmt::format("an affine map of {} values; it has 16 or none", values));
+        link.known = values == 16;
+        for (index k = 0; k < values; k++)
+            link.map[static_cast<std::size_t>(k)] = input.number("a value of an affine map");
+        input.endRecord();
+        input.beginRecord("the number of nodes");
+        const index nodes = input.size("the number of nodes");
+        input.endRecord();
+        input.checkCount(nodes, 2 * input.sizeBytes(), "the number of nodes");
+        input.skipRecords(nodes, 2 * input.sizeBytes(), "pairs of nodes");
+        result_.links.push_back(link);
+    }
+
+    void readLink2(GmshInput &input) {
+        GmshPeriodicLink link = readLinkEnds(input);
+        FileCursor &cursor = input.cursor();
+        cursor.needLine("the number of nodes");
+        WordReader words(cursor);
+        if (words.rest().starts_with("Affine")) {
+            words.word("Affine");
+            link.known = true;
+            for (real &value : link.map)
+                value = words.number("a value of an affine map");
+            cursor.needLine("the number of nodes");
+            words = WordReader(cursor);
+        }
+        const index nodes = words.integer("the number of nodes", 0, cursor.bytesLeft());
+        cursor.skipLines(nodes, "pairs of nodes");
+        result_.links.push_back(link);
+    }
+
+    const MeshFile &file_;
+    int ranks_;
+    GmshInput input_;
+    GmshIndex result_;
+    bool sawNodes_ = false;
+    bool sawElements_ = false;
+};
+
+} // namespace
+
+void GmshInput::beginRecord(std::string_view what) {
+    if (format_.binary)
+        return;
+    cursor_.needLine(what);
+    words_ = WordReader(cursor_);
+}
+
+void GmshInput::endRecord() const {
+    if (!format_.binary)
+        words_.end();
+}
+
+void GmshInput::skipRecords(index count, index bytes, std::string_view what) {
+    if (!format_.binary) {
+        cursor_.skipLines(count, what);
+        return;
+    }
+    if (count > 0 && count > cursor_.bytesLeft() / std::max<index>(bytes, 1))
+        cursor_.fail(fmt::format("the file ends where {} more {} should be", count, what));
+    cursor_.skipBytes(count * bytes);
+}
+
+index GmshInput::integer(std::string_view what, index lowest, index highest) {
+    if (!format_.binary)
+        return words_.integer(what, lowest, highest);
+    const index value = cursor_.value<std::int32_t>(format_.swapped);
+    if (value < lowest || value > highest)
+        cursor_.fail(fmt::format("{} is {}: it must lie in [{}, {}]", what, value, lowest, highest));
+    return value;
+}
+
+index GmshInput::size(std::string_view what, index highest) {
+    if (!format_.binary || sizeBytes() == 4)
+        return integer(what, 0, highest);
+    const index value = cursor_.value<std::int64_t>(format_.swapped);
+    if (value < 0 || value > highest)
+        cursor_.fail(fmt::format("{} is {}: it must lie in [0, {}]", what, value, highest));
+    return value;
+}
+
+real GmshInput::number(std::string_view what) {
+    if (!format_.binary)
+        return words_.number(what);
+    const real value = cursor_.value<real>(format_.swapped);
+    if (!(std::abs(value) <= std::numeric_limits<real>::max()))
+        cursor_.fail(fmt::format("{} is {}, which is no finite number", what, value));
+    return value;
+}
+
+void GmshInput::checkCount(index count, index bytes, std::string_view what) const {
+    const index each = format_.binary ? std::max<index>(bytes, 1) : 2;
+    if (count > cursor_.bytesLeft() / each + 1)
+        cursor_.fail(fmt::format("{} is {}, and {} bytes are left in the file", what, count, cursor_.bytesLeft()));
+}
+
+GmshBlock readNodeHeader(GmshInput &input, index most) {
+    GmshBlock block;
+    input.beginRecord("the header of a block of nodes");
+    block.dimension = input.integer("the dimension", 0, 3);
+    block.tag = input.integer("the tag of an entity", -largestTag, largestTag);
+    const bool parametric = input.integer("whether there are parameters", 0, 1) == 1;
+    block.type = parametric ? block.dimension : 0;
+    block.count = input.size("the number of nodes in the block", most);
+    input.endRecord();
+    return block;
+}
+
+GmshBlock readElementHeader(GmshInput &input, index most) {
+    GmshBlock block;
+    input.beginRecord("the header of a block of elements");
+    if (input.format().version4) {
+        block.dimension = input.integer("the dimension", 0, 3);
+        block.tag = input.integer("the tag of an entity", -largestTag, largestTag);
+        block.type = input.integer("the type of elements", -largestTag, largestTag);
+        block.count = input.size("the number of elements in the block", most);
+    } else {
+        block.type = input.integer("the type of elements", -largestTag, largestTag);
+        block.count = input.integer("the number of elements in the block", 1, most);
+        block.tags = input.integer("the number of tags", 0, 1000);
+    }
+    input.endRecord();
+    const GmshElement *element = gmshElement(block.type);
+    if (element == nullptr)
+        input.cursor().fail(
+            fmt::format("elements of type {} are not read: linear and second-order types are", block.type));
+    if (input.format().version4 && elementInfo(element->type).dimension != block.dimension)
+        input.cursor().fail(
+            fmt::format("elements of type {} on an entity of dimension {}", block.type, block.dimension));
+    return block;
+}
+
+index elementBytes(const GmshInput &input, const GmshBlock &block) {
+    return input.sizeBytes() * (1 + block.tags + elementInfo(gmshElement(block.type)->type).nodes);
+}
+
+GmshIndex indexGmsh(const MeshFile &file, int ranks) { return Indexer(file, ranks).run(); }
+
+void broadcastIndex(CommunicatorView comm, GmshIndex &gmsh) {
+    broadcastBytes(comm, &gmsh.format, sizeof(gmsh.format));
+    broadcastBytes(comm, &gmsh.nodes, sizeof(gmsh.nodes));
+    broadcastBytes(comm, &gmsh.elements, sizeof(gmsh.elements));
+    broadcastList(comm, gmsh.nodeSegments);
+    broadcastList(comm, gmsh.elementSegments);
+    broadcastList(comm, gmsh.groups);
+    broadcastList(comm, gmsh.named);
+    broadcastStrings(comm, gmsh.names);
+    broadcastList(comm, gmsh.links);
+    broadcastStrings(comm, gmsh.warnings);
+}
+
+} // namespace DNDS::Geom::Detail

@@ -1,0 +1,107 @@
+/// @file GmshIndex.hpp
+/// @brief What stands where in a Gmsh file, and its values in text or binary. Part of GmshReader.
+#pragma once
+
+#include "Geom/File/FileSegments.hpp"
+#include "Geom/Gmsh/GmshElements.hpp"
+
+#include <array>
+#include <string>
+#include <vector>
+
+namespace DNDS::Geom::Detail {
+
+/// The largest tag, far from where sums of tags would overflow.
+inline constexpr index largestTag = index{1} << 60;
+
+struct GmshFormat {
+    bool version4 = false; ///< 4.1; else 2.0 to 2.2
+    bool binary = false;
+    bool swapped = false; ///< binary values have the other byte order
+    int sizeBytes = 8;    ///< of counts and tags in binary files of version 4.1
+};
+
+/// A curve or surface and one of its physical groups.
+struct GmshGroup {
+    index dimension;
+    index entity;
+    index group;
+
+    friend auto operator<=>(const GmshGroup &, const GmshGroup &) = default;
+};
+
+/// A curve or surface whose mesh is that of another, moved by an affine map (row by row, the last row is 0 0 0 1).
+struct GmshPeriodicLink {
+    index dimension;
+    index entity;
+    index master;
+    bool known; ///< whether the file gives the map
+    std::array<real, 16> map;
+};
+
+/// What rank 0 finds out and tells all.
+struct GmshIndex {
+    GmshFormat format;
+    index nodes = 0;
+    index elements = 0;
+    std::vector<FileSegment> nodeSegments;
+    std::vector<FileSegment> elementSegments;
+    std::vector<GmshGroup> groups;           ///< ascending
+    std::vector<std::array<index, 2>> named; ///< dimension and tag of the groups in `names`
+    std::vector<std::string> names;
+    std::vector<GmshPeriodicLink> links;
+    std::vector<std::string> warnings;
+};
+
+/// Runs through the file. Local. `ranks` decides on the length of segments. Throws DataError as `readGmsh`.
+GmshIndex indexGmsh(const MeshFile &file, int ranks);
+
+/// Copies rank 0's to all. Collective.
+void broadcastIndex(CommunicatorView comm, GmshIndex &gmsh);
+
+/// Values in text, where each record is a line, or in binary, where they follow each other.
+class GmshInput {
+  public:
+    GmshInput(const MeshFile &file, const GmshFormat &format, FilePlace place = {})
+        : cursor_(file, place), words_(cursor_), format_(format) {}
+    GmshInput(const GmshInput &) = delete;
+    GmshInput &operator=(const GmshInput &) = delete;
+
+    FileCursor &cursor() noexcept { return cursor_; }
+    const GmshFormat &format() const noexcept { return format_; }
+    void setFormat(const GmshFormat &format) noexcept { format_ = format; }
+
+    void beginRecord(std::string_view what);
+    void endRecord() const;
+    /// Passes over records of `bytes` bytes in binary files.
+    void skipRecords(index count, index bytes, std::string_view what);
+    /// A 32-bit integer in binary files.
+    index integer(std::string_view what, index lowest, index highest);
+    /// Counts, and tags of nodes and elements: in binary files of version 4.1 as wide as the file says, else 32 bits.
+    index size(std::string_view what, index highest = largestTag);
+    real number(std::string_view what);
+    index sizeBytes() const noexcept { return format_.version4 ? format_.sizeBytes : 4; }
+    /// Throws unless `count` records of at least `bytes` bytes (of 2 a record in text) fit what is left of the file.
+    void checkCount(index count, index bytes, std::string_view what) const;
+
+  private:
+    FileCursor cursor_;
+    WordReader words_;
+    GmshFormat format_;
+};
+
+/// The header of a block of elements: how many follow, of what type, on which entity. In version 2 text there is none:
+/// each element says it for itself.
+struct GmshBlock {
+    index count = 0;
+    index dimension = 0;
+    index tag = 0;
+    index type = 0; ///< of elements: Gmsh's number; of nodes: how many parameters follow the coordinates
+    index tags = 0; ///< of elements in binary files of version 2
+};
+GmshBlock readNodeHeader(GmshInput &input, index most);
+GmshBlock readElementHeader(GmshInput &input, index most);
+/// The bytes of an element in a binary block.
+index elementBytes(const GmshInput &input, const GmshBlock &block);
+
+} // namespace DNDS::Geom::Detail

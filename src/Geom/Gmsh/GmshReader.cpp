@@ -1,0 +1,392 @@
+#include "Geom/Gmsh/GmshReader.hpp"
+
+#include "Geom/File/ElementList.hpp"
+#include "Geom/File/NodeTags.hpp"
+#include "Geom/Gmsh/GmshIndex.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <optional>
+#include <utility>
+
+namespace DNDS::Geom {
+
+namespace {
+
+using Detail::GmshBlock;
+using Detail::GmshElement;
+using Detail::GmshGroup;
+using Detail::GmshIndex;
+using Detail::GmshInput;
+using Detail::GmshPeriodicLink;
+using Detail::largestTag;
+
+/// This rank's share of the nodes.
+struct Nodes {
+    std::vector<index> tags;
+    std::vector<std::array<real, 3>> coordinates;
+};
+
+/// This rank's share of the elements, of all dimensions.
+struct Elements {
+    ElementBlock block;          ///< nodes are tags first, numbers later
+    std::vector<index> entities; ///< the point, curve, surface or volume that each belongs to
+    std::vector<index> groups;   ///< version 2: the physical group of each, 0 for none
+    std::vector<FilePlace> places;
+
+    void reserve(std::size_t count) {
+        for (std::vector<index> *list : {&block.fileIds, &entities, &groups})
+            list->reserve(count);
+        block.types.reserve(count);
+        block.starts.reserve(count + 1);
+        places.reserve(count);
+    }
+    int dimension(index element) const { return elementInfo(block.types[static_cast<std::size_t>(element)]).dimension; }
+};
+
+class NodeReader {
+  public:
+    NodeReader(GmshInput &input, Nodes &nodes) : input_(input), nodes_(nodes) {}
+
+    void read(const FileSegment &segment) {
+        input_.cursor().moveTo(segment.place);
+        if (!input_.format().version4) {
+            for (index i = 0; i < segment.count; i++) {
+                input_.beginRecord("a node");
+                readTag();
+                readPoint(0);
+            }
+        } else if (segment.inBlock > 0) {
+            readTags(segment.count);
+            input_.cursor().moveTo(segment.secondPlace);
+            readPoints(segment.count, segment.type);
+        } else {
+            for (index left = segment.count; left > 0;) {
+                const GmshBlock block = Detail::readNodeHeader(input_, left);
+                readTags(block.count);
+                readPoints(block.count, block.type);
+                left -= block.count;
+            }
+        }
+    }
+
+  private:
+    void readTag() { nodes_.tags.push_back(input_.size("the tag of a node")); }
+
+    void readTags(index count) {
+        for (index i = 0; i < count; i++) {
+            input_.beginRecord("the tag of a node");
+            readTag();
+            input_.endRecord();
+        }
+    }
+
+    void readPoint(index parameters) {
+        std::array<real, 3> &point = nodes_.coordinates.emplace_back();
+        for (real &coordinate : point)
+            coordinate = input_.number("a coordinate");
+        for (index k = 0; k < parameters; k++)
+            input_.number("a parameter");
+        input_.endRecord();
+    }
+
+    void readPoints(index count, index parameters) {
+        for (index i = 0; i < count; i++) {
+            input_.beginRecord("the coordinates of a node");
+            readPoint(parameters);
+        }
+    }
+
+    GmshInput &input_;
+    Nodes &nodes_;
+};
+
+class ElementReader {
+  public:
+    ElementReader(GmshInput &input, Elements &elements) : input_(input), elements_(elements) {}
+
+    void read(const FileSegment &segment) {
+        input_.cursor().moveTo(segment.place);
+        if (!input_.format().version4 && !input_.format().binary) {
+            for (index i = 0; i < segment.count; i++)
+                readLine2();
+            return;
+        }
+        GmshBlock block;
+        block.tag = segment.tag;
+        block.type = segment.type;
+        block.tags = input_.format().version4 ? 0 : segment.tag;
+        block.count = segment.inBlock;
+        for (index left = segment.count; left > 0;) {
+            if (segment.inBlock == 0)
+                block = Detail::readElementHeader(input_, left);
+            const index count = std::min(left, block.count);
+            for (index i = 0; i < count; i++)
+                readElement(block);
+            left -= count;
+        }
+    }
+
+  private:
+    void readLine2() {
+        input_.beginRecord("an element");
+        place_ = input_.cursor().linePlace();
+        const index tag = input_.size("the tag of an element");
+        const index type = input_.integer("the type of an element", -largestTag, largestTag);
+        const GmshElement *element = Detail::gmshElement(type);
+        if (element == nullptr)
+            input_.cursor().fail(fmt::format(
+                "element {} is of type {}, which is not read: linear and second-order types are", tag, type));
+        const auto [group, entity] = readTags2(input_.integer("the number of tags", 0, 1000));
+        add(*element, tag, group, entity);
+        input_.endRecord();
+    }
+
+    /// Version 2: the physical group, the entity, and numbers of partitions.
+    std::pair<index, index> readTags2(index count) {
+        std::array<index, 2> values{};
+        for (index k = 0; k < count; k++) {
+            const index value = input_.integer("a tag of an element", -largestTag, largestTag);
+            if (k < 2)
+                values[static_cast<std::size_t>(k)] = std::abs(value);
+        }
+        return {values[0], values[1]};
+    }
+
+    void readElement(const GmshBlock &block) {
+        input_.beginRecord("an element");
+        place_ = input_.format().binary ? input_.cursor().place() : input_.cursor().linePlace();
+        const index tag = input_.size("the tag of an element");
+        std::pair<index, index> tags{0, block.tag};
+        if (!input_.format().version4)
+            tags = readTags2(block.tags);
+        add(*Detail::gmshElement(block.type), tag, tags.first, tags.second);
+        input_.endRecord();
+    }
+
+    void add(const GmshElement &element, index tag, index group, index entity) {
+        std::array<index, 27> nodes{};
+        const auto count = static_cast<std::size_t>(elementInfo(element.type).nodes);
+        for (std::size_t k = 0; k < count; k++)
+            nodes[k] = input_.size("a node of an element");
+        std::array<index, 27> ordered = nodes;
+        for (std::size_t k = 0; k < element.order.size(); k++)
+            ordered[k] = nodes[element.order[k]];
+        appendElement(elements_.block, element.type, std::span<const index>(ordered).first(count), tag);
+        elements_.entities.push_back(entity);
+        elements_.groups.push_back(group);
+        elements_.places.push_back(place_);
+    }
+
+    GmshInput &input_;
+    Elements &elements_;
+    FilePlace place_;
+};
+
+/// Rotation and translation of an affine map; nothing where it is something else.
+std::optional<PeriodicTransform> rigidTransform(const std::array<real, 16> &map) {
+    const auto r = [&](std::size_t row, std::size_t column) { return map[4 * row + column]; };
+    for (std::size_t i = 0; i < 3; i++)
+        for (std::size_t j = 0; j < 3; j++) {
+            real product = 0;
+            for (std::size_t k = 0; k < 3; k++)
+                product += r(i, k) * r(j, k);
+            if (!(std::abs(product - (i == j ? 1.0 : 0.0)) < 1e-6))
+                return {};
+        }
+    const real determinant = r(0, 0) * (r(1, 1) * r(2, 2) - r(1, 2) * r(2, 1)) -
+                             r(0, 1) * (r(1, 0) * r(2, 2) - r(1, 2) * r(2, 0)) +
+                             r(0, 2) * (r(1, 0) * r(2, 1) - r(1, 1) * r(2, 0));
+    if (determinant < 0)
+        return {};
+    PeriodicTransform transform;
+    transform.angles = {std::atan2(r(2, 1), r(2, 2)), std::asin(std::clamp(-r(2, 0), -1.0, 1.0)),
+                        std::atan2(r(1, 0), r(0, 0))};
+    transform.translation = {r(0, 3), r(1, 3), r(2, 3)};
+    return transform;
+}
+
+/// Decides which patches and periodic sides faces belong to.
+class FaceMarker {
+  public:
+    FaceMarker(CommunicatorView comm, const GmshIndex &gmsh, const Elements &elements, SourceMesh &mesh)
+        : gmsh_(gmsh), elements_(elements), faceDimension_(mesh.cellDimension - 1) {
+        addConnections(mesh);
+        addPatches(comm, mesh);
+    }
+
+    /// The marks of an element, which must be a face.
+    const std::vector<int> &marksOf(index element) {
+        marks_.clear();
+        const index entity = elements_.entities[static_cast<std::size_t>(element)];
+        if (const auto sides = sides_.find(entity); sides != sides_.end()) {
+            marks_ = sides->second;
+            return marks_;
+        }
+        forEachKey(element, [&](index key) { marks_.push_back(patches_.at(key)); });
+        return marks_;
+    }
+
+  private:
+    void addConnections(SourceMesh &mesh) {
+        for (const GmshPeriodicLink &link : gmsh_.links) {
+            if (link.dimension != faceDimension_)
+                continue;
+            const auto transform = link.known ? rigidTransform(link.map) : std::nullopt;
+            if (!transform) {
+                mesh.warnings.push_back(fmt::format(
+                    "{}: the periodic link from entity {} to {} is left out: its map is not given or is not rigid",
+                    mesh.origin, link.master, link.entity));
+                continue;
+            }
+            const auto connection = static_cast<int>(mesh.periodic.size());
+            mesh.periodic.push_back({fmt::format("periodic_{}_{}", link.master, link.entity), *transform});
+            sides_[link.master].push_back(-1 - 2 * connection);
+            sides_[link.entity].push_back(-1 - (2 * connection + 1));
+        }
+    }
+
+    /// The groups of a face, or its entity where no face has a group.
+    template <class Visit>
+    void forEachKey(index element, Visit &&visit) const {
+        const auto e = static_cast<std::size_t>(element);
+        if (!grouped_) {
+            visit(elements_.entities[e]);
+            return;
+        }
+        if (!gmsh_.format.version4) {
+            if (elements_.groups[e] != 0)
+                visit(elements_.groups[e]);
+            return;
+        }
+        const GmshGroup lowest{faceDimension_, elements_.entities[e], 0};
+        for (auto at = std::lower_bound(gmsh_.groups.begin(), gmsh_.groups.end(), lowest);
+             at != gmsh_.groups.end() && at->dimension == faceDimension_ && at->entity == lowest.entity; ++at)
+            visit(at->group);
+    }
+
+    void addPatches(CommunicatorView comm, SourceMesh &mesh) {
+        const auto forEachFace = [&](auto &&visit) {
+            for (index element = 0; element < elements_.block.size(); element++)
+                if (elements_.dimension(element) == faceDimension_ &&
+                    sides_.count(elements_.entities[static_cast<std::size_t>(element)]) == 0)
+                    forEachKey(element, visit);
+        };
+        int found = 0;
+        grouped_ = true;
+        forEachFace([&](index) { found = 1; });
+        grouped_ = comm.allReduce(found, MPI_MAX) == 1;
+
+        std::vector<index> keys;
+        forEachFace([&](index key) {
+            if (keys.empty() || keys.back() != key)
+                keys.push_back(key);
+        });
+        for (const index key : unionOfAll(comm, std::move(keys))) {
+            patches_[key] = static_cast<int>(mesh.patches.size());
+            mesh.patches.push_back({nameOf(key), "", ""});
+        }
+    }
+
+    std::string nameOf(index key) const {
+        if (!grouped_)
+            return fmt::format("entity_{}", key);
+        for (std::size_t i = 0; i < gmsh_.named.size(); i++)
+            if (gmsh_.named[i] == std::array{static_cast<index>(faceDimension_), key} && !gmsh_.names[i].empty())
+                return gmsh_.names[i];
+        return fmt::format("physical_{}", key);
+    }
+
+    const GmshIndex &gmsh_;
+    const Elements &elements_;
+    int faceDimension_;
+    bool grouped_ = false;
+    std::map<index, std::vector<int>> sides_; ///< entity -> marks of its periodic sides
+    std::map<index, int> patches_;
+    std::vector<int> marks_;
+};
+
+/// Finds the nodes of elements by their tags. Collective.
+void findNodes(CommunicatorView comm, const MeshFile &file, const GmshIndex &gmsh, const Nodes &nodes, index firstNode,
+               Elements &elements) {
+    const std::vector<index> tags = elements.block.nodes;
+    numberTags(comm, nodes.tags, firstNode, elements.block.nodes, file.path());
+    comm.guarded([&] {
+        const ElementBlock &block = elements.block;
+        for (index e = 0; e < block.size(); e++)
+            for (const index &node : block.nodesOf(e)) {
+                if (node != InvalidIndex)
+                    continue;
+                FileCursor cursor(file, elements.places[static_cast<std::size_t>(e)]);
+                if (gmsh.format.binary)
+                    cursor.countBytes();
+                cursor.fail(fmt::format("element {} refers to node {}, which is not in $Nodes",
+                                        block.fileIds[static_cast<std::size_t>(e)],
+                                        tags[static_cast<std::size_t>(&node - block.nodes.data())]));
+            }
+    });
+}
+
+} // namespace
+
+SourceMesh readGmsh(CommunicatorView comm, const std::string &path) {
+    std::optional<MeshFile> file;
+    comm.guarded([&] { file.emplace(path); });
+    GmshIndex gmsh;
+    comm.guarded([&] {
+        if (comm.rank() == 0)
+            gmsh = Detail::indexGmsh(*file, comm.size());
+    });
+    Detail::broadcastIndex(comm, gmsh);
+
+    Nodes nodes;
+    Elements elements;
+    comm.guarded([&] {
+        GmshInput input(*file, gmsh.format);
+        if (gmsh.format.binary)
+            input.cursor().countBytes();
+        NodeReader nodeReader(input, nodes);
+        const auto nodeSegments = ownSegments(gmsh.nodeSegments, gmsh.nodes, comm);
+        nodes.tags.reserve(entriesOf(nodeSegments));
+        nodes.coordinates.reserve(entriesOf(nodeSegments));
+        for (const FileSegment &segment : nodeSegments)
+            nodeReader.read(segment);
+        ElementReader elementReader(input, elements);
+        const auto elementSegments = ownSegments(gmsh.elementSegments, gmsh.elements, comm);
+        elements.reserve(entriesOf(elementSegments));
+        for (const FileSegment &segment : elementSegments)
+            elementReader.read(segment);
+    });
+
+    SourceMesh mesh;
+    mesh.origin = path;
+    mesh.warnings = gmsh.warnings;
+    for (index e = 0; e < elements.block.size(); e++)
+        mesh.cellDimension = std::max(mesh.cellDimension, elements.dimension(e));
+    mesh.cellDimension = comm.allReduce(mesh.cellDimension, MPI_MAX);
+    comm.guarded([&] {
+        DNDS_CHECK(mesh.cellDimension >= 2, DataError, "{} has no cells: no elements of two or three dimensions", path);
+    });
+    mesh.coordinates = std::move(nodes.coordinates);
+    numberNodes(comm, mesh);
+    findNodes(comm, *file, gmsh, nodes, mesh.firstNode, elements);
+
+    FaceMarker marker(comm, gmsh, elements, mesh);
+    for (index e = 0; e < elements.block.size(); e++) {
+        const auto i = static_cast<std::size_t>(e);
+        if (elements.dimension(e) == mesh.cellDimension)
+            appendElement(mesh.cells, elements.block.types[i], elements.block.nodesOf(e), elements.block.fileIds[i]);
+        if (elements.dimension(e) == mesh.cellDimension - 1)
+            for (const int mark : marker.marksOf(e)) {
+                appendElement(mesh.faces, elements.block.types[i], elements.block.nodesOf(e),
+                              elements.block.fileIds[i]);
+                mesh.faceMarks.push_back(mark);
+            }
+    }
+    numberBlock(comm, mesh.cells);
+    numberBlock(comm, mesh.faces);
+    return mesh;
+}
+
+} // namespace DNDS::Geom

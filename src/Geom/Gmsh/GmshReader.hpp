@@ -1,0 +1,29 @@
+/// @file GmshReader.hpp
+/// @brief Reads meshes of Gmsh: `.msh` of versions 2.0 to 2.2 and 4.1, text and binary.
+#pragma once
+
+#include "DNDS/Mpi/Communicator.hpp"
+#include "Geom/SourceMesh.hpp"
+
+#include <string>
+
+namespace DNDS::Geom {
+
+/// Reads a file, which every rank must be able to open. Collective.
+///
+/// Cells are the elements of the highest dimension, faces those of one dimension less; others are left out. All linear
+/// and second-order types are taken. Physical groups of faces become patches, in the order of their tags; a face of
+/// several groups is listed with each. Where no face is in a group, each curve or surface of the geometry is a patch
+/// "entity_<tag>". Faces on curves or surfaces that $Periodic ties by a rotation and translation are marked as sides of
+/// a connection instead. A mesh of the plane z = 0 has two physical dimensions.
+///
+/// Rank 0 runs through the file once to find where its parts are; then every rank reads its share of nodes and
+/// elements. Memory in proportion to the share. Node tags may be any numbers; unused nodes are kept.
+///
+/// Errors, the same on all ranks: DataError that names file and line (the byte in binary files) where the file is not
+/// readable, ends early, contradicts itself, or has element types of higher order.
+///
+/// Formats: https://gmsh.info/doc/texinfo/gmsh.html, chapter "Gmsh file formats".
+SourceMesh readGmsh(CommunicatorView comm, const std::string &path);
+
+} // namespace DNDS::Geom

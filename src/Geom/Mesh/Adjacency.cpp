@@ -1,0 +1,73 @@
+#include "Geom/Mesh/Adjacency.hpp"
+
+#include "Geom/Mesh/NumberTable.hpp"
+
+#include <algorithm>
+#include <limits>
+#include <numeric>
+
+namespace DNDS::Geom {
+
+LocalAdjacency toLocal(const GlobalAdjacency &rows, const GhostMapping &mapping) {
+    DNDS_CHECK(mapping.fatherSize() + mapping.ghostSize() <= std::numeric_limits<LocalIndex>::max(), ArgumentError,
+               "{} owned entities and {} ghosts do not fit 32-bit local numbers", mapping.fatherSize(),
+               mapping.ghostSize());
+    LocalAdjacency result(rows.name(), rows.comm());
+    result.resize(rows.size(), [&](index i) { return rows.rowSize(i); });
+    const auto from = rows.view();
+    const auto to = result.view();
+    for (index i = 0; i < rows.size(); i++)
+        for (rowsize k = 0; k < from[i].size(); k++) {
+            const index global = from[i][k];
+            if (global < 0) {
+                to[i][k] = noEntity;
+                continue;
+            }
+            const auto local = mapping.toLocal(global);
+            DNDS_CHECK(local.has_value(), IndexError,
+                       "'{}': row {} has global entity {}, which this rank neither owns nor has as a ghost",
+                       rows.label(), i, global);
+            to[i][k] = static_cast<LocalIndex>(*local);
+        }
+    return result;
+}
+
+GlobalAdjacency toGlobal(const LocalAdjacency &rows, const GhostMapping &mapping) {
+    GlobalAdjacency result(rows.name(), rows.comm());
+    result.resize(rows.size(), [&](index i) { return rows.rowSize(i); });
+    const auto from = rows.view();
+    const auto to = result.view();
+    for (index i = 0; i < rows.size(); i++)
+        for (rowsize k = 0; k < from[i].size(); k++)
+            to[i][k] = from[i][k] == noEntity || from[i][k] == notLocal ? InvalidIndex : mapping.toGlobal(from[i][k]);
+    return result;
+}
+
+LocalAdjacency makeAdjacency(std::string name, CommunicatorView comm, std::span<const index> starts,
+                             std::span<const LocalIndex> entries) {
+    LocalAdjacency result(std::move(name), comm);
+    result.resize(static_cast<index>(starts.size()) - 1,
+                  [&](index i) { return static_cast<rowsize>(starts[toSize(i) + 1] - starts[toSize(i)]); });
+    if (!entries.empty())
+        std::copy(entries.begin(), entries.end(), result.data());
+    return result;
+}
+
+LocalAdjacency transpose(std::string name, const LocalAdjacency &rows, index columns) {
+    std::vector<index> starts(toSize(columns) + 1, 0);
+    const auto view = rows.view();
+    const auto forEach = [&](auto &&visit) {
+        for (index i = 0; i < rows.size(); i++)
+            for (const LocalIndex column : view[i])
+                if (column >= 0)
+                    visit(static_cast<LocalIndex>(i), static_cast<std::size_t>(column));
+    };
+    forEach([&](LocalIndex, std::size_t column) { starts[column + 1]++; });
+    std::partial_sum(starts.begin(), starts.end(), starts.begin());
+    std::vector<LocalIndex> entries(toSize(starts.back()));
+    std::vector<index> next(starts.begin(), starts.end() - 1);
+    forEach([&](LocalIndex row, std::size_t column) { entries[toSize(next[column]++)] = row; });
+    return makeAdjacency(std::move(name), rows.comm(), starts, entries);
+}
+
+} // namespace DNDS::Geom

@@ -1,0 +1,48 @@
+/// @file BuildMesh.hpp
+/// @brief From the blocks that a reader hands over to a partitioned mesh with ghosts.
+#pragma once
+
+#include "Geom/Mesh/GhostCells.hpp"
+#include "Geom/Mesh/MeshReport.hpp"
+#include "Geom/Mesh/UnstructuredMesh.hpp"
+#include "Geom/SourceMesh.hpp"
+
+#include <functional>
+#include <string_view>
+
+namespace DNDS::Geom {
+
+enum class Partitioner : unsigned char {
+    Graph, ///< PT-Scotch on the graph of cells that share faces: fewest faces between ranks
+    Curve, ///< pieces of a Hilbert curve: fast, more faces between ranks
+    Given  ///< `MeshOptions::givenPart`
+};
+
+enum class CellOrder : unsigned char {
+    Curve,              ///< along the Hilbert curve
+    ReverseCuthillMcKee ///< narrow bands in the matrices of implicit solvers
+};
+
+/// Choices for `buildMesh`; the same on all ranks, but for `givenPart`.
+struct MeshOptions {
+    Partitioner partitioner = Partitioner::Graph;
+    double imbalance = 0.03; ///< see PartitionOptions
+    int seed = 1;
+    std::vector<int> givenPart{}; ///< [own cells of the source] ranks
+    GhostNeighbours ghostsBy = GhostNeighbours::Nodes;
+    int ghostLayers = 1; ///< 0 to 16
+    CellOrder cellOrder = CellOrder::Curve;
+    /// Told what begins, on all ranks: steps are "check", "curve", "faces", "partition", "migrate", "ghosts", "number".
+    std::function<void(std::string_view step)> progress{};
+    MeshReport *report = nullptr; ///< filled in if given
+};
+
+/// Checks, partitions and distributes a mesh, finds faces and ghosts, and numbers everything for fast exchange.
+/// Collective. `source` is used up.
+///
+/// All ranks work on all steps, in memory proportional to their blocks of the source and their parts of the mesh.
+/// Errors, the same on all ranks: those of `checkSource` and `orientCells`, DataError for faces of three cells,
+/// ArgumentError for options out of range. What is doubtful but usable is warned of in the report.
+UnstructuredMesh buildMesh(CommunicatorView comm, SourceMesh &&source, const MeshOptions &options = {});
+
+} // namespace DNDS::Geom

@@ -1,0 +1,29 @@
+/// @file FaceLinks.hpp
+/// @brief Finds which cells share a face, and which faces the file marks, for cells of any types spread over ranks.
+#pragma once
+
+#include "Geom/DistributedGraph.hpp"
+#include "Geom/Mesh/CellRecords.hpp"
+#include "Geom/Mesh/SourceChecks.hpp"
+
+namespace DNDS::Geom {
+
+/// Links each face of each cell to the cell on its other side: fills `cells.links`. Collective.
+///
+/// Faces are the same when they have the same distinct corners. Those without a partner on this rank meet at a rank
+/// chosen by a hash of their corners: O(own faces) memory and time, and messages for the unmatched ones only. A key is
+/// 64 bits of hash and the least corner; that two faces of one node (a few dozen) share a hash happens once in 10^17
+/// faces. Throws DataError on all ranks, naming the elements, where three cells share a face.
+void linkFaces(CommunicatorView comm, CellRecords &cells, const std::string &origin);
+
+/// Attaches the marks of the source to faces of cells: fills `cells.marks`. Collective. After `linkFaces`.
+///
+/// Both sides of an inner face get its marks. Faces that the source marks by nodes are boundary faces all of whose
+/// corners have the mark. Listed faces that are no cell's face are counted in the result.
+Finding markFaces(const GlobalMapping &nodeBlocks, CellRecords &cells, const SourceMesh &source);
+
+/// The graph whose vertices are cells and whose edges are shared faces: ascending neighbours, each once, periodic ones
+/// included, the cell itself left out. Local.
+DistributedGraph dualGraph(const CellRecords &cells, index firstCell);
+
+} // namespace DNDS::Geom

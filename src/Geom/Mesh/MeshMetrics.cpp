@@ -1,0 +1,138 @@
+#include "Geom/Mesh/MeshMetrics.hpp"
+
+#include "Geom/Mesh/ElementFaces.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+namespace DNDS::Geom {
+
+namespace {
+
+/// Reads and writes rows of three as points.
+template <class View>
+Point pointAt(const View &view, index row) {
+    return {view(row, 0), view(row, 1), view(row, 2)};
+}
+template <class View>
+void setPoint(const View &view, index row, const Point &point) {
+    for (rowsize d = 0; d < 3; d++)
+        view(row, d) = point[static_cast<std::size_t>(d)];
+}
+
+struct FaceGeometry {
+    Point area;
+    Point centre; ///< of area
+    Point mean;   ///< of the corners
+};
+
+/// A polygon in space: triangles around the mean of its corners.
+template <class PointOf>
+FaceGeometry polygonGeometry(std::size_t corners, PointOf &&pointOf) {
+    FaceGeometry face{0.5 * twiceArea(corners, pointOf), {}, meanPoint(corners, pointOf)};
+    if (corners == 3) {
+        face.centre = face.mean;
+        return face;
+    }
+    const real size = norm(face.area);
+    Point weighted{};
+    real total = 0.0;
+    for (std::size_t i = 0; i < corners; i++) {
+        const Point a = pointOf(i) - face.mean;
+        const Point b = pointOf(i + 1 == corners ? 0 : i + 1) - face.mean;
+        const real weight = size > 0.0 ? 0.5 * dot(cross(a, b), face.area) / size : 0.0;
+        weighted = weighted + (weight / 3.0) * (a + b);
+        total += weight;
+    }
+    face.centre = total > 0.0 ? face.mean + (1.0 / total) * weighted : face.mean;
+    return face;
+}
+
+/// The unit normal of a two-dimensional cell.
+template <class PointOf>
+Point cellNormal(ElementType type, AdjacencyRow<const LocalIndex> nodes, PointOf &&pointOf) {
+    const ElementInfo &info = elementInfo(type);
+    const auto corners = static_cast<std::size_t>(info.corners > 0 ? info.corners : nodes.size());
+    const Point area = twiceArea(corners, [&](std::size_t i) { return pointOf(nodes[static_cast<rowsize>(i)]); });
+    const real size = norm(area);
+    return size > 0.0 ? (1.0 / size) * area : Point{0.0, 0.0, 1.0};
+}
+
+/// The mean of a cell's corners.
+template <class PointOf>
+Point cornerMean(ElementType type, AdjacencyRow<const LocalIndex> nodes, PointOf &&pointOf) {
+    const ElementInfo &info = elementInfo(type);
+    const auto corners = static_cast<std::size_t>(info.corners > 0 ? info.corners : nodes.size());
+    return meanPoint(corners, [&](std::size_t i) { return pointOf(nodes[static_cast<rowsize>(i)]); });
+}
+
+} // namespace
+
+MeshMetrics::MeshMetrics(CommunicatorView comm)
+    : volumes("cell volumes", comm), centroids("cell centroids", comm), areas("face areas", comm),
+      areaVectors("face area vectors", comm), faceCentres("face centres", comm) {}
+
+MeshMetrics computeMetrics(const UnstructuredMesh &mesh) {
+    MeshMetrics metrics(mesh.comm);
+    metrics.volumes.resize(mesh.cells.size());
+    metrics.centroids.resize(mesh.cells.size());
+    metrics.areas.resize(mesh.faces.size());
+    metrics.areaVectors.resize(mesh.faces.size());
+    metrics.faceCentres.resize(mesh.faces.size());
+    const auto coordinates = mesh.coordinates.view();
+    const auto pointOf = [&](LocalIndex node) { return pointAt(coordinates, node); };
+    const auto cellNodes = mesh.cellNodes.view();
+    const auto cellFaces = mesh.cellFaces.view();
+    const auto faceNodes = mesh.faceNodes.view();
+    const auto faceCells = mesh.faceCells.view();
+    const auto areaVectors = metrics.areaVectors.view();
+    const auto areas = metrics.areas.view();
+    const auto faceCentres = metrics.faceCentres.view();
+    std::vector<Point> means(toSize(mesh.faces.size()));
+    for (index f = 0; f < mesh.faces.size(); f++) {
+        const auto nodes = faceNodes[f];
+        const auto corner = [&](std::size_t i) { return pointOf(nodes[static_cast<rowsize>(i)]); };
+        FaceGeometry face;
+        if (mesh.dimension == 3) {
+            face = polygonGeometry(static_cast<std::size_t>(nodes.size()), corner);
+        } else {
+            const LocalIndex cell = faceCells(f, 0) >= 0 ? faceCells(f, 0) : faceCells(f, 1);
+            const Point normal =
+                mesh.planar ? Point{0.0, 0.0, 1.0}
+                            : cellNormal(mesh.cellTypes[static_cast<std::size_t>(cell)], cellNodes[cell], pointOf);
+            face.area = cross(corner(1) - corner(0), normal);
+            face.centre = face.mean = 0.5 * (corner(0) + corner(1));
+        }
+        setPoint(areaVectors, f, face.area);
+        setPoint(faceCentres, f, face.centre);
+        areas(f, 0) = norm(face.area);
+        means[toSize(f)] = face.mean;
+    }
+    const auto volumes = metrics.volumes.view();
+    const auto centroids = metrics.centroids.view();
+    const real dimension = mesh.dimension;
+    for (index c = 0; c < mesh.cells.size(); c++) {
+        const Point apex = cornerMean(mesh.cellTypes[toSize(c)], cellNodes[c], pointOf);
+        real volume = 0.0;
+        Point weighted{};
+        Point outward{};
+        real total = 0.0;
+        for (const LocalIndex f : cellFaces[c]) {
+            const real sign = (faceCells(f, 0) == c ? 1.0 : 0.0) - (faceCells(f, 1) == c ? 1.0 : 0.0);
+            const Point area = sign * pointAt(areaVectors, f);
+            const real cone = dot(means[static_cast<std::size_t>(f)] - apex, area) / dimension;
+            volume += cone;
+            weighted = weighted + (cone * dimension / (dimension + 1.0)) * (pointAt(faceCentres, f) - apex);
+            outward = outward + area;
+            total += areas(f, 0);
+        }
+        volumes(c, 0) = volume;
+        setPoint(centroids, c, volume > 0.0 ? apex + (1.0 / volume) * weighted : apex);
+        if (c < mesh.cells.owned && total > 0.0)
+            metrics.closure = std::max(metrics.closure, norm(outward) / total);
+    }
+    metrics.closure = mesh.comm.allReduce(metrics.closure, MPI_MAX);
+    return metrics;
+}
+
+} // namespace DNDS::Geom

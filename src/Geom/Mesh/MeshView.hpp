@@ -1,0 +1,63 @@
+/// @file MeshView.hpp
+/// @brief A mesh as kernels see it: trivially copyable.
+#pragma once
+
+#include "Geom/Mesh/MeshMetrics.hpp"
+
+#include <type_traits>
+
+namespace DNDS::Geom {
+
+/// Pointers into an UnstructuredMesh and its metrics, which must outlive it and not be resized.
+struct MeshView {
+    using Adjacency = LocalAdjacency::ConstView;
+    template <rowsize width>
+    using Rows = ArrayView<const real, width>;
+
+    index ownedCells = 0;
+    index cells = 0;
+    index ownedNodes = 0;
+    index nodes = 0;
+    index ownedFaces = 0;
+    index faces = 0;
+    Adjacency cellNodes;
+    Adjacency cellFaces;
+    Adjacency cellCells;
+    Adjacency nodeCells;
+    Adjacency faceNodes;
+    LocalPairs::ConstView faceCells;
+    Rows<3> coordinates;
+    Rows<1> volumes;
+    Rows<3> centroids;
+    Rows<1> areas;
+    Rows<3> areaVectors;
+    Rows<3> faceCentres;
+};
+static_assert(std::is_trivially_copyable_v<MeshView>);
+
+/// The view of the memory of `backend`, where the arrays must be current. Local, O(1). Throws StaleError.
+template <DeviceBackend backend = DeviceBackend::Host>
+MeshView viewOf(const UnstructuredMesh &mesh, const MeshMetrics &metrics) {
+    MeshView view;
+    view.ownedCells = mesh.cells.owned;
+    view.cells = mesh.cells.size();
+    view.ownedNodes = mesh.nodes.owned;
+    view.nodes = mesh.nodes.size();
+    view.ownedFaces = mesh.faces.owned;
+    view.faces = mesh.faces.size();
+    view.cellNodes = mesh.cellNodes.template deviceView<backend>();
+    view.cellFaces = mesh.cellFaces.template deviceView<backend>();
+    view.cellCells = mesh.cellCells.template deviceView<backend>();
+    view.nodeCells = mesh.nodeCells.template deviceView<backend>();
+    view.faceNodes = mesh.faceNodes.template deviceView<backend>();
+    view.faceCells = mesh.faceCells.template deviceView<backend>();
+    view.coordinates = mesh.coordinates.template deviceView<backend>();
+    view.volumes = metrics.volumes.template deviceView<backend>();
+    view.centroids = metrics.centroids.template deviceView<backend>();
+    view.areas = metrics.areas.template deviceView<backend>();
+    view.areaVectors = metrics.areaVectors.template deviceView<backend>();
+    view.faceCentres = metrics.faceCentres.template deviceView<backend>();
+    return view;
+}
+
+} // namespace DNDS::Geom

@@ -1,0 +1,35 @@
+/// @file PeriodicLinks.hpp
+/// @brief Finds which faces of the two sides of a periodic connection are the same, by where they are.
+#pragma once
+
+#include "Geom/Mesh/CellRecords.hpp"
+#include "Geom/Mesh/PeriodicImages.hpp"
+#include "Geom/Mesh/SourceChecks.hpp"
+
+namespace DNDS::Geom {
+
+/// `other` brought next to `node` by `step` is at the same place.
+struct NodePartner {
+    index node;  ///< as the file numbers it
+    index other; ///< as the file numbers it
+    int step;
+    friend auto operator<=>(const NodePartner &,
+                            const NodePartner &) = default; // NOLINT(modernize-use-nullptr): false alarm
+};
+
+struct PeriodicResult {
+    index pairs = 0;                   ///< of faces, on all ranks
+    Finding unmatched;                 ///< marked faces without a partner; they stay boundary faces
+    std::vector<NodePartner> partners; ///< of nodes of this rank's cells; ascending
+};
+
+/// Links faces marked as sides of periodic connections with their partners. Collective. After `markFaces`.
+///
+/// A face of a first side, moved, meets the face of the second side whose centre is nearest, within a fifth of the
+/// shortest distance between two neighbouring corners; corners are matched in the same way. Faces meet at ranks chosen
+/// by a hash of where they are: O(own periodic faces) memory, on average. Faces with cells on both sides are left
+/// alone. Throws DataError on all ranks where two faces meet the same one.
+PeriodicResult linkPeriodic(const GlobalMapping &nodeBlocks, CellRecords &cells, const SourceMesh &source,
+                            const ImageTable &images);
+
+} // namespace DNDS::Geom

@@ -1,0 +1,258 @@
+#include "Geom/Su2/Su2Reader.hpp"
+
+#include "Geom/File/ElementList.hpp"
+#include "Geom/File/FileSegments.hpp"
+
+#include <algorithm>
+#include <array>
+#include <optional>
+
+namespace DNDS::Geom {
+
+namespace {
+
+/// What rank 0 finds out and tells all. Cells, nodes and faces are lists; the faces of all markers are one list, and
+/// `tag` of a segment says which marker.
+struct Su2Index {
+    index dimension = 0;
+    index nodes = 0;
+    index cells = 0;
+    index faces = 0;
+    std::vector<FileSegment> nodeSegments;
+    std::vector<FileSegment> cellSegments;
+    std::vector<FileSegment> faceSegments;
+    std::vector<std::string> markers;
+    std::vector<std::string> warnings;
+};
+
+class Indexer {
+  public:
+    Indexer(const MeshFile &file, int ranks) : cursor_(file), ranks_(ranks) {}
+
+    Su2Index run() {
+        while (cursor_.nextLine()) {
+            const std::string_view line = cursor_.line();
+            if (line[0] == '%')
+                continue;
+            const std::size_t sign = line.find('=');
+            if (sign == std::string_view::npos) {
+                if (!skipping_)
+                    cursor_.fail("a keyword and '=' should stand here");
+                continue;
+            }
+            readKeyword(std::string(line.substr(0, line.find_last_not_of(" \t", sign - 1) + 1)),
+                        std::string(line.substr(sign + 1)));
+        }
+        for (const auto &[seen, keyword] :
+             {std::pair{sawDimension_, "NDIME="}, std::pair{sawCells_, "NELEM="}, std::pair{sawNodes_, "NPOIN="}})
+            if (!seen)
+                cursor_.fail(fmt::format("the file has no {}", keyword));
+        if (markersLeft_ > 0)
+            cursor_.fail(fmt::format("the file ends where {} more markers should be", markersLeft_));
+        return std::move(result_);
+    }
+
+  private:
+    void readKeyword(const std::string &keyword, const std::string &value) {
+        WordReader words(cursor_, value);
+        skipping_ = false;
+        if (keyword == "NDIME") {
+            once(sawDimension_, keyword);
+            result_.dimension = words.integer(keyword, 2, 3);
+        } else if (keyword == "NZONE") {
+            if (words.integer(keyword) != 1)
+                cursor_.fail("files of several zones are not read; write each zone to a file of its own");
+        } else if (keyword == "NELEM") {
+            once(sawCells_, keyword);
+            result_.cells = countOf(words, keyword);
+            addSection(result_.cellSegments, 0, result_.cells, 0, "elements");
+        } else if (keyword == "NPOIN") {
+            once(sawNodes_, keyword);
+            result_.nodes = countOf(words, keyword); // a second number, of nodes without halos, is passed over
+            addSection(result_.nodeSegments, 0, result_.nodes, 0, "points");
+        } else if (keyword == "NMARK") {
+            markersLeft_ = words.integer(keyword, 0, cursor_.bytesLeft());
+        } else if (keyword == "MARKER_TAG") {
+            readMarker(std::string(words.word("the name of a marker")));
+        } else if (keyword == "NPERIODIC") {
+            readPeriodic(words.integer(keyword, 0, cursor_.bytesLeft()));
+        } else {
+            skipping_ = keyword != "IZONE";
+        }
+    }
+
+    void once(bool &seen, const std::string &keyword) {
+        if (seen)
+            cursor_.fail(fmt::format("{}= stands here for the second time", keyword));
+        seen = true;
+    }
+
+    index countOf(WordReader &words, std::string_view keyword) {
+        const index count = words.integer(keyword);
+        if (count < 0 || count > cursor_.bytesLeft() / 2 + 1)
+            cursor_.fail(fmt::format("{}= {}, and {} bytes are left in the file", keyword, count, cursor_.bytesLeft()));
+        return count;
+    }
+
+    /// The lines that follow are entries `first` to `first + count` of a list.
+    void addSection(std::vector<FileSegment> &segments, index first, index count, index marker, std::string_view what) {
+        const index length = segmentLength(count, ranks_);
+        for (index k = 0; k < count; k += length) {
+            FileSegment segment;
+            segment.first = first + k;
+            segment.count = std::min(length, count - k);
+            segment.place = cursor_.place();
+            segment.tag = marker;
+            segments.push_back(segment);
+            cursor_.skipLines(segment.count, what);
+        }
+    }
+
+    void readMarker(const std::string &name) {
+        if (markersLeft_ == 0)
+            cursor_.fail(fmt::format("marker {} is more than NMARK= announced", name));
+        markersLeft_--;
+        if (name == "SEND_RECEIVE")
+            cursor_.fail("SEND_RECEIVE markers belong to files that were divided for old versions of SU2");
+        do
+            cursor_.needLine("MARKER_ELEMS=");
+        while (cursor_.line()[0] == '%');
+        const std::string_view line = cursor_.line();
+        const std::size_t sign = line.find('=');
+        if (!line.starts_with("MARKER_ELEMS") || sign == std::string_view::npos)
+            cursor_.fail("MARKER_ELEMS= should stand here");
+        WordReader words(cursor_, line.substr(sign + 1));
+        const index count = countOf(words, "MARKER_ELEMS");
+        const auto known = std::find(result_.markers.begin(), result_.markers.end(), name);
+        const auto marker = known - result_.markers.begin();
+        if (known == result_.markers.end())
+            result_.markers.push_back(name);
+        addSection(result_.faceSegments, result_.faces, count, marker, "elements of a marker");
+        result_.faces += count;
+        skipping_ = true; // SEND_TO= and the like
+    }
+
+    /// Old files describe periodic transformations here; which markers they tie stands in SU2's configuration.
+    void readPeriodic(index count) {
+        skipping_ = true;
+        if (count > 1) // the first is the identity
+            result_.warnings.push_back(
+                fmt::format("{}: NPERIODIC= {} is not read: the file does not say which markers are periodic",
+                            cursor_.file().path(), count));
+    }
+
+    FileCursor cursor_;
+    int ranks_;
+    Su2Index result_;
+    index markersLeft_ = 0;
+    bool sawDimension_ = false;
+    bool sawCells_ = false;
+    bool sawNodes_ = false;
+    bool skipping_ = false; ///< lines that follow a keyword which says nothing of the mesh
+};
+
+void broadcastIndex(CommunicatorView comm, Su2Index &su2) {
+    for (index *value : {&su2.dimension, &su2.nodes, &su2.cells, &su2.faces})
+        broadcastBytes(comm, value, sizeof(index));
+    for (auto *segments : {&su2.nodeSegments, &su2.cellSegments, &su2.faceSegments})
+        broadcastList(comm, *segments);
+    broadcastStrings(comm, su2.markers);
+    broadcastStrings(comm, su2.warnings);
+}
+
+/// SU2 takes the numbers of types from VTK.
+std::optional<ElementType> elementTypeOf(index vtk) {
+    switch (vtk) {
+    case 3:
+        return ElementType::Bar2;
+    case 5:
+        return ElementType::Tri3;
+    case 9:
+        return ElementType::Quad4;
+    case 10:
+        return ElementType::Tetra4;
+    case 12:
+        return ElementType::Hexa8;
+    case 13:
+        return ElementType::Penta6;
+    case 14:
+        return ElementType::Pyra5;
+    default:
+        return {};
+    }
+}
+
+class Reader {
+  public:
+    Reader(const MeshFile &file, const Su2Index &su2) : cursor_(file), su2_(su2) {}
+
+    void readNodes(const FileSegment &segment, SourceMesh &mesh) {
+        cursor_.moveTo(segment.place);
+        for (index i = 0; i < segment.count; i++) {
+            cursor_.needLine("a point");
+            WordReader words(cursor_);
+            std::array<real, 3> &point = mesh.coordinates.emplace_back();
+            for (std::size_t d = 0; d < static_cast<std::size_t>(su2_.dimension); d++)
+                point[d] = words.number("a coordinate");
+        }
+    }
+
+    void readElements(const FileSegment &segment, index dimension, index firstId, ElementBlock &block) {
+        cursor_.moveTo(segment.place);
+        for (index i = 0; i < segment.count; i++) {
+            cursor_.needLine("an element");
+            WordReader words(cursor_);
+            const index vtk = words.integer("the type of an element");
+            const std::optional<ElementType> type = elementTypeOf(vtk);
+            if (!type || elementInfo(*type).dimension != dimension)
+                cursor_.fail(fmt::format("type {} is no element of {} dimensions that SU2 has", vtk, dimension));
+            std::array<index, 8> nodes{};
+            const auto count = static_cast<std::size_t>(elementInfo(*type).nodes);
+            for (std::size_t k = 0; k < count; k++)
+                nodes[k] = words.integer("a node", 0, su2_.nodes - 1);
+            appendElement(block, *type, std::span<const index>(nodes).first(count), firstId + segment.first + i);
+        }
+    }
+
+  private:
+    FileCursor cursor_;
+    const Su2Index &su2_;
+};
+
+} // namespace
+
+SourceMesh readSu2(CommunicatorView comm, const std::string &path) {
+    std::optional<MeshFile> file;
+    comm.guarded([&] { file.emplace(path); });
+    Su2Index su2;
+    comm.guarded([&] {
+        if (comm.rank() == 0)
+            su2 = Indexer(*file, comm.size()).run();
+    });
+    broadcastIndex(comm, su2);
+
+    SourceMesh mesh;
+    mesh.origin = path;
+    mesh.cellDimension = static_cast<int>(su2.dimension);
+    mesh.warnings = su2.warnings;
+    for (const std::string &marker : su2.markers)
+        mesh.patches.push_back({marker, "", ""});
+    comm.guarded([&] {
+        Reader reader(*file, su2);
+        for (const FileSegment &segment : ownSegments(su2.nodeSegments, su2.nodes, comm))
+            reader.readNodes(segment, mesh);
+        for (const FileSegment &segment : ownSegments(su2.cellSegments, su2.cells, comm))
+            reader.readElements(segment, su2.dimension, 1, mesh.cells);
+        for (const FileSegment &segment : ownSegments(su2.faceSegments, su2.faces, comm)) {
+            reader.readElements(segment, su2.dimension - 1, su2.cells + 1, mesh.faces);
+            mesh.faceMarks.resize(mesh.faces.types.size(), static_cast<int>(segment.tag));
+        }
+    });
+    numberNodes(comm, mesh);
+    mesh.physicalDimension = mesh.cellDimension;
+    numberBlock(comm, mesh.cells);
+    numberBlock(comm, mesh.faces);
+    return mesh;
+}
+
+} // namespace DNDS::Geom

@@ -1,0 +1,22 @@
+/// @file VtkElements.hpp
+/// @brief VTK's cell types and its order of nodes. Part of VtkHdfWriter.
+#pragma once
+
+#include "Geom/ElementType.hpp"
+
+#include <cstdint>
+#include <span>
+
+namespace DNDS::Geom {
+
+struct VtkElement {
+    std::uint8_t type; ///< VTK's number
+    /// VTK's node `k` is node `order[k]` of the CGNS standard; empty where both agree.
+    std::span<const std::uint8_t> order;
+};
+
+/// How VTK calls an element. PYRA_14 has no like there: it becomes the pyramid of 13 nodes. Local, O(1). Throws
+/// ArgumentError for MIXED, which is no element.
+VtkElement vtkElement(ElementType type);
+
+} // namespace DNDS::Geom

@@ -1,0 +1,18 @@
+// Takes the place of VtkHdfWriter.cpp where no HDF5 fits this MPI.
+#include "Geom/Vtk/VtkHdfWriter.hpp"
+
+namespace DNDS::Geom {
+
+class VtkHdfWriter::Implementation {};
+
+VtkHdfWriter::VtkHdfWriter(CommunicatorView, std::string path, const MeshSlice &) {
+    throw NotBuiltError(fmt::format("{} cannot be written: DNDS was built without parallel HDF5", path));
+}
+VtkHdfWriter::VtkHdfWriter(VtkHdfWriter &&) noexcept = default;
+VtkHdfWriter &VtkHdfWriter::operator=(VtkHdfWriter &&) noexcept = default;
+VtkHdfWriter::~VtkHdfWriter() = default;
+void VtkHdfWriter::writeStep(real, std::span<const FieldSlice>, std::span<const FieldSlice>) {}
+void VtkHdfWriter::close() {}
+bool VtkHdfWriter::built() noexcept { return false; }
+
+} // namespace DNDS::Geom

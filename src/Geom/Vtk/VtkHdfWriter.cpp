@@ -1,0 +1,299 @@
+#include "Geom/Vtk/VtkHdfWriter.hpp"
+
+#include "Geom/Vtk/HdfOutput.hpp"
+#include "Geom/Vtk/VtkElements.hpp"
+
+#include <algorithm>
+#include <cstdio>
+#include <vector>
+
+namespace DNDS::Geom {
+
+namespace {
+
+using Detail::HdfHandle;
+using Detail::HdfOutput;
+using Detail::HdfRows;
+
+/// This rank's cells as VTK lists them; offsets are behind each cell (face), counted within this rank.
+struct VtkCells {
+    std::vector<std::uint8_t> types;
+    std::vector<index> connectivity;
+    std::vector<index> offsets;
+    std::vector<index> faceConnectivity;
+    std::vector<index> faceOffsets;
+    std::vector<index> polyhedronToFaces;
+    std::vector<index> polyhedronOffsets;
+};
+
+void addPolyhedron(std::span<const index> nodes, VtkCells &cells) {
+    const auto firstPoint = static_cast<std::ptrdiff_t>(cells.connectivity.size());
+    for (std::size_t at = 0; at < nodes.size();) {
+        const auto corners = static_cast<std::size_t>(nodes[at]);
+        DNDS_CHECK(nodes[at] >= 3 && corners < nodes.size() - at, ArgumentError,
+                   "a polyhedron lists a face of {} corners among {} numbers", nodes[at], nodes.size());
+        for (const index node : nodes.subspan(at + 1, corners)) {
+            cells.faceConnectivity.push_back(node);
+            cells.connectivity.push_back(node);
+        }
+        cells.polyhedronToFaces.push_back(static_cast<index>(cells.faceOffsets.size()));
+        cells.faceOffsets.push_back(static_cast<index>(cells.faceConnectivity.size()));
+        at += corners + 1;
+    }
+    std::sort(cells.connectivity.begin() + firstPoint, cells.connectivity.end());
+    cells.connectivity.erase(std::unique(cells.connectivity.begin() + firstPoint, cells.connectivity.end()),
+                             cells.connectivity.end());
+}
+
+VtkCells vtkCells(const MeshSlice &mesh) {
+    VtkCells cells;
+    cells.types.reserve(mesh.types.size());
+    cells.offsets.reserve(mesh.types.size());
+    cells.connectivity.reserve(mesh.nodes.size());
+    for (index c = 0; c < mesh.cells(); c++) {
+        const ElementType type = mesh.types[static_cast<std::size_t>(c)];
+        const VtkElement element = vtkElement(type);
+        const std::span<const index> nodes = mesh.nodesOf(c);
+        if (type == ElementType::Polyhedron)
+            addPolyhedron(nodes, cells);
+        else if (element.order.empty())
+            cells.connectivity.insert(cells.connectivity.end(), nodes.begin(), nodes.end());
+        for (const std::uint8_t k : element.order)
+            cells.connectivity.push_back(nodes[k]);
+        cells.types.push_back(element.type);
+        cells.offsets.push_back(static_cast<index>(cells.connectivity.size()));
+        cells.polyhedronOffsets.push_back(static_cast<index>(cells.polyhedronToFaces.size()));
+    }
+    return cells;
+}
+
+void checkSlice(const MeshSlice &mesh) {
+    DNDS_CHECK(mesh.starts.size() == mesh.types.size() + 1 && mesh.starts.front() >= 0 &&
+                   mesh.starts.back() <= static_cast<index>(mesh.nodes.size()),
+               ArgumentError, "{} cells with {} starts", mesh.types.size(), mesh.starts.size());
+    for (index c = 0; c < mesh.cells(); c++) {
+        const ElementType type = mesh.types[static_cast<std::size_t>(c)];
+        const index width = mesh.starts[static_cast<std::size_t>(c) + 1] - mesh.starts[static_cast<std::size_t>(c)];
+        const int nodes = elementInfo(type).nodes;
+        DNDS_CHECK(width >= 0 && (nodes == 0 || nodes == width), ArgumentError, "own cell {} is a {} of {} nodes", c,
+                   elementInfo(type).name, width);
+    }
+}
+
+/// The sum over the ranks before this one, and over all. Collective.
+HdfRows rowsOf(CommunicatorView comm, index own) {
+    index before = 0;
+    checkMpi(MPI_Exscan(&own, &before, 1, mpiTypeOf<index>(), MPI_SUM, comm.handle()), "MPI_Exscan");
+    return {0, comm.allReduce(own, MPI_SUM), comm.rank() == 0 ? 0 : before, own};
+}
+
+/// A field of the file, at points or cells.
+struct Field {
+    std::string name;
+    int components;
+    HdfHandle data;
+    HdfHandle offsets;
+};
+
+} // namespace
+
+class VtkHdfWriter::Implementation {
+  public:
+    Implementation(CommunicatorView comm, std::string path, const MeshSlice &mesh)
+        : path_(std::move(path)), temporary_(path_ + ".part"), output_(comm, temporary_) {
+        VtkCells cells;
+        comm.guarded([&] {
+            checkSlice(mesh);
+            cells = vtkCells(mesh);
+        });
+        points_ = rowsOf(comm, static_cast<index>(mesh.points.size()));
+        cells_ = rowsOf(comm, mesh.cells());
+        comm.guarded([&] {
+            DNDS_CHECK(points_.global == mesh.globalPoints && points_.first == mesh.firstPoint &&
+                           cells_.global == mesh.globalCells && cells_.first == mesh.firstCell,
+                       ArgumentError, "the slices of all ranks are not the mesh, one behind the other");
+        });
+        const bool polyhedra = comm.allReduce(cells.faceOffsets.empty() ? 0 : 1, MPI_MAX) == 1;
+        root_ = output_.makeGroup(output_.file(), "VTKHDF");
+        output_.writeIntegers(root_.get(), "Version", polyhedra ? std::vector<index>{2, 5} : std::vector<index>{2, 0});
+        output_.writeText(root_.get(), "Type", "UnstructuredGrid");
+        for (const char *name : {"PointData", "CellData", "FieldData"})
+            output_.makeGroup(root_.get(), name);
+        writeMesh(mesh, cells);
+        if (polyhedra)
+            writePolyhedra(cells);
+        polyhedra_ = polyhedra;
+    }
+
+    void writeStep(real time, std::span<const FieldSlice> pointFields, std::span<const FieldSlice> cellFields) {
+        output_.comm().guarded([&] {
+            checkFields(pointFields, points_, pointFields_, "point");
+            checkFields(cellFields, cells_, cellFields_, "cell");
+        });
+        needSameFields(output_.comm(), pointFields, cellFields);
+        if (steps_ == 0)
+            begin(pointFields, cellFields);
+        append(times_, "Values", time);
+        append(counts_, "NumberOfParts", index{1});
+        for (HdfHandle &zero : zeros_)
+            append(zero, "offsets", index{0}); // every step has the same mesh
+        appendFields(pointFields, points_, pointFields_);
+        appendFields(cellFields, cells_, cellFields_);
+        steps_++;
+    }
+
+    void close() {
+        if (steps_ > 0)
+            output_.writeIntegers(stepsGroup_.get(), "NSteps", {steps_});
+        pointFields_.clear();
+        cellFields_.clear();
+        zeros_.clear();
+        for (HdfHandle *handle : {&times_, &counts_, &stepsGroup_, &root_})
+            handle->reset();
+        output_.close();
+        output_.comm().guarded([&] {
+            if (output_.comm().rank() == 0 && std::rename(temporary_.c_str(), path_.c_str()) != 0)
+                throw DataError(fmt::format("{} cannot be renamed to {}", temporary_, path_));
+        });
+    }
+
+  private:
+    /// `end` holds the end of each row; the file has a 0 before all of them.
+    void writeOffsets(const char *name, std::vector<index> end, index before) {
+        for (index &value : end)
+            value += before;
+        HdfRows rows = rowsOf(output_.comm(), static_cast<index>(end.size()));
+        rows.global++;
+        rows.first++;
+        if (output_.comm().rank() == 0) {
+            end.insert(end.begin(), 0);
+            rows.first--;
+            rows.own++;
+        }
+        output_.writeRows(root_.get(), name, rows, end.data());
+    }
+
+    void writeMesh(const MeshSlice &mesh, const VtkCells &cells) {
+        const HdfRows connectivity = rowsOf(output_.comm(), static_cast<index>(cells.connectivity.size()));
+        output_.writeValue(root_.get(), "NumberOfPoints", points_.global);
+        output_.writeValue(root_.get(), "NumberOfCells", cells_.global);
+        output_.writeValue(root_.get(), "NumberOfConnectivityIds", connectivity.global);
+        HdfRows points = points_;
+        points.columns = 3;
+        output_.writeRows(root_.get(), "Points", points, reinterpret_cast<const real *>(mesh.points.data()));
+        output_.writeRows(root_.get(), "Types", cells_, cells.types.data());
+        output_.writeRows(root_.get(), "Connectivity", connectivity, cells.connectivity.data());
+        writeOffsets("Offsets", cells.offsets, connectivity.first);
+    }
+
+    void writePolyhedra(VtkCells &cells) {
+        const HdfRows faces = rowsOf(output_.comm(), static_cast<index>(cells.faceOffsets.size()));
+        const HdfRows corners = rowsOf(output_.comm(), static_cast<index>(cells.faceConnectivity.size()));
+        output_.writeValue(root_.get(), "NumberOfFaces", faces.global);
+        output_.writeValue(root_.get(), "NumberOfFaceConnectivityIds", corners.global);
+        output_.writeValue(root_.get(), "NumberOfPolyhedronToFaceIds", faces.global);
+        output_.writeRows(root_.get(), "FaceConnectivity", corners, cells.faceConnectivity.data());
+        writeOffsets("FaceOffsets", cells.faceOffsets, corners.first);
+        for (index &face : cells.polyhedronToFaces)
+            face += faces.first;
+        output_.writeRows(root_.get(), "PolyhedronToFaces", faces, cells.polyhedronToFaces.data());
+        writeOffsets("PolyhedronOffsets", cells.polyhedronOffsets, faces.first);
+    }
+
+    void checkFields(std::span<const FieldSlice> fields, const HdfRows &rows, const std::vector<Field> &known,
+                     const char *what) const {
+        DNDS_CHECK(steps_ == 0 || fields.size() == known.size(), ArgumentError,
+                   "{} {} fields, and the first step had {}", fields.size(), what, known.size());
+        for (std::size_t f = 0; f < fields.size(); f++) {
+            const FieldSlice &field = fields[f];
+            checkField(field, rows.own, what);
+            DNDS_CHECK(steps_ == 0 || (known[f].name == field.name && known[f].components == field.components),
+                       ArgumentError, "{} field {} of {} components stands where the first step had {} of {}", what,
+                       field.name, field.components, steps_ == 0 ? "" : known[f].name,
+                       steps_ == 0 ? 0 : known[f].components);
+        }
+    }
+
+    /// Makes what grows with every step.
+    void begin(std::span<const FieldSlice> pointFields, std::span<const FieldSlice> cellFields) {
+        stepsGroup_ = output_.makeGroup(root_.get(), "Steps");
+        const HdfRows one{0, 1, 0, 1};
+        const HdfRows column{1, 1, 0, 1};
+        times_ = output_.makeGrowing<real>(stepsGroup_.get(), "Values", one);
+        counts_ = output_.makeGrowing<index>(stepsGroup_.get(), "NumberOfParts", one);
+        for (const char *name : {"PartOffsets", "PointOffsets"})
+            zeros_.push_back(output_.makeGrowing<index>(stepsGroup_.get(), name, one));
+        std::vector<const char *> names{"CellOffsets", "ConnectivityIdOffsets"};
+        if (polyhedra_)
+            names.insert(names.end(), {"FaceConnectivityOffsets", "FaceOffsetsOffsets", "PolyhedronToFaceIdOffsets"});
+        for (const char *name : names)
+            zeros_.push_back(output_.makeGrowing<index>(stepsGroup_.get(), name, column));
+        makeFields("PointData", pointFields, points_, pointFields_);
+        makeFields("CellData", cellFields, cells_, cellFields_);
+    }
+
+    void makeFields(const std::string &group, std::span<const FieldSlice> fields, HdfRows rows,
+                    std::vector<Field> &known) {
+        HdfHandle data(H5Gopen2(root_.get(), group.c_str(), H5P_DEFAULT), H5Gclose);
+        HdfHandle offsets = output_.makeGroup(stepsGroup_.get(), (group + "Offsets").c_str());
+        for (const FieldSlice &field : fields) {
+            rows.columns = field.components == 1 ? 0 : field.components;
+            HdfHandle values = output_.makeGrowing<real>(data.get(), field.name, rows);
+            HdfHandle places = output_.makeGrowing<index>(offsets.get(), field.name, HdfRows{0, 1, 0, 1});
+            known.push_back({field.name, field.components, std::move(values), std::move(places)});
+        }
+    }
+
+    void appendFields(std::span<const FieldSlice> fields, HdfRows rows, std::vector<Field> &known) {
+        for (std::size_t f = 0; f < fields.size(); f++) {
+            rows.columns = fields[f].components == 1 ? 0 : fields[f].components;
+            append(known[f].offsets, fields[f].name, steps_ * rows.global);
+            output_.appendRows(known[f].data, fields[f].name, rows, steps_ * rows.global, fields[f].values.data());
+        }
+    }
+
+    /// One more value, which rank 0 writes.
+    template <class T>
+    void append(const HdfHandle &data, const std::string &name, T value) {
+        const HdfHandle space(H5Dget_space(data.get()), H5Sclose);
+        HdfRows rows{H5Sget_simple_extent_ndims(space.get()) == 2 ? 1 : 0, 1, 0, output_.comm().rank() == 0 ? 1 : 0};
+        output_.appendRows(data, name, rows, steps_, &value);
+    }
+
+    std::string path_;
+    std::string temporary_;
+    HdfOutput output_; ///< closed after all that follows
+    HdfHandle root_;
+    HdfHandle stepsGroup_;
+    HdfHandle times_;
+    HdfHandle counts_;
+    std::vector<HdfHandle> zeros_;
+    std::vector<Field> pointFields_;
+    std::vector<Field> cellFields_;
+    HdfRows points_;
+    HdfRows cells_;
+    bool polyhedra_ = false;
+    index steps_ = 0;
+};
+
+VtkHdfWriter::VtkHdfWriter(CommunicatorView comm, std::string path, const MeshSlice &mesh)
+    : implementation_(std::make_unique<Implementation>(comm, std::move(path), mesh)) {}
+VtkHdfWriter::VtkHdfWriter(VtkHdfWriter &&) noexcept = default;
+VtkHdfWriter &VtkHdfWriter::operator=(VtkHdfWriter &&) noexcept = default;
+VtkHdfWriter::~VtkHdfWriter() = default;
+
+void VtkHdfWriter::writeStep(real time, std::span<const FieldSlice> pointFields,
+                             std::span<const FieldSlice> cellFields) {
+    DNDS_CHECK(implementation_ != nullptr, StateError, "the file is closed");
+    implementation_->writeStep(time, pointFields, cellFields);
+}
+
+void VtkHdfWriter::close() {
+    DNDS_CHECK(implementation_ != nullptr, StateError, "the file is closed");
+    implementation_->close();
+    implementation_.reset();
+}
+
+bool VtkHdfWriter::built() noexcept { return true; }
+
+} // namespace DNDS::Geom

@@ -1,0 +1,54 @@
+/// @file VtkHdfWriter.hpp
+/// @brief Writes meshes and fields for ParaView: VTKHDF, through parallel HDF5.
+#pragma once
+
+#include "DNDS/Mpi/Communicator.hpp"
+#include "Geom/MeshSlice.hpp"
+
+#include <memory>
+#include <span>
+#include <string>
+
+namespace DNDS::Geom {
+
+/// A VTKHDF file of one mesh and its fields at any number of times.
+///
+///     VtkHdfWriter writer(comm, "flow.vtkhdf", sliceOf(mesh));
+///     for (...)
+///         writer.writeStep(time, pointFields, cellFields);
+///     writer.close();
+///
+/// The file is one piece in the order of the slices, so that its content does not depend on the number of ranks. It
+/// has the name `path` + ".part" until `close` gives it the right one: what stands at `path` is complete. All ranks
+/// write their own rows, together; memory is in proportion to a rank's slice. Polyhedra need VTK 9.5 or newer
+/// (version 2.5 of the format).
+///
+/// All functions are Collective and throw the same on all ranks: ArgumentError for slices that do not fit each other;
+/// DataError, naming the file, where it cannot be written; StateError after `close`; NotBuiltError where DNDS was built
+/// without parallel HDF5.
+///
+/// Format: https://docs.vtk.org/en/latest/vtk_file_formats/vtkhdf_file_format/
+class VtkHdfWriter {
+  public:
+    /// Opens the file and writes the mesh. The slice is not needed afterwards.
+    VtkHdfWriter(CommunicatorView comm, std::string path, const MeshSlice &mesh);
+    VtkHdfWriter(VtkHdfWriter &&) noexcept;
+    VtkHdfWriter &operator=(VtkHdfWriter &&) noexcept;
+    /// Leaves the file unfinished unless `close` was called. Collective, too.
+    ~VtkHdfWriter();
+
+    /// Appends fields at a time. The first call decides on the names and components; later ones must give the same.
+    void writeStep(real time, std::span<const FieldSlice> pointFields, std::span<const FieldSlice> cellFields);
+
+    /// Completes the file. Without any step it holds the mesh alone.
+    void close();
+
+    /// Whether this build can write. Local.
+    static bool built() noexcept;
+
+  private:
+    class Implementation;
+    std::unique_ptr<Implementation> implementation_;
+};
+
+} // namespace DNDS::Geom

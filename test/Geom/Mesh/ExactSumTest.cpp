@@ -1,0 +1,53 @@
+#include "Geom/Mesh/ExactSum.hpp"
+
+#include "support/MpiTest.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <random>
+#include <vector>
+
+namespace DNDS::Geom {
+namespace {
+
+TEST(ExactSum, DoesNotDependOnOrderOrRanks) {
+    const CommunicatorView comm(MPI_COMM_WORLD);
+    std::mt19937_64 random(test::seed());
+    std::uniform_real_distribution<real> mantissa(-1.0, 1.0);
+    std::uniform_int_distribution<int> exponent(-30, 5);
+    std::vector<real> all(1000);
+    for (real &value : all)
+        value = std::ldexp(mantissa(random), exponent(random));
+    const real serial = exactSum(CommunicatorView(MPI_COMM_SELF), all);
+    for (int trial = 0; trial < 3; trial++) {
+        std::shuffle(all.begin(), all.end(), random);
+        std::vector<real> own;
+        for (std::size_t i = 0; i < all.size(); i++)
+            if (static_cast<int>(i) % (comm.size() + 1) == comm.rank() ||
+                (comm.rank() == 0 && static_cast<int>(i) % (comm.size() + 1) == comm.size()))
+                own.push_back(all[i]);
+        EXPECT_EQ(exactSum(comm, own), serial);
+    }
+    long double reference = 0.0L;
+    for (const real value : all)
+        reference += value;
+    EXPECT_NEAR(serial, static_cast<real>(reference), 1e-14 * std::abs(serial) + 1e-15);
+}
+
+TEST(ExactSum, CancelsExactlyAndTakesAnyScale) {
+    const CommunicatorView comm(MPI_COMM_WORLD);
+    EXPECT_EQ(exactSum(comm, std::vector<real>{1e20, 1.0, -1e20}), comm.size());
+    EXPECT_EQ(exactSum(comm, std::vector<real>{-3.0, -0.5}), -3.5 * comm.size());
+    EXPECT_EQ(exactSum(comm, std::vector<real>{1e-300, 1e-300}), 2e-300 * comm.size());
+    EXPECT_EQ(exactSum(comm, {}), 0.0);
+    std::vector<real> bad;
+    if (comm.rank() == comm.size() - 1)
+        bad.push_back(std::numeric_limits<real>::quiet_NaN());
+    EXPECT_TRUE(std::isnan(exactSum(comm, bad)));
+}
+
+} // namespace
+} // namespace DNDS::Geom
