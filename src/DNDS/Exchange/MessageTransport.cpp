@@ -25,7 +25,8 @@ constexpr std::size_t cacheLine = 64;
 
 } // namespace
 
-MessageTransport::MessageTransport(TransportPlan plan) : plan_(std::move(plan)), statuses_(plan_.incoming.size()) {}
+MessageTransport::MessageTransport(TransportPlan plan)
+    : plan_(std::move(plan)), statuses_(plan_.incoming.size() + plan_.outgoing.size()) {}
 
 void MessageTransport::bind(const Endpoints &endpoints) {
     // Solvers swap old and new fathers each step: what did not move keeps its requests.
@@ -70,18 +71,19 @@ void MessageTransport::start() {
 }
 
 bool MessageTransport::progress() {
-    received_ = received_ || receives_.testAll(statuses_);
+    received_ = received_ || receives_.testAll(std::span(statuses_).first(receives_.size()));
     sent_ = sent_ || sends_.testAll();
     return received_ && sent_;
 }
 
 void MessageTransport::wait() {
-    if (!received_)
-        receives_.waitAll(statuses_);
-    received_ = true;
-    if (!sent_)
+    if (!received_ && !sent_)
+        RequestSet::waitAll(receives_, sends_, statuses_);
+    else if (!received_)
+        receives_.waitAll(std::span(statuses_).first(receives_.size()));
+    else if (!sent_)
         sends_.waitAll();
-    sent_ = true;
+    received_ = sent_ = true;
     for (std::size_t k = 0; k < expected_.size(); ++k) {
         int count = 0;
         checkMpi(MPI_Get_count(&statuses_[k], expected_[k].type, &count), "MPI_Get_count");

@@ -35,6 +35,18 @@ void RequestSet::waitAll(std::span<MPI_Status> statuses) {
     check(code, "MPI_Waitall", statuses);
 }
 
+void RequestSet::waitAll(RequestSet &first, RequestSet &second, std::span<MPI_Status> statuses) {
+    // Completion does not change the handle of a persistent request, so copies do.
+    std::vector<MPI_Request> &all = first.withOthers_;
+    all.assign(first.requests_.begin(), first.requests_.end());
+    all.insert(all.end(), second.requests_.begin(), second.requests_.end());
+    if (all.empty())
+        return;
+    const int code = MPI_Waitall(static_cast<int>(all.size()), all.data(), statuses.data());
+    first.active_ = second.active_ = false;
+    check(code, "MPI_Waitall", statuses);
+}
+
 bool RequestSet::testAll(std::span<MPI_Status> statuses) {
     if (requests_.empty())
         return true;
