@@ -127,6 +127,22 @@ DataType typeOf(hid_t dataset) {
     }
 }
 
+enum class Storage : unsigned char { Plain, Compressed, Elsewhere, TooSmall };
+
+/// How a data set of so many bytes is stored. HDF5 1.10 reads beyond its buffers where a damaged file reserves less
+/// room than the data set's extent needs.
+Storage storageOf(hid_t dataset, index bytes) {
+    const Handle creation(H5Dget_create_plist(dataset), H5Pclose);
+    const H5D_layout_t layout = creation.valid() ? H5Pget_layout(creation.id()) : H5D_LAYOUT_ERROR;
+    if ((layout != H5D_COMPACT && layout != H5D_CONTIGUOUS && layout != H5D_CHUNKED) ||
+        H5Pget_external_count(creation.id()) != 0)
+        return Storage::Elsewhere;
+    const hsize_t stored = H5Dget_storage_size(dataset);
+    if (bytes > 0 && stored < (layout == H5D_CHUNKED ? 1 : static_cast<hsize_t>(bytes)))
+        return Storage::TooSmall;
+    return layout == H5D_CHUNKED && H5Pget_nfilters(creation.id()) > 0 ? Storage::Compressed : Storage::Plain;
+}
+
 class Hdf5Source : public NodeSource {
   public:
     explicit Hdf5Source(std::string path) : path_(std::move(path)) { open(path_); }
@@ -201,30 +217,50 @@ TreeNode Hdf5Source::readNode(const std::string &file, const std::string &path, 
     return node;
 }
 
-void Hdf5Source::readChildren(hid_t group, TreeNode &node, WalkGuard &guard) {
-    const Handle creation(H5Gget_create_plist(group), H5Pclose);
-    unsigned flags = 0;
-    const bool tracked = creation.valid() && H5Pget_link_creation_order(creation.id(), &flags) >= 0 &&
-                         (flags & H5P_CRT_ORDER_TRACKED) != 0;
-    std::vector<std::string> names;
-    const herr_t status = H5Literate(
-        group, tracked ? H5_INDEX_CRT_ORDER : H5_INDEX_NAME, H5_ITER_INC, nullptr,
-        [](hid_t, const char *name, const H5L_info_t *, void *data) -> herr_t {
-            if (name[0] != ' ')
-                static_cast<std::vector<std::string> *>(data)->emplace_back(name);
-            return 0;
-        },
-        &names);
+/// The names of a group's children, in the order in which they were made where the file has kept it, else by name.
+///
+/// HDF5 1.10 crashes when it meets a damaged link while it fills a table of all links: it frees the part of the table
+/// that is not yet filled. Looking for a name that is not there decodes the links without a table, and iterating in the
+/// file's own order does where they are many.
+std::vector<std::string> childNames(hid_t group, const TreeNode &node) {
+    struct Link {
+        std::int64_t order;
+        std::string name;
+    };
+    std::vector<Link> links;
+    const bool sound = H5Lexists(group, "\x01 no child has this name", H5P_DEFAULT) >= 0;
+    const herr_t status = !sound ? -1
+                                 : H5Literate(
+                                       group, H5_INDEX_NAME, H5_ITER_NATIVE, nullptr,
+                                       [](hid_t, const char *name, const H5L_info_t *info, void *data) -> herr_t {
+                                           try {
+                                               if (name[0] != ' ')
+                                                   static_cast<std::vector<Link> *>(data)->push_back(
+                                                       {info->corder_valid ? info->corder : 0, name});
+                                               return 0;
+                                           } catch (...) { // must not pass through HDF5
+                                               return -1;
+                                           }
+                                       },
+                                       &links);
     DNDS_CHECK(status >= 0, DataError, "{}: the children of node {} cannot be listed: {}", node.file, node.path,
                lastError());
+    std::sort(links.begin(), links.end(),
+              [](const Link &a, const Link &b) { return a.order != b.order ? a.order < b.order : a.name < b.name; });
+    std::vector<std::string> names;
+    for (Link &link : links)
+        names.push_back(std::move(link.name));
+    return names;
+}
 
+void Hdf5Source::readChildren(hid_t group, TreeNode &node, WalkGuard &guard) {
     struct Child {
         index order;
         TreeNode node;
     };
     std::vector<Child> children;
     const std::string prefix = node.path == "/" ? "/" : node.path + "/";
-    for (const std::string &name : names) {
+    for (const std::string &name : childNames(group, node)) {
         H5O_info_t info;
         if (H5Oget_info_by_name1(group, name.c_str(), &info, H5P_DEFAULT) < 0)
             throw DataError(fmt::format("{}: node {}{} cannot be opened: {}", node.file, prefix, name, lastError()));
@@ -258,15 +294,13 @@ void Hdf5Source::describeData(hid_t group, TreeNode &node) {
     if (rank == 0)
         node.dimensions.push_back(1);
 
-    const Handle creation(H5Dget_create_plist(dataset.id()), H5Pclose);
-    const H5D_layout_t layout = creation.valid() ? H5Pget_layout(creation.id()) : H5D_LAYOUT_ERROR;
-    DNDS_CHECK((layout == H5D_COMPACT || layout == H5D_CONTIGUOUS || layout == H5D_CHUNKED) &&
-                   H5Pget_external_count(creation.id()) == 0,
-               DataError, "{}: the data of node {} are not stored in the file itself", node.file, node.path);
-    const bool compressed = layout == H5D_CHUNKED && H5Pget_nfilters(creation.id()) > 0;
-    checkFits(node, open(node.file).bytes, compressed ? mostCompression : 1);
-    DNDS_CHECK(node.size() == 0 || layout == H5D_COMPACT || H5Dget_storage_size(dataset.id()) > 0, DataError,
-               "{}: node {} has dimensions but no data", node.file, node.path);
+    checkFits(node, open(node.file).bytes, mostCompression); // so that the product below does not overflow
+    const Storage storage = storageOf(dataset.id(), node.size() * bytesOf(node.type));
+    DNDS_CHECK(storage != Storage::Elsewhere, DataError, "{}: the data of node {} are not stored in the file itself",
+               node.file, node.path);
+    DNDS_CHECK(storage != Storage::TooSmall, DataError, "{}: node {} has more values than are stored", node.file,
+               node.path);
+    checkFits(node, open(node.file).bytes, storage == Storage::Compressed ? mostCompression : 1);
 }
 
 void Hdf5Source::loadSmallData(TreeNode &node) {
@@ -293,7 +327,8 @@ std::string Hdf5Source::linkText(hid_t group, const char *name) const {
     const Handle dataset(H5Dopen2(group, name, H5P_DEFAULT), H5Dclose);
     const Handle space(dataset.valid() ? H5Dget_space(dataset.id()) : -1, H5Sclose);
     const hssize_t size = space.valid() ? H5Sget_simple_extent_npoints(space.id()) : -1;
-    if (size < 0 || size > 4096 || typeOf(dataset.id()) != DataType::Text)
+    if (size < 0 || size > 4096 || typeOf(dataset.id()) != DataType::Text ||
+        storageOf(dataset.id(), size) != Storage::Plain)
         return {};
     std::string text(static_cast<std::size_t>(size), '\0');
     if (size > 0 && H5Dread(dataset.id(), H5T_NATIVE_CHAR, H5S_ALL, H5S_ALL, H5P_DEFAULT, text.data()) < 0)

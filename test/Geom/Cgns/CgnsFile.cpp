@@ -44,6 +44,12 @@ Description describe(const Data &data) {
         data);
 }
 
+/// The library copies 33 bytes of names and labels, however short they are.
+std::string padded(std::string text) {
+    text.resize(CGIO_MAX_NAME_LENGTH + 1, '\0');
+    return text;
+}
+
 bool isEmpty(const Data &data) { return std::holds_alternative<std::monostate>(data); }
 
 } // namespace
@@ -65,8 +71,8 @@ double CgnsFile::add(double parent, const std::string &name, const std::string &
     if (extents.empty() && described.data != nullptr)
         extents.push_back(static_cast<cgsize_t>(described.size));
     double id = 0.0;
-    check(cgio_create_node(file_, parent, name.c_str(), &id));
-    check(cgio_set_label(file_, id, label.c_str()));
+    check(cgio_create_node(file_, parent, padded(name).c_str(), &id));
+    check(cgio_set_label(file_, id, padded(label).c_str()));
     if (described.data != nullptr) {
         check(cgio_set_dimensions(file_, id, described.type, static_cast<int>(extents.size()), extents.data()));
         check(cgio_write_all_data(file_, id, described.data));
@@ -76,7 +82,7 @@ double CgnsFile::add(double parent, const std::string &name, const std::string &
 
 void CgnsFile::link(double parent, const std::string &name, const std::string &file, const std::string &path) {
     double id = 0.0;
-    check(cgio_create_link(file_, parent, name.c_str(), file.c_str(), path.c_str(), &id));
+    check(cgio_create_link(file_, parent, padded(name).c_str(), file.c_str(), path.c_str(), &id));
 }
 
 double CgnsFile::base(const std::string &name, int cellDimension, int physicalDimension) {
