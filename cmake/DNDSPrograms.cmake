@@ -42,6 +42,16 @@ function(dnds_program_flags target)
   endif()
 endfunction()
 
+# Target tests_<label> builds the tests that have the label, and nothing else.
+function(dnds_label_target target)
+  foreach(label IN LISTS ARGN)
+    if(NOT TARGET tests_${label})
+      add_custom_target(tests_${label})
+    endif()
+    add_dependencies(tests_${label} ${target})
+  endforeach()
+endfunction()
+
 # dnds_add_mpi_run(<name> TARGET <executable> [RANKS <n>...] [ARGS <arg>...] [TIMEOUT <seconds>] [LABELS <label>...]
 #                  [ENVIRONMENT <VAR=value>...])
 # One ctest test <name>.np<n> for each rank count: mpiexec -n <n> <executable> <arg>... The time limit (60 s unless
@@ -60,6 +70,7 @@ function(dnds_add_mpi_run name)
   if(NOT arg_LABELS)
     set(arg_LABELS core)
   endif()
+  dnds_label_target(${arg_TARGET} ${arg_LABELS})
   math(EXPR timeout "${arg_TIMEOUT} * ${DNDS_TEST_TIME_FACTOR}")
   math(EXPR watchdog "${timeout} * 5 / 6")
 
@@ -91,6 +102,12 @@ function(dnds_add_mpi_run name)
   endforeach()
 endfunction()
 
+# Tests are compiled with few optimizations, which takes half the time; the library, cases and examples have them all.
+function(dnds_test_flags target)
+  dnds_program_flags(${target})
+  target_compile_options(${target} PRIVATE $<$<CONFIG:Release>:-O1>)
+endfunction()
+
 # dnds_add_mpi_test(<name> <source>... [RANKS <n>...] [TIMEOUT <seconds>] [LABELS <label>...] [LIBRARIES <target>...]
 #                   [ENVIRONMENT <VAR=value>...])
 # A GoogleTest executable <name> whose main starts MPI (test/support/MpiMain.cpp), run on 1, 2, 3, 4 and 8 ranks unless
@@ -99,7 +116,7 @@ function(dnds_add_mpi_test name)
   cmake_parse_arguments(PARSE_ARGV 1 arg "" "TIMEOUT" "RANKS;LABELS;LIBRARIES;ENVIRONMENT")
   add_executable(${name} ${arg_UNPARSED_ARGUMENTS})
   target_link_libraries(${name} PRIVATE DNDS::DNDS dnds_test_mpi_main ${arg_LIBRARIES})
-  dnds_program_flags(${name})
+  dnds_test_flags(${name})
   dnds_add_mpi_run(
     ${name}
     TARGET ${name}
@@ -123,7 +140,8 @@ function(dnds_add_serial_test name)
   math(EXPR timeout "${arg_TIMEOUT} * ${DNDS_TEST_TIME_FACTOR}")
   add_executable(${name} ${arg_UNPARSED_ARGUMENTS})
   target_link_libraries(${name} PRIVATE DNDS::DNDS dnds_test_serial_main ${arg_LIBRARIES})
-  dnds_program_flags(${name})
+  dnds_test_flags(${name})
+  dnds_label_target(${name} ${arg_LABELS})
   add_test(NAME ${name} COMMAND ${name})
   set_tests_properties(
     ${name} PROPERTIES TIMEOUT ${timeout} LABELS "${arg_LABELS}" ENVIRONMENT

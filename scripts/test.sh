@@ -1,11 +1,13 @@
 #!/usr/bin/env bash
 # Installs what is missing, builds DNDS and runs its tests.
 #
-#   scripts/test.sh [--preset NAME]... [--label REGEX] [--jobs N] [--quick] [--werror] [--verify-headers] [--no-install]
+#   scripts/test.sh [--preset NAME]... [--label REGEX] [--target NAME] [--jobs N] [--quick] [--werror]
+#                   [--verify-headers] [--no-install]
 #
 #   --preset NAME     a preset of CMakePresets.json (release, debug, tsan, emulated, cuda, mpich); may be repeated;
 #                     release unless given
 #   --label REGEX     only tests with a matching label (core, device, geom, slow, np1, np2, ...)
+#   --target NAME     build this instead of everything; tests_LABEL is what the tests with a label need
 #   --jobs N          compile and test N at a time (default: the number of processors)
 #   --quick           leave out slow tests and those on 3 and 8 ranks
 #   --werror          turn compiler warnings into errors
@@ -25,23 +27,25 @@ fail() {
 presets=()
 jobs=$(nproc)
 ctest_options=()
+build_options=()
 werror=OFF
 verify_headers=false
 install=true
 while [ $# -gt 0 ]; do
     case "$1" in
-    --preset | --label | --jobs) [ $# -ge 2 ] || fail "$1 needs a value" ;;
+    --preset | --label | --target | --jobs) [ $# -ge 2 ] || fail "$1 needs a value" ;;
     esac
     case "$1" in
     --preset) presets+=("$2") && shift ;;
     --label) ctest_options+=(--label-regex "$2") && shift ;;
+    --target) build_options+=(--target "$2") && shift ;;
     --jobs) jobs=$2 && shift ;;
     --quick) ctest_options+=(--label-exclude '^(slow|np3|np8)$') ;;
     --werror) werror=ON ;;
     --verify-headers) verify_headers=true ;;
     --no-install) install=false ;;
     -h | --help)
-        sed -n '2,16s/^# \{0,1\}//p' "$0"
+        sed -n '2,18s/^# \{0,1\}//p' "$0"
         exit 0
         ;;
     *) fail "unknown option $1 (see --help)" ;;
@@ -73,7 +77,7 @@ for preset in "${presets[@]}"; do
     grep -E '^-- DNDS' "$log" || true
 
     say "$preset: building in $directory with $jobs jobs"
-    cmake --build --preset "$preset" --parallel "$jobs" || fail "$preset could not be built"
+    cmake --build --preset "$preset" --parallel "$jobs" "${build_options[@]}" || fail "$preset could not be built"
     if $verify_headers; then
         say "$preset: compiling every public header by itself"
         cmake --build --preset "$preset" --parallel "$jobs" --target verify_headers ||

@@ -189,7 +189,7 @@ TYPED_TEST(ArrayDofOfAnySize, NanAndEmptiness) {
     EXPECT_TRUE(std::isnan(u.max()));
     EXPECT_TRUE(std::isnan(u.sum()));
     EXPECT_TRUE(std::isnan(u.norm2()));
-    const Eigen::MatrixXd largest = u.componentNormInf();
+    const auto largest = u.componentNormInf();
     EXPECT_TRUE(std::isnan(largest(0)));
     if (largest.size() > 1) {
         EXPECT_FALSE(std::isnan(largest(1)));
