@@ -2,6 +2,7 @@
 
 #include "Statistics.hpp"
 
+#include <cmath>
 #include <fstream>
 
 #if defined(__GLIBC__)
@@ -21,7 +22,17 @@ double status(std::string_view name) {
     return NotMeasured;
 }
 
+void resetPeak() { std::ofstream("/proc/self/clear_refs") << "5\n"; }
+
 } // namespace
+
+StageClock::StageClock() {
+#if defined(__GLIBC__)
+    malloc_trim(0);
+#endif
+    resetPeak();
+    resident_ = status("VmRSS:");
+}
 
 void StageClock::begin(std::string_view stage) {
     stop();
@@ -30,8 +41,12 @@ void StageClock::begin(std::string_view stage) {
 }
 
 void StageClock::stop() {
-    if (!running_.empty())
-        find(running_).seconds += std::chrono::duration<double>(Clock::now() - start_).count();
+    if (running_.empty())
+        return;
+    Stage &stage = find(running_);
+    stage.seconds += std::chrono::duration<double>(Clock::now() - start_).count();
+    stage.peak = std::fmax(stage.peak, status("VmHWM:") - resident_);
+    resetPeak();
     running_.clear();
 }
 
@@ -40,21 +55,18 @@ void StageClock::moveTo(std::string_view stage, double seconds) {
     find(stage).seconds += seconds;
 }
 
+double StageClock::peak() const {
+    double most = NotMeasured;
+    for (const Stage &stage : stages_)
+        most = std::fmax(most, stage.peak);
+    return most;
+}
+
 StageClock::Stage &StageClock::find(std::string_view stage) {
     for (Stage &known : stages_)
         if (known.name == stage)
             return known;
-    return stages_.emplace_back(Stage{std::string(stage), 0.0});
+    return stages_.emplace_back(Stage{std::string(stage), 0.0, NotMeasured});
 }
-
-PeakMemory::PeakMemory() {
-#if defined(__GLIBC__)
-    malloc_trim(0);
-#endif
-    std::ofstream("/proc/self/clear_refs") << "5\n"; // the mark of the highest resident memory
-    start_ = status("VmRSS:");
-}
-
-double PeakMemory::mebibytes() const { return status("VmHWM:") - start_; }
 
 } // namespace DNDS::Bench

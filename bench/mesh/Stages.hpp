@@ -12,9 +12,13 @@
 
 namespace DNDS::Bench {
 
-/// How long each stage took on this rank, in the order in which they first began.
+/// How long each stage took on this rank and how much memory it needed, in the order in which they first began.
+///
+/// Memory is resident memory beyond what there was when the clock was made; unused pages of the heap are given back at
+/// that moment, so that what ran before does not count. Linux only: NotMeasured elsewhere.
 class StageClock {
   public:
+    StageClock();
     /// Ends the stage before and begins this one; a stage may come back. Local.
     void begin(std::string_view stage);
     void end() { stop(); }
@@ -24,8 +28,11 @@ class StageClock {
     struct Stage {
         std::string name;
         double seconds;
+        double peak; ///< MiB
     };
     const std::vector<Stage> &stages() const { return stages_; }
+    /// The largest of all stages, MiB.
+    double peak() const;
 
   private:
     using Clock = std::chrono::steady_clock;
@@ -35,19 +42,7 @@ class StageClock {
     std::vector<Stage> stages_;
     std::string running_;
     Clock::time_point start_;
-};
-
-/// The largest resident memory of this process in between. Linux only: NotMeasured elsewhere. Local.
-///
-/// Unused pages of the heap are given back first, so that what ran before does not count.
-class PeakMemory {
-  public:
-    PeakMemory();
-    /// MiB beyond what was resident at the start.
-    double mebibytes() const;
-
-  private:
-    double start_;
+    double resident_; ///< at the start, MiB
 };
 
 } // namespace DNDS::Bench

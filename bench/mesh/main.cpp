@@ -66,7 +66,7 @@ Geom::BoxMeshOptions boxOf(const std::string &text, bool shuffled) {
 
 /// One turn of a method, the same on all ranks.
 struct Turn {
-    std::vector<StageClock::Stage> stages; ///< of the rank that took longest for it
+    std::vector<StageClock::Stage> stages; ///< of the ranks that took longest and needed most for it
     double total = 0.0;                    ///< without making the mesh
     double withoutPartitioner = 0.0;       ///< of the rank that took longest
     double memory = 0.0;                   ///< MiB of the rank that needed most
@@ -81,12 +81,11 @@ struct Contest {
 
 void takeTurn(CommunicatorView comm, const Geom::BoxMeshOptions &box, Contest &contest) {
     comm.barrier();
-    const PeakMemory memory;
     StageClock clock;
     comm.barrier();
     contest.parts = contest.method.run(comm, box, clock);
     Turn turn;
-    turn.memory = memory.mebibytes();
+    turn.memory = clock.peak();
     turn.memoryOfAll = comm.allReduce(turn.memory, MPI_SUM);
     turn.memory = comm.allReduce(turn.memory, MPI_MAX);
     double partition = 0.0;
@@ -95,7 +94,8 @@ void takeTurn(CommunicatorView comm, const Geom::BoxMeshOptions &box, Contest &c
             turn.total += stage.seconds;
         if (stage.name == PartitionStage)
             partition = stage.seconds;
-        turn.stages.push_back({stage.name, comm.allReduce(stage.seconds, MPI_MAX)});
+        turn.stages.push_back(
+            {stage.name, comm.allReduce(stage.seconds, MPI_MAX), comm.allReduce(stage.peak, MPI_MAX)});
     }
     turn.withoutPartitioner = comm.allReduce(turn.total - partition, MPI_MAX);
     turn.total = comm.allReduce(turn.total, MPI_MAX);
@@ -130,14 +130,18 @@ class CaseReport {
         const double memory = memoryOf(contest);
         const double timeRatio = seconds / baseSeconds_;
         const double memoryRatio = memory / baseMemory_;
-        const double partition = stageSeconds(contest, PartitionStage);
+        const double partition = stageValue(contest, PartitionStage, &StageClock::Stage::seconds);
         table_.add({contest.method.name, numberOrDash(seconds), numberOrDash(partition), numberOrDash(memory),
                     numberOrDash(timeRatio), numberOrDash(memoryRatio), std::to_string(contest.parts.ghosts)});
         Record stages = Record::object();
+        Record peaks = Record::object();
         std::string line = fmt::format("  {}:", contest.method.name);
         for (const StageClock::Stage &stage : contest.turns.front().stages) {
-            stages[stage.name] = stageSeconds(contest, stage.name);
-            line += fmt::format(" {} {}", stage.name, numberOrDash(stageSeconds(contest, stage.name)));
+            const double stageTime = stageValue(contest, stage.name, &StageClock::Stage::seconds);
+            const double peak = stageValue(contest, stage.name, &StageClock::Stage::peak);
+            stages[stage.name] = stageTime;
+            peaks[stage.name] = numberOrNull(peak);
+            line += fmt::format("  {} {} s {} MiB", stage.name, numberOrDash(stageTime), numberOrDash(peak));
         }
         lines_ += line + "\n";
         report_.add(
@@ -150,6 +154,7 @@ class CaseReport {
              {"seconds_without_partitioner", seconds},
              {"seconds", medianOf(contest, [](const Turn &turn) { return turn.total; })},
              {"stage_seconds", stages},
+             {"stage_peak_mib", peaks},
              {"peak_mib", numberOrNull(memory)},
              {"peak_mib_all_ranks", numberOrNull(medianOf(contest, [](const Turn &t) { return t.memoryOfAll; }))},
              {"ratio_to_dmplex", numberOrNull(timeRatio)},
@@ -167,11 +172,11 @@ class CaseReport {
     static double memoryOf(const Contest &contest) {
         return medianOf(contest, [](const Turn &turn) { return turn.memory; });
     }
-    static double stageSeconds(const Contest &contest, const std::string &name) {
+    static double stageValue(const Contest &contest, const std::string &name, double StageClock::Stage::*value) {
         return medianOf(contest, [&](const Turn &turn) {
             for (const StageClock::Stage &stage : turn.stages)
                 if (stage.name == name)
-                    return stage.seconds;
+                    return stage.*value;
             return 0.0;
         });
     }
