@@ -161,14 +161,18 @@ class Run {
     void requireOutput() const {
         comm_.guarded([&] {
             const std::string ending = std::filesystem::path(arguments_.output).extension().string();
-            DNDS_CHECK(ending == ".vtkhdf", DNDS::ArgumentError,
-                       "{}: the name says no format that can be written (.vtkhdf)", arguments_.output);
+            DNDS_CHECK(ending == ".vtkhdf" || ending == ".cgns", DNDS::ArgumentError,
+                       "{}: its ending is that of no format that can be written (.vtkhdf, .cgns)", arguments_.output);
         });
     }
 
     void write(const Geom::SourceMesh &source) {
         checkSource(comm_, source);
         progress_("write");
+        if (arguments_.output.ends_with(".cgns")) {
+            writeCgns(comm_, arguments_.output, source);
+            return;
+        }
         Geom::VtkHdfWriter writer(comm_, arguments_.output, sliceOf(source));
         writer.close();
     }
@@ -208,7 +212,7 @@ void addInput(CLI::App &command, Arguments &arguments) {
 }
 
 void addGenerate(CLI::App &command, Arguments &arguments) {
-    command.add_option("OUT", arguments.output, "the file to write")->required();
+    command.add_option("OUT", arguments.output, "the file to write: .vtkhdf or .cgns")->required();
     command
         .add_option("--fill", arguments.fill,
                     "triangles, quadrilaterals, mixed-surface, tetrahedra, hexahedra, prisms, mixed-volume or "
@@ -232,6 +236,11 @@ void addPartition(CLI::App &command, Arguments &arguments) {
     command.add_option("--output", arguments.folder, "a folder: writes parts.csv and links.csv there, for plot.py");
     command.add_option("--write", arguments.output, "a VTKHDF file: writes the mesh with the field \"part\"");
     command.add_flag("--json", arguments.json, "print one JSON object");
+}
+
+/// A message without the rank and the function that errors of one rank are marked with: users look for their file.
+std::string_view withoutOrigin(std::string_view message) {
+    return message.ends_with(')') ? message.substr(0, message.rfind(" (rank ")) : message;
 }
 
 /// Says in one line what is wrong.
@@ -262,7 +271,8 @@ int runMeshTool(CommunicatorView comm, std::vector<std::string> arguments, std::
     }
     CLI::App *convert = add("convert", "write a mesh in another format", &Run::convert);
     addInput(*convert, values);
-    convert->add_option("OUT", values.output, "the file to write; its ending says the format: .vtkhdf")->required();
+    convert->add_option("OUT", values.output, "the file to write; its ending says the format: .vtkhdf or .cgns")
+        ->required();
     addGenerate(*add("generate", "make a box and write it", &Run::generate), values);
     addPartition(*add("partition", "what a partition would cost", &Run::partition), values);
 
@@ -286,7 +296,7 @@ int runMeshTool(CommunicatorView comm, std::vector<std::string> arguments, std::
     } catch (const DNDS::Error &error) {
         if (error.kind() == DNDS::ErrorKind::Mpi || error.kind() == DNDS::ErrorKind::Peer)
             throw;
-        return complain(comm, err, error.message());
+        return complain(comm, err, withoutOrigin(error.message()));
     }
     return fine;
 }

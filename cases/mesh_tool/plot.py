@@ -24,7 +24,7 @@ def read_table(path):
         names = file.readline().strip().split(",")
         rows = [[int(word) for word in line.split(",")] for line in file]
     columns = np.array(rows, dtype=np.int64).reshape(-1, len(names)).T
-    return dict(zip(names, columns))
+    return dict(zip(names, columns, strict=True))
 
 
 def draw_bars(axes, title, parts, values, color, below=None):

@@ -15,8 +15,9 @@ namespace DNDS {
 
 /// The correspondence of ghost (son) rows with owned (father) rows. Immutable.
 ///
-/// Ghosts are sorted by owner, then by global row, without duplicates (`fromRepeatedPullList` keeps them); ghost k is row k of every son made with this
-/// mapping, so what one owner sends lands in one contiguous range. Rows of one's own rank may be ghosts too.
+/// Ghosts are sorted by owner, then by global row, without duplicates (`fromRepeatedPullList` keeps them); ghost k is
+/// row k of every son made with this mapping, so what one owner sends lands in one contiguous range. Rows of one's own
+/// rank may be ghosts too.
 ///
 /// In local numbering a rank's owned rows come first, then its ghosts: local row `fatherSize() + k` is ghost k.
 class GhostMapping {

@@ -39,7 +39,7 @@ struct FaceMark {
     int mark;     ///< as in SourceMesh::faceMarks
     index fileId; ///< of the file's element, 0 if there is none
 
-    friend auto operator<=>(const FaceMark &, const FaceMark &) = default;
+    friend auto operator<=>(const FaceMark &, const FaceMark &) = default; // NOLINT(modernize-use-nullptr): false alarm
 };
 
 /// Cells of this rank: rank r's are numbered after those of the ranks before it.

@@ -42,9 +42,14 @@ class AroundNodes {
     /// Collective.
     void want(const LocalCells &local, index begin, Layer &layer) {
         std::vector<index> nodes; // keys
-        for (index c = begin; c < local.size(); c++)
-            forEachNode(local.cells.types[toSize(c)], local.cells.nodesOf(c),
-                        [&](index node) { remember(imageKey(node, local.images[toSize(c)]), nodes); });
+        if (begin == 0) {
+            for (const index node : sharing_.nodes.numbers())
+                remember(node, nodes);
+        } else {
+            for (index c = begin; c < local.size(); c++)
+                forEachNode(local.cells.types[toSize(c)], local.cells.nodesOf(c),
+                            [&](index node) { remember(imageKey(node, local.images[toSize(c)]), nodes); });
+        }
         const CommunicatorView &comm = cellMapping_.context()->comm();
         const bool periodic = comm.allReduce(sharing_.partners.empty() ? 0 : 1, MPI_MAX) != 0;
         for (bool more = true; more;) {
@@ -55,7 +60,7 @@ class AroundNodes {
 
   private:
     void remember(index key, std::vector<index> &nodes) {
-        if (seen_.add(key).second && !isPrivate(key))
+        if (!isPrivate(key) && seen_.add(key).second)
             nodes.push_back(key);
     }
     /// Whether nothing but own cells is around a node.

@@ -86,7 +86,7 @@ class MarksOfFaces {
         LocalIndex face; ///< in the list
         int mark;
         index fileId;
-        friend auto operator<=>(const Entry &, const Entry &) = default;
+        friend auto operator<=>(const Entry &, const Entry &) = default; // NOLINT(modernize-use-nullptr): false alarm
     };
     std::span<const Entry> of(LocalIndex face) const {
         const auto begin = std::lower_bound(entries_.begin(), entries_.end(), face,
@@ -121,8 +121,9 @@ struct FaceNotes {
 /// The corners of faces of one cell after the other, in local nodes.
 class FaceCorners {
   public:
-    FaceCorners(const UnstructuredMesh &mesh, const LocalCells &cells, const NodeFinder &nodes)
-        : mesh_(mesh), cells_(cells), nodes_(nodes) {}
+    FaceCorners(const UnstructuredMesh &mesh, const LocalCells &cells, const CellNumbers &numbers,
+                const NodeFinder &nodes)
+        : mesh_(mesh), cells_(cells), numbers_(numbers), nodes_(nodes), cellNodes_(mesh.cellNodes.view()) {}
 
     /// As the standard order of the mesh wants them: counter-clockwise seen from the second cell, beginning with the
     /// node that is first in the file.
@@ -132,7 +133,7 @@ class FaceCorners {
         const auto end = corners_.begin() + starts_[static_cast<std::size_t>(face.slot) + 1];
         result_.clear();
         for (auto it = begin; it != end; ++it)
-            result_.push_back(nodes_(*it, cells_.images[toSize(face.cell)]));
+            result_.push_back(static_cast<LocalIndex>(*it));
         if (!firstCell)
             std::reverse(result_.begin(), result_.end());
         if (mesh_.dimension == 3)
@@ -152,15 +153,26 @@ class FaceCorners {
             return;
         starts_.assign(1, 0);
         corners_.clear();
-        forEachFace(cells_.cells.types[toSize(cell)], cells_.cells.nodesOf(cell), [&](std::span<const index> corners) {
+        const ElementType type = cells_.cells.types[toSize(cell)];
+        const auto given = cells_.cells.nodesOf(cell);
+        list_.assign(given.begin(), given.end());
+        if (type == ElementType::Polyhedron)
+            forEachNode(type, std::span<index>(list_),
+                        [&](index &node) { node = nodes_(node, cells_.images[toSize(cell)]); });
+        else
+            std::ranges::copy(cellNodes_[numbers_.newOfOld[toSize(cell)]], list_.begin());
+        forEachFace(type, list_, [&](std::span<const index> corners) {
             corners_.insert(corners_.end(), corners.begin(), corners.end());
             starts_.push_back(static_cast<std::ptrdiff_t>(corners_.size()));
         });
     }
     const UnstructuredMesh &mesh_;
     const LocalCells &cells_;
+    const CellNumbers &numbers_;
     const NodeFinder &nodes_;
+    LocalAdjacency::ConstView cellNodes_;
     index cell_ = -1;
+    std::vector<index> list_; ///< the cell's nodes as it lists them, but local
     std::vector<index> corners_;
     std::vector<std::ptrdiff_t> starts_;
     std::vector<LocalIndex> result_;
@@ -302,7 +314,7 @@ void numberFaces(UnstructuredMesh &mesh, const GlobalMapping &cellMapping, const
     const auto newCell = [&](LocalIndex old) {
         return old < 0 ? old : numbers.newOfOld[static_cast<std::size_t>(old)];
     };
-    FaceCorners corners(mesh, cells, nodes);
+    FaceCorners corners(mesh, cells, numbers, nodes);
     std::vector<index> cornerStarts(count + 1, 0); // in the order found: cells one after the other
     std::vector<LocalIndex> cornerNodes;
     mesh.faceCells.resize(static_cast<index>(count));
@@ -314,8 +326,8 @@ void numberFaces(UnstructuredMesh &mesh, const GlobalMapping &cellMapping, const
         faceCells(face, first ? 0 : 1) = newCell(static_cast<LocalIndex>(found.cell));
         faceCells(face, first ? 1 : 0) = newCell(found.other);
         mesh.faces.images[static_cast<std::size_t>(face)] = cells.images[toSize(found.cell)];
-        const auto &list1 = corners.of(found, first);
-        cornerNodes.insert(cornerNodes.end(), list1.begin(), list1.end());
+        const auto &row = corners.of(found, first);
+        cornerNodes.insert(cornerNodes.end(), row.begin(), row.end());
         cornerStarts[f + 1] = static_cast<index>(cornerNodes.size());
     }
     mesh.faceNodes.resize(static_cast<index>(count), [&](index face) {

@@ -30,9 +30,14 @@ struct Users {
     }
 };
 
-void listNodes(const CellRecords &cells, NumberTable &nodes) {
+/// Adds the nodes of cells; returns the position of each, one cell after the other.
+std::vector<LocalIndex> listNodes(const CellRecords &cells, NumberTable &nodes) {
+    std::vector<LocalIndex> positions;
+    positions.reserve(cells.nodes.size());
     for (index c = 0; c < cells.size(); c++)
-        forEachNode(cells.types[toSize(c)], cells.nodesOf(c), [&](index node) { nodes.add(node); });
+        forEachNode(cells.types[toSize(c)], cells.nodesOf(c),
+                    [&](index node) { positions.push_back(nodes.add(node).first); });
+    return positions;
 }
 
 /// Sends partners to those who own the nodes, by way of the ranks whose blocks nodes are in. Collective.
@@ -65,7 +70,7 @@ std::vector<NodePartner> routePartners(const GlobalMapping &blocks, const NodeSh
 
 /// Collects the cells around own nodes from all ranks. Collective.
 NodeSharing::Around collectAround(const GlobalMapping &cellMapping, const CellRecords &cells,
-                                  const NodeSharing &sharing) {
+                                  const NodeSharing &sharing, std::span<const LocalIndex> positions) {
     CommunicatorContext &context = *cellMapping.context();
     const int here = context.comm().rank();
     struct Pair {
@@ -75,9 +80,11 @@ NodeSharing::Around collectAround(const GlobalMapping &cellMapping, const CellRe
     std::vector<Pair> own;
     std::vector<Pair> others;
     std::vector<index> lastCell(toSize(sharing.nodes.size()), -1); // polyhedra list nodes repeatedly
+    auto position = positions.begin();
+    own.reserve(positions.size());
     for (index c = 0; c < cells.size(); c++)
-        forEachNode(cells.types[toSize(c)], cells.nodesOf(c), [&](index node) {
-            const LocalIndex at = sharing.nodes.find(node);
+        forEachNode(cells.types[toSize(c)], cells.nodesOf(c), [&](index) {
+            const LocalIndex at = *position++;
             if (std::exchange(lastCell[static_cast<std::size_t>(at)], c) == c)
                 return;
             (sharing.owners[static_cast<std::size_t>(at)] == here ? own : others)
@@ -111,90 +118,123 @@ NodeSharing::Around collectAround(const GlobalMapping &cellMapping, const CellRe
 /// A face as `checkManifold` compares it: exact, for they are few.
 struct SortedFace {
     std::vector<index> corners;
-    index fileId;
+    index fileId = 0;
+
+    index words() const { return 2 + static_cast<index>(corners.size()); }
+    void write(index *to) const {
+        *to++ = fileId;
+        *to++ = static_cast<index>(corners.size());
+        std::copy(corners.begin(), corners.end(), to);
+    }
+    static SortedFace read(RecordReader &reader) {
+        SortedFace face;
+        face.fileId = reader.next();
+        const auto list = reader.next(reader.next());
+        face.corners.assign(list.begin(), list.end());
+        return face;
+    }
 };
 
-/// Boundary faces all of whose corners other ranks have, too, are shown to those ranks, by way of the blocks of their
-/// least corner. Collective. Throws DataError where one of them has it inside.
-void checkManifold(const GlobalMapping &blocks, const CellRecords &cells, const NodeSharing &sharing,
-                   const Users &users, const std::string &origin) {
+/// Visits the faces of a cell that are on the boundary, or those that are not, with ascending corners.
+template <class Visit>
+void forEachSortedFace(const CellRecords &cells, index cell, bool boundary, Visit &&visit) {
+    const auto links = cells.linksOf(cell);
+    std::size_t slot = 0;
+    std::vector<index> sorted;
+    forEachFace(cells.types[toSize(cell)], cells.nodesOf(cell), [&](std::span<const index> corners) {
+        if ((links[slot++] == FaceLink::none) != boundary)
+            return;
+        sorted.assign(corners.begin(), corners.end());
+        std::sort(sorted.begin(), sorted.end());
+        visit(sorted);
+    });
+}
+
+std::vector<SortedFace> boundaryFaces(const CellRecords &cells) {
+    std::vector<SortedFace> faces;
+    for (index c = 0; c < cells.size(); c++) {
+        const auto links = cells.linksOf(c);
+        if (std::find(links.begin(), links.end(), FaceLink::none) != links.end())
+            forEachSortedFace(cells, c, true, [&](const std::vector<index> &corners) {
+                faces.push_back({corners, cells.fileIds[toSize(c)]});
+            });
+    }
+    return faces;
+}
+
+/// Shows boundary faces all of whose corners other ranks have, too, to those ranks, by way of the blocks of their least
+/// corner; returns those that are shown to this rank. Collective.
+std::vector<SortedFace> showFaces(const GlobalMapping &blocks, const NodeSharing &sharing, const Users &users,
+                                  const std::vector<SortedFace> &faces) {
     CommunicatorContext &context = *blocks.context();
     const int ranks = context.comm().size();
-    if (ranks == 1)
-        return;
-    const auto forEachSharedFace = [&](bool boundary, auto &&visit) {
-        std::vector<index> sorted;
-        for (index c = 0; c < cells.size(); c++) {
-            const auto links = cells.linksOf(c);
-            if (boundary && std::find(links.begin(), links.end(), FaceLink::none) == links.end())
-                continue;
-            std::size_t slot = 0;
-            forEachFace(cells.types[toSize(c)], cells.nodesOf(c), [&](std::span<const index> corners) {
-                if ((links[slot++] == FaceLink::none) != boundary)
-                    return;
-                for (const index node : corners)
-                    if (sharing.shared[static_cast<std::size_t>(sharing.nodes.find(node))] == 0)
-                        return;
-                sorted.assign(corners.begin(), corners.end());
-                std::sort(sorted.begin(), sorted.end());
-                visit(c, sorted);
-            });
-        }
+    const auto isShared = [&](index node) {
+        return sharing.shared[static_cast<std::size_t>(sharing.nodes.find(node))] != 0;
     };
-    std::vector<SortedFace> faces;
-    forEachSharedFace(true, [&](index c, const std::vector<index> &corners) {
-        faces.push_back({corners, cells.fileIds[toSize(c)]});
-    });
-    if (context.comm().allReduce(static_cast<index>(faces.size()), MPI_SUM) == 0)
-        return;
-    const auto words = [](const SortedFace &face) { return 2 + static_cast<index>(face.corners.size()); };
-    const auto write = [](const SortedFace &face, index *to) {
-        *to++ = face.fileId;
-        *to++ = static_cast<index>(face.corners.size());
-        std::copy(face.corners.begin(), face.corners.end(), to);
-    };
-    const auto read = [](const RankLists &lists) {
-        std::vector<std::pair<int, SortedFace>> result;
-        for (std::size_t k = 0; k < lists.size(); k++)
-            for (RecordReader reader(lists.list(k)); !reader.atEnd();) {
-                SortedFace face{{}, reader.next()};
-                const auto corners = reader.next(reader.next());
-                face.corners.assign(corners.begin(), corners.end());
-                result.emplace_back(lists.ranks[k], std::move(face));
-            }
-        return result;
-    };
-    const auto atBlocks = read(sparseExchange(
-        context,
-        packByRank(
-            ranks, faces.size(), [&](std::size_t i) { return blocks.owner(faces[i].corners[0]).rank; },
-            [&](std::size_t i) { return words(faces[i]); }, [&](std::size_t i, index *to) { write(faces[i], to); })));
+    const RankLists atBlocks = sparseExchange(context, packByRank(
+                                                           ranks, faces.size(),
+                                                           [&](std::size_t i) {
+                                                               return std::ranges::all_of(faces[i].corners, isShared)
+                                                                          ? blocks.owner(faces[i].corners[0]).rank
+                                                                          : -1;
+                                                           },
+                                                           [&](std::size_t i) { return faces[i].words(); },
+                                                           [&](std::size_t i, index *to) { faces[i].write(to); }));
     struct Copy {
         int rank;
-        const SortedFace *face;
+        SortedFace face;
     };
     std::vector<Copy> copies;
-    for (const auto &[from, face] : atBlocks)
-        for (const int rank : users.of(face.corners[0] - blocks.localBegin()))
-            if (rank != from)
-                copies.push_back({rank, &face});
-    auto shown = read(sparseExchange(context, packByRank(
-                                                  ranks, copies.size(), [&](std::size_t i) { return copies[i].rank; },
-                                                  [&](std::size_t i) { return words(*copies[i].face); },
-                                                  [&](std::size_t i, index *to) { write(*copies[i].face, to); })));
-    std::sort(shown.begin(), shown.end(),
-              [](const auto &a, const auto &b) { return a.second.corners < b.second.corners; });
-    context.comm().guarded([&] {
-        if (shown.empty())
-            return;
-        forEachSharedFace(false, [&](index c, const std::vector<index> &corners) {
-            const auto found = std::lower_bound(shown.begin(), shown.end(), corners,
-                                                [](const auto &a, const auto &b) { return a.second.corners < b; });
-            DNDS_CHECK(found == shown.end() || found->second.corners != corners, DataError,
-                       "{}: elements {}, {} and another share a face: the mesh is not a manifold", origin,
-                       std::min(cells.fileIds[toSize(c)], found->second.fileId),
-                       std::max(cells.fileIds[toSize(c)], found->second.fileId));
-        });
+    for (std::size_t k = 0; k < atBlocks.size(); k++)
+        for (RecordReader reader(atBlocks.list(k)); !reader.atEnd();) {
+            const SortedFace face = SortedFace::read(reader);
+            for (const int rank : users.of(face.corners[0] - blocks.localBegin()))
+                if (rank != atBlocks.ranks[k])
+                    copies.push_back({rank, face});
+        }
+    const RankLists received =
+        sparseExchange(context, packByRank(
+                                    ranks, copies.size(), [&](std::size_t i) { return copies[i].rank; },
+                                    [&](std::size_t i) { return copies[i].face.words(); },
+                                    [&](std::size_t i, index *to) { copies[i].face.write(to); }));
+    std::vector<SortedFace> shown;
+    for (RecordReader reader(received.values); !reader.atEnd();)
+        shown.push_back(SortedFace::read(reader));
+    return shown;
+}
+
+/// Compares boundary faces, own ones and those that other ranks show, with the inner faces of own cells. Collective.
+/// Throws DataError where one of them is an inner face. `positions` are those of the nodes of cells in `sharing.nodes`.
+void checkManifold(const GlobalMapping &blocks, const CellRecords &cells, const NodeSharing &sharing,
+                   std::span<const LocalIndex> positions, const Users &users, const std::string &origin) {
+    const CommunicatorView &comm = blocks.context()->comm();
+    if (comm.size() == 1)
+        return; // linkFaces has seen all
+    std::vector<SortedFace> faces = boundaryFaces(cells);
+    std::vector<SortedFace> shown = showFaces(blocks, sharing, users, faces);
+    faces.insert(faces.end(), std::make_move_iterator(shown.begin()), std::make_move_iterator(shown.end()));
+    std::ranges::sort(faces, {}, &SortedFace::corners);
+    std::vector<char> suspect(toSize(sharing.nodes.size()), 0);
+    for (const SortedFace &face : faces)
+        for (const index node : face.corners)
+            if (const LocalIndex at = sharing.nodes.find(node); at != NumberTable::none)
+                suspect[static_cast<std::size_t>(at)] = 1;
+    comm.guarded([&] {
+        auto position = positions.begin();
+        for (index c = 0; c < cells.size(); c++) {
+            int count = 0;
+            forEachNode(cells.types[toSize(c)], cells.nodesOf(c),
+                        [&](index) { count += suspect[static_cast<std::size_t>(*position++)]; });
+            if (count < 2) // an edge in two dimensions; more in three
+                continue;
+            forEachSortedFace(cells, c, false, [&](const std::vector<index> &corners) {
+                const auto found = std::ranges::lower_bound(faces, corners, {}, &SortedFace::corners);
+                DNDS_CHECK(found == faces.end() || found->corners != corners, DataError,
+                           "{}: elements {}, {} and another share a face: the mesh is not a manifold", origin,
+                           std::min(cells.fileIds[toSize(c)], found->fileId),
+                           std::max(cells.fileIds[toSize(c)], found->fileId));
+            });
+        }
     });
 }
 
@@ -214,7 +254,7 @@ NodeSharing shareNodes(const GlobalMapping &blocks, const GlobalMapping &cellMap
     CommunicatorContext &context = *blocks.context();
     const int ranks = context.comm().size();
     NodeSharing sharing;
-    listNodes(cells, sharing.nodes);
+    const std::vector<LocalIndex> positions = listNodes(cells, sharing.nodes);
     const auto count = toSize(sharing.nodes.size());
     const auto blockOf = [&](std::size_t i) { return blocks.owner(sharing.nodes.numbers()[i]).rank; };
 
@@ -244,10 +284,10 @@ NodeSharing shareNodes(const GlobalMapping &blocks, const GlobalMapping &cellMap
             sharing.owners[i] = static_cast<int>(word / 2);
             sharing.shared[i] = static_cast<char>(word % 2);
         });
-    checkManifold(blocks, cells, sharing, users, origin);
+    checkManifold(blocks, cells, sharing, positions, users, origin);
     sharing.partners = routePartners(blocks, sharing, partners);
     if (wantCells)
-        sharing.around = collectAround(cellMapping, cells, sharing);
+        sharing.around = collectAround(cellMapping, cells, sharing, positions);
     return sharing;
 }
 

@@ -40,7 +40,7 @@ struct MeshImage {
     struct Steps {
         int connection; ///< of SourceMesh::periodic; several with the same motion go by the first of them
         int times;      ///< how often its motion is applied; negative: its inverse
-        friend auto operator<=>(const Steps &, const Steps &) = default;
+        friend auto operator<=>(const Steps &, const Steps &) = default; // NOLINT(modernize-use-nullptr): false alarm
     };
     std::vector<Steps> steps; ///< ascending connections, none 0 times; empty: the mesh itself
     RigidMotion motion;

@@ -13,7 +13,8 @@ struct NodePartner {
     index node;  ///< as the file numbers it
     index other; ///< as the file numbers it
     int step;
-    friend auto operator<=>(const NodePartner &, const NodePartner &) = default;
+    friend auto operator<=>(const NodePartner &,
+                            const NodePartner &) = default; // NOLINT(modernize-use-nullptr): false alarm
 };
 
 struct PeriodicResult {

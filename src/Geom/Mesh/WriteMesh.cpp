@@ -21,6 +21,14 @@ struct OrderedFields {
     }
 };
 
+OrderedFields nodesInOrder(const FileOrder &order, const std::vector<FieldSlice> &owned) {
+    return {owned, [&](std::span<const real> values, int components) { return order.nodeValues(values, components); }};
+}
+
+OrderedFields cellsInOrder(const FileOrder &order, const std::vector<FieldSlice> &owned) {
+    return {owned, [&](std::span<const real> values, int components) { return order.cellValues(values, components); }};
+}
+
 } // namespace
 
 MeshWriter::MeshWriter(const UnstructuredMesh &mesh, std::string path, const MeshWriterOptions &options)
@@ -34,13 +42,19 @@ void MeshWriter::writeStep(real time, const std::vector<FieldSlice> &nodeFields,
     std::vector<FieldSlice> all = cellFields;
     if (writesRanks_)
         all.push_back({"rank", 1, ranks_});
-    const OrderedFields nodes(
-        nodeFields, [&](std::span<const real> owned, int components) { return order_.nodeValues(owned, components); });
-    const OrderedFields cells(
-        all, [&](std::span<const real> owned, int components) { return order_.cellValues(owned, components); });
+    const OrderedFields nodes = nodesInOrder(order_, nodeFields);
+    const OrderedFields cells = cellsInOrder(order_, all);
     writer_.writeStep(time, nodes.fields, cells.fields);
 }
 
 void MeshWriter::close() { writer_.close(); }
+
+void writeCgnsMesh(const UnstructuredMesh &mesh, const std::string &path, const std::vector<FieldSlice> &nodeFields,
+                   const std::vector<FieldSlice> &cellFields, const CgnsWriteOptions &options) {
+    const FileOrder order(mesh);
+    const OrderedFields nodes = nodesInOrder(order, nodeFields);
+    const OrderedFields cells = cellsInOrder(order, cellFields);
+    writeCgns(mesh.comm, path, order.mesh(), nodes.fields, cells.fields, options);
+}
 
 } // namespace DNDS::Geom

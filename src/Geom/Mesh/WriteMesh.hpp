@@ -1,7 +1,8 @@
 /// @file WriteMesh.hpp
-/// @brief Writes partitioned meshes and their fields for ParaView, in the order of the file that they were read from.
+/// @brief Writes partitioned meshes and their fields, in the order of the file that they were read from.
 #pragma once
 
+#include "Geom/Cgns/CgnsWriter.hpp"
 #include "Geom/Mesh/FileOrder.hpp"
 #include "Geom/MeshSlice.hpp"
 #include "Geom/Vtk/VtkHdfWriter.hpp"
@@ -55,5 +56,12 @@ class MeshWriter {
     bool writesRanks_;
     VtkHdfWriter writer_;
 };
+
+/// Writes a partitioned mesh, its boundary patches and fields of owned nodes and cells as a CGNS file, in the order of
+/// the file that the mesh was read from: the content does not depend on the number of ranks. Collective. Boundary faces
+/// are written with their corners alone. Errors: those of `writeCgns`.
+void writeCgnsMesh(const UnstructuredMesh &mesh, const std::string &path,
+                   const std::vector<FieldSlice> &nodeFields = {}, const std::vector<FieldSlice> &cellFields = {},
+                   const CgnsWriteOptions &options = {});
 
 } // namespace DNDS::Geom

@@ -285,10 +285,10 @@ void checkPulls(const UnstructuredMesh &mesh) {
     checkPull(mesh, mesh.faces, [&](index i) { return mesh.faces.fileIds[toSize(i)]; });
     // Faces know their nodes, beginning with the same one and in the same direction everywhere.
     checkPull(mesh, mesh.faces, [&](index i) {
-        index hash = 0;
+        std::uint64_t hash = 0;
         for (const LocalIndex n : mesh.faceNodes[i])
-            hash = 1000003 * hash + mesh.nodes.fileNumbers[static_cast<std::size_t>(n)];
-        return hash;
+            hash = mixBits(hash ^ static_cast<std::uint64_t>(mesh.nodes.fileNumbers[static_cast<std::size_t>(n)]));
+        return static_cast<index>(hash);
     });
 }
 

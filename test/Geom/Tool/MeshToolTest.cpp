@@ -1,0 +1,288 @@
+#include "MeshTool.hpp"
+
+#include "Geom/TemporaryFile.hpp"
+#include "Geom/Tool/Json.hpp"
+#include "Geom/Vtk/VtkHdfWriter.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+
+namespace DNDS::Geom {
+namespace {
+
+using test::Json;
+using test::TemporaryFile;
+
+/// What a run of the tool printed on this rank, and its exit code.
+struct Outcome {
+    int code;
+    std::string out;
+    std::string err;
+};
+
+Outcome run(CommunicatorView comm, const std::vector<std::string> &arguments) {
+    std::ostringstream out;
+    std::ostringstream err;
+    const int code = runMeshTool(comm, arguments, out, err, false);
+    EXPECT_EQ(comm.allReduce(code, MPI_MIN), comm.allReduce(code, MPI_MAX)) << "ranks end differently";
+    if (comm.rank() != 0) {
+        EXPECT_EQ(out.str(), "");
+        EXPECT_EQ(err.str(), "");
+    }
+    return {code, out.str(), err.str()};
+}
+
+/// Runs the tool, and once more on one rank: it must say the same. On rank 0; others get their own empty output.
+Outcome runAlike(const std::vector<std::string> &arguments) {
+    const CommunicatorView comm(MPI_COMM_WORLD);
+    const Outcome together = run(comm, arguments);
+    if (comm.rank() == 0) {
+        const Outcome alone = run(CommunicatorView(MPI_COMM_SELF), arguments);
+        EXPECT_EQ(together.code, alone.code);
+        EXPECT_EQ(together.out, alone.out);
+        EXPECT_EQ(together.err, alone.err);
+    }
+    comm.barrier();
+    return together;
+}
+
+bool first() { return CommunicatorView(MPI_COMM_WORLD).rank() == 0; }
+
+/// Expects exit code 2 and one line of complaint that holds all of `words`.
+void expectRefusal(const std::vector<std::string> &arguments, const std::vector<std::string> &words) {
+    const Outcome outcome = runAlike(arguments);
+    EXPECT_EQ(outcome.code, unreadable);
+    EXPECT_EQ(outcome.out, "");
+    if (!first())
+        return;
+    EXPECT_EQ(std::count(outcome.err.begin(), outcome.err.end(), '\n'), 1) << outcome.err;
+    for (const std::string &word : words)
+        EXPECT_NE(outcome.err.find(word), std::string::npos) << "no " << word << " in: " << outcome.err;
+}
+
+constexpr const char *square = R"(NDIME= 2
+NELEM= 2
+5 0 1 2 0
+5 0 3 2 1
+NPOIN= 4
+0 0 0
+1 0 1
+1 1 2
+0 1 3
+NMARK= 2
+MARKER_TAG= "low\er"
+MARKER_ELEMS= 1
+3 0 1
+MARKER_TAG= others
+MARKER_ELEMS= 3
+3 1 2
+3 2 3
+3 3 0
+)";
+
+std::string replaced(std::string text, const std::string &what, const std::string &with) {
+    return text.replace(text.find(what), what.size(), with);
+}
+
+TEST(MeshTool, DescribesAMeshInOneObject) {
+    const TemporaryFile file(".su2", square);
+    const Outcome outcome = runAlike({"info", "--json", file.path()});
+    EXPECT_EQ(outcome.code, fine);
+    if (!first())
+        return;
+    const Json json = Json::parse(outcome.out);
+    EXPECT_EQ(json.keys().size(), 12U);
+    EXPECT_EQ(json["cells"]["TRI_3"].number, 2);
+    EXPECT_EQ(json["measure"].number, 0) << "the second triangle is clockwise";
+    EXPECT_EQ(json["volume"].number, 1);
+    EXPECT_EQ(json["bbox"][1][1].number, 1);
+    EXPECT_EQ(json["boundaries"].keys(), (std::vector<std::string>{"\"low\\er\"", "others"}));
+    EXPECT_EQ(json["boundaries"]["others"].number, 3);
+    EXPECT_EQ(json["faces_inner"].number, 1);
+    EXPECT_EQ(json["faces_boundary"].number, 4);
+    EXPECT_EQ(json["faces_unassigned"].number, 0);
+    ASSERT_EQ(json["warnings"].list.size(), 1U);
+    EXPECT_NE(json["warnings"][0].text.find(file.path()), std::string::npos);
+}
+
+TEST(MeshTool, CheckEndsWithOneWhereSomethingIsDoubtful) {
+    const TemporaryFile turned(".su2", square);
+    EXPECT_EQ(runAlike({"check", turned.path()}).code, warned);
+    EXPECT_EQ(runAlike({"info", turned.path()}).code, fine);
+    const std::string sound = replaced(square, "5 0 3 2 1", "5 0 2 3 1");
+    const TemporaryFile good(".su2", sound);
+    const Outcome outcome = runAlike({"check", good.path()});
+    EXPECT_EQ(outcome.code, fine);
+    if (first()) {
+        EXPECT_NE(outcome.out.find("nothing to complain about"), std::string::npos);
+    }
+    const TemporaryFile open(".su2", replaced(sound, "MARKER_ELEMS= 3\n3 1 2\n", "MARKER_ELEMS= 2\n"));
+    const Outcome unassigned = runAlike({"check", "--json", open.path()});
+    EXPECT_EQ(unassigned.code, warned);
+    if (first()) {
+        EXPECT_EQ(Json::parse(unassigned.out)["faces_unassigned"].number, 1);
+    }
+}
+
+TEST(MeshTool, RefusesWhatIsNoMesh) {
+    const TemporaryFile empty(".cgns", "");
+    const TemporaryFile garbage(".cgns", std::string(5000, '\xA7'));
+    const TemporaryFile magic(".cgns", "\x89HDF\r\n\x1a\n and no more");
+    const TemporaryFile adf(".cgns", std::string("\xc0\xa8\xa3\xa9"
+                                                 "ADF Database Version A02011>"));
+    const TemporaryFile node(".su2", replaced(square, "5 0 3 2 1", "5 0 3 7 1"));
+    const TemporaryFile three(".su2", replaced(square, "NELEM= 2\n", "NELEM= 3\n5 0 2 1 2\n"));
+    for (const char *command : {"info", "check"}) {
+        expectRefusal({command, "/nonexistent/mesh.cgns"}, {"/nonexistent/mesh.cgns", "No such file"});
+        expectRefusal({command, "/tmp"}, {"/tmp"});
+        expectRefusal({command, empty.path()}, {empty.path()});
+        expectRefusal({command, garbage.path()}, {garbage.path(), "no mesh file"});
+        expectRefusal({command, magic.path()}, {magic.path()});
+        expectRefusal({command, adf.path()}, {adf.path()});
+        expectRefusal({command, node.path()}, {node.path(), "7"});
+        // Which elements are named depends on which of them meet first.
+        const Outcome outcome = run(CommunicatorView(MPI_COMM_WORLD), {command, three.path()});
+        EXPECT_EQ(outcome.code, unreadable);
+        EXPECT_EQ(outcome.out, "");
+        if (first()) {
+            EXPECT_NE(outcome.err.find("share a face"), std::string::npos) << outcome.err;
+        }
+    }
+    expectRefusal({"partition", "-n", "2", garbage.path()}, {garbage.path()});
+    expectRefusal({"convert", garbage.path(), "/tmp/out.cgns"}, {garbage.path()});
+}
+
+/// The first `count` bytes of a file.
+std::string head(const std::string &path, std::size_t count) {
+    std::ifstream file(path, std::ios::binary);
+    std::string bytes(count, '\0');
+    file.read(bytes.data(), static_cast<std::streamsize>(count));
+    bytes.resize(static_cast<std::size_t>(file.gcount()));
+    return bytes;
+}
+
+TEST(MeshTool, RefusesFilesThatAreCutShort) {
+    for (std::size_t twelfths = 1; twelfths < 12; twelfths += 2) {
+        const TemporaryFile cut(".su2", std::string(square).substr(0, std::string_view(square).size() * twelfths / 12));
+        expectRefusal({"info", cut.path()}, {cut.path()});
+    }
+    const TemporaryFile whole(".cgns");
+    const Outcome made = run(CommunicatorView(MPI_COMM_WORLD), {"generate", whole.path(), "--cells", "3", "3", "3"});
+    if (made.code != fine)
+        GTEST_SKIP() << "no CGNS files are written: " << made.err;
+    const auto size = std::filesystem::file_size(whole.path());
+    for (std::size_t eighths = 1; eighths < 8; eighths++) {
+        const TemporaryFile cut(".cgns", head(whole.path(), size * eighths / 8));
+        expectRefusal({"info", cut.path()}, {cut.path()});
+    }
+}
+
+TEST(MeshTool, RefusesCommandsThatMakeNoSense) {
+    expectRefusal({}, {"subcommand"});
+    expectRefusal({"info"}, {"FILE"});
+    expectRefusal({"partition", "mesh.cgns"}, {"--parts"});
+    expectRefusal({"partition", "mesh.cgns", "-n", "0"}, {"--parts"});
+    expectRefusal({"convert", "mesh.cgns", "mesh.txt"}, {"mesh.txt", ".vtkhdf"});
+    expectRefusal({"generate", "box.cgns", "--fill", "cheese"}, {"cheese", "tetrahedra"});
+    expectRefusal({"generate", "box.cgns", "--cells", "0", "1", "1"}, {"0"});
+    expectRefusal({"generate", "/nonexistent/box.cgns"}, {"/nonexistent/box.cgns"});
+    const Outcome help = runAlike({"info", "--help"});
+    EXPECT_EQ(help.code, fine);
+    if (first()) {
+        EXPECT_NE(help.out.find("FILE"), std::string::npos);
+    }
+}
+
+class GeneratedMeshes : public ::testing::TestWithParam<std::pair<const char *, index>> {};
+
+TEST_P(GeneratedMeshes, AreTheSameAfterConversion) {
+    const CommunicatorView comm(MPI_COMM_WORLD);
+    const auto [fill, cells] = GetParam();
+    const TemporaryFile made(".cgns");
+    const TemporaryFile converted(".cgns");
+    const Outcome generated = run(comm, {"generate", made.path(), "--fill", fill, "--cells", "5", "4", "3", "--lengths",
+                                         "1", "2", "3", "--jitter", "0.1", "--shuffle"});
+    if (generated.code != fine)
+        GTEST_SKIP() << "no CGNS files are written: " << generated.err;
+    EXPECT_EQ(run(comm, {"convert", made.path(), converted.path()}).code, fine);
+    const Outcome before = runAlike({"check", "--json", made.path()});
+    const Outcome after = runAlike({"check", "--json", converted.path()});
+    EXPECT_EQ(before.code, fine) << before.out;
+    EXPECT_EQ(before.out, after.out);
+    if (!first())
+        return;
+    const Json json = Json::parse(before.out);
+    const bool flat = json["boundaries"].members.size() == 4;
+    EXPECT_EQ(json["cells_total"].number, cells);
+    EXPECT_NEAR(json["volume"].number, flat ? 2 : 6, 1e-12);
+    EXPECT_EQ(json["bbox"][1][1].number, 2);
+}
+
+INSTANTIATE_TEST_SUITE_P(Fills, GeneratedMeshes,
+                         ::testing::Values(std::pair{"triangles", 40}, std::pair{"tetrahedra", 360},
+                                           std::pair{"prisms", 120}, std::pair{"hexahedra", 60}));
+
+TEST(MeshTool, ConvertsForParaView) {
+    if (!VtkHdfWriter::built())
+        GTEST_SKIP() << "no VTKHDF files are written";
+    const TemporaryFile mesh(".su2", square);
+    const TemporaryFile converted(".vtkhdf");
+    EXPECT_EQ(run(CommunicatorView(MPI_COMM_WORLD), {"convert", mesh.path(), converted.path()}).code, fine);
+    EXPECT_EQ(head(converted.path(), 4), "\x89HDF");
+}
+
+std::string textOfFile(const std::filesystem::path &path) {
+    std::ifstream file(path);
+    return {std::istreambuf_iterator<char>(file), {}};
+}
+
+TEST(MeshTool, SaysWhatAPartitionCosts) {
+    const TemporaryFile mesh(".su2", square);
+    const TemporaryFile folder(".parts");
+    const Outcome outcome =
+        runAlike({"partition", mesh.path(), "-n", "2", "--curve", "--json", "--by-faces", "--output", folder.path()});
+    EXPECT_EQ(outcome.code, fine) << outcome.err;
+    const Outcome table = runAlike({"partition", mesh.path(), "-n", "2", "--curve"});
+    if (!first())
+        return;
+    const Json json = Json::parse(outcome.out);
+    EXPECT_EQ(json["cut"].number, 1);
+    EXPECT_EQ(json["faces_inner"].number, 1);
+    EXPECT_EQ(json["imbalance"].number, 0);
+    ASSERT_EQ(json["parts"].list.size(), 2U);
+    for (const Json &part : json["parts"].list)
+        for (const char *key : {"cells", "ghosts", "peers", "faces"})
+            EXPECT_EQ(part[key].number, 1) << key;
+    EXPECT_NE(table.out.find("cut 1 of 1"), std::string::npos);
+    EXPECT_EQ(textOfFile(std::filesystem::path(folder.path()) / "parts.csv"),
+              "part,cells,ghosts,peers,faces\n0,1,1,1,1\n1,1,1,1,1\n");
+    EXPECT_EQ(textOfFile(std::filesystem::path(folder.path()) / "links.csv"), "part,other,ghosts\n0,1,1\n1,0,1\n");
+    std::filesystem::remove_all(folder.path());
+}
+
+TEST(MeshTool, PartitionsTheGraphIntoBalancedParts) {
+    const CommunicatorView comm(MPI_COMM_WORLD);
+    const TemporaryFile mesh(".cgns");
+    const Outcome generated = run(comm, {"generate", mesh.path(), "--cells", "8", "8", "8", "--shuffle"});
+    if (generated.code != fine)
+        GTEST_SKIP() << "no CGNS files are written: " << generated.err;
+    const Outcome outcome = run(comm, {"partition", mesh.path(), "-n", "4", "--json"});
+    EXPECT_EQ(outcome.code, fine) << outcome.err;
+    if (!first())
+        return;
+    const Json json = Json::parse(outcome.out);
+    double cells = 0;
+    for (const Json &part : json["parts"].list)
+        cells += part["cells"].number;
+    EXPECT_EQ(cells, 3072);
+    EXPECT_LT(json["imbalance"].number, 0.1);
+    EXPECT_GE(json["cut"].number, 2 * 2 * 64) << "less than two planes through the box";
+    EXPECT_LT(json["cut"].number, 600);
+}
+
+} // namespace
+} // namespace DNDS::Geom
