@@ -38,9 +38,13 @@ CellRecords takeCells(ElementBlock &&block) {
 /// Moves cells to the parts that a graph partition gives them.
 void partitionByGraph(CommunicatorView comm, CellRecords &cells, const MeshOptions &options,
                       const std::function<void(std::string_view)> &progress) {
+    progress("graph");
     const auto before = GlobalMapping::create(comm, cells.size());
-    const std::vector<int> part = partitionGraph(comm, dualGraph(cells, before->localBegin()), comm.size(),
-                                                 {.imbalance = options.imbalance, .seed = options.seed});
+    DistributedGraph graph = dualGraph(cells, before->localBegin());
+    progress("partition");
+    const std::vector<int> part =
+        partitionGraph(comm, graph, comm.size(), {.imbalance = options.imbalance, .seed = options.seed});
+    graph = {};
     progress("migrate");
     std::vector<index> numbers(toSize(cells.size()));
     std::iota(numbers.begin(), numbers.end(), before->localBegin());
@@ -147,10 +151,8 @@ UnstructuredMesh buildMesh(CommunicatorView comm, SourceMesh &&source, const Mes
     source.faces = {};
     source.nodeMarks = {};
     warnAboutFaces(report, lost, periodic);
-    if (options.partitioner == Partitioner::Graph && comm.size() > 1) {
-        progress("partition");
+    if (options.partitioner == Partitioner::Graph && comm.size() > 1)
         partitionByGraph(comm, cells, options, progress);
-    }
 
     progress("ghosts");
     const auto cellMapping = GlobalMapping::create(comm, cells.size());

@@ -32,7 +32,8 @@ struct MeshOptions {
     GhostNeighbours ghostsBy = GhostNeighbours::Nodes;
     int ghostLayers = 1; ///< 0 to 16
     CellOrder cellOrder = CellOrder::Curve;
-    /// Told what begins, on all ranks: steps are "check", "curve", "faces", "partition", "migrate", "ghosts", "number".
+    /// Told what begins, on all ranks: steps are "check", "curve", "faces", "graph", "partition", "migrate", "ghosts",
+    /// "number".
     std::function<void(std::string_view step)> progress{};
     MeshReport *report = nullptr; ///< filled in if given
 };

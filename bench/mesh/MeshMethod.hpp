@@ -1,0 +1,49 @@
+/// @file MeshMethod.hpp
+/// @brief The ways that are compared: from blocks of a mesh to parts with ghosts, faces and metrics.
+#pragma once
+
+#include "Stages.hpp"
+
+#include "Geom/BoxMesh.hpp"
+
+#include <functional>
+#include <string>
+#include <vector>
+
+namespace DNDS::Bench {
+
+/// The stage that makes the mesh, which is not a part of what is compared, and the partitioner itself.
+inline constexpr const char *GenerateStage = "generate";
+inline constexpr const char *PartitionStage = "partition";
+
+/// What a method made, on this rank.
+struct MeshParts {
+    index cells = 0;
+    index ghosts = 0;
+    index faces = 0; ///< ghosts' included
+    double volume = 0.0;
+};
+
+/// One way; Collective. It begins stages on the clock, `GenerateStage` first, and frees all that it makes.
+struct MeshMethod {
+    std::string name;
+    std::function<MeshParts(CommunicatorView comm, const Geom::BoxMeshOptions &box, StageClock &clock)> run;
+};
+
+/// dnds (PT-Scotch) and dnds_curve.
+std::vector<MeshMethod> dndsMethods();
+/// dmplex and, all cells being on rank 0 at first, dmplex_root; none in builds without PETSc.
+std::vector<MeshMethod> plexMethods();
+
+/// PETSc between construction and destruction; nothing in builds without it.
+class PlexSession {
+  public:
+    PlexSession();
+    PlexSession(const PlexSession &) = delete;
+    PlexSession &operator=(const PlexSession &) = delete;
+    ~PlexSession();
+};
+/// "3.18.5", or "" without PETSc.
+std::string plexVersion();
+
+} // namespace DNDS::Bench

@@ -1,0 +1,42 @@
+/// @file Pipeline.cpp
+/// @brief The pipeline of DNDS::Geom.
+#include "MeshMethod.hpp"
+
+#include "Geom/Mesh/BuildMesh.hpp"
+#include "Geom/Mesh/MeshMetrics.hpp"
+
+namespace DNDS::Bench {
+
+namespace {
+
+MeshParts runPipeline(CommunicatorView comm, const Geom::BoxMeshOptions &box, StageClock &clock,
+                      Geom::Partitioner partitioner) {
+    clock.begin(GenerateStage);
+    Geom::SourceMesh source = Geom::makeBoxMesh(box, comm);
+    comm.barrier();
+    Geom::MeshOptions options;
+    options.partitioner = partitioner;
+    options.progress = [&](std::string_view step) { clock.begin(step); };
+    const Geom::UnstructuredMesh mesh = Geom::buildMesh(comm, std::move(source), options);
+    clock.begin("metrics");
+    const Geom::MeshMetrics metrics = Geom::computeMetrics(mesh);
+    clock.end();
+
+    MeshParts parts{mesh.cells.owned, mesh.cells.ghosts, mesh.faces.size(), 0.0};
+    for (index cell = 0; cell < mesh.cells.owned; cell++)
+        parts.volume += metrics.volumes(cell, 0);
+    return parts;
+}
+
+} // namespace
+
+std::vector<MeshMethod> dndsMethods() {
+    const auto with = [](Geom::Partitioner partitioner) {
+        return [partitioner](CommunicatorView comm, const Geom::BoxMeshOptions &box, StageClock &clock) {
+            return runPipeline(comm, box, clock, partitioner);
+        };
+    };
+    return {{"dnds", with(Geom::Partitioner::Graph)}, {"dnds_curve", with(Geom::Partitioner::Curve)}};
+}
+
+} // namespace DNDS::Bench

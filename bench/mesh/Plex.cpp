@@ -1,0 +1,191 @@
+/// @file Plex.cpp
+/// @brief PETSc's DMPlex.
+#include "MeshMethod.hpp"
+
+#include <petsc/private/partitionerimpl.h> // to time the partitioner alone
+#include <petscdmplex.h>
+#include <petscsf.h>
+
+#include <utility>
+
+namespace DNDS::Bench {
+
+namespace {
+
+void checkPetsc(PetscErrorCode code, const char *call) {
+    DNDS_CHECK(code == 0, StateError, "{} failed with PETSc error {}", call, static_cast<int>(code));
+}
+
+/// Owns a PETSc object.
+template <class Handle, PetscErrorCode (*destroy)(Handle *)>
+class Owner {
+  public:
+    Owner() = default;
+    Owner(const Owner &) = delete;
+    Owner &operator=(const Owner &) = delete;
+    ~Owner() { destroy(&handle_); }
+    operator Handle() const { return handle_; } // NOLINT(google-explicit-constructor): as PETSc's own handle
+    /// Destroys what is there.
+    Handle *out() {
+        destroy(&handle_);
+        return &handle_;
+    }
+    void swap(Owner &other) { std::swap(handle_, other.handle_); }
+
+  private:
+    Handle handle_ = nullptr;
+};
+using Plex = Owner<DM, DMDestroy>;
+using Numbers = Owner<Vec, VecDestroy>;
+
+/// PT-Scotch as PETSc calls it, with the time of the call. PETSc gives a partitioner's function no place for data.
+double partitionSeconds = 0.0;
+decltype(_PetscPartitionerOps::partition) originalPartition = nullptr;
+
+PetscErrorCode timedPartition(PetscPartitioner partitioner, PetscInt parts, PetscInt vertices, PetscInt starts[],
+                              PetscInt neighbours[], PetscSection vertexWeights, PetscSection edgeWeights,
+                              PetscSection target, IS *result) {
+    // Waiting for slower ranks is no part of the partitioner.
+    MPI_Barrier(PetscObjectComm(reinterpret_cast<PetscObject>(partitioner)));
+    const double start = MPI_Wtime();
+    const PetscErrorCode code =
+        originalPartition(partitioner, parts, vertices, starts, neighbours, vertexWeights, edgeWeights, target, result);
+    partitionSeconds += MPI_Wtime() - start;
+    return code;
+}
+
+void usePtScotch(DM plex) {
+    PetscPartitioner partitioner = nullptr;
+    checkPetsc(DMPlexGetPartitioner(plex, &partitioner), "DMPlexGetPartitioner");
+    checkPetsc(PetscPartitionerSetType(partitioner, PETSCPARTITIONERPTSCOTCH), "PetscPartitionerSetType");
+    originalPartition = partitioner->ops->partition;
+    partitioner->ops->partition = timedPartition;
+}
+
+/// The blocks of the generator as DMPlex takes cells. Its tetrahedra and hexahedra are numbered inside out.
+struct CellList {
+    PetscInt corners = 0;
+    std::vector<PetscInt> cells;
+    std::vector<PetscReal> coordinates;
+    PetscInt ownNodes = 0;
+
+    explicit CellList(const Geom::SourceMesh &source) {
+        corners = source.cells.size() > 0 ? static_cast<PetscInt>(source.cells.nodesOf(0).size()) : 1;
+        cells.assign(source.cells.nodes.begin(), source.cells.nodes.end());
+        for (std::size_t at = 0; at < cells.size(); at += static_cast<std::size_t>(corners))
+            corners == 8 ? std::swap(cells[at + 1], cells[at + 3]) : std::swap(cells[at], cells[at + 1]);
+        for (const auto &point : source.coordinates)
+            coordinates.insert(coordinates.end(), point.begin(), point.end());
+        ownNodes = static_cast<PetscInt>(source.nodes());
+    }
+    static CellList onRoot(CommunicatorView comm, const Geom::BoxMeshOptions &box) {
+        CellList list(comm.rank() == 0 ? Geom::makeBoxMesh(box, 0, 1) : Geom::SourceMesh());
+        list.corners = comm.allReduce(list.corners, MPI_MAX);
+        return list;
+    }
+    PetscInt size() const { return static_cast<PetscInt>(cells.size()) / corners; }
+};
+
+/// Moves the cells to parts and adds a layer of those that share a node with them.
+void distribute(Plex &plex, StageClock &clock) {
+    Plex moved;
+    partitionSeconds = 0.0;
+    clock.begin("distribute");
+    usePtScotch(plex);
+    checkPetsc(DMPlexDistribute(plex, 0, nullptr, moved.out()), "DMPlexDistribute");
+    clock.moveTo(PartitionStage, partitionSeconds);
+    plex.swap(moved);
+    moved.out();
+    clock.begin("ghosts");
+    checkPetsc(DMPlexDistributeOverlap(plex, 1, nullptr, moved.out()), "DMPlexDistributeOverlap");
+    plex.swap(moved);
+}
+
+MeshParts measure(DM plex, StageClock &clock) {
+    clock.begin("metrics");
+    Numbers cellGeometry;
+    Numbers faceGeometry;
+    checkPetsc(DMPlexComputeGeometryFVM(plex, cellGeometry.out(), faceGeometry.out()), "DMPlexComputeGeometryFVM");
+    clock.end();
+
+    MeshParts parts;
+    PetscInt begin = 0;
+    PetscInt end = 0;
+    checkPetsc(DMPlexGetHeightStratum(plex, 1, &begin, &end), "DMPlexGetHeightStratum");
+    parts.faces = end - begin;
+    checkPetsc(DMPlexGetHeightStratum(plex, 0, &begin, &end), "DMPlexGetHeightStratum");
+    PetscSF points = nullptr;
+    checkPetsc(DMGetPointSF(plex, &points), "DMGetPointSF");
+    PetscInt leaves = 0;
+    const PetscInt *places = nullptr;
+    checkPetsc(PetscSFGetGraph(points, nullptr, &leaves, &places, nullptr), "PetscSFGetGraph");
+    std::vector<bool> isGhost(static_cast<std::size_t>(end - begin), false);
+    for (PetscInt i = 0; i < leaves; i++)
+        if (const PetscInt point = places != nullptr ? places[i] : i; point >= begin && point < end)
+            isGhost[static_cast<std::size_t>(point - begin)] = true;
+    DM geometryPlex = nullptr;
+    checkPetsc(VecGetDM(cellGeometry, &geometryPlex), "VecGetDM");
+    const PetscScalar *values = nullptr;
+    checkPetsc(VecGetArrayRead(cellGeometry, &values), "VecGetArrayRead");
+    for (PetscInt cell = begin; cell < end; cell++) {
+        if (isGhost[static_cast<std::size_t>(cell - begin)]) {
+            parts.ghosts++;
+            continue;
+        }
+        parts.cells++;
+        PetscFVCellGeom *geometry = nullptr;
+        checkPetsc(DMPlexPointLocalRead(geometryPlex, cell, values, &geometry), "DMPlexPointLocalRead");
+        parts.volume += geometry->volume;
+    }
+    checkPetsc(VecRestoreArrayRead(cellGeometry, &values), "VecRestoreArrayRead");
+    return parts;
+}
+
+/// From blocks of cells as a parallel reader has them, or from rank 0, which has all as a serial reader would.
+MeshParts run(CommunicatorView comm, const Geom::BoxMeshOptions &box, StageClock &clock, bool fromRoot) {
+    clock.begin(GenerateStage);
+    Plex plex;
+    {
+        const CellList list = fromRoot ? CellList::onRoot(comm, box) : CellList(Geom::makeBoxMesh(box, comm));
+        comm.barrier();
+        clock.begin("create");
+        checkPetsc(DMPlexCreateFromCellListParallelPetsc(comm.handle(), 3, list.size(), list.ownNodes, PETSC_DECIDE,
+                                                         list.corners, PETSC_FALSE, list.cells.data(), 3,
+                                                         list.coordinates.data(), nullptr, nullptr, plex.out()),
+                   "DMPlexCreateFromCellListParallelPetsc");
+    }
+    clock.begin("faces");
+    Plex faces;
+    checkPetsc(DMPlexInterpolate(plex, faces.out()), "DMPlexInterpolate");
+    plex.swap(faces);
+    faces.out();
+    if (comm.size() > 1)
+        distribute(plex, clock);
+    return measure(plex, clock);
+}
+
+} // namespace
+
+PlexSession::PlexSession() {
+    checkPetsc(PetscOptionsSetValue(nullptr, "-no_signal_handler", "true"), "PetscOptionsSetValue");
+    checkPetsc(PetscInitializeNoArguments(), "PetscInitializeNoArguments");
+    // A mesh is distributed when the benchmark says so.
+    checkPetsc(PetscOptionsSetValue(nullptr, "-dm_distribute", "false"), "PetscOptionsSetValue");
+}
+
+PlexSession::~PlexSession() { PetscFinalize(); }
+
+std::string plexVersion() {
+    return fmt::format("{}.{}.{}", PETSC_VERSION_MAJOR, PETSC_VERSION_MINOR, PETSC_VERSION_SUBMINOR);
+}
+
+std::vector<MeshMethod> plexMethods() {
+    const auto from = [](bool fromRoot) {
+        return [fromRoot](CommunicatorView comm, const Geom::BoxMeshOptions &box, StageClock &clock) {
+            return run(comm, box, clock, fromRoot);
+        };
+    };
+    return {{"dmplex", from(false)}, {"dmplex_root", from(true)}};
+}
+
+} // namespace DNDS::Bench

@@ -1,0 +1,65 @@
+#include "fuzz/ReadBytes.hpp"
+
+#include "DNDS/Base/Error.hpp"
+#include "Geom/Mesh/BuildMesh.hpp"
+#include "Geom/Mesh/MeshMetrics.hpp"
+#include "Geom/ReadMesh.hpp"
+
+#include <filesystem>
+#include <fstream>
+#include <stdexcept>
+
+#include <unistd.h>
+
+namespace DNDS::Geom::fuzz {
+
+namespace {
+
+/// A file of this process, the same one for all inputs.
+std::string inputPath() {
+    const std::filesystem::path memory("/dev/shm");
+    const auto folder = std::filesystem::is_directory(memory) ? memory : std::filesystem::temp_directory_path();
+    return (folder / fmt::format("dnds_fuzz_{}", ::getpid())).string();
+}
+
+class InputFile {
+  public:
+    explicit InputFile(std::string_view bytes) : path_(inputPath()) {
+        std::ofstream file(path_, std::ios::binary);
+        file.write(bytes.data(), static_cast<std::streamsize>(bytes.size()));
+        file.close();
+        DNDS_CHECK(file.good(), StateError, "cannot write {}", path_);
+    }
+    InputFile(const InputFile &) = delete;
+    InputFile &operator=(const InputFile &) = delete;
+    ~InputFile() { ::unlink(path_.c_str()); }
+    const std::string &path() const { return path_; }
+
+  private:
+    std::string path_;
+};
+
+bool mayBlameFile(ErrorKind kind) {
+    return kind == ErrorKind::Data || kind == ErrorKind::Index || kind == ErrorKind::Argument ||
+           kind == ErrorKind::NotBuilt;
+}
+
+} // namespace
+
+Verdict readBytes(std::string_view bytes) {
+    const InputFile file(bytes);
+    const CommunicatorView comm(MPI_COMM_SELF);
+    try {
+        const UnstructuredMesh mesh = buildMesh(comm, readMesh(comm, file.path()), {.ghostLayers = 0});
+        computeMetrics(mesh);
+        return {true, ""};
+    } catch (const Error &error) {
+        if (!mayBlameFile(error.kind()))
+            throw std::logic_error(fmt::format("an error that no file may cause: {}", error.what()));
+        return {false, error.what()};
+    } catch (const std::exception &error) {
+        throw std::logic_error(fmt::format("not a typed error: {}", error.what()));
+    }
+}
+
+} // namespace DNDS::Geom::fuzz

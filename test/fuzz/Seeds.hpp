@@ -1,0 +1,19 @@
+/// @file Seeds.hpp
+/// @brief Small sound files of all formats, from which fuzzing starts.
+#pragma once
+
+#include <string>
+#include <vector>
+
+namespace DNDS::Geom::fuzz {
+
+struct Seed {
+    std::string format; ///< "gmsh", "su2", "adf", "hdf5"
+    std::string name;
+    std::string bytes;
+};
+
+/// Boxes of all kinds of cells, written in each format that this build can write. Local.
+std::vector<Seed> makeSeeds();
+
+} // namespace DNDS::Geom::fuzz
