@@ -2,11 +2,13 @@
 /// @brief One rank's block of a mesh and of its fields, as writers of files take them.
 #pragma once
 
+#include "DNDS/Mpi/Communicator.hpp"
 #include "Geom/SourceMesh.hpp"
 
 #include <array>
 #include <span>
 #include <string>
+#include <string_view>
 
 namespace DNDS::Geom {
 
@@ -44,5 +46,12 @@ struct FieldSlice {
     int components = 1;
     std::span<const real> values;
 };
+
+/// Throws ArgumentError where a field has no usable name or not a value for each of `rows` rows. Local.
+void checkField(const FieldSlice &field, index rows, std::string_view what);
+
+/// Throws ArgumentError on all ranks where they name different fields. Collective.
+void needSameFields(CommunicatorView comm, std::span<const FieldSlice> pointFields,
+                    std::span<const FieldSlice> cellFields);
 
 } // namespace DNDS::Geom

@@ -4,6 +4,9 @@
 #include "Geom/Gmsh/GmshReader.hpp"
 #include "Geom/Su2/Su2Reader.hpp"
 
+#include <algorithm>
+#include <array>
+
 namespace DNDS::Geom {
 
 namespace {
@@ -35,7 +38,7 @@ bool looksLikeSu2(std::string_view text) {
 MeshFormat meshFormatOf(std::string_view firstBytes) {
     if (firstBytes.starts_with("\x89HDF\r\n\x1a\n"sv))
         return MeshFormat::CgnsHdf5;
-    if (firstBytes.starts_with("@(#)ADF Database"sv))
+    if (firstBytes.substr(std::min<std::size_t>(4, firstBytes.size())).starts_with("ADF Database Version"sv))
         return MeshFormat::CgnsAdf;
     const std::size_t begin = firstBytes.find_first_not_of(" \t\r\n");
     if (begin != std::string_view::npos && firstBytes.substr(begin).starts_with("$MeshFormat"))

@@ -172,10 +172,21 @@ TEST(Su2Reader, DamagedFilesFailOrAreRead) {
         EXPECT_NE(failureOf(std::string_view(good).substr(0, cells * k / 12), readSu2), "");
 }
 
+TEST(ReadMesh, RecognizesFilesOfTheManifest) {
+    const CommunicatorView comm(MPI_COMM_WORLD);
+    const std::string folder(DNDS_TEST_MESHES);
+    if (!std::filesystem::exists(folder))
+        GTEST_SKIP() << folder << " is not there";
+    EXPECT_EQ(meshFormat(comm, folder + "/wedge_adf.cgns"), MeshFormat::CgnsAdf);
+    EXPECT_EQ(meshFormat(comm, folder + "/wedge_hdf5.cgns"), MeshFormat::CgnsHdf5);
+    EXPECT_EQ(meshFormat(comm, folder + "/naca0012_inv.su2"), MeshFormat::Su2);
+    EXPECT_EQ(meshFormat(comm, folder + "/MANIFEST.md"), MeshFormat::Unknown);
+}
+
 TEST(ReadMesh, RecognizesFormatsByTheirContent) {
     using namespace std::string_view_literals;
     EXPECT_EQ(meshFormatOf("\x89HDF\r\n\x1a\n\0\0"sv), MeshFormat::CgnsHdf5);
-    EXPECT_EQ(meshFormatOf("@(#)ADF Database Version C02c>"), MeshFormat::CgnsAdf);
+    EXPECT_EQ(meshFormatOf("@(#)ADF Database Version B02012>"), MeshFormat::CgnsAdf);
     EXPECT_EQ(meshFormatOf("\n$MeshFormat\n2.2 0 8"), MeshFormat::Gmsh);
     EXPECT_EQ(meshFormatOf("% comment\n\n  NDIME= 3\n"), MeshFormat::Su2);
     EXPECT_EQ(meshFormatOf("NDIME 3\n"), MeshFormat::Unknown);

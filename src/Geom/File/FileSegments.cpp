@@ -16,6 +16,13 @@ std::vector<FileSegment> ownSegments(const std::vector<FileSegment> &all, index 
     return own;
 }
 
+std::size_t entriesOf(const std::vector<FileSegment> &segments) {
+    index entries = 0;
+    for (const FileSegment &segment : segments)
+        entries += segment.count;
+    return static_cast<std::size_t>(entries);
+}
+
 void broadcastBytes(CommunicatorView comm, void *bytes, std::size_t count) {
     constexpr std::size_t most = std::size_t{1} << 30;
     for (std::size_t done = 0; done < count; done += most)

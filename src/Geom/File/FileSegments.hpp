@@ -32,6 +32,9 @@ inline index segmentLength(index entries, int ranks) {
 /// The segments that belong to this rank; contiguous, in order of rank. Local.
 std::vector<FileSegment> ownSegments(const std::vector<FileSegment> &all, index entries, CommunicatorView comm);
 
+/// How many entries segments have together. Local.
+std::size_t entriesOf(const std::vector<FileSegment> &segments);
+
 /// Copies rank 0's bytes to all. Collective.
 void broadcastBytes(CommunicatorView comm, void *bytes, std::size_t count);
 

@@ -35,6 +35,13 @@ struct Elements {
     std::vector<index> groups;   ///< version 2: the physical group of each, 0 for none
     std::vector<FilePlace> places;
 
+    void reserve(std::size_t count) {
+        for (std::vector<index> *list : {&block.fileIds, &entities, &groups})
+            list->reserve(count);
+        block.types.reserve(count);
+        block.starts.reserve(count + 1);
+        places.reserve(count);
+    }
     int dimension(index element) const { return elementInfo(block.types[static_cast<std::size_t>(element)]).dimension; }
 };
 
@@ -44,8 +51,6 @@ class NodeReader {
 
     void read(const FileSegment &segment) {
         input_.cursor().moveTo(segment.place);
-        nodes_.tags.reserve(nodes_.tags.size() + static_cast<std::size_t>(segment.count));
-        nodes_.coordinates.reserve(nodes_.coordinates.size() + static_cast<std::size_t>(segment.count));
         if (!input_.format().version4) {
             for (index i = 0; i < segment.count; i++) {
                 input_.beginRecord("a node");
@@ -342,10 +347,15 @@ SourceMesh readGmsh(CommunicatorView comm, const std::string &path) {
         if (gmsh.format.binary)
             input.cursor().countBytes();
         NodeReader nodeReader(input, nodes);
-        for (const FileSegment &segment : ownSegments(gmsh.nodeSegments, gmsh.nodes, comm))
+        const auto nodeSegments = ownSegments(gmsh.nodeSegments, gmsh.nodes, comm);
+        nodes.tags.reserve(entriesOf(nodeSegments));
+        nodes.coordinates.reserve(entriesOf(nodeSegments));
+        for (const FileSegment &segment : nodeSegments)
             nodeReader.read(segment);
         ElementReader elementReader(input, elements);
-        for (const FileSegment &segment : ownSegments(gmsh.elementSegments, gmsh.elements, comm))
+        const auto elementSegments = ownSegments(gmsh.elementSegments, gmsh.elements, comm);
+        elements.reserve(entriesOf(elementSegments));
+        for (const FileSegment &segment : elementSegments)
             elementReader.read(segment);
     });
 

@@ -4,9 +4,7 @@
 #include "Geom/Vtk/VtkElements.hpp"
 
 #include <algorithm>
-#include <array>
 #include <cstdio>
-#include <functional>
 #include <vector>
 
 namespace DNDS::Geom {
@@ -87,23 +85,6 @@ HdfRows rowsOf(CommunicatorView comm, index own) {
     index before = 0;
     checkMpi(MPI_Exscan(&own, &before, 1, mpiTypeOf<index>(), MPI_SUM, comm.handle()), "MPI_Exscan");
     return {0, comm.allReduce(own, MPI_SUM), comm.rank() == 0 ? 0 : before, own};
-}
-
-/// Throws ArgumentError on all ranks where they do not name the same fields. Collective.
-void needSameFields(CommunicatorView comm, std::span<const FieldSlice> pointFields,
-                    std::span<const FieldSlice> cellFields) {
-    std::string names;
-    for (const std::span<const FieldSlice> fields : {pointFields, cellFields}) {
-        for (const FieldSlice &field : fields)
-            names += fmt::format("{}/{}/", field.name, field.components);
-        names += "//";
-    }
-    const auto hash = static_cast<index>(std::hash<std::string>()(names) >> 1);
-    std::array<index, 2> extremes{hash, -hash};
-    comm.allReduce(extremes.data(), 2, MPI_MIN);
-    comm.guarded([&] {
-        DNDS_CHECK(extremes[0] == -extremes[1], ArgumentError, "ranks name different fields; here: {}", names);
-    });
 }
 
 /// A field of the file, at points or cells.
@@ -225,11 +206,7 @@ class VtkHdfWriter::Implementation {
                    "{} {} fields, and the first step had {}", fields.size(), what, known.size());
         for (std::size_t f = 0; f < fields.size(); f++) {
             const FieldSlice &field = fields[f];
-            DNDS_CHECK(!field.name.empty() && field.name.find('/') == std::string::npos, ArgumentError,
-                       "'{}' is no name of a field", field.name);
-            DNDS_CHECK(field.components >= 1 && static_cast<index>(field.values.size()) == rows.own * field.components,
-                       ArgumentError, "{} field {} of {} components has {} values for {} rows", what, field.name,
-                       field.components, field.values.size(), rows.own);
+            checkField(field, rows.own, what);
             DNDS_CHECK(steps_ == 0 || (known[f].name == field.name && known[f].components == field.components),
                        ArgumentError, "{} field {} of {} components stands where the first step had {} of {}", what,
                        field.name, field.components, steps_ == 0 ? "" : known[f].name,

@@ -1,0 +1,26 @@
+// Takes the place of CgnsOutput.cpp where there is no CGNS library.
+#include "Geom/Cgns/CgnsOutput.hpp"
+
+#include "DNDS/Base/Error.hpp"
+#include "Geom/Cgns/CgnsWriter.hpp"
+
+namespace DNDS::Geom::Detail {
+
+CgnsOutput::CgnsOutput(std::string path, bool) {
+    throw NotBuiltError(fmt::format("{} cannot be written: DNDS was built without the CGNS library", path));
+}
+CgnsOutput::~CgnsOutput() = default;
+CgnsOutput::Node CgnsOutput::add(Node, const std::string &, const char *) { return 0; }
+CgnsOutput::Node CgnsOutput::addText(Node, const std::string &, const char *, const std::string &) { return 0; }
+CgnsOutput::Node CgnsOutput::addIntegers(Node, const std::string &, const char *, Type, const std::vector<index> &,
+                                         bool) {
+    return 0;
+}
+CgnsOutput::Node CgnsOutput::addVersion(float) { return 0; }
+CgnsOutput::Node CgnsOutput::addArray(Node, const std::string &, const char *, Type, index, bool) { return 0; }
+void CgnsOutput::write(Node, index, index, const void *, bool) {}
+void CgnsOutput::close() {}
+
+} // namespace DNDS::Geom::Detail
+
+bool DNDS::Geom::canWriteCgns() noexcept { return false; }

@@ -1,0 +1,48 @@
+/// @file CgnsWriter.hpp
+/// @brief Writes meshes and fields as CGNS files, in the order of their lists.
+#pragma once
+
+#include "DNDS/Mpi/Communicator.hpp"
+#include "Geom/MeshSlice.hpp"
+#include "Geom/SourceMesh.hpp"
+
+#include <cstdint>
+#include <span>
+#include <string>
+
+namespace DNDS::Geom {
+
+enum class CgnsFileType : std::uint8_t { Hdf5, Adf };
+
+/// Choices for `writeCgns`; the same on all ranks.
+struct CgnsWriteOptions {
+    CgnsFileType fileType = CgnsFileType::Hdf5;
+    std::string base = "Base";
+    std::string zone = "Zone";
+};
+
+/// Writes a mesh, its boundary conditions and fields to a file of one base and one zone, through the CGNS library.
+/// Collective.
+///
+/// Cells are the section "Cells", faces the section "Faces" behind it: of one type, or MIXED with offsets. Polyhedra
+/// become NGON_n and NFACE_n, of which the faces are numbered in the order in which cells first list them. Patches
+/// become boundary conditions with the list of their faces (or of their nodes, where the mesh marks nodes); a side of a
+/// periodic connection becomes one, too, "<name>_first" or "<name>_second", since pairs of faces are not known here.
+/// Names are cut to the 32 characters of the standard. Fields of three components become three arrays "<name>X", ...;
+/// others of several "<name>1", "<name>2", ...: "FlowSolution" at cells, "FlowSolutionVertex" at points.
+///
+/// The other ranks send their blocks to rank 0 piece by piece, in order: no rank holds more than its block and a few
+/// megabytes. Numbers are 32 bits wide where they fit. The file has the name `path` + ".part" until it is complete.
+///
+/// Errors, the same on all ranks: ArgumentError for fields that do not fit the mesh or differ between ranks; DataError,
+/// naming the file, where it cannot be written; NotBuiltError where DNDS was built without the CGNS library.
+///
+/// Format: CGNS/SIDS-to-file mapping, version 3.4 (https://cgns.github.io).
+void writeCgns(CommunicatorView comm, const std::string &path, const SourceMesh &mesh,
+               std::span<const FieldSlice> pointFields = {}, std::span<const FieldSlice> cellFields = {},
+               const CgnsWriteOptions &options = {});
+
+/// Whether this build can write. Local.
+bool canWriteCgns() noexcept;
+
+} // namespace DNDS::Geom

@@ -1,0 +1,44 @@
+/// @file FaceNumbering.hpp
+/// @brief Numbers the faces of polyhedral cells, each once. Part of CgnsWriter.
+#pragma once
+
+#include "DNDS/Mpi/CommunicatorContext.hpp"
+
+#include <cstddef>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace DNDS::Geom::Detail {
+
+/// Faces as lists of corners.
+struct FaceList {
+    std::vector<index> starts{0};
+    std::vector<index> corners;
+
+    std::size_t size() const noexcept { return starts.size() - 1; }
+    std::span<const index> face(std::size_t f) const {
+        return std::span<const index>(corners).subspan(static_cast<std::size_t>(starts[f]),
+                                                       static_cast<std::size_t>(starts[f + 1] - starts[f]));
+    }
+    void append(std::span<const index> face) {
+        corners.insert(corners.end(), face.begin(), face.end());
+        starts.push_back(static_cast<index>(corners.size()));
+    }
+};
+
+struct NumberedFaces {
+    index globalSize = 0;          ///< different faces
+    std::vector<index> ofCells;    ///< [own faces of cells]: the face's number, from 0
+    std::vector<bool> listedFirst; ///< [own faces of cells]: whether no cell lists the face earlier
+    std::vector<index> ofBoundary; ///< [own faces of the boundary]
+};
+
+/// Faces are the same when they have the same corners, in any order; they are numbered in the order in which cells,
+/// rank by rank, first list them: on any number of ranks alike. Collective; O(own faces) memory on average, four sparse
+/// exchanges. Throws DataError on all ranks, naming `origin`, where a face has more than two cells or a face of the
+/// boundary belongs to no cell.
+NumberedFaces numberFaces(CommunicatorContext &context, const FaceList &ofCells, const FaceList &ofBoundary,
+                          const std::string &origin);
+
+} // namespace DNDS::Geom::Detail

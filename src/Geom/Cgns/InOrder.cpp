@@ -1,0 +1,54 @@
+#include "Geom/Cgns/InOrder.hpp"
+
+#include <algorithm>
+#include <exception>
+#include <vector>
+
+namespace DNDS::Geom::Detail {
+
+namespace {
+
+constexpr std::size_t pieceBytes = std::size_t{1} << 22;
+
+} // namespace
+
+void streamToFirstRank(CommunicatorContext &context, std::span<const std::byte> mine, std::size_t unit,
+                       const std::function<void(std::span<const std::byte>)> &take) {
+    const Channel channel = context.nextChannel();
+    const CommunicatorView comm = context.comm();
+    const std::size_t most = std::max<std::size_t>(pieceBytes / unit, 1) * unit;
+    const std::vector<std::uint64_t> sizes = comm.allGather(static_cast<std::uint64_t>(mine.size()));
+    std::exception_ptr failure;
+    const auto forEachPiece = [&](std::size_t size, auto &&visit) {
+        for (std::size_t done = 0; done < size; done += most)
+            visit(done, std::min(most, size - done));
+    };
+    if (comm.rank() != 0) {
+        forEachPiece(mine.size(), [&](std::size_t done, std::size_t count) {
+            checkMpi(MPI_Send(mine.data() + done, static_cast<int>(count), MPI_BYTE, 0, channel.tag, channel.comm),
+                     "MPI_Send");
+        });
+    } else {
+        const auto tryToTake = [&](std::span<const std::byte> piece) {
+            try {
+                if (!failure)
+                    take(piece);
+            } catch (...) {
+                failure = std::current_exception();
+            }
+        };
+        forEachPiece(mine.size(), [&](std::size_t done, std::size_t count) { tryToTake(mine.subspan(done, count)); });
+        std::vector<std::byte> piece;
+        for (int rank = 1; rank < comm.size(); rank++)
+            forEachPiece(sizes[static_cast<std::size_t>(rank)], [&](std::size_t, std::size_t count) {
+                piece.resize(count);
+                checkMpi(MPI_Recv(piece.data(), static_cast<int>(count), MPI_BYTE, rank, channel.tag, channel.comm,
+                                  MPI_STATUS_IGNORE),
+                         "MPI_Recv");
+                tryToTake(piece);
+            });
+    }
+    comm.agree(failure);
+}
+
+} // namespace DNDS::Geom::Detail
