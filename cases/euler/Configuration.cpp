@@ -161,10 +161,12 @@ TimeChoice timeOf(Settings settings) {
     TimeChoice time;
     time.steady = settings.choice<bool>("mode", {{"steady", true}, {"unsteady", false}});
     time.cfl = settings.positive("cfl", time.cfl);
-    if (!time.steady)
-        time.end = settings.positive("end", time.end);
-    else
+    const char *other = time.steady ? "end" : "tolerance";
+    DNDS_CHECK(!settings.has(other), ArgumentError, "{} means nothing in this mode", settings.pathOf(other));
+    if (time.steady)
         time.tolerance = settings.get<real>("tolerance", 0);
+    else
+        time.end = settings.positive("end", time.end);
     time.steps = settings.count("steps", time.steady || !std::isfinite(time.end) ? 0 : std::numeric_limits<int>::max());
     DNDS_CHECK(time.steps > 0, ArgumentError, "{} must be given, and positive", settings.pathOf("steps"));
     settings.finish();

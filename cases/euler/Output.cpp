@@ -1,6 +1,6 @@
 #include "Output.hpp"
 
-#include "Run.hpp"
+#include "Simulation.hpp"
 
 #include "DNDS/Mpi/SparseExchange.hpp"
 

@@ -66,6 +66,8 @@ class Solver {
     /// Fields of own cells.
     const ParArray<real, variables> &state() const { return *state_.father; }
     const ParArray<real, variables> &conserved() const { return conserved_; }
+    /// Limited; of the last stage computed.
+    const ParArray<real, gradientWidth> &gradient() const { return *gradient_.father; }
     /// The pressure at a boundary face at the start of the last stage. Local.
     real wallPressure(index face) const;
 

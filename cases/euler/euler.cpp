@@ -2,7 +2,7 @@
 //
 //   mpiexec -n 4 euler wedge.json --set time.steps=100
 
-#include "Run.hpp"
+#include "Simulation.hpp"
 
 #include <CLI/CLI.hpp>
 
@@ -41,7 +41,7 @@ int main(int argc, char **argv) {
     if (const auto code = parse(world, argc, argv, arguments))
         return *code;
     try {
-        Euler::Run run(world, Euler::readConfiguration(world, arguments.file, arguments.changes));
+        Euler::Simulation run(world, Euler::readConfiguration(world, arguments.file, arguments.changes));
         const std::string description = run.describe();
         if (world.rank() == 0)
             std::cout << description << std::flush;

@@ -1,4 +1,4 @@
-/// @file Run.hpp
+/// @file Simulation.hpp
 /// @brief A whole run: mesh, start, steps, histories, files, report.
 #pragma once
 
@@ -27,11 +27,11 @@ struct RunResult {
 };
 
 /// A configuration with its mesh and solver.
-class Run {
+class Simulation {
   public:
     /// Builds everything and sets the initial flow. Collective. Throws on all ranks what is wrong with the
     /// configuration or the mesh.
-    Run(DNDS::CommunicatorView comm, Configuration configuration);
+    Simulation(DNDS::CommunicatorView comm, Configuration configuration);
 
     /// Computes until the end. Rank 0 reports on `out` if given; files are written where a folder is configured.
     /// Collective.

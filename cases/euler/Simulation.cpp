@@ -1,4 +1,4 @@
-#include "Run.hpp"
+#include "Simulation.hpp"
 
 #include "Output.hpp"
 
@@ -85,7 +85,7 @@ Geom::UnstructuredMesh buildMeshOf(DNDS::CommunicatorView comm, const MeshChoice
     return buildMesh(comm, std::move(source), options);
 }
 
-Run::Run(DNDS::CommunicatorView comm, Configuration configuration)
+Simulation::Simulation(DNDS::CommunicatorView comm, Configuration configuration)
     : comm_(comm), configuration_(std::move(configuration)), mesh_(buildMeshOf(comm, configuration_.mesh)),
       metrics_(computeMetrics(mesh_)), cells_(comm.allReduce(mesh_.cells.owned, MPI_SUM)) {
     solver_ = std::make_unique<Solver>(mesh_, metrics_, configuration_.gas, configuration_.scheme,
@@ -94,7 +94,7 @@ Run::Run(DNDS::CommunicatorView comm, Configuration configuration)
     solver_->setState([&](Vector point) { return flowAt(configuration_, point, 0); });
 }
 
-std::string Run::describe() const {
+std::string Simulation::describe() const {
     const index ghosts = comm_.allReduce(mesh_.cells.ghosts, MPI_MAX);
     const index most = comm_.allReduce(mesh_.cells.owned, MPI_MAX);
     const Primitive &far = configuration_.reference.state;
@@ -108,7 +108,7 @@ std::string Run::describe() const {
     return text;
 }
 
-real Run::step(real time) {
+real Simulation::step(real time) {
     const TimeChoice &choice = configuration_.time;
     if (!choice.steady)
         return solver_->advance(choice.cfl, choice.end - time);
@@ -116,7 +116,7 @@ real Run::step(real time) {
     return 0;
 }
 
-RunResult Run::measure(index steps, real time) const {
+RunResult Simulation::measure(index steps, real time) const {
     RunResult result;
     result.steps = steps;
     result.time = time;
@@ -132,7 +132,7 @@ RunResult Run::measure(index steps, real time) const {
     return result;
 }
 
-void Run::measureErrors(RunResult &result) const {
+void Simulation::measureErrors(RunResult &result) const {
     result.total = solver_->total();
     if (std::holds_alternative<std::monostate>(configuration_.initial))
         return;
@@ -150,7 +150,7 @@ void Run::measureErrors(RunResult &result) const {
     result.squareError = std::sqrt(sums[2] / sums[0]);
 }
 
-RunResult Run::operator()(std::ostream *out) {
+RunResult Simulation::operator()(std::ostream *out) {
     const TimeChoice &choice = configuration_.time;
     const OutputChoice &output = configuration_.output;
     Files files(mesh_, output);
@@ -196,7 +196,7 @@ RunResult Run::operator()(std::ostream *out) {
     return now;
 }
 
-std::string Run::summary(double seconds, index steps) {
+std::string Simulation::summary(double seconds, index steps) {
     const SolverTimes times = solver_->times(); // before pulls are timed
     const double stages = times.pulls > 0 ? static_cast<double>(times.pulls) / 2 : 1;
     const double bare = solver_->timePulls(20);
