@@ -208,14 +208,17 @@ std::string Simulation::summary(double seconds, index steps) {
     const auto bytes = comm_.allReduce(static_cast<index>(times.bytes), MPI_SUM);
     const double ranks = comm_.size();
     const double updates = static_cast<double>(cells_) * static_cast<double>(steps) / seconds / ranks;
-    return fmt::format(
+    std::string text = fmt::format(
         "{} steps in {:.3f} s, of which computing {:.3f} s (slowest rank {:.3f} s), pulls {:.4f} s (slowest rank "
-        "{:.4f} s)\n{:.3f} million cells a second a core, {:.3f} million cell stages\npulled {:.3f} MB in all; a "
-        "stage's pulls took {:.1f} microseconds of a rank, {:.1f} without overlap: {:.0f} % hidden\n",
+        "{:.4f} s)\n{:.3f} million cells a second a core, {:.3f} million cell stages\n",
         steps, seconds, sums[0] / ranks, most[0], sums[1] / ranks, most[1], updates / 1e6,
-        updates * (configuration_.scheme.time == TimeScheme::SspRk2 ? 2 : 3) / 1e6, static_cast<double>(bytes) / 1e6,
-        1e6 * sums[3] / ranks, 1e6 * sums[2] / ranks,
-        100 * (sums[2] > 0 ? std::clamp(1 - sums[3] / sums[2], 0.0, 1.0) : 1));
+        updates * (configuration_.scheme.time == TimeScheme::SspRk2 ? 2 : 3) / 1e6);
+    if (bytes > 0)
+        text += fmt::format("pulled {:.3f} MB in all; a stage's pulls took {:.1f} microseconds of a rank, {:.1f} "
+                            "without overlap: {:.0f} % hidden\n",
+                            static_cast<double>(bytes) / 1e6, 1e6 * sums[3] / ranks, 1e6 * sums[2] / ranks,
+                            100 * std::clamp(1 - sums[3] / sums[2], 0.0, 1.0));
+    return text;
 }
 
 } // namespace Euler

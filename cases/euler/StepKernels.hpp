@@ -21,22 +21,18 @@ struct FluxKernel {
     ReadRows<gradientWidth> gradient;
     WriteRows<variables> flux;
 
-    DNDS_HOST_DEVICE void operator()(index face) const {
+    DNDS_HOST_DEVICE Conserved through(index face) const {
         const real area = mesh.areas(face);
         const Vector normal = (1 / area) * Vector::load(mesh.areaVectors[face]);
-        const LocalIndex first = mesh.faceCells(face, 0);
         const LocalIndex second = mesh.faceCells(face, 1);
-        const Primitive left = reconstructed(first, face);
-        Conserved result;
-        if (second < 0) {
-            result = boundaryFlux(gas, conditions(faceCondition(face)), left, normal);
-        } else {
-            const Primitive right = reconstructed(second, face);
-            result = scheme == FluxScheme::Hllc ? hllcFlux(gas, left, right, normal)
-                                                : roeFlux(gas, left, right, normal, entropyFix);
-        }
-        (area * result).store(flux[face]);
+        const Primitive left = reconstructed(mesh.faceCells(face, 0), face);
+        if (second < 0)
+            return area * boundaryFlux(gas, conditions(faceCondition(face)), left, normal);
+        const Primitive right = reconstructed(second, face);
+        return area * (scheme == FluxScheme::Hllc ? hllcFlux(gas, left, right, normal)
+                                                  : roeFlux(gas, left, right, normal, entropyFix));
     }
+    DNDS_HOST_DEVICE void operator()(index face) const { through(face).store(flux[face]); }
 
   private:
     DNDS_HOST_DEVICE Primitive reconstructed(LocalIndex cell, index face) const {
