@@ -7,7 +7,7 @@
 # HDF5 and the CGNS library.
 #   --mpich  MPICH besides Open MPI (preset mpich)
 #   --petsc  PETSc, the baseline of some benchmarks
-#   --plot   Matplotlib, for the demo's picture
+#   --plot   Matplotlib and h5py, for pictures
 #   --lint   clang-format, clang-tidy and shellcheck
 set -euo pipefail
 
@@ -24,7 +24,7 @@ for argument in "$@"; do
     case "$argument" in
     --mpich) packages+=(mpich libmpich-dev) ;;
     --petsc) optional+=(petsc-dev) ;;
-    --plot) packages+=(python3 python3-numpy python3-matplotlib) ;;
+    --plot) packages+=(python3 python3-numpy python3-matplotlib python3-h5py) ;;
     --lint) packages+=(clang-format-14 clang-tidy-14 shellcheck git python3-venv) ;;
     -h | --help)
         sed -n '2,11s/^# \{0,1\}//p' "$0"

@@ -1,8 +1,8 @@
 #include "Geom/Mesh/SourceChecks.hpp"
 
+#include "DNDS/Mpi/ExactSum.hpp"
 #include "Geom/Mesh/CellRecords.hpp"
 #include "Geom/Mesh/ElementFaces.hpp"
-#include "Geom/Mesh/ExactSum.hpp"
 #include "Geom/Mesh/MirroredElement.hpp"
 
 #include <algorithm>

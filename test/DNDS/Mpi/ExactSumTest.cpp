@@ -1,4 +1,4 @@
-#include "Geom/Mesh/ExactSum.hpp"
+#include "DNDS/Mpi/ExactSum.hpp"
 
 #include "support/MpiTest.hpp"
 
@@ -10,7 +10,7 @@
 #include <random>
 #include <vector>
 
-namespace DNDS::Geom {
+namespace DNDS {
 namespace {
 
 TEST(ExactSum, DoesNotDependOnOrderOrRanks) {
@@ -49,5 +49,17 @@ TEST(ExactSum, CancelsExactlyAndTakesAnyScale) {
     EXPECT_TRUE(std::isnan(exactSum(comm, bad)));
 }
 
+TEST(ExactSum, SumsColumnsByThemselves) {
+    const CommunicatorView comm(MPI_COMM_WORLD);
+    const std::vector<real> rows{1e20, 3e-5, 0.0, std::numeric_limits<real>::infinity(), -1e20, 3e-5, 0.0, 1.0};
+    std::vector<real> sums(4);
+    exactSums(comm, rows, sums);
+    EXPECT_EQ(sums[0], 0.0);
+    EXPECT_EQ(sums[1], exactSum(comm, std::vector<real>{3e-5, 3e-5}));
+    EXPECT_EQ(sums[2], 0.0);
+    EXPECT_TRUE(std::isnan(sums[3]));
+    EXPECT_THROW(exactSums(comm, std::span<const real>(rows).first(comm.rank() == 0 ? 7U : 8U), sums), ArgumentError);
+}
+
 } // namespace
-} // namespace DNDS::Geom
+} // namespace DNDS

@@ -1,0 +1,85 @@
+/// @file Boundary.hpp
+/// @brief What happens where the mesh ends.
+#pragma once
+
+#include "Gas.hpp"
+
+namespace Euler {
+
+enum class BoundaryKind : unsigned char {
+    Wall,             ///< nothing passes, nothing sticks
+    Symmetry,         ///< the same, but no force is counted
+    FarField,         ///< the reference state, as far as it can be felt
+    SupersonicInflow, ///< the given state
+    SupersonicOutflow,
+    PressureOutlet ///< the given pressure, unless the flow leaves faster than sound
+};
+
+/// One for each patch.
+struct BoundaryCondition {
+    BoundaryKind kind = BoundaryKind::Wall;
+    Primitive outside; ///< of far field and inflow; of a pressure outlet the pressure alone
+};
+
+/// The state far away and the one inside meet by the Riemann invariants along the normal `n`, which points out;
+/// entropy and tangential velocity come from where the flow comes from: Whitfield and Janus, AIAA 84-1552.
+DNDS_HOST_DEVICE inline Primitive farFieldState(const Gas &gas, const Primitive &outside, const Primitive &inside,
+                                                Vector n) {
+    const real insideSpeed = dot(inside.velocity, n);
+    const real outsideSpeed = dot(outside.velocity, n);
+    const real insideSound = gas.soundSpeed(inside);
+    const real outsideSound = gas.soundSpeed(outside);
+    if (insideSpeed >= insideSound)
+        return inside;
+    if (outsideSpeed <= -outsideSound)
+        return outside;
+    const real outgoing = insideSpeed + 2 * insideSound / (gas.gamma - 1);
+    const real incoming = outsideSpeed - 2 * outsideSound / (gas.gamma - 1);
+    const real speed = 0.5 * (outgoing + incoming);
+    const real sound = 0.25 * (gas.gamma - 1) * (outgoing - incoming);
+    const Primitive &from = speed > 0 ? inside : outside;
+    const real fromSound = speed > 0 ? insideSound : outsideSound;
+    const real fromSpeed = speed > 0 ? insideSpeed : outsideSpeed;
+    const real density = from.density * std::pow(sound / fromSound, 2 / (gas.gamma - 1));
+    return {density, from.velocity + (speed - fromSpeed) * n, density * sound * sound / gas.gamma};
+}
+
+/// A given pressure behind an outlet, by linear characteristics.
+DNDS_HOST_DEVICE inline Primitive pressureOutletState(const Gas &gas, real pressure, const Primitive &inside,
+                                                      Vector n) {
+    const real sound = gas.soundSpeed(inside);
+    if (dot(inside.velocity, n) >= sound)
+        return inside;
+    const real excess = inside.pressure - pressure;
+    return {inside.density - excess / (sound * sound), inside.velocity + (excess / (inside.density * sound)) * n,
+            pressure};
+}
+
+/// The state at a boundary face with the unit normal `n`, which points out.
+DNDS_HOST_DEVICE inline Primitive boundaryState(const Gas &gas, const BoundaryCondition &condition,
+                                                const Primitive &inside, Vector n) {
+    switch (condition.kind) {
+    case BoundaryKind::Wall:
+    case BoundaryKind::Symmetry:
+        return {inside.density, inside.velocity - dot(inside.velocity, n) * n, inside.pressure};
+    case BoundaryKind::FarField:
+        return farFieldState(gas, condition.outside, inside, n);
+    case BoundaryKind::SupersonicInflow:
+        return condition.outside;
+    case BoundaryKind::PressureOutlet:
+        return pressureOutletState(gas, condition.outside.pressure, inside, n);
+    case BoundaryKind::SupersonicOutflow:
+        break;
+    }
+    return inside;
+}
+
+/// The flux out of the mesh through a unit area; exactly no mass through walls.
+DNDS_HOST_DEVICE inline Conserved boundaryFlux(const Gas &gas, const BoundaryCondition &condition,
+                                               const Primitive &inside, Vector n) {
+    if (condition.kind == BoundaryKind::Wall || condition.kind == BoundaryKind::Symmetry)
+        return {0, inside.pressure * n, 0};
+    return gas.normalFlux(boundaryState(gas, condition, inside, n), n);
+}
+
+} // namespace Euler

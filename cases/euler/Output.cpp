@@ -1,0 +1,126 @@
+#include "Output.hpp"
+
+#include "Simulation.hpp"
+
+#include "DNDS/Mpi/SparseExchange.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <utility>
+
+namespace Euler {
+
+namespace {
+
+namespace Geom = DNDS::Geom;
+
+/// A face of a wall as it travels to rank 0; the first three numbers order it.
+struct WallFace {
+    std::array<index, 3> order; ///< patch, the cell's number in the file, place among the cell's faces
+    std::array<real, 3> centre;
+    real pressure;
+
+    static constexpr std::size_t words = 7;
+    void append(std::vector<index> &list) const {
+        list.insert(list.end(), order.begin(), order.end());
+        for (const real value : centre)
+            list.push_back(std::bit_cast<index>(value));
+        list.push_back(std::bit_cast<index>(pressure));
+    }
+    static WallFace read(const index *from) {
+        WallFace face;
+        std::copy_n(from, 3, face.order.begin());
+        for (std::size_t d = 0; d < 3; d++)
+            face.centre[d] = std::bit_cast<real>(from[3 + d]);
+        face.pressure = std::bit_cast<real>(from[6]);
+        return face;
+    }
+};
+
+/// This rank's faces of the patches.
+std::vector<index> wallFaces(const Geom::MeshView &view, const Geom::UnstructuredMesh &mesh, const Solver &solver,
+                             const std::vector<int> &patches) {
+    std::vector<index> list;
+    for (index cell = 0; cell < mesh.cells.owned; cell++) {
+        const auto faces = view.cellFaces[cell];
+        const auto others = view.cellCells[cell];
+        for (DNDS::rowsize j = 0; j < faces.size(); j++) {
+            const int patch = mesh.facePatches[static_cast<std::size_t>(faces[j])];
+            if (others[j] != Geom::noEntity || std::find(patches.begin(), patches.end(), patch) == patches.end())
+                continue;
+            const real *centre = view.faceCentres[faces[j]];
+            WallFace{{patch, mesh.cells.fileNumbers[static_cast<std::size_t>(cell)], j},
+                     {centre[0], centre[1], centre[2]},
+                     solver.wallPressure(faces[j])}
+                .append(list);
+        }
+    }
+    return list;
+}
+
+} // namespace
+
+History::History(DNDS::CommunicatorView comm, const std::string &path) : comm_(comm), path_(path) {
+    comm_.guarded([&] {
+        if (comm_.rank() != 0)
+            return;
+        file_.open(path_);
+        file_ << "step,time,density,momentumX,momentumY,momentumZ,energy,drag,lift\n";
+        DNDS_CHECK(file_.good(), DNDS::DataError, "{} cannot be written", path_);
+    });
+}
+
+void History::write(const RunResult &now) {
+    comm_.guarded([&] {
+        if (comm_.rank() != 0)
+            return;
+        file_ << fmt::format("{},{}", now.steps, now.time);
+        for (const real value : now.residual)
+            file_ << fmt::format(",{}", value);
+        file_ << fmt::format(",{},{}\n", now.drag, now.lift) << std::flush;
+        DNDS_CHECK(file_.good(), DNDS::DataError, "{} cannot be written", path_);
+    });
+}
+
+FieldWriter::FieldWriter(const Geom::UnstructuredMesh &mesh, const std::string &path) : writer_(mesh, path) {}
+
+void FieldWriter::write(const Solver &solver, const Gas &gas, real time) {
+    const ParArray<real, variables> &state = solver.state();
+    std::vector<real> density, velocity, pressure, mach;
+    for (index cell = 0; cell < state.size(); cell++) {
+        const Primitive w = Primitive::load(state[cell]);
+        density.push_back(w.density);
+        velocity.insert(velocity.end(), {w.velocity.x, w.velocity.y, w.velocity.z});
+        pressure.push_back(w.pressure);
+        mach.push_back(gas.mach(w));
+    }
+    writer_.writeStep(
+        time, {}, {{"density", 1, density}, {"velocity", 3, velocity}, {"pressure", 1, pressure}, {"mach", 1, mach}});
+}
+
+void writeSurface(const Geom::UnstructuredMesh &mesh, const Geom::MeshMetrics &metrics, const Solver &solver,
+                  const Reference &reference, const std::vector<int> &patches, const std::string &path) {
+    DNDS::RankLists outgoing;
+    outgoing.append(0, wallFaces(viewOf(mesh, metrics), mesh, solver, patches));
+    const DNDS::RankLists incoming = sparseExchange(*DNDS::CommunicatorContext::of(mesh.comm), outgoing);
+    mesh.comm.guarded([&] {
+        if (mesh.comm.rank() != 0)
+            return;
+        std::vector<WallFace> faces;
+        for (std::size_t i = 0; i < incoming.values.size(); i += WallFace::words)
+            faces.push_back(WallFace::read(incoming.values.data() + i));
+        std::sort(faces.begin(), faces.end(), [](const auto &a, const auto &b) { return a.order < b.order; });
+        const Primitive &far = reference.state;
+        const real dynamic = 0.5 * far.density * dot(far.velocity, far.velocity);
+        std::ofstream file(path);
+        file << "patch,x,y,z,pressure,pressureCoefficient\n";
+        for (const WallFace &face : faces)
+            file << fmt::format("{},{},{},{},{},{}\n", mesh.patches[static_cast<std::size_t>(face.order[0])].name,
+                                face.centre[0], face.centre[1], face.centre[2], face.pressure,
+                                (face.pressure - far.pressure) / dynamic);
+        file.close();
+        DNDS_CHECK(file.good(), DNDS::DataError, "{} cannot be written", path);
+    });
+}
+
+} // namespace Euler

@@ -1,0 +1,164 @@
+/// @file Reconstruction.hpp
+/// @brief From means of cells to states at faces: least-squares gradients, limiters, positive states.
+#pragma once
+
+#include "Boundary.hpp"
+
+#include "DNDS/Array/ArrayPair.hpp"
+#include "Geom/Mesh/MeshView.hpp"
+
+namespace Euler {
+
+using DNDS::ArrayPair;
+using DNDS::ArrayView;
+using DNDS::LocalIndex;
+using DNDS::ParArray;
+using DNDS::rowsize;
+
+/// What kernels see of a field with ghosts, to read.
+template <rowsize width>
+using ReadRows = DNDS::ArrayPairView<ArrayView<const real, width>>;
+template <rowsize width>
+using WriteRows = ArrayView<real, width>;
+/// A field with ghosts.
+template <rowsize width>
+using Field = ArrayPair<ParArray<real, width>>;
+
+inline constexpr int gradientWidth = 3 * variables; ///< derivatives of the first variable, of the second, ...
+
+enum class Limiter : unsigned char { None, BarthJespersen, Venkatakrishnan };
+
+struct LimiterChoice {
+    Limiter limiter = Limiter::Venkatakrishnan;
+    /// [variables] Venkatakrishnan: variations of less than K^1.5 times this (h / reference length)^1.5 are left alone.
+    real scales[variables] = {1, 1, 1, 1, 1};
+    real constant = 5; ///< K
+    real length = 1;
+};
+
+/// The share of a gradient that may stay: `change` is what it makes at a face, `most` what neighbours allow (both of
+/// one sign, or 0). Barth and Jespersen, AIAA 89-0366.
+DNDS_HOST_DEVICE inline real barthJespersen(real change, real most) {
+    return std::fabs(change) > std::fabs(most) ? most / change : 1;
+}
+/// Venkatakrishnan, J. Comput. Phys. 118 (1995); `square` is his eps^2.
+DNDS_HOST_DEVICE inline real venkatakrishnan(real change, real most, real square) {
+    const real allowed = most * most + square;
+    const real denominator = allowed + 2 * change * change + most * change;
+    return denominator > 0 ? (allowed + 2 * most * change) / denominator : 1;
+}
+
+/// Limited gradients of the primitive variables in a cell.
+///
+/// Gradients are sums over the cell's faces, in their order in the file, of weights times differences: the solution of
+/// a least-squares problem that is exact for linear fields. See `leastSquaresWeights`.
+struct GradientKernel {
+    DNDS::Geom::MeshView mesh;
+    ArrayView<const real, DNDS::NonUniformSize> weights; ///< [owned cells x 3 faces]
+    ArrayView<const int> faceCondition;                  ///< [faces] -1 inside
+    ArrayView<const BoundaryCondition> conditions;
+    Gas gas;
+    LimiterChoice choice;
+    int dimension;
+    ReadRows<variables> state;
+    WriteRows<gradientWidth> gradient;
+
+    DNDS_HOST_DEVICE void operator()(index cell) const {
+        const real *own = state[cell];
+        const real *weight = weights[cell];
+        const auto faces = mesh.cellFaces[cell];
+        const auto cells = mesh.cellCells[cell];
+        real lowest[variables];
+        real highest[variables];
+        real slope[gradientWidth] = {};
+        for (int k = 0; k < variables; k++)
+            lowest[k] = highest[k] = own[k];
+        for (rowsize j = 0; j < faces.size(); j++, weight += 3) {
+            real other[variables];
+            if (!neighbourState(cell, faces[j], cells[j], other))
+                continue;
+            for (int k = 0; k < variables; k++) {
+                lowest[k] = std::fmin(lowest[k], other[k]);
+                highest[k] = std::fmax(highest[k], other[k]);
+                const real difference = other[k] - own[k];
+                for (int d = 0; d < 3; d++)
+                    slope[3 * k + d] += weight[d] * difference;
+            }
+        }
+        real share[variables];
+        limit(cell, own, lowest, highest, slope, share);
+        real *result = gradient[cell];
+        for (int k = 0; k < variables; k++)
+            for (int d = 0; d < 3; d++)
+                result[3 * k + d] = share[k] * slope[3 * k + d];
+    }
+
+  private:
+    /// The state behind a face: that of the cell there, or what the boundary makes of this cell's.
+    DNDS_HOST_DEVICE bool neighbourState(index cell, LocalIndex face, LocalIndex neighbour, real *other) const {
+        if (neighbour >= 0) {
+            const real *row = state[neighbour];
+            for (int k = 0; k < variables; k++)
+                other[k] = row[k];
+            return true;
+        }
+        if (faceCondition(face) < 0)
+            return false;
+        const Vector normal = (1 / mesh.areas(face)) * Vector::load(mesh.areaVectors[face]);
+        boundaryState(gas, conditions(faceCondition(face)), Primitive::load(state[cell]), normal).store(other);
+        return true;
+    }
+
+    DNDS_HOST_DEVICE void limit(index cell, const real *own, const real *lowest, const real *highest, const real *slope,
+                                real *share) const {
+        for (int k = 0; k < variables; k++)
+            share[k] = 1;
+        if (choice.limiter == Limiter::None)
+            return;
+        const real volume = mesh.volumes(cell);
+        const real cube = (dimension == 3 ? volume : volume * std::sqrt(volume)) * choice.constant * choice.constant *
+                          choice.constant / (choice.length * choice.length * choice.length);
+        const Vector centre = Vector::load(mesh.centroids[cell]);
+        const auto faces = mesh.cellFaces[cell];
+        const auto cells = mesh.cellCells[cell];
+        for (rowsize j = 0; j < faces.size(); j++) {
+            if (cells[j] < 0)
+                continue; // walls may see what lies beyond all means
+            const Vector offset = Vector::load(mesh.faceCentres[faces[j]]) - centre;
+            for (int k = 0; k < variables; k++) {
+                const real change = dot(Vector::load(slope + 3 * k), offset);
+                const real most = change > 0 ? highest[k] - own[k] : lowest[k] - own[k];
+                const real now = choice.limiter == Limiter::BarthJespersen
+                                     ? barthJespersen(change, most)
+                                     : venkatakrishnan(change, most, cube * choice.scales[k] * choice.scales[k]);
+                share[k] = std::fmin(share[k], now);
+            }
+        }
+    }
+};
+
+/// The state of a cell at `point`. Where density or pressure would fall below a tenth of the mean, the whole state
+/// moves towards the mean until they do not: Zhang and Shu, J. Comput. Phys. 229 (2010), for primitive variables.
+DNDS_HOST_DEVICE inline Primitive stateAt(const real *mean, const real *gradient, Vector offset) {
+    constexpr real least = 0.1;
+    real change[variables];
+    real share = 1;
+    for (int k = 0; k < variables; k++)
+        change[k] = dot(Vector::load(gradient + 3 * k), offset);
+    for (const int k : {0, variables - 1}) // density, pressure
+        if (mean[k] + change[k] < least * mean[k])
+            share = std::fmin(share, (least - 1) * mean[k] / change[k]);
+    real value[variables];
+    for (int k = 0; k < variables; k++)
+        value[k] = mean[k] + share * change[k];
+    return Primitive::load(value);
+}
+
+/// The weights of GradientKernel: [owned cells][3 a face]. Local. O(faces).
+///
+/// Neighbours count by the inverse of their squared distance. Where those of a cell at the boundary do not span space
+/// well, the centres of its boundary faces are neighbours, too; else they have the weight 0.
+DNDS::Array<real, DNDS::NonUniformSize> leastSquaresWeights(const DNDS::Geom::UnstructuredMesh &mesh,
+                                                            const DNDS::Geom::MeshMetrics &metrics);
+
+} // namespace Euler

@@ -1,0 +1,93 @@
+/// @file RiemannSolvers.hpp
+/// @brief Fluxes between two states.
+#pragma once
+
+#include "Gas.hpp"
+
+namespace Euler {
+
+enum class FluxScheme : unsigned char { Hllc, Roe };
+
+/// Averages of Roe: "Approximate Riemann solvers, parameter vectors, and difference schemes", J. Comput. Phys. 43
+/// (1981).
+struct RoeAverage {
+    real density;
+    Vector velocity;
+    real enthalpy;
+    real soundSpeed;
+
+    DNDS_HOST_DEVICE RoeAverage(const Gas &gas, const Primitive &left, const Primitive &right) {
+        const real ratio = std::sqrt(right.density / left.density);
+        const real share = 1 / (1 + ratio);
+        const auto enthalpyOf = [&](const Primitive &w) { return (gas.energy(w) + w.pressure) / w.density; };
+        density = ratio * left.density;
+        velocity = share * (left.velocity + ratio * right.velocity);
+        enthalpy = share * (enthalpyOf(left) + ratio * enthalpyOf(right));
+        soundSpeed = std::sqrt((gas.gamma - 1) * (enthalpy - 0.5 * dot(velocity, velocity)));
+    }
+};
+
+/// HLLC: Toro, Spruce, Speares, Shock Waves 4 (1994); speeds of the outer waves by Einfeldt, SIAM J. Numer. Anal. 25
+/// (1988), as in Batten, Clarke, Lambert, Causon, SIAM J. Sci. Comput. 18 (1997), with which it keeps density and
+/// pressure positive.
+DNDS_HOST_DEVICE inline Conserved hllcFlux(const Gas &gas, const Primitive &left, const Primitive &right, Vector n) {
+    const RoeAverage roe(gas, left, right);
+    const real leftSpeed = dot(left.velocity, n);
+    const real rightSpeed = dot(right.velocity, n);
+    const real middle = dot(roe.velocity, n);
+    const real slowest = std::fmin(leftSpeed - gas.soundSpeed(left), middle - roe.soundSpeed);
+    const real fastest = std::fmax(rightSpeed + gas.soundSpeed(right), middle + roe.soundSpeed);
+    if (slowest >= 0)
+        return gas.normalFlux(left, n);
+    if (fastest <= 0)
+        return gas.normalFlux(right, n);
+    const real leftMass = left.density * (slowest - leftSpeed);
+    const real rightMass = right.density * (fastest - rightSpeed);
+    const real contact =
+        (right.pressure - left.pressure + leftMass * leftSpeed - rightMass * rightSpeed) / (leftMass - rightMass);
+    const bool leftOfContact = contact >= 0;
+    const Primitive &w = leftOfContact ? left : right;
+    const real wave = leftOfContact ? slowest : fastest;
+    const real speed = leftOfContact ? leftSpeed : rightSpeed;
+    const real mass = leftOfContact ? leftMass : rightMass;
+    const real starDensity = mass / (wave - contact);
+    const real starPressure = w.pressure + mass * (contact - speed);
+    const real energy =
+        ((wave - speed) * gas.energy(w) - w.pressure * speed + starPressure * contact) / (wave - contact);
+    const real through = starDensity * contact;
+    const Vector velocity = w.velocity + (contact - speed) * n;
+    return {through, through * velocity + starPressure * n, contact * (energy + starPressure)};
+}
+
+/// Roe's flux; below `fix` times the speed of sound the speeds of acoustic waves are rounded off as by Harten, J.
+/// Comput. Phys. 49 (1983).
+DNDS_HOST_DEVICE inline Conserved roeFlux(const Gas &gas, const Primitive &left, const Primitive &right, Vector n,
+                                          real fix) {
+    const RoeAverage roe(gas, left, right);
+    const real c = roe.soundSpeed;
+    const real through = dot(roe.velocity, n);
+    const auto rounded = [&](real speed) {
+        const real size = std::fabs(speed);
+        const real limit = fix * c;
+        return size < limit ? 0.5 * (size * size / limit + limit) : size;
+    };
+    const real densityJump = right.density - left.density;
+    const real pressureJump = right.pressure - left.pressure;
+    const Vector velocityJump = right.velocity - left.velocity;
+    const real normalJump = dot(velocityJump, n);
+    const Vector shearJump = velocityJump - normalJump * n;
+
+    const real backward = rounded(through - c) * (pressureJump - roe.density * c * normalJump) / (2 * c * c);
+    const real forward = rounded(through + c) * (pressureJump + roe.density * c * normalJump) / (2 * c * c);
+    const real entropy = std::fabs(through) * (densityJump - pressureJump / (c * c));
+    const real shear = std::fabs(through) * roe.density;
+    const Conserved dissipation{backward + entropy + forward,
+                                backward * (roe.velocity - c * n) + entropy * roe.velocity + shear * shearJump +
+                                    forward * (roe.velocity + c * n),
+                                backward * (roe.enthalpy - c * through) +
+                                    entropy * (0.5 * dot(roe.velocity, roe.velocity)) +
+                                    shear * dot(roe.velocity, shearJump) + forward * (roe.enthalpy + c * through)};
+    return 0.5 * (gas.normalFlux(left, n) + gas.normalFlux(right, n) - dissipation);
+}
+
+} // namespace Euler
