@@ -49,7 +49,7 @@ def read_field(path):
         pressure = mesh["CellData/pressure"][-cells:]
     if not np.isin(types, [5, 7, 9]).all():
         return None
-    corners = [points[connectivity[a:b], :2] for a, b in zip(offsets[:cells], offsets[1 : cells + 1])]
+    corners = [points[connectivity[a:b], :2] for a, b in zip(offsets[:cells], offsets[1 : cells + 1], strict=True)]
     return corners, pressure
 
 
@@ -75,7 +75,7 @@ def reference_on_walls(surface, path):
     np.fill_diagonal(distance, np.inf)
     size = distance.min(axis=1)
     near = []
-    for i, (x, y) in enumerate(zip(reference["x"], reference["y"])):
+    for i, (x, y) in enumerate(zip(reference["x"], reference["y"], strict=True)):
         away = np.hypot(wall[:, 0] - x, wall[:, 1] - y)
         face = away.argmin()
         if away[face] < 0.6 * size[face]:

@@ -4,9 +4,9 @@
 //
 // It ends with exit code 0 only if no heat is lost.
 
+#include "DNDS/Mpi/ExactSum.hpp"
 #include "Geom/BoxMesh.hpp"
 #include "Geom/Mesh/BuildMesh.hpp"
-#include "Geom/Mesh/ExactSum.hpp"
 #include "Geom/Mesh/MeshView.hpp"
 #include "Geom/Mesh/WriteMesh.hpp"
 #include "Geom/ReadMesh.hpp"
@@ -76,7 +76,7 @@ real totalHeat(const Geom::MeshView &mesh, const Field &heat, CommunicatorView w
     std::vector<real> amounts;
     for (index cell = 0; cell < mesh.ownedCells; cell++)
         amounts.push_back(mesh.volumes(cell) * heat.view()(cell));
-    return Geom::exactSum(world, amounts);
+    return DNDS::exactSum(world, amounts);
 }
 
 } // namespace

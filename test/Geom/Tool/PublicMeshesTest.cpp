@@ -3,9 +3,9 @@
 
 #include "MeshTool.hpp"
 
+#include "DNDS/Mpi/ExactSum.hpp"
 #include "Geom/Cgns/WholeMesh.hpp"
 #include "Geom/Mesh/BuildMesh.hpp"
-#include "Geom/Mesh/ExactSum.hpp"
 #include "Geom/Mesh/FileOrder.hpp"
 #include "Geom/Mesh/MeshMetrics.hpp"
 #include "Geom/ReadMesh.hpp"
