@@ -228,7 +228,9 @@ class Indexer {
     }
 
     void readElements() {
-        const auto [blocks, elements] = readTotals(2 * input_.sizeBytes(), "the number of elements");
+        const auto totals = readTotals(2 * input_.sizeBytes(), "the number of elements");
+        const index blocks = totals[0]; // Clang 14 captures no structured bindings
+        const index elements = totals[1];
         result_.elements = elements;
         const bool headers = input_.format().version4 || input_.format().binary;
         SegmentBuilder builder(result_.elementSegments, segmentLength(elements, ranks_), headers);
