@@ -33,14 +33,14 @@ while [ $# -gt 0 ]; do
     shift
 done
 
-clang=$(command -v clang++ || command -v clang++-14 || true)
+clang=$(command -v clang++-14 || command -v clang++ || true)
 if $install && [ -z "$clang" ]; then
     scripts/install-deps.sh
     as_root=()
     [ "$(id -u)" -eq 0 ] || as_root=(sudo)
     "${as_root[@]}" apt-get install --no-install-recommends -y clang-14 libclang-rt-14-dev >/dev/null
 fi
-clang=$(command -v clang++ || command -v clang++-14)
+clang=$(command -v clang++-14 || command -v clang++)
 
 say "building fuzz_readers with $clang"
 cmake -G Ninja -B build/fuzz -DCMAKE_BUILD_TYPE=RelWithDebInfo "-DCMAKE_CXX_COMPILER=$clang" \

@@ -90,8 +90,9 @@ void swapLines(std::string &bytes, Random &random) {
     bytes.replace(to.first, to.second, bytes.substr(from.first, from.second));
 }
 
-void change(std::string &bytes, const std::string &other, Random &random) {
-    switch (random.below(11)) {
+void change(std::string &bytes, const std::string &other, bool inPlace, Random &random) {
+    constexpr std::array<std::size_t, 4> changesInPlace{0, 1, 6, 7};
+    switch (inPlace && random.below(10) != 0 ? random.oneOf(changesInPlace) : random.below(11)) {
     case 0:
         bytes[place(bytes, random)] ^= static_cast<char>(1 << random.below(8));
         break;
@@ -132,10 +133,10 @@ void change(std::string &bytes, const std::string &other, Random &random) {
 
 } // namespace
 
-std::string mutate(std::string bytes, const std::string &other, Random &random) {
-    for (std::size_t changes = random.below(4) + 1; changes > 0 && !bytes.empty() && bytes.size() < mostBytes;
-         changes--)
-        change(bytes, other, random);
+std::string mutate(std::string bytes, const std::string &other, bool inPlace, Random &random) {
+    const std::size_t changes = random.below(2) == 0 ? 1 : random.below(4) + 1;
+    for (std::size_t k = 0; k < changes && !bytes.empty() && bytes.size() < mostBytes; k++)
+        change(bytes, other, inPlace, random);
     return bytes;
 }
 

@@ -201,15 +201,16 @@ Workload mutantsOf(const std::string &format, const std::vector<Seed> &all, std:
     std::vector<Seed> seeds;
     std::copy_if(all.begin(), all.end(), std::back_inserter(seeds),
                  [&](const Seed &seed) { return seed.format == format; });
+    const bool container = format == "adf" || format == "hdf5";
     return {format, seeds.empty() ? 0 : count,
-            [seeds](std::size_t i) {
+            [seeds, container](std::size_t i) {
                 const Seed &seed = seeds[i % seeds.size()];
                 if (i < seeds.size())
                     return seed.bytes;
                 Random random(i);
-                return mutate(seed.bytes, random.oneOf(seeds).bytes, random);
+                return mutate(seed.bytes, random.oneOf(seeds).bytes, container, random);
             },
-            format == "adf" || format == "hdf5"};
+            container};
 }
 
 #ifdef DNDS_FUZZ_CGNS

@@ -229,7 +229,7 @@ class Indexer {
 
     void readElements() {
         const auto totals = readTotals(2 * input_.sizeBytes(), "the number of elements");
-        const index blocks = totals[0];
+        const index blocks = totals[0]; // Clang 14 captures no structured bindings
         const index elements = totals[1];
         result_.elements = elements;
         const bool headers = input_.format().version4 || input_.format().binary;

@@ -81,6 +81,11 @@ CellNumbers numberCells(UnstructuredMesh &mesh, std::shared_ptr<const GlobalMapp
     mesh.cells.owned = cells.owned;
     mesh.cells.ghosts = cells.size() - cells.owned;
     mesh.cells.pattern = std::make_shared<const ExchangePattern>(std::move(renumbering.mapping));
+    mesh.cells.fileNumbers.reserve(numbers.order.size());
+    mesh.cells.fileIds.reserve(numbers.order.size());
+    mesh.cells.images.reserve(numbers.order.size());
+    mesh.cellTypes.reserve(numbers.order.size());
+    mesh.cellLayers.reserve(numbers.order.size());
     for (const index old : numbers.order) {
         mesh.cells.fileNumbers.push_back(cells.cells.numbers[toSize(old)]);
         mesh.cells.fileIds.push_back(cells.cells.fileIds[toSize(old)]);

@@ -11,7 +11,7 @@ class Layer {
   public:
     explicit Layer(const LocalCells &local) : local_(local) {}
     void want(index key) {
-        if (local_.keys.find(key) == NumberTable::none)
+        if (local_.find(key) == NumberTable::none)
             wanted_.add(key);
     }
     std::span<const index> keys() const { return wanted_.numbers(); }
@@ -140,7 +140,7 @@ void fetchCells(const GlobalMapping &cellMapping, LocalCells &local, std::span<c
         local.numbers.push_back(numberOfKey(keys[i]));
         local.images.push_back(imageOfKey(keys[i]));
         local.layers.push_back(depth);
-        local.keys.add(keys[i]);
+        local.ghostKeys.add(keys[i]);
     }
 }
 
@@ -172,11 +172,9 @@ LocalCells collectGhosts(const GlobalMapping &cellMapping, const GlobalMapping &
     local.owned = local.cells.size();
     local.images.assign(toSize(local.owned), 0);
     local.layers.assign(toSize(local.owned), 0);
-    local.keys = NumberTable(toSize(local.owned + local.owned / 4));
-    for (index c = 0; c < local.owned; c++) {
-        local.numbers.push_back(cellMapping.localBegin() + c);
-        local.keys.add(imageKey(cellMapping.localBegin() + c, 0));
-    }
+    local.firstOwned = cellMapping.localBegin();
+    local.numbers.resize(toSize(local.owned));
+    std::iota(local.numbers.begin(), local.numbers.end(), local.firstOwned);
     AroundNodes around(cellMapping, nodeBlocks, sharing, images);
     index begin = 0;
     for (int number = 1; number <= depth; number++) {

@@ -18,12 +18,20 @@ struct LocalCells {
     std::vector<index> numbers; ///< [cells] global
     std::vector<int> images;    ///< [cells]; 0 for all but periodic images
     std::vector<int> layers;    ///< [cells] 0 for own cells
-    NumberTable keys;           ///< imageKey of each
+    index firstOwned = 0;       ///< global number of the first own cell
+    NumberTable ghostKeys;      ///< imageKey of each ghost
 
     index size() const noexcept { return cells.size(); }
+    /// The local cell of this key, or NumberTable::none. O(1).
+    LocalIndex find(index key) const noexcept {
+        if (const index own = key - firstOwned; own >= 0 && own < owned) // keys of images are larger than any number
+            return static_cast<LocalIndex>(own);
+        const LocalIndex ghost = ghostKeys.find(key);
+        return ghost == NumberTable::none ? ghost : static_cast<LocalIndex>(owned + ghost);
+    }
     /// The local cell behind a link of local cell `cell`, or NumberTable::none.
     LocalIndex behind(index cell, const FaceLink &link, ImageTable &table) const {
-        return keys.find(imageKey(link.cell, table.compose(images[toSize(cell)], link.step)));
+        return find(imageKey(link.cell, table.compose(images[toSize(cell)], link.step)));
     }
 };
 

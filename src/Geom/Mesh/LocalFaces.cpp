@@ -11,10 +11,9 @@ namespace {
 
 /// A face as it was first met, as a face of local cell `cell` (a position in LocalCells).
 struct FoundFace {
-    index cell;
+    LocalIndex cell;
     int slot;
     LocalIndex other; ///< the cell behind it, `noEntity` or `notLocal`
-    index link;       ///< packed, or none
 };
 
 /// The faces of local cells in the order in which cells come.
@@ -22,12 +21,15 @@ class FaceList {
   public:
     FaceList(const LocalCells &cells, const CellNumbers &numbers, ImageTable &images) : cells_(cells) {
         ofHalf_.assign(cells.cells.links.size(), -1);
+        faces_.reserve(cells.cells.links.size() / 2 + cells.cells.links.size() / 16);
         for (const index cell : numbers.order)
             for (int slot = 0; slot < static_cast<int>(cells.cells.linksOf(cell).size()); slot++)
                 if (ofHalf_[half(cell, slot)] < 0)
                     addFace(cell, slot, images);
     }
     const std::vector<FoundFace> &faces() const { return faces_; }
+    /// The packed link of a face, or none.
+    index linkOf(const FoundFace &face) const { return cells_.cells.links[half(face.cell, face.slot)]; }
     LocalIndex faceOf(index cell, int slot) const { return ofHalf_[half(cell, slot)]; }
 
   private:
@@ -44,7 +46,7 @@ class FaceList {
             if (other >= 0)
                 ofHalf_[half(other, link.slot)] = face;
         }
-        faces_.push_back({cell, slot, other, word});
+        faces_.push_back({static_cast<LocalIndex>(cell), slot, other});
     }
 
     const LocalCells &cells_;
@@ -58,10 +60,10 @@ struct FaceOwner {
     index cell; ///< global
     int slot;
 
-    static FaceOwner of(const FoundFace &face, const LocalCells &cells, const GlobalMapping &cellMapping) {
+    static FaceOwner of(const FoundFace &face, index word, const LocalCells &cells, const GlobalMapping &cellMapping) {
         const index mine = cells.numbers[toSize(face.cell)];
-        const FaceLink link = FaceLink::unpack(face.link);
-        const bool single = face.link == FaceLink::none || link.step != 0;
+        const FaceLink link = FaceLink::unpack(word);
+        const bool single = word == FaceLink::none || link.step != 0;
         if (single || (cellMapping.isLocal(mine) && cellMapping.isLocal(link.cell)))
             return {cellMapping.owner(mine).rank, mine, face.slot};
         const auto low = static_cast<std::uint64_t>(std::min(mine, link.cell));
@@ -125,6 +127,11 @@ class FaceCorners {
                 const NodeFinder &nodes)
         : mesh_(mesh), cells_(cells), numbers_(numbers), nodes_(nodes), cellNodes_(mesh.cellNodes.view()) {}
 
+    rowsize count(const FoundFace &face) {
+        load(face.cell);
+        const auto slot = static_cast<std::size_t>(face.slot);
+        return static_cast<rowsize>(starts_[slot + 1] - starts_[slot]);
+    }
     /// As the standard order of the mesh wants them: counter-clockwise seen from the second cell, beginning with the
     /// node that is first in the file.
     const std::vector<LocalIndex> &of(const FoundFace &face, bool firstCell) {
@@ -195,7 +202,7 @@ FaceNumbers numberFound(UnstructuredMesh &mesh, const GlobalMapping &cellMapping
     index owned = 0;
     for (std::size_t f = 0; f < list.faces().size(); f++) {
         const FoundFace &face = list.faces()[f];
-        const FaceOwner owner = FaceOwner::of(face, cells, cellMapping);
+        const FaceOwner owner = FaceOwner::of(face, list.linkOf(face), cells, cellMapping);
         if (owner.rank == here && cells.images[toSize(face.cell)] == 0) {
             oldNumber[f] = static_cast<LocalIndex>(owned++);
         } else {
@@ -260,7 +267,7 @@ void fillNotes(UnstructuredMesh &mesh, const FaceList &list, const MarksOfFaces 
             mesh.patches[static_cast<std::size_t>(patch)].faces.push_back(static_cast<LocalIndex>(f));
         if (!notes.patches.empty())
             mesh.facePatches[f] = notes.patches.front();
-        const bool boundary = list.faces()[found].link == FaceLink::none;
+        const bool boundary = list.linkOf(list.faces()[found]) == FaceLink::none;
         if (boundary && notes.patches.empty()) {
             mesh.facePatches[f] = static_cast<int>(unassigned);
             mesh.patches[unassigned].faces.push_back(static_cast<LocalIndex>(f));
@@ -272,7 +279,7 @@ void fillReport(const UnstructuredMesh &mesh, const FaceList &list, std::span<co
                 MeshReport &report) {
     std::vector<index> counts(3 + 2 * mesh.patches.size(), 0);
     const auto kind = [&](LocalIndex face) {
-        const index link = list.faces()[toSize(foundOfNew[static_cast<std::size_t>(face)])].link;
+        const index link = list.linkOf(list.faces()[toSize(foundOfNew[static_cast<std::size_t>(face)])]);
         return link == FaceLink::none ? 1U : FaceLink::unpack(link).step != 0 ? 2U : 0U;
     };
     for (LocalIndex face = 0; face < mesh.faces.owned; face++)
@@ -315,34 +322,30 @@ void numberFaces(UnstructuredMesh &mesh, const GlobalMapping &cellMapping, const
         return old < 0 ? old : numbers.newOfOld[static_cast<std::size_t>(old)];
     };
     FaceCorners corners(mesh, cells, numbers, nodes);
-    std::vector<index> cornerStarts(count + 1, 0); // in the order found: cells one after the other
-    std::vector<LocalIndex> cornerNodes;
+    std::vector<rowsize> cornerCounts(count);
+    for (std::size_t f = 0; f < count; f++) // in the order found: cells one after the other
+        cornerCounts[static_cast<std::size_t>(faceNumbers.newOfFound[f])] = corners.count(list.faces()[f]);
+    mesh.faceNodes.resize(static_cast<index>(count), [&](index face) { return cornerCounts[toSize(face)]; });
     mesh.faceCells.resize(static_cast<index>(count));
+    const auto faceNodes = mesh.faceNodes.view();
     const auto faceCells = mesh.faceCells.view();
     for (std::size_t f = 0; f < count; f++) {
         const FoundFace &found = list.faces()[f];
         const LocalIndex face = faceNumbers.newOfFound[f];
-        const bool first = found.link == FaceLink::none || FaceLink::unpack(found.link).first;
-        faceCells(face, first ? 0 : 1) = newCell(static_cast<LocalIndex>(found.cell));
+        const index link = list.linkOf(found);
+        const bool first = link == FaceLink::none || FaceLink::unpack(link).first;
+        faceCells(face, first ? 0 : 1) = newCell(found.cell);
         faceCells(face, first ? 1 : 0) = newCell(found.other);
         mesh.faces.images[static_cast<std::size_t>(face)] = cells.images[toSize(found.cell)];
-        const auto &row = corners.of(found, first);
-        cornerNodes.insert(cornerNodes.end(), row.begin(), row.end());
-        cornerStarts[f + 1] = static_cast<index>(cornerNodes.size());
+        std::ranges::copy(corners.of(found, first), faceNodes[face].begin());
     }
-    mesh.faceNodes.resize(static_cast<index>(count), [&](index face) {
-        const auto found = toSize(foundOfNew[toSize(face)]);
-        return static_cast<rowsize>(cornerStarts[found + 1] - cornerStarts[found]);
-    });
-    const auto faceNodes = mesh.faceNodes.view();
-    for (index face = 0; face < static_cast<index>(count); face++)
-        std::copy_n(cornerNodes.begin() + cornerStarts[toSize(foundOfNew[toSize(face)])], faceNodes[face].size(),
-                    faceNodes[face].begin());
 
     std::vector<index> starts{0};
     std::vector<LocalIndex> cellFaces;
     std::vector<LocalIndex> cellCells;
     starts.reserve(numbers.order.size() + 1);
+    cellFaces.reserve(cells.cells.links.size());
+    cellCells.reserve(cells.cells.links.size());
     for (const index old : numbers.order) {
         const auto links = cells.cells.linksOf(old);
         for (std::size_t slot = 0; slot < links.size(); slot++) {
@@ -350,7 +353,7 @@ void numberFaces(UnstructuredMesh &mesh, const GlobalMapping &cellMapping, const
             cellFaces.push_back(faceNumbers.newOfFound[static_cast<std::size_t>(found)]);
             const FoundFace &face = list.faces()[static_cast<std::size_t>(found)];
             const bool mine = face.cell == old && face.slot == static_cast<int>(slot);
-            cellCells.push_back(newCell(mine ? face.other : static_cast<LocalIndex>(face.cell)));
+            cellCells.push_back(newCell(mine ? face.other : face.cell));
         }
         starts.push_back(static_cast<index>(cellFaces.size()));
     }
@@ -360,10 +363,11 @@ void numberFaces(UnstructuredMesh &mesh, const GlobalMapping &cellMapping, const
     for (LocalIndex face = 0; face < static_cast<LocalIndex>(count); face++) {
         const FoundFace &found = list.faces()[toSize(foundOfNew[static_cast<std::size_t>(face)])];
         const bool touchesOwn = found.cell < cells.owned || (found.other >= 0 && found.other < cells.owned);
-        if (found.link == FaceLink::none) {
+        const index word = list.linkOf(found);
+        if (word == FaceLink::none) {
             mesh.boundaryFaces.push_back(face);
             mesh.boundaryCells.push_back(faceCells(face, 0));
-        } else if (const FaceLink link = FaceLink::unpack(found.link); link.step != 0 && face < mesh.faces.owned) {
+        } else if (const FaceLink link = FaceLink::unpack(word); link.step != 0 && face < mesh.faces.owned) {
             mesh.periodicFaces.emplace_back(face, images.compose(0, link.step));
         }
         if (face >= mesh.faces.owned && touchesOwn)
