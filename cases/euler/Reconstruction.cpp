@@ -2,6 +2,7 @@
 
 #include <Eigen/Dense>
 
+#include <algorithm>
 #include <utility>
 #include <vector>
 
@@ -31,7 +32,7 @@ class CellWeights {
     void operator()(index cell, real *weights) {
         constexpr real sufficient = 0.05;
         collect(cell, false);
-        if (evenness(normal_, dimension_) < sufficient)
+        if (neighbours_ <= dimension_ || evenness(normal_, dimension_) < sufficient)
             collect(cell, true);
         Matrix inverse = Matrix::Zero();
         if (evenness(normal_, dimension_) > 1e-10) {
@@ -54,6 +55,8 @@ class CellWeights {
         const auto cells = view_.cellCells[cell];
         const Offset centre = pointAt(view_.centroids, cell);
         normal_ = Matrix::Zero();
+        neighbours_ =
+            static_cast<int>(std::count_if(cells.begin(), cells.end(), [](index other) { return other >= 0; }));
         offsets_.assign(static_cast<std::size_t>(faces.size()), Offset::Zero());
         for (rowsize j = 0; j < faces.size(); j++) {
             Offset &offset = offsets_[static_cast<std::size_t>(j)];
@@ -70,6 +73,7 @@ class CellWeights {
     const Geom::MeshView &view_;
     int dimension_;
     Matrix normal_;
+    int neighbours_ = 0;
     std::vector<Offset> offsets_;
 };
 

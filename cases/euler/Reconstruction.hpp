@@ -156,8 +156,10 @@ DNDS_HOST_DEVICE inline Primitive stateAt(const real *mean, const real *gradient
 
 /// The weights of GradientKernel: [owned cells][3 a face]. Local. O(faces).
 ///
-/// Neighbours count by the inverse of their squared distance. Where those of a cell at the boundary do not span space
-/// well, the centres of its boundary faces are neighbours, too; else they have the weight 0.
+/// Neighbours count by the inverse of their squared distance. In cells at the boundary that have no more neighbours
+/// than dimensions, or whose neighbours do not span space well, the centres of boundary faces are neighbours, too: a
+/// gradient that merely interpolates a few cells on one side is unstable (on tetrahedra at walls above all). Elsewhere
+/// boundary faces have the weight 0.
 DNDS::Array<real, DNDS::NonUniformSize> leastSquaresWeights(const DNDS::Geom::UnstructuredMesh &mesh,
                                                             const DNDS::Geom::MeshMetrics &metrics);
 
