@@ -182,6 +182,7 @@ T oddNumber(Random &random, T old) {
                                    static_cast<T>(1e-30)};
         return random.oneOf(odd);
     } else {
+        const auto wide = static_cast<std::uint64_t>(old); // overflows as it likes
         const std::array<T, 11> odd{0,
                                     1,
                                     -1,
@@ -191,8 +192,8 @@ T oddNumber(Random &random, T old) {
                                     23,
                                     std::numeric_limits<T>::max(),
                                     std::numeric_limits<T>::min(),
-                                    static_cast<T>(old + 1),
-                                    static_cast<T>(-old)};
+                                    static_cast<T>(wide + 1),
+                                    static_cast<T>(0 - wide)};
         return random.oneOf(odd);
     }
 }

@@ -71,7 +71,8 @@ void replaceNumber(std::string &bytes, Random &random) {
 
 template <class T>
 void overwrite(std::string &bytes, Random &random) {
-    const auto value = static_cast<T>(random.oneOf(numbers) + (random.below(3) == 0 ? 1 : 0));
+    const auto value =
+        static_cast<T>(static_cast<std::uint64_t>(random.oneOf(numbers)) + (random.below(3) == 0 ? 1 : 0));
     if (bytes.size() < sizeof(T))
         return;
     const std::size_t at = std::min(place(bytes, random) / 4 * 4, bytes.size() - sizeof(T));

@@ -36,6 +36,10 @@
 
 #if defined(__SANITIZE_ADDRESS__)
 #define DNDS_FUZZ_ASAN
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer)
+#define DNDS_FUZZ_ASAN
+#endif
 #endif
 
 namespace DNDS::Geom::fuzz {
