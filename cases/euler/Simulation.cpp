@@ -214,10 +214,11 @@ std::string Simulation::summary(double seconds, index steps) {
         steps, seconds, sums[0] / ranks, most[0], sums[1] / ranks, most[1], updates / 1e6,
         updates * (configuration_.scheme.time == TimeScheme::SspRk2 ? 2 : 3) / 1e6);
     if (bytes > 0)
-        text += fmt::format("pulled {:.3f} MB in all; a stage's pulls took {:.1f} microseconds of a rank, {:.1f} "
-                            "without overlap: {:.0f} % hidden\n",
-                            static_cast<double>(bytes) / 1e6, 1e6 * sums[3] / ranks, 1e6 * sums[2] / ranks,
-                            100 * std::clamp(1 - sums[3] / sums[2], 0.0, 1.0));
+        text += fmt::format(
+            "pulled {:.3f} MB in all; a stage's pulls took {:.1f} microseconds of a rank, late peers included, "
+            "{:.1f} without overlap: {:.0f} % hidden\n",
+            static_cast<double>(bytes) / 1e6, 1e6 * sums[3] / ranks, 1e6 * sums[2] / ranks,
+            100 * std::clamp(1 - sums[3] / sums[2], 0.0, 1.0));
     return text;
 }
 
