@@ -133,7 +133,8 @@ class Boxes {
   private:
     index coordinate(real x) const {
         constexpr real limit = 1e15;
-        return size_ > 0.0 ? static_cast<index>(std::floor(std::clamp(x / size_, -limit, limit))) : 0;
+        const real boxes = x / size_;
+        return size_ > 0.0 && !std::isnan(boxes) ? static_cast<index>(std::floor(std::clamp(boxes, -limit, limit))) : 0;
     }
     real size_;
     int ranks_;

@@ -60,6 +60,15 @@ void checkBlock(const SourceMesh &source, const ElementBlock &block, int dimensi
         checkElement(source, block, e, dimension, what);
 }
 
+void checkTransform(const SourceMesh &source, const PeriodicConnection &connection) {
+    constexpr real limit = 1e100; // so that products are numbers, too
+    const PeriodicTransform &transform = connection.transform;
+    for (const Point *part : {&transform.centre, &transform.angles, &transform.translation})
+        for (const real x : *part)
+            DNDS_CHECK(std::abs(x) <= limit, DataError, "{}: periodic connection '{}' rotates or moves by {}",
+                       source.origin, connection.name, x);
+}
+
 void checkMark(const SourceMesh &source, index mark) {
     DNDS_CHECK(mark < static_cast<index>(source.patches.size()) &&
                    mark >= -2 * static_cast<index>(source.periodic.size()),
@@ -282,6 +291,8 @@ void checkSource(CommunicatorView comm, const SourceMesh &source) {
                    source.origin, source.faceMarks.size(), source.faces.size());
         for (const int mark : source.faceMarks)
             checkMark(source, mark);
+        for (const PeriodicConnection &connection : source.periodic)
+            checkTransform(source, connection);
         for (const SourceMesh::NodeMark &mark : source.nodeMarks) {
             checkMark(source, mark.mark);
             DNDS_CHECK(mark.node >= 0 && mark.node < source.globalNodes, IndexError,
