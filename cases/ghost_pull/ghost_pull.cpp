@@ -126,13 +126,13 @@ int run(CommunicatorView comm, index cells, int steps, int checkEvery, const DND
     say(fmt::format("mesh       {} cells, {} nodes, {} ranks", mesh.globalCells, mesh.globalNodes, comm.size()));
 
     // One part a rank, with short borders.
-    const auto graph = Geom::dualGraph(comm, mesh.cellNodes, Geom::CellShape::Triangle);
+    const auto graph = Geom::dualGraph(comm, mesh.cellNodes, Geom::ElementType::Tri3);
     const std::vector<int> part = Geom::partitionGraph(comm, graph, comm.size());
     const auto quality = Geom::partitionQuality(comm, graph, part, comm.size());
     say(fmt::format("partition  {} of {} edges cut, heaviest part {:.1f} % above average", quality.edgeCut,
                     quality.edges, 100 * quality.imbalance));
     const std::vector<index> cellNodes = moveCells(comm, mesh, part);
-    std::vector<index> neighbours = Geom::faceNeighbours(comm, cellNodes, Geom::CellShape::Triangle);
+    std::vector<index> neighbours = Geom::faceNeighbours(comm, cellNodes, Geom::ElementType::Tri3);
 
     // The field: owned rows (the father) and, behind them, copies of the neighbours' rows (the son).
     ArrayPair<Field> u;

@@ -15,13 +15,13 @@ namespace {
 /// on.
 using FaceKey = std::array<index, 4>;
 
-FaceKey faceKey(std::span<const index> cell, const CellFace &face) {
+FaceKey faceKey(std::span<const index> cell, const ElementFace &face) {
     FaceKey key;
     key.fill(InvalidIndex);
-    const auto corners = static_cast<std::size_t>(face.nodes);
+    const auto corners = static_cast<std::size_t>(face.corners);
     for (std::size_t k = 0; k < corners; k++)
-        key[k] = cell[face.node[k]];
-    const auto end = key.begin() + face.nodes;
+        key[k] = cell[face.corner[k]];
+    const auto end = key.begin() + face.corners;
     std::sort(key.begin(), end);
     std::fill(std::unique(key.begin(), end), end, InvalidIndex);
     return key;
@@ -38,25 +38,34 @@ std::uint64_t hash(const FaceKey &key) {
     return value;
 }
 
-void checkCells(std::span<const index> cellNodes, const CellShapeInfo &shape) {
-    const auto width = static_cast<std::size_t>(shape.nodes);
+int largestFace(const ElementInfo &type) {
+    int corners = 0;
+    for (const ElementFace &face : type.faces)
+        corners = std::max(corners, face.corners);
+    return corners;
+}
+
+void checkCells(std::span<const index> cellNodes, const ElementInfo &type) {
+    DNDS_CHECK(type.dimension >= 2 && type.nodes > 0, ArgumentError,
+               "cells of type {} have no faces that the type tells", type.name);
+    const auto width = static_cast<std::size_t>(type.nodes);
     DNDS_CHECK(cellNodes.size() % width == 0, ArgumentError,
-               "{} node numbers are not a whole number of {}s with {} nodes", cellNodes.size(), shape.name, width);
+               "{} node numbers are not a whole number of cells {} with {} nodes", cellNodes.size(), type.name, width);
     for (std::size_t i = 0; i < cellNodes.size(); i++)
         DNDS_CHECK(cellNodes[i] >= 0, IndexError, "node {} of own cell {} is {}", i % width, i / width, cellNodes[i]);
 }
 
 /// The faces of this rank's cells, each addressed to the rank where its cells meet. A message is a sequence of records:
 /// the slot (global cell number times faces per cell, plus the face), then the key's first `largestFace` entries.
-RankLists addressFaces(std::span<const index> cellNodes, const CellShapeInfo &shape, index firstCell, int ranks) {
-    const auto nodesPerCell = static_cast<std::size_t>(shape.nodes);
-    const auto recordWidth = static_cast<std::size_t>(shape.largestFace) + 1;
+RankLists addressFaces(std::span<const index> cellNodes, const ElementInfo &type, index firstCell, int ranks) {
+    const auto nodesPerCell = static_cast<std::size_t>(type.nodes);
+    const auto recordWidth = static_cast<std::size_t>(largestFace(type)) + 1;
     const std::size_t cells = cellNodes.size() / nodesPerCell;
     const auto forEachFace = [&](auto &&visit) {
         for (std::size_t cell = 0; cell < cells; cell++)
-            for (std::size_t face = 0; face < shape.faces.size(); face++) {
-                const FaceKey key = faceKey(cellNodes.subspan(cell * nodesPerCell, nodesPerCell), shape.faces[face]);
-                if (!isDegenerate(key, shape.dimension))
+            for (std::size_t face = 0; face < type.faces.size(); face++) {
+                const FaceKey key = faceKey(cellNodes.subspan(cell * nodesPerCell, nodesPerCell), type.faces[face]);
+                if (!isDegenerate(key, type.dimension))
                     visit(cell, face, key, static_cast<std::size_t>(hash(key) % static_cast<std::uint64_t>(ranks)));
             }
     };
@@ -74,7 +83,7 @@ RankLists addressFaces(std::span<const index> cellNodes, const CellShapeInfo &sh
             lists.starts.push_back(static_cast<index>(starts[rank + 1]));
         }
     forEachFace([&](std::size_t cell, std::size_t face, const FaceKey &key, std::size_t owner) {
-        const index slot = (firstCell + static_cast<index>(cell)) * static_cast<index>(shape.faces.size());
+        const index slot = (firstCell + static_cast<index>(cell)) * static_cast<index>(type.faces.size());
         index *record = lists.values.data() + starts[owner];
         record[0] = slot + static_cast<index>(face);
         std::copy_n(key.begin(), recordWidth - 1, record + 1);
@@ -85,9 +94,9 @@ RankLists addressFaces(std::span<const index> cellNodes, const CellShapeInfo &sh
 
 /// Finds the two cells of each face among all records of this rank and answers both with the other's number: pairs of
 /// slot and neighbour. Throws DataError where a face has more than two cells.
-RankLists matchFaces(const RankLists &records, const CellShapeInfo &shape) {
-    const auto recordWidth = static_cast<std::size_t>(shape.largestFace) + 1;
-    const auto facesPerCell = static_cast<index>(shape.faces.size());
+RankLists matchFaces(const RankLists &records, const ElementInfo &type) {
+    const auto recordWidth = static_cast<std::size_t>(largestFace(type)) + 1;
+    const auto facesPerCell = static_cast<index>(type.faces.size());
     const std::size_t count = records.values.size() / recordWidth;
     const auto slotOf = [&](std::size_t record) { return records.values[record * recordWidth]; };
     const auto keyOf = [&](std::size_t record) {
@@ -141,8 +150,8 @@ RankLists matchFaces(const RankLists &records, const CellShapeInfo &shape) {
 
 } // namespace
 
-std::vector<index> faceNeighbours(CommunicatorView comm, std::span<const index> cellNodes, CellShape shape) {
-    const CellShapeInfo &info = cellShapeInfo(shape);
+std::vector<index> faceNeighbours(CommunicatorView comm, std::span<const index> cellNodes, ElementType type) {
+    const ElementInfo &info = elementInfo(type);
     comm.guarded([&] { checkCells(cellNodes, info); });
 
     const auto context = CommunicatorContext::of(comm);
@@ -185,9 +194,9 @@ DistributedGraph graphOfNeighbours(std::span<const index> neighbours, int neighb
     return graph;
 }
 
-DistributedGraph dualGraph(CommunicatorView comm, std::span<const index> cellNodes, CellShape shape) {
-    const std::vector<index> neighbours = faceNeighbours(comm, cellNodes, shape);
-    const CellShapeInfo &info = cellShapeInfo(shape);
+DistributedGraph dualGraph(CommunicatorView comm, std::span<const index> cellNodes, ElementType type) {
+    const std::vector<index> neighbours = faceNeighbours(comm, cellNodes, type);
+    const ElementInfo &info = elementInfo(type);
     const index cells = static_cast<index>(cellNodes.size()) / info.nodes;
     index before = 0;
     checkMpi(MPI_Exscan(&cells, &before, 1, mpiTypeOf<index>(), MPI_SUM, comm.handle()), "MPI_Exscan");

@@ -14,12 +14,12 @@
 namespace DNDS::Geom {
 namespace {
 
-/// A whole mesh: cells of one shape as rows of nodes.
+/// A whole mesh: cells of one type as rows of nodes.
 struct Cells {
-    CellShape shape;
+    ElementType type;
     std::vector<index> nodes;
 
-    index width() const { return cellShapeInfo(shape).nodes; }
+    index width() const { return elementInfo(type).nodes; }
     index size() const { return static_cast<index>(nodes.size()) / width(); }
     std::span<const index> range(index begin, index end) const {
         return std::span<const index>(nodes).subspan(static_cast<std::size_t>(begin * width()),
@@ -27,13 +27,13 @@ struct Cells {
     }
 };
 
-/// A box of nx x ny x nz hexahedra, cut into cells of `shape`; in two dimensions, nx x ny quadrilaterals.
-Cells boxOf(CellShape shape, index nx, index ny, index nz) {
-    Cells cells{shape, {}};
+/// A box of nx x ny x nz hexahedra, cut into cells of `type`; in two dimensions, nx x ny quadrilaterals.
+Cells boxOf(ElementType type, index nx, index ny, index nz) {
+    Cells cells{type, {}};
     const auto node = [&](index i, index j, index k) { return (k * (ny + 1) + j) * (nx + 1) + i; };
     const index corners = (nx + 1) * (ny + 1) * (nz + 1);
     index quads = 0;
-    for (index k = 0; k < (shape == CellShape::Quadrilateral ? 1 : nz); k++)
+    for (index k = 0; k < (type == ElementType::Quad4 ? 1 : nz); k++)
         for (index j = 0; j < ny; j++)
             for (index i = 0; i < nx; i++, quads++) {
                 const index v[8] = {
@@ -43,18 +43,18 @@ Cells boxOf(CellShape shape, index nx, index ny, index nz) {
                     for (const int p : pattern)
                         cells.nodes.push_back(p < 8 ? v[p] : corners + quads);
                 };
-                switch (shape) {
-                case CellShape::Quadrilateral:
+                switch (type) {
+                case ElementType::Quad4:
                     add({0, 1, 2, 3});
                     break;
-                case CellShape::Hexahedron:
+                case ElementType::Hexa8:
                     add({0, 1, 2, 3, 4, 5, 6, 7});
                     break;
-                case CellShape::Prism:
+                case ElementType::Penta6:
                     add({0, 1, 2, 4, 5, 6});
                     add({0, 2, 3, 4, 6, 7});
                     break;
-                case CellShape::Pyramid: // node 8 is the hexahedron's centre
+                case ElementType::Pyra5: // node 8 is the hexahedron's centre
                     add({0, 1, 2, 3, 8});
                     add({4, 7, 6, 5, 8});
                     add({0, 4, 5, 1, 8});
@@ -62,7 +62,7 @@ Cells boxOf(CellShape shape, index nx, index ny, index nz) {
                     add({2, 6, 7, 3, 8});
                     add({3, 7, 4, 0, 8});
                     break;
-                case CellShape::Tetrahedron: // around the diagonal from 0 to 6 (Kuhn's subdivision)
+                case ElementType::Tetra4: // around the diagonal from 0 to 6 (Kuhn's subdivision)
                     add({0, 1, 2, 6});
                     add({0, 2, 3, 6});
                     add({0, 3, 7, 6});
@@ -70,8 +70,8 @@ Cells boxOf(CellShape shape, index nx, index ny, index nz) {
                     add({0, 4, 5, 6});
                     add({0, 5, 1, 6});
                     break;
-                case CellShape::Triangle:
-                    ADD_FAILURE() << "a box is not cut into triangles";
+                default:
+                    ADD_FAILURE() << "a box is not cut into " << elementInfo(type).name;
                 }
             }
     return cells;
@@ -90,7 +90,7 @@ std::vector<std::vector<index>> neighboursByCommonNodes(const Cells &cells) {
             for (const index other : cellsOfNode[node])
                 common[other]++;
         for (const auto &[other, count] : common)
-            if (other != cell && count >= cellShapeInfo(cells.shape).dimension)
+            if (other != cell && count >= elementInfo(cells.type).dimension)
                 result[static_cast<std::size_t>(cell)].push_back(other);
     }
     return result;
@@ -115,7 +115,7 @@ void compareWithReference(const Cells &cells) {
     const auto reference = neighboursByCommonNodes(cells);
     for (const bool uneven : {false, true}) {
         const auto [begin, end] = ownRange(comm, cells.size(), uneven);
-        const DistributedGraph graph = dualGraph(comm, cells.range(begin, end), cells.shape);
+        const DistributedGraph graph = dualGraph(comm, cells.range(begin, end), cells.type);
         ASSERT_EQ(graph.size(), end - begin);
         EXPECT_TRUE(graph.weights.empty());
         for (index cell = begin; cell < end; cell++) {
@@ -130,20 +130,20 @@ TEST(DualGraph, OfTrianglesEqualsTheSerialReference) {
     for (const index wanted : {1, 18, 2000}) {
         TriangleMeshOptions options;
         options.cells = wanted;
-        compareWithReference({CellShape::Triangle, makeTriangleMesh(options, 0, 1).cellNodes});
+        compareWithReference({ElementType::Tri3, makeTriangleMesh(options, 0, 1).cellNodes});
     }
 }
 
 TEST(DualGraph, OfEveryOtherShapeEqualsTheSerialReference) {
-    for (const CellShape shape : {CellShape::Quadrilateral, CellShape::Tetrahedron, CellShape::Pyramid,
-                                  CellShape::Prism, CellShape::Hexahedron}) {
-        SCOPED_TRACE(std::string(cellShapeInfo(shape).name));
-        compareWithReference(boxOf(shape, 4, 3, 5));
+    for (const ElementType type :
+         {ElementType::Quad4, ElementType::Tetra4, ElementType::Pyra5, ElementType::Penta6, ElementType::Hexa8}) {
+        SCOPED_TRACE(std::string(elementInfo(type).name));
+        compareWithReference(boxOf(type, 4, 3, 5));
     }
 }
 
 TEST(DualGraph, DoesNotDependOnTheOrderOfNodesWithinFaces) {
-    Cells cells = boxOf(CellShape::Tetrahedron, 3, 3, 3);
+    Cells cells = boxOf(ElementType::Tetra4, 3, 3, 3);
     std::mt19937_64 random(test::seed()); // the same on all ranks
     for (index cell = 0; cell < cells.size(); cell++)
         std::shuffle(cells.nodes.begin() + 4 * cell, cells.nodes.begin() + 4 * (cell + 1), random);
@@ -153,9 +153,9 @@ TEST(DualGraph, DoesNotDependOnTheOrderOfNodesWithinFaces) {
 TEST(DualGraph, FaceNeighboursStandAtTheirFaces) {
     const CommunicatorView comm(MPI_COMM_WORLD);
     const index n = 5;
-    const Cells cells = boxOf(CellShape::Hexahedron, n, n, n);
+    const Cells cells = boxOf(ElementType::Hexa8, n, n, n);
     const auto [begin, end] = ownRange(comm, cells.size(), true);
-    const std::vector<index> neighbours = faceNeighbours(comm, cells.range(begin, end), CellShape::Hexahedron);
+    const std::vector<index> neighbours = faceNeighbours(comm, cells.range(begin, end), ElementType::Hexa8);
     ASSERT_EQ(static_cast<index>(neighbours.size()), 6 * (end - begin));
     // The standard's order: bottom, front, right, back, left, top.
     const index step[6][3] = {{0, 0, -1}, {0, -1, 0}, {1, 0, 0}, {0, 1, 0}, {-1, 0, 0}, {0, 0, 1}};
@@ -172,11 +172,11 @@ TEST(DualGraph, FaceNeighboursStandAtTheirFaces) {
 
 TEST(DualGraph, OfNoCellsIsEmpty) {
     const CommunicatorView comm(MPI_COMM_WORLD);
-    EXPECT_EQ(dualGraph(comm, {}, CellShape::Hexahedron).size(), 0);
+    EXPECT_EQ(dualGraph(comm, {}, ElementType::Hexa8).size(), 0);
 }
 
 TEST(DualGraph, TakesNodeNumbersBeyond32Bits) {
-    Cells cells = boxOf(CellShape::Prism, 2, 2, 3);
+    Cells cells = boxOf(ElementType::Penta6, 2, 2, 3);
     for (index &node : cells.nodes)
         node = node * ((index{1} << 40) + 1) + 5;
     compareWithReference(cells);
@@ -192,7 +192,7 @@ TEST(DualGraph, MatchesFacesOfCollapsedCells) {
         mine = wedge;
     if (comm.rank() == comm.size() - 1)
         mine.insert(mine.end(), below.begin(), below.end());
-    const std::vector<index> neighbours = faceNeighbours(comm, mine, CellShape::Hexahedron);
+    const std::vector<index> neighbours = faceNeighbours(comm, mine, ElementType::Hexa8);
     for (std::size_t slot = 0; slot < neighbours.size(); slot++) {
         const bool first = comm.rank() == 0 && slot < 6;
         EXPECT_EQ(neighbours[slot], first && slot == 0 ? 1 : !first && slot % 6 == 5 ? 0 : InvalidIndex);
@@ -205,10 +205,12 @@ TEST(DualGraph, ThrowsOnAllRanksWhenOneRankIsWrong) {
     const std::vector<index> good{0, 1, 2};
     const std::vector<index> torn{0, 1, 2, 3};
     const std::vector<index> negative{0, -1, 2};
-    EXPECT_THROW(dualGraph(comm, wrong ? torn : good, CellShape::Triangle), ArgumentError);
-    EXPECT_THROW(dualGraph(comm, wrong ? negative : std::vector<index>{}, CellShape::Triangle), IndexError);
+    EXPECT_THROW(dualGraph(comm, wrong ? torn : good, ElementType::Tri3), ArgumentError);
+    EXPECT_THROW(dualGraph(comm, {}, ElementType::Polyhedron), ArgumentError);
+    EXPECT_THROW(dualGraph(comm, {}, ElementType::Mixed), ArgumentError);
+    EXPECT_THROW(dualGraph(comm, wrong ? negative : std::vector<index>{}, ElementType::Tri3), IndexError);
     const std::vector<index> threeOnOneEdge{0, 1, 2, 1, 0, 3, 0, 1, 4};
-    EXPECT_THROW(dualGraph(comm, wrong ? threeOnOneEdge : std::vector<index>{}, CellShape::Triangle), DataError);
+    EXPECT_THROW(dualGraph(comm, wrong ? threeOnOneEdge : std::vector<index>{}, ElementType::Tri3), DataError);
 }
 
 TEST(DualGraph, GraphOfNeighboursDropsRepeatsAndTheCellItself) {

@@ -17,7 +17,7 @@ CommunicatorView world() { return CommunicatorView(MPI_COMM_WORLD); }
 DistributedGraph triangles(index cells) {
     TriangleMeshOptions options;
     options.cells = cells;
-    return dualGraph(world(), makeTriangleMesh(options, world()).cellNodes, CellShape::Triangle);
+    return dualGraph(world(), makeTriangleMesh(options, world()).cellNodes, ElementType::Tri3);
 }
 
 /// A graph of `rows` x `columns` vertices, joined to the right and below; this rank gets the vertices [begin, end).
