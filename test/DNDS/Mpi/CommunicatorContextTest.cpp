@@ -77,7 +77,7 @@ TEST(CommunicatorContext, ParkedThingsThatFinishLateGoWithTheCommunicator) {
     const std::weak_ptr<int> watched = kept;
     {
         const Communicator user = Communicator::duplicate(MPI_COMM_WORLD);
-        CommunicatorContext::of(user.view())->park(std::move(kept), [asked = 0]() mutable { return ++asked > 1000; });
+        CommunicatorContext::of(user.view())->park(std::move(kept), [asked = 0]() mutable { return ++asked > 30; });
         EXPECT_FALSE(watched.expired());
     }
     EXPECT_TRUE(watched.expired());
