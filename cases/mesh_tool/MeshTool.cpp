@@ -169,12 +169,26 @@ class Run {
     void write(const Geom::SourceMesh &source) {
         checkSource(comm_, source);
         progress_("write");
-        if (arguments_.output.ends_with(".cgns")) {
+        const bool cgns = arguments_.output.ends_with(".cgns");
+        if (cgns) {
             writeCgns(comm_, arguments_.output, source);
-            return;
+        } else {
+            Geom::VtkHdfWriter writer(comm_, arguments_.output, sliceOf(source));
+            writer.close();
         }
-        Geom::VtkHdfWriter writer(comm_, arguments_.output, sliceOf(source));
-        writer.close();
+        tellWhatIsLost(source, cgns);
+    }
+
+    void tellWhatIsLost(const Geom::SourceMesh &source, bool cgns) {
+        for (const std::string &warning : source.warnings)
+            print(fmt::format("warning: {}\n", warning));
+        for (const Geom::PeriodicConnection &connection : source.periodic)
+            print(
+                cgns ? fmt::format("warning: {0}: periodic connection '{1}' became the boundary conditions '{1}_first' "
+                                   "and '{1}_second'\n",
+                                   arguments_.output, connection.name)
+                     : fmt::format("warning: {}: periodic connection '{}' is left out, VTKHDF has no place for it\n",
+                                   arguments_.output, connection.name));
     }
 
     void writeTables(const Geom::PartitionReport &report) {

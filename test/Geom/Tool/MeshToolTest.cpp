@@ -235,6 +235,17 @@ TEST(MeshTool, ConvertsForParaView) {
     EXPECT_EQ(head(converted.path(), 4), "\x89HDF");
 }
 
+TEST(MeshTool, SaysThatPeriodicConnectionsBecomeBoundaryConditions) {
+    const TemporaryFile made(".cgns");
+    const Outcome generated = run(CommunicatorView(MPI_COMM_WORLD), {"generate", made.path(), "--fill", "hexahedra",
+                                                                     "--cells", "3", "3", "3", "--periodic", "x"});
+    if (generated.code != fine)
+        GTEST_SKIP() << "no CGNS files are written: " << generated.err;
+    if (first()) {
+        EXPECT_NE(generated.out.find("became the boundary conditions"), std::string::npos) << generated.out;
+    }
+}
+
 std::string textOfFile(const std::filesystem::path &path) {
     std::ifstream file(path);
     return {std::istreambuf_iterator<char>(file), {}};
