@@ -8,7 +8,7 @@
 #   --mpich  MPICH besides Open MPI (preset mpich)
 #   --petsc  PETSc, the baseline of some benchmarks
 #   --plot   Matplotlib and h5py, for pictures
-#   --lint   clang-format, clang-tidy and shellcheck
+#   --lint   what continuous integration needs besides: clang-format, clang-tidy, shellcheck, iproute2 (network tests)
 set -euo pipefail
 
 say() { printf '\033[1m==> %s\033[0m\n' "$*"; }
@@ -25,7 +25,7 @@ for argument in "$@"; do
     --mpich) packages+=(mpich libmpich-dev) ;;
     --petsc) optional+=(petsc-dev) ;;
     --plot) packages+=(python3 python3-numpy python3-matplotlib python3-h5py) ;;
-    --lint) packages+=(clang-format-14 clang-tidy-14 shellcheck git python3-venv) ;;
+    --lint) packages+=(clang-format-14 clang-tidy-14 shellcheck git iproute2 python3-venv) ;;
     -h | --help)
         sed -n '2,11s/^# \{0,1\}//p' "$0"
         exit 0
