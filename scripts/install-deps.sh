@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Installs what DNDS needs from the packages of Debian 12 or Ubuntu 24.04, and only what is missing.
 #
-#   scripts/install-deps.sh [--mpich] [--petsc] [--plot] [--lint]
+#   scripts/install-deps.sh [--mpich] [--petsc] [--plot] [--lint] [--sanitizers]
 #
 # Without options: compiler, CMake, Ninja, Open MPI, fmt, Eigen, GoogleTest, CLI11, nlohmann-json, PT-Scotch, parallel
 # HDF5 and the CGNS library.
@@ -9,6 +9,7 @@
 #   --petsc  PETSc, the baseline of some benchmarks
 #   --plot   Matplotlib and h5py, for pictures
 #   --lint   what continuous integration needs besides: clang-format, clang-tidy, shellcheck, iproute2 (network tests)
+#   --sanitizers  names of the C library's functions, by which known leaks of MPI libraries are told from ours
 set -euo pipefail
 
 say() { printf '\033[1m==> %s\033[0m\n' "$*"; }
@@ -26,6 +27,7 @@ for argument in "$@"; do
     --petsc) optional+=(petsc-dev) ;;
     --plot) packages+=(python3 python3-numpy python3-matplotlib python3-h5py) ;;
     --lint) packages+=(clang-format-14 clang-tidy-14 shellcheck git iproute2 python3-venv) ;;
+    --sanitizers) packages+=(libc6-dbg) ;;
     -h | --help)
         sed -n '2,11s/^# \{0,1\}//p' "$0"
         exit 0

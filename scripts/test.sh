@@ -56,7 +56,12 @@ done
 
 if $install; then
     dependencies=()
-    for preset in "${presets[@]}"; do [ "$preset" = mpich ] && dependencies+=(--mpich); done
+    for preset in "${presets[@]}"; do
+        case "$preset" in
+        mpich) dependencies+=(--mpich) ;;
+        debug) dependencies+=(--sanitizers) ;;
+        esac
+    done
     say "checking packages"
     scripts/install-deps.sh "${dependencies[@]}"
 fi
