@@ -29,7 +29,7 @@ for argument in "$@"; do
     --lint) packages+=(clang-format-14 clang-tidy-14 shellcheck git iproute2 python3-venv) ;;
     --sanitizers) packages+=(libc6-dbg) ;;
     -h | --help)
-        sed -n '2,11s/^# \{0,1\}//p' "$0"
+        sed -n '2,12s/^# \{0,1\}//p' "$0"
         exit 0
         ;;
     *) fail "unknown option $argument (see --help)" ;;
