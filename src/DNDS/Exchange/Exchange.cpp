@@ -26,7 +26,7 @@ struct Exchange::State {
     std::vector<TransportKind> kinds; ///< by rank
     bool bound = true;                ///< false after binding failed half-way
     bool inFlight = false;
-    bool broken = false; ///< a peer did not come: its bytes may still move
+    bool broken = false; ///< a peer did not come, or a start failed half-way: bytes may still move
 
     /// Transports in flight whose peers may need this rank to write, of all exchanges that this thread started. Whoever
     /// waits serves them all: exchanges may be waited for in different orders on different ranks.
@@ -281,10 +281,17 @@ void Exchange::start() {
         refuse();
         throw;
     }
-    for (const auto &transport : state.transports)
-        transport->start();
     state.inFlight = true;
     state.serve();
+    try {
+        for (const auto &transport : state.transports)
+            transport->start();
+    } catch (...) { // some of them may be under way: peers learn it when the exchange is destroyed
+        state.serveNoMore();
+        state.inFlight = false;
+        state.broken = true;
+        throw;
+    }
 }
 
 void Exchange::wait() {

@@ -3,7 +3,6 @@
 #include "DNDS/Base/Environment.hpp"
 
 #include <chrono>
-#include <new>
 #include <thread>
 
 namespace DNDS {
@@ -97,13 +96,18 @@ Channel CommunicatorContext::nextChannel() {
 
 void CommunicatorContext::park(std::shared_ptr<void> kept, std::function<bool()> finished) {
     freeFinished();
-    parked_.push_back({std::move(kept), std::move(finished)});
+    if (!parked_)
+        parked_ = std::make_unique<ParkedList>();
+    parked_->items.push_back({std::move(kept), std::move(finished)});
     if (!alive_)
         release();
 }
 
 void CommunicatorContext::freeFinished() {
-    std::erase_if(parked_, [](const Parked &parked) { return parked.finished(); });
+    if (parked_)
+        std::erase_if(parked_->items, [](const Parked &parked) { return parked.finished(); });
+    if (parked_ && parked_->items.empty())
+        parked_.reset();
 }
 
 void CommunicatorContext::release() noexcept {
@@ -111,17 +115,14 @@ void CommunicatorContext::release() noexcept {
     try {
         // Peers let go of the communicator, too, and so help to complete what is on its way.
         const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(1);
-        for (freeFinished(); !parked_.empty() && std::chrono::steady_clock::now() < end; freeFinished())
+        for (freeFinished(); parked_ && std::chrono::steady_clock::now() < end; freeFinished())
             std::this_thread::yield();
     } catch (...) { // an error of MPI: then it may still use the memory
     }
-    if (!parked_.empty()) {
-        try { // never freed, but reachable: MPI may still use it
-            static std::vector<std::vector<Parked>> *const kept = new std::vector<std::vector<Parked>>;
-            kept->push_back(std::move(parked_));
-        } catch (const std::bad_alloc &) { // then it is freed here after all
-        }
-        parked_.clear();
+    if (parked_) { // never freed, but reachable: MPI may still use it
+        static ParkedList *forever = nullptr;
+        parked_->next = forever;
+        forever = parked_.release();
     }
     owned_.clear();
 }

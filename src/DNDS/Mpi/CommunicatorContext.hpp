@@ -58,10 +58,15 @@ class CommunicatorContext {
         std::shared_ptr<void> kept;
         std::function<bool()> finished;
     };
+    /// Made before it is needed, so that it can be given up without allocating.
+    struct ParkedList {
+        std::vector<Parked> items;
+        ParkedList *next = nullptr; ///< of those that are kept for ever
+    };
     void freeFinished();
 
     std::vector<Communicator> owned_;
-    std::vector<Parked> parked_;
+    std::unique_ptr<ParkedList> parked_; ///< null until something is parked
     CommunicatorView view_;
     NodeTopology node_;
     std::uint64_t round_ = 0;
