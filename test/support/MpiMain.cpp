@@ -310,7 +310,8 @@ int runTests() {
     }
     const int worst = *std::max_element(codes.begin(), codes.end());
     if (rank == 0 && worst == 0)
-        std::cout << "[  RANKS   ] every test passed on every rank" << std::endl; // cmake/DNDSPrograms.cmake looks for it
+        std::cout << "[  RANKS   ] every test passed on every rank"
+                  << std::endl; // cmake/DNDSPrograms.cmake looks for it
     return worst;
 }
 
