@@ -32,6 +32,16 @@ Primitive primitiveOf(Settings settings) {
     return w;
 }
 
+Geom::BoxRamp rampOf(Settings settings) {
+    Geom::BoxRamp ramp;
+    if (settings.choice<bool>("kind", {{"flat", false}, {"ramp", true}}, false)) {
+        ramp.start = settings.need<real>("start");
+        ramp.angle = settings.need<real>("angle");
+    }
+    settings.finish();
+    return ramp;
+}
+
 Geom::BoxMeshOptions boxOf(Settings settings) {
     Geom::BoxMeshOptions box;
     box.fill = Geom::boxCellsOf(settings.get<std::string>("fill", "tetrahedra"));
@@ -48,6 +58,8 @@ Geom::BoxMeshOptions boxOf(Settings settings) {
     }
     box.jitter = settings.get<real>("jitter", 0);
     box.shuffled = settings.get<bool>("shuffled", false);
+    box.floor = rampOf(settings.object("floor"));
+    box.ceiling = rampOf(settings.object("ceiling"));
     settings.finish();
     return box;
 }

@@ -309,6 +309,18 @@ TEST(Solver, TurnsWhatComesAcrossRotatingBoundaries) {
             ASSERT_NEAR(gradient(cell, k), exact[static_cast<std::size_t>(k)], 1e-5) << cell << " " << k;
 }
 
+TEST(Solver, FindsTheObliqueShockOfARamp) {
+    json content = json::parse(std::ifstream(EULER_FOLDER "/ramp.json"), nullptr, true, true);
+    content["output"]["folder"] = "";
+    content["output"]["historyEvery"] = 280;
+    content["mesh"]["box"]["cells"] = {45, 30};
+    content["time"]["steps"] = 280;
+    content["scheme"]["timeStepping"] = "ssp-rk2";
+    const RunResult result = runOf(content)(nullptr);
+    EXPECT_NEAR(result.drag, 0.04449603, 0.002 * 0.04449603);
+    EXPECT_NEAR(result.lift, -0.25234950, 0.002 * 0.25234950);
+}
+
 TEST(Solver, FindsTheObliqueShockOfAWedge) {
     const std::string file = sharedMesh("wedge_hdf5.cgns");
     if (file.empty())
@@ -365,6 +377,9 @@ TEST(Configuration, SaysWhatIsWrong) {
     expect(with("/output/forces", {"wing"}), "'wing' of output.forces is no patch of the mesh, which has: x-");
     expect(with("/mesh/file", "a"), "mesh needs either a file or a box");
     expect(with("/mesh/box/fill", "foam"), "foam");
+    expect(with("/mesh/box/floor", {{"kind", "hill"}}), "mesh.box.floor.kind is 'hill'; there are: flat, ramp");
+    expect(with("/mesh/box/floor", {{"kind", "ramp"}, {"start", 0.5}}), "mesh.box.floor.angle is missing");
+    expect(with("/mesh/box/ceiling", {{"kind", "ramp"}, {"start", 0.4}, {"angle", 10}}), "corner of a ramp at x = 0.4");
     json lacking = good;
     lacking["boundaries"].erase("y+");
     expect(complaintAbout(lacking), "boundaries lacks the patch 'y+' with 6 faces");

@@ -57,6 +57,7 @@ struct Arguments {
     std::vector<DNDS::index> cells{8, 8, 8};
     std::vector<real> lengths{1, 1, 1};
     std::vector<std::string> periodic;
+    std::vector<real> floorRamp, ceilingRamp; ///< start, angle
     Geom::BoxMeshOptions box;
     // partition
     int parts = 0;
@@ -112,6 +113,10 @@ class Run {
             std::copy(arguments_.lengths.begin(), arguments_.lengths.end(), options.lengths.begin());
             for (const std::string &direction : arguments_.periodic)
                 options.periodic[static_cast<std::size_t>(direction[0] - 'x')] = true;
+            if (!arguments_.floorRamp.empty())
+                options.floor = {arguments_.floorRamp[0], arguments_.floorRamp[1]};
+            if (!arguments_.ceilingRamp.empty())
+                options.ceiling = {arguments_.ceilingRamp[0], arguments_.ceilingRamp[1]};
         });
         Geom::SourceMesh source;
         comm_.guarded([&] { source = makeBoxMesh(options, comm_); });
@@ -237,6 +242,12 @@ void addGenerate(CLI::App &command, Arguments &arguments) {
     command.add_option("--jitter", arguments.box.jitter, "moves inner nodes, in bricks: 0 to 0.15");
     command.add_flag("--shuffle", arguments.box.shuffled, "numbers nodes and cells at random");
     command.add_option("--periodic", arguments.periodic, "directions: x, y, z")->check(CLI::IsMember({"x", "y", "z"}));
+    command.add_option("--floor-ramp", arguments.floorRamp, "side y- rises from x START on by ANGLE degrees")
+        ->expected(2)
+        ->type_name("START ANGLE");
+    command.add_option("--ceiling-ramp", arguments.ceilingRamp, "the same for side y+")
+        ->expected(2)
+        ->type_name("START ANGLE");
     command.add_option("--seed", arguments.box.seed, "for what is random");
 }
 

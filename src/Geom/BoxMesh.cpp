@@ -4,7 +4,9 @@
 #include "Geom/IndexPermutation.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <iterator>
+#include <numbers>
 #include <utility>
 
 namespace DNDS::Geom {
@@ -20,6 +22,49 @@ constexpr std::pair<std::string_view, BoxCells> words[] = {
     {"mixed-volume", BoxCells::MixedVolume},   {"polyhedra", BoxCells::Polyhedra}};
 
 bool isSurface(BoxCells fill) { return fill <= BoxCells::MixedSurface; }
+
+bool isFlat(const BoxRamp &ramp) { return ramp.angle == 0.0; }
+
+void checkRamps(const BoxMeshOptions &options) {
+    const real length = options.lengths[0];
+    for (const BoxRamp &ramp : {options.floor, options.ceiling}) {
+        if (isFlat(ramp))
+            continue;
+        DNDS_CHECK(std::fabs(ramp.angle) < 89.0, ArgumentError, "a ramp of {} degrees: it must be less than 89",
+                   ramp.angle);
+        DNDS_CHECK(ramp.start >= 0.0 && ramp.start < length, ArgumentError,
+                   "a ramp from x = {} is outside of the box [0, {}]", ramp.start, length);
+        const real bricks = ramp.start / length * static_cast<real>(options.cells[0]);
+        DNDS_CHECK(
+            std::fabs(bricks - std::round(bricks)) < 1e-6, ArgumentError,
+            "the corner of a ramp at x = {} is {:.3f} of {} bricks from x-: choose a number of bricks in x, or a "
+            "length, for which an edge lies there",
+            ramp.start, bricks, options.cells[0]);
+        DNDS_CHECK(options.jitter == 0.0, ArgumentError, "a box with ramps takes no jitter");
+        DNDS_CHECK(!options.periodic[0], ArgumentError,
+                   "sides x- and x+ of a box with ramps differ: they cannot be periodic");
+        DNDS_CHECK(!options.periodic[1] ||
+                       (options.floor.angle == options.ceiling.angle && options.floor.start == options.ceiling.start),
+                   ArgumentError, "sides y- and y+ with different ramps differ: they cannot be periodic");
+    }
+    // The gap is linear between these.
+    const auto corner = [](const BoxRamp &ramp) { return isFlat(ramp) ? 0.0 : ramp.start; };
+    for (const real x : {corner(options.floor), corner(options.ceiling), length}) {
+        const real gap = options.lengths[1] + options.ceiling.heightAt(x) - options.floor.heightAt(x);
+        DNDS_CHECK(gap > 1e-6 * options.lengths[1], ArgumentError, "floor and ceiling of the box meet before x = {}",
+                   x);
+    }
+}
+
+/// Where a point of the plain box comes to stand between floor and ceiling.
+std::array<real, 3> bend(const BoxMeshOptions &options, std::array<real, 3> p) {
+    if (isFlat(options.floor) && isFlat(options.ceiling))
+        return p;
+    const real low = options.floor.heightAt(p[0]);
+    const real high = options.lengths[1] + options.ceiling.heightAt(p[0]);
+    p[1] = p[1] == options.lengths[1] ? high : low + p[1] / options.lengths[1] * (high - low);
+    return p;
+}
 
 void checkOptions(const BoxMeshOptions &options) {
     DNDS_CHECK(options.fill <= BoxCells::Polyhedra, ArgumentError, "{} is no value of BoxCells",
@@ -40,6 +85,7 @@ void checkOptions(const BoxMeshOptions &options) {
     DNDS_CHECK(options.fill != BoxCells::MixedVolume || !options.periodic[0], ArgumentError,
                "sides x- and x+ of a mixed-volume box differ: they cannot be periodic");
     DNDS_CHECK(dimension == 3 || !options.periodic[2], ArgumentError, "a box of two dimensions is not periodic in z");
+    checkRamps(options);
 }
 
 /// Where block `part` of `parts` begins among `count` numbers, without overflow.
@@ -95,6 +141,10 @@ std::array<int, 6> nameSides(const BoxMeshOptions &options, int dimension, Sourc
 
 } // namespace
 
+real BoxRamp::heightAt(real x) const {
+    return isFlat(*this) ? 0 : std::fmax(0.0, x - start) * std::tan(angle * std::numbers::pi / 180);
+}
+
 BoxCells boxCellsOf(std::string_view word) {
     std::string known;
     for (const auto &[name, fill] : words) {
@@ -124,7 +174,7 @@ SourceMesh makeBoxMesh(const BoxMeshOptions &options, int part, int parts) {
     const index endNode = blockBegin(mesh.globalNodes, part + 1, parts);
     mesh.coordinates.reserve(static_cast<std::size_t>(endNode - mesh.firstNode));
     for (index number = mesh.firstNode; number < endNode; number++)
-        mesh.coordinates.push_back(pattern->position(nodeNumbering.natural(number)));
+        mesh.coordinates.push_back(bend(options, pattern->position(nodeNumbering.natural(number))));
 
     BoxElement element;
     const auto fill = [&](ElementBlock &block, index count, std::uint64_t salt, auto &&makeElement) {

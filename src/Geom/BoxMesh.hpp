@@ -24,6 +24,14 @@ enum class BoxCells : std::uint8_t {
     Polyhedra       ///< hexagonal columns, cut in z: polyhedra of eight faces, fewer where a side cuts them
 };
 
+/// A side in y that rises from one place on: a compression corner on the floor, a diverging ceiling, a tunnel.
+struct BoxRamp {
+    real start = 0; ///< x of the corner
+    real angle = 0; ///< degrees, rising with x; 0: the side is flat
+
+    real heightAt(real x) const;
+};
+
 /// What the mesh should be like. All ranks must ask for the same.
 struct BoxMeshOptions {
     BoxCells fill = BoxCells::Tetrahedra;
@@ -33,6 +41,8 @@ struct BoxMeshOptions {
     bool shuffled = false;          ///< number nodes, cells and faces at random, so that blocks are bad partitions
     std::array<bool, 3> periodic{}; ///< directions whose sides are periodic connections "x", "y", "z"
     std::uint64_t seed = 1;
+    BoxRamp floor{};   ///< of y-
+    BoxRamp ceiling{}; ///< of y+
 };
 
 /// The words by which programs let their users choose: "triangles", "mixed-surface", ... Local. Throws ArgumentError
@@ -43,10 +53,13 @@ BoxCells boxCellsOf(std::string_view word);
 ///
 /// Sides that are not periodic are the patches "x-", "x+", "y-", ... in this order. Nodes of periodic sides are there
 /// twice. All cells have positive volume; together they fill the box exactly, whatever `jitter` is, because nodes on
-/// the surface stay where they are. Cost and memory O(own nodes + own cells + own faces); no other block is made.
+/// the surface stay where they are. With ramps, nodes move in y alone, by shares of what is left between floor and
+/// ceiling above their x: faces stay plane. Cost and memory O(own nodes + own cells + own faces); no other block is
+/// made.
 ///
 /// Errors: ArgumentError for options out of range, for MixedVolume with fewer than four bricks in x, and where its
-/// sides in x are to be periodic, since they do not fit each other.
+/// sides in x are to be periodic, since they do not fit each other; for ramps whose corner is at no edge of bricks,
+/// that meet the other side, with jitter, or on periodic sides that would no longer fit each other.
 SourceMesh makeBoxMesh(const BoxMeshOptions &options, int part, int parts);
 
 /// The block of this rank. Local.

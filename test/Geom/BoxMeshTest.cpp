@@ -1,5 +1,7 @@
 #include "Geom/BoxMesh.hpp"
 
+#include "Geom/Mesh/BuildMesh.hpp"
+#include "Geom/Mesh/MeshMetrics.hpp"
 #include "Geom/WholeMesh.hpp"
 #include "support/MpiTest.hpp"
 
@@ -82,6 +84,47 @@ TEST(BoxMesh, CellsAreConformingPositiveAndFillTheBox) {
                     EXPECT_LE(p[d], d < static_cast<std::size_t>(mesh.cellDimension) ? options.lengths[d] : 0);
                 }
         }
+}
+
+/// The area between a floor that rises by 20 degrees from 0.8 and a ceiling that falls by 10 from 1.2, up to x = 2.
+real areaBetweenRamps() {
+    const auto slope = [](real degrees) { return std::tan(degrees * std::acos(-1.0) / 180); };
+    return 2.0 * 0.75 - 0.5 * 1.2 * 1.2 * slope(20) - 0.5 * 0.8 * 0.8 * slope(10);
+}
+
+TEST(BoxMesh, CellsFillTheSpaceBetweenRamps) {
+    const CommunicatorView comm(MPI_COMM_WORLD);
+    for (const BoxCells fill : allFills) {
+        BoxMeshOptions options = optionsOf(fill);
+        options.floor = {0.8, 20};
+        options.ceiling = {1.2, -10};
+        options.shuffled = true;
+        const SourceMesh whole = wholeOf(options);
+        SCOPED_TRACE(whole.origin);
+        expectConforming(whole);
+        for (std::size_t face = 0; face < whole.faceMarks.size(); face++)
+            for (const index node : test::cornersOf(whole.faces, static_cast<index>(face))) {
+                const auto &p = whole.coordinates[static_cast<std::size_t>(node)];
+                const std::string &patch = whole.patches[static_cast<std::size_t>(whole.faceMarks[face])].name;
+                if (patch == "y-") {
+                    EXPECT_NEAR(p[1], p[0] > 0.8 ? (p[0] - 0.8) * std::tan(20 * std::acos(-1.0) / 180) : 0, 1e-15);
+                } else if (patch == "x+") {
+                    EXPECT_EQ(p[0], 2.0);
+                }
+            }
+        MeshReport report;
+        const UnstructuredMesh mesh = buildMesh(comm, makeBoxMesh(options, comm), {.report = &report});
+        const MeshMetrics metrics = computeMetrics(mesh);
+        real sum = 0;
+        for (index cell = 0; cell < mesh.cells.owned; cell++) {
+            EXPECT_GT(metrics.volumes(cell), 0) << "cell " << cell;
+            sum += metrics.volumes(cell);
+        }
+        const real exact = areaBetweenRamps() * (mesh.dimension == 2 ? 1 : 1.25);
+        EXPECT_NEAR(comm.allReduce(sum, MPI_SUM), exact, 1e-13);
+        EXPECT_LT(metrics.closure, 1e-13);
+        EXPECT_TRUE(report.warnings.empty()) << report.warnings.front();
+    }
 }
 
 TEST(BoxMesh, IsTheSameToTheBitInAnyNumberOfBlocks) {
@@ -219,6 +262,28 @@ TEST(BoxMesh, RefusesWhatItCannotMake) {
                      o.periodic[2] = true;
                  }),
                  ArgumentError);
+    const auto makeWithRamps = [](BoxRamp floor, BoxRamp ceiling, auto &&change) {
+        BoxMeshOptions options = optionsOf(BoxCells::Hexahedra);
+        options.floor = floor;
+        options.ceiling = ceiling;
+        change(options);
+        makeBoxMesh(options, 0, 1);
+    };
+    const auto unchanged = [](BoxMeshOptions &) {};
+    EXPECT_NO_THROW(makeWithRamps({0.8, 10}, {0.8, 10}, [](BoxMeshOptions &o) { o.periodic[1] = true; }));
+    EXPECT_NO_THROW(makeWithRamps({0, 10}, {}, unchanged));
+    EXPECT_NO_THROW(makeWithRamps({77, 0}, {}, unchanged));               // flat
+    EXPECT_THROW(makeWithRamps({0.5, 10}, {}, unchanged), ArgumentError); // no edge there
+    EXPECT_THROW(makeWithRamps({-0.4, 10}, {}, unchanged), ArgumentError);
+    EXPECT_THROW(makeWithRamps({2, 10}, {}, unchanged), ArgumentError);
+    EXPECT_THROW(makeWithRamps({0.8, 90}, {}, unchanged), ArgumentError);
+    EXPECT_THROW(makeWithRamps({0.8, std::nan("")}, {}, unchanged), ArgumentError);
+    EXPECT_THROW(makeWithRamps({std::nan(""), 10}, {}, unchanged), ArgumentError);
+    EXPECT_THROW(makeWithRamps({0, 30}, {}, unchanged), ArgumentError); // 1.15 high at the end
+    EXPECT_THROW(makeWithRamps({0, 20}, {0, -20}, unchanged), ArgumentError);
+    EXPECT_THROW(makeWithRamps({0, 10}, {}, [](BoxMeshOptions &o) { o.jitter = 0.1; }), ArgumentError);
+    EXPECT_THROW(makeWithRamps({0, 10}, {}, [](BoxMeshOptions &o) { o.periodic[0] = true; }), ArgumentError);
+    EXPECT_THROW(makeWithRamps({0, 10}, {}, [](BoxMeshOptions &o) { o.periodic[1] = true; }), ArgumentError);
     EXPECT_THROW(makeBoxMesh(BoxMeshOptions{}, 2, 2), ArgumentError);
     EXPECT_EQ(boxCellsOf("mixed-volume"), BoxCells::MixedVolume);
     EXPECT_THROW(boxCellsOf("cubes"), ArgumentError);

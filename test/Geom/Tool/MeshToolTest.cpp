@@ -7,6 +7,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
 #include <filesystem>
 #include <fstream>
 #include <sstream>
@@ -189,6 +190,8 @@ TEST(MeshTool, RefusesCommandsThatMakeNoSense) {
     expectRefusal({"convert", "mesh.cgns", "mesh.txt"}, {"mesh.txt", ".vtkhdf"});
     expectRefusal({"generate", "box.cgns", "--fill", "cheese"}, {"cheese", "tetrahedra"});
     expectRefusal({"generate", "box.cgns", "--cells", "0", "1", "1"}, {"0"});
+    expectRefusal({"generate", "box.cgns", "--floor-ramp", "0.3", "10"}, {"ramp", "0.3", "8 bricks"});
+    expectRefusal({"generate", "box.cgns", "--floor-ramp", "0.3"}, {"--floor-ramp"});
     expectRefusal({"generate", "/nonexistent/box.cgns"}, {"/nonexistent/box.cgns"});
     const Outcome help = runAlike({"info", "--help"});
     EXPECT_EQ(help.code, fine);
@@ -225,6 +228,23 @@ TEST_P(GeneratedMeshes, AreTheSameAfterConversion) {
 INSTANTIATE_TEST_SUITE_P(Fills, GeneratedMeshes,
                          ::testing::Values(std::pair{"triangles", 40}, std::pair{"tetrahedra", 360},
                                            std::pair{"prisms", 120}, std::pair{"hexahedra", 60}));
+
+TEST(MeshTool, GeneratesRamps) {
+    const CommunicatorView comm(MPI_COMM_WORLD);
+    const TemporaryFile made(".cgns");
+    const Outcome generated =
+        run(comm, {"generate", made.path(), "--fill", "quadrilaterals", "--cells", "6", "4", "--lengths", "1.5", "1",
+                   "--floor-ramp", "0.5", "30", "--ceiling-ramp", "1", "45"});
+    if (generated.code != fine)
+        GTEST_SKIP() << "no CGNS files are written: " << generated.err;
+    const Outcome checked = runAlike({"check", "--json", made.path()});
+    EXPECT_EQ(checked.code, fine) << checked.out;
+    if (first()) {
+        const Json json = Json::parse(checked.out);
+        EXPECT_NEAR(json["volume"].number, 1.5 - 0.5 / std::sqrt(3.0) + 0.125, 1e-12);
+        EXPECT_NEAR(json["bbox"][1][1].number, 1.5, 1e-12);
+    }
+}
 
 TEST(MeshTool, ConvertsForParaView) {
     if (!VtkHdfWriter::built())
