@@ -1,0 +1,164 @@
+#!/usr/bin/env bash
+# Packs what a GPU machine without a network lacks into one file, for scripts/gpu-check.sh: an Open MPI that takes device
+# pointers, and the headers and libraries that DNDS is built with, taken from this machine's packages.
+#
+#   scripts/gpu-bundle.sh [--out FOLDER] [--openmpi FILE.tar.gz | --no-openmpi] [--max-mb N] [--no-install]
+#
+#   --out FOLDER    where bundle.tar.gz is written (default build/gpu-bundle, which git ignores)
+#   --openmpi FILE  pack this tree, made by scripts/gpu/openmpi-cuda.sh, instead of building one (five minutes; kept in
+#                   build/gpu-cache)
+#   --no-openmpi    pack no MPI: the GPU machine has one
+#   --max-mb N      fail if the file is larger than N MB (default 60)
+#   --no-install    install nothing here
+#
+# The bundle fits machines of this processor type whose C library is not older than this machine's: made on Debian 12, it
+# serves Debian 12 and 13 and Ubuntu 24.04. It is unpacked by scripts/gpu-check.sh; nothing is installed there.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+say() { printf '\033[1m==> %s\033[0m\n' "$*"; }
+fail() {
+    printf 'gpu-bundle.sh: %s\n' "$*" >&2
+    exit 1
+}
+
+out=build/gpu-bundle
+openmpi=""
+with_openmpi=true
+max_mb=60
+install=true
+while [ $# -gt 0 ]; do
+    case "$1" in
+    --out | --openmpi | --max-mb) [ $# -ge 2 ] || fail "$1 needs a value" ;;
+    esac
+    case "$1" in
+    --out) out=$2 && shift ;;
+    --openmpi) openmpi=$2 && shift ;;
+    --no-openmpi) with_openmpi=false ;;
+    --max-mb) max_mb=$2 && shift ;;
+    --no-install) install=false ;;
+    -h | --help)
+        sed -n '2,16s/^# \{0,1\}//p' "$0"
+        exit 0
+        ;;
+    *) fail "unknown option $1 (see --help)" ;;
+    esac
+    shift
+done
+command -v dpkg-query >/dev/null || fail "this needs Debian 12 or Ubuntu 24.04: it packs files of installed packages"
+command -v readelf >/dev/null || fail "readelf was not found: install binutils"
+if $install; then
+    say "checking packages"
+    scripts/install-deps.sh
+fi
+
+if $with_openmpi && [ -z "$openmpi" ]; then
+    openmpi=build/gpu-cache/openmpi-cuda.tar.gz
+    if [ ! -f "$openmpi" ]; then
+        say "building Open MPI for CUDA: about five minutes"
+        scripts/gpu/openmpi-cuda.sh "$openmpi"
+    fi
+fi
+
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+architecture=$(dpkg-architecture -qDEB_HOST_MULTIARCH 2>/dev/null || gcc -print-multiarch)
+libraries=lib/$architecture
+mkdir -p "$work/bundle/deps/$libraries"
+
+# The names of a package's files that DNDS can use. Static libraries are left out where a shared one is there, apart from
+# GoogleTest's, which exists as a static library only.
+files_of() {
+    dpkg-query -L "$1" | grep -E '^(/usr)?/(include|lib|share/(cmake|eigen3|pkgconfig))/' |
+        grep -vE '/(scotch-(int32|int64|long)|openmpi)/.*(esmumps|metis)|scotch-(int64|long)|/eigen3/unsupported' |
+        grep -vE '(scotch|hdf5)[^/]*\.a$|_fortran|_cpp\.|H5.*\.mod$|/lib[^/]*metis[^/]*$|esmumps'
+}
+
+packages=(libfmt-dev libeigen3-dev libgtest-dev libcli11-dev nlohmann-json3-dev libscotch-dev libptscotch-dev
+    libhdf5-openmpi-dev)
+# What the linker names in these packages lead to.
+for package in "${packages[@]}"; do
+    while read -r dependency; do
+        case "$dependency" in
+        libfmt[0-9]* | libscotch-[0-9]* | libptscotch-[0-9]* | libhdf5-openmpi-[0-9]* | libhdf5-openmpi-hl-[0-9]* | libgtest* | libgmock*)
+            packages+=("$dependency")
+            ;;
+        esac
+    done < <(dpkg-query -W -f '${Depends}\n' "$package" | tr ',|' '\n' | sed 's/^ *//; s/ .*//; s/:.*//' | sort -u)
+done
+mapfile -t packages < <(printf '%s\n' "${packages[@]}" | sort -u)
+
+say "copying headers and libraries of ${packages[*]}"
+for package in "${packages[@]}"; do
+    dpkg-query -W -f '${db:Status-Status}' "$package" 2>/dev/null | grep -qx installed ||
+        fail "package $package is not installed: run scripts/install-deps.sh"
+    files_of "$package" | while read -r file; do
+        [ -d "$file" ] && [ ! -L "$file" ] && continue
+        target=$work/bundle/deps/${file#/}
+        target=${target/deps\/usr\//deps/}
+        mkdir -p "$(dirname "$target")"
+        cp -a "$file" "$target"
+    done
+done
+
+# What those libraries need in turn, apart from the C and C++ run time, which every machine with a compiler has, and MPI.
+say "copying what these libraries need"
+needed_by() { readelf -d "$1" | sed -n 's/.*(NEEDED).*\[\(.*\)\]/\1/p'; }
+path_of() { ldconfig -p | sed -n "s#^[[:space:]]*$1 (.*x86-64.*) => ##p; s#^[[:space:]]*$1 (.*AArch64.*) => ##p" | head -n 1; }
+mapfile -t queue < <(find "$work/bundle/deps/$libraries" -name '*.so*' -type f)
+while [ ${#queue[@]} -gt 0 ]; do
+    file=${queue[0]}
+    queue=("${queue[@]:1}")
+    for name in $(needed_by "$file"); do
+        case "$name" in
+        libc.so.* | libm.so.* | libdl.so.* | libpthread.so.* | librt.so.* | libresolv.so.* | ld-linux* | libstdc++.so.* | \
+            libgcc_s.so.* | libmpi*.so.*) continue ;;
+        esac
+        target=$work/bundle/deps/$libraries/$name
+        [ -e "$target" ] && continue
+        source=$(path_of "$name")
+        [ -n "$source" ] || fail "$file needs $name, which the linker does not find here"
+        cp -L "$source" "$target"
+        queue+=("$target")
+    done
+done
+find "$work/bundle/deps" -name '*.so*' -type f -exec strip --strip-unneeded {} +
+find "$work/bundle/deps" -name '*.a' -type f -exec strip --strip-debug {} +
+
+if $with_openmpi; then
+    say "unpacking Open MPI"
+    mkdir "$work/bundle/openmpi"
+    tar xzf "$openmpi" -C "$work/bundle/openmpi"
+    [ -x "$work/bundle/openmpi/bin/mpiexec" ] || fail "$openmpi holds no bin/mpiexec"
+    # A program of the bundle that misses a library on the other machine would be found out there, too late.
+    for file in "$work"/bundle/openmpi/bin/orterun "$work"/bundle/openmpi/lib/*.so "$work"/bundle/openmpi/lib/openmpi/*.so; do
+        missing=$(LD_LIBRARY_PATH=$work/bundle/openmpi/lib ldd "$file" | sed -n 's/ => not found//p' | xargs)
+        [ -z "$missing" ] || fail "$(basename "$file") misses $missing"
+        for name in $(needed_by "$file"); do
+            case "$name" in
+            libc.so.* | libm.so.* | libdl.so.* | libpthread.so.* | librt.so.* | libutil.so.* | libz.so.* | ld-linux* | \
+                libmpi.so.* | libopen-*.so.* | libmca_*.so.* | libompitrace*) ;;
+            *) fail "$(basename "$file") of Open MPI needs $name, which other machines may not have" ;;
+            esac
+        done
+    done
+fi
+
+{
+    # shellcheck source=/dev/null
+    echo "made $(date -u +%Y-%m-%dT%H:%M:%SZ) on $(. /etc/os-release && echo "$PRETTY_NAME"), $(uname -m)"
+    for package in "${packages[@]}"; do dpkg-query -W -f '${Package} ${Version}\n' "$package"; done
+    if $with_openmpi; then
+        LD_LIBRARY_PATH=$work/bundle/openmpi/lib OPAL_PREFIX=$work/bundle/openmpi \
+            "$work/bundle/openmpi/bin/mpiexec" --version | sed -n '1s/^/with CUDA: /p'
+    fi
+} >"$work/bundle/CONTENTS"
+
+say "packing"
+mkdir -p "$out"
+tar czf "$out/bundle.tar.gz.partial" -C "$work/bundle" .
+mv "$out/bundle.tar.gz.partial" "$out/bundle.tar.gz"
+bytes=$(stat -c %s "$out/bundle.tar.gz")
+[ "$bytes" -le $((max_mb * 1000000)) ] || fail "$out/bundle.tar.gz has $bytes bytes, more than $max_mb MB"
+cat "$work/bundle/CONTENTS"
+say "$out/bundle.tar.gz: $((bytes / 1000000)) MB"

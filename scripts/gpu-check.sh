@@ -1,0 +1,32 @@
+#!/usr/bin/env bash
+# Builds DNDS for the GPU of this machine and runs everything there that needs one: the tests (several ranks sharing the
+# GPU), the heat case against the host, the benchmarks, and compute-sanitizer where it works. Writes a report.
+#
+#   scripts/gpu-check.sh [--out FOLDER] [--budget SECONDS] [--bundle FILE] [--build FOLDER] [--parts LIST] [--jobs N]
+#                        [--dry-run] [--emulated]
+#
+#   --out FOLDER      where DATE.md and DATE.json are written (default $OUT where that is set, else docs/gpu-results)
+#   --budget SECONDS  end within this time (default 520): parts that find none left are reported as not run
+#   --bundle FILE     headers, libraries and MPI made by scripts/gpu-bundle.sh (default build/gpu-bundle/bundle.tar.gz
+#                     where it exists; else what is installed is used)
+#   --build FOLDER    the build folder (default build/gpu-check)
+#   --parts LIST      only some of tests,heat,bench,euler,sanitizer
+#   --jobs N          compile N at a time (default: the number of processors)
+#   --dry-run         say what this machine has, what it lacks and what would be run; run nothing
+#   --emulated        a rehearsal on a machine without a GPU: the same with the emulated device, no CUDA needed
+#
+# Exit code: 0 everything passed, 1 something failed or did not end in time, 2 wrong usage, 3 the machine lacks something
+# (no GPU, no nvcc, ...; the text says what), in which case nothing was built. The report is rewritten after each part, so
+# that it is there even if the machine is taken away. docs/gpu-check.md describes how to read it.
+set -euo pipefail
+here=$(cd "$(dirname "$0")" && pwd)
+case " $* " in *" -h "* | *" --help "*)
+    sed -n '2,23s/^# \{0,1\}//p' "$0"
+    exit 0
+    ;;
+esac
+if ! python3 -c 'import sys; sys.exit(sys.version_info < (3, 10))' 2>/dev/null; then
+    echo "gpu-check.sh: Python 3.10 or newer is needed (nothing beyond its standard library)" >&2
+    exit 3
+fi
+PYTHONUNBUFFERED=1 exec python3 "$here/gpu/check.py" "$@"

@@ -1,0 +1,225 @@
+"""Writes the results of scripts/gpu-check.sh as JSON and as a page: report.py RESULTS.json prints the page again."""
+
+import json
+import os
+import re
+import sys
+
+# Keys of benchmark records that say what was measured, in the order of the tables' columns, and keys of results.
+KEYS = ["case", "kernel", "transport", "ranks", "rows", "doubles_per_row", "order", "kernels", "cells", "device"]
+VALUES = ["median_us", "launch_us", "above_launch_us", "floor_us", "fraction_of_floor", "copy_rate_gb_s",
+          "fraction_of_copy", "gb_per_s", "ratio_to_staged", "ratio_to_full_copies", "ratio_to_launches",
+          "us_per_kernel", "cells_per_s"]
+TITLES = {
+    "copy": "The device's own copy rate (bytes read and written)",
+    "kernel": "Pack and gather kernels against the floor of bytes moved",
+    "pull": "Pulls of ghost rows, by transport",
+    "graph": "Kernel launches against graph replay",
+    "euler": "The Euler case",
+}
+
+
+def parse_ctest(text):
+    """The tests in ctest's output: name, status (passed, failed, skipped, out of time, not run), seconds."""
+    tests = []
+    pattern = re.compile(r"^\s*\d+/\d+ Test\s+#\d+: (\S+) [. ]*(\*\*\*)?(.*?)\s+([\d.]+) sec", re.M)
+    for name, bad, status, seconds in pattern.findall(text):
+        status = status.strip().lower()
+        if not bad and status == "passed":
+            status = "passed"
+        elif "skip" in status:
+            status = "skipped"
+        elif "timeout" in status:
+            status = "out of time"
+        elif "not run" in status:
+            status = "not run"
+        else:
+            status = "failed"
+        tests.append({"name": name, "status": status, "seconds": float(seconds)})
+    seen = {test["name"] for test in tests}
+    for name in re.findall(r"^\s+Start\s+\d+: (\S+)\s*$", text, re.M):
+        if name not in seen:  # was running when ctest was stopped
+            tests.append({"name": name, "status": "out of time", "seconds": 0.0})
+            seen.add(name)
+    return tests
+
+
+def read_records(path):
+    """Benchmark records from a file, which a benchmark that was stopped may not have written."""
+    try:
+        with open(path, encoding="utf-8") as file:
+            records = json.load(file)
+    except (OSError, ValueError):
+        return []
+    return records if isinstance(records, list) else [records]
+
+
+def goals(records):
+    """What is to be reached on an H200, and the worst that was measured: a list of {goal, measured, reached}, reached
+    being None where nothing was measured."""
+    def of(benchmark, **wanted):
+        return [record for record in records if record.get("benchmark") == benchmark
+                and all(record.get(key) == value for key, value in wanted.items())]
+
+    def goal(text, values, enough, pick, show):
+        values = [value for value in values if value is not None]
+        if not values:
+            return {"goal": text, "measured": None, "reached": None}
+        worst = pick(values)
+        return {"goal": text, "measured": show.format(worst), "reached": enough(worst)}
+
+    pulls = {}
+    for record in of("pull"):
+        case = tuple(record.get(key) for key in ("ranks", "rows", "doubles_per_row"))
+        pulls.setdefault(case, {})[record.get("transport")] = record.get("median_us")
+    against = [pull["peer"] / pull["staged"] for pull in pulls.values() if pull.get("peer") and pull.get("staged")]
+    copies = [pull["full copies"] / pull["staged"] for pull in pulls.values()
+              if pull.get("full copies") and pull.get("staged")]
+    kernels = of("kernel")
+    return [
+        goal("pack and gather reach 80 % of the floor at 10^6 rows",
+             [record.get("fraction_of_floor") for record in kernels if record.get("rows") == 10**6],
+             lambda worst: worst >= 0.8, min, "{:.2f} of the floor"),
+        goal("pack and gather take at most 5 us more than a launch at 10^4 rows",
+             [record.get("above_launch_us") for record in kernels if record.get("rows") == 10**4],
+             lambda worst: worst <= 5, max, "{:.1f} us above a launch"),
+        goal("staged is at least 20 x faster than copying whole arrays", copies, lambda worst: worst >= 20, min,
+             "{:.1f} x"),
+        goal("peer takes less time than staged everywhere", against, lambda worst: worst < 1, max,
+             "{:.2f} of staged's time"),
+    ]
+
+
+def verdict(results):
+    """("passed" | "failed" | "incomplete", one sentence)."""
+    bad = [test["name"] for test in results["tests"] if test["status"] not in ("passed", "skipped")]
+    bad += [step["name"] for step in results["steps"]
+            if step["status"] in ("failed", "out of time") and step["name"] not in ("tests", "build")]
+    ran = [test for test in results["tests"] if test["status"] == "passed"]
+    broken = [step for step in results["steps"] if step["name"] in ("tests", "build") and step["status"] != "passed"]
+    bad += [step["name"] for step in broken if not bad]
+    if bad:
+        return "failed", f"{len(bad)} failed or did not end: {', '.join(bad[:8])}{', ...' if len(bad) > 8 else ''}"
+    if not results["finished"]:
+        return "incomplete", "the run was cut short"
+    if "tests" in results["parts"] and not ran:
+        return "failed", "no test ran"
+    skipped = len(results["tests"]) - len(ran)
+    late = [entry["what"] for entry in results["not_run"]]
+    late += [step["name"] for step in results["steps"] if step["status"] == "not run"]
+    text = f"{len(ran)} tests passed" + (f", {skipped} skipped" if skipped else "")
+    if late:
+        text += f"; not run: {', '.join(late)}"
+    return "passed", text
+
+
+def machine_lines(found):
+    """The machine in a few lines of text."""
+    gpus = found.get("gpus") or []
+    lines = [f"GPU {number}: {gpu['name']}, {gpu['memory_bytes'] / 2**30:.0f} GiB, compute capability "
+             f"{gpu['compute_capability']}, {gpu['multiprocessors']} multiprocessors, "
+             f"{(gpu['l2_bytes'] or 0) / 2**20:.0f} MiB L2, MPS {'on' if gpu.get('mps') else 'off'}"
+             for number, gpu in enumerate(gpus)]
+    if not gpus:
+        lines.append(f"GPU: none ({found.get('gpu_error') or 'the driver lists none'})")
+    smi = {"driver_version": "unknown", **(found.get("nvidia_smi") or {})}
+    named = {key: found.get(key) or "none" for key in
+             ("cuda_of_driver", "nvcc_version", "cxx_version", "cmake_version", "ninja_version")}
+    lines.append(f"driver: {smi['driver_version']}, for CUDA {named['cuda_of_driver']}; "
+                 f"clocks at most {smi.get('clocks.max.sm', '?')} (SM), {smi.get('clocks.max.mem', '?')} (memory); "
+                 f"compute mode {smi.get('compute_mode', '?')}, MIG {smi.get('mig.mode.current', '?')}")
+    lines.append(f"nvcc: {named['nvcc_version']}; {found.get('cxx')} {named['cxx_version']}; "
+                 f"CMake {named['cmake_version']}; ninja {named['ninja_version']}; "
+                 f"Python {found.get('python_version')}; "
+                 f"compute-sanitizer {'yes' if found.get('compute_sanitizer') else 'no'}")
+    lines.append(f"host: {found.get('processor')}, {found.get('cores')} cores, {found.get('memory_gib')} GiB; "
+                 f"{found.get('system')}, Linux {found.get('kernel')}")
+    return lines
+
+
+def cell(value):
+    if value is None:
+        return "-"
+    if isinstance(value, float):
+        return f"{value:.3g}" if abs(value) < 1e4 else f"{value:.3e}"
+    return str(value).replace("|", "\\|")
+
+
+def table(head, rows):
+    lines = ["| " + " | ".join(head) + " |", "|" + "---|" * len(head)]
+    return lines + ["| " + " | ".join(cell(value) for value in row) + " |" for row in rows]
+
+
+def benchmark_lines(records):
+    lines = []
+    kinds = [kind for kind in TITLES if any(record.get("benchmark") == kind for record in records)]
+    kinds += sorted({str(record.get("benchmark")) for record in records} - set(kinds))
+    for kind in kinds:
+        chosen = [record for record in records if str(record.get("benchmark")) == kind]
+        columns = [key for key in KEYS + VALUES if any(record.get(key) is not None for record in chosen)]
+        lines += ["", f"### {TITLES.get(kind, kind)}", ""]
+        lines += table(columns, [[record.get(column) for column in columns] for record in chosen])
+    return lines
+
+
+def markdown(results):
+    """The page. Everything in it comes from `results`."""
+    name, why = verdict(results)
+    rehearsal = results["rehearsal"]
+    lines = [f"# GPU check, {results['started'][:10]}" + (" (rehearsal with the emulated device)" if rehearsal else ""),
+             "", f"**{name.capitalize()}:** {why}.", ""]
+    if rehearsal:
+        lines += ["No GPU took part: this shows that the commands work. Its times say nothing about a GPU.", ""]
+    lines += [f"Source {results['source']}; began {results['started']}, took {results['seconds']:.0f} of "
+              f"{results['budget_s']:.0f} s.", "", "## Machine", ""]
+    lines += [f"- {line}" for line in machine_lines(results["machine"])]
+    if results["bundle"]:
+        lines.append(f"- libraries from a bundle, {results['bundle'][0]}; "
+                     + next((line for line in results["bundle"] if line.startswith("with CUDA")), "no MPI in it"))
+
+    lines += ["", "## What ran", ""]
+    lines += table(["part", "what", "result", "seconds"],
+                   [[step["part"], step["name"], step["status"] + (f" ({step['why']})" if step.get("why") else ""),
+                     step["seconds"]] for step in results["steps"]])
+    if results["not_run"]:
+        lines += ["", "Not run:", ""] + [f"- {entry['what']}: {entry['why']}" for entry in results["not_run"]]
+
+    if results["tests"]:
+        counts = {}
+        for test in results["tests"]:
+            counts[test["status"]] = counts.get(test["status"], 0) + 1
+        lines += ["", "## Tests", "", ", ".join(f"{count} {status}" for status, count in sorted(counts.items())) + ".",
+                  ""]
+        lines += table(["test", "result", "seconds"],
+                       [[test["name"], test["status"], test["seconds"]] for test in results["tests"]])
+
+    if results["benchmarks"]:
+        lines += ["", "## Goals", ""]
+        lines += table(["goal", "worst measured", "reached"],
+                       [[entry["goal"], entry["measured"],
+                         "not measured" if entry["reached"] is None else "yes" if entry["reached"] else "no"]
+                        for entry in goals(results["benchmarks"])])
+        lines += ["", "## Benchmarks"] + benchmark_lines(results["benchmarks"])
+
+    failures = [step for step in results["steps"] if step["status"] in ("failed", "out of time")]
+    if failures:
+        lines += ["", "## Ends of the logs of what failed"]
+        for step in failures:
+            lines += ["", f"### {step['name']}", "", "```", step.get("tail", "").replace("```", "'''"), "```"]
+    return "\n".join(lines) + "\n"
+
+
+def write(results, stem):
+    """Writes stem.json and stem.md, each at once, so that whoever reads meanwhile never sees half a file."""
+    os.makedirs(os.path.dirname(stem), exist_ok=True)
+    for ending, text in ((".json", json.dumps(results, indent=1) + "\n"), (".md", markdown(results))):
+        with open(stem + ending + ".partial", "w", encoding="utf-8") as file:
+            file.write(text)
+        os.replace(stem + ending + ".partial", stem + ending)
+
+
+if __name__ == "__main__":
+    if len(sys.argv) != 2:
+        sys.exit("usage: report.py RESULTS.json")
+    with open(sys.argv[1], encoding="utf-8") as stored:
+        print(markdown(json.load(stored)), end="")
