@@ -1,0 +1,34 @@
+/// @file Benchmarks.hpp
+/// @brief The two benchmarks of this folder and what they share.
+#pragma once
+
+#include "Report.hpp"
+#include "Turns.hpp"
+
+#include "Geom/BoxMesh.hpp"
+#include "Geom/Mesh/UnstructuredMesh.hpp"
+
+namespace DNDS::Bench {
+
+struct Setting {
+    CommunicatorView comm;
+    Report &report;
+    std::string fill = "triangles"; ///< of the solver's box
+    index cells = 500000;           ///< of both meshes, nearly
+    int steps = 20;
+    int turns = 5;
+};
+
+/// A unit box of nearly so many cells, in two or three dimensions, slightly distorted.
+Geom::BoxMeshOptions boxOf(const std::string &fill, index cells);
+/// Partitioned, with one layer of ghosts by faces. Collective.
+Geom::UnstructuredMesh buildBox(CommunicatorView comm, const Geom::BoxMeshOptions &box);
+/// Prints on rank 0.
+void say(CommunicatorView comm, const std::string &text);
+
+/// Steps of cases/euler: all ranks beside one, with and without overlap. Collective.
+void benchmarkSolver(const Setting &setting);
+/// A first-order flux loop: by hand beside the library. Collective. Throws DataError where they disagree.
+void benchmarkAirfoil(const Setting &setting);
+
+} // namespace DNDS::Bench
