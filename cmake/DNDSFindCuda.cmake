@@ -7,7 +7,7 @@ if(NOT DEFINED CMAKE_CUDA_HOST_COMPILER AND NOT DEFINED ENV{CUDAHOSTCXX})
   set(CMAKE_CUDA_HOST_COMPILER "${CMAKE_CXX_COMPILER}")
 endif()
 if(NOT DEFINED CMAKE_CUDA_ARCHITECTURES AND NOT DEFINED ENV{CUDAARCHS})
-  # Ampere and Hopper as machine code; anything newer compiles the PTX of the latter when it loads.
-  set(CMAKE_CUDA_ARCHITECTURES "80-real;90" CACHE STRING "CUDA architectures")
+  # Turing, Ampere and Hopper as machine code; anything newer compiles the PTX of the latter when it loads.
+  set(CMAKE_CUDA_ARCHITECTURES "75-real;80-real;90" CACHE STRING "CUDA architectures")
 endif()
 enable_language(CUDA)

@@ -21,23 +21,48 @@ std::string unavailableReason() {
            "which tests device code without a device";
 }
 
+void requireDevice(std::string_view what) { throwAbsent(what); }
+DeviceInfo deviceInfo() { throwAbsent("describe the device"); }
+void useDevice(int /*number*/) { throwAbsent("choose a device"); }
+
 void *allocate(std::size_t /*bytes*/) { throwAbsent("allocate device memory"); }
-
 void deallocate(void * /*pointer*/) noexcept {}
-
-StreamHandle createStream() { throwAbsent("create a stream"); }
-
-void destroyStream(StreamHandle /*stream*/) noexcept {}
+void *allocatePinned(std::size_t /*bytes*/) { throwAbsent("allocate pinned host memory"); }
+void deallocatePinned(void * /*pointer*/) noexcept {}
+void pin(void * /*pointer*/, std::size_t /*bytes*/) { throwAbsent("pin host memory"); }
+void unpin(void * /*pointer*/) noexcept {}
 
 void copy(void * /*destination*/, MemorySpace /*destinationSpace*/, const void * /*source*/,
           MemorySpace /*sourceSpace*/, std::size_t /*bytes*/, StreamHandle /*stream*/) {
     throwAbsent("copy between host and device");
 }
 
+SharedHandle share(const void * /*pointer*/) { throwAbsent("share device memory"); }
+void *openShared(const SharedHandle & /*handle*/) { throwAbsent("open device memory"); }
+void closeShared(void * /*pointer*/) noexcept {}
+
+StreamHandle createStream(Priority /*priority*/) { throwAbsent("create a stream"); }
+void destroyStream(StreamHandle /*stream*/) noexcept {}
+
 // Nothing can have been queued: there is nothing to wait for, and callers need not ask which back end they run on.
 void synchronize(StreamHandle /*stream*/) {}
 void synchronizeAll() {}
 
+EventHandle createEvent() { throwAbsent("create an event"); }
+void destroyEvent(EventHandle /*event*/) noexcept {}
+void recordEvent(EventHandle /*event*/, StreamHandle /*stream*/) { throwAbsent("record an event"); }
+void waitEvent(StreamHandle /*stream*/, EventHandle /*event*/) { throwAbsent("wait for an event"); }
+bool eventReached(EventHandle /*event*/) { throwAbsent("ask for an event"); }
+void synchronizeEvent(EventHandle /*event*/) { throwAbsent("wait for an event"); }
+
+void beginCapture(StreamHandle /*stream*/) { throwAbsent("capture a graph"); }
+GraphHandle endCapture(StreamHandle /*stream*/) { throwAbsent("capture a graph"); }
+bool isCapturing(StreamHandle /*stream*/) { return false; }
+void launchGraph(GraphHandle /*graph*/, StreamHandle /*stream*/) { throwAbsent("launch a graph"); }
+void destroyGraph(GraphHandle /*graph*/) noexcept {}
+
+void launchHostKernel(StreamHandle /*stream*/, index /*threads*/, KernelBody /*body*/) { throwAbsent("run a kernel"); }
+void checkLaunch(std::string_view /*kernel*/) {}
 void beginKernel(StreamHandle /*stream*/) { throwAbsent("run a kernel"); }
 void endKernel(StreamHandle /*stream*/) noexcept {}
 

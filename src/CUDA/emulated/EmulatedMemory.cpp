@@ -5,8 +5,12 @@
 #include <cerrno>
 #include <cstring>
 #include <exception>
+#include <iterator>
+#include <string>
 
+#include <fcntl.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 namespace DNDS::Device {
@@ -17,63 +21,134 @@ namespace {
     throw MemoryError(fmt::format("emulated device: no room for {} bytes ({})", bytes, std::strerror(error)));
 }
 
-std::byte *mapFile(int file, std::size_t bytes, int protection) {
-    void *pointer = ::mmap(nullptr, bytes, protection, MAP_SHARED, file, 0);
+std::byte *mapFile(int file, std::uint64_t begin, std::size_t bytes, int protection) {
+    void *pointer = ::mmap(nullptr, bytes, protection, MAP_SHARED, file, static_cast<off_t>(begin));
     return pointer == MAP_FAILED ? nullptr : static_cast<std::byte *>(pointer);
+}
+
+std::size_t inPages(std::size_t bytes) {
+    const auto page = static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
+    return (bytes + page - 1) / page * page;
 }
 
 } // namespace
 
-void *EmulatedMemory::allocate(std::size_t bytes) {
-    const auto page = static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
-    if (bytes > static_cast<std::size_t>(PTRDIFF_MAX) - page)
-        throwNoMemory(bytes, ENOMEM);
-    const std::size_t mapped = (bytes + page - 1) / page * page;
-    const std::scoped_lock lock(mutex_);
-    const int file = ::memfd_create("DNDS emulated device memory", MFD_CLOEXEC);
-    if (file < 0)
-        throwNoMemory(bytes, errno);
-    std::byte *user = nullptr;
-    std::byte *alias = nullptr;
-    if (::ftruncate(file, static_cast<off_t>(mapped)) == 0) {
-        user = mapFile(file, mapped, openings_ > 0 ? PROT_READ | PROT_WRITE : PROT_NONE);
-        alias = user ? mapFile(file, mapped, PROT_READ | PROT_WRITE) : nullptr;
-    }
-    const int error = errno;
-    ::close(file); // the mappings keep it alive
+void EmulatedMemory::openFile() {
+    if (file_ < 0)
+        file_ = ::memfd_create("DNDS emulated device memory", MFD_CLOEXEC);
+    if (file_ < 0)
+        throw MemoryError(fmt::format("emulated device: no memory file ({})", std::strerror(errno)));
+}
+
+std::byte *EmulatedMemory::map(int file, std::uint64_t begin, std::size_t bytes, std::size_t mapped, bool foreign) {
+    std::byte *user = mapFile(file, begin, mapped, openings_ > 0 ? PROT_READ | PROT_WRITE : PROT_NONE);
+    std::byte *alias = user ? mapFile(file, begin, mapped, PROT_READ | PROT_WRITE) : nullptr;
     if (!alias) {
+        const int error = errno;
         if (user)
             ::munmap(user, mapped);
         throwNoMemory(bytes, error);
     }
-    // Device memory is not zero when one gets it: signalling bytes show who relies on that.
-    std::memset(alias, 0xFB, mapped);
-    blocks_.emplace(user, Block{alias, bytes, mapped});
+    blocks_.emplace(user, Block{alias, bytes, mapped, begin, foreign});
     return user;
 }
 
-void EmulatedMemory::deallocate(void *pointer) noexcept {
-    const std::scoped_lock lock(mutex_);
-    const auto found = blocks_.find(static_cast<std::byte *>(pointer));
-    if (found == blocks_.end())
-        std::terminate(); // a double free, or a pointer that is no device memory
-    ::munmap(found->second.alias, found->second.mapped);
-    ::munmap(pointer, found->second.mapped);
-    blocks_.erase(found);
+void *EmulatedMemory::allocate(std::size_t bytes) {
+    if (bytes > static_cast<std::size_t>(PTRDIFF_MAX) / 2)
+        throwNoMemory(bytes, ENOMEM);
+    const std::size_t mapped = inPages(bytes);
+    const std::scoped_lock guard(mutex_);
+    openFile();
+    if (::ftruncate(file_, static_cast<off_t>(fileEnd_ + mapped)) != 0)
+        throwNoMemory(bytes, errno);
+    std::byte *user = map(file_, fileEnd_, bytes, mapped, false);
+    fileEnd_ += mapped;
+    // Device memory is not zero when one gets it: signalling bytes show who relies on that.
+    std::memset(blocks_.at(user).alias, 0xFB, mapped);
+    return user;
 }
 
-std::byte *EmulatedMemory::alias(const void *pointer, std::size_t bytes) const {
-    const std::scoped_lock lock(mutex_);
+void EmulatedMemory::unmap(Blocks::const_iterator block) noexcept {
+    ::munmap(block->second.alias, block->second.mapped);
+    ::munmap(const_cast<std::byte *>(block->first), block->second.mapped);
+    blocks_.erase(block);
+}
+
+void EmulatedMemory::deallocate(void *pointer) noexcept {
+    const std::scoped_lock guard(mutex_);
+    const auto found = blocks_.find(static_cast<std::byte *>(pointer));
+    if (found == blocks_.end() || found->second.foreign)
+        std::terminate(); // a double free, or a pointer that is no device memory of this process
+    // What cannot be given back here is when the process ends.
+    static_cast<void>(::fallocate(file_, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
+                                  static_cast<off_t>(found->second.begin), static_cast<off_t>(found->second.mapped)));
+    unmap(found);
+}
+
+EmulatedMemory::Blocks::const_iterator EmulatedMemory::find(const void *pointer, std::size_t bytes) const {
     const auto *wanted = static_cast<const std::byte *>(pointer);
     auto after = blocks_.upper_bound(wanted);
     if (after != blocks_.begin()) {
         const auto &[user, block] = *--after;
         const auto offset = static_cast<std::size_t>(wanted - user);
         if (offset <= block.bytes && bytes <= block.bytes - offset)
-            return block.alias + offset;
+            return after;
     }
     throw ArgumentError(
         fmt::format("emulated device: [{}, +{}) is not within one allocation of device memory", pointer, bytes));
+}
+
+std::byte *EmulatedMemory::alias(const void *pointer, std::size_t bytes) const {
+    const std::scoped_lock guard(mutex_);
+    const auto block = find(pointer, bytes);
+    return block->second.alias + (static_cast<const std::byte *>(pointer) - block->first);
+}
+
+EmulatedShare EmulatedMemory::share(const void *pointer) const {
+    const std::scoped_lock guard(mutex_);
+    const auto block = find(pointer, 0);
+    DNDS_CHECK(!block->second.foreign, ArgumentError,
+               "emulated device: memory that another process shared cannot be shared on");
+    struct ::stat status {};
+    DNDS_CHECK(::fstat(file_, &status) == 0, StateError, "emulated device: {}", std::strerror(errno));
+    return {::getpid(),          file_,
+            status.st_ino,       block->second.begin,
+            block->second.bytes, static_cast<std::uint64_t>(static_cast<const std::byte *>(pointer) - block->first)};
+}
+
+void *EmulatedMemory::open(const EmulatedShare &shared) {
+    const std::string path = fmt::format("/proc/{}/fd/{}", shared.process, shared.file);
+    const int file = ::open(path.c_str(), O_RDWR | O_CLOEXEC);
+    DNDS_CHECK(file >= 0, StateError,
+               "emulated device: the memory of process {} cannot be opened ({}): it has ended, or belongs to another "
+               "user, machine or container",
+               shared.process, std::strerror(errno));
+    struct ::stat status {};
+    const bool same = ::fstat(file, &status) == 0 && status.st_ino == shared.inode &&
+                      shared.begin + inPages(shared.bytes) <= static_cast<std::uint64_t>(status.st_size);
+    if (!same) {
+        ::close(file);
+        throw ArgumentError(
+            fmt::format("emulated device: process {} does not have the memory that the handle names", shared.process));
+    }
+    const std::scoped_lock guard(mutex_);
+    try {
+        std::byte *user = map(file, shared.begin, shared.bytes, inPages(shared.bytes), true);
+        ::close(file); // the mappings keep it alive
+        return user + shared.offset;
+    } catch (...) {
+        ::close(file);
+        throw;
+    }
+}
+
+void EmulatedMemory::close(void *pointer) noexcept {
+    const std::scoped_lock guard(mutex_);
+    const auto after = blocks_.upper_bound(static_cast<std::byte *>(pointer));
+    if (after == blocks_.begin())
+        std::terminate();                                           // nothing that was opened
+    if (const auto block = std::prev(after); block->second.foreign) // or it was shared within the process
+        unmap(block);
 }
 
 void EmulatedMemory::protectAll(int protection) const noexcept {
@@ -82,14 +157,14 @@ void EmulatedMemory::protectAll(int protection) const noexcept {
             std::terminate(); // only if the mapping is not ours any more
 }
 
-void EmulatedMemory::open() {
-    const std::scoped_lock lock(mutex_);
+void EmulatedMemory::unlock() {
+    const std::scoped_lock guard(mutex_);
     if (openings_++ == 0)
         protectAll(PROT_READ | PROT_WRITE);
 }
 
-void EmulatedMemory::close() noexcept {
-    const std::scoped_lock lock(mutex_);
+void EmulatedMemory::lock() noexcept {
+    const std::scoped_lock guard(mutex_);
     if (--openings_ == 0)
         protectAll(PROT_NONE);
 }

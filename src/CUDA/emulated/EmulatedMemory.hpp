@@ -3,17 +3,29 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 
 #include <map>
 #include <mutex>
 
 namespace DNDS::Device {
 
-/// All device memory of the process under the emulated back end.
+/// What another process has to know of a byte of emulated device memory.
+struct EmulatedShare {
+    std::int64_t process = 0;
+    std::int64_t file = 0;    ///< descriptor in that process
+    std::uint64_t inode = 0;  ///< of the file: tells a process from a later one of the same number
+    std::uint64_t begin = 0;  ///< of the allocation in the file
+    std::uint64_t bytes = 0;  ///< of the allocation
+    std::uint64_t offset = 0; ///< of the byte in the allocation
+};
+
+/// All device memory of the process under the emulated back end, and what it opened of others.
 ///
-/// Each allocation is mapped twice from one anonymous file: at the address that users hold, which is inaccessible while
-/// no kernel runs, and at a second address that copies go through. So copies never open the first mapping, and a host
-/// thread that strays into device memory faults even while another one copies. Thread-safe.
+/// All allocations lie in one anonymous file, which other processes open by the process's number. Each is mapped twice:
+/// at the address that users hold, which is inaccessible while no kernel runs, and at a second address that copies go
+/// through. So copies never open the first mapping, and a host thread that strays into device memory faults even while
+/// another one copies. Ranges of the file are not used twice, only their memory is given back. Thread-safe.
 class EmulatedMemory {
   public:
     /// The address users hold. @throws MemoryError.
@@ -23,21 +35,36 @@ class EmulatedMemory {
     /// Where copies may reach `[pointer, pointer + bytes)`. @throws ArgumentError unless it lies within one allocation.
     std::byte *alias(const void *pointer, std::size_t bytes) const;
 
-    /// Makes all allocations accessible until `close` was called as often.
-    void open();
-    void close() noexcept;
+    /// @throws ArgumentError unless `pointer` lies in an allocation of this process.
+    EmulatedShare share(const void *pointer) const;
+    /// The address of the byte shared. @throws StateError, ArgumentError, MemoryError.
+    void *open(const EmulatedShare &shared);
+    void close(void *pointer) noexcept;
+
+    /// Makes all allocations accessible until `lock` was called as often.
+    void unlock();
+    void lock() noexcept;
 
   private:
     struct Block {
         std::byte *alias;
-        std::size_t bytes;  ///< as asked for
-        std::size_t mapped; ///< in whole pages
+        std::size_t bytes;   ///< as asked for
+        std::size_t mapped;  ///< in whole pages
+        std::uint64_t begin; ///< in the file
+        bool foreign;        ///< belongs to another process
     };
+    using Blocks = std::map<const std::byte *, Block>; ///< by the address users hold
 
+    Blocks::const_iterator find(const void *pointer, std::size_t bytes) const;
+    void openFile();
+    std::byte *map(int file, std::uint64_t begin, std::size_t bytes, std::size_t mapped, bool foreign);
+    void unmap(Blocks::const_iterator block) noexcept;
     void protectAll(int protection) const noexcept;
 
     mutable std::mutex mutex_;
-    std::map<const std::byte *, Block> blocks_; ///< by the address users hold
+    Blocks blocks_;
+    int file_ = -1;
+    std::uint64_t fileEnd_ = 0;
     int openings_ = 0;
 };
 

@@ -1,122 +1,217 @@
 #include "DNDS/Device/Hooks.hpp"
 
-#include "EmulatedMemory.hpp"
+#include "DNDS/Base/Error.hpp"
 
+#include "EmulatedMemory.hpp"
+#include "EmulatedStreams.hpp"
+
+#include <algorithm>
 #include <cstring>
-#include <deque>
-#include <mutex>
-#include <set>
+#include <fstream>
+#include <memory>
+#include <new>
+#include <numeric>
+#include <random>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include <unistd.h>
 
 namespace DNDS::Device {
-
-namespace {
-
-/// A copy that was queued and not yet run, in addresses that the host may touch.
-struct PendingCopy {
-    std::byte *destination;
-    const std::byte *source;
-    std::size_t bytes;
-
-    void run() const { std::memmove(destination, source, bytes); }
-};
-
-} // namespace
-
-struct StreamImpl {
-    std::deque<PendingCopy> pending;
-};
 
 namespace {
 
 /// The emulated device of this process. It is never destroyed: arrays with static storage may outlive anything else.
 struct EmulatedDevice {
     EmulatedMemory memory;
-    std::mutex mutex; ///< guards the streams
-    StreamImpl defaultStream;
-    std::set<StreamImpl *> streams{&defaultStream};
+    EmulatedStreams streams;
 
     static EmulatedDevice &instance() {
         static auto *device = new EmulatedDevice;
         return *device;
     }
-
-    StreamImpl &resolve(StreamHandle stream) { return stream ? *stream : defaultStream; }
-
-    static void run(StreamImpl &stream) {
-        for (const PendingCopy &copy : stream.pending)
-            copy.run();
-        stream.pending.clear();
-    }
 };
+
+EmulatedMemory &memory() { return EmulatedDevice::instance().memory; }
+EmulatedStreams &streams() { return EmulatedDevice::instance().streams; }
+
+/// An event that users name by the address of its owner.
+struct EventOwner {
+    SharedEvent event = std::make_shared<EventImpl>();
+};
+const SharedEvent &eventOf(EventHandle handle) {
+    DNDS_CHECK(handle != nullptr, ArgumentError, "this event was moved from");
+    return reinterpret_cast<const EventOwner *>(handle)->event;
+}
+
+/// Threads of a kernel that run behind each other; blocks run in random order.
+constexpr index blockSize = 64;
+
+void runBlocks(index threads, const KernelBody &body, unsigned seed) {
+    std::vector<index> blocks(static_cast<std::size_t>((threads + blockSize - 1) / blockSize));
+    std::iota(blocks.begin(), blocks.end(), index{0});
+    std::shuffle(blocks.begin(), blocks.end(), std::mt19937(seed));
+    for (const index block : blocks)
+        body(block * blockSize, std::min((block + 1) * blockSize, threads));
+}
+
+/// Opens device memory while a kernel runs.
+class OpenMemory {
+  public:
+    OpenMemory() { memory().unlock(); }
+    ~OpenMemory() { memory().lock(); }
+    OpenMemory(const OpenMemory &) = delete;
+    OpenMemory &operator=(const OpenMemory &) = delete;
+};
+
+unsigned freshSeed() {
+    thread_local std::mt19937 random(std::random_device{}());
+    return static_cast<unsigned>(random());
+}
+
+/// First bytes of a handle; the rest is an EmulatedShare.
+constexpr std::uint64_t handleMark = 0x444E4453454D5531; // "DNDSEMU1"
 
 } // namespace
 
 std::string_view name() { return "emulated"; }
-
 bool available() { return true; }
-
 std::string unavailableReason() { return {}; }
+void requireDevice(std::string_view /*what*/) {}
 
-void *allocate(std::size_t bytes) { return bytes == 0 ? nullptr : EmulatedDevice::instance().memory.allocate(bytes); }
+DeviceInfo deviceInfo() {
+    DeviceInfo info;
+    info.name = "emulated device";
+    std::ifstream("/proc/sys/kernel/random/boot_id") >> info.identity; // one device a machine
+    info.memoryBytes =
+        static_cast<std::size_t>(::sysconf(_SC_PHYS_PAGES)) * static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
+    info.count = 1;
+    return info;
+}
+
+void useDevice(int number) { DNDS_CHECK(number >= 0, ArgumentError, "device {} does not exist", number); }
+
+// ---------------------------------------------------------------------------------------------------------------------
+// Memory
+
+void *allocate(std::size_t bytes) { return bytes == 0 ? nullptr : memory().allocate(bytes); }
 
 void deallocate(void *pointer) noexcept {
     if (!pointer)
         return;
-    synchronizeAll();
-    EmulatedDevice::instance().memory.deallocate(pointer);
+    streams().finishAll();
+    memory().deallocate(pointer);
 }
 
-StreamHandle createStream() {
-    EmulatedDevice &device = EmulatedDevice::instance();
-    const std::scoped_lock lock(device.mutex);
-    auto *stream = new StreamImpl;
-    device.streams.insert(stream);
-    return stream;
+void *allocatePinned(std::size_t bytes) {
+    if (bytes == 0)
+        return nullptr;
+    void *pointer = ::operator new (bytes, std::align_val_t{allocationAlignment}, std::nothrow);
+    DNDS_CHECK(pointer != nullptr, MemoryError, "no room for {} bytes of pinned host memory", bytes);
+    return pointer;
 }
 
-void destroyStream(StreamHandle stream) noexcept {
-    if (!stream)
+void deallocatePinned(void *pointer) noexcept {
+    if (!pointer)
         return;
-    EmulatedDevice &device = EmulatedDevice::instance();
-    const std::scoped_lock lock(device.mutex);
-    EmulatedDevice::run(*stream);
-    device.streams.erase(stream);
-    delete stream;
+    streams().finishAll();
+    ::operator delete (pointer, std::align_val_t{allocationAlignment});
+}
+
+void pin(void * /*pointer*/, std::size_t /*bytes*/) {}
+void unpin(void *pointer) noexcept {
+    if (pointer)
+        streams().finishAll();
 }
 
 void copy(void *destination, MemorySpace destinationSpace, const void *source, MemorySpace sourceSpace,
           std::size_t bytes, StreamHandle stream) {
     if (bytes == 0)
         return;
-    EmulatedDevice &device = EmulatedDevice::instance();
-    PendingCopy pending{};
-    pending.destination = destinationSpace == MemorySpace::Device ? device.memory.alias(destination, bytes)
-                                                                  : static_cast<std::byte *>(destination);
-    pending.source = sourceSpace == MemorySpace::Device ? device.memory.alias(source, bytes)
-                                                        : static_cast<const std::byte *>(source);
-    pending.bytes = bytes;
-    const std::scoped_lock lock(device.mutex);
-    device.resolve(stream).pending.push_back(pending);
+    auto *to = destinationSpace == MemorySpace::Device ? memory().alias(destination, bytes)
+                                                       : static_cast<std::byte *>(destination);
+    const auto *from =
+        sourceSpace == MemorySpace::Device ? memory().alias(source, bytes) : static_cast<const std::byte *>(source);
+    streams().push(stream, [to, from, bytes] { std::memmove(to, from, bytes); });
 }
 
-void synchronize(StreamHandle stream) {
-    EmulatedDevice &device = EmulatedDevice::instance();
-    const std::scoped_lock lock(device.mutex);
-    EmulatedDevice::run(device.resolve(stream));
+SharedHandle share(const void *pointer) {
+    static_assert(std::is_trivially_copyable_v<EmulatedShare> &&
+                  sizeof(handleMark) + sizeof(EmulatedShare) <= sizeof(SharedHandle));
+    const EmulatedShare shared = memory().share(pointer);
+    SharedHandle handle;
+    std::memcpy(handle.bytes.data(), &handleMark, sizeof(handleMark));
+    std::memcpy(handle.bytes.data() + sizeof(handleMark), &shared, sizeof(shared));
+    // what lies in this process is found by its address
+    std::memcpy(handle.bytes.data() + sizeof(handleMark) + sizeof(shared), &pointer, sizeof(pointer));
+    return handle;
 }
 
-void synchronizeAll() {
-    EmulatedDevice &device = EmulatedDevice::instance();
-    const std::scoped_lock lock(device.mutex);
-    for (StreamImpl *stream : device.streams)
-        EmulatedDevice::run(*stream);
+void *openShared(const SharedHandle &handle) {
+    std::uint64_t mark = 0;
+    EmulatedShare shared;
+    void *local = nullptr;
+    std::memcpy(&mark, handle.bytes.data(), sizeof(mark));
+    std::memcpy(&shared, handle.bytes.data() + sizeof(mark), sizeof(shared));
+    std::memcpy(&local, handle.bytes.data() + sizeof(mark) + sizeof(shared), sizeof(local));
+    DNDS_CHECK(mark == handleMark, ArgumentError, "emulated device: this is no handle of shared device memory");
+    return shared.process == ::getpid() ? local : memory().open(shared);
 }
+
+void closeShared(void *pointer) noexcept {
+    if (!pointer)
+        return;
+    streams().finishAll();
+    memory().close(pointer);
+}
+
+// ---------------------------------------------------------------------------------------------------------------------
+// Streams, events, graphs
+
+StreamHandle createStream(Priority /*priority*/) { return streams().create(); }
+void destroyStream(StreamHandle stream) noexcept {
+    if (stream)
+        streams().destroy(stream);
+}
+void synchronize(StreamHandle stream) { streams().synchronize(stream); }
+void synchronizeAll() { streams().synchronizeAll(); }
+
+EventHandle createEvent() { return reinterpret_cast<EventHandle>(new EventOwner); }
+void destroyEvent(EventHandle event) noexcept { delete reinterpret_cast<EventOwner *>(event); }
+void recordEvent(EventHandle event, StreamHandle stream) { streams().record(eventOf(event), stream); }
+void waitEvent(StreamHandle stream, EventHandle event) { streams().wait(stream, eventOf(event)); }
+bool eventReached(EventHandle event) { return streams().reached(eventOf(event)); }
+void synchronizeEvent(EventHandle event) { streams().synchronize(eventOf(event)); }
+
+void beginCapture(StreamHandle stream) { streams().beginCapture(stream); }
+GraphHandle endCapture(StreamHandle stream) { return streams().endCapture(stream).release(); }
+bool isCapturing(StreamHandle stream) { return streams().isCapturing(stream); }
+void launchGraph(GraphHandle graph, StreamHandle stream) {
+    DNDS_CHECK(graph != nullptr, ArgumentError, "this graph has no work: capture some first");
+    streams().launch(*graph, stream);
+}
+void destroyGraph(GraphHandle graph) noexcept { delete graph; }
+
+// ---------------------------------------------------------------------------------------------------------------------
+// Kernels
+
+void launchHostKernel(StreamHandle stream, index threads, KernelBody body) {
+    if (threads <= 0)
+        return;
+    streams().push(stream, [threads, body = std::move(body)] {
+        const OpenMemory open;
+        runBlocks(threads, body, freshSeed());
+    });
+}
+
+void checkLaunch(std::string_view /*kernel*/) {}
 
 void beginKernel(StreamHandle stream) {
-    synchronize(stream);
-    EmulatedDevice::instance().memory.open();
+    streams().synchronize(stream);
+    memory().unlock();
 }
 
-void endKernel(StreamHandle /*stream*/) noexcept { EmulatedDevice::instance().memory.close(); }
+void endKernel(StreamHandle /*stream*/) noexcept { memory().lock(); }
 
 } // namespace DNDS::Device

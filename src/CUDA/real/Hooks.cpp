@@ -1,31 +1,17 @@
+// The device itself, and how its failures are told.
+
 #include "DNDS/Device/Hooks.hpp"
+
+#include "Check.hpp"
+#include "Streams.hpp"
 
 #include "DNDS/Base/Error.hpp"
 
-#include <cuda_runtime.h>
+#include <atomic>
 
 namespace DNDS::Device {
 
 namespace {
-
-void check(cudaError_t status, const char *what) {
-    if (status == cudaSuccess) [[likely]]
-        return;
-    static_cast<void>(cudaGetLastError()); // or the next call would report this error again
-    const std::string message =
-        fmt::format("CUDA: {} failed: {} ({})", what, cudaGetErrorString(status), cudaGetErrorName(status));
-    if (status == cudaErrorMemoryAllocation)
-        throw MemoryError(message);
-    throw StateError(message);
-}
-
-cudaStream_t native(StreamHandle stream) { return reinterpret_cast<cudaStream_t>(stream); }
-
-cudaMemcpyKind kindOf(MemorySpace destination, MemorySpace source) {
-    if (destination == MemorySpace::Device)
-        return source == MemorySpace::Device ? cudaMemcpyDeviceToDevice : cudaMemcpyHostToDevice;
-    return source == MemorySpace::Device ? cudaMemcpyDeviceToHost : cudaMemcpyHostToHost;
-}
 
 /// Asked once: the answer has to be the same for the whole run.
 const std::string &reasonOnce() {
@@ -34,18 +20,45 @@ const std::string &reasonOnce() {
         const cudaError_t status = cudaGetDeviceCount(&devices);
         static_cast<void>(cudaGetLastError());
         if (status != cudaSuccess)
-            return fmt::format("no CUDA device can be used here: {}; check the driver and CUDA_VISIBLE_DEVICES",
+            return fmt::format("no CUDA device can be used here: {}; check the driver (nvidia-smi) and "
+                               "CUDA_VISIBLE_DEVICES",
                                cudaGetErrorString(status));
         return devices > 0 ? std::string() : std::string("no CUDA device is visible; check CUDA_VISIBLE_DEVICES");
     }();
     return reason;
 }
 
-void requireDevice(const char *what) {
-    DNDS_CHECK(available(), NotBuiltError, "cannot {}: {}", what, unavailableReason());
+/// -1 until somebody chose: CUDA's own choice.
+std::atomic<int> chosenDevice{-1};
+
+/// CUDA keeps the choice for each thread.
+void adoptDevice() {
+    thread_local int adopted = -1;
+    const int chosen = chosenDevice.load(std::memory_order_relaxed);
+    if (adopted == chosen) [[likely]]
+        return;
+    check(cudaSetDevice(chosen), fmt::format("choosing device {}", chosen));
+    adopted = chosen;
+}
+
+int deviceCount() {
+    int count = 0;
+    check(cudaGetDeviceCount(&count), "counting devices");
+    return count;
 }
 
 } // namespace
+
+void throwFailure(cudaError_t status, std::string_view what) {
+    static_cast<void>(cudaGetLastError()); // or the next call would report this error again
+    const std::string message =
+        fmt::format("CUDA: {} failed: {} ({})", what, cudaGetErrorString(status), cudaGetErrorName(status));
+    if (status == cudaErrorMemoryAllocation)
+        throw MemoryError(message);
+    if (status == cudaErrorNoKernelImageForDevice || status == cudaErrorUnsupportedPtxVersion)
+        throw NotBuiltError(message + "; configure with -DCMAKE_CUDA_ARCHITECTURES=native on this machine");
+    throw StateError(message);
+}
 
 std::string_view name() { return "cuda"; }
 
@@ -53,52 +66,43 @@ bool available() { return reasonOnce().empty(); }
 
 std::string unavailableReason() { return reasonOnce(); }
 
-void *allocate(std::size_t bytes) {
-    requireDevice("allocate device memory");
-    if (bytes == 0)
-        return nullptr;
-    void *pointer = nullptr;
-    check(cudaMalloc(&pointer, bytes), fmt::format("allocating {} bytes", bytes).c_str());
-    return pointer;
+void requireDevice(std::string_view what) {
+    DNDS_CHECK(available(), NotBuiltError, "cannot {}: {}", what, unavailableReason());
+    adoptDevice();
 }
 
-// Failures are ignored: at process exit the driver may be gone before the last array.
-void deallocate(void *pointer) noexcept {
-    if (pointer)
-        static_cast<void>(cudaFree(pointer));
+void useDevice(int number) {
+    DNDS_CHECK(number >= 0, ArgumentError, "device {} does not exist", number);
+    DNDS_CHECK(available(), NotBuiltError, "cannot choose a device: {}", unavailableReason());
+    chosenDevice = number % deviceCount();
+    adoptDevice();
+    check(cudaFree(nullptr), "starting to use the device"); // MPI libraries want this done before they start
 }
 
-StreamHandle createStream() {
-    requireDevice("create a stream");
-    cudaStream_t stream = nullptr;
-    check(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking), "creating a stream");
-    return reinterpret_cast<StreamHandle>(stream);
+DeviceInfo deviceInfo() {
+    requireDevice("describe the device");
+    DeviceInfo info;
+    check(cudaGetDevice(&info.number), "asking for the device");
+    info.count = deviceCount();
+    cudaDeviceProp properties{};
+    check(cudaGetDeviceProperties(&properties, info.number), "describing the device");
+    info.name = properties.name;
+    for (const char byte : properties.uuid.bytes)
+        info.identity += fmt::format("{:02x}", static_cast<unsigned char>(byte));
+    info.memoryBytes = properties.totalGlobalMem;
+    int shared = 0;
+    check(cudaDeviceGetAttribute(&shared, cudaDevAttrMpsEnabled, info.number), "describing the device");
+    info.sharedByService = shared != 0;
+    return info;
 }
 
-void destroyStream(StreamHandle stream) noexcept {
-    if (!stream)
-        return;
-    static_cast<void>(cudaStreamSynchronize(native(stream)));
-    static_cast<void>(cudaStreamDestroy(native(stream)));
+void launchHostKernel(StreamHandle /*stream*/, index /*threads*/, KernelBody /*body*/) {
+    requireDevice("run a kernel");
+    throw NotBuiltError("this kernel was compiled for the host only: move the call of parallelFor to a .cu file and "
+                        "list it with dnds_kernel_sources, so that nvcc compiles it");
 }
 
-void copy(void *destination, MemorySpace destinationSpace, const void *source, MemorySpace sourceSpace,
-          std::size_t bytes, StreamHandle stream) {
-    requireDevice("copy between host and device");
-    if (bytes > 0)
-        check(cudaMemcpyAsync(destination, source, bytes, kindOf(destinationSpace, sourceSpace), native(stream)),
-              "queueing a copy");
-}
-
-void synchronize(StreamHandle stream) {
-    if (available())
-        check(cudaStreamSynchronize(native(stream)), "waiting for a stream");
-}
-
-void synchronizeAll() {
-    if (available())
-        check(cudaDeviceSynchronize(), "waiting for the device");
-}
+void checkLaunch(std::string_view kernel) { check(cudaGetLastError(), kernel); }
 
 void beginKernel(StreamHandle /*stream*/) {}
 void endKernel(StreamHandle /*stream*/) noexcept {}

@@ -18,7 +18,7 @@ namespace DNDS::Device {
 /// Local. Making one throws NotBuiltError where there is no device back end; destroying one waits for its work.
 class Stream {
   public:
-    Stream() : handle_(createStream()) {}
+    explicit Stream(Priority priority = Priority::Normal) : handle_(createStream(priority)) {}
     Stream(Stream &&other) noexcept : handle_(std::exchange(other.handle_, nullptr)) {}
     Stream &operator=(Stream &&other) noexcept {
         if (this != &other) {

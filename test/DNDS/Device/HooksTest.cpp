@@ -2,55 +2,29 @@
 #include "DNDS/Device/KernelScope.hpp"
 #include "DNDS/Device/Stream.hpp"
 
+#include "DeviceWords.hpp"
+#include "Gate.hpp"
+
 #include "DNDS/Base/Error.hpp"
+#include "DNDS/Device/PinnedMemory.hpp"
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <array>
+#include <atomic>
 #include <cstdint>
-#include <numeric>
+#include <memory_resource>
 #include <string>
 #include <vector>
 
 namespace DNDS::Device {
 namespace {
 
-using Words = std::vector<std::uint32_t>;
-
-Words countingWords(std::size_t count, std::uint32_t first) {
-    Words words(count);
-    std::iota(words.begin(), words.end(), first);
-    return words;
-}
-
-/// Device memory that holds `words` once the default stream was synchronised.
-class DeviceWords {
-  public:
-    explicit DeviceWords(const Words &words)
-        : bytes_(words.size() * sizeof(std::uint32_t)), memory_(static_cast<std::uint32_t *>(allocate(bytes_))) {
-        copy(memory_, MemorySpace::Device, words.data(), MemorySpace::Host, bytes_, nullptr);
-        synchronize(nullptr);
-    }
-    ~DeviceWords() { deallocate(memory_); }
-    DeviceWords(const DeviceWords &) = delete;
-    DeviceWords &operator=(const DeviceWords &) = delete;
-
-    std::uint32_t *get() const { return memory_; }
-    std::size_t bytes() const { return bytes_; }
-
-    Words fetch() const {
-        Words words(bytes_ / sizeof(std::uint32_t));
-        copy(words.data(), MemorySpace::Host, memory_, MemorySpace::Device, bytes_, nullptr);
-        synchronize(nullptr);
-        return words;
-    }
-
-  private:
-    std::size_t bytes_;
-    std::uint32_t *memory_;
-};
-
-bool isEmulated() { return name() == "emulated"; }
+using test::countingWords;
+using test::DeviceWords;
+using test::isEmulated;
+using test::Words;
 
 TEST(Hooks, SayWhichBackEndIsLinkedAndWhyItCannotBeUsed) {
     EXPECT_TRUE(name() == "absent" || name() == "emulated" || name() == "cuda") << name();
@@ -68,6 +42,16 @@ TEST(Hooks, ThrowNotBuiltWithoutDevice) {
     EXPECT_THROW(allocate(8), NotBuiltError);
     EXPECT_THROW(createStream(), NotBuiltError);
     EXPECT_THROW(Stream(), NotBuiltError);
+    EXPECT_THROW(createEvent(), NotBuiltError);
+    EXPECT_THROW(beginCapture(nullptr), NotBuiltError);
+    EXPECT_THROW(allocatePinned(8), NotBuiltError);
+    EXPECT_THROW(pin(memory.data(), sizeof(memory)), NotBuiltError);
+    EXPECT_THROW(share(memory.data()), NotBuiltError);
+    EXPECT_THROW(openShared({}), NotBuiltError);
+    EXPECT_THROW(deviceInfo(), NotBuiltError);
+    EXPECT_THROW(useDevice(0), NotBuiltError);
+    EXPECT_THROW(requireDevice("run"), NotBuiltError);
+    EXPECT_THROW(launchHostKernel(nullptr, 1, [](index, index) {}), NotBuiltError);
     EXPECT_THROW(copy(memory.data(), MemorySpace::Device, memory.data(), MemorySpace::Host, 4, nullptr), NotBuiltError);
     EXPECT_NO_THROW(synchronize(nullptr));
     EXPECT_NO_THROW(synchronizeAll());
@@ -138,24 +122,91 @@ TEST(Hooks, SynchronizeAllFinishesEveryStream) {
         EXPECT_EQ(result, countingWords(50, 5));
 }
 
-TEST(EmulatedDevice, CopiesWaitForSynchronize) {
+TEST(Hooks, PinnedMemoryServesCopiesArraysAndKernels) {
+    if (!available())
+        GTEST_SKIP() << unavailableReason();
+    EXPECT_EQ(allocatePinned(0), nullptr);
+    const DeviceWords device(countingWords(100, 5));
+    {
+        std::pmr::vector<std::uint32_t> words(100, pinnedHostMemory().get());
+        EXPECT_EQ(reinterpret_cast<std::uintptr_t>(words.data()) % allocationAlignment, 0U);
+        const Stream stream(Priority::High);
+        copy(words.data(), MemorySpace::Host, device.get(), MemorySpace::Device, device.bytes(), stream);
+        stream.synchronize();
+        EXPECT_TRUE(std::equal(words.begin(), words.end(), countingWords(100, 5).begin()));
+    }
+    alignas(4096) static std::array<std::byte, 8192> own{};
+    pin(own.data(), own.size());
+    unpin(own.data());
+    unpin(nullptr);
+}
+
+TEST(Hooks, TheDeviceIsDescribed) {
+    if (!available())
+        GTEST_SKIP() << unavailableReason();
+    EXPECT_THROW(useDevice(-1), ArgumentError);
+    useDevice(0);
+    const DeviceInfo info = deviceInfo();
+    EXPECT_FALSE(info.name.empty());
+    EXPECT_FALSE(info.identity.empty());
+    EXPECT_GT(info.memoryBytes, std::size_t{1} << 20);
+    EXPECT_LT(info.number, info.count);
+}
+
+TEST(Hooks, MemoryIsUsedAgainOnlyAfterQueuedWork) {
+    if (!available())
+        GTEST_SKIP() << unavailableReason();
+    const Stream writer;
+    const Words words = countingWords(1000, 3);
+    for (int i = 0; i < 50; ++i) {
+        auto *old = static_cast<std::uint32_t *>(allocate(4000));
+        copy(old, MemorySpace::Device, words.data(), MemorySpace::Host, 4000, writer);
+        deallocate(old);
+        const DeviceWords next(Words(1000, 1));
+        writer.synchronize();
+        ASSERT_EQ(next.fetch(), Words(1000, 1));
+    }
+}
+
+TEST(EmulatedDevice, StreamsRunBesideEachOtherAndOnlyWaitingIsSafe) {
     if (!isEmulated())
-        GTEST_SKIP() << "only the emulated device delays copies on purpose";
+        GTEST_SKIP() << "only the emulated device has kernels that the host compiler compiled";
     const Stream stream;
     const Stream other;
     const DeviceWords device(countingWords(4, 1));
     Words result(4, 77);
+    test::Gate gate(stream);
     copy(result.data(), MemorySpace::Host, device.get(), MemorySpace::Device, device.bytes(), stream);
     other.synchronize();
     synchronize(nullptr);
     EXPECT_EQ(result, Words(4, 77));
+    gate.open();
     stream.synchronize();
     EXPECT_EQ(result, countingWords(4, 1));
 }
 
+TEST(EmulatedDevice, StreamsRunInNoParticularOrder) {
+    if (!isEmulated())
+        GTEST_SKIP() << "chance is the emulated device's";
+    const Stream one;
+    const Stream two;
+    int onesFirst = 0;
+    constexpr int tries = 200;
+    for (int i = 0; i < tries; ++i) {
+        std::atomic<int> order{0};
+        int ofOne = 0;
+        launchHostKernel(one, 1, [&](index, index) { ofOne = order++; });
+        launchHostKernel(two, 1, [&](index, index) { order++; });
+        synchronizeAll();
+        onesFirst += ofOne == 0 ? 1 : 0;
+    }
+    EXPECT_GT(onesFirst, 0);
+    EXPECT_LT(onesFirst, tries);
+}
+
 TEST(EmulatedDevice, DeallocateRunsQueuedCopiesFirst) {
     if (!isEmulated())
-        GTEST_SKIP() << "only the emulated device delays copies on purpose";
+        GTEST_SKIP() << "a real device gives the memory back later";
     const Stream stream;
     Words result(4, 77);
     {
@@ -163,6 +214,19 @@ TEST(EmulatedDevice, DeallocateRunsQueuedCopiesFirst) {
         copy(result.data(), MemorySpace::Host, device.get(), MemorySpace::Device, device.bytes(), stream);
     }
     EXPECT_EQ(result, countingWords(4, 1));
+}
+
+TEST(EmulatedDevice, ExceptionsOfKernelsAreThrownByTheNextWait) {
+    if (!isEmulated())
+        GTEST_SKIP() << "kernels of a real device cannot throw";
+    const Stream stream;
+    const Stream other;
+    launchHostKernel(stream, 1, [](index, index) { throw DataError("no density in cell 7"); });
+    EXPECT_NO_THROW(other.synchronize());
+    EXPECT_THROW(stream.synchronize(), DataError);
+    EXPECT_NO_THROW(stream.synchronize()) << "told once";
+    launchHostKernel(other, 1, [](index, index) { throw DataError("no density in cell 7"); });
+    EXPECT_THROW(synchronizeAll(), DataError);
 }
 
 TEST(EmulatedDevice, RejectsPointersThatAreNotItsMemory) {

@@ -170,7 +170,6 @@ TEST(ArrayOnDevice, TransfersOnAStreamAreComplete) {
         view(2, 1) += 1.0;
     }
     array.toHost(stream);
-    EXPECT_EQ(std::as_const(array)(2, 1), 2.0) << "the copy has not run yet";
     stream.synchronize();
     EXPECT_EQ(std::as_const(array)(2, 1), 3.0);
 }

@@ -1,0 +1,295 @@
+#include "EmulatedStreams.hpp"
+
+#include "DNDS/Base/Error.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <thread>
+#include <utility>
+
+namespace DNDS::Device {
+
+namespace {
+
+void appendMissing(std::vector<std::size_t> &to, const std::vector<std::size_t> &from) {
+    for (const std::size_t node : from)
+        if (std::find(to.begin(), to.end(), node) == to.end())
+            to.push_back(node);
+}
+
+} // namespace
+
+void runNodes(const std::vector<EmulatedNode> &nodes, std::mt19937 &random) {
+    std::vector<std::size_t> missing(nodes.size());
+    std::vector<std::vector<std::size_t>> before(nodes.size());
+    std::vector<std::size_t> ready;
+    for (std::size_t i = 0; i < nodes.size(); ++i) {
+        missing[i] = nodes[i].after.size();
+        for (const std::size_t earlier : nodes[i].after)
+            before[earlier].push_back(i);
+        if (missing[i] == 0)
+            ready.push_back(i);
+    }
+    while (!ready.empty()) {
+        std::swap(ready[random() % ready.size()], ready.back());
+        const std::size_t node = ready.back();
+        ready.pop_back();
+        nodes[node].work();
+        for (const std::size_t later : before[node])
+            if (--missing[later] == 0)
+                ready.push_back(later);
+    }
+}
+
+EmulatedStreams::EmulatedStreams() : random_(std::random_device{}()) {}
+
+StreamHandle EmulatedStreams::create() {
+    auto stream = std::make_unique<StreamImpl>();
+    const Lock lock(mutex_);
+    streams_.insert(stream.get());
+    return stream.release();
+}
+
+void EmulatedStreams::destroy(StreamHandle stream) noexcept {
+    Lock lock(mutex_);
+    changed_.wait(lock, [&] { return stream->idle(); });
+    if (stream->capture)
+        stream->capture->broken = true;
+    streams_.erase(stream);
+    lock.unlock();
+    delete stream;
+}
+
+void EmulatedStreams::enqueue(StreamImpl &stream, EmulatedEntry entry) {
+    if (!started_) {
+        for (int i = 0; i < 2; ++i) // so that kernels run beside each other
+            std::thread([this] { runForever(); }).detach();
+        started_ = true;
+    }
+    stream.entries.push_back(std::move(entry));
+    changed_.notify_all();
+}
+
+void EmulatedStreams::push(StreamHandle handle, EmulatedWork work) {
+    const Lock lock(mutex_);
+    StreamImpl &stream = resolve(handle);
+    if (stream.capture) {
+        stream.capture->nodes.push_back({std::move(work), stream.captured});
+        stream.captured = {stream.capture->nodes.size() - 1};
+        return;
+    }
+    enqueue(stream, {std::move(work), nullptr, nullptr, 0});
+}
+
+void EmulatedStreams::refuseCapturing(const StreamImpl &stream, const char *what) {
+    if (!stream.capture)
+        return;
+    stream.capture->broken = true;
+    throw StateError(fmt::format("a stream cannot be {} while its work is captured for a graph", what));
+}
+
+void EmulatedStreams::throwFailure(std::exception_ptr &failure) {
+    if (failure)
+        std::rethrow_exception(std::exchange(failure, nullptr));
+}
+
+void EmulatedStreams::synchronize(StreamHandle handle) {
+    Lock lock(mutex_);
+    StreamImpl &stream = resolve(handle);
+    refuseCapturing(stream, "waited for");
+    changed_.wait(lock, [&] { return stream.idle(); });
+    throwFailure(stream.failure);
+}
+
+void EmulatedStreams::finishAll() noexcept {
+    Lock lock(mutex_);
+    changed_.wait(lock, [&] {
+        return std::all_of(streams_.begin(), streams_.end(), [](const StreamImpl *stream) { return stream->idle(); });
+    });
+}
+
+void EmulatedStreams::synchronizeAll() {
+    {
+        const Lock lock(mutex_);
+        for (const StreamImpl *stream : streams_)
+            refuseCapturing(*stream, "waited for");
+    }
+    finishAll();
+    const Lock lock(mutex_);
+    for (StreamImpl *stream : streams_)
+        throwFailure(stream->failure);
+}
+
+// ---------------------------------------------------------------------------------------------------------------------
+// Events
+
+void EmulatedStreams::record(const SharedEvent &event, StreamHandle handle) {
+    const Lock lock(mutex_);
+    StreamImpl &stream = resolve(handle);
+    event->capture = stream.capture;
+    event->captured = stream.captured;
+    if (stream.capture)
+        return;
+    enqueue(stream, {nullptr, event, nullptr, ++event->recorded});
+}
+
+void EmulatedStreams::wait(StreamHandle handle, const SharedEvent &event) {
+    const Lock lock(mutex_);
+    StreamImpl &stream = resolve(handle);
+    const bool inCapture = event->capture && !event->capture->ended;
+    if (inCapture && !stream.capture) {
+        if (&stream == &default_) {
+            event->capture->broken = true;
+            throw StateError("the default stream cannot join the capture of a graph");
+        }
+        stream.capture = event->capture;
+        stream.captured.clear();
+        stream.capture->streams.push_back(&stream);
+    }
+    if (stream.capture) {
+        if (stream.capture != event->capture) {
+            stream.capture->broken = true;
+            throw StateError("a stream whose work is captured for a graph cannot wait for an event outside of it");
+        }
+        appendMissing(stream.captured, event->captured);
+        return;
+    }
+    if (event->recorded > event->reached)
+        enqueue(stream, {nullptr, nullptr, event, event->recorded});
+}
+
+bool EmulatedStreams::reached(const SharedEvent &event) {
+    const Lock lock(mutex_);
+    if (event->capture && !event->capture->ended) {
+        event->capture->broken = true;
+        throw StateError("an event cannot be asked while it is captured for a graph");
+    }
+    if (event->reached < event->recorded)
+        return false;
+    throwFailure(event->failure);
+    return true;
+}
+
+void EmulatedStreams::synchronize(const SharedEvent &event) {
+    Lock lock(mutex_);
+    if (event->capture && !event->capture->ended) {
+        event->capture->broken = true;
+        throw StateError("an event cannot be waited for while it is captured for a graph");
+    }
+    const std::uint64_t version = event->recorded;
+    changed_.wait(lock, [&] { return event->reached >= version; });
+    throwFailure(event->failure);
+}
+
+// ---------------------------------------------------------------------------------------------------------------------
+// Graphs
+
+void EmulatedStreams::beginCapture(StreamHandle stream) {
+    DNDS_CHECK(stream != nullptr, ArgumentError, "the default stream cannot be captured; make one of your own");
+    const Lock lock(mutex_);
+    DNDS_CHECK(!stream->capture, StateError, "the work of this stream is captured already");
+    stream->capture = std::make_shared<EmulatedCapture>();
+    stream->capture->streams.push_back(stream);
+    stream->captured.clear();
+}
+
+std::unique_ptr<GraphImpl> EmulatedStreams::endCapture(StreamHandle stream) {
+    const Lock lock(mutex_);
+    DNDS_CHECK(stream && stream->capture, StateError, "no work of this stream is being captured");
+    const std::shared_ptr<EmulatedCapture> capture = stream->capture;
+    DNDS_CHECK(capture->streams.front() == stream, StateError,
+               "the capture of a graph has to end on the stream where it began");
+    const std::vector<std::size_t> ends = stream->captured;
+    capture->ended = true;
+    for (StreamImpl *member : streams_)
+        if (member->capture == capture) {
+            member->capture = nullptr;
+            member->captured.clear();
+        }
+    DNDS_CHECK(!capture->broken, StateError,
+               "the graph is void: something was done while capturing that a graph cannot hold");
+    // every node has to be behind the end of the stream that began
+    std::vector<bool> joined(capture->nodes.size(), false);
+    std::vector<std::size_t> open = ends;
+    while (!open.empty()) {
+        const std::size_t node = open.back();
+        open.pop_back();
+        if (joined[node])
+            continue;
+        joined[node] = true;
+        open.insert(open.end(), capture->nodes[node].after.begin(), capture->nodes[node].after.end());
+    }
+    DNDS_CHECK(std::find(joined.begin(), joined.end(), false) == joined.end(), StateError,
+               "the graph is void: a stream that joined the capture was not joined back by an event");
+    auto graph = std::make_unique<GraphImpl>();
+    graph->nodes = std::move(capture->nodes);
+    return graph;
+}
+
+bool EmulatedStreams::isCapturing(StreamHandle stream) {
+    const Lock lock(mutex_);
+    return resolve(stream).capture != nullptr;
+}
+
+void EmulatedStreams::launch(const GraphImpl &graph, StreamHandle stream) {
+    unsigned seed = 0;
+    {
+        const Lock lock(mutex_);
+        seed = static_cast<unsigned>(random_());
+    }
+    push(stream, [nodes = graph.nodes, random = std::mt19937(seed)]() mutable { runNodes(nodes, random); });
+}
+
+// ---------------------------------------------------------------------------------------------------------------------
+// The threads
+
+StreamImpl *EmulatedStreams::chooseRunnable() {
+    std::vector<StreamImpl *> runnable;
+    for (StreamImpl *stream : streams_) {
+        if (stream->running || stream->entries.empty())
+            continue;
+        const EmulatedEntry &next = stream->entries.front();
+        if (!next.wait || next.wait->reached >= next.version)
+            runnable.push_back(stream);
+    }
+    return runnable.empty() ? nullptr : runnable[random_() % runnable.size()];
+}
+
+void EmulatedStreams::runOne(Lock &lock, StreamImpl &stream) {
+    EmulatedEntry entry = std::move(stream.entries.front());
+    stream.entries.pop_front();
+    stream.running = true;
+    if (entry.work) {
+        const auto late = std::chrono::microseconds(random_() % 4 == 0 ? random_() % 200 : 0);
+        lock.unlock();
+        if (late.count() > 0)
+            std::this_thread::sleep_for(late);
+        std::exception_ptr failure;
+        try {
+            entry.work();
+        } catch (...) {
+            failure = std::current_exception();
+        }
+        entry.work = nullptr; // what it holds is let go before anybody hears that it has run
+        lock.lock();
+        if (failure && !stream.failure)
+            stream.failure = failure;
+    }
+    if (entry.record) {
+        entry.record->reached = std::max(entry.record->reached, entry.version);
+        entry.record->failure = stream.failure;
+    }
+    stream.running = false;
+    changed_.notify_all();
+}
+
+void EmulatedStreams::runForever() {
+    Lock lock(mutex_);
+    while (true) {
+        StreamImpl *stream = nullptr;
+        changed_.wait(lock, [&] { return (stream = chooseRunnable()) != nullptr; });
+        runOne(lock, *stream);
+    }
+}
+
+} // namespace DNDS::Device

@@ -1,0 +1,96 @@
+#include "MemoryPool.hpp"
+
+#include <algorithm>
+#include <iterator>
+
+namespace DNDS::Device {
+
+MemoryPool::Slabs::iterator MemoryPool::find(const void *pointer) {
+    const auto *address = static_cast<const std::byte *>(pointer);
+    const auto after = slabs_.upper_bound(address);
+    if (after == slabs_.begin())
+        return slabs_.end();
+    const auto slab = std::prev(after);
+    return static_cast<std::size_t>(address - slab->first) < slab->second.bytes ? slab : slabs_.end();
+}
+
+MemoryPool::Place MemoryPool::placeOf(const void *pointer) const {
+    const auto slab = const_cast<MemoryPool *>(this)->find(pointer);
+    if (slab == slabs_.end())
+        return {};
+    return {const_cast<std::byte *>(slab->first),
+            static_cast<std::size_t>(static_cast<const std::byte *>(pointer) - slab->first)};
+}
+
+void *MemoryPool::allocateIn(Slabs::iterator slab, std::size_t bytes, std::size_t alignment) {
+    const auto begin = slab->second.ranges.allocate(bytes, alignment);
+    if (!begin)
+        return nullptr;
+    slab->second.used.emplace(*begin, bytes);
+    return const_cast<std::byte *>(slab->first) + *begin;
+}
+
+void *MemoryPool::tryAllocate(std::size_t bytes, std::size_t alignment) {
+    for (auto slab = slabs_.begin(); slab != slabs_.end(); ++slab)
+        if (void *pointer = allocateIn(slab, bytes, alignment))
+            return pointer;
+    // Large ones get a slab of their own, so that it can be given back; whole megabytes, as the driver maps them.
+    constexpr std::size_t granularity = std::size_t{2} << 20;
+    const std::size_t size = bytes > slabBytes / 2 ? (bytes + granularity - 1) / granularity * granularity : slabBytes;
+    auto *memory = static_cast<std::byte *>(source_.allocate(size));
+    if (!memory)
+        return nullptr;
+    const auto slab = slabs_.emplace(memory, Slab{size, BlockAllocator(size), {}}).first;
+    return allocateIn(slab, bytes, alignment);
+}
+
+void *MemoryPool::allocate(std::size_t bytes, std::size_t alignment) {
+    takeBackPassed();
+    if (void *pointer = tryAllocate(bytes, alignment))
+        return pointer;
+    source_.wait();
+    takeBackPassed();
+    freeUnused();
+    return tryAllocate(bytes, alignment);
+}
+
+bool MemoryPool::deallocate(void *pointer) {
+    const auto slab = find(pointer);
+    if (slab == slabs_.end())
+        return false;
+    const auto offset = static_cast<std::size_t>(static_cast<std::byte *>(pointer) - slab->first);
+    if (slab->second.used.count(offset) == 0)
+        return false;
+    if (std::any_of(waiting_.begin(), waiting_.end(), [=](const Waiting &other) { return other.pointer == pointer; }))
+        return false;
+    waiting_.push_back({pointer, source_.fence()});
+    takeBackPassed();
+    return true;
+}
+
+void MemoryPool::takeBackPassed() {
+    const auto stays = std::remove_if(waiting_.begin(), waiting_.end(), [this](const Waiting &waiting) {
+        if (!waiting.passed())
+            return false;
+        const auto slab = find(waiting.pointer);
+        const auto offset = static_cast<std::size_t>(static_cast<std::byte *>(waiting.pointer) - slab->first);
+        const auto range = slab->second.used.find(offset);
+        slab->second.ranges.release(range->first, range->second);
+        slab->second.used.erase(range);
+        return true;
+    });
+    waiting_.erase(stays, waiting_.end());
+}
+
+void MemoryPool::freeUnused() {
+    for (auto slab = slabs_.begin(); slab != slabs_.end();) {
+        if (!slab->second.used.empty()) {
+            ++slab;
+            continue;
+        }
+        source_.free(const_cast<std::byte *>(slab->first));
+        slab = slabs_.erase(slab);
+    }
+}
+
+} // namespace DNDS::Device

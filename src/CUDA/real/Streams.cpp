@@ -1,0 +1,197 @@
+// Streams, events and graphs.
+
+#include "Streams.hpp"
+
+#include "Check.hpp"
+
+#include "DNDS/Base/Error.hpp"
+
+#include <memory>
+#include <mutex>
+#include <set>
+#include <vector>
+
+namespace DNDS::Device {
+
+namespace {
+
+cudaEvent_t native(EventHandle event) {
+    DNDS_CHECK(event != nullptr, ArgumentError, "this event was moved from");
+    return reinterpret_cast<cudaEvent_t>(event);
+}
+
+/// The streams of this process. Never destroyed, as arrays may outlive anything else.
+struct Streams {
+    std::mutex mutex;
+    std::set<cudaStream_t> streams{nullptr};
+
+    static Streams &instance() {
+        static auto *streams = new Streams;
+        return *streams;
+    }
+};
+
+bool captures(cudaStream_t stream) {
+    cudaStreamCaptureStatus status = cudaStreamCaptureStatusNone;
+    check(cudaStreamIsCapturing(stream, &status), "asking whether a stream is captured");
+    return status != cudaStreamCaptureStatusNone;
+}
+
+cudaEvent_t newEvent() {
+    cudaEvent_t event = nullptr;
+    check(cudaEventCreateWithFlags(&event, cudaEventDisableTiming), "creating an event");
+    return event;
+}
+
+/// Events behind which memory becomes free.
+struct Fence {
+    std::vector<cudaEvent_t> events;
+
+    Fence() = default;
+    Fence(const Fence &) = delete;
+    Fence &operator=(const Fence &) = delete;
+    ~Fence() {
+        for (cudaEvent_t event : events)
+            static_cast<void>(cudaEventDestroy(event));
+    }
+    bool passed() {
+        while (!events.empty()) {
+            const cudaError_t status = cudaEventQuery(events.back());
+            if (status == cudaErrorNotReady) {
+                static_cast<void>(cudaGetLastError());
+                return false;
+            }
+            check(status, "asking for an event");
+            static_cast<void>(cudaEventDestroy(events.back()));
+            events.pop_back();
+        }
+        return true;
+    }
+};
+
+} // namespace
+
+std::function<bool()> makeFence() {
+    const auto fence = std::make_shared<Fence>();
+    Streams &all = Streams::instance();
+    const std::scoped_lock lock(all.mutex);
+    for (cudaStream_t stream : all.streams) {
+        if (captures(stream))
+            continue;
+        const cudaError_t status = cudaStreamQuery(stream);
+        if (status == cudaSuccess)
+            continue;
+        static_cast<void>(cudaGetLastError());
+        if (status != cudaErrorNotReady)
+            check(status, "asking for a stream");
+        fence->events.push_back(newEvent());
+        check(cudaEventRecord(fence->events.back(), stream), "recording an event");
+    }
+    return [fence] { return fence->passed(); };
+}
+
+StreamHandle createStream(Priority priority) {
+    requireDevice("create a stream");
+    int least = 0;
+    int greatest = 0;
+    check(cudaDeviceGetStreamPriorityRange(&least, &greatest), "asking for stream priorities");
+    cudaStream_t stream = nullptr;
+    check(cudaStreamCreateWithPriority(&stream, cudaStreamNonBlocking, priority == Priority::High ? greatest : least),
+          "creating a stream");
+    Streams &all = Streams::instance();
+    const std::scoped_lock lock(all.mutex);
+    all.streams.insert(stream);
+    return reinterpret_cast<StreamHandle>(stream);
+}
+
+void destroyStream(StreamHandle stream) noexcept {
+    if (!stream)
+        return;
+    static_cast<void>(cudaStreamSynchronize(native(stream)));
+    Streams &all = Streams::instance();
+    const std::scoped_lock lock(all.mutex);
+    all.streams.erase(native(stream));
+    static_cast<void>(cudaStreamDestroy(native(stream)));
+}
+
+void synchronize(StreamHandle stream) {
+    if (available())
+        check(cudaStreamSynchronize(native(stream)), "waiting for a stream");
+}
+
+void synchronizeAll() {
+    if (available())
+        check(cudaDeviceSynchronize(), "waiting for the device");
+}
+
+EventHandle createEvent() {
+    requireDevice("create an event");
+    return reinterpret_cast<EventHandle>(newEvent());
+}
+
+void destroyEvent(EventHandle event) noexcept {
+    if (event)
+        static_cast<void>(cudaEventDestroy(reinterpret_cast<cudaEvent_t>(event)));
+}
+
+void recordEvent(EventHandle event, StreamHandle stream) {
+    check(cudaEventRecord(native(event), native(stream)), "recording an event");
+}
+
+void waitEvent(StreamHandle stream, EventHandle event) {
+    check(cudaStreamWaitEvent(native(stream), native(event), 0), "making a stream wait for an event");
+}
+
+bool eventReached(EventHandle event) {
+    const cudaError_t status = cudaEventQuery(native(event));
+    if (status == cudaErrorNotReady) {
+        static_cast<void>(cudaGetLastError());
+        return false;
+    }
+    check(status, "asking for an event");
+    return true;
+}
+
+void synchronizeEvent(EventHandle event) { check(cudaEventSynchronize(native(event)), "waiting for an event"); }
+
+// ---------------------------------------------------------------------------------------------------------------------
+// Graphs
+
+struct GraphImpl {
+    cudaGraphExec_t executable = nullptr;
+};
+
+// Relaxed, so that allocations and other streams go on as always: what is captured is what is queued on the streams.
+void beginCapture(StreamHandle stream) {
+    requireDevice("capture a graph");
+    DNDS_CHECK(stream != nullptr, ArgumentError, "the default stream cannot be captured; make one of your own");
+    check(cudaStreamBeginCapture(native(stream), cudaStreamCaptureModeRelaxed), "beginning the capture of a graph");
+}
+
+GraphHandle endCapture(StreamHandle stream) {
+    auto result = std::make_unique<GraphImpl>();
+    cudaGraph_t graph = nullptr;
+    check(cudaStreamEndCapture(native(stream), &graph),
+          "ending the capture of a graph (streams that joined must be joined back by events, and nothing may be "
+          "waited for meanwhile)");
+    const cudaError_t status = cudaGraphInstantiate(&result->executable, graph, 0);
+    static_cast<void>(cudaGraphDestroy(graph));
+    check(status, "making a captured graph executable");
+    return result.release();
+}
+
+bool isCapturing(StreamHandle stream) { return available() && captures(native(stream)); }
+
+void launchGraph(GraphHandle graph, StreamHandle stream) {
+    DNDS_CHECK(graph != nullptr, ArgumentError, "this graph has no work: capture some first");
+    check(cudaGraphLaunch(graph->executable, native(stream)), "launching a graph");
+}
+
+void destroyGraph(GraphHandle graph) noexcept {
+    if (!graph)
+        return;
+    static_cast<void>(cudaGraphExecDestroy(graph->executable));
+    delete graph;
+}
+
+} // namespace DNDS::Device

@@ -1,0 +1,19 @@
+/// @file Streams.hpp
+/// @brief What memory has to know of the streams of this process.
+#pragma once
+
+#include "DNDS/Device/Hooks.hpp"
+
+#include <cuda_runtime.h>
+
+#include <functional>
+
+namespace DNDS::Device {
+
+inline cudaStream_t native(StreamHandle stream) { return reinterpret_cast<cudaStream_t>(stream); }
+
+/// A function that says whether all work has run that is queued now on the default stream and on streams made here.
+/// Work that is being captured does not count: it has not been queued.
+std::function<bool()> makeFence();
+
+} // namespace DNDS::Device

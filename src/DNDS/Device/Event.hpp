@@ -1,0 +1,54 @@
+/// @file Event.hpp
+/// @brief Owner of a device event.
+#pragma once
+
+#include "DNDS/Device/Hooks.hpp"
+
+#include <utility>
+
+namespace DNDS::Device {
+
+/// A point in a stream that other streams and the host wait for. Move-only; Local.
+///
+///     Device::Event packed;
+///     packed.record(boundary);          // behind what the stream holds now
+///     packed.holdBack(interior);        // what comes next on interior runs after it
+///     packed.synchronize();             // so does what the host does next
+///
+/// Making one throws NotBuiltError where there is no device. An event that was never recorded holds nobody back.
+class Event {
+  public:
+    Event() : handle_(createEvent()) {}
+    Event(Event &&other) noexcept : handle_(std::exchange(other.handle_, nullptr)) {}
+    Event &operator=(Event &&other) noexcept {
+        if (this != &other) {
+            destroyEvent(handle_);
+            handle_ = std::exchange(other.handle_, nullptr);
+        }
+        return *this;
+    }
+    Event(const Event &) = delete;
+    Event &operator=(const Event &) = delete;
+    ~Event() { destroyEvent(handle_); }
+
+    /// Null in a moved-from object.
+    EventHandle handle() const noexcept { return handle_; }
+
+    void record(StreamHandle stream) const { recordEvent(handle_, stream); }
+    /// Makes `stream` wait; returns at once.
+    void holdBack(StreamHandle stream) const { waitEvent(stream, handle_); }
+    bool reached() const { return eventReached(handle_); }
+    void synchronize() const { synchronizeEvent(handle_); }
+
+  private:
+    EventHandle handle_;
+};
+
+/// What is queued on `later` from now on runs after what `earlier` holds now.
+inline void runAfter(StreamHandle later, StreamHandle earlier) {
+    const Event event;
+    event.record(earlier);
+    event.holdBack(later);
+}
+
+} // namespace DNDS::Device

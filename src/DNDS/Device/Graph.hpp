@@ -1,0 +1,71 @@
+/// @file Graph.hpp
+/// @brief Device work that is written down once and run many times.
+#pragma once
+
+#include "DNDS/Device/Hooks.hpp"
+
+#include <utility>
+
+namespace DNDS::Device {
+
+/// Kernels and copies as they were captured from a stream, and from streams that joined it by events. Replaying costs
+/// one launch. Move-only; Local.
+///
+///     const auto step = Device::Graph::capture(stream, [&] {
+///         parallelFor(Executor::device(stream), faces, flux);
+///         parallelFor(Executor::device(stream), cells, update);
+///     });
+///     for (int i = 0; i < steps; ++i)
+///         step.launch(stream);
+///
+/// Arguments of kernels and addresses are those of the capture: numbers that change from step to step belong in device
+/// memory. Nothing may be allocated, waited for or sent while capturing, and memory that the graph names has to stay.
+class Graph {
+  public:
+    /// No work; cannot be launched.
+    Graph() = default;
+    Graph(Graph &&other) noexcept : handle_(std::exchange(other.handle_, nullptr)) {}
+    Graph &operator=(Graph &&other) noexcept {
+        if (this != &other) {
+            destroyGraph(handle_);
+            handle_ = std::exchange(other.handle_, nullptr);
+        }
+        return *this;
+    }
+    Graph(const Graph &) = delete;
+    Graph &operator=(const Graph &) = delete;
+    ~Graph() { destroyGraph(handle_); }
+
+    /// What `work` queues on `stream`, which must not be the default stream. Nothing runs. Where `work` throws, the
+    /// capture has ended, too. @throws StateError where something cannot be captured.
+    template <class Work>
+    static Graph capture(StreamHandle stream, Work &&work) {
+        beginCapture(stream);
+        try {
+            std::forward<Work>(work)();
+        } catch (...) {
+            abandon(stream);
+            throw;
+        }
+        Graph graph;
+        graph.handle_ = endCapture(stream);
+        return graph;
+    }
+
+    explicit operator bool() const noexcept { return handle_ != nullptr; }
+
+    /// Queues the work as one entry of `stream`. @throws ArgumentError for a graph without work.
+    void launch(StreamHandle stream) const { launchGraph(handle_, stream); }
+
+  private:
+    static void abandon(StreamHandle stream) noexcept {
+        try {
+            destroyGraph(endCapture(stream));
+        } catch (...) { // the error under way says more
+        }
+    }
+
+    GraphHandle handle_ = nullptr;
+};
+
+} // namespace DNDS::Device

@@ -1,0 +1,139 @@
+/// @file ParallelFor.hpp
+/// @brief Runs one functor for every number of a range: on the host, in host threads, or in a kernel.
+#pragma once
+
+#include "DNDS/Base/Error.hpp"
+#include "DNDS/Base/Types.hpp"
+#include "DNDS/Device/Hooks.hpp"
+
+#include <limits>
+#include <type_traits>
+
+// Kernels start with the compiler that knows them; the two definitions must not be taken for each other.
+#if defined(__CUDACC__)
+#define DNDS_DEVICE_COMPILATION compiledByNvcc
+#else
+#define DNDS_DEVICE_COMPILATION compiledByHost
+#endif
+
+namespace DNDS {
+
+/// Where `parallelFor` runs. Small, copied freely.
+class Executor {
+  public:
+    /// In this thread.
+    static Executor host() { return {MemorySpace::Host, nullptr, 1}; }
+    /// In `threads` threads, where the source that calls parallelFor was compiled with OpenMP; else in this thread.
+    static Executor hostThreads(int threads) {
+        DNDS_CHECK(threads >= 1, ArgumentError, "{} threads cannot run anything", threads);
+        return {MemorySpace::Host, nullptr, threads};
+    }
+    /// In kernels on `stream` of the device.
+    static Executor device(Device::StreamHandle stream) { return {MemorySpace::Device, stream, 1}; }
+
+    MemorySpace space() const noexcept { return space_; }
+    bool onDevice() const noexcept { return space_ == MemorySpace::Device; }
+    Device::StreamHandle stream() const noexcept { return stream_; }
+    int threads() const noexcept { return threads_; }
+
+    /// Returns when what was started here has run; at once on the host.
+    void synchronize() const {
+        if (onDevice())
+            Device::synchronize(stream_);
+    }
+
+  private:
+    Executor(MemorySpace space, Device::StreamHandle stream, int threads)
+        : stream_(stream), threads_(threads), space_(space) {}
+
+    Device::StreamHandle stream_;
+    int threads_;
+    MemorySpace space_;
+};
+
+inline namespace DNDS_DEVICE_COMPILATION {
+
+namespace Detail {
+
+template <class Functor>
+void runOnHost([[maybe_unused]] int threads, index count, const Functor &functor) {
+#if defined(_OPENMP)
+    if (threads > 1) {
+#pragma omp parallel for num_threads(threads) schedule(static)
+        for (index i = 0; i < count; ++i)
+            functor(i);
+        return;
+    }
+#endif
+    for (index i = 0; i < count; ++i)
+        functor(i);
+}
+
+#if defined(__CUDACC__)
+
+/// Threads of a block. Small enough for kernels that need many registers.
+inline constexpr int threadsPerBlock = 256;
+
+template <class Functor>
+__global__ void __launch_bounds__(threadsPerBlock) kernelOf(index count, const Functor functor) {
+    const index i = index{blockIdx.x} * threadsPerBlock + threadIdx.x;
+    if (i < count)
+        functor(i);
+}
+
+template <class Functor>
+void runOnDevice(Device::StreamHandle stream, index count, const Functor &functor) {
+    Device::requireDevice("run a kernel");
+    const index blocks = (count + threadsPerBlock - 1) / threadsPerBlock;
+    DNDS_CHECK(blocks <= std::numeric_limits<int>::max(), ArgumentError, "a kernel cannot have {} threads", count);
+    kernelOf<<<static_cast<unsigned>(blocks), threadsPerBlock, 0, reinterpret_cast<cudaStream_t>(stream)>>>(count,
+                                                                                                            functor);
+    Device::checkLaunch("parallelFor");
+}
+
+#else
+
+template <class Functor>
+void runOnDevice(Device::StreamHandle stream, index count, const Functor &functor) {
+    Device::launchHostKernel(stream, count, [functor](index first, index last) {
+        for (index i = first; i < last; ++i)
+            functor(i);
+    });
+}
+
+#endif
+
+} // namespace Detail
+
+/// Calls `functor(i)` for all i in [0, count), in any order and any of them at the same time.
+///
+///     struct Scale {                                           // views by value; operator() const for host and device
+///         ArrayView<real, 5> u;
+///         real factor;
+///         DNDS_HOST_DEVICE void operator()(index cell) const {
+///             for (rowsize k = 0; k < 5; ++k)
+///                 u(cell, k) *= factor;
+///         }
+///     };
+///     parallelFor(Executor::host(), u.size(), Scale{u.view(), 0.5});
+///     parallelFor(Executor::device(stream), u.size(), Scale{u.deviceView<DeviceBackend::CUDA>(), 0.5});
+///
+/// Local. On the host it returns when all calls have; on the device it queues a kernel and returns, and the functor and
+/// the views in it must be trivially copyable, with pointers that the device may follow. Sources that call it for the
+/// device are named `.cu` and listed by the CMake function `dnds_kernel_sources`, so that nvcc compiles them where
+/// there is CUDA and the host compiler elsewhere. @throws NotBuiltError for the device where none is available.
+template <class Functor>
+void parallelFor(const Executor &executor, index count, const Functor &functor) {
+    static_assert(std::is_trivially_copyable_v<Functor>,
+                  "kernels take their functor by value: views, numbers, no arrays");
+    if (count <= 0)
+        return;
+    if (executor.onDevice())
+        Detail::runOnDevice(executor.stream(), count, functor);
+    else
+        Detail::runOnHost(executor.threads(), count, functor);
+}
+
+} // namespace DNDS_DEVICE_COMPILATION
+
+} // namespace DNDS

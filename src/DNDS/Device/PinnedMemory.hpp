@@ -1,0 +1,13 @@
+/// @file PinnedMemory.hpp
+/// @brief Host memory for copies to and from the device, for arrays and for buffers.
+#pragma once
+
+#include "DNDS/Storage/HostMemory.hpp"
+
+namespace DNDS::Device {
+
+/// Pinned host memory for arrays and containers: `array.rehost(Device::pinnedHostMemory())`, or std::pmr containers.
+/// Local; never null. Allocating throws NotBuiltError where there is no device.
+const HostMemoryResource &pinnedHostMemory();
+
+} // namespace DNDS::Device

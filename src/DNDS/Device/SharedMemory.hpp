@@ -1,0 +1,45 @@
+/// @file SharedMemory.hpp
+/// @brief Device memory of another process.
+#pragma once
+
+#include "DNDS/Device/Hooks.hpp"
+
+#include <utility>
+
+namespace DNDS::Device {
+
+/// Holds device memory open that another process on this machine shared. Move-only; Local.
+///
+///     Device::SharedHandle mine = Device::share(buffer);     // the owner; travels by MPI as bytes
+///     Device::SharedMemory theirs(handleOfPeer);             // the peer
+///     launch(theirs.as<const double>());                     // reads the owner's memory
+///
+/// The owner must not give the memory back while anybody has it open, so agree (by a barrier, say) in between.
+class SharedMemory {
+  public:
+    SharedMemory() = default;
+    explicit SharedMemory(const SharedHandle &handle) : pointer_(openShared(handle)) {}
+    SharedMemory(SharedMemory &&other) noexcept : pointer_(std::exchange(other.pointer_, nullptr)) {}
+    SharedMemory &operator=(SharedMemory &&other) noexcept {
+        if (this != &other) {
+            closeShared(pointer_);
+            pointer_ = std::exchange(other.pointer_, nullptr);
+        }
+        return *this;
+    }
+    SharedMemory(const SharedMemory &) = delete;
+    SharedMemory &operator=(const SharedMemory &) = delete;
+    ~SharedMemory() { closeShared(pointer_); }
+
+    /// Where the shared byte is in this process; null when empty.
+    void *get() const noexcept { return pointer_; }
+    template <class T>
+    T *as() const noexcept {
+        return static_cast<T *>(pointer_);
+    }
+
+  private:
+    void *pointer_ = nullptr;
+};
+
+} // namespace DNDS::Device

@@ -1,0 +1,121 @@
+#include "DNDS/Device/Graph.hpp"
+#include "DNDS/Device/Event.hpp"
+#include "DNDS/Device/Stream.hpp"
+
+#include "DeviceWords.hpp"
+
+#include "DNDS/Base/Error.hpp"
+
+#include <gtest/gtest.h>
+
+#include <stdexcept>
+#include <type_traits>
+#include <utility>
+
+namespace DNDS::Device {
+namespace {
+
+using test::countingWords;
+using test::DeviceWords;
+using test::Words;
+
+static_assert(!std::is_copy_constructible_v<Graph> && std::is_nothrow_move_constructible_v<Graph>);
+
+void copyBetween(const DeviceWords &to, const DeviceWords &from, StreamHandle stream) {
+    copy(to.get(), MemorySpace::Device, from.get(), MemorySpace::Device, from.bytes(), stream);
+}
+
+TEST(Graph, CapturedWorkRunsWhenLaunchedAndAsOftenAsLaunched) {
+    if (!available())
+        GTEST_SKIP() << unavailableReason();
+    const DeviceWords a(countingWords(100, 1));
+    const DeviceWords b(Words(100, 0));
+    const DeviceWords c(Words(100, 0));
+    const Stream stream;
+    const Graph graph = Graph::capture(stream, [&] {
+        EXPECT_TRUE(isCapturing(stream));
+        copyBetween(b, a, stream);
+        copyBetween(c, b, stream);
+    });
+    EXPECT_FALSE(isCapturing(stream));
+    stream.synchronize();
+    EXPECT_EQ(c.fetch(), Words(100, 0)) << "nothing runs while it is captured";
+    for (std::uint32_t round = 0; round < 20; ++round) {
+        const Words words = countingWords(100, round);
+        copy(a.get(), MemorySpace::Device, words.data(), MemorySpace::Host, a.bytes(), stream);
+        graph.launch(stream); // in order with what is queued eagerly
+        stream.synchronize();
+        ASSERT_EQ(c.fetch(), words);
+    }
+}
+
+TEST(Graph, StreamsForkAndJoinByEvents) {
+    if (!available())
+        GTEST_SKIP() << unavailableReason();
+    const DeviceWords a(countingWords(100, 1));
+    const DeviceWords b(Words(100, 0));
+    const DeviceWords c(Words(100, 0));
+    const DeviceWords left(Words(100, 0));
+    const DeviceWords right(Words(100, 0));
+    const Stream stream;
+    const Stream side;
+    const Graph graph = Graph::capture(stream, [&] {
+        copyBetween(b, a, stream);
+        runAfter(side, stream);
+        EXPECT_TRUE(isCapturing(side));
+        copyBetween(left, b, side);
+        copyBetween(right, b, stream);
+        runAfter(stream, side);
+        copyBetween(c, left, stream);
+    });
+    EXPECT_FALSE(isCapturing(side));
+    for (std::uint32_t round = 0; round < 50; ++round) {
+        const Words words = countingWords(100, round);
+        copy(a.get(), MemorySpace::Device, words.data(), MemorySpace::Host, a.bytes(), stream);
+        graph.launch(stream);
+        stream.synchronize();
+        ASSERT_EQ(c.fetch(), words);
+        ASSERT_EQ(right.fetch(), words);
+    }
+    copyBetween(c, a, side); // streams serve as before
+    side.synchronize();
+}
+
+TEST(Graph, MistakesEndTheCapture) {
+    if (!available())
+        GTEST_SKIP() << unavailableReason();
+    const DeviceWords a(countingWords(100, 1));
+    const DeviceWords b(Words(100, 0));
+    EXPECT_THROW(Graph::capture(nullptr, [] {}), ArgumentError);
+    EXPECT_THROW(Graph().launch(nullptr), ArgumentError);
+    const Stream stream;
+    const Stream side;
+    EXPECT_THROW(endCapture(stream), StateError);
+    EXPECT_THROW(Graph::capture(stream, [&] { stream.synchronize(); }), StateError);
+    EXPECT_THROW(Graph::capture(stream,
+                                [&] {
+                                    copyBetween(b, a, stream);
+                                    runAfter(side, stream);
+                                    copyBetween(b, a, side); // never joined
+                                }),
+                 StateError);
+    EXPECT_THROW(Graph::capture(stream, [&]() { throw std::runtime_error("user"); }), std::runtime_error);
+    EXPECT_FALSE(isCapturing(stream));
+    EXPECT_FALSE(isCapturing(side));
+    copyBetween(b, a, stream);
+    stream.synchronize();
+    EXPECT_EQ(b.fetch(), countingWords(100, 1));
+}
+
+TEST(Graph, AnEmptyOneDoesNothing) {
+    if (!available())
+        GTEST_SKIP() << unavailableReason();
+    const Stream stream;
+    const Graph graph = Graph::capture(stream, [] {});
+    EXPECT_TRUE(static_cast<bool>(graph));
+    graph.launch(stream);
+    stream.synchronize();
+}
+
+} // namespace
+} // namespace DNDS::Device
