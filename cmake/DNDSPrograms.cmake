@@ -107,7 +107,7 @@ endfunction()
 # Tests are compiled with few optimizations, which takes half the time; the library, cases and examples have them all.
 function(dnds_test_flags target)
   dnds_program_flags(${target})
-  target_compile_options(${target} PRIVATE $<$<CONFIG:Release>:-O1>)
+  target_compile_options(${target} PRIVATE $<$<AND:$<CONFIG:Release>,$<COMPILE_LANGUAGE:CXX>>:-O1>)
 endfunction()
 
 # dnds_add_mpi_test(<name> <source>... [RANKS <n>...] [TIMEOUT <seconds>] [LABELS <label>...] [LIBRARIES <target>...]
