@@ -21,7 +21,9 @@ from runner import Runner, tail  # noqa: E402
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 PARTS = ["tests", "heat", "bench", "euler", "sanitizer"]
 
-# Seconds that later parts are sure to get; what a part leaves unused goes to those after it.
+# Seconds that a part may take and that later parts are sure to get, for the standard budget; else in proportion. What a
+# part leaves unused goes to those after it.
+BUDGET = 520
 CAPS = {"probe": 40, "configure": 60, "build": 260, "tests": 150, "heat": 40, "bench": 130, "euler": 60,
         "sanitizer": 120}
 RESERVED = {"tests": 70, "heat": 10, "bench": 60, "euler": 10, "sanitizer": 25}
@@ -31,7 +33,7 @@ CLOSING = 6  # for the report
 def arguments(argv):
     parser = argparse.ArgumentParser(prog="scripts/gpu-check.sh", add_help=False)
     parser.add_argument("--out", default=os.environ.get("OUT") or os.path.join(ROOT, "docs", "gpu-results"))
-    parser.add_argument("--budget", type=float, default=520)
+    parser.add_argument("--budget", type=float, default=BUDGET)
     parser.add_argument("--bundle", default=os.environ.get("DNDS_GPU_BUNDLE"))
     parser.add_argument("--build", default=os.path.join(ROOT, "build", "gpu-check"))
     parser.add_argument("--parts", default=",".join(PARTS))
@@ -79,8 +81,9 @@ class Check:
 
     def limit(self, part):
         """Seconds that a part may take, so that those after it keep their reserve."""
-        later = sum(RESERVED[other] for other in self.todo if other != part)
-        return max(min(CAPS[part], self.runner.left() - later), 0)
+        scale = self.options.budget / BUDGET
+        later = sum(RESERVED[other] for other in self.todo if other != part) * scale
+        return max(min(CAPS[part] * max(scale, 1), self.runner.left() - later), 0)
 
     def step(self, part, name, command, limit=None, environment=None, folder=None, quiet=False):
         outcome = self.runner.run(name, command, self.limit(part) if limit is None else limit, environment, folder)
@@ -192,8 +195,8 @@ class Check:
         if self.step("build", "build", [*command, *targets])["status"] == "passed":
             return set(targets)
         for target in targets:
-            if self.step("build", f"build {target}", [*command, target], min(self.limit("build"), 60))["status"] \
-                    == "passed":
+            outcome = self.step("build", f"build {target}", [*command, target], min(self.limit("build"), 60))
+            if outcome["status"] == "passed":
                 built.add(target)
         return built
 

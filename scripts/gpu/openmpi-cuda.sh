@@ -50,7 +50,7 @@ cd build
 # Everything that a machine with one GPU does not need is left out; hwloc, libevent and PMIx are those in the source.
 logged configure.log ../openmpi-4.1.4/configure --prefix=/opt/openmpi-cuda --with-cuda="$cuda" \
     --disable-mpi-fortran --disable-oshmem --disable-mpi-java --disable-mpi-cxx \
-    --enable-mca-no-build=btl-uct,btl-openib,btl-usnic,coll-fca,coll-hcoll,io-romio321,vprotocol,crs,snapc,sstore \
+    --enable-mca-no-build=btl-uct,btl-openib,btl-usnic,coll-fca,coll-hcoll,io-romio321,vprotocol,crs,snapc,sstore,reachable-netlink \
     --without-verbs --without-ucx --without-ofi --without-psm --without-psm2 --without-knem \
     --with-hwloc=internal --with-libevent=internal --with-pmix=internal \
     --without-slurm --without-tm --without-lsf --without-sge --enable-static=no --enable-shared \
