@@ -3,7 +3,7 @@
 # GPU), the heat case against the host, the benchmarks, and compute-sanitizer where it works. Writes a report.
 #
 #   scripts/gpu-check.sh [--out FOLDER] [--budget SECONDS] [--bundle FILE] [--build FOLDER] [--parts LIST] [--jobs N]
-#                        [--dry-run] [--emulated]
+#                        [--dry-run] [--emulated | --compile-only CC]
 #
 #   --out FOLDER      where DATE.md and DATE.json are written (default $OUT where that is set, else docs/gpu-results)
 #   --budget SECONDS  end within this time (default 520): parts that find none left are reported as not run
@@ -14,6 +14,7 @@
 #   --jobs N          compile N at a time (default: the number of processors)
 #   --dry-run         say what this machine has, what it lacks and what would be run; run nothing
 #   --emulated        a rehearsal on a machine without a GPU: the same with the emulated device, no CUDA needed
+#   --compile-only CC compile for GPUs of compute capability CC (9.0, ...) on a machine without one; run nothing
 #
 # Exit code: 0 everything passed, 1 something failed or did not end in time, 2 wrong usage, 3 the machine lacks something
 # (no GPU, no nvcc, ...; the text says what), in which case nothing was built. The report is rewritten after each part, so
@@ -21,7 +22,7 @@
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 case " $* " in *" -h "* | *" --help "*)
-    sed -n '2,23s/^# \{0,1\}//p' "$0"
+    sed -n '2,24s/^# \{0,1\}//p' "$0"
     exit 0
     ;;
 esac

@@ -40,11 +40,14 @@ def arguments(argv):
     parser.add_argument("--jobs", type=int, default=len(os.sched_getaffinity(0)))
     parser.add_argument("--dry-run", action="store_true")
     parser.add_argument("--emulated", action="store_true")
+    parser.add_argument("--compile-only", metavar="CC")
     options = parser.parse_args(argv)
     options.parts = [part for part in options.parts.split(",") if part]
     for part in options.parts:
         if part not in PARTS:
             parser.error(f"--parts: there is no part {part}; there are {', '.join(PARTS)}")
+    if options.compile_only and (options.emulated or not re.fullmatch(r"\d+\.\d", options.compile_only)):
+        parser.error("--compile-only: give a compute capability, such as 9.0, and not --emulated")
     if options.budget < 60:
         parser.error("--budget: at least 60 seconds are needed")
     standard = os.path.join(ROOT, "build", "gpu-bundle", "bundle.tar.gz")
@@ -68,10 +71,12 @@ class Check:
         self.found = found
         self.work = tempfile.mkdtemp(prefix="dnds-gpu-check-")
         self.runner = Runner(options.budget - CLOSING, os.path.join(options.build, "logs"))
-        self.stem = os.path.join(options.out, time.strftime("%Y-%m-%d") + ("-rehearsal" if options.emulated else ""))
+        self.rehearsal = "emulated" if options.emulated else "compiled" if options.compile_only else None
+        self.stem = os.path.join(options.out, time.strftime("%Y-%m-%d") + ("-rehearsal" if self.rehearsal else ""))
+        self.capability = options.compile_only or (found["gpus"][0]["compute_capability"] if found["gpus"] else None)
         self.results = {
             "format": 1, "started": time.strftime("%Y-%m-%dT%H:%M:%S%z"), "finished": False,
-            "budget_s": options.budget, "seconds": 0.0, "rehearsal": options.emulated, "parts": options.parts,
+            "budget_s": options.budget, "seconds": 0.0, "rehearsal": self.rehearsal, "parts": options.parts,
             "source": source_version(), "machine": found, "bundle": None, "steps": [], "tests": [], "benchmarks": [],
             "not_run": [],
         }
@@ -155,12 +160,13 @@ class Check:
         source, program = os.path.join(self.work, "probe.cu"), os.path.join(self.work, "probe")
         with open(source, "w", encoding="utf-8") as file:
             file.write(machine.PROBE)
-        capability = self.found["gpus"][0]["compute_capability"].replace(".", "")
+        capability = self.capability.replace(".", "")
         compiled = self.step("probe", "compile a kernel",
                              [self.found["nvcc"], f"-arch=sm_{capability}", "-ccbin", self.found["cxx"], "-o", program,
                               source])
-        return (compiled["status"] == "passed"
-                and self.step("probe", "run a kernel", [program])["status"] == "passed")
+        if compiled["status"] != "passed" or self.options.compile_only:
+            return compiled["status"] == "passed"
+        return self.step("probe", "run a kernel", [program])["status"] == "passed"
 
     def configure(self):
         flags = ["-S", ROOT, "-B", self.options.build, "-G", "Ninja", "-DCMAKE_BUILD_TYPE=Release",
@@ -168,7 +174,7 @@ class Check:
         if self.options.emulated:
             flags.append("-DDNDS_DEVICE=emulated")
         else:
-            capability = self.found["gpus"][0]["compute_capability"].replace(".", "")
+            capability = self.capability.replace(".", "")
             flags += ["-DDNDS_DEVICE=cuda", f"-DCMAKE_CUDA_ARCHITECTURES={capability}-real",
                       f"-DCMAKE_CUDA_COMPILER={self.found['nvcc']}"]
         # A cache of another run would keep its paths, which are gone.
@@ -309,6 +315,9 @@ class Check:
         needs = {"tests": "tests_device", "heat": "heat", "bench": "bench_gpu", "euler": "euler",
                  "sanitizer": "tests_device"}
         for part in self.options.parts:
+            if self.options.compile_only:
+                self.not_run(part, "only compiled, as asked for")
+                continue
             say(part)
             # ctest runs what was built; the rest of a half-built set shows as failed, which it is.
             if needs[part] not in built and part not in ("tests", "sanitizer"):
@@ -335,7 +344,7 @@ def source_version():
 def main(argv):
     options = arguments(argv)
     found = machine.facts()
-    lacks = machine.missing(found, options.emulated)
+    lacks = machine.missing(found, cuda=not options.emulated, gpu=not (options.emulated or options.compile_only))
     for line in report.machine_lines(found):
         print(line)
     print(f"bundle: {options.bundle or 'none (scripts/gpu-bundle.sh makes one)'}")

@@ -158,13 +158,13 @@ def at_least(version_text, *wanted):
     return tuple(numbers[:len(wanted)]) >= wanted
 
 
-def missing(found, emulated):
+def missing(found, cuda=True, gpu=True):
     """What the run needs and the machine lacks, each with its cure."""
     lacks = []
-    if not emulated:
-        if not found["gpus"]:
-            lacks.append(f"a GPU: {found['gpu_error'] or 'the driver lists none'}; "
-                         "check the driver and CUDA_VISIBLE_DEVICES, or use --emulated for a rehearsal")
+    if gpu and not found["gpus"]:
+        lacks.append(f"a GPU: {found['gpu_error'] or 'the driver lists none'}; "
+                     "check the driver and CUDA_VISIBLE_DEVICES, or use --emulated for a rehearsal")
+    if cuda:
         if not found["nvcc"]:
             lacks.append("nvcc: install the CUDA toolkit (12.4 or newer) or set CUDA_HOME")
         elif not at_least(found["nvcc_version"], 12, 4):

@@ -102,6 +102,8 @@ def verdict(results):
         return "failed", f"{len(bad)} failed or did not end: {', '.join(bad[:8])}{', ...' if len(bad) > 8 else ''}"
     if not results["finished"]:
         return "incomplete", "the run was cut short"
+    if results["rehearsal"] == "compiled":
+        return "passed", "everything compiled; nothing was run"
     if "tests" in results["parts"] and not ran:
         return "failed", "no test ran"
     skipped = len(results["tests"]) - len(ran)
@@ -166,8 +168,8 @@ def markdown(results):
     """The page. Everything in it comes from `results`."""
     name, why = verdict(results)
     rehearsal = results["rehearsal"]
-    lines = [f"# GPU check, {results['started'][:10]}" + (" (rehearsal with the emulated device)" if rehearsal else ""),
-             "", f"**{name.capitalize()}:** {why}.", ""]
+    title = {None: "", "emulated": " (rehearsal with the emulated device)", "compiled": " (compiled only)"}[rehearsal]
+    lines = [f"# GPU check, {results['started'][:10]}{title}", "", f"**{name.capitalize()}:** {why}.", ""]
     if rehearsal:
         lines += ["No GPU took part: this shows that the commands work. Its times say nothing about a GPU.", ""]
     lines += [f"Source {results['source']}; began {results['started']}, took {results['seconds']:.0f} of "

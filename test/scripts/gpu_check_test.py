@@ -57,7 +57,7 @@ RECORDS = [
 def results():
     return copy.deepcopy({
         "format": 1, "started": "2026-11-21T10:00:00+0000", "finished": True, "budget_s": 520, "seconds": 300.0,
-        "rehearsal": False, "parts": ["tests", "bench"], "source": "abc", "machine": MACHINE,
+        "rehearsal": None, "parts": ["tests", "bench"], "source": "abc", "machine": MACHINE,
         "bundle": ["made today", "with CUDA: mpiexec (OpenRTE) 4.1.4"],
         "steps": [{"part": "tests", "name": "tests", "status": "passed", "seconds": 9.0, "log": None}],
         "tests": [{"name": "a.np2", "status": "passed", "seconds": 1.0},
@@ -130,9 +130,13 @@ class Page(unittest.TestCase):
 
     def test_says_what_a_rehearsal_is_worth(self):
         changed = results()
-        changed["rehearsal"] = True
+        changed["rehearsal"] = "emulated"
         changed["machine"]["gpus"] = []
         self.assertIn("No GPU took part", report.markdown(changed))
+        changed["rehearsal"] = "compiled"
+        changed["tests"] = []
+        self.assertEqual(report.verdict(changed), ("passed", "everything compiled; nothing was run"))
+        self.assertIn("(compiled only)", report.markdown(changed))
 
     def test_shows_the_end_of_failed_logs_without_breaking_out_of_the_block(self):
         changed = results()
@@ -204,13 +208,13 @@ class Machine(unittest.TestCase):
         self.assertFalse(machine.at_least(None, 3, 25))
 
     def test_what_is_missing_is_named_with_a_cure(self):
-        self.assertEqual(machine.missing(MACHINE, False), [])
+        self.assertEqual(machine.missing(MACHINE), [])
         bare = {**MACHINE, "gpus": [], "gpu_error": "no driver", "nvcc": None, "cmake_version": "3.16",
                 "ninja_version": None, "cxx_version": "9.4"}
-        text = "\n".join(machine.missing(bare, False))
+        text = "\n".join(machine.missing(bare))
         for word in ("a GPU: no driver", "CUDA_HOME", "g++ 12", "CMake 3.25", "ninja-build"):
             self.assertIn(word, text)
-        self.assertNotIn("GPU", "\n".join(machine.missing(bare, True)))
+        self.assertNotIn("GPU", "\n".join(machine.missing(bare, cuda=False, gpu=False)))
 
     def test_facts_are_found_on_any_machine(self):
         found = machine.facts()
@@ -225,6 +229,7 @@ class Machine(unittest.TestCase):
 
         self.assertEqual(run("--parts", "nonsense").returncode, 2)
         self.assertEqual(run("--budget", "1").returncode, 2)
+        self.assertEqual(run("--compile-only", "nine").returncode, 2)
         self.assertIn("Exit code", run("--help").stdout)
         outcome = run("--emulated", "--dry-run", CXX="/no/such/compiler")
         self.assertEqual(outcome.returncode, 3)
