@@ -188,12 +188,9 @@ class Run {
         for (const std::string &warning : source.warnings)
             print(fmt::format("warning: {}\n", warning));
         for (const Geom::PeriodicConnection &connection : source.periodic)
-            print(
-                cgns ? fmt::format("warning: {0}: periodic connection '{1}' became the boundary conditions '{1}_first' "
-                                   "and '{1}_second'\n",
-                                   arguments_.output, connection.name)
-                     : fmt::format("warning: {}: periodic connection '{}' is left out, VTKHDF has no place for it\n",
-                                   arguments_.output, connection.name));
+            if (!cgns)
+                print(fmt::format("warning: {}: periodic connection '{}' is left out, VTKHDF has no place for it\n",
+                                  arguments_.output, connection.name));
     }
 
     void writeTables(const Geom::PartitionReport &report) {

@@ -34,7 +34,7 @@ struct CgnsOptions {
 /// it
 ///   says FamilySpecified, its kind is that of its family. Point sets of elements mark faces, those of vertices mark
 ///   nodes. Faces in no boundary condition are in no patch; but where the file has no boundary condition at all, each
-///   section of faces is a patch.
+///   section of faces is a patch, without the faces of periodic connections.
 /// - Abutting1to1 connections with Periodic_t are periodic; of two that say the same from both sides one is kept.
 ///
 /// The result does not depend on the number of ranks, but for where lists are cut. Errors, the same on all ranks:

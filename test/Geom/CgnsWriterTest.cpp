@@ -11,6 +11,7 @@
 #include <cmath>
 #include <filesystem>
 #include <string>
+#include <tuple>
 
 namespace DNDS::Geom {
 namespace {
@@ -93,6 +94,44 @@ class Cgns {
             condition.points.resize(static_cast<std::size_t>(points));
             need(cg_boco_read(file_, 1, 1, number, condition.points.data(), nullptr));
             result[name.data()] = condition;
+        }
+        return result;
+    }
+
+    struct Periodic {
+        std::array<std::vector<cgsize_t>, 2> points;
+        std::array<float, 3> translation{};
+    };
+    /// By name; all connect the zone with itself, face by face.
+    std::map<std::string, Periodic> periodic() const {
+        int count = 0;
+        need(cg_nconns(file_, 1, 1, &count));
+        std::map<std::string, Periodic> result;
+        for (int number = 1; number <= count; number++) {
+            std::array<char, 33> name{};
+            std::array<char, 33> donor{};
+            CGNS_ENUMT(GridLocation_t) location{};
+            CGNS_ENUMT(GridConnectivityType_t) type{};
+            CGNS_ENUMT(PointSetType_t) set{};
+            CGNS_ENUMT(PointSetType_t) donorSet{};
+            CGNS_ENUMT(ZoneType_t) donorZone{};
+            CGNS_ENUMT(DataType_t) donorType{};
+            cgsize_t points = 0;
+            cgsize_t donorPoints = 0;
+            need(cg_conn_info(file_, 1, 1, number, name.data(), &location, &type, &set, &points, donor.data(),
+                              &donorZone, &donorSet, &donorType, &donorPoints));
+            EXPECT_STREQ(donor.data(), "Zone");
+            EXPECT_EQ(location, CGNS_ENUMV(FaceCenter));
+            EXPECT_EQ(type, CGNS_ENUMV(Abutting1to1));
+            EXPECT_EQ(points, donorPoints);
+            Periodic periodic;
+            for (auto &side : periodic.points)
+                side.resize(static_cast<std::size_t>(points));
+            need(cg_conn_read(file_, 1, 1, number, periodic.points[0].data(), donorType, periodic.points[1].data()));
+            std::array<float, 3> centre{};
+            std::array<float, 3> angles{};
+            need(cg_conn_periodic_read(file_, 1, 1, number, centre.data(), angles.data(), periodic.translation.data()));
+            result[name.data()] = periodic;
         }
         return result;
     }
@@ -255,16 +294,39 @@ TEST(CgnsWriter, WritesPolyhedraAsFacesAndCells) {
     }
     EXPECT_EQ(boundary, whole.faces.size());
     const auto conditions = cgns.conditions();
-    EXPECT_EQ(conditions.size(), 6u);
-    for (const auto &[name, mark] :
-         {std::pair{"x-", 0}, std::pair{"y+", 3}, std::pair{"z_first", -1}, std::pair{"z_second", -2}}) {
+    EXPECT_EQ(conditions.size(), 4u);
+    const auto connections = cgns.periodic();
+    ASSERT_EQ(connections.size(), 2u);
+    const auto &there = connections.at("z");
+    const auto &back = connections.at("z_back");
+    EXPECT_EQ(there.translation, (std::array<float, 3>{0, 0, 1}));
+    EXPECT_EQ(back.translation, (std::array<float, 3>{0, 0, -1}));
+    EXPECT_EQ(back.points, (std::array{there.points[1], there.points[0]}));
+    for (std::size_t k = 0; k < there.points[0].size(); k++) {
+        const auto centre = [&](std::size_t side) {
+            std::array<real, 3> sum{};
+            for (const index node : faceOf(there.points[side][k]))
+                for (std::size_t d = 0; d < 3; d++)
+                    sum[d] += whole.coordinates[static_cast<std::size_t>(node)][d] / 4;
+            return sum;
+        };
+        EXPECT_NEAR(centre(0)[0], centre(1)[0], 1e-12);
+        EXPECT_NEAR(centre(0)[1], centre(1)[1], 1e-12);
+    }
+    const std::tuple<std::vector<cgsize_t>, int, const char *> sets[] = {{conditions.at("x-").points, 0, "x-"},
+                                                                         {conditions.at("y+").points, 3, "y+"},
+                                                                         {there.points[0], -1, "z"},
+                                                                         {back.points[0], -2, "z_back"}};
+    for (const auto &[points, mark, name] : sets) {
         std::vector<test::Face> found;
-        for (const cgsize_t id : conditions.at(name).points)
+        for (const cgsize_t id : points)
             found.push_back(test::sorted(faceOf(id)));
         std::vector<test::Face> expected;
         for (index f = 0; f < whole.faces.size(); f++)
             if (whole.faceMarks[static_cast<std::size_t>(f)] == mark)
                 expected.push_back(test::sorted(test::cornersOf(whole.faces, f)));
+        if (mark == -2) // in the order of their partners
+            std::sort(found.begin(), found.end()), std::sort(expected.begin(), expected.end());
         EXPECT_EQ(found, expected) << name;
     }
 }

@@ -122,7 +122,7 @@ TreeNode AdfSource::readNode(double id, const std::string &path, const Place &pl
     node.name = path.substr(path.rfind('/') + 1);
     check(cgio_get_label(file_, id, text.data()), path);
     node.label = text.data();
-    if (path != "/" && !isWantedLabel(node.label))
+    if (path != "/" && !isWanted(node))
         return node;
     const Place real = placeOf(id, place);
     guard.enter(real);
@@ -149,7 +149,7 @@ void AdfSource::readChildren(double id, TreeNode &node, const Place &place, Walk
             check(cgio_get_name(file_, ids[k], text.data()), node.path);
             const std::string name = text.data();
             TreeNode child = readNode(ids[k], joined(node.path, name), {place.first, place.second + "/" + name}, guard);
-            if (isWantedLabel(child.label))
+            if (isWanted(child))
                 node.children.push_back(std::move(child));
         }
     }

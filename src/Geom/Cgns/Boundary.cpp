@@ -313,6 +313,18 @@ void MarkReader::choosePatches() {
     marks_.patches = model_.patches;
     if (!model_.patchesAreSections)
         return;
+    // Marks of a face are ascending: those of periodic sides come first.
+    const MarkedFace *before = nullptr;
+    std::vector<MarkedFace> kept;
+    for (const MarkedFace &face : marks_.faces) {
+        const bool periodic =
+            before != nullptr && before->mark < 0 && before->inCells == face.inCells && before->element == face.element;
+        if (face.mark < 0 || !periodic)
+            kept.push_back(face);
+        if (!periodic || face.mark < 0)
+            before = &face;
+    }
+    marks_.faces = std::move(kept);
     std::vector<index> counts(model_.patches.size(), 0);
     for (const MarkedFace &face : marks_.faces)
         counts[static_cast<std::size_t>(std::max(face.mark, 0))] += face.mark >= 0 ? 1 : 0;

@@ -81,11 +81,14 @@ CgnsOutput::Node CgnsOutput::addIntegers(Node parent, const std::string &name, c
     return node;
 }
 
-CgnsOutput::Node CgnsOutput::addVersion(float version) {
-    const Node node = add(root_, "CGNSLibraryVersion", "CGNSLibraryVersion_t");
-    const cgsize_t one = 1;
-    check(cgio_set_dimensions(file_, node, "R4", 1, &one), "the version");
-    check(cgio_write_all_data(file_, node, &version), "the version");
+CgnsOutput::Node CgnsOutput::addReals(Node parent, const std::string &name, const char *label,
+                                      const std::vector<real> &values, bool wide) {
+    const Node node = add(parent, name, label);
+    const auto size = static_cast<cgsize_t>(values.size());
+    std::vector<float> narrow(values.size());
+    std::transform(values.begin(), values.end(), narrow.begin(), [](real x) { return static_cast<float>(x); });
+    check(cgio_set_dimensions(file_, node, wide ? "R8" : "R4", 1, &size), name);
+    check(cgio_write_all_data(file_, node, wide ? static_cast<const void *>(values.data()) : narrow.data()), name);
     return node;
 }
 

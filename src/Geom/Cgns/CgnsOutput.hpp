@@ -30,7 +30,8 @@ class CgnsOutput {
     /// Integers in one dimension, or as one row of two.
     Node addIntegers(Node parent, const std::string &name, const char *label, Type type,
                      const std::vector<index> &values, bool row = false);
-    Node addVersion(float version);
+    /// Reals in one dimension, of double precision if `wide`, else of single.
+    Node addReals(Node parent, const std::string &name, const char *label, const std::vector<real> &values, bool wide);
     /// An array of `length` values, which `write` fills.
     Node addArray(Node parent, const std::string &name, const char *label, Type type, index length, bool row = false);
     /// Writes values [first, first + count), counted from 0, of an array made with the same `row`.

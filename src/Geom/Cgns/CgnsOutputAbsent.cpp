@@ -16,7 +16,9 @@ CgnsOutput::Node CgnsOutput::addIntegers(Node, const std::string &, const char *
                                          bool) {
     return 0;
 }
-CgnsOutput::Node CgnsOutput::addVersion(float) { return 0; }
+CgnsOutput::Node CgnsOutput::addReals(Node, const std::string &, const char *, const std::vector<real> &, bool) {
+    return 0;
+}
 CgnsOutput::Node CgnsOutput::addArray(Node, const std::string &, const char *, Type, index, bool) { return 0; }
 void CgnsOutput::write(Node, index, index, const void *, bool) {}
 void CgnsOutput::close() {}

@@ -1,10 +1,12 @@
 #include "Geom/Cgns/CgnsWriter.hpp"
 
 #include "Geom/Cgns/CgnsOutput.hpp"
-#include "Geom/Cgns/FaceNumbering.hpp"
 #include "Geom/Cgns/InOrder.hpp"
-#include "Geom/File/ElementList.hpp"
+#include "Geom/Cgns/PeriodicPairs.hpp"
+#include "Geom/Cgns/TreeNode.hpp"
+#include "Geom/Cgns/WrittenElements.hpp"
 #include "Geom/File/FileSegments.hpp"
+#include "Geom/Mesh/PeriodicImages.hpp"
 
 #include <algorithm>
 #include <array>
@@ -19,8 +21,11 @@ namespace DNDS::Geom {
 namespace {
 
 using Detail::CgnsOutput;
-using Detail::FaceList;
-using Detail::NumberedFaces;
+using Detail::elementsToWrite;
+using Detail::pairPeriodic;
+using Detail::PeriodicPairs;
+using Detail::WrittenElements;
+using Detail::WrittenSection;
 using Node = CgnsOutput::Node;
 using Type = CgnsOutput::Type;
 
@@ -43,68 +48,6 @@ class NodeNames {
     std::set<std::string> used_;
 };
 
-/// A section of elements: those of one type, MIXED, NGON_n or NFACE_n.
-struct Section {
-    std::string name;
-    ElementType type = ElementType::Mixed;
-    index elements = 0; ///< of all ranks
-    std::vector<index> connectivity;
-    std::vector<index> starts{0}; ///< [own + 1]
-};
-
-/// A face list may repeat a face with other marks; it becomes an element once.
-struct FaceElements {
-    ElementBlock block;
-    std::vector<index> elementOf; ///< [own listed faces]: position in `block`
-};
-
-FaceElements uniqueFaces(CommunicatorView comm, const ElementBlock &faces) {
-    FaceElements result;
-    for (index f = 0; f < faces.size(); f++) {
-        const auto i = static_cast<std::size_t>(f);
-        const auto nodes = faces.nodesOf(f);
-        const auto last = result.block.size() > 0 ? result.block.nodesOf(result.block.size() - 1) : nodes.first(0);
-        if (!std::equal(nodes.begin(), nodes.end(), last.begin(), last.end()))
-            appendElement(result.block, faces.types[i], nodes, faces.fileIds[i]);
-        result.elementOf.push_back(result.block.size() - 1);
-    }
-    numberBlock(comm, result.block);
-    return result;
-}
-
-std::span<const index> cornersOf(const ElementBlock &block, index element) {
-    const auto nodes = block.nodesOf(element);
-    const ElementInfo &info = elementInfo(block.types[static_cast<std::size_t>(element)]);
-    return info.corners > 0 ? nodes.first(static_cast<std::size_t>(info.corners)) : nodes;
-}
-
-/// Appends the faces of a cell, corners only, seen from outside counter-clockwise; returns how many.
-index appendFaces(const ElementBlock &cells, index cell, FaceList &faces) {
-    const auto nodes = cells.nodesOf(cell);
-    const ElementType type = cells.types[static_cast<std::size_t>(cell)];
-    index count = 0;
-    if (type == ElementType::Polyhedron) {
-        for (std::size_t at = 0; at < nodes.size(); at += static_cast<std::size_t>(nodes[at]) + 1, count++) {
-            DNDS_CHECK(nodes[at] >= 3 && nodes[at] < static_cast<index>(nodes.size() - at), ArgumentError,
-                       "own cell {} lists a face of {} corners", cell, nodes[at]);
-            faces.append(nodes.subspan(at + 1, static_cast<std::size_t>(nodes[at])));
-        }
-        return count;
-    }
-    for (const ElementFace &face : elementInfo(type).faces) {
-        std::array<index, 4> corners{};
-        for (std::size_t k = 0; k < static_cast<std::size_t>(face.corners); k++)
-            corners[k] = nodes[face.corner[k]];
-        faces.append(std::span<const index>(corners).first(static_cast<std::size_t>(face.corners)));
-        count++;
-    }
-    return count;
-}
-
-bool has(const ElementBlock &block, ElementType type) {
-    return std::find(block.types.begin(), block.types.end(), type) != block.types.end();
-}
-
 class Writer {
   public:
     Writer(CommunicatorView comm, const std::string &path, const SourceMesh &mesh, const CgnsWriteOptions &options)
@@ -118,19 +61,20 @@ class Writer {
                 checkField(field, mesh_.cells.size(), "cell");
         });
         needSameFields(comm_, pointFields, cellFields);
-        faces_ = uniqueFaces(comm_, mesh_.faces);
-        makeSections();
+        elements_ = elementsToWrite(*context_, mesh_);
+        pairs_ = pairPeriodic(*context_, mesh_, elements_.faceElements);
         chooseType();
         const std::string temporary = path_ + ".part";
         onFirst([&] { output_.emplace(temporary, options_.fileType == CgnsFileType::Hdf5); });
         writeHead();
         writeCoordinates();
         index first = 1;
-        for (const Section &section : sections_) {
+        for (const WrittenSection &section : elements_.sections) {
             writeSection(section, first);
             first += section.elements;
         }
         writeConditions();
+        writeConnections();
         writeFields("FlowSolution", "CellCenter", cellFields, mesh_.cells.globalSize);
         writeFields("FlowSolutionVertex", "Vertex", pointFields, mesh_.globalNodes);
         onFirst([&] {
@@ -151,91 +95,11 @@ class Writer {
 
     index total(std::size_t own) const { return comm_.allReduce(static_cast<index>(own), MPI_SUM); }
 
-    void makeSections() {
-        if (comm_.allReduce(has(mesh_.cells, ElementType::Polyhedron) ? 1 : 0, MPI_MAX) == 1) {
-            makePolyhedralSections();
-            return;
-        }
-        addSection("Cells", mesh_.cells);
-        addSection("Faces", faces_.block);
-        for (const index element : faces_.elementOf)
-            faceElements_.push_back(mesh_.cells.globalSize + 1 + faces_.block.first + element);
-    }
-
-    void addSection(const char *name, const ElementBlock &block) {
-        if (block.globalSize == 0)
-            return;
-        int lowest = std::numeric_limits<int>::max();
-        int highest = 0;
-        for (const ElementType type : block.types) {
-            lowest = std::min(lowest, static_cast<int>(type));
-            highest = std::max(highest, static_cast<int>(type));
-        }
-        lowest = comm_.allReduce(lowest, MPI_MIN);
-        highest = comm_.allReduce(highest, MPI_MAX);
-        const bool polygons = comm_.allReduce(has(block, ElementType::Polygon) ? 1 : 0, MPI_MAX) == 1;
-        Section section;
-        section.name = name;
-        section.elements = block.globalSize;
-        section.type = polygons            ? ElementType::Polygon
-                       : lowest == highest ? static_cast<ElementType>(lowest)
-                                           : ElementType::Mixed;
-        for (index e = 0; e < block.size(); e++) {
-            if (section.type == ElementType::Mixed)
-                section.connectivity.push_back(static_cast<index>(block.types[static_cast<std::size_t>(e)]));
-            for (const index node : polygons ? cornersOf(block, e) : block.nodesOf(e))
-                section.connectivity.push_back(node + 1);
-            section.starts.push_back(static_cast<index>(section.connectivity.size()));
-        }
-        sections_.push_back(std::move(section));
-    }
-
-    /// NGON_n has the faces, each as the first of its cells lists it; NFACE_n the cells.
-    void makePolyhedralSections() {
-        FaceList ofCells;
-        std::vector<index> counts;
-        comm_.guarded([&] {
-            for (index c = 0; c < mesh_.cells.size(); c++)
-                counts.push_back(appendFaces(mesh_.cells, c, ofCells));
-        });
-        FaceList ofBoundary;
-        for (index f = 0; f < faces_.block.size(); f++)
-            ofBoundary.append(cornersOf(faces_.block, f));
-        const NumberedFaces numbered = numberFaces(*context_, ofCells, ofBoundary, mesh_.origin);
-
-        Section faces;
-        faces.name = "Faces";
-        faces.type = ElementType::Polygon;
-        faces.elements = numbered.globalSize;
-        for (std::size_t f = 0; f < ofCells.size(); f++) {
-            if (!numbered.listedFirst[f])
-                continue;
-            for (const index corner : ofCells.face(f))
-                faces.connectivity.push_back(corner + 1);
-            faces.starts.push_back(static_cast<index>(faces.connectivity.size()));
-        }
-        Section cells;
-        cells.name = "Cells";
-        cells.type = ElementType::Polyhedron;
-        cells.elements = mesh_.cells.globalSize;
-        std::size_t f = 0;
-        for (const index count : counts) {
-            for (const std::size_t end = f + static_cast<std::size_t>(count); f < end; f++)
-                cells.connectivity.push_back(numbered.listedFirst[f] ? numbered.ofCells[f] + 1
-                                                                     : -(numbered.ofCells[f] + 1));
-            cells.starts.push_back(static_cast<index>(cells.connectivity.size()));
-        }
-        sections_.push_back(std::move(faces));
-        sections_.push_back(std::move(cells));
-        for (const index element : faces_.elementOf)
-            faceElements_.push_back(numbered.ofBoundary[static_cast<std::size_t>(element)] + 1);
-    }
-
     /// 32 bits where all numbers fit.
     void chooseType() {
         index largest = mesh_.globalNodes;
         index elements = 0;
-        for (const Section &section : sections_) {
+        for (const WrittenSection &section : elements_.sections) {
             elements += section.elements;
             largest = std::max({largest, elements, total(section.connectivity.size())});
         }
@@ -244,12 +108,13 @@ class Writer {
 
     void writeHead() {
         onFirst([&] {
-            output_->addVersion(3.4F);
+            output_->addReals(output_->root(), "CGNSLibraryVersion", "CGNSLibraryVersion_t", {3.4}, false);
+            zoneName_ = NodeNames().make(options_.zone);
             base_ = output_->addIntegers(output_->root(), NodeNames().make(options_.base), "CGNSBase_t", Type::Int32,
                                          {mesh_.cellDimension, mesh_.physicalDimension});
             std::set<std::string> families;
             NodeNames names;
-            zone_ = output_->addIntegers(base_, names.make(options_.zone), "Zone_t", integers_,
+            zone_ = output_->addIntegers(base_, names.make(zoneName_), "Zone_t", integers_,
                                          {mesh_.globalNodes, mesh_.cells.globalSize, 0}, true);
             output_->addText(zone_, "ZoneType", "ZoneType_t", "Unstructured");
             for (const BoundaryPatch &patch : mesh_.patches)
@@ -294,7 +159,7 @@ class Writer {
         }
     }
 
-    void writeSection(const Section &section, index first) {
+    void writeSection(const WrittenSection &section, index first) {
         Node node = 0;
         onFirst([&] {
             node = output_->addIntegers(zone_, section.name, "Elements_t", Type::Int32,
@@ -318,17 +183,71 @@ class Writer {
         NodeNames names;
         for (std::size_t p = 0; p < mesh_.patches.size(); p++)
             writeCondition(parent, names, mesh_.patches[p], static_cast<int>(p));
+        const char *faces = mesh_.cellDimension == 2 ? "EdgeCenter" : "FaceCenter";
         for (std::size_t c = 0; c < mesh_.periodic.size(); c++)
-            for (int side = 0; side < 2; side++)
-                writeCondition(parent, names, {mesh_.periodic[c].name + (side == 0 ? "_first" : "_second"), "", ""},
-                               -1 - (2 * static_cast<int>(c) + side));
+            for (std::size_t side = 0; side < 2; side++) {
+                const BoundaryPatch patch{mesh_.periodic[c].name + (side == 0 ? "_first" : "_second"), "", ""};
+                writePoints(parent, names, patch, faces, pairs_[c].faces.alone[side]);
+                writePoints(parent, names, patch, "Vertex", pairs_[c].nodes.alone[side]);
+            }
+    }
+
+    /// Each connection is there twice, seen from either side, as the standard wants it; readers know them to be one.
+    void writeConnections() {
+        if (mesh_.periodic.empty())
+            return;
+        Node parent = 0;
+        onFirst([&] { parent = output_->add(zone_, "ZoneGridConnectivity", "ZoneGridConnectivity_t"); });
+        NodeNames names;
+        for (std::size_t c = 0; c < mesh_.periodic.size(); c++) {
+            const PeriodicConnection &there = mesh_.periodic[c];
+            const PeriodicConnection back{there.name + "_back", inverseOf(there.transform)};
+            const auto &[faceOwn, faceDonor] = pairs_[c].faces.paired;
+            const auto &[nodeOwn, nodeDonor] = pairs_[c].nodes.paired;
+            writeConnection(parent, names, there, true, faceOwn, faceDonor);
+            writeConnection(parent, names, back, true, faceDonor, faceOwn);
+            writeConnection(parent, names, there, false, nodeOwn, nodeDonor);
+            writeConnection(parent, names, back, false, nodeDonor, nodeOwn);
+        }
+    }
+
+    void writeConnection(Node parent, NodeNames &names, const PeriodicConnection &connection, bool ofFaces,
+                         const std::vector<index> &own, const std::vector<index> &donor) {
+        if (total(own.size()) == 0)
+            return;
+        const std::string name = names.make(connection.name);
+        Node node = 0;
+        onFirst([&] {
+            node = output_->addText(parent, name, "GridConnectivity_t", zoneName_);
+            output_->addText(node, "GridConnectivityType", "GridConnectivityType_t", "Abutting1to1");
+            output_->addText(node, "GridLocation", "GridLocation_t", ofFaces ? "FaceCenter" : "Vertex");
+            const Node property = output_->add(node, "GridConnectivityProperty", "GridConnectivityProperty_t");
+            const Node periodic = output_->add(property, "Periodic", "Periodic_t");
+            writeTransform(periodic, connection.transform, false);
+            writeTransform(output_->add(periodic, std::string(Cgns::doublePrecision), "UserDefinedData_t"),
+                           connection.transform, true);
+        });
+        writeIntegers(node, "PointList", "IndexArray_t", own, true);
+        writeIntegers(node, "PointListDonor", "IndexArray_t", donor, true);
+    }
+
+    /// The standard's arrays have single precision; what it leaves to users has double.
+    void writeTransform(Node parent, const PeriodicTransform &transform, bool wide) {
+        const auto add = [&](const char *name, const std::array<real, 3> &values) {
+            const auto count = static_cast<std::size_t>(mesh_.physicalDimension);
+            output_->addReals(parent, name, "DataArray_t", {values.begin(), values.begin() + count}, wide);
+        };
+        const auto &angles = transform.angles;
+        add("RotationCenter", transform.centre);
+        add("RotationAngle", mesh_.physicalDimension == 3 ? angles : std::array<real, 3>{angles[2], 0, 0});
+        add("Translation", transform.translation);
     }
 
     void writeCondition(Node parent, NodeNames &names, const BoundaryPatch &patch, int mark) {
         std::vector<index> elements;
-        for (std::size_t f = 0; f < faceElements_.size(); f++)
+        for (std::size_t f = 0; f < elements_.faceElements.size(); f++)
             if (mesh_.faceMarks[f] == mark)
-                elements.push_back(faceElements_[f]);
+                elements.push_back(elements_.faceElements[f]);
         writePoints(parent, names, patch, mesh_.cellDimension == 2 ? "EdgeCenter" : "FaceCenter", elements);
         std::vector<index> nodes;
         for (const SourceMesh::NodeMark &nodeMark : mesh_.nodeMarks)
@@ -382,13 +301,13 @@ class Writer {
     const std::string &path_;
     const SourceMesh &mesh_;
     const CgnsWriteOptions &options_;
-    FaceElements faces_;
-    std::vector<index> faceElements_; ///< [own listed faces]: the file's number of the element
-    std::vector<Section> sections_;
+    WrittenElements elements_;
+    std::vector<PeriodicPairs> pairs_; ///< [periodic connections]
     Type integers_ = Type::Int32;
     std::optional<CgnsOutput> output_; ///< on rank 0
     Node base_ = 0;
     Node zone_ = 0;
+    std::string zoneName_;
 };
 
 } // namespace

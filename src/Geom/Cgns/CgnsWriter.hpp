@@ -26,8 +26,13 @@ struct CgnsWriteOptions {
 ///
 /// Cells are the section "Cells", faces the section "Faces" behind it: of one type, or MIXED with offsets. Polyhedra
 /// become NGON_n and NFACE_n, of which the faces are numbered in the order in which cells first list them. Patches
-/// become boundary conditions with the list of their faces (or of their nodes, where the mesh marks nodes); a side of a
-/// periodic connection becomes one, too, "<name>_first" or "<name>_second", since pairs of faces are not known here.
+/// become boundary conditions with the list of their faces (or of their nodes, where the mesh marks nodes). Periodic
+/// connections become two GridConnectivity_t of the zone with itself, "<name>" from the first side to the second and
+/// "<name>_back", with the pairs of faces (or nodes) that are found to be the same by where they are: see
+/// `matchPeriodic`. The standard's arrays of Periodic_t have single precision; UserDefinedData_t "DoublePrecision"
+/// below repeats them in full, and `readCgns` takes those. What has no partner becomes a boundary condition,
+/// "<name>_first" or
+/// "<name>_second".
 /// Names are cut to the 32 characters of the standard. Fields of three components become three arrays "<name>X", ...;
 /// others of several "<name>1", "<name>2", ...: "FlowSolution" at cells, "FlowSolutionVertex" at points.
 ///

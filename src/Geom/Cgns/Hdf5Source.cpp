@@ -204,7 +204,7 @@ TreeNode Hdf5Source::readNode(const std::string &file, const std::string &path, 
     node.label = attributeText(group.id(), "label");
     if (path != "/" && attributeText(group.id(), "type") == "LK")
         return followLink(group.id(), node, guard);
-    if (path != "/" && !isWantedLabel(node.label))
+    if (path != "/" && !isWanted(node))
         return node;
 
     H5O_info_t info;
@@ -268,7 +268,7 @@ void Hdf5Source::readChildren(hid_t group, TreeNode &node, WalkGuard &guard) {
             continue;
         TreeNode child = readNode(node.file, prefix + name, guard);
         child.name = name;
-        if (!isWantedLabel(child.label))
+        if (!isWanted(child))
             continue;
         const Handle handle(H5Gopen2(group, name.c_str(), H5P_DEFAULT), H5Gclose);
         children.push_back({attributeNumber(handle.id(), "order", 0), std::move(child)});

@@ -547,15 +547,21 @@ void ModelBuilder::addStructuredConnection(const TreeNode &node, const TreeNode 
     model_.connections.push_back(std::move(connection));
 }
 
+std::vector<float> inSinglePrecision(const std::vector<real> &values) { return {values.begin(), values.end()}; }
+
 std::optional<PeriodicTransform> ModelBuilder::readPeriodic(const TreeNode &node, const TreeNode &group,
                                                             int zone) const {
     const TreeNode *property = node.withLabel("GridConnectivityProperty_t");
     const TreeNode *periodic = property == nullptr ? nullptr : property->withLabel("Periodic_t");
     if (periodic == nullptr)
         return std::nullopt;
+    const TreeNode *exact = periodic->named(doublePrecision);
     const auto vectorOf = [&](const char *name) {
         std::array<real, 3> value{};
         const TreeNode *array = periodic->named(name);
+        const TreeNode *wide = exact == nullptr ? nullptr : exact->named(name);
+        if (array != nullptr && wide != nullptr && inSinglePrecision(wide->reals) == inSinglePrecision(array->reals))
+            array = wide;
         if (array != nullptr)
             for (std::size_t k = 0; k < std::min<std::size_t>(array->reals.size(), 3); k++)
                 value[k] = array->reals[k];
@@ -564,7 +570,7 @@ std::optional<PeriodicTransform> ModelBuilder::readPeriodic(const TreeNode &node
     PeriodicTransform transform{vectorOf("RotationCenter"), vectorOf("RotationAngle"), vectorOf("Translation")};
     const TreeNode *angle = periodic->named("RotationAngle");
     if (model_.physicalDimension == 2 && angle != nullptr && angle->reals.size() < 3 && !angle->reals.empty())
-        transform.angles = {0.0, 0.0, angle->reals[0]}; // in the plane
+        transform.angles = {0.0, 0.0, transform.angles[0]}; // in the plane
     for (const TreeNode *holder :
          {angle, periodic, property, &node, &group, zoneNodes_[static_cast<std::size_t>(zone)], baseNode_}) {
         const TreeNode *units = holder == nullptr ? nullptr : holder->withLabel("DimensionalUnits_t");

@@ -134,7 +134,7 @@ std::string TreeNode::textOf(std::string_view wanted) const {
     return node == nullptr ? std::string{} : node->text;
 }
 
-bool isWantedLabel(std::string_view label) noexcept {
+bool isWanted(const TreeNode &node) noexcept {
     static constexpr std::array<std::string_view, 24> wanted{"CGNSBase_t",
                                                              "CGNSLibraryVersion_t",
                                                              "Zone_t",
@@ -159,7 +159,9 @@ bool isWantedLabel(std::string_view label) noexcept {
                                                              "Periodic_t",
                                                              "DimensionalUnits_t",
                                                              "\"int[IndexDimension]\""};
-    return std::find(wanted.begin(), wanted.end(), label) != wanted.end();
+    if (node.label == "UserDefinedData_t")
+        return node.name == doublePrecision;
+    return std::find(wanted.begin(), wanted.end(), node.label) != wanted.end();
 }
 
 std::string packTree(const TreeNode &node) {

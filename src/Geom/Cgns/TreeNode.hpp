@@ -44,8 +44,12 @@ struct TreeNode {
     std::string textOf(std::string_view wanted) const;
 };
 
-/// Whether nodes of this label and their children are of use to the mesh reader; others are not read at all.
-bool isWantedLabel(std::string_view label) noexcept;
+/// The name of the node below Periodic_t that repeats its arrays, of single precision by the standard, in double. It is
+/// the only UserDefinedData_t that is of use.
+inline constexpr std::string_view doublePrecision = "DoublePrecision";
+
+/// Whether a node with this name and label and its children are of use to the mesh reader; others are not read at all.
+bool isWanted(const TreeNode &node) noexcept;
 
 /// The tree as bytes and back. Local.
 std::string packTree(const TreeNode &node);

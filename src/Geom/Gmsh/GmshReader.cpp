@@ -3,6 +3,7 @@
 #include "Geom/File/ElementList.hpp"
 #include "Geom/File/NodeTags.hpp"
 #include "Geom/Gmsh/GmshIndex.hpp"
+#include "Geom/Mesh/PeriodicImages.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -201,8 +202,7 @@ std::optional<PeriodicTransform> rigidTransform(const std::array<real, 16> &map)
     if (determinant < 0)
         return {};
     PeriodicTransform transform;
-    transform.angles = {std::atan2(r(2, 1), r(2, 2)), std::asin(std::clamp(-r(2, 0), -1.0, 1.0)),
-                        std::atan2(r(1, 0), r(0, 0))};
+    transform.angles = anglesOf({r(0, 0), r(0, 1), r(0, 2), r(1, 0), r(1, 1), r(1, 2), r(2, 0), r(2, 1), r(2, 2)});
     transform.translation = {r(0, 3), r(1, 3), r(2, 3)};
     return transform;
 }

@@ -3,6 +3,7 @@
 #include "Geom/Mesh/CellRecords.hpp"
 #include "Geom/Mesh/ElementFaces.hpp"
 
+#include <algorithm>
 #include <cmath>
 
 namespace DNDS::Geom {
@@ -73,6 +74,22 @@ RigidMotion motionOf(const PeriodicTransform &transform) {
         rotation = rotationAbout(axis, transform.angles[axis]) * rotation;
     rotation.shift = transform.centre - rotation.rotate(transform.centre) + transform.translation;
     return rotation;
+}
+
+std::array<real, 3> anglesOf(const std::array<real, 9> &matrix) {
+    return {std::atan2(matrix[7], matrix[8]), std::asin(std::clamp(-matrix[6], -1.0, 1.0)),
+            std::atan2(matrix[3], matrix[0])};
+}
+
+PeriodicTransform inverseOf(const PeriodicTransform &transform) {
+    PeriodicTransform inverse;
+    inverse.centre = transform.centre;
+    const RigidMotion back = motionOf({{}, transform.angles, {}}).inverse();
+    inverse.angles = anglesOf(back.matrix);
+    if (std::count(transform.angles.begin(), transform.angles.end(), 0.0) >= 2) // about one axis: to the last bit
+        inverse.angles = -1.0 * transform.angles;
+    inverse.translation = -1.0 * back.rotate(transform.translation);
+    return inverse;
 }
 
 ImageTable::ImageTable(const std::vector<PeriodicConnection> &connections, const Point &lower, const Point &upper) {

@@ -29,6 +29,12 @@ struct RigidMotion {
 /// The motion from the first side of a connection to the second. Local.
 RigidMotion motionOf(const PeriodicTransform &transform);
 
+/// The angles about x, then y, then z that make up a rotation's matrix. Local.
+std::array<real, 3> anglesOf(const std::array<real, 9> &matrix);
+
+/// From the second side to the first. Local.
+PeriodicTransform inverseOf(const PeriodicTransform &transform);
+
 /// A step across a periodic boundary: `direction` times the motion of connection `connection`, +1 or -1.
 struct PeriodicStep {
     int connection;

@@ -25,10 +25,8 @@ struct PeriodicResult {
 
 /// Links faces marked as sides of periodic connections with their partners. Collective. After `markFaces`.
 ///
-/// A face of a first side, moved, meets the face of the second side whose centre is nearest, within a fifth of the
-/// shortest distance between two neighbouring corners; corners are matched in the same way. Faces meet at ranks chosen
-/// by a hash of where they are: O(own periodic faces) memory, on average. Faces with cells on both sides are left
-/// alone. Throws DataError on all ranks where two faces meet the same one.
+/// Faces meet as `matchPeriodic` says; those with cells on both sides are left alone. Throws DataError on all ranks
+/// where two faces meet the same one.
 PeriodicResult linkPeriodic(const GlobalMapping &nodeBlocks, CellRecords &cells, const SourceMesh &source,
                             const ImageTable &images);
 

@@ -74,6 +74,21 @@ void checkPeriodicFaces(const UnstructuredMesh &mesh) {
     }
 }
 
+TEST(PeriodicTransforms, HaveInverses) {
+    const std::array<PeriodicTransform, 4> transforms{{{{1, 2, 3}, {0.3, 0, 0}, {0.1, 0.2, 0.3}},
+                                                       {{0, 0, 0}, {0, 0, -2.5}, {4, 5, 6}},
+                                                       {{1, 0, -1}, {0.5, -0.7, 2.9}, {0, 0, 0.4}},
+                                                       {{0, 0, 0}, {0, 0, 0}, {0.1, 0, 0}}}};
+    for (const PeriodicTransform &transform : transforms) {
+        const RigidMotion there = motionOf(transform);
+        const RigidMotion back = motionOf(inverseOf(transform));
+        for (const Point &x : {Point{0, 0, 0}, Point{1, -2, 3}, Point{10, 20, 5}})
+            expectNear(back(there(x)), x);
+    }
+    EXPECT_EQ(inverseOf(transforms[0]).angles, (Point{-0.3, 0, 0}));
+    EXPECT_EQ(inverseOf(transforms[3]).translation, (Point{-0.1, 0, 0}));
+}
+
 TEST(PeriodicImages, OfASectorAreTurned) {
     const CommunicatorView comm(MPI_COMM_WORLD);
     for (const test::BoxCells cells : {test::BoxCells::Hexahedra, test::BoxCells::Tetrahedra}) {

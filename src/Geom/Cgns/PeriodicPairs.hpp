@@ -1,0 +1,31 @@
+/// @file PeriodicPairs.hpp
+/// @brief Which faces and nodes of periodic connections belong together, as a CGNS file lists them. Part of CgnsWriter.
+#pragma once
+
+#include "DNDS/Mpi/CommunicatorContext.hpp"
+#include "Geom/SourceMesh.hpp"
+
+#include <array>
+#include <span>
+#include <vector>
+
+namespace DNDS::Geom::Detail {
+
+/// The two sides of one connection, this rank's share, by the numbers that they have in the file.
+struct PeriodicPairs {
+    struct Sides {
+        std::array<std::vector<index>, 2> paired; ///< entry k of both is one pair; in the order of the first side
+        std::array<std::vector<index>, 2> alone;  ///< without a partner
+    };
+    Sides faces; ///< elements
+    Sides nodes; ///< of sides that the mesh gives by nodes
+};
+
+/// Pairs the sides of each connection: [connections]. Collective; O(own marked faces and nodes) memory on average.
+/// `faceElements` are [own listed faces] numbers of elements. Faces are matched as `matchPeriodic` says, nodes where
+/// they are nearest, at most 10^-5 of the size of the mesh apart. Throws DataError on all ranks where two faces or
+/// nodes of a first side meet the same one.
+std::vector<PeriodicPairs> pairPeriodic(CommunicatorContext &context, const SourceMesh &mesh,
+                                        std::span<const index> faceElements);
+
+} // namespace DNDS::Geom::Detail

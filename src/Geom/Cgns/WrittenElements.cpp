@@ -1,0 +1,168 @@
+#include "Geom/Cgns/WrittenElements.hpp"
+
+#include "Geom/Cgns/FaceNumbering.hpp"
+#include "Geom/File/ElementList.hpp"
+
+#include <algorithm>
+#include <array>
+#include <limits>
+#include <utility>
+
+namespace DNDS::Geom::Detail {
+
+namespace {
+
+/// A face list may repeat a face with other marks; it becomes an element once.
+struct FaceElements {
+    ElementBlock block;
+    std::vector<index> elementOf; ///< [own listed faces]: position in `block`
+};
+
+FaceElements uniqueFaces(CommunicatorView comm, const ElementBlock &faces) {
+    FaceElements result;
+    for (index f = 0; f < faces.size(); f++) {
+        const auto i = static_cast<std::size_t>(f);
+        const auto nodes = faces.nodesOf(f);
+        const auto last = result.block.size() > 0 ? result.block.nodesOf(result.block.size() - 1) : nodes.first(0);
+        if (!std::equal(nodes.begin(), nodes.end(), last.begin(), last.end()))
+            appendElement(result.block, faces.types[i], nodes, faces.fileIds[i]);
+        result.elementOf.push_back(result.block.size() - 1);
+    }
+    numberBlock(comm, result.block);
+    return result;
+}
+
+/// Appends the faces of a cell, corners only, seen from outside counter-clockwise; returns how many.
+index appendFaces(const ElementBlock &cells, index cell, FaceList &faces) {
+    const auto nodes = cells.nodesOf(cell);
+    const ElementType type = cells.types[static_cast<std::size_t>(cell)];
+    index count = 0;
+    if (type == ElementType::Polyhedron) {
+        for (std::size_t at = 0; at < nodes.size(); at += static_cast<std::size_t>(nodes[at]) + 1, count++) {
+            DNDS_CHECK(nodes[at] >= 3 && nodes[at] < static_cast<index>(nodes.size() - at), ArgumentError,
+                       "own cell {} lists a face of {} corners", cell, nodes[at]);
+            faces.append(nodes.subspan(at + 1, static_cast<std::size_t>(nodes[at])));
+        }
+        return count;
+    }
+    for (const ElementFace &face : elementInfo(type).faces) {
+        std::array<index, 4> corners{};
+        for (std::size_t k = 0; k < static_cast<std::size_t>(face.corners); k++)
+            corners[k] = nodes[face.corner[k]];
+        faces.append(std::span<const index>(corners).first(static_cast<std::size_t>(face.corners)));
+        count++;
+    }
+    return count;
+}
+
+bool has(const ElementBlock &block, ElementType type) {
+    return std::find(block.types.begin(), block.types.end(), type) != block.types.end();
+}
+
+class ElementMaker {
+  public:
+    ElementMaker(CommunicatorContext &context, const SourceMesh &mesh)
+        : context_(context), comm_(context.comm()), mesh_(mesh), faces_(uniqueFaces(comm_, mesh.faces)) {}
+
+    WrittenElements make() {
+        if (comm_.allReduce(has(mesh_.cells, ElementType::Polyhedron) ? 1 : 0, MPI_MAX) == 1) {
+            makePolyhedralSections();
+            return std::move(result_);
+        }
+        addSection("Cells", mesh_.cells);
+        addSection("Faces", faces_.block);
+        for (const index element : faces_.elementOf)
+            result_.faceElements.push_back(mesh_.cells.globalSize + 1 + faces_.block.first + element);
+        return std::move(result_);
+    }
+
+  private:
+    void addSection(const char *name, const ElementBlock &block) {
+        if (block.globalSize == 0)
+            return;
+        int lowest = std::numeric_limits<int>::max();
+        int highest = 0;
+        for (const ElementType type : block.types) {
+            lowest = std::min(lowest, static_cast<int>(type));
+            highest = std::max(highest, static_cast<int>(type));
+        }
+        lowest = comm_.allReduce(lowest, MPI_MIN);
+        highest = comm_.allReduce(highest, MPI_MAX);
+        const bool polygons = comm_.allReduce(has(block, ElementType::Polygon) ? 1 : 0, MPI_MAX) == 1;
+        WrittenSection section;
+        section.name = name;
+        section.elements = block.globalSize;
+        section.type = polygons            ? ElementType::Polygon
+                       : lowest == highest ? static_cast<ElementType>(lowest)
+                                           : ElementType::Mixed;
+        for (index e = 0; e < block.size(); e++) {
+            if (section.type == ElementType::Mixed)
+                section.connectivity.push_back(static_cast<index>(block.types[static_cast<std::size_t>(e)]));
+            for (const index node : polygons ? cornersOf(block, e) : block.nodesOf(e))
+                section.connectivity.push_back(node + 1);
+            section.starts.push_back(static_cast<index>(section.connectivity.size()));
+        }
+        result_.sections.push_back(std::move(section));
+    }
+
+    /// NGON_n has the faces, each as the first of its cells lists it; NFACE_n the cells.
+    void makePolyhedralSections() {
+        FaceList ofCells;
+        std::vector<index> counts;
+        comm_.guarded([&] {
+            for (index c = 0; c < mesh_.cells.size(); c++)
+                counts.push_back(appendFaces(mesh_.cells, c, ofCells));
+        });
+        FaceList ofBoundary;
+        for (index f = 0; f < faces_.block.size(); f++)
+            ofBoundary.append(cornersOf(faces_.block, f));
+        const NumberedFaces numbered = numberFaces(context_, ofCells, ofBoundary, mesh_.origin);
+
+        WrittenSection faces;
+        faces.name = "Faces";
+        faces.type = ElementType::Polygon;
+        faces.elements = numbered.globalSize;
+        for (std::size_t f = 0; f < ofCells.size(); f++) {
+            if (!numbered.listedFirst[f])
+                continue;
+            for (const index corner : ofCells.face(f))
+                faces.connectivity.push_back(corner + 1);
+            faces.starts.push_back(static_cast<index>(faces.connectivity.size()));
+        }
+        WrittenSection cells;
+        cells.name = "Cells";
+        cells.type = ElementType::Polyhedron;
+        cells.elements = mesh_.cells.globalSize;
+        std::size_t f = 0;
+        for (const index count : counts) {
+            for (const std::size_t end = f + static_cast<std::size_t>(count); f < end; f++)
+                cells.connectivity.push_back(numbered.listedFirst[f] ? numbered.ofCells[f] + 1
+                                                                     : -(numbered.ofCells[f] + 1));
+            cells.starts.push_back(static_cast<index>(cells.connectivity.size()));
+        }
+        result_.sections.push_back(std::move(faces));
+        result_.sections.push_back(std::move(cells));
+        for (const index element : faces_.elementOf)
+            result_.faceElements.push_back(numbered.ofBoundary[static_cast<std::size_t>(element)] + 1);
+    }
+
+    CommunicatorContext &context_;
+    CommunicatorView comm_;
+    const SourceMesh &mesh_;
+    FaceElements faces_;
+    WrittenElements result_;
+};
+
+} // namespace
+
+std::span<const index> cornersOf(const ElementBlock &block, index element) {
+    const auto nodes = block.nodesOf(element);
+    const ElementInfo &info = elementInfo(block.types[static_cast<std::size_t>(element)]);
+    return info.corners > 0 ? nodes.first(static_cast<std::size_t>(info.corners)) : nodes;
+}
+
+WrittenElements elementsToWrite(CommunicatorContext &context, const SourceMesh &mesh) {
+    return ElementMaker(context, mesh).make();
+}
+
+} // namespace DNDS::Geom::Detail

@@ -1,0 +1,35 @@
+/// @file WrittenElements.hpp
+/// @brief The sections of elements that a mesh becomes in a CGNS file. Part of CgnsWriter.
+#pragma once
+
+#include "DNDS/Mpi/CommunicatorContext.hpp"
+#include "Geom/SourceMesh.hpp"
+
+#include <span>
+#include <string>
+#include <vector>
+
+namespace DNDS::Geom::Detail {
+
+/// A section of elements: those of one type, MIXED, NGON_n or NFACE_n.
+struct WrittenSection {
+    std::string name;
+    ElementType type = ElementType::Mixed;
+    index elements = 0; ///< of all ranks
+    std::vector<index> connectivity;
+    std::vector<index> starts{0}; ///< [own + 1]
+};
+
+struct WrittenElements {
+    std::vector<WrittenSection> sections;
+    std::vector<index> faceElements; ///< [own listed faces]: the file's number of the element
+};
+
+/// Cells, then the faces that the mesh lists, each once though it may be listed with several marks; of polyhedra all
+/// faces, then cells. Collective. Throws as `numberFaces`, ArgumentError for polyhedra that are no lists of faces.
+WrittenElements elementsToWrite(CommunicatorContext &context, const SourceMesh &mesh);
+
+/// The corners of an element. Local.
+std::span<const index> cornersOf(const ElementBlock &block, index element);
+
+} // namespace DNDS::Geom::Detail
