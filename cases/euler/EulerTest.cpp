@@ -428,6 +428,69 @@ TEST(Configuration, HasTheKeysOfItsSchema) {
     }
 }
 
+TEST(Progress, SaysHowFarARunIs) {
+    const ProgressGoal goal{.cells = 1000000, .lastStep = 2000, .tolerance = 1e-6, .cfl = 0.8};
+    const auto line = [](const ProgressGoal &to, const ProgressNow &now) {
+        return Progress(nullptr, ProgressStyle::None, to).text(now);
+    };
+    EXPECT_EQ(line(goal, {.step = 1, .residual = 1, .seconds = 0.5}),
+              "step 1/2000  residual 1.0e+00 of first  CFL 0.8  2.00 Mcells/s  16:40 min left");
+    // The residual says that half of the way is behind us.
+    EXPECT_EQ(line(goal, {.step = 100, .residual = 1e-3, .seconds = 20}),
+              "step 100/2000  residual 1.0e-03 of first  CFL 0.8  5.00 Mcells/s  20 s left");
+    const ProgressGoal timed{
+        .cells = 100, .firstStep = 50, .lastStep = std::numeric_limits<int>::max(), .begin = 1, .end = 3};
+    EXPECT_EQ(line(timed, {.step = 150, .time = 1.5, .seconds = 1200}),
+              "step 150  time 1.5/3  residual 0.0e+00 of first  CFL 0  0.00 Mcells/s  1:00:00 h left");
+    EXPECT_EQ(durationOf(-1), "0 s");
+    EXPECT_EQ(durationOf(59.6), "1:00 min");
+}
+
+TEST(Progress, IsShownWhenItIsDue) {
+    const auto shown = [](ProgressStyle style, const char *what) {
+        std::ostringstream out;
+        {
+            Progress progress(&out, style, {.lastStep = 100});
+            for (index step = 1; step <= 100; step++) // a tenth of a second each
+                progress({.step = step, .seconds = 0.1 * static_cast<double>(step)}, step == 100);
+        }
+        const std::string text = out.str();
+        index count = 0;
+        for (std::size_t at = text.find(what); at != std::string::npos; at = text.find(what, at + 1))
+            count++;
+        return count;
+    };
+    EXPECT_EQ(shown(ProgressStyle::Lines, "\n"), 3); // after 0.1, 5.1 and 10 seconds
+    EXPECT_EQ(shown(ProgressStyle::Lines, "\r"), 0);
+    EXPECT_GT(shown(ProgressStyle::Line, "\r"), 40);
+    EXPECT_EQ(shown(ProgressStyle::Line, "\n"), 1);
+    EXPECT_EQ(shown(ProgressStyle::None, "step"), 0);
+    // What comes after a line on a terminal starts on the next one, also if the run ends early.
+    std::ostringstream out;
+    { Progress(&out, ProgressStyle::Line, {})({.step = 3}); }
+    EXPECT_EQ(out.str().back(), '\n');
+}
+
+TEST(Simulation, PlansWhatItWouldTake) {
+    const DNDS::CommunicatorView comm(MPI_COMM_WORLD);
+    json content = baseCase();
+    setAllBoundaries(content, 2, "far field");
+    const std::filesystem::path folder =
+        std::filesystem::temp_directory_path() / ("euler_plan_" + std::to_string(comm.size())) / "deeper";
+    content["output"]["folder"] = folder.string();
+    const Simulation run = runOf(content);
+    const std::string plan = run.plan();
+    EXPECT_FALSE(std::filesystem::exists(folder));
+    // A title of three lines, a line for each rank and, if there are more, the least, mean and most of them.
+    EXPECT_EQ(std::count(plan.begin(), plan.end(), '\n'), 3 + comm.size() + (comm.size() > 1 ? 3 : 0)) << plan;
+    std::size_t received = 0;
+    for (const DNDS::PeerPath &path : run.solver().pullPaths())
+        received += path.bytesReceived;
+    EXPECT_EQ(received, sizeof(real) * static_cast<std::size_t>(run.mesh().cells.ghosts) * (variables + gradientWidth));
+    content["output"]["folder"] = "/dev/null/results";
+    EXPECT_THROW(runOf(content).plan(), DNDS::DataError);
+}
+
 TEST(Simulation, WritesHistoriesFieldsAndSurfaces) {
     const DNDS::CommunicatorView comm(MPI_COMM_WORLD);
     json content = baseCase();
@@ -437,7 +500,7 @@ TEST(Simulation, WritesHistoriesFieldsAndSurfaces) {
         std::filesystem::temp_directory_path() / ("euler_test_" + std::to_string(comm.size()));
     content["output"] = {{"folder", folder.string()}, {"historyEvery", 2}, {"fields", Geom::VtkHdfWriter::built()}};
     std::ostringstream report;
-    runOf(content)(&report);
+    const RunResult result = runOf(content)(&report);
     if (comm.rank() == 0) {
         std::ifstream history(folder / "history.csv");
         const std::vector<std::string> lines{std::istream_iterator<std::string>(history), {}};
@@ -446,6 +509,14 @@ TEST(Simulation, WritesHistoriesFieldsAndSurfaces) {
         EXPECT_EQ(std::count(std::istreambuf_iterator<char>(surface), {}, '\n'), 7);
         EXPECT_EQ(std::filesystem::exists(folder / "fields.vtkhdf"), Geom::VtkHdfWriter::built());
         EXPECT_NE(report.str().find("million cells a second a core"), std::string::npos);
+        const json summary = json::parse(std::ifstream(folder / "run.json"));
+        EXPECT_EQ(summary["cells"], 72);
+        EXPECT_EQ(summary["ranks"], comm.size());
+        EXPECT_EQ(summary["steps"], 5);
+        EXPECT_EQ(summary["converged"], false);
+        EXPECT_EQ(summary["drag"], result.drag);
+        EXPECT_EQ(summary["residual"].size(), variables);
+        EXPECT_GT(summary["costs"]["seconds"], 0);
         std::filesystem::remove_all(folder);
     }
 }

@@ -82,7 +82,8 @@ void History::write(const RunResult &now) {
     });
 }
 
-FieldWriter::FieldWriter(const Geom::UnstructuredMesh &mesh, const std::string &path) : writer_(mesh, path) {}
+FieldWriter::FieldWriter(const Geom::UnstructuredMesh &mesh, const std::string &path)
+    : writer_(mesh, path, {.ranks = true}) {}
 
 void FieldWriter::write(const Solver &solver, const Gas &gas, real time) {
     const ParArray<real, variables> &state = solver.state();

@@ -29,7 +29,8 @@ class History {
     std::ofstream file_;
 };
 
-/// fields.vtkhdf: density, velocity, pressure and Mach number of cells, in the order of the mesh's file.
+/// fields.vtkhdf: density, velocity, pressure and Mach number of cells, and the rank that computed them, in the order
+/// of the mesh's file.
 class FieldWriter {
   public:
     /// Collective, as all functions. Throws as MeshWriter.

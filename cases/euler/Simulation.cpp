@@ -1,6 +1,7 @@
 #include "Simulation.hpp"
 
 #include "Output.hpp"
+#include "RunReport.hpp"
 
 #include "DNDS/Mpi/ExactSum.hpp"
 #include "Geom/Mesh/BuildMesh.hpp"
@@ -52,6 +53,11 @@ class Files {
             fields_.emplace(mesh, pathOf("fields.vtkhdf"));
     }
     std::string pathOf(const char *name) const { return (std::filesystem::path(choice_.folder) / name).string(); }
+    /// What is there at the end, for people.
+    std::string written() const {
+        return fmt::format("history.csv, surface.csv, {}run.json in {}", fields_ ? "fields.vtkhdf, " : "",
+                           choice_.folder);
+    }
     void writeHistory(const RunResult &now) {
         if (history_)
             history_->write(now);
@@ -92,6 +98,11 @@ Simulation::Simulation(DNDS::CommunicatorView comm, Configuration configuration)
                                        conditionsOf(mesh_, configuration_.boundaries));
     forcePatches_ = forcePatches(mesh_, configuration_);
     solver_->setState([&](Vector point) { return flowAt(configuration_, point, 0); });
+}
+
+std::string Simulation::plan() const {
+    checkOutputFolder(comm_, configuration_.output.folder);
+    return planOf(mesh_, *solver_, configuration_.scheme);
 }
 
 std::string Simulation::describe() const {
@@ -150,11 +161,19 @@ void Simulation::measureErrors(RunResult &result) const {
     result.squareError = std::sqrt(sums[2] / sums[0]);
 }
 
-RunResult Simulation::operator()(std::ostream *out) {
+RunResult Simulation::operator()(std::ostream *out, ProgressStyle style) {
     const TimeChoice &choice = configuration_.time;
     const OutputChoice &output = configuration_.output;
     Files files(mesh_, output);
     RunResult now;
+    Progress progress(out, style,
+                      {.cells = cells_,
+                       .firstStep = now.steps,
+                       .lastStep = choice.steps,
+                       .begin = now.time,
+                       .end = choice.end,
+                       .tolerance = choice.tolerance,
+                       .cfl = choice.cfl});
     real firstResidual = 0;
     double seconds = 0;
     bool done = false;
@@ -169,15 +188,15 @@ RunResult Simulation::operator()(std::ostream *out) {
             now = measure(now.steps, now.time);
             if (now.steps == 1)
                 firstResidual = now.residual[0];
-            done = done || (choice.tolerance > 0 && now.residual[0] <= choice.tolerance * firstResidual);
+            now.converged = choice.tolerance > 0 && now.residual[0] <= choice.tolerance * firstResidual;
+            done = done || now.converged;
             files.writeHistory(now);
-            if (out != nullptr)
-                *out << fmt::format(
-                            "step {:6}  time {:.5e}  residual {:.3e}  drag {:.6f}  lift {:.6f}  {:.2f} Mcells/s\n",
-                            now.steps, now.time, now.residual[0], now.drag, now.lift,
-                            static_cast<double>(cells_ * now.steps) / seconds / 1e6)
-                     << std::flush;
         }
+        progress({.step = now.steps,
+                  .time = now.time,
+                  .residual = firstResidual > 0 ? now.residual[0] / firstResidual : 0,
+                  .seconds = seconds},
+                 done);
         if (!done && output.fieldsEvery > 0 && now.steps % output.fieldsEvery == 0)
             files.writeFields(*solver_, configuration_.gas, now.time);
     }
@@ -186,40 +205,21 @@ RunResult Simulation::operator()(std::ostream *out) {
     if (!output.folder.empty())
         writeSurface(mesh_, metrics_, *solver_, configuration_.reference, forcePatches_, files.pathOf("surface.csv"));
     measureErrors(now);
-    const std::string report = summary(seconds, now.steps);
+    const RunCosts costs = measureCosts(comm_, *solver_, configuration_.scheme, cells_, now.steps, seconds);
+    if (!output.folder.empty())
+        writeRunReport(comm_, files.pathOf("run.json"), configuration_, mesh_.origin, now, costs);
     if (out != nullptr) {
+        *out << fmt::format("{} after {} steps: residual {:.3e}, drag {:.6f}, lift {:.6f}\n",
+                            now.converged ? "converged" : "ended", now.steps, now.residual[0], now.drag, now.lift);
         if (now.meanError > 0)
             *out << fmt::format("error of density: mean {:.6e}, root mean square {:.6e}\n", now.meanError,
                                 now.squareError);
-        *out << report << std::flush;
+        *out << textOf(costs);
+        if (!output.folder.empty())
+            *out << "written: " << files.written() << '\n';
+        *out << std::flush;
     }
     return now;
-}
-
-std::string Simulation::summary(double seconds, index steps) {
-    const SolverTimes times = solver_->times(); // before pulls are timed
-    const double stages = times.pulls > 0 ? static_cast<double>(times.pulls) / 2 : 1;
-    const double bare = solver_->timePulls(20);
-    const double spent = (times.start + times.wait) / stages;
-    std::array<double, 4> sums{times.compute, times.start + times.wait, bare, spent};
-    comm_.allReduce(sums.data(), static_cast<int>(sums.size()), MPI_SUM);
-    std::array<double, 2> most{times.compute, times.start + times.wait};
-    comm_.allReduce(most.data(), static_cast<int>(most.size()), MPI_MAX);
-    const auto bytes = comm_.allReduce(static_cast<index>(times.bytes), MPI_SUM);
-    const double ranks = comm_.size();
-    const double updates = static_cast<double>(cells_) * static_cast<double>(steps) / seconds / ranks;
-    std::string text = fmt::format(
-        "{} steps in {:.3f} s, of which computing {:.3f} s (slowest rank {:.3f} s), pulls {:.4f} s (slowest rank "
-        "{:.4f} s)\n{:.3f} million cells a second a core, {:.3f} million cell stages\n",
-        steps, seconds, sums[0] / ranks, most[0], sums[1] / ranks, most[1], updates / 1e6,
-        updates * (configuration_.scheme.time == TimeScheme::SspRk2 ? 2 : 3) / 1e6);
-    if (bytes > 0)
-        text += fmt::format(
-            "pulled {:.3f} MB in all; a stage's pulls took {:.1f} microseconds of a rank, late peers included, "
-            "{:.1f} without overlap: {:.0f} % hidden\n",
-            static_cast<double>(bytes) / 1e6, 1e6 * sums[3] / ranks, 1e6 * sums[2] / ranks,
-            100 * std::clamp(1 - sums[3] / sums[2], 0.0, 1.0));
-    return text;
 }
 
 } // namespace Euler

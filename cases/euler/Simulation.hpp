@@ -3,6 +3,7 @@
 #pragma once
 
 #include "Configuration.hpp"
+#include "Progress.hpp"
 #include "Solver.hpp"
 
 #include <iosfwd>
@@ -17,6 +18,7 @@ DNDS::Geom::UnstructuredMesh buildMeshOf(DNDS::CommunicatorView comm, const Mesh
 struct RunResult {
     index steps = 0;
     real time = 0;
+    bool converged = false; ///< the residual came down to the tolerance
     std::array<real, variables> residual{};
     real drag = 0; ///< coefficients
     real lift = 0;
@@ -35,10 +37,13 @@ class Simulation {
 
     /// Computes until the end. Rank 0 reports on `out` if given; files are written where a folder is configured.
     /// Collective.
-    RunResult operator()(std::ostream *out);
+    RunResult operator()(std::ostream *out, ProgressStyle style = ProgressStyle::Lines);
 
-    /// What would be computed, for `--check`. Collective; the text is complete on rank 0.
+    /// What would be computed. Collective; the text is complete on rank 0.
     std::string describe() const;
+    /// For `--dry-run`: memory and messages of each rank. Collective. Throws DataError on all ranks where the output
+    /// folder could not be written.
+    std::string plan() const;
 
     const DNDS::Geom::UnstructuredMesh &mesh() const { return mesh_; }
     const Configuration &configuration() const { return configuration_; }
@@ -49,7 +54,6 @@ class Simulation {
     real step(real time);
     RunResult measure(index steps, real time) const;
     void measureErrors(RunResult &result) const;
-    std::string summary(double seconds, index steps);
 
     DNDS::CommunicatorView comm_;
     Configuration configuration_;

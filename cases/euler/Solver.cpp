@@ -281,6 +281,21 @@ real Solver::wallPressure(index face) const {
     return dot(Conserved::load(flux_[face]).momentum, area) / dot(area, area);
 }
 
+std::vector<DNDS::PeerPath> Solver::pullPaths() const {
+    std::vector<DNDS::PeerPath> paths = state_.trans.pullPaths();
+    for (const DNDS::PeerPath &path : gradient_.trans.pullPaths())
+        paths.push_back(path);
+    return paths;
+}
+
+std::size_t Solver::bytes() const {
+    const auto cells = toSize(mesh_.cells.size());
+    const auto owned = toSize(mesh_.cells.owned);
+    const std::size_t numbers = (variables + gradientWidth) * cells + (2 * variables + 1) * owned +
+                                toSize(flux_.dataSize()) + toSize(weights_.dataSize());
+    return sizeof(real) * numbers;
+}
+
 double Solver::timePulls(int repetitions) {
     mesh_.comm.barrier();
     const double begin = MPI_Wtime();

@@ -72,6 +72,10 @@ class Solver {
     real wallPressure(index face) const;
 
     const SolverTimes &times() const noexcept { return times_; }
+    /// Whom the pulls of a stage reach, and how; both pulls one after the other. Local.
+    std::vector<DNDS::PeerPath> pullPaths() const;
+    /// Of the fields of this rank, ghosts included. Local.
+    std::size_t bytes() const;
     /// Seconds that the pulls of one stage take when nothing is computed meanwhile: the mean of some. Collective.
     double timePulls(int repetitions);
 

@@ -13,7 +13,8 @@ namespace {
 struct Arguments {
     std::string file;
     std::vector<std::string> changes;
-    bool check = false;
+    bool dryRun = false;
+    Euler::ProgressStyle progress = Euler::ProgressStyle::Auto;
 };
 
 /// Parses; a number is the code to end with.
@@ -21,9 +22,22 @@ std::optional<int> parse(DNDS::CommunicatorView comm, int argc, char **argv, Arg
     CLI::App app("Solves the Euler equations of compressible flow on unstructured meshes, on any number of ranks.",
                  "euler");
     app.add_option("FILE", arguments.file, "the configuration: JSON with comments, see README.md")->required();
-    app.add_option("--set", arguments.changes, "changes the configuration: key.key=value; more than once if need be")
+    app.add_option("--set", arguments.changes, "changes the configuration; more than once if need be")
+        ->type_name("KEY.KEY=VALUE")
         ->allow_extra_args(false);
-    app.add_flag("--check", arguments.check, "reads configuration and mesh, says what would be computed, and ends");
+    app.add_flag("--dry-run,--check", arguments.dryRun,
+                 "checks everything, prints memory and messages of each rank, and ends");
+    const std::map<std::string, Euler::ProgressStyle> styles{{"auto", Euler::ProgressStyle::Auto},
+                                                             {"line", Euler::ProgressStyle::Line},
+                                                             {"lines", Euler::ProgressStyle::Lines},
+                                                             {"none", Euler::ProgressStyle::None}};
+    app.add_option("--progress", arguments.progress,
+                   "how to show it: a line that is rewritten, for terminals, or lines every five seconds")
+        ->transform(CLI::Transformer(styles).description(""))
+        ->type_name("auto|line|lines|none");
+    app.footer("Keys are those of the configuration, for instance time.steps=100 or mesh.box.cells=[60,40].\n"
+               "Files go to the folder output.folder. Ends with 0 if all is well, with 2 and a message where\n"
+               "configuration, mesh or flow are wrong.");
     try {
         app.parse(argc, argv);
     } catch (const CLI::ParseError &error) {
@@ -45,8 +59,13 @@ int main(int argc, char **argv) {
         const std::string description = run.describe();
         if (world.rank() == 0)
             std::cout << description << std::flush;
-        if (!arguments.check)
-            run(world.rank() == 0 ? &std::cout : nullptr);
+        if (arguments.dryRun) {
+            const std::string plan = run.plan();
+            if (world.rank() == 0)
+                std::cout << plan << std::flush;
+            return 0;
+        }
+        run(world.rank() == 0 ? &std::cout : nullptr, arguments.progress);
         return 0;
     } catch (const DNDS::Error &error) {
         if (error.kind() == DNDS::ErrorKind::Mpi || error.kind() == DNDS::ErrorKind::Peer)

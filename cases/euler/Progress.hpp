@@ -1,0 +1,64 @@
+/// @file Progress.hpp
+/// @brief Tells people how far a run is, and when it will end.
+#pragma once
+
+#include "Gas.hpp"
+
+#include <iosfwd>
+#include <limits>
+#include <string>
+
+namespace Euler {
+
+/// Line: one line that is rewritten, for terminals. Lines: a line every few seconds, for files. Auto: Line where
+/// standard output is a terminal, also through mpiexec where it passes the terminal's width on (Open MPI does).
+enum class ProgressStyle : unsigned char { Auto, Line, Lines, None };
+
+/// Where a run begins, and what ends it: whichever comes first.
+struct ProgressGoal {
+    index cells = 0; ///< of all ranks
+    index firstStep = 0;
+    index lastStep = 0;
+    real begin = 0;
+    real end = std::numeric_limits<real>::infinity(); ///< infinite: no time is shown
+    real tolerance = 0;                               ///< of the residual, as a share of the first; 0: none
+    real cfl = 0;
+};
+
+/// What is known after a step.
+struct ProgressNow {
+    index step = 0;
+    real time = 0;
+    real residual = 0;  ///< of mass, as a share of the first
+    double seconds = 0; ///< since the run began
+};
+
+/// Local; meant for rank 0.
+class Progress {
+  public:
+    /// `out` may be null: nothing is shown.
+    Progress(std::ostream *out, ProgressStyle style, const ProgressGoal &goal);
+    Progress(const Progress &) = delete;
+    Progress &operator=(const Progress &) = delete;
+    /// Leaves a terminal at the start of a line, for what comes next: errors, too.
+    ~Progress();
+
+    /// To be called after each step; shows what is due: Line up to ten times a second, Lines every five seconds, and
+    /// both the first and the last step.
+    void operator()(const ProgressNow &now, bool last = false);
+
+    /// The line, without end. Public for tests.
+    std::string text(const ProgressNow &now) const;
+
+  private:
+    std::ostream *out_;
+    ProgressStyle style_;
+    ProgressGoal goal_;
+    double due_ = 0;
+    bool open_ = false; ///< a rewritten line is on the terminal
+};
+
+/// "7 s", "2:05 min", "3:00:10 h". Local.
+std::string durationOf(double seconds);
+
+} // namespace Euler

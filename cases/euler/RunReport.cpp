@@ -1,0 +1,193 @@
+#include "RunReport.hpp"
+
+#include "Simulation.hpp"
+
+#include <nlohmann/json.hpp>
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+
+#include <sys/resource.h>
+#include <unistd.h>
+
+namespace Euler {
+
+namespace {
+
+namespace Geom = DNDS::Geom;
+
+int stagesOf(const Scheme &scheme) { return scheme.time == TimeScheme::SspRk2 ? 2 : 3; }
+
+/// Bytes of this process at most so far; meshes and fields are there by now, so this is what a run takes.
+double memoryOfProcess() {
+    rusage usage{};
+    ::getrusage(RUSAGE_SELF, &usage);
+    return 1024.0 * static_cast<double>(usage.ru_maxrss);
+}
+
+/// What one rank would do; numbers only, so that ranks can send it.
+enum Column { Cells, Ghosts, Faces, Peers, Messages, Sent, Received, Fields, Process, columns };
+using PlanRow = std::array<double, columns>;
+
+PlanRow ownRow(const Geom::UnstructuredMesh &mesh, const Solver &solver) {
+    PlanRow row{};
+    row[Cells] = static_cast<double>(mesh.cells.owned);
+    row[Ghosts] = static_cast<double>(mesh.cells.ghosts);
+    row[Faces] = static_cast<double>(mesh.faces.owned) + static_cast<double>(mesh.sharedFaces.size());
+    for (const DNDS::PeerPath &path : solver.pullPaths()) {
+        row[Sent] += static_cast<double>(path.bytesSent);
+        row[Received] += static_cast<double>(path.bytesReceived);
+        if (path.peer == mesh.comm.rank())
+            continue;
+        row[Peers] += 0.5; // each of the two pulls of a stage has them all
+        if (path.transport != DNDS::TransportKind::NodeShared)
+            row[Messages] += path.bytesSent > 0 ? 1 : 0;
+    }
+    row[Fields] = static_cast<double>(solver.bytes());
+    row[Process] = memoryOfProcess();
+    return row;
+}
+
+std::string textOf(const std::string &name, const PlanRow &row) {
+    return fmt::format("{:>6} {:>10.0f} {:>8.0f} {:>10.0f} {:>5.0f} {:>8.0f} {:>10.1f} {:>10.1f} {:>9.2f} {:>8.1f}\n",
+                       name, row[Cells], row[Ghosts], row[Faces], row[Peers], row[Messages], row[Sent] / 1e3,
+                       row[Received] / 1e3, row[Fields] / 1e6, row[Process] / 1e6);
+}
+
+} // namespace
+
+double RunCosts::hidden() const {
+    return pullsOfStageAlone > 0 ? std::clamp(1 - pullsOfStage / pullsOfStageAlone, 0.0, 1.0) : 0;
+}
+
+RunCosts measureCosts(DNDS::CommunicatorView comm, Solver &solver, const Scheme &scheme, index cells, index steps,
+                      double seconds) {
+    const SolverTimes times = solver.times(); // before pulls are timed
+    const double stages = times.pulls > 0 ? static_cast<double>(times.pulls) / 2 : 1;
+    const double alone = solver.timePulls(20);
+    const double spent = times.start + times.wait;
+    std::array<double, 4> sums{times.compute, spent, spent / stages, alone};
+    comm.allReduce(sums.data(), static_cast<int>(sums.size()), MPI_SUM);
+    std::array<double, 2> most{times.compute, spent};
+    comm.allReduce(most.data(), static_cast<int>(most.size()), MPI_MAX);
+    RunCosts costs;
+    costs.ranks = comm.size();
+    costs.cells = cells;
+    costs.steps = steps;
+    costs.stages = stagesOf(scheme);
+    costs.seconds = seconds;
+    costs.computing = sums[0] / costs.ranks;
+    costs.pulls = sums[1] / costs.ranks;
+    costs.pullsOfStage = sums[2] / costs.ranks;
+    costs.pullsOfStageAlone = sums[3] / costs.ranks;
+    costs.computingMost = most[0];
+    costs.pullsMost = most[1];
+    costs.bytesPulled = comm.allReduce(static_cast<index>(times.bytes), MPI_SUM);
+    return costs;
+}
+
+std::string textOf(const RunCosts &costs) {
+    std::string text = fmt::format(
+        "{} steps in {:.3f} s, of which computing {:.3f} s (slowest rank {:.3f} s), pulls {:.4f} s (slowest rank "
+        "{:.4f} s)\n{:.3f} million cells a second a core, {:.3f} million cell stages\n",
+        costs.steps, costs.seconds, costs.computing, costs.computingMost, costs.pulls, costs.pullsMost,
+        costs.cellsPerSecondAndRank() / 1e6, costs.cellsPerSecondAndRank() * costs.stages / 1e6);
+    if (costs.bytesPulled > 0)
+        text += fmt::format(
+            "pulled {:.3f} MB in all; a stage's pulls took {:.1f} microseconds of a rank, late peers included, "
+            "{:.1f} without overlap: {:.0f} % hidden\n",
+            static_cast<double>(costs.bytesPulled) / 1e6, 1e6 * costs.pullsOfStage, 1e6 * costs.pullsOfStageAlone,
+            100 * costs.hidden());
+    return text;
+}
+
+void writeRunReport(DNDS::CommunicatorView comm, const std::string &path, const Configuration &configuration,
+                    const std::string &origin, const RunResult &result, const RunCosts &costs) {
+    comm.guarded([&] {
+        if (comm.rank() != 0)
+            return;
+        using nlohmann::ordered_json;
+        const Primitive &far = configuration.reference.state;
+        ordered_json report;
+        report["configuration"] = configuration.path;
+        report["mesh"] = origin;
+        report["cells"] = costs.cells;
+        report["ranks"] = costs.ranks;
+        report["gas"] = {{"gamma", configuration.gas.gamma}};
+        report["reference"] = {{"density", far.density},
+                               {"pressure", far.pressure},
+                               {"velocity", {far.velocity.x, far.velocity.y, far.velocity.z}},
+                               {"mach", configuration.gas.mach(far)}};
+        report["steps"] = result.steps;
+        report["time"] = result.time;
+        report["converged"] = result.converged;
+        report["residual"] = result.residual;
+        report["drag"] = result.drag;
+        report["lift"] = result.lift;
+        report["total"] = result.total;
+        if (result.meanError > 0)
+            report["density error"] = {{"mean", result.meanError}, {"root mean square", result.squareError}};
+        report["costs"] = {{"steps", costs.steps},
+                           {"seconds", costs.seconds},
+                           {"computing", costs.computing},
+                           {"computing, slowest rank", costs.computingMost},
+                           {"pulls", costs.pulls},
+                           {"pulls, slowest rank", costs.pullsMost},
+                           {"cells a second a rank", costs.cellsPerSecondAndRank()},
+                           {"bytes pulled", costs.bytesPulled},
+                           {"hidden share of pulls", costs.hidden()}};
+        std::ofstream file(path);
+        file << report.dump(2) << '\n';
+        file.close();
+        DNDS_CHECK(file.good(), DNDS::DataError, "{} cannot be written", path);
+    });
+}
+
+std::string planOf(const Geom::UnstructuredMesh &mesh, const Solver &solver, const Scheme &scheme) {
+    const DNDS::CommunicatorView comm = mesh.comm;
+    const PlanRow mine = ownRow(mesh, solver);
+    std::array<std::vector<double>, columns> all;
+    for (std::size_t column = 0; column < columns; column++)
+        all[column] = comm.allGather(mine[column]);
+    std::string text =
+        fmt::format("each step has {} stages, each stage pulls twice:\n{:>6} {:>10} {:>8} {:>10} {:>5} {:>8} "
+                    "{:>10} {:>10} {:>9} {:>8}\n{:>6} {:>10} {:>8} {:>10} {:>5} {:>8} {:>10} {:>10} {:>9} {:>8}\n",
+                    stagesOf(scheme), "rank", "cells", "ghosts", "faces", "peers", "messages", "sent", "received",
+                    "fields", "process", "", "", "", "", "", "a stage", "kB/stage", "kB/stage", "MB", "MB");
+    constexpr std::size_t fewRanks = 32;
+    const auto ranks = static_cast<std::size_t>(comm.size());
+    for (std::size_t rank = 0; rank < ranks && ranks <= fewRanks; rank++) {
+        PlanRow row{};
+        for (std::size_t column = 0; column < columns; column++)
+            row[column] = all[column][rank];
+        text += textOf(std::to_string(rank), row);
+    }
+    PlanRow least{}, mean{}, most{};
+    for (std::size_t column = 0; column < columns; column++) {
+        const auto [low, high] = std::minmax_element(all[column].begin(), all[column].end());
+        least[column] = *low;
+        most[column] = *high;
+        for (const double value : all[column])
+            mean[column] += value / comm.size();
+    }
+    if (ranks > 1)
+        text += textOf("least", least) + textOf("mean", mean) + textOf("most", most);
+    return text;
+}
+
+void checkOutputFolder(DNDS::CommunicatorView comm, const std::string &folder) {
+    comm.guarded([&] {
+        if (comm.rank() != 0 || folder.empty())
+            return;
+        std::filesystem::path place = std::filesystem::absolute(folder);
+        while (!std::filesystem::exists(place) && place.has_relative_path())
+            place = place.parent_path();
+        DNDS_CHECK(std::filesystem::is_directory(place), DNDS::DataError,
+                   "the folder {} cannot be made: {} is no folder", folder, place.string());
+        DNDS_CHECK(::access(place.c_str(), W_OK | X_OK) == 0, DNDS::DataError,
+                   "the folder {} cannot be written: {} is not writable", folder, place.string());
+    });
+}
+
+} // namespace Euler

@@ -1,0 +1,51 @@
+/// @file RunReport.hpp
+/// @brief What a run cost and what it came to, for people and for programs; and, before a run, what it will take.
+#pragma once
+
+#include "Configuration.hpp"
+#include "Solver.hpp"
+
+#include <string>
+
+namespace Euler {
+
+struct RunResult;
+
+/// Where the time went; the same on all ranks.
+struct RunCosts {
+    int ranks = 1;
+    index cells = 0; ///< of all ranks
+    index steps = 0; ///< of this run
+    int stages = 3;  ///< of a step
+    double seconds = 0;
+    double computing = 0, computingMost = 0; ///< means of ranks and the slowest rank
+    double pulls = 0, pullsMost = 0;
+    double pullsOfStage = 0;      ///< seconds of a rank, late peers included
+    double pullsOfStageAlone = 0; ///< when nothing is computed meanwhile
+    index bytesPulled = 0;
+
+    double cellsPerSecondAndRank() const {
+        return seconds > 0 ? static_cast<double>(cells) * static_cast<double>(steps) / seconds / ranks : 0;
+    }
+    /// The share of the pulls' time that computing hides.
+    double hidden() const;
+};
+
+/// Measures what pulls cost alone, and collects the times of all ranks. Collective.
+RunCosts measureCosts(DNDS::CommunicatorView comm, Solver &solver, const Scheme &scheme, index cells, index steps,
+                      double seconds);
+std::string textOf(const RunCosts &costs);
+
+/// run.json: result, costs and the names of the files beside it. Rank 0 writes it; Collective. Throws DataError on all
+/// ranks where it cannot be written.
+void writeRunReport(DNDS::CommunicatorView comm, const std::string &path, const Configuration &configuration,
+                    const std::string &origin, const RunResult &result, const RunCosts &costs);
+
+/// For `--dry-run`: cells, ghosts, memory and messages of each rank. Collective; complete on all ranks.
+std::string planOf(const DNDS::Geom::UnstructuredMesh &mesh, const Solver &solver, const Scheme &scheme);
+
+/// Throws DataError on all ranks if the output folder neither is there and writable nor can be made. Makes nothing.
+/// Collective.
+void checkOutputFolder(DNDS::CommunicatorView comm, const std::string &folder);
+
+} // namespace Euler
