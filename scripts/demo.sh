@@ -1,7 +1,11 @@
 #!/usr/bin/env bash
-# Builds DNDS and runs the demo: four ranks pull ghost rows of a small mesh and a picture shows who owns what.
+# Builds DNDS and runs its demo: four ranks compute the flow over a wedge at Mach 2 and pictures show what came out.
 #
-#   scripts/demo.sh [--jobs N] [--ranks N] [--no-install]
+#   scripts/demo.sh [--ghosts] [--generated] [--jobs N] [--ranks N] [--no-install]
+#
+#   --ghosts      the smaller demo ghost_pull instead: who owns a mesh, who has copies of what, and what a pull moves
+#   --generated   generate the wedge's mesh even where ../shared/meshes/wedge_hdf5.cgns is there
+#   --no-install  install no packages
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -14,16 +18,21 @@ fail() {
 jobs=$(nproc)
 ranks=4
 install=true
+case=euler
+mesh=../shared/meshes/wedge_hdf5.cgns
+generated=false
 while [ $# -gt 0 ]; do
     case "$1" in
     --jobs | --ranks) [ $# -ge 2 ] || fail "$1 needs a value" ;;
     esac
     case "$1" in
+    --ghosts) case=ghost_pull ;;
+    --generated) generated=true ;;
     --jobs) jobs=$2 && shift ;;
     --ranks) ranks=$2 && shift ;;
     --no-install) install=false ;;
     -h | --help)
-        sed -n '2,4s/^# \{0,1\}//p' "$0"
+        sed -n '2,8s/^# \{0,1\}//p' "$0"
         exit 0
         ;;
     *) fail "unknown option $1 (see --help)" ;;
@@ -35,24 +44,46 @@ if $install; then
     say "checking packages"
     scripts/install-deps.sh --plot
 fi
-
-say "building the release preset with $jobs jobs"
-cmake --preset release >/dev/null
-cmake --build --preset release --parallel "$jobs" --target ghost_pull
-
-output=build/release/cases/ghost_pull/output
-mkdir -p "$output"
-say "running ghost_pull on $ranks ranks"
-scripts/mpirun.sh "$ranks" build/release/cases/ghost_pull/ghost_pull --output "$output"
-
-say "drawing"
 # The distribution's packages belong to its own Python, which need not be the first in PATH.
-python=python3
+python=
 for candidate in python3 /usr/bin/python3; do
-    if "$candidate" -c 'import matplotlib, numpy' 2>/dev/null; then
+    if "$candidate" -c 'import matplotlib, numpy, h5py' 2>/dev/null; then
         python=$candidate
         break
     fi
 done
-"$python" cases/ghost_pull/plot.py "$output" "$output/ghost_pull.png"
-say "the picture is $PWD/$output/ghost_pull.png"
+[ -n "$python" ] || fail "pictures need a Python with matplotlib, numpy and h5py: scripts/install-deps.sh --plot"
+
+say "building the release preset with $jobs jobs"
+cmake --preset release >/dev/null
+cmake --build --preset release --parallel "$jobs" --target "$case"
+program=build/release/cases/$case/$case
+
+if [ "$case" = ghost_pull ]; then
+    output=build/release/cases/ghost_pull/output
+    mkdir -p "$output"
+    say "running ghost_pull on $ranks ranks"
+    scripts/mpirun.sh "$ranks" "$program" --output "$output"
+    say "drawing"
+    "$python" cases/ghost_pull/plot.py "$output" "$output/ghost_pull.png"
+    say "the picture is $PWD/$output/ghost_pull.png"
+    exit
+fi
+
+output=$PWD/build/release/cases/euler/output/demo
+rm -rf "$output"
+# On a terminal one line is rewritten. mpiexec may hide the terminal from its programs.
+progress=lines
+[ ! -t 1 ] || progress=line
+arguments=(cases/euler/wedge.json --set "mesh.file=$PWD/$mesh")
+if $generated || [ ! -f "$mesh" ]; then
+    $generated || say "$mesh is not there: the mesh is generated"
+    arguments=(cases/euler/ramp.json)
+fi
+arguments+=(--set "output.folder=$output" --set output.historyEvery=10 --progress "$progress")
+say "computing the flow on $ranks ranks: euler ${arguments[*]}"
+scripts/mpirun.sh "$ranks" "$program" "${arguments[@]}"
+
+say "drawing"
+"$python" cases/euler/plot.py "$output" --wedge 0.5 0 10
+say "the field is $output/fields.vtkhdf (for ParaView), the pictures are named above"

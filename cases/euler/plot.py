@@ -1,24 +1,48 @@
 #!/usr/bin/env python3
-"""Draws what euler wrote: the residual and the forces by step, the pressure on walls, and the pressure field.
+"""Draws what euler wrote, one picture each, and prints their paths.
 
-    plot.py FOLDER PICTURE [--reference CSV] [--zoom X0 X1 Y0 Y1]
+    plot.py FOLDER [--output FOLDER] [--wedge X Y DEGREES] [--reference CSV] [--zoom X0 X1 Y0 Y1]
 
-FOLDER is the output folder of a run. --reference adds the wall pressure of a solution of SU2 (node values with the
-columns x, y and Pressure), drawn where its nodes lie on the walls. The field needs h5py and a mesh in two dimensions.
+field.png    the pressure, and the outlines of the parts that the ranks computed; needs h5py and a flat mesh
+history.png  residuals and force coefficients by step
+surface.png  the pressure coefficient on walls; --reference adds a solution of SU2 (node values with the columns x, y
+             and Pressure) where its nodes lie on the walls
+shock.png    in its place with --wedge: the flow over a compression corner at (X, Y) against the exact oblique shock
+
+FOLDER is the output folder of a run. Pictures go there, or to --output.
 """
 
 import argparse
 import csv
+import json
 import pathlib
+import sys
 
 import matplotlib
 
 matplotlib.use("Agg")
 import matplotlib.pyplot as plt
 import numpy as np
-from matplotlib.collections import PolyCollection
+from matplotlib.collections import LineCollection, PolyCollection
 
-BLUE, ORANGE, INK = "#3b6fb6", "#e0803a", "#22262b"
+BLUE, ORANGE, GREEN, INK, SOFT = "#2f6db3", "#d9722b", "#2f8a5b", "#22262b", "#8a929c"
+STYLE = {
+    "font.size": 10,
+    "axes.titlesize": 11,
+    "axes.titleweight": "bold",
+    "axes.titlelocation": "left",
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.grid": True,
+    "grid.color": "#e3e6ea",
+    "grid.linewidth": 0.6,
+    "legend.frameon": False,
+    "savefig.dpi": 150,
+}
+
+
+# ----------------------------------------------------------------------------------------------------------------------
+# Reading
 
 
 def read_columns(path):
@@ -36,35 +60,133 @@ def read_columns(path):
 
 
 def read_field(path):
-    """Corners of cells and their pressure at the last time; None without h5py, or for cells that are no surface."""
+    """The mesh and the cells' pressure and rank at the last time. None where there is no file, no h5py, or no flat
+    mesh."""
     try:
         import h5py
     except ImportError:
+        print("plot.py: h5py is not there: no picture of the field", file=sys.stderr)
+        return None
+    if not path.exists():
         return None
     with h5py.File(path) as file:
         mesh = file["VTKHDF"]
-        points = mesh["Points"][:]
-        connectivity, offsets, types = mesh["Connectivity"][:], mesh["Offsets"][:], mesh["Types"][:]
+        types = mesh["Types"][:]
+        if not np.isin(types, [5, 7, 9]).all():
+            return None
         cells = len(types)
-        pressure = mesh["CellData/pressure"][-cells:]
-    if not np.isin(types, [5, 7, 9]).all():
+        field = {name: mesh["CellData"][name][-cells:] for name in ("pressure", "rank")}
+        field["points"] = mesh["Points"][:, :2]
+        field["connectivity"] = mesh["Connectivity"][:]
+        field["offsets"] = mesh["Offsets"][: cells + 1]
+    field["rank"] = field["rank"].astype(int)
+    return field
+
+
+# ----------------------------------------------------------------------------------------------------------------------
+# Geometry
+
+
+def polygons(field):
+    """The corners of each cell."""
+    points = field["points"][field["connectivity"]]
+    return np.split(points, field["offsets"][1:-1])
+
+
+def centres(field):
+    """The mean of each cell's corners."""
+    counts = np.diff(field["offsets"])
+    sums = np.add.reduceat(field["points"][field["connectivity"]], field["offsets"][:-1], axis=0)
+    return sums / counts[:, None]
+
+
+def part_outlines(field):
+    """The edges between cells of different ranks: [edges, 2 ends, 2 coordinates]."""
+    connectivity, offsets = field["connectivity"], field["offsets"]
+    counts = np.diff(offsets)
+    following = np.arange(len(connectivity)) + 1
+    following[offsets[1:] - 1] = offsets[:-1]  # a cell's last corner is followed by its first
+    ends = np.sort(np.column_stack([connectivity, connectivity[following]]), axis=1)
+    owners = np.repeat(field["rank"], counts)
+    order = np.lexsort((ends[:, 1], ends[:, 0]))
+    ends, owners = ends[order], owners[order]
+    shared = (ends[1:] == ends[:-1]).all(axis=1) & (owners[1:] != owners[:-1])
+    return field["points"][ends[1:][shared]]
+
+
+# ----------------------------------------------------------------------------------------------------------------------
+# Exact oblique shock (Anderson, "Modern Compressible Flow", chapter 4)
+
+
+def shock_angle(mach, deflection, gamma):
+    """The angle of the weak attached shock that turns a flow, in radians; None where the shock is detached."""
+
+    def turning(beta):
+        normal = (mach * np.sin(beta)) ** 2
+        return np.arctan(2 / np.tan(beta) * (normal - 1) / (mach**2 * (gamma + np.cos(2 * beta)) + 2))
+
+    betas = np.linspace(np.arcsin(1 / mach), np.pi / 2, 2001)
+    largest = betas[np.argmax(turning(betas))]
+    low, high = betas[0], largest
+    if turning(high) < deflection:
         return None
-    corners = [points[connectivity[a:b], :2] for a, b in zip(offsets[:cells], offsets[1 : cells + 1], strict=True)]
-    return corners, pressure
+    for _ in range(60):
+        middle = 0.5 * (low + high)
+        low, high = (middle, high) if turning(middle) < deflection else (low, middle)
+    return low
 
 
-def draw_history(axes, history):
-    """The residual of mass on the left scale, forces on the right one."""
-    residual = history["density"]
-    axes.semilogy(history["step"], residual / residual[0], color=INK)
-    axes.set(title="residual of mass", xlabel="step", ylabel="share of the first")
-    forces = axes.twinx()
+def pressure_ratio(mach, beta, gamma):
+    """Of the pressures behind and before a shock."""
+    return 1 + 2 * gamma / (gamma + 1) * ((mach * np.sin(beta)) ** 2 - 1)
+
+
+# ----------------------------------------------------------------------------------------------------------------------
+# Drawing. Each function draws into axes that it is given.
+
+
+def draw_field(figure, axes, field, run, zoom=None):
+    """Pressure by that far away, and who computed it."""
+    values = field["pressure"] / run["reference"]["pressure"]
+    cells = PolyCollection(polygons(field), array=values, cmap="viridis", edgecolors="none", antialiased=False)
+    axes.add_collection(cells)
+    axes.autoscale()
+    middle = centres(field)
+    seen = np.ones(len(middle), dtype=bool)
+    if zoom:
+        axes.set(xlim=zoom[:2], ylim=zoom[2:])
+        seen = (middle >= [zoom[0], zoom[2]]).all(axis=1) & (middle <= [zoom[1], zoom[3]]).all(axis=1)
+        cells.set_clim(values[seen].min(), values[seen].max())
+    axes.add_collection(LineCollection(part_outlines(field), colors="white", linewidths=1.4, capstyle="round"))
+    if run["ranks"] > 1:
+        for rank in np.unique(field["rank"][seen]):
+            x, y = np.median(middle[seen & (field["rank"] == rank)], axis=0)
+            label = axes.text(x, y, f"rank {rank}", ha="center", va="center", fontsize=8, color=INK)
+            label.set_bbox({"facecolor": "white", "alpha": 0.8, "edgecolor": "none", "boxstyle": "round,pad=0.25"})
+    axes.set(xlabel="x", ylabel="y", aspect="equal")
+    axes.grid(False)
+    bar = figure.colorbar(cells, ax=axes, label="pressure / free stream", shrink=0.85, pad=0.02)
+    bar.outline.set_visible(False)
+
+
+def draw_residuals(axes, history):
+    names = (("density", "mass", INK), ("momentumX", "momentum x", BLUE), ("momentumY", "momentum y", ORANGE))
+    for column, label, color in (*names, ("energy", "energy", GREEN)):
+        values = history[column]
+        if values[0] > 0:
+            axes.semilogy(history["step"], values / values[0], color=color, linewidth=1.4, label=label)
+    axes.set(title="Residuals", ylabel="share of the first")
+    axes.legend(loc="center left", bbox_to_anchor=(1.0, 0.5))
+
+
+def draw_forces(axes, history):
     for name, color in (("lift", BLUE), ("drag", ORANGE)):
-        if np.any(history[name] != 0):
-            forces.plot(history["step"], history[name], color=color, label=f"{name} {history[name][-1]:.5f}")
-    if forces.lines:
-        forces.set_ylabel("coefficients")
-        forces.legend(frameon=False)
+        values = history[name]
+        if np.any(values != 0):
+            axes.plot(history["step"], values, color=color, linewidth=1.4, label=f"{name}\n{values[-1]:.5f}")
+    axes.set(title="Forces", xlabel="step", ylabel="coefficient")
+    if axes.lines:
+        axes.legend(loc="center left", bbox_to_anchor=(1.0, 0.5))
 
 
 def reference_on_walls(surface, path):
@@ -86,51 +208,164 @@ def reference_on_walls(surface, path):
 
 
 def draw_surface(axes, surface, reference):
-    axes.plot(surface["x"], surface["pressureCoefficient"], ".", markersize=4, color=BLUE, label="faces of walls")
+    """The pressure coefficient, upwards negative as is usual for airfoils."""
     if reference is not None:
         x, pressure = reference_on_walls(surface, reference)
-        axes.plot(x, pressure, "+", markersize=4, color=ORANGE, label="reference")
-        axes.legend(frameon=False)
+        axes.plot(x, pressure, "o", markersize=5, markerfacecolor="none", color=ORANGE, label="reference (SU2)")
+    axes.plot(surface["x"], surface["pressureCoefficient"], ".", markersize=4, color=BLUE, label="euler")
     axes.invert_yaxis()
-    axes.set(title="pressure on walls", xlabel="x", ylabel="pressure coefficient")
+    axes.set(title="Pressure on walls", xlabel="x", ylabel="pressure coefficient $c_p$")
+    axes.legend(loc="lower right", bbox_to_anchor=(1.0, 1.0), ncols=2)
 
 
-def draw_field(figure, axes, field, zoom):
-    corners, pressure = field
-    cells = PolyCollection(corners, array=pressure, cmap="viridis", edgecolors="face", linewidths=0.1)
-    axes.add_collection(cells)
-    axes.set(title="pressure", xlabel="x", ylabel="y")
-    axes.autoscale()
-    if zoom:
-        axes.set(xlim=zoom[:2], ylim=zoom[2:])
-        inside = [(c[:, 0].mean() - zoom[0]) * (c[:, 0].mean() - zoom[1]) < 0 for c in corners]
-        cells.set_clim(pressure[inside].min(), pressure[inside].max())
-    axes.set_aspect("equal")
-    figure.colorbar(cells, ax=axes)
+def shock_points(field, run, corner, beta, ratio):
+    """Where, level by level, the pressure passes the middle between both sides of the exact shock."""
+    middle = centres(field)
+    pressure = field["pressure"] / run["reference"]["pressure"]
+    half = 0.5 * (1 + ratio)
+    size = np.sqrt(np.prod(np.ptp(field["points"], axis=0)) / len(pressure))
+    found = []
+    top = field["points"][:, 1].max()
+    right = field["points"][:, 0].max()
+    for y in np.linspace(corner[1], top, 40)[4:-2]:
+        at = corner[0] + (y - corner[1]) / np.tan(beta)
+        if at > right - 4 * size:
+            break
+        near = (np.abs(middle[:, 1] - y) < 0.6 * size) & (np.abs(middle[:, 0] - at) < 8 * size)
+        order = np.argsort(middle[near, 0])
+        x, p = middle[near, 0][order], pressure[near][order]
+        passes = np.flatnonzero((p[:-1] < half) & (p[1:] >= half))
+        if len(passes):
+            k = passes[0]
+            found.append((x[k] + (half - p[k]) / (p[k + 1] - p[k]) * (x[k + 1] - x[k]), y))
+    return np.array(found).reshape(-1, 2)
+
+
+def draw_shock(figure, axes, field, surface, run, wedge):
+    """Left the field with the exact shock, right the pressure on the wall and across the field."""
+    corner, deflection = wedge[:2], np.radians(wedge[2])
+    gamma, mach = run["gas"]["gamma"], run["reference"]["mach"]
+    beta = shock_angle(mach, deflection, gamma)
+    if beta is None:
+        sys.exit(f"plot.py: at Mach {mach:g} a corner of {wedge[2]:g} degrees has no attached shock")
+    ratio = pressure_ratio(mach, beta, gamma)
+    x = field["points"][:, 0]
+    top = field["points"][:, 1].max()
+    end = min(x.max(), corner[0] + (top - corner[1]) / np.tan(beta))
+    rise = (end - corner[0]) * np.tan(beta)
+
+    plane = axes[0]
+    draw_field(figure, plane, {**field, "rank": np.zeros_like(field["rank"])}, {**run, "ranks": 1})
+    found = shock_points(field, run, corner, beta, ratio)
+    plane.plot(*found.T, "o", markersize=3.5, markerfacecolor="white", markeredgecolor=INK, label="computed, half-way")
+    plane.plot(
+        [corner[0], end],
+        [corner[1], corner[1] + rise],
+        color=ORANGE,
+        linewidth=1.6,
+        label=f"exact, {np.degrees(beta):.2f}°",
+    )
+    if len(found) > 2:
+        angle = np.degrees(np.arctan(np.polyfit(found[:, 0], found[:, 1], 1)[0]))
+        plane.lines[0].set_label(f"computed, {angle:.2f}°")
+    plane.legend(loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=2, title="oblique shock")
+
+    wall, across = axes[1]
+    on_wall = np.abs(surface["y"] - corner[1] - np.maximum(0, surface["x"] - corner[0]) * np.tan(deflection)) < 1e-6
+    scale = run["reference"]["pressure"]
+    wall.plot(
+        [x.min(), corner[0], corner[0], x.max()], [1, 1, ratio, ratio], color=ORANGE, linewidth=1.4, label="exact"
+    )
+    wall.plot(
+        surface["x"][on_wall],
+        surface["pressure"][on_wall] / scale,
+        ".",
+        color=BLUE,
+        markersize=4,
+        label="computed",
+    )
+    wall.set(title="On the wall", ylabel="pressure / free stream", xlim=(x.min(), x.max()))
+    wall.legend(loc="upper left")
+
+    level = corner[1] + 0.55 * rise
+    middle = centres(field)
+    size = np.sqrt(np.prod(np.ptp(field["points"], axis=0)) / len(middle))
+    row = np.abs(middle[:, 1] - level) < 0.5 * size
+    at = corner[0] + (level - corner[1]) / np.tan(beta)
+    across.plot([x.min(), at, at, x.max()], [1, 1, ratio, ratio], color=ORANGE, linewidth=1.4)
+    across.plot(middle[row, 0], field["pressure"][row] / scale, ".", color=BLUE, markersize=4)
+    across.set(
+        title=f"In the field, at y = {level:.2f}", xlabel="x", ylabel="pressure / free stream", xlim=(x.min(), x.max())
+    )
+    plane.axhline(level, color="white", linewidth=0.9, linestyle=(0, (4, 3)))
+
+
+# ----------------------------------------------------------------------------------------------------------------------
+# Pictures. Each function makes one, and returns its path.
+
+
+def save(figure, path):
+    figure.savefig(path)
+    plt.close(figure)
+    return path
+
+
+def picture_of_field(folder, field, run, zoom):
+    figure, axes = plt.subplots(figsize=(7, 4.6), layout="constrained")
+    draw_field(figure, axes, field, run, zoom)
+    ranks = f"{run['ranks']} ranks" if run["ranks"] > 1 else "1 rank"
+    axes.set_title(f"Mach {run['reference']['mach']:g}, {run['cells']} cells on {ranks}")
+    return save(figure, folder / "field.png")
+
+
+def picture_of_history(folder, history):
+    figure, axes = plt.subplots(2, 1, figsize=(7, 4.8), sharex=True, layout="constrained")
+    draw_residuals(axes[0], history)
+    draw_forces(axes[1], history)
+    return save(figure, folder / "history.png")
+
+
+def picture_of_surface(folder, surface, reference):
+    figure, axes = plt.subplots(figsize=(7, 4.4), layout="constrained")
+    draw_surface(axes, surface, reference)
+    return save(figure, folder / "surface.png")
+
+
+def picture_of_shock(folder, field, surface, run, wedge):
+    figure = plt.figure(figsize=(11, 4.6), layout="constrained")
+    left, right = figure.subfigures(1, 2, width_ratios=(1.3, 1))
+    draw_shock(left, (left.subplots(), right.subplots(2, 1, sharex=True)), field, surface, run, wedge)
+    return save(figure, folder / "shock.png")
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("folder", type=pathlib.Path)
-    parser.add_argument("picture", type=pathlib.Path)
+    parser.add_argument("--output", type=pathlib.Path)
+    parser.add_argument("--wedge", type=float, nargs=3, metavar=("X", "Y", "DEGREES"))
     parser.add_argument("--reference", type=pathlib.Path)
     parser.add_argument("--zoom", type=float, nargs=4, metavar=("X0", "X1", "Y0", "Y1"))
     arguments = parser.parse_args()
+    folder = arguments.output or arguments.folder
+    folder.mkdir(parents=True, exist_ok=True)
 
+    plt.rcParams.update(STYLE)
+    run = json.loads((arguments.folder / "run.json").read_text())
     surface = read_columns(arguments.folder / "surface.csv")
-    fields = arguments.folder / "fields.vtkhdf"
-    field = read_field(fields) if fields.exists() else None
-    panels = 1 + (len(surface["x"]) > 0) + (field is not None)
-    figure, axes = plt.subplots(1, panels, figsize=(6 * panels, 5), dpi=120, layout="constrained", squeeze=False)
-    remaining = list(axes[0])
+    field = read_field(arguments.folder / "fields.vtkhdf")
+    if arguments.wedge and field is None:
+        sys.exit("plot.py: --wedge needs fields.vtkhdf of a flat mesh, and h5py")
+
+    pictures = []
     if field is not None:
-        draw_field(figure, remaining.pop(0), field, arguments.zoom)
-    if len(surface["x"]) > 0:
-        draw_surface(remaining.pop(0), surface, arguments.reference)
-    draw_history(remaining.pop(0), read_columns(arguments.folder / "history.csv"))
-    figure.savefig(arguments.picture)
-    if field is None:
-        print("no pressure field: it needs fields.vtkhdf of a mesh in two dimensions, and h5py")
+        pictures.append(picture_of_field(folder, field, run, arguments.zoom))
+    pictures.append(picture_of_history(folder, read_columns(arguments.folder / "history.csv")))
+    if arguments.wedge:
+        pictures.append(picture_of_shock(folder, field, surface, run, arguments.wedge))
+    elif len(surface["x"]) > 0:
+        pictures.append(picture_of_surface(folder, surface, arguments.reference))
+    for path in pictures:
+        print(path)
 
 
 if __name__ == "__main__":
