@@ -218,6 +218,11 @@ def draw_surface(axes, surface, reference):
     axes.legend(loc="lower right", bbox_to_anchor=(1.0, 1.0), ncols=2)
 
 
+def along_shock(points, level, beta):
+    """Where points come to stand that move along the shock up or down to a level."""
+    return points[:, 0] + (level - points[:, 1]) / np.tan(beta)
+
+
 def shock_points(field, run, corner, beta, ratio):
     """Where, level by level, the pressure passes the middle between both sides of the exact shock."""
     middle = centres(field)
@@ -232,8 +237,9 @@ def shock_points(field, run, corner, beta, ratio):
         if at > right - 4 * size:
             break
         near = (np.abs(middle[:, 1] - y) < 0.6 * size) & (np.abs(middle[:, 0] - at) < 8 * size)
-        order = np.argsort(middle[near, 0])
-        x, p = middle[near, 0][order], pressure[near][order]
+        x = along_shock(middle[near], y, beta)
+        order = np.argsort(x)
+        x, p = x[order], pressure[near][order]
         passes = np.flatnonzero((p[:-1] < half) & (p[1:] >= half))
         if len(passes):
             k = passes[0]
@@ -293,7 +299,7 @@ def draw_shock(figure, axes, field, surface, run, wedge):
     row = np.abs(middle[:, 1] - level) < 0.5 * size
     at = corner[0] + (level - corner[1]) / np.tan(beta)
     across.plot([x.min(), at, at, x.max()], [1, 1, ratio, ratio], color=ORANGE, linewidth=1.4)
-    across.plot(middle[row, 0], field["pressure"][row] / scale, ".", color=BLUE, markersize=4)
+    across.plot(along_shock(middle[row], level, beta), field["pressure"][row] / scale, ".", color=BLUE, markersize=4)
     across.set(
         title=f"In the field, at y = {level:.2f}", xlabel="x", ylabel="pressure / free stream", xlim=(x.min(), x.max())
     )
