@@ -4,7 +4,7 @@
 #   scripts/install-deps.sh [--mpich] [--petsc] [--plot] [--lint] [--sanitizers]
 #
 # Without options: compiler, CMake, Ninja, Open MPI, fmt, Eigen, GoogleTest, CLI11, nlohmann-json, PT-Scotch, parallel
-# HDF5 and the CGNS library.
+# HDF5, the CGNS library and zlib.
 #   --mpich  MPICH besides Open MPI (preset mpich)
 #   --petsc  PETSc, the baseline of some benchmarks
 #   --plot   Matplotlib and h5py, for pictures
@@ -19,7 +19,8 @@ fail() {
 }
 
 packages=(g++ cmake ninja-build pkg-config openmpi-bin libopenmpi-dev libfmt-dev libeigen3-dev libgtest-dev
-    libcli11-dev nlohmann-json3-dev libptscotch-dev libhdf5-openmpi-dev libcgns-dev)
+    libcli11-dev nlohmann-json3-dev libptscotch-dev libhdf5-openmpi-dev libcgns-dev
+    zlib1g-dev)
 optional=()
 for argument in "$@"; do
     case "$argument" in
@@ -49,7 +50,7 @@ check_tools() {
 
 if ! command -v dpkg-query >/dev/null || ! command -v apt-get >/dev/null; then
     say "not a Debian-like system: nothing is installed. Needed are a C++20 compiler, CMake 3.25, Ninja, MPI, fmt," \
-        "Eigen 3, GoogleTest, CLI11, nlohmann-json and, for DNDS::Geom, PT-Scotch, parallel HDF5 and the CGNS library"
+        "Eigen 3, GoogleTest, CLI11, nlohmann-json and, for DNDS::Geom, PT-Scotch, parallel HDF5 and the CGNS library, for DNDS::Serialize parallel HDF5 and zlib"
     check_tools
     exit 0
 fi

@@ -1,0 +1,31 @@
+#include "DNDS/Serialize/CheckpointContent.hpp"
+
+#include "DNDS/Base/Error.hpp"
+
+namespace DNDS {
+
+std::string CheckpointArray::description() const {
+    return fmt::format("{}[{}] x {}, {} rows in {} blocks of {}{}", elementKindName(kind), elementBytes,
+                       ragged ? fmt::format("any number ({} in all)", elements) : fmt::format("{}", width), rows,
+                       blocks(), blockRows, listed ? ", ids listed" : "");
+}
+
+std::string CheckpointContent::manifest() const {
+    std::map<std::string, std::string> lines;
+    for (const CheckpointArray &array : arrays)
+        lines[array.name] = array.description();
+    std::string text;
+    for (const auto &[name, description] : lines)
+        text += fmt::format("array {}: {}\n", name, description);
+    for (const auto &[name, value] : values) {
+        if (const auto *integers = std::get_if<std::vector<index>>(&value))
+            text += fmt::format("value {}: {} integers\n", name, integers->size());
+        else if (const auto *numbers = std::get_if<std::vector<real>>(&value))
+            text += fmt::format("value {}: {} numbers\n", name, numbers->size());
+        else
+            text += fmt::format("value {}: text of {} bytes\n", name, std::get<std::string>(value).size());
+    }
+    return text;
+}
+
+} // namespace DNDS

@@ -1,0 +1,53 @@
+/// @file CheckpointContent.hpp
+/// @brief What is in a checkpoint, as plain data.
+#pragma once
+
+#include "DNDS/Base/Types.hpp"
+#include "DNDS/Storage/ElementKind.hpp"
+
+#include <map>
+#include <string>
+#include <variant>
+#include <vector>
+
+namespace DNDS {
+
+/// One dataset of the file: where its bytes are, and where the checksums of its blocks.
+struct CheckpointPlace {
+    index values = 0;    ///< bytes from the start of the file
+    index checksums = 0; ///< the same; one CRC-32 of 4 bytes a block
+};
+
+/// An array in a checkpoint. Rows are in the order of their ids. Blocks are `blockRows` rows each, the last one may
+/// have fewer; a block of each dataset has a checksum.
+struct CheckpointArray {
+    std::string name;
+    ElementKind kind = ElementKind::Opaque;
+    index elementBytes = 0;
+    bool ragged = false; ///< rows have sizes of their own: the file has offsets
+    bool listed = false; ///< ids are not 0, 1, ...: the file has a list of them
+    index width = 0;     ///< elements of a row that is not ragged
+    index rows = 0;      ///< of all ranks
+    index elements = 0;  ///< of all rows
+    index blockRows = 1;
+    CheckpointPlace values;  ///< elements, row after row
+    CheckpointPlace offsets; ///< ragged: [rows + 1] the element at which each row starts
+    CheckpointPlace ids;     ///< listed: [rows]
+
+    index blocks() const { return (rows + blockRows - 1) / blockRows; }
+    /// For example "float64[8] x 5, 1000 rows in 2 blocks".
+    std::string description() const;
+};
+
+/// One number is a list of one.
+using CheckpointValue = std::variant<std::vector<index>, std::vector<real>, std::string>;
+
+struct CheckpointContent {
+    std::vector<CheckpointArray> arrays;
+    std::map<std::string, CheckpointValue, std::less<>> values;
+
+    /// All names, sorted, with their types and shapes, one a line: what the file says about itself, too.
+    std::string manifest() const;
+};
+
+} // namespace DNDS

@@ -1,0 +1,347 @@
+#include "DNDS/Serialize/Checkpoint.hpp"
+#include "DNDS/Serialize/Checksum.hpp"
+#include "DNDS/Serialize/DurableFile.hpp"
+#include "DNDS/Serialize/HdfDescription.hpp"
+#include "DNDS/Serialize/RowBlocks.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <numeric>
+#include <type_traits>
+#include <utility>
+
+namespace DNDS {
+
+namespace {
+
+using Detail::RowSlab;
+
+/// Puts numbers and texts one behind the other, and takes them out again in the same order.
+class Stream {
+  public:
+    void put(index value) { putBytes(&value, sizeof value); }
+    template <class T>
+    void putList(const T &list) {
+        put(static_cast<index>(list.size()));
+        putBytes(list.data(), list.size() * sizeof(list[0]));
+    }
+    index take() {
+        index value = 0;
+        takeBytes(&value, sizeof value);
+        return value;
+    }
+    template <class T>
+    T takeList() {
+        T list(static_cast<std::size_t>(take()), typename T::value_type{});
+        takeBytes(list.data(), list.size() * sizeof(list[0]));
+        return list;
+    }
+    /// Gives all ranks what rank 0 has put in. Collective.
+    void broadcast(CommunicatorView comm) {
+        auto size = static_cast<index>(bytes_.size());
+        checkMpi(MPI_Bcast(&size, 1, mpiTypeOf<index>(), 0, comm.handle()), "MPI_Bcast");
+        bytes_.resize(static_cast<std::size_t>(size));
+        checkMpi(MPI_Bcast(bytes_.data(), static_cast<int>(size), MPI_BYTE, 0, comm.handle()), "MPI_Bcast");
+    }
+
+  private:
+    void putBytes(const void *from, std::size_t count) {
+        const auto *begin = static_cast<const char *>(from);
+        bytes_.insert(bytes_.end(), begin, begin + count);
+    }
+    void takeBytes(void *to, std::size_t count) {
+        if (count > 0)
+            std::memcpy(to, bytes_.data() + taken_, count);
+        taken_ += count;
+    }
+
+    std::vector<char> bytes_;
+    std::size_t taken_ = 0;
+};
+
+/// Numbers of an array's description, in a fixed order.
+template <class Array, class Function>
+void forEachNumber(Array &array, Function &&function) {
+    for (auto *number : {&array.elementBytes, &array.width, &array.rows, &array.elements, &array.blockRows,
+                         &array.values.values, &array.values.checksums, &array.offsets.values, &array.offsets.checksums,
+                         &array.ids.values, &array.ids.checksums})
+        function(*number);
+}
+
+void put(Stream &stream, const CheckpointContent &content) {
+    stream.put(static_cast<index>(content.arrays.size()));
+    for (const CheckpointArray &array : content.arrays) {
+        stream.putList(array.name);
+        stream.put(static_cast<index>(array.kind));
+        stream.put(array.ragged ? 1 : 0);
+        stream.put(array.listed ? 1 : 0);
+        forEachNumber(array, [&](index number) { stream.put(number); });
+    }
+    stream.put(static_cast<index>(content.values.size()));
+    for (const auto &[name, value] : content.values) {
+        stream.putList(name);
+        stream.put(static_cast<index>(value.index()));
+        std::visit([&](const auto &list) { stream.putList(list); }, value);
+    }
+}
+
+CheckpointContent take(Stream &stream) {
+    CheckpointContent content;
+    content.arrays.resize(static_cast<std::size_t>(stream.take()));
+    for (CheckpointArray &array : content.arrays) {
+        array.name = stream.takeList<std::string>();
+        array.kind = static_cast<ElementKind>(stream.take());
+        array.ragged = stream.take() != 0;
+        array.listed = stream.take() != 0;
+        forEachNumber(array, [&](index &number) { number = stream.take(); });
+    }
+    for (index count = stream.take(); count > 0; count--) {
+        std::string name = stream.takeList<std::string>();
+        const index kind = stream.take();
+        CheckpointValue &value = content.values[std::move(name)];
+        if (kind == 0)
+            value = stream.takeList<std::vector<index>>();
+        else if (kind == 1)
+            value = stream.takeList<std::vector<real>>();
+        else
+            value = stream.takeList<std::string>();
+    }
+    return content;
+}
+
+/// Compares the checksums of a rank's blocks of one dataset.
+class BlockCheck {
+  public:
+    BlockCheck(const DurableFile &file, const std::string &path, const CheckpointArray &array, const char *dataset,
+               const CheckpointPlace &place, index first, index count)
+        : path_(path), array_(array), dataset_(dataset), first_(first), sums_(static_cast<std::size_t>(count)) {
+        file.readAt(place.checksums + first * static_cast<index>(sizeof(std::uint32_t)),
+                    std::as_writable_bytes(std::span(sums_)));
+    }
+    void operator()(index block, std::span<const std::byte> bytes) const {
+        const std::uint32_t found = Detail::crc32Of(bytes);
+        const std::uint32_t stored = sums_[static_cast<std::size_t>(block - first_)];
+        DNDS_CHECK(
+            found == stored, DataError,
+            "{} is damaged: the {} of array {}, rows {} to {}, have checksum {:08x}, and {:08x} was written; take "
+            "an older checkpoint",
+            path_, dataset_, array_.name, block * array_.blockRows,
+            std::min(array_.rows, (block + 1) * array_.blockRows) - 1, found, stored);
+    }
+
+  private:
+    const std::string &path_;
+    const CheckpointArray &array_;
+    const char *dataset_;
+    index first_;
+    std::vector<std::uint32_t> sums_;
+};
+
+template <class T>
+std::vector<T> readList(const DurableFile &file, index place, index count) {
+    std::vector<T> list(static_cast<std::size_t>(count));
+    file.readAt(place, std::as_writable_bytes(std::span(list)));
+    return list;
+}
+
+/// Reads and checks this rank's blocks. Local.
+RowSlab readSlab(const std::string &path, const CheckpointArray &array, CommunicatorView comm) {
+    const Detail::BlockSpread spread(array, comm.size());
+    const index firstBlock = spread.firstBlock(comm.rank());
+    const index blocks = spread.firstBlock(comm.rank() + 1) - firstBlock;
+    constexpr auto word = static_cast<index>(sizeof(index));
+    RowSlab slab;
+    slab.first = spread.firstRow(comm.rank());
+    const index rows = spread.firstRow(comm.rank() + 1) - slab.first;
+    slab.offsets.assign(static_cast<std::size_t>(rows) + 1, 0);
+    if (blocks == 0)
+        return slab;
+    const DurableFile file = DurableFile::forReading(path);
+    index before = slab.first * array.width * array.elementBytes;
+    if (array.ragged) {
+        const std::vector<index> starts = readList<index>(file, array.offsets.values + slab.first * word, rows + 1);
+        const BlockCheck check(file, path, array, "offsets", array.offsets, firstBlock, blocks);
+        Detail::forEachBlock(array, comm.rank(), comm.size(), [&](index block, index begin, index end) {
+            check(block, std::as_bytes(std::span(starts).subspan(static_cast<std::size_t>(begin),
+                                                                 static_cast<std::size_t>(end - begin) + 1)));
+        });
+        DNDS_CHECK(starts.front() >= 0 && starts.back() <= array.elements &&
+                       std::is_sorted(starts.begin(), starts.end()),
+                   DataError, "{} is damaged: offsets of array {} do not ascend", path, array.name);
+        before = starts.front() * array.elementBytes;
+        for (std::size_t i = 0; i < starts.size(); i++)
+            slab.offsets[i] = (starts[i] - starts.front()) * array.elementBytes;
+    } else {
+        for (std::size_t i = 0; i < slab.offsets.size(); i++)
+            slab.offsets[i] = static_cast<index>(i) * array.width * array.elementBytes;
+    }
+    if (array.listed) {
+        slab.ids = readList<index>(file, array.ids.values + slab.first * word, rows);
+        const BlockCheck check(file, path, array, "ids", array.ids, firstBlock, blocks);
+        Detail::forEachBlock(array, comm.rank(), comm.size(), [&](index block, index begin, index end) {
+            check(block, std::as_bytes(std::span(slab.ids).subspan(static_cast<std::size_t>(begin),
+                                                                   static_cast<std::size_t>(end - begin))));
+        });
+    }
+    slab.values = readList<std::byte>(file, array.values.values + before, slab.offsets.back());
+    const BlockCheck check(file, path, array, "values", array.values, firstBlock, blocks);
+    Detail::forEachBlock(array, comm.rank(), comm.size(),
+                         [&](index block, index begin, index end) { check(block, slab.bytes(begin, end)); });
+    return slab;
+}
+
+/// Throws where rows of the file cannot become rows of `array`. Local.
+void checkFit(const std::string &path, const CheckpointArray &stored, const ArrayBase &array) {
+    const ArrayShape &shape = array.shape();
+    DNDS_CHECK(stored.kind == shape.kind && stored.elementBytes == static_cast<index>(shape.elementBytes), LayoutError,
+               "{}: elements of {} are {}[{}], and {} has {}[{}]", path, stored.name, elementKindName(stored.kind),
+               stored.elementBytes, array.label(), elementKindName(shape.kind), shape.elementBytes);
+    const bool fixed = isFixedLayout(shape.layout);
+    DNDS_CHECK(fixed == !stored.ragged, LayoutError, "{}: rows of {} have {}, and those of {} have {}", path,
+               stored.name, stored.ragged ? "sizes of their own" : "one size", array.label(),
+               fixed ? "one size" : "sizes of their own");
+    DNDS_CHECK(!fixed || stored.rows == 0 || array.width() == DynamicSize || array.width() == stored.width, LayoutError,
+               "{}: rows of {} have {} elements, and those of {} have {}", path, stored.name, stored.width,
+               array.label(), array.width());
+}
+
+/// Gives `array` rows of these sizes in bytes.
+void fitRows(ArrayBase &array, const CheckpointArray &stored, const std::vector<index> &offsets, index longest) {
+    const index rows = static_cast<index>(offsets.size()) - 1;
+    const auto sizeOf = [&](index i) {
+        const auto at = static_cast<std::size_t>(i);
+        return (offsets[at + 1] - offsets[at]) / stored.elementBytes;
+    };
+    if (isFixedLayout(array.shape().layout)) {
+        if (array.width() == DynamicSize)
+            array.resize(rows, static_cast<rowsize>(stored.width));
+        else
+            array.resize(rows);
+    } else if (array.width() == DynamicSize) {
+        array.resize(rows, static_cast<rowsize>(longest), sizeOf);
+    } else {
+        array.resize(rows, sizeOf);
+    }
+}
+
+template <class T>
+const T &valueOf(const CheckpointContent &content, const std::string &path, std::string_view name, const char *kind) {
+    const auto found = content.values.find(name);
+    DNDS_CHECK(found != content.values.end(), ArgumentError, "{} has no value {}; it has:\n{}", path, name,
+               content.manifest());
+    const T *value = std::get_if<T>(&found->second);
+    DNDS_CHECK(value != nullptr, LayoutError, "{}: value {} is no {}", path, name, kind);
+    return *value;
+}
+
+template <class T>
+T single(const std::vector<T> &list, const std::string &path, std::string_view name) {
+    DNDS_CHECK(list.size() == 1, LayoutError, "{}: value {} is a list of {}", path, name, list.size());
+    return list.front();
+}
+
+} // namespace
+
+CheckpointReader::CheckpointReader(CommunicatorView comm, std::string path) : comm_(comm), path_(std::move(path)) {
+    Stream stream;
+    comm_.guarded([&] {
+        if (comm_.rank() == 0)
+            put(stream, Detail::readDescription(path_));
+    });
+    stream.broadcast(comm_);
+    content_ = take(stream);
+}
+
+const CheckpointArray &CheckpointReader::array(std::string_view name) const {
+    const auto found = std::find_if(content_.arrays.begin(), content_.arrays.end(),
+                                    [&](const CheckpointArray &array) { return array.name == name; });
+    DNDS_CHECK(found != content_.arrays.end(), ArgumentError, "{} has no array {}; it has:\n{}", path_, name,
+               content_.manifest());
+    return *found;
+}
+
+bool CheckpointReader::has(std::string_view name) const noexcept {
+    return content_.values.contains(name) ||
+           std::any_of(content_.arrays.begin(), content_.arrays.end(),
+                       [&](const CheckpointArray &array) { return array.name == name; });
+}
+
+const std::vector<index> &CheckpointReader::integers(std::string_view name) const {
+    return valueOf<std::vector<index>>(content_, path_, name, "integer");
+}
+const std::vector<real> &CheckpointReader::numbers(std::string_view name) const {
+    return valueOf<std::vector<real>>(content_, path_, name, "floating-point number");
+}
+const std::string &CheckpointReader::text(std::string_view name) const {
+    return valueOf<std::string>(content_, path_, name, "text");
+}
+index CheckpointReader::integer(std::string_view name) const { return single(integers(name), path_, name); }
+real CheckpointReader::number(std::string_view name) const { return single(numbers(name), path_, name); }
+
+void CheckpointReader::read(std::string_view name, ArrayBase &array, std::span<const index> ids) const {
+    readRows(name, array, ids, Resize::Yes);
+}
+
+void CheckpointReader::readRows(std::string_view name, ArrayBase &target, std::span<const index> ids,
+                                Resize resize) const {
+    const CheckpointArray &stored = array(name);
+    comm_.guarded([&] { checkFit(path_, stored, target); });
+    RowSlab slab;
+    std::exception_ptr failure;
+    try {
+        slab = readSlab(path_, stored, comm_);
+    } catch (...) {
+        failure = std::current_exception();
+    }
+    const Detail::ArrivedRows rows = Detail::fetchRows(*CommunicatorContext::of(comm_), stored, slab, ids, failure);
+    slab = {};
+    index longest = 0;
+    for (std::size_t i = 0; i < ids.size(); i++)
+        longest = std::max(longest, (rows.offsets[i + 1] - rows.offsets[i]) / stored.elementBytes);
+    if (stored.ragged)
+        longest = comm_.allReduce(longest, MPI_MAX);
+    comm_.guarded([&] {
+        if (resize == Resize::Yes) {
+            try {
+                fitRows(target, stored, rows.offsets, longest);
+            } catch (const ArgumentError &error) {
+                throw LayoutError(fmt::format("{}: rows of {} do not fit: {}", path_, stored.name, error.message()));
+            }
+        }
+        const RowLayout layout = target.rowLayout(MemorySpace::Host, Access::Write);
+        for (index i = 0; i < target.size(); i++) {
+            const auto at = static_cast<std::size_t>(i);
+            const index bytes = rows.offsets[at + 1] - rows.offsets[at];
+            DNDS_CHECK(bytes == target.rowSize(i) * stored.elementBytes, DataError,
+                       "{}: row {} of {} has {} bytes, and its shape needs {}", path_, ids[at], stored.name, bytes,
+                       target.rowSize(i) * stored.elementBytes);
+            if (bytes > 0)
+                std::memcpy(layout.parts[0].base + layout.parts[0].begin(i), rows.values.data() + rows.offsets[at],
+                            static_cast<std::size_t>(bytes));
+        }
+    });
+}
+
+std::vector<index> CheckpointReader::ownBlock(std::string_view name) const {
+    const CheckpointArray &stored = array(name);
+    const Detail::BlockSpread spread(stored, comm_.size());
+    std::vector<index> ids;
+    comm_.guarded([&] {
+        if (stored.listed) {
+            ids = readSlab(path_, stored, comm_).ids;
+        } else {
+            ids.resize(static_cast<std::size_t>(spread.firstRow(comm_.rank() + 1) - spread.firstRow(comm_.rank())));
+            std::iota(ids.begin(), ids.end(), spread.firstRow(comm_.rank()));
+        }
+    });
+    return ids;
+}
+
+void CheckpointReader::verify() const {
+    comm_.guarded([&] {
+        for (const CheckpointArray &stored : content_.arrays)
+            (void)readSlab(path_, stored, comm_);
+    });
+}
+
+} // namespace DNDS

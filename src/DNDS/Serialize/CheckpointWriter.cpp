@@ -1,0 +1,291 @@
+#include "DNDS/Serialize/Checkpoint.hpp"
+#include "DNDS/Serialize/Checksum.hpp"
+#include "DNDS/Serialize/DurableFile.hpp"
+#include "DNDS/Serialize/HdfDescription.hpp"
+#include "DNDS/Serialize/RowBlocks.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cstdio>
+#include <limits>
+#include <numeric>
+#include <utility>
+
+namespace DNDS {
+
+namespace {
+
+constexpr index pageBytes = 4096;
+constexpr std::size_t longestValue = 60000; ///< an attribute has at most 64 KiB
+
+/// How many rows share a checksum: about `blockBytes`, and whole pages where rows are fixed, so that no two ranks write
+/// to one page.
+index blockRowsOf(const CheckpointArray &array, index blockBytes) {
+    const index bytes = array.elements * array.elementBytes;
+    if (array.rows == 0 || bytes == 0)
+        return std::max<index>(1, array.rows);
+    index rows = std::max<index>(1, blockBytes / std::max<index>(1, bytes / array.rows));
+    if (!array.ragged) {
+        const index rowBytes = array.width * array.elementBytes;
+        const index step = pageBytes / std::gcd(pageBytes, rowBytes);
+        if (rows > step)
+            rows -= rows % step;
+    }
+    return rows;
+}
+
+template <class T>
+std::span<const std::byte> asBytes(const std::vector<T> &values, std::size_t begin, std::size_t count) {
+    return std::as_bytes(std::span<const T>(values).subspan(begin, count));
+}
+
+/// Writes one dataset's part of a rank, and the checksums of its blocks.
+class DatasetWriter {
+  public:
+    DatasetWriter(const DurableFile &file, const CheckpointPlace &place, index firstBlock)
+        : file_(file), place_(place), firstBlock_(firstBlock) {}
+
+    void addBlock(std::span<const std::byte> bytes) { sums_.push_back(Detail::crc32Of(bytes)); }
+    void write(index byte, std::span<const std::byte> bytes) const {
+        file_.writeAt(place_.values + byte, bytes);
+        file_.writeAt(place_.checksums + firstBlock_ * static_cast<index>(sizeof(std::uint32_t)),
+                      asBytes(sums_, 0, sums_.size()));
+    }
+
+  private:
+    const DurableFile &file_;
+    CheckpointPlace place_;
+    index firstBlock_;
+    std::vector<std::uint32_t> sums_;
+};
+
+/// Writes a rank's blocks of an array. `before` are the bytes of the ranks before. Local.
+void writeSlab(const DurableFile &file, const CheckpointArray &array, CommunicatorView comm,
+               const Detail::RowSlab &slab, index before) {
+    const index firstBlock = Detail::BlockSpread(array, comm.size()).firstBlock(comm.rank());
+    constexpr auto word = static_cast<index>(sizeof(index));
+    const index rows = slab.rows();
+    if (rows == 0 && !(array.rows == 0 && comm.rank() == 0))
+        return;
+    std::vector<index> starts;
+    if (array.ragged)
+        for (const index byte : slab.offsets)
+            starts.push_back((before + byte) / array.elementBytes);
+    DatasetWriter values(file, array.values, firstBlock);
+    DatasetWriter offsets(file, array.offsets, firstBlock);
+    DatasetWriter ids(file, array.ids, firstBlock);
+    Detail::forEachBlock(array, comm.rank(), comm.size(), [&](index, index begin, index end) {
+        const auto from = static_cast<std::size_t>(begin);
+        const auto count = static_cast<std::size_t>(end - begin);
+        values.addBlock(slab.bytes(begin, end));
+        if (array.ragged)
+            offsets.addBlock(asBytes(starts, from, count + 1));
+        if (array.listed)
+            ids.addBlock(asBytes(slab.ids, from, count));
+    });
+    values.write(before, slab.values);
+    if (array.ragged) // the end of the last row is the start of the next rank's first
+        offsets.write(slab.first * word, asBytes(starts, 0, starts.size()));
+    if (array.listed)
+        ids.write(slab.first * word, asBytes(slab.ids, 0, slab.ids.size()));
+}
+
+void checkName(const std::string &name) {
+    DNDS_CHECK(!name.empty() && name != "." && name.find('/') == std::string::npos && name.find('\0') == name.npos,
+               ArgumentError, "'{}' is no name for a checkpoint: it must not be empty or contain /", name);
+}
+
+/// What ranks must have in common.
+std::uint64_t hashOf(const std::string &name, const ArrayBase &array) {
+    ContentHash hash;
+    hash.addText(name);
+    hash.add(array.layoutHash());
+    return hash.value();
+}
+
+} // namespace
+
+struct CheckpointWriter::Source {
+    std::string name;
+    const ArrayBase *array;
+    std::span<const index> ids;
+    CheckpointArray description;
+    index largestId = -1;
+};
+
+CheckpointWriter::CheckpointWriter(CommunicatorView comm, std::string path, const CheckpointOptions &options)
+    : comm_(comm), path_(std::move(path)), options_(options) {
+    DNDS_CHECK(options.blockBytes > 0, ArgumentError, "blocks of a checkpoint cannot have {} bytes",
+               options.blockBytes);
+}
+CheckpointWriter::~CheckpointWriter() = default;
+
+void CheckpointWriter::setValue(const std::string &name, CheckpointValue value) {
+    checkName(name);
+    const std::size_t bytes = std::visit([](const auto &list) { return list.size() * sizeof(list[0]); }, value);
+    DNDS_CHECK(bytes <= longestValue, ArgumentError, "{} has {} bytes: a value may have {}; make it an array", name,
+               bytes, longestValue);
+    if (auto *text = std::get_if<std::string>(&value))
+        DNDS_CHECK(text->find('\0') == std::string::npos, ArgumentError, "{} is no text: it contains a zero byte",
+                   name);
+    content_.values.insert_or_assign(name, std::move(value));
+}
+
+void CheckpointWriter::add(const std::string &name, const ArrayBase &array, std::span<const index> ids) {
+    sources_.push_back({name, &array, ids, {}, -1});
+}
+
+bool CheckpointWriter::built() noexcept { return Detail::hasHdf5(); }
+
+void CheckpointWriter::checkSources() const {
+    for (const Source &source : sources_) {
+        checkName(source.name);
+        DNDS_CHECK(std::count_if(sources_.begin(), sources_.end(),
+                                 [&](const Source &other) { return other.name == source.name; }) == 1,
+                   ArgumentError, "two arrays are called {}", source.name);
+        DNDS_CHECK(static_cast<index>(source.ids.size()) == source.array->size(), ArgumentError,
+                   "{} has {} rows, and {} ids are given", source.name, source.array->size(), source.ids.size());
+        for (const index id : source.ids)
+            DNDS_CHECK(id >= 0, ArgumentError, "{}: the id {} is negative", source.name, id);
+        (void)source.array->rowLayout(MemorySpace::Host); // throws where the host has no current elements
+    }
+}
+
+/// Finds what all ranks have together.
+void CheckpointWriter::describe() {
+    comm_.guarded([&] { checkSources(); });
+    ContentHash all;
+    for (const Source &source : sources_)
+        all.add(hashOf(source.name, *source.array));
+    const auto hash = static_cast<index>(all.value() >> 1U);
+    std::array<index, 2> extremes{hash, -hash};
+    comm_.allReduce(extremes.data(), 2, MPI_MAX);
+    DNDS_CHECK(extremes[0] == -extremes[1], ArgumentError,
+               "{}: ranks add different arrays, or in another order, or of other types", path_);
+
+    std::vector<index> sums, most;
+    for (const Source &source : sources_) {
+        const ArrayBase &array = *source.array;
+        index elements = 0;
+        for (index i = 0; i < array.size(); i++)
+            elements += array.rowSize(i);
+        sums.insert(sums.end(), {array.size(), elements});
+        const auto [least, largest] = std::minmax_element(source.ids.begin(), source.ids.end());
+        constexpr index none = std::numeric_limits<index>::min();
+        const bool fixed = isFixedLayout(array.shape().layout) && array.size() > 0;
+        const index width = fixed ? array.rowSize() : none;
+        most.insert(most.end(), {source.ids.empty() ? none : *largest, source.ids.empty() ? none : -*least, width,
+                                 fixed ? -width : none});
+    }
+    comm_.allReduce(sums.data(), static_cast<int>(sums.size()), MPI_SUM);
+    comm_.allReduce(most.data(), static_cast<int>(most.size()), MPI_MAX);
+    for (std::size_t s = 0; s < sources_.size(); s++) {
+        CheckpointArray &array = sources_[s].description;
+        array = {};
+        const ArrayShape &shape = sources_[s].array->shape();
+        array.name = sources_[s].name;
+        array.kind = shape.kind;
+        array.elementBytes = static_cast<index>(shape.elementBytes);
+        array.ragged = !isFixedLayout(shape.layout);
+        array.rows = sums[2 * s];
+        array.elements = sums[2 * s + 1];
+        if (array.rows > 0) {
+            sources_[s].largestId = most[4 * s];
+            array.listed = most[4 * s] != array.rows - 1 || most[4 * s + 1] != 0;
+        }
+        if (!array.ragged && array.rows > 0) {
+            array.width = most[4 * s + 2];
+            DNDS_CHECK(most[4 * s + 2] == -most[4 * s + 3], LayoutError,
+                       "rows of {} are {} elements wide on some rank and {} on another", array.name, -most[4 * s + 3],
+                       most[4 * s + 2]);
+        } else if (!array.ragged) {
+            array.width = std::max<index>(0, shape.rowSize);
+        }
+        array.blockRows = blockRowsOf(array, options_.blockBytes);
+    }
+}
+
+index CheckpointWriter::write() {
+    describe();
+    const std::string temporary = path_ + ".part";
+    try {
+        writeFile(temporary);
+    } catch (...) { // on all ranks
+        if (comm_.rank() == 0)
+            std::remove(temporary.c_str());
+        throw;
+    }
+    index bytes = 0;
+    comm_.guarded([&] {
+        if (comm_.rank() == 0)
+            bytes = DurableFile::forReading(path_).size();
+    });
+    return comm_.allReduce(bytes, MPI_MAX);
+}
+
+void CheckpointWriter::writeFile(const std::string &temporary) {
+    DurableFile file;
+    std::vector<index> places;
+    comm_.guarded([&] {
+        if (comm_.rank() != 0)
+            return;
+        content_.arrays.clear();
+        for (const Source &source : sources_)
+            content_.arrays.push_back(source.description);
+        const Detail::FileImage image = Detail::makeImage(content_);
+        file = DurableFile::create(temporary, image.bytes);
+        file.writeAt(0, image.front);
+        for (const CheckpointArray &array : content_.arrays)
+            for (const CheckpointPlace &place : {array.values, array.offsets, array.ids})
+                places.insert(places.end(), {place.values, place.checksums});
+    });
+    places.resize(6 * sources_.size());
+    checkMpi(MPI_Bcast(places.data(), static_cast<int>(places.size()), mpiTypeOf<index>(), 0, comm_.handle()),
+             "MPI_Bcast");
+
+    const auto context = CommunicatorContext::of(comm_);
+    std::exception_ptr failure; // of this rank: it goes on with the others until all know
+    const auto attempt = [&failure](auto &&body) {
+        if (failure)
+            return;
+        try {
+            body();
+        } catch (...) {
+            failure = std::current_exception();
+        }
+    };
+    bool isOpen = comm_.rank() == 0;
+    for (std::size_t s = 0; s < sources_.size(); s++) {
+        const Source &source = sources_[s];
+        CheckpointArray array = source.description;
+        CheckpointPlace *const all[] = {&array.values, &array.offsets, &array.ids};
+        for (std::size_t k = 0; k < 3; k++)
+            *all[k] = {places[6 * s + 2 * k], places[6 * s + 2 * k + 1]};
+        const std::vector<index> rows = Detail::placesOf(*context, source.ids, array.listed, source.largestId);
+        const Detail::RowSlab slab = Detail::gatherSlab(*context, array, *source.array, rows, source.ids);
+        index before = 0;
+        const index bytes = slab.offsets.back();
+        checkMpi(MPI_Exscan(&bytes, &before, 1, mpiTypeOf<index>(), MPI_SUM, comm_.handle()), "MPI_Exscan");
+        if (comm_.rank() == 0)
+            before = 0;
+        attempt([&] {
+            if (slab.rows() > 0 && !isOpen) {
+                file = DurableFile::forWriting(temporary);
+                isOpen = true;
+            }
+            if (isOpen)
+                writeSlab(file, array, comm_, slab, before);
+        });
+    }
+    attempt([&] {
+        if (isOpen)
+            file.flush();
+    });
+    comm_.agree(failure);
+    comm_.guarded([&] {
+        if (comm_.rank() == 0)
+            renameDurably(temporary, path_);
+    });
+}
+
+} // namespace DNDS

@@ -1,0 +1,130 @@
+#include "DNDS/Serialize/DurableFile.hpp"
+
+#include "DNDS/Base/Error.hpp"
+
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <filesystem>
+#include <utility>
+
+#include <fcntl.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+namespace DNDS {
+
+namespace {
+
+[[noreturn]] void fail(const std::string &path, const std::string &what, int code) {
+    throw DataError(fmt::format("{} {}: {}", path, what, std::strerror(code)));
+}
+
+int opened(const std::string &path, int flags, const char *what) {
+    const int descriptor = ::open(path.c_str(), flags | O_CLOEXEC, 0666); // NOLINT: variadic by POSIX
+    if (descriptor < 0)
+        fail(path, what, errno);
+    return descriptor;
+}
+
+/// A limit (ulimit -f) ends a process that writes beyond it by a signal: better an exception before.
+void checkLimit(const std::string &path, index bytes) {
+    rlimit limit{};
+    if (::getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY)
+        DNDS_CHECK(static_cast<rlim_t>(bytes) <= limit.rlim_cur, DataError,
+                   "{} would have {} bytes, but this process may write files of at most {} (ulimit -f)", path, bytes,
+                   limit.rlim_cur);
+}
+
+} // namespace
+
+DurableFile DurableFile::forReading(const std::string &path) {
+    return {path, opened(path, O_RDONLY, "cannot be opened")};
+}
+
+DurableFile DurableFile::forWriting(const std::string &path) {
+    return {path, opened(path, O_WRONLY, "cannot be opened for writing")};
+}
+
+DurableFile DurableFile::create(const std::string &path, index bytes) {
+    checkLimit(path, bytes);
+    DurableFile file(path, opened(path, O_WRONLY | O_CREAT | O_TRUNC, "cannot be made"));
+    int result = 0;
+    do
+        result = bytes > 0 ? ::fallocate(file.descriptor_, 0, 0, bytes) : 0;
+    while (result != 0 && errno == EINTR);
+    if (result != 0 && errno != EOPNOTSUPP && errno != ENOSYS && errno != EINVAL)
+        fail(path, fmt::format("has no room for {} bytes", bytes), errno);
+    if (::ftruncate(file.descriptor_, bytes) != 0)
+        fail(path, fmt::format("has no room for {} bytes", bytes), errno);
+    return file;
+}
+
+DurableFile::DurableFile(DurableFile &&other) noexcept
+    : path_(std::move(other.path_)), descriptor_(std::exchange(other.descriptor_, -1)) {}
+
+DurableFile &DurableFile::operator=(DurableFile &&other) noexcept {
+    path_.swap(other.path_);
+    std::swap(descriptor_, other.descriptor_);
+    return *this;
+}
+
+DurableFile::~DurableFile() {
+    if (descriptor_ >= 0)
+        ::close(descriptor_);
+}
+
+index DurableFile::size() const {
+    struct stat status {};
+    if (::fstat(descriptor_, &status) != 0)
+        fail(path_, "has no size", errno);
+    return status.st_size;
+}
+
+void DurableFile::readAt(index place, std::span<std::byte> bytes) const {
+    while (!bytes.empty()) {
+        const ssize_t count = ::pread(descriptor_, bytes.data(), bytes.size(), place);
+        if (count < 0 && errno == EINTR)
+            continue;
+        if (count < 0)
+            fail(path_, fmt::format("cannot be read at byte {}", place), errno);
+        DNDS_CHECK(count > 0, DataError, "{} is truncated: it ends at byte {}", path_, place);
+        bytes = bytes.subspan(static_cast<std::size_t>(count));
+        place += count;
+    }
+}
+
+void DurableFile::writeAt(index place, std::span<const std::byte> bytes) const {
+    if (!bytes.empty())
+        checkLimit(path_, place + static_cast<index>(bytes.size()));
+    while (!bytes.empty()) {
+        const ssize_t count = ::pwrite(descriptor_, bytes.data(), bytes.size(), place);
+        if (count < 0 && errno == EINTR)
+            continue;
+        if (count <= 0)
+            fail(path_, fmt::format("cannot be written at byte {}", place), count < 0 ? errno : ENOSPC);
+        bytes = bytes.subspan(static_cast<std::size_t>(count));
+        place += count;
+    }
+}
+
+void DurableFile::flush() const {
+    int result = 0;
+    do
+        result = ::fsync(descriptor_);
+    while (result != 0 && errno == EINTR);
+    if (result != 0 && errno != EINVAL && errno != EROFS) // what cannot be synchronised, as pipes
+        fail(path_, "does not get to the disk", errno);
+}
+
+void flushToDisk(const std::string &path) { DurableFile::forReading(path).flush(); }
+
+void renameDurably(const std::string &from, const std::string &to) {
+    if (std::rename(from.c_str(), to.c_str()) != 0)
+        fail(from, fmt::format("cannot be renamed to {}", to), errno);
+    const std::string folder = std::filesystem::path(to).parent_path().string();
+    flushToDisk(folder.empty() ? "." : folder);
+}
+
+} // namespace DNDS

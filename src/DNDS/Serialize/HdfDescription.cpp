@@ -1,0 +1,346 @@
+#include "DNDS/Serialize/HdfDescription.hpp"
+
+#include "DNDS/Serialize/Checksum.hpp"
+#include "DNDS/Serialize/DurableFile.hpp"
+#include "DNDS/Serialize/HdfObject.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <new>
+#include <utility>
+
+namespace DNDS::Detail {
+
+namespace {
+
+constexpr const char *format = "DNDS checkpoint";
+constexpr index version = 1;
+constexpr hsize_t alignment = 4096;
+constexpr std::size_t mostRoom = std::size_t{1} << 30;
+/// The first bytes of the file are not HDF5's ("user block"): a header in plain text, by which the description is
+/// checked before HDF5 reads it, since damaged files can make HDF5 crash.
+constexpr hsize_t headerBytes = alignment;
+constexpr const char *headerText =
+    "DNDS checkpoint {}\nfile of {} bytes, description up to byte {} with crc32 {:08x}\n";
+/// Where version 2 of the superblock has the size of the file without the header.
+constexpr std::size_t endOfFilePlace = headerBytes + 28;
+
+/// The memory of a file that HDF5 keeps in memory ("core"), which HDF5 hands over when it closes the file. It ends
+/// with the last byte that HDF5 wrote, while the file may be far longer: bytes of datasets take none.
+class MemoryFile {
+  public:
+    MemoryFile() = default;
+    MemoryFile(const MemoryFile &) = delete;
+    MemoryFile &operator=(const MemoryFile &) = delete;
+
+    void use(const HdfObject &access) {
+        constexpr std::size_t increment = 64 << 10;
+        hdfNeed(H5Pset_fapl_core(access.get(), increment, false), "a file in memory");
+        H5FD_file_image_callbacks_t callbacks{allocate, copy, reallocate, release, keepUser, freeUser, this};
+        hdfNeed(H5Pset_file_image_callbacks(access.get(), &callbacks), "a file in memory");
+    }
+    std::vector<std::byte> &bytes() { return bytes_; }
+
+  private:
+    static void *allocate(std::size_t size, H5FD_file_image_op_t, void *) { return std::malloc(size); }
+    static void *copy(void *to, const void *from, std::size_t size, H5FD_file_image_op_t, void *) {
+        return std::memcpy(to, from, size);
+    }
+    static void *reallocate(void *memory, std::size_t size, H5FD_file_image_op_t, void *self) {
+        void *larger = std::realloc(memory, size);
+        if (larger != nullptr)
+            static_cast<MemoryFile *>(self)->size_ = size;
+        return larger;
+    }
+    static herr_t release(void *memory, H5FD_file_image_op_t operation, void *self) {
+        auto &file = *static_cast<MemoryFile *>(self);
+        if (operation == H5FD_FILE_IMAGE_OP_FILE_CLOSE) {
+            const auto *begin = static_cast<const std::byte *>(memory);
+            try {
+                file.bytes_.assign(begin, begin + file.size_);
+            } catch (const std::bad_alloc &) {
+                file.bytes_.clear();
+            }
+        }
+        std::free(memory);
+        return 0;
+    }
+    static void *keepUser(void *self) { return self; }
+    static herr_t freeUser(void *) { return 0; }
+
+    std::size_t size_ = 0;
+    std::vector<std::byte> bytes_;
+};
+
+/// Access with version 2 of superblock and object headers, which have checksums of their own.
+HdfObject fileAccess() {
+    HdfObject access(H5Pcreate(H5P_FILE_ACCESS), H5Pclose, "file access");
+    hdfNeed(H5Pset_libver_bounds(access.get(), H5F_LIBVER_V18, H5F_LIBVER_V18), "file access");
+    hdfNeed(H5Pset_alignment(access.get(), alignment, alignment), "file access");
+    hdfNeed(H5Pset_fclose_degree(access.get(), H5F_CLOSE_STRONG), "file access");
+#if H5_VERSION_GE(1, 10, 7)
+    hdfNeed(H5Pset_file_locking(access.get(), false, true),
+            "file access"); // files are never changed once they have a name
+#endif
+    return access;
+}
+
+HdfObject makeGroup(hid_t parent, const std::string &name) {
+    const HdfObject properties(H5Pcreate(H5P_GROUP_CREATE), H5Pclose, name);
+    hdfNeed(H5Pset_obj_track_times(properties.get(), false), name); // the same content, the same file
+    return {H5Gcreate2(parent, name.c_str(), H5P_DEFAULT, properties.get(), H5P_DEFAULT), H5Gclose, name};
+}
+
+/// A dataset with a place in the file, which is returned; 0 where it has no bytes.
+index makeDataset(hid_t parent, const std::string &name, hid_t type, const std::vector<hsize_t> &sizes) {
+    const HdfObject properties(H5Pcreate(H5P_DATASET_CREATE), H5Pclose, name);
+    hdfNeed(H5Pset_obj_track_times(properties.get(), false), name);
+    hdfNeed(H5Pset_alloc_time(properties.get(), H5D_ALLOC_TIME_EARLY), name);
+    hdfNeed(H5Pset_fill_time(properties.get(), H5D_FILL_TIME_NEVER), name);
+    const HdfObject space(H5Screate_simple(static_cast<int>(sizes.size()), sizes.data(), nullptr), H5Sclose, name);
+    const HdfObject data(
+        H5Dcreate2(parent, name.c_str(), type, space.get(), H5P_DEFAULT, properties.get(), H5P_DEFAULT), H5Dclose,
+        name);
+    const bool empty = std::find(sizes.begin(), sizes.end(), hsize_t{0}) != sizes.end();
+    return empty ? 0 : static_cast<index>(H5Dget_offset(data.get()));
+}
+
+/// The place of a dataset that must have this type and these sizes.
+index placeOf(hid_t parent, const std::string &name, hid_t type, const std::vector<hsize_t> &sizes) {
+    const HdfObject data(H5Dopen2(parent, name.c_str(), H5P_DEFAULT), H5Dclose, "dataset " + name);
+    const HdfObject stored(H5Dget_type(data.get()), H5Tclose, name);
+    DNDS_CHECK(H5Tequal(stored.get(), type) > 0, DataError,
+               "dataset {} has another type than its array says, or another byte order than this machine", name);
+    const HdfObject space(H5Dget_space(data.get()), H5Sclose, name);
+    std::vector<hsize_t> found(static_cast<std::size_t>(std::max(0, H5Sget_simple_extent_ndims(space.get()))));
+    hdfNeed(H5Sget_simple_extent_dims(space.get(), found.data(), nullptr), name);
+    DNDS_CHECK(found == sizes, DataError, "dataset {} has other sizes than its array says", name);
+    const HdfObject properties(H5Dget_create_plist(data.get()), H5Pclose, name);
+    const haddr_t place = H5Dget_offset(data.get());
+    const bool empty = std::find(sizes.begin(), sizes.end(), hsize_t{0}) != sizes.end();
+    DNDS_CHECK(empty || (H5Pget_layout(properties.get()) == H5D_CONTIGUOUS && place != HADDR_UNDEF), DataError,
+               "dataset {} does not lie in one piece", name);
+    return empty ? 0 : static_cast<index>(place);
+}
+
+/// Does `make` or `placeOf` for each dataset of an array.
+template <class Dataset>
+void forEachDataset(CheckpointArray &array, const HdfObject &scalar, Dataset &&dataset) {
+    const auto blocks = static_cast<hsize_t>(array.blocks());
+    const auto scalars = static_cast<hsize_t>(scalarsOf(array.kind, array.elementBytes));
+    std::vector<hsize_t> sizes{static_cast<hsize_t>(array.ragged ? array.elements : array.rows)};
+    if (!array.ragged)
+        sizes.push_back(static_cast<hsize_t>(array.width));
+    if (scalars != 1)
+        sizes.push_back(scalars);
+    const auto both = [&](CheckpointPlace &place, const std::string &name, hid_t type,
+                          const std::vector<hsize_t> &shape) {
+        place.values = dataset(name, type, shape);
+        place.checksums = dataset(name + ".crc32", H5T_NATIVE_UINT32, std::vector<hsize_t>{blocks});
+    };
+    both(array.values, "values", scalar.get(), sizes);
+    if (array.ragged)
+        both(array.offsets, "offsets", H5T_NATIVE_INT64, {static_cast<hsize_t>(array.rows) + 1});
+    if (array.listed)
+        both(array.ids, "ids", H5T_NATIVE_INT64, {static_cast<hsize_t>(array.rows)});
+}
+
+void describeArray(hid_t arrays, CheckpointArray &array) {
+    const HdfObject group = makeGroup(arrays, array.name);
+    const auto integer = [&](const char *name, index value) {
+        writeAttribute(group.get(), name, std::vector<index>{value});
+    };
+    writeAttribute(group.get(), "kind", std::string(elementKindName(array.kind)));
+    writeAttribute(group.get(), "layout", std::string(array.ragged ? "ragged" : "fixed"));
+    integer("elementBytes", array.elementBytes);
+    integer("width", array.width);
+    integer("rows", array.rows);
+    integer("elements", array.elements);
+    integer("blockRows", array.blockRows);
+    integer("idsListed", array.listed ? 1 : 0);
+    const HdfObject scalar = hdfScalarType(array.kind, array.elementBytes);
+    forEachDataset(array, scalar, [&](const std::string &name, hid_t type, const std::vector<hsize_t> &sizes) {
+        return makeDataset(group.get(), name, type, sizes);
+    });
+}
+
+ElementKind kindOf(const std::string &name) {
+    for (int kind = 0; kind <= static_cast<int>(ElementKind::Float64); kind++)
+        if (elementKindName(static_cast<ElementKind>(kind)) == name)
+            return static_cast<ElementKind>(kind);
+    throw DataError(fmt::format("'{}' is no type of elements", name));
+}
+
+CheckpointArray readArray(hid_t arrays, const std::string &name) {
+    const HdfObject group(H5Gopen2(arrays, name.c_str(), H5P_DEFAULT), H5Gclose, "array " + name);
+    const auto integer = [&](const char *attribute) { return readAttributeAs<index>(group.get(), attribute); };
+    CheckpointArray array;
+    array.name = name;
+    array.kind = kindOf(readAttributeAs<std::string>(group.get(), "kind"));
+    array.ragged = readAttributeAs<std::string>(group.get(), "layout") == "ragged";
+    array.elementBytes = integer("elementBytes");
+    array.width = integer("width");
+    array.rows = integer("rows");
+    array.elements = integer("elements");
+    array.blockRows = integer("blockRows");
+    array.listed = integer("idsListed") != 0;
+    DNDS_CHECK(array.elementBytes > 0 && array.width >= 0 && array.rows >= 0 && array.blockRows > 0 &&
+                   (array.ragged || array.elements == array.rows * array.width),
+               DataError, "array {} contradicts itself", name);
+    const HdfObject scalar = hdfScalarType(array.kind, array.elementBytes);
+    forEachDataset(array, scalar, [&](const std::string &dataset, hid_t type, const std::vector<hsize_t> &sizes) {
+        return placeOf(group.get(), dataset, type, sizes);
+    });
+    return array;
+}
+
+std::vector<std::string> linksOf(hid_t group) {
+    H5G_info_t info;
+    hdfNeed(H5Gget_info(group, &info), "a list of links");
+    std::vector<std::string> names;
+    for (hsize_t i = 0; i < info.nlinks; i++) {
+        const auto read = [&](char *into, std::size_t size) {
+            return hdfNeed(H5Lget_name_by_idx(group, ".", H5_INDEX_NAME, H5_ITER_INC, i, into, size, H5P_DEFAULT),
+                           "the name of a link");
+        };
+        std::string name(static_cast<std::size_t>(read(nullptr, 0)), '\0');
+        read(name.data(), name.size() + 1);
+        names.push_back(std::move(name));
+    }
+    return names;
+}
+herr_t keepAttribute(hid_t, const char *name, const H5A_info_t *, void *names) {
+    static_cast<std::vector<std::string> *>(names)->emplace_back(name);
+    return 0;
+}
+
+CheckpointContent contentOf(const HdfObject &file) {
+    CheckpointContent content;
+    const HdfObject arrays(H5Gopen2(file.get(), "arrays", H5P_DEFAULT), H5Gclose, "the group arrays");
+    const HdfObject values(H5Gopen2(file.get(), "values", H5P_DEFAULT), H5Gclose, "the group values");
+    for (const std::string &name : linksOf(arrays.get()))
+        content.arrays.push_back(readArray(arrays.get(), name));
+    std::vector<std::string> names;
+    hdfNeed(H5Aiterate2(values.get(), H5_INDEX_NAME, H5_ITER_INC, nullptr, keepAttribute, &names),
+            "the list of values");
+    for (const std::string &name : names)
+        content.values.emplace(name, readAttribute(values.get(), name));
+    DNDS_CHECK(readAttributeAs<std::string>(file.get(), "manifest") == content.manifest(), DataError,
+               "its manifest lists something else than it contains:\n{}", content.manifest());
+    return content;
+}
+
+/// About the bytes of all but datasets: HDF5 puts these behind so many.
+std::size_t metadataRoom(const CheckpointContent &content) {
+    std::size_t room = 4096 + 3072 * content.arrays.size() + content.manifest().size();
+    for (const auto &[name, value] : content.values)
+        room += 128 + name.size() + std::visit([](const auto &list) { return list.size() * sizeof(list[0]); }, value);
+    return room;
+}
+
+/// The file with `room` for all but datasets. The header is empty.
+FileImage tryImage(CheckpointContent &content, std::size_t room) {
+    MemoryFile memory;
+    const HdfObject access = fileAccess();
+    memory.use(access);
+    hdfNeed(H5Pset_meta_block_size(access.get(), room), "a file in memory");
+    const HdfObject creation(H5Pcreate(H5P_FILE_CREATE), H5Pclose, "a file in memory");
+    hdfNeed(H5Pset_userblock(creation.get(), headerBytes), "a file in memory");
+    HdfObject file(H5Fcreate("checkpoint", H5F_ACC_TRUNC, creation.get(), access.get()), H5Fclose, "a file in memory");
+    writeAttribute(file.get(), "format", std::string(format));
+    writeAttribute(file.get(), "version", std::vector<index>{version});
+    writeAttribute(file.get(), "manifest", content.manifest());
+    {
+        const HdfObject arrays = makeGroup(file.get(), "arrays");
+        for (CheckpointArray &array : content.arrays)
+            describeArray(arrays.get(), array);
+        const HdfObject values = makeGroup(file.get(), "values");
+        for (const auto &[name, value] : content.values)
+            writeAttribute(values.get(), name, value);
+    }
+    hdfNeed(file.close(), "the end of a file in memory"); // not flushed before: that would make room for datasets
+    FileImage image{0, std::move(memory.bytes())};
+    DNDS_CHECK(image.front.size() > endOfFilePlace + sizeof(index), MemoryError,
+               "there is no memory for the description of a checkpoint");
+    for (std::size_t byte = sizeof(index); byte-- > 0;) // little-endian, says the format
+        image.bytes = image.bytes * 256 + std::to_integer<index>(image.front[endOfFilePlace + byte]);
+    image.bytes += static_cast<index>(headerBytes);
+    return image;
+}
+
+index firstPlaceOf(const CheckpointContent &content, index end) {
+    for (const CheckpointArray &array : content.arrays)
+        for (const CheckpointPlace &place : {array.values, array.offsets, array.ids})
+            for (const index byte : {place.values, place.checksums})
+                if (byte > 0)
+                    end = std::min(end, byte);
+    return end;
+}
+
+/// Checks the header, and the description by it.
+void checkHeader(const DurableFile &file, index bytes) {
+    DNDS_CHECK(bytes > 0, DataError, "it is empty");
+    std::vector<std::byte> front(static_cast<std::size_t>(std::min<index>(bytes, headerBytes)));
+    file.readAt(0, front);
+    const std::string text(reinterpret_cast<const char *>(front.data()), front.size());
+    DNDS_CHECK(text.starts_with(format), DataError, "it is another kind of file");
+    DNDS_CHECK(bytes > static_cast<index>(headerBytes), DataError, "it is truncated after {} bytes", bytes);
+    long long found = 0, size = 0, end = 0;
+    unsigned sum = 0;
+    const int numbers =
+        std::sscanf(text.c_str(), // NOLINT: the text has its zero
+                    "DNDS checkpoint %lld\nfile of %lld bytes, description up to byte %lld with crc32 %x", &found,
+                    &size, &end, &sum);
+    DNDS_CHECK(numbers < 1 || found <= version, DataError,
+               "it has version {} of the format, and this library knows up to {}", found, version);
+    DNDS_CHECK(numbers == 4 && text.starts_with(fmt::format(headerText, found, size, end, sum)), DataError,
+               "its header is damaged");
+    DNDS_CHECK(size <= bytes, DataError, "it is truncated: it should have {} bytes, and has {}", size, bytes);
+    DNDS_CHECK(size == bytes && end >= static_cast<index>(headerBytes) && end <= size, DataError,
+               "it has {} bytes, and its header says {}", bytes, size);
+    front.resize(static_cast<std::size_t>(end) - headerBytes);
+    file.readAt(headerBytes, front);
+    const std::uint32_t now = crc32Of(front);
+    DNDS_CHECK(now == sum, DataError, "its description is damaged: the checksum is {:08x}, and {:08x} was written", now,
+               sum);
+}
+
+} // namespace
+
+FileImage makeImage(CheckpointContent &content) {
+    const HdfQuiet quiet;
+    for (std::size_t room = metadataRoom(content);; room *= 2) {
+        DNDS_CHECK(room < mostRoom, DataError, "the description of a checkpoint needs more than {} bytes", mostRoom);
+        FileImage image = tryImage(content, room);
+        const auto end = static_cast<std::size_t>(firstPlaceOf(content, image.bytes));
+        const auto last =
+            std::find_if(image.front.rbegin(), image.front.rend(), [](std::byte byte) { return byte != std::byte{0}; });
+        if (image.front.rend() - last > static_cast<std::ptrdiff_t>(end))
+            continue; // some of the description came behind a dataset
+        image.front.resize(end);
+        const std::uint32_t sum = crc32Of(std::span<const std::byte>(image.front).subspan(headerBytes));
+        const std::string header = fmt::format(headerText, version, image.bytes, end, sum);
+        std::memcpy(image.front.data(), header.data(), header.size());
+        return image;
+    }
+}
+
+CheckpointContent readDescription(const std::string &path) {
+    const HdfQuiet quiet;
+    const DurableFile plain = DurableFile::forReading(path); // says why, if it cannot be opened
+    try {
+        checkHeader(plain, plain.size());
+        const HdfObject access = fileAccess();
+        const HdfObject file(H5Fopen(path.c_str(), H5F_ACC_RDONLY, access.get()), H5Fclose, "opening it");
+        return contentOf(file);
+    } catch (const DataError &error) {
+        throw DataError(fmt::format("{} is no checkpoint that can be read: {}", path, error.message()));
+    }
+}
+
+bool hasHdf5() noexcept { return true; }
+
+} // namespace DNDS::Detail

@@ -1,0 +1,108 @@
+#include "DNDS/Serialize/HdfObject.hpp"
+
+#include <algorithm>
+#include <array>
+
+namespace DNDS::Detail {
+
+namespace {
+
+HdfObject copied(hid_t type) { return {H5Tcopy(type), H5Tclose, "a type"}; }
+
+HdfObject textType(std::size_t size) {
+    HdfObject type = copied(H5T_C_S1);
+    hdfNeed(H5Tset_size(type.get(), std::max<std::size_t>(1, size)), "a type");
+    hdfNeed(H5Tset_strpad(type.get(), H5T_STR_NULLPAD), "a type");
+    hdfNeed(H5Tset_cset(type.get(), H5T_CSET_UTF8), "a type");
+    return type;
+}
+
+void writeAttribute(hid_t object, const std::string &name, hid_t type, std::size_t count, const void *values) {
+    const hsize_t size = count;
+    const HdfObject space(count == 1 ? H5Screate(H5S_SCALAR) : H5Screate_simple(1, &size, nullptr), H5Sclose, name);
+    const HdfObject attribute(H5Acreate2(object, name.c_str(), type, space.get(), H5P_DEFAULT, H5P_DEFAULT), H5Aclose,
+                              name);
+    if (count > 0)
+        hdfNeed(H5Awrite(attribute.get(), type, values), name);
+}
+
+template <class T>
+std::vector<T> readNumbers(const HdfObject &attribute, const std::string &name, std::size_t count, hid_t type) {
+    std::vector<T> numbers(count);
+    if (count > 0)
+        hdfNeed(H5Aread(attribute.get(), type, numbers.data()), name);
+    return numbers;
+}
+
+} // namespace
+
+index scalarsOf(ElementKind kind, index elementBytes) {
+    constexpr std::array<index, 11> bytes{0, 1, 1, 2, 2, 4, 4, 8, 8, 4, 8};
+    const index scalar = bytes[static_cast<std::size_t>(kind)];
+    return scalar > 0 ? elementBytes / scalar : 1;
+}
+
+HdfObject hdfScalarType(ElementKind kind, index elementBytes) {
+    switch (kind) {
+    case ElementKind::Int8:
+        return copied(H5T_NATIVE_INT8);
+    case ElementKind::UInt8:
+        return copied(H5T_NATIVE_UINT8);
+    case ElementKind::Int16:
+        return copied(H5T_NATIVE_INT16);
+    case ElementKind::UInt16:
+        return copied(H5T_NATIVE_UINT16);
+    case ElementKind::Int32:
+        return copied(H5T_NATIVE_INT32);
+    case ElementKind::UInt32:
+        return copied(H5T_NATIVE_UINT32);
+    case ElementKind::Int64:
+        return copied(H5T_NATIVE_INT64);
+    case ElementKind::UInt64:
+        return copied(H5T_NATIVE_UINT64);
+    case ElementKind::Float32:
+        return copied(H5T_NATIVE_FLOAT);
+    case ElementKind::Float64:
+        return copied(H5T_NATIVE_DOUBLE);
+    case ElementKind::Opaque:
+        break;
+    }
+    return {H5Tcreate(H5T_OPAQUE, static_cast<std::size_t>(std::max<index>(1, elementBytes))), H5Tclose, "a type"};
+}
+
+void writeAttribute(hid_t object, const std::string &name, const CheckpointValue &value) {
+    if (const auto *integers = std::get_if<std::vector<index>>(&value)) {
+        writeAttribute(object, name, H5T_NATIVE_INT64, integers->size(), integers->data());
+    } else if (const auto *numbers = std::get_if<std::vector<real>>(&value)) {
+        writeAttribute(object, name, H5T_NATIVE_DOUBLE, numbers->size(), numbers->data());
+    } else {
+        const auto &text = std::get<std::string>(value);
+        writeAttribute(object, name, textType(text.size()).get(), 1, text.data());
+    }
+}
+
+CheckpointValue readAttribute(hid_t object, const std::string &name) {
+    const HdfObject attribute(H5Aopen(object, name.c_str(), H5P_DEFAULT), H5Aclose, name);
+    const HdfObject space(H5Aget_space(attribute.get()), H5Sclose, name);
+    const HdfObject type(H5Aget_type(attribute.get()), H5Tclose, name);
+    const auto count = static_cast<std::size_t>(hdfNeed(H5Sget_simple_extent_npoints(space.get()), name));
+    switch (H5Tget_class(type.get())) {
+    case H5T_INTEGER:
+        return readNumbers<index>(attribute, name, count, H5T_NATIVE_INT64);
+    case H5T_FLOAT:
+        return readNumbers<real>(attribute, name, count, H5T_NATIVE_DOUBLE);
+    case H5T_STRING: {
+        DNDS_CHECK(count == 1 && H5Tis_variable_str(type.get()) == 0, DataError, "attribute {} is no single text",
+                   name);
+        std::string text(H5Tget_size(type.get()), '\0');
+        hdfNeed(H5Aread(attribute.get(), textType(text.size()).get(), text.data()), name);
+        while (!text.empty() && text.back() == '\0')
+            text.pop_back();
+        return text;
+    }
+    default:
+        throw DataError(fmt::format("attribute {} has an unknown type", name));
+    }
+}
+
+} // namespace DNDS::Detail

@@ -1,0 +1,329 @@
+#include "DNDS/Serialize/RowBlocks.hpp"
+
+#include "DNDS/Base/Error.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <limits>
+#include <numeric>
+#include <utility>
+
+namespace DNDS::Detail {
+
+namespace {
+
+constexpr index wordBytes = sizeof(index);
+
+std::size_t toSize(index i) { return static_cast<std::size_t>(i); }
+index wordsOf(index bytes) { return (bytes + wordBytes - 1) / wordBytes; }
+
+/// Numbers 0, 1, ... grouped by the rank that each belongs to, ranks ascending.
+struct Groups {
+    std::vector<int> ranks;
+    std::vector<index> starts{0};
+    std::vector<index> members;
+
+    template <class RankOf>
+    Groups(index count, int rankCount, RankOf &&rankOf) : members(toSize(count)) {
+        std::vector<int> rankOfMember(toSize(count));
+        std::vector<index> next(toSize(rankCount) + 1, 0);
+        for (index i = 0; i < count; i++)
+            next[toSize(rankOfMember[toSize(i)] = rankOf(i)) + 1]++;
+        for (int rank = 0; rank < rankCount; rank++) {
+            const index members0 = next[toSize(rank) + 1];
+            next[toSize(rank) + 1] += next[toSize(rank)];
+            if (members0 > 0) {
+                ranks.push_back(rank);
+                starts.push_back(next[toSize(rank) + 1]);
+            }
+        }
+        for (index i = 0; i < count; i++)
+            members[toSize(next[toSize(rankOfMember[toSize(i)])]++)] = i;
+    }
+    std::span<const index> list(std::size_t k) const {
+        return std::span<const index>(members).subspan(toSize(starts[k]), toSize(starts[k + 1] - starts[k]));
+    }
+};
+
+/// Where each row of an array is on the host.
+class HostRows {
+  public:
+    explicit HostRows(const ArrayBase &array)
+        : array_(array), layout_(array.rowLayout(MemorySpace::Host)),
+          elementBytes_(static_cast<index>(array.shape().elementBytes)) {}
+
+    index bytes(index row) const { return array_.rowSize(row) * elementBytes_; }
+    const std::byte *begin(index row) const { return layout_.parts[0].base + layout_.parts[0].begin(row); }
+
+  private:
+    const ArrayBase &array_;
+    RowLayout layout_;
+    index elementBytes_;
+};
+
+/// Writes numbers and bytes one behind the other into a list of words.
+class Packer {
+  public:
+    explicit Packer(std::vector<index> &words) : words_(words) {}
+
+    void put(index value) { words_.push_back(value); }
+    /// Room for bytes, which `fill` writes.
+    template <class Fill>
+    void putBytes(index bytes, Fill &&fill) {
+        const std::size_t begin = words_.size();
+        words_.resize(begin + toSize(wordsOf(bytes)), 0);
+        fill(reinterpret_cast<std::byte *>(words_.data() + begin));
+    }
+
+  private:
+    std::vector<index> &words_;
+};
+
+void copyBytes(std::byte *to, const std::byte *from, index bytes) {
+    if (bytes > 0)
+        std::memcpy(to, from, toSize(bytes));
+}
+
+void copyRows(std::byte *to, const HostRows &rows, std::span<const index> members) {
+    for (const index row : members) {
+        copyBytes(to, rows.begin(row), rows.bytes(row));
+        to += rows.bytes(row);
+    }
+}
+
+/// A list that `gatherSlab` has sent: rows, ids and sizes, and the bytes of all rows.
+struct PackedRows {
+    std::span<const index> places, ids, sizes;
+    const std::byte *bytes;
+
+    PackedRows(std::span<const index> words, bool listed, bool ragged) {
+        const std::size_t count = toSize(words[0]);
+        places = words.subspan(1, count);
+        words = words.subspan(1 + count);
+        if (listed) {
+            ids = words.first(count);
+            words = words.subspan(count);
+        }
+        if (ragged) {
+            sizes = words.first(count);
+            words = words.subspan(count);
+        }
+        bytes = reinterpret_cast<const std::byte *>(words.data());
+    }
+};
+
+} // namespace
+
+std::vector<index> placesOf(CommunicatorContext &context, std::span<const index> ids, bool listed, index largestId) {
+    if (!listed)
+        return {ids.begin(), ids.end()};
+    const CommunicatorView comm = context.comm();
+    const index share = largestId / comm.size() + 1;
+    const Groups groups(static_cast<index>(ids.size()), comm.size(),
+                        [&](index i) { return static_cast<int>(ids[toSize(i)] / share); });
+    RankLists outgoing;
+    for (std::size_t k = 0; k < groups.ranks.size(); k++) {
+        std::vector<index> list;
+        for (const index i : groups.list(k))
+            list.push_back(ids[toSize(i)]);
+        outgoing.append(groups.ranks[k], list);
+    }
+    const RankLists asked = sparseExchange(context, outgoing);
+
+    // The k-th smallest id of this rank's share is in row `before + k`.
+    std::vector<index> order(asked.values.size());
+    std::iota(order.begin(), order.end(), index{0});
+    std::sort(order.begin(), order.end(),
+              [&](index a, index b) { return asked.values[toSize(a)] < asked.values[toSize(b)]; });
+    index before = 0;
+    const auto mine = static_cast<index>(order.size());
+    checkMpi(MPI_Exscan(&mine, &before, 1, mpiTypeOf<index>(), MPI_SUM, comm.handle()), "MPI_Exscan");
+    if (comm.rank() == 0)
+        before = 0;
+    RankLists answers = asked;
+    std::exception_ptr failure;
+    for (std::size_t k = 0; k < order.size(); k++) {
+        const index id = asked.values[toSize(order[k])];
+        if (k > 0 && id == asked.values[toSize(order[k - 1])] && !failure)
+            failure = std::make_exception_ptr(
+                ArgumentError(fmt::format("two rows have the id {}: ids must be unique over all ranks", id)));
+        answers.values[toSize(order[k])] = before + static_cast<index>(k);
+    }
+    const RankLists back = sparseExchange(context, answers, PeerDiscovery::Auto, failure);
+    std::vector<index> places(ids.size());
+    for (std::size_t i = 0; i < places.size(); i++) // lists come back in the order of ranks, as they were sent
+        places[toSize(groups.members[i])] = back.values[i];
+    return places;
+}
+
+RowSlab gatherSlab(CommunicatorContext &context, const CheckpointArray &target, const ArrayBase &array,
+                   std::span<const index> places, std::span<const index> ids) {
+    const CommunicatorView comm = context.comm();
+    const BlockSpread spread(target, comm.size());
+    std::exception_ptr failure;
+    RankLists outgoing;
+    try {
+        const HostRows rows(array);
+        const Groups groups(array.size(), comm.size(), [&](index i) { return spread.owner(places[toSize(i)]); });
+        for (std::size_t k = 0; k < groups.ranks.size(); k++) {
+            const auto members = groups.list(k);
+            Packer packer(outgoing.values);
+            packer.put(static_cast<index>(members.size()));
+            for (const index i : members)
+                packer.put(places[toSize(i)]);
+            if (target.listed)
+                for (const index i : members)
+                    packer.put(ids[toSize(i)]);
+            index bytes = 0;
+            for (const index i : members) {
+                if (target.ragged)
+                    packer.put(rows.bytes(i));
+                bytes += rows.bytes(i);
+            }
+            packer.putBytes(bytes, [&](std::byte *to) { copyRows(to, rows, members); });
+            outgoing.ranks.push_back(groups.ranks[k]);
+            outgoing.starts.push_back(static_cast<index>(outgoing.values.size()));
+        }
+    } catch (...) {
+        failure = std::current_exception();
+    }
+    const RankLists incoming = sparseExchange(context, outgoing, PeerDiscovery::Auto, failure);
+
+    RowSlab slab;
+    comm.guarded([&] {
+        slab.first = spread.firstRow(comm.rank());
+        const index count = spread.firstRow(comm.rank() + 1) - slab.first;
+        constexpr index absent = -1;
+        std::vector<index> sizes(toSize(count), absent);
+        slab.ids.resize(target.listed ? toSize(count) : 0);
+        for (std::size_t k = 0; k < incoming.size(); k++) {
+            const PackedRows packed(incoming.list(k), target.listed, target.ragged);
+            for (std::size_t i = 0; i < packed.places.size(); i++) {
+                const std::size_t row = toSize(packed.places[i] - slab.first);
+                DNDS_CHECK(sizes[row] == absent, ArgumentError,
+                           "{}: two rows have the id {}: ids must be unique over all ranks", target.name,
+                           packed.places[i]);
+                sizes[row] = target.ragged ? packed.sizes[i] : target.width * target.elementBytes;
+                if (target.listed)
+                    slab.ids[row] = packed.ids[i];
+            }
+        }
+        slab.offsets.assign(toSize(count) + 1, 0);
+        std::partial_sum(sizes.begin(), sizes.end(), slab.offsets.begin() + 1);
+        slab.values.resize(toSize(slab.offsets.back()));
+        for (std::size_t k = 0; k < incoming.size(); k++) {
+            const PackedRows packed(incoming.list(k), target.listed, target.ragged);
+            const std::byte *from = packed.bytes;
+            for (const index place : packed.places) {
+                const std::size_t row = toSize(place - slab.first);
+                copyBytes(slab.values.data() + slab.offsets[row], from, sizes[row]);
+                from += sizes[row];
+            }
+        }
+    });
+    return slab;
+}
+
+ArrivedRows fetchRows(CommunicatorContext &context, const CheckpointArray &source, const RowSlab &slab,
+                      std::span<const index> ids, const std::exception_ptr &failure) {
+    const CommunicatorView comm = context.comm();
+    const BlockSpread spread(source, comm.size());
+    comm.agree(failure);
+
+    // The first id of each rank's blocks; ranks without blocks have the next one's.
+    std::vector<index> firstIds;
+    if (source.listed) {
+        firstIds = comm.allGather(slab.ids.empty() ? std::numeric_limits<index>::max() : slab.ids.front());
+        for (std::size_t rank = firstIds.size() - 1; rank-- > 0;)
+            firstIds[rank] = std::min(firstIds[rank], firstIds[rank + 1]);
+    }
+    const auto ownerOf = [&](index id) {
+        if (!source.listed)
+            return spread.owner(id);
+        const auto behind = std::upper_bound(firstIds.begin(), firstIds.end(), id);
+        return static_cast<int>(std::max<std::ptrdiff_t>(0, behind - firstIds.begin() - 1));
+    };
+    std::exception_ptr unknown;
+    RankLists outgoing;
+    std::vector<index> order;
+    try {
+        if (!source.listed)
+            for (const index id : ids)
+                DNDS_CHECK(id >= 0 && id < source.rows, DataError,
+                           "{} has no row with the id {}: it has {} rows, from 0", source.name, id, source.rows);
+        DNDS_CHECK(ids.empty() || source.rows > 0, DataError, "{} has no rows, and {} are asked for", source.name,
+                   ids.size());
+        Groups groups(static_cast<index>(ids.size()), comm.size(), [&](index i) { return ownerOf(ids[toSize(i)]); });
+        for (std::size_t k = 0; k < groups.ranks.size(); k++) {
+            for (const index i : groups.list(k))
+                outgoing.values.push_back(ids[toSize(i)]);
+            outgoing.ranks.push_back(groups.ranks[k]);
+            outgoing.starts.push_back(static_cast<index>(outgoing.values.size()));
+        }
+        order = std::move(groups.members);
+    } catch (...) {
+        unknown = std::current_exception();
+    }
+    const RankLists asked = sparseExchange(context, outgoing, PeerDiscovery::Auto, unknown);
+
+    RankLists answers;
+    std::exception_ptr missing;
+    try {
+        for (std::size_t k = 0; k < asked.size(); k++) {
+            std::vector<index> rows;
+            index bytes = 0;
+            for (const index id : asked.list(k)) {
+                index row = id - slab.first;
+                if (source.listed) {
+                    const auto at = std::lower_bound(slab.ids.begin(), slab.ids.end(), id);
+                    DNDS_CHECK(at != slab.ids.end() && *at == id, DataError, "{} has no row with the id {}",
+                               source.name, id);
+                    row = at - slab.ids.begin();
+                }
+                rows.push_back(row);
+                bytes += slab.offsets[toSize(row) + 1] - slab.offsets[toSize(row)];
+            }
+            Packer packer(answers.values);
+            for (const index row : rows)
+                packer.put(slab.offsets[toSize(row) + 1] - slab.offsets[toSize(row)]);
+            packer.putBytes(bytes, [&](std::byte *to) {
+                for (const index row : rows) {
+                    const auto from = slab.bytes(row, row + 1);
+                    copyBytes(to, from.data(), static_cast<index>(from.size()));
+                    to += from.size();
+                }
+            });
+            answers.ranks.push_back(asked.ranks[k]);
+            answers.starts.push_back(static_cast<index>(answers.values.size()));
+        }
+    } catch (...) {
+        missing = std::current_exception();
+    }
+    const RankLists incoming = sparseExchange(context, answers, PeerDiscovery::Auto, missing);
+
+    ArrivedRows rows;
+    comm.guarded([&] {
+        // Lists come in the order of ranks, and so in that of `order`.
+        std::vector<index> sizes(ids.size());
+        for (std::size_t k = 0, i = 0; k < incoming.size(); k++) {
+            const index asking = outgoing.starts[k + 1] - outgoing.starts[k];
+            for (index j = 0; j < asking; j++)
+                sizes[toSize(order[i++])] = incoming.list(k)[toSize(j)];
+        }
+        rows.offsets.resize(ids.size() + 1, 0);
+        std::partial_sum(sizes.begin(), sizes.end(), rows.offsets.begin() + 1);
+        rows.values.resize(toSize(rows.offsets.back()));
+        for (std::size_t k = 0, i = 0; k < incoming.size(); k++) {
+            const index asking = outgoing.starts[k + 1] - outgoing.starts[k];
+            const auto *from = reinterpret_cast<const std::byte *>(incoming.list(k).data() + asking);
+            for (index j = 0; j < asking; j++) {
+                const std::size_t row = toSize(order[i++]);
+                copyBytes(rows.values.data() + rows.offsets[row], from, sizes[row]);
+                from += sizes[row];
+            }
+        }
+    });
+    return rows;
+}
+
+} // namespace DNDS::Detail

@@ -1,0 +1,70 @@
+/// @file RowBlocks.hpp
+/// @brief Which rank has which blocks of an array in a file, and how rows get there and back. Part of Checkpoint.
+#pragma once
+
+#include "DNDS/Mpi/CommunicatorContext.hpp"
+#include "DNDS/Mpi/SparseExchange.hpp"
+#include "DNDS/Serialize/CheckpointContent.hpp"
+#include "DNDS/Storage/ArrayBase.hpp"
+
+#include <algorithm>
+#include <exception>
+#include <span>
+#include <vector>
+
+namespace DNDS::Detail {
+
+/// Whole blocks, as evenly spread as they can be, in order of rank. Local, O(1).
+class BlockSpread {
+  public:
+    BlockSpread(const CheckpointArray &array, int ranks)
+        : rows_(array.rows), blockRows_(array.blockRows), blocks_(array.blocks()), ranks_(ranks) {}
+
+    index firstBlock(int rank) const { return blocks_ * rank / ranks_; }
+    index firstRow(int rank) const { return rowOfBlock(firstBlock(rank)); }
+    /// The first row of a block, or the end of all rows.
+    index rowOfBlock(index block) const { return std::min(rows_, block * blockRows_); }
+    int owner(index row) const { return static_cast<int>(((row / blockRows_ + 1) * ranks_ - 1) / blocks_); }
+
+  private:
+    index rows_;
+    index blockRows_;
+    index blocks_;
+    index ranks_;
+};
+
+/// A rank's blocks of an array in memory, as they lie in the file.
+struct RowSlab {
+    index first = 0;            ///< row
+    std::vector<index> offsets; ///< [rows + 1] bytes
+    std::vector<index> ids;     ///< [rows] if listed
+    std::vector<std::byte> values;
+
+    index rows() const { return static_cast<index>(offsets.size()) - 1; }
+    std::span<const std::byte> bytes(index begin, index end) const {
+        const auto from = static_cast<std::size_t>(offsets[static_cast<std::size_t>(begin)]);
+        return {values.data() + from, static_cast<std::size_t>(offsets[static_cast<std::size_t>(end)]) - from};
+    }
+};
+
+/// The row of the file in which each id is to be. Ids that are not 0, 1, ... are sorted over all ranks. Collective.
+/// Throws ArgumentError on all ranks for an id that is there twice.
+std::vector<index> placesOf(CommunicatorContext &context, std::span<const index> ids, bool listed, index largestId);
+
+/// Brings rows to the ranks of their blocks. `places` are those of the array's rows. Collective. Throws ArgumentError
+/// on all ranks where a row comes twice.
+RowSlab gatherSlab(CommunicatorContext &context, const CheckpointArray &target, const ArrayBase &array,
+                   std::span<const index> places, std::span<const index> ids);
+
+/// Rows as they arrive.
+struct ArrivedRows {
+    std::vector<index> offsets{0}; ///< bytes
+    std::vector<std::byte> values;
+};
+
+/// The rows with these ids, in their order, from the slabs of all ranks. `failure` is what this rank caught while it
+/// made its slab. Collective. Throws on all ranks: the failure of any; DataError for an id that no slab has.
+ArrivedRows fetchRows(CommunicatorContext &context, const CheckpointArray &source, const RowSlab &slab,
+                      std::span<const index> ids, const std::exception_ptr &failure);
+
+} // namespace DNDS::Detail
