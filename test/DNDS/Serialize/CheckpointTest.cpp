@@ -82,7 +82,7 @@ void expectRows(const TArray &array, const std::vector<index> &ids, rowsize widt
     }
 }
 
-/// Writes on all ranks, and reads on the first 1, 2, ... ranks, with another partition.
+/// Writes on all ranks, and reads on the first 1, 2, ... ranks, with another partition; of many ranks, on 1, 2 and all.
 template <class TArray>
 void roundTrip(rowsize width, const std::function<index(index)> &id) {
     const TemporaryFolder folder;
@@ -92,7 +92,7 @@ void roundTrip(rowsize width, const std::function<index(index)> &id) {
     CheckpointWriter writer(world(), path, smallBlocks);
     writer.add("array", array, ids);
     EXPECT_GT(writer.write(), 0);
-    for (int ranks = 1; ranks <= world().size(); ranks++) {
+    for (int ranks = 1; ranks <= world().size(); ranks += ranks == 2 && world().size() > 4 ? world().size() - 2 : 1) {
         const Communicator some = Communicator::split(world(), world().rank() < ranks ? 0 : MPI_UNDEFINED, 0);
         if (!some.valid())
             continue;

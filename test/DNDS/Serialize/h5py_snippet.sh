@@ -22,6 +22,7 @@ trap 'rm -rf "$folder"' EXIT
 head -c 4096 "$folder/checkpoint.h5" | head -n 1 | grep -qx 'DNDS checkpoint 1'
 {
     echo "import sys; path = sys.argv[1]"
+    # shellcheck disable=SC2016
     sed -n '/^```python/,/^```/p' "$document" | sed '/^```/d'
 } >"$folder/snippet.py"
 "$python" "$folder/snippet.py" "$folder/checkpoint.h5" | tee "$folder/output"
