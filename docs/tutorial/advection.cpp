@@ -1,0 +1,149 @@
+// The program of docs/first_solver.md: a flow carries a bump once around the middle of a square.
+//   mpiexec -n 4 advection [RESULT.vtkhdf [MESH]]
+
+#include "DNDS/Mpi/ExactSum.hpp"
+#include "Geom/BoxMesh.hpp"
+#include "Geom/Mesh/BuildMesh.hpp"
+#include "Geom/Mesh/MeshView.hpp"
+#include "Geom/Mesh/WriteMesh.hpp"
+#include "Geom/ReadMesh.hpp"
+
+#include <fmt/core.h>
+
+#include <cmath>
+#include <numbers>
+#include <optional>
+#include <span>
+#include <utility>
+#include <vector>
+
+namespace {
+
+namespace Geom = DNDS::Geom;
+using DNDS::index;
+using DNDS::real;
+
+/// What is carried, at the start; and at time 1, when the flow has turned once.
+real bump(const real *x) {
+    const real r = std::hypot(x[0] - 0.5, x[1] - 0.7) / 0.3;
+    return r < 1 ? 0.5 + 0.5 * std::cos(std::numbers::pi * r) : 0;
+}
+
+struct Advection {
+    Geom::MeshView mesh;
+    DNDS::ArrayPair<DNDS::ParArray<real, 1>> u;
+    DNDS::ArrayPair<DNDS::ParArray<real, 2>> gradient;
+    std::vector<real> rate; // [own cells]
+
+    explicit Advection(const Geom::UnstructuredMesh &whole, const Geom::MeshMetrics &metrics)
+        : mesh(Geom::viewOf(whole, metrics)), rate(static_cast<std::size_t>(mesh.ownedCells)) {
+        const auto attach = [&](auto &field, const char *name) {
+            field.initPair(name, whole.comm);
+            field.father->resize(mesh.ownedCells);
+            Geom::attachField(field, whole.cells);
+            field.trans.initPersistentPull();
+        };
+        attach(u, "u");
+        attach(gradient, "gradient");
+        for (index cell = 0; cell < mesh.ownedCells; cell++)
+            u(cell, 0) = bump(mesh.centroids[cell]);
+    }
+
+    /// Calls `visit(face, other cell, sign)`: area vectors point out of the cell where `sign` is 1, else into it.
+    template <class Visit>
+    void forEachFace(index cell, const Visit &visit) const {
+        const auto faces = mesh.cellFaces[cell];
+        for (DNDS::rowsize k = 0; k < faces.size(); k++)
+            visit(faces[k], mesh.cellCells(cell, k), mesh.faceCells(faces[k], 0) == cell ? 1.0 : -1.0);
+    }
+
+    /// By Gauss' theorem, from the means of both cells at each face. Beyond the boundary there is nothing to look at.
+    void computeGradients(std::span<const index> cells) {
+        const auto value = std::as_const(u).view();
+        for (const index cell : cells) {
+            real sum[2] = {};
+            forEachFace(cell, [&](index face, index other, real sign) {
+                const real mean = other >= 0 ? 0.5 * (value(cell) + value(other)) : value(cell);
+                for (int d = 0; d < 2; d++)
+                    sum[d] += sign * mean * mesh.areaVectors(face, d);
+            });
+            for (int d = 0; d < 2; d++)
+                (*gradient.father)(cell, d) = sum[d] / mesh.volumes(cell);
+        }
+    }
+
+    /// The velocity is 2 pi (0.5 - y, x - 0.5). Each face carries what the cell upstream of it has there; from outside
+    /// comes nothing.
+    void computeRates(std::span<const index> cells) {
+        const auto value = std::as_const(u).view();
+        const auto slope = std::as_const(gradient).view();
+        for (const index cell : cells) {
+            real sum = 0;
+            forEachFace(cell, [&](index face, index other, real sign) {
+                const real *x = mesh.faceCentres[face];
+                const real *area = mesh.areaVectors[face];
+                const real out = 2 * std::numbers::pi * sign * ((0.5 - x[1]) * area[0] + (x[0] - 0.5) * area[1]);
+                const index from = out > 0 ? cell : other;
+                if (from >= 0)
+                    sum -= out * (value(from) + slope(from, 0) * (x[0] - mesh.centroids(from, 0)) +
+                                  slope(from, 1) * (x[1] - mesh.centroids(from, 1)));
+            });
+            rate[static_cast<std::size_t>(cell)] = sum / mesh.volumes(cell);
+        }
+    }
+
+    /// Ghosts travel while the cells that need none of them are computed.
+    template <class Field, class Work>
+    static void whilePulling(Field &field, const Work &work) {
+        field.trans.startPersistentPull();
+        work(field.trans.pattern()->innerRows());
+        field.trans.waitPersistentPull();
+        work(field.trans.pattern()->boundaryRows());
+    }
+
+    /// One step of Heun's method. Collective.
+    void advance(real step) {
+        real *own = u.father->data();
+        const std::vector<real> start(own, own + mesh.ownedCells);
+        for (const real kept : {0.0, 0.5}) {
+            whilePulling(u, [&](std::span<const index> cells) { computeGradients(cells); });
+            whilePulling(gradient, [&](std::span<const index> cells) { computeRates(cells); });
+            for (std::size_t i = 0; i < start.size(); i++)
+                own[i] = kept * start[i] + (1 - kept) * (own[i] + step * rate[i]);
+        }
+    }
+};
+
+} // namespace
+
+int main(int argc, char **argv) {
+    const DNDS::MpiSession mpi(argc, argv);
+    const DNDS::CommunicatorView world(MPI_COMM_WORLD);
+    const Geom::BoxMeshOptions square{.fill = Geom::BoxCells::Quadrilaterals, .cells = {50, 50}};
+    const Geom::UnstructuredMesh mesh =
+        Geom::buildMesh(world, argc > 2 ? Geom::readMesh(world, argv[2]) : Geom::makeBoxMesh(square, world),
+                        {.ghostsBy = Geom::GhostNeighbours::Faces});
+    const Geom::MeshMetrics metrics = Geom::computeMetrics(mesh);
+    Advection solver(mesh, metrics);
+    std::optional<Geom::MeshWriter> writer;
+    if (argc > 1)
+        writer.emplace(mesh, argv[1], Geom::MeshWriterOptions{.ranks = true});
+
+    const int steps = 600;
+    for (int step = 0; step <= steps; step++) {
+        if (writer && step % 200 == 0)
+            writer->writeStep(1.0 * step / steps, {}, {Geom::fieldOf("u", solver.u)});
+        if (step < steps)
+            solver.advance(1.0 / steps);
+    }
+    if (writer)
+        writer->close();
+
+    std::vector<real> rows; // volume times the square of the error
+    for (DNDS::index cell = 0; cell < mesh.cells.owned; cell++)
+        rows.push_back(metrics.volumes(cell) * std::pow(solver.u(cell, 0) - bump(metrics.centroids[cell]), 2));
+    const real error = std::sqrt(DNDS::exactSum(world, rows));
+    if (world.rank() == 0)
+        fmt::print("{} ranks, {} steps: error {:.6f}\n", world.size(), steps, error);
+    return error < 0.02 ? 0 : 1;
+}
