@@ -147,6 +147,8 @@ class Check:
             "OMPI_MCA_btl_vader_single_copy_mechanism": "none",
             "TMPDIR": "/tmp",  # Open MPI's session folder must have a short name
         })
+        if not (shutil.which("ssh") or shutil.which("rsh")):
+            environment["OMPI_MCA_plm"] = "isolated"  # or Open MPI's mpiexec gives up, even with one machine
         if not self.options.emulated:
             # Several ranks on one GPU may open each other's memory; without this, Open MPI copies through the host.
             environment.update({"OMPI_MCA_pml": "ob1", "OMPI_MCA_btl": "self,smcuda,vader",
@@ -154,6 +156,17 @@ class Check:
         # Without shared memory of a useful size, ranks of one node fail late and strangely.
         shared = shutil.disk_usage("/dev/shm").free if os.path.isdir("/dev/shm") else 0
         self.results["machine"]["dev_shm_mib"] = shared // 2**20
+
+    def probe_mpi(self):
+        """Whether processes can be started. Returns False if nothing further makes sense."""
+        return self.step("probe", "start two processes",
+                         ["mpiexec", "-n", "2", "--oversubscribe", "--allow-run-as-root", "true"]
+                         if self.found_openmpi() else ["mpiexec", "-n", "2", "true"], 30)["status"] == "passed"
+
+    def found_openmpi(self):
+        asked = subprocess.run(["mpiexec", "--version"], stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                               check=False, env=self.runner.environment, timeout=30)
+        return re.search("open.?mpi|openrte|prrte", asked.stdout.decode(errors="replace"), re.I) is not None
 
     def probe(self):
         """Whether a kernel compiled here runs here. Returns False if nothing further makes sense."""
@@ -243,22 +256,30 @@ class Check:
         program = self.program("cases/heat/heat")
         size = ["--cells", "64,48,40", "--steps", "40"] if self.options.emulated else ["--cells", "256,192,128",
                                                                                        "--steps", "200"]
+        records = os.path.join(self.work, "heat.json")
         for ranks in (1, 2, 4):
-            self.step("heat", f"heat on {ranks} ranks, device against host", self.mpirun(ranks, program, *size), 40)
+            self.step("heat", f"heat on {ranks} ranks, device against host",
+                      self.mpirun(ranks, program, "--on", "both", "--json", records, *size),
+                      min(self.limit("heat"), 40))
+            self.keep_records(records)
 
     def bench(self):
         program = self.program("bench/gpu/bench_gpu")
         records = os.path.join(self.work, "bench.json")
         for ranks in (1, 2, 4):
-            if os.path.exists(records):
-                os.remove(records)
             limit = max(min(self.limit("bench"), {1: 60, 2: 45, 4: 45}[ranks]), 0)
             command = [program, "--json", records, "--seconds", str(int(max(limit - 12, 5)))]
             if self.options.emulated:
                 command.append("--quick")
             self.step("bench", f"bench_gpu on {ranks} ranks", self.mpirun(ranks, *command), limit)
-            self.results["benchmarks"] += report.read_records(records)
-            self.save()
+            self.keep_records(records)
+
+    def keep_records(self, path):
+        """Takes the records that a program wrote, also one that was stopped, and removes the file."""
+        self.results["benchmarks"] += report.read_records(path)
+        if os.path.exists(path):
+            os.remove(path)
+        self.save()
 
     def euler(self):
         program = self.program("cases/euler/euler")
@@ -303,6 +324,11 @@ class Check:
     def all(self):
         say(f"unpacking {self.options.bundle}" if self.options.bundle else "no bundle: using what is installed")
         self.unpack()
+        if not shutil.which("mpiexec", path=self.runner.environment["PATH"]):
+            self.not_run("everything", "there is no mpiexec: neither in the bundle nor installed")
+            return
+        if not self.probe_mpi():
+            return
         if not self.options.emulated:
             say("a first kernel")
             if not self.probe():

@@ -9,12 +9,13 @@ import sys
 KEYS = ["case", "kernel", "transport", "ranks", "rows", "doubles_per_row", "order", "kernels", "cells", "device"]
 VALUES = ["median_us", "launch_us", "above_launch_us", "floor_us", "fraction_of_floor", "copy_rate_gb_s",
           "fraction_of_copy", "gb_per_s", "ratio_to_staged", "ratio_to_full_copies", "ratio_to_launches",
-          "us_per_kernel", "cells_per_s"]
+          "us_per_kernel", "us_per_step", "cells_per_s"]
 TITLES = {
     "copy": "The device's own copy rate (bytes read and written)",
     "kernel": "Pack and gather kernels against the floor of bytes moved",
     "pull": "Pulls of ghost rows, by transport",
     "graph": "Kernel launches against graph replay",
+    "heat": "The heat case",
     "euler": "The Euler case",
 }
 
@@ -75,7 +76,7 @@ def goals(records):
     against = [pull["peer"] / pull["staged"] for pull in pulls.values() if pull.get("peer") and pull.get("staged")]
     copies = [pull["full copies"] / pull["staged"] for pull in pulls.values()
               if pull.get("full copies") and pull.get("staged")]
-    kernels = of("kernel")
+    kernels = of("kernel", kernel="pack")  # which gathers, too, where peers reach each other's memory
     return [
         goal("pack and gather reach 80 % of the floor at 10^6 rows",
              [record.get("fraction_of_floor") for record in kernels if record.get("rows") == 10**6],
@@ -101,7 +102,8 @@ def verdict(results):
     if bad:
         return "failed", f"{len(bad)} failed or did not end: {', '.join(bad[:8])}{', ...' if len(bad) > 8 else ''}"
     if not results["finished"]:
-        return "incomplete", "the run was cut short"
+        reasons = [f"{entry['what']} was not run: {entry['why']}" for entry in results["not_run"]]
+        return "incomplete", "; ".join(["the run was cut short", *reasons[:3]])
     if results["rehearsal"] == "compiled":
         return "passed", "everything compiled; nothing was run"
     if "tests" in results["parts"] and not ran:
