@@ -132,34 +132,42 @@ class ArrayTransformer : public TransformerCore {
     void initPersistentPush(PushOp op = PushOp::Replace, const ExchangeOptions &options = {}) {
         initPush(ready("initPersistentPush"), options, op);
     }
-    /// Refreshes the son once. Collective; costs a set-up each time, so use persistent pulls in loops.
-    void pullOnce(const ExchangeOptions &options = {}) {
+    /// Refreshes the son once. Collective; costs a set-up each time, so use persistent pulls in loops. On the device it
+    /// runs after what `producer` holds (see Exchange::start) and is complete when this returns.
+    void pullOnce(const ExchangeOptions &options = {}, Device::StreamHandle producer = nullptr) {
         Exchange exchange(readyPattern("pullOnce"), Direction::Pull, {member()}, options);
-        exchange.start();
+        exchange.start(producer);
         exchange.wait();
     }
     /// Sends the son's rows back once. Collective; costs a set-up each time.
-    void pushOnce(PushOp op = PushOp::Replace, const ExchangeOptions &options = {}) {
+    void pushOnce(PushOp op = PushOp::Replace, const ExchangeOptions &options = {},
+                  Device::StreamHandle producer = nullptr) {
         Exchange exchange(readyPattern("pushOnce"), Direction::Push, {member()}, options, op);
-        exchange.start();
+        exchange.start(producer);
         exchange.wait();
     }
 
     /// This array as part of an exchange of several (`ExchangeGroup`). It keeps father and son alive. Local.
     ExchangeMember member() const {
         requireArrays();
-        return {std::string(father_->label()),
-                [father = father_](Access access, RowLayout &into) { describe(*father, access, into); },
-                [son = son_](Access access, RowLayout &into) { describe(*son, access, into); },
-                [son = son_](const HostMemoryResource &memory) { son->rehost(memory); }};
+        return {
+            std::string(father_->label()),
+            [father = father_](MemorySpace space, Access access, RowLayout &into) {
+                describe(*father, space, access, into);
+            },
+            [son = son_](MemorySpace space, Access access, RowLayout &into) { describe(*son, space, access, into); },
+            [son = son_](const HostMemoryResource &memory) { son->rehost(memory); },
+            [father = father_, son = son_] {
+                return father->valid(MemorySpace::Device) && son->valid(MemorySpace::Device);
+            }};
     }
 
   private:
-    static void describe(TArray &array, Access access, RowLayout &into) {
-        if constexpr (requires { array.rowLayout(MemorySpace::Host, access, into); })
-            array.rowLayout(MemorySpace::Host, access, into);
+    static void describe(TArray &array, MemorySpace space, Access access, RowLayout &into) {
+        if constexpr (requires { array.rowLayout(space, access, into); })
+            array.rowLayout(space, access, into);
         else
-            into = array.rowLayout(MemorySpace::Host, access);
+            into = array.rowLayout(space, access);
     }
     const ArrayTransformer &requireArrays(SourceLocation where = SourceLocation::current()) const {
         if (!father_ || !son_) [[unlikely]]

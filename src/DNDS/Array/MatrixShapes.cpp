@@ -108,7 +108,7 @@ void MatrixShapes::describe(RowLayout &layout, std::byte *base) const {
     shapes.elementBytes = sizeof(rowsize);
     shapes.generation = perRow_.generation();
     shapes.kind = ElementKind::Int32;
-    shapes.hold = perRow_.holdHost();
+    shapes.hold = perRow_.hold(layout.space);
 }
 
 std::uint64_t MatrixShapes::hash(std::uint64_t contents, std::string_view label) const {

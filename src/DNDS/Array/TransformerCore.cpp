@@ -69,7 +69,7 @@ HostMemoryResource TransformerCore::sonMemory() const {
 
 std::vector<rowsize> TransformerCore::pullRowSizes(std::vector<rowsize> fatherSizes) const {
     std::vector<rowsize> sonSizes(static_cast<std::size_t>(pattern_->sonSize()));
-    const auto describe = [](std::vector<rowsize> &sizes, RowLayout &layout) {
+    const auto describe = [](std::vector<rowsize> &sizes, RowLayout &layout) { // on the host in any case
         layout.rows = static_cast<index>(sizes.size());
         layout.partCount = 1;
         layout.parts[0].base = reinterpret_cast<std::byte *>(sizes.data());
@@ -77,25 +77,29 @@ std::vector<rowsize> TransformerCore::pullRowSizes(std::vector<rowsize> fatherSi
         layout.parts[0].elementBytes = sizeof(rowsize);
         layout.parts[0].kind = ElementKind::Int32;
     };
-    Exchange exchange(pattern_, Direction::Pull,
-                      {ExchangeMember{"row sizes", [&](Access, RowLayout &into) { describe(fatherSizes, into); },
-                                      [&](Access, RowLayout &into) { describe(sonSizes, into); }, nullptr}});
+    Exchange exchange(
+        pattern_, Direction::Pull,
+        {ExchangeMember{"row sizes", [&](auto, auto, RowLayout &into) { describe(fatherSizes, into); },
+                        [&](auto, auto, RowLayout &into) { describe(sonSizes, into); }, nullptr, nullptr}},
+        {.space = ExchangeSpace::Host});
     exchange.start();
     exchange.wait();
     return sonSizes;
 }
 
 void TransformerCore::pullRowShapes(const ExchangeMember &member) const {
-    using Describe = std::function<void(Access, RowLayout &)>;
+    using Describe = std::function<void(MemorySpace, Access, RowLayout &)>;
     const auto lastPart = [](const Describe &all) {
-        return [&all](Access access, RowLayout &layout) {
-            all(access, layout);
+        return [&all](MemorySpace space, Access access, RowLayout &layout) {
+            all(space, access, layout);
             std::swap(layout.parts.front(), layout.parts.at(static_cast<std::size_t>(layout.partCount - 1)));
             layout.partCount = 1;
         };
     };
-    Exchange exchange(pattern_, Direction::Pull,
-                      {ExchangeMember{member.name, lastPart(member.father), lastPart(member.son), member.rehostSon}});
+    Exchange exchange(
+        pattern_, Direction::Pull,
+        {ExchangeMember{member.name, lastPart(member.father), lastPart(member.son), member.rehostSon, nullptr}},
+        {.space = ExchangeSpace::Host});
     exchange.start();
     exchange.wait();
 }

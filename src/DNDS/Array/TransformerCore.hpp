@@ -23,20 +23,23 @@ class TransformerCore {
 
     /// Begins to refresh the son. Local; returns at once. Until `waitPersistentPull` the father must not be written and
     /// the son not be used. Throws StateError without `initPersistentPull`, when already started, or when mapping or
-    /// rows have changed.
-    void startPersistentPull() { current(pull_, "Pull").start(); }
+    /// rows have changed. On the device it runs after what `producer` holds; see Exchange::start.
+    void startPersistentPull(Device::StreamHandle producer = nullptr) { current(pull_, "Pull").start(producer); }
     /// Completes the pull: the son equals its owners' rows. Throws StateError without start, PeerError when a peer
     /// failed.
     void waitPersistentPull() { bound(pull_, "Pull").wait(); }
+    /// The same on the device, where what `consumer` gets from now on runs after the pull; see Exchange::wait.
+    void waitPersistentPull(Device::StreamHandle consumer) { bound(pull_, "Pull").wait(consumer); }
     /// Forgets the persistent pull. Local. Throws StateError in flight.
     void clearPersistentPull() { clear(pull_, "Pull"); }
 
     /// Begins to send the son's rows back to their owners. Local; returns at once. Until `waitPersistentPush` neither
     /// father nor son may be written. Throws as `startPersistentPull`.
-    void startPersistentPush() { current(push_, "Push").start(); }
+    void startPersistentPush(Device::StreamHandle producer = nullptr) { current(push_, "Push").start(producer); }
     /// Completes the push: the owners' rows have met the copies as the operation says. Throws also DataError, when
     /// pushed padded rows differ in size from their owner's under an operation.
     void waitPersistentPush() { bound(push_, "Push").wait(); }
+    void waitPersistentPush(Device::StreamHandle consumer) { bound(push_, "Push").wait(consumer); }
     /// Forgets the persistent push. Local. Throws StateError in flight.
     void clearPersistentPush() { clear(push_, "Push"); }
 

@@ -2,12 +2,15 @@
 
 #include "DNDS/Exchange/Backoff.hpp"
 #include "DNDS/Exchange/Combine.hpp"
+#include "DNDS/Exchange/DeviceLane.hpp"
 #include "DNDS/Exchange/MakeTransports.hpp"
+#include "DNDS/Exchange/PathReport.hpp"
+#include "DNDS/Exchange/PushedRows.hpp"
 #include "DNDS/Exchange/Traffic.hpp"
 #include "DNDS/Storage/HostDeviceBuffer.hpp"
 
 #include <algorithm>
-#include <cstring>
+#include <array>
 #include <map>
 #include <utility>
 
@@ -21,7 +24,10 @@ struct Exchange::State {
     std::vector<RowLayout> fathersNow; ///< what `start` finds, until it is accepted
     std::vector<RowLayout> sonsNow;
     Traffic traffic;
-    std::vector<HostDeviceBuffer> staging; ///< pushes: what arrived, part by part, until it is combined
+    MemorySpace space = MemorySpace::Host;
+    std::shared_ptr<DeviceLane> lane;       ///< on the device
+    std::vector<HostDeviceBuffer> staging;  ///< pushes: what arrived, part by part, until it is combined
+    std::unique_ptr<DeviceCombine> combine; ///< pushes on the device
     std::vector<std::unique_ptr<Transport>> transports;
     std::vector<TransportKind> kinds; ///< by rank
     bool bound = true;                ///< false after binding failed half-way
@@ -39,7 +45,7 @@ struct Exchange::State {
     void serve() {
         servedBy = &served();
         for (const auto &transport : transports)
-            if (transport->kind() == TransportKind::NodeShared)
+            if (transport->kind() == TransportKind::NodeShared || isDeviceTransport(transport->kind()))
                 servedBy->push_back(transport.get());
     }
     void serveNoMore() noexcept {
@@ -49,10 +55,25 @@ struct Exchange::State {
         servedBy = nullptr;
     }
 
+    void addStaging(std::size_t bytes, const HostMemoryResource &memory) {
+        staging.emplace_back(bytes, memory);
+        if (space == MemorySpace::Device)
+            staging.back().toDevice();
+    }
+
+    /// The data that arrived is complete, so memory that arrays gave up meanwhile may go. Where kernels may still run
+    /// it is kept until the next start.
+    void letGo() {
+        for (std::vector<RowLayout> *layouts : {&fathers, &sons})
+            for (RowLayout &layout : *layouts)
+                for (RowPart &part : layout.parts)
+                    part.hold.reset();
+    }
+
     Endpoints endpoints(Direction direction) {
         Endpoints ends = endpointsOf(direction, fathers, sons);
         for (HostDeviceBuffer &part : staging)
-            ends.destinations.push_back(part.write(MemorySpace::Host, "staging of a push"));
+            ends.destinations.push_back(part.write(space, "staging of a push"));
         return ends;
     }
 };
@@ -60,10 +81,10 @@ struct Exchange::State {
 namespace {
 
 /// The memory of a member now: checked against the pattern.
-void fetch(const ExchangePattern &pattern, Direction direction, const ExchangeMember &member, RowLayout &father,
-           RowLayout &son) {
-    member.father(Access::Read, father);
-    member.son(direction == Direction::Pull ? Access::Write : Access::Read, son);
+void fetch(const ExchangePattern &pattern, Direction direction, MemorySpace space, const ExchangeMember &member,
+           RowLayout &father, RowLayout &son) {
+    member.father(space, Access::Read, father);
+    member.son(space, direction == Direction::Pull ? Access::Write : Access::Read, son);
     DNDS_CHECK(father.rows == pattern.fatherSize(), StateError,
                "father of '{}' has {} rows, but the mapping was made for {}: make a new mapping after resizing",
                member.name, father.rows, pattern.fatherSize());
@@ -73,15 +94,13 @@ void fetch(const ExchangePattern &pattern, Direction direction, const ExchangeMe
     DNDS_CHECK(father.partCount == son.partCount &&
                    (father.rows == 0 || son.rows == 0 || father.signature == son.signature),
                LayoutError, "father and son of '{}' differ in element type, layout or width", member.name);
-    DNDS_CHECK(father.space == MemorySpace::Host && son.space == MemorySpace::Host, NotBuiltError,
-               "'{}' is in device memory, which the transports of this build do not reach: call toHost() first",
-               member.name);
 }
 
 /// The widths that matter to peers are those of the rows that move: fathers' where they are sent, sons' where they
 /// arrive.
-std::uint64_t signatureOf(std::span<const RowLayout> layouts, Direction direction, PushOp op) {
-    std::uint64_t signature = static_cast<std::uint64_t>(direction) << 8U | static_cast<std::uint64_t>(op);
+std::uint64_t signatureOf(std::span<const RowLayout> layouts, Direction direction, PushOp op, MemorySpace space) {
+    std::uint64_t signature = static_cast<std::uint64_t>(space) << 16U | static_cast<std::uint64_t>(direction) << 8U |
+                              static_cast<std::uint64_t>(op);
     for (const RowLayout &layout : layouts)
         signature = signature * 0x100000001b3U ^ layout.signature;
     return signature;
@@ -103,44 +122,24 @@ std::map<TransportKind, TransportPlan> plansOf(const Traffic &traffic, const Cha
     return plans;
 }
 
-/// The data that arrived is complete, so memory that arrays gave up meanwhile may go.
-void letGo(std::span<RowLayout> layouts) {
-    for (RowLayout &layout : layouts)
-        for (RowPart &part : layout.parts)
-            part.hold.reset();
-}
-
-std::vector<PeerPath> describePaths(const ExchangePattern &pattern, Direction direction, const Traffic &traffic,
-                                    const ExchangeOptions &options) {
-    std::map<int, PeerPath> paths;
-    const auto pathOf = [&](int peer) -> PeerPath & {
-        const auto [found, isNew] = paths.try_emplace(peer);
-        if (isNew) {
-            const TransportChoice choice = chooseTransport(pattern.context(), peer, options);
-            found->second.peer = peer;
-            found->second.transport = choice.kind;
-            found->second.why = choice.why;
-        }
-        return found->second;
-    };
-    const bool pull = direction == Direction::Pull;
-    const auto rowsOf = [](const RankLists &lists, std::size_t k) { return lists.starts[k + 1] - lists.starts[k]; };
-    for (std::size_t k = 0; k < pattern.readers().size(); ++k) {
-        PeerPath &path = pathOf(pattern.readers().ranks[k]);
-        (pull ? path.rowsSent : path.rowsReceived) = rowsOf(pattern.readers(), k);
-    }
-    for (std::size_t k = 0; k < pattern.owners().size(); ++k) {
-        PeerPath &path = pathOf(pattern.owners().ranks[k]);
-        (pull ? path.rowsReceived : path.rowsSent) = rowsOf(pattern.owners(), k);
-    }
-    for (const Outgoing &outgoing : traffic.outgoing)
-        pathOf(outgoing.peer).bytesSent = outgoing.bytes;
-    for (const Incoming &incoming : traffic.incoming)
-        pathOf(incoming.peer).bytesReceived = incoming.bytes;
-    std::vector<PeerPath> list;
-    for (auto &[peer, path] : paths)
-        list.push_back(std::move(path));
-    return list;
+/// Which copies an exchange moves: the same answer on all ranks. Collective; one reduction where there may be devices.
+MemorySpace agreeOnSpace(const CommunicatorView &comm, std::span<const ExchangeMember> members,
+                         const ExchangeOptions &options) {
+    ExchangeSpace wish = options.space;
+    if (wish == ExchangeSpace::Auto && options.transport != TransportKind::Auto) // which serves one space only
+        wish = isDeviceTransport(options.transport) ? ExchangeSpace::Device : ExchangeSpace::Host;
+    if (Device::name() == "absent")
+        return wish == ExchangeSpace::Device ? MemorySpace::Device : MemorySpace::Host; // whose arrays then throw
+    const bool onDevice = Device::available() && std::ranges::all_of(members, [](const ExchangeMember &member) {
+                              return member.onDevice && member.onDevice();
+                          });
+    // Ranks without rows are content with either. An explicit wish of one rank meets those of others in the transports.
+    std::array<int, 2> least{wish == ExchangeSpace::Host || (wish == ExchangeSpace::Auto && !onDevice) ? 0 : 1,
+                             wish == ExchangeSpace::Device ? 0 : 1};
+    comm.allReduce(least.data(), 2, MPI_MIN);
+    if (wish != ExchangeSpace::Auto)
+        return wish == ExchangeSpace::Device ? MemorySpace::Device : MemorySpace::Host;
+    return least[0] == 1 || least[1] == 0 ? MemorySpace::Device : MemorySpace::Host;
 }
 
 } // namespace
@@ -154,6 +153,7 @@ Exchange::Exchange(std::shared_ptr<const ExchangePattern> pattern, Direction dir
     const std::uint64_t round = context.nextRound();
     State &state = *state_;
     state.members = std::move(members);
+    space_ = state.space = agreeOnSpace(context.comm(), state.members, options);
     std::exception_ptr failure;
     std::uint64_t signature = 0;
     try {
@@ -165,24 +165,28 @@ Exchange::Exchange(std::shared_ptr<const ExchangePattern> pattern, Direction dir
         for (const RankLists *peers : {&pattern_->readers(), &pattern_->owners()})
             for (const int peer : peers->ranks) {
                 TransportKind &kind = state.kinds[static_cast<std::size_t>(peer)];
-                kind = chooseTransport(context, peer, options).kind;
+                kind = chooseTransport(context, peer, options, space_).kind;
                 sharesNode = sharesNode || kind == TransportKind::NodeShared;
             }
+        if (space_ == MemorySpace::Device)
+            state.lane = std::make_shared<DeviceLane>();
         for (std::size_t m = 0; m < count; ++m) {
             if (sharesNode && direction_ == Direction::Pull && state.members[m].rehostSon)
                 state.members[m].rehostSon(context.node().arena);
-            fetch(*pattern_, direction_, state.members[m], state.fathers[m], state.sons[m]);
+            fetch(*pattern_, direction_, space_, state.members[m], state.fathers[m], state.sons[m]);
             if (direction_ == Direction::Push)
                 combineFunction(state.fathers[m].parts[0].kind, op_);
         }
         // A rank without owned rows has no widths of its own, but its ghosts have.
-        signature = signatureOf(pattern_->fatherSize() > 0 ? state.fathers : state.sons, direction_, op_);
+        signature = signatureOf(pattern_->fatherSize() > 0 ? state.fathers : state.sons, direction_, op_, space_);
         state.traffic = planTraffic(*pattern_, direction_, state.fathers, state.sons);
         if (direction_ == Direction::Push)
             for (const std::size_t bytes : state.traffic.destinationBytes)
-                state.staging.emplace_back(bytes, sharesNode ? HostMemoryResource(context.node().arena) : nullptr);
+                state.addStaging(bytes, sharesNode ? HostMemoryResource(context.node().arena) : nullptr);
+        if (direction_ == Direction::Push && space_ == MemorySpace::Device)
+            state.combine = std::make_unique<DeviceCombine>(*pattern_, op_, state.fathers);
         for (auto &[kind, plan] : plansOf(state.traffic, channel_, state.kinds))
-            state.transports.push_back(makeTransport(kind, std::move(plan), context, round));
+            state.transports.push_back(makeTransport(kind, std::move(plan), context, round, state.lane));
     } catch (...) {
         failure = std::current_exception();
     }
@@ -192,9 +196,9 @@ Exchange::Exchange(std::shared_ptr<const ExchangePattern> pattern, Direction dir
         transport->connect();
         transport->bind(state.endpoints(direction_));
     }
-    letGo(state.fathers);
-    letGo(state.sons);
-    paths_ = describePaths(*pattern_, direction_, state.traffic, options);
+    state.letGo();
+    paths_ = pathsOf(*pattern_, direction_, state.traffic,
+                     [&](int peer) { return chooseTransport(context, peer, options, space_); });
 }
 
 Exchange::~Exchange() {
@@ -231,19 +235,14 @@ const std::string &Exchange::label() const {
 }
 
 std::string Exchange::describe() const {
-    std::string text =
-        fmt::format("{} of '{}'{}\n", direction_ == Direction::Pull ? "pull" : "push", label(),
-                    state_->members.size() > 1 ? fmt::format(" and {} more", state_->members.size() - 1) : "");
-    text += fmt::format("  {:>6}  {:<12} {:>10} {:>12} {:>10} {:>12}  {}\n", "peer", "path", "rows out", "bytes out",
-                        "rows in", "bytes in", "why");
-    for (const PeerPath &path : paths_)
-        text +=
-            fmt::format("  {:>6}  {:<12} {:>10} {:>12} {:>10} {:>12}  {}\n", path.peer, transportName(path.transport),
-                        path.rowsSent, path.bytesSent, path.rowsReceived, path.bytesReceived, path.why);
-    return text;
+    return pathTable(
+        fmt::format("{} of '{}'{}{}", direction_ == Direction::Pull ? "pull" : "push", label(),
+                    state_->members.size() > 1 ? fmt::format(" and {} more", state_->members.size() - 1) : "",
+                    space_ == MemorySpace::Device ? " on the device" : ""),
+        paths_);
 }
 
-void Exchange::start() {
+void Exchange::start(Device::StreamHandle producer) {
     State &state = *state_;
     requireMpiActive("an exchange is started");
     (void)pattern_->context().comm();
@@ -255,7 +254,7 @@ void Exchange::start() {
         for (std::size_t m = 0; m < state.members.size(); ++m) {
             RowLayout &father = state.fathersNow[m];
             RowLayout &son = state.sonsNow[m];
-            fetch(*pattern_, direction_, state.members[m], father, son);
+            fetch(*pattern_, direction_, space_, state.members[m], father, son);
             moved = moved || !sameMemory(state.fathers[m], father) || !sameMemory(state.sons[m], son);
             changed = changed || !sameRows(state.fathers[m], father) || !sameRows(state.sons[m], son);
         }
@@ -267,6 +266,8 @@ void Exchange::start() {
             auto plans = plansOf(traffic, channel_, state.kinds);
             for (const auto &transport : state.transports)
                 transport->adopt(std::move(plans[transport->kind()]));
+            if (state.combine)
+                state.combine = std::make_unique<DeviceCombine>(*pattern_, op_, state.fathersNow);
             state.traffic = std::move(traffic);
         }
         state.fathers.swap(state.fathersNow);
@@ -284,6 +285,8 @@ void Exchange::start() {
     state.inFlight = true;
     state.serve();
     try {
+        if (state.lane)
+            state.lane->follow(producer);
         for (const auto &transport : state.transports)
             transport->start();
     } catch (...) { // some of them may be under way: peers learn it when the exchange is destroyed
@@ -295,6 +298,20 @@ void Exchange::start() {
 }
 
 void Exchange::wait() {
+    finish();
+    if (state_->lane) {
+        state_->lane->stream.synchronize();
+        state_->letGo();
+    }
+}
+
+void Exchange::wait(Device::StreamHandle consumer) {
+    finish();
+    if (state_->lane)
+        state_->lane->precede(consumer);
+}
+
+void Exchange::finish() {
     State &state = *state_;
     DNDS_CHECK(state.inFlight, StateError, "wait for '{}' without start", label());
     state.inFlight = false;
@@ -302,8 +319,8 @@ void Exchange::wait() {
     complete();
     if (direction_ == Direction::Push)
         combinePushed();
-    letGo(state.fathers);
-    letGo(state.sons);
+    if (!state.lane)
+        state.letGo();
 }
 
 void Exchange::complete() {
@@ -365,38 +382,19 @@ void Exchange::refuse() noexcept {
 
 void Exchange::combinePushed() {
     State &state = *state_;
-    for (std::size_t m = 0, part = 0; m < state.members.size(); ++m) {
-        RowLayout father;
-        state.members[m].father(Access::Write, father);
-        DNDS_CHECK(sameMemory(state.fathers[m], father) && sameRows(state.fathers[m], father), StateError,
+    std::vector<RowLayout> fathers(state.members.size());
+    for (std::size_t m = 0; m < fathers.size(); ++m) {
+        state.members[m].father(space_, Access::Write, fathers[m]);
+        DNDS_CHECK(sameMemory(state.fathers[m], fathers[m]) && sameRows(state.fathers[m], fathers[m]), StateError,
                    "father of '{}' was resized, swapped or moved between start and wait of a push",
                    state.members[m].name);
-        const auto count = static_cast<std::size_t>(father.partCount);
-        const auto forEachRow = [&](std::size_t p, auto &&function) {
-            const RowPart &to = father.parts[p];
-            const std::byte *from =
-                state.staging.empty() ? nullptr : state.staging[part + p].read(MemorySpace::Host, "staging of a push");
-            for (const index row : pattern_->readers().values) {
-                const std::size_t bytes = to.begin(row + 1) - to.begin(row);
-                function(to.base + to.begin(row), from, bytes, row);
-                from += bytes;
-            }
-        };
-        // With an operation, the parts that describe rows (sizes) must agree; nothing is changed if they do not.
-        for (std::size_t p = 1; p < count && op_ != PushOp::Replace; ++p)
-            forEachRow(p, [&](const std::byte *into, const std::byte *from, std::size_t bytes, index row) {
-                DNDS_CHECK(std::memcmp(into, from, bytes) == 0, DataError,
-                           "a copy of row {} of '{}' that was pushed has another size than the row", row,
-                           state.members[m].name);
-            });
-        for (std::size_t p = 0; p < count; ++p) {
-            const CombineFunction combine = p == 0 ? combineFunction(father.parts[p].kind, op_)
-                                                   : combineFunction(ElementKind::Opaque, PushOp::Replace);
-            forEachRow(p, [&](std::byte *into, const std::byte *from, std::size_t bytes, index) {
-                combine(into, from, bytes);
-            });
-        }
-        part += count;
+    }
+    if (!state.combine)
+        return combineOnHost(*pattern_, op_, state.members, fathers, state.staging);
+    state.combine->launch(fathers, state.staging, state.lane->stream);
+    if (state.combine->checks()) {
+        state.lane->stream.synchronize();
+        state.combine->check(state.members);
     }
 }
 

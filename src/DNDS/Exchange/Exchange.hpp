@@ -2,6 +2,7 @@
 /// @brief A pattern bound to arrays by transports: start, compute, wait.
 #pragma once
 
+#include "DNDS/Device/Hooks.hpp"
 #include "DNDS/Exchange/ExchangePattern.hpp"
 #include "DNDS/Exchange/ExchangeTypes.hpp"
 #include "DNDS/Storage/HostMemory.hpp"
@@ -24,10 +25,12 @@ enum class Direction : unsigned char {
 /// start, so that a resized, swapped or moved array is noticed; they throw what is wrong with the array.
 struct ExchangeMember {
     std::string name;
-    std::function<void(Access, RowLayout &into)> father;
-    std::function<void(Access, RowLayout &into)> son;
+    std::function<void(MemorySpace, Access, RowLayout &into)> father;
+    std::function<void(MemorySpace, Access, RowLayout &into)> son;
     /// Moves the son into memory that the ranks of the node share; optional.
     std::function<void(const HostMemoryResource &)> rehostSon;
+    /// Whether father and son are current on the device; without it they never are.
+    std::function<bool()> onDevice;
 };
 
 /// Moves the rows of one or several arrays between ranks, again and again, in one message a peer.
@@ -40,6 +43,14 @@ struct ExchangeMember {
 /// rows is bound anew at the next start; one whose rows changed makes start throw StateError there and wait throw
 /// PeerError on its peers, so that nobody is left waiting. Destroying an exchange in flight keeps the memory in use
 /// until the communicator is freed.
+///
+/// An exchange moves either the host's or the device's copies (`ExchangeOptions::space`). On the device, rows are
+/// packed and unpacked on a stream of the exchange: what it does runs after what the stream given to `start` held then,
+/// and what is queued later on the stream given to `wait` runs after it. The host waits for messages, never for kernels
+/// of others:
+///
+///     boundaryKernel(stream);      exchange.start(stream);
+///     innerKernel(otherStream);    exchange.wait(stream);      ghostKernel(stream);
 class Exchange {
   public:
     /// Binds. Collective; all ranks create their exchanges of one communicator in the same order. Cost O(rows
@@ -52,13 +63,21 @@ class Exchange {
     Exchange &operator=(const Exchange &) = delete;
     ~Exchange();
 
-    /// Begins; does not wait for peers. Local. Throws StateError when already started, or when an array changed its
-    /// rows.
-    void start();
-    /// Completes what `start` began. Throws StateError without start, PeerError when a peer could not take part,
-    /// DataError when pushed padded rows have other sizes than their owner's.
+    /// Begins; does not wait for peers. Local. On the device: `producer` is the stream that last wrote what is sent and
+    /// last used what arrives (null: the default stream). Throws StateError when already started, or when an array
+    /// changed its rows; StaleError when the copy that this exchange moves is not the current one.
+    void start(Device::StreamHandle producer = nullptr);
+    /// Completes what `start` began: afterwards the host may use the rows, and so may all streams. Throws StateError
+    /// without start, PeerError when a peer could not take part, DataError when pushed padded rows have other sizes
+    /// than their owner's.
     void wait();
+    /// The same for the device, but kernels may still run when it returns: `consumer` waits for them, the host does
+    /// not.
+    void wait(Device::StreamHandle consumer);
     bool inFlight() const noexcept;
+
+    /// Which copies of the arrays are moved.
+    MemorySpace space() const noexcept { return space_; }
 
     Direction direction() const noexcept { return direction_; }
     const std::shared_ptr<const ExchangePattern> &pattern() const noexcept { return pattern_; }
@@ -71,6 +90,7 @@ class Exchange {
     struct State;
 
     void complete();
+    void finish();
     void refuse() noexcept;
     const std::string &label() const;
     void combinePushed();
@@ -78,6 +98,7 @@ class Exchange {
     std::shared_ptr<const ExchangePattern> pattern_;
     Direction direction_;
     PushOp op_;
+    MemorySpace space_ = MemorySpace::Host;
     Channel channel_;
     std::unique_ptr<State> state_;
     std::vector<PeerPath> paths_;

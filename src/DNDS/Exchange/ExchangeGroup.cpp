@@ -43,19 +43,22 @@ void ExchangeGroup::initPersistentPush(PushOp op, const ExchangeOptions &options
     push_ = make(Direction::Push, options, op);
 }
 
-void ExchangeGroup::pullOnce(const ExchangeOptions &options) {
+void ExchangeGroup::pullOnce(const ExchangeOptions &options, Device::StreamHandle producer) {
     const auto exchange = make(Direction::Pull, options, PushOp::Replace);
-    exchange->start();
+    exchange->start(producer);
     exchange->wait();
 }
 
-void ExchangeGroup::startPersistentPull() { bound(pull_).start(); }
+void ExchangeGroup::startPersistentPull(Device::StreamHandle producer) { bound(pull_).start(producer); }
 void ExchangeGroup::waitPersistentPull() { bound(pull_).wait(); }
+void ExchangeGroup::waitPersistentPull(Device::StreamHandle consumer) { bound(pull_).wait(consumer); }
 void ExchangeGroup::clearPersistentPull() { clear(pull_); }
-void ExchangeGroup::startPersistentPush() { bound(push_).start(); }
+void ExchangeGroup::startPersistentPush(Device::StreamHandle producer) { bound(push_).start(producer); }
 void ExchangeGroup::waitPersistentPush() { bound(push_).wait(); }
+void ExchangeGroup::waitPersistentPush(Device::StreamHandle consumer) { bound(push_).wait(consumer); }
 void ExchangeGroup::clearPersistentPush() { clear(push_); }
 
 std::vector<PeerPath> ExchangeGroup::pullPaths() const { return bound(pull_).paths(); }
+std::string ExchangeGroup::describePull() const { return bound(pull_).describe(); }
 
 } // namespace DNDS

@@ -31,16 +31,19 @@ class ExchangeGroup {
     /// As the functions of ArrayTransformer, for all arrays together. The first three are Collective, the others Local.
     void initPersistentPull(const ExchangeOptions &options = {});
     void initPersistentPush(PushOp op = PushOp::Replace, const ExchangeOptions &options = {});
-    void pullOnce(const ExchangeOptions &options = {});
-    void startPersistentPull();
+    void pullOnce(const ExchangeOptions &options = {}, Device::StreamHandle producer = nullptr);
+    void startPersistentPull(Device::StreamHandle producer = nullptr);
     void waitPersistentPull();
+    void waitPersistentPull(Device::StreamHandle consumer);
     void clearPersistentPull();
-    void startPersistentPush();
+    void startPersistentPush(Device::StreamHandle producer = nullptr);
     void waitPersistentPush();
+    void waitPersistentPush(Device::StreamHandle consumer);
     void clearPersistentPush();
 
-    /// How the persistent pull reaches each peer. Local.
+    /// How the persistent pull reaches each peer, and the same as a table. Local.
     std::vector<PeerPath> pullPaths() const;
+    std::string describePull() const;
 
   private:
     void addMember(ExchangeMember member, std::shared_ptr<const ExchangePattern> pattern);

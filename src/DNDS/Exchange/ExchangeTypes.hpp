@@ -25,10 +25,14 @@ enum class TransportKind : unsigned char {
     Datatype,   ///< MPI derived datatypes straight from and into the arrays
     Packed,     ///< rows gathered into one buffer a peer, received straight into the destination
     NodeShared, ///< the owner writes into the reader's memory; between ranks of one node
-    Local       ///< a copy within this rank, for rows that it pulls from itself
+    Local,      ///< a copy within this rank, for rows that it pulls from itself
+    Staged      ///< device rows: packed into pinned memory, sent as messages, unpacked on the device
 };
 
-/// "auto", "datatype", "packed", "node-shared", "local".
+/// Whether a transport moves rows of device memory. `Auto` and `Local` serve both.
+constexpr bool isDeviceTransport(TransportKind kind) { return kind == TransportKind::Staged; }
+
+/// "auto", "datatype", "packed", "node-shared", "local", "staged".
 std::string_view transportName(TransportKind kind);
 /// The kind of that name; throws ArgumentError that lists the names.
 TransportKind transportFromName(std::string_view name);
@@ -44,9 +48,18 @@ struct PeerPath {
     index rowsReceived = 0;
 };
 
+/// Which copies of the arrays an exchange moves.
+enum class ExchangeSpace : unsigned char {
+    Auto, ///< that of the transport asked for; else the device's where all arrays are current there, on all ranks,
+          ///< when the exchange is made; else the host's
+    Host,
+    Device
+};
+
 /// Choices a caller can make for one exchange.
 struct ExchangeOptions {
     TransportKind transport = TransportKind::Auto; ///< Auto also looks at the environment variable DNDS_TRANSPORT
+    ExchangeSpace space = ExchangeSpace::Auto;
 };
 
 } // namespace DNDS

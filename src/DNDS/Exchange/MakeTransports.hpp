@@ -2,6 +2,7 @@
 /// @brief The one place where transports are chosen.
 #pragma once
 
+#include "DNDS/Exchange/DeviceLane.hpp"
 #include "DNDS/Exchange/Transport.hpp"
 
 #include <memory>
@@ -16,13 +17,16 @@ struct TransportChoice {
     std::string why;
 };
 
-/// Chooses for this rank and `peer`; both of them come to the same answer. Local. Throws ArgumentError when `options`
-/// or the environment name a transport that there is not, StateError when the node-shared one is forced where memory
-/// cannot be shared.
-TransportChoice chooseTransport(const CommunicatorContext &context, int peer, const ExchangeOptions &options);
+/// Chooses for this rank and `peer`, for rows in `space`; both of them come to the same answer. Local. A transport that
+/// DNDS_TRANSPORT names is for the space it serves. Throws ArgumentError when `options` or the environment name a
+/// transport that there is not, or `options` one that does not reach `space`; StateError when one is forced that cannot
+/// be used here.
+TransportChoice chooseTransport(const CommunicatorContext &context, int peer, const ExchangeOptions &options,
+                                MemorySpace space = MemorySpace::Host);
 
-/// A transport of the given kind for the peers in `plan`. `round` is the context's number of this set-up. Local.
+/// A transport of the given kind for the peers in `plan`. `round` is the context's number of this set-up; `lane`
+/// belongs to exchanges of device memory and is null for others. Local.
 std::unique_ptr<Transport> makeTransport(TransportKind kind, TransportPlan plan, const CommunicatorContext &context,
-                                         std::uint64_t round);
+                                         std::uint64_t round, const std::shared_ptr<DeviceLane> &lane);
 
 } // namespace DNDS

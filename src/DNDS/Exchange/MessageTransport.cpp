@@ -96,19 +96,26 @@ void MessageTransport::wait() {
 }
 
 void MessageTransport::refuse() {
+    std::vector<std::size_t> bytes(plan_.incoming.size());
+    std::transform(plan_.incoming.begin(), plan_.incoming.end(), bytes.begin(),
+                   [](const Incoming &incoming) { return incoming.bytes; });
+    refuseMessages(plan_, bytes);
+}
+
+void refuseMessages(const TransportPlan &plan, std::span<const std::size_t> bytes) {
     std::vector<MPI_Request> requests;
     std::vector<std::unique_ptr<std::byte[]>> discarded;
     std::vector<ByteCount> sizes;
-    sizes.reserve(plan_.incoming.size());
-    for (const Incoming &incoming : plan_.incoming) {
-        const ByteCount &size = sizes.emplace_back(incoming.bytes);
-        discarded.push_back(std::make_unique_for_overwrite<std::byte[]>(incoming.bytes));
-        checkMpi(MPI_Irecv(discarded.back().get(), size.count(), size.type(), incoming.peer, plan_.channel.tag,
-                           plan_.channel.comm, &requests.emplace_back()),
+    sizes.reserve(plan.incoming.size());
+    for (std::size_t k = 0; k < plan.incoming.size(); ++k) {
+        const ByteCount &size = sizes.emplace_back(bytes[k]);
+        discarded.push_back(std::make_unique_for_overwrite<std::byte[]>(bytes[k]));
+        checkMpi(MPI_Irecv(discarded.back().get(), size.count(), size.type(), plan.incoming[k].peer, plan.channel.tag,
+                           plan.channel.comm, &requests.emplace_back()),
                  "MPI_Irecv");
     }
-    for (const Outgoing &outgoing : plan_.outgoing)
-        checkMpi(MPI_Isend(nullptr, 0, MPI_BYTE, outgoing.peer, plan_.channel.tag, plan_.channel.comm,
+    for (const Outgoing &outgoing : plan.outgoing)
+        checkMpi(MPI_Isend(nullptr, 0, MPI_BYTE, outgoing.peer, plan.channel.tag, plan.channel.comm,
                            &requests.emplace_back()),
                  "MPI_Isend");
     checkMpi(MPI_Waitall(static_cast<int>(requests.size()), requests.data(), MPI_STATUSES_IGNORE), "MPI_Waitall");

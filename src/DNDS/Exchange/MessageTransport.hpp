@@ -7,6 +7,10 @@
 
 namespace DNDS {
 
+/// What a rank does that cannot take part: sends every peer of `plan` an empty message, and takes what they send,
+/// `bytes` bytes each, without storing it. Waits for them.
+void refuseMessages(const TransportPlan &plan, std::span<const std::size_t> bytes);
+
 /// Persistent receives straight into the destination ranges: no unpacking where one array is exchanged, and the MPI
 /// library's own scattering into a few large blocks where several are. Derived classes define what is sent.
 class MessageTransport : public Transport {

@@ -7,6 +7,7 @@
 #include "DNDS/Storage/RowLayout.hpp"
 
 #include <cstddef>
+#include <cstdint>
 #include <span>
 #include <vector>
 
@@ -37,6 +38,12 @@ class RowGather {
 
     /// The runs of bytes relative to the part's base, in order; at least as many as needed to describe the rows.
     std::vector<ByteBlock> blocks() const;
+
+    /// Where rows are copied one by one: their numbers, counted from `firstRow()`, each `stride()` bytes. Empty where
+    /// `blocks()` is the better description.
+    std::span<const std::uint32_t> rowNumbers() const noexcept { return rows_; }
+    std::size_t firstRow() const noexcept { return firstRow_; }
+    std::size_t stride() const noexcept { return stride_; }
 
   private:
     using CopyRows = void (*)(const std::byte *base, const std::uint32_t *rows, std::size_t count, std::size_t stride,

@@ -450,7 +450,7 @@ void ArrayBase::describe(MemorySpace space, std::byte *data, std::byte *sizes, R
     elements.elementBytes = shape_->elementBytes;
     elements.generation = data_.generation();
     elements.kind = shape_->kind;
-    elements.hold = data_.holdHost();
+    elements.hold = data_.hold(space);
     if (shape_->layout == ArrayLayout::CSR)
         elements.offsets = rows_ > 0 ? hostOffsets() : noOffsets;
     else
@@ -463,7 +463,7 @@ void ArrayBase::describe(MemorySpace space, std::byte *data, std::byte *sizes, R
         rowSizes.elementBytes = sizeof(rowsize);
         rowSizes.generation = sizes_.generation();
         rowSizes.kind = ElementKind::Int32;
-        rowSizes.hold = sizes_.holdHost();
+        rowSizes.hold = sizes_.hold(space);
         layout.partCount = 2;
     }
 }

@@ -74,6 +74,7 @@ void HostDeviceBuffer::swap(HostDeviceBuffer &other) noexcept {
     std::swap(host_, other.host_);
     hostOwner_.swap(other.hostOwner_);
     std::swap(device_, other.device_);
+    deviceOwner_.swap(other.deviceOwner_);
     std::swap(bytes_, other.bytes_);
     std::swap(resource_, other.resource_);
     std::swap(generation_, other.generation_);
@@ -97,12 +98,16 @@ void HostDeviceBuffer::release() noexcept {
         finishCopies();
     } catch (const Error &) { // the device is lost: nothing writes to this memory any more
     }
-    if (device_)
-        Device::deallocate(device_);
+    deviceOwner_.reset();
     hostOwner_.reset();
     host_ = nullptr;
     device_ = nullptr;
     bytes_ = 0;
+}
+
+void HostDeviceBuffer::allocateDevice() {
+    deviceOwner_ = {static_cast<std::byte *>(Device::allocate(bytes_)), Device::deallocate};
+    device_ = deviceOwner_.get();
 }
 
 void HostDeviceBuffer::copyContents(const HostDeviceBuffer &other) {
@@ -112,7 +117,7 @@ void HostDeviceBuffer::copyContents(const HostDeviceBuffer &other) {
     other.finishCopies();
     if (other.deviceValid_) {
         if (!device_)
-            device_ = static_cast<std::byte *>(Device::allocate(bytes_));
+            allocateDevice();
         Device::copy(device_, MemorySpace::Device, other.device_, MemorySpace::Device, bytes_, nullptr);
         Device::synchronize(nullptr);
     }
@@ -128,7 +133,7 @@ void HostDeviceBuffer::toDevice(Device::StreamHandle stream) {
     if (valid(MemorySpace::Device))
         return;
     if (!device_)
-        device_ = static_cast<std::byte *>(Device::allocate(bytes_));
+        allocateDevice();
     Device::copy(device_, MemorySpace::Device, host_, MemorySpace::Host, bytes_, stream);
     inFlight_ = true;
     deviceValid_ = true;
@@ -183,6 +188,7 @@ void HostDeviceBuffer::rehost(HostMemoryResource resource) {
     if (hostValid_ && bytes_ > 0)
         std::memcpy(moved.host_, host_, bytes_);
     std::swap(moved.device_, device_);
+    moved.deviceOwner_.swap(deviceOwner_);
     moved.hostValid_ = hostValid_;
     moved.deviceValid_ = deviceValid_;
     swap(moved);

@@ -105,9 +105,11 @@ class HostDeviceBuffer {
     /// used by later reallocations.
     void rehost(HostMemoryResource resource);
 
-    /// Shares ownership of the host allocation, for exchanges in flight: it outlives resizing and destruction of the
-    /// buffer until the last holder lets go. Null for 0 bytes.
-    std::shared_ptr<const void> holdHost() const noexcept { return hostOwner_; }
+    /// Shares ownership of the allocation in `space`, for exchanges in flight: it outlives resizing and destruction of
+    /// the buffer until the last holder lets go. Null where there is none.
+    std::shared_ptr<const void> hold(MemorySpace space) const noexcept {
+        return space == MemorySpace::Host ? hostOwner_ : deviceOwner_;
+    }
 
     /// Where host memory comes from; null for ordinary memory.
     const HostMemoryResource &resource() const noexcept { return resource_; }
@@ -117,6 +119,7 @@ class HostDeviceBuffer {
     [[noreturn]] static void throwStale(MemorySpace space, std::string_view owner);
 
     static std::shared_ptr<std::byte> allocateHost(std::size_t bytes, const HostMemoryResource &resource);
+    void allocateDevice();
     void copyContents(const HostDeviceBuffer &other);
     /// Waits for the copies that were queued: on any stream, or on the default stream where it is known to hold them
     /// all.
@@ -125,7 +128,8 @@ class HostDeviceBuffer {
 
     std::shared_ptr<std::byte> hostOwner_; ///< shared with whoever moves bytes in or out at the moment
     std::byte *host_ = nullptr;            ///< `hostOwner_.get()`, one load nearer
-    std::byte *device_ = nullptr;
+    std::shared_ptr<std::byte> deviceOwner_;
+    std::byte *device_ = nullptr; ///< `deviceOwner_.get()`
     std::size_t bytes_ = 0;
     HostMemoryResource resource_;
     std::uint64_t generation_;

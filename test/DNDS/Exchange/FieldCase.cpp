@@ -76,6 +76,9 @@ class FieldCaseOf final : public FieldCase {
         expectRows(father, expected);
     }
 
+    void toDevice() override { pair_.toDevice(); }
+    void toHost() override { pair_.toHost(); }
+
     void initPull(TransportKind kind) override { pair_.trans.initPersistentPull({.transport = kind}); }
     void initPush(PushOp op, TransportKind kind) override { pair_.trans.initPersistentPush(op, {.transport = kind}); }
     void pullOnce(TransportKind kind) override { pair_.trans.pullOnce({.transport = kind}); }

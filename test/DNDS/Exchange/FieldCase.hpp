@@ -95,6 +95,10 @@ class FieldCase {
     /// Fails the test unless owned rows are those of `fatherVersion` after all ranks' sons of `sonVersion` were pushed.
     virtual void expectFather(std::uint64_t fatherVersion, std::uint64_t sonVersion, PushOp op) const = 0;
 
+    /// Both arrays.
+    virtual void toDevice() = 0;
+    virtual void toHost() = 0;
+
     virtual void initPull(TransportKind kind) = 0;
     virtual void initPush(PushOp op, TransportKind kind) = 0;
     virtual void pullOnce(TransportKind kind) = 0;

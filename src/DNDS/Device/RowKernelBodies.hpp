@@ -1,0 +1,199 @@
+/// @file RowKernelBodies.hpp
+/// @brief What one block of threads of each kernel in RowKernels.hpp does; the same source for host and device.
+///
+/// On a device `thread` is one of `threads` in a block; the emulated device runs a block as one thread.
+#pragma once
+
+#include "DNDS/Device/RowKernels.hpp"
+
+#include <cstring>
+#include <type_traits>
+
+namespace DNDS::Device {
+
+/// Sixteen bytes that travel in one instruction.
+struct alignas(16) Chunk16 {
+    std::uint64_t low;
+    std::uint64_t high;
+};
+
+/// The host may not look at bytes as another type; a device reads whole aligned words only that way.
+template <class T>
+DNDS_HOST_DEVICE inline T loadAs(const std::byte *from) {
+#if defined(__CUDA_ARCH__)
+    return *reinterpret_cast<const T *>(from);
+#else
+    T value;
+    std::memcpy(&value, from, sizeof(T));
+    return value;
+#endif
+}
+template <class T>
+DNDS_HOST_DEVICE inline void storeAs(std::byte *to, const T &value) {
+#if defined(__CUDA_ARCH__)
+    *reinterpret_cast<T *>(to) = value;
+#else
+    std::memcpy(to, &value, sizeof(T));
+#endif
+}
+
+/// Rows of a tile: consecutive threads copy consecutive chunks, so that what is written is one run. Several loads are
+/// under way before the first store, which may lie in the same array for all the compiler knows.
+template <class Chunk>
+DNDS_HOST_DEVICE inline void copyTileRows(const CopySegment &segment, std::uint64_t firstRow, std::uint32_t rows,
+                                          std::uint32_t thread, std::uint32_t threads) {
+    constexpr std::uint32_t atOnce = 4;
+    const std::uint32_t chunks = rows * segment.chunksPerRow;
+    std::byte *to = segment.destination + firstRow * segment.chunksPerRow * sizeof(Chunk);
+    for (std::uint32_t begin = thread; begin < chunks; begin += threads * atOnce) {
+        Chunk held[atOnce];
+        for (std::uint32_t k = 0; k < atOnce; ++k) {
+            const std::uint32_t chunk = begin + k * threads;
+            if (chunk >= chunks)
+                break;
+            const auto row = segment.chunksPerRow == 1
+                                 ? chunk
+                                 : static_cast<std::uint32_t>(std::uint64_t{chunk} * segment.reciprocal >> 32U);
+            const std::uint64_t from = std::uint64_t{segment.rows[firstRow + row]} * segment.chunksPerRow +
+                                       (chunk - row * segment.chunksPerRow);
+            held[k] = loadAs<Chunk>(segment.source + from * sizeof(Chunk));
+        }
+        for (std::uint32_t k = 0; k < atOnce; ++k) {
+            const std::uint32_t chunk = begin + k * threads;
+            if (chunk >= chunks)
+                break;
+            storeAs(to + std::uint64_t{chunk} * sizeof(Chunk), held[k]);
+        }
+    }
+}
+
+template <class Chunk>
+DNDS_HOST_DEVICE inline void copyBlock(const std::byte *from, std::byte *to, std::uint64_t bytes, std::uint32_t lane,
+                                       std::uint32_t lanes) {
+    for (std::uint64_t at = std::uint64_t{lane} * sizeof(Chunk); at < bytes; at += std::uint64_t{lanes} * sizeof(Chunk))
+        storeAs(to + at, loadAs<Chunk>(from + at));
+}
+
+/// Blocks of a tile: one group of `lanes` threads copies a block.
+DNDS_HOST_DEVICE inline void copyTileBlocks(const CopySegment &segment, std::uint64_t first, std::uint32_t count,
+                                            std::uint32_t thread, std::uint32_t threads) {
+    const std::uint32_t lanes = threads < 32 ? threads : 32;
+    for (std::uint32_t k = thread / lanes; k < count; k += threads / lanes) {
+        const CopyBlock block = segment.blocks[first + k];
+        const std::byte *from = segment.source + block.source;
+        std::byte *to = segment.destination + block.destination;
+        const auto bits = reinterpret_cast<std::uintptr_t>(from) | reinterpret_cast<std::uintptr_t>(to) | block.bytes;
+        if (bits % 16 == 0)
+            copyBlock<Chunk16>(from, to, block.bytes, thread % lanes, lanes);
+        else if (bits % 8 == 0)
+            copyBlock<std::uint64_t>(from, to, block.bytes, thread % lanes, lanes);
+        else if (bits % 4 == 0)
+            copyBlock<std::uint32_t>(from, to, block.bytes, thread % lanes, lanes);
+        else
+            copyBlock<std::uint8_t>(from, to, block.bytes, thread % lanes, lanes);
+    }
+}
+
+DNDS_HOST_DEVICE inline void copyTile(const CopyTable &table, std::uint64_t tile, std::uint32_t thread,
+                                      std::uint32_t threads) {
+    const CopySegment segment = table.segments[table.segmentOfTile[tile]];
+    const std::uint64_t first = (tile - segment.firstTile) * segment.itemsPerTile;
+    if (first >= segment.items) // left out of this launch
+        return;
+    const std::uint64_t left = segment.items - first;
+    const auto count = static_cast<std::uint32_t>(left < segment.itemsPerTile ? left : segment.itemsPerTile);
+    if (segment.rows == nullptr) {
+        copyTileBlocks(segment, first, count, thread, threads);
+        return;
+    }
+    switch (segment.chunkBytes) {
+    case 16:
+        return copyTileRows<Chunk16>(segment, first, count, thread, threads);
+    case 8:
+        return copyTileRows<std::uint64_t>(segment, first, count, thread, threads);
+    case 4:
+        return copyTileRows<std::uint32_t>(segment, first, count, thread, threads);
+    case 2:
+        return copyTileRows<std::uint16_t>(segment, first, count, thread, threads);
+    default:
+        return copyTileRows<std::uint8_t>(segment, first, count, thread, threads);
+    }
+}
+
+/// As `combineFunction` of the host does it.
+template <class T>
+DNDS_HOST_DEVICE inline T combineElement(T mine, T theirs, Combination combination) {
+    if (combination == Combination::Min)
+        return theirs < mine ? theirs : mine;
+    if (combination == Combination::Max)
+        return mine < theirs ? theirs : mine;
+    if constexpr (std::is_floating_point_v<T>)
+        return mine + theirs;
+    else // unsigned arithmetic wraps around where signed would be undefined
+        return static_cast<T>(static_cast<std::make_unsigned_t<T>>(mine) +
+                              static_cast<std::make_unsigned_t<T>>(theirs));
+}
+
+/// What thread number `thread` of the whole launch does: `lanes` threads share a row.
+template <class T>
+DNDS_HOST_DEVICE inline void combineRow(const CombineTable &table, std::uint64_t thread) {
+    const std::uint64_t row = thread / table.lanes;
+    if (row >= table.rows || (table.refused != nullptr && *table.refused != 0))
+        return;
+    const CombineTarget target = table.targets[row];
+    const std::uint64_t end = table.targets[row + 1].first;
+    for (std::uint64_t e = thread % table.lanes; e < target.elements; e += table.lanes) {
+        std::byte *at = table.destination + target.destination + e * sizeof(T);
+        T value = loadAs<T>(at);
+        for (std::uint64_t c = target.first; c < end; ++c)
+            value = combineElement(value, loadAs<T>(table.source + table.contributions[c] + e * sizeof(T)),
+                                   table.combination);
+        storeAs(at, value);
+    }
+}
+
+/// As `combineRow`, for `compareRows`.
+DNDS_HOST_DEVICE inline void compareRow(const CombineTable &table, std::uint32_t *differs, std::uint64_t thread) {
+    const std::uint64_t row = thread / table.lanes;
+    if (row >= table.rows)
+        return;
+    const CombineTarget target = table.targets[row];
+    const std::uint64_t end = table.targets[row + 1].first;
+    bool differ = false;
+    for (std::uint64_t e = thread % table.lanes; e < target.elements; e += table.lanes)
+        for (std::uint64_t c = target.first; c < end; ++c)
+            differ = differ || table.destination[target.destination + e] != table.source[table.contributions[c] + e];
+    if (differ)
+        *differs = static_cast<std::uint32_t>(row + 1); // several threads may: any of them will do
+}
+
+/// Calls `function.template operator()<T>()` for the arithmetic type of `kind`; nothing for opaque elements.
+template <class Function>
+inline void forElementKind(ElementKind kind, Function &&function) {
+    switch (kind) {
+    case ElementKind::Int8:
+        return function.template operator()<std::int8_t>();
+    case ElementKind::UInt8:
+        return function.template operator()<std::uint8_t>();
+    case ElementKind::Int16:
+        return function.template operator()<std::int16_t>();
+    case ElementKind::UInt16:
+        return function.template operator()<std::uint16_t>();
+    case ElementKind::Int32:
+        return function.template operator()<std::int32_t>();
+    case ElementKind::UInt32:
+        return function.template operator()<std::uint32_t>();
+    case ElementKind::Int64:
+        return function.template operator()<std::int64_t>();
+    case ElementKind::UInt64:
+        return function.template operator()<std::uint64_t>();
+    case ElementKind::Float32:
+        return function.template operator()<float>();
+    case ElementKind::Float64:
+        return function.template operator()<double>();
+    case ElementKind::Opaque:
+        return;
+    }
+}
+
+} // namespace DNDS::Device

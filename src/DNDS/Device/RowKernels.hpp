@@ -1,0 +1,79 @@
+/// @file RowKernels.hpp
+/// @brief The kernels that move rows on a device: a table says what, one launch does it for all peers and arrays.
+///
+/// Tables lie where kernels reach them (device or pinned memory). Everything is Local and queued on a stream; nothing
+/// waits. `DeviceRowCopy` and `DeviceCombine` make the tables.
+#pragma once
+
+#include "DNDS/Device/Hooks.hpp"
+#include "DNDS/Storage/ElementKind.hpp"
+
+#include <cstddef>
+#include <cstdint>
+
+namespace DNDS::Device {
+
+/// Bytes to copy, relative to the bases of a segment.
+struct CopyBlock {
+    std::uint64_t source;
+    std::uint64_t destination;
+    std::uint64_t bytes;
+};
+
+/// What is copied between one pair of bases: rows of one width that are gathered one behind the other, or blocks.
+struct CopySegment {
+    const std::byte *source;
+    std::byte *destination;
+    const std::uint32_t *rows;  ///< the rows' numbers in the source; null: `blocks` are copied
+    const CopyBlock *blocks;    ///< used without `rows`
+    std::uint64_t items;        ///< rows or blocks
+    std::uint64_t firstTile;    ///< of this segment
+    std::uint32_t itemsPerTile; ///< at most 65536 chunks of rows
+    std::uint32_t chunkBytes;   ///< 16, 8, 4, 2 or 1: rows and bases are multiples of it
+    std::uint32_t chunksPerRow;
+    std::uint32_t reciprocal; ///< 2^32 / chunksPerRow, rounded up
+};
+
+/// All segments of one launch, cut into tiles of some kilobytes; a block of threads copies one tile.
+struct CopyTable {
+    const CopySegment *segments;
+    const std::uint32_t *segmentOfTile;
+    std::uint64_t tiles;
+};
+
+/// Queues the copy of all segments, which do not overlap. @throws NotBuiltError, StateError.
+void copyRows(const CopyTable &table, StreamHandle stream);
+
+/// What contributions do to an element.
+enum class Combination : std::uint8_t { Sum, Min, Max };
+
+/// One row that contributions arrived for.
+struct CombineTarget {
+    std::uint64_t destination; ///< bytes behind the base
+    std::uint64_t elements;    ///< scalars in the row
+    std::uint64_t first;       ///< of its contributions, up to those of the next target
+};
+
+/// Rows of one part of an array, each with its contributions in the order in which they are applied. There is one more
+/// target than rows, which ends the last one's contributions.
+struct CombineTable {
+    std::byte *destination;
+    const std::byte *source;
+    const CombineTarget *targets;
+    const std::uint64_t *contributions; ///< bytes behind `source`
+    const std::uint32_t *refused;       ///< where it is not 0, nothing is changed; may be null
+    std::uint64_t rows;
+    std::uint32_t lanes; ///< threads that share a row: a power of two up to 32
+    ElementKind kind;
+    Combination combination;
+};
+
+/// Queues the combination: element by element, contribution after contribution, so that the result is the host's to the
+/// bit. @throws NotBuiltError, StateError.
+void combineRows(const CombineTable &table, StreamHandle stream);
+
+/// Queues a comparison: sets `*differs` (in pinned memory) to 1 + the number of a row where a contribution's bytes
+/// differ from the destination's. `elements` of the targets count bytes.
+void compareRows(const CombineTable &table, std::uint32_t *differs, StreamHandle stream);
+
+} // namespace DNDS::Device

@@ -1,0 +1,28 @@
+/// @file DeviceLane.hpp
+/// @brief The stream on which one exchange packs and unpacks, and how it meets the streams of the program.
+#pragma once
+
+#include "DNDS/Device/Event.hpp"
+#include "DNDS/Device/Stream.hpp"
+
+namespace DNDS {
+
+/// A stream of high priority, so that boundary rows leave while kernels on inner rows run. Local; move-only.
+struct DeviceLane {
+    Device::Stream stream{Device::Priority::High};
+    Device::Event produced; ///< what the exchange waits for
+    Device::Event finished; ///< what its consumers wait for
+
+    /// Everything queued here from now on runs after what `producer` holds now.
+    void follow(Device::StreamHandle producer) const {
+        produced.record(producer);
+        produced.holdBack(stream);
+    }
+    /// Everything queued on `consumer` from now on runs after what the lane holds now.
+    void precede(Device::StreamHandle consumer) const {
+        finished.record(stream);
+        finished.holdBack(consumer);
+    }
+};
+
+} // namespace DNDS

@@ -1,0 +1,135 @@
+#include "DNDS/Exchange/DeviceMessageTransport.hpp"
+
+#include "DNDS/Device/PinnedMemory.hpp"
+#include "DNDS/Exchange/Backoff.hpp"
+#include "DNDS/Exchange/MessageTransport.hpp"
+
+#include <utility>
+
+namespace DNDS {
+
+DeviceMessageTransport::DeviceMessageTransport(TransportKind kind, TransportPlan plan, std::shared_ptr<DeviceLane> lane,
+                                               bool crowded)
+    : kind_(kind), plan_(std::move(plan)), lane_(std::move(lane)), crowded_(crowded) {
+    build();
+}
+
+DeviceMessageTransport::~DeviceMessageTransport() {
+    try {
+        lane_->stream.synchronize(); // kernels use the buffers
+    } catch (const Error &) {        // the device is lost, and so are they
+    }
+}
+
+DeviceMessageTransport::Buffer DeviceMessageTransport::makeBuffer(std::size_t bytes) const {
+    Buffer buffer;
+    buffer.memory = HostDeviceBuffer(bytes, Device::pinnedHostMemory());
+    buffer.forKernels = buffer.forMpi = buffer.memory.write(MemorySpace::Host, "staging of an exchange");
+    return buffer;
+}
+
+void DeviceMessageTransport::build() {
+    receives_.clear();
+    sends_.clear();
+    pack_ = {};
+    unpack_ = {};
+    sizes_.clear();
+    outgoing_ = MessageLayout(plan_.outgoing);
+    incoming_ = MessageLayout(plan_.incoming);
+    sendBuffer_ = makeBuffer(outgoing_.total());
+    receiveBuffer_ = makeBuffer(incoming_.total());
+    sizes_.reserve(outgoing_.size() + incoming_.size());
+    statuses_.resize(incoming_.size());
+    for (std::size_t k = 0; k < outgoing_.size(); ++k) {
+        for (const RowGather &part : plan_.outgoing[k].parts)
+            pack_.addGather(part);
+        const ByteCount &size = sizes_.emplace_back(outgoing_.bytes(k));
+        checkMpi(MPI_Send_init(sendBuffer_.forMpi + outgoing_.begin(k), size.count(), size.type(),
+                               plan_.outgoing[k].peer, plan_.channel.tag, plan_.channel.comm, sends_.add()),
+                 "MPI_Send_init");
+    }
+    for (std::size_t k = 0; k < incoming_.size(); ++k) {
+        for (const DestinationRange &part : plan_.incoming[k].parts)
+            unpack_.addRange(part.bytes);
+        const ByteCount &size = sizes_.emplace_back(incoming_.bytes(k));
+        checkMpi(MPI_Recv_init(receiveBuffer_.forMpi + incoming_.begin(k), size.count(), size.type(),
+                               plan_.incoming[k].peer, plan_.channel.tag, plan_.channel.comm, receives_.add()),
+                 "MPI_Recv_init");
+    }
+}
+
+void DeviceMessageTransport::adopt(TransportPlan plan) {
+    lane_->stream.synchronize();
+    plan_ = std::move(plan);
+    build();
+}
+
+void DeviceMessageTransport::bind(const Endpoints &endpoints) {
+    for (std::size_t k = 0, segment = 0; k < outgoing_.size(); ++k)
+        for (std::size_t p = 0; p < plan_.outgoing[k].parts.size(); ++p, ++segment)
+            pack_.point(segment, endpoints.sources[p], sendBuffer_.forKernels + outgoing_.part(k, p));
+    for (std::size_t k = 0, segment = 0; k < incoming_.size(); ++k)
+        for (std::size_t p = 0; p < plan_.incoming[k].parts.size(); ++p, ++segment)
+            unpack_.point(segment, receiveBuffer_.forKernels + incoming_.part(k, p),
+                          endpoints.destinations[p] + plan_.incoming[k].parts[p].offset);
+}
+
+void DeviceMessageTransport::start() {
+    failure_.clear();
+    unpacked_.synchronize(); // of the round before: the messages of this one go to the same buffer
+    received_ = false;
+    sent_ = false;
+    receives_.startAll();
+    pack_.launch(lane_->stream);
+    packed_.record(lane_->stream);
+    packing_ = true;
+    progress();
+}
+
+bool DeviceMessageTransport::progress() {
+    if (packing_ && packed_.reached()) {
+        packing_ = false;
+        sends_.startAll();
+    }
+    if (!received_ && receives_.testAll(statuses_)) {
+        unpack();
+        received_ = true;
+    }
+    sent_ = sent_ || (!packing_ && sends_.testAll());
+    return received_ && sent_;
+}
+
+void DeviceMessageTransport::unpack() {
+    // What a peer did not send is left as it is.
+    for (std::size_t k = 0, segment = 0; k < incoming_.size(); ++k) {
+        const ByteCount &size = sizes_[outgoing_.size() + k];
+        int count = 0;
+        checkMpi(MPI_Get_count(&statuses_[k], size.type(), &count), "MPI_Get_count");
+        const bool sent = count == size.count();
+        if (!sent && failure_.empty())
+            failure_ = fmt::format("rank {} could not send its rows: see that rank's own error. The rows from it are "
+                                   "not up to date",
+                                   plan_.incoming[k].peer);
+        for (std::size_t p = 0; p < plan_.incoming[k].parts.size(); ++p, ++segment)
+            unpack_.enable(segment, sent);
+    }
+    unpack_.launch(lane_->stream);
+    unpacked_.record(lane_->stream);
+}
+
+void DeviceMessageTransport::wait() {
+    Backoff backoff(plan_.channel.comm, crowded_);
+    while (!progress())
+        backoff.pause();
+    if (!failure_.empty())
+        throw PeerError(std::exchange(failure_, {}));
+}
+
+void DeviceMessageTransport::refuse() {
+    std::vector<std::size_t> bytes(incoming_.size());
+    for (std::size_t k = 0; k < bytes.size(); ++k)
+        bytes[k] = incoming_.bytes(k);
+    refuseMessages(plan_, bytes);
+}
+
+} // namespace DNDS

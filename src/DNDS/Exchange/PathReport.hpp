@@ -1,0 +1,21 @@
+/// @file PathReport.hpp
+/// @brief How an exchange reaches each peer, as data and as a table for people.
+#pragma once
+
+#include "DNDS/Exchange/MakeTransports.hpp"
+#include "DNDS/Exchange/Traffic.hpp"
+
+#include <functional>
+#include <string>
+#include <vector>
+
+namespace DNDS {
+
+/// One path for each peer that gives or gets rows, ascending. `choose` tells a peer's transport. Local.
+std::vector<PeerPath> pathsOf(const ExchangePattern &pattern, Direction direction, const Traffic &traffic,
+                              const std::function<TransportChoice(int peer)> &choose);
+
+/// The paths as a table under `title`. Local.
+std::string pathTable(const std::string &title, const std::vector<PeerPath> &paths);
+
+} // namespace DNDS

@@ -1,0 +1,202 @@
+#include "DNDS/Exchange/PushedRows.hpp"
+
+#include "DNDS/Base/Error.hpp"
+#include "DNDS/Device/PinnedMemory.hpp"
+#include "DNDS/Exchange/Combine.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <cstring>
+#include <numeric>
+
+namespace DNDS {
+
+namespace {
+
+[[noreturn]] void throwOtherSize(index row, const ExchangeMember &member) {
+    throw DataError(
+        fmt::format("a copy of row {} of '{}' that was pushed has another size than the row", row, member.name));
+}
+
+std::size_t scalarBytes(ElementKind kind) {
+    std::size_t bytes = 1;
+    switch (kind) {
+    case ElementKind::Int16:
+    case ElementKind::UInt16:
+        bytes = 2;
+        break;
+    case ElementKind::Int32:
+    case ElementKind::UInt32:
+    case ElementKind::Float32:
+        bytes = 4;
+        break;
+    case ElementKind::Int64:
+    case ElementKind::UInt64:
+    case ElementKind::Float64:
+        bytes = 8;
+        break;
+    default:
+        break;
+    }
+    return bytes;
+}
+
+Device::Combination combinationOf(PushOp op) {
+    return op == PushOp::Min   ? Device::Combination::Min
+           : op == PushOp::Max ? Device::Combination::Max
+                               : Device::Combination::Sum;
+}
+
+template <class T>
+std::uint64_t append(std::vector<std::byte> &bytes, const std::vector<T> &values) {
+    const std::uint64_t at = (bytes.size() + 15) / 16 * 16;
+    bytes.resize(at + values.size() * sizeof(T));
+    if (!values.empty())
+        std::memcpy(bytes.data() + at, values.data(), values.size() * sizeof(T));
+    return at;
+}
+
+} // namespace
+
+void combineOnHost(const ExchangePattern &pattern, PushOp op, std::span<const ExchangeMember> members,
+                   std::span<const RowLayout> fathers, std::span<const HostDeviceBuffer> staging) {
+    for (std::size_t m = 0, part = 0; m < members.size(); ++m) {
+        const RowLayout &father = fathers[m];
+        const auto count = static_cast<std::size_t>(father.partCount);
+        const auto forEachRow = [&](std::size_t p, auto &&function) {
+            const RowPart &to = father.parts[p];
+            const std::byte *from =
+                staging.empty() ? nullptr : staging[part + p].read(MemorySpace::Host, "staging of a push");
+            for (const index row : pattern.readers().values) {
+                const std::size_t bytes = to.begin(row + 1) - to.begin(row);
+                function(to.base + to.begin(row), from, bytes, row);
+                from += bytes;
+            }
+        };
+        // With an operation, the parts that describe rows (sizes) must agree; nothing is changed if they do not.
+        for (std::size_t p = 1; p < count && op != PushOp::Replace; ++p)
+            forEachRow(p, [&](const std::byte *into, const std::byte *from, std::size_t bytes, index row) {
+                if (std::memcmp(into, from, bytes) != 0)
+                    throwOtherSize(row, members[m]);
+            });
+        for (std::size_t p = 0; p < count; ++p) {
+            const CombineFunction combine = p == 0 ? combineFunction(father.parts[p].kind, op)
+                                                   : combineFunction(ElementKind::Opaque, PushOp::Replace);
+            forEachRow(p, [&](std::byte *into, const std::byte *from, std::size_t bytes, index) {
+                combine(into, from, bytes);
+            });
+        }
+        part += count;
+    }
+}
+
+DeviceCombine::DeviceCombine(const ExchangePattern &pattern, PushOp op, std::span<const RowLayout> fathers) : op_(op) {
+    // Contributions by row, and of one row in the order of arrival, which is that of ranks.
+    const std::vector<index> &arrived = pattern.readers().values;
+    std::vector<std::size_t> order(arrived.size());
+    std::iota(order.begin(), order.end(), std::size_t{0});
+    std::ranges::stable_sort(order, {}, [&](std::size_t k) { return arrived[k]; });
+    std::vector<std::uint64_t> firsts; // of the contributions of each row in `order`
+    for (std::size_t k = 0; k < order.size(); ++k)
+        if (k == 0 || arrived[order[k]] != arrived[order[k - 1]]) {
+            firsts.push_back(k);
+            rows_.push_back(arrived[order[k]]);
+        }
+    firsts.push_back(order.size());
+
+    refused_ = HostDeviceBuffer(fathers.size() * sizeof(std::uint32_t), Device::pinnedHostMemory());
+    std::vector<std::byte> lists;
+    for (std::size_t m = 0; m < fathers.size(); ++m)
+        for (std::size_t p = 0; p < static_cast<std::size_t>(fathers[m].partCount); ++p) {
+            const RowPart &to = fathers[m].parts[p];
+            std::vector<std::uint64_t> offsets(arrived.size()); // in the staging buffer
+            std::uint64_t total = 0;
+            for (std::size_t k = 0; k < arrived.size(); ++k) {
+                offsets[k] = total;
+                total += to.begin(arrived[k] + 1) - to.begin(arrived[k]);
+            }
+            Part part{.member = m, .part = p, .segment = std::nullopt};
+            if (op == PushOp::Replace) { // the last one stays
+                std::vector<Device::CopyBlock> blocks(rows_.size());
+                for (std::size_t r = 0; r < rows_.size(); ++r)
+                    blocks[r] = {offsets[order[firsts[r + 1] - 1]], to.begin(rows_[r]),
+                                 to.begin(rows_[r] + 1) - to.begin(rows_[r])};
+                part.segment = replace_.addBlocks(blocks);
+            } else {
+                part.compare = p > 0;
+                checks_ = checks_ || part.compare;
+                part.kind = to.kind;
+                const std::size_t scalar = part.compare ? 1 : scalarBytes(to.kind);
+                std::vector<Device::CombineTarget> targets(rows_.size() + 1);
+                std::vector<std::uint64_t> contributions(order.size());
+                for (std::size_t k = 0; k < order.size(); ++k)
+                    contributions[k] = offsets[order[k]];
+                for (std::size_t r = 0; r < rows_.size(); ++r)
+                    targets[r] = {to.begin(rows_[r]), (to.begin(rows_[r] + 1) - to.begin(rows_[r])) / scalar,
+                                  firsts[r]};
+                targets[rows_.size()].first = order.size();
+                part.rows = rows_.size();
+                const std::uint64_t average = total / scalar / std::max<std::uint64_t>(1, arrived.size());
+                part.lanes = static_cast<std::uint32_t>(std::clamp<std::uint64_t>(std::bit_floor(average), 1, 32));
+                part.targetsAt = append(lists, targets);
+                part.contributionsAt = append(lists, contributions);
+            }
+            parts_.push_back(part);
+        }
+    lists_ = HostDeviceBuffer(lists.size());
+    if (!lists.empty())
+        std::memcpy(lists_.write(MemorySpace::Host, "lists of a push"), lists.data(), lists.size());
+    lists_.toDevice();
+}
+
+Device::CombineTable DeviceCombine::tableOf(const Part &part, const RowLayout &father,
+                                            const HostDeviceBuffer &staging) const {
+    const std::byte *lists = lists_.read(MemorySpace::Device, "lists of a push");
+    Device::CombineTable table{};
+    table.destination = father.parts[part.part].base;
+    table.source = staging.read(MemorySpace::Device, "staging of a push");
+    table.targets = reinterpret_cast<const Device::CombineTarget *>(lists + part.targetsAt);
+    table.contributions = reinterpret_cast<const std::uint64_t *>(lists + part.contributionsAt);
+    table.rows = part.rows;
+    table.lanes = part.lanes;
+    table.kind = part.kind;
+    table.combination = combinationOf(op_);
+    return table;
+}
+
+void DeviceCombine::launch(std::span<const RowLayout> fathers, std::span<const HostDeviceBuffer> staging,
+                           Device::StreamHandle stream) {
+    if (rows_.empty())
+        return;
+    if (op_ == PushOp::Replace) {
+        for (std::size_t k = 0; k < parts_.size(); ++k)
+            replace_.point(*parts_[k].segment, staging[k].read(MemorySpace::Device, "staging of a push"),
+                           fathers[parts_[k].member].parts[parts_[k].part].base);
+        replace_.launch(stream);
+        return;
+    }
+    auto *refused = reinterpret_cast<std::uint32_t *>(refused_.write(MemorySpace::Host, "sizes that differ"));
+    std::fill_n(refused, fathers.size(), 0U); // kernels of the push before have run: `check` was called
+    for (std::size_t k = 0; k < parts_.size(); ++k)
+        if (parts_[k].compare)
+            Device::compareRows(tableOf(parts_[k], fathers[parts_[k].member], staging[k]), refused + parts_[k].member,
+                                stream);
+    for (std::size_t k = 0; k < parts_.size(); ++k)
+        if (!parts_[k].compare) {
+            Device::CombineTable table = tableOf(parts_[k], fathers[parts_[k].member], staging[k]);
+            table.refused = checks_ ? refused + parts_[k].member : nullptr;
+            Device::combineRows(table, stream);
+        }
+}
+
+void DeviceCombine::check(std::span<const ExchangeMember> members) const {
+    if (!checks_)
+        return;
+    const auto *refused =
+        reinterpret_cast<const std::uint32_t *>(refused_.read(MemorySpace::Host, "sizes that differ"));
+    for (std::size_t m = 0; m < members.size(); ++m)
+        if (refused[m] != 0)
+            throwOtherSize(rows_[refused[m] - 1], members[m]);
+}
+
+} // namespace DNDS
