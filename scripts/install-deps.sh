@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Installs what DNDS needs from the packages of Debian 12 or Ubuntu 24.04, and only what is missing.
 #
-#   scripts/install-deps.sh [--mpich] [--petsc] [--plot] [--lint] [--sanitizers]
+#   scripts/install-deps.sh [--mpich] [--petsc] [--plot] [--lint] [--sanitizers] [--python]
 #
 # Without options: compiler, CMake, Ninja, Open MPI, fmt, Eigen, GoogleTest, CLI11, nlohmann-json, PT-Scotch, parallel
 # HDF5, the CGNS library and zlib.
@@ -9,6 +9,7 @@
 #   --petsc  PETSc, the baseline of some benchmarks
 #   --plot   Matplotlib and h5py, for pictures
 #   --lint   what continuous integration needs besides: clang-format, clang-tidy, shellcheck, iproute2 (network tests)
+#   --python what the Python package needs: headers, mpi4py, NumPy, pytest, and nanobind in build/python-venv
 #   --sanitizers  names of the C library's functions, by which known leaks of MPI libraries are told from ours
 set -euo pipefail
 
@@ -22,6 +23,7 @@ packages=(g++ cmake ninja-build pkg-config openmpi-bin libopenmpi-dev libfmt-dev
     libcli11-dev nlohmann-json3-dev libptscotch-dev libhdf5-openmpi-dev libcgns-dev
     zlib1g-dev)
 optional=()
+python=false
 for argument in "$@"; do
     case "$argument" in
     --mpich) packages+=(mpich libmpich-dev) ;;
@@ -29,13 +31,33 @@ for argument in "$@"; do
     --plot) packages+=(python3 python3-numpy python3-matplotlib python3-h5py) ;;
     --lint) packages+=(clang-format-14 clang-tidy-14 shellcheck git iproute2 python3-venv) ;;
     --sanitizers) packages+=(libc6-dbg) ;;
+    --python)
+        python=true
+        packages+=(python3-dev python3-venv python3-pip python3-mpi4py python3-numpy python3-pytest python3-h5py
+            python3-matplotlib)
+        ;;
     -h | --help)
-        sed -n '2,12s/^# \{0,1\}//p' "$0"
+        sed -n '2,13s/^# \{0,1\}//p' "$0"
         exit 0
         ;;
     *) fail "unknown option $argument (see --help)" ;;
     esac
 done
+
+# nanobind and scikit-build-core come from PyPI, into an environment of the distribution's Python, whose mpi4py belongs to
+# the distribution's MPI. CMake finds it there, and leaves the Python package out where it is not.
+make_python_environment() {
+    $python || return 0
+    local venv
+    venv=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)/build/python-venv
+    if [ -x "$venv/bin/python3" ] && "$venv/bin/python3" -c 'import nanobind, scikit_build_core' 2>/dev/null; then
+        return 0
+    fi
+    say "installing nanobind and scikit-build-core into $venv"
+    { /usr/bin/python3 -m venv --system-site-packages "$venv" &&
+        "$venv/bin/pip" install --quiet --disable-pip-version-check 'nanobind>=2.4,<4' 'scikit-build-core>=0.10'; } ||
+        say "SKIPPED: nanobind could not be had from PyPI (no network?); the Python package is left out"
+}
 
 version_at_least() { [ "$(printf '%s\n%s\n' "$2" "$1" | sort -V | head -n 1)" = "$2" ]; }
 
@@ -65,6 +87,7 @@ for package in "${optional[@]}"; do installed "$package" || missing_optional+=("
 if [ ${#missing[@]} -eq 0 ] && [ ${#missing_optional[@]} -eq 0 ]; then
     say "every package is there"
     check_tools
+    make_python_environment
     exit 0
 fi
 
@@ -89,3 +112,4 @@ if [ ${#missing_optional[@]} -gt 0 ]; then
         say "${missing_optional[*]} could not be installed; going on without"
 fi
 check_tools
+make_python_environment

@@ -12,6 +12,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <span>
 #include <string>
 #include <string_view>
@@ -158,6 +159,10 @@ class ArrayBase {
 
     /// The generation of the elements' allocation; see `HostDeviceBuffer::generation`.
     std::uint64_t generation() const noexcept { return data_.generation(); }
+
+    /// Shares ownership of a compressed CSR array's row starts on the host, as `RowPart::hold` does for elements: what
+    /// `RowLayout` points to outlives resizing and destruction of the array. Null where there are none.
+    std::shared_ptr<const void> holdOffsets() const noexcept { return offsets_.holdHost(); }
 
   protected:
     explicit ArrayBase(const ArrayShape &shape) noexcept;

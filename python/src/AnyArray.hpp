@@ -1,0 +1,87 @@
+/// @file AnyArray.hpp
+/// @brief Arrays of an element type and a layout that are chosen at run time, as Python chooses them.
+#pragma once
+
+#include "Comm.hpp"
+
+#include "DNDS/Array/ParArray.hpp"
+
+#include <nanobind/nanobind.h>
+
+#include <memory>
+#include <string>
+#include <string_view>
+#include <type_traits>
+
+namespace DNDS::Python {
+
+/// How rows lie in arrays that are made from Python; the others of ArrayLayout come from C++ only.
+enum class RowKind : unsigned char {
+    Fixed,  ///< one width
+    Padded, ///< sizes of their own, padded to one width
+    Csr     ///< sizes of their own, one behind the other
+};
+/// "fixed", "padded", "csr". Throws ArgumentError that lists them.
+RowKind rowKindOf(std::string_view word);
+std::string_view rowKindName(ArrayLayout layout);
+
+/// The array type of a kind of rows.
+template <class T, RowKind rows>
+using ArrayOf = ParArray<T, rows == RowKind::Fixed ? DynamicSize : NonUniformSize,
+                         rows == RowKind::Csr ? NonUniformSize : DynamicSize>;
+
+/// Calls `function(T{}, std::integral_constant<RowKind, rows>{})` with what `kind` and `rows` stand for.
+template <class Function>
+auto withType(ElementKind kind, RowKind rows, Function &&function) {
+    const auto withRows = [&](auto element) {
+        switch (rows) {
+        case RowKind::Fixed:
+            return function(element, std::integral_constant<RowKind, RowKind::Fixed>{});
+        case RowKind::Padded:
+            return function(element, std::integral_constant<RowKind, RowKind::Padded>{});
+        case RowKind::Csr:
+            break;
+        }
+        return function(element, std::integral_constant<RowKind, RowKind::Csr>{});
+    };
+    switch (kind) {
+    case ElementKind::Float64:
+        return withRows(double{});
+    case ElementKind::Float32:
+        return withRows(float{});
+    case ElementKind::Int64:
+        return withRows(std::int64_t{});
+    case ElementKind::Int32:
+        return withRows(std::int32_t{});
+    case ElementKind::Int16:
+        return withRows(std::int16_t{});
+    case ElementKind::Int8:
+        return withRows(std::int8_t{});
+    case ElementKind::UInt64:
+        return withRows(std::uint64_t{});
+    case ElementKind::UInt32:
+        return withRows(std::uint32_t{});
+    case ElementKind::UInt16:
+        return withRows(std::uint16_t{});
+    case ElementKind::UInt8:
+        return withRows(std::uint8_t{});
+    case ElementKind::Opaque:
+        break;
+    }
+    throw LayoutError("arrays of structs cannot be made from Python");
+}
+
+/// An array as Python holds it: shared with the field that it belongs to.
+struct AnyArray {
+    std::shared_ptr<ArrayBase> base;
+    CommPtr comm;           ///< kept, or null where the array needs none
+    bool fixedRows = false; ///< belongs to a mapping, which decides on the number of rows
+};
+
+/// Gives an array its rows: `sizes` is a number of elements a row, or null for rows of `width`. Local.
+void resizeArray(ArrayBase &array, index rows, nanobind::handle width, nanobind::handle sizes);
+
+/// The class dnds.Array.
+void bindArray(nanobind::module_ &module);
+
+} // namespace DNDS::Python

@@ -1,0 +1,58 @@
+#include "Comm.hpp"
+
+#include <nanobind/stl/string.h>
+
+#include <array>
+#include <string>
+
+namespace DNDS::Python {
+
+namespace nb = nanobind;
+
+namespace {
+
+std::string libraryVersion() {
+    std::array<char, MPI_MAX_LIBRARY_VERSION_STRING> text{};
+    int length = 0;
+    checkMpi(MPI_Get_library_version(text.data(), &length), "MPI_Get_library_version");
+    return {text.data(), static_cast<std::size_t>(length)};
+}
+
+/// mpi4py.MPI, once it is known to be of the same MPI library: handles of another one would be nonsense here.
+nb::module_ checkedMpi4py() {
+    nb::module_ mpi = nb::module_::import_("mpi4py.MPI");
+    static bool checked = false;
+    if (!checked) {
+        const auto theirs = nb::cast<std::string>(mpi.attr("Get_library_version")());
+        const std::string ours = libraryVersion();
+        // MPI pads its text with zeros and blanks as it likes.
+        if (theirs.substr(0, theirs.find_last_not_of(" \n") + 1) != ours.substr(0, ours.find_last_not_of(" \n") + 1))
+            throw nb::import_error(("dnds was built with another MPI than mpi4py.\n  dnds:   " + ours +
+                                    "\n  mpi4py: " + theirs + "\nInstall mpi4py for the MPI of dnds, or build dnds " +
+                                    "with -DMPI_CXX_COMPILER= the compiler of mpi4py's MPI.")
+                                       .c_str());
+        checked = true;
+    }
+    return mpi;
+}
+
+} // namespace
+
+CommPtr commOf(nb::handle comm) {
+    const nb::module_ mpi = checkedMpi4py();
+    const nb::object given = comm.is_none() ? nb::object(mpi.attr("COMM_WORLD")) : nb::borrow(comm);
+    if (!nb::isinstance(given, mpi.attr("Comm"))) {
+        const std::string type = nb::cast<std::string>(nb::str(given.type()));
+        throw nb::type_error(("comm must be a communicator of mpi4py, not " + type).c_str());
+    }
+    const MPI_Comm handle = MPI_Comm_f2c(nb::cast<MPI_Fint>(given.attr("py2f")()));
+    return std::make_shared<const Comm>(Comm{given, CommunicatorView(handle)});
+}
+
+void bindComm(nb::module_ &module) {
+    module.def("mpi_library_version", &libraryVersion, "The version text of the MPI library that dnds uses. Local.");
+    module.def(
+        "_check_mpi", [] { (void)checkedMpi4py(); }, "Throws ImportError unless mpi4py is of the same MPI. Local.");
+}
+
+} // namespace DNDS::Python

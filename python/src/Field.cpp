@@ -1,0 +1,137 @@
+#include "Field.hpp"
+
+#include "AdjoiningMemory.hpp"
+#include "NumpyViews.hpp"
+
+#include <utility>
+
+namespace DNDS::Python {
+
+namespace nb = nanobind;
+
+Field::Field(CommPtr comm, const FieldOptions &options, index rows, nb::handle width, nb::handle sizes)
+    : comm_(std::move(comm)), rows_(options.rows), scalar_(options.scalar) {
+    std::exception_ptr failure;
+    try {
+        const bool fixed = options.rows == RowKind::Fixed;
+        const rowsize number = options.scalar ? 1 : width.is_none() ? DynamicSize : nb::cast<rowsize>(width);
+        DNDS_CHECK(!fixed || number >= 0, ArgumentError, "the width of '{}' is {}: it must not be negative",
+                   options.name, number);
+        DNDS_CHECK(!fixed || sizes.is_none(), ArgumentError,
+                   "rows of '{}' have one width: sizes are for padded and csr", options.name);
+        pair_ = makePair(options.name, comm_->view, options.kind, options.rows, number);
+        father_ = pair_->father();
+        son_ = pair_->son();
+        if (fixed)
+            resizeArray(*father_, rows, nb::int_(number), sizes);
+        else
+            resizeArray(*father_, rows, width, sizes);
+        father_->compress();
+    } catch (const nb::cast_error &) {
+        failure = std::make_exception_ptr(ArgumentError("the width of '" + options.name + "' is no 32-bit integer"));
+    } catch (...) {
+        failure = std::current_exception();
+    }
+    comm_->view.agree(failure);
+    pair_->attach();
+}
+
+void Field::finishGhosts() {
+    pair_->sizeSon();
+    if (rows_ == RowKind::Fixed)
+        comm_->view.guarded([&] { adjoin(*pair_); });
+    exchanger_.reset(pair_->pattern(), {exchangeMember()});
+}
+
+Exchanger::Member Field::exchangeMember() const {
+    Exchanger::Member mine{pair_->member(), flight_};
+    if (rows_ == RowKind::Fixed)
+        mine.rows.rehostSon = nullptr; // it stands behind the owned rows, in memory that peers can write if any is
+    return mine;
+}
+
+void Field::setGhosts(std::span<const index> globalRows) {
+    comm_->view.guarded([&] { needLanded("get other ghosts"); });
+    pair_->numberRows();
+    pair_->pullRows(globalRows);
+    finishGhosts();
+}
+
+void Field::usePattern(const std::shared_ptr<const ExchangePattern> &pattern) {
+    comm_->view.guarded([&] { needLanded("get other ghosts"); });
+    pair_->usePattern(pattern);
+    finishGhosts();
+}
+
+const ExchangePattern &Field::pattern() const {
+    DNDS_CHECK(pair_->pattern() != nullptr, StateError, "'{}' has no ghosts yet: call set_ghosts or share_ghosts first",
+               father_->label());
+    return *pair_->pattern();
+}
+
+void Field::needLanded(const char *what) const {
+    DNDS_CHECK(flight_->pulls == 0, StateError, "'{}' cannot {} while it is pulled: wait for the pull first",
+               father_->label(), what);
+    DNDS_CHECK(flight_->pushes == 0, StateError, "'{}' cannot {} while it is pushed: wait for the push first",
+               father_->label(), what);
+}
+
+nb::object Field::shown(ArrayBase &array, bool writable) const {
+    std::shared_ptr<const void> hold;
+    Block block = blockOf(array, writable, hold);
+    if (scalar_) {
+        block.shape.pop_back();
+        block.strides.pop_back();
+    }
+    return numpyOf(block, std::move(hold), writable);
+}
+
+nb::object Field::owned() const {
+    if (flight_->pushes > 0)
+        needLanded("show its owned rows");
+    return shown(*father_, flight_->pulls == 0);
+}
+
+nb::object Field::ghosts() const {
+    needLanded("show its ghosts");
+    return shown(*son_, true);
+}
+
+nb::object Field::data() const {
+    needLanded("show its ghosts");
+    DNDS_CHECK(rows_ == RowKind::Fixed, LayoutError,
+               "'{}' has rows of different sizes, which are no single NumPy array: use owned_array and ghost_array",
+               father_->label());
+    DNDS_CHECK(areAdjoining(*father_, *son_), StateError,
+               "the ghosts of '{}' no longer stand behind its owned rows: use owned and ghosts", father_->label());
+    if (son_->size() == 0)
+        return shown(*father_, true);
+    if (father_->size() == 0)
+        return shown(*son_, true);
+    using Holds = std::pair<std::shared_ptr<const void>, std::shared_ptr<const void>>;
+    const auto holds = std::make_shared<Holds>();
+    Block block = blockOf(*father_, true, holds->first);
+    (void)blockOf(*son_, true, holds->second);
+    block.shape[0] += static_cast<std::size_t>(son_->size());
+    if (scalar_) {
+        block.shape.pop_back();
+        block.strides.pop_back();
+    }
+    return numpyOf(block, holds, true);
+}
+
+Dof &Field::dof() const {
+    Dof *const dof = pair_->dof();
+    DNDS_CHECK(dof != nullptr, LayoutError,
+               "'{}' is no vector: vectors are float64 with rows of one width; use NumPy on owned rows instead",
+               father_->label());
+    return *dof;
+}
+
+void Field::swapData(Field &other) {
+    needLanded("be swapped");
+    other.needLanded("be swapped");
+    pair_->swapData(*other.pair_);
+}
+
+} // namespace DNDS::Python

@@ -1,0 +1,76 @@
+/// @file Field.hpp
+/// @brief A distributed array with ghosts, as Python sees it.
+#pragma once
+
+#include "AnyPair.hpp"
+#include "Exchanger.hpp"
+
+#include <nanobind/nanobind.h>
+
+#include <memory>
+#include <span>
+#include <string>
+
+namespace DNDS::Python {
+
+/// What a field is made of.
+struct FieldOptions {
+    std::string name;
+    ElementKind kind = ElementKind::Float64;
+    RowKind rows = RowKind::Fixed;
+    bool scalar = false; ///< one number a row, shown as [rows] instead of [rows, 1]
+};
+
+/// A pair, its exchanges, and its views.
+class Field {
+  public:
+    /// Collective: what is wrong on one rank throws on all. `width` and `sizes` as in `resizeArray`.
+    Field(CommPtr comm, const FieldOptions &options, index rows, nanobind::handle width, nanobind::handle sizes);
+
+    const CommPtr &comm() const noexcept { return comm_; }
+    AnyPair &pair() const noexcept { return *pair_; }
+    ArrayBase &father() const noexcept { return *father_; }
+    ArrayBase &son() const noexcept { return *son_; }
+    Exchanger &exchanger() noexcept { return exchanger_; }
+    bool scalar() const noexcept { return scalar_; }
+    /// This field as part of an exchange.
+    Exchanger::Member exchangeMember() const;
+
+    /// Ghosts: copies of these global rows, those of another mapping. Collective.
+    void setGhosts(std::span<const index> globalRows);
+    void usePattern(const std::shared_ptr<const ExchangePattern> &pattern);
+    /// The pattern; throws StateError before there are ghosts.
+    const ExchangePattern &pattern() const;
+
+    /// Throws StateError while an exchange is in flight that `what` would disturb.
+    void needLanded(const char *what) const;
+    nanobind::object owned() const;
+    nanobind::object ghosts() const;
+    nanobind::object data() const;
+    AnyArray ownedArray() const { return {pair_->father(), comm_, true}; }
+    AnyArray ghostArray() const { return {pair_->son(), comm_, true}; }
+
+    /// The operations of a vector. Throws LayoutError where this field is none.
+    Dof &dof() const;
+    void swapData(Field &other);
+
+  private:
+    void finishGhosts();
+    nanobind::object shown(ArrayBase &array, bool writable) const;
+
+    CommPtr comm_;
+    std::unique_ptr<AnyPair> pair_;
+    std::shared_ptr<ArrayBase> father_;
+    std::shared_ptr<ArrayBase> son_;
+    std::shared_ptr<Flight> flight_ = std::make_shared<Flight>();
+    Exchanger exchanger_;
+    RowKind rows_;
+    bool scalar_;
+};
+
+void bindField(nanobind::module_ &module);
+/// Adds the operations of vectors to the class that `bindField` made.
+void bindFieldOperations(nanobind::module_ &module);
+void bindFieldGroup(nanobind::module_ &module);
+
+} // namespace DNDS::Python

@@ -1,0 +1,235 @@
+#include "Field.hpp"
+
+#include "Integers.hpp"
+#include "NumpyViews.hpp"
+
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/string_view.h>
+#include <nanobind/stl/vector.h>
+
+#include <utility>
+
+namespace DNDS::Python {
+
+namespace nb = nanobind;
+using namespace nb::literals;
+
+namespace {
+
+/// For calls that may take long or wait for other ranks.
+using Release = nb::call_guard<nb::gil_scoped_release>;
+
+nb::list pathsOf(const Exchange &exchange) {
+    nb::list list;
+    for (const PeerPath &path : exchange.paths()) {
+        nb::dict entry;
+        entry["peer"] = path.peer;
+        entry["transport"] = transportName(path.transport);
+        entry["why"] = path.why;
+        entry["rows_sent"] = path.rowsSent;
+        entry["rows_received"] = path.rowsReceived;
+        entry["bytes_sent"] = path.bytesSent;
+        entry["bytes_received"] = path.bytesReceived;
+        list.append(entry);
+    }
+    return list;
+}
+
+nb::object globalRows(const Field &self) {
+    const GhostMapping &mapping = *self.pattern().mapping();
+    const auto rows = std::make_shared<std::vector<index>>();
+    const index owned = mapping.fatherSize();
+    rows->reserve(static_cast<std::size_t>(owned + mapping.ghostSize()));
+    for (index row = 0; row < owned; ++row)
+        rows->push_back(mapping.global()->localBegin() + row);
+    rows->insert(rows->end(), mapping.ghosts().begin(), mapping.ghosts().end());
+    return numpyOf(std::span<const index>(*rows), rows);
+}
+
+/// A list that the pattern keeps.
+nb::object patternRows(Field &self, std::span<const index> (ExchangePattern::*rows)() const) {
+    const ExchangePattern &pattern = self.pattern();
+    return numpyOf((pattern.*rows)(), self.pair().pattern());
+}
+
+nb::object toLocal(const Field &self, nb::handle globalRows) {
+    const Integers list(globalRows, "global rows");
+    const auto local = std::make_shared<std::vector<LocalIndex>>(self.pattern().mapping()->toLocal(list.span()));
+    return numpyOf(std::span<const LocalIndex>(*local), local);
+}
+
+template <class... Extra>
+void bindRows(nb::class_<Field, Extra...> &type) {
+    type.def_prop_ro("owned", &Field::owned, nb::sig("def owned(self) -> numpy.typing.NDArray"),
+                     R"(The rows of this rank without copying: [owned, width], or [owned] for a field of width None.
+
+Read-only while a pull is on its way.)")
+        .def_prop_ro("ghosts", &Field::ghosts, nb::sig("def ghosts(self) -> numpy.typing.NDArray"),
+                     "The copies of others' rows without copying: [ghosts, width] or [ghosts].")
+        .def_prop_ro("data", &Field::data, nb::sig("def data(self) -> numpy.typing.NDArray"),
+                     R"(Owned rows and, behind them, ghosts as one array without copying: [owned + ghosts, width] or
+[owned + ghosts]. It is what local numbers, those of a mesh say, are numbers in. For fields of one width.)")
+        .def_prop_ro("owned_array", &Field::ownedArray, "The owned rows as an Array: for csr rows, and devices.")
+        .def_prop_ro("ghost_array", &Field::ghostArray, "The ghosts as an Array.")
+        .def(
+            "__len__", [](const Field &self) { return self.father().size() + self.son().size(); },
+            "Owned rows and ghosts.")
+        .def_prop_ro(
+            "owned_count", [](const Field &self) { return self.father().size(); }, "Owned rows.")
+        .def_prop_ro(
+            "ghost_count", [](const Field &self) { return self.son().size(); }, "Ghosts.")
+        .def_prop_ro(
+            "name", [](const Field &self) { return self.father().name(); }, "What messages call it.")
+        .def_prop_ro(
+            "comm", [](const Field &self) { return self.comm()->python; }, nb::sig("def comm(self) -> mpi4py.MPI.Comm"),
+            "The communicator.")
+        .def_prop_ro(
+            "layout", [](const Field &self) { return rowKindName(self.father().shape().layout); },
+            "'fixed', 'padded' or 'csr'.")
+        .def_prop_ro(
+            "dtype",
+            [](const Field &self) {
+                return nb::module_::import_("numpy").attr("dtype")(
+                    std::string(elementKindName(self.father().shape().kind)));
+            },
+            nb::sig("def dtype(self) -> numpy.dtype"), "The NumPy type of elements.")
+        .def_prop_ro(
+            "width",
+            [](const Field &self) {
+                return self.scalar() || self.father().width() < 0 ? std::nullopt
+                                                                  : std::optional<rowsize>(self.father().width());
+            },
+            "The width that all rows have or are padded to; None for csr and for one number a row.")
+        .def_prop_ro("global_rows", &globalRows, nb::sig("def global_rows(self) -> numpy.typing.NDArray[numpy.int64]"),
+                     "The global number of each row: [owned + ghosts].")
+        .def_prop_ro(
+            "inner_rows", [](Field &self) { return patternRows(self, &ExchangePattern::innerRows); },
+            nb::sig("def inner_rows(self) -> numpy.typing.NDArray[numpy.int64]"),
+            "Owned rows that no other rank copies, ascending, read-only.")
+        .def_prop_ro(
+            "boundary_rows", [](Field &self) { return patternRows(self, &ExchangePattern::boundaryRows); },
+            nb::sig("def boundary_rows(self) -> numpy.typing.NDArray[numpy.int64]"),
+            "Owned rows that some rank copies, ascending, read-only.")
+        .def("to_local", &toLocal, "global_rows"_a,
+             nb::sig("def to_local(self, global_rows: numpy.typing.ArrayLike) -> numpy.typing.NDArray[numpy.int32]"),
+             "Local numbers of global rows. Raises IndexError for one that is neither owned here nor a ghost. Local.");
+}
+
+template <class... Extra>
+void bindExchanges(nb::class_<Field, Extra...> &type) {
+    type.def(
+            "set_ghosts",
+            [](Field &self, nb::handle globalRows) {
+                std::optional<Integers> list;
+                self.comm()->view.guarded([&] { list.emplace(globalRows, "global rows"); });
+                const nb::gil_scoped_release others;
+                self.setGhosts(list->span());
+            },
+            "global_rows"_a, nb::sig("def set_ghosts(self, global_rows: numpy.typing.ArrayLike) -> None"),
+            R"(Makes ghosts: copies of these global rows, sorted by owner and number, each once. Collective.
+
+Earlier views show the memory from before. Raises IndexError on all ranks for a row that does not exist.)")
+        .def(
+            "share_ghosts",
+            [](Field &self, Field &other) {
+                const nb::gil_scoped_release others;
+                self.usePattern(other.pair().pattern());
+            },
+            "other"_a, "Makes the ghosts that another field with as many rows has, which costs little. Collective.")
+        .def(
+            "pull",
+            [](Field &self) {
+                self.exchanger().startPull();
+                self.exchanger().waitPull();
+            },
+            Release(),
+            R"(Refreshes the ghosts from their owners. Every rank that exchanges rows with others calls it.
+
+The first call sets the exchange up and is Collective. Raises PeerError where another rank failed.)")
+        .def(
+            "start_pull",
+            [](Field &self) {
+                self.exchanger().startPull();
+                return Pending(self.exchanger(), nullptr);
+            },
+            Release(), nb::keep_alive<0, 1>(),
+            R"(Begins to refresh the ghosts: a context manager whose end waits. Until then owned rows must not be written
+and ghosts not be used. The first call is Collective, as that of `pull`.)")
+        .def(
+            "push",
+            [](Field &self, std::string_view op) {
+                const PushOp which = pushOpOf(op);
+                const nb::gil_scoped_release others;
+                self.exchanger().startPush(which);
+                self.exchanger().waitPush(which);
+            },
+            "op"_a = "sum",
+            R"(Sends ghosts back to their owners, whose rows they "replace", or meet as "sum", "min" or "max" in ascending
+order of ranks. The first call with an operation is Collective. Ghosts keep their values.)")
+        .def(
+            "start_push",
+            [](Field &self, std::string_view op) {
+                const PushOp which = pushOpOf(op);
+                const nb::gil_scoped_release others;
+                self.exchanger().startPush(which);
+                return Pending(self.exchanger(), &which);
+            },
+            "op"_a = "sum", nb::keep_alive<0, 1>(), "Begins a push: a context manager whose end waits.")
+        .def(
+            "prepare_pull",
+            [](Field &self, std::string_view transport) {
+                const TransportKind kind = transportFromName(transport);
+                const nb::gil_scoped_release others;
+                self.exchanger().preparePull(kind, true);
+            },
+            "transport"_a = "auto",
+            R"(Sets the pull up (again): "auto", "node-shared", "packed" or "datatype". Collective.)")
+        .def(
+            "describe_pull", [](Field &self) { return self.exchanger().pullExchange().describe(); },
+            "A table of how the pull reaches each peer, and why. Collective where there was no pull yet.")
+        .def(
+            "pull_paths", [](Field &self) { return pathsOf(self.exchanger().pullExchange()); },
+            nb::sig("def pull_paths(self) -> list[dict[str, int | str]]"),
+            "The same for programs: a dict for each peer. Collective where there was no pull yet.")
+        .def(
+            "swap", &Field::swapData, "other"_a,
+            R"(Exchanges the contents of two fields of one type and mapping, as solvers do with old and new states: O(1).
+Views that were taken before stay with the memory, and so belong to the other field then. To be called on all ranks.)");
+}
+
+} // namespace
+
+void bindField(nb::module_ &module) {
+    nb::class_<Field> type(module, "Field", R"(A distributed array with ghosts.
+
+Each rank owns some rows, [0, owned_count), and has copies of others' rows behind them, which `pull` refreshes.
+
+    u = dnds.Field(4, comm=comm)
+    u.set_ghosts([...])       # global rows
+    u.owned[:] = ...
+    u.pull()
+    u.data                    # owned rows, then ghosts
+)");
+    type.def(
+        "__init__",
+        [](Field *self, index rows, nb::handle width, nb::handle dtype, std::string_view layout, nb::handle sizes,
+           std::string name, nb::handle comm) {
+            FieldOptions options{std::move(name), elementKindOf(dtype), rowKindOf(layout)};
+            options.scalar = options.rows == RowKind::Fixed && width.is_none();
+            new (self) Field(commOf(comm), options, rows, width, sizes);
+        },
+        "rows"_a, "width"_a.none() = nb::none(), "dtype"_a = "float64", nb::kw_only(), "layout"_a = "fixed",
+        "sizes"_a.none() = nb::none(), "name"_a = "field", "comm"_a.none() = nb::none(),
+        nb::sig("def __init__(self, rows: int, width: int | None = None, dtype: numpy.typing.DTypeLike = 'float64', "
+                "*, layout: str = 'fixed', sizes: numpy.typing.ArrayLike | None = None, name: str = 'field', "
+                "comm: mpi4py.MPI.Comm | None = None) -> None"),
+        R"(`rows` owned rows of zeros, without ghosts. Collective over `comm`, MPI.COMM_WORLD unless given.
+
+`width` None is one number a row, which views show as [rows]; padded and csr rows take `width` and `sizes` as Array
+does. What is wrong on one rank raises on all.)");
+    bindRows(type);
+    bindExchanges(type);
+}
+
+} // namespace DNDS::Python

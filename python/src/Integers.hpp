@@ -1,0 +1,25 @@
+/// @file Integers.hpp
+/// @brief Lists of integers from Python, whatever their type is.
+#pragma once
+
+#include "DNDS/Base/Types.hpp"
+
+#include <nanobind/nanobind.h>
+#include <nanobind/ndarray.h>
+
+#include <span>
+
+namespace DNDS::Python {
+
+/// A list of integers as 64-bit numbers: without copying where it is one already, else a copy.
+class Integers {
+  public:
+    /// Throws ArgumentError, naming `what`, for what is no list of integers.
+    Integers(nanobind::handle values, const char *what);
+    std::span<const index> span() const { return {list_.data(), list_.size()}; }
+
+  private:
+    nanobind::ndarray<const index, nanobind::ndim<1>, nanobind::c_contig, nanobind::device::cpu> list_;
+};
+
+} // namespace DNDS::Python

@@ -1,0 +1,54 @@
+/// @file MeshHandle.hpp
+/// @brief A partitioned mesh and its report, as Python holds them.
+#pragma once
+
+#include "Comm.hpp"
+
+#include "Geom/Mesh/BuildMesh.hpp"
+#include "Geom/Mesh/MeshMetrics.hpp"
+
+#include <nanobind/nanobind.h>
+
+#include <memory>
+#include <utility>
+
+namespace DNDS::Python {
+
+/// What NumPy views of a mesh keep alive. It never changes.
+struct MeshData {
+    Geom::UnstructuredMesh mesh;
+    Geom::MeshReport report;
+};
+
+/// A mesh of this rank, shared with all views of its parts.
+struct Mesh {
+    CommPtr comm;
+    std::shared_ptr<const MeshData> data;
+    std::shared_ptr<const Geom::MeshMetrics> metrics{}; ///< once asked for
+
+    const Geom::UnstructuredMesh &mesh() const { return data->mesh; }
+};
+
+/// The cells, nodes or faces of a mesh.
+struct Entities {
+    Mesh owner;
+    const Geom::MeshEntities *entities;
+};
+
+/// Blocks of a mesh as a file or a generator gives them; used up by Mesh.build.
+struct Source {
+    CommPtr comm;
+    std::shared_ptr<Geom::SourceMesh> mesh;
+};
+
+/// Reads "nodes", "cells" or "faces". Throws ArgumentError that lists them.
+const Geom::MeshEntities &entitiesOf(const Mesh &mesh, std::string_view at);
+
+void bindSource(nanobind::module_ &module);
+void bindMesh(nanobind::module_ &module);
+/// Adds lists of entities, adjacencies and boundaries to the class that `bindMesh` made.
+void bindMeshLists(nanobind::module_ &module);
+void bindMeshParts(nanobind::module_ &module);
+void bindMeshOutput(nanobind::module_ &module);
+
+} // namespace DNDS::Python

@@ -1,0 +1,272 @@
+#include "MeshHandle.hpp"
+#include "NumpyViews.hpp"
+
+#include <nanobind/stl/array.h>
+#include <nanobind/stl/shared_ptr.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
+
+#include <utility>
+
+namespace DNDS::Python {
+
+namespace nb = nanobind;
+using namespace nb::literals;
+using Geom::UnstructuredMesh;
+
+namespace {
+
+/// Rows of local numbers that a mesh keeps.
+struct Adjacency {
+    std::shared_ptr<const Geom::LocalAdjacency> rows;
+};
+
+// Views are read-only; the casts are for functions that give out writable ones, too.
+nb::object viewOf(const ArrayBase &array) { return elementsOf(const_cast<ArrayBase &>(array), false); }
+
+/// [n] or, for one number a row, [n] instead of [n, 1].
+nb::object numbersOf(const ArrayBase &array) { return viewOf(array).attr("reshape")(-1); }
+
+template <class T>
+nb::object listOf(const Mesh &self, const std::vector<T> &list) {
+    return numpyOf(std::span<const T>(list), self.data);
+}
+
+template <class T>
+void addList(nb::class_<Mesh> &type, const char *name, std::vector<T> UnstructuredMesh::*list, const char *text) {
+    type.def_prop_ro(
+        name, [list](const Mesh &self) { return listOf(self, self.mesh().*list); },
+        nb::sig(("def " + std::string(name) + "(self) -> numpy.typing.NDArray").c_str()), text);
+}
+
+void addAdjacency(nb::class_<Mesh> &type, const char *name, Geom::LocalAdjacency UnstructuredMesh::*rows,
+                  const char *text) {
+    type.def_prop_ro(
+        name,
+        [rows](const Mesh &self) {
+            return Adjacency{std::shared_ptr<const Geom::LocalAdjacency>(self.data, &(self.mesh().*rows))};
+        },
+        text);
+}
+
+nb::object rowOf(const Adjacency &self, index row) {
+    DNDS_CHECK(row >= 0 && row < self.rows->size(), IndexError, "'{}': row {} is outside [0, {})", self.rows->label(),
+               row, self.rows->size());
+    return numpyOf(std::span<const LocalIndex>(self.rows->row(row)), self.rows);
+}
+
+nb::list patchesOf(const Mesh &self) {
+    nb::list patches;
+    for (const Geom::MeshPatch &patch : self.mesh().patches) {
+        nb::dict entry;
+        entry["name"] = patch.name;
+        entry["kind"] = patch.kind;
+        entry["family"] = patch.family;
+        entry["faces"] = listOf(self, patch.faces);
+        patches.append(entry);
+    }
+    return patches;
+}
+
+nb::object facesOfPatch(const Mesh &self, const std::string &name) {
+    std::string names;
+    for (const Geom::MeshPatch &patch : self.mesh().patches) {
+        if (patch.name == name)
+            return listOf(self, patch.faces);
+        names += (names.empty() ? "" : ", ") + patch.name;
+    }
+    throw ArgumentError(fmt::format("{}: there is no patch '{}', but {}", self.mesh().origin, name, names));
+}
+
+nb::list imagesOf(const Mesh &self) {
+    nb::list images;
+    for (const Geom::MeshImage &image : self.mesh().images) {
+        nb::dict entry;
+        entry["matrix"] = nb::module_::import_("numpy").attr("array")(image.motion.matrix).attr("reshape")(3, 3);
+        entry["shift"] = nb::module_::import_("numpy").attr("array")(image.motion.shift);
+        images.append(entry);
+    }
+    return images;
+}
+
+void bindAdjacency(nb::module_ &module) {
+    nb::class_<Adjacency>(module, "Adjacency",
+                          R"(Rows of local numbers, of different sizes: row i is data[offsets[i]:offsets[i + 1]].
+
+In place of a number, -1 says that the mesh ends there, -2 that something is there of which this rank has no copy.)")
+        .def_prop_ro(
+            "data", [](const Adjacency &self) { return viewOf(*self.rows); },
+            nb::sig("def data(self) -> numpy.typing.NDArray[numpy.int32]"),
+            "All entries, row behind row, read-only, without copying: [entries].")
+        .def_prop_ro(
+            "offsets", [](const Adjacency &self) { return offsetsOf(const_cast<Geom::LocalAdjacency &>(*self.rows)); },
+            nb::sig("def offsets(self) -> numpy.typing.NDArray[numpy.int64]"),
+            "Where rows start in `data`, read-only, without copying: [rows + 1].")
+        .def(
+            "__len__", [](const Adjacency &self) { return self.rows->size(); }, "The number of rows.")
+        .def("__getitem__", &rowOf, "row"_a,
+             nb::sig("def __getitem__(self, row: int, /) -> numpy.typing.NDArray[numpy.int32]"),
+             "The entries of a row, read-only, without copying.");
+}
+
+void bindEntities(nb::module_ &module) {
+    nb::class_<Entities>(module, "Entities", "The cells, the nodes or the faces of this rank: owned ones, then ghosts.")
+        .def_prop_ro(
+            "owned", [](const Entities &self) { return self.entities->owned; }, "How many are owned.")
+        .def_prop_ro(
+            "ghosts", [](const Entities &self) { return self.entities->ghosts; }, "How many are ghosts.")
+        .def(
+            "__len__", [](const Entities &self) { return self.entities->size(); }, "Owned ones and ghosts.")
+        .def_prop_ro(
+            "global_count", [](const Entities &self) { return self.entities->mapping().global()->globalSize(); },
+            "How many there are on all ranks.")
+        .def_prop_ro(
+            "global_numbers",
+            [](const Entities &self) {
+                const GhostMapping &mapping = self.entities->mapping();
+                auto numbers = std::make_shared<std::vector<index>>();
+                for (index local = 0; local < self.entities->size(); ++local)
+                    numbers->push_back(mapping.toGlobal(local));
+                return numpyOf(std::span<const index>(*numbers), numbers);
+            },
+            nb::sig("def global_numbers(self) -> numpy.typing.NDArray[numpy.int64]"),
+            "The global number of each: [all].")
+        .def_prop_ro(
+            "file_numbers", [](const Entities &self) { return listOf(self.owner, self.entities->fileNumbers); },
+            nb::sig("def file_numbers(self) -> numpy.typing.NDArray[numpy.int64]"),
+            "The position of each in the file, from 0; of faces -1: [all].")
+        .def_prop_ro(
+            "images", [](const Entities &self) { return listOf(self.owner, self.entities->images); },
+            nb::sig("def images(self) -> numpy.typing.NDArray[numpy.int32]"),
+            "Which of Mesh.images each stands in, 0 for the mesh itself: [all].")
+        .def_prop_ro(
+            "owners",
+            [](const Entities &self) {
+                const GhostMapping &mapping = self.entities->mapping();
+                auto owners = std::make_shared<std::vector<int>>(static_cast<std::size_t>(self.entities->owned),
+                                                                 self.owner.comm->view.rank());
+                const RankLists &peers = mapping.ownerPeers();
+                for (std::size_t k = 0; k < peers.size(); ++k)
+                    owners->insert(owners->end(), static_cast<std::size_t>(peers.starts[k + 1] - peers.starts[k]),
+                                   peers.ranks[k]);
+                return numpyOf(std::span<const int>(*owners), owners);
+            },
+            nb::sig("def owners(self) -> numpy.typing.NDArray[numpy.int32]"), "The rank that owns each: [all].");
+}
+
+void bindMetrics(nb::module_ &module) {
+    using Metrics = Geom::MeshMetrics;
+    struct List {
+        const char *name;
+        nb::object (*view)(const Metrics &);
+        const char *text;
+    };
+    nb::class_<Metrics> type(
+        module, "Metrics", R"(Volumes, areas and centres, read-only: of corners alone, periodic images where they stand.
+
+In two dimensions "volume" is area and "area" is length.)");
+    for (const List &list :
+         {List{"volumes", [](const Metrics &m) { return numbersOf(m.volumes); }, "Of each cell: [cells]."},
+          List{"centroids", [](const Metrics &m) { return viewOf(m.centroids); }, "Of each cell: [cells, 3]."},
+          List{"areas", [](const Metrics &m) { return numbersOf(m.areas); }, "Of each face: [faces]."},
+          List{"area_vectors", [](const Metrics &m) { return viewOf(m.areaVectors); },
+               "Normals times areas, away from the first cell of each face: [faces, 3]."},
+          List{"face_centres", [](const Metrics &m) { return viewOf(m.faceCentres); },
+               "Centres of area of each face: [faces, 3]."}})
+        type.def_prop_ro(
+            list.name, list.view,
+            nb::sig(("def " + std::string(list.name) + "(self) -> numpy.typing.NDArray[numpy.float64]").c_str()),
+            list.text);
+    type.def_ro(
+        "closure", &Metrics::closure,
+        R"(The largest sum of outward area vectors over the sum of their lengths, of all cells of all ranks: some 1e-15.)");
+}
+
+void bindEntitiesOf(nb::class_<Mesh> &type) {
+    type.def_prop_ro(
+            "cells",
+            [](const Mesh &self) {
+                return Entities{self, &self.mesh().cells};
+            },
+            "Cells: how many, who owns them.")
+        .def_prop_ro(
+            "nodes",
+            [](const Mesh &self) {
+                return Entities{self, &self.mesh().nodes};
+            },
+            "The same of nodes.")
+        .def_prop_ro(
+            "faces",
+            [](const Mesh &self) {
+                return Entities{self, &self.mesh().faces};
+            },
+            "The same of faces.")
+        .def_prop_ro(
+            "coordinates", [](const Mesh &self) { return viewOf(self.mesh().coordinates); },
+            nb::sig("def coordinates(self) -> numpy.typing.NDArray[numpy.float64]"),
+            "Of each node, images where they stand: [nodes, 3].")
+        .def_prop_ro(
+            "cell_types",
+            [](const Mesh &self) {
+                const auto &types = self.mesh().cellTypes;
+                static_assert(sizeof(Geom::ElementType) == 1);
+                const auto *values = reinterpret_cast<const std::uint8_t *>(types.data());
+                return numpyOf(std::span<const std::uint8_t>(values, types.size()), self.data);
+            },
+            nb::sig("def cell_types(self) -> numpy.typing.NDArray[numpy.uint8]"),
+            "The type of each cell by its number in the CGNS standard, see `element_name`: [cells].")
+        .def_prop_ro(
+            "face_cells", [](const Mesh &self) { return viewOf(self.mesh().faceCells); },
+            nb::sig("def face_cells(self) -> numpy.typing.NDArray[numpy.int32]"),
+            "The cell that a face's normal leaves, and the one that it enters, or -1 or -2: [faces, 2].")
+        .def_prop_ro("patches", &patchesOf, nb::sig("def patches(self) -> list[dict[str, typing.Any]]"),
+                     "Parts of the boundary: name, kind, family, and the local faces [owned and ghosts], ascending.")
+        .def("patch", &facesOfPatch, "name"_a,
+             nb::sig("def patch(self, name: str) -> numpy.typing.NDArray[numpy.int32]"),
+             "The local faces of a part of the boundary. Raises ArgumentError that lists the names.")
+        .def_prop_ro("images", &imagesOf, nb::sig("def images(self) -> list[dict[str, numpy.typing.NDArray]]"),
+                     "The motions x -> matrix x + shift of periodic images; the first is the mesh itself.");
+    addList(type, "cell_layers", &UnstructuredMesh::cellLayers,
+            "0 for owned cells, 1 for the first ghosts, ...: [cells].");
+    addList(type, "boundary_faces", &UnstructuredMesh::boundaryFaces, "Local faces with one cell, ascending.");
+    addList(type, "boundary_cells", &UnstructuredMesh::boundaryCells, "The cell of each of `boundary_faces`.");
+    addList(type, "shared_faces", &UnstructuredMesh::sharedFaces,
+            "Faces of own cells that another rank owns, ascending. With the owned ones they are all of own cells.");
+    addList(type, "face_patches", &UnstructuredMesh::facePatches,
+            "The first of `patches` that a face is in, or -1: [faces].");
+}
+
+} // namespace
+
+void bindMeshLists(nb::module_ &module) {
+    bindAdjacency(module);
+    bindEntities(module);
+    bindMetrics(module);
+    nb::class_<Mesh> type = nb::borrow<nb::class_<Mesh>>(module.attr("Mesh"));
+    bindEntitiesOf(type);
+    addAdjacency(type, "cell_nodes", &UnstructuredMesh::cellNodes,
+                 "Of each cell its nodes in the order of the CGNS standard.");
+    addAdjacency(type, "cell_faces", &UnstructuredMesh::cellFaces, "Of each cell its faces.");
+    addAdjacency(type, "cell_cells", &UnstructuredMesh::cellCells, "The cell behind each of `cell_faces`.");
+    addAdjacency(type, "node_cells", &UnstructuredMesh::nodeCells, "Of each node all local cells that have it.");
+    addAdjacency(type, "face_nodes", &UnstructuredMesh::faceNodes, "Of each face its corners.");
+    type.def(
+        "metrics",
+        [](Mesh &self) {
+            if (!self.metrics) {
+                const nb::gil_scoped_release others;
+                self.metrics = std::make_shared<const Geom::MeshMetrics>(Geom::computeMetrics(self.mesh()));
+            }
+            return std::const_pointer_cast<Geom::MeshMetrics>(self.metrics);
+        },
+        "Volumes, centroids, areas, normals. Collective the first time, then kept.");
+    module.def(
+        "element_name",
+        [](int number) {
+            DNDS_CHECK(Geom::isElementType(number), ArgumentError, "{} is no type of element", number);
+            return std::string(Geom::elementInfo(static_cast<Geom::ElementType>(number)).name);
+        },
+        "type"_a, "The name of a type of `Mesh.cell_types` in the CGNS standard, for example TETRA_4. Local.");
+}
+
+} // namespace DNDS::Python

@@ -1,0 +1,152 @@
+#include "Field.hpp"
+#include "MeshHandle.hpp"
+
+#include "Geom/Mesh/WriteMesh.hpp"
+
+#include <nanobind/ndarray.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/string_view.h>
+
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace DNDS::Python {
+
+namespace nb = nanobind;
+using namespace nb::literals;
+using Geom::FieldSlice;
+
+namespace {
+
+std::string pathOf(nb::handle path) { return nb::cast<std::string>(nb::module_::import_("os").attr("fspath")(path)); }
+
+/// Fields of a file from a dict of names and Field objects, or NumPy arrays [owned] or [owned, components].
+class FieldSlices {
+  public:
+    /// Collective: what is wrong on one rank throws on all. None is no field.
+    FieldSlices(const Comm &comm, nb::handle fields) {
+        comm.view.guarded([&] {
+            if (fields.is_none())
+                return;
+            for (const auto [name, values] : nb::cast<nb::dict>(fields))
+                add(nb::cast<std::string>(name), values);
+        });
+    }
+    const std::vector<FieldSlice> &list() const noexcept { return slices_; }
+
+  private:
+    using Values = nb::ndarray<const real, nb::c_contig, nb::device::cpu>;
+
+    void add(std::string name, nb::handle given) {
+        const nb::object values = nb::isinstance<Field>(given) ? given.attr("owned") : nb::borrow(given);
+        const nb::object plain = nb::module_::import_("numpy").attr("ascontiguousarray")(values, "float64");
+        const auto numbers = nb::cast<Values>(plain);
+        DNDS_CHECK(numbers.ndim() == 1 || numbers.ndim() == 2, ArgumentError,
+                   "the values of '{}' have {} dimensions: they are [owned] or [owned, components]", name,
+                   numbers.ndim());
+        const int components = numbers.ndim() == 1 ? 1 : static_cast<int>(numbers.shape(1));
+        slices_.push_back({std::move(name), components, {numbers.data(), numbers.size()}});
+        kept_.push_back(plain);
+    }
+
+    std::vector<FieldSlice> slices_;
+    std::vector<nb::object> kept_;
+};
+
+/// A VTKHDF file of a mesh, which it keeps.
+class VtkFile {
+  public:
+    VtkFile(const Mesh &mesh, nb::handle path, bool ranks) : mesh_(mesh), path_(pathOf(path)) {
+        const nb::gil_scoped_release others;
+        writer_ = std::make_unique<Geom::MeshWriter>(mesh_.mesh(), path_, Geom::MeshWriterOptions{ranks});
+    }
+
+    void write(real time, nb::handle cells, nb::handle nodes) {
+        const FieldSlices atCells(*mesh_.comm, cells);
+        const FieldSlices atNodes(*mesh_.comm, nodes);
+        const nb::gil_scoped_release others;
+        opened().writeStep(time, atNodes.list(), atCells.list());
+    }
+    void close() {
+        const nb::gil_scoped_release others;
+        opened().close();
+        writer_.reset();
+    }
+    /// Completes the file unless some rank failed, and gives it up then. Collective.
+    void finish(bool failed) {
+        if (mesh_.comm->view.allReduce(failed ? 1 : 0, MPI_MAX) == 1)
+            writer_.reset();
+        else if (writer_ != nullptr)
+            close();
+    }
+
+  private:
+    Geom::MeshWriter &opened() {
+        DNDS_CHECK(writer_ != nullptr, StateError, "{} is closed", path_);
+        return *writer_;
+    }
+
+    Mesh mesh_;
+    std::string path_;
+    std::unique_ptr<Geom::MeshWriter> writer_;
+};
+
+void writeCgns(const Mesh &self, nb::handle path, nb::handle cells, nb::handle nodes, std::string_view fileType) {
+    const std::string file = pathOf(path);
+    const FieldSlices atCells(*self.comm, cells);
+    const FieldSlices atNodes(*self.comm, nodes);
+    Geom::CgnsWriteOptions options;
+    DNDS_CHECK(fileType == "hdf5" || fileType == "adf", ArgumentError,
+               "there is no CGNS file type '{}': it is hdf5 or adf", fileType);
+    options.fileType = fileType == "adf" ? Geom::CgnsFileType::Adf : Geom::CgnsFileType::Hdf5;
+    const nb::gil_scoped_release others;
+    Geom::writeCgnsMesh(self.mesh(), file, atNodes.list(), atCells.list(), options);
+}
+
+} // namespace
+
+void bindMeshOutput(nb::module_ &module) {
+    nb::class_<VtkFile>(
+        module, "VtkFile",
+        R"(A VTKHDF file for ParaView: a mesh and fields at any number of times, in the order of the mesh file.
+
+    with dnds.VtkFile(mesh, "flow.vtkhdf") as file:
+        file.write(time, {"u": u})
+
+The file has the name path + ".part" until it is closed; a block that an exception leaves does not complete it.)")
+        .def(
+            nb::init<const Mesh &, nb::handle, bool>(), "mesh"_a, "path"_a, nb::kw_only(), "ranks"_a = false,
+            nb::sig("def __init__(self, mesh: Mesh, path: str | os.PathLike[str], *, ranks: bool = False) -> None"),
+            R"(Opens the file and writes the mesh; `ranks` adds the field "rank" at cells. Collective. Raises DataError where the
+file cannot be written, NotBuiltError without parallel HDF5.)")
+        .def(
+            "write", &VtkFile::write, "time"_a = 0.0, "cells"_a.none() = nb::none(), "nodes"_a.none() = nb::none(),
+            nb::sig("def write(self, time: float = 0.0, "
+                    "cells: collections.abc.Mapping[str, Field | numpy.typing.ArrayLike] | None = None, "
+                    "nodes: collections.abc.Mapping[str, Field | numpy.typing.ArrayLike] | None = None) -> None"),
+            R"(Appends fields at a time: by name fields, or arrays [owned] or [owned, components], on cells and nodes. Later calls
+name the same ones. Collective.)")
+        .def("close", &VtkFile::close, "Completes the file. Collective.")
+        .def(
+            "__enter__", [](nb::object self) { return self; }, nb::sig("def __enter__(self) -> VtkFile"))
+        .def(
+            "__exit__", [](VtkFile &self, nb::handle type, nb::handle, nb::handle) { self.finish(!type.is_none()); },
+            "type"_a.none(), "value"_a.none(), "traceback"_a.none(),
+            nb::sig("def __exit__(self, type: object, value: object, traceback: object) -> None"));
+    nb::class_<Mesh> type = nb::borrow<nb::class_<Mesh>>(module.attr("Mesh"));
+    type.def(
+        "write_cgns", &writeCgns, "path"_a, "cells"_a.none() = nb::none(), "nodes"_a.none() = nb::none(), nb::kw_only(),
+        "file_type"_a = "hdf5",
+        nb::sig("def write_cgns(self, path: str | os.PathLike[str], "
+                "cells: collections.abc.Mapping[str, Field | numpy.typing.ArrayLike] | None = None, "
+                "nodes: collections.abc.Mapping[str, Field | numpy.typing.ArrayLike] | None = None, *, "
+                "file_type: str = 'hdf5') -> None"),
+        R"(Writes the mesh, its patches and fields as a CGNS file, "hdf5" or "adf", in the order of the mesh file. Collective.
+
+Fields are given as to VtkFile.write. Raises DataError where the file cannot be written, NotBuiltError without the CGNS
+library.)");
+}
+
+} // namespace DNDS::Python

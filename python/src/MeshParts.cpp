@@ -1,0 +1,82 @@
+#include "Integers.hpp"
+#include "MeshHandle.hpp"
+#include "NumpyViews.hpp"
+
+#include "Geom/Mesh/PartitionReport.hpp"
+
+#include <nanobind/stl/string_view.h>
+#include <nanobind/stl/vector.h>
+
+#include <utility>
+#include <vector>
+
+namespace DNDS::Python {
+
+namespace nb = nanobind;
+using namespace nb::literals;
+
+namespace {
+
+nb::object partition(const Mesh &self, int parts, std::string_view partitioner, real imbalance, int seed) {
+    DNDS_CHECK(partitioner == "graph" || partitioner == "curve", ArgumentError,
+               "there is no partitioner '{}': it is one of graph, curve", partitioner);
+    const auto kind = partitioner == "graph" ? Geom::Partitioner::Graph : Geom::Partitioner::Curve;
+    const auto divided = std::make_shared<std::vector<int>>();
+    {
+        const nb::gil_scoped_release others;
+        *divided = Geom::partitionCells(self.mesh(), parts, kind, {imbalance, seed});
+    }
+    return numpyOf(std::span<const int>(*divided), divided);
+}
+
+nb::dict reportOf(const Mesh &self, nb::handle part, int parts, std::string_view ghostsBy) {
+    std::vector<int> ranks;
+    self.comm->view.guarded([&] {
+        DNDS_CHECK(ghostsBy == "nodes" || ghostsBy == "faces", ArgumentError,
+                   "there is no kind of ghosts '{}': it is one of nodes, faces", ghostsBy);
+        const Integers list(part, "parts");
+        for (const index number : list.span())
+            ranks.push_back(number >= 0 && number < parts ? static_cast<int>(number) : -1);
+    });
+    const auto report = [&] {
+        const nb::gil_scoped_release others;
+        return Geom::reportPartition(self.mesh(), ranks, parts,
+                                     ghostsBy == "nodes" ? Geom::GhostNeighbours::Nodes : Geom::GhostNeighbours::Faces);
+    }();
+    nb::list costs;
+    for (const auto &cost : report.parts) {
+        nb::dict entry;
+        entry["cells"] = cost.cells;
+        entry["ghosts"] = cost.ghosts;
+        entry["faces"] = cost.faces;
+        entry["peers"] = cost.peers;
+        costs.append(entry);
+    }
+    nb::dict result;
+    result["parts"] = costs;
+    result["cut"] = report.cut;
+    result["inner_faces"] = report.innerFaces;
+    result["imbalance"] = report.imbalance;
+    return result;
+}
+
+} // namespace
+
+void bindMeshParts(nb::module_ &module) {
+    nb::class_<Mesh> type = nb::borrow<nb::class_<Mesh>>(module.attr("Mesh"));
+    type.def("partition", &partition, "parts"_a, nb::kw_only(), "partitioner"_a = "graph", "imbalance"_a = 0.03,
+             "seed"_a = 1,
+             nb::sig("def partition(self, parts: int, *, partitioner: str = 'graph', imbalance: float = 0.03, "
+                     "seed: int = 1) -> numpy.typing.NDArray[numpy.int32]"),
+             R"(Divides the cells into any number of parts: the part of each owned cell, [owned]. Collective.
+
+The mesh is not changed. It needs a layer of ghosts, unless it is on one rank.)")
+        .def(
+            "partition_report", &reportOf, "part"_a, "parts"_a, nb::kw_only(), "ghosts_by"_a = "nodes",
+            nb::sig("def partition_report(self, part: numpy.typing.ArrayLike, parts: int, *, "
+                    "ghosts_by: str = 'nodes') -> dict[str, typing.Any]"),
+            R"(What a division, `part` [owned cells], costs: faces cut, imbalance, and cells, ghosts, faces and peers of each
+part. Collective.)");
+}
+
+} // namespace DNDS::Python

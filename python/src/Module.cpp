@@ -1,0 +1,26 @@
+#include "AnyArray.hpp"
+#include "Comm.hpp"
+#include "Errors.hpp"
+#include "Exchanger.hpp"
+#include "Field.hpp"
+#include "MeshHandle.hpp"
+
+#include <nanobind/nanobind.h>
+
+NB_MODULE(_core, module) {
+    using namespace DNDS::Python;
+    module.doc() = "Distributed arrays with ghost rows for unstructured-mesh solvers on MPI.";
+    module.attr("__version__") = DNDS_PYTHON_VERSION;
+    bindErrors(module);
+    bindComm(module);
+    bindArray(module);
+    bindPending(module);
+    bindField(module);
+    bindFieldOperations(module);
+    bindFieldGroup(module);
+    bindSource(module);
+    bindMesh(module);
+    bindMeshLists(module);
+    bindMeshParts(module);
+    bindMeshOutput(module);
+}

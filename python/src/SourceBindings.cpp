@@ -1,0 +1,125 @@
+#include "MeshHandle.hpp"
+#include "NumpyViews.hpp"
+
+#include "Geom/BoxMesh.hpp"
+#include "Geom/ReadMesh.hpp"
+
+#include <nanobind/stl/array.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/string_view.h>
+#include <nanobind/stl/vector.h>
+
+#include <array>
+#include <utility>
+
+namespace DNDS::Python {
+
+namespace nb = nanobind;
+using namespace nb::literals;
+using Geom::SourceMesh;
+
+namespace {
+
+Source wrap(CommPtr comm, SourceMesh &&mesh) {
+    return {std::move(comm), std::make_shared<SourceMesh>(std::move(mesh))};
+}
+
+Source readSource(nb::handle file, nb::handle comm, const std::string &base, bool joinNodes) {
+    const auto path = nb::cast<std::string>(nb::module_::import_("os").attr("fspath")(file));
+    CommPtr shared = commOf(comm);
+    Geom::CgnsOptions options;
+    options.base = base;
+    options.joinCoincidentNodes = joinNodes;
+    const auto read = [&] {
+        const nb::gil_scoped_release others;
+        return Geom::readMesh(shared->view, path, options);
+    };
+    return wrap(shared, read());
+}
+
+Source makeBox(std::string_view fill, std::vector<index> cells, std::vector<real> lengths, real jitter, bool shuffled,
+               std::vector<bool> periodic, std::uint64_t seed, nb::handle comm) {
+    DNDS_CHECK(cells.size() == 2 || cells.size() == 3, ArgumentError,
+               "a box has cells in two or three directions, not in {}", cells.size());
+    DNDS_CHECK(lengths.size() <= 3 && periodic.size() <= 3, ArgumentError, "a box has at most three directions");
+    CommPtr shared = commOf(comm);
+    Geom::BoxMeshOptions options;
+    options.fill = Geom::boxCellsOf(fill);
+    cells.resize(3, 1);
+    lengths.resize(3, 1);
+    periodic.resize(3, false);
+    std::copy(cells.begin(), cells.end(), options.cells.begin());
+    std::copy(lengths.begin(), lengths.end(), options.lengths.begin());
+    std::copy(periodic.begin(), periodic.end(), options.periodic.begin());
+    options.jitter = jitter;
+    options.shuffled = shuffled;
+    options.seed = seed;
+    const auto make = [&] {
+        const nb::gil_scoped_release others;
+        return Geom::makeBoxMesh(options, shared->view);
+    };
+    return wrap(shared, make());
+}
+
+} // namespace
+
+void bindSource(nb::module_ &module) {
+    nb::class_<Source>(module, "SourceMesh",
+                       R"(A mesh as a file or a generator gives it: each rank has a block of each list.
+
+`Mesh.build` partitions it, and uses it up.)")
+        .def_static("read", &readSource, "path"_a, "comm"_a.none() = nb::none(), nb::kw_only(), "base"_a = "",
+                    "join_coincident_nodes"_a = false,
+                    nb::sig("def read(path: str | os.PathLike[str], comm: mpi4py.MPI.Comm | None = None, *, "
+                            "base: str = '', join_coincident_nodes: bool = False) -> SourceMesh"),
+                    R"(Reads a CGNS, Gmsh or SU2 file, each rank its share. Collective.
+
+`base` and `join_coincident_nodes` are for CGNS files: the base to read (the first with cells unless given), and whether
+nodes of different zones in the same place become one. Raises DataError, naming file and element, on all ranks.)")
+        .def_static(
+            "box", &makeBox, "fill"_a = "tetrahedra", "cells"_a = std::vector<index>{8, 8, 8}, nb::kw_only(),
+            "lengths"_a = std::vector<real>{1, 1, 1}, "jitter"_a = 0.0, "shuffled"_a = false,
+            "periodic"_a = std::vector<bool>{}, "seed"_a = 1, "comm"_a.none() = nb::none(),
+            nb::sig("def box(fill: str = 'tetrahedra', cells: collections.abc.Sequence[int] = (8, 8, 8), *, "
+                    "lengths: collections.abc.Sequence[float] = (1, 1, 1), jitter: float = 0.0, "
+                    "shuffled: bool = False, periodic: collections.abc.Sequence[bool] = (), seed: int = 1, "
+                    "comm: mpi4py.MPI.Comm | None = None) -> SourceMesh"),
+            R"(A box [0, lengths[0]] x ... of bricks that are cut into cells; the same mesh on any number of ranks.
+
+`fill` is triangles, quadrilaterals, mixed-surface (two dimensions), tetrahedra, hexahedra, prisms, mixed-volume or
+polyhedra. Inner nodes move at random by `jitter` bricks, at most 0.15; `shuffled` numbers everything at random;
+`periodic` says in which directions. Sides that are not periodic are the patches "x-", "x+", "y-", ... Local.)")
+        .def_prop_ro(
+            "origin", [](const Source &self) { return self.mesh->origin; }, "The file, or what made it.")
+        .def_prop_ro(
+            "dimension", [](const Source &self) { return self.mesh->cellDimension; }, "Of cells: 2 or 3.")
+        .def_prop_ro(
+            "cell_count", [](const Source &self) { return self.mesh->cells.globalSize; }, "Cells on all ranks.")
+        .def_prop_ro(
+            "node_count", [](const Source &self) { return self.mesh->globalNodes; }, "Nodes on all ranks.")
+        .def_prop_ro(
+            "coordinates",
+            [](const Source &self) {
+                auto &points = self.mesh->coordinates;
+                Block block;
+                block.data = points.data();
+                block.shape = {points.size(), 3};
+                block.strides = {3, 1};
+                return numpyOf(block, self.mesh, true);
+            },
+            nb::sig("def coordinates(self) -> numpy.typing.NDArray[numpy.float64]"),
+            "The nodes of this rank's block: [block, 3], writable, without copying.")
+        .def_prop_ro(
+            "patches",
+            [](const Source &self) {
+                std::vector<std::string> names;
+                for (const Geom::BoundaryPatch &patch : self.mesh->patches)
+                    names.push_back(patch.name);
+                return names;
+            },
+            "The names of the parts of the boundary.")
+        .def_prop_ro(
+            "warnings", [](const Source &self) { return self.mesh->warnings; }, "What was doubtful in the file.");
+}
+
+} // namespace DNDS::Python

@@ -1,0 +1,42 @@
+"""What the documents quote is real: code stands in the examples, and output is what they print. Starts its own MPI."""
+
+import os
+import pathlib
+import re
+import subprocess
+import sys
+import textwrap
+
+import pytest
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+DOCUMENT = (ROOT / "docs/python.md").read_text()
+EXAMPLES = ROOT / "python/examples"
+
+
+def blocks(language):
+    return re.findall(rf"^```{language}\n(.*?)^```", DOCUMENT, re.MULTILINE | re.DOTALL)
+
+
+def run(ranks, *command):
+    """What a program prints to standard output on so many ranks."""
+    launcher = os.environ["DNDS_TEST_MPIEXEC"].split(";")
+    start = [part.replace("RANKS", str(ranks)) for part in launcher]
+    done = subprocess.run([*start, sys.executable, *command], capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def test_code_stands_in_the_examples():
+    sources = [textwrap.dedent(path.read_text()) for path in sorted(EXAMPLES.glob("*.py"))]
+    quoted = blocks("python")
+    assert len(quoted) >= 5
+    for block in quoted:
+        assert any(block in source for source in sources), f"no example holds\n{block}"
+
+
+@pytest.mark.parametrize("block", blocks("console"), ids=lambda block: block.splitlines()[0])
+def test_output_is_what_examples_print(block):
+    command, expected = block.split("\n", 1)
+    ranks, program = re.fullmatch(r"\$ mpiexec -n (\d+) python3 (\w+\.py)", command).groups()
+    assert run(int(ranks), str(EXAMPLES / program)) == expected

@@ -1,0 +1,263 @@
+import gc
+
+import dnds
+import numpy as np
+import pytest
+from mpi4py import MPI
+
+
+def ring(comm, rows=6, **options):
+    """A field of which each rank copies two rows before and two behind its own."""
+    u = dnds.Field(rows, comm=comm, **options)
+    total, begin = rows * comm.size, rows * comm.rank
+    reads = (np.array([begin - 2, begin - 1, begin + rows, begin + rows + 1]) % total).tolist()
+    u.set_ghosts(reads)
+    return u
+
+
+def fill(u):
+    """Gives owned rows values that tell where they come from."""
+    owned = u.owned_array.numpy()
+    numbers = u.global_rows[: u.owned_count]
+    if u.layout == "csr":
+        owned[:] = np.repeat(numbers, u.owned_array.sizes) % 100
+    else:
+        owned[:] = numbers.reshape(-1, 1) % 100
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32", "int64", "int32", "int8", "uint16"])
+@pytest.mark.parametrize("width", [None, 1, 5])
+def test_pull_brings_the_owners_rows(comm, dtype, width):
+    u = ring(comm, width=width, dtype=dtype)
+    numbers = u.global_rows
+    assert len(u) == len(numbers) == u.owned_count + u.ghost_count and u.owned_count == 6
+    u.owned[:] = (numbers[:6] % 100) if width is None else (numbers[:6] % 100)[:, None]
+    for _ in range(3):
+        u.pull()
+        data = u.data
+        assert data.shape == ((len(u),) if width is None else (len(u), width)) and data.dtype == np.dtype(dtype)
+        np.testing.assert_array_equal(data.reshape(len(u), -1)[:, -1], numbers % 100)
+        np.testing.assert_array_equal(u.ghosts, data[6:])
+        assert np.shares_memory(data, u.owned) and np.shares_memory(data, u.ghosts)
+
+
+@pytest.mark.parametrize("layout", ["padded", "csr"])
+def test_rows_of_all_sizes_are_pulled(comm, layout):
+    sizes = (np.arange(6) + comm.rank) % 4
+    u = ring(comm, layout=layout, sizes=sizes, width=5 if layout == "padded" else None)
+    fill(u)
+    u.pull()
+    owners, places = np.divmod(u.global_rows[6:], 6)
+    np.testing.assert_array_equal(u.ghost_array.sizes, (places + owners) % 4)
+    for ghost, number in zip(u.ghost_array, u.global_rows[6:], strict=True):
+        assert (ghost == number % 100).all()
+    with pytest.raises(dnds.LayoutError, match="owned_array"):
+        _ = u.data
+
+
+def test_ranks_may_be_empty(comm):
+    rows = 3 if comm.rank == 0 else 0
+    u = dnds.Field(rows, 2, comm=comm)
+    u.set_ghosts([0, 2] if comm.rank == comm.size - 1 else [])
+    u.owned[:] = 8
+    u.pull()
+    assert (u.data == 8).all() and len(u) == rows + (2 if comm.rank == comm.size - 1 else 0)
+
+
+def test_pull_as_context_manager_overlaps(comm):
+    u = ring(comm, width=2)
+    fill(u)
+    with u.start_pull() as pending:
+        assert not pending.done
+        assert not u.owned.flags.writeable
+        with pytest.raises(dnds.StateError, match="while it is pulled"):
+            _ = u.ghosts
+        with pytest.raises(dnds.StateError, match="while it is pulled"):
+            _ = u.data
+        with pytest.raises(dnds.StateError, match="already started"):
+            u.start_pull()
+        inner = u.owned[u.inner_rows].sum()
+    assert pending.done and inner >= 0
+    np.testing.assert_array_equal(u.data[:, 0], u.global_rows % 100)
+    pending.wait()  # nothing to do
+    assert u.owned.flags.writeable
+
+
+def test_an_exception_inside_the_block_leaves_no_rank_waiting(comm):
+    u = ring(comm)
+    u.owned[:] = comm.rank
+    if comm.rank == 0:
+        with pytest.raises(ZeroDivisionError), u.start_pull():
+            raise ZeroDivisionError
+    else:
+        u.pull()
+    u.pull()
+    np.testing.assert_array_equal(u.ghosts, u.global_rows[6:] // 6)
+
+
+def test_push_sums_and_compares(comm):
+    for op, expected in (("sum", lambda copies: 1 + 10 * copies), ("max", lambda copies: np.where(copies > 0, 10, 1)),
+                         ("min", lambda copies: np.ones(6)), ("replace", lambda copies: np.where(copies > 0, 10, 1))):
+        u = ring(comm)
+        counts = dnds.Field(6, dtype="int64", comm=comm)
+        counts.share_ghosts(u)
+        counts.ghosts[:] = 1
+        counts.push()
+        u.owned[:] = 1
+        u.ghosts[:] = 10
+        u.push(op)
+        np.testing.assert_array_equal(u.owned, expected(counts.owned))
+    with pytest.raises(dnds.ArgumentError, match="replace, sum, min or max"):
+        u.push("multiply")
+
+
+def test_groups_travel_together(comm):
+    u = ring(comm, width=3)
+    v = dnds.Field(6, None, "int32", comm=comm, name="v")
+    v.share_ghosts(u)
+    group = dnds.FieldGroup([u, v])
+    fill(u)
+    v.owned[:] = v.global_rows[:6]
+    group.pull()
+    np.testing.assert_array_equal(u.data[:, 2], u.global_rows % 100)
+    np.testing.assert_array_equal(v.data, v.global_rows)
+    with group.start_pull(), pytest.raises(dnds.StateError, match="while it is pulled"):
+        _ = v.data
+    other = ring(comm)
+    with pytest.raises(dnds.ArgumentError, match="mappings differ"):
+        dnds.FieldGroup([u, other])
+    del u, v
+    gc.collect()
+    group.pull()
+
+
+def test_views_outlive_their_field(comm):
+    u = ring(comm, width=4)
+    fill(u)
+    u.pull()
+    data, ghosts, numbers, inner = u.data, u.ghosts, u.global_rows, u.inner_rows
+    del u
+    gc.collect()
+    others = [ring(comm, width=4) for _ in range(5)]
+    np.testing.assert_array_equal(data[:, 3], numbers % 100)
+    np.testing.assert_array_equal(ghosts, data[6:])
+    data[:] = -1
+    assert (ghosts == -1).all() and not others[0].data.any() and len(inner) <= 6
+
+
+def test_views_outlive_their_communicator(comm):
+    mine = comm.Dup()
+    u = ring(mine)
+    u.owned[:] = comm.rank
+    u.pull()
+    data, expected = u.data, u.global_rows // 6
+    mine.Free()
+    np.testing.assert_array_equal(data, expected)
+    with pytest.raises(dnds.StateError):
+        u.pull()
+
+
+def test_new_ghosts_leave_old_views_alone(comm):
+    u = ring(comm)
+    fill(u)
+    u.pull()
+    old, numbers = u.data, u.global_rows
+    u.set_ghosts([])
+    assert u.ghost_count == 0
+    np.testing.assert_array_equal(old, numbers % 100)
+    np.testing.assert_array_equal(u.data, numbers[:6] % 100)
+
+
+def test_swap_exchanges_contents(comm):
+    u = ring(comm)
+    v = dnds.Field(6, comm=comm)
+    v.share_ghosts(u)
+    u.owned[:], v.owned[:] = 1, 2
+    u.pull()
+    v.pull()
+    u.swap(v)
+    assert (u.data == 2).all() and (v.data == 1).all()
+    u.owned[:] = 3
+    u.pull()
+    assert (u.data == 3).all() and (v.data == 1).all()
+
+
+def test_vector_operations(comm):
+    u = ring(comm, width=3)
+    v = dnds.Field(6, 3, comm=comm)
+    v.share_ghosts(u)
+    rows = 6 * comm.size
+    u.set_constant([1, 2, 3])
+    v.set_constant(2.0)
+    assert u.dot(v) == 12 * rows and u.sum() == 6 * rows and u.exact_sum() == 6 * rows
+    assert np.isclose(u.norm2(), np.sqrt(14 * rows)) and (u.min(), u.max()) == (1, 3)
+    assert np.isclose(u.distance2(v), np.sqrt(2 * rows))
+    np.testing.assert_allclose(u.component_norm1(), np.array([1, 2, 3]) * rows)
+    np.testing.assert_allclose(u.component_norm2(), np.array([1, 2, 3]) * np.sqrt(rows))
+    np.testing.assert_array_equal(u.component_norm_inf(), [1, 2, 3])
+    u += v
+    u *= 2
+    u -= [1, 1, 1]
+    u /= np.array([5, 7, 9])
+    assert np.allclose(u.data, 1)
+    assert u.axpy(3, v) is u and np.allclose(u.data, 7)
+    v.copy_from(u)
+    assert np.allclose(v.data, 7)
+    with pytest.raises(dnds.LayoutError, match="float64"):
+        dnds.Field(2, 1, "float32", comm=comm).sum()
+    with pytest.raises(dnds.LayoutError, match="3 x 1"):
+        u += [1, 2]
+
+
+def test_errors_on_one_rank_raise_on_all(comm):
+    with pytest.raises(dnds.ArgumentError, match="negative"):
+        dnds.Field(2, -3 if comm.rank == comm.size - 1 else 3, comm=comm)
+    with pytest.raises(dnds.ArgumentError, match="sizes"):
+        dnds.Field(2, layout="csr", sizes=[1] if comm.rank == 0 else [1, 1], comm=comm)
+    u = dnds.Field(2, comm=comm)
+    with pytest.raises(dnds.StateError, match="set_ghosts"):
+        u.pull()
+    with pytest.raises(dnds.IndexError, match="99999"):
+        u.set_ghosts([99999] if comm.rank == comm.size - 1 else [])
+    with pytest.raises(dnds.ArgumentError, match="integers"):
+        u.set_ghosts([0.5] if comm.rank == 0 else [])
+
+
+def test_communicators_of_mpi4py(comm):
+    half = comm.Split(comm.rank % 2, comm.rank)
+    u = ring(half)
+    assert u.comm is half
+    u.owned[:] = comm.rank
+    u.pull()
+    assert set(u.data.astype(int) % 2) == {comm.rank % 2}
+    with pytest.raises(TypeError, match="communicator of mpi4py"):
+        dnds.Field(1, comm=0)
+    with pytest.raises(dnds.ArgumentError):
+        dnds.Field(1, comm=MPI.COMM_NULL)
+    half.Free()
+
+
+def test_paths_are_described(comm):
+    u = ring(comm)
+    u.prepare_pull("packed")
+    fill(u)
+    u.pull()
+    np.testing.assert_array_equal(u.data, u.global_rows % 100)
+    for path in u.pull_paths():
+        assert path["transport"] == ("local" if path["peer"] == comm.rank else "packed")
+        assert path["bytes_received"] == 8 * path["rows_received"]
+    assert "pull of 'field'" in u.describe_pull()
+    u.prepare_pull()
+    u.pull()
+    np.testing.assert_array_equal(u.data, u.global_rows % 100)
+    assert np.shares_memory(u.data, u.ghosts), "ghosts stay behind owned rows on every transport"
+
+
+def test_local_numbers(comm):
+    u = ring(comm)
+    np.testing.assert_array_equal(u.to_local(u.global_rows[:6]), np.arange(6))
+    assert u.to_local([]).dtype == np.int32
+    with pytest.raises(dnds.IndexError):
+        u.to_local([6 * comm.size + 5])
+    both = np.concatenate([u.inner_rows, u.boundary_rows])
+    np.testing.assert_array_equal(np.sort(both), np.arange(6))

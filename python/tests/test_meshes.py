@@ -1,0 +1,183 @@
+import gc
+
+import dnds
+import h5py
+import numpy as np
+import pytest
+
+SURFACES = ["triangles", "quadrilaterals", "mixed-surface"]
+VOLUMES = ["tetrahedra", "hexahedra", "prisms", "mixed-volume", "polyhedra"]
+
+
+def box(fill, cells, comm, **options):
+    """Cut by the curve, which takes far less time than PT-Scotch on more ranks than cores."""
+    return dnds.Mesh.box(fill, cells, comm=comm, **{"partitioner": "curve"} | options)
+
+
+@pytest.mark.parametrize("fill", SURFACES + VOLUMES)
+def test_boxes_have_their_volume_and_neighbours(comm, fill):
+    mesh = box(fill, (6, 4, 4), comm, lengths=(3, 2, 1), jitter=0.1)
+    metrics = mesh.metrics()
+    size = 6.0
+    cells = mesh.cells
+    volume = comm.allreduce(metrics.volumes[: cells.owned].sum())
+    assert np.isclose(volume, size) and np.isclose(mesh.report["volume"], size) and metrics.closure < 1e-12
+    assert comm.allreduce(cells.owned) == cells.global_count == mesh.report["cells_total"]
+    assert len(cells) == cells.owned + cells.ghosts == len(mesh.cell_types) == len(mesh.cell_nodes)
+    # Both sides of a face agree, and its normal points from the first to the second.
+    first, second = mesh.face_cells.T
+    inner = (first >= 0) & (second >= 0)
+    way = metrics.centroids[second[inner]] - metrics.centroids[first[inner]]
+    assert (np.einsum("ij,ij->i", way, metrics.area_vectors[inner]) > 0).all()
+    for cell in range(0, cells.owned, 7):
+        faces, others = mesh.cell_faces[cell], mesh.cell_cells[cell]
+        assert len(faces) == len(others) and len(mesh.cell_nodes[cell]) >= 3
+        for face, other in zip(faces, others, strict=True):
+            assert set(mesh.face_cells[face]) == {cell, other}
+    names = {dnds.element_name(int(kind)) for kind in mesh.cell_types}
+    assert names <= set(mesh.report["cells"])
+
+
+def test_lists_are_shared_read_only_and_outlive_the_mesh(comm):
+    mesh = box("hexahedra", (5, 4, 3), comm)
+    nodes, coordinates, metrics = mesh.cell_nodes, mesh.coordinates, mesh.metrics()
+    data, offsets, volumes, layers = nodes.data, nodes.offsets, metrics.volumes, mesh.cell_layers
+    assert np.shares_memory(data, mesh.cell_nodes.data) and np.shares_memory(offsets, nodes.offsets)
+    for view in (data, offsets, coordinates, volumes, layers, mesh.face_cells, mesh.boundary_faces):
+        assert not view.flags.writeable
+    copies = [np.array(view) for view in (data, offsets, coordinates, volumes, layers)]
+    del mesh, nodes, metrics
+    gc.collect()
+    again = [box("hexahedra", (5, 4, 3), comm) for _ in range(3)]
+    for view, copy in zip((data, offsets, coordinates, volumes, layers), copies, strict=True):
+        np.testing.assert_array_equal(view, copy)
+    assert len(again) == 3 and (np.diff(offsets) == 8).all() and data.max() < len(coordinates)
+
+
+@pytest.mark.parametrize("at", ["cells", "nodes", "faces"])
+def test_fields_on_entities_are_pulled(comm, at):
+    mesh = box("mixed-volume", (8, 4, 4), comm)
+    entities = getattr(mesh, at)
+    u = mesh.field(2, at=at, name="u")
+    assert len(u) == len(entities) and u.owned_count == entities.owned
+    np.testing.assert_array_equal(u.global_rows, entities.global_numbers)
+    u.owned[:, 1] = entities.global_numbers[: entities.owned]
+    u.pull()
+    np.testing.assert_array_equal(u.data[:, 1], entities.global_numbers)
+    owners = mesh.field(None, "int32", at=at)
+    owners.owned[:] = comm.rank
+    owners.pull()
+    np.testing.assert_array_equal(owners.data, entities.owners)
+    with pytest.raises(dnds.ArgumentError, match="cells, nodes or faces"):
+        mesh.field(at="edges")
+
+
+def test_ghosts_bring_coordinates_of_their_cells(comm):
+    mesh = box("tetrahedra", (5, 5, 5), comm, jitter=0.15, shuffled=True, ghost_layers=2)
+    x = mesh.field(3)
+    x.owned[:] = mesh.metrics().centroids[: mesh.cells.owned]
+    with x.start_pull():
+        inner = x.owned[x.inner_rows].sum()
+    np.testing.assert_array_equal(x.data, mesh.metrics().centroids)
+    assert np.isfinite(inner) and mesh.cell_layers.max(initial=0) <= 2
+
+
+def test_options_of_build(comm):
+    steps = []
+    source = dnds.SourceMesh.box("hexahedra", (4, 4, 4), comm=comm)
+    count = source.cell_count
+    first = comm.rank * count // comm.size
+    mine = (comm.rank + 1) * count // comm.size - first
+    mesh = dnds.Mesh.build(source, part=np.full(mine, comm.size - 1 - comm.rank), ghosts_by="faces",
+                           progress=steps.append)
+    assert mesh.cells.owned > 0 and "faces" in steps and "number" in steps
+    with pytest.raises(dnds.StateError, match="used up"):
+        dnds.Mesh.build(source)
+    with pytest.raises(dnds.ArgumentError, match="graph, curve"):
+        dnds.Mesh.box(partitioner="metis", comm=comm)
+    with pytest.raises(dnds.ArgumentError):
+        dnds.Mesh.box("tetrahedra", (2, 2, 2), part=[7000], comm=comm)
+    with pytest.raises(dnds.ArgumentError, match="two or three directions"):
+        dnds.Mesh.box("tetrahedra", (2,), comm=comm)
+    other = dnds.Mesh.box("triangles", (9, 9), partitioner="curve", cell_order="reverse-cuthill-mckee", comm=comm)
+    assert other.dimension == 2 and other.report["cells"] == {"TRI_3": 162}
+
+
+def test_boundaries_and_periodic_images(comm):
+    mesh = box("hexahedra", (6, 4, 4), comm, periodic=(True,))
+    assert mesh.report["periodic_pairs"] == 16
+    assert [patch["name"] for patch in mesh.patches][:4] == ["y-", "y+", "z-", "z+"]
+    metrics = mesh.metrics()
+    owned = mesh.patch("y-")[mesh.patch("y-") < mesh.faces.owned]
+    assert np.isclose(comm.allreduce(metrics.areas[owned].sum()), 1)
+    assert np.allclose(metrics.face_centres[mesh.patch("y-"), 1], 0)
+    np.testing.assert_array_equal(mesh.face_cells[mesh.boundary_faces, 0], mesh.boundary_cells)
+    shifts = [image["shift"][0] for image in mesh.images]
+    assert shifts[0] == 0 and set(np.abs(shifts)) <= {0, 1}
+    ghosts = slice(mesh.cells.owned, None)
+    x = mesh.field(3)
+    x.owned[:] = metrics.centroids[: mesh.cells.owned]
+    x.pull()
+    moved = x.data[ghosts] + np.array([mesh.images[i]["shift"] for i in mesh.cells.images[ghosts]]).reshape(-1, 3)
+    np.testing.assert_allclose(moved, metrics.centroids[ghosts], atol=1e-14)
+    with pytest.raises(dnds.ArgumentError, match="there is no patch 'wing', but y-"):
+        mesh.patch("wing")
+
+
+def test_partitions_of_any_number_of_parts(comm):
+    mesh = dnds.Mesh.box("tetrahedra", (6, 6, 6), comm=comm)
+    for partitioner in ("graph", "curve"):
+        part = mesh.partition(5, partitioner=partitioner)
+        assert len(part) == mesh.cells.owned and part.dtype == np.int32
+        report = mesh.partition_report(part, 5)
+        assert sum(cost["cells"] for cost in report["parts"]) == mesh.cells.global_count
+        assert 0 < report["cut"] < report["inner_faces"] and report["imbalance"] < 0.2
+    with pytest.raises(dnds.ArgumentError):
+        mesh.partition_report([9] * mesh.cells.owned, 5)
+
+
+def test_vtk_files_hold_fields_in_file_order(comm, shared_path):
+    mesh = box("mixed-volume", (6, 3, 3), comm, shuffled=True)
+    u = mesh.field(3, name="u")
+    path = shared_path / "flow.vtkhdf"
+    with dnds.VtkFile(mesh, path, ranks=True) as file:
+        for step in range(3):
+            u.owned[:] = mesh.cells.file_numbers[: mesh.cells.owned, None] + step
+            file.write(0.5 * step, {"u": u, "one": np.ones(mesh.cells.owned)},
+                       nodes={"height": mesh.coordinates[: mesh.nodes.owned, 2]})
+    comm.Barrier()
+    with h5py.File(path) as content:
+        cells = mesh.cells.global_count
+        root = content["VTKHDF"]
+        np.testing.assert_array_equal(root["Steps/Values"], [0, 0.5, 1])
+        np.testing.assert_array_equal(root["CellData/u"][-cells:, 1], np.arange(cells) + 2)
+        np.testing.assert_array_equal(root["PointData/height"][: mesh.nodes.global_count], root["Points"][:, 2])
+        assert set(root["CellData"]) == {"u", "one", "rank"}
+    with pytest.raises(dnds.StateError, match="closed"):
+        file.write(2)
+    with pytest.raises(dnds.DataError, match="no-such-folder"):
+        dnds.VtkFile(mesh, shared_path / "no-such-folder" / "x.vtkhdf")
+    with pytest.raises(dnds.ArgumentError, match="dimensions"):
+        mesh.write_cgns(shared_path / "x.cgns", {"v": np.zeros((1, 1, 1))})
+
+
+def test_an_exception_leaves_no_complete_file(comm, shared_path):
+    mesh = box("triangles", (3, 3), comm)
+    path = shared_path / "never.vtkhdf"
+    with pytest.raises(ZeroDivisionError), dnds.VtkFile(mesh, path):
+        raise ZeroDivisionError
+    comm.Barrier()
+    assert not path.exists()
+
+
+@pytest.mark.parametrize("file_type", ["hdf5", "adf"])
+def test_cgns_files_are_written_and_read(comm, shared_path, file_type):
+    mesh = box("prisms", (4, 3, 2), comm, jitter=0.1)
+    path = shared_path / f"box-{file_type}.cgns"
+    rank = mesh.field(name="rank")
+    mesh.write_cgns(path, {"rank": rank}, {"x": mesh.coordinates[: mesh.nodes.owned, 0].copy()}, file_type=file_type)
+    again = dnds.Mesh.read(path, comm, partitioner="curve")
+    assert again.report["cells"] == mesh.report["cells"] and again.report["patches"] == mesh.report["patches"]
+    assert np.isclose(again.report["volume"], 1) and again.origin == str(path)
+    with pytest.raises(dnds.DataError, match="missing.cgns"):
+        dnds.Mesh.read(shared_path / "missing.cgns", comm)
