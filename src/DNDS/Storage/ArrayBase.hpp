@@ -162,7 +162,7 @@ class ArrayBase {
 
     /// Shares ownership of a compressed CSR array's row starts on the host, as `RowPart::hold` does for elements: what
     /// `RowLayout` points to outlives resizing and destruction of the array. Null where there are none.
-    std::shared_ptr<const void> holdOffsets() const noexcept { return offsets_.holdHost(); }
+    std::shared_ptr<const void> holdOffsets() const noexcept { return offsets_.hold(MemorySpace::Host); }
 
   protected:
     explicit ArrayBase(const ArrayShape &shape) noexcept;
