@@ -4,14 +4,16 @@
 
 #include "DNDS/Array/ArrayEigenMatrix.hpp"
 #include "DNDS/Array/ArrayPair.hpp"
-#include "DNDS/Array/DofKernels.hpp"
+#include "DNDS/Array/DofExecution.hpp"
 #include "DNDS/Array/DofReduction.hpp"
+#include "DNDS/Device/Executor.hpp"
 
-#include <algorithm>
 #include <array>
 #include <cmath>
+#include <concepts>
 #include <exception>
 #include <span>
+#include <type_traits>
 #include <utility>
 
 namespace DNDS {
@@ -33,7 +35,13 @@ namespace DNDS {
 /// result is a matrix). What fails on one rank throws the same on all ranks. They do not depend on the order of
 /// messages, but on the number of ranks.
 ///
-/// All work on the host side, and throw StaleError where it is not current.
+/// All work on the host side until `runOn` says otherwise, and throw StaleError where that side is not current. The
+/// device gives the same results to the bit; see DofDeviceKernels.hpp.
+///
+///     u.toDevice();
+///     u.runOn(Executor::device(stream));
+///     u.addTo(rhs, timeStep);                                 // queued; rhs has to be on the device, too
+///     const real norm = u.norm2();                            // waits for the stream
 template <rowsize m = 1, rowsize n = 1>
 class ArrayDof : public ArrayPair<ArrayEigenMatrix<m, n>> {
     static_assert(m != NonUniformSize && n != NonUniformSize, "all rows of an ArrayDof have one size");
@@ -46,22 +54,33 @@ class ArrayDof : public ArrayPair<ArrayEigenMatrix<m, n>> {
     using Base::father;
     using Base::son;
 
+    /// Where the operations below run from now on, whatever the other arrays are set to. On the device changes are
+    /// queued, and reductions wait for the stream. Local.
+    void runOn(const Executor &executor) { executor_ = executor; }
+    const Executor &executor() const noexcept { return executor_; }
+
+    /// As ArrayPair; what was queued here runs before.
+    void toHost() {
+        executor_.synchronize();
+        Base::toHost();
+    }
+
     /// Every element, or every row.
     void setConstant(real value) {
         for (const std::span<real> part : writeParts())
-            std::fill(part.begin(), part.end(), value);
+            DofExecution::fill(executor_, part, value);
     }
     template <class Derived>
     void setConstant(const Eigen::MatrixBase<Derived> &value) {
         const Matrix row = fitted(value);
         for (const std::span<real> part : writeParts())
-            DofKernels::fillRows(part, {row.data(), static_cast<std::size_t>(row.size())});
+            DofExecution::fillRows(executor_, part, {row.data(), static_cast<std::size_t>(row.size())});
     }
     /// Takes the values of `other`, without touching allocations, mappings and persistent exchanges.
     void copyFrom(const ArrayDof &other) {
-        forEachPart(other, [](std::span<real> to, std::span<const real> from) {
+        forEachPart(other, [this](std::span<real> to, std::span<const real> from) {
             if (to.data() != from.data())
-                std::copy(from.begin(), from.end(), to.begin());
+                DofExecution::copy(executor_, to, from);
         });
     }
 
@@ -92,16 +111,20 @@ class ArrayDof : public ArrayPair<ArrayEigenMatrix<m, n>> {
         return combineRows(Operation::Divide, row);
     }
     /// Scales each row by its number in `scalars`.
-    ArrayDof &operator*=(const ArrayDof<1, 1> &scalars) requires(m != 1 || n != 1) {
+    template <std::same_as<ArrayDof<1, 1>> Scalars>
+    requires(m != 1 || n != 1) ArrayDof &operator*=(const Scalars &scalars) {
         return combineScalars(Operation::Multiply, scalars);
     }
-    ArrayDof &operator/=(const ArrayDof<1, 1> &scalars) requires(m != 1 || n != 1) {
+    template <std::same_as<ArrayDof<1, 1>> Scalars>
+    requires(m != 1 || n != 1) ArrayDof &operator/=(const Scalars &scalars) {
         return combineScalars(Operation::Divide, scalars);
     }
 
     /// this += alpha * x
     ArrayDof &addTo(const ArrayDof &x, real alpha) {
-        forEachPart(x, [alpha](std::span<real> to, std::span<const real> from) { DofKernels::addTo(to, alpha, from); });
+        forEachPart(x, [this, alpha](std::span<real> to, std::span<const real> from) {
+            DofExecution::addTo(executor_, to, alpha, from);
+        });
         return *this;
     }
     /// The same in the order of BLAS.
@@ -109,27 +132,28 @@ class ArrayDof : public ArrayPair<ArrayEigenMatrix<m, n>> {
 
     /// The sum of the products of all elements with their partners. Collective, as all below.
     real dot(const ArrayDof &other) const {
-        return reduced(Reduction::Sum, [&] { return DofKernels::dot(owned(), ownedOf(other)); });
+        return reduced(Reduction::Sum, [&] { return DofExecution::dot(executor_, owned(), ownedOf(other)); });
     }
     /// The Euclidean norm of all elements: the square root of `dot(*this)`.
     real norm2() const {
-        return std::sqrt(reduced(Reduction::Sum, [&] { return DofKernels::dot(owned(), owned()); }));
+        return std::sqrt(reduced(Reduction::Sum, [&] { return DofExecution::dot(executor_, owned(), owned()); }));
     }
     /// The Euclidean norm of the difference.
     real norm2(const ArrayDof &other) const {
-        return std::sqrt(reduced(Reduction::Sum, [&] { return DofKernels::squaredDistance(owned(), ownedOf(other)); }));
+        return std::sqrt(
+            reduced(Reduction::Sum, [&] { return DofExecution::squaredDistance(executor_, owned(), ownedOf(other)); }));
     }
     /// The sum of all elements.
     real sum() const {
-        return reduced(Reduction::Sum, [&] { return DofKernels::sum(owned()); });
+        return reduced(Reduction::Sum, [&] { return DofExecution::sum(executor_, owned()); });
     }
     /// The smallest and the largest element: NaN where an element is NaN, +infinity and -infinity where no rank has
     /// elements.
     real min() const {
-        return -reduced(Reduction::Max, [&] { return -DofKernels::extremes(owned()).min; });
+        return -reduced(Reduction::Max, [&] { return -DofExecution::extremes(executor_, owned()).min; });
     }
     real max() const {
-        return reduced(Reduction::Max, [&] { return DofKernels::extremes(owned()).max; });
+        return reduced(Reduction::Max, [&] { return DofExecution::extremes(executor_, owned()).max; });
     }
     /// For each of the m x n components the sum of magnitudes, the Euclidean norm or the largest magnitude over all
     /// rows; 0 where no rank has rows. Run-time sizes that no rank chose count as 0.
@@ -147,17 +171,22 @@ class ArrayDof : public ArrayPair<ArrayEigenMatrix<m, n>> {
                    "this ArrayDof has no arrays (not initialised, or moved from): call initPair first");
         return *this;
     }
-    static std::span<const real> elementsOf(const ArrayType &array) {
-        return {array.data(), static_cast<std::size_t>(array.dataSize())};
-    }
-    static std::span<real> elementsOf(ArrayType &array) {
-        return {array.data(), static_cast<std::size_t>(array.dataSize())};
+    /// The elements on the side of the executor. Taking them for writing makes the other side stale.
+    template <class A>
+    std::span<std::conditional_t<std::is_const_v<A>, const real, real>> elementsOf(A &array) const {
+        const auto count = static_cast<std::size_t>(array.dataSize());
+        if (executor_.onDevice())
+            return {array.template deviceView<DeviceBackend::CUDA>().rows().data(), count};
+        return {array.data(), count};
     }
 
     /// Owned elements and ghosts' elements.
-    std::array<std::span<const real>, 2> readParts() const {
-        ready();
-        return {elementsOf(std::as_const(*father)), elementsOf(std::as_const(*son))};
+    std::array<std::span<const real>, 2> readParts() const { return readParts(*this); }
+    /// Those of `other` on the side where this array's operations run.
+    template <class Other>
+    std::array<std::span<const real>, 2> readParts(const Other &other) const {
+        other.ready();
+        return {elementsOf(std::as_const(*other.father)), elementsOf(std::as_const(*other.son))};
     }
     std::array<std::span<real>, 2> writeParts() {
         (void)readParts(); // both are checked before either makes its device side stale
@@ -169,7 +198,7 @@ class ArrayDof : public ArrayPair<ArrayEigenMatrix<m, n>> {
         other.ready();
         requireShape(other);
         requireRows(*father, *other.father);
-        return other.owned();
+        return elementsOf(std::as_const(*other.father));
     }
 
     void requireShape(const ArrayDof &other) const {
@@ -200,19 +229,19 @@ class ArrayDof : public ArrayPair<ArrayEigenMatrix<m, n>> {
     void forEachPart(const ArrayDof &other, const Function &function) {
         requirePartner(other);
         requireShape(other);
-        const auto from = other.readParts();
+        const auto from = readParts(other);
         const auto to = writeParts();
         for (std::size_t part = 0; part < to.size(); ++part)
             function(to[part], from[part]);
     }
     ArrayDof &combine(Operation operation, real a) {
         for (const std::span<real> part : writeParts())
-            DofKernels::combine(operation, part, a);
+            DofExecution::combine(executor_, operation, part, a);
         return *this;
     }
     ArrayDof &combine(Operation operation, const ArrayDof &other) {
-        forEachPart(other, [operation](std::span<real> to, std::span<const real> from) {
-            DofKernels::combine(operation, to, from);
+        forEachPart(other, [this, operation](std::span<real> to, std::span<const real> from) {
+            DofExecution::combine(executor_, operation, to, from);
         });
         return *this;
     }
@@ -220,15 +249,15 @@ class ArrayDof : public ArrayPair<ArrayEigenMatrix<m, n>> {
     ArrayDof &combineRows(Operation operation, const Eigen::MatrixBase<Derived> &value) {
         const Matrix row = fitted(value);
         for (const std::span<real> part : writeParts())
-            DofKernels::combineRows(operation, part, {row.data(), static_cast<std::size_t>(row.size())});
+            DofExecution::combineRows(executor_, operation, part, {row.data(), static_cast<std::size_t>(row.size())});
         return *this;
     }
     ArrayDof &combineScalars(Operation operation, const ArrayDof<1, 1> &scalars) {
         requirePartner(scalars);
-        const auto from = scalars.readParts();
+        const auto from = readParts(scalars);
         const auto to = writeParts();
         for (std::size_t part = 0; part < to.size(); ++part)
-            DofKernels::combineScalars(operation, to[part], from[part]);
+            DofExecution::combineScalars(executor_, operation, to[part], from[part]);
         return *this;
     }
     /// `value` as one row of this array.
@@ -262,13 +291,15 @@ class ArrayDof : public ArrayPair<ArrayEigenMatrix<m, n>> {
         const std::span<real> values(result.data(), static_cast<std::size_t>(result.size()));
         std::exception_ptr failure;
         try {
-            DofKernels::accumulate(component, owned(), values);
+            DofExecution::accumulate(executor_, component, owned(), values);
         } catch (...) {
             failure = std::current_exception();
         }
         reduceOrThrow(father->comm(), values, reduction, failure);
         return result;
     }
+
+    Executor executor_ = Executor::host();
 };
 
 } // namespace DNDS

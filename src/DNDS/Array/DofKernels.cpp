@@ -1,5 +1,7 @@
 #include "DNDS/Array/DofKernels.hpp"
 
+#include "DNDS/Array/DofPartition.hpp"
+
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -10,6 +12,8 @@
 namespace DNDS::DofKernels {
 
 namespace {
+
+using namespace Partition;
 
 /// Calls `function` with the operation as a function object, so that loops are compiled for each operation.
 template <class Function>
@@ -25,11 +29,6 @@ void withOperation(Operation operation, Function &&function) {
         return function([](real a, real b) { return a / b; });
     }
 }
-
-/// Independent partial sums, so that additions overlap and vectorise without reordering by the compiler.
-constexpr std::size_t lanes = 8;
-/// Elements whose sum is made before it is added to the total.
-constexpr std::size_t blockSize = 1024;
 
 template <class Term>
 real blockSum(std::size_t begin, std::size_t end, const Term &term) {
@@ -55,16 +54,10 @@ real sumOf(std::size_t count, const Term &term) {
     return total;
 }
 
-/// Rows are handled several at once, in tiles of about this many elements, so that narrow rows make long loops.
-constexpr std::size_t tileSize = 128;
-
-std::size_t rowsPerTile(std::size_t width) { return std::max<std::size_t>(tileSize / width, 1); }
-
 /// Accumulates the rows of `x` in `result` with `add(sum, element)`; sums meet in `join(sum, sum)`.
 template <class Add, class Join>
 void accumulateRows(std::span<const real> x, std::span<real> result, const Add &add, const Join &join) {
     std::vector<real> tile(rowsPerTile(result.size()) * result.size());
-    constexpr std::size_t tilesPerBlock = 64;
     while (!x.empty()) {
         std::fill(tile.begin(), tile.end(), 0.0);
         for (std::size_t k = 0; k < tilesPerBlock && !x.empty(); ++k) {
@@ -120,6 +113,10 @@ void combineScalars(Operation operation, std::span<real> x, std::span<const real
         }
     });
 }
+
+void fill(std::span<real> x, real value) { std::fill(x.begin(), x.end(), value); }
+
+void copy(std::span<real> to, std::span<const real> from) { std::copy(from.begin(), from.end(), to.begin()); }
 
 void fillRows(std::span<real> x, std::span<const real> row) {
     for (std::size_t begin = 0; begin < x.size(); begin += row.size())

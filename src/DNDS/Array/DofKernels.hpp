@@ -22,6 +22,8 @@ void combine(Operation operation, std::span<real> x, std::span<const real> y);
 void combineRows(Operation operation, std::span<real> x, std::span<const real> row);
 /// Row `i` of `x` with the number `scalars[i]`.
 void combineScalars(Operation operation, std::span<real> x, std::span<const real> scalars);
+void fill(std::span<real> x, real value);
+void copy(std::span<real> to, std::span<const real> from);
 /// Makes every row of `x` a copy of `row`.
 void fillRows(std::span<real> x, std::span<const real> row);
 /// y += a x

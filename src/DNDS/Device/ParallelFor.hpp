@@ -4,6 +4,7 @@
 
 #include "DNDS/Base/Error.hpp"
 #include "DNDS/Base/Types.hpp"
+#include "DNDS/Device/Executor.hpp"
 #include "DNDS/Device/Hooks.hpp"
 
 #include <limits>
@@ -17,39 +18,6 @@
 #endif
 
 namespace DNDS {
-
-/// Where `parallelFor` runs. Small, copied freely.
-class Executor {
-  public:
-    /// In this thread.
-    static Executor host() { return {MemorySpace::Host, nullptr, 1}; }
-    /// In `threads` threads, where the source that calls parallelFor was compiled with OpenMP; else in this thread.
-    static Executor hostThreads(int threads) {
-        DNDS_CHECK(threads >= 1, ArgumentError, "{} threads cannot run anything", threads);
-        return {MemorySpace::Host, nullptr, threads};
-    }
-    /// In kernels on `stream` of the device.
-    static Executor device(Device::StreamHandle stream) { return {MemorySpace::Device, stream, 1}; }
-
-    MemorySpace space() const noexcept { return space_; }
-    bool onDevice() const noexcept { return space_ == MemorySpace::Device; }
-    Device::StreamHandle stream() const noexcept { return stream_; }
-    int threads() const noexcept { return threads_; }
-
-    /// Returns when what was started here has run; at once on the host.
-    void synchronize() const {
-        if (onDevice())
-            Device::synchronize(stream_);
-    }
-
-  private:
-    Executor(MemorySpace space, Device::StreamHandle stream, int threads)
-        : stream_(stream), threads_(threads), space_(space) {}
-
-    Device::StreamHandle stream_;
-    int threads_;
-    MemorySpace space_;
-};
 
 inline namespace DNDS_DEVICE_COMPILATION {
 

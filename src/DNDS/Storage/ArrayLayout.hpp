@@ -70,7 +70,8 @@ constexpr std::string_view arrayLayoutName(ArrayLayout layout) {
 constexpr index rowStrideOf(rowsize width, std::size_t elementBytes, int align) {
     if (align == NoAlign)
         return width;
-    const std::size_t step = std::lcm(static_cast<std::size_t>(align), elementBytes) / elementBytes;
+    // the least common multiple over the element size; std::lcm is not constant for nvcc
+    const std::size_t step = static_cast<std::size_t>(align) / std::gcd(static_cast<std::size_t>(align), elementBytes);
     return static_cast<index>((static_cast<std::size_t>(width) + step - 1) / step * step);
 }
 

@@ -1,0 +1,43 @@
+/// @file Executor.hpp
+/// @brief Where loops run: in this thread, in host threads, or on a stream of the device.
+#pragma once
+
+#include "DNDS/Base/Error.hpp"
+#include "DNDS/Device/Hooks.hpp"
+
+namespace DNDS {
+
+/// Where `parallelFor` and the operations of `ArrayDof` run. Small, copied freely.
+class Executor {
+  public:
+    /// In this thread.
+    static Executor host() { return {MemorySpace::Host, nullptr, 1}; }
+    /// In `threads` threads, where the source that calls parallelFor was compiled with OpenMP; else in this thread.
+    static Executor hostThreads(int threads) {
+        DNDS_CHECK(threads >= 1, ArgumentError, "{} threads cannot run anything", threads);
+        return {MemorySpace::Host, nullptr, threads};
+    }
+    /// In kernels on `stream` of the device.
+    static Executor device(Device::StreamHandle stream) { return {MemorySpace::Device, stream, 1}; }
+
+    MemorySpace space() const noexcept { return space_; }
+    bool onDevice() const noexcept { return space_ == MemorySpace::Device; }
+    Device::StreamHandle stream() const noexcept { return stream_; }
+    int threads() const noexcept { return threads_; }
+
+    /// Returns when what was started here has run; at once on the host.
+    void synchronize() const {
+        if (onDevice())
+            Device::synchronize(stream_);
+    }
+
+  private:
+    Executor(MemorySpace space, Device::StreamHandle stream, int threads)
+        : stream_(stream), threads_(threads), space_(space) {}
+
+    Device::StreamHandle stream_;
+    int threads_;
+    MemorySpace space_;
+};
+
+} // namespace DNDS
