@@ -60,14 +60,11 @@ def read_columns(path):
 
 
 def read_field(path):
-    """The mesh and the cells' pressure and rank at the last time. None where there is no file, no h5py, or no flat
-    mesh."""
+    """The mesh and the cells' pressure and rank at the last time. None where there is no h5py or no flat mesh."""
     try:
         import h5py
     except ImportError:
         print("plot.py: h5py is not there: no picture of the field", file=sys.stderr)
-        return None
-    if not path.exists():
         return None
     with h5py.File(path) as file:
         mesh = file["VTKHDF"]
@@ -274,6 +271,7 @@ def draw_shock(figure, axes, field, surface, run, wedge):
     if len(found) > 2:
         angle = np.degrees(np.arctan(np.polyfit(found[:, 0], found[:, 1], 1)[0]))
         plane.lines[0].set_label(f"computed, {angle:.2f}°")
+        print(f"shock: computed {angle:.3f}, exact {np.degrees(beta):.3f} degrees")
     plane.legend(loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=2, title="oblique shock")
 
     wall, across = axes[1]
@@ -358,7 +356,9 @@ def main():
     plt.rcParams.update(STYLE)
     run = json.loads((arguments.folder / "run.json").read_text())
     surface = read_columns(arguments.folder / "surface.csv")
-    field = read_field(arguments.folder / "fields.vtkhdf")
+    # A run that went on from a checkpoint has a file for each part of it.
+    files = sorted(arguments.folder.glob("fields*.vtkhdf"), key=lambda path: path.stat().st_mtime)
+    field = read_field(files[-1]) if files else None
     if arguments.wedge and field is None:
         sys.exit("plot.py: --wedge needs fields.vtkhdf of a flat mesh, and h5py")
 

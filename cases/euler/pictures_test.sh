@@ -1,0 +1,66 @@
+#!/usr/bin/env bash
+# Computes a small wedge with COMMAND (mpiexec ... euler), then checks what others make of its files.
+#
+#   pictures_test.sh plot|vtk COMMAND...
+#
+# plot: plot.py draws three pictures and finds the shock at the right angle. vtk: VTK opens the fields and finds them
+# whole. Ends with 77, a skipped test, where there is no Python with what it takes.
+set -euo pipefail
+cases=$(cd "$(dirname "$0")" && pwd)
+what=$1
+shift
+modules="matplotlib, numpy, h5py"
+[ "$what" = plot ] || modules="vtkmodules.vtkIOHDF"
+python=""
+for candidate in python3 /usr/bin/python3; do
+    if "$candidate" -c "import $modules" 2>/dev/null; then
+        python=$candidate
+        break
+    fi
+done
+if [ -z "$python" ]; then
+    echo "skipped: no Python with $modules"
+    exit 77
+fi
+folder=$(mktemp -d)
+trap 'rm -rf "$folder"' EXIT
+"$@" "$cases/ramp.json" --set "output.folder=$folder" --set 'mesh.box.cells=[45,30]' --set time.steps=280 \
+    --set scheme.timeStepping=ssp-rk2 --set output.historyEvery=20 --set output.fieldsEvery=140
+
+if [ "$what" = plot ]; then
+    "$python" "$cases/plot.py" "$folder" --output "$folder/pictures" --wedge 0.5 0 10 | tee "$folder/printed"
+    for picture in field history shock; do
+        grep -qx "$folder/pictures/$picture.png" "$folder/printed"
+        [ "$(head -c 4 "$folder/pictures/$picture.png" | tail -c 3)" = PNG ]
+        [ "$(stat -c %s "$folder/pictures/$picture.png")" -gt 20000 ]
+    done
+    # The exact angle is 39.314 degrees.
+    grep -qE '^shock: computed (38\.[89]|39\.[0-7])[0-9]*, exact 39\.314 degrees$' "$folder/printed"
+    exit
+fi
+"$python" - "$folder/fields.vtkhdf" <<'CHECK'
+import sys
+
+from vtkmodules.vtkCommonCore import vtkVersion
+from vtkmodules.vtkIOHDF import vtkHDFReader
+
+reader = vtkHDFReader()
+assert reader.CanReadFile(sys.argv[1]), "VTK does not take it for a VTKHDF file"
+reader.SetFileName(sys.argv[1])
+reader.Update()
+grid = reader.GetOutputDataObject(0)
+print("VTK", vtkVersion.GetVTKVersion(), grid.GetClassName(), grid.GetNumberOfCells(), "cells")
+assert grid.GetClassName() == "vtkUnstructuredGrid"
+assert (grid.GetNumberOfCells(), grid.GetNumberOfPoints()) == (45 * 30, 46 * 31)
+assert grid.GetCell(0).GetClassName() == "vtkQuad"
+bounds = grid.GetBounds()
+assert bounds[0] == 0 and bounds[1] == 1.5 and bounds[2] == 0 and abs(bounds[3] - 1) < 1e-15, bounds
+data = grid.GetCellData()
+names = {data.GetArrayName(i) for i in range(data.GetNumberOfArrays())}
+assert names >= {"density", "velocity", "pressure", "mach", "rank"}, names
+assert all(data.GetArray(name).GetNumberOfTuples() == 45 * 30 for name in names)
+assert data.GetArray("velocity").GetNumberOfComponents() == 3
+assert data.GetArray("rank").GetRange() == (0.0, 1.0)
+low, high = data.GetArray("pressure").GetRange()
+assert 0.9e5 < low < 1.01e5 and 1.7e5 < high < 2.2e5, (low, high)
+CHECK
