@@ -1,0 +1,144 @@
+#include "Geom/Cgns/ModelBuilder.hpp"
+
+namespace DNDS::Geom::Cgns {
+
+/// `suffix` is "" or "Donor". Nothing where there is no point set that can be understood, for which `text` is warned.
+std::optional<PointSet> ModelBuilder::readPoints(const TreeNode &node, int zone, const std::string &suffix,
+                                                 const std::string &where) const {
+    const Zone &info = model_.zones[static_cast<std::size_t>(zone)];
+    const std::string location = trimmed(node.textOf("GridLocation_t"));
+    PointSet points;
+    points.vertices = location.empty() || location == "Vertex";
+    points.numbersEach = info.dimensions;
+    const TreeNode *range = node.named("PointRange" + suffix);
+    const TreeNode *list = node.named("PointList" + suffix);
+    if (range == nullptr && list == nullptr) {
+        points.vertices = false;
+        range = node.named("ElementRange" + suffix);
+        list = node.named("ElementList" + suffix);
+    }
+    const auto width = static_cast<std::size_t>(info.dimensions);
+    if (range != nullptr) {
+        DNDS_CHECK(range->integers.size() == 2 * width, DataError, "{}: a point range of {} numbers", where,
+                   range->integers.size());
+        if (info.structured) {
+            points.grid.emplace(std::array<Triple, 2>{Triple{1, 1, 1}, Triple{1, 1, 1}});
+            for (std::size_t k = 0; k < width; k++) {
+                (*points.grid)[0][k] = range->integers[k];
+                (*points.grid)[1][k] = range->integers[width + k];
+            }
+            return points;
+        }
+        points.first = range->integers[0];
+        points.last = range->integers[1];
+        DNDS_CHECK(points.first >= 1 && points.last >= points.first && points.last < mostElements, DataError,
+                   "{}: {} to {} is no range", where, points.first, points.last);
+        return points;
+    }
+    if (list == nullptr)
+        return std::nullopt;
+    DNDS_CHECK(list->size() == 0 || list->isInteger(), DataError, "{}: its point list is not one of integers", where);
+    DNDS_CHECK(list->size() % info.dimensions == 0, DataError, "{}: a point list of {} numbers", where, list->size());
+    points.list = list;
+    return points;
+}
+
+int ModelBuilder::patchFor(const std::string &name, const std::string &kind, const std::string &family, int zone) {
+    const auto equal = [&](const BoundaryPatch &patch) { return patch.name == name; };
+    const auto found = std::find_if(model_.patches.begin(), model_.patches.end(), equal);
+    if (found == model_.patches.end()) {
+        model_.patches.push_back({name, kind, family});
+        return static_cast<int>(model_.patches.size()) - 1;
+    }
+    if (found->kind == kind && found->family == family)
+        return static_cast<int>(found - model_.patches.begin());
+    const std::string other = model_.zones[static_cast<std::size_t>(zone)].name + "/" + name;
+    model_.patches.push_back({other, kind, family});
+    model_.warnings.push_back(fmt::format("{}: another boundary condition of that name is of another kind; this one is "
+                                          "called '{}'",
+                                          text(zone, "boundary condition", name), other));
+    return static_cast<int>(model_.patches.size()) - 1;
+}
+
+void ModelBuilder::readConditions(int zone) {
+    for (const TreeNode &group : zoneNodes_[static_cast<std::size_t>(zone)]->children) {
+        if (group.label != "ZoneBC_t")
+            continue;
+        for (const TreeNode &node : group.children)
+            if (node.label == "BC_t")
+                addCondition(node, zone);
+    }
+}
+
+void ModelBuilder::addCondition(const TreeNode &node, int zone) {
+    anyCondition_ = true;
+    const std::string where = text(zone, "boundary condition", node.name);
+    const std::string family = trimmed(node.textOf("FamilyName_t"));
+    std::string kind = trimmed(node.text);
+    if (kind == "FamilySpecified") {
+        const auto known = familyKinds_.find(lastPart(family));
+        kind = known == familyKinds_.end() ? "" : known->second;
+    }
+    if (kind == "Null")
+        kind.clear();
+    BoundaryCondition condition;
+    condition.name = node.name;
+    condition.zone = zone;
+    condition.patch = patchFor(node.name, kind, family, zone);
+    const auto points = readPoints(node, zone, "", where);
+    if (!points) {
+        model_.warnings.push_back(where + ": no point set, so it covers nothing");
+        return;
+    }
+    condition.points = *points;
+    if (condition.points.grid)
+        condition.section = addPatchSection(zone, *condition.points.grid, node.name);
+    model_.conditions.push_back(std::move(condition));
+}
+
+/// The faces of one side of a structured zone. The range may be one of vertices or of faces: what it has in common is
+/// that one index does not change.
+int ModelBuilder::addPatchSection(int zone, const std::array<Triple, 2> &range, const std::string &name) {
+    const Zone &info = model_.zones[static_cast<std::size_t>(zone)];
+    Section section;
+    section.name = name;
+    section.zone = zone;
+    section.kind = SectionKind::Patch;
+    section.type = model_.cellDimension == 3 ? ElementType::Quad4 : ElementType::Bar2;
+    section.nodes = elementInfo(section.type).nodes;
+    section.size = 1;
+    int constant = 0;
+    for (std::size_t k = 0; k < static_cast<std::size_t>(info.dimensions); k++) {
+        section.low[k] = std::min(range[0][k], range[1][k]);
+        section.high[k] = std::max(range[0][k], range[1][k]);
+        DNDS_CHECK(section.low[k] >= 1 && section.high[k] <= info.vertices[k], DataError,
+                   "{}: its range leaves the zone", text(zone, "point range", name));
+        constant += section.low[k] == section.high[k] ? 1 : 0;
+        section.size *= std::max<index>(section.high[k] - section.low[k], 1);
+    }
+    if (constant != 1) {
+        model_.warnings.push_back(text(zone, "point range", name) + ": it is no side of the zone, and is left out");
+        section.size = 0;
+    }
+    model_.faces.push_back(std::move(section));
+    return static_cast<int>(model_.faces.size()) - 1;
+}
+
+void ModelBuilder::makePatchesOfSections() {
+    model_.patchesAreSections = true;
+    for (const auto *list : {&model_.cells, &model_.faces})
+        for (const Section &section : *list) {
+            const bool faces = list == &model_.faces && section.type != ElementType::Polygon;
+            if (!faces && section.type != ElementType::Mixed)
+                continue;
+            BoundaryCondition condition;
+            condition.name = section.name;
+            condition.zone = section.zone;
+            condition.patch = patchFor(section.name, "", "", section.zone);
+            condition.points.first = section.firstId;
+            condition.points.last = section.firstId + section.size - 1;
+            model_.conditions.push_back(std::move(condition));
+        }
+}
+
+} // namespace DNDS::Geom::Cgns

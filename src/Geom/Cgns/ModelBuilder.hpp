@@ -1,0 +1,73 @@
+/// @file ModelBuilder.hpp
+/// @brief Reads the model of a mesh off the tree of a CGNS file. Part of Model.
+#pragma once
+
+#include "DNDS/Base/Error.hpp"
+#include "Geom/Cgns/Model.hpp"
+
+#include <algorithm>
+#include <array>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace DNDS::Geom::Cgns {
+
+/// No element has a higher number: sums of two never overflow.
+inline constexpr index mostElements = index{1} << 60;
+
+/// The last part of a name that may be a path: "Base/Family".
+inline std::string lastPart(const std::string &name) { return name.substr(name.rfind('/') + 1); }
+
+/// Without what follows a zero, and without blanks at the end.
+inline std::string trimmed(std::string text) {
+    text.resize(std::min(text.find('\0'), text.size()));
+    text.resize(text.find_last_not_of(' ') + 1);
+    return text;
+}
+
+/// Used once: made with a tree, which it refers to, and asked for the model. All functions are Local.
+class ModelBuilder {
+  public:
+    ModelBuilder(const TreeNode &root, const CgnsOptions &options);
+    Model build();
+
+  private:
+    static bool hasCells(const TreeNode &base);
+    void chooseBase();
+    void readFamilies();
+    void readZones();
+    void readZone(const TreeNode &node);
+    void readCoordinates(const TreeNode &node, Zone &zone) const;
+    void readSections(int zone);
+    Section readSection(const TreeNode &node, int zone) const;
+    void checkConnectivity(Section &section);
+    void sortIntoLists(int zone, std::vector<Section> sections);
+    void readConditions(int zone);
+    void addCondition(const TreeNode &node, int zone);
+    int patchFor(const std::string &name, const std::string &kind, const std::string &family, int zone);
+    void readConnections(int zone);
+    std::string startConnection(const TreeNode &node, int zone, Connection &connection) const;
+    void addConnection(const TreeNode &node, const TreeNode &group, int zone);
+    std::optional<PeriodicTransform> readPeriodic(const TreeNode &node, const TreeNode &group, int zone) const;
+    void addStructuredConnection(const TreeNode &node, const TreeNode &group, int zone);
+    std::optional<PointSet> readPoints(const TreeNode &node, int zone, const std::string &suffix,
+                                       const std::string &text) const;
+    int addPatchSection(int zone, const std::array<Triple, 2> &range, const std::string &name);
+    void makePatchesOfSections();
+    int findZone(const std::string &name) const;
+    std::string text(int zone, const char *what, const std::string &name) const {
+        return fmt::format("{}, {} '{}'", model_.zoneText(zone), what, name);
+    }
+
+    const TreeNode &root_;
+    const CgnsOptions &options_;
+    const TreeNode *baseNode_ = nullptr;
+    std::vector<const TreeNode *> zoneNodes_;
+    std::map<std::string, std::string> familyKinds_;
+    bool anyCondition_ = false;
+    Model model_;
+};
+
+} // namespace DNDS::Geom::Cgns

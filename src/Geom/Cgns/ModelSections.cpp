@@ -1,0 +1,129 @@
+#include "Geom/Cgns/ModelBuilder.hpp"
+
+namespace DNDS::Geom::Cgns {
+
+Section ModelBuilder::readSection(const TreeNode &node, int zone) const {
+    Section section;
+    section.name = node.name;
+    section.zone = zone;
+    const std::string where = text(zone, "section", node.name);
+    DNDS_CHECK(!node.integers.empty(), DataError, "{}: no element type", where);
+    const index code = node.integers[0];
+    const TreeNode *range = node.named("ElementRange");
+    DNDS_CHECK(range != nullptr && range->integers.size() == 2, DataError, "{}: no ElementRange", where);
+    section.firstId = range->integers[0];
+    DNDS_CHECK(section.firstId >= 1 && range->integers[1] >= section.firstId - 1 && range->integers[1] < mostElements,
+               DataError, "{}: elements {} to {} are no range", where, section.firstId, range->integers[1]);
+    section.size = range->integers[1] - section.firstId + 1;
+    section.connectivity = node.named("ElementConnectivity");
+    section.offsets = node.named("ElementStartOffset");
+    section.parents = node.named("ParentElements");
+    if (section.parents == nullptr)
+        section.parents = node.named("ParentData");
+
+    if (const index corners = model_.polygonCorners(code); corners > 0) {
+        section.type = ElementType::Polygon;
+        section.nodes = static_cast<int>(corners);
+        return section;
+    }
+    DNDS_CHECK(code >= 0 && code < 1000 && isElementType(static_cast<int>(code)), DataError,
+               "{}: element type {} is not known", where, code);
+    section.type = static_cast<ElementType>(code);
+    section.nodes = elementInfo(section.type).nodes;
+    if (section.nodes == 0)
+        section.kind = section.offsets != nullptr ? SectionKind::Offsets : SectionKind::Stream;
+    return section;
+}
+
+void ModelBuilder::checkConnectivity(Section &section) {
+    const std::string where = model_.sectionText(section);
+    DNDS_CHECK(section.connectivity != nullptr && section.connectivity->isInteger(), DataError,
+               "{}: no ElementConnectivity of integers", where);
+    const index words = section.words();
+    if (section.kind == SectionKind::Fixed) {
+        DNDS_CHECK(words / section.nodes >= section.size, DataError, "{}: {} elements of {} nodes, but {} node numbers",
+                   where, section.size, section.nodes, words);
+        if (words != section.size * section.nodes)
+            model_.warnings.push_back(fmt::format("{}: {} node numbers more than its elements have", where,
+                                                  words - section.size * section.nodes));
+        return;
+    }
+    DNDS_CHECK(words >= section.size, DataError, "{}: {} elements, but {} numbers in ElementConnectivity", where,
+               section.size, words);
+    if (section.kind == SectionKind::Offsets)
+        DNDS_CHECK(section.offsets->isInteger() && section.offsets->size() == section.size + 1, DataError,
+                   "{}: {} elements, but {} start offsets", where, section.size, section.offsets->size());
+}
+
+void ModelBuilder::readSections(int zone) {
+    std::vector<Section> sections;
+    for (const TreeNode &child : zoneNodes_[static_cast<std::size_t>(zone)]->children)
+        if (child.label == "Elements_t")
+            sections.push_back(readSection(child, zone));
+    const Zone &info = model_.zones[static_cast<std::size_t>(zone)];
+    if (info.structured) {
+        if (!sections.empty())
+            model_.warnings.push_back(
+                fmt::format("{}: sections of a structured zone are left out", model_.zoneText(zone)));
+        Section cells;
+        cells.name = info.name;
+        cells.zone = zone;
+        cells.kind = SectionKind::Structured;
+        cells.type = model_.cellDimension == 3 ? ElementType::Hexa8 : ElementType::Quad4;
+        cells.nodes = elementInfo(cells.type).nodes;
+        cells.firstId = 1;
+        cells.size = info.cells;
+        model_.cells.push_back(cells);
+        return;
+    }
+    std::stable_sort(sections.begin(), sections.end(),
+                     [](const Section &a, const Section &b) { return a.firstId < b.firstId; });
+    for (std::size_t k = 1; k < sections.size(); k++) {
+        const Section &before = sections[k - 1];
+        DNDS_CHECK(before.size == 0 || sections[k].size == 0 || before.firstId + before.size <= sections[k].firstId,
+                   DataError, "{}: its elements are numbered as some of section '{}'", model_.sectionText(sections[k]),
+                   before.name);
+    }
+    sortIntoLists(zone, std::move(sections));
+}
+
+void ModelBuilder::sortIntoLists(int zone, std::vector<Section> sections) {
+    const auto has = [&](auto &&condition) { return std::any_of(sections.begin(), sections.end(), condition); };
+    const bool polyhedra = has([](const Section &s) { return s.type == ElementType::Polyhedron; });
+    const bool otherCells = has([&](const Section &s) {
+        return s.type == ElementType::Mixed || elementInfo(s.type).dimension == model_.cellDimension;
+    });
+    const bool fromParents = model_.cellDimension == 3 && !polyhedra && !otherCells && has([](const Section &s) {
+                                 return s.type == ElementType::Polygon && s.parents != nullptr;
+                             });
+    index faces = 0;
+    for (Section &section : sections) {
+        const int dimension = elementInfo(section.type).dimension;
+        const bool cells = section.type == ElementType::Mixed || dimension == model_.cellDimension;
+        if (section.size == 0)
+            continue;
+        if (!cells && dimension != model_.cellDimension - 1) {
+            model_.warnings.push_back(fmt::format("{}: its {} elements of type {} are left out",
+                                                  model_.sectionText(section), section.size,
+                                                  elementInfo(section.type).name));
+            continue;
+        }
+        checkConnectivity(section);
+        faces += cells ? 0 : section.size;
+        (cells ? model_.cells : model_.faces).push_back(std::move(section));
+    }
+    if (!fromParents)
+        return;
+    Section cells;
+    cells.name = "polyhedra of parents";
+    cells.zone = zone;
+    cells.kind = SectionKind::FromParents;
+    cells.type = ElementType::Polyhedron;
+    cells.firstId = 1;
+    cells.size = model_.zones[static_cast<std::size_t>(zone)].cells;
+    DNDS_CHECK(cells.size <= 2 * faces, DataError, "{}: {} cells, but {} faces", model_.zoneText(zone), cells.size,
+               faces);
+    model_.cells.push_back(std::move(cells));
+}
+
+} // namespace DNDS::Geom::Cgns
