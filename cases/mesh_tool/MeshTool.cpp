@@ -98,8 +98,12 @@ class Run {
 
     int convert() {
         requireOutput();
-        Geom::SourceMesh source = read();
-        write(source);
+        progress_("read");
+        Geom::MeshFields fields;
+        Geom::CgnsOptions options = arguments_.cgns;
+        options.fields = &fields;
+        const Geom::SourceMesh source = readMesh(comm_, arguments_.file, options);
+        write(source, fields);
         return fine;
     }
 
@@ -120,7 +124,7 @@ class Run {
         });
         Geom::SourceMesh source;
         comm_.guarded([&] { source = makeBoxMesh(options, comm_); });
-        write(source);
+        write(source, {});
         return fine;
     }
 
@@ -171,14 +175,16 @@ class Run {
         });
     }
 
-    void write(const Geom::SourceMesh &source) {
+    void write(const Geom::SourceMesh &source, const Geom::MeshFields &fields) {
         checkSource(comm_, source);
         progress_("write");
         const bool cgns = arguments_.output.ends_with(".cgns");
         if (cgns) {
-            writeCgns(comm_, arguments_.output, source);
+            writeCgns(comm_, arguments_.output, source, slicesOf(fields.nodes), slicesOf(fields.cells));
         } else {
             Geom::VtkHdfWriter writer(comm_, arguments_.output, sliceOf(source));
+            if (!fields.nodes.empty() || !fields.cells.empty())
+                writer.writeStep(0.0, slicesOf(fields.nodes), slicesOf(fields.cells));
             writer.close();
         }
         tellWhatIsLost(source, cgns);

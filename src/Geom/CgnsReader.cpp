@@ -6,7 +6,9 @@
 #include "Geom/Cgns/Model.hpp"
 #include "Geom/Cgns/NodeJoin.hpp"
 #include "Geom/Cgns/NodeSource.hpp"
+#include "Geom/Cgns/ParentFaces.hpp"
 #include "Geom/Cgns/Polyhedra.hpp"
+#include "Geom/Cgns/Solutions.hpp"
 
 #include <algorithm>
 
@@ -25,12 +27,13 @@ void broadcast(const CommunicatorView &comm, std::string &bytes) {
 }
 
 /// Rank 0 reads the tree; the others open the file only when they know that it can be read.
-TreeNode readSharedTree(const CommunicatorView &comm, const std::string &path, std::unique_ptr<NodeSource> &source) {
+TreeNode readSharedTree(const CommunicatorView &comm, const std::string &path, std::unique_ptr<NodeSource> &source,
+                        bool withSolutions) {
     std::string bytes;
     comm.guarded([&] {
         if (comm.rank() == 0) {
             source = openSource(path);
-            bytes = packTree(source->readTree());
+            bytes = packTree(source->readTree(withSolutions));
         }
     });
     broadcast(comm, bytes);
@@ -50,14 +53,15 @@ SourceMesh readCgns(CommunicatorView user, const std::string &path, const CgnsOp
     CommunicatorContext &context = *owner;
     const CommunicatorView comm = context.comm();
     std::unique_ptr<NodeSource> source;
-    const TreeNode root = readSharedTree(comm, path, source);
+    const TreeNode root = readSharedTree(comm, path, source, options.fields != nullptr);
     Model model;
     comm.guarded([&] { model = buildModel(root, options); });
 
     const SectionTable cellTable(model.cells);
     const SectionTable faceTable(model.faces);
     ElementRun cells = readElements(context, model, cellTable, faceTable, *source);
-    const ElementRun faces = readElements(context, model, faceTable, faceTable, *source);
+    ElementRun faces = readElements(context, model, faceTable, faceTable, *source);
+    resolveParentFaces(context, model, cellTable, cells, faceTable, faces, *source);
     resolvePolyhedra(context, model, cellTable, cells, faceTable, faces, *source);
 
     const Elements elements{cellTable, cells, faceTable, faces};
@@ -82,6 +86,8 @@ SourceMesh readCgns(CommunicatorView user, const std::string &path, const CgnsOp
     const auto mapping = GlobalMapping::create(comm, mesh.nodes());
     mesh.firstNode = mapping->localBegin();
     mesh.globalNodes = mapping->globalSize();
+    if (options.fields != nullptr)
+        *options.fields = readSolutions(comm, model, nodes, mesh, *source);
     return mesh;
 }
 

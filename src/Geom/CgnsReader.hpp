@@ -3,6 +3,7 @@
 #pragma once
 
 #include "DNDS/Mpi/Communicator.hpp"
+#include "Geom/MeshFields.hpp"
 #include "Geom/SourceMesh.hpp"
 
 #include <string>
@@ -18,6 +19,11 @@ struct CgnsOptions {
     bool joinCoincidentNodes = false;
     /// How far such nodes may lie apart, in parts of the longest side of the mesh's bounding box.
     real joinTolerance = 1e-9;
+
+    /// Filled in with the file's solutions (FlowSolution_t at vertices and cell centres) if given. What cannot be read
+    /// as a field of the whole mesh is left out with a warning: other locations, parts of zones, arrays that some zones
+    /// have and others have not, rind planes of structured zones.
+    MeshFields *fields = nullptr;
 };
 
 /// Reads one base of a CGNS file. Collective.
@@ -35,6 +41,8 @@ struct CgnsOptions {
 ///   says FamilySpecified, its kind is that of its family. Point sets of elements mark faces, those of vertices mark
 ///   nodes. Faces in no boundary condition are in no patch; but where the file has no boundary condition at all, each
 ///   section of faces is a patch, without the faces of periodic connections.
+/// - Faces that are given by their parents alone (ParentData, or ParentElements and ParentElementsPosition) become the
+///   faces of these cells.
 /// - Abutting1to1 connections with Periodic_t are periodic; of two that say the same from both sides one is kept.
 ///
 /// The result does not depend on the number of ranks, but for where lists are cut. Errors, the same on all ranks:

@@ -1,5 +1,8 @@
 #include "Geom/MeshSlice.hpp"
 
+#include "Geom/MeshFields.hpp"
+
+#include <algorithm>
 #include <array>
 #include <functional>
 
@@ -27,6 +30,16 @@ void needSameFields(CommunicatorView comm, std::span<const FieldSlice> pointFiel
     comm.guarded([&] {
         DNDS_CHECK(extremes[0] == -extremes[1], ArgumentError, "ranks name different fields; here: {}", names);
     });
+}
+
+std::vector<FieldSlice> slicesOf(const std::vector<MeshField> &fields) {
+    std::vector<FieldSlice> slices;
+    for (const MeshField &field : fields) {
+        const auto namesakes =
+            std::count_if(fields.begin(), fields.end(), [&](const MeshField &f) { return f.name == field.name; });
+        slices.push_back({namesakes > 1 ? field.solution + "." + field.name : field.name, 1, field.values});
+    }
+    return slices;
 }
 
 } // namespace DNDS::Geom

@@ -49,8 +49,11 @@ bool mayBlameFile(ErrorKind kind) {
 Verdict readBytes(std::string_view bytes) {
     const InputFile file(bytes);
     const CommunicatorView comm(MPI_COMM_SELF);
+    MeshFields fields;
+    CgnsOptions options;
+    options.fields = &fields;
     try {
-        const UnstructuredMesh mesh = buildMesh(comm, readMesh(comm, file.path()), {.ghostLayers = 0});
+        const UnstructuredMesh mesh = buildMesh(comm, readMesh(comm, file.path(), options), {.ghostLayers = 0});
         computeMetrics(mesh);
         return {true, ""};
     } catch (const Error &error) {

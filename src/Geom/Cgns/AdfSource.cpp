@@ -65,7 +65,8 @@ class AdfSource : public NodeSource {
     AdfSource &operator=(const AdfSource &) = delete;
     ~AdfSource() override { cgio_close_file(file_); }
 
-    TreeNode readTree() override {
+    TreeNode readTree(bool withSolutions) override {
+        withSolutions_ = withSolutions;
         WalkGuard guard(path_);
         return readNode(root_, "/", {path_, ""}, guard);
     }
@@ -90,6 +91,7 @@ class AdfSource : public NodeSource {
     void readAs(const TreeNode &node, index first, std::span<T> values);
 
     std::string path_;
+    bool withSolutions_ = false;
     index bytes_;
     int file_ = 0;
     double root_ = 0.0;
@@ -122,7 +124,7 @@ TreeNode AdfSource::readNode(double id, const std::string &path, const Place &pl
     node.name = path.substr(path.rfind('/') + 1);
     check(cgio_get_label(file_, id, text.data()), path);
     node.label = text.data();
-    if (path != "/" && !isWanted(node))
+    if (path != "/" && !isWanted(node, withSolutions_))
         return node;
     const Place real = placeOf(id, place);
     guard.enter(real);
@@ -149,7 +151,7 @@ void AdfSource::readChildren(double id, TreeNode &node, const Place &place, Walk
             check(cgio_get_name(file_, ids[k], text.data()), node.path);
             const std::string name = text.data();
             TreeNode child = readNode(ids[k], joined(node.path, name), {place.first, place.second + "/" + name}, guard);
-            if (isWanted(child))
+            if (isWanted(child, withSolutions_))
                 node.children.push_back(std::move(child));
         }
     }

@@ -125,7 +125,7 @@ void ElementReader::readPart(std::size_t k, const Range &part) {
             return makeStructured(section, part);
         case SectionKind::Patch:
             return makePatch(section, part);
-        default: // polyhedra of parents: no faces yet
+        default: // polyhedra of parents, faces of cells: nothing to read yet
             run_.types.insert(run_.types.end(), static_cast<std::size_t>(part.size()), section.type);
             run_.starts.insert(run_.starts.end(), static_cast<std::size_t>(part.size()), run_.starts.back());
         }

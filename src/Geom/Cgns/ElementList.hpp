@@ -79,7 +79,7 @@ struct ElementRun {
 };
 
 /// Reads this rank's share of a list. Collective. `faces` tells which face a polyhedron means. Polyhedra of parents
-/// come without faces. Throws DataError on all ranks.
+/// come without faces, faces of cells without nodes. Throws DataError on all ranks.
 ElementRun readElements(CommunicatorContext &context, const Model &model, const SectionTable &table,
                         const SectionTable &faces, NodeSource &source);
 

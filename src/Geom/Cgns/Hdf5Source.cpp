@@ -147,7 +147,8 @@ class Hdf5Source : public NodeSource {
   public:
     explicit Hdf5Source(std::string path) : path_(std::move(path)) { open(path_); }
 
-    TreeNode readTree() override {
+    TreeNode readTree(bool withSolutions) override {
+        withSolutions_ = withSolutions;
         const QuietErrors quiet;
         WalkGuard guard(path_);
         return readNode(path_, "/", guard);
@@ -177,6 +178,7 @@ class Hdf5Source : public NodeSource {
     void readValues(const TreeNode &node, index first, std::span<T> values, hid_t memoryType);
 
     std::string path_;
+    bool withSolutions_ = false;
     std::map<std::string, OpenFile> files_;
 };
 
@@ -204,7 +206,7 @@ TreeNode Hdf5Source::readNode(const std::string &file, const std::string &path, 
     node.label = attributeText(group.id(), "label");
     if (path != "/" && attributeText(group.id(), "type") == "LK")
         return followLink(group.id(), node, guard);
-    if (path != "/" && !isWanted(node))
+    if (path != "/" && !isWanted(node, withSolutions_))
         return node;
 
     H5O_info_t info;
@@ -268,7 +270,7 @@ void Hdf5Source::readChildren(hid_t group, TreeNode &node, WalkGuard &guard) {
             continue;
         TreeNode child = readNode(node.file, prefix + name, guard);
         child.name = name;
-        if (!isWanted(child))
+        if (!isWanted(child, withSolutions_))
             continue;
         const Handle handle(H5Gopen2(group, name.c_str(), H5P_DEFAULT), H5Gclose);
         children.push_back({attributeNumber(handle.id(), "order", 0), std::move(child)});

@@ -84,6 +84,7 @@ void ModelBuilder::readZones() {
 void ModelBuilder::readZone(const TreeNode &node) {
     Zone zone;
     zone.name = node.name;
+    zone.node = &node;
     const std::string type = trimmed(node.textOf("ZoneType_t"));
     zone.structured = type != "Unstructured";
     zone.dimensions = zone.structured ? model_.cellDimension : 1;

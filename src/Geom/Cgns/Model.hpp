@@ -17,6 +17,7 @@ using Triple = std::array<index, 3>;
 
 struct Zone {
     std::string name;
+    const TreeNode *node = nullptr;
     bool structured = false;
     int dimensions = 0;       ///< of its indices: 1 where it is unstructured
     Triple vertices{1, 1, 1}; ///< structured: along each index
@@ -38,6 +39,7 @@ enum class SectionKind : unsigned char {
     Stream,      ///< a section of an older file: elements of any length, each preceded by its type or length
     Structured,  ///< the cells of a structured zone
     FromParents, ///< the polyhedra of a zone that has only faces with parents
+    OfCells,     ///< faces that have no nodes of their own: each names a cell, and which of its faces it is
     Patch        ///< the faces of one side of a structured zone
 };
 
@@ -53,6 +55,8 @@ struct Section {
     const TreeNode *connectivity = nullptr;
     const TreeNode *offsets = nullptr;
     const TreeNode *parents = nullptr;
+    const TreeNode *positions = nullptr; ///< of faces in their parents, from value `firstPosition` on
+    index firstPosition = 0;
     Triple low{1, 1, 1}; ///< Patch: its vertices
     Triple high{1, 1, 1};
 

@@ -18,8 +18,11 @@ Section ModelBuilder::readSection(const TreeNode &node, int zone) const {
     section.connectivity = node.named("ElementConnectivity");
     section.offsets = node.named("ElementStartOffset");
     section.parents = node.named("ParentElements");
-    if (section.parents == nullptr)
-        section.parents = node.named("ParentData");
+    section.positions = node.named("ParentElementsPosition");
+    if (section.parents == nullptr) { // older files have all four columns in one array
+        section.parents = section.positions = node.named("ParentData");
+        section.firstPosition = 2 * section.size;
+    }
 
     if (const index corners = model_.polygonCorners(code); corners > 0) {
         section.type = ElementType::Polygon;
@@ -30,13 +33,26 @@ Section ModelBuilder::readSection(const TreeNode &node, int zone) const {
                "{}: element type {} is not known", where, code);
     section.type = static_cast<ElementType>(code);
     section.nodes = elementInfo(section.type).nodes;
-    if (section.nodes == 0)
+    if (section.connectivity == nullptr && section.parents != nullptr && section.nodes > 0 &&
+        elementInfo(section.type).dimension == model_.cellDimension - 1)
+        section.kind = SectionKind::OfCells;
+    else if (section.nodes == 0)
         section.kind = section.offsets != nullptr ? SectionKind::Offsets : SectionKind::Stream;
     return section;
 }
 
 void ModelBuilder::checkConnectivity(Section &section) {
     const std::string where = model_.sectionText(section);
+    if (section.kind == SectionKind::OfCells) {
+        DNDS_CHECK(section.positions != nullptr && section.parents->isInteger() && section.positions->isInteger() &&
+                       section.parents->size() >= 2 * section.size &&
+                       section.positions->size() >= section.firstPosition + 2 * section.size,
+                   DataError,
+                   "{}: it has neither ElementConnectivity nor, for each of its {} elements, two parents and which of "
+                   "their faces it is",
+                   where, section.size);
+        return;
+    }
     DNDS_CHECK(section.connectivity != nullptr && section.connectivity->isInteger(), DataError,
                "{}: no ElementConnectivity of integers", where);
     const index words = section.words();

@@ -21,8 +21,9 @@ class NodeSource {
     NodeSource &operator=(const NodeSource &) = delete;
     virtual ~NodeSource() = default;
 
-    /// All wanted nodes, links followed. Throws DataError where the file is damaged or links lead round in a circle.
-    virtual TreeNode readTree() = 0;
+    /// All wanted nodes, those of solutions if `withSolutions`, links followed. Throws DataError where the file is
+    /// damaged or links lead round in a circle.
+    virtual TreeNode readTree(bool withSolutions) = 0;
     /// Values `first` to `first + values.size()` of a node's data, counted through all its dimensions. Integers of both
     /// widths are converted, as are reals. Throws DataError where they cannot be had.
     virtual void read(const TreeNode &node, index first, std::span<index> values) = 0;

@@ -134,7 +134,7 @@ std::string TreeNode::textOf(std::string_view wanted) const {
     return node == nullptr ? std::string{} : node->text;
 }
 
-bool isWanted(const TreeNode &node) noexcept {
+bool isWanted(const TreeNode &node, bool withSolutions) noexcept {
     static constexpr std::array<std::string_view, 24> wanted{"CGNSBase_t",
                                                              "CGNSLibraryVersion_t",
                                                              "Zone_t",
@@ -161,6 +161,8 @@ bool isWanted(const TreeNode &node) noexcept {
                                                              "\"int[IndexDimension]\""};
     if (node.label == "UserDefinedData_t")
         return node.name == doublePrecision;
+    if (node.label == "FlowSolution_t")
+        return withSolutions;
     return std::find(wanted.begin(), wanted.end(), node.label) != wanted.end();
 }
 

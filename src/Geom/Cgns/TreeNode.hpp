@@ -48,8 +48,9 @@ struct TreeNode {
 /// the only UserDefinedData_t that is of use.
 inline constexpr std::string_view doublePrecision = "DoublePrecision";
 
-/// Whether a node with this name and label and its children are of use to the mesh reader; others are not read at all.
-bool isWanted(const TreeNode &node) noexcept;
+/// Whether a node with this name and label and its children are of use to the mesh reader, or, `withSolutions`, to that
+/// of fields; others are not read at all.
+bool isWanted(const TreeNode &node, bool withSolutions) noexcept;
 
 /// The tree as bytes and back. Local.
 std::string packTree(const TreeNode &node);

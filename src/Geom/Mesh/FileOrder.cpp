@@ -274,4 +274,35 @@ std::vector<real> FileOrder::nodeValues(std::span<const real> owned, int compone
     return sendValues(nodes_, owned, components);
 }
 
+std::vector<real> takeFromFileOrder(const UnstructuredMesh &mesh, const MeshEntities &entities,
+                                    std::span<const real> blockValues, int components) {
+    const auto width = static_cast<std::size_t>(components);
+    mesh.comm.guarded([&] {
+        DNDS_CHECK(components > 0 && blockValues.size() % width == 0, ArgumentError,
+                   "{} values in rows of {} components", blockValues.size(), components);
+    });
+    const auto blocks = GlobalMapping::create(mesh.comm, static_cast<index>(blockValues.size() / width));
+    mesh.comm.guarded([&] {
+        for (index i = 0; i < entities.owned; i++)
+            DNDS_CHECK(entities.fileNumbers[toSize(i)] >= 0 && entities.fileNumbers[toSize(i)] < blocks->globalSize(),
+                       ArgumentError, "{} rows of values, and an entity is number {} of the file", blocks->globalSize(),
+                       entities.fileNumbers[toSize(i)]);
+    });
+    std::vector<real> values(toSize(entities.owned) * width);
+    askRanks(
+        *blocks->context(), toSize(entities.owned),
+        [&](std::size_t i) { return blocks->owner(entities.fileNumbers[i]).rank; },
+        [&](std::size_t i) { return entities.fileNumbers[i]; },
+        [&](index number, std::vector<index> &reply) {
+            const std::size_t row = toSize(number - blocks->localBegin());
+            for (std::size_t k = 0; k < width; k++)
+                reply.push_back(asWord(blockValues[row * width + k]));
+        },
+        [&](std::size_t i, RecordReader &reader) {
+            for (std::size_t k = 0; k < width; k++)
+                values[i * width + k] = reader.nextReal();
+        });
+    return values;
+}
+
 } // namespace DNDS::Geom

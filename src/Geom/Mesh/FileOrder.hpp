@@ -52,4 +52,10 @@ class FileOrder {
     std::vector<index> newNumbers_; ///< [nodes of the mesh] in the file order, without unused ones
 };
 
+/// The other way: brings values in the order of the file to where entities are now. `blockValues` are [own rows of the
+/// SourceMesh x components], as `MeshField` has them; the result is [owned entities x components]. Collective; two
+/// sparse exchanges. Throws ArgumentError on all ranks where the blocks do not cover all entities.
+std::vector<real> takeFromFileOrder(const UnstructuredMesh &mesh, const MeshEntities &entities,
+                                    std::span<const real> blockValues, int components = 1);
+
 } // namespace DNDS::Geom

@@ -11,7 +11,7 @@ namespace DNDS::Geom::test {
 namespace {
 
 template <class T>
-std::vector<T> gather(CommunicatorView comm, const std::vector<T> &own) {
+std::vector<T> gatherAny(CommunicatorView comm, const std::vector<T> &own) {
     std::vector<int> counts;
     for (const index n : comm.allGather(static_cast<index>(own.size() * sizeof(T))))
         counts.push_back(static_cast<int>(n));
@@ -41,13 +41,13 @@ ElementBlock gatherBlock(CommunicatorView comm, const ElementBlock &block) {
     EXPECT_EQ(static_cast<std::size_t>(block.starts.back()), block.nodes.size());
     ElementBlock all;
     all.globalSize = block.globalSize;
-    all.types = gather(comm, block.types);
-    all.nodes = gather(comm, block.nodes);
-    all.fileIds = gather(comm, block.fileIds);
+    all.types = gatherAny(comm, block.types);
+    all.nodes = gatherAny(comm, block.nodes);
+    all.fileIds = gatherAny(comm, block.fileIds);
     std::vector<index> widths;
     for (std::size_t k = 0; k + 1 < block.starts.size(); k++)
         widths.push_back(block.starts[k + 1] - block.starts[k]);
-    for (const index width : gather(comm, widths))
+    for (const index width : gatherAny(comm, widths))
         all.starts.push_back(all.starts.back() + width);
     return all;
 }
@@ -115,16 +115,18 @@ void expectSameBlock(const ElementBlock &a, const ElementBlock &b) {
 
 } // namespace
 
+std::vector<real> gather(CommunicatorView comm, const std::vector<real> &own) { return gatherAny(comm, own); }
+
 SourceMesh gatherMesh(CommunicatorView comm, const SourceMesh &mesh) {
     expectFollows(comm, mesh.firstNode, mesh.nodes(), mesh.globalNodes);
     EXPECT_EQ(mesh.faceMarks.size(), mesh.faces.types.size());
     SourceMesh all = mesh;
     all.firstNode = 0;
-    all.coordinates = gather(comm, mesh.coordinates);
+    all.coordinates = gatherAny(comm, mesh.coordinates);
     all.cells = gatherBlock(comm, mesh.cells);
     all.faces = gatherBlock(comm, mesh.faces);
-    all.faceMarks = gather(comm, mesh.faceMarks);
-    all.nodeMarks = gather(comm, mesh.nodeMarks);
+    all.faceMarks = gatherAny(comm, mesh.faceMarks);
+    all.nodeMarks = gatherAny(comm, mesh.nodeMarks);
     std::sort(all.nodeMarks.begin(), all.nodeMarks.end(),
               [](const auto &a, const auto &b) { return std::pair(a.mark, a.node) < std::pair(b.mark, b.node); });
     return all;

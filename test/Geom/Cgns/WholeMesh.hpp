@@ -12,6 +12,9 @@
 
 namespace DNDS::Geom::test {
 
+/// All ranks' values, one after the other, on each of them. Collective.
+std::vector<real> gather(CommunicatorView comm, const std::vector<real> &own);
+
 /// The blocks of all ranks, joined, on each of them; checks that they follow each other without gaps. Collective.
 SourceMesh gatherMesh(CommunicatorView comm, const SourceMesh &mesh);
 

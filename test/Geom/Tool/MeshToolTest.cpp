@@ -1,5 +1,8 @@
 #include "MeshTool.hpp"
 
+#include "Geom/BoxMesh.hpp"
+#include "Geom/Cgns/CgnsWriter.hpp"
+#include "Geom/CgnsReader.hpp"
 #include "Geom/TemporaryFile.hpp"
 #include "Geom/Tool/Json.hpp"
 #include "Geom/Vtk/VtkHdfWriter.hpp"
@@ -272,6 +275,48 @@ TEST(MeshTool, KeepsPeriodicConnectionsInCgnsAndSaysThatVtkhdfHasNone) {
         return;
     EXPECT_EQ(Json::parse(info.out)["periodic_pairs"].number, 9);
     EXPECT_NE(converted.out.find("periodic connection 'x' is left out"), std::string::npos) << converted.out;
+}
+
+/// Checks that a CGNS file has these fields at cells and at nodes, and what is in them. Collective.
+void expectFields(CommunicatorView comm, const std::string &path) {
+    MeshFields fields;
+    CgnsOptions options;
+    options.fields = &fields;
+    const SourceMesh mesh = readCgns(comm, path, options);
+    ASSERT_EQ(fields.cells.size(), 1U);
+    ASSERT_EQ(fields.nodes.size(), 1U);
+    EXPECT_EQ(fields.cells[0].name, "Density");
+    EXPECT_EQ(fields.nodes[0].name, "height");
+    for (std::size_t c = 0; c < fields.cells[0].values.size(); c++)
+        EXPECT_EQ(fields.cells[0].values[c], static_cast<real>(mesh.cells.first) + static_cast<real>(c));
+    for (std::size_t n = 0; n < fields.nodes[0].values.size(); n++)
+        EXPECT_EQ(fields.nodes[0].values[n], mesh.coordinates[n][1]);
+}
+
+TEST(MeshTool, ConvertsFields) {
+    if (!canWriteCgns() || !VtkHdfWriter::built())
+        GTEST_SKIP() << "no CGNS or VTKHDF files are written";
+    const CommunicatorView comm(MPI_COMM_WORLD);
+    const SourceMesh mesh = makeBoxMesh({.fill = BoxCells::MixedVolume, .cells = {5, 4, 2}}, comm);
+    std::vector<real> density;
+    for (index c = 0; c < mesh.cells.size(); c++)
+        density.push_back(static_cast<real>(mesh.cells.first + c));
+    std::vector<real> height;
+    for (const auto &point : mesh.coordinates)
+        height.push_back(point[1]);
+    const FieldSlice cellFields[] = {{"Density", 1, density}};
+    const FieldSlice nodeFields[] = {{"height", 1, height}};
+    const TemporaryFile made(".cgns");
+    const TemporaryFile copied(".cgns");
+    const TemporaryFile shown(".vtkhdf");
+    writeCgns(comm, made.path(), mesh, nodeFields, cellFields);
+    expectFields(comm, made.path());
+    EXPECT_EQ(run(comm, {"convert", made.path(), copied.path()}).code, fine);
+    expectFields(comm, copied.path());
+    EXPECT_EQ(run(comm, {"convert", made.path(), shown.path()}).code, fine);
+    const std::string bytes = head(shown.path(), 1 << 20);
+    EXPECT_NE(bytes.find("Density"), std::string::npos);
+    EXPECT_NE(bytes.find("height"), std::string::npos);
 }
 
 std::string textOfFile(const std::filesystem::path &path) {

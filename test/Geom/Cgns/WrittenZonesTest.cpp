@@ -1,0 +1,255 @@
+// Files written here, for what the public meshes lack: zones, bases, links.
+
+#include "Geom/CgnsReader.hpp"
+
+#include "Geom/Cgns/BoxGrid.hpp"
+
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <map>
+#include <set>
+
+namespace DNDS::Geom {
+namespace {
+
+using test::bothTypes;
+using test::CgnsFile;
+using test::facesOf;
+using test::FileType;
+using test::Grid;
+using test::Ints;
+using test::numbersFrom;
+using test::Points;
+using test::readWhole;
+using test::TemporaryFile;
+
+std::array<double, 2> writeTwoZones(CgnsFile &file, const Grid &left, const Grid &right, double shift = 0.0) {
+    const double base = file.base("Base", 3, 3);
+    std::array<double, 2> zones{};
+    for (std::size_t k = 0; k < 2; k++) {
+        const Grid &grid = k == 0 ? left : right;
+        zones[k] = file.zone(base, k == 0 ? "Left" : "Right", grid.nodes(), grid.cells());
+        Points points = grid.points();
+        for (auto &point : points)
+            point[1] += k == 0 ? 0.0 : shift;
+        file.coordinates(zones[k], points);
+        file.section(zones[k], "Cells", 17, 1, grid.cells(), grid.hexahedra());
+        file.section(zones[k], "Low", 7, grid.cells() + 1, grid.cells() + grid.ny * grid.nz, grid.sideX(false));
+        file.section(zones[k], "High", 7, grid.cells() + grid.ny * grid.nz + 1, grid.cells() + 2 * grid.ny * grid.nz,
+                     grid.sideX(true));
+        file.condition(zones[k], "far", "BCFarfield", "ElementRange",
+                       k == 0 ? Ints{grid.cells() + 1, grid.cells() + grid.ny * grid.nz}
+                              : Ints{grid.cells() + grid.ny * grid.nz + 1, grid.cells() + 2 * grid.ny * grid.nz});
+    }
+    return zones;
+}
+
+TEST(CgnsWritten, ZonesAreJoinedByVerticesByFacesAndByPlace) {
+    const CommunicatorView comm(MPI_COMM_WORLD);
+    const Grid left{2, 2, 3};
+    const Grid right{3, 2, 3, 2.0};
+    const int sides = left.ny * left.nz;
+    const TemporaryFile apart(comm, "apart.cgns");
+    apart.write(FileType::Hdf5, 3.2F, [&](CgnsFile &f) { writeTwoZones(f, left, right); });
+    const TemporaryFile byVertices(comm, "by_vertices.cgns");
+    byVertices.write(FileType::Adf, 3.2F, [&](CgnsFile &f) {
+        const auto zones = writeTwoZones(f, left, right);
+        f.connection(zones[0], "a", "Right", left.nodesX(true), right.nodesX(false));
+        f.connection(zones[1], "b", "Base/Left", right.nodesX(false), left.nodesX(true));
+    });
+    const TemporaryFile byFaces(comm, "by_faces.cgns");
+    byFaces.write(FileType::Hdf5, 4.2F, [&](CgnsFile &f) {
+        const auto zones = writeTwoZones(f, left, right);
+        f.connection(zones[1], "faces", "Left", numbersFrom(right.cells() + 1, sides),
+                     numbersFrom(left.cells() + sides + 1, sides), "FaceCenter");
+    });
+    EXPECT_EQ(readWhole(apart).globalNodes, left.nodes() + right.nodes());
+    CgnsOptions byPlace;
+    byPlace.joinCoincidentNodes = true;
+    const SourceMesh mesh = readWhole(apart, byPlace);
+    EXPECT_EQ(mesh.globalNodes, left.nodes() + right.nodes() - 12);
+    EXPECT_NEAR(test::measure(mesh), left.cells() + right.cells(), 1e-12);
+    ASSERT_EQ(mesh.patches.size(), 1U);
+    EXPECT_EQ(facesOf(mesh, "far"), 2 * sides);
+    std::set<std::array<real, 3>> places(mesh.coordinates.begin(), mesh.coordinates.end());
+    EXPECT_EQ(static_cast<index>(places.size()), mesh.globalNodes);
+    test::expectSame(mesh, readWhole(byVertices));
+    test::expectSame(mesh, readWhole(byFaces));
+}
+
+TEST(CgnsWritten, JoinsThatDoNotFitAreReported) {
+    const CommunicatorView comm(MPI_COMM_WORLD);
+    const Grid left{2, 2, 3};
+    const Grid right{3, 2, 3, 2.0};
+    const TemporaryFile byVertices(comm, "shifted.cgns");
+    byVertices.write(FileType::Hdf5, 3.2F, [&](CgnsFile &f) {
+        const auto zones = writeTwoZones(f, left, right, 0.25);
+        f.connection(zones[0], "a", "Right", left.nodesX(true), right.nodesX(false));
+    });
+    EXPECT_EQ(readWhole(byVertices).warnings.size(), 1U);
+    const TemporaryFile byFaces(comm, "shifted_faces.cgns");
+    byFaces.write(FileType::Hdf5, 3.2F, [&](CgnsFile &f) {
+        const auto zones = writeTwoZones(f, left, right, 0.25);
+        f.connection(zones[1], "misfit", "Left", Ints{right.cells() + 1}, Ints{left.cells() + 7}, "FaceCenter");
+    });
+    try {
+        readCgns(comm, byFaces.path());
+        ADD_FAILURE() << "no exception";
+    } catch (const DataError &error) {
+        EXPECT_NE(error.message().find("connection 'misfit': faces 19 and 19 "), std::string::npos) << error.message();
+    }
+}
+
+TEST(CgnsWritten, StructuredZonesBecomeHexahedra) {
+    const CommunicatorView comm(MPI_COMM_WORLD);
+    const Grid left{2, 3, 4};
+    const Grid right{3, 3, 4, 2.0};
+    for (const FileType type : bothTypes) {
+        const TemporaryFile file(comm, "structured.cgns");
+        file.write(type, 3.2F, [&](CgnsFile &f) {
+            const double base = f.base("Base", 3, 3);
+            std::array<double, 2> zones{};
+            for (std::size_t k = 0; k < 2; k++) {
+                const Grid &grid = k == 0 ? left : right;
+                zones[k] = f.structuredZone(base, k == 0 ? "Left" : "Right", {grid.nx + 1, grid.ny + 1, grid.nz + 1});
+                f.coordinates(zones[k], grid.points());
+                const int n = grid.nx + 1;
+                f.condition(zones[k], k == 0 ? "low" : "high", "BCWall", "PointRange",
+                            k == 0 ? Ints{1, 1, 1, 1, 4, 5} : Ints{n, 1, 1, n, 4, 5});
+                f.condition(zones[k], "front", "BCWall", "PointRange", Ints{1, 1, 1, n, 1, 5});
+                f.condition(zones[k], "back", "BCWall", "PointRange", Ints{1, 4, 1, n, 4, 5});
+                f.condition(zones[k], "bottom", "BCWall", "PointRange", Ints{1, 1, 1, n, 4, 1});
+                f.condition(zones[k], "top", "BCWall", "PointRange", Ints{1, 1, 5, n, 4, 5});
+            }
+            const double group = f.add(zones[0], "ZoneGridConnectivity", "ZoneGridConnectivity_t");
+            const double join = f.add(group, "join", "GridConnectivity1to1_t", std::string("Right"));
+            f.add(join, "PointRange", "IndexRange_t", Ints{3, 1, 1, 3, 4, 5}, {3, 2});
+            f.add(join, "PointRangeDonor", "IndexRange_t", Ints{1, 1, 1, 1, 4, 5}, {3, 2});
+            f.add(join, "Transform", "\"int[IndexDimension]\"", Ints{1, 2, 3});
+        });
+        const SourceMesh mesh = readWhole(file);
+        EXPECT_EQ(mesh.globalNodes, 6 * 4 * 5);
+        EXPECT_EQ(test::countTypes(mesh.cells), (std::map<std::string, index>{{"HEXA_8", 5 * 3 * 4}}));
+        EXPECT_NEAR(test::measure(mesh), 60.0, 1e-12);
+        EXPECT_EQ(facesOf(mesh, "low"), 12);
+        EXPECT_EQ(facesOf(mesh, "front"), 20);
+        EXPECT_EQ(facesOf(mesh, "top"), 15);
+        EXPECT_TRUE(mesh.warnings.empty());
+        // The boundary, all faces outward, is closed around the same volume.
+        SourceMesh hull = mesh;
+        hull.cells.types = {ElementType::Polyhedron};
+        hull.cells.nodes.clear();
+        for (index face = 0; face < mesh.faces.size(); face++) {
+            const auto nodes = mesh.faces.nodesOf(face);
+            hull.cells.nodes.push_back(4);
+            hull.cells.nodes.insert(hull.cells.nodes.end(), nodes.begin(), nodes.end());
+        }
+        hull.cells.starts = {0, static_cast<index>(hull.cells.nodes.size())};
+        EXPECT_NEAR(test::measure(hull), 60.0, 1e-12);
+    }
+}
+
+TEST(CgnsWritten, StructuredZonesOfTwoDimensionsJoinWithTurnedIndices) {
+    const CommunicatorView comm(MPI_COMM_WORLD);
+    const TemporaryFile file(comm, "structured2d.cgns");
+    // The right zone's first index runs downward along the join, its second to the right.
+    file.write(FileType::Hdf5, 3.2F, [&](CgnsFile &f) {
+        const double base = f.base("Base", 2, 2);
+        const double left = f.structuredZone(base, "Left", {3, 4});
+        Points points;
+        for (int j = 0; j < 4; j++)
+            for (int i = 0; i < 3; i++)
+                points.push_back({1.0 * i, 1.0 * j, 0.0});
+        f.coordinates(left, points, 2);
+        const double right = f.structuredZone(base, "Right", {4, 3});
+        points.clear();
+        for (int j = 0; j < 3; j++)
+            for (int i = 0; i < 4; i++)
+                points.push_back({2.0 + j, 3.0 - i, 0.0});
+        f.coordinates(right, points, 2);
+        f.condition(left, "left", "BCWall", "PointRange", Ints{1, 1, 1, 4});
+        const double group = f.add(left, "ZoneGridConnectivity", "ZoneGridConnectivity_t");
+        const double join = f.add(group, "join", "GridConnectivity1to1_t", std::string("Right"));
+        f.add(join, "PointRange", "IndexRange_t", Ints{3, 1, 3, 4}, {2, 2});
+        f.add(join, "PointRangeDonor", "IndexRange_t", Ints{4, 1, 1, 1}, {2, 2});
+        f.add(join, "Transform", "\"int[IndexDimension]\"", Ints{2, -1});
+    });
+    const SourceMesh mesh = readWhole(file);
+    EXPECT_EQ(mesh.globalNodes, 5 * 4);
+    EXPECT_NEAR(test::measure(mesh), 12.0, 1e-12);
+    EXPECT_TRUE(mesh.warnings.empty());
+    EXPECT_EQ(facesOf(mesh, "left"), 3);
+}
+
+TEST(CgnsWritten, ChainsOfJoinsMakeOneNode) {
+    const CommunicatorView comm(MPI_COMM_WORLD);
+    const TemporaryFile file(comm, "chain.cgns");
+    // Squares in the order d, b, c, a, in two rows of two; joined are a-b, b-d, d-c, but not c-a.
+    file.write(FileType::Hdf5, 3.2F, [&](CgnsFile &f) {
+        const double base = f.base("Base", 2, 2);
+        std::map<char, double> zones;
+        for (const auto &[name, x, y] :
+             {std::tuple{'d', 1.0, 1.0}, {'b', 1.0, 0.0}, {'c', 0.0, 1.0}, {'a', 0.0, 0.0}}) {
+            zones[name] = f.zone(base, std::string(1, name), 4, 1);
+            f.coordinates(zones[name], {{x, y, 0}, {x + 1, y, 0}, {x + 1, y + 1, 0}, {x, y + 1, 0}}, 2);
+            f.section(zones[name], "Cells", 7, 1, 1, Ints{1, 2, 3, 4});
+        }
+        f.connection(zones['a'], "ab", "b", Ints{2, 3}, Ints{1, 4});
+        f.connection(zones['b'], "bd", "d", Ints{3, 4}, Ints{2, 1});
+        f.connection(zones['d'], "dc", "c", Ints{1, 4}, Ints{2, 3});
+    });
+    const SourceMesh mesh = readWhole(file);
+    EXPECT_EQ(mesh.globalNodes, 10); // all of a three by three grid, and one that a and c do not share
+    const auto centre = [&](index cell, std::size_t corner) { return mesh.cells.nodesOf(cell)[corner]; };
+    EXPECT_EQ(centre(0, 0), centre(1, 3));
+    EXPECT_EQ(centre(0, 0), centre(2, 1));
+    EXPECT_EQ(centre(0, 0), centre(3, 2));
+    EXPECT_NEAR(test::measure(mesh), 4.0, 1e-14);
+}
+
+TEST(CgnsWritten, OneOfSeveralBasesIsRead) {
+    const CommunicatorView comm(MPI_COMM_WORLD);
+    const TemporaryFile file(comm, "bases.cgns");
+    file.write(FileType::Adf, 3.2F, [&](CgnsFile &f) {
+        f.base("Empty", 3, 3);
+        for (const int n : {2, 3}) {
+            const Grid grid{n, 1, 1};
+            const double zone = f.zone(f.base("Base" + std::to_string(n), 3, 3), "Zone", grid.nodes(), grid.cells());
+            f.coordinates(zone, grid.points());
+            f.section(zone, "Cells", 17, 1, n, grid.hexahedra());
+        }
+    });
+    EXPECT_EQ(readWhole(file).cells.globalSize, 2);
+    CgnsOptions options;
+    options.base = "Base3";
+    EXPECT_EQ(readWhole(file, options).cells.globalSize, 3);
+    options.base = "Base4";
+    EXPECT_THROW(readCgns(comm, file.path(), options), ArgumentError);
+    options.base = "Empty";
+    EXPECT_THROW(readCgns(comm, file.path(), options), DataError);
+}
+
+TEST(CgnsWritten, LinksAreFollowedIntoOtherFiles) {
+    const CommunicatorView comm(MPI_COMM_WORLD);
+    const Grid grid{3, 2, 2};
+    for (const FileType type : bothTypes) {
+        const TemporaryFile target(comm, "link_target.cgns");
+        target.write(type, 3.2F, [&](CgnsFile &f) {
+            const double zone = f.zone(f.base("Grids", 3, 3), "Fine", grid.nodes(), grid.cells());
+            f.coordinates(zone, grid.points());
+            f.section(zone, "Cells", 17, 1, grid.cells(), grid.hexahedra());
+        });
+        const TemporaryFile file(comm, "link.cgns");
+        const std::string name = std::filesystem::path(target.path()).filename().string();
+        file.write(type, 3.2F, [&](CgnsFile &f) {
+            const double zone = f.zone(f.base("Base", 3, 3), "Zone", grid.nodes(), grid.cells());
+            f.link(zone, "GridCoordinates", target.path(), "/Grids/Fine/GridCoordinates");
+            f.link(zone, "Cells", type == FileType::Hdf5 ? name : target.path(), "/Grids/Fine/Cells");
+        });
+        test::expectSame(readWhole(file), readWhole(target));
+    }
+}
+
+} // namespace
+} // namespace DNDS::Geom
