@@ -100,12 +100,6 @@ index linkBetween(const Side &from, const Side &to) {
     return FaceLink{to.cell, to.slot, 0, first}.pack();
 }
 
-[[noreturn]] void throwNonManifold(const std::string &origin, std::array<index, 3> fileIds) {
-    std::sort(fileIds.begin(), fileIds.end());
-    throw DataError(fmt::format("{}: elements {}, {} and {} share a face: the mesh is not a manifold", origin,
-                                fileIds[0], fileIds[1], fileIds[2]));
-}
-
 constexpr index sideWords = 6;
 
 void writeSide(const FaceKey &key, const Side &side, index *words) {
@@ -139,17 +133,15 @@ struct MeetingSides {
     }
 };
 
-/// For each side that met another, the other. Throws DataError where three meet.
-std::vector<index> matchSides(const MeetingSides &meeting, const std::string &origin) {
+/// For each side that met another, the other. Clears `manifold` where three meet.
+std::vector<index> matchSides(const MeetingSides &meeting, bool &manifold) {
     FaceTable table(meeting.keys);
     std::vector<index> partner(meeting.keys.size(), -1);
     for (std::size_t i = 0; i < meeting.keys.size(); i++) {
         const index found = table.findOrAdd(static_cast<index>(i));
         if (found < 0)
             continue;
-        if (partner[toSize(found)] >= 0)
-            throwNonManifold(origin, {meeting.sides[i].fileId, meeting.sides[toSize(found)].fileId,
-                                      meeting.sides[toSize(partner[toSize(found)])].fileId});
+        manifold = manifold && partner[toSize(found)] < 0;
         partner[toSize(found)] = static_cast<index>(i);
         partner[i] = found;
     }
@@ -176,8 +168,8 @@ RankLists sendSides(CommunicatorContext &context, const CellRecords &cells, inde
         PeerDiscovery::Auto, failure);
 }
 
-/// Links faces whose two cells are both here. Throws DataError where three share one.
-void linkOwnFaces(CellRecords &cells, index firstCell, const OwnFaces &faces, const std::string &origin) {
+/// Links faces whose two cells are both here. Clears `manifold` where three share one.
+void linkOwnFaces(CellRecords &cells, index firstCell, const OwnFaces &faces, bool &manifold) {
     const auto sideOf = [&](index f) {
         const LocalIndex c = faces.cells[toSize(f)];
         const auto at = static_cast<std::size_t>(c);
@@ -191,10 +183,7 @@ void linkOwnFaces(CellRecords &cells, index firstCell, const OwnFaces &faces, co
             continue;
         const Side here = sideOf(f);
         const Side there = sideOf(found);
-        if (cells.links[toSize(found)] != FaceLink::none) {
-            const FaceLink third = FaceLink::unpack(cells.links[toSize(found)]);
-            throwNonManifold(origin, {here.fileId, there.fileId, cells.fileIds[toSize(third.cell - firstCell)]});
-        }
+        manifold = manifold && cells.links[toSize(found)] == FaceLink::none;
         cells.links[toSize(f)] = linkBetween(here, there);
         cells.links[toSize(found)] = linkBetween(there, here);
     }
@@ -366,7 +355,67 @@ void markByNodes(const GlobalMapping &blocks, CellRecords &cells, const SourceMe
     });
 }
 
+/// Three cells of one face.
+struct SharedFace {
+    std::array<index, 3> numbers; ///< in file order, ascending
+    std::array<index, 3> fileIds;
+};
+
+/// Of the faces that meet here and have three cells or more, the one whose cells come first in the file; numbers past
+/// all others where there is none.
+SharedFace firstShared(const MeetingSides &meeting) {
+    SharedFace first{};
+    first.numbers.fill(std::numeric_limits<index>::max());
+    std::vector<std::size_t> order(meeting.keys.size());
+    std::iota(order.begin(), order.end(), std::size_t{0});
+    const auto keyOf = [&](std::size_t i) { return std::pair(meeting.keys[i].hash, meeting.keys[i].least); };
+    std::sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
+        return keyOf(a) != keyOf(b) ? keyOf(a) < keyOf(b) : meeting.sides[a].number < meeting.sides[b].number;
+    });
+    for (std::size_t k = 0; k + 2 < order.size(); k++) {
+        if (keyOf(order[k]) != keyOf(order[k + 2]) || (k > 0 && keyOf(order[k - 1]) == keyOf(order[k])))
+            continue;
+        SharedFace face{};
+        for (std::size_t i = 0; i < 3; i++) {
+            face.numbers[i] = meeting.sides[order[k + i]].number;
+            face.fileIds[i] = meeting.sides[order[k + i]].fileId;
+        }
+        if (face.numbers < first.numbers)
+            first = face;
+    }
+    return first;
+}
+
 } // namespace
+
+void throwNonManifold(CommunicatorView comm, const CellRecords &cells, const std::string &origin) {
+    const auto mapping = GlobalMapping::create(comm, cells.size());
+    std::vector<FaceKey> keys;
+    std::vector<Side> sides;
+    for (index c = 0; c < cells.size(); c++)
+        forEachFace(cells.types[toSize(c)], cells.nodesOf(c), [&](std::span<const index> corners) {
+            keys.push_back(faceKey(corners));
+            sides.push_back({mapping->localBegin() + c, 0, cells.numbers[toSize(c)], cells.fileIds[toSize(c)]});
+        });
+    const SharedFace mine = firstShared(MeetingSides(
+        sparseExchange(*mapping->context(),
+                       packByRank(
+                           comm.size(), keys.size(), [&](std::size_t i) { return meetingRank(keys[i], comm.size()); },
+                           [](std::size_t) { return sideWords; },
+                           [&](std::size_t i, index *words) { writeSide(keys[i], sides[i], words); }))));
+    std::vector<SharedFace> all(static_cast<std::size_t>(comm.size()));
+    for (std::size_t i = 0; i < 3; i++) {
+        const std::vector<index> numbers = comm.allGather(mine.numbers[i]);
+        const std::vector<index> fileIds = comm.allGather(mine.fileIds[i]);
+        for (std::size_t rank = 0; rank < all.size(); rank++) {
+            all[rank].numbers[i] = numbers[rank];
+            all[rank].fileIds[i] = fileIds[rank];
+        }
+    }
+    const SharedFace &first = *std::ranges::min_element(all, {}, &SharedFace::numbers);
+    throw DataError(fmt::format("{}: elements {}, {} and {} share a face: the mesh is not a manifold", origin,
+                                first.fileIds[0], first.fileIds[1], first.fileIds[2]));
+}
 
 void linkFaces(CommunicatorView comm, CellRecords &cells, const std::string &origin) {
     const auto mapping = GlobalMapping::create(comm, cells.size());
@@ -374,14 +423,20 @@ void linkFaces(CommunicatorView comm, CellRecords &cells, const std::string &ori
     const index firstCell = mapping->localBegin();
     OwnFaces faces;
     std::exception_ptr failure;
+    bool manifold = true;
+    const auto needManifold = [&] {
+        if (comm.allReduce(manifold ? 1 : 0, MPI_MIN) == 0)
+            throwNonManifold(comm, cells, origin);
+    };
     try {
         faces = listFaces(cells);
-        linkOwnFaces(cells, firstCell, faces, origin);
+        linkOwnFaces(cells, firstCell, faces, manifold);
     } catch (...) {
         failure = std::current_exception();
     }
     if (comm.size() == 1) {
         comm.agree(failure);
+        needManifold();
         return;
     }
     // A third cell of a face whose other two met on their rank looks like one at the boundary: see checkManifold.
@@ -390,7 +445,7 @@ void linkFaces(CommunicatorView comm, CellRecords &cells, const std::string &ori
     std::vector<index> partner;
     std::exception_ptr mine;
     try {
-        partner = matchSides(meeting, origin);
+        partner = matchSides(meeting, manifold);
     } catch (...) {
         mine = std::current_exception();
     }
@@ -410,6 +465,7 @@ void linkFaces(CommunicatorView comm, CellRecords &cells, const std::string &ori
         const index at = cells.linkStarts[toSize(cell)] + reader.next();
         cells.links[toSize(at)] = reader.next();
     }
+    needManifold();
 }
 
 Finding markFaces(const GlobalMapping &nodeBlocks, CellRecords &cells, const SourceMesh &source) {

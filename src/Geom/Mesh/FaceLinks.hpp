@@ -13,8 +13,13 @@ namespace DNDS::Geom {
 /// Faces are the same when they have the same distinct corners. Those without a partner on this rank meet at a rank
 /// chosen by a hash of their corners: O(own faces) memory and time, and messages for the unmatched ones only. A key is
 /// 64 bits of hash and the least corner; that two faces of one node (a few dozen) share a hash happens once in 10^17
-/// faces. Throws DataError on all ranks, naming the elements, where three cells share a face.
+/// faces. Throws as `throwNonManifold` where three cells share a face.
 void linkFaces(CommunicatorView comm, CellRecords &cells, const std::string &origin);
+
+/// Throws DataError on all ranks that names, of all faces that three cells or more share, the one whose cells come
+/// first in the file: the same message on any number of ranks. For meshes that are known to have such a face.
+/// Collective; O(own faces) memory.
+[[noreturn]] void throwNonManifold(CommunicatorView comm, const CellRecords &cells, const std::string &origin);
 
 /// Attaches the marks of the source to faces of cells: fills `cells.marks`. Collective. After `linkFaces`.
 ///

@@ -1,6 +1,7 @@
 #include "Geom/Mesh/NodeSharing.hpp"
 
 #include "Geom/Mesh/ElementFaces.hpp"
+#include "Geom/Mesh/FaceLinks.hpp"
 
 #include <algorithm>
 #include <limits>
@@ -204,7 +205,8 @@ std::vector<SortedFace> showFaces(const GlobalMapping &blocks, const NodeSharing
 }
 
 /// Compares boundary faces, own ones and those that other ranks show, with the inner faces of own cells. Collective.
-/// Throws DataError where one of them is an inner face. `positions` are those of the nodes of cells in `sharing.nodes`.
+/// Throws as `throwNonManifold` where one of them is an inner face. `positions` are those of the nodes of cells in
+/// `sharing.nodes`.
 void checkManifold(const GlobalMapping &blocks, const CellRecords &cells, const NodeSharing &sharing,
                    std::span<const LocalIndex> positions, const Users &users, const std::string &origin) {
     const CommunicatorView &comm = blocks.context()->comm();
@@ -219,6 +221,7 @@ void checkManifold(const GlobalMapping &blocks, const CellRecords &cells, const 
         for (const index node : face.corners)
             if (const LocalIndex at = sharing.nodes.find(node); at != NumberTable::none)
                 suspect[static_cast<std::size_t>(at)] = 1;
+    bool manifold = true;
     comm.guarded([&] {
         auto position = positions.begin();
         for (index c = 0; c < cells.size(); c++) {
@@ -229,13 +232,12 @@ void checkManifold(const GlobalMapping &blocks, const CellRecords &cells, const 
                 continue;
             forEachSortedFace(cells, c, false, [&](const std::vector<index> &corners) {
                 const auto found = std::ranges::lower_bound(faces, corners, {}, &SortedFace::corners);
-                DNDS_CHECK(found == faces.end() || found->corners != corners, DataError,
-                           "{}: elements {}, {} and another share a face: the mesh is not a manifold", origin,
-                           std::min(cells.fileIds[toSize(c)], found->fileId),
-                           std::max(cells.fileIds[toSize(c)], found->fileId));
+                manifold = manifold && (found == faces.end() || found->corners != corners);
             });
         }
     });
+    if (comm.allReduce(manifold ? 1 : 0, MPI_MIN) == 0)
+        throwNonManifold(comm, cells, origin);
 }
 
 } // namespace

@@ -7,6 +7,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <functional>
 #include <limits>
 
@@ -113,6 +114,43 @@ TEST(SourceChecks, RefuseFacesOfThreeCellsWhereverTheyAre) {
                                        33});
                 },
                 "the mesh is not a manifold");
+    }
+}
+
+/// What `buildMesh` says against a mesh.
+std::string complaintOf(CommunicatorView comm, const WholeMesh &whole, const MeshOptions &options) {
+    try {
+        (void)buildMesh(comm, whole.slice(comm), options);
+    } catch (const DataError &error) {
+        return error.message();
+    }
+    return "nothing";
+}
+
+TEST(SourceChecks, NameTheSameElementsOfFacesOfThreeOnAnyNumberOfRanks) {
+    WholeMesh whole = makeBox({.counts = {8, 2, 2}, .jitter = false});
+    const auto corner = [&](real x, real y, real z) {
+        return static_cast<index>(std::find(whole.points.begin(), whole.points.end(), std::array<real, 3>{x, y, z}) -
+                                  whole.points.begin());
+    };
+    for (const real x : {6.0, 3.0, 4.0}) { // pyramids on inner faces
+        const std::vector<index> base{corner(x, 0, 0), corner(x, 1, 0), corner(x, 1, 1), corner(x, 0, 1),
+                                      static_cast<index>(whole.points.size())};
+        whole.points.push_back({x + 0.5, 0.5, 5.0});
+        whole.cells.push_back({ElementType::Pyra5, base, static_cast<index>(whole.cells.size()) + 1});
+    }
+    const std::string expected = complaintOf(CommunicatorView(MPI_COMM_SELF), whole, {});
+    EXPECT_NE(expected.find("share a face"), std::string::npos) << expected;
+    EXPECT_EQ(complaintOf(world(), whole, {}), expected);
+    EXPECT_EQ(complaintOf(world(), whole, {.partitioner = Partitioner::Curve}), expected);
+    // Wherever the cells are, whichever of the checks notices.
+    MeshOptions options{.partitioner = Partitioner::Given};
+    const index cells = whole.slice(world()).cells.size();
+    for (int shift = 0; shift < 3; shift++) {
+        options.givenPart.clear();
+        for (index c = 0; c < cells; c++)
+            options.givenPart.push_back(static_cast<int>((c * c + shift) % world().size()));
+        EXPECT_EQ(complaintOf(world(), whole, options), expected);
     }
 }
 
