@@ -1,0 +1,54 @@
+#!/usr/bin/env bash
+# A Slurm job that computes a case and, where its time was too short, comes back and goes on from the last checkpoint.
+#
+#   sbatch [SBATCH OPTION]... cases/euler/slurm.sh CONFIGURATION [EULER OPTION]...
+#
+# EULER is the program (build/release/cases/euler/euler), EULER_OUTPUT the folder of results and checkpoints
+# (euler-<name of the configuration>).
+#SBATCH --job-name=euler
+#SBATCH --nodes=2
+#SBATCH --ntasks-per-node=64
+#SBATCH --time=04:00:00
+#SBATCH --output=%x-%j.log
+#SBATCH --open-mode=append
+#SBATCH --requeue
+# Three minutes before the end the ranks get SIGTERM: they write a checkpoint and end with 0.
+#SBATCH --signal=TERM@180
+set -euo pipefail
+
+if [ $# -lt 1 ]; then
+    sed -n '2,7s/^# \{0,1\}//p' "$0" >&2
+    exit 2
+fi
+configuration=$1
+shift
+euler=${EULER:-build/release/cases/euler/euler}
+output=${EULER_OUTPUT:-euler-$(basename "${configuration%.json}")}
+for file in "$configuration" "$euler"; do
+    [ -f "$file" ] || {
+        echo "slurm.sh: $file was not found (looked in $PWD)" >&2
+        exit 2
+    }
+done
+
+options=(--set "output.folder=$output")
+if "$euler" --help | grep -q -- --restart; then
+    options+=(--set output.checkpointMinutes=30)
+    if compgen -G "$output/checkpoint-*.h5" >/dev/null; then
+        options+=(--restart latest)
+    fi
+else
+    echo "slurm.sh: this build of euler writes no checkpoints, what is not complete in time is lost"
+fi
+mkdir -p "$output"
+touch "$output/started"
+# Open MPI and MPICH both start under srun; --mpi=pmix or --mpi=pmi2 where the cluster's default does not fit.
+srun --kill-on-bad-exit=1 "$euler" "$configuration" "${options[@]}" "$@"
+
+# run.json is written at the end of the computation alone; without a new one it was stopped.
+if [ "$output/run.json" -nt "$output/started" ]; then
+    echo "slurm.sh: complete, results are in $output"
+else
+    echo "slurm.sh: stopped before the end, the job goes back into the queue"
+    scontrol requeue "$SLURM_JOB_ID"
+fi
