@@ -66,4 +66,7 @@ void checkLaunch(std::string_view /*kernel*/) {}
 void beginKernel(StreamHandle /*stream*/) { throwAbsent("run a kernel"); }
 void endKernel(StreamHandle /*stream*/) noexcept {}
 
+void *messageAddress(void * /*pointer*/, std::size_t /*bytes*/) { throwAbsent("send device memory"); }
+std::string whyNoMessages() { return unavailableReason(); }
+
 } // namespace DNDS::Device

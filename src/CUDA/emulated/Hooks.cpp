@@ -1,5 +1,6 @@
 #include "DNDS/Device/Hooks.hpp"
 
+#include "DNDS/Base/Environment.hpp"
 #include "DNDS/Base/Error.hpp"
 
 #include "EmulatedMemory.hpp"
@@ -8,6 +9,7 @@
 #include <algorithm>
 #include <cstring>
 #include <fstream>
+#include <map>
 #include <memory>
 #include <new>
 #include <numeric>
@@ -149,6 +151,7 @@ SharedHandle share(const void *pointer) {
 }
 
 void *openShared(const SharedHandle &handle) {
+    DNDS_CHECK(!emulatedDevicePretends("no-sharing"), StateError, "emulated device: sharing memory is refused");
     std::uint64_t mark = 0;
     EmulatedShare shared;
     void *local = nullptr;
@@ -213,5 +216,27 @@ void beginKernel(StreamHandle stream) {
 }
 
 void endKernel(StreamHandle /*stream*/) noexcept { memory().lock(); }
+
+// ---------------------------------------------------------------------------------------------------------------------
+// Messages: an MPI that takes device memory, one that does not, and two that say so wrongly
+
+void *messageAddress(void *pointer, std::size_t bytes) {
+    if (bytes == 0 || emulatedDevicePretends("crashing-mpi"))
+        return pointer;
+    if (emulatedDevicePretends("lying-mpi")) { // takes the bytes, but not from or to the device
+        static auto *elsewhere = new std::map<void *, std::vector<std::byte>>;
+        std::vector<std::byte> &bytesElsewhere = (*elsewhere)[pointer];
+        bytesElsewhere.resize(std::max(bytes, bytesElsewhere.size()));
+        return bytesElsewhere.data();
+    }
+    return memory().alias(pointer, bytes);
+}
+
+std::string whyNoMessages() {
+    for (const char *mpi : {"gpu-aware-mpi", "lying-mpi", "crashing-mpi"})
+        if (emulatedDevicePretends(mpi))
+            return {};
+    return "the MPI of the emulated device does not take its memory";
+}
 
 } // namespace DNDS::Device

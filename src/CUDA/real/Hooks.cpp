@@ -107,4 +107,7 @@ void checkLaunch(std::string_view kernel) { check(cudaGetLastError(), kernel); }
 void beginKernel(StreamHandle /*stream*/) {}
 void endKernel(StreamHandle /*stream*/) noexcept {}
 
+void *messageAddress(void *pointer, std::size_t /*bytes*/) { return pointer; }
+std::string whyNoMessages() { return {}; }
+
 } // namespace DNDS::Device

@@ -27,12 +27,32 @@ Number numberOf(const char *name, Number otherwise) {
     return number;
 }
 
+bool switchOf(const char *name) {
+    const std::string text = textOf(name);
+    DNDS_CHECK(text.empty() || text == "0" || text == "1", ArgumentError,
+               "the environment variable {} is '{}': give 0 or 1", name, text);
+    return text == "1";
+}
+
 } // namespace
 
 Environment readEnvironment() {
     return {.transport = textOf("DNDS_TRANSPORT"),
             .ranksPerNode = numberOf("DNDS_RANKS_PER_NODE", 0),
-            .waitTimeout = numberOf("DNDS_WAIT_TIMEOUT", 0.0)};
+            .waitTimeout = numberOf("DNDS_WAIT_TIMEOUT", 0.0),
+            .forceHostStaging = switchOf("DNDS_FORCE_HOST_STAGING"),
+            .disableGpuAwareMpi = switchOf("DNDS_DISABLE_GPU_AWARE_MPI")};
+}
+
+std::string mpiSwitchForDevices() {
+    for (const char *name : {"MV2_USE_CUDA", "MPICH_GPU_SUPPORT_ENABLED", "I_MPI_OFFLOAD"})
+        if (const std::string value = textOf(name); !value.empty() && value != "0")
+            return name;
+    return {};
+}
+
+bool emulatedDevicePretends(const std::string &what) {
+    return ("," + textOf("DNDS_EMULATED_DEVICE") + ",").find("," + what + ",") != std::string::npos;
 }
 
 } // namespace DNDS

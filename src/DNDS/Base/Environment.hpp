@@ -17,9 +17,22 @@ struct Environment {
     /// DNDS_WAIT_TIMEOUT: seconds after which a rank that waits for a peer on its node gives up with an error. 0: waits
     /// as long as the peer's process lives.
     double waitTimeout = 0.0;
+    /// DNDS_FORCE_HOST_STAGING=1: rows of device memory go by way of the host, whatever else could reach the peer.
+    bool forceHostStaging = false;
+    /// DNDS_DISABLE_GPU_AWARE_MPI=1: device memory is never given to MPI, nor tried.
+    bool disableGpuAwareMpi = false;
 };
 
-/// Reads the process's environment. Local. Throws ArgumentError that names the variable for values that are no numbers.
+/// Reads the process's environment. Local. Throws ArgumentError that names the variable for values that are no numbers,
+/// or neither 0 nor 1 where that is the choice.
 Environment readEnvironment();
+
+/// The variable, if one is set, by which users switch on device memory in MPI libraries that have no query (MVAPICH2,
+/// Intel MPI); empty otherwise. Local.
+std::string mpiSwitchForDevices();
+
+/// DNDS_EMULATED_DEVICE: what the emulated device is to pretend, for tests: words such as "gpu-aware-mpi", separated by
+/// commas. Local.
+bool emulatedDevicePretends(const std::string &what);
 
 } // namespace DNDS

@@ -106,6 +106,13 @@ void *openShared(const SharedHandle &handle);
 /// Takes what `openShared` returned; null is allowed.
 void closeShared(void *pointer) noexcept;
 
+/// What is given to MPI in place of device memory from `allocate`, where MPI takes device memory: on a real device the
+/// pointer itself. The emulated device has an MPI that takes its memory where DNDS_EMULATED_DEVICE says so.
+void *messageAddress(void *pointer, std::size_t bytes);
+
+/// Why MPI cannot be given device memory of this back end, whatever it says of itself; empty where it may be asked.
+std::string whyNoMessages();
+
 // ---------------------------------------------------------------------------------------------------------------------
 // Streams and events
 

@@ -23,8 +23,15 @@ DeviceMessageTransport::~DeviceMessageTransport() {
 
 DeviceMessageTransport::Buffer DeviceMessageTransport::makeBuffer(std::size_t bytes) const {
     Buffer buffer;
-    buffer.memory = HostDeviceBuffer(bytes, Device::pinnedHostMemory());
-    buffer.forKernels = buffer.forMpi = buffer.memory.write(MemorySpace::Host, "staging of an exchange");
+    if (kind_ == TransportKind::Staged) {
+        buffer.memory = HostDeviceBuffer(bytes, Device::pinnedHostMemory());
+        buffer.forKernels = buffer.forMpi = buffer.memory.write(MemorySpace::Host, "staging of an exchange");
+    } else {
+        buffer.memory = HostDeviceBuffer(bytes);
+        buffer.memory.toDevice();
+        buffer.forKernels = buffer.memory.write(MemorySpace::Device, "message buffer of an exchange");
+        buffer.forMpi = static_cast<std::byte *>(Device::messageAddress(buffer.forKernels, bytes));
+    }
     return buffer;
 }
 
@@ -123,6 +130,16 @@ void DeviceMessageTransport::wait() {
         backoff.pause();
     if (!failure_.empty())
         throw PeerError(std::exchange(failure_, {}));
+}
+
+void DeviceMessageTransport::abandon() noexcept {
+    try {
+        if (packing_) { // this rank's own kernel, which will be through soon: the rows leave
+            packed_.synchronize();
+            progress();
+        }
+    } catch (const Error &) { // of the device or of MPI: peers wait until the communicator goes
+    }
 }
 
 void DeviceMessageTransport::refuse() {

@@ -34,6 +34,7 @@ class DeviceMessageTransport final : public Transport {
     bool progress() override;
     void wait() override;
     void refuse() override;
+    void abandon() noexcept override;
 
   private:
     /// One buffer for all messages of a direction, where kernels reach it and where MPI does.

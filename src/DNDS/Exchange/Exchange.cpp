@@ -3,6 +3,7 @@
 #include "DNDS/Exchange/Backoff.hpp"
 #include "DNDS/Exchange/Combine.hpp"
 #include "DNDS/Exchange/DeviceLane.hpp"
+#include "DNDS/Exchange/DeviceTopology.hpp"
 #include "DNDS/Exchange/MakeTransports.hpp"
 #include "DNDS/Exchange/PathReport.hpp"
 #include "DNDS/Exchange/PushedRows.hpp"
@@ -154,6 +155,8 @@ Exchange::Exchange(std::shared_ptr<const ExchangePattern> pattern, Direction dir
     State &state = *state_;
     state.members = std::move(members);
     space_ = state.space = agreeOnSpace(context.comm(), state.members, options);
+    if (space_ == MemorySpace::Device)
+        DeviceTopology::of(context);
     std::exception_ptr failure;
     std::uint64_t signature = 0;
     try {
@@ -192,10 +195,16 @@ Exchange::Exchange(std::shared_ptr<const ExchangePattern> pattern, Direction dir
     }
     agreeOnTraffic(context, state.traffic, signature, channel_.tag, state.kinds, failure);
 
-    for (const auto &transport : state.transports) {
-        transport->connect();
-        transport->bind(state.endpoints(direction_));
-    }
+    const auto bindAll = [&] {
+        for (const auto &transport : state.transports) {
+            transport->connect();
+            transport->bind(state.endpoints(direction_));
+        }
+    };
+    if (space_ == MemorySpace::Device) // memory of another process may be refused on one rank
+        context.comm().guarded(bindAll);
+    else
+        bindAll();
     state.letGo();
     paths_ = pathsOf(*pattern_, direction_, state.traffic,
                      [&](int peer) { return chooseTransport(context, peer, options, space_); });

@@ -26,13 +26,17 @@ enum class TransportKind : unsigned char {
     Packed,     ///< rows gathered into one buffer a peer, received straight into the destination
     NodeShared, ///< the owner writes into the reader's memory; between ranks of one node
     Local,      ///< a copy within this rank, for rows that it pulls from itself
-    Staged      ///< device rows: packed into pinned memory, sent as messages, unpacked on the device
+    Staged,     ///< device rows: packed into pinned memory, sent as messages, unpacked on the device
+    Direct,     ///< device rows: packed on the device, sent from and to device memory by a GPU-aware MPI
+    Peer        ///< device rows: packed on the device, read there by the peer's device; between ranks of one node
 };
 
 /// Whether a transport moves rows of device memory. `Auto` and `Local` serve both.
-constexpr bool isDeviceTransport(TransportKind kind) { return kind == TransportKind::Staged; }
+constexpr bool isDeviceTransport(TransportKind kind) {
+    return kind == TransportKind::Staged || kind == TransportKind::Direct || kind == TransportKind::Peer;
+}
 
-/// "auto", "datatype", "packed", "node-shared", "local", "staged".
+/// "auto", "datatype", "packed", "node-shared", "local", "staged", "direct", "peer".
 std::string_view transportName(TransportKind kind);
 /// The kind of that name; throws ArgumentError that lists the names.
 TransportKind transportFromName(std::string_view name);

@@ -3,6 +3,8 @@
 #include "DNDS/Base/Environment.hpp"
 #include "DNDS/Exchange/DeviceLocalTransport.hpp"
 #include "DNDS/Exchange/DeviceMessageTransport.hpp"
+#include "DNDS/Exchange/DevicePeerTransport.hpp"
+#include "DNDS/Exchange/DeviceTopology.hpp"
 #include "DNDS/Exchange/LocalTransport.hpp"
 #include "DNDS/Exchange/MessageTransport.hpp"
 #include "DNDS/Exchange/NodeSharedTransport.hpp"
@@ -14,14 +16,17 @@ namespace DNDS {
 
 namespace {
 
-constexpr std::array<std::pair<TransportKind, std::string_view>, 6> names{{{TransportKind::Auto, "auto"},
+constexpr std::array<std::pair<TransportKind, std::string_view>, 8> names{{{TransportKind::Auto, "auto"},
                                                                            {TransportKind::Datatype, "datatype"},
                                                                            {TransportKind::Packed, "packed"},
                                                                            {TransportKind::NodeShared, "node-shared"},
                                                                            {TransportKind::Local, "local"},
-                                                                           {TransportKind::Staged, "staged"}}};
+                                                                           {TransportKind::Staged, "staged"},
+                                                                           {TransportKind::Direct, "direct"},
+                                                                           {TransportKind::Peer, "peer"}}};
 
-constexpr std::string_view choices = "auto, datatype, packed or node-shared, or staged for device memory";
+constexpr std::string_view choices =
+    "auto, datatype, packed or node-shared, or for device memory staged, direct or peer";
 
 /// The transport that was asked for, and by whom; Auto where nobody asked for one that serves `space`.
 TransportChoice wishFor(const ExchangeOptions &options, MemorySpace space) {
@@ -56,8 +61,32 @@ TransportChoice chooseOnHost(const NodeTopology &node, int peer, TransportChoice
     return {TransportKind::Packed, fmt::format("on this node, but {}", node.whyNoArena)};
 }
 
-TransportChoice chooseOnDevice(const TransportChoice &wish) {
-    return wish.kind == TransportKind::Staged ? wish : TransportChoice{TransportKind::Staged, "by way of the host"};
+/// The fastest that was tried and works: device to device on the node, MPI from device memory, the host.
+TransportChoice chooseOnDevice(const CommunicatorContext &context, int peer, const TransportChoice &wish) {
+    const Environment environment = readEnvironment();
+    if (environment.forceHostStaging)
+        return {TransportKind::Staged, "DNDS_FORCE_HOST_STAGING is set"};
+    if (wish.kind == TransportKind::Staged)
+        return wish;
+    DNDS_CHECK(context.devices() != nullptr, StateError, "no exchange of device memory was made on this communicator");
+    const DeviceTopology &devices = *context.devices();
+    const bool onNode = context.node().sameNode(peer);
+    std::string whyNot;
+    if (wish.kind != TransportKind::Direct) {
+        if (devices.reaches(peer))
+            return wish.kind == TransportKind::Peer
+                       ? wish
+                       : TransportChoice{TransportKind::Peer, "on this node, where devices read each other's memory"};
+        DNDS_CHECK(wish.kind == TransportKind::Auto || !onNode, StateError, "the peer transport is {}, but rank {}: {}",
+                   wish.why, peer, devices.whyNot(peer));
+        whyNot = onNode ? fmt::format("on this node, but {}; ", devices.whyNot(peer)) : "on another node; ";
+    }
+    const bool takes = devices.mpiTakesDeviceMemory() && !environment.disableGpuAwareMpi;
+    const std::string about = environment.disableGpuAwareMpi ? "DNDS_DISABLE_GPU_AWARE_MPI is set" : devices.aboutMpi();
+    if (takes)
+        return wish.kind == TransportKind::Direct ? wish : TransportChoice{TransportKind::Direct, whyNot + about};
+    DNDS_CHECK(wish.kind != TransportKind::Direct, StateError, "the direct transport is {}, but {}", wish.why, about);
+    return {TransportKind::Staged, whyNot + about};
 }
 
 } // namespace
@@ -81,7 +110,8 @@ TransportChoice chooseTransport(const CommunicatorContext &context, int peer, co
     if (context.comm().rank() == peer)
         return {TransportKind::Local, "rows of this rank itself"};
     TransportChoice wish = wishFor(options, space);
-    return space == MemorySpace::Device ? chooseOnDevice(wish) : chooseOnHost(context.node(), peer, std::move(wish));
+    return space == MemorySpace::Device ? chooseOnDevice(context, peer, wish)
+                                        : chooseOnHost(context.node(), peer, std::move(wish));
 }
 
 std::unique_ptr<Transport> makeTransport(TransportKind kind, TransportPlan plan, const CommunicatorContext &context,
@@ -91,6 +121,10 @@ std::unique_ptr<Transport> makeTransport(TransportKind kind, TransportPlan plan,
         if (lane)
             return std::make_unique<DeviceLocalTransport>(std::move(plan), lane);
         return std::make_unique<LocalTransport>(std::move(plan));
+    case TransportKind::Peer:
+        return std::make_unique<DevicePeerTransport>(std::move(plan), context, round, lane,
+                                                     readEnvironment().waitTimeout);
+    case TransportKind::Direct:
     case TransportKind::Staged:
         return std::make_unique<DeviceMessageTransport>(kind, std::move(plan), lane, context.node().crowded);
     case TransportKind::Datatype:

@@ -18,7 +18,8 @@ struct TransportChoice {
 };
 
 /// Chooses for this rank and `peer`, for rows in `space`; both of them come to the same answer. Local. A transport that
-/// DNDS_TRANSPORT names is for the space it serves. Throws ArgumentError when `options` or the environment name a
+/// DNDS_TRANSPORT names is for the space it serves. For device memory the context's devices must be known
+/// (`DeviceTopology::of`). Throws ArgumentError when `options` or the environment name a
 /// transport that there is not, or `options` one that does not reach `space`; StateError when one is forced that cannot
 /// be used here.
 TransportChoice chooseTransport(const CommunicatorContext &context, int peer, const ExchangeOptions &options,

@@ -74,7 +74,14 @@ struct Terms {
 
 bool Traffic::sameAs(const Traffic &other) const {
     const auto same = [](const auto &a, const auto &b) {
-        return a.peer == b.peer && a.bytes == b.bytes && a.widths == b.widths;
+        const auto bytesOf = [](const auto &part) {
+            if constexpr (requires { part.bytes(); })
+                return part.bytes();
+            else
+                return part.bytes;
+        };
+        return a.peer == b.peer && a.bytes == b.bytes && a.widths == b.widths &&
+               std::ranges::equal(a.parts, b.parts, {}, bytesOf, bytesOf);
     };
     return std::ranges::equal(outgoing, other.outgoing, same) && std::ranges::equal(incoming, other.incoming, same);
 }

@@ -12,6 +12,8 @@
 
 namespace DNDS {
 
+class DeviceTopology; // Exchange/DeviceTopology.hpp, which makes it
+
 /// A communicator and a tag that no other exchange uses: messages on different channels never mix.
 struct Channel {
     MPI_Comm comm = MPI_COMM_NULL;
@@ -42,6 +44,9 @@ class CommunicatorContext {
 
     /// Which ranks share this rank's node, and their memory.
     const NodeTopology &node() const noexcept { return node_; }
+    /// What the ranks can do with device memory; empty until the first exchange of such memory. Local.
+    std::shared_ptr<DeviceTopology> &devices() noexcept { return devices_; }
+    const std::shared_ptr<DeviceTopology> &devices() const noexcept { return devices_; }
     /// Counts the exchanges set up on this communicator: the same number on all ranks. Local, called as `nextChannel`.
     std::uint64_t nextRound() noexcept { return round_++; }
 
@@ -69,6 +74,7 @@ class CommunicatorContext {
     std::unique_ptr<ParkedList> parked_; ///< null until something is parked
     CommunicatorView view_;
     NodeTopology node_;
+    std::shared_ptr<DeviceTopology> devices_;
     std::uint64_t round_ = 0;
     int nextTag_ = 1;
     int lastTag_ = 0;

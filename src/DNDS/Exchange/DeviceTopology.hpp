@@ -1,0 +1,52 @@
+/// @file DeviceTopology.hpp
+/// @brief What a communicator's ranks can do with each other's device memory, found by trying it.
+#pragma once
+
+#include "DNDS/Mpi/CommunicatorContext.hpp"
+
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace DNDS {
+
+class PackedSource;
+
+/// Found once for each communicator, when its first exchange of device memory is made.
+class DeviceTopology {
+  public:
+    /// The topology of `context`. Collective at the first call, Local afterwards.
+    static DeviceTopology &of(CommunicatorContext &context);
+
+    /// Whether MPI moves device memory between all ranks: a real transfer was tried and its bytes were right.
+    bool mpiTakesDeviceMemory() const noexcept { return gpuAware_; }
+    /// Why it is taken to do so, or not.
+    const std::string &aboutMpi() const noexcept { return aboutMpi_; }
+
+    /// Whether this rank and `peer` read each other's device memory: tried both ways. The same answer on both.
+    bool reaches(int peer) const { return whyNot_[static_cast<std::size_t>(peer)].empty(); }
+    /// Why not; empty where they do.
+    const std::string &whyNot(int peer) const { return whyNot_[static_cast<std::size_t>(peer)]; }
+
+    /// Keeps what peers may still read until they have closed it. Local.
+    void retire(std::unique_ptr<PackedSource> source) noexcept;
+    /// Gives back what was retired and is no longer read. Local.
+    void reap() noexcept;
+
+    DeviceTopology(const DeviceTopology &) = delete;
+    DeviceTopology &operator=(const DeviceTopology &) = delete;
+    ~DeviceTopology();
+
+  private:
+    explicit DeviceTopology(CommunicatorContext &context);
+
+    void tryPeers(CommunicatorContext &context, bool available);
+    void tryMpi(CommunicatorContext &context, bool available);
+
+    std::vector<std::string> whyNot_;
+    std::vector<std::unique_ptr<PackedSource>> retired_;
+    std::string aboutMpi_;
+    bool gpuAware_ = false;
+};
+
+} // namespace DNDS
