@@ -52,7 +52,7 @@ std::string mpiSwitchForDevices() {
 }
 
 bool emulatedDevicePretends(const std::string &what) {
-    return ("," + textOf("DNDS_EMULATED_DEVICE") + ",").find("," + what + ",") != std::string::npos;
+    return fmt::format(",{},", textOf("DNDS_EMULATED_DEVICE")).find(fmt::format(",{},", what)) != std::string::npos;
 }
 
 } // namespace DNDS
