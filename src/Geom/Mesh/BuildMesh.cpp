@@ -148,6 +148,7 @@ UnstructuredMesh buildMesh(CommunicatorView comm, SourceMesh &&source, const Mes
     const std::vector<int> part =
         options.partitioner == Partitioner::Given ? options.givenPart : partitionCurve(comm, keys, {}, comm.size());
     CellRecords cells = migrateCells(context, takeCells(std::move(source.cells)), part, keys).cells;
+    needLocalNumbers(comm, cells.size(), "cells", source.origin);
     progress("faces");
     linkFaces(comm, cells, source.origin);
     const Finding lost = markFaces(*nodeBlocks, cells, source);
@@ -159,6 +160,8 @@ UnstructuredMesh buildMesh(CommunicatorView comm, SourceMesh &&source, const Mes
     if (options.partitioner == Partitioner::Graph && comm.size() > 1)
         partitionByGraph(comm, cells, options, progress);
 
+    needLocalNumbers(comm, cells.size(), "cells", source.origin);
+    needLocalNumbers(comm, static_cast<index>(cells.links.size()), "faces of cells", source.origin);
     progress("ghosts");
     const auto cellMapping = GlobalMapping::create(comm, cells.size());
     const bool byNodes = options.ghostsBy == GhostNeighbours::Nodes && options.ghostLayers > 0;
@@ -170,6 +173,11 @@ UnstructuredMesh buildMesh(CommunicatorView comm, SourceMesh &&source, const Mes
     const LocalCells local = collectGhosts(*cellMapping, *nodeBlocks, std::move(cells), sharing, images,
                                            options.ghostsBy, options.ghostLayers);
 
+    needLocalNumbers(comm, local.size(), "cells, ghosts included", source.origin);
+    needLocalNumbers(comm, static_cast<index>(local.cells.links.size()), "faces of cells, ghosts included",
+                     source.origin);
+    needLocalNumbers(comm, static_cast<index>(local.cells.nodes.size()), "nodes of cells, ghosts included",
+                     source.origin);
     progress("number");
     const CellNumbers numbers = numberCells(mesh, cellMapping, local, images, options.cellOrder);
     const NodeFinder nodes = numberNodes(mesh, *nodeBlocks, source.coordinates, local, numbers, sharing, images);

@@ -42,7 +42,8 @@ struct MeshOptions {
 /// Collective. `source` is used up.
 ///
 /// All ranks work on all steps, in memory proportional to their blocks of the source and their parts of the mesh.
-/// Errors, the same on all ranks: those of `checkSource` and `orientCells`, DataError for faces of three cells,
+/// Errors, the same on all ranks: those of `checkSource` and `orientCells`, DataError for faces of three cells and for
+/// more cells, faces or nodes on a rank than 32 bits can number,
 /// ArgumentError for options out of range. What is doubtful but usable is warned of in the report.
 UnstructuredMesh buildMesh(CommunicatorView comm, SourceMesh &&source, const MeshOptions &options = {});
 

@@ -306,6 +306,16 @@ void checkSource(CommunicatorView comm, const SourceMesh &source) {
     });
 }
 
+void needLocalNumbers(CommunicatorView comm, index count, const char *what, const std::string &origin) {
+    constexpr index most = std::numeric_limits<LocalIndex>::max();
+    if (comm.allReduce(count, MPI_MAX) <= most)
+        return;
+    const std::vector<index> counts = comm.allGather(count);
+    const auto first = std::find_if(counts.begin(), counts.end(), [](index n) { return n > most; });
+    throw DataError(fmt::format("{}: rank {} of {} would have {} {}, and at most {} can be numbered: use more ranks",
+                                origin, first - counts.begin(), comm.size(), *first, what, most));
+}
+
 std::vector<Point> fetchCoordinates(const GlobalMapping &blocks, std::span<const Point> ownCoordinates,
                                     std::span<const index> nodes) {
     std::vector<Point> points(nodes.size());

@@ -19,6 +19,10 @@ namespace DNDS::Geom {
 /// naming the mesh's origin and the file's number of the element.
 void checkSource(CommunicatorView comm, const SourceMesh &source);
 
+/// Throws DataError on all ranks, naming the first such rank, where a rank would have more of something than local
+/// numbers, which have 32 bits, can tell apart. Collective.
+void needLocalNumbers(CommunicatorView comm, index count, const char *what, const std::string &origin);
+
 /// The coordinates of nodes, which may be repeated, from the ranks whose blocks they are in: [nodes]. Collective; one
 /// question and answer for each pair of ranks. `blocks` numbers the nodes of the source. Nodes exist.
 std::vector<Point> fetchCoordinates(const GlobalMapping &blocks, std::span<const Point> ownCoordinates,

@@ -117,6 +117,21 @@ TEST(SourceChecks, RefuseFacesOfThreeCellsWhereverTheyAre) {
     }
 }
 
+TEST(SourceChecks, RefuseMoreThanLocalNumbersOnAllRanks) {
+    const index most = std::numeric_limits<LocalIndex>::max();
+    const int last = world().size() - 1;
+    EXPECT_NO_THROW(needLocalNumbers(world(), most, "cells", "a box"));
+    try {
+        needLocalNumbers(world(), world().rank() == last ? most + 1 : 5, "cells", "a box");
+        ADD_FAILURE() << "nothing was thrown";
+    } catch (const DataError &error) {
+        EXPECT_EQ(error.message(),
+                  fmt::format("a box: rank {} of {} would have 2147483648 cells, and at most 2147483647 can be "
+                              "numbered: use more ranks",
+                              last, last + 1));
+    }
+}
+
 /// What `buildMesh` says against a mesh.
 std::string complaintOf(CommunicatorView comm, const WholeMesh &whole, const MeshOptions &options) {
     try {
