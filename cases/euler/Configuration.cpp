@@ -152,6 +152,9 @@ Scheme schemeOf(Settings settings, const Gas &gas, const Reference &reference) {
     scheme.flux =
         settings.choice<FluxScheme>("flux", {{"hllc", FluxScheme::Hllc}, {"roe", FluxScheme::Roe}}, FluxScheme::Hllc);
     scheme.entropyFix = settings.positive("entropyFix", scheme.entropyFix);
+    scheme.gradient = settings.choice<GradientScheme>(
+        "gradient", {{"least-squares", GradientScheme::LeastSquares}, {"green-gauss", GradientScheme::GreenGauss}},
+        GradientScheme::LeastSquares);
     scheme.limiter.limiter = settings.choice<Limiter>("limiter",
                                                       {{"venkatakrishnan", Limiter::Venkatakrishnan},
                                                        {"barth-jespersen", Limiter::BarthJespersen},
@@ -165,6 +168,7 @@ Scheme schemeOf(Settings settings, const Gas &gas, const Reference &reference) {
     scheme.time = settings.choice<TimeScheme>(
         "timeStepping", {{"ssp-rk2", TimeScheme::SspRk2}, {"ssp-rk3", TimeScheme::SspRk3}}, TimeScheme::SspRk3);
     scheme.overlap = settings.get<bool>("overlap", true);
+    scheme.reproducible = settings.get<bool>("reproducible", true);
     settings.finish();
     return scheme;
 }

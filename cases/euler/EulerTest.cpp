@@ -1,40 +1,13 @@
-#include "Simulation.hpp"
+#include "TestSupport.hpp"
 
 #include "Geom/Vtk/VtkHdfWriter.hpp"
 
 #include <gtest/gtest.h>
-#include <nlohmann/json.hpp>
 
-#include <filesystem>
-#include <fstream>
 #include <sstream>
 
 namespace Euler {
 namespace {
-
-namespace Geom = DNDS::Geom;
-using nlohmann::json;
-
-const Gas gas;
-
-json baseCase() {
-    return json::parse(R"({
-        "mesh": {"box": {"fill": "triangles", "cells": [6, 6, 6]}},
-        "reference": {"pressure": 1, "density": 1, "mach": 0.7, "angleOfAttack": 20},
-        "time": {"mode": "unsteady", "steps": 5},
-        "output": {"folder": ""}
-    })");
-}
-
-void setAllBoundaries(json &content, int dimension, const json &condition) {
-    for (const char *name : {"x-", "x+", "y-", "y+", "z-", "z+"})
-        if (dimension == 3 || name[0] != 'z')
-            content["boundaries"][name] = condition;
-}
-
-Simulation runOf(const json &content, DNDS::CommunicatorView comm = MPI_COMM_WORLD) {
-    return Simulation(comm, parseConfiguration(content.dump(), "test.json"));
-}
 
 std::string complaintAbout(const json &content) {
     try {
@@ -43,17 +16,6 @@ std::string complaintAbout(const json &content) {
         return error.message();
     }
     return "nothing";
-}
-
-std::string sharedMesh(const std::string &name) {
-    const std::string path = std::string(DNDS_TEST_MESHES) + "/" + name;
-    return std::filesystem::exists(path) ? path : "";
-}
-
-real largestDifference(const Conserved &a, const Conserved &b) {
-    const Vector m = a.momentum - b.momentum;
-    return std::max(
-        {std::abs(a.mass - b.mass), std::abs(m.x), std::abs(m.y), std::abs(m.z), std::abs(a.energy - b.energy)});
 }
 
 // ---------------------------------------------------------------------------------------------------------------------
@@ -279,6 +241,9 @@ TEST(Solver, ComputesTheSameBitsOnAnyNumberOfRanks) {
         content["boundaries"]["y+"] = {{"kind", "pressure outlet"}, {"pressure", 1.1}};
         content["reference"]["mach"] = 1.3;
         expectSameBits(content);
+        content["scheme"] = {{"gradient", "green-gauss"}, {"overlap", false}};
+        expectSameBits(content);
+        content.erase("scheme");
         content["mesh"]["box"]["periodic"] = {"y"};
         content["boundaries"].erase("y-");
         content["boundaries"].erase("y+");
@@ -369,6 +334,8 @@ TEST(Configuration, SaysWhatIsWrong) {
     expect(with("/scheme/fluxx", "roe"), "scheme.fluxx is unknown; scheme has: flux, entropyFix");
     expect(with("/scheme/flux", "ausm"), "scheme.flux is 'ausm'; there are: hllc, roe");
     expect(with("/scheme/flux", 3), "scheme.flux must be a text");
+    expect(with("/scheme/gradient", "weno"), "scheme.gradient is 'weno'; there are: least-squares, green-gauss");
+    expect(with("/scheme/reproducible", "yes"), "scheme.reproducible must be true or false");
     expect(with("/time/cfl", "big"), "time.cfl must be a number");
     expect(with("/time/cfl", 0), "time.cfl is 0: it must be positive");
     expect(with("/time/steps", 2.5), "time.steps must be a whole number");

@@ -1,5 +1,5 @@
 /// @file Reconstruction.hpp
-/// @brief From means of cells to states at faces: least-squares gradients, limiters, positive states.
+/// @brief From means of cells to states at faces: gradients, limiters, positive states.
 #pragma once
 
 #include "Boundary.hpp"
@@ -26,6 +26,7 @@ using Field = ArrayPair<ParArray<real, width>>;
 
 inline constexpr int gradientWidth = 3 * variables; ///< derivatives of the first variable, of the second, ...
 
+enum class GradientScheme : unsigned char { LeastSquares, GreenGauss };
 enum class Limiter : unsigned char { None, BarthJespersen, Venkatakrishnan };
 
 struct LimiterChoice {
@@ -50,8 +51,8 @@ DNDS_HOST_DEVICE inline real venkatakrishnan(real change, real most, real square
 
 /// Limited gradients of the primitive variables in a cell.
 ///
-/// Gradients are sums over the cell's faces, in their order in the file, of weights times differences: the solution of
-/// a least-squares problem that is exact for linear fields. See `leastSquaresWeights`.
+/// Gradients are sums over the cell's faces, in their order in the file, of weights times differences, whatever their
+/// scheme: see `gradientWeights`.
 struct GradientKernel {
     DNDS::Geom::MeshView mesh;
     ArrayView<const real, DNDS::NonUniformSize> weights; ///< [owned cells x 3 faces]
@@ -145,7 +146,7 @@ DNDS_HOST_DEVICE inline Primitive stateAt(const real *mean, const real *gradient
     real share = 1;
     for (int k = 0; k < variables; k++)
         change[k] = dot(Vector::load(gradient + 3 * k), offset);
-    for (const int k : {0, variables - 1}) // density, pressure
+    for (int k = 0; k < variables; k += variables - 1) // density, pressure
         if (mean[k] + change[k] < least * mean[k])
             share = std::fmin(share, (least - 1) * mean[k] / change[k]);
     real value[variables];
@@ -156,11 +157,16 @@ DNDS_HOST_DEVICE inline Primitive stateAt(const real *mean, const real *gradient
 
 /// The weights of GradientKernel: [owned cells][3 a face]. Local. O(faces).
 ///
-/// Neighbours count by the inverse of their squared distance. In cells at the boundary that have no more neighbours
-/// than dimensions, or whose neighbours do not span space well, the centres of boundary faces are neighbours, too: a
-/// gradient that merely interpolates a few cells on one side is unstable (on tetrahedra at walls above all). Elsewhere
-/// boundary faces have the weight 0.
-DNDS::Array<real, DNDS::NonUniformSize> leastSquaresWeights(const DNDS::Geom::UnstructuredMesh &mesh,
-                                                            const DNDS::Geom::MeshMetrics &metrics);
+/// Least squares, exact for linear fields: neighbours count by the inverse of their squared distance, measured in
+/// coordinates in which the cell is as long as it is wide. Measured in space, two near neighbours of a thin, slanted
+/// cell would decide on the derivative along it, over which states are then extrapolated a thousand times as far. In
+/// cells at the boundary that have no more neighbours than dimensions, or whose neighbours do not span space well, the
+/// centres of boundary faces are neighbours, too: a gradient that merely interpolates a few cells on one side is
+/// unstable (on tetrahedra at walls above all). Elsewhere boundary faces have the weight 0.
+///
+/// Green and Gauss: the mean of the gradient by the values on the surface, boundary faces included; exact for linear
+/// fields only where lines between centroids pass through the faces' centres.
+DNDS::Array<real, DNDS::NonUniformSize> gradientWeights(const DNDS::Geom::UnstructuredMesh &mesh,
+                                                        const DNDS::Geom::MeshMetrics &metrics, GradientScheme scheme);
 
 } // namespace Euler

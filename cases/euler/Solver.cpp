@@ -30,14 +30,6 @@ auto readOnly(const TArray &array) {
     return array.view();
 }
 
-/// The sums of columns of rows over all ranks' rows.
-template <class TArray>
-std::array<real, variables> sumRows(DNDS::CommunicatorView comm, const TArray &rows) {
-    std::array<real, variables> sums{};
-    exactSums(comm, {rows.data(), toSize(rows.dataSize())}, sums);
-    return sums;
-}
-
 constexpr index noCell = std::numeric_limits<index>::max();
 
 } // namespace
@@ -56,7 +48,7 @@ Solver::Solver(const Geom::UnstructuredMesh &mesh, const Geom::MeshMetrics &metr
         faceCondition_.resize(mesh.faces.size());
         for (index face = 0; face < mesh.faces.size(); face++)
             faceCondition_(face) = view_.faceCells(face, 1) == Geom::noEntity ? mesh.facePatches[toSize(face)] : -1;
-        weights_ = leastSquaresWeights(mesh, metrics);
+        weights_ = gradientWeights(mesh, metrics, scheme.gradient);
         classify();
         findTurnedGhosts();
         conserved_.resize(mesh.cells.owned);
@@ -240,14 +232,29 @@ void Solver::setState(const std::function<Primitive(Vector)> &flow) {
     }
 }
 
+/// Of all ranks' rows.
+void Solver::sumColumns(std::span<const real> rows, std::span<real> sums) const {
+    if (scheme_.reproducible) {
+        exactSums(mesh_.comm, rows, sums);
+        return;
+    }
+    std::fill(sums.begin(), sums.end(), 0.0);
+    for (std::size_t begin = 0; begin < rows.size(); begin += sums.size())
+        for (std::size_t k = 0; k < sums.size(); k++)
+            sums[k] += rows[begin + k];
+    mesh_.comm.allReduce(sums.data(), static_cast<int>(sums.size()), MPI_SUM);
+}
+
 std::array<real, variables> Solver::residual() const {
     Array<real, variables> squares;
     squares.resize(mesh_.cells.owned);
     const ResidualKernel kernel{rateKernel(), squares.view()};
     for (index cell = 0; cell < mesh_.cells.owned; cell++)
         kernel(cell);
-    std::array<real, variables> sums = sumRows(mesh_.comm, std::as_const(squares));
-    const real volume = exactSum(mesh_.comm, {view_.volumes.data(), toSize(mesh_.cells.owned)});
+    std::array<real, variables> sums{};
+    sumColumns({std::as_const(squares).data(), toSize(squares.dataSize())}, sums);
+    real volume = 0;
+    sumColumns({view_.volumes.data(), toSize(mesh_.cells.owned)}, {&volume, 1});
     for (real &sum : sums)
         sum = std::sqrt(sum / volume);
     return sums;
@@ -264,7 +271,7 @@ Vector Solver::force(const std::vector<int> &patches, real reference) const {
                     rows.push_back(flux[1 + d] - reference * area[d]);
             }
     std::array<real, 3> sums{};
-    exactSums(mesh_.comm, rows, sums);
+    sumColumns(rows, sums);
     return Vector::load(sums.data());
 }
 
@@ -273,7 +280,9 @@ std::array<real, variables> Solver::total() const {
     amounts.resize(mesh_.cells.owned);
     for (index cell = 0; cell < mesh_.cells.owned; cell++)
         (view_.volumes(cell) * Conserved::load(conserved_[cell])).store(amounts[cell]);
-    return sumRows(mesh_.comm, std::as_const(amounts));
+    std::array<real, variables> sums{};
+    sumColumns({std::as_const(amounts).data(), toSize(amounts.dataSize())}, sums);
+    return sums;
 }
 
 real Solver::wallPressure(index face) const {

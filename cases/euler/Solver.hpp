@@ -19,9 +19,12 @@ enum class TimeScheme : unsigned char { SspRk2, SspRk3 };
 struct Scheme {
     FluxScheme flux = FluxScheme::Hllc;
     real entropyFix = 0.1;
+    GradientScheme gradient = GradientScheme::LeastSquares;
     LimiterChoice limiter;
     TimeScheme time = TimeScheme::SspRk3;
     bool overlap = true; ///< compute while ghosts travel; results are the same
+    /// Residuals, forces and totals are exact sums: the same bits on any number of ranks. States are so anyway.
+    bool reproducible = true;
 };
 
 /// Seconds of this rank, and what it pulled.
@@ -37,7 +40,8 @@ struct SolverTimes {
 /// Cell-centred, second order. State variables are pulled and, while they travel, gradients computed in cells that need
 /// no ghost; limited gradients are pulled while fluxes between own cells are computed. Nothing else is exchanged.
 ///
-/// Results are the same to the bit for any number of ranks: all sums follow the order of faces in the file.
+/// Results are the same to the bit for any number of ranks: all sums follow the order of faces in the file. (Those over
+/// all cells do not if the scheme is not to be reproducible.)
 class Solver {
   public:
     /// Collective. `conditions` is [patches of the mesh]. Mesh and metrics must outlive the solver; ghosts are needed
@@ -95,6 +99,7 @@ class Solver {
     RateKernel rateKernel() const;
     void computeTimeSteps();
     index firstImpossibleCell() const;
+    void sumColumns(std::span<const real> rows, std::span<real> sums) const;
 
     const DNDS::Geom::UnstructuredMesh &mesh_;
     DNDS::Geom::MeshView view_;

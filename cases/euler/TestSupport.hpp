@@ -1,0 +1,59 @@
+/// @file TestSupport.hpp
+/// @brief What the tests of this folder share: a small case to change, and meshes of files.
+#pragma once
+
+#include "Simulation.hpp"
+
+#include <nlohmann/json.hpp>
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <string>
+
+namespace Euler {
+
+namespace Geom = DNDS::Geom;
+using nlohmann::json;
+
+inline const Gas gas;
+
+inline json baseCase() {
+    return json::parse(R"({
+        "mesh": {"box": {"fill": "triangles", "cells": [6, 6, 6]}},
+        "reference": {"pressure": 1, "density": 1, "mach": 0.7, "angleOfAttack": 20},
+        "time": {"mode": "unsteady", "steps": 5},
+        "output": {"folder": ""}
+    })");
+}
+
+inline void setAllBoundaries(json &content, int dimension, const json &condition) {
+    for (const char *name : {"x-", "x+", "y-", "y+", "z-", "z+"})
+        if (dimension == 3 || name[0] != 'z')
+            content["boundaries"][name] = condition;
+}
+
+inline Simulation runOf(const json &content, DNDS::CommunicatorView comm = MPI_COMM_WORLD) {
+    return Simulation(comm, parseConfiguration(content.dump(), "test.json"));
+}
+
+/// A configuration of this folder that writes no files.
+inline json caseOf(const std::string &name) {
+    json content = json::parse(std::ifstream(EULER_FOLDER "/" + name), nullptr, true, true);
+    content["output"]["folder"] = "";
+    return content;
+}
+
+/// Its path, or "" where it is not there.
+inline std::string sharedMesh(const std::string &name) {
+    const std::string path = std::string(DNDS_TEST_MESHES) + "/" + name;
+    return std::filesystem::exists(path) ? path : "";
+}
+
+inline real largestDifference(const Conserved &a, const Conserved &b) {
+    const Vector m = a.momentum - b.momentum;
+    return std::max(
+        {std::abs(a.mass - b.mass), std::abs(m.x), std::abs(m.y), std::abs(m.z), std::abs(a.energy - b.energy)});
+}
+
+} // namespace Euler
