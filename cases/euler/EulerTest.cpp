@@ -269,9 +269,15 @@ TEST(Solver, TurnsWhatComesAcrossRotatingBoundaries) {
     run(nullptr);
     const std::array<real, gradientWidth> exact{0, 0, 0, 0, 0, 0, 0, 0, -1, 0, 1, 0, 0, 0, 0};
     const auto &gradient = run.solver().gradient();
-    for (index cell = 0; cell < gradient.size(); cell++)
+    index inexact = 0; // cells with the gradient of Green and Gauss, which is far from exact in such cells
+    for (index cell = 0; cell < gradient.size(); cell++) {
+        real largest = 0;
         for (int k = 0; k < gradientWidth; k++)
-            ASSERT_NEAR(gradient(cell, k), exact[static_cast<std::size_t>(k)], 1e-5) << cell << " " << k;
+            largest = std::max(largest, std::abs(gradient(cell, k) - exact[static_cast<std::size_t>(k)]));
+        ASSERT_LT(largest, 1) << cell;
+        inexact += largest < 1e-5 ? 0 : 1;
+    }
+    EXPECT_LE(run.mesh().comm.allReduce(inexact, MPI_SUM), 24); // of 460; turned wrongly, none would be exact
 }
 
 TEST(Solver, FindsTheObliqueShockOfARamp) {

@@ -3,6 +3,7 @@
 #include <Eigen/Dense>
 
 #include <algorithm>
+#include <span>
 #include <utility>
 #include <vector>
 
@@ -24,18 +25,17 @@ real evenness(const Matrix &normal, int dimension) {
     return mean > 0 ? normal.topLeftCorner(dimension, dimension).determinant() / std::pow(mean, dimension) : 0;
 }
 
-/// Least squares in coordinates in which the cell is as long as it is wide.
+/// Least squares over the neighbours of a cell, in coordinates of choice.
 class LeastSquares {
   public:
     LeastSquares(const Geom::MeshView &view, int dimension) : view_(view), dimension_(dimension) {}
 
-    /// Fills in the weights of all faces of a cell.
-    void operator()(index cell, real *weights) {
+    /// The weights of all faces: neighbours count by the inverse of the squared length of `coordinates` * offset.
+    std::span<const Offset> operator()(index cell, const Matrix &coordinates) {
         constexpr real sufficient = 0.05;
-        findShape(cell);
-        collect(cell, false);
+        collect(cell, coordinates, false);
         if (neighbours_ <= dimension_ || evenness(normal_, dimension_) < sufficient)
-            collect(cell, true);
+            collect(cell, coordinates, true);
         Matrix inverse = Matrix::Zero();
         if (evenness(normal_, dimension_) > 1e-10) {
             if (dimension_ == 3)
@@ -43,36 +43,30 @@ class LeastSquares {
             else
                 inverse.topLeftCorner<2, 2>() = normal_.topLeftCorner<2, 2>().inverse();
         }
-        for (const Offset &offset : offsets_) {
+        for (Offset &offset : offsets_) {
             const real square = offset.squaredNorm();
-            Offset row = Offset::Zero();
-            if (square > 0)
-                row = toShape_.transpose() * (inverse * offset) / square;
-            weights = std::copy(row.begin(), row.end(), weights);
+            offset = square > 0 ? Offset(coordinates.transpose() * (inverse * offset) / square) : Offset::Zero();
         }
+        return offsets_;
     }
 
-  private:
-    /// The matrix that turns the ellipsoid of the faces' centres into a sphere.
-    void findShape(index cell) {
+    /// Coordinates in which the cell is as long as it is wide: the ellipsoid of its faces' centres is a sphere.
+    Matrix shapeOf(index cell) const {
         const Offset centre = pointAt(view_.centroids, cell);
         Matrix shape = Matrix::Zero();
         for (const LocalIndex face : view_.cellFaces[cell]) {
             const Offset offset = pointAt(view_.faceCentres, face) - centre;
             shape += offset * offset.transpose();
         }
-        if (dimension_ == 2) {
-            shape.row(2).setZero();
-            shape.col(2).setZero();
+        if (dimension_ == 2)
             shape(2, 2) = 1;
-        }
-        toShape_ = shape.llt().matrixL().solve(Matrix::Identity());
-        if (!toShape_.allFinite())
-            toShape_ = Matrix::Identity();
+        const Matrix coordinates = shape.llt().matrixL().solve(Matrix::Identity());
+        return coordinates.allFinite() ? coordinates : Matrix(Matrix::Identity());
     }
 
+  private:
     /// To the neighbours, and to boundary faces if asked; 0 stands for none.
-    void collect(index cell, bool withBoundary) {
+    void collect(index cell, const Matrix &coordinates, bool withBoundary) {
         const auto faces = view_.cellFaces[cell];
         const auto cells = view_.cellCells[cell];
         const Offset centre = pointAt(view_.centroids, cell);
@@ -83,9 +77,9 @@ class LeastSquares {
         for (rowsize j = 0; j < faces.size(); j++) {
             Offset &offset = offsets_[static_cast<std::size_t>(j)];
             if (cells[j] >= 0)
-                offset = toShape_ * (pointAt(view_.centroids, cells[j]) - centre);
+                offset = coordinates * (pointAt(view_.centroids, cells[j]) - centre);
             else if (withBoundary)
-                offset = toShape_ * (pointAt(view_.faceCentres, faces[j]) - centre);
+                offset = coordinates * (pointAt(view_.faceCentres, faces[j]) - centre);
             const real square = offset.squaredNorm();
             if (square > 0)
                 normal_ += offset * offset.transpose() / square;
@@ -94,17 +88,17 @@ class LeastSquares {
 
     const Geom::MeshView &view_;
     int dimension_;
-    Matrix toShape_;
     Matrix normal_;
     int neighbours_ = 0;
-    std::vector<Offset> offsets_; ///< in the coordinates of the shape
+    std::vector<Offset> offsets_;
 };
 
 /// Values at faces are interpolated between the cells on both sides, by their distances along the normal.
-void greenGauss(const Geom::MeshView &view, index cell, real *weights) {
+std::vector<Offset> greenGauss(const Geom::MeshView &view, index cell) {
     const auto faces = view.cellFaces[cell];
     const auto cells = view.cellCells[cell];
     const Offset centre = pointAt(view.centroids, cell);
+    std::vector<Offset> weights;
     for (rowsize j = 0; j < faces.size(); j++) {
         const Offset area = pointAt(view.areaVectors, faces[j]);
         const Offset faceCentre = pointAt(view.faceCentres, faces[j]);
@@ -115,9 +109,39 @@ void greenGauss(const Geom::MeshView &view, index cell, real *weights) {
             share = here + there > 0 ? here / (here + there) : 0.5;
         }
         const real outward = view.faceCells(faces[j], 0) == cell ? 1 : -1;
-        const Offset row = outward * share / view.volumes(cell) * area;
-        weights = std::copy(row.begin(), row.end(), weights);
+        weights.emplace_back(outward * share / view.volumes(cell) * area);
     }
+    return weights;
+}
+
+/// By how much a neighbour's difference is multiplied in the state at a face, at most.
+real largestFactor(const Geom::MeshView &view, index cell, std::span<const Offset> weights) {
+    const Offset centre = pointAt(view.centroids, cell);
+    real largest = 0;
+    for (const LocalIndex face : view.cellFaces[cell]) {
+        const Offset offset = pointAt(view.faceCentres, face) - centre;
+        for (const Offset &weight : weights)
+            largest = std::max(largest, std::fabs(weight.dot(offset)));
+    }
+    return largest;
+}
+
+/// Least squares in space; where that extrapolates too far, in the shape of the cell; where that does, too, the mean by
+/// the surface.
+std::vector<Offset> leastSquares(const Geom::MeshView &view, index cell, LeastSquares &solve) {
+    constexpr real tolerable = 1;
+    const auto copy = [](std::span<const Offset> weights) {
+        return std::vector<Offset>(weights.begin(), weights.end());
+    };
+    const std::vector<Offset> inSpace = copy(solve(cell, Matrix::Identity()));
+    const real spaceFactor = largestFactor(view, cell, inSpace);
+    if (spaceFactor <= tolerable)
+        return inSpace;
+    const std::vector<Offset> inShape = copy(solve(cell, solve.shapeOf(cell)));
+    const real shapeFactor = largestFactor(view, cell, inShape);
+    if (std::min(spaceFactor, shapeFactor) > 2 * tolerable)
+        return greenGauss(view, cell);
+    return shapeFactor < spaceFactor ? inShape : inSpace;
 }
 
 } // namespace
@@ -128,12 +152,13 @@ DNDS::Array<real, DNDS::NonUniformSize> gradientWeights(const Geom::Unstructured
     DNDS::Array<real, DNDS::NonUniformSize> weights;
     weights.resize(mesh.cells.owned, [&](index cell) { return 3 * view.cellFaces.rowSize(cell); });
     const auto rows = weights.view();
-    LeastSquares leastSquares(view, mesh.dimension);
-    for (index cell = 0; cell < mesh.cells.owned; cell++)
-        if (scheme == GradientScheme::LeastSquares)
-            leastSquares(cell, rows[cell]);
-        else
-            greenGauss(view, cell, rows[cell]);
+    LeastSquares solve(view, mesh.dimension);
+    for (index cell = 0; cell < mesh.cells.owned; cell++) {
+        const bool least = scheme == GradientScheme::LeastSquares;
+        real *row = rows[cell];
+        for (const Offset &weight : least ? leastSquares(view, cell, solve) : greenGauss(view, cell))
+            row = std::copy(weight.begin(), weight.end(), row);
+    }
     return weights;
 }
 

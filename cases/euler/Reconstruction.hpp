@@ -157,12 +157,15 @@ DNDS_HOST_DEVICE inline Primitive stateAt(const real *mean, const real *gradient
 
 /// The weights of GradientKernel: [owned cells][3 a face]. Local. O(faces).
 ///
-/// Least squares, exact for linear fields: neighbours count by the inverse of their squared distance, measured in
-/// coordinates in which the cell is as long as it is wide. Measured in space, two near neighbours of a thin, slanted
-/// cell would decide on the derivative along it, over which states are then extrapolated a thousand times as far. In
-/// cells at the boundary that have no more neighbours than dimensions, or whose neighbours do not span space well, the
-/// centres of boundary faces are neighbours, too: a gradient that merely interpolates a few cells on one side is
-/// unstable (on tetrahedra at walls above all). Elsewhere boundary faces have the weight 0.
+/// Least squares, exact for linear fields: neighbours count by the inverse of their squared distance. In cells at the
+/// boundary that have no more neighbours than dimensions, or whose neighbours do not span space well, the centres of
+/// boundary faces are neighbours, too: a gradient that merely interpolates a few cells on one side is unstable (on
+/// tetrahedra at walls above all). Elsewhere boundary faces have the weight 0.
+///
+/// In thin, slanted cells two near neighbours would decide on the derivative along the cell, over which states are then
+/// extrapolated a thousand times as far. Where a neighbour's difference would be multiplied by more than 1 at a face,
+/// distances are measured in coordinates in which the cell is as long as it is wide, if that is better; beyond 2 the
+/// cell takes the gradient of Green and Gauss.
 ///
 /// Green and Gauss: the mean of the gradient by the values on the surface, boundary faces included; exact for linear
 /// fields only where lines between centroids pass through the faces' centres.
