@@ -166,6 +166,14 @@ def draw_field(figure, axes, field, run, zoom=None):
     bar.outline.set_visible(False)
 
 
+def draw_tube(axes, field, run):
+    """Pressure along a mesh that is too thin to be seen."""
+    x = centres(field)[:, 0]
+    order = np.argsort(x)
+    axes.plot(x[order], field["pressure"][order] / run["reference"]["pressure"], ".-", color=BLUE, markersize=3)
+    axes.set(xlabel="x", ylabel="pressure / reference")
+
+
 def draw_residuals(axes, history):
     names = (("density", "mass", INK), ("momentumX", "momentum x", BLUE), ("momentumY", "momentum y", ORANGE))
     for column, label, color in (*names, ("energy", "energy", GREEN)):
@@ -181,9 +189,8 @@ def draw_forces(axes, history):
         values = history[name]
         if np.any(values != 0):
             axes.plot(history["step"], values, color=color, linewidth=1.4, label=f"{name}\n{values[-1]:.5f}")
-    axes.set(title="Forces", xlabel="step", ylabel="coefficient")
-    if axes.lines:
-        axes.legend(loc="center left", bbox_to_anchor=(1.0, 0.5))
+    axes.set(title="Forces", ylabel="coefficient")
+    axes.legend(loc="center left", bbox_to_anchor=(1.0, 0.5))
 
 
 def reference_on_walls(surface, path):
@@ -316,16 +323,27 @@ def save(figure, path):
 
 def picture_of_field(folder, field, run, zoom):
     figure, axes = plt.subplots(figsize=(7, 4.6), layout="constrained")
-    draw_field(figure, axes, field, run, zoom)
+    width, height = np.ptp(field["points"], axis=0)
+    if height < 0.05 * width:
+        draw_tube(axes, field, run)
+    else:
+        draw_field(figure, axes, field, run, zoom)
     ranks = f"{run['ranks']} ranks" if run["ranks"] > 1 else "1 rank"
-    axes.set_title(f"Mach {run['reference']['mach']:g}, {run['cells']} cells on {ranks}")
+    mach = run["reference"]["mach"]
+    axes.set_title((f"Mach {mach:g}, " if mach > 0 else "") + f"{run['cells']} cells on {ranks}")
     return save(figure, folder / "field.png")
 
 
 def picture_of_history(folder, history):
-    figure, axes = plt.subplots(2, 1, figsize=(7, 4.8), sharex=True, layout="constrained")
-    draw_residuals(axes[0], history)
-    draw_forces(axes[1], history)
+    forces = np.any(history["lift"] != 0) or np.any(history["drag"] != 0)
+    rows = 1 + forces
+    figure, axes = plt.subplots(
+        rows, 1, figsize=(7, 2.4 * rows + 0.4), sharex=True, layout="constrained", squeeze=False
+    )
+    draw_residuals(axes[0, 0], history)
+    if forces:
+        draw_forces(axes[1, 0], history)
+    axes[-1, 0].set_xlabel("step")
     return save(figure, folder / "history.png")
 
 
@@ -368,7 +386,7 @@ def main():
     pictures.append(picture_of_history(folder, read_columns(arguments.folder / "history.csv")))
     if arguments.wedge:
         pictures.append(picture_of_shock(folder, field, surface, run, arguments.wedge))
-    elif len(surface["x"]) > 0:
+    elif len(surface["x"]) > 0 and np.isfinite(surface["pressureCoefficient"]).all():
         pictures.append(picture_of_surface(folder, surface, arguments.reference))
     for path in pictures:
         print(path)
