@@ -1,0 +1,62 @@
+#include "DNDS/Device/AlgorithmHooks.hpp"
+
+#include <Eigen/Core>
+
+#include <algorithm>
+#include <numeric>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+namespace DNDS::Device::Hooks {
+
+namespace {
+
+/// Runs as a kernel of one thread.
+template <class Work>
+void queue(StreamHandle stream, Work work) {
+    launchHostKernel(stream, 1, [work](index, index) { work(); });
+}
+
+} // namespace
+
+real sum(StreamHandle stream, std::span<const real> x) {
+    real total = 0;
+    queue(stream, [x, &total] { total = std::accumulate(x.begin(), x.end(), 0.0); });
+    synchronize(stream);
+    return total;
+}
+
+void exclusiveScan(StreamHandle stream, std::span<const index> counts, std::span<index> starts) {
+    queue(stream, [counts, starts] { std::exclusive_scan(counts.begin(), counts.end(), starts.begin(), index{0}); });
+}
+
+void sortByKey(StreamHandle stream, std::span<index> keys, std::span<index> values) {
+    queue(stream, [keys, values] {
+        std::vector<std::pair<index, index>> pairs(keys.size());
+        for (std::size_t i = 0; i < keys.size(); ++i)
+            pairs[i] = {keys[i], values[i]};
+        std::stable_sort(pairs.begin(), pairs.end(), [](auto &a, auto &b) { return a.first < b.first; });
+        for (std::size_t i = 0; i < keys.size(); ++i)
+            std::tie(keys[i], values[i]) = pairs[i];
+    });
+}
+
+void multiply(StreamHandle stream, real alpha, const MatrixRows<const real> &a, const MatrixRows<const real> &b,
+              real beta, const MatrixRows<real> &c) {
+    launchHostKernel(stream, c.count, [=](index first, index last) {
+        using Matrix = Eigen::MatrixXd;
+        for (index i = first; i < last; ++i) {
+            const Eigen::Map<const Matrix> left(a.data + i * a.stride, a.rows, a.cols);
+            const Eigen::Map<const Matrix> right(b.data + i * b.stride, b.rows, b.cols);
+            Eigen::Map<Matrix> product(c.data + i * c.stride, c.rows, c.cols);
+            const Matrix result = alpha * (left * right);
+            if (beta == 0) // what was there does not count, even if it is NaN
+                product = result;
+            else
+                product = result + beta * product;
+        }
+    });
+}
+
+} // namespace DNDS::Device::Hooks

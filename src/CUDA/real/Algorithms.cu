@@ -1,0 +1,106 @@
+#include "DNDS/Device/AlgorithmHooks.hpp"
+
+#include "Check.hpp"
+#include "Streams.hpp"
+
+#include "DNDS/Base/Error.hpp"
+#include "DNDS/Device/DeviceBuffer.hpp"
+
+#include <cub/device/device_radix_sort.cuh>
+#include <cub/device/device_reduce.cuh>
+#include <cub/device/device_scan.cuh>
+#include <cublas_v2.h>
+
+#include <map>
+#include <mutex>
+
+namespace DNDS::Device::Hooks {
+
+namespace {
+
+/// Calls a function of CUB twice, as they want it: for the size of its scratch memory, and with it.
+template <class Call>
+void withScratch(const char *what, const Call &call) {
+    std::size_t bytes = 0;
+    check(call(nullptr, bytes), what);
+    const DeviceBuffer<std::byte> scratch(bytes > 0 ? bytes : 1);
+    check(call(scratch.data(), bytes), what);
+}
+
+void checkBlas(cublasStatus_t status, const char *what) {
+    if (status != CUBLAS_STATUS_SUCCESS)
+        throw StateError(fmt::format("cuBLAS: {} failed: {}", what, cublasGetStatusString(status)));
+}
+
+/// cuBLAS's state for each device, with the mutex that guards it. Never destroyed, as the driver may end before.
+struct Blas {
+    std::mutex mutex;
+    std::map<int, cublasHandle_t> handles;
+
+    static Blas &instance() {
+        static auto *blas = new Blas;
+        return *blas;
+    }
+    cublasHandle_t ofThisDevice() {
+        int device = 0;
+        check(cudaGetDevice(&device), "asking for the device");
+        cublasHandle_t &handle = handles[device];
+        if (!handle)
+            checkBlas(cublasCreate(&handle), "starting");
+        return handle;
+    }
+};
+
+} // namespace
+
+real sum(StreamHandle stream, std::span<const real> x) {
+    const DeviceBuffer<real> total(1);
+    withScratch("adding up elements", [&](void *scratch, std::size_t &bytes) {
+        return cub::DeviceReduce::Sum(scratch, bytes, x.data(), total.data(), static_cast<index>(x.size()),
+                                      native(stream));
+    });
+    real result = 0;
+    copy(&result, MemorySpace::Host, total.data(), MemorySpace::Device, sizeof(real), stream);
+    synchronize(stream);
+    return result;
+}
+
+void exclusiveScan(StreamHandle stream, std::span<const index> counts, std::span<index> starts) {
+    withScratch("making offsets", [&](void *scratch, std::size_t &bytes) {
+        return cub::DeviceScan::ExclusiveSum(scratch, bytes, counts.data(), starts.data(),
+                                             static_cast<index>(counts.size()), native(stream));
+    });
+}
+
+void sortByKey(StreamHandle stream, std::span<index> keys, std::span<index> values) {
+    const DeviceBuffer<index> otherKeys(keys.size());
+    const DeviceBuffer<index> otherValues(values.size());
+    withScratch("sorting", [&](void *scratch, std::size_t &bytes) {
+        return cub::DeviceRadixSort::SortPairs(scratch, bytes, keys.data(), otherKeys.data(), values.data(),
+                                               otherValues.data(), static_cast<index>(keys.size()), 0,
+                                               static_cast<int>(8 * sizeof(index)), native(stream));
+    });
+    copy(keys.data(), MemorySpace::Device, otherKeys.data(), MemorySpace::Device, keys.size_bytes(), stream);
+    copy(values.data(), MemorySpace::Device, otherValues.data(), MemorySpace::Device, values.size_bytes(), stream);
+}
+
+void multiply(StreamHandle stream, real alpha, const MatrixRows<const real> &a, const MatrixRows<const real> &b,
+              real beta, const MatrixRows<real> &c) {
+    Blas &blas = Blas::instance();
+    const std::scoped_lock lock(blas.mutex);
+    cublasHandle_t handle = blas.ofThisDevice();
+    checkBlas(cublasSetStream(handle, native(stream)), "choosing a stream");
+    const auto leading = [](rowsize rows) { return rows > 0 ? rows : 1; };
+    // its counts are int: large batches go in parts
+    constexpr index most = index{1} << 30;
+    for (index first = 0; first < c.count; first += most) {
+        const index count = c.count - first < most ? c.count - first : most;
+        checkBlas(cublasDgemmStridedBatched(
+                      handle, CUBLAS_OP_N, CUBLAS_OP_N, c.rows, c.cols, a.cols, &alpha, a.data + first * a.stride,
+                      leading(a.rows), a.stride, b.data + first * b.stride, leading(b.rows), b.stride, &beta,
+                      c.data + first * c.stride, leading(c.rows), c.stride, static_cast<int>(count)),
+                  "multiplying matrices");
+    }
+}
+
+} // namespace DNDS::Device::Hooks
