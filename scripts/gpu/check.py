@@ -282,16 +282,32 @@ class Check:
         self.save()
 
     def euler(self):
+        """Cells a second of the Euler case on the device, and on the host for comparison."""
+        folder = os.path.join(ROOT, "cases", "euler")
+        with open(os.path.join(folder, "euler.schema.json"), encoding="utf-8") as file:
+            if '"device"' not in file.read():
+                self.not_run("the Euler case on the device", "this version computes it on the host only")
+                return
         program = self.program("cases/euler/euler")
-        helped = subprocess.run([program, "--help"], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False,
-                                env=self.runner.environment, timeout=30).stdout.decode(errors="replace")
-        if "--device" not in helped:
-            self.not_run("the Euler case on the device", "this version's solver has no --device")
-            return
-        for ranks in (1, 4):
-            self.step("euler", f"euler on {ranks} ranks",
-                      self.mpirun(ranks, program, os.path.join(ROOT, "cases", "euler", "vortex.json"), "--device",
-                                  "cuda"), 30, folder=self.work)
+        cells, steps = (16, 4) if self.options.emulated else (1000, 60)
+        for ranks, device in ((1, "cuda"), (2, "cuda"), (4, "cuda"), (min(self.found["cores"], 16), "host")):
+            output = os.path.join(self.work, f"euler-{ranks}-{device}")
+            changes = [f"scheme.device={device}", f"mesh.box.cells=[{cells},{cells}]", f"time.steps={steps}",
+                       f"output.folder={output}", "output.fields=false"]
+            options = [word for change in changes for word in ("--set", change)]
+            outcome = self.step("euler", f"euler on {ranks} ranks, {device}",
+                                self.mpirun(ranks, program, os.path.join(folder, "vortex.json"), *options),
+                                min(self.limit("euler"), 40))
+            if outcome["status"] != "passed":
+                continue
+            with open(os.path.join(output, "run.json"), encoding="utf-8") as file:
+                run = json.load(file)
+            name = device if device == "host" else "emulated" if self.options.emulated else "cuda"
+            self.results["benchmarks"].append(
+                {"benchmark": "euler", "device": name, "ranks": ranks, "cells": run["cells"],
+                 "cells_per_s": run["cells"] * run["costs"]["steps"] / run["costs"]["seconds"],
+                 "density_error": run.get("density error", {}).get("mean")})
+            self.save()
 
     def sanitizer(self):
         tool = self.found["compute_sanitizer"]

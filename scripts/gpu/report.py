@@ -9,7 +9,7 @@ import sys
 KEYS = ["case", "kernel", "transport", "ranks", "rows", "doubles_per_row", "order", "kernels", "cells", "device"]
 VALUES = ["median_us", "launch_us", "above_launch_us", "floor_us", "fraction_of_floor", "copy_rate_gb_s",
           "fraction_of_copy", "gb_per_s", "ratio_to_staged", "ratio_to_full_copies", "ratio_to_launches",
-          "us_per_kernel", "us_per_step", "cells_per_s"]
+          "us_per_kernel", "us_per_step", "cells_per_s", "density_error"]
 TITLES = {
     "copy": "The device's own copy rate (bytes read and written)",
     "kernel": "Pack and gather kernels against the floor of bytes moved",

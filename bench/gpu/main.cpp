@@ -1,0 +1,82 @@
+/// @file main.cpp
+/// @brief bench_gpu: row kernels, graphs and pulls on the device against floors and baselines of the same run.
+#include "Setting.hpp"
+
+#include <CLI/CLI.hpp>
+#include <fmt/format.h>
+
+#include <cstdio>
+
+namespace DNDS::Bench {
+
+namespace {
+
+int run(int argc, char **argv, CommunicatorView comm) {
+    NodeSync sync(comm);
+    Report report;
+    Setting setting{comm, sync, report, {}, {1000000, 10000, 100000}, {1, 5, 20}, {"staged", "direct", "peer"}, {}};
+    setting.common.plan.blocks = 7;
+    setting.common.plan.secondsPerBlock = 0.01;
+    setting.common.plan.minRepetitions = 3;
+    CLI::App app("Times row kernels, graphs and pulls on the device.", "bench_gpu");
+    setting.common.addTo(app);
+    auto *rows = app.add_option("--rows", setting.rows, "rows of a kernel or a pull, in the order of measuring");
+    rows->delimiter(',')->check(CLI::Range(16, 100000000));
+    auto *widths = app.add_option("--widths", setting.widths, "doubles a row");
+    widths->delimiter(',')->check(CLI::Range(1, 1000));
+    app.add_option("--transports", setting.transports, "device transports")->delimiter(',')->capture_default_str();
+    app.add_option("--what", setting.what, "kernel, graph (one rank), pull (several ranks); default: what fits")
+        ->delimiter(',')
+        ->check(CLI::IsMember({"kernel", "graph", "pull"}));
+    app.add_option("--seconds", setting.seconds, "begin nothing after so many seconds")->capture_default_str();
+    if (const auto code = parse(app, argc, argv, comm))
+        return *code;
+    if (setting.common.quick) {
+        if (rows->count() == 0)
+            setting.rows = {512};
+        if (widths->count() == 0)
+            setting.widths = {1, 5};
+    }
+    if (setting.what.empty())
+        setting.what =
+            comm.size() == 1 ? std::vector<std::string>{"kernel", "graph"} : std::vector<std::string>{"pull"};
+    DNDS_CHECK(Device::available(), NotBuiltError, "bench_gpu measures a device: {}", Device::unavailableReason());
+    DNDS_CHECK(comm.size() > 1 || !setting.wants("pull"), ArgumentError, "pulls need at least 2 ranks");
+    if (setting.common.pin)
+        pinToCore(comm);
+
+    const Device::DeviceInfo info = Device::deviceInfo();
+    setting.say(
+        fmt::format("{} ranks, {} ({}), {}, {}\n", comm.size(), info.name, Device::name(), mpiLibrary(), cpuName()));
+    if (Device::name() != "cuda")
+        setting.say("This is no device: what follows shows that the benchmark is right, its times mean nothing.\n");
+    if (setting.wants("kernel"))
+        benchmarkKernels(setting);
+    if (setting.wants("graph"))
+        benchmarkGraphs(setting);
+    if (setting.wants("pull"))
+        benchmarkPulls(setting);
+    return 0;
+}
+
+} // namespace
+
+} // namespace DNDS::Bench
+
+int main(int argc, char **argv) {
+    try {
+        if (DNDS::Device::available())
+            DNDS::Device::synchronizeAll(); // makes the device's context, which some MPI libraries look for at their
+                                            // start
+        // When an exception passes the session it ends the job, so that no rank is left waiting.
+        const DNDS::MpiSession mpi(argc, argv);
+        try {
+            return DNDS::Bench::run(argc, argv, MPI_COMM_WORLD);
+        } catch (const std::exception &error) {
+            std::fprintf(stderr, "bench_gpu: %s\n", error.what());
+            throw;
+        }
+    } catch (const std::exception &) {
+        return 1;
+    }
+}

@@ -1,0 +1,39 @@
+/// @file Wave.hpp
+/// @brief A temperature whose exact development under the discrete equation is known.
+#pragma once
+
+#include "Blocks.hpp"
+
+#include <cmath>
+#include <numbers>
+#include <vector>
+
+namespace Heat {
+
+/// One period of a cosine in each direction, shifted so that it vanishes on no line of cells. Local.
+inline std::vector<real> wave(const Blocks &blocks) {
+    std::vector<real> values;
+    values.reserve(static_cast<std::size_t>(blocks.rows()));
+    for (index row = 0; row < blocks.rows(); ++row) {
+        const Triple cell = blocks.cellOf(row);
+        real value = 1;
+        for (std::size_t d = 0; d < 3; ++d)
+            value *= std::cos(2 * std::numbers::pi * static_cast<real>(cell[d]) / static_cast<real>(blocks.cells()[d]) +
+                              0.3);
+        values.push_back(value);
+    }
+    return values;
+}
+
+/// The factor by which each step multiplies `wave`: it is an eigenvector of the seven-point stencil, whose eigenvalue
+/// is minus 4 sin^2(pi / n) for each direction of n cells.
+inline real decay(const Triple &cells, real number) {
+    real eigenvalue = 0;
+    for (const index n : cells) {
+        const real half = std::sin(std::numbers::pi / static_cast<real>(n));
+        eigenvalue -= 4 * half * half;
+    }
+    return 1 + number * eigenvalue;
+}
+
+} // namespace Heat

@@ -1,0 +1,199 @@
+// Heat diffusion in a periodic box, one block a rank, computed on the device and on the host with the same kernel.
+// Ghosts go from device to device in every step. The program ends with an error unless both come to the same bits, and
+// to the known decay of the starting field.
+//
+//   mpiexec -n 4 heat --cells 256,192,128 --steps 200
+
+#include "Solver.hpp"
+#include "Wave.hpp"
+
+#include <CLI/CLI.hpp>
+#include <fmt/core.h>
+#include <nlohmann/json.hpp>
+
+#include <algorithm>
+#include <bit>
+#include <chrono>
+#include <cmath>
+#include <cstdint>
+#include <cstdio>
+#include <exception>
+#include <fstream>
+#include <string>
+#include <vector>
+
+namespace {
+
+using DNDS::CommunicatorView;
+using Heat::index;
+using Heat::real;
+
+struct Options {
+    Heat::Triple cells{64, 48, 40};
+    int steps = 100;
+    real number = 0.1;
+    std::string on = "auto";
+    std::string transport = "auto";
+    std::string json;
+};
+
+struct Result {
+    std::vector<real> values;
+    double seconds = 0; ///< on the slowest rank
+    std::vector<DNDS::PeerPath> paths;
+};
+
+Result solve(CommunicatorView comm, const Heat::Blocks &blocks, const Options &options, Heat::Placement placement) {
+    Heat::Solver solver(comm, blocks, options.number, placement);
+    const std::vector<real> start = Heat::wave(blocks);
+    solver.set(start);
+    solver.advance(std::min(options.steps, 4)); // warm-up, not counted
+    solver.set(start);
+    comm.barrier();
+    const auto begin = std::chrono::steady_clock::now();
+    solver.advance(options.steps);
+    solver.synchronize();
+    const std::chrono::duration<double> took = std::chrono::steady_clock::now() - begin;
+    return {solver.values(), comm.allReduce(took.count(), MPI_MAX), solver.paths()};
+}
+
+/// A number that does not depend on how the cells are distributed: each cell's bits are mixed with its place.
+std::uint64_t fingerprint(CommunicatorView comm, const Heat::Blocks &blocks, const std::vector<real> &values) {
+    std::uint64_t sum = 0;
+    for (std::size_t row = 0; row < values.size(); ++row) {
+        const Heat::Triple cell = blocks.cellOf(static_cast<index>(row));
+        const auto place =
+            static_cast<std::uint64_t>(cell[0] + blocks.cells()[0] * (cell[1] + blocks.cells()[1] * cell[2]));
+        std::uint64_t bits = std::bit_cast<std::uint64_t>(values[row]) + 0x9e3779b97f4a7c15U * (place + 1);
+        bits = (bits ^ (bits >> 30U)) * 0xbf58476d1ce4e5b9U;
+        sum += bits ^ (bits >> 31U);
+    }
+    return comm.allReduce(sum, MPI_SUM);
+}
+
+/// The largest difference to what the starting field must have become.
+real errorOf(CommunicatorView comm, const Heat::Blocks &blocks, const Options &options,
+             const std::vector<real> &values) {
+    const std::vector<real> start = Heat::wave(blocks);
+    const real factor = std::pow(Heat::decay(options.cells, options.number), options.steps);
+    real error = 0;
+    for (std::size_t row = 0; row < values.size(); ++row)
+        error = std::max(error, std::abs(values[row] - factor * start[row]));
+    return comm.allReduce(error, MPI_MAX);
+}
+
+int compare(CommunicatorView comm, const Options &options) {
+    const auto say = [&](const std::string &text) {
+        if (comm.rank() == 0)
+            fmt::print("{}\n", text);
+    };
+    const bool available = comm.allReduce(DNDS::Device::available() ? 1 : 0, MPI_MIN) == 1;
+    const bool onDevice = options.on == "device" || options.on == "both" || (options.on == "auto" && available);
+    const bool onHost = options.on != "device";
+    if (options.on == "auto" && !available)
+        say(fmt::format("on the host alone: {}", DNDS::Device::unavailableReason()));
+
+    const Heat::Blocks blocks(comm, options.cells);
+    const auto total = static_cast<double>(options.cells[0] * options.cells[1] * options.cells[2]);
+    say(fmt::format("{} x {} x {} cells in {} x {} x {} blocks, {} steps", options.cells[0], options.cells[1],
+                    options.cells[2], blocks.parts()[0], blocks.parts()[1], blocks.parts()[2], options.steps));
+
+    nlohmann::ordered_json records = nlohmann::ordered_json::array();
+    std::vector<Result> results;
+    bool good = true;
+    const auto compute = [&](const std::string &name, Heat::Placement placement) {
+        Result result = solve(comm, blocks, options, placement);
+        const real error = errorOf(comm, blocks, options, result.values);
+        // Each step rounds a few times; all errors of one sign would add up to less than this.
+        const real allowed = 2e-15 * (options.steps + 10);
+        const bool right = error <= allowed;
+        good = good && right;
+        const double rate = total * options.steps / result.seconds;
+        say(fmt::format("{:9} {:10.3e} cells/s, {:8.2f} us a step, error {:.1e} ({}), fingerprint {:016x}", name, rate,
+                        1e6 * result.seconds / options.steps, error,
+                        right ? "rounding" : fmt::format("WRONG: more than {:.1e}", allowed),
+                        fingerprint(comm, blocks, result.values)));
+        records.push_back({{"benchmark", "heat"},
+                           {"device", name},
+                           {"ranks", comm.size()},
+                           {"cells", static_cast<std::int64_t>(total)},
+                           {"transport", result.paths.empty() ? std::string("none")
+                                                              : std::string(transportName(result.paths[0].transport))},
+                           {"cells_per_s", rate},
+                           {"us_per_step", 1e6 * result.seconds / options.steps}});
+        results.push_back(std::move(result));
+    };
+
+    if (onDevice) {
+        compute(std::string(DNDS::Device::name()),
+                {DNDS::MemorySpace::Device, DNDS::transportFromName(options.transport)});
+        for (const DNDS::PeerPath &path : results.back().paths)
+            say(fmt::format("          rank 0 from rank {}: {} rows, {} ({})", path.peer, path.rowsReceived,
+                            transportName(path.transport), path.why));
+    }
+    if (onHost)
+        compute("host", {});
+    if (results.size() == 2) {
+        index differing = 0;
+        for (std::size_t row = 0; row < results[0].values.size(); ++row)
+            if (std::bit_cast<std::uint64_t>(results[0].values[row]) !=
+                std::bit_cast<std::uint64_t>(results[1].values[row]))
+                ++differing;
+        differing = comm.allReduce(differing, MPI_SUM);
+        good = good && differing == 0;
+        say(fmt::format("{}; the device took {:.3g} of the host's time",
+                        differing == 0 ? "device and host agree to the bit"
+                                       : fmt::format("WRONG: device and host differ in {} cells", differing),
+                        results[0].seconds / results[1].seconds));
+    }
+    if (comm.rank() == 0 && !options.json.empty()) {
+        std::ofstream file(options.json);
+        file << records.dump(1) << '\n';
+        file.close();
+        DNDS_CHECK(file.good(), DNDS::DataError, "cannot write '{}'", options.json);
+    }
+    return good ? 0 : 1;
+}
+
+int run(int argc, char **argv, CommunicatorView comm) {
+    Options options;
+    std::vector<index> cells(options.cells.begin(), options.cells.end());
+    CLI::App app("Heat diffusion in a periodic box, on the device against the host.");
+    app.option_defaults()->always_capture_default();
+    app.add_option("--cells", cells, "cells in each direction")
+        ->delimiter(',')
+        ->expected(3)
+        ->check(CLI::Range(1, 100000));
+    app.add_option("--steps", options.steps, "time steps")->check(CLI::Range(1, 1000000));
+    app.add_option("--number", options.number, "diffusion number; stable up to 1/6")->check(CLI::Range(0.0, 1.0 / 6));
+    app.add_option("--on", options.on, "device, host, both, or auto: both where there is a device, else the host")
+        ->check(CLI::IsMember({"auto", "device", "host", "both"}));
+    app.add_option("--transport", options.transport, "auto, or the name of the device transport to use");
+    app.add_option("--json", options.json, "file for the results as JSON");
+    try {
+        app.parse(argc, argv);
+    } catch (const CLI::ParseError &stop) { // --help, or an option that does not exist
+        return comm.rank() == 0 ? app.exit(stop) : stop.get_exit_code();
+    }
+    std::copy(cells.begin(), cells.end(), options.cells.begin());
+    return compare(comm, options);
+}
+
+} // namespace
+
+int main(int argc, char **argv) {
+    try {
+        if (DNDS::Device::available())
+            DNDS::Device::synchronizeAll(); // makes the device's context, which some MPI libraries look for early
+        // When an exception passes the session it ends the job, so that no rank is left waiting.
+        const DNDS::MpiSession mpi(argc, argv);
+        try {
+            return run(argc, argv, MPI_COMM_WORLD);
+        } catch (const std::exception &error) {
+            fmt::print(stderr, "heat: {}\n", error.what());
+            throw;
+        }
+    } catch (const std::exception &) {
+        return 1;
+    }
+}
