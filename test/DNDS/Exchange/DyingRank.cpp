@@ -1,7 +1,7 @@
-// A rank that ends in the middle of node-shared pulls while the others wait for it. The job must end soon, and not
-// well.
+// A rank that ends in the middle of pulls between ranks of a node while the others wait for it. The job must end soon,
+// and not well.
 //
-//   DyingRank exit|kill|throw before|between      (start, or between start and wait)
+//   DyingRank exit|kill|throw before|between [device]     (start, or between start and wait)
 
 #include "DNDS/Array/ArrayPair.hpp"
 
@@ -30,7 +30,7 @@ void endAs(std::string_view how) {
     throw DataError("rank 1 means to fail");
 }
 
-void run(std::string_view how, std::string_view when) {
+void run(std::string_view how, std::string_view when, bool onDevice) {
     const CommunicatorView world(MPI_COMM_WORLD);
     constexpr index rows = 10;
     ArrayPair<ParArray<real, 2>> u;
@@ -42,6 +42,8 @@ void run(std::string_view how, std::string_view when) {
     std::iota(everything.begin(), everything.end(), index{0});
     u.trans.createGhostMapping(everything);
     u.trans.createMPITypes();
+    if (onDevice)
+        u.toDevice();
     u.trans.initPersistentPull();
     for (int step = 0; step < 5; ++step) {
         const bool now = step == 2 && world.rank() == dying;
@@ -65,7 +67,7 @@ void run(std::string_view how, std::string_view when) {
 int main(int argc, char **argv) {
     try {
         const DNDS::MpiSession session(argc, argv);
-        DNDS::run(argc > 1 ? argv[1] : "", argc > 2 ? argv[2] : "");
+        DNDS::run(argc > 1 ? argv[1] : "", argc > 2 ? argv[2] : "", argc > 3);
     } catch (const std::exception &error) {
         std::fprintf(stderr, "caught: %s\n", error.what()); // hardly: the session has ended the job
         return 1;
