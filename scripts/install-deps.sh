@@ -27,7 +27,7 @@ python=false
 for argument in "$@"; do
     case "$argument" in
     --mpich) packages+=(mpich libmpich-dev) ;;
-    --petsc) optional+=(petsc-dev) ;;
+    --petsc) optional+=(petsc-dev python3-petsc4py) ;;
     --plot) packages+=(python3 python3-numpy python3-matplotlib python3-h5py) ;;
     --lint) packages+=(clang-format-14 clang-tidy-14 shellcheck git iproute2 python3-venv) ;;
     --sanitizers) packages+=(libc6-dbg) ;;
@@ -55,7 +55,8 @@ make_python_environment() {
     fi
     say "installing nanobind and scikit-build-core into $venv"
     { /usr/bin/python3 -m venv --system-site-packages "$venv" &&
-        "$venv/bin/pip" install --quiet --disable-pip-version-check 'nanobind>=2.4,<4' 'scikit-build-core>=0.10'; } ||
+        "$venv/bin/pip" install --quiet --disable-pip-version-check 'nanobind>=2.4,<4' 'scikit-build-core>=0.10' \
+            'packaging>=24'; } ||
         say "SKIPPED: nanobind could not be had from PyPI (no network?); the Python package is left out"
 }
 

@@ -6,7 +6,7 @@
 #
 #   --preset NAME     a preset of CMakePresets.json (release, debug, tsan, emulated, cuda, mpich); may be repeated;
 #                     release unless given
-#   --label REGEX     only tests with a matching label (core, device, geom, slow, np1, np2, ...)
+#   --label REGEX     only tests with a matching label (core, device, geom, python, slow, np1, ...)
 #   --target NAME     build this instead of everything; tests_LABEL is what the tests with a label need
 #   --jobs N          compile and test N at a time (default: the number of processors)
 #   --quick           leave out slow tests and those on 3 and 8 ranks
@@ -59,7 +59,8 @@ if $install; then
     for preset in "${presets[@]}"; do
         case "$preset" in
         mpich) dependencies+=(--mpich) ;;
-        debug) dependencies+=(--sanitizers) ;;
+        release | emulated) dependencies+=(--python) ;;
+        debug) dependencies+=(--sanitizers --python) ;;
         esac
     done
     say "checking packages"

@@ -83,5 +83,7 @@ void resizeArray(ArrayBase &array, index rows, nanobind::handle width, nanobind:
 
 /// The class dnds.Array.
 void bindArray(nanobind::module_ &module);
+/// Adds devices and DLPack to it.
+void bindDevice(nanobind::module_ &module);
 
 } // namespace DNDS::Python

@@ -8,6 +8,7 @@
 #include <nanobind/stl/string_view.h>
 #include <nanobind/stl/vector.h>
 
+#include <chrono>
 #include <utility>
 
 namespace DNDS::Python {
@@ -147,6 +148,18 @@ Earlier views show the memory from before. Raises IndexError on all ranks for a 
             R"(Refreshes the ghosts from their owners. Every rank that exchanges rows with others calls it.
 
 The first call sets the exchange up and is Collective. Raises PeerError where another rank failed.)")
+        .def(
+            "_time_pulls",
+            [](Field &self, int count) {
+                const auto begin = std::chrono::steady_clock::now();
+                for (int k = 0; k < count; ++k) {
+                    self.exchanger().startPull();
+                    self.exchanger().waitPull();
+                }
+                return std::chrono::duration<real>(std::chrono::steady_clock::now() - begin).count() / count;
+            },
+            "count"_a, Release(),
+            "Seconds that a pull takes in a loop of C++: what benchmarks compare with. Collective.")
         .def(
             "start_pull",
             [](Field &self) {

@@ -1,4 +1,5 @@
 #include "AnyArray.hpp"
+#include "Checkpoints.hpp"
 #include "Comm.hpp"
 #include "Errors.hpp"
 #include "Exchanger.hpp"
@@ -14,6 +15,7 @@ NB_MODULE(_core, module) {
     bindErrors(module);
     bindComm(module);
     bindArray(module);
+    bindDevice(module);
     bindPending(module);
     bindField(module);
     bindFieldOperations(module);
@@ -23,4 +25,5 @@ NB_MODULE(_core, module) {
     bindMeshLists(module);
     bindMeshParts(module);
     bindMeshOutput(module);
+    bindCheckpoint(module);
 }

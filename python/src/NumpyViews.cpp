@@ -77,9 +77,8 @@ nb::object elementsOf(ArrayBase &array, bool writable) {
     return numpyOf(block, std::move(hold), writable);
 }
 
-Block blockOf(ArrayBase &array, bool writable, std::shared_ptr<const void> &hold) {
-    const RowLayout layout = writable ? array.rowLayout(MemorySpace::Host, Access::Write)
-                                      : std::as_const(array).rowLayout(MemorySpace::Host);
+Block blockOf(ArrayBase &array, bool writable, std::shared_ptr<const void> &hold, MemorySpace space) {
+    const RowLayout layout = writable ? array.rowLayout(space, Access::Write) : std::as_const(array).rowLayout(space);
     const RowPart &part = layout.parts[0];
     Block block;
     block.data = part.base;

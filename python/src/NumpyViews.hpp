@@ -46,7 +46,8 @@ nanobind::object numpyOf(std::span<const T> values, std::shared_ptr<const void> 
 /// was there. Writable views make the device side stale. Local, O(1). Throws StaleError, StateError (not compressed).
 nanobind::object elementsOf(ArrayBase &array, bool writable);
 /// The same as a block and what keeps its memory, for views that differ in shape.
-Block blockOf(ArrayBase &array, bool writable, std::shared_ptr<const void> &hold);
+Block blockOf(ArrayBase &array, bool writable, std::shared_ptr<const void> &hold,
+              MemorySpace space = MemorySpace::Host);
 /// The size of each row: [rows], int32. Without copying for padded rows; a list of its own for others.
 nanobind::object rowSizesOf(ArrayBase &array);
 /// Where the rows of a CSR array start: [rows + 1], int64, read-only, without copying. Throws LayoutError for others.

@@ -1,0 +1,52 @@
+"""python -m dnds.mesh info FILE: what is in a mesh file; under mpiexec all ranks read it together."""
+
+import argparse
+import json
+import sys
+
+from mpi4py import MPI
+
+import dnds
+
+
+def text_of(report):
+    """A report of a mesh for people."""
+    lower, upper = ("(" + ", ".join(f"{x:g}" for x in report[side]) + ")" for side in ("lower", "upper"))
+    cells = ", ".join(f"{count} {name}" for name, count in report["cells"].items())
+    lines = [
+        f"{report['origin']}: {report['dimension']}-dimensional, {report['cells_total']} cells, "
+        f"{report['nodes']} nodes",
+        f"  cells       {cells}",
+        f"  box         {lower} to {upper}",
+        f"  {'volume' if report['dimension'] == 3 else 'area':<11} {report['volume']:.12g}",
+        f"  faces       {report['inner_faces']} inside, {report['boundary_faces']} at the boundary, "
+        f"{report['periodic_pairs']} periodic pairs",
+    ]
+    lines += [f"  boundary    {name}: {faces} faces" for name, faces in report["patches"].items()]
+    lines += [f"  doubtful    {warning}" for warning in report["warnings"]]
+    return "\n".join(lines)
+
+
+def main(arguments=None):
+    parser = argparse.ArgumentParser(prog="python -m dnds.mesh", description="Looks at mesh files.")
+    commands = parser.add_subparsers(dest="command", required=True)
+    info = commands.add_parser("info", help="cells by type, boundaries, volume")
+    info.add_argument("file", help="a CGNS, Gmsh or SU2 file")
+    info.add_argument("--base", default="", help="the base of a CGNS file to read (default: the first with cells)")
+    info.add_argument("--json", action="store_true", help="for programs")
+    options = parser.parse_args(arguments)
+
+    comm = MPI.COMM_WORLD
+    try:
+        mesh = dnds.Mesh.read(options.file, comm, base=options.base, partitioner="curve")
+    except dnds.Error as error:  # the same on all ranks
+        if comm.rank == 0:
+            print(f"dnds.mesh: {error.message}", file=sys.stderr)
+        return 1
+    if comm.rank == 0:
+        print(json.dumps(mesh.report, indent=2) if options.json else text_of(mesh.report))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

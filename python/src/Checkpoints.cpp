@@ -1,0 +1,172 @@
+#include "Checkpoints.hpp"
+
+#include "Field.hpp"
+#include "Integers.hpp"
+#include "NumpyViews.hpp"
+
+#include "DNDS/Serialize/Checkpoint.hpp"
+
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/string_view.h>
+#include <nanobind/stl/vector.h>
+
+#include <memory>
+#include <optional>
+#include <utility>
+#include <variant>
+#include <vector>
+
+namespace DNDS::Python {
+
+namespace nb = nanobind;
+using namespace nb::literals;
+
+namespace {
+
+std::string pathOf(nb::handle path) { return nb::cast<std::string>(nb::module_::import_("os").attr("fspath")(path)); }
+
+/// The owned rows of a field, or an array.
+ArrayBase &rowsOf(nb::handle given) {
+    if (nb::isinstance<Field>(given)) {
+        const auto &field = nb::cast<const Field &>(given);
+        field.needLanded("be read or written");
+        return field.father();
+    }
+    return *nb::cast<const AnyArray &>(given).base;
+}
+
+void setValue(CheckpointWriter &file, const std::string &name, nb::handle value) {
+    if (nb::isinstance<nb::str>(value))
+        file.set(name, nb::cast<std::string>(value));
+    else if (nb::isinstance<nb::int_>(value))
+        file.set(name, nb::cast<index>(value));
+    else if (nb::isinstance<nb::float_>(value))
+        file.set(name, nb::cast<real>(value));
+    else if (std::vector<index> integers; nb::try_cast(value, integers))
+        file.set(name, std::move(integers));
+    else
+        file.set(name, nb::cast<std::vector<real>>(value));
+}
+
+index writeCheckpoint(nb::handle path, nb::handle arrays, nb::handle ids, nb::handle values, nb::handle comm) {
+    const CommPtr shared = commOf(comm);
+    CheckpointWriter file(shared->view, pathOf(path));
+    std::vector<Integers> kept;
+    shared->view.guarded([&] {
+        try {
+            const bool sameIds = !nb::isinstance<nb::dict>(ids);
+            for (const auto [name, array] : nb::cast<nb::dict>(arrays)) {
+                const nb::object its = sameIds ? nb::borrow(ids) : nb::object(nb::cast<nb::dict>(ids)[name]);
+                kept.emplace_back(its, "ids");
+                file.add(nb::cast<std::string>(name), std::as_const(rowsOf(array)), kept.back().span());
+            }
+            if (!values.is_none())
+                for (const auto [name, value] : nb::cast<nb::dict>(values))
+                    setValue(file, nb::cast<std::string>(name), value);
+        } catch (const nb::cast_error &) {
+            throw ArgumentError("a checkpoint holds Field and Array objects, and values that are numbers, lists of "
+                                "numbers, or text");
+        } catch (nb::python_error &error) {
+            throw ArgumentError(error.what());
+        }
+    });
+    const nb::gil_scoped_release others;
+    return file.write();
+}
+
+/// A checkpoint that is read, and its communicator.
+struct Checkpoint {
+    CommPtr comm;
+    std::unique_ptr<CheckpointReader> file;
+};
+
+nb::dict valuesOf(const Checkpoint &self) {
+    nb::dict values;
+    for (const auto &[name, value] : self.file->content().values)
+        values[name.c_str()] = std::visit(
+            [](const auto &held) -> nb::object {
+                if constexpr (std::is_same_v<std::decay_t<decltype(held)>, std::string>)
+                    return nb::str(held.c_str(), held.size());
+                else
+                    return held.size() == 1 ? nb::cast(held.front()) : nb::cast(held);
+            },
+            value);
+    return values;
+}
+
+void readRows(const Checkpoint &self, const std::string &name, nb::handle into, nb::handle ids) {
+    std::optional<Integers> list;
+    ArrayBase *rows = nullptr;
+    self.comm->view.guarded([&] {
+        list.emplace(ids, "ids");
+        rows = &rowsOf(into);
+        const bool fixed = nb::isinstance<Field>(into) || nb::cast<const AnyArray &>(into).fixedRows;
+        DNDS_CHECK(!fixed || static_cast<index>(list->span().size()) == rows->size(), ArgumentError,
+                   "'{}' has {} owned rows, but {} ids", rows->label(), rows->size(), list->span().size());
+    });
+    const nb::gil_scoped_release others;
+    self.file->read(name, *rows, list->span());
+}
+
+} // namespace
+
+void bindCheckpoint(nb::module_ &module) {
+    module.def(
+        "write_checkpoint", &writeCheckpoint, "path"_a, "arrays"_a, "ids"_a, "values"_a.none() = nb::none(),
+        nb::kw_only(), "comm"_a.none() = nb::none(),
+        nb::sig("def write_checkpoint(path: str | os.PathLike[str], "
+                "arrays: collections.abc.Mapping[str, Field | Array], "
+                "ids: numpy.typing.ArrayLike | collections.abc.Mapping[str, numpy.typing.ArrayLike], "
+                "values: collections.abc.Mapping[str, float | str | collections.abc.Sequence[float]] | None = None, "
+                "*, comm: mpi4py.MPI.Comm | None = None) -> int"),
+        R"(Writes arrays and values to an HDF5 file that is whole or not there, and returns its size in bytes. Collective.
+
+`ids` [owned], for all arrays or by name, are numbers that no other row of any rank has, for example
+mesh.cells.file_numbers[:mesh.cells.owned]: by them any number of ranks finds its rows again. Fields are written without
+ghosts. Raises DataError on all ranks where the file cannot be written; a file that was there before stays then.)");
+    nb::class_<Checkpoint>(module, "Checkpoint", R"(A checkpoint file, read on any number of ranks.
+
+    file = dnds.Checkpoint("run.h5")
+    time = file.values["time"]
+    file.read("u", u, mesh.cells.file_numbers[:mesh.cells.owned])
+)")
+        .def(
+            "__init__",
+            [](Checkpoint *self, nb::handle path, nb::handle comm) {
+                CommPtr shared = commOf(comm);
+                auto file = std::make_unique<CheckpointReader>(shared->view, pathOf(path));
+                new (self) Checkpoint{std::move(shared), std::move(file)};
+            },
+            "path"_a, "comm"_a.none() = nb::none(),
+            nb::sig("def __init__(self, path: str | os.PathLike[str], comm: mpi4py.MPI.Comm | None = None) -> None"),
+            "Collective. Raises DataError on all ranks for a file that is missing, damaged, or no checkpoint.")
+        .def_prop_ro("values", &valuesOf, nb::sig("def values(self) -> dict[str, typing.Any]"), "By name.")
+        .def_prop_ro(
+            "arrays",
+            [](const Checkpoint &self) {
+                nb::dict arrays;
+                for (const CheckpointArray &array : self.file->content().arrays)
+                    arrays[array.name.c_str()] = array.description();
+                return arrays;
+            },
+            nb::sig("def arrays(self) -> dict[str, str]"), "What the arrays are, by name.")
+        .def(
+            "read", &readRows, "name"_a, "into"_a, "ids"_a,
+            nb::sig("def read(self, name: str, into: Field | Array, ids: numpy.typing.ArrayLike) -> None"),
+            R"(Fills the owned rows of a field, or an array (which gets that many rows), with the rows of these ids. Collective.
+
+Raises on all ranks: LayoutError for another type or width, DataError for ids that the file lacks and damaged blocks.)")
+        .def(
+            "own_block",
+            [](const Checkpoint &self, const std::string &name) {
+                const auto ids = std::make_shared<std::vector<index>>(self.file->ownBlock(name));
+                return numpyOf(std::span<const index>(*ids), ids);
+            },
+            "name"_a, nb::sig("def own_block(self, name: str) -> numpy.typing.NDArray[numpy.int64]"),
+            "The ids of this rank's share of rows, for reading without a partition. Collective.")
+        .def(
+            "verify", [](const Checkpoint &self) { self.file->verify(); }, nb::call_guard<nb::gil_scoped_release>(),
+            "Compares all checksums. Collective. Raises DataError on all ranks.");
+}
+
+} // namespace DNDS::Python

@@ -1,0 +1,124 @@
+import gc
+import importlib.util
+import pathlib
+import sys
+
+import dnds
+import numpy as np
+import pytest
+
+needs_device = pytest.mark.skipif(not dnds.device_available(), reason=dnds.device_unavailable_reason())
+emulated = pytest.mark.skipif(dnds.device_name != "emulated", reason="for the emulated device")
+
+
+def test_dlpack_shares_host_memory_both_ways():
+    array = dnds.Array(4, 3)
+    taken = np.from_dlpack(array)
+    array.numpy()[:] = 7  # NumPy before 2.1 takes what others give as read-only
+    assert (taken == 7).all() and np.shares_memory(taken, array.numpy()) and array.__dlpack_device__() == (1, 0)
+    values = np.arange(12, dtype=np.float32).reshape(6, 2)
+    given = dnds.Array.from_dlpack(values, name="given")
+    assert np.shares_memory(given.numpy(), values) and given.width == 2 and given.dtype == np.float32
+    np.testing.assert_array_equal(given.numpy(), np.arange(12).reshape(6, 2))
+    given[0][:] = -1
+    assert values[0, 0] == -1
+    again = dnds.Array.from_dlpack(np.arange(5, dtype=np.int16))
+    gc.collect()
+    np.testing.assert_array_equal(again.numpy()[:, 0], np.arange(5))
+
+
+def test_adopted_memory_is_kept_and_left():
+    values = np.arange(1000.0)
+    address = values.ctypes.data
+    array = dnds.Array.from_dlpack(values)
+    before = sys.getrefcount(values)
+    view = array.numpy()
+    array.resize(2000)
+    assert not np.shares_memory(array.numpy(), values) and view.ctypes.data == address
+    np.testing.assert_array_equal(array.numpy()[:1000, 0], np.arange(1000))
+    del view, array
+    gc.collect()
+    assert sys.getrefcount(values) == before - 1, "nobody keeps it any more"
+
+
+def test_what_cannot_be_adopted_says_so():
+    with pytest.raises(TypeError, match="contiguous"):
+        dnds.Array.from_dlpack(np.zeros((4, 4)).T[::2])
+    with pytest.raises(dnds.ArgumentError, match="3 dimensions"):
+        dnds.Array.from_dlpack(np.zeros((2, 2, 2)))
+    with pytest.raises(TypeError):
+        dnds.Array.from_dlpack("text")
+
+
+@pytest.mark.skipif(dnds.device_available(), reason="there is a device")
+def test_without_a_device_errors_say_why():
+    array = dnds.Array(3, 1)
+    assert array.on_host and not array.on_device and dnds.device_unavailable_reason()
+    for call in (array.to_device, array.device_view, lambda: dnds.launch(print, array)):
+        with pytest.raises(dnds.NotBuiltError):
+            call()
+
+
+@needs_device
+def test_residency_is_kept_track_of():
+    array = dnds.Array(5, 2, name="state")
+    array.numpy()[:] = 3
+    array.to_device()
+    assert array.on_host and array.on_device
+    array.numpy()[:] = 4  # a writable view makes the device side stale
+    assert not array.on_device
+    with pytest.raises(dnds.StaleError, match="state"):
+        array.device_view()
+    array.to_device()
+    view = array.device_view()
+    assert not array.on_host
+    with pytest.raises(dnds.StaleError, match="state"):
+        array.numpy()
+    array.resize(50)
+    del array
+    gc.collect()
+    del view
+
+
+@emulated
+def test_kernels_on_the_emulated_device():
+    a, b = dnds.Array(5, 2), dnds.Array(5, 2)
+    a.numpy()[:] = np.arange(10).reshape(5, 2)
+    a.to_device()
+    b.to_device()
+
+    def double(source, target):
+        target[:] = 2 * source
+
+    dnds.launch(double, a, b)
+    assert b.on_device and not b.on_host
+    with pytest.raises(BufferError, match="to_host"):
+        b.__dlpack__()
+    assert not hasattr(b.device_view(), "__cuda_array_interface__")
+    b.to_host()
+    np.testing.assert_array_equal(b.numpy(), 2 * np.arange(10).reshape(5, 2))
+
+
+@needs_device
+def test_pulls_on_the_device(comm):
+    u = dnds.Field(4, comm=comm)
+    u.set_ghosts((np.array([-1, 4]) + 4 * comm.rank) % (4 * comm.size))
+    u.owned[:] = np.arange(4) + 4 * comm.rank
+    for array in (u.owned_array, u.ghost_array):
+        array.to_device()
+    u.prepare_pull()
+    u.owned_array.device_view()  # only the device is current
+    u.ghost_array.device_view()
+    u.pull()
+    u.ghost_array.to_host()
+    u.owned_array.to_host()
+    np.testing.assert_array_equal(u.data, u.global_rows)
+
+
+def test_the_example_runs_or_skips(capfd):
+    path = pathlib.Path(__file__).resolve().parents[1] / "examples/device.py"
+    spec = importlib.util.spec_from_file_location("device", path)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    assert module.main() in ("cupy", "torch", "skipped")
+    assert capfd.readouterr().out.startswith(("cupy:", "torch:", "SKIPPED:"))

@@ -1,0 +1,80 @@
+import json
+import pathlib
+
+import dnds
+import numpy as np
+import pytest
+from dnds import mesh as mesh_tool
+from dnds import plot
+
+
+@pytest.fixture
+def results(comm, shared_path):
+    """A file with fields, one without a plane, and a history."""
+    for fill, cells in (("mixed-surface", (6, 4)), ("mixed-volume", (6, 3, 3))):
+        mesh = dnds.Mesh.box(fill, cells, partitioner="curve", comm=comm)
+        with dnds.VtkFile(mesh, shared_path / f"{fill}.vtkhdf", ranks=True) as file:
+            for step in range(3):
+                centres = mesh.metrics().centroids[: mesh.cells.owned]
+                file.write(step, {"speed": centres * step, "numbers": mesh.cells.file_numbers[: mesh.cells.owned]},
+                           {"height": mesh.coordinates[: mesh.nodes.owned, 1].copy()})
+        mesh.write_cgns(shared_path / f"{fill}.cgns")
+    if comm.rank == 0:
+        (shared_path / "history.csv").write_text("step, density, lift\n1, 1.0, -0.1\n2, 0.1, 0.1\n3, 0.01, 0.2\n")
+    comm.Barrier()
+    return shared_path
+
+
+def test_pictures(comm, results, tmp_path, capsys):
+    picture = tmp_path / "flow.png"
+    history = ["--history", str(results / "history.csv")]
+    for name in ("mixed-surface", "mixed-volume"):
+        assert plot.main([str(results / f"{name}.vtkhdf"), "--output", str(picture), *history]) == 0
+        assert picture.read_bytes().startswith(b"\x89PNG") and "the picture is" in capsys.readouterr().out
+    figure = plot.draw(results / "mixed-surface.vtkhdf", "numbers", step=1, zoom=(0, 0.5, 0, 0.5))
+    titles = [axes.get_title() for axes in figure.axes]
+    field = figure.axes[0]
+    np.testing.assert_array_equal(np.sort(field.collections[0].get_array()), np.arange(36))
+    assert titles[0] == "numbers, t = 1" and f"owners: {comm.size} ranks" in titles
+    heights = plot.draw(results / "mixed-surface.vtkhdf", "height").axes[0].collections[0].get_array()
+    assert 0 < heights.min() and heights.max() < 1
+    volume = plot.draw(results / "mixed-volume.vtkhdf", "numbers").axes[0].collections[0]
+    assert len(volume.get_array()) == dnds.Mesh.box("mixed-volume", (6, 3, 3), comm=comm).report["boundary_faces"]
+
+
+def test_pictures_of_what_is_not_there(results, tmp_path, capsys):
+    path = str(results / "mixed-surface.vtkhdf")
+    for arguments, message in ((["--field", "wind"], "no field 'wind', but numbers, speed, height"),
+                               (["--step", "9"], "has 3 steps: there is no step 9"),
+                               (["--history", str(results / "mixed-surface.vtkhdf")], "mixed-surface")):
+        assert plot.main([path, "--output", str(tmp_path / "x.png"), *arguments]) == 1
+        assert message in capsys.readouterr().err
+    assert plot.main([str(tmp_path / "missing.vtkhdf")]) == 1
+
+
+def test_mesh_info(comm, results, capsys):
+    path = results / "mixed-volume.cgns"
+    assert mesh_tool.main(["info", str(path)]) == 0
+    text = capsys.readouterr().out
+    assert mesh_tool.main(["info", str(path), "--json"]) == 0
+    report = capsys.readouterr().out
+    assert mesh_tool.main(["info", str(results / "missing.cgns")]) == 1
+    errors = capsys.readouterr().err
+    if comm.rank == 0:
+        assert "HEXA_8" in text and "volume      1" in text and "x-: " in text
+        assert np.isclose(json.loads(report)["volume"], 1) and "missing.cgns" in errors
+    else:
+        assert text == report == errors == ""
+
+
+def test_the_package_is_typed():
+    folder = pathlib.Path(dnds.__file__).parent
+    assert (folder / "py.typed").exists()
+    stub = folder / "_core.pyi"
+    if not stub.exists():
+        pytest.skip("a build under sanitizers has no stubs")
+    text = stub.read_text()
+    for line in ("class Field:", "def pull(self) -> None", "def owned(self) -> ", "def read(path: str | os.PathLike"):
+        assert line in text
+    public = [name for name in dnds.__all__ if not name.startswith("_")]
+    assert len(public) > 20 and all(getattr(dnds, name).__doc__ for name in public if callable(getattr(dnds, name)))
