@@ -132,10 +132,11 @@ const std::vector<std::pair<std::string, BoundaryKind>> boundaryWords{
     {"supersonic outflow", BoundaryKind::SupersonicOutflow},
     {"pressure outlet", BoundaryKind::PressureOutlet}};
 
-BoundaryCondition boundaryOf(const json &value, const std::string &path, const Reference &reference) {
+BoundaryCondition boundaryOf(const json &value, const std::string &path, const Reference &reference,
+                             Settings::Choices &choices) {
     // A word stands for an object with nothing but this kind.
     const json object = value.is_string() ? json{{"kind", value}} : value;
-    Settings settings(object, path);
+    Settings settings(object, path, &choices);
     BoundaryCondition condition;
     condition.kind = settings.choice("kind", boundaryWords);
     condition.outside = reference.state;
@@ -195,6 +196,12 @@ OutputChoice outputOf(Settings settings) {
     output.historyEvery = std::max<index>(1, settings.count("historyEvery", output.historyEvery));
     output.fields = settings.get<bool>("fields", true);
     output.fieldsEvery = settings.count("fieldsEvery", 0);
+    output.checkpointEvery = settings.count("checkpointEvery", 0);
+    output.checkpointMinutes = settings.get<real>("checkpointMinutes", 0);
+    DNDS_CHECK(output.checkpointMinutes >= 0, ArgumentError, "{} is {}: it must not be negative",
+               settings.pathOf("checkpointMinutes"), output.checkpointMinutes);
+    output.keep = settings.count("keep", output.keep);
+    DNDS_CHECK(output.keep > 0, ArgumentError, "{} is 0: the last checkpoint must be kept", settings.pathOf("keep"));
     output.forces = settings.get<std::vector<std::string>>("forces", {});
     settings.finish();
     return output;
@@ -218,7 +225,7 @@ void change(json &content, const std::string &assignment) {
 Configuration configurationOf(const json &content, const std::string &path) {
     Configuration configuration;
     configuration.path = path;
-    Settings settings(content, "");
+    Settings settings(content, "", &configuration.choices);
     if (settings.has("$schema"))
         (void)settings.need<std::string>("$schema");
     configuration.mesh = meshOf(settings.object("mesh"), std::filesystem::path(path).parent_path());
@@ -234,7 +241,7 @@ Configuration configurationOf(const json &content, const std::string &path) {
         DNDS_CHECK(boundaries.is_object(), ArgumentError, "boundaries must be an object");
         for (const auto &item : boundaries.items())
             configuration.boundaries[item.key()] =
-                boundaryOf(item.value(), "boundaries." + item.key(), configuration.reference);
+                boundaryOf(item.value(), "boundaries." + item.key(), configuration.reference, configuration.choices);
     }
     configuration.scheme = schemeOf(settings.object("scheme"), configuration.gas, configuration.reference);
     configuration.time = timeOf(settings.object("time"));

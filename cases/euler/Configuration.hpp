@@ -50,6 +50,9 @@ struct OutputChoice {
     index historyEvery = 10;
     index fieldsEvery = 0; ///< 0: at the end alone
     bool fields = true;
+    index checkpointEvery = 0;       ///< steps; 0: never
+    real checkpointMinutes = 0;      ///< 0: never
+    index keep = 2;                  ///< checkpoints
     std::vector<std::string> forces; ///< patches; none named: all walls
 };
 
@@ -63,6 +66,7 @@ struct Configuration {
     Scheme scheme;
     TimeChoice time;
     OutputChoice output;
+    std::map<std::string, std::string> choices; ///< every key that was asked for, and its value as JSON
 };
 
 /// Reads the text of a file. `changes` are "key.key=value", applied first. Local. Throws ArgumentError that names the

@@ -3,6 +3,7 @@
 #include "Simulation.hpp"
 
 #include "DNDS/Mpi/SparseExchange.hpp"
+#include "DNDS/Serialize/DurableFile.hpp"
 
 #include <algorithm>
 #include <bit>
@@ -58,14 +59,33 @@ std::vector<index> wallFaces(const Geom::MeshView &view, const Geom::Unstructure
     return list;
 }
 
+constexpr const char *heading = "step,time,density,momentumX,momentumY,momentumZ,energy,drag,lift\n";
+
+/// The lines of a history up to a step; none where there is no file, or for step 0. A line that was cut is left out.
+std::string linesUpTo(const std::string &path, index step) {
+    std::ifstream file(path);
+    std::string line, kept;
+    if (step == 0 || !std::getline(file, line))
+        return kept;
+    DNDS_CHECK(line + "\n" == heading, DNDS::DataError, "{} is no history of this program: move it away", path);
+    while (std::getline(file, line) && !file.eof())
+        if (std::atoll(line.c_str()) <= step)
+            kept += line + "\n";
+    return kept;
+}
+
 } // namespace
 
-History::History(DNDS::CommunicatorView comm, const std::string &path) : comm_(comm), path_(path) {
+History::History(DNDS::CommunicatorView comm, const std::string &path, index step) : comm_(comm), path_(path) {
     comm_.guarded([&] {
         if (comm_.rank() != 0)
             return;
-        file_.open(path_);
-        file_ << "step,time,density,momentumX,momentumY,momentumZ,energy,drag,lift\n";
+        const std::string kept = linesUpTo(path_, step);
+        const std::string temporary = path_ + ".part"; // the old lines must not be lost
+        file_.open(temporary);
+        file_ << heading << kept << std::flush;
+        DNDS_CHECK(file_.good(), DNDS::DataError, "{} cannot be written", temporary);
+        DNDS::renameDurably(temporary, path_);
         DNDS_CHECK(file_.good(), DNDS::DataError, "{} cannot be written", path_);
     });
 }

@@ -18,8 +18,9 @@ struct RunResult;
 /// bit.
 class History {
   public:
-    /// Collective. Throws DataError on all ranks where the file cannot be written.
-    History(DNDS::CommunicatorView comm, const std::string &path);
+    /// A run that goes on from a step keeps the lines up to this one, and loses those behind. Collective. Throws
+    /// DataError on all ranks where the file cannot be written, and where a file that is to be kept is none of these.
+    History(DNDS::CommunicatorView comm, const std::string &path, index step = 0);
     /// Collective, too.
     void write(const RunResult &now);
 

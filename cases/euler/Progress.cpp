@@ -95,4 +95,11 @@ void Progress::operator()(const ProgressNow &now, bool last) {
     }
 }
 
+void Progress::say(const std::string &message) {
+    if (out_ == nullptr || message.empty())
+        return;
+    *out_ << (open_ ? "\n" : "") << message << std::flush;
+    open_ = false;
+}
+
 } // namespace Euler

@@ -47,6 +47,9 @@ class Progress {
     /// both the first and the last step.
     void operator()(const ProgressNow &now, bool last = false);
 
+    /// Shows a message in a line of its own; nothing where it is empty.
+    void say(const std::string &message);
+
     /// The line, without end. Public for tests.
     std::string text(const ProgressNow &now) const;
 

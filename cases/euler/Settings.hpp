@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <map>
 #include <string>
 #include <utility>
 #include <vector>
@@ -20,7 +21,12 @@ namespace Euler {
 /// path of the key.
 class Settings {
   public:
-    Settings(const nlohmann::json &object, std::string path) : object_(object), path_(std::move(path)) {
+    /// What keys have which value, by path and as JSON; defaults included.
+    using Choices = std::map<std::string, std::string>;
+
+    /// All values that are asked for are noted in `choices`, if given.
+    Settings(const nlohmann::json &object, std::string path, Choices *choices = nullptr)
+        : object_(object), path_(std::move(path)), choices_(choices) {
         DNDS_CHECK(object.is_object(), DNDS::ArgumentError, "{} must be an object", name());
     }
 
@@ -32,18 +38,20 @@ class Settings {
     template <class T>
     T need(const std::string &key) {
         DNDS_CHECK(has(key), DNDS::ArgumentError, "{} is missing", pathOf(key));
-        return convert<T>(object_.at(key), pathOf(key));
+        return noted(key, convert<T>(object_.at(key), pathOf(key)));
     }
     template <class T>
     T get(const std::string &key, T otherwise) {
-        return has(key) ? convert<T>(object_.at(key), pathOf(key)) : otherwise;
+        return noted(key, has(key) ? convert<T>(object_.at(key), pathOf(key)) : otherwise);
     }
     DNDS::real positive(const std::string &key) {
         const auto value = need<DNDS::real>(key);
         DNDS_CHECK(value > 0, DNDS::ArgumentError, "{} is {}: it must be positive", pathOf(key), value);
         return value;
     }
-    DNDS::real positive(const std::string &key, DNDS::real otherwise) { return has(key) ? positive(key) : otherwise; }
+    DNDS::real positive(const std::string &key, DNDS::real otherwise) {
+        return has(key) ? positive(key) : noted(key, otherwise);
+    }
     DNDS::index count(const std::string &key, DNDS::index otherwise) {
         const auto value = get<DNDS::index>(key, otherwise);
         DNDS_CHECK(value >= 0, DNDS::ArgumentError, "{} is {}: it must not be negative", pathOf(key), value);
@@ -63,12 +71,17 @@ class Settings {
     }
     template <class T>
     T choice(const std::string &key, const std::vector<std::pair<std::string, T>> &words, T otherwise) {
-        return has(key) ? choice(key, words) : otherwise;
+        if (has(key))
+            return choice(key, words);
+        for (const auto &[name, value] : words)
+            if (value == otherwise)
+                (void)noted(key, name);
+        return otherwise;
     }
     /// An object in this one; an empty one if it is not there.
     Settings object(const std::string &key) {
         static const nlohmann::json empty = nlohmann::json::object();
-        return {has(key) ? object_.at(key) : empty, pathOf(key)};
+        return {has(key) ? object_.at(key) : empty, pathOf(key), choices_};
     }
     const nlohmann::json &value(const std::string &key) {
         DNDS_CHECK(has(key), DNDS::ArgumentError, "{} is missing", pathOf(key));
@@ -116,8 +129,16 @@ class Settings {
         }
     }
 
+    template <class T>
+    T noted(const std::string &key, T value) {
+        if (choices_ != nullptr)
+            (*choices_)[pathOf(key)] = nlohmann::json(value).dump();
+        return value;
+    }
+
     const nlohmann::json &object_;
     std::string path_;
+    Choices *choices_;
     std::vector<std::string> known_;
 };
 

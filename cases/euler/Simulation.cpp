@@ -40,7 +40,8 @@ std::string nameOf(BoundaryKind kind) {
 /// The files of a run; none without a folder.
 class Files {
   public:
-    Files(const Geom::UnstructuredMesh &mesh, const OutputChoice &choice) : choice_(choice) {
+    /// Files of a run that goes on from a step do not replace those of the steps before.
+    Files(const Geom::UnstructuredMesh &mesh, const OutputChoice &choice, index step) : choice_(choice) {
         if (choice.folder.empty())
             return;
         mesh.comm.guarded([&] {
@@ -48,14 +49,18 @@ class Files {
             std::filesystem::create_directories(choice.folder, error);
             DNDS_CHECK(!error, DNDS::DataError, "the folder {} cannot be made: {}", choice.folder, error.message());
         });
-        history_.emplace(mesh.comm, pathOf("history.csv"));
+        history_.emplace(mesh.comm, pathOf("history.csv"), step);
+        if (step > 0)
+            fieldsName_ = fmt::format("fields-{:08}.vtkhdf", step);
         if (choice.fields)
-            fields_.emplace(mesh, pathOf("fields.vtkhdf"));
+            fields_.emplace(mesh, pathOf(fieldsName_));
     }
-    std::string pathOf(const char *name) const { return (std::filesystem::path(choice_.folder) / name).string(); }
+    std::string pathOf(const std::string &name) const {
+        return (std::filesystem::path(choice_.folder) / name).string();
+    }
     /// What is there at the end, for people.
     std::string written() const {
-        return fmt::format("history.csv, surface.csv, {}run.json in {}", fields_ ? "fields.vtkhdf, " : "",
+        return fmt::format("history.csv, surface.csv, {}run.json in {}", fields_ ? fieldsName_ + ", " : "",
                            choice_.folder);
     }
     void writeHistory(const RunResult &now) {
@@ -74,6 +79,7 @@ class Files {
   private:
     const OutputChoice &choice_;
     std::optional<History> history_;
+    std::string fieldsName_ = "fields.vtkhdf";
     std::optional<FieldWriter> fields_;
 };
 
@@ -161,11 +167,26 @@ void Simulation::measureErrors(RunResult &result) const {
     result.squareError = std::sqrt(sums[2] / sums[0]);
 }
 
+void Simulation::restart(const std::string &path, bool allowChanges, std::ostream *out) {
+    start_ = readCheckpoint(mesh_, configuration_, *solver_, path, allowChanges, out);
+}
+
 RunResult Simulation::operator()(std::ostream *out, ProgressStyle style) {
     const TimeChoice &choice = configuration_.time;
     const OutputChoice &output = configuration_.output;
-    Files files(mesh_, output);
-    RunResult now;
+    RunResult now = start_.now;
+    real firstResidual = start_.firstResidual;
+    const auto atEnd = [&] { return now.steps >= choice.steps || now.time >= choice.end; };
+    if (atEnd()) {
+        if (out != nullptr)
+            *out << fmt::format(
+                        "step {} at time {:.5e} is the end: nothing is left to compute (time.steps, time.end)\n",
+                        now.steps, now.time)
+                 << std::flush;
+        return now;
+    }
+    Files files(mesh_, output, now.steps);
+    Checkpoints checkpoints(mesh_, configuration_);
     Progress progress(out, style,
                       {.cells = cells_,
                        .firstStep = now.steps,
@@ -174,7 +195,6 @@ RunResult Simulation::operator()(std::ostream *out, ProgressStyle style) {
                        .end = choice.end,
                        .tolerance = choice.tolerance,
                        .cfl = choice.cfl});
-    real firstResidual = 0;
     double seconds = 0;
     bool done = false;
     while (!done) {
@@ -182,7 +202,7 @@ RunResult Simulation::operator()(std::ostream *out, ProgressStyle style) {
         now.time += step(now.time);
         now.steps++;
         seconds += MPI_Wtime() - begin;
-        done = now.steps >= choice.steps || now.time >= choice.end;
+        done = atEnd();
         if (done || now.steps % output.historyEvery == 0 || now.steps == 1) {
             solver_->checkState();
             now = measure(now.steps, now.time);
@@ -199,13 +219,20 @@ RunResult Simulation::operator()(std::ostream *out, ProgressStyle style) {
                  done);
         if (!done && output.fieldsEvery > 0 && now.steps % output.fieldsEvery == 0)
             files.writeFields(*solver_, configuration_.gas, now.time);
+        const CheckpointNotice notice = checkpoints.afterStep(*solver_, {now, firstResidual}, done);
+        progress.say(notice.message);
+        if (notice.stopped) {
+            files.close();
+            return now;
+        }
     }
     files.writeFields(*solver_, configuration_.gas, now.time);
     files.close();
     if (!output.folder.empty())
         writeSurface(mesh_, metrics_, *solver_, configuration_.reference, forcePatches_, files.pathOf("surface.csv"));
     measureErrors(now);
-    const RunCosts costs = measureCosts(comm_, *solver_, configuration_.scheme, cells_, now.steps, seconds);
+    const RunCosts costs =
+        measureCosts(comm_, *solver_, configuration_.scheme, cells_, now.steps - start_.now.steps, seconds);
     if (!output.folder.empty())
         writeRunReport(comm_, files.pathOf("run.json"), configuration_, mesh_.origin, now, costs);
     if (out != nullptr) {

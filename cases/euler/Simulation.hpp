@@ -2,6 +2,7 @@
 /// @brief A whole run: mesh, start, steps, histories, files, report.
 #pragma once
 
+#include "Checkpoint.hpp"
 #include "Configuration.hpp"
 #include "Progress.hpp"
 #include "Solver.hpp"
@@ -14,20 +15,6 @@ namespace Euler {
 /// A mesh as the solver needs it. Collective. Throws as readers and `buildMesh` do.
 DNDS::Geom::UnstructuredMesh buildMeshOf(DNDS::CommunicatorView comm, const MeshChoice &choice);
 
-/// What a run has come to; the same on all ranks and for any number of ranks.
-struct RunResult {
-    index steps = 0;
-    real time = 0;
-    bool converged = false; ///< the residual came down to the tolerance
-    std::array<real, variables> residual{};
-    real drag = 0; ///< coefficients
-    real lift = 0;
-    /// Mean and root mean square difference of density from what is known of the flow; 0 where nothing is.
-    real meanError = 0;
-    real squareError = 0;
-    std::array<real, variables> total{}; ///< integrals of conserved amounts
-};
-
 /// A configuration with its mesh and solver.
 class Simulation {
   public:
@@ -35,8 +22,11 @@ class Simulation {
     /// configuration or the mesh.
     Simulation(DNDS::CommunicatorView comm, Configuration configuration);
 
-    /// Computes until the end. Rank 0 reports on `out` if given; files are written where a folder is configured.
-    /// Collective.
+    /// Has the run go on from a checkpoint; as `readCheckpoint`. Collective.
+    void restart(const std::string &path, bool allowChanges, std::ostream *out);
+
+    /// Computes until the end, or until SIGTERM or SIGUSR1 asks to stop. Rank 0 reports on `out` if given; files are
+    /// written where a folder is configured. Collective.
     RunResult operator()(std::ostream *out, ProgressStyle style = ProgressStyle::Lines);
 
     /// What would be computed. Collective; the text is complete on rank 0.
@@ -60,6 +50,7 @@ class Simulation {
     DNDS::Geom::UnstructuredMesh mesh_;
     DNDS::Geom::MeshMetrics metrics_;
     std::unique_ptr<Solver> solver_;
+    RunPoint start_;
     std::vector<int> forcePatches_;
     index cells_ = 0; ///< of all ranks
 };

@@ -232,6 +232,16 @@ void Solver::setState(const std::function<Primitive(Vector)> &flow) {
     }
 }
 
+void Solver::setConserved(const ParArray<real, variables> &conserved) {
+    DNDS_CHECK(conserved.size() == mesh_.cells.owned, DNDS::ArgumentError, "{} has {} rows for {} cells",
+               conserved.label(), conserved.size(), mesh_.cells.owned);
+    for (index cell = 0; cell < mesh_.cells.owned; cell++) {
+        const Conserved amounts = Conserved::load(conserved[cell]);
+        amounts.store(conserved_[cell]);
+        gas_.primitive(amounts).store((*state_.father)[cell]);
+    }
+}
+
 /// Of all ranks' rows.
 void Solver::sumColumns(std::span<const real> rows, std::span<real> sums) const {
     if (scheme_.reproducible) {

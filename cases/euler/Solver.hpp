@@ -51,6 +51,8 @@ class Solver {
 
     /// Sets own cells by their centroids. Local.
     void setState(const std::function<Primitive(Vector)> &flow);
+    /// Sets own cells to conserved amounts that `conserved` has had, behind a step. Local.
+    void setConserved(const ParArray<real, variables> &conserved);
 
     /// One step for all cells: by `cfl`, but at most `longest`. Collective. Returns its length. Throws DataError on all
     /// ranks where a cell has no density or pressure any more, naming the cell.

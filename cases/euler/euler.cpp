@@ -15,6 +15,8 @@ struct Arguments {
     std::vector<std::string> changes;
     bool dryRun = false;
     Euler::ProgressStyle progress = Euler::ProgressStyle::Auto;
+    std::string restart;
+    bool allowChanges = false;
 };
 
 /// Parses; a number is the code to end with.
@@ -25,6 +27,8 @@ std::optional<int> parse(DNDS::CommunicatorView comm, int argc, char **argv, Arg
     app.add_option("--set", arguments.changes, "changes the configuration; more than once if need be")
         ->type_name("KEY.KEY=VALUE")
         ->allow_extra_args(false);
+    app.add_option("--restart", arguments.restart, "goes on from a checkpoint: a file, or 'latest' of output.folder");
+    app.add_flag("--allow-changes", arguments.allowChanges, "goes on although the checkpoint has other settings");
     app.add_flag("--dry-run,--check", arguments.dryRun,
                  "checks everything, prints memory and messages of each rank, and ends");
     const std::map<std::string, Euler::ProgressStyle> styles{{"auto", Euler::ProgressStyle::Auto},
@@ -59,6 +63,8 @@ int main(int argc, char **argv) {
         const std::string description = run.describe();
         if (world.rank() == 0)
             std::cout << description << std::flush;
+        if (!arguments.restart.empty())
+            run.restart(arguments.restart, arguments.allowChanges, world.rank() == 0 ? &std::cout : nullptr);
         if (arguments.dryRun) {
             const std::string plan = run.plan();
             if (world.rank() == 0)

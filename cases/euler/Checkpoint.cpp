@@ -1,0 +1,242 @@
+#include "Checkpoint.hpp"
+
+#include "DNDS/Serialize/Checkpoint.hpp"
+#include "DNDS/Storage/ContentHash.hpp"
+#include "Geom/File/FileSegments.hpp"
+
+#include <nlohmann/json.hpp>
+
+#include <algorithm>
+#include <bit>
+#include <charconv>
+#include <filesystem>
+#include <ostream>
+#include <utility>
+
+namespace Euler {
+
+namespace {
+
+namespace Geom = DNDS::Geom;
+namespace fs = std::filesystem;
+using DNDS::ArgumentError;
+using nlohmann::json;
+
+using Choices = std::map<std::string, std::string>;
+
+const std::string prefix = "checkpoint-";
+const std::string suffix = ".h5";
+
+/// The number of the step, or -1 for another name.
+index stepOf(const std::string &name) {
+    index step = -1;
+    if (name.starts_with(prefix) && name.ends_with(suffix) && name.size() > prefix.size() + suffix.size()) {
+        const char *end = name.data() + name.size() - suffix.size();
+        if (std::from_chars(name.data() + prefix.size(), end, step).ptr != end)
+            return -1;
+    }
+    return step;
+}
+
+/// Checkpoints of a folder, the newest first. Local.
+std::vector<std::string> checkpointsIn(const std::string &folder) {
+    std::vector<std::pair<std::pair<fs::file_time_type, index>, std::string>> found;
+    std::error_code error;
+    for (fs::directory_iterator entry(folder, error), end; !error && entry != end; entry.increment(error)) {
+        const index step = stepOf(entry->path().filename().string());
+        if (step >= 0)
+            found.push_back({{entry->last_write_time(error), step}, entry->path().string()});
+    }
+    std::sort(found.rbegin(), found.rend());
+    std::vector<std::string> paths;
+    for (const auto &[order, path] : found)
+        paths.push_back(path);
+    return paths;
+}
+
+/// A number for cells, nodes and how they are connected: the same on any number of ranks. Collective.
+index fingerprintOf(const Geom::UnstructuredMesh &mesh) {
+    std::uint64_t sum = 0;
+    const auto number = [](index i) { return static_cast<std::uint64_t>(i); };
+    for (index cell = 0; cell < mesh.cells.owned; cell++) {
+        const auto at = static_cast<std::size_t>(cell);
+        DNDS::ContentHash hash;
+        hash.add(number(mesh.cells.fileNumbers[at]));
+        hash.add(static_cast<std::uint64_t>(mesh.cellTypes[at]));
+        for (const LocalIndex node : mesh.cellNodes[cell])
+            hash.add(number(mesh.nodes.fileNumbers[static_cast<std::size_t>(node)]));
+        sum += hash.value();
+    }
+    for (index node = 0; node < mesh.nodes.owned; node++) {
+        DNDS::ContentHash hash;
+        hash.add(number(mesh.nodes.fileNumbers[static_cast<std::size_t>(node)]));
+        for (int d = 0; d < 3; d++)
+            hash.add(std::bit_cast<std::uint64_t>(mesh.coordinates(node, d) + 0.0)); // -0 is 0
+        sum += hash.value();
+    }
+    return std::bit_cast<index>(mesh.comm.allReduce(sum, MPI_SUM));
+}
+
+/// What may differ between a checkpoint and the run that goes on from it.
+bool mayChange(const std::string &key) {
+    for (const char *free :
+         {"time.steps", "time.end", "time.tolerance", "scheme.overlap", "mesh.file", "mesh.partitioner"})
+        if (key == free)
+            return true;
+    return key.starts_with("output.");
+}
+
+/// What differs, a line for each key.
+std::string differences(const Choices &then, const Choices &now) {
+    std::string text;
+    const auto valueIn = [](const Choices &choices, const std::string &key) {
+        const auto found = choices.find(key);
+        return found == choices.end() ? std::string("nothing") : found->second;
+    };
+    Choices all = then;
+    all.insert(now.begin(), now.end());
+    for (const auto &[key, value] : all)
+        if (!mayChange(key) && valueIn(then, key) != valueIn(now, key))
+            text += fmt::format("\n  {} was {}, and is {}", key, valueIn(then, key), valueIn(now, key));
+    return text;
+}
+
+std::vector<std::string> sharedCheckpointsIn(DNDS::CommunicatorView comm, const std::string &folder) {
+    std::vector<std::string> paths;
+    comm.guarded([&] {
+        if (comm.rank() == 0)
+            paths = checkpointsIn(folder);
+    });
+    const index count = comm.allReduce(static_cast<index>(paths.size()), MPI_MAX);
+    paths.resize(static_cast<std::size_t>(count));
+    Geom::broadcastStrings(comm, paths);
+    return paths;
+}
+
+/// Opens a file, or the newest that is whole.
+DNDS::CheckpointReader open(DNDS::CommunicatorView comm, const std::string &path, const std::string &folder,
+                            std::ostream *out) {
+    if (path != "latest")
+        return {comm, path};
+    std::string failures;
+    for (const std::string &candidate : sharedCheckpointsIn(comm, folder)) {
+        try {
+            DNDS::CheckpointReader reader(comm, candidate);
+            reader.verify();
+            return reader;
+        } catch (const DNDS::DataError &error) {
+            failures += "\n  " + error.message();
+            if (out != nullptr)
+                *out << "NOT USED: " << error.message() << "\n" << std::flush;
+        }
+    }
+    throw ArgumentError(
+        fmt::format("there is no checkpoint{} in the folder '{}' to restart from: run without --restart, "
+                    "or name a file{}",
+                    failures.empty() ? "" : " that is whole", folder, failures));
+}
+
+} // namespace
+
+Checkpoints::Checkpoints(const Geom::UnstructuredMesh &mesh, const Configuration &configuration)
+    : mesh_(mesh), configuration_(configuration), begin_(MPI_Wtime()) {
+    const OutputChoice &output = configuration.output;
+    const bool wanted = output.checkpointEvery > 0 || output.checkpointMinutes > 0;
+    DNDS_CHECK(!wanted || DNDS::CheckpointWriter::built(), DNDS::NotBuiltError,
+               "output.checkpointEvery and output.checkpointMinutes need HDF5, and this program was built without");
+    if (!output.folder.empty() && DNDS::CheckpointWriter::built())
+        signal_.emplace(mesh.comm);
+}
+
+CheckpointNotice Checkpoints::afterStep(const Solver &solver, const RunPoint &point, bool last) {
+    if (!signal_)
+        return {};
+    const OutputChoice &output = configuration_.output;
+    const double minutes = (MPI_Wtime() - begin_) / 60;
+    const auto said = signal_->exchange(output.checkpointMinutes > 0 && minutes >= output.checkpointMinutes);
+    const bool wanted = output.checkpointEvery > 0 || output.checkpointMinutes > 0;
+    const bool due = said.request || (output.checkpointEvery > 0 && point.now.steps % output.checkpointEvery == 0);
+    const bool stop = said.stop && !last;
+    if (!(due || stop || (last && wanted)))
+        return {};
+    begin_ = MPI_Wtime();
+    try {
+        const std::string path = write(solver, point);
+        if (stop)
+            return {true,
+                    fmt::format("stopped by a signal after step {}: go on with --restart latest, or --restart {}\n",
+                                point.now.steps, path)};
+    } catch (const DNDS::DataError &error) {
+        if (stop || last)
+            throw;
+        return {false,
+                fmt::format("NO CHECKPOINT after step {}: {}; computing goes on\n", point.now.steps, error.message())};
+    }
+    return {};
+}
+
+std::string Checkpoints::write(const Solver &solver, const RunPoint &point) const {
+    const OutputChoice &output = configuration_.output;
+    const std::string path =
+        (fs::path(output.folder) / fmt::format("{}{:08}{}", prefix, point.now.steps, suffix)).string();
+    DNDS::CheckpointWriter file(mesh_.comm, path);
+    file.set("program", "euler");
+    file.set("settings", json(configuration_.choices).dump(1));
+    file.set("mesh", fingerprintOf(mesh_));
+    file.set("step", point.now.steps);
+    file.set("time", point.now.time);
+    file.set("residual", std::vector<real>(point.now.residual.begin(), point.now.residual.end()));
+    file.set("firstResidual", point.firstResidual);
+    file.set("drag", point.now.drag);
+    file.set("lift", point.now.lift);
+    file.add("conserved", solver.conserved(),
+             std::span(mesh_.cells.fileNumbers).first(static_cast<std::size_t>(mesh_.cells.owned)));
+    file.write();
+    if (mesh_.comm.rank() == 0) {
+        const std::vector<std::string> all = checkpointsIn(output.folder);
+        std::error_code ignored; // too many are no harm
+        for (std::size_t i = static_cast<std::size_t>(output.keep); i < all.size(); i++)
+            fs::remove(all[i], ignored);
+    }
+    return path;
+}
+
+RunPoint readCheckpoint(const Geom::UnstructuredMesh &mesh, const Configuration &configuration, Solver &solver,
+                        const std::string &path, bool allowChanges, std::ostream *out) {
+    const DNDS::CheckpointReader file = open(mesh.comm, path, configuration.output.folder, out);
+    DNDS_CHECK(file.has("program") && file.text("program") == "euler", ArgumentError,
+               "{} was not written by this program; it contains:\n{}", file.path(), file.content().manifest());
+    const index cells = mesh.comm.allReduce(mesh.cells.owned, MPI_SUM);
+    DNDS_CHECK(file.array("conserved").rows == cells, ArgumentError,
+               "{} is for a mesh of {} cells, and {} has {}: a restart needs the same mesh", file.path(),
+               file.array("conserved").rows, mesh.origin, cells);
+    const index fingerprint = fingerprintOf(mesh);
+    DNDS_CHECK(file.integer("mesh") == fingerprint, ArgumentError,
+               "{} is for another mesh than {}: it has as many cells, but other nodes, or another order", file.path(),
+               mesh.origin);
+    const json then = json::parse(file.text("settings"), nullptr, false);
+    const std::string changes = differences(then.is_object() ? then.get<Choices>() : Choices(), configuration.choices);
+    DNDS_CHECK(
+        changes.empty() || allowChanges, ArgumentError,
+        "{} was written with other settings:{}\nset them back, or add --allow-changes to go on with the new ones",
+        file.path(), changes);
+    RunPoint point;
+    point.now.steps = file.integer("step");
+    point.now.time = file.number("time");
+    const std::vector<real> &residual = file.numbers("residual");
+    std::copy_n(residual.begin(), std::min<std::size_t>(residual.size(), variables), point.now.residual.begin());
+    point.firstResidual = file.number("firstResidual");
+    point.now.drag = file.number("drag");
+    point.now.lift = file.number("lift");
+    ParArray<real, variables> conserved("conserved", mesh.comm);
+    file.read("conserved", conserved,
+              std::span(mesh.cells.fileNumbers).first(static_cast<std::size_t>(mesh.cells.owned)));
+    solver.setConserved(conserved);
+    if (out != nullptr)
+        *out << fmt::format("goes on from {}: step {}, time {:.5e}{}{}\n", file.path(), point.now.steps, point.now.time,
+                            changes.empty() ? "" : "; changed:", changes)
+             << std::flush;
+    return point;
+}
+
+} // namespace Euler
