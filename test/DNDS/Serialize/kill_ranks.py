@@ -3,9 +3,9 @@
 
     kill_ranks.py WRITER COMMAND...        COMMAND starts ranks, its last word takes their number: mpiexec -n
 
-Each trial starts the writer on another number of ranks. It reads the last checkpoint, compares all of it, and writes one
-after the other until a rank is killed, or all at once. No checkpoint that was reported as written may be lost, and none
-may be half there. DNDS_KILL_TRIALS: how many trials (8); DNDS_TEST_SEED: other moments.
+Each trial starts the writer on another number of ranks. It reads the last checkpoint, compares all of it, and writes
+one after the other until a rank is killed, or all at once. No checkpoint that was reported as written may be lost, and
+none may be half there. DNDS_KILL_TRIALS: how many trials (8); DNDS_TEST_SEED: other moments.
 """
 
 import contextlib
@@ -57,7 +57,8 @@ def main() -> int:
                 while sum(line.startswith("step ") for line in lines) < wanted:
                     if job.poll() is not None or time.monotonic() > deadline:
                         job.kill()
-                        print(f"trial {trial} on {count} ranks did not start:\n" + pathlib.Path(output.name).read_text())
+                        print(f"trial {trial} on {count} ranks did not start:")
+                        print(pathlib.Path(output.name).read_text())
                         return 1
                     time.sleep(0.01)
                     lines = pathlib.Path(output.name).read_text().splitlines(keepends=True)
