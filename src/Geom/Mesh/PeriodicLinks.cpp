@@ -49,11 +49,12 @@ PeriodicResult linkPeriodic(const GlobalMapping &nodeBlocks, CellRecords &cells,
     const std::vector<PeriodicFace> faces = collectFaces(nodeBlocks, cells, cellMapping->localBegin(), source);
     const std::vector<PeriodicMatch> matches = matchPeriodic(context, faces);
 
+    Finding twice; // the first in the file, so that it is the same on any number of ranks
     const auto link = [&](index cell, int slot, const FaceLink &to) {
         index &word = cells.links[toSize(cells.linkStarts[toSize(cell)] + slot)];
         const index old = std::exchange(word, to.pack());
-        DNDS_CHECK(old == FaceLink::none || old == word, DataError,
-                   "{}: a face of element {} is periodic with two others", source.origin, cells.fileIds[toSize(cell)]);
+        if (old != FaceLink::none && old != word)
+            twice.add(cells.numbers[toSize(cell)], cells.fileIds[toSize(cell)]);
         return old == FaceLink::none;
     };
     const auto stepOf = [&](const PeriodicFace &face) { return images.stepAt(face.connection, face.side); };
@@ -104,6 +105,9 @@ PeriodicResult linkPeriodic(const GlobalMapping &nodeBlocks, CellRecords &cells,
                 result.unmatched.add(cells.numbers[toSize(c)], face.fileId);
         }
     });
+    twice.agree(comm);
+    DNDS_CHECK(twice.count == 0, DataError, "{}: a face of element {} is periodic with two others", source.origin,
+               twice.fileId);
     result.unmatched.agree(comm);
     result.pairs = comm.allReduce(linked, MPI_SUM) / 2;
     std::sort(result.partners.begin(), result.partners.end());

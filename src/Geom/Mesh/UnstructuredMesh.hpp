@@ -67,7 +67,7 @@ struct UnstructuredMesh {
     /// [cells] the cell behind each of `cellFaces`; `noEntity` at the boundary, `notLocal` beyond the last layer.
     LocalAdjacency cellCells;
     /// [nodes] all local cells that have it; complete around own cells if ghosts are by nodes, but for periodic images:
-    /// these have nodes of their own, in the same places.
+    /// these have nodes of their own, in the same places; `nodeCellsAcrossPeriodic` counts those in.
     LocalAdjacency nodeCells;
     LocalAdjacency faceNodes; ///< [faces] corners
     LocalPairs faceCells;     ///< [faces] first and second cell, or as in `cellCells`

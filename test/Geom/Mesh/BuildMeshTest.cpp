@@ -2,6 +2,7 @@
 
 #include "Geom/Mesh/MeshMetrics.hpp"
 #include "Geom/Mesh/MeshView.hpp"
+#include "Geom/Mesh/PeriodicNodes.hpp"
 #include "Geom/Mesh/WholeMesh.hpp"
 #include "support/MpiTest.hpp"
 
@@ -60,6 +61,11 @@ class Reference {
         for (const Copy &copy : own)
             seen.erase(copy);
         return seen;
+    }
+    /// Cells around a node of the unmoved mesh, repeated ones among them.
+    std::set<Copy> atNode(index node) const {
+        const auto &cells = ofNode_.at(placeOf(node, {}));
+        return {cells.begin(), cells.end()};
     }
     std::set<Copy> behindFaces(const Copy &copy) const {
         std::set<Copy> result;
@@ -264,6 +270,21 @@ void checkNodes(const UnstructuredMesh &mesh, const WholeMesh &whole) {
     EXPECT_EQ(mesh.nodeCells.dataSize(), entries);
 }
 
+/// Cells around each node of own cells, across periodic boundaries, too.
+void checkNodeCells(const UnstructuredMesh &mesh, const WholeMesh &whole, const Reference &reference) {
+    const LocalAdjacency around = nodeCellsAcrossPeriodic(mesh);
+    for (index c = 0; c < mesh.cells.owned; c++)
+        for (const LocalIndex n : mesh.cellNodes[c]) {
+            std::set<Copy> found;
+            for (const LocalIndex other : around[n]) {
+                const auto at = static_cast<std::size_t>(other);
+                EXPECT_TRUE(
+                    found.insert({mesh.cells.fileNumbers[at], moveOf(mesh, mesh.cells.images[at], whole)}).second);
+            }
+            EXPECT_EQ(found, reference.atNode(mesh.nodes.fileNumbers[static_cast<std::size_t>(n)]));
+        }
+}
+
 /// A field that owners fill is right in all ghosts after a pull; `valueOf` is a fact about a local entity.
 template <class ValueOf>
 void checkPull(const UnstructuredMesh &mesh, const MeshEntities &entities, ValueOf &&valueOf) {
@@ -336,6 +357,8 @@ void compare(const BoxOptions &box, MeshOptions options, bool randomPart = true)
     checkFaces(mesh, whole, reference);
     checkFaceOwners(mesh, whole);
     checkNodes(mesh, whole);
+    if (options.ghostsBy == GhostNeighbours::Nodes && options.ghostLayers > 0)
+        checkNodeCells(mesh, whole, reference);
     checkPulls(mesh);
     checkMetrics(mesh, report);
     real volume = 1.0;
@@ -406,6 +429,58 @@ TEST(BuildMesh, IsPeriodicInAllDirectionsAndOneCellWide) {
             compare({.cells = BoxCells::Triangles, .counts = {1, 4, 1}, .periodic = {true, false, false}}, options,
                     false);
         }
+}
+
+/// One side in two connections of the same motion: where they meet, cells are no ghosts twice.
+TEST(BuildMesh, TakesTwoConnectionsOfOneMotionAsOne) {
+    const CommunicatorView comm(MPI_COMM_WORLD);
+    WholeMesh whole = makeBox({.counts = {3, 4, 3}, .periodic = {true, false, false}});
+    whole.periodic.push_back(whole.periodic[0]);
+    whole.periodic[1].name = "upper half";
+    int moved = 0;
+    for (std::size_t f = 0; f < whole.faces.size(); f++) {
+        real height = 0;
+        for (const index node : whole.faces[f].nodes)
+            height += whole.points[static_cast<std::size_t>(node)][1] / static_cast<real>(whole.faces[f].nodes.size());
+        if (whole.faceMarks[f] < 0 && height > 2.0) {
+            whole.faceMarks[f] -= 2;
+            moved++;
+        }
+    }
+    EXPECT_EQ(moved, 2 * 2 * 3);
+    for (const GhostNeighbours by : {GhostNeighbours::Faces, GhostNeighbours::Nodes}) {
+        const MeshOptions options{.ghostsBy = by};
+        const UnstructuredMesh mesh = buildMesh(comm, whole.slice(comm), options);
+        const Reference reference(whole, options.ghostLayers);
+        checkCells(mesh, whole, reference, options);
+        checkFaces(mesh, whole, reference);
+        if (by == GhostNeighbours::Nodes)
+            checkNodeCells(mesh, whole, reference);
+    }
+}
+
+TEST(BuildMesh, RefusesFacesWithTwoPartnersInTheSameWords) {
+    const CommunicatorView comm(MPI_COMM_WORLD);
+    WholeMesh whole = makeBox({.counts = {3, 3, 3}, .periodic = {true, false, false}, .jitter = false});
+    whole.periodic.push_back(whole.periodic[0]); // and the side again, one row higher
+    whole.periodic[1].transform.translation[1] = 1.0;
+    for (std::size_t f = 0, count = whole.faces.size(); f < count; f++)
+        if (whole.faceMarks[f] < 0) {
+            const auto again = whole.faces[f];
+            whole.faces.push_back(again);
+            whole.faceMarks.push_back(whole.faceMarks[f] - 2);
+        }
+    const auto complaint = [&](CommunicatorView on) -> std::string {
+        try {
+            (void)buildMesh(on, whole.slice(on));
+        } catch (const DataError &error) {
+            return error.message().substr(0, error.message().rfind(" (rank "));
+        }
+        return "none";
+    };
+    const std::string together = complaint(comm);
+    EXPECT_NE(together.find("is periodic with two others"), std::string::npos) << together;
+    EXPECT_EQ(together, complaint(CommunicatorView(MPI_COMM_SELF)));
 }
 
 TEST(BuildMesh, ReportsTheSameForEveryNumberOfRanks) {

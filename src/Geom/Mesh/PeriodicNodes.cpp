@@ -1,0 +1,97 @@
+#include "Geom/Mesh/PeriodicNodes.hpp"
+
+#include <algorithm>
+#include <limits>
+#include <numeric>
+#include <span>
+
+namespace DNDS::Geom {
+
+namespace {
+
+/// Nodes in one place are one set, named by the least of them.
+class SamePlace {
+  public:
+    explicit SamePlace(index nodes) : parent_(toSize(nodes)) { std::iota(parent_.begin(), parent_.end(), 0); }
+
+    LocalIndex find(LocalIndex node) {
+        auto &parent = parent_;
+        const auto at = [&](LocalIndex n) -> LocalIndex & { return parent[static_cast<std::size_t>(n)]; };
+        while (at(node) != node)
+            node = at(node) = at(at(node));
+        return node;
+    }
+    void join(LocalIndex a, LocalIndex b) {
+        a = find(a);
+        b = find(b);
+        parent_[static_cast<std::size_t>(std::max(a, b))] = std::min(a, b);
+    }
+
+  private:
+    std::vector<LocalIndex> parent_;
+};
+
+real distance2(const UnstructuredMesh &mesh, LocalIndex a, LocalIndex b) {
+    real sum = 0;
+    for (rowsize d = 0; d < 3; d++)
+        sum += (mesh.coordinates(a, d) - mesh.coordinates(b, d)) * (mesh.coordinates(a, d) - mesh.coordinates(b, d));
+    return sum;
+}
+
+/// The two cells of a periodic face stand side by side but have nodes of their own. Those on the face, of second-order
+/// cells more than its corners, are told by where they are: `linkPeriodic` has made sure that they meet.
+void joinNodes(const UnstructuredMesh &mesh, index face, SamePlace &places) {
+    constexpr real near2 = 1e-4; // square of a hundredth of the shortest edge: other nodes are further away
+    const auto corners = mesh.faceNodes[face];
+    real edge2 = std::numeric_limits<real>::max();
+    for (rowsize i = 0; i < corners.size(); i++)
+        for (rowsize j = 0; j < i; j++)
+            edge2 = std::min(edge2, distance2(mesh, corners[i], corners[j]));
+    for (const LocalIndex a : mesh.cellNodes[mesh.faceCells[face][0]])
+        for (const LocalIndex b : mesh.cellNodes[mesh.faceCells[face][1]])
+            if (a != b && distance2(mesh, a, b) < near2 * edge2)
+                places.join(a, b);
+}
+
+} // namespace
+
+LocalAdjacency nodeCellsAcrossPeriodic(const UnstructuredMesh &mesh) {
+    SamePlace places(mesh.nodes.size());
+    for (index f = 0; f < mesh.faces.size(); f++) {
+        const auto cells = mesh.faceCells[f];
+        if (cells[0] >= 0 && cells[1] >= 0 &&
+            mesh.cells.images[static_cast<std::size_t>(cells[0])] !=
+                mesh.cells.images[static_cast<std::size_t>(cells[1])])
+            joinNodes(mesh, f, places);
+    }
+
+    // Nodes by place: a sort by counting.
+    const auto nodes = toSize(mesh.nodes.size());
+    std::vector<index> starts(nodes + 1, 0);
+    for (std::size_t n = 0; n < nodes; n++)
+        starts[static_cast<std::size_t>(places.find(static_cast<LocalIndex>(n))) + 1]++;
+    std::partial_sum(starts.begin(), starts.end(), starts.begin());
+    std::vector<LocalIndex> ofPlace(nodes);
+    std::vector<index> next(starts.begin(), starts.end() - 1);
+    for (std::size_t n = 0; n < nodes; n++)
+        ofPlace[toSize(next[static_cast<std::size_t>(places.find(static_cast<LocalIndex>(n)))]++)] =
+            static_cast<LocalIndex>(n);
+
+    std::vector<index> rowStarts{0};
+    std::vector<LocalIndex> entries;
+    rowStarts.reserve(nodes + 1);
+    entries.reserve(toSize(mesh.nodeCells.dataSize()));
+    for (std::size_t n = 0; n < nodes; n++) {
+        const auto place = static_cast<std::size_t>(places.find(static_cast<LocalIndex>(n)));
+        const auto begin = static_cast<std::ptrdiff_t>(entries.size());
+        for (index k = starts[place]; k < starts[place + 1]; k++)
+            for (const LocalIndex c : mesh.nodeCells[ofPlace[toSize(k)]])
+                entries.push_back(c);
+        std::sort(entries.begin() + begin, entries.end());
+        entries.erase(std::unique(entries.begin() + begin, entries.end()), entries.end());
+        rowStarts.push_back(static_cast<index>(entries.size()));
+    }
+    return makeAdjacency("node cells across periodic boundaries", mesh.comm, rowStarts, entries);
+}
+
+} // namespace DNDS::Geom
