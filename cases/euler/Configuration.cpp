@@ -170,6 +170,7 @@ Scheme schemeOf(Settings settings, const Gas &gas, const Reference &reference) {
         "timeStepping", {{"ssp-rk2", TimeScheme::SspRk2}, {"ssp-rk3", TimeScheme::SspRk3}}, TimeScheme::SspRk3);
     scheme.overlap = settings.get<bool>("overlap", true);
     scheme.reproducible = settings.get<bool>("reproducible", true);
+    scheme.device = settings.choice<bool>("device", {{"host", false}, {"cuda", true}}, false);
     settings.finish();
     return scheme;
 }

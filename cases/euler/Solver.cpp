@@ -1,8 +1,11 @@
 #include "Solver.hpp"
 
+#include "DNDS/Array/DofExecution.hpp"
+#include "DNDS/Device/Event.hpp"
 #include "DNDS/Mpi/ExactSum.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 #include <utility>
 
@@ -30,11 +33,17 @@ auto readOnly(const TArray &array) {
     return array.view();
 }
 
+/// All elements of what a view shows.
+template <class View>
+auto elementsOf(const View &view) {
+    return std::span(view.data(), toSize(view.size() * view.rowSize()));
+}
+
 constexpr index noCell = std::numeric_limits<index>::max();
 
 } // namespace
 
-Solver::Solver(const Geom::UnstructuredMesh &mesh, const Geom::MeshMetrics &metrics, Gas gas, const Scheme &scheme,
+Solver::Solver(Geom::UnstructuredMesh &mesh, Geom::MeshMetrics &metrics, Gas gas, const Scheme &scheme,
                std::vector<BoundaryCondition> conditions)
     : mesh_(mesh), view_(viewOf(mesh, metrics)), gas_(gas), scheme_(scheme), conserved_("conserved", mesh.comm),
       start_("conserved at start", mesh.comm), timeStep_("time step", mesh.comm) {
@@ -55,11 +64,16 @@ Solver::Solver(const Geom::UnstructuredMesh &mesh, const Geom::MeshMetrics &metr
         start_.resize(mesh.cells.owned);
         timeStep_.resize(mesh.cells.owned);
         flux_.resize(mesh.faces.size());
+        kernelMesh_ = view_;
+        if (scheme.device)
+            moveToDevice(mesh, metrics);
     });
     const auto attach = [&](auto &field, const char *name) {
         field.initPair(name, mesh.comm);
         field.father->resize(mesh.cells.owned);
         attachField(field, mesh.cells);
+        if (lanes_) // and so the exchange is one of the device's copies
+            field.toDevice();
         field.trans.initPersistentPull();
     };
     attach(state_, "state");
@@ -108,63 +122,129 @@ void Solver::findTurnedGhosts() {
     }
 }
 
-/// Runs a kernel for each row of a list: what would be a launch elsewhere.
+void Solver::moveToDevice(Geom::UnstructuredMesh &mesh, Geom::MeshMetrics &metrics) {
+    DNDS::Device::requireDevice("compute on the device");
+    // ranks of one machine follow each other, as they do unless told otherwise
+    DNDS::Device::useDevice(mesh.comm.rank());
+    Geom::toDevice(mesh, metrics);
+    kernelMesh_ = Geom::viewOf<DNDS::DeviceBackend::CUDA>(mesh, metrics);
+    for (List *list : {&allCells_, &innerCells_, &edgeCells_, &innerFaces_, &edgeFaces_, &turnedGhosts_, &turnedRows_})
+        list->toDevice();
+    conditions_.toDevice();
+    faceCondition_.toDevice();
+    weights_.toDevice();
+    turns_.toDevice();
+    conserved_.toDevice();
+    start_.toDevice();
+    timeStep_.toDevice();
+    flux_.toDevice();
+    lanes_.emplace();
+}
+
+void Solver::finish() const {
+    if (!lanes_)
+        return;
+    lanes_->inner.synchronize();
+    lanes_->edge.synchronize();
+}
+
+DNDS::Executor Solver::inner() const { return lanes_ ? DNDS::Executor::device(lanes_->inner) : DNDS::Executor::host(); }
+DNDS::Executor Solver::edge() const { return lanes_ ? DNDS::Executor::device(lanes_->edge) : DNDS::Executor::host(); }
+
+/// Makes each stream wait for what the other holds.
+void Solver::join() {
+    if (!lanes_)
+        return;
+    DNDS::Device::runAfter(lanes_->inner, lanes_->edge);
+    DNDS::Device::runAfter(lanes_->edge, lanes_->inner);
+}
+
+/// Runs a kernel for each row of a list.
 template <class Kernel>
-void Solver::run(const List &rows, const Kernel &kernel) {
+void Solver::run(const DNDS::Executor &executor, const List &rows, const Kernel &kernel) const {
     const double begin = MPI_Wtime();
-    const auto list = rows.view();
-    for (index i = 0; i < list.size(); i++)
-        kernel(list(i));
+    launch(executor, toRead(rows), kernel);
     times_.compute += MPI_Wtime() - begin;
 }
 
-/// Refreshes ghosts; `inner` is done meanwhile, `edge` afterwards.
+/// Refreshes ghosts; `innerRows` is done meanwhile, `edgeRows` afterwards.
 template <class Pulled, class Inner, class Edge>
-void Solver::pullAround(Pulled &field, const Inner &inner, const Edge &edge) {
+void Solver::pullAround(Pulled &field, const Inner &innerRows, const Edge &edgeRows) {
     const double begin = MPI_Wtime();
-    field.trans.startPersistentPull();
+    const DNDS::Device::StreamHandle stream = lanes_ ? lanes_->edge.handle() : nullptr;
+    field.trans.startPersistentPull(stream);
     times_.start += MPI_Wtime() - begin;
     if (scheme_.overlap)
-        inner();
+        innerRows();
     const double arrival = MPI_Wtime();
-    field.trans.waitPersistentPull();
+    if (lanes_)
+        field.trans.waitPersistentPull(stream);
+    else
+        field.trans.waitPersistentPull();
     times_.wait += MPI_Wtime() - arrival;
     for (const DNDS::PeerPath &path : field.trans.pullPaths())
         times_.bytes += path.bytesReceived;
     times_.pulls++;
     if (!scheme_.overlap)
-        inner();
-    edge();
+        innerRows();
+    edgeRows();
 }
 
 GradientKernel Solver::gradientKernel() {
-    return {view_,           readOnly(weights_), readOnly(faceCondition_), readOnly(conditions_),   gas_,
-            scheme_.limiter, mesh_.dimension,    readOnly(state_),         gradient_.father->view()};
+    return {kernelMesh_,     toRead(weights_), toRead(faceCondition_), toRead(conditions_),       gas_,
+            scheme_.limiter, mesh_.dimension,  toRead(state_),         toWrite(*gradient_.father)};
 }
 
 FluxKernel Solver::fluxKernel() {
-    return {view_,        readOnly(faceCondition_), readOnly(conditions_), gas_,
-            scheme_.flux, scheme_.entropyFix,       readOnly(state_),      readOnly(gradient_),
-            flux_.view()};
+    return {kernelMesh_,        toRead(faceCondition_), toRead(conditions_), gas_,          scheme_.flux,
+            scheme_.entropyFix, toRead(state_),         toRead(gradient_),   toWrite(flux_)};
 }
 
-RateKernel Solver::rateKernel() const { return {view_, flux_.view()}; }
+RateKernel Solver::rateKernel() const { return {kernelMesh_, toRead(flux_)}; }
 
-void Solver::computeFluxes() {
+void Solver::computeGradients() {
     pullAround(
-        state_, [&] { run(innerCells_, gradientKernel()); },
+        state_, [&] { run(inner(), innerCells_, gradientKernel()); },
         [&] {
             if (turnedRows_.size() > 0)
-                run(turnedRows_, TurnStateKernel{readOnly(turnedGhosts_), readOnly(turns_), state_.son->view()});
-            run(edgeCells_, gradientKernel());
+                run(edge(), turnedRows_, TurnStateKernel{toRead(turnedGhosts_), toRead(turns_), toWrite(*state_.son)});
+            run(edge(), edgeCells_, gradientKernel());
         });
+    join();
+}
+
+void Solver::runStage(std::size_t stage, real keep) {
+    computeGradients();
+    const auto finishStage = [&] {
+        if (turnedRows_.size() > 0)
+            run(edge(), turnedRows_,
+                TurnGradientKernel{toRead(turnedGhosts_), toRead(turns_), toWrite(*gradient_.son)});
+        run(edge(), edgeFaces_, fluxKernel());
+        join();
+        run(inner(), allCells_,
+            UpdateKernel{rateKernel(), gas_, keep, toRead(timeStep_), toRead(start_), toWrite(conserved_),
+                         toWrite(*state_.father)});
+        join();
+    };
     pullAround(
-        gradient_, [&] { run(innerFaces_, fluxKernel()); },
+        gradient_, [&] { run(inner(), innerFaces_, fluxKernel()); },
         [&] {
-            if (turnedRows_.size() > 0)
-                run(turnedRows_, TurnGradientKernel{readOnly(turnedGhosts_), readOnly(turns_), gradient_.son->view()});
-            run(edgeFaces_, fluxKernel());
+            if (!lanes_)
+                return finishStage();
+            join(); // the graph begins on one stream and takes the other in
+            DNDS::Device::Graph &graph = lanes_->ends[stage];
+            if (!graph)
+                graph = DNDS::Device::Graph::capture(lanes_->edge, [&] {
+                    DNDS::Device::runAfter(lanes_->inner, lanes_->edge);
+                    finishStage();
+                });
+            // a replay writes as the capture did: the host's copies are old now
+            toWrite(conserved_);
+            toWrite(*state_.father);
+            graph.launch(lanes_->edge);
+            join();
         });
+    times_.cellStages += mesh_.cells.owned;
 }
 
 void Solver::runStages() {
@@ -172,23 +252,21 @@ void Solver::runStages() {
     static constexpr std::array<real, 2> second{0, 1.0 / 2};
     static constexpr std::array<real, 3> third{0, 3.0 / 4, 1.0 / 3};
     const std::span<const real> keeps = scheme_.time == TimeScheme::SspRk2 ? std::span<const real>(second) : third;
-    std::copy_n(std::as_const(conserved_).data(), conserved_.dataSize(), start_.data());
-    for (const real keep : keeps) {
-        computeFluxes();
-        run(allCells_, UpdateKernel{rateKernel(), gas_, keep, readOnly(timeStep_), readOnly(start_), conserved_.view(),
-                                    state_.father->view()});
-        times_.cellStages += mesh_.cells.owned;
-    }
+    DNDS::DofExecution::copy(inner(), elementsOf(toWrite(start_)), elementsOf(toRead(conserved_)));
+    join();
+    for (std::size_t stage = 0; stage < keeps.size(); stage++)
+        runStage(stage, keeps[stage]);
 }
 
 void Solver::computeTimeSteps() {
-    run(allCells_, TimeStepKernel{view_, gas_, readOnly(*state_.father), timeStep_.view()});
+    run(inner(), allCells_, TimeStepKernel{kernelMesh_, gas_, toRead(*state_.father), toWrite(timeStep_)});
 }
 
 index Solver::firstImpossibleCell() const {
     index first = noCell;
+    const auto state = readOnly(this->state());
     for (index cell = 0; cell < mesh_.cells.owned; cell++)
-        if (!Primitive::load((*state_.father)[cell]).physical())
+        if (!Primitive::load(state[cell]).physical())
             first = std::min(first, mesh_.cells.fileNumbers[toSize(cell)]);
     return first;
 }
@@ -203,43 +281,57 @@ void Solver::checkState() {
 
 real Solver::advance(real cfl, real longest) {
     computeTimeSteps();
-    const real *allowed = std::as_const(timeStep_).data();
-    real least = std::numeric_limits<real>::infinity();
-    for (index cell = 0; cell < mesh_.cells.owned; cell++)
-        least = std::min(least, allowed[cell]);
-    least = mesh_.comm.allReduce(least, MPI_MIN);
-    if (least < 0)
+    const real mine = DNDS::DofExecution::extremes(inner(), elementsOf(toRead(timeStep_))).min;
+    const real least = mesh_.comm.allReduce(std::isnan(mine) ? -1 : mine, MPI_MIN);
+    if (least < 0) {
         checkState();
+        throw DNDS::DataError(fmt::format("{}: the time step is not a number", mesh_.origin));
+    }
     const real step = std::min(cfl * least, longest);
-    std::fill_n(timeStep_.data(), timeStep_.size(), step);
+    DNDS::DofExecution::fill(inner(), elementsOf(toWrite(timeStep_)), step);
     runStages();
     return step;
 }
 
 void Solver::advanceLocally(real cfl) {
     computeTimeSteps();
-    real *step = timeStep_.data();
-    for (index cell = 0; cell < mesh_.cells.owned; cell++)
-        step[cell] *= cfl;
+    DNDS::DofExecution::combine(inner(), DNDS::DofKernels::Operation::Multiply, elementsOf(toWrite(timeStep_)), cfl);
     runStages();
 }
 
+/// Before the host sets the state, and afterwards.
+void Solver::takeToHost() {
+    finish();
+    state_.father->toHost();
+    conserved_.toHost();
+}
+void Solver::takeToDevice() {
+    if (!lanes_)
+        return;
+    state_.father->toDevice();
+    conserved_.toDevice();
+}
+
 void Solver::setState(const std::function<Primitive(Vector)> &flow) {
+    takeToHost();
     for (index cell = 0; cell < mesh_.cells.owned; cell++) {
         const Primitive w = flow(Vector::load(view_.centroids[cell]));
         w.store((*state_.father)[cell]);
         gas_.conserved(w).store(conserved_[cell]);
     }
+    takeToDevice();
 }
 
 void Solver::setConserved(const ParArray<real, variables> &conserved) {
     DNDS_CHECK(conserved.size() == mesh_.cells.owned, DNDS::ArgumentError, "{} has {} rows for {} cells",
                conserved.label(), conserved.size(), mesh_.cells.owned);
+    takeToHost();
     for (index cell = 0; cell < mesh_.cells.owned; cell++) {
         const Conserved amounts = Conserved::load(conserved[cell]);
         amounts.store(conserved_[cell]);
         gas_.primitive(amounts).store((*state_.father)[cell]);
     }
+    takeToDevice();
 }
 
 /// Of all ranks' rows.
@@ -258,9 +350,10 @@ void Solver::sumColumns(std::span<const real> rows, std::span<real> sums) const 
 std::array<real, variables> Solver::residual() const {
     Array<real, variables> squares;
     squares.resize(mesh_.cells.owned);
-    const ResidualKernel kernel{rateKernel(), squares.view()};
-    for (index cell = 0; cell < mesh_.cells.owned; cell++)
-        kernel(cell);
+    if (lanes_)
+        squares.toDevice();
+    launch(inner(), toRead(allCells_), ResidualKernel{rateKernel(), toWrite(squares)});
+    fetched(squares);
     std::array<real, variables> sums{};
     sumColumns({std::as_const(squares).data(), toSize(squares.dataSize())}, sums);
     real volume = 0;
@@ -271,11 +364,12 @@ std::array<real, variables> Solver::residual() const {
 }
 
 Vector Solver::force(const std::vector<int> &patches, real reference) const {
+    const auto fluxes = readOnly(fetched(flux_));
     std::vector<real> rows;
     for (const int patch : patches)
         for (const LocalIndex face : mesh_.patches[toSize(patch)].faces)
             if (face < mesh_.faces.owned && faceCondition_(face) == patch) {
-                const real *flux = flux_[face];
+                const real *flux = fluxes[face];
                 const real *area = view_.areaVectors[face];
                 for (int d = 0; d < 3; d++)
                     rows.push_back(flux[1 + d] - reference * area[d]);
@@ -286,10 +380,11 @@ Vector Solver::force(const std::vector<int> &patches, real reference) const {
 }
 
 std::array<real, variables> Solver::total() const {
+    const auto amountsNow = readOnly(conserved());
     Array<real, variables> amounts;
     amounts.resize(mesh_.cells.owned);
     for (index cell = 0; cell < mesh_.cells.owned; cell++)
-        (view_.volumes(cell) * Conserved::load(conserved_[cell])).store(amounts[cell]);
+        (view_.volumes(cell) * Conserved::load(amountsNow[cell])).store(amounts[cell]);
     std::array<real, variables> sums{};
     sumColumns({std::as_const(amounts).data(), toSize(amounts.dataSize())}, sums);
     return sums;
@@ -297,7 +392,7 @@ std::array<real, variables> Solver::total() const {
 
 real Solver::wallPressure(index face) const {
     const Vector area = Vector::load(view_.areaVectors[face]);
-    return dot(Conserved::load(flux_[face]).momentum, area) / dot(area, area);
+    return dot(Conserved::load(readOnly(fetched(flux_))[face]).momentum, area) / dot(area, area);
 }
 
 std::vector<DNDS::PeerPath> Solver::pullPaths() const {
@@ -316,12 +411,13 @@ std::size_t Solver::bytes() const {
 }
 
 double Solver::timePulls(int repetitions) {
+    finish();
     mesh_.comm.barrier();
     const double begin = MPI_Wtime();
     for (int i = 0; i < repetitions; i++) {
-        state_.trans.startPersistentPull();
+        state_.trans.startPersistentPull(edge().stream());
         state_.trans.waitPersistentPull();
-        gradient_.trans.startPersistentPull();
+        gradient_.trans.startPersistentPull(edge().stream());
         gradient_.trans.waitPersistentPull();
     }
     return (MPI_Wtime() - begin) / repetitions;

@@ -2,13 +2,16 @@
 /// @brief The finite-volume method on one rank's part of a mesh: fields, exchanges, time steps.
 #pragma once
 
-#include "StepKernels.hpp"
+#include "Launch.hpp"
 
+#include "DNDS/Device/Graph.hpp"
+#include "DNDS/Device/Stream.hpp"
 #include "Geom/Mesh/MeshMetrics.hpp"
 #include "Geom/Mesh/UnstructuredMesh.hpp"
 
 #include <array>
 #include <functional>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -25,6 +28,7 @@ struct Scheme {
     bool overlap = true; ///< compute while ghosts travel; results are the same
     /// Residuals, forces and totals are exact sums: the same bits on any number of ranks. States are so anyway.
     bool reproducible = true;
+    bool device = false; ///< compute there: the same functors, the same order of sums
 };
 
 /// Seconds of this rank, and what it pulled.
@@ -42,12 +46,17 @@ struct SolverTimes {
 ///
 /// Results are the same to the bit for any number of ranks: all sums follow the order of faces in the file. (Those over
 /// all cells do not if the scheme is not to be reproducible.)
+///
+/// On the device (`Scheme::device`) fields stay there from `setState` on; the host sees them when it asks. What needs
+/// ghosts is computed, packed and pulled on a stream of high priority, all else beside it on another. The kernels
+/// behind the last pull of a stage are replayed as a graph.
 class Solver {
   public:
     /// Collective. `conditions` is [patches of the mesh]. Mesh and metrics must outlive the solver; ghosts are needed
-    /// in one layer, by faces. Throws ArgumentError on all ranks for meshes of curved surfaces.
-    Solver(const DNDS::Geom::UnstructuredMesh &mesh, const DNDS::Geom::MeshMetrics &metrics, Gas gas,
-           const Scheme &scheme, std::vector<BoundaryCondition> conditions);
+    /// in one layer, by faces; on the device they are copied there. Throws ArgumentError on all ranks for meshes of
+    /// curved surfaces, NotBuiltError on all ranks where a device is asked for and one of them has none.
+    Solver(DNDS::Geom::UnstructuredMesh &mesh, DNDS::Geom::MeshMetrics &metrics, Gas gas, const Scheme &scheme,
+           std::vector<BoundaryCondition> conditions);
 
     /// Sets own cells by their centroids. Local.
     void setState(const std::function<Primitive(Vector)> &flow);
@@ -69,11 +78,11 @@ class Solver {
     /// The integral of conserved amounts. Collective.
     std::array<real, variables> total() const;
 
-    /// Fields of own cells.
-    const ParArray<real, variables> &state() const { return *state_.father; }
-    const ParArray<real, variables> &conserved() const { return conserved_; }
+    /// Fields of own cells, on the host.
+    const ParArray<real, variables> &state() const { return fetched(*state_.father); }
+    const ParArray<real, variables> &conserved() const { return fetched(conserved_); }
     /// Limited; of the last stage computed.
-    const ParArray<real, gradientWidth> &gradient() const { return *gradient_.father; }
+    const ParArray<real, gradientWidth> &gradient() const { return fetched(*gradient_.father); }
     /// The pressure at a boundary face at the start of the last stage. Local.
     real wallPressure(index face) const;
 
@@ -88,13 +97,45 @@ class Solver {
   private:
     using List = DNDS::Array<index>;
 
+    /// The streams of the device.
+    struct Lanes {
+        DNDS::Device::Stream inner;                              ///< what needs no ghosts
+        DNDS::Device::Stream edge{DNDS::Device::Priority::High}; ///< the rest, and pulls
+        std::array<DNDS::Device::Graph, 3> ends;                 ///< of stages
+    };
+
     void classify();
     void findTurnedGhosts();
+    void moveToDevice(DNDS::Geom::UnstructuredMesh &mesh, DNDS::Geom::MeshMetrics &metrics);
+    /// Makes the host's copy current, after what the device is doing.
+    template <class TArray>
+    const TArray &fetched(TArray &array) const {
+        finish();
+        array.toHost();
+        return array;
+    }
+    void finish() const;
+    void takeToHost();
+    void takeToDevice();
+
+    /// What kernels see of an array.
+    template <class TArray>
+    auto toRead(const TArray &array) const {
+        return lanes_ ? array.template deviceView<DNDS::DeviceBackend::CUDA>() : array.view();
+    }
+    template <class TArray>
+    auto toWrite(TArray &array) const {
+        return lanes_ ? array.template deviceView<DNDS::DeviceBackend::CUDA>() : array.view();
+    }
+    DNDS::Executor inner() const;
+    DNDS::Executor edge() const;
     template <class Kernel>
-    void run(const List &rows, const Kernel &kernel);
+    void run(const DNDS::Executor &executor, const List &rows, const Kernel &kernel) const;
     template <class Pulled, class Inner, class Edge>
-    void pullAround(Pulled &field, const Inner &inner, const Edge &edge);
-    void computeFluxes();
+    void pullAround(Pulled &field, const Inner &innerRows, const Edge &edgeRows);
+    void join();
+    void computeGradients();
+    void runStage(std::size_t stage, real keep);
     void runStages();
     GradientKernel gradientKernel();
     FluxKernel fluxKernel();
@@ -104,7 +145,8 @@ class Solver {
     void sumColumns(std::span<const real> rows, std::span<real> sums) const;
 
     const DNDS::Geom::UnstructuredMesh &mesh_;
-    DNDS::Geom::MeshView view_;
+    DNDS::Geom::MeshView view_;       ///< on the host
+    DNDS::Geom::MeshView kernelMesh_; ///< where kernels run
     Gas gas_;
     Scheme scheme_;
     DNDS::Array<BoundaryCondition> conditions_;
@@ -117,11 +159,12 @@ class Solver {
 
     Field<variables> state_; ///< primitive
     Field<gradientWidth> gradient_;
-    ParArray<real, variables> conserved_;
-    ParArray<real, variables> start_; ///< conserved, at the start of a step
+    mutable ParArray<real, variables> conserved_; ///< mutable: reading may bring values from the device
+    ParArray<real, variables> start_;             ///< conserved, at the start of a step
     ParArray<real, 1> timeStep_;
-    DNDS::Array<real, variables> flux_;
-    SolverTimes times_;
+    mutable DNDS::Array<real, variables> flux_;
+    mutable SolverTimes times_;
+    std::optional<Lanes> lanes_; ///< none on the host. Last: graphs and streams go before the memory they use
 };
 
 } // namespace Euler

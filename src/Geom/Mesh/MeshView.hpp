@@ -35,6 +35,20 @@ struct MeshView {
 };
 static_assert(std::is_trivially_copyable_v<MeshView>);
 
+/// Copies what a MeshView shows to the device. Local; waits. Throws NotBuiltError, MemoryError.
+inline void toDevice(UnstructuredMesh &mesh, MeshMetrics &metrics) {
+    for (LocalAdjacency *adjacency :
+         {&mesh.cellNodes, &mesh.cellFaces, &mesh.cellCells, &mesh.nodeCells, &mesh.faceNodes})
+        adjacency->toDevice();
+    mesh.faceCells.toDevice();
+    mesh.coordinates.toDevice();
+    metrics.volumes.toDevice();
+    metrics.centroids.toDevice();
+    metrics.areas.toDevice();
+    metrics.areaVectors.toDevice();
+    metrics.faceCentres.toDevice();
+}
+
 /// The view of the memory of `backend`, where the arrays must be current. Local, O(1). Throws StaleError.
 template <DeviceBackend backend = DeviceBackend::Host>
 MeshView viewOf(const UnstructuredMesh &mesh, const MeshMetrics &metrics) {
