@@ -1,0 +1,57 @@
+#!/usr/bin/env bash
+# Builds a wheel of the Python package and tries it in an empty virtual environment.
+#
+#   scripts/wheel.sh [--built FOLDER]
+#
+#   --built FOLDER  use the library of this build folder instead of compiling it again
+#
+# The wheel is left in build/wheelhouse. Without a network it is built, but not tried: mpi4py and NumPy come from PyPI.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+say() { printf '\033[1m==> %s\033[0m\n' "$*"; }
+
+built=""
+while [ $# -gt 0 ]; do
+    case "$1" in
+    --built) built=${2:?} && shift ;;
+    -h | --help)
+        sed -n '2,8s/^# \{0,1\}//p' "$0"
+        exit 0
+        ;;
+    *)
+        echo "wheel.sh: unknown option $1 (see --help)" >&2
+        exit 2
+        ;;
+    esac
+    shift
+done
+
+python=build/python-venv/bin/python3
+if [ ! -x "$python" ]; then
+    say "SKIPPED: there is no $python (scripts/install-deps.sh --python makes it, with a network)"
+    exit 0
+fi
+options=()
+if [ -n "$built" ]; then
+    stage=$PWD/build/wheel-stage
+    rm -rf "$stage"
+    cmake --install "$built" --prefix "$stage" >/dev/null
+    options=(--config-settings=cmake.source-dir=python "--config-settings=cmake.define.CMAKE_PREFIX_PATH=$stage")
+fi
+
+say "building the wheel"
+rm -rf build/wheelhouse
+"$python" -m pip wheel . --quiet --no-deps --no-build-isolation --wheel-dir build/wheelhouse "${options[@]}"
+ls -l build/wheelhouse
+
+say "importing it in an empty environment"
+rm -rf build/wheel-venv
+/usr/bin/python3 -m venv build/wheel-venv
+if ! build/wheel-venv/bin/python3 -m pip download --quiet --no-deps --dest build/wheel-probe mpi4py 2>/dev/null; then
+    say "SKIPPED: mpi4py could not be had from PyPI (no network?)"
+    exit 0
+fi
+build/wheel-venv/bin/python3 -m pip install --quiet --disable-pip-version-check build/wheelhouse/*.whl
+cp python/examples/ring.py build/wheel-venv/ # runs away from the sources, with what was installed only
+(cd build/wheel-venv && ../../scripts/mpirun.sh 2 bin/python3 ring.py)
