@@ -37,7 +37,8 @@ if [ -n "$built" ]; then
     stage=$PWD/build/wheel-stage
     rm -rf "$stage"
     cmake --install "$built" --prefix "$stage" >/dev/null
-    options=(--config-settings=cmake.source-dir=python "--config-settings=cmake.define.CMAKE_PREFIX_PATH=$stage")
+    options=(--config-settings=cmake.source-dir=python "--config-settings=cmake.define.CMAKE_PREFIX_PATH=$stage"
+        --config-settings=build-dir=build/wheel-built)
 fi
 
 say "building the wheel"
@@ -48,10 +49,11 @@ ls -l build/wheelhouse
 say "importing it in an empty environment"
 rm -rf build/wheel-venv
 /usr/bin/python3 -m venv build/wheel-venv
-if ! build/wheel-venv/bin/python3 -m pip download --quiet --no-deps --dest build/wheel-probe mpi4py 2>/dev/null; then
+pip=(build/wheel-venv/bin/python3 -m pip --quiet --disable-pip-version-check)
+if ! "${pip[@]}" download --retries 1 --no-deps --dest build/wheel-probe mpi4py 2>/dev/null; then
     say "SKIPPED: mpi4py could not be had from PyPI (no network?)"
     exit 0
 fi
-build/wheel-venv/bin/python3 -m pip install --quiet --disable-pip-version-check build/wheelhouse/*.whl
+"${pip[@]}" install build/wheelhouse/*.whl
 cp python/examples/ring.py build/wheel-venv/ # runs away from the sources, with what was installed only
 (cd build/wheel-venv && ../../scripts/mpirun.sh 2 bin/python3 ring.py)
