@@ -498,7 +498,9 @@ TEST(Simulation, WritesHistoriesFieldsAndSurfaces) {
         std::filesystem::temp_directory_path() / ("euler_test_" + std::to_string(comm.size()));
     content["output"] = {{"folder", folder.string()}, {"historyEvery", 2}, {"fields", Geom::VtkHdfWriter::built()}};
     std::ostringstream report;
-    const RunResult result = runOf(content)(&report);
+    Simulation run = runOf(content);
+    const RunResult result = run(&report);
+    const index ghosts = comm.allReduce(run.mesh().cells.ghosts, MPI_SUM);
     if (comm.rank() == 0) {
         std::ifstream history(folder / "history.csv");
         const std::vector<std::string> lines{std::istream_iterator<std::string>(history), {}};
@@ -514,7 +516,25 @@ TEST(Simulation, WritesHistoriesFieldsAndSurfaces) {
         EXPECT_EQ(summary["converged"], false);
         EXPECT_EQ(summary["drag"], result.drag);
         EXPECT_EQ(summary["residual"].size(), variables);
-        EXPECT_GT(summary["costs"]["seconds"], 0);
+        const json &costs = summary["costs"];
+        const double seconds = costs["seconds"];
+        EXPECT_GT(costs["computing"], 0);
+        EXPECT_LE(costs["computing"], costs["computing, slowest rank"]);
+        EXPECT_LE(costs["pulls"], costs["pulls, slowest rank"]);
+        EXPECT_NEAR(costs["pulls"], costs["starting pulls"].get<double>() + costs["waiting"].get<double>(), 1e-9);
+        // What nobody sees into is there, too; clocks may differ by a little.
+        EXPECT_GT(costs["rest"], -0.01 * seconds);
+        EXPECT_NEAR(seconds,
+                    costs["computing"].get<double>() + costs["pulls"].get<double>() + costs["rest"].get<double>(),
+                    1e-9);
+        EXPECT_NEAR(costs["cells a second a rank"], 72 * 5 / seconds / comm.size(), 1e-6 * 72 * 5 / seconds);
+        EXPECT_GE(costs["hidden share of pulls"], 0);
+        EXPECT_LE(costs["hidden share of pulls"], 1);
+        // Two pulls in each of the three stages, of states and gradients: each ghost's row once, and nothing else.
+        EXPECT_EQ(costs["pulls of each rank"], 5 * 3 * 2);
+        EXPECT_EQ(costs["bytes pulled"],
+                  5 * 3 * ghosts * static_cast<index>(sizeof(real)) * (variables + gradientWidth));
+        EXPECT_EQ(costs["bytes sent"], costs["bytes pulled"]);
         std::filesystem::remove_all(folder);
     }
 }

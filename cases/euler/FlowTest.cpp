@@ -14,11 +14,10 @@ struct MeshFile {
     const char *name;
     int steps;
 };
-/// Small ones run long enough for what grows to be seen; on `bend_mixed.cgns` it does, with least squares, from the
-/// 50th step on (see the README).
+/// Small ones run long enough for what grows to be seen: on `bend_mixed.cgns` rounding once did, from the 50th step on.
 constexpr std::array<MeshFile, 12> meshFiles{{{"wedge_hdf5.cgns", 20},
                                               {"naca0012_inv.cgns", 8},
-                                              {"bend_mixed.cgns", 20},
+                                              {"bend_mixed.cgns", 300},
                                               {"cylinder3d_tets.cgns", 4},
                                               {"flame_mixed2d_i8.cgns", 3},
                                               {"bump2d_56k_i8.cgns", 1},
@@ -36,6 +35,7 @@ TEST(FreeStream, StaysOnEveryMesh) {
     for (const auto &[name, steps] : meshFiles) {
         MeshChoice choice;
         choice.file = sharedMesh(name);
+        choice.curve = true; // quicker than cutting a graph
         if (choice.file.empty())
             continue;
         found++;
@@ -95,6 +95,7 @@ TEST(Time, StagesAreOfTheirOrder) {
 
 json tube(real left, real speed, real pressure) {
     json content = caseOf("sod.json");
+    content["output"]["historyEvery"] = 1000;
     content["initial"]["left"] = {{"density", 1}, {"velocity", {-speed, 0}}, {"pressure", left}};
     content["initial"]["right"] = {{"density", 1}, {"velocity", {speed, 0}}, {"pressure", pressure}};
     return content;
@@ -103,6 +104,7 @@ json tube(real left, real speed, real pressure) {
 TEST(Limiters, MakeNoNewExtremes) {
     for (const auto &[limiter, beyond] : {std::pair{"barth-jespersen", 2e-3}, {"venkatakrishnan", 2e-3}}) {
         json content = caseOf("sod.json");
+        content["output"]["historyEvery"] = 1000;
         content["scheme"]["limiter"] = limiter;
         content["scheme"]["limiterConstant"] = 0.3;
         Simulation run = runOf(content);
@@ -143,6 +145,7 @@ TEST(Conservation, HoldsInBoxesWithoutBoundaries) {
         content["mesh"]["box"] = {{"fill", fill}, {"cells", {8, 8, 6}}, {"periodic", periodic}, {"shuffled", true}};
         content["initial"] = {{"kind", "vortex"}, {"centre", {0.4, 0.5}}, {"radius", 0.2}};
         content["time"]["steps"] = 20;
+        content["output"]["historyEvery"] = 1000;
         Simulation run = runOf(content);
         const auto before = run.solver().total();
         const auto start = run.solver().state();

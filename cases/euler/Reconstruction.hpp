@@ -51,6 +51,11 @@ DNDS_HOST_DEVICE inline real venkatakrishnan(real change, real most, real square
 
 /// Limited gradients of the primitive variables in a cell.
 ///
+/// In three dimensions Venkatakrishnan's limiter also keeps what a gradient makes at a face below half the largest
+/// difference to a neighbour, of either sign and however small: where his function begins to limit without eps. In
+/// even grids that is never active. It keeps gradients from face neighbours of tetrahedra and pyramids from being
+/// unstable (Haider, Croisille, Courbet, Numer. Math. 113, 2009) below eps, where nothing else limits.
+///
 /// Gradients are sums over the cell's faces, in their order in the file, of weights times differences, whatever their
 /// scheme: see `gradientWeights`.
 struct GradientKernel {
@@ -79,8 +84,8 @@ struct GradientKernel {
             if (!neighbourState(cell, faces[j], cells[j], other))
                 continue;
             for (int k = 0; k < variables; k++) {
-                lowest[k] = std::fmin(lowest[k], other[k]);
-                highest[k] = std::fmax(highest[k], other[k]);
+                lowest[k] = smaller(lowest[k], other[k]);
+                highest[k] = larger(highest[k], other[k]);
                 const real difference = other[k] - own[k];
                 for (int d = 0; d < 3; d++)
                     slope[3 * k + d] += weight[d] * difference;
@@ -122,6 +127,7 @@ struct GradientKernel {
         const Vector centre = Vector::load(mesh.centroids[cell]);
         const auto faces = mesh.cellFaces[cell];
         const auto cells = mesh.cellCells[cell];
+        const bool capped = dimension == 3 && choice.limiter == Limiter::Venkatakrishnan;
         for (rowsize j = 0; j < faces.size(); j++) {
             if (cells[j] < 0)
                 continue; // walls may see what lies beyond all means
@@ -132,7 +138,12 @@ struct GradientKernel {
                 const real now = choice.limiter == Limiter::BarthJespersen
                                      ? barthJespersen(change, most)
                                      : venkatakrishnan(change, most, cube * choice.scales[k] * choice.scales[k]);
-                share[k] = std::fmin(share[k], now);
+                share[k] = smaller(share[k], now);
+                if (!capped)
+                    continue;
+                const real half = 0.5 * larger(highest[k] - own[k], own[k] - lowest[k]);
+                if (std::fabs(change) > half)
+                    share[k] = smaller(share[k], half / std::fabs(change));
             }
         }
     }
@@ -148,7 +159,7 @@ DNDS_HOST_DEVICE inline Primitive stateAt(const real *mean, const real *gradient
         change[k] = dot(Vector::load(gradient + 3 * k), offset);
     for (int k = 0; k < variables; k += variables - 1) // density, pressure
         if (mean[k] + change[k] < least * mean[k])
-            share = std::fmin(share, (least - 1) * mean[k] / change[k]);
+            share = smaller(share, (least - 1) * mean[k] / change[k]);
     real value[variables];
     for (int k = 0; k < variables; k++)
         value[k] = mean[k] + share * change[k];

@@ -35,8 +35,8 @@ DNDS_HOST_DEVICE inline Conserved hllcFlux(const Gas &gas, const Primitive &left
     const real leftSpeed = dot(left.velocity, n);
     const real rightSpeed = dot(right.velocity, n);
     const real middle = dot(roe.velocity, n);
-    const real slowest = std::fmin(leftSpeed - gas.soundSpeed(left), middle - roe.soundSpeed);
-    const real fastest = std::fmax(rightSpeed + gas.soundSpeed(right), middle + roe.soundSpeed);
+    const real slowest = smaller(leftSpeed - gas.soundSpeed(left), middle - roe.soundSpeed);
+    const real fastest = larger(rightSpeed + gas.soundSpeed(right), middle + roe.soundSpeed);
     if (slowest >= 0)
         return gas.normalFlux(left, n);
     if (fastest <= 0)

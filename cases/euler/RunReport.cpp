@@ -67,7 +67,7 @@ RunCosts measureCosts(DNDS::CommunicatorView comm, Solver &solver, const Scheme 
     const double stages = times.pulls > 0 ? static_cast<double>(times.pulls) / 2 : 1;
     const double alone = solver.timePulls(20);
     const double spent = times.start + times.wait;
-    std::array<double, 4> sums{times.compute, spent, spent / stages, alone};
+    std::array<double, 6> sums{times.compute, spent, spent / stages, alone, times.start, times.wait};
     comm.allReduce(sums.data(), static_cast<int>(sums.size()), MPI_SUM);
     std::array<double, 2> most{times.compute, spent};
     comm.allReduce(most.data(), static_cast<int>(most.size()), MPI_MAX);
@@ -81,24 +81,29 @@ RunCosts measureCosts(DNDS::CommunicatorView comm, Solver &solver, const Scheme 
     costs.pulls = sums[1] / costs.ranks;
     costs.pullsOfStage = sums[2] / costs.ranks;
     costs.pullsOfStageAlone = sums[3] / costs.ranks;
+    costs.starting = sums[4] / costs.ranks;
+    costs.waiting = sums[5] / costs.ranks;
     costs.computingMost = most[0];
     costs.pullsMost = most[1];
-    costs.bytesPulled = comm.allReduce(static_cast<index>(times.bytes), MPI_SUM);
+    costs.pullsMade = times.pulls;
+    costs.bytesSent = comm.allReduce(static_cast<index>(times.bytesSent), MPI_SUM);
+    costs.bytesPulled = comm.allReduce(static_cast<index>(times.bytesReceived), MPI_SUM);
     return costs;
 }
 
 std::string textOf(const RunCosts &costs) {
     std::string text = fmt::format(
         "{} steps in {:.3f} s, of which computing {:.3f} s (slowest rank {:.3f} s), pulls {:.4f} s (slowest rank "
-        "{:.4f} s)\n{:.3f} million cells a second a core, {:.3f} million cell stages\n",
-        costs.steps, costs.seconds, costs.computing, costs.computingMost, costs.pulls, costs.pullsMost,
-        costs.cellsPerSecondAndRank() / 1e6, costs.cellsPerSecondAndRank() * costs.stages / 1e6);
+        "{:.4f} s; starting {:.4f} s, waiting {:.4f} s)\n{:.3f} million cells a second a core, {:.3f} million cell "
+        "stages\n",
+        costs.steps, costs.seconds, costs.computing, costs.computingMost, costs.pulls, costs.pullsMost, costs.starting,
+        costs.waiting, costs.cellsPerSecondAndRank() / 1e6, costs.cellsPerSecondAndRank() * costs.stages / 1e6);
     if (costs.bytesPulled > 0)
-        text += fmt::format(
-            "pulled {:.3f} MB in all; a stage's pulls took {:.1f} microseconds of a rank, late peers included, "
-            "{:.1f} without overlap: {:.0f} % hidden\n",
-            static_cast<double>(costs.bytesPulled) / 1e6, 1e6 * costs.pullsOfStage, 1e6 * costs.pullsOfStageAlone,
-            100 * costs.hidden());
+        text += fmt::format("sent {:.3f} MB in {} pulls of all ranks together; a stage's pulls took {:.1f} "
+                            "microseconds of a rank, late peers included, "
+                            "{:.1f} without overlap: {:.0f} % hidden\n",
+                            static_cast<double>(costs.bytesSent) / 1e6, costs.pullsMade, 1e6 * costs.pullsOfStage,
+                            1e6 * costs.pullsOfStageAlone, 100 * costs.hidden());
     return text;
 }
 
@@ -132,9 +137,14 @@ void writeRunReport(DNDS::CommunicatorView comm, const std::string &path, const 
                            {"seconds", costs.seconds},
                            {"computing", costs.computing},
                            {"computing, slowest rank", costs.computingMost},
+                           {"starting pulls", costs.starting},
+                           {"waiting", costs.waiting},
                            {"pulls", costs.pulls},
                            {"pulls, slowest rank", costs.pullsMost},
                            {"cells a second a rank", costs.cellsPerSecondAndRank()},
+                           {"rest", costs.rest()},
+                           {"pulls of each rank", costs.pullsMade},
+                           {"bytes sent", costs.bytesSent},
                            {"bytes pulled", costs.bytesPulled},
                            {"hidden share of pulls", costs.hidden()}};
         std::ofstream file(path);

@@ -19,15 +19,19 @@ struct RunCosts {
     int stages = 3;  ///< of a step
     double seconds = 0;
     double computing = 0, computingMost = 0; ///< means of ranks and the slowest rank
-    double pulls = 0, pullsMost = 0;
-    double pullsOfStage = 0;      ///< seconds of a rank, late peers included
-    double pullsOfStageAlone = 0; ///< when nothing is computed meanwhile
-    index bytesPulled = 0;
+    double starting = 0, waiting = 0;        ///< of pulls: means of ranks
+    double pulls = 0, pullsMost = 0;         ///< both: means of ranks and the slowest rank
+    double pullsOfStage = 0;                 ///< seconds of a rank, late peers included
+    double pullsOfStageAlone = 0;            ///< when nothing is computed meanwhile
+    index pullsMade = 0;                     ///< by each rank
+    index bytesSent = 0, bytesPulled = 0;    ///< of all ranks
 
     double cellsPerSecondAndRank() const {
         return seconds > 0 ? static_cast<double>(cells) * static_cast<double>(steps) / seconds / ranks : 0;
     }
-    /// The share of the pulls' time that computing hides.
+    /// Seconds of a rank outside kernels and pulls: copies, and reductions with the waiting in them.
+    double rest() const { return seconds - computing - pulls; }
+    /// Overlap achieved: the share of the pulls' time that computing hides.
     double hidden() const;
 };
 

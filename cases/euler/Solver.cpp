@@ -78,6 +78,10 @@ Solver::Solver(Geom::UnstructuredMesh &mesh, Geom::MeshMetrics &metrics, Gas gas
     };
     attach(state_, "state");
     attach(gradient_, "gradient");
+    for (const DNDS::PeerPath &path : state_.trans.pullPaths()) {
+        rowsSent_ += toSize(path.rowsSent);
+        rowsReceived_ += toSize(path.rowsReceived);
+    }
 }
 
 void Solver::classify() {
@@ -168,8 +172,8 @@ void Solver::run(const DNDS::Executor &executor, const List &rows, const Kernel 
 }
 
 /// Refreshes ghosts; `innerRows` is done meanwhile, `edgeRows` afterwards.
-template <class Pulled, class Inner, class Edge>
-void Solver::pullAround(Pulled &field, const Inner &innerRows, const Edge &edgeRows) {
+template <rowsize width, class Inner, class Edge>
+void Solver::pullAround(Field<width> &field, const Inner &innerRows, const Edge &edgeRows) {
     const double begin = MPI_Wtime();
     const DNDS::Device::StreamHandle stream = lanes_ ? lanes_->edge.handle() : nullptr;
     field.trans.startPersistentPull(stream);
@@ -182,8 +186,8 @@ void Solver::pullAround(Pulled &field, const Inner &innerRows, const Edge &edgeR
     else
         field.trans.waitPersistentPull();
     times_.wait += MPI_Wtime() - arrival;
-    for (const DNDS::PeerPath &path : field.trans.pullPaths())
-        times_.bytes += path.bytesReceived;
+    times_.bytesSent += rowsSent_ * toSize(width) * sizeof(real);
+    times_.bytesReceived += rowsReceived_ * toSize(width) * sizeof(real);
     times_.pulls++;
     if (!scheme_.overlap)
         innerRows();

@@ -35,10 +35,11 @@ struct Scheme {
 struct SolverTimes {
     double compute = 0;
     double start = 0; ///< of pulls
-    double wait = 0;
+    double wait = 0;  ///< for ghosts, late peers included
     index pulls = 0;
-    std::size_t bytes = 0; ///< received
-    index cellStages = 0;  ///< cells times stages computed
+    std::size_t bytesSent = 0;
+    std::size_t bytesReceived = 0;
+    index cellStages = 0; ///< cells times stages computed
 };
 
 /// Cell-centred, second order. State variables are pulled and, while they travel, gradients computed in cells that need
@@ -131,8 +132,8 @@ class Solver {
     DNDS::Executor edge() const;
     template <class Kernel>
     void run(const DNDS::Executor &executor, const List &rows, const Kernel &kernel) const;
-    template <class Pulled, class Inner, class Edge>
-    void pullAround(Pulled &field, const Inner &innerRows, const Edge &edgeRows);
+    template <rowsize width, class Inner, class Edge>
+    void pullAround(Field<width> &field, const Inner &innerRows, const Edge &edgeRows);
     void join();
     void computeGradients();
     void runStage(std::size_t stage, real keep);
@@ -163,6 +164,7 @@ class Solver {
     ParArray<real, variables> start_;             ///< conserved, at the start of a step
     ParArray<real, 1> timeStep_;
     mutable DNDS::Array<real, variables> flux_;
+    std::size_t rowsSent_ = 0, rowsReceived_ = 0; ///< by each pull, in either field
     mutable SolverTimes times_;
     std::optional<Lanes> lanes_; ///< none on the host. Last: graphs and streams go before the memory they use
 };
