@@ -39,8 +39,8 @@ TEST(FreeStream, StaysOnEveryMesh) {
         if (choice.file.empty())
             continue;
         found++;
-        const Geom::UnstructuredMesh mesh = buildMeshOf(MPI_COMM_WORLD, choice);
-        const Geom::MeshMetrics metrics = computeMetrics(mesh);
+        Geom::UnstructuredMesh mesh = buildMeshOf(MPI_COMM_WORLD, choice);
+        Geom::MeshMetrics metrics = computeMetrics(mesh);
         const Primitive far{1, {1.7 * std::sqrt(1.4), 0, 0}, 1};
         for (const GradientScheme gradient : {GradientScheme::LeastSquares, GradientScheme::GreenGauss}) {
             Scheme scheme;
