@@ -31,14 +31,9 @@ for file in "$configuration" "$euler"; do
     }
 done
 
-options=(--set "output.folder=$output")
-if "$euler" --help | grep -q -- --restart; then
-    options+=(--set output.checkpointMinutes=30)
-    if compgen -G "$output/checkpoint-*.h5" >/dev/null; then
-        options+=(--restart latest)
-    fi
-else
-    echo "slurm.sh: this build of euler writes no checkpoints, what is not complete in time is lost"
+options=(--set "output.folder=$output" --set output.checkpointMinutes=30)
+if compgen -G "$output/checkpoint-*.h5" >/dev/null; then
+    options+=(--restart latest)
 fi
 mkdir -p "$output"
 touch "$output/started"
