@@ -9,6 +9,7 @@
 #include <cmath>
 #include <cstring>
 #include <limits>
+#include <optional>
 #include <random>
 #include <string>
 
@@ -57,17 +58,18 @@ class ArrayDofOnDevice : public testing::Test {
     void SetUp() override {
         if (!Device::available())
             GTEST_SKIP() << Device::unavailableReason();
+        stream_.emplace();
     }
     /// A copy of `host` that lives and works on the device.
     Dof onDevice(const Dof &host) {
         Dof device;
         device.clone(host);
         device.toDevice();
-        device.runOn(Executor::device(stream_));
+        device.runOn(Executor::device(*stream_));
         return device;
     }
 
-    Device::Stream stream_;
+    std::optional<Device::Stream> stream_;
 };
 using Dofs = testing::Types<ArrayDof<1, 1>, ArrayDof<5, 1>, ArrayDof<5, 7>, ArrayDof<DynamicSize, DynamicSize>>;
 TYPED_TEST_SUITE(ArrayDofOnDevice, Dofs);
@@ -141,7 +143,7 @@ TYPED_TEST(ArrayDofOnDevice, ReductionsAreThoseOfTheHost) {
         uDevice.toHost();
         (*uDevice.father)[2](0) = std::numeric_limits<real>::quiet_NaN();
         uDevice.toDevice();
-        uDevice.runOn(Executor::device(this->stream_));
+        uDevice.runOn(Executor::device(*this->stream_));
     }
     EXPECT_TRUE(std::isnan(uDevice.max()));
     EXPECT_TRUE(std::isnan(uDevice.dot(vDevice)));
