@@ -249,6 +249,7 @@ FileImage tryImage(CheckpointContent &content, std::size_t room) {
     hdfNeed(H5Pset_meta_block_size(access.get(), room), "a file in memory");
     const HdfObject creation(H5Pcreate(H5P_FILE_CREATE), H5Pclose, "a file in memory");
     hdfNeed(H5Pset_userblock(creation.get(), headerBytes), "a file in memory");
+    hdfNeed(H5Pset_obj_track_times(creation.get(), false), "a file in memory"); // of the root group
     HdfObject file(H5Fcreate("checkpoint", H5F_ACC_TRUNC, creation.get(), access.get()), H5Fclose, "a file in memory");
     writeAttribute(file.get(), "format", std::string(format));
     writeAttribute(file.get(), "version", std::vector<index>{version});
