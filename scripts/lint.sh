@@ -137,16 +137,24 @@ check_tidy() {
         echo "skipped: build/release is not configured (cmake --preset release)"
         return
     fi
-    # Only what the release preset compiles: clang-tidy would guess the flags of other files.
-    mapfile -t units < <(grep -o '"file": "[^"]*/src/[^"]*\.cpp"' build/release/compile_commands.json |
-        cut -d '"' -f 4 | grep -v verify_headers | sort -u)
+    # Only what the release preset compiles: clang-tidy would guess the flags of other files. What changed last comes
+    # first, since time may not suffice for all.
+    mapfile -t units < <(
+        { git log --format= --name-only -- src python/src 2>/dev/null || true; files 'src/*.cpp' 'python/src/*.cpp'; } |
+            awk '!seen[$0]++' | while read -r file; do
+            ! grep -qF "\"file\": \"$PWD/$file\"" build/release/compile_commands.json || echo "$file"
+        done
+    )
+    local output=build/release/clang-tidy.log
     printf '%s\0' "${units[@]}" | timeout "$tidy_seconds" xargs -0 -n 1 -P "$(nproc)" \
-        "$clang_tidy" --quiet -p build/release 2>/dev/null || status=$?
-    case $status in
-    0) ;;
-    124) echo "stopped after $tidy_seconds s; the rest was not checked" ;;
-    *) failed+=("clang-tidy") ;;
-    esac
+        "$clang_tidy" --quiet -p build/release 2>/dev/null | tee "$output" || status=$?
+    if grep -q ': error: ' "$output"; then
+        failed+=("clang-tidy")
+    elif [ $status -eq 124 ]; then
+        echo "stopped after $tidy_seconds s; the rest of ${#units[@]} sources was not checked"
+    elif [ $status -ne 0 ]; then
+        failed+=("clang-tidy: it ended with $status")
+    fi
 }
 
 if $tidy; then
