@@ -1,7 +1,8 @@
 # Finds what the Python module is built with, and sets DNDS_HAS_PYTHON, or DNDS_PYTHON_REASON where something is missing.
 #
 # Of the interpreters, the one in build/python-venv is taken where scripts/install-deps.sh --python has made it, else
-# that of the distribution, whose mpi4py was compiled with the distribution's MPI; -DPython_EXECUTABLE=... chooses.
+# that of the distribution, whose mpi4py was compiled with the distribution's MPI; -DPython_EXECUTABLE=... chooses. Only
+# what the user chose is cached: an environment that was made after a build folder is found there the next time.
 set(DNDS_HAS_PYTHON FALSE)
 set(DNDS_PYTHON_REASON "")
 
@@ -10,10 +11,11 @@ if(DNDS_SANITIZE AND NOT DNDS_SANITIZE MATCHES "^address(,undefined)?$")
   return()
 endif()
 
-if(NOT Python_EXECUTABLE AND NOT SKBUILD)
-  foreach(candidate IN ITEMS "${PROJECT_SOURCE_DIR}/build/python-venv/bin/python3" /usr/bin/python3)
+if(NOT DEFINED CACHE{Python_EXECUTABLE} AND NOT SKBUILD)
+  cmake_path(SET venv NORMALIZE "${CMAKE_CURRENT_LIST_DIR}/../build/python-venv")
+  foreach(candidate IN ITEMS "${venv}/bin/python3" /usr/bin/python3)
     if(EXISTS "${candidate}")
-      set(Python_EXECUTABLE "${candidate}" CACHE FILEPATH "The interpreter that the Python module is for")
+      set(Python_EXECUTABLE "${candidate}")
       break()
     endif()
   endforeach()

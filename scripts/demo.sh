@@ -86,4 +86,12 @@ scripts/mpirun.sh "$ranks" "$program" "${arguments[@]}"
 
 say "drawing"
 "$python" cases/euler/plot.py "$output" --wedge 0.5 0 10
+# Where the Python package is built too, its tool draws any field of any such file.
+for candidate in build/python-venv/bin/python3 "$python"; do
+    if PYTHONPATH=build/release/python "$candidate" -c 'import dnds, h5py, matplotlib' 2>/dev/null; then
+        PYTHONPATH=build/release/python "$candidate" -m dnds.plot "$output/fields.vtkhdf" --field mach \
+            --history "$output/history.csv" --output "$output/mach.png"
+        break
+    fi
+done
 say "the field is $output/fields.vtkhdf (for ParaView), the pictures are named above"

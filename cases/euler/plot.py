@@ -13,7 +13,6 @@ FOLDER is the output folder of a run. Pictures go there, or to --output.
 """
 
 import argparse
-import csv
 import json
 import pathlib
 import sys
@@ -23,92 +22,31 @@ import matplotlib
 matplotlib.use("Agg")
 import matplotlib.pyplot as plt
 import numpy as np
-from matplotlib.collections import LineCollection, PolyCollection
 
-BLUE, ORANGE, GREEN, INK, SOFT = "#2f6db3", "#d9722b", "#2f8a5b", "#22262b", "#8a929c"
-STYLE = {
-    "font.size": 10,
-    "axes.titlesize": 11,
-    "axes.titleweight": "bold",
-    "axes.titlelocation": "left",
-    "axes.spines.top": False,
-    "axes.spines.right": False,
-    "axes.grid": True,
-    "grid.color": "#e3e6ea",
-    "grid.linewidth": 0.6,
-    "legend.frameon": False,
-    "savefig.dpi": 150,
-}
-
+# The drawing of the package dnds, from its sources: it needs no compiled module.
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "python/dnds"))
+from plotting import BLUE, GREEN, INK, ORANGE, STYLE, VtkContent, draw_cells, draw_parts, read_columns
 
 # ----------------------------------------------------------------------------------------------------------------------
 # Reading
 
 
-def read_columns(path):
-    """The columns of a table with a heading: numbers where all entries are."""
-    with open(path, newline="") as file:
-        rows = list(csv.reader(file, skipinitialspace=True))
-    columns = {}
-    for k, name in enumerate(rows[0]):
-        values = [row[k] for row in rows[1:]]
-        try:
-            columns[name] = np.array(values, dtype=float)
-        except ValueError:
-            columns[name] = np.array(values)
-    return columns
-
-
 def read_field(path):
-    """The mesh and the cells' pressure and rank at the last time. None where there is no h5py or no flat mesh."""
+    """The mesh, the pressure and the ranks at the last time. None where there is no h5py or no flat mesh."""
     try:
-        import h5py
+        field = VtkContent(path)
     except ImportError:
         print("plot.py: h5py is not there: no picture of the field", file=sys.stderr)
         return None
-    with h5py.File(path) as file:
-        mesh = file["VTKHDF"]
-        types = mesh["Types"][:]
-        if not np.isin(types, [5, 7, 9]).all():
-            return None
-        cells = len(types)
-        field = {name: mesh["CellData"][name][-cells:] for name in ("pressure", "rank")}
-        field["points"] = mesh["Points"][:, :2]
-        field["connectivity"] = mesh["Connectivity"][:]
-        field["offsets"] = mesh["Offsets"][: cells + 1]
-    field["rank"] = field["rank"].astype(int)
-    return field
-
-
-# ----------------------------------------------------------------------------------------------------------------------
-# Geometry
-
-
-def polygons(field):
-    """The corners of each cell."""
-    points = field["points"][field["connectivity"]]
-    return np.split(points, field["offsets"][1:-1])
+    except ValueError as error:
+        print(f"plot.py: no picture of the field: {error}", file=sys.stderr)
+        return None
+    return field if field.is_flat else None
 
 
 def centres(field):
     """The mean of each cell's corners."""
-    counts = np.diff(field["offsets"])
-    sums = np.add.reduceat(field["points"][field["connectivity"]], field["offsets"][:-1], axis=0)
-    return sums / counts[:, None]
-
-
-def part_outlines(field):
-    """The edges between cells of different ranks: [edges, 2 ends, 2 coordinates]."""
-    connectivity, offsets = field["connectivity"], field["offsets"]
-    counts = np.diff(offsets)
-    following = np.arange(len(connectivity)) + 1
-    following[offsets[1:] - 1] = offsets[:-1]  # a cell's last corner is followed by its first
-    ends = np.sort(np.column_stack([connectivity, connectivity[following]]), axis=1)
-    owners = np.repeat(field["rank"], counts)
-    order = np.lexsort((ends[:, 1], ends[:, 0]))
-    ends, owners = ends[order], owners[order]
-    shared = (ends[1:] == ends[:-1]).all(axis=1) & (owners[1:] != owners[:-1])
-    return field["points"][ends[1:][shared]]
+    return field.means(field.points)[:, :2]
 
 
 # ----------------------------------------------------------------------------------------------------------------------
@@ -142,26 +80,11 @@ def pressure_ratio(mach, beta, gamma):
 # Drawing. Each function draws into axes that it is given.
 
 
-def draw_field(figure, axes, field, run, zoom=None):
+def draw_field(figure, axes, field, run, zoom=None, parts=True):
     """Pressure by that far away, and who computed it."""
-    values = field["pressure"] / run["reference"]["pressure"]
-    cells = PolyCollection(polygons(field), array=values, cmap="viridis", edgecolors="none", antialiased=False)
-    axes.add_collection(cells)
-    axes.autoscale()
-    middle = centres(field)
-    seen = np.ones(len(middle), dtype=bool)
-    if zoom:
-        axes.set(xlim=zoom[:2], ylim=zoom[2:])
-        seen = (middle >= [zoom[0], zoom[2]]).all(axis=1) & (middle <= [zoom[1], zoom[3]]).all(axis=1)
-        cells.set_clim(values[seen].min(), values[seen].max())
-    axes.add_collection(LineCollection(part_outlines(field), colors="white", linewidths=1.4, capstyle="round"))
-    if run["ranks"] > 1:
-        for rank in np.unique(field["rank"][seen]):
-            x, y = np.median(middle[seen & (field["rank"] == rank)], axis=0)
-            label = axes.text(x, y, f"rank {rank}", ha="center", va="center", fontsize=8, color=INK)
-            label.set_bbox({"facecolor": "white", "alpha": 0.8, "edgecolor": "none", "boxstyle": "round,pad=0.25"})
-    axes.set(xlabel="x", ylabel="y", aspect="equal")
-    axes.grid(False)
+    cells = draw_cells(axes, field, field.fields["pressure"] / run["reference"]["pressure"], zoom, cmap="viridis")
+    if parts and run["ranks"] > 1:
+        draw_parts(axes, field, field.fields["rank"].astype(int), zoom)
     bar = figure.colorbar(cells, ax=axes, label="pressure / free stream", shrink=0.85, pad=0.02)
     bar.outline.set_visible(False)
 
@@ -170,7 +93,7 @@ def draw_tube(axes, field, run):
     """Pressure along a mesh that is too thin to be seen."""
     x = centres(field)[:, 0]
     order = np.argsort(x)
-    axes.plot(x[order], field["pressure"][order] / run["reference"]["pressure"], ".-", color=BLUE, markersize=3)
+    axes.plot(x[order], field.fields["pressure"][order] / run["reference"]["pressure"], ".-", color=BLUE, markersize=3)
     axes.set(xlabel="x", ylabel="pressure / reference")
 
 
@@ -230,12 +153,12 @@ def along_shock(points, level, beta):
 def shock_points(field, run, corner, beta, ratio):
     """Where, level by level, the pressure passes the middle between both sides of the exact shock."""
     middle = centres(field)
-    pressure = field["pressure"] / run["reference"]["pressure"]
+    pressure = field.fields["pressure"] / run["reference"]["pressure"]
     half = 0.5 * (1 + ratio)
-    size = np.sqrt(np.prod(np.ptp(field["points"], axis=0)) / len(pressure))
+    size = np.sqrt(np.prod(np.ptp(field.points[:, :2], axis=0)) / len(pressure))
     found = []
-    top = field["points"][:, 1].max()
-    right = field["points"][:, 0].max()
+    top = field.points[:, 1].max()
+    right = field.points[:, 0].max()
     for y in np.linspace(corner[1], top, 40)[4:-2]:
         at = corner[0] + (y - corner[1]) / np.tan(beta)
         if at > right - 4 * size:
@@ -259,13 +182,13 @@ def draw_shock(figure, axes, field, surface, run, wedge):
     if beta is None:
         sys.exit(f"plot.py: at Mach {mach:g} a corner of {wedge[2]:g} degrees has no attached shock")
     ratio = pressure_ratio(mach, beta, gamma)
-    x = field["points"][:, 0]
-    top = field["points"][:, 1].max()
+    x = field.points[:, 0]
+    top = field.points[:, 1].max()
     end = min(x.max(), corner[0] + (top - corner[1]) / np.tan(beta))
     rise = (end - corner[0]) * np.tan(beta)
 
     plane = axes[0]
-    draw_field(figure, plane, {**field, "rank": np.zeros_like(field["rank"])}, {**run, "ranks": 1})
+    draw_field(figure, plane, field, run, parts=False)
     found = shock_points(field, run, corner, beta, ratio)
     plane.plot(*found.T, "o", markersize=3.5, markerfacecolor="white", markeredgecolor=INK, label="computed, half-way")
     plane.plot(
@@ -300,11 +223,12 @@ def draw_shock(figure, axes, field, surface, run, wedge):
 
     level = corner[1] + 0.55 * rise
     middle = centres(field)
-    size = np.sqrt(np.prod(np.ptp(field["points"], axis=0)) / len(middle))
+    size = np.sqrt(np.prod(np.ptp(field.points[:, :2], axis=0)) / len(middle))
     row = np.abs(middle[:, 1] - level) < 0.5 * size
     at = corner[0] + (level - corner[1]) / np.tan(beta)
     across.plot([x.min(), at, at, x.max()], [1, 1, ratio, ratio], color=ORANGE, linewidth=1.4)
-    across.plot(along_shock(middle[row], level, beta), field["pressure"][row] / scale, ".", color=BLUE, markersize=4)
+    pressure = field.fields["pressure"][row] / scale
+    across.plot(along_shock(middle[row], level, beta), pressure, ".", color=BLUE, markersize=4)
     across.set(
         title=f"In the field, at y = {level:.2f}", xlabel="x", ylabel="pressure / free stream", xlim=(x.min(), x.max())
     )
@@ -323,7 +247,7 @@ def save(figure, path):
 
 def picture_of_field(folder, field, run, zoom):
     figure, axes = plt.subplots(figsize=(7, 4.6), layout="constrained")
-    width, height = np.ptp(field["points"], axis=0)
+    width, height, _ = np.ptp(field.points, axis=0)
     if height < 0.05 * width:
         draw_tube(axes, field, run)
     else:

@@ -15,7 +15,9 @@ PATIENCE_S = 10
 
 def pytest_configure(config):
     if limit := os.environ.get("DNDS_TEST_TIMEOUT_S"):
-        faulthandler.dump_traceback_later(float(limit), exit=True)
+        # pytest keeps what tests write to standard error, and would lose this with the process.
+        errors = os.fdopen(os.dup(sys.__stderr__.fileno()), "w")
+        faulthandler.dump_traceback_later(float(limit), exit=True, file=errors)
     expected = os.environ.get("DNDS_TEST_RANKS")
     if expected and int(expected) != WORLD.size:
         pytest.exit(f"started on {WORLD.size} ranks instead of {expected}: is mpi4py of another MPI than mpiexec?", 3)

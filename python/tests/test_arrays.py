@@ -1,8 +1,10 @@
+import ctypes
 import gc
 
 import dnds
 import numpy as np
 import pytest
+from memory import assert_alive, is_freed, needs_sanitizer, span
 
 DTYPES = ["float64", "float32", "int64", "int32", "int16", "int8", "uint64", "uint32", "uint16", "uint8"]
 
@@ -71,6 +73,7 @@ def test_views_outlive_their_array(layout):
     view[:] = 4
     del array, view
     gc.collect()
+    assert_alive(part, *lists)
     other = [dnds.Array(1000, 3) for _ in range(20)]  # would reuse freed memory
     assert (part == 4).all() and not other[-1].numpy().any()
     part[:] = 5
@@ -97,7 +100,37 @@ def test_old_views_of_a_resized_array_stay_valid(layout):
         np.testing.assert_array_equal(array.offsets, 2 * np.arange(5001))
     for rows in (10, 100, 3):
         array.resize(rows, sizes=None if layout == "fixed" else [1] * rows)
+        assert_alive(view, row_sizes, array.numpy())
     assert (view == 6).all()
+
+
+@needs_sanitizer
+@pytest.mark.parametrize("layout", ["fixed", "padded", "csr"])
+def test_memory_is_freed_with_its_last_view(layout):
+    """What the tests of lifetimes rely on: where nothing holds memory, the sanitizer says so."""
+    sizes = None if layout == "fixed" else np.full(1000, 3)
+    array = dnds.Array(1000, None if layout == "csr" else 3, layout=layout, sizes=sizes)
+    views = [array.numpy()] + ([array.offsets] if layout == "csr" else [array.sizes] if layout == "padded" else [])
+    places = [span(view) for view in views]
+    row = array[5]
+    del array
+    gc.collect()
+    assert_alive(row, *views)
+    del views, row
+    gc.collect()
+    assert all(is_freed(*place) for place in places)
+    with pytest.raises(AssertionError, match="dangle"):
+        assert_alive(np.ctypeslib.as_array(ctypes.cast(places[0][0], ctypes.POINTER(ctypes.c_double)), (10,)))
+
+
+@needs_sanitizer
+def test_resizing_frees_memory_that_nobody_views():
+    array = dnds.Array(1000, 3)
+    place = span(array.numpy())
+    array.resize(10)
+    gc.collect()
+    assert is_freed(*place)
+    assert_alive(array.numpy())
 
 
 def test_read_only_views_refuse_writes():

@@ -6,6 +6,7 @@ import sys
 import dnds
 import numpy as np
 import pytest
+from memory import assert_alive, is_freed, needs_sanitizer, span
 
 needs_device = pytest.mark.skipif(not dnds.device_available(), reason=dnds.device_unavailable_reason())
 emulated = pytest.mark.skipif(dnds.device_name != "emulated", reason="for the emulated device")
@@ -25,6 +26,23 @@ def test_dlpack_shares_host_memory_both_ways():
     again = dnds.Array.from_dlpack(np.arange(5, dtype=np.int16))
     gc.collect()
     np.testing.assert_array_equal(again.numpy()[:, 0], np.arange(5))
+    del array, again
+    gc.collect()
+    assert_alive(taken)
+    assert (taken == 7).all()
+
+
+@needs_sanitizer
+def test_adopted_memory_goes_with_its_last_array():
+    given = dnds.Array.from_dlpack(np.arange(1000.0))  # nobody else holds it
+    view = given.numpy()
+    place = span(view)
+    del given
+    gc.collect()
+    assert_alive(view)
+    del view
+    gc.collect()
+    assert is_freed(*place)
 
 
 def test_adopted_memory_is_kept_and_left():

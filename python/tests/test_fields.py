@@ -3,6 +3,7 @@ import gc
 import dnds
 import numpy as np
 import pytest
+from memory import assert_alive, is_freed, needs_sanitizer, span
 from mpi4py import MPI
 
 
@@ -138,11 +139,42 @@ def test_views_outlive_their_field(comm):
     data, ghosts, numbers, inner = u.data, u.ghosts, u.global_rows, u.inner_rows
     del u
     gc.collect()
+    assert_alive(data, ghosts, numbers, inner)
     others = [ring(comm, width=4) for _ in range(5)]
     np.testing.assert_array_equal(data[:, 3], numbers % 100)
     np.testing.assert_array_equal(ghosts, data[6:])
     data[:] = -1
     assert (ghosts == -1).all() and not others[0].data.any() and len(inner) <= 6
+
+
+@needs_sanitizer
+def test_memory_is_freed_with_its_last_view(comm):
+    u = ring(comm, width=4)
+    u.pull()
+    places = [span(view) for view in (u.owned, u.ghosts, u.data)]
+    kept = u.ghosts  # lies in one block with the owned rows
+    del u
+    gc.collect()
+    assert_alive(kept)
+    del kept
+    gc.collect()
+    assert all(is_freed(*place) for place in places)
+
+
+def test_an_exchange_outlives_its_field(comm):
+    u = ring(comm, width=2)
+    fill(u)
+    numbers = u.global_rows
+    array = u.ghost_array
+    pending = u.start_pull()
+    del u
+    gc.collect()
+    pending.wait()
+    ghosts = array.numpy()
+    del pending, array
+    gc.collect()
+    assert_alive(ghosts)
+    np.testing.assert_array_equal(ghosts[:, 0], numbers[6:] % 100)
 
 
 def test_views_outlive_their_communicator(comm):
@@ -152,6 +184,7 @@ def test_views_outlive_their_communicator(comm):
     u.pull()
     data, expected = u.data, u.global_rows // 6
     mine.Free()
+    assert_alive(data)
     np.testing.assert_array_equal(data, expected)
     with pytest.raises(dnds.StateError):
         u.pull()
@@ -164,6 +197,7 @@ def test_new_ghosts_leave_old_views_alone(comm):
     old, numbers = u.data, u.global_rows
     u.set_ghosts([])
     assert u.ghost_count == 0
+    assert_alive(old, u.data)
     np.testing.assert_array_equal(old, numbers % 100)
     np.testing.assert_array_equal(u.data, numbers[:6] % 100)
 

@@ -4,6 +4,7 @@ import dnds
 import h5py
 import numpy as np
 import pytest
+from memory import assert_alive
 
 SURFACES = ["triangles", "quadrilaterals", "mixed-surface"]
 VOLUMES = ["tetrahedra", "hexahedra", "prisms", "mixed-volume", "polyhedra"]
@@ -50,6 +51,7 @@ def test_lists_are_shared_read_only_and_outlive_the_mesh(comm):
     gc.collect()
     again = [box("hexahedra", (5, 4, 3), comm) for _ in range(3)]
     for view, copy in zip((data, offsets, coordinates, volumes, layers), copies, strict=True):
+        assert_alive(view)
         np.testing.assert_array_equal(view, copy)
     assert len(again) == 3 and (np.diff(offsets) == 8).all() and data.max() < len(coordinates)
 

@@ -32,10 +32,14 @@ def test_pictures(comm, results, tmp_path, capsys):
         assert plot.main([str(results / f"{name}.vtkhdf"), "--output", str(picture), *history]) == 0
         assert picture.read_bytes().startswith(b"\x89PNG") and "the picture is" in capsys.readouterr().out
     figure = plot.draw(results / "mixed-surface.vtkhdf", "numbers", step=1, zoom=(0, 0.5, 0, 0.5))
-    titles = [axes.get_title() for axes in figure.axes]
+    titles = [axes.get_title("left") for axes in figure.axes]
     field = figure.axes[0]
     np.testing.assert_array_equal(np.sort(field.collections[0].get_array()), np.arange(36))
-    assert titles[0] == "numbers, t = 1" and f"owners: {comm.size} ranks" in titles
+    assert titles[0] == "numbers, t = 1" and any(title.startswith(f"owners: {comm.size} rank") for title in titles)
+    low, high = field.collections[0].get_clim()
+    assert 0 <= low < high < 35, "the colours are those of what is seen"
+    labels = {text.get_text() for axes in plot.draw(results / "mixed-surface.vtkhdf").axes for text in axes.texts}
+    assert labels == ({f"rank {rank}" for rank in range(comm.size)} if comm.size > 1 else set())
     heights = plot.draw(results / "mixed-surface.vtkhdf", "height").axes[0].collections[0].get_array()
     assert 0 < heights.min() and heights.max() < 1
     volume = plot.draw(results / "mixed-volume.vtkhdf", "numbers").axes[0].collections[0]
@@ -50,6 +54,12 @@ def test_pictures_of_what_is_not_there(results, tmp_path, capsys):
         assert plot.main([path, "--output", str(tmp_path / "x.png"), *arguments]) == 1
         assert message in capsys.readouterr().err
     assert plot.main([str(tmp_path / "missing.vtkhdf")]) == 1
+    assert plot.main([str(results / "mixed-volume.vtkhdf"), "--zoom", "0", "1", "0", "1"]) == 1
+    assert "not flat" in capsys.readouterr().err
+    forces = tmp_path / "forces.csv"
+    forces.write_text("step, lift\n1, -0.1\n2, 0.2\n")
+    assert plot.main([path, "--output", str(tmp_path / "x.png"), "--history", str(forces)]) == 1
+    assert "no column of the history is positive" in capsys.readouterr().err
 
 
 def test_mesh_info(comm, results, capsys):

@@ -6,6 +6,14 @@
 #include <cstring>
 #include <new>
 
+// Under the address sanitizer, memory of an arena that nobody has allocated is as forbidden as that of the heap.
+#if __has_include(<sanitizer/asan_interface.h>)
+#include <sanitizer/asan_interface.h>
+#else
+#define ASAN_POISON_MEMORY_REGION(address, bytes) ((void)(address), (void)(bytes))
+#define ASAN_UNPOISON_MEMORY_REGION(address, bytes) ((void)(address), (void)(bytes))
+#endif
+
 #if defined(__linux__)
 #include <csignal>
 #include <fcntl.h>
@@ -59,6 +67,7 @@ NodeArena::NodeArena(int nodeRank, int nodeSize) : nodeRank_(nodeRank), peers_(s
 
 NodeArena::~NodeArena() {
     for (const OwnSegment &segment : own_) {
+        ASAN_UNPOISON_MEMORY_REGION(segment.memory.base, segment.memory.bytes); // others may be mapped there next
         munmap(segment.memory.base, segment.memory.bytes);
         close(segment.memory.file);
     }
@@ -90,6 +99,8 @@ void NodeArena::addSegment(std::size_t bytes) {
             new (header->notes() + n) Note;
         segment.blocks.allocate(headerBytes(), 64);
     }
+    const std::size_t used = own_.size() == 1 ? headerBytes() : 0;
+    ASAN_POISON_MEMORY_REGION(segment.memory.base + used, bytes - used);
     auto &header = *reinterpret_cast<Header *>(own_.front().memory.base);
     header.entries[own_.size() - 1] = {file, bytes};
     header.count.store(static_cast<std::uint32_t>(own_.size()), std::memory_order_release);
@@ -204,17 +215,22 @@ void *NodeArena::do_allocate(std::size_t bytes, std::size_t alignment) {
     if (alignment > pageBytes || bytes > mostBytes)
         throw std::bad_alloc();
     const std::size_t rounded = (std::max<std::size_t>(bytes, 1) + 63) / 64 * 64;
+    const auto take = [&](OwnSegment &segment) -> std::byte * {
+        const auto offset = segment.blocks.allocate(rounded, alignment);
+        if (!offset)
+            return nullptr;
+        bytesInUse_ += rounded;
+        ASAN_UNPOISON_MEMORY_REGION(segment.memory.base + *offset, bytes);
+        return segment.memory.base + *offset;
+    };
     for (OwnSegment &segment : own_)
-        if (const auto offset = segment.blocks.allocate(rounded, alignment)) {
-            bytesInUse_ += rounded;
-            return segment.memory.base + *offset;
-        }
+        if (std::byte *const found = take(segment))
+            return found;
     std::size_t total = 0;
     for (const OwnSegment &segment : own_)
         total += segment.memory.bytes;
     addSegment(std::max(rounded + alignment, total)); // doubles; pages are taken when touched
-    bytesInUse_ += rounded;
-    return own_.back().memory.base + *own_.back().blocks.allocate(rounded, alignment);
+    return take(own_.back());
 }
 
 void NodeArena::do_deallocate(void *address, std::size_t bytes, std::size_t) {
@@ -223,6 +239,7 @@ void NodeArena::do_deallocate(void *address, std::size_t bytes, std::size_t) {
     for (OwnSegment &segment : own_) {
         const auto offset = static_cast<std::size_t>(static_cast<std::byte *>(address) - segment.memory.base);
         if (address >= segment.memory.base && offset < segment.memory.bytes) {
+            ASAN_POISON_MEMORY_REGION(address, rounded);
             segment.blocks.release(offset, rounded);
             bytesInUse_ -= rounded;
             return;

@@ -20,6 +20,10 @@
 #include <thread>
 #include <vector>
 
+#ifdef __SANITIZE_ADDRESS__
+#include <sanitizer/asan_interface.h>
+#endif
+
 namespace DNDS {
 namespace {
 
@@ -94,6 +98,17 @@ TEST_F(NodeArenaOfAllRanks, KnowsItsRanks) {
     for (int rank = 0; rank < arena->nodeSize(); ++rank)
         EXPECT_TRUE(arena->alive(rank));
 }
+
+#ifdef __SANITIZE_ADDRESS__
+TEST_F(NodeArenaOfAllRanks, MemoryThatNobodyHasIsForbiddenUnderTheAddressSanitizer) {
+    constexpr std::size_t bytes = 1000;
+    void *block = arena->allocate(bytes, 64);
+    EXPECT_EQ(__asan_region_is_poisoned(block, bytes), nullptr);
+    EXPECT_NE(__asan_region_is_poisoned(block, bytes + 1), nullptr);
+    arena->deallocate(block, bytes, 64);
+    EXPECT_EQ(__asan_region_is_poisoned(block, bytes), block);
+}
+#endif
 
 TEST_F(NodeArenaOfAllRanks, EveryRankReadsAndWritesTheMemoryOfEveryOther) {
     // More than the first segment has room for, one block larger than all before it, so that segments are added.
