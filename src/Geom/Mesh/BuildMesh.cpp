@@ -2,6 +2,7 @@
 
 #include "Geom/GraphPartition.hpp"
 #include "Geom/Mesh/FaceLinks.hpp"
+#include "Geom/Mesh/FaceMarks.hpp"
 #include "Geom/Mesh/LocalFaces.hpp"
 #include "Geom/Mesh/SpaceFillingCurve.hpp"
 

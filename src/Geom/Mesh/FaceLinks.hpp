@@ -1,10 +1,9 @@
 /// @file FaceLinks.hpp
-/// @brief Finds which cells share a face, and which faces the file marks, for cells of any types spread over ranks.
+/// @brief Finds which cells share a face, for cells of any types spread over ranks.
 #pragma once
 
 #include "Geom/DistributedGraph.hpp"
 #include "Geom/Mesh/CellRecords.hpp"
-#include "Geom/Mesh/SourceChecks.hpp"
 
 namespace DNDS::Geom {
 
@@ -20,12 +19,6 @@ void linkFaces(CommunicatorView comm, CellRecords &cells, const std::string &ori
 /// first in the file: the same message on any number of ranks. For meshes that are known to have such a face.
 /// Collective; O(own faces) memory.
 [[noreturn]] void throwNonManifold(CommunicatorView comm, const CellRecords &cells, const std::string &origin);
-
-/// Attaches the marks of the source to faces of cells: fills `cells.marks`. Collective. After `linkFaces`.
-///
-/// Both sides of an inner face get its marks. Faces that the source marks by nodes are boundary faces all of whose
-/// corners have the mark. Listed faces that are no cell's face are counted in the result.
-Finding markFaces(const GlobalMapping &nodeBlocks, CellRecords &cells, const SourceMesh &source);
 
 /// The graph whose vertices are cells and whose edges are shared faces: ascending neighbours, each once, periodic ones
 /// included, the cell itself left out. Local.
