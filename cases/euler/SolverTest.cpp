@@ -1,0 +1,248 @@
+// Flows, and their bits on any number of ranks and on the device.
+
+#include "TestSupport.hpp"
+
+#include <gtest/gtest.h>
+
+namespace Euler {
+namespace {
+
+struct Fill {
+    const char *name;
+    int dimension;
+};
+constexpr std::array<Fill, 4> fills{{{"mixed-surface", 2}, {"mixed-volume", 3}, {"tetrahedra", 3}, {"polyhedra", 3}}};
+
+TEST(Solver, KeepsAFreeStream) {
+    for (const auto &[fill, dimension] : fills) {
+        json content = baseCase();
+        content["mesh"]["box"] = {{"fill", fill}, {"cells", {6, 5, 4}}, {"jitter", 0.15}, {"shuffled", true}};
+        setAllBoundaries(content, dimension, "far field");
+        Simulation run = runOf(content);
+        run(nullptr);
+        const Primitive far = run.configuration().reference.state;
+        const auto &state = run.solver().state();
+        for (index cell = 0; cell < state.size(); cell++)
+            EXPECT_LT(largestDifference(gas.conserved(Primitive::load(state[cell])), gas.conserved(far)), 1e-13)
+                << fill;
+    }
+}
+
+TEST(Solver, HasExactGradientsOfLinearFields) {
+    for (const auto &[fill, dimension] : fills) {
+        json content = baseCase();
+        content["mesh"]["box"] = {{"fill", fill}, {"cells", {6, 5, 4}}, {"jitter", 0.15}};
+        content["scheme"]["limiter"] = "none";
+        content["time"]["end"] = 1e-9;
+        setAllBoundaries(content, dimension, "supersonic outflow");
+        Simulation run = runOf(content);
+        run.solver().setState([&](Vector x) {
+            return Primitive{3 + x.x - 0.5 * x.y, {x.y, 2 * x.x, dimension == 3 ? x.z - x.y : 0}, 5 + x.x + x.y};
+        });
+        run(nullptr);
+        const auto &gradient = run.solver().gradient();
+        const real z = dimension == 3 ? 1 : 0;
+        const std::array<real, gradientWidth> exact{1, -0.5, 0, 0, 1, 0, 2, 0, 0, 0, -z, z, 1, 1, 0};
+        for (index cell = 0; cell < gradient.size(); cell++) {
+            const auto others = run.mesh().cellCells[cell];
+            if (std::find(others.begin(), others.end(), Geom::noEntity) != others.end())
+                continue; // where the boundary is a neighbour, this flow is not what the boundary makes it
+            for (int k = 0; k < gradientWidth; k++)
+                ASSERT_NEAR(gradient(cell, k), exact[static_cast<std::size_t>(k)], 1e-6) << fill << " " << k;
+        }
+    }
+}
+
+RunResult vortexRun(const std::string &fill, int cells, int fluxes) {
+    json content = baseCase();
+    content["mesh"]["box"] = {
+        {"fill", fill}, {"cells", {cells, cells}}, {"lengths", {10, 10}}, {"periodic", {"x", "y"}}, {"jitter", 0.1}};
+    content["reference"]["angleOfAttack"] = 45;
+    content["initial"] = {{"kind", "vortex"}, {"centre", {5, 5}}};
+    content["scheme"] = {{"limiter", "none"}, {"flux", fluxes == 0 ? "hllc" : "roe"}};
+    content["time"] = {{"mode", "unsteady"}, {"end", 1.0}};
+    return runOf(content)(nullptr);
+}
+
+TEST(Solver, IsOfSecondOrder) {
+    for (const auto *fill : {"triangles", "quadrilaterals"})
+        for (int flux = 0; flux < 2; flux++) {
+            const RunResult coarse = vortexRun(fill, 24, flux);
+            const RunResult fine = vortexRun(fill, 48, flux);
+            EXPECT_GT(std::log2(coarse.squareError / fine.squareError), 1.9) << fill;
+            EXPECT_GT(std::log2(coarse.meanError / fine.meanError), 1.9) << fill;
+            EXPECT_LT(fine.squareError, 2e-3);
+        }
+}
+
+TEST(Solver, ConservesInPeriodicBoxes) {
+    json content = baseCase();
+    content["mesh"]["box"] = {{"fill", "mixed-surface"}, {"cells", {12, 12}}, {"periodic", {"y"}}, {"jitter", 0.1}};
+    content["boundaries"] = {{"x-", "wall"}, {"x+", "wall"}};
+    content["initial"] = {{"kind", "shock tube"},
+                          {"position", 0.5},
+                          {"left", {{"density", 1}, {"velocity", {0, 0.4}}, {"pressure", 1}}},
+                          {"right", {{"density", 0.125}, {"velocity", {0, 0}}, {"pressure", 0.1}}}};
+    content["time"] = {{"mode", "unsteady"}, {"steps", 20}};
+    Simulation run = runOf(content);
+    const auto before = run.solver().total();
+    const RunResult after = run(nullptr);
+    for (const std::size_t k : {0U, 2U, 4U}) // along the tube, the ends push
+        EXPECT_NEAR(after.total[k], before[k], 1e-13) << k;
+    EXPECT_GT(std::abs(after.total[1]), 1e-3);
+}
+
+TEST(Solver, ComputesSodsTube) {
+    json content = json::parse(std::ifstream(EULER_FOLDER "/sod.json"), nullptr, true, true);
+    content["output"]["folder"] = "";
+    EXPECT_LT(runOf(content)(nullptr).meanError, 3e-3);
+    content["mesh"]["box"]["cells"] = {100, 1};
+    content["scheme"]["flux"] = "roe";
+    content["scheme"]["limiter"] = "venkatakrishnan";
+    content["scheme"]["limiterConstant"] = 0.3;
+    EXPECT_LT(runOf(content)(nullptr).meanError, 6e-3);
+}
+
+/// The same run on one rank and on all: states, residuals, forces.
+void expectSameBits(const json &content) {
+    json alone = content;
+    alone["scheme"]["overlap"] = false;
+    alone["scheme"]["device"] = "host";
+    Simulation serial = runOf(alone, MPI_COMM_SELF);
+    const RunResult expected = serial(nullptr);
+    std::vector<index> cellOfNumber(static_cast<std::size_t>(serial.mesh().cells.owned));
+    for (index cell = 0; cell < serial.mesh().cells.owned; cell++)
+        cellOfNumber[static_cast<std::size_t>(serial.mesh().cells.fileNumbers[static_cast<std::size_t>(cell)])] = cell;
+    Simulation run = runOf(content);
+    const RunResult result = run(nullptr);
+    EXPECT_EQ(result.residual, expected.residual);
+    EXPECT_EQ(result.total, expected.total);
+    EXPECT_EQ(result.time, expected.time);
+    EXPECT_EQ(result.drag, expected.drag);
+    EXPECT_EQ(result.lift, expected.lift);
+    index different = 0;
+    for (index cell = 0; cell < run.mesh().cells.owned; cell++) {
+        const auto number = static_cast<std::size_t>(run.mesh().cells.fileNumbers[static_cast<std::size_t>(cell)]);
+        for (int k = 0; k < variables; k++)
+            different +=
+                run.solver().conserved()(cell, k) == serial.solver().conserved()(cellOfNumber[number], k) ? 0 : 1;
+    }
+    EXPECT_EQ(different, 0) << content.dump();
+}
+
+TEST(Solver, ComputesTheSameBitsOnTheDevice) {
+    json content = baseCase();
+    content["mesh"]["box"] = {{"fill", "tetrahedra"}, {"cells", {5, 4, 4}}, {"jitter", 0.15}, {"shuffled", true}};
+    setAllBoundaries(content, 3, "far field");
+    content["boundaries"]["y-"] = "wall";
+    content["reference"]["mach"] = 1.3;
+    content["scheme"]["device"] = "cuda";
+    if (!DNDS::Device::available()) {
+        try {
+            runOf(content);
+            FAIL() << "computed on a device that is not there";
+        } catch (const DNDS::NotBuiltError &error) {
+            EXPECT_NE(error.message().find(DNDS::Device::unavailableReason()), std::string::npos) << error.message();
+        }
+        GTEST_SKIP() << DNDS::Device::unavailableReason();
+    }
+    if (DNDS::Device::name() != "emulated")
+        GTEST_SKIP() << "the far field calls pow(), which rounds differently on a GPU";
+    expectSameBits(content);
+    content["scheme"]["overlap"] = false;
+    content["time"]["mode"] = "unsteady";
+    expectSameBits(content);
+}
+
+TEST(Solver, ComputesTheSameBitsOnAnyNumberOfRanks) {
+    for (const auto &[fill, dimension] : fills) {
+        json content = baseCase();
+        content["mesh"]["box"] = {{"fill", fill}, {"cells", {6, 5, 4}}, {"jitter", 0.15}, {"shuffled", true}};
+        setAllBoundaries(content, dimension, "far field");
+        content["boundaries"]["y-"] = "wall";
+        content["boundaries"]["y+"] = {{"kind", "pressure outlet"}, {"pressure", 1.1}};
+        content["reference"]["mach"] = 1.3;
+        expectSameBits(content);
+        content["scheme"] = {{"gradient", "green-gauss"}, {"overlap", false}};
+        expectSameBits(content);
+        content.erase("scheme");
+        content["mesh"]["box"]["periodic"] = {"y"};
+        content["boundaries"].erase("y-");
+        content["boundaries"].erase("y+");
+        content["initial"] = {{"kind", "vortex"}, {"centre", {0.4, 0.3}}, {"radius", 0.3}};
+        content["time"] = {{"mode", "steady"}, {"steps", 5}};
+        expectSameBits(content);
+    }
+}
+
+TEST(Solver, TurnsWhatComesAcrossRotatingBoundaries) {
+    const std::string file = sharedMesh("atb45_ngon_v42.cgns");
+    if (file.empty())
+        GTEST_SKIP() << "no " << DNDS_TEST_MESHES;
+    json content = baseCase();
+    content["mesh"] = {{"file", file}};
+    content["scheme"]["limiter"] = "none";
+    for (const char *name : {"wall", "top", "aval", "amont"})
+        content["boundaries"][name] = "supersonic outflow";
+    content["time"]["end"] = 1e-9;
+    Simulation run = runOf(content);
+    // Rigid rotation about the axis, which is the same in all images.
+    run.solver().setState([](Vector x) { return Primitive{1, {0.5, -x.z, x.y}, 1}; });
+    run(nullptr);
+    const std::array<real, gradientWidth> exact{0, 0, 0, 0, 0, 0, 0, 0, -1, 0, 1, 0, 0, 0, 0};
+    const auto &gradient = run.solver().gradient();
+    index inexact = 0; // cells with the gradient of Green and Gauss, which is far from exact in such cells
+    for (index cell = 0; cell < gradient.size(); cell++) {
+        real largest = 0;
+        for (int k = 0; k < gradientWidth; k++)
+            largest = std::max(largest, std::abs(gradient(cell, k) - exact[static_cast<std::size_t>(k)]));
+        ASSERT_LT(largest, 1) << cell;
+        inexact += largest < 1e-5 ? 0 : 1;
+    }
+    EXPECT_LE(run.mesh().comm.allReduce(inexact, MPI_SUM), 24); // of 460; turned wrongly, none would be exact
+}
+
+TEST(Solver, FindsTheObliqueShockOfARamp) {
+    json content = json::parse(std::ifstream(EULER_FOLDER "/ramp.json"), nullptr, true, true);
+    content["output"]["folder"] = "";
+    content["output"]["historyEvery"] = 280;
+    content["mesh"]["box"]["cells"] = {45, 30};
+    content["time"]["steps"] = 280;
+    content["scheme"]["timeStepping"] = "ssp-rk2";
+    const RunResult result = runOf(content)(nullptr);
+    EXPECT_NEAR(result.drag, 0.04449603, 0.002 * 0.04449603);
+    EXPECT_NEAR(result.lift, -0.25234950, 0.002 * 0.25234950);
+}
+
+TEST(Solver, FindsTheObliqueShockOfAWedge) {
+    const std::string file = sharedMesh("wedge_hdf5.cgns");
+    if (file.empty())
+        GTEST_SKIP() << "no " << DNDS_TEST_MESHES;
+    if (DNDS::CommunicatorView(MPI_COMM_WORLD).size() > 2)
+        GTEST_SKIP() << "long, and more ranks compute the same bits";
+    json content = json::parse(std::ifstream(EULER_FOLDER "/wedge.json"), nullptr, true, true);
+    content["mesh"]["file"] = file;
+    content["output"]["folder"] = "";
+    content["output"]["historyEvery"] = 400;
+    content["time"]["steps"] = 400;
+    content["scheme"]["timeStepping"] = "ssp-rk2";
+    const RunResult result = runOf(content)(nullptr);
+    EXPECT_NEAR(result.drag, 0.04449603, 0.001 * 0.04449603);
+    EXPECT_NEAR(result.lift, -0.25234950, 0.001 * 0.25234950);
+}
+
+TEST(Solver, SaysWhereAStateBecomesImpossible) {
+    json content = baseCase();
+    setAllBoundaries(content, 2, "far field");
+    content["mesh"]["box"]["cells"] = {10, 10};
+    content["initial"] = {{"kind", "shock tube"},
+                          {"position", 0.5},
+                          {"left", {{"density", 1}, {"velocity", {-30, 0}}, {"pressure", 1e-3}}},
+                          {"right", {{"density", 1}, {"velocity", {30, 0}}, {"pressure", 1e-3}}}};
+    content["time"] = {{"mode", "unsteady"}, {"steps", 50}, {"cfl", 5}};
+    Simulation run = runOf(content);
+    EXPECT_THROW(run(nullptr), DNDS::DataError);
+}
+
+} // namespace
+} // namespace Euler
