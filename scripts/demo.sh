@@ -44,15 +44,7 @@ if $install; then
     say "checking packages"
     scripts/install-deps.sh --plot
 fi
-# The distribution's packages belong to its own Python, which need not be the first in PATH.
-python=
-for candidate in python3 /usr/bin/python3; do
-    if "$candidate" -c 'import matplotlib, numpy, h5py' 2>/dev/null; then
-        python=$candidate
-        break
-    fi
-done
-[ -n "$python" ] || fail "pictures need a Python with matplotlib, numpy and h5py: scripts/install-deps.sh --plot"
+python=$(scripts/find-python.sh matplotlib numpy h5py) || fail "pictures need one: scripts/install-deps.sh --plot"
 
 say "building the release preset with $jobs jobs"
 cmake --preset release >/dev/null

@@ -9,19 +9,9 @@ set -euo pipefail
 cases=$(cd "$(dirname "$0")" && pwd)
 what=$1
 shift
-modules="matplotlib, numpy, h5py"
-[ "$what" = plot ] || modules="vtkmodules.vtkIOHDF"
-python=""
-for candidate in python3 /usr/bin/python3; do
-    if "$candidate" -c "import $modules" 2>/dev/null; then
-        python=$candidate
-        break
-    fi
-done
-if [ -z "$python" ]; then
-    echo "skipped: no Python with $modules"
-    exit 77
-fi
+modules=(matplotlib numpy h5py)
+[ "$what" = plot ] || modules=(vtkmodules.vtkIOHDF)
+python=$("$cases/../../scripts/find-python.sh" "${modules[@]}") || exit 77
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
 "$@" "$cases/ramp.json" --set "output.folder=$folder" --set 'mesh.box.cells=[45,30]' --set time.steps=280 \

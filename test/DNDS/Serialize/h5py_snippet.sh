@@ -5,17 +5,7 @@
 set -euo pipefail
 document=$1
 shift
-python=""
-for candidate in python3 /usr/bin/python3; do
-    if "$candidate" -c 'import h5py' 2>/dev/null; then
-        python=$candidate
-        break
-    fi
-done
-if [ -z "$python" ]; then
-    echo "skipped: no Python with h5py"
-    exit 77
-fi
+python=$("$(dirname "$0")/../../../scripts/find-python.sh" h5py) || exit 77
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
 "$@" "$folder/checkpoint.h5"
