@@ -23,8 +23,6 @@ struct Setting {
 Geom::BoxMeshOptions boxOf(const std::string &fill, index cells);
 /// Partitioned, with one layer of ghosts by faces. Collective.
 Geom::UnstructuredMesh buildBox(CommunicatorView comm, const Geom::BoxMeshOptions &box);
-/// Prints on rank 0.
-void say(CommunicatorView comm, const std::string &text);
 
 /// Steps of cases/euler: all ranks beside one, with and without overlap. Collective.
 void benchmarkSolver(const Setting &setting);

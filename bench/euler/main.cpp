@@ -3,6 +3,7 @@
 #include "Benchmarks.hpp"
 #include "NodeSync.hpp"
 #include "Options.hpp"
+#include "RunBenchmark.hpp"
 
 #include "Geom/Mesh/BuildMesh.hpp"
 
@@ -11,16 +12,8 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstdio>
 
 namespace DNDS::Bench {
-
-void say(CommunicatorView comm, const std::string &text) {
-    if (comm.rank() != 0)
-        return;
-    std::fputs(text.c_str(), stdout);
-    std::fflush(stdout);
-}
 
 Geom::BoxMeshOptions boxOf(const std::string &fill, index cells) {
     Geom::BoxMeshOptions box;
@@ -119,17 +112,4 @@ int run(int argc, char **argv, CommunicatorView comm) {
 
 } // namespace DNDS::Bench
 
-int main(int argc, char **argv) {
-    try {
-        // When an exception passes the session it ends the job, so that no rank is left waiting.
-        const DNDS::MpiSession mpi(argc, argv);
-        try {
-            return DNDS::Bench::run(argc, argv, MPI_COMM_WORLD);
-        } catch (const std::exception &error) {
-            std::fprintf(stderr, "bench_euler: %s\n", error.what());
-            throw;
-        }
-    } catch (const std::exception &) {
-        return 1;
-    }
-}
+int main(int argc, char **argv) { return DNDS::Bench::runBenchmark("bench_euler", argc, argv, DNDS::Bench::run); }

@@ -40,7 +40,4 @@ void benchmarkPulls(const Setting &setting, const Problem &problem, int width);
 /// Times what leads from an unsorted list to a pull that can start. Collective.
 void benchmarkSetups(const Setting &setting, const Problem &problem, int width);
 
-/// Prints on rank 0, at once.
-void say(CommunicatorView comm, const std::string &text);
-
 } // namespace DNDS::Bench

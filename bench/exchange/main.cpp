@@ -2,22 +2,15 @@
 /// @brief bench_exchange: ghost pulls and their set-up against hand-written MPI, PETSc and a local copy.
 #include "Benchmarks.hpp"
 #include "Options.hpp"
+#include "RunBenchmark.hpp"
 #include "SetupMethod.hpp"
 
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cstdio>
 
 namespace DNDS::Bench {
-
-void say(CommunicatorView comm, const std::string &text) {
-    if (comm.rank() != 0)
-        return;
-    std::fputs(text.c_str(), stdout);
-    std::fflush(stdout);
-}
 
 RowState rowState(const std::string &name) {
     if (name == "dirty")
@@ -130,17 +123,4 @@ int run(int argc, char **argv, CommunicatorView comm) {
 
 } // namespace DNDS::Bench
 
-int main(int argc, char **argv) {
-    try {
-        // When an exception passes the session it ends the job, so that no rank is left waiting.
-        const DNDS::MpiSession mpi(argc, argv);
-        try {
-            return DNDS::Bench::run(argc, argv, MPI_COMM_WORLD);
-        } catch (const std::exception &error) {
-            std::fprintf(stderr, "bench_exchange: %s\n", error.what());
-            throw;
-        }
-    } catch (const std::exception &) {
-        return 1;
-    }
-}
+int main(int argc, char **argv) { return DNDS::Bench::runBenchmark("bench_exchange", argc, argv, DNDS::Bench::run); }

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cstdio>
 #include <random>
 
 namespace DNDS::Bench {
@@ -26,13 +25,6 @@ void Setting::add(Record record) const {
         if (comm.rank() == 0 && !common.json.empty())
             report.write(common.json);
     });
-}
-
-void Setting::say(const std::string &text) const {
-    if (comm.rank() != 0)
-        return;
-    std::fputs(text.c_str(), stdout);
-    std::fflush(stdout);
 }
 
 std::vector<index> chosenRows(index count, index among, const std::string &order) {

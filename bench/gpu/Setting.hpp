@@ -35,8 +35,8 @@ struct Setting {
     bool timeFor(const std::string &what) const;
     /// Keeps a record, and writes all records so far, so that a run that is stopped leaves them. Collective.
     void add(Record record) const;
-    /// Prints on rank 0.
-    void say(const std::string &text) const;
+    /// Prints on rank 0, at once.
+    void say(const std::string &text) const { Bench::say(comm, text); }
 };
 
 /// Rows of a larger array, ascending: each of them with a probability of a quarter, or in runs of eight neighbours.

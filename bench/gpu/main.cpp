@@ -1,11 +1,10 @@
 /// @file main.cpp
 /// @brief bench_gpu: row kernels, graphs and pulls on the device against floors and baselines of the same run.
+#include "RunBenchmark.hpp"
 #include "Setting.hpp"
 
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
-
-#include <cstdio>
 
 namespace DNDS::Bench {
 
@@ -59,24 +58,16 @@ int run(int argc, char **argv, CommunicatorView comm) {
     return 0;
 }
 
+/// Some MPI libraries look for it at their start.
+void makeDeviceContext() {
+    if (Device::available())
+        Device::synchronizeAll();
+}
+
 } // namespace
 
 } // namespace DNDS::Bench
 
 int main(int argc, char **argv) {
-    try {
-        if (DNDS::Device::available())
-            DNDS::Device::synchronizeAll(); // makes the device's context, which some MPI libraries look for at their
-                                            // start
-        // When an exception passes the session it ends the job, so that no rank is left waiting.
-        const DNDS::MpiSession mpi(argc, argv);
-        try {
-            return DNDS::Bench::run(argc, argv, MPI_COMM_WORLD);
-        } catch (const std::exception &error) {
-            std::fprintf(stderr, "bench_gpu: %s\n", error.what());
-            throw;
-        }
-    } catch (const std::exception &) {
-        return 1;
-    }
+    return DNDS::Bench::runBenchmark("bench_gpu", argc, argv, DNDS::Bench::run, DNDS::Bench::makeDeviceContext);
 }

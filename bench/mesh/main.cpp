@@ -4,6 +4,7 @@
 #include "NodeSync.hpp"
 #include "Options.hpp"
 #include "Report.hpp"
+#include "RunBenchmark.hpp"
 #include "Statistics.hpp"
 
 #include <CLI/CLI.hpp>
@@ -11,7 +12,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstdio>
 
 namespace DNDS::Bench {
 
@@ -207,11 +207,9 @@ void runCase(CommunicatorView comm, const Options &options, const std::string &t
                    contest.parts.cells, contest.parts.volume, contests.front().parts.cells);
         lines.add(comm.size(), text.substr(0, text.find(':')), options.shuffled, contest);
     }
-    if (comm.rank() == 0 && !contests.empty()) {
-        fmt::print("\n{} {} on {} ranks\n{}", contests.front().parts.cells, text.substr(0, text.find(':')), comm.size(),
-                   lines.text());
-        std::fflush(stdout);
-    }
+    if (!contests.empty())
+        say(comm, fmt::format("\n{} {} on {} ranks\n{}", contests.front().parts.cells, text.substr(0, text.find(':')),
+                              comm.size(), lines.text()));
 }
 
 int run(int argc, char **argv, CommunicatorView comm) {
@@ -221,9 +219,8 @@ int run(int argc, char **argv, CommunicatorView comm) {
     if (options.pin)
         pinToCore(comm);
     const PlexSession petsc;
-    if (comm.rank() == 0)
-        fmt::print("{} ranks, {}, {}\nPETSc: {}\n", comm.size(), mpiLibrary(), cpuName(),
-                   plexVersion().empty() ? "absent, this build has no DMPlex to compare with" : plexVersion());
+    say(comm, fmt::format("{} ranks, {}, {}\nPETSc: {}\n", comm.size(), mpiLibrary(), cpuName(),
+                          plexVersion().empty() ? "absent, this build has no DMPlex to compare with" : plexVersion()));
     Report report;
     for (const std::string &text : options.cases)
         runCase(comm, options, text, report);
@@ -236,17 +233,4 @@ int run(int argc, char **argv, CommunicatorView comm) {
 
 } // namespace DNDS::Bench
 
-int main(int argc, char **argv) {
-    try {
-        // When an exception passes the session it ends the job, so that no rank is left waiting.
-        const DNDS::MpiSession mpi(argc, argv);
-        try {
-            return DNDS::Bench::run(argc, argv, MPI_COMM_WORLD);
-        } catch (const std::exception &error) {
-            std::fprintf(stderr, "bench_mesh: %s\n", error.what());
-            throw;
-        }
-    } catch (const std::exception &) {
-        return 1;
-    }
-}
+int main(int argc, char **argv) { return DNDS::Bench::runBenchmark("bench_mesh", argc, argv, DNDS::Bench::run); }

@@ -2,6 +2,7 @@
 
 #include "Options.hpp"
 #include "Report.hpp"
+#include "RunBenchmark.hpp"
 #include "Statistics.hpp"
 
 #include "DNDS/Array/ParArray.hpp"
@@ -13,7 +14,6 @@
 #include <algorithm>
 #include <cstdio>
 #include <functional>
-#include <iostream>
 #include <numeric>
 #include <random>
 
@@ -152,23 +152,14 @@ void report(CommunicatorView comm, const std::vector<Method> &methods, const Cho
                      {"MB_per_s", rate},
                      {"share_of_baseline", share}});
     }
-    if (comm.rank() != 0)
-        return;
-    std::cout << fmt::format("{} ranks, {:.1f} MB in '{}', rows {}, median of {}\n", comm.size(),
-                             static_cast<double>(bytes) / 1e6, choice.folder,
-                             choice.scattered ? "scattered over ranks" : "in order", choice.repetitions)
-              << table.text();
-    if (!json.empty())
+    say(comm, fmt::format("{} ranks, {:.1f} MB in '{}', rows {}, median of {}\n{}", comm.size(),
+                          static_cast<double>(bytes) / 1e6, choice.folder,
+                          choice.scattered ? "scattered over ranks" : "in order", choice.repetitions, table.text()));
+    if (comm.rank() == 0 && !json.empty())
         records.write(json);
 }
 
-} // namespace
-} // namespace DNDS::Bench
-
-int main(int argc, char **argv) {
-    using namespace DNDS::Bench;
-    const DNDS::MpiSession mpi(argc, argv);
-    const DNDS::CommunicatorView world(MPI_COMM_WORLD);
+int run(int argc, char **argv, CommunicatorView comm) {
     CLI::App app("Writes and reads checkpoints, and the same bytes with nothing but pwrite or MPI-IO.",
                  "bench_serialize");
     Choice choice;
@@ -178,13 +169,13 @@ int main(int argc, char **argv) {
     app.add_option("--repeats", choice.repetitions, "turns of each method")->capture_default_str();
     app.add_option("--folder", choice.folder, "where the files go")->capture_default_str();
     app.add_flag("--scattered", choice.scattered, "neighbouring rows are on different ranks: the most that can travel");
-    if (const auto code = parse(app, argc, argv, world))
+    if (const auto code = parse(app, argc, argv, comm))
         return *code;
     if (common.quick) {
-        choice.rows = std::min<DNDS::index>(choice.rows, 20000);
+        choice.rows = std::min<index>(choice.rows, 20000);
         choice.repetitions = 2;
     }
-    Field field(world, choice);
+    Field field(comm, choice);
     std::vector<Method> methods{{"write pwrite+fsync", "", [&] { field.writeRaw(); }, {}},
                                 {"write MPI-IO", "write pwrite+fsync", [&] { field.writeMpi(); }, {}},
                                 {"write checkpoint", "write pwrite+fsync", [&] { field.writeCheckpoint(); }, {}},
@@ -194,7 +185,12 @@ int main(int argc, char **argv) {
     field.writeRaw();
     field.writeMpi();
     field.writeCheckpoint();
-    measure(world, methods, choice.repetitions);
-    report(world, methods, choice, field.bytes(), common.json);
+    measure(comm, methods, choice.repetitions);
+    report(comm, methods, choice, field.bytes(), common.json);
     return 0;
 }
+
+} // namespace
+} // namespace DNDS::Bench
+
+int main(int argc, char **argv) { return DNDS::Bench::runBenchmark("bench_serialize", argc, argv, DNDS::Bench::run); }

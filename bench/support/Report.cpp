@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <cstdio>
 #include <fstream>
 
 namespace DNDS::Bench {
@@ -16,6 +17,13 @@ std::string numberOrDash(double value, int digits) {
         return "-";
     return std::abs(value) >= std::pow(10.0, digits - 1) ? fmt::format("{:.0f}", value)
                                                          : fmt::format("{:#.{}g}", value, digits);
+}
+
+void say(CommunicatorView comm, const std::string &text) {
+    if (comm.rank() != 0)
+        return;
+    std::fputs(text.c_str(), stdout);
+    std::fflush(stdout);
 }
 
 std::string mpiLibrary() {

@@ -19,6 +19,9 @@ Record numberOrNull(double value);
 /// "1.23", or "-" for NotMeasured, with `digits` significant digits.
 std::string numberOrDash(double value, int digits = 3);
 
+/// Prints on rank 0, at once. Local.
+void say(CommunicatorView comm, const std::string &text);
+
 /// The MPI library and its version, in one line. Local.
 std::string mpiLibrary();
 /// The processor's name as the system knows it, or "unknown". Local.

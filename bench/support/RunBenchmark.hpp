@@ -1,0 +1,14 @@
+/// @file RunBenchmark.hpp
+/// @brief What the main() of every benchmark does.
+#pragma once
+
+#include "DNDS/Mpi/Communicator.hpp"
+
+namespace DNDS::Bench {
+
+/// Runs a benchmark on MPI_COMM_WORLD and returns the program's exit code. An exception of any rank is printed behind
+/// the program's `name` and ends the job, so that no rank is left waiting. `beforeMpi` is called before MPI starts.
+int runBenchmark(const char *name, int argc, char **argv, int (*run)(int argc, char **argv, CommunicatorView comm),
+                 void (*beforeMpi)() = nullptr);
+
+} // namespace DNDS::Bench
