@@ -113,10 +113,9 @@ void DeviceMessageTransport::unpack() {
         int count = 0;
         checkMpi(MPI_Get_count(&statuses_[k], size.type(), &count), "MPI_Get_count");
         const bool sent = count == size.count();
-        if (!sent && failure_.empty())
-            failure_ = fmt::format("rank {} could not send its rows: see that rank's own error. The rows from it are "
-                                   "not up to date",
-                                   plan_.incoming[k].peer);
+        if (!sent)
+            failure_.note(plan_.incoming[k].peer,
+                          "could not send its rows: see that rank's own error. The rows from it are not up to date");
         for (std::size_t p = 0; p < plan_.incoming[k].parts.size(); ++p, ++segment)
             unpack_.enable(segment, sent);
     }
@@ -128,8 +127,7 @@ void DeviceMessageTransport::wait() {
     Backoff backoff(plan_.channel.comm, crowded_);
     while (!progress())
         backoff.pause();
-    if (!failure_.empty())
-        throw PeerError(std::exchange(failure_, {}));
+    failure_.throwIfAny();
 }
 
 void DeviceMessageTransport::abandon() noexcept {

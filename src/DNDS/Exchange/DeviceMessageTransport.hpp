@@ -5,11 +5,11 @@
 #include "DNDS/Exchange/DeviceLane.hpp"
 #include "DNDS/Exchange/DeviceRowCopy.hpp"
 #include "DNDS/Exchange/MessageLayout.hpp"
+#include "DNDS/Exchange/PeerFailure.hpp"
 #include "DNDS/Exchange/Transport.hpp"
 #include "DNDS/Mpi/RequestSet.hpp"
 
 #include <memory>
-#include <string>
 #include <vector>
 
 namespace DNDS {
@@ -67,7 +67,7 @@ class DeviceMessageTransport final : public Transport {
     bool packing_ = false; ///< sends wait for `packed_`
     bool received_ = true; ///< since the last start, and unpacking is queued
     bool sent_ = true;
-    std::string failure_;
+    PeerFailure failure_;
 };
 
 } // namespace DNDS

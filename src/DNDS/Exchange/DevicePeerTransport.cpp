@@ -155,11 +155,11 @@ void DevicePeerTransport::progressReading() {
         writer.pending = false;
         writer.arrived = state == PeerEdge::State::Packed;
         if (state == PeerEdge::State::Refused)
-            noteFailure(plan_.incoming[k].peer,
-                        "could not send its rows: see that rank's own error. The rows from it are not up to date");
+            failure_.note(plan_.incoming[k].peer,
+                          "could not send its rows: see that rank's own error. The rows from it are not up to date");
         else if (state == PeerEdge::State::Closed)
-            noteFailure(plan_.incoming[k].peer,
-                        "destroyed its exchange before sending its rows. The rows from it are not up to date");
+            failure_.note(plan_.incoming[k].peer,
+                          "destroyed its exchange before sending its rows. The rows from it are not up to date");
     }
     if (!all)
         return;
@@ -180,17 +180,12 @@ void DevicePeerTransport::wait() {
         if (backoff.longWait())
             checkPeers(backoff.seconds());
     }
-    if (!failure_.empty())
-        throw PeerError(std::exchange(failure_, {}));
+    failure_.throwIfAny();
 }
 
 void DevicePeerTransport::checkPeers(double secondsWaited) {
     const auto check = [&](int peer, int nodeRank, const char *what) {
-        DNDS_CHECK(arena_->alive(nodeRank), PeerError,
-                   "the process of rank {} has ended while this rank waited for it to {}", peer, what);
-        DNDS_CHECK(patience_ <= 0.0 || secondsWaited < patience_, PeerError,
-                   "waited {:.0f} s for rank {} to {} (DNDS_WAIT_TIMEOUT): is it in another exchange, or stuck?",
-                   secondsWaited, peer, what);
+        checkPeer(*arena_, peer, nodeRank, what, secondsWaited, patience_);
     };
     for (std::size_t k = 0; k < readers_.size(); ++k)
         if (packing_ == Packing::WaitingForReaders && !source_->records()[k]->edge.mayPack(epoch_))
@@ -224,11 +219,6 @@ void DevicePeerTransport::abandon() noexcept {
             record->edge.refuse(epoch_);
     packing_ = Packing::Done;
     reading_ = false;
-}
-
-void DevicePeerTransport::noteFailure(int peer, std::string_view what) {
-    if (failure_.empty())
-        failure_ = fmt::format("rank {} {}", peer, what);
 }
 
 } // namespace DNDS

@@ -7,11 +7,10 @@
 #include "DNDS/Exchange/DeviceTopology.hpp"
 #include "DNDS/Exchange/MessageLayout.hpp"
 #include "DNDS/Exchange/PackedSource.hpp"
+#include "DNDS/Exchange/PeerFailure.hpp"
 #include "DNDS/Exchange/Transport.hpp"
 
 #include <memory>
-#include <string>
-#include <string_view>
 #include <vector>
 
 namespace DNDS {
@@ -56,7 +55,6 @@ class DevicePeerTransport final : public Transport {
     void build();
     void progressPacking();
     void progressReading();
-    void noteFailure(int peer, std::string_view what);
     /// Reading of the last epoch has run: its buffers may be packed anew.
     void giveBack();
     /// Where the second buffer begins behind the first.
@@ -84,7 +82,7 @@ class DevicePeerTransport final : public Transport {
     enum class Packing : unsigned char { Done, WaitingForReaders, Running } packing_ = Packing::Done;
     bool reading_ = false; ///< rows of this epoch were not all seen yet
     bool connected_ = false;
-    std::string failure_;
+    PeerFailure failure_;
 };
 
 } // namespace DNDS

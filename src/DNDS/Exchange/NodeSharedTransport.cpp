@@ -157,7 +157,7 @@ void NodeSharedTransport::serveOrOffer() {
         } catch (const MemoryError &error) {
             readers_[k].record->edge.refuseToWrite(epoch_);
             readers_[k].pending = false;
-            noteFailure(plan_.outgoing[k].peer, fmt::format("did not get this rank's rows: {}", error.message()));
+            failure_.note(plan_.outgoing[k].peer, fmt::format("did not get this rank's rows: {}", error.message()));
         }
     }
 }
@@ -189,7 +189,7 @@ bool NodeSharedTransport::progressReader(std::size_t k) {
     case EdgeState::Refused:
         break; // its own error tells why; nothing is missing here
     case EdgeState::Closed:
-        noteFailure(plan_.outgoing[k].peer, "destroyed its exchange before taking this rank's rows");
+        failure_.note(plan_.outgoing[k].peer, "destroyed its exchange before taking this rank's rows");
         break;
     }
     reader.pending = false;
@@ -212,12 +212,12 @@ bool NodeSharedTransport::progressWriter(std::size_t k) {
             return false;
         break;
     case EdgeState::Refused:
-        noteFailure(plan_.incoming[k].peer,
-                    "could not send its rows: see that rank's own error. The ghosts from it are not up to date");
+        failure_.note(plan_.incoming[k].peer,
+                      "could not send its rows: see that rank's own error. The ghosts from it are not up to date");
         break;
     case EdgeState::Closed:
-        noteFailure(plan_.incoming[k].peer,
-                    "destroyed its exchange before sending its rows. The ghosts from it are not up to date");
+        failure_.note(plan_.incoming[k].peer,
+                      "destroyed its exchange before sending its rows. The ghosts from it are not up to date");
         break;
     }
     writer.pending = false;
@@ -300,11 +300,7 @@ void NodeSharedTransport::wait() {
             checkPeers(backoff.seconds());
     }
     copyLandings();
-    if (!failure_.empty()) {
-        const std::string failure = std::move(failure_);
-        failure_.clear();
-        throw PeerError(failure);
-    }
+    failure_.throwIfAny();
 }
 
 void NodeSharedTransport::refuse() {
@@ -348,18 +344,9 @@ void NodeSharedTransport::copyLandings() {
                             landing.read(MemorySpace::Host, "landing place of ghosts"), landing.bytes());
 }
 
-void NodeSharedTransport::noteFailure(int peer, std::string_view what) {
-    if (failure_.empty())
-        failure_ = fmt::format("rank {} {}", peer, what);
-}
-
 void NodeSharedTransport::checkPeers(double secondsWaited) {
     const auto check = [&](int peer, int nodeRank, const char *what) {
-        DNDS_CHECK(arena_->alive(nodeRank), PeerError,
-                   "the process of rank {} has ended while this rank waited for it to {}", peer, what);
-        DNDS_CHECK(patience_ <= 0.0 || secondsWaited < patience_, PeerError,
-                   "waited {:.0f} s for rank {} to {} (DNDS_WAIT_TIMEOUT): is it in another exchange, or stuck?",
-                   secondsWaited, peer, what);
+        checkPeer(*arena_, peer, nodeRank, what, secondsWaited, patience_);
     };
     for (std::size_t k = 0; k < readers_.size(); ++k)
         if (readers_[k].pending)

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "DNDS/Exchange/NodeEdge.hpp"
+#include "DNDS/Exchange/PeerFailure.hpp"
 #include "DNDS/Exchange/StoreChooser.hpp"
 #include "DNDS/Exchange/Transport.hpp"
 #include "DNDS/Mpi/NodeTopology.hpp"
@@ -10,8 +11,6 @@
 
 #include <cstdint>
 #include <memory>
-#include <string>
-#include <string_view>
 #include <vector>
 
 namespace DNDS {
@@ -84,7 +83,6 @@ class NodeSharedTransport final : public Transport {
     void offer(std::size_t reader);
     bool takeOffer(std::size_t writer);
     void endOffer(Reader &reader) noexcept;
-    void noteFailure(int peer, std::string_view what);
     void copyLandings();
 
     TransportPlan plan_;
@@ -98,7 +96,7 @@ class NodeSharedTransport final : public Transport {
     Endpoints endpoints_;
     std::uint32_t epoch_ = NodeEdge::initialEpoch;
     bool connected_ = false;
-    std::string failure_; ///< what to throw once everything is complete
+    PeerFailure failure_; ///< what to throw once everything is complete
 };
 
 } // namespace DNDS
