@@ -2,7 +2,7 @@
 
 #include "DNDS/Serialize/Checksum.hpp"
 #include "DNDS/Serialize/DurableFile.hpp"
-#include "DNDS/Serialize/HdfObject.hpp"
+#include "DNDS/Serialize/HdfAttribute.hpp"
 
 #include <algorithm>
 #include <array>

@@ -7,8 +7,7 @@
 #include "Geom/Cgns/NodeSource.hpp"
 
 #include "DNDS/Base/Error.hpp"
-
-#include <hdf5.h>
+#include "DNDS/Serialize/HdfObject.hpp"
 
 #include <algorithm>
 #include <array>
@@ -23,47 +22,8 @@ namespace {
 /// How far HDF5's compressors can shrink data at best.
 constexpr index mostCompression = 1100;
 
-/// Owns an HDF5 identifier.
-class Handle {
-  public:
-    using Closer = herr_t (*)(hid_t);
-    Handle() = default;
-    Handle(hid_t id, Closer close) : id_(id), close_(close) {}
-    Handle(Handle &&other) noexcept : id_(std::exchange(other.id_, -1)), close_(other.close_) {}
-    Handle &operator=(Handle &&other) noexcept {
-        std::swap(id_, other.id_);
-        std::swap(close_, other.close_);
-        return *this;
-    }
-    Handle(const Handle &) = delete;
-    Handle &operator=(const Handle &) = delete;
-    ~Handle() {
-        if (id_ >= 0)
-            close_(id_);
-    }
-    hid_t id() const noexcept { return id_; }
-    bool valid() const noexcept { return id_ >= 0; }
-
-  private:
-    hid_t id_ = -1;
-    Closer close_ = nullptr;
-};
-
-/// Keeps HDF5 from printing errors, which we turn into exceptions, while it lives.
-class QuietErrors {
-  public:
-    QuietErrors() {
-        H5Eget_auto2(H5E_DEFAULT, &function_, &data_);
-        H5Eset_auto2(H5E_DEFAULT, nullptr, nullptr);
-    }
-    QuietErrors(const QuietErrors &) = delete;
-    QuietErrors &operator=(const QuietErrors &) = delete;
-    ~QuietErrors() { H5Eset_auto2(H5E_DEFAULT, function_, data_); }
-
-  private:
-    H5E_auto2_t function_ = nullptr;
-    void *data_ = nullptr;
-};
+using DNDS::Detail::HdfObject;
+using DNDS::Detail::HdfQuiet;
 
 /// The texts of HDF5's error stack, innermost first: what the library says went wrong.
 std::string lastError() {
@@ -80,19 +40,19 @@ std::string lastError() {
 }
 
 std::string attributeText(hid_t node, const char *name) {
-    const Handle attribute(H5Aopen(node, name, H5P_DEFAULT), H5Aclose);
+    const HdfObject attribute(H5Aopen(node, name, H5P_DEFAULT), H5Aclose);
     if (!attribute.valid())
         return {};
-    const Handle type(H5Aget_type(attribute.id()), H5Tclose);
-    const Handle space(H5Aget_space(attribute.id()), H5Sclose);
-    if (!type.valid() || !space.valid() || H5Tget_class(type.id()) != H5T_STRING ||
-        H5Tis_variable_str(type.id()) != 0 || H5Sget_simple_extent_npoints(space.id()) != 1)
+    const HdfObject type(H5Aget_type(attribute.get()), H5Tclose);
+    const HdfObject space(H5Aget_space(attribute.get()), H5Sclose);
+    if (!type.valid() || !space.valid() || H5Tget_class(type.get()) != H5T_STRING ||
+        H5Tis_variable_str(type.get()) != 0 || H5Sget_simple_extent_npoints(space.get()) != 1)
         return {};
-    const std::size_t size = H5Tget_size(type.id());
+    const std::size_t size = H5Tget_size(type.get());
     if (size == 0 || size > 256)
         return {};
     std::string text(size, '\0');
-    if (H5Aread(attribute.id(), type.id(), text.data()) < 0)
+    if (H5Aread(attribute.get(), type.get(), text.data()) < 0)
         return {};
     text.resize(std::min(text.find('\0'), text.size()));
     text.resize(text.find_last_not_of(' ') + 1);
@@ -100,24 +60,24 @@ std::string attributeText(hid_t node, const char *name) {
 }
 
 index attributeNumber(hid_t node, const char *name, index otherwise) {
-    const Handle attribute(H5Aopen(node, name, H5P_DEFAULT), H5Aclose);
+    const HdfObject attribute(H5Aopen(node, name, H5P_DEFAULT), H5Aclose);
     if (!attribute.valid())
         return otherwise;
-    const Handle type(H5Aget_type(attribute.id()), H5Tclose);
-    const Handle space(H5Aget_space(attribute.id()), H5Sclose);
+    const HdfObject type(H5Aget_type(attribute.get()), H5Tclose);
+    const HdfObject space(H5Aget_space(attribute.get()), H5Sclose);
     index value = otherwise;
-    if (!type.valid() || !space.valid() || H5Tget_class(type.id()) != H5T_INTEGER ||
-        H5Sget_simple_extent_npoints(space.id()) != 1 || H5Aread(attribute.id(), H5T_NATIVE_INT64, &value) < 0)
+    if (!type.valid() || !space.valid() || H5Tget_class(type.get()) != H5T_INTEGER ||
+        H5Sget_simple_extent_npoints(space.get()) != 1 || H5Aread(attribute.get(), H5T_NATIVE_INT64, &value) < 0)
         return otherwise;
     return value;
 }
 
 DataType typeOf(hid_t dataset) {
-    const Handle type(H5Dget_type(dataset), H5Tclose);
+    const HdfObject type(H5Dget_type(dataset), H5Tclose);
     if (!type.valid())
         return DataType::Other;
-    const std::size_t size = H5Tget_size(type.id());
-    switch (H5Tget_class(type.id())) {
+    const std::size_t size = H5Tget_size(type.get());
+    switch (H5Tget_class(type.get())) {
     case H5T_INTEGER:
         return size == 1 ? DataType::Text : size == 4 ? DataType::Int32 : size == 8 ? DataType::Int64 : DataType::Other;
     case H5T_FLOAT:
@@ -132,15 +92,15 @@ enum class Storage : unsigned char { Plain, Compressed, Elsewhere, TooSmall };
 /// How a data set of so many bytes is stored. HDF5 1.10 reads beyond its buffers where a damaged file reserves less
 /// room than the data set's extent needs.
 Storage storageOf(hid_t dataset, index bytes) {
-    const Handle creation(H5Dget_create_plist(dataset), H5Pclose);
-    const H5D_layout_t layout = creation.valid() ? H5Pget_layout(creation.id()) : H5D_LAYOUT_ERROR;
+    const HdfObject creation(H5Dget_create_plist(dataset), H5Pclose);
+    const H5D_layout_t layout = creation.valid() ? H5Pget_layout(creation.get()) : H5D_LAYOUT_ERROR;
     if ((layout != H5D_COMPACT && layout != H5D_CONTIGUOUS && layout != H5D_CHUNKED) ||
-        H5Pget_external_count(creation.id()) != 0)
+        H5Pget_external_count(creation.get()) != 0)
         return Storage::Elsewhere;
     const hsize_t stored = H5Dget_storage_size(dataset);
     if (bytes > 0 && stored < (layout == H5D_CHUNKED ? 1 : static_cast<hsize_t>(bytes)))
         return Storage::TooSmall;
-    return layout == H5D_CHUNKED && H5Pget_nfilters(creation.id()) > 0 ? Storage::Compressed : Storage::Plain;
+    return layout == H5D_CHUNKED && H5Pget_nfilters(creation.get()) > 0 ? Storage::Compressed : Storage::Plain;
 }
 
 class Hdf5Source : public NodeSource {
@@ -149,7 +109,7 @@ class Hdf5Source : public NodeSource {
 
     TreeNode readTree(bool withSolutions) override {
         withSolutions_ = withSolutions;
-        const QuietErrors quiet;
+        const HdfQuiet quiet;
         WalkGuard guard(path_);
         return readNode(path_, "/", guard);
     }
@@ -162,7 +122,7 @@ class Hdf5Source : public NodeSource {
 
   private:
     struct OpenFile {
-        Handle handle;
+        HdfObject handle;
         index bytes = 0;
     };
 
@@ -173,7 +133,7 @@ class Hdf5Source : public NodeSource {
     void loadSmallData(TreeNode &node);
     std::string linkText(hid_t group, const char *name) const;
     TreeNode followLink(hid_t group, const TreeNode &link, WalkGuard &guard);
-    Handle openData(const TreeNode &node);
+    HdfObject openData(const TreeNode &node);
     template <class T>
     void readValues(const TreeNode &node, index first, std::span<T> values, hid_t memoryType);
 
@@ -186,35 +146,35 @@ const Hdf5Source::OpenFile &Hdf5Source::open(const std::string &path) {
     const auto known = files_.find(path);
     if (known != files_.end())
         return known->second;
-    const QuietErrors quiet;
+    const HdfQuiet quiet;
     OpenFile file;
     file.bytes = fileSize(path);
-    const Handle access(H5Pcreate(H5P_FILE_ACCESS), H5Pclose);
-    H5Pset_fclose_degree(access.id(), H5F_CLOSE_STRONG);
-    file.handle = Handle(H5Fopen(path.c_str(), H5F_ACC_RDONLY, access.id()), H5Fclose);
+    const HdfObject access(H5Pcreate(H5P_FILE_ACCESS), H5Pclose);
+    H5Pset_fclose_degree(access.get(), H5F_CLOSE_STRONG);
+    file.handle = HdfObject(H5Fopen(path.c_str(), H5F_ACC_RDONLY, access.get()), H5Fclose);
     DNDS_CHECK(file.handle.valid(), DataError, "{}: HDF5 cannot open it: {}", path, lastError());
     return files_.emplace(path, std::move(file)).first->second;
 }
 
 TreeNode Hdf5Source::readNode(const std::string &file, const std::string &path, WalkGuard &guard) {
-    const Handle group(H5Gopen2(open(file).handle.id(), path.c_str(), H5P_DEFAULT), H5Gclose);
+    const HdfObject group(H5Gopen2(open(file).handle.get(), path.c_str(), H5P_DEFAULT), H5Gclose);
     DNDS_CHECK(group.valid(), DataError, "{}: node {} cannot be opened: {}", file, path, lastError());
     TreeNode node;
     node.file = file;
     node.path = path;
     node.name = path.substr(path.rfind('/') + 1);
-    node.label = attributeText(group.id(), "label");
-    if (path != "/" && attributeText(group.id(), "type") == "LK")
-        return followLink(group.id(), node, guard);
+    node.label = attributeText(group.get(), "label");
+    if (path != "/" && attributeText(group.get(), "type") == "LK")
+        return followLink(group.get(), node, guard);
     if (path != "/" && !isWanted(node, withSolutions_))
         return node;
 
     H5O_info_t info;
-    DNDS_CHECK(H5Oget_info1(group.id(), &info) >= 0, DataError, "{}: node {}: {}", file, path, lastError());
+    DNDS_CHECK(H5Oget_info1(group.get(), &info) >= 0, DataError, "{}: node {}: {}", file, path, lastError());
     guard.enter({file, fmt::format("{}:{}", info.fileno, info.addr)});
-    describeData(group.id(), node);
+    describeData(group.get(), node);
     loadSmallData(node);
-    readChildren(group.id(), node, guard);
+    readChildren(group.get(), node, guard);
     guard.leave();
     return node;
 }
@@ -272,8 +232,8 @@ void Hdf5Source::readChildren(hid_t group, TreeNode &node, WalkGuard &guard) {
         child.name = name;
         if (!isWanted(child, withSolutions_))
             continue;
-        const Handle handle(H5Gopen2(group, name.c_str(), H5P_DEFAULT), H5Gclose);
-        children.push_back({attributeNumber(handle.id(), "order", 0), std::move(child)});
+        const HdfObject handle(H5Gopen2(group, name.c_str(), H5P_DEFAULT), H5Gclose);
+        children.push_back({attributeNumber(handle.get(), "order", 0), std::move(child)});
     }
     std::stable_sort(children.begin(), children.end(),
                      [](const Child &a, const Child &b) { return a.order < b.order; });
@@ -284,20 +244,20 @@ void Hdf5Source::readChildren(hid_t group, TreeNode &node, WalkGuard &guard) {
 void Hdf5Source::describeData(hid_t group, TreeNode &node) {
     if (H5Lexists(group, " data", H5P_DEFAULT) <= 0)
         return;
-    const Handle dataset(H5Dopen2(group, " data", H5P_DEFAULT), H5Dclose);
-    const Handle space(dataset.valid() ? H5Dget_space(dataset.id()) : -1, H5Sclose);
+    const HdfObject dataset(H5Dopen2(group, " data", H5P_DEFAULT), H5Dclose);
+    const HdfObject space(dataset.valid() ? H5Dget_space(dataset.get()) : -1, H5Sclose);
     std::array<hsize_t, H5S_MAX_RANK> extent{};
-    const int rank = space.valid() ? H5Sget_simple_extent_dims(space.id(), extent.data(), nullptr) : -1;
+    const int rank = space.valid() ? H5Sget_simple_extent_dims(space.get(), extent.data(), nullptr) : -1;
     DNDS_CHECK(rank >= 0, DataError, "{}: the data of node {} cannot be described: {}", node.file, node.path,
                lastError());
-    node.type = typeOf(dataset.id());
+    node.type = typeOf(dataset.get());
     for (int k = rank; k-- > 0;) // HDF5 lists the slowest dimension first
         node.dimensions.push_back(static_cast<index>(extent[static_cast<std::size_t>(k)]));
     if (rank == 0)
         node.dimensions.push_back(1);
 
     checkFits(node, open(node.file).bytes, mostCompression); // so that the product below does not overflow
-    const Storage storage = storageOf(dataset.id(), node.size() * bytesOf(node.type));
+    const Storage storage = storageOf(dataset.get(), node.size() * bytesOf(node.type));
     DNDS_CHECK(storage != Storage::Elsewhere, DataError, "{}: the data of node {} are not stored in the file itself",
                node.file, node.path);
     DNDS_CHECK(storage != Storage::TooSmall, DataError, "{}: node {} has more values than are stored", node.file,
@@ -308,9 +268,10 @@ void Hdf5Source::describeData(hid_t group, TreeNode &node) {
 void Hdf5Source::loadSmallData(TreeNode &node) {
     const index size = node.size();
     if (node.type == DataType::Text && size <= TreeNode::mostText) {
-        const Handle dataset = openData(node);
+        const HdfObject dataset = openData(node);
         std::string text(static_cast<std::size_t>(size), '\0');
-        DNDS_CHECK(size == 0 || H5Dread(dataset.id(), H5T_NATIVE_CHAR, H5S_ALL, H5S_ALL, H5P_DEFAULT, text.data()) >= 0,
+        DNDS_CHECK(size == 0 ||
+                       H5Dread(dataset.get(), H5T_NATIVE_CHAR, H5S_ALL, H5S_ALL, H5P_DEFAULT, text.data()) >= 0,
                    DataError, "{}: the text of node {} cannot be read: {}", node.file, node.path, lastError());
         node.text = std::move(text);
     } else if ((node.isInteger() || node.isReal()) && size <= TreeNode::mostNumbers) {
@@ -326,14 +287,14 @@ void Hdf5Source::loadSmallData(TreeNode &node) {
 std::string Hdf5Source::linkText(hid_t group, const char *name) const {
     if (H5Lexists(group, name, H5P_DEFAULT) <= 0)
         return {};
-    const Handle dataset(H5Dopen2(group, name, H5P_DEFAULT), H5Dclose);
-    const Handle space(dataset.valid() ? H5Dget_space(dataset.id()) : -1, H5Sclose);
-    const hssize_t size = space.valid() ? H5Sget_simple_extent_npoints(space.id()) : -1;
-    if (size < 0 || size > 4096 || typeOf(dataset.id()) != DataType::Text ||
-        storageOf(dataset.id(), size) != Storage::Plain)
+    const HdfObject dataset(H5Dopen2(group, name, H5P_DEFAULT), H5Dclose);
+    const HdfObject space(dataset.valid() ? H5Dget_space(dataset.get()) : -1, H5Sclose);
+    const hssize_t size = space.valid() ? H5Sget_simple_extent_npoints(space.get()) : -1;
+    if (size < 0 || size > 4096 || typeOf(dataset.get()) != DataType::Text ||
+        storageOf(dataset.get(), size) != Storage::Plain)
         return {};
     std::string text(static_cast<std::size_t>(size), '\0');
-    if (size > 0 && H5Dread(dataset.id(), H5T_NATIVE_CHAR, H5S_ALL, H5S_ALL, H5P_DEFAULT, text.data()) < 0)
+    if (size > 0 && H5Dread(dataset.get(), H5T_NATIVE_CHAR, H5S_ALL, H5S_ALL, H5P_DEFAULT, text.data()) < 0)
         return {};
     text.resize(std::min(text.find('\0'), text.size()));
     return text;
@@ -355,9 +316,9 @@ TreeNode Hdf5Source::followLink(hid_t group, const TreeNode &link, WalkGuard &gu
     return node;
 }
 
-Handle Hdf5Source::openData(const TreeNode &node) {
+HdfObject Hdf5Source::openData(const TreeNode &node) {
     const std::string path = (node.path == "/" ? "" : node.path) + "/ data";
-    Handle dataset(H5Dopen2(open(node.file).handle.id(), path.c_str(), H5P_DEFAULT), H5Dclose);
+    HdfObject dataset(H5Dopen2(open(node.file).handle.get(), path.c_str(), H5P_DEFAULT), H5Dclose);
     DNDS_CHECK(dataset.valid(), DataError, "{}: the data of node {} cannot be opened: {}", node.file, node.path,
                lastError());
     return dataset;
@@ -392,7 +353,7 @@ Block largestBlock(const std::vector<index> &dimensions, index first, index coun
 
 template <class T>
 void Hdf5Source::readValues(const TreeNode &node, index first, std::span<T> values, hid_t memoryType) {
-    const QuietErrors quiet;
+    const HdfQuiet quiet;
     const index count = static_cast<index>(values.size());
     const bool fits = std::is_same_v<T, index> ? node.isInteger() : node.isInteger() || node.isReal();
     DNDS_CHECK(fits, DataError, "{}: the data of node {} have the wrong type", node.file, node.path);
@@ -401,17 +362,18 @@ void Hdf5Source::readValues(const TreeNode &node, index first, std::span<T> valu
                first + count);
     if (count == 0)
         return;
-    const Handle dataset = openData(node);
-    const Handle space(H5Dget_space(dataset.id()), H5Sclose);
-    DNDS_CHECK(space.valid() && H5Sget_simple_extent_npoints(space.id()) == node.size(), DataError,
+    const HdfObject dataset = openData(node);
+    const HdfObject space(H5Dget_space(dataset.get()), H5Sclose);
+    DNDS_CHECK(space.valid() && H5Sget_simple_extent_npoints(space.get()) == node.size(), DataError,
                "{}: the data of node {} have changed their size", node.file, node.path);
     for (index done = 0; done < count;) {
         const Block block = largestBlock(node.dimensions, first + done, count - done);
         const auto size = static_cast<hsize_t>(block.size);
-        const Handle memory(H5Screate_simple(1, &size, nullptr), H5Sclose);
-        if (H5Sget_simple_extent_ndims(space.id()) > 0)
-            H5Sselect_hyperslab(space.id(), H5S_SELECT_SET, block.start.data(), nullptr, block.count.data(), nullptr);
-        DNDS_CHECK(H5Dread(dataset.id(), memoryType, memory.id(), space.id(), H5P_DEFAULT, values.data() + done) >= 0,
+        const HdfObject memory(H5Screate_simple(1, &size, nullptr), H5Sclose);
+        if (H5Sget_simple_extent_ndims(space.get()) > 0)
+            H5Sselect_hyperslab(space.get(), H5S_SELECT_SET, block.start.data(), nullptr, block.count.data(), nullptr);
+        DNDS_CHECK(H5Dread(dataset.get(), memoryType, memory.get(), space.get(), H5P_DEFAULT, values.data() + done) >=
+                       0,
                    DataError, "{}: the data of node {} cannot be read: {}", node.file, node.path, lastError());
         done += block.size;
     }

@@ -8,23 +8,9 @@ namespace DNDS::Geom::Detail {
 
 namespace {
 
-/// Keeps HDF5 from printing what is thrown as an exception anyway.
-class Quiet {
-  public:
-    Quiet() {
-        H5Eget_auto2(H5E_DEFAULT, &function_, &data_);
-        H5Eset_auto2(H5E_DEFAULT, nullptr, nullptr);
-    }
-    Quiet(const Quiet &) = delete;
-    Quiet &operator=(const Quiet &) = delete;
-    ~Quiet() { H5Eset_auto2(H5E_DEFAULT, function_, data_); }
+using DNDS::Detail::HdfQuiet;
 
-  private:
-    H5E_auto2_t function_ = nullptr;
-    void *data_ = nullptr;
-};
-
-HdfHandle spaceOf(const HdfRows &rows, index length, bool growing) {
+HdfObject spaceOf(const HdfRows &rows, index length, bool growing) {
     const std::array<hsize_t, 2> size{static_cast<hsize_t>(length), static_cast<hsize_t>(rows.columns)};
     const std::array<hsize_t, 2> most{H5S_UNLIMITED, static_cast<hsize_t>(rows.columns)};
     return {H5Screate_simple(rows.columns > 0 ? 2 : 1, size.data(), growing ? most.data() : nullptr), H5Sclose};
@@ -33,35 +19,35 @@ HdfHandle spaceOf(const HdfRows &rows, index length, bool growing) {
 } // namespace
 
 HdfOutput::HdfOutput(CommunicatorView comm, std::string path) : comm_(comm), path_(std::move(path)) {
-    const Quiet quiet;
-    HdfHandle access(H5Pcreate(H5P_FILE_ACCESS), H5Pclose);
+    const HdfQuiet quiet;
+    HdfObject access(H5Pcreate(H5P_FILE_ACCESS), H5Pclose);
     need(H5Pset_fapl_mpio(access.get(), comm_.handle(), MPI_INFO_NULL), "by MPI");
-    file_ = HdfHandle(H5Fcreate(path_.c_str(), H5F_ACC_TRUNC, H5P_DEFAULT, access.get()), H5Fclose);
+    file_ = HdfObject(H5Fcreate(path_.c_str(), H5F_ACC_TRUNC, H5P_DEFAULT, access.get()), H5Fclose);
     need(file_.get(), "the file");
 }
 
-HdfHandle HdfOutput::makeGroup(hid_t parent, const char *name) {
-    const Quiet quiet;
-    HdfHandle group(H5Gcreate2(parent, name, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT), H5Gclose);
+HdfObject HdfOutput::makeGroup(hid_t parent, const char *name) {
+    const HdfQuiet quiet;
+    HdfObject group(H5Gcreate2(parent, name, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT), H5Gclose);
     need(group.get(), name);
     return group;
 }
 
 void HdfOutput::writeText(hid_t object, const char *name, const std::string &text) {
-    const Quiet quiet;
-    HdfHandle type(H5Tcopy(H5T_C_S1), H5Tclose);
+    const HdfQuiet quiet;
+    HdfObject type(H5Tcopy(H5T_C_S1), H5Tclose);
     need(H5Tset_size(type.get(), text.size()), name);
-    HdfHandle space(H5Screate(H5S_SCALAR), H5Sclose);
-    HdfHandle attribute(H5Acreate2(object, name, type.get(), space.get(), H5P_DEFAULT, H5P_DEFAULT), H5Aclose);
+    HdfObject space(H5Screate(H5S_SCALAR), H5Sclose);
+    HdfObject attribute(H5Acreate2(object, name, type.get(), space.get(), H5P_DEFAULT, H5P_DEFAULT), H5Aclose);
     need(attribute.get(), name);
     need(H5Awrite(attribute.get(), type.get(), text.data()), name);
 }
 
 void HdfOutput::writeIntegers(hid_t object, const char *name, const std::vector<index> &values) {
-    const Quiet quiet;
+    const HdfQuiet quiet;
     const hsize_t size = values.size();
-    HdfHandle space(size == 1 ? H5Screate(H5S_SCALAR) : H5Screate_simple(1, &size, nullptr), H5Sclose);
-    HdfHandle attribute(H5Acreate2(object, name, H5T_NATIVE_INT64, space.get(), H5P_DEFAULT, H5P_DEFAULT), H5Aclose);
+    HdfObject space(size == 1 ? H5Screate(H5S_SCALAR) : H5Screate_simple(1, &size, nullptr), H5Sclose);
+    HdfObject attribute(H5Acreate2(object, name, H5T_NATIVE_INT64, space.get(), H5P_DEFAULT, H5P_DEFAULT), H5Aclose);
     need(attribute.get(), name);
     need(H5Awrite(attribute.get(), H5T_NATIVE_INT64, values.data()), name);
 }
@@ -70,10 +56,10 @@ void HdfOutput::writeValue(hid_t parent, const std::string &name, index value) {
     writeRows(parent, name, HdfRows{0, 1, 0, comm_.rank() == 0 ? 1 : 0}, &value);
 }
 
-HdfHandle HdfOutput::makeDataset(hid_t parent, const std::string &name, hid_t type, const HdfRows &rows, index length,
+HdfObject HdfOutput::makeDataset(hid_t parent, const std::string &name, hid_t type, const HdfRows &rows, index length,
                                  bool growing) {
-    const Quiet quiet;
-    HdfHandle properties(H5Pcreate(H5P_DATASET_CREATE), H5Pclose);
+    const HdfQuiet quiet;
+    HdfObject properties(H5Pcreate(H5P_DATASET_CREATE), H5Pclose);
     H5Pset_obj_track_times(properties.get(), false); // the same content, the same file
     H5Pset_fill_time(properties.get(), H5D_FILL_TIME_NEVER);
     if (growing) {
@@ -82,24 +68,24 @@ HdfHandle HdfOutput::makeDataset(hid_t parent, const std::string &name, hid_t ty
                                            static_cast<hsize_t>(rows.columns)};
         need(H5Pset_chunk(properties.get(), rows.columns > 0 ? 2 : 1, chunk.data()), name);
     }
-    HdfHandle space = spaceOf(rows, length, growing);
-    HdfHandle data(H5Dcreate2(parent, name.c_str(), type, space.get(), H5P_DEFAULT, properties.get(), H5P_DEFAULT),
+    HdfObject space = spaceOf(rows, length, growing);
+    HdfObject data(H5Dcreate2(parent, name.c_str(), type, space.get(), H5P_DEFAULT, properties.get(), H5P_DEFAULT),
                    H5Dclose);
     need(data.get(), name);
     return data;
 }
 
 void HdfOutput::grow(hid_t data, const std::string &name, const HdfRows &rows, index length) {
-    const Quiet quiet;
+    const HdfQuiet quiet;
     const std::array<hsize_t, 2> size{static_cast<hsize_t>(length), static_cast<hsize_t>(rows.columns)};
     need(H5Dset_extent(data, size.data()), name);
 }
 
 void HdfOutput::write(hid_t data, const std::string &name, hid_t type, const HdfRows &rows, index before,
                       const void *values) {
-    const Quiet quiet;
-    HdfHandle fileSpace(H5Dget_space(data), H5Sclose);
-    HdfHandle memorySpace = spaceOf(rows, rows.own, false);
+    const HdfQuiet quiet;
+    HdfObject fileSpace(H5Dget_space(data), H5Sclose);
+    HdfObject memorySpace = spaceOf(rows, rows.own, false);
     if (rows.own > 0) {
         const std::array<hsize_t, 2> first{static_cast<hsize_t>(before + rows.first), 0};
         const std::array<hsize_t, 2> count{static_cast<hsize_t>(rows.own), static_cast<hsize_t>(rows.columns)};
@@ -108,14 +94,14 @@ void HdfOutput::write(hid_t data, const std::string &name, hid_t type, const Hdf
         H5Sselect_none(fileSpace.get());
         H5Sselect_none(memorySpace.get());
     }
-    HdfHandle transfer(H5Pcreate(H5P_DATASET_XFER), H5Pclose);
+    HdfObject transfer(H5Pcreate(H5P_DATASET_XFER), H5Pclose);
     H5Pset_dxpl_mpio(transfer.get(), H5FD_MPIO_COLLECTIVE);
     need(H5Dwrite(data, type, memorySpace.get(), fileSpace.get(), transfer.get(), values), name);
 }
 
 void HdfOutput::close() {
-    const Quiet quiet;
-    need(file_.reset(), "the end of the file");
+    const HdfQuiet quiet;
+    need(file_.close(), "the end of the file");
 }
 
 } // namespace DNDS::Geom::Detail

@@ -4,43 +4,14 @@
 
 #include "DNDS/Mpi/Communicator.hpp"
 #include "DNDS/Mpi/Datatype.hpp"
-
-#include <hdf5.h>
+#include "DNDS/Serialize/HdfObject.hpp"
 
 #include <string>
 #include <type_traits>
-#include <utility>
 
 namespace DNDS::Geom::Detail {
 
-/// Owns an HDF5 handle.
-class HdfHandle {
-  public:
-    using Close = herr_t (*)(hid_t);
-
-    HdfHandle() = default;
-    HdfHandle(hid_t id, Close close) noexcept : id_(id), close_(close) {}
-    HdfHandle(HdfHandle &&other) noexcept : id_(std::exchange(other.id_, H5I_INVALID_HID)), close_(other.close_) {}
-    HdfHandle &operator=(HdfHandle &&other) noexcept {
-        std::swap(id_, other.id_);
-        std::swap(close_, other.close_);
-        return *this;
-    }
-    HdfHandle(const HdfHandle &) = delete;
-    HdfHandle &operator=(const HdfHandle &) = delete;
-    ~HdfHandle() { reset(); }
-
-    hid_t get() const noexcept { return id_; }
-    bool valid() const noexcept { return id_ >= 0; }
-    herr_t reset() noexcept {
-        const hid_t id = std::exchange(id_, H5I_INVALID_HID);
-        return id >= 0 ? close_(id) : 0;
-    }
-
-  private:
-    hid_t id_ = H5I_INVALID_HID;
-    Close close_ = nullptr;
-};
+using DNDS::Detail::HdfObject;
 
 /// Rows of a table: how wide, how many there are in all, and which this rank writes.
 struct HdfRows {
@@ -59,14 +30,14 @@ class HdfOutput {
     hid_t file() const noexcept { return file_.get(); }
     CommunicatorView comm() const noexcept { return comm_; }
 
-    HdfHandle makeGroup(hid_t parent, const char *name);
+    HdfObject makeGroup(hid_t parent, const char *name);
     void writeText(hid_t object, const char *name, const std::string &text);
     void writeIntegers(hid_t object, const char *name, const std::vector<index> &values);
 
     /// A dataset of all ranks' rows.
     template <class T>
     void writeRows(hid_t parent, const std::string &name, const HdfRows &rows, const T *values) {
-        HdfHandle data = makeDataset(parent, name, typeOf<T>(), rows, rows.global, false);
+        HdfObject data = makeDataset(parent, name, typeOf<T>(), rows, rows.global, false);
         write(data.get(), name, typeOf<T>(), rows, 0, values);
     }
     /// A dataset of one value, which is the same on all ranks.
@@ -74,12 +45,12 @@ class HdfOutput {
 
     /// A dataset that grows by `appendRows`.
     template <class T>
-    HdfHandle makeGrowing(hid_t parent, const std::string &name, const HdfRows &rows) {
+    HdfObject makeGrowing(hid_t parent, const std::string &name, const HdfRows &rows) {
         return makeDataset(parent, name, typeOf<T>(), rows, 0, true);
     }
     /// Makes a dataset longer by `rows.global` rows behind `before`.
     template <class T>
-    void appendRows(const HdfHandle &data, const std::string &name, const HdfRows &rows, index before,
+    void appendRows(const HdfObject &data, const std::string &name, const HdfRows &rows, index before,
                     const T *values) {
         grow(data.get(), name, rows, before + rows.global);
         write(data.get(), name, typeOf<T>(), rows, before, values);
@@ -97,7 +68,7 @@ class HdfOutput {
         else
             return H5T_NATIVE_INT64;
     }
-    HdfHandle makeDataset(hid_t parent, const std::string &name, hid_t type, const HdfRows &rows, index length,
+    HdfObject makeDataset(hid_t parent, const std::string &name, hid_t type, const HdfRows &rows, index length,
                           bool growing);
     void grow(hid_t data, const std::string &name, const HdfRows &rows, index length);
     void write(hid_t data, const std::string &name, hid_t type, const HdfRows &rows, index before, const void *values);
@@ -110,7 +81,7 @@ class HdfOutput {
 
     CommunicatorView comm_;
     std::string path_;
-    HdfHandle file_;
+    HdfObject file_;
 };
 
 } // namespace DNDS::Geom::Detail

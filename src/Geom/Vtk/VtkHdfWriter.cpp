@@ -11,7 +11,7 @@ namespace DNDS::Geom {
 
 namespace {
 
-using Detail::HdfHandle;
+using Detail::HdfObject;
 using Detail::HdfOutput;
 using Detail::HdfRows;
 
@@ -91,8 +91,8 @@ HdfRows rowsOf(CommunicatorView comm, index own) {
 struct Field {
     std::string name;
     int components;
-    HdfHandle data;
-    HdfHandle offsets;
+    HdfObject data;
+    HdfObject offsets;
 };
 
 } // namespace
@@ -135,7 +135,7 @@ class VtkHdfWriter::Implementation {
             begin(pointFields, cellFields);
         append(times_, "Values", time);
         append(counts_, "NumberOfParts", index{1});
-        for (HdfHandle &zero : zeros_)
+        for (HdfObject &zero : zeros_)
             append(zero, "offsets", index{0}); // every step has the same mesh
         appendFields(pointFields, points_, pointFields_);
         appendFields(cellFields, cells_, cellFields_);
@@ -148,8 +148,8 @@ class VtkHdfWriter::Implementation {
         pointFields_.clear();
         cellFields_.clear();
         zeros_.clear();
-        for (HdfHandle *handle : {&times_, &counts_, &stepsGroup_, &root_})
-            handle->reset();
+        for (HdfObject *handle : {&times_, &counts_, &stepsGroup_, &root_})
+            handle->close();
         output_.close();
         output_.comm().guarded([&] {
             if (output_.comm().rank() == 0 && std::rename(temporary_.c_str(), path_.c_str()) != 0)
@@ -234,12 +234,12 @@ class VtkHdfWriter::Implementation {
 
     void makeFields(const std::string &group, std::span<const FieldSlice> fields, HdfRows rows,
                     std::vector<Field> &known) {
-        HdfHandle data(H5Gopen2(root_.get(), group.c_str(), H5P_DEFAULT), H5Gclose);
-        HdfHandle offsets = output_.makeGroup(stepsGroup_.get(), (group + "Offsets").c_str());
+        HdfObject data(H5Gopen2(root_.get(), group.c_str(), H5P_DEFAULT), H5Gclose);
+        HdfObject offsets = output_.makeGroup(stepsGroup_.get(), (group + "Offsets").c_str());
         for (const FieldSlice &field : fields) {
             rows.columns = field.components == 1 ? 0 : field.components;
-            HdfHandle values = output_.makeGrowing<real>(data.get(), field.name, rows);
-            HdfHandle places = output_.makeGrowing<index>(offsets.get(), field.name, HdfRows{0, 1, 0, 1});
+            HdfObject values = output_.makeGrowing<real>(data.get(), field.name, rows);
+            HdfObject places = output_.makeGrowing<index>(offsets.get(), field.name, HdfRows{0, 1, 0, 1});
             known.push_back({field.name, field.components, std::move(values), std::move(places)});
         }
     }
@@ -254,8 +254,8 @@ class VtkHdfWriter::Implementation {
 
     /// One more value, which rank 0 writes.
     template <class T>
-    void append(const HdfHandle &data, const std::string &name, T value) {
-        const HdfHandle space(H5Dget_space(data.get()), H5Sclose);
+    void append(const HdfObject &data, const std::string &name, T value) {
+        const HdfObject space(H5Dget_space(data.get()), H5Sclose);
         HdfRows rows{H5Sget_simple_extent_ndims(space.get()) == 2 ? 1 : 0, 1, 0, output_.comm().rank() == 0 ? 1 : 0};
         output_.appendRows(data, name, rows, steps_, &value);
     }
@@ -263,11 +263,11 @@ class VtkHdfWriter::Implementation {
     std::string path_;
     std::string temporary_;
     HdfOutput output_; ///< closed after all that follows
-    HdfHandle root_;
-    HdfHandle stepsGroup_;
-    HdfHandle times_;
-    HdfHandle counts_;
-    std::vector<HdfHandle> zeros_;
+    HdfObject root_;
+    HdfObject stepsGroup_;
+    HdfObject times_;
+    HdfObject counts_;
+    std::vector<HdfObject> zeros_;
     std::vector<Field> pointFields_;
     std::vector<Field> cellFields_;
     HdfRows points_;

@@ -1,4 +1,4 @@
-#include "DNDS/Serialize/HdfObject.hpp"
+#include "DNDS/Serialize/HdfAttribute.hpp"
 
 #include <algorithm>
 #include <array>
