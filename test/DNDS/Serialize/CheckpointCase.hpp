@@ -20,23 +20,28 @@
 
 namespace DNDS::test {
 
+inline const CommunicatorView &world() {
+    static const CommunicatorView comm(MPI_COMM_WORLD);
+    return comm;
+}
+
 /// A name in a folder of its own, which goes with the object. Collective over MPI_COMM_WORLD.
 class TemporaryFolder {
   public:
     TemporaryFolder() {
         static int number = 0;
-        const int process = comm_.allReduce(comm_.rank() == 0 ? static_cast<int>(::getpid()) : 0, MPI_MAX);
+        const int process = world().allReduce(world().rank() == 0 ? static_cast<int>(::getpid()) : 0, MPI_MAX);
         path_ = (std::filesystem::temp_directory_path() / fmt::format("dnds_checkpoint_{}_{}", process, number++));
-        if (comm_.rank() == 0)
+        if (world().rank() == 0)
             std::filesystem::create_directories(path_);
-        comm_.barrier();
+        world().barrier();
     }
     TemporaryFolder(const TemporaryFolder &) = delete;
     TemporaryFolder &operator=(const TemporaryFolder &) = delete;
     ~TemporaryFolder() {
-        comm_.barrier();
+        world().barrier();
         std::error_code ignored;
-        if (comm_.rank() == 0)
+        if (world().rank() == 0)
             std::filesystem::remove_all(path_, ignored);
     }
 
@@ -51,7 +56,6 @@ class TemporaryFolder {
     }
 
   private:
-    CommunicatorView comm_{MPI_COMM_WORLD};
     std::filesystem::path path_;
 };
 
@@ -83,7 +87,6 @@ inline std::vector<index> spreadIds(CommunicatorView comm, index count, unsigned
 /// The message with which `body` fails on this rank, which must be the same on all; "" where it does not fail.
 template <class ErrorType, class Body>
 std::string failureOf(Body &&body) {
-    const CommunicatorView comm(MPI_COMM_WORLD);
     std::string message;
     try {
         body();
@@ -91,7 +94,7 @@ std::string failureOf(Body &&body) {
         message = error.message();
     }
     const auto hash = static_cast<index>(std::hash<std::string>()(message) >> 1U);
-    EXPECT_EQ(comm.allReduce(hash, MPI_MAX), comm.allReduce(hash, MPI_MIN)) << message;
+    EXPECT_EQ(world().allReduce(hash, MPI_MAX), world().allReduce(hash, MPI_MIN)) << message;
     return message;
 }
 

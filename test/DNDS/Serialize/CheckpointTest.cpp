@@ -15,11 +15,6 @@ namespace {
 
 using namespace test;
 
-const CommunicatorView &world() {
-    static const CommunicatorView comm(MPI_COMM_WORLD);
-    return comm;
-}
-
 constexpr CheckpointOptions smallBlocks{256};
 constexpr index rows = 211;
 

@@ -12,11 +12,6 @@ namespace {
 
 using namespace test;
 
-const CommunicatorView &world() {
-    static const CommunicatorView comm(MPI_COMM_WORLD);
-    return comm;
-}
-
 struct Fields {
     std::vector<index> ids = spreadIds(world(), 40, 5);
     std::vector<index> listed = spreadIds(world(), 40, 6, [](index row) { return 3 * row + 1; });

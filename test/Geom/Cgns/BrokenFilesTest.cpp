@@ -15,12 +15,7 @@
 namespace DNDS::Geom {
 namespace {
 
-using test::CgnsFile;
-using test::FileType;
-using test::Floats;
-using test::Ints;
-using test::Longs;
-using test::TemporaryFile;
+using namespace test;
 
 /// What reading a file ended in: its error, or nothing. Checks that all ranks got the same.
 std::optional<std::string> errorOf(const std::string &path) {

@@ -12,15 +12,7 @@
 namespace DNDS::Geom {
 namespace {
 
-using test::bothTypes;
-using test::CgnsFile;
-using test::Doubles;
-using test::FileType;
-using test::Floats;
-using test::Grid;
-using test::Ints;
-using test::Longs;
-using test::TemporaryFile;
+using namespace test;
 
 /// What the field "place" has at a node.
 double placeOf(const std::array<double, 3> &x) { return x[0] + 10 * x[1] + 100 * x[2]; }

@@ -13,16 +13,7 @@
 namespace DNDS::Geom {
 namespace {
 
-using test::bothTypes;
-using test::CgnsFile;
-using test::facesOf;
-using test::FileType;
-using test::Grid;
-using test::Ints;
-using test::Longs;
-using test::patchOf;
-using test::readWhole;
-using test::TemporaryFile;
+using namespace test;
 
 TEST(CgnsWritten, BoundaryConditionsOfEveryKind) {
     const CommunicatorView comm(MPI_COMM_WORLD);

@@ -12,15 +12,7 @@
 namespace DNDS::Geom {
 namespace {
 
-using test::bothTypes;
-using test::CgnsFile;
-using test::facesOf;
-using test::FileType;
-using test::Grid;
-using test::Ints;
-using test::Longs;
-using test::readWhole;
-using test::TemporaryFile;
+using namespace test;
 
 // ---------------------------------------------------------------------------------------------------------------------
 // Mixed sections

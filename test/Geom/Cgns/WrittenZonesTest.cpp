@@ -13,16 +13,7 @@
 namespace DNDS::Geom {
 namespace {
 
-using test::bothTypes;
-using test::CgnsFile;
-using test::facesOf;
-using test::FileType;
-using test::Grid;
-using test::Ints;
-using test::numbersFrom;
-using test::Points;
-using test::readWhole;
-using test::TemporaryFile;
+using namespace test;
 
 std::array<double, 2> writeTwoZones(CgnsFile &file, const Grid &left, const Grid &right, double shift = 0.0) {
     const double base = file.base("Base", 3, 3);
