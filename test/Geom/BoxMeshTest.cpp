@@ -1,8 +1,8 @@
 #include "Geom/BoxMesh.hpp"
 
+#include "Geom/GatheredMesh.hpp"
 #include "Geom/Mesh/BuildMesh.hpp"
 #include "Geom/Mesh/MeshMetrics.hpp"
-#include "Geom/WholeMesh.hpp"
 #include "support/MpiTest.hpp"
 
 #include <gtest/gtest.h>
@@ -71,7 +71,7 @@ TEST(BoxMesh, CellsAreConformingPositiveAndFillTheBox) {
             SCOPED_TRACE(mesh.origin);
             real sum = 0;
             for (index cell = 0; cell < mesh.cells.size(); cell++) {
-                const real measure = test::measureOf(mesh, cell);
+                const real measure = test::measure(mesh, cell);
                 EXPECT_GT(measure, 0) << "cell " << cell;
                 sum += measure;
             }
@@ -139,8 +139,8 @@ TEST(BoxMesh, IsTheSameToTheBitInAnyNumberOfBlocks) {
             SCOPED_TRACE(mesh.origin);
             EXPECT_EQ(mesh.coordinates, expected.coordinates);
             EXPECT_EQ(mesh.faceMarks, expected.faceMarks);
-            test::expectEqual(mesh.cells, expected.cells);
-            test::expectEqual(mesh.faces, expected.faces);
+            test::expectSame(mesh.cells, expected.cells);
+            test::expectSame(mesh.faces, expected.faces);
         }
 }
 
@@ -173,7 +173,7 @@ TEST(BoxMesh, CountsOfEachTypeAndSide) {
         EXPECT_EQ(mesh.nodes(), expected.nodes);
         ASSERT_EQ(mesh.patches.size(), expected.sides.size());
         const char *names[] = {"x-", "x+", "y-", "y+", "z-", "z+"};
-        const auto counts = test::countMarks(mesh);
+        const auto counts = test::facesOfMarks(mesh);
         for (std::size_t side = 0; side < expected.sides.size(); side++) {
             EXPECT_EQ(mesh.patches[side].name, names[side]);
             EXPECT_EQ(counts.at(static_cast<int>(side)), expected.sides[side]);

@@ -1,8 +1,8 @@
 #include "Geom/Cgns/CgnsWriter.hpp"
 
 #include "Geom/BoxMesh.hpp"
+#include "Geom/GatheredMesh.hpp"
 #include "Geom/TemporaryFile.hpp"
-#include "Geom/WholeMesh.hpp"
 #include "support/MpiTest.hpp"
 
 #include <cgnslib.h>

@@ -1,9 +1,9 @@
 #include "Geom/Gmsh/GmshReader.hpp"
 
 #include "Geom/BoxMesh.hpp"
+#include "Geom/GatheredMesh.hpp"
 #include "Geom/GmshFile.hpp"
 #include "Geom/TemporaryFile.hpp"
-#include "Geom/WholeMesh.hpp"
 #include "support/MpiTest.hpp"
 
 #include <gtest/gtest.h>

@@ -1,9 +1,9 @@
 #include "Geom/Su2/Su2Reader.hpp"
 
 #include "Geom/BoxMesh.hpp"
+#include "Geom/GatheredMesh.hpp"
 #include "Geom/ReadMesh.hpp"
 #include "Geom/TemporaryFile.hpp"
-#include "Geom/WholeMesh.hpp"
 #include "support/MpiTest.hpp"
 
 #include <gtest/gtest.h>
@@ -77,8 +77,8 @@ TEST(Su2Reader, ReadsAllTypesAndMarkers) {
             EXPECT_EQ(mesh.cellDimension, expected.cellDimension);
             EXPECT_EQ(mesh.physicalDimension, expected.cellDimension);
             EXPECT_EQ(mesh.coordinates, expected.coordinates);
-            test::expectEqual(mesh.cells, expected.cells);
-            test::expectEqual(mesh.faces, expected.faces);
+            test::expectSame(mesh.cells, expected.cells);
+            test::expectSame(mesh.faces, expected.faces);
             EXPECT_EQ(mesh.faceMarks, expected.faceMarks);
             ASSERT_EQ(mesh.patches.size(), expected.patches.size());
             for (std::size_t p = 0; p < mesh.patches.size(); p++)
@@ -97,10 +97,10 @@ TEST(Su2Reader, ReadsTheAirfoil) {
     ASSERT_EQ(mesh.patches.size(), 2u);
     EXPECT_EQ(mesh.patches[0].name, "airfoil");
     EXPECT_EQ(mesh.patches[1].name, "farfield");
-    EXPECT_EQ(test::countMarks(mesh), (std::map<int, index>{{0, 200}, {1, 50}}));
+    EXPECT_EQ(test::facesOfMarks(mesh), (std::map<int, index>{{0, 200}, {1, 50}}));
     real area = 0;
     for (index cell = 0; cell < mesh.cells.size(); cell++)
-        area += test::measureOf(mesh, cell);
+        area += test::measure(mesh, cell);
     EXPECT_NEAR(area, 1253.25049999, 1e-8);
     real lowest = 0;
     real highest = 0;

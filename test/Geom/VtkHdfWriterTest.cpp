@@ -1,9 +1,9 @@
 #include "Geom/Vtk/VtkHdfWriter.hpp"
 
 #include "Geom/BoxMesh.hpp"
+#include "Geom/GatheredMesh.hpp"
 #include "Geom/TemporaryFile.hpp"
 #include "Geom/Vtk/VtkElements.hpp"
-#include "Geom/WholeMesh.hpp"
 #include "support/MpiTest.hpp"
 
 #include <gtest/gtest.h>

@@ -3,8 +3,8 @@
 #pragma once
 
 #include "Geom/Cgns/CgnsFile.hpp"
-#include "Geom/Cgns/WholeMesh.hpp"
 #include "Geom/CgnsReader.hpp"
+#include "Geom/GatheredMesh.hpp"
 
 #include <gtest/gtest.h>
 

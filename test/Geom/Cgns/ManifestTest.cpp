@@ -2,7 +2,7 @@
 
 #include "Geom/CgnsReader.hpp"
 
-#include "Geom/Cgns/WholeMesh.hpp"
+#include "Geom/GatheredMesh.hpp"
 
 #include <gtest/gtest.h>
 
@@ -250,7 +250,7 @@ TEST_P(Manifest, HoldsWhatOtherToolsFoundOnAnyNumberOfRanks) {
         return;
     EXPECT_EQ(mesh.cellDimension, expected.cellDimension);
     EXPECT_EQ(mesh.physicalDimension, expected.physicalDimension);
-    EXPECT_EQ(test::countTypes(mesh.cells), expected.cells);
+    EXPECT_EQ(test::countNames(mesh.cells), expected.cells);
     EXPECT_EQ(mesh.globalNodes, expected.nodes);
     EXPECT_NEAR(test::measure(mesh), expected.measure, 1e-10 * std::abs(expected.measure));
     const std::array<real, 6> box = test::boundingBox(mesh);

@@ -68,7 +68,7 @@ std::vector<real> whole(CommunicatorView comm, const std::vector<MeshField> &fie
                         const std::string &name) {
     for (const MeshField &field : fields)
         if (field.solution == solutionName && field.name == name)
-            return test::gather(comm, field.values);
+            return test::gatherAll(comm, field.values);
     ADD_FAILURE() << "no field " << name << " in " << solutionName;
     return {};
 }
@@ -160,7 +160,7 @@ TEST(Solutions, ThatAreNotOfTheWholeMeshAreLeftOutAndNamed) {
     options.fields = &fields;
     const SourceMesh mesh = readCgns(comm, file.path(), options);
     ASSERT_EQ(fields.cells.size(), 1U);
-    EXPECT_EQ(test::gather(comm, fields.cells[0].values), (std::vector<real>{1, 2, 1, 2}));
+    EXPECT_EQ(test::gatherAll(comm, fields.cells[0].values), (std::vector<real>{1, 2, 1, 2}));
     EXPECT_EQ(fields.nodes.size(), 0U);
     const std::vector<std::string> expected{
         "zone 'A', solution 'Faces': it is at 'FaceCenter', neither Vertex nor CellCenter, so it is left out",
@@ -197,8 +197,8 @@ TEST(Solutions, GoToTheRanksThatOwnTheCellsAndBackIntoFiles) {
     readCgns(comm, copy.path(), options);
     ASSERT_EQ(found.nodes.size(), 1U);
     ASSERT_EQ(found.cells.size(), 1U);
-    EXPECT_EQ(test::gather(comm, found.nodes[0].values), test::gather(comm, fields.nodes[0].values));
-    EXPECT_EQ(test::gather(comm, found.cells[0].values), test::gather(comm, fields.cells[0].values));
+    EXPECT_EQ(test::gatherAll(comm, found.nodes[0].values), test::gatherAll(comm, fields.nodes[0].values));
+    EXPECT_EQ(test::gatherAll(comm, found.cells[0].values), test::gatherAll(comm, fields.cells[0].values));
     std::vector<real> few = fields.cells[0].values;
     if (comm.rank() == comm.size() - 1)
         few.clear();

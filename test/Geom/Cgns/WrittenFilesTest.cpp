@@ -73,7 +73,7 @@ TEST(CgnsWritten, MixedSectionsOfAllAgesAreTheSame) {
         });
         const SourceMesh mesh = readWhole(old);
         EXPECT_NEAR(test::measure(mesh), grid.cells(), 1e-12);
-        EXPECT_EQ(test::countTypes(mesh.cells),
+        EXPECT_EQ(test::countNames(mesh.cells),
                   (std::map<std::string, index>{{"HEXA_8", 20}, {"PENTA_6", 40}, {"TETRA_4", 120}}));
         EXPECT_TRUE(mesh.patches.empty());
         EXPECT_TRUE(mesh.warnings.empty());
@@ -140,7 +140,7 @@ TEST(CgnsWritten, PolygonsInMixedSectionsOfOldFiles) {
         f.section(zone, "Cells", 20, 1, 2, Ints{22 + 5, 1, 2, 3, 4, 5, 5, 1, 5, 6});
     });
     const SourceMesh mesh = readWhole(file);
-    EXPECT_EQ(test::countTypes(mesh.cells), (std::map<std::string, index>{{"NGON_n", 1}, {"TRI_3", 1}}));
+    EXPECT_EQ(test::countNames(mesh.cells), (std::map<std::string, index>{{"NGON_n", 1}, {"TRI_3", 1}}));
     EXPECT_NEAR(test::measure(mesh), 3.5, 1e-14);
 }
 
@@ -204,7 +204,7 @@ struct FaceList {
 };
 
 void expectPolyhedra(const SourceMesh &mesh, const Grid &grid) {
-    EXPECT_EQ(test::countTypes(mesh.cells), (std::map<std::string, index>{{"NFACE_n", grid.cells()}}));
+    EXPECT_EQ(test::countNames(mesh.cells), (std::map<std::string, index>{{"NFACE_n", grid.cells()}}));
     EXPECT_NEAR(test::measure(mesh), grid.cells(), 1e-12);
     SourceMesh one = mesh; // each cell by itself has the volume of a box, so no two are mixed up
     for (index cell = 0; cell < mesh.cells.size(); cell++) {
@@ -280,7 +280,7 @@ TEST(CgnsWritten, PolygonsAsCellsOfTwoDimensions) {
         f.condition(zone, "edges", "BCWall", "ElementRange", Ints{3, 4});
     });
     const SourceMesh mesh = readWhole(file);
-    EXPECT_EQ(test::countTypes(mesh.cells), (std::map<std::string, index>{{"NGON_n", 2}}));
+    EXPECT_EQ(test::countNames(mesh.cells), (std::map<std::string, index>{{"NGON_n", 2}}));
     EXPECT_NEAR(test::measure(mesh), 3.5, 1e-14);
     EXPECT_EQ(facesOf(mesh, "edges"), 2);
     EXPECT_EQ(mesh.physicalDimension, 3);

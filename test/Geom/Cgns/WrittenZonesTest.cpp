@@ -121,7 +121,7 @@ TEST(CgnsWritten, StructuredZonesBecomeHexahedra) {
         });
         const SourceMesh mesh = readWhole(file);
         EXPECT_EQ(mesh.globalNodes, 6 * 4 * 5);
-        EXPECT_EQ(test::countTypes(mesh.cells), (std::map<std::string, index>{{"HEXA_8", 5 * 3 * 4}}));
+        EXPECT_EQ(test::countNames(mesh.cells), (std::map<std::string, index>{{"HEXA_8", 5 * 3 * 4}}));
         EXPECT_NEAR(test::measure(mesh), 60.0, 1e-12);
         EXPECT_EQ(facesOf(mesh, "low"), 12);
         EXPECT_EQ(facesOf(mesh, "front"), 20);

@@ -1,7 +1,7 @@
 #include "Geom/Mesh/FileOrder.hpp"
 
 #include "Geom/BoxMesh.hpp"
-#include "Geom/Cgns/WholeMesh.hpp"
+#include "Geom/GatheredMesh.hpp"
 #include "Geom/Mesh/BuildMesh.hpp"
 #include "support/MpiTest.hpp"
 

@@ -1,6 +1,6 @@
 #include "Geom/BoxMesh.hpp"
-#include "Geom/Cgns/WholeMesh.hpp"
 #include "Geom/CgnsReader.hpp"
+#include "Geom/GatheredMesh.hpp"
 #include "Geom/Mesh/BuildMesh.hpp"
 #include "Geom/Mesh/WriteMesh.hpp"
 #include "Geom/TemporaryFile.hpp"

@@ -4,7 +4,7 @@
 #include "MeshTool.hpp"
 
 #include "DNDS/Mpi/ExactSum.hpp"
-#include "Geom/Cgns/WholeMesh.hpp"
+#include "Geom/GatheredMesh.hpp"
 #include "Geom/Mesh/BuildMesh.hpp"
 #include "Geom/Mesh/FileOrder.hpp"
 #include "Geom/Mesh/MeshMetrics.hpp"

@@ -1,29 +1,14 @@
-#include "Geom/Cgns/WholeMesh.hpp"
+#include "Geom/GatheredMesh.hpp"
 
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <limits>
-#include <set>
+#include <utility>
 
 namespace DNDS::Geom::test {
 
 namespace {
-
-template <class T>
-std::vector<T> gatherAny(CommunicatorView comm, const std::vector<T> &own) {
-    std::vector<int> counts;
-    for (const index n : comm.allGather(static_cast<index>(own.size() * sizeof(T))))
-        counts.push_back(static_cast<int>(n));
-    std::vector<int> starts(counts.size() + 1, 0);
-    for (std::size_t k = 0; k < counts.size(); k++)
-        starts[k + 1] = starts[k] + counts[k];
-    std::vector<T> all(static_cast<std::size_t>(starts.back()) / sizeof(T));
-    checkMpi(MPI_Allgatherv(own.data(), counts[static_cast<std::size_t>(comm.rank())], MPI_BYTE, all.data(),
-                            counts.data(), starts.data(), MPI_BYTE, comm.handle()),
-             "MPI_Allgatherv");
-    return all;
-}
 
 void expectFollows(CommunicatorView comm, index first, index size, index total) {
     const std::vector<index> sizes = comm.allGather(size);
@@ -41,13 +26,13 @@ ElementBlock gatherBlock(CommunicatorView comm, const ElementBlock &block) {
     EXPECT_EQ(static_cast<std::size_t>(block.starts.back()), block.nodes.size());
     ElementBlock all;
     all.globalSize = block.globalSize;
-    all.types = gatherAny(comm, block.types);
-    all.nodes = gatherAny(comm, block.nodes);
-    all.fileIds = gatherAny(comm, block.fileIds);
+    all.types = gatherAll(comm, block.types);
+    all.nodes = gatherAll(comm, block.nodes);
+    all.fileIds = gatherAll(comm, block.fileIds);
     std::vector<index> widths;
     for (std::size_t k = 0; k + 1 < block.starts.size(); k++)
         widths.push_back(block.starts[k + 1] - block.starts[k]);
-    for (const index width : gatherAny(comm, widths))
+    for (const index width : gatherAll(comm, widths))
         all.starts.push_back(all.starts.back() + width);
     return all;
 }
@@ -74,38 +59,46 @@ real faceVolume(const SourceMesh &mesh, std::span<const index> corners, const Ve
     return volume;
 }
 
-real volumeOf(const SourceMesh &mesh, ElementType type, std::span<const index> nodes) {
+real volumeOf(const SourceMesh &mesh, index cell) {
+    const bool polyhedron = mesh.cells.types[static_cast<std::size_t>(cell)] == ElementType::Polyhedron;
+    const index first = mesh.cells.nodesOf(cell)[polyhedron ? 1 : 0];
     real volume = 0.0;
-    if (type == ElementType::Polyhedron) {
-        const Vector origin = mesh.coordinates[static_cast<std::size_t>(nodes[1])];
-        for (std::size_t i = 0; i < nodes.size(); i += static_cast<std::size_t>(nodes[i]) + 1)
-            volume += faceVolume(mesh, nodes.subspan(i + 1, static_cast<std::size_t>(nodes[i])), origin);
-        return volume / 6.0;
-    }
-    const Vector origin = mesh.coordinates[static_cast<std::size_t>(nodes[0])];
-    for (const ElementFace &face : elementInfo(type).faces) {
-        std::vector<index> corners;
-        for (int k = 0; k < face.corners; k++)
-            corners.push_back(nodes[face.corner[static_cast<std::size_t>(k)]]);
-        volume += faceVolume(mesh, corners, origin);
-    }
+    for (const Face &face : facesOf(mesh.cells, cell))
+        volume += faceVolume(mesh, face, mesh.coordinates[static_cast<std::size_t>(first)]);
     return volume / 6.0;
 }
 
-real areaOf(const SourceMesh &mesh, ElementType type, std::span<const index> nodes) {
-    if (type != ElementType::Polygon)
-        nodes = nodes.first(static_cast<std::size_t>(elementInfo(type).corners));
-    const Vector origin = mesh.coordinates[static_cast<std::size_t>(nodes[0])];
+real areaOf(const SourceMesh &mesh, index cell) {
+    const Face corners = cornersOf(mesh.cells, cell);
+    const Vector origin = mesh.coordinates[static_cast<std::size_t>(corners[0])];
     real area = 0.0;
-    for (std::size_t i = 0; i < nodes.size(); i++) {
-        const Vector a = difference(mesh.coordinates[static_cast<std::size_t>(nodes[i])], origin);
-        const Vector b = difference(mesh.coordinates[static_cast<std::size_t>(nodes[(i + 1) % nodes.size()])], origin);
+    for (std::size_t i = 0; i < corners.size(); i++) {
+        const Vector a = difference(mesh.coordinates[static_cast<std::size_t>(corners[i])], origin);
+        const Vector b =
+            difference(mesh.coordinates[static_cast<std::size_t>(corners[(i + 1) % corners.size()])], origin);
         area += (a[0] * b[1] - a[1] * b[0]) / 2.0;
     }
     return area;
 }
 
-void expectSameBlock(const ElementBlock &a, const ElementBlock &b) {
+} // namespace
+
+SourceMesh gatherMesh(CommunicatorView comm, const SourceMesh &mesh) {
+    expectFollows(comm, mesh.firstNode, mesh.nodes(), mesh.globalNodes);
+    EXPECT_EQ(mesh.faceMarks.size(), mesh.faces.types.size());
+    SourceMesh all = mesh;
+    all.firstNode = 0;
+    all.coordinates = gatherAll(comm, mesh.coordinates);
+    all.cells = gatherBlock(comm, mesh.cells);
+    all.faces = gatherBlock(comm, mesh.faces);
+    all.faceMarks = gatherAll(comm, mesh.faceMarks);
+    all.nodeMarks = gatherAll(comm, mesh.nodeMarks);
+    std::sort(all.nodeMarks.begin(), all.nodeMarks.end(),
+              [](const auto &a, const auto &b) { return std::pair(a.mark, a.node) < std::pair(b.mark, b.node); });
+    return all;
+}
+
+void expectSame(const ElementBlock &a, const ElementBlock &b) {
     EXPECT_EQ(a.globalSize, b.globalSize);
     EXPECT_EQ(a.types, b.types);
     EXPECT_EQ(a.starts, b.starts);
@@ -113,32 +106,13 @@ void expectSameBlock(const ElementBlock &a, const ElementBlock &b) {
     EXPECT_EQ(a.fileIds, b.fileIds);
 }
 
-} // namespace
-
-std::vector<real> gather(CommunicatorView comm, const std::vector<real> &own) { return gatherAny(comm, own); }
-
-SourceMesh gatherMesh(CommunicatorView comm, const SourceMesh &mesh) {
-    expectFollows(comm, mesh.firstNode, mesh.nodes(), mesh.globalNodes);
-    EXPECT_EQ(mesh.faceMarks.size(), mesh.faces.types.size());
-    SourceMesh all = mesh;
-    all.firstNode = 0;
-    all.coordinates = gatherAny(comm, mesh.coordinates);
-    all.cells = gatherBlock(comm, mesh.cells);
-    all.faces = gatherBlock(comm, mesh.faces);
-    all.faceMarks = gatherAny(comm, mesh.faceMarks);
-    all.nodeMarks = gatherAny(comm, mesh.nodeMarks);
-    std::sort(all.nodeMarks.begin(), all.nodeMarks.end(),
-              [](const auto &a, const auto &b) { return std::pair(a.mark, a.node) < std::pair(b.mark, b.node); });
-    return all;
-}
-
 void expectSame(const SourceMesh &a, const SourceMesh &b) {
     EXPECT_EQ(a.cellDimension, b.cellDimension);
     EXPECT_EQ(a.physicalDimension, b.physicalDimension);
     EXPECT_EQ(a.globalNodes, b.globalNodes);
     EXPECT_EQ(a.coordinates, b.coordinates);
-    expectSameBlock(a.cells, b.cells);
-    expectSameBlock(a.faces, b.faces);
+    expectSame(a.cells, b.cells);
+    expectSame(a.faces, b.faces);
     EXPECT_EQ(a.faceMarks, b.faceMarks);
     ASSERT_EQ(a.nodeMarks.size(), b.nodeMarks.size());
     for (std::size_t k = 0; k < a.nodeMarks.size(); k++)
@@ -159,20 +133,58 @@ void expectSame(const SourceMesh &a, const SourceMesh &b) {
     EXPECT_EQ(a.warnings, b.warnings);
 }
 
-std::map<std::string, index> countTypes(const ElementBlock &block) {
-    std::map<std::string, index> counts;
+std::vector<Face> facesOf(const ElementBlock &block, index element) {
+    const auto nodes = block.nodesOf(element);
+    std::vector<Face> faces;
+    if (block.types[static_cast<std::size_t>(element)] == ElementType::Polyhedron) {
+        for (std::size_t at = 0; at < nodes.size(); at += static_cast<std::size_t>(nodes[at]) + 1)
+            faces.emplace_back(nodes.begin() + static_cast<std::ptrdiff_t>(at) + 1,
+                               nodes.begin() + static_cast<std::ptrdiff_t>(at) + 1 + nodes[at]);
+        return faces;
+    }
+    for (const ElementFace &face : elementInfo(block.types[static_cast<std::size_t>(element)]).faces) {
+        faces.emplace_back();
+        for (std::size_t k = 0; k < static_cast<std::size_t>(face.corners); k++)
+            faces.back().push_back(nodes[face.corner[k]]);
+    }
+    return faces;
+}
+
+Face cornersOf(const ElementBlock &block, index element) {
+    const auto nodes = block.nodesOf(element);
+    const ElementType type = block.types[static_cast<std::size_t>(element)];
+    const std::size_t corners =
+        type == ElementType::Polygon ? nodes.size() : static_cast<std::size_t>(elementInfo(type).corners);
+    return {nodes.begin(), nodes.begin() + static_cast<std::ptrdiff_t>(corners)};
+}
+
+Face sorted(Face face) {
+    std::sort(face.begin(), face.end());
+    return face;
+}
+
+std::map<ElementType, index> countTypes(const ElementBlock &block) {
+    std::map<ElementType, index> counts;
     for (const ElementType type : block.types)
-        counts[std::string(elementInfo(type).name)]++;
+        counts[type]++;
     return counts;
+}
+
+std::map<std::string, index> countNames(const ElementBlock &block) {
+    std::map<std::string, index> counts;
+    for (const auto &[type, count] : countTypes(block))
+        counts[std::string(elementInfo(type).name)] = count;
+    return counts;
+}
+
+real measure(const SourceMesh &mesh, index cell) {
+    return mesh.cellDimension == 3 ? volumeOf(mesh, cell) : areaOf(mesh, cell);
 }
 
 real measure(const SourceMesh &mesh) {
     real sum = 0.0;
-    for (index cell = 0; cell < mesh.cells.size(); cell++) {
-        const ElementType type = mesh.cells.types[static_cast<std::size_t>(cell)];
-        sum += mesh.cellDimension == 3 ? volumeOf(mesh, type, mesh.cells.nodesOf(cell))
-                                       : areaOf(mesh, type, mesh.cells.nodesOf(cell));
-    }
+    for (index cell = 0; cell < mesh.cells.size(); cell++)
+        sum += measure(mesh, cell);
     return sum;
 }
 

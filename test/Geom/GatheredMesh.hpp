@@ -1,0 +1,66 @@
+/// @file GatheredMesh.hpp
+/// @brief For tests only: whole meshes on every rank, and plain serial measures of them.
+#pragma once
+
+#include "DNDS/Mpi/Communicator.hpp"
+#include "Geom/SourceMesh.hpp"
+
+#include <array>
+#include <map>
+#include <string>
+#include <type_traits>
+#include <vector>
+
+namespace DNDS::Geom::test {
+
+/// All ranks' lists behind each other. Collective.
+template <class T>
+std::vector<T> gatherAll(CommunicatorView comm, const std::vector<T> &mine) {
+    static_assert(std::is_trivially_copyable_v<T>);
+    const std::vector<int> bytes = comm.allGather(static_cast<int>(mine.size() * sizeof(T)));
+    std::vector<int> starts(bytes.size(), 0);
+    int total = 0;
+    for (std::size_t r = 0; r < bytes.size(); total += bytes[r], r++)
+        starts[r] = total;
+    std::vector<T> all(static_cast<std::size_t>(total) / sizeof(T));
+    checkMpi(MPI_Allgatherv(mine.data(), bytes[static_cast<std::size_t>(comm.rank())], MPI_BYTE, all.data(),
+                            bytes.data(), starts.data(), MPI_BYTE, comm.handle()),
+             "MPI_Allgatherv");
+    return all;
+}
+
+/// The blocks of all ranks, joined, on each of them; checks that they follow each other without gaps. Collective.
+SourceMesh gatherMesh(CommunicatorView comm, const SourceMesh &mesh);
+
+/// Expects two whole meshes, or two blocks of elements, to be the same in all that they hold.
+void expectSame(const SourceMesh &a, const SourceMesh &b);
+void expectSame(const ElementBlock &a, const ElementBlock &b);
+
+using Face = std::vector<index>;
+
+/// The faces of an element, corners only, seen from outside counter-clockwise.
+std::vector<Face> facesOf(const ElementBlock &block, index element);
+
+/// The corners of a boundary element.
+Face cornersOf(const ElementBlock &block, index element);
+
+/// A number that belongs to the set of corners, for matching faces.
+Face sorted(Face face);
+
+/// Volume or area from corner nodes, of one cell or of all, signed as the file orders them; faces are fans around the
+/// mean of their corners.
+real measure(const SourceMesh &mesh, index cell);
+real measure(const SourceMesh &mesh);
+
+/// {x low, x high, y low, ...}
+std::array<real, 6> boundingBox(const SourceMesh &mesh);
+
+/// How many elements there are of each type, and of each type's name in the standard.
+std::map<ElementType, index> countTypes(const ElementBlock &block);
+std::map<std::string, index> countNames(const ElementBlock &block);
+
+/// Marked faces and marked nodes of each mark.
+std::map<int, index> facesOfMarks(const SourceMesh &mesh);
+std::map<int, index> nodesOfMarks(const SourceMesh &mesh);
+
+} // namespace DNDS::Geom::test
