@@ -3,6 +3,7 @@
 #include "TestSupport.hpp"
 
 #include "Geom/Vtk/VtkHdfWriter.hpp"
+#include "support/TemporaryFolder.hpp"
 
 #include <gtest/gtest.h>
 
@@ -143,9 +144,9 @@ TEST(Simulation, PlansWhatItWouldTake) {
     const DNDS::CommunicatorView comm(MPI_COMM_WORLD);
     json content = baseCase();
     setAllBoundaries(content, 2, "far field");
-    const std::filesystem::path folder =
-        std::filesystem::temp_directory_path() / ("euler_plan_" + std::to_string(comm.size())) / "deeper";
-    content["output"]["folder"] = folder.string();
+    const DNDS::test::TemporaryFolder temporary;
+    const std::string folder = temporary.file("folder/deeper");
+    content["output"]["folder"] = folder;
     const Simulation run = runOf(content);
     const std::string plan = run.plan();
     EXPECT_FALSE(std::filesystem::exists(folder));
@@ -164,8 +165,8 @@ TEST(Simulation, WritesHistoriesFieldsAndSurfaces) {
     json content = baseCase();
     setAllBoundaries(content, 2, "far field");
     content["boundaries"]["y-"] = "wall";
-    const std::filesystem::path folder =
-        std::filesystem::temp_directory_path() / ("euler_test_" + std::to_string(comm.size()));
+    const DNDS::test::TemporaryFolder temporary;
+    const std::filesystem::path folder = temporary.file("folder");
     content["output"] = {{"folder", folder.string()}, {"historyEvery", 2}, {"fields", Geom::VtkHdfWriter::built()}};
     std::ostringstream report;
     Simulation run = runOf(content);
@@ -205,7 +206,6 @@ TEST(Simulation, WritesHistoriesFieldsAndSurfaces) {
         EXPECT_EQ(costs["bytes pulled"],
                   5 * 3 * ghosts * static_cast<index>(sizeof(real)) * (variables + gradientWidth));
         EXPECT_EQ(costs["bytes sent"], costs["bytes pulled"]);
-        std::filesystem::remove_all(folder);
     }
 }
 

@@ -1,68 +1,21 @@
 /// @file CheckpointCase.hpp
-/// @brief For tests only: files that go with their object, rows spread over ranks, and values that tell where they
-/// belong.
+/// @brief For tests only: rows spread over ranks, damaged files, and errors that are the same on all ranks.
 #pragma once
 
-#include "DNDS/Mpi/Communicator.hpp"
 #include "DNDS/Serialize/Checkpoint.hpp"
 #include "support/MpiTest.hpp"
+#include "support/TemporaryFolder.hpp"
 
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <filesystem>
 #include <fstream>
 #include <random>
 #include <string>
 #include <vector>
 
-#include <unistd.h>
-
 namespace DNDS::test {
 
-inline const CommunicatorView &world() {
-    static const CommunicatorView comm(MPI_COMM_WORLD);
-    return comm;
-}
-
-/// A name in a folder of its own, which goes with the object. Collective over MPI_COMM_WORLD.
-class TemporaryFolder {
-  public:
-    TemporaryFolder() {
-        static int number = 0;
-        const int process = world().allReduce(world().rank() == 0 ? static_cast<int>(::getpid()) : 0, MPI_MAX);
-        path_ = (std::filesystem::temp_directory_path() / fmt::format("dnds_checkpoint_{}_{}", process, number++));
-        if (world().rank() == 0)
-            std::filesystem::create_directories(path_);
-        world().barrier();
-    }
-    TemporaryFolder(const TemporaryFolder &) = delete;
-    TemporaryFolder &operator=(const TemporaryFolder &) = delete;
-    ~TemporaryFolder() {
-        world().barrier();
-        std::error_code ignored;
-        if (world().rank() == 0)
-            std::filesystem::remove_all(path_, ignored);
-    }
-
-    std::string file(const std::string &name) const { return (path_ / name).string(); }
-    /// Names of all files, sorted.
-    std::vector<std::string> names() const {
-        std::vector<std::string> all;
-        for (const auto &entry : std::filesystem::directory_iterator(path_))
-            all.push_back(entry.path().filename().string());
-        std::sort(all.begin(), all.end());
-        return all;
-    }
-
-  private:
-    std::filesystem::path path_;
-};
-
-inline std::string contentOf(const std::string &path) {
-    std::ifstream file(path, std::ios::binary);
-    return {std::istreambuf_iterator<char>(file), {}};
-}
 inline void overwrite(const std::string &path, const std::string &content) {
     std::ofstream(path, std::ios::binary).write(content.data(), static_cast<std::streamsize>(content.size()));
 }
