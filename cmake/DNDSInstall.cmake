@@ -35,6 +35,7 @@ configure_package_config_file(cmake/DNDSConfig.cmake.in "${PROJECT_BINARY_DIR}/D
 write_basic_package_version_file("${PROJECT_BINARY_DIR}/DNDSConfigVersion.cmake" COMPATIBILITY SameMinorVersion)
 install(FILES "${PROJECT_BINARY_DIR}/DNDSConfig.cmake" "${PROJECT_BINARY_DIR}/DNDSConfigVersion.cmake"
         DESTINATION "${packageDir}")
-install(FILES cmake/DNDSKernels.cmake cmake/FindCGNSLibrary.cmake cmake/FindParallelHDF5.cmake cmake/FindPTScotch.cmake
+install(FILES cmake/DNDSKernels.cmake cmake/DNDSMpiOfLibrary.cmake cmake/FindCGNSLibrary.cmake
+              cmake/FindParallelHDF5.cmake cmake/FindPTScotch.cmake
         DESTINATION "${packageDir}")
 install(FILES LICENSE DESTINATION "${CMAKE_INSTALL_DOCDIR}")

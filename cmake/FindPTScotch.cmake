@@ -28,14 +28,8 @@ if(PTScotch_INCLUDE_DIR AND PTScotch_LIBRARY AND PTScotch_SCOTCH_LIBRARY AND PTS
     PTScotch_LINKS)
   cmake_pop_check_state()
 
-  file(STRINGS "${PTScotch_LIBRARY}" _PTScotch_mpi REGEX "^libmpi(ch)?\\.so\\.[0-9]+")
-  if(_PTScotch_mpi MATCHES "libmpi\\.so\\.[2-9][0-9]")
-    set(_PTScotch_mpi_kind openmpi)
-  elseif(_PTScotch_mpi)
-    set(_PTScotch_mpi_kind mpich)
-  else()
-    set(_PTScotch_mpi_kind "${DNDS_MPI_KIND}")
-  endif()
+  include("${CMAKE_CURRENT_LIST_DIR}/DNDSMpiOfLibrary.cmake")
+  dnds_mpi_of_library("${PTScotch_LIBRARY}" _PTScotch_mpi_kind)
 
   if(NOT PTScotch_LINKS)
     set(PTScotch_REASON "a program that calls ${PTScotch_LIBRARY} does not link")
