@@ -1,4 +1,4 @@
-# Sets DNDS_BENCH_PETSC_FITS and the target PkgConfig::DNDS_BENCH_PETSC_PKG where there is a PETSc for this MPI.
+# Looks for a PETSc that fits this MPI, and defines dnds_bench_petsc.
 
 option(DNDS_BENCH_PETSC "Compare with PETSc where it fits this MPI" ON)
 if(DNDS_BENCH_PETSC)
@@ -22,3 +22,18 @@ if(DNDS_BENCH_PETSC)
 else()
   set(DNDS_BENCH_PETSC_FITS FALSE)
 endif()
+
+# dnds_bench_petsc(<benchmark> <source> <source without PETSc>): adds to bench_<benchmark> what compares with PETSc, or what
+# says that there is none.
+function(dnds_bench_petsc benchmark source absent)
+  if(DNDS_BENCH_PETSC_FITS)
+    target_sources(bench_${benchmark} PRIVATE ${source})
+    target_link_libraries(bench_${benchmark} PRIVATE PkgConfig::DNDS_BENCH_PETSC_PKG)
+    message(STATUS "bench_${benchmark} compares with PETSc ${DNDS_BENCH_PETSC_PKG_VERSION}")
+  else()
+    target_sources(bench_${benchmark} PRIVATE ${absent})
+    if(DNDS_BENCH_PETSC)
+      message(STATUS "bench_${benchmark} goes without PETSc: pkg-config knows none that fits this MPI")
+    endif()
+  endif()
+endfunction()
