@@ -4,6 +4,7 @@
 
 #include "DNDS/Base/Types.hpp"
 
+#include <algorithm>
 #include <cstddef>
 #include <span>
 #include <vector>
@@ -23,6 +24,13 @@ struct DistributedGraph {
         const auto v = static_cast<std::size_t>(vertex);
         return std::span<const index>(neighbours)
             .subspan(static_cast<std::size_t>(starts[v]), static_cast<std::size_t>(starts[v + 1] - starts[v]));
+    }
+    /// Makes what was added to `neighbours` since the last vertex the neighbours of one more: sorted, each once.
+    void finishVertex() {
+        const auto begin = neighbours.begin() + static_cast<std::ptrdiff_t>(starts.back());
+        std::sort(begin, neighbours.end());
+        neighbours.erase(std::unique(begin, neighbours.end()), neighbours.end());
+        starts.push_back(static_cast<index>(neighbours.size()));
     }
 };
 

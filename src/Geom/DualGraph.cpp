@@ -182,14 +182,10 @@ DistributedGraph graphOfNeighbours(std::span<const index> neighbours, int neighb
     graph.starts.reserve(neighbours.size() / width + 1);
     graph.neighbours.reserve(neighbours.size());
     for (std::size_t cell = 0; cell < neighbours.size() / width; cell++) {
-        const auto begin = static_cast<std::ptrdiff_t>(graph.neighbours.size());
         for (const index other : neighbours.subspan(cell * width, width))
             if (other != InvalidIndex && other != firstCell + static_cast<index>(cell))
                 graph.neighbours.push_back(other);
-        std::sort(graph.neighbours.begin() + begin, graph.neighbours.end());
-        graph.neighbours.erase(std::unique(graph.neighbours.begin() + begin, graph.neighbours.end()),
-                               graph.neighbours.end());
-        graph.starts.push_back(static_cast<index>(graph.neighbours.size()));
+        graph.finishVertex();
     }
     return graph;
 }

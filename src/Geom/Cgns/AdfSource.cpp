@@ -184,13 +184,8 @@ void AdfSource::loadSmallData(TreeNode &node) {
         std::string text(static_cast<std::size_t>(size), '\0');
         check(cgio_read_block_data(file_, find(node.path), 1, static_cast<cgsize_t>(size), text.data()), node.path);
         node.text = std::move(text);
-    } else if ((node.isInteger() || node.isReal()) && size <= TreeNode::mostNumbers) {
-        node.reals.resize(static_cast<std::size_t>(size));
-        read(node, 0, std::span<real>(node.reals));
-        if (node.isInteger()) {
-            node.integers.resize(static_cast<std::size_t>(size));
-            read(node, 0, std::span<index>(node.integers));
-        }
+    } else {
+        loadFewNumbers(node);
     }
 }
 

@@ -274,13 +274,8 @@ void Hdf5Source::loadSmallData(TreeNode &node) {
                        H5Dread(dataset.get(), H5T_NATIVE_CHAR, H5S_ALL, H5S_ALL, H5P_DEFAULT, text.data()) >= 0,
                    DataError, "{}: the text of node {} cannot be read: {}", node.file, node.path, lastError());
         node.text = std::move(text);
-    } else if ((node.isInteger() || node.isReal()) && size <= TreeNode::mostNumbers) {
-        node.reals.resize(static_cast<std::size_t>(size));
-        read(node, 0, std::span<real>(node.reals));
-        if (node.isInteger()) {
-            node.integers.resize(static_cast<std::size_t>(size));
-            read(node, 0, std::span<index>(node.integers));
-        }
+    } else {
+        loadFewNumbers(node);
     }
 }
 

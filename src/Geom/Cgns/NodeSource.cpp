@@ -16,6 +16,18 @@ constexpr index mostNodes = 4'000'000;
 
 } // namespace
 
+void NodeSource::loadFewNumbers(TreeNode &node) {
+    const index size = node.size();
+    if (!(node.isInteger() || node.isReal()) || size > TreeNode::mostNumbers)
+        return;
+    node.reals.resize(static_cast<std::size_t>(size));
+    read(node, 0, std::span<real>(node.reals));
+    if (node.isInteger()) {
+        node.integers.resize(static_cast<std::size_t>(size));
+        read(node, 0, std::span<index>(node.integers));
+    }
+}
+
 index fileSize(const std::string &path) {
     std::error_code error;
     const auto size = std::filesystem::file_size(path, error);

@@ -28,6 +28,10 @@ class NodeSource {
     /// widths are converted, as are reals. Throws DataError where they cannot be had.
     virtual void read(const TreeNode &node, index first, std::span<index> values) = 0;
     virtual void read(const TreeNode &node, index first, std::span<real> values) = 0;
+
+  protected:
+    /// Reads numbers into the node itself if they are few.
+    void loadFewNumbers(TreeNode &node);
 };
 
 /// Opens a file of the HDF5 type or the ADF type. Local. Throws DataError, or NotBuiltError where this build lacks the

@@ -169,15 +169,11 @@ DistributedGraph dualGraph(const CellRecords &cells, index firstCell) {
     graph.starts.reserve(toSize(cells.size()) + 1);
     graph.neighbours.reserve(cells.links.size());
     for (index c = 0; c < cells.size(); c++) {
-        const auto begin = static_cast<std::ptrdiff_t>(graph.neighbours.size());
         for (const index word : cells.linksOf(c))
             if (word != FaceLink::none)
                 if (const index other = FaceLink::unpack(word).cell; other != firstCell + c)
                     graph.neighbours.push_back(other);
-        std::sort(graph.neighbours.begin() + begin, graph.neighbours.end());
-        graph.neighbours.erase(std::unique(graph.neighbours.begin() + begin, graph.neighbours.end()),
-                               graph.neighbours.end());
-        graph.starts.push_back(static_cast<index>(graph.neighbours.size()));
+        graph.finishVertex();
     }
     return graph;
 }
