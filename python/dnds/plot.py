@@ -95,7 +95,7 @@ def draw(path, field=None, step=-1, history=None, zoom=None):
 
 
 def main(arguments=None):
-    parser = argparse.ArgumentParser(prog="python -m dnds.plot", description=__doc__.splitlines()[0])
+    parser = argparse.ArgumentParser(prog="python -m dnds.plot", description="Draws fields, owners and residuals.")
     parser.add_argument("file", help="a VTKHDF file")
     parser.add_argument("--field", help="which field (default: the first)")
     parser.add_argument("--step", type=int, default=-1, help="which time, from 0; negative from the end (default -1)")

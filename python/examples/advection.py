@@ -69,7 +69,7 @@ def advect(mesh, steps, velocity=(1.0, 0.5, 0.0), writer=None):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = argparse.ArgumentParser(description="Carries a blob through a mesh.")
     parser.add_argument("mesh", nargs="?", help="a CGNS, Gmsh or SU2 file (default: a periodic box of triangles)")
     parser.add_argument("--steps", type=int, default=100)
     parser.add_argument("--output", help="a VTKHDF file to write")

@@ -108,7 +108,7 @@ their own, one behind the other. Memory starts out zero. All is Local.)")
             "rows"_a = 0, "width"_a.none() = nb::none(), nb::kw_only(), "layout"_a = "fixed",
             "sizes"_a.none() = nb::none(), "dtype"_a = "float64", "name"_a = "",
             nb::sig("def __init__(self, rows: int = 0, width: int | None = None, *, layout: str = 'fixed', "
-                    "sizes: numpy.typing.ArrayLike | None = None, dtype: numpy.typing.DTypeLike = 'float64', "
+                    "sizes: ArrayLike | None = None, dtype: DTypeLike = 'float64', "
                     "name: str = '') -> None"),
             R"(`rows` rows. `width` is that of fixed rows, the largest of padded ones, or that of all rows of csr;
 `sizes` [rows] are the sizes of padded and csr rows.)")
@@ -123,7 +123,7 @@ their own, one behind the other. Memory starts out zero. All is Local.)")
                 return nb::module_::import_("numpy").attr("dtype")(
                     std::string(elementKindName(self.base->shape().kind)));
             },
-            nb::sig("def dtype(self) -> numpy.dtype"), "The NumPy type of elements.")
+            nb::sig("def dtype(self) -> DType"), "The NumPy type of elements.")
         .def_prop_ro(
             "width",
             [](const AnyArray &self) {
@@ -132,13 +132,12 @@ their own, one behind the other. Memory starts out zero. All is Local.)")
             "The width that all rows have or are padded to; None for csr.")
         .def(
             "__len__", [](const AnyArray &self) { return self.base->size(); }, "The number of rows.")
-        .def("__getitem__", &rowOf, "row"_a, nb::sig("def __getitem__(self, row: int, /) -> numpy.typing.NDArray"),
+        .def("__getitem__", &rowOf, "row"_a, nb::sig("def __getitem__(self, row: int, /) -> NDArray"),
              "Row `row` without copying, of its own size: [size].")
         .def("__repr__", &describe)
         .def(
             "numpy", [](const AnyArray &self, bool writable) { return elementsOf(*self.base, writable); },
-            nb::kw_only(), "writable"_a = true,
-            nb::sig("def numpy(self, *, writable: bool = True) -> numpy.typing.NDArray"),
+            nb::kw_only(), "writable"_a = true, nb::sig("def numpy(self, *, writable: bool = True) -> NDArray"),
             R"(The elements without copying: [rows, width] for fixed and padded rows (padding included), [elements] for csr.
 
 The memory lives as long as what is returned: after `resize`, an old view shows the old memory. A writable view makes the
@@ -154,15 +153,15 @@ device side stale. Raises StaleError where only the device has the values, State
                            : elements;
             },
             "dtype"_a.none() = nb::none(), "copy"_a.none() = nb::none(),
-            nb::sig("def __array__(self, dtype: numpy.typing.DTypeLike | None = None, copy: bool | None = None) -> "
-                    "numpy.typing.NDArray"),
+            nb::sig("def __array__(self, dtype: DTypeLike | None = None, copy: bool | None = None) -> "
+                    "NDArray"),
             "So that NumPy's functions take arrays: as `numpy()`.")
         .def_prop_ro(
             "sizes", [](const AnyArray &self) { return rowSizesOf(*self.base); },
-            nb::sig("def sizes(self) -> numpy.typing.NDArray[numpy.int32]"), "The size of each row: [rows], read-only.")
+            nb::sig("def sizes(self) -> NDArray[Int32]"), "The size of each row: [rows], read-only.")
         .def_prop_ro(
             "offsets", [](const AnyArray &self) { return offsetsOf(*self.base); },
-            nb::sig("def offsets(self) -> numpy.typing.NDArray[numpy.int64]"),
+            nb::sig("def offsets(self) -> NDArray[Int64]"),
             "Where csr rows start in `numpy()`: [rows + 1], read-only, without copying.")
         .def(
             "resize",
@@ -172,7 +171,7 @@ device side stale. Raises StaleError where only the device has the values, State
             },
             "rows"_a, "width"_a.none() = nb::none(), nb::kw_only(), "sizes"_a.none() = nb::none(),
             nb::sig("def resize(self, rows: int, width: int | None = None, *, "
-                    "sizes: numpy.typing.ArrayLike | None = None) -> None"),
+                    "sizes: ArrayLike | None = None) -> None"),
             R"(Changes the number of rows; arguments as for the class. Without `sizes` rows that remain keep their contents,
 and csr rows must be compressed before they are viewed.)")
         .def(

@@ -1,3 +1,4 @@
+import ast
 import json
 import pathlib
 
@@ -86,5 +87,8 @@ def test_the_package_is_typed():
     text = stub.read_text()
     for line in ("class Field:", "def pull(self) -> None", "def owned(self) -> ", "def read(path: str | os.PathLike"):
         assert line in text
-    public = [name for name in dnds.__all__ if not name.startswith("_")]
-    assert len(public) > 20 and all(getattr(dnds, name).__doc__ for name in public if callable(getattr(dnds, name)))
+    public = {name: value for name, value in vars(dnds._core).items() if not name.startswith("_")}
+    assert len(public) > 20 and all(value.__doc__ for value in public.values() if callable(value))
+    known = {getattr(node, "name", None) or node.target.id for node in ast.parse(text).body
+             if isinstance(node, (ast.ClassDef, ast.FunctionDef, ast.AnnAssign))}
+    assert set(public) <= known and {"__version__", "_check_mpi"} <= known
