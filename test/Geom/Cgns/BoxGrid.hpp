@@ -2,7 +2,7 @@
 /// @brief Boxes of unit cubes whose elements tests list in files, and what they ask of the mesh that is read.
 #pragma once
 
-#include "Geom/Cgns/CgnsFile.hpp"
+#include "Geom/Cgns/WrittenFile.hpp"
 #include "Geom/CgnsReader.hpp"
 #include "Geom/GatheredMesh.hpp"
 
@@ -79,7 +79,7 @@ inline Ints numbersFrom(int first, int count) {
     return all;
 }
 
-inline SourceMesh readWhole(const TemporaryFile &file, const CgnsOptions &options = {}) {
+inline SourceMesh readWhole(const WrittenFile &file, const CgnsOptions &options = {}) {
     const CommunicatorView comm(MPI_COMM_WORLD);
     return gatherMesh(comm, readCgns(comm, file.path(), options));
 }

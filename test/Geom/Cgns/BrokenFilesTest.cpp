@@ -2,7 +2,7 @@
 
 #include "Geom/CgnsReader.hpp"
 
-#include "Geom/Cgns/CgnsFile.hpp"
+#include "Geom/Cgns/WrittenFile.hpp"
 #include "support/MpiTest.hpp"
 
 #include <gtest/gtest.h>
@@ -33,7 +33,7 @@ std::optional<std::string> errorOf(const std::string &path) {
 }
 
 /// Expects an error of the kind given that says all of `words`.
-void expectError(const TemporaryFile &file, const std::vector<std::string> &words, const char *kind = "DataError") {
+void expectError(const WrittenFile &file, const std::vector<std::string> &words, const char *kind = "DataError") {
     const auto message = errorOf(file.path());
     ASSERT_TRUE(message.has_value()) << "no error";
     EXPECT_EQ(message->find(kind), 0U) << *message;
@@ -56,7 +56,7 @@ struct Parts {
     FileType fileType = FileType::Hdf5;
 };
 
-void write(const TemporaryFile &file, const Parts &parts) {
+void write(const WrittenFile &file, const Parts &parts) {
     file.write(parts.fileType, parts.version, [&](CgnsFile &f) {
         const double zone = f.zone(f.base("Base", 3, 3), "Block", parts.nodes, 4);
         f.coordinates(zone, parts.points);
@@ -72,7 +72,7 @@ class CgnsBroken : public ::testing::TestWithParam<FileType> {
         write(file_, parts);
         expectError(file_, words);
     }
-    TemporaryFile file_{CommunicatorView(MPI_COMM_WORLD), "broken.cgns"};
+    WrittenFile file_;
 };
 
 INSTANTIATE_TEST_SUITE_P(BothTypes, CgnsBroken, ::testing::Values(FileType::Adf, FileType::Hdf5),
@@ -240,7 +240,7 @@ TEST_P(CgnsBroken, LinksThatLeadRoundInACircleOrNowhere) {
     Parts parts;
     parts.more = [](CgnsFile &f, double zone) { f.link(zone, "Loop", "", "/Base"); };
     expect(parts, {"circle"});
-    const TemporaryFile gone(CommunicatorView(MPI_COMM_WORLD), "gone.cgns");
+    const WrittenFile gone;
     parts.more = [&](CgnsFile &f, double zone) { f.link(zone, "Gone", gone.path(), "/Base"); };
     expect(parts, {"Gone"});
     parts.more = [](CgnsFile &f, double zone) { f.link(zone, "Gone", "", "/Base/Nobody"); };
@@ -248,8 +248,7 @@ TEST_P(CgnsBroken, LinksThatLeadRoundInACircleOrNowhere) {
 }
 
 TEST(CgnsBrokenFiles, NoCgnsFile) {
-    const CommunicatorView comm(MPI_COMM_WORLD);
-    const TemporaryFile file(comm, "none.cgns");
+    const WrittenFile file;
     expectError(file, {"No such file"});
     expectError(file.write(""), {"neither an HDF5 nor an ADF file"});
     expectError(file.write("a text"), {"neither an HDF5 nor an ADF file"});
@@ -262,7 +261,7 @@ TEST(CgnsBrokenFiles, NoCgnsFile) {
 /// Every file that a byte or two turn a good one into either is read or is an error; there is no third way.
 void damage(FileType type, const std::function<void(std::string &, std::mt19937_64 &)> &change, int times) {
     const CommunicatorView comm(MPI_COMM_WORLD);
-    const TemporaryFile good(comm, "good.cgns");
+    const WrittenFile good;
     Parts parts;
     parts.fileType = type;
     parts.type = 20;
@@ -275,7 +274,7 @@ void damage(FileType type, const std::function<void(std::string &, std::mt19937_
     write(good, parts);
     ASSERT_FALSE(errorOf(good.path()).has_value());
     const std::string bytes = comm.rank() == 0 ? good.bytes() : std::string();
-    const TemporaryFile bad(comm, "bad.cgns");
+    const WrittenFile bad;
     std::mt19937_64 random(DNDS::test::seed());
     int errors = 0;
     for (int k = 0; k < times; k++) {

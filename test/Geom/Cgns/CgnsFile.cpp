@@ -2,11 +2,6 @@
 
 #include <cgns_io.h>
 
-#include <unistd.h>
-
-#include <filesystem>
-#include <fstream>
-#include <sstream>
 #include <stdexcept>
 
 namespace DNDS::Geom::test {
@@ -169,43 +164,6 @@ double CgnsFile::periodic(double connection, const Floats &centre, const Floats 
     add(id, "RotationAngle", "DataArray_t", angle);
     add(id, "Translation", "DataArray_t", translation);
     return id;
-}
-
-TemporaryFile::TemporaryFile(CommunicatorView comm, const std::string &name) : comm_(comm) {
-    const auto process = comm.allGather(static_cast<index>(getpid())).front();
-    path_ = (std::filesystem::temp_directory_path() / ("dnds_" + std::to_string(process) + "_" + name)).string();
-}
-
-TemporaryFile::~TemporaryFile() {
-    MPI_Barrier(comm_.handle());
-    std::error_code ignored;
-    if (comm_.rank() == 0)
-        std::filesystem::remove(path_, ignored);
-}
-
-const TemporaryFile &TemporaryFile::write(FileType type, float version,
-                                          const std::function<void(CgnsFile &)> &content) const {
-    comm_.guarded([&] {
-        if (comm_.rank() == 0) {
-            CgnsFile file(path_, type, version);
-            content(file);
-        }
-    });
-    return *this;
-}
-
-const TemporaryFile &TemporaryFile::write(const std::string &bytes) const {
-    comm_.guarded([&] {
-        if (comm_.rank() == 0)
-            std::ofstream(path_, std::ios::binary) << bytes;
-    });
-    return *this;
-}
-
-std::string TemporaryFile::bytes() const {
-    std::ostringstream content;
-    content << std::ifstream(path_, std::ios::binary).rdbuf();
-    return content.str();
 }
 
 } // namespace DNDS::Geom::test

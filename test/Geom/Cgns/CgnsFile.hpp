@@ -2,11 +2,8 @@
 /// @brief Writes small CGNS files node by node through the CGNS library, as any writer of any age might have.
 #pragma once
 
-#include "DNDS/Mpi/Communicator.hpp"
-
 #include <array>
 #include <cstdint>
-#include <functional>
 #include <string>
 #include <variant>
 #include <vector>
@@ -56,27 +53,6 @@ class CgnsFile {
 
     int file_ = 0;
     double root_ = 0.0;
-};
-
-/// The path of a file in the directory for temporary files, the same on all ranks; removed with the object.
-class TemporaryFile {
-  public:
-    /// Collective.
-    TemporaryFile(CommunicatorView comm, const std::string &name);
-    TemporaryFile(const TemporaryFile &) = delete;
-    TemporaryFile &operator=(const TemporaryFile &) = delete;
-    ~TemporaryFile();
-
-    const std::string &path() const { return path_; }
-    /// Rank 0 writes. Collective.
-    const TemporaryFile &write(FileType type, float version, const std::function<void(CgnsFile &)> &content) const;
-    const TemporaryFile &write(const std::string &bytes) const;
-    /// What the file holds. Local.
-    std::string bytes() const;
-
-  private:
-    CommunicatorView comm_;
-    std::string path_;
 };
 
 } // namespace DNDS::Geom::test

@@ -40,7 +40,7 @@ double solution(CgnsFile &file, double zone, const std::string &name, const std:
 }
 
 /// Two boxes that share a side, with solutions of all types at vertices and cells.
-void writeZones(const TemporaryFile &file, FileType type) {
+void writeZones(const WrittenFile &file, FileType type) {
     file.write(type, 3.4F, [](CgnsFile &f) {
         const Grid left{2, 2, 3};
         const Grid right{3, 2, 3, 2.0};
@@ -76,7 +76,7 @@ std::vector<real> whole(CommunicatorView comm, const std::vector<MeshField> &fie
 TEST(Solutions, OfAllTypesComeInTheOrderOfTheFile) {
     const CommunicatorView comm(MPI_COMM_WORLD);
     for (const FileType type : bothTypes) {
-        const TemporaryFile file(comm, "solutions.cgns");
+        const WrittenFile file;
         writeZones(file, type);
         for (const bool join : {false, true}) {
             MeshFields fields;
@@ -118,7 +118,7 @@ TEST(Solutions, OfAllTypesComeInTheOrderOfTheFile) {
 TEST(Solutions, AreNotReadWhereNobodyAsks) {
     const CommunicatorView comm(MPI_COMM_WORLD);
     const Grid grid{1, 1, 1};
-    const TemporaryFile file(comm, "link.cgns");
+    const WrittenFile file;
     file.write(FileType::Hdf5, 3.4F, [&](CgnsFile &f) {
         const double zone = f.zone(f.base("Base", 3, 3), "Zone", grid.nodes(), 1);
         f.coordinates(zone, grid.points());
@@ -132,7 +132,7 @@ TEST(Solutions, AreNotReadWhereNobodyAsks) {
 TEST(Solutions, ThatAreNotOfTheWholeMeshAreLeftOutAndNamed) {
     const CommunicatorView comm(MPI_COMM_WORLD);
     const Grid grid{2, 1, 1};
-    const TemporaryFile file(comm, "parts.cgns");
+    const WrittenFile file;
     file.write(FileType::Adf, 3.4F, [&](CgnsFile &f) {
         const double base = f.base("Base", 3, 3);
         for (const char *name : {"A", "B"}) {
@@ -176,8 +176,8 @@ TEST(Solutions, ThatAreNotOfTheWholeMeshAreLeftOutAndNamed) {
 
 TEST(Solutions, GoToTheRanksThatOwnTheCellsAndBackIntoFiles) {
     const CommunicatorView comm(MPI_COMM_WORLD);
-    const TemporaryFile file(comm, "solutions.cgns");
-    const TemporaryFile copy(comm, "copy.cgns");
+    const WrittenFile file;
+    const WrittenFile copy;
     writeZones(file, FileType::Hdf5);
     MeshFields fields;
     CgnsOptions options;

@@ -16,10 +16,9 @@ namespace {
 using namespace test;
 
 TEST(CgnsWritten, BoundaryConditionsOfEveryKind) {
-    const CommunicatorView comm(MPI_COMM_WORLD);
     const Grid grid{2, 3, 4};
     for (const FileType type : bothTypes) {
-        const TemporaryFile file(comm, "conditions.cgns");
+        const WrittenFile file;
         file.write(type, 3.2F, [&](CgnsFile &f) {
             const double base = f.base("Base", 3, 3);
             f.add(f.add(base, "Hot", "Family_t"), "FamilyBC", "FamilyBC_t", std::string("BCWallViscousIsothermal"));
@@ -72,12 +71,11 @@ Ints parentsOfSide(const Grid &grid, bool high) {
 }
 
 TEST(CgnsWritten, FacesMayBeGivenByTheirParentsAlone) {
-    const CommunicatorView comm(MPI_COMM_WORLD);
     const Grid grid{3, 4, 2};
     const auto cells = static_cast<int>(grid.cells());
     const int faces = grid.ny * grid.nz;
     for (const FileType type : bothTypes) {
-        const auto write = [&](const TemporaryFile &file, float version, int how) {
+        const auto write = [&](const WrittenFile &file, float version, int how) {
             file.write(type, version, [&](CgnsFile &f) {
                 const double zone = f.zone(f.base("Base", 3, 3), "Zone", grid.nodes(), cells);
                 f.coordinates(zone, grid.points());
@@ -114,12 +112,12 @@ TEST(CgnsWritten, FacesMayBeGivenByTheirParentsAlone) {
             }
             return all;
         };
-        const TemporaryFile with(comm, "with_nodes.cgns");
+        const WrittenFile with;
         write(with, 3.2F, 0);
         const SourceMesh expected = readWhole(with);
         EXPECT_EQ(facesOf(expected, "outlet"), faces);
         for (const int how : {1, 2}) {
-            const TemporaryFile without(comm, "parents.cgns");
+            const WrittenFile without;
             write(without, how == 1 ? 1.2F : 3.4F, how);
             const SourceMesh found = readWhole(without);
             EXPECT_EQ(cornersOf(found), cornersOf(expected));
@@ -134,7 +132,7 @@ TEST(CgnsWritten, ParentsThatAreNotThereAreNamed) {
     const CommunicatorView comm(MPI_COMM_WORLD);
     const Grid grid{2, 1, 1};
     const auto failureWith = [&](const Ints &data, int type) {
-        const TemporaryFile file(comm, "parents.cgns");
+        const WrittenFile file;
         file.write(FileType::Hdf5, 1.2F, [&](CgnsFile &f) {
             const double zone = f.zone(f.base("Base", 3, 3), "Zone", grid.nodes(), 2);
             f.coordinates(zone, grid.points());
@@ -160,9 +158,8 @@ TEST(CgnsWritten, ParentsThatAreNotThereAreNamed) {
 }
 
 TEST(CgnsWritten, PeriodicConnectionsByVertices) {
-    const CommunicatorView comm(MPI_COMM_WORLD);
     const Grid grid{3, 2, 2};
-    const TemporaryFile file(comm, "periodic.cgns");
+    const WrittenFile file;
     file.write(FileType::Hdf5, 3.2F, [&](CgnsFile &f) {
         const double zone = f.zone(f.base("Base", 3, 3), "Zone", grid.nodes(), grid.cells());
         f.coordinates(zone, grid.points());
@@ -185,10 +182,9 @@ TEST(CgnsWritten, PeriodicConnectionsByVertices) {
 }
 
 TEST(CgnsWritten, AnglesInDegreesAreConverted) {
-    const CommunicatorView comm(MPI_COMM_WORLD);
     const Grid grid{3, 2, 2};
     for (const bool atBase : {false, true}) {
-        const TemporaryFile file(comm, "degrees.cgns");
+        const WrittenFile file;
         file.write(FileType::Adf, 3.2F, [&](CgnsFile &f) {
             std::string units;
             for (const std::string unit : {"Kilogram", "Meter", "Second", "Kelvin", "Degree"})

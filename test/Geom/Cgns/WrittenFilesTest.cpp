@@ -53,18 +53,17 @@ std::pair<Numbers, Numbers> flatten(const std::vector<Ints> &elements) {
 }
 
 TEST(CgnsWritten, MixedSectionsOfAllAgesAreTheSame) {
-    const CommunicatorView comm(MPI_COMM_WORLD);
     const Grid grid{4, 3, 5};
     const auto elements = mixedElements(grid);
     const auto count = static_cast<std::int64_t>(elements.size());
     for (const FileType type : bothTypes) {
-        const TemporaryFile old(comm, "mixed_old.cgns");
+        const WrittenFile old;
         old.write(type, 3.1F, [&](CgnsFile &file) {
             const double zone = file.zone(file.base("Base", 3, 3), "Zone", grid.nodes(), count);
             file.coordinates(zone, grid.points());
             file.section(zone, "All", 20, 1, count, flatten<Ints>(elements).first);
         });
-        const TemporaryFile recent(comm, "mixed_new.cgns");
+        const WrittenFile recent;
         recent.write(type, 4.2F, [&](CgnsFile &file) {
             const double zone = file.zone(file.base("Base", 3, 3), "Zone", grid.nodes(), count);
             file.coordinates(zone, grid.points());
@@ -82,9 +81,8 @@ TEST(CgnsWritten, MixedSectionsOfAllAgesAreTheSame) {
 }
 
 TEST(CgnsWritten, SectionsComeInOrderOfTheirNumbers) {
-    const CommunicatorView comm(MPI_COMM_WORLD);
     const Grid grid{2, 2, 3};
-    const TemporaryFile file(comm, "order.cgns");
+    const WrittenFile file;
     file.write(FileType::Hdf5, 3.1F, [&](CgnsFile &f) {
         const double zone = f.zone(f.base("Base", 3, 3), "Zone", grid.nodes(), grid.cells());
         f.coordinates(zone, grid.points());
@@ -111,9 +109,8 @@ TEST(CgnsWritten, SectionsComeInOrderOfTheirNumbers) {
 }
 
 TEST(CgnsWritten, PatchesOfMixedSectionsHoldTheirFacesAlone) {
-    const CommunicatorView comm(MPI_COMM_WORLD);
     const Grid grid{3, 1, 1};
-    const TemporaryFile file(comm, "mixed_faces.cgns");
+    const WrittenFile file;
     file.write(FileType::Adf, 3.1F, [&](CgnsFile &f) {
         const double zone = f.zone(f.base("Base", 3, 3), "Zone", grid.nodes(), 3);
         f.coordinates(zone, grid.points());
@@ -132,8 +129,7 @@ TEST(CgnsWritten, PatchesOfMixedSectionsHoldTheirFacesAlone) {
 }
 
 TEST(CgnsWritten, PolygonsInMixedSectionsOfOldFiles) {
-    const CommunicatorView comm(MPI_COMM_WORLD);
-    const TemporaryFile file(comm, "polygons.cgns");
+    const WrittenFile file;
     file.write(FileType::Adf, 3.1F, [&](CgnsFile &f) {
         const double zone = f.zone(f.base("Base", 2, 2), "Zone", 6, 2);
         f.coordinates(zone, {{0, 0, 0}, {2, 0, 0}, {2, 1, 0}, {1, 2, 0}, {0, 1, 0}, {-1, 0, 0}}, 2);
@@ -218,13 +214,12 @@ void expectPolyhedra(const SourceMesh &mesh, const Grid &grid) {
 }
 
 TEST(CgnsWritten, PolyhedraOfAllAges) {
-    const CommunicatorView comm(MPI_COMM_WORLD);
     const Grid grid{3, 2, 4};
     const FaceList list(grid);
     for (const FileType type : bothTypes)
         for (const bool recent : {false, true})
             for (const bool cellsFirst : {false, true}) {
-                const TemporaryFile file(comm, "polyhedra.cgns");
+                const WrittenFile file;
                 file.write(type, recent ? 4.0F : 3.3F, [&](CgnsFile &f) {
                     const double zone = f.zone(f.base("Base", 3, 3), "Zone", grid.nodes(), grid.cells());
                     f.coordinates(zone, grid.points());
@@ -250,11 +245,10 @@ TEST(CgnsWritten, PolyhedraOfAllAges) {
 }
 
 TEST(CgnsWritten, PolyhedraOfParentsAlone) {
-    const CommunicatorView comm(MPI_COMM_WORLD);
     const Grid grid{3, 2, 4};
     const FaceList list(grid);
     for (const int firstCell : {1, list.size() + 1}) {
-        const TemporaryFile file(comm, "parents.cgns");
+        const WrittenFile file;
         file.write(FileType::Hdf5, 4.2F, [&](CgnsFile &f) {
             const double zone = f.zone(f.base("Base", 3, 3), "Zone", grid.nodes(), grid.cells());
             f.coordinates(zone, grid.points());
@@ -270,8 +264,7 @@ TEST(CgnsWritten, PolyhedraOfParentsAlone) {
 }
 
 TEST(CgnsWritten, PolygonsAsCellsOfTwoDimensions) {
-    const CommunicatorView comm(MPI_COMM_WORLD);
-    const TemporaryFile file(comm, "ngon2d.cgns");
+    const WrittenFile file;
     file.write(FileType::Hdf5, 4.0F, [&](CgnsFile &f) {
         const double zone = f.zone(f.base("Base", 2, 3), "Zone", 6, 2);
         f.coordinates(zone, {{0, 0, 0}, {2, 0, 0}, {2, 1, 0}, {1, 2, 0}, {0, 1, 0}, {-1, 0, 0}});

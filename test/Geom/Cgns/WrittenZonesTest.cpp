@@ -37,19 +37,18 @@ std::array<double, 2> writeTwoZones(CgnsFile &file, const Grid &left, const Grid
 }
 
 TEST(CgnsWritten, ZonesAreJoinedByVerticesByFacesAndByPlace) {
-    const CommunicatorView comm(MPI_COMM_WORLD);
     const Grid left{2, 2, 3};
     const Grid right{3, 2, 3, 2.0};
     const int sides = left.ny * left.nz;
-    const TemporaryFile apart(comm, "apart.cgns");
+    const WrittenFile apart;
     apart.write(FileType::Hdf5, 3.2F, [&](CgnsFile &f) { writeTwoZones(f, left, right); });
-    const TemporaryFile byVertices(comm, "by_vertices.cgns");
+    const WrittenFile byVertices;
     byVertices.write(FileType::Adf, 3.2F, [&](CgnsFile &f) {
         const auto zones = writeTwoZones(f, left, right);
         f.connection(zones[0], "a", "Right", left.nodesX(true), right.nodesX(false));
         f.connection(zones[1], "b", "Base/Left", right.nodesX(false), left.nodesX(true));
     });
-    const TemporaryFile byFaces(comm, "by_faces.cgns");
+    const WrittenFile byFaces;
     byFaces.write(FileType::Hdf5, 4.2F, [&](CgnsFile &f) {
         const auto zones = writeTwoZones(f, left, right);
         f.connection(zones[1], "faces", "Left", numbersFrom(right.cells() + 1, sides),
@@ -73,13 +72,13 @@ TEST(CgnsWritten, JoinsThatDoNotFitAreReported) {
     const CommunicatorView comm(MPI_COMM_WORLD);
     const Grid left{2, 2, 3};
     const Grid right{3, 2, 3, 2.0};
-    const TemporaryFile byVertices(comm, "shifted.cgns");
+    const WrittenFile byVertices;
     byVertices.write(FileType::Hdf5, 3.2F, [&](CgnsFile &f) {
         const auto zones = writeTwoZones(f, left, right, 0.25);
         f.connection(zones[0], "a", "Right", left.nodesX(true), right.nodesX(false));
     });
     EXPECT_EQ(readWhole(byVertices).warnings.size(), 1U);
-    const TemporaryFile byFaces(comm, "shifted_faces.cgns");
+    const WrittenFile byFaces;
     byFaces.write(FileType::Hdf5, 3.2F, [&](CgnsFile &f) {
         const auto zones = writeTwoZones(f, left, right, 0.25);
         f.connection(zones[1], "misfit", "Left", Ints{right.cells() + 1}, Ints{left.cells() + 7}, "FaceCenter");
@@ -93,11 +92,10 @@ TEST(CgnsWritten, JoinsThatDoNotFitAreReported) {
 }
 
 TEST(CgnsWritten, StructuredZonesBecomeHexahedra) {
-    const CommunicatorView comm(MPI_COMM_WORLD);
     const Grid left{2, 3, 4};
     const Grid right{3, 3, 4, 2.0};
     for (const FileType type : bothTypes) {
-        const TemporaryFile file(comm, "structured.cgns");
+        const WrittenFile file;
         file.write(type, 3.2F, [&](CgnsFile &f) {
             const double base = f.base("Base", 3, 3);
             std::array<double, 2> zones{};
@@ -142,8 +140,7 @@ TEST(CgnsWritten, StructuredZonesBecomeHexahedra) {
 }
 
 TEST(CgnsWritten, StructuredZonesOfTwoDimensionsJoinWithTurnedIndices) {
-    const CommunicatorView comm(MPI_COMM_WORLD);
-    const TemporaryFile file(comm, "structured2d.cgns");
+    const WrittenFile file;
     // The right zone's first index runs downward along the join, its second to the right.
     file.write(FileType::Hdf5, 3.2F, [&](CgnsFile &f) {
         const double base = f.base("Base", 2, 2);
@@ -174,8 +171,7 @@ TEST(CgnsWritten, StructuredZonesOfTwoDimensionsJoinWithTurnedIndices) {
 }
 
 TEST(CgnsWritten, ChainsOfJoinsMakeOneNode) {
-    const CommunicatorView comm(MPI_COMM_WORLD);
-    const TemporaryFile file(comm, "chain.cgns");
+    const WrittenFile file;
     // Squares in the order d, b, c, a, in two rows of two; joined are a-b, b-d, d-c, but not c-a.
     file.write(FileType::Hdf5, 3.2F, [&](CgnsFile &f) {
         const double base = f.base("Base", 2, 2);
@@ -201,7 +197,7 @@ TEST(CgnsWritten, ChainsOfJoinsMakeOneNode) {
 
 TEST(CgnsWritten, OneOfSeveralBasesIsRead) {
     const CommunicatorView comm(MPI_COMM_WORLD);
-    const TemporaryFile file(comm, "bases.cgns");
+    const WrittenFile file;
     file.write(FileType::Adf, 3.2F, [&](CgnsFile &f) {
         f.base("Empty", 3, 3);
         for (const int n : {2, 3}) {
@@ -222,16 +218,15 @@ TEST(CgnsWritten, OneOfSeveralBasesIsRead) {
 }
 
 TEST(CgnsWritten, LinksAreFollowedIntoOtherFiles) {
-    const CommunicatorView comm(MPI_COMM_WORLD);
     const Grid grid{3, 2, 2};
     for (const FileType type : bothTypes) {
-        const TemporaryFile target(comm, "link_target.cgns");
+        const WrittenFile target;
         target.write(type, 3.2F, [&](CgnsFile &f) {
             const double zone = f.zone(f.base("Grids", 3, 3), "Fine", grid.nodes(), grid.cells());
             f.coordinates(zone, grid.points());
             f.section(zone, "Cells", 17, 1, grid.cells(), grid.hexahedra());
         });
-        const TemporaryFile file(comm, "link.cgns");
+        const WrittenFile file;
         const std::string name = std::filesystem::path(target.path()).filename().string();
         file.write(type, 3.2F, [&](CgnsFile &f) {
             const double zone = f.zone(f.base("Base", 3, 3), "Zone", grid.nodes(), grid.cells());
