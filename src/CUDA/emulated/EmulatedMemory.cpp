@@ -146,8 +146,9 @@ void EmulatedMemory::close(void *pointer) noexcept {
     const std::scoped_lock guard(mutex_);
     const auto after = blocks_.upper_bound(static_cast<std::byte *>(pointer));
     if (after == blocks_.begin())
-        std::terminate();                                           // nothing that was opened
-    if (const auto block = std::prev(after); block->second.foreign) // or it was shared within the process
+        std::terminate(); // nothing that was opened
+    const auto block = std::prev(after);
+    if (block->second.foreign && pointer < block->first + block->second.mapped) // or it was shared within the process
         unmap(block);
 }
 

@@ -72,6 +72,9 @@ unsigned freshSeed() {
     return static_cast<unsigned>(random());
 }
 
+/// A device that fails in the middle of a run fails all that it is asked from then on.
+void requireNotLost() { DNDS_CHECK(!emulatedDevicePretends("lost"), StateError, "emulated device: it is lost"); }
+
 /// First bytes of a handle; the rest is an EmulatedShare.
 constexpr std::uint64_t handleMark = 0x444E4453454D5531; // "DNDSEMU1"
 
@@ -97,7 +100,11 @@ void useDevice(int number) { DNDS_CHECK(number >= 0, ArgumentError, "device {} d
 // ---------------------------------------------------------------------------------------------------------------------
 // Memory
 
-void *allocate(std::size_t bytes) { return bytes == 0 ? nullptr : memory().allocate(bytes); }
+void *allocate(std::size_t bytes) {
+    requireNotLost();
+    DNDS_CHECK(!emulatedDevicePretends("no-room"), MemoryError, "emulated device: no room for {} bytes", bytes);
+    return bytes == 0 ? nullptr : memory().allocate(bytes);
+}
 
 void deallocate(void *pointer) noexcept {
     if (!pointer)
@@ -129,6 +136,7 @@ void unpin(void *pointer) noexcept {
 
 void copy(void *destination, MemorySpace destinationSpace, const void *source, MemorySpace sourceSpace,
           std::size_t bytes, StreamHandle stream) {
+    requireNotLost();
     if (bytes == 0)
         return;
     auto *to = destinationSpace == MemorySpace::Device ? memory().alias(destination, bytes)
@@ -177,15 +185,33 @@ void destroyStream(StreamHandle stream) noexcept {
     if (stream)
         streams().destroy(stream);
 }
-void synchronize(StreamHandle stream) { streams().synchronize(stream); }
-void synchronizeAll() { streams().synchronizeAll(); }
+void synchronize(StreamHandle stream) {
+    requireNotLost();
+    streams().synchronize(stream);
+}
+void synchronizeAll() {
+    requireNotLost();
+    streams().synchronizeAll();
+}
 
 EventHandle createEvent() { return reinterpret_cast<EventHandle>(new EventOwner); }
 void destroyEvent(EventHandle event) noexcept { delete reinterpret_cast<EventOwner *>(event); }
-void recordEvent(EventHandle event, StreamHandle stream) { streams().record(eventOf(event), stream); }
-void waitEvent(StreamHandle stream, EventHandle event) { streams().wait(stream, eventOf(event)); }
-bool eventReached(EventHandle event) { return streams().reached(eventOf(event)); }
-void synchronizeEvent(EventHandle event) { streams().synchronize(eventOf(event)); }
+void recordEvent(EventHandle event, StreamHandle stream) {
+    requireNotLost();
+    streams().record(eventOf(event), stream);
+}
+void waitEvent(StreamHandle stream, EventHandle event) {
+    requireNotLost();
+    streams().wait(stream, eventOf(event));
+}
+bool eventReached(EventHandle event) {
+    requireNotLost();
+    return streams().reached(eventOf(event));
+}
+void synchronizeEvent(EventHandle event) {
+    requireNotLost();
+    streams().synchronize(eventOf(event));
+}
 
 void beginCapture(StreamHandle stream) { streams().beginCapture(stream); }
 GraphHandle endCapture(StreamHandle stream) { return streams().endCapture(stream).release(); }
@@ -200,6 +226,8 @@ void destroyGraph(GraphHandle graph) noexcept { delete graph; }
 // Kernels
 
 void launchHostKernel(StreamHandle stream, index threads, KernelBody body) {
+    requireNotLost();
+    DNDS_CHECK(!emulatedDevicePretends("no-kernels"), StateError, "emulated device: kernels cannot be launched");
     if (threads <= 0)
         return;
     streams().push(stream, [threads, body = std::move(body)] {

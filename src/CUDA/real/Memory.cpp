@@ -128,6 +128,7 @@ void deallocate(void *pointer) noexcept {
     Pools &pools = Pools::instance();
     const std::scoped_lock lock(pools.mutex);
     try {
+        requireDevice("give device memory back");
         for (auto &[device, pool] : pools.pools)
             if (pool.deallocate(pointer))
                 return;
@@ -231,7 +232,11 @@ void closeShared(void *pointer) noexcept {
     open.pointers.erase(handedOut);
     if (--slab->second.users > 0)
         return;
-    static_cast<void>(cudaIpcCloseMemHandle(slab->second.base));
+    try {
+        requireDevice("close device memory of another process");
+        static_cast<void>(cudaIpcCloseMemHandle(slab->second.base));
+    } catch (const Error &) { // the driver is gone, and so is the memory
+    }
     open.slabs.erase(slab);
 }
 

@@ -115,13 +115,17 @@ void destroyStream(StreamHandle stream) noexcept {
 }
 
 void synchronize(StreamHandle stream) {
-    if (available())
-        check(cudaStreamSynchronize(native(stream)), "waiting for a stream");
+    if (!available())
+        return;
+    requireDevice("wait for a stream"); // the default stream is that of the thread's device
+    check(cudaStreamSynchronize(native(stream)), "waiting for a stream");
 }
 
 void synchronizeAll() {
-    if (available())
-        check(cudaDeviceSynchronize(), "waiting for the device");
+    if (!available())
+        return;
+    requireDevice("wait for the device");
+    check(cudaDeviceSynchronize(), "waiting for the device");
 }
 
 EventHandle createEvent() {
@@ -135,10 +139,12 @@ void destroyEvent(EventHandle event) noexcept {
 }
 
 void recordEvent(EventHandle event, StreamHandle stream) {
+    requireDevice("record an event");
     check(cudaEventRecord(native(event), native(stream)), "recording an event");
 }
 
 void waitEvent(StreamHandle stream, EventHandle event) {
+    requireDevice("wait for an event");
     check(cudaStreamWaitEvent(native(stream), native(event), 0), "making a stream wait for an event");
 }
 
@@ -180,10 +186,16 @@ GraphHandle endCapture(StreamHandle stream) {
     return result.release();
 }
 
-bool isCapturing(StreamHandle stream) { return available() && captures(native(stream)); }
+bool isCapturing(StreamHandle stream) {
+    if (!available())
+        return false;
+    requireDevice("ask whether a stream is captured");
+    return captures(native(stream));
+}
 
 void launchGraph(GraphHandle graph, StreamHandle stream) {
     DNDS_CHECK(graph != nullptr, ArgumentError, "this graph has no work: capture some first");
+    requireDevice("launch a graph");
     check(cudaGraphLaunch(graph->executable, native(stream)), "launching a graph");
 }
 

@@ -36,6 +36,7 @@ void DeviceLocalTransport::bind(const Endpoints &endpoints) {
     for (std::size_t k = 0; k < plan_.outgoing.size(); ++k)
         for (std::size_t p = 0; p < plan_.outgoing[k].parts.size(); ++p, ++segment)
             copy_.point(segment, endpoints.sources[p], endpoints.destinations[p] + plan_.incoming[k].parts[p].offset);
+    copy_.prepare(lane_->stream);
 }
 
 } // namespace DNDS

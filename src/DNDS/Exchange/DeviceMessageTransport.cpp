@@ -79,31 +79,53 @@ void DeviceMessageTransport::bind(const Endpoints &endpoints) {
         for (std::size_t p = 0; p < plan_.incoming[k].parts.size(); ++p, ++segment)
             unpack_.point(segment, receiveBuffer_.forKernels + incoming_.part(k, p),
                           endpoints.destinations[p] + plan_.incoming[k].parts[p].offset);
+    pack_.prepare(lane_->stream);
+    unpack_.prepare(lane_->stream);
 }
 
 void DeviceMessageTransport::start() {
     failure_.clear();
     unpacked_.synchronize(); // of the round before: the messages of this one go to the same buffer
-    received_ = false;
-    sent_ = false;
-    receives_.startAll();
+    // What a device may fail in comes first: nothing has begun then.
     pack_.launch(lane_->stream);
     packed_.record(lane_->stream);
     packing_ = true;
-    progress();
+    received_ = false;
+    sent_ = false;
+    receives_.startAll();
 }
 
 bool DeviceMessageTransport::progress() {
-    if (packing_ && packed_.reached()) {
-        packing_ = false;
-        sends_.startAll();
+    if (packing_) {
+        bool packed = false;
+        try {
+            packed = packed_.reached();
+        } catch (...) {
+            tellNoRows();
+            throw;
+        }
+        if (packed) {
+            packing_ = false;
+            sends_.startAll();
+        }
     }
     if (!received_ && receives_.testAll(statuses_)) {
-        unpack();
         received_ = true;
+        unpack();
     }
     sent_ = sent_ || (!packing_ && sends_.testAll());
     return received_ && sent_;
+}
+
+void DeviceMessageTransport::tellNoRows() {
+    packing_ = false;
+    sent_ = true;
+    for (const Outgoing &outgoing : plan_.outgoing) {
+        MPI_Request request = MPI_REQUEST_NULL;
+        checkMpi(MPI_Isend(nullptr, 0, MPI_BYTE, outgoing.peer, plan_.channel.tag, plan_.channel.comm, &request),
+                 "MPI_Isend");
+        checkMpi(MPI_Request_free(&request), "MPI_Request_free"); // there are no bytes to be kept
+    }
 }
 
 void DeviceMessageTransport::unpack() {
@@ -131,13 +153,20 @@ void DeviceMessageTransport::wait() {
 }
 
 void DeviceMessageTransport::abandon() noexcept {
+    if (!packing_)
+        return;
     try {
-        if (packing_) { // this rank's own kernel, which will be through soon: the rows leave
-            packed_.synchronize();
-            progress();
-        }
-    } catch (const Error &) { // of the device or of MPI: peers wait until the communicator goes
+        packed_.synchronize(); // this rank's own kernel, which will be through soon: the rows leave
+    } catch (const Error &) {  // of the device: peers are told below
     }
+    while (packing_)
+        try {
+            progress();
+        } catch (const MpiError &) { // nothing can be sent any more
+            return;
+        } catch (const Error &) { // thrown once
+            continue;
+        }
 }
 
 void DeviceMessageTransport::refuse() {

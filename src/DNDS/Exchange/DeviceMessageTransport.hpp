@@ -47,6 +47,8 @@ class DeviceMessageTransport final : public Transport {
     void build();
     Buffer makeBuffer(std::size_t bytes) const;
     void unpack();
+    /// Instead of the sends: tells peers that no rows come.
+    void tellNoRows();
 
     TransportKind kind_;
     TransportPlan plan_;

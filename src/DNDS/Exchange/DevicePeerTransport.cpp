@@ -73,8 +73,10 @@ void DevicePeerTransport::connect() {
                    "rank {} left no note about its rows: ranks set up exchanges in different orders",
                    plan_.incoming[k].peer);
         writers_[k].record = reinterpret_cast<PeerRecord *>(arena_->translate(writers_[k].nodeRank, *place));
-        writers_[k].memory = Device::SharedMemory(writers_[k].record->buffer);
     }
+    // Where one of them cannot be opened, all are told that this rank is gone: so their records are known first.
+    for (Writer &writer : writers_)
+        writer.memory = Device::SharedMemory(writer.record->buffer);
 }
 
 void DevicePeerTransport::adopt(TransportPlan plan) {
@@ -97,24 +99,33 @@ void DevicePeerTransport::bind(const Endpoints &endpoints) {
                 copies_[b].unpack.point(segment, message + (incoming_.part(k, p) - incoming_.begin(k)),
                                         endpoints.destinations[p] + plan_.incoming[k].parts[p].offset);
         }
+        copies_[b].pack.prepare(lane_->stream);
+        copies_[b].unpack.prepare(lane_->stream);
     }
 }
 
 void DevicePeerTransport::giveBack() {
-    read_.synchronize(); // queued in the epoch before; writers need it for the one after this
     for (Writer &writer : writers_)
         writer.record->edge.taken(epoch_);
 }
 
 void DevicePeerTransport::start() {
     failure_.clear();
+    read_.synchronize(); // queued in the epoch before; writers need it for the one after this
     giveBack();
     ++epoch_;
     for (Writer &writer : writers_)
         writer.pending = true;
     reading_ = !writers_.empty();
     packing_ = readers_.empty() ? Packing::Done : Packing::WaitingForReaders;
-    progress();
+    try {
+        progress();
+    } catch (...) { // `refuse` comes to this epoch anew
+        --epoch_;
+        packing_ = Packing::Done;
+        reading_ = false;
+        throw;
+    }
 }
 
 bool DevicePeerTransport::progress() {
@@ -128,15 +139,29 @@ void DevicePeerTransport::progressPacking() {
         for (const PeerRecord *record : source_->records())
             if (!record->edge.mayPack(epoch_))
                 return;
-        copies_[epoch_ % 2].pack.launch(lane_->stream);
-        packed_.record(lane_->stream);
-        packing_ = Packing::Running;
     }
-    if (packing_ == Packing::Running && packed_.reached()) {
+    try {
+        if (packing_ == Packing::WaitingForReaders) {
+            copies_[epoch_ % 2].pack.launch(lane_->stream);
+            packed_.record(lane_->stream);
+            packing_ = Packing::Running;
+        }
+        if (packing_ == Packing::Running && packed_.reached()) {
+            for (PeerRecord *record : source_->records())
+                record->edge.packed(epoch_);
+            packing_ = Packing::Done;
+        }
+    } catch (...) {
+        refuseReaders();
+        throw;
+    }
+}
+
+void DevicePeerTransport::refuseReaders() {
+    if (source_)
         for (PeerRecord *record : source_->records())
-            record->edge.packed(epoch_);
-        packing_ = Packing::Done;
-    }
+            record->edge.refuse(epoch_);
+    packing_ = Packing::Done;
 }
 
 void DevicePeerTransport::progressReading() {
@@ -168,9 +193,9 @@ void DevicePeerTransport::progressReading() {
     for (std::size_t k = 0; k < writers_.size(); ++k)
         for (std::size_t p = 0; p < plan_.incoming[k].parts.size(); ++p, ++segment)
             unpack.enable(segment, writers_[k].arrived);
+    reading_ = false;
     unpack.launch(lane_->stream);
     read_.record(lane_->stream);
-    reading_ = false;
 }
 
 void DevicePeerTransport::wait() {
@@ -196,13 +221,13 @@ void DevicePeerTransport::checkPeers(double secondsWaited) {
 }
 
 void DevicePeerTransport::refuse() {
-    giveBack();
+    try {
+        read_.synchronize();
+    } catch (const Error &) { // the device is lost: nothing reads there any more
+    }
     ++epoch_;
-    for (Writer &writer : writers_)
-        writer.record->edge.taken(epoch_);
-    if (source_)
-        for (PeerRecord *record : source_->records())
-            record->edge.refuse(epoch_);
+    giveBack();
+    refuseReaders();
 }
 
 void DevicePeerTransport::abandon() noexcept {
@@ -215,9 +240,7 @@ void DevicePeerTransport::abandon() noexcept {
     } catch (const Error &) { // the device is lost
     }
     if (packing_ != Packing::Done)
-        for (PeerRecord *record : source_->records())
-            record->edge.refuse(epoch_);
-    packing_ = Packing::Done;
+        refuseReaders();
     reading_ = false;
 }
 

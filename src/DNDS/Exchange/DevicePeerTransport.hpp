@@ -55,8 +55,10 @@ class DevicePeerTransport final : public Transport {
     void build();
     void progressPacking();
     void progressReading();
-    /// Reading of the last epoch has run: its buffers may be packed anew.
+    /// Reading of this epoch has run, or is left out: its buffers may be packed anew.
     void giveBack();
+    /// Readers get no rows in this epoch, if they have none yet.
+    void refuseReaders();
     /// Where the second buffer begins behind the first.
     std::size_t secondBuffer() const {
         return (outgoing_.total() + MessageLayout::messageAlignment - 1) / MessageLayout::messageAlignment *

@@ -113,35 +113,29 @@ void DeviceRowCopy::uploadLists(Device::StreamHandle stream) {
     tiles_ = tiles;
     bytes += static_cast<std::size_t>(tiles) * sizeof(std::uint32_t);
 
-    HostDeviceBuffer lists(bytes);
-    if (bytes > 0) {
-        std::byte *to = lists.write(MemorySpace::Host, "row lists of an exchange");
-        for (std::size_t k = 0; k < plans_.size(); ++k) {
-            const Plan &plan = plans_[k];
-            if (!plan.rows.empty())
-                std::memcpy(to + plan.rowsAt, plan.rows.data(), plan.rows.size() * sizeof(std::uint32_t));
-            if (!plan.blocks.empty())
-                std::memcpy(to + plan.blocksAt, plan.blocks.data(), plan.blocks.size() * sizeof(Device::CopyBlock));
-            const std::uint64_t end = k + 1 < plans_.size() ? plans_[k + 1].firstTile : tiles;
-            for (std::uint64_t tile = plan.firstTile; tile < end; ++tile) {
-                const auto segment = static_cast<std::uint32_t>(k);
-                std::memcpy(to + segmentOfTileAt_ + tile * sizeof(segment), &segment, sizeof(segment));
-            }
+    std::vector<std::byte> lists(bytes);
+    for (std::size_t k = 0; k < plans_.size(); ++k) {
+        const Plan &plan = plans_[k];
+        if (!plan.rows.empty())
+            std::memcpy(lists.data() + plan.rowsAt, plan.rows.data(), plan.rows.size() * sizeof(std::uint32_t));
+        if (!plan.blocks.empty())
+            std::memcpy(lists.data() + plan.blocksAt, plan.blocks.data(),
+                        plan.blocks.size() * sizeof(Device::CopyBlock));
+        const std::uint64_t end = k + 1 < plans_.size() ? plans_[k + 1].firstTile : tiles;
+        for (std::uint64_t tile = plan.firstTile; tile < end; ++tile) {
+            const auto segment = static_cast<std::uint32_t>(k);
+            std::memcpy(lists.data() + segmentOfTileAt_ + tile * sizeof(segment), &segment, sizeof(segment));
         }
     }
-    lists.toDevice(stream);
-    lists_ = std::move(lists); // what the stream still does with the old ones is finished first
-    listsCurrent_ = true;
-    segmentsCurrent_ = false;
+    lists_ = Device::DeviceBuffer<std::byte>(bytes);
+    Device::copy(lists_.data(), MemorySpace::Device, lists.data(), MemorySpace::Host, bytes, stream);
+    Device::synchronize(stream);
 }
 
 void DeviceRowCopy::uploadSegments(Device::StreamHandle stream) {
     uploaded_.synchronize();
-    const std::size_t bytes = plans_.size() * sizeof(Device::CopySegment);
-    if (segments_.bytes() != bytes)
-        segments_ = HostDeviceBuffer(bytes, Device::pinnedHostMemory());
-    const std::byte *lists = lists_.read(MemorySpace::Device, "row lists of an exchange");
-    std::byte *to = segments_.write(MemorySpace::Host, "segments of an exchange");
+    const std::byte *lists = lists_.data();
+    std::byte *to = pinned_.write(MemorySpace::Host, "segments of an exchange");
     for (const Plan &plan : plans_) {
         Device::CopySegment segment{};
         segment.source = plan.source + plan.firstRow * plan.stride;
@@ -160,22 +154,34 @@ void DeviceRowCopy::uploadSegments(Device::StreamHandle stream) {
         std::memcpy(to, &segment, sizeof(segment));
         to += sizeof(segment);
     }
-    segments_.toDevice(stream);
+    Device::copy(segments_.data(), MemorySpace::Device, pinned_.read(MemorySpace::Host, "segments of an exchange"),
+                 MemorySpace::Host, pinned_.bytes(), stream);
     uploaded_.record(stream);
     segmentsCurrent_ = true;
 }
 
+void DeviceRowCopy::prepare(Device::StreamHandle stream) {
+    if (listsCurrent_)
+        return;
+    uploadLists(stream);
+    if (tiles_ > 0) {
+        uploaded_.synchronize();
+        pinned_ = HostDeviceBuffer(plans_.size() * sizeof(Device::CopySegment), Device::pinnedHostMemory());
+        segments_ = Device::DeviceBuffer<Device::CopySegment>(plans_.size());
+    }
+    listsCurrent_ = true;
+    segmentsCurrent_ = false;
+}
+
 void DeviceRowCopy::launch(Device::StreamHandle stream) {
-    if (!listsCurrent_)
-        uploadLists(stream);
+    prepare(stream);
     if (tiles_ == 0)
         return;
     if (!segmentsCurrent_)
         uploadSegments(stream);
     Device::CopyTable table{};
-    table.segments = reinterpret_cast<const Device::CopySegment *>(segments_.read(MemorySpace::Device, "segments"));
-    table.segmentOfTile = reinterpret_cast<const std::uint32_t *>(
-        lists_.read(MemorySpace::Device, "row lists of an exchange") + segmentOfTileAt_);
+    table.segments = segments_.data();
+    table.segmentOfTile = reinterpret_cast<const std::uint32_t *>(lists_.data() + segmentOfTileAt_);
     table.tiles = tiles_;
     Device::copyRows(table, stream);
 }

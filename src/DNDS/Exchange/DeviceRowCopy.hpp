@@ -2,6 +2,7 @@
 /// @brief A fixed set of copies of rows between device and pinned memory, made in one kernel launch.
 #pragma once
 
+#include "DNDS/Device/DeviceBuffer.hpp"
 #include "DNDS/Device/Event.hpp"
 #include "DNDS/Device/RowKernels.hpp"
 #include "DNDS/Exchange/RowGather.hpp"
@@ -22,7 +23,8 @@ namespace DNDS {
 ///     pack.launch(stream);
 ///
 /// Lists of rows are kept on the device. All launches and pointings of one object belong to one stream, which orders
-/// them. Local; nothing waits but `point`, for a launch that is still reading the old addresses from pinned memory.
+/// them. Local. `prepare` waits where lists are new, `launch` where addresses have changed again before those of the
+/// launch before had left pinned memory.
 class DeviceRowCopy {
   public:
     /// Rows gathered one behind the other. Returns the segment's number. O(rows).
@@ -37,11 +39,11 @@ class DeviceRowCopy {
     /// Leaves a segment out of the launches that follow, or takes it in again.
     void enable(std::size_t segment, bool enabled);
 
-    /// Queues all enabled segments as one kernel; nothing where there are no bytes.
+    /// Takes the memory that launches need, so that only a device that fails can make them fail. O(rows) where there
+    /// are new segments. Throws MemoryError.
+    void prepare(Device::StreamHandle stream);
+    /// Queues all enabled segments as one kernel; nothing where there are no bytes. Prepares where that was not done.
     void launch(Device::StreamHandle stream);
-
-    std::size_t segments() const noexcept { return plans_.size(); }
-    bool empty() const noexcept { return plans_.empty(); }
 
   private:
     struct Plan {
@@ -64,9 +66,10 @@ class DeviceRowCopy {
     static std::uint64_t itemsOf(const Plan &plan) { return plan.rows.empty() ? plan.blocks.size() : plan.rows.size(); }
 
     std::vector<Plan> plans_;
-    HostDeviceBuffer lists_;    ///< row numbers, blocks and the segment of each tile
-    HostDeviceBuffer segments_; ///< pinned on the host side
-    Device::Event uploaded_;    ///< the segments' last copy
+    Device::DeviceBuffer<std::byte> lists_; ///< row numbers, blocks and the segment of each tile
+    HostDeviceBuffer pinned_;               ///< the segments on the host
+    Device::DeviceBuffer<Device::CopySegment> segments_;
+    Device::Event uploaded_; ///< their last copy
     std::size_t segmentOfTileAt_ = 0;
     std::uint64_t tiles_ = 0;
     std::size_t tileBytes_ = 0;

@@ -7,6 +7,7 @@
 #include "DNDS/Exchange/MakeTransports.hpp"
 #include "DNDS/Exchange/PathReport.hpp"
 #include "DNDS/Exchange/PushedRows.hpp"
+#include "DNDS/Exchange/Serving.hpp"
 #include "DNDS/Exchange/Traffic.hpp"
 #include "DNDS/Storage/HostDeviceBuffer.hpp"
 
@@ -31,30 +32,11 @@ struct Exchange::State {
     std::unique_ptr<DeviceCombine> combine; ///< pushes on the device
     std::vector<std::unique_ptr<Transport>> transports;
     std::vector<TransportKind> kinds; ///< by rank
-    bool bound = true;                ///< false after binding failed half-way
+    Serving serving;
+    bool bound = true; ///< false after planning or binding failed half-way
     bool inFlight = false;
-    bool broken = false; ///< a peer did not come, or a start failed half-way: bytes may still move
-
-    /// Transports in flight whose peers may need this rank to write, of all exchanges that this thread started. Whoever
-    /// waits serves them all: exchanges may be waited for in different orders on different ranks.
-    static std::vector<Transport *> &served() {
-        static thread_local std::vector<Transport *> list;
-        return list;
-    }
-    std::vector<Transport *> *servedBy = nullptr; ///< the list of the thread that started
-
-    void serve() {
-        servedBy = &served();
-        for (const auto &transport : transports)
-            if (transport->kind() == TransportKind::NodeShared || isDeviceTransport(transport->kind()))
-                servedBy->push_back(transport.get());
-    }
-    void serveNoMore() noexcept {
-        if (servedBy != nullptr)
-            for (const auto &transport : transports)
-                std::erase(*servedBy, transport.get());
-        servedBy = nullptr;
-    }
+    bool broken = false;         ///< a peer did not come, or the device failed: bytes may still move
+    std::shared_ptr<State> kept; ///< itself, while nobody else does
 
     void addStaging(std::size_t bytes, const HostMemoryResource &memory) {
         staging.emplace_back(bytes, memory);
@@ -69,6 +51,16 @@ struct Exchange::State {
             for (RowLayout &layout : *layouts)
                 for (RowPart &part : layout.parts)
                     part.hold.reset();
+    }
+
+    /// Waits for what the lane holds, before somebody handles an error: rows of other peers may still be on their way.
+    void drain() const noexcept {
+        try {
+            if (lane)
+                lane->stream.synchronize();
+        } catch (...) { // the device is lost: nothing runs there
+            return;
+        }
     }
 
     Endpoints endpoints(Direction direction) {
@@ -123,43 +115,80 @@ std::map<TransportKind, TransportPlan> plansOf(const Traffic &traffic, const Cha
     return plans;
 }
 
+/// The space that this rank asks for: a transport serves one only.
+ExchangeSpace wishOf(const ExchangeOptions &options) {
+    if (options.space != ExchangeSpace::Auto || options.transport == TransportKind::Auto)
+        return options.space;
+    return isDeviceTransport(options.transport) ? ExchangeSpace::Device : ExchangeSpace::Host;
+}
+
 /// Which copies an exchange moves: the same answer on all ranks. Collective; one reduction where there may be devices.
-MemorySpace agreeOnSpace(const CommunicatorView &comm, std::span<const ExchangeMember> members,
-                         const ExchangeOptions &options) {
-    ExchangeSpace wish = options.space;
-    if (wish == ExchangeSpace::Auto && options.transport != TransportKind::Auto) // which serves one space only
-        wish = isDeviceTransport(options.transport) ? ExchangeSpace::Device : ExchangeSpace::Host;
+/// Throws ArgumentError on all ranks where some ask for one space and some for the other.
+MemorySpace agreeOnSpace(const CommunicatorView &comm, std::span<const ExchangeMember> members, ExchangeSpace wish) {
     if (Device::name() == "absent")
-        return wish == ExchangeSpace::Device ? MemorySpace::Device : MemorySpace::Host; // whose arrays then throw
+        return MemorySpace::Host; // on all ranks; whoever asks for the device throws, and all of them then
     const bool onDevice = Device::available() && std::ranges::all_of(members, [](const ExchangeMember &member) {
                               return member.onDevice && member.onDevice();
                           });
-    // Ranks without rows are content with either. An explicit wish of one rank meets those of others in the transports.
-    std::array<int, 2> least{wish == ExchangeSpace::Host || (wish == ExchangeSpace::Auto && !onDevice) ? 0 : 1,
-                             wish == ExchangeSpace::Device ? 0 : 1};
-    comm.allReduce(least.data(), 2, MPI_MIN);
-    if (wish != ExchangeSpace::Auto)
-        return wish == ExchangeSpace::Device ? MemorySpace::Device : MemorySpace::Host;
-    return least[0] == 1 || least[1] == 0 ? MemorySpace::Device : MemorySpace::Host;
+    std::array<int, 3> all{wish != ExchangeSpace::Host ? 1 : 0, wish != ExchangeSpace::Device ? 1 : 0,
+                           wish != ExchangeSpace::Auto || onDevice ? 1 : 0};
+    comm.allReduce(all.data(), 3, MPI_MIN);
+    const bool hostUnwanted = all[0] == 1;
+    const bool deviceUnwanted = all[1] == 1;
+    DNDS_CHECK(hostUnwanted || deviceUnwanted, ArgumentError,
+               "some ranks ask for rows in host memory, others for rows in device memory: choose the same space or "
+               "transport on all ranks");
+    return !deviceUnwanted || (hostUnwanted && all[2] == 1) ? MemorySpace::Device : MemorySpace::Host;
+}
+
+/// Tells all peers and takes what they send, so that none of them waits for this rank.
+void refuseAll(std::span<const std::unique_ptr<Transport>> transports) noexcept {
+    // In reverse, because messages are waited for: the ranks of the node are told first.
+    for (auto transport = transports.rbegin(); transport != transports.rend(); ++transport) {
+        try {
+            (*transport)->refuse();
+        } catch (...) { // the reason for refusing is on its way to the caller already
+            continue;
+        }
+    }
+}
+
+/// Lets it go on; whether it is complete. What fails is not: nobody is there to hear of it.
+bool completed(Transport &transport) noexcept {
+    try {
+        return transport.progress();
+    } catch (...) {
+        return false;
+    }
+}
+
+bool allCompleted(std::span<const std::unique_ptr<Transport>> transports) noexcept {
+    bool complete = true;
+    for (const auto &transport : transports)
+        complete = completed(*transport) && complete;
+    return complete;
 }
 
 } // namespace
 
 Exchange::Exchange(std::shared_ptr<const ExchangePattern> pattern, Direction direction,
                    std::vector<ExchangeMember> members, const ExchangeOptions &options, PushOp op)
-    : pattern_(std::move(pattern)), direction_(direction), op_(op), state_(std::make_unique<State>()) {
+    : pattern_(std::move(pattern)), direction_(direction), op_(op), state_(std::make_shared<State>()) {
     DNDS_CHECK(pattern_ != nullptr, StateError, "an exchange needs a pattern: create a ghost mapping first");
     CommunicatorContext &context = pattern_->context();
     channel_ = context.nextChannel(); // before anything can fail, so that ranks stay in step
     const std::uint64_t round = context.nextRound();
     State &state = *state_;
     state.members = std::move(members);
-    space_ = state.space = agreeOnSpace(context.comm(), state.members, options);
+    const ExchangeSpace wish = wishOf(options);
+    space_ = state.space = agreeOnSpace(context.comm(), state.members, wish);
     if (space_ == MemorySpace::Device)
         DeviceTopology::of(context);
     std::exception_ptr failure;
     std::uint64_t signature = 0;
     try {
+        if (wish == ExchangeSpace::Device)
+            Device::requireDevice("exchange rows of device memory");
         const std::size_t count = state.members.size();
         for (std::vector<RowLayout> *layouts : {&state.fathers, &state.sons, &state.fathersNow, &state.sonsNow})
             layouts->resize(count);
@@ -196,10 +225,17 @@ Exchange::Exchange(std::shared_ptr<const ExchangePattern> pattern, Direction dir
     agreeOnTraffic(context, state.traffic, signature, channel_.tag, state.kinds, failure);
 
     const auto bindAll = [&] {
-        for (const auto &transport : state.transports) {
-            transport->connect();
+        std::exception_ptr unconnected; // peers expect that each of them was connected, whatever happened to others
+        for (const auto &transport : state.transports)
+            try {
+                transport->connect();
+            } catch (...) {
+                unconnected = std::current_exception();
+            }
+        if (unconnected)
+            std::rethrow_exception(unconnected);
+        for (const auto &transport : state.transports)
             transport->bind(state.endpoints(direction_));
-        }
     };
     if (space_ == MemorySpace::Device) // memory of another process may be refused on one rank
         context.comm().guarded(bindAll);
@@ -213,25 +249,20 @@ Exchange::Exchange(std::shared_ptr<const ExchangePattern> pattern, Direction dir
 Exchange::~Exchange() {
     if (!state_->inFlight && !state_->broken)
         return;
-    state_->serveNoMore();
+    state_->serving.end();
     if (!mpiActive())
         return;
-    State *state = state_.release(); // leaks where the rest fails, rather than to free what MPI still uses
-    const auto finished = [state] {
-        bool complete = true;
-        for (const auto &transport : state->transports)
-            complete = transport->progress() && complete;
-        return complete;
-    };
+    const std::shared_ptr<State> state = state_;
+    state->kept = state; // leaks where the rest fails, rather than to free what MPI still uses
+    const auto finished = [left = state.get()] { return allCompleted(left->transports); };
     try {
-        if (finished()) {
-            delete state;
-            return;
+        if (!finished()) {
+            for (const auto &transport : state->transports)
+                transport->abandon();
+            pattern_->context().park(state, finished);
         }
-        for (const auto &transport : state->transports)
-            transport->abandon();
-        pattern_->context().park(std::shared_ptr<State>(state), finished);
-    } catch (...) { // an error of MPI, or no memory
+        state->kept.reset();
+    } catch (...) { // no memory
         return;
     }
 }
@@ -267,7 +298,8 @@ void Exchange::start(Device::StreamHandle producer) {
             moved = moved || !sameMemory(state.fathers[m], father) || !sameMemory(state.sons[m], son);
             changed = changed || !sameRows(state.fathers[m], father) || !sameRows(state.sons[m], son);
         }
-        if (changed) [[unlikely]] {
+        if (changed || !state.bound) [[unlikely]] {
+            state.bound = false;
             Traffic traffic = planTraffic(*pattern_, direction_, state.fathersNow, state.sonsNow);
             DNDS_CHECK(traffic.sameAs(state.traffic), StateError,
                        "the row widths of '{}' changed since the exchange was made: call createMPITypes and init again",
@@ -287,21 +319,26 @@ void Exchange::start(Device::StreamHandle producer) {
                 transport->bind(state.endpoints(direction_));
             state.bound = true;
         }
+        if (state.lane)
+            state.lane->follow(producer);
+        state.serving.begin(state.transports);
     } catch (...) {
-        refuse();
+        refuseAll(state.transports);
         throw;
     }
     state.inFlight = true;
-    state.serve();
+    std::size_t started = 0;
     try {
-        if (state.lane)
-            state.lane->follow(producer);
-        for (const auto &transport : state.transports)
-            transport->start();
-    } catch (...) { // some of them may be under way: peers learn it when the exchange is destroyed
-        state.serveNoMore();
+        for (; started < state.transports.size(); ++started)
+            state.transports[started]->start();
+    } catch (...) {
+        const std::span transports(state.transports);
+        refuseAll(transports.subspan(started));
         state.inFlight = false;
-        state.broken = true;
+        state.broken = !allCompleted(transports.first(started)); // then it is served until it is destroyed
+        if (!state.broken)
+            state.serving.end();
+        state.drain();
         throw;
     }
 }
@@ -324,38 +361,47 @@ void Exchange::finish() {
     State &state = *state_;
     DNDS_CHECK(state.inFlight, StateError, "wait for '{}' without start", label());
     state.inFlight = false;
-    state.serveNoMore();
-    complete();
-    if (direction_ == Direction::Push)
-        combinePushed();
+    state.serving.end();
+    try {
+        complete();
+        if (direction_ == Direction::Push)
+            combinePushed();
+    } catch (...) {
+        state.drain();
+        throw;
+    }
     if (!state.lane)
         state.letGo();
 }
 
 void Exchange::complete() {
     const auto &transports = state_->transports;
-    std::exception_ptr failure; // complete all transports, then report the first failure
+    // complete all transports, then report the first failure
+    std::exception_ptr failure = state_->serving.takeFailure();
     const auto attempt = [&](auto &&action) {
         try {
             action();
-            return true;
         } catch (...) {
             if (!failure)
                 failure = std::current_exception();
-            return false;
         }
     };
     // Several transports wait together, so that none starves while another one is waited for, also those of other
     // exchanges.
-    const std::vector<Transport *> &others = State::served();
-    if (transports.size() > 1 || !others.empty()) {
+    if (transports.size() > 1 || state_->lane || Serving::any()) {
         Backoff backoff(channel_.comm, pattern_->context().node().crowded);
         const auto allComplete = [&] {
             bool complete = true;
             for (const auto &transport : transports)
-                complete = transport->progress() && complete;
-            for (Transport *other : others)
-                other->progress();
+                try {
+                    complete = transport->progress() && complete;
+                } catch (const MpiError &) { // nothing can be relied on then
+                    throw;
+                } catch (...) { // told once, and the rest goes on
+                    complete = false;
+                    failure = failure ? failure : std::current_exception();
+                }
+            Serving::all();
             return complete;
         };
         attempt([&] {
@@ -368,25 +414,12 @@ void Exchange::complete() {
         });
     }
     for (const auto &transport : transports)
-        if (!failure || transport->progress())
+        if (!failure || completed(*transport))
             attempt([&] { transport->wait(); });
     if (!failure)
         return;
-    for (const auto &transport : transports)
-        state_->broken = state_->broken || !transport->progress();
+    state_->broken = !allCompleted(transports);
     std::rethrow_exception(failure);
-}
-
-void Exchange::refuse() noexcept {
-    // In reverse, because messages are waited for: the ranks of the node are told first.
-    const auto &transports = state_->transports;
-    for (auto transport = transports.rbegin(); transport != transports.rend(); ++transport) {
-        try {
-            (*transport)->refuse();
-        } catch (...) { // the reason for refusing is on its way to the caller already
-            continue;
-        }
-    }
 }
 
 void Exchange::combinePushed() {

@@ -46,8 +46,8 @@ struct ExchangeMember {
 ///
 /// An exchange moves either the host's or the device's copies (`ExchangeOptions::space`). On the device, rows are
 /// packed and unpacked on a stream of the exchange: what it does runs after what the stream given to `start` held then,
-/// and what is queued later on the stream given to `wait` runs after it. The host waits for messages, never for kernels
-/// of others:
+/// and what is queued later on the stream given to `wait` runs after it. The host waits for messages and for packing,
+/// and so for what the stream given to `start` held; for no other kernel:
 ///
 ///     boundaryKernel(stream);      exchange.start(stream);
 ///     innerKernel(otherStream);    exchange.wait(stream);      ghostKernel(stream);
@@ -56,7 +56,8 @@ class Exchange {
     /// Binds. Collective; all ranks create their exchanges of one communicator in the same order. Cost O(rows
     /// exchanged) and one reduction. Throws on all ranks: StateError (arrays do not have the pattern's rows),
     /// LayoutError (ranks, or father and son, disagree on type, width or sizes; an operation on opaque elements),
-    /// ArgumentError (options).
+    /// ArgumentError (options, or some ranks ask for rows on the host and others on the device), NotBuiltError (rows on
+    /// the device where there is none), MemoryError.
     Exchange(std::shared_ptr<const ExchangePattern> pattern, Direction direction, std::vector<ExchangeMember> members,
              const ExchangeOptions &options = {}, PushOp op = PushOp::Replace);
     Exchange(const Exchange &) = delete;
@@ -64,12 +65,14 @@ class Exchange {
     ~Exchange();
 
     /// Begins; does not wait for peers. Local. On the device: `producer` is the stream that last wrote what is sent and
-    /// last used what arrives (null: the default stream). Throws StateError when already started, or when an array
-    /// changed its rows; StaleError when the copy that this exchange moves is not the current one.
+    /// last used what arrives (null: the default stream), not one that is captured for a graph. Throws StateError when
+    /// already started, or when an array changed its rows; StaleError when the copy that this exchange moves is not the
+    /// current one; MemoryError; what the device reports. Peers are told, and it can be started again, except where the
+    /// device failed after some rows had left: then the exchange has to be destroyed.
     void start(Device::StreamHandle producer = nullptr);
     /// Completes what `start` began: afterwards the host may use the rows, and so may all streams. Throws StateError
-    /// without start, PeerError when a peer could not take part, DataError when pushed padded rows have other sizes
-    /// than their owner's.
+    /// without start, PeerError when a peer could not take part (the rows of the others are there), DataError when
+    /// pushed padded rows have other sizes than their owner's; what the device reports.
     void wait();
     /// The same for the device, but kernels may still run when it returns: `consumer` waits for them, the host does
     /// not.
@@ -91,7 +94,6 @@ class Exchange {
 
     void complete();
     void finish();
-    void refuse() noexcept;
     const std::string &label() const;
     void combinePushed();
 
@@ -100,7 +102,7 @@ class Exchange {
     PushOp op_;
     MemorySpace space_ = MemorySpace::Host;
     Channel channel_;
-    std::unique_ptr<State> state_;
+    std::shared_ptr<State> state_; ///< shared with the context when it is destroyed in flight
     std::vector<PeerPath> paths_;
 };
 

@@ -1,5 +1,8 @@
 #include "DNDS/Exchange/MessageTransport.hpp"
 
+#include "DNDS/Exchange/Backoff.hpp"
+#include "DNDS/Exchange/Serving.hpp"
+
 #include <algorithm>
 
 namespace DNDS {
@@ -118,7 +121,16 @@ void refuseMessages(const TransportPlan &plan, std::span<const std::size_t> byte
         checkMpi(MPI_Isend(nullptr, 0, MPI_BYTE, outgoing.peer, plan.channel.tag, plan.channel.comm,
                            &requests.emplace_back()),
                  "MPI_Isend");
-    checkMpi(MPI_Waitall(static_cast<int>(requests.size()), requests.data(), MPI_STATUSES_IGNORE), "MPI_Waitall");
+    // Peers may refuse another exchange meanwhile, for which rows of this rank are still under way.
+    Backoff backoff(plan.channel.comm, true);
+    for (int complete = 0; complete == 0;) {
+        checkMpi(MPI_Testall(static_cast<int>(requests.size()), requests.data(), &complete, MPI_STATUSES_IGNORE),
+                 "MPI_Testall");
+        if (complete == 0) {
+            Serving::all();
+            backoff.pause();
+        }
+    }
 }
 
 void PackedTransport::bindSends(const Endpoints &endpoints, RequestSet &sends) {

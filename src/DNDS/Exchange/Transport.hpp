@@ -69,9 +69,10 @@ class Transport {
     virtual void adopt(TransportPlan plan) = 0;
     /// Takes over new addresses; never called in flight. Local.
     virtual void bind(const Endpoints &endpoints) = 0;
-    /// Begins to move. Local: does not wait for peers.
+    /// Begins to move. Local: does not wait for peers. Where it throws, nothing has begun, and `refuse` has to follow.
     virtual void start() = 0;
-    /// Moves what can be moved now; true when everything is complete. Local, does not wait.
+    /// Moves what can be moved now; true when everything is complete. Local, does not wait. What fails on this rank's
+    /// device is thrown once, after peers were told that their rows will not come, and the rest goes on.
     virtual bool progress() = 0;
     /// Completes. Throws PeerError, after everything is complete, when a peer refused to send.
     virtual void wait() = 0;

@@ -51,7 +51,7 @@ class CommunicatorContext {
     std::uint64_t nextRound() noexcept { return round_++; }
 
     /// Keeps what MPI may still read or write, because an exchange was destroyed in flight, until `finished` says that
-    /// nothing moves any more; it is asked now and then, and when the communicator goes. Local.
+    /// nothing moves any more; it is asked now and then, and when the communicator goes, and must not throw. Local.
     void park(std::shared_ptr<void> kept, std::function<bool()> finished);
 
     /// Frees what is parked and the communicators; called when the user's communicator goes. What peers do not complete

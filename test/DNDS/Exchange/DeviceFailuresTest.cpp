@@ -16,18 +16,6 @@ using namespace DNDS::test;
 
 class DeviceFailures : public WithDevice {};
 
-void refill(RealField &u, int version) {
-    u.toHost();
-    fill(u, version);
-    u.toDevice();
-}
-
-void expectGhosts(RealField &u, int version) {
-    u.toHost();
-    EXPECT_EQ(wrongGhosts(u, version), 0);
-    u.toDevice();
-}
-
 TEST_F(DeviceFailures, ARefusedStartFailsItsPeersAndTheNextOneWorks) {
     if (worldSize() < 2)
         GTEST_SKIP() << "needs a peer";

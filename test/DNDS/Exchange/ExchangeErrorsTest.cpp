@@ -60,6 +60,28 @@ void expectRefusal(const std::function<void(RealField &)> &spoil, const std::fun
     });
 }
 
+TEST(ExchangeErrors, RanksThatAskForRowsOfDifferentSpaces) {
+    if (worldSize() < 2)
+        GTEST_SKIP() << "needs ranks that differ";
+    for (int bad = 0; bad < worldSize(); ++bad) {
+        const bool here = worldRank() == bad;
+        RealField u = ringField();
+        if (Device::available())
+            u.toDevice();
+        const auto expectRefusal = [&](const ExchangeOptions &options) {
+            const std::string text = messageOnAll<Error>([&] { u.trans.initPersistentPull(options); });
+            expectContains(text, Device::available() ? "some ranks ask for rows in host memory" : "device");
+        };
+        expectRefusal({.space = here ? ExchangeSpace::Device : ExchangeSpace::Host});
+        expectRefusal({.transport = here ? TransportKind::Packed : TransportKind::Staged});
+        if (Device::available()) // one that does not care goes with the others
+            u.trans.initPersistentPull({.space = here ? ExchangeSpace::Auto : ExchangeSpace::Device});
+        u.toHost();
+        u.trans.initPersistentPull({.space = here ? ExchangeSpace::Auto : ExchangeSpace::Host});
+        expectPullWorks(u, 1);
+    }
+}
+
 TEST(ExchangeErrors, AFatherResizedAfterInit) {
     expectRefusal([](RealField &u) { u.father->resize(ringRows + 1); },
                   [](RealField &u) { u.father->resize(ringRows); });

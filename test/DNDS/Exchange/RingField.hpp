@@ -71,6 +71,22 @@ index wrongGhosts(const Pair &pair, int version) {
     return wrong;
 }
 
+/// Gives the father a new version, by way of the host, to the device.
+template <class Pair>
+void refill(Pair &pair, int version) {
+    pair.toHost();
+    fill(pair, version);
+    pair.toDevice();
+}
+
+/// Fails the test unless that version of the ghosts is on the device.
+template <class Pair>
+void expectGhosts(Pair &pair, int version) {
+    pair.toHost();
+    EXPECT_EQ(wrongGhosts(pair, version), 0);
+    pair.toDevice();
+}
+
 /// One round of a persistent pull. Collective.
 template <class Pair>
 void pull(Pair &pair) {
