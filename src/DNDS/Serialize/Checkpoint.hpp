@@ -11,6 +11,7 @@
 
 #include <concepts>
 #include <deque>
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
@@ -34,7 +35,7 @@ concept HasRowShapes = requires {
 ///
 ///     CheckpointWriter file(comm, "run/checkpoint.h5");
 ///     file.set("time", time);
-///     file.add("state", state, mesh.cells.fileNumbers);   // ParArray, ArrayDof's father, CSR, ...
+///     file.add("state", state, ids);   // ParArray, ArrayDof's father, CSR, ...
 ///     file.write();
 ///
 /// Rows are stored in the order of their original ids, so that the bytes of the file depend neither on the number of
@@ -95,7 +96,7 @@ class CheckpointWriter {
     void setValue(const std::string &name, CheckpointValue value);
     void checkSources() const;
     void describe();
-    void writeFile(const std::string &temporary);
+    index writeFile(const std::string &temporary);
 
     CommunicatorView comm_;
     std::string path_;
@@ -109,10 +110,10 @@ class CheckpointWriter {
 ///
 ///     CheckpointReader file(comm, "run/checkpoint.h5");
 ///     const real time = file.number("time");
-///     file.read("state", state, mesh.cells.fileNumbers);
+///     file.read("state", state, ids);   // those that this rank wants, whoever wrote them
 ///
 /// Rank 0 reads and checks the description; each rank reads blocks, verifies their checksums, and sends rows to whoever
-/// asked for them. Nothing is handed over before all ranks know that it is right.
+/// asked for them. Nothing is handed over before all ranks know that it is right: until then arrays stay as they were.
 class CheckpointReader {
   public:
     /// Collective. @throws on all ranks: DataError for a file that is missing, truncated, damaged, or no checkpoint;
@@ -138,17 +139,20 @@ class CheckpointReader {
     /// are taken from the file. An id may be asked for by several ranks. Collective. Memory for three copies of a
     /// rank's part.
     /// @throws on all ranks: LayoutError for another element type, width, or rows that do not fit; DataError for ids
-    /// that the file lacks and for damaged blocks; ArgumentError as `array`.
+    /// that the file lacks and for damaged blocks; ArgumentError as `array`. The array then stays as it was, but for
+    /// matrices beyond its limits.
     void read(std::string_view name, ArrayBase &array, std::span<const index> ids) const;
     template <HasRowShapes TArray>
     void read(std::string_view name, TArray &array, std::span<const index> ids) const {
         Array<rowsize, 2> shapes;
         read(std::string(name) + ".shapes", shapes, ids);
-        comm_.guarded([&] {
+        std::vector<index> sizes;
+        for (index i = 0; i < shapes.size(); i++)
+            sizes.push_back(static_cast<index>(shapes(i, 0)) * shapes(i, 1));
+        readRows(name, array, ids, sizes, [&] {
             array.resize(shapes.size(),
                          [&](index i) { return std::pair<rowsize, rowsize>(shapes(i, 0), shapes(i, 1)); });
         });
-        readRows(name, array, ids, Resize::No);
     }
 
     /// The ids of the rows in this rank's blocks: all ranks together have each row once. For reading without a
@@ -159,8 +163,9 @@ class CheckpointReader {
     void verify() const;
 
   private:
-    enum class Resize : bool { No, Yes };
-    void readRows(std::string_view name, ArrayBase &array, std::span<const index> ids, Resize resize) const;
+    /// With `resize`, rows must have `sizes` elements, and it gives `array` such rows.
+    void readRows(std::string_view name, ArrayBase &array, std::span<const index> ids, std::span<const index> sizes,
+                  const std::function<void()> &resize) const;
 
     CommunicatorView comm_;
     std::string path_;

@@ -279,11 +279,11 @@ index CheckpointReader::integer(std::string_view name) const { return single(int
 real CheckpointReader::number(std::string_view name) const { return single(numbers(name), path_, name); }
 
 void CheckpointReader::read(std::string_view name, ArrayBase &array, std::span<const index> ids) const {
-    readRows(name, array, ids, Resize::Yes);
+    readRows(name, array, ids, {}, {});
 }
 
 void CheckpointReader::readRows(std::string_view name, ArrayBase &target, std::span<const index> ids,
-                                Resize resize) const {
+                                std::span<const index> sizes, const std::function<void()> &resize) const {
     const CheckpointArray &stored = array(name);
     comm_.guarded([&] { checkFit(path_, stored, target); });
     RowSlab slab;
@@ -300,21 +300,26 @@ void CheckpointReader::readRows(std::string_view name, ArrayBase &target, std::s
         longest = std::max(longest, (rows.offsets[i + 1] - rows.offsets[i]) / stored.elementBytes);
     if (stored.ragged)
         longest = comm_.allReduce(longest, MPI_MAX);
+    DNDS_CHECK(!isPaddedLayout(target.shape().layout) || target.width() == DynamicSize || longest <= target.width(),
+               LayoutError, "{}: rows of {} do not fit: one has {} elements, and {} takes {}", path_, stored.name,
+               longest, target.label(), target.width());
     comm_.guarded([&] {
-        if (resize == Resize::Yes) {
-            try {
-                fitRows(target, stored, rows.offsets, longest);
-            } catch (const ArgumentError &error) {
-                throw LayoutError(fmt::format("{}: rows of {} do not fit: {}", path_, stored.name, error.message()));
-            }
+        for (std::size_t i = 0; i < sizes.size(); i++) {
+            const index bytes = rows.offsets[i + 1] - rows.offsets[i];
+            DNDS_CHECK(bytes == sizes[i] * stored.elementBytes, DataError,
+                       "{}: row {} of {} has {} bytes, and its shape needs {}", path_, ids[i], stored.name, bytes,
+                       sizes[i] * stored.elementBytes);
         }
+    });
+    comm_.guarded([&] {
+        if (resize)
+            resize();
+        else
+            fitRows(target, stored, rows.offsets, longest);
         const RowLayout layout = target.rowLayout(MemorySpace::Host, Access::Write);
         for (index i = 0; i < target.size(); i++) {
             const auto at = static_cast<std::size_t>(i);
             const index bytes = rows.offsets[at + 1] - rows.offsets[at];
-            DNDS_CHECK(bytes == target.rowSize(i) * stored.elementBytes, DataError,
-                       "{}: row {} of {} has {} bytes, and its shape needs {}", path_, ids[at], stored.name, bytes,
-                       target.rowSize(i) * stored.elementBytes);
             if (bytes > 0)
                 std::memcpy(layout.parts[0].base + layout.parts[0].begin(i), rows.values.data() + rows.offsets[at],
                             static_cast<std::size_t>(bytes));

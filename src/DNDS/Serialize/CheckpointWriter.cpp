@@ -209,23 +209,17 @@ index CheckpointWriter::write() {
     describe();
     const std::string temporary = path_ + ".part";
     try {
-        writeFile(temporary);
+        return writeFile(temporary);
     } catch (...) { // on all ranks
         if (comm_.rank() == 0)
             std::remove(temporary.c_str());
         throw;
     }
-    index bytes = 0;
-    comm_.guarded([&] {
-        if (comm_.rank() == 0)
-            bytes = DurableFile::forReading(path_).size();
-    });
-    return comm_.allReduce(bytes, MPI_MAX);
 }
 
-void CheckpointWriter::writeFile(const std::string &temporary) {
+index CheckpointWriter::writeFile(const std::string &temporary) {
     DurableFile file;
-    std::vector<index> places;
+    std::vector<index> places(6 * sources_.size() + 1); // of datasets in the file, and its size
     comm_.guarded([&] {
         if (comm_.rank() != 0)
             return;
@@ -235,11 +229,12 @@ void CheckpointWriter::writeFile(const std::string &temporary) {
         const Detail::FileImage image = Detail::makeImage(content_);
         file = DurableFile::create(temporary, image.bytes);
         file.writeAt(0, image.front);
+        places.clear();
         for (const CheckpointArray &array : content_.arrays)
             for (const CheckpointPlace &place : {array.values, array.offsets, array.ids})
                 places.insert(places.end(), {place.values, place.checksums});
+        places.push_back(image.bytes);
     });
-    places.resize(6 * sources_.size());
     checkMpi(MPI_Bcast(places.data(), static_cast<int>(places.size()), mpiTypeOf<index>(), 0, comm_.handle()),
              "MPI_Bcast");
 
@@ -286,6 +281,7 @@ void CheckpointWriter::writeFile(const std::string &temporary) {
         if (comm_.rank() == 0)
             renameDurably(temporary, path_);
     });
+    return places.back();
 }
 
 } // namespace DNDS

@@ -121,6 +121,7 @@ void DurableFile::flush() const {
 void flushToDisk(const std::string &path) { DurableFile::forReading(path).flush(); }
 
 void renameDurably(const std::string &from, const std::string &to) {
+    flushToDisk(from);
     if (std::rename(from.c_str(), to.c_str()) != 0)
         fail(from, fmt::format("cannot be renamed to {}", to), errno);
     const std::string folder = std::filesystem::path(to).parent_path().string();

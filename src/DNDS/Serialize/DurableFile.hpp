@@ -43,8 +43,8 @@ class DurableFile {
 /// Waits until a file, or the names in a folder, are on the disk. Local. Throws DataError.
 void flushToDisk(const std::string &path);
 
-/// Gives a file another name, in place of any that has it, and has the folder on the disk afterwards. Local. Throws
-/// DataError.
+/// Brings a file to the disk, then gives it another name in place of any that has it, and has the folder on the disk
+/// afterwards: at any moment the name stands for a whole file. Local. Throws DataError.
 void renameDurably(const std::string &from, const std::string &to);
 
 } // namespace DNDS

@@ -228,6 +228,16 @@ TEST(Checkpoint, KeepsMatricesOfDifferingShapes) {
         EXPECT_EQ(found.matRowSize(i), shapeOf(id).first);
         EXPECT_EQ((*dof.father)[i](4), static_cast<real>(id));
     }
+    // What is damaged changes nothing: matrices keep their shapes, too.
+    world().barrier();
+    if (world().rank() == 0) {
+        std::string content = contentOf(reader.path());
+        content[static_cast<std::size_t>(reader.array("matrices").values.values)] ^= 1;
+        overwrite(reader.path(), content);
+    }
+    world().barrier();
+    EXPECT_CONTAINS(failureOf<DataError>([&] { reader.read("matrices", found, ids); }), "matrices");
+    EXPECT_EQ(found.hash(), expected.hash());
 }
 
 TEST(Checkpoint, ReadsPaddedRowsIntoCsrAndBack) {

@@ -82,7 +82,7 @@ TEST(CheckpointDamage, NeverChangesWhatIsRead) {
         attempt(content);
     }
     EXPECT_GT(refused, 5U);
-    EXPECT_LT(harmless, refused + 1200);
+    EXPECT_LT(harmless, refused);
     for (std::size_t size = 0; size < whole.size(); size += 1 + whole.size() / 50) {
         const std::size_t before = refused;
         attempt(whole.substr(0, size));
@@ -146,7 +146,7 @@ TEST(CheckpointDamage, ForeignFilesAreTold) {
         overwrite(path, "");
     world().barrier();
     EXPECT_CONTAINS(failureOf<DataError>([&] { CheckpointReader(world(), path); }), "it is empty");
-    EXPECT_CONTAINS(failureOf<DataError>([&] { CheckpointReader(world(), folder.file("")); }), "");
+    EXPECT_CONTAINS(failureOf<DataError>([&] { CheckpointReader(world(), folder.file("")); }), "Is a directory");
 }
 
 /// No file of this process may be longer, while it lives.

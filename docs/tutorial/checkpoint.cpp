@@ -1,0 +1,60 @@
+// The program of docs/checkpoints.md: a field is written, and read again into another one.
+//
+//   mpiexec -n 3 checkpoint FILE
+
+#include "DNDS/Serialize/Checkpoint.hpp"
+#include "Geom/BoxMesh.hpp"
+#include "Geom/Mesh/BuildMesh.hpp"
+#include "Geom/Mesh/MeshView.hpp"
+
+#include <fmt/core.h>
+
+#include <span>
+
+namespace Geom = DNDS::Geom;
+using DNDS::real;
+using Field = DNDS::ArrayPair<DNDS::ParArray<real, 2>>;
+
+int main(int argc, char **argv) {
+    const DNDS::MpiSession mpi(argc, argv);
+    const DNDS::CommunicatorView world(MPI_COMM_WORLD);
+    DNDS_CHECK(argc == 2, DNDS::ArgumentError, "which file? checkpoint FILE");
+    const Geom::BoxMeshOptions square{.fill = Geom::BoxCells::Triangles, .cells = {20, 20}};
+    const Geom::UnstructuredMesh mesh = Geom::buildMesh(world, Geom::makeBoxMesh(square, world));
+    const auto makeField = [&](Field &field, const char *name) {
+        field.initPair(name, world);
+        field.father->resize(mesh.cells.owned);
+        Geom::attachField(field, mesh.cells);
+    };
+    Field state, copy;
+    makeField(state, "state");
+    makeField(copy, "copy");
+    for (DNDS::index cell = 0; cell < mesh.cells.owned; cell++)
+        for (int k = 0; k < 2; k++)
+            (*state.father)(cell, k) =
+                static_cast<real>(2 * mesh.cells.fileNumbers[static_cast<std::size_t>(cell)] + k);
+    const real time = 0.25;
+
+    // Which cells of the mesh's file this rank owns; behind them `fileNumbers` has those of its ghosts.
+    const auto own = std::span(mesh.cells.fileNumbers).first(static_cast<std::size_t>(mesh.cells.owned));
+    DNDS::CheckpointWriter writer(world, argv[1]);
+    writer.set("time", time);                 // the same on all ranks
+    writer.add("state", *state.father, own);  // rows, and the id of each
+    const DNDS::index bytes = writer.write(); // collective
+
+    const DNDS::CheckpointReader reader(world, argv[1]);
+    const real then = reader.number("time");
+    reader.read("state", *copy.father, own); // this rank's rows, whoever wrote them
+    copy.trans.pullOnce();
+
+    DNDS::index wrong = then == time ? 0 : 1;
+    for (DNDS::index cell = 0; cell < mesh.cells.size(); cell++)
+        for (int k = 0; k < 2; k++)
+            wrong += copy(cell, k) == static_cast<real>(2 * mesh.cells.fileNumbers[static_cast<std::size_t>(cell)] + k)
+                         ? 0
+                         : 1;
+    wrong = world.allReduce(wrong, MPI_SUM);
+    if (world.rank() == 0)
+        fmt::print("{} bytes, {} wrong numbers\n", bytes, wrong);
+    return wrong == 0 ? 0 : 1;
+}
