@@ -3,7 +3,7 @@
 #include "Options.hpp"
 #include "Report.hpp"
 #include "RunBenchmark.hpp"
-#include "Statistics.hpp"
+#include "Turns.hpp"
 
 #include "DNDS/Array/ParArray.hpp"
 #include "DNDS/Serialize/Checkpoint.hpp"
@@ -34,7 +34,6 @@ struct Method {
     std::string name;
     std::string baseline; ///< whose time its ratio is to; empty: none
     std::function<void()> run;
-    std::vector<double> seconds;
 };
 
 /// A field of each rank, and files that hold it.
@@ -117,31 +116,18 @@ class Field {
     std::vector<index> ids_;
 };
 
-/// All methods in turns, each time beginning with the next one.
-void measure(CommunicatorView comm, std::vector<Method> &methods, int repetitions) {
-    for (int turn = 0; turn <= repetitions; turn++) // the first one warms up
-        for (std::size_t k = 0; k < methods.size(); k++) {
-            Method &method = methods[(k + static_cast<std::size_t>(turn)) % methods.size()];
-            comm.barrier();
-            const double begin = MPI_Wtime();
-            method.run();
-            const double seconds = comm.allReduce(MPI_Wtime() - begin, MPI_MAX);
-            if (turn > 0)
-                method.seconds.push_back(seconds);
-        }
-}
-
-void report(CommunicatorView comm, const std::vector<Method> &methods, const Choice &choice, index bytes,
-            const std::string &json) {
+void report(CommunicatorView comm, const std::vector<Method> &methods, const std::vector<TurnTimes> &times,
+            const Choice &choice, index bytes, const std::string &json) {
     Report records;
     Table table({"method", "MB/s", "of the baseline"});
-    for (const Method &method : methods) {
-        const double seconds = median(method.seconds);
+    for (std::size_t k = 0; k < methods.size(); k++) {
+        const Method &method = methods[k];
+        const double seconds = times[k].medianWall();
         const double rate = static_cast<double>(bytes) / seconds / 1e6;
         double share = 1;
-        for (const Method &other : methods)
-            if (other.name == method.baseline)
-                share = median(other.seconds) / seconds;
+        for (std::size_t other = 0; other < methods.size(); other++)
+            if (methods[other].name == method.baseline)
+                share = times[other].medianWall() / seconds;
         table.add({method.name, numberOrDash(rate, 4), method.baseline.empty() ? "" : fmt::format("{:.2f}", share)});
         records.add({{"bench", "serialize"},
                      {"method", method.name},
@@ -176,17 +162,19 @@ int run(int argc, char **argv, CommunicatorView comm) {
         choice.repetitions = 2;
     }
     Field field(comm, choice);
-    std::vector<Method> methods{{"write pwrite+fsync", "", [&] { field.writeRaw(); }, {}},
-                                {"write MPI-IO", "write pwrite+fsync", [&] { field.writeMpi(); }, {}},
-                                {"write checkpoint", "write pwrite+fsync", [&] { field.writeCheckpoint(); }, {}},
-                                {"read pread", "", [&] { field.readRaw(); }, {}},
-                                {"read MPI-IO", "read pread", [&] { field.readMpi(); }, {}},
-                                {"read checkpoint", "read pread", [&] { field.readCheckpoint(); }, {}}};
+    std::vector<Method> methods{{"write pwrite+fsync", "", [&] { field.writeRaw(); }},
+                                {"write MPI-IO", "write pwrite+fsync", [&] { field.writeMpi(); }},
+                                {"write checkpoint", "write pwrite+fsync", [&] { field.writeCheckpoint(); }},
+                                {"read pread", "", [&] { field.readRaw(); }},
+                                {"read MPI-IO", "read pread", [&] { field.readMpi(); }},
+                                {"read checkpoint", "read pread", [&] { field.readCheckpoint(); }}};
     field.writeRaw();
     field.writeMpi();
     field.writeCheckpoint();
-    measure(comm, methods, choice.repetitions);
-    report(comm, methods, choice, field.bytes(), common.json);
+    std::vector<Way> ways;
+    for (const Method &method : methods)
+        ways.push_back({method.name, method.run});
+    report(comm, methods, takeTurns(comm, ways, choice.repetitions), choice, field.bytes(), common.json);
     return 0;
 }
 
