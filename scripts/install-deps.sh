@@ -8,7 +8,8 @@
 #   --mpich  MPICH besides Open MPI (preset mpich)
 #   --petsc  PETSc, the baseline of some benchmarks
 #   --plot   Matplotlib and h5py, for pictures
-#   --lint   what continuous integration needs besides: clang-format, clang-tidy, shellcheck, iproute2 (network tests)
+#   --lint   what continuous integration needs besides: clang-format, clang-tidy, shellcheck, iproute2 (network
+#            tests), VTK (opens results in a test)
 #   --python what the Python package needs: headers, mpi4py, NumPy, pytest, and nanobind in build/python-venv
 #   --sanitizers  names of the C library's functions, by which known leaks of MPI libraries are told from ours
 set -euo pipefail
@@ -29,7 +30,7 @@ for argument in "$@"; do
     --mpich) packages+=(mpich libmpich-dev) ;;
     --petsc) optional+=(petsc-dev python3-petsc4py) ;;
     --plot) packages+=(python3 python3-numpy python3-matplotlib python3-h5py) ;;
-    --lint) packages+=(clang-format-14 clang-tidy-14 shellcheck git iproute2 python3-venv) ;;
+    --lint) packages+=(clang-format-14 clang-tidy-14 shellcheck git iproute2 python3-venv python3-vtk9) ;;
     --sanitizers) packages+=(libc6-dbg) ;;
     --python)
         python=true
@@ -37,7 +38,7 @@ for argument in "$@"; do
             python3-matplotlib)
         ;;
     -h | --help)
-        sed -n '2,13s/^# \{0,1\}//p' "$0"
+        sed -n '2,14s/^# \{0,1\}//p' "$0"
         exit 0
         ;;
     *) fail "unknown option $argument (see --help)" ;;
@@ -95,7 +96,12 @@ fi
 as_root=()
 if [ "$(id -u)" -ne 0 ]; then
     if ! command -v sudo >/dev/null; then
-        [ ${#missing[@]} -eq 0 ] && exit 0
+        if [ ${#missing[@]} -eq 0 ]; then
+            say "SKIPPED: ${missing_optional[*]} (neither root nor sudo is at hand)"
+            check_tools
+            make_python_environment
+            exit 0
+        fi
         fail "missing packages: ${missing[*]}. Neither root nor sudo is at hand: ask for 'apt-get install ${missing[*]}'"
     fi
     as_root=(sudo)
