@@ -138,8 +138,9 @@ DNDS::CheckpointReader open(DNDS::CommunicatorView comm, const std::string &path
 
 } // namespace
 
-Checkpoints::Checkpoints(const Geom::UnstructuredMesh &mesh, const Configuration &configuration)
-    : mesh_(mesh), configuration_(configuration), begin_(MPI_Wtime()) {
+Checkpoints::Checkpoints(const Geom::UnstructuredMesh &mesh, const Configuration &configuration,
+                         std::function<double()> clock)
+    : mesh_(mesh), configuration_(configuration), clock_(std::move(clock)), begin_(clock_()) {
     const OutputChoice &output = configuration.output;
     const bool wanted = output.checkpointEvery > 0 || output.checkpointMinutes > 0;
     DNDS_CHECK(!wanted || DNDS::CheckpointWriter::built(), DNDS::NotBuiltError,
@@ -152,14 +153,18 @@ CheckpointNotice Checkpoints::afterStep(const Solver &solver, const RunPoint &po
     if (!signal_)
         return {};
     const OutputChoice &output = configuration_.output;
-    const double minutes = (MPI_Wtime() - begin_) / 60;
-    const auto said = signal_->exchange(output.checkpointMinutes > 0 && minutes >= output.checkpointMinutes);
+    const bool bySteps = output.checkpointEvery > 0 && point.now.steps % output.checkpointEvery == 0;
+    const bool late = output.checkpointMinutes > 0 && (clock_() - begin_) / 60 >= output.checkpointMinutes;
+    const bool ask = late && !bySteps;
+    if (ask) // once: the answer comes behind the next step
+        begin_ = clock_();
+    const auto said = signal_->exchange(ask);
     const bool wanted = output.checkpointEvery > 0 || output.checkpointMinutes > 0;
-    const bool due = said.request || (output.checkpointEvery > 0 && point.now.steps % output.checkpointEvery == 0);
+    const bool due = said.request || bySteps;
     const bool stop = said.stop && !last;
     if (!(due || stop || (last && wanted)))
         return {};
-    begin_ = MPI_Wtime();
+    begin_ = clock_();
     try {
         const std::string path = write(solver, point);
         if (stop)

@@ -7,6 +7,7 @@
 #include "Solver.hpp"
 #include "StopSignal.hpp"
 
+#include <functional>
 #include <iosfwd>
 #include <string>
 
@@ -28,8 +29,10 @@ struct CheckpointNotice {
 class Checkpoints {
   public:
     /// While it lives, SIGTERM and SIGUSR1 end the run behind a step. Collective. Mesh and configuration must outlive
-    /// it. Throws NotBuiltError on all ranks where checkpoints are configured and there is no HDF5.
-    Checkpoints(const DNDS::Geom::UnstructuredMesh &mesh, const Configuration &configuration);
+    /// it. `clock` gives seconds; that of rank 0 counts. Throws NotBuiltError on all ranks where checkpoints are
+    /// configured and there is no HDF5.
+    Checkpoints(const DNDS::Geom::UnstructuredMesh &mesh, const Configuration &configuration,
+                std::function<double()> clock = MPI_Wtime);
 
     /// Called behind each step; `last` behind the last one. Writes a checkpoint where one is due. Collective; what
     /// ranks must agree on travels during the next step.
@@ -44,9 +47,9 @@ class Checkpoints {
   private:
     const DNDS::Geom::UnstructuredMesh &mesh_;
     const Configuration &configuration_;
+    std::function<double()> clock_;
     std::optional<StopSignal> signal_;
-    index written_ = -1; ///< step of the last one
-    double begin_ = 0;   ///< of the time to the next one
+    double begin_ = 0; ///< of the time to the next one
 };
 
 /// Sets the solver's cells from a checkpoint: a file, or "latest" of the configured folder. A latest one that is

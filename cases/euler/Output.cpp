@@ -41,7 +41,8 @@ struct WallFace {
 /// This rank's faces of the patches.
 std::vector<index> wallFaces(const Geom::MeshView &view, const Geom::UnstructuredMesh &mesh, const Solver &solver,
                              const std::vector<int> &patches) {
-    std::vector<index> list;
+    std::vector<WallFace> walls;
+    std::vector<index> places;
     for (index cell = 0; cell < mesh.cells.owned; cell++) {
         const auto faces = view.cellFaces[cell];
         const auto others = view.cellCells[cell];
@@ -50,11 +51,17 @@ std::vector<index> wallFaces(const Geom::MeshView &view, const Geom::Unstructure
             if (others[j] != Geom::noEntity || std::find(patches.begin(), patches.end(), patch) == patches.end())
                 continue;
             const real *centre = view.faceCentres[faces[j]];
-            WallFace{{patch, mesh.cells.fileNumbers[static_cast<std::size_t>(cell)], j},
-                     {centre[0], centre[1], centre[2]},
-                     solver.wallPressure(faces[j])}
-                .append(list);
+            walls.push_back({{patch, mesh.cells.fileNumbers[static_cast<std::size_t>(cell)], j},
+                             {centre[0], centre[1], centre[2]},
+                             0});
+            places.push_back(faces[j]);
         }
+    }
+    const std::vector<real> pressures = solver.wallPressures(places);
+    std::vector<index> list;
+    for (std::size_t i = 0; i < walls.size(); i++) {
+        walls[i].pressure = pressures[i];
+        walls[i].append(list);
     }
     return list;
 }

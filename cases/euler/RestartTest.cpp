@@ -1,64 +1,49 @@
 // Runs that are stopped and go on.
-#include "Simulation.hpp"
+#include "Output.hpp"
+#include "TestSupport.hpp"
 
 #include "DNDS/Serialize/Checkpoint.hpp"
+#include "support/TemporaryFolder.hpp"
 
 #include <gtest/gtest.h>
-#include <nlohmann/json.hpp>
 
 #include <csignal>
-#include <filesystem>
-#include <fstream>
 #include <sstream>
 
+#include <sys/syscall.h>
 #include <unistd.h>
+
+namespace {
+
+/// Files of this process that were brought to the disk, by the names they had then.
+std::vector<std::string> &flushed() {
+    static std::vector<std::string> names;
+    return names;
+}
+
+} // namespace
+
+/// Stands in for the C library's, and does the same.
+extern "C" int fsync(int descriptor) {
+    std::error_code ignored;
+    flushed().push_back(std::filesystem::read_symlink(fmt::format("/proc/self/fd/{}", descriptor), ignored).string());
+    return static_cast<int>(::syscall(SYS_fsync, descriptor));
+}
 
 namespace Euler {
 namespace {
 
 namespace fs = std::filesystem;
-using nlohmann::json;
+using DNDS::test::world;
 
-const DNDS::CommunicatorView &world() {
-    static const DNDS::CommunicatorView comm(MPI_COMM_WORLD);
-    return comm;
-}
-
-/// A folder that goes with its object.
-class Folder {
+class Folder : public DNDS::test::TemporaryFolder {
   public:
-    Folder() {
-        static int number = 0;
-        const int process = world().allReduce(world().rank() == 0 ? static_cast<int>(::getpid()) : 0, MPI_MAX);
-        path_ = fs::temp_directory_path() / fmt::format("euler_restart_{}_{}", process, number++);
-        world().barrier();
-    }
-    Folder(const Folder &) = delete;
-    Folder &operator=(const Folder &) = delete;
-    ~Folder() {
-        world().barrier();
-        std::error_code ignored;
-        if (world().rank() == 0)
-            fs::remove_all(path_, ignored);
-    }
-    std::string path(const std::string &name = "") const {
-        return name.empty() ? path_.string() : (path_ / name).string();
-    }
-    std::string content(const std::string &name) const {
-        std::ifstream file(path_ / name, std::ios::binary);
-        return {std::istreambuf_iterator<char>(file), {}};
-    }
     std::vector<std::string> checkpoints() const {
-        std::vector<std::string> names;
-        for (const auto &entry : fs::directory_iterator(path_))
-            if (entry.path().extension() == ".h5" || entry.path().extension() == ".part")
-                names.push_back(entry.path().filename().string());
-        std::sort(names.begin(), names.end());
-        return names;
+        std::vector<std::string> found = names();
+        std::erase_if(found,
+                      [](const std::string &name) { return !name.ends_with(".h5") && !name.ends_with(".part"); });
+        return found;
     }
-
-  private:
-    fs::path path_;
 };
 
 json caseIn(const Folder &folder, bool steady) {
@@ -72,10 +57,6 @@ json caseIn(const Folder &folder, bool steady) {
     content["time"]["mode"] = steady ? "steady" : "unsteady";
     content["output"]["folder"] = folder.path();
     return content;
-}
-
-Simulation runOf(const json &content, DNDS::CommunicatorView comm) {
-    return Simulation(comm, parseConfiguration(content.dump(), "test.json"));
 }
 
 /// The state of all cells in the order of the file, as one number.
@@ -112,10 +93,19 @@ std::string complaint(Body &&body) {
 #define EXPECT_SAYS(text, part) EXPECT_NE((text).find(part), std::string::npos) << (text)
 
 TEST(Restart, GoesOnToTheSameBitsOnAnyNumberOfRanks) {
-    for (const bool steady : {false, true}) {
+    for (const char *what : {"unsteady", "steady", "periodic"}) {
         const Folder folder;
-        const json content = caseIn(folder, steady);
-        Simulation whole = runOf(content, world());
+        json content = caseIn(folder, what == std::string("steady"));
+        if (what == std::string("periodic")) {
+            content["mesh"]["box"] = {{"fill", "tetrahedra"},
+                                      {"cells", {4, 3, 3}},
+                                      {"jitter", 0.1},
+                                      {"shuffled", true},
+                                      {"periodic", {"x", "y", "z"}}};
+            content.erase("boundaries");
+            content["initial"] = {{"kind", "vortex"}, {"centre", {0.4, 0.5}}, {"radius", 0.2}};
+        }
+        Simulation whole = runOf(content);
         const RunResult expected = whole(nullptr);
         const index state = stateOf(whole);
         world().barrier();
@@ -131,7 +121,7 @@ TEST(Restart, GoesOnToTheSameBitsOnAnyNumberOfRanks) {
                 other["scheme"]["overlap"] = ranks % 2 == 0;
                 other["mesh"]["partitioner"] = "curve";
                 Simulation run = runOf(other, some.view());
-                run.restart(folder.path(ranks % 2 == 1 ? "checkpoint-00000004.h5" : "checkpoint-00000008.h5"), false,
+                run.restart(folder.file(ranks % 2 == 1 ? "checkpoint-00000004.h5" : "checkpoint-00000008.h5"), false,
                             nullptr);
                 expectEqual(run(nullptr), expected);
                 EXPECT_EQ(stateOf(run), state);
@@ -166,7 +156,7 @@ TEST(Restart, SignalsStopARunBehindACheckpoint) {
         content["time"]["steps"] = 20;
         Trigger trigger(signal, 1); // the first step is shown
         std::ostream alarm(&trigger);
-        Simulation first = runOf(content, world());
+        Simulation first = runOf(content);
         const bool last = world().rank() == world().size() - 1;
         const RunResult stopped = first(last ? &alarm : nullptr); // one rank alone has the signal
         EXPECT_EQ(stopped.steps, 2);                              // ranks agree during the second step
@@ -174,13 +164,13 @@ TEST(Restart, SignalsStopARunBehindACheckpoint) {
             EXPECT_SAYS(trigger.str(), fmt::format("stopped by a signal after step {}", stopped.steps));
         }
         std::ostringstream report;
-        Simulation second = runOf(content, world());
+        Simulation second = runOf(content);
         second.restart("latest", false, &report);
         EXPECT_SAYS(report.str(), fmt::format("step {}", stopped.steps));
         const RunResult result = second(nullptr);
         json uninterrupted = content;
         uninterrupted["output"]["folder"] = other.path();
-        expectEqual(result, runOf(uninterrupted, world())(nullptr));
+        expectEqual(result, runOf(uninterrupted)(nullptr));
         world().barrier();
         EXPECT_EQ(folder.content("history.csv"), other.content("history.csv"));
         EXPECT_TRUE(other.checkpoints().empty()); // none configured
@@ -192,7 +182,7 @@ TEST(Restart, KeepsTheNewestAndTakesTheLastWholeOne) {
     json content = caseIn(folder, true);
     content["output"]["checkpointEvery"] = 1;
     content["output"]["keep"] = 3;
-    runOf(content, world())(nullptr);
+    runOf(content)(nullptr);
     world().barrier();
     EXPECT_EQ(folder.checkpoints(),
               (std::vector<std::string>{"checkpoint-00000007.h5", "checkpoint-00000008.h5", "checkpoint-00000009.h5"}));
@@ -201,23 +191,63 @@ TEST(Restart, KeepsTheNewestAndTakesTheLastWholeOne) {
         std::string bytes = folder.content("checkpoint-00000009.h5");
         for (std::size_t byte = 5000; byte < bytes.size(); byte += 37)
             bytes[byte] = static_cast<char>(bytes[byte] ^ 4);
-        std::ofstream(folder.path("checkpoint-00000009.h5"), std::ios::binary) << bytes;
-        std::ofstream(folder.path("checkpoint-00000010.h5.part")) << "half";
-        std::ofstream(folder.path("checkpoint-last.h5")) << "foreign";
+        std::ofstream(folder.file("checkpoint-00000009.h5"), std::ios::binary) << bytes;
+        std::ofstream(folder.file("checkpoint-00000010.h5.part")) << "half";
+        std::ofstream(folder.file("checkpoint-last.h5")) << "foreign";
     }
     world().barrier();
     std::ostringstream report;
-    Simulation run = runOf(content, world());
+    Simulation run = runOf(content);
     run.restart("latest", false, &report);
-    EXPECT_SAYS(report.str(), "NOT USED: " + folder.path("checkpoint-00000009.h5"));
-    EXPECT_SAYS(report.str(), "goes on from " + folder.path("checkpoint-00000008.h5"));
+    EXPECT_SAYS(report.str(), "NOT USED: " + folder.file("checkpoint-00000009.h5"));
+    EXPECT_SAYS(report.str(), "goes on from " + folder.file("checkpoint-00000008.h5"));
     EXPECT_EQ(run(nullptr).steps, 9);
     // The end was reached: nothing is computed, and no file is touched.
     std::ostringstream again;
-    Simulation finished = runOf(content, world());
+    Simulation finished = runOf(content);
     finished.restart("latest", false, nullptr);
     EXPECT_EQ(finished(&again).steps, 9);
     EXPECT_SAYS(again.str(), "nothing is left to compute");
+}
+
+TEST(Restart, KnowsThatARunHasConverged) {
+    const Folder folder;
+    json content = caseIn(folder, true);
+    content["boundaries"]["y-"] = "far field"; // what is inside at first leaves
+    content["initial"] = {{"kind", "vortex"}, {"centre", {0.4, 0.5}}, {"radius", 0.2}};
+    content["time"]["steps"] = 1000;
+    content["time"]["tolerance"] = 0.2;
+    content["output"]["checkpointEvery"] = 1000; // at the end alone
+    const RunResult converged = runOf(content)(nullptr);
+    EXPECT_TRUE(converged.converged);
+    EXPECT_LT(converged.steps, 1000);
+    world().barrier();
+    const std::string history = folder.content("history.csv");
+    std::ostringstream report;
+    Simulation again = runOf(content);
+    again.restart("latest", false, nullptr);
+    const RunResult same = again(&report);
+    expectEqual(same, converged);
+    EXPECT_TRUE(same.converged);
+    EXPECT_SAYS(report.str(), "nothing is left to compute (converged");
+    world().barrier();
+    EXPECT_EQ(folder.content("history.csv"), history);
+    world().barrier();
+    content["time"]["tolerance"] = 0.1; // now it is not enough
+    Simulation on = runOf(content);
+    on.restart("latest", false, nullptr);
+    EXPECT_GT(on(nullptr).steps, converged.steps);
+}
+
+TEST(Restart, HasItsResultsWhereTheLastCheckpointIs) {
+    const Folder folder;
+    json content = caseIn(folder, true);
+    Simulation run = runOf(content);
+    run(nullptr);
+    world().barrier();
+    for (const char *result : {"history.csv", "surface.csv", "run.json"})
+        EXPECT_LE(fs::last_write_time(folder.file(result)), fs::last_write_time(folder.file("checkpoint-00000009.h5")))
+            << result;
 }
 
 TEST(Restart, ByTime) {
@@ -225,17 +255,57 @@ TEST(Restart, ByTime) {
     json content = caseIn(folder, true);
     content["output"].erase("checkpointEvery");
     content["output"]["checkpointMinutes"] = 1e-9;
-    runOf(content, world())(nullptr);
+    content["output"]["keep"] = 100;
+    runOf(content)(nullptr);
     world().barrier();
-    EXPECT_GE(folder.checkpoints().size(), 3U); // each is agreed on a step before
+    EXPECT_EQ(folder.checkpoints().size(), 8U); // each is agreed on a step before: from 2 on, and the last
+}
+
+TEST(Restart, OldLinesOfAHistoryAreOnTheDiskBeforeTheyTakeItsName) {
+    const Folder folder;
+    runOf(caseIn(folder, true), world())(nullptr);
+    flushed().clear();
+    const History history(world(), folder.file("history.csv"), 4);
+    if (world().rank() == 0) {
+        const fs::path place = fs::canonical(folder.path());
+        EXPECT_EQ(flushed(), (std::vector<std::string>{place / "history.csv.part", place}));
+    } else {
+        EXPECT_TRUE(flushed().empty());
+    }
+}
+
+TEST(Restart, AnIntervalOfTimeHasOneCheckpoint) {
+    const auto stepsOf = [](index every) {
+        const Folder folder;
+        json content = caseIn(folder, true);
+        content["output"]["checkpointEvery"] = every;
+        content["output"]["checkpointMinutes"] = 1;
+        content["output"]["keep"] = 100;
+        Simulation run = runOf(content);
+        double now = 1e9;
+        Checkpoints checkpoints(run.mesh(), run.configuration(), [&] { return now; });
+        for (index step = 1; step <= 26; step++) {
+            now += 10; // seconds
+            checkpoints.afterStep(run.solver(), {.now = {.steps = step}}, false);
+        }
+        world().barrier();
+        return folder.checkpoints();
+    };
+    EXPECT_EQ(stepsOf(0),
+              (std::vector<std::string>{"checkpoint-00000007.h5", "checkpoint-00000014.h5", "checkpoint-00000021.h5"}));
+    // Those by steps begin an interval, too.
+    EXPECT_EQ(stepsOf(12), (std::vector<std::string>{"checkpoint-00000007.h5", "checkpoint-00000012.h5",
+                                                     "checkpoint-00000019.h5", "checkpoint-00000024.h5"}));
+    EXPECT_EQ(stepsOf(6), (std::vector<std::string>{"checkpoint-00000006.h5", "checkpoint-00000012.h5",
+                                                    "checkpoint-00000018.h5", "checkpoint-00000024.h5"}));
 }
 
 TEST(Restart, SaysWhatDoesNotFit) {
     const Folder folder, empty;
     const json content = caseIn(folder, false);
-    runOf(content, world())(nullptr);
+    runOf(content)(nullptr);
     const auto restarting = [&](const json &other, const std::string &path = "latest", bool allow = false) {
-        return complaint<DNDS::ArgumentError>([&] { runOf(other, world()).restart(path, allow, nullptr); });
+        return complaint<DNDS::ArgumentError>([&] { runOf(other).restart(path, allow, nullptr); });
     };
     const auto with = [&](const char *pointer, const json &value) {
         json other = content;
@@ -256,7 +326,7 @@ TEST(Restart, SaysWhatDoesNotFit) {
     EXPECT_SAYS(restarting(with("/mesh/box/jitter", 0.1), "latest", true), "is for another mesh");
     EXPECT_SAYS(restarting(with("/output/folder", empty.path())), "there is no checkpoint in the folder");
     EXPECT_SAYS(restarting(with("/output/keep", 0)), "output.keep is 0");
-    EXPECT_SAYS(complaint<DNDS::DataError>([&] { runOf(content, world()).restart("/nowhere.h5", false, nullptr); }),
+    EXPECT_SAYS(complaint<DNDS::DataError>([&] { runOf(content).restart("/nowhere.h5", false, nullptr); }),
                 "/nowhere.h5 cannot be opened: No such file or directory");
 }
 

@@ -177,12 +177,16 @@ RunResult Simulation::operator()(std::ostream *out, ProgressStyle style) {
     RunResult now = start_.now;
     real firstResidual = start_.firstResidual;
     const auto atEnd = [&] { return now.steps >= choice.steps || now.time >= choice.end; };
-    if (atEnd()) {
+    const auto hasConverged = [&] { // by the last line of the history
+        return choice.tolerance > 0 && now.steps > 0 && now.residual[0] <= choice.tolerance * firstResidual;
+    };
+    now.converged = hasConverged();
+    if (atEnd() || now.converged) {
         if (out != nullptr)
-            *out << fmt::format(
-                        "step {} at time {:.5e} is the end: nothing is left to compute (time.steps, time.end)\n",
-                        now.steps, now.time)
+            *out << fmt::format("step {} at time {:.5e} is the end: nothing is left to compute ({})\n", now.steps,
+                                now.time, now.converged ? "converged: time.tolerance" : "time.steps, time.end")
                  << std::flush;
+        measureErrors(now);
         return now;
     }
     Files files(mesh_, output, now.steps);
@@ -196,19 +200,18 @@ RunResult Simulation::operator()(std::ostream *out, ProgressStyle style) {
                        .tolerance = choice.tolerance,
                        .cfl = choice.cfl});
     double seconds = 0;
-    bool done = false;
-    while (!done) {
+    while (true) {
         const double begin = MPI_Wtime();
         now.time += step(now.time);
         now.steps++;
         seconds += MPI_Wtime() - begin;
-        done = atEnd();
+        bool done = atEnd();
         if (done || now.steps % output.historyEvery == 0 || now.steps == 1) {
             solver_->checkState();
             now = measure(now.steps, now.time);
             if (now.steps == 1)
                 firstResidual = now.residual[0];
-            now.converged = choice.tolerance > 0 && now.residual[0] <= choice.tolerance * firstResidual;
+            now.converged = hasConverged();
             done = done || now.converged;
             files.writeHistory(now);
         }
@@ -217,9 +220,11 @@ RunResult Simulation::operator()(std::ostream *out, ProgressStyle style) {
                   .residual = firstResidual > 0 ? now.residual[0] / firstResidual : 0,
                   .seconds = seconds},
                  done);
-        if (!done && output.fieldsEvery > 0 && now.steps % output.fieldsEvery == 0)
+        if (done)
+            break;
+        if (output.fieldsEvery > 0 && now.steps % output.fieldsEvery == 0)
             files.writeFields(*solver_, configuration_.gas, now.time);
-        const CheckpointNotice notice = checkpoints.afterStep(*solver_, {now, firstResidual}, done);
+        const CheckpointNotice notice = checkpoints.afterStep(*solver_, {now, firstResidual}, false);
         progress.say(notice.message);
         if (notice.stopped) {
             files.close();
@@ -246,6 +251,8 @@ RunResult Simulation::operator()(std::ostream *out, ProgressStyle style) {
             *out << "written: " << files.written() << '\n';
         *out << std::flush;
     }
+    // Behind all results: where the last checkpoint is, they are, too. Else the run goes on from the one before.
+    checkpoints.afterStep(*solver_, {now, firstResidual}, true);
     return now;
 }
 

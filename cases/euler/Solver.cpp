@@ -82,6 +82,7 @@ Solver::Solver(Geom::UnstructuredMesh &mesh, Geom::MeshMetrics &metrics, Gas gas
         rowsSent_ += toSize(path.rowsSent);
         rowsReceived_ += toSize(path.rowsReceived);
     }
+    sumColumns({view_.volumes.data(), toSize(mesh.cells.owned)}, {&volume_, 1});
 }
 
 void Solver::classify() {
@@ -360,10 +361,8 @@ std::array<real, variables> Solver::residual() const {
     fetched(squares);
     std::array<real, variables> sums{};
     sumColumns({std::as_const(squares).data(), toSize(squares.dataSize())}, sums);
-    real volume = 0;
-    sumColumns({view_.volumes.data(), toSize(mesh_.cells.owned)}, {&volume, 1});
     for (real &sum : sums)
-        sum = std::sqrt(sum / volume);
+        sum = std::sqrt(sum / volume_);
     return sums;
 }
 
@@ -394,9 +393,14 @@ std::array<real, variables> Solver::total() const {
     return sums;
 }
 
-real Solver::wallPressure(index face) const {
-    const Vector area = Vector::load(view_.areaVectors[face]);
-    return dot(Conserved::load(readOnly(fetched(flux_))[face]).momentum, area) / dot(area, area);
+std::vector<real> Solver::wallPressures(std::span<const index> faces) const {
+    const auto fluxes = readOnly(fetched(flux_));
+    std::vector<real> pressures;
+    for (const index face : faces) {
+        const Vector area = Vector::load(view_.areaVectors[face]);
+        pressures.push_back(dot(Conserved::load(fluxes[face]).momentum, area) / dot(area, area));
+    }
+    return pressures;
 }
 
 std::vector<DNDS::PeerPath> Solver::pullPaths() const {

@@ -84,8 +84,8 @@ class Solver {
     const ParArray<real, variables> &conserved() const { return fetched(conserved_); }
     /// Limited; of the last stage computed.
     const ParArray<real, gradientWidth> &gradient() const { return fetched(*gradient_.father); }
-    /// The pressure at a boundary face at the start of the last stage. Local.
-    real wallPressure(index face) const;
+    /// The pressure at boundary faces at the start of the last stage. Local.
+    std::vector<real> wallPressures(std::span<const index> faces) const;
 
     const SolverTimes &times() const noexcept { return times_; }
     /// Whom the pulls of a stage reach, and how; both pulls one after the other. Local.
@@ -164,6 +164,7 @@ class Solver {
     ParArray<real, variables> start_;             ///< conserved, at the start of a step
     ParArray<real, 1> timeStep_;
     mutable DNDS::Array<real, variables> flux_;
+    real volume_ = 0;                             ///< of the cells of all ranks
     std::size_t rowsSent_ = 0, rowsReceived_ = 0; ///< by each pull, in either field
     mutable SolverTimes times_;
     std::optional<Lanes> lanes_; ///< none on the host. Last: graphs and streams go before the memory they use

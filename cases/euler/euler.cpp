@@ -6,7 +6,9 @@
 
 #include <CLI/CLI.hpp>
 
+#include <chrono>
 #include <iostream>
+#include <thread>
 
 namespace {
 
@@ -41,7 +43,7 @@ std::optional<int> parse(DNDS::CommunicatorView comm, int argc, char **argv, Arg
         ->type_name("auto|line|lines|none");
     app.footer("Keys are those of the configuration, for instance time.steps=100 or mesh.box.cells=[60,40].\n"
                "Files go to the folder output.folder. Ends with 0 if all is well, with 2 and a message where\n"
-               "configuration, mesh or flow are wrong.");
+               "configuration, mesh or flow are wrong, with 1 where a rank fails alone.");
     try {
         app.parse(argc, argv);
     } catch (const CLI::ParseError &error) {
@@ -50,11 +52,28 @@ std::optional<int> parse(DNDS::CommunicatorView comm, int argc, char **argv, Arg
     return std::nullopt;
 }
 
+/// Whether all ranks come here before some seconds are over. Over a communicator of its own, since others may be in any
+/// other call.
+bool allCome(DNDS::CommunicatorView comm) {
+    constexpr double patience = 5;
+    MPI_Request request = MPI_REQUEST_NULL;
+    if (MPI_Ibarrier(comm.handle(), &request) != MPI_SUCCESS)
+        return false;
+    int done = 0;
+    for (const double end = MPI_Wtime() + patience; done == 0 && MPI_Wtime() < end;) {
+        if (MPI_Test(&request, &done, MPI_STATUS_IGNORE) != MPI_SUCCESS)
+            return false;
+        std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    }
+    return done != 0;
+}
+
 } // namespace
 
 int main(int argc, char **argv) {
     const DNDS::MpiSession mpi(argc, argv);
     const DNDS::CommunicatorView world(MPI_COMM_WORLD);
+    const DNDS::Communicator failures = DNDS::Communicator::duplicate(world);
     Arguments arguments;
     if (const auto code = parse(world, argc, argv, arguments))
         return *code;
@@ -74,8 +93,13 @@ int main(int argc, char **argv) {
         run(world.rank() == 0 ? &std::cout : nullptr, arguments.progress);
         return 0;
     } catch (const DNDS::Error &error) {
-        if (error.kind() == DNDS::ErrorKind::Mpi || error.kind() == DNDS::ErrorKind::Peer)
-            throw; // other ranks may not know
+        // What is wrong with the input all ranks throw. A rank that fails alone (its device, say) must not leave others
+        // waiting.
+        if (!allCome(failures.view())) {
+            std::cerr << "euler: rank " << world.rank() << " fails alone and ends the job: " << error.what()
+                      << std::endl;
+            MPI_Abort(MPI_COMM_WORLD, 1);
+        }
         if (world.rank() == 0)
             std::cerr << "euler: " << error.message() << std::endl;
         return 2;

@@ -36,14 +36,13 @@ if compgen -G "$output/checkpoint-*.h5" >/dev/null; then
     options+=(--restart latest)
 fi
 mkdir -p "$output"
-touch "$output/started"
 # Open MPI and MPICH both start under srun; --mpi=pmix or --mpi=pmi2 where the cluster's default does not fit.
-srun --kill-on-bad-exit=1 "$euler" "$configuration" "${options[@]}" "$@"
+srun --kill-on-bad-exit=1 "$euler" "$configuration" "${options[@]}" "$@" | tee "$output/last.log"
 
-# run.json is written at the end of the computation alone; without a new one it was stopped.
-if [ "$output/run.json" -nt "$output/started" ]; then
-    echo "slurm.sh: complete, results are in $output"
-else
+# Only a run that says that a signal stopped it has something left to compute: a failure would come again.
+if grep -q '^stopped by a signal after step' "$output/last.log"; then
     echo "slurm.sh: stopped before the end, the job goes back into the queue"
     scontrol requeue "$SLURM_JOB_ID"
+else
+    echo "slurm.sh: complete, results are in $output"
 fi
