@@ -12,9 +12,17 @@
 
 namespace DNDS::Bench {
 
-/// The stage that makes the mesh, which is not a part of what is compared, and the partitioner itself.
+/// The stages that make the mesh or read it from a file, which are no part of what is compared, and the partitioner
+/// itself.
 inline constexpr const char *GenerateStage = "generate";
+inline constexpr const char *ReadStage = "read";
 inline constexpr const char *PartitionStage = "partition";
+
+/// What all methods begin with.
+struct MeshCase {
+    Geom::BoxMeshOptions box;
+    std::string file; ///< with the same mesh, for methods that can read it; "" if there is none
+};
 
 /// What a method made, on this rank.
 struct MeshParts {
@@ -24,10 +32,11 @@ struct MeshParts {
     double volume = 0.0;
 };
 
-/// One way; Collective. It begins stages on the clock, `GenerateStage` first, and frees all that it makes.
+/// One way; Collective. It begins stages on the clock, `GenerateStage` or `ReadStage` first, and frees all that it
+/// makes.
 struct MeshMethod {
     std::string name;
-    std::function<MeshParts(CommunicatorView comm, const Geom::BoxMeshOptions &box, StageClock &clock)> run;
+    std::function<MeshParts(CommunicatorView comm, const MeshCase &mesh, StageClock &clock)> run;
 };
 
 /// dnds (PT-Scotch) and dnds_curve.

@@ -4,15 +4,16 @@
 
 #include "Geom/Mesh/BuildMesh.hpp"
 #include "Geom/Mesh/MeshMetrics.hpp"
+#include "Geom/ReadMesh.hpp"
 
 namespace DNDS::Bench {
 
 namespace {
 
-MeshParts runPipeline(CommunicatorView comm, const Geom::BoxMeshOptions &box, StageClock &clock,
-                      Geom::Partitioner partitioner) {
-    clock.begin(GenerateStage);
-    Geom::SourceMesh source = Geom::makeBoxMesh(box, comm);
+MeshParts runPipeline(CommunicatorView comm, const MeshCase &start, StageClock &clock, Geom::Partitioner partitioner) {
+    clock.begin(start.file.empty() ? GenerateStage : ReadStage);
+    Geom::SourceMesh source =
+        start.file.empty() ? Geom::makeBoxMesh(start.box, comm) : Geom::readMesh(comm, start.file);
     comm.barrier();
     Geom::MeshOptions options;
     options.partitioner = partitioner;
@@ -32,8 +33,8 @@ MeshParts runPipeline(CommunicatorView comm, const Geom::BoxMeshOptions &box, St
 
 std::vector<MeshMethod> dndsMethods() {
     const auto with = [](Geom::Partitioner partitioner) {
-        return [partitioner](CommunicatorView comm, const Geom::BoxMeshOptions &box, StageClock &clock) {
-            return runPipeline(comm, box, clock, partitioner);
+        return [partitioner](CommunicatorView comm, const MeshCase &start, StageClock &clock) {
+            return runPipeline(comm, start, clock, partitioner);
         };
     };
     return {{"dnds", with(Geom::Partitioner::Graph)}, {"dnds_curve", with(Geom::Partitioner::Curve)}};

@@ -181,8 +181,8 @@ std::string plexVersion() {
 
 std::vector<MeshMethod> plexMethods() {
     const auto from = [](bool fromRoot) {
-        return [fromRoot](CommunicatorView comm, const Geom::BoxMeshOptions &box, StageClock &clock) {
-            return run(comm, box, clock, fromRoot);
+        return [fromRoot](CommunicatorView comm, const MeshCase &start, StageClock &clock) {
+            return run(comm, start.box, clock, fromRoot);
         };
     };
     return {{"dmplex", from(false)}, {"dmplex_root", from(true)}};

@@ -1,5 +1,5 @@
 /// @file main.cpp
-/// @brief bench_mesh: from blocks of a mesh to a partitioned one with ghosts, faces and metrics, beside DMPlex.
+/// @brief bench_mesh: from a file to a partitioned mesh with ghosts, faces and metrics, beside DMPlex.
 #include "MeshMethod.hpp"
 #include "NodeSync.hpp"
 #include "Options.hpp"
@@ -7,11 +7,16 @@
 #include "RunBenchmark.hpp"
 #include "Statistics.hpp"
 
+#include "Geom/Cgns/CgnsWriter.hpp"
+
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <cmath>
+#include <filesystem>
+
+#include <unistd.h>
 
 namespace DNDS::Bench {
 
@@ -25,6 +30,8 @@ struct Options {
     std::vector<std::string> cases{"hexahedra:216000", "tetrahedra:216000", "tetrahedra:700000", "tetrahedra:5000000"};
     std::vector<std::string> methods{"dnds", "dnds_curve", "dmplex", "dmplex_root"};
     bool shuffled = false;
+    bool read = true;
+    std::string folder = std::filesystem::temp_directory_path().string();
 };
 
 std::optional<int> parseOptions(Options &options, int argc, char **argv, CommunicatorView comm) {
@@ -40,6 +47,8 @@ std::optional<int> parseOptions(Options &options, int argc, char **argv, Communi
                             ->capture_default_str();
     app.add_option("--methods", options.methods, "what is compared")->delimiter(',')->capture_default_str();
     app.add_flag("--shuffled", options.shuffled, "numbers at random: blocks are no neighbourhoods");
+    app.add_flag("!--no-read", options.read, "DNDS, too, begins with blocks that it makes, not with a CGNS file");
+    app.add_option("--folder", options.folder, "where that file is written, and removed again")->capture_default_str();
     if (const auto code = parse(app, argc, argv, comm))
         return code;
     if (options.quick && repeats->count() == 0)
@@ -67,7 +76,8 @@ Geom::BoxMeshOptions boxOf(const std::string &text, bool shuffled) {
 /// One turn of a method, the same on all ranks.
 struct Turn {
     std::vector<StageClock::Stage> stages; ///< of the ranks that took longest and needed most for it
-    double total = 0.0;                    ///< without making the mesh
+    double read = 0.0;                     ///< of the rank that took longest
+    double total = 0.0;                    ///< without making or reading the mesh
     double withoutPartitioner = 0.0;       ///< of the rank that took longest
     double memory = 0.0;                   ///< MiB of the rank that needed most
     double memoryOfAll = 0.0;
@@ -79,18 +89,20 @@ struct Contest {
     MeshParts parts; ///< of all ranks, but for ghosts: of the rank that has most
 };
 
-void takeTurn(CommunicatorView comm, const Geom::BoxMeshOptions &box, Contest &contest) {
+void takeTurn(CommunicatorView comm, const MeshCase &start, Contest &contest) {
     comm.barrier();
     StageClock clock;
     comm.barrier();
-    contest.parts = contest.method.run(comm, box, clock);
+    contest.parts = contest.method.run(comm, start, clock);
     Turn turn;
     turn.memory = clock.peak();
     turn.memoryOfAll = comm.allReduce(turn.memory, MPI_SUM);
     turn.memory = comm.allReduce(turn.memory, MPI_MAX);
     double partition = 0.0;
     for (const StageClock::Stage &stage : clock.stages()) {
-        if (stage.name != GenerateStage)
+        if (stage.name == ReadStage)
+            turn.read = stage.seconds;
+        else if (stage.name != GenerateStage)
             turn.total += stage.seconds;
         if (stage.name == PartitionStage)
             partition = stage.seconds;
@@ -99,6 +111,7 @@ void takeTurn(CommunicatorView comm, const Geom::BoxMeshOptions &box, Contest &c
     }
     turn.withoutPartitioner = comm.allReduce(turn.total - partition, MPI_MAX);
     turn.total = comm.allReduce(turn.total, MPI_MAX);
+    turn.read = comm.allReduce(turn.read, MPI_MAX);
     contest.turns.push_back(turn);
     contest.parts.cells = comm.allReduce(contest.parts.cells, MPI_SUM);
     contest.parts.faces = comm.allReduce(contest.parts.faces, MPI_SUM);
@@ -131,8 +144,10 @@ class CaseReport {
         const double timeRatio = seconds / baseSeconds_;
         const double memoryRatio = memory / baseMemory_;
         const double partition = stageValue(contest, PartitionStage, &StageClock::Stage::seconds);
-        table_.add({contest.method.name, numberOrDash(seconds), numberOrDash(partition), numberOrDash(memory),
-                    numberOrDash(timeRatio), numberOrDash(memoryRatio), std::to_string(contest.parts.ghosts)});
+        const double read = medianOf(contest, [](const Turn &turn) { return turn.read; });
+        table_.add({contest.method.name, numberOrDash(read > 0.0 ? read : NotMeasured), numberOrDash(seconds),
+                    numberOrDash(partition), numberOrDash(memory), numberOrDash(timeRatio), numberOrDash(memoryRatio),
+                    std::to_string(contest.parts.ghosts)});
         Record stages = Record::object();
         Record peaks = Record::object();
         std::string line = fmt::format("  {}:", contest.method.name);
@@ -151,6 +166,7 @@ class CaseReport {
              {"cells", contest.parts.cells},
              {"ranks", ranks},
              {"method", contest.method.name},
+             {"read_seconds", numberOrNull(read > 0.0 ? read : NotMeasured)},
              {"seconds_without_partitioner", seconds},
              {"seconds", medianOf(contest, [](const Turn &turn) { return turn.total; })},
              {"stage_seconds", stages},
@@ -184,13 +200,39 @@ class CaseReport {
     Report &report_;
     double baseSeconds_ = NotMeasured; ///< of the fastest of the ways of DMPlex
     double baseMemory_ = NotMeasured;
-    Table table_{
-        {"method", "s w/o partitioner", "partitioner s", "peak MiB", "time/dmplex", "memory/dmplex", "ghosts"}};
+    Table table_{{"method", "read s", "s w/o partitioner", "partitioner s", "peak MiB", "time/dmplex", "memory/dmplex",
+                  "ghosts"}};
     std::string lines_;
+};
+
+/// The mesh as a CGNS file, while it lives. Collective.
+class MeshFile {
+  public:
+    MeshFile(CommunicatorView comm, const Options &options, const Geom::BoxMeshOptions &box) : comm_(comm) {
+        if (!options.read || !Geom::canWriteCgns())
+            return;
+        const index process = comm.allReduce(static_cast<index>(comm.rank() == 0 ? ::getpid() : 0), MPI_SUM);
+        path_ = fmt::format("{}/bench_mesh_{}.cgns", options.folder, process);
+        Geom::writeCgns(comm, path_, Geom::makeBoxMesh(box, comm));
+    }
+    MeshFile(const MeshFile &) = delete;
+    MeshFile &operator=(const MeshFile &) = delete;
+    ~MeshFile() {
+        std::error_code ignored;
+        if (comm_.rank() == 0 && !path_.empty())
+            std::filesystem::remove(path_, ignored);
+    }
+    const std::string &path() const { return path_; }
+
+  private:
+    CommunicatorView comm_;
+    std::string path_;
 };
 
 void runCase(CommunicatorView comm, const Options &options, const std::string &text, Report &report) {
     const Geom::BoxMeshOptions box = boxOf(text, options.shuffled);
+    const MeshFile file(comm, options, box);
+    const MeshCase start{box, file.path()};
     std::vector<Contest> contests;
     for (const auto &methods : {dndsMethods(), plexMethods()})
         for (const MeshMethod &method : methods)
@@ -198,7 +240,7 @@ void runCase(CommunicatorView comm, const Options &options, const std::string &t
                 contests.push_back({method, {}, {}});
     for (int turn = 0; turn < options.repeats; turn++)
         for (std::size_t k = 0; k < contests.size(); k++)
-            takeTurn(comm, box, contests[(k + static_cast<std::size_t>(turn)) % contests.size()]);
+            takeTurn(comm, start, contests[(k + static_cast<std::size_t>(turn)) % contests.size()]);
     CaseReport lines(contests, report);
     for (const Contest &contest : contests) {
         // DMPlex takes the volume of cells with bent faces from another approximation.

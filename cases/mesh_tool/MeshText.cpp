@@ -76,8 +76,8 @@ std::string jsonOf(const MeshReport &report) {
 
 std::string jsonOf(const PartitionReport &report) {
     const std::string parts = joined('[', report.parts, ']', [](const PartitionReport::Part &part) {
-        return fmt::format("{{\"cells\": {}, \"ghosts\": {}, \"peers\": {}, \"faces\": {}}}", part.cells, part.ghosts,
-                           part.peers, part.faces);
+        return fmt::format("{{\"cells\": {}, \"ghosts\": {}, \"peers\": {}, \"faces\": {}, \"weight\": {}}}",
+                           part.cells, part.ghosts, part.peers, part.faces, part.weight);
     });
     return fmt::format("{{\n  \"parts\": {},\n  \"cut\": {},\n  \"faces_inner\": {},\n  \"imbalance\": {}\n}}\n", parts,
                        report.cut, report.innerFaces, number(report.imbalance));
@@ -111,22 +111,26 @@ std::string textOf(const MeshReport &report) {
 }
 
 std::string textOf(const PartitionReport &report) {
-    std::string text = fmt::format("cut {} of {} inner faces, largest part {:.2f} % above average\n\n", report.cut,
-                                   report.innerFaces, 100 * report.imbalance);
+    const bool weighted = std::any_of(report.parts.begin(), report.parts.end(),
+                                      [](const PartitionReport::Part &part) { return part.weight != part.cells; });
+    std::string text = fmt::format("cut {} of {} inner faces, {} part {:.2f} % above average\n\n", report.cut,
+                                   report.innerFaces, weighted ? "heaviest" : "largest", 100 * report.imbalance);
     auto out = std::back_inserter(text);
-    fmt::format_to(out, "{:>6} {:>10} {:>10} {:>6} {:>10}\n", "part", "cells", "ghosts", "peers", "faces cut");
+    fmt::format_to(out, "{:>6} {:>10} {:>10} {:>6} {:>10}{}\n", "part", "cells", "ghosts", "peers", "faces cut",
+                   weighted ? fmt::format(" {:>10}", "weight") : "");
     for (std::size_t p = 0; p < report.parts.size(); p++) {
         const PartitionReport::Part &part = report.parts[p];
-        fmt::format_to(out, "{:>6} {:>10} {:>10} {:>6} {:>10}\n", p, part.cells, part.ghosts, part.peers, part.faces);
+        fmt::format_to(out, "{:>6} {:>10} {:>10} {:>6} {:>10}{}\n", p, part.cells, part.ghosts, part.peers, part.faces,
+                       weighted ? fmt::format(" {:>10}", part.weight) : "");
     }
     return text;
 }
 
 std::string partTable(const PartitionReport &report) {
-    std::string text = "part,cells,ghosts,peers,faces\n";
+    std::string text = "part,cells,ghosts,peers,faces,weight\n";
     for (std::size_t p = 0; p < report.parts.size(); p++) {
         const PartitionReport::Part &part = report.parts[p];
-        text += fmt::format("{},{},{},{},{}\n", p, part.cells, part.ghosts, part.peers, part.faces);
+        text += fmt::format("{},{},{},{},{},{}\n", p, part.cells, part.ghosts, part.peers, part.faces, part.weight);
     }
     return text;
 }

@@ -14,8 +14,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <charconv>
+#include <cstdint>
 #include <filesystem>
 #include <fstream>
+#include <map>
 #include <utility>
 
 namespace {
@@ -64,6 +67,7 @@ struct Arguments {
     bool curve = false;
     bool byFaces = false;
     double imbalance = 0.03;
+    std::vector<std::string> weights; ///< TYPE=NUMBER
     std::string folder;
 };
 
@@ -129,14 +133,16 @@ class Run {
     }
 
     int partition() {
+        typeWeights(); // better now than after hours of reading
         const auto by = arguments_.byFaces ? Geom::GhostNeighbours::Faces : Geom::GhostNeighbours::Nodes;
         Geom::MeshReport meshReport;
         const Geom::UnstructuredMesh mesh = build(meshReport, 1, by);
         progress_("partition");
+        const std::vector<DNDS::index> weights = weightsOf(mesh);
         const std::vector<int> part = partitionCells(
             mesh, arguments_.parts, arguments_.curve ? Geom::Partitioner::Curve : Geom::Partitioner::Graph,
-            {.imbalance = arguments_.imbalance});
-        const Geom::PartitionReport report = reportPartition(mesh, part, arguments_.parts, by);
+            {.imbalance = arguments_.imbalance}, weights);
+        const Geom::PartitionReport report = reportPartition(mesh, part, arguments_.parts, by, weights);
         print(arguments_.json ? jsonOf(report) : textOf(report));
         if (!arguments_.folder.empty())
             writeTables(report);
@@ -164,6 +170,46 @@ class Run {
         options.report = &report;
         options.progress = [&](std::string_view step) { progress_(step); };
         return buildMesh(comm_, read(), options);
+    }
+
+    /// What owned cells cost; empty where nothing was said about types.
+    std::vector<DNDS::index> weightsOf(const Geom::UnstructuredMesh &mesh) const {
+        const std::map<Geom::ElementType, DNDS::index> byType = typeWeights();
+        std::vector<DNDS::index> weights;
+        if (byType.empty())
+            return weights;
+        for (std::size_t c = 0; c < static_cast<std::size_t>(mesh.cells.owned); c++) {
+            const auto found = byType.find(mesh.cellTypes[c]);
+            weights.push_back(found == byType.end() ? 1 : found->second);
+        }
+        return weights;
+    }
+
+    std::map<Geom::ElementType, DNDS::index> typeWeights() const {
+        std::map<Geom::ElementType, DNDS::index> weights;
+        comm_.guarded([&] {
+            for (const std::string &entry : arguments_.weights) {
+                const std::size_t sign = std::min(entry.find('='), entry.size());
+                const std::string_view number = std::string_view(entry).substr(std::min(sign + 1, entry.size()));
+                std::int32_t weight = 0;
+                const auto [end, error] = std::from_chars(number.data(), number.data() + number.size(), weight);
+                DNDS_CHECK(error == std::errc() && end == number.data() + number.size() && weight >= 1,
+                           DNDS::ArgumentError,
+                           "--weights {}: not of the form TYPE=NUMBER, as HEXA_8=3, with a number "
+                           "from 1 to 2147483647",
+                           entry);
+                weights[elementNamed(std::string_view(entry).substr(0, sign))] = weight;
+            }
+        });
+        return weights;
+    }
+
+    static Geom::ElementType elementNamed(std::string_view name) {
+        constexpr int types = 64;
+        for (int type = 0; type < types; type++)
+            if (Geom::isElementType(type) && Geom::elementInfo(static_cast<Geom::ElementType>(type)).name == name)
+                return static_cast<Geom::ElementType>(type);
+        throw DNDS::ArgumentError(fmt::format("--weights: {} is no type of cell of CGNS, as TETRA_4 is", name));
     }
 
     /// Better now than after hours of reading.
@@ -261,6 +307,11 @@ void addPartition(CLI::App &command, Arguments &arguments) {
     command.add_flag("--by-faces", arguments.byFaces, "count ghosts across faces instead of nodes");
     command.add_option("--imbalance", arguments.imbalance, "how much heavier than average a part may be")
         ->capture_default_str();
+    command
+        .add_option("--weights", arguments.weights,
+                    "what cells of a type cost, 1 where nothing is said: TETRA_4=2,HEXA_8=3")
+        ->delimiter(',')
+        ->type_name("TYPE=NUMBER");
     command.add_option("--output", arguments.folder, "a folder: writes parts.csv and links.csv there, for plot.py");
     command.add_option("--write", arguments.output, "a VTKHDF file: writes the mesh with the field \"part\"");
     command.add_flag("--json", arguments.json, "print one JSON object");

@@ -75,10 +75,12 @@ def main():
     axes.tick_params(labelsize=9, length=0)
     figure.colorbar(shown, ax=axes, fraction=0.046, pad=0.03)
 
-    imbalance = 100 * (table["cells"].max() / average - 1) if average > 0 else 0
+    weight = table["weight"]
+    imbalance = 100 * (weight.max() / weight.mean() - 1) if average > 0 else 0
+    name = "largest" if (weight == table["cells"]).all() else "heaviest"
     figure.suptitle(
         f"{table['cells'].sum():,} cells in {count} parts: {table['faces'].sum() // 2:,} faces cut, "
-        f"largest part {imbalance:.1f} % above average",
+        f"{name} part {imbalance:.1f} % above average",
         x=0.02, y=0.955, ha="left", fontsize=15, fontweight="bold", color=INK,
     )
     figure.savefig(arguments.picture)

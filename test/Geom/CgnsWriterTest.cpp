@@ -8,8 +8,10 @@
 #include <cgnslib.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <filesystem>
+#include <limits>
 #include <string>
 #include <tuple>
 
@@ -302,6 +304,7 @@ TEST(CgnsWriter, WritesPolyhedraAsFacesAndCells) {
     EXPECT_EQ(there.translation, (std::array<float, 3>{0, 0, 1}));
     EXPECT_EQ(back.translation, (std::array<float, 3>{0, 0, -1}));
     EXPECT_EQ(back.points, (std::array{there.points[1], there.points[0]}));
+    EXPECT_TRUE(std::is_sorted(there.points[0].begin(), there.points[0].end()));
     for (std::size_t k = 0; k < there.points[0].size(); k++) {
         const auto centre = [&](std::size_t side) {
             std::array<real, 3> sum{};
@@ -325,7 +328,7 @@ TEST(CgnsWriter, WritesPolyhedraAsFacesAndCells) {
         for (index f = 0; f < whole.faces.size(); f++)
             if (whole.faceMarks[static_cast<std::size_t>(f)] == mark)
                 expected.push_back(test::sorted(test::cornersOf(whole.faces, f)));
-        if (mark == -2) // in the order of their partners
+        if (mark < 0) // in the order of elements, and of their partners
             std::sort(found.begin(), found.end()), std::sort(expected.begin(), expected.end());
         EXPECT_EQ(found, expected) << name;
     }
@@ -373,6 +376,51 @@ TEST(CgnsWriter, FailsOnAllRanks) {
     const FieldSlice fields[] = {{"Pressure", 1, values}};
     EXPECT_THROW(writeCgns(comm, file.path(), mesh, {}, fields), ArgumentError);
     EXPECT_FALSE(std::filesystem::exists(file.path()));
+}
+
+TEST(CgnsWriter, MarksMustNamePatchesOrConnections) {
+    const CommunicatorView comm(MPI_COMM_WORLD);
+    BoxMeshOptions options = optionsOf(BoxCells::Hexahedra);
+    options.periodic[0] = true;
+    const SourceMesh fine = makeBoxMesh(options, comm);
+    const auto patches = static_cast<int>(fine.patches.size());
+    const TemporaryFile file(".cgns");
+    const auto refused = [&](auto &&spoil, ErrorKind kind, const char *words) {
+        SourceMesh mesh = fine;
+        if (comm.rank() == comm.size() - 1)
+            spoil(mesh);
+        try {
+            writeCgns(comm, file.path(), mesh);
+            ADD_FAILURE() << "it was written: " << words;
+        } catch (const Error &error) {
+            EXPECT_EQ(error.kind(), kind) << error.what();
+            EXPECT_NE(error.message().find(words), std::string::npos) << error.what();
+        }
+        EXPECT_FALSE(std::filesystem::exists(file.path()));
+    };
+    const auto addFace = [](SourceMesh &mesh, int mark) {
+        for (int corner = 0; corner < 4; corner++)
+            mesh.faces.nodes.push_back(corner);
+        mesh.faces.types.push_back(ElementType::Quad4);
+        mesh.faces.starts.push_back(static_cast<index>(mesh.faces.nodes.size()));
+        mesh.faces.fileIds.push_back(0);
+        mesh.faceMarks.push_back(mark);
+    };
+    // Two sides of one connection are -1 and -2.
+    for (const int mark : {-3, -4, std::numeric_limits<int>::min(), patches, std::numeric_limits<int>::max()}) {
+        refused([&](SourceMesh &mesh) { addFace(mesh, mark); }, ErrorKind::Data, "1 periodic connections");
+        refused(
+            [&](SourceMesh &mesh) {
+                mesh.nodeMarks.push_back({mark, 0});
+            },
+            ErrorKind::Data, "1 periodic connections");
+    }
+    refused(
+        [&](SourceMesh &mesh) {
+            mesh.nodeMarks.push_back({-1, mesh.globalNodes});
+        },
+        ErrorKind::Index, "a boundary condition lists node");
+    refused([](SourceMesh &mesh) { mesh.faceMarks.push_back(0); }, ErrorKind::Data, "marks for");
 }
 
 TEST(CgnsWriter, PolyhedraMustFitTheirBoundary) {

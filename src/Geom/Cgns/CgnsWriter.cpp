@@ -7,6 +7,7 @@
 #include "Geom/Cgns/WrittenElements.hpp"
 #include "Geom/File/FileSegments.hpp"
 #include "Geom/Mesh/PeriodicImages.hpp"
+#include "Geom/Mesh/SourceChecks.hpp"
 
 #include <algorithm>
 #include <array>
@@ -59,6 +60,7 @@ class Writer {
                 checkField(field, mesh_.nodes(), "point");
             for (const FieldSlice &field : cellFields)
                 checkField(field, mesh_.cells.size(), "cell");
+            checkMarks(mesh_);
         });
         needSameFields(comm_, pointFields, cellFields);
         elements_ = elementsToWrite(*context_, mesh_);

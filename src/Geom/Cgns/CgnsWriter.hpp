@@ -31,16 +31,16 @@ struct CgnsWriteOptions {
 /// "<name>_back", with the pairs of faces (or nodes) that are found to be the same by where they are: see
 /// `matchPeriodic`. The standard's arrays of Periodic_t have single precision; UserDefinedData_t "DoublePrecision"
 /// below repeats them in full, and `readCgns` takes those. What has no partner becomes a boundary condition,
-/// "<name>_first" or
-/// "<name>_second".
-/// Names are cut to the 32 characters of the standard. Fields of three components become three arrays "<name>X", ...;
-/// others of several "<name>1", "<name>2", ...: "FlowSolution" at cells, "FlowSolutionVertex" at points.
+/// "<name>_first" or "<name>_second". Names are cut to the 32 characters of the standard. Fields of three components
+/// become three arrays "<name>X", ...; others of several "<name>1", "<name>2", ...: "FlowSolution" at cells,
+/// "FlowSolutionVertex" at points.
 ///
 /// The other ranks send their blocks to rank 0 piece by piece, in order: no rank holds more than its block and a few
 /// megabytes. Numbers are 32 bits wide where they fit. The file has the name `path` + ".part" until it is complete.
 ///
-/// Errors, the same on all ranks: ArgumentError for fields that do not fit the mesh or differ between ranks; DataError,
-/// naming the file, where it cannot be written; NotBuiltError where DNDS was built without the CGNS library.
+/// Errors, the same on all ranks: ArgumentError for fields that do not fit the mesh or differ between ranks; DataError
+/// (IndexError for a node out of range) for marks that name no patch and no connection; DataError, naming the file,
+/// where it cannot be written; NotBuiltError where DNDS was built without the CGNS library.
 ///
 /// Format: CGNS/SIDS-to-file mapping, version 3.4 (https://cgns.github.io).
 void writeCgns(CommunicatorView comm, const std::string &path, const SourceMesh &mesh,

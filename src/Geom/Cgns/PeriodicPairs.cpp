@@ -5,7 +5,9 @@
 #include "Geom/Mesh/ElementFaces.hpp"
 #include "Geom/Mesh/PeriodicMatch.hpp"
 
+#include <algorithm>
 #include <limits>
+#include <tuple>
 
 namespace DNDS::Geom::Detail {
 
@@ -27,33 +29,60 @@ real extentOf(CommunicatorView comm, const SourceMesh &mesh) {
     return extent;
 }
 
-/// Faces or nodes that have periodic marks, each with the number that it has in the file.
-struct Marked {
-    std::vector<PeriodicFace> faces;
-    std::vector<index> numbers;
+/// Adds a face or a node if it has a periodic mark; `number` is what the written file calls it.
+void addMarked(std::vector<PeriodicFace> &marked, int mark, std::span<const index> nodes, index number) {
+    if (mark >= 0)
+        return;
+    PeriodicFace face{(-1 - mark) / 2, (-1 - mark) % 2, 0, 0, number, 0.0, {}, {}};
+    face.nodes.assign(nodes.begin(), nodes.end());
+    marked.push_back(std::move(face));
+}
 
-    void add(int mark, std::span<const index> nodes, index number) {
-        if (mark >= 0)
-            return;
-        PeriodicFace face{(-1 - mark) / 2, (-1 - mark) % 2, 0, 0, number, 0.0, {}, {}};
-        face.nodes.assign(nodes.begin(), nodes.end());
-        faces.push_back(std::move(face));
-        numbers.push_back(number);
+/// Each once, although meshes may list a face or node again, maybe on another rank: in ascending order of numbers from
+/// rank to rank. Collective; one sparse exchange.
+std::vector<PeriodicFace> eachOnce(CommunicatorContext &context, const std::vector<PeriodicFace> &marked) {
+    const CommunicatorView comm = context.comm();
+    index least = std::numeric_limits<index>::max();
+    index most = 0;
+    for (const PeriodicFace &face : marked) {
+        least = std::min(least, face.fileId);
+        most = std::max(most, face.fileId);
     }
-};
+    least = comm.allReduce(least, MPI_MIN);
+    most = comm.allReduce(most, MPI_MAX);
+    const RankLists sent = sparseExchange(context, packByRank(
+                                                       comm.size(), marked.size(),
+                                                       [&](std::size_t i) {
+                                                           return static_cast<int>((marked[i].fileId - least) *
+                                                                                   comm.size() / (most - least + 1));
+                                                       },
+                                                       [&](std::size_t i) { return marked[i].words(); },
+                                                       [&](std::size_t i, index *words) { marked[i].write(words); }));
+    std::vector<PeriodicFace> faces;
+    for (RecordReader reader(sent.values); !reader.atEnd();)
+        faces.push_back(PeriodicFace::read(reader));
+    const auto key = [](const PeriodicFace &face) { return std::tuple{face.fileId, face.connection, face.side}; };
+    std::stable_sort(faces.begin(), faces.end(),
+                     [&](const PeriodicFace &a, const PeriodicFace &b) { return key(a) < key(b); });
+    faces.erase(std::unique(faces.begin(), faces.end(),
+                            [&](const PeriodicFace &a, const PeriodicFace &b) { return key(a) == key(b); }),
+                faces.end());
+    return faces;
+}
 
 /// [connections]. Collective.
 std::vector<PeriodicPairs::Sides> pairUp(CommunicatorContext &context, const GlobalMapping &nodeBlocks,
-                                         const SourceMesh &mesh, Marked marked, const char *what) {
-    const CommunicatorView comm = context.comm();
-    const auto mapping = GlobalMapping::create(comm, static_cast<index>(marked.faces.size()));
-    for (std::size_t i = 0; i < marked.faces.size(); i++)
-        marked.faces[i].cell = mapping->localBegin() + static_cast<index>(i);
-    placeFaces(nodeBlocks, mesh, marked.faces);
-    const std::vector<PeriodicMatch> matches = matchPeriodic(context, marked.faces);
+                                         const SourceMesh &mesh, std::vector<PeriodicFace> marked, const char *what) {
+    placeFaces(nodeBlocks, mesh, marked);
+    std::vector<PeriodicFace> faces = eachOnce(context, marked);
+    marked = {};
+    const auto mapping = GlobalMapping::create(context.comm(), static_cast<index>(faces.size()));
+    for (std::size_t i = 0; i < faces.size(); i++)
+        faces[i].cell = mapping->localBegin() + static_cast<index>(i);
+    const std::vector<PeriodicMatch> matches = matchPeriodic(context, faces);
 
-    std::vector<bool> met(marked.faces.size(), false);
-    std::vector<index> partners(marked.faces.size(), 0);
+    std::vector<bool> met(faces.size(), false);
+    std::vector<index> partners(faces.size(), 0);
     std::vector<std::size_t> matched;
     for (std::size_t i = 0; i < matches.size(); i++)
         if (matches[i].cell >= 0)
@@ -63,22 +92,21 @@ std::vector<PeriodicPairs::Sides> pairUp(CommunicatorContext &context, const Glo
         [&](std::size_t k) { return matches[matched[k]].cell; },
         [&](index asked, std::vector<index> &reply) {
             const std::size_t i = toSize(asked - mapping->localBegin());
-            DNDS_CHECK(!met[i], DataError, "{}: {} {} is periodic with two others", mesh.origin, what,
-                       marked.numbers[i]);
+            DNDS_CHECK(!met[i], DataError, "{}: {} {} is periodic with two others", mesh.origin, what, faces[i].fileId);
             met[i] = true;
-            reply.push_back(marked.numbers[i]);
+            reply.push_back(faces[i].fileId);
         },
         [&](std::size_t k, RecordReader &reader) { partners[matched[k]] = reader.next(); });
 
     std::vector<PeriodicPairs::Sides> all(mesh.periodic.size());
-    for (std::size_t i = 0; i < marked.faces.size(); i++) {
-        PeriodicPairs::Sides &sides = all[static_cast<std::size_t>(marked.faces[i].connection)];
-        const auto side = static_cast<std::size_t>(marked.faces[i].side);
+    for (std::size_t i = 0; i < faces.size(); i++) {
+        PeriodicPairs::Sides &sides = all[static_cast<std::size_t>(faces[i].connection)];
+        const auto side = static_cast<std::size_t>(faces[i].side);
         if (matches[i].cell >= 0) {
-            sides.paired[0].push_back(marked.numbers[i]);
+            sides.paired[0].push_back(faces[i].fileId);
             sides.paired[1].push_back(partners[i]);
         } else if (!met[i]) {
-            sides.alone[side].push_back(marked.numbers[i]);
+            sides.alone[side].push_back(faces[i].fileId);
         }
     }
     return all;
@@ -93,14 +121,14 @@ std::vector<PeriodicPairs> pairPeriodic(CommunicatorContext &context, const Sour
     if (pairs.empty())
         return pairs;
     const auto nodeBlocks = GlobalMapping::create(context.comm(), mesh.nodes());
-    Marked faces;
+    std::vector<PeriodicFace> faces;
     for (index f = 0; f < mesh.faces.size(); f++)
-        faces.add(mesh.faceMarks[toSize(f)], cornersOf(mesh.faces, f), faceElements[toSize(f)]);
-    Marked nodes;
+        addMarked(faces, mesh.faceMarks[toSize(f)], cornersOf(mesh.faces, f), faceElements[toSize(f)]);
+    std::vector<PeriodicFace> nodes;
     const real reach = nodeTolerance * extentOf(context.comm(), mesh);
     for (const SourceMesh::NodeMark &mark : mesh.nodeMarks)
-        nodes.add(mark.mark, {&mark.node, 1}, mark.node + 1);
-    for (PeriodicFace &node : nodes.faces)
+        addMarked(nodes, mark.mark, {&mark.node, 1}, mark.node + 1);
+    for (PeriodicFace &node : nodes)
         node.reach = reach;
     auto ofFaces = pairUp(context, *nodeBlocks, mesh, std::move(faces), "boundary element");
     auto ofNodes = pairUp(context, *nodeBlocks, mesh, std::move(nodes), "node");

@@ -14,17 +14,17 @@ namespace DNDS::Geom::Detail {
 /// The two sides of one connection, this rank's share, by the numbers that they have in the file.
 struct PeriodicPairs {
     struct Sides {
-        std::array<std::vector<index>, 2> paired; ///< entry k of both is one pair; in the order of the first side
+        std::array<std::vector<index>, 2> paired; ///< entry k of both is one pair; the first ones ascend
         std::array<std::vector<index>, 2> alone;  ///< without a partner
     };
     Sides faces; ///< elements
     Sides nodes; ///< of sides that the mesh gives by nodes
 };
 
-/// Pairs the sides of each connection: [connections]. Collective; O(own marked faces and nodes) memory on average.
-/// `faceElements` are [own listed faces] numbers of elements. Faces are matched as `matchPeriodic` says, nodes where
-/// they are nearest, at most 10^-5 of the size of the mesh apart. Throws DataError on all ranks where two faces or
-/// nodes of a first side meet the same one.
+/// Pairs the sides of each connection, each face and node once however often it is listed: [connections]. Collective;
+/// O(own marked faces and nodes) memory on average. `faceElements` are [own listed faces] numbers of elements. Faces
+/// are matched as `matchPeriodic` says, nodes where they are nearest, at most 10^-5 of the size of the mesh apart.
+/// Throws DataError on all ranks where two faces or nodes of a first side meet the same one.
 std::vector<PeriodicPairs> pairPeriodic(CommunicatorContext &context, const SourceMesh &mesh,
                                         std::span<const index> faceElements);
 

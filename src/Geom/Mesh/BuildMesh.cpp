@@ -11,9 +11,12 @@ namespace DNDS::Geom {
 namespace {
 
 void checkOptions(CommunicatorView comm, const SourceMesh &source, const MeshOptions &options) {
+    const bool weighted = needWeights(comm, options.cellWeights, source.cells.size());
     comm.guarded([&] {
         DNDS_CHECK(options.ghostLayers >= 0 && options.ghostLayers <= 16, ArgumentError, "{} ghost layers",
                    options.ghostLayers);
+        DNDS_CHECK(!weighted || options.partitioner != Partitioner::Given, ArgumentError,
+                   "weights of cells change nothing where their parts are given");
         if (options.partitioner != Partitioner::Given)
             return;
         DNDS_CHECK(static_cast<index>(options.givenPart.size()) == source.cells.size(), ArgumentError,
@@ -36,12 +39,28 @@ CellRecords takeCells(ElementBlock &&block) {
     return cells;
 }
 
-/// Moves cells to the parts that a graph partition gives them.
-void partitionByGraph(CommunicatorView comm, CellRecords &cells, const MeshOptions &options,
-                      const std::function<void(std::string_view)> &progress) {
+/// What cells weigh, which the ranks know whose blocks of the source they were in: [cells]. Collective.
+std::vector<index> fetchWeights(const GlobalMapping &cellBlocks, std::span<const index> weights,
+                                std::span<const index> numbers) {
+    std::vector<index> result(numbers.size());
+    askRanks(
+        *cellBlocks.context(), numbers.size(), [&](std::size_t i) { return cellBlocks.owner(numbers[i]).rank; },
+        [&](std::size_t i) { return numbers[i]; },
+        [&](index number, std::vector<index> &reply) {
+            reply.push_back(weights[toSize(number - cellBlocks.localBegin())]);
+        },
+        [&](std::size_t i, RecordReader &reader) { result[i] = reader.next(); });
+    return result;
+}
+
+/// Moves cells to the parts that a graph partition gives them. `cellBlocks` numbers the cells of the source.
+void partitionByGraph(CommunicatorView comm, CellRecords &cells, const GlobalMapping &cellBlocks,
+                      const MeshOptions &options, const std::function<void(std::string_view)> &progress) {
     progress("graph");
     const auto before = GlobalMapping::create(comm, cells.size());
     DistributedGraph graph = dualGraph(cells, before->localBegin());
+    if (comm.allReduce(options.cellWeights.empty() ? 0 : 1, MPI_MAX) != 0)
+        graph.weights = fetchWeights(cellBlocks, options.cellWeights, cells.numbers);
     progress("partition");
     const std::vector<int> part =
         partitionGraph(comm, graph, comm.size(), {.imbalance = options.imbalance, .seed = options.seed});
@@ -139,6 +158,7 @@ UnstructuredMesh buildMesh(CommunicatorView comm, SourceMesh &&source, const Mes
     MeshReport report;
     describe(mesh, report, source);
     const auto nodeBlocks = GlobalMapping::create(comm, source.nodes());
+    const auto cellBlocks = GlobalMapping::create(comm, source.cells.size());
     CommunicatorContext &context = *nodeBlocks->context();
     const SourceGeometry geometry = orientCells(*nodeBlocks, source, report);
     mesh.planar = mesh.dimension == 2 && geometry.lower[2] == geometry.upper[2];
@@ -146,8 +166,13 @@ UnstructuredMesh buildMesh(CommunicatorView comm, SourceMesh &&source, const Mes
     // Neighbours in space come to one rank, in order along the curve: then nearly all of the following is local.
     progress("curve");
     const std::vector<index> keys = curveKeys(geometry.centres, geometry.lower, geometry.upper);
-    const std::vector<int> part =
-        options.partitioner == Partitioner::Given ? options.givenPart : partitionCurve(comm, keys, {}, comm.size());
+    // Before a graph is partitioned, ranks get as many cells each as others, whatever these weigh.
+    const std::span<const index> weights = options.partitioner == Partitioner::Curve
+                                               ? std::span<const index>(options.cellWeights)
+                                               : std::span<const index>();
+    const std::vector<int> part = options.partitioner == Partitioner::Given
+                                      ? options.givenPart
+                                      : partitionCurve(comm, keys, weights, comm.size());
     CellRecords cells = migrateCells(context, takeCells(std::move(source.cells)), part, keys).cells;
     needLocalNumbers(comm, cells.size(), "cells", source.origin);
     progress("faces");
@@ -159,7 +184,7 @@ UnstructuredMesh buildMesh(CommunicatorView comm, SourceMesh &&source, const Mes
     source.nodeMarks = {};
     warnAboutFaces(report, lost, periodic);
     if (options.partitioner == Partitioner::Graph && comm.size() > 1)
-        partitionByGraph(comm, cells, options, progress);
+        partitionByGraph(comm, cells, *cellBlocks, options, progress);
 
     needLocalNumbers(comm, cells.size(), "cells", source.origin);
     needLocalNumbers(comm, static_cast<index>(cells.links.size()), "faces of cells", source.origin);

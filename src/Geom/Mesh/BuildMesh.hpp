@@ -23,12 +23,15 @@ enum class CellOrder : unsigned char {
     ReverseCuthillMcKee ///< narrow bands in the matrices of implicit solvers
 };
 
-/// Choices for `buildMesh`; the same on all ranks, but for `givenPart`.
+/// Choices for `buildMesh`; the same on all ranks, but for `givenPart` and `cellWeights`.
 struct MeshOptions {
     Partitioner partitioner = Partitioner::Graph;
     double imbalance = 0.03; ///< see PartitionOptions
     int seed = 1;
     std::vector<int> givenPart{}; ///< [own cells of the source] ranks
+    /// [own cells of the source] what a cell costs, from 1 to 2^31 - 1; of all ranks none: all cost the same. Ranks get
+    /// equal shares of the costs instead of equal numbers of cells. Not with Given.
+    std::vector<index> cellWeights{};
     GhostNeighbours ghostsBy = GhostNeighbours::Nodes;
     int ghostLayers = 1; ///< 0 to 16
     CellOrder cellOrder = CellOrder::Curve;

@@ -87,20 +87,14 @@ struct MarkedFace {
     int mark;
 };
 
-/// The side of a periodic connection on which a face is whose second cell stands in `image`.
-int periodicMark(const MeshImage &image) {
-    const MeshImage::Steps &step = image.steps.front();
-    return -1 - (2 * step.connection + (step.times < 0 ? 0 : 1));
-}
-
 std::vector<MarkedFace> markedFaces(const UnstructuredMesh &mesh) {
     std::vector<MarkedFace> faces;
     for (std::size_t p = 0; p + 1 < mesh.patches.size(); p++)
         for (const LocalIndex face : mesh.patches[p].faces)
             if (face < mesh.faces.owned)
                 faces.push_back({face, static_cast<int>(p)});
-    for (const auto &[face, image] : mesh.periodicFaces)
-        faces.push_back({face, periodicMark(mesh.images[static_cast<std::size_t>(image)])});
+    for (const auto &[face, mark] : mesh.periodicMarks)
+        faces.push_back({face, mark});
     return faces;
 }
 

@@ -98,6 +98,14 @@ class MarksOfFaces {
             ++end;
         return {begin, end};
     }
+    /// Marks of periodic connections, each once.
+    std::vector<int> periodic(LocalIndex face) const {
+        std::vector<int> marks;
+        for (const Entry &entry : of(face))
+            if (entry.mark < 0 && (marks.empty() || marks.back() != entry.mark))
+                marks.push_back(entry.mark);
+        return marks;
+    }
 
   private:
     std::vector<Entry> entries_;
@@ -369,6 +377,9 @@ void numberFaces(UnstructuredMesh &mesh, const GlobalMapping &cellMapping, const
             mesh.boundaryCells.push_back(faceCells(face, 0));
         } else if (const FaceLink link = FaceLink::unpack(word); link.step != 0 && face < mesh.faces.owned) {
             mesh.periodicFaces.emplace_back(face, images.compose(0, link.step));
+            for (const int mark : marks.periodic(static_cast<LocalIndex>(foundOfNew[static_cast<std::size_t>(face)])))
+                if (images.stepAt((-1 - mark) / 2, (-1 - mark) % 2) == link.step)
+                    mesh.periodicMarks.emplace_back(face, mark);
         }
         if (face >= mesh.faces.owned && touchesOwn)
             mesh.sharedFaces.push_back(face);

@@ -1,6 +1,7 @@
 #include "Geom/Mesh/PartitionReport.hpp"
 
 #include "Geom/Mesh/RecordExchange.hpp"
+#include "Geom/Mesh/SourceChecks.hpp"
 #include "Geom/Mesh/SpaceFillingCurve.hpp"
 
 #include <algorithm>
@@ -204,19 +205,23 @@ std::map<std::pair<int, int>, index> gatherPairs(CommunicatorContext &context,
 } // namespace
 
 std::vector<int> partitionCells(const UnstructuredMesh &mesh, int parts, Partitioner partitioner,
-                                const PartitionOptions &options) {
+                                const PartitionOptions &options, std::span<const index> weights) {
+    needWeights(mesh.comm, weights, mesh.cells.owned);
     mesh.comm.guarded([&] {
         DNDS_CHECK(parts >= 1, ArgumentError, "cells cannot be divided into {} parts", parts);
         DNDS_CHECK(partitioner != Partitioner::Given, ArgumentError, "a partition that is given needs no partitioner");
         DNDS_CHECK(hasGhosts(mesh), ArgumentError, "{}: neighbours of cells are not known without ghosts", mesh.origin);
     });
     if (partitioner == Partitioner::Curve)
-        return partitionCurve(mesh.comm, keysOf(mesh), {}, parts);
-    return partitionGraph(mesh.comm, graphOf(mesh), parts, options);
+        return partitionCurve(mesh.comm, keysOf(mesh), weights, parts);
+    DistributedGraph graph = graphOf(mesh);
+    graph.weights.assign(weights.begin(), weights.end());
+    return partitionGraph(mesh.comm, graph, parts, options);
 }
 
 PartitionReport reportPartition(const UnstructuredMesh &mesh, std::span<const int> part, int parts,
-                                GhostNeighbours ghostsBy) {
+                                GhostNeighbours ghostsBy, std::span<const index> weights) {
+    needWeights(mesh.comm, weights, mesh.cells.owned);
     mesh.comm.guarded([&] {
         DNDS_CHECK(parts >= 1 && static_cast<index>(part.size()) == mesh.cells.owned, ArgumentError,
                    "{} entries divide {} cells into {} parts", part.size(), mesh.cells.owned, parts);
@@ -229,13 +234,14 @@ PartitionReport reportPartition(const UnstructuredMesh &mesh, std::span<const in
     const auto partOf = pair.view();
     const auto cellCells = mesh.cellCells.view();
     const auto count = toSize(parts);
-    std::vector<index> sums(4 * count + 1, 0); // cells, ghosts, faces, peers; all inner faces, from both sides
+    std::vector<index> sums(5 * count + 1, 0); // cells, ghosts, faces, peers, weight; all inner faces from both sides
     for (index c = 0; c < mesh.cells.owned; c++) {
         const auto own = toSize(partOf(c, 0));
         sums[own]++;
+        sums[4 * count + own] += weights.empty() ? 1 : weights[toSize(c)];
         for (const LocalIndex other : cellCells[c])
             if (other >= 0) {
-                sums[4 * count]++;
+                sums[5 * count]++;
                 sums[2 * count + own] += partOf(other, 0) != partOf(c, 0);
             }
     }
@@ -250,13 +256,14 @@ PartitionReport reportPartition(const UnstructuredMesh &mesh, std::span<const in
     index total = 0;
     index largest = 0;
     for (std::size_t p = 0; p < count; p++) {
-        report.parts.push_back({sums[p], sums[count + p], sums[2 * count + p], static_cast<int>(sums[3 * count + p])});
+        report.parts.push_back({sums[p], sums[count + p], sums[2 * count + p], static_cast<int>(sums[3 * count + p]),
+                                sums[4 * count + p]});
         report.cut += sums[2 * count + p];
-        total += sums[p];
-        largest = std::max(largest, sums[p]);
+        total += sums[4 * count + p];
+        largest = std::max(largest, sums[4 * count + p]);
     }
     report.cut /= 2;
-    report.innerFaces = sums[4 * count] / 2;
+    report.innerFaces = sums[5 * count] / 2;
     report.imbalance = total == 0 ? 0.0 : static_cast<real>(largest) * parts / static_cast<real>(total) - 1.0;
     for (const auto &[link, ghosts] : gatherPairs(context, links, true))
         report.links.push_back({link.first, link.second, ghosts});

@@ -77,8 +77,13 @@ RigidMotion motionOf(const PeriodicTransform &transform) {
 }
 
 std::array<real, 3> anglesOf(const std::array<real, 9> &matrix) {
-    return {std::atan2(matrix[7], matrix[8]), std::asin(std::clamp(-matrix[6], -1.0, 1.0)),
-            std::atan2(matrix[3], matrix[0])};
+    // Where the turn about y is a right angle, those about x and z turn about one axis, and nearly so around it: the
+    // one about x is what is left after the other is undone, however badly that one is known.
+    const real z = std::atan2(matrix[3], matrix[0]);
+    const real y = std::atan2(-matrix[6], std::hypot(matrix[0], matrix[3]));
+    const real x = std::atan2(std::sin(z) * matrix[2] - std::cos(z) * matrix[5],
+                              std::cos(z) * matrix[4] - std::sin(z) * matrix[1]);
+    return {x, y, z};
 }
 
 PeriodicTransform inverseOf(const PeriodicTransform &transform) {

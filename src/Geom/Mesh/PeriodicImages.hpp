@@ -29,7 +29,8 @@ struct RigidMotion {
 /// The motion from the first side of a connection to the second. Local.
 RigidMotion motionOf(const PeriodicTransform &transform);
 
-/// The angles about x, then y, then z that make up a rotation's matrix. Local.
+/// The angles about x, then y, then z that make up a rotation's matrix; to the last digits also where the second is
+/// near a right angle and the others are not determined one by one. Local.
 std::array<real, 3> anglesOf(const std::array<real, 9> &matrix);
 
 /// From the second side to the first. Local.

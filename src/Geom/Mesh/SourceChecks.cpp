@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdint>
 #include <limits>
 
 namespace DNDS::Geom {
@@ -72,8 +73,8 @@ void checkTransform(const SourceMesh &source, const PeriodicConnection &connecti
 void checkMark(const SourceMesh &source, index mark) {
     DNDS_CHECK(mark < static_cast<index>(source.patches.size()) &&
                    mark >= -2 * static_cast<index>(source.periodic.size()),
-               DataError, "{}: a face has mark {}, but there are {} patches and {} periodic connections", source.origin,
-               mark, source.patches.size(), source.periodic.size());
+               DataError, "{}: a face or node has mark {}, but there are {} patches and {} periodic connections",
+               source.origin, mark, source.patches.size(), source.periodic.size());
 }
 
 /// Throws unless each rank's block begins where the one before it ends. Collective.
@@ -265,6 +266,31 @@ void Finding::agree(CommunicatorView comm) {
     *this = {sums[0], least, sums[1]};
 }
 
+void checkMarks(const SourceMesh &source) {
+    DNDS_CHECK(source.faceMarks.size() == source.faces.types.size(), DataError, "{}: {} marks for {} faces",
+               source.origin, source.faceMarks.size(), source.faces.size());
+    for (const int mark : source.faceMarks)
+        checkMark(source, mark);
+    for (const SourceMesh::NodeMark &mark : source.nodeMarks) {
+        checkMark(source, mark.mark);
+        DNDS_CHECK(mark.node >= 0 && mark.node < source.globalNodes, IndexError,
+                   "{}: a boundary condition lists node {}, but nodes are 1 to {}", source.origin, mark.node + 1,
+                   source.globalNodes);
+    }
+}
+
+bool needWeights(CommunicatorView comm, std::span<const index> weights, index cells) {
+    const bool weighted = comm.allReduce(weights.empty() ? 0 : 1, MPI_MAX) != 0;
+    comm.guarded([&] {
+        DNDS_CHECK(!weighted || static_cast<index>(weights.size()) == cells, ArgumentError,
+                   "{} weights are given for {} cells (some rank has weights)", weights.size(), cells);
+        for (const index weight : weights)
+            DNDS_CHECK(weight >= 1 && weight <= std::numeric_limits<std::int32_t>::max(), ArgumentError,
+                       "a cell has weight {}; weights are from 1 to 2^31 - 1", weight);
+    });
+    return weighted;
+}
+
 void checkSource(CommunicatorView comm, const SourceMesh &source) {
     std::array<index, 10> facts{source.cellDimension, source.physicalDimension, source.globalNodes,
                                 static_cast<index>(source.patches.size()), static_cast<index>(source.periodic.size())};
@@ -287,18 +313,9 @@ void checkSource(CommunicatorView comm, const SourceMesh &source) {
     comm.guarded([&] {
         checkBlock(source, source.cells, source.cellDimension, "element");
         checkBlock(source, source.faces, source.cellDimension - 1, "boundary element");
-        DNDS_CHECK(source.faceMarks.size() == source.faces.types.size(), DataError, "{}: {} marks for {} faces",
-                   source.origin, source.faceMarks.size(), source.faces.size());
-        for (const int mark : source.faceMarks)
-            checkMark(source, mark);
+        checkMarks(source);
         for (const PeriodicConnection &connection : source.periodic)
             checkTransform(source, connection);
-        for (const SourceMesh::NodeMark &mark : source.nodeMarks) {
-            checkMark(source, mark.mark);
-            DNDS_CHECK(mark.node >= 0 && mark.node < source.globalNodes, IndexError,
-                       "{}: a boundary condition lists node {}, but nodes are 1 to {}", source.origin, mark.node + 1,
-                       source.globalNodes);
-        }
         for (const Point &point : source.coordinates)
             DNDS_CHECK(std::isfinite(point[0]) && std::isfinite(point[1]) && std::isfinite(point[2]), DataError,
                        "{}: node {} is at ({}, {}, {})", source.origin,

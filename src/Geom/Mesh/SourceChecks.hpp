@@ -19,6 +19,14 @@ namespace DNDS::Geom {
 /// naming the mesh's origin and the file's number of the element.
 void checkSource(CommunicatorView comm, const SourceMesh &source);
 
+/// Throws unless each face has a mark, and marks of faces and nodes name patches or connections: the part of
+/// `checkSource` that is about them, on this rank. Local. Throws DataError, or IndexError for a node out of range.
+void checkMarks(const SourceMesh &source);
+
+/// Whether cells have weights. Throws ArgumentError on all ranks unless each of this rank's `cells` has one, from 1 to
+/// 2^31 - 1, or no rank gives any. Collective.
+bool needWeights(CommunicatorView comm, std::span<const index> weights, index cells);
+
 /// Throws DataError on all ranks, naming the first such rank, where a rank would have more of something than local
 /// numbers, which have 32 bits, can tell apart. Collective.
 void needLocalNumbers(CommunicatorView comm, index count, const char *what, const std::string &origin);

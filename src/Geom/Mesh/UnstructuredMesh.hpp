@@ -81,6 +81,9 @@ struct UnstructuredMesh {
     /// Own faces of periodic boundaries whose other side is owned here, too, or not: pairs of a face and the image of
     /// `images` in which the second cell stands.
     std::vector<std::pair<LocalIndex, int>> periodicFaces;
+    /// What the source says of each of `periodicFaces`, in the same order: pairs of a face and a mark as in
+    /// `SourceMesh::faceMarks`. A face has several where several connections of one motion list it.
+    std::vector<std::pair<LocalIndex, int>> periodicMarks;
     std::vector<PeriodicConnection> periodic; ///< as in the source
     std::vector<MeshImage> images;            ///< 0 is the mesh itself
 };

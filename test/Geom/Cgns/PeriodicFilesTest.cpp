@@ -183,6 +183,90 @@ TEST(PeriodicFile, KeepsFacesWithoutPartnersAsBoundaryConditions) {
     EXPECT_EQ(marks[-3], 4 * 2);
 }
 
+/// A box of which the sides in x are two connections of one motion: the second has the faces of larger y, and is stored
+/// from x+ to x- if `back`.
+SourceMesh withTwoNames(BoxCells fill, bool back, CommunicatorView comm) {
+    BoxMeshOptions options = boxOf(fill);
+    options.periodic = {true, false, false};
+    SourceMesh mesh = makeBoxMesh(options, comm);
+    const SourceMesh whole = makeBoxMesh(options, CommunicatorView(MPI_COMM_SELF));
+    PeriodicTransform transform = mesh.periodic[0].transform;
+    if (back)
+        transform.translation[0] = -transform.translation[0];
+    mesh.periodic.push_back({"second x", transform});
+    for (index f = 0; f < mesh.faces.size(); f++) {
+        int &mark = mesh.faceMarks[static_cast<std::size_t>(f)];
+        real y = 0.0;
+        const auto nodes = mesh.faces.nodesOf(f);
+        for (const index node : nodes)
+            y += whole.coordinates[static_cast<std::size_t>(node)][1] / static_cast<real>(nodes.size());
+        if (mark < 0 && y > 0.4)
+            mark = back ? -5 - mark : mark - 2; // -1 and -2 become -4 and -3, or -3 and -4
+    }
+    return mesh;
+}
+
+TEST(PeriodicFile, HoldsTheNamesOfConnectionsThatHaveOneMotion) {
+    const CommunicatorView comm(MPI_COMM_WORLD);
+    for (const BoxCells fill : {BoxCells::Hexahedra, BoxCells::Quadrilaterals})
+        for (const bool back : {false, true}) {
+            const TemporaryFile file(".cgns");
+            const SourceMesh source = withTwoNames(fill, back, comm);
+            const SourceMesh expected = test::gatherMesh(comm, source);
+            auto marks = test::facesOfMarks(expected);
+            const index layers = fill == BoxCells::Hexahedra ? 2 : 1;
+            EXPECT_EQ(marks[-1], 2 * layers);
+            EXPECT_EQ(marks[-3], layers);
+            writeCgns(comm, file.path(), source);
+            expectSamePeriodic(test::gatherMesh(comm, readCgns(comm, file.path())), expected);
+            writeCgnsMesh(buildMesh(comm, SourceMesh(source)), file.path());
+            expectSamePeriodic(test::gatherMesh(comm, readCgns(comm, file.path())), expected);
+        }
+}
+
+/// Lists each face twice, one after the other.
+void listTwice(SourceMesh &mesh) {
+    const ElementBlock once = std::exchange(mesh.faces, {});
+    const std::vector<int> marks = std::exchange(mesh.faceMarks, {});
+    for (index f = 0; f < once.size(); f++)
+        for (int time = 0; time < 2; time++) {
+            const auto nodes = once.nodesOf(f);
+            mesh.faces.types.push_back(once.types[static_cast<std::size_t>(f)]);
+            mesh.faces.nodes.insert(mesh.faces.nodes.end(), nodes.begin(), nodes.end());
+            mesh.faces.starts.push_back(static_cast<index>(mesh.faces.nodes.size()));
+            mesh.faces.fileIds.push_back(once.fileIds[static_cast<std::size_t>(f)]);
+            mesh.faceMarks.push_back(marks[static_cast<std::size_t>(f)]);
+        }
+    mesh.faces.first = 2 * once.first;
+    mesh.faces.globalSize = 2 * once.globalSize;
+}
+
+TEST(PeriodicFile, HoldsPairsOnceHoweverOftenTheMeshListsThem) {
+    const CommunicatorView comm(MPI_COMM_WORLD);
+    {
+        const TemporaryFile file(".cgns");
+        SourceMesh source = makeBoxMesh(boxOf(BoxCells::Hexahedra), comm);
+        const SourceMesh expected = test::gatherMesh(comm, source);
+        listTwice(source);
+        writeCgns(comm, file.path(), source);
+        expectSamePeriodic(test::gatherMesh(comm, readCgns(comm, file.path())), expected);
+    }
+    const TemporaryFile file(".cgns");
+    SourceMesh expected = makeBoxMesh(boxOf(BoxCells::Hexahedra), CommunicatorView(MPI_COMM_SELF));
+    markNodes(expected);
+    SourceMesh source = makeBoxMesh(boxOf(BoxCells::Hexahedra), comm);
+    source.faces = {};
+    source.faceMarks.clear();
+    source.patches.clear();
+    expected.patches.clear();
+    // The first and the last rank have all marks, which may be one rank.
+    for (const int rank : {0, comm.size() - 1})
+        if (comm.rank() == rank)
+            source.nodeMarks.insert(source.nodeMarks.end(), expected.nodeMarks.begin(), expected.nodeMarks.end());
+    writeCgns(comm, file.path(), source);
+    expectSamePeriodic(test::gatherMesh(comm, readCgns(comm, file.path())), expected);
+}
+
 class PublicPeriodicFiles : public ::testing::TestWithParam<const char *> {};
 
 TEST_P(PublicPeriodicFiles, AreWrittenWithTheSamePairs) {

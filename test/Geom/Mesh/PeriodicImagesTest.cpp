@@ -74,6 +74,22 @@ void checkPeriodicFaces(const UnstructuredMesh &mesh) {
     }
 }
 
+TEST(PeriodicTransforms, HaveInversesWhereTwoAxesOfRotationMeet) {
+    constexpr real right = std::numbers::pi / 2;
+    for (const real side : {-1.0, 1.0})
+        for (const real off : {0.0, 1e-16, 1e-14, 1e-12, 1e-10, 1e-8, 1e-6, 1e-3})
+            for (const auto &[x, z] : {std::pair{0.5, 0.3}, {0.5, -0.3}, {-2.9, 3.1}, {0.0, 1.0}, {1.0, 0.0}}) {
+                const PeriodicTransform transform{{1, 0, -1}, {x, side * (right - off), z}, {0, 0.2, 0.4}};
+                const RigidMotion there = motionOf(transform);
+                const RigidMotion back = motionOf(inverseOf(transform));
+                const RigidMotion again = motionOf({{}, anglesOf(there.matrix), {}});
+                for (std::size_t k = 0; k < 9; k++)
+                    EXPECT_NEAR(again.matrix[k], there.matrix[k], 4e-16) << side << " " << off << " " << x << " " << z;
+                for (const Point &point : {Point{0, 0, 0}, Point{1, -2, 3}, Point{10, 20, 5}})
+                    expectNear(back(there(point)), point, 3e-14);
+            }
+}
+
 TEST(PeriodicTransforms, HaveInverses) {
     const std::array<PeriodicTransform, 4> transforms{{{{1, 2, 3}, {0.3, 0, 0}, {0.1, 0.2, 0.3}},
                                                        {{0, 0, 0}, {0, 0, -2.5}, {4, 5, 6}},

@@ -339,11 +339,11 @@ TEST(MeshTool, SaysWhatAPartitionCosts) {
     EXPECT_EQ(json["imbalance"].number, 0);
     ASSERT_EQ(json["parts"].list.size(), 2U);
     for (const Json &part : json["parts"].list)
-        for (const char *key : {"cells", "ghosts", "peers", "faces"})
+        for (const char *key : {"cells", "ghosts", "peers", "faces", "weight"})
             EXPECT_EQ(part[key].number, 1) << key;
     EXPECT_NE(table.out.find("cut 1 of 1"), std::string::npos);
     EXPECT_EQ(textOfFile(std::filesystem::path(folder.path()) / "parts.csv"),
-              "part,cells,ghosts,peers,faces\n0,1,1,1,1\n1,1,1,1,1\n");
+              "part,cells,ghosts,peers,faces,weight\n0,1,1,1,1,1\n1,1,1,1,1,1\n");
     EXPECT_EQ(textOfFile(std::filesystem::path(folder.path()) / "links.csv"), "part,other,ghosts\n0,1,1\n1,0,1\n");
     std::filesystem::remove_all(folder.path());
 }
@@ -366,6 +366,44 @@ TEST(MeshTool, PartitionsTheGraphIntoBalancedParts) {
     EXPECT_LT(json["imbalance"].number, 0.1);
     EXPECT_GE(json["cut"].number, 2 * 2 * 64) << "less than two planes through the box";
     EXPECT_LT(json["cut"].number, 600);
+}
+
+TEST(MeshTool, WeighsCellsByTheirType) {
+    const CommunicatorView comm(MPI_COMM_WORLD);
+    const TemporaryFile mesh(".cgns");
+    const Outcome generated = run(comm, {"generate", mesh.path(), "--fill", "mixed-volume", "--cells", "8", "8", "8"});
+    if (generated.code != fine)
+        GTEST_SKIP() << "no CGNS files are written: " << generated.err;
+    for (const bool curve : {false, true}) {
+        std::vector<std::string> arguments{"partition", mesh.path(),           "-n", "3", "--json",
+                                           "--weights", "HEXA_8=50,PENTA_6=20"};
+        if (curve)
+            arguments.emplace_back("--curve");
+        const Outcome outcome = run(comm, arguments);
+        EXPECT_EQ(outcome.code, fine) << outcome.err;
+        const Outcome info = run(comm, {"info", mesh.path(), "--json"});
+        if (!first())
+            continue;
+        const Json json = Json::parse(outcome.out);
+        double weight = 0;
+        double heaviest = 0;
+        for (const Json &part : json["parts"].list) {
+            weight += part["weight"].number;
+            heaviest = std::max(heaviest, part["weight"].number);
+        }
+        const Json counts = Json::parse(info.out)["cells"];
+        EXPECT_EQ(weight, 50 * counts["HEXA_8"].number + 20 * counts["PENTA_6"].number + counts["TETRA_4"].number +
+                              counts["PYRA_5"].number);
+        EXPECT_NEAR(json["imbalance"].number, 3 * heaviest / weight - 1, 1e-12);
+        EXPECT_LT(json["imbalance"].number, 0.1) << curve;
+    }
+    for (const char *wrong : {"HEXA_8", "HEXA_8=", "HEXA_8=0", "HEXA_8=3x", "=3", "HEXA=3", "HEXA_8=99999999999"}) {
+        const Outcome outcome = runAlike({"partition", mesh.path(), "-n", "2", "--weights", wrong});
+        EXPECT_EQ(outcome.code, unreadable) << wrong;
+        if (first()) {
+            EXPECT_NE(outcome.err.find("--weights"), std::string::npos) << outcome.err;
+        }
+    }
 }
 
 } // namespace

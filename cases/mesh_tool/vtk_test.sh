@@ -1,0 +1,21 @@
+#!/usr/bin/env bash
+# Writes three-dimensional meshes with COMMAND (mpiexec ... dnds-mesh), then checks what VTK makes of the files: nodes,
+# cells by type, neighbours, volumes, and a field, cell by cell.
+#
+#   vtk_test.sh COMMAND...
+#
+# Ends with 77, a skipped test, where there is no Python with VTK.
+set -euo pipefail
+tool=$(cd "$(dirname "$0")" && pwd)
+python=$("$tool/../../scripts/find-python.sh" vtkmodules.vtkIOHDF) || exit 77
+folder=$(mktemp -d)
+trap 'rm -rf "$folder"' EXIT
+for fill in tetrahedra hexahedra prisms mixed-volume polyhedra; do
+    # Where faces are bent, volumes are a matter of definition; those of tetrahedra are not.
+    jitter=0
+    [ "$fill" != tetrahedra ] || jitter=0.1
+    "$@" generate "$folder/$fill.cgns" --fill "$fill" --cells 6 4 3 --lengths 1 0.8 0.5 --jitter "$jitter" --shuffle
+    "$@" info "$folder/$fill.cgns" --json >"$folder/$fill.json"
+    "$@" partition "$folder/$fill.cgns" -n 3 --json --write "$folder/$fill.vtkhdf" >"$folder/$fill.parts.json"
+    "$python" "$tool/check_vtk.py" "$folder/$fill"
+done
