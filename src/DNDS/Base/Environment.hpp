@@ -8,8 +8,8 @@ namespace DNDS {
 
 /// What users can choose without changing a program.
 struct Environment {
-    /// DNDS_TRANSPORT: the transport of exchanges that do not force one: auto, datatype, packed,
-    /// node-shared. Empty: not set.
+    /// DNDS_TRANSPORT: the transport of exchanges that do not force one: auto, datatype, packed, node-shared, or for
+    /// rows of device memory staged, direct, peer. Empty: not set.
     std::string transport;
     /// DNDS_RANKS_PER_NODE: divides each machine into virtual nodes of so many ranks, to try multi-node paths on one
     /// machine. 0: not set.

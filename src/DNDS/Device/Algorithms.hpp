@@ -10,7 +10,6 @@
 #include "DNDS/Device/Hooks.hpp"
 
 #include <span>
-#include <type_traits>
 
 namespace DNDS::Device {
 
@@ -37,23 +36,5 @@ struct MatrixRows {
 /// c_i = alpha a_i b_i + beta c_i for all i. O(count m n k).
 void multiply(StreamHandle stream, real alpha, const MatrixRows<const real> &a, const MatrixRows<const real> &b,
               real beta, const MatrixRows<real> &c);
-
-/// The rows of a device view of an array whose matrices have one shape, known when compiling or not.
-///
-///     Device::multiply(stream, 1.0, Device::matrixRows(std::as_const(a).deviceView<DeviceBackend::CUDA>()), ...);
-template <class View>
-auto matrixRows(const View &view) {
-    using Element = std::remove_pointer_t<decltype(view.rows().data())>;
-    MatrixRows<Element> rows;
-    rows.data = view.rows().data();
-    rows.count = view.size();
-    if (rows.count > 0) { // of one shape: any row's
-        const auto shape = view.matrixShape(0);
-        rows.rows = shape.rows;
-        rows.cols = shape.cols;
-        rows.stride = view.rows().geometry().rowStart(1);
-    }
-    return rows;
-}
 
 } // namespace DNDS::Device

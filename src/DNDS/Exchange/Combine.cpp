@@ -1,6 +1,7 @@
 #include "DNDS/Exchange/Combine.hpp"
 
 #include "DNDS/Base/Error.hpp"
+#include "DNDS/Device/RowKernelBodies.hpp"
 
 #include <algorithm>
 #include <cstring>
@@ -59,31 +60,11 @@ CombineFunction choose(PushOp op) {
 CombineFunction combineFunction(ElementKind kind, PushOp op) {
     if (op == PushOp::Replace)
         return replace;
-    switch (kind) {
-    case ElementKind::Int8:
-        return choose<std::int8_t>(op);
-    case ElementKind::UInt8:
-        return choose<std::uint8_t>(op);
-    case ElementKind::Int16:
-        return choose<std::int16_t>(op);
-    case ElementKind::UInt16:
-        return choose<std::uint16_t>(op);
-    case ElementKind::Int32:
-        return choose<std::int32_t>(op);
-    case ElementKind::UInt32:
-        return choose<std::uint32_t>(op);
-    case ElementKind::Int64:
-        return choose<std::int64_t>(op);
-    case ElementKind::UInt64:
-        return choose<std::uint64_t>(op);
-    case ElementKind::Float32:
-        return choose<float>(op);
-    case ElementKind::Float64:
-        return choose<double>(op);
-    case ElementKind::Opaque:
-        break;
-    }
-    throw LayoutError("elements without arithmetic (structs, enums) can be pushed with PushOp::Replace only");
+    CombineFunction function = nullptr;
+    Device::forElementKind(kind, [&]<class T>() { function = choose<T>(op); });
+    DNDS_CHECK(function != nullptr, LayoutError,
+               "elements without arithmetic (structs, enums) can be pushed with PushOp::Replace only");
+    return function;
 }
 
 } // namespace DNDS

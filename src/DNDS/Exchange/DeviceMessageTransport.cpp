@@ -24,12 +24,11 @@ DeviceMessageTransport::~DeviceMessageTransport() {
 DeviceMessageTransport::Buffer DeviceMessageTransport::makeBuffer(std::size_t bytes) const {
     Buffer buffer;
     if (kind_ == TransportKind::Staged) {
-        buffer.memory = HostDeviceBuffer(bytes, Device::pinnedHostMemory());
-        buffer.forKernels = buffer.forMpi = buffer.memory.write(MemorySpace::Host, "staging of an exchange");
+        buffer.pinned = HostDeviceBuffer(bytes, Device::pinnedHostMemory());
+        buffer.forKernels = buffer.forMpi = buffer.pinned.write(MemorySpace::Host, "staging of an exchange");
     } else {
-        buffer.memory = HostDeviceBuffer(bytes);
-        buffer.memory.toDevice();
-        buffer.forKernels = buffer.memory.write(MemorySpace::Device, "message buffer of an exchange");
+        buffer.onDevice = Device::DeviceBuffer<std::byte>(bytes);
+        buffer.forKernels = buffer.onDevice.data();
         buffer.forMpi = static_cast<std::byte *>(Device::messageAddress(buffer.forKernels, bytes));
     }
     return buffer;
@@ -164,7 +163,7 @@ void DeviceMessageTransport::abandon() noexcept {
             progress();
         } catch (const MpiError &) { // nothing can be sent any more
             return;
-        } catch (const Error &) { // thrown once
+        } catch (...) { // thrown once
             continue;
         }
 }

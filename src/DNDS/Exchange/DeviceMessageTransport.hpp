@@ -39,7 +39,8 @@ class DeviceMessageTransport final : public Transport {
   private:
     /// One buffer for all messages of a direction, where kernels reach it and where MPI does.
     struct Buffer {
-        HostDeviceBuffer memory;
+        HostDeviceBuffer pinned;                  ///< staged
+        Device::DeviceBuffer<std::byte> onDevice; ///< direct
         std::byte *forKernels = nullptr;
         std::byte *forMpi = nullptr;
     };

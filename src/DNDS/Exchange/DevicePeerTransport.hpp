@@ -60,10 +60,7 @@ class DevicePeerTransport final : public Transport {
     /// Readers get no rows in this epoch, if they have none yet.
     void refuseReaders();
     /// Where the second buffer begins behind the first.
-    std::size_t secondBuffer() const {
-        return (outgoing_.total() + MessageLayout::messageAlignment - 1) / MessageLayout::messageAlignment *
-               MessageLayout::messageAlignment;
-    }
+    std::size_t secondBuffer() const noexcept { return outgoing_.next(); }
 
     TransportPlan plan_;
     std::shared_ptr<NodeArena> arena_;

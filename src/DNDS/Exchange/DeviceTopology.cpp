@@ -5,6 +5,7 @@
 #include "DNDS/Device/Stream.hpp"
 #include "DNDS/Exchange/PackedSource.hpp"
 #include "DNDS/Mpi/GpuAware.hpp"
+#include "DNDS/Storage/HostDeviceBuffer.hpp"
 
 #include <algorithm>
 #include <array>

@@ -1,5 +1,6 @@
 #include "DNDS/Exchange/Exchange.hpp"
 
+#include "DNDS/Device/DeviceBuffer.hpp"
 #include "DNDS/Exchange/Backoff.hpp"
 #include "DNDS/Exchange/Combine.hpp"
 #include "DNDS/Exchange/DeviceLane.hpp"
@@ -27,8 +28,10 @@ struct Exchange::State {
     std::vector<RowLayout> sonsNow;
     Traffic traffic;
     MemorySpace space = MemorySpace::Host;
-    std::shared_ptr<DeviceLane> lane;       ///< on the device
-    std::vector<HostDeviceBuffer> staging;  ///< pushes: what arrived, part by part, until it is combined
+    std::shared_ptr<DeviceLane> lane; ///< on the device
+    std::vector<HostDeviceBuffer> stagingOnHost;
+    std::vector<Device::DeviceBuffer<std::byte>> stagingOnDevice;
+    std::vector<std::byte *> staging;       ///< pushes: where each part arrives, until it is combined
     std::unique_ptr<DeviceCombine> combine; ///< pushes on the device
     std::vector<std::unique_ptr<Transport>> transports;
     std::vector<TransportKind> kinds; ///< by rank
@@ -39,9 +42,10 @@ struct Exchange::State {
     std::shared_ptr<State> kept; ///< itself, while nobody else does
 
     void addStaging(std::size_t bytes, const HostMemoryResource &memory) {
-        staging.emplace_back(bytes, memory);
-        if (space == MemorySpace::Device)
-            staging.back().toDevice();
+        staging.push_back(
+            space == MemorySpace::Device
+                ? stagingOnDevice.emplace_back(bytes).data()
+                : stagingOnHost.emplace_back(bytes, memory).write(MemorySpace::Host, "staging of a push"));
     }
 
     /// The data that arrived is complete, so memory that arrays gave up meanwhile may go. Where kernels may still run
@@ -65,8 +69,7 @@ struct Exchange::State {
 
     Endpoints endpoints(Direction direction) {
         Endpoints ends = endpointsOf(direction, fathers, sons);
-        for (HostDeviceBuffer &part : staging)
-            ends.destinations.push_back(part.write(space, "staging of a push"));
+        ends.destinations.insert(ends.destinations.end(), staging.begin(), staging.end());
         return ends;
     }
 };
@@ -186,6 +189,7 @@ Exchange::Exchange(std::shared_ptr<const ExchangePattern> pattern, Direction dir
         DeviceTopology::of(context);
     std::exception_ptr failure;
     std::uint64_t signature = 0;
+    std::map<int, TransportChoice> choices;
     try {
         if (wish == ExchangeSpace::Device)
             Device::requireDevice("exchange rows of device memory");
@@ -196,9 +200,10 @@ Exchange::Exchange(std::shared_ptr<const ExchangePattern> pattern, Direction dir
         bool sharesNode = false;
         for (const RankLists *peers : {&pattern_->readers(), &pattern_->owners()})
             for (const int peer : peers->ranks) {
-                TransportKind &kind = state.kinds[static_cast<std::size_t>(peer)];
-                kind = chooseTransport(context, peer, options, space_).kind;
-                sharesNode = sharesNode || kind == TransportKind::NodeShared;
+                const TransportChoice choice = chooseTransport(context, peer, options, space_);
+                state.kinds[static_cast<std::size_t>(peer)] = choice.kind;
+                choices.emplace(peer, choice);
+                sharesNode = sharesNode || choice.kind == TransportKind::NodeShared;
             }
         if (space_ == MemorySpace::Device)
             state.lane = std::make_shared<DeviceLane>();
@@ -216,7 +221,7 @@ Exchange::Exchange(std::shared_ptr<const ExchangePattern> pattern, Direction dir
             for (const std::size_t bytes : state.traffic.destinationBytes)
                 state.addStaging(bytes, sharesNode ? HostMemoryResource(context.node().arena) : nullptr);
         if (direction_ == Direction::Push && space_ == MemorySpace::Device)
-            state.combine = std::make_unique<DeviceCombine>(*pattern_, op_, state.fathers);
+            state.combine = std::make_unique<DeviceCombine>(*pattern_, op_, state.fathers, state.lane->stream);
         for (auto &[kind, plan] : plansOf(state.traffic, channel_, state.kinds))
             state.transports.push_back(makeTransport(kind, std::move(plan), context, round, state.lane));
     } catch (...) {
@@ -242,8 +247,7 @@ Exchange::Exchange(std::shared_ptr<const ExchangePattern> pattern, Direction dir
     else
         bindAll();
     state.letGo();
-    paths_ = pathsOf(*pattern_, direction_, state.traffic,
-                     [&](int peer) { return chooseTransport(context, peer, options, space_); });
+    paths_ = pathsOf(*pattern_, direction_, state.traffic, choices);
 }
 
 Exchange::~Exchange() {
@@ -308,7 +312,7 @@ void Exchange::start(Device::StreamHandle producer) {
             for (const auto &transport : state.transports)
                 transport->adopt(std::move(plans[transport->kind()]));
             if (state.combine)
-                state.combine = std::make_unique<DeviceCombine>(*pattern_, op_, state.fathersNow);
+                state.combine = std::make_unique<DeviceCombine>(*pattern_, op_, state.fathersNow, state.lane->stream);
             state.traffic = std::move(traffic);
         }
         state.fathers.swap(state.fathersNow);

@@ -2,6 +2,8 @@
 /// @brief Where each peer's rows of each part lie in one buffer of packed rows.
 #pragma once
 
+#include "DNDS/Exchange/Transport.hpp"
+
 #include <cstddef>
 #include <vector>
 
@@ -36,6 +38,8 @@ class MessageLayout {
     std::size_t size() const noexcept { return begins_.size(); }
     /// Bytes of the whole buffer.
     std::size_t total() const noexcept { return total_; }
+    /// Where a second such buffer may begin behind the first.
+    std::size_t next() const noexcept { return roundUp(total_, messageAlignment); }
     /// Where the message of peer number `k` begins, and its bytes.
     std::size_t begin(std::size_t k) const { return begins_[k]; }
     std::size_t bytes(std::size_t k) const { return bytes_[k]; }
@@ -44,13 +48,6 @@ class MessageLayout {
 
   private:
     static constexpr std::size_t roundUp(std::size_t bytes, std::size_t to) { return (bytes + to - 1) / to * to; }
-    template <class Part>
-    static std::size_t bytesOf(const Part &part) {
-        if constexpr (requires { part.bytes(); })
-            return part.bytes();
-        else
-            return part.bytes;
-    }
 
     std::vector<std::vector<std::size_t>> offsets_;
     std::vector<std::size_t> begins_;

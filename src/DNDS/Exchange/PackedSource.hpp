@@ -2,10 +2,11 @@
 /// @brief Device memory with packed rows that other ranks of the node read, and what they must know of it.
 #pragma once
 
+#include "DNDS/Base/Error.hpp"
+#include "DNDS/Device/DeviceBuffer.hpp"
 #include "DNDS/Device/SharedMemory.hpp"
 #include "DNDS/Exchange/PeerEdge.hpp"
 #include "DNDS/Mpi/NodeArena.hpp"
-#include "DNDS/Storage/HostDeviceBuffer.hpp"
 
 #include <algorithm>
 #include <memory>
@@ -27,7 +28,6 @@ class PackedSource {
     /// Local. Throws MemoryError.
     PackedSource(std::shared_ptr<NodeArena> arena, std::size_t bytes, std::size_t readers)
         : arena_(std::move(arena)), buffer_(bytes) {
-        buffer_.toDevice();
         for (std::size_t k = 0; k < readers; ++k)
             try {
                 records_.push_back(nullptr);
@@ -41,7 +41,7 @@ class PackedSource {
     PackedSource &operator=(const PackedSource &) = delete;
     ~PackedSource() { free(); }
 
-    std::byte *memory() { return buffer_.write(MemorySpace::Device, "packed rows"); }
+    std::byte *memory() const noexcept { return buffer_.data(); }
     const std::vector<PeerRecord *> &records() const noexcept { return records_; }
     /// Whether no reader will touch it any more.
     bool unused() const {
@@ -57,7 +57,7 @@ class PackedSource {
     }
 
     std::shared_ptr<NodeArena> arena_;
-    HostDeviceBuffer buffer_;
+    Device::DeviceBuffer<std::byte> buffer_;
     std::vector<PeerRecord *> records_;
 };
 

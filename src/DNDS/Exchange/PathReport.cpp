@@ -2,18 +2,17 @@
 
 #include "DNDS/Base/Error.hpp"
 
-#include <map>
 #include <utility>
 
 namespace DNDS {
 
 std::vector<PeerPath> pathsOf(const ExchangePattern &pattern, Direction direction, const Traffic &traffic,
-                              const std::function<TransportChoice(int peer)> &choose) {
+                              const std::map<int, TransportChoice> &choices) {
     std::map<int, PeerPath> paths;
     const auto pathOf = [&](int peer) -> PeerPath & {
         const auto [found, isNew] = paths.try_emplace(peer);
         if (isNew) {
-            const TransportChoice choice = choose(peer);
+            const TransportChoice choice = choices.at(peer);
             found->second.peer = peer;
             found->second.transport = choice.kind;
             found->second.why = choice.why;

@@ -5,15 +5,15 @@
 #include "DNDS/Exchange/MakeTransports.hpp"
 #include "DNDS/Exchange/Traffic.hpp"
 
-#include <functional>
+#include <map>
 #include <string>
 #include <vector>
 
 namespace DNDS {
 
-/// One path for each peer that gives or gets rows, ascending. `choose` tells a peer's transport. Local.
+/// One path for each peer that gives or gets rows, ascending. `choices` has the transport of each. Local.
 std::vector<PeerPath> pathsOf(const ExchangePattern &pattern, Direction direction, const Traffic &traffic,
-                              const std::function<TransportChoice(int peer)> &choose);
+                              const std::map<int, TransportChoice> &choices);
 
 /// The paths as a table under `title`. Local.
 std::string pathTable(const std::string &title, const std::vector<PeerPath> &paths);

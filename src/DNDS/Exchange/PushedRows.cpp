@@ -2,6 +2,7 @@
 
 #include "DNDS/Base/Error.hpp"
 #include "DNDS/Device/PinnedMemory.hpp"
+#include "DNDS/Device/RowKernelBodies.hpp"
 #include "DNDS/Exchange/Combine.hpp"
 
 #include <algorithm>
@@ -19,25 +20,8 @@ namespace {
 }
 
 std::size_t scalarBytes(ElementKind kind) {
-    std::size_t bytes = 1;
-    switch (kind) {
-    case ElementKind::Int16:
-    case ElementKind::UInt16:
-        bytes = 2;
-        break;
-    case ElementKind::Int32:
-    case ElementKind::UInt32:
-    case ElementKind::Float32:
-        bytes = 4;
-        break;
-    case ElementKind::Int64:
-    case ElementKind::UInt64:
-    case ElementKind::Float64:
-        bytes = 8;
-        break;
-    default:
-        break;
-    }
+    std::size_t bytes = 1; // opaque elements are bytes here
+    Device::forElementKind(kind, [&]<class T>() { bytes = sizeof(T); });
     return bytes;
 }
 
@@ -59,14 +43,13 @@ std::uint64_t append(std::vector<std::byte> &bytes, const std::vector<T> &values
 } // namespace
 
 void combineOnHost(const ExchangePattern &pattern, PushOp op, std::span<const ExchangeMember> members,
-                   std::span<const RowLayout> fathers, std::span<const HostDeviceBuffer> staging) {
+                   std::span<const RowLayout> fathers, std::span<std::byte *const> staging) {
     for (std::size_t m = 0, part = 0; m < members.size(); ++m) {
         const RowLayout &father = fathers[m];
         const auto count = static_cast<std::size_t>(father.partCount);
         const auto forEachRow = [&](std::size_t p, auto &&function) {
             const RowPart &to = father.parts[p];
-            const std::byte *from =
-                staging.empty() ? nullptr : staging[part + p].read(MemorySpace::Host, "staging of a push");
+            const std::byte *from = staging.empty() ? nullptr : staging[part + p];
             for (const index row : pattern.readers().values) {
                 const std::size_t bytes = to.begin(row + 1) - to.begin(row);
                 function(to.base + to.begin(row), from, bytes, row);
@@ -90,7 +73,9 @@ void combineOnHost(const ExchangePattern &pattern, PushOp op, std::span<const Ex
     }
 }
 
-DeviceCombine::DeviceCombine(const ExchangePattern &pattern, PushOp op, std::span<const RowLayout> fathers) : op_(op) {
+DeviceCombine::DeviceCombine(const ExchangePattern &pattern, PushOp op, std::span<const RowLayout> fathers,
+                             Device::StreamHandle stream)
+    : op_(op) {
     // Contributions by row, and of one row in the order of arrival, which is that of ranks.
     const std::vector<index> &arrived = pattern.readers().values;
     std::vector<std::size_t> order(arrived.size());
@@ -143,20 +128,18 @@ DeviceCombine::DeviceCombine(const ExchangePattern &pattern, PushOp op, std::spa
             }
             parts_.push_back(part);
         }
-    lists_ = HostDeviceBuffer(lists.size());
-    if (!lists.empty())
-        std::memcpy(lists_.write(MemorySpace::Host, "lists of a push"), lists.data(), lists.size());
-    lists_.toDevice();
+    lists_ = Device::DeviceBuffer<std::byte>(lists.size());
+    Device::copy(lists_.data(), MemorySpace::Device, lists.data(), MemorySpace::Host, lists.size(), stream);
+    Device::synchronize(stream);
+    replace_.prepare(stream);
 }
 
-Device::CombineTable DeviceCombine::tableOf(const Part &part, const RowLayout &father,
-                                            const HostDeviceBuffer &staging) const {
-    const std::byte *lists = lists_.read(MemorySpace::Device, "lists of a push");
+Device::CombineTable DeviceCombine::tableOf(const Part &part, const RowLayout &father, const std::byte *staging) const {
     Device::CombineTable table{};
     table.destination = father.parts[part.part].base;
-    table.source = staging.read(MemorySpace::Device, "staging of a push");
-    table.targets = reinterpret_cast<const Device::CombineTarget *>(lists + part.targetsAt);
-    table.contributions = reinterpret_cast<const std::uint64_t *>(lists + part.contributionsAt);
+    table.source = staging;
+    table.targets = reinterpret_cast<const Device::CombineTarget *>(lists_.data() + part.targetsAt);
+    table.contributions = reinterpret_cast<const std::uint64_t *>(lists_.data() + part.contributionsAt);
     table.rows = part.rows;
     table.lanes = part.lanes;
     table.kind = part.kind;
@@ -164,14 +147,13 @@ Device::CombineTable DeviceCombine::tableOf(const Part &part, const RowLayout &f
     return table;
 }
 
-void DeviceCombine::launch(std::span<const RowLayout> fathers, std::span<const HostDeviceBuffer> staging,
+void DeviceCombine::launch(std::span<const RowLayout> fathers, std::span<std::byte *const> staging,
                            Device::StreamHandle stream) {
     if (rows_.empty())
         return;
     if (op_ == PushOp::Replace) {
         for (std::size_t k = 0; k < parts_.size(); ++k)
-            replace_.point(*parts_[k].segment, staging[k].read(MemorySpace::Device, "staging of a push"),
-                           fathers[parts_[k].member].parts[parts_[k].part].base);
+            replace_.point(*parts_[k].segment, staging[k], fathers[parts_[k].member].parts[parts_[k].part].base);
         replace_.launch(stream);
         return;
     }

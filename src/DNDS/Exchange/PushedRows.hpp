@@ -2,6 +2,7 @@
 /// @brief How pushed rows, once they have arrived in staging buffers, meet their owners' rows.
 #pragma once
 
+#include "DNDS/Device/DeviceBuffer.hpp"
 #include "DNDS/Device/RowKernels.hpp"
 #include "DNDS/Exchange/DeviceRowCopy.hpp"
 #include "DNDS/Exchange/Exchange.hpp"
@@ -12,23 +13,24 @@
 
 namespace DNDS {
 
-/// Combines on the host. `staging` holds what arrived, part by part of all members: the rows of
+/// Combines on the host. `staging` is where it arrived, part by part of all members: the rows of
 /// `pattern.readers().values` behind each other. Local. Throws DataError when copies of padded rows differ in size from
 /// their owner's row under an operation; that member's rows and those of the members behind it are unchanged then.
 void combineOnHost(const ExchangePattern &pattern, PushOp op, std::span<const ExchangeMember> members,
-                   std::span<const RowLayout> fathers, std::span<const HostDeviceBuffer> staging);
+                   std::span<const RowLayout> fathers, std::span<std::byte *const> staging);
 
 /// The same on the device: the lists that tell which staged rows go where are made once, and each push is a few
 /// kernels. Results are those of the host to the bit: contributions meet a row in ascending order of rank, none of them
 /// atomic.
 class DeviceCombine {
   public:
-    /// Local. O(rows that arrive). `fathers` and `staging` may move later (`launch` names them), their rows not.
-    DeviceCombine(const ExchangePattern &pattern, PushOp op, std::span<const RowLayout> fathers);
+    /// Local. O(rows that arrive). `fathers` and `staging` may move later (`launch` names them), their rows not. All
+    /// launches will be on `stream`, which is waited for. Takes all the memory that they need: throws MemoryError.
+    DeviceCombine(const ExchangePattern &pattern, PushOp op, std::span<const RowLayout> fathers,
+                  Device::StreamHandle stream);
 
     /// Queues the kernels. Local.
-    void launch(std::span<const RowLayout> fathers, std::span<const HostDeviceBuffer> staging,
-                Device::StreamHandle stream);
+    void launch(std::span<const RowLayout> fathers, std::span<std::byte *const> staging, Device::StreamHandle stream);
 
     /// Whether `check` has something to say, for which the stream must have been synchronised.
     bool checks() const noexcept { return checks_; }
@@ -49,13 +51,13 @@ class DeviceCombine {
         ElementKind kind = ElementKind::Opaque;
     };
 
-    Device::CombineTable tableOf(const Part &part, const RowLayout &father, const HostDeviceBuffer &staging) const;
+    Device::CombineTable tableOf(const Part &part, const RowLayout &father, const std::byte *staging) const;
 
     PushOp op_;
     std::vector<Part> parts_;
     std::vector<index> rows_; ///< that contributions arrive for
     DeviceRowCopy replace_;
-    HostDeviceBuffer lists_;
+    Device::DeviceBuffer<std::byte> lists_;
     HostDeviceBuffer refused_; ///< pinned: for each member 0, or 1 + the number of a row whose copy has another size
     bool checks_ = false;
 };

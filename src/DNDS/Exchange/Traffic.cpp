@@ -74,14 +74,9 @@ struct Terms {
 
 bool Traffic::sameAs(const Traffic &other) const {
     const auto same = [](const auto &a, const auto &b) {
-        const auto bytesOf = [](const auto &part) {
-            if constexpr (requires { part.bytes(); })
-                return part.bytes();
-            else
-                return part.bytes;
-        };
+        const auto bytes = [](const auto &part) { return bytesOf(part); };
         return a.peer == b.peer && a.bytes == b.bytes && a.widths == b.widths &&
-               std::ranges::equal(a.parts, b.parts, {}, bytesOf, bytesOf);
+               std::ranges::equal(a.parts, b.parts, {}, bytes, bytes);
     };
     return std::ranges::equal(outgoing, other.outgoing, same) && std::ranges::equal(incoming, other.incoming, same);
 }

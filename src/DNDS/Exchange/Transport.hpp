@@ -27,6 +27,9 @@ struct DestinationRange {
     std::size_t bytes = 0;
 };
 
+inline std::size_t bytesOf(const RowGather &part) { return part.bytes(); }
+inline std::size_t bytesOf(const DestinationRange &part) { return part.bytes; }
+
 /// What this rank gets from one peer: one contiguous range of each destination part.
 struct Incoming {
     int peer = 0;
