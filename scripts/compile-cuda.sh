@@ -7,8 +7,9 @@
 #   --jobs N              compile N files at a time (default: the number of processors)
 #   --require             fail where there is no nvcc; else say so and end well
 #
-# Every .cu file is compiled, and no kernel may spill registers. A program of the CUDA build is started
-# and has to explain itself where there is no driver.
+# Every .cu file is compiled. No kernel may spill registers, fuse products and sums, or wait for others; those that move
+# rows must do so 16 bytes at a time (scripts/gpu/kernels.py has the rules). A program of the CUDA build is started and has
+# to explain itself where there is no driver.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -21,7 +22,7 @@ while [ $# -gt 0 ]; do
     --jobs) jobs=${2:?} && shift ;;
     --require) require=true ;;
     -h | --help)
-        sed -n '2,11s/^# \{0,1\}//p' "$0"
+        sed -n '2,12s/^# \{0,1\}//p' "$0"
         exit 0
         ;;
     *)
@@ -41,10 +42,11 @@ fi
 "$nvcc" --version | tail -n 1
 
 build=build/cuda-compile
-mkdir -p "$build"
+kept=$PWD/$build/kept
+mkdir -p "$kept"
 cmake -S . -B "$build" -G Ninja -DCMAKE_BUILD_TYPE=Release -DDNDS_DEVICE=cuda -DDNDS_BUILD_BENCHMARKS=ON \
     -DCMAKE_CUDA_COMPILER="$nvcc" "-DCMAKE_CUDA_ARCHITECTURES=$architectures" \
-    "-DCMAKE_CUDA_FLAGS=-Xptxas=-warn-spills" >"$build/configure.log" 2>&1 || {
+    "-DCMAKE_CUDA_FLAGS=-Xptxas=-v,-warn-spills --keep --keep-dir=$kept" >"$build/configure.log" 2>&1 || {
     cat "$build/configure.log"
     exit 1
 }
@@ -57,17 +59,30 @@ if [ ${#objects[@]} -eq 0 ] || [ ${#objects[@]} -lt ${#sources[@]} ]; then
     exit 1
 fi
 echo "compiling ${#objects[@]} .cu files for $architectures"
-if ! ninja -C "$build" -j "$jobs" cuda_no_driver "${objects[@]}" >"$build/compile.log" 2>&1; then
-    cat "$build/compile.log"
+compiled=true
+ninja -C "$build" -j "$jobs" cuda_no_driver "${objects[@]}" >"$build/compile.log" 2>&1 || compiled=false
+cat "$build/compile.log" >>"$build/all.log" # files that did not change are not compiled again
+if ! $compiled; then
+    grep -v '^ptxas info' "$build/compile.log"
     exit 1
 fi
-grep -vE '^(ninja: |\[[0-9]+/)' "$build/compile.log" || true
+grep -E '[Ww]arning' "$build/compile.log" || true
 
-spilled=$(grep -iE 'registers are spilled|spill (stores|loads)' "$build/compile.log" || true)
-if [ -n "$spilled" ]; then
-    printf 'compile-cuda.sh: kernels spill registers to memory:\n%s\n' "$spilled" >&2
+echo "kernels whose speed matters, with registers by architecture:"
+suffix=.ptx # as nvcc names what it keeps: for one architecture, or for the last one of several
+case "$architectures" in *";"*)
+    newest=${architectures##*;}
+    suffix=.compute_${newest%%-*}.ptx
+    ;;
+esac
+ptx=()
+for source in "${sources[@]}"; do
+    ptx+=("$kept/$(basename "$source" .cu)$suffix")
+done
+python3 scripts/gpu/kernels.py "$build/all.log" "${ptx[@]}" || {
+    echo "compile-cuda.sh: the compiler made of kernels what it should not: see above" >&2
     exit 1
-fi
+}
 
 "$build/test/cuda_no_driver"
-echo "compile-cuda.sh: ${#objects[@]} files compiled, no spills"
+echo "compile-cuda.sh: ${#objects[@]} files compiled, kernels as they should be"

@@ -3,6 +3,9 @@
 #include "RunBenchmark.hpp"
 #include "Setting.hpp"
 
+#include "DNDS/Base/Environment.hpp"
+#include "DNDS/Mpi/NodeTopology.hpp"
+
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
@@ -39,11 +42,13 @@ int run(int argc, char **argv, CommunicatorView comm) {
     if (setting.what.empty())
         setting.what =
             comm.size() == 1 ? std::vector<std::string>{"kernel", "graph"} : std::vector<std::string>{"pull"};
+    const int number = rankOnMachine(comm); // as launchers say it, and right where they say nothing
     DNDS_CHECK(Device::available(), NotBuiltError, "bench_gpu measures a device: {}", Device::unavailableReason());
     DNDS_CHECK(comm.size() > 1 || !setting.wants("pull"), ArgumentError, "pulls need at least 2 ranks");
     if (setting.common.pin)
         pinToCore(comm);
 
+    Device::useDevice(number);
     const Device::DeviceInfo info = Device::deviceInfo();
     setting.say(
         fmt::format("{} ranks, {} ({}), {}, {}\n", comm.size(), info.name, Device::name(), mpiLibrary(), cpuName()));
@@ -61,7 +66,7 @@ int run(int argc, char **argv, CommunicatorView comm) {
 /// Some MPI libraries look for it at their start.
 void makeDeviceContext() {
     if (Device::available())
-        Device::synchronizeAll();
+        Device::useDevice(rankByLauncher());
 }
 
 } // namespace

@@ -37,11 +37,16 @@ DNDS_HOST_DEVICE inline Primitive farFieldState(const Gas &gas, const Primitive 
     const real incoming = outsideSpeed - 2 * outsideSound / (gas.gamma - 1);
     const real speed = 0.5 * (outgoing + incoming);
     const real sound = 0.25 * (gas.gamma - 1) * (outgoing - incoming);
-    const Primitive &from = speed > 0 ? inside : outside;
+    const Primitive far = outside;
+    // member by member: a choice between two places would put states into a GPU's memory
+    const real fromDensity = speed > 0 ? inside.density : far.density;
+    const Vector fromVelocity{speed > 0 ? inside.velocity.x : far.velocity.x,
+                              speed > 0 ? inside.velocity.y : far.velocity.y,
+                              speed > 0 ? inside.velocity.z : far.velocity.z};
     const real fromSound = speed > 0 ? insideSound : outsideSound;
     const real fromSpeed = speed > 0 ? insideSpeed : outsideSpeed;
-    const real density = from.density * std::pow(sound / fromSound, 2 / (gas.gamma - 1));
-    return {density, from.velocity + (speed - fromSpeed) * n, density * sound * sound / gas.gamma};
+    const real density = fromDensity * std::pow(sound / fromSound, 2 / (gas.gamma - 1));
+    return {density, fromVelocity + (speed - fromSpeed) * n, density * sound * sound / gas.gamma};
 }
 
 /// A given pressure behind an outlet, by linear characteristics.

@@ -171,6 +171,7 @@ Scheme schemeOf(Settings settings, const Gas &gas, const Reference &reference) {
     scheme.overlap = settings.get<bool>("overlap", true);
     scheme.reproducible = settings.get<bool>("reproducible", true);
     scheme.device = settings.choice<bool>("device", {{"host", false}, {"cuda", true}}, false);
+    scheme.graphs = settings.get<bool>("graphs", true);
     settings.finish();
     return scheme;
 }

@@ -31,11 +31,18 @@ void launch(const DNDS::Executor &executor, RowList rows, const TimeStepKernel &
 void launch(const DNDS::Executor &executor, RowList rows, const ResidualKernel &kernel) {
     start(executor, rows, kernel);
 }
+void launch(const DNDS::Executor &executor, RowList rows, const SetTimeStepKernel &kernel) {
+    start(executor, rows, kernel);
+}
+void launch(const DNDS::Executor &executor, RowList rows, const AmountKernel &kernel) { start(executor, rows, kernel); }
 void launch(const DNDS::Executor &executor, RowList rows, const TurnStateKernel &kernel) {
     start(executor, rows, kernel);
 }
 void launch(const DNDS::Executor &executor, RowList rows, const TurnGradientKernel &kernel) {
     start(executor, rows, kernel);
+}
+void launch(const DNDS::Executor &executor, const ForceKernel &kernel) {
+    DNDS::parallelFor(executor, kernel.faces.size(), kernel);
 }
 
 } // namespace Euler

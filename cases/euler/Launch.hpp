@@ -18,7 +18,11 @@ void launch(const DNDS::Executor &executor, RowList rows, const FluxKernel &kern
 void launch(const DNDS::Executor &executor, RowList rows, const UpdateKernel &kernel);
 void launch(const DNDS::Executor &executor, RowList rows, const TimeStepKernel &kernel);
 void launch(const DNDS::Executor &executor, RowList rows, const ResidualKernel &kernel);
+void launch(const DNDS::Executor &executor, RowList rows, const SetTimeStepKernel &kernel);
+void launch(const DNDS::Executor &executor, RowList rows, const AmountKernel &kernel);
 void launch(const DNDS::Executor &executor, RowList rows, const TurnStateKernel &kernel);
 void launch(const DNDS::Executor &executor, RowList rows, const TurnGradientKernel &kernel);
+/// For all of the kernel's faces.
+void launch(const DNDS::Executor &executor, const ForceKernel &kernel);
 
 } // namespace Euler

@@ -88,6 +88,8 @@ RunCosts measureCosts(DNDS::CommunicatorView comm, Solver &solver, const Scheme 
     costs.pullsMade = times.pulls;
     costs.bytesSent = comm.allReduce(static_cast<index>(times.bytesSent), MPI_SUM);
     costs.bytesPulled = comm.allReduce(static_cast<index>(times.bytesReceived), MPI_SUM);
+    costs.graphUse = solver.graphUse();
+    costs.ranksWithGraphs = comm.allReduce(costs.graphUse && costs.graphUse->whyNot.empty() ? 1 : 0, MPI_SUM);
     return costs;
 }
 
@@ -104,6 +106,14 @@ std::string textOf(const RunCosts &costs) {
                             "{:.1f} without overlap: {:.0f} % hidden\n",
                             static_cast<double>(costs.bytesSent) / 1e6, costs.pullsMade, 1e6 * costs.pullsOfStage,
                             1e6 * costs.pullsOfStageAlone, 100 * costs.hidden());
+    if (costs.graphUse && costs.graphUse->whyNot.empty())
+        text +=
+            fmt::format("on the device, {} of {} ranks replayed steps from graphs; rank 0: {} graphs, {} launches\n",
+                        costs.ranksWithGraphs, costs.ranks, costs.graphUse->graphs, costs.graphUse->launches);
+    else if (costs.graphUse)
+        text += fmt::format("on the device, {} of {} ranks replayed steps from graphs; rank 0 started kernels one by "
+                            "one: {}\n",
+                            costs.ranksWithGraphs, costs.ranks, costs.graphUse->whyNot);
     return text;
 }
 
@@ -147,6 +157,11 @@ void writeRunReport(DNDS::CommunicatorView comm, const std::string &path, const 
                            {"bytes sent", costs.bytesSent},
                            {"bytes pulled", costs.bytesPulled},
                            {"hidden share of pulls", costs.hidden()}};
+        if (costs.graphUse)
+            report["graphs"] = {{"ranks", costs.ranksWithGraphs},
+                                {"captured", costs.graphUse->graphs},
+                                {"launches", costs.graphUse->launches},
+                                {"why not", costs.graphUse->whyNot}};
         std::ofstream file(path);
         file << report.dump(2) << '\n';
         file.close();

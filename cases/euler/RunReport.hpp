@@ -25,6 +25,8 @@ struct RunCosts {
     double pullsOfStageAlone = 0;            ///< when nothing is computed meanwhile
     index pullsMade = 0;                     ///< by each rank
     index bytesSent = 0, bytesPulled = 0;    ///< of all ranks
+    std::optional<GraphUse> graphUse;        ///< on the device: of rank 0
+    int ranksWithGraphs = 0;
 
     double cellsPerSecondAndRank() const {
         return seconds > 0 ? static_cast<double>(cells) * static_cast<double>(steps) / seconds / ranks : 0;

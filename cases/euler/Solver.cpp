@@ -1,13 +1,10 @@
 #include "Solver.hpp"
 
 #include "DNDS/Array/DofExecution.hpp"
-#include "DNDS/Device/Event.hpp"
 #include "DNDS/Mpi/ExactSum.hpp"
+#include "DNDS/Mpi/NodeTopology.hpp"
 
 #include <algorithm>
-#include <cmath>
-#include <limits>
-#include <utility>
 
 namespace Euler {
 
@@ -28,18 +25,14 @@ Array<index> listOf(const std::vector<index> &rows) {
     return list;
 }
 
-template <class TArray>
-auto readOnly(const TArray &array) {
-    return array.view();
+/// Each rank takes the device of its number on the machine. Collective; throws on all ranks where one has none.
+void takeDevice(DNDS::CommunicatorView comm) {
+    const int number = DNDS::rankOnMachine(comm);
+    comm.guarded([&] {
+        DNDS::Device::requireDevice("compute on the device");
+        DNDS::Device::useDevice(number);
+    });
 }
-
-/// All elements of what a view shows.
-template <class View>
-auto elementsOf(const View &view) {
-    return std::span(view.data(), toSize(view.size() * view.rowSize()));
-}
-
-constexpr index noCell = std::numeric_limits<index>::max();
 
 } // namespace
 
@@ -47,6 +40,8 @@ Solver::Solver(Geom::UnstructuredMesh &mesh, Geom::MeshMetrics &metrics, Gas gas
                std::vector<BoundaryCondition> conditions)
     : mesh_(mesh), view_(viewOf(mesh, metrics)), gas_(gas), scheme_(scheme), conserved_("conserved", mesh.comm),
       start_("conserved at start", mesh.comm), timeStep_("time step", mesh.comm) {
+    if (scheme.device)
+        takeDevice(mesh.comm);
     mesh.comm.guarded([&] {
         DNDS_CHECK(mesh.dimension == 3 || mesh.planar, DNDS::ArgumentError,
                    "{}: two-dimensional flow needs a plane z = const", mesh.origin);
@@ -82,7 +77,9 @@ Solver::Solver(Geom::UnstructuredMesh &mesh, Geom::MeshMetrics &metrics, Gas gas
         rowsSent_ += toSize(path.rowsSent);
         rowsReceived_ += toSize(path.rowsReceived);
     }
-    sumColumns({view_.volumes.data(), toSize(mesh.cells.owned)}, {&volume_, 1});
+    if (lanes_ && state_.trans.canCapturePull() && gradient_.trans.canCapturePull())
+        lanes_->setWholeSteps();
+    DNDS::exactSums(mesh.comm, {view_.volumes.data(), toSize(mesh.cells.owned)}, {&volume_, 1});
 }
 
 void Solver::classify() {
@@ -128,9 +125,6 @@ void Solver::findTurnedGhosts() {
 }
 
 void Solver::moveToDevice(Geom::UnstructuredMesh &mesh, Geom::MeshMetrics &metrics) {
-    DNDS::Device::requireDevice("compute on the device");
-    // ranks of one machine follow each other, as they do unless told otherwise
-    DNDS::Device::useDevice(mesh.comm.rank());
     Geom::toDevice(mesh, metrics);
     kernelMesh_ = Geom::viewOf<DNDS::DeviceBackend::CUDA>(mesh, metrics);
     for (List *list : {&allCells_, &innerCells_, &edgeCells_, &innerFaces_, &edgeFaces_, &turnedGhosts_, &turnedRows_})
@@ -143,7 +137,7 @@ void Solver::moveToDevice(Geom::UnstructuredMesh &mesh, Geom::MeshMetrics &metri
     start_.toDevice();
     timeStep_.toDevice();
     flux_.toDevice();
-    lanes_.emplace();
+    lanes_.emplace(mesh.cells.owned, scheme_.graphs);
 }
 
 void Solver::finish() const {
@@ -156,19 +150,14 @@ void Solver::finish() const {
 DNDS::Executor Solver::inner() const { return lanes_ ? DNDS::Executor::device(lanes_->inner) : DNDS::Executor::host(); }
 DNDS::Executor Solver::edge() const { return lanes_ ? DNDS::Executor::device(lanes_->edge) : DNDS::Executor::host(); }
 
-/// Makes each stream wait for what the other holds.
-void Solver::join() {
-    if (!lanes_)
-        return;
-    DNDS::Device::runAfter(lanes_->inner, lanes_->edge);
-    DNDS::Device::runAfter(lanes_->edge, lanes_->inner);
-}
-
-/// Runs a kernel for each row of a list.
-template <class Kernel>
-void Solver::run(const DNDS::Executor &executor, const List &rows, const Kernel &kernel) const {
+/// Runs a part of a step, on the device as a graph. What it writes must be marked by `makeHostStale`.
+template <class Work>
+void Solver::runPart(std::size_t part, const DNDS::Executor &executor, const Work &work) {
     const double begin = MPI_Wtime();
-    launch(executor, toRead(rows), kernel);
+    if (lanes_)
+        lanes_->run(part, executor.stream(), work);
+    else
+        work();
     times_.compute += MPI_Wtime() - begin;
 }
 
@@ -176,23 +165,34 @@ void Solver::run(const DNDS::Executor &executor, const List &rows, const Kernel 
 template <rowsize width, class Inner, class Edge>
 void Solver::pullAround(Field<width> &field, const Inner &innerRows, const Edge &edgeRows) {
     const double begin = MPI_Wtime();
-    const DNDS::Device::StreamHandle stream = lanes_ ? lanes_->edge.handle() : nullptr;
-    field.trans.startPersistentPull(stream);
+    if (lanes_ && !lanes_->use().wholeSteps)
+        lanes_->ready.record(lanes_->edge);
+    field.trans.startPersistentPull(edge().stream());
     times_.start += MPI_Wtime() - begin;
     if (scheme_.overlap)
         innerRows();
-    const double arrival = MPI_Wtime();
-    if (lanes_)
-        field.trans.waitPersistentPull(stream);
-    else
-        field.trans.waitPersistentPull();
-    times_.wait += MPI_Wtime() - arrival;
-    times_.bytesSent += rowsSent_ * toSize(width) * sizeof(real);
-    times_.bytesReceived += rowsReceived_ * toSize(width) * sizeof(real);
-    times_.pulls++;
+    awaitGhosts(field);
     if (!scheme_.overlap)
         innerRows();
     edgeRows();
+}
+
+template <rowsize width>
+void Solver::awaitGhosts(Field<width> &field) {
+    const double begin = MPI_Wtime();
+    if (!lanes_) {
+        field.trans.waitPersistentPull();
+        times_.wait += MPI_Wtime() - begin;
+        return;
+    }
+    if (lanes_->use().wholeSteps) // nobody else to wait for
+        return field.trans.waitPersistentPull(lanes_->edge);
+    lanes_->innerDone.record(lanes_->inner);
+    lanes_->ready.synchronize(); // which the pull would wait for, too
+    const double packing = MPI_Wtime();
+    times_.compute += packing - begin;
+    field.trans.waitPersistentPull(lanes_->edge);
+    (lanes_->innerDone.reached() ? times_.wait : times_.compute) += MPI_Wtime() - packing;
 }
 
 GradientKernel Solver::gradientKernel() {
@@ -207,49 +207,51 @@ FluxKernel Solver::fluxKernel() {
 
 RateKernel Solver::rateKernel() const { return {kernelMesh_, toRead(flux_)}; }
 
-void Solver::computeGradients() {
-    pullAround(
-        state_, [&] { run(inner(), innerCells_, gradientKernel()); },
-        [&] {
-            if (turnedRows_.size() > 0)
-                run(edge(), turnedRows_, TurnStateKernel{toRead(turnedGhosts_), toRead(turns_), toWrite(*state_.son)});
-            run(edge(), edgeCells_, gradientKernel());
-        });
-    join();
+UpdateKernel Solver::updateKernel(real keep) {
+    return {rateKernel(), gas_, keep, toRead(timeStep_), toRead(start_), toWrite(conserved_), toWrite(*state_.father)};
 }
 
+/// Cells and faces that need no ghosts are done on the inner stream while the others', on the edge stream, wait for
+/// them. Rows that others pull are those of edge cells. Edge cells are updated with the fluxes of inner faces, too, so
+/// the edge stream waits for the inner one there; the inner one waits twice: for gradients and states of edge cells.
 void Solver::runStage(std::size_t stage, real keep) {
-    computeGradients();
-    const auto finishStage = [&] {
-        if (turnedRows_.size() > 0)
-            run(edge(), turnedRows_,
-                TurnGradientKernel{toRead(turnedGhosts_), toRead(turns_), toWrite(*gradient_.son)});
-        run(edge(), edgeFaces_, fluxKernel());
-        join();
-        run(inner(), allCells_,
-            UpdateKernel{rateKernel(), gas_, keep, toRead(timeStep_), toRead(start_), toWrite(conserved_),
-                         toWrite(*state_.father)});
-        join();
+    const std::size_t behind = stage * (EndOfStage - InnerGradients);
+    const auto waitForEdge = [&] {
+        if (lanes_)
+            DNDS::Device::runAfter(lanes_->inner, lanes_->edge);
     };
     pullAround(
-        gradient_, [&] { run(inner(), innerFaces_, fluxKernel()); },
+        state_,
+        [&] { runPart(behind + InnerGradients, inner(), [&] { run(inner(), innerCells_, gradientKernel()); }); },
         [&] {
-            if (!lanes_)
-                return finishStage();
-            join(); // the graph begins on one stream and takes the other in
-            DNDS::Device::Graph &graph = lanes_->ends[stage];
-            if (!graph)
-                graph = DNDS::Device::Graph::capture(lanes_->edge, [&] {
-                    DNDS::Device::runAfter(lanes_->inner, lanes_->edge);
-                    finishStage();
-                });
-            // a replay writes as the capture did: the host's copies are old now
-            toWrite(conserved_);
-            toWrite(*state_.father);
-            graph.launch(lanes_->edge);
-            join();
+            runPart(behind + EdgeGradients, edge(), [&] {
+                if (turnedRows_.size() > 0)
+                    run(edge(), turnedRows_,
+                        TurnStateKernel{toRead(turnedGhosts_), toRead(turns_), toWrite(*state_.son)});
+                run(edge(), edgeCells_, gradientKernel());
+            });
         });
-    times_.cellStages += mesh_.cells.owned;
+    waitForEdge();
+    pullAround(
+        gradient_,
+        [&] {
+            runPart(behind + InnerUpdate, inner(), [&] {
+                run(inner(), innerFaces_, fluxKernel());
+                run(inner(), innerCells_, updateKernel(keep));
+            });
+        },
+        [&] {
+            if (lanes_)
+                DNDS::Device::runAfter(lanes_->edge, lanes_->inner);
+            runPart(behind + EdgeUpdate, edge(), [&] {
+                if (turnedRows_.size() > 0)
+                    run(edge(), turnedRows_,
+                        TurnGradientKernel{toRead(turnedGhosts_), toRead(turns_), toWrite(*gradient_.son)});
+                run(edge(), edgeFaces_, fluxKernel());
+                run(edge(), edgeCells_, updateKernel(keep));
+            });
+        });
+    waitForEdge();
 }
 
 void Solver::runStages() {
@@ -257,50 +259,97 @@ void Solver::runStages() {
     static constexpr std::array<real, 2> second{0, 1.0 / 2};
     static constexpr std::array<real, 3> third{0, 3.0 / 4, 1.0 / 3};
     const std::span<const real> keeps = scheme_.time == TimeScheme::SspRk2 ? std::span<const real>(second) : third;
-    DNDS::DofExecution::copy(inner(), elementsOf(toWrite(start_)), elementsOf(toRead(conserved_)));
-    join();
-    for (std::size_t stage = 0; stage < keeps.size(); stage++)
-        runStage(stage, keeps[stage]);
+    const auto all = [&] {
+        for (std::size_t stage = 0; stage < keeps.size(); stage++)
+            runStage(stage, keeps[stage]);
+    };
+    if (!lanes_ || !lanes_->use().wholeSteps) {
+        all();
+    } else {
+        const SolverTimes before = times_; // what is within is counted as a whole
+        const double begin = MPI_Wtime();
+        lanes_->run(Stages, lanes_->edge, [&] {
+            DNDS::Device::runAfter(lanes_->inner, lanes_->edge);
+            all();
+            DNDS::Device::runAfter(lanes_->edge, lanes_->inner);
+        });
+        DNDS::Device::runAfter(lanes_->inner, lanes_->edge);
+        times_ = before;
+        times_.compute += MPI_Wtime() - begin;
+    }
+    times_.pulls += static_cast<index>(2 * keeps.size());
+    times_.bytesSent += keeps.size() * rowsSent_ * (variables + gradientWidth) * sizeof(real);
+    times_.bytesReceived += keeps.size() * rowsReceived_ * (variables + gradientWidth) * sizeof(real);
+    times_.cellStages += static_cast<index>(keeps.size()) * mesh_.cells.owned;
 }
 
-void Solver::computeTimeSteps() {
+/// A replay writes as the capture did, but nobody asks arrays for what may be written.
+void Solver::makeHostStale() {
+    if (!lanes_)
+        return;
+    toWrite(*state_.father);
+    toWrite(*state_.son);
+    toWrite(*gradient_.father);
+    toWrite(*gradient_.son);
+    toWrite(conserved_);
+    toWrite(start_);
+    toWrite(timeStep_);
+    toWrite(flux_);
+}
+
+void Solver::computeTimeSteps() const {
     run(inner(), allCells_, TimeStepKernel{kernelMesh_, gas_, toRead(*state_.father), toWrite(timeStep_)});
 }
 
-index Solver::firstImpossibleCell() const {
-    index first = noCell;
-    const auto state = readOnly(this->state());
-    for (index cell = 0; cell < mesh_.cells.owned; cell++)
-        if (!Primitive::load(state[cell]).physical())
-            first = std::min(first, mesh_.cells.fileNumbers[toSize(cell)]);
-    return first;
+/// The smallest time step that a cell of this rank allows; negative where one has no state or no length.
+real Solver::smallestTimeStep() const {
+    if (!lanes_) {
+        computeTimeSteps();
+        return DNDS::DofExecution::extremes(inner(), elementsOf(toRead(timeStep_))).min;
+    }
+    lanes_->run(Bound, lanes_->inner, [&] {
+        computeTimeSteps();
+        lanes_->findSmallest(elementsOf(toRead(timeStep_)));
+    });
+    return lanes_->smallest();
 }
 
-void Solver::checkState() {
-    const index first = mesh_.comm.allReduce(firstImpossibleCell(), MPI_MIN);
-    DNDS_CHECK(first == noCell, DNDS::DataError,
-               "{}: cell {} (counted from 0) has lost its density or pressure: lower the CFL number, or choose another "
-               "limiter or flux",
-               mesh_.origin, first);
+/// Sets time steps to `number`, or multiplies the lengths that cells allow by it, and keeps the amounts.
+void Solver::begin(Part part, real number, bool ownLengths) {
+    if (lanes_)
+        lanes_->set(number);
+    runPart(part, inner(), [&] {
+        if (lanes_)
+            lanes_->sendNumber();
+        if (ownLengths)
+            computeTimeSteps();
+        run(inner(), allCells_, SetTimeStepKernel{lanes_ ? lanes_->number() : &number, ownLengths, toWrite(timeStep_)});
+        DNDS::DofExecution::copy(inner(), elementsOf(toWrite(start_)), elementsOf(toRead(conserved_)));
+    });
+    if (lanes_)
+        lanes_->join();
 }
 
 real Solver::advance(real cfl, real longest) {
-    computeTimeSteps();
-    const real mine = DNDS::DofExecution::extremes(inner(), elementsOf(toRead(timeStep_))).min;
-    const real least = mesh_.comm.allReduce(std::isnan(mine) ? -1 : mine, MPI_MIN);
+    makeHostStale();
+    const double started = MPI_Wtime();
+    const real mine = smallestTimeStep();
+    times_.compute += MPI_Wtime() - started;
+    const real least = mesh_.comm.allReduce(mine, MPI_MIN);
     if (least < 0) {
         checkState();
-        throw DNDS::DataError(fmt::format("{}: the time step is not a number", mesh_.origin));
+        throw DNDS::DataError(
+            fmt::format("{}: the time step that a cell allows is not a positive number", mesh_.origin));
     }
     const real step = std::min(cfl * least, longest);
-    DNDS::DofExecution::fill(inner(), elementsOf(toWrite(timeStep_)), step);
+    begin(BeginAlike, step, false);
     runStages();
     return step;
 }
 
 void Solver::advanceLocally(real cfl) {
-    computeTimeSteps();
-    DNDS::DofExecution::combine(inner(), DNDS::DofKernels::Operation::Multiply, elementsOf(toWrite(timeStep_)), cfl);
+    makeHostStale();
+    begin(BeginLocally, cfl, true);
     runStages();
 }
 
@@ -337,85 +386,6 @@ void Solver::setConserved(const ParArray<real, variables> &conserved) {
         gas_.primitive(amounts).store((*state_.father)[cell]);
     }
     takeToDevice();
-}
-
-/// Of all ranks' rows.
-void Solver::sumColumns(std::span<const real> rows, std::span<real> sums) const {
-    if (scheme_.reproducible) {
-        exactSums(mesh_.comm, rows, sums);
-        return;
-    }
-    std::fill(sums.begin(), sums.end(), 0.0);
-    for (std::size_t begin = 0; begin < rows.size(); begin += sums.size())
-        for (std::size_t k = 0; k < sums.size(); k++)
-            sums[k] += rows[begin + k];
-    mesh_.comm.allReduce(sums.data(), static_cast<int>(sums.size()), MPI_SUM);
-}
-
-std::array<real, variables> Solver::residual() const {
-    Array<real, variables> squares;
-    squares.resize(mesh_.cells.owned);
-    if (lanes_)
-        squares.toDevice();
-    launch(inner(), toRead(allCells_), ResidualKernel{rateKernel(), toWrite(squares)});
-    fetched(squares);
-    std::array<real, variables> sums{};
-    sumColumns({std::as_const(squares).data(), toSize(squares.dataSize())}, sums);
-    for (real &sum : sums)
-        sum = std::sqrt(sum / volume_);
-    return sums;
-}
-
-Vector Solver::force(const std::vector<int> &patches, real reference) const {
-    const auto fluxes = readOnly(fetched(flux_));
-    std::vector<real> rows;
-    for (const int patch : patches)
-        for (const LocalIndex face : mesh_.patches[toSize(patch)].faces)
-            if (face < mesh_.faces.owned && faceCondition_(face) == patch) {
-                const real *flux = fluxes[face];
-                const real *area = view_.areaVectors[face];
-                for (int d = 0; d < 3; d++)
-                    rows.push_back(flux[1 + d] - reference * area[d]);
-            }
-    std::array<real, 3> sums{};
-    sumColumns(rows, sums);
-    return Vector::load(sums.data());
-}
-
-std::array<real, variables> Solver::total() const {
-    const auto amountsNow = readOnly(conserved());
-    Array<real, variables> amounts;
-    amounts.resize(mesh_.cells.owned);
-    for (index cell = 0; cell < mesh_.cells.owned; cell++)
-        (view_.volumes(cell) * Conserved::load(amountsNow[cell])).store(amounts[cell]);
-    std::array<real, variables> sums{};
-    sumColumns({std::as_const(amounts).data(), toSize(amounts.dataSize())}, sums);
-    return sums;
-}
-
-std::vector<real> Solver::wallPressures(std::span<const index> faces) const {
-    const auto fluxes = readOnly(fetched(flux_));
-    std::vector<real> pressures;
-    for (const index face : faces) {
-        const Vector area = Vector::load(view_.areaVectors[face]);
-        pressures.push_back(dot(Conserved::load(fluxes[face]).momentum, area) / dot(area, area));
-    }
-    return pressures;
-}
-
-std::vector<DNDS::PeerPath> Solver::pullPaths() const {
-    std::vector<DNDS::PeerPath> paths = state_.trans.pullPaths();
-    for (const DNDS::PeerPath &path : gradient_.trans.pullPaths())
-        paths.push_back(path);
-    return paths;
-}
-
-std::size_t Solver::bytes() const {
-    const auto cells = toSize(mesh_.cells.size());
-    const auto owned = toSize(mesh_.cells.owned);
-    const std::size_t numbers = (variables + gradientWidth) * cells + (2 * variables + 1) * owned +
-                                toSize(flux_.dataSize()) + toSize(weights_.dataSize());
-    return sizeof(real) * numbers;
 }
 
 double Solver::timePulls(int repetitions) {

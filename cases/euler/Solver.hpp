@@ -2,14 +2,14 @@
 /// @brief The finite-volume method on one rank's part of a mesh: fields, exchanges, time steps.
 #pragma once
 
+#include "Lanes.hpp"
 #include "Launch.hpp"
 
-#include "DNDS/Device/Graph.hpp"
-#include "DNDS/Device/Stream.hpp"
 #include "Geom/Mesh/MeshMetrics.hpp"
 #include "Geom/Mesh/UnstructuredMesh.hpp"
 
 #include <array>
+#include <cstddef>
 #include <functional>
 #include <optional>
 #include <span>
@@ -29,9 +29,14 @@ struct Scheme {
     /// Residuals, forces and totals are exact sums: the same bits on any number of ranks. States are so anyway.
     bool reproducible = true;
     bool device = false; ///< compute there: the same functors, the same order of sums
+    bool graphs = true;  ///< on the device, replay steps from graphs
 };
 
 /// Seconds of this rank, and what it pulled.
+///
+/// On the device, where kernels run while the host goes on, `compute` is what the host spends on starting kernels and
+/// on waiting for them, and `wait` is waiting for ghosts behind all kernels that a pull packs for: nothing of it while
+/// kernels that need no ghosts still run at the end of the pull, all of it otherwise.
 struct SolverTimes {
     double compute = 0;
     double start = 0; ///< of pulls
@@ -48,9 +53,11 @@ struct SolverTimes {
 /// Results are the same to the bit for any number of ranks: all sums follow the order of faces in the file. (Those over
 /// all cells do not if the scheme is not to be reproducible.)
 ///
-/// On the device (`Scheme::device`) fields stay there from `setState` on; the host sees them when it asks. What needs
-/// ghosts is computed, packed and pulled on a stream of high priority, all else beside it on another. The kernels
-/// behind the last pull of a stage are replayed as a graph.
+/// On the device (`Scheme::device`) fields stay there from `setState` on; the host sees them when it asks for them, and
+/// time steps, residuals, forces and totals are sums made there. What needs ghosts is computed, packed and pulled on a
+/// stream of high priority, all else beside it on another. All kernels of a step are replayed from graphs: those of a
+/// stage from four, between which the host starts pulls and waits for them; those of all stages from one where no rows
+/// come from other ranks.
 class Solver {
   public:
     /// Collective. `conditions` is [patches of the mesh]. Mesh and metrics must outlive the solver; ghosts are needed
@@ -88,6 +95,8 @@ class Solver {
     std::vector<real> wallPressures(std::span<const index> faces) const;
 
     const SolverTimes &times() const noexcept { return times_; }
+    /// How steps are started on the device; nothing on the host.
+    std::optional<GraphUse> graphUse() const { return lanes_ ? std::optional(lanes_->use()) : std::nullopt; }
     /// Whom the pulls of a stage reach, and how; both pulls one after the other. Local.
     std::vector<DNDS::PeerPath> pullPaths() const;
     /// Of the fields of this rank, ghosts included. Local.
@@ -98,11 +107,25 @@ class Solver {
   private:
     using List = DNDS::Array<index>;
 
-    /// The streams of the device.
-    struct Lanes {
-        DNDS::Device::Stream inner;                              ///< what needs no ghosts
-        DNDS::Device::Stream edge{DNDS::Device::Priority::High}; ///< the rest, and pulls
-        std::array<DNDS::Device::Graph, 3> ends;                 ///< of stages
+    /// Parts of a step on the device. Those of the second stage follow those of the first, and so on.
+    enum Part : std::size_t {
+        Bound,        ///< the longest time step
+        BeginAlike,   ///< a step of one length
+        BeginLocally, ///< a step of lengths of its own in each cell
+        Stages,       ///< all of them, where they are one part
+        InnerGradients,
+        EdgeGradients,
+        InnerUpdate,
+        EdgeUpdate,
+        EndOfStage
+    };
+
+    /// Faces that forces are summed over.
+    struct ForceFaces {
+        bool found = false;
+        std::vector<int> patches;
+        List faces;
+        DNDS::Array<real, 3> forces;
     };
 
     void classify();
@@ -130,19 +153,35 @@ class Solver {
     }
     DNDS::Executor inner() const;
     DNDS::Executor edge() const;
+    /// All elements of what a view shows.
+    template <class View>
+    static auto elementsOf(const View &view) {
+        return std::span(view.data(), static_cast<std::size_t>(view.size() * view.rowSize()));
+    }
+    /// Runs a kernel for each row of a list.
     template <class Kernel>
-    void run(const DNDS::Executor &executor, const List &rows, const Kernel &kernel) const;
+    void run(const DNDS::Executor &executor, const List &rows, const Kernel &kernel) const {
+        launch(executor, toRead(rows), kernel);
+    }
+    template <class Work>
+    void runPart(std::size_t part, const DNDS::Executor &executor, const Work &work);
     template <rowsize width, class Inner, class Edge>
     void pullAround(Field<width> &field, const Inner &innerRows, const Edge &edgeRows);
-    void join();
-    void computeGradients();
+    template <rowsize width>
+    void awaitGhosts(Field<width> &field);
     void runStage(std::size_t stage, real keep);
+    void runAllStages();
     void runStages();
+    void makeHostStale();
     GradientKernel gradientKernel();
     FluxKernel fluxKernel();
     RateKernel rateKernel() const;
-    void computeTimeSteps();
+    UpdateKernel updateKernel(real keep);
+    void computeTimeSteps() const;
+    real smallestTimeStep() const;
+    void begin(Part part, real number, bool ownLengths);
     index firstImpossibleCell() const;
+    void findForceFaces(const std::vector<int> &patches) const;
     void sumColumns(std::span<const real> rows, std::span<real> sums) const;
 
     const DNDS::Geom::UnstructuredMesh &mesh_;
@@ -161,13 +200,16 @@ class Solver {
     Field<variables> state_; ///< primitive
     Field<gradientWidth> gradient_;
     mutable ParArray<real, variables> conserved_; ///< mutable: reading may bring values from the device
-    ParArray<real, variables> start_;             ///< conserved, at the start of a step
-    ParArray<real, 1> timeStep_;
+    /// Conserved, at the start of a step. Between steps room for rows to be summed.
+    mutable ParArray<real, variables> start_;
+    mutable ParArray<real, 1> timeStep_; ///< the same
     mutable DNDS::Array<real, variables> flux_;
-    real volume_ = 0;                             ///< of the cells of all ranks
+    mutable ForceFaces forceFaces_;               ///< those that were asked for last
+    real volume_ = 0;                             ///< of all ranks
     std::size_t rowsSent_ = 0, rowsReceived_ = 0; ///< by each pull, in either field
     mutable SolverTimes times_;
-    std::optional<Lanes> lanes_; ///< none on the host. Last: graphs and streams go before the memory they use
+    /// None on the host. Last: graphs and streams go before the memory they use.
+    mutable std::optional<Lanes> lanes_;
 };
 
 } // namespace Euler

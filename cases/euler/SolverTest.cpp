@@ -102,57 +102,6 @@ TEST(Solver, ComputesSodsTube) {
     EXPECT_LT(runOf(content)(nullptr).meanError, 6e-3);
 }
 
-/// The same run on one rank and on all: states, residuals, forces.
-void expectSameBits(const json &content) {
-    json alone = content;
-    alone["scheme"]["overlap"] = false;
-    alone["scheme"]["device"] = "host";
-    Simulation serial = runOf(alone, MPI_COMM_SELF);
-    const RunResult expected = serial(nullptr);
-    std::vector<index> cellOfNumber(static_cast<std::size_t>(serial.mesh().cells.owned));
-    for (index cell = 0; cell < serial.mesh().cells.owned; cell++)
-        cellOfNumber[static_cast<std::size_t>(serial.mesh().cells.fileNumbers[static_cast<std::size_t>(cell)])] = cell;
-    Simulation run = runOf(content);
-    const RunResult result = run(nullptr);
-    EXPECT_EQ(result.residual, expected.residual);
-    EXPECT_EQ(result.total, expected.total);
-    EXPECT_EQ(result.time, expected.time);
-    EXPECT_EQ(result.drag, expected.drag);
-    EXPECT_EQ(result.lift, expected.lift);
-    index different = 0;
-    for (index cell = 0; cell < run.mesh().cells.owned; cell++) {
-        const auto number = static_cast<std::size_t>(run.mesh().cells.fileNumbers[static_cast<std::size_t>(cell)]);
-        for (int k = 0; k < variables; k++)
-            different +=
-                run.solver().conserved()(cell, k) == serial.solver().conserved()(cellOfNumber[number], k) ? 0 : 1;
-    }
-    EXPECT_EQ(different, 0) << content.dump();
-}
-
-TEST(Solver, ComputesTheSameBitsOnTheDevice) {
-    json content = baseCase();
-    content["mesh"]["box"] = {{"fill", "tetrahedra"}, {"cells", {5, 4, 4}}, {"jitter", 0.15}, {"shuffled", true}};
-    setAllBoundaries(content, 3, "far field");
-    content["boundaries"]["y-"] = "wall";
-    content["reference"]["mach"] = 1.3;
-    content["scheme"]["device"] = "cuda";
-    if (!DNDS::Device::available()) {
-        try {
-            runOf(content);
-            FAIL() << "computed on a device that is not there";
-        } catch (const DNDS::NotBuiltError &error) {
-            EXPECT_NE(error.message().find(DNDS::Device::unavailableReason()), std::string::npos) << error.message();
-        }
-        GTEST_SKIP() << DNDS::Device::unavailableReason();
-    }
-    if (DNDS::Device::name() != "emulated")
-        GTEST_SKIP() << "the far field calls pow(), which rounds differently on a GPU";
-    expectSameBits(content);
-    content["scheme"]["overlap"] = false;
-    content["time"]["mode"] = "unsteady";
-    expectSameBits(content);
-}
-
 TEST(Solver, ComputesTheSameBitsOnAnyNumberOfRanks) {
     for (const auto &[fill, dimension] : fills) {
         json content = baseCase();

@@ -89,7 +89,8 @@ struct UpdateKernel {
     }
 };
 
-/// The time step that CFL number 1 allows each cell: [owned cells]; -1 where the state is impossible.
+/// The time step that CFL number 1 allows each cell: [owned cells]; -1 where the state is impossible, or where the step
+/// would not be a positive number.
 struct TimeStepKernel {
     DNDS::Geom::MeshView mesh;
     Gas gas;
@@ -106,7 +107,47 @@ struct TimeStepKernel {
         real speeds = 0;
         for (const LocalIndex face : mesh.cellFaces[cell])
             speeds += std::fabs(dot(w.velocity, Vector::load(mesh.areaVectors[face]))) + sound * mesh.areas(face);
-        timeStep(cell) = 2 * mesh.volumes(cell) / speeds;
+        const real step = 2 * mesh.volumes(cell) / speeds;
+        timeStep(cell) = step > 0 ? step : -1;
+    }
+};
+
+/// Sets time steps to a number, or multiplies them by it. It lies where kernels read it, so that a graph may be
+/// replayed with another one.
+struct SetTimeStepKernel {
+    const real *number;
+    bool multiplies;
+    WriteRows<1> timeStep;
+
+    DNDS_HOST_DEVICE void operator()(index cell) const {
+        timeStep(cell) = multiplies ? timeStep(cell) * *number : *number;
+    }
+};
+
+/// Conserved amounts in each cell: [owned cells x variables].
+struct AmountKernel {
+    DNDS::Geom::MeshView mesh;
+    ArrayView<const real, variables> conserved;
+    WriteRows<variables> amounts;
+
+    DNDS_HOST_DEVICE void operator()(index cell) const {
+        (mesh.volumes(cell) * Conserved::load(conserved[cell])).store(amounts[cell]);
+    }
+};
+
+/// The force on each of some faces, of the pressure beyond a reference: [faces x 3].
+struct ForceKernel {
+    DNDS::Geom::MeshView mesh;
+    ArrayView<const real, variables> flux;
+    ArrayView<const index> faces;
+    real reference;
+    WriteRows<3> forces;
+
+    DNDS_HOST_DEVICE void operator()(index i) const {
+        const real *through = flux[faces(i)];
+        const real *area = mesh.areaVectors[faces(i)];
+        for (int d = 0; d < 3; d++)
+            forces(i, d) = through[1 + d] - reference * area[d];
     }
 };
 

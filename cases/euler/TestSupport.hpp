@@ -4,12 +4,14 @@
 
 #include "Simulation.hpp"
 
+#include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
 #include <string>
+#include <vector>
 
 namespace Euler {
 
@@ -54,6 +56,33 @@ inline real largestDifference(const Conserved &a, const Conserved &b) {
     const Vector m = a.momentum - b.momentum;
     return std::max(
         {std::abs(a.mass - b.mass), std::abs(m.x), std::abs(m.y), std::abs(m.z), std::abs(a.energy - b.energy)});
+}
+
+/// The same run on one rank and on all: states, residuals, forces.
+inline void expectSameBits(const json &content) {
+    json alone = content;
+    alone["scheme"]["overlap"] = false;
+    alone["scheme"]["device"] = "host";
+    Simulation serial = runOf(alone, MPI_COMM_SELF);
+    const RunResult expected = serial(nullptr);
+    std::vector<index> cellOfNumber(static_cast<std::size_t>(serial.mesh().cells.owned));
+    for (index cell = 0; cell < serial.mesh().cells.owned; cell++)
+        cellOfNumber[static_cast<std::size_t>(serial.mesh().cells.fileNumbers[static_cast<std::size_t>(cell)])] = cell;
+    Simulation run = runOf(content);
+    const RunResult result = run(nullptr);
+    EXPECT_EQ(result.residual, expected.residual);
+    EXPECT_EQ(result.total, expected.total);
+    EXPECT_EQ(result.time, expected.time);
+    EXPECT_EQ(result.drag, expected.drag);
+    EXPECT_EQ(result.lift, expected.lift);
+    index different = 0;
+    for (index cell = 0; cell < run.mesh().cells.owned; cell++) {
+        const auto number = static_cast<std::size_t>(run.mesh().cells.fileNumbers[static_cast<std::size_t>(cell)]);
+        for (int k = 0; k < variables; k++)
+            different +=
+                run.solver().conserved()(cell, k) == serial.solver().conserved()(cellOfNumber[number], k) ? 0 : 1;
+    }
+    EXPECT_EQ(different, 0) << content.dump();
 }
 
 } // namespace Euler

@@ -7,6 +7,9 @@
 #include "Solver.hpp"
 #include "Wave.hpp"
 
+#include "DNDS/Base/Environment.hpp"
+#include "DNDS/Mpi/NodeTopology.hpp"
+
 #include <CLI/CLI.hpp>
 #include <fmt/core.h>
 #include <nlohmann/json.hpp>
@@ -87,6 +90,9 @@ int compare(CommunicatorView comm, const Options &options) {
         if (comm.rank() == 0)
             fmt::print("{}\n", text);
     };
+    const int number = DNDS::rankOnMachine(comm); // as launchers say it, and right where they say nothing
+    if (DNDS::Device::available())
+        DNDS::Device::useDevice(number);
     const bool available = comm.allReduce(DNDS::Device::available() ? 1 : 0, MPI_MIN) == 1;
     const bool onDevice = options.on == "device" || options.on == "both" || (options.on == "auto" && available);
     const bool onHost = options.on != "device";
@@ -184,7 +190,7 @@ int run(int argc, char **argv, CommunicatorView comm) {
 int main(int argc, char **argv) {
     try {
         if (DNDS::Device::available())
-            DNDS::Device::synchronizeAll(); // makes the device's context, which some MPI libraries look for early
+            DNDS::Device::useDevice(DNDS::rankByLauncher()); // before MPI starts: some libraries look for a device then
         // When an exception passes the session it ends the job, so that no rank is left waiting.
         const DNDS::MpiSession mpi(argc, argv);
         try {

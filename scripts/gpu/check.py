@@ -290,12 +290,17 @@ class Check:
                 return
         program = self.program("cases/euler/euler")
         cells, steps = (16, 4) if self.options.emulated else (1000, 60)
-        for ranks, device in ((1, "cuda"), (2, "cuda"), (4, "cuda"), (min(self.found["cores"], 16), "host")):
-            output = os.path.join(self.work, f"euler-{ranks}-{device}")
-            changes = [f"scheme.device={device}", f"mesh.box.cells=[{cells},{cells}]", f"time.steps={steps}",
+        # One rank has its step in one graph, several have parts; without graphs, kernels are started one by one.
+        runs = [(1, "cuda", True), (1, "cuda", False), (2, "cuda", True), (2, "cuda", False), (4, "cuda", True),
+                (min(self.found["cores"], 16), "host", False)]
+        for ranks, device, graphs in runs:
+            how = device + (", graphs" if graphs else "")
+            output = os.path.join(self.work, f"euler-{ranks}-{device}-{graphs}")
+            changes = [f"scheme.device={device}", f"scheme.graphs={str(graphs).lower()}",
+                       f"mesh.box.cells=[{cells},{cells}]", f"time.steps={steps}",
                        f"output.folder={output}", "output.fields=false"]
             options = [word for change in changes for word in ("--set", change)]
-            outcome = self.step("euler", f"euler on {ranks} ranks, {device}",
+            outcome = self.step("euler", f"euler on {ranks} ranks, {how}",
                                 self.mpirun(ranks, program, os.path.join(folder, "vortex.json"), *options),
                                 min(self.limit("euler"), 40))
             if outcome["status"] != "passed":
@@ -304,7 +309,9 @@ class Check:
                 run = json.load(file)
             name = device if device == "host" else "emulated" if self.options.emulated else "cuda"
             self.results["benchmarks"].append(
-                {"benchmark": "euler", "device": name, "ranks": ranks, "cells": run["cells"],
+                {"benchmark": "euler", "device": name, "graphs": graphs, "ranks": ranks, "cells": run["cells"],
+                 "launches_of_graphs": run.get("graphs", {}).get("launches"),
+                 "why_no_graphs": run.get("graphs", {}).get("why not"),
                  "cells_per_s": run["cells"] * run["costs"]["steps"] / run["costs"]["seconds"],
                  "density_error": run.get("density error", {}).get("mean")})
             self.save()
@@ -386,7 +393,8 @@ def source_version():
 def main(argv):
     options = arguments(argv)
     found = machine.facts()
-    lacks = machine.missing(found, cuda=not options.emulated, gpu=not (options.emulated or options.compile_only))
+    lacks = machine.missing(found, cuda=not options.emulated, gpu=not (options.emulated or options.compile_only),
+                            bundle=bool(options.bundle))
     for line in report.machine_lines(found):
         print(line)
     print(f"bundle: {options.bundle or 'none (scripts/gpu-bundle.sh makes one)'}")

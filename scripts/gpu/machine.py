@@ -111,6 +111,8 @@ def ask_driver():
     if done.returncode == 0:
         return json.loads(done.stdout.decode())
     lines = done.stderr.decode(errors="replace").strip().splitlines()
+    if lines and "libcuda.so.1: cannot open" in lines[-1]:
+        return {"error": "no NVIDIA driver is installed (its libcuda.so.1 was not found)"}
     return {"error": lines[-1] if lines else f"asking the driver ended with code {done.returncode}"}
 
 
@@ -144,6 +146,7 @@ def facts():
         "cmake_version": version(["cmake", "--version"], r"version ([\d.]+)"),
         "ninja_version": version(["ninja", "--version"], r"([\d.]*\d)"),
         "python_version": platform.python_version(),
+        "mpi": shutil.which("mpiexec") is not None and shutil.which("mpicxx") is not None,
     }
     if smi:
         keys = ["driver_version", "clocks.max.sm", "clocks.max.mem", "compute_mode", "mig.mode.current"]
@@ -158,7 +161,7 @@ def at_least(version_text, *wanted):
     return tuple(numbers[:len(wanted)]) >= wanted
 
 
-def missing(found, cuda=True, gpu=True):
+def missing(found, cuda=True, gpu=True, bundle=False):
     """What the run needs and the machine lacks, each with its cure."""
     lacks = []
     if gpu and not found["gpus"]:
@@ -177,4 +180,7 @@ def missing(found, cuda=True, gpu=True):
         lacks.append(f"CMake 3.25 or newer (found: {found['cmake_version'] or 'none'})")
     if not found["ninja_version"]:
         lacks.append("ninja (package ninja-build)")
+    if not bundle and not found["mpi"]:
+        lacks.append("MPI and the libraries DNDS is built with: without a network, copy the file that "
+                     "scripts/gpu-bundle.sh makes elsewhere to build/gpu-bundle; with one, run scripts/install-deps.sh")
     return lacks

@@ -12,6 +12,7 @@ import unittest
 SCRIPTS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "scripts")
 sys.path.insert(0, os.path.join(SCRIPTS, "gpu"))
 import check  # noqa: E402
+import kernels  # noqa: E402
 import machine  # noqa: E402
 import report  # noqa: E402
 from runner import Runner, tail  # noqa: E402
@@ -37,6 +38,7 @@ MACHINE = {
               "l2_bytes": 60 * 2**20, "mps": 0}],
     "cuda_of_driver": "13.0", "nvcc": "/nvcc", "nvcc_version": "13.0", "compute_sanitizer": None, "cxx": "c++",
     "cxx_version": "13.2", "cmake_version": "3.28", "ninja_version": "1.11", "python_version": "3.12",
+    "mpi": True,
 }
 
 RECORDS = [
@@ -236,6 +238,50 @@ class Machine(unittest.TestCase):
         outcome = run("--emulated", "--dry-run", CXX="/no/such/compiler")
         self.assertEqual(outcome.returncode, 3)
         self.assertIn("/no/such/compiler was not found", outcome.stdout)
+
+
+PTX = """
+.visible .entry _Z14copyRowsKerneli(
+	.param .u32 _Z14copyRowsKerneli_param_0
+)
+.maxntid 256, 1, 1
+{
+	ld.global.v2.u64 	{%rd1, %rd2}, [%rd3];
+	st.global.v2.u64 	[%rd4], {%rd1, %rd2};
+	ret;
+}
+"""
+LOG = """ptxas info    : Compiling entry function '_Z14copyRowsKerneli' for 'sm_75'
+ptxas info    : Function properties for _Z14copyRowsKerneli
+    0 bytes stack frame, 0 bytes spill stores, 0 bytes spill loads
+ptxas info    : Used 38 registers, used 0 barriers
+"""
+
+
+class Kernels(unittest.TestCase):
+    def wrongs(self, ptx, log=LOG):
+        with tempfile.TemporaryDirectory() as folder:
+            for name, text in (("ptx", ptx), ("log", log)):
+                with open(os.path.join(folder, name), "w", encoding="utf-8") as file:
+                    file.write(text)
+            (name, body), = kernels.read_ptx(os.path.join(folder, "ptx")).items()
+            kernel = kernels.Kernel(name, body, kernels.read_log(os.path.join(folder, "log"))[name])
+            return "\n".join(kernels.wrongs(kernel, kernels.RULES[0]))
+
+    def test_says_what_the_compiler_made_wrong(self):
+        self.assertEqual(self.wrongs(PTX), "")
+        self.assertIn("fuses a product", self.wrongs(PTX.replace("ret;", "fma.rn.f64 %fd1, %fd2, %fd3, %fd4;")))
+        self.assertIn("double and float", self.wrongs(PTX.replace("ret;", "cvt.rn.f32.f64 %f1, %fd1;")))
+        self.assertIn("approximately", self.wrongs(PTX.replace("ret;", "rcp.approx.ftz.f64 %fd1, %fd2;")))
+        self.assertIn("waits for others", self.wrongs(PTX.replace("ret;", "ld.acquire.sys.global.u64 %rd1, [%rd2];")))
+        self.assertIn("16 bytes", self.wrongs(PTX.replace("st.global.v2", "st.global")))
+        self.assertIn("unknown kind", self.wrongs(PTX.replace("ld.global.v2.u64", "ld.v2.u64")))
+        spilling = LOG.replace("0 bytes spill stores", "8 bytes spill stores")
+        self.assertIn("sm_75: spills 8 bytes", self.wrongs(PTX, spilling))
+        self.assertIn("41 registers", self.wrongs(PTX, LOG.replace("Used 38", "Used 41")))
+        self.assertIn("local memory", self.wrongs(PTX, LOG.replace("0 bytes stack", "40 bytes stack")))
+        # what was compiled last counts
+        self.assertEqual(self.wrongs(PTX, LOG.replace("Used 38", "Used 41") + LOG), "")
 
 
 class Reserve(unittest.TestCase):

@@ -6,6 +6,15 @@
 namespace DNDS::Device::Hooks {
 
 real sum(StreamHandle /*stream*/, std::span<const real> /*x*/) { std::terminate(); }
+std::size_t scratchOfMinimum(std::size_t /*count*/) { std::terminate(); }
+void minimum(StreamHandle /*stream*/, std::span<const real> /*x*/, real * /*result*/,
+             std::span<std::byte> /*scratch*/) {
+    std::terminate();
+}
+void largestMagnitude(StreamHandle /*stream*/, const Column & /*column*/, real * /*result*/) { std::terminate(); }
+void integerSum(StreamHandle /*stream*/, const Column & /*column*/, int /*shift*/, FixedPoint::Wide * /*result*/) {
+    std::terminate();
+}
 void exclusiveScan(StreamHandle /*stream*/, std::span<const index> /*counts*/, std::span<index> /*starts*/) {
     std::terminate();
 }

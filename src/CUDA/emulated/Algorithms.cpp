@@ -3,6 +3,7 @@
 #include <Eigen/Core>
 
 #include <algorithm>
+#include <limits>
 #include <numeric>
 #include <tuple>
 #include <utility>
@@ -25,6 +26,31 @@ real sum(StreamHandle stream, std::span<const real> x) {
     queue(stream, [x, &total] { total = std::accumulate(x.begin(), x.end(), 0.0); });
     synchronize(stream);
     return total;
+}
+
+std::size_t scratchOfMinimum(std::size_t /*count*/) { return 0; }
+
+void minimum(StreamHandle stream, std::span<const real> x, real *result, std::span<std::byte> /*scratch*/) {
+    queue(stream, [x, result] {
+        *result = std::accumulate(x.begin(), x.end(), std::numeric_limits<real>::infinity(),
+                                  [](real a, real b) { return std::min(a, b); });
+    });
+}
+
+void largestMagnitude(StreamHandle stream, const Column &column, real *result) {
+    queue(stream, [column, result] {
+        *result = 0;
+        for (index row = 0; row < column.size; ++row)
+            *result = std::max(*result, FixedPoint::magnitude(column(row)));
+    });
+}
+
+void integerSum(StreamHandle stream, const Column &column, int shift, FixedPoint::Wide *result) {
+    queue(stream, [column, shift, result] {
+        *result = 0;
+        for (index row = 0; row < column.size; ++row)
+            *result += FixedPoint::toInteger(column(row), shift);
+    });
 }
 
 void exclusiveScan(StreamHandle stream, std::span<const index> counts, std::span<index> starts) {

@@ -2,6 +2,7 @@
 
 #include "DNDS/Base/Environment.hpp"
 #include "DNDS/Base/Error.hpp"
+#include "DNDS/Device/Transfers.hpp"
 
 #include "EmulatedMemory.hpp"
 #include "EmulatedStreams.hpp"
@@ -143,7 +144,10 @@ void copy(void *destination, MemorySpace destinationSpace, const void *source, M
                                                        : static_cast<std::byte *>(destination);
     const auto *from =
         sourceSpace == MemorySpace::Device ? memory().alias(source, bytes) : static_cast<const std::byte *>(source);
-    streams().push(stream, [to, from, bytes] { std::memmove(to, from, bytes); });
+    streams().push(stream, [=] {
+        std::memmove(to, from, bytes);
+        countTransfer(destinationSpace, sourceSpace, bytes);
+    });
 }
 
 SharedHandle share(const void *pointer) {
@@ -213,7 +217,10 @@ void synchronizeEvent(EventHandle event) {
     streams().synchronize(eventOf(event));
 }
 
-void beginCapture(StreamHandle stream) { streams().beginCapture(stream); }
+void beginCapture(StreamHandle stream) {
+    DNDS_CHECK(!emulatedDevicePretends("no-graphs"), StateError, "emulated device: capturing work is refused");
+    streams().beginCapture(stream);
+}
 GraphHandle endCapture(StreamHandle stream) { return streams().endCapture(stream).release(); }
 bool isCapturing(StreamHandle stream) { return streams().isCapturing(stream); }
 void launchGraph(GraphHandle graph, StreamHandle stream) {

@@ -10,7 +10,10 @@
 #include <cub/device/device_reduce.cuh>
 #include <cub/device/device_scan.cuh>
 #include <cublas_v2.h>
+#include <thrust/iterator/counting_iterator.h>
+#include <thrust/iterator/transform_iterator.h>
 
+#include <limits>
 #include <map>
 #include <mutex>
 
@@ -51,7 +54,59 @@ struct Blas {
     }
 };
 
+// None of these depends on the order in which CUB calls them.
+struct Smaller {
+    DNDS_HOST_DEVICE real operator()(real a, real b) const { return b < a ? b : a; }
+};
+struct Larger {
+    DNDS_HOST_DEVICE real operator()(real a, real b) const { return b > a ? b : a; }
+};
+struct Plus {
+    DNDS_HOST_DEVICE FixedPoint::Wide operator()(FixedPoint::Wide a, FixedPoint::Wide b) const { return a + b; }
+};
+struct MagnitudeIn {
+    Column column;
+    DNDS_HOST_DEVICE real operator()(index row) const { return FixedPoint::magnitude(column(row)); }
+};
+struct IntegerIn {
+    Column column;
+    int shift;
+    DNDS_HOST_DEVICE FixedPoint::Wide operator()(index row) const { return FixedPoint::toInteger(column(row), shift); }
+};
+
+/// Queues `*result` = `of(0)`, `of(1)`, ... joined by `join`.
+template <class Of, class T, class Join>
+void reduce(const char *what, StreamHandle stream, index count, const Of &of, T *result, Join join, T first) {
+    const auto terms = thrust::make_transform_iterator(thrust::counting_iterator<index>(0), of);
+    withScratch(what, [&](void *scratch, std::size_t &bytes) {
+        return cub::DeviceReduce::Reduce(scratch, bytes, terms, result, count, join, first, native(stream));
+    });
+}
+
 } // namespace
+
+std::size_t scratchOfMinimum(std::size_t count) {
+    std::size_t bytes = 0;
+    check(cub::DeviceReduce::Reduce(nullptr, bytes, static_cast<const real *>(nullptr), static_cast<real *>(nullptr),
+                                    static_cast<index>(count), Smaller{}, std::numeric_limits<real>::infinity()),
+          "preparing to find the smallest element");
+    return bytes > 0 ? bytes : 1; // CUB takes null for the question how much it needs
+}
+
+void minimum(StreamHandle stream, std::span<const real> x, real *result, std::span<std::byte> scratch) {
+    std::size_t bytes = scratch.size();
+    check(cub::DeviceReduce::Reduce(scratch.data(), bytes, x.data(), result, static_cast<index>(x.size()), Smaller{},
+                                    std::numeric_limits<real>::infinity(), native(stream)),
+          "finding the smallest element");
+}
+
+void largestMagnitude(StreamHandle stream, const Column &column, real *result) {
+    reduce("finding the largest magnitude", stream, column.size, MagnitudeIn{column}, result, Larger{}, real{0});
+}
+
+void integerSum(StreamHandle stream, const Column &column, int shift, FixedPoint::Wide *result) {
+    reduce("adding up exactly", stream, column.size, IntegerIn{column, shift}, result, Plus{}, FixedPoint::Wide{0});
+}
 
 real sum(StreamHandle stream, std::span<const real> x) {
     const DeviceBuffer<real> total(1);

@@ -6,6 +6,7 @@
 
 #include "DNDS/Base/Error.hpp"
 #include "DNDS/Device/Hooks.hpp"
+#include "DNDS/Device/Transfers.hpp"
 
 #include <array>
 #include <cstring>
@@ -167,9 +168,11 @@ void unpin(void *pointer) noexcept {
 void copy(void *destination, MemorySpace destinationSpace, const void *source, MemorySpace sourceSpace,
           std::size_t bytes, StreamHandle stream) {
     requireDevice("copy between host and device");
-    if (bytes > 0)
-        check(cudaMemcpyAsync(destination, source, bytes, kindOf(destinationSpace, sourceSpace), native(stream)),
-              "queueing a copy");
+    if (bytes == 0)
+        return;
+    check(cudaMemcpyAsync(destination, source, bytes, kindOf(destinationSpace, sourceSpace), native(stream)),
+          "queueing a copy");
+    countTransfer(destinationSpace, sourceSpace, bytes);
 }
 
 SharedHandle share(const void *pointer) {

@@ -46,6 +46,8 @@ class TransformerCore {
     /// A table of how the persistent pull reaches each peer, and why. Local. Throws StateError before
     /// `initPersistentPull`.
     std::string describePull() const { return bound(pull_, "Pull").describe(); }
+    /// Whether start and wait of the persistent pull may be captured in a graph; see Exchange::capturable. Local.
+    bool canCapturePull() const { return bound(pull_, "Pull").capturable(); }
     /// How the persistent pull reaches each peer. Local. Throws StateError before `initPersistentPull`.
     std::vector<PeerPath> pullPaths() const { return bound(pull_, "Pull").paths(); }
     /// The same for the persistent push.

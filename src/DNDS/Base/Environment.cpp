@@ -51,6 +51,14 @@ std::string mpiSwitchForDevices() {
     return {};
 }
 
+int rankByLauncher() {
+    for (const char *name : {"OMPI_COMM_WORLD_LOCAL_RANK", "MPI_LOCALRANKID", "MV2_COMM_WORLD_LOCAL_RANK",
+                             "PALS_LOCAL_RANKID", "SLURM_LOCALID"})
+        if (!textOf(name).empty())
+            return numberOf(name, 0);
+    return 0;
+}
+
 bool emulatedDevicePretends(const std::string &what) {
     return fmt::format(",{},", textOf("DNDS_EMULATED_DEVICE")).find(fmt::format(",{},", what)) != std::string::npos;
 }

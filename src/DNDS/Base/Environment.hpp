@@ -31,6 +31,10 @@ Environment readEnvironment();
 /// Intel MPI); empty otherwise. Local.
 std::string mpiSwitchForDevices();
 
+/// This process's number on its machine, as mpiexec or srun tell it: known before MPI has started, when some MPI
+/// libraries want to find a device in use. 0 where nobody says. Local.
+int rankByLauncher();
+
 /// DNDS_EMULATED_DEVICE: what the emulated device is to pretend, for tests: words such as "gpu-aware-mpi", separated by
 /// commas. Local.
 bool emulatedDevicePretends(const std::string &what);

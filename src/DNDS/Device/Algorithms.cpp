@@ -10,6 +10,57 @@ real sum(StreamHandle stream, std::span<const real> x) {
     return x.empty() ? 0.0 : Hooks::sum(stream, x);
 }
 
+Minimum::Minimum(index count) : count_(static_cast<std::size_t>(count)) {
+    requireDevice("find the smallest element");
+    scratch_ = DeviceBuffer<std::byte>(Hooks::scratchOfMinimum(count_));
+}
+
+void Minimum::operator()(StreamHandle stream, std::span<const real> x, real *result) const {
+    DNDS_CHECK(x.size() == count_, ArgumentError, "the smallest of {} elements is wanted, but this was made for {}",
+               x.size(), count_);
+    Hooks::minimum(stream, x, result, {scratch_.data(), scratch_.size()});
+}
+
+namespace {
+
+void requireRows(std::span<const real> rows, std::size_t columns) {
+    requireDevice("look at rows");
+    DNDS_CHECK(columns > 0 && rows.size() % columns == 0, ArgumentError, "{} values are no rows of {}", rows.size(),
+               columns);
+}
+
+/// Calls `reduce(k, column, result)` for each column, and brings the results, which are on the device, to the host.
+template <class T, class Reduce>
+void forColumns(StreamHandle stream, std::span<const real> rows, std::span<T> results, const Reduce &reduce) {
+    const std::size_t columns = results.size();
+    const DeviceBuffer<T> found(columns);
+    for (std::size_t k = 0; k < columns; ++k)
+        reduce(k,
+               Hooks::Column{rows.data() + k, static_cast<index>(columns), static_cast<index>(rows.size() / columns)},
+               found.data() + k);
+    copy(results.data(), MemorySpace::Host, found.data(), MemorySpace::Device, results.size_bytes(), stream);
+    synchronize(stream);
+}
+
+} // namespace
+
+void largestOfColumns(StreamHandle stream, std::span<const real> rows, std::span<real> largest) {
+    requireRows(rows, largest.size());
+    forColumns(stream, rows, largest, [&](std::size_t, const Hooks::Column &column, real *result) {
+        Hooks::largestMagnitude(stream, column, result);
+    });
+}
+
+void integerSumsOfColumns(StreamHandle stream, std::span<const real> rows, std::span<const std::optional<int>> shifts,
+                          std::span<FixedPoint::Wide> sums) {
+    requireRows(rows, sums.size());
+    forColumns(stream, rows, sums, [&](std::size_t k, Hooks::Column column, FixedPoint::Wide *result) {
+        if (!shifts[k])
+            column.size = 0;
+        Hooks::integerSum(stream, column, shifts[k].value_or(0), result);
+    });
+}
+
 void exclusiveScan(StreamHandle stream, std::span<const index> counts, std::span<index> starts) {
     requireDevice("make offsets");
     DNDS_CHECK(counts.size() == starts.size(), ArgumentError, "{} counts do not make {} starts", counts.size(),

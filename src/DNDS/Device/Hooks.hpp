@@ -59,8 +59,8 @@ struct DeviceInfo {
 };
 DeviceInfo deviceInfo();
 
-/// Chooses one of several devices for this process: `number` modulo how many it sees; ranks pass their number on the
-/// node. Call it first: what was allocated before stays where it is.
+/// Chooses one of several devices for this process: `number` modulo how many it sees; ranks pass `rankOnMachine`, or
+/// `rankByLauncher` before MPI has started. Call it first: what was allocated before stays where it is.
 void useDevice(int number);
 
 // ---------------------------------------------------------------------------------------------------------------------

@@ -17,11 +17,21 @@ struct alignas(16) Chunk16 {
     std::uint64_t high;
 };
 
+/// The same address, of which nvcc then knows that it is of device or pinned memory, and neither shared nor local: what
+/// a kernel finds in tables is accessed as directly as its arguments.
+template <class T>
+DNDS_HOST_DEVICE inline T *asGlobal(T *pointer) {
+#if defined(__CUDA_ARCH__)
+    __builtin_assume(__isGlobal(pointer));
+#endif
+    return pointer;
+}
+
 /// The host may not look at bytes as another type; a device reads whole aligned words only that way.
 template <class T>
 DNDS_HOST_DEVICE inline T loadAs(const std::byte *from) {
 #if defined(__CUDA_ARCH__)
-    return *reinterpret_cast<const T *>(from);
+    return *asGlobal(reinterpret_cast<const T *>(from));
 #else
     T value;
     std::memcpy(&value, from, sizeof(T));
@@ -31,7 +41,7 @@ DNDS_HOST_DEVICE inline T loadAs(const std::byte *from) {
 template <class T>
 DNDS_HOST_DEVICE inline void storeAs(std::byte *to, const T &value) {
 #if defined(__CUDA_ARCH__)
-    *reinterpret_cast<T *>(to) = value;
+    *asGlobal(reinterpret_cast<T *>(to)) = value;
 #else
     std::memcpy(to, &value, sizeof(T));
 #endif
@@ -54,7 +64,7 @@ DNDS_HOST_DEVICE inline void copyTileRows(const CopySegment &segment, std::uint6
             const auto row = segment.chunksPerRow == 1
                                  ? chunk
                                  : static_cast<std::uint32_t>(std::uint64_t{chunk} * segment.reciprocal >> 32U);
-            const std::uint64_t from = std::uint64_t{segment.rows[firstRow + row]} * segment.chunksPerRow +
+            const std::uint64_t from = std::uint64_t{asGlobal(segment.rows)[firstRow + row]} * segment.chunksPerRow +
                                        (chunk - row * segment.chunksPerRow);
             held[k] = loadAs<Chunk>(segment.source + from * sizeof(Chunk));
         }
@@ -79,7 +89,7 @@ DNDS_HOST_DEVICE inline void copyTileBlocks(const CopySegment &segment, std::uin
                                             std::uint32_t thread, std::uint32_t threads) {
     const std::uint32_t lanes = threads < 32 ? threads : 32;
     for (std::uint32_t k = thread / lanes; k < count; k += threads / lanes) {
-        const CopyBlock block = segment.blocks[first + k];
+        const CopyBlock block = asGlobal(segment.blocks)[first + k];
         const std::byte *from = segment.source + block.source;
         std::byte *to = segment.destination + block.destination;
         const auto bits = reinterpret_cast<std::uintptr_t>(from) | reinterpret_cast<std::uintptr_t>(to) | block.bytes;

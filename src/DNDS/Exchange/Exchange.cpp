@@ -278,6 +278,11 @@ const std::string &Exchange::label() const {
     return state_->members.empty() ? none : state_->members.front().name;
 }
 
+bool Exchange::capturable() const {
+    return space_ == MemorySpace::Device && direction_ == Direction::Pull &&
+           std::ranges::all_of(state_->transports, [](const auto &t) { return t->kind() == TransportKind::Local; });
+}
+
 std::string Exchange::describe() const {
     return pathTable(
         fmt::format("{} of '{}'{}{}", direction_ == Direction::Pull ? "pull" : "push", label(),

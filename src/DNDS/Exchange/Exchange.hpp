@@ -79,6 +79,10 @@ class Exchange {
     void wait(Device::StreamHandle consumer);
     bool inFlight() const noexcept;
 
+    /// Whether rows of the device move within this rank only, or none do: then start and wait(consumer) are nothing but
+    /// device work and may be captured in a graph, after they have run once. Local.
+    bool capturable() const;
+
     /// Which copies of the arrays are moved.
     MemorySpace space() const noexcept { return space_; }
 

@@ -2,19 +2,38 @@
 /// @brief Sums over rows that do not depend on their order, nor on the number of ranks.
 #pragma once
 
+#include "DNDS/Base/FixedPoint.hpp"
 #include "DNDS/Mpi/Communicator.hpp"
 
+#include <optional>
 #include <span>
 
 namespace DNDS {
+
+/// One rank's rows, wherever they lie, as `exactSums` reads them. Functions are Local and may throw.
+class ExactRows {
+  public:
+    ExactRows() = default;
+    ExactRows(const ExactRows &) = delete;
+    ExactRows &operator=(const ExactRows &) = delete;
+    virtual ~ExactRows() = default;
+
+    /// Fills [columns] with the largest `FixedPoint::magnitude` of each column, 0 without rows.
+    virtual void findLargest(std::span<real> largest) const = 0;
+    /// Fills [columns] with the sum of `FixedPoint::toInteger(value, shift)` of each column that has a shift.
+    virtual void add(std::span<const std::optional<int>> shifts, std::span<FixedPoint::Wide> sums) const = 0;
+};
 
 /// The sum of each column of all ranks' rows, the same to the bit however the rows are spread over ranks:
 /// `rows` is [own rows x columns], `sums` [columns]. Collective; two reductions for all columns together.
 ///
 /// In each column values are rounded to multiples of 2^-80 of the largest and added as integers, which is exact and
 /// associative; the idea is that of Kulisch's long accumulator. A value that is not finite makes its column's sum NaN.
-/// Throws ArgumentError on all ranks where `rows` is no whole number of rows.
+/// Throws ArgumentError on all ranks where `rows` is no whole number of rows. Rows in device memory: `Array/ExactSums`.
 void exactSums(CommunicatorView comm, std::span<const real> rows, std::span<real> sums);
+
+/// The same for rows elsewhere. What one rank's rows throw is thrown on all ranks.
+void exactSums(CommunicatorView comm, const ExactRows &rows, std::span<real> sums);
 
 /// The sum of all ranks' values, as above. Collective.
 inline real exactSum(CommunicatorView comm, std::span<const real> values) {

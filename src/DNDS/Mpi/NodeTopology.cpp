@@ -22,4 +22,9 @@ NodeTopology NodeTopology::discover(CommunicatorView comm, int ranksPerNode) {
     return topology;
 }
 
+int rankOnMachine(CommunicatorView comm) {
+    const Communicator machine = Communicator::splitNode(comm);
+    return machine.view().rank();
+}
+
 } // namespace DNDS

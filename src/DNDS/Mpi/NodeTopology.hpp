@@ -23,4 +23,8 @@ struct NodeTopology {
     static NodeTopology discover(CommunicatorView comm, int ranksPerNode);
 };
 
+/// This rank's number among the ranks of its machine, whatever order ranks were spread in and whatever
+/// DNDS_RANKS_PER_NODE says: which of the machine's devices is its own (`Device::useDevice`). Collective.
+int rankOnMachine(CommunicatorView comm);
+
 } // namespace DNDS

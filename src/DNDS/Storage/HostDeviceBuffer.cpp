@@ -1,14 +1,33 @@
 #include "DNDS/Storage/HostDeviceBuffer.hpp"
 
 #include "DNDS/Base/Error.hpp"
+#include "DNDS/Device/Event.hpp"
 
 #include <algorithm>
 #include <atomic>
 #include <cstring>
+#include <exception>
 #include <new>
 #include <utility>
+#include <vector>
 
 namespace DNDS {
+
+/// For each stream that copies, an event behind its last copy. Streams may be gone already: they end with their work.
+struct HostDeviceBuffer::CopiesInFlight {
+    struct Copy {
+        Device::StreamHandle stream;
+        Device::Event end;
+    };
+    std::vector<Copy> copies;
+
+    const Device::Event &endOn(Device::StreamHandle stream) {
+        for (const Copy &copy : copies)
+            if (copy.stream == stream)
+                return copy.end;
+        return copies.emplace_back(Copy{stream, {}}).end;
+    }
+};
 
 std::uint64_t HostDeviceBuffer::nextGeneration() noexcept {
     static std::atomic<std::uint64_t> counter{0};
@@ -80,17 +99,38 @@ void HostDeviceBuffer::swap(HostDeviceBuffer &other) noexcept {
     std::swap(generation_, other.generation_);
     std::swap(hostValid_, other.hostValid_);
     std::swap(deviceValid_, other.deviceValid_);
-    std::swap(inFlight_, other.inFlight_);
+    inFlight_.swap(other.inFlight_);
 }
 
-void HostDeviceBuffer::finishCopies(bool onAnyStream) const {
+void HostDeviceBuffer::queueCopy(MemorySpace to, Device::StreamHandle stream) {
+    const Device::Event *end = nullptr;
+    if (!Device::isCapturing(stream)) { // in a graph, nothing runs now; what it names has to stay anyway
+        if (!inFlight_)
+            inFlight_ = std::make_shared<CopiesInFlight>();
+        end = &inFlight_->endOn(stream);
+    }
+    if (to == MemorySpace::Device)
+        Device::copy(device_, to, host_, MemorySpace::Host, bytes_, stream);
+    else
+        Device::copy(host_, to, device_, MemorySpace::Device, bytes_, stream);
+    if (end != nullptr)
+        end->record(stream);
+}
+
+void HostDeviceBuffer::finishCopies() const {
     if (!inFlight_)
         return;
-    if (onAnyStream)
-        Device::synchronizeAll();
-    else
-        Device::synchronize(nullptr);
-    inFlight_ = false;
+    const std::shared_ptr<CopiesInFlight> finished = std::exchange(inFlight_, nullptr);
+    std::exception_ptr failure; // all are waited for, whatever one of them reports
+    for (const CopiesInFlight::Copy &copy : finished->copies) {
+        try {
+            copy.end.synchronize();
+        } catch (...) {
+            failure = failure ? failure : std::current_exception();
+        }
+    }
+    if (failure)
+        std::rethrow_exception(failure);
 }
 
 void HostDeviceBuffer::release() noexcept {
@@ -134,29 +174,25 @@ void HostDeviceBuffer::toDevice(Device::StreamHandle stream) {
         return;
     if (!device_)
         allocateDevice();
-    Device::copy(device_, MemorySpace::Device, host_, MemorySpace::Host, bytes_, stream);
-    inFlight_ = true;
+    queueCopy(MemorySpace::Device, stream);
     deviceValid_ = true;
 }
 
 void HostDeviceBuffer::toDevice() {
-    const bool others = inFlight_;
     toDevice(nullptr);
-    finishCopies(others);
+    finishCopies();
 }
 
 void HostDeviceBuffer::toHost(Device::StreamHandle stream) {
     if (valid(MemorySpace::Host))
         return;
-    Device::copy(host_, MemorySpace::Host, device_, MemorySpace::Device, bytes_, stream);
-    inFlight_ = true;
+    queueCopy(MemorySpace::Host, stream);
     hostValid_ = true;
 }
 
 void HostDeviceBuffer::toHost() {
-    const bool others = inFlight_;
     toHost(nullptr);
-    finishCopies(others);
+    finishCopies();
 }
 
 void HostDeviceBuffer::resize(std::size_t bytes) {

@@ -121,9 +121,11 @@ class HostDeviceBuffer {
     static std::shared_ptr<std::byte> allocateHost(std::size_t bytes, const HostMemoryResource &resource);
     void allocateDevice();
     void copyContents(const HostDeviceBuffer &other);
-    /// Waits for the copies that were queued: on any stream, or on the default stream where it is known to hold them
-    /// all.
-    void finishCopies(bool onAnyStream = true) const;
+    struct CopiesInFlight;
+    /// Queues a copy to the other side and remembers that nobody has waited for it.
+    void queueCopy(MemorySpace to, Device::StreamHandle stream);
+    /// Waits for the copies that were queued, and for nothing else that their streams hold behind them.
+    void finishCopies() const;
     void release() noexcept;
 
     std::shared_ptr<std::byte> hostOwner_; ///< shared with whoever moves bytes in or out at the moment
@@ -135,8 +137,8 @@ class HostDeviceBuffer {
     std::uint64_t generation_;
     bool hostValid_ = true;
     bool deviceValid_ = false;
-    /// Whether a copy was queued that nobody here waited for: memory may then only be freed or copied after a wait.
-    mutable bool inFlight_ = false;
+    /// Copies that nobody here waited for, null for none: memory may then only be freed or copied after a wait.
+    mutable std::shared_ptr<CopiesInFlight> inFlight_;
 };
 
 } // namespace DNDS

@@ -5,6 +5,8 @@
 #include <gtest/gtest.h>
 
 #include <cstdlib>
+#include <map>
+#include <string>
 
 namespace DNDS {
 namespace {
@@ -18,6 +20,27 @@ TEST(Environment, TransportIsReadAnewEachTimeAndEmptyWhereUnset) {
     EXPECT_EQ(readEnvironment().transport, "no such thing");
     ::unsetenv("DNDS_TRANSPORT");
     EXPECT_EQ(readEnvironment().transport, "");
+}
+
+TEST(Environment, LaunchersTellTheRankOnTheMachine) {
+    std::map<std::string, std::string> before; // of the launcher of this test
+    for (const char *name : {"OMPI_COMM_WORLD_LOCAL_RANK", "MPI_LOCALRANKID", "MV2_COMM_WORLD_LOCAL_RANK",
+                             "PALS_LOCAL_RANKID", "SLURM_LOCALID"}) {
+        if (const char *value = std::getenv(name))
+            before[name] = value;
+        ::unsetenv(name);
+    }
+    EXPECT_EQ(rankByLauncher(), 0);
+    ::setenv("SLURM_LOCALID", "3", 1);
+    EXPECT_EQ(rankByLauncher(), 3);
+    ::setenv("OMPI_COMM_WORLD_LOCAL_RANK", "2", 1); // mpiexec within a job of Slurm
+    EXPECT_EQ(rankByLauncher(), 2);
+    ::setenv("OMPI_COMM_WORLD_LOCAL_RANK", "two", 1);
+    EXPECT_THROW(rankByLauncher(), ArgumentError);
+    ::unsetenv("OMPI_COMM_WORLD_LOCAL_RANK");
+    ::unsetenv("SLURM_LOCALID");
+    for (const auto &[name, value] : before)
+        ::setenv(name.c_str(), value.c_str(), 1);
 }
 
 TEST(Environment, SwitchesAreZeroOrOneAndOffWhereUnset) {

@@ -1,5 +1,6 @@
 #include "DNDS/Device/Algorithms.hpp"
 #include "DNDS/Device/DeviceBuffer.hpp"
+#include "DNDS/Device/Graph.hpp"
 #include "DNDS/Device/Stream.hpp"
 
 #include "DNDS/Base/Error.hpp"
@@ -41,6 +42,9 @@ TEST(DeviceAlgorithms, SayWhyThereIsNoDevice) {
     if (available())
         GTEST_SKIP() << "this build has a device";
     EXPECT_THROW(sum(nullptr, {}), NotBuiltError);
+    EXPECT_THROW(Minimum(3), NotBuiltError);
+    EXPECT_THROW(largestOfColumns(nullptr, {}, {}), NotBuiltError);
+    EXPECT_THROW(integerSumsOfColumns(nullptr, {}, {}, {}), NotBuiltError);
     EXPECT_THROW(exclusiveScan(nullptr, {}, {}), NotBuiltError);
     EXPECT_THROW(sortByKey(nullptr, {}, {}), NotBuiltError);
     EXPECT_THROW(multiply(nullptr, 1, {}, {}, 0, {}), NotBuiltError);
@@ -66,6 +70,46 @@ TEST(DeviceAlgorithms, SumsAndScansAreThoseOfTheHost) {
         EXPECT_EQ(fetched(onDevice), starts);
     }
     EXPECT_THROW(exclusiveScan(stream, spanOf(sent(std::vector<index>(3))), {}), ArgumentError);
+}
+
+TEST(DeviceAlgorithms, TheSmallestElementIsFoundInGraphs) {
+    if (!available())
+        GTEST_SKIP() << unavailableReason();
+    const Stream stream;
+    for (const std::size_t count : {0U, 1U, 1000U, 100003U}) {
+        std::vector<real> values(count);
+        for (std::size_t i = 0; i < count; ++i)
+            values[i] = static_cast<real>((i * 7919 + 5) % (count + 3)) - 10;
+        const DeviceBuffer<real> onDevice = sent(values);
+        const DeviceBuffer<real> result = sent(std::vector<real>{-77});
+        const Minimum minimum(static_cast<index>(count));
+        const Graph graph = Graph::capture(stream, [&] { minimum(stream, spanOf(onDevice), result.data()); });
+        for (const real least : {-1000.0, 3000000.0, -5.0}) {
+            if (count > 0) {
+                values[count / 2] = least;
+                copy(onDevice.data(), MemorySpace::Device, values.data(), MemorySpace::Host, count * sizeof(real),
+                     stream);
+            }
+            graph.launch(stream);
+            stream.synchronize();
+            EXPECT_EQ(fetched(result)[0], count > 0 ? *std::min_element(values.begin(), values.end())
+                                                    : std::numeric_limits<real>::infinity());
+        }
+        EXPECT_THROW(minimum(stream, spanOf(sent(std::vector<real>(count + 1))), result.data()), ArgumentError);
+    }
+}
+
+TEST(DeviceAlgorithms, ColumnsNeedWholeRows) {
+    if (!available())
+        GTEST_SKIP() << unavailableReason();
+    const Stream stream;
+    const DeviceBuffer<real> rows = sent(std::vector<real>(7));
+    std::vector<real> largest(3);
+    std::vector<FixedPoint::Wide> sums(3);
+    const std::vector<std::optional<int>> shifts(3);
+    EXPECT_THROW(largestOfColumns(stream, spanOf(rows), largest), ArgumentError);
+    EXPECT_THROW(integerSumsOfColumns(stream, spanOf(rows), shifts, sums), ArgumentError);
+    EXPECT_THROW(largestOfColumns(stream, spanOf(rows), {}), ArgumentError);
 }
 
 TEST(DeviceAlgorithms, SortsAreStable) {

@@ -1,5 +1,7 @@
 // Pulls and pushes of rows in device memory, of every layout and element type by every device transport.
 
+#include "DNDS/Array/ArrayPair.hpp"
+#include "DNDS/Device/Graph.hpp"
 #include "DNDS/Device/Stream.hpp"
 #include "DNDS/Exchange/Exchange.hpp"
 #include "DNDS/Exchange/ExchangeGroup.hpp"
@@ -52,6 +54,41 @@ TEST_F(DeviceExchange, PersistentPullsBringEachNewVersion) {
         }
         field.trans().clearPersistentPull();
     });
+}
+
+TEST_F(DeviceExchange, PullsOfOwnRowsAreReplayedFromGraphs) {
+    const CommunicatorView alone(MPI_COMM_SELF);
+    ArrayPair<ParArray<real, 3>> field;
+    field.initPair("own rows", alone);
+    field.father->resize(100);
+    field.transAttach();
+    field.trans.createFatherGlobalMapping();
+    field.trans.createGhostMapping(std::vector<index>{7, 99, 0, 55});
+    field.trans.createMPITypes();
+    field.toDevice();
+    field.trans.initPersistentPull();
+    ASSERT_TRUE(field.trans.canCapturePull());
+    const Device::Stream stream;
+    const auto pull = [&] {
+        field.trans.startPersistentPull(stream);
+        field.trans.waitPersistentPull(stream);
+    };
+    pull();
+    const Device::Graph graph = Device::Graph::capture(stream, pull);
+    for (int version = 0; version < 5; ++version) {
+        field.toHost();
+        for (index row = 0; row < 100; ++row)
+            (*field.father)(row, 1) = static_cast<real>(100 * version + row);
+        field.toDevice();
+        (void)field.son->deviceView<DeviceBackend::CUDA>(); // about to be written there
+        graph.launch(stream);
+        stream.synchronize();
+        field.toHost();
+        for (index row = 0; row < 4; ++row)
+            ASSERT_EQ(
+                (*field.son)(row, 1),
+                static_cast<real>(100 * version + field.trans.ghostMapping()->ghosts()[static_cast<std::size_t>(row)]));
+    }
 }
 
 TEST_F(DeviceExchange, PushesCombineAsTheOperationSays) {

@@ -2,9 +2,11 @@
 
 #include "ThrowsOnAll.hpp"
 
+#include <cstdlib>
 #include <memory>
 #include <set>
 #include <utility>
+#include <vector>
 
 namespace DNDS {
 namespace {
@@ -25,6 +27,19 @@ TEST(CommunicatorContext, IsOneObjectACommunicator) {
     MPI_Comm_dup(other.view().handle(), &copy);
     EXPECT_NE(CommunicatorContext::of(copy), context);
     MPI_Comm_free(&copy);
+}
+
+TEST(NodeTopology, KnowsTheRankOnTheMachineInAnyOrder) {
+    const CommunicatorView world(MPI_COMM_WORLD);
+    // virtual nodes do not count: devices belong to machines
+    ::setenv("DNDS_RANKS_PER_NODE", "1", 1);
+    const int mine = rankOnMachine(world);
+    ::unsetenv("DNDS_RANKS_PER_NODE");
+    const std::vector<int> all = world.allGather(mine);
+    EXPECT_EQ(std::set<int>(all.begin(), all.end()).size(), all.size()); // tests run on one machine
+    EXPECT_EQ(mine, world.rank());
+    const Communicator reversed = Communicator::split(world, 0, -world.rank());
+    EXPECT_EQ(rankOnMachine(reversed.view()), world.size() - 1 - world.rank());
 }
 
 TEST(CommunicatorContext, CommunicatesOnADuplicate) {

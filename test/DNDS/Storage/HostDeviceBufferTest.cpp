@@ -7,11 +7,13 @@
 
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <cstdint>
 #include <cstring>
 #include <memory>
 #include <set>
 #include <string>
+#include <thread>
 #include <utility>
 
 namespace DNDS {
@@ -325,6 +327,28 @@ TEST(HostDeviceBufferOnDevice, WaitingTransfersFinishThoseThatWereOnlyQueued) {
     buffer.toHost(stream);
     buffer.toHost();
     EXPECT_EQ(text(buffer), textAt(2, 100));
+}
+
+TEST(HostDeviceBufferOnDevice, WaitsForItsOwnCopiesOnly) {
+    if (Device::name() != "emulated")
+        GTEST_SKIP() << "kernels that wait for the host run on the emulated device only";
+    const Device::Stream busy;
+    std::atomic<bool> mayEnd{false};
+    Device::launchHostKernel(busy, 1, [&](index, index) {
+        while (!mayEnd)
+            std::this_thread::yield();
+    });
+    const Device::Stream stream;
+    HostDeviceBuffer buffer(100);
+    fill(buffer, 1);
+    buffer.toDevice(stream);
+    const HostDeviceBuffer copied(buffer); // would wait for ever if it waited for the kernel
+    EXPECT_EQ(text(copied), textAt(1, 100));
+    HostDeviceBuffer other(50);
+    fill(other, 3);
+    other.toDevice(stream);
+    other.toDevice();
+    mayEnd = true;
 }
 
 TEST(HostDeviceBufferOnDevice, FreesNoMemoryThatACopyIsQueuedFor) {

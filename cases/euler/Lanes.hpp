@@ -1,0 +1,124 @@
+/// @file Lanes.hpp
+/// @brief The streams of a step on the device, and the graphs from which its parts are replayed.
+#pragma once
+
+#include "Gas.hpp"
+
+#include "DNDS/Base/Error.hpp"
+#include "DNDS/Device/Algorithms.hpp"
+#include "DNDS/Device/DeviceBuffer.hpp"
+#include "DNDS/Device/Event.hpp"
+#include "DNDS/Device/Graph.hpp"
+#include "DNDS/Device/Stream.hpp"
+#include "DNDS/Storage/HostDeviceBuffer.hpp"
+
+#include <span>
+#include <string>
+#include <vector>
+
+namespace Euler {
+
+/// How the device work of steps was started.
+struct GraphUse {
+    index graphs = 0;   ///< captured
+    index launches = 0; ///< of them
+    /// All stages of a step are one graph: no rows come from other ranks, nor go there.
+    bool wholeSteps = false;
+    std::string whyNot; ///< why kernels are started one by one; empty where graphs are used
+};
+
+/// Kernels that need no ghosts run on one stream, all else and pulls on another of high priority. What runs on the
+/// device between two calls for an exchange is a *part* of a step: run as it is at first, captured when it comes again,
+/// replayed from then on. Numbers that change from step to step lie in device memory. Local.
+class Lanes {
+  public:
+    /// Of steps with `cells` time steps. `graphs`: false starts kernels one by one.
+    Lanes(index cells, bool graphs);
+    Lanes(const Lanes &) = delete;
+    Lanes &operator=(const Lanes &) = delete;
+    ~Lanes() { finish(); } // graphs and memory may be in use
+
+    /// Waits for both streams, whatever they report.
+    void finish() noexcept;
+    /// Makes each stream wait for what the other holds.
+    void join() const {
+        DNDS::Device::runAfter(inner, edge);
+        DNDS::Device::runAfter(edge, inner);
+    }
+
+    DNDS::Device::Stream inner;
+    DNDS::Device::Stream edge{DNDS::Device::Priority::High};
+    DNDS::Device::Event ready;     ///< behind what a pull packs
+    DNDS::Device::Event innerDone; ///< behind what runs beside a pull
+
+    /// Runs, captures or replays a part: `work` queues on `stream`, and where it queues on the other one it begins and
+    /// ends with `runAfter`. Parts within a part belong to it. Where graphs cannot be captured, `use().whyNot` says so
+    /// from then on, and `work` runs as it is.
+    template <class Work>
+    void run(std::size_t part, DNDS::Device::StreamHandle stream, const Work &work);
+
+    const GraphUse &use() const noexcept { return use_; }
+    void setWholeSteps() noexcept { use_.wholeSteps = true; }
+
+    /// Queues on `inner`: finds the smallest of `timeSteps`, none of which is NaN. Can be captured.
+    void findSmallest(std::span<const real> timeSteps);
+    /// What was found last; waits.
+    real smallest();
+
+    /// For kernels: the number that `set` gave, in device memory.
+    const real *number() const { return numbers_.data() + 1; }
+    void set(real value);
+    /// Queues on `inner`: the number goes to the device. Can be captured.
+    void sendNumber();
+
+  private:
+    struct Part {
+        bool known = false; ///< ran once, so that nothing is made for the first time while it is captured
+        DNDS::Device::Graph graph;
+    };
+
+    DNDS::Device::Minimum minimum_;
+    DNDS::HostDeviceBuffer pinned_;               ///< on the host: the smallest time step, the number
+    DNDS::Device::DeviceBuffer<real> numbers_{2}; ///< the same on the device
+    std::span<real> mail_;                        ///< `pinned_`, as numbers
+    std::vector<Part> parts_;
+    bool within_ = false; ///< a part
+    GraphUse use_;
+};
+
+template <class Work>
+void Lanes::run(std::size_t part, DNDS::Device::StreamHandle stream, const Work &work) {
+    if (within_ || !use_.whyNot.empty())
+        return work();
+    if (parts_.size() <= part)
+        parts_.resize(part + 1);
+    Part &mine = parts_[part];
+    if (!mine.graph) {
+        within_ = true;
+        try {
+            if (mine.known) {
+                mine.graph = DNDS::Device::Graph::capture(stream, work);
+                use_.graphs++;
+            } else {
+                work();
+                mine.known = true;
+            }
+        } catch (const DNDS::StateError &error) {
+            within_ = false;
+            if (!mine.known)
+                throw;
+            use_.whyNot = error.message();
+            return work();
+        } catch (...) {
+            within_ = false;
+            throw;
+        }
+        within_ = false;
+    }
+    if (!mine.graph)
+        return;
+    mine.graph.launch(stream);
+    use_.launches++;
+}
+
+} // namespace Euler

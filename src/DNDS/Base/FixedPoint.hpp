@@ -1,0 +1,37 @@
+/// @file FixedPoint.hpp
+/// @brief Numbers as multiples of a power of two, which add without rounding, on the host and on the device.
+#pragma once
+
+#include "DNDS/Base/Types.hpp"
+
+#include <cmath>
+#include <cstdint>
+#include <limits>
+
+namespace DNDS::FixedPoint {
+
+/// Of two's complement, 128 bits.
+__extension__ using Wide = __int128;
+
+/// Numbers up to the largest are kept in so many bits.
+inline constexpr int resolution = 80;
+inline constexpr int halfResolution = resolution / 2;
+
+/// By how many bits numbers up to `largest`, which is finite and not 0, are shifted.
+inline int shiftFor(real largest) { return resolution - 1 - std::ilogb(largest); }
+
+/// `value * 2^shift`, which is smaller than 2^80, rounded towards zero. Exact in two steps of 40 bits.
+DNDS_HOST_DEVICE inline Wide toInteger(real value, int shift) {
+    const real high = std::trunc(std::ldexp(value, shift - halfResolution));
+    const real low = std::trunc(std::ldexp(value - std::ldexp(high, halfResolution - shift), shift));
+    return (static_cast<Wide>(static_cast<std::int64_t>(high)) << halfResolution) + static_cast<std::int64_t>(low);
+}
+
+/// The magnitude, infinity for what is no finite number.
+DNDS_HOST_DEVICE inline real magnitude(real value) {
+    constexpr real infinity = std::numeric_limits<real>::infinity();
+    const real size = std::fabs(value);
+    return size < infinity ? size : infinity;
+}
+
+} // namespace DNDS::FixedPoint
