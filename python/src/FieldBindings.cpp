@@ -21,6 +21,19 @@ namespace {
 /// For calls that may take long or wait for other ranks.
 using Release = nb::call_guard<nb::gil_scoped_release>;
 
+/// The exchanges of a field. Throws StateError that names it before there are ghosts.
+Exchanger &exchangerOf(Field &self) {
+    (void)self.pattern();
+    return self.exchanger();
+}
+
+std::string describe(const Field &self) {
+    const ArrayBase &rows = self.father();
+    const std::string width = self.scalar() || rows.width() < 0 ? "" : fmt::format(" x {}", rows.width());
+    return fmt::format("<dnds.Field '{}': {} owned rows, {} ghosts, {}{} {}>", rows.name(), rows.size(),
+                       self.son().size(), elementKindName(rows.shape().kind), width, rowKindName(rows.shape().layout));
+}
+
 nb::list pathsOf(const Exchange &exchange) {
     nb::list list;
     for (const PeerPath &path : exchange.paths()) {
@@ -76,6 +89,7 @@ Read-only while a pull is on its way.)")
         .def(
             "__len__", [](const Field &self) { return self.father().size() + self.son().size(); },
             "Owned rows and ghosts.")
+        .def("__repr__", &describe)
         .def_prop_ro(
             "owned_count", [](const Field &self) { return self.father().size(); }, "Owned rows.")
         .def_prop_ro(
@@ -141,7 +155,7 @@ Earlier views show the memory from before. Raises IndexError on all ranks for a 
         .def(
             "pull",
             [](Field &self) {
-                self.exchanger().startPull();
+                exchangerOf(self).startPull();
                 self.exchanger().waitPull();
             },
             Release(),
@@ -153,7 +167,7 @@ The first call sets the exchange up and is Collective. Raises PeerError where an
             [](Field &self, int count) {
                 const auto begin = std::chrono::steady_clock::now();
                 for (int k = 0; k < count; ++k) {
-                    self.exchanger().startPull();
+                    exchangerOf(self).startPull();
                     self.exchanger().waitPull();
                 }
                 return std::chrono::duration<real>(std::chrono::steady_clock::now() - begin).count() / count;
@@ -163,8 +177,8 @@ The first call sets the exchange up and is Collective. Raises PeerError where an
         .def(
             "start_pull",
             [](Field &self) {
-                self.exchanger().startPull();
-                return Pending(self.exchanger(), nullptr);
+                exchangerOf(self).startPull();
+                return Pending(exchangerOf(self), nullptr);
             },
             Release(), nb::keep_alive<0, 1>(),
             R"(Begins to refresh the ghosts: a context manager whose end waits. Until then owned rows must not be written
@@ -174,7 +188,7 @@ and ghosts not be used. The first call is Collective, as that of `pull`.)")
             [](Field &self, std::string_view op) {
                 const PushOp which = pushOpOf(op);
                 const nb::gil_scoped_release others;
-                self.exchanger().startPush(which);
+                exchangerOf(self).startPush(which);
                 self.exchanger().waitPush(which);
             },
             "op"_a = "sum",
@@ -185,8 +199,8 @@ order of ranks. The first call with an operation is Collective. Ghosts keep thei
             [](Field &self, std::string_view op) {
                 const PushOp which = pushOpOf(op);
                 const nb::gil_scoped_release others;
-                self.exchanger().startPush(which);
-                return Pending(self.exchanger(), &which);
+                exchangerOf(self).startPush(which);
+                return Pending(exchangerOf(self), &which);
             },
             "op"_a = "sum", nb::keep_alive<0, 1>(), "Begins a push: a context manager whose end waits.")
         .def(
@@ -194,15 +208,15 @@ order of ranks. The first call with an operation is Collective. Ghosts keep thei
             [](Field &self, std::string_view transport) {
                 const TransportKind kind = transportFromName(transport);
                 const nb::gil_scoped_release others;
-                self.exchanger().preparePull(kind, true);
+                exchangerOf(self).preparePull(kind, true);
             },
             "transport"_a = "auto",
             R"(Sets the pull up (again): "auto", "node-shared", "packed" or "datatype". Collective.)")
         .def(
-            "describe_pull", [](Field &self) { return self.exchanger().pullExchange().describe(); },
+            "describe_pull", [](Field &self) { return exchangerOf(self).pullExchange().describe(); },
             "A table of how the pull reaches each peer, and why. Collective where there was no pull yet.")
         .def(
-            "pull_paths", [](Field &self) { return pathsOf(self.exchanger().pullExchange()); },
+            "pull_paths", [](Field &self) { return pathsOf(exchangerOf(self).pullExchange()); },
             nb::sig("def pull_paths(self) -> list[dict[str, int | str]]"),
             "The same for programs: a dict for each peer. Collective where there was no pull yet.")
         .def(

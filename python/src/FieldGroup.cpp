@@ -49,8 +49,11 @@ Types, widths and layouts may differ. The group keeps the arrays. Fields that ge
             "__init__",
             [](FieldGroup *self, nb::iterable fields) {
                 std::vector<Field *> members;
-                for (const nb::handle field : fields)
+                for (const nb::handle field : fields) {
+                    if (!nb::isinstance<Field>(field))
+                        throw nb::type_error("a group is made of Field objects");
                     members.push_back(nb::cast<Field *>(field));
+                }
                 new (self) FieldGroup(members);
             },
             "fields"_a, nb::sig("def __init__(self, fields: collections.abc.Iterable[Field]) -> None"),

@@ -193,6 +193,13 @@ arrays without copying, read-only, that outlive the mesh.
         .def_prop_ro(
             "comm", [](const Mesh &self) { return self.comm->python; }, nb::sig("def comm(self) -> mpi4py.MPI.Comm"),
             "The communicator.")
+        .def("__repr__",
+             [](const Mesh &self) {
+                 const Geom::MeshEntities &cells = self.mesh().cells;
+                 return fmt::format("<dnds.Mesh of {}: {} owned cells, {} ghosts, {} cells on all ranks>",
+                                    self.mesh().origin, cells.owned, cells.ghosts,
+                                    cells.mapping().global()->globalSize());
+             })
         .def_prop_ro(
             "origin", [](const Mesh &self) { return self.mesh().origin; }, "The file, or what made it.")
         .def_prop_ro(

@@ -133,6 +133,50 @@ def test_pulls_on_the_device(comm):
     np.testing.assert_array_equal(u.data, u.global_rows)
 
 
+@emulated
+@pytest.mark.parametrize("width", [1, 3])
+@pytest.mark.parametrize("dtype", ["float64", "int32"])
+def test_solvers_stay_on_the_device(comm, width, dtype):
+    u, v = (dnds.Field(4, width, dtype, comm=comm, name=name) for name in "uv")
+    u.set_ghosts((np.array([-1, 4]) + 4 * comm.rank) % (4 * comm.size))
+    v.share_ghosts(u)
+    for field in (u, v):
+        field.owned[:] = u.global_rows[:4, None]
+        field.owned_array.to_device()
+        field.ghost_array.to_device()
+    group = dnds.FieldGroup([u, v])
+
+    def double(rows):
+        rows[:] *= 2
+
+    for _ in range(3):
+        dnds.launch(double, u.owned_array)
+        group.pull()
+    assert not u.ghost_array.on_host and not v.ghost_array.on_host
+    dnds.launch(double, u.ghost_array)
+    u.push("sum")
+    for array in (u.owned_array, u.ghost_array, v.owned_array, v.ghost_array):
+        array.to_host()
+    np.testing.assert_array_equal(v.data[:, -1], u.global_rows)
+    np.testing.assert_array_equal(u.ghosts[:, 0], 16 * u.global_rows[4:])
+    copies = np.bincount(np.concatenate(comm.allgather(u.global_rows[4:])), minlength=4 * comm.size)[u.global_rows[:4]]
+    np.testing.assert_array_equal(u.owned[:, 0], (8 + 16 * copies) * u.global_rows[:4])
+
+
+@needs_device
+def test_rows_that_are_not_where_the_pull_was_prepared_are_stale(comm):
+    u = dnds.Field(4, comm=comm)
+    u.set_ghosts((np.array([-1, 4]) + 4 * comm.rank) % (4 * comm.size))
+    u.pull()  # of the host's rows
+    u.owned_array.to_device()
+    u.owned_array.device_view()
+    with pytest.raises(dnds.StaleError, match="field"):
+        u.pull()
+    u.owned_array.to_host()
+    u.pull()
+    assert (u.data == 0).all()
+
+
 def test_the_example_runs_or_skips(capfd):
     path = pathlib.Path(__file__).resolve().parents[1] / "examples/device.py"
     spec = importlib.util.spec_from_file_location("device", path)

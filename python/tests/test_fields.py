@@ -56,6 +56,12 @@ def test_rows_of_all_sizes_are_pulled(comm, layout):
         _ = u.data
 
 
+def test_fields_show_what_they_are(comm):
+    u = dnds.Field(3, 2, "int8", name="flags", comm=comm)
+    assert repr(u) == "<dnds.Field 'flags': 3 owned rows, 0 ghosts, int8 x 2 fixed>"
+    assert "float64 csr>" in repr(dnds.Field(1, layout="csr", sizes=[2], comm=comm))
+
+
 def test_ranks_may_be_empty(comm):
     rows = 3 if comm.rank == 0 else 0
     u = dnds.Field(rows, 2, comm=comm)
@@ -249,8 +255,11 @@ def test_errors_on_one_rank_raise_on_all(comm):
     with pytest.raises(dnds.ArgumentError, match="sizes"):
         dnds.Field(2, layout="csr", sizes=[1] if comm.rank == 0 else [1, 1], comm=comm)
     u = dnds.Field(2, comm=comm)
-    with pytest.raises(dnds.StateError, match="set_ghosts"):
-        u.pull()
+    for call in (u.pull, u.start_pull, u.push, u.describe_pull):
+        with pytest.raises(dnds.StateError, match="'field' has no ghosts yet: call set_ghosts"):
+            call()
+    with pytest.raises(TypeError, match="Field objects"):
+        dnds.FieldGroup([1])
     with pytest.raises(dnds.IndexError, match="99999"):
         u.set_ghosts([99999] if comm.rank == comm.size - 1 else [])
     with pytest.raises(dnds.ArgumentError, match="integers"):

@@ -102,6 +102,7 @@ def test_options_of_build(comm):
     with pytest.raises(dnds.ArgumentError, match="two or three directions"):
         dnds.Mesh.box("tetrahedra", (2,), comm=comm)
     other = dnds.Mesh.box("triangles", (9, 9), partitioner="curve", cell_order="reverse-cuthill-mckee", comm=comm)
+    assert f"{other.cells.owned} owned cells" in repr(other) and "162 cells on all ranks" in repr(other)
     assert other.dimension == 2 and other.report["cells"] == {"TRI_3": 162}
 
 
