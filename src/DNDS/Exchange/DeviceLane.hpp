@@ -2,7 +2,6 @@
 /// @brief The stream on which one exchange packs and unpacks, and how it meets the streams of the program.
 #pragma once
 
-#include "DNDS/Base/Error.hpp"
 #include "DNDS/Device/Event.hpp"
 #include "DNDS/Device/Stream.hpp"
 
@@ -15,10 +14,7 @@ struct DeviceLane {
     Device::Event finished; ///< what its consumers wait for
 
     /// Everything queued here from now on runs after what `producer` holds now.
-    /// Throws StateError where that is being captured for a graph: what waits for peers cannot be.
     void follow(Device::StreamHandle producer) const {
-        DNDS_CHECK(!Device::isCapturing(producer), StateError,
-                   "an exchange cannot be started on a stream whose work is captured for a graph");
         produced.record(producer);
         produced.holdBack(stream);
     }

@@ -297,6 +297,8 @@ void Exchange::start(Device::StreamHandle producer) {
     (void)pattern_->context().comm();
     DNDS_CHECK(!state.inFlight, StateError, "the exchange of '{}' is already started: wait for it first", label());
     DNDS_CHECK(!state.broken, StateError, "the exchange of '{}' lost a peer: destroy it", label());
+    DNDS_CHECK(!state.lane || !Device::isCapturing(producer) || capturable(), StateError,
+               "the exchange of '{}' cannot be started on a stream whose work is captured for a graph", label());
     try {
         bool moved = false;
         bool changed = false;

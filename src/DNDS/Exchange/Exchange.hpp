@@ -65,10 +65,10 @@ class Exchange {
     ~Exchange();
 
     /// Begins; does not wait for peers. Local. On the device: `producer` is the stream that last wrote what is sent and
-    /// last used what arrives (null: the default stream), not one that is captured for a graph. Throws StateError when
-    /// already started, or when an array changed its rows; StaleError when the copy that this exchange moves is not the
-    /// current one; MemoryError; what the device reports. Peers are told, and it can be started again, except where the
-    /// device failed after some rows had left: then the exchange has to be destroyed.
+    /// last used what arrives (null: the default stream), not one that is captured for a graph unless `capturable()`.
+    /// Throws StateError when already started, or when an array changed its rows; StaleError when the copy that this
+    /// exchange moves is not the current one; MemoryError; what the device reports. Peers are told, and it can be
+    /// started again, except where the device failed after some rows had left: then the exchange has to be destroyed.
     void start(Device::StreamHandle producer = nullptr);
     /// Completes what `start` began: afterwards the host may use the rows, and so may all streams. Throws StateError
     /// without start, PeerError when a peer could not take part (the rows of the others are there), DataError when
