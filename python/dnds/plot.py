@@ -23,11 +23,7 @@ def values_of(content, name):
     values = (content.fields if at_cells else content.point_fields)[name].astype(float)
     if values.ndim > 1:
         values = np.linalg.norm(values, axis=1)
-    if at_cells:
-        return values
-    cells = np.zeros(content.cell_count)
-    cells[content.polygon_cells] = content.means(values)
-    return cells
+    return values if at_cells else content.cell_means(values)
 
 
 def read_history(path):

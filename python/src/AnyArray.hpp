@@ -3,6 +3,7 @@
 #pragma once
 
 #include "Comm.hpp"
+#include "Flight.hpp"
 
 #include "DNDS/Array/ParArray.hpp"
 
@@ -21,7 +22,7 @@ enum class RowKind : unsigned char {
     Padded, ///< sizes of their own, padded to one width
     Csr     ///< sizes of their own, one behind the other
 };
-/// "fixed", "padded", "csr". Throws ArgumentError that lists them.
+/// "fixed", "padded", "csr". Throws ArgumentError that lists the words.
 RowKind rowKindOf(std::string_view word);
 std::string_view rowKindName(ArrayLayout layout);
 
@@ -74,8 +75,25 @@ auto withType(ElementKind kind, RowKind rows, Function &&function) {
 /// An array as Python holds it: shared with the field that it belongs to.
 struct AnyArray {
     std::shared_ptr<ArrayBase> base;
-    CommPtr comm;           ///< kept, or null where the array needs none
-    bool fixedRows = false; ///< belongs to a mapping, which decides on the number of rows
+    CommPtr comm;                         ///< kept, or null where the array needs none
+    bool fixedRows = false;               ///< belongs to a mapping, which decides on the number of rows
+    std::shared_ptr<const Flight> flight; ///< of the field that it belongs to, or null
+    bool ghosts = false;                  ///< of the field, instead of its owned rows
+
+    /// Whether the rows may be written now: not while a pull reads them. Throws StateError while an exchange may write
+    /// them itself.
+    bool writable() const {
+        if (flight && ghosts)
+            flight->needLanded(base->label(), "show its ghosts");
+        else if (flight)
+            flight->needSettled(base->label(), "show its owned rows");
+        return !flight || flight->pulls == 0;
+    }
+    /// Throws StateError while an exchange is in flight that `what` would disturb.
+    void needLanded(std::string_view what) const {
+        if (flight)
+            flight->needLanded(base->label(), what);
+    }
 };
 
 /// Gives an array its rows: `sizes` is a number of elements a row, or null for rows of `width`. Local.

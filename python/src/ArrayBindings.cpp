@@ -1,4 +1,5 @@
 #include "AnyArray.hpp"
+#include "Arguments.hpp"
 #include "Integers.hpp"
 #include "NumpyViews.hpp"
 
@@ -46,7 +47,7 @@ index rowNumber(const ArrayBase &array, index i) {
 
 nb::object rowOf(const AnyArray &self, index i) {
     const index row = rowNumber(*self.base, i);
-    const nb::object elements = elementsOf(*self.base, true);
+    const nb::object elements = elementsOf(*self.base, self.writable());
     const bool csr = self.base->shape().layout == ArrayLayout::CSR;
     const index begin = csr ? self.base->rowStart(row) : 0;
     const nb::object part =
@@ -63,12 +64,8 @@ std::string describe(const AnyArray &self) {
 } // namespace
 
 RowKind rowKindOf(std::string_view word) {
-    if (word == "fixed")
-        return RowKind::Fixed;
-    if (word == "padded")
-        return RowKind::Padded;
-    DNDS_CHECK(word == "csr", ArgumentError, "there is no layout '{}': it is fixed, padded or csr", word);
-    return RowKind::Csr;
+    constexpr Words<RowKind, 3> kinds{{{"fixed", RowKind::Fixed}, {"padded", RowKind::Padded}, {"csr", RowKind::Csr}}};
+    return chosen(word, "layout", kinds);
 }
 
 std::string_view rowKindName(ArrayLayout layout) {
@@ -136,16 +133,20 @@ their own, one behind the other. Memory starts out zero. All is Local.)")
              "Row `row` without copying, of its own size: [size].")
         .def("__repr__", &describe)
         .def(
-            "numpy", [](const AnyArray &self, bool writable) { return elementsOf(*self.base, writable); },
+            "numpy",
+            [](const AnyArray &self, bool writable) { return elementsOf(*self.base, self.writable() && writable); },
             nb::kw_only(), "writable"_a = true, nb::sig("def numpy(self, *, writable: bool = True) -> NDArray"),
             R"(The elements without copying: [rows, width] for fixed and padded rows (padding included), [elements] for csr.
 
 The memory lives as long as what is returned: after `resize`, an old view shows the old memory. A writable view makes the
-device side stale. Raises StaleError where only the device has the values, StateError where csr rows are not compressed.)")
+device side stale. Raises StaleError where only the device has the values, StateError where csr rows are not compressed.
+
+Of the arrays of a field: owned rows are read-only while a pull is in flight; StateError is raised for ghosts then, and
+for both while a push is.)")
         .def(
             "__array__",
             [](const AnyArray &self, nb::handle dtype, nb::handle copy) {
-                nb::object elements = elementsOf(*self.base, true);
+                nb::object elements = elementsOf(*self.base, self.writable());
                 if (!dtype.is_none())
                     elements = elements.attr("astype")(dtype, "copy"_a = false);
                 return nb::cast<bool>(nb::bool_(copy.is_none() ? nb::handle(Py_False) : copy))
@@ -157,7 +158,11 @@ device side stale. Raises StaleError where only the device has the values, State
                     "NDArray"),
             "So that NumPy's functions take arrays: as `numpy()`.")
         .def_prop_ro(
-            "sizes", [](const AnyArray &self) { return rowSizesOf(*self.base); },
+            "sizes",
+            [](const AnyArray &self) {
+                (void)self.writable();
+                return rowSizesOf(*self.base);
+            },
             nb::sig("def sizes(self) -> NDArray[Int32]"), "The size of each row: [rows], read-only.")
         .def_prop_ro(
             "offsets", [](const AnyArray &self) { return offsetsOf(*self.base); },
@@ -182,7 +187,12 @@ and csr rows must be compressed before they are viewed.)")
             },
             "row"_a, "size"_a, "Gives a padded row, or one of a decompressed csr array, another size.")
         .def(
-            "compress", [](AnyArray &self) { self.base->compress(); }, "Brings csr rows into one block.")
+            "compress",
+            [](AnyArray &self) {
+                self.needLanded("be compressed");
+                self.base->compress();
+            },
+            "Brings csr rows into one block.")
         .def(
             "decompress",
             [](AnyArray &self) {
@@ -194,7 +204,11 @@ and csr rows must be compressed before they are viewed.)")
             "is_compressed", [](const AnyArray &self) { return self.base->isCompressed(); },
             "Whether rows lie in one block.")
         .def(
-            "content_hash", [](const AnyArray &self) { return self.base->hash(); },
+            "content_hash",
+            [](const AnyArray &self) {
+                (void)self.writable();
+                return self.base->hash();
+            },
             "A hash of row sizes and the bits of all elements.");
 }
 

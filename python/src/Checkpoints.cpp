@@ -1,5 +1,7 @@
 #include "Checkpoints.hpp"
 
+#include "Arguments.hpp"
+#include "Errors.hpp"
 #include "Field.hpp"
 #include "Integers.hpp"
 #include "NumpyViews.hpp"
@@ -23,8 +25,6 @@ using namespace nb::literals;
 
 namespace {
 
-std::string pathOf(nb::handle path) { return nb::cast<std::string>(nb::module_::import_("os").attr("fspath")(path)); }
-
 /// The owned rows of a field, or an array.
 ArrayBase &rowsOf(nb::handle given) {
     if (nb::isinstance<Field>(given)) {
@@ -32,7 +32,9 @@ ArrayBase &rowsOf(nb::handle given) {
         field.needLanded("be read or written");
         return field.father();
     }
-    return *nb::cast<const AnyArray &>(given).base;
+    const auto &array = nb::cast<const AnyArray &>(given);
+    array.needLanded("be read or written");
+    return *array.base;
 }
 
 void setValue(CheckpointWriter &file, const std::string &name, nb::handle value) {
@@ -50,28 +52,27 @@ void setValue(CheckpointWriter &file, const std::string &name, nb::handle value)
 
 index writeCheckpoint(nb::handle path, nb::handle arrays, nb::handle ids, nb::handle values, nb::handle comm) {
     const CommPtr shared = commOf(comm);
-    CheckpointWriter file(shared->view, pathOf(path));
+    std::optional<CheckpointWriter> file;
     std::vector<Integers> kept;
-    shared->view.guarded([&] {
+    guarded(shared->view, [&] {
+        file.emplace(shared->view, pathOf(path));
         try {
             const bool sameIds = !nb::isinstance<nb::dict>(ids);
             for (const auto [name, array] : nb::cast<nb::dict>(arrays)) {
                 const nb::object its = sameIds ? nb::borrow(ids) : nb::object(nb::cast<nb::dict>(ids)[name]);
                 kept.emplace_back(its, "ids");
-                file.add(nb::cast<std::string>(name), std::as_const(rowsOf(array)), kept.back().span());
+                file->add(nb::cast<std::string>(name), std::as_const(rowsOf(array)), kept.back().span());
             }
             if (!values.is_none())
                 for (const auto [name, value] : nb::cast<nb::dict>(values))
-                    setValue(file, nb::cast<std::string>(name), value);
+                    setValue(*file, nb::cast<std::string>(name), value);
         } catch (const nb::cast_error &) {
             throw ArgumentError("a checkpoint holds Field and Array objects, and values that are numbers, lists of "
                                 "numbers, or text");
-        } catch (nb::python_error &error) {
-            throw ArgumentError(error.what());
         }
     });
     const nb::gil_scoped_release others;
-    return file.write();
+    return file->write();
 }
 
 /// A checkpoint that is read, and its communicator.
@@ -97,7 +98,7 @@ nb::dict valuesOf(const Checkpoint &self) {
 void readRows(const Checkpoint &self, const std::string &name, nb::handle into, nb::handle ids) {
     std::optional<Integers> list;
     ArrayBase *rows = nullptr;
-    self.comm->view.guarded([&] {
+    guarded(self.comm->view, [&] {
         list.emplace(ids, "ids");
         rows = &rowsOf(into);
         const bool fixed = nb::isinstance<Field>(into) || nb::cast<const AnyArray &>(into).fixedRows;
@@ -112,7 +113,7 @@ void readRows(const Checkpoint &self, const std::string &name, nb::handle into, 
 
 void bindCheckpoint(nb::module_ &module) {
     module.def(
-        "write_checkpoint", &writeCheckpoint, "path"_a, "arrays"_a, "ids"_a, "values"_a.none() = nb::none(),
+        "write_checkpoint", &writeCheckpoint, "path"_a.none(), "arrays"_a, "ids"_a, "values"_a.none() = nb::none(),
         nb::kw_only(), "comm"_a.none() = nb::none(),
         nb::sig("def write_checkpoint(path: str | os.PathLike[str], "
                 "arrays: collections.abc.Mapping[str, Field | Array], "
@@ -134,10 +135,16 @@ ghosts. Raises DataError on all ranks where the file cannot be written; a file t
             "__init__",
             [](Checkpoint *self, nb::handle path, nb::handle comm) {
                 CommPtr shared = commOf(comm);
-                auto file = std::make_unique<CheckpointReader>(shared->view, pathOf(path));
+                std::string name;
+                guarded(shared->view, [&] { name = pathOf(path); });
+                std::unique_ptr<CheckpointReader> file;
+                {
+                    const nb::gil_scoped_release others;
+                    file = std::make_unique<CheckpointReader>(shared->view, name);
+                }
                 new (self) Checkpoint{std::move(shared), std::move(file)};
             },
-            "path"_a, "comm"_a.none() = nb::none(),
+            "path"_a.none(), "comm"_a.none() = nb::none(),
             nb::sig("def __init__(self, path: str | os.PathLike[str], comm: mpi4py.MPI.Comm | None = None) -> None"),
             "Collective. Raises DataError on all ranks for a file that is missing, damaged, or no checkpoint.")
         .def_prop_ro("values", &valuesOf, nb::sig("def values(self) -> dict[str, typing.Any]"), "By name.")
@@ -159,7 +166,11 @@ Raises on all ranks: LayoutError for another type or width, DataError for ids th
         .def(
             "own_block",
             [](const Checkpoint &self, const std::string &name) {
-                const auto ids = std::make_shared<std::vector<index>>(self.file->ownBlock(name));
+                const auto ids = std::make_shared<std::vector<index>>();
+                {
+                    const nb::gil_scoped_release others;
+                    *ids = self.file->ownBlock(name);
+                }
                 return numpyOf(std::span<const index>(*ids), ids);
             },
             "name"_a, nb::sig("def own_block(self, name: str) -> numpy.typing.NDArray[numpy.int64]"),

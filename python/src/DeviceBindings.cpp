@@ -1,14 +1,15 @@
 #include "AnyArray.hpp"
+#include "GivenMemory.hpp"
 #include "NumpyViews.hpp"
 
 #include "DNDS/Device/Hooks.hpp"
 #include "DNDS/Device/KernelScope.hpp"
 
+#include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/string_view.h>
 
 #include <cstring>
-#include <memory_resource>
 #include <utility>
 #include <vector>
 
@@ -26,6 +27,7 @@ struct DeviceView {
 };
 
 DeviceView deviceViewOf(const AnyArray &self) {
+    self.needLanded("be used on the device");
     DNDS_CHECK(Device::available(), NotBuiltError, "{}", Device::unavailableReason());
     DeviceView view;
     view.block = blockOf(*self.base, true, view.hold, MemorySpace::Device);
@@ -61,12 +63,34 @@ nb::dict cudaInterface(const DeviceView &self) {
 
 int deviceNumber() { return isCuda() ? Device::deviceInfo().number : 0; }
 
-/// A capsule of DLPack: of the host side where it is current, else of the device.
-nb::object dlpackOf(const AnyArray &self) {
-    if (self.base->valid(MemorySpace::Host))
-        return elementsOf(*self.base, true).attr("__dlpack__")();
+std::pair<int, int> dlpackDeviceOf(const AnyArray &self) {
+    return self.base->valid(MemorySpace::Host) ? std::pair{static_cast<int>(nb::device::cpu::value), 0}
+                                               : std::pair{static_cast<int>(nb::device::cuda::value), deviceNumber()};
+}
+
+/// A capsule of DLPack: of the host side where it is current, else of the device. Arguments as the array API standard
+/// has them; the capsule is of the version before 1.0, which all consumers take.
+nb::object dlpackOf(const AnyArray &self, nb::handle, nb::handle, nb::handle wanted, nb::handle copy) {
+    self.needLanded("be shared");
+    const bool onHost = self.base->valid(MemorySpace::Host);
+    const std::pair<int, int> device = dlpackDeviceOf(self);
+    if (!wanted.is_none()) {
+        const auto [type, number] = nb::cast<std::pair<int, int>>(wanted);
+        if (type != device.first || number != device.second)
+            throw nb::buffer_error(fmt::format("the array is on DLPack's device ({}, {}), and not copied to ({}, {}): "
+                                               "use to_host() or to_device()",
+                                               device.first, device.second, type, number)
+                                       .c_str());
+    }
+    const bool copied = !copy.is_none() && nb::cast<bool>(copy);
+    if (onHost) {
+        const nb::object elements = elementsOf(*self.base, !copied);
+        return (copied ? nb::object(elements.attr("copy")()) : elements).attr("__dlpack__")();
+    }
     if (!isCuda())
         throw nb::buffer_error("the emulated device is host memory, which other libraries cannot read: use to_host()");
+    if (copied)
+        throw nb::buffer_error("an array on the device is shared without copying: copy it where it arrives");
     const DeviceView view = deviceViewOf(self);
     const nb::capsule owner(new std::shared_ptr<const void>(view.hold),
                             [](void *held) noexcept { delete static_cast<std::shared_ptr<const void> *>(held); });
@@ -76,48 +100,27 @@ nb::object dlpackOf(const AnyArray &self) {
     return nb::cast(array, nb::rv_policy::reference).attr("__dlpack__")();
 }
 
-/// Memory of somebody else as memory of an array: the first allocation is that memory, all others are ordinary.
-class ForeignMemory final : public std::pmr::memory_resource {
-  public:
-    ForeignMemory(nb::object owner, void *data, std::size_t bytes)
-        : owner_(std::move(owner)), data_(data), bytes_(bytes) {}
-    ~ForeignMemory() override {
-        if (Py_IsInitialized() == 0) {
-            owner_.release(); // the interpreter has gone, and all its objects with it
-            return;
-        }
-        const nb::gil_scoped_acquire python;
-        owner_.reset();
-    }
+/// Memory that is given away for reading and writing: as long as this is kept, its owner neither moves nor frees it.
+using Given = nb::ndarray<nb::device::cpu, nb::c_contig>;
 
-  private:
-    void *do_allocate(std::size_t bytes, std::size_t alignment) override {
-        if (bytes == bytes_ && !std::exchange(taken_, true))
-            return data_;
-        return defaultHostMemory()->allocate(bytes, alignment);
-    }
-    void do_deallocate(void *address, std::size_t bytes, std::size_t alignment) override {
-        if (address != data_)
-            defaultHostMemory()->deallocate(address, bytes, alignment);
-    }
-    bool do_is_equal(const std::pmr::memory_resource &other) const noexcept override { return this == &other; }
-
-    nb::object owner_;
-    void *data_;
-    std::size_t bytes_;
-    bool taken_ = false;
-};
+/// Keeps what was given. It goes under Python's lock, or stays where the interpreter has gone, with all objects.
+std::shared_ptr<const void> keep(Given &&given) {
+    return {new Given(std::move(given)), [](Given *kept) {
+                if (Py_IsInitialized() == 0)
+                    return;
+                const nb::gil_scoped_acquire python;
+                delete kept;
+            }};
+}
 
 AnyArray fromDlpack(nb::handle given, std::string name) {
-    using Given = nb::ndarray<nb::device::cpu, nb::c_contig>;
     Given values;
     if (!nb::try_cast(given, values, false))
         throw nb::type_error("what becomes an array is writable, contiguous, and in host memory: NumPy arrays, or "
                              "tensors that support DLPack");
     DNDS_CHECK(values.ndim() == 1 || values.ndim() == 2, ArgumentError,
                "'{}' would have {} dimensions: arrays are [rows] or [rows, width]", name, values.ndim());
-    const nb::object numpy = nb::cast(nb::ndarray<nb::numpy>(values.handle()), nb::rv_policy::reference);
-    const ElementKind kind = elementKindOf(numpy.attr("dtype"));
+    const ElementKind kind = elementKindOf(values.dtype());
     const auto width = static_cast<rowsize>(values.ndim() == 2 ? values.shape(1) : 1);
     AnyArray made;
     made.comm = commOf(nb::none());
@@ -125,11 +128,11 @@ AnyArray fromDlpack(nb::handle given, std::string name) {
         return std::make_shared<ArrayOf<decltype(element), rows.value>>(name, made.comm->view);
     });
     made.base->resize(static_cast<index>(values.shape(0)), width);
-    if (values.nbytes() > 0) {
+    if (const std::size_t bytes = values.nbytes(); bytes > 0) {
+        void *const data = values.data();
         // Moving into the memory copies what the array holds, so the array holds what is there already.
-        std::memcpy(made.base->rowLayout(MemorySpace::Host, Access::Write).parts[0].base, values.data(),
-                    values.nbytes());
-        made.base->rehost(std::make_shared<ForeignMemory>(nb::borrow(given), values.data(), values.nbytes()));
+        std::memcpy(made.base->rowLayout(MemorySpace::Host, Access::Write).parts[0].base, data, bytes);
+        made.base->rehost(std::make_shared<GivenMemory>(keep(std::move(values)), data, bytes, defaultHostMemory()));
     }
     return made;
 }
@@ -167,11 +170,19 @@ It shares the memory, which lives as long as the view.)")
                      "Version 3 of the interface. AttributeError on the emulated device.");
     nb::class_<AnyArray> type = nb::borrow<nb::class_<AnyArray>>(module.attr("Array"));
     type.def(
-            "to_device", [](AnyArray &self) { self.base->toDevice(); }, Release(),
-            "Makes the device side current, and waits. Raises NotBuiltError without a device.")
+            "to_device",
+            [](AnyArray &self) {
+                self.needLanded("be copied to the device");
+                self.base->toDevice();
+            },
+            Release(), "Makes the device side current, and waits. Raises NotBuiltError without a device.")
         .def(
-            "to_host", [](AnyArray &self) { self.base->toHost(); }, Release(),
-            "Makes the host side current, and waits.")
+            "to_host",
+            [](AnyArray &self) {
+                self.needLanded("be copied to the host");
+                self.base->toHost();
+            },
+            Release(), "Makes the host side current, and waits.")
         .def_prop_ro(
             "on_host", [](const AnyArray &self) { return self.base->valid(MemorySpace::Host); },
             "Whether the host has the current values.")
@@ -180,23 +191,19 @@ It shares the memory, which lives as long as the view.)")
             "Whether the device has the current values.")
         .def("device_view", &deviceViewOf,
              "The device side, for writing: the host side becomes stale. Raises StaleError, NotBuiltError.")
-        .def(
-            "__dlpack__", [](const AnyArray &self, const nb::kwargs &) { return dlpackOf(self); }, "kwargs"_a,
-            nb::sig("def __dlpack__(self, **kwargs: object) -> object"),
-            "DLPack: the host side where it is current, else the device's, without copying.")
-        .def(
-            "__dlpack_device__",
-            [](const AnyArray &self) {
-                return self.base->valid(MemorySpace::Host)
-                           ? nb::make_tuple(static_cast<int>(nb::device::cpu::value), 0)
-                           : nb::make_tuple(static_cast<int>(nb::device::cuda::value), deviceNumber());
-            },
-            nb::sig("def __dlpack_device__(self) -> tuple[int, int]"))
+        .def("__dlpack__", &dlpackOf, nb::kw_only(), "stream"_a.none() = nb::none(),
+             "max_version"_a.none() = nb::none(), "dl_device"_a.none() = nb::none(), "copy"_a.none() = nb::none(),
+             nb::sig("def __dlpack__(self, *, stream: object = None, max_version: tuple[int, int] | None = None, "
+                     "dl_device: tuple[int, int] | None = None, copy: bool | None = None) -> object"),
+             R"(DLPack: the host side where it is current, else the device's, which needs no stream: it was waited for.
+
+Shared unless `copy` is True. Raises BufferError for a `dl_device` where the array is not, and for copies on the device.)")
+        .def("__dlpack_device__", &dlpackDeviceOf, nb::sig("def __dlpack_device__(self) -> tuple[int, int]"))
         .def_static(
             "from_dlpack", &fromDlpack, "values"_a, nb::kw_only(), "name"_a = "",
             nb::sig("def from_dlpack(values: object, *, name: str = '') -> Array"),
             R"(An array of fixed rows in the memory of `values`, which it keeps: [rows] or [rows, width], contiguous, on the
-host. After a resize the array has memory of its own.)");
+host. After a resize the array has memory of its own. Until then `values` cannot be resized, where its type can tell.)");
 }
 
 } // namespace DNDS::Python

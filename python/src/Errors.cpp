@@ -2,6 +2,8 @@
 
 #include "DNDS/Base/Error.hpp"
 
+#include <nanobind/stl/string.h>
+
 #include <array>
 #include <string>
 
@@ -19,6 +21,7 @@ struct Kind {
 
 /// The Python exception of each kind; they live as long as the process, as those of Python do.
 std::array<PyObject *, 10> exceptions{};
+PyObject *anyOfOurs = nullptr; ///< dnds.Error
 
 PyObject *makeException(const std::string &name, PyObject *base, PyObject *alsoA, const char *meaning) {
     const nb::object bases = nb::steal(alsoA != nullptr ? PyTuple_Pack(2, base, alsoA) : PyTuple_Pack(1, base));
@@ -38,13 +41,72 @@ void raise(const Error &error) {
     PyErr_SetObject(type, value.ptr());
 }
 
+/// The kind of error of the library that says most of what an exception of Python says.
+ErrorKind kindOf(nb::handle type) {
+    for (std::size_t kind = 0; kind < exceptions.size(); ++kind)
+        if (PyErr_GivenExceptionMatches(type.ptr(), exceptions[kind]) != 0)
+            return static_cast<ErrorKind>(kind);
+    for (const auto &[same, kind] :
+         {std::pair{PyExc_TypeError, ErrorKind::Argument}, std::pair{PyExc_ValueError, ErrorKind::Argument},
+          std::pair{PyExc_LookupError, ErrorKind::Index}, std::pair{PyExc_MemoryError, ErrorKind::Memory}})
+        if (PyErr_GivenExceptionMatches(type.ptr(), same) != 0)
+            return kind;
+    return ErrorKind::State;
+}
+
+/// An exception as other ranks are told of it.
+std::exception_ptr asError(const std::exception_ptr &thrown, const SourceLocation &where) {
+    try {
+        std::rethrow_exception(thrown);
+    } catch (const nb::python_error &error) {
+        const ErrorKind kind = kindOf(error.type());
+        const nb::handle value = error.value();
+        std::string text;
+        if (PyErr_GivenExceptionMatches(error.type().ptr(), anyOfOurs) != 0)
+            text = nb::cast<std::string>(value.attr("message"));
+        else
+            text = nb::cast<std::string>(error.type().attr("__name__")) + ": " + nb::cast<std::string>(nb::str(value));
+        try {
+            throwError(kind, text, where);
+        } catch (...) {
+            return std::current_exception();
+        }
+    } catch (const std::bad_cast &) {
+        return std::make_exception_ptr(ArgumentError("an argument is of a type that does not fit", where));
+    } catch (...) {
+        return thrown;
+    }
+}
+
 } // namespace
+
+void agree(CommunicatorView comm, const std::exception_ptr &mine, SourceLocation where) {
+    const std::exception_ptr told = mine ? asError(mine, where) : nullptr;
+    try {
+        const nb::gil_scoped_release others;
+        comm.agree(told, where);
+    } catch (const Error &) {
+        bool ofPython = false;
+        try {
+            if (mine)
+                std::rethrow_exception(mine);
+        } catch (const nb::python_error &) {
+            ofPython = true;
+        } catch (...) {
+            ofPython = false;
+        }
+        if (ofPython)
+            std::rethrow_exception(mine);
+        throw;
+    }
+}
 
 void bindErrors(nb::module_ &module) {
     PyObject *base = makeException("Error", PyExc_RuntimeError, nullptr,
                                    "Base of all exceptions of the library. The text has kind, rank and source "
                                    "location; `message` is the text alone, `rank` the rank in MPI.COMM_WORLD.");
     module.attr("Error") = nb::handle(base);
+    anyOfOurs = base;
     const std::array kinds{
         Kind{ErrorKind::Argument, &PyExc_ValueError, "An argument is outside what the function accepts."},
         Kind{ErrorKind::Index, &PyExc_IndexError, "A row or element number is out of range."},

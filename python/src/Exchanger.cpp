@@ -1,5 +1,8 @@
 #include "Exchanger.hpp"
 
+#include "Arguments.hpp"
+
+#include <algorithm>
 #include <utility>
 
 namespace DNDS::Python {
@@ -7,14 +10,24 @@ namespace DNDS::Python {
 namespace nb = nanobind;
 using namespace nb::literals;
 
-PushOp pushOpOf(std::string_view word) {
-    constexpr std::array<std::pair<std::string_view, PushOp>, 4> words{
-        {{"replace", PushOp::Replace}, {"sum", PushOp::Sum}, {"min", PushOp::Min}, {"max", PushOp::Max}}};
-    for (const auto &[name, op] : words)
-        if (name == word)
-            return op;
-    throw ArgumentError(fmt::format("there is no push operation '{}': it is replace, sum, min or max", word));
+namespace {
+
+constexpr Words<PushOp, 4> pushOps{
+    {{"replace", PushOp::Replace}, {"sum", PushOp::Sum}, {"min", PushOp::Min}, {"max", PushOp::Max}}};
+
+/// A member that refuses to take part while it is in flight in another exchange. Exchanges ask for its rows at each
+/// start, and tell their peers where that fails.
+ExchangeMember landed(const Exchanger::Member &member, Direction direction) {
+    ExchangeMember rows = member.rows;
+    rows.father = [flight = member.flight, name = rows.name, father = rows.father,
+                   direction](MemorySpace space, Access access, RowLayout &into) {
+        flight->needLanded(name, direction == Direction::Pull ? "be pulled" : "be pushed");
+        father(space, access, into);
+    };
+    return rows;
 }
+
+} // namespace
 
 void Exchanger::reset(std::shared_ptr<const ExchangePattern> pattern, std::vector<Member> members) {
     pattern_ = std::move(pattern);
@@ -33,20 +46,28 @@ std::unique_ptr<Exchange> Exchanger::make(Direction direction, TransportKind tra
     requirePattern();
     std::vector<ExchangeMember> rows;
     for (const Member &member : members_)
-        rows.push_back(member.rows);
+        rows.push_back(landed(member, direction));
     return std::make_unique<Exchange>(pattern_, direction, std::move(rows), ExchangeOptions{transport}, op);
 }
 
-void Exchanger::preparePull(TransportKind transport, bool again) {
-    if (pull_ && !again)
-        return;
-    DNDS_CHECK(!pull_ || !pull_->inFlight(), StateError, "a pull is in flight: wait for it first");
+void Exchanger::preparePull() {
+    if (!pull_)
+        pull_ = make(Direction::Pull, TransportKind::Auto, PushOp::Replace);
+}
+
+void Exchanger::preparePullBy(std::string_view transport) {
+    requirePattern();
+    TransportKind kind{};
+    pattern_->context().comm().guarded([&] {
+        kind = transportFromName(transport);
+        DNDS_CHECK(!pullInFlight(), StateError, "a pull is in flight: wait for it first");
+    });
     pull_.reset();
-    pull_ = make(Direction::Pull, transport, PushOp::Replace);
+    pull_ = make(Direction::Pull, kind, PushOp::Replace);
 }
 
 void Exchanger::startPull() {
-    preparePull(TransportKind::Auto, false);
+    preparePull();
     pull_->start();
     for (const Member &member : members_)
         member.flight->pulls++;
@@ -59,6 +80,15 @@ void Exchanger::waitPull() {
         for (const Member &member : members_)
             member.flight->pulls--;
     pull_->wait();
+}
+
+PushOp Exchanger::pushOpOf(std::string_view word) const {
+    const auto op = [&] { return chosen(word, "push operation", pushOps); };
+    if (pattern_ == nullptr || std::ranges::any_of(pushes_, [](const auto &push) { return push != nullptr; }))
+        return op();
+    PushOp first{};
+    pattern_->context().comm().guarded([&] { first = op(); });
+    return first;
 }
 
 void Exchanger::startPush(PushOp op) {
@@ -80,7 +110,7 @@ void Exchanger::waitPush(PushOp op) {
 }
 
 const Exchange &Exchanger::pullExchange() {
-    preparePull(TransportKind::Auto, false);
+    preparePull();
     return *pull_;
 }
 

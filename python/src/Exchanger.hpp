@@ -2,6 +2,8 @@
 /// @brief Pulls and pushes of one field or of several together, made when they are first used and kept.
 #pragma once
 
+#include "Flight.hpp"
+
 #include "DNDS/Exchange/Exchange.hpp"
 
 #include <nanobind/nanobind.h>
@@ -12,12 +14,6 @@
 #include <vector>
 
 namespace DNDS::Python {
-
-/// Exchanges of a field that are in flight, so that its arrays are not handed out meanwhile.
-struct Flight {
-    int pulls = 0;
-    int pushes = 0;
-};
 
 /// The exchanges of some arrays on one pattern.
 class Exchanger {
@@ -31,11 +27,17 @@ class Exchanger {
     const std::shared_ptr<const ExchangePattern> &pattern() const noexcept { return pattern_; }
     std::size_t size() const noexcept { return members_.size(); }
 
-    /// Collective where there is no pull yet, or `again`; Local afterwards.
-    void preparePull(TransportKind transport, bool again);
+    /// Collective where there is no pull yet; Local afterwards.
+    void preparePull();
+    /// Makes the pull anew. Collective; `transport` is a name of the kinds.
+    void preparePullBy(std::string_view transport);
+    /// Throws StateError, also in the waits of peers, while another exchange of a member is in flight.
     void startPull();
     void waitPull();
-    /// Collective where there is no push with this operation yet; Local afterwards.
+    /// "replace", "sum", "min", "max"; throws ArgumentError that lists them. Collective before the first push, so that
+    /// a wrong word throws on all ranks; Local afterwards.
+    PushOp pushOpOf(std::string_view word) const;
+    /// Collective where there is no push with this operation yet; Local afterwards. Throws as `startPull`.
     void startPush(PushOp op);
     void waitPush(PushOp op);
     bool pullInFlight() const noexcept { return pull_ && pull_->inFlight(); }
@@ -51,9 +53,6 @@ class Exchanger {
     std::unique_ptr<Exchange> pull_;
     std::array<std::unique_ptr<Exchange>, 4> pushes_; ///< one for each PushOp
 };
-
-/// "replace", "sum", "min", "max". Throws ArgumentError that lists them.
-PushOp pushOpOf(std::string_view word);
 
 /// An exchange in flight as a context manager: leaving the block waits for it.
 class Pending {

@@ -1,6 +1,7 @@
 #include "Field.hpp"
 
 #include "AdjoiningMemory.hpp"
+#include "Errors.hpp"
 #include "NumpyViews.hpp"
 
 #include <utility>
@@ -9,30 +10,29 @@ namespace DNDS::Python {
 
 namespace nb = nanobind;
 
-Field::Field(CommPtr comm, const FieldOptions &options, index rows, nb::handle width, nb::handle sizes)
-    : comm_(std::move(comm)), rows_(options.rows), scalar_(options.scalar) {
-    std::exception_ptr failure;
-    try {
-        const bool fixed = options.rows == RowKind::Fixed;
-        const rowsize number = options.scalar ? 1 : width.is_none() ? DynamicSize : nb::cast<rowsize>(width);
-        DNDS_CHECK(!fixed || number >= 0, ArgumentError, "the width of '{}' is {}: it must not be negative",
-                   options.name, number);
-        DNDS_CHECK(!fixed || sizes.is_none(), ArgumentError,
+Field::Field(CommPtr comm, const FieldOptions &options) : comm_(std::move(comm)) {
+    guarded(comm_->view, [&] {
+        const ElementKind kind = elementKindOf(options.dtype);
+        rows_ = rowKindOf(options.layout);
+        const bool fixed = rows_ == RowKind::Fixed;
+        scalar_ = fixed && options.width.is_none();
+        rowsize width = scalar_ ? 1 : DynamicSize;
+        DNDS_CHECK(options.width.is_none() || nb::try_cast(options.width, width), ArgumentError,
+                   "the width of '{}' is no 32-bit integer", options.name);
+        DNDS_CHECK(!fixed || width >= 0, ArgumentError, "the width of '{}' is {}: it must not be negative",
+                   options.name, width);
+        DNDS_CHECK(!fixed || options.sizes.is_none(), ArgumentError,
                    "rows of '{}' have one width: sizes are for padded and csr", options.name);
-        pair_ = makePair(options.name, comm_->view, options.kind, options.rows, number);
+        pair_ = makePair(options.name, comm_->view, kind, rows_, width);
         father_ = pair_->father();
         son_ = pair_->son();
         if (fixed)
-            resizeArray(*father_, rows, nb::int_(number), sizes);
+            resizeArray(*father_, options.rows, nb::int_(width), options.sizes);
         else
-            resizeArray(*father_, rows, width, sizes);
+            resizeArray(*father_, options.rows, options.width, options.sizes);
         father_->compress();
-    } catch (const nb::cast_error &) {
-        failure = std::make_exception_ptr(ArgumentError("the width of '" + options.name + "' is no 32-bit integer"));
-    } catch (...) {
-        failure = std::current_exception();
-    }
-    comm_->view.agree(failure);
+    });
+    const nb::gil_scoped_release others;
     pair_->attach();
 }
 
@@ -58,7 +58,11 @@ void Field::setGhosts(std::span<const index> globalRows) {
 }
 
 void Field::usePattern(const std::shared_ptr<const ExchangePattern> &pattern) {
-    comm_->view.guarded([&] { needLanded("get other ghosts"); });
+    comm_->view.guarded([&] {
+        needLanded("get other ghosts");
+        DNDS_CHECK(pattern != nullptr, StateError,
+                   "'{}' cannot share ghosts that are not made yet: call set_ghosts first", father_->label());
+    });
     pair_->usePattern(pattern);
     finishGhosts();
 }
@@ -67,13 +71,6 @@ const ExchangePattern &Field::pattern() const {
     DNDS_CHECK(pair_->pattern() != nullptr, StateError, "'{}' has no ghosts yet: call set_ghosts or share_ghosts first",
                father_->label());
     return *pair_->pattern();
-}
-
-void Field::needLanded(const char *what) const {
-    DNDS_CHECK(flight_->pulls == 0, StateError, "'{}' cannot {} while it is pulled: wait for the pull first",
-               father_->label(), what);
-    DNDS_CHECK(flight_->pushes == 0, StateError, "'{}' cannot {} while it is pushed: wait for the push first",
-               father_->label(), what);
 }
 
 nb::object Field::shown(ArrayBase &array, bool writable) const {
@@ -87,8 +84,7 @@ nb::object Field::shown(ArrayBase &array, bool writable) const {
 }
 
 nb::object Field::owned() const {
-    if (flight_->pushes > 0)
-        needLanded("show its owned rows");
+    needSettled("show its owned rows");
     return shown(*father_, flight_->pulls == 0);
 }
 

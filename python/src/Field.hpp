@@ -10,22 +10,26 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <string_view>
 
 namespace DNDS::Python {
 
-/// What a field is made of.
+/// What a field is made of; objects of Python as they are given.
 struct FieldOptions {
     std::string name;
-    ElementKind kind = ElementKind::Float64;
-    RowKind rows = RowKind::Fixed;
-    bool scalar = false; ///< one number a row, shown as [rows] instead of [rows, 1]
+    index rows = 0;
+    nanobind::handle dtype;
+    std::string_view layout;
+    nanobind::handle width; ///< None is one number a row for fixed rows, shown as [rows] instead of [rows, 1]
+    nanobind::handle sizes;
 };
 
 /// A pair, its exchanges, and its views.
 class Field {
   public:
-    /// Collective: what is wrong on one rank throws on all. `width` and `sizes` as in `resizeArray`.
-    Field(CommPtr comm, const FieldOptions &options, index rows, nanobind::handle width, nanobind::handle sizes);
+    /// Collective: what is wrong on one rank throws on all. `width` and `sizes` as in `resizeArray`. Called with
+    /// Python's lock, which others have while ranks wait for each other.
+    Field(CommPtr comm, const FieldOptions &options);
 
     const CommPtr &comm() const noexcept { return comm_; }
     AnyPair &pair() const noexcept { return *pair_; }
@@ -43,12 +47,14 @@ class Field {
     const ExchangePattern &pattern() const;
 
     /// Throws StateError while an exchange is in flight that `what` would disturb.
-    void needLanded(const char *what) const;
+    void needLanded(const char *what) const { flight_->needLanded(father_->label(), what); }
+    /// The same for what needs owned rows alone and leaves them as they are.
+    void needSettled(const char *what) const { flight_->needSettled(father_->label(), what); }
     nanobind::object owned() const;
     nanobind::object ghosts() const;
     nanobind::object data() const;
-    AnyArray ownedArray() const { return {pair_->father(), comm_, true}; }
-    AnyArray ghostArray() const { return {pair_->son(), comm_, true}; }
+    AnyArray ownedArray() const { return {pair_->father(), comm_, true, flight_, false}; }
+    AnyArray ghostArray() const { return {pair_->son(), comm_, true, flight_, true}; }
 
     /// The operations of a vector. Throws LayoutError where this field is none.
     Dof &dof() const;
@@ -64,8 +70,8 @@ class Field {
     std::shared_ptr<ArrayBase> son_;
     std::shared_ptr<Flight> flight_ = std::make_shared<Flight>();
     Exchanger exchanger_;
-    RowKind rows_;
-    bool scalar_;
+    RowKind rows_ = RowKind::Fixed;
+    bool scalar_ = false;
 };
 
 void bindField(nanobind::module_ &module);

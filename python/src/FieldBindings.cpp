@@ -1,5 +1,6 @@
 #include "Field.hpp"
 
+#include "Errors.hpp"
 #include "Integers.hpp"
 #include "NumpyViews.hpp"
 
@@ -34,9 +35,13 @@ std::string describe(const Field &self) {
                        self.son().size(), elementKindName(rows.shape().kind), width, rowKindName(rows.shape().layout));
 }
 
-nb::list pathsOf(const Exchange &exchange) {
+nb::list pathsOf(Field &self) {
+    const std::vector<PeerPath> paths = [&] {
+        const nb::gil_scoped_release others;
+        return exchangerOf(self).pullExchange().paths();
+    }();
     nb::list list;
-    for (const PeerPath &path : exchange.paths()) {
+    for (const PeerPath &path : paths) {
         nb::dict entry;
         entry["peer"] = path.peer;
         entry["transport"] = transportName(path.transport);
@@ -137,7 +142,7 @@ void bindExchanges(nb::class_<Field, Extra...> &type) {
             "set_ghosts",
             [](Field &self, nb::handle globalRows) {
                 std::optional<Integers> list;
-                self.comm()->view.guarded([&] { list.emplace(globalRows, "global rows"); });
+                guarded(self.comm()->view, [&] { list.emplace(globalRows, "global rows"); });
                 const nb::gil_scoped_release others;
                 self.setGhosts(list->span());
             },
@@ -182,23 +187,25 @@ The first call sets the exchange up and is Collective. Raises PeerError where an
             },
             Release(), nb::keep_alive<0, 1>(),
             R"(Begins to refresh the ghosts: a context manager whose end waits. Until then owned rows must not be written
-and ghosts not be used. The first call is Collective, as that of `pull`.)")
+and ghosts not be used. The first call is Collective, as that of `pull`. Raises StateError while another exchange of the
+field is in flight, alone or in a group.)")
         .def(
             "push",
             [](Field &self, std::string_view op) {
-                const PushOp which = pushOpOf(op);
                 const nb::gil_scoped_release others;
+                const PushOp which = exchangerOf(self).pushOpOf(op);
                 exchangerOf(self).startPush(which);
                 self.exchanger().waitPush(which);
             },
             "op"_a = "sum",
             R"(Sends ghosts back to their owners, whose rows they "replace", or meet as "sum", "min" or "max" in ascending
-order of ranks. The first call with an operation is Collective. Ghosts keep their values.)")
+order of ranks. The first call with an operation is Collective, and a word that is none of these raises on all ranks
+until there was a push, then on this rank alone. Ghosts keep their values.)")
         .def(
             "start_push",
             [](Field &self, std::string_view op) {
-                const PushOp which = pushOpOf(op);
                 const nb::gil_scoped_release others;
+                const PushOp which = exchangerOf(self).pushOpOf(op);
                 exchangerOf(self).startPush(which);
                 return Pending(exchangerOf(self), &which);
             },
@@ -206,17 +213,16 @@ order of ranks. The first call with an operation is Collective. Ghosts keep thei
         .def(
             "prepare_pull",
             [](Field &self, std::string_view transport) {
-                const TransportKind kind = transportFromName(transport);
                 const nb::gil_scoped_release others;
-                exchangerOf(self).preparePull(kind, true);
+                exchangerOf(self).preparePullBy(transport);
             },
             "transport"_a = "auto",
             R"(Sets the pull up (again): "auto", "node-shared", "packed" or "datatype". Collective.)")
         .def(
-            "describe_pull", [](Field &self) { return exchangerOf(self).pullExchange().describe(); },
+            "describe_pull", [](Field &self) { return exchangerOf(self).pullExchange().describe(); }, Release(),
             "A table of how the pull reaches each peer, and why. Collective where there was no pull yet.")
         .def(
-            "pull_paths", [](Field &self) { return pathsOf(exchangerOf(self).pullExchange()); },
+            "pull_paths", [](Field &self) { return pathsOf(self); },
             nb::sig("def pull_paths(self) -> list[dict[str, int | str]]"),
             "The same for programs: a dict for each peer. Collective where there was no pull yet.")
         .def(
@@ -242,9 +248,7 @@ Each rank owns some rows, [0, owned_count), and has copies of others' rows behin
         "__init__",
         [](Field *self, index rows, nb::handle width, nb::handle dtype, std::string_view layout, nb::handle sizes,
            std::string name, nb::handle comm) {
-            FieldOptions options{std::move(name), elementKindOf(dtype), rowKindOf(layout)};
-            options.scalar = options.rows == RowKind::Fixed && width.is_none();
-            new (self) Field(commOf(comm), options, rows, width, sizes);
+            new (self) Field(commOf(comm), {std::move(name), rows, dtype, layout, width, sizes});
         },
         "rows"_a, "width"_a.none() = nb::none(), "dtype"_a = "float64", nb::kw_only(), "layout"_a = "fixed",
         "sizes"_a.none() = nb::none(), "name"_a = "field", "comm"_a.none() = nb::none(),

@@ -77,8 +77,8 @@ Types, widths and layouts may differ. The group keeps the arrays. Fields that ge
         .def(
             "push",
             [](FieldGroup &self, std::string_view op) {
-                const PushOp which = pushOpOf(op);
                 const nb::gil_scoped_release others;
+                const PushOp which = self.exchanger().pushOpOf(op);
                 self.exchanger().startPush(which);
                 self.exchanger().waitPush(which);
             },
@@ -86,8 +86,8 @@ Types, widths and layouts may differ. The group keeps the arrays. Fields that ge
         .def(
             "start_push",
             [](FieldGroup &self, std::string_view op) {
-                const PushOp which = pushOpOf(op);
                 const nb::gil_scoped_release others;
+                const PushOp which = self.exchanger().pushOpOf(op);
                 self.exchanger().startPush(which);
                 return Pending(self.exchanger(), &which);
             },

@@ -5,7 +5,8 @@
 #include <nanobind/eigen/dense.h>
 #include <nanobind/ndarray.h>
 
-#include <variant>
+#include <span>
+#include <utility>
 
 namespace DNDS::Python {
 
@@ -13,8 +14,6 @@ namespace nb = nanobind;
 using namespace nb::literals;
 
 namespace {
-
-using Release = nb::call_guard<nb::gil_scoped_release>;
 
 /// A number, another field, or a row [width] that stands for all.
 using Row = nb::ndarray<const real, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
@@ -28,18 +27,22 @@ template <class Apply>
 void withOperand(Field &self, nb::handle operand, const Apply &apply) {
     Dof &u = self.dof();
     self.needLanded("be changed");
+    const auto run = [&](const auto &value) {
+        const nb::gil_scoped_release others;
+        apply(u, value);
+    };
     if (nb::isinstance<Field>(operand)) {
         const Field &other = nb::cast<const Field &>(operand);
         other.needLanded("be read");
-        apply(u, static_cast<const Dof &>(other.dof()));
+        run(static_cast<const Dof &>(other.dof()));
     } else if (nb::isinstance<nb::float_>(operand) || nb::isinstance<nb::int_>(operand)) {
-        apply(u, nb::cast<real>(operand));
+        run(nb::cast<real>(operand));
     } else {
         const nb::object list = nb::module_::import_("numpy").attr("ascontiguousarray")(operand, "float64");
         if (nb::cast<int>(list.attr("ndim")) == 0)
-            apply(u, nb::cast<real>(list.attr("item")()));
+            run(nb::cast<real>(list.attr("item")()));
         else
-            apply(u, Eigen::VectorXd(vectorOf(nb::cast<Row>(list))));
+            run(Eigen::VectorXd(vectorOf(nb::cast<Row>(list))));
     }
 }
 
@@ -52,13 +55,34 @@ auto inPlace(const Apply &apply) {
     };
 }
 
-real exactSumOf(Field &self) {
-    const std::span<const real> rows(self.dof().father->data(),
-                                     static_cast<std::size_t>(self.dof().father->dataSize()));
-    return exactSum(self.comm()->view, rows);
+/// What `reduce` finds in the owned rows of all ranks. While a push is in flight, which will change them, StateError is
+/// thrown, but only when this rank has taken part: the others wait for it.
+template <class Reduce>
+auto reduced(const Reduce &reduce) {
+    return [reduce](const Field &self) {
+        const nb::gil_scoped_release others;
+        auto found = reduce(self);
+        self.needSettled("be reduced");
+        return found;
+    };
 }
 
-Eigen::VectorXd componentsOf(Field &self, Dof::Matrix (Dof::*norm)() const) { return (self.dof().*norm)(); }
+/// The same of two fields.
+template <class Reduce>
+auto reducedWith(const Reduce &reduce) {
+    return [reduce](const Field &self, const Field &other) {
+        const nb::gil_scoped_release others;
+        const real found = reduce(self, other);
+        self.needSettled("be reduced");
+        other.needSettled("be reduced");
+        return found;
+    };
+}
+
+real exactSumOf(const Field &self) {
+    const auto &rows = std::as_const(*self.dof().father);
+    return exactSum(self.comm()->view, std::span<const real>(rows.data(), static_cast<std::size_t>(rows.dataSize())));
+}
 
 } // namespace
 
@@ -91,7 +115,10 @@ void bindFieldOperations(nb::module_ &module) {
                 auto &field = nb::cast<Field &>(self);
                 field.needLanded("be changed");
                 x.needLanded("be read");
-                field.dof().axpy(alpha, x.dof());
+                {
+                    const nb::gil_scoped_release others;
+                    field.dof().axpy(alpha, x.dof());
+                }
                 return nb::borrow(self);
             },
             "alpha"_a, "x"_a, nb::sig("def axpy(self, alpha: float, x: Field) -> Field"),
@@ -106,34 +133,25 @@ void bindFieldOperations(nb::module_ &module) {
              nb::sig("def __imul__(self, operand: float | Field | numpy.typing.ArrayLike) -> Field"), meaning)
         .def("__itruediv__", inPlace([](Dof &u, const auto &x) { u /= x; }), "operand"_a,
              nb::sig("def __itruediv__(self, operand: float | Field | numpy.typing.ArrayLike) -> Field"), meaning);
-    type.def(
-            "dot", [](const Field &self, const Field &other) { return self.dof().dot(other.dof()); }, "other"_a,
-            Release(), "The sum of products of all owned elements of all ranks. Collective.")
-        .def(
-            "norm2", [](const Field &self) { return self.dof().norm2(); }, Release(),
-            "The Euclidean norm of all owned elements of all ranks. Collective.")
-        .def(
-            "distance2", [](const Field &self, const Field &other) { return self.dof().norm2(other.dof()); }, "other"_a,
-            Release(), "The Euclidean norm of the difference. Collective.")
-        .def(
-            "sum", [](const Field &self) { return self.dof().sum(); }, Release(),
-            "The sum of all owned elements of all ranks. Collective.")
-        .def("exact_sum", &exactSumOf, Release(), "The same, with the same bits on any number of ranks. Collective.")
-        .def(
-            "min", [](const Field &self) { return self.dof().min(); }, Release(),
-            "The smallest owned element of all ranks; NaN where one is NaN. Collective.")
-        .def(
-            "max", [](const Field &self) { return self.dof().max(); }, Release(),
-            "The largest owned element of all ranks; NaN where one is NaN. Collective.")
-        .def(
-            "component_norm1", [](Field &self) { return componentsOf(self, &Dof::componentNorm1); },
-            "The sum of magnitudes of each component: [width]. Collective.")
-        .def(
-            "component_norm2", [](Field &self) { return componentsOf(self, &Dof::componentNorm2); },
-            "The Euclidean norm of each component: [width]. Collective.")
-        .def(
-            "component_norm_inf", [](Field &self) { return componentsOf(self, &Dof::componentNormInf); },
-            "The largest magnitude of each component: [width]. Collective.");
+    type.def("dot", reducedWith([](const Field &u, const Field &v) { return u.dof().dot(v.dof()); }), "other"_a,
+             "The sum of products of all owned elements of all ranks. Collective.")
+        .def("norm2", reduced([](const Field &u) { return u.dof().norm2(); }),
+             "The Euclidean norm of all owned elements of all ranks. Collective.")
+        .def("distance2", reducedWith([](const Field &u, const Field &v) { return u.dof().norm2(v.dof()); }), "other"_a,
+             "The Euclidean norm of the difference. Collective.")
+        .def("sum", reduced([](const Field &u) { return u.dof().sum(); }),
+             "The sum of all owned elements of all ranks. Collective.")
+        .def("exact_sum", reduced(&exactSumOf), "The same, with the same bits on any number of ranks. Collective.")
+        .def("min", reduced([](const Field &u) { return u.dof().min(); }),
+             "The smallest owned element of all ranks; NaN where one is NaN. Collective.")
+        .def("max", reduced([](const Field &u) { return u.dof().max(); }),
+             "The largest owned element of all ranks; NaN where one is NaN. Collective.")
+        .def("component_norm1", reduced([](const Field &u) { return Eigen::VectorXd(u.dof().componentNorm1()); }),
+             "The sum of magnitudes of each component: [width]. Collective.")
+        .def("component_norm2", reduced([](const Field &u) { return Eigen::VectorXd(u.dof().componentNorm2()); }),
+             "The Euclidean norm of each component: [width]. Collective.")
+        .def("component_norm_inf", reduced([](const Field &u) { return Eigen::VectorXd(u.dof().componentNormInf()); }),
+             "The largest magnitude of each component: [width]. Collective.");
 }
 
 } // namespace DNDS::Python

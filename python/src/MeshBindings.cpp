@@ -1,3 +1,4 @@
+#include "Errors.hpp"
 #include "Field.hpp"
 #include "Integers.hpp"
 #include "MeshHandle.hpp"
@@ -21,33 +22,39 @@ using namespace nb::literals;
 
 namespace {
 
-template <class Value, std::size_t count>
-Value chosen(std::string_view word, const char *what,
-             const std::array<std::pair<std::string_view, Value>, count> &words) {
-    std::string list;
-    for (const auto &[name, value] : words) {
-        if (name == word)
-            return value;
-        list += (list.empty() ? "" : ", ") + std::string(name);
-    }
-    throw ArgumentError(fmt::format("there is no {} '{}': it is one of {}", what, word, list));
-}
-
-constexpr std::array<std::pair<std::string_view, Geom::Partitioner>, 2> partitioners{
-    {{"graph", Geom::Partitioner::Graph}, {"curve", Geom::Partitioner::Curve}}};
-constexpr std::array<std::pair<std::string_view, Geom::GhostNeighbours>, 2> neighbours{
-    {{"nodes", Geom::GhostNeighbours::Nodes}, {"faces", Geom::GhostNeighbours::Faces}}};
-constexpr std::array<std::pair<std::string_view, Geom::CellOrder>, 2> orders{
+constexpr Words<Geom::CellOrder, 2> orders{
     {{"curve", Geom::CellOrder::Curve}, {"reverse-cuthill-mckee", Geom::CellOrder::ReverseCuthillMcKee}}};
 
+/// Calls a function of Python with the name of each step until it raises, which is kept: other ranks wait meanwhile.
+class Progress {
+  public:
+    explicit Progress(nb::handle function) : function_(nb::borrow(function)) {}
+
+    void operator()(std::string_view step) {
+        const nb::gil_scoped_acquire python;
+        if (failure_)
+            return;
+        try {
+            function_(nb::str(step.data(), step.size()));
+        } catch (...) {
+            failure_ = std::current_exception();
+        }
+    }
+    const std::exception_ptr &failure() const noexcept { return failure_; }
+
+  private:
+    nb::object function_;
+    std::exception_ptr failure_;
+};
+
 Mesh buildMesh(Source &source, std::string_view partitioner, real imbalance, int seed, nb::handle part,
-               std::string_view ghostsBy, int ghostLayers, std::string_view cellOrder, nb::handle progress) {
+               std::string_view ghostsBy, int ghostLayers, std::string_view cellOrder, nb::handle given) {
     Geom::MeshOptions options;
-    const CommPtr comm = source.comm;
-    comm->view.guarded([&] { // what is wrong on one rank throws on all
-        DNDS_CHECK(source.mesh != nullptr, StateError, "this SourceMesh was used up: read or make it again");
+    const CommPtr comm = source.comm();
+    guarded(comm->view, [&] { // what is wrong on one rank throws on all
+        (void)source.mesh();
         options.partitioner = chosen(partitioner, "partitioner", partitioners);
-        options.ghostsBy = chosen(ghostsBy, "kind of ghosts", neighbours);
+        options.ghostsBy = chosen(ghostsBy, "kind of ghosts", ghostNeighbours);
         options.cellOrder = chosen(cellOrder, "order of cells", orders);
         if (!part.is_none()) {
             const Integers ranks(part, "parts");
@@ -59,17 +66,19 @@ Mesh buildMesh(Source &source, std::string_view partitioner, real imbalance, int
     options.imbalance = imbalance;
     options.seed = seed;
     options.ghostLayers = ghostLayers;
-    if (!progress.is_none())
-        options.progress = [progress](std::string_view step) {
-            const nb::gil_scoped_acquire python;
-            progress(nb::str(step.data(), step.size()));
-        };
-    Geom::MeshReport report;
-    options.report = &report;
-    const nb::gil_scoped_release others;
-    const std::shared_ptr<Geom::SourceMesh> taken = std::exchange(source.mesh, nullptr);
-    Geom::UnstructuredMesh mesh = Geom::buildMesh(comm->view, std::move(*taken), options);
-    return {comm, std::make_shared<const MeshData>(MeshData{std::move(mesh), std::move(report)})};
+    Progress progress(given);
+    if (!given.is_none())
+        options.progress = std::ref(progress);
+    const auto data = [&] {
+        Geom::MeshReport report;
+        options.report = &report;
+        Geom::SourceMesh taken = source.take();
+        const nb::gil_scoped_release others;
+        Geom::UnstructuredMesh mesh = Geom::buildMesh(comm->view, std::move(taken), options);
+        return std::make_shared<const MeshData>(MeshData{std::move(mesh), std::move(report)});
+    }();
+    agree(comm->view, progress.failure());
+    return {comm, data};
 }
 
 nb::dict reportOf(const Mesh &mesh) {
@@ -104,16 +113,20 @@ nb::dict reportOf(const Mesh &mesh) {
 
 std::unique_ptr<Field> makeField(const Mesh &mesh, nb::handle width, nb::handle dtype, std::string_view at,
                                  std::string name) {
-    const Geom::MeshEntities &entities = entitiesOf(mesh, at);
-    const FieldOptions options{std::move(name), elementKindOf(dtype), RowKind::Fixed, width.is_none()};
-    auto field = std::make_unique<Field>(mesh.comm, options, entities.owned, width, nb::none());
+    const Geom::MeshEntities *entities = nullptr;
+    guarded(mesh.comm->view, [&] { entities = &entitiesOf(mesh, at); });
+    auto field = std::make_unique<Field>(
+        mesh.comm, FieldOptions{std::move(name), entities->owned, dtype, "fixed", width, nb::none()});
     const nb::gil_scoped_release others;
-    field->usePattern(entities.pattern);
+    field->usePattern(entities->pattern);
     return field;
 }
 
+/// Whether ranks make a source each alone, or all together.
+enum class Makes : bool { Alone, Together };
+
 /// Mesh.build of what SourceMesh.`maker` gives; `options` of either are told apart by `ofSource`.
-nb::object readAndBuild(const char *maker, const nb::args &arguments, const nb::dict &given,
+nb::object readAndBuild(const char *maker, Makes makes, const nb::args &arguments, const nb::dict &given,
                         std::initializer_list<const char *> ofSource) {
     nb::dict forSource;
     nb::dict forBuild;
@@ -122,7 +135,13 @@ nb::object readAndBuild(const char *maker, const nb::args &arguments, const nb::
         const bool mine = std::find(ofSource.begin(), ofSource.end(), word) != ofSource.end();
         (mine ? forSource : forBuild)[name] = value;
     }
-    const nb::object source = nb::type<Source>().attr(maker)(*arguments, **forSource);
+    const auto make = [&] { return nb::object(nb::type<Source>().attr(maker)(*arguments, **forSource)); };
+    nb::object source;
+    if (makes == Makes::Alone) // what is wrong on one rank throws on all
+        guarded(commOf(forSource.contains("comm") ? nb::object(forSource["comm"]) : nb::none())->view,
+                [&] { source = make(); });
+    else
+        source = make();
     return nb::type<Mesh>().attr("build")(source, **forBuild);
 }
 
@@ -131,18 +150,18 @@ const char *const buildText =
 
 `partitioner` is "graph" (PT-Scotch, fewest faces between ranks) or "curve" (pieces of a Hilbert curve, fast); `part`
 [block of the source] gives ranks instead. Ghosts are `ghost_layers` of cells that share "nodes" or "faces" with the layer
-before. `cell_order` is "curve" or "reverse-cuthill-mckee". `progress` is called with the name of each step that begins.
+before. `cell_order` is "curve" or "reverse-cuthill-mckee". `progress` is called with the name of each step that begins,
+on the ranks that give it; what it raises ends its calls, and is raised on all ranks when the mesh is built.
 Raises DataError or ArgumentError on all ranks.)";
 
 } // namespace
 
 const Geom::MeshEntities &entitiesOf(const Mesh &mesh, std::string_view at) {
-    if (at == "cells")
-        return mesh.mesh().cells;
-    if (at == "nodes")
-        return mesh.mesh().nodes;
-    DNDS_CHECK(at == "faces", ArgumentError, "there are no fields at '{}': at is cells, nodes or faces", at);
-    return mesh.mesh().faces;
+    constexpr Words<Geom::MeshEntities Geom::UnstructuredMesh::*, 3> places{
+        {{"cells", &Geom::UnstructuredMesh::cells},
+         {"nodes", &Geom::UnstructuredMesh::nodes},
+         {"faces", &Geom::UnstructuredMesh::faces}}};
+    return mesh.mesh().*chosen(at, "place of fields", places);
 }
 
 void bindMesh(nb::module_ &module) {
@@ -168,7 +187,8 @@ arrays without copying, read-only, that outlive the mesh.
         .def_static(
             "read",
             [](const nb::args &arguments, const nb::kwargs &options) {
-                return readAndBuild("read", arguments, options, {"path", "comm", "base", "join_coincident_nodes"});
+                return readAndBuild("read", Makes::Together, arguments, options,
+                                    {"path", "comm", "base", "join_coincident_nodes"});
             },
             nb::sig("def read(path: str | os.PathLike[str], comm: mpi4py.MPI.Comm | None = None, *, base: str = '', "
                     "join_coincident_nodes: bool = False, partitioner: str = 'graph', imbalance: float = 0.03, "
@@ -179,7 +199,7 @@ arrays without copying, read-only, that outlive the mesh.
         .def_static(
             "box",
             [](const nb::args &arguments, const nb::kwargs &options) {
-                return readAndBuild("box", arguments, options,
+                return readAndBuild("box", Makes::Alone, arguments, options,
                                     {"fill", "cells", "lengths", "jitter", "shuffled", "periodic", "comm"});
             },
             nb::sig("def box(fill: str = 'tetrahedra', cells: collections.abc.Sequence[int] = (8, 8, 8), *, "

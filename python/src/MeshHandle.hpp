@@ -2,6 +2,7 @@
 /// @brief A partitioned mesh and its report, as Python holds them.
 #pragma once
 
+#include "Arguments.hpp"
 #include "Comm.hpp"
 
 #include "Geom/Mesh/BuildMesh.hpp"
@@ -36,10 +37,26 @@ struct Entities {
 };
 
 /// Blocks of a mesh as a file or a generator gives them; used up by Mesh.build.
-struct Source {
-    CommPtr comm;
-    std::shared_ptr<Geom::SourceMesh> mesh;
+class Source {
+  public:
+    Source(CommPtr comm, Geom::SourceMesh &&mesh)
+        : comm_(std::move(comm)), mesh_(std::make_shared<Geom::SourceMesh>(std::move(mesh))) {}
+
+    const CommPtr &comm() const noexcept { return comm_; }
+    /// The blocks, which views of them share. Throws StateError where they were used up.
+    const std::shared_ptr<Geom::SourceMesh> &mesh() const;
+    /// Uses them up. Coordinates that views show stay with the views. Throws StateError where there are none.
+    Geom::SourceMesh take();
+
+  private:
+    CommPtr comm_;
+    std::shared_ptr<Geom::SourceMesh> mesh_;
 };
+
+inline constexpr Words<Geom::Partitioner, 2> partitioners{
+    {{"graph", Geom::Partitioner::Graph}, {"curve", Geom::Partitioner::Curve}}};
+inline constexpr Words<Geom::GhostNeighbours, 2> ghostNeighbours{
+    {{"nodes", Geom::GhostNeighbours::Nodes}, {"faces", Geom::GhostNeighbours::Faces}}};
 
 /// Reads "nodes", "cells" or "faces". Throws ArgumentError that lists them.
 const Geom::MeshEntities &entitiesOf(const Mesh &mesh, std::string_view at);

@@ -1,3 +1,6 @@
+#include "Arguments.hpp"
+#include "BlockEnd.hpp"
+#include "Errors.hpp"
 #include "Field.hpp"
 #include "MeshHandle.hpp"
 
@@ -20,19 +23,17 @@ using Geom::FieldSlice;
 
 namespace {
 
-std::string pathOf(nb::handle path) { return nb::cast<std::string>(nb::module_::import_("os").attr("fspath")(path)); }
-
 /// Fields of a file from a dict of names and Field objects, or NumPy arrays [owned] or [owned, components].
 class FieldSlices {
   public:
-    /// Collective: what is wrong on one rank throws on all. None is no field.
-    FieldSlices(const Comm &comm, nb::handle fields) {
-        comm.view.guarded([&] {
-            if (fields.is_none())
-                return;
-            for (const auto [name, values] : nb::cast<nb::dict>(fields))
-                add(nb::cast<std::string>(name), values);
-        });
+    /// None is no field. Local.
+    void add(nb::handle fields) {
+        if (fields.is_none())
+            return;
+        nb::dict named;
+        DNDS_CHECK(nb::try_cast(fields, named), ArgumentError, "fields are a dict of names and values");
+        for (const auto [name, values] : named)
+            add(nb::cast<std::string>(name), values);
     }
     const std::vector<FieldSlice> &list() const noexcept { return slices_; }
 
@@ -58,28 +59,56 @@ class FieldSlices {
 /// A VTKHDF file of a mesh, which it keeps.
 class VtkFile {
   public:
-    VtkFile(const Mesh &mesh, nb::handle path, bool ranks) : mesh_(mesh), path_(pathOf(path)) {
+    VtkFile(const Mesh &mesh, nb::handle path, bool ranks) : mesh_(mesh) {
+        guarded(mesh_.comm->view, [&] { path_ = pathOf(path); });
         const nb::gil_scoped_release others;
+        end_ = std::make_unique<BlockEnd>(mesh_.comm->view);
         writer_ = std::make_unique<Geom::MeshWriter>(mesh_.mesh(), path_, Geom::MeshWriterOptions{ranks});
+    }
+    VtkFile(const VtkFile &) = delete;
+    VtkFile &operator=(const VtkFile &) = delete;
+    /// Objects of Python go on each rank when they may, and so close nothing together with others.
+    ~VtkFile() {
+        if (writer_ != nullptr)
+            abandon();
     }
 
     void write(real time, nb::handle cells, nb::handle nodes) {
-        const FieldSlices atCells(*mesh_.comm, cells);
-        const FieldSlices atNodes(*mesh_.comm, nodes);
+        FieldSlices atCells;
+        FieldSlices atNodes;
+        guarded(mesh_.comm->view, [&] {
+            (void)opened();
+            atCells.add(cells);
+            atNodes.add(nodes);
+        });
         const nb::gil_scoped_release others;
         opened().writeStep(time, atNodes.list(), atCells.list());
     }
     void close() {
+        (void)opened();
         const nb::gil_scoped_release others;
-        opened().close();
-        writer_.reset();
+        const std::unique_ptr<Geom::MeshWriter> writer = std::move(writer_); // goes on all ranks, whatever comes of it
+        writer->close();
     }
-    /// Completes the file unless some rank failed, and gives it up then. Collective.
+    /// Completes the file unless some rank failed, and gives it up then. Collective, but a rank that failed waits for
+    /// some seconds only.
     void finish(bool failed) {
-        if (mesh_.comm->view.allReduce(failed ? 1 : 0, MPI_MAX) == 1)
+        if (writer_ == nullptr)
+            return;
+        const BlockEnd::Outcome outcome = [&] {
+            const nb::gil_scoped_release others;
+            return end_->meet(failed);
+        }();
+        if (outcome == BlockEnd::Outcome::Whole)
+            return close();
+        if (outcome == BlockEnd::Outcome::Failed) {
+            const nb::gil_scoped_release others;
             writer_.reset();
-        else if (writer_ != nullptr)
-            close();
+        } else {
+            abandon();
+        }
+        if (!failed)
+            throw PeerError(fmt::format("{} is not complete: an exception left the block on another rank", path_));
     }
 
   private:
@@ -87,20 +116,32 @@ class VtkFile {
         DNDS_CHECK(writer_ != nullptr, StateError, "{} is closed", path_);
         return *writer_;
     }
+    /// To close the file is collective, and others may not come. HDF5 closes it when MPI ends.
+    void abandon() noexcept {
+        (void)writer_.release();
+        (void)end_.release();
+    }
 
     Mesh mesh_;
     std::string path_;
+    std::unique_ptr<BlockEnd> end_;
     std::unique_ptr<Geom::MeshWriter> writer_;
 };
 
+constexpr Words<Geom::CgnsFileType, 2> cgnsFileTypes{
+    {{"hdf5", Geom::CgnsFileType::Hdf5}, {"adf", Geom::CgnsFileType::Adf}}};
+
 void writeCgns(const Mesh &self, nb::handle path, nb::handle cells, nb::handle nodes, std::string_view fileType) {
-    const std::string file = pathOf(path);
-    const FieldSlices atCells(*self.comm, cells);
-    const FieldSlices atNodes(*self.comm, nodes);
+    std::string file;
+    FieldSlices atCells;
+    FieldSlices atNodes;
     Geom::CgnsWriteOptions options;
-    DNDS_CHECK(fileType == "hdf5" || fileType == "adf", ArgumentError,
-               "there is no CGNS file type '{}': it is hdf5 or adf", fileType);
-    options.fileType = fileType == "adf" ? Geom::CgnsFileType::Adf : Geom::CgnsFileType::Hdf5;
+    guarded(self.comm->view, [&] {
+        file = pathOf(path);
+        options.fileType = chosen(fileType, "CGNS file type", cgnsFileTypes);
+        atCells.add(cells);
+        atNodes.add(nodes);
+    });
     const nb::gil_scoped_release others;
     Geom::writeCgnsMesh(self.mesh(), file, atNodes.list(), atCells.list(), options);
 }
@@ -115,9 +156,10 @@ void bindMeshOutput(nb::module_ &module) {
     with dnds.VtkFile(mesh, "flow.vtkhdf") as file:
         file.write(time, {"u": u})
 
-The file has the name path + ".part" until it is closed; a block that an exception leaves does not complete it.)")
+The file has the name path + ".part" until it is closed. A block that an exception leaves on any rank does not complete
+it: the exception comes out there within seconds, and PeerError is raised on ranks that were done.)")
         .def(
-            nb::init<const Mesh &, nb::handle, bool>(), "mesh"_a, "path"_a, nb::kw_only(), "ranks"_a = false,
+            nb::init<const Mesh &, nb::handle, bool>(), "mesh"_a, "path"_a.none(), nb::kw_only(), "ranks"_a = false,
             nb::sig("def __init__(self, mesh: Mesh, path: str | os.PathLike[str], *, ranks: bool = False) -> None"),
             R"(Opens the file and writes the mesh; `ranks` adds the field "rank" at cells. Collective. Raises DataError where the
 file cannot be written, NotBuiltError without parallel HDF5.)")
@@ -137,8 +179,8 @@ name the same ones. Collective.)")
             nb::sig("def __exit__(self, type: object, value: object, traceback: object) -> None"));
     nb::class_<Mesh> type = nb::borrow<nb::class_<Mesh>>(module.attr("Mesh"));
     type.def(
-        "write_cgns", &writeCgns, "path"_a, "cells"_a.none() = nb::none(), "nodes"_a.none() = nb::none(), nb::kw_only(),
-        "file_type"_a = "hdf5",
+        "write_cgns", &writeCgns, "path"_a.none(), "cells"_a.none() = nb::none(), "nodes"_a.none() = nb::none(),
+        nb::kw_only(), "file_type"_a = "hdf5",
         nb::sig("def write_cgns(self, path: str | os.PathLike[str], "
                 "cells: collections.abc.Mapping[str, Field | numpy.typing.ArrayLike] | None = None, "
                 "nodes: collections.abc.Mapping[str, Field | numpy.typing.ArrayLike] | None = None, *, "

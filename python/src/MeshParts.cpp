@@ -1,3 +1,5 @@
+#include "Arguments.hpp"
+#include "Errors.hpp"
 #include "Integers.hpp"
 #include "MeshHandle.hpp"
 #include "NumpyViews.hpp"
@@ -18,9 +20,8 @@ using namespace nb::literals;
 namespace {
 
 nb::object partition(const Mesh &self, int parts, std::string_view partitioner, real imbalance, int seed) {
-    DNDS_CHECK(partitioner == "graph" || partitioner == "curve", ArgumentError,
-               "there is no partitioner '{}': it is one of graph, curve", partitioner);
-    const auto kind = partitioner == "graph" ? Geom::Partitioner::Graph : Geom::Partitioner::Curve;
+    Geom::Partitioner kind{};
+    guarded(self.comm->view, [&] { kind = chosen(partitioner, "partitioner", partitioners); });
     const auto divided = std::make_shared<std::vector<int>>();
     {
         const nb::gil_scoped_release others;
@@ -31,17 +32,16 @@ nb::object partition(const Mesh &self, int parts, std::string_view partitioner, 
 
 nb::dict reportOf(const Mesh &self, nb::handle part, int parts, std::string_view ghostsBy) {
     std::vector<int> ranks;
-    self.comm->view.guarded([&] {
-        DNDS_CHECK(ghostsBy == "nodes" || ghostsBy == "faces", ArgumentError,
-                   "there is no kind of ghosts '{}': it is one of nodes, faces", ghostsBy);
+    Geom::GhostNeighbours neighbours{};
+    guarded(self.comm->view, [&] {
+        neighbours = chosen(ghostsBy, "kind of ghosts", ghostNeighbours);
         const Integers list(part, "parts");
         for (const index number : list.span())
             ranks.push_back(number >= 0 && number < parts ? static_cast<int>(number) : -1);
     });
     const auto report = [&] {
         const nb::gil_scoped_release others;
-        return Geom::reportPartition(self.mesh(), ranks, parts,
-                                     ghostsBy == "nodes" ? Geom::GhostNeighbours::Nodes : Geom::GhostNeighbours::Faces);
+        return Geom::reportPartition(self.mesh(), ranks, parts, neighbours);
     }();
     nb::list costs;
     for (const auto &cost : report.parts) {

@@ -45,16 +45,32 @@ nb::dlpack::dtype dtypeOf(ElementKind kind) {
     throw LayoutError("elements that are structs have no NumPy type");
 }
 
+namespace {
+
+/// Throws what says that there is no such kind.
+[[noreturn]] void throwNoKind(const std::string &name) {
+    std::string list;
+    for (const KindName &known : kinds)
+        list += std::string(list.empty() ? "" : ", ") + known.name;
+    throw ArgumentError(fmt::format("there are no arrays of {}: dtype is one of {}", name, list));
+}
+
+} // namespace
+
 ElementKind elementKindOf(nb::handle dtype) {
     const nb::object described = nb::module_::import_("numpy").attr("dtype")(dtype);
     const auto name = nb::cast<std::string>(described.attr("name"));
-    std::string list;
-    for (const KindName &known : kinds) {
+    for (const KindName &known : kinds)
         if (name == known.name && nb::cast<bool>(described.attr("isnative")))
             return known.kind;
-        list += std::string(list.empty() ? "" : ", ") + known.name;
-    }
-    throw ArgumentError(fmt::format("there are no arrays of {}: dtype is one of {}", name, list));
+    throwNoKind(name);
+}
+
+ElementKind elementKindOf(nb::dlpack::dtype dtype) {
+    for (const KindName &known : kinds)
+        if (dtype == nb::dlpack::dtype{static_cast<std::uint8_t>(known.code), known.bits, 1})
+            return known.kind;
+    throwNoKind(fmt::format("DLPack's type {} of {} bits", dtype.code, dtype.bits));
 }
 
 nb::object numpyOf(const Block &block, std::shared_ptr<const void> hold, bool writable) {

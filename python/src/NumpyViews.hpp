@@ -18,6 +18,7 @@ namespace DNDS::Python {
 nanobind::dlpack::dtype dtypeOf(ElementKind kind);
 /// The kind that NumPy calls so ("float64", numpy.int32, ...). Throws ArgumentError that lists the kinds.
 ElementKind elementKindOf(nanobind::handle dtype);
+ElementKind elementKindOf(nanobind::dlpack::dtype dtype);
 
 /// What a view shows; strides count elements.
 struct Block {

@@ -1,3 +1,4 @@
+#include "Errors.hpp"
 #include "MeshHandle.hpp"
 #include "NumpyViews.hpp"
 
@@ -20,13 +21,10 @@ using Geom::SourceMesh;
 
 namespace {
 
-Source wrap(CommPtr comm, SourceMesh &&mesh) {
-    return {std::move(comm), std::make_shared<SourceMesh>(std::move(mesh))};
-}
-
 Source readSource(nb::handle file, nb::handle comm, const std::string &base, bool joinNodes) {
-    const auto path = nb::cast<std::string>(nb::module_::import_("os").attr("fspath")(file));
     CommPtr shared = commOf(comm);
+    std::string path;
+    guarded(shared->view, [&] { path = pathOf(file); });
     Geom::CgnsOptions options;
     options.base = base;
     options.joinCoincidentNodes = joinNodes;
@@ -34,7 +32,7 @@ Source readSource(nb::handle file, nb::handle comm, const std::string &base, boo
         const nb::gil_scoped_release others;
         return Geom::readMesh(shared->view, path, options);
     };
-    return wrap(shared, read());
+    return {shared, read()};
 }
 
 Source makeBox(std::string_view fill, std::vector<index> cells, std::vector<real> lengths, real jitter, bool shuffled,
@@ -58,17 +56,33 @@ Source makeBox(std::string_view fill, std::vector<index> cells, std::vector<real
         const nb::gil_scoped_release others;
         return Geom::makeBoxMesh(options, shared->view);
     };
-    return wrap(shared, make());
+    return {shared, make()};
 }
 
 } // namespace
+
+const std::shared_ptr<SourceMesh> &Source::mesh() const {
+    DNDS_CHECK(mesh_ != nullptr, StateError, "this SourceMesh was used up: read or make it again");
+    return mesh_;
+}
+
+SourceMesh Source::take() {
+    (void)mesh();
+    const std::shared_ptr<SourceMesh> taken = std::exchange(mesh_, nullptr);
+    SourceMesh own = std::move(*taken);
+    if (taken.use_count() > 1) {
+        taken->coordinates = std::move(own.coordinates); // their memory is what views show
+        own.coordinates = taken->coordinates;
+    }
+    return own;
+}
 
 void bindSource(nb::module_ &module) {
     nb::class_<Source>(module, "SourceMesh",
                        R"(A mesh as a file or a generator gives it: each rank has a block of each list.
 
-`Mesh.build` partitions it, and uses it up.)")
-        .def_static("read", &readSource, "path"_a, "comm"_a.none() = nb::none(), nb::kw_only(), "base"_a = "",
+`Mesh.build` partitions it, and uses it up: StateError is raised where it is used afterwards.)")
+        .def_static("read", &readSource, "path"_a.none(), "comm"_a.none() = nb::none(), nb::kw_only(), "base"_a = "",
                     "join_coincident_nodes"_a = false,
                     nb::sig("def read(path: str | os.PathLike[str], comm: mpi4py.MPI.Comm | None = None, *, "
                             "base: str = '', join_coincident_nodes: bool = False) -> SourceMesh"),
@@ -90,22 +104,22 @@ nodes of different zones in the same place become one. Raises DataError, naming 
 polyhedra. Inner nodes move at random by `jitter` bricks, at most 0.15; `shuffled` numbers everything at random;
 `periodic` says in which directions. Sides that are not periodic are the patches "x-", "x+", "y-", ... Local.)")
         .def_prop_ro(
-            "origin", [](const Source &self) { return self.mesh->origin; }, "The file, or what made it.")
+            "origin", [](const Source &self) { return self.mesh()->origin; }, "The file, or what made it.")
         .def_prop_ro(
-            "dimension", [](const Source &self) { return self.mesh->cellDimension; }, "Of cells: 2 or 3.")
+            "dimension", [](const Source &self) { return self.mesh()->cellDimension; }, "Of cells: 2 or 3.")
         .def_prop_ro(
-            "cell_count", [](const Source &self) { return self.mesh->cells.globalSize; }, "Cells on all ranks.")
+            "cell_count", [](const Source &self) { return self.mesh()->cells.globalSize; }, "Cells on all ranks.")
         .def_prop_ro(
-            "node_count", [](const Source &self) { return self.mesh->globalNodes; }, "Nodes on all ranks.")
+            "node_count", [](const Source &self) { return self.mesh()->globalNodes; }, "Nodes on all ranks.")
         .def_prop_ro(
             "coordinates",
             [](const Source &self) {
-                auto &points = self.mesh->coordinates;
+                auto &points = self.mesh()->coordinates;
                 Block block;
                 block.data = points.data();
                 block.shape = {points.size(), 3};
                 block.strides = {3, 1};
-                return numpyOf(block, self.mesh, true);
+                return numpyOf(block, self.mesh(), true);
             },
             nb::sig("def coordinates(self) -> numpy.typing.NDArray[numpy.float64]"),
             "The nodes of this rank's block: [block, 3], writable, without copying.")
@@ -113,13 +127,13 @@ polyhedra. Inner nodes move at random by `jitter` bricks, at most 0.15; `shuffle
             "patches",
             [](const Source &self) {
                 std::vector<std::string> names;
-                for (const Geom::BoundaryPatch &patch : self.mesh->patches)
+                for (const Geom::BoundaryPatch &patch : self.mesh()->patches)
                     names.push_back(patch.name);
                 return names;
             },
             "The names of the parts of the boundary.")
         .def_prop_ro(
-            "warnings", [](const Source &self) { return self.mesh->warnings; }, "What was doubtful in the file.");
+            "warnings", [](const Source &self) { return self.mesh()->warnings; }, "What was doubtful in the file.");
 }
 
 } // namespace DNDS::Python

@@ -95,7 +95,7 @@ def test_options_of_build(comm):
     assert mesh.cells.owned > 0 and "faces" in steps and "number" in steps
     with pytest.raises(dnds.StateError, match="used up"):
         dnds.Mesh.build(source)
-    with pytest.raises(dnds.ArgumentError, match="graph, curve"):
+    with pytest.raises(dnds.ArgumentError, match="graph or curve"):
         dnds.Mesh.box(partitioner="metis", comm=comm)
     with pytest.raises(dnds.ArgumentError):
         dnds.Mesh.box("tetrahedra", (2, 2, 2), part=[7000], comm=comm)

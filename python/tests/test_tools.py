@@ -3,10 +3,12 @@ import json
 import pathlib
 
 import dnds
+import h5py
 import numpy as np
 import pytest
 from dnds import mesh as mesh_tool
 from dnds import plot
+from dnds.plotting import VtkContent
 
 
 @pytest.fixture
@@ -61,6 +63,27 @@ def test_pictures_of_what_is_not_there(results, tmp_path, capsys):
     forces.write_text("step, lift\n1, -0.1\n2, 0.2\n")
     assert plot.main([path, "--output", str(tmp_path / "x.png"), "--history", str(forces)]) == 1
     assert "no column of the history is positive" in capsys.readouterr().err
+    other = tmp_path / "other.h5"
+    for content, message in (("else", "no VTKHDF file"), ("VTKHDF", "no file of an unstructured mesh")):
+        with h5py.File(other, "w") as file:
+            file.create_group(content)
+        assert plot.main([str(other)]) == 1
+        assert f"other.h5 is {message}" in capsys.readouterr().err
+
+
+def test_values_at_nodes_are_those_of_cells(results):
+    """Of what is linear the mean over corners is known: its value at the mean of the corners."""
+    for name in ("mixed-surface", "mixed-volume"):
+        content = VtkContent(results / f"{name}.vtkhdf")
+        with h5py.File(results / f"{name}.vtkhdf") as file:
+            offsets, nodes = file["VTKHDF/Offsets"][:], file["VTKHDF/Connectivity"][:]
+        means = plot.values_of(content, "height")
+        for cell in range(content.cell_count):
+            corners = content.points[nodes[offsets[cell] : offsets[cell + 1]]]
+            assert np.isclose(means[cell], corners[:, 1].mean(), atol=1e-14)
+        content.point_fields["height"][nodes[0]] = np.nan
+        of_node = [cell for cell in range(content.cell_count) if nodes[0] in nodes[offsets[cell] : offsets[cell + 1]]]
+        np.testing.assert_array_equal(np.flatnonzero(np.isnan(plot.values_of(content, "height"))), of_node)
 
 
 def test_mesh_info(comm, results, capsys):

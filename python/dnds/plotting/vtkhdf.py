@@ -12,6 +12,8 @@ _HEXA = ((0, 3, 2, 1), (4, 5, 6, 7), (0, 1, 5, 4), (1, 2, 6, 5), (2, 3, 7, 6), (
 #: Corners of the faces of volumes, by the number of VTK's type, first and second order.
 VOLUME_FACES = {10: _TETRA, 24: _TETRA, 14: _PYRAMID, 27: _PYRAMID, 13: _WEDGE, 26: _WEDGE, 32: _WEDGE,
                 12: _HEXA, 25: _HEXA, 29: _HEXA}
+#: Corners of all cells, which are the first of their nodes; 0 where all nodes are corners.
+CORNERS = SURFACE_CORNERS | {kind: 1 + max(max(face) for face in faces) for kind, faces in VOLUME_FACES.items()}
 
 
 class VtkContent:
@@ -28,6 +30,8 @@ class VtkContent:
             if "VTKHDF" not in file:
                 raise ValueError(f"{path} is no VTKHDF file")
             root = file["VTKHDF"]
+            if root.attrs.get("Type") not in (b"UnstructuredGrid", "UnstructuredGrid"):
+                raise ValueError(f"{path} is no file of an unstructured mesh")
             self.points = root["Points"][:]
             self.times = root["Steps/Values"][:] if "Steps" in root else np.empty(0)
             types = root["Types"][:]
@@ -45,7 +49,9 @@ class VtkContent:
         if not self.is_surface and not kinds <= set(VOLUME_FACES):
             raise ValueError(f"{path}: cells of VTK's types {sorted(kinds)} cannot be drawn, only surfaces, or "
                              "tetrahedra, pyramids, prisms and hexahedra")
-        polygons = self._cells(offsets, nodes, types) if self.is_surface else self._surface(offsets, nodes, types)
+        cells = self._cells(offsets, nodes, types)
+        self.cell_nodes, self.cell_offsets, _ = cells
+        polygons = cells if self.is_surface else self._surface(offsets, nodes, types)
         self.polygon_nodes, self.polygon_offsets, self.polygon_cells = polygons
 
     @property
@@ -59,9 +65,11 @@ class VtkContent:
 
     def means(self, values):
         """The mean over the corners of each polygon of values at points: [points, ...] to [polygons, ...]."""
-        counts = np.diff(self.polygon_offsets)
-        sums = np.add.reduceat(values[self.polygon_nodes], self.polygon_offsets[:-1], axis=0)
-        return sums / counts.reshape(-1, *[1] * (sums.ndim - 1))
+        return self._means(values, self.polygon_nodes, self.polygon_offsets)
+
+    def cell_means(self, values):
+        """The mean over the corners of each cell, volumes as they are: [points, ...] to [cells, ...]."""
+        return self._means(values, self.cell_nodes, self.cell_offsets)
 
     def edges_between(self, parts):
         """The edges between polygons whose cells belong to different parts, `parts` [cells]: [edges, 2 ends, 3]."""
@@ -82,10 +90,15 @@ class VtkContent:
         return values[begin : begin + rows]
 
     @staticmethod
+    def _means(values, nodes, offsets):
+        sums = np.add.reduceat(values[nodes], offsets[:-1], axis=0)
+        return sums / np.diff(offsets).reshape(-1, *[1] * (sums.ndim - 1))
+
+    @staticmethod
     def _cells(offsets, nodes, types):
-        """Cells of surfaces by their corners, without nodes in the middle of edges."""
-        corners = np.zeros(max(SURFACE_CORNERS) + 1, dtype=np.int64)
-        corners[list(SURFACE_CORNERS)] = list(SURFACE_CORNERS.values())
+        """Cells by their corners, without nodes in the middle of edges."""
+        corners = np.zeros(max(CORNERS) + 1, dtype=np.int64)
+        corners[list(CORNERS)] = list(CORNERS.values())
         counts = corners[types]
         counts = np.where(counts == 0, np.diff(offsets), counts)
         polygon_offsets = np.concatenate([[0], np.cumsum(counts)])

@@ -36,7 +36,7 @@ struct MeshOptions {
     int ghostLayers = 1; ///< 0 to 16
     CellOrder cellOrder = CellOrder::Curve;
     /// Told what begins, on all ranks: steps are "check", "curve", "faces", "graph", "partition", "migrate", "ghosts",
-    /// "number".
+    /// "number". Must not throw: the other ranks would wait for this one.
     std::function<void(std::string_view step)> progress{};
     MeshReport *report = nullptr; ///< filled in if given
 };

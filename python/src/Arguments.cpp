@@ -1,0 +1,19 @@
+#include "Arguments.hpp"
+
+#include <nanobind/stl/string.h>
+
+namespace DNDS::Python {
+
+namespace nb = nanobind;
+
+std::string pathOf(nb::handle path) {
+    try {
+        const nb::module_ os = nb::module_::import_("os");
+        return nb::cast<std::string>(os.attr("fsdecode")(os.attr("fspath")(path)));
+    } catch (nb::python_error &) {
+        throw ArgumentError("a path is a str or an os.PathLike, not " +
+                            nb::cast<std::string>(nb::str(path.type().attr("__name__"))));
+    }
+}
+
+} // namespace DNDS::Python

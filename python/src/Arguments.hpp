@@ -1,0 +1,36 @@
+/// @file Arguments.hpp
+/// @brief Paths and words that Python functions are given.
+#pragma once
+
+#include "DNDS/Base/Error.hpp"
+
+#include <nanobind/nanobind.h>
+
+#include <array>
+#include <cstddef>
+#include <string>
+#include <string_view>
+#include <utility>
+
+namespace DNDS::Python {
+
+/// A str or os.PathLike. Local. Throws ArgumentError for anything else.
+std::string pathOf(nanobind::handle path);
+
+/// Words that stand for values.
+template <class Value, std::size_t count>
+using Words = std::array<std::pair<std::string_view, Value>, count>;
+
+/// What a word stands for; `what` names its kind in messages. Local. Throws ArgumentError that lists the words.
+template <class Value, std::size_t count>
+Value chosen(std::string_view word, std::string_view what, const Words<Value, count> &words) {
+    std::string list;
+    for (std::size_t k = 0; k < count; ++k) {
+        if (words[k].first == word)
+            return words[k].second;
+        list += std::string(k == 0 ? "" : k + 1 == count ? " or " : ", ") + std::string(words[k].first);
+    }
+    throw ArgumentError(fmt::format("there is no {} '{}': it is {}", what, word, list));
+}
+
+} // namespace DNDS::Python

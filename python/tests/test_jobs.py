@@ -1,0 +1,67 @@
+"""Programs that fail on one rank end, where they are started as docs/python.md says. Starts its own MPI."""
+
+import os
+import subprocess
+import sys
+import textwrap
+
+import pytest
+
+START = """
+import sys
+import dnds
+from mpi4py import MPI
+comm = MPI.COMM_WORLD
+mesh = dnds.Mesh.box("triangles", (4, 4), partitioner="curve", comm=comm)
+u = mesh.field(name="u")
+u.pull()
+path = sys.argv[1]
+"""
+PROGRAMS = {
+    "while others write": """
+        with dnds.VtkFile(mesh, path) as file:
+            if comm.rank == 1:
+                raise ZeroDivisionError("of rank 1")
+            file.write(0, {"u": u})
+        """,
+    "while others pull": """
+        with dnds.VtkFile(mesh, path) as file:
+            if comm.rank == 0:
+                raise ZeroDivisionError("of rank 0")
+            u.pull()
+        """,
+    "with a file that is still open": """
+        file = dnds.VtkFile(mesh, path)
+        if comm.rank == 1:
+            raise ZeroDivisionError("of rank 1")
+        file.write(0, {"u": u})
+        comm.Barrier()
+        """,
+}
+
+
+def run(tmp_path, program, module=("-m", "mpi4py")):
+    source = tmp_path / "program.py"
+    source.write_text(START + textwrap.dedent(program))
+    launcher = [part.replace("RANKS", "2") for part in os.environ["DNDS_TEST_MPIEXEC"].split(";")]
+    return subprocess.run([*launcher, sys.executable, *module, str(source), str(tmp_path / "flow.vtkhdf")],
+                          capture_output=True, text=True, timeout=40)
+
+
+@pytest.mark.parametrize("program", PROGRAMS)
+def test_an_exception_on_one_rank_ends_the_job(tmp_path, program):
+    done = run(tmp_path, PROGRAMS[program])
+    assert done.returncode != 0 and "ZeroDivisionError: of rank" in done.stderr
+    assert not (tmp_path / "flow.vtkhdf").exists()
+
+
+def test_a_file_that_is_never_closed_lets_the_job_end(tmp_path):
+    done = run(tmp_path, """
+        file = dnds.VtkFile(mesh, path)
+        file.write(0, {"u": u})
+        if comm.rank == 0:
+            del file
+        comm.Barrier()
+        """, module=())
+    assert done.returncode == 0, done.stderr
+    assert not (tmp_path / "flow.vtkhdf").exists()
