@@ -203,10 +203,10 @@ class Check:
                                 stderr=subprocess.DEVNULL, check=False, env=self.runner.environment).stdout.decode()
         known = set(re.findall(r"^([\w.+-]+): phony$", listed, re.M))
         wanted = {"tests": ["tests_device"], "heat": ["heat"], "bench": ["bench_gpu"], "euler": ["euler"],
-                  "sanitizer": []}
+                  "sanitizer": ["tests_device"]}
         built = set()
         # One call for all, so that all processors are busy; should that fail, one by one to know what is there.
-        targets = [target for part in self.options.parts for target in wanted[part]]
+        targets = list(dict.fromkeys(target for part in self.options.parts for target in wanted[part]))
         for target in [target for target in targets if target not in known]:
             self.not_run(f"building {target}", "this version of DNDS has no such target")
         targets = [target for target in targets if target in known]
@@ -328,6 +328,7 @@ class Check:
             self.not_run("compute-sanitizer", "it does not work on this machine: "
                          + " / ".join(tail(outcome["log"], 3).splitlines()))
             return
+        ran = 0
         for test in self.test_commands():
             labels = test["labels"]
             command = test["command"]
@@ -341,6 +342,9 @@ class Check:
             command = command[:programs[0]] + memcheck + command[programs[0]:]
             environment = {**test["environment"], "DNDS_TEST_TIMEOUT_S": "80"}
             self.step("sanitizer", f"memcheck {test['name']}", command, min(90, self.runner.left() - 1), environment)
+            ran += 1
+        if ran == 0:
+            self.not_run("compute-sanitizer", "no test was built")
 
     # -----------------------------------------------------------------------------------------------------------------
 
