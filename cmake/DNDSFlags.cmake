@@ -26,4 +26,8 @@ function(dnds_target_flags target)
     target_compile_options(${target} PRIVATE "$<$<COMPILE_LANGUAGE:CXX>:${sanitize};-O1>")
     target_link_options(${target} PRIVATE ${sanitize})
   endif()
+
+  if(DNDS_LINE_TABLES AND CMAKE_BUILD_TYPE MATCHES "Deb")
+    target_compile_options(${target} PRIVATE "$<$<COMPILE_LANGUAGE:CXX>:-g1>") # after the -g of the build type
+  endif()
 endfunction()

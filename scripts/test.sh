@@ -2,7 +2,7 @@
 # Installs what is missing, builds DNDS and runs its tests.
 #
 #   scripts/test.sh [--preset NAME]... [--label REGEX] [--target NAME] [--jobs N] [--quick] [--werror]
-#                   [--verify-headers] [--no-install]
+#                   [--line-tables] [--verify-headers] [--no-install]
 #
 #   --preset NAME     a preset of CMakePresets.json (release, debug, tsan, emulated, cuda, mpich); may be repeated;
 #                     release unless given
@@ -11,6 +11,7 @@
 #   --jobs N          compile and test N at a time (default: the number of processors)
 #   --quick           leave out slow tests and those on 3 and 8 ranks
 #   --werror          turn compiler warnings into errors
+#   --line-tables     debug information that suffices for traces, not for debuggers: compiles faster by a quarter to a third
 #   --verify-headers  compile every public header by itself, too
 #   --no-install      install nothing
 #
@@ -29,6 +30,7 @@ jobs=$(nproc)
 ctest_options=()
 build_options=()
 werror=OFF
+line_tables=OFF
 verify_headers=false
 install=true
 while [ $# -gt 0 ]; do
@@ -42,10 +44,11 @@ while [ $# -gt 0 ]; do
     --jobs) jobs=$2 && shift ;;
     --quick) ctest_options+=(--label-exclude '^(slow|np3|np8)$') ;;
     --werror) werror=ON ;;
+    --line-tables) line_tables=ON ;;
     --verify-headers) verify_headers=true ;;
     --no-install) install=false ;;
     -h | --help)
-        sed -n '2,18s/^# \{0,1\}//p' "$0"
+        sed -n '2,19s/^# \{0,1\}//p' "$0"
         exit 0
         ;;
     *) fail "unknown option $1 (see --help)" ;;
@@ -76,7 +79,7 @@ for preset in "${presets[@]}"; do
     say "$preset: configuring"
     mkdir -p "$directory"
     log=$directory/configure.log
-    if ! cmake --preset "$preset" -DDNDS_WARNINGS_AS_ERRORS=$werror >"$log" 2>&1; then
+    if ! cmake --preset "$preset" -DDNDS_WARNINGS_AS_ERRORS=$werror -DDNDS_LINE_TABLES=$line_tables >"$log" 2>&1; then
         cat "$log"
         fail "$preset could not be configured"
     fi
