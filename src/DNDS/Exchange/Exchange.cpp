@@ -297,9 +297,9 @@ void Exchange::start(Device::StreamHandle producer) {
     (void)pattern_->context().comm();
     DNDS_CHECK(!state.inFlight, StateError, "the exchange of '{}' is already started: wait for it first", label());
     DNDS_CHECK(!state.broken, StateError, "the exchange of '{}' lost a peer: destroy it", label());
-    DNDS_CHECK(!state.lane || !Device::isCapturing(producer) || capturable(), StateError,
-               "the exchange of '{}' cannot be started on a stream whose work is captured for a graph", label());
     try {
+        DNDS_CHECK(!state.lane || !Device::isCapturing(producer) || capturable(), StateError,
+                   "the exchange of '{}' cannot be started on a stream whose work is captured for a graph", label());
         bool moved = false;
         bool changed = false;
         for (std::size_t m = 0; m < state.members.size(); ++m) {
