@@ -47,7 +47,7 @@ void bindFieldGroup(nb::module_ &module) {
 Types, widths and layouts may differ. The group keeps the arrays. Fields that get other ghosts need a new group.)")
         .def(
             "__init__",
-            [](FieldGroup *self, nb::iterable fields) {
+            [](FieldGroup *self, const nb::iterable &fields) {
                 std::vector<Field *> members;
                 for (const nb::handle field : fields) {
                     if (!nb::isinstance<Field>(field))

@@ -12,7 +12,7 @@ std::vector<PeerPath> pathsOf(const ExchangePattern &pattern, Direction directio
     const auto pathOf = [&](int peer) -> PeerPath & {
         const auto [found, isNew] = paths.try_emplace(peer);
         if (isNew) {
-            const TransportChoice choice = choices.at(peer);
+            const TransportChoice &choice = choices.at(peer);
             found->second.peer = peer;
             found->second.transport = choice.kind;
             found->second.why = choice.why;

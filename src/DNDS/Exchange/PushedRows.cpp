@@ -44,12 +44,14 @@ std::uint64_t append(std::vector<std::byte> &bytes, const std::vector<T> &values
 
 void combineOnHost(const ExchangePattern &pattern, PushOp op, std::span<const ExchangeMember> members,
                    std::span<const RowLayout> fathers, std::span<std::byte *const> staging) {
+    if (staging.empty()) // nobody pushes rows to this rank
+        return;
     for (std::size_t m = 0, part = 0; m < members.size(); ++m) {
         const RowLayout &father = fathers[m];
         const auto count = static_cast<std::size_t>(father.partCount);
         const auto forEachRow = [&](std::size_t p, auto &&function) {
             const RowPart &to = father.parts[p];
-            const std::byte *from = staging.empty() ? nullptr : staging[part + p];
+            const std::byte *from = staging[part + p];
             for (const index row : pattern.readers().values) {
                 const std::size_t bytes = to.begin(row + 1) - to.begin(row);
                 function(to.base + to.begin(row), from, bytes, row);
