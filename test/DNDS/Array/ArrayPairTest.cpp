@@ -21,14 +21,6 @@ PaddedField paddedField(const std::string &name, rowsize size) {
         Wishes::ring(), [&](auto &father, index n) { father.resize(n, [&](index) { return size; }); }, name);
 }
 
-template <class Body>
-void forEachTransport(Body &&body) {
-    for (const TransportKind kind : allTransports()) {
-        SCOPED_TRACE(transportName(kind));
-        body(ExchangeOptions{.transport = kind});
-    }
-}
-
 TEST(ArrayPair, IndexesOwnedRowsThenGhosts) {
     RealField u = ringField();
     fill(u, 1);

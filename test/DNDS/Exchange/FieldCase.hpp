@@ -125,6 +125,15 @@ FieldCases allFieldCases();
 /// The transports that can be forced here. Collective.
 std::vector<TransportKind> allTransports();
 
+/// Calls `body(options)` once for each of them.
+template <class Body>
+void forEachTransport(Body &&body) {
+    for (const TransportKind kind : allTransports()) {
+        SCOPED_TRACE(transportName(kind));
+        body(ExchangeOptions{.transport = kind});
+    }
+}
+
 /// The wishes on which everything is tried: random ones, and those with empty ranks, lonely ranks and own rows.
 std::vector<Wishes> allWishes();
 

@@ -1,0 +1,218 @@
+// What ranks must have in common, and what must come before what: told on all ranks that are concerned.
+
+#include "DNDS/Exchange/Exchange.hpp"
+
+#include "DNDS/Exchange/ExchangeGroup.hpp"
+#include "FieldCase.hpp"
+#include "RingField.hpp"
+
+#include <optional>
+#include <utility>
+
+namespace DNDS {
+namespace {
+
+using namespace DNDS::test;
+
+using FixedField = ArrayPair<ParArray<real, DynamicSize>>;
+
+TEST(ExchangeErrors, RanksThatAskForRowsOfDifferentSpaces) {
+    if (worldSize() < 2)
+        GTEST_SKIP() << "needs ranks that differ";
+    for (int bad = 0; bad < worldSize(); ++bad) {
+        const bool here = worldRank() == bad;
+        RealField u = ringField();
+        if (Device::available())
+            u.toDevice();
+        const auto expectRefusal = [&](const ExchangeOptions &options) {
+            const std::string text = messageOnAll<Error>([&] { u.trans.initPersistentPull(options); });
+            expectContains(text, Device::available() ? "some ranks ask for rows in host memory" : "device");
+        };
+        expectRefusal({.space = here ? ExchangeSpace::Device : ExchangeSpace::Host});
+        expectRefusal({.transport = here ? TransportKind::Packed : TransportKind::Staged});
+        if (Device::available()) // one that does not care goes with the others
+            u.trans.initPersistentPull({.space = here ? ExchangeSpace::Auto : ExchangeSpace::Device});
+        u.toHost();
+        u.trans.initPersistentPull({.space = here ? ExchangeSpace::Auto : ExchangeSpace::Host});
+        expectPullWorks(u, 1);
+    }
+}
+
+TEST(ExchangeErrors, RunTimeWidthsThatDifferBetweenRanks) {
+    if (worldSize() < 2)
+        GTEST_SKIP() << "needs two ranks";
+    for (int bad = 0; bad < worldSize(); ++bad) {
+        const auto resize = [&](auto &father, index n) { father.resize(n, worldRank() == bad ? 4 : 3); };
+        expectContains(messageOnAll<LayoutError>([&] { (void)makePair<FixedField>(Wishes::ring(), resize); }), "wide");
+        using MaxField = ArrayPair<ParArray<real, NonUniformSize, DynamicSize>>;
+        expectContains(messageOnAll<LayoutError>([&] { (void)makePair<MaxField>(Wishes::ring(), resize); }), "wide");
+
+        // The same after createMPITypes, when nothing asks for it but the exchange.
+        FixedField u = makePair<FixedField>(Wishes::ring(), [](auto &father, index n) { father.resize(n, 3); });
+        const index ghosts = u.son->size();
+        if (worldRank() == bad)
+            u.father->resize(ringRows, 4);
+        messageOnAll<LayoutError>([&] { u.trans.initPersistentPull(); });
+        if (worldRank() == bad)
+            u.son->resize(ghosts, 4);
+        expectContains(messageOnAll<LayoutError>([&] { u.trans.initPersistentPull(); }), "bytes");
+        u.father->resize(ringRows, 4);
+        u.trans.createMPITypes();
+        u.trans.initPersistentPull();
+        expectPullWorks(u, 1);
+    }
+}
+
+TEST(ExchangeErrors, DifferentTransportsOnDifferentRanks) {
+    if (worldSize() < 2)
+        GTEST_SKIP() << "needs two ranks";
+    RealField u = ringField();
+    for (int odd = 0; odd < worldSize(); ++odd) {
+        const TransportKind kind = worldRank() == odd ? TransportKind::Datatype : TransportKind::Packed;
+        const std::string text = messageOnAll<ArgumentError>([&] { u.trans.initPersistentPull({.transport = kind}); });
+        expectContains(text, "'datatype'");
+        expectContains(text, "'packed'");
+        messageOnAll<ArgumentError>([&] { u.trans.pushOnce(PushOp::Replace, {.transport = kind}); });
+    }
+    u.trans.initPersistentPull();
+    expectPullWorks(u, 1);
+}
+
+TEST(ExchangeErrors, TheLocalTransportCannotBeForced) {
+    if (worldSize() < 2)
+        GTEST_SKIP() << "needs two ranks";
+    RealField u = ringField();
+    messageOnAll<ArgumentError>([&] { u.trans.pullOnce({.transport = TransportKind::Local}); });
+}
+
+TEST(ExchangeErrors, ExchangesCreatedInDifferentOrders) {
+    if (worldSize() < 2)
+        GTEST_SKIP() << "needs two ranks";
+    forEachTransport([&](const ExchangeOptions &options) {
+        RealField u = ringField("u");
+        auto v = ringField<ArrayPair<ParArray<std::int32_t, 10>>>("v"); // rows of as many bytes
+        const bool other = worldRank() == worldSize() - 1;
+        const auto initU = [&] { u.trans.initPersistentPull(options); };
+        const auto initV = [&] { v.trans.initPersistentPull(options); };
+        messageOnAll<LayoutError>([&] { other ? initV() : initU(); });
+        messageOnAll<LayoutError>([&] { other ? initU() : initV(); });
+        // Pull and push, and different operations, of the same array.
+        messageOnAll<LayoutError>([&] { other ? u.trans.initPersistentPush(PushOp::Replace, options) : initU(); });
+        messageOnAll<LayoutError>([&] { u.trans.initPersistentPush(other ? PushOp::Sum : PushOp::Max, options); });
+        initU();
+        initV();
+        expectPullWorks(u, 1);
+        expectPullWorks(v, 1);
+    });
+}
+
+TEST(ExchangeErrors, CallsInTheWrongOrder) {
+    forEachTransport([&](const ExchangeOptions &options) {
+        RealField u = ringField();
+        auto &trans = u.trans;
+        expectContains(messageOf<StateError>([&] { trans.startPersistentPull(); }), "initPersistentPull");
+        expectContains(messageOf<StateError>([&] { trans.waitPersistentPull(); }), "initPersistentPull");
+        expectContains(messageOf<StateError>([&] { trans.startPersistentPush(); }), "initPersistentPush");
+        expectContains(messageOf<StateError>([&] { trans.waitPersistentPush(); }), "initPersistentPush");
+        EXPECT_THROW((void)trans.pullPaths(), StateError);
+        trans.clearPersistentPull(); // nothing to clear
+        trans.initPersistentPull(options);
+        trans.initPersistentPush(PushOp::Replace, options);
+        expectContains(messageOf<StateError>([&] { trans.waitPersistentPull(); }), "without start");
+        expectContains(messageOf<StateError>([&] { trans.waitPersistentPush(); }), "without start");
+        fill(u, 1);
+        trans.startPersistentPull();
+        expectContains(messageOf<StateError>([&] { trans.startPersistentPull(); }), "already started");
+        expectContains(messageOf<StateError>([&] { trans.clearPersistentPull(); }), "in flight");
+        expectContains(messageOf<StateError>([&] { trans.initPersistentPull(options); }), "in flight");
+        trans.waitPersistentPull();
+        EXPECT_EQ(wrongGhosts(u, 1), 0);
+        trans.startPersistentPush();
+        expectContains(messageOf<StateError>([&] { trans.startPersistentPush(); }), "already started");
+        expectContains(messageOf<StateError>([&] { trans.clearPersistentPush(); }), "in flight");
+        trans.waitPersistentPush();
+        expectPullWorks(u, 2);
+        trans.clearPersistentPull();
+        expectContains(messageOf<StateError>([&] { trans.startPersistentPull(); }), "initPersistentPull");
+    });
+}
+
+TEST(ExchangeErrors, ThingsNeededBeforeAnExchange) {
+    RealField none;
+    messageOnAll<ArgumentError>([&] { none.transAttach(); });
+    EXPECT_THROW(none.trans.createMPITypes(), StateError);
+    EXPECT_THROW(none.trans.pullOnce(), StateError);
+    RealField u = emptyPair<RealField>();
+    u.father->resize(ringRows);
+    EXPECT_THROW(u.trans.initPersistentPull(), StateError);
+    u.transAttach();
+    const std::vector<index> rows{0};
+    expectContains(messageOnAll<StateError>([&] { u.trans.createGhostMapping(rows); }), "createFatherGlobalMapping");
+    u.trans.createFatherGlobalMapping();
+    for (const auto &call : std::vector<std::function<void()>>{
+             [&] { u.trans.createMPITypes(); }, [&] { u.trans.initPersistentPull(); },
+             [&] { u.trans.initPersistentPush(); }, [&] { u.trans.pullOnce(); }, [&] { u.trans.pushOnce(); }})
+        expectContains(messageOnAll<StateError>(call), "createGhostMapping");
+    // A mapping, but sons without rows.
+    u.trans.createGhostMapping(rows);
+    expectContains(messageOnAll<StateError>([&] { u.trans.initPersistentPull(); }), "createMPITypes");
+    u.trans.createMPITypes();
+    u.trans.initPersistentPull();
+    expectPullWorks(u, 1);
+}
+
+TEST(ExchangeErrors, ANullArrayOnOneRank) {
+    for (int bad = 0; bad < worldSize(); ++bad)
+        for (const bool fatherIsNull : {true, false}) {
+            RealField u = emptyPair<RealField>();
+            if (worldRank() == bad)
+                (fatherIsNull ? u.father : u.son).reset();
+            expectContains(messageOnAll<ArgumentError>([&] { u.transAttach(); }), "null");
+            EXPECT_EQ(u.trans.father(), nullptr);
+        }
+    RealField u = emptyPair<RealField>();
+    u.son = u.father;
+    messageOnAll<ArgumentError>([&] { u.transAttach(); });
+}
+
+TEST(ExchangeErrors, NegativeSizes) {
+    RealField u = ringField();
+    EXPECT_THROW(u.father->resize(-1), ArgumentError);
+    EXPECT_EQ(u.father->size(), ringRows);
+    u.trans.initPersistentPull();
+    expectPullWorks(u, 1);
+}
+
+TEST(ExchangeErrors, AFatherResizedOnOneRankBeforeItsGhostMapping) {
+    for (int bad = 0; bad < worldSize(); ++bad) {
+        RealField u = ringField();
+        if (worldRank() == bad)
+            u.father->resize(ringRows + 2);
+        expectContains(messageOnAll<StateError>([&] { u.trans.createGhostMapping(Wishes::ring().myReads()); }),
+                       "resized");
+        expectContains(messageOnAll<StateError>([&] { u.trans.createMPITypes(); }), "make the mapping again");
+        messageOnAll<StateError>([&] { u.trans.pullOnce(); });
+    }
+}
+
+TEST(ExchangeErrors, AMappingReplacedAfterInit) {
+    forEachTransport([&](const ExchangeOptions &options) {
+        RealField u = ringField();
+        u.trans.initPersistentPull(options);
+        u.trans.initPersistentPush(PushOp::Replace, options);
+        expectPullWorks(u, 1);
+        std::vector<index> other = Wishes::ring().myReads();
+        for (index &row : other)
+            row = (row + 1) % (ringRows * worldSize());
+        u.trans.createGhostMapping(other);
+        expectContains(messageOnAll<StateError>([&] { u.trans.startPersistentPull(); }), "mapping was replaced");
+        expectContains(messageOnAll<StateError>([&] { u.trans.startPersistentPush(); }), "mapping was replaced");
+        u.trans.createMPITypes();
+        messageOnAll<StateError>([&] { u.trans.startPersistentPull(); });
+        u.trans.initPersistentPull(options);
+        expectPullWorks(u, 2);
+    });
+}
+
+} // namespace
+} // namespace DNDS
