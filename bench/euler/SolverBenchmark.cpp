@@ -3,6 +3,7 @@
 
 #include "Solver.hpp"
 
+#include <algorithm>
 #include <limits>
 #include <optional>
 #include <utility>
@@ -76,58 +77,79 @@ void benchmarkSolver(const Setting &setting) {
     const CommunicatorView comm = setting.comm;
     const Geom::BoxMeshOptions box = boxOf(setting.fill, setting.cells);
     std::optional<Run> alone;
+    std::optional<Run> own;
     comm.guarded([&] {
         if (comm.rank() == 0)
             alone.emplace(MPI_COMM_SELF, box, false);
+        own.emplace(MPI_COMM_SELF, boxOf(setting.fill, std::max<index>(1, setting.cells / comm.size())), false);
     });
     Run together(comm, box, true);
     Run waiting(comm, box, false);
     PullClock togetherPulls(together), waitingPulls(waiting);
     const index cells = comm.allReduce(together.mesh().cells.owned, MPI_SUM);
+    const index mostCells = comm.allReduce(together.mesh().cells.owned, MPI_MAX);
+    const index ownCells = comm.allReduce(own->mesh().cells.owned, MPI_SUM);
     const index ghosts = comm.allReduce(together.mesh().cells.ghosts, MPI_MAX);
     const std::vector<Way> ways{{"one rank",
                                  [&] {
                                      if (alone)
                                          alone->advance(setting.steps);
                                  }},
+                                {"a mesh for each rank", [&] { own->advance(setting.steps); }},
                                 {"all ranks", [&] { togetherPulls.advance(setting.steps); }},
                                 {"all ranks, no overlap", [&] { waitingPulls.advance(setting.steps); }}};
+    enum : std::size_t { OneRank, OwnMeshes, AllRanks };
     const std::vector<TurnTimes> times = takeTurns(comm, ways, setting.turns);
     const double bare = comm.allReduce(together.solver().timePulls(200), MPI_SUM) / comm.size();
 
-    say(comm, fmt::format("\n{} {}, {} ranks, at most {} ghosts a rank; {} steps of {} stages a turn\n", cells,
-                          setting.fill, comm.size(), ghosts, setting.steps, stages));
-    Table table({"", "ms a step", "Mcells/s/core", "speed-up", "processor ms", "speed-up", "pulls %", "bare pulls %"});
+    // Cells a second, by the clock on the wall and by that of a core
+    const auto wallRate = [&](std::size_t k) {
+        return static_cast<double>(k == OwnMeshes ? ownCells : cells) * setting.steps / times[k].medianWall();
+    };
+    const auto processorRate = [&](std::size_t k) {
+        return static_cast<double>(k == OwnMeshes ? ownCells : cells) * setting.steps / times[k].medianProcessor();
+    };
+    const double imbalance = static_cast<double>(mostCells) * comm.size() / static_cast<double>(cells) - 1;
+    say(comm,
+        fmt::format("\n{} {}, {} ranks, at most {} ghosts a rank, imbalance {:.2g} %; {} steps of {} stages a turn\n",
+                    cells, setting.fill, comm.size(), ghosts, 100 * imbalance, setting.steps, stages));
+    Table table({"", "ms a step", "Mcells/s/core", "speed-up", "processor ms", "speed-up", "of own meshes", "pulls %",
+                 "bare pulls %"});
     for (std::size_t k = 0; k < ways.size(); k++) {
         const double wall = times[k].medianWall() / setting.steps;
         const double processor = times[k].medianProcessor() / setting.steps;
-        const double speedUp = times[0].medianWall() / times[k].medianWall();
-        const double processorSpeedUp = times[0].medianProcessor() / times[k].medianProcessor();
-        const int cores = k == 0 ? 1 : comm.size();
-        const double rate = static_cast<double>(cells) / wall / cores;
-        const double pulls =
-            k == 0 ? NotMeasured : (k == 1 ? togetherPulls : waitingPulls).perTurn(comm) / setting.steps;
-        const double bareShare = k == 0 ? NotMeasured : stages * bare / processor;
+        const double speedUp = wallRate(k) / wallRate(OneRank);
+        const double processorSpeedUp = processorRate(k) / processorRate(OneRank);
+        const int cores = k == OneRank ? 1 : comm.size();
+        const double rate = wallRate(k) / cores;
+        const bool pulls = k >= AllRanks;
+        const double ofOwn = pulls ? wallRate(k) / wallRate(OwnMeshes) : NotMeasured;
+        const double pull =
+            pulls ? (k == AllRanks ? togetherPulls : waitingPulls).perTurn(comm) / setting.steps : NotMeasured;
+        const double bareShare = pulls ? stages * bare / processor : NotMeasured;
         table.add({fmt::format("  {}", ways[k].name), numberOrDash(1e3 * wall), numberOrDash(1e-6 * rate),
                    numberOrDash(speedUp), numberOrDash(1e3 * processor), numberOrDash(processorSpeedUp),
-                   numberOrDash(100 * pulls / wall), numberOrDash(100 * bareShare)});
+                   numberOrDash(ofOwn), numberOrDash(100 * pull / wall), numberOrDash(100 * bareShare)});
         setting.report.add(
             {{"benchmark", "solver"},
+             {"way", ways[k].name},
              {"fill", setting.fill},
-             {"cells", cells},
+             {"cells", k == OwnMeshes ? ownCells : cells},
              {"ranks", cores},
-             {"overlap", k == 1},
+             {"overlap", k == AllRanks},
              {"seconds_a_step", wall},
              {"processor_seconds_a_step", processor},
              {"cells_a_second_a_core", rate},
              {"speed_up", speedUp},
              {"processor_speed_up", processorSpeedUp},
-             {"pull_seconds_a_step", numberOrNull(pulls)},
-             {"pull_share", numberOrNull(pulls / wall)},
-             {"bare_pull_seconds_a_stage", k == 0 ? Record() : numberOrNull(bare)},
+             {"ratio_to_own_meshes", numberOrNull(ofOwn)},
+             {"pull_seconds_a_step", numberOrNull(pull)},
+             {"pull_share", numberOrNull(pull / wall)},
+             {"bare_pull_seconds_a_stage", pulls ? numberOrNull(bare) : Record()},
              {"bare_pull_share", numberOrNull(bareShare)},
-             {"hidden_share", k == 1 ? numberOrNull(std::fmax(0.0, 1 - pulls / stages / bare)) : Record()},
+             {"hidden_share", k == AllRanks ? numberOrNull(std::fmax(0.0, 1 - pull / stages / bare)) : Record()},
              {"ghosts", ghosts},
+             {"imbalance", imbalance},
              {"steps", setting.steps},
              {"turns", setting.turns}});
     }
