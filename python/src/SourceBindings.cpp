@@ -124,6 +124,18 @@ polyhedra. Inner nodes move at random by `jitter` bricks, at most 0.15; `shuffle
             nb::sig("def coordinates(self) -> numpy.typing.NDArray[numpy.float64]"),
             "The nodes of this rank's block: [block, 3], writable, without copying.")
         .def_prop_ro(
+            "cell_types",
+            [](const Source &self) {
+                static_assert(sizeof(Geom::ElementType) == 1);
+                // a copy: the mesh takes its lists when it is built
+                const auto types = std::make_shared<const std::vector<Geom::ElementType>>(self.mesh()->cells.types);
+                const auto *values = reinterpret_cast<const std::uint8_t *>(types->data());
+                return numpyOf(std::span<const std::uint8_t>(values, types->size()), types);
+            },
+            nb::sig("def cell_types(self) -> numpy.typing.NDArray[numpy.uint8]"),
+            "The type of each cell of this rank's block by its number in the CGNS standard, see `element_name`: "
+            "[block].")
+        .def_prop_ro(
             "patches",
             [](const Source &self) {
                 std::vector<std::string> names;

@@ -5,6 +5,7 @@ import h5py
 import numpy as np
 import pytest
 from memory import assert_alive
+from mpi4py import MPI
 
 SURFACES = ["triangles", "quadrilaterals", "mixed-surface"]
 VOLUMES = ["tetrahedra", "hexahedra", "prisms", "mixed-volume", "polyhedra"]
@@ -125,6 +126,28 @@ def test_boundaries_and_periodic_images(comm):
     np.testing.assert_allclose(moved, metrics.centroids[ghosts], atol=1e-14)
     with pytest.raises(dnds.ArgumentError, match="there is no patch 'wing', but y-"):
         mesh.patch("wing")
+
+
+@pytest.mark.parametrize("partitioner", ["graph", "curve"])
+def test_weights_of_cells(comm, partitioner):
+    """Pyramids, prisms and tetrahedra cost 1, hexahedra 50."""
+    source = dnds.SourceMesh.box("mixed-volume", (8, 8, 8), comm=comm)
+    hexahedra = np.array([dnds.element_name(int(kind)) == "HEXA_8" for kind in source.cell_types], bool)
+    mesh = dnds.Mesh.build(source, partitioner=partitioner, weights=np.where(hexahedra, 50, 1))
+    costs = np.array([50 if dnds.element_name(int(kind)) == "HEXA_8" else 1 for kind in mesh.cell_types])
+    owned = costs[: mesh.cells.owned]
+    total = comm.allreduce(int(owned.sum()))
+    assert total == comm.allreduce(int(np.where(hexahedra, 50, 1).sum()))
+    assert comm.allreduce(int(owned.sum()), MPI.MAX) <= 1.1 * total / comm.size
+
+    part = mesh.partition(3, partitioner=partitioner, weights=owned)
+    report = mesh.partition_report(part, 3, weights=owned)
+    assert sum(entry["weight"] for entry in report["parts"]) == total
+    assert report["imbalance"] < 0.1
+    with pytest.raises(dnds.ArgumentError, match="weight"):
+        mesh.partition(3, partitioner=partitioner, weights=owned[1:])
+    with pytest.raises(dnds.ArgumentError, match="weight"):
+        mesh.partition(3, partitioner=partitioner, weights=0 * owned)
 
 
 def test_partitions_of_any_number_of_parts(comm):
