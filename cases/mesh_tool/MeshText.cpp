@@ -1,86 +1,72 @@
 #include "MeshText.hpp"
 
 #include <fmt/format.h>
+#include <nlohmann/json.hpp>
 
-#include <algorithm>
-#include <cmath>
 #include <iterator>
-#include <string_view>
+#include <string>
+#include <utility>
 
 namespace {
 
-using DNDS::index;
-using DNDS::real;
 using DNDS::Geom::MeshReport;
 using DNDS::Geom::PartitionReport;
 
-std::string quoted(std::string_view text) {
-    std::string result = "\"";
-    for (const char c : text)
-        if (c == '"' || c == '\\')
-            result.append({'\\', c});
-        else if (static_cast<unsigned char>(c) < 0x20)
-            result += fmt::format("\\u{:04x}", static_cast<unsigned>(c));
-        else
-            result += c;
-    return result + '"';
-}
+using Json = nlohmann::ordered_json;
 
-/// JSON has no numbers that are not finite.
-std::string number(real value) { return std::isfinite(value) ? fmt::format("{}", value) : "null"; }
-
-/// `open`, what `write` gives for each item, separated by commas, `close`.
-template <class Items, class Write>
-std::string joined(char open, const Items &items, char close, Write &&write) {
-    std::string result(1, open);
-    for (const auto &item : items) {
-        if (result.size() > 1)
-            result += ", ";
-        result += write(item);
-    }
-    return result + close;
+/// An object with a line for each of its keys. Names in files need not be UTF-8, but JSON must be.
+std::string linesOf(const Json &object) {
+    const auto dump = [](const Json &value) { return value.dump(-1, ' ', false, Json::error_handler_t::replace); };
+    std::string text = "{";
+    for (const auto &member : object.items())
+        text += fmt::format("{}\n  {}: {}", text.size() > 1 ? "," : "", dump(member.key()), dump(member.value()));
+    return text + "\n}\n";
 }
 
 } // namespace
 
 std::string jsonOf(const MeshReport &report) {
-    const std::string cells = joined('{', report.cells, '}', [](const MeshReport::TypeCount &count) {
-        return fmt::format("{}: {}", quoted(DNDS::Geom::elementInfo(count.type).name), count.count);
-    });
-    const std::string box = joined('[', std::array{0U, 1U, 2U}, ']', [&](std::size_t d) {
-        return fmt::format("[{}, {}]", number(report.lower[d]), number(report.upper[d]));
-    });
-    const std::string boundaries = joined('{', report.patches, '}', [](const MeshReport::Patch &patch) {
-        return fmt::format("{}: {}", quoted(patch.name), patch.faces);
-    });
-    const std::string warnings =
-        joined('[', report.warnings, ']', [](const std::string &text) { return quoted(text); });
-    return fmt::format("{{\n"
-                       "  \"cells\": {},\n"
-                       "  \"cells_total\": {},\n"
-                       "  \"nodes\": {},\n"
-                       "  \"measure\": {},\n"
-                       "  \"volume\": {},\n"
-                       "  \"bbox\": {},\n"
-                       "  \"boundaries\": {},\n"
-                       "  \"faces_inner\": {},\n"
-                       "  \"faces_boundary\": {},\n"
-                       "  \"faces_unassigned\": {},\n"
-                       "  \"periodic_pairs\": {},\n"
-                       "  \"warnings\": {}\n"
-                       "}}\n",
-                       cells, report.cellsTotal, report.nodes, number(report.measure), number(report.volume), box,
-                       boundaries, report.innerFaces, report.boundaryFaces, report.unassignedFaces,
-                       report.periodicPairs, warnings);
+    Json cells = Json::object();
+    for (const MeshReport::TypeCount &count : report.cells)
+        cells[std::string(DNDS::Geom::elementInfo(count.type).name)] = count.count;
+    Json box = Json::array();
+    for (std::size_t d = 0; d < 3; d++)
+        box.push_back(Json::array({report.lower[d], report.upper[d]}));
+    Json boundaries = Json::object();
+    for (const MeshReport::Patch &patch : report.patches) {
+        Json &faces = boundaries[patch.name];
+        faces = (faces.is_null() ? 0 : faces.get<DNDS::index>()) + patch.faces;
+    }
+    Json object;
+    object["cells"] = std::move(cells);
+    object["cells_total"] = report.cellsTotal;
+    object["nodes"] = report.nodes;
+    object["measure"] = report.measure;
+    object["volume"] = report.volume;
+    object["bbox"] = std::move(box);
+    object["boundaries"] = std::move(boundaries);
+    object["faces_inner"] = report.innerFaces;
+    object["faces_boundary"] = report.boundaryFaces;
+    object["faces_unassigned"] = report.unassignedFaces;
+    object["periodic_pairs"] = report.periodicPairs;
+    object["warnings"] = report.warnings;
+    return linesOf(object);
 }
 
 std::string jsonOf(const PartitionReport &report) {
-    const std::string parts = joined('[', report.parts, ']', [](const PartitionReport::Part &part) {
-        return fmt::format("{{\"cells\": {}, \"ghosts\": {}, \"peers\": {}, \"faces\": {}, \"weight\": {}}}",
-                           part.cells, part.ghosts, part.peers, part.faces, part.weight);
-    });
-    return fmt::format("{{\n  \"parts\": {},\n  \"cut\": {},\n  \"faces_inner\": {},\n  \"imbalance\": {}\n}}\n", parts,
-                       report.cut, report.innerFaces, number(report.imbalance));
+    Json parts = Json::array();
+    for (const PartitionReport::Part &part : report.parts)
+        parts.push_back({{"cells", part.cells},
+                         {"ghosts", part.ghosts},
+                         {"peers", part.peers},
+                         {"faces", part.faces},
+                         {"weight", part.weight}});
+    Json object;
+    object["parts"] = std::move(parts);
+    object["cut"] = report.cut;
+    object["faces_inner"] = report.innerFaces;
+    object["imbalance"] = report.imbalance;
+    return linesOf(object);
 }
 
 std::string textOf(const MeshReport &report) {

@@ -90,9 +90,6 @@ DeviceInfo deviceInfo() {
     for (const char byte : properties.uuid.bytes)
         info.identity += fmt::format("{:02x}", static_cast<unsigned char>(byte));
     info.memoryBytes = properties.totalGlobalMem;
-    int shared = 0;
-    check(cudaDeviceGetAttribute(&shared, cudaDevAttrMpsEnabled, info.number), "describing the device");
-    info.sharedByService = shared != 0;
     return info;
 }
 

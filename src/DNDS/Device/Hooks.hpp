@@ -50,12 +50,11 @@ std::string unavailableReason();
 
 /// What is known of the device in use.
 struct DeviceInfo {
-    std::string name;             ///< as its maker calls it
-    std::string identity;         ///< the same text in two processes says: the same device
-    std::size_t memoryBytes = 0;  ///< in total
-    int number = 0;               ///< of the device among `count`
-    int count = 0;                ///< of devices that this process sees
-    bool sharedByService = false; ///< kernels of several processes run beside each other (MPS)
+    std::string name;            ///< as its maker calls it
+    std::string identity;        ///< the same text in two processes says: the same device
+    std::size_t memoryBytes = 0; ///< in total
+    int number = 0;              ///< of the device among `count`
+    int count = 0;               ///< of devices that this process sees
 };
 DeviceInfo deviceInfo();
 

@@ -19,6 +19,7 @@ namespace DNDS::Geom {
 namespace {
 
 using test::Json;
+using test::keysOf;
 using test::TemporaryFile;
 
 /// What a run of the tool printed on this rank, and its exit code.
@@ -92,6 +93,15 @@ std::string replaced(std::string text, const std::string &what, const std::strin
     return text.replace(text.find(what), what.size(), with);
 }
 
+TEST(MeshTool, PrintsJsonWhateverTheNamesAre) {
+    const TemporaryFile file(".su2", replaced(square, "others", "caf\xe9")); // not UTF-8
+    const Outcome outcome = runAlike({"info", "--json", file.path()});
+    EXPECT_EQ(outcome.code, fine);
+    if (first()) {
+        EXPECT_EQ(keysOf(Json::parse(outcome.out).at("boundaries")).back(), "caf\xef\xbf\xbd");
+    }
+}
+
 TEST(MeshTool, DescribesAMeshInOneObject) {
     const TemporaryFile file(".su2", square);
     const Outcome outcome = runAlike({"info", "--json", file.path()});
@@ -99,18 +109,18 @@ TEST(MeshTool, DescribesAMeshInOneObject) {
     if (!first())
         return;
     const Json json = Json::parse(outcome.out);
-    EXPECT_EQ(json.keys().size(), 12U);
-    EXPECT_EQ(json["cells"]["TRI_3"].number, 2);
-    EXPECT_EQ(json["measure"].number, 0) << "the second triangle is clockwise";
-    EXPECT_EQ(json["volume"].number, 1);
-    EXPECT_EQ(json["bbox"][1][1].number, 1);
-    EXPECT_EQ(json["boundaries"].keys(), (std::vector<std::string>{"\"low\\er\"", "others"}));
-    EXPECT_EQ(json["boundaries"]["others"].number, 3);
-    EXPECT_EQ(json["faces_inner"].number, 1);
-    EXPECT_EQ(json["faces_boundary"].number, 4);
-    EXPECT_EQ(json["faces_unassigned"].number, 0);
-    ASSERT_EQ(json["warnings"].list.size(), 1U);
-    EXPECT_NE(json["warnings"][0].text.find(file.path()), std::string::npos);
+    EXPECT_EQ(keysOf(json).size(), 12U);
+    EXPECT_EQ(json.at("cells").at("TRI_3").get<double>(), 2);
+    EXPECT_EQ(json.at("measure").get<double>(), 0) << "the second triangle is clockwise";
+    EXPECT_EQ(json.at("volume").get<double>(), 1);
+    EXPECT_EQ(json.at("bbox").at(1).at(1).get<double>(), 1);
+    EXPECT_EQ(keysOf(json.at("boundaries")), (std::vector<std::string>{"\"low\\er\"", "others"}));
+    EXPECT_EQ(json.at("boundaries").at("others").get<double>(), 3);
+    EXPECT_EQ(json.at("faces_inner").get<double>(), 1);
+    EXPECT_EQ(json.at("faces_boundary").get<double>(), 4);
+    EXPECT_EQ(json.at("faces_unassigned").get<double>(), 0);
+    ASSERT_EQ(json.at("warnings").size(), 1U);
+    EXPECT_NE(json.at("warnings").at(0).get<std::string>().find(file.path()), std::string::npos);
 }
 
 TEST(MeshTool, CheckEndsWithOneWhereSomethingIsDoubtful) {
@@ -128,7 +138,7 @@ TEST(MeshTool, CheckEndsWithOneWhereSomethingIsDoubtful) {
     const Outcome unassigned = runAlike({"check", "--json", open.path()});
     EXPECT_EQ(unassigned.code, warned);
     if (first()) {
-        EXPECT_EQ(Json::parse(unassigned.out)["faces_unassigned"].number, 1);
+        EXPECT_EQ(Json::parse(unassigned.out).at("faces_unassigned").get<double>(), 1);
     }
 }
 
@@ -222,10 +232,10 @@ TEST_P(GeneratedMeshes, AreTheSameAfterConversion) {
     if (!first())
         return;
     const Json json = Json::parse(before.out);
-    const bool flat = json["boundaries"].members.size() == 4;
-    EXPECT_EQ(json["cells_total"].number, cells);
-    EXPECT_NEAR(json["volume"].number, flat ? 2 : 6, 1e-12);
-    EXPECT_EQ(json["bbox"][1][1].number, 2);
+    const bool flat = json.at("boundaries").size() == 4;
+    EXPECT_EQ(json.at("cells_total").get<double>(), cells);
+    EXPECT_NEAR(json.at("volume").get<double>(), flat ? 2 : 6, 1e-12);
+    EXPECT_EQ(json.at("bbox").at(1).at(1).get<double>(), 2);
 }
 
 INSTANTIATE_TEST_SUITE_P(Fills, GeneratedMeshes,
@@ -244,8 +254,8 @@ TEST(MeshTool, GeneratesRamps) {
     EXPECT_EQ(checked.code, fine) << checked.out;
     if (first()) {
         const Json json = Json::parse(checked.out);
-        EXPECT_NEAR(json["volume"].number, 1.5 - 0.5 / std::sqrt(3.0) + 0.125, 1e-12);
-        EXPECT_NEAR(json["bbox"][1][1].number, 1.5, 1e-12);
+        EXPECT_NEAR(json.at("volume").get<double>(), 1.5 - 0.5 / std::sqrt(3.0) + 0.125, 1e-12);
+        EXPECT_NEAR(json.at("bbox").at(1).at(1).get<double>(), 1.5, 1e-12);
     }
 }
 
@@ -273,7 +283,7 @@ TEST(MeshTool, KeepsPeriodicConnectionsInCgnsAndSaysThatVtkhdfHasNone) {
     const Outcome converted = run(comm, {"convert", copied.path(), shown.path()});
     if (!first())
         return;
-    EXPECT_EQ(Json::parse(info.out)["periodic_pairs"].number, 9);
+    EXPECT_EQ(Json::parse(info.out).at("periodic_pairs").get<double>(), 9);
     EXPECT_NE(converted.out.find("periodic connection 'x' is left out"), std::string::npos) << converted.out;
 }
 
@@ -334,13 +344,13 @@ TEST(MeshTool, SaysWhatAPartitionCosts) {
     if (!first())
         return;
     const Json json = Json::parse(outcome.out);
-    EXPECT_EQ(json["cut"].number, 1);
-    EXPECT_EQ(json["faces_inner"].number, 1);
-    EXPECT_EQ(json["imbalance"].number, 0);
-    ASSERT_EQ(json["parts"].list.size(), 2U);
-    for (const Json &part : json["parts"].list)
+    EXPECT_EQ(json.at("cut").get<double>(), 1);
+    EXPECT_EQ(json.at("faces_inner").get<double>(), 1);
+    EXPECT_EQ(json.at("imbalance").get<double>(), 0);
+    ASSERT_EQ(json.at("parts").size(), 2U);
+    for (const Json &part : json.at("parts"))
         for (const char *key : {"cells", "ghosts", "peers", "faces", "weight"})
-            EXPECT_EQ(part[key].number, 1) << key;
+            EXPECT_EQ(part.at(key).get<double>(), 1) << key;
     EXPECT_NE(table.out.find("cut 1 of 1"), std::string::npos);
     EXPECT_EQ(textOfFile(std::filesystem::path(folder.path()) / "parts.csv"),
               "part,cells,ghosts,peers,faces,weight\n0,1,1,1,1,1\n1,1,1,1,1,1\n");
@@ -360,12 +370,12 @@ TEST(MeshTool, PartitionsTheGraphIntoBalancedParts) {
         return;
     const Json json = Json::parse(outcome.out);
     double cells = 0;
-    for (const Json &part : json["parts"].list)
-        cells += part["cells"].number;
+    for (const Json &part : json.at("parts"))
+        cells += part.at("cells").get<double>();
     EXPECT_EQ(cells, 3072);
-    EXPECT_LT(json["imbalance"].number, 0.1);
-    EXPECT_GE(json["cut"].number, 2 * 2 * 64) << "less than two planes through the box";
-    EXPECT_LT(json["cut"].number, 600);
+    EXPECT_LT(json.at("imbalance").get<double>(), 0.1);
+    EXPECT_GE(json.at("cut").get<double>(), 2 * 2 * 64) << "less than two planes through the box";
+    EXPECT_LT(json.at("cut").get<double>(), 600);
 }
 
 TEST(MeshTool, WeighsCellsByTheirType) {
@@ -387,15 +397,15 @@ TEST(MeshTool, WeighsCellsByTheirType) {
         const Json json = Json::parse(outcome.out);
         double weight = 0;
         double heaviest = 0;
-        for (const Json &part : json["parts"].list) {
-            weight += part["weight"].number;
-            heaviest = std::max(heaviest, part["weight"].number);
+        for (const Json &part : json.at("parts")) {
+            weight += part.at("weight").get<double>();
+            heaviest = std::max(heaviest, part.at("weight").get<double>());
         }
-        const Json counts = Json::parse(info.out)["cells"];
-        EXPECT_EQ(weight, 50 * counts["HEXA_8"].number + 20 * counts["PENTA_6"].number + counts["TETRA_4"].number +
-                              counts["PYRA_5"].number);
-        EXPECT_NEAR(json["imbalance"].number, 3 * heaviest / weight - 1, 1e-12);
-        EXPECT_LT(json["imbalance"].number, 0.1) << curve;
+        const Json counts = Json::parse(info.out).at("cells");
+        EXPECT_EQ(weight, 50 * counts.at("HEXA_8").get<double>() + 20 * counts.at("PENTA_6").get<double>() +
+                              counts.at("TETRA_4").get<double>() + counts.at("PYRA_5").get<double>());
+        EXPECT_NEAR(json.at("imbalance").get<double>(), 3 * heaviest / weight - 1, 1e-12);
+        EXPECT_LT(json.at("imbalance").get<double>(), 0.1) << curve;
     }
     for (const char *wrong : {"HEXA_8", "HEXA_8=", "HEXA_8=0", "HEXA_8=3x", "=3", "HEXA=3", "HEXA_8=99999999999"}) {
         const Outcome outcome = runAlike({"partition", mesh.path(), "-n", "2", "--weights", wrong});
