@@ -2,6 +2,7 @@
 
 #include "MeshText.hpp"
 
+#include "DNDS/Mpi/FailTogether.hpp"
 #include "Geom/BoxMesh.hpp"
 #include "Geom/GraphPartition.hpp"
 #include "Geom/Mesh/MeshMetrics.hpp"
@@ -371,7 +372,7 @@ int runMeshTool(CommunicatorView comm, std::vector<std::string> arguments, std::
         Run run(comm, values, out, progress);
         for (const auto &[command, function] : commands)
             if (command->parsed())
-                return (run.*function)();
+                return DNDS::failTogether(comm, [&] { return (run.*function)(); });
     } catch (const DNDS::Error &error) {
         if (error.kind() == DNDS::ErrorKind::Mpi || error.kind() == DNDS::ErrorKind::Peer)
             throw;

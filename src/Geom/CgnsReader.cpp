@@ -1,5 +1,6 @@
 #include "Geom/CgnsReader.hpp"
 
+#include "DNDS/Mpi/FailTogether.hpp"
 #include "Geom/Cgns/Assemble.hpp"
 #include "Geom/Cgns/Boundary.hpp"
 #include "Geom/Cgns/ElementList.hpp"
@@ -20,9 +21,11 @@ using namespace Cgns; // NOLINT(google-build-using-namespace): its own parts
 
 void broadcast(const CommunicatorView &comm, std::string &bytes) {
     auto size = static_cast<index>(bytes.size());
+    comm.beforeCollective();
     checkMpi(MPI_Bcast(&size, 1, mpiTypeOf<index>(), 0, comm.handle()), "MPI_Bcast");
     bytes.resize(static_cast<std::size_t>(size));
     const ByteCount count(bytes.size());
+    comm.beforeCollective();
     checkMpi(MPI_Bcast(bytes.data(), count.count(), count.type(), 0, comm.handle()), "MPI_Bcast");
 }
 
@@ -46,9 +49,7 @@ TreeNode readSharedTree(const CommunicatorView &comm, const std::string &path, s
     return root;
 }
 
-} // namespace
-
-SourceMesh readCgns(CommunicatorView user, const std::string &path, const CgnsOptions &options) {
+SourceMesh readParts(CommunicatorView user, const std::string &path, const CgnsOptions &options) {
     const auto owner = CommunicatorContext::of(user);
     CommunicatorContext &context = *owner;
     const CommunicatorView comm = context.comm();
@@ -89,6 +90,12 @@ SourceMesh readCgns(CommunicatorView user, const std::string &path, const CgnsOp
     if (options.fields != nullptr)
         *options.fields = readSolutions(comm, model, nodes, mesh, *source);
     return mesh;
+}
+
+} // namespace
+
+SourceMesh readCgns(CommunicatorView user, const std::string &path, const CgnsOptions &options) {
+    return failTogether(user, [&] { return readParts(user, path, options); });
 }
 
 } // namespace DNDS::Geom

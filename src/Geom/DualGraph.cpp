@@ -195,6 +195,7 @@ DistributedGraph dualGraph(CommunicatorView comm, std::span<const index> cellNod
     const ElementInfo &info = elementInfo(type);
     const index cells = static_cast<index>(cellNodes.size()) / info.nodes;
     index before = 0;
+    comm.beforeCollective();
     checkMpi(MPI_Exscan(&cells, &before, 1, mpiTypeOf<index>(), MPI_SUM, comm.handle()), "MPI_Exscan");
     return graphOfNeighbours(neighbours, static_cast<int>(info.faces.size()), comm.rank() == 0 ? 0 : before);
 }

@@ -1,5 +1,6 @@
 #include "Geom/ReadMesh.hpp"
 
+#include "DNDS/Mpi/FailTogether.hpp"
 #include "Geom/File/FileSegments.hpp"
 #include "Geom/Gmsh/GmshReader.hpp"
 #include "Geom/Su2/Su2Reader.hpp"
@@ -60,18 +61,20 @@ MeshFormat meshFormat(CommunicatorView comm, const std::string &path) {
 }
 
 SourceMesh readMesh(CommunicatorView comm, const std::string &path, const CgnsOptions &cgns) {
-    switch (meshFormat(comm, path)) {
-    case MeshFormat::Gmsh:
-        return readGmsh(comm, path);
-    case MeshFormat::Su2:
-        return readSu2(comm, path);
-    case MeshFormat::CgnsHdf5:
-    case MeshFormat::CgnsAdf:
-        return readCgns(comm, path, cgns);
-    case MeshFormat::Unknown:
-        break;
-    }
-    throw DataError(fmt::format("{} is no mesh file of a known format (CGNS, Gmsh, SU2)", path));
+    return failTogether(comm, [&]() -> SourceMesh {
+        switch (meshFormat(comm, path)) {
+        case MeshFormat::Gmsh:
+            return readGmsh(comm, path);
+        case MeshFormat::Su2:
+            return readSu2(comm, path);
+        case MeshFormat::CgnsHdf5:
+        case MeshFormat::CgnsAdf:
+            return readCgns(comm, path, cgns);
+        case MeshFormat::Unknown:
+            break;
+        }
+        throw DataError(fmt::format("{} is no mesh file of a known format (CGNS, Gmsh, SU2)", path));
+    });
 }
 
 } // namespace DNDS::Geom

@@ -248,6 +248,7 @@ Exchange::Exchange(std::shared_ptr<const ExchangePattern> pattern, Direction dir
         bindAll();
     state.letGo();
     paths_ = pathsOf(*pattern_, direction_, state.traffic, choices);
+    context.comm().beforeCollective(); // peers would wait for a rank that did not get here
 }
 
 Exchange::~Exchange() {
@@ -259,8 +260,14 @@ Exchange::~Exchange() {
     const std::shared_ptr<State> state = state_;
     state->kept = state; // leaks where the rest fails, rather than to free what MPI still uses
     const auto finished = [left = state.get()] { return allCompleted(left->transports); };
+    bool complete = false;
     try {
-        if (!finished()) {
+        complete = finished();
+    } catch (...) { // what could not be moved is given up like the rest, and peers are told
+        complete = false;
+    }
+    try {
+        if (!complete) {
             for (const auto &transport : state->transports)
                 transport->abandon();
             pattern_->context().park(state, finished);

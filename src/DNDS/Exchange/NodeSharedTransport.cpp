@@ -37,14 +37,16 @@ NodeSharedTransport::NodeSharedTransport(TransportPlan plan, const NodeTopology 
     for (std::size_t k = 0; k < readers_.size(); ++k) {
         readers_[k].nodeRank = node.nodeRank[static_cast<std::size_t>(plan_.outgoing[k].peer)];
         parts_ = plan_.outgoing[k].parts.size();
+        readers_[k].destinations.resize(parts_);
     }
-    for (std::size_t k = 0; k < writers_.size(); ++k)
+    for (std::size_t k = 0; k < writers_.size(); ++k) {
         parts_ = plan_.incoming[k].parts.size();
+        writers_[k].landing.resize(parts_);
+    }
     arena_->reap();
     for (std::size_t k = 0; k < writers_.size(); ++k) {
         Writer &writer = writers_[k];
         writer.nodeRank = node.nodeRank[static_cast<std::size_t>(plan_.incoming[k].peer)];
-        writer.landing.resize(parts_);
         try {
             writer.record = new (arena_->allocate(recordBytes(), alignof(Record))) Record{};
         } catch (const std::bad_alloc &) {
@@ -265,11 +267,18 @@ void NodeSharedTransport::write(std::size_t k) {
     Reader &reader = readers_[k];
     const Outgoing &outgoing = plan_.outgoing[k];
     if (reader.version != reader.record->version) [[unlikely]] {
-        reader.version = reader.record->version;
-        reader.destinations.resize(parts_);
-        for (std::size_t p = 0; p < parts_; ++p)
-            if (outgoing.parts[p].bytes() > 0)
-                reader.destinations[p] = arena_->translate(reader.nodeRank, reader.record->locations()[p]);
+        const auto version = reader.record->version;
+        try {
+            for (std::size_t p = 0; p < parts_; ++p)
+                if (outgoing.parts[p].bytes() > 0)
+                    reader.destinations[p] = arena_->translate(reader.nodeRank, reader.record->locations()[p]);
+        } catch (const std::exception &error) { // the next start tries again
+            reader.record->edge.refuseToWrite(epoch_);
+            reader.pending = false;
+            failure_.note(plan_.outgoing[k].peer, fmt::format("did not get this rank's rows: {}", error.what()));
+            return;
+        }
+        reader.version = version;
     }
 
     const bool timed = outgoing.bytes >= smallMessage;

@@ -1,5 +1,8 @@
 #include "DNDS/Mpi/Communicator.hpp"
 
+#include "DNDS/Mpi/FailTogether.hpp"
+
+#include <algorithm>
 #include <array>
 #include <cstdio>
 #include <string>
@@ -60,35 +63,87 @@ CommunicatorView::CommunicatorView(MPI_Comm comm, SourceLocation where) : comm_(
         learnRank();
 }
 
+namespace {
+
+/// What the lowest failing rank tells the others.
+struct FailureNotice {
+    ErrorKind kind = ErrorKind::State;
+    std::string text;
+};
+
+/// What it throws, std::bad_alloc, leaves the failure without a text.
+FailureNotice describe(const std::exception_ptr &failure, int rank) {
+    FailureNotice notice;
+    try {
+        std::rethrow_exception(failure);
+    } catch (const Error &error) {
+        notice.kind = error.kind();
+        notice.text = fmt::format("{} (rank {}, in {})", error.message(), rank, error.where().function);
+    } catch (const std::bad_alloc &) {
+        notice.kind = ErrorKind::Memory;
+        notice.text = fmt::format("rank {} has not enough memory", rank);
+    } catch (const std::exception &error) {
+        notice.text = fmt::format("{} (rank {})", error.what(), rank);
+    } catch (...) {
+        notice.text = fmt::format("an exception of unknown type (rank {})", rank);
+    }
+    return notice;
+}
+
+/// From rank `source` to all, piece by piece through a buffer on the stack: memory may be what is missing. Collective.
+void broadcastNotice(MPI_Comm comm, bool isSource, int source, FailureNotice &notice) {
+    std::array<int, 2> header{static_cast<int>(notice.kind), static_cast<int>(notice.text.size())};
+    checkMpi(MPI_Bcast(header.data(), 2, MPI_INT, source, comm), "MPI_Bcast");
+    notice.kind = static_cast<ErrorKind>(header[0]);
+    std::array<char, 1024> piece;
+    for (int done = 0; done < header[1]; done += static_cast<int>(piece.size())) {
+        const auto count = static_cast<std::size_t>(std::min(static_cast<int>(piece.size()), header[1] - done));
+        if (isSource)
+            notice.text.copy(piece.data(), count, static_cast<std::size_t>(done));
+        checkMpi(MPI_Bcast(piece.data(), static_cast<int>(count), MPI_CHAR, source, comm), "MPI_Bcast");
+        try {
+            if (!isSource)
+                notice.text.append(piece.data(), count);
+        } catch (const std::bad_alloc &) { // then the text ends here
+        }
+    }
+}
+
+} // namespace
+
 void CommunicatorView::agree(const std::exception_ptr &mine, SourceLocation where) const {
-    const int worst = allReduce(mine ? size_ - rank_ : 0, MPI_MAX);
+    requireMpiActive("ranks communicate");
+    Detail::FailureScope *const scope = Detail::FailureScope::of(*this);
+    if (mine && scope != nullptr && scope->isAgreed(mine)) // all ranks throw it already
+        std::rethrow_exception(mine);
+    const CommunicatorView &meeting = scope != nullptr ? scope->comm() : *this;
+    int worst = mine ? meeting.size_ - meeting.rank_ : 0;
+    checkMpi(MPI_Allreduce(MPI_IN_PLACE, &worst, 1, MPI_INT, MPI_MAX, meeting.comm_), "MPI_Allreduce", where);
     if (worst == 0) [[likely]]
         return;
 
-    // The lowest failing rank tells the others the kind and the text of its failure.
-    const int source = size_ - worst;
-    int kind = static_cast<int>(ErrorKind::State);
-    std::string text;
-    if (source == rank_) {
+    const int source = meeting.size_ - worst;
+    FailureNotice notice;
+    if (source == meeting.rank_)
         try {
-            std::rethrow_exception(mine);
-        } catch (const Error &error) {
-            kind = static_cast<int>(error.kind());
-            text = fmt::format("{} (rank {}, in {})", error.message(), rank_, error.where().function);
-        } catch (const std::bad_alloc &) {
-            kind = static_cast<int>(ErrorKind::Memory);
-            text = fmt::format("rank {} has not enough memory", rank_);
-        } catch (const std::exception &error) {
-            text = fmt::format("{} (rank {})", error.what(), rank_);
+            notice = describe(mine, rank_);
         } catch (...) {
-            text = fmt::format("an exception of unknown type (rank {})", rank_);
+            notice.kind = ErrorKind::Memory;
         }
+    broadcastNotice(meeting.comm_, source == meeting.rank_, source, notice);
+    try {
+        throwError(notice.kind, notice.text, where);
+    } catch (...) { // that, or std::bad_alloc while it was made
+        if (scope != nullptr)
+            scope->noteAgreed();
+        throw;
     }
-    std::array<int, 2> header{kind, static_cast<int>(text.size())};
-    checkMpi(MPI_Bcast(header.data(), 2, MPI_INT, source, comm_), "MPI_Bcast", where);
-    text.resize(static_cast<std::size_t>(header[1]));
-    checkMpi(MPI_Bcast(text.data(), header[1], MPI_CHAR, source, comm_), "MPI_Bcast", where);
-    throwError(static_cast<ErrorKind>(header[0]), text, where);
+}
+
+void CommunicatorView::beforeCollective(SourceLocation where) const {
+    requireMpiActive("ranks communicate", where);
+    if (Detail::FailureScope::of(*this) != nullptr)
+        agree(nullptr, where);
 }
 
 Communicator::~Communicator() {
@@ -98,6 +153,7 @@ Communicator::~Communicator() {
 
 Communicator Communicator::duplicate(CommunicatorView parent) {
     MPI_Comm comm = MPI_COMM_NULL;
+    parent.beforeCollective();
     checkMpi(MPI_Comm_dup(parent.handle(), &comm), "MPI_Comm_dup");
     Communicator owner(comm);
     returnErrors(comm);
@@ -106,6 +162,7 @@ Communicator Communicator::duplicate(CommunicatorView parent) {
 
 Communicator Communicator::split(CommunicatorView parent, int color, int key) {
     MPI_Comm comm = MPI_COMM_NULL;
+    parent.beforeCollective();
     checkMpi(MPI_Comm_split(parent.handle(), color, key, &comm), "MPI_Comm_split");
     Communicator owner(comm);
     if (comm != MPI_COMM_NULL)
@@ -116,6 +173,7 @@ Communicator Communicator::split(CommunicatorView parent, int color, int key) {
 Communicator Communicator::splitNode(CommunicatorView parent, int ranksPerNode) {
     DNDS_CHECK(ranksPerNode >= 0, ArgumentError, "virtual nodes of {} ranks", ranksPerNode);
     MPI_Comm comm = MPI_COMM_NULL;
+    parent.beforeCollective();
     checkMpi(MPI_Comm_split_type(parent.handle(), MPI_COMM_TYPE_SHARED, parent.rank(), MPI_INFO_NULL, &comm),
              "MPI_Comm_split_type");
     Communicator node(comm);

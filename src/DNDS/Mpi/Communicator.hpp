@@ -49,7 +49,7 @@ class CommunicatorView {
     /// Collective. Every rank passes `count` values; afterwards all hold the result of `op` over ranks, element-wise.
     template <class T>
     void allReduce(T *values, int count, MPI_Op op) const {
-        requireMpiActive("ranks communicate");
+        beforeCollective();
         checkMpi(MPI_Allreduce(MPI_IN_PLACE, values, count, mpiTypeOf<T>(), op, comm_), "MPI_Allreduce");
     }
     /// Collective. The result of `op` over the ranks' values.
@@ -63,12 +63,13 @@ class CommunicatorView {
     std::vector<T> allGather(T value) const {
         requireMpiActive("ranks communicate");
         std::vector<T> all(static_cast<std::size_t>(size_));
+        beforeCollective();
         checkMpi(MPI_Allgather(&value, 1, mpiTypeOf<T>(), all.data(), 1, mpiTypeOf<T>(), comm_), "MPI_Allgather");
         return all;
     }
     /// Collective.
     void barrier() const {
-        requireMpiActive("ranks communicate");
+        beforeCollective();
         checkMpi(MPI_Barrier(comm_), "MPI_Barrier");
     }
 
@@ -76,6 +77,11 @@ class CommunicatorView {
     /// the exception of the lowest failing one, with that rank named in the text. Collective; one reduction when all is
     /// well.
     void agree(const std::exception_ptr &mine, SourceLocation where = SourceLocation::current()) const;
+
+    /// To be called before a collective of MPI that is not called through this class, when all that it needs has been
+    /// allocated. Where `failTogether` runs, throws on all ranks what any rank has failed with meanwhile, by one
+    /// reduction; elsewhere free. Collective.
+    void beforeCollective(SourceLocation where = SourceLocation::current()) const;
 
     /// Runs `body`, which must contain no communication, and `agree`s on what it threw. Collective.
     template <class Body>

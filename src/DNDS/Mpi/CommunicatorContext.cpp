@@ -66,18 +66,28 @@ std::shared_ptr<CommunicatorContext> CommunicatorContext::of(CommunicatorView co
     checkMpi(MPI_Comm_get_attr(comm.handle(), keys().context, &value, &found), "MPI_Comm_get_attr");
     if (found != 0)
         return *static_cast<Attribute *>(value);
-    auto held = std::make_unique<Attribute>(std::make_shared<CommunicatorContext>(comm));
+    std::unique_ptr<Attribute> held;
+    int ranksPerNode = 0;
+    comm.guarded([&] {
+        ranksPerNode = readEnvironment().ranksPerNode;
+        held = std::make_unique<Attribute>(std::make_shared<CommunicatorContext>(comm));
+        keys().contexts->reserve(keys().contexts->size() + 1);
+    });
+    (*held)->connect(
+        ranksPerNode); // all ranks have this context, or none has: from here on nothing is allocated by one alone
     checkMpi(MPI_Comm_set_attr(comm.handle(), keys().context, held.get()), "MPI_Comm_set_attr");
     keys().contexts->push_back(*held);
     return *held.release();
 }
 
-CommunicatorContext::CommunicatorContext(CommunicatorView user) : view_(user) {
-    owned_.push_back(Communicator::duplicate(user));
+void CommunicatorContext::connect(int ranksPerNode) {
+    owned_.push_back(Communicator::duplicate(view_));
     view_ = owned_.back().view();
     lastTag_ = largestTag(view_.handle());
-    node_ = NodeTopology::discover(view_, readEnvironment().ranksPerNode);
+    node_ = NodeTopology::discover(view_, ranksPerNode);
 }
+
+CommunicatorContext::CommunicatorContext(CommunicatorView user) : view_(user) { owned_.reserve(1); }
 
 const CommunicatorView &CommunicatorContext::comm(SourceLocation where) const {
     if (!alive_) [[unlikely]]
@@ -87,7 +97,9 @@ const CommunicatorView &CommunicatorContext::comm(SourceLocation where) const {
 
 Channel CommunicatorContext::nextChannel() {
     const CommunicatorView base = comm();
+    base.beforeCollective(); // or ranks that have failed would count differently
     if (nextTag_ > lastTag_) {
+        base.guarded([&] { owned_.reserve(owned_.size() + 1); });
         owned_.push_back(Communicator::duplicate(base));
         nextTag_ = 1;
     }

@@ -31,6 +31,7 @@ class CommunicatorContext {
     /// The context of `comm`, made on first use. Collective on first use, Local afterwards.
     static std::shared_ptr<CommunicatorContext> of(CommunicatorView comm);
 
+    /// For `of`: Local, and of no use before `connect`.
     explicit CommunicatorContext(CommunicatorView user);
 
     /// The private duplicate. Throws StateError when the user's communicator was freed or MPI is finalized.
@@ -68,6 +69,8 @@ class CommunicatorContext {
         std::vector<Parked> items;
         ParkedList *next = nullptr; ///< of those that are kept for ever
     };
+    /// Makes the duplicate and finds out about the node. Collective.
+    void connect(int ranksPerNode);
     void freeFinished();
 
     std::vector<Communicator> owned_;

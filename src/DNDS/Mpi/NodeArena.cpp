@@ -81,6 +81,10 @@ void NodeArena::addSegment(std::size_t bytes) {
     if (own_.size() == mostSegments)
         throw std::bad_alloc();
     bytes = (bytes + segmentGranularity - 1) / segmentGranularity * segmentGranularity;
+    BlockAllocator blocks(bytes);
+    if (own_.empty())
+        blocks.allocate(headerBytes(), 64);
+    own_.reserve(own_.size() + 1); // nothing below fails when the memory is there
     const int file = memfd_create("dnds-arena", MFD_CLOEXEC);
     if (file < 0)
         throw std::bad_alloc();
@@ -91,13 +95,12 @@ void NodeArena::addSegment(std::size_t bytes) {
         close(file);
         throw std::bad_alloc();
     }
-    OwnSegment &segment =
-        own_.emplace_back(OwnSegment{{static_cast<std::byte *>(base), bytes, file}, BlockAllocator(bytes)});
+    const OwnSegment &segment =
+        own_.emplace_back(OwnSegment{{static_cast<std::byte *>(base), bytes, file}, std::move(blocks)});
     if (own_.size() == 1) {
         auto *header = new (base) Header{};
         for (std::size_t n = 0; n < 2 * peers_.size(); ++n)
             new (header->notes() + n) Note;
-        segment.blocks.allocate(headerBytes(), 64);
     }
     const std::size_t used = own_.size() == 1 ? headerBytes() : 0;
     ASAN_POISON_MEMORY_REGION(segment.memory.base + used, bytes - used);
@@ -128,9 +131,26 @@ bool NodeArena::alive(int nodeRank) const noexcept {
     return kill(static_cast<pid_t>(process), 0) == 0 || errno != ESRCH;
 }
 
+/// Maps what the others have announced. Only what was really read decides: a mark in every other rank's memory.
+void NodeArena::meet(std::span<const Announcement> all) {
+    for (std::size_t rank = 0; rank < all.size(); ++rank) {
+        Peer &peer = peers_[rank];
+        peer.process = static_cast<long>(all[rank].process);
+        peer.firstFile = static_cast<int>(all[rank].file);
+        if (static_cast<int>(rank) == nodeRank_)
+            continue;
+        DNDS_CHECK(peer.process > 0, MemoryError, "rank {} of the node cannot make shared memory", rank);
+        DNDS_CHECK(headerOf(static_cast<int>(rank)).mark == static_cast<std::uint64_t>(all[rank].mark), MemoryError,
+                   "process numbers mean different processes on this node (containers?)");
+    }
+}
+
 std::shared_ptr<NodeArena> NodeArena::create(CommunicatorView node, std::string &whyNot) {
+    std::vector<Announcement> all;
+    node.guarded([&] { all.resize(static_cast<std::size_t>(node.size())); });
     std::shared_ptr<NodeArena> arena;
-    std::array<std::int64_t, 3> mine{-1, -1, 0}; // process, file of the first segment, mark
+    const char *reason = "another rank of the node cannot map shared memory";
+    Announcement mine;
     try {
         arena.reset(new NodeArena(node.rank(), node.size()));
         auto &header = *reinterpret_cast<Header *>(arena->own_.front().memory.base);
@@ -139,34 +159,33 @@ std::shared_ptr<NodeArena> NodeArena::create(CommunicatorView node, std::string 
                       (static_cast<std::uint64_t>(getpid()) << 40U) ^ static_cast<std::uint64_t>(node.rank());
         mine = {getpid(), arena->own_.front().memory.file, static_cast<std::int64_t>(header.mark)};
     } catch (const std::bad_alloc &) {
-        whyNot = "this rank cannot make shared memory";
+        reason = "this rank cannot make shared memory";
     }
-    std::vector<std::int64_t> all(3 * static_cast<std::size_t>(node.size()));
-    checkMpi(MPI_Allgather(mine.data(), 3, MPI_INT64_T, all.data(), 3, MPI_INT64_T, node.handle()), "MPI_Allgather");
+    checkMpi(MPI_Allgather(&mine, 3, MPI_INT64_T, all.data(), 3, MPI_INT64_T, node.handle()), "MPI_Allgather");
 
-    // Only what was really read decides: a mark in every other rank's memory.
+    // Ranks that do not get so far, for want of memory, too, must not leave those waiting that do.
+    std::exception_ptr failure;
     int works = arena ? 1 : 0;
-    for (std::size_t rank = 0; rank < all.size() / 3 && works == 1; ++rank) {
-        Peer &peer = arena->peers_[rank];
-        peer.process = static_cast<long>(all[3 * rank]);
-        peer.firstFile = static_cast<int>(all[3 * rank + 1]);
-        if (static_cast<int>(rank) == node.rank())
-            continue;
+    try {
+        if (arena)
+            arena->meet(all);
+    } catch (...) {
+        failure = std::current_exception();
+        works = 0;
+    }
+    checkMpi(MPI_Allreduce(MPI_IN_PLACE, &works, 1, MPI_INT, MPI_MIN, node.handle()), "MPI_Allreduce");
+    if (works == 1)
+        return arena;
+    node.guarded([&] {
+        whyNot = reason;
+        if (!failure)
+            return;
         try {
-            DNDS_CHECK(peer.process > 0, MemoryError, "rank {} of the node cannot make shared memory", rank);
-            if (arena->headerOf(static_cast<int>(rank)).mark != static_cast<std::uint64_t>(all[3 * rank + 2])) {
-                works = 0;
-                whyNot = "process numbers mean different processes on this node (containers?)";
-            }
+            std::rethrow_exception(failure);
         } catch (const Error &error) {
-            works = 0;
             whyNot = error.message();
         }
-    }
-    if (node.allReduce(works, MPI_MIN) == 1)
-        return arena;
-    if (whyNot.empty())
-        whyNot = "another rank of the node cannot map shared memory";
+    });
     return nullptr;
 }
 
@@ -240,7 +259,10 @@ void NodeArena::do_deallocate(void *address, std::size_t bytes, std::size_t) {
         const auto offset = static_cast<std::size_t>(static_cast<std::byte *>(address) - segment.memory.base);
         if (address >= segment.memory.base && offset < segment.memory.bytes) {
             ASAN_POISON_MEMORY_REGION(address, rounded);
-            segment.blocks.release(offset, rounded);
+            try {
+                segment.blocks.release(offset, rounded);
+            } catch (const std::bad_alloc &) { // called by destructors: some shared memory stays taken
+            }
             bytesInUse_ -= rounded;
             return;
         }

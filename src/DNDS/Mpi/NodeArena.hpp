@@ -12,6 +12,7 @@
 #include <memory_resource>
 #include <mutex>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -87,7 +88,15 @@ class NodeArena : public std::pmr::memory_resource {
         std::vector<Segment> segments; ///< as mapped here
     };
 
+    /// What ranks tell each other about themselves.
+    struct Announcement {
+        std::int64_t process = -1;
+        std::int64_t file = -1; ///< of the first segment
+        std::int64_t mark = 0;
+    };
+
     NodeArena(int nodeRank, int nodeSize);
+    void meet(std::span<const Announcement> all);
 
     void *do_allocate(std::size_t bytes, std::size_t alignment) override;
     void do_deallocate(void *address, std::size_t bytes, std::size_t alignment) override;

@@ -1,6 +1,7 @@
 #include "DNDS/Mpi/SparseExchange.hpp"
 
 #include <algorithm>
+#include <array>
 
 namespace DNDS {
 
@@ -10,84 +11,72 @@ constexpr int mostRanksForAllToAll = 32;
 /// Takes the place of a count where a rank has failed.
 constexpr index failed = -1;
 
-/// A list as it arrives, in any order of ranks.
-struct Arrival {
+/// A list that will come, and how long it is.
+struct Announced {
     int rank;
-    std::vector<index> values;
+    index count;
 };
 
-RankLists inOrder(std::vector<Arrival> arrivals) {
-    std::sort(arrivals.begin(), arrivals.end(), [](const Arrival &a, const Arrival &b) { return a.rank < b.rank; });
-    RankLists lists;
-    if (arrivals.size() == 1) {
-        lists.ranks.push_back(arrivals.front().rank);
-        lists.values = std::move(arrivals.front().values);
-        lists.starts.push_back(static_cast<index>(lists.values.size()));
-        return lists;
-    }
-    for (const Arrival &arrival : arrivals)
-        lists.append(arrival.rank, arrival.values);
-    return lists;
+/// Calls `visit(k, list)` for each list that goes to another rank.
+template <class Visit>
+void forEachSent(const CommunicatorView &comm, const RankLists &outgoing, Visit &&visit) {
+    for (std::size_t k = 0; k < outgoing.size(); ++k)
+        if (const auto list = outgoing.list(k); outgoing.ranks[k] != comm.rank() && !list.empty())
+            visit(k, list);
 }
 
-std::vector<Arrival> byAllToAll(const CommunicatorView &comm, const Channel &channel, const RankLists &outgoing,
-                                const std::exception_ptr &failure) {
-    std::vector<index> countTo(static_cast<std::size_t>(comm.size()), failure ? failed : 0);
-    std::vector<index> countFrom(countTo.size());
-    for (std::size_t k = 0; k < outgoing.size() && !failure; ++k)
-        if (outgoing.ranks[k] != comm.rank())
-            countTo[static_cast<std::size_t>(outgoing.ranks[k])] = outgoing.starts[k + 1] - outgoing.starts[k];
+/// Every rank tells every other. What a rank fails with for want of memory is left in `failure`.
+std::vector<Announced> announceToAll(const CommunicatorView &comm, const RankLists &outgoing,
+                                     std::exception_ptr &failure) {
+    std::array<index, 2 * mostRanksForAllToAll> few; // so that a rank without memory takes part, too
+    std::vector<index> many;
+    const auto ranks = static_cast<std::size_t>(comm.size());
+    if (comm.size() > mostRanksForAllToAll)
+        comm.guarded([&] { many.resize(2 * ranks); });
+    const std::span<index> counts = many.empty() ? std::span<index>(few) : std::span<index>(many);
+    const auto countTo = counts.first(ranks);
+    const auto countFrom = counts.subspan(ranks, ranks);
+    std::fill(countTo.begin(), countTo.end(), failure ? failed : 0);
+    if (!failure)
+        forEachSent(comm, outgoing, [&](std::size_t k, std::span<const index> list) {
+            countTo[static_cast<std::size_t>(outgoing.ranks[k])] = static_cast<index>(list.size());
+        });
     checkMpi(MPI_Alltoall(countTo.data(), 1, MPI_INT64_T, countFrom.data(), 1, MPI_INT64_T, comm.handle()),
              "MPI_Alltoall");
     if (std::find(countFrom.begin(), countFrom.end(), failed) != countFrom.end())
         comm.agree(failure);
-
-    std::vector<Arrival> arrivals;
-    for (int rank = 0; rank < comm.size(); ++rank)
-        if (const index count = countFrom[static_cast<std::size_t>(rank)]; count > 0)
-            arrivals.push_back({rank, std::vector<index>(static_cast<std::size_t>(count))});
-
-    // The sizes are kept until the requests are complete, because they may own a datatype.
-    std::vector<ByteCount> sizes;
-    std::vector<MPI_Request> requests;
-    sizes.reserve(arrivals.size() + outgoing.size());
-    requests.reserve(sizes.capacity());
-    for (Arrival &arrival : arrivals) {
-        const ByteCount &size = sizes.emplace_back(arrival.values.size() * sizeof(index));
-        checkMpi(MPI_Irecv(arrival.values.data(), size.count(), size.type(), arrival.rank, channel.tag, channel.comm,
-                           &requests.emplace_back()),
-                 "MPI_Irecv");
+    std::vector<Announced> announced;
+    try {
+        for (int rank = 0; rank < comm.size(); ++rank)
+            if (const index count = countFrom[static_cast<std::size_t>(rank)]; count > 0)
+                announced.push_back({rank, count});
+    } catch (...) {
+        failure = std::current_exception();
     }
-    for (std::size_t k = 0; k < outgoing.size(); ++k) {
-        const auto list = outgoing.list(k);
-        if (outgoing.ranks[k] == comm.rank() || list.empty())
-            continue;
-        const ByteCount &size = sizes.emplace_back(list.size_bytes());
-        checkMpi(MPI_Isend(list.data(), size.count(), size.type(), outgoing.ranks[k], channel.tag, channel.comm,
-                           &requests.emplace_back()),
-                 "MPI_Isend");
-    }
-    checkMpi(MPI_Waitall(static_cast<int>(requests.size()), requests.data(), MPI_STATUSES_IGNORE), "MPI_Waitall");
-    return arrivals;
+    return announced;
 }
 
-std::vector<Arrival> byConsensus(const CommunicatorView &comm, const Channel &channel, const RankLists &outgoing) {
+/// Synchronous sends of the counts alone, which are received without memory where there is none.
+std::vector<Announced> announceToPeers(const CommunicatorView &comm, const Channel &channel, const RankLists &outgoing,
+                                       std::exception_ptr &failure) {
     std::vector<MPI_Request> sends;
-    std::vector<ByteCount> sizes;
-    sizes.reserve(outgoing.size());
-    for (std::size_t k = 0; k < outgoing.size(); ++k) {
-        const auto list = outgoing.list(k);
-        if (outgoing.ranks[k] == comm.rank() || list.empty())
-            continue;
-        const ByteCount &size = sizes.emplace_back(list.size_bytes());
-        checkMpi(MPI_Issend(list.data(), size.count(), size.type(), outgoing.ranks[k], channel.tag, channel.comm,
+    std::vector<index> counts;
+    comm.guarded([&] {
+        if (failure)
+            std::rethrow_exception(failure);
+        sends.reserve(outgoing.size());
+        counts.reserve(outgoing.size());
+    });
+    forEachSent(comm, outgoing, [&](std::size_t k, std::span<const index> list) {
+        counts.push_back(static_cast<index>(list.size()));
+        checkMpi(MPI_Issend(&counts.back(), 1, MPI_INT64_T, outgoing.ranks[k], channel.tag, channel.comm,
                             &sends.emplace_back()),
                  "MPI_Issend");
-    }
+    });
 
     // A synchronous send is complete once its receive has started; when all of mine are, I enter the barrier, and when
     // the barrier is complete, nobody has a message for anyone any more.
-    std::vector<Arrival> arrivals;
+    std::vector<Announced> announced;
     MPI_Request barrier = MPI_REQUEST_NULL;
     bool inBarrier = false;
     int done = 0;
@@ -97,13 +86,13 @@ std::vector<Arrival> byConsensus(const CommunicatorView &comm, const Channel &ch
         MPI_Status status;
         checkMpi(MPI_Improbe(MPI_ANY_SOURCE, channel.tag, channel.comm, &waiting, &message, &status), "MPI_Improbe");
         if (waiting != 0) {
-            MPI_Count bytes = 0;
-            checkMpi(MPI_Get_elements_x(&status, MPI_BYTE, &bytes), "MPI_Get_elements_x");
-            Arrival &arrival = arrivals.emplace_back(
-                Arrival{status.MPI_SOURCE, std::vector<index>(static_cast<std::size_t>(bytes) / sizeof(index))});
-            const ByteCount size(static_cast<std::size_t>(bytes));
-            checkMpi(MPI_Mrecv(arrival.values.data(), size.count(), size.type(), &message, MPI_STATUS_IGNORE),
-                     "MPI_Mrecv");
+            Announced one{status.MPI_SOURCE, 0};
+            checkMpi(MPI_Mrecv(&one.count, 1, MPI_INT64_T, &message, MPI_STATUS_IGNORE), "MPI_Mrecv");
+            try {
+                announced.push_back(one);
+            } catch (...) { // told when all have been received: their senders wait for that
+                failure = std::current_exception();
+            }
         }
         if (inBarrier) {
             checkMpi(MPI_Test(&barrier, &done, MPI_STATUS_IGNORE), "MPI_Test");
@@ -117,7 +106,60 @@ std::vector<Arrival> byConsensus(const CommunicatorView &comm, const Channel &ch
             }
         }
     }
-    return arrivals;
+    return announced;
+}
+
+/// Sends and receives the lists. All ranks have their memory before any sends: nobody leaves others with messages that
+/// are never received.
+RankLists deliver(const CommunicatorView &comm, const Channel &channel, const RankLists &outgoing,
+                  std::vector<Announced> announced, const std::exception_ptr &failure) {
+    const auto self = std::lower_bound(outgoing.ranks.begin(), outgoing.ranks.end(), comm.rank());
+    std::span<const index> own;
+    if (self != outgoing.ranks.end() && *self == comm.rank())
+        own = outgoing.list(static_cast<std::size_t>(self - outgoing.ranks.begin()));
+    RankLists lists;
+    std::vector<ByteCount> sizes; // kept until the requests are complete, because they may own a datatype
+    std::vector<MPI_Request> requests;
+    comm.guarded([&] {
+        if (failure)
+            std::rethrow_exception(failure);
+        if (!own.empty())
+            announced.push_back({comm.rank(), static_cast<index>(own.size())});
+        std::sort(announced.begin(), announced.end(),
+                  [](const Announced &a, const Announced &b) { return a.rank < b.rank; });
+        lists.ranks.reserve(announced.size());
+        lists.starts.reserve(announced.size() + 1);
+        for (const Announced &one : announced) {
+            lists.ranks.push_back(one.rank);
+            lists.starts.push_back(lists.starts.back() + one.count);
+        }
+        lists.values.resize(static_cast<std::size_t>(lists.starts.back()));
+        sizes.reserve(announced.size() + outgoing.size());
+        requests.reserve(sizes.capacity());
+        for (const Announced &one : announced)
+            sizes.emplace_back(static_cast<std::size_t>(one.count) * sizeof(index));
+        forEachSent(comm, outgoing,
+                    [&](std::size_t, std::span<const index> list) { sizes.emplace_back(list.size_bytes()); });
+    });
+    for (std::size_t k = 0; k < announced.size(); ++k) {
+        index *const values = lists.values.data() + lists.starts[k];
+        if (announced[k].rank == comm.rank()) {
+            std::copy(own.begin(), own.end(), values);
+            continue;
+        }
+        checkMpi(MPI_Irecv(values, sizes[k].count(), sizes[k].type(), announced[k].rank, channel.tag, channel.comm,
+                           &requests.emplace_back()),
+                 "MPI_Irecv");
+    }
+    auto size = sizes.begin() + static_cast<std::ptrdiff_t>(announced.size());
+    forEachSent(comm, outgoing, [&](std::size_t k, std::span<const index> list) {
+        checkMpi(MPI_Isend(list.data(), size->count(), size->type(), outgoing.ranks[k], channel.tag, channel.comm,
+                           &requests.emplace_back()),
+                 "MPI_Isend");
+        ++size;
+    });
+    checkMpi(MPI_Waitall(static_cast<int>(requests.size()), requests.data(), MPI_STATUSES_IGNORE), "MPI_Waitall");
+    return lists;
 }
 
 } // namespace
@@ -134,17 +176,11 @@ RankLists sparseExchange(CommunicatorContext &context, const RankLists &outgoing
     const Channel channel = context.nextChannel();
     if (discovery == PeerDiscovery::Auto)
         discovery = comm.size() <= mostRanksForAllToAll ? PeerDiscovery::AllToAll : PeerDiscovery::Consensus;
-    if (discovery == PeerDiscovery::Consensus)
-        comm.agree(failure);
-    auto arrivals = discovery == PeerDiscovery::AllToAll ? byAllToAll(comm, channel, outgoing, failure)
-                                                         : byConsensus(comm, channel, outgoing);
-    const auto self = std::lower_bound(outgoing.ranks.begin(), outgoing.ranks.end(), comm.rank());
-    if (self != outgoing.ranks.end() && *self == comm.rank()) {
-        const auto list = outgoing.list(static_cast<std::size_t>(self - outgoing.ranks.begin()));
-        if (!list.empty())
-            arrivals.push_back({comm.rank(), {list.begin(), list.end()}});
-    }
-    return inOrder(std::move(arrivals));
+    std::exception_ptr mine = failure;
+    std::vector<Announced> announced = discovery == PeerDiscovery::AllToAll
+                                           ? announceToAll(comm, outgoing, mine)
+                                           : announceToPeers(comm, channel, outgoing, mine);
+    return deliver(comm, channel, outgoing, std::move(announced), mine);
 }
 
 } // namespace DNDS

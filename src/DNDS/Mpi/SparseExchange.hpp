@@ -41,7 +41,8 @@ enum class PeerDiscovery : unsigned char {
 /// Cost: O(peers + values) messages and memory, and O(log ranks) or O(ranks) steps for discovery.
 ///
 /// `failure` is what this rank caught while it prepared its lists, if anything: then all ranks throw it as
-/// `CommunicatorView::agree` does, and nothing is delivered. All-to-all discovery learns of failures at no extra cost.
+/// `CommunicatorView::agree` does, and nothing is delivered. The same where a rank has no memory for what comes: counts
+/// go first, and lists only when all ranks have said, by one reduction, that they have room.
 RankLists sparseExchange(CommunicatorContext &context, const RankLists &outgoing,
                          PeerDiscovery discovery = PeerDiscovery::Auto, const std::exception_ptr &failure = nullptr);
 

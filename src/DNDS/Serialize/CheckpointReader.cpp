@@ -1,4 +1,6 @@
 #include "DNDS/Serialize/Checkpoint.hpp"
+
+#include "DNDS/Mpi/FailTogether.hpp"
 #include "DNDS/Serialize/Checksum.hpp"
 #include "DNDS/Serialize/DurableFile.hpp"
 #include "DNDS/Serialize/HdfDescription.hpp"
@@ -39,8 +41,10 @@ class Stream {
     /// Gives all ranks what rank 0 has put in. Collective.
     void broadcast(CommunicatorView comm) {
         auto size = static_cast<index>(bytes_.size());
+        comm.beforeCollective();
         checkMpi(MPI_Bcast(&size, 1, mpiTypeOf<index>(), 0, comm.handle()), "MPI_Bcast");
         bytes_.resize(static_cast<std::size_t>(size));
+        comm.beforeCollective();
         checkMpi(MPI_Bcast(bytes_.data(), static_cast<int>(size), MPI_BYTE, 0, comm.handle()), "MPI_Bcast");
     }
 
@@ -279,7 +283,7 @@ index CheckpointReader::integer(std::string_view name) const { return single(int
 real CheckpointReader::number(std::string_view name) const { return single(numbers(name), path_, name); }
 
 void CheckpointReader::read(std::string_view name, ArrayBase &array, std::span<const index> ids) const {
-    readRows(name, array, ids, {}, {});
+    failTogether(comm_, [&] { readRows(name, array, ids, {}, {}); });
 }
 
 void CheckpointReader::readRows(std::string_view name, ArrayBase &target, std::span<const index> ids,

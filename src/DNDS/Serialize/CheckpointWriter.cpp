@@ -1,4 +1,6 @@
 #include "DNDS/Serialize/Checkpoint.hpp"
+
+#include "DNDS/Mpi/FailTogether.hpp"
 #include "DNDS/Serialize/Checksum.hpp"
 #include "DNDS/Serialize/DurableFile.hpp"
 #include "DNDS/Serialize/HdfDescription.hpp"
@@ -206,15 +208,17 @@ void CheckpointWriter::describe() {
 }
 
 index CheckpointWriter::write() {
-    describe();
-    const std::string temporary = path_ + ".part";
-    try {
-        return writeFile(temporary);
-    } catch (...) { // on all ranks
-        if (comm_.rank() == 0)
-            std::remove(temporary.c_str());
-        throw;
-    }
+    return failTogether(comm_, [&] {
+        describe();
+        const std::string temporary = path_ + ".part";
+        try {
+            return writeFile(temporary);
+        } catch (...) { // on all ranks
+            if (comm_.rank() == 0)
+                std::remove(temporary.c_str());
+            throw;
+        }
+    });
 }
 
 index CheckpointWriter::writeFile(const std::string &temporary) {
@@ -235,6 +239,7 @@ index CheckpointWriter::writeFile(const std::string &temporary) {
                 places.insert(places.end(), {place.values, place.checksums});
         places.push_back(image.bytes);
     });
+    comm_.beforeCollective();
     checkMpi(MPI_Bcast(places.data(), static_cast<int>(places.size()), mpiTypeOf<index>(), 0, comm_.handle()),
              "MPI_Bcast");
 
@@ -260,6 +265,7 @@ index CheckpointWriter::writeFile(const std::string &temporary) {
         const Detail::RowSlab slab = Detail::gatherSlab(*context, array, *source.array, rows, source.ids);
         index before = 0;
         const index bytes = slab.offsets.back();
+        comm_.beforeCollective();
         checkMpi(MPI_Exscan(&bytes, &before, 1, mpiTypeOf<index>(), MPI_SUM, comm_.handle()), "MPI_Exscan");
         if (comm_.rank() == 0)
             before = 0;

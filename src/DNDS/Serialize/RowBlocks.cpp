@@ -137,6 +137,7 @@ std::vector<index> placesOf(CommunicatorContext &context, std::span<const index>
               [&](index a, index b) { return asked.values[toSize(a)] < asked.values[toSize(b)]; });
     index before = 0;
     const auto mine = static_cast<index>(order.size());
+    comm.beforeCollective();
     checkMpi(MPI_Exscan(&mine, &before, 1, mpiTypeOf<index>(), MPI_SUM, comm.handle()), "MPI_Exscan");
     if (comm.rank() == 0)
         before = 0;

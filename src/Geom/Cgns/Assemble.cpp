@@ -61,6 +61,7 @@ std::pair<std::vector<index>, index> numberFaces(CommunicatorContext &context, c
     const CommunicatorView &comm = context.comm();
     const auto width = static_cast<int>(counts.size());
     std::vector<index> before(counts.size(), 0);
+    comm.beforeCollective();
     checkMpi(MPI_Exscan(counts.data(), before.data(), width, mpiTypeOf<index>(), MPI_SUM, comm.handle()), "MPI_Exscan");
     if (comm.rank() == 0)
         std::fill(before.begin(), before.end(), 0);

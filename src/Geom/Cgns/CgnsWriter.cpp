@@ -1,5 +1,6 @@
 #include "Geom/Cgns/CgnsWriter.hpp"
 
+#include "DNDS/Mpi/FailTogether.hpp"
 #include "Geom/Cgns/CgnsOutput.hpp"
 #include "Geom/Cgns/InOrder.hpp"
 #include "Geom/Cgns/PeriodicPairs.hpp"
@@ -317,7 +318,7 @@ class Writer {
 void writeCgns(CommunicatorView comm, const std::string &path, const SourceMesh &mesh,
                std::span<const FieldSlice> pointFields, std::span<const FieldSlice> cellFields,
                const CgnsWriteOptions &options) {
-    Writer(comm, path, mesh, options).write(pointFields, cellFields);
+    failTogether(comm, [&] { Writer(comm, path, mesh, options).write(pointFields, cellFields); });
 }
 
 } // namespace DNDS::Geom

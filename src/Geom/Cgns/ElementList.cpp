@@ -70,6 +70,7 @@ class ElementReader {
           source_(source) {}
 
     ElementRun read() {
+        comm_.beforeCollective(); // others wait for what this rank reads of old sections
         const Range own = evenShare(table_.size(), comm_.size(), comm_.rank());
         for (std::size_t k = own.size() > 0 ? table_.sectionOf(own.begin) : 0;
              k < table_.sections().size() && own.size() > 0 && table_.begin(k) < own.end; k++) {

@@ -19,6 +19,11 @@ void streamToFirstRank(CommunicatorContext &context, std::span<const std::byte> 
     const std::size_t most = std::max<std::size_t>(pieceBytes / unit, 1) * unit;
     const std::vector<std::uint64_t> sizes = comm.allGather(static_cast<std::uint64_t>(mine.size()));
     std::exception_ptr failure;
+    std::vector<std::byte> received;
+    comm.guarded([&] {
+        if (comm.rank() == 0)
+            received.resize(std::min<std::uint64_t>(most, *std::max_element(sizes.begin(), sizes.end())));
+    });
     const auto forEachPiece = [&](std::size_t size, auto &&visit) {
         for (std::size_t done = 0; done < size; done += most)
             visit(done, std::min(most, size - done));
@@ -38,14 +43,12 @@ void streamToFirstRank(CommunicatorContext &context, std::span<const std::byte> 
             }
         };
         forEachPiece(mine.size(), [&](std::size_t done, std::size_t count) { tryToTake(mine.subspan(done, count)); });
-        std::vector<std::byte> piece;
         for (int rank = 1; rank < comm.size(); rank++)
             forEachPiece(sizes[static_cast<std::size_t>(rank)], [&](std::size_t, std::size_t count) {
-                piece.resize(count);
-                checkMpi(MPI_Recv(piece.data(), static_cast<int>(count), MPI_BYTE, rank, channel.tag, channel.comm,
+                checkMpi(MPI_Recv(received.data(), static_cast<int>(count), MPI_BYTE, rank, channel.tag, channel.comm,
                                   MPI_STATUS_IGNORE),
                          "MPI_Recv");
-                tryToTake(piece);
+                tryToTake(std::span<const std::byte>(received).first(count));
             });
     }
     comm.agree(failure);

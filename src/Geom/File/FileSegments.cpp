@@ -25,6 +25,7 @@ std::size_t entriesOf(const std::vector<FileSegment> &segments) {
 
 void broadcastBytes(CommunicatorView comm, void *bytes, std::size_t count) {
     constexpr std::size_t most = std::size_t{1} << 30;
+    comm.beforeCollective();
     for (std::size_t done = 0; done < count; done += most)
         checkMpi(MPI_Bcast(static_cast<char *>(bytes) + done, static_cast<int>(std::min(most, count - done)), MPI_BYTE,
                            0, comm.handle()),
@@ -60,6 +61,7 @@ std::vector<index> unionOfAll(CommunicatorView comm, std::vector<index> mine) {
     for (std::size_t rank = 0; rank < counts.size(); total += counts[rank], rank++)
         starts[rank] = total;
     std::vector<index> all(static_cast<std::size_t>(total));
+    comm.beforeCollective();
     checkMpi(MPI_Allgatherv(mine.data(), static_cast<int>(mine.size()), mpiTypeOf<index>(), all.data(), counts.data(),
                             starts.data(), mpiTypeOf<index>(), comm.handle()),
              "MPI_Allgatherv");
@@ -69,6 +71,7 @@ std::vector<index> unionOfAll(CommunicatorView comm, std::vector<index> mine) {
 
 index sumBefore(CommunicatorView comm, index value) {
     index before = 0;
+    comm.beforeCollective();
     checkMpi(MPI_Exscan(&value, &before, 1, mpiTypeOf<index>(), MPI_SUM, comm.handle()), "MPI_Exscan");
     return comm.rank() == 0 ? 0 : before;
 }

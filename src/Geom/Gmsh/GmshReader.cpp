@@ -1,5 +1,6 @@
 #include "Geom/Gmsh/GmshReader.hpp"
 
+#include "DNDS/Mpi/FailTogether.hpp"
 #include "Geom/File/ElementList.hpp"
 #include "Geom/File/NodeTags.hpp"
 #include "Geom/Gmsh/GmshIndex.hpp"
@@ -328,9 +329,7 @@ void findNodes(CommunicatorView comm, const MeshFile &file, const GmshIndex &gms
     });
 }
 
-} // namespace
-
-SourceMesh readGmsh(CommunicatorView comm, const std::string &path) {
+SourceMesh readParts(CommunicatorView comm, const std::string &path) {
     std::optional<MeshFile> file;
     comm.guarded([&] { file.emplace(path); });
     GmshIndex gmsh;
@@ -387,6 +386,12 @@ SourceMesh readGmsh(CommunicatorView comm, const std::string &path) {
     numberBlock(comm, mesh.cells);
     numberBlock(comm, mesh.faces);
     return mesh;
+}
+
+} // namespace
+
+SourceMesh readGmsh(CommunicatorView comm, const std::string &path) {
+    return failTogether(comm, [&] { return readParts(comm, path); });
 }
 
 } // namespace DNDS::Geom

@@ -1,5 +1,6 @@
 #include "Geom/Mesh/BuildMesh.hpp"
 
+#include "DNDS/Mpi/FailTogether.hpp"
 #include "Geom/GraphPartition.hpp"
 #include "Geom/Mesh/FaceLinks.hpp"
 #include "Geom/Mesh/FaceMarks.hpp"
@@ -138,15 +139,7 @@ void warnAboutFaces(MeshReport &report, const Finding &lost, const PeriodicResul
     report.periodicPairs = periodic.pairs;
 }
 
-} // namespace
-
-UnstructuredMesh::UnstructuredMesh(CommunicatorView communicator)
-    : comm(communicator), coordinates("coordinates", communicator), cellNodes("cell nodes", communicator),
-      cellFaces("cell faces", communicator), cellCells("cell cells", communicator),
-      nodeCells("node cells", communicator), faceNodes("face nodes", communicator),
-      faceCells("face cells", communicator) {}
-
-UnstructuredMesh buildMesh(CommunicatorView comm, SourceMesh &&source, const MeshOptions &options) {
+UnstructuredMesh build(CommunicatorView comm, SourceMesh &source, const MeshOptions &options) {
     const auto progress = [&](std::string_view step) {
         if (options.progress)
             options.progress(step);
@@ -214,6 +207,18 @@ UnstructuredMesh buildMesh(CommunicatorView comm, SourceMesh &&source, const Mes
         *options.report = std::move(report);
     source = {};
     return mesh;
+}
+
+} // namespace
+
+UnstructuredMesh::UnstructuredMesh(CommunicatorView communicator)
+    : comm(communicator), coordinates("coordinates", communicator), cellNodes("cell nodes", communicator),
+      cellFaces("cell faces", communicator), cellCells("cell cells", communicator),
+      nodeCells("node cells", communicator), faceNodes("face nodes", communicator),
+      faceCells("face cells", communicator) {}
+
+UnstructuredMesh buildMesh(CommunicatorView comm, SourceMesh &&source, const MeshOptions &options) {
+    return failTogether(comm, [&] { return build(comm, source, options); });
 }
 
 } // namespace DNDS::Geom

@@ -47,7 +47,8 @@ struct MeshOptions {
 /// All ranks work on all steps, in memory proportional to their blocks of the source and their parts of the mesh.
 /// Errors, the same on all ranks: those of `checkSource` and `orientCells`, DataError for faces of three cells and for
 /// more cells, faces or nodes on a rank than 32 bits can number,
-/// ArgumentError for options out of range. What is doubtful but usable is warned of in the report.
+/// ArgumentError for options out of range, MemoryError where a rank has not enough (see `failTogether`). What is
+/// doubtful but usable is warned of in the report.
 UnstructuredMesh buildMesh(CommunicatorView comm, SourceMesh &&source, const MeshOptions &options = {});
 
 } // namespace DNDS::Geom

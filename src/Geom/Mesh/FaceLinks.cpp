@@ -128,6 +128,7 @@ void linkFaces(CommunicatorView comm, CellRecords &cells, const std::string &ori
         linkOwnFaces(cells, firstCell, faces, manifold);
     } catch (...) {
         failure = std::current_exception();
+        faces = {}; // some may lack their links
     }
     if (comm.size() == 1) {
         comm.agree(failure);

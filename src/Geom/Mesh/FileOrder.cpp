@@ -1,5 +1,6 @@
 #include "Geom/Mesh/FileOrder.hpp"
 
+#include "DNDS/Mpi/FailTogether.hpp"
 #include "Geom/File/ElementList.hpp"
 #include "Geom/Mesh/RecordExchange.hpp"
 
@@ -100,15 +101,18 @@ std::vector<MarkedFace> markedFaces(const UnstructuredMesh &mesh) {
 
 } // namespace
 
-FileOrder::FileOrder(const UnstructuredMesh &mesh) : context_(CommunicatorContext::of(mesh.comm)) {
-    source_.origin = mesh.origin;
-    source_.cellDimension = mesh.dimension;
-    source_.periodic = mesh.periodic;
-    for (std::size_t p = 0; p + 1 < mesh.patches.size(); p++)
-        source_.patches.push_back({mesh.patches[p].name, mesh.patches[p].kind, mesh.patches[p].family});
-    sendNodes(mesh);
-    sendCells(mesh);
-    sendFaces(mesh);
+FileOrder::FileOrder(const UnstructuredMesh &mesh) {
+    failTogether(mesh.comm, [&] {
+        context_ = CommunicatorContext::of(mesh.comm);
+        source_.origin = mesh.origin;
+        source_.cellDimension = mesh.dimension;
+        source_.periodic = mesh.periodic;
+        for (std::size_t p = 0; p + 1 < mesh.patches.size(); p++)
+            source_.patches.push_back({mesh.patches[p].name, mesh.patches[p].kind, mesh.patches[p].family});
+        sendNodes(mesh);
+        sendCells(mesh);
+        sendFaces(mesh);
+    });
 }
 
 void FileOrder::sendNodes(const UnstructuredMesh &mesh) {
@@ -261,15 +265,17 @@ std::vector<real> FileOrder::sendValues(const Route &route, std::span<const real
 }
 
 std::vector<real> FileOrder::cellValues(std::span<const real> owned, int components) const {
-    return sendValues(cells_, owned, components);
+    return failTogether(comm(), [&] { return sendValues(cells_, owned, components); });
 }
 
 std::vector<real> FileOrder::nodeValues(std::span<const real> owned, int components) const {
-    return sendValues(nodes_, owned, components);
+    return failTogether(comm(), [&] { return sendValues(nodes_, owned, components); });
 }
 
-std::vector<real> takeFromFileOrder(const UnstructuredMesh &mesh, const MeshEntities &entities,
-                                    std::span<const real> blockValues, int components) {
+namespace {
+
+std::vector<real> takeValues(const UnstructuredMesh &mesh, const MeshEntities &entities,
+                             std::span<const real> blockValues, int components) {
     const auto width = static_cast<std::size_t>(components);
     mesh.comm.guarded([&] {
         DNDS_CHECK(components > 0 && blockValues.size() % width == 0, ArgumentError,
@@ -297,6 +303,13 @@ std::vector<real> takeFromFileOrder(const UnstructuredMesh &mesh, const MeshEnti
                 values[i * width + k] = reader.nextReal();
         });
     return values;
+}
+
+} // namespace
+
+std::vector<real> takeFromFileOrder(const UnstructuredMesh &mesh, const MeshEntities &entities,
+                                    std::span<const real> blockValues, int components) {
+    return failTogether(mesh.comm, [&] { return takeValues(mesh, entities, blockValues, components); });
 }
 
 } // namespace DNDS::Geom

@@ -16,7 +16,8 @@ namespace DNDS::Geom {
 /// A mesh in the order of its file, cut into blocks of nearly the same size, one a rank. What all ranks have together
 /// does not depend on the partition, nor on the number of ranks, but for where blocks are cut.
 ///
-/// Memory is in proportion to a rank's part of the mesh and its block. All functions but `mesh` are Collective.
+/// Memory is in proportion to a rank's part of the mesh and its block. All functions but `mesh` and `comm` are
+/// Collective.
 class FileOrder {
   public:
     /// Sends cells, coordinates and boundary faces to their blocks. Two sparse exchanges for each of them.
@@ -28,6 +29,7 @@ class FileOrder {
 
     /// This rank's blocks, in the form in which readers hand over meshes. Local.
     const SourceMesh &mesh() const noexcept { return source_; }
+    const CommunicatorView &comm() const { return context_->comm(); }
 
     /// The rows of this rank's block of cells (nodes) from the owned rows of all ranks: `owned` are [owned x
     /// components], the result is [block x components]. Throws ArgumentError on all ranks where sizes do not fit.

@@ -1,5 +1,6 @@
 #include "Geom/Mesh/MeshMetrics.hpp"
 
+#include "DNDS/Mpi/FailTogether.hpp"
 #include "Geom/Mesh/ElementFaces.hpp"
 
 #include <algorithm>
@@ -66,13 +67,7 @@ Point cornerMean(ElementType type, AdjacencyRow<const LocalIndex> nodes, PointOf
     return meanPoint(corners, [&](std::size_t i) { return pointOf(nodes[static_cast<rowsize>(i)]); });
 }
 
-} // namespace
-
-MeshMetrics::MeshMetrics(CommunicatorView comm)
-    : volumes("cell volumes", comm), centroids("cell centroids", comm), areas("face areas", comm),
-      areaVectors("face area vectors", comm), faceCentres("face centres", comm) {}
-
-MeshMetrics computeMetrics(const UnstructuredMesh &mesh) {
+MeshMetrics measure(const UnstructuredMesh &mesh) {
     MeshMetrics metrics(mesh.comm);
     metrics.volumes.resize(mesh.cells.size());
     metrics.centroids.resize(mesh.cells.size());
@@ -133,6 +128,16 @@ MeshMetrics computeMetrics(const UnstructuredMesh &mesh) {
     }
     metrics.closure = mesh.comm.allReduce(metrics.closure, MPI_MAX);
     return metrics;
+}
+
+} // namespace
+
+MeshMetrics::MeshMetrics(CommunicatorView comm)
+    : volumes("cell volumes", comm), centroids("cell centroids", comm), areas("face areas", comm),
+      areaVectors("face area vectors", comm), faceCentres("face centres", comm) {}
+
+MeshMetrics computeMetrics(const UnstructuredMesh &mesh) {
+    return failTogether(mesh.comm, [&] { return measure(mesh); });
 }
 
 } // namespace DNDS::Geom

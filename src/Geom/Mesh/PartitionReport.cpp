@@ -1,5 +1,7 @@
 #include "Geom/Mesh/PartitionReport.hpp"
 
+#include "DNDS/Mpi/FailTogether.hpp"
+#include "Geom/Mesh/PeriodicNodes.hpp"
 #include "Geom/Mesh/RecordExchange.hpp"
 #include "Geom/Mesh/SourceChecks.hpp"
 #include "Geom/Mesh/SpaceFillingCurve.hpp"
@@ -69,80 +71,21 @@ ArrayPair<ParArray<index, 1>> partsWithGhosts(const UnstructuredMesh &mesh, std:
     return pair;
 }
 
-/// Local nodes that are the same place, because they are nodes of cells on the two sides of a periodic face.
-class PeriodicNodes {
-  public:
-    explicit PeriodicNodes(const UnstructuredMesh &mesh) : mesh_(mesh), coordinates_(mesh.coordinates.view()) {
-        const auto faceCells = mesh.faceCells.view();
-        const auto faceNodes = mesh.faceNodes.view();
-        for (index face = 0; face < mesh.faces.size(); face++) {
-            const LocalIndex a = faceCells(face, 0);
-            const LocalIndex b = faceCells(face, 1);
-            if (a < 0 || b < 0 || imageOf(a) == imageOf(b))
-                continue;
-            for (const LocalIndex corner : faceNodes[face])
-                unite(nearest(a, corner), nearest(b, corner));
-        }
-        for (const auto &[node, ignored] : parents_)
-            members_[root(node)].push_back(node);
-    }
-    /// Calls `visit(node)` for the node and all that are in its place.
-    template <class Visit>
-    void forEach(LocalIndex node, Visit &&visit) const {
-        const auto found = parents_.find(node);
-        if (found == parents_.end())
-            visit(node);
-        else
-            for (const LocalIndex other : members_.at(root(node)))
-                visit(other);
-    }
-
-  private:
-    int imageOf(LocalIndex cell) const { return mesh_.cells.images[static_cast<std::size_t>(cell)]; }
-    LocalIndex nearest(LocalIndex cell, LocalIndex place) const {
-        const auto distance = [&](LocalIndex node) {
-            real sum = 0.0;
-            for (rowsize d = 0; d < 3; d++)
-                sum +=
-                    (coordinates_(node, d) - coordinates_(place, d)) * (coordinates_(node, d) - coordinates_(place, d));
-            return sum;
-        };
-        const auto nodes = mesh_.cellNodes.view()[cell];
-        return *std::min_element(nodes.begin(), nodes.end(),
-                                 [&](LocalIndex a, LocalIndex b) { return distance(a) < distance(b); });
-    }
-    LocalIndex root(LocalIndex node) const {
-        while (parents_.at(node) != node)
-            node = parents_.at(node);
-        return node;
-    }
-    void unite(LocalIndex a, LocalIndex b) {
-        parents_.try_emplace(a, a);
-        parents_.try_emplace(b, b);
-        const LocalIndex rootOfA = root(a);
-        const LocalIndex rootOfB = root(b);
-        parents_[std::max(rootOfA, rootOfB)] = std::min(rootOfA, rootOfB);
-    }
-
-    const UnstructuredMesh &mesh_;
-    ParArray<real, 3>::ConstView coordinates_;
-    std::map<LocalIndex, LocalIndex> parents_; ///< a forest; nodes that are in no other's place are not in it
-    std::map<LocalIndex, std::vector<LocalIndex>> members_;
-};
-
 /// Adds the ghosts that parts have of others' cells, here known by the owned cells.
 class GhostCounter {
   public:
     GhostCounter(const UnstructuredMesh &mesh, const ArrayPair<ParArray<index, 1>> &parts, GhostNeighbours by)
-        : mesh_(mesh), sameNodes_(mesh), parts_(parts), by_(by) {}
+        : mesh_(mesh), parts_(parts), by_(by) {}
 
     std::map<std::pair<int, int>, index> count() {
         std::map<std::pair<int, int>, index> ghosts;
         const auto part = parts_.view();
+        const LocalAdjacency around =
+            by_ == GhostNeighbours::Nodes ? nodeCellsAcrossPeriodic(mesh_) : LocalAdjacency("no nodes", mesh_.comm);
         for (LocalIndex c = 0; c < mesh_.cells.owned; c++) {
             const int own = static_cast<int>(part(c));
             seen_.clear();
-            collect(c);
+            collect(c, around.view());
             // A neighbour in an image sees this cell in the opposite one: as many copies as there are images.
             for (const auto &[other, image] : seen_)
                 if (other != own || image != 0)
@@ -152,20 +95,15 @@ class GhostCounter {
     }
 
   private:
-    void collect(LocalIndex cell) {
+    void collect(LocalIndex cell, const LocalAdjacency::ConstView &around) {
         if (by_ == GhostNeighbours::Faces) {
-            const auto cellCells = mesh_.cellCells.view();
-            for (const LocalIndex other : cellCells[cell])
+            for (const LocalIndex other : mesh_.cellCells.view()[cell])
                 add(other);
             return;
         }
-        const auto cellNodes = mesh_.cellNodes.view();
-        const auto nodeCells = mesh_.nodeCells.view();
-        for (const LocalIndex node : cellNodes[cell])
-            sameNodes_.forEach(node, [&](LocalIndex same) {
-                for (const LocalIndex other : nodeCells[same])
-                    add(other);
-            });
+        for (const LocalIndex node : mesh_.cellNodes.view()[cell])
+            for (const LocalIndex other : around[node])
+                add(other);
     }
     void add(LocalIndex cell) {
         if (cell >= 0)
@@ -173,7 +111,6 @@ class GhostCounter {
                 {static_cast<int>(parts_.view()(cell, 0)), mesh_.cells.images[static_cast<std::size_t>(cell)]});
     }
     const UnstructuredMesh &mesh_;
-    PeriodicNodes sameNodes_;
     const ArrayPair<ParArray<index, 1>> &parts_;
     GhostNeighbours by_;
     std::set<std::pair<int, int>> seen_;
@@ -202,10 +139,8 @@ std::map<std::pair<int, int>, index> gatherPairs(CommunicatorContext &context,
     return sums;
 }
 
-} // namespace
-
-std::vector<int> partitionCells(const UnstructuredMesh &mesh, int parts, Partitioner partitioner,
-                                const PartitionOptions &options, std::span<const index> weights) {
+std::vector<int> divide(const UnstructuredMesh &mesh, int parts, Partitioner partitioner,
+                        const PartitionOptions &options, std::span<const index> weights) {
     needWeights(mesh.comm, weights, mesh.cells.owned);
     mesh.comm.guarded([&] {
         DNDS_CHECK(parts >= 1, ArgumentError, "cells cannot be divided into {} parts", parts);
@@ -219,8 +154,8 @@ std::vector<int> partitionCells(const UnstructuredMesh &mesh, int parts, Partiti
     return partitionGraph(mesh.comm, graph, parts, options);
 }
 
-PartitionReport reportPartition(const UnstructuredMesh &mesh, std::span<const int> part, int parts,
-                                GhostNeighbours ghostsBy, std::span<const index> weights) {
+PartitionReport judge(const UnstructuredMesh &mesh, std::span<const int> part, int parts, GhostNeighbours ghostsBy,
+                      std::span<const index> weights) {
     needWeights(mesh.comm, weights, mesh.cells.owned);
     mesh.comm.guarded([&] {
         DNDS_CHECK(parts >= 1 && static_cast<index>(part.size()) == mesh.cells.owned, ArgumentError,
@@ -268,6 +203,18 @@ PartitionReport reportPartition(const UnstructuredMesh &mesh, std::span<const in
     for (const auto &[link, ghosts] : gatherPairs(context, links, true))
         report.links.push_back({link.first, link.second, ghosts});
     return report;
+}
+
+} // namespace
+
+std::vector<int> partitionCells(const UnstructuredMesh &mesh, int parts, Partitioner partitioner,
+                                const PartitionOptions &options, std::span<const index> weights) {
+    return failTogether(mesh.comm, [&] { return divide(mesh, parts, partitioner, options, weights); });
+}
+
+PartitionReport reportPartition(const UnstructuredMesh &mesh, std::span<const int> part, int parts,
+                                GhostNeighbours ghostsBy, std::span<const index> weights) {
+    return failTogether(mesh.comm, [&] { return judge(mesh, part, parts, ghostsBy, weights); });
 }
 
 } // namespace DNDS::Geom

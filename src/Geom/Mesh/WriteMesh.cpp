@@ -1,5 +1,6 @@
 #include "Geom/Mesh/WriteMesh.hpp"
 
+#include "DNDS/Mpi/FailTogether.hpp"
 #include "Geom/Mesh/NumberTable.hpp"
 
 namespace DNDS::Geom {
@@ -32,29 +33,34 @@ OrderedFields cellsInOrder(const FileOrder &order, const std::vector<FieldSlice>
 } // namespace
 
 MeshWriter::MeshWriter(const UnstructuredMesh &mesh, std::string path, const MeshWriterOptions &options)
-    : order_(mesh), writesRanks_(options.ranks), writer_(mesh.comm, std::move(path), sliceOf(order_.mesh())) {
-    if (writesRanks_)
-        ranks_.assign(toSize(mesh.cells.owned), static_cast<real>(mesh.comm.rank()));
-}
+    : order_(mesh), writesRanks_(options.ranks), writer_(failTogether(mesh.comm, [&] {
+          if (writesRanks_)
+              ranks_.assign(toSize(mesh.cells.owned), static_cast<real>(mesh.comm.rank()));
+          return VtkHdfWriter(mesh.comm, std::move(path), sliceOf(order_.mesh()));
+      })) {}
 
 void MeshWriter::writeStep(real time, const std::vector<FieldSlice> &nodeFields,
                            const std::vector<FieldSlice> &cellFields) {
-    std::vector<FieldSlice> all = cellFields;
-    if (writesRanks_)
-        all.push_back({"rank", 1, ranks_});
-    const OrderedFields nodes = nodesInOrder(order_, nodeFields);
-    const OrderedFields cells = cellsInOrder(order_, all);
-    writer_.writeStep(time, nodes.fields, cells.fields);
+    failTogether(order_.comm(), [&] {
+        std::vector<FieldSlice> all = cellFields;
+        if (writesRanks_)
+            all.push_back({"rank", 1, ranks_});
+        const OrderedFields nodes = nodesInOrder(order_, nodeFields);
+        const OrderedFields cells = cellsInOrder(order_, all);
+        writer_.writeStep(time, nodes.fields, cells.fields);
+    });
 }
 
 void MeshWriter::close() { writer_.close(); }
 
 void writeCgnsMesh(const UnstructuredMesh &mesh, const std::string &path, const std::vector<FieldSlice> &nodeFields,
                    const std::vector<FieldSlice> &cellFields, const CgnsWriteOptions &options) {
-    const FileOrder order(mesh);
-    const OrderedFields nodes = nodesInOrder(order, nodeFields);
-    const OrderedFields cells = cellsInOrder(order, cellFields);
-    writeCgns(mesh.comm, path, order.mesh(), nodes.fields, cells.fields, options);
+    failTogether(mesh.comm, [&] {
+        const FileOrder order(mesh);
+        const OrderedFields nodes = nodesInOrder(order, nodeFields);
+        const OrderedFields cells = cellsInOrder(order, cellFields);
+        writeCgns(mesh.comm, path, order.mesh(), nodes.fields, cells.fields, options);
+    });
 }
 
 } // namespace DNDS::Geom

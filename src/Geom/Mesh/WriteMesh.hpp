@@ -52,8 +52,8 @@ class MeshWriter {
 
   private:
     FileOrder order_;
-    std::vector<real> ranks_; ///< [owned cells], or empty
     bool writesRanks_;
+    std::vector<real> ranks_; ///< [owned cells], or empty
     VtkHdfWriter writer_;
 };
 

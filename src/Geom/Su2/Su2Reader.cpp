@@ -1,5 +1,6 @@
 #include "Geom/Su2/Su2Reader.hpp"
 
+#include "DNDS/Mpi/FailTogether.hpp"
 #include "Geom/File/ElementList.hpp"
 #include "Geom/File/FileSegments.hpp"
 
@@ -219,9 +220,7 @@ class Reader {
     const Su2Index &su2_;
 };
 
-} // namespace
-
-SourceMesh readSu2(CommunicatorView comm, const std::string &path) {
+SourceMesh readParts(CommunicatorView comm, const std::string &path) {
     std::optional<MeshFile> file;
     comm.guarded([&] { file.emplace(path); });
     Su2Index su2;
@@ -253,6 +252,12 @@ SourceMesh readSu2(CommunicatorView comm, const std::string &path) {
     numberBlock(comm, mesh.cells);
     numberBlock(comm, mesh.faces);
     return mesh;
+}
+
+} // namespace
+
+SourceMesh readSu2(CommunicatorView comm, const std::string &path) {
+    return failTogether(comm, [&] { return readParts(comm, path); });
 }
 
 } // namespace DNDS::Geom

@@ -7,6 +7,7 @@
 #include "DNDS/Serialize/HdfObject.hpp"
 
 #include <string>
+#include <string_view>
 #include <type_traits>
 
 namespace DNDS::Geom::Detail {
@@ -21,8 +22,8 @@ struct HdfRows {
     index own = 0;
 };
 
-/// A file that all ranks write. All functions are Collective and throw DataError on all ranks where one fails. HDF5
-/// prints nothing meanwhile.
+/// A file that all ranks write. All functions are Collective and throw DataError on all ranks where one fails; to be
+/// called in `failTogether`, as ranks wait for each other within HDF5. HDF5 prints nothing meanwhile.
 class HdfOutput {
   public:
     HdfOutput(CommunicatorView comm, std::string path);
@@ -72,9 +73,10 @@ class HdfOutput {
                           bool growing);
     void grow(hid_t data, const std::string &name, const HdfRows &rows, index length);
     void write(hid_t data, const std::string &name, hid_t type, const HdfRows &rows, index before, const void *values);
-    /// Takes the result of a call of HDF5, which is negative on failure, and agrees on it.
+    /// Takes the result of a call of HDF5, which is negative on failure, and agrees on it. `what` is no string: it
+    /// would be made before the call, and might fail on one rank while others wait within it.
     template <class Result>
-    Result need(Result result, const std::string &what) {
+    Result need(Result result, std::string_view what) {
         comm_.guarded([&] { DNDS_CHECK(result >= 0, DataError, "{}: HDF5 cannot write {}", path_, what); });
         return result;
     }

@@ -1,10 +1,12 @@
 #include "Geom/Vtk/VtkHdfWriter.hpp"
 
+#include "DNDS/Mpi/FailTogether.hpp"
 #include "Geom/Vtk/HdfOutput.hpp"
 #include "Geom/Vtk/VtkElements.hpp"
 
 #include <algorithm>
 #include <cstdio>
+#include <exception>
 #include <vector>
 
 namespace DNDS::Geom {
@@ -83,6 +85,7 @@ void checkSlice(const MeshSlice &mesh) {
 /// The sum over the ranks before this one, and over all. Collective.
 HdfRows rowsOf(CommunicatorView comm, index own) {
     index before = 0;
+    comm.beforeCollective();
     checkMpi(MPI_Exscan(&own, &before, 1, mpiTypeOf<index>(), MPI_SUM, comm.handle()), "MPI_Exscan");
     return {0, comm.allReduce(own, MPI_SUM), comm.rank() == 0 ? 0 : before, own};
 }
@@ -99,8 +102,13 @@ struct Field {
 
 class VtkHdfWriter::Implementation {
   public:
-    Implementation(CommunicatorView comm, std::string path, const MeshSlice &mesh)
-        : path_(std::move(path)), temporary_(path_ + ".part"), output_(comm, temporary_) {
+    Implementation(CommunicatorView comm, std::string path)
+        : path_(std::move(path)), temporary_(path_ + ".part"), output_(comm, temporary_) {}
+
+    CommunicatorView comm() const noexcept { return output_.comm(); }
+
+    void writeMesh(const MeshSlice &mesh) {
+        const CommunicatorView comm = output_.comm();
         VtkCells cells;
         comm.guarded([&] {
             checkSlice(mesh);
@@ -119,7 +127,7 @@ class VtkHdfWriter::Implementation {
         output_.writeText(root_.get(), "Type", "UnstructuredGrid");
         for (const char *name : {"PointData", "CellData", "FieldData"})
             output_.makeGroup(root_.get(), name);
-        writeMesh(mesh, cells);
+        writeCells(mesh, cells);
         if (polyhedra)
             writePolyhedra(cells);
         polyhedra_ = polyhedra;
@@ -157,6 +165,18 @@ class VtkHdfWriter::Implementation {
         });
     }
 
+    /// Whether an exception is under way that was not when the file was opened.
+    bool unwinding() const noexcept { return std::uncaught_exceptions() > exceptionsAtStart_; }
+
+    /// Gives the file up without waiting for other ranks, who may not know: HDF5 closes it at the end of MPI.
+    static void abandon(std::unique_ptr<Implementation> writer) noexcept {
+        static Implementation *abandoned = nullptr; // reachable
+        if (writer->comm().rank() == 0)
+            std::remove(writer->temporary_.c_str()); // so that another file can be opened by its name
+        writer->next_ = abandoned;
+        abandoned = writer.release();
+    }
+
   private:
     /// `end` holds the end of each row; the file has a 0 before all of them.
     void writeOffsets(const char *name, std::vector<index> end, index before) {
@@ -173,7 +193,7 @@ class VtkHdfWriter::Implementation {
         output_.writeRows(root_.get(), name, rows, end.data());
     }
 
-    void writeMesh(const MeshSlice &mesh, const VtkCells &cells) {
+    void writeCells(const MeshSlice &mesh, const VtkCells &cells) {
         const HdfRows connectivity = rowsOf(output_.comm(), static_cast<index>(cells.connectivity.size()));
         output_.writeValue(root_.get(), "NumberOfPoints", points_.global);
         output_.writeValue(root_.get(), "NumberOfCells", cells_.global);
@@ -274,23 +294,38 @@ class VtkHdfWriter::Implementation {
     HdfRows cells_;
     bool polyhedra_ = false;
     index steps_ = 0;
+    int exceptionsAtStart_ = std::uncaught_exceptions();
+    Implementation *next_ = nullptr; ///< of those abandoned
 };
 
-VtkHdfWriter::VtkHdfWriter(CommunicatorView comm, std::string path, const MeshSlice &mesh)
-    : implementation_(std::make_unique<Implementation>(comm, std::move(path), mesh)) {}
+VtkHdfWriter::VtkHdfWriter(CommunicatorView comm, std::string path, const MeshSlice &mesh) {
+    try {
+        failTogether(comm, [&] {
+            implementation_ = std::make_unique<Implementation>(comm, std::move(path));
+            implementation_->writeMesh(mesh);
+        });
+    } catch (...) { // others may not know of it
+        if (implementation_)
+            Implementation::abandon(std::move(implementation_));
+        throw;
+    }
+}
 VtkHdfWriter::VtkHdfWriter(VtkHdfWriter &&) noexcept = default;
 VtkHdfWriter &VtkHdfWriter::operator=(VtkHdfWriter &&) noexcept = default;
-VtkHdfWriter::~VtkHdfWriter() = default;
+VtkHdfWriter::~VtkHdfWriter() {
+    if (implementation_ && implementation_->unwinding())
+        Implementation::abandon(std::move(implementation_));
+}
 
 void VtkHdfWriter::writeStep(real time, std::span<const FieldSlice> pointFields,
                              std::span<const FieldSlice> cellFields) {
     DNDS_CHECK(implementation_ != nullptr, StateError, "the file is closed");
-    implementation_->writeStep(time, pointFields, cellFields);
+    failTogether(implementation_->comm(), [&] { implementation_->writeStep(time, pointFields, cellFields); });
 }
 
 void VtkHdfWriter::close() {
     DNDS_CHECK(implementation_ != nullptr, StateError, "the file is closed");
-    implementation_->close();
+    failTogether(implementation_->comm(), [&] { implementation_->close(); });
     implementation_.reset();
 }
 

@@ -1,0 +1,54 @@
+#include "DNDS/Mpi/FailTogether.hpp"
+
+namespace DNDS::Detail {
+
+namespace {
+
+thread_local FailureScope *outermost = nullptr;
+thread_local FailureScope *innermost = nullptr;
+
+bool haveSameRanks(const CommunicatorView &a, const CommunicatorView &b) noexcept {
+    if (a.handle() == b.handle())
+        return true;
+    if (a.size() != b.size())
+        return false;
+    int result = MPI_UNEQUAL;
+    return MPI_Comm_compare(a.handle(), b.handle(), &result) == MPI_SUCCESS && result != MPI_UNEQUAL;
+}
+
+bool isMpiError(const std::exception_ptr &failure) {
+    try {
+        std::rethrow_exception(failure);
+    } catch (const MpiError &) {
+        return true;
+    } catch (...) {
+        return false;
+    }
+}
+
+} // namespace
+
+FailureScope::FailureScope(CommunicatorView comm) noexcept : comm_(comm), outer_(innermost) {
+    (outer_ != nullptr ? outer_->inner_ : outermost) = this;
+    innermost = this;
+}
+
+FailureScope::~FailureScope() {
+    (outer_ != nullptr ? outer_->inner_ : outermost) = nullptr;
+    innermost = outer_;
+}
+
+void FailureScope::finish(const std::exception_ptr &failure) const {
+    if (failure && isMpiError(failure))
+        std::rethrow_exception(failure);
+    comm_.agree(failure);
+}
+
+FailureScope *FailureScope::of(const CommunicatorView &comm) noexcept {
+    for (FailureScope *scope = outermost; scope != nullptr; scope = scope->inner_)
+        if (haveSameRanks(scope->comm_, comm))
+            return scope;
+    return nullptr;
+}
+
+} // namespace DNDS::Detail
