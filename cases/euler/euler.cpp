@@ -5,6 +5,7 @@
 #include "Simulation.hpp"
 
 #include <CLI/CLI.hpp>
+#include <fmt/format.h>
 
 #include <chrono>
 #include <iostream>
@@ -96,8 +97,8 @@ int main(int argc, char **argv) {
         // What is wrong with the input all ranks throw. A rank that fails alone (its device, say) must not leave others
         // waiting.
         if (!allCome(failures.view())) {
-            std::cerr << "euler: rank " << world.rank() << " fails alone and ends the job: " << error.what()
-                      << std::endl;
+            std::cerr << fmt::format("euler: rank {} fails alone and ends the job: {}\n", world.rank(), error.what())
+                      << std::flush; // in one piece: its peers may fail, too
             MPI_Abort(MPI_COMM_WORLD, 1);
         }
         if (world.rank() == 0)

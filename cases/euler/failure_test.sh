@@ -33,6 +33,7 @@ case "${OMPI_COMM_WORLD_RANK:-$PMI_RANK}" in
             [ -s results/history.csv ] && break
             sleep 0.1
         done
+        sleep 0.3 # all are in pulls then: the next line of the history, a reduction, is far away
         kill -STOP $$
     ) &
     ;;
@@ -52,9 +53,9 @@ for wrong in "$euler case.json --set scheme.nothing=1" "./one $euler case.json";
 done
 grep -q "DNDS_RANKS_PER_NODE is 'nonsense'.*(rank 1, " error.log || { echo "not said what" && exit 1; }
 
-timeout 60 "$@" 3 ./stopped "$euler" case.json --set output.folder=results --set output.historyEvery=1 \
+timeout 60 "$@" 3 ./stopped "$euler" case.json --set output.folder=results --set output.historyEvery=50000 \
     --set time.steps=100000000 >output.log 2>&1
 code=$?
 cat output.log
 case $code in 0 | 124) echo "a rank that failed alone ended with $code" && exit 1 ;; esac
-grep -q 'euler: rank 1 fails alone and ends the job:.*rank 0' output.log
+grep -q 'euler: rank [12] fails alone and ends the job:' output.log
