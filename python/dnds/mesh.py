@@ -1,4 +1,7 @@
-"""python -m dnds.mesh info FILE: what is in a mesh file; under mpiexec all ranks read it together."""
+"""python -m dnds.mesh info FILE: what is in a mesh file; under mpiexec all ranks read it together.
+
+With --json it prints the keys of `dnds-mesh info --json`. Ends with 0, or with 2 where the file cannot be read.
+"""
 
 import argparse
 import json
@@ -27,13 +30,31 @@ def text_of(report):
     return "\n".join(lines)
 
 
+def json_of(report):
+    """The same for programs, as the program dnds-mesh prints it."""
+    return {
+        "cells": report["cells"],
+        "cells_total": report["cells_total"],
+        "nodes": report["nodes"],
+        "measure": report["measure"],
+        "volume": report["volume"],
+        "bbox": [list(side) for side in zip(report["lower"], report["upper"], strict=True)],
+        "boundaries": report["patches"],
+        "faces_inner": report["inner_faces"],
+        "faces_boundary": report["boundary_faces"],
+        "faces_unassigned": report["unassigned_faces"],
+        "periodic_pairs": report["periodic_pairs"],
+        "warnings": report["warnings"],
+    }
+
+
 def main(arguments=None):
     parser = argparse.ArgumentParser(prog="python -m dnds.mesh", description="Looks at mesh files.")
     commands = parser.add_subparsers(dest="command", required=True)
     info = commands.add_parser("info", help="cells by type, boundaries, volume")
     info.add_argument("file", help="a CGNS, Gmsh or SU2 file")
     info.add_argument("--base", default="", help="the base of a CGNS file to read (default: the first with cells)")
-    info.add_argument("--json", action="store_true", help="for programs")
+    info.add_argument("--json", action="store_true", help="for programs: the keys of dnds-mesh info --json")
     options = parser.parse_args(arguments)
 
     comm = MPI.COMM_WORLD
@@ -42,9 +63,9 @@ def main(arguments=None):
     except dnds.Error as error:  # the same on all ranks
         if comm.rank == 0:
             print(f"dnds.mesh: {error.message}", file=sys.stderr)
-        return 1
+        return 2
     if comm.rank == 0:
-        print(json.dumps(mesh.report, indent=2) if options.json else text_of(mesh.report))
+        print(json.dumps(json_of(mesh.report), indent=2) if options.json else text_of(mesh.report))
     return 0
 
 

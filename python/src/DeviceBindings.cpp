@@ -1,9 +1,12 @@
 #include "AnyArray.hpp"
+#include "Comm.hpp"
+#include "Errors.hpp"
 #include "GivenMemory.hpp"
 #include "NumpyViews.hpp"
 
 #include "DNDS/Device/Hooks.hpp"
 #include "DNDS/Device/KernelScope.hpp"
+#include "DNDS/Mpi/NodeTopology.hpp"
 
 #include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>
@@ -137,6 +140,17 @@ AnyArray fromDlpack(nb::handle given, std::string name) {
     return made;
 }
 
+/// Each rank takes the device of its number on the machine; throws on all ranks where one has none.
+void useDevice(nb::handle comm) {
+    const CommPtr shared = commOf(comm);
+    const nb::gil_scoped_release others;
+    const int number = rankOnMachine(shared->view);
+    shared->view.guarded([&] {
+        Device::requireDevice("choose a device");
+        Device::useDevice(number);
+    });
+}
+
 /// Calls `kernel` with the device side of each array, as a kernel would see it.
 void launch(const nb::callable &kernel, const nb::args &arrays) {
     nb::list views;
@@ -155,6 +169,11 @@ void bindDevice(nb::module_ &module) {
     module.attr("device_name") = nb::str(Device::name().data(), Device::name().size());
     module.def("device_available", &Device::available, "Whether this process can use a device. Local.");
     module.def("device_unavailable_reason", &Device::unavailableReason, "Why it cannot, and what to do. Local.");
+    module.def("use_device", &useDevice, "comm"_a.none() = nb::none(),
+               nb::sig("def use_device(comm: mpi4py.MPI.Comm | None = None) -> None"),
+               R"(Takes a device for this rank: that of its number on the machine, modulo how many the process sees. Collective.
+
+Call it before anything is made on a device. Raises NotBuiltError on all ranks where one has no device.)");
     module.def(
         "launch", &launch, "kernel"_a, "arrays"_a,
         nb::sig("def launch(kernel: collections.abc.Callable[..., object], *arrays: Array) -> None"),

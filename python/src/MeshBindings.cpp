@@ -102,6 +102,7 @@ nb::dict reportOf(const Mesh &mesh) {
     result["cells_total"] = report.cellsTotal;
     result["nodes"] = report.nodes;
     result["unused_nodes"] = report.unusedNodes;
+    result["measure"] = report.measure;
     result["volume"] = report.volume;
     result["turned_cells"] = report.turnedCells;
     result["flat_cells"] = report.flatCells;

@@ -33,6 +33,17 @@ def test_dlpack_shares_host_memory_both_ways():
     assert (taken == 7).all()
 
 
+def test_ranks_take_devices(comm):
+    if dnds.device_available():
+        dnds.use_device(comm)
+        array = dnds.Array(3, 2)
+        array.numpy()[:] = comm.rank
+        array.to_device()
+    else:
+        with pytest.raises(dnds.NotBuiltError, match="choose a device"):
+            dnds.use_device(comm)
+
+
 @needs_sanitizer
 def test_adopted_memory_goes_with_its_last_array():
     given = dnds.Array.from_dlpack(np.arange(1000.0))  # nobody else holds it

@@ -92,11 +92,14 @@ def test_mesh_info(comm, results, capsys):
     text = capsys.readouterr().out
     assert mesh_tool.main(["info", str(path), "--json"]) == 0
     report = capsys.readouterr().out
-    assert mesh_tool.main(["info", str(results / "missing.cgns")]) == 1
+    assert mesh_tool.main(["info", str(results / "missing.cgns")]) == 2
     errors = capsys.readouterr().err
     if comm.rank == 0:
         assert "HEXA_8" in text and "volume      1" in text and "x-: " in text
-        assert np.isclose(json.loads(report)["volume"], 1) and "missing.cgns" in errors
+        described = json.loads(report)
+        assert np.isclose(described["volume"], 1) and described["bbox"] == [[0, 1]] * 3
+        assert described["boundaries"]["x-"] > 0 and described["faces_unassigned"] == 0
+        assert "missing.cgns" in errors
     else:
         assert text == report == errors == ""
 
