@@ -33,6 +33,24 @@ def test_dlpack_shares_host_memory_both_ways():
     assert (taken == 7).all()
 
 
+def test_torch_shares_host_memory_both_ways():
+    torch = pytest.importorskip("torch")
+    array = dnds.Array(4, 3)
+    tensor = torch.from_dlpack(array)
+    tensor.fill_(7)
+    assert (array.numpy() == 7).all()
+    del array
+    gc.collect()
+    assert float(tensor.sum()) == 84
+    values = torch.arange(10, dtype=torch.float64).reshape(5, 2)
+    given = dnds.Array.from_dlpack(values)
+    given.numpy()[0, 0] = -5
+    assert float(values[0, 0]) == -5
+    del values
+    gc.collect()
+    assert given.numpy().sum() == 40
+
+
 def test_ranks_take_devices(comm):
     if dnds.device_available():
         dnds.use_device(comm)
