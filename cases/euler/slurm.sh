@@ -4,7 +4,8 @@
 #   sbatch [SBATCH OPTION]... cases/euler/slurm.sh CONFIGURATION [EULER OPTION]...
 #
 # EULER is the program (build/release/cases/euler/euler), EULER_OUTPUT the folder of results and checkpoints
-# (euler-<name of the configuration>).
+# (euler-<name of the configuration>). Paths are relative to the folder where the job is submitted. On GPUs: a program of
+# the preset cuda, --gpus-per-node=N before the script, and --set scheme.device=cuda behind the configuration.
 #SBATCH --job-name=euler
 #SBATCH --nodes=2
 #SBATCH --ntasks-per-node=64
@@ -17,7 +18,7 @@
 set -euo pipefail
 
 if [ $# -lt 1 ]; then
-    sed -n '2,7s/^# \{0,1\}//p' "$0" >&2
+    sed -n '2,8s/^# \{0,1\}//p' "$0" >&2
     exit 2
 fi
 configuration=$1
