@@ -71,16 +71,16 @@ mkdir -p "$work/bundle/deps/$libraries"
 files_of() {
     dpkg-query -L "$1" | grep -E '^(/usr)?/(include|lib|share/(cmake|eigen3|pkgconfig))/' |
         grep -vE '/(scotch-(int32|int64|long)|openmpi)/.*(esmumps|metis)|scotch-(int64|long)|/eigen3/unsupported' |
-        grep -vE '(scotch|hdf5)[^/]*\.a$|_fortran|_cpp\.|H5.*\.mod$|/lib[^/]*metis[^/]*$|esmumps'
+        grep -vE '(scotch|hdf5|libz)[^/]*\.a$|_fortran|_cpp\.|H5.*\.mod$|/lib[^/]*metis[^/]*$|esmumps'
 }
 
 packages=(libfmt-dev libeigen3-dev libgtest-dev libcli11-dev nlohmann-json3-dev libscotch-dev libptscotch-dev
-    libhdf5-openmpi-dev)
+    libhdf5-openmpi-dev zlib1g-dev)
 # What the linker names in these packages lead to.
 for package in "${packages[@]}"; do
     while read -r dependency; do
         case "$dependency" in
-        libfmt[0-9]* | libscotch-[0-9]* | libptscotch-[0-9]* | libhdf5-openmpi-[0-9]* | libhdf5-openmpi-hl-[0-9]* | libgtest* | libgmock*)
+        libfmt[0-9]* | libscotch-[0-9]* | libptscotch-[0-9]* | libhdf5-openmpi-[0-9]* | libhdf5-openmpi-hl-[0-9]* | libgtest* | libgmock* | zlib1g)
             packages+=("$dependency")
             ;;
         esac
@@ -98,6 +98,10 @@ for package in "${packages[@]}"; do
         target=${target/deps\/usr\//deps/}
         mkdir -p "$(dirname "$target")"
         cp -a "$file" "$target"
+        # A link with a whole path (libz.so) leads to its neighbour here, not to a file of the other machine.
+        case "$(readlink "$target" || true)" in
+        /*) ln -sf "$(basename "$(readlink "$target")")" "$target" ;;
+        esac
     done
 done
 

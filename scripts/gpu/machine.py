@@ -101,6 +101,11 @@ def version(command, pattern):
     return match.group(1) if match else None
 
 
+def finds_header(compiler, name):
+    """Whether the compiler finds a header where it looks by itself."""
+    return bool(output_of([compiler, "-E", "-x", "c++", "-include", name, os.devnull]))
+
+
 def ask_driver():
     """What the CUDA driver says of its devices, or {"error": why there are none}."""
     try:
@@ -147,6 +152,7 @@ def facts():
         "ninja_version": version(["ninja", "--version"], r"([\d.]*\d)"),
         "python_version": platform.python_version(),
         "mpi": shutil.which("mpiexec") is not None and shutil.which("mpicxx") is not None,
+        "zlib": finds_header(os.environ.get("CXX", "c++"), "zlib.h"),
     }
     if smi:
         keys = ["driver_version", "clocks.max.sm", "clocks.max.mem", "compute_mode", "mig.mode.current"]
@@ -183,4 +189,6 @@ def missing(found, cuda=True, gpu=True, bundle=False):
     if not bundle and not found["mpi"]:
         lacks.append("MPI and the libraries DNDS is built with: without a network, copy the file that "
                      "scripts/gpu-bundle.sh makes elsewhere to build/gpu-bundle; with one, run scripts/install-deps.sh")
+    if not bundle and not found["zlib"]:
+        lacks.append("zlib with its headers (package zlib1g-dev): without it the Euler case is left out")
     return lacks

@@ -38,7 +38,7 @@ MACHINE = {
               "l2_bytes": 60 * 2**20, "mps": 0}],
     "cuda_of_driver": "13.0", "nvcc": "/nvcc", "nvcc_version": "13.0", "compute_sanitizer": None, "cxx": "c++",
     "cxx_version": "13.2", "cmake_version": "3.28", "ninja_version": "1.11", "python_version": "3.12",
-    "mpi": True,
+    "mpi": True, "zlib": True,
 }
 
 RECORDS = [
@@ -219,6 +219,14 @@ class Machine(unittest.TestCase):
         for word in ("a GPU: no driver", "CUDA_HOME", "g++ 12", "CMake 3.25", "ninja-build"):
             self.assertIn(word, text)
         self.assertNotIn("GPU", "\n".join(machine.missing(bare, cuda=False, gpu=False)))
+        without = {**MACHINE, "mpi": False, "zlib": False}
+        self.assertIn("zlib1g-dev", "\n".join(machine.missing(without)))
+        self.assertEqual(machine.missing(without, bundle=True), [])  # has both
+
+    def test_headers_are_found_by_the_compiler(self):
+        self.assertTrue(machine.finds_header("c++", "cstdio"))
+        self.assertFalse(machine.finds_header("c++", "no/such/header.h"))
+        self.assertFalse(machine.finds_header("/no/such/compiler", "cstdio"))
 
     def test_facts_are_found_on_any_machine(self):
         found = machine.facts()
