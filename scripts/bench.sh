@@ -8,6 +8,8 @@
 #   --quick      passed on to the program: few repetitions
 #   --json FILE  write the records of all runs to FILE as one JSON list
 #   --no-petsc   do not install PETSc, the baseline of some benchmarks
+#   --no-install install nothing
+#   --help       this text; behind NAME: builds the program and lists its own options
 #   ARGUMENT     everything else is passed on to the program
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -22,8 +24,9 @@ name=""
 ranks=2,4
 json=""
 jobs=$(nproc)
-petsc=(--petsc)
+packages=(--petsc)
 install=true
+help=false
 arguments=()
 while [ $# -gt 0 ]; do
     case "$1" in
@@ -33,11 +36,14 @@ while [ $# -gt 0 ]; do
     --ranks) ranks=$2 && shift ;;
     --json) json=$2 && shift ;;
     --jobs) jobs=$2 && shift ;;
-    --no-petsc) petsc=() ;;
+    --no-petsc) packages=() ;;
     --no-install) install=false ;;
     -h | --help)
-        sed -n '2,11s/^# \{0,1\}//p' "$0"
-        exit 0
+        if [ -z "$name" ]; then
+            sed -n '2,13s/^# \{0,1\}//p' "$0"
+            exit 0
+        fi
+        help=true
         ;;
     *) if [ -z "$name" ] && [ "${1#-}" = "$1" ]; then name=$1; else arguments+=("$1"); fi ;;
     esac
@@ -50,14 +56,20 @@ case "$json" in "" | /*) ;; *) json=${OLDPWD:-$PWD}/$json ;; esac
 
 if $install; then
     say "checking packages"
-    scripts/install-deps.sh "${petsc[@]}"
+    [ "$name" != python ] || packages+=(--python)
+    scripts/install-deps.sh "${packages[@]}"
 fi
 
 say "building bench_$name with $jobs jobs"
-cmake --preset bench >/dev/null
+configured=$(cmake --preset bench)
+grep -E '^-- DNDS' <<<"$configured" || true # what is left out, and why
 cmake --build --preset bench --parallel "$jobs" --target "bench_$name"
 
 program=build/bench/bench/$name/bench_$name
+if $help; then
+    scripts/mpirun.sh 1 "$program" --help
+    exit
+fi
 parts=()
 for count in ${ranks//,/ }; do
     say "bench_$name on $count ranks"
