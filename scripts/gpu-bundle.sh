@@ -80,7 +80,8 @@ packages=(libfmt-dev libeigen3-dev libgtest-dev libcli11-dev nlohmann-json3-dev 
 for package in "${packages[@]}"; do
     while read -r dependency; do
         case "$dependency" in
-        libfmt[0-9]* | libscotch-[0-9]* | libptscotch-[0-9]* | libhdf5-openmpi-[0-9]* | libhdf5-openmpi-hl-[0-9]* | libgtest* | libgmock* | zlib1g)
+        libfmt[0-9]* | libscotch-[0-9]* | libptscotch-[0-9]* | libhdf5-openmpi-[0-9]* | libhdf5-openmpi-hl-[0-9]* | \
+            libgtest* | libgmock* | zlib1g)
             packages+=("$dependency")
             ;;
         esac
