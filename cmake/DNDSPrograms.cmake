@@ -55,7 +55,7 @@ endfunction()
 # dnds_add_mpi_run(<name> TARGET <executable> [RANKS <n>...] [ARGS <arg>...] [TIMEOUT <seconds>] [LABELS <label>...]
 #                  [ENVIRONMENT <VAR=value>...])
 # One ctest test <name>.np<n> for each rank count: mpiexec -n <n> <executable> <arg>... The time limit (60 s unless
-# given) is quadrupled under sanitizers. Besides LABELS (core unless given) every test is labelled np<n>.
+# given) is quadrupled under sanitizers. Besides LABELS (core and mpi unless given) every test is labelled np<n>.
 function(dnds_add_mpi_run name)
   cmake_parse_arguments(PARSE_ARGV 1 arg "" "TARGET;TIMEOUT" "RANKS;ARGS;LABELS;ENVIRONMENT")
   if(arg_UNPARSED_ARGUMENTS)
@@ -68,7 +68,7 @@ function(dnds_add_mpi_run name)
     set(arg_TIMEOUT 60)
   endif()
   if(NOT arg_LABELS)
-    set(arg_LABELS core)
+    set(arg_LABELS core mpi)
   endif()
   dnds_label_target(${arg_TARGET} ${arg_LABELS})
   math(EXPR timeout "${arg_TIMEOUT} * ${DNDS_TEST_TIME_FACTOR}")
