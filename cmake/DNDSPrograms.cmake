@@ -104,10 +104,12 @@ function(dnds_add_mpi_run name)
   endforeach()
 endfunction()
 
-# Tests are compiled with few optimizations, which takes half the time; the library, cases and examples have them all.
+# Tests are compiled with few optimizations, under sanitizers with none, which takes half the time; the library, cases and
+# examples have them all.
 function(dnds_test_flags target)
   dnds_program_flags(${target})
-  target_compile_options(${target} PRIVATE $<$<AND:$<CONFIG:Release>,$<COMPILE_LANGUAGE:CXX>>:-O1>)
+  set(level "$<IF:$<CONFIG:Debug>,-O0,-O1>")
+  target_compile_options(${target} PRIVATE $<$<COMPILE_LANGUAGE:CXX>:${level}>)
 endfunction()
 
 # dnds_add_mpi_test(<name> <source>... [RANKS <n>...] [TIMEOUT <seconds>] [LABELS <label>...] [LIBRARIES <target>...]
