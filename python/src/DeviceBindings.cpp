@@ -169,9 +169,10 @@ void bindDevice(nb::module_ &module) {
     module.attr("device_name") = nb::str(Device::name().data(), Device::name().size());
     module.def("device_available", &Device::available, "Whether this process can use a device. Local.");
     module.def("device_unavailable_reason", &Device::unavailableReason, "Why it cannot, and what to do. Local.");
-    module.def("use_device", &useDevice, "comm"_a.none() = nb::none(),
-               nb::sig("def use_device(comm: mpi4py.MPI.Comm | None = None) -> None"),
-               R"(Takes a device for this rank: that of its number on the machine, modulo how many the process sees. Collective.
+    module.def(
+        "use_device", &useDevice, "comm"_a.none() = nb::none(),
+        nb::sig("def use_device(comm: mpi4py.MPI.Comm | None = None) -> None"),
+        R"(Takes a device for this rank: that of its number on the machine, modulo how many the process sees. Collective.
 
 Call it before anything is made on a device. Raises NotBuiltError on all ranks where one has no device.)");
     module.def(
