@@ -109,28 +109,26 @@ void broadcastNotice(MPI_Comm comm, bool isSource, int source, FailureNotice &no
     }
 }
 
-} // namespace
-
-void CommunicatorView::agree(const std::exception_ptr &mine, SourceLocation where) const {
-    requireMpiActive("ranks communicate");
-    Detail::FailureScope *const scope = Detail::FailureScope::of(*this);
+/// `CommunicatorView::agree` of ranks that are in `scope`, if there is one.
+void agreeIn(Detail::FailureScope *scope, const CommunicatorView &comm, const std::exception_ptr &mine,
+             SourceLocation where) {
     if (mine && scope != nullptr && scope->isAgreed(mine)) // all ranks throw it already
         std::rethrow_exception(mine);
-    const CommunicatorView &meeting = scope != nullptr ? scope->comm() : *this;
-    int worst = mine ? meeting.size_ - meeting.rank_ : 0;
-    checkMpi(MPI_Allreduce(MPI_IN_PLACE, &worst, 1, MPI_INT, MPI_MAX, meeting.comm_), "MPI_Allreduce", where);
+    const CommunicatorView &meeting = scope != nullptr ? scope->comm() : comm;
+    int worst = mine ? meeting.size() - meeting.rank() : 0;
+    checkMpi(MPI_Allreduce(MPI_IN_PLACE, &worst, 1, MPI_INT, MPI_MAX, meeting.handle()), "MPI_Allreduce", where);
     if (worst == 0) [[likely]]
         return;
 
-    const int source = meeting.size_ - worst;
+    const int source = meeting.size() - worst;
     FailureNotice notice;
-    if (source == meeting.rank_)
+    if (source == meeting.rank())
         try {
-            notice = describe(mine, rank_);
+            notice = describe(mine, comm.rank());
         } catch (...) {
             notice.kind = ErrorKind::Memory;
         }
-    broadcastNotice(meeting.comm_, source == meeting.rank_, source, notice);
+    broadcastNotice(meeting.handle(), source == meeting.rank(), source, notice);
     try {
         throwError(notice.kind, notice.text, where);
     } catch (...) { // that, or std::bad_alloc while it was made
@@ -140,10 +138,17 @@ void CommunicatorView::agree(const std::exception_ptr &mine, SourceLocation wher
     }
 }
 
+} // namespace
+
+void CommunicatorView::agree(const std::exception_ptr &mine, SourceLocation where) const {
+    requireMpiActive("ranks communicate");
+    agreeIn(Detail::FailureScope::of(*this), *this, mine, where);
+}
+
 void CommunicatorView::beforeCollective(SourceLocation where) const {
     requireMpiActive("ranks communicate", where);
-    if (Detail::FailureScope::of(*this) != nullptr)
-        agree(nullptr, where);
+    if (Detail::FailureScope *const scope = Detail::FailureScope::of(*this))
+        agreeIn(scope, *this, nullptr, where);
 }
 
 Communicator::~Communicator() {

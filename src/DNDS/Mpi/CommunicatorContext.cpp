@@ -73,8 +73,8 @@ std::shared_ptr<CommunicatorContext> CommunicatorContext::of(CommunicatorView co
         held = std::make_unique<Attribute>(std::make_shared<CommunicatorContext>(comm));
         keys().contexts->reserve(keys().contexts->size() + 1);
     });
-    (*held)->connect(
-        ranksPerNode); // all ranks have this context, or none has: from here on nothing is allocated by one alone
+    // All ranks have this context, or none has: from here on nothing is allocated by one alone.
+    (*held)->connect(ranksPerNode);
     checkMpi(MPI_Comm_set_attr(comm.handle(), keys().context, held.get()), "MPI_Comm_set_attr");
     keys().contexts->push_back(*held);
     return *held.release();

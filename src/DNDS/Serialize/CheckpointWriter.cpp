@@ -213,7 +213,7 @@ index CheckpointWriter::write() {
         const std::string temporary = path_ + ".part";
         try {
             return writeFile(temporary);
-        } catch (...) { // on all ranks
+        } catch (...) { // all ranks throw, here or on their way out
             if (comm_.rank() == 0)
                 std::remove(temporary.c_str());
             throw;

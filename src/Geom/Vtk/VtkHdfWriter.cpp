@@ -304,7 +304,7 @@ VtkHdfWriter::VtkHdfWriter(CommunicatorView comm, std::string path, const MeshSl
             implementation_ = std::make_unique<Implementation>(comm, std::move(path));
             implementation_->writeMesh(mesh);
         });
-    } catch (...) { // others may not know of it
+    } catch (const MpiError &) { // others may not know of it; anything else all throw, and close the file together
         if (implementation_)
             Implementation::abandon(std::move(implementation_));
         throw;
