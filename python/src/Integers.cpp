@@ -27,4 +27,11 @@ Integers::Integers(nb::handle values, const char *what) {
     }
 }
 
+std::vector<index> integersOrNone(nanobind::handle values, const char *what) {
+    if (values.is_none())
+        return {};
+    const Integers list(values, what);
+    return {list.span().begin(), list.span().end()};
+}
+
 } // namespace DNDS::Python

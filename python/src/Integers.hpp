@@ -8,6 +8,7 @@
 #include <nanobind/ndarray.h>
 
 #include <span>
+#include <vector>
 
 namespace DNDS::Python {
 
@@ -21,5 +22,8 @@ class Integers {
   private:
     nanobind::ndarray<const index, nanobind::ndim<1>, nanobind::c_contig, nanobind::device::cpu> list_;
 };
+
+/// A copy of such a list; empty for None. Throws as `Integers` does.
+std::vector<index> integersOrNone(nanobind::handle values, const char *what);
 
 } // namespace DNDS::Python

@@ -63,10 +63,7 @@ Mesh buildMesh(Source &source, std::string_view partitioner, real imbalance, int
             for (const index rank : ranks.span())
                 options.givenPart.push_back(rank >= 0 && rank < comm->view.size() ? static_cast<int>(rank) : -1);
         }
-        if (!weights.is_none()) {
-            const Integers costs(weights, "weights");
-            options.cellWeights.assign(costs.span().begin(), costs.span().end());
-        }
+        options.cellWeights = integersOrNone(weights, "weights");
     });
     options.imbalance = imbalance;
     options.seed = seed;

@@ -19,20 +19,13 @@ using namespace nb::literals;
 
 namespace {
 
-std::vector<index> weightsOf(nb::handle given) {
-    if (given.is_none())
-        return {};
-    const Integers list(given, "weights");
-    return {list.span().begin(), list.span().end()};
-}
-
 nb::object partition(const Mesh &self, int parts, std::string_view partitioner, real imbalance, int seed,
                      nb::handle given) {
     Geom::Partitioner kind{};
     std::vector<index> weights;
     guarded(self.comm->view, [&] {
         kind = chosen(partitioner, "partitioner", partitioners);
-        weights = weightsOf(given);
+        weights = integersOrNone(given, "weights");
     });
     const auto divided = std::make_shared<std::vector<int>>();
     {
@@ -48,7 +41,7 @@ nb::dict reportOf(const Mesh &self, nb::handle part, int parts, std::string_view
     Geom::GhostNeighbours neighbours{};
     guarded(self.comm->view, [&] {
         neighbours = chosen(ghostsBy, "kind of ghosts", ghostNeighbours);
-        weights = weightsOf(given);
+        weights = integersOrNone(given, "weights");
         const Integers list(part, "parts");
         for (const index number : list.span())
             ranks.push_back(number >= 0 && number < parts ? static_cast<int>(number) : -1);
