@@ -102,13 +102,11 @@ void benchmarkSolver(const Setting &setting) {
     const std::vector<TurnTimes> times = takeTurns(comm, ways, setting.turns);
     const double bare = comm.allReduce(together.solver().timePulls(200), MPI_SUM) / comm.size();
 
-    // Cells a second, by the clock on the wall and by that of a core
-    const auto wallRate = [&](std::size_t k) {
-        return static_cast<double>(k == OwnMeshes ? ownCells : cells) * setting.steps / times[k].medianWall();
+    const auto rateOf = [&](std::size_t k, double seconds) { // cells a second of all cores, `seconds` being a turn's
+        return static_cast<double>(k == OwnMeshes ? ownCells : cells) * setting.steps / seconds;
     };
-    const auto processorRate = [&](std::size_t k) {
-        return static_cast<double>(k == OwnMeshes ? ownCells : cells) * setting.steps / times[k].medianProcessor();
-    };
+    const auto wallRate = [&](std::size_t k) { return rateOf(k, times[k].medianWall()); };
+    const auto processorRate = [&](std::size_t k) { return rateOf(k, times[k].medianProcessor()); };
     const double imbalance = static_cast<double>(mostCells) * comm.size() / static_cast<double>(cells) - 1;
     say(comm,
         fmt::format("\n{} {}, {} ranks, at most {} ghosts a rank, imbalance {:.2g} %; {} steps of {} stages a turn\n",
