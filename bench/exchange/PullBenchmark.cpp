@@ -121,6 +121,8 @@ std::vector<std::unique_ptr<PullMethod>> makeMethods(const Setting &setting, Are
     std::vector<std::unique_ptr<PullMethod>> methods;
     const double *father = arena.field.father();
     methods.push_back(makeRawMpi(arena.rawComm.view(), arena.plan, father, arena.width));
+    if (auto shared = makeSharedByHand(arena.rawComm.view(), arena.plan, father, arena.width))
+        methods.push_back(std::move(shared));
     for (const TransportKind kind : setting.transports) {
         // Binding throws on all ranks or on none.
         try {
@@ -153,7 +155,7 @@ void report(const Setting &setting, const Arena &arena, index ghosts, const RowS
     };
     Table table({fmt::format("{} x {}, {}, {} ({} ns)", arena.problem.name, arena.width, state.name, regimeName(regime),
                              numberOrDash(summaries.front().latency)),
-                 "us", "/raw_mpi", "/petsc", "/floor", "/memcpy", "reps"});
+                 "us", "min", "p10", "p90", "max", "/raw_mpi", "/shared", "/petsc", "/floor", "/memcpy", "reps"});
     for (std::size_t i = 0; i < contestants.size(); ++i) {
         const Summary &own = summaries[i];
         if (own.blocks == 0)
@@ -170,7 +172,13 @@ void report(const Setting &setting, const Arena &arena, index ghosts, const RowS
         record["regime"] = std::string(regimeName(regime));
         record["median_us"] = own.microseconds;
         std::vector<std::string> row{"  " + contestants[i].name, numberOrDash(own.microseconds)};
+        for (const auto &[key, share] : {std::pair{"min_us", 0.0}, {"p10_us", 0.1}, {"p90_us", 0.9}, {"max_us", 1.0}}) {
+            const double time = quantile(own.times, share);
+            record[key] = numberOrNull(time);
+            row.push_back(numberOrDash(time));
+        }
         for (const auto &[key, baseline] : {std::pair{"ratio_to_raw_mpi", RawMpiName},
+                                            {"ratio_to_shared_by_hand", SharedByHandName},
                                             {"ratio_to_petsc", PetscName},
                                             {"ratio_to_floor", FloorName},
                                             {"ratio_to_memcpy", MemcpyName}}) {
@@ -178,12 +186,12 @@ void report(const Setting &setting, const Arena &arena, index ghosts, const RowS
             record[key] = numberOrNull(ratio);
             row.push_back(numberOrDash(ratio));
         }
-        record["repetitions"] = own.repetitions;
+        record["repetitions"] = own.times.size();
         record["blocks"] = own.blocks;
         record["ghosts"] = ghosts;
         record["latency_ns"] = numberOrNull(own.latency);
         setting.report.add(std::move(record));
-        row.push_back(fmt::format("{}", own.repetitions));
+        row.push_back(fmt::format("{}", own.times.size()));
         table.add(std::move(row));
     }
     say(setting.comm, table.text());

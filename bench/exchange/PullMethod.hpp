@@ -32,12 +32,17 @@ class PullMethod {
 
 /// Names under which baselines appear in tables and records.
 inline constexpr const char *RawMpiName = "raw_mpi";
+inline constexpr const char *SharedByHandName = "shared_by_hand";
 inline constexpr const char *PetscName = "petsc_sf";
 inline constexpr const char *FloorName = "floor";
 inline constexpr const char *MemcpyName = "memcpy";
 
 /// Persistent MPI by hand: one packed send a reader, receives straight into the son. Collective.
 std::unique_ptr<PullMethod> makeRawMpi(CommunicatorView comm, const PullPlan &plan, const double *father, int width);
+/// Through shared memory by hand: owners gather straight into the readers' sons, ordered by two flags. Null where the
+/// ranks are on several nodes. Collective.
+std::unique_ptr<PullMethod> makeSharedByHand(CommunicatorView comm, const PullPlan &plan, const double *father,
+                                             int width);
 /// The rows that this rank would send, gathered into its own memory: what any pull must do at least. Local.
 std::unique_ptr<PullMethod> makeFloor(const PullPlan &plan, const double *father, int width);
 /// A copy of as many bytes as this rank would send. Local.

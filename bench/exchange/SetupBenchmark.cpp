@@ -53,12 +53,12 @@ void report(const Setting &setting, const Problem &problem, int width, index gho
             record[key] = numberOrNull(ratio);
             row.push_back(numberOrDash(ratio));
         }
-        record["repetitions"] = own.repetitions;
+        record["repetitions"] = own.times.size();
         record["blocks"] = own.blocks;
         record["ghosts"] = ghosts;
         record["latency_ns"] = numberOrNull(own.latency);
         setting.report.add(std::move(record));
-        row.push_back(fmt::format("{}", own.repetitions));
+        row.push_back(fmt::format("{}", own.times.size()));
         table.add(std::move(row));
     }
     if (!table.empty())

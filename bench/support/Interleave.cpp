@@ -48,12 +48,12 @@ std::vector<std::vector<Block>> interleave(CommunicatorView comm, NodeSync &sync
         for (std::size_t turn = 0; turn < count; ++turn) {
             const std::size_t which = (turn + static_cast<std::size_t>(round)) % count;
             Block block;
-            block.repetitions = repetitions[which];
-            block.microseconds = median(repeat(comm, sync, contestants[which], plan.warmUps, block.repetitions));
+            block.times = repeat(comm, sync, contestants[which], plan.warmUps, repetitions[which]);
+            block.microseconds = median(block.times);
             const double after = sync.probe();
             block.latency = before;
             block.regime = regimeOf(before, after, plan.nearBelow);
-            blocks[which].push_back(block);
+            blocks[which].push_back(std::move(block));
             before = after;
         }
     }
@@ -69,8 +69,9 @@ Summary summarize(std::span<const Block> blocks, Regime regime) {
             continue;
         times.push_back(block.microseconds);
         latencies.push_back(block.latency);
-        summary.repetitions += block.repetitions;
+        summary.times.insert(summary.times.end(), block.times.begin(), block.times.end());
     }
+    std::ranges::sort(summary.times);
     summary.blocks = static_cast<int>(times.size());
     summary.microseconds = median(std::move(times));
     summary.latency = median(std::move(latencies));

@@ -35,7 +35,7 @@ struct Block {
     double microseconds = 0.0; ///< median over repetitions of the maximum over ranks
     double latency = 0.0;      ///< between ranks 0 and 1, one way in nanoseconds, at the start of the turn
     Regime regime = Regime::Unknown;
-    int repetitions = 0;
+    std::vector<double> times; ///< of each repetition: microseconds, the maximum over ranks
 };
 
 /// The blocks of one contestant in one regime, taken together.
@@ -43,7 +43,7 @@ struct Summary {
     double microseconds; ///< median over blocks, or NotMeasured
     double latency;      ///< median over blocks
     int blocks = 0;
-    int repetitions = 0;
+    std::vector<double> times; ///< of all repetitions, ascending
 };
 
 /// Runs all contestants in turns, in an order that rotates from round to round. Collective; the results, one list of

@@ -23,4 +23,12 @@ inline double median(std::vector<double> values) {
     return 0.5 * (*middle + *std::max_element(values.begin(), middle));
 }
 
+/// The value that a share of `sorted` (0: the least, 1: the greatest) does not exceed, or NotMeasured for no values.
+/// Local, O(1).
+inline double quantile(const std::vector<double> &sorted, double share) {
+    if (sorted.empty())
+        return NotMeasured;
+    return sorted[static_cast<std::size_t>(share * static_cast<double>(sorted.size() - 1) + 0.5)];
+}
+
 } // namespace DNDS::Bench

@@ -12,11 +12,17 @@ namespace {
 /// few cache lines (measured in bench/exchange).
 constexpr std::size_t longRunBytes = 512;
 
-/// How many rows ahead to prefetch: about two kilobytes of source, which covers the latency of memory. Of short rows a
-/// processor has enough under way by itself, and prefetching would only add work.
+/// How many rows ahead to prefetch: about two kilobytes of source, which covers the latency of memory; more than 16
+/// rows did not pay at any width. Of short rows a processor has enough under way by itself, and prefetching would only
+/// add work.
 constexpr std::size_t rowsAhead(std::size_t stride) {
-    return stride <= 16 ? std::numeric_limits<std::size_t>::max() : std::clamp<std::size_t>(2560 / stride, 4, 32);
+    return stride <= 16 ? std::numeric_limits<std::size_t>::max() : std::clamp<std::size_t>(2560 / stride, 4, 16);
 }
+
+/// Block copies of `longRunBytes` and a little more wait for their first lines, too: the processor finds the others by
+/// itself once it has seen these.
+constexpr std::size_t runsAhead = 4;
+constexpr std::size_t runBytesAhead = 256;
 
 /// Copies rows of a width known to the compiler.
 template <std::size_t Stride>
@@ -42,6 +48,18 @@ void copyRowsAny(const std::byte *base, const std::uint32_t *rows, std::size_t c
         if (ahead < count - k)
             __builtin_prefetch(base + std::size_t{rows[k + ahead]} * stride);
         std::memcpy(to + k * stride, base + std::size_t{rows[k]} * stride, stride);
+    }
+}
+
+template <class Copy>
+void forEachRun(const std::vector<ByteBlock> &runs, const std::byte *base, Copy &&copy) {
+    for (std::size_t k = 0; k < runs.size(); ++k) {
+        if (runsAhead < runs.size() - k) {
+            const ByteBlock &next = runs[k + runsAhead];
+            for (std::size_t at = 0; at < std::min(next.bytes, runBytesAhead); at += 64)
+                __builtin_prefetch(base + next.offset + at);
+        }
+        copy(base + runs[k].offset, runs[k].bytes);
     }
 }
 
@@ -156,16 +174,15 @@ void RowGather::gather(const std::byte *base, std::byte *to) const {
         copyRows_(base + firstRow_ * stride_, rows_.data(), rows_.size(), stride_, to);
         return;
     }
-    for (const ByteBlock &run : runs_) {
-        std::memcpy(to, base + run.offset, run.bytes);
-        to += run.bytes;
-    }
+    forEachRun(runs_, base, [&](const std::byte *from, std::size_t bytes) {
+        std::memcpy(to, from, bytes);
+        to += bytes;
+    });
 }
 
 void RowGather::gather(const std::byte *base, StreamWriter &to) const {
     if (copyRows_ == nullptr) {
-        for (const ByteBlock &run : runs_)
-            to.append(base + run.offset, run.bytes);
+        forEachRun(runs_, base, [&](const std::byte *from, std::size_t bytes) { to.append(from, bytes); });
         return;
     }
     // Rows shorter than `longRunBytes` fit the stage many times.

@@ -2,48 +2,77 @@
 /// @brief Learns which of two ways of writing to a reader is faster at present.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
+#include <limits>
 
 namespace DNDS {
 
 /// Chooses between ordinary and non-temporal stores for one reader by the writer's own timing. Which is faster depends
-/// on how far the two cores are apart, and virtual machines move: the slower way is tried again now and then. Local.
+/// on the processor and on how far the two cores are apart, and virtual machines move. So both are tried again now and
+/// then: `trialPulls` writes take turns, and the shortest time of each way counts, since other work on the machine can
+/// only add to it. The choice changes when two trials in a row say so; trials become rarer while they agree with it.
+///
+///     const StoreChooser::Way way = stores.next();
+///     ... write ...
+///     stores.report(way, seconds);
+///
+/// Local. Calls of `next` and `report` alternate.
 class StoreChooser {
   public:
     enum Way : unsigned char { Ordinary = 0, Streaming = 1 };
 
+    /// Writes in a trial; half of them go each way.
+    static constexpr std::uint32_t trialPulls = 8;
+    /// Writes between two trials: the least, and the most after many that agreed.
+    static constexpr std::uint32_t shortestPause = 32;
+    static constexpr std::uint32_t longestPause = 256;
+    /// The other way must take at most this part of the time.
+    static constexpr double worthwhile = 0.95;
+
     /// The way to go next.
-    Way next() {
-        ++count_;
-        if (count_ <= firstTrials)
-            return static_cast<Way>(count_ % 2);
-        if (count_ % retryEvery < retries)
-            return static_cast<Way>(1 - best_);
-        return best_;
+    Way next() const noexcept { return inTrial() ? static_cast<Way>(count_ % 2) : best_; }
+
+    /// What the write that `next` announced took, in any unit of time.
+    void report(Way way, double time) noexcept {
+        if (inTrial())
+            least_[way] = std::min(least_[way], time);
+        if (++count_ == trialPulls)
+            judge();
+        else if (count_ >= trialPulls + pause_)
+            beginTrial();
     }
-    /// What `way` took, in any unit of time.
-    void report(Way way, double time) {
-        double &mean = mean_[way];
-        // The first time of a way touches cold memory, and trials are rare: both count less or more than the steady
-        // state.
-        const double weight = way == best_ ? 0.1 : 0.5;
-        mean = mean == 0.0 || count_ <= 2 ? time : mean + weight * (time < 2 * mean ? time - mean : mean);
-        if (mean_[Ordinary] > 0.0 && mean_[Streaming] > 0.0) {
-            const Way other = static_cast<Way>(1 - best_);
-            if (mean_[other] < 0.95 * mean_[best_])
-                best_ = other;
-        }
-    }
-    Way best() const { return best_; }
+
+    Way best() const noexcept { return best_; }
 
   private:
-    static constexpr std::uint32_t firstTrials = 8;
-    static constexpr std::uint32_t retryEvery = 128;
-    static constexpr std::uint32_t retries = 2;
+    bool inTrial() const noexcept { return count_ < trialPulls; }
 
-    std::array<double, 2> mean_{};
-    std::uint32_t count_ = 0;
+    void beginTrial() noexcept {
+        count_ = 0;
+        least_.fill(std::numeric_limits<double>::infinity());
+    }
+
+    void judge() noexcept {
+        const Way other = static_cast<Way>(1 - best_);
+        const bool otherWins = least_[other] < worthwhile * least_[best_];
+        if (otherWins && !doubted_ && pause_ > 0) { // perhaps noise: ask once more, at once
+            doubted_ = true;
+            beginTrial();
+            return;
+        }
+        doubted_ = false;
+        if (otherWins)
+            best_ = other;
+        // `pause_` is 0 in the first trial, whose verdict counts at once: there is nothing to defend.
+        pause_ = otherWins || pause_ == 0 ? shortestPause : std::min(2 * pause_, longestPause);
+    }
+
+    std::array<double, 2> least_{std::numeric_limits<double>::infinity(), std::numeric_limits<double>::infinity()};
+    std::uint32_t count_ = 0; ///< writes since the last trial began
+    std::uint32_t pause_ = 0;
+    bool doubted_ = false; ///< the last trial spoke against the choice
     Way best_ = Ordinary;
 };
 
