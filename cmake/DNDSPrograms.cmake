@@ -110,6 +110,17 @@ function(dnds_test_flags target)
   dnds_program_flags(${target})
   set(level "$<IF:$<CONFIG:Debug>,-O0,-O1>")
   target_compile_options(${target} PRIVATE $<$<COMPILE_LANGUAGE:CXX>:${level}>)
+  # The headers of nearly all tests are parsed once: a test would else spend half of its compile time on them.
+  if(NOT TARGET dnds_test_headers)
+    file(WRITE "${CMAKE_BINARY_DIR}/test_headers.cpp" "")
+    add_library(dnds_test_headers OBJECT "${CMAKE_BINARY_DIR}/test_headers.cpp")
+    target_link_libraries(dnds_test_headers PRIVATE DNDS::DNDS GTest::gtest Threads::Threads)
+    dnds_target_flags(dnds_test_headers)
+    target_compile_options(dnds_test_headers PRIVATE $<$<COMPILE_LANGUAGE:CXX>:${level}>)
+    target_precompile_headers(dnds_test_headers PRIVATE <gtest/gtest.h> <DNDS/Array/ArrayPair.hpp> <fmt/core.h>
+                              <algorithm> <array> <functional> <memory> <numeric> <random> <span> <string> <thread> <vector>)
+  endif()
+  target_precompile_headers(${target} REUSE_FROM dnds_test_headers)
 endfunction()
 
 # dnds_add_mpi_test(<name> <source>... [RANKS <n>...] [TIMEOUT <seconds>] [LABELS <label>...] [LIBRARIES <target>...]
