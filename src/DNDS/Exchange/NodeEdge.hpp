@@ -68,7 +68,13 @@ class NodeEdge {
     /// All rows of `epoch` are written.
     void arrive(std::uint32_t epoch) noexcept { takePart(arrived_, epoch); }
     /// All rows of `epoch` lie in the writer's memory, which stays as it is until they are taken or withdrawn.
-    void offer(std::uint32_t epoch) noexcept { offer_.store(offerWord(epoch, Offer::Made), std::memory_order_release); }
+    void offer(std::uint32_t epoch) noexcept {
+        // The epoch before is over. If its rows were taken from an offer, `arrived_` has not counted it; counts that
+        // stay behind for 2^31 epochs would look as if they were ahead. The cache line is written anyway.
+        if (static_cast<std::uint32_t>(arrived_.load(std::memory_order_relaxed) >> 32U) != epoch - 1)
+            arrived_.store(word(epoch - 1, epoch - 1), std::memory_order_relaxed);
+        offer_.store(offerWord(epoch, Offer::Made), std::memory_order_release);
+    }
     /// After `offer`. Open: the rows were taken, or the reader is ready and the offer can be withdrawn.
     EdgeState pollOffer(std::uint32_t epoch) const noexcept {
         const EdgeState opening = pollOpening(epoch); // first: a reader that took the rows may be in its next epoch

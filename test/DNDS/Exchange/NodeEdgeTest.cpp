@@ -274,6 +274,35 @@ TEST(NodeEdge, aWriterThatOfferedLearnsOfRefusalAndEnd) {
     EXPECT_EQ(edge.pollArrival(epoch + 2), EdgeState::Refused);
 }
 
+TEST(NodeEdge, manyEpochsWhoseOffersWereAllTakenAreNoRefusal) {
+    // Three times round the counter in leaps, as 2^33 and more epochs would do in which the writer never arrives
+    // itself.
+    NodeEdge edge;
+    std::uint32_t epoch = NodeEdge::initialEpoch;
+    for (int leap = 0; leap < 12; ++leap) {
+        SCOPED_TRACE(leap);
+        epoch += 1U << 30U;
+        edge.open(epoch);
+        ASSERT_EQ(edge.pollArrival(epoch), EdgeState::Waiting);
+        edge.offer(epoch);
+        ASSERT_EQ(edge.pollArrival(epoch), EdgeState::Offered);
+        ASSERT_TRUE(edge.take(epoch));
+        edge.taken(epoch);
+        ASSERT_EQ(edge.pollOffer(epoch), EdgeState::Open);
+        EXPECT_EQ(edge.pollArrival(epoch + 1), EdgeState::Waiting);
+    }
+}
+
+TEST(NodeEdge, anOfferAfterARefusalLeavesTheRefusalForAReaderThatIsBehind) {
+    NodeEdge edge;
+    const std::uint32_t epoch = NodeEdge::initialEpoch + 1;
+    edge.refuseToWrite(epoch);
+    edge.offer(epoch + 1);
+    EXPECT_EQ(edge.pollArrival(epoch), EdgeState::Refused);
+    EXPECT_EQ(edge.pollArrival(epoch + 1), EdgeState::Offered);
+    EXPECT_EQ(edge.pollArrival(epoch + 2), EdgeState::Waiting);
+}
+
 TEST(NodeEdge, flagsOfTheTwoSidesAreOnDifferentCacheLines) {
     EXPECT_GE(sizeof(NodeEdge), 256U);
     EXPECT_EQ(alignof(NodeEdge), 128U);
