@@ -2,16 +2,19 @@
 
 #include "DNDS/Device/PinnedMemory.hpp"
 #include "DNDS/Exchange/Backoff.hpp"
-#include "DNDS/Exchange/MessageTransport.hpp"
 
 #include <utility>
 
 namespace DNDS {
 
 DeviceMessageTransport::DeviceMessageTransport(TransportKind kind, TransportPlan plan, std::shared_ptr<DeviceLane> lane,
-                                               bool crowded)
-    : kind_(kind), plan_(std::move(plan)), lane_(std::move(lane)), crowded_(crowded) {
+                                               const NodeTopology &node, double patience)
+    : kind_(kind), plan_(std::move(plan)), lane_(std::move(lane)), watch_(plan_, node, patience) {
     build();
+    std::vector<std::size_t> bytes(incoming_.size());
+    for (std::size_t k = 0; k < bytes.size(); ++k)
+        bytes[k] = incoming_.bytes(k);
+    refused_.emplace(plan_, std::move(bytes));
 }
 
 DeviceMessageTransport::~DeviceMessageTransport() {
@@ -113,7 +116,7 @@ bool DeviceMessageTransport::progress() {
         unpack();
     }
     sent_ = sent_ || (!packing_ && sends_.testAll());
-    return received_ && sent_;
+    return refused_->complete() && received_ && sent_;
 }
 
 void DeviceMessageTransport::tellNoRows() {
@@ -145,10 +148,20 @@ void DeviceMessageTransport::unpack() {
 }
 
 void DeviceMessageTransport::wait() {
-    Backoff backoff(plan_.channel.comm, crowded_);
-    while (!progress())
+    Backoff backoff(plan_.channel.comm, watch_.crowded());
+    while (!progress()) {
         backoff.pause();
+        if (backoff.longWait())
+            checkPeers(backoff.seconds());
+    }
     failure_.throwIfAny();
+}
+
+void DeviceMessageTransport::checkPeers(double secondsWaited) {
+    if (!received_)
+        watch_.check(receives_, plan_.incoming, "send rows", secondsWaited);
+    if (!packing_ && !sent_)
+        watch_.check(sends_, plan_.outgoing, "take rows", secondsWaited);
 }
 
 void DeviceMessageTransport::abandon() noexcept {
@@ -166,13 +179,6 @@ void DeviceMessageTransport::abandon() noexcept {
         } catch (...) { // thrown once
             continue;
         }
-}
-
-void DeviceMessageTransport::refuse() {
-    std::vector<std::size_t> bytes(incoming_.size());
-    for (std::size_t k = 0; k < bytes.size(); ++k)
-        bytes[k] = incoming_.bytes(k);
-    refuseMessages(plan_, bytes);
 }
 
 } // namespace DNDS

@@ -6,10 +6,12 @@
 #include "DNDS/Exchange/DeviceRowCopy.hpp"
 #include "DNDS/Exchange/MessageLayout.hpp"
 #include "DNDS/Exchange/PeerFailure.hpp"
+#include "DNDS/Exchange/RefusedMessages.hpp"
 #include "DNDS/Exchange/Transport.hpp"
 #include "DNDS/Mpi/RequestSet.hpp"
 
 #include <memory>
+#include <optional>
 #include <vector>
 
 namespace DNDS {
@@ -23,8 +25,9 @@ namespace DNDS {
 /// with host memory, this rank's rows may leave only when it next waits for any exchange.
 class DeviceMessageTransport final : public Transport {
   public:
-    /// `kind` is Staged or Direct.
-    DeviceMessageTransport(TransportKind kind, TransportPlan plan, std::shared_ptr<DeviceLane> lane, bool crowded);
+    /// `kind` is Staged or Direct; `patience` as in MessageTransport.
+    DeviceMessageTransport(TransportKind kind, TransportPlan plan, std::shared_ptr<DeviceLane> lane,
+                           const NodeTopology &node, double patience);
     ~DeviceMessageTransport() override;
 
     TransportKind kind() const noexcept override { return kind_; }
@@ -33,7 +36,8 @@ class DeviceMessageTransport final : public Transport {
     void start() override;
     bool progress() override;
     void wait() override;
-    void refuse() override;
+    void checkPeers(double secondsWaited) override;
+    void refuse() override { refused_->refuse(); }
     void abandon() noexcept override;
 
   private:
@@ -54,7 +58,7 @@ class DeviceMessageTransport final : public Transport {
     TransportKind kind_;
     TransportPlan plan_;
     std::shared_ptr<DeviceLane> lane_;
-    bool crowded_;
+    PeerWatch watch_;
     MessageLayout outgoing_;
     MessageLayout incoming_;
     DeviceRowCopy pack_;
@@ -65,6 +69,7 @@ class DeviceMessageTransport final : public Transport {
     std::vector<MPI_Status> statuses_;
     RequestSet receives_{RequestSet::Kind::Receive};
     RequestSet sends_{RequestSet::Kind::Send};
+    std::optional<RefusedMessages> refused_;
     Device::Event packed_;
     Device::Event unpacked_;
     bool packing_ = false; ///< sends wait for `packed_`

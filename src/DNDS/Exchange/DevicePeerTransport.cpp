@@ -210,7 +210,7 @@ void DevicePeerTransport::wait() {
 
 void DevicePeerTransport::checkPeers(double secondsWaited) {
     const auto check = [&](int peer, int nodeRank, const char *what) {
-        checkPeer(*arena_, peer, nodeRank, what, secondsWaited, patience_);
+        checkPeer(arena_->alive(nodeRank), peer, what, secondsWaited, patience_);
     };
     for (std::size_t k = 0; k < readers_.size(); ++k)
         if (packing_ == Packing::WaitingForReaders && !source_->records()[k]->edge.mayPack(epoch_))

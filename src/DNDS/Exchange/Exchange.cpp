@@ -38,6 +38,7 @@ struct Exchange::State {
     Serving serving;
     bool bound = true; ///< false after planning or binding failed half-way
     bool inFlight = false;
+    bool refused = false;        ///< some epoch: what peers sent in it may still be under way
     bool broken = false;         ///< a peer did not come, or the device failed: bytes may still move
     std::shared_ptr<State> kept; ///< itself, while nobody else does
 
@@ -146,7 +147,7 @@ MemorySpace agreeOnSpace(const CommunicatorView &comm, std::span<const ExchangeM
 
 /// Tells all peers and takes what they send, so that none of them waits for this rank.
 void refuseAll(std::span<const std::unique_ptr<Transport>> transports) noexcept {
-    // In reverse, because messages are waited for: the ranks of the node are told first.
+    // In reverse, because messages may have to wait for memory: the ranks of the node are told first.
     for (auto transport = transports.rbegin(); transport != transports.rend(); ++transport) {
         try {
             (*transport)->refuse();
@@ -252,7 +253,7 @@ Exchange::Exchange(std::shared_ptr<const ExchangePattern> pattern, Direction dir
 }
 
 Exchange::~Exchange() {
-    if (!state_->inFlight && !state_->broken)
+    if (!state_->inFlight && !state_->broken && !state_->refused)
         return;
     state_->serving.end();
     if (!mpiActive())
@@ -341,6 +342,7 @@ void Exchange::start(Device::StreamHandle producer) {
             state.lane->follow(producer);
         state.serving.begin(state.transports);
     } catch (...) {
+        state.refused = true;
         refuseAll(state.transports);
         throw;
     }
@@ -351,6 +353,7 @@ void Exchange::start(Device::StreamHandle producer) {
             state.transports[started]->start();
     } catch (...) {
         const std::span transports(state.transports);
+        state.refused = true;
         refuseAll(transports.subspan(started));
         state.inFlight = false;
         state.broken = !allCompleted(transports.first(started)); // then it is served until it is destroyed

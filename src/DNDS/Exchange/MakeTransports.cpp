@@ -126,11 +126,12 @@ std::unique_ptr<Transport> makeTransport(TransportKind kind, TransportPlan plan,
                                                      readEnvironment().waitTimeout);
     case TransportKind::Direct:
     case TransportKind::Staged:
-        return std::make_unique<DeviceMessageTransport>(kind, std::move(plan), lane, context.node().crowded);
+        return std::make_unique<DeviceMessageTransport>(kind, std::move(plan), lane, context.node(),
+                                                        readEnvironment().waitTimeout);
     case TransportKind::Datatype:
-        return std::make_unique<DatatypeTransport>(std::move(plan));
+        return std::make_unique<DatatypeTransport>(std::move(plan), context.node(), readEnvironment().waitTimeout);
     case TransportKind::Packed:
-        return std::make_unique<PackedTransport>(std::move(plan));
+        return std::make_unique<PackedTransport>(std::move(plan), context.node(), readEnvironment().waitTimeout);
     case TransportKind::NodeShared:
         return std::make_unique<NodeSharedTransport>(std::move(plan), context.node(), round,
                                                      readEnvironment().waitTimeout);

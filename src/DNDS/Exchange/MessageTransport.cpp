@@ -1,7 +1,6 @@
 #include "DNDS/Exchange/MessageTransport.hpp"
 
 #include "DNDS/Exchange/Backoff.hpp"
-#include "DNDS/Exchange/Serving.hpp"
 
 #include <algorithm>
 
@@ -26,18 +25,34 @@ std::size_t countNonEmpty(const Parts &parts, std::size_t &last) {
 
 constexpr std::size_t cacheLine = 64;
 
+/// How often `wait` tests before it makes room for others: a few microseconds, in which most messages arrive.
+constexpr int spinsBeforePauses = 64;
+
+std::vector<std::size_t> messageBytes(const TransportPlan &plan) {
+    std::vector<std::size_t> bytes(plan.incoming.size());
+    std::ranges::transform(plan.incoming, bytes.begin(), &Incoming::bytes);
+    return bytes;
+}
+
 } // namespace
 
-MessageTransport::MessageTransport(TransportPlan plan)
-    : plan_(std::move(plan)), statuses_(plan_.incoming.size() + plan_.outgoing.size()) {}
+MessageTransport::MessageTransport(TransportPlan plan, const NodeTopology &node, double patience)
+    : plan_(std::move(plan)), statuses_(plan_.incoming.size()), refused_(plan_, messageBytes(plan_)),
+      watch_(plan_, node, patience) {}
 
 void MessageTransport::bind(const Endpoints &endpoints) {
     // Solvers swap old and new fathers each step: what did not move keeps its requests.
-    if (endpoints.destinations != bound_.destinations)
+    // Where making them fails half-way, `bound_` is empty, and the next call makes all of them.
+    if (endpoints.destinations != bound_.destinations) {
+        bound_.destinations.clear();
         bindReceives(endpoints);
-    if (endpoints.sources != bound_.sources)
+        bound_.destinations = endpoints.destinations;
+    }
+    if (endpoints.sources != bound_.sources) {
+        bound_.sources.clear();
         bindSends(endpoints, sends_);
-    bound_ = endpoints;
+        bound_.sources = endpoints.sources;
+    }
 }
 
 void MessageTransport::bindReceives(const Endpoints &endpoints) {
@@ -74,19 +89,22 @@ void MessageTransport::start() {
 }
 
 bool MessageTransport::progress() {
-    received_ = received_ || receives_.testAll(std::span(statuses_).first(receives_.size()));
+    received_ = received_ || receives_.testAll(statuses_);
     sent_ = sent_ || sends_.testAll();
-    return received_ && sent_;
+    // What peers sent in refused epochs came before what they send in this one.
+    return refused_.complete() && received_ && sent_;
 }
 
 void MessageTransport::wait() {
-    if (!received_ && !sent_)
-        RequestSet::waitAll(receives_, sends_, statuses_);
-    else if (!received_)
-        receives_.waitAll(std::span(statuses_).first(receives_.size()));
-    else if (!sent_)
-        sends_.waitAll();
-    received_ = sent_ = true;
+    // Testing makes MPI work as much as waiting in it would, and peers can be looked after.
+    Backoff backoff(plan_.channel.comm, watch_.crowded());
+    for (int spins = 0; !progress();) {
+        if (++spins < spinsBeforePauses)
+            continue;
+        backoff.pause();
+        if (backoff.longWait())
+            checkPeers(backoff.seconds());
+    }
     for (std::size_t k = 0; k < expected_.size(); ++k) {
         int count = 0;
         checkMpi(MPI_Get_count(&statuses_[k], expected_[k].type, &count), "MPI_Get_count");
@@ -98,39 +116,11 @@ void MessageTransport::wait() {
     }
 }
 
-void MessageTransport::refuse() {
-    std::vector<std::size_t> bytes(plan_.incoming.size());
-    std::transform(plan_.incoming.begin(), plan_.incoming.end(), bytes.begin(),
-                   [](const Incoming &incoming) { return incoming.bytes; });
-    refuseMessages(plan_, bytes);
-}
-
-void refuseMessages(const TransportPlan &plan, std::span<const std::size_t> bytes) {
-    std::vector<MPI_Request> requests;
-    std::vector<std::unique_ptr<std::byte[]>> discarded;
-    std::vector<ByteCount> sizes;
-    sizes.reserve(plan.incoming.size());
-    for (std::size_t k = 0; k < plan.incoming.size(); ++k) {
-        const ByteCount &size = sizes.emplace_back(bytes[k]);
-        discarded.push_back(std::make_unique_for_overwrite<std::byte[]>(bytes[k]));
-        checkMpi(MPI_Irecv(discarded.back().get(), size.count(), size.type(), plan.incoming[k].peer, plan.channel.tag,
-                           plan.channel.comm, &requests.emplace_back()),
-                 "MPI_Irecv");
-    }
-    for (const Outgoing &outgoing : plan.outgoing)
-        checkMpi(MPI_Isend(nullptr, 0, MPI_BYTE, outgoing.peer, plan.channel.tag, plan.channel.comm,
-                           &requests.emplace_back()),
-                 "MPI_Isend");
-    // Peers may refuse another exchange meanwhile, for which rows of this rank are still under way.
-    Backoff backoff(plan.channel.comm, true);
-    for (int complete = 0; complete == 0;) {
-        checkMpi(MPI_Testall(static_cast<int>(requests.size()), requests.data(), &complete, MPI_STATUSES_IGNORE),
-                 "MPI_Testall");
-        if (complete == 0) {
-            Serving::all();
-            backoff.pause();
-        }
-    }
+void MessageTransport::checkPeers(double secondsWaited) {
+    if (!received_)
+        watch_.check(receives_, plan_.incoming, "send rows", secondsWaited);
+    if (!sent_)
+        watch_.check(sends_, plan_.outgoing, "take rows", secondsWaited);
 }
 
 void PackedTransport::bindSends(const Endpoints &endpoints, RequestSet &sends) {

@@ -2,20 +2,20 @@
 /// @brief What the transports that send one MPI message a peer have in common: receives, completion, refusal.
 #pragma once
 
+#include "DNDS/Exchange/PeerFailure.hpp"
+#include "DNDS/Exchange/RefusedMessages.hpp"
 #include "DNDS/Exchange/Transport.hpp"
 #include "DNDS/Mpi/RequestSet.hpp"
 
 namespace DNDS {
 
-/// What a rank does that cannot take part: sends every peer of `plan` an empty message, and takes what they send,
-/// `bytes` bytes each, without storing it. Waits for them.
-void refuseMessages(const TransportPlan &plan, std::span<const std::size_t> bytes);
-
 /// Persistent receives straight into the destination ranges: no unpacking where one array is exchanged, and the MPI
 /// library's own scattering into a few large blocks where several are. Derived classes define what is sent.
 class MessageTransport : public Transport {
   public:
-    explicit MessageTransport(TransportPlan plan);
+    /// `patience`: seconds to wait for a peer; 0: as long as its process lives, where that can be seen. Local. Throws
+    /// std::bad_alloc.
+    MessageTransport(TransportPlan plan, const NodeTopology &node, double patience);
 
     void adopt(TransportPlan plan) final {
         plan_ = std::move(plan);
@@ -25,7 +25,8 @@ class MessageTransport : public Transport {
     void start() final;
     bool progress() final;
     void wait() final;
-    void refuse() final;
+    void checkPeers(double secondsWaited) final;
+    void refuse() final { refused_.refuse(); }
 
   protected:
     /// Makes `sends` one persistent send a peer of `outgoing()`. Only the sources matter, and they differ from the last
@@ -50,17 +51,19 @@ class MessageTransport : public Transport {
     std::vector<ByteCount> sizes_;
     std::vector<Datatype> types_;
     std::vector<Expected> expected_;
-    std::vector<MPI_Status> statuses_;
+    std::vector<MPI_Status> statuses_; ///< of the receives
     RequestSet receives_{RequestSet::Kind::Receive};
     RequestSet sends_{RequestSet::Kind::Send};
-    bool received_ = false; ///< since the last start
-    bool sent_ = false;
+    RefusedMessages refused_;
+    PeerWatch watch_;
+    bool received_ = true; ///< since the last start
+    bool sent_ = true;
 };
 
 /// Rows are gathered into one buffer a peer; rows that are contiguous already are sent from where they are.
 class PackedTransport final : public MessageTransport {
   public:
-    explicit PackedTransport(TransportPlan plan) : MessageTransport(std::move(plan)) {}
+    using MessageTransport::MessageTransport;
     TransportKind kind() const noexcept override { return TransportKind::Packed; }
 
   private:
@@ -77,7 +80,7 @@ class PackedTransport final : public MessageTransport {
 /// MPI derived datatypes describe the rows where they lie; runs of rows are joined into blocks.
 class DatatypeTransport final : public MessageTransport {
   public:
-    explicit DatatypeTransport(TransportPlan plan) : MessageTransport(std::move(plan)) {}
+    using MessageTransport::MessageTransport;
     TransportKind kind() const noexcept override { return TransportKind::Datatype; }
 
   private:

@@ -35,18 +35,6 @@ void RequestSet::waitAll(std::span<MPI_Status> statuses) {
     check(code, "MPI_Waitall", statuses);
 }
 
-void RequestSet::waitAll(RequestSet &first, RequestSet &second, std::span<MPI_Status> statuses) {
-    // Completion does not change the handle of a persistent request, so copies do.
-    std::vector<MPI_Request> &all = first.withOthers_;
-    all.assign(first.requests_.begin(), first.requests_.end());
-    all.insert(all.end(), second.requests_.begin(), second.requests_.end());
-    if (all.empty())
-        return;
-    const int code = MPI_Waitall(static_cast<int>(all.size()), all.data(), statuses.data());
-    first.active_ = second.active_ = false;
-    check(code, "MPI_Waitall", statuses);
-}
-
 bool RequestSet::testAll(std::span<MPI_Status> statuses) {
     if (requests_.empty())
         return true;
@@ -56,6 +44,12 @@ bool RequestSet::testAll(std::span<MPI_Status> statuses) {
     check(code, "MPI_Testall", statuses);
     if (complete != 0)
         active_ = false;
+    return complete != 0;
+}
+
+bool RequestSet::complete(std::size_t which) const {
+    int complete = 0;
+    checkMpi(MPI_Request_get_status(requests_[which], &complete, MPI_STATUS_IGNORE), "MPI_Request_get_status");
     return complete != 0;
 }
 

@@ -41,11 +41,10 @@ class RequestSet {
     /// Waits for all; `statuses` has one entry a request, or is empty. Throws MpiError with the text of the first
     /// failed one.
     void waitAll(std::span<MPI_Status> statuses = {});
-    /// Waits for all of two sets in one call, which lets MPI complete whichever comes first; `statuses` has an entry
-    /// for each request of the first set and then of the second.
-    static void waitAll(RequestSet &first, RequestSet &second, std::span<MPI_Status> statuses);
     /// Whether all are complete, as `waitAll` if they are. Local; lets MPI make progress.
     bool testAll(std::span<MPI_Status> statuses = {});
+    /// Whether one request is complete or was not started. Local.
+    bool complete(std::size_t which) const;
     /// Frees all requests.
     void clear() noexcept;
 
@@ -55,7 +54,6 @@ class RequestSet {
     Kind kind_;
     bool active_ = false;
     std::vector<MPI_Request> requests_;
-    std::vector<MPI_Request> withOthers_; ///< copies of the handles, followed by those of a second set
 };
 
 } // namespace DNDS
