@@ -67,16 +67,28 @@ void DevicePeerTransport::build() {
 
 void DevicePeerTransport::connect() {
     connected_ = true;
-    for (std::size_t k = 0; k < writers_.size(); ++k) {
-        const auto place = arena_->lookUp(writers_[k].nodeRank, round_);
-        DNDS_CHECK(place.has_value(), StateError,
-                   "rank {} left no note about its rows: ranks set up exchanges in different orders",
-                   plan_.incoming[k].peer);
-        writers_[k].record = reinterpret_cast<PeerRecord *>(arena_->translate(writers_[k].nodeRank, *place));
-    }
-    // Where one of them cannot be opened, all are told that this rank is gone: so their records are known first.
-    for (Writer &writer : writers_)
-        writer.memory = Device::SharedMemory(writer.record->buffer);
+    // Where one of them cannot be opened, all are told that this rank is gone: so all records that can be known are.
+    std::exception_ptr failure;
+    const auto attempt = [&](auto &&action) {
+        try {
+            action();
+        } catch (...) {
+            failure = failure ? failure : std::current_exception();
+        }
+    };
+    for (std::size_t k = 0; k < writers_.size(); ++k)
+        attempt([&] {
+            const auto place = arena_->lookUp(writers_[k].nodeRank, round_);
+            DNDS_CHECK(place.has_value(), StateError,
+                       "rank {} left no note about its rows: ranks set up exchanges in different orders",
+                       plan_.incoming[k].peer);
+            writers_[k].record = reinterpret_cast<PeerRecord *>(arena_->translate(writers_[k].nodeRank, *place));
+        });
+    if (!failure)
+        for (Writer &writer : writers_)
+            attempt([&] { writer.memory = Device::SharedMemory(writer.record->buffer); });
+    if (failure)
+        std::rethrow_exception(failure);
 }
 
 void DevicePeerTransport::adopt(TransportPlan plan) {

@@ -73,34 +73,45 @@ NodeSharedTransport::~NodeSharedTransport() {
 
 void NodeSharedTransport::connect() {
     connected_ = true;
+    std::exception_ptr failure;
     for (std::size_t k = 0; k < readers_.size(); ++k) {
-        const auto place = arena_->lookUp(readers_[k].nodeRank, round_);
-        DNDS_CHECK(place.has_value(), StateError,
-                   "rank {} left no note about its ghosts: ranks set up exchanges in different orders",
-                   plan_.outgoing[k].peer);
-        readers_[k].record = reinterpret_cast<Record *>(arena_->translate(readers_[k].nodeRank, *place));
+        try {
+            const auto place = arena_->lookUp(readers_[k].nodeRank, round_);
+            DNDS_CHECK(place.has_value(), StateError,
+                       "rank {} left no note about its ghosts: ranks set up exchanges in different orders",
+                       plan_.outgoing[k].peer);
+            readers_[k].record = reinterpret_cast<Record *>(arena_->translate(readers_[k].nodeRank, *place));
+        } catch (...) { // the edges to the others must be known, so that they are told that this rank is gone
+            failure = failure ? failure : std::current_exception();
+        }
     }
+    if (failure)
+        std::rethrow_exception(failure);
 }
 
 void NodeSharedTransport::bind(const Endpoints &endpoints) {
     // Solvers swap old and new fathers each step: writers need not hear of that.
     const bool sameDestinations = endpoints.destinations == endpoints_.destinations;
-    endpoints_ = endpoints;
+    if (!sameDestinations)
+        endpoints_.destinations.clear(); // until all are placed: where that fails, the next call places them anew
+    endpoints_.sources = endpoints.sources;
     if (sameDestinations)
         return;
+    std::vector<std::byte *> destinations = endpoints.destinations;
     for (std::size_t k = 0; k < writers_.size(); ++k) {
         for (std::size_t p = 0; p < parts_; ++p)
-            placeDestination(k, p);
+            placeDestination(k, p, destinations[p]);
         ++writers_[k].record->version;
     }
+    endpoints_.destinations = std::move(destinations);
 }
 
-void NodeSharedTransport::placeDestination(std::size_t writer, std::size_t part) {
+void NodeSharedTransport::placeDestination(std::size_t writer, std::size_t part, const std::byte *destination) {
     const DestinationRange &range = plan_.incoming[writer].parts[part];
     if (range.bytes == 0)
         return;
     std::vector<HostDeviceBuffer> &landing = writers_[writer].landing;
-    auto place = arena_->locate(endpoints_.destinations[part]);
+    auto place = arena_->locate(destination);
     if (place) {
         place->offset += range.offset;
         landing[part] = HostDeviceBuffer();
@@ -113,6 +124,9 @@ void NodeSharedTransport::placeDestination(std::size_t writer, std::size_t part)
 }
 
 void NodeSharedTransport::start() {
+    // The epoch is counted and told here, so nothing below may throw: what fails for one peer is told to it in this
+    // very epoch, and thrown by `wait`. Otherwise `refuse` would count once more, and ranks would take one step's rows
+    // for another's.
     ++epoch_;
     for (Writer &writer : writers_) {
         writer.record->edge.open(epoch_);
@@ -156,10 +170,8 @@ void NodeSharedTransport::serveOrOffer() {
             continue;
         try {
             offer(k);
-        } catch (const MemoryError &error) {
-            readers_[k].record->edge.refuseToWrite(epoch_);
-            readers_[k].pending = false;
-            failure_.note(plan_.outgoing[k].peer, fmt::format("did not get this rank's rows: {}", error.message()));
+        } catch (const std::exception &error) {
+            refuseReader(k, reasonOf(error));
         }
     }
 }
@@ -188,8 +200,9 @@ bool NodeSharedTransport::progressReader(std::size_t k) {
         else if (!edge.wasTaken(epoch_))
             return false;
         break;
-    case EdgeState::Refused:
-        break; // its own error tells why; nothing is missing here
+    case EdgeState::Refused: // its own error tells why; nothing is missing here
+        edge.withdraw(epoch_);
+        break;
     case EdgeState::Closed:
         failure_.note(plan_.outgoing[k].peer, "destroyed its exchange before taking this rank's rows");
         break;
@@ -246,12 +259,26 @@ void NodeSharedTransport::offer(std::size_t k) {
     reader.offering = true;
 }
 
+void NodeSharedTransport::refuseReader(std::size_t k, std::string_view why) noexcept {
+    readers_[k].record->edge.refuseToWrite(epoch_);
+    readers_[k].pending = false;
+    failure_.note(plan_.outgoing[k].peer, "did not get this rank's rows", why);
+}
+
 bool NodeSharedTransport::takeOffer(std::size_t k) {
     Writer &writer = writers_[k];
-    if (writer.offeredRows == nullptr)
-        writer.offeredRows = arena_->translate(writer.nodeRank, writer.record->offered);
     if (!writer.record->edge.take(epoch_))
         return false; // the writer found this rank ready and is writing
+    try {
+        if (writer.offeredRows == nullptr)
+            writer.offeredRows = arena_->translate(writer.nodeRank, writer.record->offered);
+    } catch (const std::exception &error) { // the writer need not wait for that; the next offer tries again
+        writer.record->edge.taken(epoch_);
+        failure_.note(plan_.incoming[k].peer,
+                      "offered rows that this rank cannot reach. The ghosts from it are not up to date",
+                      reasonOf(error));
+        return true;
+    }
     const std::byte *from = writer.offeredRows;
     for (std::size_t p = 0; p < parts_; ++p) {
         const DestinationRange &range = plan_.incoming[k].parts[p];
@@ -273,10 +300,7 @@ void NodeSharedTransport::write(std::size_t k) {
                 if (outgoing.parts[p].bytes() > 0)
                     reader.destinations[p] = arena_->translate(reader.nodeRank, reader.record->locations()[p]);
         } catch (const std::exception &error) { // the next start tries again
-            reader.record->edge.refuseToWrite(epoch_);
-            reader.pending = false;
-            failure_.note(plan_.outgoing[k].peer, fmt::format("did not get this rank's rows: {}", error.what()));
-            return;
+            return refuseReader(k, reasonOf(error));
         }
         reader.version = version;
     }

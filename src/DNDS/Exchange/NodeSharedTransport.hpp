@@ -11,6 +11,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <string_view>
 #include <vector>
 
 namespace DNDS {
@@ -75,13 +76,15 @@ class NodeSharedTransport final : public Transport {
     };
 
     std::size_t recordBytes() const noexcept { return sizeof(Record) + parts_ * sizeof(ArenaLocation); }
-    void placeDestination(std::size_t writer, std::size_t part);
+    void placeDestination(std::size_t writer, std::size_t part, const std::byte *destination);
     bool progressReader(std::size_t reader);
     bool progressWriter(std::size_t writer);
     void write(std::size_t reader);
     void serveOrOffer();
     void offer(std::size_t reader);
     bool takeOffer(std::size_t writer);
+    /// The reader gets no rows in this epoch; `wait` throws.
+    void refuseReader(std::size_t reader, std::string_view why) noexcept;
     void endOffer(Reader &reader) noexcept;
     void copyLandings();
 

@@ -2,6 +2,8 @@
 
 #include "NodeSharedCase.hpp"
 
+#include <sys/resource.h>
+
 #include <algorithm>
 #include <chrono>
 #include <cstring>
@@ -290,6 +292,73 @@ TEST_F(NodeSharedOnItsOwn, APeerThatNeverStartsIsNamedAfterTheTimeLimit) {
     next->start();
     next->wait();
     field.expect(2);
+}
+
+TEST_F(NodeSharedOnItsOwn, AnExchangeDestroyedWithoutAStartFailsItsPeers) {
+    Field field(world.comm(), Wishes::everything());
+    auto exchange = field.makePull();
+    if (worldRank() == 0) {
+        exchange.reset();
+        world.comm().barrier();
+    } else {
+        world.comm().barrier();
+        exchange->start();
+        const std::string message = messageOf<PeerError>([&] { exchange->wait(); });
+        expectContains(message, "rank 0 ");
+        expectContains(message, "destroyed");
+        exchange.reset();
+    }
+    Field next(world.comm(), Wishes::everything());
+    next.pair.trans.initPersistentPull(nodeShared);
+    next.pull(1);
+}
+
+/// While it lives, this process opens no file, and so reaches no memory of others that it has not mapped before.
+class NoMoreFiles {
+  public:
+    NoMoreFiles() {
+        getrlimit(RLIMIT_NOFILE, &before_);
+        const rlimit none{0, before_.rlim_max};
+        EXPECT_EQ(setrlimit(RLIMIT_NOFILE, &none), 0);
+    }
+    NoMoreFiles(const NoMoreFiles &) = delete;
+    NoMoreFiles &operator=(const NoMoreFiles &) = delete;
+    ~NoMoreFiles() { setrlimit(RLIMIT_NOFILE, &before_); }
+
+  private:
+    rlimit before_{};
+};
+
+TEST_F(NodeSharedOnItsOwn, AnOfferThatCannotBeMappedFailsOneEpochAndLaterOnesBringTheirOwnRows) {
+    // More rows than the first segment of an arena holds, so that their offer lies in one that nobody has mapped yet.
+    constexpr index rows = 60'000;
+    const int reader = 0;
+    const int writer = 1;
+    Wishes wishes = Wishes::ring(rows);
+    for (auto &list : wishes.reads)
+        list.clear();
+    wishes.reads[reader].resize(static_cast<std::size_t>(rows));
+    std::iota(wishes.reads[reader].begin(), wishes.reads[reader].end(), wishes.begin(writer));
+    Field field(world.comm(), wishes);
+    field.pair.trans.initPersistentPull(nodeShared);
+    field.fill(1);
+    if (worldRank() == reader) {
+        awaitSignal(writer, world.comm()); // the rows are offered by now
+        {
+            const NoMoreFiles limit;
+            EXPECT_NO_THROW(field.pair.trans.startPersistentPull());
+        }
+        const std::string message = messageOf<PeerError>([&] { field.pair.trans.waitPersistentPull(); });
+        expectContains(message, "rank 1 ");
+        expectContains(message, "cannot open shared memory");
+    } else {
+        field.pair.trans.startPersistentPull();
+        if (worldRank() == writer)
+            signalTo(reader, world.comm());
+        field.pair.trans.waitPersistentPull();
+    }
+    for (int version = 2; version < 6; ++version)
+        field.pull(version);
 }
 
 TEST_F(NodeShared, ASetUpThatFailsOnOneRankLeavesNothingInTheArena) {
