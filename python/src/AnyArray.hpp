@@ -66,6 +66,7 @@ auto withType(ElementKind kind, RowKind rows, Function &&function) {
         return withRows(std::uint16_t{});
     case ElementKind::UInt8:
         return withRows(std::uint8_t{});
+    case ElementKind::Accumulator:
     case ElementKind::Opaque:
         break;
     }

@@ -12,6 +12,7 @@ namespace DNDS::FixedPoint {
 
 /// Of two's complement, 128 bits.
 __extension__ using Wide = __int128;
+__extension__ using UnsignedWide = unsigned __int128;
 
 /// Numbers up to the largest are kept in so many bits.
 inline constexpr int resolution = 80;

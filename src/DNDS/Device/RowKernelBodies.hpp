@@ -133,15 +133,20 @@ DNDS_HOST_DEVICE inline void copyTile(const CopyTable &table, std::uint64_t tile
 /// As `combineFunction` of the host does it.
 template <class T>
 DNDS_HOST_DEVICE inline T combineElement(T mine, T theirs, Combination combination) {
-    if (combination == Combination::Min)
-        return theirs < mine ? theirs : mine;
-    if (combination == Combination::Max)
-        return mine < theirs ? theirs : mine;
-    if constexpr (std::is_floating_point_v<T>)
-        return mine + theirs;
-    else // unsigned arithmetic wraps around where signed would be undefined
-        return static_cast<T>(static_cast<std::make_unsigned_t<T>>(mine) +
-                              static_cast<std::make_unsigned_t<T>>(theirs));
+    if constexpr (std::is_same_v<T, ExactAccumulator>) {
+        mine += theirs;
+        return mine;
+    } else {
+        if (combination == Combination::Min)
+            return theirs < mine ? theirs : mine;
+        if (combination == Combination::Max)
+            return mine < theirs ? theirs : mine;
+        if constexpr (std::is_floating_point_v<T>)
+            return mine + theirs;
+        else // unsigned arithmetic wraps around where signed would be undefined
+            return static_cast<T>(static_cast<std::make_unsigned_t<T>>(mine) +
+                                  static_cast<std::make_unsigned_t<T>>(theirs));
+    }
 }
 
 /// What thread number `thread` of the whole launch does: `lanes` threads share a row.
@@ -177,7 +182,7 @@ DNDS_HOST_DEVICE inline void compareRow(const CombineTable &table, std::uint32_t
         *differs = static_cast<std::uint32_t>(row + 1); // several threads may: any of them will do
 }
 
-/// Calls `function.template operator()<T>()` for the arithmetic type of `kind`; nothing for opaque elements.
+/// Calls `function.template operator()<T>()` for the type of `kind`; nothing for opaque elements.
 template <class Function>
 inline void forElementKind(ElementKind kind, Function &&function) {
     switch (kind) {
@@ -201,6 +206,8 @@ inline void forElementKind(ElementKind kind, Function &&function) {
         return function.template operator()<float>();
     case ElementKind::Float64:
         return function.template operator()<double>();
+    case ElementKind::Accumulator:
+        return function.template operator()<ExactAccumulator>();
     case ElementKind::Opaque:
         return;
     }

@@ -18,7 +18,9 @@ void replace(std::byte *into, const std::byte *from, std::size_t bytes) {
 
 template <class T, PushOp Op>
 T combined(T a, T b) {
-    if constexpr (Op == PushOp::Min)
+    if constexpr (std::is_same_v<T, ExactAccumulator>)
+        return a += b;
+    else if constexpr (Op == PushOp::Min)
         return std::min(a, b);
     else if constexpr (Op == PushOp::Max)
         return std::max(a, b);
@@ -42,6 +44,8 @@ void combine(std::byte *into, const std::byte *from, std::size_t bytes) {
 
 template <class T>
 CombineFunction choose(PushOp op) {
+    if constexpr (std::is_same_v<T, ExactAccumulator>)
+        return op == PushOp::Sum ? combine<T, PushOp::Sum> : nullptr;
     switch (op) {
     case PushOp::Sum:
         return combine<T, PushOp::Sum>;
@@ -62,8 +66,10 @@ CombineFunction combineFunction(ElementKind kind, PushOp op) {
         return replace;
     CombineFunction function = nullptr;
     Device::forElementKind(kind, [&]<class T>() { function = choose<T>(op); });
-    DNDS_CHECK(function != nullptr, LayoutError,
-               "elements without arithmetic (structs, enums) can be pushed with PushOp::Replace only");
+    DNDS_CHECK(
+        function != nullptr, LayoutError,
+        "elements without arithmetic (structs, enums) can be pushed with PushOp::Replace only, accumulators with "
+        "PushOp::Sum, too");
     return function;
 }
 

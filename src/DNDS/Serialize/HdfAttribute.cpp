@@ -37,7 +37,7 @@ std::vector<T> readNumbers(const HdfObject &attribute, const std::string &name, 
 } // namespace
 
 index scalarsOf(ElementKind kind, index elementBytes) {
-    constexpr std::array<index, 11> bytes{0, 1, 1, 2, 2, 4, 4, 8, 8, 4, 8};
+    constexpr std::array<index, elementKinds> bytes{0, 1, 1, 2, 2, 4, 4, 8, 8, 4, 8, 0};
     const index scalar = bytes[static_cast<std::size_t>(kind)];
     return scalar > 0 ? elementBytes / scalar : 1;
 }
@@ -64,6 +64,7 @@ HdfObject hdfScalarType(ElementKind kind, index elementBytes) {
         return copied(H5T_NATIVE_FLOAT);
     case ElementKind::Float64:
         return copied(H5T_NATIVE_DOUBLE);
+    case ElementKind::Accumulator:
     case ElementKind::Opaque:
         break;
     }

@@ -168,7 +168,7 @@ void describeArray(hid_t arrays, CheckpointArray &array) {
 }
 
 ElementKind kindOf(const std::string &name) {
-    for (int kind = 0; kind <= static_cast<int>(ElementKind::Float64); kind++)
+    for (int kind = 0; kind < elementKinds; kind++)
         if (elementKindName(static_cast<ElementKind>(kind)) == name)
             return static_cast<ElementKind>(kind);
     throw DataError(fmt::format("'{}' is no type of elements", name));

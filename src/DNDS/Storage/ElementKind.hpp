@@ -2,6 +2,8 @@
 /// @brief What the scalars in a row are, as a run-time value, so that code compiled once can add or compare them.
 #pragma once
 
+#include "DNDS/Base/ExactAccumulator.hpp"
+
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -22,8 +24,10 @@ enum class ElementKind : unsigned char {
     Int64,
     UInt64,
     Float32,
-    Float64
+    Float64,
+    Accumulator ///< ExactAccumulator: sums only
 };
+inline constexpr int elementKinds = static_cast<int>(ElementKind::Accumulator) + 1;
 
 /// The name used in messages and layout signatures, for example "float64".
 std::string_view elementKindName(ElementKind kind);
@@ -61,7 +65,7 @@ constexpr ElementKind elementKindOf() {
         else
             return isSigned ? ElementKind::Int64 : ElementKind::UInt64;
     } else {
-        return ElementKind::Opaque;
+        return std::is_same_v<S, ExactAccumulator> ? ElementKind::Accumulator : ElementKind::Opaque;
     }
 }
 

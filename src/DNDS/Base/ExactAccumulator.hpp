@@ -1,0 +1,131 @@
+/// @file ExactAccumulator.hpp
+/// @brief A sum that does not depend on the order of its terms: an element for arrays that ranks add up together.
+#pragma once
+
+#include "DNDS/Base/FixedPoint.hpp"
+#include "DNDS/Base/Types.hpp"
+
+#include <cmath>
+#include <cstdint>
+#include <cstring>
+#include <limits>
+#include <type_traits>
+
+namespace DNDS {
+
+/// The sum of real numbers, the same to the bit in whatever order, and in whatever partial sums, they are added. A
+/// float64 sum at a mesh's nodes depends on which rank owns which cell; with accumulators it does not:
+///
+///     ArrayPair<ParArray<ExactAccumulator, 1>> sums;            // attached to the nodes of a mesh
+///     sums(node, 0) += value;                                   // owned nodes and ghosts, from owned cells
+///     sums.trans.pushOnce(PushOp::Sum, {.ghosts = GhostsAfterPush::Zero});
+///     const real total = sums.father->view()(node, 0).value();  // rounded once
+///
+/// Each term is cut at fixed multiples of 40 bits, and the parts are added as integers. Kept are the three highest
+/// parts: at least 80 bits below the leading bit of the largest term, what is below them is cut off. The idea is that
+/// of Demmel and Nguyen's indexed floating-point numbers (Parallel Reproducible Summation, IEEE Transactions on
+/// Computers, 2015). Up to 2^23 terms. A term that is not finite makes the sum NaN.
+///
+/// Trivially copyable, 32 bytes; all bytes zero is the empty sum, so that new arrays and ghosts left zero by a push are
+/// empty sums. Local, for host and device.
+class ExactAccumulator {
+  public:
+    /// Adds a term. O(1).
+    DNDS_HOST_DEVICE ExactAccumulator &operator+=(real term) {
+        static_assert(std::numeric_limits<real>::is_iec559 && sizeof(real) == sizeof(std::uint64_t));
+        std::uint64_t bits = 0;
+        std::memcpy(&bits, &term, sizeof bits);
+        auto exponent = static_cast<int>(bits >> 52U & 0x7ffU);
+        std::uint64_t mantissa = bits & ((std::uint64_t{1} << 52U) - 1);
+        if (exponent == 0x7ff) {
+            raise(notFinite);
+            return *this;
+        }
+        if (exponent != 0)
+            mantissa |= std::uint64_t{1} << 52U;
+        else // subnormal
+            exponent = 1;
+        if (mantissa == 0)
+            return *this;
+        // The term is mantissa * 2^exponent units of 2^-1075.
+        const std::int64_t top = (exponent + 52) / partBits;
+        if (top > top_)
+            raise(top);
+        const std::int64_t shift = exponent - partBits * (top_ - 2); // of the mantissa in the three parts
+        if (shift <= -53)
+            return *this;
+        const auto wide = shift >= 0 ? static_cast<Wide>(mantissa) << shift : static_cast<Wide>(mantissa >> -shift);
+        const std::int64_t sign = bits >> 63U != 0 ? -1 : 1;
+        low_ += sign * static_cast<std::int64_t>(wide & partMask);
+        middle_ += sign * static_cast<std::int64_t>(wide >> partBits & partMask);
+        high_ += sign * static_cast<std::int64_t>(wide >> (2 * partBits));
+        return *this;
+    }
+    DNDS_HOST_DEVICE ExactAccumulator &operator-=(real term) { return *this += -term; }
+
+    /// Adds the terms of `other`. O(1).
+    DNDS_HOST_DEVICE ExactAccumulator &operator+=(const ExactAccumulator &other) {
+        ExactAccumulator terms = other;
+        if (terms.top_ > top_)
+            raise(terms.top_);
+        terms.raise(top_);
+        high_ += terms.high_;
+        middle_ += terms.middle_;
+        low_ += terms.low_;
+        return *this;
+    }
+
+    /// The sum, rounded to nearest. O(1).
+    DNDS_HOST_DEVICE real value() const {
+        constexpr real nan = std::numeric_limits<real>::quiet_NaN();
+        if (top_ == notFinite)
+            return nan;
+        // Carries: the lower parts lie in [0, 2^40) then.
+        const std::int64_t middle = middle_ + (low_ >> partBits);
+        const std::int64_t high = high_ + (middle >> partBits);
+        const Wide rest = (static_cast<Wide>(middle & partMask) << partBits) + (low_ & partMask);
+        // As many bits as there is room for; where some are left out, a one says so to the rounding.
+        constexpr std::int64_t much = std::int64_t{1} << 46;
+        const bool cut = high >= much || high < -much;
+        const int left = cut ? 20 : 0;
+        Wide sum = static_cast<Wide>(high) * (Wide{1} << (2 * partBits - left)) + (rest >> left);
+        if ((rest & ((Wide{1} << left) - 1)) != 0)
+            sum |= 1;
+        auto magnitude = static_cast<UnsignedWide>(sum < 0 ? -sum : sum);
+        int scale = static_cast<int>(partBits * (top_ - 2)) - 1075 + left;
+        for (int step = 32; step > 0; step /= 2)
+            if (magnitude >> (63 + step) != 0) {
+                const bool inexact = (magnitude & ((UnsignedWide{1} << step) - 1)) != 0;
+                magnitude = magnitude >> step | (inexact ? 1U : 0U);
+                scale += step;
+            }
+        const real rounded = std::ldexp(static_cast<real>(static_cast<std::uint64_t>(magnitude)), scale);
+        return sum < 0 ? -rounded : rounded;
+    }
+
+  private:
+    using Wide = FixedPoint::Wide;
+    using UnsignedWide = FixedPoint::UnsignedWide;
+    static constexpr int partBits = FixedPoint::halfResolution;
+    static constexpr std::int64_t partMask = (std::int64_t{1} << partBits) - 1;
+    static constexpr std::int64_t notFinite = 64; ///< above all that finite terms have
+
+    /// Moves the parts up to `top`: lower ones are lost.
+    DNDS_HOST_DEVICE void raise(std::int64_t top) {
+        for (std::int64_t steps = top - top_ < 3 ? top - top_ : 3; steps > 0; --steps) {
+            low_ = middle_;
+            middle_ = high_;
+            high_ = 0;
+        }
+        top_ = top;
+    }
+
+    std::int64_t high_ = 0; ///< in units of 2^(40 top - 1075)
+    std::int64_t middle_ = 0;
+    std::int64_t low_ = 0;
+    std::int64_t top_ = 0; ///< 0: no terms but 0
+};
+
+static_assert(sizeof(ExactAccumulator) == 32 && std::is_trivially_copyable_v<ExactAccumulator>);
+
+} // namespace DNDS

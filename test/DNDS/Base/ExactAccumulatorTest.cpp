@@ -1,0 +1,126 @@
+#include "DNDS/Base/ExactAccumulator.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <cstring>
+#include <random>
+#include <vector>
+
+namespace DNDS {
+namespace {
+
+std::uint64_t bitsOf(const ExactAccumulator &sum) { return std::bit_cast<std::uint64_t>(sum.value()); }
+
+real sumOf(std::initializer_list<real> terms) {
+    ExactAccumulator sum;
+    for (const real term : terms)
+        sum += term;
+    return sum.value();
+}
+
+/// Terms whose exponents spread over `spread` powers of two.
+std::vector<real> randomTerms(std::mt19937_64 &random, std::size_t count, int spread) {
+    std::uniform_real_distribution<real> mantissa(-1, 1);
+    std::uniform_int_distribution<int> exponent(-spread / 2, spread / 2);
+    std::vector<real> terms(count);
+    for (real &term : terms)
+        term = std::ldexp(mantissa(random), exponent(random));
+    return terms;
+}
+
+TEST(ExactAccumulator, SumsDoNotDependOnOrderAndPartialSums) {
+    std::mt19937_64 random(1);
+    for (const int spread : {0, 10, 60, 200, 1900})
+        for (int round = 0; round < 50; ++round) {
+            std::vector<real> terms = randomTerms(random, 100, spread);
+            ExactAccumulator whole;
+            for (const real term : terms)
+                whole += term;
+            std::shuffle(terms.begin(), terms.end(), random);
+            const std::size_t parts = 1 + random() % 8;
+            std::vector<ExactAccumulator> partial(parts);
+            for (const real term : terms)
+                partial[random() % parts] += term;
+            ExactAccumulator sum;
+            for (const ExactAccumulator &part : partial)
+                sum += part;
+            ASSERT_EQ(bitsOf(sum), bitsOf(whole)) << "exponents over " << spread;
+        }
+}
+
+TEST(ExactAccumulator, SumsAreRoundedOnce) {
+    EXPECT_EQ(sumOf({}), 0);
+    EXPECT_EQ(sumOf({0.1}), 0.1);
+    EXPECT_EQ(sumOf({-0.1}), -0.1);
+    EXPECT_EQ(sumOf({1e16, 1, -1e16}), 1);
+    EXPECT_NEAR(sumOf({1, 1e-20, -1}), 1e-20, 0x1p-80);
+    EXPECT_EQ(sumOf({1, 1e-40, -1}), 0) << "what is far below the largest term is cut off";
+    EXPECT_EQ(sumOf({1, 0x1p-53}), 1) << "ties go to the even";
+    EXPECT_EQ(sumOf({1, 0x1p-53, 0x1p-75}), 1 + 0x1p-52);
+    EXPECT_EQ(sumOf({-1, -0x1p-53, -0x1p-75}), -1 - 0x1p-52);
+    EXPECT_EQ(sumOf({1e308, 1e308, -1e308}), 1e308) << "partial sums do not overflow";
+    EXPECT_EQ(sumOf({1e308, 1e308}), std::numeric_limits<real>::infinity());
+    const real tiny = std::numeric_limits<real>::denorm_min();
+    EXPECT_EQ(sumOf({tiny, tiny, tiny}), 3 * tiny);
+    EXPECT_EQ(sumOf({std::numeric_limits<real>::min(), -tiny}), std::numeric_limits<real>::min() - tiny);
+    // Integers of many sizes: what __int128 says.
+    std::mt19937_64 random(2);
+    for (int round = 0; round < 2000; ++round) {
+        ExactAccumulator sum;
+        FixedPoint::Wide exact = 0;
+        for (int k = 0; k < 20; ++k) {
+            const auto term = static_cast<std::int64_t>(random()) >> (random() % 64);
+            const auto rounded = static_cast<real>(term);
+            sum += rounded;
+            exact += static_cast<FixedPoint::Wide>(rounded);
+        }
+        ASSERT_EQ(sum.value(), static_cast<real>(exact));
+    }
+}
+
+TEST(ExactAccumulator, MillionsOfTermsFit) {
+    ExactAccumulator sum;
+    ExactAccumulator other;
+    const real term = std::nextafter(1.0, 0.0);
+    for (int k = 0; k < 1 << 22; ++k) {
+        sum += term;
+        other += -term;
+    }
+    EXPECT_EQ(sum.value(), std::ldexp(term, 22));
+    sum += sum;
+    EXPECT_EQ(sum.value(), std::ldexp(term, 23));
+    sum += other;
+    sum += other;
+    EXPECT_EQ(sum.value(), 0);
+}
+
+TEST(ExactAccumulator, TermsThatAreNotFiniteMakeTheSumNaN) {
+    const real infinity = std::numeric_limits<real>::infinity();
+    for (const real odd : {infinity, -infinity, std::numeric_limits<real>::quiet_NaN()}) {
+        EXPECT_TRUE(std::isnan(sumOf({1, odd, 2})));
+        ExactAccumulator finite;
+        finite += 1;
+        ExactAccumulator spoilt;
+        spoilt += odd;
+        finite += spoilt;
+        EXPECT_TRUE(std::isnan(finite.value()));
+        spoilt += 1;
+        EXPECT_TRUE(std::isnan(spoilt.value()));
+    }
+}
+
+TEST(ExactAccumulator, BytesOfZeroAreTheEmptySum) {
+    ExactAccumulator sum;
+    sum += 3;
+    std::memset(static_cast<void *>(&sum), 0, sizeof sum);
+    EXPECT_EQ(sum.value(), 0);
+    sum += 0.25;
+    sum -= 0.125;
+    EXPECT_EQ(sum.value(), 0.125);
+}
+
+} // namespace
+} // namespace DNDS
