@@ -14,6 +14,7 @@ namespace {
 
 constexpr Words<PushOp, 4> pushOps{
     {{"replace", PushOp::Replace}, {"sum", PushOp::Sum}, {"min", PushOp::Min}, {"max", PushOp::Max}}};
+constexpr Words<GhostsAfterPush, 2> ghostsAfterPush{{{"keep", GhostsAfterPush::Keep}, {"zero", GhostsAfterPush::Zero}}};
 
 /// A member that refuses to take part while it is in flight in another exchange. Exchanges ask for its rows at each
 /// start, and tell their peers where that fails.
@@ -33,8 +34,7 @@ void Exchanger::reset(std::shared_ptr<const ExchangePattern> pattern, std::vecto
     pattern_ = std::move(pattern);
     members_ = std::move(members);
     pull_.reset();
-    for (auto &push : pushes_)
-        push.reset();
+    pushes_ = {};
 }
 
 void Exchanger::requirePattern() const {
@@ -42,17 +42,18 @@ void Exchanger::requirePattern() const {
                members_.empty() ? "an empty group" : members_.front().rows.name);
 }
 
-std::unique_ptr<Exchange> Exchanger::make(Direction direction, TransportKind transport, PushOp op) const {
+std::unique_ptr<Exchange> Exchanger::make(Direction direction, TransportKind transport, PushMode mode) const {
     requirePattern();
     std::vector<ExchangeMember> rows;
     for (const Member &member : members_)
         rows.push_back(landed(member, direction));
-    return std::make_unique<Exchange>(pattern_, direction, std::move(rows), ExchangeOptions{transport}, op);
+    return std::make_unique<Exchange>(pattern_, direction, std::move(rows),
+                                      ExchangeOptions{.transport = transport, .ghosts = mode.ghosts}, mode.op);
 }
 
 void Exchanger::preparePull() {
     if (!pull_)
-        pull_ = make(Direction::Pull, TransportKind::Auto, PushOp::Replace);
+        pull_ = make(Direction::Pull, TransportKind::Auto);
 }
 
 void Exchanger::preparePullBy(std::string_view transport) {
@@ -63,7 +64,7 @@ void Exchanger::preparePullBy(std::string_view transport) {
         DNDS_CHECK(!pullInFlight(), StateError, "a pull is in flight: wait for it first");
     });
     pull_.reset();
-    pull_ = make(Direction::Pull, kind, PushOp::Replace);
+    pull_ = make(Direction::Pull, kind);
 }
 
 void Exchanger::startPull() {
@@ -82,26 +83,31 @@ void Exchanger::waitPull() {
     pull_->wait();
 }
 
-PushOp Exchanger::pushOpOf(std::string_view word) const {
-    const auto op = [&] { return chosen(word, "push operation", pushOps); };
-    if (pattern_ == nullptr || std::ranges::any_of(pushes_, [](const auto &push) { return push != nullptr; }))
-        return op();
-    PushOp first{};
-    pattern_->context().comm().guarded([&] { first = op(); });
+PushMode Exchanger::pushModeOf(std::string_view op, std::string_view ghosts) const {
+    const auto mode = [&] {
+        return PushMode{chosen(op, "push operation", pushOps),
+                        chosen(ghosts, "choice for ghosts after a push", ghostsAfterPush)};
+    };
+    const auto made = [](const auto &push) { return push != nullptr; };
+    if (pattern_ == nullptr ||
+        std::ranges::any_of(pushes_, [&](const auto &ofOp) { return std::ranges::any_of(ofOp, made); }))
+        return mode();
+    PushMode first;
+    pattern_->context().comm().guarded([&] { first = mode(); });
     return first;
 }
 
-void Exchanger::startPush(PushOp op) {
-    auto &push = pushes_.at(static_cast<std::size_t>(op));
+void Exchanger::startPush(PushMode mode) {
+    auto &push = pushOf(mode);
     if (!push)
-        push = make(Direction::Push, TransportKind::Auto, op);
+        push = make(Direction::Push, TransportKind::Auto, mode);
     push->start();
     for (const Member &member : members_)
         member.flight->pushes++;
 }
 
-void Exchanger::waitPush(PushOp op) {
-    auto &push = pushes_.at(static_cast<std::size_t>(op));
+void Exchanger::waitPush(PushMode mode) {
+    auto &push = pushOf(mode);
     DNDS_CHECK(push != nullptr, StateError, "no push was started");
     if (push->inFlight())
         for (const Member &member : members_)
@@ -120,7 +126,7 @@ void Pending::wait() {
     if (isPull_)
         exchanger_->waitPull();
     else
-        exchanger_->waitPush(op_);
+        exchanger_->waitPush(push_);
 }
 
 void bindPending(nb::module_ &module) {

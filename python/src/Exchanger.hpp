@@ -15,6 +15,12 @@
 
 namespace DNDS::Python {
 
+/// What a push does.
+struct PushMode {
+    PushOp op = PushOp::Replace;
+    GhostsAfterPush ghosts = GhostsAfterPush::Keep;
+};
+
 /// The exchanges of some arrays on one pattern.
 class Exchanger {
   public:
@@ -34,32 +40,35 @@ class Exchanger {
     /// Throws StateError, also in the waits of peers, while another exchange of a member is in flight.
     void startPull();
     void waitPull();
-    /// "replace", "sum", "min", "max"; throws ArgumentError that lists them. Collective before the first push, so that
-    /// a wrong word throws on all ranks; Local afterwards.
-    PushOp pushOpOf(std::string_view word) const;
-    /// Collective where there is no push with this operation yet; Local afterwards. Throws as `startPull`.
-    void startPush(PushOp op);
-    void waitPush(PushOp op);
+    /// Of "replace", "sum", "min", "max" and of "keep", "zero"; throws ArgumentError that lists them. Collective before
+    /// the first push, so that a wrong word throws on all ranks; Local afterwards.
+    PushMode pushModeOf(std::string_view op, std::string_view ghosts) const;
+    /// Collective where there is no such push yet; Local afterwards. Throws as `startPull`.
+    void startPush(PushMode mode);
+    void waitPush(PushMode mode);
     bool pullInFlight() const noexcept { return pull_ && pull_->inFlight(); }
 
     const Exchange &pullExchange();
 
   private:
-    std::unique_ptr<Exchange> make(Direction direction, TransportKind transport, PushOp op) const;
+    std::unique_ptr<Exchange> make(Direction direction, TransportKind transport, PushMode mode = {}) const;
+    std::unique_ptr<Exchange> &pushOf(PushMode mode) {
+        return pushes_.at(static_cast<std::size_t>(mode.op)).at(static_cast<std::size_t>(mode.ghosts));
+    }
     void requirePattern() const;
 
     std::shared_ptr<const ExchangePattern> pattern_;
     std::vector<Member> members_;
     std::unique_ptr<Exchange> pull_;
-    std::array<std::unique_ptr<Exchange>, 4> pushes_; ///< one for each PushOp
+    std::array<std::array<std::unique_ptr<Exchange>, 2>, 4> pushes_; ///< one for each PushOp and GhostsAfterPush
 };
 
 /// An exchange in flight as a context manager: leaving the block waits for it.
 class Pending {
   public:
-    /// A pull, or a push with an operation.
-    Pending(Exchanger &exchanger, const PushOp *op)
-        : exchanger_(&exchanger), op_(op != nullptr ? *op : PushOp::Replace), isPull_(op == nullptr) {}
+    /// A pull, or a push.
+    Pending(Exchanger &exchanger, const PushMode *push)
+        : exchanger_(&exchanger), push_(push != nullptr ? *push : PushMode{}), isPull_(push == nullptr) {}
 
     /// Waits, once.
     void wait();
@@ -67,7 +76,7 @@ class Pending {
 
   private:
     Exchanger *exchanger_; ///< the Python object of the field is kept as long as this one
-    PushOp op_;
+    PushMode push_;
     bool isPull_;
     bool done_ = false;
 };

@@ -191,25 +191,29 @@ and ghosts not be used. The first call is Collective, as that of `pull`. Raises 
 field is in flight, alone or in a group.)")
         .def(
             "push",
-            [](Field &self, std::string_view op) {
+            [](Field &self, std::string_view op, std::string_view ghosts) {
                 const nb::gil_scoped_release others;
-                const PushOp which = exchangerOf(self).pushOpOf(op);
+                const PushMode which = exchangerOf(self).pushModeOf(op, ghosts);
                 exchangerOf(self).startPush(which);
                 self.exchanger().waitPush(which);
             },
-            "op"_a = "sum",
+            "op"_a = "sum", "ghosts"_a = "keep",
             R"(Sends ghosts back to their owners, whose rows they "replace", or meet as "sum", "min" or "max" in ascending
 order of ranks. The first call with an operation is Collective, and a word that is none of these raises on all ranks
-until there was a push, then on this rank alone. Ghosts keep their values.)")
+until there was a push, then on this rank alone.
+
+Ghosts "keep" their values, so that a second push with "sum" adds them again: make them zero before the next
+contributions, or push with ghosts="zero", which leaves them zero ("sum" only).)")
         .def(
             "start_push",
-            [](Field &self, std::string_view op) {
+            [](Field &self, std::string_view op, std::string_view ghosts) {
                 const nb::gil_scoped_release others;
-                const PushOp which = exchangerOf(self).pushOpOf(op);
+                const PushMode which = exchangerOf(self).pushModeOf(op, ghosts);
                 exchangerOf(self).startPush(which);
                 return Pending(exchangerOf(self), &which);
             },
-            "op"_a = "sum", nb::keep_alive<0, 1>(), "Begins a push: a context manager whose end waits.")
+            "op"_a = "sum", "ghosts"_a = "keep", nb::keep_alive<0, 1>(),
+            "Begins a push, as `push`: a context manager whose end waits.")
         .def(
             "prepare_pull",
             [](Field &self, std::string_view transport) {

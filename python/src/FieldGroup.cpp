@@ -76,22 +76,24 @@ Types, widths and layouts may differ. The group keeps the arrays. Fields that ge
             Release(), nb::keep_alive<0, 1>(), "Begins to: a context manager whose end waits.")
         .def(
             "push",
-            [](FieldGroup &self, std::string_view op) {
+            [](FieldGroup &self, std::string_view op, std::string_view ghosts) {
                 const nb::gil_scoped_release others;
-                const PushOp which = self.exchanger().pushOpOf(op);
+                const PushMode which = self.exchanger().pushModeOf(op, ghosts);
                 self.exchanger().startPush(which);
                 self.exchanger().waitPush(which);
             },
-            "op"_a = "sum", "Sends the ghosts of all fields back; as Field.push.")
+            "op"_a = "sum", "ghosts"_a = "keep",
+            "Sends the ghosts of all fields back; as Field.push, which says what a second sum adds.")
         .def(
             "start_push",
-            [](FieldGroup &self, std::string_view op) {
+            [](FieldGroup &self, std::string_view op, std::string_view ghosts) {
                 const nb::gil_scoped_release others;
-                const PushOp which = self.exchanger().pushOpOf(op);
+                const PushMode which = self.exchanger().pushModeOf(op, ghosts);
                 self.exchanger().startPush(which);
                 return Pending(self.exchanger(), &which);
             },
-            "op"_a = "sum", nb::keep_alive<0, 1>(), "Begins to: a context manager whose end waits.");
+            "op"_a = "sum", "ghosts"_a = "keep", nb::keep_alive<0, 1>(),
+            "Begins to: a context manager whose end waits.");
 }
 
 } // namespace DNDS::Python

@@ -118,6 +118,36 @@ def test_push_sums_and_compares(comm):
         u.push("multiply")
 
 
+def test_ghosts_are_kept_or_zero_after_a_push(comm):
+    def assembled(ghosts, push):
+        u = ring(comm)
+        for _ in range(2):
+            if ghosts == "keep":
+                u.ghosts[:] = 0
+            u.owned[:] += 1
+            u.ghosts[:] += 10
+            push(u, ghosts)
+        return u
+
+    def alone(u, ghosts):
+        u.push("sum", ghosts=ghosts)
+
+    def in_group(u, ghosts):
+        with dnds.FieldGroup([u]).start_push("sum", ghosts):
+            pass
+
+    expected = assembled("keep", alone)
+    for push in (alone, in_group):
+        u = assembled("zero", push)
+        np.testing.assert_array_equal(u.owned, expected.owned)
+        assert not u.ghosts.any()
+    assert expected.ghosts.all() # so another push would add them again
+    with pytest.raises(dnds.ArgumentError, match="PushOp::Sum"):
+        u.push("max", ghosts="zero")
+    with pytest.raises(dnds.ArgumentError, match="keep or zero"):
+        u.push("sum", ghosts="none")
+
+
 def test_groups_travel_together(comm):
     u = ring(comm, width=3)
     v = dnds.Field(6, None, "int32", comm=comm, name="v")

@@ -15,6 +15,7 @@
 #include <algorithm>
 #include <array>
 #include <map>
+#include <optional>
 #include <utility>
 
 namespace DNDS {
@@ -33,6 +34,7 @@ struct Exchange::State {
     std::vector<Device::DeviceBuffer<std::byte>> stagingOnDevice;
     std::vector<std::byte *> staging;       ///< pushes: where each part arrives, until it is combined
     std::unique_ptr<DeviceCombine> combine; ///< pushes on the device
+    std::optional<GhostZeroing> zeroing;    ///< pushes that leave zero ghosts
     std::vector<std::unique_ptr<Transport>> transports;
     std::vector<TransportKind> kinds; ///< by rank
     Serving serving;
@@ -95,9 +97,10 @@ void fetch(const ExchangePattern &pattern, Direction direction, MemorySpace spac
 
 /// The widths that matter to peers are those of the rows that move: fathers' where they are sent, sons' where they
 /// arrive.
-std::uint64_t signatureOf(std::span<const RowLayout> layouts, Direction direction, PushOp op, MemorySpace space) {
-    std::uint64_t signature = static_cast<std::uint64_t>(space) << 16U | static_cast<std::uint64_t>(direction) << 8U |
-                              static_cast<std::uint64_t>(op);
+std::uint64_t signatureOf(std::span<const RowLayout> layouts, Direction direction, PushOp op, GhostsAfterPush ghosts,
+                          MemorySpace space) {
+    std::uint64_t signature = static_cast<std::uint64_t>(ghosts) << 24U | static_cast<std::uint64_t>(space) << 16U |
+                              static_cast<std::uint64_t>(direction) << 8U | static_cast<std::uint64_t>(op);
     for (const RowLayout &layout : layouts)
         signature = signature * 0x100000001b3U ^ layout.signature;
     return signature;
@@ -177,7 +180,9 @@ bool allCompleted(std::span<const std::unique_ptr<Transport>> transports) noexce
 
 Exchange::Exchange(std::shared_ptr<const ExchangePattern> pattern, Direction direction,
                    std::vector<ExchangeMember> members, const ExchangeOptions &options, PushOp op)
-    : pattern_(std::move(pattern)), direction_(direction), op_(op), state_(std::make_shared<State>()) {
+    : pattern_(std::move(pattern)), direction_(direction), op_(op),
+      ghosts_(direction == Direction::Push ? options.ghosts : GhostsAfterPush::Keep),
+      state_(std::make_shared<State>()) {
     DNDS_CHECK(pattern_ != nullptr, StateError, "an exchange needs a pattern: create a ghost mapping first");
     CommunicatorContext &context = pattern_->context();
     channel_ = context.nextChannel(); // before anything can fail, so that ranks stay in step
@@ -192,6 +197,9 @@ Exchange::Exchange(std::shared_ptr<const ExchangePattern> pattern, Direction dir
     std::uint64_t signature = 0;
     std::map<int, TransportChoice> choices;
     try {
+        DNDS_CHECK(ghosts_ == GhostsAfterPush::Keep || op_ == PushOp::Sum, ArgumentError,
+                   "ghosts can be left zero after a push with PushOp::Sum only: zero would replace, or be less or more "
+                   "than, what other operations find there at the next push");
         if (wish == ExchangeSpace::Device)
             Device::requireDevice("exchange rows of device memory");
         const std::size_t count = state.members.size();
@@ -216,13 +224,16 @@ Exchange::Exchange(std::shared_ptr<const ExchangePattern> pattern, Direction dir
                 combineFunction(state.fathers[m].parts[0].kind, op_);
         }
         // A rank without owned rows has no widths of its own, but its ghosts have.
-        signature = signatureOf(pattern_->fatherSize() > 0 ? state.fathers : state.sons, direction_, op_, space_);
+        signature =
+            signatureOf(pattern_->fatherSize() > 0 ? state.fathers : state.sons, direction_, op_, ghosts_, space_);
         state.traffic = planTraffic(*pattern_, direction_, state.fathers, state.sons);
         if (direction_ == Direction::Push)
             for (const std::size_t bytes : state.traffic.destinationBytes)
                 state.addStaging(bytes, sharesNode ? HostMemoryResource(context.node().arena) : nullptr);
         if (direction_ == Direction::Push && space_ == MemorySpace::Device)
             state.combine = std::make_unique<DeviceCombine>(*pattern_, op_, state.fathers, state.lane->stream);
+        if (ghosts_ == GhostsAfterPush::Zero)
+            state.zeroing.emplace(state.sons, space_, state.lane ? state.lane->stream.handle() : nullptr);
         for (auto &[kind, plan] : plansOf(state.traffic, channel_, state.kinds))
             state.transports.push_back(makeTransport(kind, std::move(plan), context, round, state.lane));
     } catch (...) {
@@ -446,19 +457,31 @@ void Exchange::complete() {
 void Exchange::combinePushed() {
     State &state = *state_;
     std::vector<RowLayout> fathers(state.members.size());
+    std::vector<RowLayout> sons(state.zeroing ? state.members.size() : 0);
+    const auto requireUnchanged = [&](const char *which, const ExchangeMember &member, const RowLayout &before,
+                                      const RowLayout &now) {
+        DNDS_CHECK(sameMemory(before, now) && sameRows(before, now), StateError,
+                   "{} of '{}' was resized, swapped or moved between start and wait of a push", which, member.name);
+    };
     for (std::size_t m = 0; m < fathers.size(); ++m) {
         state.members[m].father(space_, Access::Write, fathers[m]);
-        DNDS_CHECK(sameMemory(state.fathers[m], fathers[m]) && sameRows(state.fathers[m], fathers[m]), StateError,
-                   "father of '{}' was resized, swapped or moved between start and wait of a push",
-                   state.members[m].name);
+        requireUnchanged("father", state.members[m], state.fathers[m], fathers[m]);
     }
-    if (!state.combine)
-        return combineOnHost(*pattern_, op_, state.members, fathers, state.staging);
-    state.combine->launch(fathers, state.staging, state.lane->stream);
-    if (state.combine->checks()) {
-        state.lane->stream.synchronize();
-        state.combine->check(state.members);
+    for (std::size_t m = 0; m < sons.size(); ++m) {
+        state.members[m].son(space_, Access::Write, sons[m]);
+        requireUnchanged("son", state.members[m], state.sons[m], sons[m]);
     }
+    if (state.combine) {
+        state.combine->launch(fathers, state.staging, state.lane->stream);
+        if (state.combine->checks()) {
+            state.lane->stream.synchronize();
+            state.combine->check(state.members);
+        }
+    } else {
+        combineOnHost(*pattern_, op_, state.members, fathers, state.staging);
+    }
+    if (state.zeroing)
+        state.zeroing->run(sons, state.lane ? state.lane->stream.handle() : nullptr);
 }
 
 } // namespace DNDS

@@ -56,7 +56,8 @@ class Exchange {
     /// Binds. Collective; all ranks create their exchanges of one communicator in the same order. Cost O(rows
     /// exchanged) and one reduction. Throws on all ranks: StateError (arrays do not have the pattern's rows),
     /// LayoutError (ranks, or father and son, disagree on type, width or sizes; an operation on opaque elements),
-    /// ArgumentError (options, or some ranks ask for rows on the host and others on the device), NotBuiltError (rows on
+    /// ArgumentError (options, GhostsAfterPush::Zero with another operation than a sum, or some ranks ask for rows on
+    /// the host and others on the device), NotBuiltError (rows on
     /// the device where there is none), MemoryError.
     Exchange(std::shared_ptr<const ExchangePattern> pattern, Direction direction, std::vector<ExchangeMember> members,
              const ExchangeOptions &options = {}, PushOp op = PushOp::Replace);
@@ -70,7 +71,8 @@ class Exchange {
     /// exchange moves is not the current one; MemoryError; what the device reports. Peers are told, and it can be
     /// started again, except where the device failed after some rows had left: then the exchange has to be destroyed.
     void start(Device::StreamHandle producer = nullptr);
-    /// Completes what `start` began: afterwards the host may use the rows, and so may all streams. Throws StateError
+    /// Completes what `start` began: afterwards the host may use the rows, and so may all streams. Ghosts keep what was
+    /// pushed, or are zero if that was asked for; where it throws they may be either. Throws StateError
     /// without start, PeerError when a peer could not take part (the rows of the others are there), DataError when
     /// pushed padded rows have other sizes than their owner's; what the device reports.
     void wait();
@@ -104,6 +106,7 @@ class Exchange {
     std::shared_ptr<const ExchangePattern> pattern_;
     Direction direction_;
     PushOp op_;
+    GhostsAfterPush ghosts_;
     MemorySpace space_ = MemorySpace::Host;
     Channel channel_;
     std::shared_ptr<State> state_; ///< shared with the context when it is destroyed in flight

@@ -49,6 +49,12 @@ void ExchangeGroup::pullOnce(const ExchangeOptions &options, Device::StreamHandl
     exchange->wait();
 }
 
+void ExchangeGroup::pushOnce(PushOp op, const ExchangeOptions &options, Device::StreamHandle producer) {
+    const auto exchange = make(Direction::Push, options, op);
+    exchange->start(producer);
+    exchange->wait();
+}
+
 void ExchangeGroup::startPersistentPull(Device::StreamHandle producer) { bound(pull_).start(producer); }
 void ExchangeGroup::waitPersistentPull() { bound(pull_).wait(); }
 void ExchangeGroup::waitPersistentPull(Device::StreamHandle consumer) { bound(pull_).wait(consumer); }

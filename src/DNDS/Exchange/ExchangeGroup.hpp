@@ -28,10 +28,13 @@ class ExchangeGroup {
     }
     std::size_t size() const noexcept { return members_.size(); }
 
-    /// As the functions of ArrayTransformer, for all arrays together. The first three are Collective, the others Local.
+    /// As the functions of ArrayTransformer, for all arrays together. The first four are Collective, the others Local.
+    /// A second push with PushOp::Sum adds again what ghosts kept, unless `options.ghosts` is GhostsAfterPush::Zero.
     void initPersistentPull(const ExchangeOptions &options = {});
     void initPersistentPush(PushOp op = PushOp::Replace, const ExchangeOptions &options = {});
     void pullOnce(const ExchangeOptions &options = {}, Device::StreamHandle producer = nullptr);
+    void pushOnce(PushOp op = PushOp::Replace, const ExchangeOptions &options = {},
+                  Device::StreamHandle producer = nullptr);
     void startPersistentPull(Device::StreamHandle producer = nullptr);
     void waitPersistentPull();
     void waitPersistentPull(Device::StreamHandle consumer);

@@ -11,12 +11,20 @@
 namespace DNDS {
 
 /// How pushed ghost rows meet the owner's row. Contributions are applied in ascending order of the rank they come from,
-/// so that results do not depend on the order of arrival.
+/// so that results do not depend on the order of arrival. Sums of floating-point numbers do depend on which rank adds
+/// what; those of `ExactAccumulator` do not. What the push leaves in the ghosts is said by `GhostsAfterPush`.
 enum class PushOp : unsigned char {
     Replace, ///< the row of the highest contributing rank stays
-    Sum,     ///< element-wise sum of the owner's row and all contributions
+    Sum,     ///< element-wise sum of the owner's row and all contributions; again at each push
     Min,
     Max
+};
+
+/// What a push leaves in the ghosts. A push only sends them: whoever adds to ghosts and pushes with PushOp::Sum has to
+/// make them zero before adding again, or the first contributions are added a second time.
+enum class GhostsAfterPush : unsigned char {
+    Keep, ///< what was pushed
+    Zero  ///< zero, ready for the next contributions; with PushOp::Sum only, as zero changes no sum
 };
 
 /// How the bytes of an exchange move.
@@ -64,6 +72,7 @@ enum class ExchangeSpace : unsigned char {
 struct ExchangeOptions {
     TransportKind transport = TransportKind::Auto; ///< Auto also looks at the environment variable DNDS_TRANSPORT
     ExchangeSpace space = ExchangeSpace::Auto;
+    GhostsAfterPush ghosts = GhostsAfterPush::Keep; ///< of pushes; pulls ignore it
 };
 
 } // namespace DNDS

@@ -31,6 +31,9 @@ Device::Combination combinationOf(PushOp op) {
                                : Device::Combination::Sum;
 }
 
+/// Of all rows together, padding included.
+std::size_t elementBytesOf(const RowLayout &layout) { return layout.parts[0].begin(layout.rows); }
+
 template <class T>
 std::uint64_t append(std::vector<std::byte> &bytes, const std::vector<T> &values) {
     const std::uint64_t at = (bytes.size() + 15) / 16 * 16;
@@ -72,6 +75,34 @@ void combineOnHost(const ExchangePattern &pattern, PushOp op, std::span<const Ex
             });
         }
         part += count;
+    }
+}
+
+GhostZeroing::GhostZeroing(std::span<const RowLayout> sons, MemorySpace space, Device::StreamHandle stream) {
+    if (space != MemorySpace::Device)
+        return;
+    constexpr std::size_t atOnce = std::size_t{1} << 20U;
+    std::size_t longest = 0;
+    for (const RowLayout &son : sons)
+        longest = std::max(longest, elementBytesOf(son));
+    const std::vector<std::byte> zeros(std::min(longest, atOnce));
+    zeros_ = Device::DeviceBuffer<std::byte>(zeros.size());
+    Device::copy(zeros_.data(), MemorySpace::Device, zeros.data(), MemorySpace::Host, zeros.size(), stream);
+    Device::synchronize(stream);
+}
+
+void GhostZeroing::run(std::span<const RowLayout> sons, Device::StreamHandle stream) const {
+    for (const RowLayout &son : sons) {
+        std::byte *to = son.parts[0].base;
+        std::size_t left = elementBytesOf(son);
+        if (son.space == MemorySpace::Host && left > 0)
+            std::memset(to, 0, left);
+        while (son.space == MemorySpace::Device && left > 0) {
+            const std::size_t bytes = std::min(left, zeros_.size());
+            Device::copy(to, MemorySpace::Device, zeros_.data(), MemorySpace::Device, bytes, stream);
+            to += bytes;
+            left -= bytes;
+        }
     }
 }
 

@@ -19,7 +19,21 @@ namespace DNDS {
 void combineOnHost(const ExchangePattern &pattern, PushOp op, std::span<const ExchangeMember> members,
                    std::span<const RowLayout> fathers, std::span<std::byte *const> staging);
 
-/// The same on the device: the lists that tell which staged rows go where are made once, and each push is a few
+/// Makes ghosts zero once they were pushed, as GhostsAfterPush::Zero asks: all elements, but neither the sizes nor the
+/// shapes of rows. On the host at once, on the device queued.
+class GhostZeroing {
+  public:
+    /// Local. Takes all the memory that `run` needs, on the device up to 1 MiB: throws MemoryError. `stream` is waited
+    /// for.
+    GhostZeroing(std::span<const RowLayout> sons, MemorySpace space, Device::StreamHandle stream);
+    /// Local. The rows may have moved since, not changed.
+    void run(std::span<const RowLayout> sons, Device::StreamHandle stream) const;
+
+  private:
+    Device::DeviceBuffer<std::byte> zeros_;
+};
+
+/// `combineOnHost` on the device: the lists that tell which staged rows go where are made once, and each push is a few
 /// kernels. Results are those of the host to the bit: contributions meet a row in ascending order of rank, none of them
 /// atomic.
 class DeviceCombine {
