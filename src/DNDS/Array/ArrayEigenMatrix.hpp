@@ -58,7 +58,7 @@ class ArrayEigenMatrix
     }
 
     /// Changes the number of rows; as ArrayBase::resize(rows). New rows of differing shapes are empty matrices.
-    void resize(index rows) {
+    void resize(index rows) override {
         if (!shapePerRow || rows == this->size() || rows < 0) {
             Base::resize(rows);
             return;
@@ -98,6 +98,12 @@ class ArrayEigenMatrix
         } else {
             resizeRows(rows, shapes_.common(), std::forward<ShapeOf>(shapeOf));
         }
+    }
+    void resizeGhosts(index rows, [[maybe_unused]] std::span<const rowsize> sizes) override {
+        if constexpr (Traits::nonUniform)
+            ArrayEigenMatrix::resize(rows, [&](index i) { return sizes[static_cast<std::size_t>(i)]; });
+        else
+            ArrayEigenMatrix::resize(rows);
     }
     /// The same and chooses the run-time limits of padded rows.
     template <std::invocable<index> ShapeOf>
@@ -156,7 +162,7 @@ class ArrayEigenMatrix
     ConstView view() const { return deviceView<DeviceBackend::Host>(); }
 
     /// As ParArray::agreeShape, for both dimensions. Collective; no communication without run-time sizes.
-    void agreeShape() {
+    void agreeShape() override {
         if constexpr (Traits::runTime) {
             const bool changed = shapes_.agree(this->comm(), this->size(), this->label());
             if constexpr (Base::layout != ArrayLayout::CSR) {
@@ -166,10 +172,14 @@ class ArrayEigenMatrix
         }
     }
     /// As ArrayBase::adoptShape, for both dimensions.
-    void adoptShape(const ArrayEigenMatrix &other) {
-        shapes_.adopt(other.shapes_, this->size(), this->label());
+    void adoptShape(const Base &other) override {
+        const auto *matrices = dynamic_cast<const ArrayEigenMatrix *>(&other);
+        DNDS_CHECK(matrices != nullptr, LayoutError, "'{}' cannot take the shape of '{}', which has other matrices",
+                   this->label(), other.label());
+        shapes_.adopt(matrices->shapes_, this->size(), this->label());
         Base::adoptShape(other);
     }
+    bool hasRowShapes() const noexcept override { return shapePerRow; }
 
     void toDevice() {
         Base::toDevice();
@@ -187,21 +197,22 @@ class ArrayEigenMatrix
         Base::toHost(stream);
         shapes_.perRow().toHost(stream);
     }
-    void rehost(const HostMemoryResource &resource) {
+    void rehost(const HostMemoryResource &resource) override {
         Base::rehost(resource);
         shapes_.perRow().rehost(resource);
     }
 
     /// As ArrayBase::rowLayout; per-row shapes are the last part, and sizes chosen at run time belong to the signature.
-    RowLayout rowLayout(MemorySpace space, Access access) {
-        if (access == Access::Read)
-            return std::as_const(*this).rowLayout(space);
-        (void)shapes_.perRow().read(space, this->label());
-        RowLayout described = Base::rowLayout(space, access);
-        shapes_.describe(described, shapes_.perRow().write(space, this->label()));
-        return described;
+    using Base::rowLayout;
+    void rowLayout(MemorySpace space, Access access, RowLayout &into) override {
+        // both are checked before either makes its other side stale
+        const std::byte *shapes = shapes_.perRow().read(space, this->label());
+        Base::rowLayout(space, access, into);
+        if (access == Access::Write)
+            shapes_.perRow().write(space, this->label());
+        shapes_.describe(into, const_cast<std::byte *>(shapes));
     }
-    RowLayout rowLayout(MemorySpace space) const {
+    RowLayout rowLayout(MemorySpace space) const override {
         RowLayout described = Base::rowLayout(space);
         shapes_.describe(described, const_cast<std::byte *>(shapes_.perRow().read(space, this->label())));
         return described;

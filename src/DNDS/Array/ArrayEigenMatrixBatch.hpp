@@ -124,14 +124,18 @@ class ArrayEigenMatrixBatch : public ParArray<real, NonUniformSize> {
     ConstView view() const { return deviceView<DeviceBackend::Host>(); }
 
     /// As ArrayBase::rowLayout. The elements are opaque, because headers must not be added up.
-    RowLayout rowLayout(MemorySpace space, Access access) { return withoutArithmetic(Base::rowLayout(space, access)); }
-    RowLayout rowLayout(MemorySpace space) const { return withoutArithmetic(Base::rowLayout(space)); }
-
-  private:
-    static RowLayout withoutArithmetic(RowLayout described) {
+    using Base::rowLayout;
+    void rowLayout(MemorySpace space, Access access, RowLayout &into) override {
+        Base::rowLayout(space, access, into);
+        into.parts[0].kind = ElementKind::Opaque;
+    }
+    RowLayout rowLayout(MemorySpace space) const override {
+        RowLayout described = Base::rowLayout(space);
         described.parts[0].kind = ElementKind::Opaque;
         return described;
     }
+
+  private:
     void checkBatch(index i, rowsize k) const {
         const rowsize count = batchSize(i);
         DNDS_CHECK(k >= 0 && k < count, IndexError, "{}: matrix {} is outside [0, {}) of row {}", label(), k, count, i);

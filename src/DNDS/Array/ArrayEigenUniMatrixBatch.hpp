@@ -153,16 +153,28 @@ class ArrayEigenUniMatrixBatch : public ParArray<real, NonUniformSize> {
 
     /// Makes the size of the matrices equal on all ranks. Collective; no communication where it is static. @throws
     /// LayoutError.
-    void agreeShape() {
+    void agreeShape() override {
         if constexpr (m == DynamicSize || n == DynamicSize)
             shapes_.agree(this->comm(), this->size(), this->label());
     }
-    void adoptShape(const ArrayEigenUniMatrixBatch &other) {
-        shapes_.adopt(other.shapes_, this->size(), this->label());
+    void adoptShape(const Base &other) override {
+        const auto *batches = dynamic_cast<const ArrayEigenUniMatrixBatch *>(&other);
+        DNDS_CHECK(batches != nullptr, LayoutError, "'{}' cannot take the shape of '{}', which has other matrices",
+                   this->label(), other.label());
+        shapes_.adopt(batches->shapes_, this->size(), this->label());
     }
 
-    RowLayout rowLayout(MemorySpace space, Access access) { return withShape(Base::rowLayout(space, access)); }
-    RowLayout rowLayout(MemorySpace space) const { return withShape(Base::rowLayout(space)); }
+    /// As ArrayBase::rowLayout; sizes chosen at run time belong to the signature.
+    using Base::rowLayout;
+    void rowLayout(MemorySpace space, Access access, RowLayout &into) override {
+        Base::rowLayout(space, access, into);
+        shapes_.describe(into, nullptr);
+    }
+    RowLayout rowLayout(MemorySpace space) const override {
+        RowLayout described = Base::rowLayout(space);
+        shapes_.describe(described, nullptr);
+        return described;
+    }
     std::uint64_t hash() const { return shapes_.hash(Base::hash(), this->label()); }
 
     void swapData(ArrayEigenUniMatrixBatch &other) noexcept {
@@ -194,10 +206,6 @@ class ArrayEigenUniMatrixBatch : public ParArray<real, NonUniformSize> {
     }
     rowsize rowsOf(index i) const { return batchSize(i) > 0 || m > 0 ? shapes_.common().rows : 0; }
     rowsize colsOf(index i) const { return batchSize(i) > 0 ? batchSize(i) * shapes_.common().cols : 0; }
-    RowLayout withShape(RowLayout described) const {
-        shapes_.describe(described, nullptr);
-        return described;
-    }
     typename View::Geometry geometry() const {
         if constexpr (m > 0 && n > 0)
             return {};

@@ -29,7 +29,7 @@ class ArrayEigenVector : public ArrayEigenMatrix<sizeParam, 1, maxParam, 1, alig
     ArrayEigenVector(std::string name, CommunicatorView comm, rowsize width) : Base(std::move(name), comm, width, 1) {}
 
     /// These are as ArrayBase::resize.
-    void resize(index rows) { Base::resize(rows); }
+    void resize(index rows) override { Base::resize(rows); }
     void resize(index rows, rowsize width) { Base::resize(rows, width, 1); }
     template <std::invocable<index> SizeOf>
     requires(Base::Traits::nonUniform) void resize(index rows, SizeOf &&sizeOf) {

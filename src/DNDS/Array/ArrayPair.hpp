@@ -7,6 +7,7 @@
 
 #include <memory>
 #include <string>
+#include <typeinfo>
 #include <utility>
 
 namespace DNDS {
@@ -37,8 +38,14 @@ class ArrayPair {
         father = std::make_shared<TArray>(name, arguments...);
         son = std::make_shared<TArray>(name + " (ghosts)", arguments...);
     }
-    /// Connects father and son; again after either was replaced. Collective. See ArrayTransformer::setFatherSon.
-    void transAttach() { trans.setFatherSon(father, son); }
+    /// Connects father and son; again after either was replaced. Collective. See ArrayTransformer::setFatherSon. Throws
+    /// also LayoutError on all ranks for arrays of a derived type, which a pair would copy and swap in part only.
+    void transAttach() {
+        trans.setFatherSon(father, son);
+        DNDS_CHECK(typeid(*father.get()) == typeid(TArray), LayoutError,
+                   "'{}' is of a type derived from that of its pair: declare the pair with the derived type",
+                   father->label()); // on all ranks, which have agreed on the type
+    }
 
     /// Uses the mapping of `primary`, sizes the son and fills it. Collective. This pair's father has its rows already.
     template <class TOther>

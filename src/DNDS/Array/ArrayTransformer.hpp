@@ -7,12 +7,16 @@
 
 #include <memory>
 #include <span>
+#include <typeinfo>
 #include <utility>
 #include <vector>
 
 namespace DNDS {
 
 /// Ghost exchange of one array. `TArray` is a ParArray or an array derived from one. Move-only.
+///
+/// Father and son may be of a type that is derived from `TArray`: an ArrayTransformer<ParArray<real, NonUniformSize>>
+/// serves matrix batches as their own transformer does, shapes included.
 ///
 ///     ArrayTransformer<ParArray<real, 5>> trans;
 ///     trans.setFatherSon(father, son);
@@ -31,7 +35,8 @@ class ArrayTransformer : public TransformerCore {
 
     /// The arrays to connect. Collective over their communicator. Forgets mapping and exchanges of earlier arrays.
     /// Throws ArgumentError on all ranks when one of the two is null on any rank (where both are null, on that rank
-    /// only).
+    /// only); LayoutError on all ranks when the two are not of one type, derived types counted as such, or when ranks
+    /// give arrays of different types.
     void setFatherSon(std::shared_ptr<TArray> father, std::shared_ptr<TArray> son) {
         DNDS_CHECK(father != nullptr || son != nullptr, ArgumentError,
                    "father and son are null: create the arrays first");
@@ -39,7 +44,9 @@ class ArrayTransformer : public TransformerCore {
             DNDS_CHECK(father != nullptr, ArgumentError, "the father of '{}' is null", son->label());
             DNDS_CHECK(son != nullptr, ArgumentError, "the son of '{}' is null", father->label());
             DNDS_CHECK(father != son, ArgumentError, "'{}' cannot be father and son at once", father->label());
+            requireOneType(*father, typeid(*father.get()), *son, typeid(*son.get()));
         });
+        agreeOnType(father->comm(), *father, typeid(*father.get()));
         *this = ArrayTransformer();
         father_ = std::move(father);
         son_ = std::move(son);
@@ -108,7 +115,7 @@ class ArrayTransformer : public TransformerCore {
             son_->rehost(sonMemory()); // while it is empty, so that nothing is copied
             son_->adoptShape(*father_);
             if constexpr (isFixedLayout(TArray::layout)) {
-                son_->resize(pattern()->sonSize());
+                son_->resizeGhosts(pattern()->sonSize(), {});
             } else {
                 sizes.resize(static_cast<std::size_t>(father_->size()));
                 (void)father_->rowLayout(MemorySpace::Host, Access::Read); // throws unless rows can be exchanged
@@ -118,17 +125,16 @@ class ArrayTransformer : public TransformerCore {
         });
         if constexpr (!isFixedLayout(TArray::layout)) {
             sizes = pullRowSizes(std::move(sizes));
-            comm.guarded([&] {
-                son_->resize(pattern()->sonSize(), [&](index i) { return sizes[static_cast<std::size_t>(i)]; });
-            });
+            comm.guarded([&] { son_->resizeGhosts(pattern()->sonSize(), sizes); });
         }
-        if constexpr (requires { requires TArray::shapePerRow; })
+        if (father_->hasRowShapes())
             pullRowShapes(member());
     }
 
     /// Prepares pulls for repeated use. Collective. See Exchange for cost and errors.
     void initPersistentPull(const ExchangeOptions &options = {}) { initPull(ready("initPersistentPull"), options); }
-    /// Prepares pushes for repeated use. Collective.
+    /// Prepares pushes for repeated use. Collective. Ghosts keep their values after a push, so that the next one with
+    /// PushOp::Sum adds them again, unless `options.ghosts` is GhostsAfterPush::Zero.
     void initPersistentPush(PushOp op = PushOp::Replace, const ExchangeOptions &options = {}) {
         initPush(ready("initPersistentPush"), options, op);
     }
@@ -139,7 +145,9 @@ class ArrayTransformer : public TransformerCore {
         exchange.start(producer);
         exchange.wait();
     }
-    /// Sends the son's rows back once. Collective; costs a set-up each time.
+    /// Sends the son's rows back once. Collective; costs a set-up each time. Ghosts keep their values, and another push
+    /// with PushOp::Sum adds them again: zero them before the next contributions, or ask for
+    /// `ExchangeOptions::ghosts = GhostsAfterPush::Zero`.
     void pushOnce(PushOp op = PushOp::Replace, const ExchangeOptions &options = {},
                   Device::StreamHandle producer = nullptr) {
         Exchange exchange(readyPattern("pushOnce"), Direction::Push, {member()}, options, op);
@@ -153,9 +161,9 @@ class ArrayTransformer : public TransformerCore {
         return {
             std::string(father_->label()),
             [father = father_](MemorySpace space, Access access, RowLayout &into) {
-                describe(*father, space, access, into);
+                father->rowLayout(space, access, into);
             },
-            [son = son_](MemorySpace space, Access access, RowLayout &into) { describe(*son, space, access, into); },
+            [son = son_](MemorySpace space, Access access, RowLayout &into) { son->rowLayout(space, access, into); },
             [son = son_](const HostMemoryResource &memory) { son->rehost(memory); },
             [father = father_, son = son_] {
                 return father->valid(MemorySpace::Device) && son->valid(MemorySpace::Device);
@@ -163,12 +171,6 @@ class ArrayTransformer : public TransformerCore {
     }
 
   private:
-    static void describe(TArray &array, MemorySpace space, Access access, RowLayout &into) {
-        if constexpr (requires { array.rowLayout(space, access, into); })
-            array.rowLayout(space, access, into);
-        else
-            into = array.rowLayout(space, access);
-    }
     const ArrayTransformer &requireArrays(SourceLocation where = SourceLocation::current()) const {
         if (!father_ || !son_) [[unlikely]]
             throw StateError(

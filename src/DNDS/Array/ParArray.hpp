@@ -9,6 +9,7 @@
 #include <array>
 #include <limits>
 #include <memory>
+#include <span>
 #include <string>
 #include <utility>
 
@@ -18,6 +19,9 @@ namespace DNDS {
 ///
 /// A father holds the rows its rank owns; a son holds copies of others' rows. Both are ParArrays; only fathers have a
 /// global mapping. Copies share the (immutable) mapping; all else is as for `Array`.
+///
+/// What exchanges need of an array is virtual, so that an `ArrayTransformer` of this type treats an array that is
+/// derived from it, as `ArrayEigenMatrix` is, as what it is: with matrix shapes. Access to elements is not virtual.
 template <class T, rowsize rowSizeParam = 1, rowsize rowMaxParam = rowSizeParam, int alignParam = NoAlign>
 class ParArray : public Array<T, rowSizeParam, rowMaxParam, alignParam> {
   public:
@@ -26,6 +30,11 @@ class ParArray : public Array<T, rowSizeParam, rowMaxParam, alignParam> {
     /// An array without rows. Local. The communicator must outlive the array.
     explicit ParArray(CommunicatorView comm) : comm_(comm) {}
     ParArray(std::string name, CommunicatorView comm) : comm_(comm) { this->setName(std::move(name)); }
+    ParArray(const ParArray &) = default;
+    ParArray &operator=(const ParArray &) = default;
+    ParArray(ParArray &&) noexcept = default;
+    ParArray &operator=(ParArray &&) noexcept = default;
+    virtual ~ParArray() = default;
 
     const CommunicatorView &comm() const noexcept { return comm_; }
 
@@ -47,7 +56,7 @@ class ParArray : public Array<T, rowSizeParam, rowMaxParam, alignParam> {
 
     /// Makes the run-time width equal on all ranks: ranks without rows take the others'. Collective; no communication
     /// for layouts without a run-time width. Throws LayoutError on all ranks when two ranks chose different widths.
-    void agreeShape() {
+    virtual void agreeShape() {
         if constexpr (hasRunTimeWidth(Base::layout)) {
             // The largest and, negated, the smallest width that a rank has chosen: all ranks see a difference alike.
             constexpr rowsize none = std::numeric_limits<rowsize>::min();
@@ -63,6 +72,35 @@ class ParArray : public Array<T, rowSizeParam, rowMaxParam, alignParam> {
                 this->resize(0, extremes[0]);
         }
     }
+
+    /// As ArrayBase::adoptShape, for all that is chosen at run time. Local. Throws LayoutError when `other` is an array
+    /// of another type.
+    virtual void adoptShape(const ParArray &other) { Base::adoptShape(other); }
+
+    using Base::resize;
+    /// As ArrayBase::resize.
+    virtual void resize(index rows) { Base::resize(rows); }
+    /// Makes this a son of `rows` ghosts, of `sizes` [rows] elements where rows have sizes of their own. Local.
+    /// Contents are zero.
+    virtual void resizeGhosts(index rows, [[maybe_unused]] std::span<const rowsize> sizes) {
+        if constexpr (isFixedLayout(Base::layout))
+            Base::resize(rows);
+        else
+            Base::resize(rows, [&](index i) { return sizes[static_cast<std::size_t>(i)]; });
+    }
+    /// Whether each row has a shape of its own, as the last part of `rowLayout`.
+    virtual bool hasRowShapes() const noexcept { return false; }
+    /// As ArrayBase::rehost.
+    virtual void rehost(const HostMemoryResource &resource) { Base::rehost(resource); }
+
+    /// As ArrayBase::rowLayout. Exchanges call the last one, which derived arrays override.
+    RowLayout rowLayout(MemorySpace space, Access access) {
+        RowLayout described;
+        rowLayout(space, access, described);
+        return described;
+    }
+    virtual RowLayout rowLayout(MemorySpace space) const { return Base::rowLayout(space); }
+    virtual void rowLayout(MemorySpace space, Access access, RowLayout &into) { Base::rowLayout(space, access, into); }
 
     /// Exchanges rows, mapping and communicator with `other`, but not the names. Local, O(1).
     void swapData(ParArray &other) noexcept {

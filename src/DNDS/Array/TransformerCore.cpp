@@ -1,9 +1,40 @@
 #include "DNDS/Array/TransformerCore.hpp"
 
+#include <cxxabi.h>
+
+#include <array>
+#include <cstdlib>
 #include <functional>
 #include <utility>
 
 namespace DNDS {
+
+namespace {
+
+std::string readable(const std::type_info &type) {
+    int status = 0;
+    const std::unique_ptr<char, decltype(&std::free)> name(abi::__cxa_demangle(type.name(), nullptr, nullptr, &status),
+                                                           std::free);
+    return status == 0 ? std::string(name.get()) : std::string(type.name());
+}
+
+} // namespace
+
+void TransformerCore::requireOneType(const ArrayBase &father, const std::type_info &fatherType, const ArrayBase &son,
+                                     const std::type_info &sonType) {
+    DNDS_CHECK(fatherType == sonType, LayoutError,
+               "the father '{}' is of type {}, its son '{}' of type {}: make both of one type", father.label(),
+               readable(fatherType), son.label(), readable(sonType));
+}
+
+void TransformerCore::agreeOnType(const CommunicatorView &comm, const ArrayBase &father, const std::type_info &type) {
+    const auto hash = static_cast<index>(type.hash_code());
+    std::array<index, 2> extremes{hash, ~hash};
+    comm.allReduce(extremes.data(), 2, MPI_MAX);
+    DNDS_CHECK(extremes[0] == ~extremes[1], LayoutError,
+               "'{}' is of type {} on rank {} and of another type on some rank: ranks must give arrays of one type",
+               father.label(), readable(type), comm.rank());
+}
 
 void TransformerCore::setMapping(std::shared_ptr<const GhostMapping> mapping) {
     pattern_ = std::make_shared<const ExchangePattern>(mapping);

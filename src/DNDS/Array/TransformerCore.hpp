@@ -3,11 +3,13 @@
 #pragma once
 
 #include "DNDS/Exchange/Exchange.hpp"
+#include "DNDS/Storage/ArrayBase.hpp"
 
 #include <functional>
 #include <memory>
 #include <span>
 #include <string>
+#include <typeinfo>
 #include <vector>
 
 namespace DNDS {
@@ -34,10 +36,12 @@ class TransformerCore {
     void clearPersistentPull() { clear(pull_, "Pull"); }
 
     /// Begins to send the son's rows back to their owners. Local; returns at once. Until `waitPersistentPush` neither
-    /// father nor son may be written. Throws as `startPersistentPull`.
+    /// father nor son may be written. Throws as `startPersistentPull`. Ghosts keep their values, so that a second sum
+    /// adds the first one's contributions again, unless the push was made with GhostsAfterPush::Zero.
     void startPersistentPush(Device::StreamHandle producer = nullptr) { current(push_, "Push").start(producer); }
-    /// Completes the push: the owners' rows have met the copies as the operation says. Throws also DataError, when
-    /// pushed padded rows differ in size from their owner's under an operation.
+    /// Completes the push: the owners' rows have met the copies as the operation says, and ghosts are zero where
+    /// GhostsAfterPush::Zero was asked for. Throws also DataError, when pushed padded rows differ in size from their
+    /// owner's under an operation.
     void waitPersistentPush() { bound(push_, "Push").wait(); }
     void waitPersistentPush(Device::StreamHandle consumer) { bound(push_, "Push").wait(consumer); }
     /// Forgets the persistent push. Local. Throws StateError in flight.
@@ -59,6 +63,11 @@ class TransformerCore {
     TransformerCore &operator=(TransformerCore &&) noexcept = default;
     ~TransformerCore() = default;
 
+    /// Throws LayoutError unless father and son, whose dynamic types are given, are of one type. Local.
+    static void requireOneType(const ArrayBase &father, const std::type_info &fatherType, const ArrayBase &son,
+                               const std::type_info &sonType);
+    /// Throws LayoutError on all ranks unless all ranks give arrays of one type. Collective; one reduction.
+    static void agreeOnType(const CommunicatorView &comm, const ArrayBase &father, const std::type_info &type);
     void setMapping(std::shared_ptr<const GhostMapping> mapping);
     void setPattern(std::shared_ptr<const ExchangePattern> pattern);
     void sharePattern(const TransformerCore &other);

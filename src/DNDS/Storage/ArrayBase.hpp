@@ -22,7 +22,8 @@
 namespace DNDS {
 
 /// An array without its element type: the base of `Array`, and what code that is not a template takes. It has no
-/// virtual functions and is neither made, copied nor destroyed on its own.
+/// virtual functions (those that arrays with ghosts need are in `ParArray`) and is neither made, copied nor destroyed
+/// on its own.
 ///
 /// Everything here is Local, and concerns the host side unless it says otherwise. Sizes and widths count elements.
 ///

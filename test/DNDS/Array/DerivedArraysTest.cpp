@@ -1,0 +1,212 @@
+// Arrays of matrices, batches and adjacencies given to the transformer of the type they are derived from: they are
+// treated as what they are.
+
+#include "DNDS/Array/ArrayAdjacency.hpp"
+#include "DNDS/Array/ArrayDof.hpp"
+#include "DNDS/Array/ArrayEigenMatrixBatch.hpp"
+#include "DNDS/Array/ArrayEigenUniMatrixBatch.hpp"
+#include "DNDS/Array/ArrayEigenVector.hpp"
+
+#include "PairCases.hpp"
+
+#include "DNDS/Exchange/FieldCase.hpp"
+
+#include <memory>
+#include <type_traits>
+
+namespace DNDS {
+namespace {
+
+using namespace DNDS::test;
+
+/// A size that differs between rows.
+rowsize sizeOf(index global) { return static_cast<rowsize>(1 + global % 3); }
+
+/// How to make the rows of each kind of array, with shapes that no son can guess.
+template <class TArray>
+struct Rows;
+
+template <rowsize size, rowsize max>
+struct Rows<ArrayEigenVector<size, max>> {
+    using Array = ArrayEigenVector<size, max>;
+    static void give(Array &a) {
+        if constexpr (Array::layout == ArrayLayout::StaticFixed)
+            a.resize(ownedRows());
+        else if constexpr (Array::layout == ArrayLayout::Fixed)
+            a.resize(ownedRows(), 3);
+        else if constexpr (Array::layout == ArrayLayout::Max)
+            a.resize(ownedRows(), 4, [](index i) { return sizeOf(firstRow() + i); });
+        else
+            a.resize(ownedRows(), [](index i) { return sizeOf(firstRow() + i); });
+    }
+};
+template <rowsize m, rowsize n, rowsize mMax, rowsize nMax>
+struct Rows<ArrayEigenMatrix<m, n, mMax, nMax>> {
+    using Array = ArrayEigenMatrix<m, n, mMax, nMax>;
+    static void give(Array &a) {
+        const auto shapeOf = [](index i) {
+            const rowsize size = sizeOf(firstRow() + i);
+            return MatrixShape{m == NonUniformSize ? size : 2, n == NonUniformSize ? 4 - size : 2};
+        };
+        if constexpr (Array::layout == ArrayLayout::StaticFixed)
+            a.resize(ownedRows());
+        else if constexpr (Array::layout == ArrayLayout::Fixed)
+            a.resize(ownedRows(), 2, 2);
+        else if constexpr (Array::layout == ArrayLayout::Max)
+            a.resize(ownedRows(), 3, 3, shapeOf);
+        else
+            a.resize(ownedRows(), shapeOf);
+    }
+};
+template <>
+struct Rows<ArrayEigenMatrixBatch> {
+    static void give(ArrayEigenMatrixBatch &a) {
+        a.resize(ownedRows());
+        forOwned([&](index i, index global) { a.resizeRow(i, {{sizeOf(global), 2}, {1, sizeOf(global + 1)}}); });
+        a.compress();
+    }
+};
+template <rowsize m, rowsize n>
+struct Rows<ArrayEigenUniMatrixBatch<m, n>> {
+    static void give(ArrayEigenUniMatrixBatch<m, n> &a) {
+        a.resize(0, 2, 3);
+        a.resizeBatches(ownedRows(), [](index i) { return sizeOf(firstRow() + i) - 1; });
+    }
+};
+template <>
+struct Rows<ArrayAdjacency<>> {
+    static void give(ArrayAdjacency<> &a) {
+        a.resize(ownedRows(), [](index i) { return sizeOf(firstRow() + i); });
+    }
+};
+
+template <class TArray>
+void fill(TArray &array, int round) {
+    forOwned([&](index i, index global) {
+        if constexpr (std::is_same_v<TArray, ArrayEigenMatrixBatch>) {
+            for (rowsize k = 0; k < array.batchSize(i); ++k)
+                array.batch(i, k).setConstant(valueOf(global, k, round));
+        } else {
+            auto row = array.row(i);
+            for (std::size_t j = 0; j < row.size(); ++j)
+                row[j] = static_cast<typename TArray::Element>(valueOf(global, static_cast<index>(j), round));
+        }
+    });
+}
+
+template <class TArray>
+class DerivedArrays : public testing::Test {};
+using Derived = testing::Types<
+    ArrayEigenVector<3>, ArrayEigenVector<DynamicSize>, ArrayEigenVector<NonUniformSize>,
+    ArrayEigenVector<NonUniformSize, DynamicSize>, ArrayEigenMatrix<2, 2>, ArrayEigenMatrix<DynamicSize, 2>,
+    ArrayEigenMatrix<DynamicSize, DynamicSize>, ArrayEigenMatrix<NonUniformSize, 2>,
+    ArrayEigenMatrix<NonUniformSize, NonUniformSize>, ArrayEigenMatrix<NonUniformSize, NonUniformSize, 3, 3>,
+    ArrayEigenMatrix<NonUniformSize, NonUniformSize, DynamicSize, DynamicSize>, ArrayEigenMatrixBatch,
+    ArrayEigenUniMatrixBatch<2, 3>, ArrayEigenUniMatrixBatch<DynamicSize, DynamicSize>, ArrayAdjacency<>>;
+TYPED_TEST_SUITE(DerivedArrays, Derived);
+
+/// Of ArrayEigenVector, too, the ParArray.
+template <class T, rowsize rowSize, rowsize rowMax, int align>
+ParArray<T, rowSize, rowMax, align> parArrayOf(const ParArray<T, rowSize, rowMax, align> &);
+template <class TArray>
+using ParArrayOf = decltype(parArrayOf(std::declval<const TArray &>()));
+
+TYPED_TEST(DerivedArrays, AreExchangedByTheTransformerOfTheirBaseAsByTheirOwn) {
+    using Base = ParArrayOf<TypeParam>;
+    const auto make = [](const char *name) { return std::make_shared<TypeParam>(name, world()); };
+    const auto father = make("father");
+    if (ownedRows() > 0) // others take what these chose
+        Rows<TypeParam>::give(*father);
+    const auto own = make("own son");
+    const auto son = make("son");
+    ArrayTransformer<TypeParam> ownTransformer;
+    ArrayTransformer<Base> transformer;
+    const auto prepare = [&](auto &trans, const auto &itsSon) {
+        trans.setFatherSon(father, itsSon);
+        trans.createFatherGlobalMapping();
+        trans.createGhostMapping(wantedRows());
+        trans.createMPITypes();
+    };
+    prepare(ownTransformer, own);
+    prepare(transformer, son);
+    ASSERT_EQ(son->size(), own->size());
+    int round = 1;
+    for (const TransportKind kind : allTransports()) {
+        SCOPED_TRACE(transportName(kind));
+        fill(*father, round++);
+        ownTransformer.pullOnce({.transport = kind});
+        transformer.pullOnce({.transport = kind});
+        EXPECT_EQ(son->hash(), own->hash()) << "shapes and elements";
+        transformer.initPersistentPull({.transport = kind});
+        fill(*father, round++);
+        ownTransformer.pullOnce();
+        transformer.startPersistentPull();
+        transformer.waitPersistentPull();
+        EXPECT_EQ(son->hash(), own->hash());
+        for (index i = 0; i < son->size(); ++i)
+            EXPECT_EQ(son->rowSize(i), own->rowSize(i));
+        // Back, by which nothing changes where ghosts replace the rows they are copies of; batches cannot be added.
+        const std::uint64_t before = father->hash();
+        transformer.pushOnce(PushOp::Replace, {.transport = kind});
+        EXPECT_EQ(father->hash(), before);
+        if constexpr (std::is_same_v<TypeParam, ArrayEigenMatrixBatch>) {
+            expectContains(messageOnAll<LayoutError>([&] { transformer.pushOnce(PushOp::Sum); }), "Replace");
+        } else {
+            TypeParam kept(*father);
+            ownTransformer.pushOnce(PushOp::Sum, {.transport = kind});
+            const std::uint64_t sum = father->hash();
+            father->swapData(kept);
+            transformer.pushOnce(PushOp::Sum, {.transport = kind});
+            EXPECT_EQ(father->hash(), sum);
+        }
+    }
+}
+
+TYPED_TEST(DerivedArrays, WithFathersOfTheBaseAreRefusedOnAllRanks) {
+    using Base = ParArrayOf<TypeParam>;
+    const auto base = std::make_shared<Base>("plain", world());
+    const auto derived = std::make_shared<TypeParam>("derived", world());
+    ArrayTransformer<Base> transformer;
+    expectContains(messageOnAll<LayoutError>([&] { transformer.setFatherSon(derived, base); }), "of one type");
+    expectContains(messageOnAll<LayoutError>([&] { transformer.setFatherSon(base, derived); }), "of one type");
+    if (worldSize() > 1) { // each rank is at one with itself, but not with the others
+        const auto other = std::make_shared<TypeParam>("derived, too", world());
+        const auto plain = std::make_shared<Base>("plain, too", world());
+        const bool last = worldRank() == worldSize() - 1;
+        expectContains(messageOnAll<LayoutError>([&] {
+                           if (last)
+                               transformer.setFatherSon(derived, other);
+                           else
+                               transformer.setFatherSon(base, plain);
+                       }),
+                       "another type on some rank");
+    }
+    // A pair copies and swaps its arrays as what it was declared with.
+    ArrayPair<Base> pair;
+    pair.father = derived;
+    pair.son = std::make_shared<TypeParam>("derived, too", world());
+    expectContains(messageOnAll<LayoutError>([&] { pair.transAttach(); }), "declare the pair");
+}
+
+TEST(DerivedArraysOfDof, AreExchangedByTheTransformerOfTheirBase) {
+    ArrayDof<DynamicSize, 2> u;
+    u.initPair("u", world(), 3, 2);
+    u.father->resize(ownedRows());
+    fill(*u.father, 1);
+    ArrayTransformer<ParArray<real, DynamicSize>> transformer;
+    transformer.setFatherSon(u.father, u.son);
+    transformer.createFatherGlobalMapping();
+    transformer.createGhostMapping(wantedRows());
+    transformer.createMPITypes();
+    transformer.pullOnce();
+    index ghost = 0;
+    for (const index global : transformer.ghostMapping()->ghosts()) {
+        ASSERT_EQ(u.son->matrixShape(ghost), (MatrixShape{3, 2}));
+        for (index j = 0; j < 6; ++j)
+            EXPECT_EQ((*u.son)[ghost](j % 3, j / 3), valueOf(global, j, 1));
+        ++ghost;
+    }
+}
+
+} // namespace
+} // namespace DNDS
