@@ -248,7 +248,8 @@ void bindMeshLists(nb::module_ &module) {
                  "Of each cell its nodes in the order of the CGNS standard.");
     addAdjacency(type, "cell_faces", &UnstructuredMesh::cellFaces, "Of each cell its faces.");
     addAdjacency(type, "cell_cells", &UnstructuredMesh::cellCells, "The cell behind each of `cell_faces`.");
-    addAdjacency(type, "node_cells", &UnstructuredMesh::nodeCells, "Of each node all local cells that have it.");
+    addAdjacency(type, "node_cells", &UnstructuredMesh::nodeCells,
+                 "Of each node all local cells that have it, in the order of the file.");
     addAdjacency(type, "face_nodes", &UnstructuredMesh::faceNodes, "Of each face its corners.");
     type.def(
         "metrics",

@@ -53,14 +53,15 @@ LocalAdjacency makeAdjacency(std::string name, CommunicatorView comm, std::span<
     return result;
 }
 
-LocalAdjacency transpose(std::string name, const LocalAdjacency &rows, index columns) {
+LocalAdjacency transpose(std::string name, const LocalAdjacency &rows, index columns,
+                         std::span<const LocalIndex> order) {
     std::vector<index> starts(toSize(columns) + 1, 0);
     const auto view = rows.view();
     const auto forEach = [&](auto &&visit) {
-        for (index i = 0; i < rows.size(); i++)
-            for (const LocalIndex column : view[i])
+        for (const LocalIndex row : order)
+            for (const LocalIndex column : view[row])
                 if (column >= 0)
-                    visit(static_cast<LocalIndex>(i), static_cast<std::size_t>(column));
+                    visit(row, static_cast<std::size_t>(column));
     };
     forEach([&](LocalIndex, std::size_t column) { starts[column + 1]++; });
     std::partial_sum(starts.begin(), starts.end(), starts.begin());

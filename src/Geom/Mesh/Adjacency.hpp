@@ -36,7 +36,9 @@ GlobalAdjacency toGlobal(const LocalAdjacency &rows, const GhostMapping &mapping
 LocalAdjacency makeAdjacency(std::string name, CommunicatorView comm, std::span<const index> starts,
                              std::span<const LocalIndex> entries);
 
-/// Which rows of `rows` have each of `columns` entities: ascending. Negative entries are skipped. Local. O(entries).
-LocalAdjacency transpose(std::string name, const LocalAdjacency &rows, index columns);
+/// Which rows of `rows` have each of `columns` entities, in the order in which `order` [rows] lists them. Negative
+/// entries are skipped. Local. O(entries).
+LocalAdjacency transpose(std::string name, const LocalAdjacency &rows, index columns,
+                         std::span<const LocalIndex> order);
 
 } // namespace DNDS::Geom

@@ -5,6 +5,7 @@
 #include "Geom/Mesh/FaceLinks.hpp"
 #include "Geom/Mesh/FaceMarks.hpp"
 #include "Geom/Mesh/LocalFaces.hpp"
+#include "Geom/Mesh/PeriodicNodes.hpp"
 #include "Geom/Mesh/SpaceFillingCurve.hpp"
 
 namespace DNDS::Geom {
@@ -201,8 +202,8 @@ UnstructuredMesh build(CommunicatorView comm, SourceMesh &source, const MeshOpti
     const CellNumbers numbers = numberCells(mesh, cellMapping, local, images, options.cellOrder);
     const NodeFinder nodes = numberNodes(mesh, *nodeBlocks, source.coordinates, local, numbers, sharing, images);
     numberFaces(mesh, *cellMapping, local, numbers, nodes, images, report);
-    mesh.nodeCells = transpose("node cells", mesh.cellNodes, mesh.nodes.size());
     mesh.images = images.images();
+    mesh.nodeCells = transpose("node cells", mesh.cellNodes, mesh.nodes.size(), cellsInFileOrder(mesh));
     if (options.report != nullptr)
         *options.report = std::move(report);
     source = {};

@@ -55,6 +55,24 @@ void joinNodes(const UnstructuredMesh &mesh, index face, SamePlace &places) {
 
 } // namespace
 
+std::vector<LocalIndex> cellsInFileOrder(const UnstructuredMesh &mesh) {
+    // Ranks number images as they meet them, but all describe them by the same steps.
+    std::vector<int> byImage(mesh.images.size());
+    std::iota(byImage.begin(), byImage.end(), 0);
+    std::ranges::sort(byImage, {}, [&](int image) { return mesh.images[static_cast<std::size_t>(image)].steps; });
+    std::vector<int> placeOfImage(mesh.images.size());
+    for (std::size_t place = 0; place < byImage.size(); place++)
+        placeOfImage[static_cast<std::size_t>(byImage[place])] = static_cast<int>(place);
+
+    std::vector<LocalIndex> order(toSize(mesh.cells.size()));
+    std::iota(order.begin(), order.end(), 0);
+    std::ranges::sort(order, {}, [&](LocalIndex cell) {
+        const auto c = static_cast<std::size_t>(cell);
+        return std::pair(mesh.cells.fileNumbers[c], placeOfImage[static_cast<std::size_t>(mesh.cells.images[c])]);
+    });
+    return order;
+}
+
 LocalAdjacency nodeCellsAcrossPeriodic(const UnstructuredMesh &mesh) {
     SamePlace places(mesh.nodes.size());
     for (index f = 0; f < mesh.faces.size(); f++) {
@@ -77,6 +95,10 @@ LocalAdjacency nodeCellsAcrossPeriodic(const UnstructuredMesh &mesh) {
         ofPlace[toSize(next[static_cast<std::size_t>(places.find(static_cast<LocalIndex>(n)))]++)] =
             static_cast<LocalIndex>(n);
 
+    const std::vector<LocalIndex> order = cellsInFileOrder(mesh);
+    std::vector<LocalIndex> placeOfCell(order.size());
+    for (std::size_t k = 0; k < order.size(); k++)
+        placeOfCell[static_cast<std::size_t>(order[k])] = static_cast<LocalIndex>(k);
     std::vector<index> rowStarts{0};
     std::vector<LocalIndex> entries;
     rowStarts.reserve(nodes + 1);
@@ -87,7 +109,8 @@ LocalAdjacency nodeCellsAcrossPeriodic(const UnstructuredMesh &mesh) {
         for (index k = starts[place]; k < starts[place + 1]; k++)
             for (const LocalIndex c : mesh.nodeCells[ofPlace[toSize(k)]])
                 entries.push_back(c);
-        std::sort(entries.begin() + begin, entries.end());
+        std::ranges::sort(entries.begin() + begin, entries.end(), {},
+                          [&](LocalIndex cell) { return placeOfCell[static_cast<std::size_t>(cell)]; });
         entries.erase(std::unique(entries.begin() + begin, entries.end()), entries.end());
         rowStarts.push_back(static_cast<index>(entries.size()));
     }

@@ -66,8 +66,9 @@ struct UnstructuredMesh {
     LocalAdjacency cellFaces;
     /// [cells] the cell behind each of `cellFaces`; `noEntity` at the boundary, `notLocal` beyond the last layer.
     LocalAdjacency cellCells;
-    /// [nodes] all local cells that have it; complete around own cells if ghosts are by nodes, but for periodic images:
-    /// these have nodes of their own, in the same places; `nodeCellsAcrossPeriodic` counts those in.
+    /// [nodes] all local cells that have it, in the order of the file; complete around own cells if ghosts are by
+    /// nodes, but for periodic images: these have nodes of their own, in the same places; `nodeCellsAcrossPeriodic`
+    /// counts those in. Where rows are complete, sums over them are the same to the bit for every number of ranks.
     LocalAdjacency nodeCells;
     LocalAdjacency faceNodes; ///< [faces] corners
     LocalPairs faceCells;     ///< [faces] first and second cell, or as in `cellCells`
