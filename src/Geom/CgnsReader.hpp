@@ -37,10 +37,13 @@ struct CgnsOptions {
 /// - Cells are the elements of the base's cell dimension; NGON_n with NFACE_n, or with ParentElements alone, give
 ///   polyhedra, or polygons in two dimensions. Elements more than one dimension below are left out with a warning.
 /// - Each boundary condition is a patch under its own name; those of several zones with one name are one patch. Where
-/// it
-///   says FamilySpecified, its kind is that of its family. Point sets of elements mark faces, those of vertices mark
+///   it says FamilySpecified, its kind is that of its family. Point sets of elements mark faces, those of vertices mark
 ///   nodes. Faces in no boundary condition are in no patch; but where the file has no boundary condition at all, each
 ///   section of faces is a patch, without the faces of periodic connections.
+/// - In structured zones a range of vertices marks the faces of one side, and I-, J- and KFaceCenter the faces that it
+///   counts. FaceCenter (EdgeCenter in two dimensions) and CellCenter, the cells behind the faces, take the direction
+///   from InwardNormalIndex, or from the one index in which the range is a side of the zone. A condition whose faces
+///   cannot be told is left out with a warning that names it.
 /// - Faces that are given by their parents alone (ParentData, or ParentElements and ParentElementsPosition) become the
 ///   faces of these cells.
 /// - Abutting1to1 connections with Periodic_t are periodic; of two that say the same from both sides one is kept.

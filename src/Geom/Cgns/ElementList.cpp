@@ -320,18 +320,33 @@ void ElementReader::makeStructured(const Section &section, const Range &part) {
 void ElementReader::makePatch(const Section &section, const Range &part) {
     const Zone &zone = model_.zones[static_cast<std::size_t>(section.zone)];
     const auto dimensions = static_cast<std::size_t>(zone.dimensions);
-    std::size_t normal = 0;
-    while (section.low[normal] != section.high[normal])
-        normal++;
+    const auto normal = static_cast<std::size_t>(section.normal);
     const std::size_t u = dimensions == 2 ? 1 - normal : (normal + 1) % 3;
     const std::size_t v = (normal + 2) % 3;
-    const index alongU = section.high[u] - section.low[u];
-    const bool atLow = section.low[normal] == 1;
+    std::vector<index> listed;
+    if (section.corners != nullptr) {
+        listed.resize(static_cast<std::size_t>(part.size()) * dimensions);
+        source_.read(*section.corners, part.begin * static_cast<index>(dimensions), std::span<index>(listed));
+    }
     for (index face = part.begin; face < part.end; face++) {
         Triple at = section.low;
-        at[u] += face % alongU;
-        if (dimensions == 3)
-            at[v] += face / alongU;
+        if (section.corners != nullptr) {
+            for (std::size_t d = 0; d < dimensions; d++) {
+                const index given = listed[static_cast<std::size_t>(face - part.begin) * dimensions + d];
+                DNDS_CHECK(given >= 1 && given <= section.high[d], DataError,
+                           "{}, boundary condition '{}': face {} of its list has index {}, which leaves the zone",
+                           model_.zoneText(section.zone), section.name, face + 1, given);
+                at[d] = given + (d == normal ? section.shift : 0);
+            }
+        } else {
+            const index alongU = section.high[u] - section.low[u] + 1;
+            const index alongV = dimensions == 3 ? section.high[v] - section.low[v] + 1 : 1;
+            at[u] += face % alongU;
+            if (dimensions == 3)
+                at[v] += face / alongU % alongV;
+            at[normal] += face / alongU / alongV;
+        }
+        const bool atLow = at[normal] == 1;
         std::vector<Triple> corners(static_cast<std::size_t>(section.nodes), at);
         corners[1][u]++;
         if (dimensions == 3) {

@@ -40,7 +40,7 @@ enum class SectionKind : unsigned char {
     Structured,  ///< the cells of a structured zone
     FromParents, ///< the polyhedra of a zone that has only faces with parents
     OfCells,     ///< faces that have no nodes of their own: each names a cell, and which of its faces it is
-    Patch        ///< the faces of one side of a structured zone
+    Patch        ///< faces of a structured zone that look along one of its indices
 };
 
 /// Elements that follow each other. Their numbers in the zone are `firstId`, `firstId + 1`, ...
@@ -57,8 +57,14 @@ struct Section {
     const TreeNode *parents = nullptr;
     const TreeNode *positions = nullptr; ///< of faces in their parents, from value `firstPosition` on
     index firstPosition = 0;
-    Triple low{1, 1, 1}; ///< Patch: its vertices
+    /// Patch: the index that does not change along its faces, and the first and the last of them, each named by the
+    /// lowest of its corners. Or `corners` lists them, which are from 1 to `high`, and whose index `normal` `shift` is
+    /// added to.
+    int normal = 0;
+    Triple low{1, 1, 1};
     Triple high{1, 1, 1};
+    const TreeNode *corners = nullptr;
+    index shift = 0;
 
     index words() const { return connectivity == nullptr ? 0 : connectivity->size(); }
 };
@@ -81,7 +87,7 @@ struct BoundaryCondition {
     int zone = 0;
     int patch = 0;
     PointSet points;
-    int section = -1; ///< structured: the one of `Model::faces` that holds its faces
+    int section = -1; ///< structured, but for lists of vertices: the one of `Model::faces` that holds its faces
 };
 
 struct Connection {

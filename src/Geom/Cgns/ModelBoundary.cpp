@@ -91,21 +91,23 @@ void ModelBuilder::addCondition(const TreeNode &node, int zone) {
         return;
     }
     condition.points = *points;
-    if (condition.points.grid)
+    if (model_.zones[static_cast<std::size_t>(zone)].structured && !points->vertices) {
+        const std::optional<int> section = addFaces(node, zone, *points);
+        if (!section)
+            return;
+        condition.section = *section;
+    } else if (condition.points.grid) {
         condition.section = addPatchSection(zone, *condition.points.grid, node.name);
+    }
     model_.conditions.push_back(std::move(condition));
 }
 
-/// The faces of one side of a structured zone. The range may be one of vertices or of faces: what it has in common is
-/// that one index does not change.
+/// The faces whose corners are all in a range of vertices of one side of a structured zone.
 int ModelBuilder::addPatchSection(int zone, const std::array<Triple, 2> &range, const std::string &name) {
     const Zone &info = model_.zones[static_cast<std::size_t>(zone)];
     Section section;
     section.name = name;
     section.zone = zone;
-    section.kind = SectionKind::Patch;
-    section.type = model_.cellDimension == 3 ? ElementType::Quad4 : ElementType::Bar2;
-    section.nodes = elementInfo(section.type).nodes;
     section.size = 1;
     int constant = 0;
     for (std::size_t k = 0; k < static_cast<std::size_t>(info.dimensions); k++) {
@@ -113,15 +115,129 @@ int ModelBuilder::addPatchSection(int zone, const std::array<Triple, 2> &range, 
         section.high[k] = std::max(range[0][k], range[1][k]);
         DNDS_CHECK(section.low[k] >= 1 && section.high[k] <= info.vertices[k], DataError,
                    "{}: its range leaves the zone", text(zone, "point range", name));
-        constant += section.low[k] == section.high[k] ? 1 : 0;
-        section.size *= std::max<index>(section.high[k] - section.low[k], 1);
+        if (section.low[k] == section.high[k]) {
+            constant++;
+            section.normal = static_cast<int>(k);
+        } else {
+            section.high[k]--;
+            section.size *= section.high[k] - section.low[k] + 1;
+        }
     }
     if (constant != 1) {
         model_.warnings.push_back(text(zone, "point range", name) + ": it is no side of the zone, and is left out");
         section.size = 0;
     }
+    return addPatch(std::move(section));
+}
+
+int ModelBuilder::addPatch(Section section) {
+    section.kind = SectionKind::Patch;
+    section.type = model_.cellDimension == 3 ? ElementType::Quad4 : ElementType::Bar2;
+    section.nodes = elementInfo(section.type).nodes;
     model_.faces.push_back(std::move(section));
     return static_cast<int>(model_.faces.size()) - 1;
+}
+
+/// The faces that a boundary condition of a structured zone gives by their own indices or by those of the cells behind
+/// them; both are named by the lowest of their corners (SIDS, section 3.2). Nothing, and a warning, where the standard
+/// does not say which faces are meant: a location of no faces, or indices that fit faces of several directions.
+std::optional<int> ModelBuilder::addFaces(const TreeNode &node, int zone, const PointSet &points) {
+    const Zone &info = model_.zones[static_cast<std::size_t>(zone)];
+    const auto width = static_cast<std::size_t>(info.dimensions);
+    const std::string where = text(zone, "boundary condition", node.name);
+    const std::string location = trimmed(node.textOf("GridLocation_t"));
+    const auto leaveOut = [&](const std::string &why) {
+        model_.warnings.push_back(fmt::format("{} is left out: {}", where, why));
+        return std::nullopt;
+    };
+    static constexpr std::array<std::string_view, 3> directions{"IFaceCenter", "JFaceCenter", "KFaceCenter"};
+    const auto named = std::find(directions.begin(), directions.begin() + info.dimensions, location);
+    const bool cells = location == "CellCenter";
+    const bool anyFace = location == "FaceCenter" || (location == "EdgeCenter" && width == 2);
+    std::optional<std::size_t> normal;
+    if (named != directions.begin() + info.dimensions)
+        normal = static_cast<std::size_t>(named - directions.begin());
+    if (!normal && !cells && !anyFace)
+        return leaveOut(
+            fmt::format("its points are at '{}', where a zone of {} indices has no faces", location, width));
+
+    // Which way the zone lies, seen from the faces.
+    const TreeNode *inward = node.named("InwardNormalIndex");
+    bool upward = true;
+    if (inward != nullptr && inward->integers.size() == width &&
+        std::count(inward->integers.begin(), inward->integers.end(), 0) == info.dimensions - 1) {
+        const auto along = static_cast<std::size_t>(
+            std::find_if(inward->integers.begin(), inward->integers.end(), [](index n) { return n != 0; }) -
+            inward->integers.begin());
+        upward = inward->integers[along] > 0;
+        normal = normal.value_or(along);
+    }
+
+    Section section;
+    section.name = node.name;
+    section.zone = zone;
+    section.corners = points.list;
+    const auto last = [&](std::size_t d, std::size_t along) { // index of faces, or cells, in direction `d`
+        return info.vertices[d] - (d == along && !cells ? 0 : 1);
+    };
+    const auto checkRange = [&](bool fitting) {
+        DNDS_CHECK(fitting, DataError, "{}: its range leaves the {} of the zone", where, cells ? "cells" : "faces");
+    };
+    const auto fits = [&](std::size_t along) {
+        for (std::size_t d = 0; d < width; d++)
+            if (section.low[d] < 1 || section.high[d] > last(d, along))
+                return false;
+        return true;
+    };
+    if (points.grid) {
+        for (std::size_t d = 0; d < width; d++) {
+            section.low[d] = std::min((*points.grid)[0][d], (*points.grid)[1][d]);
+            section.high[d] = std::max((*points.grid)[0][d], (*points.grid)[1][d]);
+        }
+        if (!normal) {
+            std::vector<std::size_t> sides; // directions in which it may be a side of the zone, or a plane within it
+            std::vector<std::size_t> planes;
+            bool anyFits = false;
+            for (std::size_t d = 0; d < width; d++) {
+                anyFits = anyFits || fits(d);
+                if (section.low[d] != section.high[d] || !fits(d))
+                    continue;
+                const bool atFirst = section.low[d] == 1;
+                const bool atLast = section.low[d] == last(d, d);
+                if (cells ? atFirst != atLast : atFirst || atLast)
+                    sides.push_back(d);
+                else if (!cells)
+                    planes.push_back(d);
+            }
+            checkRange(anyFits);
+            const auto &candidates = sides.empty() ? planes : sides;
+            if (candidates.size() == 1) {
+                normal = candidates[0];
+                upward = section.low[*normal] == 1;
+            }
+        }
+    }
+    if (!normal)
+        return leaveOut(fmt::format("its points at '{}' do not say which way its faces look; {}FaceCenter or an "
+                                    "InwardNormalIndex would",
+                                    location, width == 3 ? "I-, J- or K" : "I- or J"));
+    section.normal = static_cast<int>(*normal);
+    section.shift = cells && !upward ? 1 : 0;
+    if (points.grid) {
+        checkRange(fits(*normal));
+        if (cells && section.low[*normal] != section.high[*normal])
+            return leaveOut("its cells are more than one layer");
+        section.size = 1;
+        for (std::size_t d = 0; d < width; d++)
+            section.size *= section.high[d] - section.low[d] + 1;
+        section.low[*normal] += section.shift;
+        section.high[*normal] += section.shift;
+    } else {
+        section.size = points.size();
+        for (std::size_t d = 0; d < width; d++)
+            section.high[d] = last(d, *normal);
+    }
+    return addPatch(std::move(section));
 }
 
 void ModelBuilder::makePatchesOfSections() {

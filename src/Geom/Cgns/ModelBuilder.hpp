@@ -55,6 +55,8 @@ class ModelBuilder {
     std::optional<PointSet> readPoints(const TreeNode &node, int zone, const std::string &suffix,
                                        const std::string &text) const;
     int addPatchSection(int zone, const std::array<Triple, 2> &range, const std::string &name);
+    std::optional<int> addFaces(const TreeNode &node, int zone, const PointSet &points);
+    int addPatch(Section section);
     void makePatchesOfSections();
     int findZone(const std::string &name) const;
     std::string text(int zone, const char *what, const std::string &name) const {

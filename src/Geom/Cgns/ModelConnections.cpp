@@ -41,12 +41,15 @@ void ModelBuilder::addConnection(const TreeNode &node, const TreeNode &group, in
     const std::string location = trimmed(node.textOf("GridLocation_t"));
     const auto points = readPoints(node, zone, "", where);
     const auto donorPoints = readPoints(node, connection.donor, "Donor", where);
-    if (type != "Abutting1to1" || location == "CellCenter" || !points || !donorPoints || points->grid ||
-        donorPoints->grid) {
-        model_.warnings.push_back(
-            fmt::format("{}: type '{}' at '{}' is left out; only Abutting1to1 between vertices or "
-                        "faces is read",
-                        where, type, location));
+    // Lists of a structured zone have its vertices; its faces have no numbers.
+    const auto hasNumbers = [&](const std::optional<PointSet> &set, int of) {
+        return set && !set->grid && (set->vertices || !model_.zones[static_cast<std::size_t>(of)].structured);
+    };
+    if (type != "Abutting1to1" || location == "CellCenter" || !hasNumbers(points, zone) ||
+        !hasNumbers(donorPoints, connection.donor)) {
+        model_.warnings.push_back(fmt::format("{}: type '{}' at '{}' is left out; only Abutting1to1 between vertices, "
+                                              "or faces of unstructured zones, is read",
+                                              where, type, location));
         return;
     }
     connection.points = *points;

@@ -6,6 +6,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <cmath>
 #include <filesystem>
 #include <map>
 #include <set>
@@ -137,6 +139,179 @@ TEST(CgnsWritten, StructuredZonesBecomeHexahedra) {
         hull.cells.starts = {0, static_cast<index>(hull.cells.nodes.size())};
         EXPECT_NEAR(test::measure(hull), 60.0, 1e-12);
     }
+}
+
+/// Marked faces as sets of corners, with their areas: what does not depend on the order of faces.
+std::map<std::string, std::map<std::set<index>, real>> facesByPatch(const SourceMesh &mesh) {
+    std::map<std::string, std::map<std::set<index>, real>> all;
+    for (index f = 0; f < mesh.faces.size(); f++) {
+        const auto nodes = mesh.faces.nodesOf(f);
+        const auto at = [&](std::size_t k) { return mesh.coordinates[static_cast<std::size_t>(nodes[k])]; };
+        real area = 1.0;
+        for (std::size_t d = 0; d < 3; d++) { // rectangles along the axes
+            real extent = 0.0;
+            for (std::size_t k = 1; k < nodes.size(); k++)
+                extent = std::max(extent, std::abs(at(k)[d] - at(0)[d]));
+            area *= extent > 0.0 ? extent : 1.0;
+        }
+        const auto mark = static_cast<std::size_t>(mesh.faceMarks[static_cast<std::size_t>(f)]);
+        const bool inserted =
+            all[mesh.patches[mark].name].insert({std::set<index>(nodes.begin(), nodes.end()), area}).second;
+        EXPECT_TRUE(inserted) << "a face of '" << mesh.patches[mark].name << "' twice";
+    }
+    return all;
+}
+
+struct Condition {
+    std::string location;
+    std::string set;
+    Ints points;
+    Ints inward;
+};
+
+/// A zone of 2 x 3 x 4 cells (2 x 3 in two dimensions) of sizes 1, 2 and 3 with one boundary condition a side.
+SourceMesh readStructured(const std::vector<Condition> &conditions, int dimensions = 3) {
+    const WrittenFile file;
+    file.write(FileType::Hdf5, 3.4F, [&](CgnsFile &f) {
+        const Grid grid{2, 3, dimensions == 3 ? 4 : 0};
+        Points points = grid.points();
+        for (auto &point : points)
+            for (std::size_t d = 0; d < 3; d++)
+                point[d] *= static_cast<double>(d + 1);
+        const double base = f.base("Base", dimensions, dimensions);
+        const double zone = f.structuredZone(base, "Zone", dimensions == 3 ? Ints{3, 4, 5} : Ints{3, 4});
+        f.coordinates(zone, points, dimensions);
+        for (std::size_t k = 0; k < conditions.size(); k++) {
+            const Condition &c = conditions[k];
+            const double id = f.condition(zone, "side" + std::to_string(k), "BCWall", c.set, c.points, c.location);
+            if (!c.inward.empty())
+                f.add(id, "InwardNormalIndex", "\"int[IndexDimension]\"", c.inward);
+        }
+    });
+    return readWhole(file);
+}
+
+TEST(CgnsWritten, StructuredBoundaryConditionsFollowTheirGridLocation) {
+    const std::vector<Condition> vertices{
+        {"Vertex", "PointRange", {1, 1, 1, 1, 4, 5}, {}}, {"", "PointRange", {3, 1, 1, 3, 4, 5}, {}},
+        {"Vertex", "PointRange", {1, 1, 1, 3, 1, 5}, {}}, {"Vertex", "PointRange", {1, 4, 1, 3, 4, 5}, {}},
+        {"Vertex", "PointRange", {1, 1, 1, 3, 4, 1}, {}}, {"Vertex", "PointRange", {1, 1, 5, 3, 4, 5}, {}}};
+    const SourceMesh expected = readStructured(vertices);
+    EXPECT_EQ(expected.warnings, (std::vector<std::string>{}));
+    EXPECT_EQ(expected.faces.globalSize, 2 * (3 * 4 + 2 * 4 + 2 * 3));
+    EXPECT_EQ(facesByPatch(expected)["side0"].size(), 12u);
+    EXPECT_EQ(facesByPatch(expected)["side0"].begin()->second, 6.0);
+
+    // Faces are counted, not their corners: the last is one less in the directions along the side.
+    const std::vector<Condition> faces{
+        {"IFaceCenter", "PointRange", {1, 1, 1, 1, 3, 4}, {}}, {"IFaceCenter", "PointRange", {3, 3, 4, 3, 1, 1}, {}},
+        {"JFaceCenter", "PointRange", {1, 1, 1, 2, 1, 4}, {}}, {"JFaceCenter", "PointRange", {1, 4, 1, 2, 4, 4}, {}},
+        {"KFaceCenter", "PointRange", {1, 1, 1, 2, 3, 1}, {}}, {"KFaceCenter", "PointRange", {1, 1, 5, 2, 3, 5}, {}}};
+    std::vector<Condition> anyFaces = faces;
+    for (Condition &condition : anyFaces)
+        condition.location = "FaceCenter";
+    // The cells behind the faces.
+    std::vector<Condition> cells = anyFaces;
+    for (Condition &condition : cells)
+        condition.location = "CellCenter";
+    cells[1].points = {2, 1, 1, 2, 3, 4};
+    cells[3].points = {1, 3, 1, 2, 3, 4};
+    cells[5].points = {1, 1, 4, 2, 3, 4};
+    std::vector<Condition> directed = cells;
+    for (std::size_t k = 0; k < 6; k++) {
+        directed[k].inward = {0, 0, 0};
+        directed[k].inward[k / 2] = k % 2 == 0 ? 1 : -1;
+    }
+    // Lists of the same faces or cells.
+    const auto listed = [](std::vector<Condition> conditions) {
+        for (Condition &condition : conditions) {
+            Ints list;
+            const Ints range = condition.points;
+            const auto bound = [&](std::size_t d, bool high) {
+                return high ? std::max(range[d], range[d + 3]) : std::min(range[d], range[d + 3]);
+            };
+            for (int k = bound(2, false); k <= bound(2, true); k++)
+                for (int j = bound(1, false); j <= bound(1, true); j++)
+                    for (int i = bound(0, false); i <= bound(0, true); i++)
+                        list.insert(list.end(), {i, j, k});
+            condition.set = "PointList";
+            condition.points = list;
+        }
+        return conditions;
+    };
+    for (const auto &conditions : {faces, anyFaces, cells, directed, listed(faces), listed(directed)}) {
+        SCOPED_TRACE(conditions[0].location + " " + conditions[0].set);
+        const SourceMesh mesh = readStructured(conditions);
+        EXPECT_EQ(mesh.warnings, (std::vector<std::string>{}));
+        EXPECT_EQ(facesByPatch(mesh), facesByPatch(expected));
+        EXPECT_EQ(mesh.nodeMarks.size(), 0u);
+    }
+    // The whole boundary: nothing is left without a condition.
+    EXPECT_EQ(readStructured(faces).faces.nodes.size(), expected.faces.nodes.size());
+}
+
+TEST(CgnsWritten, StructuredBoundaryConditionsOfTwoDimensionsFollowTheirGridLocation) {
+    const SourceMesh expected = readStructured({{"Vertex", "PointRange", {1, 1, 1, 4}, {}},
+                                                {"Vertex", "PointRange", {3, 1, 3, 4}, {}},
+                                                {"Vertex", "PointRange", {1, 1, 3, 1}, {}},
+                                                {"Vertex", "PointRange", {1, 4, 3, 4}, {}}},
+                                               2);
+    EXPECT_EQ(expected.faces.globalSize, 2 * (3 + 2));
+    const std::vector<Condition> faces{{"IFaceCenter", "PointRange", {1, 1, 1, 3}, {}},
+                                       {"IFaceCenter", "PointRange", {3, 1, 3, 3}, {}},
+                                       {"JFaceCenter", "PointRange", {1, 1, 2, 1}, {}},
+                                       {"JFaceCenter", "PointRange", {1, 4, 2, 4}, {}}};
+    for (const std::string location : {"", "EdgeCenter", "FaceCenter"}) {
+        std::vector<Condition> conditions = faces;
+        for (Condition &condition : conditions)
+            condition.location = location.empty() ? condition.location : location;
+        const SourceMesh mesh = readStructured(conditions, 2);
+        EXPECT_EQ(mesh.warnings, (std::vector<std::string>{})) << location;
+        EXPECT_EQ(facesByPatch(mesh), facesByPatch(expected)) << location;
+    }
+}
+
+TEST(CgnsWritten, StructuredBoundaryConditionsThatCannotBeToldAreNamed) {
+    const auto warningOf = [](const Condition &condition) {
+        const SourceMesh mesh = readStructured({condition});
+        EXPECT_EQ(mesh.faces.globalSize, 0);
+        EXPECT_EQ(mesh.nodeMarks.size(), 0u);
+        return mesh.warnings.empty() ? std::string("no warning") : mesh.warnings[0];
+    };
+    const std::pair<Condition, std::string> doubtful[] = {
+        {{"EdgeCenter", "PointRange", {1, 1, 1, 1, 3, 1}, {}}, "where a zone of 3 indices has no faces"},
+        {{"FaceCenter", "PointRange", {1, 1, 1, 1, 1, 4}, {}}, "do not say which way its faces look"}, // I or J
+        {{"FaceCenter", "PointList", {1, 1, 1}, {}}, "do not say which way its faces look"},
+        {{"CellCenter", "PointRange", {1, 1, 1, 2, 3, 4}, {}}, "do not say which way its faces look"},
+        {{"CellCenter", "PointRange", {1, 1, 1, 2, 3, 4}, {1, 0, 0}}, "more than one layer"}};
+    for (const auto &[condition, expected] : doubtful) {
+        const std::string warning = warningOf(condition);
+        EXPECT_NE(warning.find(expected), std::string::npos) << warning;
+        EXPECT_NE(warning.find("zone 'Zone', boundary condition 'side0' is left out"), std::string::npos) << warning;
+    }
+    const auto failureOf = [](const Condition &condition) {
+        try {
+            readStructured({condition});
+        } catch (const DataError &error) {
+            return error.message();
+        }
+        return std::string("nothing failed");
+    };
+    const std::pair<Condition, std::string> wrong[] = {
+        {{"IFaceCenter", "PointRange", {1, 1, 1, 1, 4, 5}, {}}, "its range leaves the faces"},
+        {{"FaceCenter", "PointRange", {1, 1, 1, 1, 4, 5}, {}}, "its range leaves the faces"},
+        {{"CellCenter", "PointRange", {3, 1, 1, 3, 3, 4}, {}}, "its range leaves the cells"},
+        {{"IFaceCenter", "PointList", {1, 1, 1, 1, 4, 1}, {}}, "face 2 of its list has index 4"},
+        {{"CellCenter", "PointList", {3, 1, 1}, {1, 0, 0}}, "face 1 of its list has index 3"}};
+    for (const auto &[condition, expected] : wrong) {
+        const std::string failure = failureOf(condition);
+        EXPECT_NE(failure.find(expected), std::string::npos) << failure;
+        EXPECT_NE(failure.find("zone 'Zone', boundary condition 'side0'"), std::string::npos) << failure;
+    }
+    // One wide faces at the far end can only look one way.
+    EXPECT_EQ(readStructured({{"FaceCenter", "PointRange", {3, 1, 1, 3, 1, 4}, {}}}).faces.globalSize, 4);
+    // Planes within the zone.
+    EXPECT_EQ(readStructured({{"IFaceCenter", "PointRange", {1, 1, 1, 3, 3, 4}, {}}}).faces.globalSize, 36);
 }
 
 TEST(CgnsWritten, StructuredZonesOfTwoDimensionsJoinWithTurnedIndices) {
