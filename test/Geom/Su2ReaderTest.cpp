@@ -8,6 +8,7 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
 #include <cmath>
 #include <filesystem>
 #include <map>
@@ -26,9 +27,12 @@ std::string su2File(const SourceMesh &mesh, bool plain) {
         {ElementType::Bar2, 3},   {ElementType::Tri3, 5},    {ElementType::Quad4, 9}, {ElementType::Tetra4, 10},
         {ElementType::Hexa8, 12}, {ElementType::Penta6, 13}, {ElementType::Pyra5, 14}};
     const auto element = [&](const ElementBlock &block, index e) {
-        std::string line = std::to_string(numbers.at(block.types[static_cast<std::size_t>(e)]));
-        for (const index node : block.nodesOf(e))
-            line += fmt::format("\t{}", node);
+        const ElementType type = block.types[static_cast<std::size_t>(e)];
+        std::string line = std::to_string(numbers.at(type));
+        const auto nodes = block.nodesOf(e);
+        static constexpr std::array<std::size_t, 6> prism{0, 2, 1, 3, 5, 4}; // VTK's manual: triangles the other way
+        for (std::size_t k = 0; k < nodes.size(); k++)
+            line += fmt::format("\t{}", nodes[type == ElementType::Penta6 ? prism[k] : k]);
         return line + (plain ? "\n" : fmt::format("\t{}\n", e));
     };
     std::string cells = fmt::format("NELEM= {}\n", mesh.cells.size());
@@ -84,6 +88,63 @@ TEST(Su2Reader, ReadsAllTypesAndMarkers) {
             for (std::size_t p = 0; p < mesh.patches.size(); p++)
                 EXPECT_EQ(mesh.patches[p].name, expected.patches[p].name);
         }
+}
+
+/// One element of each type as SU2's manual numbers it, each with volume 1, one beside the other. SU2 asks for: the
+/// base of pyramids and hexahedra looks at the top; the first triangle of a prism looks away from the second.
+TEST(Su2Reader, ElementsOfEveryTypeHavePositiveVolume) {
+    struct Case {
+        int vtk;
+        std::vector<std::array<double, 3>> points;
+        ElementType type;
+    };
+    const Case solids[] = {
+        {10, {{0, 0, 0}, {6, 0, 0}, {0, 1, 0}, {0, 0, 1}}, ElementType::Tetra4},
+        {12,
+         {{0, 0, 0}, {1, 0, 0}, {1, 1, 0}, {0, 1, 0}, {0, 0, 1}, {1, 0, 1}, {1, 1, 1}, {0, 1, 1}},
+         ElementType::Hexa8},
+        {13, {{0, 0, 0}, {0, 1, 0}, {2, 0, 0}, {0, 0, 1}, {0, 1, 1}, {2, 0, 1}}, ElementType::Penta6},
+        {14, {{0, 0, 0}, {1, 0, 0}, {1, 1, 0}, {0, 1, 0}, {0, 0, 3}}, ElementType::Pyra5}};
+    const Case surfaces[] = {{5, {{0, 0, 0}, {2, 0, 0}, {0, 1, 0}}, ElementType::Tri3},
+                             {9, {{0, 0, 0}, {1, 0, 0}, {1, 1, 0}, {0, 1, 0}}, ElementType::Quad4}};
+    const CommunicatorView comm(MPI_COMM_WORLD);
+    const auto read = [&](const auto &cases, int dimension) {
+        std::string cells;
+        std::string points;
+        int count = 0;
+        for (const Case &c : cases) {
+            cells += std::to_string(c.vtk);
+            for (const auto &[x, y, z] : c.points) {
+                cells += fmt::format(" {}", count++);
+                points += dimension == 3 ? fmt::format("{} {} {}\n", x + 10 * c.vtk, y, z)
+                                         : fmt::format("{} {}\n", x + 10 * c.vtk, y);
+            }
+            cells += "\n";
+        }
+        const TemporaryFile file(".su2", fmt::format("NDIME= {}\nNELEM= {}\n{}NPOIN= {}\n{}NMARK= 0\n", dimension,
+                                                     std::size(cases), cells, count, points));
+        return test::gatherMesh(comm, readMesh(comm, file.path()));
+    };
+    const auto check = [&](const auto &cases, int dimension) {
+        const SourceMesh mesh = read(cases, dimension);
+        EXPECT_EQ(mesh.warnings, std::vector<std::string>{});
+        ASSERT_EQ(mesh.cells.size(), static_cast<index>(std::size(cases)));
+        for (std::size_t k = 0; k < std::size(cases); k++) {
+            EXPECT_EQ(mesh.cells.types[k], cases[k].type);
+            EXPECT_NEAR(test::measure(mesh, static_cast<index>(k)), 1.0, 1e-12) << cases[k].vtk;
+        }
+    };
+    check(solids, 3);
+    check(surfaces, 2);
+    // A prism in the order of CGNS, as Gmsh writes it.
+    Case other = solids[2];
+    std::swap(other.points[1], other.points[2]);
+    std::swap(other.points[4], other.points[5]);
+    const SourceMesh mesh = read(std::array<Case, 3>{solids[0], other, solids[2]}, 3);
+    EXPECT_NEAR(test::measure(mesh, 1), 1.0, 1e-12);
+    EXPECT_NEAR(test::measure(mesh, 2), 1.0, 1e-12);
+    ASSERT_EQ(mesh.warnings.size(), 1u);
+    EXPECT_NE(mesh.warnings[0].find("1 of 2 prisms list their nodes in another order"), std::string::npos);
 }
 
 TEST(Su2Reader, ReadsTheAirfoil) {

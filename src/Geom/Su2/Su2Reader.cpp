@@ -3,6 +3,8 @@
 #include "DNDS/Mpi/FailTogether.hpp"
 #include "Geom/File/ElementList.hpp"
 #include "Geom/File/FileSegments.hpp"
+#include "Geom/Mesh/MirroredElement.hpp"
+#include "Geom/Mesh/SourceChecks.hpp"
 
 #include <algorithm>
 #include <array>
@@ -211,6 +213,8 @@ class Reader {
             const auto count = static_cast<std::size_t>(elementInfo(*type).nodes);
             for (std::size_t k = 0; k < count; k++)
                 nodes[k] = words.integer("a node", 0, su2_.nodes - 1);
+            if (*type == ElementType::Penta6) // the only type that VTK's manual numbers otherwise than CGNS
+                mirrorElement(*type, std::span<index>(nodes).first(count));
             appendElement(block, *type, std::span<const index>(nodes).first(count), firstId + segment.first + i);
         }
     }
@@ -219,6 +223,38 @@ class Reader {
     FileCursor cursor_;
     const Su2Index &su2_;
 };
+
+/// Some programs (Gmsh, say) list the nodes of prisms in the order of CGNS, and SU2, which looks at their volumes,
+/// takes either order. So does this. Collective.
+void turnPrisms(CommunicatorView comm, SourceMesh &mesh) {
+    SourceMesh prisms;
+    std::vector<std::size_t> cells;
+    for (std::size_t c = 0; c < mesh.cells.types.size(); c++)
+        if (mesh.cells.types[c] == ElementType::Penta6) {
+            appendElement(prisms.cells, ElementType::Penta6, mesh.cells.nodesOf(static_cast<index>(c)),
+                          mesh.cells.fileIds[c]);
+            cells.push_back(c);
+        }
+    numberBlock(comm, prisms.cells);
+    if (prisms.cells.globalSize == 0)
+        return;
+    prisms.origin = mesh.origin;
+    prisms.cellDimension = 3;
+    prisms.physicalDimension = 3;
+    prisms.coordinates = mesh.coordinates;
+    prisms.firstNode = mesh.firstNode;
+    prisms.globalNodes = mesh.globalNodes;
+    MeshReport report;
+    orientCells(*GlobalMapping::create(comm, mesh.nodes()), prisms, report);
+    for (std::size_t k = 0; k < cells.size(); k++) {
+        const auto nodes = prisms.cells.nodesOf(static_cast<index>(k));
+        std::copy(nodes.begin(), nodes.end(), mesh.cells.nodes.begin() + mesh.cells.starts[cells[k]]);
+    }
+    if (report.turnedCells > 0)
+        mesh.warnings.push_back(fmt::format("{}: {} of {} prisms list their nodes in another order than SU2's "
+                                            "(see Su2Reader.hpp), and are turned",
+                                            mesh.origin, report.turnedCells, prisms.cells.globalSize));
+}
 
 SourceMesh readParts(CommunicatorView comm, const std::string &path) {
     std::optional<MeshFile> file;
@@ -251,6 +287,7 @@ SourceMesh readParts(CommunicatorView comm, const std::string &path) {
     mesh.physicalDimension = mesh.cellDimension;
     numberBlock(comm, mesh.cells);
     numberBlock(comm, mesh.faces);
+    turnPrisms(comm, mesh);
     return mesh;
 }
 

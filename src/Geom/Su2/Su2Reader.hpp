@@ -15,6 +15,11 @@ namespace DNDS::Geom {
 /// over: nodes and cells are numbered by position, as SU2 itself does. Sections may come in any order; keywords that
 /// say nothing of the mesh (of free-form deformation boxes, say) are passed over.
 ///
+/// Elements have the types and the order of nodes of VTK's manual. All are those of CGNS, but for the prism: seen from
+/// outside, its first triangle is counter-clockwise in a file and clockwise in the mesh. Prisms that come inside out
+/// that way, as Gmsh writes them, are turned, as SU2 does, with a warning that counts them. Other elements keep their
+/// order, whatever their volume is.
+///
 /// Rank 0 runs through the file once to find where its parts are; then every rank reads its share. Memory in proportion
 /// to the share.
 ///
