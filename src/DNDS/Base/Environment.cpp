@@ -2,9 +2,11 @@
 
 #include "DNDS/Base/Error.hpp"
 
+#include <algorithm>
 #include <charconv>
 #include <cstdlib>
 #include <string_view>
+#include <utility>
 
 namespace DNDS {
 
@@ -25,6 +27,14 @@ Number numberOf(const char *name, Number otherwise) {
     DNDS_CHECK(error == std::errc() && end == text.data() + text.size() && number >= Number{0}, ArgumentError,
                "the environment variable {} is '{}': give a number that is not negative", name, text);
     return number;
+}
+
+/// -1 for what is no number.
+int countOf(const char *name) {
+    const std::string text = textOf(name);
+    int number = -1;
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+    return error == std::errc() && end == text.data() + text.size() ? number : -1;
 }
 
 bool switchOf(const char *name) {
@@ -57,6 +67,24 @@ int rankByLauncher() {
         if (!textOf(name).empty())
             return numberOf(name, 0);
     return 0;
+}
+
+LauncherSays launcherSays() {
+    static constexpr std::pair<const char *, const char *> launchers[] = {
+        {"OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_RANK"},
+        {"PMI_SIZE", "PMI_RANK"},
+        {"MV2_COMM_WORLD_SIZE", "MV2_COMM_WORLD_RANK"}};
+    LauncherSays says;
+    const auto ask = [&](const char *size, const char *rank) {
+        const int ranks = countOf(size);
+        if (ranks > 0 && (says.ranks == 0 || ranks < says.ranks))
+            says = {size, ranks, std::max(countOf(rank), 0)};
+    };
+    for (const auto &[size, rank] : launchers)
+        ask(size, rank);
+    if (says.ranks == 0) // set in steps of srun alone
+        ask("SLURM_STEP_NUM_TASKS", "SLURM_PROCID");
+    return says;
 }
 
 bool emulatedDevicePretends(const std::string &what) {

@@ -35,6 +35,19 @@ std::string mpiSwitchForDevices();
 /// libraries want to find a device in use. 0 where nobody says. Local.
 int rankByLauncher();
 
+/// How many processes the launcher has started, and which of them this is.
+struct LauncherSays {
+    std::string variable; ///< the one that tells how many; empty where nobody says
+    int ranks = 0;        ///< 0 where nobody says
+    int rank = 0;
+};
+
+/// What mpiexec or srun say: known whatever MPI the program has. Variables of mpiexec count before Slurm's, whose tasks
+/// may be those that started mpiexec; of several launchers, one within the other, the one with the fewest processes
+/// counts. Allocations (SLURM_NTASKS) do not: programs may run in them by themselves. What is no number is passed over.
+/// Local.
+LauncherSays launcherSays();
+
 /// DNDS_EMULATED_DEVICE: what the emulated device is to pretend, for tests: words such as "gpu-aware-mpi", separated by
 /// commas. Local.
 bool emulatedDevicePretends(const std::string &what);

@@ -1,5 +1,8 @@
 #include "DNDS/Base/Error.hpp"
 
+#include "DNDS/Base/LastError.hpp"
+
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <cstring>
@@ -9,6 +12,22 @@ namespace DNDS {
 namespace {
 
 std::atomic<int> processRank{-1};
+
+/// A copy that needs no memory: errors may be about that.
+class KeptText {
+  public:
+    void keep(std::string_view text) noexcept {
+        size_ = std::min(text.size(), text_.size());
+        std::copy_n(text.data(), size_, text_.data());
+    }
+    std::string_view get() const noexcept { return {text_.data(), size_}; }
+
+  private:
+    std::array<char, 1024> text_{};
+    std::size_t size_ = 0;
+};
+thread_local KeptText lastWhat;
+thread_local KeptText lastMessage;
 
 std::string decorate(ErrorKind kind, std::string_view message, const SourceLocation &where) {
     const int rank = errorRank();
@@ -29,7 +48,12 @@ std::string_view errorKindName(ErrorKind kind) {
 
 Error::Error(ErrorKind kind, std::string message, SourceLocation where)
     : std::runtime_error(decorate(kind, message, where)), kind_(kind), message_(std::move(message)), rank_(errorRank()),
-      where_(where) {}
+      where_(where) {
+    lastWhat.keep(what());
+    lastMessage.keep(message_);
+}
+
+Detail::LastError Detail::lastError() noexcept { return {lastWhat.get(), lastMessage.get()}; }
 
 void throwError(ErrorKind kind, std::string message, SourceLocation where) {
     switch (kind) {

@@ -4,6 +4,10 @@
 /// `DNDS_CHECK` is evaluated in every build and is meant for O(1) conditions. `DNDS_DEBUG_CHECK` is evaluated when
 /// `DNDS_DEBUG_CHECKS` is defined (the debug and sanitizer presets) and is meant for element access in kernels and for
 /// O(n) conditions.
+///
+/// A program may define `DNDS_DEBUG_CHECKS` for all of its own sources and link a library that was built without it: no
+/// class layout and no signature depends on it, only whether inline functions throw. Those of the program are checked,
+/// also where the library has a copy, since the linker takes the program's first.
 #pragma once
 
 // nvcc's host compilation in C++20 does not get through fmt 9 without this.

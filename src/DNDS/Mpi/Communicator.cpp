@@ -1,10 +1,12 @@
 #include "DNDS/Mpi/Communicator.hpp"
 
+#include "DNDS/Base/LastError.hpp"
+#include "DNDS/Mpi/EndJob.hpp"
 #include "DNDS/Mpi/FailTogether.hpp"
+#include "DNDS/Mpi/ForeignLauncher.hpp"
 
 #include <algorithm>
 #include <array>
-#include <cstdio>
 #include <string>
 
 namespace DNDS {
@@ -34,6 +36,10 @@ MpiSession::MpiSession(int &argc, char **&argv, int threadLevel) : exceptionsAtS
     }
     learnRank();
     returnErrors(MPI_COMM_WORLD);
+    if (owner_) {
+        Detail::watchForFailures();
+        warnOfForeignLauncher();
+    }
     DNDS_CHECK(threadLevel_ >= threadLevel, StateError, "MPI grants thread level {} but {} was asked for", threadLevel_,
                threadLevel);
 }
@@ -46,10 +52,14 @@ MpiSession::~MpiSession() {
     if (finalized != 0)
         return;
     if (std::uncaught_exceptions() > exceptionsAtStart_) {
-        std::fprintf(stderr, "DNDS: rank %d ends the job because of an exception\n", errorRank());
-        std::fflush(nullptr);
-        MPI_Abort(MPI_COMM_WORLD, 1);
+        // The exception itself is out of reach while the stack is unwound.
+        const auto [what, message] = Detail::lastError();
+        std::string text = "an exception leaves the scope of MpiSession (DNDS::runMain would say which)";
+        if (!what.empty())
+            text.append("; the latest error was: ").append(what);
+        Detail::endJob(text, message);
     }
+    Detail::stopWatchingForFailures();
     MPI_Finalize();
 }
 

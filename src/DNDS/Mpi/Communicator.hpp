@@ -14,12 +14,17 @@
 
 namespace DNDS {
 
-/// Starts MPI and ends it: `int main(int argc, char **argv) { DNDS::MpiSession mpi(argc, argv); ... }`.
+/// Starts MPI and ends it. `runMain` is the shorter way to write a main function; this is for those who need more say.
 ///
 /// The constructor calls MPI_Init_thread (MPI_THREAD_FUNNELED unless more is asked) when MPI is not yet running and
-/// makes MPI_COMM_WORLD return error codes, so that MPI errors become exceptions. The destructor finalizes MPI if it
-/// started it; when an exception is leaving `main`'s scope it ends the job with MPI_Abort instead, so that no rank is
-/// left waiting.
+/// makes MPI_COMM_WORLD return error codes, so that MPI errors become exceptions. It warns on stderr where a launcher
+/// of another MPI started the ranks. The destructor finalizes MPI if it started it.
+///
+/// While a session that started MPI lives, no exception is lost, and none leaves other ranks waiting. One that nobody
+/// catches is written to stderr with its rank, and the job ends by MPI_Abort with exit code 1: the session sets the
+/// terminate handler for that. So does one that leaves the session's scope for a `catch` outside of it, which is never
+/// reached: what is written then is the latest Error of the thread, since destructors cannot see what is thrown. Catch
+/// within the scope what is to be handled. Constructor and destructor are Collective over MPI_COMM_WORLD.
 class MpiSession {
   public:
     MpiSession(int &argc, char **&argv, int threadLevel = MPI_THREAD_FUNNELED);

@@ -1,0 +1,138 @@
+#include "DNDS/Mpi/EndJob.hpp"
+
+#include "DNDS/Mpi/Check.hpp"
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <functional>
+#include <string>
+#include <thread>
+#include <vector>
+
+namespace DNDS::Detail {
+
+namespace {
+
+using Clock = std::chrono::steady_clock;
+using namespace std::chrono_literals;
+
+/// Of the process, as MPI_COMM_WORLD and the terminate handler are.
+struct Watch {
+    MPI_Comm comm = MPI_COMM_NULL; ///< free of other messages, whatever a rank was doing when it failed
+    int rank = 0;
+    std::vector<std::uint64_t> reasons; ///< [ranks], allocated before memory may be short
+    std::terminate_handler before = nullptr;
+};
+Watch watch;
+std::atomic<bool> ending{false};
+
+/// Whether all ranks have started the same within some time.
+bool allCome(MPI_Request request) noexcept {
+    constexpr auto patience = 2s;
+    int done = 0;
+    for (const auto end = Clock::now() + patience; done == 0 && Clock::now() < end;) {
+        if (MPI_Test(&request, &done, MPI_STATUS_IGNORE) != MPI_SUCCESS)
+            return false;
+        if (done == 0)
+            std::this_thread::sleep_for(1ms);
+    }
+    return done != 0;
+}
+
+void write(std::string_view who, int rank, std::string_view what) noexcept {
+    // In one piece, which ranks that write at the same time do not mix.
+    try {
+        const std::string text = fmt::format("DNDS: {} {}: {}\n", who, rank, what);
+        std::fwrite(text.data(), 1, text.size(), stderr);
+    } catch (...) { // no memory
+        std::fprintf(stderr, "DNDS: rank %d: %.*s\n", rank, static_cast<int>(what.size()), what.data());
+    }
+    std::fflush(nullptr);
+}
+
+/// Says it once, together with the ranks that fail at the same time.
+void tell(std::string_view what, std::string_view message) noexcept {
+    const std::uint64_t reason = std::hash<std::string_view>{}(message) | 1U;
+    MPI_Request request = MPI_REQUEST_NULL;
+    const bool together = watch.comm != MPI_COMM_NULL && watch.reasons.size() > 1 &&
+                          MPI_Iallgather(&reason, 1, MPI_UINT64_T, watch.reasons.data(), 1, MPI_UINT64_T, watch.comm,
+                                         &request) == MPI_SUCCESS &&
+                          allCome(request);
+    if (!together)
+        return write("rank", errorRank(), what);
+    const auto same = std::count(watch.reasons.begin(), watch.reasons.end(), reason);
+    const auto first = std::find(watch.reasons.begin(), watch.reasons.end(), reason) - watch.reasons.begin();
+    if (first == watch.rank)
+        write(same == static_cast<std::ptrdiff_t>(watch.reasons.size()) ? "all ranks fail, says rank"
+              : same > 1                                                ? "several ranks fail, says rank"
+                                                                        : "rank",
+              watch.rank, what);
+    if (MPI_Ibarrier(watch.comm, &request) == MPI_SUCCESS) // all have written before one ends the others
+        allCome(request);
+}
+
+void onTerminate() {
+    if (!mpiActive() && watch.before != nullptr)
+        watch.before();
+    endJob(std::current_exception());
+}
+
+} // namespace
+
+void watchForFailures() {
+    MPI_Comm comm = MPI_COMM_NULL;
+    checkMpi(MPI_Comm_dup(MPI_COMM_WORLD, &comm), "MPI_Comm_dup");
+    int size = 0;
+    checkMpi(MPI_Comm_rank(comm, &watch.rank), "MPI_Comm_rank");
+    checkMpi(MPI_Comm_size(comm, &size), "MPI_Comm_size");
+    watch.reasons.resize(static_cast<std::size_t>(size));
+    watch.comm = comm;
+    watch.before = std::set_terminate(&onTerminate);
+}
+
+void stopWatchingForFailures() noexcept {
+    if (watch.comm == MPI_COMM_NULL)
+        return;
+    if (std::get_terminate() == &onTerminate)
+        std::set_terminate(watch.before);
+    MPI_Comm_free(&watch.comm);
+    watch.comm = MPI_COMM_NULL;
+}
+
+void endJob(std::string_view what, std::string_view message) noexcept {
+    if (ending.exchange(true)) { // another thread is at it, or this one failed at it
+        std::this_thread::sleep_for(10s);
+        std::abort();
+    }
+    int mainThread = 0;
+    if (!mpiActive() || MPI_Is_thread_main(&mainThread) != MPI_SUCCESS || mainThread == 0) {
+        write("rank", errorRank(), what);
+        std::abort(); // mpiexec ends the other ranks
+    }
+    tell(what, message);
+    std::this_thread::sleep_for(300ms); // MPICH's mpiexec drops output that is under way when a job aborts
+    MPI_Abort(MPI_COMM_WORLD, 1);
+    std::abort();
+}
+
+void endJob(const std::exception_ptr &failure) noexcept {
+    try {
+        if (failure)
+            std::rethrow_exception(failure);
+    } catch (const Error &error) {
+        endJob(error.what(), error.message());
+    } catch (const std::exception &error) {
+        endJob(error.what(), error.what());
+    } catch (...) {
+        constexpr std::string_view unknown = "an exception that is no std::exception";
+        endJob(unknown, unknown);
+    }
+    constexpr std::string_view none = "std::terminate was called without an exception";
+    endJob(none, none);
+}
+
+} // namespace DNDS::Detail

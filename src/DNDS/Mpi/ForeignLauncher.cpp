@@ -1,0 +1,32 @@
+#include "DNDS/Mpi/ForeignLauncher.hpp"
+
+#include "DNDS/Mpi/Check.hpp"
+
+#include <array>
+#include <cstdio>
+
+namespace DNDS {
+
+std::string foreignLauncherWarning(const LauncherSays &launcher, int ranks, const std::string &mpiVersion) {
+    if (ranks != 1 || launcher.ranks <= 1 || launcher.rank > 0)
+        return {};
+    return fmt::format("DNDS: {} processes were started ({}={}), but MPI sees one rank: each of them computes "
+                       "everything alone. The launcher (mpiexec, srun) belongs to another MPI than the program, "
+                       "which has {}: start it with that one's.\n",
+                       launcher.ranks, launcher.variable, launcher.ranks,
+                       mpiVersion.substr(0, mpiVersion.find_first_of(",\n")));
+}
+
+void warnOfForeignLauncher() {
+    int ranks = 0;
+    checkMpi(MPI_Comm_size(MPI_COMM_WORLD, &ranks), "MPI_Comm_size");
+    if (ranks != 1)
+        return;
+    std::array<char, MPI_MAX_LIBRARY_VERSION_STRING> version{};
+    int length = 0;
+    checkMpi(MPI_Get_library_version(version.data(), &length), "MPI_Get_library_version");
+    const std::string warning = foreignLauncherWarning(launcherSays(), ranks, version.data());
+    std::fputs(warning.c_str(), stderr);
+}
+
+} // namespace DNDS

@@ -1,0 +1,43 @@
+/// @file RunMain.hpp
+/// @brief The main function of programs that use DNDS.
+#pragma once
+
+#include "DNDS/Mpi/Communicator.hpp"
+
+#include <functional>
+#include <type_traits>
+
+namespace DNDS {
+
+/// @cond
+namespace Detail {
+int runMain(int &argc, char **&argv, const std::function<int(CommunicatorView)> &body, int threadLevel);
+} // namespace Detail
+/// @endcond
+
+/// Starts MPI, runs `body` with all ranks, ends MPI, and returns what `body` returned (0 where that is void):
+///
+///     int main(int argc, char **argv) {
+///         return DNDS::runMain(argc, argv, [&](DNDS::CommunicatorView world) { ... });
+///     }
+///
+/// An exception that leaves `body` on any rank is written to stderr with its rank, and ends all ranks by MPI_Abort with
+/// exit code 1: nobody waits for a rank that is gone. Where all ranks fail for the same reason, it is written once.
+/// Nothing is thrown. Collective over MPI_COMM_WORLD.
+///
+/// `threadLevel` is what MpiSession is asked for. What must happen before MPI starts stands before the call.
+template <class Body>
+int runMain(int &argc, char **&argv, Body &&body, int threadLevel = MPI_THREAD_FUNNELED) {
+    if constexpr (std::is_void_v<std::invoke_result_t<Body &, CommunicatorView>>)
+        return Detail::runMain(
+            argc, argv,
+            [&body](CommunicatorView world) {
+                body(world);
+                return 0;
+            },
+            threadLevel);
+    else
+        return Detail::runMain(argc, argv, std::ref(body), threadLevel);
+}
+
+} // namespace DNDS
