@@ -7,12 +7,16 @@
 
 #include "DNDS/Mpi/Communicator.hpp"
 #include "DNDS/Serialize/CheckpointContent.hpp"
+#include "DNDS/Serialize/DurableFile.hpp"
 #include "DNDS/Storage/Array.hpp"
 
+#include <algorithm>
 #include <concepts>
+#include <cstdint>
 #include <deque>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -23,6 +27,16 @@ namespace DNDS {
 struct CheckpointOptions {
     /// Bytes that share a checksum. A rank reads and writes whole blocks, so small arrays go through few ranks.
     index blockBytes = index{1} << 20;
+    /// What the ids number: `Geom::fingerprint(mesh)`, or any number that another mesh or numbering does not have. The
+    /// same on all ranks. Readers compare it. Without it, ids of another mesh go unnoticed.
+    std::optional<std::uint64_t> mesh{};
+};
+
+struct CheckpointReadOptions {
+    /// The mesh for which rows are read, as `CheckpointOptions::mesh`. The same on all ranks.
+    std::optional<std::uint64_t> mesh{};
+    /// Rows are read although the file may be for another mesh.
+    bool anyMesh = false;
 };
 
 /// An array that keeps a matrix shape for each row beside its elements (an `ArrayEigenMatrix` of differing matrices).
@@ -33,7 +47,7 @@ concept HasRowShapes = requires {
 
 /// Writes a checkpoint.
 ///
-///     CheckpointWriter file(comm, "run/checkpoint.h5");
+///     CheckpointWriter file(comm, "run/checkpoint.h5", {.mesh = Geom::fingerprint(mesh)});
 ///     file.set("time", time);
 ///     file.add("state", state, ids);   // ParArray, ArrayDof's father, CSR, ...
 ///     file.write();
@@ -108,17 +122,21 @@ class CheckpointWriter {
 
 /// Reads a checkpoint, on any number of ranks.
 ///
-///     CheckpointReader file(comm, "run/checkpoint.h5");
+///     CheckpointReader file(comm, "run/checkpoint.h5", {.mesh = Geom::fingerprint(mesh)});
 ///     const real time = file.number("time");
 ///     file.read("state", state, ids);   // those that this rank wants, whoever wrote them
 ///
 /// Rank 0 reads and checks the description; each rank reads blocks, verifies their checksums, and sends rows to whoever
 /// asked for them. Nothing is handed over before all ranks know that it is right: until then arrays stay as they were.
+///
+/// Ranks that read keep the file open from construction on, and all have the same one: where another checkpoint takes
+/// its place or it is removed, values and rows still come from the first. Copies share the open file.
 class CheckpointReader {
   public:
-    /// Collective. @throws on all ranks: DataError for a file that is missing, truncated, damaged, or no checkpoint;
-    /// NotBuiltError without HDF5.
-    CheckpointReader(CommunicatorView comm, std::string path);
+    /// Collective; each rank that has blocks opens the file once. @throws on all ranks: DataError for a file that is
+    /// missing, truncated, damaged, or no checkpoint, and where ranks find different files by this path; ArgumentError
+    /// for a file of another mesh; NotBuiltError without HDF5.
+    CheckpointReader(CommunicatorView comm, std::string path, const CheckpointReadOptions &options = {});
 
     const std::string &path() const noexcept { return path_; }
     /// What is in the file: arrays and values. Local.
@@ -126,6 +144,10 @@ class CheckpointReader {
     /// Local. @throws ArgumentError for a name that is not there, listing what is.
     const CheckpointArray &array(std::string_view name) const;
     bool has(std::string_view name) const noexcept;
+
+    /// Throws ArgumentError where the file says that it is for another mesh than this one. A file that does not say
+    /// (`content().mesh`; it is of a time before, or was written without) fits each. Local.
+    void needMesh(std::uint64_t mesh) const;
 
     /// A value. Local. @throws ArgumentError as above; LayoutError where the value is of another type, or a list where
     /// one number is asked for.
@@ -138,7 +160,8 @@ class CheckpointReader {
     /// Makes `array` the rows with these ids, in this order: rows and, where they are not chosen yet, run-time widths
     /// are taken from the file. An id may be asked for by several ranks. Collective. Memory for three copies of a
     /// rank's part.
-    /// @throws on all ranks: LayoutError for another element type, width, or rows that do not fit; DataError for ids
+    /// @throws on all ranks: ArgumentError where the file is for a mesh, and the reader was not told for which mesh it
+    /// reads, nor `anyMesh`; LayoutError for another element type, width, or rows that do not fit; DataError for ids
     /// that the file lacks and for damaged blocks; ArgumentError as `array`. The array then stays as it was, but for
     /// matrices beyond its limits.
     void read(std::string_view name, ArrayBase &array, std::span<const index> ids) const;
@@ -148,7 +171,8 @@ class CheckpointReader {
         read(std::string(name) + ".shapes", shapes, ids);
         std::vector<index> sizes;
         for (index i = 0; i < shapes.size(); i++)
-            sizes.push_back(static_cast<index>(shapes(i, 0)) * shapes(i, 1));
+            sizes.push_back(std::min(shapes(i, 0), shapes(i, 1)) < 0 ? -1
+                                                                     : static_cast<index>(shapes(i, 0)) * shapes(i, 1));
         readRows(name, array, ids, sizes, [&] {
             array.resize(shapes.size(),
                          [&](index i) { return std::pair<rowsize, rowsize>(shapes(i, 0), shapes(i, 1)); });
@@ -163,12 +187,16 @@ class CheckpointReader {
     void verify() const;
 
   private:
+    /// Opens the file and reads what it says. False where ranks find different files. Collective.
+    bool open();
     /// With `resize`, rows must have `sizes` elements, and it gives `array` such rows.
     void readRows(std::string_view name, ArrayBase &array, std::span<const index> ids, std::span<const index> sizes,
                   const std::function<void()> &resize) const;
 
     CommunicatorView comm_;
     std::string path_;
+    bool meshKnown_ = false; ///< it fits, or may be any
+    std::shared_ptr<const DurableFile> file_;
     CheckpointContent content_;
 };
 

@@ -5,7 +5,9 @@
 #include "DNDS/Base/Types.hpp"
 #include "DNDS/Storage/ElementKind.hpp"
 
+#include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <variant>
 #include <vector>
@@ -43,6 +45,8 @@ struct CheckpointArray {
 using CheckpointValue = std::variant<std::vector<index>, std::vector<real>, std::string>;
 
 struct CheckpointContent {
+    /// The fingerprint of the mesh that the ids belong to; none in files that were written without.
+    std::optional<std::uint64_t> mesh;
     std::vector<CheckpointArray> arrays;
     std::map<std::string, CheckpointValue, std::less<>> values;
 

@@ -7,7 +7,10 @@
 #include "DNDS/Serialize/RowBlocks.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <cstring>
+#include <functional>
+#include <limits>
 #include <numeric>
 #include <type_traits>
 #include <utility>
@@ -41,7 +44,10 @@ class Stream {
     /// Gives all ranks what rank 0 has put in. Collective.
     void broadcast(CommunicatorView comm) {
         auto size = static_cast<index>(bytes_.size());
-        comm.beforeCollective();
+        comm.guarded([&] {
+            DNDS_CHECK(size <= std::numeric_limits<int>::max(), DataError, "a description of {} bytes is too long",
+                       size);
+        });
         checkMpi(MPI_Bcast(&size, 1, mpiTypeOf<index>(), 0, comm.handle()), "MPI_Bcast");
         bytes_.resize(static_cast<std::size_t>(size));
         comm.beforeCollective();
@@ -73,6 +79,8 @@ void forEachNumber(Array &array, Function &&function) {
 }
 
 void put(Stream &stream, const CheckpointContent &content) {
+    stream.put(content.mesh ? 1 : 0);
+    stream.put(std::bit_cast<index>(content.mesh.value_or(0)));
     stream.put(static_cast<index>(content.arrays.size()));
     for (const CheckpointArray &array : content.arrays) {
         stream.putList(array.name);
@@ -91,6 +99,9 @@ void put(Stream &stream, const CheckpointContent &content) {
 
 CheckpointContent take(Stream &stream) {
     CheckpointContent content;
+    const bool hasMesh = stream.take() != 0;
+    if (const auto mesh = std::bit_cast<std::uint64_t>(stream.take()); hasMesh)
+        content.mesh = mesh;
     content.arrays.resize(static_cast<std::size_t>(stream.take()));
     for (CheckpointArray &array : content.arrays) {
         array.name = stream.takeList<std::string>();
@@ -149,19 +160,19 @@ std::vector<T> readList(const DurableFile &file, index place, index count) {
 }
 
 /// Reads and checks this rank's blocks. Local.
-RowSlab readSlab(const std::string &path, const CheckpointArray &array, CommunicatorView comm) {
+RowSlab readSlab(const DurableFile &file, const CheckpointArray &array, CommunicatorView comm) {
+    const std::string &path = file.path();
     const Detail::BlockSpread spread(array, comm.size());
     const index firstBlock = spread.firstBlock(comm.rank());
     const index blocks = spread.firstBlock(comm.rank() + 1) - firstBlock;
     constexpr auto word = static_cast<index>(sizeof(index));
     RowSlab slab;
     slab.first = spread.firstRow(comm.rank());
-    const index rows = spread.firstRow(comm.rank() + 1) - slab.first;
-    slab.offsets.assign(static_cast<std::size_t>(rows) + 1, 0);
+    const index rows = slab.rows = spread.firstRow(comm.rank() + 1) - slab.first;
+    slab.rowBytes = array.width * array.elementBytes;
     if (blocks == 0)
         return slab;
-    const DurableFile file = DurableFile::forReading(path);
-    index before = slab.first * array.width * array.elementBytes;
+    index before = slab.first * slab.rowBytes;
     if (array.ragged) {
         const std::vector<index> starts = readList<index>(file, array.offsets.values + slab.first * word, rows + 1);
         const BlockCheck check(file, path, array, "offsets", array.offsets, firstBlock, blocks);
@@ -173,11 +184,9 @@ RowSlab readSlab(const std::string &path, const CheckpointArray &array, Communic
                        std::is_sorted(starts.begin(), starts.end()),
                    DataError, "{} is damaged: offsets of array {} do not ascend", path, array.name);
         before = starts.front() * array.elementBytes;
+        slab.offsets.resize(starts.size());
         for (std::size_t i = 0; i < starts.size(); i++)
             slab.offsets[i] = (starts[i] - starts.front()) * array.elementBytes;
-    } else {
-        for (std::size_t i = 0; i < slab.offsets.size(); i++)
-            slab.offsets[i] = static_cast<index>(i) * array.width * array.elementBytes;
     }
     if (array.listed) {
         slab.ids = readList<index>(file, array.ids.values + slab.first * word, rows);
@@ -186,8 +195,10 @@ RowSlab readSlab(const std::string &path, const CheckpointArray &array, Communic
             check(block, std::as_bytes(std::span(slab.ids).subspan(static_cast<std::size_t>(begin),
                                                                    static_cast<std::size_t>(end - begin))));
         });
+        DNDS_CHECK(std::adjacent_find(slab.ids.begin(), slab.ids.end(), std::greater_equal<>()) == slab.ids.end(),
+                   DataError, "{} is damaged: ids of array {} do not ascend", path, array.name);
     }
-    slab.values = readList<std::byte>(file, array.values.values + before, slab.offsets.back());
+    slab.values = readList<std::byte>(file, array.values.values + before, slab.start(rows));
     const BlockCheck check(file, path, array, "values", array.values, firstBlock, blocks);
     Detail::forEachBlock(array, comm.rank(), comm.size(),
                          [&](index block, index begin, index end) { check(block, slab.bytes(begin, end)); });
@@ -246,14 +257,55 @@ T single(const std::vector<T> &list, const std::string &path, std::string_view n
 
 } // namespace
 
-CheckpointReader::CheckpointReader(CommunicatorView comm, std::string path) : comm_(comm), path_(std::move(path)) {
+CheckpointReader::CheckpointReader(CommunicatorView comm, std::string path, const CheckpointReadOptions &options)
+    : comm_(comm), path_(std::move(path)), meshKnown_(options.anyMesh || options.mesh) {
+    failTogether(comm_, [&] {
+        constexpr int attempts = 10; // a file may be replaced while ranks open it, but not as often
+        bool same = false;
+        for (int attempt = 0; !same && attempt < attempts; attempt++)
+            same = open();
+        DNDS_CHECK(same, DataError,
+                   "ranks find different files at {}: give a path that is the same file on all, and one that is not "
+                   "written meanwhile",
+                   path_);
+        if (options.mesh && !options.anyMesh)
+            needMesh(*options.mesh);
+    });
+}
+
+bool CheckpointReader::open() {
+    DurableFile file;
     Stream stream;
     comm_.guarded([&] {
-        if (comm_.rank() == 0)
-            put(stream, Detail::readDescription(path_));
+        if (comm_.rank() != 0)
+            return;
+        file = DurableFile::forReading(path_);
+        put(stream, Detail::readDescription(file));
+        stream.put(std::bit_cast<index>(Detail::identityOf(file)));
     });
     stream.broadcast(comm_);
     content_ = take(stream);
+    const auto identity = std::bit_cast<std::uint64_t>(stream.take());
+    int different = 0;
+    comm_.guarded([&] {
+        const bool reads = std::any_of(content_.arrays.begin(), content_.arrays.end(), [&](const auto &array) {
+            const Detail::BlockSpread spread(array, comm_.size());
+            return spread.firstBlock(comm_.rank()) < spread.firstBlock(comm_.rank() + 1);
+        });
+        if (reads && comm_.rank() != 0) {
+            file = DurableFile::forReading(path_);
+            different = Detail::identityOf(file) == identity ? 0 : 1;
+        }
+        file_ = std::make_shared<const DurableFile>(std::move(file));
+    });
+    return comm_.allReduce(different, MPI_MAX) == 0;
+}
+
+void CheckpointReader::needMesh(std::uint64_t mesh) const {
+    DNDS_CHECK(!content_.mesh || *content_.mesh == mesh, ArgumentError,
+               "{} is for another mesh: its cells, nodes or their order differ (fingerprint {:016x}, and this one has "
+               "{:016x}). Read the mesh that it was written for, or ask for rows of any mesh by name (anyMesh)",
+               path_, content_.mesh.value_or(0), mesh);
 }
 
 const CheckpointArray &CheckpointReader::array(std::string_view name) const {
@@ -289,11 +341,15 @@ void CheckpointReader::read(std::string_view name, ArrayBase &array, std::span<c
 void CheckpointReader::readRows(std::string_view name, ArrayBase &target, std::span<const index> ids,
                                 std::span<const index> sizes, const std::function<void()> &resize) const {
     const CheckpointArray &stored = array(name);
+    DNDS_CHECK(meshKnown_ || !content_.mesh, ArgumentError,
+               "{} is for one mesh: open it with the fingerprint of the mesh that rows are read for "
+               "(CheckpointReadOptions::mesh), or ask for rows of any mesh by name (anyMesh)",
+               path_);
     comm_.guarded([&] { checkFit(path_, stored, target); });
     RowSlab slab;
     std::exception_ptr failure;
     try {
-        slab = readSlab(path_, stored, comm_);
+        slab = readSlab(*file_, stored, comm_);
     } catch (...) {
         failure = std::current_exception();
     }
@@ -304,15 +360,18 @@ void CheckpointReader::readRows(std::string_view name, ArrayBase &target, std::s
         longest = std::max(longest, (rows.offsets[i + 1] - rows.offsets[i]) / stored.elementBytes);
     if (stored.ragged)
         longest = comm_.allReduce(longest, MPI_MAX);
+    DNDS_CHECK(longest <= std::numeric_limits<rowsize>::max(), LayoutError,
+               "{}: a row of {} has {} elements, and rows of arrays have at most {}", path_, stored.name, longest,
+               std::numeric_limits<rowsize>::max());
     DNDS_CHECK(!isPaddedLayout(target.shape().layout) || target.width() == DynamicSize || longest <= target.width(),
                LayoutError, "{}: rows of {} do not fit: one has {} elements, and {} takes {}", path_, stored.name,
                longest, target.label(), target.width());
     comm_.guarded([&] {
         for (std::size_t i = 0; i < sizes.size(); i++) {
             const index bytes = rows.offsets[i + 1] - rows.offsets[i];
-            DNDS_CHECK(bytes == sizes[i] * stored.elementBytes, DataError,
-                       "{}: row {} of {} has {} bytes, and its shape needs {}", path_, ids[i], stored.name, bytes,
-                       sizes[i] * stored.elementBytes);
+            DNDS_CHECK(bytes % stored.elementBytes == 0 && bytes / stored.elementBytes == sizes[i], DataError,
+                       "{}: row {} of {} has {} elements, and its shape says {}", path_, ids[i], stored.name,
+                       bytes / stored.elementBytes, sizes[i]);
         }
     });
     comm_.guarded([&] {
@@ -337,7 +396,7 @@ std::vector<index> CheckpointReader::ownBlock(std::string_view name) const {
     std::vector<index> ids;
     comm_.guarded([&] {
         if (stored.listed) {
-            ids = readSlab(path_, stored, comm_).ids;
+            ids = readSlab(*file_, stored, comm_).ids;
         } else {
             ids.resize(static_cast<std::size_t>(spread.firstRow(comm_.rank() + 1) - spread.firstRow(comm_.rank())));
             std::iota(ids.begin(), ids.end(), spread.firstRow(comm_.rank()));
@@ -349,7 +408,7 @@ std::vector<index> CheckpointReader::ownBlock(std::string_view name) const {
 void CheckpointReader::verify() const {
     comm_.guarded([&] {
         for (const CheckpointArray &stored : content_.arrays)
-            (void)readSlab(path_, stored, comm_);
+            (void)readSlab(*file_, stored, comm_);
     });
 }
 

@@ -5,6 +5,7 @@
 #include "DNDS/Serialize/DurableFile.hpp"
 #include "DNDS/Serialize/HdfDescription.hpp"
 #include "DNDS/Serialize/RowBlocks.hpp"
+#include "DNDS/Storage/ContentHash.hpp"
 
 #include <algorithm>
 #include <array>
@@ -16,6 +17,8 @@
 namespace DNDS {
 
 namespace {
+
+std::size_t toSize(index i) { return static_cast<std::size_t>(i); }
 
 constexpr index pageBytes = 4096;
 constexpr std::size_t longestValue = 60000; ///< an attribute has at most 64 KiB
@@ -48,6 +51,17 @@ class DatasetWriter {
         : file_(file), place_(place), firstBlock_(firstBlock) {}
 
     void addBlock(std::span<const std::byte> bytes) { sums_.push_back(Detail::crc32Of(bytes)); }
+    /// A number for all checksums; those of all ranks and datasets are added.
+    std::uint64_t contentHash() const {
+        std::uint64_t sum = 0;
+        for (std::size_t b = 0; b < sums_.size(); b++) {
+            ContentHash hash;
+            hash.add(static_cast<std::uint64_t>(place_.checksums) + sizeof sums_[b] * (toSize(firstBlock_) + b));
+            hash.add(sums_[b]);
+            sum += hash.value();
+        }
+        return sum;
+    }
     void write(index byte, std::span<const std::byte> bytes) const {
         file_.writeAt(place_.values + byte, bytes);
         file_.writeAt(place_.checksums + firstBlock_ * static_cast<index>(sizeof(std::uint32_t)),
@@ -61,14 +75,14 @@ class DatasetWriter {
     std::vector<std::uint32_t> sums_;
 };
 
-/// Writes a rank's blocks of an array. `before` are the bytes of the ranks before. Local.
-void writeSlab(const DurableFile &file, const CheckpointArray &array, CommunicatorView comm,
-               const Detail::RowSlab &slab, index before) {
+/// Writes a rank's blocks of an array, and returns a number for their content. `before` are the bytes of the ranks
+/// before. Local.
+std::uint64_t writeSlab(const DurableFile &file, const CheckpointArray &array, CommunicatorView comm,
+                        const Detail::RowSlab &slab, index before) {
     const index firstBlock = Detail::BlockSpread(array, comm.size()).firstBlock(comm.rank());
     constexpr auto word = static_cast<index>(sizeof(index));
-    const index rows = slab.rows();
-    if (rows == 0 && !(array.rows == 0 && comm.rank() == 0))
-        return;
+    if (slab.rows == 0 && !(array.rows == 0 && comm.rank() == 0))
+        return 0;
     std::vector<index> starts;
     if (array.ragged)
         for (const index byte : slab.offsets)
@@ -90,6 +104,7 @@ void writeSlab(const DurableFile &file, const CheckpointArray &array, Communicat
         offsets.write(slab.first * word, asBytes(starts, 0, starts.size()));
     if (array.listed)
         ids.write(slab.first * word, asBytes(slab.ids, 0, slab.ids.size()));
+    return values.contentHash() + offsets.contentHash() + ids.contentHash();
 }
 
 void checkName(const std::string &name) {
@@ -112,7 +127,6 @@ struct CheckpointWriter::Source {
     const ArrayBase *array;
     std::span<const index> ids;
     CheckpointArray description;
-    index largestId = -1;
 };
 
 CheckpointWriter::CheckpointWriter(CommunicatorView comm, std::string path, const CheckpointOptions &options)
@@ -134,7 +148,7 @@ void CheckpointWriter::setValue(const std::string &name, CheckpointValue value) 
 }
 
 void CheckpointWriter::add(const std::string &name, const ArrayBase &array, std::span<const index> ids) {
-    sources_.push_back({name, &array, ids, {}, -1});
+    sources_.push_back({name, &array, ids, {}});
 }
 
 bool CheckpointWriter::built() noexcept { return Detail::hasHdf5(); }
@@ -191,10 +205,7 @@ void CheckpointWriter::describe() {
         array.ragged = !isFixedLayout(shape.layout);
         array.rows = sums[2 * s];
         array.elements = sums[2 * s + 1];
-        if (array.rows > 0) {
-            sources_[s].largestId = most[4 * s];
-            array.listed = most[4 * s] != array.rows - 1 || most[4 * s + 1] != 0;
-        }
+        array.listed = array.rows > 0 && (most[4 * s] != array.rows - 1 || most[4 * s + 1] != 0);
         if (!array.ragged && array.rows > 0) {
             array.width = most[4 * s + 2];
             DNDS_CHECK(most[4 * s + 2] == -most[4 * s + 3], LayoutError,
@@ -223,6 +234,7 @@ index CheckpointWriter::write() {
 
 index CheckpointWriter::writeFile(const std::string &temporary) {
     DurableFile file;
+    Detail::FileImage image;
     std::vector<index> places(6 * sources_.size() + 1); // of datasets in the file, and its size
     comm_.guarded([&] {
         if (comm_.rank() != 0)
@@ -230,7 +242,8 @@ index CheckpointWriter::writeFile(const std::string &temporary) {
         content_.arrays.clear();
         for (const Source &source : sources_)
             content_.arrays.push_back(source.description);
-        const Detail::FileImage image = Detail::makeImage(content_);
+        content_.mesh = options_.mesh;
+        image = Detail::makeImage(content_);
         file = DurableFile::create(temporary, image.bytes);
         file.writeAt(0, image.front);
         places.clear();
@@ -255,27 +268,28 @@ index CheckpointWriter::writeFile(const std::string &temporary) {
         }
     };
     bool isOpen = comm_.rank() == 0;
+    std::uint64_t content = 0;
     for (std::size_t s = 0; s < sources_.size(); s++) {
         const Source &source = sources_[s];
         CheckpointArray array = source.description;
         CheckpointPlace *const all[] = {&array.values, &array.offsets, &array.ids};
         for (std::size_t k = 0; k < 3; k++)
             *all[k] = {places[6 * s + 2 * k], places[6 * s + 2 * k + 1]};
-        const std::vector<index> rows = Detail::placesOf(*context, source.ids, array.listed, source.largestId);
+        const std::vector<index> rows = Detail::placesOf(*context, source.ids, array.listed);
         const Detail::RowSlab slab = Detail::gatherSlab(*context, array, *source.array, rows, source.ids);
         index before = 0;
-        const index bytes = slab.offsets.back();
+        const index bytes = slab.start(slab.rows);
         comm_.beforeCollective();
         checkMpi(MPI_Exscan(&bytes, &before, 1, mpiTypeOf<index>(), MPI_SUM, comm_.handle()), "MPI_Exscan");
         if (comm_.rank() == 0)
             before = 0;
         attempt([&] {
-            if (slab.rows() > 0 && !isOpen) {
+            if (slab.rows > 0 && !isOpen) {
                 file = DurableFile::forWriting(temporary);
                 isOpen = true;
             }
             if (isOpen)
-                writeSlab(file, array, comm_, slab, before);
+                content += writeSlab(file, array, comm_, slab, before);
         });
     }
     attempt([&] {
@@ -283,9 +297,13 @@ index CheckpointWriter::writeFile(const std::string &temporary) {
             file.flush();
     });
     comm_.agree(failure);
+    content = comm_.allReduce(content, MPI_SUM);
     comm_.guarded([&] {
-        if (comm_.rank() == 0)
-            renameDurably(temporary, path_);
+        if (comm_.rank() != 0)
+            return;
+        const std::string header = Detail::headerOf(image, content);
+        file.writeAt(0, std::as_bytes(std::span(header)));
+        renameDurably(temporary, path_);
     });
     return places.back();
 }

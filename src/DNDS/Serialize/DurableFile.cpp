@@ -28,6 +28,13 @@ int opened(const std::string &path, int flags, const char *what) {
     return descriptor;
 }
 
+struct stat statusOf(const std::string &path, int descriptor) {
+    struct stat status {};
+    if (::fstat(descriptor, &status) != 0)
+        fail(path, "does not say what it is", errno);
+    return status;
+}
+
 /// A limit (ulimit -f) ends a process that writes beyond it by a signal: better an exception before.
 void checkLimit(const std::string &path, index bytes) {
     rlimit limit{};
@@ -75,12 +82,9 @@ DurableFile::~DurableFile() {
         ::close(descriptor_);
 }
 
-index DurableFile::size() const {
-    struct stat status {};
-    if (::fstat(descriptor_, &status) != 0)
-        fail(path_, "has no size", errno);
-    return status.st_size;
-}
+index DurableFile::size() const { return statusOf(path_, descriptor_).st_size; }
+
+index DurableFile::number() const { return static_cast<index>(statusOf(path_, descriptor_).st_ino); }
 
 void DurableFile::readAt(index place, std::span<std::byte> bytes) const {
     while (!bytes.empty()) {

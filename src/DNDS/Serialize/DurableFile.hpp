@@ -26,7 +26,10 @@ class DurableFile {
     DurableFile &operator=(const DurableFile &) = delete;
     ~DurableFile();
 
+    const std::string &path() const noexcept { return path_; }
     index size() const;
+    /// Its number in the file system (inode), which another file in its place does not have.
+    index number() const;
     /// All the bytes, or an exception: a file that ends before is truncated.
     void readAt(index place, std::span<std::byte> bytes) const;
     void writeAt(index place, std::span<const std::byte> bytes) const;

@@ -9,7 +9,11 @@ constexpr const char *reason = "checkpoints need HDF5, and DNDS was built withou
 }
 
 FileImage makeImage(CheckpointContent &) { throw NotBuiltError(reason); }
-CheckpointContent readDescription(const std::string &path) { throw NotBuiltError(fmt::format("{}: {}", path, reason)); }
+std::string headerOf(const FileImage &, std::uint64_t) { throw NotBuiltError(reason); }
+CheckpointContent readDescription(const DurableFile &file) {
+    throw NotBuiltError(fmt::format("{}: {}", file.path(), reason));
+}
+std::uint64_t identityOf(const DurableFile &) { throw NotBuiltError(reason); }
 bool hasHdf5() noexcept { return false; }
 
 } // namespace DNDS::Detail

@@ -36,10 +36,13 @@ std::vector<T> readNumbers(const HdfObject &attribute, const std::string &name, 
 
 } // namespace
 
+index scalarBytesOf(ElementKind kind) {
+    constexpr std::array<index, elementKinds> bytes{1, 1, 1, 2, 2, 4, 4, 8, 8, 4, 8, 1};
+    return bytes[static_cast<std::size_t>(kind)];
+}
+
 index scalarsOf(ElementKind kind, index elementBytes) {
-    constexpr std::array<index, elementKinds> bytes{0, 1, 1, 2, 2, 4, 4, 8, 8, 4, 8, 0};
-    const index scalar = bytes[static_cast<std::size_t>(kind)];
-    return scalar > 0 ? elementBytes / scalar : 1;
+    return kind == ElementKind::Opaque || kind == ElementKind::Accumulator ? 1 : elementBytes / scalarBytesOf(kind);
 }
 
 HdfObject hdfScalarType(ElementKind kind, index elementBytes) {
@@ -87,6 +90,11 @@ CheckpointValue readAttribute(hid_t object, const std::string &name) {
     const HdfObject space(H5Aget_space(attribute.get()), H5Sclose, name);
     const HdfObject type(H5Aget_type(attribute.get()), H5Tclose, name);
     const auto count = static_cast<std::size_t>(hdfNeed(H5Sget_simple_extent_npoints(space.get()), name));
+    const HdfObject file(H5Iget_file_id(object), H5Fclose, name);
+    hsize_t fileBytes = 0;
+    hdfNeed(H5Fget_filesize(file.get(), &fileBytes), name);
+    DNDS_CHECK(count <= fileBytes / sizeof(index) + 1 && H5Tget_size(type.get()) <= fileBytes, DataError,
+               "attribute {} has more values than the file has room for", name);
     switch (H5Tget_class(type.get())) {
     case H5T_INTEGER:
         return readNumbers<index>(attribute, name, count, H5T_NATIVE_INT64);

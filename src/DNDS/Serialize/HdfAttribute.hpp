@@ -11,6 +11,8 @@ namespace DNDS::Detail {
 
 /// The type of an element's scalars in memory and in the file, or of opaque elements.
 HdfObject hdfScalarType(ElementKind kind, index elementBytes);
+/// Bytes of an element's scalars; 1 for opaque ones.
+index scalarBytesOf(ElementKind kind);
 /// Scalars in an element; 1 for opaque ones.
 index scalarsOf(ElementKind kind, index elementBytes);
 

@@ -3,28 +3,41 @@
 #include "DNDS/Serialize/Checksum.hpp"
 #include "DNDS/Serialize/DurableFile.hpp"
 #include "DNDS/Serialize/HdfAttribute.hpp"
+#include "DNDS/Storage/ContentHash.hpp"
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <functional>
+#include <limits>
 #include <new>
+#include <numeric>
+#include <span>
+#include <string_view>
 #include <utility>
+
+#include <sys/mman.h>
 
 namespace DNDS::Detail {
 
 namespace {
 
 constexpr const char *format = "DNDS checkpoint";
+constexpr const char *meshName = "mesh";
 constexpr index version = 1;
 constexpr hsize_t alignment = 4096;
 constexpr std::size_t mostRoom = std::size_t{1} << 30;
+constexpr index mostDescription = std::numeric_limits<int>::max();
 /// The first bytes of the file are not HDF5's ("user block"): a header in plain text, by which the description is
 /// checked before HDF5 reads it, since damaged files can make HDF5 crash.
 constexpr hsize_t headerBytes = alignment;
 constexpr const char *headerText =
     "DNDS checkpoint {}\nfile of {} bytes, description up to byte {} with crc32 {:08x}\n";
+/// The third line, which the first files did not have. Readers of that time do not mind it.
+constexpr const char *contentText = "content {:016x}\n";
 /// Where version 2 of the superblock has the size of the file without the header.
 constexpr std::size_t endOfFilePlace = headerBytes + 28;
 
@@ -75,6 +88,51 @@ class MemoryFile {
     std::vector<std::byte> bytes_;
 };
 
+/// A name that no file can have: HDF5 opens no file in memory whose name another file has.
+constexpr const char *noFile = "/dev/null/checkpoint";
+
+/// A file in memory that is zero behind the bytes that are given, however long it is: only these take memory. HDF5
+/// opens it without a copy.
+class SparseImage {
+  public:
+    /// `front` is copied to the byte `begin`.
+    SparseImage(index bytes, index begin, std::span<const std::byte> front) : size_(static_cast<std::size_t>(bytes)) {
+        // A mapping that cannot be written is never charged, even where the system does not promise memory twice.
+        memory_ = ::mmap(nullptr, size_, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+        DNDS_CHECK(memory_ != MAP_FAILED, MemoryError, "there are no addresses for a file of {} bytes", bytes);
+        const std::size_t end = static_cast<std::size_t>(begin) + front.size();
+        if (::mprotect(memory_, end, PROT_READ | PROT_WRITE) != 0) {
+            ::munmap(memory_, size_);
+            throw MemoryError(fmt::format("there is no memory for a description of {} bytes", end));
+        }
+        std::memcpy(static_cast<std::byte *>(memory_) + begin, front.data(), front.size());
+    }
+    SparseImage(const SparseImage &) = delete;
+    SparseImage &operator=(const SparseImage &) = delete;
+    ~SparseImage() { ::munmap(memory_, size_); }
+
+    /// It must live until the file is closed.
+    void use(const HdfObject &access) {
+        hdfNeed(H5Pset_fapl_core(access.get(), alignment, false), "a file in memory");
+        H5FD_file_image_callbacks_t callbacks{allocate, copy, reallocate, release, keepUser, freeUser, this};
+        hdfNeed(H5Pset_file_image_callbacks(access.get(), &callbacks), "a file in memory");
+        hdfNeed(H5Pset_file_image(access.get(), memory_, size_), "a file in memory");
+    }
+
+  private:
+    static void *allocate(std::size_t, H5FD_file_image_op_t, void *self) {
+        return static_cast<SparseImage *>(self)->memory_;
+    }
+    static void *copy(void *to, const void *, std::size_t, H5FD_file_image_op_t, void *) { return to; }
+    static void *reallocate(void *, std::size_t, H5FD_file_image_op_t, void *) { return nullptr; }
+    static herr_t release(void *, H5FD_file_image_op_t, void *) { return 0; }
+    static void *keepUser(void *self) { return self; }
+    static herr_t freeUser(void *) { return 0; }
+
+    void *memory_ = nullptr;
+    std::size_t size_ = 0;
+};
+
 /// Access with version 2 of superblock and object headers, which have checksums of their own.
 HdfObject fileAccess() {
     HdfObject access(H5Pcreate(H5P_FILE_ACCESS), H5Pclose, "file access");
@@ -108,8 +166,9 @@ index makeDataset(hid_t parent, const std::string &name, hid_t type, const std::
     return empty ? 0 : static_cast<index>(H5Dget_offset(data.get()));
 }
 
-/// The place of a dataset that must have this type and these sizes.
-index placeOf(hid_t parent, const std::string &name, hid_t type, const std::vector<hsize_t> &sizes) {
+/// The place of a dataset that must have this type and these sizes, of which the product is known not to overflow, and
+/// lie within a file of so many bytes.
+index placeOf(hid_t parent, const std::string &name, hid_t type, const std::vector<hsize_t> &sizes, index fileBytes) {
     const HdfObject data(H5Dopen2(parent, name.c_str(), H5P_DEFAULT), H5Dclose, "dataset " + name);
     const HdfObject stored(H5Dget_type(data.get()), H5Tclose, name);
     DNDS_CHECK(H5Tequal(stored.get(), type) > 0, DataError,
@@ -123,6 +182,11 @@ index placeOf(hid_t parent, const std::string &name, hid_t type, const std::vect
     const bool empty = std::find(sizes.begin(), sizes.end(), hsize_t{0}) != sizes.end();
     DNDS_CHECK(empty || (H5Pget_layout(properties.get()) == H5D_CONTIGUOUS && place != HADDR_UNDEF), DataError,
                "dataset {} does not lie in one piece", name);
+    const hsize_t bytes =
+        std::accumulate(sizes.begin(), sizes.end(), hsize_t{H5Tget_size(type)}, std::multiplies<hsize_t>());
+    const auto end = static_cast<hsize_t>(fileBytes);
+    DNDS_CHECK(empty || (bytes <= end && place >= headerBytes && place <= end - bytes), DataError,
+               "dataset {} does not lie within the file", name);
     return empty ? 0 : static_cast<index>(place);
 }
 
@@ -174,25 +238,47 @@ ElementKind kindOf(const std::string &name) {
     throw DataError(fmt::format("'{}' is no type of elements", name));
 }
 
-CheckpointArray readArray(hid_t arrays, const std::string &name) {
+/// Throws where numbers contradict each other or a file of so many bytes: afterwards nothing that is computed from them
+/// overflows.
+void checkNumbers(const CheckpointArray &array, index fileBytes) {
+    constexpr index mostRows = std::numeric_limits<index>::max() / 4;
+    constexpr index mostBlocks = index{1} << 40; // times ranks
+    constexpr index mostWidth = std::numeric_limits<rowsize>::max();
+    constexpr auto word = static_cast<index>(sizeof(index));
+    const auto within = [](index number, index least, index most) { return number >= least && number <= most; };
+    const bool each = within(array.elementBytes, 1, mostWidth) && within(array.width, 0, mostWidth) &&
+                      within(array.rows, 0, mostRows) && within(array.elements, 0, fileBytes / array.elementBytes) &&
+                      within(array.blockRows, 1, mostRows);
+    DNDS_CHECK(each && array.blocks() <= mostBlocks && array.elementBytes % scalarBytesOf(array.kind) == 0, DataError,
+               "array {} has numbers that none can have: {}", array.name, array.description());
+    const bool product = array.width == 0 ? array.elements == 0
+                                          : array.rows <= array.elements && array.elements % array.width == 0 &&
+                                                array.elements / array.width == array.rows;
+    DNDS_CHECK(array.ragged || product, DataError, "array {} contradicts itself: {} elements", array.name,
+               array.elements);
+    DNDS_CHECK((!array.ragged && !array.listed) || array.rows < fileBytes / word, DataError,
+               "array {} has more rows than the file has room for: {}", array.name, array.rows);
+}
+
+CheckpointArray readArray(hid_t arrays, const std::string &name, index fileBytes) {
     const HdfObject group(H5Gopen2(arrays, name.c_str(), H5P_DEFAULT), H5Gclose, "array " + name);
     const auto integer = [&](const char *attribute) { return readAttributeAs<index>(group.get(), attribute); };
     CheckpointArray array;
     array.name = name;
     array.kind = kindOf(readAttributeAs<std::string>(group.get(), "kind"));
-    array.ragged = readAttributeAs<std::string>(group.get(), "layout") == "ragged";
+    const auto layout = readAttributeAs<std::string>(group.get(), "layout");
+    DNDS_CHECK(layout == "ragged" || layout == "fixed", DataError, "array {} has an unknown layout, {}", name, layout);
+    array.ragged = layout == "ragged";
     array.elementBytes = integer("elementBytes");
     array.width = integer("width");
     array.rows = integer("rows");
     array.elements = integer("elements");
     array.blockRows = integer("blockRows");
     array.listed = integer("idsListed") != 0;
-    DNDS_CHECK(array.elementBytes > 0 && array.width >= 0 && array.rows >= 0 && array.blockRows > 0 &&
-                   (array.ragged || array.elements == array.rows * array.width),
-               DataError, "array {} contradicts itself", name);
+    checkNumbers(array, fileBytes);
     const HdfObject scalar = hdfScalarType(array.kind, array.elementBytes);
     forEachDataset(array, scalar, [&](const std::string &dataset, hid_t type, const std::vector<hsize_t> &sizes) {
-        return placeOf(group.get(), dataset, type, sizes);
+        return placeOf(group.get(), dataset, type, sizes, fileBytes);
     });
     return array;
 }
@@ -217,12 +303,14 @@ herr_t keepAttribute(hid_t, const char *name, const H5A_info_t *, void *names) {
     return 0;
 }
 
-CheckpointContent contentOf(const HdfObject &file) {
+CheckpointContent contentOf(const HdfObject &file, index fileBytes) {
     CheckpointContent content;
+    if (hdfNeed(H5Aexists(file.get(), meshName), "the fingerprint of the mesh") > 0)
+        content.mesh = std::bit_cast<std::uint64_t>(readAttributeAs<index>(file.get(), meshName));
     const HdfObject arrays(H5Gopen2(file.get(), "arrays", H5P_DEFAULT), H5Gclose, "the group arrays");
     const HdfObject values(H5Gopen2(file.get(), "values", H5P_DEFAULT), H5Gclose, "the group values");
     for (const std::string &name : linksOf(arrays.get()))
-        content.arrays.push_back(readArray(arrays.get(), name));
+        content.arrays.push_back(readArray(arrays.get(), name, fileBytes));
     std::vector<std::string> names;
     hdfNeed(H5Aiterate2(values.get(), H5_INDEX_NAME, H5_ITER_INC, nullptr, keepAttribute, &names),
             "the list of values");
@@ -254,6 +342,8 @@ FileImage tryImage(CheckpointContent &content, std::size_t room) {
     writeAttribute(file.get(), "format", std::string(format));
     writeAttribute(file.get(), "version", std::vector<index>{version});
     writeAttribute(file.get(), "manifest", content.manifest());
+    if (content.mesh)
+        writeAttribute(file.get(), meshName, std::vector<index>{std::bit_cast<index>(*content.mesh)});
     {
         const HdfObject arrays = makeGroup(file.get(), "arrays");
         for (CheckpointArray &array : content.arrays)
@@ -281,11 +371,16 @@ index firstPlaceOf(const CheckpointContent &content, index end) {
     return end;
 }
 
-/// Checks the header, and the description by it.
-void checkHeader(const DurableFile &file, index bytes) {
-    DNDS_CHECK(bytes > 0, DataError, "it is empty");
+std::vector<std::byte> headerBytesOf(const DurableFile &file, index bytes) {
     std::vector<std::byte> front(static_cast<std::size_t>(std::min<index>(bytes, headerBytes)));
     file.readAt(0, front);
+    return front;
+}
+
+/// Reads the description and checks it by the header. Returns what HDF5 is to read, from `headerBytes` on.
+std::vector<std::byte> checkedDescription(const DurableFile &file, index bytes) {
+    DNDS_CHECK(bytes > 0, DataError, "it is empty");
+    std::vector<std::byte> front = headerBytesOf(file, bytes);
     const std::string text(reinterpret_cast<const char *>(front.data()), front.size());
     DNDS_CHECK(text.starts_with(format), DataError, "it is another kind of file");
     DNDS_CHECK(bytes > static_cast<index>(headerBytes), DataError, "it is truncated after {} bytes", bytes);
@@ -302,11 +397,14 @@ void checkHeader(const DurableFile &file, index bytes) {
     DNDS_CHECK(size <= bytes, DataError, "it is truncated: it should have {} bytes, and has {}", size, bytes);
     DNDS_CHECK(size == bytes && end >= static_cast<index>(headerBytes) && end <= size, DataError,
                "it has {} bytes, and its header says {}", bytes, size);
+    DNDS_CHECK(end <= mostDescription, DataError, "its description has {} bytes, and may have {}", end,
+               mostDescription);
     front.resize(static_cast<std::size_t>(end) - headerBytes);
     file.readAt(headerBytes, front);
     const std::uint32_t now = crc32Of(front);
     DNDS_CHECK(now == sum, DataError, "its description is damaged: the checksum is {:08x}, and {:08x} was written", now,
                sum);
+    return front;
 }
 
 } // namespace
@@ -322,24 +420,39 @@ FileImage makeImage(CheckpointContent &content) {
         if (image.front.rend() - last > static_cast<std::ptrdiff_t>(end))
             continue; // some of the description came behind a dataset
         image.front.resize(end);
-        const std::uint32_t sum = crc32Of(std::span<const std::byte>(image.front).subspan(headerBytes));
-        const std::string header = fmt::format(headerText, version, image.bytes, end, sum);
-        std::memcpy(image.front.data(), header.data(), header.size());
         return image;
     }
 }
 
-CheckpointContent readDescription(const std::string &path) {
+std::string headerOf(const FileImage &image, std::uint64_t content) {
+    const std::uint32_t sum = crc32Of(std::span<const std::byte>(image.front).subspan(headerBytes));
+    return fmt::format(headerText, version, image.bytes, image.front.size(), sum) + fmt::format(contentText, content);
+}
+
+CheckpointContent readDescription(const DurableFile &file) {
     const HdfQuiet quiet;
-    const DurableFile plain = DurableFile::forReading(path); // says why, if it cannot be opened
     try {
-        checkHeader(plain, plain.size());
+        const index bytes = file.size();
+        SparseImage image(bytes, headerBytes, checkedDescription(file, bytes));
         const HdfObject access = fileAccess();
-        const HdfObject file(H5Fopen(path.c_str(), H5F_ACC_RDONLY, access.get()), H5Fclose, "opening it");
-        return contentOf(file);
+        image.use(access);
+        const HdfObject opened(H5Fopen(noFile, H5F_ACC_RDONLY, access.get()), H5Fclose, "opening it");
+        return contentOf(opened, bytes);
     } catch (const DataError &error) {
-        throw DataError(fmt::format("{} is no checkpoint that can be read: {}", path, error.message()));
+        throw DataError(fmt::format("{} is no checkpoint that can be read: {}", file.path(), error.message()));
     }
+}
+
+std::uint64_t identityOf(const DurableFile &file) {
+    const index bytes = file.size();
+    const std::vector<std::byte> front = headerBytesOf(file, bytes);
+    ContentHash hash;
+    hash.add(static_cast<std::uint64_t>(bytes));
+    hash.addBytes(front.data(), front.size());
+    const std::string_view text(reinterpret_cast<const char *>(front.data()), front.size());
+    if (text.find("\ncontent ") == std::string_view::npos) // a file of the time before there was such a line
+        hash.add(static_cast<std::uint64_t>(file.number()));
+    return hash.value();
 }
 
 bool hasHdf5() noexcept { return true; }

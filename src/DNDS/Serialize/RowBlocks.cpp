@@ -114,13 +114,43 @@ struct PackedRows {
 
 } // namespace
 
-std::vector<index> placesOf(CommunicatorContext &context, std::span<const index> ids, bool listed, index largestId) {
+std::vector<index> evenShares(CommunicatorView comm, std::span<const index> ids) {
+    std::vector<index> sorted(ids.begin(), ids.end());
+    std::sort(sorted.begin(), sorted.end());
+    const index least = comm.allReduce(sorted.empty() ? std::numeric_limits<index>::max() : sorted.front(), MPI_MIN);
+    const index largest = comm.allReduce(sorted.empty() ? index{0} : sorted.back(), MPI_MAX);
+    const index all = comm.allReduce(static_cast<index>(sorted.size()), MPI_SUM);
+    // Each share starts at the least number before which there are enough ids: all shares bisect together.
+    const std::size_t ranks = toSize(comm.size());
+    std::vector<index> lower(ranks, std::min(least, largest)), upper(ranks, largest);
+    upper[0] = lower[0];
+    std::vector<index> middles(ranks), before(ranks);
+    while (lower != upper) {
+        for (std::size_t rank = 0; rank < ranks; rank++) {
+            middles[rank] = lower[rank] + (upper[rank] - lower[rank]) / 2;
+            before[rank] = std::lower_bound(sorted.begin(), sorted.end(), middles[rank]) - sorted.begin();
+        }
+        comm.allReduce(before.data(), comm.size(), MPI_SUM);
+        for (std::size_t rank = 0; rank < ranks; rank++) {
+            if (lower[rank] == upper[rank])
+                continue;
+            if (before[rank] >= all * static_cast<index>(rank) / comm.size())
+                upper[rank] = middles[rank];
+            else
+                lower[rank] = middles[rank] + 1;
+        }
+    }
+    return lower;
+}
+
+std::vector<index> placesOf(CommunicatorContext &context, std::span<const index> ids, bool listed) {
     if (!listed)
         return {ids.begin(), ids.end()};
     const CommunicatorView comm = context.comm();
-    const index share = largestId / comm.size() + 1;
-    const Groups groups(static_cast<index>(ids.size()), comm.size(),
-                        [&](index i) { return static_cast<int>(ids[toSize(i)] / share); });
+    const std::vector<index> shares = evenShares(comm, ids);
+    const Groups groups(static_cast<index>(ids.size()), comm.size(), [&](index i) {
+        return static_cast<int>(std::upper_bound(shares.begin(), shares.end(), ids[toSize(i)]) - shares.begin() - 1);
+    });
     RankLists outgoing;
     for (std::size_t k = 0; k < groups.ranks.size(); k++) {
         std::vector<index> list;
@@ -193,7 +223,8 @@ RowSlab gatherSlab(CommunicatorContext &context, const CheckpointArray &target, 
     RowSlab slab;
     comm.guarded([&] {
         slab.first = spread.firstRow(comm.rank());
-        const index count = spread.firstRow(comm.rank() + 1) - slab.first;
+        slab.rows = spread.firstRow(comm.rank() + 1) - slab.first;
+        const index count = slab.rows;
         constexpr index absent = -1;
         std::vector<index> sizes(toSize(count), absent);
         slab.ids.resize(target.listed ? toSize(count) : 0);
@@ -282,11 +313,11 @@ ArrivedRows fetchRows(CommunicatorContext &context, const CheckpointArray &sourc
                     row = at - slab.ids.begin();
                 }
                 rows.push_back(row);
-                bytes += slab.offsets[toSize(row) + 1] - slab.offsets[toSize(row)];
+                bytes += slab.start(row + 1) - slab.start(row);
             }
             Packer packer(answers.values);
             for (const index row : rows)
-                packer.put(slab.offsets[toSize(row) + 1] - slab.offsets[toSize(row)]);
+                packer.put(slab.start(row + 1) - slab.start(row));
             packer.putBytes(bytes, [&](std::byte *to) {
                 for (const index row : rows) {
                     const auto from = slab.bytes(row, row + 1);

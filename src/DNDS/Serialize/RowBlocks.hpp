@@ -35,21 +35,28 @@ class BlockSpread {
 
 /// A rank's blocks of an array in memory, as they lie in the file.
 struct RowSlab {
-    index first = 0;            ///< row
-    std::vector<index> offsets; ///< [rows + 1] bytes
+    index first = 0; ///< row
+    index rows = 0;
+    index rowBytes = 0;         ///< of each row, where there are no offsets
+    std::vector<index> offsets; ///< [rows + 1] bytes, or empty
     std::vector<index> ids;     ///< [rows] if listed
     std::vector<std::byte> values;
 
-    index rows() const { return static_cast<index>(offsets.size()) - 1; }
+    /// The byte at which a row starts, or at which the last one ends.
+    index start(index row) const { return offsets.empty() ? row * rowBytes : offsets[static_cast<std::size_t>(row)]; }
     std::span<const std::byte> bytes(index begin, index end) const {
-        const auto from = static_cast<std::size_t>(offsets[static_cast<std::size_t>(begin)]);
-        return {values.data() + from, static_cast<std::size_t>(offsets[static_cast<std::size_t>(end)]) - from};
+        return {values.data() + start(begin), static_cast<std::size_t>(start(end) - start(begin))};
     }
 };
 
-/// The row of the file in which each id is to be. Ids that are not 0, 1, ... are sorted over all ranks. Collective.
-/// Throws ArgumentError on all ranks for an id that is there twice.
-std::vector<index> placesOf(CommunicatorContext &context, std::span<const index> ids, bool listed, index largestId);
+/// Cuts the ids of all ranks, >= 0, into one share a rank, ascending: the least id of each share. Unless an id is there
+/// twice, shares differ by one at most, wherever the ids are. Collective; one reduction of as many numbers as ranks for
+/// each bit of the range of ids.
+std::vector<index> evenShares(CommunicatorView comm, std::span<const index> ids);
+
+/// The row of the file in which each id is to be. Ids that are not 0, 1, ... are sorted over all ranks, of which each
+/// sorts as many. Collective. Throws ArgumentError on all ranks for an id that is there twice.
+std::vector<index> placesOf(CommunicatorContext &context, std::span<const index> ids, bool listed);
 
 /// Brings rows to the ranks of their blocks. `places` are those of the array's rows. Collective. Throws ArgumentError
 /// on all ranks where a row comes twice.

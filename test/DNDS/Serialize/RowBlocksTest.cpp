@@ -1,0 +1,53 @@
+// How ids are shared among the ranks that sort them.
+#include "DNDS/Serialize/RowBlocks.hpp"
+
+#include "CheckpointCase.hpp"
+
+#include <functional>
+#include <limits>
+#include <numeric>
+
+namespace DNDS {
+namespace {
+
+using namespace test;
+
+/// How many ids each rank has in its share.
+std::vector<index> countsOf(const std::vector<index> &ids) {
+    const std::vector<index> shares = Detail::evenShares(world(), ids);
+    EXPECT_EQ(static_cast<int>(shares.size()), world().size());
+    EXPECT_TRUE(std::is_sorted(shares.begin(), shares.end()));
+    std::vector<index> counts(shares.size(), 0);
+    for (const index id : ids)
+        counts.at(static_cast<std::size_t>(std::upper_bound(shares.begin(), shares.end(), id) - shares.begin() - 1))++;
+    world().allReduce(counts.data(), world().size(), MPI_SUM);
+    return counts;
+}
+
+TEST(IdShares, AreEvenWhereverTheIdsAre) {
+    constexpr index rows = 1000;
+    constexpr index largest = std::numeric_limits<index>::max();
+    const auto expectEven = [](const char *what, const std::function<index(index)> &id) {
+        const std::vector<index> counts = countsOf(spreadIds(world(), rows, 1, id));
+        for (const index count : counts) {
+            EXPECT_GE(count, rows / world().size()) << what;
+            EXPECT_LE(count, (rows + world().size() - 1) / world().size()) << what;
+        }
+    };
+    expectEven("from 0", [](index row) { return row; });
+    expectEven("far from 0", [](index row) { return 1'000'000'000'000 + row; });
+    expectEven("up to the largest", [](index row) { return largest - row; });
+    expectEven("in two clusters", [](index row) { return row < 10 ? row : (index{1} << 50) + row; });
+    expectEven("ever farther apart", [](index row) { return row * row * row * row * 1'000'003; });
+    expectEven("one far away", [](index row) { return row == 17 ? largest : row; });
+}
+
+TEST(IdShares, TakeFewNoneAndRepeatedIds) {
+    const auto sum = [](const std::vector<index> &counts) { return std::accumulate(counts.begin(), counts.end(), 0); };
+    EXPECT_EQ(sum(countsOf({})), 0);
+    EXPECT_EQ(sum(countsOf(world().rank() == 0 ? std::vector<index>{5} : std::vector<index>{})), 1);
+    EXPECT_EQ(sum(countsOf({7, 7})), 2 * world().size()); // all in one share, where they are found
+}
+
+} // namespace
+} // namespace DNDS
