@@ -1,8 +1,8 @@
 #include "Checkpoint.hpp"
 
 #include "DNDS/Serialize/Checkpoint.hpp"
-#include "DNDS/Storage/ContentHash.hpp"
 #include "Geom/File/FileSegments.hpp"
+#include "Geom/Mesh/Fingerprint.hpp"
 
 #include <nlohmann/json.hpp>
 
@@ -54,29 +54,6 @@ std::vector<std::string> checkpointsIn(const std::string &folder) {
     return paths;
 }
 
-/// A number for cells, nodes and how they are connected: the same on any number of ranks. Collective.
-index fingerprintOf(const Geom::UnstructuredMesh &mesh) {
-    std::uint64_t sum = 0;
-    const auto number = [](index i) { return static_cast<std::uint64_t>(i); };
-    for (index cell = 0; cell < mesh.cells.owned; cell++) {
-        const auto at = static_cast<std::size_t>(cell);
-        DNDS::ContentHash hash;
-        hash.add(number(mesh.cells.fileNumbers[at]));
-        hash.add(static_cast<std::uint64_t>(mesh.cellTypes[at]));
-        for (const LocalIndex node : mesh.cellNodes[cell])
-            hash.add(number(mesh.nodes.fileNumbers[static_cast<std::size_t>(node)]));
-        sum += hash.value();
-    }
-    for (index node = 0; node < mesh.nodes.owned; node++) {
-        DNDS::ContentHash hash;
-        hash.add(number(mesh.nodes.fileNumbers[static_cast<std::size_t>(node)]));
-        for (int d = 0; d < 3; d++)
-            hash.add(std::bit_cast<std::uint64_t>(mesh.coordinates(node, d) + 0.0)); // -0 is 0
-        sum += hash.value();
-    }
-    return std::bit_cast<index>(mesh.comm.allReduce(sum, MPI_SUM));
-}
-
 /// What may differ between a checkpoint and the run that goes on from it.
 bool mayChange(const std::string &key) {
     for (const char *free :
@@ -116,12 +93,14 @@ std::vector<std::string> sharedCheckpointsIn(DNDS::CommunicatorView comm, const 
 /// Opens a file, or the newest that is whole.
 DNDS::CheckpointReader open(DNDS::CommunicatorView comm, const std::string &path, const std::string &folder,
                             std::ostream *out) {
+    // Whose mesh it is, `readCheckpoint` asks: a whole file of another mesh is no reason to take an older one.
+    const DNDS::CheckpointReadOptions options{.anyMesh = true};
     if (path != "latest")
-        return {comm, path};
+        return {comm, path, options};
     std::string failures;
     for (const std::string &candidate : sharedCheckpointsIn(comm, folder)) {
         try {
-            DNDS::CheckpointReader reader(comm, candidate);
+            DNDS::CheckpointReader reader(comm, candidate, options);
             reader.verify();
             return reader;
         } catch (const DNDS::DataError &error) {
@@ -140,7 +119,8 @@ DNDS::CheckpointReader open(DNDS::CommunicatorView comm, const std::string &path
 
 Checkpoints::Checkpoints(const Geom::UnstructuredMesh &mesh, const Configuration &configuration,
                          std::function<double()> clock)
-    : mesh_(mesh), configuration_(configuration), clock_(std::move(clock)), begin_(clock_()) {
+    : mesh_(mesh), configuration_(configuration), clock_(std::move(clock)), begin_(clock_()),
+      fingerprint_(Geom::fingerprint(mesh)) {
     const OutputChoice &output = configuration.output;
     const bool wanted = output.checkpointEvery > 0 || output.checkpointMinutes > 0;
     DNDS_CHECK(!wanted || DNDS::CheckpointWriter::built(), DNDS::NotBuiltError,
@@ -184,10 +164,9 @@ std::string Checkpoints::write(const Solver &solver, const RunPoint &point) cons
     const OutputChoice &output = configuration_.output;
     const std::string path =
         (fs::path(output.folder) / fmt::format("{}{:08}{}", prefix, point.now.steps, suffix)).string();
-    DNDS::CheckpointWriter file(mesh_.comm, path);
+    DNDS::CheckpointWriter file(mesh_.comm, path, {.mesh = fingerprint_});
     file.set("program", "euler");
     file.set("settings", json(configuration_.choices).dump(1));
-    file.set("mesh", fingerprintOf(mesh_));
     file.set("step", point.now.steps);
     file.set("time", point.now.time);
     file.set("residual", std::vector<real>(point.now.residual.begin(), point.now.residual.end()));
@@ -207,7 +186,7 @@ std::string Checkpoints::write(const Solver &solver, const RunPoint &point) cons
 }
 
 RunPoint readCheckpoint(const Geom::UnstructuredMesh &mesh, const Configuration &configuration, Solver &solver,
-                        const std::string &path, bool allowChanges, std::ostream *out) {
+                        const std::string &path, const RestartChoice &choice, std::ostream *out) {
     const DNDS::CheckpointReader file = open(mesh.comm, path, configuration.output.folder, out);
     DNDS_CHECK(file.has("program") && file.text("program") == "euler", ArgumentError,
                "{} was not written by this program; it contains:\n{}", file.path(), file.content().manifest());
@@ -215,14 +194,20 @@ RunPoint readCheckpoint(const Geom::UnstructuredMesh &mesh, const Configuration 
     DNDS_CHECK(file.array("conserved").rows == cells, ArgumentError,
                "{} is for a mesh of {} cells, and {} has {}: a restart needs the same mesh", file.path(),
                file.array("conserved").rows, mesh.origin, cells);
-    const index fingerprint = fingerprintOf(mesh);
-    DNDS_CHECK(file.integer("mesh") == fingerprint, ArgumentError,
-               "{} is for another mesh than {}: it has as many cells, but other nodes, or another order", file.path(),
-               mesh.origin);
+    // Files of the first versions have the same number as a value.
+    const bool tells = file.content().mesh || file.has("mesh");
+    if (tells && !choice.otherMesh) {
+        const std::uint64_t written =
+            file.content().mesh ? *file.content().mesh : std::bit_cast<std::uint64_t>(file.integer("mesh"));
+        DNDS_CHECK(written == Geom::fingerprint(mesh), ArgumentError,
+                   "{} is for another mesh than {}: it has as many cells, but other nodes, or another order. Set the "
+                   "mesh back, or add --restart-from-other-mesh to give its cells to those of the same numbers here",
+                   file.path(), mesh.origin);
+    }
     const json then = json::parse(file.text("settings"), nullptr, false);
     const std::string changes = differences(then.is_object() ? then.get<Choices>() : Choices(), configuration.choices);
     DNDS_CHECK(
-        changes.empty() || allowChanges, ArgumentError,
+        changes.empty() || choice.allowChanges, ArgumentError,
         "{} was written with other settings:{}\nset them back, or add --allow-changes to go on with the new ones",
         file.path(), changes);
     RunPoint point;
@@ -238,7 +223,11 @@ RunPoint readCheckpoint(const Geom::UnstructuredMesh &mesh, const Configuration 
               std::span(mesh.cells.fileNumbers).first(static_cast<std::size_t>(mesh.cells.owned)));
     solver.setConserved(conserved);
     if (out != nullptr)
-        *out << fmt::format("goes on from {}: step {}, time {:.5e}{}{}\n", file.path(), point.now.steps, point.now.time,
+        *out << fmt::format("goes on from {}: step {}, time {:.5e}{}{}{}\n", file.path(), point.now.steps,
+                            point.now.time,
+                            !tells             ? "; it does not say for which mesh"
+                            : choice.otherMesh ? "; its mesh was not compared"
+                                               : "",
                             changes.empty() ? "" : "; changed:", changes)
              << std::flush;
     return point;

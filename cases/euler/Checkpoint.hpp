@@ -7,6 +7,7 @@
 #include "Solver.hpp"
 #include "StopSignal.hpp"
 
+#include <cstdint>
 #include <functional>
 #include <iosfwd>
 #include <string>
@@ -49,14 +50,21 @@ class Checkpoints {
     const Configuration &configuration_;
     std::function<double()> clock_;
     std::optional<StopSignal> signal_;
-    double begin_ = 0; ///< of the time to the next one
+    double begin_ = 0;          ///< of the time to the next one
+    std::uint64_t fingerprint_; ///< of the mesh
+};
+
+/// What a run that goes on does not ask of its checkpoint.
+struct RestartChoice {
+    bool allowChanges = false; ///< other settings
+    bool otherMesh = false;    ///< another mesh, or numbering, of as many cells
 };
 
 /// Sets the solver's cells from a checkpoint: a file, or "latest" of the configured folder. A latest one that is
 /// damaged is reported on `out`, and the one before is taken. Collective.
-/// @throws on all ranks: ArgumentError for another mesh, for settings that differ (unless `allowChanges`), and where
-/// there is none; DataError for a file that cannot be read.
+/// @throws on all ranks: ArgumentError for another mesh and for settings that differ, unless `choice` says otherwise,
+/// and where there is none; DataError for a file that cannot be read.
 RunPoint readCheckpoint(const DNDS::Geom::UnstructuredMesh &mesh, const Configuration &configuration, Solver &solver,
-                        const std::string &path, bool allowChanges, std::ostream *out);
+                        const std::string &path, const RestartChoice &choice, std::ostream *out);
 
 } // namespace Euler

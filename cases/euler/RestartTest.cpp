@@ -121,7 +121,7 @@ TEST(Restart, GoesOnToTheSameBitsOnAnyNumberOfRanks) {
                 other["scheme"]["overlap"] = ranks % 2 == 0;
                 other["mesh"]["partitioner"] = "curve";
                 Simulation run = runOf(other, some.view());
-                run.restart(folder.file(ranks % 2 == 1 ? "checkpoint-00000004.h5" : "checkpoint-00000008.h5"), false,
+                run.restart(folder.file(ranks % 2 == 1 ? "checkpoint-00000004.h5" : "checkpoint-00000008.h5"), {},
                             nullptr);
                 expectEqual(run(nullptr), expected);
                 EXPECT_EQ(stateOf(run), state);
@@ -165,7 +165,7 @@ TEST(Restart, SignalsStopARunBehindACheckpoint) {
         }
         std::ostringstream report;
         Simulation second = runOf(content);
-        second.restart("latest", false, &report);
+        second.restart("latest", {}, &report);
         EXPECT_SAYS(report.str(), fmt::format("step {}", stopped.steps));
         const RunResult result = second(nullptr);
         json uninterrupted = content;
@@ -198,14 +198,14 @@ TEST(Restart, KeepsTheNewestAndTakesTheLastWholeOne) {
     world().barrier();
     std::ostringstream report;
     Simulation run = runOf(content);
-    run.restart("latest", false, &report);
+    run.restart("latest", {}, &report);
     EXPECT_SAYS(report.str(), "NOT USED: " + folder.file("checkpoint-00000009.h5"));
     EXPECT_SAYS(report.str(), "goes on from " + folder.file("checkpoint-00000008.h5"));
     EXPECT_EQ(run(nullptr).steps, 9);
     // The end was reached: nothing is computed, and no file is touched.
     std::ostringstream again;
     Simulation finished = runOf(content);
-    finished.restart("latest", false, nullptr);
+    finished.restart("latest", {}, nullptr);
     EXPECT_EQ(finished(&again).steps, 9);
     EXPECT_SAYS(again.str(), "nothing is left to compute");
 }
@@ -225,7 +225,7 @@ TEST(Restart, KnowsThatARunHasConverged) {
     const std::string history = folder.content("history.csv");
     std::ostringstream report;
     Simulation again = runOf(content);
-    again.restart("latest", false, nullptr);
+    again.restart("latest", {}, nullptr);
     const RunResult same = again(&report);
     expectEqual(same, converged);
     EXPECT_TRUE(same.converged);
@@ -235,7 +235,7 @@ TEST(Restart, KnowsThatARunHasConverged) {
     world().barrier();
     content["time"]["tolerance"] = 0.1; // now it is not enough
     Simulation on = runOf(content);
-    on.restart("latest", false, nullptr);
+    on.restart("latest", {}, nullptr);
     EXPECT_GT(on(nullptr).steps, converged.steps);
 }
 
@@ -304,8 +304,9 @@ TEST(Restart, SaysWhatDoesNotFit) {
     const Folder folder, empty;
     const json content = caseIn(folder, false);
     runOf(content)(nullptr);
-    const auto restarting = [&](const json &other, const std::string &path = "latest", bool allow = false) {
-        return complaint<DNDS::ArgumentError>([&] { runOf(other).restart(path, allow, nullptr); });
+    const auto restarting = [&](const json &other, const std::string &path = "latest", bool allow = false,
+                                bool otherMesh = false) {
+        return complaint<DNDS::ArgumentError>([&] { runOf(other).restart(path, {allow, otherMesh}, nullptr); });
     };
     const auto with = [&](const char *pointer, const json &value) {
         json other = content;
@@ -324,9 +325,11 @@ TEST(Restart, SaysWhatDoesNotFit) {
     EXPECT_SAYS(restarting(with("/boundaries/y-", "far field")), "boundaries.y-.kind was \"wall\"");
     EXPECT_SAYS(restarting(with("/mesh/box/cells", {9, 8})), "needs the same mesh");
     EXPECT_SAYS(restarting(with("/mesh/box/jitter", 0.1), "latest", true), "is for another mesh");
+    EXPECT_SAYS(restarting(with("/mesh/box/jitter", 0.1), "latest", true), "--restart-from-other-mesh");
+    EXPECT_EQ(restarting(with("/mesh/box/jitter", 0.1), "latest", true, true), "nothing");
     EXPECT_SAYS(restarting(with("/output/folder", empty.path())), "there is no checkpoint in the folder");
     EXPECT_SAYS(restarting(with("/output/keep", 0)), "output.keep is 0");
-    EXPECT_SAYS(complaint<DNDS::DataError>([&] { runOf(content).restart("/nowhere.h5", false, nullptr); }),
+    EXPECT_SAYS(complaint<DNDS::DataError>([&] { runOf(content).restart("/nowhere.h5", {}, nullptr); }),
                 "/nowhere.h5 cannot be opened: No such file or directory");
 }
 

@@ -167,8 +167,8 @@ void Simulation::measureErrors(RunResult &result) const {
     result.squareError = std::sqrt(sums[2] / sums[0]);
 }
 
-void Simulation::restart(const std::string &path, bool allowChanges, std::ostream *out) {
-    start_ = readCheckpoint(mesh_, configuration_, *solver_, path, allowChanges, out);
+void Simulation::restart(const std::string &path, const RestartChoice &choice, std::ostream *out) {
+    start_ = readCheckpoint(mesh_, configuration_, *solver_, path, choice, out);
 }
 
 RunResult Simulation::operator()(std::ostream *out, ProgressStyle style) {

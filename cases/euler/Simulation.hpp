@@ -23,7 +23,7 @@ class Simulation {
     Simulation(DNDS::CommunicatorView comm, Configuration configuration);
 
     /// Has the run go on from a checkpoint; as `readCheckpoint`. Collective.
-    void restart(const std::string &path, bool allowChanges, std::ostream *out);
+    void restart(const std::string &path, const RestartChoice &choice, std::ostream *out);
 
     /// Computes until the end, or until SIGTERM or SIGUSR1 asks to stop. Rank 0 reports on `out` if given; files are
     /// written where a folder is configured. Collective.

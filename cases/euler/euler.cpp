@@ -19,7 +19,7 @@ struct Arguments {
     bool dryRun = false;
     Euler::ProgressStyle progress = Euler::ProgressStyle::Auto;
     std::string restart;
-    bool allowChanges = false;
+    Euler::RestartChoice allowed;
 };
 
 /// Parses; a number is the code to end with.
@@ -31,7 +31,10 @@ std::optional<int> parse(DNDS::CommunicatorView comm, int argc, char **argv, Arg
         ->type_name("KEY.KEY=VALUE")
         ->allow_extra_args(false);
     app.add_option("--restart", arguments.restart, "goes on from a checkpoint: a file, or 'latest' of output.folder");
-    app.add_flag("--allow-changes", arguments.allowChanges, "goes on although the checkpoint has other settings");
+    app.add_flag("--allow-changes", arguments.allowed.allowChanges,
+                 "goes on although the checkpoint has other settings");
+    app.add_flag("--restart-from-other-mesh", arguments.allowed.otherMesh,
+                 "goes on although the checkpoint is for another mesh of as many cells");
     app.add_flag("--dry-run,--check", arguments.dryRun,
                  "checks everything, prints memory and messages of each rank, and ends");
     const std::map<std::string, Euler::ProgressStyle> styles{{"auto", Euler::ProgressStyle::Auto},
@@ -84,7 +87,7 @@ int main(int argc, char **argv) {
         if (world.rank() == 0)
             std::cout << description << std::flush;
         if (!arguments.restart.empty())
-            run.restart(arguments.restart, arguments.allowChanges, world.rank() == 0 ? &std::cout : nullptr);
+            run.restart(arguments.restart, arguments.allowed, world.rank() == 0 ? &std::cout : nullptr);
         if (arguments.dryRun) {
             const std::string plan = run.plan();
             if (world.rank() == 0)

@@ -1,0 +1,53 @@
+#include "Geom/Mesh/Fingerprint.hpp"
+
+#include "DNDS/Storage/ContentHash.hpp"
+#include "Geom/Mesh/NumberTable.hpp"
+
+#include <bit>
+
+namespace DNDS::Geom {
+
+namespace {
+
+std::uint64_t word(index number) { return static_cast<std::uint64_t>(number); }
+
+std::uint64_t hashOfNumber(index number) {
+    ContentHash hash;
+    hash.add(word(number));
+    return hash.value();
+}
+
+} // namespace
+
+std::uint64_t fingerprint(const UnstructuredMesh &mesh) {
+    std::uint64_t sum = 0; // of hashes, so that the order does not count
+    const auto cellNodes = mesh.cellNodes.view();
+    for (index cell = 0; cell < mesh.cells.owned; cell++) {
+        const ElementType type = mesh.cellTypes[toSize(cell)];
+        ContentHash hash;
+        hash.add(word(mesh.cells.fileNumbers[toSize(cell)]));
+        hash.add(static_cast<std::uint64_t>(type));
+        std::uint64_t nodes = 0;
+        for (const LocalIndex node : cellNodes[cell]) {
+            const index number = mesh.nodes.fileNumbers[static_cast<std::size_t>(node)];
+            if (type == ElementType::Polyhedron) // its nodes are a set
+                nodes += hashOfNumber(number);
+            else
+                hash.add(word(number));
+        }
+        if (type == ElementType::Polyhedron)
+            hash.add(nodes);
+        sum += hash.value();
+    }
+    const auto coordinates = mesh.coordinates.view();
+    for (index node = 0; node < mesh.nodes.owned; node++) {
+        ContentHash hash;
+        hash.add(word(mesh.nodes.fileNumbers[toSize(node)]));
+        for (rowsize d = 0; d < 3; d++)
+            hash.add(std::bit_cast<std::uint64_t>(coordinates(node, d) + 0.0)); // -0 is 0
+        sum += hash.value();
+    }
+    return mesh.comm.allReduce(sum, MPI_SUM);
+}
+
+} // namespace DNDS::Geom
