@@ -1,8 +1,26 @@
 #include "DNDS/Mpi/Check.hpp"
 
 #include <array>
+#include <atomic>
+
+#include <pthread.h>
 
 namespace DNDS {
+
+namespace {
+
+std::atomic<bool> forkedChild{false};
+
+/// Called where MPI is seen to be in use, so that children of programs that start MPI later are free to use it.
+void watchForks() noexcept {
+    static const int watched =
+        pthread_atfork(nullptr, nullptr, [] { forkedChild.store(true, std::memory_order_relaxed); });
+    (void)watched;
+}
+
+} // namespace
+
+bool inForkedChild() noexcept { return forkedChild.load(std::memory_order_relaxed); }
 
 void checkMpi(int code, const char *call, SourceLocation where) {
     if (code == MPI_SUCCESS) [[likely]]
@@ -22,7 +40,7 @@ bool mpiActive() noexcept {
     int finalized = 0;
     MPI_Initialized(&initialized);
     MPI_Finalized(&finalized);
-    return initialized != 0 && finalized == 0;
+    return initialized != 0 && finalized == 0 && !inForkedChild();
 }
 
 void requireMpiActive(const char *what, SourceLocation where) {
@@ -31,6 +49,11 @@ void requireMpiActive(const char *what, SourceLocation where) {
     if (initialized == 0) [[unlikely]]
         throw StateError(fmt::format("{} before MPI_Init: create a DNDS::MpiSession (or call MPI_Init) first", what),
                          where);
+    watchForks();
+    if (inForkedChild()) [[unlikely]]
+        throw StateError(
+            fmt::format("{} in a forked child: MPI belongs to its parent, so leave exchanges to the parent", what),
+            where);
     int finalized = 0;
     MPI_Finalized(&finalized);
     if (finalized != 0) [[unlikely]]

@@ -13,10 +13,14 @@ namespace DNDS {
 /// sets on every communicator it makes.
 void checkMpi(int code, const char *call, SourceLocation where = SourceLocation::current());
 
-/// Throws StateError unless MPI is initialised and not finalized. Local, O(1).
+/// Throws StateError unless MPI is initialised and not finalized, and in forked children. Local, O(1).
 void requireMpiActive(const char *what, SourceLocation where = SourceLocation::current());
 
-/// Whether MPI calls are allowed now: after MPI_Init and before MPI_Finalize. Local.
+/// Whether MPI calls are allowed now: after MPI_Init and before MPI_Finalize, but not in forked children. Local.
 bool mpiActive() noexcept;
+
+/// Whether this process was forked from one that used MPI through DNDS. Messages, flags and shared memory belong to the
+/// parent: destructors leave them alone. Local, O(1).
+bool inForkedChild() noexcept;
 
 } // namespace DNDS

@@ -45,11 +45,7 @@ MpiSession::MpiSession(int &argc, char **&argv, int threadLevel) : exceptionsAtS
 }
 
 MpiSession::~MpiSession() {
-    if (!owner_)
-        return;
-    int finalized = 0;
-    MPI_Finalized(&finalized);
-    if (finalized != 0)
+    if (!owner_ || !mpiActive()) // finalized already, or a forked child
         return;
     if (std::uncaught_exceptions() > exceptionsAtStart_) {
         // The exception itself is out of reach while the stack is unwound.

@@ -18,6 +18,7 @@
 #include <csignal>
 #include <fcntl.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 #endif
@@ -28,9 +29,28 @@ namespace {
 
 constexpr std::size_t mostSegments = 64;
 constexpr std::size_t firstSegmentBytes = std::size_t{1} << 20U;
-constexpr std::size_t segmentGranularity = std::size_t{1} << 16U;
-constexpr std::size_t pageBytes = 4096;                  ///< segments begin at multiples of it, perhaps of more
-constexpr std::size_t mostBytes = std::size_t{1} << 46U; ///< of one allocation, far below where sums overflow
+constexpr std::size_t pageBytes = 4096;                      ///< segments begin at multiples of it, perhaps of more
+constexpr std::size_t mostBytes = std::size_t{1} << 46U;     ///< of one allocation, far below where sums overflow
+constexpr std::size_t leastReturned = std::size_t{1} << 20U; ///< less is not worth a system call
+constexpr std::size_t reservedAtOnce = std::size_t{1} << 22U;
+constexpr std::chrono::seconds soon(1); ///< what is allocated again within it should have been kept
+
+std::size_t roundedUp(std::size_t bytes, std::size_t granule) { return (bytes + granule - 1) / granule * granule; }
+
+std::size_t blockBytes(std::size_t bytes) { return roundedUp(std::max<std::size_t>(bytes, 1), 64); }
+
+/// Says why; its text needs no memory.
+class NoSharedMemory : public std::bad_alloc {
+  public:
+    template <class... Arguments>
+    explicit NoSharedMemory(fmt::format_string<Arguments...> format, Arguments &&...arguments) noexcept {
+        *fmt::format_to_n(text_.data(), text_.size() - 1, format, std::forward<Arguments>(arguments)...).out = '\0';
+    }
+    const char *what() const noexcept override { return text_.data(); }
+
+  private:
+    std::array<char, 256> text_;
+};
 
 /// Where one rank leaves notes for one other, alternating between two slots from round to round.
 struct alignas(64) Note {
@@ -79,34 +99,85 @@ NodeArena::~NodeArena() {
 
 void NodeArena::addSegment(std::size_t bytes) {
     if (own_.size() == mostSegments)
-        throw std::bad_alloc();
-    bytes = (bytes + segmentGranularity - 1) / segmentGranularity * segmentGranularity;
+        throw NoSharedMemory("this rank's shared memory is in {} segments already", mostSegments);
+    bytes = roundedUp(bytes, SegmentPages::granule);
     BlockAllocator blocks(bytes);
-    if (own_.empty())
-        blocks.allocate(headerBytes(), 64);
+    SegmentPages pages(bytes);
     own_.reserve(own_.size() + 1); // nothing below fails when the memory is there
-    const int file = memfd_create("dnds-arena", MFD_CLOEXEC);
-    if (file < 0)
-        throw std::bad_alloc();
-    void *base = MAP_FAILED;
-    if (ftruncate(file, static_cast<off_t>(bytes)) == 0)
-        base = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
-    if (base == MAP_FAILED) {
-        close(file);
-        throw std::bad_alloc();
+    // Growing a file beyond the limit would end the process with SIGXFSZ.
+    rlimit limit{};
+    if (getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY && bytes > limit.rlim_cur)
+        throw NoSharedMemory("shared memory counts as a file: {} bytes are needed, but the limit on the size of files "
+                             "is {}; raise it with ulimit -f",
+                             bytes, limit.rlim_cur);
+    Segment memory{nullptr, bytes, memfd_create("dnds-arena", MFD_CLOEXEC)};
+    if (memory.file < 0)
+        throw NoSharedMemory("memfd_create failed: {}", std::strerror(errno));
+    try {
+        void *base = MAP_FAILED;
+        if (ftruncate(memory.file, static_cast<off_t>(bytes)) == 0)
+            base = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, memory.file, 0);
+        if (base == MAP_FAILED)
+            throw NoSharedMemory("{} bytes of shared memory cannot be mapped: {}", bytes, std::strerror(errno));
+        memory.base = static_cast<std::byte *>(base);
+        if (own_.empty()) {
+            blocks.allocate(headerBytes(), 64);
+            pages.take(0, headerBytes(), [&](const SegmentPages::Range &range) { reserveMemory(memory, range); });
+        }
+    } catch (...) {
+        if (memory.base != nullptr)
+            munmap(memory.base, bytes);
+        close(memory.file);
+        throw;
     }
-    const OwnSegment &segment =
-        own_.emplace_back(OwnSegment{{static_cast<std::byte *>(base), bytes, file}, std::move(blocks)});
+    own_.push_back(OwnSegment{memory, std::move(blocks), std::move(pages)});
     if (own_.size() == 1) {
-        auto *header = new (base) Header{};
+        auto *header = new (memory.base) Header{};
         for (std::size_t n = 0; n < 2 * peers_.size(); ++n)
             new (header->notes() + n) Note;
     }
     const std::size_t used = own_.size() == 1 ? headerBytes() : 0;
-    ASAN_POISON_MEMORY_REGION(segment.memory.base + used, bytes - used);
+    ASAN_POISON_MEMORY_REGION(memory.base + used, bytes - used);
     auto &header = *reinterpret_cast<Header *>(own_.front().memory.base);
-    header.entries[own_.size() - 1] = {file, bytes};
+    header.entries[own_.size() - 1] = {memory.file, bytes};
     header.count.store(static_cast<std::uint32_t>(own_.size()), std::memory_order_release);
+}
+
+/// In pieces, because each begins anew when a signal arrives, as it does all the time under some profilers.
+void NodeArena::reserveMemory(const Segment &segment, const SegmentPages::Range &range) {
+    const std::size_t end = range.begin + range.bytes;
+    for (std::size_t begin = range.begin; begin < end;) {
+        const std::size_t bytes = std::min(end - begin, reservedAtOnce);
+        if (fallocate(segment.file, 0, static_cast<off_t>(begin), static_cast<off_t>(bytes)) == 0) {
+            begin += bytes;
+            continue;
+        }
+        if (errno == EINTR)
+            continue;
+        if (errno == EOPNOTSUPP || errno == ENOSYS)
+            return; // memory comes when it is touched
+        throw NoSharedMemory("the system has no {} bytes of shared memory: {}", range.bytes, std::strerror(errno));
+    }
+}
+
+void NodeArena::returnMemory(OwnSegment &segment, const SegmentPages::Range &range) noexcept {
+    if (fallocate(segment.memory.file, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, static_cast<off_t>(range.begin),
+                  static_cast<off_t>(range.bytes)) != 0)
+        return; // it stays, and may be used again
+    segment.pages.noteReturned(range);
+    const auto now = std::chrono::steady_clock::now();
+    recentlyReturned_ = range.bytes + (now - lastReturn_ < soon ? recentlyReturned_ : 0);
+    lastReturn_ = now;
+}
+
+std::size_t NodeArena::bytesHeld() const noexcept {
+    const std::lock_guard lock(mutex_);
+    std::size_t held = 0;
+    struct stat info {};
+    for (const OwnSegment &segment : own_)
+        if (fstat(segment.memory.file, &info) == 0)
+            held += static_cast<std::size_t>(info.st_blocks) * 512;
+    return held;
 }
 
 NodeArena::Segment NodeArena::mapFile(long process, int file, std::size_t bytes) {
@@ -149,7 +220,7 @@ std::shared_ptr<NodeArena> NodeArena::create(CommunicatorView node, std::string 
     std::vector<Announcement> all;
     node.guarded([&] { all.resize(static_cast<std::size_t>(node.size())); });
     std::shared_ptr<NodeArena> arena;
-    const char *reason = "another rank of the node cannot map shared memory";
+    std::exception_ptr failure;
     Announcement mine;
     try {
         arena.reset(new NodeArena(node.rank(), node.size()));
@@ -159,12 +230,11 @@ std::shared_ptr<NodeArena> NodeArena::create(CommunicatorView node, std::string 
                       (static_cast<std::uint64_t>(getpid()) << 40U) ^ static_cast<std::uint64_t>(node.rank());
         mine = {getpid(), arena->own_.front().memory.file, static_cast<std::int64_t>(header.mark)};
     } catch (const std::bad_alloc &) {
-        reason = "this rank cannot make shared memory";
+        failure = std::current_exception();
     }
     checkMpi(MPI_Allgather(&mine, 3, MPI_INT64_T, all.data(), 3, MPI_INT64_T, node.handle()), "MPI_Allgather");
 
     // Ranks that do not get so far, for want of memory, too, must not leave those waiting that do.
-    std::exception_ptr failure;
     int works = arena ? 1 : 0;
     try {
         if (arena)
@@ -177,13 +247,15 @@ std::shared_ptr<NodeArena> NodeArena::create(CommunicatorView node, std::string 
     if (works == 1)
         return arena;
     node.guarded([&] {
-        whyNot = reason;
+        whyNot = "another rank of the node cannot map shared memory";
         if (!failure)
             return;
         try {
             std::rethrow_exception(failure);
         } catch (const Error &error) {
             whyNot = error.message();
+        } catch (const std::bad_alloc &error) {
+            whyNot = fmt::format("this rank cannot make shared memory: {}", error.what());
         }
     });
     return nullptr;
@@ -197,6 +269,9 @@ void NodeArena::addSegment(std::size_t) { throw std::bad_alloc(); }
 NodeArena::Segment NodeArena::mapFile(long, int, std::size_t) {
     throw NotBuiltError("shared memory between ranks is built for Linux only");
 }
+void NodeArena::reserveMemory(const Segment &, const SegmentPages::Range &) {}
+void NodeArena::returnMemory(OwnSegment &, const SegmentPages::Range &) noexcept {}
+std::size_t NodeArena::bytesHeld() const noexcept { return 0; }
 bool NodeArena::alive(int) const noexcept { return true; }
 std::shared_ptr<NodeArena> NodeArena::create(CommunicatorView, std::string &whyNot) {
     whyNot = "shared memory between ranks is built for Linux only";
@@ -228,45 +303,131 @@ const NodeArena::Header &NodeArena::headerOf(int nodeRank) {
     return *reinterpret_cast<const Header *>(base);
 }
 
+std::byte *NodeArena::take(OwnSegment &segment, std::size_t bytes, std::size_t alignment) {
+    const auto offset = segment.blocks.allocate(bytes, alignment);
+    if (!offset)
+        return nullptr;
+    const std::size_t unused = segment.pages.unusedBytes();
+    std::size_t reserved = 0;
+    try {
+        segment.pages.take(*offset, bytes, [&](const SegmentPages::Range &range) {
+            reserveMemory(segment.memory, range);
+            reserved += range.bytes;
+        });
+    } catch (...) {
+        segment.blocks.release(*offset, bytes);
+        returnAllUnused(); // others may need it
+        throw;
+    }
+    if (reserved > 0 || segment.pages.unusedBytes() < unused)
+        noteReuse(reserved);
+    bytesInUse_ += bytes;
+    return segment.memory.base + *offset;
+}
+
+/// Doubles where that is possible, so that segments stay few; else as much as there is, down to what is needed.
+void NodeArena::grow(std::size_t needed) {
+    std::size_t wanted = 0;
+    for (const OwnSegment &segment : own_)
+        wanted += segment.memory.bytes;
+    for (; wanted > needed; wanted /= 2)
+        try {
+            return addSegment(wanted);
+        } catch (const std::bad_alloc &) {
+            continue;
+        }
+    addSegment(needed);
+}
+
 void *NodeArena::do_allocate(std::size_t bytes, std::size_t alignment) {
-    const std::lock_guard lock(mutex_);
     alignment = std::max<std::size_t>(alignment, 64); // no two blocks share a cache line
     if (alignment > pageBytes || bytes > mostBytes)
         throw std::bad_alloc();
-    const std::size_t rounded = (std::max<std::size_t>(bytes, 1) + 63) / 64 * 64;
-    const auto take = [&](OwnSegment &segment) -> std::byte * {
-        const auto offset = segment.blocks.allocate(rounded, alignment);
-        if (!offset)
-            return nullptr;
-        bytesInUse_ += rounded;
-        ASAN_UNPOISON_MEMORY_REGION(segment.memory.base + *offset, bytes);
-        return segment.memory.base + *offset;
-    };
-    for (OwnSegment &segment : own_)
-        if (std::byte *const found = take(segment))
-            return found;
-    std::size_t total = 0;
-    for (const OwnSegment &segment : own_)
-        total += segment.memory.bytes;
-    addSegment(std::max(rounded + alignment, total)); // doubles; pages are taken when touched
-    return take(own_.back());
+    if (inForkedChild())
+        return ::operator new (bytes, std::align_val_t{alignment});
+    const std::lock_guard lock(mutex_);
+    forgetReuse();
+    const std::size_t rounded = blockBytes(bytes);
+    std::byte *found = nullptr;
+    for (auto segment = own_.begin(); segment != own_.end() && found == nullptr; ++segment)
+        found = take(*segment, rounded, alignment);
+    if (found == nullptr) {
+        grow(rounded + alignment);
+        found = take(own_.back(), rounded, alignment);
+    }
+    ASAN_UNPOISON_MEMORY_REGION(found, bytes);
+    return found;
 }
 
-void NodeArena::do_deallocate(void *address, std::size_t bytes, std::size_t) {
+void NodeArena::do_deallocate(void *address, std::size_t bytes, std::size_t alignment) {
+    if (inForkedChild()) { // another thread of the parent may have held the lock when it forked
+        const bool shared = std::ranges::any_of(own_, [&](const OwnSegment &segment) {
+            return address >= segment.memory.base && address < segment.memory.base + segment.memory.bytes;
+        });
+        if (!shared)
+            ::operator delete (address, std::align_val_t{std::max<std::size_t>(alignment, 64)});
+        return;
+    }
     const std::lock_guard lock(mutex_);
-    const std::size_t rounded = (std::max<std::size_t>(bytes, 1) + 63) / 64 * 64;
+    forgetReuse();
+    release(address, bytes);
+}
+
+void NodeArena::release(void *address, std::size_t bytes) noexcept {
+    const std::size_t rounded = blockBytes(bytes);
     for (OwnSegment &segment : own_) {
         const auto offset = static_cast<std::size_t>(static_cast<std::byte *>(address) - segment.memory.base);
-        if (address >= segment.memory.base && offset < segment.memory.bytes) {
-            ASAN_POISON_MEMORY_REGION(address, rounded);
-            try {
-                segment.blocks.release(offset, rounded);
-            } catch (const std::bad_alloc &) { // called by destructors: some shared memory stays taken
-            }
-            bytesInUse_ -= rounded;
-            return;
+        if (address < segment.memory.base || offset >= segment.memory.bytes)
+            continue;
+        ASAN_POISON_MEMORY_REGION(address, rounded);
+        const SegmentPages::Range unused = segment.pages.release(offset, rounded);
+        if (unused.bytes >= leastReturned && unusedBytes() > keep_)
+            returnMemory(segment, unused);
+        try {
+            segment.blocks.release(offset, rounded);
+        } catch (const std::bad_alloc &) { // called by destructors: its addresses stay taken
         }
+        bytesInUse_ -= rounded;
+        return;
     }
+}
+
+std::size_t NodeArena::unusedBytes() const noexcept {
+    std::size_t unused = 0;
+    for (const OwnSegment &segment : own_)
+        unused += segment.pages.unusedBytes();
+    return unused;
+}
+
+void NodeArena::returnAllUnused() noexcept {
+    for (OwnSegment &segment : own_)
+        for (SegmentPages::Range unused = segment.pages.nextUnused(0); unused.bytes > 0;
+             unused = segment.pages.nextUnused(unused.begin + unused.bytes))
+            if (unused.bytes >= leastReturned)
+                returnMemory(segment, unused);
+}
+
+/// After an allocation that took unused memory, or had to reserve some: what was returned shortly before had better
+/// been kept.
+void NodeArena::noteReuse(std::size_t reserved) noexcept {
+    if (keep_ == 0 && recentlyReturned_ == 0)
+        return;
+    const auto now = std::chrono::steady_clock::now();
+    if (now - lastReturn_ >= soon)
+        recentlyReturned_ = 0;
+    const std::size_t missed = std::min(reserved, recentlyReturned_);
+    recentlyReturned_ -= missed;
+    keep_ += missed;
+    if (keep_ > 0)
+        lastReuse_ = now;
+}
+
+/// Before each change: what has not been used again for a while is not kept any longer.
+void NodeArena::forgetReuse() noexcept {
+    if (keep_ == 0 || std::chrono::steady_clock::now() - lastReuse_ < soon)
+        return;
+    keep_ = 0;
+    returnAllUnused();
 }
 
 std::optional<ArenaLocation> NodeArena::locate(const void *address) const {
@@ -281,6 +442,7 @@ std::optional<ArenaLocation> NodeArena::locate(const void *address) const {
 }
 
 std::byte *NodeArena::translate(int nodeRank, const ArenaLocation &location) {
+    const std::lock_guard lock(mutex_);
     return mapped(nodeRank, location.segment).base + location.offset;
 }
 
@@ -292,6 +454,7 @@ void NodeArena::publish(int reader, std::uint64_t round, const ArenaLocation &lo
 }
 
 std::optional<ArenaLocation> NodeArena::lookUp(int writer, std::uint64_t round) {
+    const std::lock_guard lock(mutex_);
     const Note &note = headerOf(writer).notes()[2 * static_cast<std::size_t>(nodeRank_) + round % 2];
     if (note.round.load(std::memory_order_acquire) != round + 1)
         return std::nullopt;
@@ -299,19 +462,28 @@ std::optional<ArenaLocation> NodeArena::lookUp(int writer, std::uint64_t round) 
 }
 
 void NodeArena::retire(void *address, std::size_t bytes, const std::atomic<std::uint32_t> *until) noexcept {
+    if (inForkedChild())
+        return;
+    const std::lock_guard lock(mutex_);
     try {
         retired_.push_back({address, bytes, until});
     } catch (const std::bad_alloc &) {
         return; // a few lines of shared memory stay taken
     }
-    reap();
+    reapRetired();
 }
 
 void NodeArena::reap() noexcept {
+    const std::lock_guard lock(mutex_);
+    forgetReuse();
+    reapRetired();
+}
+
+void NodeArena::reapRetired() noexcept {
     std::erase_if(retired_, [&](const Retired &retired) {
         const bool unused = retired.until == nullptr || retired.until->load(std::memory_order_acquire) != 0;
         if (unused)
-            deallocate(retired.address, retired.bytes);
+            release(retired.address, retired.bytes);
         return unused;
     });
 }

@@ -4,8 +4,10 @@
 
 #include "DNDS/Mpi/BlockAllocator.hpp"
 #include "DNDS/Mpi/Communicator.hpp"
+#include "DNDS/Mpi/SegmentPages.hpp"
 
 #include <atomic>
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -31,6 +33,13 @@ struct ArenaLocation {
 /// shared windows they grow without a collective call, do not depend on the size of /dev/shm, and vanish with the last
 /// process that maps them, however it ends. The arena lives until the last array in it is gone, which may be after
 /// MPI_Finalize.
+///
+/// A block's memory is reserved when it is allocated, so that a machine without memory makes the allocation fail
+/// instead of ending the process at first touch. Unused memory goes back to the system from 1 MiB on; what a loop
+/// allocates again within a second is then kept, until a call that comes a second after the loop.
+///
+/// All functions may be called on any thread. In a forked child the arena belongs to the parent: there, new memory is
+/// private to the child, and giving memory back does nothing. The child sees what ranks write, and they what it writes.
 class NodeArena : public std::pmr::memory_resource {
   public:
     /// Collective over `node`. Null on all ranks, with the reason in `whyNot`, where ranks cannot map each other's
@@ -65,6 +74,8 @@ class NodeArena : public std::pmr::memory_resource {
 
     /// Bytes in use by this rank's allocations. Local.
     std::size_t bytesInUse() const noexcept;
+    /// Bytes of memory that the system keeps for this rank's segments. Local; a system call a segment.
+    std::size_t bytesHeld() const noexcept;
 
   private:
     struct Header;
@@ -76,6 +87,7 @@ class NodeArena : public std::pmr::memory_resource {
     struct OwnSegment {
         Segment memory;
         BlockAllocator blocks;
+        SegmentPages pages;
     };
     struct Retired {
         void *address;
@@ -103,17 +115,32 @@ class NodeArena : public std::pmr::memory_resource {
     bool do_is_equal(const std::pmr::memory_resource &other) const noexcept override { return this == &other; }
 
     void addSegment(std::size_t bytes);
+    void grow(std::size_t needed);
+    std::byte *take(OwnSegment &segment, std::size_t bytes, std::size_t alignment);
+    void release(void *address, std::size_t bytes) noexcept;
+    void reapRetired() noexcept;
+    void returnMemory(OwnSegment &segment, const SegmentPages::Range &range) noexcept;
+    void returnAllUnused() noexcept;
+    std::size_t unusedBytes() const noexcept;
+    void noteReuse(std::size_t reserved) noexcept;
+    void forgetReuse() noexcept;
+    static void reserveMemory(const Segment &segment, const SegmentPages::Range &range);
     const Segment &mapped(int nodeRank, std::uint32_t segment);
     static Segment mapFile(long process, int file, std::size_t bytes);
     const Header &headerOf(int nodeRank);
     std::size_t headerBytes() const noexcept;
 
     int nodeRank_;
-    mutable std::mutex mutex_; ///< arrays may be made and destroyed on any thread
+    mutable std::mutex mutex_; ///< of all below, but for the header
     std::vector<OwnSegment> own_;
     std::vector<Peer> peers_;
     std::vector<Retired> retired_;
     std::size_t bytesInUse_ = 0;
+
+    std::size_t keep_ = 0;             ///< bytes of unused memory that are not returned, because they are soon used
+    std::size_t recentlyReturned_ = 0; ///< bytes
+    std::chrono::steady_clock::time_point lastReturn_{};
+    std::chrono::steady_clock::time_point lastReuse_{};
 };
 
 } // namespace DNDS

@@ -49,8 +49,8 @@ std::shared_ptr<std::byte> HostDeviceBuffer::allocateHost(std::size_t bytes, con
     void *pointer = nullptr;
     try {
         pointer = memory->allocate(bytes, alignment);
-    } catch (const std::bad_alloc &) {
-        throw MemoryError(fmt::format("no room for {} bytes of host memory", bytes));
+    } catch (const std::bad_alloc &error) { // that of the node's arena says why
+        throw MemoryError(fmt::format("no room for {} bytes of host memory: {}", bytes, error.what()));
     }
     std::memset(pointer, 0, bytes);
     return {static_cast<std::byte *>(pointer),

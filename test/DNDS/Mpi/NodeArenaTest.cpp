@@ -8,9 +8,12 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
+#include <chrono>
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>
+#include <deque>
 #include <filesystem>
 #include <fstream>
 #include <limits>
@@ -19,6 +22,10 @@
 #include <string>
 #include <thread>
 #include <vector>
+
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #ifdef __SANITIZE_ADDRESS__
 #include <sanitizer/asan_interface.h>
@@ -296,6 +303,193 @@ TEST_F(NodeArenaOfAllRanks, MayBeUsedByTwoThreads) {
     work(2);
     other.join();
     EXPECT_EQ(arena->bytesInUse(), 0U);
+}
+
+TEST_F(NodeArenaOfAllRanks, BlocksMayBeRetiredByAnotherThread) {
+    // Each thread retires what the other one may free by `reap`, and what it flags itself.
+    std::deque<std::atomic<std::uint32_t>> flags(2);
+    const auto work = [&](std::size_t me) {
+        for (int step = 0; step < 3000; ++step) {
+            arena->retire(arena->allocate(300, 64), 300, &flags[1 - me]);
+            arena->reap();
+        }
+        flags[me].store(1);
+    };
+    std::thread other([&] { work(1); });
+    work(0);
+    other.join();
+    arena->reap();
+    EXPECT_EQ(arena->bytesInUse(), 0U);
+}
+
+TEST_F(NodeArenaOfAllRanks, OtherRanksAreSeenByTwoThreads) {
+    HostDeviceBuffer block(3'000'000, node.arena);
+    const auto places = node.gather(*arena->locate(block.read(MemorySpace::Host, "block")));
+    std::vector<std::byte *> seen(2 * places.size());
+    const auto look = [&](std::size_t thread) {
+        for (std::size_t rank = 0; rank < places.size(); ++rank)
+            seen[thread * places.size() + rank] = arena->translate(static_cast<int>(rank), places[rank]);
+    };
+    std::thread other([&] { look(1); });
+    look(0);
+    other.join();
+    for (std::size_t rank = 0; rank < places.size(); ++rank)
+        EXPECT_EQ(seen[rank], seen[places.size() + rank]) << "it is mapped once";
+    node.comm.barrier();
+}
+
+/// Lowers the limit on the size of files of this process for a while.
+class FileSizeLimit {
+  public:
+    explicit FileSizeLimit(rlim_t bytes) {
+        getrlimit(RLIMIT_FSIZE, &before_);
+        const rlimit lowered{std::min(bytes, before_.rlim_max), before_.rlim_max};
+        setrlimit(RLIMIT_FSIZE, &lowered);
+    }
+    FileSizeLimit(const FileSizeLimit &) = delete;
+    FileSizeLimit &operator=(const FileSizeLimit &) = delete;
+    ~FileSizeLimit() { setrlimit(RLIMIT_FSIZE, &before_); }
+
+  private:
+    rlimit before_{};
+};
+
+TEST(NodeArena, ALimitOnFileSizesIsAnErrorThatSaysSo) {
+    Node node;
+    ASSERT_NE(node.arena, nullptr) << node.whyNot;
+    const FileSizeLimit limit(4U << 20U);
+    try {
+        const HostDeviceBuffer refused(8U << 20U, node.arena);
+        FAIL() << "the limit was passed";
+    } catch (const MemoryError &error) {
+        EXPECT_NE(error.message().find("8388608 bytes"), std::string::npos) << error.message();
+        EXPECT_NE(error.message().find("ulimit -f"), std::string::npos) << error.message();
+    }
+    EXPECT_EQ(node.arena->bytesInUse(), 0U);
+}
+
+TEST(NodeArena, RequestsAreMetWhereTheArenaCannotDouble) {
+    Node node;
+    ASSERT_NE(node.arena, nullptr) << node.whyNot;
+    const FileSizeLimit limit(4U << 20U);
+    std::vector<HostDeviceBuffer> blocks;
+    for (int k = 0; k < 9; ++k) // 27 MiB, of which no more than 4 MiB fit into a segment
+        blocks.emplace_back(3U << 20U, node.arena);
+    for (HostDeviceBuffer &block : blocks)
+        std::memset(block.write(MemorySpace::Host, "block"), 1, block.bytes());
+    for (int k = 0; k < 1000; ++k) // many small ones do not use up the segments
+        blocks.emplace_back(20'000, node.arena);
+}
+
+TEST(NodeArena, RanksThatMayNotMakeFilesShareNoMemoryAndSayWhy) {
+    const Node node = [] {
+        const FileSizeLimit limit(4096);
+        return Node();
+    }();
+    EXPECT_EQ(node.arena, nullptr);
+    EXPECT_NE(node.whyNot.find("ulimit -f"), std::string::npos) << node.whyNot;
+}
+
+constexpr std::size_t mib = std::size_t{1} << 20U;
+
+TEST(NodeArena, MemoryIsReservedBeforeItIsTouched) {
+    // Or a machine without memory would end the process at first touch.
+    Node node;
+    ASSERT_NE(node.arena, nullptr) << node.whyNot;
+    const std::size_t before = node.arena->bytesHeld();
+    void *block = node.arena->allocate(5 * mib, 64);
+    EXPECT_GE(node.arena->bytesHeld(), before + 5 * mib - 2 * SegmentPages::granule);
+    EXPECT_LE(node.arena->bytesHeld(), before + 5 * mib + 2 * SegmentPages::granule) << "not all of the segment";
+    node.arena->deallocate(block, 5 * mib, 64);
+}
+
+TEST(NodeArena, MemoryOfLargeBlocksGoesBackToTheSystem) {
+    Node node;
+    ASSERT_NE(node.arena, nullptr) << node.whyNot;
+    const std::size_t before = node.arena->bytesHeld();
+    void *small = node.arena->allocate(1000, 64);
+    auto *large = static_cast<std::byte *>(node.arena->allocate(40 * mib, 64));
+    void *behind = node.arena->allocate(1000, 64);
+    const auto places = node.gather(*node.arena->locate(large));
+    std::memset(large, 7, 40 * mib);
+    node.comm.barrier();
+    const int next = (node.comm.rank() + 1) % node.comm.size();
+    std::byte *const seen = node.arena->translate(next, places[static_cast<std::size_t>(next)]);
+    EXPECT_EQ(seen[40 * mib - 1], std::byte{7});
+    node.comm.barrier();
+    node.arena->deallocate(large, 40 * mib, 64);
+    EXPECT_LE(node.arena->bytesHeld(), before + mib);
+
+    // The same addresses are used again, and the neighbour sees them without mapping anything.
+    auto *again = static_cast<std::byte *>(node.arena->allocate(40 * mib, 64));
+    EXPECT_EQ(again, large);
+    EXPECT_EQ(again[39 * mib], std::byte{0});
+    again[39 * mib] = std::byte{9};
+    node.comm.barrier();
+    EXPECT_EQ(seen[39 * mib], std::byte{9});
+    node.comm.barrier();
+    node.arena->deallocate(again, 40 * mib, 64);
+    node.arena->deallocate(small, 1000, 64);
+    node.arena->deallocate(behind, 1000, 64);
+}
+
+TEST(NodeArena, ALoopKeepsItsMemoryUntilASecondAfterIt) {
+    Node node;
+    ASSERT_NE(node.arena, nullptr) << node.whyNot;
+    const auto iterate = [&] {
+        node.arena->deallocate(node.arena->allocate(8 * mib, 64), 8 * mib, 64);
+        return node.arena->bytesHeld();
+    };
+    EXPECT_LT(iterate(), 2 * mib) << "nobody knows yet that it is a loop";
+    for (int k = 0; k < 3; ++k)
+        EXPECT_GE(iterate(), 8 * mib);
+    std::this_thread::sleep_for(std::chrono::milliseconds(1100));
+    node.arena->reap(); // as each set-up of an exchange does
+    EXPECT_LT(node.arena->bytesHeld(), 2 * mib);
+}
+
+/// What a forked child finds wrong: its exit status, 0 if nothing.
+template <class Body>
+int forked(Body &&body) {
+    const pid_t child = fork();
+    if (child == 0)
+        _exit(body());
+    int status = -1;
+    waitpid(child, &status, 0);
+    return WIFEXITED(status) ? WEXITSTATUS(status) : 100 + status;
+}
+
+TEST_F(NodeArenaOfAllRanks, AForkedChildLeavesItToTheParent) {
+    std::vector<HostDeviceBuffer> blocks;
+    for (int k = 0; k < 4; ++k) {
+        blocks.emplace_back(2 * mib, node.arena);
+        std::memset(blocks.back().write(MemorySpace::Host, "block"), 10 + k, 2 * mib);
+    }
+    const std::size_t held = arena->bytesHeld();
+    EXPECT_EQ(forked([&] {
+                  if (!inForkedChild() || mpiActive())
+                      return 1;
+                  blocks.erase(blocks.begin(), blocks.begin() + 3);
+                  HostDeviceBuffer own(2 * mib, node.arena); // private: the parent does not know that it is taken
+                  std::memset(own.write(MemorySpace::Host, "own"), 99, 2 * mib);
+                  if (arena->locate(own.read(MemorySpace::Host, "own")))
+                      return 2;
+                  if (blocks.back().read(MemorySpace::Host, "block")[0] != std::byte{13})
+                      return 3;
+                  arena->retire(arena->allocate(300, 64), 300, nullptr);
+                  blocks.back().resize(3 * mib);
+                  if (blocks.back().read(MemorySpace::Host, "block")[2 * mib - 1] != std::byte{13})
+                      return 4;
+                  blocks.clear();
+                  return 0;
+              }),
+              0);
+    EXPECT_FALSE(inForkedChild());
+    EXPECT_EQ(arena->bytesHeld(), held);
+    for (int k = 0; k < 4; ++k) {
+        const std::byte *bytes = blocks[static_cast<std::size_t>(k)].read(MemorySpace::Host, "block");
+        EXPECT_TRUE(std::all_of(bytes, bytes + 2 * mib, [&](std::byte b) { return b == std::byte(10 + k); })) << k;
+    }
 }
 
 TEST(NodeArena, OutlivesItsCommunicatorAndItsLastOwnerFreesIt) {

@@ -1,0 +1,100 @@
+/// @file SegmentPages.hpp
+/// @brief Which parts of a segment of shared memory have memory behind them, and which of those nobody uses.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+namespace DNDS {
+
+/// Counts the blocks in each granule (64 KiB) of a segment, and remembers which granules have memory. Makes no system
+/// calls and knows no addresses. Local; all functions cost O(bytes / granule).
+class SegmentPages {
+  public:
+    static constexpr std::size_t granule = std::size_t{1} << 16U;
+
+    struct Range {
+        std::size_t begin = 0;
+        std::size_t bytes = 0;
+    };
+
+    /// `bytes`: a multiple of the granule.
+    explicit SegmentPages(std::size_t bytes) : granules_(bytes / granule) {}
+
+    /// A block takes the `bytes` > 0 bytes at `begin`. Calls `reserve(Range)` for each range that has no memory yet;
+    /// where it throws, the block is not there, but ranges that were reserved before keep their memory.
+    template <class Reserve>
+    void take(std::size_t begin, std::size_t bytes, const Reserve &reserve) {
+        const std::size_t first = begin / granule;
+        const std::size_t end = (begin + bytes + granule - 1) / granule;
+        for (std::size_t g = first; g < end; ++g) {
+            std::size_t to = g;
+            while (to < end && !granules_[to].hasMemory)
+                ++to;
+            if (to == g)
+                continue;
+            reserve(Range{g * granule, (to - g) * granule});
+            for (std::size_t reserved = g; reserved < to; ++reserved)
+                granules_[reserved].hasMemory = true;
+            unused_ += (to - g) * granule;
+        }
+        for (std::size_t g = first; g < end; ++g)
+            if (granules_[g].blocks++ == 0)
+                unused_ -= granule;
+    }
+
+    /// A block goes. Returns the range without blocks, but with memory, that now lies around it; perhaps empty.
+    Range release(std::size_t begin, std::size_t bytes) noexcept {
+        std::size_t first = begin / granule;
+        std::size_t end = (begin + bytes + granule - 1) / granule;
+        for (std::size_t g = first; g < end; ++g)
+            if (--granules_[g].blocks == 0)
+                unused_ += granule;
+        // Only the first and the last granule can hold other blocks.
+        if (!isUnused(first))
+            ++first;
+        if (end > first && !isUnused(end - 1))
+            --end;
+        if (end <= first)
+            return {};
+        while (first > 0 && isUnused(first - 1))
+            --first;
+        while (end < granules_.size() && isUnused(end))
+            ++end;
+        return {first * granule, (end - first) * granule};
+    }
+
+    /// A range that `release` or `nextUnused` returned has no memory any more.
+    void noteReturned(const Range &range) noexcept {
+        for (std::size_t g = range.begin / granule; g < (range.begin + range.bytes) / granule; ++g)
+            granules_[g].hasMemory = false;
+        unused_ -= range.bytes;
+    }
+
+    /// The first whole range with memory and without blocks that begins at `from` or later; empty where there is none.
+    Range nextUnused(std::size_t from) const noexcept {
+        std::size_t first = from / granule;
+        while (first < granules_.size() && !isUnused(first))
+            ++first;
+        std::size_t end = first;
+        while (end < granules_.size() && isUnused(end))
+            ++end;
+        return {first * granule, (end - first) * granule};
+    }
+
+    /// Bytes with memory and without blocks. O(1).
+    std::size_t unusedBytes() const noexcept { return unused_; }
+
+  private:
+    struct Granule {
+        std::uint32_t blocks = 0;
+        bool hasMemory = false;
+    };
+    bool isUnused(std::size_t g) const noexcept { return granules_[g].hasMemory && granules_[g].blocks == 0; }
+
+    std::vector<Granule> granules_;
+    std::size_t unused_ = 0;
+};
+
+} // namespace DNDS
