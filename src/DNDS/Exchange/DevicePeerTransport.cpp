@@ -33,6 +33,8 @@ DevicePeerTransport::DevicePeerTransport(TransportPlan plan, const CommunicatorC
 }
 
 DevicePeerTransport::~DevicePeerTransport() {
+    if (inForkedChild()) // the flags are the parent's
+        return;
     try {
         lane_->stream.synchronize(); // kernels read what peers packed, and the lists
     } catch (const Error &) {        // the device is lost: nothing runs any more

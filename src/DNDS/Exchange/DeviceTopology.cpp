@@ -267,6 +267,7 @@ void DeviceTopology::tryMpi(CommunicatorContext &context, bool available) {
 
 void DeviceTopology::retire(std::unique_ptr<PackedSource> source) noexcept {
     reap();
+    const std::lock_guard lock(retiring_);
     try {
         if (!source->unused())
             retired_.push_back(std::move(source));
@@ -276,6 +277,7 @@ void DeviceTopology::retire(std::unique_ptr<PackedSource> source) noexcept {
 }
 
 void DeviceTopology::reap() noexcept {
+    const std::lock_guard lock(retiring_);
     std::erase_if(retired_, [](const std::unique_ptr<PackedSource> &source) { return source->unused(); });
 }
 

@@ -5,6 +5,7 @@
 #include "DNDS/Mpi/CommunicatorContext.hpp"
 
 #include <memory>
+#include <mutex>
 #include <string>
 #include <vector>
 
@@ -44,6 +45,7 @@ class DeviceTopology {
     void tryMpi(CommunicatorContext &context, bool available);
 
     std::vector<std::string> whyNot_;
+    std::mutex retiring_; ///< of `retired_`: exchanges may be destroyed on any thread
     std::vector<std::unique_ptr<PackedSource>> retired_;
     std::string aboutMpi_;
     bool gpuAware_ = false;

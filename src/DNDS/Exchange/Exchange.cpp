@@ -16,6 +16,7 @@
 #include <array>
 #include <map>
 #include <optional>
+#include <thread>
 #include <utility>
 
 namespace DNDS {
@@ -37,6 +38,7 @@ struct Exchange::State {
     std::optional<GhostZeroing> zeroing;    ///< pushes that leave zero ghosts
     std::vector<std::unique_ptr<Transport>> transports;
     std::vector<TransportKind> kinds; ///< by rank
+    std::thread::id maker = std::this_thread::get_id();
     Serving serving;
     bool bound = true; ///< false after planning or binding failed half-way
     bool inFlight = false;
@@ -68,6 +70,18 @@ struct Exchange::State {
         } catch (...) { // the device is lost: nothing runs there
             return;
         }
+    }
+
+    /// Whether this thread may call MPI for this exchange: the one that made it may, others where MPI allows it to all.
+    bool mayCallMpi() const noexcept {
+        int level = MPI_THREAD_SINGLE;
+        return maker == std::this_thread::get_id() ||
+               (MPI_Query_thread(&level) == MPI_SUCCESS && level == MPI_THREAD_MULTIPLE);
+    }
+
+    void abandon() noexcept {
+        for (const auto &transport : transports)
+            transport->abandon();
     }
 
     Endpoints endpoints(Direction direction) {
@@ -185,10 +199,11 @@ Exchange::Exchange(std::shared_ptr<const ExchangePattern> pattern, Direction dir
       state_(std::make_shared<State>()) {
     DNDS_CHECK(pattern_ != nullptr, StateError, "an exchange needs a pattern: create a ghost mapping first");
     CommunicatorContext &context = pattern_->context();
-    channel_ = context.nextChannel(); // before anything can fail, so that ranks stay in step
-    const std::uint64_t round = context.nextRound();
     State &state = *state_;
     state.members = std::move(members);
+    requireCommunicator();
+    channel_ = context.nextChannel(); // before anything can fail, so that ranks stay in step
+    const std::uint64_t round = context.nextRound();
     const ExchangeSpace wish = wishOf(options);
     space_ = state.space = agreeOnSpace(context.comm(), state.members, wish);
     if (space_ == MemorySpace::Device)
@@ -264,30 +279,38 @@ Exchange::Exchange(std::shared_ptr<const ExchangePattern> pattern, Direction dir
 }
 
 Exchange::~Exchange() {
-    if (!state_->inFlight && !state_->broken && !state_->refused)
-        return;
-    state_->serving.end();
     if (!mpiActive())
         return;
-    const std::shared_ptr<State> state = state_;
-    state->kept = state; // leaks where the rest fails, rather than to free what MPI still uses
-    const auto finished = [left = state.get()] { return allCompleted(left->transports); };
-    bool complete = false;
+    const bool moving = state_->inFlight || state_->broken || state_->refused;
+    const bool mayCallMpi = state_->mayCallMpi();
+    if (!moving && mayCallMpi)
+        return;
+    State *const state = state_.get();
+    state->kept = std::move(state_); // leaks where the rest fails, rather than to free what MPI still uses
+    const auto finished = [state] { return allCompleted(state->transports); };
     try {
-        complete = finished();
-    } catch (...) { // what could not be moved is given up like the rest, and peers are told
-        complete = false;
-    }
-    try {
-        if (!complete) {
-            for (const auto &transport : state->transports)
-                transport->abandon();
-            pattern_->context().park(state, finished);
+        if (!mayCallMpi) { // not even to free requests: a thread that may does all of it
+            pattern_->context().leave(nullptr, [state, finished, told = !moving]() mutable {
+                state->serving.end();
+                if (finished()) {
+                    const auto last = std::move(state->kept);
+                    return true;
+                }
+                if (!std::exchange(told, true))
+                    state->abandon();
+                return false;
+            });
+            return;
         }
-        state->kept.reset();
+        state->serving.end();
+        if (!finished()) { // what could not be moved is given up like the rest, and peers are told
+            state->abandon();
+            pattern_->context().park(state->kept, finished);
+        }
     } catch (...) { // no memory
         return;
     }
+    const auto last = std::move(state->kept);
 }
 
 bool Exchange::inFlight() const noexcept { return state_->inFlight; }
@@ -310,10 +333,16 @@ std::string Exchange::describe() const {
         paths_);
 }
 
+void Exchange::requireCommunicator() const {
+    requireMpiActive("an exchange is used");
+    DNDS_CHECK(pattern_->context().alive(), StateError,
+               "the communicator of '{}' was freed before its exchange was complete: free it after the last use",
+               label());
+}
+
 void Exchange::start(Device::StreamHandle producer) {
     State &state = *state_;
-    requireMpiActive("an exchange is started");
-    (void)pattern_->context().comm();
+    requireCommunicator();
     DNDS_CHECK(!state.inFlight, StateError, "the exchange of '{}' is already started: wait for it first", label());
     DNDS_CHECK(!state.broken, StateError, "the exchange of '{}' lost a peer: destroy it", label());
     try {
@@ -392,6 +421,7 @@ void Exchange::wait(Device::StreamHandle consumer) {
 void Exchange::finish() {
     State &state = *state_;
     DNDS_CHECK(state.inFlight, StateError, "wait for '{}' without start", label());
+    requireCommunicator(); // where it is gone the exchange stays in flight, and its memory is kept
     state.inFlight = false;
     state.serving.end();
     try {

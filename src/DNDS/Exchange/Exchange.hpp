@@ -44,6 +44,11 @@ struct ExchangeMember {
 /// PeerError on its peers, so that nobody is left waiting. Destroying an exchange in flight keeps the memory in use
 /// until the communicator is freed.
 ///
+/// One thread of a rank uses exchanges at a time, except that any thread may destroy one that no other thread uses, as
+/// garbage collectors do. Unless MPI grants MPI_THREAD_MULTIPLE, what the destruction needs of MPI is then left to the
+/// next set-up of an exchange on the communicator. In a forked child exchanges are the parent's: there start and wait
+/// throw, and destroying is silent.
+///
 /// An exchange moves either the host's or the device's copies (`ExchangeOptions::space`). On the device, rows are
 /// packed and unpacked on a stream of the exchange: what it does runs after what the stream given to `start` held then,
 /// and what is queued later on the stream given to `wait` runs after it. The host waits for messages and for packing,
@@ -72,9 +77,10 @@ class Exchange {
     /// started again, except where the device failed after some rows had left: then the exchange has to be destroyed.
     void start(Device::StreamHandle producer = nullptr);
     /// Completes what `start` began: afterwards the host may use the rows, and so may all streams. Ghosts keep what was
-    /// pushed, or are zero if that was asked for; where it throws they may be either. Throws StateError
-    /// without start, PeerError when a peer could not take part (the rows of the others are there), DataError when
-    /// pushed padded rows have other sizes than their owner's; what the device reports.
+    /// pushed, or are zero if that was asked for; where it throws they may be either. Throws StateError without start
+    /// or when the communicator was freed (the exchange can only be destroyed then), PeerError when a peer could not
+    /// take part (the rows of the others are there), DataError when pushed padded rows have other sizes than their
+    /// owner's; what the device reports.
     void wait();
     /// The same for the device, but kernels may still run when it returns: `consumer` waits for them, the host does
     /// not.
@@ -100,6 +106,7 @@ class Exchange {
 
     void complete();
     void finish();
+    void requireCommunicator() const;
     const std::string &label() const;
     void combinePushed();
 

@@ -59,6 +59,8 @@ NodeSharedTransport::NodeSharedTransport(TransportPlan plan, const NodeTopology 
 }
 
 NodeSharedTransport::~NodeSharedTransport() {
+    if (inForkedChild()) // the flags are the parent's
+        return;
     for (Reader &reader : readers_)
         if (reader.record != nullptr)
             reader.record->edge.closeWriter();

@@ -1,5 +1,7 @@
 #include "DNDS/Exchange/Serving.hpp"
 
+#include "DNDS/Mpi/Check.hpp"
+
 namespace DNDS {
 
 std::shared_ptr<Serving::List> &Serving::list() noexcept {
@@ -18,20 +20,24 @@ void Serving::begin(std::span<const std::unique_ptr<Transport>> transports) {
         return;
     if (!list())
         list() = std::make_shared<List>();
-    list()->push_back(this);
+    const std::lock_guard lock(list()->mutex);
+    list()->items.push_back(this);
     servedBy_ = list();
 }
 
 void Serving::end() noexcept {
-    if (servedBy_)
-        std::erase(*servedBy_, this);
+    if (servedBy_ && !inForkedChild()) { // where the lock may be another thread's of the parent
+        const std::lock_guard lock(servedBy_->mutex);
+        std::erase(servedBy_->items, this);
+    }
     servedBy_.reset();
 }
 
 void Serving::all() noexcept {
-    if (!any())
+    if (!list())
         return;
-    for (Serving *serving : *list())
+    const std::lock_guard lock(list()->mutex);
+    for (Serving *serving : list()->items)
         for (Transport *transport : serving->transports_)
             try {
                 transport->progress();
@@ -41,6 +47,11 @@ void Serving::all() noexcept {
             }
 }
 
-bool Serving::any() noexcept { return list() && !list()->empty(); }
+bool Serving::any() noexcept {
+    if (!list())
+        return false;
+    const std::lock_guard lock(list()->mutex);
+    return !list()->items.empty();
+}
 
 } // namespace DNDS

@@ -6,6 +6,7 @@
 
 #include <exception>
 #include <memory>
+#include <mutex>
 #include <span>
 #include <utility>
 #include <vector>
@@ -14,7 +15,7 @@ namespace DNDS {
 
 /// The transports of one exchange in flight whose peers may need this rank: to write rows, or to send rows once they
 /// are packed. Exchanges may be waited for in different orders on different ranks, so whoever waits for peers serves
-/// all that its thread has started. Local.
+/// all that its thread has started. An exchange may end on another thread than the one that started it. Local.
 class Serving {
   public:
     Serving() = default;
@@ -34,7 +35,10 @@ class Serving {
     static bool any() noexcept;
 
   private:
-    using List = std::vector<Serving *>;
+    struct List {
+        std::mutex mutex; ///< held while transports go on, so that none is destroyed meanwhile
+        std::vector<Serving *> items;
+    };
     /// Of this thread; null until there is something.
     static std::shared_ptr<List> &list() noexcept;
 

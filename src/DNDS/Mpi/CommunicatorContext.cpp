@@ -90,7 +90,7 @@ void CommunicatorContext::connect(int ranksPerNode) {
 CommunicatorContext::CommunicatorContext(CommunicatorView user) : view_(user) { owned_.reserve(1); }
 
 const CommunicatorView &CommunicatorContext::comm(SourceLocation where) const {
-    if (!alive_) [[unlikely]]
+    if (!alive()) [[unlikely]]
         throw StateError("the communicator of this mapping was freed, or MPI is finalized", where);
     return view_;
 }
@@ -98,6 +98,7 @@ const CommunicatorView &CommunicatorContext::comm(SourceLocation where) const {
 Channel CommunicatorContext::nextChannel() {
     const CommunicatorView base = comm();
     base.beforeCollective(); // or ranks that have failed would count differently
+    freeFinished();
     if (nextTag_ > lastTag_) {
         base.guarded([&] { owned_.reserve(owned_.size() + 1); });
         owned_.push_back(Communicator::duplicate(base));
@@ -108,34 +109,59 @@ Channel CommunicatorContext::nextChannel() {
 
 void CommunicatorContext::park(std::shared_ptr<void> kept, std::function<bool()> finished) {
     freeFinished();
-    if (!parked_)
-        parked_ = std::make_unique<ParkedList>();
-    parked_->items.push_back({std::move(kept), std::move(finished)});
-    if (!alive_)
+    add(std::move(kept), std::move(finished));
+    if (!alive())
         release();
 }
 
-void CommunicatorContext::freeFinished() {
-    if (parked_)
-        std::erase_if(parked_->items, [](const Parked &parked) { return parked.finished(); });
-    if (parked_ && parked_->items.empty())
-        parked_.reset();
+void CommunicatorContext::leave(std::shared_ptr<void> kept, std::function<bool()> finished) {
+    add(std::move(kept), std::move(finished));
+    if (!alive())
+        keepForEver();
+}
+
+CommunicatorContext::ParkedList &CommunicatorContext::forEver() {
+    static auto *kept = new ParkedList;
+    return *kept;
+}
+
+void CommunicatorContext::add(std::shared_ptr<void> kept, std::function<bool()> finished) {
+    (void)forEver(); // made now, so that giving up allocates nothing
+    const std::lock_guard lock(parking_);
+    parked_.push_back({std::move(kept), std::move(finished)});
+}
+
+bool CommunicatorContext::freeFinished() {
+    ParkedList asked; // without the lock: what goes may run much code
+    {
+        const std::lock_guard lock(parking_);
+        asked.swap(parked_);
+    }
+    std::erase_if(asked, [](const Parked &parked) { return parked.finished(); });
+    const std::lock_guard lock(parking_);
+    parked_.splice(parked_.end(), asked);
+    return parked_.empty();
+}
+
+void CommunicatorContext::keepForEver() noexcept {
+    static std::mutex keeping;
+    const std::scoped_lock lock(parking_, keeping);
+    if (!parked_.empty())
+        forEver().splice(forEver().end(), parked_);
 }
 
 void CommunicatorContext::release() noexcept {
     alive_ = false;
+    if (inForkedChild())
+        return;
     try {
         // Peers let go of the communicator, too, and so help to complete what is on its way.
         const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(1);
-        for (freeFinished(); parked_ && std::chrono::steady_clock::now() < end; freeFinished())
+        while (!freeFinished() && std::chrono::steady_clock::now() < end)
             std::this_thread::yield();
     } catch (...) { // an error of MPI: then it may still use the memory
     }
-    if (parked_) { // never freed, but reachable: MPI may still use it
-        static ParkedList *forever = nullptr;
-        parked_->next = forever;
-        forever = parked_.release();
-    }
+    keepForEver();
     owned_.clear();
 }
 

@@ -5,9 +5,12 @@
 #include "DNDS/Mpi/Communicator.hpp"
 #include "DNDS/Mpi/NodeTopology.hpp"
 
+#include <atomic>
 #include <cstdint>
 #include <functional>
+#include <list>
 #include <memory>
+#include <mutex>
 #include <vector>
 
 namespace DNDS {
@@ -36,7 +39,7 @@ class CommunicatorContext {
 
     /// The private duplicate. Throws StateError when the user's communicator was freed or MPI is finalized.
     const CommunicatorView &comm(SourceLocation where = SourceLocation::current()) const;
-    bool alive() const noexcept { return alive_; }
+    bool alive() const noexcept { return alive_.load(std::memory_order_relaxed); }
 
     /// A channel that was never handed out before. Local, but all ranks must call it in the same order (it is part of
     /// collective set-up calls), so that they get equal channels. Collective (one duplication) each time MPI's tags run
@@ -53,7 +56,11 @@ class CommunicatorContext {
 
     /// Keeps what MPI may still read or write, because an exchange was destroyed in flight, until `finished` says that
     /// nothing moves any more; it is asked now and then, and when the communicator goes, and must not throw. Local.
+    /// On any thread that may call MPI.
     void park(std::shared_ptr<void> kept, std::function<bool()> finished);
+    /// The same on a thread that may not call MPI: asks nothing now. What comes after the communicator was freed is
+    /// never freed, as no other thread would come by. Local.
+    void leave(std::shared_ptr<void> kept, std::function<bool()> finished);
 
     /// Frees what is parked and the communicators; called when the user's communicator goes. What peers do not complete
     /// within a second is never freed.
@@ -64,24 +71,26 @@ class CommunicatorContext {
         std::shared_ptr<void> kept;
         std::function<bool()> finished;
     };
-    /// Made before it is needed, so that it can be given up without allocating.
-    struct ParkedList {
-        std::vector<Parked> items;
-        ParkedList *next = nullptr; ///< of those that are kept for ever
-    };
+    using ParkedList = std::list<Parked>;
+    /// What is never freed, but reachable, so that nothing reports it as lost.
+    static ParkedList &forEver();
+    void add(std::shared_ptr<void> kept, std::function<bool()> finished);
+    void keepForEver() noexcept;
     /// Makes the duplicate and finds out about the node. Collective.
     void connect(int ranksPerNode);
-    void freeFinished();
+    /// Whether nothing is left.
+    bool freeFinished();
 
     std::vector<Communicator> owned_;
-    std::unique_ptr<ParkedList> parked_; ///< null until something is parked
+    std::mutex parking_; ///< of `parked_`: exchanges may be destroyed on any thread
+    ParkedList parked_;
     CommunicatorView view_;
     NodeTopology node_;
     std::shared_ptr<DeviceTopology> devices_;
     std::uint64_t round_ = 0;
     int nextTag_ = 1;
     int lastTag_ = 0;
-    bool alive_ = true;
+    std::atomic<bool> alive_ = true;
 };
 
 } // namespace DNDS

@@ -309,5 +309,26 @@ TEST(ExchangeErrors, ACommunicatorFreedBeforeItsArrays) {
     });
 }
 
+TEST(ExchangeErrors, ACommunicatorFreedBetweenStartAndWait) {
+    forEachTransport([&](const ExchangeOptions &options) {
+        std::optional<Communicator> comm = Communicator::duplicate(MPI_COMM_WORLD);
+        RealField pulled = ringField("pulled", comm->view());
+        RealField pushed = ringField("pushed", comm->view());
+        pulled.trans.initPersistentPull(options);
+        pushed.trans.initPersistentPush(PushOp::Sum, options);
+        pulled.trans.startPersistentPull();
+        pushed.trans.startPersistentPush();
+        comm.reset();
+        for (int times = 0; times < 2; ++times) {
+            expectContains(messageOf<StateError>([&] { pulled.trans.waitPersistentPull(); }),
+                           "the communicator of 'pulled' was freed");
+            expectContains(messageOf<StateError>([&] { pushed.trans.waitPersistentPush(); }),
+                           "the communicator of 'pushed' was freed");
+        }
+        EXPECT_THROW(pulled.trans.initPersistentPull(options), StateError);
+        EXPECT_THROW(pushed.trans.createMPITypes(), StateError);
+    });
+}
+
 } // namespace
 } // namespace DNDS

@@ -1,10 +1,15 @@
-// What is still there when MPI ends: starting and setting up throw StateError, destructors do no harm. A program of its
-// own, since MPI ends once; it returns 0 where all is as it should be, and the test harness limits its time.
+// What is still there when MPI ends, or when a forked child exits: starting and setting up throw StateError,
+// destructors do no harm. A program of its own, since MPI ends once; it returns 0 where all is as it should be, and the
+// test harness limits its time.
 
 #include "DNDS/Array/ArrayPair.hpp"
 #include "DNDS/Exchange/ExchangeGroup.hpp"
 
+#include <sys/wait.h>
+#include <unistd.h>
+
 #include <cstdio>
+#include <cstdlib>
 #include <memory>
 #include <string>
 #include <vector>
@@ -44,7 +49,44 @@ Field makeField(CommunicatorView comm) {
     return u;
 }
 
+/// Destroyed by exit().
+std::vector<Field> &staticFields() {
+    static std::vector<Field> fields;
+    return fields;
+}
+
+/// A child that exits as programs do leaves its parent's exchanges alone.
+void exitInAChild() {
+    for (int k = 0; k < 2; ++k) {
+        staticFields().push_back(makeField(MPI_COMM_WORLD));
+        staticFields().back().trans.initPersistentPull();
+    }
+    staticFields().back().trans.startPersistentPull();
+    const pid_t child = fork();
+    if (child == 0) {
+        alarm(10); // it must not wait for anything
+        std::exit(0);
+    }
+    int status = -1;
+    waitpid(child, &status, 0);
+    if (status != 0) {
+        std::fprintf(stderr, "the child that exits ended with status %d\n", status);
+        ++failures;
+    }
+    staticFields().back().trans.waitPersistentPull();
+    for (Field &field : staticFields()) {
+        (*field.father)(0, 0) = 5.0;
+        field.trans.startPersistentPull();
+        field.trans.waitPersistentPull();
+        if ((*field.son)(0, 0) != 5.0) {
+            std::fprintf(stderr, "after a child exited the parent's pull brings something else\n");
+            ++failures;
+        }
+    }
+}
+
 int run() {
+    exitInAChild();
     {
         std::vector<Field> fields;
         for (const TransportKind kind : {TransportKind::Auto, TransportKind::Packed, TransportKind::Datatype}) {
