@@ -4,6 +4,7 @@
 
 #include "DNDS/Index/GlobalMapping.hpp"
 #include "DNDS/Mpi/Communicator.hpp"
+#include "DNDS/Mpi/CommunicatorLife.hpp"
 #include "DNDS/Storage/Array.hpp"
 
 #include <array>
@@ -27,19 +28,27 @@ class ParArray : public Array<T, rowSizeParam, rowMaxParam, alignParam> {
   public:
     using Base = Array<T, rowSizeParam, rowMaxParam, alignParam>;
 
-    /// An array without rows. Local. The communicator must outlive the array.
-    explicit ParArray(CommunicatorView comm) : comm_(comm) {}
-    ParArray(std::string name, CommunicatorView comm) : comm_(comm) { this->setName(std::move(name)); }
+    /// An array without rows. Local. After the communicator was freed the array is of use on its rank only.
+    explicit ParArray(CommunicatorView comm) : comm_(comm), life_(comm) {}
+    ParArray(std::string name, CommunicatorView comm) : ParArray(comm) { this->setName(std::move(name)); }
     ParArray(const ParArray &) = default;
     ParArray &operator=(const ParArray &) = default;
     ParArray(ParArray &&) noexcept = default;
     ParArray &operator=(ParArray &&) noexcept = default;
     virtual ~ParArray() = default;
 
-    const CommunicatorView &comm() const noexcept { return comm_; }
+    /// Local, O(1). Throws StateError when the communicator was freed, and so does all that communicates.
+    const CommunicatorView &comm(SourceLocation where = SourceLocation::current()) const {
+        if (life_.ended()) [[unlikely]]
+            throw StateError(fmt::format("the communicator of '{}' was freed, or MPI is finalized: free it after the "
+                                         "last collective use of its arrays",
+                                         this->label()),
+                             where);
+        return comm_;
+    }
 
     /// Numbers the rows of all ranks consecutively. Collective. Call it after the number of rows is final.
-    void createGlobalMapping() { globalMapping_ = GlobalMapping::create(comm_, this->size()); }
+    void createGlobalMapping() { globalMapping_ = GlobalMapping::create(comm(), this->size()); }
     /// Uses an existing numbering of as many rows. Local. Throws StateError when the numbers of rows differ.
     void setGlobalMapping(std::shared_ptr<const GlobalMapping> mapping) {
         DNDS_CHECK(mapping != nullptr, ArgumentError, "'{}' is given a null global mapping", this->label());
@@ -52,7 +61,7 @@ class ParArray : public Array<T, rowSizeParam, rowMaxParam, alignParam> {
     const std::shared_ptr<const GlobalMapping> &globalMapping() const noexcept { return globalMapping_; }
 
     /// The number of rows on all ranks. Collective.
-    index globalSize() const { return comm_.allReduce(this->size(), MPI_SUM); }
+    index globalSize() const { return comm().allReduce(this->size(), MPI_SUM); }
 
     /// Makes the run-time width equal on all ranks: ranks without rows take the others'. Collective; no communication
     /// for layouts without a run-time width. Throws LayoutError on all ranks when two ranks chose different widths.
@@ -62,7 +71,7 @@ class ParArray : public Array<T, rowSizeParam, rowMaxParam, alignParam> {
             constexpr rowsize none = std::numeric_limits<rowsize>::min();
             const bool chosen = this->width() != DynamicSize;
             std::array<rowsize, 2> extremes{chosen ? this->width() : none, chosen ? -this->width() : none};
-            comm_.allReduce(extremes.data(), 2, MPI_MAX);
+            comm().allReduce(extremes.data(), 2, MPI_MAX);
             if (extremes[0] == none)
                 return;
             DNDS_CHECK(extremes[0] == -extremes[1], LayoutError,
@@ -115,16 +124,19 @@ class ParArray : public Array<T, rowSizeParam, rowMaxParam, alignParam> {
     void clone(const ParArray &other) {
         Base::clone(other);
         comm_ = other.comm_;
+        life_ = other.life_;
         globalMapping_ = other.globalMapping_;
     }
 
   private:
     void swapDistribution(ParArray &other) noexcept {
         std::swap(comm_, other.comm_);
+        std::swap(life_, other.life_);
         globalMapping_.swap(other.globalMapping_);
     }
 
     CommunicatorView comm_;
+    CommunicatorLife life_;
     std::shared_ptr<const GlobalMapping> globalMapping_;
 };
 

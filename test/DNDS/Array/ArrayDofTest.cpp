@@ -4,11 +4,15 @@
 
 #include "PairCases.hpp"
 
+#include "DNDS/Mpi/ThrowsOnAll.hpp"
+
 #include "DNDS/Device/KernelScope.hpp"
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <limits>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -329,6 +333,24 @@ TEST(ArrayDof, StaleHostSidesAreNoticedOnAllRanks) {
     u.toDevice();
     EXPECT_EQ(u.sum(), 4.0 * test::worldSize());
     EXPECT_TRUE(u.father->valid(MemorySpace::Device)) << "reductions make nothing stale";
+}
+
+TEST(ArrayDof, ReductionsSayThatTheCommunicatorWasFreed) {
+    std::optional<Communicator> comm = Communicator::duplicate(MPI_COMM_WORLD);
+    ArrayDof<2, 1> u;
+    u.initPair("u", comm->view());
+    u.father->resize(3);
+    u.setConstant(1);
+    ArrayDof<DynamicSize, 1> v;
+    v.initPair("v", comm->view());
+    comm.reset();
+    for (const auto &call : std::vector<std::function<void()>>{
+             [&] { (void)u.norm2(); }, [&] { (void)u.dot(u); }, [&] { (void)u.min(); }, [&] { (void)u.sum(); },
+             [&] { (void)u.componentNorm1(); }, [&] { u.transAttach(); }})
+        test::expectContains(test::messageOf<StateError>(call), "the communicator of 'u' was freed");
+    test::expectContains(test::messageOf<StateError>([&] { (void)v.componentNorm2(); }), "of 'v' was freed");
+    u += 1.0; // what needs no other rank goes on
+    EXPECT_EQ((*u.father)(2, 1), 2.0);
 }
 
 } // namespace

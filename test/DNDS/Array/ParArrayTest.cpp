@@ -2,6 +2,8 @@
 
 #include "DNDS/Mpi/ThrowsOnAll.hpp"
 
+#include <functional>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -120,6 +122,29 @@ TEST(ParArray, DifferentWidthsThrowOnAllRanks) {
         expectContains(text, "'u' are 3 elements wide");
         expectContains(text, "and 4 on another");
     }
+}
+
+TEST(ParArray, WhatCommunicatesSaysThatTheCommunicatorWasFreed) {
+    std::optional<Communicator> comm = Communicator::duplicate(MPI_COMM_WORLD);
+    ParArray<real, DynamicSize> u("u", comm->view());
+    u.resize(3, 2);
+    ParArray<real, DynamicSize> copy = u;
+    ParArray<real, DynamicSize> clone(MPI_COMM_WORLD);
+    clone.clone(u);
+    comm.reset();
+    for (const auto &call : std::vector<std::function<void()>>{
+             [&] { (void)u.globalSize(); }, [&] { u.createGlobalMapping(); }, [&] { u.agreeShape(); },
+             [&] { (void)u.comm(); }, [&] { (void)copy.globalSize(); }, [&] { (void)clone.globalSize(); }}) {
+        const std::string text = messageOf<StateError>(call);
+        expectContains(text, "the communicator of '");
+        expectContains(text, "was freed");
+    }
+    u.resize(5, 2); // the rows are still there
+    EXPECT_EQ(u.size(), 5);
+    ParArray<real, DynamicSize> other("other", MPI_COMM_WORLD);
+    other.swapData(u);
+    EXPECT_EQ(u.globalSize(), 0);
+    EXPECT_THROW((void)other.globalSize(), StateError);
 }
 
 TEST(ParArray, NegativeNumbersOfRowsAreRefused) {

@@ -1,0 +1,43 @@
+#include "DNDS/Mpi/CommunicatorLife.hpp"
+
+#include "DNDS/Mpi/Check.hpp"
+
+namespace DNDS {
+
+namespace {
+
+using Flag = std::shared_ptr<std::atomic<bool>>;
+
+int endLife(MPI_Comm, int, void *value, void *) {
+    auto *held = static_cast<Flag *>(value);
+    (*held)->store(true, std::memory_order_relaxed);
+    delete held;
+    return MPI_SUCCESS;
+}
+
+int makeKey() {
+    int key = MPI_KEYVAL_INVALID;
+    checkMpi(MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, endLife, &key, nullptr), "MPI_Comm_create_keyval");
+    return key;
+}
+
+} // namespace
+
+CommunicatorLife::CommunicatorLife(CommunicatorView comm) {
+    if (!mpiActive()) {
+        ended_ = std::make_shared<const std::atomic<bool>>(true);
+        return;
+    }
+    static const int key = makeKey();
+    void *value = nullptr;
+    int found = 0;
+    checkMpi(MPI_Comm_get_attr(comm.handle(), key, &value, &found), "MPI_Comm_get_attr");
+    if (found == 0) {
+        auto made = std::make_unique<Flag>(std::make_shared<std::atomic<bool>>(false));
+        checkMpi(MPI_Comm_set_attr(comm.handle(), key, made.get()), "MPI_Comm_set_attr");
+        value = made.release();
+    }
+    ended_ = *static_cast<const Flag *>(value);
+}
+
+} // namespace DNDS
