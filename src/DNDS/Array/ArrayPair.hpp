@@ -12,6 +12,22 @@
 
 namespace DNDS {
 
+/// The shared pointer to one of a pair's arrays: where there is none it throws StateError instead of ending the
+/// process.
+template <class TArray>
+class PairArray : public std::shared_ptr<TArray> {
+  public:
+    using std::shared_ptr<TArray>::shared_ptr;
+    PairArray(std::shared_ptr<TArray> array) noexcept : std::shared_ptr<TArray>(std::move(array)) {} // NOLINT: implicit
+
+    TArray &operator*() const {
+        DNDS_CHECK(this->get() != nullptr, StateError,
+                   "this pair has no arrays (not initialised, or moved from): call initPair first");
+        return *this->get();
+    }
+    TArray *operator->() const { return &**this; }
+};
+
 /// A distributed field with ghosts. Rows [0, father->size()) are owned, the rows behind them are ghosts.
 ///
 ///     ArrayPair<ParArray<real, 5>> u;
@@ -28,8 +44,8 @@ class ArrayPair {
   public:
     using ArrayType = TArray;
 
-    std::shared_ptr<TArray> father; ///< the rows this rank owns
-    std::shared_ptr<TArray> son;    ///< copies of others' rows
+    PairArray<TArray> father; ///< the rows this rank owns
+    PairArray<TArray> son;    ///< copies of others' rows
     ArrayTransformer<TArray> trans;
 
     /// Creates empty father and son; `arguments` begin with the communicator and go to the arrays' constructors. Local.
@@ -41,6 +57,8 @@ class ArrayPair {
     /// Connects father and son; again after either was replaced. Collective. See ArrayTransformer::setFatherSon. Throws
     /// also LayoutError on all ranks for arrays of a derived type, which a pair would copy and swap in part only.
     void transAttach() {
+        if (!father && !son)
+            (void)*father; // throws
         trans.setFatherSon(father, son);
         DNDS_CHECK(typeid(*father.get()) == typeid(TArray), LayoutError,
                    "'{}' is of a type derived from that of its pair: declare the pair with the derived type",
@@ -56,8 +74,8 @@ class ArrayPair {
         trans.pullOnce();
     }
 
-    /// Owned rows and ghosts. Local, as all below. The functions below throw StateError before `initPair`.
-    index size() const { return arrays().father->size() + son->size(); }
+    /// Owned rows and ghosts. Local, as all below. All functions but `initPair` throw StateError before it.
+    index size() const { return father->size() + son->size(); }
     rowsize rowSize(index i) const {
         return dispatch(*this, i, [](const TArray &a, index row) { return a.rowSize(row); });
     }
@@ -82,12 +100,10 @@ class ArrayPair {
     /// Owned rows and ghosts as one trivially copyable view of the memory of `backend`. O(1). Throws StaleError.
     template <DeviceBackend backend>
     auto deviceView() {
-        arrays();
         return ArrayPairView(father->template deviceView<backend>(), son->template deviceView<backend>());
     }
     template <DeviceBackend backend>
     auto deviceView() const {
-        arrays();
         const TArray &constFather = *father;
         const TArray &constSon = *son;
         return ArrayPairView(constFather.template deviceView<backend>(), constSon.template deviceView<backend>());
@@ -97,11 +113,11 @@ class ArrayPair {
 
     /// Copies both arrays to the device, or back. Waits.
     void toDevice() {
-        arrays().father->toDevice();
+        father->toDevice();
         son->toDevice();
     }
     void toHost() {
-        arrays().father->toHost();
+        father->toHost();
         son->toHost();
     }
 
@@ -109,17 +125,15 @@ class ArrayPair {
     /// stay usable and move the new contents. Collective in effect: swap on all ranks. Throws StateError when the
     /// pairs' mappings differ.
     void swapData(ArrayPair &other) {
-        arrays();
-        other.arrays();
+        TArray &otherFather = *other.father;
         DNDS_CHECK(trans.pattern() == other.trans.pattern(), StateError,
-                   "'{}' and '{}' cannot be swapped: their mappings differ", father->label(), other.father->label());
-        father->swapData(*other.father);
+                   "'{}' and '{}' cannot be swapped: their mappings differ", father->label(), otherFather.label());
+        father->swapData(otherFather);
         son->swapData(*other.son);
     }
     /// Makes this a deep copy of `other` with arrays of its own and the same mapping. Collective. Persistent exchanges
     /// are not copied: call `initPersistentPull` where they are needed.
     void clone(const ArrayPair &other) {
-        other.arrays();
         father = std::make_shared<TArray>(*other.father);
         son = std::make_shared<TArray>(*other.son);
         transAttach();
@@ -127,17 +141,11 @@ class ArrayPair {
             trans.borrowGGIndexing(other.trans);
     }
     /// A hash of the contents of both arrays on this rank. O(array).
-    std::uint64_t hash() const { return arrays().father->hash() * 31 + son->hash(); }
+    std::uint64_t hash() const { return father->hash() * 31 + son->hash(); }
 
   private:
-    const ArrayPair &arrays(SourceLocation where = SourceLocation::current()) const {
-        if (!father || !son) [[unlikely]]
-            throw StateError("this pair has no arrays (not initialised, or moved from): call initPair first", where);
-        return *this;
-    }
     template <class Self, class Function>
     static decltype(auto) dispatch(Self &self, index i, Function &&function) {
-        self.arrays();
         using Target = std::conditional_t<std::is_const_v<Self>, const TArray, TArray>;
         const index owned = self.father->size();
         DNDS_CHECK(i >= 0 && i < owned + self.son->size(), IndexError,
