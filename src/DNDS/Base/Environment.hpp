@@ -14,8 +14,8 @@ struct Environment {
     /// DNDS_RANKS_PER_NODE: divides each machine into virtual nodes of so many ranks, to try multi-node paths on one
     /// machine. 0: not set.
     int ranksPerNode = 0;
-    /// DNDS_WAIT_TIMEOUT: seconds after which a rank that waits for a peer on its node gives up with an error. 0: waits
-    /// as long as the peer's process lives.
+    /// DNDS_WAIT_TIMEOUT: seconds after which a rank that waits for a peer gives up with an error. 0: waits as long as
+    /// the peer's process lives, which can be seen on this node only.
     double waitTimeout = 0.0;
     /// DNDS_FORCE_HOST_STAGING=1: rows of device memory go by way of the host, whatever else could reach the peer.
     bool forceHostStaging = false;

@@ -39,6 +39,15 @@ class Backoff {
         MPI_Iprobe(MPI_ANY_SOURCE, 0, comm_, &found, MPI_STATUS_IGNORE); // tag 0 is never used: only progress is wanted
     }
 
+    /// Instead of `pause` where whoever calls it has let MPI make progress just now: only crowded nodes get a pause, so
+    /// that messages are met as by waiting in MPI.
+    void pauseIfCrowded() {
+        if (crowded_)
+            pause();
+        else
+            ++count_;
+    }
+
     /// True about ten times a second, after which `seconds()` is up to date: the moment for costly checks.
     bool longWait() {
         if (count_ < spins || count_ % checkEvery != 0)

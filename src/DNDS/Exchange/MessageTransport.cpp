@@ -25,9 +25,6 @@ std::size_t countNonEmpty(const Parts &parts, std::size_t &last) {
 
 constexpr std::size_t cacheLine = 64;
 
-/// How often `wait` tests before it makes room for others: a few microseconds, in which most messages arrive.
-constexpr int spinsBeforePauses = 64;
-
 std::vector<std::size_t> messageBytes(const TransportPlan &plan) {
     std::vector<std::size_t> bytes(plan.incoming.size());
     std::ranges::transform(plan.incoming, bytes.begin(), &Incoming::bytes);
@@ -98,10 +95,8 @@ bool MessageTransport::progress() {
 void MessageTransport::wait() {
     // Testing makes MPI work as much as waiting in it would, and peers can be looked after.
     Backoff backoff(plan_.channel.comm, watch_.crowded());
-    for (int spins = 0; !progress();) {
-        if (++spins < spinsBeforePauses)
-            continue;
-        backoff.pause();
+    while (!progress()) {
+        backoff.pauseIfCrowded();
         if (backoff.longWait())
             checkPeers(backoff.seconds());
     }

@@ -82,8 +82,8 @@ class Transport {
     /// Throws PeerError when a peer that is waited for has ended, or after too many seconds. Local; costs a system
     /// call.
     virtual void checkPeers(double /*secondsWaited*/) {}
-    /// Instead of `start` and `wait` on a rank that cannot take part: tells the peers, and takes what they send without
-    /// storing it, so that none of them is left waiting.
+    /// Instead of `start` and `wait` on a rank that cannot take part: tells the peers and, until `progress` is true,
+    /// takes what they send without storing it, so that none of them is left waiting. Does not wait for that.
     virtual void refuse() = 0;
     /// The exchange is being destroyed in flight: whoever can be told is told; memory in use is kept by the caller.
     /// Local.

@@ -245,6 +245,82 @@ TEST_F(DeviceRefusals, RanksThatRefuseInCrossedOrderDoNotWaitForEachOther) {
     }
 }
 
+TEST_F(DeviceRefusals, ARefusedStartDoesNotWaitForItsPeers) {
+    if (worldSize() < 2)
+        GTEST_SKIP() << "needs a peer";
+    for (const TransportKind kind : deviceTransports())
+        for (const index rows : {ringRows, index{20'000}}) { // the latter are sent when both sides are there only
+            SCOPED_TRACE(testing::Message() << transportName(kind) << ", " << rows << " rows");
+            const Wishes wishes = Wishes::ring(rows);
+            RealField u = fieldOn(wishes);
+            u.trans.initPersistentPull({.transport = kind});
+            const int refuser = worldSize() - 1;
+            for (int round = 0; round < 3; ++round) {
+                refill(u, 2 * round);
+                if (worldRank() == refuser) {
+                    u.toHost();
+                    fill(u, 2 * round); // and the device has the old ones
+                    for (int k = 0; k < 2; ++k)
+                        messageOf<StaleError>([&] { u.trans.startPersistentPull(); });
+                    u.toDevice();
+                    MPI_Barrier(MPI_COMM_WORLD);
+                } else {
+                    MPI_Barrier(MPI_COMM_WORLD);
+                    for (int k = 0; k < 2; ++k) {
+                        u.trans.startPersistentPull();
+                        expectPeerError(
+                            wishes, [&](int rank) { return rank == refuser; }, [&] { u.trans.waitPersistentPull(); });
+                    }
+                }
+                expectPull(u, 2 * round + 1);
+            }
+        }
+}
+
+TEST_F(DeviceRefusals, APeerThatDoesNotStartIsNamed) {
+    if (worldSize() < 2)
+        GTEST_SKIP() << "needs a peer";
+    const WithVariable limit("DNDS_WAIT_TIMEOUT", "0.3");
+    const int missing = worldSize() - 1;
+    const Wishes wishes = othersOnly();
+    for (const TransportKind kind : deviceTransports())
+        for (const bool destroyed : {false, true}) {
+            SCOPED_TRACE(testing::Message() << transportName(kind) << (destroyed ? ", destroyed" : ""));
+            const Communicator comm = Communicator::duplicate(MPI_COMM_WORLD);
+            auto u = makePair<RealField>(
+                wishes, [](auto &father, index n) { father.resize(n); }, "u", comm.view());
+            u.toDevice();
+            auto exchange = pullOf(u, {.transport = kind});
+            refill(u, 1);
+            if (worldRank() == missing) {
+                if (destroyed)
+                    exchange.reset();
+                comm.view().barrier();
+            } else {
+                exchange->start();
+                if (wishes.hasReader(missing, worldRank())) {
+                    const std::string message = messageOf<PeerError>([&] { exchange->wait(); });
+                    expectContains(message, "rank " + std::to_string(missing) + " ");
+                    expectContains(message,
+                                   destroyed && kind == TransportKind::Peer ? "destroyed" : "DNDS_WAIT_TIMEOUT");
+                } else {
+                    try {
+                        exchange->wait();
+                    } catch (const PeerError &) { // where the missing one does not take its rows
+                    }
+                }
+                exchange.reset();
+                comm.view().barrier();
+            }
+            exchange.reset();
+            exchange = pullOf(u, {.transport = kind}); // the communicator is as good as before
+            refill(u, 2);
+            exchange->start();
+            exchange->wait();
+            expectGhosts(u, 2);
+        }
+}
+
 /// Bytes of emulated device memory that this process has mapped, its own and others'.
 std::size_t mappedDeviceMemory() {
     std::ifstream maps("/proc/self/maps");
