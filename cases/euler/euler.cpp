@@ -4,6 +4,8 @@
 
 #include "Simulation.hpp"
 
+#include "DNDS/Mpi/RunMain.hpp"
+
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
@@ -72,29 +74,25 @@ bool allCome(DNDS::CommunicatorView comm) {
     return done != 0;
 }
 
-} // namespace
-
-int main(int argc, char **argv) {
-    const DNDS::MpiSession mpi(argc, argv);
-    const DNDS::CommunicatorView world(MPI_COMM_WORLD);
+int run(DNDS::CommunicatorView world, int argc, char **argv) {
     const DNDS::Communicator failures = DNDS::Communicator::duplicate(world);
     Arguments arguments;
     if (const auto code = parse(world, argc, argv, arguments))
         return *code;
     try {
-        Euler::Simulation run(world, Euler::readConfiguration(world, arguments.file, arguments.changes));
-        const std::string description = run.describe();
+        Euler::Simulation simulation(world, Euler::readConfiguration(world, arguments.file, arguments.changes));
+        const std::string description = simulation.describe();
         if (world.rank() == 0)
             std::cout << description << std::flush;
         if (!arguments.restart.empty())
-            run.restart(arguments.restart, arguments.allowed, world.rank() == 0 ? &std::cout : nullptr);
+            simulation.restart(arguments.restart, arguments.allowed, world.rank() == 0 ? &std::cout : nullptr);
         if (arguments.dryRun) {
-            const std::string plan = run.plan();
+            const std::string plan = simulation.plan();
             if (world.rank() == 0)
                 std::cout << plan << std::flush;
             return 0;
         }
-        run(world.rank() == 0 ? &std::cout : nullptr, arguments.progress);
+        simulation(world.rank() == 0 ? &std::cout : nullptr, arguments.progress);
         return 0;
     } catch (const DNDS::Error &error) {
         // What is wrong with the input all ranks throw. A rank that fails alone (its device, say) must not leave others
@@ -108,4 +106,10 @@ int main(int argc, char **argv) {
             std::cerr << "euler: " << error.message() << std::endl;
         return 2;
     }
+}
+
+} // namespace
+
+int main(int argc, char **argv) {
+    return DNDS::runMain(argc, argv, [&](DNDS::CommunicatorView world) { return run(world, argc, argv); });
 }

@@ -10,6 +10,7 @@
 #include "Report.hpp"
 
 #include "DNDS/Array/ArrayPair.hpp"
+#include "DNDS/Mpi/RunMain.hpp"
 #include "Geom/DualGraph.hpp"
 #include "Geom/GraphPartition.hpp"
 #include "Geom/TriangleMesh.hpp"
@@ -183,12 +184,7 @@ int run(CommunicatorView comm, index cells, int steps, int checkEvery, const DND
     return wrong == 0 ? 0 : 1;
 }
 
-} // namespace
-
-int main(int argc, char **argv) {
-    const DNDS::MpiSession mpi(argc, argv);
-    const CommunicatorView comm(MPI_COMM_WORLD);
-
+int runWithArguments(CommunicatorView comm, int argc, char **argv) {
     CLI::App app("Pulls ghost rows of a field on a triangle mesh and checks every one of them.");
     DNDS::index cells = 200000;
     int steps = 200;
@@ -207,4 +203,10 @@ int main(int argc, char **argv) {
         return comm.rank() == 0 ? app.exit(stop) : stop.get_exit_code();
     }
     return run(comm, cells, steps, checkEvery, {DNDS::transportFromName(transport)}, output);
+}
+
+} // namespace
+
+int main(int argc, char **argv) {
+    return DNDS::runMain(argc, argv, [&](CommunicatorView world) { return runWithArguments(world, argc, argv); });
 }

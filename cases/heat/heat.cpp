@@ -9,6 +9,7 @@
 
 #include "DNDS/Base/Environment.hpp"
 #include "DNDS/Mpi/NodeTopology.hpp"
+#include "DNDS/Mpi/RunMain.hpp"
 
 #include <CLI/CLI.hpp>
 #include <fmt/core.h>
@@ -188,18 +189,7 @@ int run(int argc, char **argv, CommunicatorView comm) {
 } // namespace
 
 int main(int argc, char **argv) {
-    try {
-        if (DNDS::Device::available())
-            DNDS::Device::useDevice(DNDS::rankByLauncher()); // before MPI starts: some libraries look for a device then
-        // When an exception passes the session it ends the job, so that no rank is left waiting.
-        const DNDS::MpiSession mpi(argc, argv);
-        try {
-            return run(argc, argv, MPI_COMM_WORLD);
-        } catch (const std::exception &error) {
-            fmt::print(stderr, "heat: {}\n", error.what());
-            throw;
-        }
-    } catch (const std::exception &) {
-        return 1;
-    }
+    if (DNDS::Device::available())
+        DNDS::Device::useDevice(DNDS::rankByLauncher()); // before MPI starts: some libraries look for a device then
+    return DNDS::runMain(argc, argv, [&](CommunicatorView world) { return run(argc, argv, world); });
 }

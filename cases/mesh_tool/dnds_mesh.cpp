@@ -2,14 +2,16 @@
 
 #include "MeshTool.hpp"
 
+#include "DNDS/Mpi/RunMain.hpp"
+
 #include <exception>
 #include <iostream>
 
 #include <unistd.h>
 
-int main(int argc, char **argv) {
-    const DNDS::MpiSession mpi(argc, argv);
-    const DNDS::CommunicatorView world(MPI_COMM_WORLD);
+namespace {
+
+int run(DNDS::CommunicatorView world, int argc, char **argv) {
     try {
         const int code =
             runMeshTool(world, {argv + 1, argv + argc}, std::cout, std::cerr, ::isatty(STDERR_FILENO) == 1);
@@ -21,4 +23,10 @@ int main(int argc, char **argv) {
         MPI_Abort(MPI_COMM_WORLD, unreadable);
         return unreadable;
     }
+}
+
+} // namespace
+
+int main(int argc, char **argv) {
+    return DNDS::runMain(argc, argv, [&](DNDS::CommunicatorView world) { return run(world, argc, argv); });
 }

@@ -2,6 +2,7 @@
 //   mpiexec -n 4 advection [RESULT.vtkhdf [MESH]]
 
 #include "DNDS/Mpi/ExactSum.hpp"
+#include "DNDS/Mpi/RunMain.hpp"
 #include "Geom/BoxMesh.hpp"
 #include "Geom/Mesh/BuildMesh.hpp"
 #include "Geom/Mesh/MeshView.hpp"
@@ -116,9 +117,7 @@ struct Advection {
     }
 };
 
-int main(int argc, char **argv) {
-    const DNDS::MpiSession mpi(argc, argv);
-    const DNDS::CommunicatorView world(MPI_COMM_WORLD);
+int run(DNDS::CommunicatorView world, int argc, char **argv) {
     const Geom::BoxMeshOptions square{.fill = Geom::BoxCells::Quadrilaterals, .cells = {50, 50}};
     const Geom::UnstructuredMesh mesh =
         Geom::buildMesh(world, argc > 2 ? Geom::readMesh(world, argv[2]) : Geom::makeBoxMesh(square, world),
@@ -146,4 +145,8 @@ int main(int argc, char **argv) {
     if (world.rank() == 0)
         fmt::print("{} ranks, {} steps: error {:.6f}\n", world.size(), steps, error);
     return error < 0.02 ? 0 : 1;
+}
+
+int main(int argc, char **argv) {
+    return DNDS::runMain(argc, argv, [&](DNDS::CommunicatorView world) { return run(world, argc, argv); });
 }

@@ -3,6 +3,7 @@
 //   mpiexec -n 3 checkpoint FILE
 
 #include "DNDS/Serialize/Checkpoint.hpp"
+#include "DNDS/Mpi/RunMain.hpp"
 #include "Geom/BoxMesh.hpp"
 #include "Geom/Mesh/BuildMesh.hpp"
 #include "Geom/Mesh/MeshView.hpp"
@@ -15,9 +16,7 @@ namespace Geom = DNDS::Geom;
 using DNDS::real;
 using Field = DNDS::ArrayPair<DNDS::ParArray<real, 2>>;
 
-int main(int argc, char **argv) {
-    const DNDS::MpiSession mpi(argc, argv);
-    const DNDS::CommunicatorView world(MPI_COMM_WORLD);
+int run(DNDS::CommunicatorView world, int argc, char **argv) {
     DNDS_CHECK(argc == 2, DNDS::ArgumentError, "which file? checkpoint FILE");
     const Geom::BoxMeshOptions square{.fill = Geom::BoxCells::Triangles, .cells = {20, 20}};
     const Geom::UnstructuredMesh mesh = Geom::buildMesh(world, Geom::makeBoxMesh(square, world));
@@ -57,4 +56,8 @@ int main(int argc, char **argv) {
     if (world.rank() == 0)
         fmt::print("{} bytes, {} wrong numbers\n", bytes, wrong);
     return wrong == 0 ? 0 : 1;
+}
+
+int main(int argc, char **argv) {
+    return DNDS::runMain(argc, argv, [&](DNDS::CommunicatorView world) { return run(world, argc, argv); });
 }

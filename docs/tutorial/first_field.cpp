@@ -6,6 +6,7 @@
 
 #include "DNDS/Array/ArrayPair.hpp"
 #include "DNDS/Exchange/ExchangeGroup.hpp"
+#include "DNDS/Mpi/RunMain.hpp"
 
 #include <fmt/core.h>
 
@@ -104,12 +105,8 @@ DNDS::Array<real, 2> serialField(const Square &square, int steps) {
     return u;
 }
 
-} // namespace
-
-int main(int argc, char **argv) {
+int run(DNDS::CommunicatorView world) {
     using DNDS::index;
-    const DNDS::MpiSession mpi(argc, argv);
-    const DNDS::CommunicatorView world(MPI_COMM_WORLD);
     const bool first = world.rank() == 0;
     Checks checks(world);
 
@@ -271,3 +268,7 @@ int main(int argc, char **argv) {
         fmt::print("{}\n", wrong == 0 ? "all is well" : "something is wrong");
     return wrong == 0 ? 0 : 1;
 }
+
+} // namespace
+
+int main(int argc, char **argv) { return DNDS::runMain(argc, argv, run); }

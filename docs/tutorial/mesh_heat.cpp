@@ -5,6 +5,7 @@
 // It ends with exit code 0 only if no heat is lost.
 
 #include "DNDS/Mpi/ExactSum.hpp"
+#include "DNDS/Mpi/RunMain.hpp"
 #include "Geom/BoxMesh.hpp"
 #include "Geom/Mesh/BuildMesh.hpp"
 #include "Geom/Mesh/MeshView.hpp"
@@ -79,12 +80,8 @@ real totalHeat(const Geom::MeshView &mesh, const Field &heat, CommunicatorView w
     return DNDS::exactSum(world, amounts);
 }
 
-} // namespace
-
-int main(int argc, char **argv) {
+int run(DNDS::CommunicatorView world, int argc, char **argv) {
     using DNDS::index; // not that of <strings.h>
-    const DNDS::MpiSession mpi(argc, argv);
-    const CommunicatorView world(MPI_COMM_WORLD);
 
     Geom::MeshReport report;
     const Geom::UnstructuredMesh mesh =
@@ -131,4 +128,10 @@ int main(int argc, char **argv) {
         fmt::print("{} cells on {} ranks: heat {:.6f}, then {:.6f}; hottest cell {:.6f}\n", report.cellsTotal,
                    world.size(), before, after, hottest);
     return std::abs(after - before) < 1e-10 * std::abs(before) ? 0 : 1;
+}
+
+} // namespace
+
+int main(int argc, char **argv) {
+    return DNDS::runMain(argc, argv, [&](DNDS::CommunicatorView world) { return run(world, argc, argv); });
 }

@@ -1,4 +1,5 @@
 #include "DNDS/Array/ArrayPair.hpp"
+#include "DNDS/Mpi/RunMain.hpp"
 
 #include <fmt/core.h>
 
@@ -8,10 +9,8 @@
 #include <utility>
 #include <vector>
 
-int main(int argc, char **argv) {
+int ring(DNDS::CommunicatorView world) {
     using DNDS::index, DNDS::real;
-    const DNDS::MpiSession mpi(argc, argv);
-    const DNDS::CommunicatorView world(MPI_COMM_WORLD);
 
     // Each rank owns four rows of one number; the rows of all ranks form a ring. One of them is hot.
     DNDS::ArrayPair<DNDS::ParArray<real, 1>> heat;
@@ -59,3 +58,5 @@ int main(int argc, char **argv) {
         fmt::print("{} rows on {} ranks: sum {:.6f}, hottest {:.6f}\n", rows.globalSize(), world.size(), sum, hottest);
     return std::abs(sum - 1) < 1e-12 ? 0 : 1;
 }
+
+int main(int argc, char **argv) { return DNDS::runMain(argc, argv, ring); }

@@ -5,6 +5,7 @@
 // It ends with exit code 0 only if the solution is right on all ranks.
 
 #include "DNDS/Array/ArrayDof.hpp"
+#include "DNDS/Mpi/RunMain.hpp"
 
 #include <fmt/core.h>
 
@@ -56,12 +57,8 @@ int solve(Field &x, const Field &b, Field &residual, Field &direction, Field &pr
     return step;
 }
 
-} // namespace
-
-int main(int argc, char **argv) {
+int run(DNDS::CommunicatorView world) {
     using DNDS::index;
-    const DNDS::MpiSession mpi(argc, argv);
-    const DNDS::CommunicatorView world(MPI_COMM_WORLD);
     const index cells = 20; // on each rank
 
     Field x;
@@ -99,3 +96,7 @@ int main(int argc, char **argv) {
         fmt::print("{} cells: {}\n", rows.globalSize(), right ? "the solution is right" : "the solution is wrong");
     return right ? 0 : 1;
 }
+
+} // namespace
+
+int main(int argc, char **argv) { return DNDS::runMain(argc, argv, run); }
