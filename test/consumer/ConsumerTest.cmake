@@ -15,4 +15,6 @@ run("${CMAKE_COMMAND}" -S "${sourceDir}" -B "${workDir}/build" -G "${generator}"
     "-DCMAKE_CXX_COMPILER=${compiler}" "-DCMAKE_PREFIX_PATH=${prefix}")
 run("${CMAKE_COMMAND}" --build "${workDir}/build")
 # Where the library is shared, the consumer's run path points to the prefix.
-run(${mpiexecCommand} "${workDir}/build/consumer")
+foreach(program IN ITEMS consumer checked_O0 checked_O2)
+  run(${mpiexecCommand} "${workDir}/build/${program}")
+endforeach()
