@@ -74,4 +74,13 @@ MeshView viewOf(const UnstructuredMesh &mesh, const MeshMetrics &metrics) {
     return view;
 }
 
+/// Not for what is gone after the call, `viewOf(mesh, computeMetrics(mesh))` say: give it a name that lives as long as
+/// the view.
+template <DeviceBackend backend = DeviceBackend::Host>
+MeshView viewOf(const UnstructuredMesh &mesh, const MeshMetrics &&) = delete; // name the metrics: the view points there
+template <DeviceBackend backend = DeviceBackend::Host>
+MeshView viewOf(const UnstructuredMesh &&, const MeshMetrics &metrics) = delete; // name the mesh: the view points there
+template <DeviceBackend backend = DeviceBackend::Host>
+MeshView viewOf(const UnstructuredMesh &&, const MeshMetrics &&) = delete; // name both: the view points there
+
 } // namespace DNDS::Geom

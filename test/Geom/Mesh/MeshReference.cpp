@@ -7,11 +7,23 @@
 
 #include <gtest/gtest.h>
 
+#include <utility>
+
 namespace DNDS::test {
 
 using namespace Geom;
 
 namespace {
+
+// A view of metrics or of a mesh that are gone after the call does not compile.
+template <class Mesh, class Metrics>
+constexpr bool canBeViewed = requires(Mesh &&mesh, Metrics &&metrics) {
+    viewOf(std::forward<Mesh>(mesh), std::forward<Metrics>(metrics));
+};
+static_assert(canBeViewed<const UnstructuredMesh &, MeshMetrics &>);
+static_assert(!canBeViewed<UnstructuredMesh &, MeshMetrics>);
+static_assert(!canBeViewed<UnstructuredMesh, MeshMetrics &>);
+static_assert(!canBeViewed<UnstructuredMesh, MeshMetrics>);
 
 /// Who owns each entity of the file, checked to be owned once: -1 for those that nobody has.
 std::vector<int> ownersOf(CommunicatorView comm, const MeshEntities &entities, std::size_t total) {
