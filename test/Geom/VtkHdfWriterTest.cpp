@@ -238,6 +238,31 @@ TEST(VtkHdfWriter, AnyNumberOfRanksWritesTheSameBytes) {
     }
 }
 
+TEST(VtkHdfWriter, SaysThatItWasNotClosed) {
+    const CommunicatorView comm(MPI_COMM_WORLD);
+    const TemporaryFile file(".vtkhdf");
+    const SourceMesh mesh = boxOf(BoxCells::Hexahedra, comm);
+    const auto saidBy = [&](const auto &body) {
+        ::testing::internal::CaptureStderr();
+        body();
+        return ::testing::internal::GetCapturedStderr();
+    };
+    EXPECT_EQ(saidBy([&] {
+                  VtkHdfWriter writer(comm, file.path(), sliceOf(mesh));
+                  VtkHdfWriter moved = std::move(writer);
+                  moved.close();
+              }),
+              "");
+    const std::string said = saidBy([&] { const VtkHdfWriter writer(comm, file.path(), sliceOf(mesh)); });
+    EXPECT_EQ(said.find(file.path() + " is not complete: its writer is gone without close()") != std::string::npos,
+              comm.rank() == 0)
+        << said;
+    EXPECT_EQ(said.empty(), comm.rank() != 0);
+    comm.barrier();
+    if (comm.rank() == 0)
+        std::filesystem::remove(file.path() + ".part");
+}
+
 TEST(VtkHdfWriter, RefusesWhatDoesNotFit) {
     const CommunicatorView comm(MPI_COMM_WORLD);
     const TemporaryFile file(".vtkhdf");

@@ -39,8 +39,8 @@ struct MeshWriterOptions {
 ///
 /// Cells and nodes stand in the order of the file that the mesh was read from, so that results of any two runs can be
 /// compared; the content does not depend on the number of ranks (but for the field "rank"). Each step moves the fields
-/// to blocks of file order, one sparse exchange a field. All functions are Collective and throw as those of
-/// VtkHdfWriter.
+/// to blocks of file order, one sparse exchange a field. A writer that goes without `close` leaves path + ".part"
+/// behind and says so on stderr. All functions are Collective and throw as those of VtkHdfWriter.
 class MeshWriter {
   public:
     MeshWriter(const UnstructuredMesh &mesh, std::string path, const MeshWriterOptions &options = {});

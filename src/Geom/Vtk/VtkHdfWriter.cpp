@@ -105,6 +105,15 @@ class VtkHdfWriter::Implementation {
     Implementation(CommunicatorView comm, std::string path)
         : path_(std::move(path)), temporary_(path_ + ".part"), output_(comm, temporary_) {}
 
+    Implementation(const Implementation &) = delete;
+    Implementation &operator=(const Implementation &) = delete;
+    ~Implementation() {
+        if (isOpen_ && !unwinding() && output_.comm().rank() == 0)
+            std::fprintf(stderr,
+                         "DNDS: %s is not complete: its writer is gone without close(). What was written is in %s\n",
+                         path_.c_str(), temporary_.c_str());
+    }
+
     CommunicatorView comm() const noexcept { return output_.comm(); }
 
     void writeMesh(const MeshSlice &mesh) {
@@ -131,6 +140,7 @@ class VtkHdfWriter::Implementation {
         if (polyhedra)
             writePolyhedra(cells);
         polyhedra_ = polyhedra;
+        isOpen_ = true;
     }
 
     void writeStep(real time, std::span<const FieldSlice> pointFields, std::span<const FieldSlice> cellFields) {
@@ -151,6 +161,7 @@ class VtkHdfWriter::Implementation {
     }
 
     void close() {
+        isOpen_ = false; // a failure is told by what is thrown
         if (steps_ > 0)
             output_.writeIntegers(stepsGroup_.get(), "NSteps", {steps_});
         pointFields_.clear();
@@ -293,6 +304,7 @@ class VtkHdfWriter::Implementation {
     HdfRows points_;
     HdfRows cells_;
     bool polyhedra_ = false;
+    bool isOpen_ = false;
     index steps_ = 0;
     int exceptionsAtStart_ = std::uncaught_exceptions();
     Implementation *next_ = nullptr; ///< of those abandoned

@@ -34,8 +34,9 @@ class VtkHdfWriter {
     VtkHdfWriter(CommunicatorView comm, std::string path, const MeshSlice &mesh);
     VtkHdfWriter(VtkHdfWriter &&) noexcept;
     VtkHdfWriter &operator=(VtkHdfWriter &&) noexcept;
-    /// Leaves the file unfinished unless `close` was called. Collective, too; but an exception that destroys the writer
-    /// may be known to this rank alone: then the unfinished file is given up and removed, without waiting for others.
+    /// Leaves the file unfinished unless `close` was called, and says so on stderr. Collective, too; but an exception
+    /// that destroys the writer may be known to this rank alone: then the unfinished file is given up and removed,
+    /// without waiting for others.
     ~VtkHdfWriter();
 
     /// Appends fields at a time. The first call decides on the names and components; later ones must give the same.
