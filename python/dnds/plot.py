@@ -1,9 +1,10 @@
 """python -m dnds.plot FILE.vtkhdf: a picture of a field, of the partition, and of residual histories.
 
-    python -m dnds.plot flow.vtkhdf [--field NAME] [--step N] [--history CSV] [--zoom X0 X1 Y0 Y1] [--output PNG]
+    python -m dnds.plot flow.vtkhdf [--field NAME] [--component N] [--step N] [--history CSV] [--zoom X0 X1 Y0 Y1]
+                        [--output PNG]
 
 Draws what VtkFile and the solvers in cases/ write: the field (the first one unless --field says which; of several
-components their magnitude) at the last time, the field "rank" beside it where the file has it, and the columns of a
+components their magnitude, titled |NAME|, or that of --component, titled NAME[N]) at the last time, the field "rank" beside it where the file has it, and the columns of a
 table such as euler's history.csv on a logarithmic scale. Volumes are shown by their surface. Needs h5py and Matplotlib.
 """
 
@@ -17,13 +18,34 @@ import numpy as np
 MOST_LABELS = 64
 
 
-def values_of(content, name):
-    """One number a cell: of several components the magnitude, of values at nodes the mean over a cell's corners."""
+def is_vector(content, name):
+    """Whether a field has more than one component."""
+    values = (content.fields if name in content.fields else content.point_fields)[name]
+    return values.ndim > 1 and values.shape[1] > 1
+
+
+def values_of(content, name, component=None):
+    """One number a cell: of several components the magnitude, or one of them; of values at nodes the mean over a cell's
+    corners."""
     at_cells = name in content.fields
     values = (content.fields if at_cells else content.point_fields)[name].astype(float)
-    if values.ndim > 1:
-        values = np.linalg.norm(values, axis=1)
+    columns = values.reshape(len(values), -1)
+    if component is not None and not 0 <= component < columns.shape[1]:
+        raise ValueError(f"'{name}' has components 0 to {columns.shape[1] - 1}: there is no {component}")
+    if component is not None:
+        values = columns[:, component]
+    elif is_vector(content, name):
+        values = np.linalg.norm(columns, axis=1)
+    else:
+        values = columns[:, 0]
     return values if at_cells else content.cell_means(values)
+
+
+def title_of(content, name, component=None):
+    """What `values_of` are: `u`, `|u|` or `u[1]`."""
+    if not is_vector(content, name):
+        return name
+    return f"|{name}|" if component is None else f"{name}[{component}]"
 
 
 def read_history(path):
@@ -50,8 +72,9 @@ def draw_history(axes, columns):
     axes.legend()
 
 
-def draw(path, field=None, step=-1, history=None, zoom=None):
-    """The picture as a Matplotlib figure. Raises ValueError for a field, a step or a history that is not there."""
+def draw(path, field=None, step=-1, history=None, zoom=None, component=None):
+    """The picture as a Matplotlib figure. Raises ValueError for a field, a component, a step or a history that is not
+    there."""
     import matplotlib
     from matplotlib.figure import Figure
 
@@ -81,9 +104,9 @@ def draw(path, field=None, step=-1, history=None, zoom=None):
                 elif ranks <= MOST_LABELS:
                     figure.colorbar(shown, ax=axes, ticks=range(ranks), shrink=0.7)
             else:
-                shown = draw_cells(axes, content, values_of(content, name), zoom, cmap="viridis")
+                shown = draw_cells(axes, content, values_of(content, name, component), zoom, cmap="viridis")
                 time = f", t = {content.times[content.step]:g}" if len(content.times) else ""
-                axes.set_title(f"{name}{time}")
+                axes.set_title(f"{title_of(content, name, component)}{time}")
                 figure.colorbar(shown, ax=axes, shrink=0.7)
         if history is not None:
             draw_history(figure.add_subplot(1, count, count), read_history(history))
@@ -94,6 +117,7 @@ def main(arguments=None):
     parser = argparse.ArgumentParser(prog="python -m dnds.plot", description="Draws fields, owners and residuals.")
     parser.add_argument("file", help="a VTKHDF file")
     parser.add_argument("--field", help="which field (default: the first)")
+    parser.add_argument("--component", type=int, help="which of its components, from 0 (default: their magnitude)")
     parser.add_argument("--step", type=int, default=-1, help="which time, from 0; negative from the end (default -1)")
     parser.add_argument("--history", help="a table of residuals by step, for example euler's history.csv")
     parser.add_argument("--zoom", type=float, nargs=4, metavar=("X0", "X1", "Y0", "Y1"), help="a part of a flat mesh")
@@ -101,7 +125,8 @@ def main(arguments=None):
     options = parser.parse_args(arguments)
     output = options.output or str(pathlib.Path(options.file).with_suffix(".png"))
     try:
-        draw(options.file, options.field, options.step, options.history, options.zoom).savefig(output, dpi=150)
+        figure = draw(options.file, options.field, options.step, options.history, options.zoom, options.component)
+        figure.savefig(output, dpi=150)
     except ImportError as error:
         print(f"dnds.plot: pictures need Matplotlib and h5py (pip install '.[plot]'): {error}", file=sys.stderr)
         return 1

@@ -131,6 +131,14 @@ their own, one behind the other. Memory starts out zero. All is Local.)")
             "__len__", [](const AnyArray &self) { return self.base->size(); }, "The number of rows.")
         .def("__getitem__", &rowOf, "row"_a, nb::sig("def __getitem__(self, row: int, /) -> NDArray"),
              "Row `row` without copying, of its own size: [size].")
+        .def(
+            "__setitem__",
+            [](nb::handle self, nb::handle row, nb::handle values) {
+                nb::object view = self[row];
+                view[nb::ellipsis()] = values;
+            },
+            "row"_a, "values"_a, nb::sig("def __setitem__(self, row: int, values: ArrayLike, /) -> None"),
+            "Copies `values` into row `row`.")
         .def("__repr__", &describe)
         .def(
             "numpy",

@@ -78,18 +78,38 @@ nb::object toLocal(const Field &self, nb::handle globalRows) {
     return numpyOf(std::span<const LocalIndex>(*local), local);
 }
 
+/// Assignment to a property that is a view copies into it, as NumPy's `a.real = b` does. So do `u.owned += 1` and the
+/// like, whose last step is to assign the view to itself, which NumPy notices and leaves.
+auto copyInto(const char *property) {
+    return [property](nb::handle self, nb::handle values) {
+        nb::object view = self.attr(property);
+        view[nb::ellipsis()] = values;
+    };
+}
+
 template <class... Extra>
 void bindRows(nb::class_<Field, Extra...> &type) {
-    type.def_prop_ro("owned", &Field::owned, nb::sig("def owned(self) -> numpy.typing.NDArray"),
-                     R"(The rows of this rank without copying: [owned, width], or [owned] for a field of width None.
+    const auto view = [&](const char *name, auto get, const char *getSig, const char *setSig, const char *text) {
+        type.def_prop_rw(name, get, copyInto(name), nb::for_getter(nb::sig(getSig)), nb::for_setter(nb::sig(setSig)),
+                         text);
+    };
+    view(
+        "owned", &Field::owned, "def owned(self) -> numpy.typing.NDArray",
+        "def owned(self, values: numpy.typing.ArrayLike, /) -> None",
+        R"(The rows of this rank without copying: [owned, width], or [owned] for a field of width None. What is assigned is
+copied into them.
 
-Read-only while a pull is on its way.)")
-        .def_prop_ro("ghosts", &Field::ghosts, nb::sig("def ghosts(self) -> numpy.typing.NDArray"),
-                     "The copies of others' rows without copying: [ghosts, width] or [ghosts].")
-        .def_prop_ro("data", &Field::data, nb::sig("def data(self) -> numpy.typing.NDArray"),
-                     R"(Owned rows and, behind them, ghosts as one array without copying: [owned + ghosts, width] or
-[owned + ghosts]. It is what local numbers, those of a mesh say, are numbers in. For fields of one width.)")
-        .def_prop_ro("owned_array", &Field::ownedArray, "The owned rows as an Array: for csr rows, and devices.")
+Read-only while a pull is on its way.)");
+    view("ghosts", &Field::ghosts, "def ghosts(self) -> numpy.typing.NDArray",
+         "def ghosts(self, values: numpy.typing.ArrayLike, /) -> None",
+         "The copies of others' rows without copying: [ghosts, width] or [ghosts]. What is assigned is copied into "
+         "them.");
+    view("data", &Field::data, "def data(self) -> numpy.typing.NDArray",
+         "def data(self, values: numpy.typing.ArrayLike, /) -> None",
+         R"(Owned rows and, behind them, ghosts as one array without copying: [owned + ghosts, width] or
+[owned + ghosts]. It is what local numbers, those of a mesh say, are numbers in. For fields of one width. What is
+assigned is copied into them.)");
+    type.def_prop_ro("owned_array", &Field::ownedArray, "The owned rows as an Array: for csr rows, and devices.")
         .def_prop_ro("ghost_array", &Field::ghostArray, "The ghosts as an Array.")
         .def(
             "__len__", [](const Field &self) { return self.father().size() + self.son().size(); },

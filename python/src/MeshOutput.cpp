@@ -10,6 +10,7 @@
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/string_view.h>
 
+#include <cstdio>
 #include <memory>
 #include <string>
 #include <utility>
@@ -69,8 +70,14 @@ class VtkFile {
     VtkFile &operator=(const VtkFile &) = delete;
     /// Objects of Python go on each rank when they may, and so close nothing together with others.
     ~VtkFile() {
-        if (writer_ != nullptr)
-            abandon();
+        if (writer_ == nullptr)
+            return;
+        if (mesh_.comm->view.rank() == 0)
+            std::fprintf(stderr,
+                         "dnds: %s is not complete: its VtkFile was neither closed nor used by 'with'. What was "
+                         "written is in %s.part\n",
+                         path_.c_str(), path_.c_str());
+        abandon();
     }
 
     void write(real time, nb::handle cells, nb::handle nodes) {
@@ -157,7 +164,8 @@ void bindMeshOutput(nb::module_ &module) {
         file.write(time, {"u": u})
 
 The file has the name path + ".part" until it is closed. A block that an exception leaves on any rank does not complete
-it: the exception comes out there within seconds, and PeerError is raised on ranks that were done.)")
+it: the exception comes out there within seconds, and PeerError is raised on ranks that were done. A file that is gone
+without `with` and without `close` is not complete either, which is said on stderr.)")
         .def(
             nb::init<const Mesh &, nb::handle, bool>(), "mesh"_a, "path"_a.none(), nb::kw_only(), "ranks"_a = false,
             nb::sig("def __init__(self, mesh: Mesh, path: str | os.PathLike[str], *, ranks: bool = False) -> None"),

@@ -71,6 +71,31 @@ def test_ranks_may_be_empty(comm):
     assert (u.data == 8).all() and len(u) == rows + (2 if comm.rank == comm.size - 1 else 0)
 
 
+def test_views_may_be_assigned_to(comm):
+    """The last step of u.owned += 1 is u.owned = the same view."""
+    u = ring(comm, width=2)
+    fill(u)
+    before = u.owned.copy()
+    u.owned += 1
+    u.owned *= 2
+    np.testing.assert_array_equal(u.owned, 2 * (before + 1))
+    u.owned = before
+    before[:] = -1
+    assert (u.owned >= 0).all(), "values are copied"
+    u.data = 3
+    u.ghosts -= 1
+    assert (u.owned == 3).all() and (u.ghosts == 2).all()
+    with pytest.raises(ValueError, match="broadcast"):
+        u.owned = np.zeros((len(u) + 1, 5))
+    with u.start_pull(), pytest.raises(ValueError, match="read-only"):
+        u.owned += 1
+    assert (u.owned == 3).all()
+    rows = dnds.Array(3, 2, dtype="int32")
+    rows[1] += 4
+    rows[2] = [5, 6]
+    np.testing.assert_array_equal(rows.numpy(), [[0, 0], [4, 4], [5, 6]])
+
+
 def test_pull_as_context_manager_overlaps(comm):
     u = ring(comm, width=2)
     fill(u)

@@ -196,6 +196,19 @@ def test_an_exception_leaves_no_complete_file(comm, shared_path):
     assert not path.exists()
 
 
+def test_a_file_that_was_not_closed_is_named(comm, shared_path, capfd):
+    mesh = box("triangles", (3, 3), comm)
+    path = shared_path / "open.vtkhdf"
+    file = dnds.VtkFile(mesh, path)
+    capfd.readouterr()
+    del file
+    gc.collect()
+    said = capfd.readouterr().err
+    assert (f"{path} is not complete: its VtkFile was neither closed nor used by 'with'" in said) == (comm.rank == 0)
+    comm.Barrier()
+    assert not path.exists()
+
+
 @pytest.mark.parametrize("file_type", ["hdf5", "adf"])
 def test_cgns_files_are_written_and_read(comm, shared_path, file_type):
     mesh = box("prisms", (4, 3, 2), comm, jitter=0.1)

@@ -49,9 +49,21 @@ def test_pictures(comm, results, tmp_path, capsys):
     assert len(volume.get_array()) == dnds.Mesh.box("mixed-volume", (6, 3, 3), comm=comm).report["boundary_faces"]
 
 
+def test_pictures_of_vectors_say_what_is_drawn(results):
+    def drawn(**choice):
+        axes = plot.draw(results / "mixed-surface.vtkhdf", "speed", **choice).axes[0]
+        return axes.get_title("left"), axes.collections[0].get_array()
+
+    titles, values = zip(drawn(), drawn(component=0), drawn(component=1))
+    assert titles == ("|speed|, t = 2", "speed[0], t = 2", "speed[1], t = 2")
+    np.testing.assert_allclose(values[0], np.hypot(values[1], values[2]))
+    assert plot.draw(results / "mixed-surface.vtkhdf", "height").axes[0].get_title("left") == "height, t = 2"
+
+
 def test_pictures_of_what_is_not_there(results, tmp_path, capsys):
     path = str(results / "mixed-surface.vtkhdf")
     for arguments, message in ((["--field", "wind"], "no field 'wind', but numbers, speed, height"),
+                               (["--field", "speed", "--component", "3"], "has components 0 to 2: there is no 3"),
                                (["--step", "9"], "has 3 steps: there is no step 9"),
                                (["--history", str(results / "mixed-surface.vtkhdf")], "mixed-surface")):
         assert plot.main([path, "--output", str(tmp_path / "x.png"), *arguments]) == 1
