@@ -123,7 +123,8 @@ void FieldWriter::write(const Solver &solver, const Gas &gas, real time) {
         mach.push_back(gas.mach(w));
     }
     writer_.writeStep(
-        time, {}, {{"density", 1, density}, {"velocity", 3, velocity}, {"pressure", 1, pressure}, {"mach", 1, mach}});
+        time,
+        {.cells = {{"density", 1, density}, {"velocity", 3, velocity}, {"pressure", 1, pressure}, {"mach", 1, mach}}});
 }
 
 void writeSurface(const Geom::UnstructuredMesh &mesh, const Geom::MeshMetrics &metrics, const Solver &solver,

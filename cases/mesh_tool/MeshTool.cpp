@@ -151,7 +151,7 @@ class Run {
             progress_("write");
             const std::vector<real> field(part.begin(), part.end());
             Geom::MeshWriter writer(mesh, arguments_.output);
-            writer.writeStep(0.0, {}, {{"part", 1, field}});
+            writer.writeStep(0.0, {.cells = {{"part", 1, field}}});
             writer.close();
         }
         return fine;

@@ -131,7 +131,7 @@ int run(DNDS::CommunicatorView world, int argc, char **argv) {
     const int steps = static_cast<int>(std::ceil(2 * world.allReduce(solver.quickest, MPI_MAX)));
     for (int step = 0; step <= steps; step++) {
         if (writer && 3 * step % steps < 3) // four times
-            writer->writeStep(1.0 * step / steps, {}, {Geom::fieldOf("u", solver.u)});
+            writer->writeStep(1.0 * step / steps, {.cells = {Geom::fieldOf("u", solver.u)}});
         if (step < steps)
             solver.advance(1.0 / steps);
     }

@@ -110,7 +110,7 @@ int run(DNDS::CommunicatorView world, int argc, char **argv) {
     std::vector<real> next(static_cast<std::size_t>(mesh.cells.owned));
     for (int count = 0; count < 100; count++) {
         if (writer && count % 10 == 0)
-            writer->writeStep(count * step, {}, {Geom::fieldOf("heat", heat)});
+            writer->writeStep(count * step, {.cells = {Geom::fieldOf("heat", heat)}});
         heat.trans.startPersistentPull();
         heat.trans.waitPersistentPull();
         advance(view, heat, step, next);

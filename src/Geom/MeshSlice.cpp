@@ -1,34 +1,53 @@
 #include "Geom/MeshSlice.hpp"
 
+#include "DNDS/Storage/ContentHash.hpp"
+#include "Geom/File/FileSegments.hpp"
 #include "Geom/MeshFields.hpp"
 
 #include <algorithm>
 #include <array>
-#include <functional>
 
 namespace DNDS::Geom {
 
 void checkField(const FieldSlice &field, index rows, std::string_view what) {
     DNDS_CHECK(!field.name.empty() && field.name.find('/') == std::string::npos, ArgumentError,
-               "'{}' is no name of a field", field.name);
-    DNDS_CHECK(field.components >= 1 && static_cast<index>(field.values.size()) == rows * field.components,
-               ArgumentError, "{} field {} of {} components has {} values for {} rows", what, field.name,
-               field.components, field.values.size(), rows);
+               "'{}' is no name of a {} field: it must not be empty or contain /", field.name, what);
+    DNDS_CHECK(field.components >= 1, ArgumentError, "{} field '{}' has {} components, and must have one or more", what,
+               field.name, field.components);
+    DNDS_CHECK(static_cast<index>(field.values.size()) == rows * field.components, ArgumentError,
+               "{} field '{}' has {} values, but this rank writes {} {}s of {} component{}: {} values", what,
+               field.name, field.values.size(), rows, what, field.components, field.components == 1 ? "" : "s",
+               rows * field.components);
 }
 
 void needSameFields(CommunicatorView comm, std::span<const FieldSlice> pointFields,
                     std::span<const FieldSlice> cellFields) {
-    std::string names;
-    for (const std::span<const FieldSlice> fields : {pointFields, cellFields}) {
+    std::vector<std::string> mine;
+    const auto add = [&](std::string_view what, std::span<const FieldSlice> fields) {
         for (const FieldSlice &field : fields)
-            names += fmt::format("{}/{}/", field.name, field.components);
-        names += "//";
-    }
-    const auto hash = static_cast<index>(std::hash<std::string>()(names) >> 1);
-    std::array<index, 2> extremes{hash, -hash};
-    comm.allReduce(extremes.data(), 2, MPI_MIN);
+            mine.push_back(fmt::format("{} field '{}' of {} component{}", what, field.name, field.components,
+                                       field.components == 1 ? "" : "s"));
+    };
+    add("point", pointFields);
+    add("cell", cellFields);
+    ContentHash hash;
+    for (const std::string &name : mine)
+        hash.addText(name + "\n");
+    std::array<std::uint64_t, 2> most{hash.value(), ~hash.value()};
+    comm.allReduce(most.data(), 2, MPI_MAX);
+    if (most[0] == ~most[1])
+        return;
+    std::vector<std::string> first = mine;
+    broadcastStrings(comm, first);
     comm.guarded([&] {
-        DNDS_CHECK(extremes[0] == -extremes[1], ArgumentError, "ranks name different fields; here: {}", names);
+        for (std::size_t f = 0; f < std::max(mine.size(), first.size()); f++) {
+            const std::string here = f < mine.size() ? mine[f] : "no more fields";
+            const std::string there = f < first.size() ? first[f] : "no more fields";
+            DNDS_CHECK(here == there, ArgumentError,
+                       "ranks name different fields: here is {}, and on rank 0 {}. All ranks give the same fields in "
+                       "the same order",
+                       here, there);
+        }
     });
 }
 

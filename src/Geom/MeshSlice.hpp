@@ -9,6 +9,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace DNDS::Geom {
 
@@ -47,10 +48,18 @@ struct FieldSlice {
     std::span<const real> values;
 };
 
-/// Throws ArgumentError where a field has no usable name or not a value for each of `rows` rows. Local.
+/// The fields of one step of a file.
+struct StepFields {
+    std::vector<FieldSlice> cells{};
+    std::vector<FieldSlice> nodes{};
+};
+
+/// Throws ArgumentError that names the field where it has no usable name or not a value for each of `rows` rows. `what`
+/// is "cell" or "point". Local.
 void checkField(const FieldSlice &field, index rows, std::string_view what);
 
-/// Throws ArgumentError on all ranks where they name different fields. Collective.
+/// Throws ArgumentError on all ranks where they name different fields: the first that differs from rank 0's.
+/// Collective.
 void needSameFields(CommunicatorView comm, std::span<const FieldSlice> pointFields,
                     std::span<const FieldSlice> cellFields);
 

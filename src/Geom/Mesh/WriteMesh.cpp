@@ -22,45 +22,68 @@ struct OrderedFields {
     }
 };
 
-OrderedFields nodesInOrder(const FileOrder &order, const std::vector<FieldSlice> &owned) {
-    return {owned, [&](std::span<const real> values, int components) { return order.nodeValues(values, components); }};
-}
+/// The fields of a step in file order. Collective, in `failTogether`.
+struct OrderedStep {
+    OrderedFields nodes;
+    OrderedFields cells;
 
-OrderedFields cellsInOrder(const FileOrder &order, const std::vector<FieldSlice> &owned) {
-    return {owned, [&](std::span<const real> values, int components) { return order.cellValues(values, components); }};
-}
+    OrderedStep(const FileOrder &order, const StepFields &fields, index ownedNodes, index ownedCells)
+        : nodes(checked(fields.nodes, ownedNodes, "node"),
+                [&](std::span<const real> values, int components) { return order.nodeValues(values, components); }),
+          cells(checked(fields.cells, ownedCells, "cell"),
+                [&](std::span<const real> values, int components) { return order.cellValues(values, components); }) {}
+
+  private:
+    /// Here errors can still name the field.
+    static const std::vector<FieldSlice> &checked(const std::vector<FieldSlice> &fields, index owned,
+                                                  std::string_view what) {
+        for (const FieldSlice &field : fields)
+            checkField(field, owned, what);
+        return fields;
+    }
+};
 
 } // namespace
 
 MeshWriter::MeshWriter(const UnstructuredMesh &mesh, std::string path, const MeshWriterOptions &options)
-    : order_(mesh), writesRanks_(options.ranks), writer_(failTogether(mesh.comm, [&] {
+    : order_(mesh), ownedNodes_(mesh.nodes.owned), ownedCells_(mesh.cells.owned), writesRanks_(options.ranks),
+      writer_(failTogether(mesh.comm, [&] {
           if (writesRanks_)
               ranks_.assign(toSize(mesh.cells.owned), static_cast<real>(mesh.comm.rank()));
           return VtkHdfWriter(mesh.comm, std::move(path), sliceOf(order_.mesh()));
       })) {}
 
+void MeshWriter::writeStep(real time, const StepFields &fields) {
+    failTogether(order_.comm(), [&] {
+        StepFields all = fields;
+        if (writesRanks_)
+            all.cells.push_back({"rank", 1, ranks_});
+        needSameFields(order_.comm(), all.nodes, all.cells); // each is sent by all ranks together
+        const OrderedStep ordered(order_, all, ownedNodes_, ownedCells_);
+        writer_.writeStep(time, ordered.nodes.fields, ordered.cells.fields);
+    });
+}
+
 void MeshWriter::writeStep(real time, const std::vector<FieldSlice> &nodeFields,
                            const std::vector<FieldSlice> &cellFields) {
-    failTogether(order_.comm(), [&] {
-        std::vector<FieldSlice> all = cellFields;
-        if (writesRanks_)
-            all.push_back({"rank", 1, ranks_});
-        const OrderedFields nodes = nodesInOrder(order_, nodeFields);
-        const OrderedFields cells = cellsInOrder(order_, all);
-        writer_.writeStep(time, nodes.fields, cells.fields);
-    });
+    writeStep(time, {.cells = cellFields, .nodes = nodeFields});
 }
 
 void MeshWriter::close() { writer_.close(); }
 
+void writeCgnsMesh(const UnstructuredMesh &mesh, const std::string &path, const StepFields &fields,
+                   const CgnsWriteOptions &options) {
+    failTogether(mesh.comm, [&] {
+        needSameFields(mesh.comm, fields.nodes, fields.cells);
+        const FileOrder order(mesh);
+        const OrderedStep ordered(order, fields, mesh.nodes.owned, mesh.cells.owned);
+        writeCgns(mesh.comm, path, order.mesh(), ordered.nodes.fields, ordered.cells.fields, options);
+    });
+}
+
 void writeCgnsMesh(const UnstructuredMesh &mesh, const std::string &path, const std::vector<FieldSlice> &nodeFields,
                    const std::vector<FieldSlice> &cellFields, const CgnsWriteOptions &options) {
-    failTogether(mesh.comm, [&] {
-        const FileOrder order(mesh);
-        const OrderedFields nodes = nodesInOrder(order, nodeFields);
-        const OrderedFields cells = cellsInOrder(order, cellFields);
-        writeCgns(mesh.comm, path, order.mesh(), nodes.fields, cells.fields, options);
-    });
+    writeCgnsMesh(mesh, path, {.cells = cellFields, .nodes = nodeFields}, options);
 }
 
 } // namespace DNDS::Geom

@@ -34,7 +34,7 @@ struct MeshWriterOptions {
 ///
 ///     MeshWriter writer(mesh, "flow.vtkhdf");
 ///     for (...)
-///         writer.writeStep(time, {}, {fieldOf("u", u), fieldOf("pressure", p)});
+///         writer.writeStep(time, {.cells = {fieldOf("u", u), fieldOf("pressure", p)}, .nodes = {fieldOf("x", x)}});
 ///     writer.close();
 ///
 /// Cells and nodes stand in the order of the file that the mesh was read from, so that results of any two runs can be
@@ -45,13 +45,19 @@ class MeshWriter {
   public:
     MeshWriter(const UnstructuredMesh &mesh, std::string path, const MeshWriterOptions &options = {});
 
-    /// Fields have the rows of owned nodes or cells: see `fieldOf`.
-    void writeStep(real time, const std::vector<FieldSlice> &nodeFields, const std::vector<FieldSlice> &cellFields);
+    /// Fields have the rows of owned cells or nodes: see `fieldOf`. Throws ArgumentError that names the field where it
+    /// has another number of rows, or is not in the first step, or not on all ranks.
+    void writeStep(real time, const StepFields &fields);
+    /// The same; which list is which must be known by heart.
+    [[deprecated("name the lists: writeStep(time, {.cells = ..., .nodes = ...})")]] void
+    writeStep(real time, const std::vector<FieldSlice> &nodeFields, const std::vector<FieldSlice> &cellFields);
     /// Completes the file.
     void close();
 
   private:
     FileOrder order_;
+    index ownedNodes_;
+    index ownedCells_;
     bool writesRanks_;
     std::vector<real> ranks_; ///< [owned cells], or empty
     VtkHdfWriter writer_;
@@ -60,8 +66,13 @@ class MeshWriter {
 /// Writes a partitioned mesh, its boundary patches and fields of owned nodes and cells as a CGNS file, in the order of
 /// the file that the mesh was read from: the content does not depend on the number of ranks. Collective. Boundary faces
 /// are written with their corners alone. Errors: those of `writeCgns`.
-void writeCgnsMesh(const UnstructuredMesh &mesh, const std::string &path,
-                   const std::vector<FieldSlice> &nodeFields = {}, const std::vector<FieldSlice> &cellFields = {},
+///
+///     writeCgnsMesh(mesh, "flow.cgns", {.cells = {fieldOf("u", u)}, .nodes = {fieldOf("x", x)}});
+void writeCgnsMesh(const UnstructuredMesh &mesh, const std::string &path, const StepFields &fields = {},
                    const CgnsWriteOptions &options = {});
+/// The same; which list is which must be known by heart.
+[[deprecated("name the lists: writeCgnsMesh(mesh, path, {.cells = ..., .nodes = ...})")]] void
+writeCgnsMesh(const UnstructuredMesh &mesh, const std::string &path, const std::vector<FieldSlice> &nodeFields,
+              const std::vector<FieldSlice> &cellFields, const CgnsWriteOptions &options = {});
 
 } // namespace DNDS::Geom

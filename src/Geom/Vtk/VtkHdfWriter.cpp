@@ -233,16 +233,21 @@ class VtkHdfWriter::Implementation {
 
     void checkFields(std::span<const FieldSlice> fields, const HdfRows &rows, const std::vector<Field> &known,
                      const char *what) const {
-        DNDS_CHECK(steps_ == 0 || fields.size() == known.size(), ArgumentError,
-                   "{} {} fields, and the first step had {}", fields.size(), what, known.size());
         for (std::size_t f = 0; f < fields.size(); f++) {
             const FieldSlice &field = fields[f];
             checkField(field, rows.own, what);
-            DNDS_CHECK(steps_ == 0 || (known[f].name == field.name && known[f].components == field.components),
-                       ArgumentError, "{} field {} of {} components stands where the first step had {} of {}", what,
-                       field.name, field.components, steps_ == 0 ? "" : known[f].name,
-                       steps_ == 0 ? 0 : known[f].components);
+            for (std::size_t other = 0; other < f; other++)
+                DNDS_CHECK(fields[other].name != field.name, ArgumentError, "two {} fields are called '{}'", what,
+                           field.name);
+            if (steps_ == 0)
+                continue;
+            DNDS_CHECK(f < known.size(), ArgumentError, "{} field '{}' was not in the first step", what, field.name);
+            DNDS_CHECK(known[f].name == field.name && known[f].components == field.components, ArgumentError,
+                       "{} field '{}' of {} components stands where the first step had '{}' of {}", what, field.name,
+                       field.components, known[f].name, known[f].components);
         }
+        DNDS_CHECK(steps_ == 0 || fields.size() == known.size(), ArgumentError,
+                   "{} field '{}' of the first step is missing", what, known[fields.size()].name);
     }
 
     /// Makes what grows with every step.

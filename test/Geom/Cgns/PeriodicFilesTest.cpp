@@ -103,7 +103,7 @@ TEST_P(PeriodicFiles, HoldTheSamePairsAfterPartitioning) {
     const TemporaryFile file(".cgns");
     const SourceMesh source = make(comm);
     const SourceMesh expected = test::gatherMesh(comm, source);
-    writeCgnsMesh(buildMesh(comm, SourceMesh(source)), file.path(), {}, {}, {std::get<2>(GetParam()), "Base", "Zone"});
+    writeCgnsMesh(buildMesh(comm, SourceMesh(source)), file.path(), {}, {std::get<2>(GetParam()), "Base", "Zone"});
     expectSamePeriodic(test::gatherMesh(comm, readCgns(comm, file.path())), expected);
 }
 

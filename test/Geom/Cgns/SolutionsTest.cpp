@@ -190,7 +190,7 @@ TEST(Solutions, GoToTheRanksThatOwnTheCellsAndBackIntoFiles) {
         EXPECT_EQ(places[static_cast<std::size_t>(n)],
                   placeOf({mesh.coordinates(n, 0), mesh.coordinates(n, 1), mesh.coordinates(n, 2)}));
     const auto density = takeFromFileOrder(mesh, mesh.cells, fields.cells[0].values);
-    writeCgnsMesh(mesh, copy.path(), {{"place", 1, places}}, {{"Density", 1, density}});
+    writeCgnsMesh(mesh, copy.path(), {.cells = {{"Density", 1, density}}, .nodes = {{"place", 1, places}}});
 
     MeshFields found;
     options.fields = &found;

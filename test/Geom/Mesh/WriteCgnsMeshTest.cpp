@@ -28,7 +28,7 @@ TEST_P(MeshesAsCgns, AreReadBackAsTheyWereOnAnyNumberOfRanks) {
     const TemporaryFile file(".cgns");
     const UnstructuredMesh mesh = meshOf(comm, GetParam());
     std::vector<real> numbers(mesh.cells.fileNumbers.begin(), mesh.cells.fileNumbers.begin() + mesh.cells.owned);
-    writeCgnsMesh(mesh, file.path(), {}, {{"number", 1, numbers}});
+    writeCgnsMesh(mesh, file.path(), {.cells = {{"number", 1, numbers}}});
     const SourceMesh expected = test::gatherMesh(comm, FileOrder(mesh).mesh());
     const SourceMesh found = test::gatherMesh(comm, readCgns(comm, file.path()));
     EXPECT_EQ(found.coordinates, expected.coordinates);

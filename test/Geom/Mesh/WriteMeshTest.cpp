@@ -9,6 +9,7 @@
 #include <hdf5.h>
 
 #include <filesystem>
+#include <functional>
 #include <map>
 
 namespace DNDS::Geom {
@@ -72,7 +73,7 @@ void writeResults(CommunicatorView comm, BoxCells fill, const std::string &path,
                     static_cast<real>(100 * mesh.cells.fileNumbers[static_cast<std::size_t>(c)] + k + step);
         for (index n = 0; n < mesh.nodes.owned; n++)
             height(n) = mesh.coordinates.view()(n, 2);
-        writer.writeStep(0.5 * step, {fieldOf("height", height)}, {fieldOf("velocity", velocity)});
+        writer.writeStep(0.5 * step, {.cells = {fieldOf("velocity", velocity)}, .nodes = {fieldOf("height", height)}});
     }
     writer.close();
 }
@@ -108,6 +109,57 @@ TEST_P(WrittenMeshes, AreTheSameFilesOnAnyNumberOfRanks) {
 
 INSTANTIATE_TEST_SUITE_P(Boxes, WrittenMeshes,
                          ::testing::Values(BoxCells::MixedSurface, BoxCells::MixedVolume, BoxCells::Polyhedra));
+
+std::string messageOf(const std::function<void()> &body) {
+    try {
+        body();
+    } catch (const ArgumentError &error) {
+        return error.message();
+    }
+    return "nothing";
+}
+
+#define EXPECT_SAYS(message, part)                                                                                     \
+    do {                                                                                                               \
+        const std::string said = message;                                                                              \
+        EXPECT_NE(said.find(part), std::string::npos) << said;                                                         \
+    } while (false)
+
+TEST(MeshWriter, NamesTheFieldThatDoesNotFit) {
+    const CommunicatorView comm(MPI_COMM_WORLD);
+    const TemporaryFile file(".vtkhdf");
+    const UnstructuredMesh mesh = buildMesh(comm, makeBoxMesh(boxOf(BoxCells::Hexahedra), comm));
+    const bool last = comm.rank() == comm.size() - 1;
+    const std::vector<real> cells(static_cast<std::size_t>(3 * mesh.cells.owned), 1.0);
+    const std::vector<real> nodes(static_cast<std::size_t>(mesh.nodes.owned + (last ? 1 : 0)), 1.0);
+    const std::vector<FieldSlice> good{{"velocity", 3, cells}};
+    {
+        MeshWriter writer(mesh, file.path());
+        const auto writing = [&](const StepFields &fields) {
+            return messageOf([&] { writer.writeStep(0.0, fields); });
+        };
+        EXPECT_SAYS(writing({.cells = {{"speed", 1, cells}}}), "cell field 'speed' has");
+        EXPECT_SAYS(writing({.cells = good, .nodes = {{"height", 1, nodes}}}), "node field 'height' has");
+        EXPECT_SAYS(writing({.cells = {{"speed", 0, cells}}}), "cell field 'speed' has 0 components");
+        EXPECT_SAYS(writing({.cells = {good[0], good[0]}}), "two cell fields are called 'velocity'");
+        if (comm.size() > 1) {
+            EXPECT_SAYS(writing({.cells = {{last ? "speed" : "velocity", 3, cells}}}),
+                        "here is cell field 'speed' of 3 components, and on rank 0 cell field 'velocity'");
+            EXPECT_SAYS(writing({.cells = last ? std::vector<FieldSlice>{} : good}), "here is no more fields");
+        }
+        writer.writeStep(0.0, {.cells = good});
+        EXPECT_SAYS(writing({.cells = {{"pressure", 3, cells}}}),
+                    "cell field 'pressure' of 3 components stands where the first step had 'velocity' of 3");
+        EXPECT_SAYS(writing({}), "cell field 'velocity' of the first step is missing");
+        EXPECT_SAYS(writing({.cells = {good[0], {"more", 3, cells}}}), "cell field 'more' was not in the first step");
+        writer.close();
+    }
+    const TemporaryFile cgns(".cgns");
+    EXPECT_SAYS(messageOf([&] {
+                    writeCgnsMesh(mesh, cgns.path(), {.cells = {{"speed", 1, cells}}});
+                }),
+                "cell field 'speed' has");
+}
 
 TEST(MeshWriter, AddsTheOwnerOfEachCell) {
     const CommunicatorView comm(MPI_COMM_WORLD);
