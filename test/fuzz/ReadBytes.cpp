@@ -13,14 +13,13 @@
 
 namespace DNDS::Geom::fuzz {
 
-namespace {
-
-/// A file of this process, the same one for all inputs.
 std::string inputPath() {
     const std::filesystem::path memory("/dev/shm");
     const auto folder = std::filesystem::is_directory(memory) ? memory : std::filesystem::temp_directory_path();
     return (folder / fmt::format("dnds_fuzz_{}", ::getpid())).string();
 }
+
+namespace {
 
 class InputFile {
   public:
@@ -44,17 +43,26 @@ bool mayBlameFile(ErrorKind kind) {
            kind == ErrorKind::NotBuilt;
 }
 
+void readMesh(const std::string &path) {
+    MeshFields fields;
+    CgnsOptions options;
+    options.fields = &fields;
+    const CommunicatorView comm(MPI_COMM_SELF);
+    const UnstructuredMesh mesh = buildMesh(comm, Geom::readMesh(comm, path, options), {.ghostLayers = 0});
+    computeMetrics(mesh);
+}
+
 } // namespace
 
 Verdict readBytes(std::string_view bytes) {
     const InputFile file(bytes);
-    const CommunicatorView comm(MPI_COMM_SELF);
-    MeshFields fields;
-    CgnsOptions options;
-    options.fields = &fields;
     try {
-        const UnstructuredMesh mesh = buildMesh(comm, readMesh(comm, file.path(), options), {.ghostLayers = 0});
-        computeMetrics(mesh);
+#ifdef DNDS_FUZZ_CHECKPOINTS
+        if (bytes.starts_with(checkpointBegin))
+            readCheckpoint(file.path());
+        else
+#endif
+            readMesh(file.path());
         return {true, ""};
     } catch (const Error &error) {
         if (!mayBlameFile(error.kind()))

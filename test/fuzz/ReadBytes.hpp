@@ -1,5 +1,5 @@
 /// @file ReadBytes.hpp
-/// @brief What fuzzing tests: any bytes are a mesh, or are refused with a typed error.
+/// @brief What fuzzing tests: any bytes are a mesh or a checkpoint, or are refused with a typed error.
 #pragma once
 
 #include <string>
@@ -13,10 +13,20 @@ struct Verdict {
     std::string error; ///< with which it was refused
 };
 
-/// Writes the bytes to a file of this process and reads, checks and builds the mesh, on MPI_COMM_SELF. Local.
+/// Writes the bytes to a file of this process and reads, checks and builds the mesh, or reads the checkpoint that they
+/// begin like, on MPI_COMM_SELF. Local.
 ///
 /// Throws std::logic_error for an exception that is no typed error, or none that a file can be to blame for: running
 /// out of memory is not refusing a file.
 Verdict readBytes(std::string_view bytes);
+
+/// How checkpoints begin.
+constexpr std::string_view checkpointBegin = "DNDS checkpoint";
+/// Reads all that a checkpoint holds. A file that says that it is longer is made so, up to a limit: sizes that do not
+/// fit are to be found by what the description says. Local. Throws as the library does.
+void readCheckpoint(const std::string &path);
+
+/// The path of a file of this process, the same one for all inputs.
+std::string inputPath();
 
 } // namespace DNDS::Geom::fuzz

@@ -16,6 +16,9 @@
 #include "Geom/BoxMesh.hpp"
 #include "fuzz/CgnsTree.hpp"
 #endif
+#ifdef DNDS_FUZZ_CHECKPOINTS
+#include "fuzz/CheckpointBytes.hpp"
+#endif
 
 #include <algorithm>
 #include <array>
@@ -243,6 +246,42 @@ Workload treesIn(test::FileType type, std::size_t count) {
 }
 #endif
 
+#ifdef DNDS_FUZZ_CHECKPOINTS
+/// Bytes are changed, and checksums set right again in most files: HDF5 itself may not survive what it reads then.
+Workload checkpointMutants(std::size_t count) {
+    return {"checkpoint", count,
+            [seed = soundCheckpoint()](std::size_t i) {
+                Random random(2000000 + i);
+                std::string bytes = seed;
+                if (i % 3 == 1)
+                    mutateAttribute(bytes, random);
+                else if (i > 0)
+                    bytes = mutate(seed, seed, true, random);
+                if (random.below(4) != 0)
+                    repairChecksums(bytes);
+                return bytes;
+            },
+            true};
+}
+
+/// Files that HDF5 has nothing to complain about, of numbers and rows that contradict each other.
+Workload checkpointParts(std::size_t count) {
+    return {"parts", count,
+            [parts = partsOf(soundCheckpoint())](std::size_t i) {
+                Random random(3000000 + i);
+                CheckpointParts changed = parts;
+                if (i > 0)
+                    mutate(changed, random);
+                try {
+                    return bytesOf(changed);
+                } catch (const Error &) { // HDF5 does not write it
+                    return std::string();
+                }
+            },
+            false};
+}
+#endif
+
 struct Options {
     double scale = 1.0;
     std::string corpus;
@@ -292,6 +331,10 @@ int main(const Options &options) {
 #ifdef DNDS_FUZZ_CGNS
         workloads.push_back(treesIn(test::FileType::Adf, scaled(1000)));
         workloads.push_back(treesIn(test::FileType::Hdf5, scaled(1000)));
+#endif
+#ifdef DNDS_FUZZ_CHECKPOINTS
+        workloads.push_back(checkpointMutants(scaled(1500)));
+        workloads.push_back(checkpointParts(scaled(1500)));
 #endif
     }
     int failures = 0;

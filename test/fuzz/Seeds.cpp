@@ -7,6 +7,9 @@
 #ifdef DNDS_FUZZ_CGNS
 #include "fuzz/CgnsTree.hpp"
 #endif
+#ifdef DNDS_FUZZ_CHECKPOINTS
+#include "fuzz/CheckpointBytes.hpp"
+#endif
 
 #include <map>
 #include <utility>
@@ -80,6 +83,9 @@ std::vector<Seed> makeSeeds() {
         seeds.push_back({"adf", name, cgnsBytes(tree, test::FileType::Adf)});
         seeds.push_back({"hdf5", name, cgnsBytes(tree, test::FileType::Hdf5)});
     }
+#endif
+#ifdef DNDS_FUZZ_CHECKPOINTS
+    seeds.push_back({"checkpoint", "layouts", soundCheckpoint()});
 #endif
     return seeds;
 }

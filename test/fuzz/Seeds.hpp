@@ -8,12 +8,12 @@
 namespace DNDS::Geom::fuzz {
 
 struct Seed {
-    std::string format; ///< "gmsh", "su2", "adf", "hdf5"
+    std::string format; ///< "gmsh", "su2", "adf", "hdf5", "checkpoint"
     std::string name;
     std::string bytes;
 };
 
-/// Boxes of all kinds of cells, written in each format that this build can write. Local.
+/// Boxes of all kinds of cells, written in each format that this build can write, and a checkpoint. Local.
 std::vector<Seed> makeSeeds();
 
 } // namespace DNDS::Geom::fuzz

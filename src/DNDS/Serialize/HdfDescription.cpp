@@ -250,7 +250,9 @@ void checkNumbers(const CheckpointArray &array, index fileBytes) {
                       within(array.rows, 0, mostRows) && within(array.elements, 0, fileBytes / array.elementBytes) &&
                       within(array.blockRows, 1, mostRows);
     DNDS_CHECK(each && array.blocks() <= mostBlocks && array.elementBytes % scalarBytesOf(array.kind) == 0, DataError,
-               "array {} has numbers that none can have: {}", array.name, array.description());
+               "array {} has numbers that none can have: elements of {} bytes, width {}, {} rows, {} elements, {} rows "
+               "a block",
+               array.name, array.elementBytes, array.width, array.rows, array.elements, array.blockRows);
     const bool product = array.width == 0 ? array.elements == 0
                                           : array.rows <= array.elements && array.elements % array.width == 0 &&
                                                 array.elements / array.width == array.rows;
