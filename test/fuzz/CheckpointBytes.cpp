@@ -3,16 +3,18 @@
 #include "DNDS/Serialize/Checkpoint.hpp"
 #include "DNDS/Serialize/Checksum.hpp"
 #include "DNDS/Serialize/HdfDescription.hpp"
-#include "fuzz/ReadBytes.hpp"
 
 #include <algorithm>
 #include <bit>
 #include <cstdio>
 #include <cstring>
+#include <filesystem>
 #include <fstream>
 #include <limits>
 #include <numeric>
 #include <sstream>
+
+#include <unistd.h>
 
 namespace DNDS::Geom::fuzz {
 
@@ -36,6 +38,11 @@ constexpr std::array<index, 16> numbers{0,
                                         index{1} << 60,
                                         std::numeric_limits<index>::max() / 2,
                                         std::numeric_limits<index>::min() / 2};
+
+/// A file of this process.
+std::string scratchPath() {
+    return (std::filesystem::temp_directory_path() / fmt::format("dnds_checkpoint_{}", ::getpid())).string();
+}
 
 std::string contentOf(const std::string &path) {
     std::ostringstream content;
@@ -174,7 +181,7 @@ std::string soundCheckpoint() {
         for (rowsize j = 0; j < ragged.rowSize(i); j++)
             ragged(i, j) = j;
     }
-    const std::string path = inputPath();
+    const std::string path = scratchPath();
     CheckpointWriter writer(CommunicatorView(MPI_COMM_SELF), path, {.blockBytes = 64, .mesh = 7});
     writer.set("step", 3);
     writer.set("text", "what a file may say");
@@ -191,7 +198,7 @@ std::string soundCheckpoint() {
 }
 
 CheckpointParts partsOf(const std::string &bytes) {
-    const std::string path = inputPath();
+    const std::string path = scratchPath();
     std::ofstream(path, std::ios::binary).write(bytes.data(), static_cast<std::streamsize>(bytes.size()));
     CheckpointParts parts{CheckpointReader(CommunicatorView(MPI_COMM_SELF), path).content(), {}};
     std::remove(path.c_str());

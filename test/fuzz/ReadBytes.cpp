@@ -13,13 +13,14 @@
 
 namespace DNDS::Geom::fuzz {
 
+namespace {
+
+/// A file of this process, the same one for all inputs.
 std::string inputPath() {
     const std::filesystem::path memory("/dev/shm");
     const auto folder = std::filesystem::is_directory(memory) ? memory : std::filesystem::temp_directory_path();
     return (folder / fmt::format("dnds_fuzz_{}", ::getpid())).string();
 }
-
-namespace {
 
 class InputFile {
   public:

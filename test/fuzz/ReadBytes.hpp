@@ -26,7 +26,4 @@ constexpr std::string_view checkpointBegin = "DNDS checkpoint";
 /// fit are to be found by what the description says. Local. Throws as the library does.
 void readCheckpoint(const std::string &path);
 
-/// The path of a file of this process, the same one for all inputs.
-std::string inputPath();
-
 } // namespace DNDS::Geom::fuzz
