@@ -285,6 +285,8 @@ TEST_F(DeviceRefusals, APeerThatDoesNotStartIsNamed) {
     const Wishes wishes = othersOnly();
     for (const TransportKind kind : deviceTransports())
         for (const bool destroyed : {false, true}) {
+            if (!destroyed && kind != TransportKind::Peer)
+                continue; // both are the same to those who wait for messages, and each takes a second
             SCOPED_TRACE(testing::Message() << transportName(kind) << (destroyed ? ", destroyed" : ""));
             const Communicator comm = Communicator::duplicate(MPI_COMM_WORLD);
             auto u = makePair<RealField>(
