@@ -14,9 +14,9 @@ using namespace DNDS::test;
 
 using Bytes = ArrayPair<ParArray<std::uint8_t, DynamicSize>>;
 
-/// Rows of one byte, which go at once, and of half a megabyte, which MPI only sends when both sides are there.
+/// Rows of one byte, which go at once, and of 128 kilobytes, which MPI only sends when both sides are there.
 constexpr rowsize small = 1;
-constexpr rowsize large = 1 << 19;
+constexpr rowsize large = 1 << 17;
 
 /// Every rank reads two rows of each other one.
 Wishes twoOfEach() {
