@@ -212,9 +212,10 @@ Exchange::Exchange(std::shared_ptr<const ExchangePattern> pattern, Direction dir
     std::uint64_t signature = 0;
     std::map<int, TransportChoice> choices;
     try {
-        DNDS_CHECK(ghosts_ == GhostsAfterPush::Keep || op_ == PushOp::Sum, ArgumentError,
-                   "ghosts can be left zero after a push with PushOp::Sum only: zero would replace, or be less or more "
-                   "than, what other operations find there at the next push");
+        DNDS_CHECK(
+            ghosts_ == GhostsAfterPush::Keep || op_ == PushOp::Sum, ArgumentError,
+            "GhostsAfterPush::Zero is for PushOp::Sum only: after another operation, zeros would take part in the "
+            "next push. Use GhostsAfterPush::Keep");
         if (wish == ExchangeSpace::Device)
             Device::requireDevice("exchange rows of device memory");
         const std::size_t count = state.members.size();

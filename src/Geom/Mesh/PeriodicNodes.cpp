@@ -4,6 +4,7 @@
 #include <limits>
 #include <numeric>
 #include <span>
+#include <tuple>
 
 namespace DNDS::Geom {
 
@@ -64,12 +65,16 @@ std::vector<LocalIndex> cellsInFileOrder(const UnstructuredMesh &mesh) {
     for (std::size_t place = 0; place < byImage.size(); place++)
         placeOfImage[static_cast<std::size_t>(byImage[place])] = static_cast<int>(place);
 
-    std::vector<LocalIndex> order(toSize(mesh.cells.size()));
-    std::iota(order.begin(), order.end(), 0);
-    std::ranges::sort(order, {}, [&](LocalIndex cell) {
-        const auto c = static_cast<std::size_t>(cell);
-        return std::pair(mesh.cells.fileNumbers[c], placeOfImage[static_cast<std::size_t>(mesh.cells.images[c])]);
-    });
+    std::vector<std::tuple<index, int, LocalIndex>> cells;
+    cells.reserve(toSize(mesh.cells.size()));
+    for (std::size_t c = 0; c < toSize(mesh.cells.size()); c++)
+        cells.emplace_back(mesh.cells.fileNumbers[c], placeOfImage[static_cast<std::size_t>(mesh.cells.images[c])],
+                           static_cast<LocalIndex>(c));
+    std::ranges::sort(cells);
+    std::vector<LocalIndex> order;
+    order.reserve(cells.size());
+    for (const auto &[number, image, cell] : cells)
+        order.push_back(cell);
     return order;
 }
 
