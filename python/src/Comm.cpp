@@ -1,5 +1,7 @@
 #include "Comm.hpp"
 
+#include "DNDS/Mpi/ForeignLauncher.hpp"
+
 #include <nanobind/stl/string.h>
 
 #include <array>
@@ -52,7 +54,12 @@ CommPtr commOf(nb::handle comm) {
 void bindComm(nb::module_ &module) {
     module.def("mpi_library_version", &libraryVersion, "The version text of the MPI library that dnds uses. Local.");
     module.def(
-        "_check_mpi", [] { (void)checkedMpi4py(); }, "Throws ImportError unless mpi4py is of the same MPI. Local.");
+        "_check_mpi",
+        [] {
+            (void)checkedMpi4py();
+            warnOfForeignLauncher();
+        },
+        "Throws ImportError unless mpi4py is of the same MPI. Warns on stderr where the launcher is not. Local.");
 }
 
 } // namespace DNDS::Python

@@ -65,3 +65,18 @@ def test_a_file_that_is_never_closed_lets_the_job_end(tmp_path):
         """, module=())
     assert done.returncode == 0, done.stderr
     assert not (tmp_path / "flow.vtkhdf").exists()
+    assert done.stderr.count("flow.vtkhdf is not complete") == 1
+
+
+def test_ranks_of_another_launcher_are_warned_of():
+    """Each is alone then, as here, whatever its launcher says."""
+    own = ("OMPI_", "PMI", "HYD", "MPI_LOCAL", "PRTE_", "SLURM_")
+    alone = {name: value for name, value in os.environ.items() if not name.startswith(own)}
+    run_alone = {name: value for name, value in os.environ.items() if name.startswith("OMPI_ALLOW_RUN")}
+
+    def said(**launcher):
+        return subprocess.run([sys.executable, "-c", "import dnds"], env=alone | run_alone | launcher,
+                              capture_output=True, text=True, timeout=40, check=True).stderr
+
+    assert "4 processes were started (MV2_COMM_WORLD_SIZE=4), but MPI sees one rank" in said(MV2_COMM_WORLD_SIZE="4")
+    assert said(MV2_COMM_WORLD_SIZE="4", MV2_COMM_WORLD_RANK="1") == said() == ""
