@@ -54,7 +54,7 @@ def test_pictures_of_vectors_say_what_is_drawn(results):
         axes = plot.draw(results / "mixed-surface.vtkhdf", "speed", **choice).axes[0]
         return axes.get_title("left"), axes.collections[0].get_array()
 
-    titles, values = zip(drawn(), drawn(component=0), drawn(component=1))
+    titles, values = zip(drawn(), drawn(component=0), drawn(component=1), strict=True)
     assert titles == ("|speed|, t = 2", "speed[0], t = 2", "speed[1], t = 2")
     np.testing.assert_allclose(values[0], np.hypot(values[1], values[2]))
     assert plot.draw(results / "mixed-surface.vtkhdf", "height").axes[0].get_title("left") == "height, t = 2"
