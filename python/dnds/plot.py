@@ -4,8 +4,9 @@
                         [--output PNG]
 
 Draws what VtkFile and the solvers in cases/ write: the field (the first one unless --field says which; of several
-components their magnitude, titled |NAME|, or that of --component, titled NAME[N]) at the last time, the field "rank" beside it where the file has it, and the columns of a
-table such as euler's history.csv on a logarithmic scale. Volumes are shown by their surface. Needs h5py and Matplotlib.
+components their magnitude, titled |NAME|, or that of --component, titled NAME[N]) at the last time, the field "rank"
+beside it where the file has it, and the columns of a table such as euler's history.csv on a logarithmic scale. Volumes
+are shown by their surface. Needs h5py and Matplotlib.
 """
 
 import argparse
