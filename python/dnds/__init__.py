@@ -1,7 +1,7 @@
 """Distributed arrays with ghost rows for unstructured-mesh solvers on MPI.
 
-Importing this starts MPI through mpi4py, where it does not run yet. Where the launcher belongs to another MPI, so that each
-rank believes to be alone, the first says so on stderr.
+Importing this starts MPI through mpi4py, where it does not run yet. Where the launcher belongs to another MPI, so that
+each rank believes to be alone, the first says so on stderr.
 """
 
 from mpi4py import MPI as _MPI
