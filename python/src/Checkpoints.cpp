@@ -12,6 +12,8 @@
 #include <nanobind/stl/string_view.h>
 #include <nanobind/stl/vector.h>
 
+#include <array>
+#include <cstdint>
 #include <memory>
 #include <optional>
 #include <utility>
@@ -50,12 +52,45 @@ void setValue(CheckpointWriter &file, const std::string &name, nb::handle value)
         file.set(name, nb::cast<std::vector<real>>(value));
 }
 
+/// Adds the mesh of a field to what is known. Throws ArgumentError where both are known and differ.
+void joinMesh(std::optional<std::uint64_t> &known, nb::handle array, const std::string &name) {
+    if (!nb::isinstance<Field>(array))
+        return;
+    const std::optional<std::uint64_t> &its = nb::cast<const Field &>(array).mesh();
+    DNDS_CHECK(!its || !known || *its == *known, ArgumentError,
+               "'{}' is a field of another mesh than the fields before it: a checkpoint is for one mesh", name);
+    if (its)
+        known = its;
+}
+
+/// One mesh of all ranks: some may have none, because they add arrays that are no fields. Collective.
+std::optional<std::uint64_t> meshOfAll(CommunicatorView comm, const std::optional<std::uint64_t> &mine) {
+    std::array<std::uint64_t, 3> most{mine ? std::uint64_t{1} : 0, mine.value_or(0), mine ? ~*mine : 0};
+    comm.allReduce(most.data(), 3, MPI_MAX);
+    DNDS_CHECK(most[0] == 0 || most[1] == ~most[2], ArgumentError,
+               "ranks have fields of different meshes: a checkpoint is for one mesh");
+    return most[0] == 0 ? std::nullopt : std::optional(most[1]);
+}
+
 index writeCheckpoint(nb::handle path, nb::handle arrays, nb::handle ids, nb::handle values, nb::handle comm) {
     const CommPtr shared = commOf(comm);
+    std::string where;
+    std::optional<std::uint64_t> mesh;
+    guarded(shared->view, [&] {
+        where = pathOf(path);
+        nb::dict named;
+        if (nb::try_cast(arrays, named)) // else what is wrong is said below
+            for (const auto [key, array] : named)
+                joinMesh(mesh, array, nb::cast<std::string>(nb::str(key)));
+    });
+    {
+        const nb::gil_scoped_release others;
+        mesh = meshOfAll(shared->view, mesh);
+    }
     std::optional<CheckpointWriter> file;
     std::vector<Integers> kept;
     guarded(shared->view, [&] {
-        file.emplace(shared->view, pathOf(path));
+        file.emplace(shared->view, where, CheckpointOptions{.mesh = mesh});
         try {
             const bool sameIds = !nb::isinstance<nb::dict>(ids);
             for (const auto [name, array] : nb::cast<nb::dict>(arrays)) {
@@ -75,11 +110,26 @@ index writeCheckpoint(nb::handle path, nb::handle arrays, nb::handle ids, nb::ha
     return file->write();
 }
 
-/// A checkpoint that is read, and its communicator.
+/// A checkpoint that is read, and its communicator. Each field says for which mesh it reads.
 struct Checkpoint {
     CommPtr comm;
     std::unique_ptr<CheckpointReader> file;
+    bool warned = false; ///< that the file does not tell its mesh
 };
+
+/// Refuses rows of another mesh. Local; called on all ranks.
+void needMeshOf(Checkpoint &self, const Field &field) {
+    if (!field.mesh())
+        return;
+    self.file->needMesh(*field.mesh());
+    if (self.file->content().mesh || self.warned)
+        return;
+    self.warned = true;
+    const std::string text = self.file->path() + " does not say for which mesh it is: whether its ids are those of "
+                                                 "this mesh was not checked";
+    if (self.comm->view.rank() == 0 && PyErr_WarnEx(PyExc_UserWarning, text.c_str(), 1) != 0)
+        throw nb::python_error();
+}
 
 nb::dict valuesOf(const Checkpoint &self) {
     nb::dict values;
@@ -95,12 +145,14 @@ nb::dict valuesOf(const Checkpoint &self) {
     return values;
 }
 
-void readRows(const Checkpoint &self, const std::string &name, nb::handle into, nb::handle ids) {
+void readRows(Checkpoint &self, const std::string &name, nb::handle into, nb::handle ids, bool anyMesh) {
     std::optional<Integers> list;
     ArrayBase *rows = nullptr;
     guarded(self.comm->view, [&] {
         list.emplace(ids, "ids");
         rows = &rowsOf(into);
+        if (!anyMesh && nb::isinstance<Field>(into))
+            needMeshOf(self, nb::cast<const Field &>(into));
         const bool fixed = nb::isinstance<Field>(into) || nb::cast<const AnyArray &>(into).fixedRows;
         DNDS_CHECK(!fixed || static_cast<index>(list->span().size()) == rows->size(), ArgumentError,
                    "'{}' has {} owned rows, but {} ids", rows->label(), rows->size(), list->span().size());
@@ -124,7 +176,7 @@ void bindCheckpoint(nb::module_ &module) {
 
 `ids` [owned], for all arrays or by name, are numbers that no other row of any rank has, for example
 mesh.cells.file_numbers[:mesh.cells.owned]: by them any number of ranks finds its rows again. Fields are written without
-ghosts. Raises DataError on all ranks where the file cannot be written; a file that was there before stays then.)");
+ghosts; those of a mesh (`Mesh.field`) are read again into fields of the same mesh alone. Raises DataError on all ranks where the file cannot be written; a file that was there before stays then.)");
     nb::class_<Checkpoint>(module, "Checkpoint", R"(A checkpoint file, read on any number of ranks.
 
     file = dnds.Checkpoint("run.h5")
@@ -140,7 +192,8 @@ ghosts. Raises DataError on all ranks where the file cannot be written; a file t
                 std::unique_ptr<CheckpointReader> file;
                 {
                     const nb::gil_scoped_release others;
-                    file = std::make_unique<CheckpointReader>(shared->view, name);
+                    file =
+                        std::make_unique<CheckpointReader>(shared->view, name, CheckpointReadOptions{.anyMesh = true});
                 }
                 new (self) Checkpoint{std::move(shared), std::move(file)};
             },
@@ -158,11 +211,14 @@ ghosts. Raises DataError on all ranks where the file cannot be written; a file t
             },
             nb::sig("def arrays(self) -> dict[str, str]"), "What the arrays are, by name.")
         .def(
-            "read", &readRows, "name"_a, "into"_a, "ids"_a,
-            nb::sig("def read(self, name: str, into: Field | Array, ids: numpy.typing.ArrayLike) -> None"),
+            "read", &readRows, "name"_a, "into"_a, "ids"_a, nb::kw_only(), "any_mesh"_a = false,
+            nb::sig("def read(self, name: str, into: Field | Array, ids: numpy.typing.ArrayLike, *, "
+                    "any_mesh: bool = False) -> None"),
             R"(Fills the owned rows of a field, or an array (which gets that many rows), with the rows of these ids. Collective.
 
-Raises on all ranks: LayoutError for another type or width, DataError for ids that the file lacks and damaged blocks.)")
+Raises on all ranks: ArgumentError where the file was written with fields of another mesh than that of the field, unless
+`any_mesh`; LayoutError for another type or width, DataError for ids that the file lacks and damaged blocks. Warns where
+the file does not say for which mesh it is.)")
         .def(
             "own_block",
             [](const Checkpoint &self, const std::string &name) {

@@ -7,7 +7,9 @@
 
 #include <nanobind/nanobind.h>
 
+#include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -37,6 +39,9 @@ class Field {
     ArrayBase &son() const noexcept { return *son_; }
     Exchanger &exchanger() noexcept { return exchanger_; }
     bool scalar() const noexcept { return scalar_; }
+    /// The fingerprint of the mesh whose cells, nodes or faces are the rows, if they are.
+    const std::optional<std::uint64_t> &mesh() const noexcept { return mesh_; }
+    void setMesh(std::uint64_t fingerprint) noexcept { mesh_ = fingerprint; }
     /// This field as part of an exchange.
     Exchanger::Member exchangeMember() const;
 
@@ -72,6 +77,7 @@ class Field {
     Exchanger exchanger_;
     RowKind rows_ = RowKind::Fixed;
     bool scalar_ = false;
+    std::optional<std::uint64_t> mesh_;
 };
 
 void bindField(nanobind::module_ &module);

@@ -4,6 +4,8 @@
 #include "MeshHandle.hpp"
 #include "NumpyViews.hpp"
 
+#include "Geom/Mesh/Fingerprint.hpp"
+
 #include <nanobind/stl/array.h>
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>
@@ -77,7 +79,8 @@ Mesh buildMesh(Source &source, std::string_view partitioner, real imbalance, int
         Geom::SourceMesh taken = source.take();
         const nb::gil_scoped_release others;
         Geom::UnstructuredMesh mesh = Geom::buildMesh(comm->view, std::move(taken), options);
-        return std::make_shared<const MeshData>(MeshData{std::move(mesh), std::move(report)});
+        const std::uint64_t fingerprint = Geom::fingerprint(mesh);
+        return std::make_shared<const MeshData>(MeshData{std::move(mesh), std::move(report), fingerprint});
     }();
     agree(comm->view, progress.failure());
     return {comm, data};
@@ -120,6 +123,7 @@ std::unique_ptr<Field> makeField(const Mesh &mesh, nb::handle width, nb::handle 
     guarded(mesh.comm->view, [&] { entities = &entitiesOf(mesh, at); });
     auto field = std::make_unique<Field>(
         mesh.comm, FieldOptions{std::move(name), entities->owned, dtype, "fixed", width, nb::none()});
+    field->setMesh(mesh.data->fingerprint);
     const nb::gil_scoped_release others;
     field->usePattern(entities->pattern);
     return field;

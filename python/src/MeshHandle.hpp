@@ -10,6 +10,7 @@
 
 #include <nanobind/nanobind.h>
 
+#include <cstdint>
 #include <memory>
 #include <utility>
 
@@ -19,6 +20,7 @@ namespace DNDS::Python {
 struct MeshData {
     Geom::UnstructuredMesh mesh;
     Geom::MeshReport report;
+    std::uint64_t fingerprint; ///< of the mesh: see Geom::fingerprint
 };
 
 /// A mesh of this rank, shared with all views of its parts.

@@ -43,7 +43,7 @@ class FieldSlices {
 
     void add(std::string name, nb::handle given) {
         const nb::object values = nb::isinstance<Field>(given) ? given.attr("owned") : nb::borrow(given);
-        const nb::object plain = nb::module_::import_("numpy").attr("ascontiguousarray")(values, "float64");
+        const nb::object plain = numbersOf(name, values);
         const auto numbers = nb::cast<Values>(plain);
         DNDS_CHECK(numbers.ndim() == 1 || numbers.ndim() == 2, ArgumentError,
                    "the values of '{}' have {} dimensions: they are [owned] or [owned, components]", name,
@@ -51,6 +51,17 @@ class FieldSlices {
         const int components = numbers.ndim() == 1 ? 1 : static_cast<int>(numbers.shape(1));
         slices_.push_back({std::move(name), components, {numbers.data(), numbers.size()}});
         kept_.push_back(plain);
+    }
+
+    static nb::object numbersOf(const std::string &name, const nb::object &values) {
+        const nb::module_ numpy = nb::module_::import_("numpy");
+        try {
+            return numpy.attr("ascontiguousarray")(values, "float64");
+        } catch (const nb::python_error &error) {
+            if (!error.matches(PyExc_TypeError) && !error.matches(PyExc_ValueError))
+                throw;
+            throw ArgumentError(fmt::format("the values of '{}' are no numbers: {}", name, error.what()));
+        }
     }
 
     std::vector<FieldSlice> slices_;
@@ -89,7 +100,7 @@ class VtkFile {
             atNodes.add(nodes);
         });
         const nb::gil_scoped_release others;
-        opened().writeStep(time, atNodes.list(), atCells.list());
+        opened().writeStep(time, {.cells = atCells.list(), .nodes = atNodes.list()});
     }
     void close() {
         (void)opened();
@@ -150,7 +161,7 @@ void writeCgns(const Mesh &self, nb::handle path, nb::handle cells, nb::handle n
         atNodes.add(nodes);
     });
     const nb::gil_scoped_release others;
-    Geom::writeCgnsMesh(self.mesh(), file, atNodes.list(), atCells.list(), options);
+    Geom::writeCgnsMesh(self.mesh(), file, {.cells = atCells.list(), .nodes = atNodes.list()}, options);
 }
 
 } // namespace

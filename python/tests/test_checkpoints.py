@@ -1,3 +1,5 @@
+import warnings
+
 import dnds
 import numpy as np
 import pytest
@@ -63,3 +65,32 @@ def test_errors_raise_on_all_ranks(comm, shared_path):
         file.read("u", u, [0])
     with pytest.raises(dnds.LayoutError):
         file.read("u", dnds.Field(2, 5, comm=comm), ids)
+
+
+def test_rows_of_another_mesh_are_refused_unless_asked_for(comm, shared_path):
+    mesh, other = box(comm), box(comm, jitter=0.125)
+    path, old = shared_path / "mesh.h5", shared_path / "old.h5"
+    ids = mesh.cells.file_numbers[: mesh.cells.owned]
+    theirs = other.cells.file_numbers[: other.cells.owned]
+    u, v = mesh.field(name="u"), other.field(name="v")
+    u.owned[:] = ids
+    dnds.write_checkpoint(path, {"u": u}, ids, comm=comm)
+    file = dnds.Checkpoint(path, comm)
+    with pytest.raises(dnds.ArgumentError, match="is for another mesh"):
+        file.read("u", v, theirs)
+    np.testing.assert_array_equal(v.owned, 0)
+    file.read("u", v, theirs, any_mesh=True)
+    np.testing.assert_array_equal(v.owned, theirs)
+    plain = dnds.Array(0, 1)  # of no mesh
+    file.read("u", plain, file.own_block("u"))
+    with pytest.raises(dnds.ArgumentError, match="'v' is a field of another mesh"):
+        dnds.write_checkpoint(path, {"u": u, "v": v}, {"u": ids, "v": theirs}, comm=comm)
+
+    rows = dnds.Array(len(ids), 1)
+    rows.numpy()[:, 0] = ids
+    dnds.write_checkpoint(old, {"u": rows}, ids, comm=comm)  # does not tell its mesh
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        dnds.Checkpoint(old, comm).read("u", v, theirs)
+    np.testing.assert_array_equal(v.owned, theirs)
+    assert [str(w.message).endswith("was not checked") for w in caught] == [True] * (comm.rank == 0)

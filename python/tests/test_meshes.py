@@ -187,6 +187,21 @@ def test_vtk_files_hold_fields_in_file_order(comm, shared_path):
         mesh.write_cgns(shared_path / "x.cgns", {"v": np.zeros((1, 1, 1))})
 
 
+def test_errors_of_writers_name_the_field(comm, shared_path):
+    mesh = box("triangles", (3, 3), comm)
+    good, short = np.ones(mesh.cells.owned), np.ones(mesh.cells.owned + 1)
+    with dnds.VtkFile(mesh, shared_path / "fields.vtkhdf") as file:
+        with pytest.raises(dnds.ArgumentError, match="cell field 'short' has"):
+            file.write(0, {"good": good, "short": short})
+        with pytest.raises(dnds.ArgumentError, match="node field 'short' has"):
+            file.write(0, cells={"good": good}, nodes={"short": np.ones(mesh.nodes.owned + 1)})
+        with pytest.raises(dnds.ArgumentError, match="'text' are no numbers"):
+            file.write(0, {"text": np.full(mesh.cells.owned, "a")})
+        file.write(0, {"good": good})
+    with pytest.raises(dnds.ArgumentError, match="cell field 'short' has"):
+        mesh.write_cgns(shared_path / "fields.cgns", {"short": short})
+
+
 def test_an_exception_leaves_no_complete_file(comm, shared_path):
     mesh = box("triangles", (3, 3), comm)
     path = shared_path / "never.vtkhdf"
