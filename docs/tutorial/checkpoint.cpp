@@ -6,10 +6,12 @@
 #include "DNDS/Mpi/RunMain.hpp"
 #include "Geom/BoxMesh.hpp"
 #include "Geom/Mesh/BuildMesh.hpp"
+#include "Geom/Mesh/Fingerprint.hpp"
 #include "Geom/Mesh/MeshView.hpp"
 
 #include <fmt/core.h>
 
+#include <cstdint>
 #include <span>
 
 namespace Geom = DNDS::Geom;
@@ -36,12 +38,13 @@ int run(DNDS::CommunicatorView world, int argc, char **argv) {
 
     // Which cells of the mesh's file this rank owns; behind them `fileNumbers` has those of its ghosts.
     const auto own = std::span(mesh.cells.fileNumbers).first(static_cast<std::size_t>(mesh.cells.owned));
-    DNDS::CheckpointWriter writer(world, argv[1]);
+    const std::uint64_t meshId = Geom::fingerprint(mesh); // the same for any partition of this mesh
+    DNDS::CheckpointWriter writer(world, argv[1], {.mesh = meshId});
     writer.set("time", time);                 // the same on all ranks
     writer.add("state", *state.father, own);  // rows, and the id of each
     const DNDS::index bytes = writer.write(); // collective
 
-    const DNDS::CheckpointReader reader(world, argv[1]);
+    const DNDS::CheckpointReader reader(world, argv[1], {.mesh = meshId}); // refuses rows of another mesh
     const real then = reader.number("time");
     reader.read("state", *copy.father, own); // this rank's rows, whoever wrote them
     copy.trans.pullOnce();
