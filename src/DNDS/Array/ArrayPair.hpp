@@ -57,8 +57,6 @@ class ArrayPair {
     /// Connects father and son; again after either was replaced. Collective. See ArrayTransformer::setFatherSon. Throws
     /// also LayoutError on all ranks for arrays of a derived type, which a pair would copy and swap in part only.
     void transAttach() {
-        if (!father && !son)
-            (void)*father; // throws
         trans.setFatherSon(father, son);
         DNDS_CHECK(typeid(*father.get()) == typeid(TArray), LayoutError,
                    "'{}' is of a type derived from that of its pair: declare the pair with the derived type",
@@ -74,7 +72,7 @@ class ArrayPair {
         trans.pullOnce();
     }
 
-    /// Owned rows and ghosts. Local, as all below. All functions but `initPair` throw StateError before it.
+    /// Owned rows and ghosts. Local, as all below. They throw StateError before `initPair`.
     index size() const { return father->size() + son->size(); }
     rowsize rowSize(index i) const {
         return dispatch(*this, i, [](const TArray &a, index row) { return a.rowSize(row); });

@@ -74,11 +74,13 @@ TEST(ArrayPair, WithoutArraysSaysSo) {
              [&] { (void)u.size(); }, [&] { (void)u(0, 0); }, [&] { (void)u[0]; }, [&] { (void)u.view(); },
              [&] { (void)u.hash(); }, [&] { u.toDevice(); }, [&] { u.swapData(u); }, [&] { RealField().clone(u); },
              [&] { u.father->resize(3); }, [&] { (void)(*u.son)(0, 0); }, [&] { (void)u.son->size(); },
-             [&] { (void)std::as_const(u).view(); }, [&] { u.transAttach(); }, [&] { u.borrowAndPull(RealField()); },
-             [&] { u.toHost(); }, [&] { (void)u.rowSize(0); }, [&] { u.resizeRow(0, 1); }})
+             [&] { (void)std::as_const(u).view(); }, [&] { u.toHost(); }, [&] { (void)u.rowSize(0); },
+             [&] { u.resizeRow(0, 1); }})
         expectContains(messageOf<StateError>(call), "initPair");
     expectContains(messageOf<StateError>([&] { u.trans.createFatherGlobalMapping(); }), "setFatherSon");
     EXPECT_THROW(u.trans.pullOnce(), StateError);
+    EXPECT_THROW(u.transAttach(), ArgumentError);
+    EXPECT_THROW(u.borrowAndPull(RealField()), ArgumentError);
     EXPECT_THROW(u.trans.startPersistentPull(), StateError);
     RealField moved = ringField();
     const RealField taken = std::move(moved);
