@@ -54,6 +54,16 @@ Environment readEnvironment() {
             .disableGpuAwareMpi = switchOf("DNDS_DISABLE_GPU_AWARE_MPI")};
 }
 
+std::array<std::pair<const char *, std::string>, 5> Environment::choices() const {
+    const auto number = [](auto value) { return value == 0 ? std::string() : fmt::format("{}", value); };
+    const auto onOrOff = [](bool on) { return std::string(on ? "1" : ""); };
+    return {{{"DNDS_TRANSPORT", transport == "auto" ? std::string() : transport},
+             {"DNDS_RANKS_PER_NODE", number(ranksPerNode)},
+             {"DNDS_WAIT_TIMEOUT", number(waitTimeout)},
+             {"DNDS_FORCE_HOST_STAGING", onOrOff(forceHostStaging)},
+             {"DNDS_DISABLE_GPU_AWARE_MPI", onOrOff(disableGpuAwareMpi)}}};
+}
+
 std::string mpiSwitchForDevices() {
     for (const char *name : {"MV2_USE_CUDA", "MPICH_GPU_SUPPORT_ENABLED", "I_MPI_OFFLOAD"})
         if (const std::string value = textOf(name); !value.empty() && value != "0")

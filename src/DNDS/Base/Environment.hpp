@@ -2,7 +2,9 @@
 /// @brief The one place where environment variables are read.
 #pragma once
 
+#include <array>
 #include <string>
+#include <utility>
 
 namespace DNDS {
 
@@ -21,10 +23,15 @@ struct Environment {
     bool forceHostStaging = false;
     /// DNDS_DISABLE_GPU_AWARE_MPI=1: device memory is never given to MPI, nor tried.
     bool disableGpuAwareMpi = false;
+
+    /// The variables and their values as text, which is empty where a value means the same as none. Equal texts are
+    /// equal choices. Local.
+    std::array<std::pair<const char *, std::string>, 5> choices() const;
 };
 
 /// Reads the process's environment. Local. Throws ArgumentError that names the variable for values that are no numbers,
-/// or neither 0 nor 1 where that is the choice.
+/// or neither 0 nor 1 where that is the choice. Whether ranks agree is checked when a communicator is first used
+/// (`CommunicatorContext::of`).
 Environment readEnvironment();
 
 /// The variable, if one is set, by which users switch on device memory in MPI libraries that have no query (MVAPICH2,

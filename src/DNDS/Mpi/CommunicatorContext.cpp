@@ -1,9 +1,15 @@
 #include "DNDS/Mpi/CommunicatorContext.hpp"
 
 #include "DNDS/Base/Environment.hpp"
+#include "DNDS/Mpi/BroadcastText.hpp"
 
+#include <array>
 #include <chrono>
+#include <functional>
+#include <string>
+#include <string_view>
 #include <thread>
+#include <utility>
 
 namespace DNDS {
 
@@ -57,6 +63,31 @@ int largestTag(MPI_Comm comm) {
     return found != 0 ? *static_cast<int *>(value) : 32767;
 }
 
+using Choices = std::array<std::pair<const char *, std::string>, 5>;
+
+/// Virtual nodes, timeouts and transports must be the same on all ranks. Collective; one reduction. Throws
+/// ArgumentError on all ranks where one differs.
+void agreeOn(const CommunicatorView &comm, const Choices &choices) {
+    std::uint64_t hash = 0;
+    for (const auto &[name, value] : choices)
+        hash = hash * 0x100000001b3U + std::hash<std::string>()(value);
+    std::array<std::uint64_t, 2> extremes{hash, ~hash}; // the largest and, inverted, the smallest of all ranks
+    comm.allReduce(extremes.data(), 2, MPI_MAX);
+    if (extremes[0] == ~extremes[1]) [[likely]]
+        return;
+    const auto quoted = [](std::string_view value) {
+        return value.empty() ? std::string("not set") : fmt::format("'{}'", value);
+    };
+    for (const auto &choice : choices) {
+        const ShortText first = broadcastText(comm, choice.second);
+        comm.guarded([&] {
+            DNDS_CHECK(ShortText(choice.second) == first, ArgumentError,
+                       "the environment variable {} is {} on rank {}, but {} on rank 0: give all ranks the same value",
+                       choice.first, quoted(choice.second), comm.rank(), quoted(first.view()));
+        });
+    }
+}
+
 } // namespace
 
 std::shared_ptr<CommunicatorContext> CommunicatorContext::of(CommunicatorView comm) {
@@ -68,11 +99,15 @@ std::shared_ptr<CommunicatorContext> CommunicatorContext::of(CommunicatorView co
         return *static_cast<Attribute *>(value);
     std::unique_ptr<Attribute> held;
     int ranksPerNode = 0;
+    Choices choices;
     comm.guarded([&] {
-        ranksPerNode = readEnvironment().ranksPerNode;
+        const Environment environment = readEnvironment();
+        ranksPerNode = environment.ranksPerNode;
+        choices = environment.choices();
         held = std::make_unique<Attribute>(std::make_shared<CommunicatorContext>(comm));
         keys().contexts->reserve(keys().contexts->size() + 1);
     });
+    agreeOn(comm, choices);
     // All ranks have this context, or none has: from here on nothing is allocated by one alone.
     (*held)->connect(ranksPerNode);
     checkMpi(MPI_Comm_set_attr(comm.handle(), keys().context, held.get()), "MPI_Comm_set_attr");

@@ -31,7 +31,8 @@ struct Channel {
 /// `alive()` is false and starting an exchange throws.
 class CommunicatorContext {
   public:
-    /// The context of `comm`, made on first use. Collective on first use, Local afterwards.
+    /// The context of `comm`, made on first use. Collective on first use, Local afterwards. Throws ArgumentError on all
+    /// ranks where their environment variables differ (docs/environment.md), or say what cannot be.
     static std::shared_ptr<CommunicatorContext> of(CommunicatorView comm);
 
     /// For `of`: Local, and of no use before `connect`.
@@ -53,6 +54,8 @@ class CommunicatorContext {
     const std::shared_ptr<DeviceTopology> &devices() const noexcept { return devices_; }
     /// Counts the exchanges set up on this communicator: the same number on all ranks. Local, called as `nextChannel`.
     std::uint64_t nextRound() noexcept { return round_++; }
+    /// The same for numberings and mappings, which ranks tell apart by it.
+    std::uint64_t nextSerial() noexcept { return serial_++; }
 
     /// Keeps what MPI may still read or write, because an exchange was destroyed in flight, until `finished` says that
     /// nothing moves any more; it is asked now and then, and when the communicator goes, and must not throw. Local.
@@ -88,6 +91,7 @@ class CommunicatorContext {
     NodeTopology node_;
     std::shared_ptr<DeviceTopology> devices_;
     std::uint64_t round_ = 0;
+    std::uint64_t serial_ = 1;
     int nextTag_ = 1;
     int lastTag_ = 0;
     std::atomic<bool> alive_ = true;

@@ -4,7 +4,9 @@
 
 #include <cstdlib>
 #include <memory>
+#include <optional>
 #include <set>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -13,6 +15,7 @@ namespace {
 
 using test::expectContains;
 using test::messageOf;
+using test::messageOnAll;
 using test::worldSize;
 
 TEST(CommunicatorContext, IsOneObjectACommunicator) {
@@ -59,6 +62,54 @@ TEST(CommunicatorContext, ChannelsAreDistinctAndEqualOnAllRanks) {
         EXPECT_EQ(world->comm().allReduce(channel.tag, MPI_MIN), channel.tag);
         EXPECT_EQ(world->comm().allReduce(channel.tag, MPI_MAX), channel.tag);
     }
+}
+
+/// An environment variable for as long as it lives.
+class Setting {
+  public:
+    Setting(const char *name, const char *value) : name_(name) {
+        if (const char *before = std::getenv(name))
+            before_ = before;
+        ::setenv(name, value, 1);
+    }
+    Setting(const Setting &) = delete;
+    Setting &operator=(const Setting &) = delete;
+    ~Setting() { before_ ? ::setenv(name_, before_->c_str(), 1) : ::unsetenv(name_); }
+
+  private:
+    const char *name_;
+    std::optional<std::string> before_;
+};
+
+TEST(CommunicatorContext, VariablesSetOnSomeRanksOnlyAreToldOnAllRanks) {
+    if (worldSize() < 2)
+        GTEST_SKIP() << "needs ranks that differ";
+    using Variable = std::pair<const char *, const char *>;
+    for (const auto &[name, value] : {Variable("DNDS_RANKS_PER_NODE", "1"), Variable("DNDS_WAIT_TIMEOUT", "7.5"),
+                                      Variable("DNDS_TRANSPORT", "packed"), Variable("DNDS_FORCE_HOST_STAGING", "1"),
+                                      Variable("DNDS_DISABLE_GPU_AWARE_MPI", "1")})
+        for (int odd = 0; odd < worldSize(); ++odd) {
+            const Communicator own = Communicator::duplicate(MPI_COMM_WORLD);
+            {
+                const Setting setting(name, test::worldRank() == odd ? value : "");
+                const std::string text =
+                    messageOnAll<ArgumentError>([&] { (void)CommunicatorContext::of(own.view()); });
+                expectContains(text, name);
+                expectContains(text, value);
+                expectContains(text, "not set");
+                expectContains(text, "rank 0");
+                expectContains(text, "on rank " + std::to_string(odd == 0 ? 1 : odd));
+            }
+            const Setting setting(name, value); // equal values are welcome, also after that
+            EXPECT_TRUE(CommunicatorContext::of(own.view())->alive());
+        }
+}
+
+TEST(CommunicatorContext, VariablesThatMeanTheSameAreEqual) {
+    const Setting timeout("DNDS_WAIT_TIMEOUT", test::worldRank() % 2 == 1 ? "10" : "1e1");
+    const Setting transport("DNDS_TRANSPORT", test::worldRank() % 2 == 1 ? "auto" : "");
+    const Communicator own = Communicator::duplicate(MPI_COMM_WORLD);
+    EXPECT_TRUE(CommunicatorContext::of(own.view())->alive());
 }
 
 TEST(CommunicatorContext, OutlivesItsCommunicatorButIsNoLongerAlive) {
