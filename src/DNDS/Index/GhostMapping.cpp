@@ -1,8 +1,12 @@
 #include "DNDS/Index/GhostMapping.hpp"
 
 #include "DNDS/Index/SortUnique.hpp"
+#include "DNDS/Mpi/BroadcastText.hpp"
 
 #include <algorithm>
+#include <array>
+#include <functional>
+#include <string>
 
 namespace DNDS {
 
@@ -27,7 +31,64 @@ RankLists splitByOwner(const GlobalMapping &global, std::vector<index> sorted) {
     return lists;
 }
 
+/// Whether the rows of each list, which ascend, are rows of the rank that the list is about.
+template <class OwnerOf>
+bool areOwned(const GlobalMapping &global, const RankLists &lists, OwnerOf &&ownerOf) {
+    for (std::size_t k = 0; k < lists.size(); ++k) {
+        const int owner = ownerOf(lists.ranks[k]);
+        const auto rows = lists.list(k);
+        if (!rows.empty() && (rows.front() < global.begin(owner) || rows.back() >= global.end(owner)))
+            return false;
+    }
+    return true;
+}
+
 } // namespace
+
+std::shared_ptr<const GhostMapping> GhostMapping::make(CommunicatorContext &context,
+                                                       std::shared_ptr<const GlobalMapping> global, RankLists ghosts,
+                                                       RankLists wanted, std::string_view name) {
+    const CommunicatorView &comm = context.comm();
+    const std::uint64_t serial = context.nextSerial();
+    // Numberings of one number may still be those of two communicators.
+    const bool owned = areOwned(*global, ghosts, [](int rank) { return rank; }) &&
+                       areOwned(*global, wanted, [&](int) { return comm.rank(); });
+    ShortText mine;
+    std::shared_ptr<const GhostMapping> made;
+    std::exception_ptr failure;
+    try {
+        const std::string of = name.empty() ? std::string() : fmt::format(", '{}'", name);
+        mine = ShortText(fmt::format("numbering {}{}", global->serial(), of));
+        for (index &row : wanted.values)
+            row -= global->localBegin();
+        made.reset(new GhostMapping(std::move(global), serial, std::move(ghosts), std::move(wanted)));
+    } catch (...) {
+        failure = std::current_exception();
+    }
+    // All ranks mean the same if the largest and, inverted, the smallest of their keys are equal.
+    const std::uint64_t key = std::hash<std::string_view>()(mine.view());
+    std::array<std::uint64_t, 4> most{key, ~key, owned ? 0U : 1U, failure ? 1U : 0U};
+    comm.allReduce(most.data(), 4, MPI_MAX);
+    if (most[3] != 0)
+        comm.agree(failure);
+    if (most[0] != ~most[1]) {
+        const ShortText first = broadcastText(comm, mine.view());
+        comm.guarded([&] {
+            DNDS_CHECK(mine == first, StateError,
+                       "rank {} makes ghosts of {} where rank 0 makes those of {}: make numberings and ghosts in the "
+                       "same order on all ranks",
+                       comm.rank(), mine.view(), first.view());
+        });
+    }
+    if (most[2] != 0)
+        comm.guarded([&] {
+            DNDS_CHECK(
+                owned, IndexError,
+                "ghosts that rank {} makes, or gives, are not rows of their owners: ranks use different numberings",
+                comm.rank());
+        });
+    return made;
+}
 
 std::shared_ptr<const GhostMapping> GhostMapping::fromPullList(std::shared_ptr<const GlobalMapping> global,
                                                                std::span<const index> pullRows,
@@ -46,10 +107,12 @@ std::shared_ptr<const GhostMapping> GhostMapping::fromPullList(CommunicatorConte
                                                                PeerDiscovery discovery) {
     RankLists ghosts;
     std::shared_ptr<const GlobalMapping> global;
+    std::string_view name;
     std::exception_ptr failure;
     try {
         const PullRequest request = describe();
         global = request.global;
+        name = request.name;
         requireGlobal(global);
         const std::span<const index> pullRows = request.pullRows;
         std::vector<index> sorted = sortedUnique(pullRows);
@@ -64,10 +127,7 @@ std::shared_ptr<const GhostMapping> GhostMapping::fromPullList(CommunicatorConte
         failure = std::current_exception();
     }
     RankLists wanted = sparseExchange(context, ghosts, discovery, failure);
-    for (index &row : wanted.values)
-        row -= global->localBegin();
-    return std::shared_ptr<const GhostMapping>(
-        new GhostMapping(std::move(global), std::move(ghosts), std::move(wanted)));
+    return make(context, std::move(global), std::move(ghosts), std::move(wanted), name);
 }
 
 std::shared_ptr<const GhostMapping> GhostMapping::fromRepeatedPullList(std::shared_ptr<const GlobalMapping> global,
@@ -87,15 +147,14 @@ std::shared_ptr<const GhostMapping> GhostMapping::fromRepeatedPullList(std::shar
         failure = std::current_exception();
     }
     RankLists wanted = sparseExchange(*global->context(), ghosts, discovery, failure);
-    for (index &row : wanted.values)
-        row -= global->localBegin();
-    return std::shared_ptr<const GhostMapping>(
-        new GhostMapping(std::move(global), std::move(ghosts), std::move(wanted)));
+    CommunicatorContext &context = *global->context();
+    return make(context, std::move(global), std::move(ghosts), std::move(wanted), {});
 }
 
 std::shared_ptr<const GhostMapping> GhostMapping::fromPushList(std::shared_ptr<const GlobalMapping> global,
                                                                std::span<const index> localRows,
-                                                               std::span<const index> starts, PeerDiscovery discovery) {
+                                                               std::span<const index> starts, PeerDiscovery discovery,
+                                                               std::string_view name) {
     requireGlobal(global);
     RankLists given;
     CommunicatorContext &context = *global->context();
@@ -122,10 +181,7 @@ std::shared_ptr<const GhostMapping> GhostMapping::fromPushList(std::shared_ptr<c
             row += global->localBegin();
     });
     RankLists ghosts = sparseExchange(context, given, discovery);
-    for (index &row : given.values)
-        row -= global->localBegin();
-    return std::shared_ptr<const GhostMapping>(
-        new GhostMapping(std::move(global), std::move(ghosts), std::move(given)));
+    return make(context, std::move(global), std::move(ghosts), std::move(given), name);
 }
 
 std::optional<index> GhostMapping::findGhost(index global) const noexcept {

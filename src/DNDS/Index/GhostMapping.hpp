@@ -5,10 +5,12 @@
 #include "DNDS/Index/GlobalMapping.hpp"
 #include "DNDS/Mpi/SparseExchange.hpp"
 
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <optional>
 #include <span>
+#include <string_view>
 #include <vector>
 
 namespace DNDS {
@@ -20,6 +22,9 @@ namespace DNDS {
 /// rank may be ghosts too.
 ///
 /// In local numbering a rank's owned rows come first, then its ghosts: local row `fatherSize() + k` is ghost k.
+///
+/// All ranks make their mappings in the same order. Where one takes another numbering, or an array of another name,
+/// than rank 0, all throw StateError that names both; one reduction.
 class GhostMapping {
   public:
     /// From the global rows this rank wants copies of, in any order, duplicates welcome. Collective.
@@ -38,23 +43,28 @@ class GhostMapping {
 
     /// From the own rows this rank gives copies of: `localRows[starts[r]..starts[r + 1])` go to rank r. Collective.
     /// `starts` has ranks + 1 entries. Ghosts are sorted as above, not in the order in which they were pushed. Throws
-    /// IndexError or ArgumentError on all ranks when any rank's list is wrong.
+    /// IndexError or ArgumentError on all ranks when any rank's list is wrong. `name` is that of the array, for
+    /// messages and to compare orders.
     static std::shared_ptr<const GhostMapping> fromPushList(std::shared_ptr<const GlobalMapping> global,
                                                             std::span<const index> localRows,
                                                             std::span<const index> starts,
-                                                            PeerDiscovery discovery = PeerDiscovery::Auto);
+                                                            PeerDiscovery discovery = PeerDiscovery::Auto,
+                                                            std::string_view name = {});
 
     /// The same for rows that `describe` names when called; what it throws is thrown on all ranks, at no extra
     /// communication. Collective over the ranks of `context`.
     struct PullRequest {
         std::shared_ptr<const GlobalMapping> global;
         std::span<const index> pullRows;
+        std::string_view name = {}; ///< of the array, if there is one; it outlives the call
     };
     static std::shared_ptr<const GhostMapping> fromPullList(CommunicatorContext &context,
                                                             const std::function<PullRequest()> &describe,
                                                             PeerDiscovery discovery = PeerDiscovery::Auto);
 
     const std::shared_ptr<const GlobalMapping> &global() const noexcept { return global_; }
+    /// The number of this mapping among the numberings and mappings of its communicator: the same on all ranks.
+    std::uint64_t serial() const noexcept { return serial_; }
 
     index fatherSize() const noexcept { return global_->localSize(); }
     index ghostSize() const noexcept { return static_cast<index>(ghosts_.values.size()); }
@@ -80,10 +90,15 @@ class GhostMapping {
     std::vector<LocalIndex> toLocal(std::span<const index> global) const;
 
   private:
-    GhostMapping(std::shared_ptr<const GlobalMapping> global, RankLists ghosts, RankLists wanted)
-        : global_(std::move(global)), ghosts_(std::move(ghosts)), wanted_(std::move(wanted)) {}
+    GhostMapping(std::shared_ptr<const GlobalMapping> global, std::uint64_t serial, RankLists ghosts, RankLists wanted)
+        : global_(std::move(global)), serial_(serial), ghosts_(std::move(ghosts)), wanted_(std::move(wanted)) {}
+    /// From global rows: this rank's ghosts, and what others want of its rows. Collective; one reduction.
+    static std::shared_ptr<const GhostMapping> make(CommunicatorContext &context,
+                                                    std::shared_ptr<const GlobalMapping> global, RankLists ghosts,
+                                                    RankLists wanted, std::string_view name);
 
     std::shared_ptr<const GlobalMapping> global_;
+    std::uint64_t serial_;
     RankLists ghosts_;
     RankLists wanted_;
 };

@@ -5,6 +5,7 @@
 #include "DNDS/Base/Types.hpp"
 #include "DNDS/Mpi/CommunicatorContext.hpp"
 
+#include <cstdint>
 #include <memory>
 #include <vector>
 
@@ -41,14 +42,17 @@ class GlobalMapping {
     /// The global number of a rank's row. Throws IndexError when the rank has no such row.
     index toGlobal(int rank, index row) const;
 
+    /// The number of this numbering among the numberings and mappings of its communicator: the same on all ranks.
+    std::uint64_t serial() const noexcept { return serial_; }
     /// What DNDS keeps for the communicator of these rows.
     const std::shared_ptr<CommunicatorContext> &context() const noexcept { return context_; }
 
   private:
     GlobalMapping(std::shared_ptr<CommunicatorContext> context, int rank, std::vector<index> offsets)
-        : context_(std::move(context)), rank_(rank), offsets_(std::move(offsets)) {}
+        : context_(std::move(context)), serial_(context_->nextSerial()), rank_(rank), offsets_(std::move(offsets)) {}
 
     std::shared_ptr<CommunicatorContext> context_;
+    std::uint64_t serial_;
     int rank_;
     std::vector<index> offsets_;
 };

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <iterator>
 #include <memory>
+#include <numeric>
 #include <optional>
 #include <random>
 #include <set>
@@ -206,6 +207,71 @@ TEST(GhostMapping, LocalNumbersBeyond32BitsAreRefused) {
     const std::vector<index> rows{global->localBegin()};
     expectContains(messageOf<ArgumentError>([&] { (void)mapping->toLocal(rows); }), "32-bit");
     EXPECT_EQ(mapping->toLocal(global->localBegin() + 2147483647), 2147483647); // 64-bit look-ups work
+}
+
+TEST(GhostMapping, OfTwoNumberingsInAnotherOrderOnOneRankFailsOnAllRanks) {
+    if (worldSize() < 2)
+        GTEST_SKIP() << "needs ranks that differ";
+    const auto lastRows = [](const GlobalMapping &global) {
+        std::vector<index> rows;
+        for (int rank = 0; rank < worldSize(); ++rank)
+            rows.push_back(global.end(rank) - 1);
+        return rows;
+    };
+    // Of equal and of different sizes: rows of the larger one do not exist in the smaller.
+    for (const index moreRows : {0, 1000}) {
+        const auto few = GlobalMapping::create(MPI_COMM_WORLD, 5);
+        const auto many = GlobalMapping::create(MPI_COMM_WORLD, 5 + moreRows);
+        for (int odd = 0; odd < worldSize(); ++odd) {
+            const auto &mine = worldRank() == odd ? many : few;
+            const std::vector<index> last = lastRows(*mine);
+            for (const PeerDiscovery discovery : {PeerDiscovery::AllToAll, PeerDiscovery::Consensus}) {
+                const std::string text =
+                    messageOnAll<StateError>([&] { (void)GhostMapping::fromPullList(mine, last, discovery); });
+                expectContains(text, "numbering " + std::to_string(few->serial()));
+                expectContains(text, "numbering " + std::to_string(many->serial()));
+                expectContains(text, "same order");
+                messageOnAll<StateError>([&] { (void)GhostMapping::fromRepeatedPullList(mine, last, discovery); });
+                // Every rank gives its last row to all.
+                const auto ranks = static_cast<std::size_t>(worldSize());
+                const std::vector<index> rows(ranks, mine->localSize() - 1);
+                std::vector<index> starts(ranks + 1);
+                std::iota(starts.begin(), starts.end(), 0);
+                messageOnAll<StateError>([&] { (void)GhostMapping::fromPushList(mine, rows, starts, discovery); });
+            }
+        }
+        EXPECT_EQ(GhostMapping::fromPullList(few, lastRows(*few))->ghostSize(), worldSize());
+    }
+}
+
+TEST(GhostMapping, OfArraysInAnotherOrderOnOneRankNamesBoth) {
+    if (worldSize() < 2)
+        GTEST_SKIP() << "needs ranks that differ";
+    const auto global = GlobalMapping::create(MPI_COMM_WORLD, 3);
+    const std::vector<index> rows{0};
+    const std::string text = messageOnAll<StateError>([&] {
+        (void)GhostMapping::fromPullList(*global->context(), [&] {
+            return GhostMapping::PullRequest{global, rows, worldRank() == worldSize() - 1 ? "velocity" : "pressure"};
+        });
+    });
+    expectContains(text, "'velocity'");
+    expectContains(text, "'pressure'");
+}
+
+TEST(GhostMapping, OfANumberingOfAnotherCommunicatorReadsNoRowsThatAreNotThere) {
+    if (worldSize() < 2)
+        GTEST_SKIP() << "needs ranks that differ";
+    // Each of them is the first of its communicator, so that their numbers are equal.
+    const Communicator one = Communicator::duplicate(MPI_COMM_WORLD);
+    const Communicator other = Communicator::duplicate(MPI_COMM_WORLD);
+    const auto few = GlobalMapping::create(one.view(), 5);
+    const auto many = GlobalMapping::create(other.view(), 1000);
+    ASSERT_EQ(few->serial(), many->serial());
+    const auto &mine = worldRank() == worldSize() - 1 ? many : few;
+    const std::vector<index> rows{mine->end(0) - 1};
+    const auto request = [&] { return GhostMapping::PullRequest{mine, rows}; };
+    expectContains(messageOnAll<IndexError>([&] { (void)GhostMapping::fromPullList(*few->context(), request); }),
+                   "not rows of their owners");
 }
 
 } // namespace
