@@ -1,5 +1,6 @@
 // One rank alone has no memory for its n-th allocation, for many n: the work must end on all ranks, with an error on
-// each, and must succeed afterwards in the same process. This program replaces operator new.
+// each, and must succeed afterwards in the same process. This program replaces operator new
+// (support/FailingAllocations.hpp).
 
 #include "DNDS/Mpi/CommunicatorContext.hpp"
 #include "DNDS/Mpi/FailTogether.hpp"
@@ -11,96 +12,21 @@
 #include "Geom/Mesh/WriteMesh.hpp"
 #include "Geom/ReadMesh.hpp"
 #include "Geom/TemporaryFile.hpp"
+#include "support/FailingAllocations.hpp"
 #include "support/MpiTest.hpp"
 
 #include <gtest/gtest.h>
 
-#include <cstdlib>
 #include <filesystem>
-#include <new>
-#include <set>
-
-namespace {
-
-thread_local std::int64_t allocations = 0; ///< since it was set to 0
-thread_local std::int64_t failsAt = 0;     ///< none fails where it is 0
-thread_local bool failed = false;
-
-void *allocate(std::size_t bytes) {
-    if (++allocations == failsAt) {
-        failed = true;
-        throw std::bad_alloc();
-    }
-    if (void *memory = std::malloc(bytes == 0 ? 1 : bytes))
-        return memory;
-    throw std::bad_alloc();
-}
-
-} // namespace
-
-void *operator new(std::size_t bytes) { return allocate(bytes); }
-void *operator new[](std::size_t bytes) { return allocate(bytes); }
-// Those who ask in this way do without.
-void *operator new(std::size_t bytes, const std::nothrow_t &) noexcept { return std::malloc(bytes); }
-void operator delete(void *memory) noexcept { std::free(memory); }
-void operator delete[](void *memory) noexcept { std::free(memory); }
-void operator delete(void *memory, std::size_t) noexcept { std::free(memory); }
-void operator delete[](void *memory, std::size_t) noexcept { std::free(memory); }
-void operator delete(void *memory, const std::nothrow_t &) noexcept { std::free(memory); }
 
 namespace DNDS::Geom {
 namespace {
 
+using DNDS::test::failEverywhere;
+using DNDS::test::Outcome;
 using DNDS::test::worldRank;
 using DNDS::test::worldSize;
 using test::TemporaryFile;
-
-/// The first ones, and others over all of `count` allocations: the same on all ranks.
-std::set<std::int64_t> chosen(std::int64_t count, int samples) {
-    std::set<std::int64_t> numbers;
-    for (std::int64_t n = 1; n <= count; n += 1 + n / 2)
-        numbers.insert(n);
-    for (int k = 1; k <= samples; k++)
-        numbers.insert(std::max<std::int64_t>(1, count * k / samples));
-    return numbers;
-}
-
-/// What work may make of an allocation that fails.
-enum class Outcome : unsigned char { Throws, ThrowsOrDoesWithout };
-
-/// Runs `work` again and again, and another of one rank's allocations fails each time.
-template <class Work>
-void failEverywhere(int samples, Work &&work, Outcome outcome = Outcome::Throws) {
-    const CommunicatorView comm(MPI_COMM_WORLD);
-    work(); // what is made once for the process is made here
-    for (const int victim : {0, comm.size() - 1}) {
-        allocations = 0;
-        work();
-        const std::int64_t count = comm.allReduce(comm.rank() == victim ? allocations : 0, MPI_MAX);
-        int failures = 0;
-        for (const std::int64_t n : chosen(count, samples)) {
-            SCOPED_TRACE(testing::Message() << "allocation " << n << " of " << count << " of rank " << victim);
-            failed = false;
-            allocations = 0;
-            failsAt = comm.rank() == victim ? n : 0;
-            int threw = 0;
-            try {
-                work();
-            } catch (const std::exception &) {
-                threw = 1;
-            }
-            failsAt = 0;
-            ASSERT_EQ(comm.allReduce(threw, MPI_SUM), threw * comm.size()) << "some ranks threw and others did not";
-            const int ranOut = comm.allReduce(failed ? 1 : 0, MPI_MAX);
-            if (outcome == Outcome::Throws) {
-                EXPECT_EQ(ranOut, threw);
-            }
-            failures += threw;
-        }
-        EXPECT_GT(failures, std::min<std::int64_t>(count, samples) / 3);
-        work();
-    }
-}
 
 BoxMeshOptions smallBox() {
     BoxMeshOptions box{.fill = BoxCells::MixedVolume, .cells = {4, 3, 3}, .shuffled = true};

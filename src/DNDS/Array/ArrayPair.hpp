@@ -132,8 +132,14 @@ class ArrayPair {
     /// Makes this a deep copy of `other` with arrays of its own and the same mapping. Collective. Persistent exchanges
     /// are not copied: call `initPersistentPull` where they are needed.
     void clone(const ArrayPair &other) {
-        father = std::make_shared<TArray>(*other.father);
-        son = std::make_shared<TArray>(*other.son);
+        std::shared_ptr<TArray> ofFather;
+        std::shared_ptr<TArray> ofSon;
+        other.arrays().father->comm().guarded([&] {
+            ofFather = std::make_shared<TArray>(*other.father);
+            ofSon = std::make_shared<TArray>(*other.son);
+        });
+        father = std::move(ofFather);
+        son = std::move(ofSon);
         transAttach();
         if (other.trans.pattern() != nullptr)
             trans.borrowGGIndexing(other.trans);

@@ -28,6 +28,9 @@ namespace DNDS {
 ///         trans.startPersistentPull();                 // compute on inner rows
 ///         trans.waitPersistentPull();                  // compute on boundary rows
 ///     }
+///
+/// What is wrong on one rank only is thrown on all by the collective functions, with one exception: a transformer
+/// without arrays knows no other ranks, and throws StateError on its own rank.
 template <class TArray>
 class ArrayTransformer : public TransformerCore {
   public:
@@ -40,14 +43,16 @@ class ArrayTransformer : public TransformerCore {
     void setFatherSon(std::shared_ptr<TArray> father, std::shared_ptr<TArray> son) {
         DNDS_CHECK(father != nullptr || son != nullptr, ArgumentError,
                    "father and son are null: create the arrays first");
+        std::shared_ptr<const ExchangePattern *> current;
         (father ? father : son)->comm().guarded([&] {
             DNDS_CHECK(father != nullptr, ArgumentError, "the father of '{}' is null", son->label());
             DNDS_CHECK(son != nullptr, ArgumentError, "the son of '{}' is null", father->label());
             DNDS_CHECK(father != son, ArgumentError, "'{}' cannot be father and son at once", father->label());
             requireOneType(*father, typeid(*father.get()), *son, typeid(*son.get()));
+            current = std::make_shared<const ExchangePattern *>(nullptr);
         });
         agreeOnType(father->comm(), *father, typeid(*father.get()));
-        *this = ArrayTransformer();
+        begin(std::move(current));
         father_ = std::move(father);
         son_ = std::move(son);
     }
@@ -66,7 +71,7 @@ class ArrayTransformer : public TransformerCore {
             *context,
             [&] {
                 requireGlobalMapping();
-                return GhostMapping::PullRequest{father_->globalMapping(), pullRows};
+                return GhostMapping::PullRequest{father_->globalMapping(), pullRows, father_->label()};
             },
             discovery));
     }
@@ -75,7 +80,8 @@ class ArrayTransformer : public TransformerCore {
     void createGhostMapping(std::span<const index> localRows, std::span<const index> starts,
                             PeerDiscovery discovery = PeerDiscovery::Auto) {
         requireArrays().father_->comm().guarded([&] { requireGlobalMapping(); });
-        setMapping(GhostMapping::fromPushList(father_->globalMapping(), localRows, starts, discovery));
+        setMapping(
+            GhostMapping::fromPushList(father_->globalMapping(), localRows, starts, discovery, father_->label()));
     }
 
     /// Takes a pattern that was made without an array, of as many rows as the father has. Collective; one reduction.
@@ -96,7 +102,7 @@ class ArrayTransformer : public TransformerCore {
                        father_->label());
             father_->setGlobalMapping(other.ghostMapping()->global());
         });
-        sharePattern(other);
+        setPattern(other.pattern());
     }
 
     /// Gives the son as many rows as there are ghosts, with the widths, row sizes and shapes of their owners' rows.
@@ -128,20 +134,26 @@ class ArrayTransformer : public TransformerCore {
             comm.guarded([&] { son_->resizeGhosts(pattern()->sonSize(), sizes); });
         }
         if (father_->hasRowShapes())
-            pullRowShapes(member());
+            pullRowShapes([&] { return member(); });
     }
 
-    /// Prepares pulls for repeated use. Collective. See Exchange for cost and errors.
-    void initPersistentPull(const ExchangeOptions &options = {}) { initPull(ready("initPersistentPull"), options); }
-    /// Prepares pushes for repeated use. Collective. Ghosts keep their values after a push, so that the next one with
-    /// PushOp::Sum adds them again, unless `options.ghosts` is GhostsAfterPush::Zero.
+    /// Prepares pulls for repeated use, in place of those prepared before. Collective. See Exchange for cost and
+    /// errors; throws StateError on all ranks while a pull is in flight on any. Where it throws, the one before stays.
+    void initPersistentPull(const ExchangeOptions &options = {}) {
+        initPull(
+            *context(), [&] { return request("initPersistentPull"); }, options);
+    }
+    /// Prepares pushes for repeated use. Collective. As above. Ghosts keep their values after a push, so that the next
+    /// one with PushOp::Sum adds them again, unless `options.ghosts` is GhostsAfterPush::Zero.
     void initPersistentPush(PushOp op = PushOp::Replace, const ExchangeOptions &options = {}) {
-        initPush(ready("initPersistentPush"), options, op);
+        initPush(
+            *context(), [&] { return request("initPersistentPush"); }, options, op);
     }
     /// Refreshes the son once. Collective; costs a set-up each time, so use persistent pulls in loops. On the device it
     /// runs after what `producer` holds (see Exchange::start) and is complete when this returns.
     void pullOnce(const ExchangeOptions &options = {}, Device::StreamHandle producer = nullptr) {
-        Exchange exchange(readyPattern("pullOnce"), Direction::Pull, {member()}, options);
+        Exchange exchange(
+            *context(), Direction::Pull, [&] { return request("pullOnce"); }, options);
         exchange.start(producer);
         exchange.wait();
     }
@@ -150,7 +162,8 @@ class ArrayTransformer : public TransformerCore {
     /// `ExchangeOptions::ghosts = GhostsAfterPush::Zero`.
     void pushOnce(PushOp op = PushOp::Replace, const ExchangeOptions &options = {},
                   Device::StreamHandle producer = nullptr) {
-        Exchange exchange(readyPattern("pushOnce"), Direction::Push, {member()}, options, op);
+        Exchange exchange(
+            *context(), Direction::Push, [&] { return request("pushOnce"); }, options, op);
         exchange.start(producer);
         exchange.wait();
     }
@@ -167,7 +180,8 @@ class ArrayTransformer : public TransformerCore {
             [son = son_](const HostMemoryResource &memory) { son->rehost(memory); },
             [father = father_, son = son_] {
                 return father->valid(MemorySpace::Device) && son->valid(MemorySpace::Device);
-            }};
+            },
+            currentPattern()};
     }
 
   private:
@@ -189,14 +203,10 @@ class ArrayTransformer : public TransformerCore {
                    "'{}' was resized from {} to {} rows after its global mapping was made: make it again",
                    father_->label(), father_->globalMapping()->localSize(), father_->size());
     }
-    const std::shared_ptr<const ExchangePattern> &readyPattern(const char *what) const {
-        requireArrays();
+    std::shared_ptr<CommunicatorContext> context() const { return contextFor(requireArrays().father_->comm()); }
+    ExchangeRequest request(const char *what) const {
         requireMapping(what);
-        return pattern();
-    }
-    ExchangeMember ready(const char *what) const {
-        (void)readyPattern(what);
-        return member();
+        return {pattern(), {member()}};
     }
 
     std::shared_ptr<TArray> father_;

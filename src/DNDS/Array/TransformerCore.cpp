@@ -36,19 +36,29 @@ void TransformerCore::agreeOnType(const CommunicatorView &comm, const ArrayBase 
                father.label(), readable(type), comm.rank());
 }
 
+void TransformerCore::begin(std::shared_ptr<const ExchangePattern *> current) {
+    if (current_)
+        *current_ = nullptr;
+    *this = TransformerCore();
+    current_ = std::move(current);
+}
+
 void TransformerCore::setMapping(std::shared_ptr<const GhostMapping> mapping) {
-    pattern_ = std::make_shared<const ExchangePattern>(mapping);
-    mapping_ = std::move(mapping);
+    setPattern(std::make_shared<const ExchangePattern>(std::move(mapping)));
 }
 
 void TransformerCore::setPattern(std::shared_ptr<const ExchangePattern> pattern) {
     mapping_ = pattern->mapping();
     pattern_ = std::move(pattern);
+    *current_ = pattern_.get();
 }
 
-void TransformerCore::sharePattern(const TransformerCore &other) {
-    pattern_ = other.pattern_;
-    mapping_ = other.mapping_;
+std::function<const ExchangePattern *()> TransformerCore::currentPattern() const {
+    return [current = current_] { return *current; };
+}
+
+std::shared_ptr<CommunicatorContext> TransformerCore::contextFor(const CommunicatorView &comm) const {
+    return mapping_ ? mapping_->global()->context() : CommunicatorContext::of(comm);
 }
 
 void TransformerCore::requireMapping(const char *what) const {
@@ -56,18 +66,22 @@ void TransformerCore::requireMapping(const char *what) const {
                "{} needs a ghost mapping: call createGhostMapping or borrowGGIndexing first", what);
 }
 
-void TransformerCore::initPull(ExchangeMember member, const ExchangeOptions &options) {
-    if (pull_)
-        clear(pull_, "Pull");
-    pull_ =
-        std::make_unique<Exchange>(pattern_, Direction::Pull, std::vector<ExchangeMember>{std::move(member)}, options);
+void TransformerCore::initPull(CommunicatorContext &context, const std::function<ExchangeRequest()> &describe,
+                               const ExchangeOptions &options) {
+    const auto landed = [&] {
+        requireLanded(pull_, "Pull");
+        return describe();
+    };
+    pull_ = Exchange::make(context, Direction::Pull, landed, options);
 }
 
-void TransformerCore::initPush(ExchangeMember member, const ExchangeOptions &options, PushOp op) {
-    if (push_)
-        clear(push_, "Push");
-    push_ = std::make_unique<Exchange>(pattern_, Direction::Push, std::vector<ExchangeMember>{std::move(member)},
-                                       options, op);
+void TransformerCore::initPush(CommunicatorContext &context, const std::function<ExchangeRequest()> &describe,
+                               const ExchangeOptions &options, PushOp op) {
+    const auto landed = [&] {
+        requireLanded(push_, "Push");
+        return describe();
+    };
+    push_ = Exchange::make(context, Direction::Push, landed, options, op);
 }
 
 Exchange &TransformerCore::bound(const std::unique_ptr<Exchange> &exchange, const char *kind) {
@@ -75,18 +89,13 @@ Exchange &TransformerCore::bound(const std::unique_ptr<Exchange> &exchange, cons
     return *exchange;
 }
 
-Exchange &TransformerCore::current(const std::unique_ptr<Exchange> &exchange, const char *kind) const {
-    Exchange &found = bound(exchange, kind);
-    DNDS_CHECK(
-        found.pattern() == pattern_, StateError,
-        "the ghost mapping was replaced since initPersistent{0}: call createMPITypes and initPersistent{0} again",
-        kind);
-    return found;
+void TransformerCore::requireLanded(const std::unique_ptr<Exchange> &exchange, const char *kind) {
+    DNDS_CHECK(!exchange || !exchange->inFlight(), StateError,
+               "the persistent {0} is in flight: call waitPersistent{0} before clearing or initialising it", kind);
 }
 
 void TransformerCore::clear(std::unique_ptr<Exchange> &exchange, const char *kind) {
-    DNDS_CHECK(!exchange || !exchange->inFlight(), StateError,
-               "the persistent {0} is in flight: call waitPersistent{0} before clearing or initialising it", kind);
+    requireLanded(exchange, kind);
     exchange.reset();
 }
 
@@ -99,7 +108,7 @@ HostMemoryResource TransformerCore::sonMemory() const {
 }
 
 std::vector<rowsize> TransformerCore::pullRowSizes(std::vector<rowsize> fatherSizes) const {
-    std::vector<rowsize> sonSizes(static_cast<std::size_t>(pattern_->sonSize()));
+    std::vector<rowsize> sonSizes;
     const auto describe = [](std::vector<rowsize> &sizes, RowLayout &layout) { // on the host in any case
         layout.rows = static_cast<index>(sizes.size());
         layout.partCount = 1;
@@ -108,29 +117,37 @@ std::vector<rowsize> TransformerCore::pullRowSizes(std::vector<rowsize> fatherSi
         layout.parts[0].elementBytes = sizeof(rowsize);
         layout.parts[0].kind = ElementKind::Int32;
     };
-    Exchange exchange(
-        pattern_, Direction::Pull,
-        {ExchangeMember{"row sizes", [&](auto, auto, RowLayout &into) { describe(fatherSizes, into); },
-                        [&](auto, auto, RowLayout &into) { describe(sonSizes, into); }, nullptr, nullptr}},
-        {.space = ExchangeSpace::Host});
+    const auto request = [&] {
+        sonSizes.resize(static_cast<std::size_t>(pattern_->sonSize()));
+        return ExchangeRequest{
+            pattern_,
+            {ExchangeMember{"row sizes", [&](auto, auto, RowLayout &into) { describe(fatherSizes, into); },
+                            [&](auto, auto, RowLayout &into) { describe(sonSizes, into); }, nullptr, nullptr,
+                            nullptr}}};
+    };
+    Exchange exchange(pattern_->context(), Direction::Pull, std::ref(request), {.space = ExchangeSpace::Host});
     exchange.start();
     exchange.wait();
     return sonSizes;
 }
 
-void TransformerCore::pullRowShapes(const ExchangeMember &member) const {
+void TransformerCore::pullRowShapes(const std::function<ExchangeMember()> &describe) const {
     using Describe = std::function<void(MemorySpace, Access, RowLayout &)>;
-    const auto lastPart = [](const Describe &all) {
-        return [&all](MemorySpace space, Access access, RowLayout &layout) {
+    const auto lastPart = [](Describe all) {
+        return [all = std::move(all)](MemorySpace space, Access access, RowLayout &layout) {
             all(space, access, layout);
             std::swap(layout.parts.front(), layout.parts.at(static_cast<std::size_t>(layout.partCount - 1)));
             layout.partCount = 1;
         };
     };
-    Exchange exchange(
-        pattern_, Direction::Pull,
-        {ExchangeMember{member.name, lastPart(member.father), lastPart(member.son), member.rehostSon, nullptr}},
-        {.space = ExchangeSpace::Host});
+    const auto request = [&] {
+        ExchangeMember member = describe();
+        member.father = lastPart(std::move(member.father));
+        member.son = lastPart(std::move(member.son));
+        member.onDevice = nullptr;
+        return ExchangeRequest{pattern_, {std::move(member)}};
+    };
+    Exchange exchange(pattern_->context(), Direction::Pull, std::ref(request), {.space = ExchangeSpace::Host});
     exchange.start();
     exchange.wait();
 }

@@ -10,25 +10,40 @@
 #include "DNDS/Exchange/PushedRows.hpp"
 #include "DNDS/Exchange/Serving.hpp"
 #include "DNDS/Exchange/Traffic.hpp"
+#include "DNDS/Storage/ContentHash.hpp"
 #include "DNDS/Storage/HostDeviceBuffer.hpp"
 
 #include <algorithm>
 #include <array>
 #include <map>
+#include <new>
 #include <optional>
 #include <thread>
 #include <utility>
 
 namespace DNDS {
 
+namespace {
+
+/// A hash of the bytes that go to one peer from one part.
+std::uint64_t hashOf(const RowGather &rows, const std::byte *base) {
+    ContentHash hash;
+    for (const ByteBlock &block : rows.blocks())
+        hash.addBytes(base + block.offset, block.bytes);
+    return hash.value();
+}
+
+} // namespace
+
 /// Everything that must stay alive while bytes move.
 struct Exchange::State {
     std::vector<ExchangeMember> members;
     std::vector<RowLayout> fathers;
     std::vector<RowLayout> sons;
-    std::vector<RowLayout> fathersNow; ///< what `start` finds, until it is accepted
+    std::vector<RowLayout> fathersNow; ///< what `start` finds, until it is accepted; what `wait` finds
     std::vector<RowLayout> sonsNow;
     Traffic traffic;
+    std::vector<std::uint64_t> sent; ///< with debug checks: hashes of what leaves, by peer and part
     MemorySpace space = MemorySpace::Host;
     std::shared_ptr<DeviceLane> lane; ///< on the device
     std::vector<HostDeviceBuffer> stagingOnHost;
@@ -56,7 +71,7 @@ struct Exchange::State {
     /// The data that arrived is complete, so memory that arrays gave up meanwhile may go. Where kernels may still run
     /// it is kept until the next start.
     void letGo() {
-        for (std::vector<RowLayout> *layouts : {&fathers, &sons})
+        for (std::vector<RowLayout> *layouts : {&fathers, &sons, &fathersNow, &sonsNow})
             for (RowLayout &layout : *layouts)
                 for (RowPart &part : layout.parts)
                     part.hold.reset();
@@ -84,6 +99,15 @@ struct Exchange::State {
             transport->abandon();
     }
 
+    /// Of the host's rows that peers get: found again at wait where nobody wrote them. O(bytes sent).
+    void hashSent(Direction direction, std::vector<std::uint64_t> &into) const {
+        into.clear();
+        const std::vector<const std::byte *> sources = endpointsOf(direction, fathers, sons).sources;
+        for (const Outgoing &outgoing : traffic.outgoing)
+            for (std::size_t p = 0; p < outgoing.parts.size(); ++p)
+                into.push_back(hashOf(outgoing.parts[p], sources[p]));
+    }
+
     Endpoints endpoints(Direction direction) {
         Endpoints ends = endpointsOf(direction, fathers, sons);
         ends.destinations.insert(ends.destinations.end(), staging.begin(), staging.end());
@@ -93,9 +117,21 @@ struct Exchange::State {
 
 namespace {
 
+#if defined(DNDS_DEBUG_CHECKS)
+constexpr bool debugChecks = true;
+#else
+constexpr bool debugChecks = false;
+#endif
+
+const char *nameOf(Direction direction) { return direction == Direction::Pull ? "pull" : "push"; }
+
 /// The memory of a member now: checked against the pattern.
 void fetch(const ExchangePattern &pattern, Direction direction, MemorySpace space, const ExchangeMember &member,
            RowLayout &father, RowLayout &son) {
+    DNDS_CHECK(!member.pattern || member.pattern() == &pattern, StateError,
+               "the ghost mapping of '{}' was replaced since its {} was set up: call createMPITypes, and set up the "
+               "exchange again (in a new group, where it is in one)",
+               member.name, nameOf(direction));
     member.father(space, Access::Read, father);
     member.son(space, direction == Direction::Pull ? Access::Write : Access::Read, son);
     DNDS_CHECK(father.rows == pattern.fatherSize(), StateError,
@@ -118,6 +154,14 @@ std::uint64_t signatureOf(std::span<const RowLayout> layouts, Direction directio
     for (const RowLayout &layout : layouts)
         signature = signature * 0x100000001b3U ^ layout.signature;
     return signature;
+}
+
+/// All of their names, which ranks compare.
+std::string namesOf(std::span<const ExchangeMember> members) {
+    std::string names;
+    for (const ExchangeMember &member : members)
+        names += (names.empty() ? "" : ", ") + member.name;
+    return names;
 }
 
 /// Splits the traffic by transport.
@@ -192,36 +236,78 @@ bool allCompleted(std::span<const std::unique_ptr<Transport>> transports) noexce
 
 } // namespace
 
+namespace {
+
+CommunicatorContext &contextOf(const std::shared_ptr<const ExchangePattern> &pattern) {
+    DNDS_CHECK(pattern != nullptr, StateError, "an exchange needs a pattern: create a ghost mapping first");
+    return pattern->context();
+}
+
+} // namespace
+
 Exchange::Exchange(std::shared_ptr<const ExchangePattern> pattern, Direction direction,
                    std::vector<ExchangeMember> members, const ExchangeOptions &options, PushOp op)
-    : pattern_(std::move(pattern)), direction_(direction), op_(op),
-      ghosts_(direction == Direction::Push ? options.ghosts : GhostsAfterPush::Keep),
-      state_(std::make_shared<State>()) {
-    DNDS_CHECK(pattern_ != nullptr, StateError, "an exchange needs a pattern: create a ghost mapping first");
-    CommunicatorContext &context = pattern_->context();
-    State &state = *state_;
-    state.members = std::move(members);
-    requireCommunicator();
-    channel_ = context.nextChannel(); // before anything can fail, so that ranks stay in step
+    : Exchange(
+          contextOf(pattern), direction,
+          [&] {
+              return ExchangeRequest{std::move(pattern), std::move(members)};
+          },
+          options, op) {}
+
+std::unique_ptr<Exchange> Exchange::make(CommunicatorContext &context, Direction direction,
+                                         const std::function<ExchangeRequest()> &describe,
+                                         const ExchangeOptions &options, PushOp op) {
+    std::unique_ptr<Exchange> made(new (std::nothrow) Exchange(context, direction, describe, options, op));
+    if (!made)
+        Exchange(
+            context, direction, []() -> ExchangeRequest { throw std::bad_alloc(); }, options, op);
+    return made;
+}
+
+Exchange::Exchange(CommunicatorContext &context, Direction direction, const std::function<ExchangeRequest()> &describe,
+                   const ExchangeOptions &options, PushOp op)
+    : direction_(direction), op_(op), ghosts_(direction == Direction::Push ? options.ghosts : GhostsAfterPush::Keep),
+      channel_(context.nextChannel()) { // before anything can fail: ranks stay in step
     const std::uint64_t round = context.nextRound();
+    std::exception_ptr failure;
+    const auto attempt = [&](auto &&action) {
+        if (!failure)
+            try {
+                action();
+            } catch (...) {
+                failure = std::current_exception();
+            }
+    };
+    attempt([&] {
+        state_ = std::make_shared<State>();
+        ExchangeRequest request = describe();
+        (void)contextOf(request.pattern);
+        pattern_ = std::move(request.pattern);
+        state_->members = std::move(request.members);
+    });
     const ExchangeSpace wish = wishOf(options);
-    space_ = state.space = agreeOnSpace(context.comm(), state.members, wish);
+    space_ = agreeOnSpace(context.comm(), failure ? std::span<const ExchangeMember>() : state_->members, wish);
     if (space_ == MemorySpace::Device)
         DeviceTopology::of(context);
-    std::exception_ptr failure;
+    Created created;
+    created.tag = channel_.tag;
     std::uint64_t signature = 0;
-    std::map<int, TransportChoice> choices;
-    try {
+    attempt([&] {
         DNDS_CHECK(
             ghosts_ == GhostsAfterPush::Keep || op_ == PushOp::Sum, ArgumentError,
             "GhostsAfterPush::Zero is for PushOp::Sum only: after another operation, zeros would take part in the "
             "next push. Use GhostsAfterPush::Keep");
         if (wish == ExchangeSpace::Device)
             Device::requireDevice("exchange rows of device memory");
+        State &state = *state_;
+        state.space = space_;
+        created.mapping = pattern_->mapping()->serial();
+        created.names = namesOf(state.members);
         const std::size_t count = state.members.size();
         for (std::vector<RowLayout> *layouts : {&state.fathers, &state.sons, &state.fathersNow, &state.sonsNow})
             layouts->resize(count);
         state.kinds.assign(static_cast<std::size_t>(context.comm().size()), TransportKind::Auto);
+        std::map<int, TransportChoice> choices;
         bool sharesNode = false;
         for (const RankLists *peers : {&pattern_->readers(), &pattern_->owners()})
             for (const int peer : peers->ranks) {
@@ -252,12 +338,15 @@ Exchange::Exchange(std::shared_ptr<const ExchangePattern> pattern, Direction dir
             state.zeroing.emplace(state.sons, space_, state.lane ? state.lane->stream.handle() : nullptr);
         for (auto &[kind, plan] : plansOf(state.traffic, channel_, state.kinds))
             state.transports.push_back(makeTransport(kind, std::move(plan), context, round, state.lane));
-    } catch (...) {
-        failure = std::current_exception();
-    }
-    agreeOnTraffic(context, state.traffic, signature, channel_.tag, state.kinds, failure);
+        paths_ = pathsOf(*pattern_, direction_, state.traffic, choices);
+    });
+    const Traffic none;
+    agreeOnTraffic(context, failure ? none : state_->traffic, signature, created,
+                   failure ? std::span<const TransportKind>() : state_->kinds, failure);
 
-    const auto bindAll = [&] {
+    State &state = *state_;
+    // Buffers, peers' memory, descriptors: what one rank does not get, all ranks do without.
+    context.comm().guarded([&] {
         std::exception_ptr unconnected; // peers expect that each of them was connected, whatever happened to others
         for (const auto &transport : state.transports)
             try {
@@ -269,14 +358,8 @@ Exchange::Exchange(std::shared_ptr<const ExchangePattern> pattern, Direction dir
             std::rethrow_exception(unconnected);
         for (const auto &transport : state.transports)
             transport->bind(state.endpoints(direction_));
-    };
-    if (space_ == MemorySpace::Device) // memory of another process may be refused on one rank
-        context.comm().guarded(bindAll);
-    else
-        bindAll();
+    });
     state.letGo();
-    paths_ = pathsOf(*pattern_, direction_, state.traffic, choices);
-    context.comm().beforeCollective(); // peers would wait for a rank that did not get here
 }
 
 Exchange::~Exchange() {
@@ -328,7 +411,7 @@ bool Exchange::capturable() const {
 
 std::string Exchange::describe() const {
     return pathTable(
-        fmt::format("{} of '{}'{}{}", direction_ == Direction::Pull ? "pull" : "push", label(),
+        fmt::format("{} of '{}'{}{}", nameOf(direction_), label(),
                     state_->members.size() > 1 ? fmt::format(" and {} more", state_->members.size() - 1) : "",
                     space_ == MemorySpace::Device ? " on the device" : ""),
         paths_);
@@ -379,6 +462,8 @@ void Exchange::start(Device::StreamHandle producer) {
                 transport->bind(state.endpoints(direction_));
             state.bound = true;
         }
+        if (debugChecks && space_ == MemorySpace::Host)
+            state.hashSent(direction_, state.sent);
         if (state.lane)
             state.lane->follow(producer);
         state.serving.begin(state.transports);
@@ -427,10 +512,13 @@ void Exchange::finish() {
     state.serving.end();
     try {
         complete();
+        requireUnchanged();
         if (direction_ == Direction::Push)
             combinePushed();
     } catch (...) {
         state.drain();
+        if (!state.broken)
+            state.letGo();
         throw;
     }
     if (!state.lane)
@@ -485,23 +573,54 @@ void Exchange::complete() {
     std::rethrow_exception(failure);
 }
 
+void Exchange::requireUnchanged() {
+    State &state = *state_;
+    const bool pull = direction_ == Direction::Pull;
+    const auto unchanged = [](const RowLayout &atStart, const RowLayout &now) {
+        return sameMemory(atStart, now) && sameRows(atStart, now);
+    };
+    for (std::size_t m = 0; m < state.members.size(); ++m) {
+        const ExchangeMember &member = state.members[m];
+        RowLayout &father = state.fathersNow[m];
+        RowLayout &son = state.sonsNow[m];
+        try {
+            member.father(space_, pull ? Access::Read : Access::Write, father);
+            member.son(space_, pull || state.zeroing ? Access::Write : Access::Read, son);
+        } catch (const Error &error) {
+            throw StateError(fmt::format("'{}' was changed between start and wait of a {}: {}", member.name,
+                                         nameOf(direction_), error.message()));
+        }
+        DNDS_CHECK(unchanged(state.fathers[m], father), StateError,
+                   "father of '{}' was resized, swapped or moved between start and wait of a {}{}", member.name,
+                   nameOf(direction_), pull ? ": peers got the rows that it had at start" : "");
+        DNDS_CHECK(unchanged(state.sons[m], son), StateError,
+                   "son of '{}' was resized, swapped or moved between start and wait of a {}: {}", member.name,
+                   nameOf(direction_),
+                   pull ? "its ghosts arrived in the memory that it had at start"
+                        : "owners got the rows that it had at start");
+    }
+    if (!debugChecks || space_ != MemorySpace::Host)
+        return;
+    std::vector<std::uint64_t> now;
+    state.hashSent(direction_, now);
+    const auto [was, is] = std::ranges::mismatch(state.sent, now);
+    if (was == state.sent.end())
+        return;
+    const auto changed = static_cast<std::size_t>(was - state.sent.begin());
+    const std::size_t parts = state.traffic.outgoing.front().parts.size();
+    std::size_t member = 0;
+    for (std::size_t part = changed % parts; part >= static_cast<std::size_t>(state.fathers[member].partCount);
+         ++member)
+        part -= static_cast<std::size_t>(state.fathers[member].partCount);
+    throw StateError(fmt::format("{} of '{}' that rank {} gets were written between start and wait of a {}: it has got "
+                                 "what they held at any moment in between",
+                                 pull ? "rows" : "ghosts", state.members[member].name,
+                                 state.traffic.outgoing[changed / parts].peer, nameOf(direction_)));
+}
+
 void Exchange::combinePushed() {
     State &state = *state_;
-    std::vector<RowLayout> fathers(state.members.size());
-    std::vector<RowLayout> sons(state.zeroing ? state.members.size() : 0);
-    const auto requireUnchanged = [&](const char *which, const ExchangeMember &member, const RowLayout &before,
-                                      const RowLayout &now) {
-        DNDS_CHECK(sameMemory(before, now) && sameRows(before, now), StateError,
-                   "{} of '{}' was resized, swapped or moved between start and wait of a push", which, member.name);
-    };
-    for (std::size_t m = 0; m < fathers.size(); ++m) {
-        state.members[m].father(space_, Access::Write, fathers[m]);
-        requireUnchanged("father", state.members[m], state.fathers[m], fathers[m]);
-    }
-    for (std::size_t m = 0; m < sons.size(); ++m) {
-        state.members[m].son(space_, Access::Write, sons[m]);
-        requireUnchanged("son", state.members[m], state.sons[m], sons[m]);
-    }
+    const std::vector<RowLayout> &fathers = state.fathersNow; // as requireUnchanged found them
     if (state.combine) {
         state.combine->launch(fathers, state.staging, state.lane->stream);
         if (state.combine->checks()) {
@@ -512,7 +631,7 @@ void Exchange::combinePushed() {
         combineOnHost(*pattern_, op_, state.members, fathers, state.staging);
     }
     if (state.zeroing)
-        state.zeroing->run(sons, state.lane ? state.lane->stream.handle() : nullptr);
+        state.zeroing->run(state.sonsNow, state.lane ? state.lane->stream.handle() : nullptr);
 }
 
 } // namespace DNDS

@@ -31,6 +31,14 @@ struct ExchangeMember {
     std::function<void(const HostMemoryResource &)> rehostSon;
     /// Whether father and son are current on the device; without it they never are.
     std::function<bool()> onDevice;
+    /// The pattern that the array has now, so that another mapping is noticed; without it, that of the exchange.
+    std::function<const ExchangePattern *()> pattern;
+};
+
+/// What an exchange binds. Arrays have the same names on all ranks: that is how ranks tell that they create the same.
+struct ExchangeRequest {
+    std::shared_ptr<const ExchangePattern> pattern;
+    std::vector<ExchangeMember> members;
 };
 
 /// Moves the rows of one or several arrays between ranks, again and again, in one message a peer.
@@ -38,11 +46,15 @@ struct ExchangeMember {
 ///     Exchange exchange(pattern, Direction::Pull, {member});
 ///     exchange.start();  computeOnInnerRows();  exchange.wait();  computeOnBoundaryRows();
 ///
-/// Any number of exchanges may be in flight, started in different orders on different ranks. Between start and wait the
-/// source must not be written and the destination not be used. An array that was swapped or re-allocated with the same
-/// rows is bound anew at the next start; one whose rows changed makes start throw StateError there and wait throw
-/// PeerError on its peers, so that nobody is left waiting. Destroying an exchange in flight keeps the memory in use
-/// until the communicator is freed.
+/// Any number of exchanges may be in flight, started in different orders on different ranks. An array that was swapped
+/// or re-allocated with the same rows is bound anew at the next start; one whose rows or mapping changed makes start
+/// throw StateError there and wait throw PeerError on its peers, so that nobody is left waiting. Destroying an exchange
+/// in flight keeps the memory in use until the communicator is freed.
+///
+/// Between start and wait the source must not be written and the destination not be used. What moves is what was bound
+/// at start: wait throws StateError on a rank whose arrays were resized, swapped or moved meanwhile, or written on the
+/// other side (host, device), and where the library is built with DNDS_DEBUG_CHECKS also one whose sent host rows were
+/// written. It throws when all is complete, and its peers do not hear of it.
 ///
 /// One thread of a rank uses exchanges at a time, except that any thread may destroy one that no other thread uses, as
 /// garbage collectors do. Unless MPI grants MPI_THREAD_MULTIPLE, what the destruction needs of MPI is then left to the
@@ -59,13 +71,22 @@ struct ExchangeMember {
 class Exchange {
   public:
     /// Binds. Collective; all ranks create their exchanges of one communicator in the same order. Cost O(rows
-    /// exchanged) and one reduction. Throws on all ranks: StateError (arrays do not have the pattern's rows),
-    /// LayoutError (ranks, or father and son, disagree on type, width or sizes; an operation on opaque elements),
-    /// ArgumentError (options, GhostsAfterPush::Zero with another operation than a sum, or some ranks ask for rows on
-    /// the host and others on the device), NotBuiltError (rows on
-    /// the device where there is none), MemoryError.
+    /// exchanged) and two reductions. Throws on all ranks: StateError (arrays do not have the pattern's rows, or
+    /// another pattern by now; ranks create different exchanges), LayoutError (ranks, or father and son, disagree on
+    /// type, width or sizes; an operation on opaque elements), ArgumentError (options, GhostsAfterPush::Zero with
+    /// another operation than a sum, or some ranks ask for rows on the host and others on the device), NotBuiltError
+    /// (rows on the device where there is none), MemoryError. StateError on this rank only without a pattern, which
+    /// would name the other ranks.
     Exchange(std::shared_ptr<const ExchangePattern> pattern, Direction direction, std::vector<ExchangeMember> members,
              const ExchangeOptions &options = {}, PushOp op = PushOp::Replace);
+    /// The same for what `describe` names when called; what it throws is thrown on all ranks, at no extra
+    /// communication. Collective over the ranks of `context`, which is that of the pattern.
+    Exchange(CommunicatorContext &context, Direction direction, const std::function<ExchangeRequest()> &describe,
+             const ExchangeOptions &options = {}, PushOp op = PushOp::Replace);
+    /// The same on the heap: a rank without memory for it takes part, and so all ranks throw. Collective.
+    static std::unique_ptr<Exchange> make(CommunicatorContext &context, Direction direction,
+                                          const std::function<ExchangeRequest()> &describe,
+                                          const ExchangeOptions &options = {}, PushOp op = PushOp::Replace);
     Exchange(const Exchange &) = delete;
     Exchange &operator=(const Exchange &) = delete;
     ~Exchange();
@@ -77,10 +98,10 @@ class Exchange {
     /// started again, except where the device failed after some rows had left: then the exchange has to be destroyed.
     void start(Device::StreamHandle producer = nullptr);
     /// Completes what `start` began: afterwards the host may use the rows, and so may all streams. Ghosts keep what was
-    /// pushed, or are zero if that was asked for; where it throws they may be either. Throws StateError without start
-    /// or when the communicator was freed (the exchange can only be destroyed then), PeerError when a peer could not
-    /// take part (the rows of the others are there), DataError when pushed padded rows have other sizes than their
-    /// owner's; what the device reports.
+    /// pushed, or are zero if that was asked for; where it throws they may be either. Throws StateError without start,
+    /// when arrays changed since (see above), or when the communicator was freed (the exchange can only be destroyed
+    /// then); PeerError when a peer could not take part (the rows of the others are there), DataError when pushed
+    /// padded rows have other sizes than their owner's; what the device reports.
     void wait();
     /// The same for the device, but kernels may still run when it returns: `consumer` waits for them, the host does
     /// not.
@@ -108,6 +129,7 @@ class Exchange {
     void finish();
     void requireCommunicator() const;
     const std::string &label() const;
+    void requireUnchanged();
     void combinePushed();
 
     std::shared_ptr<const ExchangePattern> pattern_;

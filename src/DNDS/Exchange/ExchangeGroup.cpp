@@ -12,8 +12,12 @@ Exchange &bound(const std::unique_ptr<Exchange> &exchange) {
     return *exchange;
 }
 
-void clear(std::unique_ptr<Exchange> &exchange) {
+void requireLanded(const std::unique_ptr<Exchange> &exchange) {
     DNDS_CHECK(!exchange || !exchange->inFlight(), StateError, "this group's exchange is in flight: wait for it first");
+}
+
+void clear(std::unique_ptr<Exchange> &exchange) {
+    requireLanded(exchange);
     exchange.reset();
 }
 
@@ -28,23 +32,28 @@ void ExchangeGroup::addMember(ExchangeMember member, std::shared_ptr<const Excha
     members_.push_back(std::move(member));
 }
 
-std::unique_ptr<Exchange> ExchangeGroup::make(Direction direction, const ExchangeOptions &options, PushOp op) const {
+std::unique_ptr<Exchange> ExchangeGroup::make(const std::unique_ptr<Exchange> &before, Direction direction,
+                                              const ExchangeOptions &options, PushOp op) const {
     DNDS_CHECK(!members_.empty(), StateError, "this group has no arrays: add some first");
-    return std::make_unique<Exchange>(pattern_, direction, members_, options, op);
+    return Exchange::make(
+        pattern_->context(), direction,
+        [&] {
+            requireLanded(before);
+            return ExchangeRequest{pattern_, members_};
+        },
+        options, op);
 }
 
 void ExchangeGroup::initPersistentPull(const ExchangeOptions &options) {
-    clear(pull_);
-    pull_ = make(Direction::Pull, options, PushOp::Replace);
+    pull_ = make(pull_, Direction::Pull, options);
 }
 
 void ExchangeGroup::initPersistentPush(PushOp op, const ExchangeOptions &options) {
-    clear(push_);
-    push_ = make(Direction::Push, options, op);
+    push_ = make(push_, Direction::Push, options, op);
 }
 
 void ExchangeGroup::pullOnce(const ExchangeOptions &options, Device::StreamHandle producer) {
-    const auto exchange = make(Direction::Pull, options, PushOp::Replace);
+    const auto exchange = make(nullptr, Direction::Pull, options);
     exchange->start(producer);
     exchange->wait();
 }

@@ -16,7 +16,8 @@ namespace DNDS {
 ///     group.initPersistentPull();
 ///     group.startPersistentPull();  ...  group.waitPersistentPull();
 ///
-/// Arrays may differ in type and layout. The group keeps them alive. Move-only.
+/// Arrays may differ in type and layout. The group keeps them alive. A transformer that got another mapping or other
+/// arrays since it was added makes start, and set-up on all ranks, throw StateError: fill a new group then. Move-only.
 class ExchangeGroup {
   public:
     /// Adds the array of a transformer. Local. Throws StateError without a mapping, ArgumentError when its pattern is
@@ -30,6 +31,7 @@ class ExchangeGroup {
 
     /// As the functions of ArrayTransformer, for all arrays together. The first four are Collective, the others Local.
     /// A second push with PushOp::Sum adds again what ghosts kept, unless `options.ghosts` is GhostsAfterPush::Zero.
+    /// A group without arrays throws StateError on this rank only: it knows no other ranks.
     void initPersistentPull(const ExchangeOptions &options = {});
     void initPersistentPush(PushOp op = PushOp::Replace, const ExchangeOptions &options = {});
     void pullOnce(const ExchangeOptions &options = {}, Device::StreamHandle producer = nullptr);
@@ -50,7 +52,9 @@ class ExchangeGroup {
 
   private:
     void addMember(ExchangeMember member, std::shared_ptr<const ExchangePattern> pattern);
-    std::unique_ptr<Exchange> make(Direction direction, const ExchangeOptions &options, PushOp op) const;
+    /// Binds an exchange that replaces `before`. Collective; throws on all ranks while that is in flight on any.
+    std::unique_ptr<Exchange> make(const std::unique_ptr<Exchange> &before, Direction direction,
+                                   const ExchangeOptions &options, PushOp op = PushOp::Replace) const;
 
     std::shared_ptr<const ExchangePattern> pattern_;
     std::vector<ExchangeMember> members_;

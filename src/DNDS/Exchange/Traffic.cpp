@@ -1,5 +1,6 @@
 #include "DNDS/Exchange/Traffic.hpp"
 
+#include "DNDS/Mpi/BroadcastText.hpp"
 #include "DNDS/Storage/ContentHash.hpp"
 
 #include <algorithm>
@@ -57,18 +58,46 @@ void forEachPart(std::span<const RowLayout> layouts, Function &&function) {
 struct Terms {
     std::uint64_t bytes;
     std::uint64_t signature;
-    std::uint64_t tag;
     std::uint64_t kind;
     std::uint64_t widths;
 
     std::uint64_t fingerprint(int sender, int receiver) const {
         ContentHash hash;
-        for (const std::uint64_t term : {static_cast<std::uint64_t>(sender), static_cast<std::uint64_t>(receiver),
-                                         bytes, signature, tag, kind, widths})
+        for (const std::uint64_t term :
+             {static_cast<std::uint64_t>(sender), static_cast<std::uint64_t>(receiver), bytes, signature, kind, widths})
             hash.add(term);
         return hash.value();
     }
 };
+
+/// Hashed with a rank, so that sums over ranks show a difference.
+std::uint64_t keyOf(const Created &created, int rank) {
+    ContentHash hash;
+    hash.add(static_cast<std::uint64_t>(rank));
+    hash.add(static_cast<std::uint64_t>(created.tag));
+    hash.add(created.mapping);
+    hash.addText(created.names);
+    return hash.value();
+}
+
+/// Throws StateError on all ranks unless all create what rank 0 does. Collective.
+void requireSameOrder(const CommunicatorView &comm, const Created &created) {
+    constexpr const char *advice = "create mappings and exchanges in the same order on all ranks";
+    const ShortText names = broadcastText(comm, created.names);
+    comm.guarded([&] {
+        DNDS_CHECK(names == ShortText(created.names), StateError,
+                   "rank {} makes the exchange of '{}' where rank 0 makes that of '{}': {}", comm.rank(), created.names,
+                   names.view(), advice);
+    });
+    ShortText numbers;
+    comm.guarded([&] { numbers = ShortText(fmt::format("{} on mapping {}", created.tag, created.mapping)); });
+    const ShortText first = broadcastText(comm, numbers.view());
+    comm.guarded([&] {
+        DNDS_CHECK(numbers == first, StateError,
+                   "rank {} makes an exchange of '{}' (number {}) where rank 0 makes another one (number {}): {}",
+                   comm.rank(), created.names, numbers.view(), first.view(), advice);
+    });
+}
 
 } // namespace
 
@@ -150,21 +179,22 @@ bool sameMemory(const RowLayout &bound, const RowLayout &now) {
     return true;
 }
 
-void agreeOnTraffic(CommunicatorContext &context, const Traffic &traffic, std::uint64_t signature, int tag,
-                    std::span<const TransportKind> kinds, const std::exception_ptr &mine) {
+void agreeOnTraffic(CommunicatorContext &context, const Traffic &traffic, std::uint64_t signature,
+                    const Created &created, std::span<const TransportKind> kinds, const std::exception_ptr &mine) {
     const CommunicatorView &comm = context.comm();
     const auto terms = [&](int peer, std::size_t bytes, std::uint64_t widths) {
-        return Terms{bytes, signature, static_cast<std::uint64_t>(tag),
-                     static_cast<std::uint64_t>(kinds[static_cast<std::size_t>(peer)]), widths};
+        return Terms{bytes, signature, static_cast<std::uint64_t>(kinds[static_cast<std::size_t>(peer)]), widths};
     };
 
-    // Senders add the fingerprints of what they send, receivers subtract those of what they expect: 0 if all agree.
+    // Senders add the fingerprints of what they send, receivers subtract those of what they expect, and so does each
+    // rank with what it creates and the next one: 0 if all agree.
     std::array<std::uint64_t, 2> sums{mine ? 1U : 0U, 0};
     if (!mine) {
         for (const Outgoing &out : traffic.outgoing)
             sums[1] += terms(out.peer, out.bytes, out.widths).fingerprint(comm.rank(), out.peer);
         for (const Incoming &in : traffic.incoming)
             sums[1] -= terms(in.peer, in.bytes, in.widths).fingerprint(in.peer, comm.rank());
+        sums[1] += keyOf(created, comm.rank()) - keyOf(created, (comm.rank() + 1) % comm.size());
     }
     comm.allReduce(sums.data(), 2, MPI_SUM);
     if (sums[0] != 0)
@@ -172,13 +202,13 @@ void agreeOnTraffic(CommunicatorContext &context, const Traffic &traffic, std::u
     if (sums[1] == 0) [[likely]]
         return;
 
+    requireSameOrder(comm, created);
     // Some pair disagrees: senders tell their terms, so that the message can name the pair and the difference.
     RankLists told;
     for (const Outgoing &out : traffic.outgoing) {
         const Terms t = terms(out.peer, out.bytes, out.widths);
-        const std::array<index, 5> values{static_cast<index>(t.bytes), static_cast<index>(t.signature),
-                                          static_cast<index>(t.tag), static_cast<index>(t.kind),
-                                          static_cast<index>(t.widths)};
+        const std::array<index, 4> values{static_cast<index>(t.bytes), static_cast<index>(t.signature),
+                                          static_cast<index>(t.kind), static_cast<index>(t.widths)};
         told.append(out.peer, values);
     }
     const RankLists heard = sparseExchange(context, told);
@@ -189,14 +219,10 @@ void agreeOnTraffic(CommunicatorContext &context, const Traffic &traffic, std::u
             const auto in = std::ranges::find(traffic.incoming, sender, &Incoming::peer);
             const bool expected = in != traffic.incoming.end();
             const Terms here = terms(sender, expected ? in->bytes : 0, expected ? in->widths : 0);
-            DNDS_CHECK(static_cast<std::uint64_t>(values[2]) == here.tag, StateError,
-                       "rank {} and rank {} create their exchanges in different orders: all ranks must create them in "
-                       "the same",
-                       sender, comm.rank());
-            DNDS_CHECK(static_cast<std::uint64_t>(values[3]) == here.kind, ArgumentError,
+            DNDS_CHECK(static_cast<std::uint64_t>(values[2]) == here.kind, ArgumentError,
                        "rank {} uses transport '{}' where rank {} uses '{}': choose the same on all ranks (options, "
                        "DNDS_TRANSPORT)",
-                       sender, transportName(static_cast<TransportKind>(values[3])), comm.rank(),
+                       sender, transportName(static_cast<TransportKind>(values[2])), comm.rank(),
                        transportName(static_cast<TransportKind>(here.kind)));
             DNDS_CHECK(static_cast<std::uint64_t>(values[0]) == here.bytes, LayoutError,
                        "rank {} sends {} bytes where rank {} expects {}: row widths or sizes differ between them; call "
@@ -205,7 +231,7 @@ void agreeOnTraffic(CommunicatorContext &context, const Traffic &traffic, std::u
             DNDS_CHECK(static_cast<std::uint64_t>(values[1]) == here.signature, LayoutError,
                        "the arrays of rank {} and rank {} differ in type, layout, width or operation", sender,
                        comm.rank());
-            DNDS_CHECK(static_cast<std::uint64_t>(values[4]) == here.widths, LayoutError,
+            DNDS_CHECK(static_cast<std::uint64_t>(values[3]) == here.widths, LayoutError,
                        "the rows that rank {} sends have other widths than those that rank {} has room for: call "
                        "createMPITypes "
                        "after changing them",

@@ -7,6 +7,7 @@
 
 #include <cstdint>
 #include <span>
+#include <string>
 #include <vector>
 
 namespace DNDS {
@@ -33,10 +34,19 @@ bool sameRows(const RowLayout &bound, const RowLayout &now);
 /// Whether a layout is in the very memory of `bound`.
 bool sameMemory(const RowLayout &bound, const RowLayout &now);
 
-/// Checks that all ranks agree about what each pair of them exchanges, about the order in which exchanges are created
-/// (`tag`) and about the transport. Collective; one reduction when all is well. `mine` is what this rank caught while
-/// planning, if anything; its exception, or LayoutError naming the pair that disagrees, is thrown on all ranks.
-void agreeOnTraffic(CommunicatorContext &context, const Traffic &traffic, std::uint64_t signature, int tag,
-                    std::span<const TransportKind> kinds, const std::exception_ptr &mine);
+/// What tells one exchange of a communicator from another: ranks that create them in different orders differ here, even
+/// if all of them have the same shape.
+struct Created {
+    int tag = 0;
+    std::uint64_t mapping = 0; ///< its serial number
+    std::string names;         ///< of the arrays
+};
+
+/// Checks that all ranks create the same exchange, and agree about what each pair of them exchanges and by which
+/// transport. Collective; one reduction when all is well. Throws on all ranks: `mine`, which is what this rank caught
+/// while planning, if anything; StateError naming arrays that differ; LayoutError or ArgumentError naming the pair of
+/// ranks that disagrees.
+void agreeOnTraffic(CommunicatorContext &context, const Traffic &traffic, std::uint64_t signature,
+                    const Created &created, std::span<const TransportKind> kinds, const std::exception_ptr &mine);
 
 } // namespace DNDS

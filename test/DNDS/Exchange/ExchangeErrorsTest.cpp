@@ -290,9 +290,103 @@ TEST(ExchangeErrors, ASonGivenUpBetweenStartAndWaitOfAPullIsNotWrittenTo) {
         u.son->resize(0);
         u.son->resize(ghosts);
         const std::uint64_t fresh = u.son->hash();
-        u.trans.waitPersistentPull();
+        expectContains(messageOf<StateError>([&] { u.trans.waitPersistentPull(); }), "between start and wait");
         EXPECT_EQ(u.son->hash(), fresh);
         expectPullWorks(u, 2);
+    });
+}
+
+TEST(ExchangeErrors, ArraysChangedBetweenStartAndWaitAreToldByWait) {
+    const CommunicatorView world(MPI_COMM_WORLD);
+    struct Change {
+        const char *what;
+        std::function<void(RealField &, RealField &)> make, undo;
+    };
+    const auto swapBoth = [](RealField &u, RealField &v) { u.swapData(v); };
+    const auto swapFathers = [](RealField &u, RealField &v) { u.father->swapData(*v.father); };
+    const std::vector<Change> changes{
+        {"swapped pair", swapBoth, swapBoth},
+        {"swapped father", swapFathers, swapFathers},
+        {"resized father", [](RealField &u, RealField &) { u.father->resize(ringRows + 1); },
+         [](RealField &u, RealField &) { u.father->resize(ringRows); }},
+        {"resized son", [](RealField &u, RealField &) { u.son->resize(u.son->size() + 1); },
+         [](RealField &u, RealField &) { u.son->resize(u.son->size() - 1); }},
+        {"new memory",
+         [](RealField &u, RealField &) {
+             u.father->resize(0);
+             u.father->resize(ringRows);
+         },
+         [](RealField &, RealField &) {}}};
+    forEachTransport([&](const ExchangeOptions &options) {
+        RealField u = ringField("u");
+        RealField v = emptyPair<RealField>("v");
+        v.clone(u);
+        u.trans.initPersistentPull(options);
+        u.trans.initPersistentPush(PushOp::Replace, options);
+        for (const Change &change : changes) {
+            SCOPED_TRACE(change.what);
+            for (int bad = 0; bad < worldSize(); ++bad) {
+                const bool here = worldRank() == bad;
+                fill(u, 1);
+                fill(v, 2);
+                u.trans.startPersistentPull();
+                if (here) {
+                    change.make(u, v);
+                    const std::string text = messageOf<StateError>([&] { u.trans.waitPersistentPull(); });
+                    expectContains(text, "'u'");
+                    expectContains(text, "between start and wait of a pull");
+                    change.undo(u, v);
+                } else { // what was there at start
+                    u.trans.waitPersistentPull();
+                    EXPECT_EQ(wrongGhosts(u, 1), 0);
+                }
+                world.barrier();
+                expectPullWorks(u, 3);
+                u.trans.startPersistentPush();
+                if (here) {
+                    change.make(u, v);
+                    expectContains(messageOf<StateError>([&] { u.trans.waitPersistentPush(); }), "of a push");
+                    change.undo(u, v);
+                } else {
+                    u.trans.waitPersistentPush();
+                }
+                world.barrier();
+                expectPullWorks(u, 4);
+            }
+        }
+    });
+}
+
+TEST(ExchangeErrors, RowsWrittenBetweenStartAndWaitAreToldWithDebugChecks) {
+#if !defined(DNDS_DEBUG_CHECKS)
+    GTEST_SKIP() << "costs O(rows sent), so in builds with debug checks only";
+#endif
+    forEachTransport([&](const ExchangeOptions &options) {
+        RealField u = ringField();
+        u.trans.initPersistentPull(options);
+        u.trans.initPersistentPush(PushOp::Sum, options);
+        const index read = u.trans.pattern()->readers().values.front();
+        const int reader = u.trans.pattern()->readers().ranks.front();
+        fill(u, 1);
+        u.trans.startPersistentPull();
+        (*u.father)(read, 4) += 1;
+        const std::string text = messageOf<StateError>([&] { u.trans.waitPersistentPull(); });
+        expectContains(text, "'u'");
+        expectContains(text, rankName(reader));
+        expectContains(text, "written between start and wait of a pull");
+        expectPullWorks(u, 2);
+        u.trans.startPersistentPush();
+        (*u.son)(0, 0) += 1;
+        expectContains(messageOf<StateError>([&] { u.trans.waitPersistentPush(); }), "of a push");
+        CommunicatorView(MPI_COMM_WORLD).barrier();
+        // Rows that nobody reads may be written.
+        if (const auto inner = u.trans.pattern()->innerRows(); !inner.empty()) {
+            fill(u, 3);
+            u.trans.startPersistentPull();
+            (*u.father)(inner.front(), 0) += 1;
+            u.trans.waitPersistentPull();
+        }
+        expectPullWorks(u, 4);
     });
 }
 

@@ -6,8 +6,11 @@
 #include "FieldCase.hpp"
 #include "RingField.hpp"
 
+#include <functional>
+#include <memory>
 #include <optional>
 #include <utility>
+#include <vector>
 
 namespace DNDS {
 namespace {
@@ -85,6 +88,15 @@ TEST(ExchangeErrors, TheLocalTransportCannotBeForced) {
     messageOnAll<ArgumentError>([&] { u.trans.pullOnce({.transport = TransportKind::Local}); });
 }
 
+/// Fails the test unless all ranks throw StateError that names both arrays.
+template <class Call>
+void expectBothNames(Call &&call) {
+    const std::string text = messageOnAll<StateError>(std::forward<Call>(call));
+    expectContains(text, "'u'");
+    expectContains(text, "'v'");
+    expectContains(text, "same order");
+}
+
 TEST(ExchangeErrors, ExchangesCreatedInDifferentOrders) {
     if (worldSize() < 2)
         GTEST_SKIP() << "needs two ranks";
@@ -94,8 +106,8 @@ TEST(ExchangeErrors, ExchangesCreatedInDifferentOrders) {
         const bool other = worldRank() == worldSize() - 1;
         const auto initU = [&] { u.trans.initPersistentPull(options); };
         const auto initV = [&] { v.trans.initPersistentPull(options); };
-        messageOnAll<LayoutError>([&] { other ? initV() : initU(); });
-        messageOnAll<LayoutError>([&] { other ? initU() : initV(); });
+        expectBothNames([&] { other ? initV() : initU(); });
+        expectBothNames([&] { other ? initU() : initV(); });
         // Pull and push, and different operations, of the same array.
         messageOnAll<LayoutError>([&] { other ? u.trans.initPersistentPush(PushOp::Replace, options) : initU(); });
         messageOnAll<LayoutError>([&] { u.trans.initPersistentPush(other ? PushOp::Sum : PushOp::Max, options); });
@@ -103,6 +115,97 @@ TEST(ExchangeErrors, ExchangesCreatedInDifferentOrders) {
         initV();
         expectPullWorks(u, 1);
         expectPullWorks(v, 1);
+    });
+}
+
+TEST(ExchangeErrors, ExchangesOfOneShapeCreatedInDifferentOrders) {
+    if (worldSize() < 2)
+        GTEST_SKIP() << "needs two ranks";
+    for (const bool share : {true, false}) // one mapping, or two made in the same order
+        forEachTransport([&](const ExchangeOptions &options) {
+            RealField u = ringField("u");
+            RealField v = ringField("v");
+            if (share)
+                v.trans.borrowGGIndexing(u.trans);
+            for (int odd = 0; odd < worldSize(); ++odd) {
+                const bool other = worldRank() == odd;
+                const auto initU = [&] { u.trans.initPersistentPull(options); };
+                const auto initV = [&] { v.trans.initPersistentPull(options); };
+                expectBothNames([&] { other ? initV() : initU(); });
+                expectBothNames([&] { other ? initU() : initV(); });
+                expectBothNames([&] { (other ? v : u).trans.pushOnce(PushOp::Sum, options); });
+                ExchangeGroup group; // one array more
+                group.add(u.trans);
+                if (other && share)
+                    group.add(v.trans);
+                if (share)
+                    expectContains(messageOnAll<StateError>([&] { group.initPersistentPull(options); }), "'u, v'");
+            }
+            u.trans.initPersistentPull(options);
+            v.trans.initPersistentPull(options);
+            expectPullWorks(u, 1);
+            expectPullWorks(v, 2);
+        });
+}
+
+TEST(ExchangeErrors, MappingsOfOneShapeMadeInDifferentOrders) {
+    if (worldSize() < 2)
+        GTEST_SKIP() << "needs two ranks";
+    const std::vector<index> rows = Wishes::ring().myReads();
+    for (int odd = 0; odd < worldSize(); ++odd) {
+        RealField u = ringField("u");
+        RealField v = ringField("v");
+        RealField &first = worldRank() == odd ? v : u;
+        RealField &second = worldRank() == odd ? u : v;
+        expectBothNames([&] { first.trans.createGhostMapping(rows); });
+        expectBothNames([&] { second.trans.createGhostMapping(rows); });
+        // Where names do not help, numbers do.
+        RealField a = ringField("same");
+        RealField b = ringField("same");
+        RealField &mine = worldRank() == odd ? b : a;
+        expectContains(messageOnAll<StateError>([&] { mine.trans.createGhostMapping(rows); }), "numbering");
+        expectContains(messageOnAll<StateError>([&] { mine.trans.initPersistentPull(); }), "on mapping");
+        // The old mappings are untouched.
+        u.trans.initPersistentPull();
+        v.trans.initPersistentPull();
+        expectPullWorks(u, 1);
+        expectPullWorks(v, 2);
+    }
+}
+
+TEST(ExchangeErrors, AnInitWhileInFlightOnOneRankOnly) {
+    const CommunicatorView world(MPI_COMM_WORLD);
+    forEachTransport([&](const ExchangeOptions &options) {
+        RealField u = ringField();
+        ExchangeGroup group;
+        group.add(u.trans);
+        struct Case {
+            std::function<void()> init, start, wait;
+        };
+        const std::vector<Case> cases{{[&] { u.trans.initPersistentPull(options); },
+                                       [&] { u.trans.startPersistentPull(); }, [&] { u.trans.waitPersistentPull(); }},
+                                      {[&] { u.trans.initPersistentPush(PushOp::Replace, options); },
+                                       [&] { u.trans.startPersistentPush(); }, [&] { u.trans.waitPersistentPush(); }},
+                                      {[&] { group.initPersistentPull(options); }, [&] { group.startPersistentPull(); },
+                                       [&] { group.waitPersistentPull(); }},
+                                      {[&] { group.initPersistentPush(PushOp::Replace, options); },
+                                       [&] { group.startPersistentPush(); }, [&] { group.waitPersistentPush(); }}};
+        for (const Case &each : cases)
+            each.init();
+        for (int bad = 0; bad < worldSize(); ++bad)
+            for (const Case &each : cases) {
+                fill(u, 1);
+                if (worldRank() == bad)
+                    each.start();
+                expectContains(messageOnAll<StateError>(each.init), "in flight");
+                if (worldRank() != bad) // what was prepared before is still there, on all ranks
+                    each.start();
+                each.wait();
+                world.barrier();
+                each.init();
+                cases[0].init();
+                expectPullWorks(u, 2);
+            }
     });
 }
 
@@ -205,12 +308,96 @@ TEST(ExchangeErrors, AMappingReplacedAfterInit) {
         for (index &row : other)
             row = (row + 1) % (ringRows * worldSize());
         u.trans.createGhostMapping(other);
-        expectContains(messageOnAll<StateError>([&] { u.trans.startPersistentPull(); }), "mapping was replaced");
-        expectContains(messageOnAll<StateError>([&] { u.trans.startPersistentPush(); }), "mapping was replaced");
+        expectContains(messageOnAll<StateError>([&] { u.trans.startPersistentPull(); }), "mapping of 'u' was replaced");
+        expectContains(messageOnAll<StateError>([&] { u.trans.startPersistentPush(); }), "mapping of 'u' was replaced");
         u.trans.createMPITypes();
         messageOnAll<StateError>([&] { u.trans.startPersistentPull(); });
         u.trans.initPersistentPull(options);
         expectPullWorks(u, 2);
+    });
+}
+
+/// Another mapping of as many ghosts of each owner.
+void replaceMapping(RealField &u) {
+    std::vector<index> other = Wishes::ring().myReads();
+    for (index &row : other)
+        row = row / ringRows * ringRows + (row + 1) % ringRows;
+    u.trans.createGhostMapping(other);
+    u.trans.createMPITypes();
+}
+
+TEST(ExchangeErrors, AMappingReplacedUnderAGroupOrABareExchange) {
+    forEachTransport([&](const ExchangeOptions &options) {
+        RealField u = ringField("u");
+        RealField v = ringField("v");
+        v.trans.borrowGGIndexing(u.trans);
+        v.trans.createMPITypes();
+        ExchangeGroup group;
+        group.add(u.trans);
+        group.add(v.trans);
+        group.initPersistentPull(options);
+        group.initPersistentPush(PushOp::Replace, options);
+        Exchange bare(v.trans.pattern(), Direction::Pull, {v.trans.member()}, options);
+        fill(v, 1);
+        bare.start();
+        bare.wait();
+        EXPECT_EQ(wrongGhosts(v, 1), 0);
+        const index ghosts = v.son->size();
+        replaceMapping(v);
+        ASSERT_EQ(v.son->size(), ghosts);
+        for (const auto &start : std::vector<std::function<void()>>{
+                 [&] { group.startPersistentPull(); }, [&] { group.startPersistentPush(); }, [&] { bare.start(); }})
+            expectContains(messageOnAll<StateError>(start), "mapping of 'v' was replaced");
+        expectContains(messageOnAll<StateError>([&] { group.initPersistentPull(options); }), "'v' was replaced");
+
+        // Arrays that are attached anew have lost their mapping, even if the same comes back.
+        ExchangeGroup alone;
+        alone.add(u.trans);
+        alone.initPersistentPull(options);
+        const auto pattern = u.trans.pattern();
+        u.transAttach();
+        messageOnAll<StateError>([&] { alone.startPersistentPull(); });
+        u.trans.usePattern(pattern);
+        messageOnAll<StateError>([&] { alone.startPersistentPull(); });
+        alone = ExchangeGroup();
+        alone.add(u.trans);
+        alone.initPersistentPull(options);
+        fill(u, 3);
+        alone.startPersistentPull();
+        alone.waitPersistentPull();
+        EXPECT_EQ(wrongGhosts(u, 3), 0);
+    });
+}
+
+TEST(ExchangeErrors, AGroupWhoseTransformersMovedOrWentGoesOn) {
+    forEachTransport([&](const ExchangeOptions &options) {
+        ExchangeGroup group;
+        std::shared_ptr<ParArray<real, 5>> son;
+        std::uint64_t wanted = 0;
+        {
+            RealField u = ringField("u");
+            group.add(u.trans);
+            group.initPersistentPull(options);
+            fill(u, 1);
+            RealField moved = std::move(u);
+            group.startPersistentPull();
+            group.waitPersistentPull();
+            EXPECT_EQ(wrongGhosts(moved, 1), 0);
+            wanted = moved.son->hash();
+            replaceMapping(moved); // the group hears of it from wherever the transformer is
+            messageOnAll<StateError>([&] { group.startPersistentPull(); });
+        }
+        {
+            RealField u = ringField("u");
+            son = u.son;
+            group = ExchangeGroup();
+            group.add(u.trans);
+            group.initPersistentPull(options);
+            fill(u, 1);
+        }
+        group.startPersistentPull();
+        group.waitPersistentPull();
+        EXPECT_EQ(son->hash(), wanted);
     });
 }
 

@@ -3,6 +3,7 @@
 #include "NodeSharedCase.hpp"
 
 #include <sys/resource.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <chrono>
@@ -463,6 +464,39 @@ TEST_F(NodeSharedOnItsOwn, ExchangesInFlightWhenTheCommunicatorGoesAreFreedWithI
     MPI_Barrier(MPI_COMM_WORLD);
     arena->reap();
     EXPECT_EQ(arena->bytesInUse(), 0U);
+}
+
+TEST_F(NodeShared, ARankThatCannotMapItsPeersMemoryFailsTheSetUpOfAll) {
+    if (worldSize() < 2)
+        GTEST_SKIP() << "needs a peer";
+    Field field(world.comm(), Wishes::everything(), "pressure");
+    field.pair.trans.initPersistentPull(nodeShared);
+    field.pull(1);
+    // The flags of the next exchange are in a segment that nobody has mapped yet.
+    NodeArena &arena = *world.arena();
+    constexpr std::size_t line = 64;
+    std::vector<void *> taken{arena.allocate(line)};
+    while (arena.locate(taken.back())->segment == arena.locate(taken.front())->segment)
+        taken.push_back(arena.allocate(line));
+    const int victim = worldSize() - 1;
+    struct rlimit before {};
+    ASSERT_EQ(getrlimit(RLIMIT_NOFILE, &before), 0);
+    if (worldRank() == victim) { // it can open no file
+        const int next = dup(0);
+        close(next);
+        struct rlimit none = before;
+        none.rlim_cur = static_cast<rlim_t>(next);
+        ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &none), 0);
+    }
+    const std::string text = messageOnAll<MemoryError>([&] { field.pair.trans.initPersistentPull(nodeShared); });
+    ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &before), 0);
+    expectContains(text, "rank " + std::to_string(victim));
+    expectContains(text, "shared memory");
+    field.pull(2); // by the one before
+    field.pair.trans.initPersistentPull(nodeShared);
+    field.pull(3);
+    for (void *block : taken)
+        arena.deallocate(block, line);
 }
 
 } // namespace

@@ -1,0 +1,86 @@
+// One rank alone has no memory for the n-th allocation of an exchange's set-up: all ranks throw, and what was set up
+// before still works. This program replaces operator new (support/FailingAllocations.hpp).
+
+#include "DNDS/Exchange/Exchange.hpp"
+
+#include "DNDS/Exchange/ExchangeGroup.hpp"
+#include "RingField.hpp"
+#include "support/FailingAllocations.hpp"
+
+#include <cstdint>
+#include <string>
+
+namespace DNDS {
+namespace {
+
+using namespace DNDS::test;
+
+/// Calls `body` once for each transport of host rows.
+template <class Body>
+void forEachHostTransport(Body &&body) {
+    for (const TransportKind kind : {TransportKind::NodeShared, TransportKind::Packed, TransportKind::Datatype}) {
+        SCOPED_TRACE(transportName(kind));
+        body(ExchangeOptions{.transport = kind});
+    }
+}
+
+TEST(OutOfMemory, EndsTheSetUpOfExchangesOnAllRanks) {
+    using RealField = ArrayPair<ParArray<real, 5>>;
+    using PaddedField = ArrayPair<ParArray<index, NonUniformSize, 4>>;
+    RealField u = ringField("u");
+    auto v = makePair<PaddedField>(
+        Wishes::ring(), [](auto &father, index n) { father.resize(n, [](index row) { return row % 4; }); }, "v");
+    v.trans.borrowGGIndexing(u.trans);
+    v.trans.createMPITypes();
+    ExchangeGroup group;
+    group.add(u.trans);
+    group.add(v.trans);
+    constexpr int everyAllocation = 1000;
+    // Where the exchange before is freed, shared memory stays taken rather than that anybody throws.
+    constexpr Outcome freeing = Outcome::ThrowsOrDoesWithout;
+    forEachHostTransport([&](const ExchangeOptions &options) {
+        failEverywhere(
+            everyAllocation, [&] { u.trans.initPersistentPull(options); }, freeing);
+        failEverywhere(
+            everyAllocation, [&] { u.trans.initPersistentPush(PushOp::Sum, options); }, freeing);
+        failEverywhere(
+            everyAllocation, [&] { group.initPersistentPull(options); }, freeing);
+        failEverywhere(
+            everyAllocation, [&] { group.initPersistentPush(PushOp::Replace, options); }, freeing);
+        expectPullWorks(u, 1);
+        fill(u, 2);
+        fill(v, 3);
+        group.startPersistentPull();
+        group.waitPersistentPull();
+        EXPECT_EQ(wrongGhosts(u, 2), 0);
+        EXPECT_EQ(wrongGhosts(v, 3), 0);
+    });
+}
+
+TEST(OutOfMemory, IsAMemoryErrorThatNamesTheRankWhereAnExchangeIsSetUp) {
+    ArrayPair<ParArray<real, 5>> u = ringField("u");
+    forEachHostTransport([&](const ExchangeOptions &options) {
+        for (const int victim : {0, worldSize() - 1}) {
+            u.trans.initPersistentPull(options);
+            allocations = 0;
+            u.trans.initPersistentPull(options);
+            const std::int64_t count = allocations;
+            for (const std::int64_t n : {std::int64_t{1}, count / 4, count / 2}) {
+                allocations = 0;
+                failsAt = worldRank() == victim ? n : 0;
+                std::string text;
+                try {
+                    u.trans.initPersistentPull(options);
+                } catch (const MemoryError &error) {
+                    text = error.what();
+                }
+                failsAt = 0;
+                EXPECT_NE(text.find("rank " + std::to_string(victim) + " has not enough memory"), std::string::npos)
+                    << "allocation " << n << " of " << count << ": " << text;
+            }
+        }
+    });
+}
+
+} // namespace
+} // namespace DNDS
