@@ -193,6 +193,21 @@ def test_groups_travel_together(comm):
     group.pull()
 
 
+def test_a_group_notices_that_a_field_got_other_ghosts(comm):
+    u = ring(comm, width=3)
+    v = dnds.Field(6, None, "int32", comm=comm, name="v")
+    v.share_ghosts(u)
+    group = dnds.FieldGroup([u, v])
+    group.pull()
+    # as many of each owner, but other rows
+    v.set_ghosts([row // 6 * 6 + (row + 1) % 6 for row in u.global_rows[u.owned_count :]])
+    with pytest.raises(dnds.StateError, match="mapping of 'v' was replaced"):
+        group.pull()
+    v.owned[:] = v.global_rows[:6]
+    v.pull()
+    np.testing.assert_array_equal(v.data, v.global_rows)
+
+
 def test_views_outlive_their_field(comm):
     u = ring(comm, width=4)
     fill(u)
