@@ -105,7 +105,7 @@ TEST(OutOfMemory, EndsWritingOfVtkOnAllRanks) {
         failTogether(MPI_COMM_WORLD, [&] {
             MeshWriter writer(mesh, file.path(), {.ranks = true});
             const std::vector<real> field(static_cast<std::size_t>(mesh.cells.owned), 1.0);
-            writer.writeStep(0.0, {}, {{"one", 1, field}});
+            writer.writeStep(0.0, {.cells = {{"one", 1, field}}});
             writer.close();
         });
     });
