@@ -134,7 +134,7 @@ class ArrayPair {
     void clone(const ArrayPair &other) {
         std::shared_ptr<TArray> ofFather;
         std::shared_ptr<TArray> ofSon;
-        other.arrays().father->comm().guarded([&] {
+        other.father->comm().guarded([&] {
             ofFather = std::make_shared<TArray>(*other.father);
             ofSon = std::make_shared<TArray>(*other.son);
         });

@@ -59,7 +59,7 @@ void ExchangeGroup::pullOnce(const ExchangeOptions &options, Device::StreamHandl
 }
 
 void ExchangeGroup::pushOnce(PushOp op, const ExchangeOptions &options, Device::StreamHandle producer) {
-    const auto exchange = make(Direction::Push, options, op);
+    const auto exchange = make(nullptr, Direction::Push, options, op);
     exchange->start(producer);
     exchange->wait();
 }
