@@ -110,13 +110,17 @@ function(dnds_test_flags target)
   dnds_program_flags(${target})
   set(level "$<IF:$<CONFIG:Debug>,-O0,-O1>")
   target_compile_options(${target} PRIVATE $<$<COMPILE_LANGUAGE:CXX>:${level}>)
-  # The headers of nearly all tests are parsed once: a test would else spend half of its compile time on them.
+endfunction()
+
+# dnds_test_headers(<target>): the headers of nearly all GoogleTest programs are parsed once, on which a test would else spend
+# half of its compile time.
+function(dnds_test_headers target)
   if(NOT TARGET dnds_test_headers)
     file(WRITE "${CMAKE_BINARY_DIR}/test_headers.cpp" "")
     add_library(dnds_test_headers OBJECT "${CMAKE_BINARY_DIR}/test_headers.cpp")
     target_link_libraries(dnds_test_headers PRIVATE DNDS::DNDS GTest::gtest Threads::Threads)
     dnds_target_flags(dnds_test_headers)
-    target_compile_options(dnds_test_headers PRIVATE $<$<COMPILE_LANGUAGE:CXX>:${level}>)
+    target_compile_options(dnds_test_headers PRIVATE $<$<COMPILE_LANGUAGE:CXX>:$<IF:$<CONFIG:Debug>,-O0,-O1>>)
     target_precompile_headers(dnds_test_headers PRIVATE <gtest/gtest.h> <DNDS/Array/ArrayPair.hpp> <fmt/core.h>
                               <algorithm> <array> <functional> <memory> <numeric> <random> <span> <string> <thread> <vector>)
   endif()
@@ -132,6 +136,7 @@ function(dnds_add_mpi_test name)
   add_executable(${name} ${arg_UNPARSED_ARGUMENTS})
   target_link_libraries(${name} PRIVATE DNDS::DNDS dnds_test_mpi_main ${arg_LIBRARIES})
   dnds_test_flags(${name})
+  dnds_test_headers(${name})
   dnds_add_mpi_run(
     ${name}
     TARGET ${name}
@@ -156,6 +161,7 @@ function(dnds_add_serial_test name)
   add_executable(${name} ${arg_UNPARSED_ARGUMENTS})
   target_link_libraries(${name} PRIVATE DNDS::DNDS dnds_test_serial_main ${arg_LIBRARIES})
   dnds_test_flags(${name})
+  dnds_test_headers(${name})
   dnds_label_target(${name} ${arg_LABELS})
   add_test(NAME ${name} COMMAND ${name})
   set_tests_properties(

@@ -39,7 +39,7 @@ TEST(FreeStream, StaysOnEveryMesh) {
         GTEST_SKIP() << "no " << DNDS_TEST_MESHES;
     for (const auto &[name, steps] : meshFiles) {
         MeshChoice choice;
-        choice.file = std::string(DNDS_TEST_MESHES) + "/" + name;
+        choice.file = fmt::format("{}/{}", DNDS_TEST_MESHES, name);
         choice.curve = true; // quicker than cutting a graph
         Geom::UnstructuredMesh mesh = buildMeshOf(MPI_COMM_WORLD, choice);
         Geom::MeshMetrics metrics = computeMetrics(mesh);

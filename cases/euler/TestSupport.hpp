@@ -48,7 +48,7 @@ inline json caseOf(const std::string &name) {
 
 /// Its path, or "" where it is not there.
 inline std::string sharedMesh(const std::string &name) {
-    const std::string path = std::string(DNDS_TEST_MESHES) + "/" + name;
+    const std::string path = DNDS_TEST_MESHES "/" + name;
     return std::filesystem::exists(path) ? path : "";
 }
 

@@ -210,7 +210,7 @@ const std::vector<ExpectedMesh> &expectedMeshes() {
     return meshes;
 }
 
-std::string pathOf(const std::string &file) { return std::string(DNDS_TEST_MESHES) + "/" + file; }
+std::string pathOf(const std::string &file) { return DNDS_TEST_MESHES "/" + file; }
 
 #define SKIP_WITHOUT_MESHES()                                                                                          \
     if (!std::filesystem::exists(pathOf("MANIFEST.md")))                                                               \

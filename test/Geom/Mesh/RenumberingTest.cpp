@@ -89,13 +89,13 @@ TEST(Adjacency, GoesFromGlobalToLocalAndBack) {
     EXPECT_THROW((void)toLocal(rows, *mapping), IndexError);
 }
 
-TEST(Adjacency, TransposesRows) {
+TEST(Adjacency, TransposesRowsInTheOrderGiven) {
     const CommunicatorView comm(MPI_COMM_WORLD);
     const LocalAdjacency rows =
         makeAdjacency("rows", comm, std::vector<index>{0, 2, 2, 5}, std::vector<LocalIndex>{2, 0, 2, noEntity, 3});
-    const LocalAdjacency columns = transpose("columns", rows, 5);
+    const LocalAdjacency columns = transpose("columns", rows, 5, std::vector<LocalIndex>{1, 2, 0});
     ASSERT_EQ(columns.size(), 5);
-    const std::vector<std::vector<LocalIndex>> expected{{0}, {}, {0, 2}, {2}, {}};
+    const std::vector<std::vector<LocalIndex>> expected{{0}, {}, {2, 0}, {2}, {}};
     for (index c = 0; c < 5; c++)
         EXPECT_EQ(std::vector<LocalIndex>(columns[c].begin(), columns[c].end()), expected[toSize(c)]);
 }

@@ -116,7 +116,7 @@ const std::vector<PublicMesh> publicMeshes{
     // clang-format on
 };
 
-std::string pathOf(const std::string &file) { return std::string(DNDS_TEST_MESHES) + "/" + file; }
+std::string pathOf(const std::string &file) { return DNDS_TEST_MESHES "/" + file; }
 
 #define SKIP_WITHOUT_MESHES()                                                                                          \
     if (!std::filesystem::exists(pathOf("MANIFEST.md")))                                                               \
