@@ -4,6 +4,8 @@
 
 #include <gtest/gtest.h>
 
+#include <fmt/core.h>
+
 #include <cmath>
 #include <numbers>
 

@@ -21,7 +21,7 @@ namespace DNDS {
 
 inline namespace DNDS_DEVICE_COMPILATION {
 
-namespace Detail {
+namespace Launch {
 
 template <class Functor>
 void runOnHost([[maybe_unused]] int threads, index count, const Functor &functor) {
@@ -71,7 +71,7 @@ void runOnDevice(Device::StreamHandle stream, index count, const Functor &functo
 
 #endif
 
-} // namespace Detail
+} // namespace Launch
 
 /// Calls `functor(i)` for all i in [0, count), in any order and any of them at the same time.
 ///
@@ -97,9 +97,9 @@ void parallelFor(const Executor &executor, index count, const Functor &functor) 
     if (count <= 0)
         return;
     if (executor.onDevice())
-        Detail::runOnDevice(executor.stream(), count, functor);
+        Launch::runOnDevice(executor.stream(), count, functor);
     else
-        Detail::runOnHost(executor.threads(), count, functor);
+        Launch::runOnHost(executor.threads(), count, functor);
 }
 
 } // namespace DNDS_DEVICE_COMPILATION
