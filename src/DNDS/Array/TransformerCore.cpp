@@ -135,6 +135,7 @@ void TransformerCore::pullRowShapes(const std::function<ExchangeMember()> &descr
     using Describe = std::function<void(MemorySpace, Access, RowLayout &)>;
     const auto lastPart = [](Describe all) {
         return [all = std::move(all)](MemorySpace space, Access access, RowLayout &layout) {
+            layout = {}; // arrays describe themselves over what they said before, which stood in another place
             all(space, access, layout);
             std::swap(layout.parts.front(), layout.parts.at(static_cast<std::size_t>(layout.partCount - 1)));
             layout.partCount = 1;
