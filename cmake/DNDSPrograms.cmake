@@ -116,7 +116,7 @@ endfunction()
 # half of its compile time.
 function(dnds_test_headers target)
   if(NOT TARGET dnds_test_headers)
-    file(WRITE "${CMAKE_BINARY_DIR}/test_headers.cpp" "")
+    file(CONFIGURE OUTPUT "${CMAKE_BINARY_DIR}/test_headers.cpp" CONTENT "")
     add_library(dnds_test_headers OBJECT "${CMAKE_BINARY_DIR}/test_headers.cpp")
     target_link_libraries(dnds_test_headers PRIVATE DNDS::DNDS GTest::gtest Threads::Threads)
     dnds_target_flags(dnds_test_headers)

@@ -23,9 +23,10 @@ cat >one <<'ONE'
 [ "${OMPI_COMM_WORLD_RANK:-$PMI_RANK}" != 1 ] || export DNDS_RANKS_PER_NODE=nonsense
 exec "$@"
 ONE
-# Rank 0 stops for good when the run has begun; rank 1 alone has no patience with it.
+# Rank 0 stops for good when the run has begun; the others have no patience with it.
 cat >stopped <<'STOPPED'
 #!/bin/sh
+export DNDS_WAIT_TIMEOUT=1
 case "${OMPI_COMM_WORLD_RANK:-$PMI_RANK}" in
 0)
     (
@@ -37,7 +38,6 @@ case "${OMPI_COMM_WORLD_RANK:-$PMI_RANK}" in
         kill -STOP $$
     ) &
     ;;
-1) export DNDS_WAIT_TIMEOUT=1 ;;
 esac
 exec "$@"
 STOPPED

@@ -74,13 +74,25 @@ void Exchanger::startPull() {
         member.flight->pulls++;
 }
 
+void Exchanger::waitFor(Exchange &exchange, int Flight::*count) {
+    const bool flew = exchange.inFlight();
+    const auto landed = [&] {
+        if (flew && !exchange.inFlight())
+            for (const Member &member : members_)
+                (*member.flight).*count -= 1;
+    };
+    try {
+        exchange.wait();
+    } catch (...) { // where the communicator is gone it stays in flight; whatever else comes of it, it is over
+        landed();
+        throw;
+    }
+    landed();
+}
+
 void Exchanger::waitPull() {
     DNDS_CHECK(pull_ != nullptr, StateError, "no pull was started");
-    // Whatever comes of it, it is over.
-    if (pull_->inFlight())
-        for (const Member &member : members_)
-            member.flight->pulls--;
-    pull_->wait();
+    waitFor(*pull_, &Flight::pulls);
 }
 
 PushMode Exchanger::pushModeOf(std::string_view op, std::string_view ghosts) const {
@@ -109,10 +121,7 @@ void Exchanger::startPush(PushMode mode) {
 void Exchanger::waitPush(PushMode mode) {
     auto &push = pushOf(mode);
     DNDS_CHECK(push != nullptr, StateError, "no push was started");
-    if (push->inFlight())
-        for (const Member &member : members_)
-            member.flight->pushes--;
-    push->wait();
+    waitFor(*push, &Flight::pushes);
 }
 
 const Exchange &Exchanger::pullExchange() {

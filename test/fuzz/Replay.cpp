@@ -156,7 +156,9 @@ int run(const Workload &work) {
     std::size_t inLibrary = 0;
     for (std::size_t begin = 0; begin < work.count && failures < 10;) {
         std::fflush(nullptr);
-        const pid_t child = ::fork();
+        // Without the handlers of fork(), by which the library knows children that had better leave MPI alone: these
+        // use it with themselves only.
+        const pid_t child = ::_Fork();
         if (child == 0)
             runChild(work, begin);
         int status = 0;

@@ -44,8 +44,8 @@ class Backoff {
     void pauseIfCrowded() {
         if (crowded_)
             pause();
-        else
-            ++count_;
+        else if (++count_ % patientTurns == 0) // ranks of other communicators may want the processor, too
+            std::this_thread::yield();
     }
 
     /// True about ten times a second, after which `seconds()` is up to date: the moment for costly checks.
@@ -68,6 +68,7 @@ class Backoff {
     static constexpr long crowdedSpins = 3;
     static constexpr long crowdedProbeEvery = 4;
     static constexpr long yields = 200;
+    static constexpr long patientTurns = 256;
     static constexpr long checkEvery = 64;
 
     MPI_Comm comm_;

@@ -96,6 +96,7 @@ class Exchange {
     /// Throws StateError when already started, or when an array changed its rows; StaleError when the copy that this
     /// exchange moves is not the current one; MemoryError; what the device reports. Peers are told, and it can be
     /// started again, except where the device failed after some rows had left: then the exchange has to be destroyed.
+    /// Peers are not told by an exchange that was started already, has lost a peer, or whose communicator was freed.
     void start(Device::StreamHandle producer = nullptr);
     /// Completes what `start` began: afterwards the host may use the rows, and so may all streams. Ghosts keep what was
     /// pushed, or are zero if that was asked for; where it throws they may be either. Throws StateError without start,

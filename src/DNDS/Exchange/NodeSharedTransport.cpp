@@ -24,7 +24,7 @@ constexpr double secondsPerByte = 0.25e-9;
 /// On a crowded node: how often `start` lets others have the processor before it copies.
 constexpr int turnsOffered = 3;
 
-/// Of a part of the rows that are offered: parts begin at cache lines.
+/// Bytes that one part takes in an offer buffer, where each part begins at a cache line.
 constexpr std::size_t offeredBytes(std::size_t bytes) { return (bytes + 63) / 64 * 64; }
 
 } // namespace
@@ -126,6 +126,7 @@ void NodeSharedTransport::placeDestination(std::size_t writer, std::size_t part,
 }
 
 void NodeSharedTransport::start() {
+    failure_.clear();
     // The epoch is counted and told here, so nothing below may throw: what fails for one peer is told to it in this
     // very epoch, and thrown by `wait`. Otherwise `refuse` would count once more, and ranks would take one step's rows
     // for another's.

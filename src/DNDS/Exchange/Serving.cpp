@@ -22,6 +22,7 @@ void Serving::begin(std::span<const std::unique_ptr<Transport>> transports) {
         list() = std::make_shared<List>();
     const std::lock_guard lock(list()->mutex);
     list()->items.push_back(this);
+    list()->count.store(list()->items.size(), std::memory_order_relaxed);
     servedBy_ = list();
 }
 
@@ -29,12 +30,13 @@ void Serving::end() noexcept {
     if (servedBy_ && !inForkedChild()) { // where the lock may be another thread's of the parent
         const std::lock_guard lock(servedBy_->mutex);
         std::erase(servedBy_->items, this);
+        servedBy_->count.store(servedBy_->items.size(), std::memory_order_relaxed);
     }
     servedBy_.reset();
 }
 
 void Serving::all() noexcept {
-    if (!list())
+    if (!any())
         return;
     const std::lock_guard lock(list()->mutex);
     for (Serving *serving : list()->items)
@@ -48,10 +50,7 @@ void Serving::all() noexcept {
 }
 
 bool Serving::any() noexcept {
-    if (!list())
-        return false;
-    const std::lock_guard lock(list()->mutex);
-    return !list()->items.empty();
+    return list() != nullptr && list()->count.load(std::memory_order_relaxed) > 0;
 }
 
 } // namespace DNDS

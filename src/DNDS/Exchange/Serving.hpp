@@ -4,6 +4,8 @@
 
 #include "DNDS/Exchange/Transport.hpp"
 
+#include <atomic>
+#include <cstddef>
 #include <exception>
 #include <memory>
 #include <mutex>
@@ -38,6 +40,7 @@ class Serving {
     struct List {
         std::mutex mutex; ///< held while transports go on, so that none is destroyed meanwhile
         std::vector<Serving *> items;
+        std::atomic<std::size_t> count{0}; ///< of items, for those who only want to know whether there are any
     };
     /// Of this thread; null until there is something.
     static std::shared_ptr<List> &list() noexcept;

@@ -114,6 +114,11 @@ std::shared_ptr<const GhostMapping> GhostMapping::fromPullList(CommunicatorConte
         global = request.global;
         name = request.name;
         requireGlobal(global);
+        DNDS_CHECK(
+            global->ranks() == context.comm().size() && global->rank() == context.comm().rank(), ArgumentError,
+            "the numbering is one of {} ranks, in which this one is rank {}; the ghosts are for a communicator of "
+            "{} ranks: number the rows on the communicator of their array",
+            global->ranks(), global->rank(), context.comm().size());
         const std::span<const index> pullRows = request.pullRows;
         std::vector<index> sorted = sortedUnique(pullRows);
         if (!sorted.empty() && !(global->contains(sorted.front()) && global->contains(sorted.back()))) {

@@ -6,6 +6,7 @@ namespace DNDS {
 
 std::shared_ptr<const GlobalMapping> GlobalMapping::create(CommunicatorView comm, index localRows) {
     auto context = CommunicatorContext::of(comm);
+    const std::uint64_t serial = context->nextSerial(); // before a rank can fail alone, so that ranks stay in step
     const std::vector<index> sizes = context->comm().allGather(localRows);
     std::vector<index> offsets(sizes.size() + 1, 0);
     for (std::size_t r = 0; r < sizes.size(); ++r) {
@@ -15,7 +16,8 @@ std::shared_ptr<const GlobalMapping> GlobalMapping::create(CommunicatorView comm
                    "the rows up to rank {} exceed 2^63 - 1", r);
         offsets[r + 1] = offsets[r] + sizes[r];
     }
-    return std::shared_ptr<const GlobalMapping>(new GlobalMapping(std::move(context), comm.rank(), std::move(offsets)));
+    return std::shared_ptr<const GlobalMapping>(
+        new GlobalMapping(std::move(context), serial, comm.rank(), std::move(offsets)));
 }
 
 OwnedRow GlobalMapping::owner(index global) const {

@@ -48,8 +48,9 @@ class GlobalMapping {
     const std::shared_ptr<CommunicatorContext> &context() const noexcept { return context_; }
 
   private:
-    GlobalMapping(std::shared_ptr<CommunicatorContext> context, int rank, std::vector<index> offsets)
-        : context_(std::move(context)), serial_(context_->nextSerial()), rank_(rank), offsets_(std::move(offsets)) {}
+    GlobalMapping(std::shared_ptr<CommunicatorContext> context, std::uint64_t serial, int rank,
+                  std::vector<index> offsets)
+        : context_(std::move(context)), serial_(serial), rank_(rank), offsets_(std::move(offsets)) {}
 
     std::shared_ptr<CommunicatorContext> context_;
     std::uint64_t serial_;

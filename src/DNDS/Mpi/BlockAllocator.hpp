@@ -3,8 +3,10 @@
 #pragma once
 
 #include <cstddef>
+#include <iterator>
 #include <map>
 #include <optional>
+#include <utility>
 
 namespace DNDS {
 
@@ -20,34 +22,49 @@ class BlockAllocator {
             const std::size_t start = (begin + alignment - 1) & ~(alignment - 1);
             if (start - begin > size || size - (start - begin) < bytes)
                 continue;
-            free_.erase(range);
-            if (start > begin)
-                free_.emplace(begin, start - begin);
-            if (const std::size_t end = start + bytes; end < begin + size)
-                free_.emplace(end, begin + size - end);
+            // Where there is no memory for a new entry, nothing has changed.
+            const std::size_t end = start + bytes;
+            if (start > begin) {
+                if (end < begin + size)
+                    free_.emplace(end, begin + size - end);
+                range->second = start - begin;
+            } else if (end < begin + size) {
+                auto rest = free_.extract(range);
+                rest.key() = end;
+                rest.mapped() = begin + size - end;
+                free_.insert(std::move(rest));
+            } else {
+                free_.erase(range);
+            }
             return start;
         }
         return std::nullopt;
     }
 
-    /// Gives a range back.
+    /// Gives a range back. Throws std::bad_alloc, and then it stays taken.
     void release(std::size_t begin, std::size_t bytes) {
         if (bytes == 0)
             return;
         const auto next = free_.lower_bound(begin);
-        std::size_t end = begin + bytes;
-        if (next != free_.end() && next->first == end) {
-            end += next->second;
-            free_.erase(next);
-        }
-        if (auto previous = free_.lower_bound(begin); previous != free_.begin()) {
-            --previous;
+        const bool joinsNext = next != free_.end() && next->first == begin + bytes;
+        const std::size_t end = joinsNext ? next->first + next->second : begin + bytes;
+        if (next != free_.begin()) {
+            const auto previous = std::prev(next);
             if (previous->first + previous->second == begin) {
                 previous->second = end - previous->first;
+                if (joinsNext)
+                    free_.erase(next);
                 return;
             }
         }
-        free_.emplace(begin, end - begin);
+        if (!joinsNext) {
+            free_.emplace(begin, bytes);
+            return;
+        }
+        auto joined = free_.extract(next);
+        joined.key() = begin;
+        joined.mapped() = end - begin;
+        free_.insert(std::move(joined));
     }
 
   private:

@@ -14,7 +14,7 @@
 
 namespace DNDS {
 
-/// Starts MPI and ends it. `runMain` is the shorter way to write a main function; this is for those who need more say.
+/// Starts MPI and ends it. `runMain` is the shorter way to write a main function; this gives more control.
 ///
 /// The constructor calls MPI_Init_thread (MPI_THREAD_FUNNELED unless more is asked) when MPI is not yet running and
 /// makes MPI_COMM_WORLD return error codes, so that MPI errors become exceptions. It warns on stderr where a launcher

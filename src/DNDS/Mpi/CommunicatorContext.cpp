@@ -142,6 +142,11 @@ Channel CommunicatorContext::nextChannel() {
     return {owned_.back().view().handle(), nextTag_++};
 }
 
+std::uint64_t CommunicatorContext::nextSerial() {
+    comm().beforeCollective(); // as above
+    return serial_++;
+}
+
 void CommunicatorContext::park(std::shared_ptr<void> kept, std::function<bool()> finished) {
     freeFinished();
     add(std::move(kept), std::move(finished));

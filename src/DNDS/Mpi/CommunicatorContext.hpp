@@ -55,7 +55,7 @@ class CommunicatorContext {
     /// Counts the exchanges set up on this communicator: the same number on all ranks. Local, called as `nextChannel`.
     std::uint64_t nextRound() noexcept { return round_++; }
     /// The same for numberings and mappings, which ranks tell apart by it.
-    std::uint64_t nextSerial() noexcept { return serial_++; }
+    std::uint64_t nextSerial();
 
     /// Keeps what MPI may still read or write, because an exchange was destroyed in flight, until `finished` says that
     /// nothing moves any more; it is asked now and then, and when the communicator goes, and must not throw. Local.

@@ -51,12 +51,13 @@ void write(std::string_view who, int rank, std::string_view what) noexcept {
     } catch (...) { // no memory
         std::fprintf(stderr, "DNDS: rank %d: %.*s\n", rank, static_cast<int>(what.size()), what.data());
     }
-    std::fflush(nullptr);
+    std::fflush(stderr); // all streams would include one that another thread waits for
 }
 
 /// Says it once, together with the ranks that fail at the same time.
 void tell(std::string_view what, std::string_view message) noexcept {
-    const std::uint64_t reason = std::hash<std::string_view>{}(message) | 1U;
+    static std::uint64_t reason = 0; // MPI may read it after this function gave up
+    reason = std::hash<std::string_view>{}(message) | 1U;
     MPI_Request request = MPI_REQUEST_NULL;
     const bool together = watch.comm != MPI_COMM_NULL && watch.reasons.size() > 1 &&
                           MPI_Iallgather(&reason, 1, MPI_UINT64_T, watch.reasons.data(), 1, MPI_UINT64_T, watch.comm,

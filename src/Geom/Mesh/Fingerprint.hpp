@@ -1,5 +1,5 @@
 /// @file Fingerprint.hpp
-/// @brief A number by which files of rows know their mesh again.
+/// @brief A number that identifies the mesh of a checkpoint.
 #pragma once
 
 #include "Geom/Mesh/UnstructuredMesh.hpp"

@@ -48,7 +48,7 @@ class MeshWriter {
     /// Fields have the rows of owned cells or nodes: see `fieldOf`. Throws ArgumentError that names the field where it
     /// has another number of rows, or is not in the first step, or not on all ranks.
     void writeStep(real time, const StepFields &fields);
-    /// The same; which list is which must be known by heart.
+    /// The same, with lists that are easily mistaken for each other.
     [[deprecated("name the lists: writeStep(time, {.cells = ..., .nodes = ...})")]] void
     writeStep(real time, const std::vector<FieldSlice> &nodeFields, const std::vector<FieldSlice> &cellFields);
     /// Completes the file.
@@ -70,7 +70,7 @@ class MeshWriter {
 ///     writeCgnsMesh(mesh, "flow.cgns", {.cells = {fieldOf("u", u)}, .nodes = {fieldOf("x", x)}});
 void writeCgnsMesh(const UnstructuredMesh &mesh, const std::string &path, const StepFields &fields = {},
                    const CgnsWriteOptions &options = {});
-/// The same; which list is which must be known by heart.
+/// The same, with lists that are easily mistaken for each other.
 [[deprecated("name the lists: writeCgnsMesh(mesh, path, {.cells = ..., .nodes = ...})")]] void
 writeCgnsMesh(const UnstructuredMesh &mesh, const std::string &path, const std::vector<FieldSlice> &nodeFields,
               const std::vector<FieldSlice> &cellFields, const CgnsWriteOptions &options = {});

@@ -349,13 +349,16 @@ TEST_F(NodeSharedOnItsOwn, AnOfferThatCannotBeMappedFailsOneEpochAndLaterOnesBri
             const NoMoreFiles limit;
             EXPECT_NO_THROW(field.pair.trans.startPersistentPull());
         }
+        signalTo(writer, world.comm()); // a writer that waits might withdraw the offer and write as usual
         const std::string message = messageOf<PeerError>([&] { field.pair.trans.waitPersistentPull(); });
         expectContains(message, "rank 1 ");
         expectContains(message, "cannot open shared memory");
     } else {
         field.pair.trans.startPersistentPull();
-        if (worldRank() == writer)
+        if (worldRank() == writer) {
             signalTo(reader, world.comm());
+            awaitSignal(reader, world.comm());
+        }
         field.pair.trans.waitPersistentPull();
     }
     for (int version = 2; version < 6; ++version)
