@@ -35,6 +35,21 @@ std::uint64_t hashOf(const RowGather &rows, const std::byte *base) {
 
 } // namespace
 
+namespace {
+
+/// Process memory under a name of its own, so that arrays can be moved to it from process memory.
+class OrdinaryMemory final : public std::pmr::memory_resource {
+    void *do_allocate(std::size_t bytes, std::size_t alignment) override {
+        return defaultHostMemory()->allocate(bytes, alignment);
+    }
+    void do_deallocate(void *memory, std::size_t bytes, std::size_t alignment) override {
+        defaultHostMemory()->deallocate(memory, bytes, alignment);
+    }
+    bool do_is_equal(const memory_resource &other) const noexcept override { return this == &other; }
+};
+
+} // namespace
+
 /// Everything that must stay alive while bytes move.
 struct Exchange::State {
     std::vector<ExchangeMember> members;
@@ -97,6 +112,23 @@ struct Exchange::State {
     void abandon() noexcept {
         for (const auto &transport : transports)
             transport->abandon();
+    }
+
+    /// Gives the sons other memory: rows of peers that come late land in that which they had, and which is kept here.
+    /// Not from a thread that the arrays may be in use on another.
+    void leaveSons(const HostMemoryResource &arena) const noexcept {
+        if (space != MemorySpace::Host || maker != std::this_thread::get_id())
+            return;
+        for (const ExchangeMember &member : members)
+            try {
+                if (!member.rehostSon)
+                    continue;
+                member.rehostSon(std::make_shared<OrdinaryMemory>()); // another one than it has, wherever it is
+                if (std::ranges::count(kinds, TransportKind::NodeShared) > 0)
+                    member.rehostSon(arena);
+            } catch (...) { // no memory: then they share it with what comes late, as the documents say
+                return;
+            }
     }
 
     /// Of the host's rows that peers get: found again at wait where nobody wrote them. O(bytes sent).
@@ -389,6 +421,8 @@ Exchange::~Exchange() {
         state->serving.end();
         if (!finished()) { // what could not be moved is given up like the rest, and peers are told
             state->abandon();
+            if (direction_ == Direction::Pull)
+                state->leaveSons(pattern_->context().node().arena);
             pattern_->context().park(state->kept, finished);
         }
     } catch (...) { // no memory

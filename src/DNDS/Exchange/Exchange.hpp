@@ -49,7 +49,8 @@ struct ExchangeRequest {
 /// Any number of exchanges may be in flight, started in different orders on different ranks. An array that was swapped
 /// or re-allocated with the same rows is bound anew at the next start; one whose rows or mapping changed makes start
 /// throw StateError there and wait throw PeerError on its peers, so that nobody is left waiting. Destroying an exchange
-/// in flight keeps the memory in use until the communicator is freed.
+/// in flight keeps the memory in use until the communicator is freed. A pull's sons on the host move to other memory
+/// then (views of them have to be taken anew), so that rows which come late change nothing.
 ///
 /// Between start and wait the source must not be written and the destination not be used. What moves is what was bound
 /// at start: wait throws StateError on a rank whose arrays were resized, swapped or moved meanwhile, or written on the
@@ -101,8 +102,9 @@ class Exchange {
     /// Completes what `start` began: afterwards the host may use the rows, and so may all streams. Ghosts keep what was
     /// pushed, or are zero if that was asked for; where it throws they may be either. Throws StateError without start,
     /// when arrays changed since (see above), or when the communicator was freed (the exchange can only be destroyed
-    /// then); PeerError when a peer could not take part (the rows of the others are there), DataError when pushed
-    /// padded rows have other sizes than their owner's; what the device reports.
+    /// then); PeerError when a peer could not take part (after a pull the rows of the others are there; a push then
+    /// changes no owned row of this rank), DataError when pushed padded rows have other sizes than their owner's; what
+    /// the device reports.
     void wait();
     /// The same for the device, but kernels may still run when it returns: `consumer` waits for them, the host does
     /// not.

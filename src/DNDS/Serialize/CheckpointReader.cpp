@@ -5,8 +5,10 @@
 #include "DNDS/Serialize/DurableFile.hpp"
 #include "DNDS/Serialize/HdfDescription.hpp"
 #include "DNDS/Serialize/RowBlocks.hpp"
+#include "DNDS/Storage/ContentHash.hpp"
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <cstring>
 #include <functional>
@@ -341,6 +343,16 @@ void CheckpointReader::read(std::string_view name, ArrayBase &array, std::span<c
 void CheckpointReader::readRows(std::string_view name, ArrayBase &target, std::span<const index> ids,
                                 std::span<const index> sizes, const std::function<void()> &resize) const {
     const CheckpointArray &stored = array(name);
+    ContentHash ofName;
+    ofName.addText(name);
+    std::array<std::uint64_t, 2> names{ofName.value(), ~ofName.value()};
+    comm_.allReduce(names.data(), 2, MPI_MAX);
+    comm_.guarded([&] {
+        DNDS_CHECK(names[0] == ~names[1], ArgumentError,
+                   "{}: rank {} reads {} while another rank reads another array: read arrays in the same order on all "
+                   "ranks",
+                   path_, comm_.rank(), name);
+    });
     DNDS_CHECK(meshKnown_ || !content_.mesh, ArgumentError,
                "{} is for one mesh: open it with the fingerprint of the mesh that rows are read for "
                "(CheckpointReadOptions::mesh), or ask for rows of any mesh by name (anyMesh)",

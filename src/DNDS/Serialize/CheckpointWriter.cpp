@@ -173,9 +173,16 @@ void CheckpointWriter::describe() {
     ContentHash all;
     for (const Source &source : sources_)
         all.add(hashOf(source.name, *source.array));
+    ContentHash choices;
+    choices.add(static_cast<std::uint64_t>(options_.blockBytes));
+    choices.add(options_.mesh ? 1U : 0U);
+    choices.add(options_.mesh.value_or(0));
     const auto hash = static_cast<index>(all.value() >> 1U);
-    std::array<index, 2> extremes{hash, -hash};
-    comm_.allReduce(extremes.data(), 2, MPI_MAX);
+    const auto chosen = static_cast<index>(choices.value() >> 1U);
+    std::array<index, 4> extremes{hash, -hash, chosen, -chosen};
+    comm_.allReduce(extremes.data(), 4, MPI_MAX);
+    DNDS_CHECK(extremes[2] == -extremes[3], ArgumentError,
+               "{}: ranks give different options (blockBytes, mesh): give all ranks the same", path_);
     DNDS_CHECK(extremes[0] == -extremes[1], ArgumentError,
                "{}: ranks add different arrays, or in another order, or of other types", path_);
 

@@ -41,6 +41,44 @@ TEST(ExchangeErrors, RanksThatAskForRowsOfDifferentSpaces) {
     }
 }
 
+// A rank gives up its pull; its array goes on, and peers start theirs only then.
+TEST(ExchangeErrors, RowsThatComeForAnExchangeThatIsGoneChangeNothing) {
+    if (worldSize() < 2)
+        GTEST_SKIP() << "needs a peer";
+    forEachTransport([&](const ExchangeOptions &options) {
+        const Communicator own = Communicator::duplicate(MPI_COMM_WORLD);
+        RealField u = ringField("u", own.view());
+        const auto fill = [&](real value) { std::fill_n(u.father->data(), u.father->dataSize(), value); };
+        const auto expectGhosts = [&](real value) {
+            for (index i = 0; i < u.son->dataSize(); ++i)
+                ASSERT_EQ(u.son->data()[i], value) << "ghost value " << i;
+        };
+        fill(1);
+        auto pull = std::make_unique<Exchange>(u.trans.pattern(), Direction::Pull,
+                                               std::vector<ExchangeMember>{u.trans.member()}, options);
+        if (worldRank() == 0) {
+            pull->start();
+            pull.reset();
+        }
+        u.trans.pullOnce(options);
+        expectGhosts(1);
+        if (worldRank() != 0) {
+            fill(99);
+            pull->start();
+            try {
+                pull->wait();
+            } catch (const PeerError &) { // where peers can hear of it
+            }
+        }
+        own.view().barrier();
+        if (worldRank() == 0)
+            expectGhosts(1);
+        fill(2);
+        u.trans.pullOnce(options);
+        expectGhosts(2);
+    });
+}
+
 TEST(ExchangeErrors, RunTimeWidthsThatDifferBetweenRanks) {
     if (worldSize() < 2)
         GTEST_SKIP() << "needs two ranks";

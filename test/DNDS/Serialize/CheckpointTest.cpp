@@ -293,6 +293,13 @@ TEST(CheckpointErrors, AreTheSameOnAllRanks) {
                             writer.write();
                         }),
                         "ranks add different arrays");
+        for (const CheckpointOptions &other : {CheckpointOptions{512}, CheckpointOptions{256, 7}})
+            EXPECT_CONTAINS(failureOf<ArgumentError>([&] {
+                                CheckpointWriter writer(world(), path, world().rank() == 1 ? other : smallBlocks);
+                                writer.add("array", array, ids);
+                                writer.write();
+                            }),
+                            "ranks give different options");
     }
     EXPECT_CONTAINS(failureOf<ArgumentError>([&] {
                         CheckpointWriter writer(world(), path);
@@ -318,8 +325,14 @@ TEST(CheckpointErrors, AreTheSameOnAllRanks) {
 
     CheckpointWriter writer(world(), path, smallBlocks);
     writer.add("array", array, ids);
+    writer.add("same", array, ids);
     writer.write();
     const CheckpointReader reader(world(), path);
+    if (world().size() > 1) {
+        EXPECT_CONTAINS(
+            failureOf<ArgumentError>([&] { reader.read(world().rank() == 1 ? "same" : "array", array, ids); }),
+            "read arrays in the same order on all ranks");
+    }
     Array<float, 5> floats;
     Array<real, 4> four;
     Array<real, NonUniformSize> csr;
