@@ -75,19 +75,20 @@ void Exchanger::startPull() {
 }
 
 void Exchanger::waitFor(Exchange &exchange, int Flight::*count) {
-    const bool flew = exchange.inFlight();
-    const auto landed = [&] {
-        if (flew && !exchange.inFlight())
-            for (const Member &member : members_)
-                (*member.flight).*count -= 1;
+    const auto add = [&](int number) {
+        for (const Member &member : members_)
+            (*member.flight).*count += number;
     };
+    const bool flew = exchange.inFlight();
+    if (flew)
+        add(-1); // before, because arrays do not describe themselves to exchanges while they are in flight
     try {
         exchange.wait();
     } catch (...) { // where the communicator is gone it stays in flight; whatever else comes of it, it is over
-        landed();
+        if (flew && exchange.inFlight())
+            add(1);
         throw;
     }
-    landed();
 }
 
 void Exchanger::waitPull() {

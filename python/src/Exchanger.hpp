@@ -51,7 +51,7 @@ class Exchanger {
     const Exchange &pullExchange();
 
   private:
-    /// Waits; once that is over, the exchange no longer counts among those in flight.
+    /// Waits; where it is over then, the exchange no longer counts among those in flight.
     void waitFor(Exchange &exchange, int Flight::*count);
     std::unique_ptr<Exchange> make(Direction direction, TransportKind transport, PushMode mode = {}) const;
     std::unique_ptr<Exchange> &pushOf(PushMode mode) {
