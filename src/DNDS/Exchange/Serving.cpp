@@ -49,8 +49,6 @@ void Serving::all() noexcept {
             }
 }
 
-bool Serving::any() noexcept {
-    return list() != nullptr && list()->count.load(std::memory_order_relaxed) > 0;
-}
+bool Serving::any() noexcept { return list() != nullptr && list()->count.load(std::memory_order_relaxed) > 0; }
 
 } // namespace DNDS
