@@ -79,7 +79,7 @@ TEST_F(DeviceFailures, ArraysThatAreGivenUpInFlightKeepTheirMemoryUntilTheRowsAr
         u.trans.startPersistentPull();
         u.father->swapData(*std::make_shared<RealField::ArrayType>("other", MPI_COMM_WORLD)); // which is gone
         u.son->swapData(*std::make_shared<RealField::ArrayType>("another", MPI_COMM_WORLD));
-        u.trans.waitPersistentPull();
+        EXPECT_THROW(u.trans.waitPersistentPull(), StateError); // when all is complete
         EXPECT_THROW(u.trans.startPersistentPull(), StateError);
         MPI_Barrier(MPI_COMM_WORLD);
     }

@@ -25,6 +25,8 @@ void *allocate(std::size_t bytes) {
 
 void *operator new(std::size_t bytes) { return allocate(bytes); }
 void *operator new[](std::size_t bytes) { return allocate(bytes); }
+void *operator new(std::size_t bytes, const std::nothrow_t &) noexcept { return std::malloc(bytes); }
+void operator delete(void *memory, const std::nothrow_t &) noexcept { std::free(memory); }
 void operator delete(void *memory) noexcept { std::free(memory); }
 void operator delete[](void *memory) noexcept { std::free(memory); }
 void operator delete(void *memory, std::size_t) noexcept { std::free(memory); }
