@@ -17,8 +17,8 @@ namespace DNDS {
 ///
 /// Messages of one channel match in the order in which receives are posted, so each refused epoch has receives of its
 /// own, into memory that nobody reads; the next epoch may start while they are under way. Ranks refuse where there is
-/// no memory left, so what one refusal needs is reserved before: address space, which takes pages only when rows
-/// arrive.
+/// no memory left, so what one refusal needs is reserved before: as many bytes as messages bring, whose pages the
+/// system hands out only when rows arrive where they are many.
 class RefusedMessages {
   public:
     /// For messages of `bytes[k]` bytes from `plan.incoming[k]`. Local. Throws std::bad_alloc.

@@ -13,9 +13,13 @@ namespace {
 thread_local std::int64_t allocations = 0; ///< since it was set to 0
 thread_local std::int64_t failsFrom = 0;   ///< this one and all later ones; none where it is 0
 
+std::int64_t failures = 0; ///< allocations that were refused: without any the test would show nothing
+
 void *allocate(std::size_t bytes) {
-    if (++allocations >= failsFrom && failsFrom != 0)
+    if (++allocations >= failsFrom && failsFrom != 0) {
+        ++failures;
         throw std::bad_alloc();
+    }
     if (void *memory = std::malloc(bytes == 0 ? 1 : bytes))
         return memory;
     throw std::bad_alloc();
@@ -113,6 +117,7 @@ TEST(StartOutOfMemory, PeersAreToldAndLaterPullsBringTheirOwnRows) {
                 u.trans.initPersistentPull({.transport = kind});
                 expectRecovery(u, width, worldSize() - 1, spoil);
             }
+    EXPECT_GT(CommunicatorView(MPI_COMM_WORLD).allReduce(failures, MPI_SUM), 0);
 }
 
 } // namespace
