@@ -6,8 +6,8 @@
 #include "Turns.hpp"
 
 #include "DNDS/Base/ExactAccumulator.hpp"
-#include "Geom/BoxMesh.hpp"
-#include "Geom/Mesh/BuildMesh.hpp"
+#include "DNDS/Geom/Generate/BoxMesh.hpp"
+#include "DNDS/Geom/Build/BuildMesh.hpp"
 
 #include <CLI/CLI.hpp>
 

@@ -1,7 +1,7 @@
 #include "AirfoilMethod.hpp"
 
 #include "DNDS/Array/ArrayPair.hpp"
-#include "Geom/Mesh/MeshView.hpp"
+#include "DNDS/Geom/Mesh/MeshView.hpp"
 
 #include <algorithm>
 #include <utility>

@@ -5,8 +5,8 @@
 #include "Report.hpp"
 #include "Turns.hpp"
 
-#include "Geom/BoxMesh.hpp"
-#include "Geom/Mesh/UnstructuredMesh.hpp"
+#include "DNDS/Geom/Generate/BoxMesh.hpp"
+#include "DNDS/Geom/Mesh/UnstructuredMesh.hpp"
 
 namespace DNDS::Bench {
 

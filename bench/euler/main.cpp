@@ -5,7 +5,7 @@
 #include "Options.hpp"
 #include "RunBenchmark.hpp"
 
-#include "Geom/Mesh/BuildMesh.hpp"
+#include "DNDS/Geom/Build/BuildMesh.hpp"
 
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>

@@ -2,7 +2,7 @@
 /// @brief Cuts the grid with the graph partitioner of DNDS::Geom, over shared faces.
 #include "Problem.hpp"
 
-#include "Geom/GraphPartition.hpp"
+#include "DNDS/Geom/Partition/GraphPartition.hpp"
 
 namespace DNDS::Bench {
 

@@ -3,7 +3,7 @@
 #include "Kernels.hpp"
 #include "Setting.hpp"
 
-#include "DNDS/Exchange/DeviceRowCopy.hpp"
+#include "DNDS/Transport/DeviceRowCopy.hpp"
 #include "DNDS/Storage/Array.hpp"
 
 #include <fmt/format.h>

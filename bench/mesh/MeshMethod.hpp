@@ -4,7 +4,7 @@
 
 #include "Stages.hpp"
 
-#include "Geom/BoxMesh.hpp"
+#include "DNDS/Geom/Generate/BoxMesh.hpp"
 
 #include <functional>
 #include <string>

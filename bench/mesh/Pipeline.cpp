@@ -2,9 +2,9 @@
 /// @brief The pipeline of DNDS::Geom.
 #include "MeshMethod.hpp"
 
-#include "Geom/Mesh/BuildMesh.hpp"
-#include "Geom/Mesh/MeshMetrics.hpp"
-#include "Geom/ReadMesh.hpp"
+#include "DNDS/Geom/Build/BuildMesh.hpp"
+#include "DNDS/Geom/Mesh/MeshMetrics.hpp"
+#include "DNDS/Geom/Read/ReadMesh.hpp"
 
 namespace DNDS::Bench {
 

@@ -7,7 +7,7 @@
 #include "RunBenchmark.hpp"
 #include "Statistics.hpp"
 
-#include "Geom/Cgns/CgnsWriter.hpp"
+#include "DNDS/Geom/Cgns/CgnsWriter.hpp"
 
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>

@@ -5,7 +5,7 @@
 #include "Configuration.hpp"
 #include "Solver.hpp"
 
-#include "Geom/Mesh/WriteMesh.hpp"
+#include "DNDS/Geom/Write/WriteMesh.hpp"
 
 #include <fstream>
 #include <string>

@@ -5,7 +5,7 @@
 #include "Boundary.hpp"
 
 #include "DNDS/Array/ArrayPair.hpp"
-#include "Geom/Mesh/MeshView.hpp"
+#include "DNDS/Geom/Mesh/MeshView.hpp"
 
 namespace Euler {
 

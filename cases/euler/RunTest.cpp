@@ -2,7 +2,7 @@
 
 #include "TestSupport.hpp"
 
-#include "Geom/Vtk/VtkHdfWriter.hpp"
+#include "DNDS/Geom/Vtk/VtkHdfWriter.hpp"
 #include "support/TemporaryFolder.hpp"
 
 #include <gtest/gtest.h>

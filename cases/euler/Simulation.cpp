@@ -4,8 +4,8 @@
 #include "RunReport.hpp"
 
 #include "DNDS/Mpi/ExactSum.hpp"
-#include "Geom/Mesh/BuildMesh.hpp"
-#include "Geom/ReadMesh.hpp"
+#include "DNDS/Geom/Build/BuildMesh.hpp"
+#include "DNDS/Geom/Read/ReadMesh.hpp"
 
 #include <algorithm>
 #include <filesystem>

@@ -5,8 +5,8 @@
 #include "Lanes.hpp"
 #include "Launch.hpp"
 
-#include "Geom/Mesh/MeshMetrics.hpp"
-#include "Geom/Mesh/UnstructuredMesh.hpp"
+#include "DNDS/Geom/Mesh/MeshMetrics.hpp"
+#include "DNDS/Geom/Mesh/UnstructuredMesh.hpp"
 
 #include <array>
 #include <cstddef>

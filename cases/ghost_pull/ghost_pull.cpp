@@ -11,9 +11,9 @@
 
 #include "DNDS/Array/ArrayPair.hpp"
 #include "DNDS/Mpi/RunMain.hpp"
-#include "Geom/DualGraph.hpp"
-#include "Geom/GraphPartition.hpp"
-#include "Geom/TriangleMesh.hpp"
+#include "DNDS/Geom/DualGraph.hpp"
+#include "DNDS/Geom/Partition/GraphPartition.hpp"
+#include "DNDS/Geom/TriangleMesh.hpp"
 
 #include <CLI/CLI.hpp>
 #include <fmt/core.h>

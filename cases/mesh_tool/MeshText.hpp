@@ -1,8 +1,8 @@
 // What dnds-mesh prints.
 #pragma once
 
-#include "Geom/Mesh/MeshReport.hpp"
-#include "Geom/Mesh/PartitionReport.hpp"
+#include "DNDS/Geom/Source/MeshReport.hpp"
+#include "DNDS/Geom/Build/PartitionReport.hpp"
 
 #include <string>
 

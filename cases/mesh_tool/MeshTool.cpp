@@ -3,13 +3,13 @@
 #include "MeshText.hpp"
 
 #include "DNDS/Mpi/FailTogether.hpp"
-#include "Geom/BoxMesh.hpp"
-#include "Geom/GraphPartition.hpp"
-#include "Geom/Mesh/MeshMetrics.hpp"
-#include "Geom/Mesh/PartitionReport.hpp"
-#include "Geom/Mesh/SourceChecks.hpp"
-#include "Geom/Mesh/WriteMesh.hpp"
-#include "Geom/ReadMesh.hpp"
+#include "DNDS/Geom/Generate/BoxMesh.hpp"
+#include "DNDS/Geom/Partition/GraphPartition.hpp"
+#include "DNDS/Geom/Mesh/MeshMetrics.hpp"
+#include "DNDS/Geom/Build/PartitionReport.hpp"
+#include "DNDS/Geom/Source/SourceChecks.hpp"
+#include "DNDS/Geom/Write/WriteMesh.hpp"
+#include "DNDS/Geom/Read/ReadMesh.hpp"
 
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>

@@ -3,11 +3,11 @@
 
 #include "DNDS/Mpi/ExactSum.hpp"
 #include "DNDS/Mpi/RunMain.hpp"
-#include "Geom/BoxMesh.hpp"
-#include "Geom/Mesh/BuildMesh.hpp"
-#include "Geom/Mesh/MeshView.hpp"
-#include "Geom/Mesh/WriteMesh.hpp"
-#include "Geom/ReadMesh.hpp"
+#include "DNDS/Geom/Generate/BoxMesh.hpp"
+#include "DNDS/Geom/Build/BuildMesh.hpp"
+#include "DNDS/Geom/Mesh/MeshView.hpp"
+#include "DNDS/Geom/Write/WriteMesh.hpp"
+#include "DNDS/Geom/Read/ReadMesh.hpp"
 
 #include <fmt/core.h>
 

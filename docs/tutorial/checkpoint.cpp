@@ -4,10 +4,10 @@
 
 #include "DNDS/Serialize/Checkpoint.hpp"
 #include "DNDS/Mpi/RunMain.hpp"
-#include "Geom/BoxMesh.hpp"
-#include "Geom/Mesh/BuildMesh.hpp"
-#include "Geom/Mesh/Fingerprint.hpp"
-#include "Geom/Mesh/MeshView.hpp"
+#include "DNDS/Geom/Generate/BoxMesh.hpp"
+#include "DNDS/Geom/Build/BuildMesh.hpp"
+#include "DNDS/Geom/Mesh/Fingerprint.hpp"
+#include "DNDS/Geom/Mesh/MeshView.hpp"
 
 #include <fmt/core.h>
 

@@ -2,7 +2,7 @@
 /// @brief Memory that is there already as memory of an array.
 #pragma once
 
-#include "DNDS/Storage/HostMemory.hpp"
+#include "DNDS/Base/HostMemory.hpp"
 
 #include <cstddef>
 #include <memory>

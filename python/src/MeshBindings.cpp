@@ -4,7 +4,7 @@
 #include "MeshHandle.hpp"
 #include "NumpyViews.hpp"
 
-#include "Geom/Mesh/Fingerprint.hpp"
+#include "DNDS/Geom/Mesh/Fingerprint.hpp"
 
 #include <nanobind/stl/array.h>
 #include <nanobind/stl/optional.h>

@@ -5,8 +5,8 @@
 #include "Arguments.hpp"
 #include "Comm.hpp"
 
-#include "Geom/Mesh/BuildMesh.hpp"
-#include "Geom/Mesh/MeshMetrics.hpp"
+#include "DNDS/Geom/Build/BuildMesh.hpp"
+#include "DNDS/Geom/Mesh/MeshMetrics.hpp"
 
 #include <nanobind/nanobind.h>
 

@@ -4,7 +4,7 @@
 #include "Field.hpp"
 #include "MeshHandle.hpp"
 
-#include "Geom/Mesh/WriteMesh.hpp"
+#include "DNDS/Geom/Write/WriteMesh.hpp"
 
 #include <nanobind/ndarray.h>
 #include <nanobind/stl/string.h>

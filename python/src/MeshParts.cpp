@@ -4,7 +4,7 @@
 #include "MeshHandle.hpp"
 #include "NumpyViews.hpp"
 
-#include "Geom/Mesh/PartitionReport.hpp"
+#include "DNDS/Geom/Build/PartitionReport.hpp"
 
 #include <nanobind/stl/string_view.h>
 #include <nanobind/stl/vector.h>

@@ -2,8 +2,8 @@
 #include "MeshHandle.hpp"
 #include "NumpyViews.hpp"
 
-#include "Geom/BoxMesh.hpp"
-#include "Geom/ReadMesh.hpp"
+#include "DNDS/Geom/Generate/BoxMesh.hpp"
+#include "DNDS/Geom/Read/ReadMesh.hpp"
 
 #include <nanobind/stl/array.h>
 #include <nanobind/stl/string.h>

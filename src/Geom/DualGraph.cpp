@@ -1,7 +1,7 @@
-#include "Geom/DualGraph.hpp"
+#include "DNDS/Geom/DualGraph.hpp"
 
 #include "DNDS/Mpi/SparseExchange.hpp"
-#include "Geom/IndexPermutation.hpp"
+#include "DNDS/Geom/Source/IndexPermutation.hpp"
 
 #include <algorithm>
 #include <array>

@@ -3,8 +3,8 @@
 #pragma once
 
 #include "DNDS/Mpi/Communicator.hpp"
-#include "Geom/DistributedGraph.hpp"
-#include "Geom/ElementType.hpp"
+#include "DNDS/Geom/Source/DistributedGraph.hpp"
+#include "DNDS/Geom/Source/ElementType.hpp"
 
 #include <span>
 #include <vector>

@@ -1,6 +1,6 @@
-#include "Geom/TriangleMesh.hpp"
+#include "DNDS/Geom/TriangleMesh.hpp"
 
-#include "Geom/IndexPermutation.hpp"
+#include "DNDS/Geom/Source/IndexPermutation.hpp"
 
 #include <algorithm>
 #include <array>

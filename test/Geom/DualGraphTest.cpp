@@ -1,6 +1,6 @@
-#include "Geom/DualGraph.hpp"
+#include "DNDS/Geom/DualGraph.hpp"
 
-#include "Geom/TriangleMesh.hpp"
+#include "DNDS/Geom/TriangleMesh.hpp"
 #include "support/MpiTest.hpp"
 
 #include <gtest/gtest.h>

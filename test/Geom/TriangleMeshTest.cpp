@@ -1,4 +1,4 @@
-#include "Geom/TriangleMesh.hpp"
+#include "DNDS/Geom/TriangleMesh.hpp"
 
 #include "support/MpiTest.hpp"
 

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "Geom/Cgns/CgnsFile.hpp"
-#include "Geom/SourceMesh.hpp"
+#include "DNDS/Geom/Source/SourceMesh.hpp"
 #include "fuzz/Random.hpp"
 
 #include <string>

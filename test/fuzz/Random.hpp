@@ -2,7 +2,7 @@
 /// @brief The same random choices on every machine.
 #pragma once
 
-#include "Geom/IndexPermutation.hpp"
+#include "DNDS/Geom/Source/IndexPermutation.hpp"
 
 #include <cstddef>
 #include <cstdint>

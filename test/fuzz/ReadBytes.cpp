@@ -1,9 +1,9 @@
 #include "fuzz/ReadBytes.hpp"
 
 #include "DNDS/Base/Error.hpp"
-#include "Geom/Mesh/BuildMesh.hpp"
-#include "Geom/Mesh/MeshMetrics.hpp"
-#include "Geom/ReadMesh.hpp"
+#include "DNDS/Geom/Build/BuildMesh.hpp"
+#include "DNDS/Geom/Mesh/MeshMetrics.hpp"
+#include "DNDS/Geom/Read/ReadMesh.hpp"
 
 #include <filesystem>
 #include <fstream>

@@ -13,7 +13,7 @@
 #include "DNDS/Mpi/Communicator.hpp"
 
 #ifdef DNDS_FUZZ_CGNS
-#include "Geom/BoxMesh.hpp"
+#include "DNDS/Geom/Generate/BoxMesh.hpp"
 #include "fuzz/CgnsTree.hpp"
 #endif
 #ifdef DNDS_FUZZ_CHECKPOINTS

@@ -1,8 +1,8 @@
 #include "fuzz/Seeds.hpp"
 
 #include "DNDS/Base/Error.hpp"
-#include "Geom/BoxMesh.hpp"
-#include "Geom/GmshFile.hpp"
+#include "DNDS/Geom/Generate/BoxMesh.hpp"
+#include "Geom/Gmsh/GmshFile.hpp"
 
 #ifdef DNDS_FUZZ_CGNS
 #include "fuzz/CgnsTree.hpp"

@@ -2,7 +2,7 @@
 /// @brief Device memory in large pieces, of which other processes open whole ones.
 #pragma once
 
-#include "DNDS/Mpi/BlockAllocator.hpp"
+#include "DNDS/Base/BlockAllocator.hpp"
 
 #include <cstddef>
 #include <functional>

@@ -1,6 +1,6 @@
 #include "DNDS/Array/MatrixShapes.hpp"
 
-#include "DNDS/Storage/ContentHash.hpp"
+#include "DNDS/Base/ContentHash.hpp"
 
 #include <array>
 #include <limits>

@@ -13,7 +13,7 @@
 #pragma once
 
 #include "DNDS/Base/Types.hpp"
-#include "DNDS/Storage/MemorySpace.hpp"
+#include "DNDS/Base/MemorySpace.hpp"
 
 #include <array>
 #include <cstddef>

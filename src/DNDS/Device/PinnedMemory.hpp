@@ -2,7 +2,7 @@
 /// @brief Host memory for copies to and from the device, for arrays and for buffers.
 #pragma once
 
-#include "DNDS/Storage/HostMemory.hpp"
+#include "DNDS/Base/HostMemory.hpp"
 
 namespace DNDS::Device {
 

@@ -6,7 +6,7 @@
 #pragma once
 
 #include "DNDS/Device/Hooks.hpp"
-#include "DNDS/Storage/ElementKind.hpp"
+#include "DNDS/Base/ElementKind.hpp"
 
 #include <cstddef>
 #include <cstdint>

@@ -2,7 +2,7 @@
 /// @brief Counts what is copied between host and device.
 #pragma once
 
-#include "DNDS/Storage/MemorySpace.hpp"
+#include "DNDS/Base/MemorySpace.hpp"
 
 #include <cstddef>
 

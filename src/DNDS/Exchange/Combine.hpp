@@ -3,7 +3,7 @@
 #pragma once
 
 #include "DNDS/Exchange/ExchangeTypes.hpp"
-#include "DNDS/Storage/ElementKind.hpp"
+#include "DNDS/Base/ElementKind.hpp"
 
 #include <cstddef>
 

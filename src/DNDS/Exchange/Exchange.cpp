@@ -1,16 +1,16 @@
 #include "DNDS/Exchange/Exchange.hpp"
 
 #include "DNDS/Device/DeviceBuffer.hpp"
-#include "DNDS/Exchange/Backoff.hpp"
+#include "DNDS/Transport/Backoff.hpp"
 #include "DNDS/Exchange/Combine.hpp"
-#include "DNDS/Exchange/DeviceLane.hpp"
-#include "DNDS/Exchange/DeviceTopology.hpp"
-#include "DNDS/Exchange/MakeTransports.hpp"
+#include "DNDS/Transport/DeviceLane.hpp"
+#include "DNDS/Transport/DeviceTopology.hpp"
+#include "DNDS/Transport/MakeTransports.hpp"
 #include "DNDS/Exchange/PathReport.hpp"
 #include "DNDS/Exchange/PushedRows.hpp"
-#include "DNDS/Exchange/Serving.hpp"
+#include "DNDS/Transport/Serving.hpp"
 #include "DNDS/Exchange/Traffic.hpp"
-#include "DNDS/Storage/ContentHash.hpp"
+#include "DNDS/Base/ContentHash.hpp"
 #include "DNDS/Storage/HostDeviceBuffer.hpp"
 
 #include <algorithm>

@@ -5,7 +5,7 @@
 #include "DNDS/Device/Hooks.hpp"
 #include "DNDS/Exchange/ExchangePattern.hpp"
 #include "DNDS/Exchange/ExchangeTypes.hpp"
-#include "DNDS/Storage/HostMemory.hpp"
+#include "DNDS/Base/HostMemory.hpp"
 #include "DNDS/Storage/RowLayout.hpp"
 
 #include <functional>

@@ -2,7 +2,7 @@
 /// @brief How an exchange reaches each peer, as data and as a table for people.
 #pragma once
 
-#include "DNDS/Exchange/MakeTransports.hpp"
+#include "DNDS/Transport/MakeTransports.hpp"
 #include "DNDS/Exchange/Traffic.hpp"
 
 #include <map>

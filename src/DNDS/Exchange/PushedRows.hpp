@@ -4,7 +4,7 @@
 
 #include "DNDS/Device/DeviceBuffer.hpp"
 #include "DNDS/Device/RowKernels.hpp"
-#include "DNDS/Exchange/DeviceRowCopy.hpp"
+#include "DNDS/Transport/DeviceRowCopy.hpp"
 #include "DNDS/Exchange/Exchange.hpp"
 
 #include <optional>

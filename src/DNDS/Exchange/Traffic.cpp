@@ -1,7 +1,7 @@
 #include "DNDS/Exchange/Traffic.hpp"
 
 #include "DNDS/Mpi/BroadcastText.hpp"
-#include "DNDS/Storage/ContentHash.hpp"
+#include "DNDS/Base/ContentHash.hpp"
 
 #include <algorithm>
 #include <array>

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "DNDS/Exchange/Exchange.hpp"
-#include "DNDS/Exchange/Transport.hpp"
+#include "DNDS/Transport/Transport.hpp"
 
 #include <cstdint>
 #include <span>

@@ -2,7 +2,7 @@
 /// @brief Memory of this rank that the other ranks of its node can write to.
 #pragma once
 
-#include "DNDS/Mpi/BlockAllocator.hpp"
+#include "DNDS/Base/BlockAllocator.hpp"
 #include "DNDS/Mpi/Communicator.hpp"
 #include "DNDS/Mpi/SegmentPages.hpp"
 

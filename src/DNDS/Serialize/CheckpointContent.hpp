@@ -3,7 +3,7 @@
 #pragma once
 
 #include "DNDS/Base/Types.hpp"
-#include "DNDS/Storage/ElementKind.hpp"
+#include "DNDS/Base/ElementKind.hpp"
 
 #include <cstdint>
 #include <map>

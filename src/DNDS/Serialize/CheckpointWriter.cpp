@@ -5,7 +5,7 @@
 #include "DNDS/Serialize/DurableFile.hpp"
 #include "DNDS/Serialize/HdfDescription.hpp"
 #include "DNDS/Serialize/RowBlocks.hpp"
-#include "DNDS/Storage/ContentHash.hpp"
+#include "DNDS/Base/ContentHash.hpp"
 
 #include <algorithm>
 #include <array>

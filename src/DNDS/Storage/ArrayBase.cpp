@@ -1,6 +1,6 @@
 #include "DNDS/Storage/ArrayBase.hpp"
 
-#include "DNDS/Storage/ContentHash.hpp"
+#include "DNDS/Base/ContentHash.hpp"
 
 #include <algorithm>
 #include <cstring>

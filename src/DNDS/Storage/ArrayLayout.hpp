@@ -3,8 +3,8 @@
 #pragma once
 
 #include "DNDS/Base/Types.hpp"
-#include "DNDS/Storage/ContentHash.hpp"
-#include "DNDS/Storage/ElementKind.hpp"
+#include "DNDS/Base/ContentHash.hpp"
+#include "DNDS/Base/ElementKind.hpp"
 
 #include <array>
 #include <bit>

@@ -3,8 +3,8 @@
 #pragma once
 
 #include "DNDS/Device/Hooks.hpp"
-#include "DNDS/Storage/HostMemory.hpp"
-#include "DNDS/Storage/MemorySpace.hpp"
+#include "DNDS/Base/HostMemory.hpp"
+#include "DNDS/Base/MemorySpace.hpp"
 
 #include <cstddef>
 #include <cstdint>

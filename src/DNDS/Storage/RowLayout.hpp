@@ -3,8 +3,8 @@
 #pragma once
 
 #include "DNDS/Base/Types.hpp"
-#include "DNDS/Storage/ElementKind.hpp"
-#include "DNDS/Storage/MemorySpace.hpp"
+#include "DNDS/Base/ElementKind.hpp"
+#include "DNDS/Base/MemorySpace.hpp"
 
 #include <array>
 #include <cstddef>

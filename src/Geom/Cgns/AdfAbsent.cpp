@@ -1,6 +1,6 @@
 // Stands for AdfSource.cpp where no CGNS library was found.
 
-#include "Geom/Cgns/NodeSource.hpp"
+#include "DNDS/Geom/Cgns/NodeSource.hpp"
 
 #include "DNDS/Base/Error.hpp"
 

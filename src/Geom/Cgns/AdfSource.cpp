@@ -2,7 +2,7 @@
 //
 // The library's own HDF5 may be another than ours: this file must not include <hdf5.h>.
 
-#include "Geom/Cgns/NodeSource.hpp"
+#include "DNDS/Geom/Cgns/NodeSource.hpp"
 
 #include "DNDS/Base/Error.hpp"
 

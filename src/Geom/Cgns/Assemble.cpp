@@ -1,4 +1,4 @@
-#include "Geom/Cgns/Assemble.hpp"
+#include "DNDS/Geom/Cgns/Assemble.hpp"
 
 #include <algorithm>
 #include <numeric>

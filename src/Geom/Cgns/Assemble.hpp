@@ -2,8 +2,8 @@
 /// @brief Puts together the SourceMesh from what was read.
 #pragma once
 
-#include "Geom/Cgns/Boundary.hpp"
-#include "Geom/Cgns/NodeJoin.hpp"
+#include "DNDS/Geom/Cgns/Boundary.hpp"
+#include "DNDS/Geom/Cgns/NodeJoin.hpp"
 
 namespace DNDS::Geom::Cgns {
 

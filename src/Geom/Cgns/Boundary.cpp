@@ -1,6 +1,6 @@
-#include "Geom/Cgns/Boundary.hpp"
+#include "DNDS/Geom/Cgns/Boundary.hpp"
 
-#include "Geom/IndexPermutation.hpp"
+#include "DNDS/Geom/Source/IndexPermutation.hpp"
 
 #include <algorithm>
 #include <limits>

@@ -2,7 +2,7 @@
 /// @brief Boundary conditions and connections: which faces and nodes they mark, and which nodes they join.
 #pragma once
 
-#include "Geom/Cgns/ElementList.hpp"
+#include "DNDS/Geom/Cgns/ElementList.hpp"
 
 #include <utility>
 #include <vector>

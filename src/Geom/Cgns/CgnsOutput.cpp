@@ -1,7 +1,7 @@
-#include "Geom/Cgns/CgnsOutput.hpp"
+#include "DNDS/Geom/Cgns/CgnsOutput.hpp"
 
 #include "DNDS/Base/Error.hpp"
-#include "Geom/Cgns/CgnsWriter.hpp"
+#include "DNDS/Geom/Cgns/CgnsWriter.hpp"
 
 #include <cgns_io.h>
 

@@ -1,8 +1,8 @@
 // Takes the place of CgnsOutput.cpp where there is no CGNS library.
-#include "Geom/Cgns/CgnsOutput.hpp"
+#include "DNDS/Geom/Cgns/CgnsOutput.hpp"
 
 #include "DNDS/Base/Error.hpp"
-#include "Geom/Cgns/CgnsWriter.hpp"
+#include "DNDS/Geom/Cgns/CgnsWriter.hpp"
 
 namespace DNDS::Geom::Detail {
 

@@ -1,14 +1,14 @@
-#include "Geom/Cgns/CgnsWriter.hpp"
+#include "DNDS/Geom/Cgns/CgnsWriter.hpp"
 
 #include "DNDS/Mpi/FailTogether.hpp"
-#include "Geom/Cgns/CgnsOutput.hpp"
-#include "Geom/Cgns/InOrder.hpp"
-#include "Geom/Cgns/PeriodicPairs.hpp"
-#include "Geom/Cgns/TreeNode.hpp"
-#include "Geom/Cgns/WrittenElements.hpp"
-#include "Geom/File/FileSegments.hpp"
-#include "Geom/Mesh/PeriodicImages.hpp"
-#include "Geom/Mesh/SourceChecks.hpp"
+#include "DNDS/Geom/Cgns/CgnsOutput.hpp"
+#include "DNDS/Geom/Cgns/InOrder.hpp"
+#include "DNDS/Geom/Cgns/PeriodicPairs.hpp"
+#include "DNDS/Geom/Cgns/TreeNode.hpp"
+#include "DNDS/Geom/Cgns/WrittenElements.hpp"
+#include "DNDS/Geom/File/FileSegments.hpp"
+#include "DNDS/Geom/Source/PeriodicImages.hpp"
+#include "DNDS/Geom/Source/SourceChecks.hpp"
 
 #include <algorithm>
 #include <array>

@@ -3,8 +3,8 @@
 #pragma once
 
 #include "DNDS/Mpi/Communicator.hpp"
-#include "Geom/MeshSlice.hpp"
-#include "Geom/SourceMesh.hpp"
+#include "DNDS/Geom/Source/MeshSlice.hpp"
+#include "DNDS/Geom/Source/SourceMesh.hpp"
 
 #include <cstdint>
 #include <span>

@@ -1,4 +1,4 @@
-#include "Geom/Cgns/ElementList.hpp"
+#include "DNDS/Geom/Cgns/ElementList.hpp"
 
 #include <algorithm>
 #include <cmath>

@@ -4,8 +4,8 @@
 
 #include "DNDS/Index/GlobalMapping.hpp"
 #include "DNDS/Mpi/SparseExchange.hpp"
-#include "Geom/Cgns/Model.hpp"
-#include "Geom/Cgns/NodeSource.hpp"
+#include "DNDS/Geom/Cgns/Model.hpp"
+#include "DNDS/Geom/Cgns/NodeSource.hpp"
 
 #include <map>
 #include <memory>

@@ -1,8 +1,8 @@
-#include "Geom/Cgns/FaceNumbering.hpp"
+#include "DNDS/Geom/Cgns/FaceNumbering.hpp"
 
 #include "DNDS/Mpi/SparseExchange.hpp"
-#include "Geom/File/FileSegments.hpp"
-#include "Geom/IndexPermutation.hpp"
+#include "DNDS/Geom/File/FileSegments.hpp"
+#include "DNDS/Geom/Source/IndexPermutation.hpp"
 
 #include <algorithm>
 #include <exception>

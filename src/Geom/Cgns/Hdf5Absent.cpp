@@ -1,6 +1,6 @@
 // Stands for Hdf5Source.cpp where no HDF5 was found.
 
-#include "Geom/Cgns/NodeSource.hpp"
+#include "DNDS/Geom/Cgns/NodeSource.hpp"
 
 #include "DNDS/Base/Error.hpp"
 

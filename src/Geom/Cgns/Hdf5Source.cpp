@@ -4,7 +4,7 @@
 // Ranks open the file independently with HDF5's plain driver: slices are read at the speed of the file system, and a
 // damaged part that only one rank meets cannot leave others waiting in a collective call.
 
-#include "Geom/Cgns/NodeSource.hpp"
+#include "DNDS/Geom/Cgns/NodeSource.hpp"
 
 #include "DNDS/Base/Error.hpp"
 #include "DNDS/Serialize/HdfObject.hpp"

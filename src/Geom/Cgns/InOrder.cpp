@@ -1,4 +1,4 @@
-#include "Geom/Cgns/InOrder.hpp"
+#include "DNDS/Geom/Cgns/InOrder.hpp"
 
 #include <algorithm>
 #include <exception>

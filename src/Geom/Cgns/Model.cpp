@@ -1,6 +1,6 @@
-#include "Geom/Cgns/Model.hpp"
+#include "DNDS/Geom/Cgns/Model.hpp"
 
-#include "Geom/Cgns/ModelBuilder.hpp"
+#include "DNDS/Geom/Cgns/ModelBuilder.hpp"
 
 #include <cmath>
 

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "DNDS/Base/Error.hpp"
-#include "Geom/Cgns/Model.hpp"
+#include "DNDS/Geom/Cgns/Model.hpp"
 
 #include <algorithm>
 #include <array>

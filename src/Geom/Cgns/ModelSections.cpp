@@ -1,4 +1,4 @@
-#include "Geom/Cgns/ModelBuilder.hpp"
+#include "DNDS/Geom/Cgns/ModelBuilder.hpp"
 
 namespace DNDS::Geom::Cgns {
 

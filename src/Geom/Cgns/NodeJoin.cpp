@@ -1,7 +1,7 @@
-#include "Geom/Cgns/NodeJoin.hpp"
+#include "DNDS/Geom/Cgns/NodeJoin.hpp"
 
 #include "DNDS/Index/SortUnique.hpp"
-#include "Geom/IndexPermutation.hpp"
+#include "DNDS/Geom/Source/IndexPermutation.hpp"
 
 #include <algorithm>
 #include <bit>

@@ -2,7 +2,7 @@
 /// @brief Nodes of several zones: their coordinates, which of them are one, and their numbers after that.
 #pragma once
 
-#include "Geom/Cgns/Boundary.hpp"
+#include "DNDS/Geom/Cgns/Boundary.hpp"
 
 #include <array>
 #include <vector>

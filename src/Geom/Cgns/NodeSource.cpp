@@ -1,4 +1,4 @@
-#include "Geom/Cgns/NodeSource.hpp"
+#include "DNDS/Geom/Cgns/NodeSource.hpp"
 
 #include "DNDS/Base/Error.hpp"
 

@@ -2,7 +2,7 @@
 /// @brief How the mesh reader gets at the nodes of a CGNS file, whatever its file type.
 #pragma once
 
-#include "Geom/Cgns/TreeNode.hpp"
+#include "DNDS/Geom/Cgns/TreeNode.hpp"
 
 #include <memory>
 #include <span>

@@ -1,4 +1,4 @@
-#include "Geom/Cgns/ParentFaces.hpp"
+#include "DNDS/Geom/Cgns/ParentFaces.hpp"
 
 #include "DNDS/Index/SortUnique.hpp"
 

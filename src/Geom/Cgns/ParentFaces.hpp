@@ -2,7 +2,7 @@
 /// @brief Boundary elements for which a file gives no nodes, only the cell that each is a face of.
 #pragma once
 
-#include "Geom/Cgns/ElementList.hpp"
+#include "DNDS/Geom/Cgns/ElementList.hpp"
 
 namespace DNDS::Geom::Cgns {
 

@@ -1,9 +1,9 @@
-#include "Geom/Cgns/PeriodicPairs.hpp"
+#include "DNDS/Geom/Cgns/PeriodicPairs.hpp"
 
 #include "DNDS/Index/GlobalMapping.hpp"
-#include "Geom/Cgns/WrittenElements.hpp"
-#include "Geom/Mesh/ElementFaces.hpp"
-#include "Geom/Mesh/PeriodicMatch.hpp"
+#include "DNDS/Geom/Cgns/WrittenElements.hpp"
+#include "DNDS/Geom/Source/ElementFaces.hpp"
+#include "DNDS/Geom/Source/PeriodicMatch.hpp"
 
 #include <algorithm>
 #include <limits>

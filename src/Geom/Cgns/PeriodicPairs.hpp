@@ -3,7 +3,7 @@
 #pragma once
 
 #include "DNDS/Mpi/CommunicatorContext.hpp"
-#include "Geom/SourceMesh.hpp"
+#include "DNDS/Geom/Source/SourceMesh.hpp"
 
 #include <array>
 #include <span>

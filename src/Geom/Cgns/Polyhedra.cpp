@@ -1,4 +1,4 @@
-#include "Geom/Cgns/Polyhedra.hpp"
+#include "DNDS/Geom/Cgns/Polyhedra.hpp"
 
 #include "DNDS/Index/SortUnique.hpp"
 

@@ -2,7 +2,7 @@
 /// @brief Brings the faces of polyhedra, which other ranks have read, to their cells.
 #pragma once
 
-#include "Geom/Cgns/ElementList.hpp"
+#include "DNDS/Geom/Cgns/ElementList.hpp"
 
 namespace DNDS::Geom::Cgns {
 

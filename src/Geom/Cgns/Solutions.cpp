@@ -1,6 +1,6 @@
-#include "Geom/Cgns/Solutions.hpp"
+#include "DNDS/Geom/Cgns/Solutions.hpp"
 
-#include "Geom/Cgns/ModelBuilder.hpp"
+#include "DNDS/Geom/Cgns/ModelBuilder.hpp"
 
 #include <algorithm>
 #include <numeric>

@@ -2,8 +2,8 @@
 /// @brief Reads the solutions of a CGNS file, each rank the values of its nodes and cells.
 #pragma once
 
-#include "Geom/Cgns/NodeJoin.hpp"
-#include "Geom/MeshFields.hpp"
+#include "DNDS/Geom/Cgns/NodeJoin.hpp"
+#include "DNDS/Geom/Source/MeshFields.hpp"
 
 namespace DNDS::Geom::Cgns {
 

@@ -1,4 +1,4 @@
-#include "Geom/Cgns/TreeNode.hpp"
+#include "DNDS/Geom/Cgns/TreeNode.hpp"
 
 #include "DNDS/Base/Error.hpp"
 

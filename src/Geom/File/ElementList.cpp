@@ -1,6 +1,6 @@
-#include "Geom/File/ElementList.hpp"
+#include "DNDS/Geom/File/ElementList.hpp"
 
-#include "Geom/File/FileSegments.hpp"
+#include "DNDS/Geom/File/FileSegments.hpp"
 
 #include <algorithm>
 

@@ -1,4 +1,4 @@
-#include "Geom/File/FileSegments.hpp"
+#include "DNDS/Geom/File/FileSegments.hpp"
 
 #include <algorithm>
 

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "DNDS/Mpi/Communicator.hpp"
-#include "Geom/File/MeshFile.hpp"
+#include "DNDS/Geom/File/MeshFile.hpp"
 
 #include <string>
 #include <vector>

@@ -1,4 +1,4 @@
-#include "Geom/File/MeshFile.hpp"
+#include "DNDS/Geom/File/MeshFile.hpp"
 
 #include <cerrno>
 #include <charconv>

@@ -1,7 +1,7 @@
-#include "Geom/File/NodeTags.hpp"
+#include "DNDS/Geom/File/NodeTags.hpp"
 
 #include "DNDS/Mpi/SparseExchange.hpp"
-#include "Geom/IndexPermutation.hpp"
+#include "DNDS/Geom/Source/IndexPermutation.hpp"
 
 #include <algorithm>
 #include <limits>

@@ -1,4 +1,4 @@
-#include "Geom/Gmsh/GmshElements.hpp"
+#include "DNDS/Geom/Gmsh/GmshElements.hpp"
 
 #include <iterator>
 

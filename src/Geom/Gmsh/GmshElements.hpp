@@ -2,7 +2,7 @@
 /// @brief Gmsh's element types and its order of nodes. Part of GmshReader.
 #pragma once
 
-#include "Geom/ElementType.hpp"
+#include "DNDS/Geom/Source/ElementType.hpp"
 
 #include <cstdint>
 #include <span>

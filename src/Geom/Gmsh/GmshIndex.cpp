@@ -1,4 +1,4 @@
-#include "Geom/Gmsh/GmshIndex.hpp"
+#include "DNDS/Geom/Gmsh/GmshIndex.hpp"
 
 #include <algorithm>
 #include <cmath>

@@ -2,8 +2,8 @@
 /// @brief What stands where in a Gmsh file, and its values in text or binary. Part of GmshReader.
 #pragma once
 
-#include "Geom/File/FileSegments.hpp"
-#include "Geom/Gmsh/GmshElements.hpp"
+#include "DNDS/Geom/File/FileSegments.hpp"
+#include "DNDS/Geom/Gmsh/GmshElements.hpp"
 
 #include <array>
 #include <string>

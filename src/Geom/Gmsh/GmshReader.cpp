@@ -1,10 +1,10 @@
-#include "Geom/Gmsh/GmshReader.hpp"
+#include "DNDS/Geom/Gmsh/GmshReader.hpp"
 
 #include "DNDS/Mpi/FailTogether.hpp"
-#include "Geom/File/ElementList.hpp"
-#include "Geom/File/NodeTags.hpp"
-#include "Geom/Gmsh/GmshIndex.hpp"
-#include "Geom/Mesh/PeriodicImages.hpp"
+#include "DNDS/Geom/File/ElementList.hpp"
+#include "DNDS/Geom/File/NodeTags.hpp"
+#include "DNDS/Geom/Gmsh/GmshIndex.hpp"
+#include "DNDS/Geom/Source/PeriodicImages.hpp"
 
 #include <algorithm>
 #include <cmath>

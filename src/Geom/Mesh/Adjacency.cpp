@@ -1,6 +1,6 @@
-#include "Geom/Mesh/Adjacency.hpp"
+#include "DNDS/Geom/Mesh/Adjacency.hpp"
 
-#include "Geom/Mesh/NumberTable.hpp"
+#include "DNDS/Geom/Source/NumberTable.hpp"
 
 #include <algorithm>
 #include <limits>

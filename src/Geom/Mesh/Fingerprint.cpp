@@ -1,7 +1,7 @@
-#include "Geom/Mesh/Fingerprint.hpp"
+#include "DNDS/Geom/Mesh/Fingerprint.hpp"
 
-#include "DNDS/Storage/ContentHash.hpp"
-#include "Geom/Mesh/NumberTable.hpp"
+#include "DNDS/Base/ContentHash.hpp"
+#include "DNDS/Geom/Source/NumberTable.hpp"
 
 #include <bit>
 

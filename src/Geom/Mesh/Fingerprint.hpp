@@ -2,7 +2,7 @@
 /// @brief A number that identifies the mesh of a checkpoint.
 #pragma once
 
-#include "Geom/Mesh/UnstructuredMesh.hpp"
+#include "DNDS/Geom/Mesh/UnstructuredMesh.hpp"
 
 #include <cstdint>
 

@@ -1,7 +1,7 @@
-#include "Geom/Mesh/MeshMetrics.hpp"
+#include "DNDS/Geom/Mesh/MeshMetrics.hpp"
 
 #include "DNDS/Mpi/FailTogether.hpp"
-#include "Geom/Mesh/ElementFaces.hpp"
+#include "DNDS/Geom/Source/ElementFaces.hpp"
 
 #include <algorithm>
 #include <cmath>

@@ -2,7 +2,7 @@
 /// @brief Volumes, centroids, face areas and normals.
 #pragma once
 
-#include "Geom/Mesh/UnstructuredMesh.hpp"
+#include "DNDS/Geom/Mesh/UnstructuredMesh.hpp"
 
 #include <vector>
 

@@ -2,7 +2,7 @@
 /// @brief A mesh as kernels see it: trivially copyable.
 #pragma once
 
-#include "Geom/Mesh/MeshMetrics.hpp"
+#include "DNDS/Geom/Mesh/MeshMetrics.hpp"
 
 #include <type_traits>
 

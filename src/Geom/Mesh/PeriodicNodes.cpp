@@ -1,4 +1,4 @@
-#include "Geom/Mesh/PeriodicNodes.hpp"
+#include "DNDS/Geom/Mesh/PeriodicNodes.hpp"
 
 #include <algorithm>
 #include <limits>

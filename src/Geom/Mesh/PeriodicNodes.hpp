@@ -2,7 +2,7 @@
 /// @brief Cells around nodes, those on the other side of periodic boundaries among them.
 #pragma once
 
-#include "Geom/Mesh/UnstructuredMesh.hpp"
+#include "DNDS/Geom/Mesh/UnstructuredMesh.hpp"
 
 #include <vector>
 

@@ -1,10 +1,10 @@
-#include "Geom/Su2/Su2Reader.hpp"
+#include "DNDS/Geom/Su2/Su2Reader.hpp"
 
 #include "DNDS/Mpi/FailTogether.hpp"
-#include "Geom/File/ElementList.hpp"
-#include "Geom/File/FileSegments.hpp"
-#include "Geom/Mesh/MirroredElement.hpp"
-#include "Geom/Mesh/SourceChecks.hpp"
+#include "DNDS/Geom/File/ElementList.hpp"
+#include "DNDS/Geom/File/FileSegments.hpp"
+#include "DNDS/Geom/Source/MirroredElement.hpp"
+#include "DNDS/Geom/Source/SourceChecks.hpp"
 
 #include <algorithm>
 #include <array>

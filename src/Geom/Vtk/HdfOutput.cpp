@@ -1,4 +1,4 @@
-#include "Geom/Vtk/HdfOutput.hpp"
+#include "DNDS/Geom/Vtk/HdfOutput.hpp"
 
 #include <algorithm>
 #include <array>

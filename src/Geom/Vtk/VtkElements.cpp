@@ -1,4 +1,4 @@
-#include "Geom/Vtk/VtkElements.hpp"
+#include "DNDS/Geom/Vtk/VtkElements.hpp"
 
 #include "DNDS/Base/Error.hpp"
 

@@ -2,7 +2,7 @@
 /// @brief VTK's cell types and its order of nodes. Part of VtkHdfWriter.
 #pragma once
 
-#include "Geom/ElementType.hpp"
+#include "DNDS/Geom/Source/ElementType.hpp"
 
 #include <cstdint>
 #include <span>

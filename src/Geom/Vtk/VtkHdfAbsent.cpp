@@ -1,5 +1,5 @@
 // Takes the place of VtkHdfWriter.cpp where no HDF5 fits this MPI.
-#include "Geom/Vtk/VtkHdfWriter.hpp"
+#include "DNDS/Geom/Vtk/VtkHdfWriter.hpp"
 
 namespace DNDS::Geom {
 

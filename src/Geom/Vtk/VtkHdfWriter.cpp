@@ -1,8 +1,8 @@
-#include "Geom/Vtk/VtkHdfWriter.hpp"
+#include "DNDS/Geom/Vtk/VtkHdfWriter.hpp"
 
 #include "DNDS/Mpi/FailTogether.hpp"
-#include "Geom/Vtk/HdfOutput.hpp"
-#include "Geom/Vtk/VtkElements.hpp"
+#include "DNDS/Geom/Vtk/HdfOutput.hpp"
+#include "DNDS/Geom/Vtk/VtkElements.hpp"
 
 #include <algorithm>
 #include <cstdio>

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "DNDS/Mpi/Communicator.hpp"
-#include "Geom/MeshSlice.hpp"
+#include "DNDS/Geom/Source/MeshSlice.hpp"
 
 #include <memory>
 #include <span>

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "DNDS/Device/Hooks.hpp"
-#include "DNDS/Exchange/DeviceTopology.hpp"
+#include "DNDS/Transport/DeviceTopology.hpp"
 #include "DNDS/Exchange/ExchangeTypes.hpp"
 
 #include <gtest/gtest.h>

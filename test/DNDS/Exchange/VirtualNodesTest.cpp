@@ -1,6 +1,6 @@
 // Several nodes on one machine: ranks of one node share memory, others send messages, in one exchange.
 
-#include "NodeSharedCase.hpp"
+#include "DNDS/Transport/NodeSharedCase.hpp"
 
 #include <algorithm>
 #include <chrono>

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "Geom/Cgns/WrittenFile.hpp"
-#include "Geom/CgnsReader.hpp"
+#include "DNDS/Geom/Cgns/CgnsReader.hpp"
 #include "Geom/GatheredMesh.hpp"
 
 #include <gtest/gtest.h>

@@ -1,6 +1,6 @@
 // The public meshes whose counts and measures are known from other tools (MANIFEST.md beside them).
 
-#include "Geom/CgnsReader.hpp"
+#include "DNDS/Geom/Cgns/CgnsReader.hpp"
 
 #include "Geom/GatheredMesh.hpp"
 

@@ -1,9 +1,9 @@
-#include "Geom/Cgns/Solutions.hpp"
+#include "DNDS/Geom/Cgns/Solutions.hpp"
 
 #include "Geom/Cgns/BoxGrid.hpp"
-#include "Geom/Mesh/BuildMesh.hpp"
-#include "Geom/Mesh/FileOrder.hpp"
-#include "Geom/Mesh/WriteMesh.hpp"
+#include "DNDS/Geom/Build/BuildMesh.hpp"
+#include "DNDS/Geom/Write/FileOrder.hpp"
+#include "DNDS/Geom/Write/WriteMesh.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,6 +1,6 @@
 // Files written here, for what the public meshes lack: zones, bases, links.
 
-#include "Geom/CgnsReader.hpp"
+#include "DNDS/Geom/Cgns/CgnsReader.hpp"
 
 #include "Geom/Cgns/BoxGrid.hpp"
 

@@ -1,7 +1,7 @@
-#include "Geom/Mesh/Fingerprint.hpp"
+#include "DNDS/Geom/Mesh/Fingerprint.hpp"
 
-#include "Geom/BoxMesh.hpp"
-#include "Geom/Mesh/BuildMesh.hpp"
+#include "DNDS/Geom/Generate/BoxMesh.hpp"
+#include "DNDS/Geom/Build/BuildMesh.hpp"
 #include "support/MpiTest.hpp"
 
 #include <gtest/gtest.h>

@@ -5,10 +5,10 @@
 
 #include "DNDS/Mpi/ExactSum.hpp"
 #include "Geom/GatheredMesh.hpp"
-#include "Geom/Mesh/BuildMesh.hpp"
-#include "Geom/Mesh/FileOrder.hpp"
-#include "Geom/Mesh/MeshMetrics.hpp"
-#include "Geom/ReadMesh.hpp"
+#include "DNDS/Geom/Build/BuildMesh.hpp"
+#include "DNDS/Geom/Write/FileOrder.hpp"
+#include "DNDS/Geom/Mesh/MeshMetrics.hpp"
+#include "DNDS/Geom/Read/ReadMesh.hpp"
 #include "Geom/Tool/Json.hpp"
 
 #include <gtest/gtest.h>

@@ -1,0 +1,35 @@
+#include "DNDS/Base/HostMemory.hpp"
+
+#include <algorithm>
+#include <cstddef>
+#include <new>
+
+namespace DNDS {
+
+namespace {
+
+/// At least a cache line, so that no two arrays share one.
+constexpr std::size_t minimumAlignment = 64;
+
+class AlignedMemory final : public std::pmr::memory_resource {
+    static std::align_val_t alignmentFor(std::size_t alignment) {
+        return std::align_val_t{std::max(alignment, minimumAlignment)};
+    }
+    void *do_allocate(std::size_t bytes, std::size_t alignment) override {
+        return ::operator new(bytes, alignmentFor(alignment));
+    }
+    void do_deallocate(void *pointer, std::size_t /*bytes*/, std::size_t alignment) override {
+        ::operator delete(pointer, alignmentFor(alignment));
+    }
+    bool do_is_equal(const std::pmr::memory_resource &other) const noexcept override { return this == &other; }
+};
+
+} // namespace
+
+const HostMemoryResource &defaultHostMemory() {
+    // never destroyed: arrays with static storage give their memory back at any time before the process ends
+    static const auto *resource = new HostMemoryResource(std::make_shared<AlignedMemory>());
+    return *resource;
+}
+
+} // namespace DNDS

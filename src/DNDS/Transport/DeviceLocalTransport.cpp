@@ -1,0 +1,42 @@
+#include "DNDS/Transport/DeviceLocalTransport.hpp"
+
+#include "DNDS/Base/Error.hpp"
+
+#include <utility>
+
+namespace DNDS {
+
+DeviceLocalTransport::DeviceLocalTransport(TransportPlan plan, std::shared_ptr<DeviceLane> lane)
+    : plan_(std::move(plan)), lane_(std::move(lane)) {
+    build();
+}
+
+DeviceLocalTransport::~DeviceLocalTransport() {
+    try {
+        lane_->stream.synchronize(); // a kernel uses the lists
+    } catch (const Error &) {        // the device is lost, and so are they
+    }
+}
+
+void DeviceLocalTransport::build() {
+    copy_ = {};
+    for (const Outgoing &outgoing : plan_.outgoing)
+        for (const RowGather &part : outgoing.parts)
+            copy_.addGather(part);
+}
+
+void DeviceLocalTransport::adopt(TransportPlan plan) {
+    lane_->stream.synchronize();
+    plan_ = std::move(plan);
+    build();
+}
+
+void DeviceLocalTransport::bind(const Endpoints &endpoints) {
+    std::size_t segment = 0;
+    for (std::size_t k = 0; k < plan_.outgoing.size(); ++k)
+        for (std::size_t p = 0; p < plan_.outgoing[k].parts.size(); ++p, ++segment)
+            copy_.point(segment, endpoints.sources[p], endpoints.destinations[p] + plan_.incoming[k].parts[p].offset);
+    copy_.prepare(lane_->stream);
+}
+
+} // namespace DNDS

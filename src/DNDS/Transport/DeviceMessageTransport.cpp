@@ -1,0 +1,184 @@
+#include "DNDS/Transport/DeviceMessageTransport.hpp"
+
+#include "DNDS/Device/PinnedMemory.hpp"
+#include "DNDS/Transport/Backoff.hpp"
+
+#include <utility>
+
+namespace DNDS {
+
+DeviceMessageTransport::DeviceMessageTransport(TransportKind kind, TransportPlan plan, std::shared_ptr<DeviceLane> lane,
+                                               const NodeTopology &node, double patience)
+    : kind_(kind), plan_(std::move(plan)), lane_(std::move(lane)), watch_(plan_, node, patience) {
+    build();
+    std::vector<std::size_t> bytes(incoming_.size());
+    for (std::size_t k = 0; k < bytes.size(); ++k)
+        bytes[k] = incoming_.bytes(k);
+    refused_.emplace(plan_, std::move(bytes));
+}
+
+DeviceMessageTransport::~DeviceMessageTransport() {
+    try {
+        lane_->stream.synchronize(); // kernels use the buffers
+    } catch (const Error &) {        // the device is lost, and so are they
+    }
+}
+
+DeviceMessageTransport::Buffer DeviceMessageTransport::makeBuffer(std::size_t bytes) const {
+    Buffer buffer;
+    if (kind_ == TransportKind::Staged) {
+        buffer.pinned = HostDeviceBuffer(bytes, Device::pinnedHostMemory());
+        buffer.forKernels = buffer.forMpi = buffer.pinned.write(MemorySpace::Host, "staging of an exchange");
+    } else {
+        buffer.onDevice = Device::DeviceBuffer<std::byte>(bytes);
+        buffer.forKernels = buffer.onDevice.data();
+        buffer.forMpi = static_cast<std::byte *>(Device::messageAddress(buffer.forKernels, bytes));
+    }
+    return buffer;
+}
+
+void DeviceMessageTransport::build() {
+    receives_.clear();
+    sends_.clear();
+    pack_ = {};
+    unpack_ = {};
+    sizes_.clear();
+    outgoing_ = MessageLayout(plan_.outgoing);
+    incoming_ = MessageLayout(plan_.incoming);
+    sendBuffer_ = makeBuffer(outgoing_.total());
+    receiveBuffer_ = makeBuffer(incoming_.total());
+    sizes_.reserve(outgoing_.size() + incoming_.size());
+    statuses_.resize(incoming_.size());
+    for (std::size_t k = 0; k < outgoing_.size(); ++k) {
+        for (const RowGather &part : plan_.outgoing[k].parts)
+            pack_.addGather(part);
+        const ByteCount &size = sizes_.emplace_back(outgoing_.bytes(k));
+        checkMpi(MPI_Send_init(sendBuffer_.forMpi + outgoing_.begin(k), size.count(), size.type(),
+                               plan_.outgoing[k].peer, plan_.channel.tag, plan_.channel.comm, sends_.add()),
+                 "MPI_Send_init");
+    }
+    for (std::size_t k = 0; k < incoming_.size(); ++k) {
+        for (const DestinationRange &part : plan_.incoming[k].parts)
+            unpack_.addRange(part.bytes);
+        const ByteCount &size = sizes_.emplace_back(incoming_.bytes(k));
+        checkMpi(MPI_Recv_init(receiveBuffer_.forMpi + incoming_.begin(k), size.count(), size.type(),
+                               plan_.incoming[k].peer, plan_.channel.tag, plan_.channel.comm, receives_.add()),
+                 "MPI_Recv_init");
+    }
+}
+
+void DeviceMessageTransport::adopt(TransportPlan plan) {
+    lane_->stream.synchronize();
+    plan_ = std::move(plan);
+    build();
+}
+
+void DeviceMessageTransport::bind(const Endpoints &endpoints) {
+    for (std::size_t k = 0, segment = 0; k < outgoing_.size(); ++k)
+        for (std::size_t p = 0; p < plan_.outgoing[k].parts.size(); ++p, ++segment)
+            pack_.point(segment, endpoints.sources[p], sendBuffer_.forKernels + outgoing_.part(k, p));
+    for (std::size_t k = 0, segment = 0; k < incoming_.size(); ++k)
+        for (std::size_t p = 0; p < plan_.incoming[k].parts.size(); ++p, ++segment)
+            unpack_.point(segment, receiveBuffer_.forKernels + incoming_.part(k, p),
+                          endpoints.destinations[p] + plan_.incoming[k].parts[p].offset);
+    pack_.prepare(lane_->stream);
+    unpack_.prepare(lane_->stream);
+}
+
+void DeviceMessageTransport::start() {
+    failure_.clear();
+    unpacked_.synchronize(); // of the round before: the messages of this one go to the same buffer
+    // What a device may fail in comes first: nothing has begun then.
+    pack_.launch(lane_->stream);
+    packed_.record(lane_->stream);
+    packing_ = true;
+    received_ = false;
+    sent_ = false;
+    receives_.startAll();
+}
+
+bool DeviceMessageTransport::progress() {
+    if (packing_) {
+        bool packed = false;
+        try {
+            packed = packed_.reached();
+        } catch (...) {
+            tellNoRows();
+            throw;
+        }
+        if (packed) {
+            packing_ = false;
+            sends_.startAll();
+        }
+    }
+    if (!received_ && receives_.testAll(statuses_)) {
+        received_ = true;
+        unpack();
+    }
+    sent_ = sent_ || (!packing_ && sends_.testAll());
+    return refused_->complete() && received_ && sent_;
+}
+
+void DeviceMessageTransport::tellNoRows() {
+    packing_ = false;
+    sent_ = true;
+    for (const Outgoing &outgoing : plan_.outgoing) {
+        MPI_Request request = MPI_REQUEST_NULL;
+        checkMpi(MPI_Isend(nullptr, 0, MPI_BYTE, outgoing.peer, plan_.channel.tag, plan_.channel.comm, &request),
+                 "MPI_Isend");
+        checkMpi(MPI_Request_free(&request), "MPI_Request_free"); // there are no bytes to be kept
+    }
+}
+
+void DeviceMessageTransport::unpack() {
+    // What a peer did not send is left as it is.
+    for (std::size_t k = 0, segment = 0; k < incoming_.size(); ++k) {
+        const ByteCount &size = sizes_[outgoing_.size() + k];
+        int count = 0;
+        checkMpi(MPI_Get_count(&statuses_[k], size.type(), &count), "MPI_Get_count");
+        const bool sent = count == size.count();
+        if (!sent)
+            failure_.note(plan_.incoming[k].peer,
+                          "could not send its rows: see that rank's own error. The rows from it are not up to date");
+        for (std::size_t p = 0; p < plan_.incoming[k].parts.size(); ++p, ++segment)
+            unpack_.enable(segment, sent);
+    }
+    unpack_.launch(lane_->stream);
+    unpacked_.record(lane_->stream);
+}
+
+void DeviceMessageTransport::wait() {
+    Backoff backoff(plan_.channel.comm, watch_.crowded());
+    while (!progress()) {
+        backoff.pause();
+        if (backoff.longWait())
+            checkPeers(backoff.seconds());
+    }
+    failure_.throwIfAny();
+}
+
+void DeviceMessageTransport::checkPeers(double secondsWaited) {
+    if (!received_)
+        watch_.check(receives_, plan_.incoming, "send rows", secondsWaited);
+    if (!packing_ && !sent_)
+        watch_.check(sends_, plan_.outgoing, "take rows", secondsWaited);
+}
+
+void DeviceMessageTransport::abandon() noexcept {
+    if (!packing_)
+        return;
+    try {
+        packed_.synchronize(); // this rank's own kernel, which will be through soon: the rows leave
+    } catch (const Error &) {  // of the device: peers are told below
+    }
+    while (packing_)
+        try {
+            progress();
+        } catch (const MpiError &) { // nothing can be sent any more
+            return;
+        } catch (...) { // thrown once
+            continue;
+        }
+}
+
+} // namespace DNDS

@@ -1,0 +1,81 @@
+/// @file DeviceMessageTransport.hpp
+/// @brief Rows of device memory in MPI messages: by way of pinned host memory, or straight from device memory.
+#pragma once
+
+#include "DNDS/Transport/DeviceLane.hpp"
+#include "DNDS/Transport/DeviceRowCopy.hpp"
+#include "DNDS/Transport/MessageLayout.hpp"
+#include "DNDS/Transport/PeerFailure.hpp"
+#include "DNDS/Transport/RefusedMessages.hpp"
+#include "DNDS/Transport/Transport.hpp"
+#include "DNDS/Mpi/RequestSet.hpp"
+
+#include <memory>
+#include <optional>
+#include <vector>
+
+namespace DNDS {
+
+/// One kernel packs the rows for all peers into one buffer, MPI moves it, one kernel unpacks what came from all peers.
+/// Only rows that move are touched. The buffers are pinned host memory (staged: works with every MPI) or device memory
+/// (direct: needs an MPI that takes device pointers). They stay where they are, so that requests are made once and MPI
+/// can keep what it registered.
+///
+/// `start` queues the packing and returns; the sends leave as soon as it has run, which `progress` notices. So, unlike
+/// with host memory, this rank's rows may leave only when it next waits for any exchange.
+class DeviceMessageTransport final : public Transport {
+  public:
+    /// `kind` is Staged or Direct; `patience` as in MessageTransport.
+    DeviceMessageTransport(TransportKind kind, TransportPlan plan, std::shared_ptr<DeviceLane> lane,
+                           const NodeTopology &node, double patience);
+    ~DeviceMessageTransport() override;
+
+    TransportKind kind() const noexcept override { return kind_; }
+    void adopt(TransportPlan plan) override;
+    void bind(const Endpoints &endpoints) override;
+    void start() override;
+    bool progress() override;
+    void wait() override;
+    void checkPeers(double secondsWaited) override;
+    void refuse() override { refused_->refuse(); }
+    void abandon() noexcept override;
+
+  private:
+    /// One buffer for all messages of a direction, where kernels reach it and where MPI does.
+    struct Buffer {
+        HostDeviceBuffer pinned;                  ///< staged
+        Device::DeviceBuffer<std::byte> onDevice; ///< direct
+        std::byte *forKernels = nullptr;
+        std::byte *forMpi = nullptr;
+    };
+
+    void build();
+    Buffer makeBuffer(std::size_t bytes) const;
+    void unpack();
+    /// Instead of the sends: tells peers that no rows come.
+    void tellNoRows();
+
+    TransportKind kind_;
+    TransportPlan plan_;
+    std::shared_ptr<DeviceLane> lane_;
+    PeerWatch watch_;
+    MessageLayout outgoing_;
+    MessageLayout incoming_;
+    DeviceRowCopy pack_;
+    DeviceRowCopy unpack_;
+    Buffer sendBuffer_;
+    Buffer receiveBuffer_;
+    std::vector<ByteCount> sizes_; ///< of the messages: outgoing, then incoming
+    std::vector<MPI_Status> statuses_;
+    RequestSet receives_{RequestSet::Kind::Receive};
+    RequestSet sends_{RequestSet::Kind::Send};
+    std::optional<RefusedMessages> refused_;
+    Device::Event packed_;
+    Device::Event unpacked_;
+    bool packing_ = false; ///< sends wait for `packed_`
+    bool received_ = true; ///< since the last start, and unpacking is queued
+    bool sent_ = true;
+    PeerFailure failure_;
+};
+
+} // namespace DNDS

@@ -1,0 +1,189 @@
+#include "DNDS/Transport/DeviceRowCopy.hpp"
+
+#include "DNDS/Base/Error.hpp"
+#include "DNDS/Device/PinnedMemory.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <cstring>
+#include <limits>
+
+namespace DNDS {
+
+namespace {
+
+/// Blocks are cut to this size, so that a group of threads finishes one soon.
+constexpr std::uint64_t blockBytes = 4096;
+
+/// Tiles are as large as keeps some thousand blocks of threads busy, within these bounds.
+constexpr std::size_t leastTile = 2048;
+constexpr std::size_t largestTile = 16384;
+constexpr std::size_t tilesWanted = 2048;
+
+/// So that row numbers times chunks stay within what the kernel's division by multiplication is exact for.
+constexpr std::size_t mostChunks = 65536;
+
+std::size_t aligned(std::size_t bytes) { return (bytes + 15) / 16 * 16; }
+
+std::uint32_t chunkBytesOf(const std::byte *source, const std::byte *destination, std::size_t stride) {
+    const std::uintptr_t bits = reinterpret_cast<std::uintptr_t>(source) |
+                                reinterpret_cast<std::uintptr_t>(destination) | stride | std::uintptr_t{16};
+    return std::uint32_t{1} << static_cast<unsigned>(std::countr_zero(bits));
+}
+
+} // namespace
+
+std::size_t DeviceRowCopy::addGather(const RowGather &gather) {
+    if (gather.rowNumbers().empty()) {
+        std::vector<Device::CopyBlock> blocks;
+        std::uint64_t to = 0;
+        for (const ByteBlock &run : gather.blocks()) {
+            blocks.push_back({run.offset, to, run.bytes});
+            to += run.bytes;
+        }
+        return addBlocks(blocks);
+    }
+    Plan &plan = plans_.emplace_back();
+    plan.rows.assign(gather.rowNumbers().begin(), gather.rowNumbers().end());
+    plan.firstRow = gather.firstRow();
+    plan.stride = gather.stride();
+    plan.bytes = gather.bytes();
+    listsCurrent_ = false;
+    return plans_.size() - 1;
+}
+
+std::size_t DeviceRowCopy::addRange(std::size_t bytes) {
+    const Device::CopyBlock block{0, 0, bytes};
+    return addBlocks({&block, 1});
+}
+
+std::size_t DeviceRowCopy::addBlocks(std::span<const Device::CopyBlock> blocks) {
+    Plan &plan = plans_.emplace_back();
+    for (Device::CopyBlock block : blocks)
+        while (block.bytes > 0) {
+            const std::uint64_t bytes = std::min(block.bytes, blockBytes);
+            plan.blocks.push_back({block.source, block.destination, bytes});
+            plan.bytes += bytes;
+            block = {block.source + bytes, block.destination + bytes, block.bytes - bytes};
+        }
+    listsCurrent_ = false;
+    return plans_.size() - 1;
+}
+
+void DeviceRowCopy::point(std::size_t segment, const std::byte *source, std::byte *destination) {
+    Plan &plan = plans_.at(segment);
+    if (plan.source == source && plan.destination == destination)
+        return;
+    plan.source = source;
+    plan.destination = destination;
+    segmentsCurrent_ = false;
+}
+
+void DeviceRowCopy::enable(std::size_t segment, bool enabled) {
+    Plan &plan = plans_.at(segment);
+    segmentsCurrent_ = segmentsCurrent_ && plan.enabled == enabled;
+    plan.enabled = enabled;
+}
+
+std::uint32_t DeviceRowCopy::itemsPerTile(const Plan &plan, std::size_t tileBytes) {
+    if (plan.rows.empty())
+        return static_cast<std::uint32_t>(std::max<std::size_t>(1, tileBytes / blockBytes));
+    DNDS_CHECK(plan.stride <= mostChunks, ArgumentError, "rows of {} bytes cannot be gathered one by one", plan.stride);
+    return static_cast<std::uint32_t>(std::max<std::size_t>(1, std::min(tileBytes, mostChunks) / plan.stride));
+}
+
+void DeviceRowCopy::uploadLists(Device::StreamHandle stream) {
+    std::size_t total = 0;
+    for (const Plan &plan : plans_)
+        total += plan.bytes;
+    tileBytes_ = std::clamp(std::bit_ceil(total / tilesWanted), leastTile, largestTile);
+
+    std::size_t bytes = 0;
+    std::uint64_t tiles = 0;
+    for (Plan &plan : plans_) {
+        plan.rowsAt = bytes;
+        bytes = aligned(bytes + plan.rows.size() * sizeof(std::uint32_t));
+        plan.blocksAt = bytes;
+        bytes = aligned(bytes + plan.blocks.size() * sizeof(Device::CopyBlock));
+        plan.firstTile = tiles;
+        const std::uint64_t items = itemsPerTile(plan, tileBytes_);
+        tiles += (itemsOf(plan) + items - 1) / items;
+    }
+    segmentOfTileAt_ = bytes;
+    tiles_ = tiles;
+    bytes += static_cast<std::size_t>(tiles) * sizeof(std::uint32_t);
+
+    std::vector<std::byte> lists(bytes);
+    for (std::size_t k = 0; k < plans_.size(); ++k) {
+        const Plan &plan = plans_[k];
+        if (!plan.rows.empty())
+            std::memcpy(lists.data() + plan.rowsAt, plan.rows.data(), plan.rows.size() * sizeof(std::uint32_t));
+        if (!plan.blocks.empty())
+            std::memcpy(lists.data() + plan.blocksAt, plan.blocks.data(),
+                        plan.blocks.size() * sizeof(Device::CopyBlock));
+        const std::uint64_t end = k + 1 < plans_.size() ? plans_[k + 1].firstTile : tiles;
+        for (std::uint64_t tile = plan.firstTile; tile < end; ++tile) {
+            const auto segment = static_cast<std::uint32_t>(k);
+            std::memcpy(lists.data() + segmentOfTileAt_ + tile * sizeof(segment), &segment, sizeof(segment));
+        }
+    }
+    lists_ = Device::DeviceBuffer<std::byte>(bytes);
+    Device::copy(lists_.data(), MemorySpace::Device, lists.data(), MemorySpace::Host, bytes, stream);
+    Device::synchronize(stream);
+}
+
+void DeviceRowCopy::uploadSegments(Device::StreamHandle stream) {
+    uploaded_.synchronize();
+    const std::byte *lists = lists_.data();
+    std::byte *to = pinned_.write(MemorySpace::Host, "segments of an exchange");
+    for (const Plan &plan : plans_) {
+        Device::CopySegment segment{};
+        segment.source = plan.source + plan.firstRow * plan.stride;
+        segment.destination = plan.destination;
+        segment.rows = plan.rows.empty() ? nullptr : reinterpret_cast<const std::uint32_t *>(lists + plan.rowsAt);
+        segment.blocks = reinterpret_cast<const Device::CopyBlock *>(lists + plan.blocksAt);
+        segment.items = plan.enabled ? itemsOf(plan) : 0;
+        segment.firstTile = plan.firstTile;
+        segment.itemsPerTile = itemsPerTile(plan, tileBytes_);
+        if (!plan.rows.empty()) {
+            segment.chunkBytes = chunkBytesOf(segment.source, segment.destination, plan.stride);
+            segment.chunksPerRow = static_cast<std::uint32_t>(plan.stride) / segment.chunkBytes;
+            segment.reciprocal = static_cast<std::uint32_t>(((std::uint64_t{1} << 32U) + segment.chunksPerRow - 1) /
+                                                            segment.chunksPerRow);
+        }
+        std::memcpy(to, &segment, sizeof(segment));
+        to += sizeof(segment);
+    }
+    Device::copy(segments_.data(), MemorySpace::Device, pinned_.read(MemorySpace::Host, "segments of an exchange"),
+                 MemorySpace::Host, pinned_.bytes(), stream);
+    uploaded_.record(stream);
+    segmentsCurrent_ = true;
+}
+
+void DeviceRowCopy::prepare(Device::StreamHandle stream) {
+    if (listsCurrent_)
+        return;
+    uploadLists(stream);
+    if (tiles_ > 0) {
+        uploaded_.synchronize();
+        pinned_ = HostDeviceBuffer(plans_.size() * sizeof(Device::CopySegment), Device::pinnedHostMemory());
+        segments_ = Device::DeviceBuffer<Device::CopySegment>(plans_.size());
+    }
+    listsCurrent_ = true;
+    segmentsCurrent_ = false;
+}
+
+void DeviceRowCopy::launch(Device::StreamHandle stream) {
+    prepare(stream);
+    if (tiles_ == 0)
+        return;
+    if (!segmentsCurrent_)
+        uploadSegments(stream);
+    Device::CopyTable table{};
+    table.segments = segments_.data();
+    table.segmentOfTile = reinterpret_cast<const std::uint32_t *>(lists_.data() + segmentOfTileAt_);
+    table.tiles = tiles_;
+    Device::copyRows(table, stream);
+}
+
+} // namespace DNDS

@@ -1,0 +1,80 @@
+/// @file DeviceRowCopy.hpp
+/// @brief A fixed set of copies of rows between device and pinned memory, made in one kernel launch.
+#pragma once
+
+#include "DNDS/Device/DeviceBuffer.hpp"
+#include "DNDS/Device/Event.hpp"
+#include "DNDS/Device/RowKernels.hpp"
+#include "DNDS/Transport/RowGather.hpp"
+#include "DNDS/Storage/HostDeviceBuffer.hpp"
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+namespace DNDS {
+
+/// Built once (`add...`), pointed at memory when that changes (`point`), launched again and again:
+///
+///     DeviceRowCopy pack;
+///     for (const RowGather &part : parts) pack.addGather(part);
+///     pack.point(k, father, buffer + offset);          // for each k
+///     pack.launch(stream);
+///
+/// Lists of rows are kept on the device. All launches and pointings of one object belong to one stream, which orders
+/// them. Local. `prepare` waits where lists are new, `launch` where addresses have changed again before those of the
+/// launch before had left pinned memory.
+class DeviceRowCopy {
+  public:
+    /// Rows gathered one behind the other. Returns the segment's number. O(rows).
+    std::size_t addGather(const RowGather &gather);
+    /// `bytes` bytes as they are. O(bytes / 4096).
+    std::size_t addRange(std::size_t bytes);
+    /// Blocks of any size and order that do not overlap in the destination. O(bytes / 4096 + blocks).
+    std::size_t addBlocks(std::span<const Device::CopyBlock> blocks);
+
+    /// Sets the bases of a segment. The kernel that runs later reads and writes there.
+    void point(std::size_t segment, const std::byte *source, std::byte *destination);
+    /// Leaves a segment out of the launches that follow, or takes it in again.
+    void enable(std::size_t segment, bool enabled);
+
+    /// Takes the memory that launches need, so that only a device that fails can make them fail. O(rows) where there
+    /// are new segments. Throws MemoryError.
+    void prepare(Device::StreamHandle stream);
+    /// Queues all enabled segments as one kernel; nothing where there are no bytes. Prepares where that was not done.
+    void launch(Device::StreamHandle stream);
+
+  private:
+    struct Plan {
+        std::vector<std::uint32_t> rows;
+        std::vector<Device::CopyBlock> blocks;
+        std::size_t firstRow = 0;
+        std::size_t stride = 0;
+        std::size_t bytes = 0;
+        const std::byte *source = nullptr;
+        std::byte *destination = nullptr;
+        bool enabled = true;
+        std::uint64_t rowsAt = 0; ///< where the lists begin in `lists_`
+        std::uint64_t blocksAt = 0;
+        std::uint64_t firstTile = 0;
+    };
+
+    void uploadLists(Device::StreamHandle stream);
+    void uploadSegments(Device::StreamHandle stream);
+    static std::uint32_t itemsPerTile(const Plan &plan, std::size_t tileBytes);
+    static std::uint64_t itemsOf(const Plan &plan) { return plan.rows.empty() ? plan.blocks.size() : plan.rows.size(); }
+
+    std::vector<Plan> plans_;
+    Device::DeviceBuffer<std::byte> lists_; ///< row numbers, blocks and the segment of each tile
+    HostDeviceBuffer pinned_;               ///< the segments on the host
+    Device::DeviceBuffer<Device::CopySegment> segments_;
+    Device::Event uploaded_; ///< their last copy
+    std::size_t segmentOfTileAt_ = 0;
+    std::uint64_t tiles_ = 0;
+    std::size_t tileBytes_ = 0;
+    bool listsCurrent_ = false;
+    bool segmentsCurrent_ = false;
+};
+
+} // namespace DNDS

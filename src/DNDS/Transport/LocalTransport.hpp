@@ -1,0 +1,27 @@
+/// @file LocalTransport.hpp
+/// @brief Rows that a rank pulls from itself: a copy, no message.
+#pragma once
+
+#include "DNDS/Transport/Transport.hpp"
+
+namespace DNDS {
+
+/// Copies within this rank. It copies in `start`, as a message would leave in `start`.
+class LocalTransport final : public Transport {
+  public:
+    explicit LocalTransport(TransportPlan plan) : plan_(std::move(plan)) {}
+
+    TransportKind kind() const noexcept override { return TransportKind::Local; }
+    void adopt(TransportPlan plan) override { plan_ = std::move(plan); }
+    void bind(const Endpoints &endpoints) override { endpoints_ = endpoints; }
+    void start() override;
+    bool progress() override { return true; }
+    void wait() override {}
+    void refuse() override {}
+
+  private:
+    TransportPlan plan_;
+    Endpoints endpoints_;
+};
+
+} // namespace DNDS

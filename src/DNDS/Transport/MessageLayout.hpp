@@ -1,0 +1,58 @@
+/// @file MessageLayout.hpp
+/// @brief Where each peer's rows of each part lie in one buffer of packed rows.
+#pragma once
+
+#include "DNDS/Transport/Transport.hpp"
+
+#include <cstddef>
+#include <vector>
+
+namespace DNDS {
+
+/// Packed rows of several peers behind each other: one message a peer, in it one part behind the other. Sender and
+/// receiver come to the same layout of a message, because both know the bytes of each part. Local.
+class MessageLayout {
+  public:
+    /// Parts begin at multiples of this, so that kernels copy in the widest words; messages at multiples of the second.
+    static constexpr std::size_t partAlignment = 16;
+    static constexpr std::size_t messageAlignment = 256;
+
+    MessageLayout() = default;
+    /// `Peers` is a range of Outgoing or Incoming.
+    template <class Peers>
+    explicit MessageLayout(const Peers &peers) {
+        for (const auto &peer : peers) {
+            total_ = roundUp(total_, messageAlignment);
+            std::vector<std::size_t> &offsets = offsets_.emplace_back();
+            const std::size_t begin = total_;
+            for (const auto &part : peer.parts) {
+                total_ = roundUp(total_, partAlignment);
+                offsets.push_back(total_);
+                total_ += bytesOf(part);
+            }
+            begins_.push_back(begin);
+            bytes_.push_back(total_ - begin);
+        }
+    }
+
+    std::size_t size() const noexcept { return begins_.size(); }
+    /// Bytes of the whole buffer.
+    std::size_t total() const noexcept { return total_; }
+    /// Where a second such buffer may begin behind the first.
+    std::size_t next() const noexcept { return roundUp(total_, messageAlignment); }
+    /// Where the message of peer number `k` begins, and its bytes.
+    std::size_t begin(std::size_t k) const { return begins_[k]; }
+    std::size_t bytes(std::size_t k) const { return bytes_[k]; }
+    /// Where its part `p` begins, from the start of the buffer.
+    std::size_t part(std::size_t k, std::size_t p) const { return offsets_[k][p]; }
+
+  private:
+    static constexpr std::size_t roundUp(std::size_t bytes, std::size_t to) { return (bytes + to - 1) / to * to; }
+
+    std::vector<std::vector<std::size_t>> offsets_;
+    std::vector<std::size_t> begins_;
+    std::vector<std::size_t> bytes_;
+    std::size_t total_ = 0;
+};
+
+} // namespace DNDS

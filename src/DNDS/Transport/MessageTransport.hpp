@@ -1,0 +1,93 @@
+/// @file MessageTransport.hpp
+/// @brief What the transports that send one MPI message a peer have in common: receives, completion, refusal.
+#pragma once
+
+#include "DNDS/Transport/PeerFailure.hpp"
+#include "DNDS/Transport/RefusedMessages.hpp"
+#include "DNDS/Transport/Transport.hpp"
+#include "DNDS/Mpi/RequestSet.hpp"
+
+namespace DNDS {
+
+/// Persistent receives straight into the destination ranges: no unpacking where one array is exchanged, and the MPI
+/// library's own scattering into a few large blocks where several are. Derived classes define what is sent.
+class MessageTransport : public Transport {
+  public:
+    /// `patience`: seconds to wait for a peer; 0: as long as its process lives, where that can be seen. Local. Throws
+    /// std::bad_alloc.
+    MessageTransport(TransportPlan plan, const NodeTopology &node, double patience);
+
+    void adopt(TransportPlan plan) final {
+        plan_ = std::move(plan);
+        bound_ = {};
+    }
+    void bind(const Endpoints &endpoints) final;
+    void start() final;
+    bool progress() final;
+    void wait() final;
+    void checkPeers(double secondsWaited) final;
+    void refuse() final { refused_.refuse(); }
+
+  protected:
+    /// Makes `sends` one persistent send a peer of `outgoing()`. Only the sources matter, and they differ from the last
+    /// call's.
+    virtual void bindSends(const Endpoints &endpoints, RequestSet &sends) = 0;
+    /// Prepares and starts each send.
+    virtual void startSends(RequestSet &sends) = 0;
+
+    const std::vector<Outgoing> &outgoing() const noexcept { return plan_.outgoing; }
+    const Channel &channel() const noexcept { return plan_.channel; }
+
+  private:
+    void bindReceives(const Endpoints &endpoints);
+
+    TransportPlan plan_;
+    Endpoints bound_; ///< what the requests were made for
+    /// The (count, type) that each receive was made with; a shorter message means that its sender refused.
+    struct Expected {
+        int count;
+        MPI_Datatype type;
+    };
+    std::vector<ByteCount> sizes_;
+    std::vector<Datatype> types_;
+    std::vector<Expected> expected_;
+    std::vector<MPI_Status> statuses_; ///< of the receives
+    RequestSet receives_{RequestSet::Kind::Receive};
+    RequestSet sends_{RequestSet::Kind::Send};
+    RefusedMessages refused_;
+    PeerWatch watch_;
+    bool received_ = true; ///< since the last start
+    bool sent_ = true;
+};
+
+/// Rows are gathered into one buffer a peer; rows that are contiguous already are sent from where they are.
+class PackedTransport final : public MessageTransport {
+  public:
+    using MessageTransport::MessageTransport;
+    TransportKind kind() const noexcept override { return TransportKind::Packed; }
+
+  private:
+    void bindSends(const Endpoints &endpoints, RequestSet &sends) override;
+    void startSends(RequestSet &sends) override;
+
+    std::vector<const std::byte *> sources_;
+    bool allPacked_ = false;          ///< the sends do not depend on the sources' addresses
+    std::vector<std::byte *> packed_; ///< a place in `buffer_` for each peer; null where nothing is packed
+    std::unique_ptr<std::byte[]> buffer_;
+    std::vector<ByteCount> sizes_;
+};
+
+/// MPI derived datatypes describe the rows where they lie; runs of rows are joined into blocks.
+class DatatypeTransport final : public MessageTransport {
+  public:
+    using MessageTransport::MessageTransport;
+    TransportKind kind() const noexcept override { return TransportKind::Datatype; }
+
+  private:
+    void bindSends(const Endpoints &endpoints, RequestSet &sends) override;
+    void startSends(RequestSet &sends) override;
+
+    std::vector<Datatype> types_;
+};
+
+} // namespace DNDS

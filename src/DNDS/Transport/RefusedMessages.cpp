@@ -1,0 +1,79 @@
+#include "DNDS/Transport/RefusedMessages.hpp"
+
+#include "DNDS/Transport/Backoff.hpp"
+#include "DNDS/Transport/Serving.hpp"
+#include "DNDS/Mpi/Datatype.hpp"
+
+#include <new>
+
+namespace DNDS {
+
+RefusedMessages::RefusedMessages(const TransportPlan &plan, std::vector<std::size_t> bytes) : channel_(plan.channel) {
+    for (const Outgoing &outgoing : plan.outgoing)
+        readers_.push_back(outgoing.peer);
+    for (std::size_t k = 0; k < plan.incoming.size(); ++k)
+        messages_.emplace_back(plan.incoming[k].peer, bytes[k]);
+    spare_ = makeEpoch();
+    underWay_.reserve(1);
+}
+
+RefusedMessages::Epoch RefusedMessages::makeEpoch() const {
+    std::size_t total = 0;
+    for (const auto &[sender, bytes] : messages_)
+        total += bytes;
+    Epoch epoch;
+    if (total > 0)
+        epoch.unread = std::make_unique_for_overwrite<std::byte[]>(total);
+    std::byte *to = epoch.unread.get();
+    for (const auto &[sender, bytes] : messages_) {
+        const ByteCount size(bytes);
+        checkMpi(
+            MPI_Recv_init(to, size.count(), size.type(), sender, channel_.tag, channel_.comm, epoch.receives.add()),
+            "MPI_Recv_init");
+        to += bytes;
+    }
+    return epoch;
+}
+
+void RefusedMessages::refuse() {
+    for (const int reader : readers_) { // first, and without memory of ours
+        MPI_Request request = MPI_REQUEST_NULL;
+        checkMpi(MPI_Isend(nullptr, 0, MPI_BYTE, reader, channel_.tag, channel_.comm, &request), "MPI_Isend");
+        checkMpi(MPI_Request_free(&request), "MPI_Request_free"); // there are no bytes to be kept
+    }
+    complete(); // may leave a spare
+    if (!spare_)
+        try {
+            underWay_.reserve(underWay_.size() + 1);
+            spare_ = makeEpoch();
+        } catch (const std::bad_alloc &) {
+            awaitSpare();
+        }
+    spare_->receives.startAll();
+    underWay_.push_back(std::move(*spare_));
+    spare_.reset();
+}
+
+void RefusedMessages::awaitSpare() {
+    Backoff backoff(channel_.comm, true);
+    while (!spare_) {
+        complete();
+        Serving::all(); // the peer may wait for rows of another exchange first
+        backoff.pause();
+    }
+}
+
+bool RefusedMessages::complete() {
+    for (std::size_t k = 0; k < underWay_.size();) {
+        if (!underWay_[k].receives.testAll()) {
+            ++k;
+            continue;
+        }
+        if (!spare_)
+            spare_ = std::move(underWay_[k]);
+        underWay_.erase(underWay_.begin() + static_cast<std::ptrdiff_t>(k));
+    }
+    return underWay_.empty();
+}
+
+} // namespace DNDS

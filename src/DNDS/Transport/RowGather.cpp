@@ -1,0 +1,208 @@
+#include "DNDS/Transport/RowGather.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <limits>
+
+namespace DNDS {
+
+namespace {
+
+/// Runs shorter than this (in bytes, on average) are copied row by row: a block copy costs about as much as fetching a
+/// few cache lines (measured in bench/exchange).
+constexpr std::size_t longRunBytes = 512;
+
+/// How many rows ahead to prefetch: about two kilobytes of source, which covers the latency of memory; more than 16
+/// rows did not pay at any width. Of short rows a processor has enough under way by itself, and prefetching would only
+/// add work.
+constexpr std::size_t rowsAhead(std::size_t stride) {
+    return stride <= 16 ? std::numeric_limits<std::size_t>::max() : std::clamp<std::size_t>(2560 / stride, 4, 16);
+}
+
+/// Block copies of `longRunBytes` and a little more wait for their first lines, too: the processor finds the others by
+/// itself once it has seen these.
+constexpr std::size_t runsAhead = 4;
+constexpr std::size_t runBytesAhead = 256;
+
+/// Copies rows of a width known to the compiler.
+template <std::size_t Stride>
+void copyRowsFixed(const std::byte *base, const std::uint32_t *rows, std::size_t count, std::size_t, std::byte *to) {
+    constexpr std::size_t ahead = rowsAhead(Stride);
+    constexpr std::size_t line = 64;
+    const std::size_t fetched = count > ahead ? count - ahead : 0;
+    std::size_t k = 0;
+    for (; k < fetched; ++k) {
+        const std::byte *next = base + std::size_t{rows[k + ahead]} * Stride;
+        for (std::size_t at = 0; at < Stride; at += line)
+            __builtin_prefetch(next + at);
+        std::memcpy(to + k * Stride, base + std::size_t{rows[k]} * Stride, Stride);
+    }
+    for (; k < count; ++k)
+        std::memcpy(to + k * Stride, base + std::size_t{rows[k]} * Stride, Stride);
+}
+
+void copyRowsAny(const std::byte *base, const std::uint32_t *rows, std::size_t count, std::size_t stride,
+                 std::byte *to) {
+    const std::size_t ahead = rowsAhead(stride);
+    for (std::size_t k = 0; k < count; ++k) {
+        if (ahead < count - k)
+            __builtin_prefetch(base + std::size_t{rows[k + ahead]} * stride);
+        std::memcpy(to + k * stride, base + std::size_t{rows[k]} * stride, stride);
+    }
+}
+
+template <class Copy>
+void forEachRun(const std::vector<ByteBlock> &runs, const std::byte *base, Copy &&copy) {
+    for (std::size_t k = 0; k < runs.size(); ++k) {
+        if (runsAhead < runs.size() - k) {
+            const ByteBlock &next = runs[k + runsAhead];
+            for (std::size_t at = 0; at < std::min(next.bytes, runBytesAhead); at += 64)
+                __builtin_prefetch(base + next.offset + at);
+        }
+        copy(base + runs[k].offset, runs[k].bytes);
+    }
+}
+
+/// The runs of consecutive rows, as runs of bytes.
+std::vector<ByteBlock> joinRows(std::span<const index> rows, const RowPart &part) {
+    std::vector<ByteBlock> runs;
+    for (const index row : rows) {
+        const std::size_t begin = part.begin(row);
+        const std::size_t bytes = part.begin(row + 1) - begin;
+        if (bytes == 0)
+            continue;
+        if (!runs.empty() && runs.back().offset + runs.back().bytes == begin)
+            runs.back().bytes += bytes;
+        else
+            runs.push_back({begin, bytes});
+    }
+    return runs;
+}
+
+struct RowSpan {
+    index least;
+    index most;
+    std::size_t runs; ///< of consecutive rows
+};
+
+/// One pass without branches, which compilers turn into vector instructions.
+RowSpan spanOf(std::span<const index> rows) {
+    RowSpan span{rows.front(), rows.front(), 1};
+    for (std::size_t k = 1; k < rows.size(); ++k) {
+        span.least = std::min(span.least, rows[k]);
+        span.most = std::max(span.most, rows[k]);
+        span.runs += static_cast<std::size_t>(rows[k] != rows[k - 1] + 1);
+    }
+    return span;
+}
+
+} // namespace
+
+RowGather::CopyRows RowGather::copyRowsOf(std::size_t stride) {
+    switch (stride) {
+    case 4:
+        return copyRowsFixed<4>;
+    case 8:
+        return copyRowsFixed<8>;
+    case 16:
+        return copyRowsFixed<16>;
+    case 24:
+        return copyRowsFixed<24>;
+    case 32:
+        return copyRowsFixed<32>;
+    case 40:
+        return copyRowsFixed<40>;
+    case 48:
+        return copyRowsFixed<48>;
+    case 56:
+        return copyRowsFixed<56>;
+    case 64:
+        return copyRowsFixed<64>;
+    case 72:
+        return copyRowsFixed<72>;
+    case 80:
+        return copyRowsFixed<80>;
+    case 96:
+        return copyRowsFixed<96>;
+    case 120:
+        return copyRowsFixed<120>;
+    case 128:
+        return copyRowsFixed<128>;
+    case 160:
+        return copyRowsFixed<160>;
+    case 200:
+        return copyRowsFixed<200>;
+    case 256:
+        return copyRowsFixed<256>;
+    default:
+        return copyRowsAny;
+    }
+}
+
+RowGather::RowGather(index first, index last, const RowPart &part) {
+    const std::size_t begin = part.begin(first);
+    bytes_ = part.begin(last) - begin;
+    if (bytes_ > 0)
+        runs_.push_back({begin, bytes_});
+}
+
+RowGather::RowGather(std::span<const index> rows, const RowPart &part) {
+    if (part.offsets == nullptr) {
+        bytes_ = rows.size() * part.stride;
+        if (bytes_ == 0)
+            return;
+        const RowSpan span = spanOf(rows);
+        const bool reach = span.most - span.least <= index{std::numeric_limits<std::uint32_t>::max()};
+        if (reach && bytes_ / span.runs < longRunBytes) {
+            stride_ = part.stride;
+            firstRow_ = static_cast<std::size_t>(span.least);
+            copyRows_ = copyRowsOf(stride_);
+            rows_.resize(rows.size());
+            std::transform(rows.begin(), rows.end(), rows_.begin(),
+                           [first = span.least](index row) { return static_cast<std::uint32_t>(row - first); });
+            return;
+        }
+    }
+    runs_ = joinRows(rows, part);
+    bytes_ = 0;
+    for (const ByteBlock &run : runs_)
+        bytes_ += run.bytes;
+}
+
+void RowGather::gather(const std::byte *base, std::byte *to) const {
+    if (copyRows_ != nullptr) {
+        copyRows_(base + firstRow_ * stride_, rows_.data(), rows_.size(), stride_, to);
+        return;
+    }
+    forEachRun(runs_, base, [&](const std::byte *from, std::size_t bytes) {
+        std::memcpy(to, from, bytes);
+        to += bytes;
+    });
+}
+
+void RowGather::gather(const std::byte *base, StreamWriter &to) const {
+    if (copyRows_ == nullptr) {
+        forEachRun(runs_, base, [&](const std::byte *from, std::size_t bytes) { to.append(from, bytes); });
+        return;
+    }
+    // Rows shorter than `longRunBytes` fit the stage many times.
+    const std::size_t atOnce = StreamWriter::stageBytes / stride_;
+    for (std::size_t k = 0; k < rows_.size(); k += atOnce) {
+        const std::size_t count = std::min(atOnce, rows_.size() - k);
+        copyRows_(base + firstRow_ * stride_, rows_.data() + k, count, stride_, to.room(count * stride_));
+        to.advance(count * stride_);
+    }
+}
+
+std::vector<ByteBlock> RowGather::blocks() const {
+    if (copyRows_ == nullptr)
+        return runs_;
+    std::vector<index> rows(rows_.size());
+    std::transform(rows_.begin(), rows_.end(), rows.begin(),
+                   [&](std::uint32_t row) { return static_cast<index>(firstRow_ + row); });
+    RowPart part;
+    part.stride = stride_;
+    return joinRows(rows, part);
+}
+
+} // namespace DNDS

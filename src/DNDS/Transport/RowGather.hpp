@@ -1,0 +1,62 @@
+/// @file RowGather.hpp
+/// @brief The rows of one array that one peer needs, prepared for fast copying.
+#pragma once
+
+#include "DNDS/Transport/StreamWriter.hpp"
+#include "DNDS/Mpi/Datatype.hpp"
+#include "DNDS/Storage/RowLayout.hpp"
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+namespace DNDS {
+
+/// Copies a fixed list of rows of one RowPart, one behind the other, to a destination. Built once, used each pull.
+///
+/// Rows that follow each other in memory are joined into runs. Where runs are long, the copy is a few block copies;
+/// where they are short and rows have one width, a loop compiled for that width copies row by row and fetches ahead.
+class RowGather {
+  public:
+    /// `rows` are in the order in which they are to be copied; they exist in `part`. Local. Cost O(rows).
+    RowGather(std::span<const index> rows, const RowPart &part);
+    /// The rows from `first` up to but without `last`. Local. Cost O(1).
+    RowGather(index first, index last, const RowPart &part);
+
+    /// The bytes that `gather` writes.
+    std::size_t bytes() const noexcept { return bytes_; }
+    /// Whether the rows are one run, so that they can be sent from where they are.
+    bool contiguous() const noexcept { return runs_.size() == 1; }
+    /// The first byte of a contiguous gather, relative to the part's base.
+    std::size_t firstByte() const noexcept { return runs_.empty() ? 0 : runs_.front().offset; }
+
+    /// Copies the rows from a part that starts at `base` to `to`. Local.
+    void gather(const std::byte *base, std::byte *to) const;
+    /// The same into a writer that goes past the caches. Local.
+    void gather(const std::byte *base, StreamWriter &to) const;
+
+    /// The runs of bytes relative to the part's base, in order; at least as many as needed to describe the rows.
+    std::vector<ByteBlock> blocks() const;
+
+    /// Where rows are copied one by one: their numbers, counted from `firstRow()`, each `stride()` bytes. Empty where
+    /// `blocks()` is the better description.
+    std::span<const std::uint32_t> rowNumbers() const noexcept { return rows_; }
+    std::size_t firstRow() const noexcept { return firstRow_; }
+    std::size_t stride() const noexcept { return stride_; }
+
+  private:
+    using CopyRows = void (*)(const std::byte *base, const std::uint32_t *rows, std::size_t count, std::size_t stride,
+                              std::byte *to);
+
+    static CopyRows copyRowsOf(std::size_t stride);
+
+    std::size_t bytes_ = 0;
+    std::size_t stride_ = 0;
+    std::size_t firstRow_ = 0;        ///< `rows_` count from here, so that 32 bits reach far
+    CopyRows copyRows_ = nullptr;     ///< null: copy `runs_`
+    std::vector<std::uint32_t> rows_; ///< used with `copyRows_`
+    std::vector<ByteBlock> runs_;     ///< used without
+};
+
+} // namespace DNDS

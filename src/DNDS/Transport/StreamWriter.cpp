@@ -1,0 +1,97 @@
+#include "DNDS/Transport/StreamWriter.hpp"
+
+#include <algorithm>
+#include <cstdint>
+#include <cstring>
+
+#if defined(__SSE2__)
+#include <emmintrin.h>
+#endif
+
+namespace DNDS {
+
+namespace {
+
+/// Copies whole cache lines to a line's start; the source may be anywhere.
+void streamLines(std::byte *to, const std::byte *from, std::size_t bytes) noexcept {
+#if defined(__SSE2__)
+    for (std::size_t at = 0; at < bytes; at += 64) {
+        const auto *source = reinterpret_cast<const __m128i *>(from + at);
+        auto *target = reinterpret_cast<__m128i *>(to + at);
+        const __m128i a = _mm_loadu_si128(source);
+        const __m128i b = _mm_loadu_si128(source + 1);
+        const __m128i c = _mm_loadu_si128(source + 2);
+        const __m128i d = _mm_loadu_si128(source + 3);
+        _mm_stream_si128(target, a);
+        _mm_stream_si128(target + 1, b);
+        _mm_stream_si128(target + 2, c);
+        _mm_stream_si128(target + 3, d);
+    }
+#else
+    std::memcpy(to, from, bytes);
+#endif
+}
+
+/// Runs of at least this many bytes are streamed from where they lie.
+constexpr std::size_t directRun = 4096;
+
+} // namespace
+
+// The stage is written before it is read, so it is not cleared.
+StreamWriter::StreamWriter(std::byte *to) noexcept // NOLINT(cppcoreguidelines-pro-type-member-init)
+    : skip_(reinterpret_cast<std::uintptr_t>(to) % line), fill_(skip_) {
+    lineStart_ = to - skip_;
+}
+
+void StreamWriter::flush() noexcept {
+    const std::size_t whole = fill_ / line * line;
+    if (whole == 0)
+        return;
+    std::size_t done = 0;
+    if (skip_ > 0) {
+        std::memcpy(lineStart_ + skip_, stage_.data() + skip_, line - skip_);
+        skip_ = 0;
+        done = line;
+    }
+    streamLines(lineStart_ + done, stage_.data() + done, whole - done);
+    std::memmove(stage_.data(), stage_.data() + whole, fill_ - whole);
+    lineStart_ += whole;
+    fill_ -= whole;
+}
+
+void StreamWriter::append(const std::byte *from, std::size_t bytes) noexcept {
+    if (bytes >= directRun) {
+        // Complete the line that is begun, then stream the rest from its place.
+        const std::size_t head = (line - fill_ % line) % line;
+        std::memcpy(room(head), from, head);
+        advance(head);
+        flush();
+        const std::size_t whole = (bytes - head) / line * line;
+        streamLines(lineStart_, from + head, whole);
+        lineStart_ += whole;
+        from += head + whole;
+        bytes -= head + whole;
+    }
+    while (bytes > 0) {
+        const std::size_t part = std::min(bytes, stageBytes);
+        std::memcpy(room(part), from, part);
+        advance(part);
+        from += part;
+        bytes -= part;
+    }
+}
+
+void StreamWriter::finish() noexcept {
+    flush();
+    if (fill_ > skip_)
+        std::memcpy(lineStart_ + skip_, stage_.data() + skip_, fill_ - skip_);
+#if defined(__SSE2__)
+    _mm_sfence();
+#endif
+    lineStart_ += fill_;
+    skip_ = reinterpret_cast<std::uintptr_t>(lineStart_) % line;
+    lineStart_ -= skip_;
+    fill_ = skip_;
+}
+
+} // namespace DNDS

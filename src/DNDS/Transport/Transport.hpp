@@ -1,0 +1,93 @@
+/// @file Transport.hpp
+/// @brief How bytes move: the interface that every way of moving them implements.
+#pragma once
+
+#include "DNDS/Exchange/ExchangeTypes.hpp"
+#include "DNDS/Transport/RowGather.hpp"
+#include "DNDS/Mpi/CommunicatorContext.hpp"
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+namespace DNDS {
+
+/// What this rank gives one peer: rows of each source part.
+struct Outgoing {
+    int peer = 0;
+    std::vector<RowGather> parts;
+    std::size_t bytes = 0;
+    std::uint64_t widths = 0; ///< a hash of the rows' own widths, where they have such (CSR): both sides must agree
+};
+
+/// A contiguous range of one destination part.
+struct DestinationRange {
+    std::size_t offset = 0;
+    std::size_t bytes = 0;
+};
+
+inline std::size_t bytesOf(const RowGather &part) { return part.bytes(); }
+inline std::size_t bytesOf(const DestinationRange &part) { return part.bytes; }
+
+/// What this rank gets from one peer: one contiguous range of each destination part.
+struct Incoming {
+    int peer = 0;
+    std::vector<DestinationRange> parts;
+    std::size_t bytes = 0;
+    std::uint64_t widths = 0;
+};
+
+/// The traffic of one exchange with some peers. A message holds the rows of all parts, part after part. Peers ascend. A
+/// peer that gives or gets no bytes is left out.
+///
+/// A pull gathers rows of fathers into ranges of sons; a push gathers ranges of sons into ranges of a staging buffer.
+/// To a transport both are the same: scattered source, contiguous destination.
+struct TransportPlan {
+    Channel channel;
+    std::vector<Outgoing> outgoing;
+    std::vector<Incoming> incoming;
+};
+
+/// Where the parts of an exchange are in memory now.
+struct Endpoints {
+    std::vector<const std::byte *> sources;
+    std::vector<std::byte *> destinations;
+};
+
+/// Moves the bytes of one exchange to and from some of its peers. Calls alternate: bind, then start, wait, start, wait,
+/// ... A source may be changed after `wait`, a destination may be read after it.
+class Transport {
+  public:
+    Transport() = default;
+    Transport(const Transport &) = delete;
+    Transport &operator=(const Transport &) = delete;
+    virtual ~Transport() = default;
+
+    virtual TransportKind kind() const noexcept = 0;
+    /// Completes a set-up that takes part on both sides; called once, before `bind`, after all ranks have made their
+    /// transport and passed a collective call. Local.
+    virtual void connect() {}
+    /// Replaces the plan by one with the same peers and bytes, whose rows lie elsewhere; `bind` follows. Local.
+    virtual void adopt(TransportPlan plan) = 0;
+    /// Takes over new addresses; never called in flight. Local.
+    virtual void bind(const Endpoints &endpoints) = 0;
+    /// Begins to move. Local: does not wait for peers. Where it throws, nothing has begun, and `refuse` has to follow.
+    virtual void start() = 0;
+    /// Moves what can be moved now; true when everything is complete. Local, does not wait. What fails on this rank's
+    /// device is thrown once, after peers were told that their rows will not come, and the rest goes on.
+    virtual bool progress() = 0;
+    /// Completes. Throws PeerError, after everything is complete, when a peer refused to send.
+    virtual void wait() = 0;
+    /// Throws PeerError when a peer that is waited for has ended, or after too many seconds. Local; costs a system
+    /// call.
+    virtual void checkPeers(double /*secondsWaited*/) {}
+    /// Instead of `start` and `wait` on a rank that cannot take part: tells the peers and, until `progress` is true,
+    /// takes what they send without storing it, so that none of them is left waiting. Does not wait for that.
+    virtual void refuse() = 0;
+    /// The exchange is being destroyed in flight: whoever can be told is told; memory in use is kept by the caller.
+    /// Local.
+    virtual void abandon() noexcept {}
+};
+
+} // namespace DNDS

@@ -1,0 +1,182 @@
+#include "DNDS/Geom/Build/FaceLinks.hpp"
+
+#include "DNDS/Geom/Build/FaceMeeting.hpp"
+
+#include <numeric>
+
+namespace DNDS::Geom {
+
+namespace {
+
+/// The words by which `from` finds `to` on its other side.
+index linkBetween(const Side &from, const Side &to) {
+    const bool first = from.number != to.number ? from.number < to.number : from.slot < to.slot;
+    return FaceLink{to.cell, to.slot, 0, first}.pack();
+}
+
+/// For each side that met another, the other. Clears `manifold` where three meet.
+std::vector<index> matchSides(const MeetingSides &meeting, bool &manifold) {
+    FaceTable table(meeting.keys);
+    std::vector<index> partner(meeting.keys.size(), -1);
+    for (std::size_t i = 0; i < meeting.keys.size(); i++) {
+        const index found = table.findOrAdd(static_cast<index>(i));
+        if (found < 0)
+            continue;
+        manifold = manifold && partner[toSize(found)] < 0;
+        partner[toSize(found)] = static_cast<index>(i);
+        partner[i] = found;
+    }
+    return partner;
+}
+
+/// Links faces whose two cells are both here. Clears `manifold` where three share one.
+void linkOwnFaces(CellRecords &cells, index firstCell, const OwnFaces &faces, bool &manifold) {
+    const auto sideOf = [&](index f) {
+        const LocalIndex c = faces.cells[toSize(f)];
+        const auto at = static_cast<std::size_t>(c);
+        return Side{firstCell + c, static_cast<int>(f - cells.linkStarts[at]), cells.numbers[at], cells.fileIds[at]};
+    };
+    FaceTable table(faces.keys);
+    cells.links.assign(faces.keys.size(), FaceLink::none);
+    for (index f = 0; f < static_cast<index>(faces.keys.size()); f++) {
+        const index found = table.findOrAdd(f);
+        if (found < 0)
+            continue;
+        const Side here = sideOf(f);
+        const Side there = sideOf(found);
+        manifold = manifold && cells.links[toSize(found)] == FaceLink::none;
+        cells.links[toSize(f)] = linkBetween(here, there);
+        cells.links[toSize(found)] = linkBetween(there, here);
+    }
+}
+
+/// Three cells of one face.
+struct SharedFace {
+    std::array<index, 3> numbers; ///< in file order, ascending
+    std::array<index, 3> fileIds;
+};
+
+/// Of the faces that meet here and have three cells or more, the one whose cells come first in the file; numbers past
+/// all others where there is none.
+SharedFace firstShared(const MeetingSides &meeting) {
+    SharedFace first{};
+    first.numbers.fill(std::numeric_limits<index>::max());
+    std::vector<std::size_t> order(meeting.keys.size());
+    std::iota(order.begin(), order.end(), std::size_t{0});
+    const auto keyOf = [&](std::size_t i) { return std::pair(meeting.keys[i].hash, meeting.keys[i].least); };
+    std::sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
+        return keyOf(a) != keyOf(b) ? keyOf(a) < keyOf(b) : meeting.sides[a].number < meeting.sides[b].number;
+    });
+    for (std::size_t k = 0; k + 2 < order.size(); k++) {
+        if (keyOf(order[k]) != keyOf(order[k + 2]) || (k > 0 && keyOf(order[k - 1]) == keyOf(order[k])))
+            continue;
+        SharedFace face{};
+        for (std::size_t i = 0; i < 3; i++) {
+            face.numbers[i] = meeting.sides[order[k + i]].number;
+            face.fileIds[i] = meeting.sides[order[k + i]].fileId;
+        }
+        if (face.numbers < first.numbers)
+            first = face;
+    }
+    return first;
+}
+
+} // namespace
+
+void throwNonManifold(CommunicatorView comm, const CellRecords &cells, const std::string &origin) {
+    const auto mapping = GlobalMapping::create(comm, cells.size());
+    std::vector<FaceKey> keys;
+    std::vector<Side> sides;
+    for (index c = 0; c < cells.size(); c++)
+        forEachFace(cells.types[toSize(c)], cells.nodesOf(c), [&](std::span<const index> corners) {
+            keys.push_back(faceKey(corners));
+            sides.push_back({mapping->localBegin() + c, 0, cells.numbers[toSize(c)], cells.fileIds[toSize(c)]});
+        });
+    const SharedFace mine = firstShared(MeetingSides(
+        sparseExchange(*mapping->context(),
+                       packByRank(
+                           comm.size(), keys.size(), [&](std::size_t i) { return meetingRank(keys[i], comm.size()); },
+                           [](std::size_t) { return sideWords; },
+                           [&](std::size_t i, index *words) { writeSide(keys[i], sides[i], words); }))));
+    std::vector<SharedFace> all(static_cast<std::size_t>(comm.size()));
+    for (std::size_t i = 0; i < 3; i++) {
+        const std::vector<index> numbers = comm.allGather(mine.numbers[i]);
+        const std::vector<index> fileIds = comm.allGather(mine.fileIds[i]);
+        for (std::size_t rank = 0; rank < all.size(); rank++) {
+            all[rank].numbers[i] = numbers[rank];
+            all[rank].fileIds[i] = fileIds[rank];
+        }
+    }
+    const SharedFace &first = *std::ranges::min_element(all, {}, &SharedFace::numbers);
+    throw DataError(fmt::format("{}: elements {}, {} and {} share a face: the mesh is not a manifold", origin,
+                                first.fileIds[0], first.fileIds[1], first.fileIds[2]));
+}
+
+void linkFaces(CommunicatorView comm, CellRecords &cells, const std::string &origin) {
+    const auto mapping = GlobalMapping::create(comm, cells.size());
+    CommunicatorContext &context = *mapping->context();
+    const index firstCell = mapping->localBegin();
+    OwnFaces faces;
+    std::exception_ptr failure;
+    bool manifold = true;
+    const auto needManifold = [&] {
+        if (comm.allReduce(manifold ? 1 : 0, MPI_MIN) == 0)
+            throwNonManifold(comm, cells, origin);
+    };
+    try {
+        faces = listFaces(cells);
+        linkOwnFaces(cells, firstCell, faces, manifold);
+    } catch (...) {
+        failure = std::current_exception();
+        faces = {}; // some may lack their links
+    }
+    if (comm.size() == 1) {
+        comm.agree(failure);
+        needManifold();
+        return;
+    }
+    // A third cell of a face whose other two met on their rank looks like one at the boundary: see checkManifold in
+    // NodeSharing.cpp.
+    const MeetingSides meeting(sendSides(
+        context, cells, firstCell, faces, [&](std::size_t f) { return cells.links[f] == FaceLink::none; }, failure));
+    std::vector<index> partner;
+    std::exception_ptr mine;
+    try {
+        partner = matchSides(meeting, manifold);
+    } catch (...) {
+        mine = std::current_exception();
+    }
+    const RankLists answers = sparseExchange(
+        context,
+        packByRank(
+            comm.size(), partner.size(), [&](std::size_t i) { return partner[i] < 0 ? -1 : meeting.ranks[i]; },
+            [](std::size_t) { return 3; },
+            [&](std::size_t i, index *words) {
+                words[0] = meeting.sides[i].cell;
+                words[1] = meeting.sides[i].slot;
+                words[2] = linkBetween(meeting.sides[i], meeting.sides[toSize(partner[i])]);
+            }),
+        PeerDiscovery::Auto, mine);
+    for (RecordReader reader(answers.values); !reader.atEnd();) {
+        const index cell = reader.next() - firstCell;
+        const index at = cells.linkStarts[toSize(cell)] + reader.next();
+        cells.links[toSize(at)] = reader.next();
+    }
+    needManifold();
+}
+
+DistributedGraph dualGraph(const CellRecords &cells, index firstCell) {
+    DistributedGraph graph;
+    graph.starts.reserve(toSize(cells.size()) + 1);
+    graph.neighbours.reserve(cells.links.size());
+    for (index c = 0; c < cells.size(); c++) {
+        for (const index word : cells.linksOf(c))
+            if (word != FaceLink::none)
+                if (const index other = FaceLink::unpack(word).cell; other != firstCell + c)
+                    graph.neighbours.push_back(other);
+        graph.finishVertex();
+    }
+    return graph;
+}
+
+} // namespace DNDS::Geom

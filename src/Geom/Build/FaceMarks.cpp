@@ -1,0 +1,201 @@
+#include "DNDS/Geom/Build/FaceMarks.hpp"
+
+#include "DNDS/Geom/Build/FaceMeeting.hpp"
+
+namespace DNDS::Geom {
+
+namespace {
+
+/// What the source's marked faces say: [marks] of key, mark and file id.
+RankLists sendMarks(CommunicatorContext &context, const ElementBlock &block, std::span<const int> marks,
+                    const std::vector<index> &chosen) {
+    const int ranks = context.comm().size();
+    const auto keyOf = [&](std::size_t i) {
+        const index face = chosen[i];
+        return faceKey(distinctCorners(cornerNodes(block.types[toSize(face)], block.nodesOf(face))));
+    };
+    return sparseExchange(context,
+                          packByRank(
+                              ranks, chosen.size(), [&](std::size_t i) { return meetingRank(keyOf(i), ranks); },
+                              [](std::size_t) { return 5; },
+                              [&](std::size_t i, index *words) {
+                                  const FaceKey key = keyOf(i);
+                                  words[0] = static_cast<index>(key.hash);
+                                  words[1] = key.least;
+                                  words[2] = marks[toSize(chosen[i])];
+                                  words[3] = block.fileIds[toSize(chosen[i])];
+                                  words[4] = chosen[i];
+                              }));
+}
+
+/// Brings marked faces and cells' faces together; returns those of `chosen` that found no cell. Collective.
+template <class Wanted>
+std::vector<index> joinMarks(const GlobalMapping &cellMapping, CellRecords &cells, const OwnFaces &faces,
+                             const SourceMesh &source, const std::vector<index> &chosen, Wanted &&wanted) {
+    CommunicatorContext &context = *cellMapping.context();
+    const int ranks = context.comm().size();
+    const MeetingSides meeting(
+        sendSides(context, cells, cellMapping.localBegin(), faces, std::forward<Wanted>(wanted), nullptr));
+    const RankLists marks = sendMarks(context, source.faces, source.faceMarks, chosen);
+
+    // Sides of one key are chained: an inner face has two.
+    FaceTable table(meeting.keys);
+    std::vector<index> next(meeting.keys.size(), -1);
+    for (std::size_t i = 0; i < next.size(); i++)
+        if (const index found = table.findOrAdd(static_cast<index>(i)); found >= 0)
+            next[toSize(found)] = static_cast<index>(i);
+    struct Answer {
+        int rank;
+        std::array<index, 4> words;
+    };
+    std::vector<Answer> answers;
+    std::vector<Answer> lost;
+    for (std::size_t k = 0; k < marks.size(); k++)
+        for (RecordReader reader(marks.list(k)); !reader.atEnd();) {
+            FaceKey key;
+            key.hash = static_cast<std::uint64_t>(reader.next());
+            key.least = reader.next();
+            const index mark = reader.next();
+            const index fileId = reader.next();
+            const index asker = reader.next();
+            index side = table.find(key);
+            if (side < 0)
+                lost.push_back({marks.ranks[k], {asker, 0, 0, 0}});
+            for (; side >= 0; side = next[toSize(side)])
+                answers.push_back({meeting.ranks[toSize(side)],
+                                   {meeting.sides[toSize(side)].cell, meeting.sides[toSize(side)].slot, mark, fileId}});
+        }
+    const auto send = [&](const std::vector<Answer> &list, index width) {
+        return sparseExchange(
+            context,
+            packByRank(
+                ranks, list.size(), [&](std::size_t i) { return list[i].rank; }, [&](std::size_t) { return width; },
+                [&](std::size_t i, index *words) { std::copy_n(list[i].words.begin(), width, words); }));
+    };
+    const RankLists found = send(answers, 4);
+    for (RecordReader reader(found.values); !reader.atEnd();) {
+        const index cell = reader.next() - cellMapping.localBegin();
+        const auto slot = static_cast<int>(reader.next());
+        const auto mark = static_cast<int>(reader.next());
+        cells.marks.push_back({cell, slot, mark, reader.next()});
+    }
+    return send(lost, 1).values;
+}
+
+/// For each of `nodes`, the marks that the source gives it: CSR. Collective.
+struct NodeMarks {
+    std::vector<index> starts{0};
+    std::vector<int> marks;
+};
+
+NodeMarks fetchNodeMarks(const GlobalMapping &blocks, const SourceMesh &source, std::span<const index> nodes) {
+    CommunicatorContext &context = *blocks.context();
+    const int ranks = context.comm().size();
+    const RankLists sent =
+        sparseExchange(context, packByRank(
+                                    ranks, source.nodeMarks.size(),
+                                    [&](std::size_t i) { return blocks.owner(source.nodeMarks[i].node).rank; },
+                                    [](std::size_t) { return 2; },
+                                    [&](std::size_t i, index *words) {
+                                        words[0] = source.nodeMarks[i].node;
+                                        words[1] = source.nodeMarks[i].mark;
+                                    }));
+    std::vector<std::pair<index, int>> table;
+    for (RecordReader reader(sent.values); !reader.atEnd();) {
+        const index node = reader.next();
+        table.emplace_back(node, static_cast<int>(reader.next()));
+    }
+    std::sort(table.begin(), table.end());
+    table.erase(std::unique(table.begin(), table.end()), table.end());
+    std::vector<std::vector<int>> found(nodes.size());
+    askRanks(
+        context, nodes.size(), [&](std::size_t i) { return blocks.owner(nodes[i]).rank; },
+        [&](std::size_t i) { return nodes[i]; },
+        [&](index node, std::vector<index> &reply) {
+            const auto begin =
+                std::lower_bound(table.begin(), table.end(), std::pair{node, std::numeric_limits<int>::min()});
+            const auto end = std::lower_bound(begin, table.end(), std::pair{node + 1, std::numeric_limits<int>::min()});
+            reply.push_back(end - begin);
+            for (auto it = begin; it != end; ++it)
+                reply.push_back(it->second);
+        },
+        [&](std::size_t i, RecordReader &reader) {
+            for (index count = reader.next(); count > 0; count--)
+                found[i].push_back(static_cast<int>(reader.next()));
+        });
+    NodeMarks result;
+    for (const std::vector<int> &marks : found) {
+        result.marks.insert(result.marks.end(), marks.begin(), marks.end());
+        result.starts.push_back(static_cast<index>(result.marks.size()));
+    }
+    return result;
+}
+
+/// Marks boundary faces all of whose corners have a mark. Collective.
+void markByNodes(const GlobalMapping &blocks, CellRecords &cells, const SourceMesh &source) {
+    if (blocks.context()->comm().allReduce(source.nodeMarks.empty() ? 0 : 1, MPI_MAX) == 0)
+        return;
+    NumberTable nodes;
+    const auto forEachBoundaryFace = [&](auto &&visit) {
+        for (index c = 0; c < cells.size(); c++) {
+            int slot = 0;
+            const auto links = cells.linksOf(c);
+            forEachFace(cells.types[toSize(c)], cells.nodesOf(c), [&](std::span<const index> corners) {
+                if (links[static_cast<std::size_t>(slot)] == FaceLink::none)
+                    visit(c, slot, corners);
+                slot++;
+            });
+        }
+    };
+    forEachBoundaryFace([&](index, int, std::span<const index> corners) {
+        for (const index node : corners)
+            nodes.add(node);
+    });
+    const NodeMarks marks = fetchNodeMarks(blocks, source, nodes.numbers());
+    const auto marksOf = [&](index node) {
+        const auto at = static_cast<std::size_t>(nodes.find(node));
+        return std::span<const int>(marks.marks)
+            .subspan(toSize(marks.starts[at]), toSize(marks.starts[at + 1] - marks.starts[at]));
+    };
+    std::vector<int> common;
+    std::vector<int> rest;
+    forEachBoundaryFace([&](index c, int slot, std::span<const index> corners) {
+        const auto start = marksOf(corners[0]);
+        common.assign(start.begin(), start.end());
+        for (const index node : corners.subspan(1)) {
+            rest.clear();
+            std::ranges::set_intersection(common, marksOf(node), std::back_inserter(rest));
+            common.swap(rest);
+        }
+        for (const int mark : common)
+            cells.marks.push_back({c, slot, mark, 0});
+    });
+}
+
+} // namespace
+
+Finding markFaces(const GlobalMapping &nodeBlocks, CellRecords &cells, const SourceMesh &source) {
+    const CommunicatorView &comm = nodeBlocks.context()->comm();
+    const auto cellMapping = GlobalMapping::create(comm, cells.size());
+    Finding lost;
+    if (source.faces.globalSize > 0) {
+        std::vector<index> chosen(toSize(source.faces.size()));
+        std::iota(chosen.begin(), chosen.end(), index{0});
+        const OwnFaces faces = listFaces(cells);
+        // Nearly all marked faces are on the boundary. Only where some are not do the inner ones meet them, too.
+        chosen = joinMarks(*cellMapping, cells, faces, source, chosen,
+                           [&](std::size_t f) { return cells.links[f] == FaceLink::none; });
+        if (comm.allReduce(chosen.empty() ? 0 : 1, MPI_MAX) != 0)
+            chosen = joinMarks(*cellMapping, cells, faces, source, chosen,
+                               [&](std::size_t f) { return cells.links[f] != FaceLink::none; });
+        for (const index face : chosen)
+            lost.add(source.faces.first + face, source.faces.fileIds[toSize(face)]);
+        lost.agree(comm);
+    }
+    markByNodes(nodeBlocks, cells, source);
+    std::sort(cells.marks.begin(), cells.marks.end());
+    cells.marks.erase(std::unique(cells.marks.begin(), cells.marks.end()), cells.marks.end());
+    return lost;
+}
+
+} // namespace DNDS::Geom

@@ -1,0 +1,154 @@
+/// @file FaceMeeting.hpp
+/// @brief How faces of cells on different ranks find each other: by a key of their corners, at a rank that a hash of
+/// the key chooses. What the links and the marks of faces share; not for users.
+#pragma once
+
+#include "DNDS/Geom/Source/CellRecords.hpp"
+#include "DNDS/Geom/Source/ElementFaces.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <exception>
+#include <limits>
+
+namespace DNDS::Geom {
+
+/// What two lists of the same distinct corners have in common, whatever their order.
+struct FaceKey {
+    std::uint64_t hash = 0;
+    index least = std::numeric_limits<index>::max();
+
+    void add(index node) {
+        hash += mixBits(static_cast<std::uint64_t>(node));
+        least = std::min(least, node);
+    }
+    friend bool operator==(const FaceKey &, const FaceKey &) = default;
+};
+
+inline FaceKey faceKey(std::span<const index> corners) {
+    FaceKey key;
+    for (const index node : corners)
+        key.add(node);
+    key.hash = mixBits(key.hash);
+    return key;
+}
+
+inline int meetingRank(const FaceKey &key, int ranks) {
+    return static_cast<int>((key.hash >> 32) % static_cast<std::uint64_t>(ranks));
+}
+
+/// Finds earlier faces of the same key: open addressing, positions only.
+class FaceTable {
+  public:
+    explicit FaceTable(std::span<const FaceKey> keys)
+        : keys_(keys), buckets_(std::bit_ceil(2 * keys.size() + 2), empty), mask_(buckets_.size() - 1) {}
+
+    /// The face that has the same key and was added before, or -1 after adding this one.
+    index findOrAdd(index face) {
+        const FaceKey &key = keys_[toSize(face)];
+        std::size_t at = static_cast<std::size_t>(key.hash) & mask_;
+        for (; buckets_[at] != empty; at = (at + 1) & mask_)
+            if (keys_[toSize(buckets_[at])] == key)
+                return buckets_[at];
+        buckets_[at] = face;
+        return empty;
+    }
+    index find(const FaceKey &key) const {
+        std::size_t at = static_cast<std::size_t>(key.hash) & mask_;
+        for (; buckets_[at] != empty; at = (at + 1) & mask_)
+            if (keys_[toSize(buckets_[at])] == key)
+                return buckets_[at];
+        return empty;
+    }
+
+  private:
+    static constexpr index empty = -1;
+    std::span<const FaceKey> keys_;
+    std::vector<index> buckets_;
+    std::size_t mask_;
+};
+
+/// The faces of this rank's cells, in order.
+struct OwnFaces {
+    std::vector<FaceKey> keys;
+    std::vector<LocalIndex> cells;
+};
+
+inline OwnFaces listFaces(CellRecords &cells) {
+    OwnFaces faces;
+    faces.keys.reserve(toSize(6 * cells.size()));
+    faces.cells.reserve(faces.keys.capacity());
+    cells.linkStarts.assign(1, 0);
+    cells.linkStarts.reserve(toSize(cells.size()) + 1);
+    for (index c = 0; c < cells.size(); c++) {
+        forEachFace(cells.types[toSize(c)], cells.nodesOf(c), [&](std::span<const index> corners) {
+            faces.keys.push_back(faceKey(corners));
+            faces.cells.push_back(static_cast<LocalIndex>(c));
+        });
+        cells.linkStarts.push_back(static_cast<index>(faces.keys.size()));
+    }
+    return faces;
+}
+
+/// A face as it is told to others.
+struct Side {
+    index cell; ///< global
+    int slot;
+    index number; ///< of the cell, in file order
+    index fileId;
+};
+
+inline constexpr index sideWords = 6;
+
+inline void writeSide(const FaceKey &key, const Side &side, index *words) {
+    words[0] = static_cast<index>(key.hash);
+    words[1] = key.least;
+    words[2] = side.cell;
+    words[3] = side.slot;
+    words[4] = side.number;
+    words[5] = side.fileId;
+}
+
+/// Sides that came to the rank where they meet.
+struct MeetingSides {
+    std::vector<FaceKey> keys;
+    std::vector<Side> sides;
+    std::vector<int> ranks;
+
+    explicit MeetingSides(const RankLists &lists) {
+        for (std::size_t k = 0; k < lists.size(); k++)
+            for (RecordReader reader(lists.list(k)); !reader.atEnd();) {
+                FaceKey key;
+                key.hash = static_cast<std::uint64_t>(reader.next());
+                key.least = reader.next();
+                keys.push_back(key);
+                const index cell = reader.next();
+                const auto slot = static_cast<int>(reader.next());
+                const index number = reader.next();
+                sides.push_back({cell, slot, number, reader.next()});
+                ranks.push_back(lists.ranks[k]);
+            }
+    }
+};
+
+/// Sends the faces for which `wanted(face)` holds to the ranks where they meet. Collective.
+template <class Wanted>
+RankLists sendSides(CommunicatorContext &context, const CellRecords &cells, index firstCell, const OwnFaces &faces,
+                    Wanted &&wanted, const std::exception_ptr &failure) {
+    const int ranks = context.comm().size();
+    return sparseExchange(
+        context,
+        packByRank(
+            ranks, faces.keys.size(), [&](std::size_t f) { return wanted(f) ? meetingRank(faces.keys[f], ranks) : -1; },
+            [](std::size_t) { return sideWords; },
+            [&](std::size_t f, index *words) {
+                const auto c = static_cast<std::size_t>(faces.cells[f]);
+                writeSide(faces.keys[f],
+                          {firstCell + faces.cells[f], static_cast<int>(static_cast<index>(f) - cells.linkStarts[c]),
+                           cells.numbers[c], cells.fileIds[c]},
+                          words);
+            }),
+        PeerDiscovery::Auto, failure);
+}
+
+} // namespace DNDS::Geom

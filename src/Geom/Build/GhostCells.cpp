@@ -1,0 +1,192 @@
+#include "DNDS/Geom/Build/GhostCells.hpp"
+
+#include "DNDS/Geom/Source/ElementFaces.hpp"
+
+namespace DNDS::Geom {
+
+namespace {
+
+/// The layer under construction: keys of cells that are not local yet.
+class Layer {
+  public:
+    explicit Layer(const LocalCells &local) : local_(local) {}
+    void want(index key) {
+        if (local_.find(key) == NumberTable::none)
+            wanted_.add(key);
+    }
+    std::span<const index> keys() const { return wanted_.numbers(); }
+
+  private:
+    const LocalCells &local_;
+    NumberTable wanted_;
+};
+
+/// Behind which faces of cells from `begin` there are cells that are not local.
+void wantBehindFaces(const LocalCells &local, index begin, ImageTable &images, Layer &layer) {
+    for (index c = begin; c < local.size(); c++)
+        for (const index word : local.cells.linksOf(c)) {
+            if (word == FaceLink::none)
+                continue;
+            const FaceLink link = FaceLink::unpack(word);
+            layer.want(imageKey(link.cell, images.compose(local.images[toSize(c)], link.step)));
+        }
+}
+
+/// Finds the cells around nodes, whoever owns those.
+class AroundNodes {
+  public:
+    AroundNodes(const GlobalMapping &cellMapping, const GlobalMapping &nodeBlocks, const NodeSharing &sharing,
+                ImageTable &images)
+        : cellMapping_(cellMapping), nodeBlocks_(nodeBlocks), sharing_(sharing), images_(images) {}
+
+    /// Collective.
+    void want(const LocalCells &local, index begin, Layer &layer) {
+        std::vector<index> nodes; // keys
+        if (begin == 0) {
+            for (const index node : sharing_.nodes.numbers())
+                remember(node, nodes);
+        } else {
+            for (index c = begin; c < local.size(); c++)
+                forEachNode(local.cells.types[toSize(c)], local.cells.nodesOf(c),
+                            [&](index node) { remember(imageKey(node, local.images[toSize(c)]), nodes); });
+        }
+        const CommunicatorView &comm = cellMapping_.context()->comm();
+        const bool periodic = comm.allReduce(sharing_.partners.empty() ? 0 : 1, MPI_MAX) != 0;
+        for (bool more = true; more;) {
+            nodes = ask(nodes, layer);
+            more = periodic && comm.allReduce(nodes.empty() ? 0 : 1, MPI_MAX) != 0;
+        }
+    }
+
+  private:
+    void remember(index key, std::vector<index> &nodes) {
+        if (!isPrivate(key) && seen_.add(key).second)
+            nodes.push_back(key);
+    }
+    /// Whether nothing but own cells is around a node.
+    bool isPrivate(index key) const {
+        if (imageOfKey(key) != 0)
+            return false;
+        const LocalIndex at = sharing_.nodes.find(numberOfKey(key));
+        return at != NumberTable::none && sharing_.shared[static_cast<std::size_t>(at)] == 0 &&
+               sharing_.partnersOf(numberOfKey(key)).empty();
+    }
+    /// Asks for cells around nodes; returns the partners of these nodes that were not seen before.
+    std::vector<index> ask(const std::vector<index> &nodes, Layer &layer) {
+        std::vector<index> numbers;
+        numbers.reserve(nodes.size());
+        for (const index key : nodes)
+            numbers.push_back(numberOfKey(key));
+        const std::vector<int> owners = fetchNodeOwners(nodeBlocks_, sharing_, numbers);
+        std::vector<index> partners;
+        askRanks(
+            *cellMapping_.context(), nodes.size(), [&](std::size_t i) { return owners[i]; },
+            [&](std::size_t i) { return numbers[i]; },
+            [&](index node, std::vector<index> &reply) { answer(node, reply); },
+            [&](std::size_t i, RecordReader &reader) {
+                const int image = imageOfKey(nodes[i]);
+                for (const index cell : reader.next(reader.next()))
+                    layer.want(imageKey(cell, image));
+                for (index count = reader.next(); count > 0; count--) {
+                    const index other = reader.next();
+                    const auto step = static_cast<int>(reader.next());
+                    if (other != numbers[i])
+                        remember(imageKey(other, images_.compose(image, step)), partners);
+                }
+            });
+        return partners;
+    }
+    void answer(index node, std::vector<index> &reply) const {
+        const auto at = static_cast<std::size_t>(sharing_.nodes.find(node));
+        const auto cells = CellRecords::row(sharing_.around.starts, sharing_.around.cells, static_cast<index>(at));
+        reply.push_back(static_cast<index>(cells.size()));
+        reply.insert(reply.end(), cells.begin(), cells.end());
+        const auto partners = sharing_.partnersOf(node);
+        reply.push_back(static_cast<index>(partners.size()));
+        for (const NodePartner &partner : partners) {
+            reply.push_back(partner.other);
+            reply.push_back(partner.step);
+        }
+    }
+
+    const GlobalMapping &cellMapping_;
+    const GlobalMapping &nodeBlocks_;
+    const NodeSharing &sharing_;
+    ImageTable &images_;
+    NumberTable seen_;
+};
+
+/// Gets cells from their owners and appends them. Collective.
+void fetchCells(const GlobalMapping &cellMapping, LocalCells &local, std::span<const index> keys, int depth) {
+    std::vector<index> words;
+    std::vector<index> starts(keys.size());
+    askRanks(
+        *cellMapping.context(), keys.size(),
+        [&](std::size_t i) { return cellMapping.owner(numberOfKey(keys[i])).rank; },
+        [&](std::size_t i) { return numberOfKey(keys[i]); },
+        [&](index number, std::vector<index> &reply) {
+            const index cell = number - cellMapping.localBegin();
+            const std::size_t at = reply.size();
+            reply.resize(at + toSize(cellRecordSize(local.cells, cell)));
+            writeCellRecord(local.cells, cell, reply.data() + at);
+        },
+        [&](std::size_t i, RecordReader &reader) {
+            starts[i] = static_cast<index>(words.size());
+            const auto record = reader.next(cellRecordSize(reader.rest()));
+            words.insert(words.end(), record.begin(), record.end());
+        });
+    for (std::size_t i = 0; i < keys.size(); i++) {
+        appendCell(local.cells, std::span<const index>(words).subspan(toSize(starts[i])));
+        local.numbers.push_back(numberOfKey(keys[i]));
+        local.images.push_back(imageOfKey(keys[i]));
+        local.layers.push_back(depth);
+        local.ghostKeys.add(keys[i]);
+    }
+}
+
+} // namespace
+
+std::vector<int> fetchNodeOwners(const GlobalMapping &nodeBlocks, const NodeSharing &sharing,
+                                 std::span<const index> nodes) {
+    std::vector<int> owners(nodes.size());
+    std::vector<std::size_t> unknown;
+    for (std::size_t i = 0; i < nodes.size(); i++)
+        if (const LocalIndex at = sharing.nodes.find(nodes[i]); at != NumberTable::none)
+            owners[i] = sharing.owners[static_cast<std::size_t>(at)];
+        else
+            unknown.push_back(i);
+    askRanks(
+        *nodeBlocks.context(), unknown.size(), [&](std::size_t k) { return nodeBlocks.owner(nodes[unknown[k]]).rank; },
+        [&](std::size_t k) { return nodes[unknown[k]]; },
+        [&](index node, std::vector<index> &reply) {
+            reply.push_back(sharing.blockOwners[toSize(node - nodeBlocks.localBegin())]);
+        },
+        [&](std::size_t k, RecordReader &reader) { owners[unknown[k]] = static_cast<int>(reader.next()); });
+    return owners;
+}
+
+LocalCells collectGhosts(const GlobalMapping &cellMapping, const GlobalMapping &nodeBlocks, CellRecords &&own,
+                         const NodeSharing &sharing, ImageTable &images, GhostNeighbours neighbours, int depth) {
+    LocalCells local;
+    local.cells = std::move(own);
+    local.owned = local.cells.size();
+    local.images.assign(toSize(local.owned), 0);
+    local.layers.assign(toSize(local.owned), 0);
+    local.firstOwned = cellMapping.localBegin();
+    local.numbers.resize(toSize(local.owned));
+    std::iota(local.numbers.begin(), local.numbers.end(), local.firstOwned);
+    AroundNodes around(cellMapping, nodeBlocks, sharing, images);
+    index begin = 0;
+    for (int number = 1; number <= depth; number++) {
+        Layer layer(local);
+        if (neighbours == GhostNeighbours::Faces)
+            wantBehindFaces(local, begin, images, layer);
+        else
+            around.want(local, begin, layer);
+        begin = local.size();
+        fetchCells(cellMapping, local, layer.keys(), number);
+    }
+    return local;
+}
+
+} // namespace DNDS::Geom

@@ -1,0 +1,51 @@
+/// @file GhostCells.hpp
+/// @brief Collects layers of cells of other ranks, and periodic images, around the own cells.
+#pragma once
+
+#include "DNDS/Geom/Build/NodeSharing.hpp"
+
+namespace DNDS::Geom {
+
+enum class GhostNeighbours : unsigned char {
+    Faces, ///< a layer is the cells that share a face with one of the layer before
+    Nodes  ///< a layer is the cells that share a node
+};
+
+/// Own cells and, behind them, ghosts layer by layer.
+struct LocalCells {
+    CellRecords cells; ///< without marks of ghosts
+    index owned = 0;
+    std::vector<index> numbers; ///< [cells] global
+    std::vector<int> images;    ///< [cells]; 0 for all but periodic images
+    std::vector<int> layers;    ///< [cells] 0 for own cells
+    index firstOwned = 0;       ///< global number of the first own cell
+    NumberTable ghostKeys;      ///< imageKey of each ghost
+
+    index size() const noexcept { return cells.size(); }
+    /// The local cell of this key, or NumberTable::none. O(1).
+    LocalIndex find(index key) const noexcept {
+        if (const index own = key - firstOwned; own >= 0 && own < owned) // keys of images are larger than any number
+            return static_cast<LocalIndex>(own);
+        const LocalIndex ghost = ghostKeys.find(key);
+        return ghost == NumberTable::none ? ghost : static_cast<LocalIndex>(owned + ghost);
+    }
+    /// The local cell behind a link of local cell `cell`, or NumberTable::none.
+    LocalIndex behind(index cell, const FaceLink &link, ImageTable &table) const {
+        return find(imageKey(link.cell, table.compose(images[toSize(cell)], link.step)));
+    }
+};
+
+/// Adds `depth` layers to the own cells. Collective. O(own cells + ghosts) memory. One round of questions to owners of
+/// cells a layer; by nodes one or two more to owners of nodes, and again where periodic boundaries meet.
+///
+/// Periodic images are ghosts of their own, with the image in which they stand; a cell may be a ghost in several
+/// images, and next to itself where the mesh is one cell wide. A node on the axis of a rotation is no partner of
+/// itself.
+LocalCells collectGhosts(const GlobalMapping &cellMapping, const GlobalMapping &nodeBlocks, CellRecords &&own,
+                         const NodeSharing &sharing, ImageTable &images, GhostNeighbours neighbours, int depth);
+
+/// The owners of nodes, which may be any, from those who keep the blocks of the source: [nodes]. Collective.
+std::vector<int> fetchNodeOwners(const GlobalMapping &nodeBlocks, const NodeSharing &sharing,
+                                 std::span<const index> nodes);
+
+} // namespace DNDS::Geom

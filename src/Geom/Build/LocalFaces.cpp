@@ -1,0 +1,390 @@
+#include "DNDS/Geom/Build/LocalFaces.hpp"
+
+#include "DNDS/Geom/Source/ElementFaces.hpp"
+
+#include <algorithm>
+#include <array>
+
+namespace DNDS::Geom {
+
+namespace {
+
+/// A face as it was first met, as a face of local cell `cell` (a position in LocalCells).
+struct FoundFace {
+    LocalIndex cell;
+    int slot;
+    LocalIndex other; ///< the cell behind it, `noEntity` or `notLocal`
+};
+
+/// The faces of local cells in the order in which cells come.
+class FaceList {
+  public:
+    FaceList(const LocalCells &cells, const CellNumbers &numbers, ImageTable &images) : cells_(cells) {
+        ofHalf_.assign(cells.cells.links.size(), -1);
+        faces_.reserve(cells.cells.links.size() / 2 + cells.cells.links.size() / 16);
+        for (const index cell : numbers.order)
+            for (int slot = 0; slot < static_cast<int>(cells.cells.linksOf(cell).size()); slot++)
+                if (ofHalf_[half(cell, slot)] < 0)
+                    addFace(cell, slot, images);
+    }
+    const std::vector<FoundFace> &faces() const { return faces_; }
+    /// The packed link of a face, or none.
+    index linkOf(const FoundFace &face) const { return cells_.cells.links[half(face.cell, face.slot)]; }
+    LocalIndex faceOf(index cell, int slot) const { return ofHalf_[half(cell, slot)]; }
+
+  private:
+    std::size_t half(index cell, int slot) const { return toSize(cells_.cells.linkStarts[toSize(cell)] + slot); }
+    void addFace(index cell, int slot, ImageTable &images) {
+        const auto face = static_cast<LocalIndex>(faces_.size());
+        ofHalf_[half(cell, slot)] = face;
+        const index word = cells_.cells.linksOf(cell)[static_cast<std::size_t>(slot)];
+        LocalIndex other = noEntity;
+        if (word != FaceLink::none) {
+            const FaceLink link = FaceLink::unpack(word);
+            const LocalIndex behind = cells_.behind(cell, link, images);
+            other = behind == NumberTable::none ? notLocal : behind;
+            if (other >= 0)
+                ofHalf_[half(other, link.slot)] = face;
+        }
+        faces_.push_back({static_cast<LocalIndex>(cell), slot, other});
+    }
+
+    const LocalCells &cells_;
+    std::vector<FoundFace> faces_;
+    std::vector<LocalIndex> ofHalf_;
+};
+
+/// Whose face it is, and by which of that rank's cells it can be asked for.
+struct FaceOwner {
+    int rank;
+    index cell; ///< global
+    int slot;
+
+    static FaceOwner of(const FoundFace &face, index word, const LocalCells &cells, const GlobalMapping &cellMapping) {
+        const index mine = cells.numbers[toSize(face.cell)];
+        const FaceLink link = FaceLink::unpack(word);
+        const bool single = word == FaceLink::none || link.step != 0;
+        if (single || (cellMapping.isLocal(mine) && cellMapping.isLocal(link.cell)))
+            return {cellMapping.owner(mine).rank, mine, face.slot};
+        const auto low = static_cast<std::uint64_t>(std::min(mine, link.cell));
+        const auto high = static_cast<std::uint64_t>(std::max(mine, link.cell));
+        const bool takeLow = (mixBits(mixBits(low) ^ high) & 1U) != 0;
+        if (takeLow == (mine < link.cell))
+            return {cellMapping.owner(mine).rank, mine, face.slot};
+        return {cellMapping.owner(link.cell).rank, link.cell, link.slot};
+    }
+};
+
+/// What the file says of faces, by a rank's own cells.
+class MarksOfFaces {
+  public:
+    MarksOfFaces(const CellRecords &cells, const FaceList &list) {
+        for (const FaceMark &mark : cells.marks)
+            entries_.push_back({list.faceOf(mark.cell, mark.slot), mark.mark, mark.fileId});
+        std::sort(entries_.begin(), entries_.end());
+        entries_.erase(std::unique(entries_.begin(), entries_.end()), entries_.end());
+    }
+    struct Entry {
+        LocalIndex face; ///< in the list
+        int mark;
+        index fileId;
+        friend auto operator<=>(const Entry &, const Entry &) = default; // NOLINT(modernize-use-nullptr): false alarm
+    };
+    std::span<const Entry> of(LocalIndex face) const {
+        const auto begin = std::lower_bound(entries_.begin(), entries_.end(), face,
+                                            [](const Entry &entry, LocalIndex f) { return entry.face < f; });
+        auto end = begin;
+        while (end != entries_.end() && end->face == face)
+            ++end;
+        return {begin, end};
+    }
+    /// Marks of periodic connections, each once.
+    std::vector<int> periodic(LocalIndex face) const {
+        std::vector<int> marks;
+        for (const Entry &entry : of(face))
+            if (entry.mark < 0 && (marks.empty() || marks.back() != entry.mark))
+                marks.push_back(entry.mark);
+        return marks;
+    }
+
+  private:
+    std::vector<Entry> entries_;
+};
+
+/// The file's number of a face and the patches it is in, ascending.
+struct FaceNotes {
+    index fileId = 0;
+    std::vector<int> patches;
+
+    static FaceNotes of(std::span<const MarksOfFaces::Entry> entries) {
+        FaceNotes notes;
+        for (const MarksOfFaces::Entry &entry : entries) {
+            if (entry.mark >= 0 && (notes.patches.empty() || notes.patches.back() != entry.mark))
+                notes.patches.push_back(entry.mark);
+            if (entry.fileId > 0 && (notes.fileId == 0 || entry.fileId < notes.fileId))
+                notes.fileId = entry.fileId;
+        }
+        return notes;
+    }
+};
+
+/// The corners of faces of one cell after the other, in local nodes.
+class FaceCorners {
+  public:
+    FaceCorners(const UnstructuredMesh &mesh, const LocalCells &cells, const CellNumbers &numbers,
+                const NodeFinder &nodes)
+        : mesh_(mesh), cells_(cells), numbers_(numbers), nodes_(nodes), cellNodes_(mesh.cellNodes.view()) {}
+
+    rowsize count(const FoundFace &face) {
+        load(face.cell);
+        const auto slot = static_cast<std::size_t>(face.slot);
+        return static_cast<rowsize>(starts_[slot + 1] - starts_[slot]);
+    }
+    /// As the standard order of the mesh wants them: counter-clockwise seen from the second cell, beginning with the
+    /// node that is first in the file.
+    const std::vector<LocalIndex> &of(const FoundFace &face, bool firstCell) {
+        load(face.cell);
+        const auto begin = corners_.begin() + starts_[static_cast<std::size_t>(face.slot)];
+        const auto end = corners_.begin() + starts_[static_cast<std::size_t>(face.slot) + 1];
+        result_.clear();
+        for (auto it = begin; it != end; ++it)
+            result_.push_back(static_cast<LocalIndex>(*it));
+        if (!firstCell)
+            std::reverse(result_.begin(), result_.end());
+        if (mesh_.dimension == 3)
+            std::rotate(result_.begin(),
+                        std::min_element(result_.begin(), result_.end(),
+                                         [&](LocalIndex a, LocalIndex b) {
+                                             return mesh_.nodes.fileNumbers[static_cast<std::size_t>(a)] <
+                                                    mesh_.nodes.fileNumbers[static_cast<std::size_t>(b)];
+                                         }),
+                        result_.end());
+        return result_;
+    }
+
+  private:
+    void load(index cell) {
+        if (std::exchange(cell_, cell) == cell)
+            return;
+        starts_.assign(1, 0);
+        corners_.clear();
+        const ElementType type = cells_.cells.types[toSize(cell)];
+        const auto given = cells_.cells.nodesOf(cell);
+        list_.assign(given.begin(), given.end());
+        if (type == ElementType::Polyhedron)
+            forEachNode(type, std::span<index>(list_),
+                        [&](index &node) { node = nodes_(node, cells_.images[toSize(cell)]); });
+        else
+            std::ranges::copy(cellNodes_[numbers_.newOfOld[toSize(cell)]], list_.begin());
+        forEachFace(type, list_, [&](std::span<const index> corners) {
+            corners_.insert(corners_.end(), corners.begin(), corners.end());
+            starts_.push_back(static_cast<std::ptrdiff_t>(corners_.size()));
+        });
+    }
+    const UnstructuredMesh &mesh_;
+    const LocalCells &cells_;
+    const CellNumbers &numbers_;
+    const NodeFinder &nodes_;
+    LocalAdjacency::ConstView cellNodes_;
+    index cell_ = -1;
+    std::vector<index> list_; ///< the cell's nodes as it lists them, but local
+    std::vector<index> corners_;
+    std::vector<std::ptrdiff_t> starts_;
+    std::vector<LocalIndex> result_;
+};
+
+/// Which faces are owned, and what others say about the rest.
+struct FaceNumbers {
+    std::vector<LocalIndex> newOfFound; ///< [found faces] final local numbers
+    std::vector<FaceNotes> ghostNotes;  ///< by ghost, as found
+    std::vector<std::size_t> ghosts;    ///< found faces that are ghosts
+};
+
+FaceNumbers numberFound(UnstructuredMesh &mesh, const GlobalMapping &cellMapping, const LocalCells &cells,
+                        const FaceList &list, const MarksOfFaces &marks) {
+    CommunicatorContext &context = *cellMapping.context();
+    const int here = context.comm().rank();
+    FaceNumbers result;
+    std::vector<FaceOwner> ghostOwners;
+    std::vector<LocalIndex> oldNumber(list.faces().size());
+    index owned = 0;
+    for (std::size_t f = 0; f < list.faces().size(); f++) {
+        const FoundFace &face = list.faces()[f];
+        const FaceOwner owner = FaceOwner::of(face, list.linkOf(face), cells, cellMapping);
+        if (owner.rank == here && cells.images[toSize(face.cell)] == 0) {
+            oldNumber[f] = static_cast<LocalIndex>(owned++);
+        } else {
+            result.ghosts.push_back(f);
+            ghostOwners.push_back(owner);
+        }
+    }
+    for (std::size_t k = 0; k < result.ghosts.size(); k++)
+        oldNumber[result.ghosts[k]] = static_cast<LocalIndex>(owned + static_cast<index>(k));
+    const auto global = GlobalMapping::create(context.comm(), owned);
+    std::vector<GhostEntity> entities(result.ghosts.size());
+    result.ghostNotes.resize(result.ghosts.size());
+    askRanks(
+        context, result.ghosts.size(), [&](std::size_t k) { return ghostOwners[k].rank; },
+        [&](std::size_t k) {
+            return FaceLink{ghostOwners[k].cell, ghostOwners[k].slot, 0, false}.pack();
+        },
+        [&](index word, std::vector<index> &reply) {
+            const FaceLink side = FaceLink::unpack(word);
+            const LocalIndex found = list.faceOf(side.cell - cellMapping.localBegin(), side.slot);
+            const FaceNotes notes = FaceNotes::of(marks.of(found));
+            reply.push_back(global->localBegin() + oldNumber[static_cast<std::size_t>(found)]);
+            reply.push_back(notes.fileId);
+            reply.push_back(static_cast<index>(notes.patches.size()));
+            reply.insert(reply.end(), notes.patches.begin(), notes.patches.end());
+        },
+        [&](std::size_t k, RecordReader &reader) {
+            const index face = reader.next();
+            entities[k] = {face, cells.images[toSize(list.faces()[result.ghosts[k]].cell)]};
+            result.ghostNotes[k].fileId = reader.next();
+            for (const index patch : reader.next(reader.next()))
+                result.ghostNotes[k].patches.push_back(static_cast<int>(patch));
+        });
+    const Renumbering renumbering = renumber(global, entities, {});
+    result.newOfFound = std::move(oldNumber);
+    for (LocalIndex &face : result.newOfFound)
+        face = renumbering.newOfOld[static_cast<std::size_t>(face)];
+    mesh.faces.owned = owned;
+    mesh.faces.ghosts = static_cast<index>(result.ghosts.size());
+    mesh.faces.pattern = std::make_shared<const ExchangePattern>(renumbering.mapping);
+    return result;
+}
+
+void fillNotes(UnstructuredMesh &mesh, const FaceList &list, const MarksOfFaces &marks, const FaceNumbers &numbers,
+               std::span<const index> foundOfNew) {
+    const auto count = toSize(mesh.faces.size());
+    mesh.faces.fileNumbers.assign(count, -1);
+    mesh.faces.fileIds.assign(count, 0);
+    mesh.faces.images.assign(count, 0);
+    mesh.facePatches.assign(count, -1);
+    std::vector<std::size_t> ghostOf(count, 0);
+    for (std::size_t k = 0; k < numbers.ghosts.size(); k++)
+        ghostOf[static_cast<std::size_t>(numbers.newOfFound[numbers.ghosts[k]])] = k;
+    const auto unassigned = mesh.patches.size() - 1;
+    for (std::size_t f = 0; f < count; f++) {
+        const auto found = toSize(foundOfNew[f]);
+        const bool owned = static_cast<index>(f) < mesh.faces.owned;
+        const FaceNotes notes =
+            owned ? FaceNotes::of(marks.of(static_cast<LocalIndex>(found))) : numbers.ghostNotes[ghostOf[f]];
+        mesh.faces.fileIds[f] = notes.fileId;
+        for (const int patch : notes.patches)
+            mesh.patches[static_cast<std::size_t>(patch)].faces.push_back(static_cast<LocalIndex>(f));
+        if (!notes.patches.empty())
+            mesh.facePatches[f] = notes.patches.front();
+        const bool boundary = list.linkOf(list.faces()[found]) == FaceLink::none;
+        if (boundary && notes.patches.empty()) {
+            mesh.facePatches[f] = static_cast<int>(unassigned);
+            mesh.patches[unassigned].faces.push_back(static_cast<LocalIndex>(f));
+        }
+    }
+}
+
+void fillReport(const UnstructuredMesh &mesh, const FaceList &list, std::span<const index> foundOfNew,
+                MeshReport &report) {
+    std::vector<index> counts(3 + 2 * mesh.patches.size(), 0);
+    const auto kind = [&](LocalIndex face) {
+        const index link = list.linkOf(list.faces()[toSize(foundOfNew[static_cast<std::size_t>(face)])]);
+        return link == FaceLink::none ? 1U : FaceLink::unpack(link).step != 0 ? 2U : 0U;
+    };
+    for (LocalIndex face = 0; face < mesh.faces.owned; face++)
+        counts[kind(face)]++;
+    for (std::size_t p = 0; p < mesh.patches.size(); p++)
+        for (const LocalIndex face : mesh.patches[p].faces)
+            if (face < mesh.faces.owned) {
+                counts[3 + 2 * p]++;
+                counts[4 + 2 * p] += kind(face) == 0U;
+            }
+    mesh.comm.allReduce(counts.data(), static_cast<int>(counts.size()), MPI_SUM);
+    report.innerFaces = counts[0];
+    report.boundaryFaces = counts[1] + counts[2];
+    for (std::size_t p = 0; p + 1 < mesh.patches.size(); p++) {
+        report.patches.push_back({mesh.patches[p].name, mesh.patches[p].kind, counts[3 + 2 * p], counts[4 + 2 * p]});
+        if (counts[4 + 2 * p] > 0)
+            report.warnings.push_back(fmt::format("{}: {} of {} faces of '{}' are inside the mesh", mesh.origin,
+                                                  counts[4 + 2 * p], counts[3 + 2 * p], mesh.patches[p].name));
+    }
+    report.unassignedFaces = counts[3 + 2 * (mesh.patches.size() - 1)];
+    if (report.unassignedFaces > 0)
+        report.warnings.push_back(
+            fmt::format("{}: {} boundary faces are in no patch", mesh.origin, report.unassignedFaces));
+}
+
+} // namespace
+
+void numberFaces(UnstructuredMesh &mesh, const GlobalMapping &cellMapping, const LocalCells &cells,
+                 const CellNumbers &numbers, const NodeFinder &nodes, ImageTable &images, MeshReport &report) {
+    const FaceList list(cells, numbers, images);
+    const MarksOfFaces marks(cells.cells, list);
+    const FaceNumbers faceNumbers = numberFound(mesh, cellMapping, cells, list, marks);
+    const auto count = toSize(mesh.faces.size());
+    std::vector<index> foundOfNew(count);
+    for (std::size_t f = 0; f < count; f++)
+        foundOfNew[static_cast<std::size_t>(faceNumbers.newOfFound[f])] = static_cast<index>(f);
+    fillNotes(mesh, list, marks, faceNumbers, foundOfNew);
+
+    const auto newCell = [&](LocalIndex old) {
+        return old < 0 ? old : numbers.newOfOld[static_cast<std::size_t>(old)];
+    };
+    FaceCorners corners(mesh, cells, numbers, nodes);
+    std::vector<rowsize> cornerCounts(count);
+    for (std::size_t f = 0; f < count; f++) // in the order found: cells one after the other
+        cornerCounts[static_cast<std::size_t>(faceNumbers.newOfFound[f])] = corners.count(list.faces()[f]);
+    mesh.faceNodes.resize(static_cast<index>(count), [&](index face) { return cornerCounts[toSize(face)]; });
+    mesh.faceCells.resize(static_cast<index>(count));
+    const auto faceNodes = mesh.faceNodes.view();
+    const auto faceCells = mesh.faceCells.view();
+    for (std::size_t f = 0; f < count; f++) {
+        const FoundFace &found = list.faces()[f];
+        const LocalIndex face = faceNumbers.newOfFound[f];
+        const index link = list.linkOf(found);
+        const bool first = link == FaceLink::none || FaceLink::unpack(link).first;
+        faceCells(face, first ? 0 : 1) = newCell(found.cell);
+        faceCells(face, first ? 1 : 0) = newCell(found.other);
+        mesh.faces.images[static_cast<std::size_t>(face)] = cells.images[toSize(found.cell)];
+        std::ranges::copy(corners.of(found, first), faceNodes[face].begin());
+    }
+
+    std::vector<index> starts{0};
+    std::vector<LocalIndex> cellFaces;
+    std::vector<LocalIndex> cellCells;
+    starts.reserve(numbers.order.size() + 1);
+    cellFaces.reserve(cells.cells.links.size());
+    cellCells.reserve(cells.cells.links.size());
+    for (const index old : numbers.order) {
+        const auto links = cells.cells.linksOf(old);
+        for (std::size_t slot = 0; slot < links.size(); slot++) {
+            const LocalIndex found = list.faceOf(old, static_cast<int>(slot));
+            cellFaces.push_back(faceNumbers.newOfFound[static_cast<std::size_t>(found)]);
+            const FoundFace &face = list.faces()[static_cast<std::size_t>(found)];
+            const bool mine = face.cell == old && face.slot == static_cast<int>(slot);
+            cellCells.push_back(newCell(mine ? face.other : face.cell));
+        }
+        starts.push_back(static_cast<index>(cellFaces.size()));
+    }
+    mesh.cellFaces = makeAdjacency("cell faces", mesh.comm, starts, cellFaces);
+    mesh.cellCells = makeAdjacency("cell cells", mesh.comm, starts, cellCells);
+
+    for (LocalIndex face = 0; face < static_cast<LocalIndex>(count); face++) {
+        const FoundFace &found = list.faces()[toSize(foundOfNew[static_cast<std::size_t>(face)])];
+        const bool touchesOwn = found.cell < cells.owned || (found.other >= 0 && found.other < cells.owned);
+        const index word = list.linkOf(found);
+        if (word == FaceLink::none) {
+            mesh.boundaryFaces.push_back(face);
+            mesh.boundaryCells.push_back(faceCells(face, 0));
+        } else if (const FaceLink link = FaceLink::unpack(word); link.step != 0 && face < mesh.faces.owned) {
+            mesh.periodicFaces.emplace_back(face, images.compose(0, link.step));
+            for (const int mark : marks.periodic(static_cast<LocalIndex>(foundOfNew[static_cast<std::size_t>(face)])))
+                if (images.stepAt((-1 - mark) / 2, (-1 - mark) % 2) == link.step)
+                    mesh.periodicMarks.emplace_back(face, mark);
+        }
+        if (face >= mesh.faces.owned && touchesOwn)
+            mesh.sharedFaces.push_back(face);
+    }
+    fillReport(mesh, list, foundOfNew, report);
+}
+
+} // namespace DNDS::Geom

@@ -1,0 +1,18 @@
+/// @file LocalFaces.hpp
+/// @brief The faces of local cells, owned ones and ghosts, with their final numbers and all that connects to them.
+#pragma once
+
+#include "DNDS/Geom/Build/LocalNodes.hpp"
+#include "DNDS/Geom/Source/MeshReport.hpp"
+
+namespace DNDS::Geom {
+
+/// Numbers the faces of local cells along these and fills in the mesh's `faces` and all lists of or by faces, and what
+/// the report says about them. Collective. `cellMapping` has the numbers that links refer to. `mesh.patches` has those
+/// of the source and "unassigned".
+///
+/// A face between two ranks is owned by one of them, chosen evenly by a hash.
+void numberFaces(UnstructuredMesh &mesh, const GlobalMapping &cellMapping, const LocalCells &cells,
+                 const CellNumbers &numbers, const NodeFinder &nodes, ImageTable &images, MeshReport &report);
+
+} // namespace DNDS::Geom

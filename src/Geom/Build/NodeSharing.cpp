@@ -1,0 +1,296 @@
+#include "DNDS/Geom/Build/NodeSharing.hpp"
+
+#include "DNDS/Geom/Source/ElementFaces.hpp"
+#include "DNDS/Geom/Build/FaceLinks.hpp"
+
+#include <algorithm>
+#include <limits>
+
+namespace DNDS::Geom {
+
+namespace {
+
+/// Who has cells around each node of this rank's block: CSR of ranks, ascending.
+struct Users {
+    std::vector<index> starts;
+    std::vector<int> ranks;
+
+    Users(const GlobalMapping &blocks, const RankLists &asked) : starts(toSize(blocks.localSize()) + 1, 0) {
+        for (const index node : asked.values)
+            starts[toSize(node - blocks.localBegin()) + 1]++;
+        std::partial_sum(starts.begin(), starts.end(), starts.begin());
+        ranks.resize(asked.values.size());
+        std::vector<index> next(starts.begin(), starts.end() - 1);
+        for (std::size_t k = 0; k < asked.size(); k++)
+            for (const index node : asked.list(k))
+                ranks[toSize(next[toSize(node - blocks.localBegin())]++)] = asked.ranks[k];
+    }
+    std::span<const int> of(index local) const {
+        return std::span<const int>(ranks).subspan(toSize(starts[toSize(local)]),
+                                                   toSize(starts[toSize(local) + 1] - starts[toSize(local)]));
+    }
+};
+
+/// Adds the nodes of cells; returns the position of each, one cell after the other.
+std::vector<LocalIndex> listNodes(const CellRecords &cells, NumberTable &nodes) {
+    std::vector<LocalIndex> positions;
+    positions.reserve(cells.nodes.size());
+    for (index c = 0; c < cells.size(); c++)
+        forEachNode(cells.types[toSize(c)], cells.nodesOf(c),
+                    [&](index node) { positions.push_back(nodes.add(node).first); });
+    return positions;
+}
+
+/// Sends partners to those who own the nodes, by way of the ranks whose blocks nodes are in. Collective.
+std::vector<NodePartner> routePartners(const GlobalMapping &blocks, const NodeSharing &sharing,
+                                       std::vector<NodePartner> partners) {
+    CommunicatorContext &context = *blocks.context();
+    const auto send = [&](auto &&rankOf) {
+        const RankLists received = sparseExchange(context, packByRank(
+                                                               context.comm().size(), partners.size(),
+                                                               [&](std::size_t i) { return rankOf(partners[i].node); },
+                                                               [](std::size_t) { return 3; },
+                                                               [&](std::size_t i, index *words) {
+                                                                   words[0] = partners[i].node;
+                                                                   words[1] = partners[i].other;
+                                                                   words[2] = partners[i].step;
+                                                               }));
+        partners.clear();
+        for (RecordReader reader(received.values); !reader.atEnd();) {
+            const index node = reader.next();
+            const index other = reader.next();
+            partners.push_back({node, other, static_cast<int>(reader.next())});
+        }
+    };
+    send([&](index node) { return blocks.owner(node).rank; });
+    send([&](index node) { return sharing.blockOwners[toSize(node - blocks.localBegin())]; });
+    std::sort(partners.begin(), partners.end());
+    partners.erase(std::unique(partners.begin(), partners.end()), partners.end());
+    return partners;
+}
+
+/// Collects the cells around own nodes from all ranks. Collective.
+NodeSharing::Around collectAround(const GlobalMapping &cellMapping, const CellRecords &cells,
+                                  const NodeSharing &sharing, std::span<const LocalIndex> positions) {
+    CommunicatorContext &context = *cellMapping.context();
+    const int here = context.comm().rank();
+    struct Pair {
+        LocalIndex node;
+        index cell;
+    };
+    std::vector<Pair> own;
+    std::vector<Pair> others;
+    std::vector<index> lastCell(toSize(sharing.nodes.size()), -1); // polyhedra list nodes repeatedly
+    auto position = positions.begin();
+    own.reserve(positions.size());
+    for (index c = 0; c < cells.size(); c++)
+        forEachNode(cells.types[toSize(c)], cells.nodesOf(c), [&](index) {
+            const LocalIndex at = *position++;
+            if (std::exchange(lastCell[static_cast<std::size_t>(at)], c) == c)
+                return;
+            (sharing.owners[static_cast<std::size_t>(at)] == here ? own : others)
+                .push_back({at, cellMapping.localBegin() + c});
+        });
+    const RankLists received = sparseExchange(
+        context, packByRank(
+                     context.comm().size(), others.size(),
+                     [&](std::size_t i) { return sharing.owners[static_cast<std::size_t>(others[i].node)]; },
+                     [](std::size_t) { return 2; },
+                     [&](std::size_t i, index *words) {
+                         words[0] = sharing.nodes[others[i].node];
+                         words[1] = others[i].cell;
+                     }));
+    for (RecordReader reader(received.values); !reader.atEnd();) {
+        const LocalIndex node = sharing.nodes.find(reader.next());
+        own.push_back({node, reader.next()});
+    }
+    NodeSharing::Around around;
+    around.starts.assign(toSize(sharing.nodes.size()) + 1, 0);
+    for (const Pair &pair : own)
+        around.starts[static_cast<std::size_t>(pair.node) + 1]++;
+    std::partial_sum(around.starts.begin(), around.starts.end(), around.starts.begin());
+    around.cells.resize(own.size());
+    std::vector<index> next(around.starts.begin(), around.starts.end() - 1);
+    for (const Pair &pair : own)
+        around.cells[toSize(next[static_cast<std::size_t>(pair.node)]++)] = pair.cell;
+    return around;
+}
+
+/// A face as `checkManifold` compares it: exact, for they are few.
+struct SortedFace {
+    std::vector<index> corners;
+    index fileId = 0;
+
+    index words() const { return 2 + static_cast<index>(corners.size()); }
+    void write(index *to) const {
+        *to++ = fileId;
+        *to++ = static_cast<index>(corners.size());
+        std::copy(corners.begin(), corners.end(), to);
+    }
+    static SortedFace read(RecordReader &reader) {
+        SortedFace face;
+        face.fileId = reader.next();
+        const auto list = reader.next(reader.next());
+        face.corners.assign(list.begin(), list.end());
+        return face;
+    }
+};
+
+/// Visits the faces of a cell that are on the boundary, or those that are not, with ascending corners.
+template <class Visit>
+void forEachSortedFace(const CellRecords &cells, index cell, bool boundary, Visit &&visit) {
+    const auto links = cells.linksOf(cell);
+    std::size_t slot = 0;
+    std::vector<index> sorted;
+    forEachFace(cells.types[toSize(cell)], cells.nodesOf(cell), [&](std::span<const index> corners) {
+        if ((links[slot++] == FaceLink::none) != boundary)
+            return;
+        sorted.assign(corners.begin(), corners.end());
+        std::sort(sorted.begin(), sorted.end());
+        visit(sorted);
+    });
+}
+
+std::vector<SortedFace> boundaryFaces(const CellRecords &cells) {
+    std::vector<SortedFace> faces;
+    for (index c = 0; c < cells.size(); c++) {
+        const auto links = cells.linksOf(c);
+        if (std::find(links.begin(), links.end(), FaceLink::none) != links.end())
+            forEachSortedFace(cells, c, true, [&](const std::vector<index> &corners) {
+                faces.push_back({corners, cells.fileIds[toSize(c)]});
+            });
+    }
+    return faces;
+}
+
+/// Shows boundary faces all of whose corners other ranks have, too, to those ranks, by way of the blocks of their least
+/// corner; returns those that are shown to this rank. Collective.
+std::vector<SortedFace> showFaces(const GlobalMapping &blocks, const NodeSharing &sharing, const Users &users,
+                                  const std::vector<SortedFace> &faces) {
+    CommunicatorContext &context = *blocks.context();
+    const int ranks = context.comm().size();
+    const auto isShared = [&](index node) {
+        return sharing.shared[static_cast<std::size_t>(sharing.nodes.find(node))] != 0;
+    };
+    const RankLists atBlocks = sparseExchange(context, packByRank(
+                                                           ranks, faces.size(),
+                                                           [&](std::size_t i) {
+                                                               return std::ranges::all_of(faces[i].corners, isShared)
+                                                                          ? blocks.owner(faces[i].corners[0]).rank
+                                                                          : -1;
+                                                           },
+                                                           [&](std::size_t i) { return faces[i].words(); },
+                                                           [&](std::size_t i, index *to) { faces[i].write(to); }));
+    struct Copy {
+        int rank;
+        SortedFace face;
+    };
+    std::vector<Copy> copies;
+    for (std::size_t k = 0; k < atBlocks.size(); k++)
+        for (RecordReader reader(atBlocks.list(k)); !reader.atEnd();) {
+            const SortedFace face = SortedFace::read(reader);
+            for (const int rank : users.of(face.corners[0] - blocks.localBegin()))
+                if (rank != atBlocks.ranks[k])
+                    copies.push_back({rank, face});
+        }
+    const RankLists received =
+        sparseExchange(context, packByRank(
+                                    ranks, copies.size(), [&](std::size_t i) { return copies[i].rank; },
+                                    [&](std::size_t i) { return copies[i].face.words(); },
+                                    [&](std::size_t i, index *to) { copies[i].face.write(to); }));
+    std::vector<SortedFace> shown;
+    for (RecordReader reader(received.values); !reader.atEnd();)
+        shown.push_back(SortedFace::read(reader));
+    return shown;
+}
+
+/// Compares boundary faces, own ones and those that other ranks show, with the inner faces of own cells. Collective.
+/// Throws as `throwNonManifold` where one of them is an inner face. `positions` are those of the nodes of cells in
+/// `sharing.nodes`.
+void checkManifold(const GlobalMapping &blocks, const CellRecords &cells, const NodeSharing &sharing,
+                   std::span<const LocalIndex> positions, const Users &users, const std::string &origin) {
+    const CommunicatorView &comm = blocks.context()->comm();
+    if (comm.size() == 1)
+        return; // linkFaces has seen all
+    std::vector<SortedFace> faces = boundaryFaces(cells);
+    std::vector<SortedFace> shown = showFaces(blocks, sharing, users, faces);
+    faces.insert(faces.end(), std::make_move_iterator(shown.begin()), std::make_move_iterator(shown.end()));
+    std::ranges::sort(faces, {}, &SortedFace::corners);
+    std::vector<char> suspect(toSize(sharing.nodes.size()), 0);
+    for (const SortedFace &face : faces)
+        for (const index node : face.corners)
+            if (const LocalIndex at = sharing.nodes.find(node); at != NumberTable::none)
+                suspect[static_cast<std::size_t>(at)] = 1;
+    bool manifold = true;
+    comm.guarded([&] {
+        auto position = positions.begin();
+        for (index c = 0; c < cells.size(); c++) {
+            int count = 0;
+            forEachNode(cells.types[toSize(c)], cells.nodesOf(c),
+                        [&](index) { count += suspect[static_cast<std::size_t>(*position++)]; });
+            if (count < 2) // an edge in two dimensions; more in three
+                continue;
+            forEachSortedFace(cells, c, false, [&](const std::vector<index> &corners) {
+                const auto found = std::ranges::lower_bound(faces, corners, {}, &SortedFace::corners);
+                manifold = manifold && (found == faces.end() || found->corners != corners);
+            });
+        }
+    });
+    if (comm.allReduce(manifold ? 1 : 0, MPI_MIN) == 0)
+        throwNonManifold(comm, cells, origin);
+}
+
+} // namespace
+
+std::span<const NodePartner> NodeSharing::partnersOf(index node) const {
+    const auto begin = std::lower_bound(partners.begin(), partners.end(), node,
+                                        [](const NodePartner &partner, index n) { return partner.node < n; });
+    auto end = begin;
+    while (end != partners.end() && end->node == node)
+        ++end;
+    return {begin, end};
+}
+
+NodeSharing shareNodes(const GlobalMapping &blocks, const GlobalMapping &cellMapping, const CellRecords &cells,
+                       const std::vector<NodePartner> &partners, bool wantCells, const std::string &origin) {
+    CommunicatorContext &context = *blocks.context();
+    const int ranks = context.comm().size();
+    NodeSharing sharing;
+    const std::vector<LocalIndex> positions = listNodes(cells, sharing.nodes);
+    const auto count = toSize(sharing.nodes.size());
+    const auto blockOf = [&](std::size_t i) { return blocks.owner(sharing.nodes.numbers()[i]).rank; };
+
+    const RankLists registered =
+        sparseExchange(context, packByRank(
+                                    ranks, count, blockOf, [](std::size_t) { return 1; },
+                                    [&](std::size_t i, index *word) { *word = sharing.nodes.numbers()[i]; }));
+    const Users users(blocks, registered);
+    sharing.blockOwners.assign(toSize(blocks.localSize()), -1);
+    for (index node = 0; node < blocks.localSize(); node++)
+        if (const auto ranksOf = users.of(node); !ranksOf.empty())
+            sharing.blockOwners[toSize(node)] =
+                ranksOf[mixBits(static_cast<std::uint64_t>(blocks.localBegin() + node)) % ranksOf.size()];
+    sharing.unused = context.comm().allReduce(
+        static_cast<index>(std::count(sharing.blockOwners.begin(), sharing.blockOwners.end(), -1)), MPI_SUM);
+
+    sharing.owners.resize(count);
+    sharing.shared.resize(count);
+    askRanks(
+        context, count, blockOf, [&](std::size_t i) { return sharing.nodes.numbers()[i]; },
+        [&](index node, std::vector<index> &reply) {
+            const index local = node - blocks.localBegin();
+            reply.push_back(2 * index{sharing.blockOwners[toSize(local)]} + (users.of(local).size() > 1 ? 1 : 0));
+        },
+        [&](std::size_t i, RecordReader &reader) {
+            const index word = reader.next();
+            sharing.owners[i] = static_cast<int>(word / 2);
+            sharing.shared[i] = static_cast<char>(word % 2);
+        });
+    checkManifold(blocks, cells, sharing, positions, users, origin);
+    sharing.partners = routePartners(blocks, sharing, partners);
+    if (wantCells)
+        sharing.around = collectAround(cellMapping, cells, sharing, positions);
+    return sharing;
+}
+
+} // namespace DNDS::Geom

@@ -1,0 +1,101 @@
+#include "DNDS/Geom/Cgns/CgnsReader.hpp"
+
+#include "DNDS/Mpi/FailTogether.hpp"
+#include "DNDS/Geom/Cgns/Assemble.hpp"
+#include "DNDS/Geom/Cgns/Boundary.hpp"
+#include "DNDS/Geom/Cgns/ElementList.hpp"
+#include "DNDS/Geom/Cgns/Model.hpp"
+#include "DNDS/Geom/Cgns/NodeJoin.hpp"
+#include "DNDS/Geom/Cgns/NodeSource.hpp"
+#include "DNDS/Geom/Cgns/ParentFaces.hpp"
+#include "DNDS/Geom/Cgns/Polyhedra.hpp"
+#include "DNDS/Geom/Cgns/Solutions.hpp"
+
+#include <algorithm>
+
+namespace DNDS::Geom {
+
+namespace {
+
+using namespace Cgns; // NOLINT(google-build-using-namespace): its own parts
+
+void broadcast(const CommunicatorView &comm, std::string &bytes) {
+    auto size = static_cast<index>(bytes.size());
+    comm.beforeCollective();
+    checkMpi(MPI_Bcast(&size, 1, mpiTypeOf<index>(), 0, comm.handle()), "MPI_Bcast");
+    bytes.resize(static_cast<std::size_t>(size));
+    const ByteCount count(bytes.size());
+    comm.beforeCollective();
+    checkMpi(MPI_Bcast(bytes.data(), count.count(), count.type(), 0, comm.handle()), "MPI_Bcast");
+}
+
+/// Rank 0 reads the tree; the others open the file only when they know that it can be read.
+TreeNode readSharedTree(const CommunicatorView &comm, const std::string &path, std::unique_ptr<NodeSource> &source,
+                        bool withSolutions) {
+    std::string bytes;
+    comm.guarded([&] {
+        if (comm.rank() == 0) {
+            source = openSource(path);
+            bytes = packTree(source->readTree(withSolutions));
+        }
+    });
+    broadcast(comm, bytes);
+    TreeNode root;
+    comm.guarded([&] {
+        root = unpackTree(bytes);
+        if (!source)
+            source = openSource(path);
+    });
+    return root;
+}
+
+SourceMesh readParts(CommunicatorView user, const std::string &path, const CgnsOptions &options) {
+    const auto owner = CommunicatorContext::of(user);
+    CommunicatorContext &context = *owner;
+    const CommunicatorView comm = context.comm();
+    std::unique_ptr<NodeSource> source;
+    const TreeNode root = readSharedTree(comm, path, source, options.fields != nullptr);
+    Model model;
+    comm.guarded([&] { model = buildModel(root, options); });
+
+    const SectionTable cellTable(model.cells);
+    const SectionTable faceTable(model.faces);
+    ElementRun cells = readElements(context, model, cellTable, faceTable, *source);
+    ElementRun faces = readElements(context, model, faceTable, faceTable, *source);
+    resolveParentFaces(context, model, cellTable, cells, faceTable, faces, *source);
+    resolvePolyhedra(context, model, cellTable, cells, faceTable, faces, *source);
+
+    const Elements elements{cellTable, cells, faceTable, faces};
+    Marks marks = readMarks(context, model, elements, *source);
+    NodeBlock nodes = readNodes(comm, model, *source);
+    const JoinPairs joins = readJoins(context, model, elements, *source);
+
+    SourceMesh mesh;
+    mesh.origin = path;
+    mesh.cellDimension = model.cellDimension;
+    mesh.physicalDimension = model.physicalDimension;
+    mesh.warnings = model.warnings;
+    mesh.warnings.insert(mesh.warnings.end(), marks.warnings.begin(), marks.warnings.end());
+    joinNodes(context, model, elements, joins, options, nodes, mesh.warnings);
+    mesh.cells = takeCells(context, model, elements, mesh.warnings);
+    takeFaces(context, elements, marks, mesh);
+    mesh.nodeMarks = std::move(marks.nodes);
+    mesh.patches = std::move(marks.patches);
+    mesh.periodic = std::move(marks.periodic);
+    renumberMesh(context, nodes, mesh);
+    mesh.coordinates = std::move(nodes.coordinates);
+    const auto mapping = GlobalMapping::create(comm, mesh.nodes());
+    mesh.firstNode = mapping->localBegin();
+    mesh.globalNodes = mapping->globalSize();
+    if (options.fields != nullptr)
+        *options.fields = readSolutions(comm, model, nodes, mesh, *source);
+    return mesh;
+}
+
+} // namespace
+
+SourceMesh readCgns(CommunicatorView user, const std::string &path, const CgnsOptions &options) {
+    return failTogether(user, [&] { return readParts(user, path, options); });
+}
+
+} // namespace DNDS::Geom

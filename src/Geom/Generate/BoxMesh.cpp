@@ -1,0 +1,204 @@
+#include "DNDS/Geom/Generate/BoxMesh.hpp"
+
+#include "DNDS/Geom/Generate/BoxPattern.hpp"
+#include "DNDS/Geom/Source/IndexPermutation.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <iterator>
+#include <numbers>
+#include <utility>
+
+namespace DNDS::Geom {
+
+namespace {
+
+using Detail::BoxElement;
+
+constexpr std::pair<std::string_view, BoxCells> words[] = {
+    {"triangles", BoxCells::Triangles},        {"quadrilaterals", BoxCells::Quadrilaterals},
+    {"mixed-surface", BoxCells::MixedSurface}, {"tetrahedra", BoxCells::Tetrahedra},
+    {"hexahedra", BoxCells::Hexahedra},        {"prisms", BoxCells::Prisms},
+    {"mixed-volume", BoxCells::MixedVolume},   {"polyhedra", BoxCells::Polyhedra}};
+
+bool isSurface(BoxCells fill) { return fill <= BoxCells::MixedSurface; }
+
+bool isFlat(const BoxRamp &ramp) { return ramp.angle == 0.0; }
+
+void checkRamps(const BoxMeshOptions &options) {
+    const real length = options.lengths[0];
+    for (const BoxRamp &ramp : {options.floor, options.ceiling}) {
+        if (isFlat(ramp))
+            continue;
+        DNDS_CHECK(std::fabs(ramp.angle) < 89.0, ArgumentError, "a ramp of {} degrees: it must be less than 89",
+                   ramp.angle);
+        DNDS_CHECK(ramp.start >= 0.0 && ramp.start < length, ArgumentError,
+                   "a ramp from x = {} is outside of the box [0, {}]", ramp.start, length);
+        const real bricks = ramp.start / length * static_cast<real>(options.cells[0]);
+        DNDS_CHECK(
+            std::fabs(bricks - std::round(bricks)) < 1e-6, ArgumentError,
+            "the corner of a ramp at x = {} is {:.3f} of {} bricks from x-: choose a number of bricks in x, or a "
+            "length, for which an edge lies there",
+            ramp.start, bricks, options.cells[0]);
+        DNDS_CHECK(options.jitter == 0.0, ArgumentError, "a box with ramps takes no jitter");
+        DNDS_CHECK(!options.periodic[0], ArgumentError,
+                   "sides x- and x+ of a box with ramps differ: they cannot be periodic");
+        DNDS_CHECK(!options.periodic[1] ||
+                       (options.floor.angle == options.ceiling.angle && options.floor.start == options.ceiling.start),
+                   ArgumentError, "sides y- and y+ with different ramps differ: they cannot be periodic");
+    }
+    // The gap is linear between these.
+    const auto corner = [](const BoxRamp &ramp) { return isFlat(ramp) ? 0.0 : ramp.start; };
+    for (const real x : {corner(options.floor), corner(options.ceiling), length}) {
+        const real gap = options.lengths[1] + options.ceiling.heightAt(x) - options.floor.heightAt(x);
+        DNDS_CHECK(gap > 1e-6 * options.lengths[1], ArgumentError, "floor and ceiling of the box meet before x = {}",
+                   x);
+    }
+}
+
+/// Where a point of the plain box comes to stand between floor and ceiling.
+std::array<real, 3> bend(const BoxMeshOptions &options, std::array<real, 3> p) {
+    if (isFlat(options.floor) && isFlat(options.ceiling))
+        return p;
+    const real low = options.floor.heightAt(p[0]);
+    const real high = options.lengths[1] + options.ceiling.heightAt(p[0]);
+    p[1] = p[1] == options.lengths[1] ? high : low + p[1] / options.lengths[1] * (high - low);
+    return p;
+}
+
+void checkOptions(const BoxMeshOptions &options) {
+    DNDS_CHECK(options.fill <= BoxCells::Polyhedra, ArgumentError, "{} is no value of BoxCells",
+               static_cast<int>(options.fill));
+    const int dimension = isSurface(options.fill) ? 2 : 3;
+    index bricks = 1;
+    for (std::size_t d = 0; d < static_cast<std::size_t>(dimension); d++) {
+        DNDS_CHECK(options.cells[d] >= 1 && options.cells[d] <= (index{1} << 56) / bricks, ArgumentError,
+                   "a box of {} x {} x {} bricks", options.cells[0], options.cells[1], options.cells[2]);
+        bricks *= options.cells[d];
+        DNDS_CHECK(options.lengths[d] > 0 && options.lengths[d] < 1e300, ArgumentError, "a box of length {}",
+                   options.lengths[d]);
+    }
+    DNDS_CHECK(options.jitter >= 0.0 && options.jitter <= 0.15, ArgumentError, "jitter {} is outside of [0, 0.15]",
+               options.jitter);
+    DNDS_CHECK(options.fill != BoxCells::MixedVolume || options.cells[0] >= 4, ArgumentError,
+               "all types of cells need 4 bricks in x, not {}", options.cells[0]);
+    DNDS_CHECK(options.fill != BoxCells::MixedVolume || !options.periodic[0], ArgumentError,
+               "sides x- and x+ of a mixed-volume box differ: they cannot be periodic");
+    DNDS_CHECK(dimension == 3 || !options.periodic[2], ArgumentError, "a box of two dimensions is not periodic in z");
+    checkRamps(options);
+}
+
+/// Where block `part` of `parts` begins among `count` numbers, without overflow.
+index blockBegin(index count, int part, int parts) { return count / parts * part + count % parts * part / parts; }
+
+/// The final numbers of entities: natural ones, or shuffled.
+class Numbering {
+  public:
+    Numbering(index count, const BoxMeshOptions &options, std::uint64_t salt)
+        : permutation_(count, mixBits(options.seed + salt)), shuffled_(options.shuffled) {}
+
+    index natural(index number) const { return shuffled_ ? permutation_.inverse(number) : number; }
+    index final(index natural) const { return shuffled_ ? permutation_(natural) : natural; }
+
+  private:
+    IndexPermutation permutation_;
+    bool shuffled_;
+};
+
+/// Appends an element whose nodes are natural numbers; polyhedra have the corners of faces between them.
+void append(ElementBlock &block, const BoxElement &element, const Numbering &nodeNumbering) {
+    block.types.push_back(element.type);
+    index corners = 0;
+    for (const index value : element.nodes) {
+        const bool isCount = element.type == ElementType::Polyhedron && corners == 0;
+        block.nodes.push_back(isCount ? value : nodeNumbering.final(value));
+        corners = isCount ? value : corners - 1;
+    }
+    block.starts.push_back(static_cast<index>(block.nodes.size()));
+}
+
+/// The marks of the sides, and their patches and connections.
+std::array<int, 6> nameSides(const BoxMeshOptions &options, int dimension, SourceMesh &mesh) {
+    constexpr std::array<const char *, 3> names{"x", "y", "z"};
+    std::array<int, 6> marks{};
+    for (std::size_t d = 0; d < static_cast<std::size_t>(dimension); d++) {
+        if (options.periodic[d]) {
+            const auto connection = static_cast<int>(mesh.periodic.size());
+            marks[2 * d] = -1 - 2 * connection;
+            marks[2 * d + 1] = -1 - (2 * connection + 1);
+            PeriodicTransform transform;
+            transform.translation[d] = options.lengths[d];
+            mesh.periodic.push_back({names[d], transform});
+            continue;
+        }
+        for (std::size_t end = 0; end < 2; end++) {
+            marks[2 * d + end] = static_cast<int>(mesh.patches.size());
+            mesh.patches.push_back({std::string(names[d]) + (end == 0 ? "-" : "+"), "", ""});
+        }
+    }
+    return marks;
+}
+
+} // namespace
+
+real BoxRamp::heightAt(real x) const {
+    return isFlat(*this) ? 0 : std::fmax(0.0, x - start) * std::tan(angle * std::numbers::pi / 180);
+}
+
+BoxCells boxCellsOf(std::string_view word) {
+    std::string known;
+    for (const auto &[name, fill] : words) {
+        if (name == word)
+            return fill;
+        known += known.empty() ? "" : ", ";
+        known += name;
+    }
+    throw ArgumentError(fmt::format("a box of '{}': it can be of {}", word, known));
+}
+
+SourceMesh makeBoxMesh(const BoxMeshOptions &options, int part, int parts) {
+    DNDS_CHECK(parts >= 1 && part >= 0 && part < parts, ArgumentError, "block {} of {}", part, parts);
+    checkOptions(options);
+    const auto pattern =
+        options.fill == BoxCells::Polyhedra ? Detail::makeColumnPattern(options) : Detail::makeBrickPattern(options);
+    SourceMesh mesh;
+    mesh.origin = fmt::format("box of {} x {} x {} {}", options.cells[0], options.cells[1],
+                              pattern->dimension() == 2 ? 1 : options.cells[2],
+                              words[static_cast<std::size_t>(options.fill)].first);
+    mesh.cellDimension = mesh.physicalDimension = pattern->dimension();
+    const std::array<int, 6> marks = nameSides(options, mesh.cellDimension, mesh);
+
+    const Numbering nodeNumbering(pattern->nodeCount(), options, 0);
+    mesh.globalNodes = pattern->nodeCount();
+    mesh.firstNode = blockBegin(mesh.globalNodes, part, parts);
+    const index endNode = blockBegin(mesh.globalNodes, part + 1, parts);
+    mesh.coordinates.reserve(static_cast<std::size_t>(endNode - mesh.firstNode));
+    for (index number = mesh.firstNode; number < endNode; number++)
+        mesh.coordinates.push_back(bend(options, pattern->position(nodeNumbering.natural(number))));
+
+    BoxElement element;
+    const auto fill = [&](ElementBlock &block, index count, std::uint64_t salt, auto &&makeElement) {
+        const Numbering numbering(count, options, salt);
+        block.globalSize = count;
+        block.first = blockBegin(count, part, parts);
+        const index end = blockBegin(count, part + 1, parts);
+        block.types.reserve(static_cast<std::size_t>(end - block.first));
+        block.starts.reserve(static_cast<std::size_t>(end - block.first) + 1);
+        for (index number = block.first; number < end; number++) {
+            makeElement(numbering.natural(number));
+            append(block, element, nodeNumbering);
+        }
+    };
+    fill(mesh.cells, pattern->cellCount(), 1, [&](index natural) { pattern->cell(natural, element); });
+    fill(mesh.faces, pattern->faceCount(), 2, [&](index natural) {
+        pattern->face(natural, element);
+        mesh.faceMarks.push_back(marks[static_cast<std::size_t>(element.side)]);
+    });
+    for (index number = 0; number < mesh.cells.size(); number++)
+        mesh.cells.fileIds.push_back(mesh.cells.first + number + 1);
+    for (index number = 0; number < mesh.faces.size(); number++)
+        mesh.faces.fileIds.push_back(mesh.cells.globalSize + mesh.faces.first + number + 1);
+    return mesh;
+}
+
+} // namespace DNDS::Geom

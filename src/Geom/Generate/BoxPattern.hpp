@@ -1,0 +1,43 @@
+/// @file BoxPattern.hpp
+/// @brief How a box is cut into cells: every cell, boundary face and node can be asked for by its number, without a
+/// table. Part of BoxMesh.
+#pragma once
+
+#include "DNDS/Geom/Generate/BoxMesh.hpp"
+
+#include <array>
+#include <memory>
+#include <vector>
+
+namespace DNDS::Geom::Detail {
+
+/// A cell or a face as a pattern describes it; `nodes` is reused from one to the next.
+struct BoxElement {
+    ElementType type = ElementType::Node;
+    int side = -1;            ///< of faces: 0 to 5 for x-, x+, y-, y+, z-, z+
+    std::vector<index> nodes; ///< in the natural numbering, as `ElementBlock` lists them
+};
+
+/// The cells of a box in their natural numbering. All functions are Local and O(1).
+class BoxPattern {
+  public:
+    virtual ~BoxPattern() = default;
+
+    virtual int dimension() const = 0;
+    virtual index nodeCount() const = 0;
+    virtual index cellCount() const = 0;
+    virtual index faceCount() const = 0;
+    virtual std::array<real, 3> position(index node) const = 0;
+    virtual void cell(index number, BoxElement &result) const = 0;
+    virtual void face(index number, BoxElement &result) const = 0;
+};
+
+/// A uniform number in [-1, 1) that depends on its arguments only.
+real randomSigned(std::uint64_t seed, std::uint64_t number);
+
+/// Bricks cut into cells of fixed types.
+std::unique_ptr<BoxPattern> makeBrickPattern(const BoxMeshOptions &options);
+/// Hexagonal columns cut in z.
+std::unique_ptr<BoxPattern> makeColumnPattern(const BoxMeshOptions &options);
+
+} // namespace DNDS::Geom::Detail

@@ -1,0 +1,295 @@
+#include "DNDS/Geom/Partition/GraphPartition.hpp"
+
+#include "DNDS/Index/GhostMapping.hpp"
+#include "DNDS/Geom/Source/IndexPermutation.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <cstdio>
+#include <iterator>
+#include <limits>
+#include <optional>
+
+// It uses FILE without including what declares it: after <cstdio>.
+#include <ptscotch.h>
+
+namespace DNDS::Geom {
+
+namespace {
+
+/// The largest number that PT-Scotch can count to.
+constexpr index scotchMax = std::numeric_limits<SCOTCH_Num>::max();
+
+/// Makes a PT-Scotch failure on any rank an exception on all. Collective.
+void checkScotch(CommunicatorView comm, int code, const char *call) {
+    comm.guarded([&] { DNDS_CHECK(code == 0, StateError, "PT-Scotch failed in {}", call); });
+}
+
+/// Frees a PT-Scotch object at the end of its scope.
+template <class T, auto Exit>
+struct ScotchObject {
+    T object{};
+    bool alive = false;
+
+    ScotchObject() = default;
+    ScotchObject(const ScotchObject &) = delete;
+    ScotchObject &operator=(const ScotchObject &) = delete;
+    ~ScotchObject() {
+        if (alive)
+            Exit(&object);
+    }
+};
+using ScotchContext = ScotchObject<SCOTCH_Context, SCOTCH_contextExit>;
+using ScotchStrategy = ScotchObject<SCOTCH_Strat, SCOTCH_stratExit>;
+using ScotchGraph = ScotchObject<SCOTCH_Dgraph, SCOTCH_dgraphExit>;
+
+void checkBuild() {
+    DNDS_CHECK(static_cast<std::size_t>(SCOTCH_numSizeof()) == sizeof(SCOTCH_Num) &&
+                   static_cast<std::size_t>(SCOTCH_dgraphSizeof()) <= sizeof(SCOTCH_Dgraph),
+               StateError,
+               "DNDS was built with the header of a PT-Scotch of {}-bit integers but runs with one of {}-bit",
+               8 * sizeof(SCOTCH_Num), 8 * SCOTCH_numSizeof());
+}
+
+/// Throws unless `starts` and `weights` describe rows of `neighbours`. Local.
+void checkShape(const DistributedGraph &graph, bool weighted) {
+    DNDS_CHECK(!graph.starts.empty() && graph.starts.front() == 0 &&
+                   graph.starts.back() == static_cast<index>(graph.neighbours.size()) &&
+                   std::is_sorted(graph.starts.begin(), graph.starts.end()),
+               ArgumentError, "the graph's starts do not ascend from 0 to its {} neighbours", graph.neighbours.size());
+    DNDS_CHECK(static_cast<index>(graph.weights.size()) == (weighted ? graph.size() : 0), ArgumentError,
+               "{} weights for {} vertices (some rank has weights)", graph.weights.size(), graph.size());
+    for (const index weight : graph.weights)
+        DNDS_CHECK(weight >= 1, ArgumentError, "a vertex weighs {}; weights are at least 1", weight);
+}
+
+/// Whether any rank gives weights. Collective.
+bool hasWeights(CommunicatorView comm, const DistributedGraph &graph) {
+    return comm.allReduce(graph.weights.empty() ? 0 : 1, MPI_MAX) != 0;
+}
+
+/// Each edge seen from its lower end is counted up, from its upper end down, under a number that both ends can compute.
+/// The sum over all ranks vanishes when every edge is seen from both ends; when not, it does so only once in 2^64.
+std::uint64_t asymmetry(const DistributedGraph &graph, index firstVertex) {
+    std::uint64_t sum = 0;
+    for (index v = 0; v < graph.size(); v++)
+        for (const index other : graph.neighboursOf(v)) {
+            const index mine = firstVertex + v;
+            const auto [low, high] = std::minmax(mine, other);
+            const std::uint64_t edge =
+                mixBits(mixBits(static_cast<std::uint64_t>(low)) ^ static_cast<std::uint64_t>(high));
+            sum += mine == other ? 0 : mine < other ? edge : ~edge + 1;
+        }
+    return sum;
+}
+
+/// The graph in PT-Scotch's integers: no vertex its own neighbour, no neighbour twice.
+struct NarrowGraph {
+    std::vector<SCOTCH_Num> starts{0};
+    std::vector<SCOTCH_Num> neighbours;
+    std::vector<SCOTCH_Num> multiplicity; ///< of each neighbour
+    std::vector<SCOTCH_Num> weights;
+    bool repeats = false; ///< some multiplicity is not 1
+
+    NarrowGraph(const DistributedGraph &graph, index firstVertex, index weightDivisor) {
+        starts.reserve(graph.starts.size());
+        neighbours.reserve(graph.neighbours.size() + 1);
+        multiplicity.reserve(graph.neighbours.size() + 1);
+        std::vector<index> row;
+        for (index v = 0; v < graph.size(); v++) {
+            const auto all = graph.neighboursOf(v);
+            row.assign(all.begin(), all.end());
+            std::sort(row.begin(), row.end());
+            const auto begin = neighbours.size();
+            for (const index other : row) {
+                if (other == firstVertex + v)
+                    continue;
+                if (neighbours.size() > begin && neighbours.back() == static_cast<SCOTCH_Num>(other)) {
+                    multiplicity.back()++;
+                    repeats = true;
+                } else {
+                    neighbours.push_back(static_cast<SCOTCH_Num>(other));
+                    multiplicity.push_back(1);
+                }
+            }
+            starts.push_back(static_cast<SCOTCH_Num>(neighbours.size()));
+        }
+        weights.reserve(graph.weights.size() + 1);
+        for (const index weight : graph.weights)
+            weights.push_back(static_cast<SCOTCH_Num>(std::max<index>(1, weight / weightDivisor)));
+    }
+};
+
+/// By how much weights must be divided so that PT-Scotch can add them up. Collective.
+index weightDivisor(CommunicatorView comm, const DistributedGraph &graph, index globalVertices) {
+    double total = 0.0;
+    for (const index weight : graph.weights)
+        total += static_cast<double>(weight);
+    total = comm.allReduce(total, MPI_SUM);
+    const double room = static_cast<double>(scotchMax - globalVertices);
+    return total <= room ? 1 : static_cast<index>(total / std::max(room, 1.0)) + 1;
+}
+
+/// Fills `part` by PT-Scotch's k-way partitioning. Collective over `comm`, which no one else uses.
+void runScotch(CommunicatorView comm, NarrowGraph &graph, bool weighted, int parts, const PartitionOptions &options,
+               std::vector<SCOTCH_Num> &part) {
+    const bool repeats = comm.allReduce(graph.repeats ? 1 : 0, MPI_MAX) != 0;
+    const auto vertices = static_cast<SCOTCH_Num>(graph.starts.size() - 1);
+    const auto arcs = static_cast<SCOTCH_Num>(graph.neighbours.size());
+
+    // A context of its own keeps the seed, and the choice of one thread a rank, from the rest of the process.
+    ScotchContext context;
+    context.alive = SCOTCH_contextInit(&context.object) == 0;
+    int code = context.alive ? 0 : 1;
+    if (context.alive) {
+        code |= SCOTCH_contextOptionSetNum(&context.object, SCOTCH_OPTIONNUMDETERMINISTIC, 1);
+        // PT-Scotch gives neighbouring seeds the same numbers, so they are spread.
+        const std::uint64_t seed = mixBits(static_cast<std::uint64_t>(options.seed));
+        SCOTCH_contextRandomSeed(&context.object, static_cast<SCOTCH_Num>(seed & 0x7fffffffU));
+        SCOTCH_contextRandomReset(&context.object);
+        code |= SCOTCH_contextThreadSpawn(&context.object, 1, nullptr);
+    }
+    ScotchStrategy strategy;
+    strategy.alive = SCOTCH_stratInit(&strategy.object) == 0;
+    code |= strategy.alive ? SCOTCH_stratDgraphMapBuild(&strategy.object, SCOTCH_STRATDEFAULT,
+                                                        static_cast<SCOTCH_Num>(comm.size()),
+                                                        static_cast<SCOTCH_Num>(parts), options.imbalance)
+                           : 1;
+    checkScotch(comm, code, "its set-up");
+
+    ScotchGraph whole;
+    code = SCOTCH_dgraphInit(&whole.object, comm.handle());
+    whole.alive = code == 0;
+    checkScotch(comm, code, "SCOTCH_dgraphInit");
+    code = SCOTCH_dgraphBuild(&whole.object, 0, vertices, vertices, graph.starts.data(), graph.starts.data() + 1,
+                              weighted ? graph.weights.data() : nullptr, nullptr, arcs, arcs, graph.neighbours.data(),
+                              nullptr, repeats ? graph.multiplicity.data() : nullptr);
+    checkScotch(comm, code, "SCOTCH_dgraphBuild");
+
+    ScotchGraph bound;
+    code = SCOTCH_dgraphInit(&bound.object, comm.handle());
+    bound.alive = code == 0;
+    checkScotch(comm, code, "SCOTCH_dgraphInit");
+    checkScotch(comm, SCOTCH_contextBindDgraph(&context.object, &whole.object, &bound.object),
+                "SCOTCH_contextBindDgraph");
+    code = SCOTCH_dgraphPart(&bound.object, static_cast<SCOTCH_Num>(parts), &strategy.object, part.data());
+    checkScotch(comm, code, "SCOTCH_dgraphPart");
+}
+
+/// Throws on all ranks unless all gave the same options within range. Collective.
+void checkOptions(CommunicatorView comm, int parts, const PartitionOptions &options) {
+    comm.guarded([&] {
+        checkBuild();
+        DNDS_CHECK(parts >= 1, ArgumentError, "a partition into {} parts", parts);
+        DNDS_CHECK(options.imbalance >= 0.0 && options.imbalance <= 1.0, ArgumentError,
+                   "an imbalance of {} is outside of [0, 1]", options.imbalance);
+    });
+    std::array<double, 6> extremes{static_cast<double>(parts), static_cast<double>(options.seed), options.imbalance};
+    for (std::size_t i = 0; i < 3; i++)
+        extremes[i + 3] = -extremes[i];
+    comm.allReduce(extremes.data(), 6, MPI_MAX);
+    for (std::size_t i = 0; i < 3; i++)
+        DNDS_CHECK(extremes[i] == -extremes[i + 3], ArgumentError,
+                   "ranks ask for different partitions: parts, seed or imbalance range from {} to {}", -extremes[i + 3],
+                   extremes[i]);
+}
+
+} // namespace
+
+std::vector<int> partitionGraph(CommunicatorView comm, const DistributedGraph &graph, int parts,
+                                const PartitionOptions &options) {
+    checkOptions(comm, parts, options);
+    const bool weighted = hasWeights(comm, graph);
+    comm.guarded([&] { checkShape(graph, weighted); });
+    const auto numbering = GlobalMapping::create(comm, graph.size());
+    const index globalArcs = comm.allReduce(static_cast<index>(graph.neighbours.size()), MPI_SUM);
+    const index firstVertex = numbering->localBegin();
+    comm.guarded([&] {
+        for (const index other : graph.neighbours)
+            DNDS_CHECK(numbering->contains(other), IndexError, "a neighbour is vertex {} of a graph of {} vertices",
+                       other, numbering->globalSize());
+        DNDS_CHECK(numbering->globalSize() < scotchMax && globalArcs <= scotchMax, ArgumentError,
+                   "{} vertices and {} neighbours are more than PT-Scotch with {}-bit integers can number; link with a "
+                   "64-bit one",
+                   numbering->globalSize(), globalArcs, 8 * sizeof(SCOTCH_Num));
+    });
+    DNDS_CHECK(comm.allReduce(asymmetry(graph, firstVertex), MPI_SUM) == 0, DataError,
+               "the graph is not symmetric: a vertex lists a neighbour that does not list it");
+
+    if (parts == 1 || numbering->globalSize() == 0)
+        return std::vector<int>(static_cast<std::size_t>(graph.size()), 0);
+
+    const index divisor = weightDivisor(comm, graph, numbering->globalSize());
+    std::vector<SCOTCH_Num> part;
+    std::vector<int> result;
+    std::optional<NarrowGraph> narrow;
+    comm.guarded([&] {
+        narrow.emplace(graph, firstVertex, divisor);
+        part.resize(static_cast<std::size_t>(graph.size()) +
+                    1); // never empty: PT-Scotch takes no null pointer for "none"
+    });
+    const Communicator own = Communicator::duplicate(comm);
+    runScotch(own.view(), *narrow, weighted, parts, options, part);
+    comm.guarded([&] {
+        result.assign(part.begin(), part.end() - 1);
+        for (const int number : result)
+            DNDS_CHECK(number >= 0 && number < parts, StateError, "PT-Scotch put a vertex into part {} of {}", number,
+                       parts);
+    });
+    return result;
+}
+
+PartitionQuality partitionQuality(CommunicatorView comm, const DistributedGraph &graph, std::span<const int> part,
+                                  int parts) {
+    checkOptions(comm, parts, {});
+    const bool weighted = hasWeights(comm, graph);
+    comm.guarded([&] {
+        checkShape(graph, weighted);
+        DNDS_CHECK(static_cast<index>(part.size()) == graph.size(), ArgumentError, "{} parts for {} vertices",
+                   part.size(), graph.size());
+        for (const int number : part)
+            DNDS_CHECK(number >= 0 && number < parts, IndexError, "a vertex is in part {} of {}", number, parts);
+    });
+
+    // The parts of neighbours on other ranks: each owner sends them in the order in which the reader keeps its ghosts.
+    const auto numbering = GlobalMapping::create(comm, graph.size());
+    std::vector<index> remote;
+    std::copy_if(graph.neighbours.begin(), graph.neighbours.end(), std::back_inserter(remote),
+                 [&](index vertex) { return !numbering->isLocal(vertex); });
+    const auto mapping = GhostMapping::fromPullList(numbering, remote);
+    RankLists outgoing = mapping->readerPeers();
+    for (index &value : outgoing.values)
+        value = part[static_cast<std::size_t>(value)];
+    const std::vector<index> ghostPart = sparseExchange(*numbering->context(), outgoing).values;
+    const auto partOf = [&](index vertex) -> index {
+        return numbering->isLocal(vertex) ? part[static_cast<std::size_t>(vertex - numbering->localBegin())]
+                                          : ghostPart[static_cast<std::size_t>(mapping->findGhost(vertex).value())];
+    };
+
+    std::array<index, 2> seen{0, 0}; // arcs, and arcs between parts
+    std::vector<double> weight(static_cast<std::size_t>(parts), 0.0);
+    for (index v = 0; v < graph.size(); v++) {
+        const auto row = static_cast<std::size_t>(v);
+        weight[static_cast<std::size_t>(part[row])] += weighted ? static_cast<double>(graph.weights[row]) : 1.0;
+        for (const index other : graph.neighboursOf(v)) {
+            seen[0] += other != numbering->localBegin() + v;
+            seen[1] += partOf(other) != part[row];
+        }
+    }
+    comm.allReduce(seen.data(), 2, MPI_SUM);
+    comm.allReduce(weight.data(), parts, MPI_SUM);
+
+    PartitionQuality quality;
+    quality.edges = seen[0] / 2;
+    quality.edgeCut = seen[1] / 2;
+    double total = 0.0;
+    for (const double w : weight)
+        total += w;
+    if (total > 0.0)
+        quality.imbalance = *std::max_element(weight.begin(), weight.end()) * parts / total - 1.0;
+    quality.emptyParts = static_cast<int>(std::count(weight.begin(), weight.end(), 0.0));
+    return quality;
+}
+
+} // namespace DNDS::Geom

@@ -1,0 +1,80 @@
+#include "DNDS/Geom/Read/ReadMesh.hpp"
+
+#include "DNDS/Mpi/FailTogether.hpp"
+#include "DNDS/Geom/File/FileSegments.hpp"
+#include "DNDS/Geom/Gmsh/GmshReader.hpp"
+#include "DNDS/Geom/Su2/Su2Reader.hpp"
+
+#include <algorithm>
+#include <array>
+
+namespace DNDS::Geom {
+
+namespace {
+
+using namespace std::string_view_literals;
+
+constexpr std::size_t lookedAt = 4096;
+
+/// SU2 has no magic number: the first word that is no comment is a keyword with '='.
+bool looksLikeSu2(std::string_view text) {
+    while (!text.empty()) {
+        const std::size_t end = std::min(text.find('\n'), text.size());
+        std::string_view line = text.substr(0, end);
+        text.remove_prefix(std::min(end + 1, text.size()));
+        line.remove_prefix(std::min(line.find_first_not_of(" \t\r"), line.size()));
+        if (line.empty() || line[0] == '%')
+            continue;
+        for (const std::string_view keyword :
+             {"NDIME"sv, "NZONE"sv, "IZONE"sv, "NELEM"sv, "NPOIN"sv, "NMARK"sv, "NPERIODIC"sv, "AOA"sv, "AOS"sv})
+            if (line.starts_with(keyword))
+                return line.find('=') != std::string_view::npos;
+        return false;
+    }
+    return false;
+}
+
+} // namespace
+
+MeshFormat meshFormatOf(std::string_view firstBytes) {
+    if (firstBytes.starts_with("\x89HDF\r\n\x1a\n"sv))
+        return MeshFormat::CgnsHdf5;
+    if (firstBytes.substr(std::min<std::size_t>(4, firstBytes.size())).starts_with("ADF Database Version"sv))
+        return MeshFormat::CgnsAdf;
+    const std::size_t begin = firstBytes.find_first_not_of(" \t\r\n");
+    if (begin != std::string_view::npos && firstBytes.substr(begin).starts_with("$MeshFormat"))
+        return MeshFormat::Gmsh;
+    return looksLikeSu2(firstBytes) ? MeshFormat::Su2 : MeshFormat::Unknown;
+}
+
+MeshFormat meshFormat(CommunicatorView comm, const std::string &path) {
+    MeshFormat format = MeshFormat::Unknown;
+    comm.guarded([&] {
+        if (comm.rank() != 0)
+            return;
+        std::array<char, lookedAt> bytes;
+        const MeshFile file(path);
+        format = meshFormatOf({bytes.data(), file.read(0, bytes.data(), bytes.size())});
+    });
+    broadcastBytes(comm, &format, sizeof(format));
+    return format;
+}
+
+SourceMesh readMesh(CommunicatorView comm, const std::string &path, const CgnsOptions &cgns) {
+    return failTogether(comm, [&]() -> SourceMesh {
+        switch (meshFormat(comm, path)) {
+        case MeshFormat::Gmsh:
+            return readGmsh(comm, path);
+        case MeshFormat::Su2:
+            return readSu2(comm, path);
+        case MeshFormat::CgnsHdf5:
+        case MeshFormat::CgnsAdf:
+            return readCgns(comm, path, cgns);
+        case MeshFormat::Unknown:
+            break;
+        }
+        throw DataError(fmt::format("{} is no mesh file of a known format (CGNS, Gmsh, SU2)", path));
+    });
+}
+
+} // namespace DNDS::Geom

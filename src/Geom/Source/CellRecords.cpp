@@ -1,0 +1,168 @@
+#include "DNDS/Geom/Source/CellRecords.hpp"
+
+#include "DNDS/Geom/Source/RecordExchange.hpp"
+
+#include <algorithm>
+#include <numeric>
+
+namespace DNDS::Geom {
+
+namespace {
+
+constexpr index headWords = 4;
+
+/// Sends marks to the ranks of their cells; received ones name their cell by its key, which is unique.
+std::vector<FaceMark> migrateMarks(CommunicatorContext &context, const CellRecords &cells, std::span<const int> part,
+                                   std::span<const index> keys, const MigratedCells &arrived) {
+    const auto &marks = cells.marks;
+    const RankLists received = sparseExchange(context, packByRank(
+                                                           context.comm().size(), marks.size(),
+                                                           [&](std::size_t i) { return part[toSize(marks[i].cell)]; },
+                                                           [](std::size_t) { return 4; },
+                                                           [&](std::size_t i, index *words) {
+                                                               words[0] = keys[toSize(marks[i].cell)];
+                                                               words[1] = marks[i].slot;
+                                                               words[2] = marks[i].mark;
+                                                               words[3] = marks[i].fileId;
+                                                           }));
+    std::vector<FaceMark> result;
+    for (RecordReader reader(received.values); !reader.atEnd();) {
+        const index key = reader.next();
+        const auto cell = std::lower_bound(arrived.keys.begin(), arrived.keys.end(), key) - arrived.keys.begin();
+        const auto slot = static_cast<int>(reader.next());
+        const auto mark = static_cast<int>(reader.next());
+        result.push_back({cell, slot, mark, reader.next()});
+    }
+    std::sort(result.begin(), result.end());
+    return result;
+}
+
+} // namespace
+
+index cellRecordSize(const CellRecords &cells, index cell) {
+    return headWords + static_cast<index>(cells.nodesOf(cell).size()) +
+           (cells.links.empty() ? 0 : static_cast<index>(cells.linksOf(cell).size()));
+}
+
+void writeCellRecord(const CellRecords &cells, index cell, index *words) {
+    const auto nodes = cells.nodesOf(cell);
+    const auto links = cells.links.empty() ? std::span<const index>() : cells.linksOf(cell);
+    *words++ = cells.numbers[toSize(cell)];
+    *words++ = cells.fileIds[toSize(cell)];
+    *words++ = (static_cast<index>(nodes.size()) << 8) | static_cast<index>(cells.types[toSize(cell)]);
+    *words++ = static_cast<index>(links.size());
+    words = std::copy(nodes.begin(), nodes.end(), words);
+    std::copy(links.begin(), links.end(), words);
+}
+
+index cellRecordSize(std::span<const index> words) { return headWords + (words[2] >> 8) + words[3]; }
+
+void appendCell(CellRecords &cells, std::span<const index> record) {
+    const auto nodes = record.subspan(headWords, toSize(record[2] >> 8));
+    const auto links = record.subspan(headWords + nodes.size(), toSize(record[3]));
+    cells.numbers.push_back(record[0]);
+    cells.fileIds.push_back(record[1]);
+    cells.types.push_back(static_cast<ElementType>(record[2] & 0xff));
+    cells.nodes.insert(cells.nodes.end(), nodes.begin(), nodes.end());
+    cells.nodeStarts.push_back(static_cast<index>(cells.nodes.size()));
+    cells.links.insert(cells.links.end(), links.begin(), links.end());
+    cells.linkStarts.push_back(static_cast<index>(cells.links.size()));
+}
+
+MigratedCells migrateCells(CommunicatorContext &context, CellRecords &&cells, std::span<const int> part,
+                           std::span<const index> keys) {
+    RankLists received;
+    {
+        RankLists outgoing = packByRank(
+            context.comm().size(), toSize(cells.size()), [&](std::size_t i) { return part[i]; },
+            [&](std::size_t i) { return 1 + cellRecordSize(cells, static_cast<index>(i)); },
+            [&](std::size_t i, index *words) {
+                words[0] = keys[i];
+                writeCellRecord(cells, static_cast<index>(i), words + 1);
+            });
+        CellRecords kept; // what marks need is all that is kept
+        kept.marks = std::move(cells.marks);
+        cells = std::move(kept);
+        received = sparseExchange(context, outgoing);
+    }
+    struct Arrival {
+        index key;
+        index number;
+        index at;
+    };
+    std::vector<Arrival> order;
+    std::size_t nodes = 0;
+    std::size_t links = 0;
+    const std::span<const index> words(received.values);
+    for (index at = 0; at < static_cast<index>(words.size()); at += 1 + cellRecordSize(words.subspan(toSize(at) + 1))) {
+        order.push_back({words[toSize(at)], words[toSize(at) + 1], at});
+        nodes += toSize(words[toSize(at) + 3] >> 8);
+        links += toSize(words[toSize(at) + 4]);
+    }
+    std::sort(order.begin(), order.end(),
+              [](const Arrival &a, const Arrival &b) { return a.key != b.key ? a.key < b.key : a.number < b.number; });
+    MigratedCells result;
+    result.keys.reserve(order.size());
+    result.cells.numbers.reserve(order.size());
+    result.cells.fileIds.reserve(order.size());
+    result.cells.types.reserve(order.size());
+    result.cells.nodeStarts.reserve(order.size() + 1);
+    result.cells.linkStarts.reserve(order.size() + 1);
+    result.cells.nodes.reserve(nodes);
+    result.cells.links.reserve(links);
+    for (const Arrival &arrival : order) {
+        const auto record = words.subspan(toSize(arrival.at) + 1);
+        result.keys.push_back(arrival.key);
+        appendCell(result.cells, record.first(toSize(cellRecordSize(record))));
+    }
+    result.cells.marks = migrateMarks(context, cells, part, keys, result);
+    return result;
+}
+
+void renumberLinks(CellRecords &cells, std::span<const index> oldNumbers, const GlobalMapping &oldMapping,
+                   const GlobalMapping &newMapping) {
+    CommunicatorContext &context = *newMapping.context();
+    const int ranks = newMapping.ranks();
+    // The ranks that cells came from learn where they are.
+    std::vector<index> newOfOld(toSize(oldMapping.localSize()), -1);
+    const RankLists told = sparseExchange(
+        context, packByRank(
+                     ranks, oldNumbers.size(), [&](std::size_t i) { return oldMapping.owner(oldNumbers[i]).rank; },
+                     [](std::size_t) { return 2; },
+                     [&](std::size_t i, index *words) {
+                         words[0] = oldNumbers[i];
+                         words[1] = newMapping.localBegin() + static_cast<index>(i);
+                     }));
+    for (RecordReader reader(told.values); !reader.atEnd();) {
+        const index old = reader.next();
+        newOfOld[toSize(old - oldMapping.localBegin())] = reader.next();
+    }
+    NumberTable known(oldNumbers);
+    std::vector<index> places; // of links whose cell is elsewhere
+    NumberTable elsewhere;
+    for (std::size_t i = 0; i < cells.links.size(); i++) {
+        if (cells.links[i] == FaceLink::none)
+            continue;
+        FaceLink link = FaceLink::unpack(cells.links[i]);
+        if (const LocalIndex here = known.find(link.cell); here != NumberTable::none) {
+            link.cell = newMapping.localBegin() + here;
+            cells.links[i] = link.pack();
+        } else {
+            elsewhere.add(link.cell);
+            places.push_back(static_cast<index>(i));
+        }
+    }
+    std::vector<index> found(toSize(elsewhere.size()));
+    askRanks(
+        context, found.size(), [&](std::size_t i) { return oldMapping.owner(elsewhere.numbers()[i]).rank; },
+        [&](std::size_t i) { return elsewhere.numbers()[i]; },
+        [&](index old, std::vector<index> &reply) { reply.push_back(newOfOld[toSize(old - oldMapping.localBegin())]); },
+        [&](std::size_t i, RecordReader &reader) { found[i] = reader.next(); });
+    for (const index place : places) {
+        FaceLink link = FaceLink::unpack(cells.links[toSize(place)]);
+        link.cell = found[static_cast<std::size_t>(elsewhere.find(link.cell))];
+        cells.links[toSize(place)] = link.pack();
+    }
+}
+
+} // namespace DNDS::Geom

@@ -1,0 +1,89 @@
+/// @file CellRecords.hpp
+/// @brief Cells on their way from a file to the rank that will own them.
+#pragma once
+
+#include "DNDS/Index/GlobalMapping.hpp"
+#include "DNDS/Geom/Source/ElementType.hpp"
+
+#include <memory>
+#include <span>
+#include <vector>
+
+namespace DNDS::Geom {
+
+/// What is on the other side of a cell's face; packed into 63 bits, or -1 where there is nothing.
+struct FaceLink {
+    index cell; ///< global
+    int slot;   ///< which of that cell's faces it is
+    int step;   ///< 0, or the periodic step from the cell to the other one: see PeriodicImages.hpp
+    bool first; ///< this side is the one that the face's normal points away from
+
+    static constexpr index none = -1;
+    static constexpr index maxCells = index{1} << 40;
+    static constexpr int maxSlots = 1 << 14;
+    static constexpr int maxSteps = 1 << 8;
+
+    index pack() const noexcept {
+        return (cell << 23) | (static_cast<index>(slot) << 9) | (static_cast<index>(step) << 1) | (first ? 1 : 0);
+    }
+    static FaceLink unpack(index word) noexcept {
+        return {word >> 23, static_cast<int>((word >> 9) & (maxSlots - 1)),
+                static_cast<int>((word >> 1) & (maxSteps - 1)), (word & 1) != 0};
+    }
+};
+
+/// A face of an own cell that the file lists, or whose corners it marks.
+struct FaceMark {
+    index cell; ///< local
+    int slot;
+    int mark;     ///< as in SourceMesh::faceMarks
+    index fileId; ///< of the file's element, 0 if there is none
+
+    friend auto operator<=>(const FaceMark &, const FaceMark &) = default; // NOLINT(modernize-use-nullptr): false alarm
+};
+
+/// Cells of this rank: rank r's are numbered after those of the ranks before it.
+struct CellRecords {
+    std::vector<index> numbers; ///< [cells] in file order
+    std::vector<index> fileIds; ///< [cells]
+    std::vector<ElementType> types;
+    std::vector<index> nodeStarts{0}; ///< [cells + 1]
+    std::vector<index> nodes;         ///< as in ElementBlock: node numbers of the file
+    std::vector<index> linkStarts{0}; ///< [cells + 1]; one entry a face. Only {0} before faces are linked
+    std::vector<index> links;         ///< packed FaceLinks
+    std::vector<FaceMark> marks;      ///< ascending
+
+    index size() const noexcept { return static_cast<index>(types.size()); }
+    std::span<const index> nodesOf(index cell) const { return row(nodeStarts, nodes, cell); }
+    std::span<const index> linksOf(index cell) const { return row(linkStarts, links, cell); }
+
+    static std::span<const index> row(const std::vector<index> &starts, const std::vector<index> &entries, index i) {
+        const auto at = static_cast<std::size_t>(i);
+        return std::span<const index>(entries).subspan(static_cast<std::size_t>(starts[at]),
+                                                       static_cast<std::size_t>(starts[at + 1] - starts[at]));
+    }
+};
+
+/// One cell as words: number, file id, type and counts, nodes, links. The inverse is `appendCell`. Local.
+index cellRecordSize(const CellRecords &cells, index cell);
+void writeCellRecord(const CellRecords &cells, index cell, index *words);
+/// The length of the record that starts here, from its head.
+index cellRecordSize(std::span<const index> words);
+void appendCell(CellRecords &cells, std::span<const index> record);
+
+/// Sends each cell to rank `part[cell]`, where cells are put in ascending order of `keys` (then of file number): keys
+/// are [own cells]. Marks travel with their cells. Links are taken along as they are: they keep referring to the old
+/// numbers; `renumberLinks` puts that right. Collective; O(own cells before and after) memory.
+struct MigratedCells {
+    CellRecords cells;
+    std::vector<index> keys; ///< [cells]
+};
+MigratedCells migrateCells(CommunicatorContext &context, CellRecords &&cells, std::span<const int> part,
+                           std::span<const index> keys);
+
+/// After cells were migrated with their old global numbers as keys: gives links the new numbers. Collective; one
+/// message pair for each pair of ranks that exchanged cells or keep neighbours.
+void renumberLinks(CellRecords &cells, std::span<const index> oldNumbers, const GlobalMapping &oldMapping,
+                   const GlobalMapping &newMapping);
+
+} // namespace DNDS::Geom

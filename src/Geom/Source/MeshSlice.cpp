@@ -1,0 +1,64 @@
+#include "DNDS/Geom/Source/MeshSlice.hpp"
+
+#include "DNDS/Base/ContentHash.hpp"
+#include "DNDS/Geom/File/FileSegments.hpp"
+#include "DNDS/Geom/Source/MeshFields.hpp"
+
+#include <algorithm>
+#include <array>
+
+namespace DNDS::Geom {
+
+void checkField(const FieldSlice &field, index rows, std::string_view what) {
+    DNDS_CHECK(!field.name.empty() && field.name.find('/') == std::string::npos, ArgumentError,
+               "'{}' is no name of a {} field: it must not be empty or contain /", field.name, what);
+    DNDS_CHECK(field.components >= 1, ArgumentError, "{} field '{}' has {} components, and must have one or more", what,
+               field.name, field.components);
+    DNDS_CHECK(static_cast<index>(field.values.size()) == rows * field.components, ArgumentError,
+               "{} field '{}' has {} values, but this rank writes {} {}s of {} component{}: {} values", what,
+               field.name, field.values.size(), rows, what, field.components, field.components == 1 ? "" : "s",
+               rows * field.components);
+}
+
+void needSameFields(CommunicatorView comm, std::span<const FieldSlice> pointFields,
+                    std::span<const FieldSlice> cellFields) {
+    std::vector<std::string> mine;
+    const auto add = [&](std::string_view what, std::span<const FieldSlice> fields) {
+        for (const FieldSlice &field : fields)
+            mine.push_back(fmt::format("{} field '{}' of {} component{}", what, field.name, field.components,
+                                       field.components == 1 ? "" : "s"));
+    };
+    add("point", pointFields);
+    add("cell", cellFields);
+    ContentHash hash;
+    for (const std::string &name : mine)
+        hash.addText(name + "\n");
+    std::array<std::uint64_t, 2> most{hash.value(), ~hash.value()};
+    comm.allReduce(most.data(), 2, MPI_MAX);
+    if (most[0] == ~most[1])
+        return;
+    std::vector<std::string> first = mine;
+    broadcastStrings(comm, first);
+    comm.guarded([&] {
+        for (std::size_t f = 0; f < std::max(mine.size(), first.size()); f++) {
+            const std::string here = f < mine.size() ? mine[f] : "no more fields";
+            const std::string there = f < first.size() ? first[f] : "no more fields";
+            DNDS_CHECK(here == there, ArgumentError,
+                       "ranks name different fields: here is {}, and on rank 0 {}. All ranks give the same fields in "
+                       "the same order",
+                       here, there);
+        }
+    });
+}
+
+std::vector<FieldSlice> slicesOf(const std::vector<MeshField> &fields) {
+    std::vector<FieldSlice> slices;
+    for (const MeshField &field : fields) {
+        const auto namesakes =
+            std::count_if(fields.begin(), fields.end(), [&](const MeshField &f) { return f.name == field.name; });
+        slices.push_back({namesakes > 1 ? field.solution + "." + field.name : field.name, 1, field.values});
+    }
+    return slices;
+}
+
+} // namespace DNDS::Geom

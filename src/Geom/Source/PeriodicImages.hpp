@@ -1,0 +1,91 @@
+/// @file PeriodicImages.hpp
+/// @brief Where copies of cells are placed on the other side of periodic connections.
+#pragma once
+
+#include "DNDS/Geom/Source/RecordExchange.hpp"
+#include "DNDS/Geom/Source/SourceMesh.hpp"
+
+#include <array>
+#include <map>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace DNDS::Geom {
+
+/// x -> matrix x + shift, the matrix a rotation, its rows one after the other.
+struct RigidMotion {
+    std::array<real, 9> matrix{1, 0, 0, 0, 1, 0, 0, 0, 1};
+    Point shift{};
+
+    Point operator()(const Point &x) const;
+    /// For vectors, as velocities: rotates only.
+    Point rotate(const Point &v) const;
+    RigidMotion inverse() const;
+    friend RigidMotion operator*(const RigidMotion &after, const RigidMotion &before);
+};
+
+/// The motion from the first side of a connection to the second. Local.
+RigidMotion motionOf(const PeriodicTransform &transform);
+
+/// The angles about x, then y, then z that make up a rotation's matrix; to the last digits also where the second is
+/// near a right angle and the others are not determined one by one. Local.
+std::array<real, 3> anglesOf(const std::array<real, 9> &matrix);
+
+/// From the second side to the first. Local.
+PeriodicTransform inverseOf(const PeriodicTransform &transform);
+
+/// A step across a periodic boundary: `direction` times the motion of connection `connection`, +1 or -1.
+struct PeriodicStep {
+    int connection;
+    int direction;
+};
+
+/// An image of the mesh: it is moved by `motion`, that of its steps.
+struct MeshImage {
+    struct Steps {
+        int connection; ///< of SourceMesh::periodic; several with the same motion go by the first of them
+        int times;      ///< how often its motion is applied; negative: its inverse
+        friend auto operator<=>(const Steps &, const Steps &) = default; // NOLINT(modernize-use-nullptr): false alarm
+    };
+    std::vector<Steps> steps; ///< ascending connections, none 0 times; empty: the mesh itself
+    RigidMotion motion;
+};
+
+/// Numbers the images that this rank's ghosts need: 0 is the mesh itself. Steps across different connections are taken
+/// to commute, as they do wherever periodic boundaries meet in an edge. All functions are Local.
+class ImageTable {
+  public:
+    /// Steps of connections that have the same motion, or each other's inverse, are the same: `tolerance` is how far
+    /// motions may move points of the mesh apart.
+    ImageTable(const std::vector<PeriodicConnection> &connections, const Point &lower, const Point &upper);
+
+    /// The step, at least 1, by which a neighbour is brought next to a cell at side `side` of `connection`, as stored
+    /// in `FaceLink::step`. Throws DataError beyond 127 different motions.
+    int stepAt(int connection, int side) const;
+    static int inverseStep(int step) { return step == 0 ? 0 : ((step - 1) ^ 1) + 1; }
+
+    /// The image that `image`, moved on by `step`, is; step 0 changes nothing. O(1) or, for a step, O(log images).
+    /// Throws DataError beyond 2^19 images.
+    int compose(int image, int step);
+    std::vector<MeshImage> images() const { return images_; }
+    const RigidMotion &motion(int image) const { return images_[static_cast<std::size_t>(image)].motion; }
+
+  private:
+    PeriodicStep generatorStep(int step) const;
+    RigidMotion motionOfSteps(const std::vector<MeshImage::Steps> &steps) const;
+
+    std::vector<RigidMotion> motions_;    ///< [connections]
+    std::vector<PeriodicStep> canonical_; ///< [connections] the first connection of like motion, and its direction
+    std::vector<MeshImage> images_;
+    std::map<std::vector<MeshImage::Steps>, int> numbers_;
+    std::map<std::pair<int, int>, int> composed_;
+};
+
+/// A key that tells copies of an entity apart: its global number and its image.
+inline index imageKey(index number, int image) { return (static_cast<index>(image) << 43) | number; }
+inline index numberOfKey(index key) { return key & ((index{1} << 43) - 1); }
+inline int imageOfKey(index key) { return static_cast<int>(key >> 43); }
+
+} // namespace DNDS::Geom

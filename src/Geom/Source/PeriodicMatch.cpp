@@ -1,0 +1,236 @@
+#include "DNDS/Geom/Source/PeriodicMatch.hpp"
+
+#include "DNDS/Geom/Source/IndexPermutation.hpp"
+#include "DNDS/Geom/Source/ElementFaces.hpp"
+#include "DNDS/Geom/Source/NumberTable.hpp"
+#include "DNDS/Geom/Source/PeriodicImages.hpp"
+#include "DNDS/Geom/Source/SourceChecks.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+namespace DNDS::Geom {
+
+namespace {
+
+constexpr real nearness = 0.2;
+
+/// Boxes of a size that no reach exceeds half of, so that a face looks into few of them.
+class Boxes {
+  public:
+    Boxes(CommunicatorView comm, std::span<const PeriodicFace> faces) {
+        real reach = 0.0;
+        for (const PeriodicFace &face : faces)
+            reach = std::max(reach, face.reach);
+        size_ = 4.0 * comm.allReduce(reach, MPI_MAX);
+        ranks_ = comm.size();
+    }
+    std::uint64_t boxAt(int connection, const Point &point) const {
+        std::uint64_t hash = static_cast<std::uint64_t>(connection);
+        for (const real x : point)
+            hash = mixBits(hash ^ static_cast<std::uint64_t>(coordinate(x)));
+        return hash;
+    }
+    /// All boxes that a ball around the face's centre touches.
+    std::vector<std::uint64_t> boxesOf(const PeriodicFace &face) const {
+        std::vector<std::uint64_t> boxes;
+        const Point centre = face.centre();
+        for (unsigned corner = 0; corner < 8; corner++) {
+            Point x = centre;
+            for (std::size_t d = 0; d < 3; d++)
+                x[d] += ((corner >> d) & 1U) != 0 ? face.reach : -face.reach;
+            boxes.push_back(boxAt(face.connection, x));
+        }
+        std::sort(boxes.begin(), boxes.end());
+        boxes.erase(std::unique(boxes.begin(), boxes.end()), boxes.end());
+        return boxes;
+    }
+    int rankOf(std::uint64_t box) const { return static_cast<int>(box % static_cast<std::uint64_t>(ranks_)); }
+
+  private:
+    index coordinate(real x) const {
+        constexpr real limit = 1e15;
+        const real boxes = x / size_;
+        return size_ > 0.0 && !std::isnan(boxes) ? static_cast<index>(std::floor(std::clamp(boxes, -limit, limit))) : 0;
+    }
+    real size_;
+    int ranks_;
+};
+
+/// For each corner of `face` the node of `other` at the same place; nothing where some corner has none.
+std::vector<index> matchCorners(const PeriodicFace &face, const PeriodicFace &other) {
+    std::vector<index> matched;
+    if (other.nodes.size() != face.nodes.size())
+        return matched;
+    for (const Point &corner : face.corners) {
+        std::size_t nearest = 0;
+        for (std::size_t i = 1; i < other.corners.size(); i++)
+            if (norm(other.corners[i] - corner) < norm(other.corners[nearest] - corner))
+                nearest = i;
+        if (norm(other.corners[nearest] - corner) > face.reach)
+            return {};
+        matched.push_back(other.nodes[nearest]);
+    }
+    if (hasRepeats(matched))
+        return {};
+    return matched;
+}
+
+/// Second sides that came to this rank, by box, and by x within a box.
+class Candidates {
+  public:
+    Candidates(const RankLists &lists, const Boxes &boxes) {
+        for (RecordReader reader(lists.values); !reader.atEnd();) {
+            PeriodicFace face = PeriodicFace::read(reader);
+            const Point centre = face.centre();
+            entries_.push_back({boxes.boxAt(face.connection, centre), centre, std::move(face)});
+        }
+        std::sort(entries_.begin(), entries_.end(),
+                  [](const Entry &a, const Entry &b) { return a.box != b.box ? a.box < b.box : a.centre < b.centre; });
+    }
+    PeriodicMatch nearest(std::uint64_t box, const PeriodicFace &face) const {
+        PeriodicMatch best;
+        const Point centre = face.centre();
+        const auto begin = std::lower_bound(entries_.begin(), entries_.end(), std::pair{box, centre[0] - face.reach},
+                                            [](const Entry &entry, const auto &bound) {
+                                                return entry.box != bound.first ? entry.box < bound.first
+                                                                                : entry.centre[0] < bound.second;
+                                            });
+        for (auto it = begin; it != entries_.end() && it->box == box && it->centre[0] <= centre[0] + face.reach; ++it) {
+            const real distance = norm(it->centre - centre);
+            if (it->face.connection != face.connection || distance > face.reach || distance >= best.distance)
+                continue;
+            if (std::vector<index> nodes = matchCorners(face, it->face); !nodes.empty())
+                best = {distance, it->face.cell, it->face.slot, std::move(nodes)};
+        }
+        return best;
+    }
+
+  private:
+    struct Entry {
+        std::uint64_t box;
+        Point centre;
+        PeriodicFace face;
+    };
+    std::vector<Entry> entries_;
+};
+
+} // namespace
+
+Point PeriodicFace::centre() const {
+    return meanPoint(corners.size(), [&](std::size_t i) { return corners[i]; });
+}
+
+void PeriodicFace::write(index *to) const {
+    *to++ = connection;
+    *to++ = side;
+    *to++ = cell;
+    *to++ = slot;
+    *to++ = fileId;
+    *to++ = asWord(reach);
+    *to++ = static_cast<index>(nodes.size());
+    for (std::size_t i = 0; i < nodes.size(); i++) {
+        *to++ = nodes[i];
+        for (const real x : corners[i])
+            *to++ = asWord(x);
+    }
+}
+
+PeriodicFace PeriodicFace::read(RecordReader &reader) {
+    PeriodicFace face{};
+    face.connection = static_cast<int>(reader.next());
+    face.side = static_cast<int>(reader.next());
+    face.cell = reader.next();
+    face.slot = static_cast<int>(reader.next());
+    face.fileId = reader.next();
+    face.reach = reader.nextReal();
+    for (index count = reader.next(); count > 0; count--) {
+        face.nodes.push_back(reader.next());
+        face.corners.push_back(reader.nextPoint());
+    }
+    return face;
+}
+
+void placeFaces(const GlobalMapping &nodeBlocks, const SourceMesh &source, std::vector<PeriodicFace> &faces) {
+    NumberTable nodes;
+    for (const PeriodicFace &face : faces)
+        for (const index node : face.nodes)
+            nodes.add(node);
+    const std::vector<Point> points = fetchCoordinates(nodeBlocks, source.coordinates, nodes.numbers());
+    for (PeriodicFace &face : faces) {
+        const RigidMotion motion = motionOf(source.periodic[static_cast<std::size_t>(face.connection)].transform);
+        for (const index node : face.nodes) {
+            const Point &point = points[static_cast<std::size_t>(nodes.find(node))];
+            face.corners.push_back(face.side == 0 ? motion(point) : point);
+        }
+        if (face.corners.size() == 1)
+            continue;
+        face.reach = std::numeric_limits<real>::infinity();
+        for (std::size_t i = 0; i < face.corners.size(); i++)
+            face.reach =
+                std::min(face.reach, nearness * norm(face.corners[(i + 1) % face.corners.size()] - face.corners[i]));
+    }
+}
+
+std::vector<PeriodicMatch> matchPeriodic(CommunicatorContext &context, const std::vector<PeriodicFace> &faces) {
+    const int ranks = context.comm().size();
+    const Boxes boxes(context.comm(), faces);
+    const Candidates candidates(
+        sparseExchange(context, packByRank(
+                                    ranks, faces.size(),
+                                    [&](std::size_t f) {
+                                        return faces[f].side == 1
+                                                   ? boxes.rankOf(boxes.boxAt(faces[f].connection, faces[f].centre()))
+                                                   : -1;
+                                    },
+                                    [&](std::size_t f) { return faces[f].words(); },
+                                    [&](std::size_t f, index *words) { faces[f].write(words); })),
+        boxes);
+    struct Question {
+        std::size_t face;
+        std::uint64_t box;
+    };
+    std::vector<Question> questions;
+    for (std::size_t f = 0; f < faces.size(); f++)
+        if (faces[f].side == 0)
+            for (const std::uint64_t box : boxes.boxesOf(faces[f]))
+                questions.push_back({f, box});
+    std::stable_sort(questions.begin(), questions.end(),
+                     [&](const Question &a, const Question &b) { return boxes.rankOf(a.box) < boxes.rankOf(b.box); });
+    const RankLists asked = sparseExchange(
+        context, packByRank(
+                     ranks, questions.size(), [&](std::size_t q) { return boxes.rankOf(questions[q].box); },
+                     [&](std::size_t q) { return 1 + faces[questions[q].face].words(); },
+                     [&](std::size_t q, index *words) {
+                         words[0] = static_cast<index>(questions[q].box);
+                         faces[questions[q].face].write(words + 1);
+                     }));
+    RankLists replies;
+    for (std::size_t k = 0; k < asked.size(); k++) {
+        for (RecordReader reader(asked.list(k)); !reader.atEnd();) {
+            const auto box = static_cast<std::uint64_t>(reader.next());
+            const PeriodicMatch match = candidates.nearest(box, PeriodicFace::read(reader));
+            replies.values.insert(replies.values.end(), {asWord(match.distance), match.cell, match.slot,
+                                                         static_cast<index>(match.nodes.size())});
+            replies.values.insert(replies.values.end(), match.nodes.begin(), match.nodes.end());
+        }
+        replies.ranks.push_back(asked.ranks[k]);
+        replies.starts.push_back(static_cast<index>(replies.values.size()));
+    }
+    const RankLists received = sparseExchange(context, replies);
+    std::vector<PeriodicMatch> matches(faces.size());
+    RecordReader reader(received.values);
+    for (const Question &question : questions) {
+        PeriodicMatch match;
+        match.distance = reader.nextReal();
+        match.cell = reader.next();
+        match.slot = static_cast<int>(reader.next());
+        const auto nodes = reader.next(reader.next());
+        match.nodes.assign(nodes.begin(), nodes.end());
+        if (match.distance < matches[question.face].distance)
+            matches[question.face] = std::move(match);
+    }
+    return matches;
+}
+
+} // namespace DNDS::Geom

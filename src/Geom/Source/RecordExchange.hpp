@@ -1,0 +1,107 @@
+/// @file RecordExchange.hpp
+/// @brief Records of numbers that go to chosen ranks, and questions that other ranks answer.
+#pragma once
+
+#include "DNDS/Mpi/SparseExchange.hpp"
+#include "DNDS/Geom/Source/NumberTable.hpp"
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <exception>
+#include <numeric>
+#include <vector>
+
+namespace DNDS::Geom {
+
+using Point = std::array<real, 3>;
+
+/// Reads records one word after the other. Local.
+class RecordReader {
+  public:
+    explicit RecordReader(std::span<const index> words) : words_(words) {}
+
+    bool atEnd() const noexcept { return words_.empty(); }
+    std::span<const index> rest() const noexcept { return words_; }
+    index next() {
+        const index word = words_.front();
+        words_ = words_.subspan(1);
+        return word;
+    }
+    real nextReal() { return std::bit_cast<real>(next()); }
+    Point nextPoint() { return {nextReal(), nextReal(), nextReal()}; } // braces: from left to right
+    std::span<const index> next(index count) {
+        const auto part = words_.first(toSize(count));
+        words_ = words_.subspan(toSize(count));
+        return part;
+    }
+
+  private:
+    std::span<const index> words_;
+};
+
+inline index asWord(real value) { return std::bit_cast<index>(value); }
+
+/// Record `i` of `count` has `widthOf(i)` words, which `write(i, words)` fills, and goes to rank `rankOf(i)`, or
+/// nowhere where that is negative; records for one rank stay in order. Local. O(words + ranks).
+template <class RankOf, class WidthOf, class Write>
+RankLists packByRank(int ranks, std::size_t count, RankOf &&rankOf, WidthOf &&widthOf, Write &&write) {
+    std::vector<index> starts(static_cast<std::size_t>(ranks) + 1, 0);
+    for (std::size_t i = 0; i < count; i++)
+        if (const int rank = rankOf(i); rank >= 0)
+            starts[static_cast<std::size_t>(rank) + 1] += static_cast<index>(widthOf(i));
+    std::partial_sum(starts.begin(), starts.end(), starts.begin());
+    RankLists lists;
+    lists.values.resize(toSize(starts.back()));
+    for (int rank = 0; rank < ranks; rank++)
+        if (const auto r = static_cast<std::size_t>(rank); starts[r + 1] > starts[r]) {
+            lists.ranks.push_back(rank);
+            lists.starts.push_back(starts[r + 1]);
+        }
+    for (std::size_t i = 0; i < count; i++)
+        if (const int rank = rankOf(i); rank >= 0) {
+            index &at = starts[static_cast<std::size_t>(rank)];
+            write(i, lists.values.data() + at);
+            at += static_cast<index>(widthOf(i));
+        }
+    return lists;
+}
+
+/// Asks, for each item `i` of `count`, rank `rankOf(i)` about the number `keyOf(i)`. There `answer(number, reply)`
+/// appends the reply, a word at least; here `take(i, reader)` reads it, all of it. Collective; two sparse exchanges.
+/// What `answer` throws on any rank is thrown on all, and so is `failure`, what this rank caught before.
+template <class RankOf, class KeyOf, class Answer, class Take>
+void askRanks(CommunicatorContext &context, std::size_t count, RankOf &&rankOf, KeyOf &&keyOf, Answer &&answer,
+              Take &&take, const std::exception_ptr &failure = nullptr) {
+    const int ranks = context.comm().size();
+    const RankLists questions = packByRank(
+        ranks, count, rankOf, [](std::size_t) { return 1; }, [&](std::size_t i, index *word) { *word = keyOf(i); });
+    std::vector<index> order(questions.values.size());
+    if (!order.empty()) {
+        const RankLists places = packByRank(
+            ranks, count, rankOf, [](std::size_t) { return 1; },
+            [&](std::size_t i, index *word) { *word = static_cast<index>(i); });
+        order = places.values;
+    }
+    const RankLists asked = sparseExchange(context, questions, PeerDiscovery::Auto, failure);
+    RankLists replies;
+    std::exception_ptr mine;
+    try {
+        for (std::size_t k = 0; k < asked.size(); k++) {
+            for (const index number : asked.list(k))
+                answer(number, replies.values);
+            replies.ranks.push_back(asked.ranks[k]);
+            replies.starts.push_back(static_cast<index>(replies.values.size()));
+        }
+    } catch (...) {
+        mine = std::current_exception();
+        replies = {};
+    }
+    const RankLists received = sparseExchange(context, replies, PeerDiscovery::Auto, mine);
+    // Replies come in ascending order of ranks, as the questions went.
+    RecordReader reader(received.values);
+    for (const index i : order)
+        take(toSize(i), reader);
+}
+
+} // namespace DNDS::Geom

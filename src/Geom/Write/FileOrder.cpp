@@ -1,0 +1,315 @@
+#include "DNDS/Geom/Write/FileOrder.hpp"
+
+#include "DNDS/Mpi/FailTogether.hpp"
+#include "DNDS/Geom/File/ElementList.hpp"
+#include "DNDS/Geom/Source/RecordExchange.hpp"
+
+#include <algorithm>
+#include <tuple>
+
+namespace DNDS::Geom {
+
+namespace {
+
+/// Numbers [0, size) cut into one block a rank.
+struct Blocks {
+    index size;
+    int ranks;
+
+    index begin(int rank) const { return size / ranks * rank + std::min<index>(rank, size % ranks); }
+    int rankOf(index number) const {
+        const index longer = size % ranks * (size / ranks + 1); // so many numbers are in blocks with one more
+        return static_cast<int>(number < longer ? number / (size / ranks + 1)
+                                                : size % ranks + (number - longer) / (size / ranks));
+    }
+};
+
+/// The numbers of the owned entities' file. Collective.
+Blocks blocksOf(CommunicatorView comm, const MeshEntities &entities) {
+    index last = -1;
+    for (index i = 0; i < entities.owned; i++)
+        last = std::max(last, entities.fileNumbers[toSize(i)]);
+    return {comm.allReduce(last, MPI_MAX) + 1, comm.size()};
+}
+
+std::vector<int> ranksOf(const Blocks &blocks, const MeshEntities &entities) {
+    std::vector<int> ranks(toSize(entities.owned));
+    for (std::size_t i = 0; i < ranks.size(); i++)
+        ranks[i] = blocks.rankOf(entities.fileNumbers[i]);
+    return ranks;
+}
+
+/// The order in which to take what came with these numbers: entry k of the result is the position of the k-th
+/// smallest. Numbers are distinct.
+std::vector<std::size_t> ascending(const std::vector<index> &numbers) {
+    std::vector<std::size_t> order(numbers.size());
+    std::iota(order.begin(), order.end(), std::size_t{0});
+    std::sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return numbers[a] < numbers[b]; });
+    return order;
+}
+
+std::vector<index> placesOf(const std::vector<std::size_t> &order) {
+    std::vector<index> places(order.size());
+    for (std::size_t k = 0; k < order.size(); k++)
+        places[order[k]] = static_cast<index>(k);
+    return places;
+}
+
+/// The nodes of a cell as `ElementBlock` lists them, with the numbers that `numbers` gives to local nodes.
+void appendCellNodes(const UnstructuredMesh &mesh, index cell, std::span<const index> numbers,
+                     std::vector<index> &result) {
+    if (mesh.cellTypes[toSize(cell)] != ElementType::Polyhedron) {
+        for (const LocalIndex node : mesh.cellNodes.view()[cell])
+            result.push_back(numbers[static_cast<std::size_t>(node)]);
+        return;
+    }
+    const auto faceCells = mesh.faceCells.view();
+    for (const LocalIndex face : mesh.cellFaces.view()[cell]) {
+        const auto corners = mesh.faceNodes.view()[face];
+        result.push_back(static_cast<index>(corners.size()));
+        const auto begin = static_cast<std::ptrdiff_t>(result.size());
+        for (const LocalIndex node : corners)
+            result.push_back(numbers[static_cast<std::size_t>(node)]);
+        if (faceCells(face, 0) != cell) // its normal looks into this cell
+            std::reverse(result.begin() + begin, result.end());
+    }
+}
+
+/// The kind of element that a face with so many corners is.
+ElementType faceType(int dimension, std::size_t corners) {
+    if (dimension == 2)
+        return ElementType::Bar2;
+    return corners == 3 ? ElementType::Tri3 : corners == 4 ? ElementType::Quad4 : ElementType::Polygon;
+}
+
+/// A boundary face and one of its marks, as it is sent.
+struct MarkedFace {
+    LocalIndex face;
+    int mark;
+};
+
+std::vector<MarkedFace> markedFaces(const UnstructuredMesh &mesh) {
+    std::vector<MarkedFace> faces;
+    for (std::size_t p = 0; p + 1 < mesh.patches.size(); p++)
+        for (const LocalIndex face : mesh.patches[p].faces)
+            if (face < mesh.faces.owned)
+                faces.push_back({face, static_cast<int>(p)});
+    for (const auto &[face, mark] : mesh.periodicMarks)
+        faces.push_back({face, mark});
+    return faces;
+}
+
+} // namespace
+
+FileOrder::FileOrder(const UnstructuredMesh &mesh) {
+    failTogether(mesh.comm, [&] {
+        context_ = CommunicatorContext::of(mesh.comm);
+        source_.origin = mesh.origin;
+        source_.cellDimension = mesh.dimension;
+        source_.periodic = mesh.periodic;
+        for (std::size_t p = 0; p + 1 < mesh.patches.size(); p++)
+            source_.patches.push_back({mesh.patches[p].name, mesh.patches[p].kind, mesh.patches[p].family});
+        sendNodes(mesh);
+        sendCells(mesh);
+        sendFaces(mesh);
+    });
+}
+
+void FileOrder::sendNodes(const UnstructuredMesh &mesh) {
+    const Blocks blocks = blocksOf(mesh.comm, mesh.nodes);
+    nodes_.ranks = ranksOf(blocks, mesh.nodes);
+    const auto coordinates = mesh.coordinates.view();
+    const RankLists outgoing = packByRank(
+        mesh.comm.size(), nodes_.ranks.size(), [&](std::size_t i) { return nodes_.ranks[i]; },
+        [](std::size_t) { return 4; },
+        [&](std::size_t i, index *words) {
+            words[0] = mesh.nodes.fileNumbers[i];
+            for (rowsize d = 0; d < 3; d++)
+                words[1 + d] = asWord(coordinates(static_cast<index>(i), d));
+        });
+    const RankLists incoming = sparseExchange(*context_, outgoing);
+    std::vector<index> numbers;
+    std::vector<Point> points;
+    for (RecordReader reader(incoming.values); !reader.atEnd();) {
+        numbers.push_back(reader.next());
+        points.push_back(reader.nextPoint());
+    }
+    const std::vector<std::size_t> order = ascending(numbers);
+    nodes_.places = placesOf(order);
+    std::vector<index> present;
+    for (const std::size_t k : order) {
+        present.push_back(numbers[k]);
+        source_.coordinates.push_back(points[k]);
+    }
+    numberNodes(mesh.comm, source_);
+
+    newNumbers_.resize(toSize(mesh.nodes.size()));
+    askRanks(
+        *context_, newNumbers_.size(), [&](std::size_t i) { return blocks.rankOf(mesh.nodes.fileNumbers[i]); },
+        [&](std::size_t i) { return mesh.nodes.fileNumbers[i]; },
+        [&](index number, std::vector<index> &reply) {
+            const auto found = std::lower_bound(present.begin(), present.end(), number);
+            reply.push_back(source_.firstNode + (found - present.begin()));
+        },
+        [&](std::size_t i, RecordReader &reader) { newNumbers_[i] = reader.next(); });
+}
+
+void FileOrder::sendCells(const UnstructuredMesh &mesh) {
+    cells_.ranks = ranksOf(blocksOf(mesh.comm, mesh.cells), mesh.cells);
+    std::vector<index> starts{0};
+    std::vector<index> nodes;
+    for (index c = 0; c < mesh.cells.owned; c++) {
+        appendCellNodes(mesh, c, newNumbers_, nodes);
+        starts.push_back(static_cast<index>(nodes.size()));
+    }
+    const RankLists outgoing = packByRank(
+        mesh.comm.size(), cells_.ranks.size(), [&](std::size_t c) { return cells_.ranks[c]; },
+        [&](std::size_t c) { return 4 + starts[c + 1] - starts[c]; },
+        [&](std::size_t c, index *words) {
+            *words++ = mesh.cells.fileNumbers[c];
+            *words++ = mesh.cells.fileIds[c];
+            *words++ = static_cast<index>(mesh.cellTypes[c]);
+            *words++ = starts[c + 1] - starts[c];
+            std::copy(nodes.begin() + starts[c], nodes.begin() + starts[c + 1], words);
+        });
+    const RankLists incoming = sparseExchange(*context_, outgoing);
+    struct Cell {
+        index fileId;
+        ElementType type;
+        std::span<const index> nodes;
+    };
+    std::vector<index> numbers;
+    std::vector<Cell> cells;
+    for (RecordReader reader(incoming.values); !reader.atEnd();) {
+        numbers.push_back(reader.next());
+        const index fileId = reader.next();
+        const auto type = static_cast<ElementType>(reader.next());
+        cells.push_back({fileId, type, reader.next(reader.next())});
+    }
+    const std::vector<std::size_t> order = ascending(numbers);
+    cells_.places = placesOf(order);
+    for (const std::size_t k : order)
+        appendElement(source_.cells, cells[k].type, cells[k].nodes, cells[k].fileId);
+    numberBlock(mesh.comm, source_.cells);
+}
+
+void FileOrder::sendFaces(const UnstructuredMesh &mesh) {
+    const Blocks blocks = blocksOf(mesh.comm, mesh.cells);
+    const std::vector<MarkedFace> faces = markedFaces(mesh);
+    const auto faceNodes = mesh.faceNodes.view();
+    const auto cellOf = [&](std::size_t i) {
+        return mesh.cells.fileNumbers[static_cast<std::size_t>(mesh.faceCells.view()(faces[i].face, 0))];
+    };
+    const RankLists outgoing = packByRank(
+        mesh.comm.size(), faces.size(), [&](std::size_t i) { return blocks.rankOf(cellOf(i)); },
+        [&](std::size_t i) { return 4 + static_cast<index>(faceNodes[faces[i].face].size()); },
+        [&](std::size_t i, index *words) {
+            const auto corners = faceNodes[faces[i].face];
+            *words++ = cellOf(i);
+            *words++ = faces[i].mark;
+            *words++ = mesh.faces.fileIds[static_cast<std::size_t>(faces[i].face)];
+            *words++ = static_cast<index>(corners.size());
+            for (const LocalIndex node : corners)
+                *words++ = newNumbers_[static_cast<std::size_t>(node)];
+        });
+    const RankLists incoming = sparseExchange(*context_, outgoing);
+    struct Face {
+        index cell;
+        std::span<const index> nodes;
+        int mark;
+        index fileId;
+    };
+    std::vector<Face> sorted;
+    for (RecordReader reader(incoming.values); !reader.atEnd();) {
+        const index cell = reader.next();
+        const int mark = static_cast<int>(reader.next());
+        const index fileId = reader.next();
+        sorted.push_back({cell, reader.next(reader.next()), mark, fileId});
+    }
+    std::sort(sorted.begin(), sorted.end(), [](const Face &a, const Face &b) {
+        if (a.cell != b.cell)
+            return a.cell < b.cell;
+        if (!std::equal(a.nodes.begin(), a.nodes.end(), b.nodes.begin(), b.nodes.end()))
+            return std::lexicographical_compare(a.nodes.begin(), a.nodes.end(), b.nodes.begin(), b.nodes.end());
+        return a.mark < b.mark;
+    });
+    for (const Face &face : sorted) {
+        appendElement(source_.faces, faceType(mesh.dimension, face.nodes.size()), face.nodes, face.fileId);
+        source_.faceMarks.push_back(face.mark);
+    }
+    numberBlock(mesh.comm, source_.faces);
+}
+
+std::vector<real> FileOrder::sendValues(const Route &route, std::span<const real> owned, int components) const {
+    const CommunicatorView comm = context_->comm();
+    comm.guarded([&] {
+        DNDS_CHECK(components > 0 && owned.size() == route.ranks.size() * static_cast<std::size_t>(components),
+                   ArgumentError, "{} values for {} rows of {} components", owned.size(), route.ranks.size(),
+                   components);
+    });
+    const auto width = static_cast<std::size_t>(components);
+    const RankLists outgoing = packByRank(
+        comm.size(), route.ranks.size(), [&](std::size_t i) { return route.ranks[i]; },
+        [&](std::size_t) { return components; },
+        [&](std::size_t i, index *words) {
+            for (std::size_t k = 0; k < width; k++)
+                words[k] = asWord(owned[i * width + k]);
+        });
+    const RankLists incoming = sparseExchange(*context_, outgoing);
+    std::vector<real> values(incoming.values.size());
+    RecordReader reader(incoming.values);
+    for (const index place : route.places)
+        for (std::size_t k = 0; k < width; k++)
+            values[toSize(place) * width + k] = reader.nextReal();
+    return values;
+}
+
+std::vector<real> FileOrder::cellValues(std::span<const real> owned, int components) const {
+    return failTogether(comm(), [&] { return sendValues(cells_, owned, components); });
+}
+
+std::vector<real> FileOrder::nodeValues(std::span<const real> owned, int components) const {
+    return failTogether(comm(), [&] { return sendValues(nodes_, owned, components); });
+}
+
+namespace {
+
+std::vector<real> takeValues(const UnstructuredMesh &mesh, const MeshEntities &entities,
+                             std::span<const real> blockValues, int components) {
+    const auto width = static_cast<std::size_t>(components);
+    mesh.comm.guarded([&] {
+        DNDS_CHECK(components > 0 && blockValues.size() % width == 0, ArgumentError,
+                   "{} values in rows of {} components", blockValues.size(), components);
+    });
+    const auto blocks = GlobalMapping::create(mesh.comm, static_cast<index>(blockValues.size() / width));
+    mesh.comm.guarded([&] {
+        for (index i = 0; i < entities.owned; i++)
+            DNDS_CHECK(entities.fileNumbers[toSize(i)] >= 0 && entities.fileNumbers[toSize(i)] < blocks->globalSize(),
+                       ArgumentError, "{} rows of values, and an entity is number {} of the file", blocks->globalSize(),
+                       entities.fileNumbers[toSize(i)]);
+    });
+    std::vector<real> values(toSize(entities.owned) * width);
+    askRanks(
+        *blocks->context(), toSize(entities.owned),
+        [&](std::size_t i) { return blocks->owner(entities.fileNumbers[i]).rank; },
+        [&](std::size_t i) { return entities.fileNumbers[i]; },
+        [&](index number, std::vector<index> &reply) {
+            const std::size_t row = toSize(number - blocks->localBegin());
+            for (std::size_t k = 0; k < width; k++)
+                reply.push_back(asWord(blockValues[row * width + k]));
+        },
+        [&](std::size_t i, RecordReader &reader) {
+            for (std::size_t k = 0; k < width; k++)
+                values[i * width + k] = reader.nextReal();
+        });
+    return values;
+}
+
+} // namespace
+
+std::vector<real> takeFromFileOrder(const UnstructuredMesh &mesh, const MeshEntities &entities,
+                                    std::span<const real> blockValues, int components) {
+    return failTogether(mesh.comm, [&] { return takeValues(mesh, entities, blockValues, components); });
+}
+
+} // namespace DNDS::Geom

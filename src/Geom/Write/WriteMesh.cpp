@@ -1,0 +1,89 @@
+#include "DNDS/Geom/Write/WriteMesh.hpp"
+
+#include "DNDS/Mpi/FailTogether.hpp"
+#include "DNDS/Geom/Source/NumberTable.hpp"
+
+namespace DNDS::Geom {
+
+namespace {
+
+/// Fields in file order, and the memory that they are in.
+struct OrderedFields {
+    std::vector<std::vector<real>> values;
+    std::vector<FieldSlice> fields;
+
+    template <class Reorder>
+    OrderedFields(const std::vector<FieldSlice> &owned, Reorder &&reorder) {
+        values.reserve(owned.size());
+        for (const FieldSlice &field : owned) {
+            values.push_back(reorder(field.values, field.components));
+            fields.push_back({field.name, field.components, values.back()});
+        }
+    }
+};
+
+/// The fields of a step in file order. Collective, in `failTogether`.
+struct OrderedStep {
+    OrderedFields nodes;
+    OrderedFields cells;
+
+    OrderedStep(const FileOrder &order, const StepFields &fields, index ownedNodes, index ownedCells)
+        : nodes(checked(fields.nodes, ownedNodes, "node"),
+                [&](std::span<const real> values, int components) { return order.nodeValues(values, components); }),
+          cells(checked(fields.cells, ownedCells, "cell"),
+                [&](std::span<const real> values, int components) { return order.cellValues(values, components); }) {}
+
+  private:
+    /// Here errors can still name the field.
+    static const std::vector<FieldSlice> &checked(const std::vector<FieldSlice> &fields, index owned,
+                                                  std::string_view what) {
+        for (const FieldSlice &field : fields)
+            checkField(field, owned, what);
+        return fields;
+    }
+};
+
+} // namespace
+
+MeshWriter::MeshWriter(const UnstructuredMesh &mesh, std::string path, const MeshWriterOptions &options)
+    : order_(mesh), ownedNodes_(mesh.nodes.owned), ownedCells_(mesh.cells.owned), writesRanks_(options.ranks),
+      writer_(failTogether(mesh.comm, [&] {
+          if (writesRanks_)
+              ranks_.assign(toSize(mesh.cells.owned), static_cast<real>(mesh.comm.rank()));
+          return VtkHdfWriter(mesh.comm, std::move(path), sliceOf(order_.mesh()));
+      })) {}
+
+void MeshWriter::writeStep(real time, const StepFields &fields) {
+    failTogether(order_.comm(), [&] {
+        StepFields all = fields;
+        if (writesRanks_)
+            all.cells.push_back({"rank", 1, ranks_});
+        needSameFields(order_.comm(), all.nodes, all.cells); // each is sent by all ranks together
+        const OrderedStep ordered(order_, all, ownedNodes_, ownedCells_);
+        writer_.writeStep(time, ordered.nodes.fields, ordered.cells.fields);
+    });
+}
+
+void MeshWriter::writeStep(real time, const std::vector<FieldSlice> &nodeFields,
+                           const std::vector<FieldSlice> &cellFields) {
+    writeStep(time, {.cells = cellFields, .nodes = nodeFields});
+}
+
+void MeshWriter::close() { writer_.close(); }
+
+void writeCgnsMesh(const UnstructuredMesh &mesh, const std::string &path, const StepFields &fields,
+                   const CgnsWriteOptions &options) {
+    failTogether(mesh.comm, [&] {
+        needSameFields(mesh.comm, fields.nodes, fields.cells);
+        const FileOrder order(mesh);
+        const OrderedStep ordered(order, fields, mesh.nodes.owned, mesh.cells.owned);
+        writeCgns(mesh.comm, path, order.mesh(), ordered.nodes.fields, ordered.cells.fields, options);
+    });
+}
+
+void writeCgnsMesh(const UnstructuredMesh &mesh, const std::string &path, const std::vector<FieldSlice> &nodeFields,
+                   const std::vector<FieldSlice> &cellFields, const CgnsWriteOptions &options) {
+    writeCgnsMesh(mesh, path, {.cells = cellFields, .nodes = nodeFields}, options);
+}
+
+} // namespace DNDS::Geom

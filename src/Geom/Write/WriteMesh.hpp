@@ -1,0 +1,78 @@
+/// @file WriteMesh.hpp
+/// @brief Writes partitioned meshes and their fields, in the order of the file that they were read from.
+#pragma once
+
+#include "DNDS/Geom/Cgns/CgnsWriter.hpp"
+#include "DNDS/Geom/Write/FileOrder.hpp"
+#include "DNDS/Geom/Source/MeshSlice.hpp"
+#include "DNDS/Geom/Vtk/VtkHdfWriter.hpp"
+
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace DNDS::Geom {
+
+/// The owned rows of an array of cells or nodes as a field of a file. Local, O(1). The array must outlive it.
+template <rowsize width>
+FieldSlice fieldOf(std::string name, const ParArray<real, width> &owned) {
+    static_assert(width > 0, "fields of files have a fixed number of components");
+    return {std::move(name), width, {owned.data(), static_cast<std::size_t>(owned.size() * width)}};
+}
+/// The same for a field with ghosts, which are not written.
+template <rowsize width>
+FieldSlice fieldOf(std::string name, const ArrayPair<ParArray<real, width>> &field) {
+    return fieldOf(std::move(name), std::as_const(*field.father));
+}
+
+/// Choices for `MeshWriter`; the same on all ranks.
+struct MeshWriterOptions {
+    bool ranks = false; ///< adds the field "rank" at cells: who owns them
+};
+
+/// A VTKHDF file of a partitioned mesh and of fields at any number of times.
+///
+///     MeshWriter writer(mesh, "flow.vtkhdf");
+///     for (...)
+///         writer.writeStep(time, {.cells = {fieldOf("u", u), fieldOf("pressure", p)}, .nodes = {fieldOf("x", x)}});
+///     writer.close();
+///
+/// Cells and nodes stand in the order of the file that the mesh was read from, so that results of any two runs can be
+/// compared; the content does not depend on the number of ranks (but for the field "rank"). Each step moves the fields
+/// to blocks of file order, one sparse exchange a field. A writer that goes without `close` leaves path + ".part"
+/// behind and says so on stderr. All functions are Collective and throw as those of VtkHdfWriter.
+class MeshWriter {
+  public:
+    MeshWriter(const UnstructuredMesh &mesh, std::string path, const MeshWriterOptions &options = {});
+
+    /// Fields have the rows of owned cells or nodes: see `fieldOf`. Throws ArgumentError that names the field where it
+    /// has another number of rows, or is not in the first step, or not on all ranks.
+    void writeStep(real time, const StepFields &fields);
+    /// The same, with lists that are easily mistaken for each other.
+    [[deprecated("name the lists: writeStep(time, {.cells = ..., .nodes = ...})")]] void
+    writeStep(real time, const std::vector<FieldSlice> &nodeFields, const std::vector<FieldSlice> &cellFields);
+    /// Completes the file.
+    void close();
+
+  private:
+    FileOrder order_;
+    index ownedNodes_;
+    index ownedCells_;
+    bool writesRanks_;
+    std::vector<real> ranks_; ///< [owned cells], or empty
+    VtkHdfWriter writer_;
+};
+
+/// Writes a partitioned mesh, its boundary patches and fields of owned nodes and cells as a CGNS file, in the order of
+/// the file that the mesh was read from: the content does not depend on the number of ranks. Collective. Boundary faces
+/// are written with their corners alone. Errors: those of `writeCgns`.
+///
+///     writeCgnsMesh(mesh, "flow.cgns", {.cells = {fieldOf("u", u)}, .nodes = {fieldOf("x", x)}});
+void writeCgnsMesh(const UnstructuredMesh &mesh, const std::string &path, const StepFields &fields = {},
+                   const CgnsWriteOptions &options = {});
+/// The same, with lists that are easily mistaken for each other.
+[[deprecated("name the lists: writeCgnsMesh(mesh, path, {.cells = ..., .nodes = ...})")]] void
+writeCgnsMesh(const UnstructuredMesh &mesh, const std::string &path, const std::vector<FieldSlice> &nodeFields,
+              const std::vector<FieldSlice> &cellFields, const CgnsWriteOptions &options = {});
+
+} // namespace DNDS::Geom

@@ -1,0 +1,162 @@
+/// @file NodeSharedCase.hpp
+/// @brief What tests of node-shared exchanges have in common: a communicator with an arena, and a field whose ghosts
+/// tell what they are copies of.
+#pragma once
+
+#include "DNDS/Transport/MakeTransports.hpp"
+#include "DNDS/Transport/NodeSharedTransport.hpp"
+#include "FieldCase.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <cstdlib>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace DNDS::test {
+
+using Clock = std::chrono::steady_clock;
+
+constexpr ExchangeOptions nodeShared{.transport = TransportKind::NodeShared};
+
+inline double secondsSince(Clock::time_point begin) {
+    return std::chrono::duration<double>(Clock::now() - begin).count();
+}
+
+/// An environment variable for as long as it lives.
+class Setting {
+  public:
+    Setting(const char *name, const std::string &value) : name_(name) {
+        if (const char *before = std::getenv(name))
+            before_ = before;
+        setenv(name, value.c_str(), 1);
+    }
+    Setting(const Setting &) = delete;
+    Setting &operator=(const Setting &) = delete;
+    ~Setting() { before_ ? setenv(name_, before_->c_str(), 1) : unsetenv(name_); }
+
+  private:
+    const char *name_;
+    std::optional<std::string> before_;
+};
+
+/// All ranks on a communicator of their own, in virtual nodes if asked.
+struct World {
+    explicit World(int ranksPerNode = 0) {
+        const Setting setting("DNDS_RANKS_PER_NODE", std::to_string(ranksPerNode));
+        owner = Communicator::duplicate(MPI_COMM_WORLD);
+        context = CommunicatorContext::of(owner.view());
+    }
+    CommunicatorView comm() const { return owner.view(); }
+    NodeArena *arena() const { return context->node().arena.get(); }
+
+    Communicator owner;
+    std::shared_ptr<CommunicatorContext> context;
+};
+
+/// A field whose contents tell row, component and version.
+struct Field {
+    using A = ParArray<real, 3>;
+
+    Field(CommunicatorView comm, const Wishes &wanted, const std::string &name = "field") : wishes(wanted) {
+        pair.initPair(name, comm);
+        pair.father->resize(wishes.size(worldRank()));
+        pair.transAttach();
+        pair.trans.createFatherGlobalMapping();
+        pair.trans.createGhostMapping(wishes.myReads());
+        pair.trans.createMPITypes();
+    }
+
+    static real value(index row, rowsize j, int version) {
+        return static_cast<real>(version) * 1e6 + static_cast<real>(row) * 8 + static_cast<real>(j);
+    }
+    void fill(int version) {
+        auto father = pair.father->view();
+        for (index i = 0; i < father.size(); ++i)
+            for (rowsize j = 0; j < 3; ++j)
+                father(i, j) = value(wishes.begin(worldRank()) + i, j, version);
+    }
+    /// The first ghost that is not of that version, for people; empty if all are.
+    std::string wrongGhost(int version) const {
+        const A &son = *pair.son;
+        const auto ghosts = son.view();
+        const std::vector<index> rows = wishes.ghostsOf(worldRank());
+        if (ghosts.size() != static_cast<index>(rows.size()))
+            return "the son has " + std::to_string(ghosts.size()) + " rows";
+        for (std::size_t k = 0; k < rows.size(); ++k)
+            for (rowsize j = 0; j < 3; ++j)
+                if (const real found = ghosts(static_cast<index>(k), j); found != value(rows[k], j, version))
+                    return "ghost of row " + std::to_string(rows[k]) + " is " + std::to_string(found) + " in version " +
+                           std::to_string(version);
+        return {};
+    }
+    void expect(int version) const { EXPECT_EQ(wrongGhost(version), ""); }
+
+    std::unique_ptr<Exchange> makePull(const ExchangeOptions &options = nodeShared) const {
+        return std::make_unique<Exchange>(pair.trans.pattern(), Direction::Pull, std::vector{pair.trans.member()},
+                                          options);
+    }
+    void pull(int version) {
+        fill(version);
+        pair.trans.startPersistentPull();
+        pair.trans.waitPersistentPull();
+        expect(version);
+    }
+
+    Wishes wishes;
+    ArrayPair<A> pair;
+};
+
+/// Rows enough that messages are large; every rank reads all rows of the next rank and every third row of all.
+inline Wishes largeWishes(index rowsEach) {
+    Wishes wishes = Wishes::ring(rowsEach);
+    wishes.name = "large";
+    for (int rank = 0; rank < worldSize(); ++rank) {
+        auto &list = wishes.reads[static_cast<std::size_t>(rank)];
+        const int next = (rank + 1) % worldSize();
+        list.clear();
+        for (index row = 0; row < wishes.rows(); ++row)
+            if (row % 3 == rank % 3 || wishes.owner(row) == next)
+                list.push_back(row);
+    }
+    return wishes;
+}
+
+/// Waits for a message from `from`, or sends one: an order between ranks that MPI makes.
+inline void signalTo(int to, CommunicatorView comm) { MPI_Send(nullptr, 0, MPI_BYTE, to, 7, comm.handle()); }
+inline void awaitSignal(int from, CommunicatorView comm) {
+    MPI_Recv(nullptr, 0, MPI_BYTE, from, 7, comm.handle(), MPI_STATUS_IGNORE);
+}
+
+/// The bytes in use by this rank once all ranks are done with what they destroyed. Collective.
+inline std::size_t settledBytes(const World &world) {
+    world.comm().barrier();
+    world.arena()->reap();
+    return world.arena()->bytesInUse();
+}
+
+/// Most tests share one communicator, because making one is slow where ranks outnumber cores.
+class NodeShared : public testing::Test {
+  protected:
+    static void SetUpTestSuite() { shared = std::make_unique<World>(); }
+    static void TearDownTestSuite() { shared.reset(); }
+    void SetUp() override {
+        if (worldSize() < 2)
+            GTEST_SKIP() << "needs peers";
+        if (world.arena() == nullptr) // the same on all ranks of one machine; NodeArenaTest fails here
+            GTEST_SKIP() << "no shared memory: " << world.context->node().whyNoArena;
+    }
+
+    static inline std::unique_ptr<World> shared;
+    const World &world = *shared;
+};
+
+/// Those that leave something in flight have one of their own.
+class NodeSharedOnItsOwn : public NodeShared {
+  protected:
+    World world;
+};
+
+} // namespace DNDS::test

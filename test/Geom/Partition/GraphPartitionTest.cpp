@@ -1,0 +1,230 @@
+#include "DNDS/Geom/Partition/GraphPartition.hpp"
+
+#include "DNDS/Geom/DualGraph.hpp"
+#include "DNDS/Geom/TriangleMesh.hpp"
+#include "support/MpiTest.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+
+namespace DNDS::Geom {
+namespace {
+
+CommunicatorView world() { return CommunicatorView(MPI_COMM_WORLD); }
+
+DistributedGraph triangles(index cells) {
+    TriangleMeshOptions options;
+    options.cells = cells;
+    return dualGraph(world(), makeTriangleMesh(options, world()).cellNodes, ElementType::Tri3);
+}
+
+/// A graph of `rows` x `columns` vertices, joined to the right and below; this rank gets the vertices [begin, end).
+DistributedGraph grid(index rows, index columns, index begin, index end) {
+    DistributedGraph graph;
+    for (index v = begin; v < end; v++) {
+        const index i = v / columns;
+        const index j = v % columns;
+        if (i > 0)
+            graph.neighbours.push_back(v - columns);
+        if (j > 0)
+            graph.neighbours.push_back(v - 1);
+        if (j + 1 < columns)
+            graph.neighbours.push_back(v + 1);
+        if (i + 1 < rows)
+            graph.neighbours.push_back(v + columns);
+        graph.starts.push_back(static_cast<index>(graph.neighbours.size()));
+    }
+    return graph;
+}
+
+DistributedGraph evenGrid(index rows, index columns) {
+    const index vertices = rows * columns;
+    return grid(rows, columns, vertices * world().rank() / world().size(),
+                vertices * (world().rank() + 1) / world().size());
+}
+
+void expectEveryPartIsUsed(const DistributedGraph &graph, const std::vector<int> &part, int parts, double imbalance) {
+    ASSERT_EQ(static_cast<index>(part.size()), graph.size());
+    const PartitionQuality quality = partitionQuality(world(), graph, part, parts);
+    EXPECT_EQ(quality.emptyParts, 0);
+    EXPECT_LE(quality.imbalance, imbalance);
+    EXPECT_GE(quality.imbalance, 0.0);
+}
+
+TEST(GraphPartition, DividesAMeshEvenlyAndWithShortInterfaces) {
+    const DistributedGraph graph = triangles(20000);
+    for (const int parts : {2, 3, 4, 7, 16}) {
+        const std::vector<int> part = partitionGraph(world(), graph, parts);
+        expectEveryPartIsUsed(graph, part, parts, 0.06);
+        const PartitionQuality quality = partitionQuality(world(), graph, part, parts);
+        // Interfaces of k compact parts of n cells are a few times sqrt(k n) edges; a random division cuts most of 1.5
+        // n.
+        EXPECT_LT(static_cast<double>(quality.edgeCut), 1.5 * std::sqrt(20000.0 * parts)) << parts << " parts";
+        EXPECT_GT(quality.edgeCut, 0);
+    }
+}
+
+TEST(GraphPartition, IsTheSameEachTimeAndVariesWithTheSeed) {
+    const DistributedGraph graph = triangles(5000);
+    const std::vector<int> first = partitionGraph(world(), graph, 5);
+    EXPECT_EQ(partitionGraph(world(), graph, 5), first);
+    EXPECT_EQ(partitionGraph(world(), graph, 5), first);
+    int different = 0;
+    for (int seed = 2; seed < 12; seed++) {
+        const std::vector<int> other = partitionGraph(world(), graph, 5, {0.03, seed});
+        different += world().allReduce(first != other ? 1 : 0, MPI_MAX);
+        expectEveryPartIsUsed(graph, other, 5, 0.06);
+    }
+    EXPECT_GE(different, 1);
+}
+
+TEST(GraphPartition, OnePartHoldsEverything) {
+    const DistributedGraph graph = triangles(200);
+    const std::vector<int> part = partitionGraph(world(), graph, 1);
+    EXPECT_EQ(part, std::vector<int>(static_cast<std::size_t>(graph.size()), 0));
+    const PartitionQuality quality = partitionQuality(world(), graph, part, 1);
+    EXPECT_EQ(quality.edgeCut, 0);
+    EXPECT_EQ(quality.edges, 280); // (3 * 200 - 4 * 10) / 2
+    EXPECT_EQ(quality.imbalance, 0.0);
+}
+
+TEST(GraphPartition, TakesRanksWithoutVertices) {
+    const index side = 40;
+    for (int holder = 0; holder < world().size(); holder++) {
+        const bool mine = world().rank() == holder;
+        const DistributedGraph graph = grid(side, side, 0, mine ? side * side : 0);
+        expectEveryPartIsUsed(graph, partitionGraph(world(), graph, 4), 4, 0.06);
+    }
+}
+
+TEST(GraphPartition, TakesAnEmptyGraph) {
+    EXPECT_TRUE(partitionGraph(world(), {}, 4).empty());
+    const PartitionQuality quality = partitionQuality(world(), {}, {}, 4);
+    EXPECT_EQ(quality.edges, 0);
+    EXPECT_EQ(quality.imbalance, 0.0);
+    EXPECT_EQ(quality.emptyParts, 4);
+}
+
+TEST(GraphPartition, TakesFewerVerticesThanParts) {
+    const DistributedGraph graph = evenGrid(1, 3);
+    const std::vector<int> part = partitionGraph(world(), graph, 8);
+    ASSERT_EQ(static_cast<index>(part.size()), graph.size());
+    EXPECT_GE(partitionQuality(world(), graph, part, 8).emptyParts, 5);
+}
+
+TEST(GraphPartition, TakesDisconnectedGraphs) {
+    DistributedGraph graph = evenGrid(30, 30);
+    // Cut the grid into rows that do not touch.
+    DistributedGraph rows;
+    const index first = 900 * world().rank() / world().size();
+    for (index v = 0; v < graph.size(); v++) {
+        for (const index other : graph.neighboursOf(v))
+            if (other / 30 == (first + v) / 30)
+                rows.neighbours.push_back(other);
+        rows.starts.push_back(static_cast<index>(rows.neighbours.size()));
+    }
+    expectEveryPartIsUsed(rows, partitionGraph(world(), rows, 4), 4, 0.1);
+
+    DistributedGraph isolated;
+    isolated.starts.assign(101, 0);
+    expectEveryPartIsUsed(isolated, partitionGraph(world(), isolated, 4), 4, 0.1);
+}
+
+TEST(GraphPartition, BalancesWeights) {
+    const index side = 40;
+    DistributedGraph graph = evenGrid(side, side);
+    const index first = side * side * world().rank() / world().size();
+    for (index v = 0; v < graph.size(); v++)
+        graph.weights.push_back((first + v) / side < side / 4 ? 30 : 1); // a heavy quarter
+    const std::vector<int> part = partitionGraph(world(), graph, 4);
+    expectEveryPartIsUsed(graph, part, 4, 0.1);
+
+    // The same in units that only 64 bits hold.
+    for (index &weight : graph.weights)
+        weight *= index{1} << 45;
+    expectEveryPartIsUsed(graph, partitionGraph(world(), graph, 4), 4, 0.1);
+}
+
+TEST(GraphPartition, RepeatedNeighboursAreHeavierEdgesAndLoopsAreIgnored) {
+    // A ring of 24 vertices in which every third edge is weak.
+    const index n = 24;
+    DistributedGraph graph;
+    const index begin = n * world().rank() / world().size();
+    const index end = n * (world().rank() + 1) / world().size();
+    for (index v = begin; v < end; v++) {
+        graph.neighbours.push_back(v);
+        for (int copy = 0; copy < (v % 3 == 2 ? 1 : 50); copy++)
+            graph.neighbours.push_back((v + 1) % n);
+        for (int copy = 0; copy < ((v + n - 1) % 3 == 2 ? 1 : 50); copy++)
+            graph.neighbours.push_back((v + n - 1) % n);
+        graph.starts.push_back(static_cast<index>(graph.neighbours.size()));
+    }
+    const std::vector<int> part = partitionGraph(world(), graph, 2, {0.3, 1});
+    const PartitionQuality quality = partitionQuality(world(), graph, part, 2);
+    EXPECT_EQ(quality.edgeCut, 2);
+    EXPECT_EQ(quality.edges, 8 + 16 * 50);
+}
+
+TEST(GraphPartition, QualityCountsWhatAFormulaSays) {
+    const index side = 16;
+    const DistributedGraph graph = evenGrid(side, side);
+    const index first = side * side * world().rank() / world().size();
+    std::vector<int> part;
+    for (index v = 0; v < graph.size(); v++)
+        part.push_back((first + v) % side < 4 ? 0 : 2); // columns 0..3, and the rest; part 1 stays empty
+    const PartitionQuality quality = partitionQuality(world(), graph, part, 3);
+    EXPECT_EQ(quality.edges, 2 * side * (side - 1));
+    EXPECT_EQ(quality.edgeCut, side);
+    EXPECT_DOUBLE_EQ(quality.imbalance, 0.75 * 3 - 1);
+    EXPECT_EQ(quality.emptyParts, 1);
+}
+
+TEST(GraphPartition, ThrowsOnAllRanksWhenOneRankIsWrong) {
+    const bool wrong = world().rank() == world().size() - 1;
+    const DistributedGraph good = evenGrid(8, 8);
+
+    DistributedGraph bad = good;
+    if (wrong)
+        bad.neighbours.back() = 64;
+    EXPECT_THROW(partitionGraph(world(), bad, 2), IndexError);
+    const std::vector<int> zeros(static_cast<std::size_t>(good.size()), 0);
+    EXPECT_THROW(partitionQuality(world(), bad, zeros, 2), IndexError);
+
+    bad = good;
+    if (wrong)
+        bad.neighbours.back() = 0; // 0 does not know of it
+    EXPECT_THROW(partitionGraph(world(), bad, 2), DataError);
+
+    bad = good;
+    if (wrong)
+        bad.starts.back()++;
+    EXPECT_THROW(partitionGraph(world(), bad, 2), ArgumentError);
+
+    bad = good;
+    bad.weights.assign(static_cast<std::size_t>(good.size()), 1);
+    if (wrong)
+        bad.weights.back() = 0;
+    EXPECT_THROW(partitionGraph(world(), bad, 2), ArgumentError);
+    if (wrong)
+        bad.weights.pop_back();
+    EXPECT_THROW(partitionGraph(world(), bad, 2), ArgumentError);
+
+    EXPECT_THROW(partitionGraph(world(), good, 0), ArgumentError);
+    EXPECT_THROW(partitionGraph(world(), good, 2, {-0.1, 1}), ArgumentError);
+    if (world().size() > 1) {
+        EXPECT_THROW(partitionGraph(world(), good, wrong ? 3 : 2), ArgumentError);
+        EXPECT_THROW(partitionGraph(world(), good, 2, {0.03, wrong ? 3 : 2}), ArgumentError);
+    }
+    std::vector<int> part = zeros;
+    if (wrong)
+        part.back() = 2;
+    EXPECT_THROW(partitionQuality(world(), good, part, 2), IndexError);
+    if (wrong)
+        part.pop_back();
+    EXPECT_THROW(partitionQuality(world(), good, part, 2), ArgumentError);
+}
+
+} // namespace
+} // namespace DNDS::Geom
