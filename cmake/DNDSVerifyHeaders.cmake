@@ -1,7 +1,9 @@
-# dnds_verify_headers(<library>): adds to the target `verify_headers` one translation unit for each public header of
-# <library>, which includes that header twice and nothing before it. CI builds the target with warnings as errors.
+# dnds_verify_headers(<library> <header>...): adds to the target `verify_headers` one translation unit for each public
+# header of <library> and each of the private ones listed, which includes that header twice and nothing before it. CI
+# builds the target with warnings as errors.
 function(dnds_verify_headers library)
   get_target_property(headers ${library} HEADER_SET)
+  list(APPEND headers ${ARGN})
   get_target_property(baseDirs ${library} HEADER_DIRS)
   list(GET baseDirs 0 baseDir)
 

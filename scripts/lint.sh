@@ -101,6 +101,12 @@ check_lists() {
     $complete || failed+=("source lists")
 }
 
+# Which folder of src/ may include which: scripts/layers.txt.
+check_layers() {
+    say "layers"
+    python3 scripts/check_layers.py || failed+=("layers (scripts/layers.txt)")
+}
+
 check_shell() {
     say "shellcheck"
     local scripts
@@ -162,6 +168,7 @@ if $tidy; then
 else
     check_format
     check_lists
+    check_layers
     check_shell
     check_python
 fi

@@ -6,8 +6,8 @@
 #include "Turns.hpp"
 
 #include "DNDS/Base/ExactAccumulator.hpp"
-#include "DNDS/Geom/Generate/BoxMesh.hpp"
 #include "DNDS/Geom/Build/BuildMesh.hpp"
+#include "DNDS/Geom/Generate/BoxMesh.hpp"
 
 #include <CLI/CLI.hpp>
 

@@ -3,8 +3,8 @@
 #include "Kernels.hpp"
 #include "Setting.hpp"
 
-#include "DNDS/Transport/DeviceRowCopy.hpp"
 #include "DNDS/Storage/Array.hpp"
+#include "DNDS/Transport/DeviceRowCopy.hpp"
 
 #include <fmt/format.h>
 

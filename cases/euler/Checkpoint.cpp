@@ -1,8 +1,8 @@
 #include "Checkpoint.hpp"
 
-#include "DNDS/Serialize/Checkpoint.hpp"
 #include "DNDS/Geom/File/FileSegments.hpp"
 #include "DNDS/Geom/Mesh/Fingerprint.hpp"
+#include "DNDS/Serialize/Checkpoint.hpp"
 
 #include <nlohmann/json.hpp>
 

@@ -5,8 +5,8 @@
 #include "ExactFlows.hpp"
 #include "Solver.hpp"
 
-#include "DNDS/Geom/Generate/BoxMesh.hpp"
 #include "DNDS/Geom/Cgns/CgnsReader.hpp"
+#include "DNDS/Geom/Generate/BoxMesh.hpp"
 
 #include <limits>
 #include <map>

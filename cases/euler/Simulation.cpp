@@ -3,9 +3,9 @@
 #include "Output.hpp"
 #include "RunReport.hpp"
 
-#include "DNDS/Mpi/ExactSum.hpp"
 #include "DNDS/Geom/Build/BuildMesh.hpp"
 #include "DNDS/Geom/Read/ReadMesh.hpp"
+#include "DNDS/Mpi/ExactSum.hpp"
 
 #include <algorithm>
 #include <filesystem>

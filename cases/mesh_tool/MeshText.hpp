@@ -1,8 +1,8 @@
 // What dnds-mesh prints.
 #pragma once
 
-#include "DNDS/Geom/Source/MeshReport.hpp"
 #include "DNDS/Geom/Build/PartitionReport.hpp"
+#include "DNDS/Geom/Source/MeshReport.hpp"
 
 #include <string>
 

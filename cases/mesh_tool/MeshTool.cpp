@@ -2,14 +2,14 @@
 
 #include "MeshText.hpp"
 
-#include "DNDS/Mpi/FailTogether.hpp"
-#include "DNDS/Geom/Generate/BoxMesh.hpp"
-#include "DNDS/Geom/Partition/GraphPartition.hpp"
-#include "DNDS/Geom/Mesh/MeshMetrics.hpp"
 #include "DNDS/Geom/Build/PartitionReport.hpp"
+#include "DNDS/Geom/Generate/BoxMesh.hpp"
+#include "DNDS/Geom/Mesh/MeshMetrics.hpp"
+#include "DNDS/Geom/Partition/GraphPartition.hpp"
+#include "DNDS/Geom/Read/ReadMesh.hpp"
 #include "DNDS/Geom/Source/SourceChecks.hpp"
 #include "DNDS/Geom/Write/WriteMesh.hpp"
-#include "DNDS/Geom/Read/ReadMesh.hpp"
+#include "DNDS/Mpi/FailTogether.hpp"
 
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>

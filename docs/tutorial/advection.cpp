@@ -1,13 +1,7 @@
 // The program of docs/first_solver.md: a flow carries a bump once around the middle of a square.
 //   mpiexec -n 4 advection [RESULT.vtkhdf [MESH]]
 
-#include "DNDS/Mpi/ExactSum.hpp"
-#include "DNDS/Mpi/RunMain.hpp"
-#include "DNDS/Geom/Generate/BoxMesh.hpp"
-#include "DNDS/Geom/Build/BuildMesh.hpp"
-#include "DNDS/Geom/Mesh/MeshView.hpp"
-#include "DNDS/Geom/Write/WriteMesh.hpp"
-#include "DNDS/Geom/Read/ReadMesh.hpp"
+#include "DNDS/Geom/Geom.hpp"
 
 #include <fmt/core.h>
 

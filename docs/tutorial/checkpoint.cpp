@@ -3,11 +3,7 @@
 //   mpiexec -n 3 checkpoint FILE
 
 #include "DNDS/Serialize/Checkpoint.hpp"
-#include "DNDS/Mpi/RunMain.hpp"
-#include "DNDS/Geom/Generate/BoxMesh.hpp"
-#include "DNDS/Geom/Build/BuildMesh.hpp"
-#include "DNDS/Geom/Mesh/Fingerprint.hpp"
-#include "DNDS/Geom/Mesh/MeshView.hpp"
+#include "DNDS/Geom/Geom.hpp"
 
 #include <fmt/core.h>
 

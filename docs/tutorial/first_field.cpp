@@ -4,9 +4,7 @@
 //
 // It ends with exit code 0 only if every ghost, every sum and the final field are right on all ranks.
 
-#include "DNDS/Array/ArrayPair.hpp"
-#include "DNDS/Exchange/ExchangeGroup.hpp"
-#include "DNDS/Mpi/RunMain.hpp"
+#include "DNDS/DNDS.hpp"
 
 #include <fmt/core.h>
 

@@ -4,13 +4,7 @@
 //
 // It ends with exit code 0 only if no heat is lost.
 
-#include "DNDS/Mpi/ExactSum.hpp"
-#include "DNDS/Mpi/RunMain.hpp"
-#include "DNDS/Geom/Generate/BoxMesh.hpp"
-#include "DNDS/Geom/Build/BuildMesh.hpp"
-#include "DNDS/Geom/Mesh/MeshView.hpp"
-#include "DNDS/Geom/Write/WriteMesh.hpp"
-#include "DNDS/Geom/Read/ReadMesh.hpp"
+#include "DNDS/Geom/Geom.hpp"
 
 #include <fmt/core.h>
 

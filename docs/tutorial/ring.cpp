@@ -1,5 +1,4 @@
-#include "DNDS/Array/ArrayPair.hpp"
-#include "DNDS/Mpi/RunMain.hpp"
+#include "DNDS/DNDS.hpp"
 
 #include <fmt/core.h>
 

@@ -4,8 +4,7 @@
 //
 // It ends with exit code 0 only if the solution is right on all ranks.
 
-#include "DNDS/Array/ArrayDof.hpp"
-#include "DNDS/Mpi/RunMain.hpp"
+#include "DNDS/DNDS.hpp"
 
 #include <fmt/core.h>
 

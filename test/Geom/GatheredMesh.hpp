@@ -2,8 +2,8 @@
 /// @brief For tests only: whole meshes on every rank, and plain serial measures of them.
 #pragma once
 
-#include "DNDS/Mpi/Communicator.hpp"
 #include "DNDS/Geom/Source/SourceMesh.hpp"
+#include "DNDS/Mpi/Communicator.hpp"
 
 #include <array>
 #include <map>

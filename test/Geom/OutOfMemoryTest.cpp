@@ -2,15 +2,15 @@
 // each, and must succeed afterwards in the same process. This program replaces operator new
 // (support/FailingAllocations.hpp).
 
+#include "DNDS/Geom/Build/BuildMesh.hpp"
+#include "DNDS/Geom/Build/PartitionReport.hpp"
+#include "DNDS/Geom/Generate/BoxMesh.hpp"
+#include "DNDS/Geom/Mesh/MeshMetrics.hpp"
+#include "DNDS/Geom/Read/ReadMesh.hpp"
+#include "DNDS/Geom/Write/WriteMesh.hpp"
 #include "DNDS/Mpi/CommunicatorContext.hpp"
 #include "DNDS/Mpi/FailTogether.hpp"
 #include "DNDS/Mpi/SparseExchange.hpp"
-#include "DNDS/Geom/Generate/BoxMesh.hpp"
-#include "DNDS/Geom/Build/BuildMesh.hpp"
-#include "DNDS/Geom/Mesh/MeshMetrics.hpp"
-#include "DNDS/Geom/Build/PartitionReport.hpp"
-#include "DNDS/Geom/Write/WriteMesh.hpp"
-#include "DNDS/Geom/Read/ReadMesh.hpp"
 #include "Geom/TemporaryFile.hpp"
 #include "support/FailingAllocations.hpp"
 #include "support/MpiTest.hpp"

@@ -2,8 +2,8 @@
 /// @brief CGNS files as trees, which can be damaged without damaging the container that they are stored in.
 #pragma once
 
-#include "Geom/Cgns/CgnsFile.hpp"
 #include "DNDS/Geom/Source/SourceMesh.hpp"
+#include "Geom/Cgns/CgnsFile.hpp"
 #include "fuzz/Random.hpp"
 
 #include <string>

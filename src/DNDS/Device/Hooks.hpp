@@ -12,8 +12,8 @@
 /// for everything else that the device reports, ArgumentError where the emulated device finds a mistake.
 #pragma once
 
-#include "DNDS/Base/Types.hpp"
 #include "DNDS/Base/MemorySpace.hpp"
+#include "DNDS/Base/Types.hpp"
 
 #include <array>
 #include <cstddef>

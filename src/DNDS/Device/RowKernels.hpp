@@ -5,8 +5,8 @@
 /// waits. `DeviceRowCopy` and `DeviceCombine` make the tables.
 #pragma once
 
-#include "DNDS/Device/Hooks.hpp"
 #include "DNDS/Base/ElementKind.hpp"
+#include "DNDS/Device/Hooks.hpp"
 
 #include <cstddef>
 #include <cstdint>

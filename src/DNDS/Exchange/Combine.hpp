@@ -2,8 +2,8 @@
 /// @brief How a pushed row meets the row that its owner holds.
 #pragma once
 
-#include "DNDS/Exchange/ExchangeTypes.hpp"
 #include "DNDS/Base/ElementKind.hpp"
+#include "DNDS/Exchange/ExchangeTypes.hpp"
 
 #include <cstddef>
 

@@ -1,17 +1,17 @@
 #include "DNDS/Exchange/Exchange.hpp"
 
+#include "DNDS/Base/ContentHash.hpp"
 #include "DNDS/Device/DeviceBuffer.hpp"
-#include "DNDS/Transport/Backoff.hpp"
 #include "DNDS/Exchange/Combine.hpp"
+#include "DNDS/Exchange/PathReport.hpp"
+#include "DNDS/Exchange/PushedRows.hpp"
+#include "DNDS/Exchange/Traffic.hpp"
+#include "DNDS/Storage/HostDeviceBuffer.hpp"
+#include "DNDS/Transport/Backoff.hpp"
 #include "DNDS/Transport/DeviceLane.hpp"
 #include "DNDS/Transport/DeviceTopology.hpp"
 #include "DNDS/Transport/MakeTransports.hpp"
-#include "DNDS/Exchange/PathReport.hpp"
-#include "DNDS/Exchange/PushedRows.hpp"
 #include "DNDS/Transport/Serving.hpp"
-#include "DNDS/Exchange/Traffic.hpp"
-#include "DNDS/Base/ContentHash.hpp"
-#include "DNDS/Storage/HostDeviceBuffer.hpp"
 
 #include <algorithm>
 #include <array>

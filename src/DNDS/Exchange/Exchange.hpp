@@ -2,10 +2,10 @@
 /// @brief A pattern bound to arrays by transports: start, compute, wait.
 #pragma once
 
+#include "DNDS/Base/HostMemory.hpp"
 #include "DNDS/Device/Hooks.hpp"
 #include "DNDS/Exchange/ExchangePattern.hpp"
 #include "DNDS/Exchange/ExchangeTypes.hpp"
-#include "DNDS/Base/HostMemory.hpp"
 #include "DNDS/Storage/RowLayout.hpp"
 
 #include <functional>

@@ -2,8 +2,8 @@
 /// @brief How an exchange reaches each peer, as data and as a table for people.
 #pragma once
 
-#include "DNDS/Transport/MakeTransports.hpp"
 #include "DNDS/Exchange/Traffic.hpp"
+#include "DNDS/Transport/MakeTransports.hpp"
 
 #include <map>
 #include <string>

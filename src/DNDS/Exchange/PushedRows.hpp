@@ -4,8 +4,8 @@
 
 #include "DNDS/Device/DeviceBuffer.hpp"
 #include "DNDS/Device/RowKernels.hpp"
-#include "DNDS/Transport/DeviceRowCopy.hpp"
 #include "DNDS/Exchange/Exchange.hpp"
+#include "DNDS/Transport/DeviceRowCopy.hpp"
 
 #include <optional>
 #include <span>

@@ -1,7 +1,7 @@
 #include "DNDS/Exchange/Traffic.hpp"
 
-#include "DNDS/Mpi/BroadcastText.hpp"
 #include "DNDS/Base/ContentHash.hpp"
+#include "DNDS/Mpi/BroadcastText.hpp"
 
 #include <algorithm>
 #include <array>

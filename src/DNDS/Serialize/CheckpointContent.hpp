@@ -2,8 +2,8 @@
 /// @brief What is in a checkpoint, as plain data.
 #pragma once
 
-#include "DNDS/Base/Types.hpp"
 #include "DNDS/Base/ElementKind.hpp"
+#include "DNDS/Base/Types.hpp"
 
 #include <cstdint>
 #include <map>

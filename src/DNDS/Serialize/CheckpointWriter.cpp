@@ -1,11 +1,11 @@
 #include "DNDS/Serialize/Checkpoint.hpp"
 
+#include "DNDS/Base/ContentHash.hpp"
 #include "DNDS/Mpi/FailTogether.hpp"
 #include "DNDS/Serialize/Checksum.hpp"
 #include "DNDS/Serialize/DurableFile.hpp"
 #include "DNDS/Serialize/HdfDescription.hpp"
 #include "DNDS/Serialize/RowBlocks.hpp"
-#include "DNDS/Base/ContentHash.hpp"
 
 #include <algorithm>
 #include <array>

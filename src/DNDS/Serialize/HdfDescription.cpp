@@ -1,9 +1,9 @@
 #include "DNDS/Serialize/HdfDescription.hpp"
 
+#include "DNDS/Base/ContentHash.hpp"
 #include "DNDS/Serialize/Checksum.hpp"
 #include "DNDS/Serialize/DurableFile.hpp"
 #include "DNDS/Serialize/HdfAttribute.hpp"
-#include "DNDS/Base/ContentHash.hpp"
 
 #include <algorithm>
 #include <array>

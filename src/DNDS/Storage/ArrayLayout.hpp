@@ -2,9 +2,9 @@
 /// @brief How the template parameters of an array choose the way its rows lie in memory.
 #pragma once
 
-#include "DNDS/Base/Types.hpp"
 #include "DNDS/Base/ContentHash.hpp"
 #include "DNDS/Base/ElementKind.hpp"
+#include "DNDS/Base/Types.hpp"
 
 #include <array>
 #include <bit>

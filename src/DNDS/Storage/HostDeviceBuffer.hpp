@@ -2,9 +2,9 @@
 /// @brief Bytes that live on the host, on the device, or on both: the only place that knows which copy is current.
 #pragma once
 
-#include "DNDS/Device/Hooks.hpp"
 #include "DNDS/Base/HostMemory.hpp"
 #include "DNDS/Base/MemorySpace.hpp"
+#include "DNDS/Device/Hooks.hpp"
 
 #include <cstddef>
 #include <cstdint>

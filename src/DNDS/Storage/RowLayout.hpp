@@ -2,9 +2,9 @@
 /// @brief How an array's rows lie in memory, without its type: all that a transport needs to move them.
 #pragma once
 
-#include "DNDS/Base/Types.hpp"
 #include "DNDS/Base/ElementKind.hpp"
 #include "DNDS/Base/MemorySpace.hpp"
+#include "DNDS/Base/Types.hpp"
 
 #include <array>
 #include <cstddef>

@@ -2,13 +2,13 @@
 /// @brief Rows of device memory in MPI messages: by way of pinned host memory, or straight from device memory.
 #pragma once
 
+#include "DNDS/Mpi/RequestSet.hpp"
 #include "DNDS/Transport/DeviceLane.hpp"
 #include "DNDS/Transport/DeviceRowCopy.hpp"
 #include "DNDS/Transport/MessageLayout.hpp"
 #include "DNDS/Transport/PeerFailure.hpp"
 #include "DNDS/Transport/RefusedMessages.hpp"
 #include "DNDS/Transport/Transport.hpp"
-#include "DNDS/Mpi/RequestSet.hpp"
 
 #include <memory>
 #include <optional>

@@ -5,8 +5,8 @@
 #include "DNDS/Device/DeviceBuffer.hpp"
 #include "DNDS/Device/Event.hpp"
 #include "DNDS/Device/RowKernels.hpp"
-#include "DNDS/Transport/RowGather.hpp"
 #include "DNDS/Storage/HostDeviceBuffer.hpp"
+#include "DNDS/Transport/RowGather.hpp"
 
 #include <cstddef>
 #include <cstdint>

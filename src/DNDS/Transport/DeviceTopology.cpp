@@ -3,9 +3,9 @@
 #include "DNDS/Base/Environment.hpp"
 #include "DNDS/Device/SharedMemory.hpp"
 #include "DNDS/Device/Stream.hpp"
-#include "DNDS/Transport/PackedSource.hpp"
 #include "DNDS/Mpi/GpuAware.hpp"
 #include "DNDS/Storage/HostDeviceBuffer.hpp"
+#include "DNDS/Transport/PackedSource.hpp"
 
 #include <algorithm>
 #include <array>

@@ -2,10 +2,10 @@
 /// @brief What the transports that send one MPI message a peer have in common: receives, completion, refusal.
 #pragma once
 
+#include "DNDS/Mpi/RequestSet.hpp"
 #include "DNDS/Transport/PeerFailure.hpp"
 #include "DNDS/Transport/RefusedMessages.hpp"
 #include "DNDS/Transport/Transport.hpp"
-#include "DNDS/Mpi/RequestSet.hpp"
 
 namespace DNDS {
 

@@ -2,12 +2,12 @@
 /// @brief On a node: the owner writes rows straight into the reader's son. No message, no packing, no unpacking.
 #pragma once
 
+#include "DNDS/Mpi/NodeTopology.hpp"
+#include "DNDS/Storage/HostDeviceBuffer.hpp"
 #include "DNDS/Transport/NodeEdge.hpp"
 #include "DNDS/Transport/PeerFailure.hpp"
 #include "DNDS/Transport/StoreChooser.hpp"
 #include "DNDS/Transport/Transport.hpp"
-#include "DNDS/Mpi/NodeTopology.hpp"
-#include "DNDS/Storage/HostDeviceBuffer.hpp"
 
 #include <cstdint>
 #include <memory>

@@ -5,8 +5,8 @@
 #include "DNDS/Base/Error.hpp"
 #include "DNDS/Device/DeviceBuffer.hpp"
 #include "DNDS/Device/SharedMemory.hpp"
-#include "DNDS/Transport/PeerEdge.hpp"
 #include "DNDS/Mpi/NodeArena.hpp"
+#include "DNDS/Transport/PeerEdge.hpp"
 
 #include <algorithm>
 #include <memory>

@@ -3,8 +3,8 @@
 #pragma once
 
 #include "DNDS/Base/Error.hpp"
-#include "DNDS/Transport/Transport.hpp"
 #include "DNDS/Mpi/RequestSet.hpp"
+#include "DNDS/Transport/Transport.hpp"
 
 #include <exception>
 #include <map>

@@ -1,8 +1,8 @@
 #include "DNDS/Transport/RefusedMessages.hpp"
 
+#include "DNDS/Mpi/Datatype.hpp"
 #include "DNDS/Transport/Backoff.hpp"
 #include "DNDS/Transport/Serving.hpp"
-#include "DNDS/Mpi/Datatype.hpp"
 
 #include <new>
 

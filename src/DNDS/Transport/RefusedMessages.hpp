@@ -2,8 +2,8 @@
 /// @brief What a transport of messages does in epochs in which its rank cannot take part.
 #pragma once
 
-#include "DNDS/Transport/Transport.hpp"
 #include "DNDS/Mpi/RequestSet.hpp"
+#include "DNDS/Transport/Transport.hpp"
 
 #include <cstddef>
 #include <memory>

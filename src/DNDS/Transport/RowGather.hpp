@@ -2,9 +2,9 @@
 /// @brief The rows of one array that one peer needs, prepared for fast copying.
 #pragma once
 
-#include "DNDS/Transport/StreamWriter.hpp"
 #include "DNDS/Mpi/Datatype.hpp"
 #include "DNDS/Storage/RowLayout.hpp"
+#include "DNDS/Transport/StreamWriter.hpp"
 
 #include <cstddef>
 #include <cstdint>

@@ -3,8 +3,8 @@
 #pragma once
 
 #include "DNDS/Exchange/ExchangeTypes.hpp"
-#include "DNDS/Transport/RowGather.hpp"
 #include "DNDS/Mpi/CommunicatorContext.hpp"
+#include "DNDS/Transport/RowGather.hpp"
 
 #include <cstdint>
 #include <memory>

@@ -1,12 +1,13 @@
 #include "DNDS/Geom/Build/BuildMesh.hpp"
 
-#include "DNDS/Mpi/FailTogether.hpp"
-#include "DNDS/Geom/Partition/GraphPartition.hpp"
 #include "DNDS/Geom/Build/FaceLinks.hpp"
 #include "DNDS/Geom/Build/FaceMarks.hpp"
+#include "DNDS/Geom/Build/GhostCells.hpp"
 #include "DNDS/Geom/Build/LocalFaces.hpp"
 #include "DNDS/Geom/Mesh/PeriodicNodes.hpp"
+#include "DNDS/Geom/Partition/GraphPartition.hpp"
 #include "DNDS/Geom/Partition/SpaceFillingCurve.hpp"
+#include "DNDS/Mpi/FailTogether.hpp"
 
 namespace DNDS::Geom {
 

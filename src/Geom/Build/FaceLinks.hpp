@@ -2,8 +2,8 @@
 /// @brief Finds which cells share a face, for cells of any types spread over ranks.
 #pragma once
 
-#include "DNDS/Geom/Source/DistributedGraph.hpp"
 #include "DNDS/Geom/Source/CellRecords.hpp"
+#include "DNDS/Geom/Source/DistributedGraph.hpp"
 
 namespace DNDS::Geom {
 

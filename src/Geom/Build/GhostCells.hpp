@@ -2,14 +2,10 @@
 /// @brief Collects layers of cells of other ranks, and periodic images, around the own cells.
 #pragma once
 
+#include "DNDS/Geom/Build/MeshOptions.hpp"
 #include "DNDS/Geom/Build/NodeSharing.hpp"
 
 namespace DNDS::Geom {
-
-enum class GhostNeighbours : unsigned char {
-    Faces, ///< a layer is the cells that share a face with one of the layer before
-    Nodes  ///< a layer is the cells that share a node
-};
 
 /// Own cells and, behind them, ghosts layer by layer.
 struct LocalCells {

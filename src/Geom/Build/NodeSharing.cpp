@@ -1,7 +1,7 @@
 #include "DNDS/Geom/Build/NodeSharing.hpp"
 
-#include "DNDS/Geom/Source/ElementFaces.hpp"
 #include "DNDS/Geom/Build/FaceLinks.hpp"
+#include "DNDS/Geom/Source/ElementFaces.hpp"
 
 #include <algorithm>
 #include <limits>

@@ -1,10 +1,10 @@
 #include "DNDS/Geom/Build/PartitionReport.hpp"
 
-#include "DNDS/Mpi/FailTogether.hpp"
 #include "DNDS/Geom/Mesh/PeriodicNodes.hpp"
+#include "DNDS/Geom/Partition/SpaceFillingCurve.hpp"
 #include "DNDS/Geom/Source/RecordExchange.hpp"
 #include "DNDS/Geom/Source/SourceChecks.hpp"
-#include "DNDS/Geom/Partition/SpaceFillingCurve.hpp"
+#include "DNDS/Mpi/FailTogether.hpp"
 
 #include <algorithm>
 #include <limits>

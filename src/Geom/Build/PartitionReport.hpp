@@ -2,8 +2,8 @@
 /// @brief Divides the cells of a mesh into any number of parts, and says what such a division costs.
 #pragma once
 
-#include "DNDS/Geom/Partition/GraphPartition.hpp"
 #include "DNDS/Geom/Build/BuildMesh.hpp"
+#include "DNDS/Geom/Partition/GraphPartition.hpp"
 
 #include <span>
 #include <vector>

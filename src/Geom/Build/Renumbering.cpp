@@ -1,7 +1,7 @@
 #include "DNDS/Geom/Build/Renumbering.hpp"
 
-#include "DNDS/Index/LocalityOrder.hpp"
 #include "DNDS/Geom/Source/NumberTable.hpp"
+#include "DNDS/Index/LocalityOrder.hpp"
 
 #include <algorithm>
 #include <limits>

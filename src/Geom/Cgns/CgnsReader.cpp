@@ -1,6 +1,5 @@
 #include "DNDS/Geom/Cgns/CgnsReader.hpp"
 
-#include "DNDS/Mpi/FailTogether.hpp"
 #include "DNDS/Geom/Cgns/Assemble.hpp"
 #include "DNDS/Geom/Cgns/Boundary.hpp"
 #include "DNDS/Geom/Cgns/ElementList.hpp"
@@ -10,6 +9,7 @@
 #include "DNDS/Geom/Cgns/ParentFaces.hpp"
 #include "DNDS/Geom/Cgns/Polyhedra.hpp"
 #include "DNDS/Geom/Cgns/Solutions.hpp"
+#include "DNDS/Mpi/FailTogether.hpp"
 
 #include <algorithm>
 

@@ -2,9 +2,9 @@
 /// @brief Reads meshes from CGNS files of both file types and all versions, each rank its own part.
 #pragma once
 
-#include "DNDS/Mpi/Communicator.hpp"
 #include "DNDS/Geom/Source/MeshFields.hpp"
 #include "DNDS/Geom/Source/SourceMesh.hpp"
+#include "DNDS/Mpi/Communicator.hpp"
 
 #include <string>
 

@@ -1,6 +1,5 @@
 #include "DNDS/Geom/Cgns/CgnsWriter.hpp"
 
-#include "DNDS/Mpi/FailTogether.hpp"
 #include "DNDS/Geom/Cgns/CgnsOutput.hpp"
 #include "DNDS/Geom/Cgns/InOrder.hpp"
 #include "DNDS/Geom/Cgns/PeriodicPairs.hpp"
@@ -9,6 +8,7 @@
 #include "DNDS/Geom/File/FileSegments.hpp"
 #include "DNDS/Geom/Source/PeriodicImages.hpp"
 #include "DNDS/Geom/Source/SourceChecks.hpp"
+#include "DNDS/Mpi/FailTogether.hpp"
 
 #include <algorithm>
 #include <array>

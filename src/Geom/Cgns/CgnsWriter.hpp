@@ -2,9 +2,9 @@
 /// @brief Writes meshes and fields as CGNS files, in the order of their lists.
 #pragma once
 
-#include "DNDS/Mpi/Communicator.hpp"
 #include "DNDS/Geom/Source/MeshSlice.hpp"
 #include "DNDS/Geom/Source/SourceMesh.hpp"
+#include "DNDS/Mpi/Communicator.hpp"
 
 #include <cstdint>
 #include <span>

@@ -2,10 +2,10 @@
 /// @brief The elements of many sections as one list that ranks share out, and what each rank has read of it.
 #pragma once
 
-#include "DNDS/Index/GlobalMapping.hpp"
-#include "DNDS/Mpi/SparseExchange.hpp"
 #include "DNDS/Geom/Cgns/Model.hpp"
 #include "DNDS/Geom/Cgns/NodeSource.hpp"
+#include "DNDS/Index/GlobalMapping.hpp"
+#include "DNDS/Mpi/SparseExchange.hpp"
 
 #include <map>
 #include <memory>

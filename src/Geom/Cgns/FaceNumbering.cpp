@@ -1,8 +1,8 @@
 #include "DNDS/Geom/Cgns/FaceNumbering.hpp"
 
-#include "DNDS/Mpi/SparseExchange.hpp"
 #include "DNDS/Geom/File/FileSegments.hpp"
 #include "DNDS/Geom/Source/IndexPermutation.hpp"
+#include "DNDS/Mpi/SparseExchange.hpp"
 
 #include <algorithm>
 #include <exception>

@@ -2,8 +2,8 @@
 /// @brief What the tree of a CGNS file says about a mesh: zones, sections, boundary conditions, connections.
 #pragma once
 
-#include "DNDS/Geom/Cgns/TreeNode.hpp"
 #include "DNDS/Geom/Cgns/CgnsReader.hpp"
+#include "DNDS/Geom/Cgns/TreeNode.hpp"
 
 #include <array>
 #include <optional>

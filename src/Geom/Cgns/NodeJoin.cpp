@@ -1,7 +1,7 @@
 #include "DNDS/Geom/Cgns/NodeJoin.hpp"
 
-#include "DNDS/Index/SortUnique.hpp"
 #include "DNDS/Geom/Source/IndexPermutation.hpp"
+#include "DNDS/Index/SortUnique.hpp"
 
 #include <algorithm>
 #include <bit>

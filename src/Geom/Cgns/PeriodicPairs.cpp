@@ -1,9 +1,9 @@
 #include "DNDS/Geom/Cgns/PeriodicPairs.hpp"
 
-#include "DNDS/Index/GlobalMapping.hpp"
 #include "DNDS/Geom/Cgns/WrittenElements.hpp"
 #include "DNDS/Geom/Source/ElementFaces.hpp"
 #include "DNDS/Geom/Source/PeriodicMatch.hpp"
+#include "DNDS/Index/GlobalMapping.hpp"
 
 #include <algorithm>
 #include <limits>

@@ -2,8 +2,8 @@
 /// @brief Which faces and nodes of periodic connections belong together, as a CGNS file lists them. Part of CgnsWriter.
 #pragma once
 
-#include "DNDS/Mpi/CommunicatorContext.hpp"
 #include "DNDS/Geom/Source/SourceMesh.hpp"
+#include "DNDS/Mpi/CommunicatorContext.hpp"
 
 #include <array>
 #include <span>

@@ -2,8 +2,8 @@
 /// @brief The sections of elements that a mesh becomes in a CGNS file. Part of CgnsWriter.
 #pragma once
 
-#include "DNDS/Mpi/CommunicatorContext.hpp"
 #include "DNDS/Geom/Source/SourceMesh.hpp"
+#include "DNDS/Mpi/CommunicatorContext.hpp"
 
 #include <span>
 #include <string>

@@ -2,8 +2,8 @@
 /// @brief Elements as readers find them, and how they become the blocks of a `SourceMesh`.
 #pragma once
 
-#include "DNDS/Mpi/Communicator.hpp"
 #include "DNDS/Geom/Source/SourceMesh.hpp"
+#include "DNDS/Mpi/Communicator.hpp"
 
 #include <span>
 #include <vector>

@@ -2,8 +2,8 @@
 /// @brief Divides the lists of a mesh file among ranks: one rank finds out where things stand, all ranks read.
 #pragma once
 
-#include "DNDS/Mpi/Communicator.hpp"
 #include "DNDS/Geom/File/MeshFile.hpp"
+#include "DNDS/Mpi/Communicator.hpp"
 
 #include <string>
 #include <vector>

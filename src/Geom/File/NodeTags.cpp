@@ -1,7 +1,7 @@
 #include "DNDS/Geom/File/NodeTags.hpp"
 
-#include "DNDS/Mpi/SparseExchange.hpp"
 #include "DNDS/Geom/Source/IndexPermutation.hpp"
+#include "DNDS/Mpi/SparseExchange.hpp"
 
 #include <algorithm>
 #include <limits>

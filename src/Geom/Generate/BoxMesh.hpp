@@ -2,8 +2,8 @@
 /// @brief Generates meshes of a box, each rank its own block: for tests, benchmarks and first steps.
 #pragma once
 
-#include "DNDS/Mpi/Communicator.hpp"
 #include "DNDS/Geom/Source/SourceMesh.hpp"
+#include "DNDS/Mpi/Communicator.hpp"
 
 #include <array>
 #include <cstdint>

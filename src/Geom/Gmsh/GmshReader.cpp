@@ -1,10 +1,10 @@
 #include "DNDS/Geom/Gmsh/GmshReader.hpp"
 
-#include "DNDS/Mpi/FailTogether.hpp"
 #include "DNDS/Geom/File/ElementList.hpp"
 #include "DNDS/Geom/File/NodeTags.hpp"
 #include "DNDS/Geom/Gmsh/GmshIndex.hpp"
 #include "DNDS/Geom/Source/PeriodicImages.hpp"
+#include "DNDS/Mpi/FailTogether.hpp"
 
 #include <algorithm>
 #include <cmath>

@@ -2,8 +2,8 @@
 /// @brief Reads meshes of Gmsh: `.msh` of versions 2.0 to 2.2 and 4.1, text and binary.
 #pragma once
 
-#include "DNDS/Mpi/Communicator.hpp"
 #include "DNDS/Geom/Source/SourceMesh.hpp"
+#include "DNDS/Mpi/Communicator.hpp"
 
 #include <string>
 

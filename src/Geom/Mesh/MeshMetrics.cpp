@@ -1,7 +1,7 @@
 #include "DNDS/Geom/Mesh/MeshMetrics.hpp"
 
-#include "DNDS/Mpi/FailTogether.hpp"
 #include "DNDS/Geom/Source/ElementFaces.hpp"
+#include "DNDS/Mpi/FailTogether.hpp"
 
 #include <algorithm>
 #include <cmath>

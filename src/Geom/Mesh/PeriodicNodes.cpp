@@ -1,5 +1,7 @@
 #include "DNDS/Geom/Mesh/PeriodicNodes.hpp"
 
+#include "DNDS/Geom/Source/NumberTable.hpp"
+
 #include <algorithm>
 #include <limits>
 #include <numeric>

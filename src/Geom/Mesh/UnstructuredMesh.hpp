@@ -4,9 +4,9 @@
 
 #include "DNDS/Array/ArrayPair.hpp"
 #include "DNDS/Exchange/ExchangePattern.hpp"
-#include "DNDS/Geom/Source/ElementType.hpp"
 #include "DNDS/Geom/Mesh/Adjacency.hpp"
-#include "DNDS/Geom/Source/PeriodicImages.hpp"
+#include "DNDS/Geom/Source/ElementType.hpp"
+#include "DNDS/Geom/Source/MeshImage.hpp"
 
 #include <memory>
 #include <string>

@@ -2,8 +2,8 @@
 /// @brief Divides a distributed graph into parts of equal weight with few edges between them (PT-Scotch).
 #pragma once
 
-#include "DNDS/Mpi/Communicator.hpp"
 #include "DNDS/Geom/Source/DistributedGraph.hpp"
+#include "DNDS/Mpi/Communicator.hpp"
 
 #include <span>
 #include <vector>

@@ -1,9 +1,9 @@
 #include "DNDS/Geom/Read/ReadMesh.hpp"
 
-#include "DNDS/Mpi/FailTogether.hpp"
 #include "DNDS/Geom/File/FileSegments.hpp"
 #include "DNDS/Geom/Gmsh/GmshReader.hpp"
 #include "DNDS/Geom/Su2/Su2Reader.hpp"
+#include "DNDS/Mpi/FailTogether.hpp"
 
 #include <algorithm>
 #include <array>

@@ -2,9 +2,9 @@
 /// @brief Reads a mesh file of any known format.
 #pragma once
 
-#include "DNDS/Mpi/Communicator.hpp"
 #include "DNDS/Geom/Cgns/CgnsReader.hpp"
 #include "DNDS/Geom/Source/SourceMesh.hpp"
+#include "DNDS/Mpi/Communicator.hpp"
 
 #include <cstdint>
 #include <string>

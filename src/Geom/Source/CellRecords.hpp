@@ -2,8 +2,8 @@
 /// @brief Cells on their way from a file to the rank that will own them.
 #pragma once
 
-#include "DNDS/Index/GlobalMapping.hpp"
 #include "DNDS/Geom/Source/ElementType.hpp"
+#include "DNDS/Index/GlobalMapping.hpp"
 
 #include <memory>
 #include <span>

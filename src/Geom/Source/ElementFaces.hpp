@@ -3,24 +3,15 @@
 #pragma once
 
 #include "DNDS/Geom/Source/ElementType.hpp"
+#include "DNDS/Geom/Source/Point.hpp"
 #include "DNDS/Geom/Source/RecordExchange.hpp"
 
 #include <algorithm>
 #include <array>
-#include <cmath>
 #include <span>
 #include <vector>
 
 namespace DNDS::Geom {
-
-inline Point operator-(const Point &a, const Point &b) { return {a[0] - b[0], a[1] - b[1], a[2] - b[2]}; }
-inline Point operator+(const Point &a, const Point &b) { return {a[0] + b[0], a[1] + b[1], a[2] + b[2]}; }
-inline Point operator*(real s, const Point &a) { return {s * a[0], s * a[1], s * a[2]}; }
-inline real dot(const Point &a, const Point &b) { return a[0] * b[0] + a[1] * b[1] + a[2] * b[2]; }
-inline real norm(const Point &a) { return std::sqrt(dot(a, a)); }
-inline Point cross(const Point &a, const Point &b) {
-    return {a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0]};
-}
 
 /// `corners` without those that occurred before. Local.
 std::vector<index> distinctCorners(std::span<const index> corners);

@@ -2,8 +2,8 @@
 /// @brief One rank's block of a mesh and of its fields, as writers of files take them.
 #pragma once
 
-#include "DNDS/Mpi/Communicator.hpp"
 #include "DNDS/Geom/Source/SourceMesh.hpp"
+#include "DNDS/Mpi/Communicator.hpp"
 
 #include <array>
 #include <span>

@@ -1,7 +1,7 @@
 #include "DNDS/Geom/Source/PeriodicMatch.hpp"
 
-#include "DNDS/Geom/Source/IndexPermutation.hpp"
 #include "DNDS/Geom/Source/ElementFaces.hpp"
+#include "DNDS/Geom/Source/IndexPermutation.hpp"
 #include "DNDS/Geom/Source/NumberTable.hpp"
 #include "DNDS/Geom/Source/PeriodicImages.hpp"
 #include "DNDS/Geom/Source/SourceChecks.hpp"

@@ -2,19 +2,17 @@
 /// @brief Records of numbers that go to chosen ranks, and questions that other ranks answer.
 #pragma once
 
-#include "DNDS/Mpi/SparseExchange.hpp"
 #include "DNDS/Geom/Source/NumberTable.hpp"
+#include "DNDS/Geom/Source/Point.hpp"
+#include "DNDS/Mpi/SparseExchange.hpp"
 
 #include <algorithm>
-#include <array>
 #include <bit>
 #include <exception>
 #include <numeric>
 #include <vector>
 
 namespace DNDS::Geom {
-
-using Point = std::array<real, 3>;
 
 /// Reads records one word after the other. Local.
 class RecordReader {

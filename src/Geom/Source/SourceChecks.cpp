@@ -1,9 +1,9 @@
 #include "DNDS/Geom/Source/SourceChecks.hpp"
 
-#include "DNDS/Mpi/ExactSum.hpp"
 #include "DNDS/Geom/Source/CellRecords.hpp"
 #include "DNDS/Geom/Source/ElementFaces.hpp"
 #include "DNDS/Geom/Source/MirroredElement.hpp"
+#include "DNDS/Mpi/ExactSum.hpp"
 
 #include <algorithm>
 #include <cmath>

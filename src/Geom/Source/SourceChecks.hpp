@@ -2,10 +2,10 @@
 /// @brief Checks a mesh as it comes from a file, and turns elements that are inside out.
 #pragma once
 
-#include "DNDS/Index/GlobalMapping.hpp"
 #include "DNDS/Geom/Source/MeshReport.hpp"
 #include "DNDS/Geom/Source/RecordExchange.hpp"
 #include "DNDS/Geom/Source/SourceMesh.hpp"
+#include "DNDS/Index/GlobalMapping.hpp"
 
 #include <memory>
 #include <span>

@@ -1,10 +1,10 @@
 #include "DNDS/Geom/Su2/Su2Reader.hpp"
 
-#include "DNDS/Mpi/FailTogether.hpp"
 #include "DNDS/Geom/File/ElementList.hpp"
 #include "DNDS/Geom/File/FileSegments.hpp"
 #include "DNDS/Geom/Source/MirroredElement.hpp"
 #include "DNDS/Geom/Source/SourceChecks.hpp"
+#include "DNDS/Mpi/FailTogether.hpp"
 
 #include <algorithm>
 #include <array>

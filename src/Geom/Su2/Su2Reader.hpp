@@ -2,8 +2,8 @@
 /// @brief Reads meshes of SU2: `.su2`.
 #pragma once
 
-#include "DNDS/Mpi/Communicator.hpp"
 #include "DNDS/Geom/Source/SourceMesh.hpp"
+#include "DNDS/Mpi/Communicator.hpp"
 
 #include <string>
 

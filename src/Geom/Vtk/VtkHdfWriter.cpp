@@ -1,8 +1,8 @@
 #include "DNDS/Geom/Vtk/VtkHdfWriter.hpp"
 
-#include "DNDS/Mpi/FailTogether.hpp"
 #include "DNDS/Geom/Vtk/HdfOutput.hpp"
 #include "DNDS/Geom/Vtk/VtkElements.hpp"
+#include "DNDS/Mpi/FailTogether.hpp"
 
 #include <algorithm>
 #include <cstdio>

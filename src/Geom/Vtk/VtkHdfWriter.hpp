@@ -2,8 +2,8 @@
 /// @brief Writes meshes and fields for ParaView: VTKHDF, through parallel HDF5.
 #pragma once
 
-#include "DNDS/Mpi/Communicator.hpp"
 #include "DNDS/Geom/Source/MeshSlice.hpp"
+#include "DNDS/Mpi/Communicator.hpp"
 
 #include <memory>
 #include <span>

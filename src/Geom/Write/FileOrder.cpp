@@ -1,8 +1,8 @@
 #include "DNDS/Geom/Write/FileOrder.hpp"
 
-#include "DNDS/Mpi/FailTogether.hpp"
 #include "DNDS/Geom/File/ElementList.hpp"
 #include "DNDS/Geom/Source/RecordExchange.hpp"
+#include "DNDS/Mpi/FailTogether.hpp"
 
 #include <algorithm>
 #include <tuple>

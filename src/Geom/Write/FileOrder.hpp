@@ -2,9 +2,9 @@
 /// @brief Brings a partitioned mesh and its fields back to the order of the file, for writers.
 #pragma once
 
-#include "DNDS/Index/GlobalMapping.hpp"
 #include "DNDS/Geom/Mesh/UnstructuredMesh.hpp"
 #include "DNDS/Geom/Source/SourceMesh.hpp"
+#include "DNDS/Index/GlobalMapping.hpp"
 
 #include <memory>
 #include <span>

@@ -1,7 +1,7 @@
 #include "DNDS/Geom/Write/WriteMesh.hpp"
 
-#include "DNDS/Mpi/FailTogether.hpp"
 #include "DNDS/Geom/Source/NumberTable.hpp"
+#include "DNDS/Mpi/FailTogether.hpp"
 
 namespace DNDS::Geom {
 

@@ -3,9 +3,9 @@
 #pragma once
 
 #include "DNDS/Geom/Cgns/CgnsWriter.hpp"
-#include "DNDS/Geom/Write/FileOrder.hpp"
 #include "DNDS/Geom/Source/MeshSlice.hpp"
 #include "DNDS/Geom/Vtk/VtkHdfWriter.hpp"
+#include "DNDS/Geom/Write/FileOrder.hpp"
 
 #include <string>
 #include <utility>

@@ -3,8 +3,8 @@
 #pragma once
 
 #include "DNDS/Device/Hooks.hpp"
-#include "DNDS/Transport/DeviceTopology.hpp"
 #include "DNDS/Exchange/ExchangeTypes.hpp"
+#include "DNDS/Transport/DeviceTopology.hpp"
 
 #include <gtest/gtest.h>
 

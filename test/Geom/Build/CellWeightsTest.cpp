@@ -1,6 +1,6 @@
-#include "DNDS/Geom/Generate/BoxMesh.hpp"
 #include "DNDS/Geom/Build/BuildMesh.hpp"
 #include "DNDS/Geom/Build/PartitionReport.hpp"
+#include "DNDS/Geom/Generate/BoxMesh.hpp"
 #include "support/MpiTest.hpp"
 
 #include <gtest/gtest.h>

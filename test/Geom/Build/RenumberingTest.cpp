@@ -1,7 +1,7 @@
 #include "DNDS/Geom/Build/Renumbering.hpp"
 
-#include "DNDS/Geom/Source/IndexPermutation.hpp"
 #include "DNDS/Geom/Mesh/Adjacency.hpp"
+#include "DNDS/Geom/Source/IndexPermutation.hpp"
 #include "DNDS/Geom/Source/NumberTable.hpp"
 #include "support/MpiTest.hpp"
 

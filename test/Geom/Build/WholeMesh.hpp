@@ -2,8 +2,8 @@
 /// @brief Small meshes that every rank makes whole, to be handed out in blocks and to be compared with.
 #pragma once
 
-#include "DNDS/Mpi/Communicator.hpp"
 #include "DNDS/Geom/Source/SourceMesh.hpp"
+#include "DNDS/Mpi/Communicator.hpp"
 
 #include <array>
 #include <functional>

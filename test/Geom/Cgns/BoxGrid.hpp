@@ -2,8 +2,8 @@
 /// @brief Boxes of unit cubes whose elements tests list in files, and what they ask of the mesh that is read.
 #pragma once
 
-#include "Geom/Cgns/WrittenFile.hpp"
 #include "DNDS/Geom/Cgns/CgnsReader.hpp"
+#include "Geom/Cgns/WrittenFile.hpp"
 #include "Geom/GatheredMesh.hpp"
 
 #include <gtest/gtest.h>

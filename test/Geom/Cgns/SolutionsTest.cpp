@@ -1,9 +1,9 @@
 #include "DNDS/Geom/Cgns/Solutions.hpp"
 
-#include "Geom/Cgns/BoxGrid.hpp"
 #include "DNDS/Geom/Build/BuildMesh.hpp"
 #include "DNDS/Geom/Write/FileOrder.hpp"
 #include "DNDS/Geom/Write/WriteMesh.hpp"
+#include "Geom/Cgns/BoxGrid.hpp"
 
 #include <gtest/gtest.h>
 

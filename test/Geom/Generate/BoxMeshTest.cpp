@@ -1,8 +1,8 @@
 #include "DNDS/Geom/Generate/BoxMesh.hpp"
 
-#include "Geom/GatheredMesh.hpp"
 #include "DNDS/Geom/Build/BuildMesh.hpp"
 #include "DNDS/Geom/Mesh/MeshMetrics.hpp"
+#include "Geom/GatheredMesh.hpp"
 #include "support/MpiTest.hpp"
 
 #include <gtest/gtest.h>

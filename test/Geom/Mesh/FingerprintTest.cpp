@@ -1,7 +1,7 @@
 #include "DNDS/Geom/Mesh/Fingerprint.hpp"
 
-#include "DNDS/Geom/Generate/BoxMesh.hpp"
 #include "DNDS/Geom/Build/BuildMesh.hpp"
+#include "DNDS/Geom/Generate/BoxMesh.hpp"
 #include "support/MpiTest.hpp"
 
 #include <gtest/gtest.h>

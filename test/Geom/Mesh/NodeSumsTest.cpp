@@ -1,8 +1,8 @@
 // Sums of cells' contributions at nodes: the same bits however many ranks there are, and whatever they own.
 
 #include "DNDS/Base/ExactAccumulator.hpp"
-#include "DNDS/Geom/Generate/BoxMesh.hpp"
 #include "DNDS/Geom/Build/BuildMesh.hpp"
+#include "DNDS/Geom/Generate/BoxMesh.hpp"
 #include "DNDS/Geom/Mesh/PeriodicNodes.hpp"
 #include "DNDS/Geom/Read/ReadMesh.hpp"
 #include "support/MpiTest.hpp"

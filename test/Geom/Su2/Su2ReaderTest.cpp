@@ -1,8 +1,8 @@
 #include "DNDS/Geom/Su2/Su2Reader.hpp"
 
 #include "DNDS/Geom/Generate/BoxMesh.hpp"
-#include "Geom/GatheredMesh.hpp"
 #include "DNDS/Geom/Read/ReadMesh.hpp"
+#include "Geom/GatheredMesh.hpp"
 #include "Geom/TemporaryFile.hpp"
 #include "support/MpiTest.hpp"
 

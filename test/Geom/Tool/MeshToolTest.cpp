@@ -1,11 +1,11 @@
 #include "MeshTool.hpp"
 
-#include "DNDS/Geom/Generate/BoxMesh.hpp"
-#include "DNDS/Geom/Cgns/CgnsWriter.hpp"
 #include "DNDS/Geom/Cgns/CgnsReader.hpp"
+#include "DNDS/Geom/Cgns/CgnsWriter.hpp"
+#include "DNDS/Geom/Generate/BoxMesh.hpp"
+#include "DNDS/Geom/Vtk/VtkHdfWriter.hpp"
 #include "Geom/TemporaryFile.hpp"
 #include "Geom/Tool/Json.hpp"
-#include "DNDS/Geom/Vtk/VtkHdfWriter.hpp"
 
 #include <gtest/gtest.h>
 

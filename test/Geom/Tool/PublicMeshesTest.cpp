@@ -3,12 +3,12 @@
 
 #include "MeshTool.hpp"
 
-#include "DNDS/Mpi/ExactSum.hpp"
-#include "Geom/GatheredMesh.hpp"
 #include "DNDS/Geom/Build/BuildMesh.hpp"
-#include "DNDS/Geom/Write/FileOrder.hpp"
 #include "DNDS/Geom/Mesh/MeshMetrics.hpp"
 #include "DNDS/Geom/Read/ReadMesh.hpp"
+#include "DNDS/Geom/Write/FileOrder.hpp"
+#include "DNDS/Mpi/ExactSum.hpp"
+#include "Geom/GatheredMesh.hpp"
 #include "Geom/Tool/Json.hpp"
 
 #include <gtest/gtest.h>

@@ -1,9 +1,9 @@
 #include "DNDS/Geom/Vtk/VtkHdfWriter.hpp"
 
 #include "DNDS/Geom/Generate/BoxMesh.hpp"
+#include "DNDS/Geom/Vtk/VtkElements.hpp"
 #include "Geom/GatheredMesh.hpp"
 #include "Geom/TemporaryFile.hpp"
-#include "DNDS/Geom/Vtk/VtkElements.hpp"
 #include "support/MpiTest.hpp"
 
 #include <gtest/gtest.h>

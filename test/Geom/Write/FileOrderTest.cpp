@@ -1,8 +1,8 @@
 #include "DNDS/Geom/Write/FileOrder.hpp"
 
+#include "DNDS/Geom/Build/BuildMesh.hpp"
 #include "DNDS/Geom/Generate/BoxMesh.hpp"
 #include "Geom/GatheredMesh.hpp"
-#include "DNDS/Geom/Build/BuildMesh.hpp"
 #include "support/MpiTest.hpp"
 
 #include <gtest/gtest.h>

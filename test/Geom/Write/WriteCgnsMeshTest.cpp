@@ -1,8 +1,8 @@
-#include "DNDS/Geom/Generate/BoxMesh.hpp"
-#include "DNDS/Geom/Cgns/CgnsReader.hpp"
-#include "Geom/GatheredMesh.hpp"
 #include "DNDS/Geom/Build/BuildMesh.hpp"
+#include "DNDS/Geom/Cgns/CgnsReader.hpp"
+#include "DNDS/Geom/Generate/BoxMesh.hpp"
 #include "DNDS/Geom/Write/WriteMesh.hpp"
+#include "Geom/GatheredMesh.hpp"
 #include "Geom/TemporaryFile.hpp"
 
 #include <gtest/gtest.h>

@@ -1,7 +1,7 @@
 #include "DNDS/Geom/Write/WriteMesh.hpp"
 
-#include "DNDS/Geom/Generate/BoxMesh.hpp"
 #include "DNDS/Geom/Build/BuildMesh.hpp"
+#include "DNDS/Geom/Generate/BoxMesh.hpp"
 #include "Geom/TemporaryFile.hpp"
 #include "support/MpiTest.hpp"
 

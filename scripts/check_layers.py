@@ -1,0 +1,92 @@
+#!/usr/bin/env python3
+"""Checks that files of src/ include only what their layer may, and that no folders include each other in a circle.
+
+    scripts/check_layers.py [--graph] [FILE]
+
+FILE (default scripts/layers.txt) lists each folder and those that it may include. --graph also prints the includes
+between folders, with their number. Exit code 1 where a file breaks a layer, a folder is not listed, or the list itself
+has a cycle.
+"""
+
+import argparse
+import collections
+import graphlib
+import pathlib
+import re
+import sys
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+INCLUDE = re.compile(r'^\s*#\s*include\s+["<]((?:DNDS|CUDA)/[^">]+)[">]', re.MULTILINE)
+SUFFIXES = {".hpp", ".cpp", ".cu", ".cuh"}
+
+
+def read_layers(path):
+    """{folder: folders that it may include}; throws ValueError for a line that is none."""
+    layers = {}
+    for number, line in enumerate(path.read_text().splitlines(), 1):
+        line = line.split("#")[0].strip()
+        if not line:
+            continue
+        folder, colon, allowed = line.partition(":")
+        if not colon or folder in layers:
+            raise ValueError(f"{path}:{number}: expected 'folder: folders that it may include', each folder once")
+        layers[folder] = set(allowed.split())
+    for folder, allowed in layers.items():
+        for other in allowed - layers.keys():
+            raise ValueError(f"{path}: {folder} may include {other}, which is not listed")
+    return layers
+
+
+def folder_of_include(name):
+    """The folder under src/ of an included file: Geom is included as DNDS/Geom."""
+    return str(pathlib.PurePosixPath(name).parent).removeprefix("DNDS/") if name.startswith("DNDS/Geom/") else str(
+        pathlib.PurePosixPath(name).parent
+    )
+
+
+def includes(source):
+    """(file, folder, included file, its folder) of every include between folders of `source`."""
+    for file in sorted(source.rglob("*")):
+        if file.suffix not in SUFFIXES or not file.is_file():
+            continue
+        folder = str(file.parent.relative_to(source))
+        for name in INCLUDE.findall(file.read_text()):
+            if folder_of_include(name) != folder:
+                yield file, folder, name, folder_of_include(name)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("layers", nargs="?", type=pathlib.Path, default=ROOT / "scripts/layers.txt")
+    parser.add_argument("--graph", action="store_true", help="print the includes between folders")
+    parser.add_argument("--source", type=pathlib.Path, default=ROOT / "src", help="the folder that is checked")
+    arguments = parser.parse_args()
+
+    errors = []
+    try:
+        layers = read_layers(arguments.layers)
+        tuple(graphlib.TopologicalSorter(layers).static_order())
+    except ValueError as error:
+        sys.exit(f"check_layers.py: {error}")
+    except graphlib.CycleError as error:
+        sys.exit(f"check_layers.py: {arguments.layers} has a cycle: {' -> '.join(error.args[1])}")
+
+    graph = collections.Counter()
+    for file, folder, name, other in includes(arguments.source):
+        graph[folder, other] += 1
+        if folder not in layers:
+            errors.append(f"{file}: the folder {folder} is not in {arguments.layers}")
+        elif other not in layers[folder]:
+            errors.append(f"{file}: {folder} may not include {name}: allowed are {' '.join(sorted(layers[folder]))}")
+    if arguments.graph:
+        for folder in layers:
+            others = [f"{other} ({count})" for (first, other), count in sorted(graph.items()) if first == folder]
+            print(f"{folder} -> {', '.join(others) or 'nothing'}")
+    for error in errors:
+        print(error)
+    if errors:
+        sys.exit(1)
+
+
+if __name__ == "__main__":
+    main()

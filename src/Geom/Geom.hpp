@@ -1,0 +1,15 @@
+/// @file Geom.hpp
+/// @brief All that a program needs to read or make a mesh, distribute it, put fields on it and write them.
+#pragma once
+
+#include "DNDS/DNDS.hpp"
+#include "DNDS/Geom/Build/BuildMesh.hpp"
+#include "DNDS/Geom/Build/PartitionReport.hpp"
+#include "DNDS/Geom/Generate/BoxMesh.hpp"
+#include "DNDS/Geom/Mesh/Fingerprint.hpp"
+#include "DNDS/Geom/Mesh/MeshMetrics.hpp"
+#include "DNDS/Geom/Mesh/MeshView.hpp"
+#include "DNDS/Geom/Mesh/UnstructuredMesh.hpp"
+#include "DNDS/Geom/Partition/GraphPartition.hpp"
+#include "DNDS/Geom/Read/ReadMesh.hpp"
+#include "DNDS/Geom/Write/WriteMesh.hpp"

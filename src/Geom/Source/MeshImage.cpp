@@ -1,0 +1,81 @@
+#include "DNDS/Geom/Source/MeshImage.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+namespace DNDS::Geom {
+
+namespace {
+
+RigidMotion rotationAbout(std::size_t axis, real angle) {
+    RigidMotion motion;
+    const std::size_t i = (axis + 1) % 3;
+    const std::size_t j = (axis + 2) % 3;
+    motion.matrix[3 * i + i] = motion.matrix[3 * j + j] = std::cos(angle);
+    motion.matrix[3 * i + j] = -std::sin(angle);
+    motion.matrix[3 * j + i] = std::sin(angle);
+    return motion;
+}
+
+} // namespace
+
+Point RigidMotion::rotate(const Point &v) const {
+    Point result;
+    for (std::size_t d = 0; d < 3; d++)
+        result[d] = matrix[3 * d] * v[0] + matrix[3 * d + 1] * v[1] + matrix[3 * d + 2] * v[2];
+    return result;
+}
+
+Point RigidMotion::operator()(const Point &x) const { return rotate(x) + shift; }
+
+RigidMotion RigidMotion::inverse() const {
+    RigidMotion result;
+    for (std::size_t i = 0; i < 3; i++)
+        for (std::size_t j = 0; j < 3; j++)
+            result.matrix[3 * i + j] = matrix[3 * j + i];
+    result.shift = -1.0 * result.rotate(shift);
+    return result;
+}
+
+RigidMotion operator*(const RigidMotion &after, const RigidMotion &before) {
+    RigidMotion result;
+    for (std::size_t i = 0; i < 3; i++)
+        for (std::size_t j = 0; j < 3; j++) {
+            result.matrix[3 * i + j] = 0.0;
+            for (std::size_t k = 0; k < 3; k++)
+                result.matrix[3 * i + j] += after.matrix[3 * i + k] * before.matrix[3 * k + j];
+        }
+    result.shift = after(before.shift);
+    return result;
+}
+
+RigidMotion motionOf(const PeriodicTransform &transform) {
+    RigidMotion rotation;
+    for (std::size_t axis = 0; axis < 3; axis++)
+        rotation = rotationAbout(axis, transform.angles[axis]) * rotation;
+    rotation.shift = transform.centre - rotation.rotate(transform.centre) + transform.translation;
+    return rotation;
+}
+
+std::array<real, 3> anglesOf(const std::array<real, 9> &matrix) {
+    // Where the turn about y is a right angle, those about x and z turn about one axis, and nearly so around it: the
+    // one about x is what is left after the other is undone, however badly that one is known.
+    const real z = std::atan2(matrix[3], matrix[0]);
+    const real y = std::atan2(-matrix[6], std::hypot(matrix[0], matrix[3]));
+    const real x = std::atan2(std::sin(z) * matrix[2] - std::cos(z) * matrix[5],
+                              std::cos(z) * matrix[4] - std::sin(z) * matrix[1]);
+    return {x, y, z};
+}
+
+PeriodicTransform inverseOf(const PeriodicTransform &transform) {
+    PeriodicTransform inverse;
+    inverse.centre = transform.centre;
+    const RigidMotion back = motionOf({{}, transform.angles, {}}).inverse();
+    inverse.angles = anglesOf(back.matrix);
+    if (std::count(transform.angles.begin(), transform.angles.end(), 0.0) >= 2) // about one axis: to the last bit
+        inverse.angles = -1.0 * transform.angles;
+    inverse.translation = -1.0 * back.rotate(transform.translation);
+    return inverse;
+}
+
+} // namespace DNDS::Geom

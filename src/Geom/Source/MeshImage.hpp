@@ -1,0 +1,47 @@
+/// @file MeshImage.hpp
+/// @brief Rigid motions, and the images of a mesh that periodic connections make of it.
+#pragma once
+
+#include "DNDS/Geom/Source/Point.hpp"
+#include "DNDS/Geom/Source/SourceMesh.hpp"
+
+#include <array>
+#include <compare>
+#include <vector>
+
+namespace DNDS::Geom {
+
+/// x -> matrix x + shift, the matrix a rotation, its rows one after the other.
+struct RigidMotion {
+    std::array<real, 9> matrix{1, 0, 0, 0, 1, 0, 0, 0, 1};
+    Point shift{};
+
+    Point operator()(const Point &x) const;
+    /// For vectors, as velocities: rotates only.
+    Point rotate(const Point &v) const;
+    RigidMotion inverse() const;
+    friend RigidMotion operator*(const RigidMotion &after, const RigidMotion &before);
+};
+
+/// The motion from the first side of a connection to the second. Local.
+RigidMotion motionOf(const PeriodicTransform &transform);
+
+/// The angles about x, then y, then z that make up a rotation's matrix; to the last digits also where the second is
+/// near a right angle and the others are not determined one by one. Local.
+std::array<real, 3> anglesOf(const std::array<real, 9> &matrix);
+
+/// From the second side to the first. Local.
+PeriodicTransform inverseOf(const PeriodicTransform &transform);
+
+/// An image of the mesh: it is moved by `motion`, that of its steps.
+struct MeshImage {
+    struct Steps {
+        int connection; ///< of SourceMesh::periodic; several with the same motion go by the first of them
+        int times;      ///< how often its motion is applied; negative: its inverse
+        friend auto operator<=>(const Steps &, const Steps &) = default; // NOLINT(modernize-use-nullptr): false alarm
+    };
+    std::vector<Steps> steps; ///< ascending connections, none 0 times; empty: the mesh itself
+    RigidMotion motion;
+};
+
+} // namespace DNDS::Geom
