@@ -95,6 +95,40 @@ struct Case {
     std::string order;
 };
 
+/// What the times of one case are compared with.
+struct Comparison {
+    std::string name;  ///< of the case, in the table
+    double rate;       ///< of the device's own copy, GB/s
+    double moved;      ///< bytes read and written
+    std::size_t turns; ///< arrays in turn
+};
+
+/// Adds one row for each kernel of `names`; `times` are theirs, then that of the copy and that of an empty kernel.
+void addRows(const Setting &setting, const Case &which, const std::vector<std::string> &names,
+             const std::vector<double> &times, const Comparison &with, Table &table) {
+    const double copy = times[names.size()];
+    const double launch = times[names.size() + 1];
+    const double floor = std::max(launch, with.moved / with.rate / 1e3);
+    for (std::size_t k = 0; k < names.size(); ++k) {
+        setting.add({{"benchmark", "kernel"},
+                     {"kernel", names[k]},
+                     {"rows", which.rows},
+                     {"doubles_per_row", which.width},
+                     {"order", which.order},
+                     {"median_us", numberOrNull(times[k])},
+                     {"launch_us", numberOrNull(launch)},
+                     {"above_launch_us", numberOrNull(times[k] - launch)},
+                     {"floor_us", numberOrNull(floor)},
+                     {"fraction_of_floor", numberOrNull(floor / times[k])},
+                     {"fraction_of_copy", numberOrNull(copy / times[k])},
+                     {"gb_per_s", numberOrNull(with.moved / times[k] / 1e3)},
+                     {"bytes_moved", with.moved},
+                     {"arrays_in_turn", with.turns}});
+        table.add({with.name, names[k], numberOrDash(times[k]), numberOrDash(times[k] - launch),
+                   numberOrDash(floor / times[k]), numberOrDash(copy / times[k])});
+    }
+}
+
 void benchmarkCase(const Setting &setting, const Device::Stream &stream, const Case &which, double rate, Table &table) {
     const index among = 4 * which.rows;
     const std::vector<index> rows = chosenRows(which.rows, among, which.order);
@@ -169,27 +203,10 @@ void benchmarkCase(const Setting &setting, const Device::Stream &stream, const C
     std::vector<double> times;
     for (const auto &turnsOfOne : blocks)
         times.push_back(medianOf(turnsOfOne) / batch);
-    const double copy = times[3];
-    const double launch = times[4];
-    const double floor = std::max(launch, moved / rate / 1e3);
-    for (std::size_t k = 0; k < 3; ++k) {
-        setting.add({{"benchmark", "kernel"},
-                     {"kernel", kernels[k].first},
-                     {"rows", which.rows},
-                     {"doubles_per_row", which.width},
-                     {"order", which.order},
-                     {"median_us", numberOrNull(times[k])},
-                     {"launch_us", numberOrNull(launch)},
-                     {"above_launch_us", numberOrNull(times[k] - launch)},
-                     {"floor_us", numberOrNull(floor)},
-                     {"fraction_of_floor", numberOrNull(floor / times[k])},
-                     {"fraction_of_copy", numberOrNull(copy / times[k])},
-                     {"gb_per_s", numberOrNull(moved / times[k] / 1e3)},
-                     {"bytes_moved", moved},
-                     {"arrays_in_turn", turns}});
-        table.add({name, kernels[k].first, numberOrDash(times[k]), numberOrDash(times[k] - launch),
-                   numberOrDash(floor / times[k]), numberOrDash(copy / times[k])});
-    }
+    std::vector<std::string> names;
+    for (std::size_t k = 0; k < 3; ++k)
+        names.push_back(kernels[k].first);
+    addRows(setting, which, names, times, {.name = name, .rate = rate, .moved = moved, .turns = turns}, table);
 }
 
 } // namespace

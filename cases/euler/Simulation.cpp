@@ -37,8 +37,10 @@ std::string nameOf(BoundaryKind kind) {
     return "pressure outlet";
 }
 
+} // namespace
+
 /// The files of a run; none without a folder.
-class Files {
+class Simulation::Files {
   public:
     /// Files of a run that goes on from a step do not replace those of the steps before.
     Files(const Geom::UnstructuredMesh &mesh, const OutputChoice &choice, index step) : choice_(choice) {
@@ -82,8 +84,6 @@ class Files {
     std::string fieldsName_ = "fields.vtkhdf";
     std::optional<FieldWriter> fields_;
 };
-
-} // namespace
 
 Geom::UnstructuredMesh buildMeshOf(DNDS::CommunicatorView comm, const MeshChoice &choice) {
     Geom::SourceMesh source;
@@ -171,6 +171,30 @@ void Simulation::restart(const std::string &path, const RestartChoice &choice, s
     start_ = readCheckpoint(mesh_, configuration_, *solver_, path, choice, out);
 }
 
+/// Writes the results and says what came out. Collective.
+void Simulation::finish(RunResult &now, Files &files, double seconds, std::ostream *out) {
+    const OutputChoice &output = configuration_.output;
+    files.writeFields(*solver_, configuration_.gas, now.time);
+    files.close();
+    if (!output.folder.empty())
+        writeSurface(mesh_, metrics_, *solver_, configuration_.reference, forcePatches_, files.pathOf("surface.csv"));
+    measureErrors(now);
+    const RunCosts costs =
+        measureCosts(comm_, *solver_, configuration_.scheme, cells_, now.steps - start_.now.steps, seconds);
+    if (!output.folder.empty())
+        writeRunReport(comm_, files.pathOf("run.json"), configuration_, mesh_.origin, now, costs);
+    if (out == nullptr)
+        return;
+    *out << fmt::format("{} after {} steps: residual {:.3e}, drag {:.6f}, lift {:.6f}\n",
+                        now.converged ? "converged" : "ended", now.steps, now.residual[0], now.drag, now.lift);
+    if (now.meanError > 0)
+        *out << fmt::format("error of density: mean {:.6e}, root mean square {:.6e}\n", now.meanError, now.squareError);
+    *out << textOf(costs);
+    if (!output.folder.empty())
+        *out << "written: " << files.written() << '\n';
+    *out << std::flush;
+}
+
 RunResult Simulation::operator()(std::ostream *out, ProgressStyle style) {
     const TimeChoice &choice = configuration_.time;
     const OutputChoice &output = configuration_.output;
@@ -231,27 +255,8 @@ RunResult Simulation::operator()(std::ostream *out, ProgressStyle style) {
             return now;
         }
     }
-    files.writeFields(*solver_, configuration_.gas, now.time);
-    files.close();
-    if (!output.folder.empty())
-        writeSurface(mesh_, metrics_, *solver_, configuration_.reference, forcePatches_, files.pathOf("surface.csv"));
-    measureErrors(now);
-    const RunCosts costs =
-        measureCosts(comm_, *solver_, configuration_.scheme, cells_, now.steps - start_.now.steps, seconds);
-    if (!output.folder.empty())
-        writeRunReport(comm_, files.pathOf("run.json"), configuration_, mesh_.origin, now, costs);
-    if (out != nullptr) {
-        *out << fmt::format("{} after {} steps: residual {:.3e}, drag {:.6f}, lift {:.6f}\n",
-                            now.converged ? "converged" : "ended", now.steps, now.residual[0], now.drag, now.lift);
-        if (now.meanError > 0)
-            *out << fmt::format("error of density: mean {:.6e}, root mean square {:.6e}\n", now.meanError,
-                                now.squareError);
-        *out << textOf(costs);
-        if (!output.folder.empty())
-            *out << "written: " << files.written() << '\n';
-        *out << std::flush;
-    }
-    // Behind all results: where the last checkpoint is, they are, too. Else the run goes on from the one before.
+    finish(now, files, seconds, out);
+    // After all results: where the last checkpoint is, they are, too. Else the run goes on from the one before.
     checkpoints.afterStep(*solver_, {now, firstResidual}, true);
     return now;
 }

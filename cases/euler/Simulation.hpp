@@ -41,9 +41,12 @@ class Simulation {
     const Solver &solver() const { return *solver_; }
 
   private:
+    class Files;
+
     real step(real time);
     RunResult measure(index steps, real time) const;
     void measureErrors(RunResult &result) const;
+    void finish(RunResult &now, Files &files, double seconds, std::ostream *out);
 
     DNDS::CommunicatorView comm_;
     Configuration configuration_;

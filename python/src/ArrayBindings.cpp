@@ -61,73 +61,9 @@ std::string describe(const AnyArray &self) {
                        elementKindName(array.shape().kind), rowKindName(array.shape().layout));
 }
 
-} // namespace
-
-RowKind rowKindOf(std::string_view word) {
-    constexpr Words<RowKind, 3> kinds{{{"fixed", RowKind::Fixed}, {"padded", RowKind::Padded}, {"csr", RowKind::Csr}}};
-    return chosen(word, "layout", kinds);
-}
-
-std::string_view rowKindName(ArrayLayout layout) {
-    return isFixedLayout(layout) ? "fixed" : isPaddedLayout(layout) ? "padded" : "csr";
-}
-
-void resizeArray(ArrayBase &array, index rows, nb::handle width, nb::handle sizes) {
-    const ArrayLayout layout = array.shape().layout;
-    if (!sizes.is_none()) {
-        const Integers list(sizes, "row sizes");
-        const std::span<const index> given = list.span();
-        DNDS_CHECK(static_cast<index>(given.size()) == rows, ArgumentError, "'{}' is to have {} rows, but {} sizes",
-                   array.label(), rows, given.size());
-        const auto sizeOf = [&](index row) { return given[static_cast<std::size_t>(row)]; };
-        if (hasRunTimeWidth(layout) && !width.is_none())
-            array.resize(rows, nb::cast<rowsize>(width), sizeOf);
-        else
-            array.resize(rows, sizeOf);
-    } else if (!width.is_none()) {
-        array.resize(rows, nb::cast<rowsize>(width));
-    } else {
-        array.resize(rows);
-    }
-}
-
-void bindArray(nb::module_ &module) {
-    nb::class_<AnyArray>(module, "Array", R"(Rows of one element type in memory of the library, shared with NumPy.
-
-Three layouts: "fixed" rows of one width; "padded" rows with sizes of their own up to a width; "csr" rows with sizes of
-their own, one behind the other. Memory starts out zero. All is Local.)")
-        .def(
-            "__init__",
-            [](AnyArray *self, index rows, nb::handle width, std::string_view layout, nb::handle sizes,
-               nb::handle dtype, std::string name) {
-                new (self) AnyArray(makeArray(rows, width, layout, sizes, dtype, std::move(name)));
-            },
-            "rows"_a = 0, "width"_a.none() = nb::none(), nb::kw_only(), "layout"_a = "fixed",
-            "sizes"_a.none() = nb::none(), "dtype"_a = "float64", "name"_a = "",
-            nb::sig("def __init__(self, rows: int = 0, width: int | None = None, *, layout: str = 'fixed', "
-                    "sizes: ArrayLike | None = None, dtype: DTypeLike = 'float64', "
-                    "name: str = '') -> None"),
-            R"(`rows` rows. `width` is that of fixed rows, the largest of padded ones, or that of all rows of csr;
-`sizes` [rows] are the sizes of padded and csr rows.)")
-        .def_prop_ro(
-            "name", [](const AnyArray &self) { return self.base->name(); }, "What messages call it.")
-        .def_prop_ro(
-            "layout", [](const AnyArray &self) { return rowKindName(self.base->shape().layout); },
-            "'fixed', 'padded' or 'csr'.")
-        .def_prop_ro(
-            "dtype",
-            [](const AnyArray &self) {
-                return nb::module_::import_("numpy").attr("dtype")(
-                    std::string(elementKindName(self.base->shape().kind)));
-            },
-            nb::sig("def dtype(self) -> DType"), "The NumPy type of elements.")
-        .def_prop_ro(
-            "width",
-            [](const AnyArray &self) {
-                return self.base->width() >= 0 ? std::optional<rowsize>(self.base->width()) : std::nullopt;
-            },
-            "The width that all rows have or are padded to; None for csr.")
-        .def(
+/// The elements, row by row and as a whole.
+void bindElements(nb::class_<AnyArray> &type) {
+    type.def(
             "__len__", [](const AnyArray &self) { return self.base->size(); }, "The number of rows.")
         .def("__getitem__", &rowOf, "row"_a, nb::sig("def __getitem__(self, row: int, /) -> NDArray"),
              "Row `row` without copying, of its own size: [size].")
@@ -164,8 +100,12 @@ for both while a push is.)")
             "dtype"_a.none() = nb::none(), "copy"_a.none() = nb::none(),
             nb::sig("def __array__(self, dtype: DTypeLike | None = None, copy: bool | None = None) -> "
                     "NDArray"),
-            "So that NumPy's functions take arrays: as `numpy()`.")
-        .def_prop_ro(
+            "So that NumPy's functions take arrays: as `numpy()`.");
+}
+
+/// Sizes of rows, and what changes them.
+void bindRowSizes(nb::class_<AnyArray> &type) {
+    type.def_prop_ro(
             "sizes",
             [](const AnyArray &self) {
                 (void)self.writable();
@@ -218,6 +158,76 @@ and csr rows must be compressed before they are viewed.)")
                 return self.base->hash();
             },
             "A hash of row sizes and the bits of all elements.");
+}
+
+} // namespace
+
+RowKind rowKindOf(std::string_view word) {
+    constexpr Words<RowKind, 3> kinds{{{"fixed", RowKind::Fixed}, {"padded", RowKind::Padded}, {"csr", RowKind::Csr}}};
+    return chosen(word, "layout", kinds);
+}
+
+std::string_view rowKindName(ArrayLayout layout) {
+    return isFixedLayout(layout) ? "fixed" : isPaddedLayout(layout) ? "padded" : "csr";
+}
+
+void resizeArray(ArrayBase &array, index rows, nb::handle width, nb::handle sizes) {
+    const ArrayLayout layout = array.shape().layout;
+    if (!sizes.is_none()) {
+        const Integers list(sizes, "row sizes");
+        const std::span<const index> given = list.span();
+        DNDS_CHECK(static_cast<index>(given.size()) == rows, ArgumentError, "'{}' is to have {} rows, but {} sizes",
+                   array.label(), rows, given.size());
+        const auto sizeOf = [&](index row) { return given[static_cast<std::size_t>(row)]; };
+        if (hasRunTimeWidth(layout) && !width.is_none())
+            array.resize(rows, nb::cast<rowsize>(width), sizeOf);
+        else
+            array.resize(rows, sizeOf);
+    } else if (!width.is_none()) {
+        array.resize(rows, nb::cast<rowsize>(width));
+    } else {
+        array.resize(rows);
+    }
+}
+
+void bindArray(nb::module_ &module) {
+    nb::class_<AnyArray> type(module, "Array", R"(Rows of one element type in memory of the library, shared with NumPy.
+
+Three layouts: "fixed" rows of one width; "padded" rows with sizes of their own up to a width; "csr" rows with sizes of
+their own, one behind the other. Memory starts out zero. All is Local.)");
+    type.def(
+            "__init__",
+            [](AnyArray *self, index rows, nb::handle width, std::string_view layout, nb::handle sizes,
+               nb::handle dtype, std::string name) {
+                new (self) AnyArray(makeArray(rows, width, layout, sizes, dtype, std::move(name)));
+            },
+            "rows"_a = 0, "width"_a.none() = nb::none(), nb::kw_only(), "layout"_a = "fixed",
+            "sizes"_a.none() = nb::none(), "dtype"_a = "float64", "name"_a = "",
+            nb::sig("def __init__(self, rows: int = 0, width: int | None = None, *, layout: str = 'fixed', "
+                    "sizes: ArrayLike | None = None, dtype: DTypeLike = 'float64', "
+                    "name: str = '') -> None"),
+            R"(`rows` rows. `width` is that of fixed rows, the largest of padded ones, or that of all rows of csr;
+`sizes` [rows] are the sizes of padded and csr rows.)")
+        .def_prop_ro(
+            "name", [](const AnyArray &self) { return self.base->name(); }, "What messages call it.")
+        .def_prop_ro(
+            "layout", [](const AnyArray &self) { return rowKindName(self.base->shape().layout); },
+            "'fixed', 'padded' or 'csr'.")
+        .def_prop_ro(
+            "dtype",
+            [](const AnyArray &self) {
+                return nb::module_::import_("numpy").attr("dtype")(
+                    std::string(elementKindName(self.base->shape().kind)));
+            },
+            nb::sig("def dtype(self) -> DType"), "The NumPy type of elements.")
+        .def_prop_ro(
+            "width",
+            [](const AnyArray &self) {
+                return self.base->width() >= 0 ? std::optional<rowsize>(self.base->width()) : std::nullopt;
+            },
+            "The width that all rows have or are padded to; None for csr.");
+    bindElements(type);
+    bindRowSizes(type);
 }
 
 } // namespace DNDS::Python

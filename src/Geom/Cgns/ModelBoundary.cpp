@@ -138,12 +138,73 @@ int ModelBuilder::addPatch(Section section) {
     return static_cast<int>(model_.faces.size()) - 1;
 }
 
+namespace {
+
+/// The faces, or the cells behind them, that a boundary condition of a structured zone lists.
+struct FacePlaces {
+    const Zone &zone;
+    bool cells;                        ///< listed are the cells behind the faces
+    std::optional<std::size_t> normal; ///< the direction that the faces look in, where it is known
+    bool upward = true;                ///< the zone lies on the side of higher indices
+
+    std::size_t width() const { return static_cast<std::size_t>(zone.dimensions); }
+    /// The highest index of faces, or cells, in direction `d`, where faces look in direction `along`.
+    index last(std::size_t d, std::size_t along) const { return zone.vertices[d] - (d == along && !cells ? 0 : 1); }
+    bool fits(const Section &range, std::size_t along) const {
+        for (std::size_t d = 0; d < width(); d++)
+            if (range.low[d] < 1 || range.high[d] > last(d, along))
+                return false;
+        return true;
+    }
+
+    void readInwardNormal(const TreeNode *inward);
+    bool findNormal(const Section &range);
+};
+
+/// Which way the zone lies, seen from the faces.
+void FacePlaces::readInwardNormal(const TreeNode *inward) {
+    if (inward == nullptr || inward->integers.size() != width() ||
+        std::count(inward->integers.begin(), inward->integers.end(), 0) != zone.dimensions - 1)
+        return;
+    const auto along = static_cast<std::size_t>(
+        std::find_if(inward->integers.begin(), inward->integers.end(), [](index n) { return n != 0; }) -
+        inward->integers.begin());
+    upward = inward->integers[along] > 0;
+    normal = normal.value_or(along);
+}
+
+/// Finds the only direction in which a range may be a side of the zone, or else a plane within it; false where the
+/// range fits no direction.
+bool FacePlaces::findNormal(const Section &range) {
+    std::vector<std::size_t> sides;
+    std::vector<std::size_t> planes;
+    bool anyFits = false;
+    for (std::size_t d = 0; d < width(); d++) {
+        anyFits = anyFits || fits(range, d);
+        if (range.low[d] != range.high[d] || !fits(range, d))
+            continue;
+        const bool atFirst = range.low[d] == 1;
+        const bool atLast = range.low[d] == last(d, d);
+        if (cells ? atFirst != atLast : atFirst || atLast)
+            sides.push_back(d);
+        else if (!cells)
+            planes.push_back(d);
+    }
+    const auto &candidates = sides.empty() ? planes : sides;
+    if (candidates.size() == 1) {
+        normal = candidates[0];
+        upward = range.low[*normal] == 1;
+    }
+    return anyFits;
+}
+
+} // namespace
+
 /// The faces that a boundary condition of a structured zone gives by their own indices or by those of the cells behind
 /// them; both are named by the lowest of their corners (SIDS, section 3.2). Nothing, and a warning, where the standard
 /// does not say which faces are meant: a location of no faces, or indices that fit faces of several directions.
 std::optional<int> ModelBuilder::addFaces(const TreeNode &node, int zone, const PointSet &points) {
     const Zone &info = model_.zones[static_cast<std::size_t>(zone)];
-    const auto width = static_cast<std::size_t>(info.dimensions);
     const std::string where = text(zone, "boundary condition", node.name);
     const std::string location = trimmed(node.textOf("GridLocation_t"));
     const auto leaveOut = [&](const std::string &why) {
@@ -152,90 +213,52 @@ std::optional<int> ModelBuilder::addFaces(const TreeNode &node, int zone, const 
     };
     static constexpr std::array<std::string_view, 3> directions{"IFaceCenter", "JFaceCenter", "KFaceCenter"};
     const auto named = std::find(directions.begin(), directions.begin() + info.dimensions, location);
-    const bool cells = location == "CellCenter";
+    FacePlaces places{info, location == "CellCenter", std::nullopt};
+    const std::size_t width = places.width();
     const bool anyFace = location == "FaceCenter" || (location == "EdgeCenter" && width == 2);
-    std::optional<std::size_t> normal;
     if (named != directions.begin() + info.dimensions)
-        normal = static_cast<std::size_t>(named - directions.begin());
-    if (!normal && !cells && !anyFace)
+        places.normal = static_cast<std::size_t>(named - directions.begin());
+    if (!places.normal && !places.cells && !anyFace)
         return leaveOut(
             fmt::format("its points are at '{}', where a zone of {} indices has no faces", location, width));
-
-    // Which way the zone lies, seen from the faces.
-    const TreeNode *inward = node.named("InwardNormalIndex");
-    bool upward = true;
-    if (inward != nullptr && inward->integers.size() == width &&
-        std::count(inward->integers.begin(), inward->integers.end(), 0) == info.dimensions - 1) {
-        const auto along = static_cast<std::size_t>(
-            std::find_if(inward->integers.begin(), inward->integers.end(), [](index n) { return n != 0; }) -
-            inward->integers.begin());
-        upward = inward->integers[along] > 0;
-        normal = normal.value_or(along);
-    }
+    places.readInwardNormal(node.named("InwardNormalIndex"));
 
     Section section;
     section.name = node.name;
     section.zone = zone;
     section.corners = points.list;
-    const auto last = [&](std::size_t d, std::size_t along) { // index of faces, or cells, in direction `d`
-        return info.vertices[d] - (d == along && !cells ? 0 : 1);
-    };
     const auto checkRange = [&](bool fitting) {
-        DNDS_CHECK(fitting, DataError, "{}: its range leaves the {} of the zone", where, cells ? "cells" : "faces");
-    };
-    const auto fits = [&](std::size_t along) {
-        for (std::size_t d = 0; d < width; d++)
-            if (section.low[d] < 1 || section.high[d] > last(d, along))
-                return false;
-        return true;
+        DNDS_CHECK(fitting, DataError, "{}: its range leaves the {} of the zone", where,
+                   places.cells ? "cells" : "faces");
     };
     if (points.grid) {
         for (std::size_t d = 0; d < width; d++) {
             section.low[d] = std::min((*points.grid)[0][d], (*points.grid)[1][d]);
             section.high[d] = std::max((*points.grid)[0][d], (*points.grid)[1][d]);
         }
-        if (!normal) {
-            std::vector<std::size_t> sides; // directions in which it may be a side of the zone, or a plane within it
-            std::vector<std::size_t> planes;
-            bool anyFits = false;
-            for (std::size_t d = 0; d < width; d++) {
-                anyFits = anyFits || fits(d);
-                if (section.low[d] != section.high[d] || !fits(d))
-                    continue;
-                const bool atFirst = section.low[d] == 1;
-                const bool atLast = section.low[d] == last(d, d);
-                if (cells ? atFirst != atLast : atFirst || atLast)
-                    sides.push_back(d);
-                else if (!cells)
-                    planes.push_back(d);
-            }
-            checkRange(anyFits);
-            const auto &candidates = sides.empty() ? planes : sides;
-            if (candidates.size() == 1) {
-                normal = candidates[0];
-                upward = section.low[*normal] == 1;
-            }
-        }
+        if (!places.normal)
+            checkRange(places.findNormal(section));
     }
-    if (!normal)
+    if (!places.normal)
         return leaveOut(fmt::format("its points at '{}' do not say which way its faces look; {}FaceCenter or an "
                                     "InwardNormalIndex would",
                                     location, width == 3 ? "I-, J- or K" : "I- or J"));
-    section.normal = static_cast<int>(*normal);
-    section.shift = cells && !upward ? 1 : 0;
+    const std::size_t normal = *places.normal;
+    section.normal = static_cast<int>(normal);
+    section.shift = places.cells && !places.upward ? 1 : 0;
     if (points.grid) {
-        checkRange(fits(*normal));
-        if (cells && section.low[*normal] != section.high[*normal])
+        checkRange(places.fits(section, normal));
+        if (places.cells && section.low[normal] != section.high[normal])
             return leaveOut("its cells are more than one layer");
         section.size = 1;
         for (std::size_t d = 0; d < width; d++)
             section.size *= section.high[d] - section.low[d] + 1;
-        section.low[*normal] += section.shift;
-        section.high[*normal] += section.shift;
+        section.low[normal] += section.shift;
+        section.high[normal] += section.shift;
     } else {
         section.size = points.size();
         for (std::size_t d = 0; d < width; d++)
-            section.high[d] = last(d, *normal);
+            section.high[d] = places.last(d, normal);
     }
     return addPatch(std::move(section));
 }
