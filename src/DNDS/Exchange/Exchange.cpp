@@ -8,10 +8,9 @@
 #include "DNDS/Exchange/Traffic.hpp"
 #include "DNDS/Storage/HostDeviceBuffer.hpp"
 #include "DNDS/Transport/Backoff.hpp"
-#include "DNDS/Transport/DeviceLane.hpp"
-#include "DNDS/Transport/DeviceTopology.hpp"
-#include "DNDS/Transport/MakeTransports.hpp"
-#include "DNDS/Transport/Serving.hpp"
+#include "DNDS/Transport/ExchangeStream.hpp"
+#include "DNDS/Transport/ProgressEngine.hpp"
+#include "DNDS/Transport/TransportTable.hpp"
 
 #include <algorithm>
 #include <array>
@@ -60,7 +59,7 @@ struct Exchange::State {
     Traffic traffic;
     std::vector<std::uint64_t> sent; ///< with debug checks: hashes of what leaves, by peer and part
     MemorySpace space = MemorySpace::Host;
-    std::shared_ptr<DeviceLane> lane; ///< on the device
+    std::shared_ptr<ExchangeStream> lane; ///< on the device
     std::vector<HostDeviceBuffer> stagingOnHost;
     std::vector<Device::DeviceBuffer<std::byte>> stagingOnDevice;
     std::vector<std::byte *> staging;       ///< pushes: where each part arrives, until it is combined
@@ -68,8 +67,9 @@ struct Exchange::State {
     std::optional<GhostZeroing> zeroing;    ///< pushes that leave zero ghosts
     std::vector<std::unique_ptr<Transport>> transports;
     std::vector<TransportKind> kinds; ///< by rank
+    bool sonsInArena = false;
     std::thread::id maker = std::this_thread::get_id();
-    Serving serving;
+    ProgressEngine engine;
     bool bound = true; ///< false after planning or binding failed half-way
     bool inFlight = false;
     bool refused = false;        ///< some epoch: what peers sent in it may still be under way
@@ -124,7 +124,7 @@ struct Exchange::State {
                 if (!member.rehostSon)
                     continue;
                 member.rehostSon(std::make_shared<OrdinaryMemory>()); // another one than it has, wherever it is
-                if (std::ranges::count(kinds, TransportKind::NodeShared) > 0)
+                if (sonsInArena)
                     member.rehostSon(arena);
             } catch (...) { // no memory: then they share it with what comes late, as the documents say
                 return;
@@ -213,10 +213,11 @@ std::map<TransportKind, TransportPlan> plansOf(const Traffic &traffic, const Cha
 }
 
 /// The space that this rank asks for: a transport serves one only.
-ExchangeSpace wishOf(const ExchangeOptions &options) {
-    if (options.space != ExchangeSpace::Auto || options.transport == TransportKind::Auto)
+ExchangeSpace wishOf(const TransportTable &transports, const ExchangeOptions &options) {
+    const TransportDescriptor *wished = transports.find(options.transport);
+    if (options.space != ExchangeSpace::Auto || wished == nullptr)
         return options.space;
-    return isDeviceTransport(options.transport) ? ExchangeSpace::Device : ExchangeSpace::Host;
+    return wished->servesHost ? ExchangeSpace::Host : ExchangeSpace::Device;
 }
 
 /// Which copies an exchange moves: the same answer on all ranks. Collective; one reduction where there may be devices.
@@ -301,6 +302,7 @@ Exchange::Exchange(CommunicatorContext &context, Direction direction, const std:
     : direction_(direction), op_(op), ghosts_(direction == Direction::Push ? options.ghosts : GhostsAfterPush::Keep),
       channel_(context.nextChannel()) { // before anything can fail: ranks stay in step
     const std::uint64_t round = context.nextRound();
+    const TransportTable &transports = TransportTable::of(context);
     std::exception_ptr failure;
     const auto attempt = [&](auto &&action) {
         if (!failure)
@@ -317,10 +319,9 @@ Exchange::Exchange(CommunicatorContext &context, Direction direction, const std:
         pattern_ = std::move(request.pattern);
         state_->members = std::move(request.members);
     });
-    const ExchangeSpace wish = wishOf(options);
+    const ExchangeSpace wish = wishOf(transports, options);
     space_ = agreeOnSpace(context.comm(), failure ? std::span<const ExchangeMember>() : state_->members, wish);
-    if (space_ == MemorySpace::Device)
-        DeviceTopology::of(context);
+    transports.prepare(context, space_);
     Created created;
     created.tag = channel_.tag;
     std::uint64_t signature = 0;
@@ -340,18 +341,17 @@ Exchange::Exchange(CommunicatorContext &context, Direction direction, const std:
             layouts->resize(count);
         state.kinds.assign(static_cast<std::size_t>(context.comm().size()), TransportKind::Auto);
         std::map<int, TransportChoice> choices;
-        bool sharesNode = false;
         for (const RankLists *peers : {&pattern_->readers(), &pattern_->owners()})
             for (const int peer : peers->ranks) {
-                const TransportChoice choice = chooseTransport(context, peer, options, space_);
+                const TransportChoice choice = transports.choose(context, peer, options.transport, space_);
                 state.kinds[static_cast<std::size_t>(peer)] = choice.kind;
                 choices.emplace(peer, choice);
-                sharesNode = sharesNode || choice.kind == TransportKind::NodeShared;
+                state.sonsInArena = state.sonsInArena || transports.at(choice.kind).destinationsInArena;
             }
         if (space_ == MemorySpace::Device)
-            state.lane = std::make_shared<DeviceLane>();
+            state.lane = std::make_shared<ExchangeStream>();
         for (std::size_t m = 0; m < count; ++m) {
-            if (sharesNode && direction_ == Direction::Pull && state.members[m].rehostSon)
+            if (state.sonsInArena && direction_ == Direction::Pull && state.members[m].rehostSon)
                 state.members[m].rehostSon(context.node().arena);
             fetch(*pattern_, direction_, space_, state.members[m], state.fathers[m], state.sons[m]);
             if (direction_ == Direction::Push)
@@ -363,13 +363,12 @@ Exchange::Exchange(CommunicatorContext &context, Direction direction, const std:
         state.traffic = planTraffic(*pattern_, direction_, state.fathers, state.sons);
         if (direction_ == Direction::Push)
             for (const std::size_t bytes : state.traffic.destinationBytes)
-                state.addStaging(bytes, sharesNode ? HostMemoryResource(context.node().arena) : nullptr);
+                state.addStaging(bytes, state.sonsInArena ? HostMemoryResource(context.node().arena) : nullptr);
         if (direction_ == Direction::Push && space_ == MemorySpace::Device)
             state.combine = std::make_unique<DeviceCombine>(*pattern_, op_, state.fathers, state.lane->stream);
         if (ghosts_ == GhostsAfterPush::Zero)
             state.zeroing.emplace(state.sons, space_, state.lane ? state.lane->stream.handle() : nullptr);
-        for (auto &[kind, plan] : plansOf(state.traffic, channel_, state.kinds))
-            state.transports.push_back(makeTransport(kind, std::move(plan), context, round, state.lane));
+        state.transports = transports.make(plansOf(state.traffic, channel_, state.kinds), {context, round, state.lane});
         paths_ = pathsOf(*pattern_, direction_, state.traffic, choices);
     });
     const Traffic none;
@@ -407,7 +406,7 @@ Exchange::~Exchange() {
     try {
         if (!mayCallMpi) { // not even to free requests: a thread that may does all of it
             pattern_->context().leave(nullptr, [state, finished, told = !moving]() mutable {
-                state->serving.end();
+                state->engine.end();
                 if (finished()) {
                     const auto last = std::move(state->kept);
                     return true;
@@ -418,7 +417,7 @@ Exchange::~Exchange() {
             });
             return;
         }
-        state->serving.end();
+        state->engine.end();
         if (!finished()) { // what could not be moved is given up like the rest, and peers are told
             state->abandon();
             if (direction_ == Direction::Pull)
@@ -440,7 +439,7 @@ const std::string &Exchange::label() const {
 
 bool Exchange::capturable() const {
     return space_ == MemorySpace::Device && direction_ == Direction::Pull &&
-           std::ranges::all_of(state_->transports, [](const auto &t) { return t->kind() == TransportKind::Local; });
+           std::ranges::all_of(state_->transports, [](const auto &t) { return t->descriptor().withinRank; });
 }
 
 std::string Exchange::describe() const {
@@ -483,7 +482,7 @@ void Exchange::start(Device::StreamHandle producer) {
                        state.members.front().name);
             auto plans = plansOf(traffic, channel_, state.kinds);
             for (const auto &transport : state.transports)
-                transport->adopt(std::move(plans[transport->kind()]));
+                transport->replacePlan(std::move(plans[transport->descriptor().kind]));
             if (state.combine)
                 state.combine = std::make_unique<DeviceCombine>(*pattern_, op_, state.fathersNow, state.lane->stream);
             state.traffic = std::move(traffic);
@@ -500,7 +499,7 @@ void Exchange::start(Device::StreamHandle producer) {
             state.hashSent(direction_, state.sent);
         if (state.lane)
             state.lane->follow(producer);
-        state.serving.begin(state.transports);
+        state.engine.begin(state.transports);
     } catch (...) {
         state.refused = true;
         refuseAll(state.transports);
@@ -518,7 +517,7 @@ void Exchange::start(Device::StreamHandle producer) {
         state.inFlight = false;
         state.broken = !allCompleted(transports.first(started)); // then it is served until it is destroyed
         if (!state.broken)
-            state.serving.end();
+            state.engine.end();
         state.drain();
         throw;
     }
@@ -543,7 +542,7 @@ void Exchange::finish() {
     DNDS_CHECK(state.inFlight, StateError, "wait for '{}' without start", label());
     requireCommunicator(); // where it is gone the exchange stays in flight, and its memory is kept
     state.inFlight = false;
-    state.serving.end();
+    state.engine.end();
     try {
         complete();
         requireUnchanged();
@@ -562,7 +561,7 @@ void Exchange::finish() {
 void Exchange::complete() {
     const auto &transports = state_->transports;
     // complete all transports, then report the first failure
-    std::exception_ptr failure = state_->serving.takeFailure();
+    std::exception_ptr failure = state_->engine.takeFailure();
     const auto attempt = [&](auto &&action) {
         try {
             action();
@@ -573,7 +572,7 @@ void Exchange::complete() {
     };
     // Several transports wait together, so that none starves while another one is waited for, also those of other
     // exchanges.
-    if (transports.size() > 1 || state_->lane || Serving::any()) {
+    if (transports.size() > 1 || state_->lane || ProgressEngine::busy()) {
         Backoff backoff(channel_.comm, pattern_->context().node().crowded);
         const auto allComplete = [&] {
             bool complete = true;
@@ -586,7 +585,7 @@ void Exchange::complete() {
                     complete = false;
                     failure = failure ? failure : std::current_exception();
                 }
-            Serving::all();
+            ProgressEngine::progressAll();
             return complete;
         };
         attempt([&] {

@@ -1,12 +1,12 @@
 /// @file ExchangeTypes.hpp
-/// @brief The small vocabulary of exchanges: directions, operations, transports, and what is known about a peer's path.
+/// @brief The small vocabulary of exchanges: directions, operations, and what is known about a peer's path.
 #pragma once
 
 #include "DNDS/Base/Types.hpp"
+#include "DNDS/Transport/TransportKind.hpp"
 
 #include <cstddef>
 #include <string>
-#include <string_view>
 
 namespace DNDS {
 
@@ -27,32 +27,11 @@ enum class GhostsAfterPush : unsigned char {
     Zero  ///< zero, ready for the next contributions; with PushOp::Sum only, as zero changes no sum
 };
 
-/// How the bytes of an exchange move.
-enum class TransportKind : unsigned char {
-    Auto,       ///< chosen by `makeTransports` for each peer
-    Datatype,   ///< MPI derived datatypes straight from and into the arrays
-    Packed,     ///< rows gathered into one buffer a peer, received straight into the destination
-    NodeShared, ///< the owner writes into the reader's memory; between ranks of one node
-    Local,      ///< a copy within this rank, for rows that it pulls from itself
-    Staged,     ///< device rows: packed into pinned memory, sent as messages, unpacked on the device
-    Direct,     ///< device rows: packed on the device, sent from and to device memory by a GPU-aware MPI
-    Peer        ///< device rows: packed on the device, read there by the peer's device; between ranks of one node
-};
-
-/// Whether a transport moves rows of device memory. `Auto` and `Local` serve both.
-constexpr bool isDeviceTransport(TransportKind kind) {
-    return kind == TransportKind::Staged || kind == TransportKind::Direct || kind == TransportKind::Peer;
-}
-
-/// "auto", "datatype", "packed", "node-shared", "local", "staged", "direct", "peer".
-std::string_view transportName(TransportKind kind);
-/// The kind of that name; throws ArgumentError that lists the names.
-TransportKind transportFromName(std::string_view name);
-
 /// How one exchange reaches one peer.
 struct PeerPath {
     int peer = 0;
     TransportKind transport = TransportKind::Auto;
+    std::string name;          ///< of the transport
     std::string why;           ///< the reason for this transport, for people
     std::size_t bytesSent = 0; ///< each time the exchange runs
     std::size_t bytesReceived = 0;

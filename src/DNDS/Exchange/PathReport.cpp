@@ -15,6 +15,7 @@ std::vector<PeerPath> pathsOf(const ExchangePattern &pattern, Direction directio
             const TransportChoice &choice = choices.at(peer);
             found->second.peer = peer;
             found->second.transport = choice.kind;
+            found->second.name = choice.name;
             found->second.why = choice.why;
         }
         return found->second;
@@ -44,9 +45,8 @@ std::string pathTable(const std::string &title, const std::vector<PeerPath> &pat
     text += fmt::format("  {:>6}  {:<12} {:>10} {:>12} {:>10} {:>12}  {}\n", "peer", "path", "rows out", "bytes out",
                         "rows in", "bytes in", "why");
     for (const PeerPath &path : paths)
-        text +=
-            fmt::format("  {:>6}  {:<12} {:>10} {:>12} {:>10} {:>12}  {}\n", path.peer, transportName(path.transport),
-                        path.rowsSent, path.bytesSent, path.rowsReceived, path.bytesReceived, path.why);
+        text += fmt::format("  {:>6}  {:<12} {:>10} {:>12} {:>10} {:>12}  {}\n", path.peer, path.name, path.rowsSent,
+                            path.bytesSent, path.rowsReceived, path.bytesReceived, path.why);
     return text;
 }
 

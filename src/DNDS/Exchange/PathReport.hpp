@@ -3,7 +3,7 @@
 #pragma once
 
 #include "DNDS/Exchange/Traffic.hpp"
-#include "DNDS/Transport/MakeTransports.hpp"
+#include "DNDS/Transport/TransportTable.hpp"
 
 #include <map>
 #include <string>

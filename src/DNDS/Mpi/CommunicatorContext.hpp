@@ -9,13 +9,14 @@
 #include <cstdint>
 #include <functional>
 #include <list>
+#include <map>
 #include <memory>
 #include <mutex>
+#include <typeindex>
+#include <utility>
 #include <vector>
 
 namespace DNDS {
-
-class DeviceTopology; // Exchange/DeviceTopology.hpp, which makes it
 
 /// A communicator and a tag that no other exchange uses: messages on different channels never mix.
 struct Channel {
@@ -49,9 +50,27 @@ class CommunicatorContext {
 
     /// Which ranks share this rank's node, and their memory.
     const NodeTopology &node() const noexcept { return node_; }
-    /// What the ranks can do with device memory; empty until the first exchange of such memory. Local.
-    std::shared_ptr<DeviceTopology> &devices() noexcept { return devices_; }
-    const std::shared_ptr<DeviceTopology> &devices() const noexcept { return devices_; }
+
+    /// What other parts of DNDS keep once for each communicator: an object of type `T`, which `make()` returns a
+    /// pointer to when it is first asked for. `make` throws on all ranks or on none, and may communicate. Collective at
+    /// the first call, Local afterwards. The object goes with the context.
+    template <class T, class Make>
+    T &attach(Make &&make) {
+        if (const std::shared_ptr<T> made = attachment<T>())
+            return *made;
+        std::shared_ptr<void> *place = nullptr;
+        comm().guarded([&] { place = &attachments_[std::type_index(typeid(T))]; });
+        std::shared_ptr<T> made = std::forward<Make>(make)();
+        *place = made;
+        return *made;
+    }
+    /// The same where it was made; null elsewhere. Local.
+    template <class T>
+    std::shared_ptr<T> attachment() const {
+        const auto found = attachments_.find(std::type_index(typeid(T)));
+        return found == attachments_.end() ? nullptr : std::static_pointer_cast<T>(found->second);
+    }
+
     /// Counts the exchanges set up on this communicator: the same number on all ranks. Local, called as `nextChannel`.
     std::uint64_t nextRound() noexcept { return round_++; }
     /// The same for numberings and mappings, which ranks tell apart by it.
@@ -89,7 +108,7 @@ class CommunicatorContext {
     ParkedList parked_;
     CommunicatorView view_;
     NodeTopology node_;
-    std::shared_ptr<DeviceTopology> devices_;
+    std::map<std::type_index, std::shared_ptr<void>> attachments_;
     std::uint64_t round_ = 0;
     std::uint64_t serial_ = 1;
     int nextTag_ = 1;

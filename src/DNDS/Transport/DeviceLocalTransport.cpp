@@ -6,15 +6,15 @@
 
 namespace DNDS {
 
-DeviceLocalTransport::DeviceLocalTransport(TransportPlan plan, std::shared_ptr<DeviceLane> lane)
-    : plan_(std::move(plan)), lane_(std::move(lane)) {
+DeviceLocalTransport::DeviceLocalTransport(TransportPlan plan, std::shared_ptr<ExchangeStream> stream)
+    : plan_(std::move(plan)), stream_(std::move(stream)) {
     build();
 }
 
 DeviceLocalTransport::~DeviceLocalTransport() {
     try {
-        lane_->stream.synchronize(); // a kernel uses the lists
-    } catch (const Error &) {        // the device is lost, and so are they
+        stream_->stream.synchronize(); // a kernel uses the lists
+    } catch (const Error &) {          // the device is lost, and so are they
     }
 }
 
@@ -25,8 +25,8 @@ void DeviceLocalTransport::build() {
             copy_.addGather(part);
 }
 
-void DeviceLocalTransport::adopt(TransportPlan plan) {
-    lane_->stream.synchronize();
+void DeviceLocalTransport::replacePlan(TransportPlan plan) {
+    stream_->stream.synchronize();
     plan_ = std::move(plan);
     build();
 }
@@ -36,7 +36,7 @@ void DeviceLocalTransport::bind(const Endpoints &endpoints) {
     for (std::size_t k = 0; k < plan_.outgoing.size(); ++k)
         for (std::size_t p = 0; p < plan_.outgoing[k].parts.size(); ++p, ++segment)
             copy_.point(segment, endpoints.sources[p], endpoints.destinations[p] + plan_.incoming[k].parts[p].offset);
-    copy_.prepare(lane_->stream);
+    copy_.prepare(stream_->stream);
 }
 
 } // namespace DNDS

@@ -1,15 +1,15 @@
 #include "DNDS/Transport/DeviceMessageTransport.hpp"
 
+#include "DNDS/Base/Environment.hpp"
 #include "DNDS/Device/PinnedMemory.hpp"
-#include "DNDS/Transport/Backoff.hpp"
+#include "DNDS/Transport/DeviceTopology.hpp"
 
 #include <utility>
 
 namespace DNDS {
 
-DeviceMessageTransport::DeviceMessageTransport(TransportKind kind, TransportPlan plan, std::shared_ptr<DeviceLane> lane,
-                                               const NodeTopology &node, double patience)
-    : kind_(kind), plan_(std::move(plan)), lane_(std::move(lane)), watch_(plan_, node, patience) {
+DeviceMessageTransport::DeviceMessageTransport(Buffers buffers, TransportPlan plan, const TransportSetup &setup)
+    : buffers_(buffers), plan_(std::move(plan)), stream_(setup.stream), watch_(plan_, setup) {
     build();
     std::vector<std::size_t> bytes(incoming_.size());
     for (std::size_t k = 0; k < bytes.size(); ++k)
@@ -19,14 +19,14 @@ DeviceMessageTransport::DeviceMessageTransport(TransportKind kind, TransportPlan
 
 DeviceMessageTransport::~DeviceMessageTransport() {
     try {
-        lane_->stream.synchronize(); // kernels use the buffers
-    } catch (const Error &) {        // the device is lost, and so are they
+        stream_->stream.synchronize(); // kernels use the buffers
+    } catch (const Error &) {          // the device is lost, and so are they
     }
 }
 
 DeviceMessageTransport::Buffer DeviceMessageTransport::makeBuffer(std::size_t bytes) const {
     Buffer buffer;
-    if (kind_ == TransportKind::Staged) {
+    if (buffers_ == Buffers::Pinned) {
         buffer.pinned = HostDeviceBuffer(bytes, Device::pinnedHostMemory());
         buffer.forKernels = buffer.forMpi = buffer.pinned.write(MemorySpace::Host, "staging of an exchange");
     } else {
@@ -67,8 +67,8 @@ void DeviceMessageTransport::build() {
     }
 }
 
-void DeviceMessageTransport::adopt(TransportPlan plan) {
-    lane_->stream.synchronize();
+void DeviceMessageTransport::replacePlan(TransportPlan plan) {
+    stream_->stream.synchronize();
     plan_ = std::move(plan);
     build();
 }
@@ -81,16 +81,16 @@ void DeviceMessageTransport::bind(const Endpoints &endpoints) {
         for (std::size_t p = 0; p < plan_.incoming[k].parts.size(); ++p, ++segment)
             unpack_.point(segment, receiveBuffer_.forKernels + incoming_.part(k, p),
                           endpoints.destinations[p] + plan_.incoming[k].parts[p].offset);
-    pack_.prepare(lane_->stream);
-    unpack_.prepare(lane_->stream);
+    pack_.prepare(stream_->stream);
+    unpack_.prepare(stream_->stream);
 }
 
 void DeviceMessageTransport::start() {
     failure_.clear();
     unpacked_.synchronize(); // of the round before: the messages of this one go to the same buffer
     // What a device may fail in comes first: nothing has begun then.
-    pack_.launch(lane_->stream);
-    packed_.record(lane_->stream);
+    pack_.launch(stream_->stream);
+    packed_.record(stream_->stream);
     packing_ = true;
     received_ = false;
     sent_ = false;
@@ -122,38 +122,25 @@ bool DeviceMessageTransport::progress() {
 void DeviceMessageTransport::tellNoRows() {
     packing_ = false;
     sent_ = true;
-    for (const Outgoing &outgoing : plan_.outgoing) {
-        MPI_Request request = MPI_REQUEST_NULL;
-        checkMpi(MPI_Isend(nullptr, 0, MPI_BYTE, outgoing.peer, plan_.channel.tag, plan_.channel.comm, &request),
-                 "MPI_Isend");
-        checkMpi(MPI_Request_free(&request), "MPI_Request_free"); // there are no bytes to be kept
-    }
+    refused_->tellPeers();
 }
 
 void DeviceMessageTransport::unpack() {
     // What a peer did not send is left as it is.
     for (std::size_t k = 0, segment = 0; k < incoming_.size(); ++k) {
         const ByteCount &size = sizes_[outgoing_.size() + k];
-        int count = 0;
-        checkMpi(MPI_Get_count(&statuses_[k], size.type(), &count), "MPI_Get_count");
-        const bool sent = count == size.count();
+        const bool sent = !RefusedMessages::isRefusal(statuses_[k], size.count(), size.type());
         if (!sent)
-            failure_.note(plan_.incoming[k].peer,
-                          "could not send its rows: see that rank's own error. The rows from it are not up to date");
+            failure_.noteRefused(plan_.incoming[k].peer);
         for (std::size_t p = 0; p < plan_.incoming[k].parts.size(); ++p, ++segment)
             unpack_.enable(segment, sent);
     }
-    unpack_.launch(lane_->stream);
-    unpacked_.record(lane_->stream);
+    unpack_.launch(stream_->stream);
+    unpacked_.record(stream_->stream);
 }
 
 void DeviceMessageTransport::wait() {
-    Backoff backoff(plan_.channel.comm, watch_.crowded());
-    while (!progress()) {
-        backoff.pause();
-        if (backoff.longWait())
-            checkPeers(backoff.seconds());
-    }
+    waitUntilComplete(*this, Backoff(plan_.channel.comm, watch_.crowded()));
     failure_.throwIfAny();
 }
 
@@ -179,6 +166,50 @@ void DeviceMessageTransport::abandon() noexcept {
         } catch (...) { // thrown once
             continue;
         }
+}
+
+namespace {
+
+TransportDescriptor describe(DeviceMessageTransport::Buffers buffers) {
+    TransportDescriptor transport;
+    transport.servesDevice = transport.needsProgress = true;
+    transport.make = [buffers](TransportPlan plan, const TransportSetup &setup) {
+        return std::make_unique<DeviceMessageTransport>(buffers, std::move(plan), setup);
+    };
+    return transport;
+}
+
+} // namespace
+
+TransportDescriptor describeStagedTransport() {
+    TransportDescriptor transport = describe(DeviceMessageTransport::Buffers::Pinned);
+    transport.kind = TransportKind::Staged;
+    transport.name = "staged";
+    transport.order = 4;
+    transport.preference = 10;
+    transport.reach = [](const CommunicatorContext &, int) {
+        return Reach::yes(readEnvironment().forceHostStaging ? forcedStaging : "");
+    };
+    return transport;
+}
+
+TransportDescriptor describeDirectTransport() {
+    TransportDescriptor transport = describe(DeviceMessageTransport::Buffers::OnDevice);
+    transport.kind = TransportKind::Direct;
+    transport.name = "direct";
+    transport.order = 5;
+    transport.preference = 20;
+    transport.prepare = [](CommunicatorContext &context) { DeviceTopology::of(context); };
+    transport.reach = [](const CommunicatorContext &context, int) {
+        const Environment environment = readEnvironment();
+        if (environment.forceHostStaging)
+            return Reach::notMeantFor(forcedStaging);
+        if (environment.disableGpuAwareMpi)
+            return Reach::no("DNDS_DISABLE_GPU_AWARE_MPI is set");
+        const auto devices = DeviceTopology::madeFor(context);
+        return devices->mpiTakesDeviceMemory() ? Reach::yes(devices->aboutMpi()) : Reach::no(devices->aboutMpi());
+    };
+    return transport;
 }
 
 } // namespace DNDS

@@ -3,12 +3,12 @@
 #pragma once
 
 #include "DNDS/Mpi/RequestSet.hpp"
-#include "DNDS/Transport/DeviceLane.hpp"
 #include "DNDS/Transport/DeviceRowCopy.hpp"
+#include "DNDS/Transport/ExchangeStream.hpp"
 #include "DNDS/Transport/MessageLayout.hpp"
 #include "DNDS/Transport/PeerFailure.hpp"
 #include "DNDS/Transport/RefusedMessages.hpp"
-#include "DNDS/Transport/Transport.hpp"
+#include "DNDS/Transport/TransportDescriptor.hpp"
 
 #include <memory>
 #include <optional>
@@ -25,13 +25,12 @@ namespace DNDS {
 /// with host memory, this rank's rows may leave only when it next waits for any exchange.
 class DeviceMessageTransport final : public Transport {
   public:
-    /// `kind` is Staged or Direct; `patience` as in MessageTransport.
-    DeviceMessageTransport(TransportKind kind, TransportPlan plan, std::shared_ptr<DeviceLane> lane,
-                           const NodeTopology &node, double patience);
+    enum class Buffers : unsigned char { Pinned, OnDevice };
+
+    DeviceMessageTransport(Buffers buffers, TransportPlan plan, const TransportSetup &setup);
     ~DeviceMessageTransport() override;
 
-    TransportKind kind() const noexcept override { return kind_; }
-    void adopt(TransportPlan plan) override;
+    void replacePlan(TransportPlan plan) override;
     void bind(const Endpoints &endpoints) override;
     void start() override;
     bool progress() override;
@@ -55,9 +54,9 @@ class DeviceMessageTransport final : public Transport {
     /// Instead of the sends: tells peers that no rows come.
     void tellNoRows();
 
-    TransportKind kind_;
+    Buffers buffers_;
     TransportPlan plan_;
-    std::shared_ptr<DeviceLane> lane_;
+    std::shared_ptr<ExchangeStream> stream_;
     PeerWatch watch_;
     MessageLayout outgoing_;
     MessageLayout incoming_;
@@ -77,5 +76,8 @@ class DeviceMessageTransport final : public Transport {
     bool sent_ = true;
     PeerFailure failure_;
 };
+
+TransportDescriptor describeStagedTransport();
+TransportDescriptor describeDirectTransport();
 
 } // namespace DNDS

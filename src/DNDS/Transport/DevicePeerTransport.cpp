@@ -1,34 +1,27 @@
 #include "DNDS/Transport/DevicePeerTransport.hpp"
 
-#include "DNDS/Transport/Backoff.hpp"
+#include "DNDS/Base/Environment.hpp"
 
 #include <algorithm>
 #include <utility>
 
 namespace DNDS {
 
-DevicePeerTransport::DevicePeerTransport(TransportPlan plan, const CommunicatorContext &context, std::uint64_t round,
-                                         std::shared_ptr<DeviceLane> lane, double patience)
-    : plan_(std::move(plan)), arena_(context.node().arena), devices_(context.devices()), lane_(std::move(lane)),
-      writers_(plan_.incoming.size()), round_(round), patience_(patience), crowded_(context.node().crowded),
-      outgoing_(plan_.outgoing), incoming_(plan_.incoming) {
+DevicePeerTransport::DevicePeerTransport(TransportPlan plan, const TransportSetup &setup)
+    : NodeTransport(std::move(plan), setup), devices_(DeviceTopology::madeFor(setup.context)), stream_(setup.stream),
+      writers_(plan_.incoming.size()), outgoing_(plan_.outgoing), incoming_(plan_.incoming) {
     devices_->reap();
-    const auto nodeRank = [&](int peer) { return context.node().nodeRank[static_cast<std::size_t>(peer)]; };
-    for (const Outgoing &outgoing : plan_.outgoing)
-        readers_.push_back(nodeRank(outgoing.peer));
-    for (std::size_t k = 0; k < writers_.size(); ++k)
-        writers_[k].nodeRank = nodeRank(plan_.incoming[k].peer);
     build();
-    if (readers_.empty())
+    if (plan_.outgoing.empty())
         return;
-    source_ = std::make_unique<PackedSource>(arena_, 2 * secondBuffer(), readers_.size());
+    source_ = std::make_unique<PackedSource>(arena_, 2 * secondBuffer(), plan_.outgoing.size());
     const Device::SharedHandle handle = Device::share(source_->memory());
-    for (std::size_t k = 0; k < readers_.size(); ++k) {
+    for (std::size_t k = 0; k < plan_.outgoing.size(); ++k) {
         PeerRecord *record = source_->records()[k];
         record->buffer = handle;
         record->begin[0] = outgoing_.begin(k);
         record->begin[1] = secondBuffer() + outgoing_.begin(k);
-        arena_->publish(readers_[k], round_, *arena_->locate(record));
+        publish(readerRank(k), record);
     }
 }
 
@@ -36,8 +29,8 @@ DevicePeerTransport::~DevicePeerTransport() {
     if (inForkedChild()) // the flags are the parent's
         return;
     try {
-        lane_->stream.synchronize(); // kernels read what peers packed, and the lists
-    } catch (const Error &) {        // the device is lost: nothing runs any more
+        stream_->stream.synchronize(); // kernels read what peers packed, and the lists
+    } catch (const Error &) {          // the device is lost: nothing runs any more
     }
     for (Writer &writer : writers_) {
         writer.memory = {};
@@ -67,34 +60,16 @@ void DevicePeerTransport::build() {
     }
 }
 
-void DevicePeerTransport::connect() {
-    connected_ = true;
-    // Where one of them cannot be opened, all are told that this rank is gone: so all records that can be known are.
-    std::exception_ptr failure;
-    const auto attempt = [&](auto &&action) {
-        try {
-            action();
-        } catch (...) {
-            failure = failure ? failure : std::current_exception();
-        }
-    };
-    for (std::size_t k = 0; k < writers_.size(); ++k)
-        attempt([&] {
-            const auto place = arena_->lookUp(writers_[k].nodeRank, round_);
-            DNDS_CHECK(place.has_value(), StateError,
-                       "rank {} left no note about its rows: ranks set up exchanges in different orders",
-                       plan_.incoming[k].peer);
-            writers_[k].record = reinterpret_cast<PeerRecord *>(arena_->translate(writers_[k].nodeRank, *place));
-        });
-    if (!failure)
-        for (Writer &writer : writers_)
-            attempt([&] { writer.memory = Device::SharedMemory(writer.record->buffer); });
-    if (failure)
-        std::rethrow_exception(failure);
+void DevicePeerTransport::lookUpRecords() {
+    // Where the memory of one cannot be opened, all are told that this rank is gone.
+    forEachOf(writers_.size(),
+              [&](std::size_t k) { writers_[k].record = lookUp<PeerRecord>(writerRank(k), plan_.incoming[k].peer); });
+    forEachOf(writers_.size(),
+              [&](std::size_t k) { writers_[k].memory = Device::SharedMemory(writers_[k].record->buffer); });
 }
 
-void DevicePeerTransport::adopt(TransportPlan plan) {
-    lane_->stream.synchronize();
+void DevicePeerTransport::replacePlan(TransportPlan plan) {
+    stream_->stream.synchronize();
     plan_ = std::move(plan);
     build();
 }
@@ -102,7 +77,7 @@ void DevicePeerTransport::adopt(TransportPlan plan) {
 void DevicePeerTransport::bind(const Endpoints &endpoints) {
     for (std::size_t b = 0; b < 2; ++b) {
         std::size_t segment = 0;
-        for (std::size_t k = 0; k < readers_.size(); ++k)
+        for (std::size_t k = 0; k < plan_.outgoing.size(); ++k)
             for (std::size_t p = 0; p < plan_.outgoing[k].parts.size(); ++p, ++segment)
                 copies_[b].pack.point(segment, endpoints.sources[p],
                                       source_->memory() + b * secondBuffer() + outgoing_.part(k, p));
@@ -113,8 +88,8 @@ void DevicePeerTransport::bind(const Endpoints &endpoints) {
                 copies_[b].unpack.point(segment, message + (incoming_.part(k, p) - incoming_.begin(k)),
                                         endpoints.destinations[p] + plan_.incoming[k].parts[p].offset);
         }
-        copies_[b].pack.prepare(lane_->stream);
-        copies_[b].unpack.prepare(lane_->stream);
+        copies_[b].pack.prepare(stream_->stream);
+        copies_[b].unpack.prepare(stream_->stream);
     }
 }
 
@@ -131,7 +106,7 @@ void DevicePeerTransport::start() {
     for (Writer &writer : writers_)
         writer.pending = true;
     reading_ = !writers_.empty();
-    packing_ = readers_.empty() ? Packing::Done : Packing::WaitingForReaders;
+    packing_ = plan_.outgoing.empty() ? Packing::Done : Packing::WaitingForReaders;
     try {
         progress();
     } catch (...) { // `refuse` comes to this epoch anew
@@ -156,8 +131,8 @@ void DevicePeerTransport::progressPacking() {
     }
     try {
         if (packing_ == Packing::WaitingForReaders) {
-            copies_[epoch_ % 2].pack.launch(lane_->stream);
-            packed_.record(lane_->stream);
+            copies_[epoch_ % 2].pack.launch(stream_->stream);
+            packed_.record(stream_->stream);
             packing_ = Packing::Running;
         }
         if (packing_ == Packing::Running && packed_.reached()) {
@@ -186,19 +161,17 @@ void DevicePeerTransport::progressReading() {
         Writer &writer = writers_[k];
         if (!writer.pending)
             continue;
-        const PeerEdge::State state = writer.record->edge.poll(epoch_);
-        if (state == PeerEdge::State::Waiting) {
+        const EdgeState state = writer.record->edge.poll(epoch_);
+        if (state == EdgeState::Waiting) {
             all = false;
             continue;
         }
         writer.pending = false;
-        writer.arrived = state == PeerEdge::State::Packed;
-        if (state == PeerEdge::State::Refused)
-            failure_.note(plan_.incoming[k].peer,
-                          "could not send its rows: see that rank's own error. The rows from it are not up to date");
-        else if (state == PeerEdge::State::Closed)
-            failure_.note(plan_.incoming[k].peer,
-                          "destroyed its exchange before sending its rows. The rows from it are not up to date");
+        writer.arrived = state == EdgeState::Open;
+        if (state == EdgeState::Refused)
+            failure_.noteRefused(plan_.incoming[k].peer);
+        else if (state == EdgeState::Closed)
+            failure_.noteClosed(plan_.incoming[k].peer);
     }
     if (!all)
         return;
@@ -208,38 +181,20 @@ void DevicePeerTransport::progressReading() {
         for (std::size_t p = 0; p < plan_.incoming[k].parts.size(); ++p, ++segment)
             unpack.enable(segment, writers_[k].arrived);
     reading_ = false;
-    unpack.launch(lane_->stream);
-    read_.record(lane_->stream);
+    unpack.launch(stream_->stream);
+    read_.record(stream_->stream);
 }
 
 void DevicePeerTransport::wait() {
-    Backoff backoff(plan_.channel.comm, crowded_);
-    while (!progress()) {
-        backoff.pause();
-        if (backoff.longWait())
-            checkPeers(backoff.seconds());
-    }
+    waitUntilComplete(*this, Backoff(plan_.channel.comm, crowded_));
     failure_.throwIfAny();
 }
 
-void DevicePeerTransport::checkPeers(double secondsWaited) {
-    const auto check = [&](int peer, int nodeRank, const char *what) {
-        checkPeer(arena_->alive(nodeRank), peer, what, secondsWaited, patience_);
-    };
-    for (std::size_t k = 0; k < readers_.size(); ++k)
-        if (packing_ == Packing::WaitingForReaders && !source_->records()[k]->edge.mayPack(epoch_))
-            check(plan_.outgoing[k].peer, readers_[k], "take rows");
-    for (std::size_t k = 0; k < writers_.size(); ++k)
-        if (reading_ && writers_[k].pending)
-            check(plan_.incoming[k].peer, writers_[k].nodeRank, "send rows");
-}
-
-void DevicePeerTransport::refuse() {
+void DevicePeerTransport::refuseEpoch() {
     try {
         read_.synchronize();
     } catch (const Error &) { // the device is lost: nothing reads there any more
     }
-    ++epoch_;
     giveBack();
     refuseReaders();
 }
@@ -256,6 +211,29 @@ void DevicePeerTransport::abandon() noexcept {
     if (packing_ != Packing::Done)
         refuseReaders();
     reading_ = false;
+}
+
+TransportDescriptor DevicePeerTransport::describe() {
+    TransportDescriptor transport;
+    transport.kind = TransportKind::Peer;
+    transport.name = "peer";
+    transport.servesDevice = transport.needsProgress = true;
+    transport.order = 6;
+    transport.preference = 30;
+    transport.prepare = [](CommunicatorContext &context) { DeviceTopology::of(context); };
+    transport.reach = [](const CommunicatorContext &context, int peer) {
+        if (readEnvironment().forceHostStaging)
+            return Reach::notMeantFor(forcedStaging);
+        if (!context.node().sameNode(peer))
+            return Reach::notMeantFor("on another node");
+        const auto devices = DeviceTopology::madeFor(context);
+        return devices->reaches(peer) ? Reach::yes("on this node, where devices read each other's memory")
+                                      : Reach::no("on this node, but " + devices->whyNot(peer));
+    };
+    transport.make = [](TransportPlan plan, const TransportSetup &setup) {
+        return std::make_unique<DevicePeerTransport>(std::move(plan), setup);
+    };
+    return transport;
 }
 
 } // namespace DNDS

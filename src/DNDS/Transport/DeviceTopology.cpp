@@ -145,9 +145,13 @@ class RingTrial {
 } // namespace
 
 DeviceTopology &DeviceTopology::of(CommunicatorContext &context) {
-    if (!context.devices())
-        context.devices() = std::shared_ptr<DeviceTopology>(new DeviceTopology(context));
-    return *context.devices();
+    return context.attach<DeviceTopology>([&] { return std::shared_ptr<DeviceTopology>(new DeviceTopology(context)); });
+}
+
+std::shared_ptr<DeviceTopology> DeviceTopology::madeFor(const CommunicatorContext &context) {
+    std::shared_ptr<DeviceTopology> devices = context.attachment<DeviceTopology>();
+    DNDS_CHECK(devices != nullptr, StateError, "no exchange of device memory was made on this communicator");
+    return devices;
 }
 
 DeviceTopology::DeviceTopology(CommunicatorContext &context)

@@ -13,11 +13,16 @@ namespace DNDS {
 
 class PackedSource;
 
+/// Why device rows go by way of pinned memory where the user wants that.
+inline constexpr const char *forcedStaging = "DNDS_FORCE_HOST_STAGING is set";
+
 /// Found once for each communicator, when its first exchange of device memory is made.
 class DeviceTopology {
   public:
     /// The topology of `context`. Collective at the first call, Local afterwards.
     static DeviceTopology &of(CommunicatorContext &context);
+    /// The same where `of` was called before; throws StateError elsewhere. Local.
+    static std::shared_ptr<DeviceTopology> madeFor(const CommunicatorContext &context);
 
     /// Whether MPI moves device memory between all ranks: a real transfer was tried and its bytes were right.
     bool mpiTakesDeviceMemory() const noexcept { return gpuAware_; }

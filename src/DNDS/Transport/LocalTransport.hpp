@@ -2,7 +2,7 @@
 /// @brief Rows that a rank pulls from itself: a copy, no message.
 #pragma once
 
-#include "DNDS/Transport/Transport.hpp"
+#include "DNDS/Transport/TransportDescriptor.hpp"
 
 namespace DNDS {
 
@@ -11,8 +11,7 @@ class LocalTransport final : public Transport {
   public:
     explicit LocalTransport(TransportPlan plan) : plan_(std::move(plan)) {}
 
-    TransportKind kind() const noexcept override { return TransportKind::Local; }
-    void adopt(TransportPlan plan) override { plan_ = std::move(plan); }
+    void replacePlan(TransportPlan plan) override { plan_ = std::move(plan); }
     void bind(const Endpoints &endpoints) override { endpoints_ = endpoints; }
     void start() override;
     bool progress() override { return true; }
@@ -23,5 +22,8 @@ class LocalTransport final : public Transport {
     TransportPlan plan_;
     Endpoints endpoints_;
 };
+
+/// On the host, and in device memory.
+TransportDescriptor describeLocalTransport();
 
 } // namespace DNDS

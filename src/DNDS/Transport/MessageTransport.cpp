@@ -33,9 +33,9 @@ std::vector<std::size_t> messageBytes(const TransportPlan &plan) {
 
 } // namespace
 
-MessageTransport::MessageTransport(TransportPlan plan, const NodeTopology &node, double patience)
+MessageTransport::MessageTransport(TransportPlan plan, const TransportSetup &setup)
     : plan_(std::move(plan)), statuses_(plan_.incoming.size()), refused_(plan_, messageBytes(plan_)),
-      watch_(plan_, node, patience) {}
+      watch_(plan_, setup) {}
 
 void MessageTransport::bind(const Endpoints &endpoints) {
     // Solvers swap old and new fathers each step: what did not move keeps its requests.
@@ -100,15 +100,10 @@ void MessageTransport::wait() {
         if (backoff.longWait())
             checkPeers(backoff.seconds());
     }
-    for (std::size_t k = 0; k < expected_.size(); ++k) {
-        int count = 0;
-        checkMpi(MPI_Get_count(&statuses_[k], expected_[k].type, &count), "MPI_Get_count");
-        if (count != expected_[k].count) [[unlikely]]
-            throw PeerError(
-                fmt::format("rank {} could not send its rows: see that rank's own error. The rows from it are not "
-                            "up to date",
-                            plan_.incoming[k].peer));
-    }
+    for (std::size_t k = 0; k < expected_.size(); ++k)
+        if (RefusedMessages::isRefusal(statuses_[k], expected_[k].count, expected_[k].type)) [[unlikely]]
+            failure_.noteRefused(plan_.incoming[k].peer);
+    failure_.throwIfAny();
 }
 
 void MessageTransport::checkPeers(double secondsWaited) {
@@ -116,6 +111,20 @@ void MessageTransport::checkPeers(double secondsWaited) {
         watch_.check(receives_, plan_.incoming, "send rows", secondsWaited);
     if (!sent_)
         watch_.check(sends_, plan_.outgoing, "take rows", secondsWaited);
+}
+
+TransportDescriptor PackedTransport::describe() {
+    TransportDescriptor transport;
+    transport.kind = TransportKind::Packed;
+    transport.name = "packed";
+    transport.servesHost = true;
+    transport.order = 1;
+    transport.preference = 10;
+    transport.reach = [](const CommunicatorContext &, int) { return Reach::yes(); };
+    transport.make = [](TransportPlan plan, const TransportSetup &setup) {
+        return std::make_unique<PackedTransport>(std::move(plan), setup);
+    };
+    return transport;
 }
 
 void PackedTransport::bindSends(const Endpoints &endpoints, RequestSet &sends) {
@@ -169,6 +178,18 @@ void PackedTransport::startSends(RequestSet &sends) {
         }
         sends.start(k);
     }
+}
+
+TransportDescriptor DatatypeTransport::describe() {
+    TransportDescriptor transport;
+    transport.kind = TransportKind::Datatype;
+    transport.name = "datatype";
+    transport.servesHost = true;
+    transport.reach = [](const CommunicatorContext &, int) { return Reach::yes(); };
+    transport.make = [](TransportPlan plan, const TransportSetup &setup) {
+        return std::make_unique<DatatypeTransport>(std::move(plan), setup);
+    };
+    return transport;
 }
 
 void DatatypeTransport::bindSends(const Endpoints &endpoints, RequestSet &sends) {

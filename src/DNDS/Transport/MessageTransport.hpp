@@ -5,7 +5,7 @@
 #include "DNDS/Mpi/RequestSet.hpp"
 #include "DNDS/Transport/PeerFailure.hpp"
 #include "DNDS/Transport/RefusedMessages.hpp"
-#include "DNDS/Transport/Transport.hpp"
+#include "DNDS/Transport/TransportDescriptor.hpp"
 
 namespace DNDS {
 
@@ -13,11 +13,10 @@ namespace DNDS {
 /// library's own scattering into a few large blocks where several are. Derived classes define what is sent.
 class MessageTransport : public Transport {
   public:
-    /// `patience`: seconds to wait for a peer; 0: as long as its process lives, where that can be seen. Local. Throws
-    /// std::bad_alloc.
-    MessageTransport(TransportPlan plan, const NodeTopology &node, double patience);
+    /// Local. Throws std::bad_alloc.
+    MessageTransport(TransportPlan plan, const TransportSetup &setup);
 
-    void adopt(TransportPlan plan) final {
+    void replacePlan(TransportPlan plan) final {
         plan_ = std::move(plan);
         bound_ = {};
     }
@@ -56,6 +55,7 @@ class MessageTransport : public Transport {
     RequestSet sends_{RequestSet::Kind::Send};
     RefusedMessages refused_;
     PeerWatch watch_;
+    PeerFailure failure_;
     bool received_ = true; ///< since the last start
     bool sent_ = true;
 };
@@ -64,7 +64,7 @@ class MessageTransport : public Transport {
 class PackedTransport final : public MessageTransport {
   public:
     using MessageTransport::MessageTransport;
-    TransportKind kind() const noexcept override { return TransportKind::Packed; }
+    static TransportDescriptor describe();
 
   private:
     void bindSends(const Endpoints &endpoints, RequestSet &sends) override;
@@ -81,7 +81,7 @@ class PackedTransport final : public MessageTransport {
 class DatatypeTransport final : public MessageTransport {
   public:
     using MessageTransport::MessageTransport;
-    TransportKind kind() const noexcept override { return TransportKind::Datatype; }
+    static TransportDescriptor describe();
 
   private:
     void bindSends(const Endpoints &endpoints, RequestSet &sends) override;

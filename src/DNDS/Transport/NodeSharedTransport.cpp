@@ -1,7 +1,5 @@
 #include "DNDS/Transport/NodeSharedTransport.hpp"
 
-#include "DNDS/Transport/Backoff.hpp"
-
 #include <chrono>
 #include <cstring>
 #include <new>
@@ -29,13 +27,9 @@ constexpr std::size_t offeredBytes(std::size_t bytes) { return (bytes + 63) / 64
 
 } // namespace
 
-NodeSharedTransport::NodeSharedTransport(TransportPlan plan, const NodeTopology &node, std::uint64_t round,
-                                         double patience)
-    : plan_(std::move(plan)), arena_(node.arena), crowded_(node.crowded), round_(round), patience_(patience),
-      readers_(plan_.outgoing.size()), writers_(plan_.incoming.size()) {
-    DNDS_CHECK(arena_ != nullptr, StateError, "there is no shared memory on this node: {}", node.whyNoArena);
+NodeSharedTransport::NodeSharedTransport(TransportPlan plan, const TransportSetup &setup)
+    : NodeTransport(std::move(plan), setup), readers_(plan_.outgoing.size()), writers_(plan_.incoming.size()) {
     for (std::size_t k = 0; k < readers_.size(); ++k) {
-        readers_[k].nodeRank = node.nodeRank[static_cast<std::size_t>(plan_.outgoing[k].peer)];
         parts_ = plan_.outgoing[k].parts.size();
         readers_[k].destinations.resize(parts_);
     }
@@ -44,18 +38,15 @@ NodeSharedTransport::NodeSharedTransport(TransportPlan plan, const NodeTopology 
         writers_[k].landing.resize(parts_);
     }
     arena_->reap();
-    for (std::size_t k = 0; k < writers_.size(); ++k) {
-        Writer &writer = writers_[k];
-        writer.nodeRank = node.nodeRank[static_cast<std::size_t>(plan_.incoming[k].peer)];
+    for (std::size_t k = 0; k < writers_.size(); ++k)
         try {
-            writer.record = new (arena_->allocate(recordBytes(), alignof(Record))) Record{};
-        } catch (const std::bad_alloc &) {
+            writers_[k].record = new (allocateRecord(recordBytes(), alignof(Record))) Record{};
+            publish(writerRank(k), writers_[k].record);
+        } catch (const MemoryError &) {
             for (std::size_t made = 0; made < k; ++made)
                 arena_->deallocate(writers_[made].record, recordBytes(), alignof(Record));
-            throw MemoryError("no room for the flags of an exchange in shared memory");
+            throw;
         }
-        arena_->publish(writer.nodeRank, round_, *arena_->locate(writer.record));
-    }
 }
 
 NodeSharedTransport::~NodeSharedTransport() {
@@ -73,22 +64,9 @@ NodeSharedTransport::~NodeSharedTransport() {
     }
 }
 
-void NodeSharedTransport::connect() {
-    connected_ = true;
-    std::exception_ptr failure;
-    for (std::size_t k = 0; k < readers_.size(); ++k) {
-        try {
-            const auto place = arena_->lookUp(readers_[k].nodeRank, round_);
-            DNDS_CHECK(place.has_value(), StateError,
-                       "rank {} left no note about its ghosts: ranks set up exchanges in different orders",
-                       plan_.outgoing[k].peer);
-            readers_[k].record = reinterpret_cast<Record *>(arena_->translate(readers_[k].nodeRank, *place));
-        } catch (...) { // the edges to the others must be known, so that they are told that this rank is gone
-            failure = failure ? failure : std::current_exception();
-        }
-    }
-    if (failure)
-        std::rethrow_exception(failure);
+void NodeSharedTransport::lookUpRecords() {
+    forEachOf(readers_.size(),
+              [&](std::size_t k) { readers_[k].record = lookUp<Record>(readerRank(k), plan_.outgoing[k].peer); });
 }
 
 void NodeSharedTransport::bind(const Endpoints &endpoints) {
@@ -230,12 +208,10 @@ bool NodeSharedTransport::progressWriter(std::size_t k) {
             return false;
         break;
     case EdgeState::Refused:
-        failure_.note(plan_.incoming[k].peer,
-                      "could not send its rows: see that rank's own error. The ghosts from it are not up to date");
+        failure_.noteRefused(plan_.incoming[k].peer);
         break;
     case EdgeState::Closed:
-        failure_.note(plan_.incoming[k].peer,
-                      "destroyed its exchange before sending its rows. The ghosts from it are not up to date");
+        failure_.noteClosed(plan_.incoming[k].peer);
         break;
     }
     writer.pending = false;
@@ -274,12 +250,11 @@ bool NodeSharedTransport::takeOffer(std::size_t k) {
         return false; // the writer found this rank ready and is writing
     try {
         if (writer.offeredRows == nullptr)
-            writer.offeredRows = arena_->translate(writer.nodeRank, writer.record->offered);
+            writer.offeredRows = arena_->translate(writerRank(k), writer.record->offered);
     } catch (const std::exception &error) { // the writer need not wait for that; the next offer tries again
         writer.record->edge.taken(epoch_);
         failure_.note(plan_.incoming[k].peer,
-                      "offered rows that this rank cannot reach. The ghosts from it are not up to date",
-                      reasonOf(error));
+                      "offered rows that this rank cannot reach. The rows from it are not up to date", reasonOf(error));
         return true;
     }
     const std::byte *from = writer.offeredRows;
@@ -301,7 +276,7 @@ void NodeSharedTransport::write(std::size_t k) {
         try {
             for (std::size_t p = 0; p < parts_; ++p)
                 if (outgoing.parts[p].bytes() > 0)
-                    reader.destinations[p] = arena_->translate(reader.nodeRank, reader.record->locations()[p]);
+                    reader.destinations[p] = arena_->translate(readerRank(k), reader.record->locations()[p]);
         } catch (const std::exception &error) { // the next start tries again
             return refuseReader(k, reasonOf(error));
         }
@@ -309,13 +284,13 @@ void NodeSharedTransport::write(std::size_t k) {
     }
 
     const bool timed = outgoing.bytes >= smallMessage;
-    const StoreChooser::Way way = timed ? reader.stores.next() : StoreChooser::Ordinary;
+    const StoreAutotuner::Way way = timed ? reader.stores.next() : StoreAutotuner::Ordinary;
     const auto begin = timed ? std::chrono::steady_clock::now() : std::chrono::steady_clock::time_point{};
     for (std::size_t p = 0; p < parts_; ++p) {
         const RowGather &part = outgoing.parts[p];
         if (part.bytes() == 0)
             continue;
-        if (way == StoreChooser::Streaming) {
+        if (way == StoreAutotuner::Streaming) {
             StreamWriter out(reader.destinations[p]);
             part.gather(endpoints_.sources[p], out);
             out.finish();
@@ -329,18 +304,12 @@ void NodeSharedTransport::write(std::size_t k) {
 }
 
 void NodeSharedTransport::wait() {
-    Backoff backoff(plan_.channel.comm, crowded_);
-    while (!progress()) {
-        backoff.pause();
-        if (backoff.longWait())
-            checkPeers(backoff.seconds());
-    }
+    waitUntilComplete(*this, Backoff(plan_.channel.comm, crowded_));
     copyLandings();
     failure_.throwIfAny();
 }
 
-void NodeSharedTransport::refuse() {
-    ++epoch_;
+void NodeSharedTransport::refuseEpoch() {
     for (Writer &writer : writers_)
         writer.record->edge.refuseToRead(epoch_);
     for (Reader &reader : readers_)
@@ -349,10 +318,10 @@ void NodeSharedTransport::refuse() {
 
 void NodeSharedTransport::abandon() noexcept {
     // Whoever waits for this rank learns that nothing comes; what it writes to this rank goes to memory that is kept.
-    for (Reader &reader : readers_)
-        if (reader.pending && reader.record != nullptr) {
+    for (std::size_t k = 0; k < readers_.size(); ++k)
+        if (Reader &reader = readers_[k]; reader.pending && reader.record != nullptr) {
             if (reader.offering)
-                endOffer(reader);
+                endOffer(k);
             reader.record->edge.refuseToWrite(epoch_);
             reader.pending = false;
         }
@@ -364,11 +333,12 @@ void NodeSharedTransport::abandon() noexcept {
         writer.record->edge.closeReader();
 }
 
-void NodeSharedTransport::endOffer(Reader &reader) noexcept {
+void NodeSharedTransport::endOffer(std::size_t k) noexcept {
+    Reader &reader = readers_[k];
     reader.offering = false;
     if (reader.record->edge.withdraw(epoch_))
         return;
-    while (!reader.record->edge.wasTaken(epoch_) && arena_->alive(reader.nodeRank)) // it is copying
+    while (!reader.record->edge.wasTaken(epoch_) && arena_->alive(readerRank(k))) // it is copying
         std::this_thread::yield();
 }
 
@@ -380,16 +350,23 @@ void NodeSharedTransport::copyLandings() {
                             landing.read(MemorySpace::Host, "landing place of ghosts"), landing.bytes());
 }
 
-void NodeSharedTransport::checkPeers(double secondsWaited) {
-    const auto check = [&](int peer, int nodeRank, const char *what) {
-        checkPeer(arena_->alive(nodeRank), peer, what, secondsWaited, patience_);
+TransportDescriptor NodeSharedTransport::describe() {
+    TransportDescriptor transport;
+    transport.kind = TransportKind::NodeShared;
+    transport.name = "node-shared";
+    transport.servesHost = transport.needsProgress = transport.destinationsInArena = true;
+    transport.order = 2;
+    transport.preference = 20;
+    transport.reach = [](const CommunicatorContext &context, int peer) {
+        const NodeTopology &node = context.node();
+        if (!node.sameNode(peer))
+            return Reach::notMeantFor("on another node");
+        return node.arena ? Reach::yes("on this node") : Reach::no("on this node, but " + node.whyNoArena);
     };
-    for (std::size_t k = 0; k < readers_.size(); ++k)
-        if (readers_[k].pending)
-            check(plan_.outgoing[k].peer, readers_[k].nodeRank, "take rows");
-    for (std::size_t k = 0; k < writers_.size(); ++k)
-        if (writers_[k].pending)
-            check(plan_.incoming[k].peer, writers_[k].nodeRank, "send rows");
+    transport.make = [](TransportPlan plan, const TransportSetup &setup) {
+        return std::make_unique<NodeSharedTransport>(std::move(plan), setup);
+    };
+    return transport;
 }
 
 } // namespace DNDS

@@ -2,12 +2,10 @@
 /// @brief On a node: the owner writes rows straight into the reader's son. No message, no packing, no unpacking.
 #pragma once
 
-#include "DNDS/Mpi/NodeTopology.hpp"
 #include "DNDS/Storage/HostDeviceBuffer.hpp"
 #include "DNDS/Transport/NodeEdge.hpp"
-#include "DNDS/Transport/PeerFailure.hpp"
-#include "DNDS/Transport/StoreChooser.hpp"
-#include "DNDS/Transport/Transport.hpp"
+#include "DNDS/Transport/NodeTransport.hpp"
+#include "DNDS/Transport/StoreAutotuner.hpp"
 
 #include <cstdint>
 #include <memory>
@@ -24,17 +22,15 @@ namespace DNDS {
 /// of this rank and offers them. `wait` waits for what this rank reads, and until its own rows are written or taken.
 /// So, once both sides have started, each of them can finish without a further call of the other.
 ///
-/// Setting up is in two steps around a collective call: the constructor leaves a note about each edge for its writer,
-/// `connect` reads the notes.
-class NodeSharedTransport final : public Transport {
+/// The record of an edge lies in the reader's arena; the reader leaves the note, the writer reads it.
+class NodeSharedTransport final : public NodeTransport {
   public:
-    /// Local; throws MemoryError. `round` is one number for all ranks of the communicator, and one higher each set-up.
-    NodeSharedTransport(TransportPlan plan, const NodeTopology &node, std::uint64_t round, double patience);
+    /// Local; throws MemoryError.
+    NodeSharedTransport(TransportPlan plan, const TransportSetup &setup);
     ~NodeSharedTransport() override;
 
-    TransportKind kind() const noexcept override { return TransportKind::NodeShared; }
-    void connect() override;
-    void adopt(TransportPlan plan) override {
+    static TransportDescriptor describe();
+    void replacePlan(TransportPlan plan) override {
         plan_ = std::move(plan);
         endpoints_ = {};
     }
@@ -42,8 +38,6 @@ class NodeSharedTransport final : public Transport {
     void start() override;
     bool progress() override;
     void wait() override;
-    void checkPeers(double secondsWaited) override;
-    void refuse() override;
     void abandon() noexcept override;
 
   private:
@@ -55,25 +49,28 @@ class NodeSharedTransport final : public Transport {
 
         ArenaLocation *locations() { return reinterpret_cast<ArenaLocation *>(this + 1); }
     };
-    struct Reader { ///< this rank writes to it
-        int nodeRank = 0;
+    struct Reader {               ///< this rank writes to it
         Record *record = nullptr; ///< in the reader's arena
         std::uint64_t version = 0;
         std::vector<std::byte *> destinations; ///< of the parts, as mapped here
-        StoreChooser stores;
+        StoreAutotuner stores;
         HostDeviceBuffer offered; ///< rows for a reader that is late, in this rank's arena; made when first needed
         std::byte *offeredRows = nullptr;
         bool pending = false;
         bool offering = false; ///< in this epoch
     };
-    struct Writer { ///< this rank reads from it
-        int nodeRank = 0;
+    struct Writer {                             ///< this rank reads from it
         Record *record = nullptr;               ///< in this rank's arena
         std::vector<HostDeviceBuffer> landing;  ///< of each part; empty where rows go straight to the destination
         const std::byte *offeredRows = nullptr; ///< the writer's, as mapped here
         bool pending = false;
         bool arrived = false; ///< in this epoch, and in `landing` where there is one
     };
+
+    void lookUpRecords() override;
+    void refuseEpoch() override;
+    bool waitsForReader(std::size_t k) const override { return readers_[k].pending; }
+    bool waitsForWriter(std::size_t k) const override { return writers_[k].pending; }
 
     std::size_t recordBytes() const noexcept { return sizeof(Record) + parts_ * sizeof(ArenaLocation); }
     void placeDestination(std::size_t writer, std::size_t part, const std::byte *destination);
@@ -85,21 +82,13 @@ class NodeSharedTransport final : public Transport {
     bool takeOffer(std::size_t writer);
     /// The reader gets no rows in this epoch; `wait` throws.
     void refuseReader(std::size_t reader, std::string_view why) noexcept;
-    void endOffer(Reader &reader) noexcept;
+    void endOffer(std::size_t reader) noexcept;
     void copyLandings();
 
-    TransportPlan plan_;
-    std::shared_ptr<NodeArena> arena_;
-    bool crowded_;
-    std::uint64_t round_;
-    double patience_; ///< seconds to wait for a peer; 0: as long as it lives
     std::size_t parts_ = 0;
     std::vector<Reader> readers_; ///< one for each of `plan_.outgoing`
     std::vector<Writer> writers_; ///< one for each of `plan_.incoming`
     Endpoints endpoints_;
-    std::uint32_t epoch_ = NodeEdge::initialEpoch;
-    bool connected_ = false;
-    PeerFailure failure_; ///< what to throw once everything is complete
 };
 
 } // namespace DNDS

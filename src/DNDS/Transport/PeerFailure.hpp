@@ -1,10 +1,11 @@
 /// @file PeerFailure.hpp
-/// @brief What transports do about peers that fail: remember the first failure, and look whether peers are alive.
+/// @brief What transports do about peers that fail: remember the first failure, look whether peers are alive, give up.
 #pragma once
 
 #include "DNDS/Base/Error.hpp"
 #include "DNDS/Mpi/RequestSet.hpp"
-#include "DNDS/Transport/Transport.hpp"
+#include "DNDS/Transport/Backoff.hpp"
+#include "DNDS/Transport/TransportDescriptor.hpp"
 
 #include <exception>
 #include <map>
@@ -30,6 +31,14 @@ class PeerFailure {
         } catch (...) {
             text_.clear();
         }
+    }
+    /// The peer refused this epoch.
+    void noteRefused(int peer) noexcept {
+        note(peer, "could not send its rows: see that rank's own error. The rows from it are not up to date");
+    }
+    /// The peer destroyed its exchange in this epoch.
+    void noteClosed(int peer) noexcept {
+        note(peer, "destroyed its exchange before sending its rows. The rows from it are not up to date");
     }
     void clear() noexcept {
         failed_ = false;
@@ -68,13 +77,25 @@ inline void checkPeer(bool alive, int peer, std::string_view what, double second
         secondsWaited, peer, what);
 }
 
+/// Calls `transport.progress()` until everything is complete; looks after the peers where it takes long. The class is
+/// known, so that a final one is polled without a virtual call.
+template <class AnyTransport>
+void waitUntilComplete(AnyTransport &transport, Backoff backoff) {
+    while (!transport.progress()) {
+        backoff.pause();
+        if (backoff.longWait())
+            transport.checkPeers(backoff.seconds());
+    }
+}
+
 /// What a transport of messages knows about its peers: whether their processes are alive, as far as they are on this
 /// node, and how long to wait for them.
 class PeerWatch {
   public:
-    /// `patience` as in `checkPeer`. Local.
-    PeerWatch(const TransportPlan &plan, const NodeTopology &node, double patience)
-        : arena_(node.arena), crowded_(node.crowded), patience_(patience) {
+    /// Local.
+    PeerWatch(const TransportPlan &plan, const TransportSetup &setup)
+        : arena_(setup.context.node().arena), crowded_(setup.context.node().crowded), patience_(setup.patience) {
+        const NodeTopology &node = setup.context.node();
         const auto add = [&](int peer) {
             if (arena_ && node.sameNode(peer))
                 nodeRanks_[peer] = node.nodeRank[static_cast<std::size_t>(peer)];

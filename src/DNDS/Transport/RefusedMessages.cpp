@@ -2,7 +2,7 @@
 
 #include "DNDS/Mpi/Datatype.hpp"
 #include "DNDS/Transport/Backoff.hpp"
-#include "DNDS/Transport/Serving.hpp"
+#include "DNDS/Transport/ProgressEngine.hpp"
 
 #include <new>
 
@@ -35,13 +35,23 @@ RefusedMessages::Epoch RefusedMessages::makeEpoch() const {
     return epoch;
 }
 
-void RefusedMessages::refuse() {
-    for (const int reader : readers_) { // first, and without memory of ours
+bool RefusedMessages::isRefusal(const MPI_Status &status, int count, MPI_Datatype type) {
+    int arrived = 0;
+    checkMpi(MPI_Get_count(&status, type, &arrived), "MPI_Get_count");
+    return arrived != count;
+}
+
+void RefusedMessages::tellPeers() const {
+    for (const int reader : readers_) {
         MPI_Request request = MPI_REQUEST_NULL;
         checkMpi(MPI_Isend(nullptr, 0, MPI_BYTE, reader, channel_.tag, channel_.comm, &request), "MPI_Isend");
         checkMpi(MPI_Request_free(&request), "MPI_Request_free"); // there are no bytes to be kept
     }
-    complete(); // may leave a spare
+}
+
+void RefusedMessages::refuse() {
+    tellPeers(); // first, and without memory of ours
+    complete();  // may leave a spare
     if (!spare_)
         try {
             underWay_.reserve(underWay_.size() + 1);
@@ -58,7 +68,7 @@ void RefusedMessages::awaitSpare() {
     Backoff backoff(channel_.comm, true);
     while (!spare_) {
         complete();
-        Serving::all(); // the peer may wait for rows of another exchange first
+        ProgressEngine::progressAll(); // the peer may wait for rows of another exchange first
         backoff.pause();
     }
 }

@@ -27,6 +27,10 @@ class RefusedMessages {
     /// Refuses one epoch. Local: does not wait for peers, but for one case: where messages of an epoch refused before
     /// are still under way and there is no memory for further ones, it waits for the former.
     void refuse();
+    /// The first half of it: tells the peers that no rows come in this epoch, whose receives are posted already. Local.
+    void tellPeers() const;
+    /// Whether a message of `count` elements of `type` was expected, and a refusal came. Local.
+    static bool isRefusal(const MPI_Status &status, int count, MPI_Datatype type);
     /// Whether the messages of all refused epochs have arrived; those that have not need their memory. Local, O(peers)
     /// after a refusal and O(1) otherwise; lets MPI make progress.
     bool complete();

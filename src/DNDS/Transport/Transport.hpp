@@ -2,7 +2,6 @@
 /// @brief How bytes move: the interface that every way of moving them implements.
 #pragma once
 
-#include "DNDS/Exchange/ExchangeTypes.hpp"
 #include "DNDS/Mpi/CommunicatorContext.hpp"
 #include "DNDS/Transport/RowGather.hpp"
 
@@ -55,8 +54,22 @@ struct Endpoints {
     std::vector<std::byte *> destinations;
 };
 
+struct TransportDescriptor;
+
 /// Moves the bytes of one exchange to and from some of its peers. Calls alternate: bind, then start, wait, start, wait,
-/// ... A source may be changed after `wait`, a destination may be read after it.
+/// ... A source may be changed after `wait`, a destination may be read after it. `refuse` can stand for start and wait.
+///
+/// Exchanges are started in any order, which may differ between ranks, and a rank may refuse any epoch. Tags and
+/// messages without bytes say both where there are such. A transport without tags, whose messages match by their order
+/// alone (NCCL is one), needs two things more, which `HostHandshake` provides:
+///
+///  * *Refusal.* `start` moves nothing: it tells each peer that this rank takes part, `refuse` that it does not. Rows
+///    move in `progress` once all peers have answered, and only to and from those that take part. As both sides know
+///    both answers, nobody waits for rows that do not come. Such a transport `needsProgress`.
+///  * *Order.* All ranks start the exchanges that use such a transport in the same order; each of them has a serial
+///    number in it (`StartOrder`), which goes with the handshake. Epochs move their rows in that order. A rank that
+///    started another exchange is found out by its number before a row moves: both sides throw StateError and the epoch
+///    is given up as a refused one.
 class Transport {
   public:
     Transport() = default;
@@ -64,12 +77,14 @@ class Transport {
     Transport &operator=(const Transport &) = delete;
     virtual ~Transport() = default;
 
-    virtual TransportKind kind() const noexcept = 0;
+    /// The line of the table that this transport was made from.
+    const TransportDescriptor &descriptor() const noexcept { return *descriptor_; }
+
     /// Completes a set-up that takes part on both sides; called once, before `bind`, after all ranks have made their
     /// transport and passed a collective call. Local.
     virtual void connect() {}
     /// Replaces the plan by one with the same peers and bytes, whose rows lie elsewhere; `bind` follows. Local.
-    virtual void adopt(TransportPlan plan) = 0;
+    virtual void replacePlan(TransportPlan plan) = 0;
     /// Takes over new addresses; never called in flight. Local.
     virtual void bind(const Endpoints &endpoints) = 0;
     /// Begins to move. Local: does not wait for peers. Where it throws, nothing has begun, and `refuse` has to follow.
@@ -88,6 +103,10 @@ class Transport {
     /// The exchange is being destroyed in flight: whoever can be told is told; memory in use is kept by the caller.
     /// Local.
     virtual void abandon() noexcept {}
+
+  private:
+    friend class TransportTable;
+    std::shared_ptr<const TransportDescriptor> descriptor_;
 };
 
 } // namespace DNDS

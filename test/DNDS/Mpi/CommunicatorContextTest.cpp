@@ -169,6 +169,35 @@ TEST(CommunicatorContext, IsFreedWithItsCommunicatorWhenNobodyElseHoldsIt) {
     EXPECT_TRUE(watched.expired());
 }
 
+TEST(CommunicatorContext, AttachmentsAreMadeOnceAndGoWithTheContext) {
+    std::weak_ptr<int> watched;
+    {
+        const Communicator user = Communicator::duplicate(MPI_COMM_WORLD);
+        CommunicatorContext &context = *CommunicatorContext::of(user.view());
+        EXPECT_EQ(context.attachment<int>(), nullptr);
+        int made = 0;
+        const auto make = [&] {
+            ++made;
+            return std::make_shared<int>(context.comm().allReduce(1, MPI_SUM));
+        };
+        EXPECT_EQ(context.attach<int>(make), worldSize());
+        context.attach<int>(make) = 7;
+        EXPECT_EQ(made, 1);
+        EXPECT_EQ(*context.attachment<int>(), 7);
+        EXPECT_EQ(context.attachment<long>(), nullptr);
+        watched = context.attachment<int>();
+    }
+    EXPECT_TRUE(watched.expired());
+}
+
+TEST(CommunicatorContext, AnAttachmentThatCouldNotBeMadeIsTriedAgain) {
+    const Communicator user = Communicator::duplicate(MPI_COMM_WORLD);
+    CommunicatorContext &context = *CommunicatorContext::of(user.view());
+    EXPECT_THROW(context.attach<int>([]() -> std::shared_ptr<int> { throw MemoryError("none"); }), MemoryError);
+    EXPECT_EQ(context.attachment<int>(), nullptr);
+    EXPECT_EQ(context.attach<int>([] { return std::make_shared<int>(3); }), 3);
+}
+
 TEST(CommunicatorContext, ManyCommunicatorsInTurnDoNotUseUpMpi) {
     // Open MPI and MPICH have room for some 2^16 and 2^11 communicators at a time.
     for (int i = 0; i < 3000; ++i) {

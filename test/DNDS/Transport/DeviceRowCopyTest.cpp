@@ -4,9 +4,9 @@
 
 #include "DNDS/Device/PinnedMemory.hpp"
 #include "DNDS/Device/Stream.hpp"
+#include "DNDS/Exchange/DeviceCase.hpp"
 #include "DNDS/Transport/MessageLayout.hpp"
 #include "DNDS/Transport/Transport.hpp"
-#include "DeviceCase.hpp"
 #include "support/MpiTest.hpp"
 
 #include <algorithm>

@@ -2,9 +2,9 @@
 
 #include "DNDS/Transport/DeviceTopology.hpp"
 
+#include "DNDS/Exchange/DeviceCase.hpp"
+#include "DNDS/Exchange/RingField.hpp"
 #include "DNDS/Mpi/GpuAware.hpp"
-#include "DeviceCase.hpp"
-#include "RingField.hpp"
 
 #include <string>
 

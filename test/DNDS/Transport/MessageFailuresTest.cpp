@@ -1,7 +1,7 @@
 // Ranks that refuse, leave or never come while others send them messages.
 
+#include "DNDS/Exchange/RingField.hpp"
 #include "NodeSharedCase.hpp"
-#include "RingField.hpp"
 
 #include <algorithm>
 #include <initializer_list>

@@ -3,9 +3,9 @@
 /// tell what they are copies of.
 #pragma once
 
-#include "DNDS/Transport/MakeTransports.hpp"
+#include "DNDS/Exchange/FieldCase.hpp"
 #include "DNDS/Transport/NodeSharedTransport.hpp"
-#include "FieldCase.hpp"
+#include "DNDS/Transport/TransportTable.hpp"
 
 #include <algorithm>
 #include <chrono>

@@ -10,7 +10,7 @@
 namespace DNDS {
 namespace {
 
-using State = PeerEdge::State;
+using State = EdgeState;
 
 TEST(PeerEdge, TheWriterIsAtMostTwoEpochsAheadOfWhatWasTaken) {
     PeerEdge edge;
@@ -21,8 +21,8 @@ TEST(PeerEdge, TheWriterIsAtMostTwoEpochsAheadOfWhatWasTaken) {
     EXPECT_TRUE(edge.mayPack(e + 1));
     edge.packed(e + 1);
     EXPECT_FALSE(edge.mayPack(e + 2));
-    EXPECT_EQ(edge.poll(e), State::Packed);
-    EXPECT_EQ(edge.poll(e + 1), State::Packed);
+    EXPECT_EQ(edge.poll(e), State::Open);
+    EXPECT_EQ(edge.poll(e + 1), State::Open);
     edge.taken(e);
     EXPECT_TRUE(edge.mayPack(e + 2));
     EXPECT_FALSE(edge.mayPack(e + 3));
@@ -34,7 +34,7 @@ TEST(PeerEdge, ARefusalKeepsWhatWasPackedBeforeAndIsSeen) {
     edge.packed(e);
     edge.refuse(e + 1);
     edge.refuse(e + 2); // the same buffer as e, which the reader has not looked at yet
-    EXPECT_EQ(edge.poll(e), State::Packed);
+    EXPECT_EQ(edge.poll(e), State::Open);
     EXPECT_EQ(edge.poll(e + 1), State::Refused);
     EXPECT_EQ(edge.poll(e + 2), State::Refused);
     EXPECT_EQ(edge.poll(e + 3), State::Waiting);
@@ -45,7 +45,7 @@ TEST(PeerEdge, ClosingShowsOnlyWhereNothingCame) {
     const std::uint32_t e = PeerEdge::initialEpoch + 1;
     edge.packed(e);
     edge.closeWriter();
-    EXPECT_EQ(edge.poll(e), State::Packed);
+    EXPECT_EQ(edge.poll(e), State::Open);
     EXPECT_EQ(edge.poll(e + 1), State::Closed);
     EXPECT_FALSE(edge.mayPack(e + 2));
     edge.closeReader();
@@ -68,7 +68,7 @@ TEST(PeerEdge, TwoThreadsPassEveryEpochAcrossTheWrap) {
     std::uint32_t wrong = 0;
     for (std::uint32_t k = 1; k <= epochs; ++k) {
         const std::uint32_t e = PeerEdge::initialEpoch + k;
-        while (edge.poll(e) != State::Packed)
+        while (edge.poll(e) != State::Open)
             std::this_thread::yield();
         wrong += buffers[e % 2] == e ? 0U : 1U;
         edge.taken(e);

@@ -1,4 +1,4 @@
-/// @file StoreChooser.hpp
+/// @file StoreAutotuner.hpp
 /// @brief Learns which of two ways of writing to a reader is faster at present.
 #pragma once
 
@@ -14,12 +14,12 @@ namespace DNDS {
 /// then: `trialPulls` writes take turns, and the shortest time of each way counts, since other work on the machine can
 /// only add to it. The choice changes when two trials in a row say so; trials become rarer while they agree with it.
 ///
-///     const StoreChooser::Way way = stores.next();
+///     const StoreAutotuner::Way way = stores.next();
 ///     ... write ...
 ///     stores.report(way, seconds);
 ///
 /// Local. Calls of `next` and `report` alternate.
-class StoreChooser {
+class StoreAutotuner {
   public:
     enum Way : unsigned char { Ordinary = 0, Streaming = 1 };
 

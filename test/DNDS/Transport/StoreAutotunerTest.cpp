@@ -1,6 +1,6 @@
-/// @file StoreChooserTest.cpp
-/// @brief StoreChooser: finds the faster way, keeps it under noise, follows a machine that changes.
-#include "DNDS/Transport/StoreChooser.hpp"
+/// @file StoreAutotunerTest.cpp
+/// @brief StoreAutotuner: finds the faster way, keeps it under noise, follows a machine that changes.
+#include "DNDS/Transport/StoreAutotuner.hpp"
 
 #include <gtest/gtest.h>
 
@@ -9,14 +9,14 @@
 
 namespace {
 
-using DNDS::StoreChooser;
+using DNDS::StoreAutotuner;
 
 /// Writes `count` times; `times[way]` is what each way takes, and `noise()` is added. Returns how often each was used.
 template <class Noise>
-std::array<int, 2> write(StoreChooser &stores, int count, std::array<double, 2> times, Noise &&noise) {
+std::array<int, 2> write(StoreAutotuner &stores, int count, std::array<double, 2> times, Noise &&noise) {
     std::array<int, 2> used{};
     for (int k = 0; k < count; ++k) {
-        const StoreChooser::Way way = stores.next();
+        const StoreAutotuner::Way way = stores.next();
         ++used[way];
         stores.report(way, times[way] + noise());
     }
@@ -25,48 +25,48 @@ std::array<int, 2> write(StoreChooser &stores, int count, std::array<double, 2> 
 
 double quiet() { return 0.0; }
 
-TEST(StoreChooser, TakesTheFasterWayAfterOneTrial) {
-    for (const StoreChooser::Way faster : {StoreChooser::Ordinary, StoreChooser::Streaming}) {
+TEST(StoreAutotuner, TakesTheFasterWayAfterOneTrial) {
+    for (const StoreAutotuner::Way faster : {StoreAutotuner::Ordinary, StoreAutotuner::Streaming}) {
         std::array<double, 2> times{2.0, 2.0};
         times[faster] = 1.0;
-        StoreChooser stores;
-        const auto used = write(stores, StoreChooser::trialPulls, times, quiet);
+        StoreAutotuner stores;
+        const auto used = write(stores, StoreAutotuner::trialPulls, times, quiet);
         EXPECT_EQ(used[0], used[1]);
         EXPECT_EQ(stores.best(), faster);
     }
 }
 
-TEST(StoreChooser, KeepsOrdinaryStoresWhereBothTakeAsLong) {
-    StoreChooser stores;
+TEST(StoreAutotuner, KeepsOrdinaryStoresWhereBothTakeAsLong) {
+    StoreAutotuner stores;
     write(stores, 1000, {1.0, 0.97}, quiet);
-    EXPECT_EQ(stores.best(), StoreChooser::Ordinary);
+    EXPECT_EQ(stores.best(), StoreAutotuner::Ordinary);
 }
 
-TEST(StoreChooser, TriesTheOtherWaySeldomOnceItIsSure) {
-    StoreChooser stores;
+TEST(StoreAutotuner, TriesTheOtherWaySeldomOnceItIsSure) {
+    StoreAutotuner stores;
     write(stores, 2000, {1.0, 2.0}, quiet);
     const auto used = write(stores, 10000, {1.0, 2.0}, quiet);
-    EXPECT_GT(used[StoreChooser::Streaming], 0);
-    EXPECT_LT(used[StoreChooser::Streaming], 200);
+    EXPECT_GT(used[StoreAutotuner::Streaming], 0);
+    EXPECT_LT(used[StoreAutotuner::Streaming], 200);
 }
 
-TEST(StoreChooser, FollowsAMachineThatChanges) {
-    StoreChooser stores;
+TEST(StoreAutotuner, FollowsAMachineThatChanges) {
+    StoreAutotuner stores;
     write(stores, 5000, {1.0, 2.0}, quiet);
-    ASSERT_EQ(stores.best(), StoreChooser::Ordinary);
-    write(stores, StoreChooser::longestPause + 3 * StoreChooser::trialPulls, {4.0, 2.0}, quiet);
-    EXPECT_EQ(stores.best(), StoreChooser::Streaming);
+    ASSERT_EQ(stores.best(), StoreAutotuner::Ordinary);
+    write(stores, StoreAutotuner::longestPause + 3 * StoreAutotuner::trialPulls, {4.0, 2.0}, quiet);
+    EXPECT_EQ(stores.best(), StoreAutotuner::Streaming);
 }
 
 // Other work on the machine: a third of the writes take up to ten times as long, and now and then it lasts for a trial.
-TEST(StoreChooser, IsNotTurnedOverByOtherWork) {
+TEST(StoreAutotuner, IsNotTurnedOverByOtherWork) {
     std::mt19937 random(20261122);
     std::uniform_real_distribution<double> share(0.0, 1.0);
-    for (const StoreChooser::Way faster : {StoreChooser::Ordinary, StoreChooser::Streaming}) {
+    for (const StoreAutotuner::Way faster : {StoreAutotuner::Ordinary, StoreAutotuner::Streaming}) {
         std::array<double, 2> times{1.25, 1.25};
         times[faster] = 1.0;
-        StoreChooser stores;
-        write(stores, StoreChooser::trialPulls, times, quiet);
+        StoreAutotuner stores;
+        write(stores, StoreAutotuner::trialPulls, times, quiet);
         ASSERT_EQ(stores.best(), faster);
         int burst = 0;
         int wrong = 0;

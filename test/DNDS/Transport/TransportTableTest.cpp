@@ -1,8 +1,8 @@
 // Which transport is chosen: by the caller, by the environment, by itself.
 
-#include "DNDS/Transport/MakeTransports.hpp"
+#include "DNDS/Transport/TransportTable.hpp"
 
-#include "RingField.hpp"
+#include "DNDS/Exchange/RingField.hpp"
 
 #include <cstdlib>
 #include <string>

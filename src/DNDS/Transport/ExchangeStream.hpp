@@ -1,4 +1,4 @@
-/// @file DeviceLane.hpp
+/// @file ExchangeStream.hpp
 /// @brief The stream on which one exchange packs and unpacks, and how it meets the streams of the program.
 #pragma once
 
@@ -8,7 +8,7 @@
 namespace DNDS {
 
 /// A stream of high priority, so that boundary rows leave while kernels on inner rows run. Local; move-only.
-struct DeviceLane {
+struct ExchangeStream {
     Device::Stream stream{Device::Priority::High};
     Device::Event produced; ///< what the exchange waits for
     Device::Event finished; ///< what its consumers wait for
@@ -18,7 +18,7 @@ struct DeviceLane {
         produced.record(producer);
         produced.holdBack(stream);
     }
-    /// Everything queued on `consumer` from now on runs after what the lane holds now.
+    /// Everything queued on `consumer` from now on runs after what the stream holds now.
     void precede(Device::StreamHandle consumer) const {
         finished.record(stream);
         finished.holdBack(consumer);

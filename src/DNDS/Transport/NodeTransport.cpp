@@ -1,0 +1,52 @@
+#include "DNDS/Transport/NodeTransport.hpp"
+
+#include <new>
+#include <utility>
+
+namespace DNDS {
+
+NodeTransport::NodeTransport(TransportPlan plan, const TransportSetup &setup)
+    : plan_(std::move(plan)), arena_(setup.context.node().arena), crowded_(setup.context.node().crowded),
+      round_(setup.round), patience_(setup.patience) {
+    DNDS_CHECK(arena_ != nullptr, StateError, "there is no shared memory on this node: {}",
+               setup.context.node().whyNoArena);
+    const auto rankOf = [&](int peer) { return setup.context.node().nodeRank[static_cast<std::size_t>(peer)]; };
+    for (const Outgoing &outgoing : plan_.outgoing)
+        readerRanks_.push_back(rankOf(outgoing.peer));
+    for (const Incoming &incoming : plan_.incoming)
+        writerRanks_.push_back(rankOf(incoming.peer));
+}
+
+void *NodeTransport::allocateRecord(std::size_t bytes, std::size_t alignment) {
+    try {
+        return arena_->allocate(bytes, alignment);
+    } catch (const std::bad_alloc &) {
+        throw MemoryError("no room for the flags of an exchange in shared memory");
+    }
+}
+
+void NodeTransport::publish(int nodeRank, const void *record) noexcept {
+    arena_->publish(nodeRank, round_, *arena_->locate(record));
+}
+
+std::byte *NodeTransport::lookUpBytes(int nodeRank, int peer) {
+    const auto place = arena_->lookUp(nodeRank, round_);
+    DNDS_CHECK(place.has_value(), StateError,
+               "rank {} did not set up this exchange at the same time: ranks set up exchanges in different orders",
+               peer);
+    return arena_->translate(nodeRank, *place);
+}
+
+void NodeTransport::checkPeers(double secondsWaited) {
+    const auto check = [&](int peer, int nodeRank, const char *what) {
+        checkPeer(arena_->alive(nodeRank), peer, what, secondsWaited, patience_);
+    };
+    for (std::size_t k = 0; k < plan_.outgoing.size(); ++k)
+        if (waitsForReader(k))
+            check(plan_.outgoing[k].peer, readerRanks_[k], "take rows");
+    for (std::size_t k = 0; k < plan_.incoming.size(); ++k)
+        if (waitsForWriter(k))
+            check(plan_.incoming[k].peer, writerRanks_[k], "send rows");
+}
+
+} // namespace DNDS

@@ -1,0 +1,87 @@
+/// @file NodeTransport.hpp
+/// @brief What the transports between ranks of one node have in common: notes, connection, epochs, refusal, peers.
+#pragma once
+
+#include "DNDS/Mpi/NodeTopology.hpp"
+#include "DNDS/Transport/EpochFlag.hpp"
+#include "DNDS/Transport/PeerFailure.hpp"
+#include "DNDS/Transport/TransportDescriptor.hpp"
+
+#include <cstdint>
+#include <exception>
+#include <memory>
+#include <vector>
+
+namespace DNDS {
+
+/// Ranks meet through records with flags (`EpochFlag`) in the arena. Setting up is in two steps around a collective
+/// call: the constructor leaves a note about each record for the peer, `connect` reads the peers' notes.
+class NodeTransport : public Transport {
+  public:
+    void connect() final {
+        connected_ = true;
+        lookUpRecords();
+    }
+    void refuse() final {
+        ++epoch_;
+        refuseEpoch();
+    }
+    void checkPeers(double secondsWaited) final;
+
+  protected:
+    /// Local. Throws StateError where ranks of this node share no memory.
+    NodeTransport(TransportPlan plan, const TransportSetup &setup);
+
+    /// Looks up the record of each peer that has left a note.
+    virtual void lookUpRecords() = 0;
+    /// Tells all peers that this rank does not take part in `epoch_`, which has been counted.
+    virtual void refuseEpoch() = 0;
+    /// Whether number k of `plan_.outgoing` still has to take rows / of `plan_.incoming` still has to send them.
+    virtual bool waitsForReader(std::size_t k) const = 0;
+    virtual bool waitsForWriter(std::size_t k) const = 0;
+
+    /// The rank on this node of number k of `plan_.outgoing` / `plan_.incoming`.
+    int readerRank(std::size_t k) const { return readerRanks_[k]; }
+    int writerRank(std::size_t k) const { return writerRanks_[k]; }
+
+    /// A record in this rank's arena. Throws MemoryError.
+    void *allocateRecord(std::size_t bytes, std::size_t alignment);
+    /// Leaves a note for a rank of the node about a record in this rank's arena.
+    void publish(int nodeRank, const void *record) noexcept;
+    /// The record about which `peer` left a note. Throws StateError where it left none.
+    template <class Record>
+    Record *lookUp(int nodeRank, int peer) {
+        return reinterpret_cast<Record *>(lookUpBytes(nodeRank, peer));
+    }
+    /// Calls `function` for each number below `count`; throws the first failure when all have been called: edges to
+    /// the other peers must be known, so that they can be told that this rank is gone.
+    template <class Function>
+    static void forEachOf(std::size_t count, Function &&function) {
+        std::exception_ptr failure;
+        for (std::size_t k = 0; k < count; ++k)
+            try {
+                function(k);
+            } catch (...) {
+                failure = failure ? failure : std::current_exception();
+            }
+        if (failure)
+            std::rethrow_exception(failure);
+    }
+
+    TransportPlan plan_;
+    std::shared_ptr<NodeArena> arena_;
+    bool crowded_;
+    bool connected_ = false;
+    std::uint32_t epoch_ = EpochFlag::initialEpoch;
+    PeerFailure failure_; ///< what to throw once everything is complete
+
+  private:
+    std::byte *lookUpBytes(int nodeRank, int peer);
+
+    std::vector<int> readerRanks_;
+    std::vector<int> writerRanks_;
+    std::uint64_t round_;
+    double patience_; ///< seconds to wait for a peer; 0: as long as it lives
+};
+
+} // namespace DNDS

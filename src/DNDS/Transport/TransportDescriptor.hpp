@@ -1,0 +1,66 @@
+/// @file TransportDescriptor.hpp
+/// @brief All that the rest of DNDS knows about one transport.
+#pragma once
+
+#include "DNDS/Transport/ExchangeStream.hpp"
+#include "DNDS/Transport/Transport.hpp"
+#include "DNDS/Transport/TransportKind.hpp"
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+
+namespace DNDS {
+
+/// Whether a transport can move rows between this rank and a peer, and why (not).
+struct Reach {
+    bool usable = false;
+    /// Where it is not usable: whether another transport is used without an error although this one was asked for,
+    /// because it is not meant for this peer (one on another node, say).
+    bool fallBack = false;
+    std::string why; ///< for people; may be empty where it is usable anyway
+
+    static Reach yes(std::string why = {}) { return {true, false, std::move(why)}; }
+    static Reach no(std::string why) { return {false, false, std::move(why)}; }
+    static Reach notMeantFor(std::string why) { return {false, true, std::move(why)}; }
+};
+
+/// What a transport is made from, besides its plan.
+struct TransportSetup {
+    const CommunicatorContext &context;
+    std::uint64_t round = 0;                ///< number of this set-up on the communicator: the same on all ranks
+    std::shared_ptr<ExchangeStream> stream; ///< of an exchange of device memory; null for others
+    double patience = 0.0;                  ///< seconds to wait for a peer; 0: as long as its process lives
+};
+
+/// One line of the table of transports (`TransportTable`). A new transport is a class, a function that returns its
+/// descriptor, and, if it comes with DNDS, that function's name in the list of `TransportTable.cpp`.
+struct TransportDescriptor {
+    TransportKind kind = TransportKind::Auto; ///< Auto: the table gives it a number
+    std::string name;                         ///< by which it is asked for (DNDS_TRANSPORT), and called in reports
+    bool servesHost = false;
+    bool servesDevice = false;
+    bool withinRank = false; ///< for a rank's rows of itself; `reach` is not asked then
+    /// Peers may need this rank while it waits for another exchange: to write their rows, or to send its own once they
+    /// are packed.
+    bool needsProgress = false;
+    /// Peers write to destinations, which therefore move to the node's shared memory (`NodeArena`).
+    bool destinationsInArena = false;
+    /// An exchange starts its transports in ascending order, messages first, as they take longest; and refuses in
+    /// descending order, so that a refusal that may have to wait for memory comes last.
+    int order = 0;
+    /// The usable transport of the highest preference is chosen; 0: only where it is asked for.
+    int preference = 0;
+    /// Makes what all exchanges of a communicator share, as attachments of the context (`CommunicatorContext::attach`).
+    /// Collective; called before each set-up of an exchange in a memory space that this transport serves. Optional.
+    std::function<void(CommunicatorContext &)> prepare;
+    /// Whether `peer` can be reached; both ranks of a pair come to the same answer. Local.
+    std::function<Reach(const CommunicatorContext &, int peer)> reach;
+    /// The transport for the peers in the plan. Local; may throw.
+    std::function<std::unique_ptr<Transport>(TransportPlan, const TransportSetup &)> make;
+
+    bool serves(MemorySpace space) const noexcept { return space == MemorySpace::Device ? servesDevice : servesHost; }
+};
+
+} // namespace DNDS
