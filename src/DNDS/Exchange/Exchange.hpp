@@ -128,6 +128,13 @@ class Exchange {
   private:
     struct State;
 
+    /// Chooses transports and lays out messages, in memory that it may take. Local. Returns the signature of what
+    /// moves.
+    std::uint64_t prepare(CommunicatorContext &context, std::uint64_t round, const ExchangeOptions &options);
+    /// Lets transports find their peers. Collective.
+    void connect(const CommunicatorView &comm);
+    /// Finds the arrays again and tells the transports where they are now. Local. Throws where rows have changed.
+    void rebindChanged();
     void complete();
     void finish();
     void requireCommunicator() const;

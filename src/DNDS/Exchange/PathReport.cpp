@@ -6,7 +6,7 @@
 
 namespace DNDS {
 
-std::vector<PeerPath> pathsOf(const ExchangePattern &pattern, Direction direction, const Traffic &traffic,
+std::vector<PeerPath> pathsOf(const ExchangePattern &pattern, Direction direction, const MessagePlan &plan,
                               const std::map<int, TransportChoice> &choices) {
     std::map<int, PeerPath> paths;
     const auto pathOf = [&](int peer) -> PeerPath & {
@@ -30,9 +30,9 @@ std::vector<PeerPath> pathsOf(const ExchangePattern &pattern, Direction directio
         PeerPath &path = pathOf(pattern.owners().ranks[k]);
         (pull ? path.rowsReceived : path.rowsSent) = rowsOf(pattern.owners(), k);
     }
-    for (const Outgoing &outgoing : traffic.outgoing)
+    for (const Outgoing &outgoing : plan.outgoing)
         pathOf(outgoing.peer).bytesSent = outgoing.bytes;
-    for (const Incoming &incoming : traffic.incoming)
+    for (const Incoming &incoming : plan.incoming)
         pathOf(incoming.peer).bytesReceived = incoming.bytes;
     std::vector<PeerPath> list;
     for (auto &[peer, path] : paths)

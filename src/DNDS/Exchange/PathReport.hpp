@@ -2,8 +2,8 @@
 /// @brief How an exchange reaches each peer, as data and as a table for people.
 #pragma once
 
-#include "DNDS/Exchange/Traffic.hpp"
-#include "DNDS/Transport/TransportTable.hpp"
+#include "DNDS/Exchange/MessagePlan.hpp"
+#include "DNDS/Transport/MakeTransports.hpp"
 
 #include <map>
 #include <string>
@@ -12,7 +12,7 @@
 namespace DNDS {
 
 /// One path for each peer that gives or gets rows, ascending. `choices` has the transport of each. Local.
-std::vector<PeerPath> pathsOf(const ExchangePattern &pattern, Direction direction, const Traffic &traffic,
+std::vector<PeerPath> pathsOf(const ExchangePattern &pattern, Direction direction, const MessagePlan &plan,
                               const std::map<int, TransportChoice> &choices);
 
 /// The paths as a table under `title`. Local.

@@ -1,4 +1,4 @@
-/// @file Traffic.hpp
+/// @file MessagePlan.hpp
 /// @brief From a pattern and arrays' row layouts to the bytes that go to and come from each peer.
 #pragma once
 
@@ -6,25 +6,31 @@
 #include "DNDS/Transport/Transport.hpp"
 
 #include <cstdint>
+#include <map>
 #include <span>
 #include <string>
 #include <vector>
 
 namespace DNDS {
 
-/// The bytes of one exchange on this rank, for all peers (itself included). Parts of all arrays are numbered through.
-struct Traffic {
+/// The messages of one exchange to and from this rank, for all peers (itself included): which rows of which part, and
+/// how many bytes. Parts of all arrays are numbered through.
+struct MessagePlan {
     std::vector<Outgoing> outgoing;
     std::vector<Incoming> incoming;
     std::vector<std::size_t> destinationBytes; ///< of each part, where the destination is a staging buffer (pushes)
 
     /// Whether peers would notice no difference: the same peers and bytes.
-    bool sameAs(const Traffic &other) const;
+    bool sameAs(const MessagePlan &other) const;
 };
 
-/// Lays out the traffic. Local. Cost O(rows exchanged).
-Traffic planTraffic(const ExchangePattern &pattern, Direction direction, std::span<const RowLayout> fathers,
-                    std::span<const RowLayout> sons);
+/// Lays out the messages. Local. Cost O(rows exchanged).
+MessagePlan planMessages(const ExchangePattern &pattern, Direction direction, std::span<const RowLayout> fathers,
+                         std::span<const RowLayout> sons);
+
+/// One plan for each transport. Local.
+std::map<TransportKind, TransportPlan> splitByTransport(const MessagePlan &plan, const Channel &channel,
+                                                        std::span<const TransportKind> kinds);
 
 /// The addresses of the parts: sources and destinations of the arrays themselves, in a push without the destinations.
 Endpoints endpointsOf(Direction direction, std::span<const RowLayout> fathers, std::span<const RowLayout> sons);
@@ -38,15 +44,16 @@ bool sameMemory(const RowLayout &bound, const RowLayout &now);
 /// if all of them have the same shape.
 struct Created {
     int tag = 0;
-    std::uint64_t mapping = 0; ///< its serial number
-    std::string names;         ///< of the arrays
+    std::uint64_t mapping = 0;   ///< its serial number
+    std::string names;           ///< of the arrays
+    std::uint64_t signature = 0; ///< of what moves and how: pairs that exchange rows must agree about it
 };
 
 /// Checks that all ranks create the same exchange, and agree about what each pair of them exchanges and by which
 /// transport. Collective; one reduction when all is well. Throws on all ranks: `mine`, which is what this rank caught
 /// while planning, if anything; StateError naming arrays that differ; LayoutError or ArgumentError naming the pair of
 /// ranks that disagrees.
-void agreeOnTraffic(CommunicatorContext &context, const Traffic &traffic, std::uint64_t signature,
-                    const Created &created, std::span<const TransportKind> kinds, const std::exception_ptr &mine);
+void agreeOnPlan(CommunicatorContext &context, const MessagePlan &plan, const Created &created,
+                 std::span<const TransportKind> kinds, const std::exception_ptr &mine);
 
 } // namespace DNDS

@@ -1,8 +1,7 @@
-#include "DNDS/Exchange/Traffic.hpp"
+#include "DNDS/Exchange/MessagePlan.hpp"
 
 #include "DNDS/Base/ContentHash.hpp"
 #include "DNDS/Mpi/BroadcastText.hpp"
-#include "DNDS/Transport/TransportTable.hpp"
 
 #include <algorithm>
 #include <array>
@@ -102,7 +101,7 @@ void requireSameOrder(const CommunicatorView &comm, const Created &created) {
 
 } // namespace
 
-bool Traffic::sameAs(const Traffic &other) const {
+bool MessagePlan::sameAs(const MessagePlan &other) const {
     const auto same = [](const auto &a, const auto &b) {
         const auto bytes = [](const auto &part) { return bytesOf(part); };
         return a.peer == b.peer && a.bytes == b.bytes && a.widths == b.widths &&
@@ -111,13 +110,13 @@ bool Traffic::sameAs(const Traffic &other) const {
     return std::ranges::equal(outgoing, other.outgoing, same) && std::ranges::equal(incoming, other.incoming, same);
 }
 
-Traffic planTraffic(const ExchangePattern &pattern, Direction direction, std::span<const RowLayout> fathers,
-                    std::span<const RowLayout> sons) {
+MessagePlan planMessages(const ExchangePattern &pattern, Direction direction, std::span<const RowLayout> fathers,
+                         std::span<const RowLayout> sons) {
     const bool pull = direction == Direction::Pull;
     const Side source = pull ? Side{pattern.readers(), false} : Side{pattern.owners(), true};
     const Side destination = pull ? Side{pattern.owners(), true} : Side{pattern.readers(), false};
 
-    Traffic traffic;
+    MessagePlan plan;
     for (std::size_t k = 0; k < source.lists.size(); ++k) {
         Outgoing outgoing{.peer = source.lists.ranks[k], .parts = {}};
         forEachPart(pull ? fathers : sons, [&](const RowPart &part) {
@@ -126,24 +125,39 @@ Traffic planTraffic(const ExchangePattern &pattern, Direction direction, std::sp
             outgoing.widths = source.widths(k, part, outgoing.widths);
         });
         if (outgoing.bytes > 0)
-            traffic.outgoing.push_back(std::move(outgoing));
+            plan.outgoing.push_back(std::move(outgoing));
     }
     for (std::size_t k = 0; k < destination.lists.size(); ++k) {
         Incoming incoming{.peer = destination.lists.ranks[k], .parts = {}};
         std::size_t p = 0;
         forEachPart(pull ? sons : fathers, [&](const RowPart &part) {
             const std::size_t bytes = destination.bytes(k, part);
-            traffic.destinationBytes.resize(std::max(traffic.destinationBytes.size(), p + 1), 0);
-            const std::size_t offset = pull ? part.begin(destination.lists.starts[k]) : traffic.destinationBytes[p];
+            plan.destinationBytes.resize(std::max(plan.destinationBytes.size(), p + 1), 0);
+            const std::size_t offset = pull ? part.begin(destination.lists.starts[k]) : plan.destinationBytes[p];
             incoming.parts.push_back({offset, bytes});
             incoming.bytes += bytes;
             incoming.widths = destination.widths(k, part, incoming.widths);
-            traffic.destinationBytes[p++] += bytes;
+            plan.destinationBytes[p++] += bytes;
         });
         if (incoming.bytes > 0)
-            traffic.incoming.push_back(std::move(incoming));
+            plan.incoming.push_back(std::move(incoming));
     }
-    return traffic;
+    return plan;
+}
+
+std::map<TransportKind, TransportPlan> splitByTransport(const MessagePlan &plan, const Channel &channel,
+                                                        std::span<const TransportKind> kinds) {
+    std::map<TransportKind, TransportPlan> plans;
+    const auto planOf = [&](int peer) -> TransportPlan & {
+        TransportPlan &ofKind = plans[kinds[static_cast<std::size_t>(peer)]];
+        ofKind.channel = channel;
+        return ofKind;
+    };
+    for (const Outgoing &outgoing : plan.outgoing)
+        planOf(outgoing.peer).outgoing.push_back(outgoing);
+    for (const Incoming &incoming : plan.incoming)
+        planOf(incoming.peer).incoming.push_back(incoming);
+    return plans;
 }
 
 Endpoints endpointsOf(Direction direction, std::span<const RowLayout> fathers, std::span<const RowLayout> sons) {
@@ -180,20 +194,21 @@ bool sameMemory(const RowLayout &bound, const RowLayout &now) {
     return true;
 }
 
-void agreeOnTraffic(CommunicatorContext &context, const Traffic &traffic, std::uint64_t signature,
-                    const Created &created, std::span<const TransportKind> kinds, const std::exception_ptr &mine) {
+void agreeOnPlan(CommunicatorContext &context, const MessagePlan &plan, const Created &created,
+                 std::span<const TransportKind> kinds, const std::exception_ptr &mine) {
     const CommunicatorView &comm = context.comm();
     const auto terms = [&](int peer, std::size_t bytes, std::uint64_t widths) {
-        return Terms{bytes, signature, static_cast<std::uint64_t>(kinds[static_cast<std::size_t>(peer)]), widths};
+        return Terms{bytes, created.signature, static_cast<std::uint64_t>(kinds[static_cast<std::size_t>(peer)]),
+                     widths};
     };
 
     // Senders add the fingerprints of what they send, receivers subtract those of what they expect, and so does each
     // rank with what it creates and the next one: 0 if all agree.
     std::array<std::uint64_t, 2> sums{mine ? 1U : 0U, 0};
     if (!mine) {
-        for (const Outgoing &out : traffic.outgoing)
+        for (const Outgoing &out : plan.outgoing)
             sums[1] += terms(out.peer, out.bytes, out.widths).fingerprint(comm.rank(), out.peer);
-        for (const Incoming &in : traffic.incoming)
+        for (const Incoming &in : plan.incoming)
             sums[1] -= terms(in.peer, in.bytes, in.widths).fingerprint(in.peer, comm.rank());
         sums[1] += keyOf(created, comm.rank()) - keyOf(created, (comm.rank() + 1) % comm.size());
     }
@@ -206,26 +221,25 @@ void agreeOnTraffic(CommunicatorContext &context, const Traffic &traffic, std::u
     requireSameOrder(comm, created);
     // Some pair disagrees: senders tell their terms, so that the message can name the pair and the difference.
     RankLists told;
-    for (const Outgoing &out : traffic.outgoing) {
+    for (const Outgoing &out : plan.outgoing) {
         const Terms t = terms(out.peer, out.bytes, out.widths);
         const std::array<index, 4> values{static_cast<index>(t.bytes), static_cast<index>(t.signature),
                                           static_cast<index>(t.kind), static_cast<index>(t.widths)};
         told.append(out.peer, values);
     }
     const RankLists heard = sparseExchange(context, told);
-    const TransportTable &transports = TransportTable::of(context);
     comm.guarded([&] {
         for (std::size_t k = 0; k < heard.size(); ++k) {
             const auto values = heard.list(k);
             const int sender = heard.ranks[k];
-            const auto in = std::ranges::find(traffic.incoming, sender, &Incoming::peer);
-            const bool expected = in != traffic.incoming.end();
+            const auto in = std::ranges::find(plan.incoming, sender, &Incoming::peer);
+            const bool expected = in != plan.incoming.end();
             const Terms here = terms(sender, expected ? in->bytes : 0, expected ? in->widths : 0);
             DNDS_CHECK(static_cast<std::uint64_t>(values[2]) == here.kind, ArgumentError,
                        "rank {} uses transport '{}' where rank {} uses '{}': choose the same on all ranks (options, "
                        "DNDS_TRANSPORT)",
-                       sender, transports.nameOf(static_cast<TransportKind>(values[2])), comm.rank(),
-                       transports.nameOf(static_cast<TransportKind>(here.kind)));
+                       sender, transportName(static_cast<TransportKind>(values[2])), comm.rank(),
+                       transportName(static_cast<TransportKind>(here.kind)));
             DNDS_CHECK(static_cast<std::uint64_t>(values[0]) == here.bytes, LayoutError,
                        "rank {} sends {} bytes where rank {} expects {}: row widths or sizes differ between them; call "
                        "createMPITypes after changing them",

@@ -1,0 +1,163 @@
+#include "DNDS/Exchange/ChooseSpace.hpp"
+#include "DNDS/Exchange/Combine.hpp"
+#include "DNDS/Exchange/ExchangeState.hpp"
+#include "DNDS/Exchange/PathReport.hpp"
+#include "DNDS/Transport/DeviceTopology.hpp"
+#include "DNDS/Transport/MakeTransports.hpp"
+
+#include <new>
+#include <utility>
+
+namespace DNDS {
+
+namespace {
+
+/// The widths that matter to peers are those of the rows that move: fathers' where they are sent, sons' where they
+/// arrive.
+std::uint64_t signatureOf(std::span<const RowLayout> layouts, Direction direction, PushOp op, GhostsAfterPush ghosts,
+                          MemorySpace space) {
+    std::uint64_t signature = static_cast<std::uint64_t>(ghosts) << 24U | static_cast<std::uint64_t>(space) << 16U |
+                              static_cast<std::uint64_t>(direction) << 8U | static_cast<std::uint64_t>(op);
+    for (const RowLayout &layout : layouts)
+        signature = signature * 0x100000001b3U ^ layout.signature;
+    return signature;
+}
+
+/// All of their names, which ranks compare.
+std::string namesOf(std::span<const ExchangeMember> members) {
+    std::string names;
+    for (const ExchangeMember &member : members)
+        names += (names.empty() ? "" : ", ") + member.name;
+    return names;
+}
+
+CommunicatorContext &contextOf(const std::shared_ptr<const ExchangePattern> &pattern) {
+    DNDS_CHECK(pattern != nullptr, StateError, "an exchange needs a pattern: create a ghost mapping first");
+    return pattern->context();
+}
+
+} // namespace
+
+Exchange::Exchange(std::shared_ptr<const ExchangePattern> pattern, Direction direction,
+                   std::vector<ExchangeMember> members, const ExchangeOptions &options, PushOp op)
+    : Exchange(
+          contextOf(pattern), direction,
+          [&] {
+              return ExchangeRequest{std::move(pattern), std::move(members)};
+          },
+          options, op) {}
+
+std::unique_ptr<Exchange> Exchange::make(CommunicatorContext &context, Direction direction,
+                                         const std::function<ExchangeRequest()> &describe,
+                                         const ExchangeOptions &options, PushOp op) {
+    std::unique_ptr<Exchange> made(new (std::nothrow) Exchange(context, direction, describe, options, op));
+    if (!made)
+        Exchange(
+            context, direction, []() -> ExchangeRequest { throw std::bad_alloc(); }, options, op);
+    return made;
+}
+
+Exchange::Exchange(CommunicatorContext &context, Direction direction, const std::function<ExchangeRequest()> &describe,
+                   const ExchangeOptions &options, PushOp op)
+    : direction_(direction), op_(op), ghosts_(direction == Direction::Push ? options.ghosts : GhostsAfterPush::Keep),
+      channel_(context.nextChannel()) { // before anything can fail: ranks stay in step
+    const std::uint64_t round = context.nextRound();
+    std::exception_ptr failure;
+    const auto attempt = [&](auto &&action) {
+        if (!failure)
+            try {
+                action();
+            } catch (...) {
+                failure = std::current_exception();
+            }
+    };
+    attempt([&] {
+        state_ = std::make_shared<State>();
+        ExchangeRequest request = describe();
+        (void)contextOf(request.pattern);
+        pattern_ = std::move(request.pattern);
+        state_->members = std::move(request.members);
+    });
+    const ExchangeSpace wish = spaceAskedFor(options);
+    space_ = agreeOnSpace(context.comm(), failure ? std::span<const ExchangeMember>() : state_->members, wish);
+    if (space_ == MemorySpace::Device)
+        DeviceTopology::of(context);
+    Created created;
+    created.tag = channel_.tag;
+    attempt([&] {
+        DNDS_CHECK(
+            ghosts_ == GhostsAfterPush::Keep || op_ == PushOp::Sum, ArgumentError,
+            "GhostsAfterPush::Zero is for PushOp::Sum only: after another operation, zeros would take part in the "
+            "next push. Use GhostsAfterPush::Keep");
+        if (wish == ExchangeSpace::Device)
+            Device::requireDevice("exchange rows of device memory");
+        created.mapping = pattern_->mapping()->serial();
+        created.names = namesOf(state_->members);
+        created.signature = prepare(context, round, options);
+    });
+    const MessagePlan none;
+    agreeOnPlan(context, failure ? none : state_->plan, created,
+                failure ? std::span<const TransportKind>() : state_->kinds, failure);
+    connect(context.comm());
+    state_->releaseArrays();
+}
+
+std::uint64_t Exchange::prepare(CommunicatorContext &context, std::uint64_t round, const ExchangeOptions &options) {
+    State &state = *state_;
+    state.space = space_;
+    const std::size_t count = state.members.size();
+    for (std::vector<RowLayout> *layouts : {&state.fathers, &state.sons, &state.fathersNow, &state.sonsNow})
+        layouts->resize(count);
+    state.kinds.assign(static_cast<std::size_t>(context.comm().size()), TransportKind::Auto);
+    std::map<int, TransportChoice> choices;
+    bool sharesNode = false;
+    for (const RankLists *peers : {&pattern_->readers(), &pattern_->owners()})
+        for (const int peer : peers->ranks) {
+            const TransportChoice choice = chooseTransport(context, peer, options, space_);
+            state.kinds[static_cast<std::size_t>(peer)] = choice.kind;
+            choices.emplace(peer, choice);
+            sharesNode = sharesNode || choice.kind == TransportKind::NodeShared;
+        }
+    if (space_ == MemorySpace::Device)
+        state.lane = std::make_shared<DeviceLane>();
+    for (std::size_t m = 0; m < count; ++m) {
+        if (sharesNode && direction_ == Direction::Pull && state.members[m].rehostSon)
+            state.members[m].rehostSon(context.node().arena);
+        locateRows(*pattern_, direction_, space_, state.members[m], state.fathers[m], state.sons[m]);
+        if (direction_ == Direction::Push)
+            combineFunction(state.fathers[m].parts[0].kind, op_);
+    }
+    state.plan = planMessages(*pattern_, direction_, state.fathers, state.sons);
+    if (direction_ == Direction::Push)
+        for (const std::size_t bytes : state.plan.destinationBytes)
+            state.addStaging(bytes, sharesNode ? HostMemoryResource(context.node().arena) : nullptr);
+    if (direction_ == Direction::Push && space_ == MemorySpace::Device)
+        state.combine = std::make_unique<DeviceCombine>(*pattern_, op_, state.fathers, state.lane->stream);
+    if (ghosts_ == GhostsAfterPush::Zero)
+        state.zeroing.emplace(state.sons, space_, state.lane ? state.lane->stream.handle() : nullptr);
+    for (auto &[kind, plan] : splitByTransport(state.plan, channel_, state.kinds))
+        state.transports.push_back(makeTransport(kind, std::move(plan), context, round, state.lane));
+    paths_ = pathsOf(*pattern_, direction_, state.plan, choices);
+    // A rank without owned rows has no widths of its own, but its ghosts have.
+    return signatureOf(pattern_->fatherSize() > 0 ? state.fathers : state.sons, direction_, op_, ghosts_, space_);
+}
+
+void Exchange::connect(const CommunicatorView &comm) {
+    State &state = *state_;
+    // Buffers, peers' memory, descriptors: what one rank does not get, all ranks do without.
+    comm.guarded([&] {
+        std::exception_ptr unconnected; // peers expect that each of them was connected, whatever happened to others
+        for (const auto &transport : state.transports)
+            try {
+                transport->connect();
+            } catch (...) {
+                unconnected = std::current_exception();
+            }
+        if (unconnected)
+            std::rethrow_exception(unconnected);
+        for (const auto &transport : state.transports)
+            transport->bind(state.endpoints(direction_));
+    });
+}
+
+} // namespace DNDS
