@@ -97,8 +97,8 @@ class AirfoilByHand final : public AirfoilMethod {
 
     void plan(const Geom::UnstructuredMesh &mesh) {
         const MPI_Comm comm = mesh.comm.handle();
-        const RankLists &owners = mesh.cells.pattern->owners();
-        const RankLists &readers = mesh.cells.pattern->readers();
+        const PeerRows &owners = mesh.cells.pattern->owners();
+        const PeerRows &readers = mesh.cells.pattern->readers();
         for (const index row : readers.values)
             sentRows_.push_back(static_cast<int>(row));
         packed_.resize(sentRows_.size() * rowWidth);

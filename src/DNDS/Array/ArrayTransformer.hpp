@@ -4,6 +4,7 @@
 
 #include "DNDS/Array/ParArray.hpp"
 #include "DNDS/Array/TransformerCore.hpp"
+#include "DNDS/Index/GhostMapping.hpp"
 
 #include <memory>
 #include <span>
@@ -84,12 +85,13 @@ class ArrayTransformer : public TransformerCore {
             GhostMapping::fromPushList(father_->globalMapping(), localRows, starts, discovery, father_->label()));
     }
 
-    /// Takes a pattern that was made without an array, of as many rows as the father has. Collective; one reduction.
-    /// Throws StateError on all ranks where the numbers of rows differ on some rank.
+    /// Takes a pattern that was made without an array, of as many rows as the father has, and its numbering of rows, if
+    /// it has one. Collective; one reduction. Throws StateError on all ranks where the numbers of rows differ on some
+    /// rank.
     void usePattern(std::shared_ptr<const ExchangePattern> pattern) {
         requireArrays().father_->comm().guarded([&] {
             DNDS_CHECK(pattern != nullptr, ArgumentError, "'{}' is given a null pattern", father_->label());
-            father_->setGlobalMapping(pattern->mapping()->global());
+            takeNumbering(*pattern);
         });
         setPattern(std::move(pattern));
     }
@@ -100,7 +102,7 @@ class ArrayTransformer : public TransformerCore {
         requireArrays().father_->comm().guarded([&] {
             DNDS_CHECK(other.pattern() != nullptr, StateError, "the mapping that '{}' is to borrow does not exist yet",
                        father_->label());
-            father_->setGlobalMapping(other.ghostMapping()->global());
+            takeNumbering(*other.pattern());
         });
         setPattern(other.pattern());
     }
@@ -190,6 +192,12 @@ class ArrayTransformer : public TransformerCore {
             throw StateError(
                 "this transformer has no father and son (never set, or moved from): call setFatherSon first", where);
         return *this;
+    }
+    void takeNumbering(const ExchangePattern &pattern) {
+        if (pattern.mapping())
+            father_->setGlobalMapping(pattern.mapping()->global());
+        DNDS_CHECK(father_->size() == pattern.fatherSize(), StateError, "'{}' has {} rows, but the pattern has {}",
+                   father_->label(), father_->size(), pattern.fatherSize());
     }
     void requireSize() const {
         DNDS_CHECK(father_->size() == pattern()->fatherSize(), StateError,

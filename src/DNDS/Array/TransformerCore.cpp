@@ -36,6 +36,11 @@ void TransformerCore::agreeOnType(const CommunicatorView &comm, const ArrayBase 
                father.label(), readable(type), comm.rank());
 }
 
+const std::shared_ptr<const GhostMapping> &TransformerCore::ghostMapping() const noexcept {
+    static const std::shared_ptr<const GhostMapping> none;
+    return pattern_ ? pattern_->mapping() : none;
+}
+
 void TransformerCore::begin(std::shared_ptr<const ExchangePattern *> current) {
     if (current_)
         *current_ = nullptr;
@@ -48,7 +53,6 @@ void TransformerCore::setMapping(std::shared_ptr<const GhostMapping> mapping) {
 }
 
 void TransformerCore::setPattern(std::shared_ptr<const ExchangePattern> pattern) {
-    mapping_ = pattern->mapping();
     pattern_ = std::move(pattern);
     *current_ = pattern_.get();
 }
@@ -58,7 +62,7 @@ std::function<const ExchangePattern *()> TransformerCore::currentPattern() const
 }
 
 std::shared_ptr<CommunicatorContext> TransformerCore::contextFor(const CommunicatorView &comm) const {
-    return mapping_ ? mapping_->global()->context() : CommunicatorContext::of(comm);
+    return pattern_ ? pattern_->sharedContext() : CommunicatorContext::of(comm);
 }
 
 void TransformerCore::requireMapping(const char *what) const {

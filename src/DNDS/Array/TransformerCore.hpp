@@ -18,8 +18,9 @@ namespace DNDS {
 /// move-only.
 class TransformerCore {
   public:
-    /// The correspondence of ghosts and owned rows; null before `createGhostMapping` or `borrowGGIndexing`. Local.
-    const std::shared_ptr<const GhostMapping> &ghostMapping() const noexcept { return mapping_; }
+    /// The correspondence of ghosts and owned rows; null before `createGhostMapping` or `borrowGGIndexing`, and with a
+    /// pattern from lists. Local.
+    const std::shared_ptr<const GhostMapping> &ghostMapping() const noexcept;
     /// Who sends which rows to whom; null as above. Arrays that share it can travel together (`ExchangeGroup`). Local.
     const std::shared_ptr<const ExchangePattern> &pattern() const noexcept { return pattern_; }
 
@@ -73,7 +74,7 @@ class TransformerCore {
     void begin(std::shared_ptr<const ExchangePattern *> current);
     void setMapping(std::shared_ptr<const GhostMapping> mapping);
     void setPattern(std::shared_ptr<const ExchangePattern> pattern);
-    /// What ranks set up exchanges with: that of the mapping, else of `comm`. Collective on first use of `comm`.
+    /// What ranks set up exchanges with: that of the pattern, else of `comm`. Collective on first use of `comm`.
     std::shared_ptr<CommunicatorContext> contextFor(const CommunicatorView &comm) const;
     /// Binds an exchange of what `describe` names and keeps it in place of the one before. Collective; throws on all
     /// ranks what `describe` throws, and while the one before is in flight on any rank, and keeps that one then.
@@ -99,7 +100,6 @@ class TransformerCore {
     static void requireLanded(const std::unique_ptr<Exchange> &exchange, const char *kind);
     static void clear(std::unique_ptr<Exchange> &exchange, const char *kind);
 
-    std::shared_ptr<const GhostMapping> mapping_;
     std::shared_ptr<const ExchangePattern> pattern_;
     /// `pattern_` for members of exchanges, which may outlive this; compared with that of an exchange, never looked
     /// into.

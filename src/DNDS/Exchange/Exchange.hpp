@@ -31,7 +31,8 @@ struct ExchangeMember {
     std::function<void(const HostMemoryResource &)> rehostSon;
     /// Whether father and son are current on the device; without it they never are.
     std::function<bool()> onDevice;
-    /// The pattern that the array has now, so that another mapping is noticed; without it, that of the exchange.
+    /// The pattern that the array has now, so that another mapping is noticed; without it, that of the exchange. An
+    /// exchange by a restriction of it is one of the array, too.
     std::function<const ExchangePattern *()> pattern;
 };
 

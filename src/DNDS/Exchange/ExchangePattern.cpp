@@ -1,11 +1,211 @@
 #include "DNDS/Exchange/ExchangePattern.hpp"
 
+#include "DNDS/Base/ContentHash.hpp"
+#include "DNDS/Index/GhostMapping.hpp"
 #include "DNDS/Index/SortUnique.hpp"
+
+#include <algorithm>
+#include <array>
+#include <utility>
 
 namespace DNDS {
 
+namespace {
+
+PeerRows listed(const RankLists &lists) {
+    PeerRows rows{lists.ranks, lists.starts, lists.values, {}};
+    rows.lists.reserve(lists.size());
+    for (std::size_t k = 0; k < lists.size(); ++k)
+        rows.lists.emplace_back(lists.list(k));
+    return rows;
+}
+
+/// Ranges where rows follow each other, which transports write without unpacking.
+PeerRows rangesOrLists(const RankLists &lists) {
+    PeerRows rows = listed(lists);
+    for (RowList &list : rows.lists)
+        if (list.extent().runs == 1)
+            list = RowList(list.first(), list.first() + list.count());
+    return rows;
+}
+
+RankLists withoutEmptyLists(const RankLists &all) {
+    RankLists lists;
+    for (std::size_t k = 0; k < all.size(); ++k)
+        if (!all.list(k).empty())
+            lists.append(all.ranks[k], all.list(k));
+    return lists;
+}
+
+void requireRows(const RankLists &lists, const char *what, index size, int ranks) {
+    DNDS_CHECK(
+        lists.starts.size() == lists.ranks.size() + 1 && lists.starts.front() == 0 &&
+            lists.starts.back() == static_cast<index>(lists.values.size()) && std::ranges::is_sorted(lists.starts),
+        ArgumentError, "the starts of the {} rows must ascend from 0 to their number {}", what, lists.values.size());
+    DNDS_CHECK(std::ranges::is_sorted(lists.ranks, std::ranges::less_equal()) &&
+                   (lists.ranks.empty() || (lists.ranks.front() >= 0 && lists.ranks.back() < ranks)),
+               ArgumentError, "the lists of {} rows must be in the order of ranks, of which there are 0 to {}", what,
+               ranks - 1);
+    for (std::size_t k = 0; k < lists.size(); ++k)
+        for (const index row : lists.list(k))
+            DNDS_CHECK(row >= 0 && row < size, IndexError,
+                       "row {} is in the list of {} rows, with rank {}; there are {}", row, what, lists.ranks[k], size);
+}
+
+void requireOnce(const RankLists &received, index sonSize) {
+    std::vector<bool> seen(static_cast<std::size_t>(sonSize));
+    for (const index row : received.values) {
+        DNDS_CHECK(!seen[static_cast<std::size_t>(row)], ArgumentError, "ghost {} is received twice: give it one owner",
+                   row);
+        seen[static_cast<std::size_t>(row)] = true;
+    }
+}
+
+std::uint64_t keyOf(std::uint64_t serial, int sender, int receiver, index rows) {
+    ContentHash hash;
+    for (const std::uint64_t term : {serial, static_cast<std::uint64_t>(sender), static_cast<std::uint64_t>(receiver),
+                                     static_cast<std::uint64_t>(rows)})
+        hash.add(term);
+    return hash.value();
+}
+
+/// Throws StateError on all ranks unless each gives as many rows as the other expects. Collective; one reduction where
+/// all is well.
+void agreeOnCounts(CommunicatorContext &context, std::uint64_t serial, const ExchangePattern::Rows &rows,
+                   const std::exception_ptr &mine) {
+    const CommunicatorView &comm = context.comm();
+    // What givers add, receivers take away again; and the pattern that this rank makes against that of the next: 0.
+    std::array<std::uint64_t, 2> sums{mine ? 1U : 0U, keyOf(serial, comm.rank(), 0, 0) -
+                                                          keyOf(serial, (comm.rank() + 1) % comm.size(), 0, 0)};
+    const auto countOf = [](const RankLists &lists, std::size_t k) { return lists.starts[k + 1] - lists.starts[k]; };
+    for (std::size_t k = 0; k < rows.given.size(); ++k)
+        sums[1] += keyOf(serial, comm.rank(), rows.given.ranks[k], countOf(rows.given, k));
+    for (std::size_t k = 0; k < rows.received.size(); ++k)
+        sums[1] -= keyOf(serial, rows.received.ranks[k], comm.rank(), countOf(rows.received, k));
+    comm.allReduce(sums.data(), 2, MPI_SUM);
+    if (sums[0] != 0)
+        comm.agree(mine);
+    if (sums[1] == 0) [[likely]]
+        return;
+    RankLists told;
+    for (std::size_t k = 0; k < rows.given.size(); ++k) {
+        const index count = countOf(rows.given, k);
+        told.append(rows.given.ranks[k], {&count, 1});
+    }
+    const RankLists heard = sparseExchange(context, told);
+    comm.guarded([&] {
+        const auto at = [](const RankLists &lists, int rank) {
+            return static_cast<std::size_t>(std::ranges::find(lists.ranks, rank) - lists.ranks.begin());
+        };
+        const auto compare = [&](int owner) {
+            const std::size_t expected = at(rows.received, owner);
+            const std::size_t given = at(heard, owner);
+            const index here = expected < rows.received.size() ? countOf(rows.received, expected) : 0;
+            const index there = given < heard.size() ? heard.list(given).front() : 0;
+            DNDS_CHECK(here == there, StateError,
+                       "rank {} gives {} rows to rank {}, which expects {}: name the same rows, in the same order, on "
+                       "both ranks",
+                       owner, there, comm.rank(), here);
+        };
+        std::ranges::for_each(rows.received.ranks, compare);
+        std::ranges::for_each(heard.ranks, compare);
+    });
+    throw StateError("ranks make different patterns: make mappings and patterns in the same order on all ranks");
+}
+
+} // namespace
+
 ExchangePattern::ExchangePattern(std::shared_ptr<const GhostMapping> mapping) : mapping_(std::move(mapping)) {
     DNDS_CHECK(mapping_ != nullptr, StateError, "an exchange pattern needs a ghost mapping: create it first");
+    context_ = mapping_->global()->context();
+    serial_ = mapping_->serial();
+    fatherSize_ = mapping_->fatherSize();
+    sonSize_ = mapping_->ghostSize();
+    readers_ = listed(mapping_->readerPeers());
+    const RankLists &ghosts = mapping_->ownerPeers();
+    owners_ = {ghosts.ranks, ghosts.starts, {}, {}};
+    for (std::size_t k = 0; k < ghosts.size(); ++k)
+        owners_.lists.emplace_back(ghosts.starts[k], ghosts.starts[k + 1]);
+}
+
+ExchangePattern::ExchangePattern(std::shared_ptr<CommunicatorContext> context, std::uint64_t serial, Rows rows)
+    : context_(std::move(context)), serial_(serial), fatherSize_(rows.fatherSize), sonSize_(rows.sonSize),
+      rows_(std::move(rows)), readers_(listed(rows_.given)), owners_(rangesOrLists(rows_.received)) {}
+
+std::shared_ptr<const ExchangePattern> ExchangePattern::fromLists(std::shared_ptr<CommunicatorContext> context,
+                                                                  const std::function<Rows()> &describe) {
+    DNDS_CHECK(context != nullptr, ArgumentError, "a pattern from lists needs a communicator's context");
+    const CommunicatorView &comm = context->comm();
+    const std::uint64_t serial = context->nextSerial();
+    std::shared_ptr<const ExchangePattern> made;
+    std::exception_ptr failure;
+    try {
+        Rows rows = describe();
+        DNDS_CHECK(rows.fatherSize >= 0 && rows.sonSize >= 0, ArgumentError,
+                   "a pattern cannot have {} owned rows and {} ghosts", rows.fatherSize, rows.sonSize);
+        requireRows(rows.given, "given", rows.fatherSize, comm.size());
+        requireRows(rows.received, "received", rows.sonSize, comm.size());
+        requireOnce(rows.received, rows.sonSize);
+        rows.given = withoutEmptyLists(rows.given);
+        rows.received = withoutEmptyLists(rows.received);
+        made.reset(new ExchangePattern(context, serial, std::move(rows)));
+    } catch (...) {
+        failure = std::current_exception();
+    }
+    agreeOnCounts(*context, serial, made ? made->rows_ : Rows(), failure);
+    return made;
+}
+
+std::shared_ptr<const ExchangePattern> ExchangePattern::restrictedTo(std::span<const index> ghosts) const {
+    const std::uint64_t serial = context_->nextSerial();
+    RankLists wanted; // of each owner: numbers in its list of what it gives
+    Rows rows{fatherSize_, sonSize_, {}, {}};
+    std::exception_ptr failure;
+    try {
+        DNDS_CHECK(!weak_from_this().expired(), StateError, "a pattern that is restricted is kept by a shared_ptr");
+        std::vector<bool> keep(static_cast<std::size_t>(sonSize_));
+        for (const index row : ghosts) {
+            DNDS_CHECK(row >= 0 && row < sonSize_, IndexError, "there is no ghost {}, but 0 to {}", row, sonSize_ - 1);
+            keep[static_cast<std::size_t>(row)] = true;
+        }
+        for (std::size_t k = 0; k < owners_.size(); ++k) {
+            std::vector<index> numbers;
+            std::vector<index> kept;
+            index number = 0;
+            owners_.lists[k].forEach([&](index row) {
+                if (keep[static_cast<std::size_t>(row)]) {
+                    numbers.push_back(number);
+                    kept.push_back(row);
+                    keep[static_cast<std::size_t>(row)] = false;
+                }
+                ++number;
+            });
+            if (kept.empty())
+                continue;
+            wanted.append(owners_.ranks[k], numbers);
+            rows.received.append(owners_.ranks[k], kept);
+        }
+        const auto left = std::ranges::find(keep, true);
+        DNDS_CHECK(left == keep.end(), IndexError, "nobody sends ghost {} by this pattern", left - keep.begin());
+    } catch (...) {
+        failure = std::current_exception();
+    }
+    const RankLists heard = sparseExchange(*context_, wanted, PeerDiscovery::Auto, failure);
+    std::shared_ptr<ExchangePattern> made;
+    context_->comm().guarded([&] {
+        for (std::size_t k = 0; k < heard.size(); ++k) {
+            const auto reader = std::ranges::lower_bound(readers_.ranks, heard.ranks[k]) - readers_.ranks.begin();
+            const auto all = readers_.list(static_cast<std::size_t>(reader));
+            std::vector<index> given;
+            for (const index number : heard.list(k))
+                given.push_back(all[static_cast<std::size_t>(number)]);
+            rows.given.append(heard.ranks[k], given);
+        }
+        made.reset(new ExchangePattern(context_, serial, std::move(rows)));
+        made->mapping_ = mapping_;
+        made->whole_ = whole_ ? whole_ : shared_from_this();
+    });
+    return made;
 }
 
 void ExchangePattern::classifyRows() const {

@@ -2,29 +2,88 @@
 /// @brief Who sends which rows to whom: row numbers only, no data type, no width, no memory.
 #pragma once
 
-#include "DNDS/Index/GhostMapping.hpp"
+#include "DNDS/Mpi/SparseExchange.hpp"
+#include "DNDS/Transport/RowList.hpp"
 
+#include <cstdint>
+#include <functional>
 #include <memory>
 #include <span>
 #include <vector>
 
 namespace DNDS {
 
-/// The rows that each pair of ranks exchanges, shared by all arrays of one ghost mapping. Immutable.
-class ExchangePattern {
+class GhostMapping;
+
+/// Rows of this rank that each of some peers gives or gets. It shows what its pattern keeps.
+struct PeerRows {
+    std::span<const int> ranks;    ///< of the peers, ascending strictly
+    std::span<const index> starts; ///< rows of peer k are numbers [starts[k], starts[k + 1]) of all rows in `values`
+    std::span<const index> values; ///< row numbers of all peers; may be empty where those of each peer are a range
+    std::vector<RowList> lists;    ///< the rows of each peer; exchanges share what these find out about them
+
+    std::size_t size() const noexcept { return ranks.size(); }
+    /// Rows of peer `k`, where there are `values`.
+    std::span<const index> list(std::size_t k) const {
+        return values.subspan(static_cast<std::size_t>(starts[k]), static_cast<std::size_t>(starts[k + 1] - starts[k]));
+    }
+};
+
+/// The rows that each pair of ranks exchanges, shared by all arrays and exchanges of these rows. Immutable.
+class ExchangePattern : public std::enable_shared_from_this<ExchangePattern> {
   public:
-    /// Local. Cost O(owned rows + ghosts), most of it on first use of `innerRows`.
+    /// All ghosts of a mapping. Local. Cost O(peers).
     explicit ExchangePattern(std::shared_ptr<const GhostMapping> mapping);
 
-    const std::shared_ptr<const GhostMapping> &mapping() const noexcept { return mapping_; }
-    CommunicatorContext &context() const noexcept { return *mapping_->global()->context(); }
+    /// What one rank gives and gets in a pull. Lists are in the order of ranks; row k that rank s gives to rank r is
+    /// row k that rank r receives from rank s. A rank may exchange rows with itself. A row may be given several times.
+    struct Rows {
+        index fatherSize = 0; ///< owned rows
+        index sonSize = 0;    ///< ghosts; those that nobody sends are left alone
+        RankLists given;      ///< own rows, to readers
+        RankLists received;   ///< ghosts, from owners; each of them once
+    };
+    /// From lists of rows, without global numbers: halos of structured blocks, say. Collective; one reduction where all
+    /// is well. What `describe` throws is thrown on all ranks. Throws on all ranks IndexError for rows that there are
+    /// not, ArgumentError for lists out of order or ghosts received twice, StateError naming a pair of ranks where one
+    /// gives another number of rows than the other expects, or that make other patterns.
+    static std::shared_ptr<const ExchangePattern> fromLists(std::shared_ptr<CommunicatorContext> context,
+                                                            const std::function<Rows()> &describe);
 
-    index fatherSize() const noexcept { return mapping_->fatherSize(); }
-    index sonSize() const noexcept { return mapping_->ghostSize(); }
-    /// Ranks that read rows of this rank; the rows of each, ascending.
-    const RankLists &readers() const noexcept { return mapping_->readerPeers(); }
-    /// Ranks that this rank reads from; the sons' rows of owner k are the range [starts[k], starts[k + 1]).
-    const RankLists &owners() const noexcept { return mapping_->ownerPeers(); }
+    /// The pattern that moves some of the ghosts only: those in `ghosts`, rows of the son in any order, duplicates
+    /// welcome. Collective; each rank names what it reads, and its owners are told: one sparse exchange, cost O(ghosts
+    /// + rows read). Arrays keep their sizes; other ghosts are left alone. It moves arrays of this pattern, too:
+    ///
+    ///     const auto some = u.trans.pattern()->restrictedTo(ghostsOfTheStencil);
+    ///     Exchange pull(some, Direction::Pull, {u.trans.member()});
+    ///
+    /// Throws IndexError on all ranks for rows that are no ghosts of this pattern. Pulls whose rows from one owner are
+    /// not one range of the son are not built yet: making the exchange throws NotBuiltError.
+    std::shared_ptr<const ExchangePattern> restrictedTo(std::span<const index> ghosts) const;
+
+    ExchangePattern(const ExchangePattern &) = delete;
+    ExchangePattern &operator=(const ExchangePattern &) = delete;
+    ~ExchangePattern() = default;
+
+    /// The mapping that ghosts were numbered by; null for a pattern from lists.
+    const std::shared_ptr<const GhostMapping> &mapping() const noexcept { return mapping_; }
+    CommunicatorContext &context() const noexcept { return *context_; }
+    const std::shared_ptr<CommunicatorContext> &sharedContext() const noexcept { return context_; }
+    /// The number among the numberings, mappings and patterns of the communicator: the same on all ranks.
+    std::uint64_t serial() const noexcept { return serial_; }
+    /// Whether this is `array`, or restricts it: whether it moves rows of arrays whose pattern that is. `array` is
+    /// compared, never looked into.
+    bool moves(const ExchangePattern *array) const noexcept {
+        return array == this || (whole_ && array == whole_.get());
+    }
+
+    index fatherSize() const noexcept { return fatherSize_; }
+    index sonSize() const noexcept { return sonSize_; }
+    /// Ranks that read rows of this rank, and which; ascending for each reader where there is a mapping.
+    const PeerRows &readers() const noexcept { return readers_; }
+    /// Ranks that this rank reads from, and the ghosts that each of them owns. Without restriction, those of a mapping
+    /// are the ranges [starts[k], starts[k + 1]).
+    const PeerRows &owners() const noexcept { return owners_; }
 
     /// Owned rows that some peer (or this rank itself) needs, ascending. Local. O(owned rows) once, then O(1).
     std::span<const index> boundaryRows() const;
@@ -32,9 +91,18 @@ class ExchangePattern {
     std::span<const index> innerRows() const;
 
   private:
+    ExchangePattern(std::shared_ptr<CommunicatorContext> context, std::uint64_t serial, Rows rows);
     void classifyRows() const;
 
+    std::shared_ptr<CommunicatorContext> context_;
     std::shared_ptr<const GhostMapping> mapping_;
+    std::shared_ptr<const ExchangePattern> whole_; ///< where this is a restriction
+    std::uint64_t serial_ = 0;
+    index fatherSize_ = 0;
+    index sonSize_ = 0;
+    Rows rows_; ///< empty with a mapping that this is all of: then the mapping keeps the lists
+    PeerRows readers_;
+    PeerRows owners_;
     mutable bool classified_ = false; ///< many exchanges never ask, and set-up is to be fast
     mutable std::vector<index> boundary_;
     mutable std::vector<index> inner_;

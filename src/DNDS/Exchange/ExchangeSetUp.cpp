@@ -91,7 +91,7 @@ Exchange::Exchange(CommunicatorContext &context, Direction direction, const std:
             "next push. Use GhostsAfterPush::Keep");
         if (wish == ExchangeSpace::Device)
             Device::requireDevice("exchange rows of device memory");
-        created.mapping = pattern_->mapping()->serial();
+        created.pattern = pattern_->serial();
         created.names = namesOf(state_->members);
         created.signature = prepare(context, round, options);
     });
@@ -111,7 +111,7 @@ std::uint64_t Exchange::prepare(CommunicatorContext &context, std::uint64_t roun
     state.kinds.assign(static_cast<std::size_t>(context.comm().size()), TransportKind::Auto);
     std::map<int, TransportChoice> choices;
     bool sharesNode = false;
-    for (const RankLists *peers : {&pattern_->readers(), &pattern_->owners()})
+    for (const PeerRows *peers : {&pattern_->readers(), &pattern_->owners()})
         for (const int peer : peers->ranks) {
             const TransportChoice choice = chooseTransport(context, peer, options, space_);
             state.kinds[static_cast<std::size_t>(peer)] = choice.kind;
@@ -134,7 +134,7 @@ std::uint64_t Exchange::prepare(CommunicatorContext &context, std::uint64_t roun
     if (direction_ == Direction::Push && space_ == MemorySpace::Device)
         state.combine = std::make_unique<DeviceCombine>(*pattern_, op_, state.fathers, state.lane->stream);
     if (ghosts_ == GhostsAfterPush::Zero)
-        state.zeroing.emplace(state.sons, space_, state.lane ? state.lane->stream.handle() : nullptr);
+        state.zeroing.emplace(*pattern_, state.sons, space_, state.lane ? state.lane->stream.handle() : nullptr);
     for (auto &[kind, plan] : splitByTransport(state.plan, channel_, state.kinds))
         state.transports.push_back(makeTransport(kind, std::move(plan), context, round, state.lane));
     paths_ = pathsOf(*pattern_, direction_, state.plan, choices);

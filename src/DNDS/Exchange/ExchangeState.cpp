@@ -34,7 +34,7 @@ const char *directionName(Direction direction) { return direction == Direction::
 
 void locateRows(const ExchangePattern &pattern, Direction direction, MemorySpace space, const ExchangeMember &member,
                 RowLayout &father, RowLayout &son) {
-    DNDS_CHECK(!member.pattern || member.pattern() == &pattern, StateError,
+    DNDS_CHECK(!member.pattern || pattern.moves(member.pattern()), StateError,
                "the ghost mapping of '{}' was replaced since its {} was set up: call createMPITypes, and set up the "
                "exchange again (in a new group, where it is in one)",
                member.name, directionName(direction));

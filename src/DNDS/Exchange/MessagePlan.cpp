@@ -10,42 +10,36 @@ namespace DNDS {
 
 namespace {
 
-/// One scattered side: for each peer, a list of rows or a range of rows.
-struct Side {
-    const RankLists &lists;
-    bool ranges; ///< the rows of list k are the range [starts[k], starts[k + 1]) instead of its values
+std::size_t bytesOf(const RowList &rows, const RowPart &part) {
+    if (rows.isRange())
+        return part.begin(rows.first() + rows.count()) - part.begin(rows.first());
+    if (part.offsets == nullptr)
+        return static_cast<std::size_t>(rows.count()) * part.stride;
+    std::size_t sum = 0;
+    rows.forEach([&](index row) { sum += part.begin(row + 1) - part.begin(row); });
+    return sum;
+}
 
-    RowGather gather(std::size_t k, const RowPart &part) const {
-        return ranges ? RowGather(lists.starts[k], lists.starts[k + 1], part) : RowGather(lists.list(k), part);
-    }
-    std::size_t bytes(std::size_t k, const RowPart &part) const {
-        if (ranges)
-            return part.begin(lists.starts[k + 1]) - part.begin(lists.starts[k]);
-        if (part.offsets == nullptr)
-            return lists.list(k).size() * part.stride;
-        std::size_t sum = 0;
-        for (const index row : lists.list(k))
-            sum += part.begin(row + 1) - part.begin(row);
-        return sum;
-    }
-    /// Goes on hashing the widths of the rows of a part whose rows have widths of their own.
-    std::uint64_t widths(std::size_t k, const RowPart &part, std::uint64_t before) const {
-        if (part.offsets == nullptr)
-            return before;
-        ContentHash hash;
-        hash.add(before);
-        const auto add = [&](index row) {
-            hash.add(static_cast<std::uint64_t>(part.begin(row + 1) - part.begin(row)));
-        };
-        if (ranges)
-            for (index row = lists.starts[k]; row < lists.starts[k + 1]; ++row)
-                add(row);
-        else
-            for (const index row : lists.list(k))
-                add(row);
-        return hash.value();
-    }
-};
+/// Goes on hashing the widths of the rows of a part whose rows have widths of their own.
+std::uint64_t widthsOf(const RowList &rows, const RowPart &part, std::uint64_t before) {
+    if (part.offsets == nullptr)
+        return before;
+    ContentHash hash;
+    hash.add(before);
+    rows.forEach([&](index row) { hash.add(static_cast<std::uint64_t>(part.begin(row + 1) - part.begin(row))); });
+    return hash.value();
+}
+
+/// Where rows that `peer` sends go in a part. The one place where rows of a pattern become a transport's destination:
+/// rows in several runs have to be translated here, once transports take them.
+DestinationRange destinationOf(const RowList &rows, const RowPart &part, int peer) {
+    DNDS_CHECK(
+        rows.isRange(), NotBuiltError,
+        "the {} rows that rank {} sends are not one range of the ghosts: pulls of scattered ghosts are not built "
+        "yet; restrict the pattern to ranges, or receive into ranges",
+        rows.count(), peer);
+    return {part.begin(rows.first()), bytesOf(rows, part)};
+}
 
 template <class Function>
 void forEachPart(std::span<const RowLayout> layouts, Function &&function) {
@@ -75,7 +69,7 @@ std::uint64_t keyOf(const Created &created, int rank) {
     ContentHash hash;
     hash.add(static_cast<std::uint64_t>(rank));
     hash.add(static_cast<std::uint64_t>(created.tag));
-    hash.add(created.mapping);
+    hash.add(created.pattern);
     hash.addText(created.names);
     return hash.value();
 }
@@ -90,7 +84,7 @@ void requireSameOrder(const CommunicatorView &comm, const Created &created) {
                    names.view(), advice);
     });
     ShortText numbers;
-    comm.guarded([&] { numbers = ShortText(fmt::format("{} on mapping {}", created.tag, created.mapping)); });
+    comm.guarded([&] { numbers = ShortText(fmt::format("{} on mapping {}", created.tag, created.pattern)); });
     const ShortText first = broadcastText(comm, numbers.view());
     comm.guarded([&] {
         DNDS_CHECK(numbers == first, StateError,
@@ -113,31 +107,33 @@ bool MessagePlan::sameAs(const MessagePlan &other) const {
 MessagePlan planMessages(const ExchangePattern &pattern, Direction direction, std::span<const RowLayout> fathers,
                          std::span<const RowLayout> sons) {
     const bool pull = direction == Direction::Pull;
-    const Side source = pull ? Side{pattern.readers(), false} : Side{pattern.owners(), true};
-    const Side destination = pull ? Side{pattern.owners(), true} : Side{pattern.readers(), false};
+    const PeerRows &source = pull ? pattern.readers() : pattern.owners();
+    const PeerRows &destination = pull ? pattern.owners() : pattern.readers();
 
     MessagePlan plan;
-    for (std::size_t k = 0; k < source.lists.size(); ++k) {
-        Outgoing outgoing{.peer = source.lists.ranks[k], .parts = {}};
+    for (std::size_t k = 0; k < source.size(); ++k) {
+        const RowList &rows = source.lists[k];
+        Outgoing outgoing{.peer = source.ranks[k], .parts = {}};
         forEachPart(pull ? fathers : sons, [&](const RowPart &part) {
-            outgoing.parts.push_back(source.gather(k, part));
+            outgoing.parts.emplace_back(rows, part);
             outgoing.bytes += outgoing.parts.back().bytes();
-            outgoing.widths = source.widths(k, part, outgoing.widths);
+            outgoing.widths = widthsOf(rows, part, outgoing.widths);
         });
         if (outgoing.bytes > 0)
             plan.outgoing.push_back(std::move(outgoing));
     }
-    for (std::size_t k = 0; k < destination.lists.size(); ++k) {
-        Incoming incoming{.peer = destination.lists.ranks[k], .parts = {}};
+    for (std::size_t k = 0; k < destination.size(); ++k) {
+        const RowList &rows = destination.lists[k];
+        Incoming incoming{.peer = destination.ranks[k], .parts = {}};
         std::size_t p = 0;
         forEachPart(pull ? sons : fathers, [&](const RowPart &part) {
-            const std::size_t bytes = destination.bytes(k, part);
             plan.destinationBytes.resize(std::max(plan.destinationBytes.size(), p + 1), 0);
-            const std::size_t offset = pull ? part.begin(destination.lists.starts[k]) : plan.destinationBytes[p];
-            incoming.parts.push_back({offset, bytes});
-            incoming.bytes += bytes;
-            incoming.widths = destination.widths(k, part, incoming.widths);
-            plan.destinationBytes[p++] += bytes;
+            const DestinationRange range = pull ? destinationOf(rows, part, incoming.peer)
+                                                : DestinationRange{plan.destinationBytes[p], bytesOf(rows, part)};
+            incoming.parts.push_back(range);
+            incoming.bytes += range.bytes;
+            incoming.widths = widthsOf(rows, part, incoming.widths);
+            plan.destinationBytes[p++] += range.bytes;
         });
         if (incoming.bytes > 0)
             plan.incoming.push_back(std::move(incoming));

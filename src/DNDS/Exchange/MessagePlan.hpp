@@ -44,7 +44,7 @@ bool sameMemory(const RowLayout &bound, const RowLayout &now);
 /// if all of them have the same shape.
 struct Created {
     int tag = 0;
-    std::uint64_t mapping = 0;   ///< its serial number
+    std::uint64_t pattern = 0;   ///< its serial number
     std::string names;           ///< of the arrays
     std::uint64_t signature = 0; ///< of what moves and how: pairs that exchange rows must agree about it
 };

@@ -21,7 +21,7 @@ std::vector<PeerPath> pathsOf(const ExchangePattern &pattern, Direction directio
         return found->second;
     };
     const bool pull = direction == Direction::Pull;
-    const auto rowsOf = [](const RankLists &lists, std::size_t k) { return lists.starts[k + 1] - lists.starts[k]; };
+    const auto rowsOf = [](const PeerRows &lists, std::size_t k) { return lists.starts[k + 1] - lists.starts[k]; };
     for (std::size_t k = 0; k < pattern.readers().size(); ++k) {
         PeerPath &path = pathOf(pattern.readers().ranks[k]);
         (pull ? path.rowsSent : path.rowsReceived) = rowsOf(pattern.readers(), k);

@@ -78,7 +78,26 @@ void combineOnHost(const ExchangePattern &pattern, PushOp op, std::span<const Ex
     }
 }
 
-GhostZeroing::GhostZeroing(std::span<const RowLayout> sons, MemorySpace space, Device::StreamHandle stream) {
+void GhostZeroing::joinRuns(std::vector<Run> &runs) {
+    std::ranges::sort(runs, {}, &Run::first);
+    std::size_t kept = 0;
+    for (const Run &run : runs)
+        if (kept > 0 && runs[kept - 1].last == run.first)
+            runs[kept - 1].last = run.last;
+        else
+            runs[kept++] = run;
+    runs.resize(kept);
+}
+
+GhostZeroing::GhostZeroing(const ExchangePattern &pattern, std::span<const RowLayout> sons, MemorySpace space,
+                           Device::StreamHandle stream) {
+    for (const RowList &list : pattern.owners().lists)
+        if (list.isRange())
+            runs_.push_back({list.first(), list.first() + list.count()});
+        else
+            for (const index row : list.list())
+                runs_.push_back({row, row + 1});
+    joinRuns(runs_);
     if (space != MemorySpace::Device)
         return;
     constexpr std::size_t atOnce = std::size_t{1} << 20U;
@@ -92,25 +111,27 @@ GhostZeroing::GhostZeroing(std::span<const RowLayout> sons, MemorySpace space, D
 }
 
 void GhostZeroing::run(std::span<const RowLayout> sons, Device::StreamHandle stream) const {
-    for (const RowLayout &son : sons) {
-        std::byte *to = son.parts[0].base;
-        std::size_t left = elementBytesOf(son);
-        if (son.space == MemorySpace::Host && left > 0)
-            std::memset(to, 0, left);
-        while (son.space == MemorySpace::Device && left > 0) {
-            const std::size_t bytes = std::min(left, zeros_.size());
-            Device::copy(to, MemorySpace::Device, zeros_.data(), MemorySpace::Device, bytes, stream);
-            to += bytes;
-            left -= bytes;
+    for (const RowLayout &son : sons)
+        for (const Run &run : runs_) {
+            const RowPart &elements = son.parts[0];
+            std::byte *to = elements.base + elements.begin(run.first);
+            std::size_t left = elements.begin(run.last) - elements.begin(run.first);
+            if (son.space == MemorySpace::Host && left > 0)
+                std::memset(to, 0, left);
+            while (son.space == MemorySpace::Device && left > 0) {
+                const std::size_t bytes = std::min(left, zeros_.size());
+                Device::copy(to, MemorySpace::Device, zeros_.data(), MemorySpace::Device, bytes, stream);
+                to += bytes;
+                left -= bytes;
+            }
         }
-    }
 }
 
 DeviceCombine::DeviceCombine(const ExchangePattern &pattern, PushOp op, std::span<const RowLayout> fathers,
                              Device::StreamHandle stream)
     : op_(op) {
     // Contributions by row, and of one row in the order of arrival, which is that of ranks.
-    const std::vector<index> &arrived = pattern.readers().values;
+    const std::span<const index> arrived = pattern.readers().values;
     std::vector<std::size_t> order(arrived.size());
     std::iota(order.begin(), order.end(), std::size_t{0});
     std::ranges::stable_sort(order, {}, [&](std::size_t k) { return arrived[k]; });

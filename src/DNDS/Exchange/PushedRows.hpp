@@ -19,17 +19,25 @@ namespace DNDS {
 void combineOnHost(const ExchangePattern &pattern, PushOp op, std::span<const ExchangeMember> members,
                    std::span<const RowLayout> fathers, std::span<std::byte *const> staging);
 
-/// Makes ghosts zero once they were pushed, as GhostsAfterPush::Zero asks: all elements, but neither the sizes nor the
-/// shapes of rows. On the host at once, on the device queued.
+/// Makes the ghosts of a pattern zero once they were pushed, as GhostsAfterPush::Zero asks: all elements, but neither
+/// the sizes nor the shapes of rows. On the host at once, on the device queued.
 class GhostZeroing {
   public:
     /// Local. Takes all the memory that `run` needs, on the device up to 1 MiB: throws MemoryError. `stream` is waited
     /// for.
-    GhostZeroing(std::span<const RowLayout> sons, MemorySpace space, Device::StreamHandle stream);
+    GhostZeroing(const ExchangePattern &pattern, std::span<const RowLayout> sons, MemorySpace space,
+                 Device::StreamHandle stream);
     /// Local. The rows may have moved since, not changed.
     void run(std::span<const RowLayout> sons, Device::StreamHandle stream) const;
 
   private:
+    struct Run {
+        index first;
+        index last;
+    };
+    static void joinRuns(std::vector<Run> &runs);
+
+    std::vector<Run> runs_; ///< of ghosts
     Device::DeviceBuffer<std::byte> zeros_;
 };
 

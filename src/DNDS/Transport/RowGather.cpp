@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 #include <limits>
+#include <utility>
 
 namespace DNDS {
 
@@ -52,7 +53,7 @@ void copyRowsAny(const std::byte *base, const std::uint32_t *rows, std::size_t c
 }
 
 template <class Copy>
-void forEachRun(const std::vector<ByteBlock> &runs, const std::byte *base, Copy &&copy) {
+void forEachRun(std::span<const ByteBlock> runs, const std::byte *base, Copy &&copy) {
     for (std::size_t k = 0; k < runs.size(); ++k) {
         if (runsAhead < runs.size() - k) {
             const ByteBlock &next = runs[k + runsAhead];
@@ -77,23 +78,6 @@ std::vector<ByteBlock> joinRows(std::span<const index> rows, const RowPart &part
             runs.push_back({begin, bytes});
     }
     return runs;
-}
-
-struct RowSpan {
-    index least;
-    index most;
-    std::size_t runs; ///< of consecutive rows
-};
-
-/// One pass without branches, which compilers turn into vector instructions.
-RowSpan spanOf(std::span<const index> rows) {
-    RowSpan span{rows.front(), rows.front(), 1};
-    for (std::size_t k = 1; k < rows.size(); ++k) {
-        span.least = std::min(span.least, rows[k]);
-        span.most = std::max(span.most, rows[k]);
-        span.runs += static_cast<std::size_t>(rows[k] != rows[k - 1] + 1);
-    }
-    return span;
 }
 
 } // namespace
@@ -139,34 +123,41 @@ RowGather::CopyRows RowGather::copyRowsOf(std::size_t stride) {
     }
 }
 
-RowGather::RowGather(index first, index last, const RowPart &part) {
-    const std::size_t begin = part.begin(first);
-    bytes_ = part.begin(last) - begin;
-    if (bytes_ > 0)
-        runs_.push_back({begin, bytes_});
+void RowGather::copyRuns(std::vector<ByteBlock> runs) {
+    bytes_ = 0;
+    for (const ByteBlock &run : runs)
+        bytes_ += run.bytes;
+    const auto shared = std::make_shared<const std::vector<ByteBlock>>(std::move(runs));
+    runs_ = *shared;
+    hold_ = shared;
 }
 
-RowGather::RowGather(std::span<const index> rows, const RowPart &part) {
+RowGather::RowGather(index first, index last, const RowPart &part) : RowGather(RowList(first, last), part) {}
+
+RowGather::RowGather(std::span<const index> rows, const RowPart &part) : RowGather(RowList(rows), part) {}
+
+RowGather::RowGather(const RowList &rows, const RowPart &part) {
+    if (rows.isRange()) {
+        const std::size_t begin = part.begin(rows.first());
+        const std::size_t bytes = part.begin(rows.first() + rows.count()) - begin;
+        if (bytes > 0)
+            copyRuns({{begin, bytes}});
+        return;
+    }
     if (part.offsets == nullptr) {
-        bytes_ = rows.size() * part.stride;
+        bytes_ = static_cast<std::size_t>(rows.count()) * part.stride;
         if (bytes_ == 0)
             return;
-        const RowSpan span = spanOf(rows);
-        const bool reach = span.most - span.least <= index{std::numeric_limits<std::uint32_t>::max()};
-        if (reach && bytes_ / span.runs < longRunBytes) {
+        if (bytes_ / rows.extent().runs < longRunBytes && rows.numbers() != nullptr) {
             stride_ = part.stride;
-            firstRow_ = static_cast<std::size_t>(span.least);
+            firstRow_ = static_cast<std::size_t>(rows.extent().least);
             copyRows_ = copyRowsOf(stride_);
-            rows_.resize(rows.size());
-            std::transform(rows.begin(), rows.end(), rows_.begin(),
-                           [first = span.least](index row) { return static_cast<std::uint32_t>(row - first); });
+            rows_ = *rows.numbers();
+            hold_ = rows.numbers();
             return;
         }
     }
-    runs_ = joinRows(rows, part);
-    bytes_ = 0;
-    for (const ByteBlock &run : runs_)
-        bytes_ += run.bytes;
+    copyRuns(joinRows(rows.list(), part));
 }
 
 void RowGather::gather(const std::byte *base, std::byte *to) const {
@@ -196,7 +187,7 @@ void RowGather::gather(const std::byte *base, StreamWriter &to) const {
 
 std::vector<ByteBlock> RowGather::blocks() const {
     if (copyRows_ == nullptr)
-        return runs_;
+        return {runs_.begin(), runs_.end()};
     std::vector<index> rows(rows_.size());
     std::transform(rows_.begin(), rows_.end(), rows.begin(),
                    [&](std::uint32_t row) { return static_cast<index>(firstRow_ + row); });

@@ -4,16 +4,19 @@
 
 #include "DNDS/Mpi/Datatype.hpp"
 #include "DNDS/Storage/RowLayout.hpp"
+#include "DNDS/Transport/RowList.hpp"
 #include "DNDS/Transport/StreamWriter.hpp"
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <vector>
 
 namespace DNDS {
 
 /// Copies a fixed list of rows of one RowPart, one behind the other, to a destination. Built once, used each pull.
+/// Copies of a gather, and gathers of one RowList, share the row numbers.
 ///
 /// Rows that follow each other in memory are joined into runs. Where runs are long, the copy is a few block copies;
 /// where they are short and rows have one width, a loop compiled for that width copies row by row and fetches ahead.
@@ -21,6 +24,8 @@ class RowGather {
   public:
     /// `rows` are in the order in which they are to be copied; they exist in `part`. Local. Cost O(rows).
     RowGather(std::span<const index> rows, const RowPart &part);
+    /// The same, with row numbers that are made once for all gathers of `rows`.
+    RowGather(const RowList &rows, const RowPart &part);
     /// The rows from `first` up to but without `last`. Local. Cost O(1).
     RowGather(index first, index last, const RowPart &part);
 
@@ -50,13 +55,15 @@ class RowGather {
                               std::byte *to);
 
     static CopyRows copyRowsOf(std::size_t stride);
+    void copyRuns(std::vector<ByteBlock> runs);
 
     std::size_t bytes_ = 0;
     std::size_t stride_ = 0;
-    std::size_t firstRow_ = 0;        ///< `rows_` count from here, so that 32 bits reach far
-    CopyRows copyRows_ = nullptr;     ///< null: copy `runs_`
-    std::vector<std::uint32_t> rows_; ///< used with `copyRows_`
-    std::vector<ByteBlock> runs_;     ///< used without
+    std::size_t firstRow_ = 0;            ///< `rows_` count from here, so that 32 bits reach far
+    CopyRows copyRows_ = nullptr;         ///< null: copy `runs_`
+    std::span<const std::uint32_t> rows_; ///< used with `copyRows_`
+    std::span<const ByteBlock> runs_;     ///< used without
+    std::shared_ptr<const void> hold_;    ///< what `rows_` or `runs_` shows
 };
 
 } // namespace DNDS

@@ -61,7 +61,7 @@ TEST_P(PartitionReports, SayWhatAMeshOfThesePartsHas) {
     const auto &own = report.parts[static_cast<std::size_t>(comm.rank())];
     EXPECT_EQ(own.cells, built.cells.owned);
     EXPECT_EQ(own.ghosts, built.cells.ghosts);
-    const RankLists &owners = built.cells.pattern->owners();
+    const PeerRows &owners = built.cells.pattern->owners();
     EXPECT_EQ(own.peers,
               std::count_if(owners.ranks.begin(), owners.ranks.end(), [&](int rank) { return rank != comm.rank(); }));
     index cut = 0;
