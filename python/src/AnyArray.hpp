@@ -3,7 +3,7 @@
 #pragma once
 
 #include "Comm.hpp"
-#include "Flight.hpp"
+#include "FlightCounts.hpp"
 
 #include "DNDS/Array/ParArray.hpp"
 
@@ -76,10 +76,10 @@ auto withType(ElementKind kind, RowKind rows, Function &&function) {
 /// An array as Python holds it: shared with the field that it belongs to.
 struct AnyArray {
     std::shared_ptr<ArrayBase> base;
-    CommPtr comm;                         ///< kept, or null where the array needs none
-    bool fixedRows = false;               ///< belongs to a mapping, which decides on the number of rows
-    std::shared_ptr<const Flight> flight; ///< of the field that it belongs to, or null
-    bool ghosts = false;                  ///< of the field, instead of its owned rows
+    CommPtr comm;                               ///< kept, or null where the array needs none
+    bool fixedRows = false;                     ///< belongs to a mapping, which decides on the number of rows
+    std::shared_ptr<const FlightCounts> flight; ///< of the field that it belongs to, or null
+    bool ghosts = false;                        ///< of the field, instead of its owned rows
 
     /// Whether the rows may be written now: not while a pull reads them. Throws StateError while an exchange may write
     /// them itself.

@@ -3,6 +3,7 @@
 #include "Arguments.hpp"
 
 #include <algorithm>
+#include <functional>
 #include <utility>
 
 namespace DNDS::Python {
@@ -18,7 +19,7 @@ constexpr Words<GhostsAfterPush, 2> ghostsAfterPush{{{"keep", GhostsAfterPush::K
 
 /// A member that refuses to take part while it is in flight in another exchange. Exchanges ask for its rows at each
 /// start, and tell their peers where that fails.
-ExchangeMember landed(const Exchanger::Member &member, Direction direction) {
+ExchangeMember notInFlight(const Exchanger::Member &member, Direction direction) {
     ExchangeMember rows = member.rows;
     rows.father = [flight = member.flight, name = rows.name, father = rows.father,
                    direction](MemorySpace space, Access access, RowLayout &into) {
@@ -33,27 +34,30 @@ ExchangeMember landed(const Exchanger::Member &member, Direction direction) {
 void Exchanger::reset(std::shared_ptr<const ExchangePattern> pattern, std::vector<Member> members) {
     pattern_ = std::move(pattern);
     members_ = std::move(members);
-    pull_.reset();
+    pull_ = PersistentExchange(Direction::Pull);
     pushes_ = {};
 }
 
 void Exchanger::requirePattern() const {
     DNDS_CHECK(pattern_ != nullptr, StateError, "'{}' has no ghosts yet: call set_ghosts or share_ghosts first",
-               members_.empty() ? "an empty group" : members_.front().rows.name);
+               name());
 }
 
-std::unique_ptr<Exchange> Exchanger::make(Direction direction, TransportKind transport, PushMode mode) const {
+void Exchanger::init(PersistentExchange &exchange, Direction direction, TransportKind transport, PushMode mode) const {
     requirePattern();
-    std::vector<ExchangeMember> rows;
-    for (const Member &member : members_)
-        rows.push_back(landed(member, direction));
-    return std::make_unique<Exchange>(pattern_, direction, std::move(rows),
-                                      ExchangeOptions{.transport = transport, .ghosts = mode.ghosts}, mode.op);
+    const auto request = [&] {
+        ExchangeRequest all{pattern_, {}};
+        for (const Member &member : members_)
+            all.members.push_back(notInFlight(member, direction));
+        return all;
+    };
+    exchange.init(pattern_->context(), name(), std::ref(request), {.transport = transport, .ghosts = mode.ghosts},
+                  mode.op);
 }
 
 void Exchanger::preparePull() {
-    if (!pull_)
-        pull_ = make(Direction::Pull, TransportKind::Auto);
+    if (!pull_.made())
+        init(pull_, Direction::Pull, TransportKind::Auto);
 }
 
 void Exchanger::preparePullBy(std::string_view transport) {
@@ -63,18 +67,18 @@ void Exchanger::preparePullBy(std::string_view transport) {
         kind = transportFromName(transport);
         DNDS_CHECK(!pullInFlight(), StateError, "a pull is in flight: wait for it first");
     });
-    pull_.reset();
-    pull_ = make(Direction::Pull, kind);
+    pull_.clear(name());
+    init(pull_, Direction::Pull, kind);
 }
 
 void Exchanger::startPull() {
     preparePull();
-    pull_->start();
+    pull_.get(name())->start();
     for (const Member &member : members_)
         member.flight->pulls++;
 }
 
-void Exchanger::waitFor(Exchange &exchange, int Flight::*count) {
+void Exchanger::waitFor(Exchange &exchange, int FlightCounts::*count) {
     const auto add = [&](int number) {
         for (const Member &member : members_)
             (*member.flight).*count += number;
@@ -92,8 +96,8 @@ void Exchanger::waitFor(Exchange &exchange, int Flight::*count) {
 }
 
 void Exchanger::waitPull() {
-    DNDS_CHECK(pull_ != nullptr, StateError, "no pull was started");
-    waitFor(*pull_, &Flight::pulls);
+    DNDS_CHECK(pull_.made(), StateError, "no pull of '{}' was started: call start_pull first", name());
+    waitFor(*pull_.get(name()), &FlightCounts::pulls);
 }
 
 PushMode Exchanger::pushModeOf(std::string_view op, std::string_view ghosts) const {
@@ -101,7 +105,7 @@ PushMode Exchanger::pushModeOf(std::string_view op, std::string_view ghosts) con
         return PushMode{chosen(op, "push operation", pushOps),
                         chosen(ghosts, "choice for ghosts after a push", ghostsAfterPush)};
     };
-    const auto made = [](const auto &push) { return push != nullptr; };
+    const auto made = [](const auto &push) { return push.made(); };
     if (pattern_ == nullptr ||
         std::ranges::any_of(pushes_, [&](const auto &ofOp) { return std::ranges::any_of(ofOp, made); }))
         return mode();
@@ -112,22 +116,22 @@ PushMode Exchanger::pushModeOf(std::string_view op, std::string_view ghosts) con
 
 void Exchanger::startPush(PushMode mode) {
     auto &push = pushOf(mode);
-    if (!push)
-        push = make(Direction::Push, TransportKind::Auto, mode);
-    push->start();
+    if (!push.made())
+        init(push, Direction::Push, TransportKind::Auto, mode);
+    push.get(name())->start();
     for (const Member &member : members_)
         member.flight->pushes++;
 }
 
 void Exchanger::waitPush(PushMode mode) {
     auto &push = pushOf(mode);
-    DNDS_CHECK(push != nullptr, StateError, "no push was started");
-    waitFor(*push, &Flight::pushes);
+    DNDS_CHECK(push.made(), StateError, "no push of '{}' was started: call start_push first", name());
+    waitFor(*push.get(name()), &FlightCounts::pushes);
 }
 
 const Exchange &Exchanger::pullExchange() {
     preparePull();
-    return *pull_;
+    return *pull_.get(name());
 }
 
 void Pending::wait() {

@@ -2,9 +2,9 @@
 /// @brief Pulls and pushes of one field or of several together, made when they are first used and kept.
 #pragma once
 
-#include "Flight.hpp"
+#include "FlightCounts.hpp"
 
-#include "DNDS/Exchange/Exchange.hpp"
+#include "DNDS/Exchange/PersistentExchanges.hpp"
 
 #include <nanobind/nanobind.h>
 
@@ -26,7 +26,7 @@ class Exchanger {
   public:
     struct Member {
         ExchangeMember rows;
-        std::shared_ptr<Flight> flight;
+        std::shared_ptr<FlightCounts> flight;
     };
 
     void reset(std::shared_ptr<const ExchangePattern> pattern, std::vector<Member> members);
@@ -46,23 +46,31 @@ class Exchanger {
     /// Collective where there is no such push yet; Local afterwards. Throws as `startPull`.
     void startPush(PushMode mode);
     void waitPush(PushMode mode);
-    bool pullInFlight() const noexcept { return pull_ && pull_->inFlight(); }
+    bool pullInFlight() const noexcept { return pull_.inFlight(); }
 
     const Exchange &pullExchange();
 
   private:
+    struct Push : PersistentExchange {
+        Push() : PersistentExchange(Direction::Push) {}
+    };
+
     /// Waits; where it is over then, the exchange no longer counts among those in flight.
-    void waitFor(Exchange &exchange, int Flight::*count);
-    std::unique_ptr<Exchange> make(Direction direction, TransportKind transport, PushMode mode = {}) const;
-    std::unique_ptr<Exchange> &pushOf(PushMode mode) {
+    void waitFor(Exchange &exchange, int FlightCounts::*count);
+    /// Collective.
+    void init(PersistentExchange &exchange, Direction direction, TransportKind transport, PushMode mode = {}) const;
+    PersistentExchange &pushOf(PushMode mode) {
         return pushes_.at(static_cast<std::size_t>(mode.op)).at(static_cast<std::size_t>(mode.ghosts));
     }
     void requirePattern() const;
+    std::string_view name() const noexcept {
+        return members_.empty() ? std::string_view("an empty group") : std::string_view(members_.front().rows.name);
+    }
 
     std::shared_ptr<const ExchangePattern> pattern_;
     std::vector<Member> members_;
-    std::unique_ptr<Exchange> pull_;
-    std::array<std::array<std::unique_ptr<Exchange>, 2>, 4> pushes_; ///< one for each PushOp and GhostsAfterPush
+    PersistentExchange pull_{Direction::Pull};
+    std::array<std::array<Push, 2>, 4> pushes_; ///< one for each PushOp and GhostsAfterPush
 };
 
 /// An exchange in flight as a context manager: leaving the block waits for it.

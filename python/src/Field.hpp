@@ -73,7 +73,7 @@ class Field {
     std::unique_ptr<AnyPair> pair_;
     std::shared_ptr<ArrayBase> father_;
     std::shared_ptr<ArrayBase> son_;
-    std::shared_ptr<Flight> flight_ = std::make_shared<Flight>();
+    std::shared_ptr<FlightCounts> flight_ = std::make_shared<FlightCounts>();
     Exchanger exchanger_;
     RowKind rows_ = RowKind::Fixed;
     bool scalar_ = false;

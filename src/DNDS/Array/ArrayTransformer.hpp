@@ -8,6 +8,7 @@
 
 #include <memory>
 #include <span>
+#include <string_view>
 #include <typeinfo>
 #include <utility>
 #include <vector>
@@ -142,32 +143,28 @@ class ArrayTransformer : public TransformerCore {
     /// Prepares pulls for repeated use, in place of those prepared before. Collective. See Exchange for cost and
     /// errors; throws StateError on all ranks while a pull is in flight on any. Where it throws, the one before stays.
     void initPersistentPull(const ExchangeOptions &options = {}) {
-        initPull(
-            *context(), [&] { return request("initPersistentPull"); }, options);
+        init(
+            *context(), Direction::Pull, [&] { return request("initPersistentPull"); }, options);
     }
     /// Prepares pushes for repeated use. Collective. As above. Ghosts keep their values after a push, so that the next
     /// one with PushOp::Sum adds them again, unless `options.ghosts` is GhostsAfterPush::Zero.
     void initPersistentPush(PushOp op = PushOp::Replace, const ExchangeOptions &options = {}) {
-        initPush(
-            *context(), [&] { return request("initPersistentPush"); }, options, op);
+        init(
+            *context(), Direction::Push, [&] { return request("initPersistentPush"); }, options, op);
     }
     /// Refreshes the son once. Collective; costs a set-up each time, so use persistent pulls in loops. On the device it
     /// runs after what `producer` holds (see Exchange::start) and is complete when this returns.
     void pullOnce(const ExchangeOptions &options = {}, Device::StreamHandle producer = nullptr) {
-        Exchange exchange(
-            *context(), Direction::Pull, [&] { return request("pullOnce"); }, options);
-        exchange.start(producer);
-        exchange.wait();
+        once(
+            *context(), Direction::Pull, [&] { return request("pullOnce"); }, options, PushOp::Replace, producer);
     }
     /// Sends the son's rows back once. Collective; costs a set-up each time. Ghosts keep their values, and another push
     /// with PushOp::Sum adds them again: zero them before the next contributions, or ask for
     /// `ExchangeOptions::ghosts = GhostsAfterPush::Zero`.
     void pushOnce(PushOp op = PushOp::Replace, const ExchangeOptions &options = {},
                   Device::StreamHandle producer = nullptr) {
-        Exchange exchange(
-            *context(), Direction::Push, [&] { return request("pushOnce"); }, options, op);
-        exchange.start(producer);
-        exchange.wait();
+        once(
+            *context(), Direction::Push, [&] { return request("pushOnce"); }, options, op, producer);
     }
 
     /// This array as part of an exchange of several (`ExchangeGroup`). It keeps father and son alive. Local.
@@ -187,6 +184,7 @@ class ArrayTransformer : public TransformerCore {
     }
 
   private:
+    std::string_view exchanged() const noexcept override { return father_ ? father_->label() : "arrays never set"; }
     const ArrayTransformer &requireArrays(SourceLocation where = SourceLocation::current()) const {
         if (!father_ || !son_) [[unlikely]]
             throw StateError(

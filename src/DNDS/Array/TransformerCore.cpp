@@ -44,7 +44,8 @@ const std::shared_ptr<const GhostMapping> &TransformerCore::ghostMapping() const
 void TransformerCore::begin(std::shared_ptr<const ExchangePattern *> current) {
     if (current_)
         *current_ = nullptr;
-    *this = TransformerCore();
+    forget();
+    pattern_ = nullptr;
     current_ = std::move(current);
 }
 
@@ -67,40 +68,8 @@ std::shared_ptr<CommunicatorContext> TransformerCore::contextFor(const Communica
 
 void TransformerCore::requireMapping(const char *what) const {
     DNDS_CHECK(pattern_ != nullptr, StateError,
-               "{} needs a ghost mapping: call createGhostMapping or borrowGGIndexing first", what);
-}
-
-void TransformerCore::initPull(CommunicatorContext &context, const std::function<ExchangeRequest()> &describe,
-                               const ExchangeOptions &options) {
-    const auto landed = [&] {
-        requireLanded(pull_, "Pull");
-        return describe();
-    };
-    pull_ = Exchange::make(context, Direction::Pull, landed, options);
-}
-
-void TransformerCore::initPush(CommunicatorContext &context, const std::function<ExchangeRequest()> &describe,
-                               const ExchangeOptions &options, PushOp op) {
-    const auto landed = [&] {
-        requireLanded(push_, "Push");
-        return describe();
-    };
-    push_ = Exchange::make(context, Direction::Push, landed, options, op);
-}
-
-Exchange &TransformerCore::bound(const std::unique_ptr<Exchange> &exchange, const char *kind) {
-    DNDS_CHECK(exchange != nullptr, StateError, "there is no persistent {0}: call initPersistent{0} first", kind);
-    return *exchange;
-}
-
-void TransformerCore::requireLanded(const std::unique_ptr<Exchange> &exchange, const char *kind) {
-    DNDS_CHECK(!exchange || !exchange->inFlight(), StateError,
-               "the persistent {0} is in flight: call waitPersistent{0} before clearing or initialising it", kind);
-}
-
-void TransformerCore::clear(std::unique_ptr<Exchange> &exchange, const char *kind) {
-    requireLanded(exchange, kind);
-    exchange.reset();
+               "{} of '{}' needs a ghost mapping: call createGhostMapping or borrowGGIndexing first", what,
+               exchanged());
 }
 
 HostMemoryResource TransformerCore::sonMemory() const {
@@ -129,9 +98,8 @@ std::vector<rowsize> TransformerCore::pullRowSizes(std::vector<rowsize> fatherSi
                             [&](auto, auto, RowLayout &into) { describe(sonSizes, into); }, nullptr, nullptr,
                             nullptr}}};
     };
-    Exchange exchange(pattern_->context(), Direction::Pull, std::ref(request), {.space = ExchangeSpace::Host});
-    exchange.start();
-    exchange.wait();
+    once(pattern_->context(), Direction::Pull, std::ref(request), {.space = ExchangeSpace::Host}, PushOp::Replace,
+         nullptr);
     return sonSizes;
 }
 
@@ -152,9 +120,8 @@ void TransformerCore::pullRowShapes(const std::function<ExchangeMember()> &descr
         member.onDevice = nullptr;
         return ExchangeRequest{pattern_, {std::move(member)}};
     };
-    Exchange exchange(pattern_->context(), Direction::Pull, std::ref(request), {.space = ExchangeSpace::Host});
-    exchange.start();
-    exchange.wait();
+    once(pattern_->context(), Direction::Pull, std::ref(request), {.space = ExchangeSpace::Host}, PushOp::Replace,
+         nullptr);
 }
 
 } // namespace DNDS

@@ -176,7 +176,9 @@ void Exchange::wait(Device::StreamHandle consumer) {
 
 void Exchange::finish() {
     State &state = *state_;
-    DNDS_CHECK(state.inFlight, StateError, "wait for '{}' without start", label());
+    DNDS_CHECK(state.inFlight, StateError,
+               "wait for '{0}' without start: call startPersistent{1} (of a bare exchange, start) before each wait",
+               label(), direction_ == Direction::Pull ? "Pull" : "Push");
     requireCommunicator(); // where it is gone the exchange stays in flight, and its memory is kept
     state.inFlight = false;
     state.serving.end();

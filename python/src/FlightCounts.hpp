@@ -1,4 +1,4 @@
-/// @file Flight.hpp
+/// @file FlightCounts.hpp
 /// @brief What may be done with the rows of a field while its exchanges are in flight.
 #pragma once
 
@@ -8,7 +8,7 @@ namespace DNDS::Python {
 
 /// Exchanges of a field that are in flight, in groups or alone. A pull reads owned rows and writes ghosts; a push reads
 /// ghosts and changes owned rows. `label` is what messages call the field.
-struct Flight {
+struct FlightCounts {
     int pulls = 0;
     int pushes = 0;
 

@@ -1,0 +1,50 @@
+#include "DNDS/Exchange/Flight.hpp"
+
+#include "DNDS/Mpi/Communicator.hpp"
+
+#include <utility>
+
+namespace DNDS {
+
+Flight::Flight(std::shared_ptr<Exchange> exchange, Device::StreamHandle producer) : exchange_(std::move(exchange)) {
+    DNDS_CHECK(exchange_ != nullptr, ArgumentError, "a flight needs an exchange");
+    exchange_->start(producer);
+}
+
+Flight &Flight::operator=(Flight &&other) noexcept(false) {
+    if (this != &other) {
+        wait();
+        exchange_ = std::move(other.exchange_);
+    }
+    return *this;
+}
+
+Flight::~Flight() noexcept(false) {
+    if (done() || !mpiActive()) // after MPI the exchange keeps its memory and is silent
+        return;
+    if (std::uncaught_exceptions() <= exceptionsBefore_) {
+        wait();
+        return;
+    }
+    try {
+        wait();
+    } catch (...) { // the caller hears of another failure already
+        return;
+    }
+}
+
+void Flight::wait() {
+    if (done())
+        return;
+    const auto exchange = std::exchange(exchange_, nullptr);
+    exchange->wait();
+}
+
+void Flight::wait(Device::StreamHandle consumer) {
+    if (done())
+        return;
+    const auto exchange = std::exchange(exchange_, nullptr);
+    exchange->wait(consumer);
+}
+
+} // namespace DNDS

@@ -1,0 +1,58 @@
+#include "DNDS/Exchange/PersistentExchanges.hpp"
+
+#include <utility>
+
+namespace DNDS {
+
+void PersistentExchange::init(CommunicatorContext &context, std::string_view what,
+                              const std::function<ExchangeRequest()> &describe, const ExchangeOptions &options,
+                              PushOp op) {
+    // Memory that this rank may not get is asked for where all ranks hear of it.
+    std::shared_ptr<std::unique_ptr<Exchange>> place;
+    const auto landed = [&] {
+        requireLanded(what);
+        place = std::make_shared<std::unique_ptr<Exchange>>();
+        return describe();
+    };
+    auto made = Exchange::make(context, direction_, std::ref(landed), options, op);
+    *place = std::move(made);
+    exchange_ = std::shared_ptr<Exchange>(place, place->get());
+}
+
+void PersistentExchange::clear(std::string_view what) {
+    requireLanded(what);
+    exchange_.reset();
+}
+
+const std::shared_ptr<Exchange> &PersistentExchange::get(std::string_view what) const {
+    DNDS_CHECK(exchange_ != nullptr, StateError, "there is no persistent {0} of '{1}': call initPersistent{0} first",
+               name(), what);
+    return exchange_;
+}
+
+void PersistentExchange::requireLanded(std::string_view what) const {
+    DNDS_CHECK(!inFlight(), StateError,
+               "the persistent {0} of '{1}' is in flight: call waitPersistent{0} before clearing or initialising it",
+               name(), what);
+}
+
+void PersistentExchanges::init(CommunicatorContext &context, Direction direction,
+                               const std::function<ExchangeRequest()> &describe, const ExchangeOptions &options,
+                               PushOp op) {
+    (direction == Direction::Pull ? pull_ : push_).init(context, exchanged(), describe, options, op);
+}
+
+void PersistentExchanges::forget() {
+    pull_ = PersistentExchange(Direction::Pull);
+    push_ = PersistentExchange(Direction::Push);
+}
+
+void PersistentExchanges::once(CommunicatorContext &context, Direction direction,
+                               const std::function<ExchangeRequest()> &describe, const ExchangeOptions &options,
+                               PushOp op, Device::StreamHandle producer) {
+    Exchange exchange(context, direction, describe, options, op);
+    exchange.start(producer);
+    exchange.wait();
+}
+
+} // namespace DNDS

@@ -1,0 +1,114 @@
+/// @file PersistentExchanges.hpp
+/// @brief A pull and a push that are set up once and started again and again.
+#pragma once
+
+#include "DNDS/Exchange/Exchange.hpp"
+#include "DNDS/Exchange/Flight.hpp"
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace DNDS {
+
+/// One exchange in a place of its own: empty, or set up. Move-only.
+class PersistentExchange {
+  public:
+    explicit PersistentExchange(Direction direction) : direction_(direction) {}
+
+    /// Binds an exchange of what `describe` names, in place of the one before. Collective over the ranks of `context`;
+    /// throws on all ranks what `describe` throws, and StateError while the one before is in flight on any rank; that
+    /// one stays then. `what` is the name of the arrays, for messages. See Exchange.
+    void init(CommunicatorContext &context, std::string_view what, const std::function<ExchangeRequest()> &describe,
+              const ExchangeOptions &options = {}, PushOp op = PushOp::Replace);
+    /// Forgets it. Local. Throws StateError in flight.
+    void clear(std::string_view what);
+
+    bool made() const noexcept { return exchange_ != nullptr; }
+    bool inFlight() const noexcept { return exchange_ && exchange_->inFlight(); }
+    /// The exchange. Local. Throws StateError before `init`.
+    const std::shared_ptr<Exchange> &get(std::string_view what) const;
+
+  private:
+    const char *name() const noexcept { return direction_ == Direction::Pull ? "Pull" : "Push"; }
+    void requireLanded(std::string_view what) const;
+
+    Direction direction_;
+    std::shared_ptr<Exchange> exchange_; ///< flights keep it, too
+};
+
+/// The exchanges of an array (`ArrayTransformer`) or of several in one message a peer (`ExchangeGroup`). Their base;
+/// move-only.
+class PersistentExchanges {
+  public:
+    /// Begins to refresh the son. Local; returns at once. Until `waitPersistentPull` the father must not be written and
+    /// the son not be used. Throws StateError without `initPersistentPull`, when already started, or when mapping or
+    /// rows have changed. On the device it runs after what `producer` holds; see Exchange::start.
+    void startPersistentPull(Device::StreamHandle producer = nullptr) { pull().start(producer); }
+    /// Completes the pull: the son equals its owners' rows. Throws StateError without start, or when father or son were
+    /// resized or swapped since (see Exchange); PeerError when a peer failed.
+    void waitPersistentPull() { pull().wait(); }
+    /// The same on the device, where what `consumer` gets from now on runs after the pull; see Exchange::wait.
+    void waitPersistentPull(Device::StreamHandle consumer) { pull().wait(consumer); }
+    /// Forgets the persistent pull. Local. Throws StateError in flight.
+    void clearPersistentPull() { pull_.clear(exchanged()); }
+
+    /// Begins to send the son's rows back to their owners. Local; returns at once. Until `waitPersistentPush` neither
+    /// father nor son may be written. Throws as `startPersistentPull`. Ghosts keep their values, so that a second sum
+    /// adds the first one's contributions again, unless the push was made with GhostsAfterPush::Zero.
+    void startPersistentPush(Device::StreamHandle producer = nullptr) { push().start(producer); }
+    /// Completes the push: the owners' rows have met the copies as the operation says, and ghosts are zero where
+    /// GhostsAfterPush::Zero was asked for. Throws also DataError, when pushed padded rows differ in size from their
+    /// owner's under an operation.
+    void waitPersistentPush() { push().wait(); }
+    void waitPersistentPush(Device::StreamHandle consumer) { push().wait(consumer); }
+    /// Forgets the persistent push. Local. Throws StateError in flight.
+    void clearPersistentPush() { push_.clear(exchanged()); }
+
+    /// Start, as an object whose end waits; see Flight. Local. They throw as `startPersistentPull`.
+    [[nodiscard]] Flight startPull(Device::StreamHandle producer = nullptr) {
+        return Flight(pull_.get(exchanged()), producer);
+    }
+    [[nodiscard]] Flight startPush(Device::StreamHandle producer = nullptr) {
+        return Flight(push_.get(exchanged()), producer);
+    }
+
+    /// A table of how the persistent pull reaches each peer, and why. Local. Throws StateError before
+    /// `initPersistentPull`.
+    std::string describePull() const { return pull().describe(); }
+    /// Whether start and wait of the persistent pull may be captured in a graph; see Exchange::capturable. Local.
+    bool canCapturePull() const { return pull().capturable(); }
+    /// How the persistent pull reaches each peer. Local. Throws StateError before `initPersistentPull`.
+    std::vector<PeerPath> pullPaths() const { return pull().paths(); }
+    /// The same for the persistent push.
+    std::vector<PeerPath> pushPaths() const { return push().paths(); }
+
+  protected:
+    PersistentExchanges() = default;
+    PersistentExchanges(PersistentExchanges &&) noexcept = default;
+    PersistentExchanges &operator=(PersistentExchanges &&) noexcept = default;
+    ~PersistentExchanges() = default;
+
+    /// Binds the pull, or the push, of what `describe` names. Collective. See PersistentExchange::init.
+    void init(CommunicatorContext &context, Direction direction, const std::function<ExchangeRequest()> &describe,
+              const ExchangeOptions &options, PushOp op = PushOp::Replace);
+    /// Forgets pull and push, also in flight: see Exchange. Local.
+    void forget();
+    /// Sets up, moves once, and forgets. Collective.
+    static void once(CommunicatorContext &context, Direction direction,
+                     const std::function<ExchangeRequest()> &describe, const ExchangeOptions &options, PushOp op,
+                     Device::StreamHandle producer);
+    /// What messages call the arrays. Local.
+    virtual std::string_view exchanged() const noexcept = 0;
+
+  private:
+    Exchange &pull() const { return *pull_.get(exchanged()); }
+    Exchange &push() const { return *push_.get(exchanged()); }
+
+    PersistentExchange pull_{Direction::Pull};
+    PersistentExchange push_{Direction::Push};
+};
+
+} // namespace DNDS

@@ -1,0 +1,144 @@
+#include "DNDS/Exchange/Flight.hpp"
+
+#include "DNDS/Exchange/ExchangeGroup.hpp"
+#include "DNDS/Exchange/RingField.hpp"
+
+#include <stdexcept>
+#include <utility>
+
+namespace DNDS {
+namespace {
+
+using namespace DNDS::test;
+
+TEST(Flight, TheEndOfTheScopeWaits) {
+    auto u = ringField();
+    u.trans.initPersistentPull();
+    u.trans.initPersistentPush(PushOp::Replace);
+    for (int version = 1; version < 4; ++version) {
+        fill(u, version);
+        {
+            const Flight ghosts = u.trans.startPull();
+            EXPECT_FALSE(ghosts.done());
+        }
+        EXPECT_EQ(wrongGhosts(u, version), 0);
+        { const Flight copies = u.trans.startPush(); }
+    }
+    EXPECT_THROW(u.trans.waitPersistentPull(), StateError); // nothing is left to wait for
+}
+
+TEST(Flight, IsWaitedForOnce) {
+    auto u = ringField();
+    u.trans.initPersistentPull();
+    fill(u, 1);
+    Flight ghosts = u.trans.startPull();
+    ghosts.wait();
+    EXPECT_TRUE(ghosts.done());
+    EXPECT_EQ(wrongGhosts(u, 1), 0);
+    ghosts.wait();
+    // Another one may be under way by the same exchange: it is left alone.
+    fill(u, 2);
+    u.trans.startPersistentPull();
+    ghosts.wait();
+    EXPECT_TRUE(ghosts.done());
+    u.trans.waitPersistentPull();
+    EXPECT_EQ(wrongGhosts(u, 2), 0);
+    // Or somebody else waits.
+    Flight other = u.trans.startPull();
+    u.trans.waitPersistentPull();
+    EXPECT_TRUE(other.done());
+    other.wait();
+    EXPECT_TRUE(Flight().done());
+}
+
+TEST(Flight, MovesAndWaitsForWhatItGivesUp) {
+    auto u = ringField("u");
+    auto v = ringField("v");
+    u.trans.initPersistentPull();
+    v.trans.initPersistentPull();
+    fill(u, 1);
+    fill(v, 2);
+    Flight first = u.trans.startPull();
+    Flight second = std::move(first);
+    EXPECT_TRUE(first.done()); // NOLINT: moved from, on purpose
+    EXPECT_FALSE(second.done());
+    first = v.trans.startPull();
+    second = std::move(first);
+    EXPECT_EQ(wrongGhosts(u, 1), 0);
+    EXPECT_FALSE(second.done());
+    second.wait(nullptr);
+    EXPECT_EQ(wrongGhosts(v, 2), 0);
+}
+
+TEST(Flight, AnExceptionThatLeavesTheScopeGoesOn) {
+    auto u = ringField();
+    u.trans.initPersistentPull();
+    fill(u, 1);
+    try {
+        const Flight ghosts = u.trans.startPull();
+        throw std::runtime_error("in between");
+    } catch (const std::runtime_error &error) {
+        EXPECT_STREQ(error.what(), "in between");
+    }
+    EXPECT_EQ(wrongGhosts(u, 1), 0);
+    // Also where waiting fails, too.
+    try {
+        const Flight ghosts = u.trans.startPull();
+        u.father->resize(ringRows + 1);
+        throw std::runtime_error("in between");
+    } catch (const std::runtime_error &error) {
+        EXPECT_STREQ(error.what(), "in between");
+    }
+    EXPECT_THROW(u.trans.waitPersistentPull(), StateError); // it was waited for
+}
+
+TEST(Flight, TheEndOfTheScopeThrowsWhatWaitThrows) {
+    auto u = ringField();
+    u.trans.initPersistentPull();
+    expectContains(messageOf<StateError>([&] {
+                       const Flight ghosts = u.trans.startPull();
+                       u.father->resize(ringRows + 1);
+                   }),
+                   "between start and wait");
+}
+
+TEST(Flight, NeedsAnExchangeThatCanStart) {
+    auto u = ringField();
+    expectContains(messageOf<StateError>([&] { const Flight ghosts = u.trans.startPull(); }),
+                   "there is no persistent Pull of 'u': call initPersistentPull first");
+    expectContains(messageOf<StateError>([&] { const Flight copies = u.trans.startPush(); }),
+                   "there is no persistent Push of 'u'");
+    EXPECT_THROW((void)Flight(nullptr), ArgumentError);
+    u.trans.initPersistentPull();
+    const Flight ghosts = u.trans.startPull();
+    EXPECT_THROW(const Flight twice = u.trans.startPull(), StateError);
+    expectContains(messageOf<StateError>([&] { u.trans.clearPersistentPull(); }),
+                   "the persistent Pull of 'u' is in flight: call waitPersistentPull");
+}
+
+TEST(Flight, KeepsTheExchangeOfAGroupThatGoes) {
+    auto u = ringField("u");
+    auto v = ringField("v");
+    v.trans.borrowGGIndexing(u.trans);
+    v.trans.createMPITypes();
+    fill(u, 3);
+    fill(v, 4);
+    {
+        Flight ghosts;
+        {
+            ExchangeGroup group;
+            group.add(u.trans);
+            group.add(v.trans);
+            expectContains(messageOf<StateError>([&] { group.startPersistentPull(); }),
+                           "there is no persistent Pull of 'u, v'");
+            group.initPersistentPull();
+            ghosts = group.startPull();
+        }
+        EXPECT_FALSE(ghosts.done());
+    }
+    EXPECT_EQ(wrongGhosts(u, 3), 0);
+    EXPECT_EQ(wrongGhosts(v, 4), 0);
+}
+
+} // namespace
+} // namespace DNDS
