@@ -5,10 +5,11 @@
 
 namespace DNDS {
 
-ExchangeSpace spaceAskedFor(const ExchangeOptions &options) {
-    if (options.space != ExchangeSpace::Auto || options.transport == TransportKind::Auto)
+ExchangeSpace spaceAskedFor(const TransportTable &transports, const ExchangeOptions &options) {
+    const TransportDescriptor *wished = transports.find(options.transport);
+    if (options.space != ExchangeSpace::Auto || wished == nullptr)
         return options.space;
-    return isDeviceTransport(options.transport) ? ExchangeSpace::Device : ExchangeSpace::Host;
+    return wished->servesHost ? ExchangeSpace::Host : ExchangeSpace::Device;
 }
 
 MemorySpace agreeOnSpace(const CommunicatorView &comm, std::span<const ExchangeMember> members, ExchangeSpace wish) {

@@ -3,13 +3,14 @@
 #pragma once
 
 #include "DNDS/Exchange/Exchange.hpp"
+#include "DNDS/Transport/TransportTable.hpp"
 
 #include <span>
 
 namespace DNDS {
 
 /// The space that this rank asks for, be it by the transport: a transport serves one only. Local.
-ExchangeSpace spaceAskedFor(const ExchangeOptions &options);
+ExchangeSpace spaceAskedFor(const TransportTable &transports, const ExchangeOptions &options);
 
 /// Which copies an exchange moves: the same answer on all ranks. Collective; one reduction where there may be devices.
 /// Throws ArgumentError on all ranks where some ask for one space and some for the other.

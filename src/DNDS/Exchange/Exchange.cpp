@@ -38,7 +38,7 @@ Exchange::~Exchange() {
     try {
         if (!mayCallMpi) { // not even to free requests: a thread that may does all of it
             pattern_->context().leave(nullptr, [state, finished, told = !moving]() mutable {
-                state->serving.end();
+                state->engine.end();
                 if (finished()) {
                     const auto last = std::move(state->kept);
                     return true;
@@ -49,7 +49,7 @@ Exchange::~Exchange() {
             });
             return;
         }
-        state->serving.end();
+        state->engine.end();
         if (!finished()) { // what could not be moved is given up like the rest, and peers are told
             state->abandon();
             if (direction_ == Direction::Pull)
@@ -71,7 +71,7 @@ const std::string &Exchange::label() const {
 
 bool Exchange::capturable() const {
     return space_ == MemorySpace::Device && direction_ == Direction::Pull &&
-           std::ranges::all_of(state_->transports, [](const auto &t) { return t->kind() == TransportKind::Local; });
+           std::ranges::all_of(state_->transports, [](const auto &t) { return t->descriptor().withinRank; });
 }
 
 std::string Exchange::describe() const {
@@ -95,14 +95,14 @@ void Exchange::start(Device::StreamHandle producer) {
     DNDS_CHECK(!state.inFlight, StateError, "the exchange of '{}' is already started: wait for it first", label());
     DNDS_CHECK(!state.broken, StateError, "the exchange of '{}' lost a peer: destroy it", label());
     try {
-        DNDS_CHECK(!state.lane || !Device::isCapturing(producer) || capturable(), StateError,
+        DNDS_CHECK(!state.stream || !Device::isCapturing(producer) || capturable(), StateError,
                    "the exchange of '{}' cannot be started on a stream whose work is captured for a graph", label());
         rebindChanged();
         if (debugChecks && space_ == MemorySpace::Host)
             state.hashSent(direction_, state.sent);
-        if (state.lane)
-            state.lane->follow(producer);
-        state.serving.begin(state.transports);
+        if (state.stream)
+            state.stream->follow(producer);
+        state.engine.begin(state.transports);
     } catch (...) {
         state.refused = true;
         refuseAll(state.transports);
@@ -120,7 +120,7 @@ void Exchange::start(Device::StreamHandle producer) {
         state.inFlight = false;
         state.broken = !allCompleted(transports.first(started)); // then it is served until it is destroyed
         if (!state.broken)
-            state.serving.end();
+            state.engine.end();
         state.drain();
         throw;
     }
@@ -145,9 +145,9 @@ void Exchange::rebindChanged() {
                    state.members.front().name);
         auto plans = splitByTransport(plan, channel_, state.kinds);
         for (const auto &transport : state.transports)
-            transport->adopt(std::move(plans[transport->kind()]));
+            transport->replacePlan(std::move(plans[transport->descriptor().kind]));
         if (state.combine)
-            state.combine = std::make_unique<DeviceCombine>(*pattern_, op_, state.fathersNow, state.lane->stream);
+            state.combine = std::make_unique<DeviceCombine>(*pattern_, op_, state.fathersNow, state.stream->stream);
         state.plan = std::move(plan);
     }
     state.fathers.swap(state.fathersNow);
@@ -162,16 +162,16 @@ void Exchange::rebindChanged() {
 
 void Exchange::wait() {
     finish();
-    if (state_->lane) {
-        state_->lane->stream.synchronize();
+    if (state_->stream) {
+        state_->stream->stream.synchronize();
         state_->releaseArrays();
     }
 }
 
 void Exchange::wait(Device::StreamHandle consumer) {
     finish();
-    if (state_->lane)
-        state_->lane->precede(consumer);
+    if (state_->stream)
+        state_->stream->precede(consumer);
 }
 
 void Exchange::finish() {
@@ -181,7 +181,7 @@ void Exchange::finish() {
                label(), direction_ == Direction::Pull ? "Pull" : "Push");
     requireCommunicator(); // where it is gone the exchange stays in flight, and its memory is kept
     state.inFlight = false;
-    state.serving.end();
+    state.engine.end();
     try {
         complete();
         requireUnchanged();
@@ -193,14 +193,14 @@ void Exchange::finish() {
             state.releaseArrays();
         throw;
     }
-    if (!state.lane)
+    if (!state.stream)
         state.releaseArrays();
 }
 
 void Exchange::complete() {
     const auto &transports = state_->transports;
     // complete all transports, then report the first failure
-    std::exception_ptr failure = state_->serving.takeFailure();
+    std::exception_ptr failure = state_->engine.takeFailure();
     const auto attempt = [&](auto &&action) {
         try {
             action();
@@ -211,7 +211,7 @@ void Exchange::complete() {
     };
     // Several transports wait together, so that none starves while another one is waited for, also those of other
     // exchanges.
-    if (transports.size() > 1 || state_->lane || Serving::any()) {
+    if (transports.size() > 1 || state_->stream || ProgressEngine::busy()) {
         Backoff backoff(channel_.comm, pattern_->context().node().crowded);
         const auto allComplete = [&] {
             bool complete = true;
@@ -224,7 +224,7 @@ void Exchange::complete() {
                     complete = false;
                     failure = failure ? failure : std::current_exception();
                 }
-            Serving::all();
+            ProgressEngine::progressAll();
             return complete;
         };
         attempt([&] {
@@ -249,16 +249,16 @@ void Exchange::combinePushed() {
     State &state = *state_;
     const std::vector<RowLayout> &fathers = state.fathersNow; // as requireUnchanged found them
     if (state.combine) {
-        state.combine->launch(fathers, state.staging, state.lane->stream);
+        state.combine->launch(fathers, state.staging, state.stream->stream);
         if (state.combine->checks()) {
-            state.lane->stream.synchronize();
+            state.stream->stream.synchronize();
             state.combine->check(state.members);
         }
     } else {
         combineOnHost(*pattern_, op_, state.members, fathers, state.staging);
     }
     if (state.zeroing)
-        state.zeroing->run(state.sonsNow, state.lane ? state.lane->stream.handle() : nullptr);
+        state.zeroing->run(state.sonsNow, state.stream ? state.stream->stream.handle() : nullptr);
 }
 
 } // namespace DNDS

@@ -2,8 +2,7 @@
 #include "DNDS/Exchange/Combine.hpp"
 #include "DNDS/Exchange/ExchangeState.hpp"
 #include "DNDS/Exchange/PathReport.hpp"
-#include "DNDS/Transport/DeviceTopology.hpp"
-#include "DNDS/Transport/MakeTransports.hpp"
+#include "DNDS/Transport/TransportTable.hpp"
 
 #include <new>
 #include <utility>
@@ -62,6 +61,7 @@ Exchange::Exchange(CommunicatorContext &context, Direction direction, const std:
     : direction_(direction), op_(op), ghosts_(direction == Direction::Push ? options.ghosts : GhostsAfterPush::Keep),
       channel_(context.nextChannel()) { // before anything can fail: ranks stay in step
     const std::uint64_t round = context.nextRound();
+    const TransportTable &transports = TransportTable::of(context);
     std::exception_ptr failure;
     const auto attempt = [&](auto &&action) {
         if (!failure)
@@ -78,10 +78,9 @@ Exchange::Exchange(CommunicatorContext &context, Direction direction, const std:
         pattern_ = std::move(request.pattern);
         state_->members = std::move(request.members);
     });
-    const ExchangeSpace wish = spaceAskedFor(options);
+    const ExchangeSpace wish = spaceAskedFor(transports, options);
     space_ = agreeOnSpace(context.comm(), failure ? std::span<const ExchangeMember>() : state_->members, wish);
-    if (space_ == MemorySpace::Device)
-        DeviceTopology::of(context);
+    transports.prepare(context, space_);
     Created created;
     created.tag = channel_.tag;
     attempt([&] {
@@ -110,18 +109,18 @@ std::uint64_t Exchange::prepare(CommunicatorContext &context, std::uint64_t roun
         layouts->resize(count);
     state.kinds.assign(static_cast<std::size_t>(context.comm().size()), TransportKind::Auto);
     std::map<int, TransportChoice> choices;
-    bool sharesNode = false;
+    const TransportTable &transports = TransportTable::of(context);
     for (const PeerRows *peers : {&pattern_->readers(), &pattern_->owners()})
         for (const int peer : peers->ranks) {
-            const TransportChoice choice = chooseTransport(context, peer, options, space_);
+            const TransportChoice choice = transports.choose(context, peer, options.transport, space_);
             state.kinds[static_cast<std::size_t>(peer)] = choice.kind;
             choices.emplace(peer, choice);
-            sharesNode = sharesNode || choice.kind == TransportKind::NodeShared;
+            state.sonsInArena = state.sonsInArena || transports.at(choice.kind).destinationsInArena;
         }
     if (space_ == MemorySpace::Device)
-        state.lane = std::make_shared<DeviceLane>();
+        state.stream = std::make_shared<ExchangeStream>();
     for (std::size_t m = 0; m < count; ++m) {
-        if (sharesNode && direction_ == Direction::Pull && state.members[m].rehostSon)
+        if (state.sonsInArena && direction_ == Direction::Pull && state.members[m].rehostSon)
             state.members[m].rehostSon(context.node().arena);
         locateRows(*pattern_, direction_, space_, state.members[m], state.fathers[m], state.sons[m]);
         if (direction_ == Direction::Push)
@@ -130,13 +129,13 @@ std::uint64_t Exchange::prepare(CommunicatorContext &context, std::uint64_t roun
     state.plan = planMessages(*pattern_, direction_, state.fathers, state.sons);
     if (direction_ == Direction::Push)
         for (const std::size_t bytes : state.plan.destinationBytes)
-            state.addStaging(bytes, sharesNode ? HostMemoryResource(context.node().arena) : nullptr);
+            state.addStaging(bytes, state.sonsInArena ? HostMemoryResource(context.node().arena) : nullptr);
     if (direction_ == Direction::Push && space_ == MemorySpace::Device)
-        state.combine = std::make_unique<DeviceCombine>(*pattern_, op_, state.fathers, state.lane->stream);
+        state.combine = std::make_unique<DeviceCombine>(*pattern_, op_, state.fathers, state.stream->stream);
     if (ghosts_ == GhostsAfterPush::Zero)
-        state.zeroing.emplace(*pattern_, state.sons, space_, state.lane ? state.lane->stream.handle() : nullptr);
-    for (auto &[kind, plan] : splitByTransport(state.plan, channel_, state.kinds))
-        state.transports.push_back(makeTransport(kind, std::move(plan), context, round, state.lane));
+        state.zeroing.emplace(*pattern_, state.sons, space_, state.stream ? state.stream->stream.handle() : nullptr);
+    state.transports =
+        transports.make(splitByTransport(state.plan, channel_, state.kinds), {context, round, state.stream});
     paths_ = pathsOf(*pattern_, direction_, state.plan, choices);
     // A rank without owned rows has no widths of its own, but its ghosts have.
     return signatureOf(pattern_->fatherSize() > 0 ? state.fathers : state.sons, direction_, op_, ghosts_, space_);

@@ -81,8 +81,8 @@ void Exchange::State::releaseArrays() {
 
 void Exchange::State::drain() const noexcept {
     try {
-        if (lane)
-            lane->stream.synchronize();
+        if (stream)
+            stream->stream.synchronize();
     } catch (...) { // the device is lost: nothing runs there
         return;
     }
@@ -107,7 +107,7 @@ void Exchange::State::moveSonsAway(const HostMemoryResource &arena) const noexce
             if (!member.rehostSon)
                 continue;
             member.rehostSon(std::make_shared<OrdinaryMemory>()); // another one than it has, wherever it is
-            if (std::ranges::count(kinds, TransportKind::NodeShared) > 0)
+            if (sonsInArena)
                 member.rehostSon(arena);
         } catch (...) { // no memory: then they share it with what comes late, as the documents say
             return;

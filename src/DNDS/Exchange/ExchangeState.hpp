@@ -7,8 +7,8 @@
 #include "DNDS/Exchange/MessagePlan.hpp"
 #include "DNDS/Exchange/PushedRows.hpp"
 #include "DNDS/Storage/HostDeviceBuffer.hpp"
-#include "DNDS/Transport/DeviceLane.hpp"
-#include "DNDS/Transport/Serving.hpp"
+#include "DNDS/Transport/ExchangeStream.hpp"
+#include "DNDS/Transport/ProgressEngine.hpp"
 
 #include <optional>
 #include <thread>
@@ -43,7 +43,7 @@ struct Exchange::State {
     MessagePlan plan;
     std::vector<std::uint64_t> sent; ///< with debug checks: hashes of what leaves, by peer and part
     MemorySpace space = MemorySpace::Host;
-    std::shared_ptr<DeviceLane> lane; ///< on the device
+    std::shared_ptr<ExchangeStream> stream; ///< on the device
     std::vector<HostDeviceBuffer> stagingOnHost;
     std::vector<Device::DeviceBuffer<std::byte>> stagingOnDevice;
     std::vector<std::byte *> staging;       ///< pushes: where each part arrives, until it is combined
@@ -51,8 +51,9 @@ struct Exchange::State {
     std::optional<GhostZeroing> zeroing;    ///< pushes that leave zero ghosts
     std::vector<std::unique_ptr<Transport>> transports;
     std::vector<TransportKind> kinds; ///< by rank
+    bool sonsInArena = false;         ///< in memory that the ranks of the node share
     std::thread::id maker = std::this_thread::get_id();
-    Serving serving;
+    ProgressEngine engine;
     bool bound = true; ///< false after planning or binding failed half-way
     bool inFlight = false;
     bool refused = false;        ///< some epoch: what peers sent in it may still be under way
@@ -66,7 +67,7 @@ struct Exchange::State {
     /// it is kept until the next start.
     void releaseArrays();
 
-    /// Waits for what the lane holds, before somebody handles an error: rows of other peers may still be on their way.
+    /// Waits for what the stream holds, before somebody handles an error: rows of other peers may still be on their way.
     void drain() const noexcept;
 
     /// Whether this thread may call MPI for this exchange: the one that made it may, others where MPI allows it to all.

@@ -2,6 +2,7 @@
 
 #include "DNDS/Base/ContentHash.hpp"
 #include "DNDS/Mpi/BroadcastText.hpp"
+#include "DNDS/Transport/TransportTable.hpp"
 
 #include <algorithm>
 #include <array>
@@ -224,6 +225,7 @@ void agreeOnPlan(CommunicatorContext &context, const MessagePlan &plan, const Cr
         told.append(out.peer, values);
     }
     const RankLists heard = sparseExchange(context, told);
+    const TransportTable &transports = TransportTable::of(context);
     comm.guarded([&] {
         for (std::size_t k = 0; k < heard.size(); ++k) {
             const auto values = heard.list(k);
@@ -234,8 +236,8 @@ void agreeOnPlan(CommunicatorContext &context, const MessagePlan &plan, const Cr
             DNDS_CHECK(static_cast<std::uint64_t>(values[2]) == here.kind, ArgumentError,
                        "rank {} uses transport '{}' where rank {} uses '{}': choose the same on all ranks (options, "
                        "DNDS_TRANSPORT)",
-                       sender, transportName(static_cast<TransportKind>(values[2])), comm.rank(),
-                       transportName(static_cast<TransportKind>(here.kind)));
+                       sender, transports.nameOf(static_cast<TransportKind>(values[2])), comm.rank(),
+                       transports.nameOf(static_cast<TransportKind>(here.kind)));
             DNDS_CHECK(static_cast<std::uint64_t>(values[0]) == here.bytes, LayoutError,
                        "rank {} sends {} bytes where rank {} expects {}: row widths or sizes differ between them; call "
                        "createMPITypes after changing them",

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "DNDS/Exchange/MessagePlan.hpp"
-#include "DNDS/Transport/MakeTransports.hpp"
+#include "DNDS/Transport/TransportTable.hpp"
 
 #include <map>
 #include <string>
