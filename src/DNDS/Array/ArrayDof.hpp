@@ -29,11 +29,12 @@ namespace DNDS {
 ///     const real residual = rhs.norm2();
 ///
 /// Operations that change the array act on owned rows and ghosts: ghosts that were copies of their owners stay so
-/// without communication. They are Local, O(array), and throw LayoutError where the arrays differ in rows or matrix
-/// size, and StateError where their ghosts belong to different mappings; nothing was changed then. Reductions are over
-/// owned rows of all ranks and Collective: O(array) and one reduction (two where a size is chosen at run time and the
-/// result is a matrix). What fails on one rank throws the same on all ranks. They do not depend on the order of
-/// messages, but on the number of ranks.
+/// without communication, and `ghostState` says so as long as all ranks call them with the same numbers. They are
+/// Local, O(array), and throw LayoutError where the arrays differ in rows or matrix size, and StateError where their
+/// ghosts belong to different mappings; nothing was changed then. Reductions are over owned rows of all ranks and
+/// Collective: O(array) and one reduction (two where a size is chosen at run time and the result is a matrix). What
+/// fails on one rank throws the same on all ranks. They do not depend on the order of messages, but on the number of
+/// ranks.
 ///
 /// All work on the host side until `runOn` says otherwise, and throw StaleError where that side is not current. The
 /// device gives the same results to the bit; see DofDeviceKernels.hpp.
@@ -69,19 +70,23 @@ class ArrayDof : public ArrayPair<ArrayEigenMatrix<m, n>> {
     void setConstant(real value) {
         for (const std::span<real> part : writeParts())
             DofExecution::fill(executor_, part, value);
+        keepGhosts(true);
     }
     template <class Derived>
     void setConstant(const Eigen::MatrixBase<Derived> &value) {
         const Matrix row = fitted(value);
         for (const std::span<real> part : writeParts())
             DofExecution::fillRows(executor_, part, {row.data(), static_cast<std::size_t>(row.size())});
+        keepGhosts(true);
     }
     /// Takes the values of `other`, without touching allocations, mappings and persistent exchanges.
     void copyFrom(const ArrayDof &other) {
+        const bool current = !other.ready().ghostsAreStale();
         forEachPart(other, [this](std::span<real> to, std::span<const real> from) {
             if (to.data() != from.data())
                 DofExecution::copy(executor_, to, from);
         });
+        keepGhosts(current);
     }
 
     /// With a number, with another array or with a matrix that stands for every row. All are component-wise: `*=` is no
@@ -225,18 +230,28 @@ class ArrayDof : public ArrayPair<ArrayEigenMatrix<m, n>> {
                    other.father->label());
     }
 
+    /// After owned rows and ghosts were changed alike: ghosts that were copies of their owners still are.
+    void keepGhosts(bool current) {
+        if (current)
+            son->setPulledFrom(father->version());
+    }
+
     template <class Function>
     void forEachPart(const ArrayDof &other, const Function &function) {
         requirePartner(other);
         requireShape(other);
+        const bool current = !this->ghostsAreStale() && !other.ghostsAreStale();
         const auto from = readParts(other);
         const auto to = writeParts();
         for (std::size_t part = 0; part < to.size(); ++part)
             function(to[part], from[part]);
+        keepGhosts(current);
     }
     ArrayDof &combine(Operation operation, real a) {
+        const bool current = !ready().ghostsAreStale();
         for (const std::span<real> part : writeParts())
             DofExecution::combine(executor_, operation, part, a);
+        keepGhosts(current);
         return *this;
     }
     ArrayDof &combine(Operation operation, const ArrayDof &other) {
@@ -248,16 +263,20 @@ class ArrayDof : public ArrayPair<ArrayEigenMatrix<m, n>> {
     template <class Derived>
     ArrayDof &combineRows(Operation operation, const Eigen::MatrixBase<Derived> &value) {
         const Matrix row = fitted(value);
+        const bool current = !this->ghostsAreStale();
         for (const std::span<real> part : writeParts())
             DofExecution::combineRows(executor_, operation, part, {row.data(), static_cast<std::size_t>(row.size())});
+        keepGhosts(current);
         return *this;
     }
     ArrayDof &combineScalars(Operation operation, const ArrayDof<1, 1> &scalars) {
         requirePartner(scalars);
+        const bool current = !this->ghostsAreStale() && !scalars.ghostsAreStale();
         const auto from = readParts(scalars);
         const auto to = writeParts();
         for (std::size_t part = 0; part < to.size(); ++part)
             DofExecution::combineScalars(executor_, operation, to[part], from[part]);
+        keepGhosts(current);
         return *this;
     }
     /// `value` as one row of this array.

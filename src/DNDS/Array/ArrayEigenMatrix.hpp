@@ -124,8 +124,10 @@ class ArrayEigenMatrix
             (void)shapes_.read(MemorySpace::Host, this->label());
         if (shape.size() != this->rowSize(i))
             Base::resizeRow(i, shape.size());
-        if constexpr (shapePerRow)
+        if constexpr (shapePerRow) {
             shapes_.write(MemorySpace::Host, this->label())[i] = shape;
+            this->markWritten();
+        }
     }
     void resizeRow(index i, rowsize width) = delete; ///< `resizeMatrix` does it
     void appendToRow(index i, const real &value) = delete;

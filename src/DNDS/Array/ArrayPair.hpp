@@ -95,19 +95,32 @@ class ArrayPair {
         return dispatch(*this, i, [](const TArray &a, index row) { return a[row]; });
     }
 
+    /// What this rank knows of the ghosts: never pulled, older than the owned rows on this rank, or current. Local,
+    /// O(1). See GhostState for what it cannot know.
+    GhostState ghostState() const { return ghostStateOf(*father, *son); }
+    /// Whether a pull is due: ghosts are not current. Local, O(1).
+    bool ghostsAreStale() const { return ghostState() != GhostState::Current; }
+    /// Throws StaleError naming the array unless ghosts are current, in every build. Local, O(1).
+    void requireCurrentGhosts() const { DNDS::requireCurrentGhosts(*father, *son); }
+
     /// Owned rows and ghosts as one trivially copyable view of the memory of `backend`. O(1). Throws StaleError.
     template <DeviceBackend backend>
     auto deviceView() {
         return ArrayPairView(father->template deviceView<backend>(), son->template deviceView<backend>());
     }
+    /// The same for reading. With GhostUse::Read and DNDS_DEBUG_CHECKS it throws StaleError, too, where a pull is due.
     template <DeviceBackend backend>
-    auto deviceView() const {
+    auto deviceView([[maybe_unused]] GhostUse use = GhostUse::Unchecked) const {
+#if defined(DNDS_DEBUG_CHECKS)
+        if (use == GhostUse::Read)
+            requireCurrentGhosts();
+#endif
         const TArray &constFather = *father;
         const TArray &constSon = *son;
         return ArrayPairView(constFather.template deviceView<backend>(), constSon.template deviceView<backend>());
     }
     auto view() { return deviceView<DeviceBackend::Host>(); }
-    auto view() const { return deviceView<DeviceBackend::Host>(); }
+    auto view(GhostUse use = GhostUse::Unchecked) const { return deviceView<DeviceBackend::Host>(use); }
 
     /// Copies both arrays to the device, or back. Waits.
     void toDevice() {
@@ -143,6 +156,7 @@ class ArrayPair {
         transAttach();
         if (other.trans.pattern() != nullptr)
             trans.borrowGGIndexing(other.trans);
+        son->setPulledFrom(other.ghostsAreStale() ? other.son->pulledFrom() : father->version());
     }
     /// A hash of the contents of both arrays on this rank. O(array).
     std::uint64_t hash() const { return father->hash() * 31 + son->hash(); }

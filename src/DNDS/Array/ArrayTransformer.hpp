@@ -2,10 +2,12 @@
 /// @brief Connects a father (owned rows) with a son (ghost rows): makes the mapping, and pulls and pushes.
 #pragma once
 
+#include "DNDS/Array/GhostState.hpp"
 #include "DNDS/Array/ParArray.hpp"
 #include "DNDS/Array/TransformerCore.hpp"
 #include "DNDS/Index/GhostMapping.hpp"
 
+#include <cstdint>
 #include <memory>
 #include <span>
 #include <string_view>
@@ -180,7 +182,19 @@ class ArrayTransformer : public TransformerCore {
             [father = father_, son = son_] {
                 return father->valid(MemorySpace::Device) && son->valid(MemorySpace::Device);
             },
-            currentPattern()};
+            currentPattern(),
+            [father = father_, son = son_, sent = std::uint64_t{0}](bool arrived) mutable {
+                if (!arrived)
+                    sent = father->version();
+                son->setPulledFrom(arrived ? sent : 0);
+            }};
+    }
+
+    /// What this rank knows of the son's rows: whether its father was written since they were last pulled. Local, O(1);
+    /// see GhostState for what it cannot know.
+    GhostState ghostState() const {
+        requireArrays();
+        return ghostStateOf(*father_, *son_);
     }
 
   private:
@@ -208,6 +222,15 @@ class ArrayTransformer : public TransformerCore {
         DNDS_CHECK(father_->globalMapping()->localSize() == father_->size(), StateError,
                    "'{}' was resized from {} to {} rows after its global mapping was made: make it again",
                    father_->label(), father_->globalMapping()->localSize(), father_->size());
+    }
+    /// As those of the core; ghosts of the mapping before are none of this one.
+    void setMapping(std::shared_ptr<const GhostMapping> mapping) {
+        TransformerCore::setMapping(std::move(mapping));
+        son_->setPulledFrom(0);
+    }
+    void setPattern(std::shared_ptr<const ExchangePattern> pattern) {
+        TransformerCore::setPattern(std::move(pattern));
+        son_->setPulledFrom(0);
     }
     std::shared_ptr<CommunicatorContext> context() const { return contextFor(requireArrays().father_->comm()); }
     ExchangeRequest request(const char *what) const {

@@ -95,7 +95,7 @@ std::vector<rowsize> TransformerCore::pullRowSizes(std::vector<rowsize> fatherSi
         return ExchangeRequest{
             pattern_,
             {ExchangeMember{"row sizes", [&](auto, auto, RowLayout &into) { describe(fatherSizes, into); },
-                            [&](auto, auto, RowLayout &into) { describe(sonSizes, into); }, nullptr, nullptr,
+                            [&](auto, auto, RowLayout &into) { describe(sonSizes, into); }, nullptr, nullptr, nullptr,
                             nullptr}}};
     };
     once(pattern_->context(), Direction::Pull, std::ref(request), {.space = ExchangeSpace::Host}, PushOp::Replace,
@@ -118,6 +118,7 @@ void TransformerCore::pullRowShapes(const std::function<ExchangeMember()> &descr
         member.father = lastPart(std::move(member.father));
         member.son = lastPart(std::move(member.son));
         member.onDevice = nullptr;
+        member.pulled = nullptr; // shapes alone are no contents
         return ExchangeRequest{pattern_, {std::move(member)}};
     };
     once(pattern_->context(), Direction::Pull, std::ref(request), {.space = ExchangeSpace::Host}, PushOp::Replace,

@@ -102,6 +102,7 @@ void Exchange::start(Device::StreamHandle producer) {
             state.hashSent(direction_, state.sent);
         if (state.stream)
             state.stream->follow(producer);
+        state.tellPulled(direction_, false);
         state.engine.begin(state.transports);
     } catch (...) {
         state.refused = true;
@@ -187,6 +188,7 @@ void Exchange::finish() {
         requireUnchanged();
         if (direction_ == Direction::Push)
             combinePushed();
+        state.tellPulled(direction_, true);
     } catch (...) {
         state.drain();
         if (!state.broken)

@@ -34,6 +34,8 @@ struct ExchangeMember {
     /// The pattern that the array has now, so that another mapping is noticed; without it, that of the exchange. An
     /// exchange by a restriction of it is one of the array, too.
     std::function<const ExchangePattern *()> pattern;
+    /// Told of pulls: false when one starts, true when its rows have arrived; optional. It does not throw.
+    std::function<void(bool arrived)> pulled = nullptr;
 };
 
 /// What an exchange binds. Arrays have the same names on all ranks: that is how ranks tell that they create the same.

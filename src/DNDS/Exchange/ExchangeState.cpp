@@ -114,6 +114,14 @@ void Exchange::State::moveSonsAway(const HostMemoryResource &arena) const noexce
         }
 }
 
+void Exchange::State::tellPulled(Direction direction, bool arrived) const {
+    if (direction != Direction::Pull)
+        return;
+    for (const ExchangeMember &member : members)
+        if (member.pulled)
+            member.pulled(arrived);
+}
+
 void Exchange::State::hashSent(Direction direction, std::vector<std::uint64_t> &into) const {
     into.clear();
     const std::vector<const std::byte *> sources = endpointsOf(direction, fathers, sons).sources;

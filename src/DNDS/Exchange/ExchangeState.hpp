@@ -79,6 +79,9 @@ struct Exchange::State {
     /// Not from a thread that the arrays may be in use on another.
     void moveSonsAway(const HostMemoryResource &arena) const noexcept;
 
+    /// Tells the members of a pull that it has started, or that its rows have arrived.
+    void tellPulled(Direction direction, bool arrived) const;
+
     /// Of the host's rows that peers get: found again at wait where nobody wrote them. O(bytes sent).
     void hashSent(Direction direction, std::vector<std::uint64_t> &into) const;
 

@@ -173,6 +173,8 @@ void ArrayBase::resize(index rows) {
     const std::size_t count = checkedRowCount(rows);
     if (shape_->layout == ArrayLayout::CSR) {
         decompress();
+        if (rows != rows_)
+            markWritten();
         looseRows_.resize(count);
     } else if (rows != rows_) {
         if (rows > 0)
@@ -185,6 +187,7 @@ void ArrayBase::resize(index rows) {
             sizes.resize(count * sizeof(rowsize));
         }
         data_.resize(bytes);
+        markWritten(); // rows without elements count, too
         sizes_.swap(sizes);
     }
     rows_ = rows;
@@ -290,6 +293,7 @@ void ArrayBase::resizeRow(index i, rowsize width) {
         std::memset(row + newBytes, 0, static_cast<std::size_t>(old - width) * elementBytes);
     }
     reinterpret_cast<rowsize *>(sizes_.write(MemorySpace::Host, label()))[i] = width;
+    markWritten();
 }
 
 void ArrayBase::appendElement(index i, const std::byte *element) {

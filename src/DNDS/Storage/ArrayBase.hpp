@@ -161,6 +161,20 @@ class ArrayBase {
     /// The generation of the elements' allocation; see `HostDeviceBuffer::generation`.
     std::uint64_t generation() const noexcept { return data_.generation(); }
 
+    /// A number that no two contents in the process share: elements, row sizes and row shapes. It grows whenever one of
+    /// these may have changed: by non-const access to elements, `view`, `deviceView` and `rowLayout` for writing, by
+    /// resizing, compressing, decompressing, and by what copies another array here. Reading, `toDevice`, `toHost` and
+    /// `rehost` leave it; swaps and moves take it along with the contents. A view that was taken earlier writes unseen:
+    /// take a new one for each use, or call `markWritten`. Equal numbers mean equal contents, others need not differ.
+    /// O(1).
+    std::uint64_t version() const noexcept { return data_.version(); }
+    void markWritten() noexcept { data_.markWritten(); }
+
+    /// The version of the father that these ghosts were last pulled from, 0 for none; see HostDeviceBuffer::pulledFrom.
+    /// Pulls set it; `ghostStateOf` compares it.
+    std::uint64_t pulledFrom() const noexcept { return data_.pulledFrom(); }
+    void setPulledFrom(std::uint64_t version) noexcept { data_.setPulledFrom(version); }
+
     /// Shares ownership of a compressed CSR array's row starts on the host, as `RowPart::hold` does for elements: what
     /// `RowLayout` points to outlives resizing and destruction of the array. Null where there are none.
     std::shared_ptr<const void> holdOffsets() const noexcept { return offsets_.hold(MemorySpace::Host); }
@@ -217,7 +231,10 @@ class ArrayBase {
     /// Elements from one row to the next in fixed and padded layouts.
     index stride() const noexcept { return stride_; }
     /// The bytes of row `i` of a decompressed CSR array.
-    std::vector<std::byte> &looseRow(index i) { return looseRows_[static_cast<std::size_t>(i)]; }
+    std::vector<std::byte> &looseRow(index i) {
+        markWritten();
+        return looseRows_[static_cast<std::size_t>(i)];
+    }
     const std::vector<std::byte> &looseRow(index i) const { return looseRows_[static_cast<std::size_t>(i)]; }
 
     /// Appends one element to row `i`. @throws IndexError, ArgumentError when a padded row is full, StateError,

@@ -34,6 +34,13 @@ std::uint64_t HostDeviceBuffer::nextGeneration() noexcept {
     return counter.fetch_add(1, std::memory_order_relaxed) + 1;
 }
 
+std::uint64_t HostDeviceBuffer::drawVersion() const noexcept {
+    static std::atomic<std::uint64_t> counter{0};
+    const std::uint64_t drawn = counter.fetch_add(1, std::memory_order_relaxed) + 1;
+    std::uint64_t present = 0; // of another thread that reads these contents, too
+    return version_.compare_exchange_strong(present, drawn, std::memory_order_relaxed) ? drawn : present;
+}
+
 void HostDeviceBuffer::throwStale(MemorySpace space, std::string_view owner) {
     if (space == MemorySpace::Host)
         throw StaleError(
@@ -99,6 +106,8 @@ void HostDeviceBuffer::swap(HostDeviceBuffer &other) noexcept {
     std::swap(generation_, other.generation_);
     std::swap(hostValid_, other.hostValid_);
     std::swap(deviceValid_, other.deviceValid_);
+    version_ = other.version_.exchange(version_);
+    std::swap(pulledFrom_, other.pulledFrom_);
     inFlight_.swap(other.inFlight_);
 }
 
@@ -151,6 +160,8 @@ void HostDeviceBuffer::allocateDevice() {
 }
 
 void HostDeviceBuffer::copyContents(const HostDeviceBuffer &other) {
+    markWritten();
+    pulledFrom_ = other.pulledFrom_;
     if (bytes_ == 0)
         return;
     finishCopies();
@@ -227,6 +238,8 @@ void HostDeviceBuffer::rehost(HostMemoryResource resource) {
     moved.deviceOwner_.swap(deviceOwner_);
     moved.hostValid_ = hostValid_;
     moved.deviceValid_ = deviceValid_;
+    moved.version_ = version_.load();
+    moved.pulledFrom_ = pulledFrom_;
     swap(moved);
 }
 

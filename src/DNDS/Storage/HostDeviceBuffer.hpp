@@ -6,6 +6,7 @@
 #include "DNDS/Base/MemorySpace.hpp"
 #include "DNDS/Device/Hooks.hpp"
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -17,8 +18,8 @@ namespace DNDS {
 ///
 /// Accessors never copy: asking for a stale side throws, `toDevice` and `toHost` bring it up to date, writing one side
 /// makes the other stale. At least one side is valid at all times; of a buffer of 0 bytes both are. New bytes are zero,
-/// and on the host. Everything is Local; checks are O(1) and made in every build. Not safe to use from several threads
-/// at once.
+/// and on the host. `version` numbers the contents. Everything is Local; checks are O(1) and made in every build. Not
+/// safe to use from several threads at once.
 ///
 ///     HostDeviceBuffer buffer(1024);
 ///     fillIn(buffer.write(MemorySpace::Host, "u"));
@@ -56,6 +57,28 @@ class HostDeviceBuffer {
     /// whoever remembers it can tell later whether the addresses it remembers still belong to this buffer.
     std::uint64_t generation() const noexcept { return generation_; }
 
+    /// A number that no two contents in the process share, and that grows with each change: equal numbers mean equal
+    /// contents. O(1). What moves it is what hands out bytes for writing or replaces them:
+    ///
+    /// | new number                                         | same number                                     |
+    /// |----------------------------------------------------|-------------------------------------------------|
+    /// | `write`, `markWritten`, `resize` to another size,  | `read`, `toDevice`, `toHost`, `rehost`, `resize`|
+    /// | `renew`; a copy, and what is assigned to           | to the same size; `swap`, move: travels along   |
+    ///
+    /// It changes when bytes are handed out, not when they are written: whoever keeps a pointer, or replays a graph of
+    /// kernels, writes unseen and has to call `markWritten`.
+    std::uint64_t version() const noexcept {
+        const std::uint64_t drawn = version_.load(std::memory_order_relaxed);
+        return drawn != 0 ? drawn : drawVersion();
+    }
+    /// Gives the contents a new version: for whoever writes them through a pointer taken earlier. O(1).
+    void markWritten() noexcept { version_.store(0, std::memory_order_relaxed); }
+
+    /// The version of the contents that these were last pulled from, 0 for none. It belongs to the contents: `swap`,
+    /// moves and `rehost` take it along, copies repeat it, new bytes have none, writing does not change it.
+    std::uint64_t pulledFrom() const noexcept { return pulledFrom_; }
+    void setPulledFrom(std::uint64_t version) noexcept { pulledFrom_ = version; }
+
     /// Whether the copy in `space` is current.
     bool valid(MemorySpace space) const noexcept {
         return bytes_ == 0 || (space == MemorySpace::Host ? hostValid_ : deviceValid_);
@@ -69,13 +92,14 @@ class HostDeviceBuffer {
         return space == MemorySpace::Host ? host_ : device_;
     }
 
-    /// The bytes in `space`, for writing: the other side becomes stale. O(1), copies nothing.
+    /// The bytes in `space`, for writing: the other side becomes stale, the version moves. O(1), copies nothing.
     /// @throws StaleError naming `owner` when that side is stale.
     std::byte *write(MemorySpace space, std::string_view owner) {
         if (!valid(space)) [[unlikely]]
             throwStale(space, owner);
         hostValid_ = space == MemorySpace::Host;
         deviceValid_ = !hostValid_;
+        markWritten();
         return space == MemorySpace::Host ? host_ : device_;
     }
 
@@ -116,6 +140,7 @@ class HostDeviceBuffer {
 
   private:
     static std::uint64_t nextGeneration() noexcept;
+    std::uint64_t drawVersion() const noexcept;
     [[noreturn]] static void throwStale(MemorySpace space, std::string_view owner);
 
     static std::shared_ptr<std::byte> allocateHost(std::size_t bytes, const HostMemoryResource &resource);
@@ -137,6 +162,9 @@ class HostDeviceBuffer {
     std::uint64_t generation_;
     bool hostValid_ = true;
     bool deviceValid_ = false;
+    /// 0 where it was written since it was last asked for; drawn by whoever asks, so that writing costs one store.
+    mutable std::atomic<std::uint64_t> version_ = 0;
+    std::uint64_t pulledFrom_ = 0;
     /// Copies that nobody here waited for, null for none: memory may then only be freed or copied after a wait.
     mutable std::shared_ptr<CopiesInFlight> inFlight_;
 };

@@ -97,7 +97,9 @@ void roundTrip(rowsize width, const std::function<index(index)> &id) {
         const CheckpointReader reader(some.view(), path);
         EXPECT_GT(reader.array("array").blocks(), 1);
         TArray back;
+        const std::uint64_t version = back.version();
         reader.read("array", back, others);
+        EXPECT_NE(back.version(), version);
         expectRows(back, others, width);
         const std::vector<index> all{id(3), id(rows - 1), id(3), id(0)}; // several ranks want the same
         reader.read("array", back, all);

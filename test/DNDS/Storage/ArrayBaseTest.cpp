@@ -2,10 +2,12 @@
 
 #include "CountingMemory.hpp"
 
+#include "DNDS/Device/Hooks.hpp"
 #include "DNDS/Storage/Array.hpp"
 
 #include <gtest/gtest.h>
 
+#include <functional>
 #include <limits>
 #include <memory>
 #include <random>
@@ -51,6 +53,86 @@ TEST(ArrayNames, AppearInMessages) {
     EXPECT_NE(messageOf<ArgumentError>([&] { array.resize(-1); }).find("unnamed array"), std::string::npos);
     array.setName("temperature");
     EXPECT_NE(messageOf<ArgumentError>([&] { array.resize(-1); }).find("temperature"), std::string::npos);
+}
+
+/// Calls each function and fails the test unless it gives the array a version that it never had.
+template <class A>
+void expectNewVersions(A &array, const std::vector<std::function<void()>> &writes) {
+    std::set<std::uint64_t> seen{array.version()};
+    for (std::size_t i = 0; i < writes.size(); ++i) {
+        writes[i]();
+        EXPECT_TRUE(seen.insert(array.version()).second) << "write " << i;
+        EXPECT_FALSE(seen.insert(array.version()).second) << "asked again after write " << i;
+    }
+}
+
+TEST(ArrayVersions, MoveWithEveryWayOfWriting) {
+    Static array;
+    array.resize(4);
+    Static other(array);
+    expectNewVersions(array,
+                      {[&] { array(1, 2) = 3; }, [&] { array(1) = 3; }, [&] { *array[2] = 1; },
+                       [&] { array.row(0)[1] = 1; }, [&] { array.data()[0] = 1; }, [&] { (void)array.view(); },
+                       [&] { (void)array.rowLayout(MemorySpace::Host, Access::Write); }, [&] { array.resize(5); },
+                       [&] { array.resize(4); }, [&] { array.clone(other); }, [&] { array = other; },
+                       [&] { swap(array, other); }, [&] { array = Static(); }, [&] { array.markWritten(); }});
+    Padded padded;
+    padded.resize(3, [](index) { return 1; });
+    expectNewVersions(padded, {[&] { padded.resizeRow(0, 3); }, [&] { padded.resizeRow(0, 2); },
+                               [&] { padded.appendToRow(1, 4.0); }, [&] { padded.resize(3, [](index) { return 2; }); },
+                               [&] { padded.resize(6); }});
+    Csr csr;
+    expectNewVersions(csr, {[&] { csr.resize(3, [](index i) { return i; }); }, [&] { csr(2, 1) = 4; },
+                            [&] { csr.decompress(); }, [&] { csr.resizeRow(0, 2); }, [&] { csr.appendToRow(0, 5); },
+                            [&] { csr(0, 1) = 4; }, [&] { *csr[0] = 4; }, [&] { csr.resize(4); },
+                            [&] { csr.compress(); }, [&] { csr.resize(2, 3); }});
+    Fixed narrow;
+    narrow.resize(2, 0);
+    expectNewVersions(narrow, {[&] { narrow.resize(5); }, [&] { narrow.resize(5, 2); }});
+}
+
+TEST(ArrayVersions, StayWhereNothingIsWritten) {
+    Csr csr;
+    csr.resize(3, [](index i) { return i; });
+    const Csr &constant = csr;
+    const std::uint64_t version = csr.version();
+    for (const auto &read : std::vector<std::function<void()>>{
+             [&] { (void)constant(2, 1); }, [&] { (void)constant[1]; }, [&] { (void)constant.row(2); },
+             [&] { (void)constant.data(); }, [&] { (void)constant.view(); }, [&] { (void)csr.hash(); },
+             [&] { (void)csr.rowLayout(MemorySpace::Host, Access::Read); },
+             [&] { (void)constant.rowLayout(MemorySpace::Host); }, [&] { (void)Csr(csr); }, [&] { csr.compress(); },
+             [&] { csr.toHost(); }, [&] { csr.rehost(std::make_shared<test::CountingMemory>()); },
+             [&] { EXPECT_THROW(csr(7, 0) = 1, IndexError); }, [&] { csr.setName("csr"); },
+             [&] { csr = Csr(std::move(csr)); }}) {
+        read();
+        EXPECT_EQ(csr.version(), version);
+    }
+    Csr moved(std::move(csr));
+    EXPECT_EQ(moved.version(), version);
+    EXPECT_NE(csr.version(), version); // NOLINT(bugprone-use-after-move): documented
+    Static array;
+    array.resize(3);
+    const std::uint64_t before = array.version();
+    array.resize(3);
+    array.resize(3, 5);
+    EXPECT_EQ(array.version(), before) << "the same size";
+}
+
+TEST(ArrayVersions, OnTheDevice) {
+    if (!Device::available())
+        GTEST_SKIP() << Device::unavailableReason();
+    Static array;
+    array.resize(4);
+    const std::uint64_t version = array.version();
+    array.toDevice();
+    (void)std::as_const(array).deviceView<DeviceBackend::CUDA>();
+    (void)array.rowLayout(MemorySpace::Device, Access::Read);
+    EXPECT_EQ(array.version(), version);
+    expectNewVersions(array, {[&] { (void)array.deviceView<DeviceBackend::CUDA>(); },
+                              [&] { (void)array.rowLayout(MemorySpace::Device, Access::Write); }});
+    const std::uint64_t written = array.version();
+    array.toHost();
+    EXPECT_EQ(array.version(), written);
 }
 
 TEST(ArrayRowCounts, MustBeAddressable) {

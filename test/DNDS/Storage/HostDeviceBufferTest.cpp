@@ -132,6 +132,65 @@ TEST(HostDeviceBuffer, GenerationFollowsTheAllocation) {
     EXPECT_NE(b.generation(), beforeAssignment);
 }
 
+TEST(HostDeviceBuffer, TheVersionFollowsTheContents) {
+    std::set<std::uint64_t> seen;
+    HostDeviceBuffer a(10);
+    const auto isNew = [&](const HostDeviceBuffer &buffer) { return seen.insert(buffer.version()).second; };
+    EXPECT_TRUE(isNew(a));
+    (void)a.read(MemorySpace::Host, "a");
+    a.toHost();
+    a.resize(10);
+    a.rehost(std::make_shared<CountingMemory>());
+    EXPECT_FALSE(isNew(a)) << "the same contents";
+    (void)a.write(MemorySpace::Host, "a");
+    EXPECT_TRUE(isNew(a));
+    EXPECT_FALSE(isNew(a)) << "asking changes nothing";
+    a.markWritten();
+    EXPECT_TRUE(isNew(a));
+    a.resize(11);
+    EXPECT_TRUE(isNew(a));
+    a.renew(11);
+    EXPECT_TRUE(isNew(a));
+    a.setPulledFrom(7);
+    (void)a.write(MemorySpace::Host, "a");
+    EXPECT_EQ(a.pulledFrom(), 7U) << "writing does not change it";
+    const std::uint64_t last = a.version();
+    EXPECT_GT(last, *seen.rbegin()) << "it grows";
+
+    HostDeviceBuffer b(11);
+    EXPECT_TRUE(isNew(b)) << "equal contents may have other versions";
+    swap(a, b);
+    EXPECT_EQ(b.version(), last);
+    EXPECT_EQ(b.pulledFrom(), 7U);
+    EXPECT_EQ(a.pulledFrom(), 0U);
+    HostDeviceBuffer moved(std::move(b));
+    EXPECT_EQ(moved.version(), last);
+    EXPECT_TRUE(isNew(b)); // NOLINT(bugprone-use-after-move): documented
+    seen.insert(last);
+    moved.rehost(std::make_shared<CountingMemory>());
+    EXPECT_EQ(moved.version(), last);
+    EXPECT_EQ(moved.pulledFrom(), 7U);
+
+    const HostDeviceBuffer copied(moved);
+    EXPECT_TRUE(isNew(copied)) << "from now on they may differ";
+    EXPECT_EQ(copied.pulledFrom(), 7U);
+    EXPECT_EQ(moved.version(), last);
+    a = moved;
+    EXPECT_TRUE(isNew(a)) << "assigned in place";
+    EXPECT_EQ(a.pulledFrom(), 7U);
+    moved.resize(3);
+    EXPECT_EQ(moved.pulledFrom(), 0U) << "new bytes";
+    if (!Device::available())
+        return;
+    a.toDevice();
+    (void)a.read(MemorySpace::Device, "a");
+    EXPECT_FALSE(isNew(a));
+    (void)a.write(MemorySpace::Device, "a");
+    EXPECT_TRUE(isNew(a));
+    a.toHost();
+    EXPECT_FALSE(isNew(a));
+}
+
 TEST(HostDeviceBuffer, CopiesAreDeep) {
     HostDeviceBuffer a(10);
     fill(a, 1);

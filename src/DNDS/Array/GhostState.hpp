@@ -1,0 +1,59 @@
+/// @file GhostState.hpp
+/// @brief Whether ghosts were pulled since this rank last wrote its own rows.
+#pragma once
+
+#include "DNDS/Base/Error.hpp"
+#include "DNDS/Storage/ArrayBase.hpp"
+
+#include <string_view>
+
+namespace DNDS {
+
+/// What a rank knows of its ghosts without asking others: which version of its own father their last pull belongs to.
+///
+/// Ranks that run the same program write their fathers between the same pulls, and then this is what holds for the
+/// owners, too. Where only some ranks write, the others do not notice: their ghosts count as current. Who wrote into
+/// the ghosts themselves after the pull is not asked; `ArrayBase::version` of the son tells that.
+enum class GhostState : unsigned char {
+    NeverPulled, ///< no pull into these rows was completed: none yet, one is in flight, or the last one failed
+    Stale,       ///< the father was written, or given other contents, since the pull started
+    Current      ///< the father has the contents that it had when the pull started; or there are no ghosts
+};
+
+/// "never pulled", "older than the owned rows", "current".
+constexpr std::string_view ghostStateName(GhostState state) {
+    switch (state) {
+    case GhostState::NeverPulled:
+        return "never pulled";
+    case GhostState::Stale:
+        return "older than the owned rows";
+    case GhostState::Current:
+        break;
+    }
+    return "current";
+}
+
+/// Compares the father's version with that of the last completed pull into `son`. Local, O(1). Non-const access counts
+/// as writing even where it only reads; see ArrayBase::version, also for writes that it does not see.
+inline GhostState ghostStateOf(const ArrayBase &father, const ArrayBase &son) noexcept {
+    if (son.size() == 0)
+        return GhostState::Current;
+    if (son.pulledFrom() == 0)
+        return GhostState::NeverPulled;
+    return son.pulledFrom() == father.version() ? GhostState::Current : GhostState::Stale;
+}
+
+/// Whether a view is about to read ghosts.
+enum class GhostUse : unsigned char {
+    Unchecked, ///< whatever they hold
+    Read       ///< with DNDS_DEBUG_CHECKS, StaleError unless they are current
+};
+
+/// Local, O(1). Throws StaleError naming the father unless `ghostStateOf` says that ghosts are current.
+inline void requireCurrentGhosts(const ArrayBase &father, const ArrayBase &son) {
+    const GhostState state = ghostStateOf(father, son);
+    DNDS_CHECK(state == GhostState::Current, StaleError, "the ghosts of '{}' are {}: pull before reading them",
+               father.label(), ghostStateName(state));
+}
+
+} // namespace DNDS
