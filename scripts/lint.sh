@@ -107,6 +107,18 @@ check_layers() {
     python3 scripts/check_layers.py || failed+=("layers (scripts/layers.txt)")
 }
 
+# Only src/DNDS/Mpi calls collectives of MPI: those of CommunicatorView agree first on what any rank has failed with.
+check_collectives() {
+    say "collectives"
+    local moving='bcast|scan|exscan|all(gather|reduce|toall)[vw]?|gatherv?|scatterv?|reduce(_scatter(_block)?)?|barrier'
+    local making='neighbor_[a-z]+|comm_i?(dup|split|create)[a-z_]*|win_[a-z_]+|file_[a-z_]+'
+    local raw="\\bP?MPI_I?($moving|$making)(_c|_init)? *\\(" sources
+    mapfile -t sources < <(files 'src/*.cpp' 'src/*.hpp' 'src/*.cu' 'src/*.cuh' | grep -v '^src/DNDS/Mpi/')
+    if grep -niE "$raw" "${sources[@]}"; then
+        failed+=("collectives of MPI outside src/DNDS/Mpi: CommunicatorView and the headers beside it have them")
+    fi
+}
+
 check_shell() {
     say "shellcheck"
     local scripts
@@ -169,6 +181,7 @@ else
     check_format
     check_lists
     check_layers
+    check_collectives
     check_shell
     check_python
 fi

@@ -1,7 +1,7 @@
 #include "Checkpoint.hpp"
 
-#include "DNDS/Geom/File/FileSegments.hpp"
 #include "DNDS/Geom/Mesh/Fingerprint.hpp"
+#include "DNDS/Mpi/BroadcastList.hpp"
 #include "DNDS/Serialize/Checkpoint.hpp"
 
 #include <nlohmann/json.hpp>
@@ -84,9 +84,7 @@ std::vector<std::string> sharedCheckpointsIn(DNDS::CommunicatorView comm, const 
         if (comm.rank() == 0)
             paths = checkpointsIn(folder);
     });
-    const index count = comm.allReduce(static_cast<index>(paths.size()), MPI_MAX);
-    paths.resize(static_cast<std::size_t>(count));
-    Geom::broadcastStrings(comm, paths);
+    DNDS::broadcastStrings(comm, paths);
     return paths;
 }
 

@@ -1,8 +1,9 @@
 #include "DNDS/Array/TransformerCore.hpp"
 
+#include "DNDS/Mpi/RequireSame.hpp"
+
 #include <cxxabi.h>
 
-#include <array>
 #include <cstdlib>
 #include <functional>
 #include <utility>
@@ -28,10 +29,7 @@ void TransformerCore::requireOneType(const ArrayBase &father, const std::type_in
 }
 
 void TransformerCore::agreeOnType(const CommunicatorView &comm, const ArrayBase &father, const std::type_info &type) {
-    const auto hash = static_cast<index>(type.hash_code());
-    std::array<index, 2> extremes{hash, ~hash};
-    comm.allReduce(extremes.data(), 2, MPI_MAX);
-    DNDS_CHECK(extremes[0] == ~extremes[1], LayoutError,
+    DNDS_CHECK(isSameOnAll(comm, type.hash_code()), LayoutError,
                "'{}' is of type {} on rank {} and of another type on some rank: ranks must give arrays of one type",
                father.label(), readable(type), comm.rank());
 }

@@ -67,7 +67,8 @@ struct Exchange::State {
     /// it is kept until the next start.
     void releaseArrays();
 
-    /// Waits for what the stream holds, before somebody handles an error: rows of other peers may still be on their way.
+    /// Waits for what the stream holds, before somebody handles an error: rows of other peers may still be on their
+    /// way.
     void drain() const noexcept;
 
     /// Whether this thread may call MPI for this exchange: the one that made it may, others where MPI allows it to all.

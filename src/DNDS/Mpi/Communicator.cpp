@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cstring>
 #include <string>
 
 namespace DNDS {
@@ -155,6 +156,40 @@ void CommunicatorView::beforeCollective(SourceLocation where) const {
     requireMpiActive("ranks communicate", where);
     if (Detail::FailureScope *const scope = Detail::FailureScope::of(*this))
         agreeIn(scope, *this, nullptr, where);
+}
+
+void CommunicatorView::broadcastBytes(void *bytes, std::size_t count, int root) const {
+    constexpr std::size_t most = std::size_t{1} << 30U; // counts of MPI are int
+    beforeCollective();
+    for (std::size_t done = 0; done < count; done += most)
+        checkMpi(MPI_Bcast(static_cast<std::byte *>(bytes) + done, static_cast<int>(std::min(most, count - done)),
+                           MPI_BYTE, root, comm_),
+                 "MPI_Bcast");
+}
+
+void Detail::allGatherBytes(const CommunicatorView &comm, const void *mine, std::span<const std::size_t> bytes,
+                            void *all, std::size_t most) {
+    auto *const begin = static_cast<std::byte *>(all);
+    if (std::accumulate(bytes.begin(), bytes.end(), std::size_t{0}) > most) {
+        std::size_t start = 0;
+        for (int rank = 0; rank < comm.size(); start += bytes[static_cast<std::size_t>(rank)], ++rank) {
+            const std::size_t count = bytes[static_cast<std::size_t>(rank)];
+            if (rank == comm.rank() && count > 0)
+                std::memcpy(begin + start, mine, count);
+            comm.broadcast(begin + start, count, rank);
+        }
+        return;
+    }
+    std::vector<int> counts;
+    std::vector<int> starts;
+    comm.guarded([&] {
+        counts.assign(bytes.begin(), bytes.end());
+        starts.resize(counts.size());
+        std::exclusive_scan(counts.begin(), counts.end(), starts.begin(), 0);
+    });
+    checkMpi(MPI_Allgatherv(mine, counts[static_cast<std::size_t>(comm.rank())], MPI_BYTE, begin, counts.data(),
+                            starts.data(), MPI_BYTE, comm.handle()),
+             "MPI_Allgatherv");
 }
 
 Communicator::~Communicator() {

@@ -7,9 +7,14 @@
 
 #include <mpi.h>
 
+#include <algorithm>
+#include <cstddef>
 #include <exception>
 #include <functional>
+#include <limits>
+#include <numeric>
 #include <span>
+#include <type_traits>
 #include <vector>
 
 namespace DNDS {
@@ -40,6 +45,17 @@ class MpiSession {
     int threadLevel_ = MPI_THREAD_SINGLE;
     int exceptionsAtStart_ = 0;
 };
+
+class CommunicatorView;
+
+namespace Detail {
+
+/// Rank r gives `bytes[r]` bytes; `all` has room for those of all. Where they are more than `most`, each rank
+/// broadcasts its own. Collective.
+void allGatherBytes(const CommunicatorView &comm, const void *mine, std::span<const std::size_t> bytes, void *all,
+                    std::size_t most = std::size_t{std::numeric_limits<int>::max()});
+
+} // namespace Detail
 
 /// Refers to a communicator that someone else owns; trivially copyable. The owner must outlive it.
 class CommunicatorView {
@@ -72,6 +88,40 @@ class CommunicatorView {
         checkMpi(MPI_Allgather(&value, 1, mpiTypeOf<T>(), all.data(), 1, mpiTypeOf<T>(), comm_), "MPI_Allgather");
         return all;
     }
+    /// Collective. The lists of all ranks behind each other, in order of rank; any length. Throws on all ranks where
+    /// one has no memory for them.
+    template <class T>
+    std::vector<T> allGatherV(std::span<const T> mine) const {
+        static_assert(std::is_trivially_copyable_v<T>);
+        std::vector<T> all;
+        std::vector<std::size_t> bytes = allGather(mine.size_bytes());
+        guarded([&] { all.resize(std::accumulate(bytes.begin(), bytes.end(), std::size_t{0}) / sizeof(T)); });
+        Detail::allGatherBytes(*this, mine.data(), bytes, all.data());
+        return all;
+    }
+    /// Collective. Afterwards all ranks hold the `count` values of rank `root`; any number.
+    template <class T>
+    void broadcast(T *values, std::size_t count, int root = 0) const {
+        static_assert(std::is_trivially_copyable_v<T>);
+        broadcastBytes(values, count * sizeof(T), root);
+    }
+    /// Collective. Afterwards all ranks hold the value of rank `root`.
+    template <class T>
+    requires(!std::is_pointer_v<T>) void broadcast(T &value, int root = 0) const { broadcast(&value, 1, root); }
+    /// Collective. Replaces each of `count` values by its sum over the ranks before this one: 0 on rank 0.
+    template <class T>
+    void exclusiveScan(T *values, int count) const {
+        beforeCollective();
+        checkMpi(MPI_Exscan(MPI_IN_PLACE, values, count, mpiTypeOf<T>(), MPI_SUM, comm_), "MPI_Exscan");
+        if (rank_ == 0) // MPI leaves them as they are
+            std::fill_n(values, count, T{});
+    }
+    /// Collective. The sum of the values of the ranks before this one: 0 on rank 0.
+    template <class T>
+    T exclusiveScan(T value) const {
+        exclusiveScan(&value, 1);
+        return value;
+    }
     /// Collective.
     void barrier() const {
         beforeCollective();
@@ -84,8 +134,8 @@ class CommunicatorView {
     void agree(const std::exception_ptr &mine, SourceLocation where = SourceLocation::current()) const;
 
     /// To be called before a collective of MPI that is not called through this class, when all that it needs has been
-    /// allocated. Where `failTogether` runs, throws on all ranks what any rank has failed with meanwhile, by one
-    /// reduction; elsewhere free. Collective.
+    /// allocated; within DNDS only src/DNDS/Mpi has such calls. Where `failTogether` runs, throws on all ranks what any
+    /// rank has failed with meanwhile, by one reduction; elsewhere free. Collective.
     void beforeCollective(SourceLocation where = SourceLocation::current()) const;
 
     /// Runs `body`, which must contain no communication, and `agree`s on what it threw. Collective.
@@ -101,6 +151,8 @@ class CommunicatorView {
     }
 
   private:
+    void broadcastBytes(void *bytes, std::size_t count, int root) const;
+
     MPI_Comm comm_ = MPI_COMM_NULL;
     int rank_ = 0;
     int size_ = 0;

@@ -1,9 +1,8 @@
 #include "DNDS/Mpi/CommunicatorContext.hpp"
 
 #include "DNDS/Base/Environment.hpp"
-#include "DNDS/Mpi/BroadcastText.hpp"
+#include "DNDS/Mpi/RequireSame.hpp"
 
-#include <array>
 #include <chrono>
 #include <functional>
 #include <string>
@@ -63,29 +62,24 @@ int largestTag(MPI_Comm comm) {
     return found != 0 ? *static_cast<int *>(value) : 32767;
 }
 
-using Choices = std::array<std::pair<const char *, std::string>, 5>;
+using Choices = decltype(Environment{}.choices());
 
 /// Virtual nodes, timeouts and transports must be the same on all ranks. Collective; one reduction. Throws
 /// ArgumentError on all ranks where one differs.
 void agreeOn(const CommunicatorView &comm, const Choices &choices) {
-    std::uint64_t hash = 0;
-    for (const auto &[name, value] : choices)
-        hash = hash * 0x100000001b3U + std::hash<std::string>()(value);
-    std::array<std::uint64_t, 2> extremes{hash, ~hash}; // the largest and, inverted, the smallest of all ranks
-    comm.allReduce(extremes.data(), 2, MPI_MAX);
-    if (extremes[0] == ~extremes[1]) [[likely]]
-        return;
-    const auto quoted = [](std::string_view value) {
-        return value.empty() ? std::string("not set") : fmt::format("'{}'", value);
-    };
-    for (const auto &choice : choices) {
-        const ShortText first = broadcastText(comm, choice.second);
-        comm.guarded([&] {
-            DNDS_CHECK(ShortText(choice.second) == first, ArgumentError,
-                       "the environment variable {} is {} on rank {}, but {} on rank 0: give all ranks the same value",
-                       choice.first, quoted(choice.second), comm.rank(), quoted(first.view()));
-        });
-    }
+    std::vector<std::string> values;
+    comm.guarded([&] {
+        for (const auto &choice : choices)
+            values.push_back(choice.second);
+    });
+    requireSame(comm, values, [&](std::size_t k, const std::string *first) {
+        const auto quoted = [](std::string_view value) {
+            return value.empty() ? std::string("not set") : fmt::format("'{}'", value);
+        };
+        throw ArgumentError(
+            fmt::format("the environment variable {} is {} on rank {}, but {} on rank 0: give all ranks the same value",
+                        choices[k].first, quoted(values[k]), comm.rank(), quoted(*first)));
+    });
 }
 
 } // namespace

@@ -1,7 +1,9 @@
 #include "DNDS/Serialize/Checkpoint.hpp"
 
 #include "DNDS/Base/ContentHash.hpp"
+#include "DNDS/Mpi/BroadcastList.hpp"
 #include "DNDS/Mpi/FailTogether.hpp"
+#include "DNDS/Mpi/RequireSame.hpp"
 #include "DNDS/Serialize/Checksum.hpp"
 #include "DNDS/Serialize/DurableFile.hpp"
 #include "DNDS/Serialize/HdfDescription.hpp"
@@ -44,17 +46,7 @@ class Stream {
         return list;
     }
     /// Gives all ranks what rank 0 has put in. Collective.
-    void broadcast(CommunicatorView comm) {
-        auto size = static_cast<index>(bytes_.size());
-        comm.guarded([&] {
-            DNDS_CHECK(size <= std::numeric_limits<int>::max(), DataError, "a description of {} bytes is too long",
-                       size);
-        });
-        checkMpi(MPI_Bcast(&size, 1, mpiTypeOf<index>(), 0, comm.handle()), "MPI_Bcast");
-        bytes_.resize(static_cast<std::size_t>(size));
-        comm.beforeCollective();
-        checkMpi(MPI_Bcast(bytes_.data(), static_cast<int>(size), MPI_BYTE, 0, comm.handle()), "MPI_Bcast");
-    }
+    void broadcast(CommunicatorView comm) { broadcastList(comm, bytes_); }
 
   private:
     void putBytes(const void *from, std::size_t count) {
@@ -345,14 +337,10 @@ void CheckpointReader::readRows(std::string_view name, ArrayBase &target, std::s
     const CheckpointArray &stored = array(name);
     ContentHash ofName;
     ofName.addText(name);
-    std::array<std::uint64_t, 2> names{ofName.value(), ~ofName.value()};
-    comm_.allReduce(names.data(), 2, MPI_MAX);
-    comm_.guarded([&] {
-        DNDS_CHECK(names[0] == ~names[1], ArgumentError,
-                   "{}: rank {} reads {} while another rank reads another array: read arrays in the same order on all "
-                   "ranks",
-                   path_, comm_.rank(), name);
-    });
+    DNDS_CHECK(
+        isSameOnAll(comm_, ofName.value()), ArgumentError,
+        "{}: rank {} reads {} while another rank reads another array: read arrays in the same order on all ranks",
+        path_, comm_.rank(), name);
     DNDS_CHECK(meshKnown_ || !content_.mesh, ArgumentError,
                "{} is for one mesh: open it with the fingerprint of the mesh that rows are read for "
                "(CheckpointReadOptions::mesh), or ask for rows of any mesh by name (anyMesh)",

@@ -259,9 +259,7 @@ index CheckpointWriter::writeFile(const std::string &temporary) {
                 places.insert(places.end(), {place.values, place.checksums});
         places.push_back(image.bytes);
     });
-    comm_.beforeCollective();
-    checkMpi(MPI_Bcast(places.data(), static_cast<int>(places.size()), mpiTypeOf<index>(), 0, comm_.handle()),
-             "MPI_Bcast");
+    comm_.broadcast(places.data(), places.size());
 
     const auto context = CommunicatorContext::of(comm_);
     std::exception_ptr failure; // of this rank: it goes on with the others until all know
@@ -284,12 +282,7 @@ index CheckpointWriter::writeFile(const std::string &temporary) {
             *all[k] = {places[6 * s + 2 * k], places[6 * s + 2 * k + 1]};
         const std::vector<index> rows = Detail::placesOf(*context, source.ids, array.listed);
         const Detail::RowSlab slab = Detail::gatherSlab(*context, array, *source.array, rows, source.ids);
-        index before = 0;
-        const index bytes = slab.start(slab.rows);
-        comm_.beforeCollective();
-        checkMpi(MPI_Exscan(&bytes, &before, 1, mpiTypeOf<index>(), MPI_SUM, comm_.handle()), "MPI_Exscan");
-        if (comm_.rank() == 0)
-            before = 0;
+        const index before = comm_.exclusiveScan(slab.start(slab.rows));
         attempt([&] {
             if (slab.rows > 0 && !isOpen) {
                 file = DurableFile::forWriting(temporary);

@@ -165,12 +165,7 @@ std::vector<index> placesOf(CommunicatorContext &context, std::span<const index>
     std::iota(order.begin(), order.end(), index{0});
     std::sort(order.begin(), order.end(),
               [&](index a, index b) { return asked.values[toSize(a)] < asked.values[toSize(b)]; });
-    index before = 0;
-    const auto mine = static_cast<index>(order.size());
-    comm.beforeCollective();
-    checkMpi(MPI_Exscan(&mine, &before, 1, mpiTypeOf<index>(), MPI_SUM, comm.handle()), "MPI_Exscan");
-    if (comm.rank() == 0)
-        before = 0;
+    const index before = comm.exclusiveScan(static_cast<index>(order.size()));
     RankLists answers = asked;
     std::exception_ptr failure;
     for (std::size_t k = 0; k < order.size(); k++) {

@@ -60,11 +60,8 @@ std::pair<std::vector<index>, index> numberFaces(CommunicatorContext &context, c
     }
     const CommunicatorView &comm = context.comm();
     const auto width = static_cast<int>(counts.size());
-    std::vector<index> before(counts.size(), 0);
-    comm.beforeCollective();
-    checkMpi(MPI_Exscan(counts.data(), before.data(), width, mpiTypeOf<index>(), MPI_SUM, comm.handle()), "MPI_Exscan");
-    if (comm.rank() == 0)
-        std::fill(before.begin(), before.end(), 0);
+    std::vector<index> before = counts;
+    comm.exclusiveScan(before.data(), width);
     comm.allReduce(counts.data(), width, MPI_SUM);
     index total = 0;
     for (std::size_t k = 0; k < counts.size(); k++) {

@@ -9,6 +9,7 @@
 #include "DNDS/Geom/Cgns/ParentFaces.hpp"
 #include "DNDS/Geom/Cgns/Polyhedra.hpp"
 #include "DNDS/Geom/Cgns/Solutions.hpp"
+#include "DNDS/Mpi/BroadcastList.hpp"
 #include "DNDS/Mpi/FailTogether.hpp"
 
 #include <algorithm>
@@ -19,30 +20,20 @@ namespace {
 
 using namespace Cgns; // NOLINT(google-build-using-namespace): its own parts
 
-void broadcast(const CommunicatorView &comm, std::string &bytes) {
-    auto size = static_cast<index>(bytes.size());
-    comm.beforeCollective();
-    checkMpi(MPI_Bcast(&size, 1, mpiTypeOf<index>(), 0, comm.handle()), "MPI_Bcast");
-    bytes.resize(static_cast<std::size_t>(size));
-    const ByteCount count(bytes.size());
-    comm.beforeCollective();
-    checkMpi(MPI_Bcast(bytes.data(), count.count(), count.type(), 0, comm.handle()), "MPI_Bcast");
-}
-
 /// Rank 0 reads the tree; the others open the file only when they know that it can be read.
 TreeNode readSharedTree(const CommunicatorView &comm, const std::string &path, std::unique_ptr<NodeSource> &source,
                         bool withSolutions) {
-    std::string bytes;
+    std::vector<std::string> bytes(1);
     comm.guarded([&] {
         if (comm.rank() == 0) {
             source = openSource(path);
-            bytes = packTree(source->readTree(withSolutions));
+            bytes[0] = packTree(source->readTree(withSolutions));
         }
     });
-    broadcast(comm, bytes);
+    broadcastStrings(comm, bytes);
     TreeNode root;
     comm.guarded([&] {
-        root = unpackTree(bytes);
+        root = unpackTree(bytes[0]);
         if (!source)
             source = openSource(path);
     });

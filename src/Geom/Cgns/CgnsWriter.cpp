@@ -5,7 +5,6 @@
 #include "DNDS/Geom/Cgns/PeriodicPairs.hpp"
 #include "DNDS/Geom/Cgns/TreeNode.hpp"
 #include "DNDS/Geom/Cgns/WrittenElements.hpp"
-#include "DNDS/Geom/File/FileSegments.hpp"
 #include "DNDS/Geom/Source/PeriodicImages.hpp"
 #include "DNDS/Geom/Source/SourceChecks.hpp"
 #include "DNDS/Mpi/FailTogether.hpp"
@@ -173,7 +172,7 @@ class Writer {
         writeIntegers(node, "ElementConnectivity", "DataArray_t", section.connectivity);
         if (elementInfo(section.type).nodes > 0)
             return;
-        const index before = sumBefore(comm_, static_cast<index>(section.connectivity.size()));
+        const index before = comm_.exclusiveScan(static_cast<index>(section.connectivity.size()));
         std::vector<index> offsets(section.starts.begin() + (comm_.rank() == 0 ? 0 : 1), section.starts.end());
         for (index &offset : offsets)
             offset += before;

@@ -1,6 +1,5 @@
 #include "DNDS/Geom/Cgns/FaceNumbering.hpp"
 
-#include "DNDS/Geom/File/FileSegments.hpp"
 #include "DNDS/Geom/Source/IndexPermutation.hpp"
 #include "DNDS/Mpi/SparseExchange.hpp"
 
@@ -44,7 +43,7 @@ Uses numberUses(CommunicatorView comm, std::size_t ofCells, std::size_t ofBounda
     uses.cellStarts.push_back(0);
     for (const index count : comm.allGather(static_cast<index>(ofCells)))
         uses.cellStarts.push_back(uses.cellStarts.back() + count);
-    uses.boundaryFirst = uses.cells() + sumBefore(comm, static_cast<index>(ofBoundary));
+    uses.boundaryFirst = uses.cells() + comm.exclusiveScan(static_cast<index>(ofBoundary));
     return uses;
 }
 
@@ -133,7 +132,7 @@ NumberedFaces numberFaces(CommunicatorContext &context, const FaceList &ofCells,
         count += result.listedFirst.back() ? 1 : 0;
     }
     result.globalSize = comm.allReduce(count, MPI_SUM);
-    index next = sumBefore(comm, count);
+    index next = comm.exclusiveScan(count);
     std::vector<index> numbers(firstOf.size(), InvalidIndex);
     Letters questions;
     for (std::size_t i = 0; i < firstOf.size(); i++)

@@ -1,18 +1,16 @@
 #include "DNDS/Geom/File/ElementList.hpp"
 
-#include "DNDS/Geom/File/FileSegments.hpp"
-
 #include <algorithm>
 
 namespace DNDS::Geom {
 
 void numberBlock(CommunicatorView comm, ElementBlock &block) {
-    block.first = sumBefore(comm, block.size());
+    block.first = comm.exclusiveScan(block.size());
     block.globalSize = comm.allReduce(block.size(), MPI_SUM);
 }
 
 void numberNodes(CommunicatorView comm, SourceMesh &mesh) {
-    mesh.firstNode = sumBefore(comm, mesh.nodes());
+    mesh.firstNode = comm.exclusiveScan(mesh.nodes());
     mesh.globalNodes = comm.allReduce(mesh.nodes(), MPI_SUM);
     const bool flat =
         std::all_of(mesh.coordinates.begin(), mesh.coordinates.end(), [](const auto &p) { return p[2] == 0; });

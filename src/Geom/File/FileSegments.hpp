@@ -5,7 +5,6 @@
 #include "DNDS/Geom/File/MeshFile.hpp"
 #include "DNDS/Mpi/Communicator.hpp"
 
-#include <string>
 #include <vector>
 
 namespace DNDS::Geom {
@@ -35,27 +34,8 @@ std::vector<FileSegment> ownSegments(const std::vector<FileSegment> &all, index 
 /// How many entries segments have together. Local.
 std::size_t entriesOf(const std::vector<FileSegment> &segments);
 
-/// Copies rank 0's bytes to all. Collective.
-void broadcastBytes(CommunicatorView comm, void *bytes, std::size_t count);
-
-/// Copies rank 0's list to all. Collective.
-template <class T>
-void broadcastList(CommunicatorView comm, std::vector<T> &list) {
-    static_assert(std::is_trivially_copyable_v<T>);
-    std::size_t size = list.size();
-    broadcastBytes(comm, &size, sizeof(size));
-    list.resize(size);
-    broadcastBytes(comm, list.data(), size * sizeof(T));
-}
-
-/// Copies rank 0's strings to all. Collective.
-void broadcastStrings(CommunicatorView comm, std::vector<std::string> &strings);
-
 /// The values of all ranks, ascending, each once; the same on every rank. Collective. O(result) memory, which should
 /// be small.
 std::vector<index> unionOfAll(CommunicatorView comm, std::vector<index> mine);
-
-/// The sum of the values of the ranks before this one. Collective.
-index sumBefore(CommunicatorView comm, index value);
 
 } // namespace DNDS::Geom

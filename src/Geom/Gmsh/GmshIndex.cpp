@@ -1,5 +1,7 @@
 #include "DNDS/Geom/Gmsh/GmshIndex.hpp"
 
+#include "DNDS/Mpi/BroadcastList.hpp"
+
 #include <algorithm>
 #include <cmath>
 #include <functional>
@@ -479,9 +481,9 @@ index elementBytes(const GmshInput &input, const GmshBlock &block) {
 GmshIndex indexGmsh(const MeshFile &file, int ranks) { return Indexer(file, ranks).run(); }
 
 void broadcastIndex(CommunicatorView comm, GmshIndex &gmsh) {
-    broadcastBytes(comm, &gmsh.format, sizeof(gmsh.format));
-    broadcastBytes(comm, &gmsh.nodes, sizeof(gmsh.nodes));
-    broadcastBytes(comm, &gmsh.elements, sizeof(gmsh.elements));
+    comm.broadcast(gmsh.format);
+    comm.broadcast(gmsh.nodes);
+    comm.broadcast(gmsh.elements);
     broadcastList(comm, gmsh.nodeSegments);
     broadcastList(comm, gmsh.elementSegments);
     broadcastList(comm, gmsh.groups);

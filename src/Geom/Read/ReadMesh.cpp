@@ -1,6 +1,6 @@
 #include "DNDS/Geom/Read/ReadMesh.hpp"
 
-#include "DNDS/Geom/File/FileSegments.hpp"
+#include "DNDS/Geom/File/MeshFile.hpp"
 #include "DNDS/Geom/Gmsh/GmshReader.hpp"
 #include "DNDS/Geom/Su2/Su2Reader.hpp"
 #include "DNDS/Mpi/FailTogether.hpp"
@@ -56,7 +56,7 @@ MeshFormat meshFormat(CommunicatorView comm, const std::string &path) {
         const MeshFile file(path);
         format = meshFormatOf({bytes.data(), file.read(0, bytes.data(), bytes.size())});
     });
-    broadcastBytes(comm, &format, sizeof(format));
+    comm.broadcast(format);
     return format;
 }
 

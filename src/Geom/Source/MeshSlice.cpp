@@ -1,11 +1,9 @@
 #include "DNDS/Geom/Source/MeshSlice.hpp"
 
-#include "DNDS/Base/ContentHash.hpp"
-#include "DNDS/Geom/File/FileSegments.hpp"
 #include "DNDS/Geom/Source/MeshFields.hpp"
+#include "DNDS/Mpi/RequireSame.hpp"
 
 #include <algorithm>
-#include <array>
 
 namespace DNDS::Geom {
 
@@ -30,24 +28,11 @@ void needSameFields(CommunicatorView comm, std::span<const FieldSlice> pointFiel
     };
     add("point", pointFields);
     add("cell", cellFields);
-    ContentHash hash;
-    for (const std::string &name : mine)
-        hash.addText(name + "\n");
-    std::array<std::uint64_t, 2> most{hash.value(), ~hash.value()};
-    comm.allReduce(most.data(), 2, MPI_MAX);
-    if (most[0] == ~most[1])
-        return;
-    std::vector<std::string> first = mine;
-    broadcastStrings(comm, first);
-    comm.guarded([&] {
-        for (std::size_t f = 0; f < std::max(mine.size(), first.size()); f++) {
-            const std::string here = f < mine.size() ? mine[f] : "no more fields";
-            const std::string there = f < first.size() ? first[f] : "no more fields";
-            DNDS_CHECK(here == there, ArgumentError,
-                       "ranks name different fields: here is {}, and on rank 0 {}. All ranks give the same fields in "
-                       "the same order",
-                       here, there);
-        }
+    requireSame(comm, mine, [&](std::size_t f, const std::string *first) {
+        throw ArgumentError(
+            fmt::format("ranks name different fields: here is {}, and on rank 0 {}. All ranks give the same fields in "
+                        "the same order",
+                        f < mine.size() ? mine[f] : "no more fields", first != nullptr ? *first : "no more fields"));
     });
 }
 

@@ -4,6 +4,7 @@
 #include "DNDS/Geom/File/FileSegments.hpp"
 #include "DNDS/Geom/Source/MirroredElement.hpp"
 #include "DNDS/Geom/Source/SourceChecks.hpp"
+#include "DNDS/Mpi/BroadcastList.hpp"
 #include "DNDS/Mpi/FailTogether.hpp"
 
 #include <algorithm>
@@ -156,7 +157,7 @@ class Indexer {
 
 void broadcastIndex(CommunicatorView comm, Su2Index &su2) {
     for (index *value : {&su2.dimension, &su2.nodes, &su2.cells, &su2.faces})
-        broadcastBytes(comm, value, sizeof(index));
+        comm.broadcast(*value);
     for (auto *segments : {&su2.nodeSegments, &su2.cellSegments, &su2.faceSegments})
         broadcastList(comm, *segments);
     broadcastStrings(comm, su2.markers);

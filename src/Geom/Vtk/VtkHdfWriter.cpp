@@ -84,10 +84,8 @@ void checkSlice(const MeshSlice &mesh) {
 
 /// The sum over the ranks before this one, and over all. Collective.
 HdfRows rowsOf(CommunicatorView comm, index own) {
-    index before = 0;
-    comm.beforeCollective();
-    checkMpi(MPI_Exscan(&own, &before, 1, mpiTypeOf<index>(), MPI_SUM, comm.handle()), "MPI_Exscan");
-    return {0, comm.allReduce(own, MPI_SUM), comm.rank() == 0 ? 0 : before, own};
+    const index before = comm.exclusiveScan(own);
+    return {0, comm.allReduce(own, MPI_SUM), before, own};
 }
 
 /// A field of the file, at points or cells.

@@ -60,6 +60,51 @@ TEST(CommunicatorView, ReducesAndGathersEveryArithmeticType) {
     EXPECT_EQ(values, (std::vector<index>{n - 1, 0, std::numeric_limits<index>::max()}));
 }
 
+TEST(CommunicatorView, BroadcastsValuesAndListsFromAnyRank) {
+    const CommunicatorView world(MPI_COMM_WORLD);
+    for (int root = 0; root < world.size(); ++root) {
+        struct Pair {
+            double a;
+            int b;
+        } pair{world.rank() + 0.5, world.rank()};
+        world.broadcast(pair, root);
+        EXPECT_EQ(pair.a, root + 0.5);
+        EXPECT_EQ(pair.b, root);
+        std::vector<index> list(5, world.rank());
+        world.broadcast(list.data(), list.size(), root);
+        EXPECT_EQ(list, std::vector<index>(5, root));
+        world.broadcast(list.data(), 0, root);
+    }
+}
+
+TEST(CommunicatorView, ScansSumsOfTheRanksBefore) {
+    const CommunicatorView world(MPI_COMM_WORLD);
+    const int before = world.rank() * (world.rank() + 1) / 2;
+    EXPECT_EQ(world.exclusiveScan(index{world.rank() + 1}), before);
+    EXPECT_EQ(world.exclusiveScan(world.rank() + 1.0), before);
+    std::vector<int> values{world.rank() + 1, 7};
+    world.exclusiveScan(values.data(), 2);
+    EXPECT_EQ(values, (std::vector<int>{before, 7 * world.rank()}));
+}
+
+TEST(CommunicatorView, GathersListsOfAnyLength) {
+    const CommunicatorView world(MPI_COMM_WORLD);
+    const auto lengthOf = [](int rank) { return rank % 3 == 1 ? std::size_t{0} : static_cast<std::size_t>(rank) + 2; };
+    std::vector<index> expected;
+    std::vector<std::size_t> bytes;
+    for (int rank = 0; rank < world.size(); ++rank) {
+        expected.insert(expected.end(), lengthOf(rank), rank);
+        bytes.push_back(lengthOf(rank) * sizeof(index));
+    }
+    const std::vector<index> mine(lengthOf(world.rank()), world.rank());
+    EXPECT_EQ(world.allGatherV(std::span<const index>(mine)), expected);
+    EXPECT_TRUE(world.allGatherV(std::span<const double>()).empty());
+
+    std::vector<index> byBroadcasts(expected.size());
+    Detail::allGatherBytes(world, mine.data(), bytes, byBroadcasts.data(), 8); // what more than 2^31 bytes take
+    EXPECT_EQ(byBroadcasts, expected);
+}
+
 TEST(Communicator, DuplicateHasTheSameRanksAndMessagesOfItsOwn) {
     const Communicator copy = Communicator::duplicate(MPI_COMM_WORLD);
     int relation = MPI_UNEQUAL;
