@@ -20,9 +20,12 @@ DeviceLocalTransport::~DeviceLocalTransport() {
 
 void DeviceLocalTransport::build() {
     copy_ = {};
-    for (const Outgoing &outgoing : plan_.outgoing)
-        for (const RowGather &part : outgoing.parts)
-            copy_.addGather(part);
+    for (std::size_t k = 0; k < plan_.outgoing.size(); ++k)
+        for (std::size_t p = 0; p < plan_.outgoing[k].parts.size(); ++p) {
+            const RowGather &from = plan_.outgoing[k].parts[p];
+            const RowScatter &to = plan_.incoming[k].parts[p];
+            to.contiguous() ? copy_.addGather(from) : copy_.addBlocks(blocksBetween(from, to));
+        }
 }
 
 void DeviceLocalTransport::replacePlan(TransportPlan plan) {
@@ -35,7 +38,7 @@ void DeviceLocalTransport::bind(const Endpoints &endpoints) {
     std::size_t segment = 0;
     for (std::size_t k = 0; k < plan_.outgoing.size(); ++k)
         for (std::size_t p = 0; p < plan_.outgoing[k].parts.size(); ++p, ++segment)
-            copy_.point(segment, endpoints.sources[p], endpoints.destinations[p] + plan_.incoming[k].parts[p].offset);
+            copy_.point(segment, endpoints.sources[p], endpoints.destinations[p] + plan_.incoming[k].parts[p].offset());
     copy_.prepare(stream_->stream);
 }
 

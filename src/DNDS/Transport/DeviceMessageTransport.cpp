@@ -58,8 +58,8 @@ void DeviceMessageTransport::build() {
                  "MPI_Send_init");
     }
     for (std::size_t k = 0; k < incoming_.size(); ++k) {
-        for (const DestinationRange &part : plan_.incoming[k].parts)
-            unpack_.addRange(part.bytes);
+        for (const RowScatter &part : plan_.incoming[k].parts)
+            unpack_.addScatter(part);
         const ByteCount &size = sizes_.emplace_back(incoming_.bytes(k));
         checkMpi(MPI_Recv_init(receiveBuffer_.forMpi + incoming_.begin(k), size.count(), size.type(),
                                plan_.incoming[k].peer, plan_.channel.tag, plan_.channel.comm, receives_.add()),
@@ -80,7 +80,7 @@ void DeviceMessageTransport::bind(const Endpoints &endpoints) {
     for (std::size_t k = 0, segment = 0; k < incoming_.size(); ++k)
         for (std::size_t p = 0; p < plan_.incoming[k].parts.size(); ++p, ++segment)
             unpack_.point(segment, receiveBuffer_.forKernels + incoming_.part(k, p),
-                          endpoints.destinations[p] + plan_.incoming[k].parts[p].offset);
+                          endpoints.destinations[p] + plan_.incoming[k].parts[p].offset());
     pack_.prepare(stream_->stream);
     unpack_.prepare(stream_->stream);
 }

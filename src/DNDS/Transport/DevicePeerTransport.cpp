@@ -55,8 +55,8 @@ void DevicePeerTransport::build() {
             for (const RowGather &part : outgoing.parts)
                 copies.pack.addGather(part);
         for (const Incoming &incoming : plan_.incoming)
-            for (const DestinationRange &part : incoming.parts)
-                copies.unpack.addRange(part.bytes);
+            for (const RowScatter &part : incoming.parts)
+                copies.unpack.addScatter(part);
     }
 }
 
@@ -86,7 +86,7 @@ void DevicePeerTransport::bind(const Endpoints &endpoints) {
             const std::byte *message = writers_[k].memory.as<const std::byte>() + writers_[k].record->begin[b];
             for (std::size_t p = 0; p < plan_.incoming[k].parts.size(); ++p, ++segment)
                 copies_[b].unpack.point(segment, message + (incoming_.part(k, p) - incoming_.begin(k)),
-                                        endpoints.destinations[p] + plan_.incoming[k].parts[p].offset);
+                                        endpoints.destinations[p] + plan_.incoming[k].parts[p].offset());
         }
         copies_[b].pack.prepare(stream_->stream);
         copies_[b].unpack.prepare(stream_->stream);

@@ -57,6 +57,18 @@ std::size_t DeviceRowCopy::addRange(std::size_t bytes) {
     return addBlocks({&block, 1});
 }
 
+std::size_t DeviceRowCopy::addScatter(const RowScatter &scatter) {
+    if (scatter.contiguous())
+        return addRange(scatter.bytes());
+    std::vector<Device::CopyBlock> blocks;
+    std::uint64_t from = 0;
+    for (const ByteBlock &run : scatter.runs()) {
+        blocks.push_back({from, run.offset, run.bytes});
+        from += run.bytes;
+    }
+    return addBlocks(blocks);
+}
+
 std::size_t DeviceRowCopy::addBlocks(std::span<const Device::CopyBlock> blocks) {
     Plan &plan = plans_.emplace_back();
     for (Device::CopyBlock block : blocks)

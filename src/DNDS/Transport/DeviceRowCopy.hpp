@@ -7,6 +7,7 @@
 #include "DNDS/Device/RowKernels.hpp"
 #include "DNDS/Storage/HostDeviceBuffer.hpp"
 #include "DNDS/Transport/RowGather.hpp"
+#include "DNDS/Transport/RowScatter.hpp"
 
 #include <cstddef>
 #include <cstdint>
@@ -31,6 +32,9 @@ class DeviceRowCopy {
     std::size_t addGather(const RowGather &gather);
     /// `bytes` bytes as they are. O(bytes / 4096).
     std::size_t addRange(std::size_t bytes);
+    /// Bytes that lie one behind the other into the rows of `scatter`; the destination's base is that of the part, plus
+    /// `scatter.offset()`. O(bytes / 4096 + runs).
+    std::size_t addScatter(const RowScatter &scatter);
     /// Blocks of any size and order that do not overlap in the destination. O(bytes / 4096 + blocks).
     std::size_t addBlocks(std::span<const Device::CopyBlock> blocks);
 

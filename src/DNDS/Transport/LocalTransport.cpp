@@ -2,13 +2,29 @@
 
 #include "DNDS/Transport/DeviceLocalTransport.hpp"
 
+#include <cstring>
+#include <utility>
+
 namespace DNDS {
+
+void LocalTransport::replacePlan(TransportPlan plan) {
+    plan_ = std::move(plan);
+    scattered_.clear();
+    for (std::size_t k = 0; k < plan_.outgoing.size(); ++k)
+        for (std::size_t p = 0; p < plan_.outgoing[k].parts.size(); ++p)
+            if (const RowScatter &to = plan_.incoming[k].parts[p]; !to.contiguous())
+                scattered_.push_back({p, blocksBetween(plan_.outgoing[k].parts[p], to)});
+}
 
 void LocalTransport::start() {
     for (std::size_t k = 0; k < plan_.outgoing.size(); ++k)
         for (std::size_t p = 0; p < plan_.outgoing[k].parts.size(); ++p)
-            plan_.outgoing[k].parts[p].gather(endpoints_.sources[p],
-                                              endpoints_.destinations[p] + plan_.incoming[k].parts[p].offset);
+            if (const RowScatter &to = plan_.incoming[k].parts[p]; to.contiguous())
+                plan_.outgoing[k].parts[p].gather(endpoints_.sources[p], endpoints_.destinations[p] + to.offset());
+    for (const Scattered &part : scattered_)
+        for (const Device::CopyBlock &block : part.blocks)
+            std::memcpy(endpoints_.destinations[part.part] + block.destination,
+                        endpoints_.sources[part.part] + block.source, block.bytes);
 }
 
 TransportDescriptor describeLocalTransport() {

@@ -9,9 +9,9 @@ namespace DNDS {
 /// Copies within this rank. It copies in `start`, as a message would leave in `start`.
 class LocalTransport final : public Transport {
   public:
-    explicit LocalTransport(TransportPlan plan) : plan_(std::move(plan)) {}
+    explicit LocalTransport(TransportPlan plan) { LocalTransport::replacePlan(std::move(plan)); }
 
-    void replacePlan(TransportPlan plan) override { plan_ = std::move(plan); }
+    void replacePlan(TransportPlan plan) override;
     void bind(const Endpoints &endpoints) override { endpoints_ = endpoints; }
     void start() override;
     bool progress() override { return true; }
@@ -19,7 +19,13 @@ class LocalTransport final : public Transport {
     void refuse() override {}
 
   private:
+    struct Scattered { ///< a part whose destination is several runs
+        std::size_t part;
+        std::vector<Device::CopyBlock> blocks;
+    };
+
     TransportPlan plan_;
+    std::vector<Scattered> scattered_;
     Endpoints endpoints_;
 };
 

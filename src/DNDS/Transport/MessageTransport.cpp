@@ -61,9 +61,8 @@ void MessageTransport::bindReceives(const Endpoints &endpoints) {
     for (const Incoming &incoming : plan_.incoming) {
         std::vector<ByteBlock> blocks;
         for (std::size_t p = 0; p < incoming.parts.size(); ++p)
-            if (incoming.parts[p].bytes > 0)
-                blocks.push_back(
-                    {addressOf(endpoints.destinations[p]) + incoming.parts[p].offset, incoming.parts[p].bytes});
+            for (const ByteBlock &run : incoming.parts[p].runs())
+                blocks.push_back({addressOf(endpoints.destinations[p]) + run.offset, run.bytes});
         void *address = MPI_BOTTOM;
         if (blocks.size() == 1) {
             const ByteCount &size = sizes_.emplace_back(incoming.bytes);

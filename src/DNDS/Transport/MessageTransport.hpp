@@ -9,8 +9,8 @@
 
 namespace DNDS {
 
-/// Persistent receives straight into the destination ranges: no unpacking where one array is exchanged, and the MPI
-/// library's own scattering into a few large blocks where several are. Derived classes define what is sent.
+/// Persistent receives straight into the destinations: no unpacking where one run of one array is exchanged, and the
+/// MPI library's own scattering into blocks elsewhere. Derived classes define what is sent.
 class MessageTransport : public Transport {
   public:
     /// Local. Throws std::bad_alloc.

@@ -87,17 +87,17 @@ void NodeSharedTransport::bind(const Endpoints &endpoints) {
 }
 
 void NodeSharedTransport::placeDestination(std::size_t writer, std::size_t part, const std::byte *destination) {
-    const DestinationRange &range = plan_.incoming[writer].parts[part];
-    if (range.bytes == 0)
+    const RowScatter &to = plan_.incoming[writer].parts[part];
+    if (to.bytes() == 0)
         return;
     std::vector<HostDeviceBuffer> &landing = writers_[writer].landing;
-    auto place = arena_->locate(destination);
+    auto place = to.contiguous() ? arena_->locate(destination) : std::nullopt;
     if (place) {
-        place->offset += range.offset;
+        place->offset += to.offset();
         landing[part] = HostDeviceBuffer();
     } else {
-        if (landing[part].bytes() != range.bytes)
-            landing[part] = HostDeviceBuffer(range.bytes, arena_);
+        if (landing[part].bytes() != to.bytes())
+            landing[part] = HostDeviceBuffer(to.bytes(), arena_);
         place = arena_->locate(landing[part].read(MemorySpace::Host, "landing place of ghosts"));
     }
     writers_[writer].record->locations()[part] = *place;
@@ -259,10 +259,9 @@ bool NodeSharedTransport::takeOffer(std::size_t k) {
     }
     const std::byte *from = writer.offeredRows;
     for (std::size_t p = 0; p < parts_; ++p) {
-        const DestinationRange &range = plan_.incoming[k].parts[p];
-        if (range.bytes > 0)
-            std::memcpy(endpoints_.destinations[p] + range.offset, from, range.bytes);
-        from += offeredBytes(range.bytes);
+        const RowScatter &to = plan_.incoming[k].parts[p];
+        to.scatter(from, endpoints_.destinations[p]);
+        from += offeredBytes(to.bytes());
     }
     writer.record->edge.taken(epoch_);
     return true;
@@ -346,8 +345,8 @@ void NodeSharedTransport::copyLandings() {
     for (std::size_t k = 0; k < writers_.size(); ++k)
         for (std::size_t p = 0; p < parts_ && writers_[k].arrived; ++p)
             if (HostDeviceBuffer &landing = writers_[k].landing[p]; landing.bytes() > 0)
-                std::memcpy(endpoints_.destinations[p] + plan_.incoming[k].parts[p].offset,
-                            landing.read(MemorySpace::Host, "landing place of ghosts"), landing.bytes());
+                plan_.incoming[k].parts[p].scatter(landing.read(MemorySpace::Host, "landing place of ghosts"),
+                                                   endpoints_.destinations[p]);
 }
 
 TransportDescriptor NodeSharedTransport::describe() {

@@ -15,7 +15,8 @@
 namespace DNDS {
 
 /// Moves rows between ranks that share memory. Destinations lie in the reader's `NodeArena`; those that do not (an
-/// array that left the arena) are written beside it and copied by the reader when it waits.
+/// array that left the arena), and those in several runs, are written to a landing place there, from which the reader
+/// copies them when it waits.
 ///
 /// Each edge has its own flags (`NodeEdge`). `start` tells writers that old ghosts may go and serves the readers that
 /// are ready already or become so within about the time that a copy takes; for the others it copies the rows to memory

@@ -64,7 +64,8 @@ void forEachRun(std::span<const ByteBlock> runs, const std::byte *base, Copy &&c
     }
 }
 
-/// The runs of consecutive rows, as runs of bytes.
+} // namespace
+
 std::vector<ByteBlock> joinRows(std::span<const index> rows, const RowPart &part) {
     std::vector<ByteBlock> runs;
     for (const index row : rows) {
@@ -79,8 +80,6 @@ std::vector<ByteBlock> joinRows(std::span<const index> rows, const RowPart &part
     }
     return runs;
 }
-
-} // namespace
 
 RowGather::CopyRows RowGather::copyRowsOf(std::size_t stride) {
     switch (stride) {

@@ -15,6 +15,9 @@
 
 namespace DNDS {
 
+/// The runs of consecutive rows, in order, as runs of bytes. Local. Cost O(rows).
+std::vector<ByteBlock> joinRows(std::span<const index> rows, const RowPart &part);
+
 /// Copies a fixed list of rows of one RowPart, one behind the other, to a destination. Built once, used each pull.
 /// Copies of a gather, and gathers of one RowList, share the row numbers.
 ///

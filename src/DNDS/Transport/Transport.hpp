@@ -4,6 +4,7 @@
 
 #include "DNDS/Mpi/CommunicatorContext.hpp"
 #include "DNDS/Transport/RowGather.hpp"
+#include "DNDS/Transport/RowScatter.hpp"
 
 #include <cstdint>
 #include <memory>
@@ -20,19 +21,13 @@ struct Outgoing {
     std::uint64_t widths = 0; ///< a hash of the rows' own widths, where they have such (CSR): both sides must agree
 };
 
-/// A contiguous range of one destination part.
-struct DestinationRange {
-    std::size_t offset = 0;
-    std::size_t bytes = 0;
-};
-
 inline std::size_t bytesOf(const RowGather &part) { return part.bytes(); }
-inline std::size_t bytesOf(const DestinationRange &part) { return part.bytes; }
+inline std::size_t bytesOf(const RowScatter &part) { return part.bytes(); }
 
-/// What this rank gets from one peer: one contiguous range of each destination part.
+/// What this rank gets from one peer: rows of each destination part.
 struct Incoming {
     int peer = 0;
-    std::vector<DestinationRange> parts;
+    std::vector<RowScatter> parts;
     std::size_t bytes = 0;
     std::uint64_t widths = 0;
 };
@@ -40,8 +35,9 @@ struct Incoming {
 /// The traffic of one exchange with some peers. A message holds the rows of all parts, part after part. Peers ascend. A
 /// peer that gives or gets no bytes is left out.
 ///
-/// A pull gathers rows of fathers into ranges of sons; a push gathers ranges of sons into ranges of a staging buffer.
-/// To a transport both are the same: scattered source, contiguous destination.
+/// A pull gathers rows of fathers into rows of sons; a push gathers rows of sons into ranges of a staging buffer. To a
+/// transport both are the same: scattered source, scattered destination. One run on a side costs nothing more than a
+/// range; ghosts that are sorted by owner are one.
 struct TransportPlan {
     Channel channel;
     std::vector<Outgoing> outgoing;

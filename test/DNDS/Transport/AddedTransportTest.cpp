@@ -116,10 +116,8 @@ class TaglessTransport final : public Transport {
             if (!handshake_.takesPart(plan_.incoming[k].peer))
                 continue;
             for (std::size_t p = 0; p < plan_.incoming[k].parts.size(); ++p) {
-                const DestinationRange &part = plan_.incoming[k].parts[p];
-                if (part.bytes > 0)
-                    std::copy_n(from, part.bytes, endpoints_.destinations[p] + part.offset);
-                from += part.bytes;
+                plan_.incoming[k].parts[p].scatter(from, endpoints_.destinations[p]);
+                from += plan_.incoming[k].parts[p].bytes();
             }
         }
     }

@@ -1,0 +1,50 @@
+/// @file RowScatter.hpp
+/// @brief Where the rows of one array that come from one peer go.
+#pragma once
+
+#include "DNDS/Device/RowKernels.hpp"
+#include "DNDS/Transport/RowGather.hpp"
+
+#include <cstddef>
+#include <memory>
+#include <span>
+#include <vector>
+
+namespace DNDS {
+
+/// A fixed list of rows of one RowPart, which is filled from bytes that lie one behind the other: the counterpart of
+/// RowGather. Rows that follow each other in memory are one run. Ghosts that are sorted by owner are one run, which
+/// costs nothing; halos of blocks are several.
+class RowScatter {
+  public:
+    /// No bytes.
+    RowScatter() = default;
+    /// One run of `bytes` bytes that begins at `offset` from the part's base. Local. Cost O(1).
+    RowScatter(std::size_t offset, std::size_t bytes) : only_{offset, bytes}, bytes_(bytes) {}
+    /// `rows` in the order in which they arrive; they exist in `part`, each once. Local. Cost O(rows).
+    RowScatter(std::span<const index> rows, const RowPart &part);
+
+    /// The bytes that `scatter` reads.
+    std::size_t bytes() const noexcept { return bytes_; }
+    /// Whether there is one run at most, so that rows can arrive where they belong.
+    bool contiguous() const noexcept { return runs_ == nullptr; }
+    /// The first byte of a contiguous destination relative to the part's base; 0 where there are several runs.
+    std::size_t offset() const noexcept { return contiguous() ? only_.offset : 0; }
+    /// The runs relative to the part's base, in order of arrival.
+    std::span<const ByteBlock> runs() const noexcept {
+        return contiguous() ? std::span(&only_, bytes_ > 0 ? 1 : 0) : std::span<const ByteBlock>(*runs_);
+    }
+
+    /// Copies the rows that arrived at `from` into a part that starts at `base`. Local.
+    void scatter(const std::byte *from, std::byte *base) const;
+
+  private:
+    ByteBlock only_{0, 0};                               ///< used where `runs_` is null
+    std::shared_ptr<const std::vector<ByteBlock>> runs_; ///< shared by copies
+    std::size_t bytes_ = 0;
+};
+
+/// The copies that move `from`'s rows to `to`'s, which are as many bytes, relative to the parts' bases. Local. O(runs).
+std::vector<Device::CopyBlock> blocksBetween(const RowGather &from, const RowScatter &to);
+
+} // namespace DNDS
