@@ -234,25 +234,28 @@ void agreeOnPlan(CommunicatorContext &context, const MessagePlan &plan, const Cr
             const bool expected = in != plan.incoming.end();
             const Terms here = terms(sender, expected ? in->bytes : 0, expected ? in->widths : 0);
             DNDS_CHECK(static_cast<std::uint64_t>(values[2]) == here.kind, ArgumentError,
-                       "rank {} uses transport '{}' where rank {} uses '{}': choose the same on all ranks (options, "
-                       "DNDS_TRANSPORT)",
+                       "rank {} uses transport '{}' where rank {} uses '{}' for '{}': choose the same on all ranks "
+                       "(options, DNDS_TRANSPORT)",
                        sender, transports.nameOf(static_cast<TransportKind>(values[2])), comm.rank(),
-                       transports.nameOf(static_cast<TransportKind>(here.kind)));
+                       transports.nameOf(static_cast<TransportKind>(here.kind)), created.names);
             DNDS_CHECK(static_cast<std::uint64_t>(values[0]) == here.bytes, LayoutError,
-                       "rank {} sends {} bytes where rank {} expects {}: row widths or sizes differ between them; call "
-                       "createMPITypes after changing them",
-                       sender, values[0], comm.rank(), here.bytes);
+                       "rank {} sends {} bytes of '{}' where rank {} expects {}: row widths or sizes differ between "
+                       "them; call createMPITypes after changing them",
+                       sender, values[0], created.names, comm.rank(), here.bytes);
             DNDS_CHECK(static_cast<std::uint64_t>(values[1]) == here.signature, LayoutError,
-                       "the arrays of rank {} and rank {} differ in type, layout, width or operation", sender,
-                       comm.rank());
+                       "'{}' of rank {} and of rank {} differ in type, layout, width or operation: choose the same on "
+                       "all ranks",
+                       created.names, sender, comm.rank());
             DNDS_CHECK(static_cast<std::uint64_t>(values[3]) == here.widths, LayoutError,
-                       "the rows that rank {} sends have other widths than those that rank {} has room for: call "
-                       "createMPITypes "
-                       "after changing them",
-                       sender, comm.rank());
+                       "the rows of '{}' that rank {} sends have other widths than those that rank {} has room for: "
+                       "call createMPITypes after changing them",
+                       created.names, sender, comm.rank());
         }
     });
-    throw LayoutError("ranks disagree about which of them exchange rows");
+    throw LayoutError(
+        fmt::format("ranks disagree about which of them exchange rows of '{}': make mappings and exchanges "
+                    "in the same order on all ranks",
+                    created.names));
 }
 
 } // namespace DNDS

@@ -9,28 +9,26 @@ void PersistentExchange::init(CommunicatorContext &context, std::string_view wha
                               PushOp op) {
     // Memory that this rank may not get is asked for where all ranks hear of it.
     std::shared_ptr<std::unique_ptr<Exchange>> place;
-    const auto landed = [&] {
-        requireLanded(what);
+    const auto request = [&] {
+        requireNotInFlight(what);
         place = std::make_shared<std::unique_ptr<Exchange>>();
         return describe();
     };
-    auto made = Exchange::make(context, direction_, std::ref(landed), options, op);
+    auto made = Exchange::make(context, direction_, std::ref(request), options, op);
     *place = std::move(made);
     exchange_ = std::shared_ptr<Exchange>(place, place->get());
 }
 
 void PersistentExchange::clear(std::string_view what) {
-    requireLanded(what);
+    requireNotInFlight(what);
     exchange_.reset();
 }
 
-const std::shared_ptr<Exchange> &PersistentExchange::get(std::string_view what) const {
-    DNDS_CHECK(exchange_ != nullptr, StateError, "there is no persistent {0} of '{1}': call initPersistent{0} first",
-               name(), what);
-    return exchange_;
+void PersistentExchange::throwMissing(std::string_view what) const {
+    throw StateError(fmt::format("there is no persistent {0} of '{1}': call initPersistent{0} first", name(), what));
 }
 
-void PersistentExchange::requireLanded(std::string_view what) const {
+void PersistentExchange::requireNotInFlight(std::string_view what) const {
     DNDS_CHECK(!inFlight(), StateError,
                "the persistent {0} of '{1}' is in flight: call waitPersistent{0} before clearing or initialising it",
                name(), what);

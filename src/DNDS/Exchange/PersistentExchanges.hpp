@@ -29,11 +29,16 @@ class PersistentExchange {
     bool made() const noexcept { return exchange_ != nullptr; }
     bool inFlight() const noexcept { return exchange_ && exchange_->inFlight(); }
     /// The exchange. Local. Throws StateError before `init`.
-    const std::shared_ptr<Exchange> &get(std::string_view what) const;
+    const std::shared_ptr<Exchange> &get(std::string_view what) const {
+        if (!exchange_) [[unlikely]]
+            throwMissing(what);
+        return exchange_;
+    }
 
   private:
     const char *name() const noexcept { return direction_ == Direction::Pull ? "Pull" : "Push"; }
-    void requireLanded(std::string_view what) const;
+    [[noreturn]] void throwMissing(std::string_view what) const;
+    void requireNotInFlight(std::string_view what) const;
 
     Direction direction_;
     std::shared_ptr<Exchange> exchange_; ///< flights keep it, too
@@ -68,12 +73,8 @@ class PersistentExchanges {
     void clearPersistentPush() { push_.clear(exchanged()); }
 
     /// Start, as an object whose end waits; see Flight. Local. They throw as `startPersistentPull`.
-    [[nodiscard]] Flight startPull(Device::StreamHandle producer = nullptr) {
-        return Flight(pull_.get(exchanged()), producer);
-    }
-    [[nodiscard]] Flight startPush(Device::StreamHandle producer = nullptr) {
-        return Flight(push_.get(exchanged()), producer);
-    }
+    [[nodiscard]] Flight startPull(Device::StreamHandle producer = nullptr) { return Flight(bound(pull_), producer); }
+    [[nodiscard]] Flight startPush(Device::StreamHandle producer = nullptr) { return Flight(bound(push_), producer); }
 
     /// A table of how the persistent pull reaches each peer, and why. Local. Throws StateError before
     /// `initPersistentPull`.
@@ -104,8 +105,11 @@ class PersistentExchanges {
     virtual std::string_view exchanged() const noexcept = 0;
 
   private:
-    Exchange &pull() const { return *pull_.get(exchanged()); }
-    Exchange &push() const { return *push_.get(exchanged()); }
+    const std::shared_ptr<Exchange> &bound(const PersistentExchange &exchange) const {
+        return exchange.get(exchange.made() ? std::string_view() : exchanged());
+    }
+    Exchange &pull() const { return *bound(pull_); }
+    Exchange &push() const { return *bound(push_); }
 
     PersistentExchange pull_{Direction::Pull};
     PersistentExchange push_{Direction::Push};

@@ -16,7 +16,9 @@ namespace {
 
 [[noreturn]] void throwOtherSize(index row, const ExchangeMember &member) {
     throw DataError(
-        fmt::format("a copy of row {} of '{}' that was pushed has another size than the row", row, member.name));
+        fmt::format("a copy of row {} of '{}' that was pushed has another size than the row: pull sizes before "
+                    "the push, or push with PushOp::Replace",
+                    row, member.name));
 }
 
 std::size_t scalarBytes(ElementKind kind) {

@@ -40,6 +40,31 @@ TEST_F(DeviceGhostsAfterPush, ManyMoreThanZerosAreCopiedAtOnceAreZero) {
     EXPECT_TRUE(isZero(u));
 }
 
+TEST_F(DeviceGhostsAfterPush, OfARestrictionAreZeroWhereTheyWerePushed) {
+    for (const TransportKind kind : deviceTransports()) {
+        SCOPED_TRACE(transportName(kind));
+        const Wishes wishes = Wishes::everything();
+        auto u = makePair<RealField>(wishes, [](auto &father, index n) { father.resize(n); });
+        std::vector<index> even;
+        for (index k = 0; k < u.son->size(); k += 2)
+            even.push_back(k);
+        const auto some = u.trans.pattern()->restrictedTo(even);
+        for (index k = 0; k < u.son->size(); ++k)
+            for (rowsize j = 0; j < 5; ++j)
+                (*u.son)(k, j) = 1;
+        u.toDevice();
+        Exchange push(some, Direction::Push, {u.trans.member()}, {.transport = kind, .ghosts = GhostsAfterPush::Zero},
+                      PushOp::Sum);
+        push.start();
+        push.wait();
+        u.toHost();
+        for (index k = 0; k < u.son->size(); ++k)
+            EXPECT_EQ((*u.son)(k, 4), k % 2) << "ghost " << k;
+        for (index row = 0; row < u.father->size(); ++row)
+            EXPECT_EQ((*u.father)(row, 0), (wishes.begin(worldRank()) + row) % 2 == 0 ? worldSize() : 0);
+    }
+}
+
 TEST_F(DeviceGhostsAfterPush, SumsOfAccumulatorsAreThoseOfTheHost) {
     for (const TransportKind kind : deviceTransports()) {
         SCOPED_TRACE(transportName(kind));

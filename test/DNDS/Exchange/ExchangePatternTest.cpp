@@ -166,6 +166,15 @@ TEST(ExchangePattern, FromListsOfRowsHasRowsOfTheirOwnSizes) {
     }
 }
 
+TEST(ExchangePattern, FromListsOfRowsIsForAsManyRows) {
+    const auto pattern = Hand::pattern();
+    RealField u = emptyPair<RealField>();
+    u.father->resize(pattern->fatherSize() + (worldRank() == 0 ? 1 : 0));
+    u.transAttach();
+    expectContains(messageOnAll<StateError>([&] { u.trans.usePattern(pattern); }),
+                   "'u' has 7 rows, but the pattern has 6");
+}
+
 TEST(ExchangePattern, ListsThatDoNotFitNameThePair) {
     const int reader = worldSize() > 2 ? worldSize() - 2 : worldSize() - 1;
     const std::string text = messageOnAll<StateError>([&] {
