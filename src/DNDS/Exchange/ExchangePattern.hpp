@@ -57,8 +57,8 @@ class ExchangePattern : public std::enable_shared_from_this<ExchangePattern> {
     ///     const auto some = u.trans.pattern()->restrictedTo(ghostsOfTheStencil);
     ///     Exchange pull(some, Direction::Pull, {u.trans.member()});
     ///
-    /// Throws IndexError on all ranks for rows that are no ghosts of this pattern. Pulls whose rows from one owner are
-    /// not one range of the son are not built yet: making the exchange throws NotBuiltError.
+    /// Throws IndexError on all ranks for rows that are no ghosts of this pattern. Where the rows of each owner are a
+    /// range of ghosts a pull costs nothing extra; others are unpacked.
     std::shared_ptr<const ExchangePattern> restrictedTo(std::span<const index> ghosts) const;
 
     ExchangePattern(const ExchangePattern &) = delete;

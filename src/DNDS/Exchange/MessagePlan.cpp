@@ -31,15 +31,9 @@ std::uint64_t widthsOf(const RowList &rows, const RowPart &part, std::uint64_t b
     return hash.value();
 }
 
-/// Where rows that `peer` sends go in a part. The one place where rows of a pattern become a transport's destination:
-/// rows in several runs have to be translated here, once transports take them.
-DestinationRange destinationOf(const RowList &rows, const RowPart &part, int peer) {
-    DNDS_CHECK(
-        rows.isRange(), NotBuiltError,
-        "the {} rows that rank {} sends are not one range of the ghosts: pulls of scattered ghosts are not built "
-        "yet; restrict the pattern to ranges, or receive into ranges",
-        rows.count(), peer);
-    return {part.begin(rows.first()), bytesOf(rows, part)};
+/// Where rows that arrive go in a part.
+RowScatter destinationOf(const RowList &rows, const RowPart &part) {
+    return rows.isRange() ? RowScatter(part.begin(rows.first()), bytesOf(rows, part)) : RowScatter(rows.list(), part);
 }
 
 template <class Function>
@@ -129,12 +123,11 @@ MessagePlan planMessages(const ExchangePattern &pattern, Direction direction, st
         std::size_t p = 0;
         forEachPart(pull ? sons : fathers, [&](const RowPart &part) {
             plan.destinationBytes.resize(std::max(plan.destinationBytes.size(), p + 1), 0);
-            const DestinationRange range = pull ? destinationOf(rows, part, incoming.peer)
-                                                : DestinationRange{plan.destinationBytes[p], bytesOf(rows, part)};
-            incoming.parts.push_back(range);
-            incoming.bytes += range.bytes;
+            const RowScatter &to = incoming.parts.emplace_back(
+                pull ? destinationOf(rows, part) : RowScatter(plan.destinationBytes[p], bytesOf(rows, part)));
+            incoming.bytes += to.bytes();
             incoming.widths = widthsOf(rows, part, incoming.widths);
-            plan.destinationBytes[p++] += range.bytes;
+            plan.destinationBytes[p++] += to.bytes();
         });
         if (incoming.bytes > 0)
             plan.incoming.push_back(std::move(incoming));

@@ -62,6 +62,14 @@ TEST_F(DeviceGhostsAfterPush, OfARestrictionAreZeroWhereTheyWerePushed) {
             EXPECT_EQ((*u.son)(k, 4), k % 2) << "ghost " << k;
         for (index row = 0; row < u.father->size(); ++row)
             EXPECT_EQ((*u.father)(row, 0), (wishes.begin(worldRank()) + row) % 2 == 0 ? worldSize() : 0);
+        // And a pull brings them, scattered as they are.
+        u.toDevice();
+        Exchange pull(some, Direction::Pull, {u.trans.member()}, {.transport = kind});
+        pull.start();
+        pull.wait();
+        u.toHost();
+        for (index k = 0; k < u.son->size(); ++k)
+            EXPECT_EQ((*u.son)(k, 4), k % 2 == 0 ? worldSize() : 1) << "ghost " << k;
     }
 }
 

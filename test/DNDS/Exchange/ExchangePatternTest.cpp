@@ -25,33 +25,44 @@ struct Hand {
             return {};
         return (from + to) % 2 == 0 ? std::vector<index>{5, 0, 3, 0} : std::vector<index>{1};
     }
-    /// What this rank's ghosts are copies of, rank and row: owners descend, so that ranges do not follow each other as
-    /// ranks do.
-    static std::vector<std::pair<int, index>> ghosts() {
-        std::vector<std::pair<int, index>> list(unused, {-1, 0});
+    /// What this rank gets, rank and row: owners descend, so that ranges do not follow each other as ranks do.
+    static std::vector<std::pair<int, index>> gets() {
+        std::vector<std::pair<int, index>> list;
         for (int from = worldSize(); from-- > 0;)
             for (const index row : given(from, worldRank()))
                 list.emplace_back(from, row);
-        list.resize(list.size() + unused, {-1, 0});
         return list;
     }
-    static ExchangePattern::Rows mine() {
+    /// The ghost that number `k` of `count` becomes: scattered, every other one is counted from the end.
+    static index ghostOf(std::size_t k, std::size_t count, bool scattered) {
+        const std::size_t place = !scattered ? k : k % 2 == 0 ? k / 2 : count - 1 - k / 2;
+        return unused + static_cast<index>(place);
+    }
+    /// What ghosts are copies of.
+    static std::vector<std::pair<int, index>> ghosts(bool scattered) {
+        const auto all = gets();
+        std::vector<std::pair<int, index>> list(all.size() + 2 * unused, {-1, 0});
+        for (std::size_t k = 0; k < all.size(); ++k)
+            list[static_cast<std::size_t>(ghostOf(k, all.size(), scattered))] = all[k];
+        return list;
+    }
+    static ExchangePattern::Rows mine(bool scattered = false) {
         ExchangePattern::Rows list;
         list.fatherSize = lonely(worldRank()) ? 0 : rows;
-        const auto all = ghosts();
-        list.sonSize = static_cast<index>(all.size());
+        const auto all = gets();
+        list.sonSize = static_cast<index>(all.size()) + 2 * unused;
         for (int peer = 0; peer < worldSize(); ++peer) {
             list.given.append(peer, given(worldRank(), peer)); // empty lists, too
             std::vector<index> received;
             for (std::size_t k = 0; k < all.size(); ++k)
                 if (all[k].first == peer)
-                    received.push_back(static_cast<index>(k));
+                    received.push_back(ghostOf(k, all.size(), scattered));
             list.received.append(peer, received);
         }
         return list;
     }
-    static std::shared_ptr<const ExchangePattern> pattern() {
-        return ExchangePattern::fromLists(CommunicatorContext::of(MPI_COMM_WORLD), [] { return mine(); });
+    static std::shared_ptr<const ExchangePattern> pattern(bool scattered = false) {
+        return ExchangePattern::fromLists(CommunicatorContext::of(MPI_COMM_WORLD), [&] { return mine(scattered); });
     }
     template <class Pair>
     static Pair field(const std::shared_ptr<const ExchangePattern> &pattern) {
@@ -105,14 +116,19 @@ TEST(ExchangePattern, BoundaryRowsAreThoseThatSomebodyReads) {
 
 TEST(ExchangePattern, NeedsAMapping) { EXPECT_THROW(ExchangePattern(nullptr), StateError); }
 
-TEST(ExchangePattern, IsMadeFromListsOfRows) {
-    const auto pattern = Hand::pattern();
+/// Whether ghosts of one owner are scattered.
+class ExchangePatternByHand : public testing::TestWithParam<bool> {};
+INSTANTIATE_TEST_SUITE_P(Ghosts, ExchangePatternByHand, testing::Bool(),
+                         [](const auto &scattered) { return scattered.param ? "Scattered" : "InRanges"; });
+
+TEST_P(ExchangePatternByHand, MovesRowsOfOneWidth) {
+    const auto pattern = Hand::pattern(GetParam());
     EXPECT_EQ(pattern->mapping(), nullptr);
     const auto peers = Hand::lonely(worldRank()) ? 0 : worldSize() - (worldSize() > 2 ? 1 : 0);
     EXPECT_EQ(pattern->readers().size(), static_cast<std::size_t>(peers));
     EXPECT_EQ(pattern->readers().size(), pattern->owners().size());
     for (const RowList &list : pattern->owners().lists)
-        EXPECT_TRUE(list.isRange());
+        EXPECT_EQ(list.isRange(), !GetParam() || list.count() == 1);
     for (const TransportKind kind : allTransports()) {
         SCOPED_TRACE(transportName(kind));
         auto u = Hand::field<RealField>(pattern);
@@ -125,7 +141,7 @@ TEST(ExchangePattern, IsMadeFromListsOfRows) {
         u.trans.initPersistentPull({.transport = kind});
         u.trans.startPersistentPull();
         u.trans.waitPersistentPull();
-        const auto ghosts = Hand::ghosts();
+        const auto ghosts = Hand::ghosts(GetParam());
         for (std::size_t k = 0; k < ghosts.size(); ++k)
             for (rowsize j = 0; j < 5; ++j)
                 EXPECT_EQ((*u.son)(static_cast<index>(k), j),
@@ -145,9 +161,9 @@ TEST(ExchangePattern, IsMadeFromListsOfRows) {
     }
 }
 
-TEST(ExchangePattern, FromListsOfRowsHasRowsOfTheirOwnSizes) {
+TEST_P(ExchangePatternByHand, MovesRowsOfTheirOwnSizes) {
     using Csr = ArrayPair<ParArray<real, NonUniformSize, NonUniformSize>>;
-    const auto pattern = Hand::pattern();
+    const auto pattern = Hand::pattern(GetParam());
     Csr u = emptyPair<Csr>();
     u.father->resize(pattern->fatherSize(), [](index row) { return static_cast<rowsize>(row % 3); });
     u.transAttach();
@@ -157,7 +173,7 @@ TEST(ExchangePattern, FromListsOfRowsHasRowsOfTheirOwnSizes) {
         for (rowsize j = 0; j < u.father->rowSize(row); ++j)
             (*u.father)(row, j) = Hand::value(worldRank(), row) + j;
     u.trans.pullOnce();
-    const auto ghosts = Hand::ghosts();
+    const auto ghosts = Hand::ghosts(GetParam());
     for (std::size_t k = 0; k < ghosts.size(); ++k) {
         const auto [owner, row] = ghosts[k];
         ASSERT_EQ(u.son->rowSize(static_cast<index>(k)), owner < 0 ? 0 : row % 3);
@@ -270,7 +286,7 @@ TEST(ExchangePattern, RestrictedMovesTheGhostsThatReadersName) {
     EXPECT_FALSE(none->moves(nullptr));
 }
 
-TEST(ExchangePattern, RestrictedPushesScatteredGhosts) {
+TEST(ExchangePattern, RestrictedMovesScatteredGhosts) {
     const Wishes wishes = Wishes::everything();
     auto u = makePair<RealField>(wishes, [](auto &father, index n) { father.resize(n); });
     std::vector<index> even;
@@ -285,9 +301,15 @@ TEST(ExchangePattern, RestrictedPushesScatteredGhosts) {
         EXPECT_EQ((*u.son)(k, 4), k % 2) << "ghost " << k;
     for (index row = 0; row < u.father->size(); ++row)
         EXPECT_EQ((*u.father)(row, 0), (wishes.begin(worldRank()) + row) % 2 == 0 ? worldSize() : 0);
-    const std::string text =
-        messageOnAll<NotBuiltError>([&] { (void)Exchange(some, Direction::Pull, {u.trans.member()}); });
-    expectContains(text, "are not one range of the ghosts");
+    for (const TransportKind kind : allTransports()) {
+        SCOPED_TRACE(transportName(kind));
+        fill(u, 1);
+        fillGhosts(u, -1);
+        Exchange pull(some, Direction::Pull, {u.trans.member()}, {.transport = kind});
+        pull.start();
+        pull.wait();
+        expectPulls(u, {even.begin(), even.end()});
+    }
 }
 
 TEST(ExchangePattern, RestrictionRefusesWhatIsNoGhost) {
