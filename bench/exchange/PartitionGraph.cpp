@@ -24,19 +24,8 @@ std::vector<int> partitionGrid(CommunicatorView comm, int edge) {
         }
         graph.starts.push_back(static_cast<index>(graph.neighbours.size()));
     }
-    const std::vector<int> own = Geom::partitionGraph(comm, graph, comm.size());
-
-    std::vector<int> counts;
-    std::vector<int> places;
-    for (int rank = 0; rank < comm.size(); ++rank) {
-        places.push_back(static_cast<int>(firstOf(rank)));
-        counts.push_back(static_cast<int>(firstOf(rank + 1) - firstOf(rank)));
-    }
-    std::vector<int> part(static_cast<std::size_t>(cells));
-    checkMpi(MPI_Allgatherv(own.data(), static_cast<int>(own.size()), MPI_INT, part.data(), counts.data(),
-                            places.data(), MPI_INT, comm.handle()),
-             "MPI_Allgatherv");
-    return part;
+    const std::vector<int> part = Geom::partitionGraph(comm, graph, comm.size());
+    return comm.allGatherV(std::span<const int>(part));
 }
 
 } // namespace DNDS::Bench

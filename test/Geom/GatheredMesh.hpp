@@ -7,8 +7,8 @@
 
 #include <array>
 #include <map>
+#include <span>
 #include <string>
-#include <type_traits>
 #include <vector>
 
 namespace DNDS::Geom::test {
@@ -16,17 +16,7 @@ namespace DNDS::Geom::test {
 /// All ranks' lists behind each other. Collective.
 template <class T>
 std::vector<T> gatherAll(CommunicatorView comm, const std::vector<T> &mine) {
-    static_assert(std::is_trivially_copyable_v<T>);
-    const std::vector<int> bytes = comm.allGather(static_cast<int>(mine.size() * sizeof(T)));
-    std::vector<int> starts(bytes.size(), 0);
-    int total = 0;
-    for (std::size_t r = 0; r < bytes.size(); total += bytes[r], r++)
-        starts[r] = total;
-    std::vector<T> all(static_cast<std::size_t>(total) / sizeof(T));
-    checkMpi(MPI_Allgatherv(mine.data(), bytes[static_cast<std::size_t>(comm.rank())], MPI_BYTE, all.data(),
-                            bytes.data(), starts.data(), MPI_BYTE, comm.handle()),
-             "MPI_Allgatherv");
-    return all;
+    return comm.allGatherV(std::span<const T>(mine));
 }
 
 /// The blocks of all ranks, joined, on each of them; checks that they follow each other without gaps. Collective.

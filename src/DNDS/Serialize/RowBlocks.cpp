@@ -1,6 +1,8 @@
 #include "DNDS/Serialize/RowBlocks.hpp"
 
 #include "DNDS/Base/Error.hpp"
+#include "DNDS/Index/RowPacking.hpp"
+#include "DNDS/Mpi/Rendezvous.hpp"
 
 #include <algorithm>
 #include <cstring>
@@ -12,84 +14,7 @@ namespace DNDS::Detail {
 
 namespace {
 
-constexpr index wordBytes = sizeof(index);
-
 std::size_t toSize(index i) { return static_cast<std::size_t>(i); }
-index wordsOf(index bytes) { return (bytes + wordBytes - 1) / wordBytes; }
-
-/// Numbers 0, 1, ... grouped by the rank that each belongs to, ranks ascending.
-struct Groups {
-    std::vector<int> ranks;
-    std::vector<index> starts{0};
-    std::vector<index> members;
-
-    template <class RankOf>
-    Groups(index count, int rankCount, RankOf &&rankOf) : members(toSize(count)) {
-        std::vector<int> rankOfMember(toSize(count));
-        std::vector<index> next(toSize(rankCount) + 1, 0);
-        for (index i = 0; i < count; i++)
-            next[toSize(rankOfMember[toSize(i)] = rankOf(i)) + 1]++;
-        for (int rank = 0; rank < rankCount; rank++) {
-            const index members0 = next[toSize(rank) + 1];
-            next[toSize(rank) + 1] += next[toSize(rank)];
-            if (members0 > 0) {
-                ranks.push_back(rank);
-                starts.push_back(next[toSize(rank) + 1]);
-            }
-        }
-        for (index i = 0; i < count; i++)
-            members[toSize(next[toSize(rankOfMember[toSize(i)])]++)] = i;
-    }
-    std::span<const index> list(std::size_t k) const {
-        return std::span<const index>(members).subspan(toSize(starts[k]), toSize(starts[k + 1] - starts[k]));
-    }
-};
-
-/// Where each row of an array is on the host.
-class HostRows {
-  public:
-    explicit HostRows(const ArrayBase &array)
-        : array_(array), layout_(array.rowLayout(MemorySpace::Host)),
-          elementBytes_(static_cast<index>(array.shape().elementBytes)) {}
-
-    index bytes(index row) const { return array_.rowSize(row) * elementBytes_; }
-    const std::byte *begin(index row) const { return layout_.parts[0].base + layout_.parts[0].begin(row); }
-
-  private:
-    const ArrayBase &array_;
-    RowLayout layout_;
-    index elementBytes_;
-};
-
-/// Writes numbers and bytes one behind the other into a list of words.
-class Packer {
-  public:
-    explicit Packer(std::vector<index> &words) : words_(words) {}
-
-    void put(index value) { words_.push_back(value); }
-    /// Room for bytes, which `fill` writes.
-    template <class Fill>
-    void putBytes(index bytes, Fill &&fill) {
-        const std::size_t begin = words_.size();
-        words_.resize(begin + toSize(wordsOf(bytes)), 0);
-        fill(reinterpret_cast<std::byte *>(words_.data() + begin));
-    }
-
-  private:
-    std::vector<index> &words_;
-};
-
-void copyBytes(std::byte *to, const std::byte *from, index bytes) {
-    if (bytes > 0)
-        std::memcpy(to, from, toSize(bytes));
-}
-
-void copyRows(std::byte *to, const HostRows &rows, std::span<const index> members) {
-    for (const index row : members) {
-        copyBytes(to, rows.begin(row), rows.bytes(row));
-        to += rows.bytes(row);
-    }
-}
 
 /// A list that `gatherSlab` has sent: rows, ids and sizes, and the bytes of all rows.
 struct PackedRows {
@@ -122,6 +47,7 @@ std::vector<index> evenShares(CommunicatorView comm, std::span<const index> ids)
     const index all = comm.allReduce(static_cast<index>(sorted.size()), MPI_SUM);
     // Each share starts at the least number before which there are enough ids: all shares bisect together.
     const std::size_t ranks = toSize(comm.size());
+    const EvenSplit split(all, comm.size());
     std::vector<index> lower(ranks, std::min(least, largest)), upper(ranks, largest);
     upper[0] = lower[0];
     std::vector<index> middles(ranks), before(ranks);
@@ -134,7 +60,7 @@ std::vector<index> evenShares(CommunicatorView comm, std::span<const index> ids)
         for (std::size_t rank = 0; rank < ranks; rank++) {
             if (lower[rank] == upper[rank])
                 continue;
-            if (before[rank] >= all * static_cast<index>(rank) / comm.size())
+            if (before[rank] >= split.begin(static_cast<int>(rank)))
                 upper[rank] = middles[rank];
             else
                 lower[rank] = middles[rank] + 1;
@@ -148,16 +74,12 @@ std::vector<index> placesOf(CommunicatorContext &context, std::span<const index>
         return {ids.begin(), ids.end()};
     const CommunicatorView comm = context.comm();
     const std::vector<index> shares = evenShares(comm, ids);
-    const Groups groups(static_cast<index>(ids.size()), comm.size(), [&](index i) {
-        return static_cast<int>(std::upper_bound(shares.begin(), shares.end(), ids[toSize(i)]) - shares.begin() - 1);
+    const RankLists groups = groupByRank(comm.size(), ids.size(), [&](std::size_t i) {
+        return static_cast<int>(std::upper_bound(shares.begin(), shares.end(), ids[i]) - shares.begin() - 1);
     });
-    RankLists outgoing;
-    for (std::size_t k = 0; k < groups.ranks.size(); k++) {
-        std::vector<index> list;
-        for (const index i : groups.list(k))
-            list.push_back(ids[toSize(i)]);
-        outgoing.append(groups.ranks[k], list);
-    }
+    RankLists outgoing = groups;
+    for (index &id : outgoing.values)
+        id = ids[toSize(id)];
     const RankLists asked = sparseExchange(context, outgoing);
 
     // The k-th smallest id of this rank's share is in row `before + k`.
@@ -178,7 +100,7 @@ std::vector<index> placesOf(CommunicatorContext &context, std::span<const index>
     const RankLists back = sparseExchange(context, answers, PeerDiscovery::Auto, failure);
     std::vector<index> places(ids.size());
     for (std::size_t i = 0; i < places.size(); i++) // lists come back in the order of ranks, as they were sent
-        places[toSize(groups.members[i])] = back.values[i];
+        places[toSize(groups.values[i])] = back.values[i];
     return places;
 }
 
@@ -190,8 +112,9 @@ RowSlab gatherSlab(CommunicatorContext &context, const CheckpointArray &target, 
     RankLists outgoing;
     try {
         const HostRows rows(array);
-        const Groups groups(array.size(), comm.size(), [&](index i) { return spread.owner(places[toSize(i)]); });
-        for (std::size_t k = 0; k < groups.ranks.size(); k++) {
+        const RankLists groups =
+            groupByRank(comm.size(), toSize(array.size()), [&](std::size_t i) { return spread.owner(places[i]); });
+        for (std::size_t k = 0; k < groups.size(); k++) {
             const auto members = groups.list(k);
             Packer packer(outgoing.values);
             packer.put(static_cast<index>(members.size()));
@@ -200,13 +123,10 @@ RowSlab gatherSlab(CommunicatorContext &context, const CheckpointArray &target, 
             if (target.listed)
                 for (const index i : members)
                     packer.put(ids[toSize(i)]);
-            index bytes = 0;
-            for (const index i : members) {
-                if (target.ragged)
+            if (target.ragged)
+                for (const index i : members)
                     packer.put(rows.bytes(i));
-                bytes += rows.bytes(i);
-            }
-            packer.putBytes(bytes, [&](std::byte *to) { copyRows(to, rows, members); });
+            packer.putRows(rows, members);
             outgoing.ranks.push_back(groups.ranks[k]);
             outgoing.starts.push_back(static_cast<index>(outgoing.values.size()));
         }
@@ -280,14 +200,10 @@ ArrivedRows fetchRows(CommunicatorContext &context, const CheckpointArray &sourc
                            "{} has no row with the id {}: it has {} rows, from 0", source.name, id, source.rows);
         DNDS_CHECK(ids.empty() || source.rows > 0, DataError, "{} has no rows, and {} are asked for", source.name,
                    ids.size());
-        Groups groups(static_cast<index>(ids.size()), comm.size(), [&](index i) { return ownerOf(ids[toSize(i)]); });
-        for (std::size_t k = 0; k < groups.ranks.size(); k++) {
-            for (const index i : groups.list(k))
-                outgoing.values.push_back(ids[toSize(i)]);
-            outgoing.ranks.push_back(groups.ranks[k]);
-            outgoing.starts.push_back(static_cast<index>(outgoing.values.size()));
-        }
-        order = std::move(groups.members);
+        outgoing = groupByRank(comm.size(), ids.size(), [&](std::size_t i) { return ownerOf(ids[i]); });
+        order = outgoing.values;
+        for (index &id : outgoing.values)
+            id = ids[toSize(id)];
     } catch (...) {
         unknown = std::current_exception();
     }

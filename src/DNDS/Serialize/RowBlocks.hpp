@@ -3,6 +3,7 @@
 #pragma once
 
 #include "DNDS/Mpi/CommunicatorContext.hpp"
+#include "DNDS/Mpi/EvenSplit.hpp"
 #include "DNDS/Mpi/SparseExchange.hpp"
 #include "DNDS/Serialize/CheckpointContent.hpp"
 #include "DNDS/Storage/ArrayBase.hpp"
@@ -18,19 +19,18 @@ namespace DNDS::Detail {
 class BlockSpread {
   public:
     BlockSpread(const CheckpointArray &array, int ranks)
-        : rows_(array.rows), blockRows_(array.blockRows), blocks_(array.blocks()), ranks_(ranks) {}
+        : rows_(array.rows), blockRows_(array.blockRows), blocks_(array.blocks(), ranks) {}
 
-    index firstBlock(int rank) const { return blocks_ * rank / ranks_; }
+    index firstBlock(int rank) const { return blocks_.begin(rank); }
     index firstRow(int rank) const { return rowOfBlock(firstBlock(rank)); }
     /// The first row of a block, or the end of all rows.
     index rowOfBlock(index block) const { return std::min(rows_, block * blockRows_); }
-    int owner(index row) const { return static_cast<int>(((row / blockRows_ + 1) * ranks_ - 1) / blocks_); }
+    int owner(index row) const { return blocks_.owner(row / blockRows_); }
 
   private:
     index rows_;
     index blockRows_;
-    index blocks_;
-    index ranks_;
+    EvenSplit blocks_;
 };
 
 /// A rank's blocks of an array in memory, as they lie in the file.

@@ -7,7 +7,9 @@
 #include "DNDS/Geom/Mesh/PeriodicNodes.hpp"
 #include "DNDS/Geom/Partition/GraphPartition.hpp"
 #include "DNDS/Geom/Partition/SpaceFillingCurve.hpp"
+#include "DNDS/Geom/Source/NumberTable.hpp"
 #include "DNDS/Mpi/FailTogether.hpp"
+#include "DNDS/Mpi/Rendezvous.hpp"
 
 namespace DNDS::Geom {
 
@@ -46,7 +48,7 @@ CellRecords takeCells(ElementBlock &&block) {
 std::vector<index> fetchWeights(const GlobalMapping &cellBlocks, std::span<const index> weights,
                                 std::span<const index> numbers) {
     std::vector<index> result(numbers.size());
-    askRanks(
+    queryOwners(
         *cellBlocks.context(), numbers.size(), [&](std::size_t i) { return cellBlocks.owner(numbers[i]).rank; },
         [&](std::size_t i) { return numbers[i]; },
         [&](index number, std::vector<index> &reply) {

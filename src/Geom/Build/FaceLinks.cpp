@@ -1,6 +1,6 @@
 #include "DNDS/Geom/Build/FaceLinks.hpp"
 
-#include "DNDS/Geom/Build/FaceMeeting.hpp"
+#include "DNDS/Geom/Build/FaceRendezvous.hpp"
 
 #include <numeric>
 
@@ -15,7 +15,7 @@ index linkBetween(const Side &from, const Side &to) {
 }
 
 /// For each side that met another, the other. Clears `manifold` where three meet.
-std::vector<index> matchSides(const MeetingSides &meeting, bool &manifold) {
+std::vector<index> matchSides(const GatheredSides &meeting, bool &manifold) {
     FaceTable table(meeting.keys);
     std::vector<index> partner(meeting.keys.size(), -1);
     for (std::size_t i = 0; i < meeting.keys.size(); i++) {
@@ -58,7 +58,7 @@ struct SharedFace {
 
 /// Of the faces that meet here and have three cells or more, the one whose cells come first in the file; numbers past
 /// all others where there is none.
-SharedFace firstShared(const MeetingSides &meeting) {
+SharedFace firstShared(const GatheredSides &meeting) {
     SharedFace first{};
     first.numbers.fill(std::numeric_limits<index>::max());
     std::vector<std::size_t> order(meeting.keys.size());
@@ -92,12 +92,12 @@ void throwNonManifold(CommunicatorView comm, const CellRecords &cells, const std
             keys.push_back(faceKey(corners));
             sides.push_back({mapping->localBegin() + c, 0, cells.numbers[toSize(c)], cells.fileIds[toSize(c)]});
         });
-    const SharedFace mine = firstShared(MeetingSides(
-        sparseExchange(*mapping->context(),
-                       packByRank(
-                           comm.size(), keys.size(), [&](std::size_t i) { return meetingRank(keys[i], comm.size()); },
-                           [](std::size_t) { return sideWords; },
-                           [&](std::size_t i, index *words) { writeSide(keys[i], sides[i], words); }))));
+    const SharedFace mine = firstShared(GatheredSides(sparseExchange(
+        *mapping->context(),
+        packByRank(
+            comm.size(), keys.size(), [&](std::size_t i) { return rendezvousRank(keys[i], comm.size()); },
+            [](std::size_t) { return sideWords; },
+            [&](std::size_t i, index *words) { writeSide(keys[i], sides[i], words); }))));
     std::vector<SharedFace> all(static_cast<std::size_t>(comm.size()));
     for (std::size_t i = 0; i < 3; i++) {
         const std::vector<index> numbers = comm.allGather(mine.numbers[i]);
@@ -137,7 +137,7 @@ void linkFaces(CommunicatorView comm, CellRecords &cells, const std::string &ori
     }
     // A third cell of a face whose other two met on their rank looks like one at the boundary: see checkManifold in
     // NodeSharing.cpp.
-    const MeetingSides meeting(sendSides(
+    const GatheredSides meeting(sendSides(
         context, cells, firstCell, faces, [&](std::size_t f) { return cells.links[f] == FaceLink::none; }, failure));
     std::vector<index> partner;
     std::exception_ptr mine;

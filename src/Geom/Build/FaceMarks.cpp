@@ -1,6 +1,7 @@
 #include "DNDS/Geom/Build/FaceMarks.hpp"
 
-#include "DNDS/Geom/Build/FaceMeeting.hpp"
+#include "DNDS/Geom/Build/FaceRendezvous.hpp"
+#include "DNDS/Mpi/Rendezvous.hpp"
 
 namespace DNDS::Geom {
 
@@ -16,7 +17,7 @@ RankLists sendMarks(CommunicatorContext &context, const ElementBlock &block, std
     };
     return sparseExchange(context,
                           packByRank(
-                              ranks, chosen.size(), [&](std::size_t i) { return meetingRank(keyOf(i), ranks); },
+                              ranks, chosen.size(), [&](std::size_t i) { return rendezvousRank(keyOf(i), ranks); },
                               [](std::size_t) { return 5; },
                               [&](std::size_t i, index *words) {
                                   const FaceKey key = keyOf(i);
@@ -34,7 +35,7 @@ std::vector<index> joinMarks(const GlobalMapping &cellMapping, CellRecords &cell
                              const SourceMesh &source, const std::vector<index> &chosen, Wanted &&wanted) {
     CommunicatorContext &context = *cellMapping.context();
     const int ranks = context.comm().size();
-    const MeetingSides meeting(
+    const GatheredSides meeting(
         sendSides(context, cells, cellMapping.localBegin(), faces, std::forward<Wanted>(wanted), nullptr));
     const RankLists marks = sendMarks(context, source.faces, source.faceMarks, chosen);
 
@@ -108,7 +109,7 @@ NodeMarks fetchNodeMarks(const GlobalMapping &blocks, const SourceMesh &source, 
     std::sort(table.begin(), table.end());
     table.erase(std::unique(table.begin(), table.end()), table.end());
     std::vector<std::vector<int>> found(nodes.size());
-    askRanks(
+    queryOwners(
         context, nodes.size(), [&](std::size_t i) { return blocks.owner(nodes[i]).rank; },
         [&](std::size_t i) { return nodes[i]; },
         [&](index node, std::vector<index> &reply) {

@@ -1,6 +1,7 @@
 #include "DNDS/Geom/Build/GhostCells.hpp"
 
 #include "DNDS/Geom/Source/ElementFaces.hpp"
+#include "DNDS/Mpi/Rendezvous.hpp"
 
 namespace DNDS::Geom {
 
@@ -79,7 +80,7 @@ class AroundNodes {
             numbers.push_back(numberOfKey(key));
         const std::vector<int> owners = fetchNodeOwners(nodeBlocks_, sharing_, numbers);
         std::vector<index> partners;
-        askRanks(
+        queryOwners(
             *cellMapping_.context(), nodes.size(), [&](std::size_t i) { return owners[i]; },
             [&](std::size_t i) { return numbers[i]; },
             [&](index node, std::vector<index> &reply) { answer(node, reply); },
@@ -120,7 +121,7 @@ class AroundNodes {
 void fetchCells(const GlobalMapping &cellMapping, LocalCells &local, std::span<const index> keys, int depth) {
     std::vector<index> words;
     std::vector<index> starts(keys.size());
-    askRanks(
+    queryOwners(
         *cellMapping.context(), keys.size(),
         [&](std::size_t i) { return cellMapping.owner(numberOfKey(keys[i])).rank; },
         [&](std::size_t i) { return numberOfKey(keys[i]); },
@@ -155,7 +156,7 @@ std::vector<int> fetchNodeOwners(const GlobalMapping &nodeBlocks, const NodeShar
             owners[i] = sharing.owners[static_cast<std::size_t>(at)];
         else
             unknown.push_back(i);
-    askRanks(
+    queryOwners(
         *nodeBlocks.context(), unknown.size(), [&](std::size_t k) { return nodeBlocks.owner(nodes[unknown[k]]).rank; },
         [&](std::size_t k) { return nodes[unknown[k]]; },
         [&](index node, std::vector<index> &reply) {

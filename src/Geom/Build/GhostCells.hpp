@@ -4,6 +4,7 @@
 
 #include "DNDS/Geom/Build/MeshOptions.hpp"
 #include "DNDS/Geom/Build/NodeSharing.hpp"
+#include "DNDS/Geom/Source/NumberTable.hpp"
 
 namespace DNDS::Geom {
 

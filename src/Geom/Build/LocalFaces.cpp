@@ -1,6 +1,7 @@
 #include "DNDS/Geom/Build/LocalFaces.hpp"
 
 #include "DNDS/Geom/Source/ElementFaces.hpp"
+#include "DNDS/Mpi/Rendezvous.hpp"
 
 #include <algorithm>
 #include <array>
@@ -223,7 +224,7 @@ FaceNumbers numberFound(UnstructuredMesh &mesh, const GlobalMapping &cellMapping
     const auto global = GlobalMapping::create(context.comm(), owned);
     std::vector<GhostEntity> entities(result.ghosts.size());
     result.ghostNotes.resize(result.ghosts.size());
-    askRanks(
+    queryOwners(
         context, result.ghosts.size(), [&](std::size_t k) { return ghostOwners[k].rank; },
         [&](std::size_t k) {
             return FaceLink{ghostOwners[k].cell, ghostOwners[k].slot, 0, false}.pack();

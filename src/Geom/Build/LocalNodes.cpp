@@ -1,6 +1,7 @@
 #include "DNDS/Geom/Build/LocalNodes.hpp"
 
 #include "DNDS/Geom/Source/ElementFaces.hpp"
+#include "DNDS/Mpi/Rendezvous.hpp"
 
 namespace DNDS::Geom {
 
@@ -65,7 +66,7 @@ NodeFinder numberNodes(UnstructuredMesh &mesh, const GlobalMapping &blocks, std:
         oldNumber[ghosts[k]] = static_cast<LocalIndex>(owned + static_cast<index>(k));
     const auto global = GlobalMapping::create(context.comm(), owned);
     std::vector<GhostEntity> entities(ghosts.size());
-    askRanks(
+    queryOwners(
         context, ghosts.size(), [&](std::size_t k) { return owners[ghosts[k]]; },
         [&](std::size_t k) { return nodeNumbers[ghosts[k]]; },
         [&](index node, std::vector<index> &reply) {

@@ -5,6 +5,7 @@
 #include "DNDS/Geom/Build/GhostCells.hpp"
 #include "DNDS/Geom/Build/Renumbering.hpp"
 #include "DNDS/Geom/Mesh/UnstructuredMesh.hpp"
+#include "DNDS/Geom/Source/NumberTable.hpp"
 
 namespace DNDS::Geom {
 

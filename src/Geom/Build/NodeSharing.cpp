@@ -2,6 +2,7 @@
 
 #include "DNDS/Geom/Build/FaceLinks.hpp"
 #include "DNDS/Geom/Source/ElementFaces.hpp"
+#include "DNDS/Mpi/Rendezvous.hpp"
 
 #include <algorithm>
 #include <limits>
@@ -275,7 +276,7 @@ NodeSharing shareNodes(const GlobalMapping &blocks, const GlobalMapping &cellMap
 
     sharing.owners.resize(count);
     sharing.shared.resize(count);
-    askRanks(
+    queryOwners(
         context, count, blockOf, [&](std::size_t i) { return sharing.nodes.numbers()[i]; },
         [&](index node, std::vector<index> &reply) {
             const index local = node - blocks.localBegin();

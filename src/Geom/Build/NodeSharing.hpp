@@ -3,6 +3,7 @@
 #pragma once
 
 #include "DNDS/Geom/Build/PeriodicLinks.hpp"
+#include "DNDS/Geom/Source/NumberTable.hpp"
 
 namespace DNDS::Geom {
 

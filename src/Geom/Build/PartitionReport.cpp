@@ -2,9 +2,11 @@
 
 #include "DNDS/Geom/Mesh/PeriodicNodes.hpp"
 #include "DNDS/Geom/Partition/SpaceFillingCurve.hpp"
-#include "DNDS/Geom/Source/RecordExchange.hpp"
+#include "DNDS/Geom/Source/NumberTable.hpp"
+#include "DNDS/Geom/Source/Point.hpp"
 #include "DNDS/Geom/Source/SourceChecks.hpp"
 #include "DNDS/Mpi/FailTogether.hpp"
+#include "DNDS/Mpi/Rendezvous.hpp"
 
 #include <algorithm>
 #include <limits>

@@ -115,7 +115,7 @@ void takeFaces(CommunicatorContext &context, const Elements &elements, const Mar
         const SectionTable &table = face.inCells ? elements.cellTable : elements.faceTable;
         const ElementRun &run = face.inCells ? elements.cells : elements.faces;
         const auto nodes = run.nodesOf(face.element);
-        std::vector<index> &record = outbox.to(evenOwner(total, context.comm().size(), numbers[k]));
+        std::vector<index> &record = outbox.to(EvenSplit(total, context.comm().size()).owner(numbers[k]));
         record.insert(record.end(),
                       {numbers[k], face.mark, static_cast<index>(run.types[static_cast<std::size_t>(face.element)]),
                        table.idOf(run.first() + face.element), static_cast<index>(nodes.size())});
@@ -123,7 +123,7 @@ void takeFaces(CommunicatorContext &context, const Elements &elements, const Mar
     }
     const RankLists arrived = sparseExchange(context, outbox.take());
 
-    const Range own = evenShare(total, context.comm().size(), context.comm().rank());
+    const Range own = EvenSplit(total, context.comm().size()).part(context.comm().rank());
     std::vector<std::size_t> at(static_cast<std::size_t>(own.size()));
     for (std::size_t i = 0; i < arrived.values.size(); i += 5 + static_cast<std::size_t>(arrived.values[i + 4]))
         at[static_cast<std::size_t>(arrived.values[i] - own.begin)] = i;

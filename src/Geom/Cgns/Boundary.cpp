@@ -52,7 +52,7 @@ index PointReader::numberOf(const Zone &zone, std::span<const index> indices, co
 
 std::vector<index> PointReader::numbers(const PointSet &points, int zoneNumber, const std::string &where) const {
     const Zone &zone = model_.zones[static_cast<std::size_t>(zoneNumber)];
-    Range share = evenShare(points.size(), comm_.size(), comm_.rank());
+    Range share = EvenSplit(points.size(), comm_.size()).part(comm_.rank());
     std::vector<index> result;
     if (points.list == nullptr) {
         DNDS_CHECK(!points.vertices || points.last <= zone.nodes, DataError,
@@ -83,7 +83,7 @@ std::vector<std::pair<index, index>> PointReader::gridPairs(const Connection &co
     const Triple &donorFrom = (*connection.donorPoints.grid)[0];
     const Zone &zone = model_.zones[static_cast<std::size_t>(connection.zone)];
     const Zone &donor = model_.zones[static_cast<std::size_t>(connection.donor)];
-    const Range share = evenShare(connection.points.size(), comm_.size(), comm_.rank());
+    const Range share = EvenSplit(connection.points.size(), comm_.size()).part(comm_.rank());
     std::vector<std::pair<index, index>> pairs;
     for (index point = share.begin; point < share.end; point++) {
         Triple at = from;

@@ -5,28 +5,6 @@
 
 namespace DNDS::Geom::Cgns {
 
-Range evenShare(index total, int ranks, int rank) noexcept {
-    const index each = total / ranks;
-    const index more = total % ranks;
-    const auto begin = [&](index r) { return each * r + std::min(r, more); };
-    return {begin(rank), begin(rank + 1)};
-}
-
-int evenOwner(index total, int ranks, index i) noexcept {
-    const index each = total / ranks;
-    const index more = total % ranks;
-    const index withMore = more * (each + 1);
-    return static_cast<int>(i < withMore ? i / (each + 1) : more + (i - withMore) / each);
-}
-
-RankLists Outbox::take() {
-    RankLists lists;
-    for (const auto &[rank, values] : lists_)
-        lists.append(rank, values);
-    lists_.clear();
-    return lists;
-}
-
 SectionTable::SectionTable(const std::vector<Section> &sections) : sections_(&sections) {
     for (std::size_t k = 0; k < sections.size(); k++) {
         offsets_.push_back(offsets_.back() + sections[k].size);
@@ -71,7 +49,7 @@ class ElementReader {
 
     ElementRun read() {
         comm_.beforeCollective(); // others wait for what this rank reads of old sections
-        const Range own = evenShare(table_.size(), comm_.size(), comm_.rank());
+        const Range own = EvenSplit(table_.size(), comm_.size()).part(comm_.rank());
         for (std::size_t k = own.size() > 0 ? table_.sectionOf(own.begin) : 0;
              k < table_.sections().size() && own.size() > 0 && table_.begin(k) < own.end; k++) {
             const Range part{std::max(own.begin, table_.begin(k)) - table_.begin(k),
@@ -255,7 +233,7 @@ void ElementReader::readStream(std::size_t k, const Range &part) {
     StreamState state;
     constexpr int count = 3;
     if (part.begin > 0) {
-        const int previous = evenOwner(table_.size(), comm_.size(), table_.begin(k) + part.begin - 1);
+        const int previous = EvenSplit(table_.size(), comm_.size()).owner(table_.begin(k) + part.begin - 1);
         checkMpi(MPI_Recv(&state, count, mpiTypeOf<index>(), previous, channel_.tag, channel_.comm, MPI_STATUS_IGNORE),
                  "MPI_Recv");
     }
@@ -272,7 +250,7 @@ void ElementReader::readStream(std::size_t k, const Range &part) {
             state.intact = 0;
         }
     if (part.end < section.size) {
-        const int next = evenOwner(table_.size(), comm_.size(), table_.begin(k) + part.end);
+        const int next = EvenSplit(table_.size(), comm_.size()).owner(table_.begin(k) + part.end);
         checkMpi(MPI_Send(&state, count, mpiTypeOf<index>(), next, channel_.tag, channel_.comm), "MPI_Send");
     }
 }
@@ -380,31 +358,23 @@ std::span<const index> ElementRows::row(index ordinal) const {
                                                  static_cast<std::size_t>(starts[k + 1] - starts[k]));
 }
 
-ElementRows fetchRows(CommunicatorContext &context, const ElementRun &run, std::vector<index> ordinals) {
-    Outbox requests;
-    for (const index ordinal : ordinals)
-        requests.to(run.mapping->owner(ordinal).rank).push_back(ordinal);
-    const RankLists asked = sparseExchange(context, requests.take());
-
-    Outbox answers;
-    for (std::size_t k = 0; k < asked.size(); k++) {
-        std::vector<index> &answer = answers.to(asked.ranks[k]);
-        for (const index ordinal : asked.list(k)) {
-            const auto nodes = run.nodesOf(ordinal - run.first());
-            answer.push_back(static_cast<index>(nodes.size()));
-            answer.insert(answer.end(), nodes.begin(), nodes.end());
-        }
-    }
-    const RankLists answered = sparseExchange(context, answers.take());
-
+ElementRows fetchElements(CommunicatorContext &context, const ElementRun &run, std::vector<index> ordinals) {
     ElementRows rows;
+    // Ascending ordinals belong to ascending ranks: the answers come in the order of the ordinals.
+    queryOwners(
+        context, ordinals.size(), [&](std::size_t i) { return run.mapping->owner(ordinals[i]).rank; },
+        [&](std::size_t i) { return ordinals[i]; },
+        [&](index ordinal, std::vector<index> &reply) {
+            const auto nodes = run.nodesOf(ordinal - run.first());
+            reply.push_back(static_cast<index>(nodes.size()));
+            reply.insert(reply.end(), nodes.begin(), nodes.end());
+        },
+        [&](std::size_t, RecordReader &reader) {
+            const auto nodes = reader.next(reader.next());
+            rows.nodes.insert(rows.nodes.end(), nodes.begin(), nodes.end());
+            rows.starts.push_back(static_cast<index>(rows.nodes.size()));
+        });
     rows.ordinals = std::move(ordinals);
-    // Ascending ordinals belong to ascending ranks: the answers stand in the order of the requests.
-    for (std::size_t i = 0; i < answered.values.size(); i += static_cast<std::size_t>(answered.values[i]) + 1) {
-        const auto begin = answered.values.begin() + static_cast<std::ptrdiff_t>(i) + 1;
-        rows.nodes.insert(rows.nodes.end(), begin, begin + answered.values[i]);
-        rows.starts.push_back(static_cast<index>(rows.nodes.size()));
-    }
     return rows;
 }
 

@@ -5,6 +5,8 @@
 #include "DNDS/Geom/Cgns/Model.hpp"
 #include "DNDS/Geom/Cgns/NodeSource.hpp"
 #include "DNDS/Index/GlobalMapping.hpp"
+#include "DNDS/Mpi/EvenSplit.hpp"
+#include "DNDS/Mpi/Rendezvous.hpp"
 #include "DNDS/Mpi/SparseExchange.hpp"
 
 #include <map>
@@ -14,27 +16,7 @@
 
 namespace DNDS::Geom::Cgns {
 
-/// A contiguous part [begin, end) of something.
-struct Range {
-    index begin = 0;
-    index end = 0;
-    index size() const noexcept { return end - begin; }
-};
-
-/// The part of `total` things that `rank` of `ranks` gets; which rank gets thing `i`. Local, O(1).
-Range evenShare(index total, int ranks, int rank) noexcept;
-int evenOwner(index total, int ranks, index i) noexcept;
-
-/// Values for other ranks, collected in any order.
-class Outbox {
-  public:
-    std::vector<index> &to(int rank) { return lists_[rank]; }
-    /// As `sparseExchange` takes them. Empties the box.
-    RankLists take();
-
-  private:
-    std::map<int, std::vector<index>> lists_;
-};
+using Range = IndexRange;
 
 /// The sections of a list and the ordinal numbers of their elements in the whole list, counted from 0.
 class SectionTable {
@@ -94,6 +76,6 @@ struct ElementRows {
 };
 
 /// The nodes of any elements of a list: [ordinals, ascending, each once]. Collective.
-ElementRows fetchRows(CommunicatorContext &context, const ElementRun &run, std::vector<index> ordinals);
+ElementRows fetchElements(CommunicatorContext &context, const ElementRun &run, std::vector<index> ordinals);
 
 } // namespace DNDS::Geom::Cgns

@@ -28,21 +28,16 @@ struct FetchedPoints {
 };
 
 FetchedPoints fetchPoints(CommunicatorContext &context, const NodeBlock &block, std::vector<index> nodes) {
-    const CommunicatorView &comm = context.comm();
-    Outbox requests;
-    for (const index node : nodes)
-        requests.to(evenOwner(block.total, comm.size(), node)).push_back(node);
-    const RankLists asked = sparseExchange(context, requests.take());
-    Outbox answers;
-    for (std::size_t k = 0; k < asked.size(); k++)
-        for (const index node : asked.list(k))
-            for (const real x : block.coordinates[static_cast<std::size_t>(node - block.own.begin)])
-                answers.to(asked.ranks[k]).push_back(std::bit_cast<index>(x));
-    const RankLists answered = sparseExchange(context, answers.take());
+    const EvenSplit split(block.total, context.comm().size());
     FetchedPoints fetched{std::move(nodes), {}};
-    for (std::size_t i = 0; i + 2 < answered.values.size(); i += 3)
-        fetched.points.push_back({std::bit_cast<real>(answered.values[i]), std::bit_cast<real>(answered.values[i + 1]),
-                                  std::bit_cast<real>(answered.values[i + 2])});
+    queryOwners(
+        context, fetched.nodes.size(), [&](std::size_t i) { return split.owner(fetched.nodes[i]); },
+        [&](std::size_t i) { return fetched.nodes[i]; },
+        [&](index node, std::vector<index> &reply) {
+            for (const real x : block.coordinates[static_cast<std::size_t>(node - block.own.begin)])
+                reply.push_back(asWord(x));
+        },
+        [&](std::size_t, RecordReader &reader) { fetched.points.push_back(reader.nextPoint()); }); // nodes ascend
     return fetched;
 }
 
@@ -117,8 +112,8 @@ class FaceJoiner {
         for (const JoinPairs::Faces &face : faces)
             for (const index key : {face.face, face.donor})
                 wanted[FaceKey::inCells(key) ? 1 : 0].push_back(FaceKey::ordinal(key));
-        rows_[0] = fetchRows(context_, elements_.faces, sortedUnique(wanted[0]));
-        rows_[1] = fetchRows(context_, elements_.cells, sortedUnique(wanted[1]));
+        rows_[0] = fetchElements(context_, elements_.faces, sortedUnique(wanted[0]));
+        rows_[1] = fetchElements(context_, elements_.cells, sortedUnique(wanted[1]));
     }
     std::span<const index> nodesOf(index key) const {
         return rows_[FaceKey::inCells(key) ? 1 : 0].row(FaceKey::ordinal(key));
@@ -229,7 +224,7 @@ class LabelSpreader {
     void collectLinks(const std::vector<NodePair> &pairs) {
         Outbox outbox;
         const auto address = [&](index from, index to) {
-            std::vector<index> &record = outbox.to(evenOwner(block_.total, comm_.size(), from));
+            std::vector<index> &record = outbox.to(EvenSplit(block_.total, comm_.size()).owner(from));
             record.insert(record.end(), {from, to});
         };
         for (const auto &[a, b] : pairs) {
@@ -248,7 +243,7 @@ class LabelSpreader {
         Outbox outbox;
         for (const auto &[node, other] : links_)
             if (label(node) < other) {
-                std::vector<index> &record = outbox.to(evenOwner(block_.total, comm_.size(), other));
+                std::vector<index> &record = outbox.to(EvenSplit(block_.total, comm_.size()).owner(other));
                 record.insert(record.end(), {other, label(node)});
             }
         const RankLists arrived = sparseExchange(context_, outbox.take());
@@ -271,13 +266,16 @@ class LabelSpreader {
 /// What `values` [own nodes] hold for any nodes: [nodes, ascending, each once].
 std::vector<index> fetchNumbers(CommunicatorContext &context, const NodeBlock &block, const std::vector<index> &values,
                                 const std::vector<index> &nodes) {
-    Outbox requests;
-    for (const index node : nodes)
-        requests.to(evenOwner(block.total, context.comm().size(), node)).push_back(node);
-    RankLists asked = sparseExchange(context, requests.take());
-    for (index &value : asked.values)
-        value = values[static_cast<std::size_t>(value - block.own.begin)];
-    return sparseExchange(context, asked).values;
+    const EvenSplit split(block.total, context.comm().size());
+    std::vector<index> fetched(nodes.size());
+    queryOwners(
+        context, nodes.size(), [&](std::size_t i) { return split.owner(nodes[i]); },
+        [&](std::size_t i) { return nodes[i]; },
+        [&](index node, std::vector<index> &reply) {
+            reply.push_back(values[static_cast<std::size_t>(node - block.own.begin)]);
+        },
+        [&](std::size_t i, RecordReader &reader) { fetched[i] = reader.next(); });
+    return fetched;
 }
 
 /// Removes the nodes that became others and numbers the rest.
@@ -327,7 +325,7 @@ void warnOfDistances(CommunicatorContext &context, const Model &model, const Nod
 NodeBlock readNodes(CommunicatorView comm, const Model &model, NodeSource &source) {
     NodeBlock block;
     block.total = model.nodes;
-    block.own = evenShare(model.nodes, comm.size(), comm.rank());
+    block.own = EvenSplit(model.nodes, comm.size()).part(comm.rank());
     comm.guarded([&] {
         block.coordinates.resize(static_cast<std::size_t>(block.own.size()));
         std::vector<real> values;

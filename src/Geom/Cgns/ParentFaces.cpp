@@ -74,7 +74,7 @@ void resolveParentFaces(CommunicatorContext &context, const Model &model, const 
     std::vector<index> wanted;
     for (const NamedFace &face : named)
         wanted.push_back(face.cell);
-    const ElementRows rows = fetchRows(context, cells, sortedUnique(wanted));
+    const ElementRows rows = fetchElements(context, cells, sortedUnique(wanted));
 
     context.comm().guarded([&] {
         std::vector<index> starts{0};

@@ -4,6 +4,7 @@
 #include "DNDS/Geom/Source/ElementFaces.hpp"
 #include "DNDS/Geom/Source/PeriodicMatch.hpp"
 #include "DNDS/Index/GlobalMapping.hpp"
+#include "DNDS/Mpi/Rendezvous.hpp"
 
 #include <algorithm>
 #include <limits>
@@ -87,7 +88,7 @@ std::vector<PeriodicPairs::Sides> pairUp(CommunicatorContext &context, const Glo
     for (std::size_t i = 0; i < matches.size(); i++)
         if (matches[i].cell >= 0)
             matched.push_back(i);
-    askRanks(
+    queryOwners(
         context, matched.size(), [&](std::size_t k) { return mapping->owner(matches[matched[k]].cell).rank; },
         [&](std::size_t k) { return matches[matched[k]].cell; },
         [&](index asked, std::vector<index> &reply) {

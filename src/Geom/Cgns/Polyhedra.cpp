@@ -31,7 +31,7 @@ void resolveNumbers(CommunicatorContext &context, ElementRun &cells, const Eleme
         if (hasFaceNumbers(cells, element))
             for (const index number : cells.nodesOf(element))
                 wanted.push_back(std::abs(number) - 1);
-    const ElementRows rows = fetchRows(context, faces, sortedUnique(wanted));
+    const ElementRows rows = fetchElements(context, faces, sortedUnique(wanted));
 
     std::vector<index> starts{0};
     std::vector<index> nodes;

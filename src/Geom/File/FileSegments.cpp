@@ -1,17 +1,16 @@
 #include "DNDS/Geom/File/FileSegments.hpp"
 
+#include "DNDS/Mpi/EvenSplit.hpp"
+
 #include <algorithm>
 
 namespace DNDS::Geom {
 
 std::vector<FileSegment> ownSegments(const std::vector<FileSegment> &all, index entries, CommunicatorView comm) {
-    const auto rankOf = [&](const FileSegment &segment) {
-        return static_cast<int>(static_cast<long double>(segment.first) * comm.size() /
-                                static_cast<long double>(entries));
-    };
+    const EvenSplit split(entries, comm.size());
     std::vector<FileSegment> own;
     for (const FileSegment &segment : all)
-        if (std::min(rankOf(segment), comm.size() - 1) == comm.rank())
+        if (split.owner(segment.first) == comm.rank())
             own.push_back(segment);
     return own;
 }

@@ -1,11 +1,11 @@
 #include "DNDS/Geom/File/NodeTags.hpp"
 
 #include "DNDS/Geom/Source/IndexPermutation.hpp"
+#include "DNDS/Mpi/Rendezvous.hpp"
 #include "DNDS/Mpi/SparseExchange.hpp"
 
 #include <algorithm>
 #include <limits>
-#include <numeric>
 #include <utility>
 #include <vector>
 
@@ -30,38 +30,20 @@ bool areConsecutive(CommunicatorView comm, std::span<const index> ownTags, index
     return extremes[0] == -extremes[1];
 }
 
-/// Records of `width` numbers, addressed to the keepers of their first number.
-RankLists address(std::span<const index> records, std::size_t width, int ranks) {
-    std::vector<std::size_t> starts(static_cast<std::size_t>(ranks) + 1, 0);
-    for (std::size_t i = 0; i < records.size(); i += width)
-        starts[static_cast<std::size_t>(keeperOf(records[i], ranks)) + 1] += width;
-    std::partial_sum(starts.begin(), starts.end(), starts.begin());
-    RankLists lists;
-    lists.values.resize(records.size());
-    for (std::size_t rank = 0; rank + 1 < starts.size(); rank++)
-        if (starts[rank + 1] > starts[rank]) {
-            lists.ranks.push_back(static_cast<int>(rank));
-            lists.starts.push_back(static_cast<index>(starts[rank + 1]));
-        }
-    for (std::size_t i = 0; i < records.size(); i += width) {
-        std::size_t &at = starts[static_cast<std::size_t>(keeperOf(records[i], ranks))];
-        std::copy_n(records.begin() + static_cast<std::ptrdiff_t>(i), width,
-                    lists.values.begin() + static_cast<std::ptrdiff_t>(at));
-        at += width;
-    }
-    return lists;
-}
-
 using TagNumber = std::pair<index, index>;
 
 /// The nodes whose tags this rank keeps, in the order of tags. Collective.
 std::vector<TagNumber> keepTags(CommunicatorView comm, std::span<const index> ownTags, index firstNode,
                                 const std::string &origin) {
-    std::vector<index> records;
-    records.reserve(2 * ownTags.size());
-    for (std::size_t i = 0; i < ownTags.size(); i++)
-        records.insert(records.end(), {ownTags[i], firstNode + static_cast<index>(i)});
-    const RankLists received = sparseExchange(*CommunicatorContext::of(comm), address(records, 2, comm.size()));
+    const RankLists received = sparseExchange(*CommunicatorContext::of(comm),
+                                              packByRank(
+                                                  comm.size(), ownTags.size(),
+                                                  [&](std::size_t i) { return keeperOf(ownTags[i], comm.size()); },
+                                                  [](std::size_t) { return 2; },
+                                                  [&](std::size_t i, index *words) {
+                                                      words[0] = ownTags[i];
+                                                      words[1] = firstNode + static_cast<index>(i);
+                                                  }));
     std::vector<TagNumber> kept;
     kept.reserve(received.values.size() / 2);
     for (std::size_t i = 0; i < received.values.size(); i += 2)
@@ -93,24 +75,19 @@ void numberTags(CommunicatorView comm, std::span<const index> ownTags, index fir
     std::vector<index> wanted(references.begin(), references.end());
     std::sort(wanted.begin(), wanted.end());
     wanted.erase(std::unique(wanted.begin(), wanted.end()), wanted.end());
-    const auto context = CommunicatorContext::of(comm);
-    const RankLists asked = address(wanted, 1, comm.size());
-    RankLists answers = sparseExchange(*context, asked);
-    for (index &tag : answers.values) {
-        const auto at = std::lower_bound(kept.begin(), kept.end(), TagNumber{tag, std::numeric_limits<index>::min()});
-        tag = at != kept.end() && at->first == tag ? at->second : InvalidIndex;
-    }
-    answers = sparseExchange(*context, answers); // come back in the order asked
-
-    std::vector<TagNumber> known;
-    known.reserve(wanted.size());
-    for (std::size_t i = 0; i < asked.values.size(); i++)
-        known.emplace_back(asked.values[i], answers.values[i]);
-    std::sort(known.begin(), known.end());
+    std::vector<index> numbers(wanted.size());
+    queryOwners(
+        *CommunicatorContext::of(comm), wanted.size(), [&](std::size_t i) { return keeperOf(wanted[i], comm.size()); },
+        [&](std::size_t i) { return wanted[i]; },
+        [&](index tag, std::vector<index> &reply) {
+            const auto at =
+                std::lower_bound(kept.begin(), kept.end(), TagNumber{tag, std::numeric_limits<index>::min()});
+            reply.push_back(at != kept.end() && at->first == tag ? at->second : InvalidIndex);
+        },
+        [&](std::size_t i, RecordReader &reader) { numbers[i] = reader.next(); });
     for (index &reference : references)
-        reference =
-            std::lower_bound(known.begin(), known.end(), TagNumber{reference, std::numeric_limits<index>::min()})
-                ->second;
+        reference = numbers[static_cast<std::size_t>(std::lower_bound(wanted.begin(), wanted.end(), reference) -
+                                                     wanted.begin())];
 }
 
 } // namespace DNDS::Geom

@@ -1,6 +1,7 @@
 #include "DNDS/Geom/Source/CellRecords.hpp"
 
-#include "DNDS/Geom/Source/RecordExchange.hpp"
+#include "DNDS/Geom/Source/NumberTable.hpp"
+#include "DNDS/Mpi/Rendezvous.hpp"
 
 #include <algorithm>
 #include <numeric>
@@ -153,7 +154,7 @@ void renumberLinks(CellRecords &cells, std::span<const index> oldNumbers, const 
         }
     }
     std::vector<index> found(toSize(elsewhere.size()));
-    askRanks(
+    queryOwners(
         context, found.size(), [&](std::size_t i) { return oldMapping.owner(elsewhere.numbers()[i]).rank; },
         [&](std::size_t i) { return elsewhere.numbers()[i]; },
         [&](index old, std::vector<index> &reply) { reply.push_back(newOfOld[toSize(old - oldMapping.localBegin())]); },

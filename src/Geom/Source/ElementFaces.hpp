@@ -3,8 +3,8 @@
 #pragma once
 
 #include "DNDS/Geom/Source/ElementType.hpp"
+#include "DNDS/Geom/Source/NumberTable.hpp"
 #include "DNDS/Geom/Source/Point.hpp"
-#include "DNDS/Geom/Source/RecordExchange.hpp"
 
 #include <algorithm>
 #include <array>

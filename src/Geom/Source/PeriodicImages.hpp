@@ -3,7 +3,8 @@
 #pragma once
 
 #include "DNDS/Geom/Source/MeshImage.hpp"
-#include "DNDS/Geom/Source/RecordExchange.hpp"
+#include "DNDS/Geom/Source/Point.hpp"
+#include "DNDS/Geom/Source/SourceMesh.hpp"
 
 #include <map>
 #include <utility>

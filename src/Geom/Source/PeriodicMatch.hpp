@@ -2,9 +2,10 @@
 /// @brief Which faces (or nodes) of the two sides of periodic connections are the same, by where they are.
 #pragma once
 
-#include "DNDS/Geom/Source/RecordExchange.hpp"
+#include "DNDS/Geom/Source/Point.hpp"
 #include "DNDS/Geom/Source/SourceMesh.hpp"
 #include "DNDS/Index/GlobalMapping.hpp"
+#include "DNDS/Mpi/Rendezvous.hpp"
 
 #include <limits>
 #include <vector>

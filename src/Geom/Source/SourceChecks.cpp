@@ -4,6 +4,7 @@
 #include "DNDS/Geom/Source/ElementFaces.hpp"
 #include "DNDS/Geom/Source/MirroredElement.hpp"
 #include "DNDS/Mpi/ExactSum.hpp"
+#include "DNDS/Mpi/Rendezvous.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -342,7 +343,7 @@ std::vector<Point> fetchCoordinates(const GlobalMapping &blocks, std::span<const
             points[i] = ownCoordinates[toSize(nodes[i] - blocks.localBegin())];
         else
             remote.push_back(i);
-    askRanks(
+    queryOwners(
         *blocks.context(), remote.size(), [&](std::size_t k) { return blocks.owner(nodes[remote[k]]).rank; },
         [&](std::size_t k) { return nodes[remote[k]]; },
         [&](index node, std::vector<index> &reply) {

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "DNDS/Geom/Source/MeshReport.hpp"
-#include "DNDS/Geom/Source/RecordExchange.hpp"
+#include "DNDS/Geom/Source/Point.hpp"
 #include "DNDS/Geom/Source/SourceMesh.hpp"
 #include "DNDS/Index/GlobalMapping.hpp"
 

@@ -1,8 +1,11 @@
 #include "DNDS/Geom/Write/FileOrder.hpp"
 
 #include "DNDS/Geom/File/ElementList.hpp"
-#include "DNDS/Geom/Source/RecordExchange.hpp"
+#include "DNDS/Geom/Source/NumberTable.hpp"
+#include "DNDS/Geom/Source/Point.hpp"
+#include "DNDS/Mpi/EvenSplit.hpp"
 #include "DNDS/Mpi/FailTogether.hpp"
+#include "DNDS/Mpi/Rendezvous.hpp"
 
 #include <algorithm>
 #include <tuple>
@@ -11,31 +14,18 @@ namespace DNDS::Geom {
 
 namespace {
 
-/// Numbers [0, size) cut into one block a rank.
-struct Blocks {
-    index size;
-    int ranks;
-
-    index begin(int rank) const { return size / ranks * rank + std::min<index>(rank, size % ranks); }
-    int rankOf(index number) const {
-        const index longer = size % ranks * (size / ranks + 1); // so many numbers are in blocks with one more
-        return static_cast<int>(number < longer ? number / (size / ranks + 1)
-                                                : size % ranks + (number - longer) / (size / ranks));
-    }
-};
-
 /// The numbers of the owned entities' file. Collective.
-Blocks blocksOf(CommunicatorView comm, const MeshEntities &entities) {
+EvenSplit blocksOf(CommunicatorView comm, const MeshEntities &entities) {
     index last = -1;
     for (index i = 0; i < entities.owned; i++)
         last = std::max(last, entities.fileNumbers[toSize(i)]);
     return {comm.allReduce(last, MPI_MAX) + 1, comm.size()};
 }
 
-std::vector<int> ranksOf(const Blocks &blocks, const MeshEntities &entities) {
+std::vector<int> ranksOf(const EvenSplit &blocks, const MeshEntities &entities) {
     std::vector<int> ranks(toSize(entities.owned));
     for (std::size_t i = 0; i < ranks.size(); i++)
-        ranks[i] = blocks.rankOf(entities.fileNumbers[i]);
+        ranks[i] = blocks.owner(entities.fileNumbers[i]);
     return ranks;
 }
 
@@ -116,7 +106,7 @@ FileOrder::FileOrder(const UnstructuredMesh &mesh) {
 }
 
 void FileOrder::sendNodes(const UnstructuredMesh &mesh) {
-    const Blocks blocks = blocksOf(mesh.comm, mesh.nodes);
+    const EvenSplit blocks = blocksOf(mesh.comm, mesh.nodes);
     nodes_.ranks = ranksOf(blocks, mesh.nodes);
     const auto coordinates = mesh.coordinates.view();
     const RankLists outgoing = packByRank(
@@ -144,8 +134,8 @@ void FileOrder::sendNodes(const UnstructuredMesh &mesh) {
     numberNodes(mesh.comm, source_);
 
     newNumbers_.resize(toSize(mesh.nodes.size()));
-    askRanks(
-        *context_, newNumbers_.size(), [&](std::size_t i) { return blocks.rankOf(mesh.nodes.fileNumbers[i]); },
+    queryOwners(
+        *context_, newNumbers_.size(), [&](std::size_t i) { return blocks.owner(mesh.nodes.fileNumbers[i]); },
         [&](std::size_t i) { return mesh.nodes.fileNumbers[i]; },
         [&](index number, std::vector<index> &reply) {
             const auto found = std::lower_bound(present.begin(), present.end(), number);
@@ -194,14 +184,14 @@ void FileOrder::sendCells(const UnstructuredMesh &mesh) {
 }
 
 void FileOrder::sendFaces(const UnstructuredMesh &mesh) {
-    const Blocks blocks = blocksOf(mesh.comm, mesh.cells);
+    const EvenSplit blocks = blocksOf(mesh.comm, mesh.cells);
     const std::vector<MarkedFace> faces = markedFaces(mesh);
     const auto faceNodes = mesh.faceNodes.view();
     const auto cellOf = [&](std::size_t i) {
         return mesh.cells.fileNumbers[static_cast<std::size_t>(mesh.faceCells.view()(faces[i].face, 0))];
     };
     const RankLists outgoing = packByRank(
-        mesh.comm.size(), faces.size(), [&](std::size_t i) { return blocks.rankOf(cellOf(i)); },
+        mesh.comm.size(), faces.size(), [&](std::size_t i) { return blocks.owner(cellOf(i)); },
         [&](std::size_t i) { return 4 + static_cast<index>(faceNodes[faces[i].face].size()); },
         [&](std::size_t i, index *words) {
             const auto corners = faceNodes[faces[i].face];
@@ -289,7 +279,7 @@ std::vector<real> takeValues(const UnstructuredMesh &mesh, const MeshEntities &e
                        entities.fileNumbers[toSize(i)]);
     });
     std::vector<real> values(toSize(entities.owned) * width);
-    askRanks(
+    queryOwners(
         *blocks->context(), toSize(entities.owned),
         [&](std::size_t i) { return blocks->owner(entities.fileNumbers[i]).rank; },
         [&](std::size_t i) { return entities.fileNumbers[i]; },

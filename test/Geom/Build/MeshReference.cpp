@@ -3,6 +3,7 @@
 #include "DNDS/Geom/Mesh/MeshMetrics.hpp"
 #include "DNDS/Geom/Mesh/MeshView.hpp"
 #include "DNDS/Geom/Mesh/PeriodicNodes.hpp"
+#include "DNDS/Geom/Source/NumberTable.hpp"
 #include "support/MpiTest.hpp"
 
 #include <gtest/gtest.h>

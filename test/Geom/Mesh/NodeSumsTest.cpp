@@ -5,6 +5,7 @@
 #include "DNDS/Geom/Generate/BoxMesh.hpp"
 #include "DNDS/Geom/Mesh/PeriodicNodes.hpp"
 #include "DNDS/Geom/Read/ReadMesh.hpp"
+#include "DNDS/Geom/Source/NumberTable.hpp"
 #include "support/MpiTest.hpp"
 
 #include <gtest/gtest.h>

@@ -1,4 +1,5 @@
 #include "DNDS/Geom/Source/SourceChecks.hpp"
+#include "DNDS/Geom/Source/NumberTable.hpp"
 
 #include "DNDS/Geom/Build/BuildMesh.hpp"
 #include "DNDS/Geom/Mesh/MeshMetrics.hpp"

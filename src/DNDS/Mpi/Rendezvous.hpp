@@ -1,5 +1,6 @@
-/// @file RecordExchange.hpp
-/// @brief Records of numbers that go to chosen ranks, and questions that other ranks answer.
+/// @file Rendezvous.hpp
+/// @brief Records that go to the rank that owns what they are about, where they meet those of other ranks, and
+/// questions that such a rank answers.
 #pragma once
 
 #include "DNDS/Geom/Source/NumberTable.hpp"
@@ -7,12 +8,15 @@
 #include "DNDS/Mpi/SparseExchange.hpp"
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <exception>
+#include <map>
 #include <numeric>
+#include <span>
 #include <vector>
 
-namespace DNDS::Geom {
+namespace DNDS {
 
 /// Reads records one word after the other. Local.
 class RecordReader {
@@ -27,10 +31,10 @@ class RecordReader {
         return word;
     }
     real nextReal() { return std::bit_cast<real>(next()); }
-    Point nextPoint() { return {nextReal(), nextReal(), nextReal()}; } // braces: from left to right
+    std::array<real, 3> nextPoint() { return {nextReal(), nextReal(), nextReal()}; } // braces: from left to right
     std::span<const index> next(index count) {
-        const auto part = words_.first(toSize(count));
-        words_ = words_.subspan(toSize(count));
+        const auto part = words_.first(static_cast<std::size_t>(count));
+        words_ = words_.subspan(static_cast<std::size_t>(count));
         return part;
     }
 
@@ -50,7 +54,7 @@ RankLists packByRank(int ranks, std::size_t count, RankOf &&rankOf, WidthOf &&wi
             starts[static_cast<std::size_t>(rank) + 1] += static_cast<index>(widthOf(i));
     std::partial_sum(starts.begin(), starts.end(), starts.begin());
     RankLists lists;
-    lists.values.resize(toSize(starts.back()));
+    lists.values.resize(static_cast<std::size_t>(starts.back()));
     for (int rank = 0; rank < ranks; rank++)
         if (const auto r = static_cast<std::size_t>(rank); starts[r + 1] > starts[r]) {
             lists.ranks.push_back(rank);
@@ -65,22 +69,38 @@ RankLists packByRank(int ranks, std::size_t count, RankOf &&rankOf, WidthOf &&wi
     return lists;
 }
 
-/// Asks, for each item `i` of `count`, rank `rankOf(i)` about the number `keyOf(i)`. There `answer(number, reply)`
-/// appends the reply, a word at least; here `take(i, reader)` reads it, all of it. Collective; two sparse exchanges.
-/// What `answer` throws on any rank is thrown on all, and so is `failure`, what this rank caught before.
+/// The numbers 0 .. count - 1 in lists for the ranks `rankOf(i)`, as above; in each list they ascend. Local. O(count +
+/// ranks).
+template <class RankOf>
+RankLists groupByRank(int ranks, std::size_t count, RankOf &&rankOf) {
+    return packByRank(
+        ranks, count, rankOf, [](std::size_t) { return 1; },
+        [](std::size_t i, index *word) { *word = static_cast<index>(i); });
+}
+
+/// Words for other ranks, collected in any order of ranks.
+class Outbox {
+  public:
+    std::vector<index> &to(int rank) { return lists_[rank]; }
+    /// As `sparseExchange` takes them. Empties the box.
+    RankLists take();
+
+  private:
+    std::map<int, std::vector<index>> lists_;
+};
+
+/// Asks, for each item `i` of `count`, the rank `rankOf(i)` that owns it about the number `keyOf(i)`. There
+/// `answer(number, reply)` appends the reply, a word at least; here `take(i, reader)` reads it, all of it, once for
+/// each item: in the order of the ranks, and for one rank in that of the items. Collective; two sparse exchanges. What
+/// `answer` throws on any rank is thrown on all, and so is `failure`, what this rank caught before.
 template <class RankOf, class KeyOf, class Answer, class Take>
-void askRanks(CommunicatorContext &context, std::size_t count, RankOf &&rankOf, KeyOf &&keyOf, Answer &&answer,
-              Take &&take, const std::exception_ptr &failure = nullptr) {
+void queryOwners(CommunicatorContext &context, std::size_t count, RankOf &&rankOf, KeyOf &&keyOf, Answer &&answer,
+                 Take &&take, const std::exception_ptr &failure = nullptr) {
     const int ranks = context.comm().size();
-    const RankLists questions = packByRank(
-        ranks, count, rankOf, [](std::size_t) { return 1; }, [&](std::size_t i, index *word) { *word = keyOf(i); });
-    std::vector<index> order(questions.values.size());
-    if (!order.empty()) {
-        const RankLists places = packByRank(
-            ranks, count, rankOf, [](std::size_t) { return 1; },
-            [&](std::size_t i, index *word) { *word = static_cast<index>(i); });
-        order = places.values;
-    }
+    const RankLists items = groupByRank(ranks, count, rankOf);
+    RankLists questions = items;
+    for (index &question : questions.values)
+        question = keyOf(static_cast<std::size_t>(question));
     const RankLists asked = sparseExchange(context, questions, PeerDiscovery::Auto, failure);
     RankLists replies;
     std::exception_ptr mine;
@@ -98,8 +118,8 @@ void askRanks(CommunicatorContext &context, std::size_t count, RankOf &&rankOf, 
     const RankLists received = sparseExchange(context, replies, PeerDiscovery::Auto, mine);
     // Replies come in ascending order of ranks, as the questions went.
     RecordReader reader(received.values);
-    for (const index i : order)
-        take(toSize(i), reader);
+    for (const index i : items.values)
+        take(static_cast<std::size_t>(i), reader);
 }
 
-} // namespace DNDS::Geom
+} // namespace DNDS

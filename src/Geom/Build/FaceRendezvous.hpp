@@ -1,10 +1,11 @@
-/// @file FaceMeeting.hpp
-/// @brief How faces of cells on different ranks find each other: by a key of their corners, at a rank that a hash of
-/// the key chooses. What the links and the marks of faces share; not for users.
+/// @file FaceRendezvous.hpp
+/// @brief The rendezvous of faces of cells on different ranks: by a key of their corners, on a rank that a hash of the
+/// key chooses. What the links and the marks of faces share; not for users.
 #pragma once
 
 #include "DNDS/Geom/Source/CellRecords.hpp"
 #include "DNDS/Geom/Source/ElementFaces.hpp"
+#include "DNDS/Mpi/Rendezvous.hpp"
 
 #include <algorithm>
 #include <bit>
@@ -33,7 +34,7 @@ inline FaceKey faceKey(std::span<const index> corners) {
     return key;
 }
 
-inline int meetingRank(const FaceKey &key, int ranks) {
+inline int rendezvousRank(const FaceKey &key, int ranks) {
     return static_cast<int>((key.hash >> 32) % static_cast<std::uint64_t>(ranks));
 }
 
@@ -109,13 +110,13 @@ inline void writeSide(const FaceKey &key, const Side &side, index *words) {
     words[5] = side.fileId;
 }
 
-/// Sides that came to the rank where they meet.
-struct MeetingSides {
+/// Sides that came to their rendezvous.
+struct GatheredSides {
     std::vector<FaceKey> keys;
     std::vector<Side> sides;
     std::vector<int> ranks;
 
-    explicit MeetingSides(const RankLists &lists) {
+    explicit GatheredSides(const RankLists &lists) {
         for (std::size_t k = 0; k < lists.size(); k++)
             for (RecordReader reader(lists.list(k)); !reader.atEnd();) {
                 FaceKey key;
@@ -131,24 +132,25 @@ struct MeetingSides {
     }
 };
 
-/// Sends the faces for which `wanted(face)` holds to the ranks where they meet. Collective.
+/// Sends the faces for which `wanted(face)` holds to their rendezvous. Collective.
 template <class Wanted>
 RankLists sendSides(CommunicatorContext &context, const CellRecords &cells, index firstCell, const OwnFaces &faces,
                     Wanted &&wanted, const std::exception_ptr &failure) {
     const int ranks = context.comm().size();
-    return sparseExchange(
-        context,
-        packByRank(
-            ranks, faces.keys.size(), [&](std::size_t f) { return wanted(f) ? meetingRank(faces.keys[f], ranks) : -1; },
-            [](std::size_t) { return sideWords; },
-            [&](std::size_t f, index *words) {
-                const auto c = static_cast<std::size_t>(faces.cells[f]);
-                writeSide(faces.keys[f],
-                          {firstCell + faces.cells[f], static_cast<int>(static_cast<index>(f) - cells.linkStarts[c]),
-                           cells.numbers[c], cells.fileIds[c]},
-                          words);
-            }),
-        PeerDiscovery::Auto, failure);
+    return sparseExchange(context,
+                          packByRank(
+                              ranks, faces.keys.size(),
+                              [&](std::size_t f) { return wanted(f) ? rendezvousRank(faces.keys[f], ranks) : -1; },
+                              [](std::size_t) { return sideWords; },
+                              [&](std::size_t f, index *words) {
+                                  const auto c = static_cast<std::size_t>(faces.cells[f]);
+                                  writeSide(faces.keys[f],
+                                            {firstCell + faces.cells[f],
+                                             static_cast<int>(static_cast<index>(f) - cells.linkStarts[c]),
+                                             cells.numbers[c], cells.fileIds[c]},
+                                            words);
+                              }),
+                          PeerDiscovery::Auto, failure);
 }
 
 } // namespace DNDS::Geom
