@@ -4,7 +4,10 @@
 
 #include "DNDS/Base/BlockAllocator.hpp"
 #include "DNDS/Mpi/Communicator.hpp"
+#include "DNDS/Mpi/NoticeBoard.hpp"
+#include "DNDS/Mpi/PeerMemory.hpp"
 #include "DNDS/Mpi/SegmentPages.hpp"
+#include "DNDS/Mpi/SharedSegment.hpp"
 
 #include <atomic>
 #include <chrono>
@@ -14,25 +17,18 @@
 #include <memory_resource>
 #include <mutex>
 #include <optional>
-#include <span>
 #include <string>
 #include <vector>
 
 namespace DNDS {
-
-/// A place in a rank's arena, in numbers that are the same for all ranks of the node.
-struct ArenaLocation {
-    std::uint32_t segment = 0;
-    std::uint64_t offset = 0;
-};
 
 /// A memory resource whose memory all ranks of a node can map: each rank allocates from its own segments, alone and at
 /// any time, and others reach a place by its location. One arena a communicator serves all its sons.
 ///
 /// Segments are anonymous files in memory (Linux memfd), opened by the other ranks through /proc. Compared with MPI
 /// shared windows they grow without a collective call, do not depend on the size of /dev/shm, and vanish with the last
-/// process that maps them, however it ends. The arena lives until the last array in it is gone, which may be after
-/// MPI_Finalize.
+/// process that maps them, however it ends. A rank maps the memory of another when it first looks for it there. The
+/// arena lives until the last array in it is gone, which may be after MPI_Finalize.
 ///
 /// A block's memory is reserved when it is allocated, so that a machine without memory makes the allocation fail
 /// instead of ending the process at first touch. Unused memory goes back to the system from 1 MiB on; what a loop
@@ -43,28 +39,30 @@ struct ArenaLocation {
 class NodeArena : public std::pmr::memory_resource {
   public:
     /// Collective over `node`. Null on all ranks, with the reason in `whyNot`, where ranks cannot map each other's
-    /// memory (another operating system, other user or process namespaces).
+    /// memory (another operating system, other user or process namespaces): each tries with the rank after it, which
+    /// finds out, as users and namespaces differ somewhere around this ring if they differ anywhere.
     static std::shared_ptr<NodeArena> create(CommunicatorView node, std::string &whyNot);
 
     NodeArena(const NodeArena &) = delete;
     NodeArena &operator=(const NodeArena &) = delete;
-    ~NodeArena() override;
+    ~NodeArena() override = default;
 
     int nodeRank() const noexcept { return nodeRank_; }
-    int nodeSize() const noexcept { return static_cast<int>(peers_.size()); }
+    int nodeSize() const noexcept { return nodeSize_; }
 
     /// The location of an address in this rank's own segments; nothing for memory elsewhere. Local, O(segments).
     std::optional<ArenaLocation> locate(const void *address) const;
     /// Where this process sees a location of another rank's arena. Local; maps the segment on first use. Throws
     /// MemoryError when the other process has ended.
-    std::byte *translate(int nodeRank, const ArenaLocation &location);
+    std::byte *translate(int nodeRank, const ArenaLocation &location) { return peers_->translate(nodeRank, location); }
     /// Whether a rank's process still exists. Local; a system call.
-    bool alive(int nodeRank) const noexcept;
+    bool alive(int nodeRank) const noexcept { return peers_->alive(nodeRank); }
 
-    /// A note for another rank of the node about a record in this rank's arena. `round` counts the set-ups that are
-    /// separated by collective calls; a note stays readable until the round after the next begins.
-    void publish(int reader, std::uint64_t round, const ArenaLocation &location) noexcept;
-    /// The note that `writer` left for this rank in `round`, if it did. Local.
+    /// A note for another rank of the node about a record in this rank's arena; see `NoticeBoard`. Local.
+    void publish(int reader, std::uint64_t round, const ArenaLocation &location) noexcept {
+        NoticeBoard(ownHeader().board()).publish(reader, round, location);
+    }
+    /// The note that `writer` left for this rank in `round`, if it did. Local. Throws as `translate`.
     std::optional<ArenaLocation> lookUp(int writer, std::uint64_t round);
 
     /// Frees an allocation of this rank once `until` is set by another rank, or at once if it is null. Local.
@@ -78,14 +76,8 @@ class NodeArena : public std::pmr::memory_resource {
     std::size_t bytesHeld() const noexcept;
 
   private:
-    struct Header;
-    struct Segment {
-        std::byte *base = nullptr;
-        std::size_t bytes = 0;
-        int file = -1; ///< of own segments
-    };
     struct OwnSegment {
-        Segment memory;
+        SharedSegment memory;
         BlockAllocator blocks;
         SegmentPages pages;
     };
@@ -94,21 +86,9 @@ class NodeArena : public std::pmr::memory_resource {
         std::size_t bytes;
         const std::atomic<std::uint32_t> *until;
     };
-    struct Peer {
-        long process = 0;
-        int firstFile = -1;
-        std::vector<Segment> segments; ///< as mapped here
-    };
-
-    /// What ranks tell each other about themselves.
-    struct Announcement {
-        std::int64_t process = -1;
-        std::int64_t file = -1; ///< of the first segment
-        std::int64_t mark = 0;
-    };
-
     NodeArena(int nodeRank, int nodeSize);
-    void meet(std::span<const Announcement> all);
+    ArenaHeader &ownHeader() const noexcept { return *reinterpret_cast<ArenaHeader *>(own_.front().memory.base()); }
+    PeerMemory::Announcement announce();
 
     void *do_allocate(std::size_t bytes, std::size_t alignment) override;
     void do_deallocate(void *address, std::size_t bytes, std::size_t alignment) override;
@@ -124,16 +104,12 @@ class NodeArena : public std::pmr::memory_resource {
     std::size_t unusedBytes() const noexcept;
     void noteReuse(std::size_t reserved) noexcept;
     void forgetReuse() noexcept;
-    static void reserveMemory(const Segment &segment, const SegmentPages::Range &range);
-    const Segment &mapped(int nodeRank, std::uint32_t segment);
-    static Segment mapFile(long process, int file, std::size_t bytes);
-    const Header &headerOf(int nodeRank);
-    std::size_t headerBytes() const noexcept;
 
     int nodeRank_;
-    mutable std::mutex mutex_; ///< of all below, but for the header
+    int nodeSize_;
+    std::optional<PeerMemory> peers_; ///< from `create` on
+    mutable std::mutex mutex_;        ///< of all below, but for the header
     std::vector<OwnSegment> own_;
-    std::vector<Peer> peers_;
     std::vector<Retired> retired_;
     std::size_t bytesInUse_ = 0;
 

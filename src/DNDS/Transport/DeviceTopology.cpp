@@ -197,8 +197,12 @@ void DeviceTopology::tryPeers(CommunicatorContext &context, bool available) {
     }
     comm.barrier();
     const auto trialOf = [&](int nodeRank) -> Trial * {
-        const auto place = node.arena ? node.arena->lookUp(nodeRank, round) : std::nullopt;
-        return place ? reinterpret_cast<Trial *>(node.arena->translate(nodeRank, *place)) : nullptr;
+        try {
+            const auto place = node.arena ? node.arena->lookUp(nodeRank, round) : std::nullopt;
+            return place ? reinterpret_cast<Trial *>(node.arena->translate(nodeRank, *place)) : nullptr;
+        } catch (const std::exception &) { // its memory cannot be mapped
+            return nullptr;
+        }
     };
     const auto forEachPeer = [&](auto &&body) {
         for (int peer = 0; peer < comm.size(); ++peer)

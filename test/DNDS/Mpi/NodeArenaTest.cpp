@@ -261,6 +261,29 @@ TEST_F(NodeArenaOfAllRanks, NotesReachTheirReaderInTheirRound) {
     }
 }
 
+TEST(NodeArena, MapsOtherRanksWhenTheyAreFirstNeeded) {
+    const Resources before = Resources::now();
+    Node node;
+    ASSERT_NE(node.arena, nullptr) << node.whyNot;
+    const auto mapped = [&] { return Resources::now().mappings - before.mappings; };
+    const int ranks = node.comm.size();
+    // Its own memory, and that of the rank after it, with which each has tried.
+    EXPECT_EQ(mapped(), std::min(ranks, 2));
+    const int me = node.comm.rank();
+    for (int rank = 0; rank < ranks; ++rank)
+        node.arena->publish(rank, 0, {0, static_cast<std::uint64_t>(100 + me)});
+    node.comm.barrier();
+    for (int step = 0; step < ranks; ++step) {
+        const int peer = (me + step) % ranks;
+        EXPECT_EQ(node.arena->lookUp(peer, 0)->offset, static_cast<std::uint64_t>(100 + peer));
+        if (peer != me) {
+            EXPECT_NE(node.arena->translate(peer, {0, 0}), nullptr);
+        }
+        EXPECT_EQ(mapped(), std::max(std::min(ranks, 2), step + 1));
+    }
+    node.comm.barrier();
+}
+
 TEST_F(NodeArenaOfAllRanks, RetiredMemoryIsFreedWhenTheOtherRankIsDoneWithIt) {
     const int next = (node.comm.rank() + 1) % node.comm.size();
     arena->retire(arena->allocate(300, 64), 300, nullptr);

@@ -1,0 +1,72 @@
+/// @file PeerMemory.hpp
+/// @brief The shared memory of the ranks of a node, mapped as it is needed.
+#pragma once
+
+#include "DNDS/Mpi/NoticeBoard.hpp"
+#include "DNDS/Mpi/SharedSegment.hpp"
+
+#include <array>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <mutex>
+#include <span>
+#include <vector>
+
+namespace DNDS {
+
+/// At the start of each rank's first segment: what others need to find the rest. The rank's notice board follows it.
+struct ArenaHeader {
+    static constexpr std::size_t mostSegments = 64;
+    struct Entry {
+        int file;
+        std::uint64_t bytes;
+    };
+    std::uint64_t mark; ///< differs between ranks, so that nobody takes one for another
+    std::array<Entry, mostSegments> entries;
+    std::atomic<std::uint32_t> count;
+
+    static std::size_t boardOffset() noexcept {
+        return (sizeof(ArenaHeader) + NoticeBoard::alignment - 1) / NoticeBoard::alignment * NoticeBoard::alignment;
+    }
+    static std::size_t bytesWithBoard(int nodeSize) noexcept { return boardOffset() + NoticeBoard::bytes(nodeSize); }
+    void *board() noexcept { return reinterpret_cast<std::byte *>(this) + boardOffset(); }
+    const void *board() const noexcept { return const_cast<ArenaHeader *>(this)->board(); }
+};
+
+/// The segments of all ranks of a node as this process sees them. A rank's memory is mapped when it is first asked for:
+/// a rank that has few peers opens few files. All functions are Local and may be called on any thread.
+class PeerMemory {
+  public:
+    /// What ranks tell each other about themselves.
+    struct Announcement {
+        ProcessId owner;
+        std::int64_t file = -1; ///< of the first segment
+        std::int64_t mark = 0;
+    };
+
+    explicit PeerMemory(std::span<const Announcement> ranks);
+
+    int nodeSize() const noexcept { return static_cast<int>(peers_.size()); }
+    /// Throws MemoryError unless this rank can map the memory of the rank after it, or where a rank has none, or
+    /// process numbers differ in meaning.
+    void tryNext(int nodeRank);
+    /// The header of a rank. Throws MemoryError where its memory cannot be mapped, or is that of another process.
+    const ArenaHeader &header(int nodeRank);
+    /// Where this process sees a location of a rank. Throws MemoryError.
+    std::byte *translate(int nodeRank, const ArenaLocation &location);
+    /// Whether a rank's process still exists. A system call.
+    bool alive(int nodeRank) const noexcept { return peers_[static_cast<std::size_t>(nodeRank)].told.owner.alive(); }
+
+  private:
+    struct Peer {
+        Announcement told;
+        std::vector<SharedSegment> segments; ///< as mapped here
+    };
+    const SharedSegment &mapped(int nodeRank, std::uint32_t segment);
+
+    std::mutex mutex_;
+    std::vector<Peer> peers_;
+};
+
+} // namespace DNDS

@@ -1,0 +1,139 @@
+#include "DNDS/Mpi/SharedSegment.hpp"
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <string>
+
+// Under the address sanitizer, memory of an arena that nobody has allocated is as forbidden as that of the heap.
+#if __has_include(<sanitizer/asan_interface.h>)
+#include <sanitizer/asan_interface.h>
+#else
+#define ASAN_POISON_MEMORY_REGION(address, bytes) ((void)(address), (void)(bytes))
+#define ASAN_UNPOISON_MEMORY_REGION(address, bytes) ((void)(address), (void)(bytes))
+#endif
+
+#if defined(__linux__)
+#include <csignal>
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#endif
+
+namespace DNDS {
+
+void SharedSegment::forbid(void *address, std::size_t bytes) noexcept { ASAN_POISON_MEMORY_REGION(address, bytes); }
+void SharedSegment::allow(void *address, std::size_t bytes) noexcept { ASAN_UNPOISON_MEMORY_REGION(address, bytes); }
+
+#if defined(__linux__)
+
+ProcessId ProcessId::own() noexcept {
+    struct stat info {};
+    const bool known = stat("/proc/self/ns/pid", &info) == 0;
+    return {getpid(), known ? static_cast<std::int64_t>(info.st_ino) : 0};
+}
+
+bool ProcessId::alive() const noexcept { return kill(static_cast<pid_t>(process), 0) == 0 || errno != ESRCH; }
+
+SharedSegment::~SharedSegment() {
+    if (base_ != nullptr) {
+        allow(base_, bytes_); // others may be mapped there next
+        munmap(base_, bytes_);
+    }
+    if (file_ >= 0)
+        close(file_);
+}
+
+SharedSegment SharedSegment::make(std::size_t bytes) {
+    // Growing a file beyond the limit would end the process with SIGXFSZ.
+    rlimit limit{};
+    if (getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY && bytes > limit.rlim_cur)
+        throw NoSharedMemory("shared memory counts as a file: {} bytes are needed, but the limit on the size of files "
+                             "is {}; raise it with ulimit -f",
+                             bytes, limit.rlim_cur);
+    SharedSegment made;
+    made.file_ = memfd_create("dnds-arena", MFD_CLOEXEC);
+    if (made.file_ < 0)
+        throw NoSharedMemory("memfd_create failed: {}", std::strerror(errno));
+    void *base = MAP_FAILED;
+    if (ftruncate(made.file_, static_cast<off_t>(bytes)) == 0)
+        base = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, made.file_, 0);
+    if (base == MAP_FAILED)
+        throw NoSharedMemory("{} bytes of shared memory cannot be mapped: {}", bytes, std::strerror(errno));
+    made.base_ = static_cast<std::byte *>(base);
+    made.bytes_ = bytes;
+    return made;
+}
+
+SharedSegment SharedSegment::open(const ProcessId &owner, int file, std::size_t bytes, std::size_t atLeast) {
+    const std::string path = fmt::format("/proc/{}/fd/{}", owner.process, file);
+    const int opened = ::open(path.c_str(), O_RDWR | O_CLOEXEC);
+    DNDS_CHECK(opened >= 0, MemoryError, "cannot open shared memory of process {}: {}", owner.process,
+               std::strerror(errno));
+    struct stat info {};
+    void *base = MAP_FAILED;
+    int reason = EINVAL;
+    if (fstat(opened, &info) != 0)
+        reason = errno;
+    else if (const auto has = static_cast<std::size_t>(info.st_size); bytes == 0 ? has >= atLeast : has == bytes) {
+        bytes = has;
+        base = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, opened, 0);
+        reason = errno;
+    }
+    close(opened);
+    DNDS_CHECK(base != MAP_FAILED, MemoryError, "cannot map shared memory of process {}: {}", owner.process,
+               std::strerror(reason));
+    SharedSegment mapped;
+    mapped.base_ = static_cast<std::byte *>(base);
+    mapped.bytes_ = bytes;
+    return mapped;
+}
+
+/// In pieces, because each begins anew when a signal arrives, as it does all the time under some profilers.
+void SharedSegment::reserve(const SegmentPages::Range &range) const {
+    constexpr std::size_t atOnce = std::size_t{1} << 22U;
+    const std::size_t end = range.begin + range.bytes;
+    for (std::size_t begin = range.begin; begin < end;) {
+        const std::size_t bytes = std::min(end - begin, atOnce);
+        if (fallocate(file_, 0, static_cast<off_t>(begin), static_cast<off_t>(bytes)) == 0) {
+            begin += bytes;
+            continue;
+        }
+        if (errno == EINTR)
+            continue;
+        if (errno == EOPNOTSUPP || errno == ENOSYS)
+            return; // memory comes when it is touched
+        throw NoSharedMemory("the system has no {} bytes of shared memory: {}", range.bytes, std::strerror(errno));
+    }
+}
+
+bool SharedSegment::giveBack(const SegmentPages::Range &range) const noexcept {
+    return fallocate(file_, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, static_cast<off_t>(range.begin),
+                     static_cast<off_t>(range.bytes)) == 0;
+}
+
+std::size_t SharedSegment::held() const noexcept {
+    struct stat info {};
+    return fstat(file_, &info) == 0 ? static_cast<std::size_t>(info.st_blocks) * 512 : 0;
+}
+
+#else
+
+ProcessId ProcessId::own() noexcept { return {}; }
+bool ProcessId::alive() const noexcept { return true; }
+SharedSegment::~SharedSegment() = default;
+SharedSegment SharedSegment::make(std::size_t) {
+    throw NoSharedMemory("shared memory between ranks is built for Linux only");
+}
+SharedSegment SharedSegment::open(const ProcessId &, int, std::size_t, std::size_t) {
+    throw NotBuiltError("shared memory between ranks is built for Linux only");
+}
+void SharedSegment::reserve(const SegmentPages::Range &) const {}
+bool SharedSegment::giveBack(const SegmentPages::Range &) const noexcept { return false; }
+std::size_t SharedSegment::held() const noexcept { return 0; }
+
+#endif
+
+} // namespace DNDS

@@ -1,0 +1,93 @@
+/// @file SharedSegment.hpp
+/// @brief Memory that other processes of the machine can map: an anonymous file and where this process sees it.
+#pragma once
+
+#include "DNDS/Base/Error.hpp"
+#include "DNDS/Mpi/SegmentPages.hpp"
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <new>
+#include <utility>
+
+namespace DNDS {
+
+/// Says why there is no shared memory; its text needs no memory.
+class NoSharedMemory : public std::bad_alloc {
+  public:
+    template <class... Arguments>
+    explicit NoSharedMemory(fmt::format_string<Arguments...> format, Arguments &&...arguments) noexcept {
+        *fmt::format_to_n(text_.data(), text_.size() - 1, format, std::forward<Arguments>(arguments)...).out = '\0';
+    }
+    const char *what() const noexcept override { return text_.data(); }
+
+  private:
+    std::array<char, 256> text_;
+};
+
+/// What a process tells others of the machine, so that they find its files.
+struct ProcessId {
+    std::int64_t process = -1;
+    std::int64_t space = 0; ///< in which the number means this process; 0 where that is not known
+
+    static ProcessId own() noexcept;
+    /// Whether the process still exists. A system call.
+    bool alive() const noexcept;
+};
+
+/// A mapping of an anonymous file in memory (Linux memfd). Others open it through /proc for as long as the process that
+/// made it keeps it; the memory vanishes with the last process that maps it, however that ends. Move-only; the
+/// destructor unmaps it, and closes the file where this process made it. All functions are Local.
+class SharedSegment {
+  public:
+    SharedSegment() = default;
+    SharedSegment(SharedSegment &&other) noexcept { swap(other); }
+    SharedSegment &operator=(SharedSegment &&other) noexcept {
+        swap(other);
+        return *this;
+    }
+    SharedSegment(const SharedSegment &) = delete;
+    SharedSegment &operator=(const SharedSegment &) = delete;
+    ~SharedSegment();
+
+    /// A new file of `bytes` bytes, whose memory is reserved later. Throws NoSharedMemory.
+    static SharedSegment make(std::size_t bytes);
+    /// The file that another process knows by the number `file`, of `bytes` bytes; where `bytes` is 0, of any size from
+    /// `atLeast` on. Throws MemoryError where it cannot be opened, because the process has ended, say.
+    static SharedSegment open(const ProcessId &owner, int file, std::size_t bytes, std::size_t atLeast = 1);
+
+    explicit operator bool() const noexcept { return base_ != nullptr; }
+    std::byte *base() const noexcept { return base_; }
+    std::size_t bytes() const noexcept { return bytes_; }
+    /// The file's number in the process that made it; -1 elsewhere.
+    int file() const noexcept { return file_; }
+    bool contains(const void *address) const noexcept {
+        const auto *byte = static_cast<const std::byte *>(address);
+        return byte >= base_ && byte < base_ + bytes_;
+    }
+
+    /// Has the system set memory aside, so that touching it cannot fail. Throws NoSharedMemory.
+    void reserve(const SegmentPages::Range &range) const;
+    /// Gives memory back to the system, zeroed when it is touched again. Whether that worked.
+    bool giveBack(const SegmentPages::Range &range) const noexcept;
+    /// Bytes of memory that the system keeps for the segment. A system call.
+    std::size_t held() const noexcept;
+
+    /// Under the address sanitizer, makes using this memory an error, or right again. Nothing elsewhere.
+    static void forbid(void *address, std::size_t bytes) noexcept;
+    static void allow(void *address, std::size_t bytes) noexcept;
+
+  private:
+    void swap(SharedSegment &other) noexcept {
+        std::swap(base_, other.base_);
+        std::swap(bytes_, other.bytes_);
+        std::swap(file_, other.file_);
+    }
+
+    std::byte *base_ = nullptr;
+    std::size_t bytes_ = 0;
+    int file_ = -1;
+};
+
+} // namespace DNDS
