@@ -73,10 +73,8 @@ void partitionByGraph(CommunicatorView comm, CellRecords &cells, const GlobalMap
     progress("migrate");
     std::vector<index> numbers(toSize(cells.size()));
     std::iota(numbers.begin(), numbers.end(), before->localBegin());
-    MigratedCells migrated = migrateCells(*before->context(), std::move(cells), part, numbers);
-    cells = std::move(migrated.cells);
-    const auto after = GlobalMapping::create(comm, cells.size());
-    renumberLinks(cells, migrated.keys, *before, *after);
+    cells = migrateCells(*before->context(), std::move(cells), part, numbers).cells;
+    renumberLinks(cells, Redistribute::toRanks(before, part));
 }
 
 CellNumbers numberCells(UnstructuredMesh &mesh, std::shared_ptr<const GlobalMapping> global, const LocalCells &cells,

@@ -120,25 +120,8 @@ MigratedCells migrateCells(CommunicatorContext &context, CellRecords &&cells, st
     return result;
 }
 
-void renumberLinks(CellRecords &cells, std::span<const index> oldNumbers, const GlobalMapping &oldMapping,
-                   const GlobalMapping &newMapping) {
-    CommunicatorContext &context = *newMapping.context();
-    const int ranks = newMapping.ranks();
-    // The ranks that cells came from learn where they are.
-    std::vector<index> newOfOld(toSize(oldMapping.localSize()), -1);
-    const RankLists told = sparseExchange(
-        context, packByRank(
-                     ranks, oldNumbers.size(), [&](std::size_t i) { return oldMapping.owner(oldNumbers[i]).rank; },
-                     [](std::size_t) { return 2; },
-                     [&](std::size_t i, index *words) {
-                         words[0] = oldNumbers[i];
-                         words[1] = newMapping.localBegin() + static_cast<index>(i);
-                     }));
-    for (RecordReader reader(told.values); !reader.atEnd();) {
-        const index old = reader.next();
-        newOfOld[toSize(old - oldMapping.localBegin())] = reader.next();
-    }
-    NumberTable known(oldNumbers);
+void renumberLinks(CellRecords &cells, const Redistribute &moved) {
+    NumberTable known(moved.oldNumbers());
     std::vector<index> places; // of links whose cell is elsewhere
     NumberTable elsewhere;
     for (std::size_t i = 0; i < cells.links.size(); i++) {
@@ -146,19 +129,14 @@ void renumberLinks(CellRecords &cells, std::span<const index> oldNumbers, const 
             continue;
         FaceLink link = FaceLink::unpack(cells.links[i]);
         if (const LocalIndex here = known.find(link.cell); here != NumberTable::none) {
-            link.cell = newMapping.localBegin() + here;
+            link.cell = moved.after()->localBegin() + here;
             cells.links[i] = link.pack();
         } else {
             elsewhere.add(link.cell);
             places.push_back(static_cast<index>(i));
         }
     }
-    std::vector<index> found(toSize(elsewhere.size()));
-    queryOwners(
-        context, found.size(), [&](std::size_t i) { return oldMapping.owner(elsewhere.numbers()[i]).rank; },
-        [&](std::size_t i) { return elsewhere.numbers()[i]; },
-        [&](index old, std::vector<index> &reply) { reply.push_back(newOfOld[toSize(old - oldMapping.localBegin())]); },
-        [&](std::size_t i, RecordReader &reader) { found[i] = reader.next(); });
+    const std::vector<index> found = moved.newNumbers(elsewhere.numbers());
     for (const index place : places) {
         FaceLink link = FaceLink::unpack(cells.links[toSize(place)]);
         link.cell = found[static_cast<std::size_t>(elsewhere.find(link.cell))];

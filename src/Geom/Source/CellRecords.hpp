@@ -4,6 +4,7 @@
 
 #include "DNDS/Geom/Source/ElementType.hpp"
 #include "DNDS/Index/GlobalMapping.hpp"
+#include "DNDS/Index/Redistribute.hpp"
 
 #include <memory>
 #include <span>
@@ -81,9 +82,8 @@ struct MigratedCells {
 MigratedCells migrateCells(CommunicatorContext &context, CellRecords &&cells, std::span<const int> part,
                            std::span<const index> keys);
 
-/// After cells were migrated with their old global numbers as keys: gives links the new numbers. Collective; one
-/// message pair for each pair of ranks that exchanged cells or keep neighbours.
-void renumberLinks(CellRecords &cells, std::span<const index> oldNumbers, const GlobalMapping &oldMapping,
-                   const GlobalMapping &newMapping);
+/// After cells were migrated with their old global numbers as keys, as `moved` moves rows: gives links the new numbers.
+/// Collective; one message pair for each pair of ranks that keep neighbours.
+void renumberLinks(CellRecords &cells, const Redistribute &moved);
 
 } // namespace DNDS::Geom

@@ -1,0 +1,284 @@
+#include "DNDS/Index/Redistribute.hpp"
+
+#include "DNDS/Index/RowPacking.hpp"
+#include "DNDS/Mpi/Rendezvous.hpp"
+
+#include <numeric>
+#include <utility>
+
+namespace DNDS {
+
+namespace {
+
+std::size_t toSize(index i) { return static_cast<std::size_t>(i); }
+
+void requireMapping(const std::shared_ptr<const GlobalMapping> &mapping) {
+    DNDS_CHECK(mapping != nullptr, StateError, "rows are moved from one numbering to another: create theirs first");
+}
+
+/// Throws unless each of so many rows has a place of its own. Local.
+void checkPermutation(std::span<const index> places, index rows) {
+    DNDS_CHECK(static_cast<index>(places.size()) == rows, ArgumentError, "{} places for {} rows", places.size(), rows);
+    std::vector<bool> taken(places.size());
+    for (std::size_t row = 0; row < places.size(); ++row) {
+        const index place = places[row];
+        DNDS_CHECK(place >= 0 && place < rows, IndexError, "row {} is to become row {} of {}", row, place, rows);
+        DNDS_CHECK(!taken[toSize(place)], IndexError, "row {} is to become row {}, and so is another", row, place);
+        taken[toSize(place)] = true;
+    }
+}
+
+/// What the owners' `numbers` hold for these rows. Collective.
+std::vector<index> lookUp(const GlobalMapping &mapping, std::span<const index> numbers, std::span<const index> rows) {
+    std::vector<index> found;
+    std::vector<int> owners;
+    std::exception_ptr failure;
+    try {
+        found.assign(rows.size(), InvalidIndex);
+        owners.assign(rows.size(), -1);
+        for (std::size_t i = 0; i < rows.size(); ++i)
+            if (rows[i] != InvalidIndex)
+                owners[i] = mapping.owner(rows[i]).rank;
+    } catch (...) {
+        failure = std::current_exception();
+        owners.clear();
+    }
+    queryOwners(
+        *mapping.context(), owners.size(), [&](std::size_t i) { return owners[i]; },
+        [&](std::size_t i) { return rows[i]; },
+        [&](index row, std::vector<index> &reply) { reply.push_back(numbers[toSize(row - mapping.localBegin())]); },
+        [&](std::size_t i, RecordReader &reader) { found[i] = reader.next(); }, failure);
+    return found;
+}
+
+/// What one rank has sent of one array.
+struct Arrival {
+    std::span<const index> sizes; ///< of the rows in bytes, if they differ
+    const std::byte *bytes = nullptr;
+};
+
+/// Gives an array rows of these sizes, or of the width of `from`. Contents are what they are.
+void resizeLike(const ArrayBase &from, ArrayBase &to, index rows, std::span<const rowsize> sizes) {
+    const rowsize width = from.width();
+    const auto sizeOf = [&](index row) { return sizes[toSize(row)]; };
+    if (isFixedLayout(from.shape().layout)) {
+        if (&from != &to)
+            to.resize(0); // whatever it holds, and wherever, need not be copied
+        if (width != DynamicSize)
+            to.resize(rows, width);
+    } else if (from.shape().layout == ArrayLayout::Max && width != DynamicSize) {
+        to.resize(rows, width, sizeOf);
+    } else {
+        to.resize(rows, sizeOf);
+    }
+}
+
+/// Gives `to` its rows. Row i of the k-th list that has arrived becomes row `places.list(k)[i]`.
+void takeRows(const RankLists &places, std::span<const Arrival> arrived, const ArrayBase &from, ArrayBase &to) {
+    const auto elementBytes = static_cast<index>(from.shape().elementBytes);
+    const bool fixed = isFixedLayout(from.shape().layout);
+    const index rowBytes = from.width() * elementBytes; // where it is fixed
+    std::vector<rowsize> sizes(fixed ? 0 : places.values.size());
+    for (std::size_t k = 0; k < arrived.size() && !fixed; ++k)
+        for (std::size_t i = 0; i < arrived[k].sizes.size(); ++i)
+            sizes[toSize(places.list(k)[i])] = static_cast<rowsize>(arrived[k].sizes[i] / elementBytes);
+    resizeLike(from, to, static_cast<index>(places.values.size()), sizes);
+    if (places.values.empty())
+        return;
+    const RowLayout layout = to.rowLayout(MemorySpace::Host, Access::Write);
+    const RowPart &elements = layout.parts[0];
+    for (std::size_t k = 0; k < arrived.size(); ++k) {
+        const std::byte *bytes = arrived[k].bytes;
+        for (const index row : places.list(k)) {
+            const index size = fixed ? rowBytes : sizes[toSize(row)] * elementBytes;
+            Detail::copyBytes(elements.base + elements.begin(row), bytes, size);
+            bytes += size;
+        }
+    }
+}
+
+} // namespace
+
+Redistribute Redistribute::toRanks(std::shared_ptr<const GlobalMapping> before, std::span<const int> targets) {
+    requireMapping(before);
+    CommunicatorContext &context = *before->context();
+    const CommunicatorView &comm = context.comm();
+    Redistribute made;
+    made.before_ = std::move(before);
+    RankLists numbers;
+    std::exception_ptr failure;
+    try {
+        DNDS_CHECK(static_cast<index>(targets.size()) == made.before_->localSize(), ArgumentError,
+                   "{} targets for {} rows", targets.size(), made.before_->localSize());
+        for (std::size_t row = 0; row < targets.size(); ++row)
+            DNDS_CHECK(targets[row] >= 0 && targets[row] < comm.size(), IndexError,
+                       "row {} (global row {}) is to go to rank {}, but ranks are 0 to {}", row,
+                       made.before_->localBegin() + static_cast<index>(row), targets[row], comm.size() - 1);
+        made.leaving_ = groupByRank(comm.size(), targets.size(), [&](std::size_t row) { return targets[row]; });
+        numbers = made.leaving_;
+        for (index &row : numbers.values)
+            row += made.before_->localBegin();
+    } catch (...) {
+        failure = std::current_exception();
+    }
+    made.arriving_ = sparseExchange(context, numbers, PeerDiscovery::Auto, failure);
+    comm.guarded([&] {
+        made.oldNumbers_ = made.arriving_.values;
+        std::iota(made.arriving_.values.begin(), made.arriving_.values.end(), index{0});
+    });
+    made.number();
+    return made;
+}
+
+Redistribute Redistribute::withinRanks(std::shared_ptr<const GlobalMapping> before, std::span<const index> places) {
+    requireMapping(before);
+    const index rows = before->localSize();
+    const index first = before->localBegin();
+    Redistribute made;
+    made.before_ = std::move(before);
+    made.comm().guarded([&] {
+        checkPermutation(places, rows);
+        std::vector<index> own(places.size());
+        std::iota(own.begin(), own.end(), index{0});
+        if (rows > 0) {
+            made.leaving_.append(made.comm().rank(), own);
+            made.arriving_.append(made.comm().rank(), places);
+        }
+        made.newNumbers_.resize(own.size());
+        made.oldNumbers_.resize(own.size());
+        for (std::size_t row = 0; row < own.size(); ++row) {
+            made.newNumbers_[row] = first + places[row];
+            made.oldNumbers_[toSize(places[row])] = first + static_cast<index>(row);
+        }
+    });
+    made.after_ = GlobalMapping::create(made.comm(), rows);
+    return made;
+}
+
+Redistribute Redistribute::permuted(std::span<const index> places) const {
+    Redistribute made;
+    comm().guarded([&] {
+        checkPermutation(places, after_->localSize());
+        made = *this;
+        for (index &row : made.arriving_.values)
+            row = places[toSize(row)];
+        for (std::size_t row = 0; row < places.size(); ++row)
+            made.oldNumbers_[toSize(places[row])] = oldNumbers_[row];
+    });
+    made.number();
+    return made;
+}
+
+void Redistribute::number() {
+    after_ = GlobalMapping::create(comm(), static_cast<index>(arriving_.values.size()));
+    RankLists told;
+    std::exception_ptr failure;
+    try {
+        told = arriving_;
+        for (index &row : told.values)
+            row += after_->localBegin();
+        newNumbers_.resize(leaving_.values.size());
+    } catch (...) {
+        failure = std::current_exception();
+    }
+    const RankLists numbers = sparseExchange(*before_->context(), told, PeerDiscovery::Auto, failure);
+    for (std::size_t i = 0; i < numbers.values.size(); ++i) // lists come in the order of ranks, as the rows went
+        newNumbers_[toSize(leaving_.values[i])] = numbers.values[i];
+}
+
+Redistribute Redistribute::inverse() const {
+    Redistribute made = *this;
+    std::swap(made.before_, made.after_);
+    std::swap(made.leaving_, made.arriving_);
+    std::swap(made.newNumbers_, made.oldNumbers_);
+    return made;
+}
+
+std::vector<index> Redistribute::newNumbers(std::span<const index> oldRows) const {
+    return lookUp(*before_, newNumbers_, oldRows);
+}
+
+std::vector<index> Redistribute::oldNumbers(std::span<const index> newRows) const {
+    return lookUp(*after_, oldNumbers_, newRows);
+}
+
+void Redistribute::move(const ArrayBase &from, ArrayBase &to) const {
+    const Move both{&from, &to};
+    move(std::span<const Move>(&both, 1));
+}
+
+void Redistribute::move(std::span<const Move> arrays) const {
+    RankLists outgoing;
+    std::exception_ptr failure;
+    try {
+        outgoing = packRows(arrays);
+    } catch (...) {
+        failure = std::current_exception();
+    }
+    const RankLists incoming = sparseExchange(*before_->context(), outgoing, PeerDiscovery::Auto, failure);
+    outgoing = {};
+    unpackRows(arrays, incoming);
+}
+
+/// Each list holds for each array: its signature, the sizes of rows where they differ, the bytes of rows.
+RankLists Redistribute::packRows(std::span<const Move> arrays) const {
+    std::vector<Detail::HostRows> rows;
+    for (const Move &array : arrays) {
+        DNDS_CHECK(array.from != nullptr && array.to != nullptr, ArgumentError, "an array to move is null");
+        DNDS_CHECK(array.from->size() == before_->localSize(), ArgumentError,
+                   "{} has {} rows, but rank {} moves {}: the arrays of one movement have the rows of its numbering",
+                   array.from->label(), array.from->size(), comm().rank(), before_->localSize());
+        DNDS_CHECK(array.from->layoutHash() == array.to->layoutHash(), LayoutError,
+                   "rows of {} ({}) cannot be moved to {} ({})", array.from->label(), array.from->layoutSignature(),
+                   array.to->label(), array.to->layoutSignature());
+        rows.emplace_back(*array.from);
+    }
+    RankLists outgoing;
+    Detail::Packer packer(outgoing.values);
+    for (std::size_t k = 0; k < leaving_.size(); ++k) {
+        const auto members = leaving_.list(k);
+        for (std::size_t a = 0; a < arrays.size(); ++a) {
+            packer.put(static_cast<index>(rows[a].layout().signature));
+            if (!isFixedLayout(arrays[a].from->shape().layout))
+                for (const index row : members)
+                    packer.put(rows[a].bytes(row));
+            packer.putRows(rows[a], members);
+        }
+        outgoing.ranks.push_back(leaving_.ranks[k]);
+        outgoing.starts.push_back(static_cast<index>(outgoing.values.size()));
+    }
+    return outgoing;
+}
+
+void Redistribute::unpackRows(std::span<const Move> arrays, const RankLists &incoming) const {
+    std::vector<std::vector<Arrival>> arrived; // of each array, from each rank
+    comm().guarded([&] {
+        arrived.assign(arrays.size(), std::vector<Arrival>(incoming.size()));
+        for (std::size_t k = 0; k < incoming.size(); ++k) {
+            const index rows = arriving_.starts[k + 1] - arriving_.starts[k];
+            RecordReader reader(incoming.list(k));
+            for (std::size_t a = 0; a < arrays.size(); ++a) {
+                const ArrayBase &from = *arrays[a].from;
+                const auto mine = static_cast<index>(from.rowLayout(MemorySpace::Host).signature);
+                DNDS_CHECK(!reader.atEnd() && reader.next() == mine, LayoutError,
+                           "rank {} moves {} ({}, of width {}), but rank {} another type, width or number of arrays",
+                           comm().rank(), from.label(), from.layoutSignature(), from.width(), incoming.ranks[k]);
+                index bytes = rows * from.width() * static_cast<index>(from.shape().elementBytes);
+                if (!isFixedLayout(from.shape().layout)) {
+                    arrived[a][k].sizes = reader.next(rows);
+                    bytes = std::accumulate(arrived[a][k].sizes.begin(), arrived[a][k].sizes.end(), index{0});
+                }
+                const auto words = reader.next(Detail::wordsOf(bytes));
+                arrived[a][k].bytes = reinterpret_cast<const std::byte *>(words.data());
+            }
+            DNDS_CHECK(reader.atEnd(), LayoutError, "rank {} moves {} arrays, but rank {} more", comm().rank(),
+                       arrays.size(), incoming.ranks[k]);
+        }
+    });
+    comm().guarded([&] { // from here on arrays change
+        for (std::size_t a = 0; a < arrays.size(); ++a)
+            takeRows(arriving_, arrived[a], *arrays[a].from, *arrays[a].to);
+    });
+}
+
+} // namespace DNDS
