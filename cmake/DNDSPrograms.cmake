@@ -127,6 +127,16 @@ function(dnds_test_headers target)
   target_precompile_headers(${target} REUSE_FROM dnds_test_headers)
 endfunction()
 
+# dnds_test_library(<target>): what several test programs have in common, compiled as they are; under sanitizers with some
+# optimization, since they spend most of their time in it.
+function(dnds_test_library target)
+  dnds_target_flags(${target})
+  if(NOT CMAKE_BUILD_TYPE STREQUAL "Debug")
+    target_compile_options(${target} PRIVATE $<$<COMPILE_LANGUAGE:CXX>:-O1>)
+    dnds_test_headers(${target})
+  endif()
+endfunction()
+
 # dnds_add_mpi_test(<name> <source>... [RANKS <n>...] [TIMEOUT <seconds>] [LABELS <label>...] [LIBRARIES <target>...]
 #                   [ENVIRONMENT <VAR=value>...])
 # A GoogleTest executable <name> whose main starts MPI (test/support/MpiMain.cpp), run on 1, 2, 3, 4 and 8 ranks unless

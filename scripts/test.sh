@@ -2,7 +2,7 @@
 # Installs what is missing, builds DNDS and runs its tests.
 #
 #   scripts/test.sh [--preset NAME]... [--label REGEX] [--target NAME] [--jobs N] [--quick] [--werror]
-#                   [--line-tables] [--verify-headers] [--no-install]
+#                   [--line-tables] [--verify-headers] [--no-install] [--build-only | --test-only]
 #
 #   --preset NAME     a preset of CMakePresets.json (release, debug, tsan, emulated, cuda, mpich); may be repeated;
 #                     release unless given
@@ -14,6 +14,8 @@
 #   --line-tables     debug information that suffices for traces, not for debuggers: compiles faster by a quarter to a third
 #   --verify-headers  compile every public header by itself, too
 #   --no-install      install nothing
+#   --build-only      run no tests
+#   --test-only       neither configure nor build: run the tests of what is built
 #
 # It may be run as often as one likes; the last line counts passed and failed tests over all presets.
 set -euo pipefail
@@ -33,6 +35,8 @@ werror=OFF
 line_tables=OFF
 verify_headers=false
 install=true
+build=true
+test=true
 while [ $# -gt 0 ]; do
     case "$1" in
     --preset | --label | --target | --jobs) [ $# -ge 2 ] || fail "$1 needs a value" ;;
@@ -47,8 +51,10 @@ while [ $# -gt 0 ]; do
     --line-tables) line_tables=ON ;;
     --verify-headers) verify_headers=true ;;
     --no-install) install=false ;;
+    --build-only) test=false ;;
+    --test-only) build=false ;;
     -h | --help)
-        sed -n '2,19s/^# \{0,1\}//p' "$0"
+        sed -n '2,21s/^# \{0,1\}//p' "$0"
         exit 0
         ;;
     *) fail "unknown option $1 (see --help)" ;;
@@ -70,15 +76,16 @@ if $install; then
     scripts/install-deps.sh "${dependencies[@]}"
 fi
 
+$build || $test || fail "--build-only and --test-only leave nothing to do"
+
 count() { sed -n "s/.*[[:space:]]$1=\"\([0-9]*\)\".*/\1/p" "$2" | head -n 1; }
 
-passed=0 failed=0 skipped=0
-broken=()
-for preset in "${presets[@]}"; do
-    directory=build/$preset
+# build_preset NAME: configures, and compiles what was asked for.
+build_preset() {
+    local preset=$1 directory=build/$1
     say "$preset: configuring"
     mkdir -p "$directory"
-    log=$directory/configure.log
+    local log=$directory/configure.log
     if ! cmake --preset "$preset" -DDNDS_WARNINGS_AS_ERRORS=$werror -DDNDS_LINE_TABLES=$line_tables >"$log" 2>&1; then
         cat "$log"
         fail "$preset could not be configured"
@@ -92,9 +99,16 @@ for preset in "${presets[@]}"; do
         cmake --build --preset "$preset" --parallel "$jobs" --target verify_headers ||
             fail "a header does not compile by itself"
     fi
+}
+
+passed=0 failed=0 skipped=0
+broken=()
+for preset in "${presets[@]}"; do
+    ! $build || build_preset "$preset"
+    $test || continue
 
     say "$preset: testing"
-    result=$PWD/$directory/junit.xml
+    result=$PWD/build/$preset/junit.xml
     rm -f "$result"
     ctest --preset "$preset" --parallel "$jobs" "${ctest_options[@]}" --output-junit "$result" </dev/null ||
         broken+=("$preset")
@@ -103,6 +117,7 @@ for preset in "${presets[@]}"; do
     idle=$(($(count skipped "$result") + $(count disabled "$result")))
     passed=$((passed + total - bad - idle)) failed=$((failed + bad)) skipped=$((skipped + idle))
 done
+$test || exit 0
 
 [ ${#broken[@]} -eq 0 ] || say "tests failed in: ${broken[*]}"
 [ "$skipped" -eq 0 ] || echo "$skipped skipped"
