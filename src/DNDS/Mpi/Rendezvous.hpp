@@ -3,8 +3,6 @@
 /// questions that such a rank answers.
 #pragma once
 
-#include "DNDS/Geom/Source/NumberTable.hpp"
-#include "DNDS/Geom/Source/Point.hpp"
 #include "DNDS/Mpi/SparseExchange.hpp"
 
 #include <algorithm>
