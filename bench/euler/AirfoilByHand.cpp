@@ -10,11 +10,6 @@ namespace DNDS::Bench {
 
 namespace {
 
-template <class T>
-std::size_t toSize(T i) {
-    return static_cast<std::size_t>(i);
-}
-
 class AirfoilByHand final : public AirfoilMethod {
   public:
     AirfoilByHand(const Geom::UnstructuredMesh &mesh, const Geom::MeshMetrics &metrics, const AirfoilFlow &flow)

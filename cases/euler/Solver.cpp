@@ -12,11 +12,7 @@ namespace {
 
 namespace Geom = DNDS::Geom;
 using DNDS::Array;
-
-template <class T>
-std::size_t toSize(T i) {
-    return static_cast<std::size_t>(i);
-}
+using DNDS::toSize;
 
 Array<index> listOf(const std::vector<index> &rows) {
     Array<index> list;
@@ -67,7 +63,7 @@ Solver::Solver(Geom::UnstructuredMesh &mesh, Geom::MeshMetrics &metrics, Gas gas
         field.initPair(name, mesh.comm);
         field.father->resize(mesh.cells.owned);
         attachField(field, mesh.cells);
-        if (lanes_) // and so the exchange is one of the device's copies
+        if (streams_) // and so the exchange is one of the device's copies
             field.toDevice();
         field.trans.initPersistentPull();
     };
@@ -77,8 +73,8 @@ Solver::Solver(Geom::UnstructuredMesh &mesh, Geom::MeshMetrics &metrics, Gas gas
         rowsSent_ += toSize(path.rowsSent);
         rowsReceived_ += toSize(path.rowsReceived);
     }
-    if (lanes_ && state_.trans.canCapturePull() && gradient_.trans.canCapturePull())
-        lanes_->setWholeSteps();
+    if (streams_ && state_.trans.canCapturePull() && gradient_.trans.canCapturePull())
+        streams_->setWholeSteps();
     DNDS::exactSums(mesh.comm, {view_.volumes.data(), toSize(mesh.cells.owned)}, {&volume_, 1});
 }
 
@@ -137,25 +133,29 @@ void Solver::moveToDevice(Geom::UnstructuredMesh &mesh, Geom::MeshMetrics &metri
     start_.toDevice();
     timeStep_.toDevice();
     flux_.toDevice();
-    lanes_.emplace(mesh.cells.owned, scheme_.graphs);
+    streams_.emplace(mesh.cells.owned, scheme_.graphs);
 }
 
 void Solver::finish() const {
-    if (!lanes_)
+    if (!streams_)
         return;
-    lanes_->inner.synchronize();
-    lanes_->edge.synchronize();
+    streams_->inner.synchronize();
+    streams_->boundary.synchronize();
 }
 
-DNDS::Executor Solver::inner() const { return lanes_ ? DNDS::Executor::device(lanes_->inner) : DNDS::Executor::host(); }
-DNDS::Executor Solver::edge() const { return lanes_ ? DNDS::Executor::device(lanes_->edge) : DNDS::Executor::host(); }
+DNDS::Executor Solver::inner() const {
+    return streams_ ? DNDS::Executor::device(streams_->inner) : DNDS::Executor::host();
+}
+DNDS::Executor Solver::boundary() const {
+    return streams_ ? DNDS::Executor::device(streams_->boundary) : DNDS::Executor::host();
+}
 
 /// Runs a part of a step, on the device as a graph. What it writes must be marked by `makeHostStale`.
 template <class Work>
 void Solver::runPart(std::size_t part, const DNDS::Executor &executor, const Work &work) {
     const double begin = MPI_Wtime();
-    if (lanes_)
-        lanes_->run(part, executor.stream(), work);
+    if (streams_)
+        streams_->run(part, executor.stream(), work);
     else
         work();
     times_.compute += MPI_Wtime() - begin;
@@ -165,9 +165,9 @@ void Solver::runPart(std::size_t part, const DNDS::Executor &executor, const Wor
 template <rowsize width, class Inner, class Edge>
 void Solver::pullAround(Field<width> &field, const Inner &innerRows, const Edge &edgeRows) {
     const double begin = MPI_Wtime();
-    if (lanes_ && !lanes_->use().wholeSteps)
-        lanes_->ready.record(lanes_->edge);
-    field.trans.startPersistentPull(edge().stream());
+    if (streams_ && !streams_->use().wholeSteps)
+        streams_->ready.record(streams_->boundary);
+    field.trans.startPersistentPull(boundary().stream());
     times_.start += MPI_Wtime() - begin;
     if (scheme_.overlap)
         innerRows();
@@ -180,19 +180,19 @@ void Solver::pullAround(Field<width> &field, const Inner &innerRows, const Edge 
 template <rowsize width>
 void Solver::awaitGhosts(Field<width> &field) {
     const double begin = MPI_Wtime();
-    if (!lanes_) {
+    if (!streams_) {
         field.trans.waitPersistentPull();
         times_.wait += MPI_Wtime() - begin;
         return;
     }
-    if (lanes_->use().wholeSteps) // nobody else to wait for
-        return field.trans.waitPersistentPull(lanes_->edge);
-    lanes_->innerDone.record(lanes_->inner);
-    lanes_->ready.synchronize(); // which the pull would wait for, too
+    if (streams_->use().wholeSteps) // nobody else to wait for
+        return field.trans.waitPersistentPull(streams_->boundary);
+    streams_->innerDone.record(streams_->inner);
+    streams_->ready.synchronize(); // which the pull would wait for, too
     const double packing = MPI_Wtime();
     times_.compute += packing - begin;
-    field.trans.waitPersistentPull(lanes_->edge);
-    (lanes_->innerDone.reached() ? times_.wait : times_.compute) += MPI_Wtime() - packing;
+    field.trans.waitPersistentPull(streams_->boundary);
+    (streams_->innerDone.reached() ? times_.wait : times_.compute) += MPI_Wtime() - packing;
 }
 
 GradientKernel Solver::gradientKernel() {
@@ -211,24 +211,25 @@ UpdateKernel Solver::updateKernel(real keep) {
     return {rateKernel(), gas_, keep, toRead(timeStep_), toRead(start_), toWrite(conserved_), toWrite(*state_.father)};
 }
 
-/// Cells and faces that need no ghosts are done on the inner stream while the others', on the edge stream, wait for
+/// Cells and faces that need no ghosts are done on the inner stream while the others', on the boundary stream, wait for
 /// them. Rows that others pull are those of edge cells. Edge cells are updated with the fluxes of inner faces, too, so
-/// the edge stream waits for the inner one there; the inner one waits twice: for gradients and states of edge cells.
+/// the boundary stream waits for the inner one there; the inner one waits twice: for gradients and states of edge
+/// cells.
 void Solver::runStage(std::size_t stage, real keep) {
     const std::size_t behind = stage * (EndOfStage - InnerGradients);
     const auto waitForEdge = [&] {
-        if (lanes_)
-            DNDS::Device::runAfter(lanes_->inner, lanes_->edge);
+        if (streams_)
+            DNDS::Device::runAfter(streams_->inner, streams_->boundary);
     };
     pullAround(
         state_,
         [&] { runPart(behind + InnerGradients, inner(), [&] { run(inner(), innerCells_, gradientKernel()); }); },
         [&] {
-            runPart(behind + EdgeGradients, edge(), [&] {
+            runPart(behind + EdgeGradients, boundary(), [&] {
                 if (turnedRows_.size() > 0)
-                    run(edge(), turnedRows_,
+                    run(boundary(), turnedRows_,
                         TurnStateKernel{toRead(turnedGhosts_), toRead(turns_), toWrite(*state_.son)});
-                run(edge(), edgeCells_, gradientKernel());
+                run(boundary(), edgeCells_, gradientKernel());
             });
         });
     waitForEdge();
@@ -241,14 +242,14 @@ void Solver::runStage(std::size_t stage, real keep) {
             });
         },
         [&] {
-            if (lanes_)
-                DNDS::Device::runAfter(lanes_->edge, lanes_->inner);
-            runPart(behind + EdgeUpdate, edge(), [&] {
+            if (streams_)
+                DNDS::Device::runAfter(streams_->boundary, streams_->inner);
+            runPart(behind + EdgeUpdate, boundary(), [&] {
                 if (turnedRows_.size() > 0)
-                    run(edge(), turnedRows_,
+                    run(boundary(), turnedRows_,
                         TurnGradientKernel{toRead(turnedGhosts_), toRead(turns_), toWrite(*gradient_.son)});
-                run(edge(), edgeFaces_, fluxKernel());
-                run(edge(), edgeCells_, updateKernel(keep));
+                run(boundary(), edgeFaces_, fluxKernel());
+                run(boundary(), edgeCells_, updateKernel(keep));
             });
         });
     waitForEdge();
@@ -263,17 +264,17 @@ void Solver::runStages() {
         for (std::size_t stage = 0; stage < keeps.size(); stage++)
             runStage(stage, keeps[stage]);
     };
-    if (!lanes_ || !lanes_->use().wholeSteps) {
+    if (!streams_ || !streams_->use().wholeSteps) {
         all();
     } else {
         const SolverTimes before = times_; // what is within is counted as a whole
         const double begin = MPI_Wtime();
-        lanes_->run(Stages, lanes_->edge, [&] {
-            DNDS::Device::runAfter(lanes_->inner, lanes_->edge);
+        streams_->run(Stages, streams_->boundary, [&] {
+            DNDS::Device::runAfter(streams_->inner, streams_->boundary);
             all();
-            DNDS::Device::runAfter(lanes_->edge, lanes_->inner);
+            DNDS::Device::runAfter(streams_->boundary, streams_->inner);
         });
-        DNDS::Device::runAfter(lanes_->inner, lanes_->edge);
+        DNDS::Device::runAfter(streams_->inner, streams_->boundary);
         times_ = before;
         times_.compute += MPI_Wtime() - begin;
     }
@@ -285,7 +286,7 @@ void Solver::runStages() {
 
 /// A replay writes as the capture did, but nobody asks arrays for what may be written.
 void Solver::makeHostStale() {
-    if (!lanes_)
+    if (!streams_)
         return;
     toWrite(*state_.father);
     toWrite(*state_.son);
@@ -303,31 +304,32 @@ void Solver::computeTimeSteps() const {
 
 /// The smallest time step that a cell of this rank allows; negative where one has no state or no length.
 real Solver::smallestTimeStep() const {
-    if (!lanes_) {
+    if (!streams_) {
         computeTimeSteps();
         return DNDS::DofExecution::extremes(inner(), elementsOf(toRead(timeStep_))).min;
     }
-    lanes_->run(Bound, lanes_->inner, [&] {
+    streams_->run(Bound, streams_->inner, [&] {
         computeTimeSteps();
-        lanes_->findSmallest(elementsOf(toRead(timeStep_)));
+        streams_->findSmallest(elementsOf(toRead(timeStep_)));
     });
-    return lanes_->smallest();
+    return streams_->smallest();
 }
 
 /// Sets time steps to `number`, or multiplies the lengths that cells allow by it, and keeps the amounts.
 void Solver::begin(Part part, real number, bool ownLengths) {
-    if (lanes_)
-        lanes_->set(number);
+    if (streams_)
+        streams_->set(number);
     runPart(part, inner(), [&] {
-        if (lanes_)
-            lanes_->sendNumber();
+        if (streams_)
+            streams_->sendNumber();
         if (ownLengths)
             computeTimeSteps();
-        run(inner(), allCells_, SetTimeStepKernel{lanes_ ? lanes_->number() : &number, ownLengths, toWrite(timeStep_)});
+        run(inner(), allCells_,
+            SetTimeStepKernel{streams_ ? streams_->number() : &number, ownLengths, toWrite(timeStep_)});
         DNDS::DofExecution::copy(inner(), elementsOf(toWrite(start_)), elementsOf(toRead(conserved_)));
     });
-    if (lanes_)
-        lanes_->join();
+    if (streams_)
+        streams_->join();
 }
 
 real Solver::advance(real cfl, real longest) {
@@ -360,7 +362,7 @@ void Solver::takeToHost() {
     conserved_.toHost();
 }
 void Solver::takeToDevice() {
-    if (!lanes_)
+    if (!streams_)
         return;
     state_.father->toDevice();
     conserved_.toDevice();
@@ -393,9 +395,9 @@ double Solver::timePulls(int repetitions) {
     mesh_.comm.barrier();
     const double begin = MPI_Wtime();
     for (int i = 0; i < repetitions; i++) {
-        state_.trans.startPersistentPull(edge().stream());
+        state_.trans.startPersistentPull(boundary().stream());
         state_.trans.waitPersistentPull();
-        gradient_.trans.startPersistentPull(edge().stream());
+        gradient_.trans.startPersistentPull(boundary().stream());
         gradient_.trans.waitPersistentPull();
     }
     return (MPI_Wtime() - begin) / repetitions;

@@ -2,8 +2,8 @@
 /// @brief The finite-volume method on one rank's part of a mesh: fields, exchanges, time steps.
 #pragma once
 
-#include "Lanes.hpp"
 #include "Launch.hpp"
+#include "StreamPair.hpp"
 
 #include "DNDS/Geom/Mesh/MeshMetrics.hpp"
 #include "DNDS/Geom/Mesh/UnstructuredMesh.hpp"
@@ -96,7 +96,7 @@ class Solver {
 
     const SolverTimes &times() const noexcept { return times_; }
     /// How steps are started on the device; nothing on the host.
-    std::optional<GraphUse> graphUse() const { return lanes_ ? std::optional(lanes_->use()) : std::nullopt; }
+    std::optional<GraphUse> graphUse() const { return streams_ ? std::optional(streams_->use()) : std::nullopt; }
     /// Whom the pulls of a stage reach, and how; both pulls one after the other. Local.
     std::vector<DNDS::PeerPath> pullPaths() const;
     /// Of the fields of this rank, ghosts included. Local.
@@ -145,14 +145,14 @@ class Solver {
     /// What kernels see of an array.
     template <class TArray>
     auto toRead(const TArray &array) const {
-        return lanes_ ? array.template deviceView<DNDS::DeviceBackend::CUDA>() : array.view();
+        return streams_ ? array.template deviceView<DNDS::DeviceBackend::CUDA>() : array.view();
     }
     template <class TArray>
     auto toWrite(TArray &array) const {
-        return lanes_ ? array.template deviceView<DNDS::DeviceBackend::CUDA>() : array.view();
+        return streams_ ? array.template deviceView<DNDS::DeviceBackend::CUDA>() : array.view();
     }
     DNDS::Executor inner() const;
-    DNDS::Executor edge() const;
+    DNDS::Executor boundary() const;
     /// All elements of what a view shows.
     template <class View>
     static auto elementsOf(const View &view) {
@@ -209,7 +209,7 @@ class Solver {
     std::size_t rowsSent_ = 0, rowsReceived_ = 0; ///< by each pull, in either field
     mutable SolverTimes times_;
     /// None on the host. Last: graphs and streams go before the memory they use.
-    mutable std::optional<Lanes> lanes_;
+    mutable std::optional<StreamPair> streams_;
 };
 
 } // namespace Euler

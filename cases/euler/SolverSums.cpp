@@ -15,10 +15,9 @@ namespace Euler {
 namespace {
 
 using DNDS::LocalIndex;
+using DNDS::toSize;
 
 constexpr index noCell = std::numeric_limits<index>::max();
-
-std::size_t toSize(index i) { return static_cast<std::size_t>(i); }
 
 /// A view that reads, on the host.
 template <class TArray>
@@ -29,7 +28,7 @@ auto readOnly(const TArray &array) {
 } // namespace
 
 index Solver::firstImpossibleCell() const {
-    if (lanes_ && smallestTimeStep() >= 0) // found there: nothing has to come to the host
+    if (streams_ && smallestTimeStep() >= 0) // found there: nothing has to come to the host
         return noCell;
     index first = noCell;
     const auto state = readOnly(this->state());
@@ -49,7 +48,7 @@ void Solver::checkState() {
 
 /// Of all ranks' rows, which are where kernels run.
 void Solver::sumColumns(std::span<const real> rows, std::span<real> sums) const {
-    if (scheme_.reproducible || lanes_) { // where exact sums cost little
+    if (scheme_.reproducible || streams_) { // where exact sums cost little
         exactSums(mesh_.comm, inner(), rows, sums);
         return;
     }
@@ -84,7 +83,7 @@ void Solver::findForceFaces(const std::vector<int> &patches) const {
     next.faces.resize(static_cast<index>(faces.size()));
     std::copy(faces.begin(), faces.end(), next.faces.data());
     next.forces.resize(next.faces.size());
-    if (lanes_) {
+    if (streams_) {
         next.faces.toDevice();
         next.forces.toDevice();
     }

@@ -21,7 +21,7 @@ Solver::Solver(DNDS::CommunicatorView comm, const Blocks &blocks, real number, c
     : number_(number) {
     const bool device = placement.space == DNDS::MemorySpace::Device;
     if (device)
-        lanes_.emplace();
+        streams_.emplace();
 
     Pair &first = fields_[0];
     first.initPair("temperature", comm);
@@ -88,8 +88,8 @@ std::vector<real> Solver::values() {
 void Solver::synchronize() {
     if (!onDevice())
         return;
-    lanes_->boundary.synchronize();
-    lanes_->inner.synchronize();
+    streams_->boundary.synchronize();
+    streams_->inner.synchronize();
 }
 
 template <DNDS::DeviceBackend backend>
@@ -116,18 +116,18 @@ void Solver::stepOnHost(Pair &from, Pair &to) {
 
 void Solver::stepOnDevice(Pair &from, Pair &to) {
     using DNDS::Executor;
-    Lanes &lanes = *lanes_;
-    from.trans.startPersistentPull(lanes.boundary);
+    StreamPair &streams = *streams_;
+    from.trans.startPersistentPull(streams.boundary);
     // Either kernel reads what both kernels of the step before wrote, and overwrites what they read.
-    lanes.boundaryDone.holdBack(lanes.inner);
-    lanes.innerDone.holdBack(lanes.boundary);
+    streams.boundaryDone.holdBack(streams.inner);
+    streams.innerDone.holdBack(streams.boundary);
 
-    diffuse(Executor::device(lanes.inner), kernel<DNDS::DeviceBackend::CUDA>(from, to, inner_));
-    lanes.innerDone.record(lanes.inner);
+    diffuse(Executor::device(streams.inner), kernel<DNDS::DeviceBackend::CUDA>(from, to, inner_));
+    streams.innerDone.record(streams.inner);
 
-    from.trans.waitPersistentPull(lanes.boundary);
-    diffuse(Executor::device(lanes.boundary), kernel<DNDS::DeviceBackend::CUDA>(from, to, boundary_));
-    lanes.boundaryDone.record(lanes.boundary);
+    from.trans.waitPersistentPull(streams.boundary);
+    diffuse(Executor::device(streams.boundary), kernel<DNDS::DeviceBackend::CUDA>(from, to, boundary_));
+    streams.boundaryDone.record(streams.boundary);
 }
 
 } // namespace Heat

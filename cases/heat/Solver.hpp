@@ -45,14 +45,14 @@ class Solver {
     using Rows = DNDS::Array<LocalIndex, 1>;
 
     /// Streams of the device: boundary cells and ghosts go before inner cells.
-    struct Lanes {
+    struct StreamPair {
         DNDS::Device::Stream boundary{DNDS::Device::Priority::High};
         DNDS::Device::Stream inner;
         DNDS::Device::Event boundaryDone;
         DNDS::Device::Event innerDone;
     };
 
-    bool onDevice() const { return lanes_.has_value(); }
+    bool onDevice() const { return streams_.has_value(); }
     template <DNDS::DeviceBackend backend>
     Diffuse kernel(Pair &from, Pair &to, const Rows &cells) const;
     void stepOnHost(Pair &from, Pair &to);
@@ -64,7 +64,7 @@ class Solver {
     Rows inner_;
     Rows boundary_;
     real number_;
-    std::optional<Lanes> lanes_;
+    std::optional<StreamPair> streams_;
 };
 
 } // namespace Heat

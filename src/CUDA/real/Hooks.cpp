@@ -32,13 +32,13 @@ const std::string &reasonOnce() {
 std::atomic<int> chosenDevice{-1};
 
 /// CUDA keeps the choice for each thread.
-void adoptDevice() {
-    thread_local int adopted = -1;
+void selectDevice() {
+    thread_local int selected = -1;
     const int chosen = chosenDevice.load(std::memory_order_relaxed);
-    if (adopted == chosen) [[likely]]
+    if (selected == chosen) [[likely]]
         return;
     check(cudaSetDevice(chosen), fmt::format("choosing device {}", chosen));
-    adopted = chosen;
+    selected = chosen;
 }
 
 int deviceCount() {
@@ -68,14 +68,14 @@ std::string unavailableReason() { return reasonOnce(); }
 
 void requireDevice(std::string_view what) {
     DNDS_CHECK(available(), NotBuiltError, "cannot {}: {}", what, unavailableReason());
-    adoptDevice();
+    selectDevice();
 }
 
 void useDevice(int number) {
     DNDS_CHECK(number >= 0, ArgumentError, "device {} does not exist", number);
     DNDS_CHECK(available(), NotBuiltError, "cannot choose a device: {}", unavailableReason());
     chosenDevice = number % deviceCount();
-    adoptDevice();
+    selectDevice();
     check(cudaFree(nullptr), "starting to use the device"); // MPI libraries want this done before they start
 }
 

@@ -35,4 +35,7 @@ inline constexpr int NoAlign = -1;
 /// A row number that means "none".
 inline constexpr index InvalidIndex = std::numeric_limits<index>::min();
 
+/// As an index into std containers.
+constexpr std::size_t toSize(index i) noexcept { return static_cast<std::size_t>(i); }
+
 } // namespace DNDS

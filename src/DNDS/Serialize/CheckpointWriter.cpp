@@ -18,8 +18,6 @@ namespace DNDS {
 
 namespace {
 
-std::size_t toSize(index i) { return static_cast<std::size_t>(i); }
-
 constexpr index pageBytes = 4096;
 constexpr std::size_t longestValue = 60000; ///< an attribute has at most 64 KiB
 
@@ -280,7 +278,7 @@ index CheckpointWriter::writeFile(const std::string &temporary) {
         CheckpointPlace *const all[] = {&array.values, &array.offsets, &array.ids};
         for (std::size_t k = 0; k < 3; k++)
             *all[k] = {places[6 * s + 2 * k], places[6 * s + 2 * k + 1]};
-        const std::vector<index> rows = Detail::placesOf(*context, source.ids, array.listed);
+        const std::vector<index> rows = Detail::rowsOfIds(*context, source.ids, array.listed);
         const Detail::RowSlab slab = Detail::gatherSlab(*context, array, *source.array, rows, source.ids);
         const index before = comm_.exclusiveScan(slab.start(slab.rows));
         attempt([&] {

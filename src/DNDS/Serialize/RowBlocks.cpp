@@ -14,7 +14,6 @@ namespace DNDS::Detail {
 
 namespace {
 
-std::size_t toSize(index i) { return static_cast<std::size_t>(i); }
 
 /// A list that `gatherSlab` has sent: rows, ids and sizes, and the bytes of all rows.
 struct PackedRows {
@@ -69,7 +68,7 @@ std::vector<index> evenShares(CommunicatorView comm, std::span<const index> ids)
     return lower;
 }
 
-std::vector<index> placesOf(CommunicatorContext &context, std::span<const index> ids, bool listed) {
+std::vector<index> rowsOfIds(CommunicatorContext &context, std::span<const index> ids, bool listed) {
     if (!listed)
         return {ids.begin(), ids.end()};
     const CommunicatorView comm = context.comm();

@@ -56,7 +56,7 @@ std::vector<index> evenShares(CommunicatorView comm, std::span<const index> ids)
 
 /// The row of the file in which each id is to be. Ids that are not 0, 1, ... are sorted over all ranks, of which each
 /// sorts as many. Collective. Throws ArgumentError on all ranks for an id that is there twice.
-std::vector<index> placesOf(CommunicatorContext &context, std::span<const index> ids, bool listed);
+std::vector<index> rowsOfIds(CommunicatorContext &context, std::span<const index> ids, bool listed);
 
 /// Brings rows to the ranks of their blocks. `places` are those of the array's rows. Collective. Throws ArgumentError
 /// on all ranks where a row comes twice.

@@ -32,7 +32,7 @@ void checkOptions(CommunicatorView comm, const SourceMesh &source, const MeshOpt
     });
 }
 
-CellRecords takeCells(ElementBlock &&block) {
+CellRecords cellRecords(ElementBlock &&block) {
     CellRecords cells;
     cells.numbers.resize(toSize(block.size()));
     std::iota(cells.numbers.begin(), cells.numbers.end(), block.first);
@@ -168,7 +168,7 @@ UnstructuredMesh build(CommunicatorView comm, SourceMesh &source, const MeshOpti
     const std::vector<int> part = options.partitioner == Partitioner::Given
                                       ? options.givenPart
                                       : partitionCurve(comm, keys, weights, comm.size());
-    CellRecords cells = migrateCells(context, takeCells(std::move(source.cells)), part, keys).cells;
+    CellRecords cells = migrateCells(context, cellRecords(std::move(source.cells)), part, keys).cells;
     needLocalNumbers(comm, cells.size(), "cells", source.origin);
     progress("faces");
     linkFaces(comm, cells, source.origin);

@@ -52,7 +52,7 @@ std::pair<std::vector<index>, index> numberFaces(CommunicatorContext &context, c
     const FileOrder order(elements);
     std::vector<std::size_t> places;
     std::vector<index> counts(order.size(), 0);
-    for (const MarkedFace &face : marks.faces) {
+    for (const MarkedElement &face : marks.faces) {
         const SectionTable &table = face.inCells ? elements.cellTable : elements.faceTable;
         const ElementRun &run = face.inCells ? elements.cells : elements.faces;
         places.push_back(order.placeOf(face.inCells, table.sectionOf(run.first() + face.element)));
@@ -76,7 +76,7 @@ std::pair<std::vector<index>, index> numberFaces(CommunicatorContext &context, c
 
 } // namespace
 
-ElementBlock takeCells(CommunicatorContext &context, const Model &model, const Elements &elements,
+ElementBlock cellBlock(CommunicatorContext &context, const Model &model, const Elements &elements,
                        std::vector<std::string> &warnings) {
     const ElementRun &run = elements.cells;
     ElementBlock cells;
@@ -107,11 +107,11 @@ ElementBlock takeCells(CommunicatorContext &context, const Model &model, const E
     return cells;
 }
 
-void takeFaces(CommunicatorContext &context, const Elements &elements, const Marks &marks, SourceMesh &mesh) {
+void addMarkedFaces(CommunicatorContext &context, const Elements &elements, const Marks &marks, SourceMesh &mesh) {
     const auto [numbers, total] = numberFaces(context, elements, marks);
     Outbox outbox;
     for (std::size_t k = 0; k < marks.faces.size(); k++) {
-        const MarkedFace &face = marks.faces[k];
+        const MarkedElement &face = marks.faces[k];
         const SectionTable &table = face.inCells ? elements.cellTable : elements.faceTable;
         const ElementRun &run = face.inCells ? elements.cells : elements.faces;
         const auto nodes = run.nodesOf(face.element);

@@ -8,11 +8,11 @@
 namespace DNDS::Geom::Cgns {
 
 /// The cells of this rank, taken out of the run. Collective.
-ElementBlock takeCells(CommunicatorContext &context, const Model &model, const Elements &elements,
+ElementBlock cellBlock(CommunicatorContext &context, const Model &model, const Elements &elements,
                        std::vector<std::string> &warnings);
 
 /// The marked faces in the order of the file, shared out evenly, with their marks. Collective.
-void takeFaces(CommunicatorContext &context, const Elements &elements, const Marks &marks, SourceMesh &mesh);
+void addMarkedFaces(CommunicatorContext &context, const Elements &elements, const Marks &marks, SourceMesh &mesh);
 
 /// Gives nodes the numbers they have after joining. Collective.
 void renumberMesh(CommunicatorContext &context, const NodeBlock &block, SourceMesh &mesh);

@@ -252,7 +252,7 @@ void MarkReader::markRange(const SectionTable &table, const ElementRun &run, int
         const index end =
             std::min({table.end(k), run.first() + run.size(), table.begin(k) + last + 1 - section.firstId});
         for (index ordinal = begin; ordinal < end; ordinal++)
-            this->mark(FaceKey::make(ordinal, &run == &elements_.cells), mark, condition);
+            this->mark(ElementKey::make(ordinal, &run == &elements_.cells), mark, condition);
     }
 }
 
@@ -261,7 +261,7 @@ void MarkReader::markSection(int section, int mark) {
     const index begin = std::max(elements_.faceTable.begin(k), elements_.faces.first());
     const index end = std::min(elements_.faceTable.end(k), elements_.faces.first() + elements_.faces.size());
     for (index ordinal = begin; ordinal < end; ordinal++)
-        this->mark(FaceKey::make(ordinal, false), mark, noCondition);
+        this->mark(ElementKey::make(ordinal, false), mark, noCondition);
 }
 
 void MarkReader::addressMark(int zone, index id, int mark, int condition, Outbox &marked) {
@@ -277,14 +277,14 @@ void MarkReader::addressMark(int zone, index id, int mark, int condition, Outbox
     }
     const ElementRun &run = inCells ? elements_.cells : elements_.faces;
     std::vector<index> &record = marked.to(run.mapping->owner(ordinal).rank);
-    record.insert(record.end(), {FaceKey::make(ordinal, inCells), mark, condition});
+    record.insert(record.end(), {ElementKey::make(ordinal, inCells), mark, condition});
 }
 
 /// `key` names an element of this rank.
 void MarkReader::mark(index key, int mark, int condition) {
-    const bool inCells = FaceKey::inCells(key);
+    const bool inCells = ElementKey::inCells(key);
     const ElementRun &run = inCells ? elements_.cells : elements_.faces;
-    const index element = FaceKey::ordinal(key) - run.first();
+    const index element = ElementKey::ordinal(key) - run.first();
     if (elementInfo(run.types[static_cast<std::size_t>(element)]).dimension == model_.cellDimension - 1)
         marks_.faces.push_back({inCells, element, mark});
     else if (condition != noCondition)
@@ -292,11 +292,11 @@ void MarkReader::mark(index key, int mark, int condition) {
 }
 
 void MarkReader::sortMarks() {
-    const auto key = [](const MarkedFace &face) { return std::tuple(!face.inCells, face.element, face.mark); };
+    const auto key = [](const MarkedElement &face) { return std::tuple(!face.inCells, face.element, face.mark); };
     std::sort(marks_.faces.begin(), marks_.faces.end(),
-              [&](const MarkedFace &a, const MarkedFace &b) { return key(a) < key(b); });
+              [&](const MarkedElement &a, const MarkedElement &b) { return key(a) < key(b); });
     marks_.faces.erase(std::unique(marks_.faces.begin(), marks_.faces.end(),
-                                   [&](const MarkedFace &a, const MarkedFace &b) { return key(a) == key(b); }),
+                                   [&](const MarkedElement &a, const MarkedElement &b) { return key(a) == key(b); }),
                        marks_.faces.end());
 }
 
@@ -314,9 +314,9 @@ void MarkReader::choosePatches() {
     if (!model_.patchesAreSections)
         return;
     // Marks of a face are ascending: those of periodic sides come first.
-    const MarkedFace *before = nullptr;
-    std::vector<MarkedFace> kept;
-    for (const MarkedFace &face : marks_.faces) {
+    const MarkedElement *before = nullptr;
+    std::vector<MarkedElement> kept;
+    for (const MarkedElement &face : marks_.faces) {
         const bool periodic =
             before != nullptr && before->mark < 0 && before->inCells == face.inCells && before->element == face.element;
         if (face.mark < 0 || !periodic)
@@ -326,7 +326,7 @@ void MarkReader::choosePatches() {
     }
     marks_.faces = std::move(kept);
     std::vector<index> counts(model_.patches.size(), 0);
-    for (const MarkedFace &face : marks_.faces)
+    for (const MarkedElement &face : marks_.faces)
         counts[static_cast<std::size_t>(std::max(face.mark, 0))] += face.mark >= 0 ? 1 : 0;
     comm_.allReduce(counts.data(), static_cast<int>(counts.size()), MPI_SUM);
     std::vector<int> renumbered(counts.size(), 0);
@@ -336,7 +336,7 @@ void MarkReader::choosePatches() {
         if (counts[k] > 0)
             marks_.patches.push_back(model_.patches[k]);
     }
-    for (MarkedFace &face : marks_.faces)
+    for (MarkedElement &face : marks_.faces)
         if (face.mark >= 0)
             face.mark = renumbered[static_cast<std::size_t>(face.mark)];
 }
@@ -356,7 +356,7 @@ JoinPairs readJoins(CommunicatorContext &context, const Model &model, const Elem
         DNDS_CHECK(face != SectionTable::none || other != SectionTable::none, DataError,
                    "{}: element {} of zone '{}' is no face", points.text(connection), id,
                    model.zones[static_cast<std::size_t>(zone)].name);
-        return face != SectionTable::none ? FaceKey::make(face, false) : FaceKey::make(other, true);
+        return face != SectionTable::none ? ElementKey::make(face, false) : ElementKey::make(other, true);
     };
     context.comm().guarded([&] {
         for (std::size_t c = 0; c < model.connections.size(); c++) {

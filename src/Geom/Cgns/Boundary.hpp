@@ -2,7 +2,7 @@
 /// @brief Boundary conditions and connections: which faces and nodes they mark, and which nodes they join.
 #pragma once
 
-#include "DNDS/Geom/Cgns/ElementList.hpp"
+#include "DNDS/Geom/Cgns/SectionElements.hpp"
 
 #include <utility>
 #include <vector>
@@ -18,7 +18,7 @@ struct Elements {
 };
 
 /// A face of this rank that has a mark: an element of one of the two lists.
-struct MarkedFace {
+struct MarkedElement {
     bool inCells;  ///< in the list of cells
     index element; ///< of this rank's run
     int mark;      ///< as `SourceMesh::faceMarks`
@@ -26,7 +26,7 @@ struct MarkedFace {
 
 /// What boundary conditions and periodic connections mark.
 struct Marks {
-    std::vector<MarkedFace> faces; ///< in order of list, element and mark, each once
+    std::vector<MarkedElement> faces; ///< in order of list, element and mark, each once
     std::vector<SourceMesh::NodeMark> nodes;
     std::vector<BoundaryPatch> patches; ///< those of the model, without sections that turned out to hold no faces
     std::vector<PeriodicConnection> periodic;
@@ -38,7 +38,7 @@ struct Marks {
 Marks readMarks(CommunicatorContext &context, const Model &model, const Elements &elements, NodeSource &source);
 
 /// An element of one of the two lists, as one number.
-struct FaceKey {
+struct ElementKey {
     static index make(index ordinal, bool inCells) { return 2 * ordinal + (inCells ? 1 : 0); }
     static index ordinal(index key) { return key / 2; }
     static bool inCells(index key) { return key % 2 != 0; }
@@ -49,8 +49,8 @@ struct JoinPairs {
     std::vector<std::pair<index, index>> nodes; ///< of all zones, counted from 0
     struct Faces {
         int connection; ///< of the model
-        index face;     ///< a FaceKey
-        index donor;    ///< a FaceKey
+        index face;     ///< a ElementKey
+        index donor;    ///< a ElementKey
     };
     std::vector<Faces> faces;
 };

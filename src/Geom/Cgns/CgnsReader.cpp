@@ -2,12 +2,12 @@
 
 #include "DNDS/Geom/Cgns/Assemble.hpp"
 #include "DNDS/Geom/Cgns/Boundary.hpp"
-#include "DNDS/Geom/Cgns/ElementList.hpp"
 #include "DNDS/Geom/Cgns/Model.hpp"
 #include "DNDS/Geom/Cgns/NodeJoin.hpp"
 #include "DNDS/Geom/Cgns/NodeSource.hpp"
 #include "DNDS/Geom/Cgns/ParentFaces.hpp"
 #include "DNDS/Geom/Cgns/Polyhedra.hpp"
+#include "DNDS/Geom/Cgns/SectionElements.hpp"
 #include "DNDS/Geom/Cgns/Solutions.hpp"
 #include "DNDS/Mpi/BroadcastList.hpp"
 #include "DNDS/Mpi/FailTogether.hpp"
@@ -68,8 +68,8 @@ SourceMesh readParts(CommunicatorView user, const std::string &path, const CgnsO
     mesh.warnings = model.warnings;
     mesh.warnings.insert(mesh.warnings.end(), marks.warnings.begin(), marks.warnings.end());
     joinNodes(context, model, elements, joins, options, nodes, mesh.warnings);
-    mesh.cells = takeCells(context, model, elements, mesh.warnings);
-    takeFaces(context, elements, marks, mesh);
+    mesh.cells = cellBlock(context, model, elements, mesh.warnings);
+    addMarkedFaces(context, elements, marks, mesh);
     mesh.nodeMarks = std::move(marks.nodes);
     mesh.patches = std::move(marks.patches);
     mesh.periodic = std::move(marks.periodic);

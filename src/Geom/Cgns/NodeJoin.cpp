@@ -111,15 +111,15 @@ class FaceJoiner {
         std::array<std::vector<index>, 2> wanted;
         for (const JoinPairs::Faces &face : faces)
             for (const index key : {face.face, face.donor})
-                wanted[FaceKey::inCells(key) ? 1 : 0].push_back(FaceKey::ordinal(key));
+                wanted[ElementKey::inCells(key) ? 1 : 0].push_back(ElementKey::ordinal(key));
         rows_[0] = fetchElements(context_, elements_.faces, sortedUnique(wanted[0]));
         rows_[1] = fetchElements(context_, elements_.cells, sortedUnique(wanted[1]));
     }
     std::span<const index> nodesOf(index key) const {
-        return rows_[FaceKey::inCells(key) ? 1 : 0].row(FaceKey::ordinal(key));
+        return rows_[ElementKey::inCells(key) ? 1 : 0].row(ElementKey::ordinal(key));
     }
     index idOf(index key) const {
-        return (FaceKey::inCells(key) ? elements_.cellTable : elements_.faceTable).idOf(FaceKey::ordinal(key));
+        return (ElementKey::inCells(key) ? elements_.cellTable : elements_.faceTable).idOf(ElementKey::ordinal(key));
     }
 
     CommunicatorContext &context_;

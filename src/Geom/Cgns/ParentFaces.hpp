@@ -2,7 +2,7 @@
 /// @brief Boundary elements for which a file gives no nodes, only the cell that each is a face of.
 #pragma once
 
-#include "DNDS/Geom/Cgns/ElementList.hpp"
+#include "DNDS/Geom/Cgns/SectionElements.hpp"
 
 namespace DNDS::Geom::Cgns {
 

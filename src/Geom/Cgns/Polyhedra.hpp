@@ -2,7 +2,7 @@
 /// @brief Brings the faces of polyhedra, which other ranks have read, to their cells.
 #pragma once
 
-#include "DNDS/Geom/Cgns/ElementList.hpp"
+#include "DNDS/Geom/Cgns/SectionElements.hpp"
 
 namespace DNDS::Geom::Cgns {
 

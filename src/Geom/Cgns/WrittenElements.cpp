@@ -1,7 +1,7 @@
 #include "DNDS/Geom/Cgns/WrittenElements.hpp"
 
 #include "DNDS/Geom/Cgns/FaceNumbering.hpp"
-#include "DNDS/Geom/File/ElementList.hpp"
+#include "DNDS/Geom/File/ElementBlocks.hpp"
 
 #include <algorithm>
 #include <array>

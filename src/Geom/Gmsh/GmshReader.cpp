@@ -1,6 +1,6 @@
 #include "DNDS/Geom/Gmsh/GmshReader.hpp"
 
-#include "DNDS/Geom/File/ElementList.hpp"
+#include "DNDS/Geom/File/ElementBlocks.hpp"
 #include "DNDS/Geom/File/NodeTags.hpp"
 #include "DNDS/Geom/Gmsh/GmshIndex.hpp"
 #include "DNDS/Geom/Source/PeriodicImages.hpp"

@@ -15,9 +15,6 @@
 
 namespace DNDS::Geom {
 
-/// As an index into std containers.
-constexpr std::size_t toSize(index i) noexcept { return static_cast<std::size_t>(i); }
-
 /// A list of distinct numbers, none of them negative, and a hash table of their positions (open addressing). All
 /// functions are Local.
 class NumberTable {

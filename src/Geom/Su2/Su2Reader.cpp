@@ -1,6 +1,6 @@
 #include "DNDS/Geom/Su2/Su2Reader.hpp"
 
-#include "DNDS/Geom/File/ElementList.hpp"
+#include "DNDS/Geom/File/ElementBlocks.hpp"
 #include "DNDS/Geom/File/FileSegments.hpp"
 #include "DNDS/Geom/Source/MirroredElement.hpp"
 #include "DNDS/Geom/Source/SourceChecks.hpp"

@@ -1,6 +1,6 @@
 #include "DNDS/Geom/Write/FileOrder.hpp"
 
-#include "DNDS/Geom/File/ElementList.hpp"
+#include "DNDS/Geom/File/ElementBlocks.hpp"
 #include "DNDS/Geom/Source/NumberTable.hpp"
 #include "DNDS/Geom/Source/Point.hpp"
 #include "DNDS/Mpi/EvenSplit.hpp"
@@ -38,7 +38,7 @@ std::vector<std::size_t> ascending(const std::vector<index> &numbers) {
     return order;
 }
 
-std::vector<index> placesOf(const std::vector<std::size_t> &order) {
+std::vector<index> inversePermutation(const std::vector<std::size_t> &order) {
     std::vector<index> places(order.size());
     for (std::size_t k = 0; k < order.size(); k++)
         places[order[k]] = static_cast<index>(k);
@@ -125,7 +125,7 @@ void FileOrder::sendNodes(const UnstructuredMesh &mesh) {
         points.push_back(reader.nextPoint());
     }
     const std::vector<std::size_t> order = ascending(numbers);
-    nodes_.places = placesOf(order);
+    nodes_.places = inversePermutation(order);
     std::vector<index> present;
     for (const std::size_t k : order) {
         present.push_back(numbers[k]);
@@ -177,7 +177,7 @@ void FileOrder::sendCells(const UnstructuredMesh &mesh) {
         cells.push_back({fileId, type, reader.next(reader.next())});
     }
     const std::vector<std::size_t> order = ascending(numbers);
-    cells_.places = placesOf(order);
+    cells_.places = inversePermutation(order);
     for (const std::size_t k : order)
         appendElement(source_.cells, cells[k].type, cells[k].nodes, cells[k].fileId);
     numberBlock(mesh.comm, source_.cells);

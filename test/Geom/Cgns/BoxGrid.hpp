@@ -4,7 +4,7 @@
 
 #include "DNDS/Geom/Cgns/CgnsReader.hpp"
 #include "Geom/Cgns/WrittenFile.hpp"
-#include "Geom/GatheredMesh.hpp"
+#include "support/GatheredMesh.hpp"
 
 #include <gtest/gtest.h>
 

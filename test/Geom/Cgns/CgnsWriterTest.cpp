@@ -1,9 +1,9 @@
 #include "DNDS/Geom/Cgns/CgnsWriter.hpp"
 
 #include "DNDS/Geom/Generate/BoxMesh.hpp"
-#include "Geom/GatheredMesh.hpp"
-#include "Geom/TemporaryFile.hpp"
+#include "support/GatheredMesh.hpp"
 #include "support/MpiTest.hpp"
+#include "support/TemporaryFile.hpp"
 
 #include <cgnslib.h>
 #include <gtest/gtest.h>

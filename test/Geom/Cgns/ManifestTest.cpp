@@ -2,7 +2,7 @@
 
 #include "DNDS/Geom/Cgns/CgnsReader.hpp"
 
-#include "Geom/GatheredMesh.hpp"
+#include "support/GatheredMesh.hpp"
 
 #include <gtest/gtest.h>
 

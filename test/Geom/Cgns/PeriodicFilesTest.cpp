@@ -2,9 +2,9 @@
 #include "DNDS/Geom/Cgns/CgnsReader.hpp"
 #include "DNDS/Geom/Generate/BoxMesh.hpp"
 #include "DNDS/Geom/Write/WriteMesh.hpp"
-#include "Geom/GatheredMesh.hpp"
-#include "Geom/TemporaryFile.hpp"
+#include "support/GatheredMesh.hpp"
 #include "support/MpiTest.hpp"
+#include "support/TemporaryFile.hpp"
 
 #include <gtest/gtest.h>
 

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "Geom/Cgns/CgnsFile.hpp"
-#include "Geom/TemporaryFile.hpp"
+#include "support/TemporaryFile.hpp"
 #include "support/TemporaryFolder.hpp"
 
 #include <functional>

@@ -1,10 +1,10 @@
 #include "DNDS/Geom/Gmsh/GmshReader.hpp"
 
 #include "DNDS/Geom/Generate/BoxMesh.hpp"
-#include "Geom/GatheredMesh.hpp"
 #include "Geom/Gmsh/GmshFile.hpp"
-#include "Geom/TemporaryFile.hpp"
+#include "support/GatheredMesh.hpp"
 #include "support/MpiTest.hpp"
+#include "support/TemporaryFile.hpp"
 
 #include <gtest/gtest.h>
 

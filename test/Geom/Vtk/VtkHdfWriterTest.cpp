@@ -2,9 +2,9 @@
 
 #include "DNDS/Geom/Generate/BoxMesh.hpp"
 #include "DNDS/Geom/Vtk/VtkElements.hpp"
-#include "Geom/GatheredMesh.hpp"
-#include "Geom/TemporaryFile.hpp"
+#include "support/GatheredMesh.hpp"
 #include "support/MpiTest.hpp"
+#include "support/TemporaryFile.hpp"
 
 #include <gtest/gtest.h>
 #include <hdf5.h>

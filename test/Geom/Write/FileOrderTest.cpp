@@ -2,7 +2,7 @@
 
 #include "DNDS/Geom/Build/BuildMesh.hpp"
 #include "DNDS/Geom/Generate/BoxMesh.hpp"
-#include "Geom/GatheredMesh.hpp"
+#include "support/GatheredMesh.hpp"
 #include "support/MpiTest.hpp"
 
 #include <gtest/gtest.h>

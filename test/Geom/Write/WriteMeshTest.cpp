@@ -2,8 +2,8 @@
 
 #include "DNDS/Geom/Build/BuildMesh.hpp"
 #include "DNDS/Geom/Generate/BoxMesh.hpp"
-#include "Geom/TemporaryFile.hpp"
 #include "support/MpiTest.hpp"
+#include "support/TemporaryFile.hpp"
 
 #include <gtest/gtest.h>
 #include <hdf5.h>

@@ -1,4 +1,4 @@
-#include "DNDS/Geom/File/ElementList.hpp"
+#include "DNDS/Geom/File/ElementBlocks.hpp"
 
 #include <algorithm>
 

@@ -1,4 +1,4 @@
-#include "DNDS/Geom/Cgns/ElementList.hpp"
+#include "DNDS/Geom/Cgns/SectionElements.hpp"
 
 #include <algorithm>
 #include <cmath>

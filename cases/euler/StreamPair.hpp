@@ -1,4 +1,4 @@
-/// @file Lanes.hpp
+/// @file StreamPair.hpp
 /// @brief The streams of a step on the device, and the graphs from which its parts are replayed.
 #pragma once
 
@@ -30,24 +30,24 @@ struct GraphUse {
 /// Kernels that need no ghosts run on one stream, all else and pulls on another of high priority. What runs on the
 /// device between two calls for an exchange is a *part* of a step: run as it is at first, captured when it comes again,
 /// replayed from then on. Numbers that change from step to step lie in device memory. Local.
-class Lanes {
+class StreamPair {
   public:
     /// Of steps with `cells` time steps. `graphs`: false starts kernels one by one.
-    Lanes(index cells, bool graphs);
-    Lanes(const Lanes &) = delete;
-    Lanes &operator=(const Lanes &) = delete;
-    ~Lanes() { finish(); } // graphs and memory may be in use
+    StreamPair(index cells, bool graphs);
+    StreamPair(const StreamPair &) = delete;
+    StreamPair &operator=(const StreamPair &) = delete;
+    ~StreamPair() { finish(); } // graphs and memory may be in use
 
     /// Waits for both streams, whatever they report.
     void finish() noexcept;
     /// Makes each stream wait for what the other holds.
     void join() const {
-        DNDS::Device::runAfter(inner, edge);
-        DNDS::Device::runAfter(edge, inner);
+        DNDS::Device::runAfter(inner, boundary);
+        DNDS::Device::runAfter(boundary, inner);
     }
 
     DNDS::Device::Stream inner;
-    DNDS::Device::Stream edge{DNDS::Device::Priority::High};
+    DNDS::Device::Stream boundary{DNDS::Device::Priority::High};
     DNDS::Device::Event ready;     ///< behind what a pull packs
     DNDS::Device::Event innerDone; ///< behind what runs beside a pull
 
@@ -87,7 +87,7 @@ class Lanes {
 };
 
 template <class Work>
-void Lanes::run(std::size_t part, DNDS::Device::StreamHandle stream, const Work &work) {
+void StreamPair::run(std::size_t part, DNDS::Device::StreamHandle stream, const Work &work) {
     if (within_ || !use_.whyNot.empty())
         return work();
     if (parts_.size() <= part)

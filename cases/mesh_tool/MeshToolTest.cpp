@@ -4,8 +4,8 @@
 #include "DNDS/Geom/Cgns/CgnsWriter.hpp"
 #include "DNDS/Geom/Generate/BoxMesh.hpp"
 #include "DNDS/Geom/Vtk/VtkHdfWriter.hpp"
-#include "Geom/TemporaryFile.hpp"
-#include "Geom/Tool/Json.hpp"
+#include "Json.hpp"
+#include "support/TemporaryFile.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "Lanes.hpp"
+#include "StreamPair.hpp"
 
 #include "DNDS/Device/PinnedMemory.hpp"
 
@@ -6,15 +6,15 @@ namespace Euler {
 
 using DNDS::MemorySpace;
 
-Lanes::Lanes(index cells, bool graphs)
+StreamPair::StreamPair(index cells, bool graphs)
     : minimum_(cells), pinned_(2 * sizeof(real), DNDS::Device::pinnedHostMemory()),
       mail_(reinterpret_cast<real *>(pinned_.write(MemorySpace::Host, "numbers of a step")), 2) {
     if (!graphs)
         use_.whyNot = "scheme.graphs is false";
 }
 
-void Lanes::finish() noexcept {
-    for (const DNDS::Device::Stream *stream : {&inner, &edge}) {
+void StreamPair::finish() noexcept {
+    for (const DNDS::Device::Stream *stream : {&inner, &boundary}) {
         try {
             stream->synchronize();
         } catch (const DNDS::Error &) { // the device is lost, and nothing runs there any more
@@ -22,24 +22,24 @@ void Lanes::finish() noexcept {
     }
 }
 
-void Lanes::findSmallest(std::span<const real> timeSteps) {
+void StreamPair::findSmallest(std::span<const real> timeSteps) {
     minimum_(inner, timeSteps, numbers_.data());
     DNDS::Device::copy(&mail_[0], MemorySpace::Host, numbers_.data(), MemorySpace::Device, sizeof(real), inner);
 }
 
-real Lanes::smallest() {
+real StreamPair::smallest() {
     inner.synchronize();
     return mail_[0];
 }
 
-void Lanes::set(real value) {
+void StreamPair::set(real value) {
     if (mail_[1] == value)
         return;
     inner.synchronize(); // the one before may be on its way
     mail_[1] = value;
 }
 
-void Lanes::sendNumber() {
+void StreamPair::sendNumber() {
     DNDS::Device::copy(numbers_.data() + 1, MemorySpace::Device, &mail_[1], MemorySpace::Host, sizeof(real), inner);
 }
 

@@ -11,9 +11,9 @@
 #include "DNDS/Mpi/CommunicatorContext.hpp"
 #include "DNDS/Mpi/FailTogether.hpp"
 #include "DNDS/Mpi/SparseExchange.hpp"
-#include "Geom/TemporaryFile.hpp"
 #include "support/FailingAllocations.hpp"
 #include "support/MpiTest.hpp"
+#include "support/TemporaryFile.hpp"
 
 #include <gtest/gtest.h>
 

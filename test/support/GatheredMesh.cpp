@@ -1,4 +1,4 @@
-#include "Geom/GatheredMesh.hpp"
+#include "support/GatheredMesh.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-/// @file ElementList.hpp
+/// @file ElementBlocks.hpp
 /// @brief Elements as readers find them, and how they become the blocks of a `SourceMesh`.
 #pragma once
 

@@ -1,4 +1,4 @@
-/// @file ElementList.hpp
+/// @file SectionElements.hpp
 /// @brief The elements of many sections as one list that ranks share out, and what each rank has read of it.
 #pragma once
 

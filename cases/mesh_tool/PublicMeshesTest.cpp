@@ -8,8 +8,8 @@
 #include "DNDS/Geom/Read/ReadMesh.hpp"
 #include "DNDS/Geom/Write/FileOrder.hpp"
 #include "DNDS/Mpi/ExactSum.hpp"
-#include "Geom/GatheredMesh.hpp"
-#include "Geom/Tool/Json.hpp"
+#include "Json.hpp"
+#include "support/GatheredMesh.hpp"
 
 #include <gtest/gtest.h>
 
