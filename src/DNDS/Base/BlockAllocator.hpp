@@ -10,19 +10,19 @@
 
 namespace DNDS {
 
-/// First-fit allocation in [0, size) with free ranges joined when they meet. Knows no addresses. Local; O(free ranges).
+/// First-fit allocation in [0, size); adjacent free ranges are merged. Knows no addresses. Local; O(free ranges).
 class BlockAllocator {
   public:
     explicit BlockAllocator(std::size_t size) : free_{{0, size}} {}
 
-    /// A range of `bytes` bytes at a multiple of `alignment` (a power of two), or nothing where there is no room.
+    /// A range of `bytes` bytes at a multiple of `alignment` (a power of two); nothing if none is free.
     std::optional<std::size_t> allocate(std::size_t bytes, std::size_t alignment) {
         for (auto range = free_.begin(); range != free_.end(); ++range) {
             const auto [begin, size] = *range;
             const std::size_t start = (begin + alignment - 1) & ~(alignment - 1);
             if (start - begin > size || size - (start - begin) < bytes)
                 continue;
-            // Where there is no memory for a new entry, nothing has changed.
+            // If allocating the map entry throws, nothing has changed.
             const std::size_t end = start + bytes;
             if (start > begin) {
                 if (end < begin + size)
@@ -41,7 +41,7 @@ class BlockAllocator {
         return std::nullopt;
     }
 
-    /// Gives a range back. Throws std::bad_alloc, and then it stays taken.
+    /// Frees a range. Throws std::bad_alloc; the range then stays taken.
     void release(std::size_t begin, std::size_t bytes) {
         if (bytes == 0)
             return;

@@ -1,5 +1,5 @@
 /// @file ContentHash.hpp
-/// @brief A 64-bit hash of bytes, for comparing contents and layouts; not for adversaries.
+/// @brief A 64-bit hash of bytes, for comparing contents and layouts; not cryptographic.
 #pragma once
 
 #include <bit>
@@ -10,8 +10,8 @@
 
 namespace DNDS {
 
-/// Accumulates bytes and numbers into 64 bits. The result depends on the order of the calls and on the byte order of
-/// the machine, not on addresses, so that it can be compared between ranks. Local.
+/// Accumulates bytes and numbers into 64 bits. The result depends on the order of the calls and on the machine's byte
+/// order, not on addresses: ranks can compare it. Local.
 class ContentHash {
   public:
     constexpr void add(std::uint64_t word) {

@@ -25,11 +25,11 @@ Number numberOf(const char *name, Number otherwise) {
     Number number{};
     const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
     DNDS_CHECK(error == std::errc() && end == text.data() + text.size() && number >= Number{0}, ArgumentError,
-               "the environment variable {} is '{}': give a number that is not negative", name, text);
+               "the environment variable {} is '{}': give a number >= 0", name, text);
     return number;
 }
 
-/// -1 for what is no number.
+/// -1 if it is no number.
 int countOf(const char *name) {
     const std::string text = textOf(name);
     int number = -1;
@@ -92,7 +92,7 @@ LauncherSays launcherSays() {
     };
     for (const auto &[size, rank] : launchers)
         ask(size, rank);
-    if (says.ranks == 0) // set in steps of srun alone
+    if (says.ranks == 0) // set by srun only
         ask("SLURM_STEP_NUM_TASKS", "SLURM_PROCID");
     return says;
 }

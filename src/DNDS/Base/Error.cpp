@@ -13,7 +13,7 @@ namespace {
 
 std::atomic<int> processRank{-1};
 
-/// A copy that needs no memory: errors may be about that.
+/// A copy that allocates nothing: the error may be about memory.
 class KeptText {
   public:
     void keep(std::string_view text) noexcept {

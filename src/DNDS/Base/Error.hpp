@@ -1,16 +1,16 @@
 /// @file Error.hpp
-/// @brief Typed exceptions that say what went wrong, on which rank and where, and the checks that throw them.
+/// @brief Typed exceptions that say what failed, on which rank and where, and the checks that throw them.
 ///
-/// `DNDS_CHECK` is evaluated in every build and is meant for O(1) conditions. `DNDS_DEBUG_CHECK` is evaluated when
-/// `DNDS_DEBUG_CHECKS` is defined (the debug and sanitizer presets) and is meant for element access in kernels and for
-/// O(n) conditions.
+/// `DNDS_CHECK` is evaluated in every build and meant for O(1) conditions. `DNDS_DEBUG_CHECK` is evaluated where
+/// `DNDS_DEBUG_CHECKS` is defined (debug and sanitizer presets) and meant for element access in kernels and O(n)
+/// conditions.
 ///
-/// A program may define `DNDS_DEBUG_CHECKS` for all of its own sources and link a library that was built without it: no
-/// class layout and no signature depends on it, only whether inline functions throw. Those of the program are checked,
-/// also where the library has a copy, since the linker takes the program's first.
+/// A program may define `DNDS_DEBUG_CHECKS` for all of its own sources and link a library built without it: no class
+/// layout or signature depends on it, only whether inline functions throw. The program's inline functions are checked
+/// even if the library has a copy, since the linker takes the program's first.
 #pragma once
 
-// nvcc's host compilation in C++20 does not get through fmt 9 without this.
+// nvcc's host compilation in C++20 fails on fmt 9 without this.
 #if defined(__NVCC__) && !defined(FMT_USE_CONSTEXPR)
 #define FMT_USE_CONSTEXPR 1
 #endif
@@ -35,7 +35,7 @@ struct SourceLocation {
     }
 };
 
-/// What kind of failure an exception stands for; it travels between ranks so that all of them throw the same type.
+/// What kind of failure an exception stands for. Ranks send it to each other, so that all throw the same type.
 enum class ErrorKind : int { Argument, Index, Layout, State, Stale, Data, Memory, Mpi, Peer, NotBuilt };
 
 /// The name of `kind` as it appears in messages, for example "IndexError".
@@ -49,7 +49,7 @@ class Error : public std::runtime_error {
     ErrorKind kind() const noexcept { return kind_; }
     /// The text alone, without kind, rank and location.
     const std::string &message() const noexcept { return message_; }
-    /// The rank in MPI_COMM_WORLD that threw, or -1 before MPI is known to DNDS.
+    /// The rank in MPI_COMM_WORLD that threw, or -1 before DNDS knows it.
     int rank() const noexcept { return rank_; }
     const SourceLocation &where() const noexcept { return where_; }
 
@@ -60,7 +60,7 @@ class Error : public std::runtime_error {
     SourceLocation where_;
 };
 
-/// One exception type for each kind, so that callers can catch what they can handle.
+/// One exception type per kind, so that callers catch only what they can handle.
 template <ErrorKind Kind>
 class ErrorOf : public Error {
   public:
@@ -72,25 +72,24 @@ using ArgumentError = ErrorOf<ErrorKind::Argument>; ///< an argument is outside 
 using IndexError = ErrorOf<ErrorKind::Index>;       ///< a row or element number is out of range
 using LayoutError = ErrorOf<ErrorKind::Layout>;     ///< row layouts, widths or types do not fit each other
 using StateError = ErrorOf<ErrorKind::State>;       ///< calls in the wrong order, or on something not set up
-using StaleError = ErrorOf<ErrorKind::Stale>;       ///< the copy asked for no longer equals its source
+using StaleError = ErrorOf<ErrorKind::Stale>;       ///< the requested copy is not current
 using DataError = ErrorOf<ErrorKind::Data>;         ///< values received or read contradict each other
-using MemoryError = ErrorOf<ErrorKind::Memory>;     ///< memory could not be had
+using MemoryError = ErrorOf<ErrorKind::Memory>;     ///< out of memory
 using MpiError = ErrorOf<ErrorKind::Mpi>;           ///< an MPI call failed
 using PeerError = ErrorOf<ErrorKind::Peer>;         ///< another rank failed in an exchange with this one
-using NotBuiltError = ErrorOf<ErrorKind::NotBuilt>; ///< a back end that this build does not contain
+using NotBuiltError = ErrorOf<ErrorKind::NotBuilt>; ///< this build lacks a back end
 
 /// Throws the exception type of `kind`.
 [[noreturn]] void throwError(ErrorKind kind, std::string message, SourceLocation where = SourceLocation::current());
 
-/// Tells exceptions which rank they come from. Called by the MPI layer; Local.
+/// Sets the rank that errors report. Called by the MPI layer; Local.
 void setErrorRank(int rank) noexcept;
 /// The rank given to `setErrorRank`, or -1.
 int errorRank() noexcept;
 
 } // namespace DNDS
 
-/// Throws `ErrorType` with a formatted message (fmt syntax) unless `condition` holds. The message is built on failure
-/// only.
+/// Throws `ErrorType` with a message in fmt syntax unless `condition` holds. The message is built only on failure.
 #define DNDS_CHECK(condition, ErrorType, ...)                                                                          \
     do {                                                                                                               \
         if (!(condition)) [[unlikely]]                                                                                 \

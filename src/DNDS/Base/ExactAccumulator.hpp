@@ -1,5 +1,5 @@
 /// @file ExactAccumulator.hpp
-/// @brief A sum that does not depend on the order of its terms: an element for arrays that ranks add up together.
+/// @brief A sum that does not depend on the order of its terms: an element type for arrays that ranks add up together.
 #pragma once
 
 #include "DNDS/Base/FixedPoint.hpp"
@@ -13,21 +13,21 @@
 
 namespace DNDS {
 
-/// The sum of real numbers, the same to the bit in whatever order, and in whatever partial sums, they are added. A
-/// float64 sum at a mesh's nodes depends on which rank owns which cell; with accumulators it does not:
+/// A sum of real numbers that has the same bits in any order and grouping of its terms. A float64 sum at mesh nodes
+/// depends on which rank owns which cell; this one does not:
 ///
 ///     ArrayPair<ParArray<ExactAccumulator, 1>> sums;            // attached to the nodes of a mesh
 ///     sums(node, 0) += value;                                   // owned nodes and ghosts, from owned cells
 ///     sums.trans.pushOnce(PushOp::Sum, {.ghosts = GhostsAfterPush::Zero});
 ///     const real total = sums.father->view()(node, 0).value();  // rounded once
 ///
-/// Each term is cut at fixed multiples of 40 bits, and the parts are added as integers. Kept are the three highest
-/// parts: at least 80 bits below the leading bit of the largest term, what is below them is cut off. The idea is that
-/// of Demmel and Nguyen's indexed floating-point numbers (Parallel Reproducible Summation, IEEE Transactions on
-/// Computers, 2015). Up to 2^23 terms. A term that is not finite makes the sum NaN.
+/// Each term is cut at fixed multiples of 40 bits, and the parts are added as integers. The three highest parts are
+/// kept: at least 80 bits below the leading bit of the largest term; lower bits are dropped. This follows Demmel and
+/// Nguyen's indexed floating-point numbers (Parallel Reproducible Summation, IEEE Transactions on Computers, 2015). Up
+/// to 2^23 terms. A non-finite term makes the sum NaN.
 ///
-/// Trivially copyable, 32 bytes; all bytes zero is the empty sum, so that new arrays and ghosts left zero by a push are
-/// empty sums. Local, for host and device.
+/// Trivially copyable, 32 bytes. All bytes zero is the empty sum: new arrays, and ghosts that a push zeroed, are empty
+/// sums. Local, for host and device.
 class ExactAccumulator {
   public:
     /// Adds a term. O(1).
@@ -80,11 +80,11 @@ class ExactAccumulator {
         constexpr real nan = std::numeric_limits<real>::quiet_NaN();
         if (top_ == notFinite)
             return nan;
-        // Carries: the lower parts lie in [0, 2^40) then.
+        // Carry: afterwards the lower parts lie in [0, 2^40).
         const std::int64_t middle = middle_ + (low_ >> partBits);
         const std::int64_t high = high_ + (middle >> partBits);
         const Wide rest = (static_cast<Wide>(middle & partMask) << partBits) + (low_ & partMask);
-        // As many bits as there is room for; where some are left out, a one says so to the rounding.
+        // As many bits as fit; if some are left out, a sticky one tells the rounding.
         constexpr std::int64_t much = std::int64_t{1} << 46;
         const bool cut = high >= much || high < -much;
         const int left = cut ? 20 : 0;
@@ -108,9 +108,9 @@ class ExactAccumulator {
     using UnsignedWide = FixedPoint::UnsignedWide;
     static constexpr int partBits = FixedPoint::halfResolution;
     static constexpr std::int64_t partMask = (std::int64_t{1} << partBits) - 1;
-    static constexpr std::int64_t notFinite = 64; ///< above all that finite terms have
+    static constexpr std::int64_t notFinite = 64; ///< above all finite terms
 
-    /// Moves the parts up to `top`: lower ones are lost.
+    /// Moves the parts up to `top`, dropping lower ones.
     DNDS_HOST_DEVICE void raise(std::int64_t top) {
         for (std::int64_t steps = top - top_ < 3 ? top - top_ : 3; steps > 0; --steps) {
             low_ = middle_;
@@ -123,7 +123,7 @@ class ExactAccumulator {
     std::int64_t high_ = 0; ///< in units of 2^(40 top - 1075)
     std::int64_t middle_ = 0;
     std::int64_t low_ = 0;
-    std::int64_t top_ = 0; ///< 0: no terms but 0
+    std::int64_t top_ = 0; ///< 0: all terms were 0
 };
 
 static_assert(sizeof(ExactAccumulator) == 32 && std::is_trivially_copyable_v<ExactAccumulator>);

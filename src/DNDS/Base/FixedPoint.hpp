@@ -10,15 +10,15 @@
 
 namespace DNDS::FixedPoint {
 
-/// Of two's complement, 128 bits.
+/// Two's complement, 128 bits.
 __extension__ using Wide = __int128;
 __extension__ using UnsignedWide = unsigned __int128;
 
-/// Numbers up to the largest are kept in so many bits.
+/// Numbers up to the largest take this many bits.
 inline constexpr int resolution = 80;
 inline constexpr int halfResolution = resolution / 2;
 
-/// By how many bits numbers up to `largest`, which is finite and not 0, are shifted.
+/// The shift for numbers up to `largest`, which is finite and not 0.
 inline int shiftFor(real largest) { return resolution - 1 - std::ilogb(largest); }
 
 /// `value * 2^shift`, which is smaller than 2^80, rounded towards zero. Exact in two steps of 40 bits.
@@ -28,7 +28,7 @@ DNDS_HOST_DEVICE inline Wide toInteger(real value, int shift) {
     return (static_cast<Wide>(static_cast<std::int64_t>(high)) << halfResolution) + static_cast<std::int64_t>(low);
 }
 
-/// The magnitude, infinity for what is no finite number.
+/// The magnitude; infinity for NaN.
 DNDS_HOST_DEVICE inline real magnitude(real value) {
     constexpr real infinity = std::numeric_limits<real>::infinity();
     const real size = std::fabs(value);

@@ -8,7 +8,7 @@ namespace DNDS {
 
 namespace {
 
-/// At least a cache line, so that no two arrays share one.
+/// At least a cache line: no two arrays share one.
 constexpr std::size_t minimumAlignment = 64;
 
 class AlignedMemory final : public std::pmr::memory_resource {
@@ -27,7 +27,7 @@ class AlignedMemory final : public std::pmr::memory_resource {
 } // namespace
 
 const HostMemoryResource &defaultHostMemory() {
-    // never destroyed: arrays with static storage give their memory back at any time before the process ends
+    // never destroyed: static arrays may release memory until the process ends
     static const auto *resource = new HostMemoryResource(std::make_shared<AlignedMemory>());
     return *resource;
 }

@@ -1,5 +1,5 @@
 /// @file HostMemory.hpp
-/// @brief The memory resource that arrays take host memory from unless told otherwise.
+/// @brief The default memory resource for host memory of arrays.
 #pragma once
 
 #include <memory>
@@ -7,10 +7,10 @@
 
 namespace DNDS {
 
-/// Where host memory comes from; shared by all buffers that must give their memory back to it.
+/// A source of host memory, shared by all buffers that must return memory to it.
 using HostMemoryResource = std::shared_ptr<std::pmr::memory_resource>;
 
-/// Ordinary process memory from aligned operator new. Local; never null.
+/// Aligned operator new. Local; never null.
 const HostMemoryResource &defaultHostMemory();
 
 } // namespace DNDS

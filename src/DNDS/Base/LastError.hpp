@@ -1,13 +1,13 @@
 /// @file LastError.hpp
-/// @brief What the latest error of a thread said, for messages that are written when the exception is out of reach.
+/// @brief The text of a thread's latest error, for messages written when the exception is out of reach.
 #pragma once
 
 #include <string_view>
 
 namespace DNDS::Detail {
 
-/// The texts of the Error that this thread constructed last, cut off after some 1000 characters; empty before the
-/// first. Valid until the next one. Local.
+/// The texts of the Error that this thread constructed last, truncated to about 1000 characters; empty if there was
+/// none. Valid until the next one. Local.
 struct LastError {
     std::string_view what;    ///< the whole text
     std::string_view message; ///< without kind, rank and location

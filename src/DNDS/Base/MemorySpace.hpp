@@ -1,5 +1,5 @@
 /// @file MemorySpace.hpp
-/// @brief Where bytes live, and how someone who asks for them intends to use them.
+/// @brief Memory spaces, and whether an access reads or writes.
 #pragma once
 
 namespace DNDS {
@@ -10,7 +10,7 @@ enum class MemorySpace : unsigned char {
     Device ///< memory of the device that `Device/Hooks.hpp` provides (CUDA, or host memory posing as a device)
 };
 
-/// Whether bytes are about to be read only, or written too; writing makes the copy in the other space stale.
+/// Whether an access only reads, or writes too; writing makes the copy in the other space stale.
 enum class Access : unsigned char { Read, Write };
 
 /// Chooses the memory a view refers to: `array.deviceView<DeviceBackend::CUDA>()`.

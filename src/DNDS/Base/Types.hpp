@@ -6,8 +6,7 @@
 #include <cstdint>
 #include <limits>
 
-/// Marks a function that kernels call: it compiles for host and device under nvcc and is an ordinary function
-/// elsewhere.
+/// Marks a function that kernels call: for host and device under nvcc, an ordinary function elsewhere.
 #if defined(__CUDACC__)
 #define DNDS_HOST_DEVICE __host__ __device__
 #else

@@ -1,6 +1,5 @@
 /// @file AlgorithmHooks.hpp
-/// @brief What a device back end has to define for Algorithms.hpp; sizes were checked and, unless it says so, are not
-/// 0.
+/// @brief What a device back end defines for Algorithms.hpp. Sizes are checked and not 0 unless stated.
 #pragma once
 
 #include "DNDS/Device/Algorithms.hpp"
@@ -8,10 +7,10 @@
 namespace DNDS::Device::Hooks {
 
 real sum(StreamHandle stream, std::span<const real> x);
-std::size_t scratchOfMinimum(std::size_t count); ///< bytes; of 0 elements, too
+std::size_t scratchOfMinimum(std::size_t count); ///< bytes; count may be 0
 void minimum(StreamHandle stream, std::span<const real> x, real *result, std::span<std::byte> scratch);
 
-/// One column of rows on the device; of 0 rows, too.
+/// One column of rows on the device; there may be 0 rows.
 struct Column {
     const real *first;
     index width; ///< of rows
@@ -19,7 +18,7 @@ struct Column {
 
     DNDS_HOST_DEVICE real operator()(index row) const { return first[row * width]; }
 };
-/// `result` is on the device. These two queue.
+/// `result` is in device memory. Both functions queue.
 void largestMagnitude(StreamHandle stream, const Column &column, real *result);
 void integerSum(StreamHandle stream, const Column &column, int shift, FixedPoint::Wide *result);
 void exclusiveScan(StreamHandle stream, std::span<const index> counts, std::span<index> starts);

@@ -6,7 +6,7 @@
 namespace DNDS::Device {
 
 real sum(StreamHandle stream, std::span<const real> x) {
-    requireDevice("add up elements");
+    requireDevice("sum elements");
     return x.empty() ? 0.0 : Hooks::sum(stream, x);
 }
 
@@ -16,20 +16,19 @@ Minimum::Minimum(index count) : count_(static_cast<std::size_t>(count)) {
 }
 
 void Minimum::operator()(StreamHandle stream, std::span<const real> x, real *result) const {
-    DNDS_CHECK(x.size() == count_, ArgumentError, "the smallest of {} elements is wanted, but this was made for {}",
-               x.size(), count_);
+    DNDS_CHECK(x.size() == count_, ArgumentError, "{} elements are given to a Minimum made for {}", x.size(), count_);
     Hooks::minimum(stream, x, result, {scratch_.data(), scratch_.size()});
 }
 
 namespace {
 
 void requireRows(std::span<const real> rows, std::size_t columns) {
-    requireDevice("look at rows");
-    DNDS_CHECK(columns > 0 && rows.size() % columns == 0, ArgumentError, "{} values are no rows of {}", rows.size(),
-               columns);
+    requireDevice("reduce rows");
+    DNDS_CHECK(columns > 0 && rows.size() % columns == 0, ArgumentError, "{} values do not make rows of {} columns",
+               rows.size(), columns);
 }
 
-/// Calls `reduce(k, column, result)` for each column, and brings the results, which are on the device, to the host.
+/// Calls `reduce(k, column, result)` for each column and copies the results from the device to the host.
 template <class T, class Reduce>
 void forColumns(StreamHandle stream, std::span<const real> rows, std::span<T> results, const Reduce &reduce) {
     const std::size_t columns = results.size();
@@ -62,8 +61,8 @@ void integerSumsOfColumns(StreamHandle stream, std::span<const real> rows, std::
 }
 
 void exclusiveScan(StreamHandle stream, std::span<const index> counts, std::span<index> starts) {
-    requireDevice("make offsets");
-    DNDS_CHECK(counts.size() == starts.size(), ArgumentError, "{} counts do not make {} starts", counts.size(),
+    requireDevice("compute offsets");
+    DNDS_CHECK(counts.size() == starts.size(), ArgumentError, "{} counts are given for {} starts", counts.size(),
                starts.size());
     if (!counts.empty())
         Hooks::exclusiveScan(stream, counts, starts);
@@ -71,7 +70,7 @@ void exclusiveScan(StreamHandle stream, std::span<const index> counts, std::span
 
 void sortByKey(StreamHandle stream, std::span<index> keys, std::span<index> values) {
     requireDevice("sort");
-    DNDS_CHECK(keys.size() == values.size(), ArgumentError, "{} keys cannot sort {} values", keys.size(),
+    DNDS_CHECK(keys.size() == values.size(), ArgumentError, "{} keys are given for {} values", keys.size(),
                values.size());
     if (!keys.empty())
         Hooks::sortByKey(stream, keys, values);
@@ -80,13 +79,13 @@ void sortByKey(StreamHandle stream, std::span<index> keys, std::span<index> valu
 void multiply(StreamHandle stream, real alpha, const MatrixRows<const real> &a, const MatrixRows<const real> &b,
               real beta, const MatrixRows<real> &c) {
     requireDevice("multiply matrices");
-    DNDS_CHECK(a.count == c.count && b.count == c.count, ArgumentError, "{} and {} matrices do not make {} products",
+    DNDS_CHECK(a.count == c.count && b.count == c.count, ArgumentError, "{} and {} matrices are given for {} products",
                a.count, b.count, c.count);
     if (c.count == 0)
         return;
     DNDS_CHECK(a.rows == c.rows && a.cols == b.rows && b.cols == c.cols, ArgumentError,
-               "matrices of {} x {} and {} x {} do not make products of {} x {}", a.rows, a.cols, b.rows, b.cols,
-               c.rows, c.cols);
+               "matrices of {} x {} and {} x {} have no product of {} x {}", a.rows, a.cols, b.rows, b.cols, c.rows,
+               c.cols);
     if (c.rows > 0 && c.cols > 0)
         Hooks::multiply(stream, alpha, a, b, beta, c);
 }

@@ -10,8 +10,8 @@
 
 namespace DNDS::Device {
 
-/// `size` elements of uninitialised device memory, for scratch space and packed rows. Move-only; Local. It may go as
-/// soon as the work that uses it has been queued. Throws NotBuiltError without a device, MemoryError without room.
+/// `size` elements of uninitialised device memory, for scratch space and packed rows. Move-only; Local. It may be
+/// destroyed as soon as the work that uses it is queued. Throws NotBuiltError without a device, or MemoryError.
 ///
 ///     Device::DeviceBuffer<real> packed(rows * width);
 ///     parallelFor(Executor::device(stream), rows, Pack{view, packed.data()});

@@ -11,11 +11,11 @@ namespace DNDS::Device {
 /// A point in a stream that other streams and the host wait for. Move-only; Local.
 ///
 ///     Device::Event packed;
-///     packed.record(boundary);          // behind what the stream holds now
-///     packed.holdBack(interior);        // what comes next on interior runs after it
-///     packed.synchronize();             // so does what the host does next
+///     packed.record(boundary);          // after what is queued now
+///     packed.holdBack(interior);        // later work on interior runs after it
+///     packed.synchronize();             // the host waits, too
 ///
-/// Making one throws NotBuiltError where there is no device. An event that was never recorded holds nobody back.
+/// The constructor throws NotBuiltError without a device. Waiting for an event that was never recorded returns at once.
 class Event {
   public:
     Event() : handle_(createEvent()) {}
@@ -35,7 +35,7 @@ class Event {
     EventHandle handle() const noexcept { return handle_; }
 
     void record(StreamHandle stream) const { recordEvent(handle_, stream); }
-    /// Makes `stream` wait; returns at once.
+    /// Makes later work on `stream` wait for the event; returns at once.
     void holdBack(StreamHandle stream) const { waitEvent(stream, handle_); }
     bool reached() const { return eventReached(handle_); }
     void synchronize() const { synchronizeEvent(handle_); }
@@ -44,7 +44,7 @@ class Event {
     EventHandle handle_;
 };
 
-/// What is queued on `later` from now on runs after what `earlier` holds now.
+/// Work queued on `later` from now on runs after the work that `earlier` holds now.
 inline void runAfter(StreamHandle later, StreamHandle earlier) {
     const Event event;
     event.record(earlier);

@@ -12,9 +12,9 @@ class Executor {
   public:
     /// In this thread.
     static Executor host() { return {MemorySpace::Host, nullptr, 1}; }
-    /// In `threads` threads, where the source that calls parallelFor was compiled with OpenMP; else in this thread.
+    /// In `threads` threads if the source that calls parallelFor was compiled with OpenMP; else in this thread.
     static Executor hostThreads(int threads) {
-        DNDS_CHECK(threads >= 1, ArgumentError, "{} threads cannot run anything", threads);
+        DNDS_CHECK(threads >= 1, ArgumentError, "{} threads are given: give at least 1", threads);
         return {MemorySpace::Host, nullptr, threads};
     }
     /// In kernels on `stream` of the device.
@@ -25,7 +25,7 @@ class Executor {
     Device::StreamHandle stream() const noexcept { return stream_; }
     int threads() const noexcept { return threads_; }
 
-    /// Returns when what was started here has run; at once on the host.
+    /// Returns when all work started here has run; at once on the host.
     void synchronize() const {
         if (onDevice())
             Device::synchronize(stream_);

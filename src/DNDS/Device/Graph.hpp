@@ -1,5 +1,5 @@
 /// @file Graph.hpp
-/// @brief Device work that is written down once and run many times.
+/// @brief Device work that is captured once and launched many times.
 #pragma once
 
 #include "DNDS/Device/Hooks.hpp"
@@ -8,8 +8,8 @@
 
 namespace DNDS::Device {
 
-/// Kernels and copies as they were captured from a stream, and from streams that joined it by events. Replaying costs
-/// one launch. Move-only; Local.
+/// Kernels and copies captured from a stream and from streams joined to it by events. Replaying costs one launch.
+/// Move-only; Local.
 ///
 ///     const auto step = Device::Graph::capture(stream, [&] {
 ///         parallelFor(Executor::device(stream), faces, flux);
@@ -18,11 +18,11 @@ namespace DNDS::Device {
 ///     for (int i = 0; i < steps; ++i)
 ///         step.launch(stream);
 ///
-/// Arguments of kernels and addresses are those of the capture: numbers that change from step to step belong in device
-/// memory. Nothing may be allocated, waited for or sent while capturing, and memory that the graph names has to stay.
+/// Kernel arguments and addresses are those of the capture: numbers that change from step to step belong in device
+/// memory. Nothing may be allocated, waited for or sent while capturing, and memory that the graph uses must stay.
 class Graph {
   public:
-    /// No work; cannot be launched.
+    /// Empty; cannot be launched.
     Graph() = default;
     Graph(Graph &&other) noexcept : handle_(std::exchange(other.handle_, nullptr)) {}
     Graph &operator=(Graph &&other) noexcept {
@@ -36,8 +36,8 @@ class Graph {
     Graph &operator=(const Graph &) = delete;
     ~Graph() { destroyGraph(handle_); }
 
-    /// What `work` queues on `stream`, which must not be the default stream. Nothing runs. Where `work` throws, the
-    /// capture has ended, too. @throws StateError where something cannot be captured.
+    /// Captures what `work` queues on `stream`, which must not be the default stream. Nothing runs. If `work` throws,
+    /// the capture ends. @throws StateError if something cannot be captured.
     template <class Work>
     static Graph capture(StreamHandle stream, Work &&work) {
         beginCapture(stream);
@@ -54,14 +54,14 @@ class Graph {
 
     explicit operator bool() const noexcept { return handle_ != nullptr; }
 
-    /// Queues the work as one entry of `stream`. @throws ArgumentError for a graph without work.
+    /// Queues the graph as one entry of `stream`. @throws ArgumentError for an empty graph.
     void launch(StreamHandle stream) const { launchGraph(handle_, stream); }
 
   private:
     static void abandon(StreamHandle stream) noexcept {
         try {
             destroyGraph(endCapture(stream));
-        } catch (...) { // the error under way says more
+        } catch (...) { // the current exception says more
         }
     }
 

@@ -1,4 +1,4 @@
-// The kernels of RowKernels.hpp for back ends whose kernels the host compiler compiles: one thread plays a block.
+// The kernels of RowKernels.hpp for back ends that use the host compiler: one thread acts as a block.
 
 #include "DNDS/Device/RowKernelBodies.hpp"
 

@@ -6,15 +6,14 @@
 
 namespace DNDS::Device {
 
-/// Stands for one kernel launch on a stream: on the emulated device, code inside the scope may touch device memory, and
-/// sees the results of whatever was queued on the stream before. It costs nothing on a real device, where code that
-/// touches device memory runs in kernels anyway. Scopes nest. Local.
+/// Acts as one kernel launch on a stream: on the emulated device, code inside the scope may touch device memory and
+/// sees the results of all work queued on the stream before. Free on a real device. Scopes nest. Local.
 ///
 ///     auto view = field.deviceView<DeviceBackend::CUDA>();
 ///     Device::KernelScope kernel(stream);
 ///     for (index i = 0; i < view.size(); ++i) view(i, 0) *= 2;   // emulated only
 ///
-/// The memory opens to all threads of the process while any scope is alive.
+/// Device memory is open to all threads of the process while any scope is alive.
 class KernelScope {
   public:
     explicit KernelScope(StreamHandle stream = nullptr) : stream_(stream) { beginKernel(stream_); }

@@ -1,5 +1,5 @@
 /// @file ParallelFor.hpp
-/// @brief Runs one functor for every number of a range: on the host, in host threads, or in a kernel.
+/// @brief Runs a functor for each number of a range: on the host, in host threads, or in a kernel.
 #pragma once
 
 #include "DNDS/Base/Error.hpp"
@@ -10,7 +10,7 @@
 #include <limits>
 #include <type_traits>
 
-// Kernels start with the compiler that knows them; the two definitions must not be taken for each other.
+// Only nvcc can launch kernels; the two definitions must not be merged by the linker.
 #if defined(__CUDACC__)
 #define DNDS_DEVICE_COMPILATION compiledByNvcc
 #else
@@ -39,7 +39,7 @@ void runOnHost([[maybe_unused]] int threads, index count, const Functor &functor
 
 #if defined(__CUDACC__)
 
-/// Threads of a block. Small enough for kernels that need many registers.
+/// Threads per block; small enough for kernels that need many registers.
 inline constexpr int threadsPerBlock = 256;
 
 template <class Functor>
@@ -73,7 +73,7 @@ void runOnDevice(Device::StreamHandle stream, index count, const Functor &functo
 
 } // namespace Launch
 
-/// Calls `functor(i)` for all i in [0, count), in any order and any of them at the same time.
+/// Calls `functor(i)` for all i in [0, count), in any order, possibly concurrently.
 ///
 ///     struct Scale {                                           // views by value; operator() const for host and device
 ///         ArrayView<real, 5> u;
@@ -86,10 +86,10 @@ void runOnDevice(Device::StreamHandle stream, index count, const Functor &functo
 ///     parallelFor(Executor::host(), u.size(), Scale{u.view(), 0.5});
 ///     parallelFor(Executor::device(stream), u.size(), Scale{u.deviceView<DeviceBackend::CUDA>(), 0.5});
 ///
-/// Local. On the host it returns when all calls have; on the device it queues a kernel and returns, and the functor and
-/// the views in it must be trivially copyable, with pointers that the device may follow. Sources that call it for the
-/// device are named `.cu` and listed by the CMake function `dnds_kernel_sources`, so that nvcc compiles them where
-/// there is CUDA and the host compiler elsewhere. @throws NotBuiltError for the device where none is available.
+/// Local. On the host it returns when all calls have; on the device it queues a kernel and returns. There the functor
+/// and its views must be trivially copyable, with pointers valid on the device. Sources that call it for the device are
+/// named `.cu` and listed by the CMake function `dnds_kernel_sources`: nvcc compiles them with CUDA, the host compiler
+/// otherwise. @throws NotBuiltError for the device if none is available.
 template <class Functor>
 void parallelFor(const Executor &executor, index count, const Functor &functor) {
     static_assert(std::is_trivially_copyable_v<Functor>,

@@ -22,7 +22,7 @@ class PinnedMemory final : public std::pmr::memory_resource {
 } // namespace
 
 const HostMemoryResource &pinnedHostMemory() {
-    // never destroyed: arrays with static storage give their memory back at any time before the process ends
+    // never destroyed: static arrays may release memory until the process ends
     static const auto *resource = new HostMemoryResource(std::make_shared<PinnedMemory>());
     return *resource;
 }

@@ -7,7 +7,7 @@
 namespace DNDS::Device {
 
 /// Pinned host memory for arrays and containers: `array.rehost(Device::pinnedHostMemory())`, or std::pmr containers.
-/// Local; never null. Allocating throws NotBuiltError where there is no device.
+/// Local; never null. Allocating throws NotBuiltError without a device.
 const HostMemoryResource &pinnedHostMemory();
 
 } // namespace DNDS::Device

@@ -11,14 +11,14 @@
 
 namespace DNDS::Device {
 
-/// Sixteen bytes that travel in one instruction.
+/// Sixteen bytes, copied by one instruction.
 struct alignas(16) Chunk16 {
     std::uint64_t low;
     std::uint64_t high;
 };
 
-/// The same address, of which nvcc then knows that it is of device or pinned memory, and neither shared nor local: what
-/// a kernel finds in tables is accessed as directly as its arguments.
+/// The same address, marked for nvcc as global memory (device or pinned): addresses from tables are then accessed as
+/// directly as kernel arguments.
 template <class T>
 DNDS_HOST_DEVICE inline T *asGlobal(T *pointer) {
 #if defined(__CUDA_ARCH__)
@@ -27,7 +27,7 @@ DNDS_HOST_DEVICE inline T *asGlobal(T *pointer) {
     return pointer;
 }
 
-/// The host may not look at bytes as another type; a device reads whole aligned words only that way.
+/// The host must not access bytes as another type; the device loads whole aligned words only that way.
 template <class T>
 DNDS_HOST_DEVICE inline T loadAs(const std::byte *from) {
 #if defined(__CUDA_ARCH__)
@@ -47,8 +47,8 @@ DNDS_HOST_DEVICE inline void storeAs(std::byte *to, const T &value) {
 #endif
 }
 
-/// Rows of a tile: consecutive threads copy consecutive chunks, so that what is written is one run. Several loads are
-/// under way before the first store, which may lie in the same array for all the compiler knows.
+/// Rows of a tile: consecutive threads copy consecutive chunks, so that stores are coalesced. Several loads are issued
+/// before the first store, since the compiler must assume that the two overlap.
 template <class Chunk>
 DNDS_HOST_DEVICE inline void copyTileRows(const CopySegment &segment, std::uint64_t firstRow, std::uint32_t rows,
                                           std::uint32_t thread, std::uint32_t threads) {
@@ -84,7 +84,7 @@ DNDS_HOST_DEVICE inline void copyBlock(const std::byte *from, std::byte *to, std
         storeAs(to + at, loadAs<Chunk>(from + at));
 }
 
-/// Blocks of a tile: one group of `lanes` threads copies a block.
+/// Blocks of a tile: a group of `lanes` threads copies one block.
 DNDS_HOST_DEVICE inline void copyTileBlocks(const CopySegment &segment, std::uint64_t first, std::uint32_t count,
                                             std::uint32_t thread, std::uint32_t threads) {
     const std::uint32_t lanes = threads < 32 ? threads : 32;
@@ -130,7 +130,7 @@ DNDS_HOST_DEVICE inline void copyTile(const CopyTable &table, std::uint64_t tile
     }
 }
 
-/// As `combineFunction` of the host does it.
+/// Same results as the host's `combineFunction`.
 template <class T>
 DNDS_HOST_DEVICE inline T combineElement(T mine, T theirs, Combination combination) {
     if constexpr (std::is_same_v<T, ExactAccumulator>) {
@@ -149,7 +149,7 @@ DNDS_HOST_DEVICE inline T combineElement(T mine, T theirs, Combination combinati
     }
 }
 
-/// What thread number `thread` of the whole launch does: `lanes` threads share a row.
+/// Work of thread `thread` of the launch: `lanes` threads share a row.
 template <class T>
 DNDS_HOST_DEVICE inline void combineRow(const CombineTable &table, std::uint64_t thread) {
     const std::uint64_t row = thread / table.lanes;
@@ -179,7 +179,7 @@ DNDS_HOST_DEVICE inline void compareRow(const CombineTable &table, std::uint32_t
         for (std::uint64_t c = target.first; c < end; ++c)
             differ = differ || table.destination[target.destination + e] != table.source[table.contributions[c] + e];
     if (differ)
-        *differs = static_cast<std::uint32_t>(row + 1); // several threads may: any of them will do
+        *differs = static_cast<std::uint32_t>(row + 1); // threads may race: any of these rows will do
 }
 
 /// Calls `function.template operator()<T>()` for the type of `kind`; nothing for opaque elements.

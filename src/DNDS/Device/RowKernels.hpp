@@ -1,8 +1,8 @@
 /// @file RowKernels.hpp
-/// @brief The kernels that move rows on a device: a table says what, one launch does it for all peers and arrays.
+/// @brief The kernels that copy rows on a device: one launch does the work of a table for all peers and arrays.
 ///
-/// Tables lie where kernels reach them (device or pinned memory). Everything is Local and queued on a stream; nothing
-/// waits. `DeviceRowCopy` and `DeviceCombine` make the tables.
+/// Tables are in device or pinned memory. All functions are Local and queue on a stream; none waits. `DeviceRowCopy`
+/// and `DeviceCombine` make the tables.
 #pragma once
 
 #include "DNDS/Base/ElementKind.hpp"
@@ -20,7 +20,7 @@ struct CopyBlock {
     std::uint64_t bytes;
 };
 
-/// What is copied between one pair of bases: rows of one width that are gathered one behind the other, or blocks.
+/// Copies between one pair of bases: rows of one width gathered one after the other, or blocks.
 struct CopySegment {
     const std::byte *source;
     std::byte *destination;
@@ -47,29 +47,29 @@ void copyRows(const CopyTable &table, StreamHandle stream);
 /// What contributions do to an element.
 enum class Combination : std::uint8_t { Sum, Min, Max };
 
-/// One row that contributions arrived for.
+/// A row for which contributions arrived.
 struct CombineTarget {
-    std::uint64_t destination; ///< bytes behind the base
+    std::uint64_t destination; ///< bytes from the base
     std::uint64_t elements;    ///< scalars in the row
     std::uint64_t first;       ///< of its contributions, up to those of the next target
 };
 
-/// Rows of one part of an array, each with its contributions in the order in which they are applied. There is one more
-/// target than rows, which ends the last one's contributions.
+/// Rows of one part of an array, each with its contributions in the order in which they are applied. One more target
+/// than rows ends the last row's contributions.
 struct CombineTable {
     std::byte *destination;
     const std::byte *source;
     const CombineTarget *targets;
-    const std::uint64_t *contributions; ///< bytes behind `source`
-    const std::uint32_t *refused;       ///< where it is not 0, nothing is changed; may be null
+    const std::uint64_t *contributions; ///< bytes from `source`
+    const std::uint32_t *refused;       ///< if not 0, nothing is changed; may be null
     std::uint64_t rows;
     std::uint32_t lanes; ///< threads that share a row: a power of two up to 32
     ElementKind kind;
     Combination combination;
 };
 
-/// Queues the combination: element by element, contribution after contribution, so that the result is the host's to the
-/// bit. @throws NotBuiltError, StateError.
+/// Queues the combination: element by element, in the order of contributions: the same bits as on the host. @throws
+/// NotBuiltError, StateError.
 void combineRows(const CombineTable &table, StreamHandle stream);
 
 /// Queues a comparison: sets `*differs` (in pinned memory) to 1 + the number of a row where a contribution's bytes

@@ -8,13 +8,13 @@
 
 namespace DNDS::Device {
 
-/// Holds device memory open that another process on this machine shared. Move-only; Local.
+/// Keeps device memory open that another process on this machine shared. Move-only; Local.
 ///
-///     Device::SharedHandle mine = Device::share(buffer);     // the owner; travels by MPI as bytes
+///     Device::SharedHandle mine = Device::share(buffer);     // the owner; sent by MPI as bytes
 ///     Device::SharedMemory theirs(handleOfPeer);             // the peer
 ///     launch(theirs.as<const double>());                     // reads the owner's memory
 ///
-/// The owner must not give the memory back while anybody has it open, so agree (by a barrier, say) in between.
+/// The owner must not free the memory while another process has it open: synchronise (for example by a barrier) first.
 class SharedMemory {
   public:
     SharedMemory() = default;

@@ -8,14 +8,13 @@
 
 namespace DNDS::Device {
 
-/// Owns a queue of device work: copies and kernels given to it run in order and beside those of other streams.
-/// Move-only.
+/// Owns a queue of device work: its copies and kernels run in order, concurrently with other streams. Move-only.
 ///
 ///     Device::Stream stream;
 ///     field.toDevice(stream);   // queued
 ///     stream.synchronize();     // now the device has it
 ///
-/// Local. Making one throws NotBuiltError where there is no device back end; destroying one waits for its work.
+/// Local. The constructor throws NotBuiltError without a device back end; the destructor waits for the work.
 class Stream {
   public:
     explicit Stream(Priority priority = Priority::Normal) : handle_(createStream(priority)) {}

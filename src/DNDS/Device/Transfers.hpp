@@ -1,5 +1,5 @@
 /// @file Transfers.hpp
-/// @brief Counts what is copied between host and device.
+/// @brief Counts copies between host and device.
 #pragma once
 
 #include "DNDS/Base/MemorySpace.hpp"
@@ -16,9 +16,9 @@ struct Transfers {
     std::size_t bytesToHost = 0;
 };
 
-/// All copies so far, of arrays and by `Device::copy`: the difference of two answers tells what a part of a program
-/// moves. Local; O(1); thread-safe. Not counted: what kernels read and write in pinned memory, messages of MPI, and, on
-/// a real device, what replayed graphs copy (the emulated device counts that, too, once it was waited for).
+/// All copies so far, of arrays and by `Device::copy`: the difference of two calls is what a part of a program copies.
+/// Local; O(1); thread-safe. Not counted: kernels' accesses to pinned memory, MPI messages and, on a real device,
+/// copies in replayed graphs (the emulated device counts these when the graph has been waited for).
 Transfers transfers() noexcept;
 
 /// Called by device back ends.

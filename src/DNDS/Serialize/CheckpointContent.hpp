@@ -1,5 +1,5 @@
 /// @file CheckpointContent.hpp
-/// @brief What is in a checkpoint, as plain data.
+/// @brief The content of a checkpoint, as plain data.
 #pragma once
 
 #include "DNDS/Base/ElementKind.hpp"
@@ -14,19 +14,19 @@
 
 namespace DNDS {
 
-/// One dataset of the file: where its bytes are, and where the checksums of its blocks.
+/// Where a dataset's bytes and the checksums of its blocks are in the file.
 struct CheckpointPlace {
     index values = 0;    ///< bytes from the start of the file
     index checksums = 0; ///< the same; one CRC-32 of 4 bytes a block
 };
 
-/// An array in a checkpoint. Rows are in the order of their ids. Blocks are `blockRows` rows each, the last one may
-/// have fewer; a block of each dataset has a checksum.
+/// An array in a checkpoint. Rows are in the order of their ids, in blocks of `blockRows` rows; the last one may have
+/// fewer. Each block of each dataset has a checksum.
 struct CheckpointArray {
     std::string name;
     ElementKind kind = ElementKind::Opaque;
     index elementBytes = 0;
-    bool ragged = false; ///< rows have sizes of their own: the file has offsets
+    bool ragged = false; ///< rows differ in size: the file has offsets
     bool listed = false; ///< ids are not 0, 1, ...: the file has a list of them
     index width = 0;     ///< elements of a row that is not ragged
     index rows = 0;      ///< of all ranks
@@ -45,12 +45,12 @@ struct CheckpointArray {
 using CheckpointValue = std::variant<std::vector<index>, std::vector<real>, std::string>;
 
 struct CheckpointContent {
-    /// The fingerprint of the mesh that the ids belong to; none in files that were written without.
+    /// The fingerprint of the mesh that the ids belong to; empty if the file has none.
     std::optional<std::uint64_t> mesh;
     std::vector<CheckpointArray> arrays;
     std::map<std::string, CheckpointValue, std::less<>> values;
 
-    /// All names, sorted, with their types and shapes, one a line: what the file says about itself, too.
+    /// All names, sorted, with their types and shapes, one per line; also stored in the file.
     std::string manifest() const;
 };
 

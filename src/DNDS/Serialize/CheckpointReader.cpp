@@ -25,7 +25,7 @@ namespace {
 
 using Detail::RowSlab;
 
-/// Puts numbers and texts one behind the other, and takes them out again in the same order.
+/// Packs numbers and texts one after the other, and unpacks them in the same order.
 class Stream {
   public:
     void put(index value) { putBytes(&value, sizeof value); }
@@ -132,7 +132,7 @@ class BlockCheck {
         const std::uint32_t stored = sums_[static_cast<std::size_t>(block - first_)];
         DNDS_CHECK(
             found == stored, DataError,
-            "{} is damaged: the {} of array {}, rows {} to {}, have checksum {:08x}, and {:08x} was written; take "
+            "{} is damaged: the {} of array {}, rows {} to {}, have checksum {:08x}, but {:08x} was written; use "
             "an older checkpoint",
             path_, dataset_, array_.name, block * array_.blockRows,
             std::min(array_.rows, (block + 1) * array_.blockRows) - 1, found, stored);
@@ -203,15 +203,14 @@ RowSlab readSlab(const DurableFile &file, const CheckpointArray &array, Communic
 void checkFit(const std::string &path, const CheckpointArray &stored, const ArrayBase &array) {
     const ArrayShape &shape = array.shape();
     DNDS_CHECK(stored.kind == shape.kind && stored.elementBytes == static_cast<index>(shape.elementBytes), LayoutError,
-               "{}: elements of {} are {}[{}], and {} has {}[{}]", path, stored.name, elementKindName(stored.kind),
+               "{}: elements of {} are {}[{}], those of {} are {}[{}]", path, stored.name, elementKindName(stored.kind),
                stored.elementBytes, array.label(), elementKindName(shape.kind), shape.elementBytes);
     const bool fixed = isFixedLayout(shape.layout);
-    DNDS_CHECK(fixed == !stored.ragged, LayoutError, "{}: rows of {} have {}, and those of {} have {}", path,
-               stored.name, stored.ragged ? "sizes of their own" : "one size", array.label(),
-               fixed ? "one size" : "sizes of their own");
+    DNDS_CHECK(fixed == !stored.ragged, LayoutError, "{}: rows of {} have {}, those of {} have {}", path, stored.name,
+               stored.ragged ? "differing sizes" : "one size", array.label(), fixed ? "one size" : "differing sizes");
     DNDS_CHECK(!fixed || stored.rows == 0 || array.width() == DynamicSize || array.width() == stored.width, LayoutError,
-               "{}: rows of {} have {} elements, and those of {} have {}", path, stored.name, stored.width,
-               array.label(), array.width());
+               "{}: rows of {} have {} elements, those of {} have {}", path, stored.name, stored.width, array.label(),
+               array.width());
 }
 
 /// Gives `array` rows of these sizes in bytes.
@@ -254,7 +253,7 @@ T single(const std::vector<T> &list, const std::string &path, std::string_view n
 CheckpointReader::CheckpointReader(CommunicatorView comm, std::string path, const CheckpointReadOptions &options)
     : comm_(comm), path_(std::move(path)), meshKnown_(options.anyMesh || options.mesh) {
     failTogether(comm_, [&] {
-        constexpr int attempts = 10; // a file may be replaced while ranks open it, but not as often
+        constexpr int attempts = 10; // a file may be replaced while ranks open it, but not this often
         bool same = false;
         for (int attempt = 0; !same && attempt < attempts; attempt++)
             same = open();

@@ -21,8 +21,7 @@ namespace {
 constexpr index pageBytes = 4096;
 constexpr std::size_t longestValue = 60000; ///< an attribute has at most 64 KiB
 
-/// How many rows share a checksum: about `blockBytes`, and whole pages where rows are fixed, so that no two ranks write
-/// to one page.
+/// Rows per checksum: about `blockBytes`, and whole pages if rows are fixed, so that no two ranks write to one page.
 index blockRowsOf(const CheckpointArray &array, index blockBytes) {
     const index bytes = array.elements * array.elementBytes;
     if (array.rows == 0 || bytes == 0)
@@ -42,14 +41,14 @@ std::span<const std::byte> asBytes(const std::vector<T> &values, std::size_t beg
     return std::as_bytes(std::span<const T>(values).subspan(begin, count));
 }
 
-/// Writes one dataset's part of a rank, and the checksums of its blocks.
+/// Writes a rank's part of one dataset and the checksums of its blocks.
 class DatasetWriter {
   public:
     DatasetWriter(const DurableFile &file, const CheckpointPlace &place, index firstBlock)
         : file_(file), place_(place), firstBlock_(firstBlock) {}
 
     void addBlock(std::span<const std::byte> bytes) { sums_.push_back(Detail::crc32Of(bytes)); }
-    /// A number for all checksums; those of all ranks and datasets are added.
+    /// A hash of all checksums; those of all ranks and datasets are added.
     std::uint64_t contentHash() const {
         std::uint64_t sum = 0;
         for (std::size_t b = 0; b < sums_.size(); b++) {
@@ -73,8 +72,7 @@ class DatasetWriter {
     std::vector<std::uint32_t> sums_;
 };
 
-/// Writes a rank's blocks of an array, and returns a number for their content. `before` are the bytes of the ranks
-/// before. Local.
+/// Writes a rank's blocks of an array and returns a hash of their content. `before`: the bytes of lower ranks. Local.
 std::uint64_t writeSlab(const DurableFile &file, const CheckpointArray &array, CommunicatorView comm,
                         const Detail::RowSlab &slab, index before) {
     const index firstBlock = Detail::BlockSpread(array, comm.size()).firstBlock(comm.rank());
@@ -107,10 +105,10 @@ std::uint64_t writeSlab(const DurableFile &file, const CheckpointArray &array, C
 
 void checkName(const std::string &name) {
     DNDS_CHECK(!name.empty() && name != "." && name.find('/') == std::string::npos && name.find('\0') == name.npos,
-               ArgumentError, "'{}' is no name for a checkpoint: it must not be empty or contain /", name);
+               ArgumentError, "'{}' is not a valid name in a checkpoint: it must not be empty or contain /", name);
 }
 
-/// What ranks must have in common.
+/// What must be equal on all ranks.
 std::uint64_t hashOf(const std::string &name, const ArrayBase &array) {
     ContentHash hash;
     hash.addText(name);
@@ -137,11 +135,11 @@ CheckpointWriter::~CheckpointWriter() = default;
 void CheckpointWriter::setValue(const std::string &name, CheckpointValue value) {
     checkName(name);
     const std::size_t bytes = std::visit([](const auto &list) { return list.size() * sizeof(list[0]); }, value);
-    DNDS_CHECK(bytes <= longestValue, ArgumentError, "{} has {} bytes: a value may have {}; make it an array", name,
-               bytes, longestValue);
+    DNDS_CHECK(bytes <= longestValue, ArgumentError, "{} has {} bytes: a value may have at most {}; make it an array",
+               name, bytes, longestValue);
     if (auto *text = std::get_if<std::string>(&value))
-        DNDS_CHECK(text->find('\0') == std::string::npos, ArgumentError, "{} is no text: it contains a zero byte",
-                   name);
+        DNDS_CHECK(text->find('\0') == std::string::npos, ArgumentError,
+                   "{} is not a valid text: it contains a zero byte", name);
     content_.values.insert_or_assign(name, std::move(value));
 }
 
@@ -158,14 +156,14 @@ void CheckpointWriter::checkSources() const {
                                  [&](const Source &other) { return other.name == source.name; }) == 1,
                    ArgumentError, "two arrays are called {}", source.name);
         DNDS_CHECK(static_cast<index>(source.ids.size()) == source.array->size(), ArgumentError,
-                   "{} has {} rows, and {} ids are given", source.name, source.array->size(), source.ids.size());
+                   "{} has {} rows, but {} ids are given", source.name, source.array->size(), source.ids.size());
         for (const index id : source.ids)
             DNDS_CHECK(id >= 0, ArgumentError, "{}: the id {} is negative", source.name, id);
-        (void)source.array->rowLayout(MemorySpace::Host); // throws where the host has no current elements
+        (void)source.array->rowLayout(MemorySpace::Host); // throws if the elements are not current on the host
     }
 }
 
-/// Finds what all ranks have together.
+/// Combines what all ranks have.
 void CheckpointWriter::describe() {
     comm_.guarded([&] { checkSources(); });
     ContentHash all;
@@ -180,9 +178,9 @@ void CheckpointWriter::describe() {
     std::array<index, 4> extremes{hash, -hash, chosen, -chosen};
     comm_.allReduce(extremes.data(), 4, MPI_MAX);
     DNDS_CHECK(extremes[2] == -extremes[3], ArgumentError,
-               "{}: ranks give different options (blockBytes, mesh): give all ranks the same", path_);
+               "{}: options (blockBytes, mesh) differ between ranks: give the same on all ranks", path_);
     DNDS_CHECK(extremes[0] == -extremes[1], ArgumentError,
-               "{}: ranks add different arrays, or in another order, or of other types", path_);
+               "{}: arrays, their order or their types differ between ranks: add the same on all ranks", path_);
 
     std::vector<index> sums, most;
     for (const Source &source : sources_) {
@@ -214,7 +212,7 @@ void CheckpointWriter::describe() {
         if (!array.ragged && array.rows > 0) {
             array.width = most[4 * s + 2];
             DNDS_CHECK(most[4 * s + 2] == -most[4 * s + 3], LayoutError,
-                       "rows of {} are {} elements wide on some rank and {} on another", array.name, -most[4 * s + 3],
+                       "rows of {} are {} elements wide on one rank and {} on another", array.name, -most[4 * s + 3],
                        most[4 * s + 2]);
         } else if (!array.ragged) {
             array.width = std::max<index>(0, shape.rowSize);
@@ -229,7 +227,7 @@ index CheckpointWriter::write() {
         const std::string temporary = path_ + ".part";
         try {
             return writeFile(temporary);
-        } catch (...) { // all ranks throw, here or on their way out
+        } catch (...) { // all ranks throw, here or when they leave
             if (comm_.rank() == 0)
                 std::remove(temporary.c_str());
             throw;
@@ -260,7 +258,7 @@ index CheckpointWriter::writeFile(const std::string &temporary) {
     comm_.broadcast(places.data(), places.size());
 
     const auto context = CommunicatorContext::of(comm_);
-    std::exception_ptr failure; // of this rank: it goes on with the others until all know
+    std::exception_ptr failure; // of this rank, which continues with the others until all know
     const auto attempt = [&failure](auto &&body) {
         if (failure)
             return;

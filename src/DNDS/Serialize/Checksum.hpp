@@ -13,12 +13,12 @@
 
 namespace DNDS::Detail {
 
-/// CRC-32 as zlib, gzip and PNG have it (ISO 3309, polynomial 0x04C11DB7 reflected).
+/// CRC-32 as in zlib, gzip and PNG (ISO 3309, polynomial 0x04C11DB7 reflected).
 inline std::uint32_t crc32Of(std::span<const std::byte> bytes) {
     return static_cast<std::uint32_t>(::crc32_z(0, reinterpret_cast<const Bytef *>(bytes.data()), bytes.size()));
 }
 
-/// Calls `block(number, begin, end)` for each block of a rank, with the rows of the slab that it has.
+/// Calls `block(number, begin, end)` for each block of a rank, with its rows in the slab.
 template <class Block>
 void forEachBlock(const CheckpointArray &array, int rank, int ranks, Block &&block) {
     const BlockSpread spread(array, ranks);

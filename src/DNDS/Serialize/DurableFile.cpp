@@ -31,11 +31,11 @@ int opened(const std::string &path, int flags, const char *what) {
 struct stat statusOf(const std::string &path, int descriptor) {
     struct stat status {};
     if (::fstat(descriptor, &status) != 0)
-        fail(path, "does not say what it is", errno);
+        fail(path, "cannot be examined", errno);
     return status;
 }
 
-/// A limit (ulimit -f) ends a process that writes beyond it by a signal: better an exception before.
+/// Writing beyond a limit (ulimit -f) ends a process by a signal: throw before.
 void checkLimit(const std::string &path, index bytes) {
     rlimit limit{};
     if (::getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY)
@@ -56,7 +56,7 @@ DurableFile DurableFile::forWriting(const std::string &path) {
 
 DurableFile DurableFile::create(const std::string &path, index bytes) {
     checkLimit(path, bytes);
-    DurableFile file(path, opened(path, O_WRONLY | O_CREAT | O_TRUNC, "cannot be made"));
+    DurableFile file(path, opened(path, O_WRONLY | O_CREAT | O_TRUNC, "cannot be created"));
     int result = 0;
     do
         result = bytes > 0 ? ::fallocate(file.descriptor_, 0, 0, bytes) : 0;
@@ -118,8 +118,8 @@ void DurableFile::flush() const {
     do
         result = ::fsync(descriptor_);
     while (result != 0 && errno == EINTR);
-    if (result != 0 && errno != EINVAL && errno != EROFS) // what cannot be synchronised, as pipes
-        fail(path_, "does not get to the disk", errno);
+    if (result != 0 && errno != EINVAL && errno != EROFS) // cannot be synchronised, such as pipes
+        fail(path_, "cannot be synchronised to the disk", errno);
 }
 
 void flushToDisk(const std::string &path) { DurableFile::forReading(path).flush(); }

@@ -1,5 +1,5 @@
 /// @file DurableFile.hpp
-/// @brief Files that are read and written at given places, and brought to the disk.
+/// @brief Files that are read and written at given offsets and synchronised to the disk.
 #pragma once
 
 #include "DNDS/Base/Types.hpp"
@@ -15,10 +15,10 @@ class DurableFile {
   public:
     DurableFile() = default;
     static DurableFile forReading(const std::string &path);
-    /// A file that is there already.
+    /// Opens an existing file.
     static DurableFile forWriting(const std::string &path);
-    /// A new file of `bytes`, in place of any that is there. Room on the disk is taken at once where the file system
-    /// can, so that a disk too full is known before anything is written.
+    /// A new file of `bytes` that replaces an existing one. Disk space is reserved at once where the file system
+    /// supports it, so that a full disk is detected before anything is written.
     static DurableFile create(const std::string &path, index bytes);
     DurableFile(DurableFile &&other) noexcept;
     DurableFile &operator=(DurableFile &&other) noexcept;
@@ -28,12 +28,12 @@ class DurableFile {
 
     const std::string &path() const noexcept { return path_; }
     index size() const;
-    /// Its number in the file system (inode), which another file in its place does not have.
+    /// Its number in the file system (inode), which differs for a file that replaces it.
     index number() const;
-    /// All the bytes, or an exception: a file that ends before is truncated.
+    /// Reads all the bytes, or throws if the file ends before.
     void readAt(index place, std::span<std::byte> bytes) const;
     void writeAt(index place, std::span<const std::byte> bytes) const;
-    /// Waits until what was written is on the disk.
+    /// Waits until everything written is on the disk.
     void flush() const;
 
   private:
@@ -46,8 +46,8 @@ class DurableFile {
 /// Waits until a file, or the names in a folder, are on the disk. Local. Throws DataError.
 void flushToDisk(const std::string &path);
 
-/// Brings a file to the disk, then gives it another name in place of any that has it, and has the folder on the disk
-/// afterwards: at any moment the name stands for a whole file. Local. Throws DataError.
+/// Synchronises a file to the disk, renames it, replacing an existing file, and synchronises the folder: at any moment
+/// the name refers to a whole file. Local. Throws DataError.
 void renameDurably(const std::string &from, const std::string &to);
 
 } // namespace DNDS

@@ -1,11 +1,11 @@
-// Takes the place of HdfDescription.cpp where no HDF5 fits this MPI.
+// Replaces HdfDescription.cpp if no HDF5 fits this MPI.
 #include "DNDS/Base/Error.hpp"
 #include "DNDS/Serialize/HdfDescription.hpp"
 
 namespace DNDS::Detail {
 
 namespace {
-constexpr const char *reason = "checkpoints need HDF5, and DNDS was built without";
+constexpr const char *reason = "checkpoints need HDF5, but DNDS was built without it";
 }
 
 FileImage makeImage(CheckpointContent &) { throw NotBuiltError(reason); }

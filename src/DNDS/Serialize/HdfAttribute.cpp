@@ -94,14 +94,14 @@ CheckpointValue readAttribute(hid_t object, const std::string &name) {
     hsize_t fileBytes = 0;
     hdfNeed(H5Fget_filesize(file.get(), &fileBytes), name);
     DNDS_CHECK(count <= fileBytes / sizeof(index) + 1 && H5Tget_size(type.get()) <= fileBytes, DataError,
-               "attribute {} has more values than the file has room for", name);
+               "attribute {} has more values than fit in the file", name);
     switch (H5Tget_class(type.get())) {
     case H5T_INTEGER:
         return readNumbers<index>(attribute, name, count, H5T_NATIVE_INT64);
     case H5T_FLOAT:
         return readNumbers<real>(attribute, name, count, H5T_NATIVE_DOUBLE);
     case H5T_STRING: {
-        DNDS_CHECK(count == 1 && H5Tis_variable_str(type.get()) == 0, DataError, "attribute {} is no single text",
+        DNDS_CHECK(count == 1 && H5Tis_variable_str(type.get()) == 0, DataError, "attribute {} is not a single text",
                    name);
         std::string text(H5Tget_size(type.get()), '\0');
         hdfNeed(H5Aread(attribute.get(), textType(text.size()).get(), text.data()), name);

@@ -18,13 +18,13 @@ index scalarsOf(ElementKind kind, index elementBytes);
 
 void writeAttribute(hid_t object, const std::string &name, const CheckpointValue &value);
 CheckpointValue readAttribute(hid_t object, const std::string &name);
-/// The same, of a known type.
+/// The same, for a known type.
 template <class T>
 T readAttributeAs(hid_t object, const std::string &name) {
     const CheckpointValue value = readAttribute(object, name);
     if constexpr (std::is_same_v<T, index>) {
         const auto *list = std::get_if<std::vector<index>>(&value);
-        DNDS_CHECK(list != nullptr && list->size() == 1, DataError, "attribute {} is no integer", name);
+        DNDS_CHECK(list != nullptr && list->size() == 1, DataError, "attribute {} is not an integer", name);
         return list->front();
     } else {
         const auto *typed = std::get_if<T>(&value);

@@ -31,18 +31,18 @@ constexpr index version = 1;
 constexpr hsize_t alignment = 4096;
 constexpr std::size_t mostRoom = std::size_t{1} << 30;
 constexpr index mostDescription = std::numeric_limits<int>::max();
-/// The first bytes of the file are not HDF5's ("user block"): a header in plain text, by which the description is
-/// checked before HDF5 reads it, since damaged files can make HDF5 crash.
+/// The file starts with a header in plain text (HDF5's "user block"). The description is checked against it before HDF5
+/// reads it, since damaged files can crash HDF5.
 constexpr hsize_t headerBytes = alignment;
 constexpr const char *headerText =
     "DNDS checkpoint {}\nfile of {} bytes, description up to byte {} with crc32 {:08x}\n";
-/// The third line, which the first files did not have. Readers of that time do not mind it.
+/// The third line, which the first files lacked. Readers of that time ignore it.
 constexpr const char *contentText = "content {:016x}\n";
-/// Where version 2 of the superblock has the size of the file without the header.
+/// Where version 2 of the superblock stores the size of the file without the header.
 constexpr std::size_t endOfFilePlace = headerBytes + 28;
 
-/// The memory of a file that HDF5 keeps in memory ("core"), which HDF5 hands over when it closes the file. It ends
-/// with the last byte that HDF5 wrote, while the file may be far longer: bytes of datasets take none.
+/// The memory of a file that HDF5 keeps in memory ("core") and hands over when it closes the file. It ends with the
+/// last byte that HDF5 wrote, while the file may be far longer: bytes of datasets take no memory.
 class MemoryFile {
   public:
     MemoryFile() = default;
@@ -88,22 +88,21 @@ class MemoryFile {
     std::vector<std::byte> bytes_;
 };
 
-/// A name that no file can have: HDF5 opens no file in memory whose name another file has.
+/// A name that no file can have: HDF5 opens no file in memory under the name of an existing file.
 constexpr const char *noFile = "/dev/null/checkpoint";
 
-/// A file in memory that is zero behind the bytes that are given, however long it is: only these take memory. HDF5
-/// opens it without a copy.
+/// A file in memory, zero beyond the given bytes, however long: only these take memory. HDF5 opens it without a copy.
 class SparseImage {
   public:
-    /// `front` is copied to the byte `begin`.
+    /// Copies `front` to byte `begin`.
     SparseImage(index bytes, index begin, std::span<const std::byte> front) : size_(static_cast<std::size_t>(bytes)) {
-        // A mapping that cannot be written is never charged, even where the system does not promise memory twice.
+        // A read-only mapping is never charged, even where the system does not overcommit memory.
         memory_ = ::mmap(nullptr, size_, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-        DNDS_CHECK(memory_ != MAP_FAILED, MemoryError, "there are no addresses for a file of {} bytes", bytes);
+        DNDS_CHECK(memory_ != MAP_FAILED, MemoryError, "no address space for a file of {} bytes", bytes);
         const std::size_t end = static_cast<std::size_t>(begin) + front.size();
         if (::mprotect(memory_, end, PROT_READ | PROT_WRITE) != 0) {
             ::munmap(memory_, size_);
-            throw MemoryError(fmt::format("there is no memory for a description of {} bytes", end));
+            throw MemoryError(fmt::format("no memory for a description of {} bytes", end));
         }
         std::memcpy(static_cast<std::byte *>(memory_) + begin, front.data(), front.size());
     }
@@ -133,7 +132,7 @@ class SparseImage {
     std::size_t size_ = 0;
 };
 
-/// Access with version 2 of superblock and object headers, which have checksums of their own.
+/// Access with version 2 of superblock and object headers, which have their own checksums.
 HdfObject fileAccess() {
     HdfObject access(H5Pcreate(H5P_FILE_ACCESS), H5Pclose, "file access");
     hdfNeed(H5Pset_libver_bounds(access.get(), H5F_LIBVER_V18, H5F_LIBVER_V18), "file access");
@@ -141,7 +140,7 @@ HdfObject fileAccess() {
     hdfNeed(H5Pset_fclose_degree(access.get(), H5F_CLOSE_STRONG), "file access");
 #if H5_VERSION_GE(1, 10, 7)
     hdfNeed(H5Pset_file_locking(access.get(), false, true),
-            "file access"); // files are never changed once they have a name
+            "file access"); // files never change once they have a name
 #endif
     return access;
 }
@@ -152,7 +151,7 @@ HdfObject makeGroup(hid_t parent, const std::string &name) {
     return {H5Gcreate2(parent, name.c_str(), H5P_DEFAULT, properties.get(), H5P_DEFAULT), H5Gclose, name};
 }
 
-/// A dataset with a place in the file, which is returned; 0 where it has no bytes.
+/// Creates a dataset and returns its place in the file; 0 if it has no bytes.
 index makeDataset(hid_t parent, const std::string &name, hid_t type, const std::vector<hsize_t> &sizes) {
     const HdfObject properties(H5Pcreate(H5P_DATASET_CREATE), H5Pclose, name);
     hdfNeed(H5Pset_obj_track_times(properties.get(), false), name);
@@ -166,22 +165,22 @@ index makeDataset(hid_t parent, const std::string &name, hid_t type, const std::
     return empty ? 0 : static_cast<index>(H5Dget_offset(data.get()));
 }
 
-/// The place of a dataset that must have this type and these sizes, of which the product is known not to overflow, and
-/// lie within a file of so many bytes.
+/// The place of a dataset that must have this type and these sizes (their product is known not to overflow) and lie
+/// within a file of this many bytes.
 index placeOf(hid_t parent, const std::string &name, hid_t type, const std::vector<hsize_t> &sizes, index fileBytes) {
     const HdfObject data(H5Dopen2(parent, name.c_str(), H5P_DEFAULT), H5Dclose, "dataset " + name);
     const HdfObject stored(H5Dget_type(data.get()), H5Tclose, name);
     DNDS_CHECK(H5Tequal(stored.get(), type) > 0, DataError,
-               "dataset {} has another type than its array says, or another byte order than this machine", name);
+               "dataset {} has another type than its array, or another byte order than this machine", name);
     const HdfObject space(H5Dget_space(data.get()), H5Sclose, name);
     std::vector<hsize_t> found(static_cast<std::size_t>(std::max(0, H5Sget_simple_extent_ndims(space.get()))));
     hdfNeed(H5Sget_simple_extent_dims(space.get(), found.data(), nullptr), name);
-    DNDS_CHECK(found == sizes, DataError, "dataset {} has other sizes than its array says", name);
+    DNDS_CHECK(found == sizes, DataError, "dataset {} has other sizes than its array", name);
     const HdfObject properties(H5Dget_create_plist(data.get()), H5Pclose, name);
     const haddr_t place = H5Dget_offset(data.get());
     const bool empty = std::find(sizes.begin(), sizes.end(), hsize_t{0}) != sizes.end();
     DNDS_CHECK(empty || (H5Pget_layout(properties.get()) == H5D_CONTIGUOUS && place != HADDR_UNDEF), DataError,
-               "dataset {} does not lie in one piece", name);
+               "dataset {} is not contiguous", name);
     const hsize_t bytes =
         std::accumulate(sizes.begin(), sizes.end(), hsize_t{H5Tget_size(type)}, std::multiplies<hsize_t>());
     const auto end = static_cast<hsize_t>(fileBytes);
@@ -190,7 +189,7 @@ index placeOf(hid_t parent, const std::string &name, hid_t type, const std::vect
     return empty ? 0 : static_cast<index>(place);
 }
 
-/// Does `make` or `placeOf` for each dataset of an array.
+/// Calls `make` or `placeOf` for each dataset of an array.
 template <class Dataset>
 void forEachDataset(CheckpointArray &array, const HdfObject &scalar, Dataset &&dataset) {
     const auto blocks = static_cast<hsize_t>(array.blocks());
@@ -235,11 +234,10 @@ ElementKind kindOf(const std::string &name) {
     for (int kind = 0; kind < elementKinds; kind++)
         if (elementKindName(static_cast<ElementKind>(kind)) == name)
             return static_cast<ElementKind>(kind);
-    throw DataError(fmt::format("'{}' is no type of elements", name));
+    throw DataError(fmt::format("'{}' is not an element type", name));
 }
 
-/// Throws where numbers contradict each other or a file of so many bytes: afterwards nothing that is computed from them
-/// overflows.
+/// Throws if numbers contradict each other or the size of the file: afterwards nothing computed from them overflows.
 void checkNumbers(const CheckpointArray &array, index fileBytes) {
     constexpr index mostRows = std::numeric_limits<index>::max() / 4;
     constexpr index mostBlocks = index{1} << 40; // times ranks
@@ -250,8 +248,8 @@ void checkNumbers(const CheckpointArray &array, index fileBytes) {
                       within(array.rows, 0, mostRows) && within(array.elements, 0, fileBytes / array.elementBytes) &&
                       within(array.blockRows, 1, mostRows);
     DNDS_CHECK(each && array.blocks() <= mostBlocks && array.elementBytes % scalarBytesOf(array.kind) == 0, DataError,
-               "array {} has numbers that none can have: elements of {} bytes, width {}, {} rows, {} elements, {} rows "
-               "a block",
+               "array {} has impossible sizes: elements of {} bytes, width {}, {} rows, {} elements, {} rows "
+               "per block",
                array.name, array.elementBytes, array.width, array.rows, array.elements, array.blockRows);
     const bool product = array.width == 0 ? array.elements == 0
                                           : array.rows <= array.elements && array.elements % array.width == 0 &&
@@ -259,7 +257,7 @@ void checkNumbers(const CheckpointArray &array, index fileBytes) {
     DNDS_CHECK(array.ragged || product, DataError, "array {} contradicts itself: {} elements", array.name,
                array.elements);
     DNDS_CHECK((!array.ragged && !array.listed) || array.rows < fileBytes / word, DataError,
-               "array {} has more rows than the file has room for: {}", array.name, array.rows);
+               "array {} has more rows than fit in the file: {}", array.name, array.rows);
 }
 
 CheckpointArray readArray(hid_t arrays, const std::string &name, index fileBytes) {
@@ -319,11 +317,11 @@ CheckpointContent contentOf(const HdfObject &file, index fileBytes) {
     for (const std::string &name : names)
         content.values.emplace(name, readAttribute(values.get(), name));
     DNDS_CHECK(readAttributeAs<std::string>(file.get(), "manifest") == content.manifest(), DataError,
-               "its manifest lists something else than it contains:\n{}", content.manifest());
+               "its manifest differs from its content:\n{}", content.manifest());
     return content;
 }
 
-/// About the bytes of all but datasets: HDF5 puts these behind so many.
+/// About the bytes of everything but datasets: HDF5 puts datasets after this many.
 std::size_t metadataRoom(const CheckpointContent &content) {
     std::size_t room = 4096 + 3072 * content.arrays.size() + content.manifest().size();
     for (const auto &[name, value] : content.values)
@@ -331,7 +329,7 @@ std::size_t metadataRoom(const CheckpointContent &content) {
     return room;
 }
 
-/// The file with `room` for all but datasets. The header is empty.
+/// The file with `room` for everything but datasets. The header is empty.
 FileImage tryImage(CheckpointContent &content, std::size_t room) {
     MemoryFile memory;
     const HdfObject access = fileAccess();
@@ -357,7 +355,7 @@ FileImage tryImage(CheckpointContent &content, std::size_t room) {
     hdfNeed(file.close(), "the end of a file in memory"); // not flushed before: that would make room for datasets
     FileImage image{0, std::move(memory.bytes())};
     DNDS_CHECK(image.front.size() > endOfFilePlace + sizeof(index), MemoryError,
-               "there is no memory for the description of a checkpoint");
+               "no memory for the description of a checkpoint");
     for (std::size_t byte = sizeof(index); byte-- > 0;) // little-endian, says the format
         image.bytes = image.bytes * 256 + std::to_integer<index>(image.front[endOfFilePlace + byte]);
     image.bytes += static_cast<index>(headerBytes);
@@ -379,7 +377,7 @@ std::vector<std::byte> headerBytesOf(const DurableFile &file, index bytes) {
     return front;
 }
 
-/// Reads the description and checks it by the header. Returns what HDF5 is to read, from `headerBytes` on.
+/// Reads the description and checks it against the header. Returns what HDF5 is to read, from `headerBytes` on.
 std::vector<std::byte> checkedDescription(const DurableFile &file, index bytes) {
     DNDS_CHECK(bytes > 0, DataError, "it is empty");
     std::vector<std::byte> front = headerBytesOf(file, bytes);
@@ -393,18 +391,17 @@ std::vector<std::byte> checkedDescription(const DurableFile &file, index bytes) 
                     "DNDS checkpoint %lld\nfile of %lld bytes, description up to byte %lld with crc32 %x", &found,
                     &size, &end, &sum);
     DNDS_CHECK(numbers < 1 || found <= version, DataError,
-               "it has version {} of the format, and this library knows up to {}", found, version);
+               "it has version {} of the format, but this library supports up to {}", found, version);
     DNDS_CHECK(numbers == 4 && text.starts_with(fmt::format(headerText, found, size, end, sum)), DataError,
                "its header is damaged");
-    DNDS_CHECK(size <= bytes, DataError, "it is truncated: it should have {} bytes, and has {}", size, bytes);
+    DNDS_CHECK(size <= bytes, DataError, "it is truncated: it has {} bytes instead of {}", size, bytes);
     DNDS_CHECK(size == bytes && end >= static_cast<index>(headerBytes) && end <= size, DataError,
-               "it has {} bytes, and its header says {}", bytes, size);
-    DNDS_CHECK(end <= mostDescription, DataError, "its description has {} bytes, and may have {}", end,
-               mostDescription);
+               "it has {} bytes, but its header says {}", bytes, size);
+    DNDS_CHECK(end <= mostDescription, DataError, "its description has {} bytes, more than {}", end, mostDescription);
     front.resize(static_cast<std::size_t>(end) - headerBytes);
     file.readAt(headerBytes, front);
     const std::uint32_t now = crc32Of(front);
-    DNDS_CHECK(now == sum, DataError, "its description is damaged: the checksum is {:08x}, and {:08x} was written", now,
+    DNDS_CHECK(now == sum, DataError, "its description is damaged: the checksum is {:08x}, but {:08x} was written", now,
                sum);
     return front;
 }
@@ -420,7 +417,7 @@ FileImage makeImage(CheckpointContent &content) {
         const auto last =
             std::find_if(image.front.rbegin(), image.front.rend(), [](std::byte byte) { return byte != std::byte{0}; });
         if (image.front.rend() - last > static_cast<std::ptrdiff_t>(end))
-            continue; // some of the description came behind a dataset
+            continue; // some of the description is after a dataset
         image.front.resize(end);
         return image;
     }
@@ -441,7 +438,7 @@ CheckpointContent readDescription(const DurableFile &file) {
         const HdfObject opened(H5Fopen(noFile, H5F_ACC_RDONLY, access.get()), H5Fclose, "opening it");
         return contentOf(opened, bytes);
     } catch (const DataError &error) {
-        throw DataError(fmt::format("{} is no checkpoint that can be read: {}", file.path(), error.message()));
+        throw DataError(fmt::format("{} is not a readable checkpoint: {}", file.path(), error.message()));
     }
 }
 
@@ -452,7 +449,7 @@ std::uint64_t identityOf(const DurableFile &file) {
     hash.add(static_cast<std::uint64_t>(bytes));
     hash.addBytes(front.data(), front.size());
     const std::string_view text(reinterpret_cast<const char *>(front.data()), front.size());
-    if (text.find("\ncontent ") == std::string_view::npos) // a file of the time before there was such a line
+    if (text.find("\ncontent ") == std::string_view::npos) // a file from before there was such a line
         hash.add(static_cast<std::uint64_t>(file.number()));
     return hash.value();
 }

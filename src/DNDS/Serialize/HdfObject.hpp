@@ -17,9 +17,9 @@ class HdfObject {
     using Close = herr_t (*)(hid_t);
 
     HdfObject() = default;
-    /// `id` may say that HDF5 failed: see `valid`.
+    /// A negative `id` means that HDF5 failed: see `valid`.
     HdfObject(hid_t id, Close closeWith) noexcept : id_(id), close_(closeWith) {}
-    /// Throws DataError where HDF5 failed with `what`.
+    /// Throws DataError if HDF5 failed: "HDF5 fails with `what`".
     HdfObject(hid_t id, Close closeWith, const std::string &what) : HdfObject(id, closeWith) {
         DNDS_CHECK(valid(), DataError, "HDF5 fails with {}", what);
     }
@@ -35,7 +35,7 @@ class HdfObject {
 
     hid_t get() const noexcept { return id_; }
     bool valid() const noexcept { return id_ >= 0; }
-    /// Negative where HDF5 fails.
+    /// Negative if HDF5 failed.
     herr_t close() noexcept {
         const hid_t id = std::exchange(id_, H5I_INVALID_HID);
         return id >= 0 ? close_(id) : 0;
@@ -46,7 +46,7 @@ class HdfObject {
     Close close_ = nullptr;
 };
 
-/// Keeps HDF5 from printing what is thrown as an exception anyway.
+/// Keeps HDF5 from printing errors that are thrown as exceptions anyway.
 class HdfQuiet {
   public:
     HdfQuiet() {
@@ -62,7 +62,7 @@ class HdfQuiet {
     void *data_ = nullptr;
 };
 
-/// Throws DataError where a call of HDF5 failed.
+/// Throws DataError if a call of HDF5 failed.
 template <class Result>
 Result hdfNeed(Result result, const std::string &what) {
     DNDS_CHECK(result >= 0, DataError, "HDF5 fails with {}", what);

@@ -15,7 +15,7 @@ namespace DNDS::Detail {
 namespace {
 
 
-/// A list that `gatherSlab` has sent: rows, ids and sizes, and the bytes of all rows.
+/// A list sent by `gatherSlab`: rows, ids and sizes, and the bytes of all rows.
 struct PackedRows {
     std::span<const index> places, ids, sizes;
     const std::byte *bytes;
@@ -44,7 +44,7 @@ std::vector<index> evenShares(CommunicatorView comm, std::span<const index> ids)
     const index least = comm.allReduce(sorted.empty() ? std::numeric_limits<index>::max() : sorted.front(), MPI_MIN);
     const index largest = comm.allReduce(sorted.empty() ? index{0} : sorted.back(), MPI_MAX);
     const index all = comm.allReduce(static_cast<index>(sorted.size()), MPI_SUM);
-    // Each share starts at the least number before which there are enough ids: all shares bisect together.
+    // A share starts at the least number with enough ids below it: all shares are bisected together.
     const std::size_t ranks = toSize(comm.size());
     const EvenSplit split(all, comm.size());
     std::vector<index> lower(ranks, std::min(least, largest)), upper(ranks, largest);
@@ -176,7 +176,7 @@ ArrivedRows fetchRows(CommunicatorContext &context, const CheckpointArray &sourc
     const BlockSpread spread(source, comm.size());
     comm.agree(failure);
 
-    // The first id of each rank's blocks; ranks without blocks have the next one's.
+    // The first id of each rank's blocks; ranks without blocks get the next one's.
     std::vector<index> firstIds;
     if (source.listed) {
         firstIds = comm.allGather(slab.ids.empty() ? std::numeric_limits<index>::max() : slab.ids.front());
@@ -196,8 +196,9 @@ ArrivedRows fetchRows(CommunicatorContext &context, const CheckpointArray &sourc
         if (!source.listed)
             for (const index id : ids)
                 DNDS_CHECK(id >= 0 && id < source.rows, DataError,
-                           "{} has no row with the id {}: it has {} rows, from 0", source.name, id, source.rows);
-        DNDS_CHECK(ids.empty() || source.rows > 0, DataError, "{} has no rows, and {} are asked for", source.name,
+                           "{} has no row with the id {}: its ids are 0 to {} (excluded)", source.name, id,
+                           source.rows);
+        DNDS_CHECK(ids.empty() || source.rows > 0, DataError, "{} has no rows, but {} are requested", source.name,
                    ids.size());
         outgoing = groupByRank(comm.size(), ids.size(), [&](std::size_t i) { return ownerOf(ids[i]); });
         order = outgoing.values;
@@ -245,7 +246,7 @@ ArrivedRows fetchRows(CommunicatorContext &context, const CheckpointArray &sourc
 
     ArrivedRows rows;
     comm.guarded([&] {
-        // Lists come in the order of ranks, and so in that of `order`.
+        // Lists arrive in the order of ranks, and so in that of `order`.
         std::vector<index> sizes(ids.size());
         for (std::size_t k = 0, i = 0; k < incoming.size(); k++) {
             const index asking = outgoing.starts[k + 1] - outgoing.starts[k];

@@ -1,5 +1,5 @@
 /// @file RowBlocks.hpp
-/// @brief Which rank has which blocks of an array in a file, and how rows get there and back. Part of Checkpoint.
+/// @brief Distributes the blocks of a file's array over ranks and sends rows there and back. Part of Checkpoint.
 #pragma once
 
 #include "DNDS/Mpi/CommunicatorContext.hpp"
@@ -15,7 +15,7 @@
 
 namespace DNDS::Detail {
 
-/// Whole blocks, as evenly spread as they can be, in order of rank. Local, O(1).
+/// Whole blocks, spread as evenly as possible, in order of rank. Local, O(1).
 class BlockSpread {
   public:
     BlockSpread(const CheckpointArray &array, int ranks)
@@ -37,40 +37,40 @@ class BlockSpread {
 struct RowSlab {
     index first = 0; ///< row
     index rows = 0;
-    index rowBytes = 0;         ///< of each row, where there are no offsets
+    index rowBytes = 0;         ///< of each row, if there are no offsets
     std::vector<index> offsets; ///< [rows + 1] bytes, or empty
     std::vector<index> ids;     ///< [rows] if listed
     std::vector<std::byte> values;
 
-    /// The byte at which a row starts, or at which the last one ends.
+    /// The byte at which a row starts, or the last one ends.
     index start(index row) const { return offsets.empty() ? row * rowBytes : offsets[static_cast<std::size_t>(row)]; }
     std::span<const std::byte> bytes(index begin, index end) const {
         return {values.data() + start(begin), static_cast<std::size_t>(start(end) - start(begin))};
     }
 };
 
-/// Cuts the ids of all ranks, >= 0, into one share a rank, ascending: the least id of each share. Unless an id is there
-/// twice, shares differ by one at most, wherever the ids are. Collective; one reduction of as many numbers as ranks for
-/// each bit of the range of ids.
+/// Splits the ids of all ranks, >= 0, into one share per rank, ascending; returns the least id of each share. If ids
+/// are unique, share sizes differ by at most one, whatever the ids. Collective; one reduction of one number per rank
+/// for each bit of the range of ids.
 std::vector<index> evenShares(CommunicatorView comm, std::span<const index> ids);
 
-/// The row of the file in which each id is to be. Ids that are not 0, 1, ... are sorted over all ranks, of which each
-/// sorts as many. Collective. Throws ArgumentError on all ranks for an id that is there twice.
+/// The row of the file for each id. Ids that are not 0, 1, ... are sorted over all ranks, evenly shared. Collective.
+/// Throws ArgumentError on all ranks for a repeated id.
 std::vector<index> rowsOfIds(CommunicatorContext &context, std::span<const index> ids, bool listed);
 
-/// Brings rows to the ranks of their blocks. `places` are those of the array's rows. Collective. Throws ArgumentError
-/// on all ranks where a row comes twice.
+/// Sends rows to the ranks of their blocks. `places`: the file rows of the array's rows. Collective. Throws
+/// ArgumentError on all ranks for a repeated row.
 RowSlab gatherSlab(CommunicatorContext &context, const CheckpointArray &target, const ArrayBase &array,
                    std::span<const index> places, std::span<const index> ids);
 
-/// Rows as they arrive.
+/// Rows in the order of arrival.
 struct ArrivedRows {
     std::vector<index> offsets{0}; ///< bytes
     std::vector<std::byte> values;
 };
 
 /// The rows with these ids, in their order, from the slabs of all ranks. `failure` is what this rank caught while it
-/// made its slab. Collective. Throws on all ranks: the failure of any; DataError for an id that no slab has.
+/// made its slab. Collective. Throws on all ranks: the failure of any rank; DataError for an id that no slab has.
 ArrivedRows fetchRows(CommunicatorContext &context, const CheckpointArray &source, const RowSlab &slab,
                       std::span<const index> ids, const std::exception_ptr &failure);
 

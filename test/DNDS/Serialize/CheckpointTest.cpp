@@ -341,7 +341,7 @@ TEST(CheckpointErrors, AreTheSameOnAllRanks) {
     EXPECT_CONTAINS(failureOf<LayoutError>([&] { reader.read("array", floats, ids); }),
                     "elements of array are float64[8]");
     EXPECT_CONTAINS(failureOf<LayoutError>([&] { reader.read("array", four, ids); }), "have 5 elements");
-    EXPECT_CONTAINS(failureOf<LayoutError>([&] { reader.read("array", csr, ids); }), "sizes of their own");
+    EXPECT_CONTAINS(failureOf<LayoutError>([&] { reader.read("array", csr, ids); }), "differing sizes");
     EXPECT_CONTAINS(failureOf<ArgumentError>([&] { reader.read("arr", array, ids); }),
                     "array array: float64[8] x 5, 211 rows");
     bad = ids;
