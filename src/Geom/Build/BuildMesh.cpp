@@ -21,7 +21,7 @@ void checkOptions(CommunicatorView comm, const SourceMesh &source, const MeshOpt
         DNDS_CHECK(options.ghostLayers >= 0 && options.ghostLayers <= 16, ArgumentError, "{} ghost layers",
                    options.ghostLayers);
         DNDS_CHECK(!weighted || options.partitioner != Partitioner::Given, ArgumentError,
-                   "weights of cells change nothing where their parts are given");
+                   "cell weights have no effect where parts are given");
         if (options.partitioner != Partitioner::Given)
             return;
         DNDS_CHECK(static_cast<index>(options.givenPart.size()) == source.cells.size(), ArgumentError,
@@ -44,7 +44,7 @@ CellRecords cellRecords(ElementBlock &&block) {
     return cells;
 }
 
-/// What cells weigh, which the ranks know whose blocks of the source they were in: [cells]. Collective.
+/// The weights of cells, from the ranks of their source blocks: [cells]. Collective.
 std::vector<index> fetchWeights(const GlobalMapping &cellBlocks, std::span<const index> weights,
                                 std::span<const index> numbers) {
     std::vector<index> result(numbers.size());
@@ -58,7 +58,7 @@ std::vector<index> fetchWeights(const GlobalMapping &cellBlocks, std::span<const
     return result;
 }
 
-/// Moves cells to the parts that a graph partition gives them. `cellBlocks` numbers the cells of the source.
+/// Moves cells to their parts in a graph partition. `cellBlocks` numbers the cells of the source.
 void partitionByGraph(CommunicatorView comm, CellRecords &cells, const GlobalMapping &cellBlocks,
                       const MeshOptions &options, const std::function<void(std::string_view)> &progress) {
     progress("graph");
@@ -158,10 +158,10 @@ UnstructuredMesh build(CommunicatorView comm, SourceMesh &source, const MeshOpti
     const SourceGeometry geometry = orientCells(*nodeBlocks, source, report);
     mesh.planar = mesh.dimension == 2 && geometry.lower[2] == geometry.upper[2];
 
-    // Neighbours in space come to one rank, in order along the curve: then nearly all of the following is local.
+    // Gather neighbours in space on one rank, in order along the curve: then most of the following is local.
     progress("curve");
     const std::vector<index> keys = curveKeys(geometry.centres, geometry.lower, geometry.upper);
-    // Before a graph is partitioned, ranks get as many cells each as others, whatever these weigh.
+    // Before graph partitioning, ranks get equal numbers of cells, whatever their weights.
     const std::span<const index> weights = options.partitioner == Partitioner::Curve
                                                ? std::span<const index>(options.cellWeights)
                                                : std::span<const index>();

@@ -1,5 +1,5 @@
 /// @file BuildMesh.hpp
-/// @brief From the blocks that a reader hands over to a partitioned mesh with ghosts.
+/// @brief Builds a partitioned mesh with ghosts from the blocks of a reader.
 #pragma once
 
 #include "DNDS/Geom/Build/MeshOptions.hpp"
@@ -9,13 +9,12 @@
 namespace DNDS::Geom {
 
 /// Checks, partitions and distributes a mesh, finds faces and ghosts, and numbers everything for fast exchange.
-/// Collective. `source` is used up.
+/// Collective. Consumes `source`.
 ///
-/// All ranks work on all steps, in memory proportional to their blocks of the source and their parts of the mesh.
-/// Errors, the same on all ranks: those of `checkSource` and `orientCells`, DataError for faces of three cells and for
-/// more cells, faces or nodes on a rank than 32 bits can number,
-/// ArgumentError for options out of range, MemoryError where a rank has not enough (see `failTogether`). What is
-/// doubtful but usable is warned of in the report.
+/// All ranks share all steps, in memory proportional to their blocks of the source and their parts of the mesh. Errors,
+/// the same on all ranks: those of `checkSource` and `orientCells`; DataError for faces of three cells and for more
+/// cells, faces or nodes on a rank than 32 bits can number; ArgumentError for options out of range; MemoryError if a
+/// rank has not enough (see `failTogether`). The report warns of what is doubtful but usable.
 UnstructuredMesh buildMesh(CommunicatorView comm, SourceMesh &&source, const MeshOptions &options = {});
 
 } // namespace DNDS::Geom

@@ -1,5 +1,5 @@
 /// @file FaceLinks.hpp
-/// @brief Finds which cells share a face, for cells of any types spread over ranks.
+/// @brief Finds which cells share a face, for cells of any types distributed over ranks.
 #pragma once
 
 #include "DNDS/Geom/Source/CellRecords.hpp"
@@ -7,21 +7,20 @@
 
 namespace DNDS::Geom {
 
-/// Links each face of each cell to the cell on its other side: fills `cells.links`. Collective.
+/// Links each face of each cell to the cell across it: fills `cells.links`. Collective.
 ///
-/// Faces are the same when they have the same distinct corners. Those without a partner on this rank meet at a rank
+/// Faces are equal if they have the same distinct corners. Those without a partner on this rank are compared on a rank
 /// chosen by a hash of their corners: O(own faces) memory and time, and messages for the unmatched ones only. A key is
-/// 64 bits of hash and the least corner; that two faces of one node (a few dozen) share a hash happens once in 10^17
-/// faces. Throws as `throwNonManifold` where three cells share a face.
+/// 64 bits of hash and the least corner; two faces of one node (a few dozen) share a hash once in 10^17 faces. Throws
+/// as `throwNonManifold` if three cells share a face.
 void linkFaces(CommunicatorView comm, CellRecords &cells, const std::string &origin);
 
-/// Throws DataError on all ranks that names, of all faces that three cells or more share, the one whose cells come
-/// first in the file: the same message on any number of ranks. For meshes that are known to have such a face.
-/// Collective; O(own faces) memory.
+/// Throws DataError on all ranks with the first face in file order that three or more cells share: the same message on
+/// any number of ranks. For meshes known to have such a face. Collective; O(own faces) memory.
 [[noreturn]] void throwNonManifold(CommunicatorView comm, const CellRecords &cells, const std::string &origin);
 
-/// The graph whose vertices are cells and whose edges are shared faces: ascending neighbours, each once, periodic ones
-/// included, the cell itself left out. Local.
+/// The graph whose vertices are cells and whose edges are shared faces, periodic ones included: ascending neighbours
+/// without duplicates or self-loops. Local.
 DistributedGraph dualGraph(const CellRecords &cells, index firstCell);
 
 } // namespace DNDS::Geom

@@ -1,5 +1,5 @@
 /// @file FaceMarks.hpp
-/// @brief Brings the marks that a file gives to faces, or to their nodes, to the cells that have these faces.
+/// @brief Transfers the marks that a file gives to faces, or to their nodes, to the cells with these faces.
 #pragma once
 
 #include "DNDS/Geom/Source/CellRecords.hpp"
@@ -9,8 +9,8 @@ namespace DNDS::Geom {
 
 /// Attaches the marks of the source to faces of cells: fills `cells.marks`. Collective. After `linkFaces`.
 ///
-/// Both sides of an inner face get its marks. Faces that the source marks by nodes are boundary faces all of whose
-/// corners have the mark. Listed faces that are no cell's face are counted in the result.
+/// Both sides of an inner face get its marks. Marks of nodes apply to boundary faces all of whose corners have the
+/// mark. The result counts listed faces that are no cell's face.
 Finding markFaces(const GlobalMapping &nodeBlocks, CellRecords &cells, const SourceMesh &source);
 
 } // namespace DNDS::Geom

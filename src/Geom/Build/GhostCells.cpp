@@ -7,7 +7,7 @@ namespace DNDS::Geom {
 
 namespace {
 
-/// The layer under construction: keys of cells that are not local yet.
+/// The layer under construction: keys of cells not local yet.
 class Layer {
   public:
     explicit Layer(const LocalCells &local) : local_(local) {}
@@ -22,7 +22,7 @@ class Layer {
     NumberTable wanted_;
 };
 
-/// Behind which faces of cells from `begin` there are cells that are not local.
+/// The faces of cells from `begin` on whose other cell is not local.
 void wantBehindFaces(const LocalCells &local, index begin, ImageTable &images, Layer &layer) {
     for (index c = begin; c < local.size(); c++)
         for (const index word : local.cells.linksOf(c)) {
@@ -33,7 +33,7 @@ void wantBehindFaces(const LocalCells &local, index begin, ImageTable &images, L
         }
 }
 
-/// Finds the cells around nodes, whoever owns those.
+/// Finds the cells around nodes of any owner.
 class AroundNodes {
   public:
     AroundNodes(const GlobalMapping &cellMapping, const GlobalMapping &nodeBlocks, const NodeSharing &sharing,
@@ -64,7 +64,7 @@ class AroundNodes {
         if (!isPrivate(key) && seen_.add(key).second)
             nodes.push_back(key);
     }
-    /// Whether nothing but own cells is around a node.
+    /// Whether only own cells are around a node.
     bool isPrivate(index key) const {
         if (imageOfKey(key) != 0)
             return false;
@@ -72,7 +72,7 @@ class AroundNodes {
         return at != NumberTable::none && sharing_.shared[static_cast<std::size_t>(at)] == 0 &&
                sharing_.partnersOf(numberOfKey(key)).empty();
     }
-    /// Asks for cells around nodes; returns the partners of these nodes that were not seen before.
+    /// Requests the cells around nodes; returns new partners of these nodes.
     std::vector<index> ask(const std::vector<index> &nodes, Layer &layer) {
         std::vector<index> numbers;
         numbers.reserve(nodes.size());

@@ -8,7 +8,7 @@
 
 namespace DNDS::Geom {
 
-/// Own cells and, behind them, ghosts layer by layer.
+/// Own cells, followed by ghosts layer by layer.
 struct LocalCells {
     CellRecords cells; ///< without marks of ghosts
     index owned = 0;
@@ -19,29 +19,28 @@ struct LocalCells {
     NumberTable ghostKeys;      ///< imageKey of each ghost
 
     index size() const noexcept { return cells.size(); }
-    /// The local cell of this key, or NumberTable::none. O(1).
+    /// The local cell with this key, or NumberTable::none. O(1).
     LocalIndex find(index key) const noexcept {
         if (const index own = key - firstOwned; own >= 0 && own < owned) // keys of images are larger than any number
             return static_cast<LocalIndex>(own);
         const LocalIndex ghost = ghostKeys.find(key);
         return ghost == NumberTable::none ? ghost : static_cast<LocalIndex>(owned + ghost);
     }
-    /// The local cell behind a link of local cell `cell`, or NumberTable::none.
+    /// The local cell across a link of local cell `cell`, or NumberTable::none.
     LocalIndex behind(index cell, const FaceLink &link, ImageTable &table) const {
         return find(imageKey(link.cell, table.compose(images[toSize(cell)], link.step)));
     }
 };
 
-/// Adds `depth` layers to the own cells. Collective. O(own cells + ghosts) memory. One round of questions to owners of
-/// cells a layer; by nodes one or two more to owners of nodes, and again where periodic boundaries meet.
+/// Adds `depth` layers to the own cells. Collective. O(own cells + ghosts) memory. One round of queries to owners of
+/// cells per layer; by nodes one or two more to owners of nodes, and again where periodic boundaries meet.
 ///
-/// Periodic images are ghosts of their own, with the image in which they stand; a cell may be a ghost in several
-/// images, and next to itself where the mesh is one cell wide. A node on the axis of a rotation is no partner of
-/// itself.
+/// Each periodic image is a ghost of its own; a cell may be a ghost in several images, and next to itself if the mesh
+/// is one cell wide. A node on the axis of a rotation is not its own partner.
 LocalCells collectGhosts(const GlobalMapping &cellMapping, const GlobalMapping &nodeBlocks, CellRecords &&own,
                          const NodeSharing &sharing, ImageTable &images, GhostNeighbours neighbours, int depth);
 
-/// The owners of nodes, which may be any, from those who keep the blocks of the source: [nodes]. Collective.
+/// The owners of any nodes, from the ranks of their source blocks: [nodes]. Collective.
 std::vector<int> fetchNodeOwners(const GlobalMapping &nodeBlocks, const NodeSharing &sharing,
                                  std::span<const index> nodes);
 

@@ -10,14 +10,14 @@ namespace DNDS::Geom {
 
 namespace {
 
-/// A face as it was first met, as a face of local cell `cell` (a position in LocalCells).
+/// A face as a face of the first local cell that has it, `cell` (a position in LocalCells).
 struct FoundFace {
     LocalIndex cell;
     int slot;
-    LocalIndex other; ///< the cell behind it, `noEntity` or `notLocal`
+    LocalIndex other; ///< the cell across it, `noEntity` or `notLocal`
 };
 
-/// The faces of local cells in the order in which cells come.
+/// The faces of local cells in the order of cells.
 class FaceList {
   public:
     FaceList(const LocalCells &cells, const CellNumbers &numbers, ImageTable &images) : cells_(cells) {
@@ -55,7 +55,7 @@ class FaceList {
     std::vector<LocalIndex> ofHalf_;
 };
 
-/// Whose face it is, and by which of that rank's cells it can be asked for.
+/// The owner of a face, and the cell by which to ask for it.
 struct FaceOwner {
     int rank;
     index cell; ///< global
@@ -76,7 +76,7 @@ struct FaceOwner {
     }
 };
 
-/// What the file says of faces, by a rank's own cells.
+/// The file's data about faces, by own cells.
 class MarksOfFaces {
   public:
     MarksOfFaces(const CellRecords &cells, const FaceList &list) {
@@ -112,7 +112,7 @@ class MarksOfFaces {
     std::vector<Entry> entries_;
 };
 
-/// The file's number of a face and the patches it is in, ascending.
+/// The file's number of a face and its patches, ascending.
 struct FaceNotes {
     index fileId = 0;
     std::vector<int> patches;
@@ -141,8 +141,8 @@ class FaceCorners {
         const auto slot = static_cast<std::size_t>(face.slot);
         return static_cast<rowsize>(starts_[slot + 1] - starts_[slot]);
     }
-    /// As the standard order of the mesh wants them: counter-clockwise seen from the second cell, beginning with the
-    /// node that is first in the file.
+    /// In standard order: counter-clockwise seen from the second cell, starting with the node that is first in the
+    /// file.
     const std::vector<LocalIndex> &of(const FoundFace &face, bool firstCell) {
         load(face.cell);
         const auto begin = corners_.begin() + starts_[static_cast<std::size_t>(face.slot)];
@@ -188,13 +188,13 @@ class FaceCorners {
     const NodeFinder &nodes_;
     LocalAdjacency::ConstView cellNodes_;
     index cell_ = -1;
-    std::vector<index> list_; ///< the cell's nodes as it lists them, but local
+    std::vector<index> list_; ///< the cell's list of nodes, in local numbers
     std::vector<index> corners_;
     std::vector<std::ptrdiff_t> starts_;
     std::vector<LocalIndex> result_;
 };
 
-/// Which faces are owned, and what others say about the rest.
+/// Which faces are owned, and what other ranks know about the rest.
 struct FaceNumbers {
     std::vector<LocalIndex> newOfFound; ///< [found faces] final local numbers
     std::vector<FaceNotes> ghostNotes;  ///< by ghost, as found

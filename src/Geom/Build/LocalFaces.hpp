@@ -1,5 +1,5 @@
 /// @file LocalFaces.hpp
-/// @brief The faces of local cells, owned ones and ghosts, with their final numbers and all that connects to them.
+/// @brief The faces of local cells, owned and ghost, with final numbers and connectivity.
 #pragma once
 
 #include "DNDS/Geom/Build/LocalNodes.hpp"
@@ -7,8 +7,8 @@
 
 namespace DNDS::Geom {
 
-/// Numbers the faces of local cells along these and fills in the mesh's `faces` and all lists of or by faces, and what
-/// the report says about them. Collective. `cellMapping` has the numbers that links refer to. `mesh.patches` has those
+/// Numbers the faces of local cells in the order of cells and fills in the mesh's `faces`, all lists of or by faces,
+/// and the report about them. Collective. `cellMapping` has the numbers that links refer to. `mesh.patches` has those
 /// of the source and "unassigned".
 ///
 /// A face between two ranks is owned by one of them, chosen evenly by a hash.

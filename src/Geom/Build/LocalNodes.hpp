@@ -1,5 +1,5 @@
 /// @file LocalNodes.hpp
-/// @brief The nodes of local cells, owned ones and ghosts, with their final numbers.
+/// @brief The nodes of local cells, owned and ghost, with final numbers.
 #pragma once
 
 #include "DNDS/Geom/Build/GhostCells.hpp"
@@ -18,7 +18,7 @@ struct CellNumbers {
 /// Finds a node of a local cell.
 class NodeFinder {
   public:
-    /// The final local number of a node, as the file numbers it, in an image.
+    /// The final local number of a file's node in an image.
     LocalIndex operator()(index node, int image) const {
         const LocalIndex at = image == 0 ? plain_.find(node) : NumberTable::none;
         if (at != NumberTable::none)
@@ -38,8 +38,8 @@ class NodeFinder {
     std::vector<LocalIndex> newOfOld_;
 };
 
-/// Numbers the nodes of local cells along these and fills in the mesh's `nodes`, `coordinates` and `cellNodes`.
-/// Collective. `blockPoints` are this rank's nodes of the source.
+/// Numbers the nodes of local cells in the order of cells and fills in the mesh's `nodes`, `coordinates` and
+/// `cellNodes`. Collective. `blockPoints` are this rank's nodes of the source.
 NodeFinder numberNodes(UnstructuredMesh &mesh, const GlobalMapping &blocks, std::span<const Point> blockPoints,
                        const LocalCells &cells, const CellNumbers &numbers, const NodeSharing &sharing,
                        const ImageTable &images);

@@ -1,5 +1,5 @@
 /// @file MeshOptions.hpp
-/// @brief What can be chosen where a mesh is partitioned and distributed.
+/// @brief Options for partitioning and distributing a mesh.
 #pragma once
 
 #include "DNDS/Base/Types.hpp"
@@ -23,23 +23,23 @@ enum class CellOrder : unsigned char {
 };
 
 enum class GhostNeighbours : unsigned char {
-    Faces, ///< a layer is the cells that share a face with one of the layer before
-    Nodes  ///< a layer is the cells that share a node
+    Faces, ///< a layer: cells that share a face with one of the previous layer
+    Nodes  ///< a layer: cells that share a node with one of the previous layer
 };
 
-/// Choices for `buildMesh`; the same on all ranks, but for `givenPart` and `cellWeights`.
+/// Options of `buildMesh`; the same on all ranks, except `givenPart` and `cellWeights`.
 struct MeshOptions {
     Partitioner partitioner = Partitioner::Graph;
     double imbalance = 0.03; ///< see PartitionOptions
     int seed = 1;
     std::vector<int> givenPart{}; ///< [own cells of the source] ranks
-    /// [own cells of the source] what a cell costs, from 1 to 2^31 - 1; of all ranks none: all cost the same. Ranks get
-    /// equal shares of the costs instead of equal numbers of cells. Not with Given.
+    /// [own cells of the source] costs of cells, from 1 to 2^31 - 1; empty on all ranks: equal costs. Ranks get equal
+    /// shares of the cost instead of equal numbers of cells. Not with Given.
     std::vector<index> cellWeights{};
     GhostNeighbours ghostsBy = GhostNeighbours::Nodes;
     int ghostLayers = 1; ///< 0 to 16
     CellOrder cellOrder = CellOrder::Curve;
-    /// Told what begins, on all ranks: steps are "check", "curve", "faces", "graph", "partition", "migrate", "ghosts",
+    /// Called on all ranks when a step begins: "check", "curve", "faces", "graph", "partition", "migrate", "ghosts",
     /// "number". Must not throw: the other ranks would wait for this one.
     std::function<void(std::string_view step)> progress{};
     MeshReport *report = nullptr; ///< filled in if given

@@ -11,7 +11,7 @@ namespace DNDS::Geom {
 
 namespace {
 
-/// Who has cells around each node of this rank's block: CSR of ranks, ascending.
+/// The ranks with cells around each node of this rank's block: CSR, ascending.
 struct Users {
     std::vector<index> starts;
     std::vector<int> ranks;
@@ -42,7 +42,7 @@ std::vector<LocalIndex> listNodes(const CellRecords &cells, NumberTable &nodes) 
     return positions;
 }
 
-/// Sends partners to those who own the nodes, by way of the ranks whose blocks nodes are in. Collective.
+/// Sends partners to the owners of nodes, through the ranks of the nodes' blocks. Collective.
 std::vector<NodePartner> routePartners(const GlobalMapping &blocks, const NodeSharing &sharing,
                                        std::vector<NodePartner> partners) {
     CommunicatorContext &context = *blocks.context();
@@ -117,7 +117,7 @@ NodeSharing::Around collectAround(const GlobalMapping &cellMapping, const CellRe
     return around;
 }
 
-/// A face as `checkManifold` compares it: exact, for they are few.
+/// A face as `checkManifold` compares it: exact, since there are few.
 struct SortedFace {
     std::vector<index> corners;
     index fileId = 0;
@@ -164,8 +164,8 @@ std::vector<SortedFace> boundaryFaces(const CellRecords &cells) {
     return faces;
 }
 
-/// Shows boundary faces all of whose corners other ranks have, too, to those ranks, by way of the blocks of their least
-/// corner; returns those that are shown to this rank. Collective.
+/// Sends boundary faces all of whose corners other ranks have, too, to those ranks, through the blocks of their least
+/// corner; returns the faces sent to this rank. Collective.
 std::vector<SortedFace> showFaces(const GlobalMapping &blocks, const NodeSharing &sharing, const Users &users,
                                   const std::vector<SortedFace> &faces) {
     CommunicatorContext &context = *blocks.context();
@@ -205,9 +205,8 @@ std::vector<SortedFace> showFaces(const GlobalMapping &blocks, const NodeSharing
     return shown;
 }
 
-/// Compares boundary faces, own ones and those that other ranks show, with the inner faces of own cells. Collective.
-/// Throws as `throwNonManifold` where one of them is an inner face. `positions` are those of the nodes of cells in
-/// `sharing.nodes`.
+/// Compares boundary faces, own and received, with the inner faces of own cells. Collective. Throws as
+/// `throwNonManifold` if one of them is an inner face. `positions`: the cells' nodes in `sharing.nodes`.
 void checkManifold(const GlobalMapping &blocks, const CellRecords &cells, const NodeSharing &sharing,
                    std::span<const LocalIndex> positions, const Users &users, const std::string &origin) {
     const CommunicatorView &comm = blocks.context()->comm();

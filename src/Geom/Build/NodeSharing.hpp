@@ -1,5 +1,5 @@
 /// @file NodeSharing.hpp
-/// @brief Which rank owns each node, and who else has cells around it.
+/// @brief The owner of each node, and the other ranks with cells around it.
 #pragma once
 
 #include "DNDS/Geom/Build/PeriodicLinks.hpp"
@@ -7,7 +7,7 @@
 
 namespace DNDS::Geom {
 
-/// The nodes of this rank's own cells, as the file numbers them, and what their owners know about them.
+/// The nodes of this rank's own cells, and what their owners know about them.
 struct NodeSharing {
     NumberTable nodes;            ///< in the order in which cells first have them
     std::vector<int> owners;      ///< [nodes]
@@ -15,7 +15,7 @@ struct NodeSharing {
     std::vector<int> blockOwners; ///< [nodes of this rank's block of the source] the owner, or -1: in no cell
     index unused = 0;             ///< nodes of the source in no cell, on all ranks
 
-    /// Of nodes that this rank owns: the cells around each, global, wherever they are.
+    /// For nodes that this rank owns: the global numbers of the cells around each.
     struct Around {
         std::vector<index> starts; ///< [nodes + 1]; rows of nodes of others are empty
         std::vector<index> cells;
@@ -27,11 +27,11 @@ struct NodeSharing {
 };
 
 /// Gives each node to one of the ranks whose cells have it, chosen evenly by a hash. Collective. `blocks` numbers the
-/// nodes of the source; `partners` are known wherever they were found. O(nodes of own cells) memory; three sparse
-/// exchanges, or two more where `wantCells` asks for cells around nodes.
+/// nodes of the source; `partners` may be on any rank. O(nodes of own cells) memory; three sparse exchanges, or two
+/// more if `wantCells` requests the cells around nodes.
 ///
-/// Throws DataError on all ranks where a boundary face is also shared by two cells of another rank: the one kind of
-/// non-manifold face that `linkFaces` cannot see.
+/// Throws DataError on all ranks if a boundary face is also shared by two cells of another rank: the only non-manifold
+/// faces that `linkFaces` cannot detect.
 NodeSharing shareNodes(const GlobalMapping &blocks, const GlobalMapping &cellMapping, const CellRecords &cells,
                        const std::vector<NodePartner> &partners, bool wantCells, const std::string &origin);
 

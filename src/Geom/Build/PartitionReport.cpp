@@ -32,7 +32,7 @@ DistributedGraph graphOf(const UnstructuredMesh &mesh) {
     return graph;
 }
 
-/// The place of owned cells along the curve through the mesh's box. Collective.
+/// The position of owned cells along the curve through the mesh's box. Collective.
 std::vector<index> keysOf(const UnstructuredMesh &mesh) {
     const auto coordinates = mesh.coordinates.view();
     const auto cellNodes = mesh.cellNodes.view();
@@ -40,7 +40,7 @@ std::vector<index> keysOf(const UnstructuredMesh &mesh) {
     std::array<real, 6> box; // lower bounds and negative upper ones
     box.fill(std::numeric_limits<real>::max());
     for (index c = 0; c < mesh.cells.owned; c++) {
-        // The mean depends on the order of nodes, which that of the file is for all numbers of ranks.
+        // The mean depends on the order of nodes; file order is the same for any number of ranks.
         for (const LocalIndex node : cellNodes[c])
             for (rowsize d = 0; d < 3; d++) {
                 const auto k = static_cast<std::size_t>(d);
@@ -73,7 +73,7 @@ ArrayPair<ParArray<index, 1>> partsWithGhosts(const UnstructuredMesh &mesh, std:
     return pair;
 }
 
-/// Adds the ghosts that parts have of others' cells, here known by the owned cells.
+/// Adds ghosts of other parts' cells, found from the owned cells.
 class GhostCounter {
   public:
     GhostCounter(const UnstructuredMesh &mesh, const ArrayPair<ParArray<index, 1>> &parts, GhostNeighbours by)
@@ -88,7 +88,7 @@ class GhostCounter {
             const int own = static_cast<int>(part(c));
             seen_.clear();
             collect(c, around.view());
-            // A neighbour in an image sees this cell in the opposite one: as many copies as there are images.
+            // A neighbour in an image sees this cell in the opposite one: as many copies as images.
             for (const auto &[other, image] : seen_)
                 if (other != own || image != 0)
                     ghosts[{other, own}]++;
@@ -118,7 +118,7 @@ class GhostCounter {
     std::set<std::pair<int, int>> seen_;
 };
 
-/// Sums up what ranks know about pairs of parts: each part's are together on one rank. Collective.
+/// Sums the data about pairs of parts: each part's data are on one rank. Collective.
 std::map<std::pair<int, int>, index> gatherPairs(CommunicatorContext &context,
                                                  const std::map<std::pair<int, int>, index> &mine, bool onFirstRank) {
     const std::vector<std::pair<std::pair<int, int>, index>> list(mine.begin(), mine.end());
@@ -145,9 +145,11 @@ std::vector<int> divide(const UnstructuredMesh &mesh, int parts, Partitioner par
                         const PartitionOptions &options, std::span<const index> weights) {
     needWeights(mesh.comm, weights, mesh.cells.owned);
     mesh.comm.guarded([&] {
-        DNDS_CHECK(parts >= 1, ArgumentError, "cells cannot be divided into {} parts", parts);
-        DNDS_CHECK(partitioner != Partitioner::Given, ArgumentError, "a partition that is given needs no partitioner");
-        DNDS_CHECK(hasGhosts(mesh), ArgumentError, "{}: neighbours of cells are not known without ghosts", mesh.origin);
+        DNDS_CHECK(parts >= 1, ArgumentError, "cannot divide cells into {} parts: give at least 1", parts);
+        DNDS_CHECK(partitioner != Partitioner::Given, ArgumentError, "Given is not a partitioner: use Graph or Curve");
+        DNDS_CHECK(hasGhosts(mesh), ArgumentError,
+                   "{}: the mesh has no ghosts, so neighbours of cells are unknown: build it with a layer",
+                   mesh.origin);
     });
     if (partitioner == Partitioner::Curve)
         return partitionCurve(mesh.comm, keysOf(mesh), weights, parts);
@@ -161,10 +163,12 @@ PartitionReport judge(const UnstructuredMesh &mesh, std::span<const int> part, i
     needWeights(mesh.comm, weights, mesh.cells.owned);
     mesh.comm.guarded([&] {
         DNDS_CHECK(parts >= 1 && static_cast<index>(part.size()) == mesh.cells.owned, ArgumentError,
-                   "{} entries divide {} cells into {} parts", part.size(), mesh.cells.owned, parts);
+                   "{} entries are given to divide {} cells into {} parts", part.size(), mesh.cells.owned, parts);
         for (const int p : part)
             DNDS_CHECK(p >= 0 && p < parts, ArgumentError, "a cell is in part {} of {}", p, parts);
-        DNDS_CHECK(hasGhosts(mesh), ArgumentError, "{}: neighbours of cells are not known without ghosts", mesh.origin);
+        DNDS_CHECK(hasGhosts(mesh), ArgumentError,
+                   "{}: the mesh has no ghosts, so neighbours of cells are unknown: build it with a layer",
+                   mesh.origin);
     });
     CommunicatorContext &context = *CommunicatorContext::of(mesh.comm);
     const ArrayPair<ParArray<index, 1>> pair = partsWithGhosts(mesh, part);

@@ -49,7 +49,7 @@ PeriodicResult linkPeriodic(const GlobalMapping &nodeBlocks, CellRecords &cells,
     const std::vector<PeriodicFace> faces = collectFaces(nodeBlocks, cells, cellMapping->localBegin(), source);
     const std::vector<PeriodicMatch> matches = matchPeriodic(context, faces);
 
-    Finding twice; // the first in the file, so that it is the same on any number of ranks
+    Finding twice; // the first in the file: the same on any number of ranks
     const auto link = [&](index cell, int slot, const FaceLink &to) {
         index &word = cells.links[toSize(cells.linkStarts[toSize(cell)] + slot)];
         const index old = std::exchange(word, to.pack());
@@ -58,7 +58,7 @@ PeriodicResult linkPeriodic(const GlobalMapping &nodeBlocks, CellRecords &cells,
         return old == FaceLink::none;
     };
     const auto stepOf = [&](const PeriodicFace &face) { return images.stepAt(face.connection, face.side); };
-    // The second side learns of its partner; corners go along.
+    // Tell the second side its partner, with the corners.
     const RankLists told = sparseExchange(
         context, packByRank(
                      comm.size(), faces.size(),
@@ -106,8 +106,8 @@ PeriodicResult linkPeriodic(const GlobalMapping &nodeBlocks, CellRecords &cells,
         }
     });
     twice.agree(comm);
-    DNDS_CHECK(twice.count == 0, DataError, "{}: a face of element {} is periodic with two others", source.origin,
-               twice.fileId);
+    DNDS_CHECK(twice.count == 0, DataError, "{}: a face of element {} matches two others of its periodic connection",
+               source.origin, twice.fileId);
     result.unmatched.agree(comm);
     result.pairs = comm.allReduce(linked, MPI_SUM) / 2;
     std::sort(result.partners.begin(), result.partners.end());

@@ -1,5 +1,5 @@
 /// @file PeriodicLinks.hpp
-/// @brief Finds which faces of the two sides of a periodic connection are the same, by where they are.
+/// @brief Matches the faces of the two sides of a periodic connection by position.
 #pragma once
 
 #include "DNDS/Geom/Source/CellRecords.hpp"
@@ -8,10 +8,10 @@
 
 namespace DNDS::Geom {
 
-/// `other` brought next to `node` by `step` is at the same place.
+/// `other`, moved next to `node` by `step`, is at the same place.
 struct NodePartner {
-    index node;  ///< as the file numbers it
-    index other; ///< as the file numbers it
+    index node;  ///< number in the file
+    index other; ///< number in the file
     int step;
     friend auto operator<=>(const NodePartner &,
                             const NodePartner &) = default; // NOLINT(modernize-use-nullptr): false alarm
@@ -25,8 +25,8 @@ struct PeriodicResult {
 
 /// Links faces marked as sides of periodic connections with their partners. Collective. After `markFaces`.
 ///
-/// Faces meet as `matchPeriodic` says; those with cells on both sides are left alone. Throws DataError on all ranks
-/// where two faces meet the same one.
+/// Faces are matched by `matchPeriodic`; those with cells on both sides are skipped. Throws DataError on all ranks if
+/// two faces match the same one.
 PeriodicResult linkPeriodic(const GlobalMapping &nodeBlocks, CellRecords &cells, const SourceMesh &source,
                             const ImageTable &images);
 

@@ -11,7 +11,7 @@ namespace DNDS::Geom {
 
 namespace {
 
-/// The order in which ghosts come by (number, image).
+/// The order of ghosts: (number, image).
 std::vector<index> sortGhosts(std::span<const index> numbers, std::span<const GhostEntity> ghosts) {
     std::vector<index> order(ghosts.size());
     std::iota(order.begin(), order.end(), index{0});
@@ -37,7 +37,7 @@ class BreadthFirst {
         : starts_(starts), neighbours_(neighbours), mark_(starts.size() - 1, 0) {}
 
     bool visited(index v) const { return mark_[toSize(v)] == done; }
-    /// Appends to `order` and returns where it began. With `keep` the vertices are not visited again.
+    /// Appends to `order` and returns where it began. With `keep`, vertices are not marked as visited.
     std::size_t search(index root, std::vector<index> &order, bool keep) {
         const std::size_t begin = order.size();
         const int seen = keep ? done : ++round_;

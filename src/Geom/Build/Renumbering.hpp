@@ -1,5 +1,5 @@
 /// @file Renumbering.hpp
-/// @brief Gives one kind of entity its final local and global numbers, so that pulls are few long copies.
+/// @brief Final local and global numbers for one kind of entity, such that pulls are few long copies.
 #pragma once
 
 #include "DNDS/Index/GhostMapping.hpp"
@@ -10,7 +10,7 @@
 
 namespace DNDS::Geom {
 
-/// A copy of an entity of this or another rank: its global number before renumbering, and the image it stands in.
+/// A copy of an entity of this or another rank: its global number before renumbering, and its image.
 struct GhostEntity {
     index global;
     int image;
@@ -21,14 +21,14 @@ struct Renumbering {
     std::vector<LocalIndex> newOfOld;            ///< [owned + ghosts], ghosts in the order in which they were given
 };
 
-/// Orders owned entities: those that no rank copies first, in the order `base` (entry k is the entity that comes k-th;
-/// empty: as they are), then the others by who copies them (`localityOrder`). Ghosts are ordered by final global
+/// Orders owned entities: first those that no rank copies, in the order `base` (entry k is the k-th entity; empty:
+/// unchanged), then the others by the ranks that copy them (`localityOrder`). Ghosts are ordered by final global
 /// number, then image. Collective; three sparse exchanges. O(entities) memory.
 Renumbering renumber(std::shared_ptr<const GlobalMapping> global, std::span<const GhostEntity> ghosts,
                      std::span<const index> base);
 
-/// Cells in reverse Cuthill-McKee order of their graph (CSR of local neighbours; those outside of the rows are
-/// skipped): entry k is the cell that comes k-th. Local. O(neighbours log degree).
+/// Cells in reverse Cuthill-McKee order of their graph (CSR of local neighbours; those outside the rows are skipped):
+/// entry k is the k-th cell. Local. O(neighbours log degree).
 ///
 /// Method: Cuthill and McKee, Reducing the bandwidth of sparse symmetric matrices, ACM 1969; George's reversal; each
 /// part of the graph starts at an end found by two breadth-first searches.

@@ -1,4 +1,4 @@
-// Stands for AdfSource.cpp where no CGNS library was found.
+// Replaces AdfSource.cpp if no CGNS library was found.
 
 #include "DNDS/Geom/Cgns/NodeSource.hpp"
 
@@ -8,7 +8,7 @@ namespace DNDS::Geom::Cgns {
 
 std::unique_ptr<NodeSource> openAdf(const std::string &path) {
     throw NotBuiltError(
-        fmt::format("{}: this build has no CGNS library, and so reads no CGNS files of the ADF type", path));
+        fmt::format("{}: this build has no CGNS library and cannot read CGNS files of the ADF type", path));
 }
 
 } // namespace DNDS::Geom::Cgns

@@ -77,7 +77,7 @@ class AdfSource : public NodeSource {
     void check(int status, const std::string &path) const {
         DNDS_CHECK(status == CGIO_ERR_NONE, DataError, "{}: node {}: {}", path_, path, lastError());
     }
-    /// The file and the path in it where a node really is.
+    /// The file and the path of a node after following links.
     using Place = std::pair<std::string, std::string>;
     Place placeOf(double id, Place place) const;
     TreeNode readNode(double id, const std::string &path, const Place &place, WalkGuard &guard);
@@ -98,7 +98,7 @@ class AdfSource : public NodeSource {
     std::map<std::string, double> ids_;
 };
 
-/// The library follows links silently; where they lead must be known to notice that they go round in a circle.
+/// The library follows links silently; their targets must be known to detect cycles.
 AdfSource::Place AdfSource::placeOf(double id, Place place) const {
     int length = 0;
     check(cgio_is_link(file_, id, &length), place.second);
@@ -145,7 +145,7 @@ void AdfSource::readChildren(double id, TreeNode &node, const Place &place, Walk
     for (int first = 1; first <= count; first += batch) {
         int found = 0;
         check(cgio_children_ids(file_, id, first, std::min(batch, count - first + 1), &found, ids.data()), node.path);
-        DNDS_CHECK(found > 0 && found <= batch, DataError, "{}: node {} claims {} children, and there are fewer", path_,
+        DNDS_CHECK(found > 0 && found <= batch, DataError, "{}: node {} claims {} children, but there are fewer", path_,
                    node.path, count);
         for (std::size_t k = 0; k < static_cast<std::size_t>(found); k++) {
             check(cgio_get_name(file_, ids[k], text.data()), node.path);
@@ -169,13 +169,13 @@ void AdfSource::describeData(double id, TreeNode &node) const {
     DNDS_CHECK(rank >= 0 && rank <= CGIO_MAX_DIMENSIONS, DataError, "{}: node {} claims {} dimensions", path_,
                node.path, rank);
     node.dimensions.assign(dimensions.begin(), dimensions.begin() + rank);
-    // A node may link to one of another file, whose size we do not know; what is read is a slice in any case.
+    // A node may link to another file of unknown size; only a slice is read in any case.
     int links = 0;
     check(cgio_is_link(file_, id, &links), node.path);
     if (links == 0)
         checkFits(node, bytes_);
     DNDS_CHECK(node.size() >= 0 && node.size() <= mostValues, DataError,
-               "{}: node {} has more values than this CGNS library can count", path_, node.path);
+               "{}: node {} has too many values for this CGNS library", path_, node.path);
 }
 
 void AdfSource::loadSmallData(TreeNode &node) {
@@ -223,7 +223,7 @@ template <class T>
 void AdfSource::readValues(const TreeNode &node, index first, std::span<T> values) {
     const index count = static_cast<index>(values.size());
     DNDS_CHECK(first >= 0 && first <= node.size() - count, DataError,
-               "{}: node {} has {} values, and values {} to {} are asked for", path_, node.path, node.size(), first,
+               "{}: node {} has {} values, but values {} to {} are requested", path_, node.path, node.size(), first,
                first + count);
     switch (node.type) {
     case DataType::Int32:

@@ -20,7 +20,7 @@ void numberBlock(CommunicatorContext &context, ElementBlock &block) {
     block.globalSize = mapping->globalSize();
 }
 
-/// The sections of both lists in the order of the file: where each stands in it.
+/// The sections of both lists in file order, with the position of each.
 class FileOrder {
   public:
     explicit FileOrder(const Elements &elements) : faces_(elements.faceTable.sections().size()) {
@@ -80,7 +80,7 @@ ElementBlock cellBlock(CommunicatorContext &context, const Model &model, const E
                        std::vector<std::string> &warnings) {
     const ElementRun &run = elements.cells;
     ElementBlock cells;
-    std::vector<index> counts(model.zones.size() + 1, 0); // of cells in each zone; of elements that are of no use
+    std::vector<index> counts(model.zones.size() + 1, 0); // of cells in each zone; of unusable elements
     for (index element = 0; element < run.size(); element++) {
         const ElementType type = run.types[static_cast<std::size_t>(element)];
         const int dimension = elementInfo(type).dimension;
@@ -96,7 +96,7 @@ ElementBlock cellBlock(CommunicatorContext &context, const Model &model, const E
     context.comm().allReduce(counts.data(), static_cast<int>(counts.size()), MPI_SUM);
     for (std::size_t zone = 0; zone < model.zones.size(); zone++)
         if (counts[zone] != model.zones[zone].cells)
-            warnings.push_back(fmt::format("{}: it states {} cells, and its sections hold {}",
+            warnings.push_back(fmt::format("{}: it states {} cells, but its sections hold {}",
                                            model.zoneText(static_cast<int>(zone)), model.zones[zone].cells,
                                            counts[zone]));
     if (counts.back() > 0)
@@ -139,7 +139,7 @@ void addMarkedFaces(CommunicatorContext &context, const Elements &elements, cons
 void renumberMesh(CommunicatorContext &context, const NodeBlock &block, SourceMesh &mesh) {
     if (!block.joined)
         return;
-    // The streams of polyhedra hold numbers of corners among the nodes: only the nodes are translated.
+    // The lists of polyhedra hold corner counts among the nodes: only the nodes are translated.
     std::vector<index> nodes;
     const auto forEachNode = [&](auto &&visit) {
         for (std::size_t cell = 0; cell < mesh.cells.types.size(); cell++) {

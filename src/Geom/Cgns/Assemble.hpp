@@ -1,5 +1,5 @@
 /// @file Assemble.hpp
-/// @brief Puts together the SourceMesh from what was read.
+/// @brief Assembles the SourceMesh from the parts read.
 #pragma once
 
 #include "DNDS/Geom/Cgns/Boundary.hpp"
@@ -7,14 +7,14 @@
 
 namespace DNDS::Geom::Cgns {
 
-/// The cells of this rank, taken out of the run. Collective.
+/// The cells of this rank as a block. Collective.
 ElementBlock cellBlock(CommunicatorContext &context, const Model &model, const Elements &elements,
                        std::vector<std::string> &warnings);
 
-/// The marked faces in the order of the file, shared out evenly, with their marks. Collective.
+/// Adds the marked faces in file order, distributed evenly, with their marks. Collective.
 void addMarkedFaces(CommunicatorContext &context, const Elements &elements, const Marks &marks, SourceMesh &mesh);
 
-/// Gives nodes the numbers they have after joining. Collective.
+/// Applies the node numbers after joining. Collective.
 void renumberMesh(CommunicatorContext &context, const NodeBlock &block, SourceMesh &mesh);
 
 } // namespace DNDS::Geom::Cgns

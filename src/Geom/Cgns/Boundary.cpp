@@ -16,11 +16,11 @@ class PointReader {
         : comm_(comm), model_(model), source_(source),
           elements_(elements.cellTable.size() + elements.faceTable.size()) {}
 
-    /// This rank's share of the numbers of a set: elements, or nodes, counted from 1 in the zone.
+    /// This rank's share of the numbers of a set: elements, or nodes, from 1 in the zone.
     std::vector<index> numbers(const PointSet &points, int zone, const std::string &where) const;
-    /// This rank's share of the pairs of nodes, counted from 0 in all zones, that a structured connection joins.
+    /// This rank's share of the pairs of nodes, from 0 over all zones, that a structured connection joins.
     std::vector<std::pair<index, index>> gridPairs(const Connection &connection) const;
-    /// A node, counted from 1 in its zone, as one of all zones, counted from 0.
+    /// Converts a node number from 1 in its zone to one from 0 over all zones.
     index node(int zone, index number) const {
         return model_.zones[static_cast<std::size_t>(zone)].firstNode + number - 1;
     }
@@ -44,8 +44,8 @@ index PointReader::numberOf(const Zone &zone, std::span<const index> indices, co
     Triple at{1, 1, 1};
     for (std::size_t k = 0; k < indices.size(); k++) {
         at[k] = indices[k];
-        DNDS_CHECK(at[k] >= 1 && at[k] <= zone.vertices[k], DataError, "{}: index {} of a zone with {} nodes that way",
-                   where, at[k], zone.vertices[k]);
+        DNDS_CHECK(at[k] >= 1 && at[k] <= zone.vertices[k], DataError,
+                   "{}: index {} in a zone with {} nodes in that direction", where, at[k], zone.vertices[k]);
     }
     return zone.nodeAt(at) + 1;
 }
@@ -57,7 +57,7 @@ std::vector<index> PointReader::numbers(const PointSet &points, int zoneNumber, 
     if (points.list == nullptr) {
         DNDS_CHECK(!points.vertices || points.last <= zone.nodes, DataError,
                    "{}: nodes {} to {} of a zone with {} nodes", where, points.first, points.last, zone.nodes);
-        DNDS_CHECK(points.vertices || points.size() <= elements_, DataError, "{}: elements {} to {} are not there",
+        DNDS_CHECK(points.vertices || points.size() <= elements_, DataError, "{}: elements {} to {} do not exist",
                    where, points.first, points.last);
         for (index k = share.begin; k < share.end; k++)
             result.push_back(points.first + k);
@@ -187,7 +187,7 @@ std::vector<MarkReader::PeriodicSides> MarkReader::readPeriodicSides() const {
     return all;
 }
 
-/// Files often store a connection once for each side; two whose sides are the same sets, swapped, are one.
+/// Files often store a connection once per side; two whose sides are the same sets, swapped, are one.
 void MarkReader::dropMirrored(std::vector<PeriodicSides> &sides) {
     for (PeriodicSides &side : sides)
         comm_.allReduce(side.hashes.data(), 2, MPI_SUM);
@@ -270,8 +270,8 @@ void MarkReader::addressMark(int zone, index id, int mark, int condition, Outbox
     if (inCells)
         ordinal = elements_.cellTable.find(zone, id);
     if (ordinal == SectionTable::none) {
-        DNDS_CHECK(condition != noCondition, DataError, "{}: a periodic connection names element {}, which is no face",
-                   model_.zoneText(zone), id);
+        DNDS_CHECK(condition != noCondition, DataError,
+                   "{}: a periodic connection names element {}, which is not a face", model_.zoneText(zone), id);
         notFaces_[static_cast<std::size_t>(condition)]++;
         return;
     }
@@ -304,7 +304,7 @@ void MarkReader::warnOfOthers() {
     comm_.allReduce(notFaces_.data(), static_cast<int>(notFaces_.size()), MPI_SUM);
     for (std::size_t k = 0; k < model_.conditions.size() && !model_.patchesAreSections; k++)
         if (notFaces_[k] > 0)
-            marks_.warnings.push_back(fmt::format("{}: {} of its {} elements are no faces",
+            marks_.warnings.push_back(fmt::format("{}: {} of its {} elements are not faces",
                                                   points_.text(model_.conditions[k]), notFaces_[k],
                                                   model_.conditions[k].points.size()));
 }
@@ -354,7 +354,7 @@ JoinPairs readJoins(CommunicatorContext &context, const Model &model, const Elem
         const index face = elements.faceTable.find(zone, id);
         const index other = face == SectionTable::none ? elements.cellTable.find(zone, id) : SectionTable::none;
         DNDS_CHECK(face != SectionTable::none || other != SectionTable::none, DataError,
-                   "{}: element {} of zone '{}' is no face", points.text(connection), id,
+                   "{}: element {} of zone '{}' is not a face", points.text(connection), id,
                    model.zones[static_cast<std::size_t>(zone)].name);
         return face != SectionTable::none ? ElementKey::make(face, false) : ElementKey::make(other, true);
     };

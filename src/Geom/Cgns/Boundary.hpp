@@ -1,5 +1,5 @@
 /// @file Boundary.hpp
-/// @brief Boundary conditions and connections: which faces and nodes they mark, and which nodes they join.
+/// @brief Boundary conditions and connections: the faces and nodes they mark, and the nodes they join.
 #pragma once
 
 #include "DNDS/Geom/Cgns/SectionElements.hpp"
@@ -9,7 +9,7 @@
 
 namespace DNDS::Geom::Cgns {
 
-/// Both lists of elements, as the readers of boundary conditions need them.
+/// Both lists of elements, for the readers of boundary conditions.
 struct Elements {
     const SectionTable &cellTable;
     const ElementRun &cells; ///< may hold faces, too: those of MIXED sections
@@ -17,7 +17,7 @@ struct Elements {
     const ElementRun &faces;
 };
 
-/// A face of this rank that has a mark: an element of one of the two lists.
+/// A face of this rank with a mark: an element of one of the two lists.
 struct MarkedElement {
     bool inCells;  ///< in the list of cells
     index element; ///< of this rank's run
@@ -28,13 +28,13 @@ struct MarkedElement {
 struct Marks {
     std::vector<MarkedElement> faces; ///< in order of list, element and mark, each once
     std::vector<SourceMesh::NodeMark> nodes;
-    std::vector<BoundaryPatch> patches; ///< those of the model, without sections that turned out to hold no faces
+    std::vector<BoundaryPatch> patches; ///< those of the model, without sections that hold no faces
     std::vector<PeriodicConnection> periodic;
     std::vector<std::string> warnings;
 };
 
-/// Reads the point sets of boundary conditions and periodic connections, each rank its share, and tells the ranks that
-/// have read the faces. Collective. Throws DataError on all ranks where a set names what is not there.
+/// Reads the point sets of boundary conditions and periodic connections, each rank its share, and sends them to the
+/// ranks with the faces. Collective. Throws DataError on all ranks if a set names something that does not exist.
 Marks readMarks(CommunicatorContext &context, const Model &model, const Elements &elements, NodeSource &source);
 
 /// An element of one of the two lists, as one number.
@@ -44,18 +44,18 @@ struct ElementKey {
     static bool inCells(index key) { return key % 2 != 0; }
 };
 
-/// This rank's share of what connections that are not periodic join.
+/// This rank's share of the pairs that non-periodic connections join.
 struct JoinPairs {
     std::vector<std::pair<index, index>> nodes; ///< of all zones, counted from 0
     struct Faces {
         int connection; ///< of the model
-        index face;     ///< a ElementKey
-        index donor;    ///< a ElementKey
+        index face;     ///< an ElementKey
+        index donor;    ///< an ElementKey
     };
     std::vector<Faces> faces;
 };
 
-/// Collective. Throws DataError on all ranks where a connection names what is not there.
+/// Collective. Throws DataError on all ranks if a connection names something that does not exist.
 JoinPairs readJoins(CommunicatorContext &context, const Model &model, const Elements &elements, NodeSource &source);
 
 } // namespace DNDS::Geom::Cgns

@@ -23,7 +23,7 @@ const char *nameOf(CgnsOutput::Type type) {
 /// Extents of an array; a row is two-dimensional with the first extent 1.
 std::array<cgsize_t, 2> extents(index length, bool row) {
     DNDS_CHECK(length <= std::numeric_limits<cgsize_t>::max(), DataError,
-               "an array of {} values is more than this CGNS library can write", length);
+               "an array of {} values is too large for this CGNS library", length);
     return row ? std::array<cgsize_t, 2>{1, static_cast<cgsize_t>(length)}
                : std::array<cgsize_t, 2>{static_cast<cgsize_t>(length), 1};
 }

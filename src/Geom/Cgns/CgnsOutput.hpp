@@ -10,9 +10,9 @@
 
 namespace DNDS::Geom::Detail {
 
-/// A CGNS file that one rank writes through the library's node interface (cgio), which, unlike the functions above it,
-/// neither keeps arrays in memory nor cuts numbers to 32 bits. All functions are Local and throw DataError naming the
-/// file where the library fails, NotBuiltError where DNDS was built without it.
+/// A CGNS file that one rank writes through the library's node interface (cgio), which, unlike the mid-level library,
+/// neither keeps arrays in memory nor cuts numbers to 32 bits. All functions are Local and throw DataError with the
+/// path if the library fails, NotBuiltError if DNDS was built without it.
 class CgnsOutput {
   public:
     /// Nodes are known by the library's numbers.

@@ -1,4 +1,4 @@
-// Takes the place of CgnsOutput.cpp where there is no CGNS library.
+// Replaces CgnsOutput.cpp if there is no CGNS library.
 #include "DNDS/Geom/Cgns/CgnsOutput.hpp"
 
 #include "DNDS/Base/Error.hpp"

@@ -194,7 +194,8 @@ class Writer {
             }
     }
 
-    /// Each connection is there twice, seen from either side, as the standard wants it; readers know them to be one.
+    /// Each connection is written twice, seen from either side, as the standard requires; readers recognise them as
+    /// one.
     void writeConnections() {
         if (mesh_.periodic.empty())
             return;
@@ -233,7 +234,7 @@ class Writer {
         writeIntegers(node, "PointListDonor", "IndexArray_t", donor, true);
     }
 
-    /// The standard's arrays have single precision; what it leaves to users has double.
+    /// The standard's arrays have single precision; user-defined ones repeat them in double.
     void writeTransform(Node parent, const PeriodicTransform &transform, bool wide) {
         const auto add = [&](const char *name, const std::array<real, 3> &values) {
             const auto count = static_cast<std::size_t>(mesh_.physicalDimension);

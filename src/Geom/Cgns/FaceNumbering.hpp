@@ -1,5 +1,5 @@
 /// @file FaceNumbering.hpp
-/// @brief Numbers the faces of polyhedral cells, each once. Part of CgnsWriter.
+/// @brief Numbers the faces of polyhedral cells without duplicates. Part of CgnsWriter.
 #pragma once
 
 #include "DNDS/Mpi/CommunicatorContext.hpp"
@@ -34,10 +34,10 @@ struct NumberedFaces {
     std::vector<index> ofBoundary; ///< [own faces of the boundary]
 };
 
-/// Faces are the same when they have the same corners, in any order; they are numbered in the order in which cells,
-/// rank by rank, first list them: on any number of ranks alike. Collective; O(own faces) memory on average, four sparse
-/// exchanges. Throws DataError on all ranks, naming `origin`, where a face has more than two cells or a face of the
-/// boundary belongs to no cell.
+/// Faces are equal if they have the same corners in any order; they are numbered in the order in which cells, rank by
+/// rank, first list them: the same on any number of ranks. Collective; O(own faces) memory on average, four sparse
+/// exchanges. Throws DataError on all ranks, with `origin`, if a face has more than two cells or a boundary face
+/// belongs to no cell.
 NumberedFaces numberFaces(CommunicatorContext &context, const FaceList &ofCells, const FaceList &ofBoundary,
                           const std::string &origin);
 

@@ -1,4 +1,4 @@
-// Stands for Hdf5Source.cpp where no HDF5 was found.
+// Replaces Hdf5Source.cpp if no HDF5 was found.
 
 #include "DNDS/Geom/Cgns/NodeSource.hpp"
 
@@ -7,7 +7,7 @@
 namespace DNDS::Geom::Cgns {
 
 std::unique_ptr<NodeSource> openHdf5(const std::string &path) {
-    throw NotBuiltError(fmt::format("{}: this build has no HDF5, and so reads no CGNS files of the HDF5 type", path));
+    throw NotBuiltError(fmt::format("{}: this build has no HDF5 and cannot read CGNS files of the HDF5 type", path));
 }
 
 } // namespace DNDS::Geom::Cgns

@@ -2,7 +2,7 @@
 // are the data set " data" in the group; a link is a group of type "LK" with the data sets " path" and " file".
 //
 // Ranks open the file independently with HDF5's plain driver: slices are read at the speed of the file system, and a
-// damaged part that only one rank meets cannot leave others waiting in a collective call.
+// damaged part that only one rank reads cannot leave others waiting in a collective call.
 
 #include "DNDS/Geom/Cgns/NodeSource.hpp"
 
@@ -25,7 +25,7 @@ constexpr index mostCompression = 1100;
 using DNDS::Detail::HdfObject;
 using DNDS::Detail::HdfQuiet;
 
-/// The texts of HDF5's error stack, innermost first: what the library says went wrong.
+/// The texts of HDF5's error stack, innermost first.
 std::string lastError() {
     std::string text;
     H5Ewalk2(
@@ -89,8 +89,8 @@ DataType typeOf(hid_t dataset) {
 
 enum class Storage : unsigned char { Plain, Compressed, Elsewhere, TooSmall };
 
-/// How a data set of so many bytes is stored. HDF5 1.10 reads beyond its buffers where a damaged file reserves less
-/// room than the data set's extent needs.
+/// How a data set of this many bytes is stored. HDF5 1.10 reads beyond its buffers if a damaged file reserves less room
+/// than the data set's extent needs.
 Storage storageOf(hid_t dataset, index bytes) {
     const HdfObject creation(H5Dget_create_plist(dataset), H5Pclose);
     const H5D_layout_t layout = creation.valid() ? H5Pget_layout(creation.get()) : H5D_LAYOUT_ERROR;
@@ -179,11 +179,11 @@ TreeNode Hdf5Source::readNode(const std::string &file, const std::string &path, 
     return node;
 }
 
-/// The names of a group's children, in the order in which they were made where the file has kept it, else by name.
+/// The names of a group's children, in creation order if the file has it, else by name.
 ///
-/// HDF5 1.10 crashes when it meets a damaged link while it fills a table of all links: it frees the part of the table
-/// that is not yet filled. Looking for a name that is not there decodes the links without a table, and iterating in the
-/// file's own order does where they are many.
+/// HDF5 1.10 crashes on a damaged link while it fills a table of all links: it frees the unfilled part of the table.
+/// Looking up a missing name decodes the links without a table, as does iterating in the file's own order where there
+/// are many.
 std::vector<std::string> childNames(hid_t group, const TreeNode &node) {
     struct Link {
         std::int64_t order;
@@ -303,7 +303,7 @@ TreeNode Hdf5Source::followLink(hid_t group, const TreeNode &link, WalkGuard &gu
         path.insert(path.begin(), '/');
     const std::string target =
         file.empty() ? link.file : (std::filesystem::path(link.file).parent_path() / file).string();
-    DNDS_CHECK(std::filesystem::exists(target), DataError, "{}: link {} leads to {}, which is not there", link.file,
+    DNDS_CHECK(std::filesystem::exists(target), DataError, "{}: link {} leads to {}, which does not exist", link.file,
                link.path, target);
     guard.enter({link.file, "link " + link.path});
     TreeNode node = readNode(target, path, guard);
@@ -319,8 +319,8 @@ HdfObject Hdf5Source::openData(const TreeNode &node) {
     return dataset;
 }
 
-/// The largest block of a data set that starts at value `first` and lies contiguous in the file's order: its place, and
-/// how many of `count` values it covers.
+/// The largest block of a data set that starts at value `first` and is contiguous in file order: its position, and how
+/// many of `count` values it covers.
 struct Block {
     std::vector<hsize_t> start;
     std::vector<hsize_t> count;
@@ -353,7 +353,7 @@ void Hdf5Source::readValues(const TreeNode &node, index first, std::span<T> valu
     const bool fits = std::is_same_v<T, index> ? node.isInteger() : node.isInteger() || node.isReal();
     DNDS_CHECK(fits, DataError, "{}: the data of node {} have the wrong type", node.file, node.path);
     DNDS_CHECK(first >= 0 && first <= node.size() - count, DataError,
-               "{}: node {} has {} values, and values {} to {} are asked for", node.file, node.path, node.size(), first,
+               "{}: node {} has {} values, but values {} to {} are requested", node.file, node.path, node.size(), first,
                first + count);
     if (count == 0)
         return;

@@ -1,5 +1,5 @@
 /// @file InOrder.hpp
-/// @brief Brings the values of all ranks to rank 0, in order of rank and piece by piece. Part of CgnsWriter.
+/// @brief Sends the values of all ranks to rank 0, in order of rank and piece by piece. Part of CgnsWriter.
 #pragma once
 
 #include "DNDS/Mpi/CommunicatorContext.hpp"
@@ -11,7 +11,7 @@
 namespace DNDS::Geom::Detail {
 
 /// Calls `take` on rank 0 with the bytes of rank 0, then of rank 1, ...; pieces have at most a few megabytes and are
-/// whole multiples of `unit` bytes. Collective. What `take` throws is thrown on all ranks, when all have sent theirs.
+/// multiples of `unit` bytes. Collective. If `take` throws, all ranks throw after all have sent theirs.
 void streamToFirstRank(CommunicatorContext &context, std::span<const std::byte> mine, std::size_t unit,
                        const std::function<void(std::span<const std::byte>)> &take);
 

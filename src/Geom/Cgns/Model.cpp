@@ -121,7 +121,8 @@ void ModelBuilder::readCoordinates(const TreeNode &node, Zone &zone) const {
                             rind->integers[1] >= 0 && rind->integers[0] < (index{1} << 60) &&
                             rind->integers[1] < (index{1} << 60);
         DNDS_CHECK(none || simple, DataError,
-                   "{}: zone '{}' has rind planes around its coordinates, which are not read", model_.file, node.name);
+                   "{}: zone '{}' has rind planes around its coordinates, which are not supported", model_.file,
+                   node.name);
         zone.skipped = none ? 0 : rind->integers[0];
         after = none ? 0 : rind->integers[1];
     }
@@ -129,9 +130,10 @@ void ModelBuilder::readCoordinates(const TreeNode &node, Zone &zone) const {
     for (std::size_t k = 0; k < static_cast<std::size_t>(model_.physicalDimension); k++) {
         const TreeNode *values = grid->named(names[k]);
         DNDS_CHECK(values != nullptr && (values->isReal() || values->isInteger()), DataError,
-                   "{}: zone '{}' has no {}; only Cartesian coordinates are read", model_.file, node.name, names[k]);
+                   "{}: zone '{}' has no {}; only Cartesian coordinates are supported", model_.file, node.name,
+                   names[k]);
         DNDS_CHECK(values->size() - zone.skipped - after == zone.nodes, DataError,
-                   "{}: zone '{}' has {} nodes, and its {} has {} values", model_.file, node.name, zone.nodes, names[k],
+                   "{}: zone '{}' has {} nodes, but its {} has {} values", model_.file, node.name, zone.nodes, names[k],
                    values->size());
         zone.coordinates[k] = values;
     }

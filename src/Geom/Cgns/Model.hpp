@@ -1,5 +1,5 @@
 /// @file Model.hpp
-/// @brief What the tree of a CGNS file says about a mesh: zones, sections, boundary conditions, connections.
+/// @brief The mesh as the tree of a CGNS file describes it: zones, sections, boundary conditions, connections.
 #pragma once
 
 #include "DNDS/Geom/Cgns/CgnsReader.hpp"
@@ -12,14 +12,14 @@
 
 namespace DNDS::Geom::Cgns {
 
-/// Three indices of a structured zone, counted from 1; 1 where it has fewer dimensions.
+/// Three indices of a structured zone, from 1; 1 in missing dimensions.
 using Triple = std::array<index, 3>;
 
 struct Zone {
     std::string name;
     const TreeNode *node = nullptr;
     bool structured = false;
-    int dimensions = 0;       ///< of its indices: 1 where it is unstructured
+    int dimensions = 0;       ///< of its indices: 1 if unstructured
     Triple vertices{1, 1, 1}; ///< structured: along each index
     index nodes = 0;
     index cells = 0;     ///< as the zone states
@@ -40,10 +40,10 @@ enum class SectionKind : unsigned char {
     Structured,  ///< the cells of a structured zone
     FromParents, ///< the polyhedra of a zone that has only faces with parents
     OfCells,     ///< faces that have no nodes of their own: each names a cell, and which of its faces it is
-    Patch        ///< faces of a structured zone that look along one of its indices
+    Patch        ///< faces of a structured zone normal to one of its indices
 };
 
-/// Elements that follow each other. Their numbers in the zone are `firstId`, `firstId + 1`, ...
+/// Contiguous elements. Their numbers in the zone are `firstId`, `firstId + 1`, ...
 struct Section {
     std::string name;
     int zone = 0;
@@ -57,9 +57,8 @@ struct Section {
     const TreeNode *parents = nullptr;
     const TreeNode *positions = nullptr; ///< of faces in their parents, from value `firstPosition` on
     index firstPosition = 0;
-    /// Patch: the index that does not change along its faces, and the first and the last of them, each named by the
-    /// lowest of its corners. Or `corners` lists them, which are from 1 to `high`, and whose index `normal` `shift` is
-    /// added to.
+    /// Patch: the index that is constant on its faces, and the first and the last of them, each named by its lowest
+    /// corner. Or `corners` lists them (from 1 to `high`), with `shift` added to their index `normal`.
     int normal = 0;
     Triple low{1, 1, 1};
     Triple high{1, 1, 1};
@@ -129,8 +128,8 @@ struct Model {
     std::string sectionText(const Section &section) const;
 };
 
-/// Reads the model off the tree, which must outlive it. Local. Throws DataError where the tree contradicts itself and
-/// ArgumentError where it does not have the base asked for.
+/// Builds the model from the tree, which must outlive it. Local. Throws DataError if the tree contradicts itself and
+/// ArgumentError if it lacks the requested base.
 Model buildModel(const TreeNode &root, const CgnsOptions &options);
 
 } // namespace DNDS::Geom::Cgns

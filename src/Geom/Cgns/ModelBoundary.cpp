@@ -2,7 +2,7 @@
 
 namespace DNDS::Geom::Cgns {
 
-/// `suffix` is "" or "Donor". Nothing where there is no point set that can be understood, for which `text` is warned.
+/// `suffix` is "" or "Donor". Empty if there is no valid point set; then `text` is warned of.
 std::optional<PointSet> ModelBuilder::readPoints(const TreeNode &node, int zone, const std::string &suffix,
                                                  const std::string &where) const {
     const Zone &info = model_.zones[static_cast<std::size_t>(zone)];
@@ -19,7 +19,7 @@ std::optional<PointSet> ModelBuilder::readPoints(const TreeNode &node, int zone,
     }
     const auto width = static_cast<std::size_t>(info.dimensions);
     if (range != nullptr) {
-        DNDS_CHECK(range->integers.size() == 2 * width, DataError, "{}: a point range of {} numbers", where,
+        DNDS_CHECK(range->integers.size() == 2 * width, DataError, "{}: a point range has {} numbers", where,
                    range->integers.size());
         if (info.structured) {
             points.grid.emplace(std::array<Triple, 2>{Triple{1, 1, 1}, Triple{1, 1, 1}});
@@ -32,12 +32,12 @@ std::optional<PointSet> ModelBuilder::readPoints(const TreeNode &node, int zone,
         points.first = range->integers[0];
         points.last = range->integers[1];
         DNDS_CHECK(points.first >= 1 && points.last >= points.first && points.last < mostElements, DataError,
-                   "{}: {} to {} is no range", where, points.first, points.last);
+                   "{}: {} to {} is not a range", where, points.first, points.last);
         return points;
     }
     if (list == nullptr)
         return std::nullopt;
-    DNDS_CHECK(list->size() == 0 || list->isInteger(), DataError, "{}: its point list is not one of integers", where);
+    DNDS_CHECK(list->size() == 0 || list->isInteger(), DataError, "{}: its point list does not hold integers", where);
     DNDS_CHECK(list->size() % info.dimensions == 0, DataError, "{}: a point list of {} numbers", where, list->size());
     points.list = list;
     return points;
@@ -54,7 +54,7 @@ int ModelBuilder::patchFor(const std::string &name, const std::string &kind, con
         return static_cast<int>(found - model_.patches.begin());
     const std::string other = model_.zones[static_cast<std::size_t>(zone)].name + "/" + name;
     model_.patches.push_back({other, kind, family});
-    model_.warnings.push_back(fmt::format("{}: another boundary condition of that name is of another kind; this one is "
+    model_.warnings.push_back(fmt::format("{}: another boundary condition of this name has another kind; this one is "
                                           "called '{}'",
                                           text(zone, "boundary condition", name), other));
     return static_cast<int>(model_.patches.size()) - 1;
@@ -102,7 +102,7 @@ void ModelBuilder::addCondition(const TreeNode &node, int zone) {
     model_.conditions.push_back(std::move(condition));
 }
 
-/// The faces whose corners are all in a range of vertices of one side of a structured zone.
+/// The faces of one side of a structured zone whose corners are all in a range of vertices.
 int ModelBuilder::addPatchSection(int zone, const std::array<Triple, 2> &range, const std::string &name) {
     const Zone &info = model_.zones[static_cast<std::size_t>(zone)];
     Section section;
@@ -124,7 +124,7 @@ int ModelBuilder::addPatchSection(int zone, const std::array<Triple, 2> &range, 
         }
     }
     if (constant != 1) {
-        model_.warnings.push_back(text(zone, "point range", name) + ": it is no side of the zone, and is left out");
+        model_.warnings.push_back(text(zone, "point range", name) + ": it is not a side of the zone and is left out");
         section.size = 0;
     }
     return addPatch(std::move(section));
@@ -140,15 +140,15 @@ int ModelBuilder::addPatch(Section section) {
 
 namespace {
 
-/// The faces, or the cells behind them, that a boundary condition of a structured zone lists.
+/// The faces, or the cells at them, that a boundary condition of a structured zone lists.
 struct FacePlaces {
     const Zone &zone;
-    bool cells;                        ///< listed are the cells behind the faces
-    std::optional<std::size_t> normal; ///< the direction that the faces look in, where it is known
+    bool cells;                        ///< lists the cells at the faces
+    std::optional<std::size_t> normal; ///< the normal direction of the faces, if known
     bool upward = true;                ///< the zone lies on the side of higher indices
 
     std::size_t width() const { return static_cast<std::size_t>(zone.dimensions); }
-    /// The highest index of faces, or cells, in direction `d`, where faces look in direction `along`.
+    /// The highest index of faces, or cells, in direction `d`, for faces normal to direction `along`.
     index last(std::size_t d, std::size_t along) const { return zone.vertices[d] - (d == along && !cells ? 0 : 1); }
     bool fits(const Section &range, std::size_t along) const {
         for (std::size_t d = 0; d < width(); d++)
@@ -161,7 +161,7 @@ struct FacePlaces {
     bool findNormal(const Section &range);
 };
 
-/// Which way the zone lies, seen from the faces.
+/// On which side of the faces the zone lies.
 void FacePlaces::readInwardNormal(const TreeNode *inward) {
     if (inward == nullptr || inward->integers.size() != width() ||
         std::count(inward->integers.begin(), inward->integers.end(), 0) != zone.dimensions - 1)
@@ -173,8 +173,8 @@ void FacePlaces::readInwardNormal(const TreeNode *inward) {
     normal = normal.value_or(along);
 }
 
-/// Finds the only direction in which a range may be a side of the zone, or else a plane within it; false where the
-/// range fits no direction.
+/// Finds the only direction in which a range may be a side of the zone, or else a plane within it; false if the range
+/// fits no direction.
 bool FacePlaces::findNormal(const Section &range) {
     std::vector<std::size_t> sides;
     std::vector<std::size_t> planes;
@@ -200,9 +200,9 @@ bool FacePlaces::findNormal(const Section &range) {
 
 } // namespace
 
-/// The faces that a boundary condition of a structured zone gives by their own indices or by those of the cells behind
-/// them; both are named by the lowest of their corners (SIDS, section 3.2). Nothing, and a warning, where the standard
-/// does not say which faces are meant: a location of no faces, or indices that fit faces of several directions.
+/// The faces that a boundary condition of a structured zone gives by their own indices or by those of the cells at
+/// them; both are named by their lowest corner (SIDS, section 3.2). Empty, with a warning, where the standard does not
+/// determine the faces: a location without faces, or indices that fit faces of several directions.
 std::optional<int> ModelBuilder::addFaces(const TreeNode &node, int zone, const PointSet &points) {
     const Zone &info = model_.zones[static_cast<std::size_t>(zone)];
     const std::string where = text(zone, "boundary condition", node.name);
@@ -240,9 +240,10 @@ std::optional<int> ModelBuilder::addFaces(const TreeNode &node, int zone, const 
             checkRange(places.findNormal(section));
     }
     if (!places.normal)
-        return leaveOut(fmt::format("its points at '{}' do not say which way its faces look; {}FaceCenter or an "
-                                    "InwardNormalIndex would",
-                                    location, width == 3 ? "I-, J- or K" : "I- or J"));
+        return leaveOut(
+            fmt::format("its points at '{}' do not determine the direction of its faces; {}FaceCenter or an "
+                        "InwardNormalIndex would",
+                        location, width == 3 ? "I-, J- or K" : "I- or J"));
     const std::size_t normal = *places.normal;
     section.normal = static_cast<int>(normal);
     section.shift = places.cells && !places.upward ? 1 : 0;

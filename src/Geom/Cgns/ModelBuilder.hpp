@@ -1,5 +1,5 @@
 /// @file ModelBuilder.hpp
-/// @brief Reads the model of a mesh off the tree of a CGNS file. Part of Model.
+/// @brief Builds the model of a mesh from the tree of a CGNS file. Part of Model.
 #pragma once
 
 #include "DNDS/Base/Error.hpp"
@@ -20,14 +20,14 @@ inline constexpr index mostElements = index{1} << 60;
 /// The last part of a name that may be a path: "Base/Family".
 inline std::string lastPart(const std::string &name) { return name.substr(name.rfind('/') + 1); }
 
-/// Without what follows a zero, and without blanks at the end.
+/// The text up to a zero byte, without trailing blanks.
 inline std::string trimmed(std::string text) {
     text.resize(std::min(text.find('\0'), text.size()));
     text.resize(text.find_last_not_of(' ') + 1);
     return text;
 }
 
-/// Used once: made with a tree, which it refers to, and asked for the model. All functions are Local.
+/// Used once: constructed with a tree, which must outlive it, then asked for the model. All functions are Local.
 class ModelBuilder {
   public:
     ModelBuilder(const TreeNode &root, const CgnsOptions &options);

@@ -24,7 +24,7 @@ void ModelBuilder::readConnections(int zone) {
     }
 }
 
-/// Fills in what all kinds of connections have; what messages call it.
+/// Fills in what all kinds of connections share; returns its name for messages.
 std::string ModelBuilder::startConnection(const TreeNode &node, int zone, Connection &connection) const {
     const std::string where = text(zone, "connection", node.name);
     connection.name = node.name;
@@ -83,11 +83,11 @@ void ModelBuilder::addStructuredConnection(const TreeNode &node, const TreeNode 
     for (std::size_t k = 0; k < width; k++) {
         const int axis = std::abs(connection.axes[k]);
         DNDS_CHECK(axis >= 1 && axis <= model_.cellDimension && seen.insert(axis).second, DataError,
-                   "{}: Transform is no permutation", where);
+                   "{}: Transform is not a permutation", where);
         const auto d = static_cast<std::size_t>(axis) - 1;
         const index sign = connection.axes[k] < 0 ? -1 : 1;
         DNDS_CHECK(sign * (from[1][k] - from[0][k]) == to[1][d] - to[0][d], DataError,
-                   "{}: its two ranges do not fit each other", where);
+                   "{}: its two ranges do not match", where);
     }
     connection.periodic = readPeriodic(node, group, zone);
     model_.connections.push_back(std::move(connection));

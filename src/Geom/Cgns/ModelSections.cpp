@@ -13,7 +13,7 @@ Section ModelBuilder::readSection(const TreeNode &node, int zone) const {
     DNDS_CHECK(range != nullptr && range->integers.size() == 2, DataError, "{}: no ElementRange", where);
     section.firstId = range->integers[0];
     DNDS_CHECK(section.firstId >= 1 && range->integers[1] >= section.firstId - 1 && range->integers[1] < mostElements,
-               DataError, "{}: elements {} to {} are no range", where, section.firstId, range->integers[1]);
+               DataError, "{}: elements {} to {} are not a range", where, section.firstId, range->integers[1]);
     section.size = range->integers[1] - section.firstId + 1;
     section.connectivity = node.named("ElementConnectivity");
     section.offsets = node.named("ElementStartOffset");
@@ -97,7 +97,7 @@ void ModelBuilder::readSections(int zone) {
     for (std::size_t k = 1; k < sections.size(); k++) {
         const Section &before = sections[k - 1];
         DNDS_CHECK(before.size == 0 || sections[k].size == 0 || before.firstId + before.size <= sections[k].firstId,
-                   DataError, "{}: its elements are numbered as some of section '{}'", model_.sectionText(sections[k]),
+                   DataError, "{}: its element numbers overlap those of section '{}'", model_.sectionText(sections[k]),
                    before.name);
     }
     sortIntoLists(zone, std::move(sections));

@@ -48,7 +48,7 @@ struct Box {
 };
 
 Box boundingBox(const CommunicatorView &comm, const NodeBlock &block) {
-    std::array<real, 6> bounds; // the upper ones negative, so that one reduction finds all
+    std::array<real, 6> bounds; // upper ones negated: one reduction finds all
     bounds.fill(std::numeric_limits<real>::max());
     for (const Point &point : block.coordinates)
         for (std::size_t k = 0; k < 3; k++) {
@@ -62,11 +62,11 @@ Box boundingBox(const CommunicatorView &comm, const NodeBlock &block) {
 // ---------------------------------------------------------------------------------------------------------------------
 // Pairs of nodes from pairs of faces
 
-/// Joins the nodes of two faces: each with the nearest of the other. False where that is no one-to-one relation between
-/// nodes that lie in the same place.
+/// Joins each node of a face with the nearest of the other. False if that is not a one-to-one relation between
+/// coincident nodes.
 bool matchFaces(std::span<const index> a, std::span<const index> b, const FetchedPoints &points,
                 std::vector<NodePair> &pairs) {
-    constexpr real tolerance = 1e-3; // of the face's size: corners of one face lie much further apart
+    constexpr real tolerance = 1e-3; // of the face's size: corners of one face are much further apart
     if (a.size() != b.size())
         return false;
     real size = 0.0;
@@ -99,7 +99,7 @@ class FaceJoiner {
         context_.comm().guarded([&] {
             for (const JoinPairs::Faces &face : faces)
                 DNDS_CHECK(matchFaces(nodesOf(face.face), nodesOf(face.donor), points, pairs), DataError,
-                           "{}, connection '{}': faces {} and {} do not lie in the same place",
+                           "{}, connection '{}': faces {} and {} do not coincide",
                            model_.zoneText(model_.connections[static_cast<std::size_t>(face.connection)].zone),
                            model_.connections[static_cast<std::size_t>(face.connection)].name, idOf(face.face),
                            idOf(face.donor));
@@ -132,7 +132,7 @@ class FaceJoiner {
 // ---------------------------------------------------------------------------------------------------------------------
 // Pairs of coincident nodes
 
-/// A node on its way to the ranks that look after its part of space.
+/// A node sent to the ranks of its region of space.
 struct PlacedNode {
     std::array<index, 3> bin;
     index node;
@@ -209,7 +209,7 @@ class LabelSpreader {
     LabelSpreader(CommunicatorContext &context, const NodeBlock &block)
         : context_(context), comm_(context.comm()), block_(block) {}
 
-    /// For each node of this rank the lowest number among those it is joined with, itself included.
+    /// For each node of this rank the lowest number of its joined nodes, itself included.
     std::vector<index> labels(const std::vector<NodePair> &pairs) {
         collectLinks(pairs);
         labels_.resize(static_cast<std::size_t>(block_.own.size()));
@@ -238,7 +238,7 @@ class LabelSpreader {
         links_.erase(std::unique(links_.begin(), links_.end()), links_.end());
     }
     index &label(index node) { return labels_[static_cast<std::size_t>(node - block_.own.begin)]; }
-    /// Passes labels to the nodes next in the chains. Whether any label changed.
+    /// Sends labels to the next nodes of the chains. Returns whether any label changed.
     bool spread() {
         Outbox outbox;
         for (const auto &[node, other] : links_)
@@ -263,7 +263,7 @@ class LabelSpreader {
     std::vector<index> labels_;
 };
 
-/// What `values` [own nodes] hold for any nodes: [nodes, ascending, each once].
+/// The values of any nodes, from `values` [own nodes]: [nodes, ascending, distinct].
 std::vector<index> fetchNumbers(CommunicatorContext &context, const NodeBlock &block, const std::vector<index> &values,
                                 const std::vector<index> &nodes) {
     const EvenSplit split(block.total, context.comm().size());
@@ -278,7 +278,7 @@ std::vector<index> fetchNumbers(CommunicatorContext &context, const NodeBlock &b
     return fetched;
 }
 
-/// Removes the nodes that became others and numbers the rest.
+/// Removes the nodes that were merged and numbers the rest.
 void numberSurvivors(CommunicatorContext &context, const std::vector<index> &labels, NodeBlock &block) {
     std::vector<Point> kept;
     block.joined = true;
@@ -317,7 +317,7 @@ void warnOfDistances(CommunicatorContext &context, const Model &model, const Nod
         furthest = std::max(furthest, distance(points.at(a), points.at(b)));
     furthest = context.comm().allReduce(furthest, MPI_MAX);
     if (furthest > notable * box.longest())
-        warnings.push_back(fmt::format("{}: connections join nodes that lie up to {:g} apart", model.file, furthest));
+        warnings.push_back(fmt::format("{}: connections join nodes up to {:g} apart", model.file, furthest));
 }
 
 } // namespace

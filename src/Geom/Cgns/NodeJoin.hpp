@@ -1,5 +1,5 @@
 /// @file NodeJoin.hpp
-/// @brief Nodes of several zones: their coordinates, which of them are one, and their numbers after that.
+/// @brief Nodes of several zones: coordinates, joining, and final numbers.
 #pragma once
 
 #include "DNDS/Geom/Cgns/Boundary.hpp"
@@ -9,27 +9,27 @@
 
 namespace DNDS::Geom::Cgns {
 
-/// The nodes of all zones, each rank its even share, and the numbers they have once some of them have become one.
+/// The nodes of all zones, an even share on each rank, and their numbers after joining.
 struct NodeBlock {
     index total = 0;                              ///< in the file
     Range own;                                    ///< as the file numbers them, zone after zone
     std::vector<std::array<real, 3>> coordinates; ///< [own]
-    bool joined = false;                          ///< whether any nodes became one, the same on all ranks
-    std::vector<index> numbers;                   ///< [own]: the number after joining, where any were joined
+    bool joined = false;                          ///< whether any nodes were merged, the same on all ranks
+    std::vector<index> numbers;                   ///< [own]: the number after joining, if `joined`
 };
 
-/// Reads this rank's share of the coordinates. Collective. Throws DataError on all ranks, also for coordinates that are
-/// not finite.
+/// Reads this rank's share of the coordinates. Collective. Throws DataError on all ranks, also for non-finite
+/// coordinates.
 NodeBlock readNodes(CommunicatorView comm, const Model &model, NodeSource &source);
 
-/// Finds which nodes are one and numbers those that are left. Collective. Warnings are added to `warnings`.
+/// Finds nodes to merge and numbers the remaining ones. Collective. Adds to `warnings`.
 ///
-/// Faces are joined corner by corner, each with the nearest of the other face. The nodes of a chain of pairs all become
-/// the one with the lowest number: labels are passed on until none changes, as often as chains are long.
+/// Faces are joined corner by corner, each with the nearest of the other face. All nodes of a chain of pairs become the
+/// one with the lowest number: labels propagate until none changes, as many rounds as chains are long.
 void joinNodes(CommunicatorContext &context, const Model &model, const Elements &elements, const JoinPairs &pairs,
                const CgnsOptions &options, NodeBlock &nodes, std::vector<std::string> &warnings);
 
-/// Translates numbers of the file into those after joining; only where `joined`. Collective.
+/// Translates numbers of the file to those after joining; only if `joined`. Collective.
 void renumberNodes(CommunicatorContext &context, const NodeBlock &block, std::span<index> nodes);
 
 } // namespace DNDS::Geom::Cgns

@@ -44,7 +44,7 @@ std::unique_ptr<NodeSource> openSource(const std::string &path) {
         return openHdf5(path);
     if (start.substr(4, 12) == "ADF Database")
         return openAdf(path);
-    throw DataError(fmt::format("{}: neither an HDF5 nor an ADF file, so no CGNS file", path));
+    throw DataError(fmt::format("{}: neither an HDF5 nor an ADF file, so not a CGNS file", path));
 }
 
 void checkFits(const TreeNode &node, index fileBytes, index expansion) {
@@ -55,8 +55,8 @@ void checkFits(const TreeNode &node, index fileBytes, index expansion) {
 
 void WalkGuard::enter(std::pair<std::string, std::string> node) {
     DNDS_CHECK(std::find(stack_.begin(), stack_.end(), node) == stack_.end(), DataError,
-               "{}: links lead round in a circle at {} {}", file_, node.first, node.second);
-    DNDS_CHECK(stack_.size() < deepest, DataError, "{}: nodes lie more than {} levels deep", file_, deepest);
+               "{}: links form a cycle at {} {}", file_, node.first, node.second);
+    DNDS_CHECK(stack_.size() < deepest, DataError, "{}: nodes are more than {} levels deep", file_, deepest);
     DNDS_CHECK(++visited_ <= mostNodes, DataError, "{}: more than {} nodes", file_, mostNodes);
     stack_.push_back(std::move(node));
 }

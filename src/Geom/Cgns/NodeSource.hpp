@@ -1,5 +1,5 @@
 /// @file NodeSource.hpp
-/// @brief How the mesh reader gets at the nodes of a CGNS file, whatever its file type.
+/// @brief Access to the nodes of a CGNS file of either file type.
 #pragma once
 
 #include "DNDS/Geom/Cgns/TreeNode.hpp"
@@ -12,8 +12,8 @@
 
 namespace DNDS::Geom::Cgns {
 
-/// A file that is open for reading, and those it links to. All functions are Local: ranks read independently, so that
-/// no rank can be left waiting for another that met a damaged part.
+/// A file open for reading, and those it links to. All functions are Local: ranks read independently, so that no rank
+/// waits for another that found a damaged part.
 class NodeSource {
   public:
     NodeSource() = default;
@@ -21,11 +21,11 @@ class NodeSource {
     NodeSource &operator=(const NodeSource &) = delete;
     virtual ~NodeSource() = default;
 
-    /// All wanted nodes, those of solutions if `withSolutions`, links followed. Throws DataError where the file is
-    /// damaged or links lead round in a circle.
+    /// All wanted nodes, those of solutions if `withSolutions`, links followed. Throws DataError if the file is damaged
+    /// or links form a cycle.
     virtual TreeNode readTree(bool withSolutions) = 0;
     /// Values `first` to `first + values.size()` of a node's data, counted through all its dimensions. Integers of both
-    /// widths are converted, as are reals. Throws DataError where they cannot be had.
+    /// widths are converted, as are reals. Throws DataError if they cannot be read.
     virtual void read(const TreeNode &node, index first, std::span<index> values) = 0;
     virtual void read(const TreeNode &node, index first, std::span<real> values) = 0;
 
@@ -34,22 +34,22 @@ class NodeSource {
     void loadFewNumbers(TreeNode &node);
 };
 
-/// Opens a file of the HDF5 type or the ADF type. Local. Throws DataError, or NotBuiltError where this build lacks the
+/// Opens a file of the HDF5 type or the ADF type. Local. Throws DataError, or NotBuiltError if this build lacks the
 /// library.
 std::unique_ptr<NodeSource> openHdf5(const std::string &path);
 std::unique_ptr<NodeSource> openAdf(const std::string &path);
 
-/// Opens a file by what its first bytes say. Local.
+/// Opens a file; its first bytes give the type. Local.
 std::unique_ptr<NodeSource> openSource(const std::string &path);
 
-/// The size of a file in bytes. Throws DataError where there is none that can be read. Local.
+/// The size of a file in bytes. Throws DataError if there is no readable file. Local.
 index fileSize(const std::string &path);
 
-/// Checks that a node's data fit into the file that is said to hold them, if every byte of it stands for at most
-/// `expansion` bytes of data. Throws DataError. Local.
+/// Checks that a node's data fit into their file if every byte of it holds at most `expansion` bytes of data. Throws
+/// DataError. Local.
 void checkFits(const TreeNode &node, index fileBytes, index expansion = 1);
 
-/// Guards a walk through a tree of nodes: throws DataError where it goes round in a circle, too deep or on without end.
+/// Guards a walk through a tree of nodes: throws DataError if it is cyclic, too deep or too long.
 class WalkGuard {
   public:
     explicit WalkGuard(const std::string &file) : file_(file) {}

@@ -17,7 +17,7 @@ struct NamedFace {
     index position; ///< counted from 1
 };
 
-/// The type of the cells of so many nodes that are neither polygons nor polyhedra: no two types have as many.
+/// The non-polygonal, non-polyhedral cell type with this many nodes, which is unique.
 const ElementInfo *cellWith(int dimension, std::size_t nodes) {
     for (int code = 0; code < 64; code++)
         if (isElementType(code))
@@ -54,7 +54,7 @@ std::vector<NamedFace> readNamed(const Model &model, const SectionTable &cellTab
             const std::size_t side = parents[0][i] != 0 ? 0 : 1;
             const index ordinal = from + static_cast<index>(i);
             const index cell = cellTable.find(section.zone, parents[side][i]);
-            DNDS_CHECK(cell != SectionTable::none, DataError, "{}, element {}: its parent {} is no cell",
+            DNDS_CHECK(cell != SectionTable::none, DataError, "{}, element {}: its parent {} is not a cell",
                        model.sectionText(section), faceTable.idOf(ordinal), parents[side][i]);
             named.push_back({ordinal - faces.first(), k, cell, positions[side][i]});
         }

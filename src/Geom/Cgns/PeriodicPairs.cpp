@@ -30,7 +30,7 @@ real extentOf(CommunicatorView comm, const SourceMesh &mesh) {
     return extent;
 }
 
-/// Adds a face or a node if it has a periodic mark; `number` is what the written file calls it.
+/// Adds a face or a node if it has a periodic mark; `number` is its number in the written file.
 void addMarked(std::vector<PeriodicFace> &marked, int mark, std::span<const index> nodes, index number) {
     if (mark >= 0)
         return;
@@ -39,7 +39,7 @@ void addMarked(std::vector<PeriodicFace> &marked, int mark, std::span<const inde
     marked.push_back(std::move(face));
 }
 
-/// Each once, although meshes may list a face or node again, maybe on another rank: in ascending order of numbers from
+/// Removes duplicates, since meshes may list a face or node repeatedly, also on several ranks; the result ascends from
 /// rank to rank. Collective; one sparse exchange.
 std::vector<PeriodicFace> eachOnce(CommunicatorContext &context, const std::vector<PeriodicFace> &marked) {
     const CommunicatorView comm = context.comm();
@@ -93,7 +93,8 @@ std::vector<PeriodicPairs::Sides> pairUp(CommunicatorContext &context, const Glo
         [&](std::size_t k) { return matches[matched[k]].cell; },
         [&](index asked, std::vector<index> &reply) {
             const std::size_t i = toSize(asked - mapping->localBegin());
-            DNDS_CHECK(!met[i], DataError, "{}: {} {} is periodic with two others", mesh.origin, what, faces[i].fileId);
+            DNDS_CHECK(!met[i], DataError, "{}: {} {} matches two others of its periodic connection", mesh.origin, what,
+                       faces[i].fileId);
             met[i] = true;
             reply.push_back(faces[i].fileId);
         },

@@ -1,5 +1,5 @@
 /// @file PeriodicPairs.hpp
-/// @brief Which faces and nodes of periodic connections belong together, as a CGNS file lists them. Part of CgnsWriter.
+/// @brief Pairs of faces and nodes of periodic connections, as a CGNS file lists them. Part of CgnsWriter.
 #pragma once
 
 #include "DNDS/Geom/Source/SourceMesh.hpp"
@@ -11,7 +11,7 @@
 
 namespace DNDS::Geom::Detail {
 
-/// The two sides of one connection, this rank's share, by the numbers that they have in the file.
+/// This rank's share of the two sides of one connection, by their numbers in the file.
 struct PeriodicPairs {
     struct Sides {
         std::array<std::vector<index>, 2> paired; ///< entry k of both is one pair; the first ones ascend
@@ -21,10 +21,10 @@ struct PeriodicPairs {
     Sides nodes; ///< of sides that the mesh gives by nodes
 };
 
-/// Pairs the sides of each connection, each face and node once however often it is listed: [connections]. Collective;
-/// O(own marked faces and nodes) memory on average. `faceElements` are [own listed faces] numbers of elements. Faces
-/// are matched as `matchPeriodic` says, nodes where they are nearest, at most 10^-5 of the size of the mesh apart.
-/// Throws DataError on all ranks where two faces or nodes of a first side meet the same one.
+/// Pairs the sides of each connection, without duplicates: [connections]. Collective; O(own marked faces and nodes)
+/// memory on average. `faceElements` are [own listed faces] numbers of elements. Faces are matched by `matchPeriodic`,
+/// nodes to the nearest, at most 10^-5 of the size of the mesh apart. Throws DataError on all ranks if two faces or
+/// nodes of a first side match the same one.
 std::vector<PeriodicPairs> pairPeriodic(CommunicatorContext &context, const SourceMesh &mesh,
                                         std::span<const index> faceElements);
 

@@ -9,7 +9,7 @@ namespace DNDS::Geom::Cgns {
 
 namespace {
 
-/// Appends a face: its corners, in reverse order where it looks inward.
+/// Appends a face: its corners, reversed if it points inward.
 void appendFace(std::vector<index> &to, std::span<const index> corners, bool inward) {
     to.push_back(static_cast<index>(corners.size()));
     if (inward)
@@ -51,7 +51,7 @@ void resolveNumbers(CommunicatorContext &context, ElementRun &cells, const Eleme
 // ---------------------------------------------------------------------------------------------------------------------
 // ParentElements alone
 
-/// The cells on both sides of faces, as the file numbers them; 0 for none.
+/// The cells on both sides of faces, by file number; 0 for none.
 struct Parents {
     index firstFace; ///< ordinal
     int zone;
@@ -129,12 +129,12 @@ void ParentResolver::readParents() {
 void ParentResolver::addressFace(Outbox &records, int zone, index face, index parent, bool inward) {
     if (parent == 0)
         return;
-    // Cells that no section lists are numbered from 1, or behind all faces.
+    // Cells in no section are numbered from 1, or after all faces.
     const auto section = static_cast<std::size_t>(cellSection_[static_cast<std::size_t>(zone)]);
     const index cells = cellTable_.sections()[section].size;
     const index highest = highest_[static_cast<std::size_t>(zone)];
     const index firstId = highest <= cells ? 1 : highest - cells + 1;
-    DNDS_CHECK(parent >= firstId && parent <= highest, DataError, "{}, element {}: parent {} is no cell",
+    DNDS_CHECK(parent >= firstId && parent <= highest, DataError, "{}, element {}: parent {} is not a cell",
                model_.zoneText(zone), faceTable_.idOf(face), parent);
     const index cell = cellTable_.begin(section) + parent - firstId;
     const auto corners = faces_.nodesOf(face - faces_.first());
@@ -156,7 +156,7 @@ void ParentResolver::buildCells(const RankLists &arrived) {
     struct Record {
         index cell;
         index face;
-        std::size_t at; ///< where the number of corners stands
+        std::size_t at; ///< position of the number of corners
     };
     std::vector<Record> records;
     for (std::size_t i = 0; i < arrived.values.size(); i += static_cast<std::size_t>(arrived.values[i + 2]) + 3)

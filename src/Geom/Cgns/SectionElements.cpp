@@ -33,7 +33,7 @@ index SectionTable::idOf(index ordinal) const {
 
 namespace {
 
-/// Where in an old section's numbers the next rank's first element starts, and how many came before.
+/// Where in an old section's numbers the next rank's first element starts, and how many elements are before it.
 struct StreamState {
     index position = 0;
     index elements = 0;
@@ -91,7 +91,7 @@ class ElementReader {
 void ElementReader::readPart(std::size_t k, const Range &part) {
     const Section &section = table_.sections()[k];
     if (section.kind == SectionKind::Stream)
-        return readStream(k, part); // other ranks wait for what comes of it
+        return readStream(k, part); // other ranks wait for the result
     if (failure_)
         return;
     try {
@@ -219,8 +219,8 @@ std::vector<index> ElementReader::readWords(const Section &section, const Range 
     return numbers;
 }
 
-/// Elements of old sections can only be told apart one after the other. Ranks read their parts of the numbers all at
-/// once; then the place of the next element goes from rank to rank, and each walks through its part in memory.
+/// Elements of old sections are found only one after the other. Ranks read their parts of the numbers concurrently;
+/// then the position of the next element is sent from rank to rank, and each walks through its part in memory.
 void ElementReader::readStream(std::size_t k, const Range &part) {
     const Section &section = table_.sections()[k];
     const auto wordOf = [&](index element) {
@@ -243,8 +243,8 @@ void ElementReader::readStream(std::size_t k, const Range &part) {
         try {
             walkStream(section, words, numbers, state);
             DNDS_CHECK(part.end < section.size || state.elements == section.size, DataError,
-                       "{}: {} elements are said to be there, and its connectivity holds {}",
-                       model_.sectionText(section), section.size, state.elements);
+                       "{}: it states {} elements, but its connectivity holds {}", model_.sectionText(section),
+                       section.size, state.elements);
         } catch (...) {
             failure_ = std::current_exception();
             state.intact = 0;
@@ -255,7 +255,7 @@ void ElementReader::readStream(std::size_t k, const Range &part) {
     }
 }
 
-/// Takes the elements that begin in `words`, which start at `state`, and moves `state` behind them.
+/// Takes the elements that begin in `words`, which start at `state`, and moves `state` past them.
 void ElementReader::walkStream(const Section &section, const Range &words, std::vector<index> &numbers,
                                StreamState &state) {
     while (state.position < words.end) {
@@ -294,7 +294,7 @@ void ElementReader::makeStructured(const Section &section, const Range &part) {
     }
 }
 
-/// Faces look out of the zone where the zone is right-handed.
+/// Normals point out of the zone if the zone is right-handed.
 void ElementReader::makePatch(const Section &section, const Range &part) {
     const Zone &zone = model_.zones[static_cast<std::size_t>(section.zone)];
     const auto dimensions = static_cast<std::size_t>(zone.dimensions);

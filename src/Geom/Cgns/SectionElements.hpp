@@ -1,5 +1,5 @@
 /// @file SectionElements.hpp
-/// @brief The elements of many sections as one list that ranks share out, and what each rank has read of it.
+/// @brief The elements of many sections as one list distributed over ranks, and each rank's part of it.
 #pragma once
 
 #include "DNDS/Geom/Cgns/Model.hpp"
@@ -18,7 +18,7 @@ namespace DNDS::Geom::Cgns {
 
 using Range = IndexRange;
 
-/// The sections of a list and the ordinal numbers of their elements in the whole list, counted from 0.
+/// The sections of a list and the ordinals of their elements in the whole list, from 0.
 class SectionTable {
   public:
     explicit SectionTable(const std::vector<Section> &sections);
@@ -42,13 +42,13 @@ class SectionTable {
     std::map<std::pair<int, index>, std::size_t> byLastId_;
 };
 
-/// The elements of a list that this rank has read: they follow each other, as those of the ranks do.
+/// The elements of a list that this rank has read: contiguous, in order of rank.
 struct ElementRun {
     std::shared_ptr<const GlobalMapping> mapping; ///< of ordinals
     std::vector<ElementType> types;
     std::vector<index> starts{0};
-    /// Nodes of all zones, counted from 0. For a Polyhedron of an NFACE_n section its faces until they are resolved:
-    /// the ordinal in the list of faces plus 1, negative where the face looks inward.
+    /// Nodes of all zones, from 0. For a Polyhedron of an NFACE_n section its faces until they are resolved: the
+    /// ordinal in the list of faces plus 1, negative if the face points inward.
     std::vector<index> nodes;
 
     index size() const noexcept { return static_cast<index>(types.size()); }
@@ -60,8 +60,8 @@ struct ElementRun {
     }
 };
 
-/// Reads this rank's share of a list. Collective. `faces` tells which face a polyhedron means. Polyhedra of parents
-/// come without faces, faces of cells without nodes. Throws DataError on all ranks.
+/// Reads this rank's share of a list. Collective. `faces`: the list that polyhedra refer to. Polyhedra of parents get
+/// no faces yet, faces of cells no nodes. Throws DataError on all ranks.
 ElementRun readElements(CommunicatorContext &context, const Model &model, const SectionTable &table,
                         const SectionTable &faces, NodeSource &source);
 
@@ -71,11 +71,11 @@ struct ElementRows {
     std::vector<index> starts{0};
     std::vector<index> nodes;
 
-    /// The row of an ordinal that is there. O(log rows).
+    /// The row of an ordinal, which must exist. O(log rows).
     std::span<const index> row(index ordinal) const;
 };
 
-/// The nodes of any elements of a list: [ordinals, ascending, each once]. Collective.
+/// The nodes of any elements of a list: [ordinals, ascending, distinct]. Collective.
 ElementRows fetchElements(CommunicatorContext &context, const ElementRun &run, std::vector<index> ordinals);
 
 } // namespace DNDS::Geom::Cgns

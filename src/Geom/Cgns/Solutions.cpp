@@ -9,7 +9,7 @@ namespace DNDS::Geom::Cgns {
 
 namespace {
 
-/// Where one zone has the values of a field.
+/// The position of a field's values in one zone.
 struct Part {
     const TreeNode *values = nullptr;
     index skipped = 0; ///< rind values before the first one
@@ -24,7 +24,7 @@ struct Field {
 
 index rowsOf(const Zone &zone, bool atCells) { return atCells ? zone.cells : zone.nodes; }
 
-/// Finds what the tree says about fields. Local, the same on all ranks.
+/// Finds the fields in the tree. Local, the same on all ranks.
 class FieldFinder {
   public:
     FieldFinder(const Model &model, std::vector<std::string> &warnings) : model_(model), warnings_(warnings) {}
@@ -75,7 +75,7 @@ class FieldFinder {
         const TreeNode &array = *part.values;
         const std::string what = fmt::format("solution '{}', array '{}'", solution.name, array.name);
         if (!array.isReal() && !array.isInteger())
-            return leaveOut(zone, what, "its values are no numbers");
+            return leaveOut(zone, what, "its values are not numbers");
         const index rows = rowsOf(model_.zones[zone], atCells);
         if (array.size() - rind != rows)
             return leaveOut(
@@ -94,7 +94,7 @@ class FieldFinder {
         for (std::size_t zone = 0; zone < model_.zones.size(); zone++)
             if (field.parts[zone].values == nullptr && rowsOf(model_.zones[zone], field.atCells) > 0) {
                 leaveOut(zone, fmt::format("solution '{}', array '{}'", field.solution, field.name),
-                         "other zones have it and this one has not");
+                         "other zones have it, but this one does not");
                 return false;
             }
         return true;
@@ -121,7 +121,7 @@ std::vector<real> readShare(const Model &model, const Field &field, const Range 
     return values;
 }
 
-/// Drops the values of nodes that became others; those that are left are numbered as they follow each other.
+/// Drops the values of merged nodes; the remaining ones are renumbered consecutively.
 std::vector<real> ofSurvivors(const std::vector<real> &values, const NodeBlock &nodes, index firstNode) {
     std::vector<real> kept;
     for (std::size_t i = 0; i < values.size(); i++)
@@ -138,7 +138,7 @@ MeshFields readSolutions(CommunicatorView comm, const Model &model, const NodeBl
     const index stated = std::accumulate(model.zones.begin(), model.zones.end(), index{0},
                                          [](index sum, const Zone &zone) { return sum + zone.cells; });
     if (stated != mesh.cells.globalSize && std::erase_if(found, [](const Field &field) { return field.atCells; }) > 0)
-        mesh.warnings.push_back(fmt::format("{}: fields at cells are left out, for zones state {} cells and have {}",
+        mesh.warnings.push_back(fmt::format("{}: fields at cells are left out: zones state {} cells but have {}",
                                             model.file, stated, mesh.cells.globalSize));
     MeshFields fields;
     comm.guarded([&] {

@@ -7,9 +7,9 @@
 
 namespace DNDS::Geom::Cgns {
 
-/// Reads all fields that the whole mesh has; says in `mesh.warnings` what is left out. `nodes` are those of the file,
-/// joined, and `mesh` is complete. Nodes that became one have the value of the first of them. Collective. Throws
-/// DataError on all ranks where values cannot be read.
+/// Reads all fields of the whole mesh; `mesh.warnings` says what is left out. `nodes` are those of the file, joined,
+/// and `mesh` is complete. Merged nodes have the value of the first of them. Collective. Throws DataError on all ranks
+/// if values cannot be read.
 MeshFields readSolutions(CommunicatorView comm, const Model &model, const NodeBlock &nodes, SourceMesh &mesh,
                          NodeSource &source);
 

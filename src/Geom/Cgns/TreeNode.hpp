@@ -10,7 +10,7 @@
 
 namespace DNDS::Geom::Cgns {
 
-/// What a node's data are made of: MT, C1, I4, I8, R4, R8 of the standard, and whatever else.
+/// The data type of a node: MT, C1, I4, I8, R4, R8 of the standard, or another.
 enum class DataType : unsigned char { None, Text, Int32, Int64, Real32, Real64, Other };
 
 /// The size of one value; 0 for None and Other. Local.
@@ -44,12 +44,12 @@ struct TreeNode {
     std::string textOf(std::string_view wanted) const;
 };
 
-/// The name of the node below Periodic_t that repeats its arrays, of single precision by the standard, in double. It is
-/// the only UserDefinedData_t that is of use.
+/// The node below Periodic_t that repeats its single-precision arrays in double: the only UserDefinedData_t that is
+/// used.
 inline constexpr std::string_view doublePrecision = "DoublePrecision";
 
-/// Whether a node with this name and label and its children are of use to the mesh reader, or, `withSolutions`, to that
-/// of fields; others are not read at all.
+/// Whether a node with this name and label and its children are used by the mesh reader or, with `withSolutions`, by
+/// that of fields; others are not read.
 bool isWanted(const TreeNode &node, bool withSolutions) noexcept;
 
 /// The tree as bytes and back. Local.

@@ -1,5 +1,5 @@
 /// @file WrittenElements.hpp
-/// @brief The sections of elements that a mesh becomes in a CGNS file. Part of CgnsWriter.
+/// @brief The element sections of a mesh in a CGNS file. Part of CgnsWriter.
 #pragma once
 
 #include "DNDS/Geom/Source/SourceMesh.hpp"
@@ -25,8 +25,8 @@ struct WrittenElements {
     std::vector<index> faceElements; ///< [own listed faces]: the file's number of the element
 };
 
-/// Cells, then the faces that the mesh lists, each once though it may be listed with several marks; of polyhedra all
-/// faces, then cells. Collective. Throws as `numberFaces`, ArgumentError for polyhedra that are no lists of faces.
+/// Cells, then the listed faces without duplicates; of polyhedra all faces, then cells. Collective. Throws as
+/// `numberFaces`, ArgumentError for polyhedra that are not lists of faces.
 WrittenElements elementsToWrite(CommunicatorContext &context, const SourceMesh &mesh);
 
 /// The corners of an element. Local.

@@ -1,5 +1,5 @@
 /// @file ElementBlocks.hpp
-/// @brief Elements as readers find them, and how they become the blocks of a `SourceMesh`.
+/// @brief Builds the element and node blocks of a `SourceMesh` in readers.
 #pragma once
 
 #include "DNDS/Geom/Source/SourceMesh.hpp"
@@ -18,7 +18,7 @@ inline void appendElement(ElementBlock &block, ElementType type, std::span<const
     block.fileIds.push_back(fileId);
 }
 
-/// Sets `first` and `globalSize` from what all ranks have. Collective.
+/// Sets `first` and `globalSize` from the blocks of all ranks. Collective.
 void numberBlock(CommunicatorView comm, ElementBlock &block);
 
 /// Sets `firstNode`, `globalNodes` and `physicalDimension`, which is 2 for two-dimensional cells in the plane z = 0.

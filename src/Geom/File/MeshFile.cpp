@@ -18,7 +18,7 @@ constexpr std::size_t longestLine = std::size_t{1} << 20;
 
 bool isBlank(char c) { return c == ' ' || c == '\t' || c == '\r' || c == '\n' || c == '\v' || c == '\f'; }
 
-/// What an error message shows of a word that is not as it should be.
+/// A word as an error message shows it.
 std::string shown(std::string_view word) {
     std::string text;
     for (const char c : word.substr(0, 40))
@@ -78,7 +78,7 @@ void FileCursor::moveTo(FilePlace place) {
     lineNumber_ = place.line;
 }
 
-/// Makes the window hold `bytes` from `at_` on, if the file does; bytes before `at_` are dropped where needed.
+/// Makes the window hold `bytes` from `at_` on, if the file has them; may drop bytes before `at_`.
 bool FileCursor::fill(std::size_t bytes) {
     if (filled_ - at_ >= bytes)
         return true;
@@ -105,7 +105,7 @@ std::size_t FileCursor::findLineEnd() {
         return std::string_view::npos;
     lineNumber_ = line_;
     if (filled_ - at_ >= longestLine)
-        fail("a line of more than a million characters");
+        fail("a line has more than a million characters");
     return filled_;
 }
 
@@ -215,7 +215,7 @@ index WordReader::integer(std::string_view what) {
     if (error == std::errc::result_out_of_range)
         cursor_->fail(fmt::format("{} is {}: too large", what, shown(text)));
     if (error != std::errc() || end != text.data() + text.size())
-        cursor_->fail(fmt::format("{} is '{}', which is no whole number", what, shown(text)));
+        cursor_->fail(fmt::format("{} is '{}', which is not an integer", what, shown(text)));
     return value;
 }
 
@@ -233,13 +233,13 @@ real WordReader::number(std::string_view what) {
     const auto [end, error] = std::from_chars(begin, text.data() + text.size(), value);
     const bool tiny = error == std::errc::result_out_of_range && std::abs(value) < 1; // below the smallest: 0
     if ((error != std::errc() && !tiny) || end != text.data() + text.size() || !std::isfinite(value))
-        cursor_->fail(fmt::format("{} is '{}', which is no finite number", what, shown(text)));
+        cursor_->fail(fmt::format("{} is '{}', which is not a finite number", what, shown(text)));
     return value;
 }
 
 void WordReader::end() const {
     if (!rest_.empty())
-        cursor_->fail(fmt::format("'{}' at the end of the line is too much", shown(rest_)));
+        cursor_->fail(fmt::format("unexpected '{}' at the end of the line", shown(rest_)));
 }
 
 } // namespace DNDS::Geom

@@ -1,5 +1,5 @@
 /// @file MeshFile.hpp
-/// @brief Reads text and binary values of a mesh file from any place on, and says where in the file something is wrong.
+/// @brief Reads text and binary values of a mesh file from any position, and reports errors with their position.
 #pragma once
 
 #include "DNDS/Base/Error.hpp"
@@ -14,10 +14,10 @@
 
 namespace DNDS::Geom {
 
-/// A file that is open for reading; each rank that reads has one of its own. All functions are Local. Move-only.
+/// A file open for reading; each rank that reads has its own. All functions are Local. Move-only.
 class MeshFile {
   public:
-    /// Throws DataError, naming the file, where it cannot be opened or is no file (a folder, say).
+    /// Throws DataError with the path if it cannot be opened or is not a file (a folder, for example).
     explicit MeshFile(std::string path);
     MeshFile(MeshFile &&other) noexcept;
     MeshFile &operator=(MeshFile &&) = delete;
@@ -27,8 +27,8 @@ class MeshFile {
 
     const std::string &path() const noexcept { return path_; }
     index size() const noexcept { return size_; }
-    /// Reads up to `count` bytes from `offset` on and returns how many there were. Throws DataError where the file
-    /// system fails.
+    /// Reads up to `count` bytes from `offset` on and returns how many there were. Throws DataError if the file system
+    /// fails.
     std::size_t read(index offset, char *into, std::size_t count) const;
 
   private:
@@ -37,15 +37,15 @@ class MeshFile {
     index size_ = 0;
 };
 
-/// A place in a file, where a line begins that is number `line` (from 1); 0 where lines are not counted.
+/// A position in a file where a line begins, and the line's number (from 1; 0 if lines are not counted).
 struct FilePlace {
     index offset = 0;
     index line = 1;
 };
 
-/// Walks through a file from a place on: by lines, or by binary values. It holds a window of the file, two
-/// megabytes. All functions are Local; all throw DataError naming file and line (in binary files, the byte)
-/// where the file does not hold what is asked for.
+/// Reads a file from a position on: lines or binary values. It holds a window of the file, two megabytes. All functions
+/// are Local; all throw DataError with file and line (in binary files, the byte) if the file does not hold what is
+/// requested.
 class FileCursor {
   public:
     explicit FileCursor(const MeshFile &file, FilePlace place = {});
@@ -55,21 +55,21 @@ class FileCursor {
     FilePlace place() const noexcept { return {windowOffset_ + static_cast<index>(at_), line_}; }
     index bytesLeft() const noexcept { return file_->size() - place().offset; }
     void moveTo(FilePlace place);
-    /// From now on messages name bytes, not lines.
+    /// From now on messages give bytes, not lines.
     void countBytes() noexcept { line_ = 0; }
 
-    /// Takes the next line that is not blank; false at the end of the file.
+    /// Takes the next non-blank line; false at the end of the file.
     bool nextLine();
-    /// The same, where there must be one.
+    /// The same; throws at the end of the file.
     void needLine(std::string_view expected);
-    /// The line taken last, without blanks at its ends, until the next call.
+    /// The last line taken, without blanks at its ends; valid until the next call.
     std::string_view line() const noexcept { return {window_.data() + lineBegin_, lineEnd_ - lineBegin_}; }
     index lineNumber() const noexcept { return lineNumber_; }
-    /// Where the line taken last begins.
+    /// The position of the last line taken.
     FilePlace linePlace() const noexcept { return {windowOffset_ + static_cast<index>(lineBegin_), lineNumber_}; }
-    /// Passes over lines that are not blank.
+    /// Skips non-blank lines.
     void skipLines(index count, std::string_view expected);
-    /// Moves behind the next line that begins with `text`, looking at lines of any length.
+    /// Moves past the next line that begins with `text`, for lines of any length.
     void skipBehindLine(std::string_view text);
 
     /// Takes a binary value.
@@ -85,13 +85,13 @@ class FileCursor {
     }
     void skipBytes(index count);
 
-    /// Throws DataError: file and line taken last (or the present byte), then `message`.
+    /// Throws DataError: file, last line taken (or current byte), `message`.
     [[noreturn]] void fail(const std::string &message, SourceLocation where = SourceLocation::current()) const;
 
   private:
     void takeBytes(char *into, std::size_t count);
     bool fill(std::size_t bytes);
-    /// Where the line that begins at `at_` ends, or npos at the end of the file. Lines are limited.
+    /// The end of the line that begins at `at_`, or npos at the end of the file. Line length is limited.
     std::size_t findLineEnd();
 
     const MeshFile *file_;
@@ -105,11 +105,11 @@ class FileCursor {
     std::size_t lineEnd_ = 0;
 };
 
-/// Takes a line apart into words. Numbers are read by std::from_chars. All functions are Local and throw DataError
-/// through the cursor.
+/// Splits a line into words. Numbers are read by std::from_chars. All functions are Local and throw DataError through
+/// the cursor.
 class WordReader {
   public:
-    /// The line that `cursor` took last.
+    /// The last line that `cursor` took.
     explicit WordReader(const FileCursor &cursor) : cursor_(&cursor), rest_(cursor.line()) { dropBlanks(); }
     WordReader(const FileCursor &cursor, std::string_view text) : cursor_(&cursor), rest_(text) { dropBlanks(); }
 
@@ -121,7 +121,7 @@ class WordReader {
     index integer(std::string_view what, index lowest, index highest);
     /// A finite number.
     real number(std::string_view what);
-    /// Nothing more may stand on the line.
+    /// Throws unless the line ends here.
     void end() const;
 
   private:

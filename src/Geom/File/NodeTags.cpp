@@ -17,7 +17,7 @@ int keeperOf(index tag, int ranks) {
     return static_cast<int>(mixBits(static_cast<std::uint64_t>(tag)) % static_cast<std::uint64_t>(ranks));
 }
 
-/// Where tag - number is the same for all nodes of all ranks: that difference. Collective.
+/// The difference tag - number if it is the same for all nodes of all ranks. Collective.
 bool areConsecutive(CommunicatorView comm, std::span<const index> ownTags, index firstNode, index &difference) {
     std::array<index, 2> extremes{std::numeric_limits<index>::max(), std::numeric_limits<index>::max()};
     for (std::size_t i = 0; i < ownTags.size(); i++) {
@@ -52,7 +52,7 @@ std::vector<TagNumber> keepTags(CommunicatorView comm, std::span<const index> ow
     comm.guarded([&] {
         for (std::size_t i = 1; i < kept.size(); i++)
             DNDS_CHECK(kept[i].first != kept[i - 1].first, DataError,
-                       "{}: two nodes, the {}th and the {}th, have the tag {}", origin, kept[i - 1].second + 1,
+                       "{}: nodes {} and {} (in file order) have the same tag {}", origin, kept[i - 1].second + 1,
                        kept[i].second + 1, kept[i].first);
     });
     return kept;

@@ -9,7 +9,7 @@ namespace DNDS::Geom::Detail {
 
 namespace {
 
-/// Bricks number their corners as HEXA_8 does; 8 is the centre. Rectangles use 0 to 3.
+/// Bricks number their corners as HEXA_8; 8 is the centre. Rectangles use 0 to 3.
 constexpr std::uint8_t centre = 8;
 constexpr std::array<std::array<int, 3>, 8> cornerOffset{
     {{0, 0, 0}, {1, 0, 0}, {1, 1, 0}, {0, 1, 0}, {0, 0, 1}, {1, 0, 1}, {1, 1, 1}, {0, 1, 1}}};
@@ -24,7 +24,7 @@ struct BrickFace {
     std::vector<std::uint8_t> nodes;
 };
 
-/// One way of cutting a brick, and the faces that this gives on each of its sides.
+/// A subdivision of a brick, and the faces it makes on each side.
 struct Cut {
     std::vector<BrickCell> cells;
     std::array<std::vector<BrickFace>, 6> sides;
@@ -69,7 +69,7 @@ Cut tetrahedra() {
                     {type, {0, 4, 5, 6}},
                     {type, {0, 5, 1, 6}}});
 }
-/// Between bricks with whole sides at x- and tetrahedra at x+.
+/// From bricks with whole sides at x- to tetrahedra at x+.
 Cut pyramidsAndTetrahedra() {
     const auto pyramid = ElementType::Pyra5;
     const auto tetrahedron = ElementType::Tetra4;
@@ -82,7 +82,7 @@ Cut pyramidsAndTetrahedra() {
                     {tetrahedron, {1, 5, 6, centre}}});
 }
 
-/// Bricks from `begin` to `end` in x, all cut in one way.
+/// Bricks from `begin` to `end` in x with the same subdivision.
 struct Region {
     index begin;
     index end;
@@ -128,7 +128,7 @@ std::vector<Region> makeRegions(const BoxMeshOptions &options) {
     return regions;
 }
 
-/// Faces of one side that come from the bricks of one region.
+/// Faces of one side, from the bricks of one region.
 struct SidePart {
     index first; ///< number of its first face
     index count;
@@ -271,7 +271,7 @@ class BrickPattern final : public BoxPattern {
     index cells_ = 0;
     std::vector<SidePart> sideParts_;
     index faces_ = 0;
-    index centreBegin_ = 0; ///< the bricks that have centres: one layer in x
+    index centreBegin_ = 0; ///< first brick with a centre; they are one layer in x
     index centreNodes_ = 0;
 };
 

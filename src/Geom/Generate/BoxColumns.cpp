@@ -4,8 +4,8 @@ namespace DNDS::Geom::Detail {
 
 namespace {
 
-/// Columns stand in rows (in y) like bricks in a wall: odd rows are shifted by half a column and have halves at both
-/// ends. A row's lower and upper lines have nodes at every half column; zigzags make hexagons of the columns.
+/// Columns are laid out in rows (in y) like bricks in a wall: odd rows are shifted by half a column and have half
+/// columns at both ends. A row's lower and upper lines have nodes at every half column; zigzags make columns hexagonal.
 class ColumnPattern final : public BoxPattern {
   public:
     explicit ColumnPattern(const BoxMeshOptions &options) : options_(options) {}
@@ -91,7 +91,7 @@ class ColumnPattern final : public BoxPattern {
     }
 
   private:
-    static constexpr real zigzag = 1.0 / 6.0; ///< of a row: what makes regular hexagons of columns of the right width
+    static constexpr real zigzag = 1.0 / 6.0; ///< of a row: regular hexagons for columns of the right width
 
     /// From half column `begin` to `end` in a row.
     struct Column {

@@ -33,14 +33,13 @@ void checkRamps(const BoxMeshOptions &options) {
         DNDS_CHECK(std::fabs(ramp.angle) < 89.0, ArgumentError, "a ramp of {} degrees: it must be less than 89",
                    ramp.angle);
         DNDS_CHECK(ramp.start >= 0.0 && ramp.start < length, ArgumentError,
-                   "a ramp from x = {} is outside of the box [0, {}]", ramp.start, length);
+                   "a ramp from x = {} is outside the box [0, {}]", ramp.start, length);
         const real bricks = ramp.start / length * static_cast<real>(options.cells[0]);
-        DNDS_CHECK(
-            std::fabs(bricks - std::round(bricks)) < 1e-6, ArgumentError,
-            "the corner of a ramp at x = {} is {:.3f} of {} bricks from x-: choose a number of bricks in x, or a "
-            "length, for which an edge lies there",
-            ramp.start, bricks, options.cells[0]);
-        DNDS_CHECK(options.jitter == 0.0, ArgumentError, "a box with ramps takes no jitter");
+        DNDS_CHECK(std::fabs(bricks - std::round(bricks)) < 1e-6, ArgumentError,
+                   "the corner of a ramp at x = {} is {:.3f} of {} bricks from x-: choose a number of bricks in x or a "
+                   "length with an edge there",
+                   ramp.start, bricks, options.cells[0]);
+        DNDS_CHECK(options.jitter == 0.0, ArgumentError, "a box with ramps cannot have jitter");
         DNDS_CHECK(!options.periodic[0], ArgumentError,
                    "sides x- and x+ of a box with ramps differ: they cannot be periodic");
         DNDS_CHECK(!options.periodic[1] ||
@@ -56,7 +55,7 @@ void checkRamps(const BoxMeshOptions &options) {
     }
 }
 
-/// Where a point of the plain box comes to stand between floor and ceiling.
+/// The position of a point of the plain box between floor and ceiling.
 std::array<real, 3> bend(const BoxMeshOptions &options, std::array<real, 3> p) {
     if (isFlat(options.floor) && isFlat(options.ceiling))
         return p;
@@ -67,7 +66,7 @@ std::array<real, 3> bend(const BoxMeshOptions &options, std::array<real, 3> p) {
 }
 
 void checkOptions(const BoxMeshOptions &options) {
-    DNDS_CHECK(options.fill <= BoxCells::Polyhedra, ArgumentError, "{} is no value of BoxCells",
+    DNDS_CHECK(options.fill <= BoxCells::Polyhedra, ArgumentError, "{} is not a value of BoxCells",
                static_cast<int>(options.fill));
     const int dimension = isSurface(options.fill) ? 2 : 3;
     index bricks = 1;
@@ -78,20 +77,20 @@ void checkOptions(const BoxMeshOptions &options) {
         DNDS_CHECK(options.lengths[d] > 0 && options.lengths[d] < 1e300, ArgumentError, "a box of length {}",
                    options.lengths[d]);
     }
-    DNDS_CHECK(options.jitter >= 0.0 && options.jitter <= 0.15, ArgumentError, "jitter {} is outside of [0, 0.15]",
+    DNDS_CHECK(options.jitter >= 0.0 && options.jitter <= 0.15, ArgumentError, "jitter {} is outside [0, 0.15]",
                options.jitter);
     DNDS_CHECK(options.fill != BoxCells::MixedVolume || options.cells[0] >= 4, ArgumentError,
-               "all types of cells need 4 bricks in x, not {}", options.cells[0]);
+               "a mixed-volume box needs at least 4 bricks in x, not {}", options.cells[0]);
     DNDS_CHECK(options.fill != BoxCells::MixedVolume || !options.periodic[0], ArgumentError,
                "sides x- and x+ of a mixed-volume box differ: they cannot be periodic");
     DNDS_CHECK(dimension == 3 || !options.periodic[2], ArgumentError, "a box of two dimensions is not periodic in z");
     checkRamps(options);
 }
 
-/// Where block `part` of `parts` begins among `count` numbers, without overflow.
+/// The first of `count` numbers in block `part` of `parts`, without overflow.
 index blockBegin(index count, int part, int parts) { return count / parts * part + count % parts * part / parts; }
 
-/// The final numbers of entities: natural ones, or shuffled.
+/// The final numbers of entities: natural or shuffled.
 class Numbering {
   public:
     Numbering(index count, const BoxMeshOptions &options, std::uint64_t salt)
@@ -105,7 +104,7 @@ class Numbering {
     bool shuffled_;
 };
 
-/// Appends an element whose nodes are natural numbers; polyhedra have the corners of faces between them.
+/// Appends an element whose nodes are natural numbers; polyhedra list corner counts between them.
 void append(ElementBlock &block, const BoxElement &element, const Numbering &nodeNumbering) {
     block.types.push_back(element.type);
     index corners = 0;
@@ -153,7 +152,7 @@ BoxCells boxCellsOf(std::string_view word) {
         known += known.empty() ? "" : ", ";
         known += name;
     }
-    throw ArgumentError(fmt::format("a box of '{}': it can be of {}", word, known));
+    throw ArgumentError(fmt::format("a box cannot be filled with '{}'; known cells: {}", word, known));
 }
 
 SourceMesh makeBoxMesh(const BoxMeshOptions &options, int part, int parts) {

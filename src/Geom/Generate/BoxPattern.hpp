@@ -1,6 +1,6 @@
 /// @file BoxPattern.hpp
-/// @brief How a box is cut into cells: every cell, boundary face and node can be asked for by its number, without a
-/// table. Part of BoxMesh.
+/// @brief The subdivision of a box into cells: every cell, boundary face and node is computed from its number, without
+/// a table. Part of BoxMesh.
 #pragma once
 
 #include "DNDS/Geom/Generate/BoxMesh.hpp"
@@ -11,7 +11,7 @@
 
 namespace DNDS::Geom::Detail {
 
-/// A cell or a face as a pattern describes it; `nodes` is reused from one to the next.
+/// A cell or a face of a pattern; `nodes` is reused for the next one.
 struct BoxElement {
     ElementType type = ElementType::Node;
     int side = -1;            ///< of faces: 0 to 5 for x-, x+, y-, y+, z-, z+
@@ -32,10 +32,10 @@ class BoxPattern {
     virtual void face(index number, BoxElement &result) const = 0;
 };
 
-/// A uniform number in [-1, 1) that depends on its arguments only.
+/// A uniform number in [-1, 1) that depends only on its arguments.
 real randomSigned(std::uint64_t seed, std::uint64_t number);
 
-/// Bricks cut into cells of fixed types.
+/// Bricks divided into cells of fixed types.
 std::unique_ptr<BoxPattern> makeBrickPattern(const BoxMeshOptions &options);
 /// Hexagonal columns cut in z.
 std::unique_ptr<BoxPattern> makeColumnPattern(const BoxMeshOptions &options);

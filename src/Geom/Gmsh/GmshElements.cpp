@@ -6,7 +6,7 @@ namespace DNDS::Geom::Detail {
 
 namespace {
 
-// Both number corners alike; nodes on edges and faces come in different orders.
+// Both number corners alike; nodes on edges and faces are ordered differently.
 constexpr std::uint8_t tetra10[] = {0, 1, 2, 3, 4, 5, 6, 7, 9, 8};
 constexpr std::uint8_t hexa27[] = {0,  1,  2,  3,  4,  5,  6,  7,  8,  11, 13, 9,  10, 12,
                                    14, 15, 16, 18, 19, 17, 20, 21, 23, 24, 22, 25, 26};

@@ -15,7 +15,7 @@ struct GmshElement {
     std::span<const std::uint8_t> order;
 };
 
-/// The element of a number from a file; null where it is none of the linear and second-order types. Local, O(1).
+/// The element type for a Gmsh number; null unless linear or second-order. Local, O(1).
 const GmshElement *gmshElement(long long number) noexcept;
 
 } // namespace DNDS::Geom::Detail

@@ -11,7 +11,7 @@ namespace DNDS::Geom::Detail {
 
 namespace {
 
-/// Divides a list that comes in blocks into segments: long blocks into several, short ones together.
+/// Divides the blocks of a list into segments: splits long blocks, joins short ones.
 class SegmentBuilder {
   public:
     /// Without headers every segment begins with an entry.
@@ -20,8 +20,8 @@ class SegmentBuilder {
 
     index entries() const noexcept { return entries_; }
 
-    /// A block whose header is at `header`. `placeOf(k)` moves to entry `k` of it and says where that is; it is called
-    /// with ascending numbers, and at last with the number of entries.
+    /// A block with its header at `header`. `placeOf(k)` moves to entry `k` and returns its position; it is called with
+    /// ascending numbers, and finally with the number of entries.
     void addBlock(FilePlace header, const GmshBlock &block, const std::function<FilePlace(index)> &placeOf) {
         if (block.count > length_ || !headers_) {
             close();
@@ -73,7 +73,7 @@ class Indexer {
         while (cursor.nextLine()) {
             const std::string section(cursor.line());
             if (section[0] != '$')
-                cursor.fail("the name of a section, beginning with $, should stand here");
+                cursor.fail("expected the name of a section, beginning with $");
             readSection(section);
         }
         if (!sawNodes_ || !sawElements_)
@@ -88,14 +88,14 @@ class Indexer {
         FileCursor &cursor = input_.cursor();
         cursor.needLine("$MeshFormat");
         if (cursor.line() != "$MeshFormat")
-            cursor.fail("$MeshFormat should stand here");
+            cursor.fail("expected $MeshFormat");
         cursor.needLine("version, file type and data size");
         WordReader words(cursor);
         const std::string version(words.word("the version"));
         GmshFormat &format = result_.format;
         format.version4 = version == "4.1";
         if (!format.version4 && version != "2" && version != "2.0" && version != "2.1" && version != "2.2")
-            cursor.fail(fmt::format("version {} of the format; 2.0 to 2.2 and 4.1 are read", version));
+            cursor.fail(fmt::format("version {} of the format is not supported; 2.0 to 2.2 and 4.1 are", version));
         format.binary = words.integer("the file type", 0, 1) == 1;
         format.sizeBytes = static_cast<int>(words.integer("the data size", 4, 8));
         if (format.sizeBytes != 4 && format.sizeBytes != 8)
@@ -105,7 +105,7 @@ class Indexer {
             const auto one = cursor.value<std::int32_t>(false);
             format.swapped = one == 0x01000000;
             if (one != 1 && !format.swapped)
-                cursor.fail("the number 1 should stand here, in one byte order or the other");
+                cursor.fail("expected the number 1, in one byte order or the other");
         }
         expectEnd("$MeshFormat");
         input_.setFormat(format);
@@ -116,7 +116,7 @@ class Indexer {
         const std::string end = "$End" + section.substr(1);
         cursor.needLine(end);
         if (cursor.line() != end)
-            cursor.fail(fmt::format("{} should stand here", end));
+            cursor.fail(fmt::format("expected {}", end));
     }
 
     void readSection(const std::string &section) {
@@ -133,18 +133,18 @@ class Indexer {
         } else if (section == "$Periodic") {
             readPeriodic();
         } else if (section == "$Nodes" || section == "$Elements" || section.starts_with("$End")) {
-            input_.cursor().fail(fmt::format("{} should not stand here", section));
+            input_.cursor().fail(fmt::format("unexpected {}", section));
         } else {
             if (section == "$PartitionedEntities")
                 result_.warnings.push_back(
-                    fmt::format("{}: physical groups of partitioned entities are not read", file_.path()));
+                    fmt::format("{}: physical groups of partitioned entities are ignored", file_.path()));
             input_.cursor().skipBehindLine("$End" + section.substr(1));
             return;
         }
         expectEnd(section);
     }
 
-    /// Version 4 says how many blocks, how many entries, and the range of tags; version 2 how many entries.
+    /// Version 4 gives the number of blocks, of entries, and the range of tags; version 2 the number of entries.
     std::array<index, 2> readTotals(index bytesEach, std::string_view what) {
         input_.beginRecord("counts");
         index blocks = 1;
@@ -202,8 +202,7 @@ class Indexer {
         });
     }
 
-    /// Behind the tags of a block: passes over its coordinates and notes where they are in the segments that it was
-    /// divided into.
+    /// After the tags of a block: skips its coordinates and notes their positions in the segments of the block.
     void addSecondPlaces(std::size_t firstSegment, const GmshBlock &block) {
         const index bytes = 8 * (3 + block.type);
         index done = 0;
@@ -342,7 +341,7 @@ class Indexer {
         input.beginRecord("an affine map");
         const index values = input.size("the number of values", 16);
         if (values != 0 && values != 16)
-            input.cursor().fail(fmt::format("an affine map of {} values; it has 16 or none", values));
+            input.cursor().fail(fmt::format("an affine map has {} values; expected 16 or none", values));
         link.known = values == 16;
         for (index k = 0; k < values; k++)
             link.map[static_cast<std::size_t>(k)] = input.number("a value of an affine map");
@@ -428,14 +427,14 @@ real GmshInput::number(std::string_view what) {
         return words_.number(what);
     const real value = cursor_.value<real>(format_.swapped);
     if (!(std::abs(value) <= std::numeric_limits<real>::max()))
-        cursor_.fail(fmt::format("{} is {}, which is no finite number", what, value));
+        cursor_.fail(fmt::format("{} is {}, which is not a finite number", what, value));
     return value;
 }
 
 void GmshInput::checkCount(index count, index bytes, std::string_view what) const {
     const index each = format_.binary ? std::max<index>(bytes, 1) : 2;
     if (count > cursor_.bytesLeft() / each + 1)
-        cursor_.fail(fmt::format("{} is {}, and {} bytes are left in the file", what, count, cursor_.bytesLeft()));
+        cursor_.fail(fmt::format("{} is {}, but only {} bytes are left in the file", what, count, cursor_.bytesLeft()));
 }
 
 GmshBlock readNodeHeader(GmshInput &input, index most) {
@@ -467,7 +466,7 @@ GmshBlock readElementHeader(GmshInput &input, index most) {
     const GmshElement *element = gmshElement(block.type);
     if (element == nullptr)
         input.cursor().fail(
-            fmt::format("elements of type {} are not read: linear and second-order types are", block.type));
+            fmt::format("elements of type {} are not supported: only linear and second-order types are", block.type));
     if (input.format().version4 && elementInfo(element->type).dimension != block.dimension)
         input.cursor().fail(
             fmt::format("elements of type {} on an entity of dimension {}", block.type, block.dimension));

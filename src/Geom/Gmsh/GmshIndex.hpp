@@ -1,5 +1,5 @@
 /// @file GmshIndex.hpp
-/// @brief What stands where in a Gmsh file, and its values in text or binary. Part of GmshReader.
+/// @brief Positions in a Gmsh file, and its values in text or binary. Part of GmshReader.
 #pragma once
 
 #include "DNDS/Geom/File/FileSegments.hpp"
@@ -12,7 +12,7 @@
 
 namespace DNDS::Geom::Detail {
 
-/// The largest tag, far from where sums of tags would overflow.
+/// The largest tag, far below overflow of sums.
 inline constexpr index largestTag = index{1} << 60;
 
 struct GmshFormat {
@@ -34,7 +34,7 @@ struct GmshGroup {
     }
 };
 
-/// A curve or surface whose mesh is that of another, moved by an affine map (row by row, the last row is 0 0 0 1).
+/// A curve or surface whose mesh is that of another, moved by an affine map (by rows; the last is 0 0 0 1).
 struct GmshPeriodicLink {
     index dimension;
     index entity;
@@ -43,7 +43,7 @@ struct GmshPeriodicLink {
     std::array<real, 16> map;
 };
 
-/// What rank 0 finds out and tells all.
+/// What rank 0 finds and broadcasts.
 struct GmshIndex {
     GmshFormat format;
     index nodes = 0;
@@ -57,13 +57,13 @@ struct GmshIndex {
     std::vector<std::string> warnings;
 };
 
-/// Runs through the file. Local. `ranks` decides on the length of segments. Throws DataError as `readGmsh`.
+/// Scans the file. Local. `ranks` determines the length of segments. Throws DataError as `readGmsh`.
 GmshIndex indexGmsh(const MeshFile &file, int ranks);
 
-/// Copies rank 0's to all. Collective.
+/// Broadcasts rank 0's index. Collective.
 void broadcastIndex(CommunicatorView comm, GmshIndex &gmsh);
 
-/// Values in text, where each record is a line, or in binary, where they follow each other.
+/// Values in text, one record per line, or in binary, one after the other.
 class GmshInput {
   public:
     GmshInput(const MeshFile &file, const GmshFormat &format, FilePlace place = {})
@@ -77,15 +77,15 @@ class GmshInput {
 
     void beginRecord(std::string_view what);
     void endRecord() const;
-    /// Passes over records of `bytes` bytes in binary files.
+    /// Skips records of `bytes` bytes in binary files.
     void skipRecords(index count, index bytes, std::string_view what);
     /// A 32-bit integer in binary files.
     index integer(std::string_view what, index lowest, index highest);
-    /// Counts, and tags of nodes and elements: in binary files of version 4.1 as wide as the file says, else 32 bits.
+    /// Counts, and tags of nodes and elements: in binary files of version 4.1 as wide as the file states, else 32 bits.
     index size(std::string_view what, index highest = largestTag);
     real number(std::string_view what);
     index sizeBytes() const noexcept { return format_.version4 ? format_.sizeBytes : 4; }
-    /// Throws unless `count` records of at least `bytes` bytes (of 2 a record in text) fit what is left of the file.
+    /// Throws unless `count` records of at least `bytes` bytes (of 2 per record in text) fit the rest of the file.
     void checkCount(index count, index bytes, std::string_view what) const;
 
   private:
@@ -94,8 +94,8 @@ class GmshInput {
     GmshFormat format_;
 };
 
-/// The header of a block of elements: how many follow, of what type, on which entity. In version 2 text there is none:
-/// each element says it for itself.
+/// The header of a block of elements: how many, of what type, on which entity. In version 2 text each element states it
+/// itself.
 struct GmshBlock {
     index count = 0;
     index dimension = 0;

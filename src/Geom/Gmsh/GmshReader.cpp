@@ -139,7 +139,7 @@ class ElementReader {
         const GmshElement *element = Detail::gmshElement(type);
         if (element == nullptr)
             input_.cursor().fail(fmt::format(
-                "element {} is of type {}, which is not read: linear and second-order types are", tag, type));
+                "element {} is of type {}, which is not supported: only linear and second-order types are", tag, type));
         const auto [group, entity] = readTags2(input_.integer("the number of tags", 0, 1000));
         add(*element, tag, group, entity);
         input_.endRecord();
@@ -186,7 +186,7 @@ class ElementReader {
     FilePlace place_;
 };
 
-/// Rotation and translation of an affine map; nothing where it is something else.
+/// Rotation and translation of an affine map; empty if it is anything else.
 std::optional<PeriodicTransform> rigidTransform(const std::array<real, 16> &map) {
     const auto r = [&](std::size_t row, std::size_t column) { return map[4 * row + column]; };
     for (std::size_t i = 0; i < 3; i++)
@@ -208,7 +208,7 @@ std::optional<PeriodicTransform> rigidTransform(const std::array<real, 16> &map)
     return transform;
 }
 
-/// Decides which patches and periodic sides faces belong to.
+/// Determines the patches and periodic sides of faces.
 class FaceMarker {
   public:
     FaceMarker(CommunicatorView comm, const GmshIndex &gmsh, const Elements &elements, SourceMesh &mesh)
@@ -248,7 +248,7 @@ class FaceMarker {
         }
     }
 
-    /// The groups of a face, or its entity where no face has a group.
+    /// The groups of a face, or its entity if no face has a group.
     template <class Visit>
     void forEachKey(index element, Visit &&visit) const {
         const auto e = static_cast<std::size_t>(element);

@@ -11,17 +11,17 @@ namespace DNDS::Geom {
 
 /// Reads a file, which every rank must be able to open. Collective.
 ///
-/// Cells are the elements of the highest dimension, faces those of one dimension less; others are left out. All linear
-/// and second-order types are taken. Physical groups of faces become patches, in the order of their tags; a face of
-/// several groups is listed with each. Where no face is in a group, each curve or surface of the geometry is a patch
-/// "entity_<tag>". Faces on curves or surfaces that $Periodic ties by a rotation and translation are marked as sides of
-/// a connection instead. A mesh of the plane z = 0 has two physical dimensions.
+/// Cells are the elements of the highest dimension, faces those of one dimension less; others are ignored. All linear
+/// and second-order types are supported. Physical groups of faces become patches, in the order of their tags; a face of
+/// several groups is listed with each. If no face is in a group, each curve or surface of the geometry is a patch
+/// "entity_<tag>". Faces on curves or surfaces that $Periodic connects by a rotation and translation are marked as
+/// sides of a connection instead. A mesh of the plane z = 0 has two physical dimensions.
 ///
-/// Rank 0 runs through the file once to find where its parts are; then every rank reads its share of nodes and
-/// elements. Memory in proportion to the share. Node tags may be any numbers; unused nodes are kept.
+/// Rank 0 scans the file once for the positions of its parts; then every rank reads its share of nodes and elements.
+/// Memory in proportion to the share. Node tags may be any numbers; unused nodes are kept.
 ///
-/// Errors, the same on all ranks: DataError that names file and line (the byte in binary files) where the file is not
-/// readable, ends early, contradicts itself, or has element types of higher order.
+/// Errors, the same on all ranks: DataError with file and line (the byte in binary files) if the file cannot be read,
+/// ends early, contradicts itself, or has element types of higher order.
 ///
 /// Formats: https://gmsh.info/doc/texinfo/gmsh.html, chapter "Gmsh file formats".
 SourceMesh readGmsh(CommunicatorView comm, const std::string &path);

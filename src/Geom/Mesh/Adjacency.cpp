@@ -25,8 +25,8 @@ LocalAdjacency toLocal(const GlobalAdjacency &rows, const GhostMapping &mapping)
             }
             const auto local = mapping.toLocal(global);
             DNDS_CHECK(local.has_value(), IndexError,
-                       "'{}': row {} has global entity {}, which this rank neither owns nor has as a ghost",
-                       rows.label(), i, global);
+                       "'{}': row {} has global entity {}, which is neither owned here nor a ghost", rows.label(), i,
+                       global);
             to[i][k] = static_cast<LocalIndex>(*local);
         }
     return result;

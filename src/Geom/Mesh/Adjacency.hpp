@@ -1,5 +1,5 @@
 /// @file Adjacency.hpp
-/// @brief Lists of mesh entities, by global number or by local one: two types, and the functions between them.
+/// @brief Lists of mesh entities by global or by local number: two types, and conversions between them.
 #pragma once
 
 #include "DNDS/Array/ArrayAdjacency.hpp"
@@ -15,17 +15,17 @@ namespace DNDS::Geom {
 using GlobalAdjacency = ArrayAdjacency<NonUniformSize, NonUniformSize, index>;
 /// Rows of local numbers: owned entities first, then ghosts.
 using LocalAdjacency = ArrayAdjacency<NonUniformSize, NonUniformSize, LocalIndex>;
-/// Two local numbers a row.
+/// Two local numbers per row.
 using LocalPairs = ArrayAdjacency<2, 2, LocalIndex>;
 
-/// In place of a local number: nothing is there, the mesh ends.
+/// A local number for "none": the mesh ends here.
 inline constexpr LocalIndex noEntity = -1;
-/// In place of a local number: something is there, but this rank has no copy of it.
+/// A local number for an entity that exists, but of which this rank has no copy.
 inline constexpr LocalIndex notLocal = -2;
 
-/// The same rows with local numbers of the entities that `mapping` is about. Local. O(entries log ghosts). Negative
-/// entries mean "none" and become `noEntity`. Throws IndexError for an entity that this rank neither owns nor has as a
-/// ghost, ArgumentError where local numbers do not fit 32 bits.
+/// The same rows with local numbers of the entities of `mapping`. Local. O(entries log ghosts). Negative entries mean
+/// "none" and become `noEntity`. Throws IndexError for an entity that this rank neither owns nor has as a ghost,
+/// ArgumentError if local numbers do not fit 32 bits.
 LocalAdjacency toLocal(const GlobalAdjacency &rows, const GhostMapping &mapping);
 
 /// The same rows with global numbers; the inverse of `toLocal`. `noEntity` and `notLocal` become InvalidIndex. Local.
@@ -36,7 +36,7 @@ GlobalAdjacency toGlobal(const LocalAdjacency &rows, const GhostMapping &mapping
 LocalAdjacency makeAdjacency(std::string name, CommunicatorView comm, std::span<const index> starts,
                              std::span<const LocalIndex> entries);
 
-/// Which rows of `rows` have each of `columns` entities, in the order in which `order` [rows] lists them. Negative
+/// The transpose: the rows of `rows` that contain each of `columns` entities, in the order of `order` [rows]. Negative
 /// entries are skipped. Local. O(entries).
 LocalAdjacency transpose(std::string name, const LocalAdjacency &rows, index columns,
                          std::span<const LocalIndex> order);

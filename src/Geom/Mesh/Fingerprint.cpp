@@ -20,7 +20,7 @@ std::uint64_t hashOfNumber(index number) {
 } // namespace
 
 std::uint64_t fingerprint(const UnstructuredMesh &mesh) {
-    std::uint64_t sum = 0; // of hashes, so that the order does not count
+    std::uint64_t sum = 0; // of hashes: independent of the order
     const auto cellNodes = mesh.cellNodes.view();
     for (index cell = 0; cell < mesh.cells.owned; cell++) {
         const ElementType type = mesh.cellTypes[toSize(cell)];

@@ -8,14 +8,13 @@
 
 namespace DNDS::Geom {
 
-/// A number for the cells and nodes of a mesh, their positions in the file, how they are connected, and where nodes
-/// are: the same on all ranks, and for any number of ranks, any partition and any local order of one mesh. Another
-/// mesh, another order of the file, or moved nodes have another one (but for one case in 2^64; it is no protection
-/// against malice). To be given to `CheckpointOptions::mesh` and `CheckpointReadOptions::mesh`.
+/// A hash of a mesh's cells and nodes, their positions in the file, their connectivity and the coordinates: the same on
+/// all ranks and for any number of ranks, partition and local order of one mesh. Another mesh, another order of the
+/// file or moved nodes have another hash (but for one case in 2^64; not cryptographic). For `CheckpointOptions::mesh`
+/// and `CheckpointReadOptions::mesh`.
 ///
-/// A sum of hashes over owned cells and nodes. Collective: one reduction, O(cells + nodes). Boundary patches and
-/// the way in which a file writes them do not count. Coordinates count to the last bit: a mesh that was written with
-/// fewer digits is another one.
+/// A sum of hashes over owned cells and nodes. Collective: one reduction, O(cells + nodes). Boundary patches and the
+/// file format do not matter. Coordinates matter to the last bit: a mesh written with fewer digits is another mesh.
 std::uint64_t fingerprint(const UnstructuredMesh &mesh);
 
 } // namespace DNDS::Geom

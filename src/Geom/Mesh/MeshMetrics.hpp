@@ -8,8 +8,8 @@
 
 namespace DNDS::Geom {
 
-/// Of corners alone, ghosts included; entities in images where they stand. In two dimensions "volume" is area, "area"
-/// is length.
+/// Computed from corners, also for ghosts; images at their own positions. In two dimensions "volume" is area, "area" is
+/// length.
 struct MeshMetrics {
     explicit MeshMetrics(CommunicatorView comm);
 
@@ -19,15 +19,15 @@ struct MeshMetrics {
     ParArray<real, 3> areaVectors; ///< [faces] away from the first cell
     ParArray<real, 3> faceCentres; ///< [faces] centre of area
     /// The largest |sum of outward area vectors| over the sum of their lengths, of all owned cells of all ranks.
-    /// Rounding alone makes some 1e-15.
+    /// Rounding alone gives about 1e-15.
     real closure = 0.0;
 };
 
-/// Local but for the closure, which is agreed on: Collective. O(cells + faces + nodes).
+/// Local except for the closure, which is reduced: Collective. O(cells + faces + nodes).
 ///
-/// Faces are fanned around the mean of their corners, which two neighbours do alike; a cell's volume is the sum of the
-/// cones over its faces, its centroid theirs, with the mean of its corners as apex: exact where faces are flat.
-/// Normals of edges lie in the plane of their first cell. Cells of a curved surface do not close.
+/// Faces are fanned around the mean of their corners, the same for both neighbours; a cell's volume and centroid are
+/// those of the cones over its faces with the mean of its corners as apex: exact if faces are flat. Normals of edges
+/// lie in the plane of their first cell. Cells of a curved surface do not close.
 MeshMetrics computeMetrics(const UnstructuredMesh &mesh);
 
 } // namespace DNDS::Geom

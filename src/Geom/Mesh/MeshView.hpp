@@ -1,5 +1,5 @@
 /// @file MeshView.hpp
-/// @brief A mesh as kernels see it: trivially copyable.
+/// @brief A trivially copyable view of a mesh, for kernels.
 #pragma once
 
 #include "DNDS/Geom/Mesh/MeshMetrics.hpp"
@@ -8,7 +8,7 @@
 
 namespace DNDS::Geom {
 
-/// Pointers into an UnstructuredMesh and its metrics, which must outlive it and not be resized.
+/// Pointers into an UnstructuredMesh and its metrics: both must outlive it and not be resized.
 struct MeshView {
     using Adjacency = LocalAdjacency::ConstView;
     template <rowsize width>
@@ -35,7 +35,7 @@ struct MeshView {
 };
 static_assert(std::is_trivially_copyable_v<MeshView>);
 
-/// Copies what a MeshView shows to the device. Local; waits. Throws NotBuiltError, MemoryError.
+/// Copies the arrays of a MeshView to the device. Local; waits. Throws NotBuiltError, MemoryError.
 inline void toDevice(UnstructuredMesh &mesh, MeshMetrics &metrics) {
     for (LocalAdjacency *adjacency :
          {&mesh.cellNodes, &mesh.cellFaces, &mesh.cellCells, &mesh.nodeCells, &mesh.faceNodes})
@@ -74,8 +74,7 @@ MeshView viewOf(const UnstructuredMesh &mesh, const MeshMetrics &metrics) {
     return view;
 }
 
-/// Not for what is gone after the call, `viewOf(mesh, computeMetrics(mesh))` say: give it a name that lives as long as
-/// the view.
+/// Deleted for temporaries, such as `viewOf(mesh, computeMetrics(mesh))`: mesh and metrics must outlive the view.
 template <DeviceBackend backend = DeviceBackend::Host>
 MeshView viewOf(const UnstructuredMesh &mesh, const MeshMetrics &&) = delete; // name the metrics: the view points there
 template <DeviceBackend backend = DeviceBackend::Host>

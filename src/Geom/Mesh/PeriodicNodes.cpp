@@ -12,7 +12,7 @@ namespace DNDS::Geom {
 
 namespace {
 
-/// Nodes in one place are one set, named by the least of them.
+/// Nodes at one place form a set, named by its least node.
 class SamePlace {
   public:
     explicit SamePlace(index nodes) : parent_(toSize(nodes)) { std::iota(parent_.begin(), parent_.end(), 0); }
@@ -41,8 +41,8 @@ real distance2(const UnstructuredMesh &mesh, LocalIndex a, LocalIndex b) {
     return sum;
 }
 
-/// The two cells of a periodic face stand side by side but have nodes of their own. Those on the face, of second-order
-/// cells more than its corners, are told by where they are: `linkPeriodic` has made sure that they meet.
+/// The two cells of a periodic face have nodes of their own. Those on the face (with second-order cells more than its
+/// corners) are matched by position: `linkPeriodic` has made sure that they coincide.
 void joinNodes(const UnstructuredMesh &mesh, index face, SamePlace &places) {
     constexpr real near2 = 1e-4; // square of a hundredth of the shortest edge: other nodes are further away
     const auto corners = mesh.faceNodes[face];
@@ -59,7 +59,7 @@ void joinNodes(const UnstructuredMesh &mesh, index face, SamePlace &places) {
 } // namespace
 
 std::vector<LocalIndex> cellsInFileOrder(const UnstructuredMesh &mesh) {
-    // Ranks number images as they meet them, but all describe them by the same steps.
+    // Ranks number images in the order of discovery, but all describe them by the same steps.
     std::vector<int> byImage(mesh.images.size());
     std::iota(byImage.begin(), byImage.end(), 0);
     std::ranges::sort(byImage, {}, [&](int image) { return mesh.images[static_cast<std::size_t>(image)].steps; });

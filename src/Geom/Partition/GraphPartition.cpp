@@ -11,14 +11,14 @@
 #include <limits>
 #include <optional>
 
-// It uses FILE without including what declares it: after <cstdio>.
+// It uses FILE without including <cstdio>.
 #include <ptscotch.h>
 
 namespace DNDS::Geom {
 
 namespace {
 
-/// The largest number that PT-Scotch can count to.
+/// The largest number that PT-Scotch can represent.
 constexpr index scotchMax = std::numeric_limits<SCOTCH_Num>::max();
 
 /// Makes a PT-Scotch failure on any rank an exception on all. Collective.
@@ -52,16 +52,16 @@ void checkBuild() {
                8 * sizeof(SCOTCH_Num), 8 * SCOTCH_numSizeof());
 }
 
-/// Throws unless `starts` and `weights` describe rows of `neighbours`. Local.
+/// Throws unless `starts` and `weights` match the rows of `neighbours`. Local.
 void checkShape(const DistributedGraph &graph, bool weighted) {
     DNDS_CHECK(!graph.starts.empty() && graph.starts.front() == 0 &&
                    graph.starts.back() == static_cast<index>(graph.neighbours.size()) &&
                    std::is_sorted(graph.starts.begin(), graph.starts.end()),
                ArgumentError, "the graph's starts do not ascend from 0 to its {} neighbours", graph.neighbours.size());
     DNDS_CHECK(static_cast<index>(graph.weights.size()) == (weighted ? graph.size() : 0), ArgumentError,
-               "{} weights for {} vertices (some rank has weights)", graph.weights.size(), graph.size());
+               "{} weights are given for {} vertices, and some rank gives weights", graph.weights.size(), graph.size());
     for (const index weight : graph.weights)
-        DNDS_CHECK(weight >= 1, ArgumentError, "a vertex weighs {}; weights are at least 1", weight);
+        DNDS_CHECK(weight >= 1, ArgumentError, "a vertex has weight {}: weights must be at least 1", weight);
 }
 
 /// Whether any rank gives weights. Collective.
@@ -69,8 +69,8 @@ bool hasWeights(CommunicatorView comm, const DistributedGraph &graph) {
     return comm.allReduce(graph.weights.empty() ? 0 : 1, MPI_MAX) != 0;
 }
 
-/// Each edge seen from its lower end is counted up, from its upper end down, under a number that both ends can compute.
-/// The sum over all ranks vanishes when every edge is seen from both ends; when not, it does so only once in 2^64.
+/// Each edge is counted +1 from its lower end and -1 from its upper end, times a number that both ends compute. The sum
+/// over all ranks vanishes if every edge is seen from both ends; otherwise only once in 2^64.
 std::uint64_t asymmetry(const DistributedGraph &graph, index firstVertex) {
     std::uint64_t sum = 0;
     for (index v = 0; v < graph.size(); v++)
@@ -84,7 +84,7 @@ std::uint64_t asymmetry(const DistributedGraph &graph, index firstVertex) {
     return sum;
 }
 
-/// The graph in PT-Scotch's integers: no vertex its own neighbour, no neighbour twice.
+/// The graph in PT-Scotch's integers, without self-loops and repeated neighbours.
 struct NarrowGraph {
     std::vector<SCOTCH_Num> starts{0};
     std::vector<SCOTCH_Num> neighbours;
@@ -121,7 +121,7 @@ struct NarrowGraph {
     }
 };
 
-/// By how much weights must be divided so that PT-Scotch can add them up. Collective.
+/// The divisor of weights with which PT-Scotch can add them up. Collective.
 index weightDivisor(CommunicatorView comm, const DistributedGraph &graph, index globalVertices) {
     double total = 0.0;
     for (const index weight : graph.weights)
@@ -131,20 +131,20 @@ index weightDivisor(CommunicatorView comm, const DistributedGraph &graph, index 
     return total <= room ? 1 : static_cast<index>(total / std::max(room, 1.0)) + 1;
 }
 
-/// Fills `part` by PT-Scotch's k-way partitioning. Collective over `comm`, which no one else uses.
+/// Fills `part` by PT-Scotch's k-way partitioning. Collective over `comm`, which must not be used otherwise.
 void runScotch(CommunicatorView comm, NarrowGraph &graph, bool weighted, int parts, const PartitionOptions &options,
                std::vector<SCOTCH_Num> &part) {
     const bool repeats = comm.allReduce(graph.repeats ? 1 : 0, MPI_MAX) != 0;
     const auto vertices = static_cast<SCOTCH_Num>(graph.starts.size() - 1);
     const auto arcs = static_cast<SCOTCH_Num>(graph.neighbours.size());
 
-    // A context of its own keeps the seed, and the choice of one thread a rank, from the rest of the process.
+    // A separate context isolates the seed, and the choice of one thread per rank, from the rest of the process.
     ScotchContext context;
     context.alive = SCOTCH_contextInit(&context.object) == 0;
     int code = context.alive ? 0 : 1;
     if (context.alive) {
         code |= SCOTCH_contextOptionSetNum(&context.object, SCOTCH_OPTIONNUMDETERMINISTIC, 1);
-        // PT-Scotch gives neighbouring seeds the same numbers, so they are spread.
+        // PT-Scotch gives neighbouring seeds the same numbers, so spread them.
         const std::uint64_t seed = mixBits(static_cast<std::uint64_t>(options.seed));
         SCOTCH_contextRandomSeed(&context.object, static_cast<SCOTCH_Num>(seed & 0x7fffffffU));
         SCOTCH_contextRandomReset(&context.object);
@@ -177,13 +177,13 @@ void runScotch(CommunicatorView comm, NarrowGraph &graph, bool weighted, int par
     checkScotch(comm, code, "SCOTCH_dgraphPart");
 }
 
-/// Throws on all ranks unless all gave the same options within range. Collective.
+/// Throws on all ranks unless all gave the same valid options. Collective.
 void checkOptions(CommunicatorView comm, int parts, const PartitionOptions &options) {
     comm.guarded([&] {
         checkBuild();
-        DNDS_CHECK(parts >= 1, ArgumentError, "a partition into {} parts", parts);
+        DNDS_CHECK(parts >= 1, ArgumentError, "cannot partition into {} parts: give at least 1", parts);
         DNDS_CHECK(options.imbalance >= 0.0 && options.imbalance <= 1.0, ArgumentError,
-                   "an imbalance of {} is outside of [0, 1]", options.imbalance);
+                   "an imbalance of {} is outside [0, 1]", options.imbalance);
     });
     std::array<double, 6> extremes{static_cast<double>(parts), static_cast<double>(options.seed), options.imbalance};
     for (std::size_t i = 0; i < 3; i++)
@@ -191,7 +191,7 @@ void checkOptions(CommunicatorView comm, int parts, const PartitionOptions &opti
     comm.allReduce(extremes.data(), 6, MPI_MAX);
     for (std::size_t i = 0; i < 3; i++)
         DNDS_CHECK(extremes[i] == -extremes[i + 3], ArgumentError,
-                   "ranks ask for different partitions: parts, seed or imbalance range from {} to {}", -extremes[i + 3],
+                   "parts, seed or imbalance differ between ranks: they range from {} to {}", -extremes[i + 3],
                    extremes[i]);
 }
 
@@ -207,10 +207,10 @@ std::vector<int> partitionGraph(CommunicatorView comm, const DistributedGraph &g
     const index firstVertex = numbering->localBegin();
     comm.guarded([&] {
         for (const index other : graph.neighbours)
-            DNDS_CHECK(numbering->contains(other), IndexError, "a neighbour is vertex {} of a graph of {} vertices",
-                       other, numbering->globalSize());
+            DNDS_CHECK(numbering->contains(other), IndexError,
+                       "a neighbour is vertex {}, but the graph has {} vertices", other, numbering->globalSize());
         DNDS_CHECK(numbering->globalSize() < scotchMax && globalArcs <= scotchMax, ArgumentError,
-                   "{} vertices and {} neighbours are more than PT-Scotch with {}-bit integers can number; link with a "
+                   "{} vertices and {} neighbours are too many for PT-Scotch with {}-bit integers; link with a "
                    "64-bit one",
                    numbering->globalSize(), globalArcs, 8 * sizeof(SCOTCH_Num));
     });
@@ -227,7 +227,7 @@ std::vector<int> partitionGraph(CommunicatorView comm, const DistributedGraph &g
     comm.guarded([&] {
         narrow.emplace(graph, firstVertex, divisor);
         part.resize(static_cast<std::size_t>(graph.size()) +
-                    1); // never empty: PT-Scotch takes no null pointer for "none"
+                    1); // never empty: PT-Scotch does not accept a null pointer
     });
     const Communicator own = Communicator::duplicate(comm);
     runScotch(own.view(), *narrow, weighted, parts, options, part);
@@ -246,7 +246,7 @@ PartitionQuality partitionQuality(CommunicatorView comm, const DistributedGraph 
     const bool weighted = hasWeights(comm, graph);
     comm.guarded([&] {
         checkShape(graph, weighted);
-        DNDS_CHECK(static_cast<index>(part.size()) == graph.size(), ArgumentError, "{} parts for {} vertices",
+        DNDS_CHECK(static_cast<index>(part.size()) == graph.size(), ArgumentError, "{} parts are given for {} vertices",
                    part.size(), graph.size());
         for (const int number : part)
             DNDS_CHECK(number >= 0 && number < parts, IndexError, "a vertex is in part {} of {}", number, parts);

@@ -13,7 +13,7 @@ constexpr int bitsPerAxis = 21;
 constexpr int bitsPerRound = 4;
 constexpr index trialsPerRound = (index{1} << bitsPerRound) - 1;
 
-/// The weight of this rank's keys below a given one, by bisection.
+/// The weight of this rank's keys below a given key, by bisection.
 class WeightBelow {
   public:
     WeightBelow(std::span<const index> keys, std::span<const index> weights) : sums_(keys.size() + 1, 0) {
@@ -87,16 +87,16 @@ std::vector<int> partitionCurve(CommunicatorView comm, std::span<const index> ke
                                 int parts) {
     const bool weighted = comm.allReduce(weights.empty() ? 0 : 1, MPI_MAX) != 0;
     comm.guarded([&] {
-        DNDS_CHECK(parts >= 1, ArgumentError, "a curve cut into {} parts", parts);
+        DNDS_CHECK(parts >= 1, ArgumentError, "cannot cut a curve into {} parts: give at least 1", parts);
         DNDS_CHECK(!weighted || weights.size() == keys.size(), ArgumentError,
-                   "{} weights for {} cells (some rank has weights)", weights.size(), keys.size());
+                   "{} weights are given for {} cells, and some rank gives weights", weights.size(), keys.size());
         for (const index weight : weights)
-            DNDS_CHECK(weight >= 0, ArgumentError, "a cell weighs {}", weight);
+            DNDS_CHECK(weight >= 0, ArgumentError, "a cell has weight {}: weights must not be negative", weight);
     });
     const WeightBelow below(keys, weights);
     const index total = comm.allReduce(below.total(), MPI_SUM);
 
-    // Cut k is the least key with k / parts of the weight below the next one; its digits are found from the highest.
+    // Cut k is the least key with k / parts of the weight below the next one; digits are found from the highest down.
     std::vector<index> cuts(static_cast<std::size_t>(parts) - 1, 0);
     std::vector<index> counts(cuts.size() * static_cast<std::size_t>(trialsPerRound));
     for (int shift = 64 - bitsPerRound; shift >= 0; shift -= bitsPerRound) {
@@ -114,7 +114,7 @@ std::vector<int> partitionCurve(CommunicatorView comm, std::span<const index> ke
             cuts[cut] += digit << shift;
         }
     }
-    // `cuts[k]` now is the largest key with at most its share below it.
+    // `cuts[k]` is now the largest key with at most its share below it.
     std::vector<int> part(keys.size());
     for (std::size_t i = 0; i < keys.size(); i++)
         part[i] = static_cast<int>(std::upper_bound(cuts.begin(), cuts.end(), keys[i]) - cuts.begin());

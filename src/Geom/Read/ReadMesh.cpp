@@ -16,7 +16,7 @@ using namespace std::string_view_literals;
 
 constexpr std::size_t lookedAt = 4096;
 
-/// SU2 has no magic number: the first word that is no comment is a keyword with '='.
+/// SU2 has no magic number: the first word outside comments is a keyword with '='.
 bool looksLikeSu2(std::string_view text) {
     while (!text.empty()) {
         const std::size_t end = std::min(text.find('\n'), text.size());
@@ -73,7 +73,7 @@ SourceMesh readMesh(CommunicatorView comm, const std::string &path, const CgnsOp
         case MeshFormat::Unknown:
             break;
         }
-        throw DataError(fmt::format("{} is no mesh file of a known format (CGNS, Gmsh, SU2)", path));
+        throw DataError(fmt::format("{} is not a mesh file of a known format (CGNS, Gmsh, SU2)", path));
     });
 }
 

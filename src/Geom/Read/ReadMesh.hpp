@@ -14,16 +14,16 @@ namespace DNDS::Geom {
 
 enum class MeshFormat : std::uint8_t { Unknown, CgnsHdf5, CgnsAdf, Gmsh, Su2 };
 
-/// Recognizes a format by the first bytes of a file; names say nothing. Local.
+/// Recognizes a format by the first bytes of a file; its name is ignored. Local.
 MeshFormat meshFormatOf(std::string_view firstBytes);
 
-/// The format of a file. Collective: rank 0 looks. Throws DataError on all ranks where the file cannot be read.
+/// The format of a file. Collective: rank 0 reads. Throws DataError on all ranks if the file cannot be read.
 MeshFormat meshFormat(CommunicatorView comm, const std::string &path);
 
-/// Reads a mesh file, each rank its share. Collective. `cgns` says what to read of CGNS files: see there.
+/// Reads a mesh file, each rank its share. Collective. `cgns` selects what to read of CGNS files: see there.
 ///
-/// Errors, the same on all ranks: DataError as those of the format's reader, or for a file of no known format;
-/// NotBuiltError where this build lacks the reader.
+/// Errors, the same on all ranks: DataError as the format's reader, or for an unknown format; NotBuiltError if this
+/// build lacks the reader.
 SourceMesh readMesh(CommunicatorView comm, const std::string &path, const CgnsOptions &cgns = {});
 
 } // namespace DNDS::Geom

@@ -12,7 +12,7 @@ namespace {
 
 constexpr index headWords = 4;
 
-/// Sends marks to the ranks of their cells; received ones name their cell by its key, which is unique.
+/// Sends marks to the ranks of their cells; received marks name their cell by its unique key.
 std::vector<FaceMark> migrateMarks(CommunicatorContext &context, const CellRecords &cells, std::span<const int> part,
                                    std::span<const index> keys, const MigratedCells &arrived) {
     const auto &marks = cells.marks;
@@ -81,7 +81,7 @@ MigratedCells migrateCells(CommunicatorContext &context, CellRecords &&cells, st
                 words[0] = keys[i];
                 writeCellRecord(cells, static_cast<index>(i), words + 1);
             });
-        CellRecords kept; // what marks need is all that is kept
+        CellRecords kept; // only what marks need is kept
         kept.marks = std::move(cells.marks);
         cells = std::move(kept);
         received = sparseExchange(context, outgoing);

@@ -1,5 +1,5 @@
 /// @file CellRecords.hpp
-/// @brief Cells on their way from a file to the rank that will own them.
+/// @brief Cells while they move from a file to the rank that will own them.
 #pragma once
 
 #include "DNDS/Geom/Source/ElementType.hpp"
@@ -12,12 +12,12 @@
 
 namespace DNDS::Geom {
 
-/// What is on the other side of a cell's face; packed into 63 bits, or -1 where there is nothing.
+/// What is on the other side of a cell's face; packed into 63 bits, or -1 if there is nothing.
 struct FaceLink {
     index cell; ///< global
-    int slot;   ///< which of that cell's faces it is
+    int slot;   ///< which of that cell's faces
     int step;   ///< 0, or the periodic step from the cell to the other one: see PeriodicImages.hpp
-    bool first; ///< this side is the one that the face's normal points away from
+    bool first; ///< the face's normal points away from this side
 
     static constexpr index none = -1;
     static constexpr index maxCells = index{1} << 40;
@@ -43,14 +43,14 @@ struct FaceMark {
     friend auto operator<=>(const FaceMark &, const FaceMark &) = default; // NOLINT(modernize-use-nullptr): false alarm
 };
 
-/// Cells of this rank: rank r's are numbered after those of the ranks before it.
+/// Cells of this rank, numbered after those of lower ranks.
 struct CellRecords {
     std::vector<index> numbers; ///< [cells] in file order
     std::vector<index> fileIds; ///< [cells]
     std::vector<ElementType> types;
     std::vector<index> nodeStarts{0}; ///< [cells + 1]
     std::vector<index> nodes;         ///< as in ElementBlock: node numbers of the file
-    std::vector<index> linkStarts{0}; ///< [cells + 1]; one entry a face. Only {0} before faces are linked
+    std::vector<index> linkStarts{0}; ///< [cells + 1]; one entry per face. Only {0} before faces are linked
     std::vector<index> links;         ///< packed FaceLinks
     std::vector<FaceMark> marks;      ///< ascending
 
@@ -72,9 +72,9 @@ void writeCellRecord(const CellRecords &cells, index cell, index *words);
 index cellRecordSize(std::span<const index> words);
 void appendCell(CellRecords &cells, std::span<const index> record);
 
-/// Sends each cell to rank `part[cell]`, where cells are put in ascending order of `keys` (then of file number): keys
-/// are [own cells]. Marks travel with their cells. Links are taken along as they are: they keep referring to the old
-/// numbers; `renumberLinks` puts that right. Collective; O(own cells before and after) memory.
+/// Sends each cell to rank `part[cell]`, which sorts its cells by `keys` [own cells], then by file number. Marks go
+/// with their cells. Links keep referring to the old numbers; `renumberLinks` updates them. Collective; O(own cells
+/// before and after) memory.
 struct MigratedCells {
     CellRecords cells;
     std::vector<index> keys; ///< [cells]

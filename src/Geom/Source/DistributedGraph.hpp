@@ -1,5 +1,5 @@
 /// @file DistributedGraph.hpp
-/// @brief A graph whose vertices are spread over ranks in contiguous ranges, as its rows of neighbours (CSR).
+/// @brief A graph whose vertices are distributed over ranks in contiguous ranges (CSR rows of neighbours).
 #pragma once
 
 #include "DNDS/Base/Types.hpp"
@@ -11,13 +11,13 @@
 
 namespace DNDS::Geom {
 
-/// This rank's vertices and their neighbours. Rank r's vertices are numbered after those of the ranks before it.
+/// This rank's vertices and their neighbours. Vertices are numbered after those of lower ranks.
 ///
-/// The graph is undirected: a vertex is in the list of each of its neighbours, wherever they live.
+/// The graph is undirected: a vertex is in the list of each of its neighbours, on any rank.
 struct DistributedGraph {
     std::vector<index> starts{0};  ///< [own vertices + 1]: neighbours of v are [starts[v], starts[v + 1])
     std::vector<index> neighbours; ///< global vertex numbers
-    std::vector<index> weights;    ///< [own vertices], at least 1 each; or empty on all ranks: every vertex weighs 1
+    std::vector<index> weights;    ///< [own vertices], >= 1; or empty on all ranks: all weights are 1
 
     index size() const noexcept { return static_cast<index>(starts.size()) - 1; }
     std::span<const index> neighboursOf(index vertex) const {
@@ -25,7 +25,7 @@ struct DistributedGraph {
         return std::span<const index>(neighbours)
             .subspan(static_cast<std::size_t>(starts[v]), static_cast<std::size_t>(starts[v + 1] - starts[v]));
     }
-    /// Makes what was added to `neighbours` since the last vertex the neighbours of one more: sorted, each once.
+    /// Ends the row of the next vertex: the neighbours appended since the last one, sorted, without duplicates.
     void finishVertex() {
         const auto begin = neighbours.begin() + static_cast<std::ptrdiff_t>(starts.back());
         std::sort(begin, neighbours.end());

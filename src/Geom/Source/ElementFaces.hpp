@@ -1,5 +1,5 @@
 /// @file ElementFaces.hpp
-/// @brief The faces of any element, polygons and polyhedra included, and its measure.
+/// @brief The faces and the measure of any element, including polygons and polyhedra.
 #pragma once
 
 #include "DNDS/Geom/Source/ElementType.hpp"
@@ -13,17 +13,17 @@
 
 namespace DNDS::Geom {
 
-/// `corners` without those that occurred before. Local.
+/// `corners` without repeated ones. Local.
 std::vector<index> distinctCorners(std::span<const index> corners);
 
 /// Whether a corner occurs twice. Local.
 bool hasRepeats(std::span<const index> corners);
 
-/// Calls `visit(corners)` for each face of a cell, seen from outside counter-clockwise, in the order of the standard
-/// (edges of a Polygon in order around it, faces of a Polyhedron as they are listed). Local.
+/// Calls `visit(corners)` for each face of a cell, counter-clockwise seen from outside, in the order of the standard
+/// (edges of a Polygon in order around it, faces of a Polyhedron as listed). Local.
 ///
-/// `nodes` are as in `ElementBlock`. Corners that a face repeats are given once; faces with fewer distinct corners than
-/// the cell has dimensions are left out: they are edges or points of a collapsed element.
+/// `nodes` as in `ElementBlock`. Corners that a face repeats are passed once; faces with fewer distinct corners than
+/// the cell has dimensions are skipped: they are edges or points of a collapsed element.
 template <class Visit>
 void forEachFace(ElementType type, std::span<const index> nodes, Visit &&visit) {
     const auto give = [&](std::span<const index> corners, std::size_t least) {
@@ -53,8 +53,8 @@ void forEachFace(ElementType type, std::span<const index> nodes, Visit &&visit) 
     }
 }
 
-/// Calls `visit(node)` for each node that a cell lists, corners and others; those of a Polyhedron once a face. `Node`
-/// is `index` or `const index`. Local.
+/// Calls `visit(node)` for each listed node of a cell, mid-nodes included; for a Polyhedron once per face. `Node` is
+/// `index` or `const index`. Local.
 template <class Node, class Visit>
 void forEachNode(ElementType type, std::span<Node> nodes, Visit &&visit) {
     if (type != ElementType::Polyhedron) {
@@ -89,13 +89,13 @@ Point meanPoint(std::size_t count, PointOf &&pointOf) {
     return (1.0 / static_cast<real>(std::max<std::size_t>(count, 1))) * sum;
 }
 
-/// Where the corners of a cell are in the list of its nodes: all but those of higher order. Local.
+/// The positions of a cell's corners in its list of nodes: all but higher-order nodes. Local.
 inline std::span<const index> cornerNodes(ElementType type, std::span<const index> nodes) {
     const ElementInfo &info = elementInfo(type);
     return info.corners > 0 ? nodes.first(static_cast<std::size_t>(info.corners)) : nodes;
 }
 
-/// The volume of a three-dimensional element from its corners, negative where its faces look inward: the sum of cones
+/// The volume of a three-dimensional element from its corners, negative if its faces point inward: the sum of cones
 /// over its faces, each fanned around the mean of its corners, so that neighbours fill space without gaps. Local.
 template <class PointOf>
 real signedVolume(ElementType type, std::span<const index> nodes, PointOf &&pointOf) {

@@ -50,7 +50,7 @@ bool isElementType(int value) noexcept {
 }
 
 const ElementInfo &elementInfo(ElementType type) {
-    DNDS_CHECK(isElementType(static_cast<int>(type)), ArgumentError, "{} is not the number of an element type",
+    DNDS_CHECK(isElementType(static_cast<int>(type)), ArgumentError, "{} is not an element type",
                static_cast<int>(type));
     return table[static_cast<int>(type) - firstType];
 }

@@ -1,5 +1,5 @@
 /// @file ElementType.hpp
-/// @brief The kinds of elements that mesh files hold, numbered and with their nodes ordered as in the CGNS standard.
+/// @brief Element types of mesh files, numbered and with nodes ordered as in the CGNS standard.
 #pragma once
 
 #include <array>
@@ -9,7 +9,7 @@
 
 namespace DNDS::Geom {
 
-/// Values are those of the CGNS standard (SIDS, ElementType_t), so that they can be stored in files as they are.
+/// Values are those of the CGNS standard (SIDS, ElementType_t); files store them unchanged.
 enum class ElementType : std::uint8_t {
     Node = 2,
     Bar2 = 3,
@@ -35,8 +35,8 @@ enum class ElementType : std::uint8_t {
     Polyhedron = 23 ///< NFACE_n: any number of polygonal faces
 };
 
-/// A face of an element: its corners, numbered within the element; looking from outside, counter-clockwise. The faces
-/// of a two-dimensional element are its edges, those of a one-dimensional one its ends.
+/// A face of an element: its corners, numbered within the element, counter-clockwise seen from outside. The faces of a
+/// two-dimensional element are its edges, those of a one-dimensional one its ends.
 struct ElementFace {
     int corners;
     std::array<std::uint8_t, 4> corner; ///< the first `corners` entries count
@@ -45,15 +45,15 @@ struct ElementFace {
 struct ElementInfo {
     std::string_view name; ///< as in CGNS files: "TETRA_4"
     int dimension;
-    int nodes;                          ///< all of them; 0 where the type does not say (MIXED, NGON_n, NFACE_n)
+    int nodes;                          ///< total; 0 if it varies (MIXED, NGON_n, NFACE_n)
     int corners;                        ///< the first `corners` nodes are the corners
     std::span<const ElementFace> faces; ///< in the order of the standard; empty for polygons and polyhedra
 };
 
-/// What is known about a type. Local, O(1). Throws ArgumentError for a value that is no type of this list.
+/// Properties of a type. Local, O(1). Throws ArgumentError for a value that is no type.
 const ElementInfo &elementInfo(ElementType type);
 
-/// Whether a number from a file is a type of this list. Local, O(1).
+/// Whether a number from a file is a known type. Local, O(1).
 bool isElementType(int value) noexcept;
 
 } // namespace DNDS::Geom

@@ -5,7 +5,7 @@
 namespace DNDS::Geom {
 
 IndexPermutation::IndexPermutation(index size, std::uint64_t seed) : size_(size) {
-    DNDS_CHECK(size >= 0, ArgumentError, "a permutation of {} numbers", size);
+    DNDS_CHECK(size >= 0, ArgumentError, "a permutation of {} numbers: give at least 0", size);
     while (halfBits_ < 31 && (std::uint64_t{1} << (2 * halfBits_)) < static_cast<std::uint64_t>(size))
         halfBits_++;
     if ((std::uint64_t{1} << (2 * halfBits_)) < static_cast<std::uint64_t>(size))

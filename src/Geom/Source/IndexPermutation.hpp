@@ -1,5 +1,5 @@
 /// @file IndexPermutation.hpp
-/// @brief A pseudo-random bijection of an index range that every rank can evaluate anywhere, without a table.
+/// @brief A pseudo-random bijection of an index range that every rank can evaluate without a table.
 #pragma once
 
 #include "DNDS/Base/Types.hpp"
@@ -18,7 +18,7 @@ constexpr std::uint64_t mixBits(std::uint64_t x) {
     return x ^ (x >> 31);
 }
 
-/// A bijection of {0, ..., size - 1} chosen by a seed, the same on every rank and any number of ranks.
+/// A bijection of {0, ..., size - 1} chosen by a seed, the same on every rank and for any number of ranks.
 ///
 /// Memory O(1); each evaluation walks a four-round Feistel network over the next power of four until it falls into the
 /// range, fewer than four times on average (Black and Rogaway, Ciphers with arbitrary finite domains, CT-RSA 2002). All
@@ -29,9 +29,9 @@ class IndexPermutation {
     IndexPermutation(index size, std::uint64_t seed);
 
     index size() const noexcept { return size_; }
-    /// Where `i` goes. `i` must lie in [0, size).
+    /// The image of `i` in [0, size).
     index operator()(index i) const;
-    /// What goes to `i`: `inverse((*this)(i)) == i`. `i` must lie in [0, size).
+    /// The preimage of `i` in [0, size): `inverse((*this)(i)) == i`.
     index inverse(index i) const;
 
   private:

@@ -1,5 +1,5 @@
 /// @file MeshFields.hpp
-/// @brief Fields that were read from a file, beside the mesh that they belong to.
+/// @brief Fields read from a file, with the mesh that they belong to.
 #pragma once
 
 #include "DNDS/Geom/Source/MeshSlice.hpp"
@@ -9,8 +9,8 @@
 
 namespace DNDS::Geom {
 
-/// An array of a file's solution, in the order of the file: one number for each of this rank's nodes or cells of the
-/// SourceMesh. Numbers of any type of the file become double.
+/// An array of a file's solution, in file order: one number for each of this rank's nodes or cells of the SourceMesh.
+/// All number types of the file are converted to double.
 struct MeshField {
     std::string solution; ///< "FlowSolution"
     std::string name;     ///< "Density"
@@ -23,8 +23,8 @@ struct MeshFields {
     std::vector<MeshField> cells;
 };
 
-/// Fields as writers take them; `fields` must outlive them. One that shares its name with a field of another solution
-/// is called "<solution>.<name>". Local.
+/// Fields in the form that writers take; `fields` must outlive them. If two solutions have a field of the same name,
+/// the second is called "<solution>.<name>". Local.
 std::vector<FieldSlice> slicesOf(const std::vector<MeshField> &fields);
 
 } // namespace DNDS::Geom

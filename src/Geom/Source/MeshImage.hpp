@@ -1,5 +1,5 @@
 /// @file MeshImage.hpp
-/// @brief Rigid motions, and the images of a mesh that periodic connections make of it.
+/// @brief Rigid motions, and the images of a mesh that periodic connections make.
 #pragma once
 
 #include "DNDS/Geom/Source/Point.hpp"
@@ -17,7 +17,7 @@ struct RigidMotion {
     Point shift{};
 
     Point operator()(const Point &x) const;
-    /// For vectors, as velocities: rotates only.
+    /// Rotates a vector, such as a velocity.
     Point rotate(const Point &v) const;
     RigidMotion inverse() const;
     friend RigidMotion operator*(const RigidMotion &after, const RigidMotion &before);
@@ -26,18 +26,18 @@ struct RigidMotion {
 /// The motion from the first side of a connection to the second. Local.
 RigidMotion motionOf(const PeriodicTransform &transform);
 
-/// The angles about x, then y, then z that make up a rotation's matrix; to the last digits also where the second is
-/// near a right angle and the others are not determined one by one. Local.
+/// The angles about x, then y, then z of a rotation matrix; accurate to the last digits even if the second is near a
+/// right angle, where the others are not determined one by one. Local.
 std::array<real, 3> anglesOf(const std::array<real, 9> &matrix);
 
 /// From the second side to the first. Local.
 PeriodicTransform inverseOf(const PeriodicTransform &transform);
 
-/// An image of the mesh: it is moved by `motion`, that of its steps.
+/// An image of the mesh: the mesh moved by `motion`, the product of its steps.
 struct MeshImage {
     struct Steps {
-        int connection; ///< of SourceMesh::periodic; several with the same motion go by the first of them
-        int times;      ///< how often its motion is applied; negative: its inverse
+        int connection; ///< of SourceMesh::periodic; the first of those with the same motion
+        int times;      ///< how often its motion is applied; negative: the inverse
         friend auto operator<=>(const Steps &, const Steps &) = default; // NOLINT(modernize-use-nullptr): false alarm
     };
     std::vector<Steps> steps; ///< ascending connections, none 0 times; empty: the mesh itself

@@ -1,5 +1,5 @@
 /// @file MeshReport.hpp
-/// @brief What was found in a mesh while it was built: the same on every rank, and for every number of ranks.
+/// @brief Findings about a mesh while it is built: the same on every rank and for every number of ranks.
 #pragma once
 
 #include "DNDS/Base/Types.hpp"
@@ -19,19 +19,19 @@ struct MeshReport {
     struct Patch {
         std::string name;
         std::string kind;
-        index faces = 0;      ///< all that belong to it
-        index innerFaces = 0; ///< those of them with cells on both sides
+        index faces = 0;      ///< all of the connection
+        index innerFaces = 0; ///< of them, those with cells on both sides
     };
     std::string origin;
     int dimension = 0;
     std::vector<TypeCount> cells; ///< of each type that occurs, ascending
     index cellsTotal = 0;
-    index nodes = 0;             ///< that the file lists
-    index unusedNodes = 0;       ///< of them, those in no cell: they are left out
+    index nodes = 0;             ///< listed in the file
+    index unusedNodes = 0;       ///< of them, those in no cell; left out
     real measure = 0.0;          ///< volume or area as the file orients its cells, from corner nodes
-    real volume = 0.0;           ///< the same after cells were turned
-    index turnedCells = 0;       ///< were left-handed, clockwise or inward
-    index flatCells = 0;         ///< have no measure, or nearly none
+    real volume = 0.0;           ///< the same after reorienting cells
+    index turnedCells = 0;       ///< reoriented: left-handed, clockwise or inward
+    index flatCells = 0;         ///< zero or nearly zero measure
     index collapsedCells = 0;    ///< list a corner twice
     std::array<real, 3> lower{}; ///< bounding box of the nodes of cells
     std::array<real, 3> upper{};
@@ -40,7 +40,7 @@ struct MeshReport {
     index boundaryFaces = 0;   ///< with a cell on one side; periodic ones included
     index unassignedFaces = 0; ///< of them, those in no patch and no periodic connection
     index periodicPairs = 0;
-    std::vector<std::string> warnings; ///< those of the source, then what was found here
+    std::vector<std::string> warnings; ///< of the source, then those found here
 };
 
 } // namespace DNDS::Geom

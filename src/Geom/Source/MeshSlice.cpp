@@ -9,8 +9,8 @@ namespace DNDS::Geom {
 
 void checkField(const FieldSlice &field, index rows, std::string_view what) {
     DNDS_CHECK(!field.name.empty() && field.name.find('/') == std::string::npos, ArgumentError,
-               "'{}' is no name of a {} field: it must not be empty or contain /", field.name, what);
-    DNDS_CHECK(field.components >= 1, ArgumentError, "{} field '{}' has {} components, and must have one or more", what,
+               "'{}' is not a valid {} field name: it must not be empty or contain /", field.name, what);
+    DNDS_CHECK(field.components >= 1, ArgumentError, "{} field '{}' has {} components: it must have at least 1", what,
                field.name, field.components);
     DNDS_CHECK(static_cast<index>(field.values.size()) == rows * field.components, ArgumentError,
                "{} field '{}' has {} values, but this rank writes {} {}s of {} component{}: {} values", what,

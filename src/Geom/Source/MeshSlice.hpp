@@ -1,5 +1,5 @@
 /// @file MeshSlice.hpp
-/// @brief One rank's block of a mesh and of its fields, as writers of files take them.
+/// @brief One rank's block of a mesh and its fields, in the form that writers take.
 #pragma once
 
 #include "DNDS/Geom/Source/SourceMesh.hpp"
@@ -13,8 +13,8 @@
 
 namespace DNDS::Geom {
 
-/// Rank r's points are numbered after those of the ranks before it, and so are its cells: the order of the file.
-/// Everything is owned by someone else.
+/// Points and cells are numbered after those of lower ranks, in the order of the file. All spans refer to memory owned
+/// elsewhere.
 struct MeshSlice {
     int cellDimension = 0;
     int physicalDimension = 0;
@@ -34,13 +34,13 @@ struct MeshSlice {
     }
 };
 
-/// The slice of a mesh that was read or generated. Local, O(1).
+/// The slice of a mesh read or generated. Local, O(1).
 inline MeshSlice sliceOf(const SourceMesh &mesh) {
     return {mesh.cellDimension,    mesh.physicalDimension, mesh.globalNodes, mesh.firstNode,    mesh.coordinates,
             mesh.cells.globalSize, mesh.cells.first,       mesh.cells.types, mesh.cells.starts, mesh.cells.nodes};
 }
 
-/// The values of a field at this rank's points or cells: [own x components]. All ranks name the same fields in the same
+/// A field's values at this rank's points or cells: [own x components]. All ranks name the same fields in the same
 /// order.
 struct FieldSlice {
     std::string name;
@@ -48,18 +48,17 @@ struct FieldSlice {
     std::span<const real> values;
 };
 
-/// The fields of one step of a file.
+/// The fields of one step.
 struct StepFields {
     std::vector<FieldSlice> cells{};
     std::vector<FieldSlice> nodes{};
 };
 
-/// Throws ArgumentError that names the field where it has no usable name or not a value for each of `rows` rows. `what`
-/// is "cell" or "point". Local.
+/// Throws ArgumentError with the field's name if the name is invalid or the number of values is not `rows` x
+/// components. `what` is "cell" or "point". Local.
 void checkField(const FieldSlice &field, index rows, std::string_view what);
 
-/// Throws ArgumentError on all ranks where they name different fields: the first that differs from rank 0's.
-/// Collective.
+/// Throws ArgumentError on all ranks if their fields differ, naming the first that differs from rank 0's. Collective.
 void needSameFields(CommunicatorView comm, std::span<const FieldSlice> pointFields,
                     std::span<const FieldSlice> cellFields);
 

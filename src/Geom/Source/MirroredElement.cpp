@@ -12,8 +12,8 @@ namespace {
 
 using Order = std::span<const std::uint8_t>;
 
-// Entry k is which node becomes node k: corners first, then the mid-nodes of edges, faces and the cell, numbered as in
-// the standard. Types of fewer nodes use the head of the list of their largest relative.
+// Entry k is the node that becomes node k: corners first, then the mid-nodes of edges, faces and the cell, numbered as
+// in the standard. Smaller types use the head of the list of their largest relative.
 constexpr std::uint8_t triangle[] = {0, 2, 1, 5, 4, 3};
 constexpr std::uint8_t quadrilateral[] = {0, 3, 2, 1, 7, 6, 5, 4, 8};
 constexpr std::uint8_t tetrahedron[] = {0, 2, 1, 3, 6, 5, 4, 7, 9, 8};
@@ -66,7 +66,7 @@ void mirrorElement(ElementType type, std::span<index> nodes) {
         return;
     }
     const Order order = mirrorOrder(type);
-    DNDS_CHECK(!nodes.empty() && nodes.size() <= order.size(), ArgumentError, "{} nodes of a {} cannot be mirrored",
+    DNDS_CHECK(!nodes.empty() && nodes.size() <= order.size(), ArgumentError, "cannot mirror a {1} of {0} nodes",
                nodes.size(), elementInfo(type).name);
     std::array<index, std::size(hexahedron)> old;
     std::copy(nodes.begin(), nodes.end(), old.begin());

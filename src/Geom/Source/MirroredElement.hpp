@@ -1,5 +1,5 @@
 /// @file MirroredElement.hpp
-/// @brief Turns an element inside out by listing its nodes in another order.
+/// @brief Mirrors an element by reordering its nodes.
 #pragma once
 
 #include "DNDS/Base/Types.hpp"
@@ -9,9 +9,9 @@
 
 namespace DNDS::Geom {
 
-/// Lists the nodes of a two- or three-dimensional element, higher-order ones included, as those of its mirror image: a
-/// left-handed one becomes right-handed, a clockwise one counter-clockwise. Polyhedra turn all their faces. `nodes` are
-/// as in `ElementBlock`. Doing it twice changes nothing but the first corner of polygons' faces. Local.
+/// Reorders the nodes of a two- or three-dimensional element, higher-order ones included, to those of its mirror image:
+/// a left-handed element becomes right-handed, a clockwise one counter-clockwise. All faces of polyhedra are reversed.
+/// `nodes` as in `ElementBlock`. Mirroring twice changes nothing but the first corner of polygons' faces. Local.
 void mirrorElement(ElementType type, std::span<index> nodes);
 
 } // namespace DNDS::Geom

@@ -1,5 +1,5 @@
 /// @file NumberTable.hpp
-/// @brief Finds where a number stands in a list of distinct numbers.
+/// @brief Finds the position of a number in a list of distinct numbers.
 #pragma once
 
 #include "DNDS/Base/Error.hpp"
@@ -15,14 +15,13 @@
 
 namespace DNDS::Geom {
 
-/// A list of distinct numbers, none of them negative, and a hash table of their positions (open addressing). All
-/// functions are Local.
+/// A list of distinct numbers >= 0 with a hash table of their positions (open addressing). All functions are Local.
 class NumberTable {
   public:
     static constexpr LocalIndex none = -1;
 
     explicit NumberTable(std::size_t expected = 0) { rehash(expected); }
-    /// Position `i` of the table is `numbers[i]`, which are distinct.
+    /// Position `i` holds `numbers[i]`; they are distinct.
     explicit NumberTable(std::span<const index> numbers) : NumberTable(numbers.size()) {
         for (const index number : numbers)
             add(number);
@@ -32,8 +31,8 @@ class NumberTable {
     std::span<const index> numbers() const noexcept { return numbers_; }
     index operator[](LocalIndex position) const { return numbers_[static_cast<std::size_t>(position)]; }
 
-    /// The position of `number`, which is appended unless it is there already, and whether it was. O(1) amortised.
-    /// Throws ArgumentError beyond 2^31 - 1 numbers.
+    /// The position of `number`, appended if it is new, and whether it was. O(1) amortised. Throws ArgumentError beyond
+    /// 2^31 - 1 numbers.
     std::pair<LocalIndex, bool> add(index number) {
         if (2 * (numbers_.size() + 1) > buckets_.size())
             rehash(2 * numbers_.size() + 1);

@@ -12,7 +12,7 @@ namespace {
 
 constexpr int maxImages = 1 << 19;
 
-/// Whether two motions bring the corners of a box to the same places, nearly.
+/// Whether two motions move the corners of a box to nearly the same places.
 bool sameMotion(const RigidMotion &a, const RigidMotion &b, const Point &lower, const Point &upper) {
     constexpr real tolerance = 1e-6;
     const real size = norm(upper - lower);

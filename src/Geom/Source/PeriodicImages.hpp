@@ -18,21 +18,21 @@ struct PeriodicStep {
     int direction;
 };
 
-/// Numbers the images that this rank's ghosts need: 0 is the mesh itself. Steps across different connections are taken
-/// to commute, as they do wherever periodic boundaries meet in an edge. All functions are Local.
+/// Numbers the images that this rank's ghosts need: 0 is the mesh itself. Steps across different connections are
+/// assumed to commute, as they do wherever periodic boundaries meet in an edge. All functions are Local.
 class ImageTable {
   public:
-    /// Steps of connections that have the same motion, or each other's inverse, are the same: `tolerance` is how far
-    /// motions may move points of the mesh apart.
+    /// Steps of connections with the same motion, or the inverse one, are identified; `tolerance` is the distance by
+    /// which the motions of a point may differ.
     ImageTable(const std::vector<PeriodicConnection> &connections, const Point &lower, const Point &upper);
 
-    /// The step, at least 1, by which a neighbour is brought next to a cell at side `side` of `connection`, as stored
-    /// in `FaceLink::step`. Throws DataError beyond 127 different motions.
+    /// The step (>= 1) that moves a neighbour next to a cell at side `side` of `connection`, as stored in
+    /// `FaceLink::step`. Throws DataError beyond 127 different motions.
     int stepAt(int connection, int side) const;
     static int inverseStep(int step) { return step == 0 ? 0 : ((step - 1) ^ 1) + 1; }
 
-    /// The image that `image`, moved on by `step`, is; step 0 changes nothing. O(1) or, for a step, O(log images).
-    /// Throws DataError beyond 2^19 images.
+    /// The image reached from `image` by `step`; step 0 changes nothing. O(1) or, for a step, O(log images). Throws
+    /// DataError beyond 2^19 images.
     int compose(int image, int step);
     std::vector<MeshImage> images() const { return images_; }
     const RigidMotion &motion(int image) const { return images_[static_cast<std::size_t>(image)].motion; }
@@ -48,7 +48,7 @@ class ImageTable {
     std::map<std::pair<int, int>, int> composed_;
 };
 
-/// A key that tells copies of an entity apart: its global number and its image.
+/// A key that identifies a copy of an entity: its global number and its image.
 inline index imageKey(index number, int image) { return (static_cast<index>(image) << 43) | number; }
 inline index numberOfKey(index key) { return key & ((index{1} << 43) - 1); }
 inline int imageOfKey(index key) { return static_cast<int>(key >> 43); }

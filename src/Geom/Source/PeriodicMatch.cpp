@@ -15,7 +15,7 @@ namespace {
 
 constexpr real nearness = 0.2;
 
-/// Boxes of a size that no reach exceeds half of, so that a face looks into few of them.
+/// Boxes at least twice as large as any reach, so that a face searches few of them.
 class Boxes {
   public:
     Boxes(CommunicatorView comm, std::span<const PeriodicFace> faces) {
@@ -31,7 +31,7 @@ class Boxes {
             hash = mixBits(hash ^ static_cast<std::uint64_t>(coordinate(x)));
         return hash;
     }
-    /// All boxes that a ball around the face's centre touches.
+    /// All boxes that a ball around the face's centre intersects.
     std::vector<std::uint64_t> boxesOf(const PeriodicFace &face) const {
         std::vector<std::uint64_t> boxes;
         const Point centre = face.centre();
@@ -57,7 +57,7 @@ class Boxes {
     int ranks_;
 };
 
-/// For each corner of `face` the node of `other` at the same place; nothing where some corner has none.
+/// For each corner of `face` the node of `other` at the same place; empty if some corner has none.
 std::vector<index> matchCorners(const PeriodicFace &face, const PeriodicFace &other) {
     std::vector<index> matched;
     if (other.nodes.size() != face.nodes.size())
@@ -76,7 +76,7 @@ std::vector<index> matchCorners(const PeriodicFace &face, const PeriodicFace &ot
     return matched;
 }
 
-/// Second sides that came to this rank, by box, and by x within a box.
+/// Second sides that this rank received, by box, and by x within a box.
 class Candidates {
   public:
     Candidates(const RankLists &lists, const Boxes &boxes) {

@@ -1,5 +1,5 @@
 /// @file PeriodicMatch.hpp
-/// @brief Which faces (or nodes) of the two sides of periodic connections are the same, by where they are.
+/// @brief Matches the faces (or nodes) of the two sides of periodic connections by position.
 #pragma once
 
 #include "DNDS/Geom/Source/Point.hpp"
@@ -12,15 +12,14 @@
 
 namespace DNDS::Geom {
 
-/// A face of one side of a periodic connection, where it is compared: those of first sides are moved to the second. A
-/// node is a face of one corner.
+/// A face of one side of a periodic connection, in the frame of the second side. A node is a face of one corner.
 struct PeriodicFace {
     int connection;
     int side;
-    index cell; ///< with `slot`, what the caller calls the face: not looked at
+    index cell; ///< with `slot`, the caller's name of the face; not used here
     int slot;
     index fileId; ///< for the caller's messages
-    real reach;   ///< how far away its partner may be
+    real reach;   ///< largest distance to its partner
     std::vector<index> nodes;
     std::vector<Point> corners;
 
@@ -30,22 +29,22 @@ struct PeriodicFace {
     static PeriodicFace read(RecordReader &reader);
 };
 
-/// Brings faces to where they are compared: fills `corners` from `nodes`, and `reach`, a fifth of the shortest distance
-/// between two neighbouring corners; the reach of nodes stays as it is. Collective.
+/// Moves faces to the common frame: fills `corners` from `nodes`, and `reach`, a fifth of the shortest distance between
+/// neighbouring corners; for nodes `reach` is kept. Collective.
 void placeFaces(const GlobalMapping &nodeBlocks, const SourceMesh &source, std::vector<PeriodicFace> &faces);
 
-/// What a face of a first side found at the second.
+/// The match of a face of a first side.
 struct PeriodicMatch {
     real distance = std::numeric_limits<real>::infinity();
-    index cell = -1; ///< as the caller called it; -1: none
+    index cell = -1; ///< the caller's number; -1: none
     int slot = 0;
     std::vector<index> nodes; ///< of the other face, in the order of this one's
 };
 
 /// The best match of each face of a first side: [faces], none for others. Collective.
 ///
-/// A face meets the one of the second side whose centre is nearest, within reach; corners are matched in the same way.
-/// Faces meet at ranks chosen by a hash of where they are: O(own faces) memory, on average, and three sparse exchanges.
+/// The match is the face of the second side with the nearest centre within reach; corners are matched in the same way.
+/// Ranks compare faces by a hash of position: O(own faces) memory on average, three sparse exchanges.
 std::vector<PeriodicMatch> matchPeriodic(CommunicatorContext &context, const std::vector<PeriodicFace> &faces);
 
 } // namespace DNDS::Geom

@@ -35,7 +35,7 @@ void checkElement(const SourceMesh &source, const ElementBlock &block, index ele
     const ElementType type = block.types[e];
     DNDS_CHECK(isElementType(static_cast<int>(type)) && type != ElementType::Mixed &&
                    elementInfo(type).dimension == dimension,
-               DataError, "{}: {} {} is of type {}, which is not of {} dimensions", source.origin, what, fileId,
+               DataError, "{}: {} {} is of type {}, which does not have {} dimensions", source.origin, what, fileId,
                static_cast<int>(type), dimension);
     const auto nodes = block.nodesOf(element);
     const ElementInfo &info = elementInfo(type);
@@ -63,7 +63,7 @@ void checkBlock(const SourceMesh &source, const ElementBlock &block, int dimensi
 }
 
 void checkTransform(const SourceMesh &source, const PeriodicConnection &connection) {
-    constexpr real limit = 1e100; // so that products are numbers, too
+    constexpr real limit = 1e100; // so that products do not overflow
     const PeriodicTransform &transform = connection.transform;
     for (const Point *part : {&transform.centre, &transform.angles, &transform.translation})
         for (const real x : *part)
@@ -78,7 +78,7 @@ void checkMark(const SourceMesh &source, index mark) {
                source.origin, mark, source.patches.size(), source.periodic.size());
 }
 
-/// Throws unless each rank's block begins where the one before it ends. Collective.
+/// Throws unless each rank's block begins where that of the rank before ends. Collective.
 void checkRanges(CommunicatorView comm, const SourceMesh &source, index first, index count, index total,
                  const char *what) {
     const auto mapping = GlobalMapping::create(comm, count);
@@ -89,7 +89,7 @@ void checkRanges(CommunicatorView comm, const SourceMesh &source, index first, i
     });
 }
 
-/// Whether each edge of a polyhedron's faces is one of two faces; with `directions`, passed once in each direction.
+/// Whether each edge belongs to two faces of a polyhedron; with `directions`, traversed once in each direction.
 struct EdgeCheck {
     bool closed;
     bool consistent;
@@ -131,7 +131,7 @@ EdgeCheck checkEdges(const std::vector<Edge> &edges) {
     return check;
 }
 
-/// Turns faces of a closed polyhedron so that all agree with its first one.
+/// Orients the faces of a closed polyhedron like its first one.
 void alignFaces(std::span<index> list, const std::vector<Edge> &edges) {
     std::vector<std::span<index>> faces;
     for (std::size_t at = 0; at < list.size(); at += toSize(list[at]) + 1)
@@ -160,7 +160,7 @@ void alignFaces(std::span<index> list, const std::vector<Edge> &edges) {
             std::reverse(faces[f].begin() + 1, faces[f].end());
 }
 
-/// The cells of this rank with node positions in a short list of coordinates.
+/// The cells of this rank with nodes numbered by positions in a short list of coordinates.
 class CellGeometry {
   public:
     CellGeometry(const GlobalMapping &blocks, const SourceMesh &source) : cells_(source.cells) {
@@ -190,7 +190,7 @@ class CellGeometry {
         });
         return (1.0 / count) * sum;
     }
-    /// A length squared or cubed that a sound cell's measure compares with.
+    /// A length squared or cubed to compare a cell's measure with.
     real size(index cell, int dimension) {
         Point low = (*this)(firstNode(cell));
         Point high = low;
@@ -228,7 +228,7 @@ bool isCollapsed(ElementType type, std::span<const index> nodes) {
     return repeats;
 }
 
-/// Aligns the faces of a polyhedron; whether any was turned. Throws DataError where it is open.
+/// Orients the faces of a polyhedron consistently; returns whether any was turned. Throws DataError for an open one.
 bool closePolyhedron(const SourceMesh &source, index cell, std::span<index> nodes, CellGeometry &geometry) {
     constexpr real hangingTolerance = 1e-6;
     const std::vector<Edge> edges = polyhedronEdges(nodes);
@@ -239,7 +239,7 @@ bool closePolyhedron(const SourceMesh &source, index cell, std::span<index> node
         return true;
     }
     DNDS_CHECK(check.closed || geometry.areaDefect(cell) < hangingTolerance, DataError,
-               "{}: polyhedron {} is open: some of its edges are not of two faces", source.origin,
+               "{}: polyhedron {} is open: some edges do not belong to two faces", source.origin,
                source.cells.fileIds[toSize(cell)]);
     return false;
 }
@@ -284,10 +284,10 @@ bool needWeights(CommunicatorView comm, std::span<const index> weights, index ce
     const bool weighted = comm.allReduce(weights.empty() ? 0 : 1, MPI_MAX) != 0;
     comm.guarded([&] {
         DNDS_CHECK(!weighted || static_cast<index>(weights.size()) == cells, ArgumentError,
-                   "{} weights are given for {} cells (some rank has weights)", weights.size(), cells);
+                   "{} weights are given for {} cells, and some rank gives weights", weights.size(), cells);
         for (const index weight : weights)
             DNDS_CHECK(weight >= 1 && weight <= std::numeric_limits<std::int32_t>::max(), ArgumentError,
-                       "a cell has weight {}; weights are from 1 to 2^31 - 1", weight);
+                       "a cell has weight {}: weights must be from 1 to 2^31 - 1", weight);
     });
     return weighted;
 }
@@ -300,7 +300,7 @@ void checkSource(CommunicatorView comm, const SourceMesh &source) {
     comm.allReduce(facts.data(), 10, MPI_MAX);
     for (std::size_t i = 0; i < 5; i++)
         DNDS_CHECK(facts[i] == -facts[i + 5], DataError,
-                   "{}: ranks disagree about dimensions, nodes, patches or periodic connections", source.origin);
+                   "{}: dimensions, nodes, patches or periodic connections differ between ranks", source.origin);
     DNDS_CHECK((source.cellDimension == 2 || source.cellDimension == 3) &&
                    source.physicalDimension >= source.cellDimension && source.physicalDimension <= 3,
                DataError, "{}: cells of {} dimensions in a space of {}", source.origin, source.cellDimension,
@@ -330,8 +330,9 @@ void needLocalNumbers(CommunicatorView comm, index count, const char *what, cons
         return;
     const std::vector<index> counts = comm.allGather(count);
     const auto first = std::find_if(counts.begin(), counts.end(), [](index n) { return n > most; });
-    throw DataError(fmt::format("{}: rank {} of {} would have {} {}, and at most {} can be numbered: use more ranks",
-                                origin, first - counts.begin(), comm.size(), *first, what, most));
+    throw DataError(
+        fmt::format("{}: rank {} of {} would have {} {}, more than 32-bit numbers allow ({}): use more ranks", origin,
+                    first - counts.begin(), comm.size(), *first, what, most));
 }
 
 std::vector<Point> fetchCoordinates(const GlobalMapping &blocks, std::span<const Point> ownCoordinates,
@@ -421,7 +422,7 @@ SourceGeometry orientCells(const GlobalMapping &blocks, SourceMesh &source, Mesh
             report.warnings.push_back(
                 fmt::format("{}: {} {}, the first is element {}", source.origin, finding.count, what, finding.fileId));
     };
-    warn(turned, "elements are left-handed, clockwise or inward and are turned");
+    warn(turned, "elements were left-handed, clockwise or inward and are reoriented");
     warn(flat, "elements have no volume");
     warn(collapsed, "elements repeat a corner");
     return result;

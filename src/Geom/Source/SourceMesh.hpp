@@ -1,8 +1,8 @@
 /// @file SourceMesh.hpp
-/// @brief A mesh as a file or a generator gives it, before it is partitioned: every rank holds a block of each list.
+/// @brief A mesh from a file or a generator, before it is partitioned: every rank holds a block of each list.
 ///
-/// This is the seam between what reads or makes meshes and the pipeline that partitions them and builds connectivity.
-/// Readers bring every format to this form; nothing behind it knows of zones, sections or files.
+/// This is the interface between readers or generators and the pipeline that partitions meshes and builds connectivity.
+/// Readers convert every format to it; the pipeline knows no zones, sections or files.
 #pragma once
 
 #include "DNDS/Base/Types.hpp"
@@ -16,18 +16,18 @@
 
 namespace DNDS::Geom {
 
-/// Elements that are spread over ranks in contiguous ranges: element `i` here is number `first + i` of all.
+/// Elements distributed over ranks in contiguous ranges: local element `i` is number `first + i` of all.
 ///
-/// Nodes of a fixed type are listed in the order of the CGNS standard, global and counted from 0. A Polygon lists its
-/// corners around the face. A Polyhedron lists, for each of its faces, the number of corners and then the corners,
-/// seen from outside counter-clockwise: `{4, a, b, c, d, 3, a, b, e, ...}`.
+/// Nodes of a fixed type are listed in the order of the CGNS standard, global, from 0. A Polygon lists its corners
+/// around the face. A Polyhedron lists, for each of its faces, the number of corners and then the corners,
+/// counter-clockwise seen from outside: `{4, a, b, c, d, 3, a, b, e, ...}`.
 struct ElementBlock {
     index globalSize = 0;
     index first = 0;
     std::vector<ElementType> types; ///< [own]
     std::vector<index> starts{0};   ///< [own + 1], into `nodes`
     std::vector<index> nodes;
-    std::vector<index> fileIds; ///< [own]: the number by which the file calls the element, counted from 1 in its zone
+    std::vector<index> fileIds; ///< [own]: the element's number in the file, from 1 in its zone
 
     index size() const noexcept { return static_cast<index>(types.size()); }
     std::span<const index> nodesOf(index element) const {
@@ -37,32 +37,32 @@ struct ElementBlock {
     }
 };
 
-/// A part of the boundary that has a name. The list of all is the same on every rank.
+/// A named part of the boundary. All ranks have the same list.
 struct BoundaryPatch {
     std::string name;
-    std::string kind;   ///< the file's boundary condition type: "BCWall"; "" where it says nothing
+    std::string kind;   ///< the file's boundary condition type: "BCWall"; "" if none
     std::string family; ///< "" if none
 };
 
-/// How the second side of a periodic connection follows from the first: rotate about `centre` by the angles (about x,
-/// then y, then z; radians), then move by `translation`.
+/// Maps the first side of a periodic connection to the second: rotate about `centre` by the angles (about x, then y,
+/// then z; radians), then move by `translation`.
 struct PeriodicTransform {
     std::array<real, 3> centre{};
     std::array<real, 3> angles{};
     std::array<real, 3> translation{};
 };
 
-/// Two parts of the boundary that are the same place. The list of all is the same on every rank; the faces are spread.
+/// Two parts of the boundary that coincide. All ranks have the same list; the faces are distributed.
 struct PeriodicConnection {
     std::string name;
     PeriodicTransform transform; ///< from the faces of `first` to those of `second`
 };
 
-/// One rank's blocks. Ranks may have none of anything.
+/// One rank's blocks. Any of them may be empty.
 struct SourceMesh {
     std::string origin;        ///< the file's path, or what made it: for messages
     int cellDimension = 0;     ///< 2 or 3
-    int physicalDimension = 0; ///< 2 or 3; a third coordinate of 0 is stored where it is 2
+    int physicalDimension = 0; ///< 2 or 3; if 2, a third coordinate of 0 is stored
 
     index globalNodes = 0;
     index firstNode = 0;
@@ -71,14 +71,14 @@ struct SourceMesh {
     /// Elements of dimension `cellDimension`, in the order of the file (zone by zone).
     ElementBlock cells;
 
-    /// Elements of one dimension less that belong to a boundary patch or a periodic side, in the order of the file.
-    /// A face may be listed more than once, with different marks.
+    /// Elements of one dimension less that belong to a boundary patch or a periodic side, in file order. A face may be
+    /// listed several times with different marks.
     ElementBlock faces;
-    /// [own faces]: which patch of `patches`; or, for side `s` (0 or 1) of connection `c`, `-1 - (2 * c + s)`.
+    /// [own faces]: the number of a patch in `patches` or, for side `s` (0 or 1) of connection `c`, `-1 - (2 * c + s)`.
     std::vector<int> faceMarks;
 
-    /// Patches that the file gives by nodes: a boundary face all of whose corners are in the set belongs to it. Pairs
-    /// {mark as above, node}, on any rank.
+    /// Patches given by nodes: a boundary face belongs to one if all of its corners do. Pairs {mark as above, node}, on
+    /// any rank.
     struct NodeMark {
         int mark;
         index node;

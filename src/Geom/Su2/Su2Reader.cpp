@@ -15,8 +15,8 @@ namespace DNDS::Geom {
 
 namespace {
 
-/// What rank 0 finds out and tells all. Cells, nodes and faces are lists; the faces of all markers are one list, and
-/// `tag` of a segment says which marker.
+/// What rank 0 finds and broadcasts. Cells, nodes and faces are lists; the faces of all markers are one list, with the
+/// marker in the `tag` of a segment.
 struct Su2Index {
     index dimension = 0;
     index nodes = 0;
@@ -41,7 +41,7 @@ class Indexer {
             const std::size_t sign = line.find('=');
             if (sign == std::string_view::npos) {
                 if (!skipping_)
-                    cursor_.fail("a keyword and '=' should stand here");
+                    cursor_.fail("expected a keyword and '='");
                 continue;
             }
             readKeyword(std::string(line.substr(0, line.find_last_not_of(" \t", sign - 1) + 1)),
@@ -65,7 +65,7 @@ class Indexer {
             result_.dimension = words.integer(keyword, 2, 3);
         } else if (keyword == "NZONE") {
             if (words.integer(keyword) != 1)
-                cursor_.fail("files of several zones are not read; write each zone to a file of its own");
+                cursor_.fail("files of several zones are not supported; write each zone to a file of its own");
         } else if (keyword == "NELEM") {
             once(sawCells_, keyword);
             result_.cells = countOf(words, keyword);
@@ -87,14 +87,15 @@ class Indexer {
 
     void once(bool &seen, const std::string &keyword) {
         if (seen)
-            cursor_.fail(fmt::format("{}= stands here for the second time", keyword));
+            cursor_.fail(fmt::format("{}= is repeated", keyword));
         seen = true;
     }
 
     index countOf(WordReader &words, std::string_view keyword) {
         const index count = words.integer(keyword);
         if (count < 0 || count > cursor_.bytesLeft() / 2 + 1)
-            cursor_.fail(fmt::format("{}= {}, and {} bytes are left in the file", keyword, count, cursor_.bytesLeft()));
+            cursor_.fail(
+                fmt::format("{}= {}, but only {} bytes are left in the file", keyword, count, cursor_.bytesLeft()));
         return count;
     }
 
@@ -114,7 +115,7 @@ class Indexer {
 
     void readMarker(const std::string &name) {
         if (markersLeft_ == 0)
-            cursor_.fail(fmt::format("marker {} is more than NMARK= announced", name));
+            cursor_.fail(fmt::format("marker {} exceeds the number in NMARK=", name));
         markersLeft_--;
         if (name == "SEND_RECEIVE")
             cursor_.fail("SEND_RECEIVE markers belong to files that were divided for old versions of SU2");
@@ -124,7 +125,7 @@ class Indexer {
         const std::string_view line = cursor_.line();
         const std::size_t sign = line.find('=');
         if (!line.starts_with("MARKER_ELEMS") || sign == std::string_view::npos)
-            cursor_.fail("MARKER_ELEMS= should stand here");
+            cursor_.fail("expected MARKER_ELEMS=");
         WordReader words(cursor_, line.substr(sign + 1));
         const index count = countOf(words, "MARKER_ELEMS");
         const auto known = std::find(result_.markers.begin(), result_.markers.end(), name);
@@ -136,12 +137,12 @@ class Indexer {
         skipping_ = true; // SEND_TO= and the like
     }
 
-    /// Old files describe periodic transformations here; which markers they tie stands in SU2's configuration.
+    /// Old files describe periodic transformations here; SU2's configuration names the markers they connect.
     void readPeriodic(index count) {
         skipping_ = true;
         if (count > 1) // the first is the identity
             result_.warnings.push_back(
-                fmt::format("{}: NPERIODIC= {} is not read: the file does not say which markers are periodic",
+                fmt::format("{}: NPERIODIC= {} is ignored: the file does not say which markers are periodic",
                             cursor_.file().path(), count));
     }
 
@@ -152,7 +153,7 @@ class Indexer {
     bool sawDimension_ = false;
     bool sawCells_ = false;
     bool sawNodes_ = false;
-    bool skipping_ = false; ///< lines that follow a keyword which says nothing of the mesh
+    bool skipping_ = false; ///< lines after a keyword that does not concern the mesh
 };
 
 void broadcastIndex(CommunicatorView comm, Su2Index &su2) {
@@ -164,7 +165,7 @@ void broadcastIndex(CommunicatorView comm, Su2Index &su2) {
     broadcastStrings(comm, su2.warnings);
 }
 
-/// SU2 takes the numbers of types from VTK.
+/// SU2 uses VTK's numbers of types.
 std::optional<ElementType> elementTypeOf(index vtk) {
     switch (vtk) {
     case 3:
@@ -209,7 +210,7 @@ class Reader {
             const index vtk = words.integer("the type of an element");
             const std::optional<ElementType> type = elementTypeOf(vtk);
             if (!type || elementInfo(*type).dimension != dimension)
-                cursor_.fail(fmt::format("type {} is no element of {} dimensions that SU2 has", vtk, dimension));
+                cursor_.fail(fmt::format("type {} is not an SU2 element of {} dimensions", vtk, dimension));
             std::array<index, 8> nodes{};
             const auto count = static_cast<std::size_t>(elementInfo(*type).nodes);
             for (std::size_t k = 0; k < count; k++)
@@ -225,8 +226,8 @@ class Reader {
     const Su2Index &su2_;
 };
 
-/// Some programs (Gmsh, say) list the nodes of prisms in the order of CGNS, and SU2, which looks at their volumes,
-/// takes either order. So does this. Collective.
+/// Some programs (Gmsh, for example) list the nodes of prisms in the order of CGNS. SU2 accepts either order by looking
+/// at volumes, and so does this. Collective.
 void turnPrisms(CommunicatorView comm, SourceMesh &mesh) {
     SourceMesh prisms;
     std::vector<std::size_t> cells;
@@ -252,8 +253,8 @@ void turnPrisms(CommunicatorView comm, SourceMesh &mesh) {
         std::copy(nodes.begin(), nodes.end(), mesh.cells.nodes.begin() + mesh.cells.starts[cells[k]]);
     }
     if (report.turnedCells > 0)
-        mesh.warnings.push_back(fmt::format("{}: {} of {} prisms list their nodes in another order than SU2's "
-                                            "(see Su2Reader.hpp), and are turned",
+        mesh.warnings.push_back(fmt::format("{}: {} of {} prisms list their nodes in an order other than SU2's "
+                                            "(see Su2Reader.hpp) and are reordered",
                                             mesh.origin, report.turnedCells, prisms.cells.globalSize));
 }
 

@@ -11,20 +11,20 @@ namespace DNDS::Geom {
 
 /// Reads a file, which every rank must be able to open. Collective.
 ///
-/// Markers become patches in the order of the file. Numbers at the ends of lines, which some programs write, are passed
-/// over: nodes and cells are numbered by position, as SU2 itself does. Sections may come in any order; keywords that
-/// say nothing of the mesh (of free-form deformation boxes, say) are passed over.
+/// Markers become patches in file order. Numbers at the ends of lines, which some programs write, are ignored: nodes
+/// and cells are numbered by position, as in SU2. Sections may be in any order; keywords that do not concern the mesh
+/// (such as those of free-form deformation boxes) are ignored.
 ///
-/// Elements have the types and the order of nodes of VTK's manual. All are those of CGNS, but for the prism: seen from
-/// outside, its first triangle is counter-clockwise in a file and clockwise in the mesh. Prisms that come inside out
-/// that way, as Gmsh writes them, are turned, as SU2 does, with a warning that counts them. Other elements keep their
-/// order, whatever their volume is.
+/// Elements have the types and the node order of VTK's manual. All agree with CGNS except the prism: seen from outside,
+/// its first triangle is counter-clockwise in a file and clockwise in the mesh. Prisms with the opposite order, as Gmsh
+/// writes them, are reordered, as SU2 does, and a warning counts them. Other elements keep their order, whatever their
+/// volume.
 ///
-/// Rank 0 runs through the file once to find where its parts are; then every rank reads its share. Memory in proportion
-/// to the share.
+/// Rank 0 scans the file once for the positions of its parts; then every rank reads its share. Memory in proportion to
+/// the share.
 ///
-/// Errors, the same on all ranks: DataError that names file and line where the file is not readable, ends early,
-/// contradicts itself, has several zones, or SEND_RECEIVE markers of files that were divided for old versions of SU2.
+/// Errors, the same on all ranks: DataError with file and line if the file cannot be read, ends early, contradicts
+/// itself, has several zones, or SEND_RECEIVE markers of files divided for old versions of SU2.
 ///
 /// Format: https://su2code.github.io/docs_v7/Mesh-File/
 SourceMesh readSu2(CommunicatorView comm, const std::string &path);

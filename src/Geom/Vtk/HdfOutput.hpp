@@ -14,7 +14,7 @@ namespace DNDS::Geom::Detail {
 
 using DNDS::Detail::HdfObject;
 
-/// Rows of a table: how wide, how many there are in all, and which this rank writes.
+/// Rows of a table: their width, their number on all ranks, and this rank's rows.
 struct HdfRows {
     index columns = 0; ///< 0: the dataset has one dimension
     index global = 0;
@@ -22,8 +22,8 @@ struct HdfRows {
     index own = 0;
 };
 
-/// A file that all ranks write. All functions are Collective and throw DataError on all ranks where one fails; to be
-/// called in `failTogether`, as ranks wait for each other within HDF5. HDF5 prints nothing meanwhile.
+/// A file that all ranks write. All functions are Collective and throw DataError on all ranks if one fails; call them
+/// in `failTogether`, since ranks wait for each other within HDF5. HDF5 prints nothing meanwhile.
 class HdfOutput {
   public:
     HdfOutput(CommunicatorView comm, std::string path);
@@ -49,7 +49,7 @@ class HdfOutput {
     HdfObject makeGrowing(hid_t parent, const std::string &name, const HdfRows &rows) {
         return makeDataset(parent, name, typeOf<T>(), rows, 0, true);
     }
-    /// Makes a dataset longer by `rows.global` rows behind `before`.
+    /// Appends `rows.global` rows to a dataset of `before` rows.
     template <class T>
     void appendRows(const HdfObject &data, const std::string &name, const HdfRows &rows, index before,
                     const T *values) {
@@ -73,8 +73,8 @@ class HdfOutput {
                           bool growing);
     void grow(hid_t data, const std::string &name, const HdfRows &rows, index length);
     void write(hid_t data, const std::string &name, hid_t type, const HdfRows &rows, index before, const void *values);
-    /// Takes the result of a call of HDF5, which is negative on failure, and agrees on it. `what` is no string: it
-    /// would be made before the call, and might fail on one rank while others wait within it.
+    /// Checks the result of an HDF5 call, negative on failure, on all ranks. `what` is not a string, which would be
+    /// made before the call and might fail on one rank while others wait within it.
     template <class Result>
     Result need(Result result, std::string_view what) {
         comm_.guarded([&] { DNDS_CHECK(result >= 0, DataError, "{}: HDF5 cannot write {}", path_, what); });

@@ -6,8 +6,8 @@ namespace DNDS::Geom {
 
 namespace {
 
-// Both number corners alike. The wedge, too: its shape functions are those of CGNS in all versions. Its faces look
-// inward up to VTK 9.5, though, as its manual has it, so that vtkCellSizeFilter finds negative volumes there.
+// Both number corners alike, also those of the wedge: its shape functions are those of CGNS in all versions. Up to VTK
+// 9.5 its faces point inward, though, as its manual says, so vtkCellSizeFilter finds negative volumes there.
 constexpr std::uint8_t wedge18[] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 12, 13, 14, 9, 10, 11, 15, 16, 17};
 constexpr std::uint8_t hexahedron27[] = {0,  1,  2,  3,  4,  5,  6,  7,  8,  9,  10, 11, 16, 17,
                                          18, 19, 12, 13, 14, 15, 24, 22, 21, 23, 20, 25, 26};
@@ -62,7 +62,7 @@ VtkElement vtkElement(ElementType type) {
     case ElementType::Mixed:
         break;
     }
-    throw ArgumentError(fmt::format("{} is no element that VTK could show", elementInfo(type).name));
+    throw ArgumentError(fmt::format("VTK has no cell type for {}", elementInfo(type).name));
 }
 
 } // namespace DNDS::Geom

@@ -15,7 +15,7 @@ struct VtkElement {
     std::span<const std::uint8_t> order;
 };
 
-/// How VTK calls an element. PYRA_14 has no like there: it becomes the pyramid of 13 nodes. Local, O(1). Throws
+/// The VTK cell of an element. VTK lacks PYRA_14, which becomes the pyramid of 13 nodes. Local, O(1). Throws
 /// ArgumentError for MIXED, which is no element.
 VtkElement vtkElement(ElementType type);
 

@@ -1,4 +1,4 @@
-// Takes the place of VtkHdfWriter.cpp where no HDF5 fits this MPI.
+// Replaces VtkHdfWriter.cpp if no HDF5 fits this MPI.
 #include "DNDS/Geom/Vtk/VtkHdfWriter.hpp"
 
 namespace DNDS::Geom {

@@ -17,7 +17,7 @@ using Detail::HdfObject;
 using Detail::HdfOutput;
 using Detail::HdfRows;
 
-/// This rank's cells as VTK lists them; offsets are behind each cell (face), counted within this rank.
+/// This rank's cells as VTK lists them; offsets are ends of cells (faces), counted within this rank.
 struct VtkCells {
     std::vector<std::uint8_t> types;
     std::vector<index> connectivity;
@@ -72,7 +72,7 @@ VtkCells vtkCells(const MeshSlice &mesh) {
 void checkSlice(const MeshSlice &mesh) {
     DNDS_CHECK(mesh.starts.size() == mesh.types.size() + 1 && mesh.starts.front() >= 0 &&
                    mesh.starts.back() <= static_cast<index>(mesh.nodes.size()),
-               ArgumentError, "{} cells with {} starts", mesh.types.size(), mesh.starts.size());
+               ArgumentError, "{} cells need one start more, but {} are given", mesh.types.size(), mesh.starts.size());
     for (index c = 0; c < mesh.cells(); c++) {
         const ElementType type = mesh.types[static_cast<std::size_t>(c)];
         const index width = mesh.starts[static_cast<std::size_t>(c) + 1] - mesh.starts[static_cast<std::size_t>(c)];
@@ -82,7 +82,7 @@ void checkSlice(const MeshSlice &mesh) {
     }
 }
 
-/// The sum over the ranks before this one, and over all. Collective.
+/// The sum over lower ranks, and over all. Collective.
 HdfRows rowsOf(CommunicatorView comm, index own) {
     const index before = comm.exclusiveScan(own);
     return {0, comm.allReduce(own, MPI_SUM), before, own};
@@ -107,9 +107,10 @@ class VtkHdfWriter::Implementation {
     Implementation &operator=(const Implementation &) = delete;
     ~Implementation() {
         if (isOpen_ && !unwinding() && output_.comm().rank() == 0)
-            std::fprintf(stderr,
-                         "DNDS: %s is not complete: its writer is gone without close(). What was written is in %s\n",
-                         path_.c_str(), temporary_.c_str());
+            std::fprintf(
+                stderr,
+                "DNDS: %s is not complete: its writer was destroyed without close(). What was written is in %s\n",
+                path_.c_str(), temporary_.c_str());
     }
 
     CommunicatorView comm() const noexcept { return output_.comm(); }
@@ -126,7 +127,7 @@ class VtkHdfWriter::Implementation {
         comm.guarded([&] {
             DNDS_CHECK(points_.global == mesh.globalPoints && points_.first == mesh.firstPoint &&
                            cells_.global == mesh.globalCells && cells_.first == mesh.firstCell,
-                       ArgumentError, "the slices of all ranks are not the mesh, one behind the other");
+                       ArgumentError, "the slices of all ranks, in order of rank, do not make up the mesh");
         });
         const bool polyhedra = comm.allReduce(cells.faceOffsets.empty() ? 0 : 1, MPI_MAX) == 1;
         root_ = output_.makeGroup(output_.file(), "VTKHDF");
@@ -159,7 +160,7 @@ class VtkHdfWriter::Implementation {
     }
 
     void close() {
-        isOpen_ = false; // a failure is told by what is thrown
+        isOpen_ = false; // failures throw
         if (steps_ > 0)
             output_.writeIntegers(stepsGroup_.get(), "NSteps", {steps_});
         pointFields_.clear();
@@ -174,12 +175,12 @@ class VtkHdfWriter::Implementation {
         });
     }
 
-    /// Whether an exception is under way that was not when the file was opened.
+    /// Whether an exception is active that was not when the file was opened.
     bool unwinding() const noexcept { return std::uncaught_exceptions() > exceptionsAtStart_; }
 
-    /// Gives the file up without waiting for other ranks, who may not know: HDF5 closes it at the end of MPI.
+    /// Abandons the file without waiting for other ranks, which may not know: HDF5 closes it at the end of MPI.
     static void abandon(std::unique_ptr<Implementation> writer) noexcept {
-        static Implementation *abandoned = nullptr; // reachable
+        static Implementation *abandoned = nullptr; // keeps them reachable for leak checkers
         if (writer->comm().rank() == 0)
             std::remove(writer->temporary_.c_str()); // so that another file can be opened by its name
         writer->next_ = abandoned;
@@ -241,14 +242,14 @@ class VtkHdfWriter::Implementation {
                 continue;
             DNDS_CHECK(f < known.size(), ArgumentError, "{} field '{}' was not in the first step", what, field.name);
             DNDS_CHECK(known[f].name == field.name && known[f].components == field.components, ArgumentError,
-                       "{} field '{}' of {} components stands where the first step had '{}' of {}", what, field.name,
+                       "{} field '{}' has {} components, but the first step had '{}' with {} here", what, field.name,
                        field.components, known[f].name, known[f].components);
         }
         DNDS_CHECK(steps_ == 0 || fields.size() == known.size(), ArgumentError,
                    "{} field '{}' of the first step is missing", what, known[fields.size()].name);
     }
 
-    /// Makes what grows with every step.
+    /// Creates the datasets that grow with every step.
     void begin(std::span<const FieldSlice> pointFields, std::span<const FieldSlice> cellFields) {
         stepsGroup_ = output_.makeGroup(root_.get(), "Steps");
         const HdfRows one{0, 1, 0, 1};
@@ -296,7 +297,7 @@ class VtkHdfWriter::Implementation {
 
     std::string path_;
     std::string temporary_;
-    HdfOutput output_; ///< closed after all that follows
+    HdfOutput output_; ///< closed after all members below
     HdfObject root_;
     HdfObject stepsGroup_;
     HdfObject times_;
@@ -310,7 +311,7 @@ class VtkHdfWriter::Implementation {
     bool isOpen_ = false;
     index steps_ = 0;
     int exceptionsAtStart_ = std::uncaught_exceptions();
-    Implementation *next_ = nullptr; ///< of those abandoned
+    Implementation *next_ = nullptr; ///< the next abandoned one
 };
 
 VtkHdfWriter::VtkHdfWriter(CommunicatorView comm, std::string path, const MeshSlice &mesh) {
@@ -319,7 +320,8 @@ VtkHdfWriter::VtkHdfWriter(CommunicatorView comm, std::string path, const MeshSl
             implementation_ = std::make_unique<Implementation>(comm, std::move(path));
             implementation_->writeMesh(mesh);
         });
-    } catch (const MpiError &) { // others may not know of it; anything else all throw, and close the file together
+    } catch (const MpiError
+                 &) { // other ranks may not know; any other error is thrown on all ranks, which close the file together
         if (implementation_)
             Implementation::abandon(std::move(implementation_));
         throw;

@@ -11,21 +11,20 @@
 
 namespace DNDS::Geom {
 
-/// A VTKHDF file of one mesh and its fields at any number of times.
+/// A VTKHDF file with one mesh and its fields at any number of times.
 ///
 ///     VtkHdfWriter writer(comm, "flow.vtkhdf", sliceOf(mesh));
 ///     for (...)
 ///         writer.writeStep(time, pointFields, cellFields);
 ///     writer.close();
 ///
-/// The file is one piece in the order of the slices, so that its content does not depend on the number of ranks. It
-/// has the name `path` + ".part" until `close` gives it the right one: what stands at `path` is complete. All ranks
-/// write their own rows, together; memory is in proportion to a rank's slice. Polyhedra need VTK 9.5 or newer
-/// (version 2.5 of the format).
+/// The file is one piece in the order of the slices: its content does not depend on the number of ranks. It is called
+/// `path` + ".part" until `close` renames it: a file at `path` is complete. All ranks write their own rows together;
+/// memory is in proportion to a rank's slice. Polyhedra need VTK 9.5 or newer (version 2.5 of the format).
 ///
-/// All functions are Collective and throw the same on all ranks: ArgumentError for slices that do not fit each other;
-/// DataError, naming the file, where it cannot be written; StateError after `close`; NotBuiltError where DNDS was built
-/// without parallel HDF5.
+/// All functions are Collective and throw the same on all ranks: ArgumentError for slices that do not match; DataError,
+/// with the path, if the file cannot be written; StateError after `close`; NotBuiltError if DNDS was built without
+/// parallel HDF5.
 ///
 /// Format: https://docs.vtk.org/en/latest/vtk_file_formats/vtkhdf_file_format/
 class VtkHdfWriter {
@@ -35,14 +34,14 @@ class VtkHdfWriter {
     VtkHdfWriter(VtkHdfWriter &&) noexcept;
     VtkHdfWriter &operator=(VtkHdfWriter &&) noexcept;
     /// Leaves the file unfinished unless `close` was called, and says so on stderr. Collective, too; but an exception
-    /// that destroys the writer may be known to this rank alone: then the unfinished file is given up and removed,
+    /// that destroys the writer may be known to this rank only: then the unfinished file is abandoned and removed
     /// without waiting for others.
     ~VtkHdfWriter();
 
-    /// Appends fields at a time. The first call decides on the names and components; later ones must give the same.
+    /// Appends fields at a time. The first call sets the names and components; later ones must give the same.
     void writeStep(real time, std::span<const FieldSlice> pointFields, std::span<const FieldSlice> cellFields);
 
-    /// Completes the file. Without any step it holds the mesh alone.
+    /// Completes the file. Without any step it holds only the mesh.
     void close();
 
     /// Whether this build can write. Local.

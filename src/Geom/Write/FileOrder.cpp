@@ -29,8 +29,7 @@ std::vector<int> ranksOf(const EvenSplit &blocks, const MeshEntities &entities) 
     return ranks;
 }
 
-/// The order in which to take what came with these numbers: entry k of the result is the position of the k-th
-/// smallest. Numbers are distinct.
+/// The sorting permutation: entry k is the position of the k-th smallest number. Numbers are distinct.
 std::vector<std::size_t> ascending(const std::vector<index> &numbers) {
     std::vector<std::size_t> order(numbers.size());
     std::iota(order.begin(), order.end(), std::size_t{0});
@@ -45,7 +44,7 @@ std::vector<index> inversePermutation(const std::vector<std::size_t> &order) {
     return places;
 }
 
-/// The nodes of a cell as `ElementBlock` lists them, with the numbers that `numbers` gives to local nodes.
+/// The nodes of a cell as `ElementBlock` lists them, renumbered by `numbers` [local nodes].
 void appendCellNodes(const UnstructuredMesh &mesh, index cell, std::span<const index> numbers,
                      std::vector<index> &result) {
     if (mesh.cellTypes[toSize(cell)] != ElementType::Polyhedron) {
@@ -60,19 +59,19 @@ void appendCellNodes(const UnstructuredMesh &mesh, index cell, std::span<const i
         const auto begin = static_cast<std::ptrdiff_t>(result.size());
         for (const LocalIndex node : corners)
             result.push_back(numbers[static_cast<std::size_t>(node)]);
-        if (faceCells(face, 0) != cell) // its normal looks into this cell
+        if (faceCells(face, 0) != cell) // its normal points into this cell
             std::reverse(result.begin() + begin, result.end());
     }
 }
 
-/// The kind of element that a face with so many corners is.
+/// The element type of a face with this many corners.
 ElementType faceType(int dimension, std::size_t corners) {
     if (dimension == 2)
         return ElementType::Bar2;
     return corners == 3 ? ElementType::Tri3 : corners == 4 ? ElementType::Quad4 : ElementType::Polygon;
 }
 
-/// A boundary face and one of its marks, as it is sent.
+/// A boundary face and one of its marks.
 struct MarkedFace {
     LocalIndex face;
     int mark;
@@ -234,7 +233,7 @@ std::vector<real> FileOrder::sendValues(const Route &route, std::span<const real
     const CommunicatorView comm = context_->comm();
     comm.guarded([&] {
         DNDS_CHECK(components > 0 && owned.size() == route.ranks.size() * static_cast<std::size_t>(components),
-                   ArgumentError, "{} values for {} rows of {} components", owned.size(), route.ranks.size(),
+                   ArgumentError, "{} values are given for {} rows of {} components", owned.size(), route.ranks.size(),
                    components);
     });
     const auto width = static_cast<std::size_t>(components);
@@ -275,8 +274,8 @@ std::vector<real> takeValues(const UnstructuredMesh &mesh, const MeshEntities &e
     mesh.comm.guarded([&] {
         for (index i = 0; i < entities.owned; i++)
             DNDS_CHECK(entities.fileNumbers[toSize(i)] >= 0 && entities.fileNumbers[toSize(i)] < blocks->globalSize(),
-                       ArgumentError, "{} rows of values, and an entity is number {} of the file", blocks->globalSize(),
-                       entities.fileNumbers[toSize(i)]);
+                       ArgumentError, "{} rows of values are given, but an entity has number {} in the file",
+                       blocks->globalSize(), entities.fileNumbers[toSize(i)]);
     });
     std::vector<real> values(toSize(entities.owned) * width);
     queryOwners(

@@ -1,5 +1,5 @@
 /// @file FileOrder.hpp
-/// @brief Brings a partitioned mesh and its fields back to the order of the file, for writers.
+/// @brief Restores the file order of a partitioned mesh and its fields, for writers.
 #pragma once
 
 #include "DNDS/Geom/Mesh/UnstructuredMesh.hpp"
@@ -13,8 +13,8 @@
 
 namespace DNDS::Geom {
 
-/// A mesh in the order of its file, cut into blocks of nearly the same size, one a rank. What all ranks have together
-/// does not depend on the partition, nor on the number of ranks, but for where blocks are cut.
+/// A mesh in the order of its file, cut into blocks of nearly equal size, one per rank. All blocks together do not
+/// depend on the partition or the number of ranks, except where they are cut.
 ///
 /// Memory is in proportion to a rank's part of the mesh and its block. All functions but `mesh` and `comm` are
 /// Collective.
@@ -22,25 +22,25 @@ class FileOrder {
   public:
     /// Sends cells, coordinates and boundary faces to their blocks. Two sparse exchanges for each of them.
     ///
-    /// Nodes that no cell has were left out when the mesh was built, so that those behind them have lower numbers than
-    /// in the file. Boundary faces are in the order of their cells in the file, with their corners alone; sides of
-    /// periodic connections are marked, as in the source; faces of no patch are left out.
+    /// Nodes in no cell were left out when the mesh was built, so later nodes have lower numbers than in the file.
+    /// Boundary faces are in the order of their cells in the file, with their corners only; sides of periodic
+    /// connections are marked as in the source; faces of no patch are left out.
     explicit FileOrder(const UnstructuredMesh &mesh);
 
-    /// This rank's blocks, in the form in which readers hand over meshes. Local.
+    /// This rank's blocks, in the form of readers. Local.
     const SourceMesh &mesh() const noexcept { return source_; }
     const CommunicatorView &comm() const { return context_->comm(); }
 
     /// The rows of this rank's block of cells (nodes) from the owned rows of all ranks: `owned` are [owned x
-    /// components], the result is [block x components]. Throws ArgumentError on all ranks where sizes do not fit.
+    /// components], the result is [block x components]. Throws ArgumentError on all ranks if sizes do not match.
     std::vector<real> cellValues(std::span<const real> owned, int components) const;
     std::vector<real> nodeValues(std::span<const real> owned, int components) const;
 
   private:
-    /// Where owned entities go, and where those that come belong.
+    /// Destinations of owned entities, and places of received ones.
     struct Route {
-        std::vector<int> ranks;    ///< [owned] whose block it is in
-        std::vector<index> places; ///< [block] row of the block in which the k-th that comes belongs
+        std::vector<int> ranks;    ///< [owned] rank of the block
+        std::vector<index> places; ///< [block] block row of the k-th entity received
     };
     void sendNodes(const UnstructuredMesh &mesh);
     void sendCells(const UnstructuredMesh &mesh);
@@ -54,9 +54,9 @@ class FileOrder {
     std::vector<index> newNumbers_; ///< [nodes of the mesh] in the file order, without unused ones
 };
 
-/// The other way: brings values in the order of the file to where entities are now. `blockValues` are [own rows of the
-/// SourceMesh x components], as `MeshField` has them; the result is [owned entities x components]. Collective; two
-/// sparse exchanges. Throws ArgumentError on all ranks where the blocks do not cover all entities.
+/// The reverse: sends values in file order to the owners of entities. `blockValues` are [own rows of the SourceMesh x
+/// components], as in `MeshField`; the result is [owned entities x components]. Collective; two sparse exchanges.
+/// Throws ArgumentError on all ranks if the blocks do not cover all entities.
 std::vector<real> takeFromFileOrder(const UnstructuredMesh &mesh, const MeshEntities &entities,
                                     std::span<const real> blockValues, int components = 1);
 

@@ -7,7 +7,7 @@ namespace DNDS::Geom {
 
 namespace {
 
-/// Fields in file order, and the memory that they are in.
+/// Fields in file order, and their memory.
 struct OrderedFields {
     std::vector<std::vector<real>> values;
     std::vector<FieldSlice> fields;
@@ -58,7 +58,7 @@ void MeshWriter::writeStep(real time, const StepFields &fields) {
         StepFields all = fields;
         if (writesRanks_)
             all.cells.push_back({"rank", 1, ranks_});
-        needSameFields(order_.comm(), all.nodes, all.cells); // each is sent by all ranks together
+        needSameFields(order_.comm(), all.nodes, all.cells); // all ranks send each together
         const OrderedStep ordered(order_, all, ownedNodes_, ownedCells_);
         writer_.writeStep(time, ordered.nodes.fields, ordered.cells.fields);
     });

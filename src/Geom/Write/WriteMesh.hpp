@@ -1,5 +1,5 @@
 /// @file WriteMesh.hpp
-/// @brief Writes partitioned meshes and their fields, in the order of the file that they were read from.
+/// @brief Writes partitioned meshes and their fields in the order of the original file.
 #pragma once
 
 #include "DNDS/Geom/Cgns/CgnsWriter.hpp"
@@ -27,7 +27,7 @@ FieldSlice fieldOf(std::string name, const ArrayPair<ParArray<real, width>> &fie
 
 /// Choices for `MeshWriter`; the same on all ranks.
 struct MeshWriterOptions {
-    bool ranks = false; ///< adds the field "rank" at cells: who owns them
+    bool ranks = false; ///< adds the cell field "rank": the owner
 };
 
 /// A VTKHDF file of a partitioned mesh and of fields at any number of times.
@@ -37,18 +37,18 @@ struct MeshWriterOptions {
 ///         writer.writeStep(time, {.cells = {fieldOf("u", u), fieldOf("pressure", p)}, .nodes = {fieldOf("x", x)}});
 ///     writer.close();
 ///
-/// Cells and nodes stand in the order of the file that the mesh was read from, so that results of any two runs can be
-/// compared; the content does not depend on the number of ranks (but for the field "rank"). Each step moves the fields
-/// to blocks of file order, one sparse exchange a field. A writer that goes without `close` leaves path + ".part"
-/// behind and says so on stderr. All functions are Collective and throw as those of VtkHdfWriter.
+/// Cells and nodes are in the order of the file that the mesh was read from: results of any two runs can be compared,
+/// and the content does not depend on the number of ranks (except the field "rank"). Each step sends the fields to
+/// blocks in file order, one sparse exchange per field. A writer destroyed without `close` leaves path + ".part" and
+/// says so on stderr. All functions are Collective and throw as those of VtkHdfWriter.
 class MeshWriter {
   public:
     MeshWriter(const UnstructuredMesh &mesh, std::string path, const MeshWriterOptions &options = {});
 
-    /// Fields have the rows of owned cells or nodes: see `fieldOf`. Throws ArgumentError that names the field where it
-    /// has another number of rows, or is not in the first step, or not on all ranks.
+    /// Fields have the rows of owned cells or nodes: see `fieldOf`. Throws ArgumentError with the field's name if it
+    /// has another number of rows, or is missing in the first step or on some rank.
     void writeStep(real time, const StepFields &fields);
-    /// The same, with lists that are easily mistaken for each other.
+    /// The same, with lists that are easily confused.
     [[deprecated("name the lists: writeStep(time, {.cells = ..., .nodes = ...})")]] void
     writeStep(real time, const std::vector<FieldSlice> &nodeFields, const std::vector<FieldSlice> &cellFields);
     /// Completes the file.
@@ -64,13 +64,13 @@ class MeshWriter {
 };
 
 /// Writes a partitioned mesh, its boundary patches and fields of owned nodes and cells as a CGNS file, in the order of
-/// the file that the mesh was read from: the content does not depend on the number of ranks. Collective. Boundary faces
-/// are written with their corners alone. Errors: those of `writeCgns`.
+/// the original file: the content does not depend on the number of ranks. Collective. Boundary faces are written with
+/// their corners only. Errors: those of `writeCgns`.
 ///
 ///     writeCgnsMesh(mesh, "flow.cgns", {.cells = {fieldOf("u", u)}, .nodes = {fieldOf("x", x)}});
 void writeCgnsMesh(const UnstructuredMesh &mesh, const std::string &path, const StepFields &fields = {},
                    const CgnsWriteOptions &options = {});
-/// The same, with lists that are easily mistaken for each other.
+/// The same, with lists that are easily confused.
 [[deprecated("name the lists: writeCgnsMesh(mesh, path, {.cells = ..., .nodes = ...})")]] void
 writeCgnsMesh(const UnstructuredMesh &mesh, const std::string &path, const std::vector<FieldSlice> &nodeFields,
               const std::vector<FieldSlice> &cellFields, const CgnsWriteOptions &options = {});

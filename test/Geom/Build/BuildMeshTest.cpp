@@ -154,7 +154,7 @@ TEST(BuildMesh, RefusesFacesWithTwoPartnersInTheSameWords) {
         return "none";
     };
     const std::string together = complaint(comm);
-    EXPECT_NE(together.find("is periodic with two others"), std::string::npos) << together;
+    EXPECT_NE(together.find("matches two others of its periodic connection"), std::string::npos) << together;
     EXPECT_EQ(together, complaint(CommunicatorView(MPI_COMM_SELF)));
 }
 

@@ -166,9 +166,9 @@ TEST(Solutions, ThatAreNotOfTheWholeMeshAreLeftOutAndNamed) {
         "zone 'A', solution 'Faces': it is at 'FaceCenter', neither Vertex nor CellCenter, so it is left out",
         "zone 'A', solution 'Part': it covers a part of the zone, so it is left out",
         "zone 'A', solution 'Short', array 'a': it has 3 values for 2 cells, so it is left out",
-        "zone 'A', solution 'Text', array 'a': its values are no numbers, so it is left out",
-        "zone 'B', solution 'Lonely', array 'a': other zones have it and this one has not, so it is left out",
-        "zone 'B', solution 'Rind', array 'lonely too': other zones have it and this one has not, so it is left out"};
+        "zone 'A', solution 'Text', array 'a': its values are not numbers, so it is left out",
+        "zone 'B', solution 'Lonely', array 'a': other zones have it, but this one does not, so it is left out",
+        "zone 'B', solution 'Rind', array 'lonely too': other zones have it, but this one does not, so it is left out"};
     ASSERT_EQ(mesh.warnings.size(), expected.size());
     for (std::size_t k = 0; k < expected.size(); k++)
         EXPECT_EQ(mesh.warnings[k], file.path() + ": " + expected[k]);

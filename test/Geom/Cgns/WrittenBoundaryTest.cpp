@@ -148,7 +148,7 @@ TEST(CgnsWritten, ParentsThatAreNotThereAreNamed) {
         }
         return std::string("nothing failed");
     };
-    EXPECT_NE(failureWith({7, 0, 5, 0}, 7).find("section 'Side', element 3: its parent 7 is no cell"),
+    EXPECT_NE(failureWith({7, 0, 5, 0}, 7).find("section 'Side', element 3: its parent 7 is not a cell"),
               std::string::npos);
     EXPECT_NE(failureWith({1, 0, 9, 0}, 7).find("element 3: its parent 1 has no face 9 of 4 corners"),
               std::string::npos);

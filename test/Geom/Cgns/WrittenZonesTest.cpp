@@ -280,9 +280,9 @@ TEST(CgnsWritten, StructuredBoundaryConditionsThatCannotBeToldAreNamed) {
     };
     const std::pair<Condition, std::string> doubtful[] = {
         {{"EdgeCenter", "PointRange", {1, 1, 1, 1, 3, 1}, {}}, "where a zone of 3 indices has no faces"},
-        {{"FaceCenter", "PointRange", {1, 1, 1, 1, 1, 4}, {}}, "do not say which way its faces look"}, // I or J
-        {{"FaceCenter", "PointList", {1, 1, 1}, {}}, "do not say which way its faces look"},
-        {{"CellCenter", "PointRange", {1, 1, 1, 2, 3, 4}, {}}, "do not say which way its faces look"},
+        {{"FaceCenter", "PointRange", {1, 1, 1, 1, 1, 4}, {}}, "do not determine the direction of its faces"}, // I or J
+        {{"FaceCenter", "PointList", {1, 1, 1}, {}}, "do not determine the direction of its faces"},
+        {{"CellCenter", "PointRange", {1, 1, 1, 2, 3, 4}, {}}, "do not determine the direction of its faces"},
         {{"CellCenter", "PointRange", {1, 1, 1, 2, 3, 4}, {1, 0, 0}}, "more than one layer"}};
     for (const auto &[condition, expected] : doubtful) {
         const std::string warning = warningOf(condition);

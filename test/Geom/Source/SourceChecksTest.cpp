@@ -127,8 +127,8 @@ TEST(SourceChecks, RefuseMoreThanLocalNumbersOnAllRanks) {
         ADD_FAILURE() << "nothing was thrown";
     } catch (const DataError &error) {
         EXPECT_EQ(error.message(),
-                  fmt::format("a box: rank {} of {} would have 2147483648 cells, and at most 2147483647 can be "
-                              "numbered: use more ranks",
+                  fmt::format("a box: rank {} of {} would have 2147483648 cells, more than 32-bit numbers allow "
+                              "(2147483647): use more ranks",
                               last, last + 1));
     }
 }

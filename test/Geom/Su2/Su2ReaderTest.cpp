@@ -199,19 +199,19 @@ TEST(Su2Reader, SaysWhatIsWrongAndWhere) {
         {with("NDIME= 2", "NZONE= 2\nNDIME= 2"), "line 1: files of several zones"},
         {with("NELEM= 1", "NELEM= 1000000000000000"), "line 2: NELEM= 1000000000000000, and"},
         {with("NELEM= 1", "NELEM= -1"), "line 2: NELEM= -1"},
-        {with("NELEM= 1", "NELEM= many"), "'many', which is no whole number"},
-        {with("NELEM= 1", "NELEM= 2"), "line 5: a keyword and '=' should stand here"},
-        {with("5 0 1 2 0", "6 0 1 2 0"), "line 3: type 6 is no element of 2 dimensions"},
+        {with("NELEM= 1", "NELEM= many"), "'many', which is not an integer"},
+        {with("NELEM= 1", "NELEM= 2"), "line 5: expected a keyword and '='"},
+        {with("5 0 1 2 0", "6 0 1 2 0"), "line 3: type 6 is not an SU2 element of 2 dimensions"},
         {with("5 0 1 2 0", "5 0 1 3 0"), "line 3: a node is 3: it must lie in [0, 2]"},
         {with("5 0 1 2 0", "5 0 1"), "line 3: the line ends where a node should be"},
-        {with("1 0 1\n", "1 0x 1\n"), "line 6: a coordinate is '0x', which is no finite number"},
+        {with("1 0 1\n", "1 0x 1\n"), "line 6: a coordinate is '0x', which is not a finite number"},
         {with("MARKER_ELEMS= 1\n3 0 1\n", "MARKER_ELEMS= 2\n3 0 1\n"), "the file ends where"},
-        {with("MARKER_ELEMS= 1\n3 0 1\n", "3 0 1\n"), "MARKER_ELEMS= should stand here"},
-        {with("3 0 1\n", "5 0 1 2\n"), "type 5 is no element of 1 dimensions"},
+        {with("MARKER_ELEMS= 1\n3 0 1\n", "3 0 1\n"), "expected MARKER_ELEMS="},
+        {with("3 0 1\n", "5 0 1 2\n"), "type 5 is not an SU2 element of 1 dimensions"},
         {with("NMARK= 1", "NMARK= 2"), "1 more markers should be"},
-        {with("NMARK= 1", "NMARK= 0"), "marker wall is more than NMARK= announced"},
-        {with("NPOIN= 3", "NPOIN= 2"), "line 7: a keyword and '=' should stand here"},
-        {good + "NELEM= 1\n", "NELEM= stands here for the second time"}};
+        {with("NMARK= 1", "NMARK= 0"), "marker wall exceeds the number in NMARK="},
+        {with("NPOIN= 3", "NPOIN= 2"), "line 7: expected a keyword and '='"},
+        {good + "NELEM= 1\n", "NELEM= is repeated"}};
     for (const auto &[text, expected] : cases) {
         const std::string message = failureOf(text, readSu2);
         EXPECT_NE(message.find(expected), std::string::npos)

@@ -144,12 +144,12 @@ TEST(MeshWriter, NamesTheFieldThatDoesNotFit) {
         EXPECT_SAYS(writing({.cells = {good[0], good[0]}}), "two cell fields are called 'velocity'");
         if (comm.size() > 1) {
             EXPECT_SAYS(writing({.cells = {{last ? "speed" : "velocity", 3, cells}}}),
-                        "here is cell field 'speed' of 3 components, and on rank 0 cell field 'velocity'");
+                        "here cell field 'speed' of 3 components, on rank 0 cell field 'velocity'");
             EXPECT_SAYS(writing({.cells = last ? std::vector<FieldSlice>{} : good}), "here is no more fields");
         }
         writer.writeStep(0.0, {.cells = good});
         EXPECT_SAYS(writing({.cells = {{"pressure", 3, cells}}}),
-                    "cell field 'pressure' of 3 components stands where the first step had 'velocity' of 3");
+                    "cell field 'pressure' has 3 components, but the first step had 'velocity' with 3 here");
         EXPECT_SAYS(writing({}), "cell field 'velocity' of the first step is missing");
         EXPECT_SAYS(writing({.cells = {good[0], {"more", 3, cells}}}), "cell field 'more' was not in the first step");
         writer.close();
