@@ -1,5 +1,5 @@
 /// @file Boundary.hpp
-/// @brief What happens where the mesh ends.
+/// @brief Boundary conditions.
 #pragma once
 
 #include "Gas.hpp"
@@ -7,22 +7,22 @@
 namespace Euler {
 
 enum class BoundaryKind : unsigned char {
-    Wall,             ///< nothing passes, nothing sticks
-    Symmetry,         ///< the same, but no force is counted
-    FarField,         ///< the reference state, as far as it can be felt
+    Wall,             ///< slip wall
+    Symmetry,         ///< the same, without a force
+    FarField,         ///< the reference state, by Riemann invariants
     SupersonicInflow, ///< the given state
     SupersonicOutflow,
-    PressureOutlet ///< the given pressure, unless the flow leaves faster than sound
+    PressureOutlet ///< the given pressure, unless the outflow is supersonic
 };
 
-/// One for each patch.
+/// One per patch.
 struct BoundaryCondition {
     BoundaryKind kind = BoundaryKind::Wall;
-    Primitive outside; ///< of far field and inflow; of a pressure outlet the pressure alone
+    Primitive outside; ///< of far field and inflow; of a pressure outlet only the pressure
 };
 
-/// The state far away and the one inside meet by the Riemann invariants along the normal `n`, which points out;
-/// entropy and tangential velocity come from where the flow comes from: Whitfield and Janus, AIAA 84-1552.
+/// Combines the far state and the inside state by the Riemann invariants along the outward normal `n`; entropy and
+/// tangential velocity are taken from upstream: Whitfield and Janus, AIAA 84-1552.
 DNDS_HOST_DEVICE inline Primitive farFieldState(const Gas &gas, const Primitive &outside, const Primitive &inside,
                                                 Vector n) {
     const real insideSpeed = dot(inside.velocity, n);
@@ -38,7 +38,7 @@ DNDS_HOST_DEVICE inline Primitive farFieldState(const Gas &gas, const Primitive 
     const real speed = 0.5 * (outgoing + incoming);
     const real sound = 0.25 * (gas.gamma - 1) * (outgoing - incoming);
     const Primitive far = outside;
-    // member by member: a choice between two places would put states into a GPU's memory
+    // member by member: selecting one of two objects would spill states to GPU memory
     const real fromDensity = speed > 0 ? inside.density : far.density;
     const Vector fromVelocity{speed > 0 ? inside.velocity.x : far.velocity.x,
                               speed > 0 ? inside.velocity.y : far.velocity.y,
@@ -49,7 +49,7 @@ DNDS_HOST_DEVICE inline Primitive farFieldState(const Gas &gas, const Primitive 
     return {density, fromVelocity + (speed - fromSpeed) * n, density * sound * sound / gas.gamma};
 }
 
-/// A given pressure behind an outlet, by linear characteristics.
+/// A pressure outlet, by linear characteristics.
 DNDS_HOST_DEVICE inline Primitive pressureOutletState(const Gas &gas, real pressure, const Primitive &inside,
                                                       Vector n) {
     const real sound = gas.soundSpeed(inside);
@@ -60,7 +60,7 @@ DNDS_HOST_DEVICE inline Primitive pressureOutletState(const Gas &gas, real press
             pressure};
 }
 
-/// The state at a boundary face with the unit normal `n`, which points out.
+/// The state at a boundary face with the outward unit normal `n`.
 DNDS_HOST_DEVICE inline Primitive boundaryState(const Gas &gas, const BoundaryCondition &condition,
                                                 const Primitive &inside, Vector n) {
     switch (condition.kind) {
@@ -79,7 +79,7 @@ DNDS_HOST_DEVICE inline Primitive boundaryState(const Gas &gas, const BoundaryCo
     return inside;
 }
 
-/// The flux out of the mesh through a unit area; exactly no mass through walls.
+/// The flux out of the mesh through a unit area; the mass flux through walls is exactly zero.
 DNDS_HOST_DEVICE inline Conserved boundaryFlux(const Gas &gas, const BoundaryCondition &condition,
                                                const Primitive &inside, Vector n) {
     if (condition.kind == BoundaryKind::Wall || condition.kind == BoundaryKind::Symmetry)

@@ -54,7 +54,7 @@ std::vector<std::string> checkpointsIn(const std::string &folder) {
     return paths;
 }
 
-/// What may differ between a checkpoint and the run that goes on from it.
+/// Settings that may differ between a checkpoint and the run that continues from it.
 bool mayChange(const std::string &key) {
     for (const char *free :
          {"time.steps", "time.end", "time.tolerance", "scheme.overlap", "mesh.file", "mesh.partitioner"})
@@ -63,7 +63,7 @@ bool mayChange(const std::string &key) {
     return key.starts_with("output.");
 }
 
-/// What differs, a line for each key.
+/// The differences, one line per key.
 std::string differences(const Choices &then, const Choices &now) {
     std::string text;
     const auto valueIn = [](const Choices &choices, const std::string &key) {
@@ -74,7 +74,7 @@ std::string differences(const Choices &then, const Choices &now) {
     all.insert(now.begin(), now.end());
     for (const auto &[key, value] : all)
         if (!mayChange(key) && valueIn(then, key) != valueIn(now, key))
-            text += fmt::format("\n  {} was {}, and is {}", key, valueIn(then, key), valueIn(now, key));
+            text += fmt::format("\n  {} was {} and is now {}", key, valueIn(then, key), valueIn(now, key));
     return text;
 }
 
@@ -88,10 +88,10 @@ std::vector<std::string> sharedCheckpointsIn(DNDS::CommunicatorView comm, const 
     return paths;
 }
 
-/// Opens a file, or the newest that is whole.
+/// Opens a file, or the newest whole one.
 DNDS::CheckpointReader open(DNDS::CommunicatorView comm, const std::string &path, const std::string &folder,
                             std::ostream *out) {
-    // Whose mesh it is, `readCheckpoint` asks: a whole file of another mesh is no reason to take an older one.
+    // `readCheckpoint` checks the mesh: a whole file of another mesh is no reason to take an older one.
     const DNDS::CheckpointReadOptions options{.anyMesh = true};
     if (path != "latest")
         return {comm, path, options};
@@ -122,7 +122,7 @@ Checkpoints::Checkpoints(const Geom::UnstructuredMesh &mesh, const Configuration
     const OutputChoice &output = configuration.output;
     const bool wanted = output.checkpointEvery > 0 || output.checkpointMinutes > 0;
     DNDS_CHECK(!wanted || DNDS::CheckpointWriter::built(), DNDS::NotBuiltError,
-               "output.checkpointEvery and output.checkpointMinutes need HDF5, and this program was built without");
+               "output.checkpointEvery and output.checkpointMinutes need HDF5, but this program was built without it");
     if (!output.folder.empty() && DNDS::CheckpointWriter::built())
         signal_.emplace(mesh.comm);
 }
@@ -134,7 +134,7 @@ CheckpointNotice Checkpoints::afterStep(const Solver &solver, const RunPoint &po
     const bool bySteps = output.checkpointEvery > 0 && point.now.steps % output.checkpointEvery == 0;
     const bool late = output.checkpointMinutes > 0 && (clock_() - begin_) / 60 >= output.checkpointMinutes;
     const bool ask = late && !bySteps;
-    if (ask) // once: the answer comes behind the next step
+    if (ask) // once: the answer arrives after the next step
         begin_ = clock_();
     const auto said = signal_->exchange(ask);
     const bool wanted = output.checkpointEvery > 0 || output.checkpointMinutes > 0;
@@ -147,13 +147,13 @@ CheckpointNotice Checkpoints::afterStep(const Solver &solver, const RunPoint &po
         const std::string path = write(solver, point);
         if (stop)
             return {true,
-                    fmt::format("stopped by a signal after step {}: go on with --restart latest, or --restart {}\n",
+                    fmt::format("stopped by a signal after step {}: continue with --restart latest or --restart {}\n",
                                 point.now.steps, path)};
     } catch (const DNDS::DataError &error) {
         if (stop || last)
             throw;
         return {false,
-                fmt::format("NO CHECKPOINT after step {}: {}; computing goes on\n", point.now.steps, error.message())};
+                fmt::format("NO CHECKPOINT after step {}: {}; the run continues\n", point.now.steps, error.message())};
     }
     return {};
 }
@@ -176,7 +176,7 @@ std::string Checkpoints::write(const Solver &solver, const RunPoint &point) cons
     file.write();
     if (mesh_.comm.rank() == 0) {
         const std::vector<std::string> all = checkpointsIn(output.folder);
-        std::error_code ignored; // too many are no harm
+        std::error_code ignored; // surplus files are harmless
         for (std::size_t i = static_cast<std::size_t>(output.keep); i < all.size(); i++)
             fs::remove(all[i], ignored);
     }
@@ -190,23 +190,24 @@ RunPoint readCheckpoint(const Geom::UnstructuredMesh &mesh, const Configuration 
                "{} was not written by this program; it contains:\n{}", file.path(), file.content().manifest());
     const index cells = mesh.comm.allReduce(mesh.cells.owned, MPI_SUM);
     DNDS_CHECK(file.array("conserved").rows == cells, ArgumentError,
-               "{} is for a mesh of {} cells, and {} has {}: a restart needs the same mesh", file.path(),
+               "{} is for a mesh of {} cells, but {} has {}: a restart needs the same mesh", file.path(),
                file.array("conserved").rows, mesh.origin, cells);
-    // Files of the first versions have the same number as a value.
+    // The first versions store the same hash as a value.
     const bool tells = file.content().mesh || file.has("mesh");
     if (tells && !choice.otherMesh) {
         const std::uint64_t written =
             file.content().mesh ? *file.content().mesh : std::bit_cast<std::uint64_t>(file.integer("mesh"));
-        DNDS_CHECK(written == Geom::fingerprint(mesh), ArgumentError,
-                   "{} is for another mesh than {}: it has as many cells, but other nodes, or another order. Set the "
-                   "mesh back, or add --restart-from-other-mesh to give its cells to those of the same numbers here",
-                   file.path(), mesh.origin);
+        DNDS_CHECK(
+            written == Geom::fingerprint(mesh), ArgumentError,
+            "{} is for another mesh than {}: it has as many cells, but other nodes or another order. Restore the "
+            "mesh, or add --restart-from-other-mesh to use the states of cells with the same numbers",
+            file.path(), mesh.origin);
     }
     const json then = json::parse(file.text("settings"), nullptr, false);
     const std::string changes = differences(then.is_object() ? then.get<Choices>() : Choices(), configuration.choices);
     DNDS_CHECK(
         changes.empty() || choice.allowChanges, ArgumentError,
-        "{} was written with other settings:{}\nset them back, or add --allow-changes to go on with the new ones",
+        "{} was written with other settings:{}\nrestore them, or add --allow-changes to continue with the new ones",
         file.path(), changes);
     RunPoint point;
     point.now.steps = file.integer("step");
@@ -221,9 +222,9 @@ RunPoint readCheckpoint(const Geom::UnstructuredMesh &mesh, const Configuration 
               std::span(mesh.cells.fileNumbers).first(static_cast<std::size_t>(mesh.cells.owned)));
     solver.setConserved(conserved);
     if (out != nullptr)
-        *out << fmt::format("goes on from {}: step {}, time {:.5e}{}{}{}\n", file.path(), point.now.steps,
+        *out << fmt::format("continues from {}: step {}, time {:.5e}{}{}{}\n", file.path(), point.now.steps,
                             point.now.time,
-                            !tells             ? "; it does not say for which mesh"
+                            !tells             ? "; it does not state its mesh"
                             : choice.otherMesh ? "; its mesh was not compared"
                                                : "",
                             changes.empty() ? "" : "; changed:", changes)

@@ -181,7 +181,7 @@ TimeChoice timeOf(Settings settings) {
     time.steady = settings.choice<bool>("mode", {{"steady", true}, {"unsteady", false}});
     time.cfl = settings.positive("cfl", time.cfl);
     const char *other = time.steady ? "end" : "tolerance";
-    DNDS_CHECK(!settings.has(other), ArgumentError, "{} means nothing in this mode", settings.pathOf(other));
+    DNDS_CHECK(!settings.has(other), ArgumentError, "{} has no meaning in this mode", settings.pathOf(other));
     if (time.steady)
         time.tolerance = settings.get<real>("tolerance", 0);
     else
@@ -209,14 +209,15 @@ OutputChoice outputOf(Settings settings) {
     return output;
 }
 
-/// Puts "key.key=value" into the file's content; what is no JSON is a text.
+/// Sets "key.key=value" in the file's content; a value that is not JSON is a text.
 void change(json &content, const std::string &assignment) {
     const auto equals = assignment.find('=');
-    DNDS_CHECK(equals != std::string::npos && equals > 0, ArgumentError, "'{}' is no key=value", assignment);
+    DNDS_CHECK(equals != std::string::npos && equals > 0, ArgumentError, "'{}' is not key=value", assignment);
     json *place = &content;
     std::istringstream keys(assignment.substr(0, equals));
     for (std::string key; std::getline(keys, key, '.');) {
-        DNDS_CHECK(place->is_object() || place->is_null(), ArgumentError, "'{}': {} is in no object", assignment, key);
+        DNDS_CHECK(place->is_object() || place->is_null(), ArgumentError, "'{}': {} is not in an object", assignment,
+                   key);
         place = &(*place)[key];
     }
     const std::string text = assignment.substr(equals + 1);
@@ -252,7 +253,7 @@ Configuration configurationOf(const json &content, const std::string &path) {
     return configuration;
 }
 
-/// The names of a mesh's patches, with their faces on all ranks counted: some may have none.
+/// The names of a mesh's patches, with the number of faces on all ranks, which may be 0.
 std::vector<index> countFaces(const Geom::UnstructuredMesh &mesh) {
     std::vector<index> counts(mesh.patches.size(), 0);
     const auto faceCells = mesh.faceCells.view();
@@ -274,8 +275,8 @@ int patchOf(const Geom::UnstructuredMesh &mesh, const std::string &name, const c
     for (std::size_t p = 0; p < mesh.patches.size(); p++)
         if (mesh.patches[p].name == name)
             return static_cast<int>(p);
-    throw ArgumentError(
-        fmt::format("{}: '{}' of {} is no patch of the mesh, which has: {}", mesh.origin, name, where, namesOf(mesh)));
+    throw ArgumentError(fmt::format("{}: '{}' of {} is not a patch of the mesh, which has: {}", mesh.origin, name,
+                                    where, namesOf(mesh)));
 }
 
 } // namespace

@@ -1,5 +1,5 @@
 /// @file Configuration.hpp
-/// @brief All that a user chooses, read from a JSON file with comments. euler.schema.json describes the file.
+/// @brief All user choices, read from a JSON file with comments. euler.schema.json describes the file.
 #pragma once
 
 #include "ExactFlows.hpp"
@@ -25,7 +25,7 @@ struct MeshChoice {
     bool curve = false; ///< partition along a curve instead of the graph
 };
 
-/// The flow far away, and how forces become coefficients.
+/// The far-field flow, and the reference values of force coefficients.
 struct Reference {
     Primitive state;
     real length = 1;
@@ -34,26 +34,26 @@ struct Reference {
     Vector lift{0, 1, 0};
 };
 
-/// What the flow is at the start: the reference state everywhere, or a flow with known solution.
+/// The initial flow: the reference state everywhere, or a flow with known solution.
 using InitialFlow = std::variant<std::monostate, Vortex, ShockTube>;
 
 struct TimeChoice {
-    bool steady = false; ///< each cell takes its own steps
+    bool steady = false; ///< local time steps
     real cfl = 0.8;
     index steps = 0;                                  ///< at most
     real end = std::numeric_limits<real>::infinity(); ///< of unsteady runs
-    real tolerance = 0; ///< steady: stop where the residual of mass is this share of the first one
+    real tolerance = 0; ///< steady: stop when the mass residual relative to the first one is this small
 };
 
 struct OutputChoice {
     std::string folder = "output";
     index historyEvery = 10;
-    index fieldsEvery = 0; ///< 0: at the end alone
+    index fieldsEvery = 0; ///< 0: only at the end
     bool fields = true;
     index checkpointEvery = 0;       ///< steps; 0: never
     real checkpointMinutes = 0;      ///< 0: never
     index keep = 2;                  ///< checkpoints
-    std::vector<std::string> forces; ///< patches; none named: all walls
+    std::vector<std::string> forces; ///< patches; empty: all walls
 };
 
 struct Configuration {
@@ -66,25 +66,25 @@ struct Configuration {
     Scheme scheme;
     TimeChoice time;
     OutputChoice output;
-    std::map<std::string, std::string> choices; ///< every key that was asked for, and its value as JSON
+    std::map<std::string, std::string> choices; ///< every key read, with its value as JSON
 };
 
-/// Reads the text of a file. `changes` are "key.key=value", applied first. Local. Throws ArgumentError that names the
-/// file and the key: for what is no JSON, missing, unknown, of the wrong type or out of range.
+/// Reads the text of a file. `changes` are "key.key=value", applied first. Local. Throws ArgumentError with the file
+/// and the key: for invalid JSON, and for keys that are missing, unknown, of the wrong type or out of range.
 Configuration parseConfiguration(const std::string &text, const std::string &path,
                                  const std::vector<std::string> &changes = {});
-/// The same from a file. Collective: what fails on one rank is thrown on all.
+/// The same from a file. Collective: an error on one rank is thrown on all.
 Configuration readConfiguration(DNDS::CommunicatorView comm, const std::string &path,
                                 const std::vector<std::string> &changes = {});
 
-/// The reference flow, or what is known of the initial flow's later course.
+/// The reference flow, or the exact solution of the initial flow.
 Primitive flowAt(const Configuration &configuration, Vector point, real time);
 
-/// The condition of each patch of a mesh. Collective. Throws ArgumentError on all ranks for a name that the mesh lacks,
-/// and for a patch with faces that has no condition, listing what exists.
+/// The condition of each patch of a mesh. Collective. Throws ArgumentError on all ranks for an unknown name and for a
+/// patch with faces but no condition, listing what exists.
 std::vector<BoundaryCondition> conditionsOf(const DNDS::Geom::UnstructuredMesh &mesh,
                                             const std::map<std::string, BoundaryCondition> &boundaries);
-/// The numbers of the patches whose forces are asked for. Local. Throws ArgumentError as above.
+/// The numbers of the patches for forces. Local. Throws ArgumentError as above.
 std::vector<int> forcePatches(const DNDS::Geom::UnstructuredMesh &mesh, const Configuration &configuration);
 
 } // namespace Euler

@@ -6,8 +6,8 @@ namespace Euler {
 
 namespace {
 
-/// How the velocity changes through the wave between a state and the middle of a shock tube, and its derivative by the
-/// pressure there.
+/// The velocity change across the wave between a state and the middle of a shock tube, and its derivative with respect
+/// to the pressure there.
 struct WaveJump {
     real change;
     real slope;
@@ -27,7 +27,7 @@ WaveJump waveJump(const Gas &gas, const Primitive &w, real pressure) {
             std::pow(ratio, -(g + 1) / (2 * g)) / (w.density * sound)};
 }
 
-/// The state on the ray x / t = `speed` left of the contact of a wave into `w`, which moves left.
+/// The state on the ray x / t = `speed`, left of the contact, for a left-moving wave into `w`.
 Primitive leftFan(const Gas &gas, const Primitive &w, real pressure, real velocity, real speed) {
     const real g = gas.gamma;
     const real sound = gas.soundSpeed(w);
@@ -53,7 +53,7 @@ Primitive mirrored(Primitive w) {
     return w;
 }
 
-/// `offset` moved by whole periods to where it is smallest.
+/// `offset` shifted by whole periods to its smallest value.
 real nearest(real offset, real period) { return period > 0 ? offset - period * std::round(offset / period) : offset; }
 
 } // namespace

@@ -1,17 +1,17 @@
 /// @file ExactFlows.hpp
-/// @brief Flows whose solution is known: to start from, and to measure errors by.
+/// @brief Flows with known solutions: initial flows and references for errors.
 #pragma once
 
 #include "Gas.hpp"
 
 namespace Euler {
 
-/// An isentropic vortex that a uniform flow carries along: Shu in "Advanced Numerical Approximation of Nonlinear
-/// Hyperbolic Equations" (1998), scaled by the speed of pressure and density around it.
+/// An isentropic vortex convected by a uniform flow: Shu in "Advanced Numerical Approximation of Nonlinear Hyperbolic
+/// Equations" (1998), scaled by the speed of sound.
 struct Vortex {
     Primitive around;
     Vector centre;     ///< at time 0
-    real strength = 5; ///< his epsilon
+    real strength = 5; ///< Shu's epsilon
     real radius = 1;
     Vector period; ///< of the mesh in each direction; 0: none
 
@@ -24,7 +24,7 @@ struct ShockTube {
     Primitive right;
     real position = 0.5;
 
-    /// Cost: an iteration for the pressure in the middle at each call.
+    /// Cost: each call iterates for the pressure in the middle.
     Primitive at(const Gas &gas, Vector point, real time) const;
 };
 

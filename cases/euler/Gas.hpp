@@ -1,5 +1,5 @@
 /// @file Gas.hpp
-/// @brief Perfect gas: states, and what follows from them.
+/// @brief Perfect gas: states and derived quantities.
 #pragma once
 
 #include "DNDS/Base/Types.hpp"
@@ -11,8 +11,8 @@ namespace Euler {
 using DNDS::index;
 using DNDS::real;
 
-/// The smaller and the larger of two; `a` if `b` is not a number. One instruction each, unlike std::fmin and fmax,
-/// which compilers call as functions.
+/// The smaller and the larger of two numbers; `a` if `b` is NaN. One instruction each, unlike std::fmin and fmax, which
+/// compilers call as functions.
 DNDS_HOST_DEVICE inline real smaller(real a, real b) { return b < a ? b : a; }
 DNDS_HOST_DEVICE inline real larger(real a, real b) { return b > a ? b : a; }
 
@@ -31,7 +31,7 @@ DNDS_HOST_DEVICE inline Vector operator-(Vector a, Vector b) { return {a.x - b.x
 DNDS_HOST_DEVICE inline Vector operator*(real a, Vector b) { return {a * b.x, a * b.y, a * b.z}; }
 DNDS_HOST_DEVICE inline real dot(Vector a, Vector b) { return a.x * b.x + a.y * b.y + a.z * b.z; }
 
-/// Five numbers a cell, in either form; in two dimensions the third components of vectors stay 0.
+/// Five numbers per cell, in either form; in two dimensions the third components of vectors stay 0.
 inline constexpr int variables = 5;
 
 struct Primitive {
@@ -45,11 +45,11 @@ struct Primitive {
         velocity.store(row + 1);
         row[4] = pressure;
     }
-    /// False for what is not a number, too.
+    /// False for NaN, too.
     DNDS_HOST_DEVICE bool physical() const { return density > 0 && pressure > 0; }
 };
 
-/// Amounts a volume, or the flux of each through an area.
+/// Conserved variables per volume, or the flux of each through an area.
 struct Conserved {
     real mass = 0;
     Vector momentum;
@@ -79,7 +79,7 @@ struct Gas {
     DNDS_HOST_DEVICE real mach(const Primitive &w) const {
         return std::sqrt(dot(w.velocity, w.velocity)) / soundSpeed(w);
     }
-    /// Inner and kinetic energy of a unit volume.
+    /// Internal and kinetic energy per volume.
     DNDS_HOST_DEVICE real energy(const Primitive &w) const {
         return w.pressure / (gamma - 1) + 0.5 * w.density * dot(w.velocity, w.velocity);
     }

@@ -8,10 +8,10 @@
 
 namespace Euler {
 
-/// The rows of which kernels run: cells, faces, or entries of a list.
+/// The rows that a kernel runs for: cells, faces, or entries of a list.
 using RowList = ArrayView<const index>;
 
-/// Runs a kernel for each row of a list. On the host it has run on return; on the device it is queued on the executor's
+/// Runs a kernel for each row of a list. On the host it returns when done; on the device it queues on the executor's
 /// stream. Rows and views must be in the executor's memory. Local.
 void launch(const DNDS::Executor &executor, RowList rows, const GradientKernel &kernel);
 void launch(const DNDS::Executor &executor, RowList rows, const FluxKernel &kernel);

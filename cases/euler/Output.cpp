@@ -15,7 +15,7 @@ namespace {
 
 namespace Geom = DNDS::Geom;
 
-/// A face of a wall as it travels to rank 0; the first three numbers order it.
+/// A wall face as sent to rank 0; the first three numbers order it.
 struct WallFace {
     std::array<index, 3> order; ///< patch, the cell's number in the file, place among the cell's faces
     std::array<real, 3> centre;
@@ -68,13 +68,13 @@ std::vector<index> wallFaces(const Geom::MeshView &view, const Geom::Unstructure
 
 constexpr const char *heading = "step,time,density,momentumX,momentumY,momentumZ,energy,drag,lift\n";
 
-/// The lines of a history up to a step; none where there is no file, or for step 0. A line that was cut is left out.
+/// The lines of a history up to a step; none without a file or for step 0. A truncated line is dropped.
 std::string linesUpTo(const std::string &path, index step) {
     std::ifstream file(path);
     std::string line, kept;
     if (step == 0 || !std::getline(file, line))
         return kept;
-    DNDS_CHECK(line + "\n" == heading, DNDS::DataError, "{} is no history of this program: move it away", path);
+    DNDS_CHECK(line + "\n" == heading, DNDS::DataError, "{} is not a history of this program: move it away", path);
     while (std::getline(file, line) && !file.eof())
         if (std::atoll(line.c_str()) <= step)
             kept += line + "\n";

@@ -14,14 +14,14 @@ namespace Euler {
 
 struct RunResult;
 
-/// history.csv: a line every few steps, written by rank 0. Numbers have all their digits: they can be compared to the
+/// history.csv: a line every few steps, written by rank 0. Numbers have full precision: they can be compared to the
 /// bit.
 class History {
   public:
-    /// A run that goes on from a step keeps the lines up to this one, and loses those behind. Collective. Throws
-    /// DataError on all ranks where the file cannot be written, and where a file that is to be kept is none of these.
+    /// A run continued from a step keeps the lines up to it and drops later ones. Collective. Throws DataError on all
+    /// ranks if the file cannot be written, and if the file to keep is not a history.
     History(DNDS::CommunicatorView comm, const std::string &path, index step = 0);
-    /// Collective, too.
+    /// Collective.
     void write(const RunResult &now);
 
   private:
@@ -30,11 +30,10 @@ class History {
     std::ofstream file_;
 };
 
-/// fields.vtkhdf: density, velocity, pressure and Mach number of cells, and the rank that computed them, in the order
-/// of the mesh's file.
+/// fields.vtkhdf: density, velocity, pressure, Mach number and rank of cells, in the order of the mesh's file.
 class FieldWriter {
   public:
-    /// Collective, as all functions. Throws as MeshWriter.
+    /// All functions are Collective and throw as MeshWriter.
     FieldWriter(const DNDS::Geom::UnstructuredMesh &mesh, const std::string &path);
     void write(const Solver &solver, const Gas &gas, real time);
     void close() { writer_.close(); }
@@ -44,8 +43,8 @@ class FieldWriter {
 };
 
 /// surface.csv: the pressure coefficient on the faces of `patches`, in the order of their cells in the file.
-/// Collective. Rank 0 collects and writes it, in memory proportional to these patches. Throws DataError on all ranks
-/// where the file cannot be written.
+/// Collective. Rank 0 collects and writes it, in memory proportional to these patches. Throws DataError on all ranks if
+/// the file cannot be written.
 void writeSurface(const DNDS::Geom::UnstructuredMesh &mesh, const DNDS::Geom::MeshMetrics &metrics,
                   const Solver &solver, const Reference &reference, const std::vector<int> &patches,
                   const std::string &path);

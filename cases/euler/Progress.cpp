@@ -13,8 +13,8 @@ namespace Euler {
 
 namespace {
 
-/// The columns of the terminal that standard output goes to; 0 where it goes elsewhere. Open MPI gives programs a
-/// terminal even where its own output goes to a file, but one without columns.
+/// The width of the terminal of standard output; 0 if it is none. Open MPI gives programs a terminal even if its own
+/// output goes to a file, but one without columns.
 int terminalColumns() {
     winsize size{};
     if (::isatty(STDOUT_FILENO) != 1 || ::ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) != 0)
@@ -22,10 +22,10 @@ int terminalColumns() {
     return size.ws_col;
 }
 
-/// How much of the way from `begin` to `end` is done.
+/// The fraction of the way from `begin` to `end`.
 double shareOf(double begin, double now, double end) { return end > begin ? (now - begin) / (end - begin) : 0; }
 
-/// How much of the run is done, by what will end it first.
+/// The completed fraction of the run, by the limit reached first.
 double shareDone(const ProgressGoal &goal, const ProgressNow &now) {
     const auto step = [](index number) { return static_cast<double>(number); };
     double share = shareOf(step(goal.firstStep), step(now.step), step(goal.lastStep));

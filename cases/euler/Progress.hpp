@@ -1,5 +1,5 @@
 /// @file Progress.hpp
-/// @brief Tells people how far a run is, and when it will end.
+/// @brief Shows the progress of a run and the time left.
 #pragma once
 
 #include "Gas.hpp"
@@ -10,11 +10,11 @@
 
 namespace Euler {
 
-/// Line: one line that is rewritten, for terminals. Lines: a line every few seconds, for files. Auto: Line where
-/// standard output is a terminal, also through mpiexec where it passes the terminal's width on (Open MPI does).
+/// Line: one line that is rewritten, for terminals. Lines: a line every few seconds, for files. Auto: Line if standard
+/// output is a terminal, also through mpiexec if it passes the terminal's width on (Open MPI does).
 enum class ProgressStyle : unsigned char { Auto, Line, Lines, None };
 
-/// Where a run begins, and what ends it: whichever comes first.
+/// The start of a run and its limits; the first one reached ends it.
 struct ProgressGoal {
     index cells = 0; ///< of all ranks
     index firstStep = 0;
@@ -25,7 +25,7 @@ struct ProgressGoal {
     real cfl = 0;
 };
 
-/// What is known after a step.
+/// The state after a step.
 struct ProgressNow {
     index step = 0;
     real time = 0;
@@ -40,14 +40,14 @@ class Progress {
     Progress(std::ostream *out, ProgressStyle style, const ProgressGoal &goal);
     Progress(const Progress &) = delete;
     Progress &operator=(const Progress &) = delete;
-    /// Leaves a terminal at the start of a line, for what comes next: errors, too.
+    /// Moves a terminal to the start of a line, for later output and errors.
     ~Progress();
 
-    /// To be called after each step; shows what is due: Line up to ten times a second, Lines every five seconds, and
-    /// both the first and the last step.
+    /// Call it after each step. Line is shown up to ten times a second, Lines every five seconds, both for the first
+    /// and the last step.
     void operator()(const ProgressNow &now, bool last = false);
 
-    /// Shows a message in a line of its own; nothing where it is empty.
+    /// Shows a message on its own line; nothing if it is empty.
     void say(const std::string &message);
 
     /// The line, without end. Public for tests.

@@ -19,18 +19,18 @@ Offset pointAt(const ArrayView<const real, 3> &points, index row) {
     return {points(row, 0), points(row, 1), points(row, 2)};
 }
 
-/// How well the directions of a normal matrix span space: 1 if evenly, 0 if not at all.
+/// How well the directions of a normal matrix span space: 1 if evenly, 0 if degenerate.
 real evenness(const Matrix &normal, int dimension) {
     const real mean = normal.topLeftCorner(dimension, dimension).trace() / dimension;
     return mean > 0 ? normal.topLeftCorner(dimension, dimension).determinant() / std::pow(mean, dimension) : 0;
 }
 
-/// Least squares over the neighbours of a cell, in coordinates of choice.
+/// Least squares over the neighbours of a cell, in given coordinates.
 class LeastSquares {
   public:
     LeastSquares(const Geom::MeshView &view, int dimension) : view_(view), dimension_(dimension) {}
 
-    /// The weights of all faces: neighbours count by the inverse of the squared length of `coordinates` * offset.
+    /// The weights of all faces: the inverse squared length of `coordinates` * offset.
     std::span<const Offset> operator()(index cell, const Matrix &coordinates) {
         constexpr real sufficient = 0.05;
         collect(cell, coordinates, false);
@@ -50,7 +50,7 @@ class LeastSquares {
         return offsets_;
     }
 
-    /// Coordinates in which the cell is as long as it is wide: the ellipsoid of its faces' centres is a sphere.
+    /// Coordinates in which the cell is isotropic: the ellipsoid of its faces' centres is a sphere.
     Matrix shapeOf(index cell) const {
         const Offset centre = pointAt(view_.centroids, cell);
         Matrix shape = Matrix::Zero();
@@ -65,7 +65,7 @@ class LeastSquares {
     }
 
   private:
-    /// To the neighbours, and to boundary faces if asked; 0 stands for none.
+    /// Offsets to the neighbours and, if requested, to boundary faces; 0 for none.
     void collect(index cell, const Matrix &coordinates, bool withBoundary) {
         const auto faces = view_.cellFaces[cell];
         const auto cells = view_.cellCells[cell];
@@ -102,7 +102,7 @@ std::vector<Offset> greenGauss(const Geom::MeshView &view, index cell) {
     for (rowsize j = 0; j < faces.size(); j++) {
         const Offset area = pointAt(view.areaVectors, faces[j]);
         const Offset faceCentre = pointAt(view.faceCentres, faces[j]);
-        real share = 1; // of the value behind the face
+        real share = 1; // of the value across the face
         if (cells[j] >= 0) {
             const real here = std::fabs(area.dot(faceCentre - centre));
             const real there = std::fabs(area.dot(pointAt(view.centroids, cells[j]) - faceCentre));
@@ -114,7 +114,7 @@ std::vector<Offset> greenGauss(const Geom::MeshView &view, index cell) {
     return weights;
 }
 
-/// By how much a neighbour's difference is multiplied in the state at a face, at most.
+/// The largest factor of a neighbour's difference in the state at a face.
 real largestFactor(const Geom::MeshView &view, index cell, std::span<const Offset> weights) {
     const Offset centre = pointAt(view.centroids, cell);
     real largest = 0;
@@ -126,8 +126,8 @@ real largestFactor(const Geom::MeshView &view, index cell, std::span<const Offse
     return largest;
 }
 
-/// Least squares in space; where that extrapolates too far, in the shape of the cell; where that does, too, the mean by
-/// the surface.
+/// Least squares in space; if that extrapolates too far, in the shape of the cell; if that does, too, the mean gradient
+/// from the surface.
 std::vector<Offset> leastSquares(const Geom::MeshView &view, index cell, LeastSquares &solve) {
     constexpr real tolerable = 1;
     const auto copy = [](std::span<const Offset> weights) {

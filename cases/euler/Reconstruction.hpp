@@ -1,5 +1,5 @@
 /// @file Reconstruction.hpp
-/// @brief From means of cells to states at faces: gradients, limiters, positive states.
+/// @brief From cell means to states at faces: gradients, limiters, positivity.
 #pragma once
 
 #include "Boundary.hpp"
@@ -15,7 +15,7 @@ using DNDS::LocalIndex;
 using DNDS::ParArray;
 using DNDS::rowsize;
 
-/// What kernels see of a field with ghosts, to read.
+/// A read-only view of a field with ghosts, for kernels.
 template <rowsize width>
 using ReadRows = DNDS::ArrayPairView<ArrayView<const real, width>>;
 template <rowsize width>
@@ -31,18 +31,19 @@ enum class Limiter : unsigned char { None, BarthJespersen, Venkatakrishnan };
 
 struct LimiterChoice {
     Limiter limiter = Limiter::Venkatakrishnan;
-    /// [variables] Venkatakrishnan: variations of less than K^1.5 times this (h / reference length)^1.5 are left alone.
+    /// [variables] Venkatakrishnan: variations of less than K^1.5 times this (h / reference length)^1.5 are not
+    /// limited.
     real scales[variables] = {1, 1, 1, 1, 1};
     real constant = 5; ///< K
     real length = 1;
 };
 
-/// The share of a gradient that may stay: `change` is what it makes at a face, `most` what neighbours allow (both of
-/// one sign, or 0). Barth and Jespersen, AIAA 89-0366.
+/// The factor of a gradient: `change` is its change at a face, `most` what neighbours allow (both of one sign, or 0).
+/// Barth and Jespersen, AIAA 89-0366.
 DNDS_HOST_DEVICE inline real barthJespersen(real change, real most) {
     return std::fabs(change) > std::fabs(most) ? most / change : 1;
 }
-/// Venkatakrishnan, J. Comput. Phys. 118 (1995); `square` is his eps^2.
+/// Venkatakrishnan, J. Comput. Phys. 118 (1995); `square` is the paper's eps^2.
 DNDS_HOST_DEVICE inline real venkatakrishnan(real change, real most, real square) {
     const real allowed = most * most + square;
     const real denominator = allowed + 2 * change * change + most * change;
@@ -51,13 +52,13 @@ DNDS_HOST_DEVICE inline real venkatakrishnan(real change, real most, real square
 
 /// Limited gradients of the primitive variables in a cell.
 ///
-/// In three dimensions Venkatakrishnan's limiter also keeps what a gradient makes at a face below half the largest
-/// difference to a neighbour, of either sign and however small: where his function begins to limit without eps. In
-/// even grids that is never active. It keeps gradients from face neighbours of tetrahedra and pyramids from being
-/// unstable (Haider, Croisille, Courbet, Numer. Math. 113, 2009) below eps, where nothing else limits.
+/// In three dimensions Venkatakrishnan's limiter also keeps a gradient's change at a face below half the largest
+/// difference to a neighbour, of either sign and however small: where the function begins to limit without eps. On even
+/// grids that is never active. It keeps gradients from face neighbours of tetrahedra and pyramids from being unstable
+/// (Haider, Croisille, Courbet, Numer. Math. 113, 2009) below eps, where nothing else limits.
 ///
-/// Gradients are sums over the cell's faces, in their order in the file, of weights times differences, whatever their
-/// scheme: see `gradientWeights`.
+/// All gradient schemes are sums over the cell's faces, in file order, of weights times differences: see
+/// `gradientWeights`.
 struct GradientKernel {
     DNDS::Geom::MeshView mesh;
     ArrayView<const real, DNDS::NonUniformSize> weights; ///< [owned cells x 3 faces]
@@ -100,7 +101,7 @@ struct GradientKernel {
     }
 
   private:
-    /// The state behind a face: that of the cell there, or what the boundary makes of this cell's.
+    /// The state across a face: of the cell there, or from the boundary condition.
     DNDS_HOST_DEVICE bool neighbourState(index cell, LocalIndex face, LocalIndex neighbour, real *other) const {
         if (neighbour >= 0) {
             const real *row = state[neighbour];
@@ -130,7 +131,7 @@ struct GradientKernel {
         const bool capped = dimension == 3 && choice.limiter == Limiter::Venkatakrishnan;
         for (rowsize j = 0; j < faces.size(); j++) {
             if (cells[j] < 0)
-                continue; // walls may see what lies beyond all means
+                continue; // values at walls may exceed all means
             const Vector offset = Vector::load(mesh.faceCentres[faces[j]]) - centre;
             for (int k = 0; k < variables; k++) {
                 const real change = dot(Vector::load(slope + 3 * k), offset);
@@ -149,8 +150,8 @@ struct GradientKernel {
     }
 };
 
-/// The state of a cell at `point`. Where density or pressure would fall below a tenth of the mean, the whole state
-/// moves towards the mean until they do not: Zhang and Shu, J. Comput. Phys. 229 (2010), for primitive variables.
+/// The state of a cell at `point`. If density or pressure would fall below a tenth of the mean, the whole state moves
+/// towards the mean until they do not: Zhang and Shu, J. Comput. Phys. 229 (2010), for primitive variables.
 DNDS_HOST_DEVICE inline Primitive stateAt(const real *mean, const real *gradient, Vector offset) {
     constexpr real least = 0.1;
     real change[variables];
@@ -168,18 +169,18 @@ DNDS_HOST_DEVICE inline Primitive stateAt(const real *mean, const real *gradient
 
 /// The weights of GradientKernel: [owned cells][3 a face]. Local. O(faces).
 ///
-/// Least squares, exact for linear fields: neighbours count by the inverse of their squared distance. In cells at the
-/// boundary that have no more neighbours than dimensions, or whose neighbours do not span space well, the centres of
-/// boundary faces are neighbours, too: a gradient that merely interpolates a few cells on one side is unstable (on
-/// tetrahedra at walls above all). Elsewhere boundary faces have the weight 0.
+/// Least squares, exact for linear fields, with inverse squared distances as weights. Cells at the boundary with no
+/// more neighbours than dimensions, or whose neighbours do not span space well, also use the centres of boundary faces:
+/// a gradient that merely interpolates a few cells on one side is unstable (on tetrahedra at walls above all).
+/// Elsewhere boundary faces have weight 0.
 ///
-/// In thin, slanted cells two near neighbours would decide on the derivative along the cell, over which states are then
-/// extrapolated a thousand times as far. Where a neighbour's difference would be multiplied by more than 1 at a face,
-/// distances are measured in coordinates in which the cell is as long as it is wide, if that is better; beyond 2 the
-/// cell takes the gradient of Green and Gauss.
+/// In thin, slanted cells two near neighbours would determine the derivative along the cell, over which states are then
+/// extrapolated a thousand times as far. If a neighbour's difference would be multiplied by more than 1 at a face,
+/// distances are measured in coordinates in which the cell is isotropic, if that is better; beyond 2 the cell uses the
+/// gradient of Green and Gauss.
 ///
-/// Green and Gauss: the mean of the gradient by the values on the surface, boundary faces included; exact for linear
-/// fields only where lines between centroids pass through the faces' centres.
+/// Green and Gauss: the mean gradient from the values on the surface, boundary faces included; exact for linear fields
+/// only if lines between centroids pass through the faces' centres.
 DNDS::Array<real, DNDS::NonUniformSize> gradientWeights(const DNDS::Geom::UnstructuredMesh &mesh,
                                                         const DNDS::Geom::MeshMetrics &metrics, GradientScheme scheme);
 

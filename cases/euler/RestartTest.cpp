@@ -200,7 +200,7 @@ TEST(Restart, KeepsTheNewestAndTakesTheLastWholeOne) {
     Simulation run = runOf(content);
     run.restart("latest", {}, &report);
     EXPECT_SAYS(report.str(), "NOT USED: " + folder.file("checkpoint-00000009.h5"));
-    EXPECT_SAYS(report.str(), "goes on from " + folder.file("checkpoint-00000008.h5"));
+    EXPECT_SAYS(report.str(), "continues from " + folder.file("checkpoint-00000008.h5"));
     EXPECT_EQ(run(nullptr).steps, 9);
     // The end was reached: nothing is computed, and no file is touched.
     std::ostringstream again;
@@ -318,10 +318,10 @@ TEST(Restart, SaysWhatDoesNotFit) {
     EXPECT_EQ(restarting(with("/output/historyEvery", 1)), "nothing");
     EXPECT_EQ(restarting(with("/scheme/flux", "hllc")), "nothing"); // the default
     const json roe = with("/scheme/flux", "roe");
-    EXPECT_SAYS(restarting(roe), "scheme.flux was \"hllc\", and is \"roe\"");
+    EXPECT_SAYS(restarting(roe), "scheme.flux was \"hllc\" and is now \"roe\"");
     EXPECT_SAYS(restarting(roe), "--allow-changes");
     EXPECT_EQ(restarting(roe, "latest", true), "nothing");
-    EXPECT_SAYS(restarting(with("/gas/gamma", 1.3)), "gas.gamma was 1.4, and is 1.3");
+    EXPECT_SAYS(restarting(with("/gas/gamma", 1.3)), "gas.gamma was 1.4 and is now 1.3");
     EXPECT_SAYS(restarting(with("/boundaries/y-", "far field")), "boundaries.y-.kind was \"wall\"");
     EXPECT_SAYS(restarting(with("/mesh/box/cells", {9, 8})), "needs the same mesh");
     EXPECT_SAYS(restarting(with("/mesh/box/jitter", 0.1), "latest", true), "is for another mesh");

@@ -19,14 +19,14 @@ namespace Geom = DNDS::Geom;
 
 int stagesOf(const Scheme &scheme) { return scheme.time == TimeScheme::SspRk2 ? 2 : 3; }
 
-/// Bytes of this process at most so far; meshes and fields are there by now, so this is what a run takes.
+/// The peak memory of this process; meshes and fields are allocated by now, so this is what a run needs.
 double memoryOfProcess() {
     rusage usage{};
     ::getrusage(RUSAGE_SELF, &usage);
     return 1024.0 * static_cast<double>(usage.ru_maxrss);
 }
 
-/// What one rank would do; numbers only, so that ranks can send it.
+/// What one rank would do; only numbers, so that ranks can send it.
 enum Column { Cells, Ghosts, Faces, Peers, Messages, Sent, Received, Fields, Process, columns };
 using PlanRow = std::array<double, columns>;
 
@@ -40,7 +40,7 @@ PlanRow ownRow(const Geom::UnstructuredMesh &mesh, const Solver &solver) {
         row[Received] += static_cast<double>(path.bytesReceived);
         if (path.peer == mesh.comm.rank())
             continue;
-        row[Peers] += 0.5; // each of the two pulls of a stage has them all
+        row[Peers] += 0.5; // both pulls of a stage have all peers
         if (path.transport != DNDS::TransportKind::NodeShared)
             row[Messages] += path.bytesSent > 0 ? 1 : 0;
     }
@@ -209,7 +209,7 @@ void checkOutputFolder(DNDS::CommunicatorView comm, const std::string &folder) {
         while (!std::filesystem::exists(place) && place.has_relative_path())
             place = place.parent_path();
         DNDS_CHECK(std::filesystem::is_directory(place), DNDS::DataError,
-                   "the folder {} cannot be made: {} is no folder", folder, place.string());
+                   "the folder {} cannot be created: {} is not a folder", folder, place.string());
         DNDS_CHECK(::access(place.c_str(), W_OK | X_OK) == 0, DNDS::DataError,
                    "the folder {} cannot be written: {} is not writable", folder, place.string());
     });

@@ -1,5 +1,5 @@
 /// @file RunReport.hpp
-/// @brief What a run cost and what it came to, for people and for programs; and, before a run, what it will take.
+/// @brief Costs and results of a run, as text and JSON; and, before a run, its plan.
 #pragma once
 
 #include "Configuration.hpp"
@@ -31,27 +31,26 @@ struct RunCosts {
     double cellsPerSecondAndRank() const {
         return seconds > 0 ? static_cast<double>(cells) * static_cast<double>(steps) / seconds / ranks : 0;
     }
-    /// Seconds of a rank outside kernels and pulls: copies, and reductions with the waiting in them.
+    /// Seconds of a rank outside kernels and pulls: copies and reductions, including their waiting time.
     double rest() const { return seconds - computing - pulls; }
-    /// Overlap achieved: the share of the pulls' time that computing hides.
+    /// Achieved overlap: the share of the pulls' time hidden by computing.
     double hidden() const;
 };
 
-/// Measures what pulls cost alone, and collects the times of all ranks. Collective.
+/// Measures the cost of pulls without overlap and collects the times of all ranks. Collective.
 RunCosts measureCosts(DNDS::CommunicatorView comm, Solver &solver, const Scheme &scheme, index cells, index steps,
                       double seconds);
 std::string textOf(const RunCosts &costs);
 
-/// run.json: result, costs and the names of the files beside it. Rank 0 writes it; Collective. Throws DataError on all
-/// ranks where it cannot be written.
+/// run.json: result, costs and the names of the other files. Rank 0 writes it; Collective. Throws DataError on all
+/// ranks if it cannot be written.
 void writeRunReport(DNDS::CommunicatorView comm, const std::string &path, const Configuration &configuration,
                     const std::string &origin, const RunResult &result, const RunCosts &costs);
 
 /// For `--dry-run`: cells, ghosts, memory and messages of each rank. Collective; complete on all ranks.
 std::string planOf(const DNDS::Geom::UnstructuredMesh &mesh, const Solver &solver, const Scheme &scheme);
 
-/// Throws DataError on all ranks if the output folder neither is there and writable nor can be made. Makes nothing.
-/// Collective.
+/// Throws DataError on all ranks unless the output folder is writable or can be created. Creates nothing. Collective.
 void checkOutputFolder(DNDS::CommunicatorView comm, const std::string &folder);
 
 } // namespace Euler

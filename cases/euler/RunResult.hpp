@@ -1,5 +1,5 @@
 /// @file RunResult.hpp
-/// @brief What a run has come to.
+/// @brief The result of a run.
 #pragma once
 
 #include "Gas.hpp"
@@ -12,14 +12,14 @@ namespace Euler {
 struct RunResult {
     index steps = 0;
     real time = 0;
-    bool converged = false; ///< the residual came down to the tolerance
+    bool converged = false; ///< the residual fell to the tolerance
     std::array<real, variables> residual{};
     real drag = 0; ///< coefficients
     real lift = 0;
-    /// Mean and root mean square difference of density from what is known of the flow; 0 where nothing is.
+    /// Mean and root mean square error of density against the exact flow; 0 if none is known.
     real meanError = 0;
     real squareError = 0;
-    std::array<real, variables> total{}; ///< integrals of conserved amounts
+    std::array<real, variables> total{}; ///< integrals of the conserved variables
 };
 
 } // namespace Euler

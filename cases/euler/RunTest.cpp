@@ -40,10 +40,11 @@ TEST(Configuration, SaysWhatIsWrong) {
     expect(with("/scheme/reproducible", "yes"), "scheme.reproducible must be true or false");
     expect(with("/time/cfl", "big"), "time.cfl must be a number");
     expect(with("/time/cfl", 0), "time.cfl is 0: it must be positive");
-    expect(with("/time/steps", 2.5), "time.steps must be a whole number");
-    expect(with("/boundaries/airfoil", "wall"), "'airfoil' of boundaries is no patch of the mesh, which has: x-, x+");
+    expect(with("/time/steps", 2.5), "time.steps must be an integer");
+    expect(with("/boundaries/airfoil", "wall"),
+           "'airfoil' of boundaries is not a patch of the mesh, which has: x-, x+");
     expect(with("/boundaries/x-", "wal"), "boundaries.x-.kind is 'wal'; there are: wall, symmetry");
-    expect(with("/output/forces", {"wing"}), "'wing' of output.forces is no patch of the mesh, which has: x-");
+    expect(with("/output/forces", {"wing"}), "'wing' of output.forces is not a patch of the mesh, which has: x-");
     expect(with("/mesh/file", "a"), "mesh needs either a file or a box");
     expect(with("/mesh/box/fill", "foam"), "foam");
     expect(with("/mesh/box/floor", {{"kind", "hill"}}), "mesh.box.floor.kind is 'hill'; there are: flat, ramp");

@@ -1,5 +1,5 @@
 /// @file Settings.hpp
-/// @brief Reads objects of a JSON file strictly: what is unknown or of another type is an error that says what exists.
+/// @brief Reads objects of a JSON file strictly: unknown keys and wrong types are errors that list what exists.
 #pragma once
 
 #include "DNDS/Base/Error.hpp"
@@ -17,14 +17,14 @@
 
 namespace Euler {
 
-/// One object. Ask for all keys that there may be, then call `finish`. Local; everything throws ArgumentError with the
-/// path of the key.
+/// One object. Get all known keys, then call `finish`. Local; all functions throw ArgumentError with the path of the
+/// key.
 class Settings {
   public:
-    /// What keys have which value, by path and as JSON; defaults included.
+    /// The values of keys, by path and as JSON; defaults included.
     using Choices = std::map<std::string, std::string>;
 
-    /// All values that are asked for are noted in `choices`, if given.
+    /// Records all values read in `choices`, if given.
     Settings(const nlohmann::json &object, std::string path, Choices *choices = nullptr)
         : object_(object), path_(std::move(path)), choices_(choices) {
         DNDS_CHECK(object.is_object(), DNDS::ArgumentError, "{} must be an object", name());
@@ -57,7 +57,7 @@ class Settings {
         DNDS_CHECK(value >= 0, DNDS::ArgumentError, "{} is {}: it must not be negative", pathOf(key), value);
         return value;
     }
-    /// What the word at `key` stands for.
+    /// The value that the word at `key` stands for.
     template <class T>
     T choice(const std::string &key, const std::vector<std::pair<std::string, T>> &words) {
         const auto word = need<std::string>(key);
@@ -78,7 +78,7 @@ class Settings {
                 (void)noted(key, name);
         return otherwise;
     }
-    /// An object in this one; an empty one if it is not there.
+    /// An object in this one; empty if missing.
     Settings object(const std::string &key) {
         static const nlohmann::json empty = nlohmann::json::object();
         return {has(key) ? object_.at(key) : empty, pathOf(key), choices_};
@@ -89,7 +89,7 @@ class Settings {
     }
     std::string pathOf(const std::string &key) const { return path_.empty() ? key : path_ + "." + key; }
 
-    /// Throws for the first key that nobody has asked for.
+    /// Throws for the first key that was not read.
     void finish() const {
         for (const auto &item : object_.items())
             DNDS_CHECK(std::find(known_.begin(), known_.end(), item.key()) != known_.end(), DNDS::ArgumentError,
@@ -115,7 +115,7 @@ class Settings {
                        "{} must be a number", path);
             return value.get<DNDS::real>();
         } else if constexpr (std::is_integral_v<T>) {
-            DNDS_CHECK(value.is_number_integer(), DNDS::ArgumentError, "{} must be a whole number", path);
+            DNDS_CHECK(value.is_number_integer(), DNDS::ArgumentError, "{} must be an integer", path);
             return value.get<T>();
         } else if constexpr (std::is_same_v<T, std::string>) {
             DNDS_CHECK(value.is_string(), DNDS::ArgumentError, "{} must be a text", path);

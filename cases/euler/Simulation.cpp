@@ -42,14 +42,14 @@ std::string nameOf(BoundaryKind kind) {
 /// The files of a run; none without a folder.
 class Simulation::Files {
   public:
-    /// Files of a run that goes on from a step do not replace those of the steps before.
+    /// Files of a continued run do not replace those of earlier steps.
     Files(const Geom::UnstructuredMesh &mesh, const OutputChoice &choice, index step) : choice_(choice) {
         if (choice.folder.empty())
             return;
         mesh.comm.guarded([&] {
             std::error_code error;
             std::filesystem::create_directories(choice.folder, error);
-            DNDS_CHECK(!error, DNDS::DataError, "the folder {} cannot be made: {}", choice.folder, error.message());
+            DNDS_CHECK(!error, DNDS::DataError, "the folder {} cannot be created: {}", choice.folder, error.message());
         });
         history_.emplace(mesh.comm, pathOf("history.csv"), step);
         if (step > 0)
@@ -60,7 +60,7 @@ class Simulation::Files {
     std::string pathOf(const std::string &name) const {
         return (std::filesystem::path(choice_.folder) / name).string();
     }
-    /// What is there at the end, for people.
+    /// The files written, for the final message.
     std::string written() const {
         return fmt::format("history.csv, surface.csv, {}run.json in {}", fields_ ? fieldsName_ + ", " : "",
                            choice_.folder);
@@ -171,7 +171,7 @@ void Simulation::restart(const std::string &path, const RestartChoice &choice, s
     start_ = readCheckpoint(mesh_, configuration_, *solver_, path, choice, out);
 }
 
-/// Writes the results and says what came out. Collective.
+/// Writes and reports the results. Collective.
 void Simulation::finish(RunResult &now, Files &files, double seconds, std::ostream *out) {
     const OutputChoice &output = configuration_.output;
     files.writeFields(*solver_, configuration_.gas, now.time);
@@ -201,7 +201,7 @@ RunResult Simulation::operator()(std::ostream *out, ProgressStyle style) {
     RunResult now = start_.now;
     real firstResidual = start_.firstResidual;
     const auto atEnd = [&] { return now.steps >= choice.steps || now.time >= choice.end; };
-    const auto hasConverged = [&] { // by the last line of the history
+    const auto hasConverged = [&] { // from the last line of the history
         return choice.tolerance > 0 && now.steps > 0 && now.residual[0] <= choice.tolerance * firstResidual;
     };
     now.converged = hasConverged();
@@ -256,7 +256,7 @@ RunResult Simulation::operator()(std::ostream *out, ProgressStyle style) {
         }
     }
     finish(now, files, seconds, out);
-    // After all results: where the last checkpoint is, they are, too. Else the run goes on from the one before.
+    // After all results: if the last checkpoint exists, so do they. Otherwise the run continues from the one before.
     checkpoints.afterStep(*solver_, {now, firstResidual}, true);
     return now;
 }

@@ -12,27 +12,27 @@
 
 namespace Euler {
 
-/// A mesh as the solver needs it. Collective. Throws as readers and `buildMesh` do.
+/// A mesh for the solver. Collective. Throws as readers and `buildMesh` do.
 DNDS::Geom::UnstructuredMesh buildMeshOf(DNDS::CommunicatorView comm, const MeshChoice &choice);
 
 /// A configuration with its mesh and solver.
 class Simulation {
   public:
-    /// Builds everything and sets the initial flow. Collective. Throws on all ranks what is wrong with the
-    /// configuration or the mesh.
+    /// Builds everything and sets the initial flow. Collective. Throws on all ranks for errors in the configuration or
+    /// the mesh.
     Simulation(DNDS::CommunicatorView comm, Configuration configuration);
 
-    /// Has the run go on from a checkpoint; as `readCheckpoint`. Collective.
+    /// Continues from a checkpoint; as `readCheckpoint`. Collective.
     void restart(const std::string &path, const RestartChoice &choice, std::ostream *out);
 
-    /// Computes until the end, or until SIGTERM or SIGUSR1 asks to stop. Rank 0 reports on `out` if given; files are
-    /// written where a folder is configured. Collective.
+    /// Computes until the end, or until SIGTERM or SIGUSR1. Rank 0 reports on `out` if given; files are written if a
+    /// folder is configured. Collective.
     RunResult operator()(std::ostream *out, ProgressStyle style = ProgressStyle::Lines);
 
-    /// What would be computed. Collective; the text is complete on rank 0.
+    /// A summary of the run. Collective; the text is complete on rank 0.
     std::string describe() const;
-    /// For `--dry-run`: memory and messages of each rank. Collective. Throws DataError on all ranks where the output
-    /// folder could not be written.
+    /// For `--dry-run`: memory and messages of each rank. Collective. Throws DataError on all ranks if the output
+    /// folder is not writable.
     std::string plan() const;
 
     const DNDS::Geom::UnstructuredMesh &mesh() const { return mesh_; }

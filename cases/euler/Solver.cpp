@@ -21,7 +21,7 @@ Array<index> listOf(const std::vector<index> &rows) {
     return list;
 }
 
-/// Each rank takes the device of its number on the machine. Collective; throws on all ranks where one has none.
+/// Each rank uses the device of its number on the machine. Collective; throws on all ranks if one has none.
 void takeDevice(DNDS::CommunicatorView comm) {
     const int number = DNDS::rankOnMachine(comm);
     comm.guarded([&] {
@@ -63,7 +63,7 @@ Solver::Solver(Geom::UnstructuredMesh &mesh, Geom::MeshMetrics &metrics, Gas gas
         field.initPair(name, mesh.comm);
         field.father->resize(mesh.cells.owned);
         attachField(field, mesh.cells);
-        if (streams_) // and so the exchange is one of the device's copies
+        if (streams_) // so that the exchange binds the device's copies
             field.toDevice();
         field.trans.initPersistentPull();
     };
@@ -161,7 +161,7 @@ void Solver::runPart(std::size_t part, const DNDS::Executor &executor, const Wor
     times_.compute += MPI_Wtime() - begin;
 }
 
-/// Refreshes ghosts; `innerRows` is done meanwhile, `edgeRows` afterwards.
+/// Pulls ghosts; runs `innerRows` meanwhile and `edgeRows` afterwards.
 template <rowsize width, class Inner, class Edge>
 void Solver::pullAround(Field<width> &field, const Inner &innerRows, const Edge &edgeRows) {
     const double begin = MPI_Wtime();
@@ -185,7 +185,7 @@ void Solver::awaitGhosts(Field<width> &field) {
         times_.wait += MPI_Wtime() - begin;
         return;
     }
-    if (streams_->use().wholeSteps) // nobody else to wait for
+    if (streams_->use().wholeSteps) // no other ranks to wait for
         return field.trans.waitPersistentPull(streams_->boundary);
     streams_->innerDone.record(streams_->inner);
     streams_->ready.synchronize(); // which the pull would wait for, too
@@ -211,32 +211,31 @@ UpdateKernel Solver::updateKernel(real keep) {
     return {rateKernel(), gas_, keep, toRead(timeStep_), toRead(start_), toWrite(conserved_), toWrite(*state_.father)};
 }
 
-/// Cells and faces that need no ghosts are done on the inner stream while the others', on the boundary stream, wait for
-/// them. Rows that others pull are those of edge cells. Edge cells are updated with the fluxes of inner faces, too, so
-/// the boundary stream waits for the inner one there; the inner one waits twice: for gradients and states of edge
-/// cells.
+/// Cells and faces without ghosts run on the inner stream, while the others, on the boundary stream, wait for ghosts.
+/// Peers pull rows of edge cells. Edge cells are also updated with fluxes of inner faces, so the boundary stream waits
+/// for the inner one there; the inner one waits twice: for gradients and for states of edge cells.
 void Solver::runStage(std::size_t stage, real keep) {
-    const std::size_t behind = stage * (EndOfStage - InnerGradients);
-    const auto waitForEdge = [&] {
+    const std::size_t firstPart = stage * (EndOfStage - InnerGradients);
+    const auto waitForBoundary = [&] {
         if (streams_)
             DNDS::Device::runAfter(streams_->inner, streams_->boundary);
     };
     pullAround(
         state_,
-        [&] { runPart(behind + InnerGradients, inner(), [&] { run(inner(), innerCells_, gradientKernel()); }); },
+        [&] { runPart(firstPart + InnerGradients, inner(), [&] { run(inner(), innerCells_, gradientKernel()); }); },
         [&] {
-            runPart(behind + EdgeGradients, boundary(), [&] {
+            runPart(firstPart + EdgeGradients, boundary(), [&] {
                 if (turnedRows_.size() > 0)
                     run(boundary(), turnedRows_,
                         TurnStateKernel{toRead(turnedGhosts_), toRead(turns_), toWrite(*state_.son)});
                 run(boundary(), edgeCells_, gradientKernel());
             });
         });
-    waitForEdge();
+    waitForBoundary();
     pullAround(
         gradient_,
         [&] {
-            runPart(behind + InnerUpdate, inner(), [&] {
+            runPart(firstPart + InnerUpdate, inner(), [&] {
                 run(inner(), innerFaces_, fluxKernel());
                 run(inner(), innerCells_, updateKernel(keep));
             });
@@ -244,7 +243,7 @@ void Solver::runStage(std::size_t stage, real keep) {
         [&] {
             if (streams_)
                 DNDS::Device::runAfter(streams_->boundary, streams_->inner);
-            runPart(behind + EdgeUpdate, boundary(), [&] {
+            runPart(firstPart + EdgeUpdate, boundary(), [&] {
                 if (turnedRows_.size() > 0)
                     run(boundary(), turnedRows_,
                         TurnGradientKernel{toRead(turnedGhosts_), toRead(turns_), toWrite(*gradient_.son)});
@@ -252,11 +251,11 @@ void Solver::runStage(std::size_t stage, real keep) {
                 run(boundary(), edgeCells_, updateKernel(keep));
             });
         });
-    waitForEdge();
+    waitForBoundary();
 }
 
 void Solver::runStages() {
-    // How much of the state at the start of the step each stage keeps.
+    // The weight of the state at the start of the step in each stage.
     static constexpr std::array<real, 2> second{0, 1.0 / 2};
     static constexpr std::array<real, 3> third{0, 3.0 / 4, 1.0 / 3};
     const std::span<const real> keeps = scheme_.time == TimeScheme::SspRk2 ? std::span<const real>(second) : third;
@@ -267,7 +266,7 @@ void Solver::runStages() {
     if (!streams_ || !streams_->use().wholeSteps) {
         all();
     } else {
-        const SolverTimes before = times_; // what is within is counted as a whole
+        const SolverTimes before = times_; // count everything within as a whole
         const double begin = MPI_Wtime();
         streams_->run(Stages, streams_->boundary, [&] {
             DNDS::Device::runAfter(streams_->inner, streams_->boundary);
@@ -284,7 +283,7 @@ void Solver::runStages() {
     times_.cellStages += static_cast<index>(keeps.size()) * mesh_.cells.owned;
 }
 
-/// A replay writes as the capture did, but nobody asks arrays for what may be written.
+/// A replay writes as the capture did, but does not mark arrays as written.
 void Solver::makeHostStale() {
     if (!streams_)
         return;
@@ -302,7 +301,7 @@ void Solver::computeTimeSteps() const {
     run(inner(), allCells_, TimeStepKernel{kernelMesh_, gas_, toRead(*state_.father), toWrite(timeStep_)});
 }
 
-/// The smallest time step that a cell of this rank allows; negative where one has no state or no length.
+/// The smallest time step that a cell of this rank allows; negative if one has no valid state or length.
 real Solver::smallestTimeStep() const {
     if (!streams_) {
         computeTimeSteps();
@@ -315,7 +314,7 @@ real Solver::smallestTimeStep() const {
     return streams_->smallest();
 }
 
-/// Sets time steps to `number`, or multiplies the lengths that cells allow by it, and keeps the amounts.
+/// Sets time steps to `number`, or multiplies the cells' own lengths by it, and keeps the conserved variables.
 void Solver::begin(Part part, real number, bool ownLengths) {
     if (streams_)
         streams_->set(number);
@@ -341,7 +340,7 @@ real Solver::advance(real cfl, real longest) {
     if (least < 0) {
         checkState();
         throw DNDS::DataError(
-            fmt::format("{}: the time step that a cell allows is not a positive number", mesh_.origin));
+            fmt::format("{}: the allowed time step of a cell is not a positive number", mesh_.origin));
     }
     const real step = std::min(cfl * least, longest);
     begin(BeginAlike, step, false);
@@ -355,7 +354,7 @@ void Solver::advanceLocally(real cfl) {
     runStages();
 }
 
-/// Before the host sets the state, and afterwards.
+/// Call before the host sets the state, and afterwards.
 void Solver::takeToHost() {
     finish();
     state_.father->toHost();

@@ -26,17 +26,17 @@ struct Scheme {
     LimiterChoice limiter;
     TimeScheme time = TimeScheme::SspRk3;
     bool overlap = true; ///< compute while ghosts travel; results are the same
-    /// Residuals, forces and totals are exact sums: the same bits on any number of ranks. States are so anyway.
+    /// Residuals, forces and totals are exact sums: the same bits on any number of ranks. States always are.
     bool reproducible = true;
-    bool device = false; ///< compute there: the same functors, the same order of sums
+    bool device = false; ///< compute on the device: the same functors, the same order of sums
     bool graphs = true;  ///< on the device, replay steps from graphs
 };
 
-/// Seconds of this rank, and what it pulled.
+/// Seconds of this rank, and its pulls.
 ///
-/// On the device, where kernels run while the host goes on, `compute` is what the host spends on starting kernels and
-/// on waiting for them, and `wait` is waiting for ghosts behind all kernels that a pull packs for: nothing of it while
-/// kernels that need no ghosts still run at the end of the pull, all of it otherwise.
+/// On the device, `compute` is the host's time for starting kernels and waiting for them, and `wait` the time waiting
+/// for ghosts after the kernels that a pull packs for: 0 while kernels without ghosts still run at the end of the pull,
+/// all of it otherwise.
 struct SolverTimes {
     double compute = 0;
     double start = 0; ///< of pulls
@@ -47,43 +47,43 @@ struct SolverTimes {
     index cellStages = 0; ///< cells times stages computed
 };
 
-/// Cell-centred, second order. State variables are pulled and, while they travel, gradients computed in cells that need
-/// no ghost; limited gradients are pulled while fluxes between own cells are computed. Nothing else is exchanged.
+/// Cell-centred, second order. States are pulled while gradients are computed in cells without ghosts; limited
+/// gradients are pulled while fluxes between own cells are computed. Nothing else is exchanged.
 ///
-/// Results are the same to the bit for any number of ranks: all sums follow the order of faces in the file. (Those over
-/// all cells do not if the scheme is not to be reproducible.)
+/// Results have the same bits for any number of ranks: all sums follow the order of faces in the file. (Except sums
+/// over all cells if `Scheme::reproducible` is off.)
 ///
-/// On the device (`Scheme::device`) fields stay there from `setState` on; the host sees them when it asks for them, and
-/// time steps, residuals, forces and totals are sums made there. What needs ghosts is computed, packed and pulled on a
-/// stream of high priority, all else beside it on another. All kernels of a step are replayed from graphs: those of a
-/// stage from four, between which the host starts pulls and waits for them; those of all stages from one where no rows
-/// come from other ranks.
+/// On the device (`Scheme::device`) fields stay there from `setState` on and are copied to the host on request; time
+/// steps, residuals, forces and totals are summed there. Work that needs ghosts is computed, packed and pulled on a
+/// stream of high priority, everything else concurrently on another. All kernels of a step are replayed from graphs:
+/// four per stage, between which the host starts pulls and waits for them; one for all stages if no rows come from
+/// other ranks.
 class Solver {
   public:
-    /// Collective. `conditions` is [patches of the mesh]. Mesh and metrics must outlive the solver; ghosts are needed
-    /// in one layer, by faces; on the device they are copied there. Throws ArgumentError on all ranks for meshes of
-    /// curved surfaces, NotBuiltError on all ranks where a device is asked for and one of them has none.
+    /// Collective. `conditions` is [patches of the mesh]. Mesh and metrics must outlive the solver; the mesh needs one
+    /// layer of ghosts, by faces; on the device they are copied there. Throws ArgumentError on all ranks for meshes of
+    /// curved surfaces, NotBuiltError on all ranks if a device is requested and one of them has none.
     Solver(DNDS::Geom::UnstructuredMesh &mesh, DNDS::Geom::MeshMetrics &metrics, Gas gas, const Scheme &scheme,
            std::vector<BoundaryCondition> conditions);
 
     /// Sets own cells by their centroids. Local.
     void setState(const std::function<Primitive(Vector)> &flow);
-    /// Sets own cells to conserved amounts that `conserved` has had, behind a step. Local.
+    /// Sets own cells to `conserved`, as returned after a step. Local.
     void setConserved(const ParArray<real, variables> &conserved);
 
     /// One step for all cells: by `cfl`, but at most `longest`. Collective. Returns its length. Throws DataError on all
-    /// ranks where a cell has no density or pressure any more, naming the cell.
+    /// ranks if a cell no longer has positive density and pressure, naming the cell.
     real advance(real cfl, real longest);
-    /// One step with time steps of each cell's own, towards a steady flow. Local but for pulls.
+    /// One step with local time steps, towards a steady flow. Local except for pulls.
     void advanceLocally(real cfl);
-    /// Throws DataError on all ranks where a cell has no density or pressure any more. Collective.
+    /// Throws DataError on all ranks if a cell no longer has positive density and pressure. Collective.
     void checkState();
 
-    /// Root mean squares of the changes in a unit of time, at the start of the last stage computed. Collective.
+    /// Root mean squares of the rates of change, at the start of the last stage computed. Collective.
     std::array<real, variables> residual() const;
-    /// The force of the pressure beyond `reference` on the faces of `patches`, at the same time. Collective.
+    /// The force of the pressure minus `reference` on the faces of `patches`, at the same time. Collective.
     Vector force(const std::vector<int> &patches, real reference) const;
-    /// The integral of conserved amounts. Collective.
+    /// The integral of the conserved variables. Collective.
     std::array<real, variables> total() const;
 
     /// Fields of own cells, on the host.
@@ -95,13 +95,13 @@ class Solver {
     std::vector<real> wallPressures(std::span<const index> faces) const;
 
     const SolverTimes &times() const noexcept { return times_; }
-    /// How steps are started on the device; nothing on the host.
+    /// How steps are started on the device; empty on the host.
     std::optional<GraphUse> graphUse() const { return streams_ ? std::optional(streams_->use()) : std::nullopt; }
-    /// Whom the pulls of a stage reach, and how; both pulls one after the other. Local.
+    /// The peers and transports of a stage's pulls; both pulls one after the other. Local.
     std::vector<DNDS::PeerPath> pullPaths() const;
     /// Of the fields of this rank, ghosts included. Local.
     std::size_t bytes() const;
-    /// Seconds that the pulls of one stage take when nothing is computed meanwhile: the mean of some. Collective.
+    /// Seconds that the pulls of one stage take without overlap: a mean. Collective.
     double timePulls(int repetitions);
 
   private:
@@ -110,9 +110,9 @@ class Solver {
     /// Parts of a step on the device. Those of the second stage follow those of the first, and so on.
     enum Part : std::size_t {
         Bound,        ///< the longest time step
-        BeginAlike,   ///< a step of one length
-        BeginLocally, ///< a step of lengths of its own in each cell
-        Stages,       ///< all of them, where they are one part
+        BeginAlike,   ///< one time step for all cells
+        BeginLocally, ///< local time steps
+        Stages,       ///< all of them, if they are one part
         InnerGradients,
         EdgeGradients,
         InnerUpdate,
@@ -131,7 +131,7 @@ class Solver {
     void classify();
     void findTurnedGhosts();
     void moveToDevice(DNDS::Geom::UnstructuredMesh &mesh, DNDS::Geom::MeshMetrics &metrics);
-    /// Makes the host's copy current, after what the device is doing.
+    /// Makes the host's copy current, after the device's queued work.
     template <class TArray>
     const TArray &fetched(TArray &array) const {
         finish();
@@ -142,7 +142,7 @@ class Solver {
     void takeToHost();
     void takeToDevice();
 
-    /// What kernels see of an array.
+    /// The view of an array for kernels.
     template <class TArray>
     auto toRead(const TArray &array) const {
         return streams_ ? array.template deviceView<DNDS::DeviceBackend::CUDA>() : array.view();
@@ -153,7 +153,7 @@ class Solver {
     }
     DNDS::Executor inner() const;
     DNDS::Executor boundary() const;
-    /// All elements of what a view shows.
+    /// All elements of a view.
     template <class View>
     static auto elementsOf(const View &view) {
         return std::span(view.data(), static_cast<std::size_t>(view.size() * view.rowSize()));
@@ -192,19 +192,19 @@ class Solver {
     DNDS::Array<BoundaryCondition> conditions_;
     DNDS::Array<int> faceCondition_;
     DNDS::Array<real, DNDS::NonUniformSize> weights_;
-    /// Own cells and their faces: those that need no ghosts, and the others.
+    /// Own cells and their faces: those without ghosts, and the others.
     List allCells_, innerCells_, edgeCells_, innerFaces_, edgeFaces_;
-    List turnedGhosts_, turnedRows_; ///< rows of the sons that are turned, and 0, 1, ...
+    List turnedGhosts_, turnedRows_; ///< son rows that are rotated, and 0, 1, ...
     DNDS::Array<real, 9> turns_;
 
     Field<variables> state_; ///< primitive
     Field<gradientWidth> gradient_;
     mutable ParArray<real, variables> conserved_; ///< mutable: reading may bring values from the device
-    /// Conserved, at the start of a step. Between steps room for rows to be summed.
+    /// Conserved variables at the start of a step. Between steps, scratch for rows to be summed.
     mutable ParArray<real, variables> start_;
     mutable ParArray<real, 1> timeStep_; ///< the same
     mutable DNDS::Array<real, variables> flux_;
-    mutable ForceFaces forceFaces_;               ///< those that were asked for last
+    mutable ForceFaces forceFaces_;               ///< those used last
     real volume_ = 0;                             ///< of all ranks
     std::size_t rowsSent_ = 0, rowsReceived_ = 0; ///< by each pull, in either field
     mutable SolverTimes times_;

@@ -1,5 +1,5 @@
-// What a solver says of its flow and of itself: whether states are possible, residuals, forces, totals, messages,
-// memory. On the device sums are made there, and only results come to the host.
+// Sums and checks of a solver: validity of states, residuals, forces, totals, messages, memory. On the device they run
+// there, and only results are copied to the host.
 
 #include "Solver.hpp"
 

@@ -20,27 +20,27 @@ namespace Euler {
 
 /// How the device work of steps was started.
 struct GraphUse {
-    index graphs = 0;   ///< captured
-    index launches = 0; ///< of them
-    /// All stages of a step are one graph: no rows come from other ranks, nor go there.
+    index graphs = 0;   ///< number captured
+    index launches = 0; ///< of graphs
+    /// All stages of a step are one graph: no rows are exchanged with other ranks.
     bool wholeSteps = false;
-    std::string whyNot; ///< why kernels are started one by one; empty where graphs are used
+    std::string whyNot; ///< why kernels are started one by one; empty if graphs are used
 };
 
-/// Kernels that need no ghosts run on one stream, all else and pulls on another of high priority. What runs on the
-/// device between two calls for an exchange is a *part* of a step: run as it is at first, captured when it comes again,
-/// replayed from then on. Numbers that change from step to step lie in device memory. Local.
+/// Two streams: kernels without ghosts run on `inner`; everything else and pulls on `boundary`, with high priority.
+/// Device work between two calls for an exchange is a *part* of a step: run directly the first time, captured the
+/// second time, replayed from then on. Numbers that change from step to step are in device memory. Local.
 class StreamPair {
   public:
-    /// Of steps with `cells` time steps. `graphs`: false starts kernels one by one.
+    /// For `cells` time steps. `graphs`: false starts kernels one by one.
     StreamPair(index cells, bool graphs);
     StreamPair(const StreamPair &) = delete;
     StreamPair &operator=(const StreamPair &) = delete;
     ~StreamPair() { finish(); } // graphs and memory may be in use
 
-    /// Waits for both streams, whatever they report.
+    /// Waits for both streams, ignoring errors.
     void finish() noexcept;
-    /// Makes each stream wait for what the other holds.
+    /// Makes each stream wait for the other's queued work.
     void join() const {
         DNDS::Device::runAfter(inner, boundary);
         DNDS::Device::runAfter(boundary, inner);
@@ -48,32 +48,32 @@ class StreamPair {
 
     DNDS::Device::Stream inner;
     DNDS::Device::Stream boundary{DNDS::Device::Priority::High};
-    DNDS::Device::Event ready;     ///< behind what a pull packs
-    DNDS::Device::Event innerDone; ///< behind what runs beside a pull
+    DNDS::Device::Event ready;     ///< after the kernels that a pull packs for
+    DNDS::Device::Event innerDone; ///< after the kernels concurrent with a pull
 
-    /// Runs, captures or replays a part: `work` queues on `stream`, and where it queues on the other one it begins and
-    /// ends with `runAfter`. Parts within a part belong to it. Where graphs cannot be captured, `use().whyNot` says so
-    /// from then on, and `work` runs as it is.
+    /// Runs, captures or replays a part: `work` queues on `stream`; if it also uses the other stream, it begins and
+    /// ends with `runAfter`. Nested parts belong to the outer one. If graphs cannot be captured, `use().whyNot` says so
+    /// from then on, and `work` runs directly.
     template <class Work>
     void run(std::size_t part, DNDS::Device::StreamHandle stream, const Work &work);
 
     const GraphUse &use() const noexcept { return use_; }
     void setWholeSteps() noexcept { use_.wholeSteps = true; }
 
-    /// Queues on `inner`: finds the smallest of `timeSteps`, none of which is NaN. Can be captured.
+    /// Queues on `inner`: finds the smallest of `timeSteps`, none of them NaN. Can be captured.
     void findSmallest(std::span<const real> timeSteps);
-    /// What was found last; waits.
+    /// The last result; waits.
     real smallest();
 
-    /// For kernels: the number that `set` gave, in device memory.
+    /// For kernels: the number given to `set`, in device memory.
     const real *number() const { return numbers_.data() + 1; }
     void set(real value);
-    /// Queues on `inner`: the number goes to the device. Can be captured.
+    /// Queues on `inner` the copy of the number to the device. Can be captured.
     void sendNumber();
 
   private:
     struct Part {
-        bool known = false; ///< ran once, so that nothing is made for the first time while it is captured
+        bool known = false; ///< ran once, so that nothing is initialised during capture
         DNDS::Device::Graph graph;
     };
 

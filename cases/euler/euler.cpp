@@ -32,7 +32,7 @@ std::optional<int> parse(DNDS::CommunicatorView comm, int argc, char **argv, Arg
     app.add_option("--set", arguments.changes, "changes the configuration; more than once if need be")
         ->type_name("KEY.KEY=VALUE")
         ->allow_extra_args(false);
-    app.add_option("--restart", arguments.restart, "goes on from a checkpoint: a file, or 'latest' of output.folder");
+    app.add_option("--restart", arguments.restart, "continues from a checkpoint: a file, or 'latest' of output.folder");
     app.add_flag("--allow-changes", arguments.allowed.allowChanges,
                  "goes on although the checkpoint has other settings");
     app.add_flag("--restart-from-other-mesh", arguments.allowed.otherMesh,

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Ranks that are killed (SIGKILL) at random moments while the solver writes checkpoints and removes old ones: --restart
-# latest always goes on from the newest, and the history becomes that of a run that nothing has disturbed.
+# latest always continues from the newest, and the history equals that of an undisturbed run.
 #
 #   kill_test.sh EULER MPIEXEC-WITH-FLAGS...     as in kill_test.sh ./euler mpiexec -n
 #
@@ -47,7 +47,7 @@ for trial in $(seq "$trials"); do
         sleep 0.05
     done
     if [ "$before" != 0 ]; then # the restart has told where it went on, before it wrote anything
-        grep -q "^goes on from killed/checkpoint-$(printf %08d "$before").h5" log || { cat log && exit 1; }
+        grep -q "^continues from killed/checkpoint-$(printf %08d "$before").h5" log || { cat log && exit 1; }
     fi
     sleep "0.$((RANDOM % 3))$((RANDOM % 10))"
     mapfile -t processes < <(cat pid.*)

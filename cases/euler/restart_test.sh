@@ -35,7 +35,7 @@ grep 'stopped by a signal after step' stopped.log
 step=$(sed -n 's/^stopped by a signal after step \([0-9]*\):.*/\1/p' stopped.log)
 total=$((step > 150 ? step + 50 : 150))
 "$@" 3 "$euler" case.json --set output.folder=parts --set time.steps=$total --restart latest >on.log
-grep "^goes on from parts/checkpoint-" on.log
+grep "^continues from parts/checkpoint-" on.log
 [ $total -eq 150 ] || "$@" 1 "$euler" case.json --set time.steps=$total >whole.log
 cmp whole/history.csv parts/history.csv
 if "$@" 2 "$euler" case.json --set output.folder=nothing --restart latest 2>error.log; then

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# A Slurm job that computes a case and, where its time was too short, comes back and goes on from the last checkpoint.
+# A Slurm job that computes a case and, if its time was too short, restarts from the last checkpoint.
 #
 #   sbatch [SBATCH OPTION]... cases/euler/slurm.sh CONFIGURATION [EULER OPTION]...
 #

@@ -49,7 +49,7 @@ step=$(sed -n 's/^stopped by a signal after step \([0-9]*\):.*/\1/p' log)
 rm warn queue
 echo "-- goes on to the end"
 "$cases/slurm.sh" case.json --set "time.steps=$((step + 20))" | tee log
-grep -q "^goes on from results/checkpoint-" log
+grep -q "^continues from results/checkpoint-" log
 grep -qx 'slurm.sh: complete, results are in results' log
 [ -f results/run.json ]
 echo "-- submitted once more"
