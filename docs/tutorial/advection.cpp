@@ -52,7 +52,7 @@ struct Advection {
             visit(faces[k], mesh.cellCells(cell, k), mesh.faceCells(faces[k], 0) == cell ? 1.0 : -1.0);
     }
 
-    /// By Gauss' theorem, from the means of both cells at each face. Beyond the boundary there is nothing to look at.
+    /// By Gauss' theorem, from the means of both cells at each face; at the boundary from the cell's own value.
     void computeGradients(std::span<const index> cells) {
         const auto value = std::as_const(u).view();
         for (const index cell : cells) {
@@ -67,8 +67,8 @@ struct Advection {
         }
     }
 
-    /// The velocity is 2 pi (0.5 - y, x - 0.5). Each face carries what the cell upstream of it has there; from outside
-    /// comes nothing.
+    /// The velocity is 2 pi (0.5 - y, x - 0.5). Each face carries the value of the upstream cell; the inflow from
+    /// outside is zero.
     void computeRates(std::span<const index> cells) {
         const auto value = std::as_const(u).view();
         const auto slope = std::as_const(gradient).view();
@@ -89,7 +89,7 @@ struct Advection {
         }
     }
 
-    /// Ghosts travel while the cells that need none of them are computed.
+    /// Pulls ghosts and computes cells without ghosts meanwhile.
     template <class Field, class Work>
     static void whilePulling(Field &field, const Work &work) {
         field.trans.startPersistentPull();
@@ -121,7 +121,7 @@ int run(DNDS::CommunicatorView world, int argc, char **argv) {
     std::optional<Geom::MeshWriter> writer;
     if (argc > 1)
         writer.emplace(mesh, argv[1], Geom::MeshWriterOptions{.ranks = true});
-    solver.advance(0); // nothing moves, but rates are known then
+    solver.advance(0); // a step of length 0 computes the rates
     const int steps = static_cast<int>(std::ceil(2 * world.allReduce(solver.quickest, MPI_MAX)));
     for (int step = 0; step <= steps; step++) {
         if (writer && 3 * step % steps < 3) // four times

@@ -32,7 +32,7 @@ int run(DNDS::CommunicatorView world, int argc, char **argv) {
                 static_cast<real>(2 * mesh.cells.fileNumbers[static_cast<std::size_t>(cell)] + k);
     const real time = 0.25;
 
-    // Which cells of the mesh's file this rank owns; behind them `fileNumbers` has those of its ghosts.
+    // The file numbers of this rank's cells; in `fileNumbers` those of its ghosts follow.
     const auto own = std::span(mesh.cells.fileNumbers).first(static_cast<std::size_t>(mesh.cells.owned));
     const std::uint64_t meshId = Geom::fingerprint(mesh); // the same for any partition of this mesh
     DNDS::CheckpointWriter writer(world, argv[1], {.mesh = meshId});
@@ -42,7 +42,7 @@ int run(DNDS::CommunicatorView world, int argc, char **argv) {
 
     const DNDS::CheckpointReader reader(world, argv[1], {.mesh = meshId}); // refuses rows of another mesh
     const real then = reader.number("time");
-    reader.read("state", *copy.father, own); // this rank's rows, whoever wrote them
+    reader.read("state", *copy.father, own); // this rank's rows, from any writer
     copy.trans.pullOnce();
 
     DNDS::index wrong = then == time ? 0 : 1;

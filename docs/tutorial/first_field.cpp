@@ -54,7 +54,7 @@ std::array<real, 2> start(const Square &square, index cell) {
     return {hot ? 1.0 : 0.0, static_cast<real>(cell)};
 }
 
-/// One time step on some cells: each takes up a part of what its neighbours have more than itself.
+/// One time step on some cells: each moves towards the mean of its neighbours.
 void conduct(auto &&cells, const auto &neighbours, const auto &u, const auto &next) {
     for (const index cell : cells)
         for (int k = 0; k < 2; k++) {

@@ -20,14 +20,14 @@ int ring(DNDS::CommunicatorView world) {
     heat.transAttach();
     heat.trans.createFatherGlobalMapping();
 
-    // The global rows that each of ours reads: the one before it and the one behind it.
+    // The global rows that each of ours reads: the one before it and the one after it.
     const DNDS::GlobalMapping &rows = *heat.father->globalMapping();
     std::vector<index> reads;
     for (index row = rows.localBegin(); row < rows.localBegin() + 4; row++)
         for (const index other : {row - 1, row + 1})
             reads.push_back((other + rows.globalSize()) % rows.globalSize());
 
-    // Others own the first and the last of them: these become ghosts, rows behind our own four.
+    // Others own the first and the last of them: these become ghosts, rows after our own four.
     heat.trans.createGhostMapping(std::vector<index>{reads.front(), reads.back()});
     heat.trans.createMPITypes();
     heat.trans.initPersistentPull();
@@ -43,7 +43,7 @@ int ring(DNDS::CommunicatorView world) {
         }
     };
     for (int step = 0; step < 100; step++) {
-        heat.trans.startPersistentPull(); // ghosts travel while rows that need none of them are computed
+        heat.trans.startPersistentPull(); // compute rows without ghosts during the pull
         smooth(heat.trans.pattern()->innerRows(), std::as_const(*heat.father).view());
         heat.trans.waitPersistentPull();
         smooth(heat.trans.pattern()->boundaryRows(), std::as_const(heat).view());

@@ -29,7 +29,7 @@ class Upwind:
         return first, second, metrics.area_vectors[faces] @ velocity
 
     def gain(self, u, faces):
-        """What flows into each own cell through faces: [owned]."""
+        """The flow into each own cell through faces: [owned]."""
         first, second, speed = faces
         flow = np.where(speed > 0, u[first], u[second]) * speed
         cells = max(self.owned, len(u))
@@ -61,7 +61,7 @@ def advect(mesh, steps, velocity=(1.0, 0.5, 0.0), writer=None):
             writer.write(count * step, {"u": u})
         if count == steps:
             break
-        with u.start_pull():  # ghosts travel while fluxes between own cells are computed
+        with u.start_pull():  # meanwhile: fluxes between own cells
             gain = scheme.gain(u.owned, scheme.inner)
         gain += scheme.gain(u.data, scheme.outer)
         u.owned[:] += step * gain / scheme.volumes

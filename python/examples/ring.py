@@ -9,11 +9,11 @@ heat = dnds.Field(4, comm=comm, name="heat")
 if comm.rank == 0:
     heat.owned[0] = 1
 
-# The global rows that each of ours reads: the one before it and the one behind it.
+# The global rows that each of ours reads: the one before it and the one after it.
 rows = 4 * comm.rank + np.arange(4)
-before, behind = (rows - 1) % (4 * comm.size), (rows + 1) % (4 * comm.size)
-heat.set_ghosts([before[0], behind[-1]])  # others own these: they become ghosts, rows behind our own four
-left, right = heat.to_local(before), heat.to_local(behind)
+before, after = (rows - 1) % (4 * comm.size), (rows + 1) % (4 * comm.size)
+heat.set_ghosts([before[0], after[-1]])  # others own these: they become ghosts, rows after our own four
+left, right = heat.to_local(before), heat.to_local(after)
 
 for _ in range(100):
     heat.pull()
