@@ -14,7 +14,6 @@ namespace DNDS::Detail {
 
 namespace {
 
-
 /// A list sent by `gatherSlab`: rows, ids and sizes, and the bytes of all rows.
 struct PackedRows {
     std::span<const index> places, ids, sizes;
