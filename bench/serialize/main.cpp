@@ -69,7 +69,7 @@ class Field {
     }
     void readCheckpoint() { CheckpointReader(comm_, path_ + ".h5").read("values", values_, ids_); }
 
-    /// Each rank its bytes, one behind the other, and fsync.
+    /// Each rank its bytes, one after the other, then fsync.
     void writeRaw() {
         if (comm_.rank() == 0)
             (void)DurableFile::create(path_ + ".raw", bytes());

@@ -1,5 +1,5 @@
 /// @file StepKernels.hpp
-/// @brief The work of a time step on faces and cells, behind reconstruction. Kernels know neither MPI nor memory.
+/// @brief The work of a time step on faces and cells after reconstruction. Kernels know neither MPI nor memory spaces.
 #pragma once
 
 #include "Reconstruction.hpp"

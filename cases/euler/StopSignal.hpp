@@ -23,7 +23,7 @@ class StopSignal {
         bool stop = false;    ///< a signal
         bool request = false; ///< `request` of rank 0
     };
-    /// What ranks said in the last call; the answers to this one travel until the next. Collective.
+    /// The ranks' answers to the last call; those to this one are reduced until the next. Collective.
     Notice exchange(bool request);
 
   private:

@@ -23,7 +23,7 @@ std::vector<int> startsOf(const std::vector<int> &counts) {
     return starts;
 }
 
-/// The texts of all ranks behind each other, on rank 0. Collective.
+/// The texts of all ranks one after the other, on rank 0. Collective.
 std::string gatherText(CommunicatorView comm, const std::string &mine) {
     const auto length = static_cast<int>(mine.size());
     const std::vector<int> lengths = comm.allGather(length);
@@ -109,7 +109,7 @@ void report(CommunicatorView comm, const DNDS::ArrayPair<Field> &u, double pullT
     if (output.empty())
         return;
 
-    // Which cells are ghosts of rank 0: their owners know, because they send them.
+    // The ghosts of rank 0: their owners know them, because they send them.
     std::vector<char> readByRank0(static_cast<std::size_t>(pattern.fatherSize()), 0);
     for (std::size_t k = 0; k < pattern.readers().size(); k++)
         if (pattern.readers().ranks[k] == 0)

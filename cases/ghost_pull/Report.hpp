@@ -1,4 +1,4 @@
-// What the ghost_pull program checks, measures and writes: nothing here is needed to use DNDS.
+// Checks, measurements and output of the ghost_pull program: nothing here is needed to use DNDS.
 #pragma once
 
 #include "DNDS/Array/ArrayPair.hpp"
@@ -6,12 +6,11 @@
 #include <span>
 #include <string>
 
-/// Five values a cell, as a compressible flow in three dimensions has.
+/// Five values per cell, as a compressible flow in three dimensions has.
 using Field = DNDS::ParArray<DNDS::real, 5>;
 
-/// The number, over all ranks, of ghost rows that differ in any bit from what their owner holds. Collective. The
-/// owners' rows come here by MPI_Allgatherv, past DNDS, and every rank gets all of them: a check for a demonstration,
-/// not for a solver.
+/// The number, over all ranks, of ghost rows that differ in any bit from their owner's. Collective. The owners' rows
+/// are gathered on every rank by MPI_Allgatherv, without DNDS: a check for a demonstration, not for a solver.
 DNDS::index countWrongGhosts(DNDS::CommunicatorView comm, const DNDS::ArrayPair<Field> &u);
 
 /// This rank's median time of a pull in microseconds, without other work. Collective.

@@ -2,9 +2,9 @@
 //
 //   mpiexec -n 4 ghost_pull --cells 200000 --steps 200
 //
-// It makes a mesh of triangles, partitions it, and smooths a field of five values a cell. In each step a rank needs the
+// It makes a mesh of triangles, partitions it, and smooths a field of five values per cell. In each step a rank needs
 // rows of its neighbours' cells along the cut: they are pulled while the rank computes the cells that do not need them.
-// The program ends with an error if any ghost row ever differs from its owner's.
+// The program ends with an error if a ghost row ever differs from its owner's.
 
 #include "Report.hpp"
 
@@ -29,8 +29,7 @@ using DNDS::index;
 using DNDS::LocalIndex;
 using DNDS::real;
 
-/// A square of triangles, each rank a block of them, numbered at random, so that neighbours are anywhere. About
-/// `cells`.
+/// A square of about `cells` triangles, a block on each rank, numbered at random, so that neighbours are on any rank.
 Geom::SourceMesh makeTriangles(CommunicatorView comm, index cells) {
     const auto side = std::max<index>(1, std::lround(std::sqrt(0.5 * static_cast<double>(cells))));
     Geom::BoxMeshOptions options;
@@ -52,7 +51,7 @@ std::vector<real> cornersOf(const Geom::UnstructuredMesh &mesh) {
     return corners;
 }
 
-/// A pinwheel of zeros and ones, turned a little from one component to the next.
+/// A pinwheel of zeros and ones, rotated a little from one component to the next.
 void fillField(std::span<const real> corners, ArrayPair<Field> &u) {
     const auto value = u.father->view();
     for (index cell = 0; cell < value.size(); cell++) {
@@ -84,7 +83,7 @@ int run(CommunicatorView comm, index cells, int steps, int checkEvery, const DND
             fmt::print("{}\n", text);
     };
 
-    // One part a rank, with short borders, and copies of the cells across them.
+    // One part per rank, with short borders, and copies of the cells across them.
     Geom::MeshReport found;
     Geom::MeshOptions options;
     options.ghostsBy = Geom::GhostNeighbours::Faces;
@@ -103,14 +102,14 @@ int run(CommunicatorView comm, index cells, int steps, int checkEvery, const DND
     Geom::attachField(u, mesh.cells);
     u.trans.initPersistentPull(exchange);
 
-    // The new values: owned rows alone, which trade places with the father's after each step.
+    // The new values: owned rows only, swapped with the father's after each step.
     Field next("next", comm);
     next.resize(mesh.cells.owned);
 
     const std::vector<real> corners = cornersOf(mesh);
     fillField(corners, u);
 
-    // Cells that no other rank reads have no neighbours elsewhere either: they are computed during the pull.
+    // Cells that no other rank reads have no neighbours elsewhere: they are computed during the pull.
     const auto &pattern = *mesh.cells.pattern;
     const auto neighbours = mesh.cellCells.view();
     index checked = 0;

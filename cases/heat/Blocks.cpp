@@ -6,9 +6,9 @@ namespace Heat {
 
 Blocks::Blocks(DNDS::CommunicatorView comm, const Triple &cells) : cells_(cells), rank_(comm.rank()) {
     for (const index count : cells)
-        DNDS_CHECK(count > 0, DNDS::ArgumentError, "a box of {} x {} x {} cells has no cells", cells[0], cells[1],
+        DNDS_CHECK(count > 0, DNDS::ArgumentError, "a box of {} x {} x {} cells is empty", cells[0], cells[1],
                    cells[2]);
-    // Of all ways to write the number of ranks as a product of three: the one whose blocks have the least surface.
+    // Of all factorisations of the number of ranks into three: the one whose blocks have the least surface.
     const index ranks = comm.size();
     real best = -1;
     for (index x = 1; x <= ranks; ++x)
@@ -50,7 +50,7 @@ index Blocks::globalRow(Triple cell) const {
     for (int d = 0; d < 3; ++d) {
         const auto k = static_cast<std::size_t>(d);
         cell[k] = (cell[k] % cells_[k] + cells_[k]) % cells_[k];
-        // A first guess, at most one part too low where the cells do not divide evenly; parts may be empty.
+        // A first guess, at most one part too low if the cells do not divide evenly; parts may be empty.
         at[k] = cell[k] * parts_[k] / cells_[k];
         while (begin(d, at[k] + 1) <= cell[k])
             ++at[k];

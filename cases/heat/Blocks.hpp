@@ -1,5 +1,5 @@
 /// @file Blocks.hpp
-/// @brief A periodic box of cells cut into one block a rank.
+/// @brief A periodic box of cells cut into one block per rank.
 #pragma once
 
 #include "DNDS/Base/Types.hpp"
@@ -14,13 +14,12 @@ using DNDS::index;
 using DNDS::real;
 using Triple = std::array<index, 3>;
 
-/// Cells (i, j, k) of a periodic box; i runs fastest within a block. Each rank owns one block of it, and its rows are
-/// numbered behind those of lower ranks, as GlobalMapping numbers them. Local but for the constructor, which only looks
-/// at the communicator's size.
+/// Cells (i, j, k) of a periodic box; i runs fastest within a block. Each rank owns one block; its rows are numbered
+/// after those of lower ranks, as in GlobalMapping. Local; the constructor only needs the communicator's size.
 class Blocks {
   public:
-    /// Cuts `cells` into as many blocks as there are ranks, as cubic as the numbers allow. @throws ArgumentError where
-    /// a direction has no cells. A rank's block may be empty.
+    /// Cuts `cells` into one block per rank, as cubic as possible. @throws ArgumentError if a direction has no cells. A
+    /// rank's block may be empty.
     Blocks(DNDS::CommunicatorView comm, const Triple &cells);
 
     const Triple &cells() const { return cells_; }
@@ -31,7 +30,7 @@ class Blocks {
     Triple cellOf(index row) const;
     /// The global row of a cell; directions wrap around. O(1).
     index globalRow(Triple cell) const;
-    /// The global rows of the cells before and behind each of this rank's cells in each direction: [rows x 6].
+    /// The global rows of the neighbours on both sides of each of this rank's cells in each direction: [rows x 6].
     std::vector<index> neighbours() const;
 
   private:

@@ -13,8 +13,8 @@ using DNDS::real;
 
 using Temperature = DNDS::ParArray<real, 1>;
 
-/// next = u + number * (sum over the six sides of (u there - u here)), for the cells in `cells`. The sum is taken in
-/// one order, so that host, device and any number of ranks come to the same bits.
+/// next = u + number * (sum over the six sides of (u there - u here)), for the cells in `cells`. The order of the sum
+/// is fixed, so host, device and any number of ranks give the same bits.
 struct Diffuse {
     DNDS::ArrayPairView<DNDS::ArrayView<const real, 1>> u; ///< owned rows and ghosts
     DNDS::ArrayView<real, 1> next;                         ///< owned rows

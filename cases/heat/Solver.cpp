@@ -68,7 +68,7 @@ void Solver::set(const std::vector<real> &values) {
     synchronize();
     Pair &field = fields_[current_];
     DNDS_CHECK(static_cast<index>(values.size()) == field.father->size(), DNDS::ArgumentError,
-               "{} temperatures were given for {} cells", values.size(), field.father->size());
+               "{} temperatures are given for {} cells", values.size(), field.father->size());
     if (onDevice())
         field.father->toHost(); // to be written there
     std::copy(values.begin(), values.end(), field.father->view().data());
@@ -118,7 +118,7 @@ void Solver::stepOnDevice(Pair &from, Pair &to) {
     using DNDS::Executor;
     StreamPair &streams = *streams_;
     from.trans.startPersistentPull(streams.boundary);
-    // Either kernel reads what both kernels of the step before wrote, and overwrites what they read.
+    // Each kernel reads what both kernels of the previous step wrote, and overwrites what they read.
     streams.boundaryDone.holdBack(streams.inner);
     streams.innerDone.holdBack(streams.boundary);
 

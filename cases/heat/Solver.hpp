@@ -1,5 +1,5 @@
 /// @file Solver.hpp
-/// @brief Heat diffusion on the host, or on the device with ghosts that go from device to device.
+/// @brief Heat diffusion on the host or on the device, with ghosts sent from device to device.
 #pragma once
 
 #include "Blocks.hpp"
@@ -14,7 +14,7 @@
 
 namespace Heat {
 
-/// Where a solver computes, and how its ghosts travel.
+/// Where a solver computes, and the transport of its ghosts.
 struct Placement {
     DNDS::MemorySpace space = DNDS::MemorySpace::Host;
     DNDS::TransportKind transport = DNDS::TransportKind::Auto;
@@ -23,12 +23,12 @@ struct Placement {
 /// A temperature in each cell of a periodic box. Collective: every rank constructs it, calls `advance` and so on.
 class Solver {
   public:
-    /// `number` is the diffusion number; up to 1/6 is stable. @throws NotBuiltError on the device where there is none.
+    /// `number` is the diffusion number; up to 1/6 is stable. @throws NotBuiltError on the device if there is none.
     Solver(DNDS::CommunicatorView comm, const Blocks &blocks, real number, const Placement &placement);
 
     /// Sets this rank's temperatures, in the order of its rows.
     void set(const std::vector<real> &values);
-    /// Queues (host: makes) so many steps. In each, ghosts travel while inner cells are computed.
+    /// Queues (on the host: computes) this many steps. In each, inner cells are computed during the pull.
     void advance(int steps);
     /// Returns when all steps are done on this rank.
     void synchronize();
@@ -44,7 +44,7 @@ class Solver {
     using Pair = DNDS::ArrayPair<Temperature>;
     using Rows = DNDS::Array<LocalIndex, 1>;
 
-    /// Streams of the device: boundary cells and ghosts go before inner cells.
+    /// Streams of the device: boundary cells and ghosts have priority over inner cells.
     struct StreamPair {
         DNDS::Device::Stream boundary{DNDS::Device::Priority::High};
         DNDS::Device::Stream inner;
@@ -58,7 +58,7 @@ class Solver {
     void stepOnHost(Pair &from, Pair &to);
     void stepOnDevice(Pair &from, Pair &to);
 
-    Pair fields_[2]; ///< old and new in turn; both keep their memory, so that exchanges stay bound
+    Pair fields_[2]; ///< alternately old and new; both keep their memory, so that exchanges stay bound
     int current_ = 0;
     DNDS::Array<LocalIndex, 6> sides_;
     Rows inner_;

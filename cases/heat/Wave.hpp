@@ -1,5 +1,5 @@
 /// @file Wave.hpp
-/// @brief A temperature whose exact development under the discrete equation is known.
+/// @brief A temperature with known exact evolution under the discrete equation.
 #pragma once
 
 #include "Blocks.hpp"

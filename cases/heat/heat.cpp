@@ -1,6 +1,6 @@
-// Heat diffusion in a periodic box, one block a rank, computed on the device and on the host with the same kernel.
-// Ghosts go from device to device in every step. The program ends with an error unless both come to the same bits, and
-// to the known decay of the starting field.
+// Heat diffusion in a periodic box, one block per rank, computed on the device and on the host with the same kernel.
+// Ghosts are sent from device to device in every step. The program ends with an error unless both give the same bits
+// and the known decay of the initial field.
 //
 //   mpiexec -n 4 heat --cells 256,192,128 --steps 200
 
@@ -61,7 +61,7 @@ Result solve(CommunicatorView comm, const Heat::Blocks &blocks, const Options &o
     return {solver.values(), comm.allReduce(took.count(), MPI_MAX), solver.paths()};
 }
 
-/// A number that does not depend on how the cells are distributed: each cell's bits are mixed with its place.
+/// A hash that does not depend on the distribution of cells: each cell's bits are mixed with its position.
 std::uint64_t fingerprint(CommunicatorView comm, const Heat::Blocks &blocks, const std::vector<real> &values) {
     std::uint64_t sum = 0;
     for (std::size_t row = 0; row < values.size(); ++row) {
@@ -75,7 +75,7 @@ std::uint64_t fingerprint(CommunicatorView comm, const Heat::Blocks &blocks, con
     return comm.allReduce(sum, MPI_SUM);
 }
 
-/// The largest difference to what the starting field must have become.
+/// The largest difference to the exact evolution of the initial field.
 real errorOf(CommunicatorView comm, const Heat::Blocks &blocks, const Options &options,
              const std::vector<real> &values) {
     const std::vector<real> start = Heat::wave(blocks);
@@ -91,7 +91,7 @@ int compare(CommunicatorView comm, const Options &options) {
         if (comm.rank() == 0)
             fmt::print("{}\n", text);
     };
-    const int number = DNDS::rankOnMachine(comm); // as launchers say it, and right where they say nothing
+    const int number = DNDS::rankOnMachine(comm); // correct even if the launcher does not set it
     if (DNDS::Device::available())
         DNDS::Device::useDevice(number);
     const bool available = comm.allReduce(DNDS::Device::available() ? 1 : 0, MPI_MIN) == 1;

@@ -1,4 +1,4 @@
-// What dnds-mesh prints.
+// The output of dnds-mesh.
 #pragma once
 
 #include "DNDS/Geom/Build/PartitionReport.hpp"
@@ -10,10 +10,10 @@
 std::string jsonOf(const DNDS::Geom::MeshReport &report);
 std::string jsonOf(const DNDS::Geom::PartitionReport &report);
 
-/// A few lines for people.
+/// A few lines of text.
 std::string textOf(const DNDS::Geom::MeshReport &report);
 std::string textOf(const DNDS::Geom::PartitionReport &report);
 
-/// Tables for plot.py: a line a part, and a line a pair of parts.
+/// Tables for plot.py: one line per part, and one per pair of parts.
 std::string partTable(const DNDS::Geom::PartitionReport &report);
 std::string linkTable(const DNDS::Geom::PartitionReport &report);

@@ -29,7 +29,7 @@ using DNDS::CommunicatorView;
 using DNDS::DataError;
 using DNDS::real;
 
-/// Tells people at a terminal what is being done and for how long.
+/// Shows the current step and the elapsed time on a terminal.
 class Progress {
   public:
     Progress(CommunicatorView comm, std::ostream &err, bool shown)
@@ -72,7 +72,7 @@ struct Arguments {
     std::string folder;
 };
 
-/// One run: what all commands need.
+/// One run: the common part of all commands.
 class Run {
   public:
     Run(CommunicatorView comm, const Arguments &arguments, std::ostream &out, const Progress &progress)
@@ -134,7 +134,7 @@ class Run {
     }
 
     int partition() {
-        typeWeights(); // better now than after hours of reading
+        typeWeights(); // fail now rather than after hours of reading
         const auto by = arguments_.byFaces ? Geom::GhostNeighbours::Faces : Geom::GhostNeighbours::Nodes;
         Geom::MeshReport meshReport;
         const Geom::UnstructuredMesh mesh = build(meshReport, 1, by);
@@ -173,7 +173,7 @@ class Run {
         return buildMesh(comm_, read(), options);
     }
 
-    /// What owned cells cost; empty where nothing was said about types.
+    /// The costs of owned cells; empty if no types are given.
     std::vector<DNDS::index> weightsOf(const Geom::UnstructuredMesh &mesh) const {
         const std::map<Geom::ElementType, DNDS::index> byType = typeWeights();
         std::vector<DNDS::index> weights;
@@ -196,7 +196,7 @@ class Run {
                 const auto [end, error] = std::from_chars(number.data(), number.data() + number.size(), weight);
                 DNDS_CHECK(error == std::errc() && end == number.data() + number.size() && weight >= 1,
                            DNDS::ArgumentError,
-                           "--weights {}: not of the form TYPE=NUMBER, as HEXA_8=3, with a number "
+                           "--weights {}: not of the form TYPE=NUMBER, such as HEXA_8=3, with a number "
                            "from 1 to 2147483647",
                            entry);
                 weights[elementNamed(std::string_view(entry).substr(0, sign))] = weight;
@@ -210,15 +210,15 @@ class Run {
         for (int type = 0; type < types; type++)
             if (Geom::isElementType(type) && Geom::elementInfo(static_cast<Geom::ElementType>(type)).name == name)
                 return static_cast<Geom::ElementType>(type);
-        throw DNDS::ArgumentError(fmt::format("--weights: {} is no type of cell of CGNS, as TETRA_4 is", name));
+        throw DNDS::ArgumentError(fmt::format("--weights: {} is not a CGNS cell type such as TETRA_4", name));
     }
 
-    /// Better now than after hours of reading.
+    /// Fails now rather than after hours of reading.
     void requireOutput() const {
         comm_.guarded([&] {
             const std::string ending = std::filesystem::path(arguments_.output).extension().string();
             DNDS_CHECK(ending == ".vtkhdf" || ending == ".cgns", DNDS::ArgumentError,
-                       "{}: its ending is that of no format that can be written (.vtkhdf, .cgns)", arguments_.output);
+                       "{}: its ending is not that of a writable format (.vtkhdf, .cgns)", arguments_.output);
         });
     }
 

@@ -42,9 +42,9 @@ void adjoin(AnyPair &pair) {
     const std::size_t owned = bytesOf(*father);
     const std::size_t ghosts = bytesOf(*son);
     if (owned == 0 || ghosts == 0)
-        return; // one of them alone is all there is
+        return; // only one of them has memory
     const std::shared_ptr<NodeArena> &arena = pair.pattern()->context().node().arena;
-    // Ghosts begin at a multiple of the alignment, because it is they that peers write.
+    // Ghosts begin at a multiple of the alignment, because peers write them.
     const std::size_t gap = (alignment - owned % alignment) % alignment;
     const HostMemoryResource memory = arena ? HostMemoryResource(arena) : defaultHostMemory();
     const auto block = std::make_shared<const SharedBlock>(gap + owned + ghosts, memory);

@@ -1,5 +1,5 @@
 /// @file AnyArray.hpp
-/// @brief Arrays of an element type and a layout that are chosen at run time, as Python chooses them.
+/// @brief Arrays whose element type and layout are chosen at run time, for Python.
 #pragma once
 
 #include "Comm.hpp"
@@ -16,11 +16,11 @@
 
 namespace DNDS::Python {
 
-/// How rows lie in arrays that are made from Python; the others of ArrayLayout come from C++ only.
+/// The row layouts that Python can create; the others of ArrayLayout come from C++ only.
 enum class RowKind : unsigned char {
     Fixed,  ///< one width
-    Padded, ///< sizes of their own, padded to one width
-    Csr     ///< sizes of their own, one behind the other
+    Padded, ///< different sizes, padded to one width
+    Csr     ///< different sizes, one after the other
 };
 /// "fixed", "padded", "csr". Throws ArgumentError that lists the words.
 RowKind rowKindOf(std::string_view word);
@@ -31,7 +31,7 @@ template <class T, RowKind rows>
 using ArrayOf = ParArray<T, rows == RowKind::Fixed ? DynamicSize : NonUniformSize,
                          rows == RowKind::Csr ? NonUniformSize : DynamicSize>;
 
-/// Calls `function(T{}, std::integral_constant<RowKind, rows>{})` with what `kind` and `rows` stand for.
+/// Calls `function(T{}, std::integral_constant<RowKind, rows>{})` with the type of `kind` and the value of `rows`.
 template <class Function>
 auto withType(ElementKind kind, RowKind rows, Function &&function) {
     const auto withRows = [&](auto element) {
@@ -73,7 +73,7 @@ auto withType(ElementKind kind, RowKind rows, Function &&function) {
     throw LayoutError("arrays of structs cannot be made from Python");
 }
 
-/// An array as Python holds it: shared with the field that it belongs to.
+/// An array for Python: shared with its field.
 struct AnyArray {
     std::shared_ptr<ArrayBase> base;
     CommPtr comm;                               ///< kept, or null where the array needs none
@@ -90,14 +90,14 @@ struct AnyArray {
             flight->needSettled(base->label(), "show its owned rows");
         return !flight || flight->pulls == 0;
     }
-    /// Throws StateError while an exchange is in flight that `what` would disturb.
+    /// Throws StateError while an exchange in flight forbids `what`.
     void needLanded(std::string_view what) const {
         if (flight)
             flight->needLanded(base->label(), what);
     }
 };
 
-/// Gives an array its rows: `sizes` is a number of elements a row, or null for rows of `width`. Local.
+/// Gives an array its rows: `sizes` is the number of elements of each row, or null for rows of `width`. Local.
 void resizeArray(ArrayBase &array, index rows, nanobind::handle width, nanobind::handle sizes);
 
 /// The class dnds.Array.

@@ -1,5 +1,5 @@
 /// @file AnyPair.hpp
-/// @brief Pairs of an element type and a layout that are chosen at run time.
+/// @brief Pairs whose element type and layout are chosen at run time.
 #pragma once
 
 #include "AnyArray.hpp"
@@ -13,10 +13,10 @@
 
 namespace DNDS::Python {
 
-/// Fields of double precision with one width: those that have the operations of iterative solvers.
+/// Fields of double precision with one width: those with the operations of iterative solvers.
 using Dof = ArrayDof<DynamicSize, 1>;
 
-/// What Field needs of an ArrayPair, whatever its type is. Collective and Local as the functions of ArrayTransformer.
+/// What Field needs of an ArrayPair of any type. Collective and Local as the functions of ArrayTransformer.
 class AnyPair {
   public:
     AnyPair() = default;
@@ -33,7 +33,7 @@ class AnyPair {
     virtual void sizeSon() = 0;
     virtual const std::shared_ptr<const ExchangePattern> &pattern() const = 0;
     virtual ExchangeMember member() const = 0;
-    /// Exchanges the contents of two pairs of one type and mapping.
+    /// Swaps the contents of two pairs of one type and mapping.
     virtual void swapData(AnyPair &other) = 0;
     /// This pair as a vector, or null.
     virtual Dof *dof() { return nullptr; }
@@ -74,7 +74,7 @@ class AnyPairOf final : public AnyPair {
     Pair pair_;
 };
 
-/// A pair without rows, not yet attached; `width` counts for fixed rows. Local.
+/// A pair without rows, not yet attached; `width` is for fixed rows. Local.
 std::unique_ptr<AnyPair> makePair(const std::string &name, CommunicatorView comm, ElementKind kind, RowKind rows,
                                   rowsize width);
 

@@ -11,7 +11,7 @@ std::string pathOf(nb::handle path) {
         const nb::module_ os = nb::module_::import_("os");
         return nb::cast<std::string>(os.attr("fsdecode")(os.attr("fspath")(path)));
     } catch (nb::python_error &) {
-        throw ArgumentError("a path is a str or an os.PathLike, not " +
+        throw ArgumentError("a path must be a str or an os.PathLike, not " +
                             nb::cast<std::string>(nb::str(path.type().attr("__name__"))));
     }
 }

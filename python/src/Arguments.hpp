@@ -1,5 +1,5 @@
 /// @file Arguments.hpp
-/// @brief Paths and words that Python functions are given.
+/// @brief Paths and words as arguments of Python functions.
 #pragma once
 
 #include "DNDS/Base/Error.hpp"
@@ -17,11 +17,11 @@ namespace DNDS::Python {
 /// A str or os.PathLike. Local. Throws ArgumentError for anything else.
 std::string pathOf(nanobind::handle path);
 
-/// Words that stand for values.
+/// Words and their values.
 template <class Value, std::size_t count>
 using Words = std::array<std::pair<std::string_view, Value>, count>;
 
-/// What a word stands for; `what` names its kind in messages. Local. Throws ArgumentError that lists the words.
+/// The value of a word; `what` names its kind in messages. Local. Throws ArgumentError that lists the words.
 template <class Value, std::size_t count>
 Value chosen(std::string_view word, std::string_view what, const Words<Value, count> &words) {
     std::string list;

@@ -27,7 +27,7 @@ void needFreeRows(const AnyArray &array, const char *what) {
 AnyArray makeArray(index rows, nb::handle width, std::string_view layout, nb::handle sizes, nb::handle dtype,
                    std::string name) {
     const RowKind kind = rowKindOf(layout);
-    // Local arrays take part in nothing, and so need no communicator of their own.
+    // Local arrays take part in no exchange and need no communicator.
     const CommPtr comm = commOf(nb::none());
     AnyArray made;
     made.comm = comm;
@@ -176,7 +176,7 @@ void resizeArray(ArrayBase &array, index rows, nb::handle width, nb::handle size
     if (!sizes.is_none()) {
         const Integers list(sizes, "row sizes");
         const std::span<const index> given = list.span();
-        DNDS_CHECK(static_cast<index>(given.size()) == rows, ArgumentError, "'{}' is to have {} rows, but {} sizes",
+        DNDS_CHECK(static_cast<index>(given.size()) == rows, ArgumentError, "'{}' has {} rows, but {} sizes",
                    array.label(), rows, given.size());
         const auto sizeOf = [&](index row) { return given[static_cast<std::size_t>(row)]; };
         if (hasRunTimeWidth(layout) && !width.is_none())
@@ -209,7 +209,7 @@ their own, one behind the other. Memory starts out zero. All is Local.)");
             R"(`rows` rows. `width` is that of fixed rows, the largest of padded ones, or that of all rows of csr;
 `sizes` [rows] are the sizes of padded and csr rows.)")
         .def_prop_ro(
-            "name", [](const AnyArray &self) { return self.base->name(); }, "What messages call it.")
+            "name", [](const AnyArray &self) { return self.base->name(); }, "The name in messages.")
         .def_prop_ro(
             "layout", [](const AnyArray &self) { return rowKindName(self.base->shape().layout); },
             "'fixed', 'padded' or 'csr'.")

@@ -13,7 +13,7 @@ namespace {
 using Clock = std::chrono::steady_clock;
 using Seconds = std::chrono::duration<double>;
 
-/// How long a rank that failed waits for others. Those that failed, too, or are done come within it.
+/// How long a rank that failed waits for others. Ranks that failed, too, or are done arrive in this time.
 constexpr Seconds patience{5};
 constexpr Seconds forEver{std::numeric_limits<double>::infinity()};
 
@@ -65,17 +65,17 @@ BlockEnd::Outcome BlockEnd::meet(bool failed) {
     votes.ask(Votes::AnyFailed, failed);
     if (!votes.answered(Votes::AnyFailed, failed ? patience : forEver)) {
         votes.ask(Votes::AnyLeft, true);
-        (void)votes_.release(); // MPI writes the answers when the others have come
+        (void)votes_.release(); // MPI writes the answers when the others arrive
         return Outcome::Apart;
     }
     if (votes.answers[Votes::AnyFailed] == 0)
         return Outcome::Whole;
     votes.ask(Votes::AnyLeft, false);
     votes.answered(Votes::AnyLeft,
-                   forEver); // all have answered the first question, and answer this one whatever it was
+                   forEver); // all have answered the first question, and answer this one in any case
     if (votes.answers[Votes::AnyLeft] == 0)
         return Outcome::Failed;
-    (void)votes_.release(); // who has left will not free the communicator with us
+    (void)votes_.release(); // a rank that has left does not free the communicator with us
     return Outcome::Apart;
 }
 

@@ -52,7 +52,7 @@ void setValue(CheckpointWriter &file, const std::string &name, nb::handle value)
         file.set(name, nb::cast<std::vector<real>>(value));
 }
 
-/// Adds the mesh of a field to what is known. Throws ArgumentError where both are known and differ.
+/// Adds the mesh of a field. Throws ArgumentError if it differs from the known one.
 void joinMesh(std::optional<std::uint64_t> &known, nb::handle array, const std::string &name) {
     if (!nb::isinstance<Field>(array))
         return;
@@ -63,7 +63,7 @@ void joinMesh(std::optional<std::uint64_t> &known, nb::handle array, const std::
         known = its;
 }
 
-/// One mesh of all ranks: some may have none, because they add arrays that are no fields. Collective.
+/// One mesh of all ranks: some may have none, because they add arrays that are not fields. Collective.
 std::optional<std::uint64_t> meshOfAll(CommunicatorView comm, const std::optional<std::uint64_t> &mine) {
     std::array<std::uint64_t, 3> most{mine ? std::uint64_t{1} : 0, mine.value_or(0), mine ? ~*mine : 0};
     comm.allReduce(most.data(), 3, MPI_MAX);
@@ -110,11 +110,11 @@ index writeCheckpoint(nb::handle path, nb::handle arrays, nb::handle ids, nb::ha
     return file->write();
 }
 
-/// A checkpoint that is read, and its communicator. Each field says for which mesh it reads.
+/// A checkpoint file and its communicator. Each field states the mesh for which it reads.
 struct Checkpoint {
     CommPtr comm;
     std::unique_ptr<CheckpointReader> file;
-    bool warned = false; ///< that the file does not tell its mesh
+    bool warned = false; ///< that the file does not state its mesh
 };
 
 /// Refuses rows of another mesh. Local; called on all ranks.
@@ -125,7 +125,7 @@ void needMeshOf(Checkpoint &self, const Field &field) {
     if (self.file->content().mesh || self.warned)
         return;
     self.warned = true;
-    const std::string text = self.file->path() + " does not say for which mesh it is: whether its ids are those of "
+    const std::string text = self.file->path() + " does not state its mesh: whether its ids are those of "
                                                  "this mesh was not checked";
     if (self.comm->view.rank() == 0 && PyErr_WarnEx(PyExc_UserWarning, text.c_str(), 1) != 0)
         throw nb::python_error();
@@ -200,7 +200,7 @@ ghosts; those of a mesh (`Mesh.field`) are read again into fields of the same me
             "path"_a.none(), "comm"_a.none() = nb::none(),
             nb::sig("def __init__(self, path: str | os.PathLike[str], comm: mpi4py.MPI.Comm | None = None) -> None"),
             "Collective. Raises DataError on all ranks for a file that is missing, damaged, or no checkpoint.")
-        .def_prop_ro("values", &valuesOf, nb::sig("def values(self) -> dict[str, typing.Any]"), "By name.")
+        .def_prop_ro("values", &valuesOf, nb::sig("def values(self) -> dict[str, typing.Any]"), "The values by name.")
         .def_prop_ro(
             "arrays",
             [](const Checkpoint &self) {
@@ -209,7 +209,7 @@ ghosts; those of a mesh (`Mesh.field`) are read again into fields of the same me
                     arrays[array.name.c_str()] = array.description();
                 return arrays;
             },
-            nb::sig("def arrays(self) -> dict[str, str]"), "What the arrays are, by name.")
+            nb::sig("def arrays(self) -> dict[str, str]"), "Descriptions of the arrays by name.")
         .def(
             "read", &readRows, "name"_a, "into"_a, "ids"_a, nb::kw_only(), "any_mesh"_a = false,
             nb::sig("def read(self, name: str, into: Field | Array, ids: numpy.typing.ArrayLike, *, "

@@ -20,14 +20,14 @@ std::string libraryVersion() {
     return {text.data(), static_cast<std::size_t>(length)};
 }
 
-/// mpi4py.MPI, once it is known to be of the same MPI library: handles of another one would be nonsense here.
+/// mpi4py.MPI, once it is known to use the same MPI library: handles of another one would be invalid here.
 nb::module_ checkedMpi4py() {
     nb::module_ mpi = nb::module_::import_("mpi4py.MPI");
     static bool checked = false;
     if (!checked) {
         const auto theirs = nb::cast<std::string>(mpi.attr("Get_library_version")());
         const std::string ours = libraryVersion();
-        // MPI pads its text with zeros and blanks as it likes.
+        // MPI may pad its text with zeros and blanks.
         if (theirs.substr(0, theirs.find_last_not_of(" \n") + 1) != ours.substr(0, ours.find_last_not_of(" \n") + 1))
             throw nb::import_error(("dnds was built with another MPI than mpi4py.\n  dnds:   " + ours +
                                     "\n  mpi4py: " + theirs + "\nInstall mpi4py for the MPI of dnds, or build dnds " +
@@ -59,7 +59,7 @@ void bindComm(nb::module_ &module) {
             (void)checkedMpi4py();
             warnOfForeignLauncher();
         },
-        "Throws ImportError unless mpi4py is of the same MPI. Warns on stderr where the launcher is not. Local.");
+        "Throws ImportError unless mpi4py uses the same MPI. Warns on stderr if the launcher does not. Local.");
 }
 
 } // namespace DNDS::Python

@@ -17,8 +17,8 @@ struct Comm {
 };
 using CommPtr = std::shared_ptr<const Comm>;
 
-/// The communicator that a Python function was given; MPI.COMM_WORLD for None. Local. Throws TypeError for what is no
-/// communicator of mpi4py, ArgumentError for MPI.COMM_NULL, ImportError without mpi4py or with one of another MPI.
+/// The communicator given to a Python function; MPI.COMM_WORLD for None. Local. Throws TypeError for anything but an
+/// mpi4py communicator, ArgumentError for MPI.COMM_NULL, ImportError without mpi4py or if it uses another MPI.
 CommPtr commOf(nanobind::handle comm);
 
 /// The version text of the MPI that the library was linked with. Local.

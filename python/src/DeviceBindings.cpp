@@ -23,7 +23,7 @@ using namespace nb::literals;
 
 namespace {
 
-/// The device side of an array. It shares the memory, and so outlives the array.
+/// The device side of an array. It shares the memory and so outlives the array.
 struct DeviceView {
     Block block;
     std::shared_ptr<const void> hold;
@@ -40,7 +40,7 @@ DeviceView deviceViewOf(const AnyArray &self) {
 bool isCuda() { return Device::name() == "cuda"; }
 
 nb::dict cudaInterface(const DeviceView &self) {
-    // What CUDA libraries would read at an emulated device's address is protected, or another process's.
+    // An emulated device's memory is protected, or belongs to another process.
     if (!isCuda())
         throw nb::attribute_error("the emulated device is host memory, which CUDA libraries cannot read: use "
                                   "dnds.launch");
@@ -60,7 +60,7 @@ nb::dict cudaInterface(const DeviceView &self) {
     result["typestr"] = fmt::format("<{}{}", code, type.bits / 8);
     result["data"] = nb::make_tuple(reinterpret_cast<std::uintptr_t>(self.block.data), false);
     result["version"] = 3;
-    result["stream"] = nb::none(); // whoever filled the array waited for it
+    result["stream"] = nb::none(); // the array's writer has synchronised
     return result;
 }
 
@@ -106,7 +106,7 @@ nb::object dlpackOf(const AnyArray &self, nb::handle, nb::handle, nb::handle wan
 /// Memory that is given away for reading and writing: as long as this is kept, its owner neither moves nor frees it.
 using Given = nb::ndarray<nb::device::cpu, nb::c_contig>;
 
-/// Keeps what was given. It goes under Python's lock, or stays where the interpreter has gone, with all objects.
+/// Keeps the given object. It is released under Python's lock, or stays if the interpreter is gone, with all objects.
 std::shared_ptr<const void> keep(Given &&given) {
     return {new Given(std::move(given)), [](Given *kept) {
                 if (Py_IsInitialized() == 0)
@@ -119,7 +119,7 @@ std::shared_ptr<const void> keep(Given &&given) {
 AnyArray fromDlpack(nb::handle given, std::string name) {
     Given values;
     if (!nb::try_cast(given, values, false))
-        throw nb::type_error("what becomes an array is writable, contiguous, and in host memory: NumPy arrays, or "
+        throw nb::type_error("memory for an array must be writable, contiguous and on the host: NumPy arrays, or "
                              "tensors that support DLPack");
     DNDS_CHECK(values.ndim() == 1 || values.ndim() == 2, ArgumentError,
                "'{}' would have {} dimensions: arrays are [rows] or [rows, width]", name, values.ndim());
@@ -133,14 +133,14 @@ AnyArray fromDlpack(nb::handle given, std::string name) {
     made.base->resize(static_cast<index>(values.shape(0)), width);
     if (const std::size_t bytes = values.nbytes(); bytes > 0) {
         void *const data = values.data();
-        // Moving into the memory copies what the array holds, so the array holds what is there already.
+        // Moving into the memory copies the array's elements: they must be those already there.
         std::memcpy(made.base->rowLayout(MemorySpace::Host, Access::Write).parts[0].base, data, bytes);
         made.base->rehost(std::make_shared<GivenMemory>(keep(std::move(values)), data, bytes, defaultHostMemory()));
     }
     return made;
 }
 
-/// Each rank takes the device of its number on the machine; throws on all ranks where one has none.
+/// Each rank takes the device of its number on the machine; throws on all ranks if one has none.
 void useDevice(nb::handle comm) {
     const CommPtr shared = commOf(comm);
     const nb::gil_scoped_release others;
@@ -151,7 +151,7 @@ void useDevice(nb::handle comm) {
     });
 }
 
-/// Calls `kernel` with the device side of each array, as a kernel would see it.
+/// Calls `kernel` with the device side of each array, as in a kernel.
 void launch(const nb::callable &kernel, const nb::args &arrays) {
     nb::list views;
     for (const nb::handle array : arrays) {
@@ -195,14 +195,14 @@ It shares the memory, which lives as long as the view.)")
                 self.needLanded("be copied to the device");
                 self.base->toDevice();
             },
-            Release(), "Makes the device side current, and waits. Raises NotBuiltError without a device.")
+            Release(), "Makes the device side current; waits. Raises NotBuiltError without a device.")
         .def(
             "to_host",
             [](AnyArray &self) {
                 self.needLanded("be copied to the host");
                 self.base->toHost();
             },
-            Release(), "Makes the host side current, and waits.")
+            Release(), "Makes the host side current; waits.")
         .def_prop_ro(
             "on_host", [](const AnyArray &self) { return self.base->valid(MemorySpace::Host); },
             "Whether the host has the current values.")

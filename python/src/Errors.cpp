@@ -15,11 +15,11 @@ namespace {
 
 struct Kind {
     ErrorKind kind;
-    PyObject **alsoA; ///< the exception of Python that means the same, if any
+    PyObject **alsoA; ///< the corresponding exception of Python, if any
     const char *meaning;
 };
 
-/// The Python exception of each kind; they live as long as the process, as those of Python do.
+/// The Python exception of each kind; they live as long as the process, like Python's own.
 std::array<PyObject *, 10> exceptions{};
 PyObject *anyOfOurs = nullptr; ///< dnds.Error
 
@@ -41,7 +41,7 @@ void raise(const Error &error) {
     PyErr_SetObject(type, value.ptr());
 }
 
-/// The kind of error of the library that says most of what an exception of Python says.
+/// The kind of error closest to an exception of Python.
 ErrorKind kindOf(nb::handle type) {
     for (std::size_t kind = 0; kind < exceptions.size(); ++kind)
         if (PyErr_GivenExceptionMatches(type.ptr(), exceptions[kind]) != 0)
@@ -54,7 +54,7 @@ ErrorKind kindOf(nb::handle type) {
     return ErrorKind::State;
 }
 
-/// An exception as other ranks are told of it.
+/// An exception as reported to other ranks.
 std::exception_ptr asError(const std::exception_ptr &thrown, const SourceLocation &where) {
     try {
         std::rethrow_exception(thrown);
@@ -112,12 +112,12 @@ void bindErrors(nb::module_ &module) {
         Kind{ErrorKind::Index, &PyExc_IndexError, "A row or element number is out of range."},
         Kind{ErrorKind::Layout, &PyExc_ValueError, "Row layouts, widths or types do not fit each other."},
         Kind{ErrorKind::State, nullptr, "Calls in the wrong order, or on something that is not set up."},
-        Kind{ErrorKind::Stale, nullptr, "The copy (host or device) that is asked for is not the current one."},
+        Kind{ErrorKind::Stale, nullptr, "The requested copy (host or device) is not current."},
         Kind{ErrorKind::Data, nullptr, "Values received or read contradict each other."},
-        Kind{ErrorKind::Memory, &PyExc_MemoryError, "Memory could not be had."},
-        Kind{ErrorKind::Mpi, nullptr, "A call of MPI failed."},
+        Kind{ErrorKind::Memory, &PyExc_MemoryError, "Out of memory."},
+        Kind{ErrorKind::Mpi, nullptr, "An MPI call failed."},
         Kind{ErrorKind::Peer, nullptr, "Another rank failed in an exchange with this one."},
-        Kind{ErrorKind::NotBuilt, nullptr, "This build does not contain what is asked for."},
+        Kind{ErrorKind::NotBuilt, nullptr, "This build lacks the requested part."},
     };
     for (const Kind &kind : kinds) {
         const std::string name(errorKindName(kind.kind));

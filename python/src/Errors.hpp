@@ -1,5 +1,5 @@
 /// @file Errors.hpp
-/// @brief The exceptions of the library as Python exceptions, with their whole C++ text, and those of Python as
+/// @brief The exceptions of the library as Python exceptions with their whole C++ text, and Python's exceptions as
 /// failures of all ranks.
 #pragma once
 
@@ -12,15 +12,14 @@
 
 namespace DNDS::Python {
 
-/// Makes dnds.Error and a subclass for each ErrorKind, and translates what C++ throws. Local.
+/// Makes dnds.Error and a subclass for each ErrorKind, and translates C++ exceptions. Local.
 void bindErrors(nanobind::module_ &module);
 
-/// As CommunicatorView::agree, for exceptions of Python, too: they are raised again where they come from, and other
-/// ranks get an Error with their text. Called with Python's lock, which others have while ranks wait for each other.
-/// Collective.
+/// As CommunicatorView::agree, also for exceptions of Python: they are raised again on their rank, and other ranks get
+/// an Error with their text. Called with Python's lock, which is released while ranks wait for each other. Collective.
 void agree(CommunicatorView comm, const std::exception_ptr &mine, SourceLocation where = SourceLocation::current());
 
-/// Runs `body`, which may use Python but not communicate, and `agree`s on what it threw. Collective.
+/// Runs `body`, which may use Python but not communicate, and `agree`s on its exception. Collective.
 template <class Body>
 void guarded(CommunicatorView comm, Body &&body, SourceLocation where = SourceLocation::current()) {
     std::exception_ptr failure;

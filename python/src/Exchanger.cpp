@@ -85,10 +85,10 @@ void Exchanger::waitFor(Exchange &exchange, int FlightCounts::*count) {
     };
     const bool flew = exchange.inFlight();
     if (flew)
-        add(-1); // before, because arrays do not describe themselves to exchanges while they are in flight
+        add(-1); // before: arrays in flight do not describe themselves to exchanges
     try {
         exchange.wait();
-    } catch (...) { // where the communicator is gone it stays in flight; whatever else comes of it, it is over
+    } catch (...) { // without its communicator it stays in flight; otherwise it has ended
         if (flew && exchange.inFlight())
             add(1);
         throw;
@@ -145,7 +145,7 @@ void Pending::wait() {
 
 void bindPending(nb::module_ &module) {
     using Release = nb::call_guard<nb::gil_scoped_release>;
-    nb::class_<Pending>(module, "Pending", R"(A pull or push on its way, from `start_pull` or `start_push`.
+    nb::class_<Pending>(module, "Pending", R"(A pull or push in flight, from `start_pull` or `start_push`.
 
     with u.start_pull():
         ...             # compute what needs no ghosts

@@ -1,5 +1,5 @@
 /// @file Exchanger.hpp
-/// @brief Pulls and pushes of one field or of several together, made when they are first used and kept.
+/// @brief Pulls and pushes of one field or of several together, made on first use and kept.
 #pragma once
 
 #include "FlightCounts.hpp"
@@ -15,7 +15,7 @@
 
 namespace DNDS::Python {
 
-/// What a push does.
+/// The operation of a push.
 struct PushMode {
     PushOp op = PushOp::Replace;
     GhostsAfterPush ghosts = GhostsAfterPush::Keep;
@@ -33,9 +33,9 @@ class Exchanger {
     const std::shared_ptr<const ExchangePattern> &pattern() const noexcept { return pattern_; }
     std::size_t size() const noexcept { return members_.size(); }
 
-    /// Collective where there is no pull yet; Local afterwards.
+    /// Collective for the first pull; Local afterwards.
     void preparePull();
-    /// Makes the pull anew. Collective; `transport` is a name of the kinds.
+    /// Makes the pull again. Collective; `transport` is the name of a kind.
     void preparePullBy(std::string_view transport);
     /// Throws StateError, also in the waits of peers, while another exchange of a member is in flight.
     void startPull();
@@ -43,7 +43,7 @@ class Exchanger {
     /// Of "replace", "sum", "min", "max" and of "keep", "zero"; throws ArgumentError that lists them. Collective before
     /// the first push, so that a wrong word throws on all ranks; Local afterwards.
     PushMode pushModeOf(std::string_view op, std::string_view ghosts) const;
-    /// Collective where there is no such push yet; Local afterwards. Throws as `startPull`.
+    /// Collective for the first such push; Local afterwards. Throws as `startPull`.
     void startPush(PushMode mode);
     void waitPush(PushMode mode);
     bool pullInFlight() const noexcept { return pull_.inFlight(); }
@@ -85,7 +85,7 @@ class Pending {
     bool done() const noexcept { return done_; }
 
   private:
-    Exchanger *exchanger_; ///< the Python object of the field is kept as long as this one
+    Exchanger *exchanger_; ///< kept alive by the Python object of the field
     PushMode push_;
     bool isPull_;
     bool done_ = false;

@@ -46,7 +46,7 @@ void Field::finishGhosts() {
 Exchanger::Member Field::exchangeMember() const {
     Exchanger::Member mine{pair_->member(), flight_};
     if (rows_ == RowKind::Fixed)
-        mine.rows.rehostSon = nullptr; // it stands behind the owned rows, in memory that peers can write if any is
+        mine.rows.rehostSon = nullptr; // it follows the owned rows, if possible in memory that peers can write
     return mine;
 }
 
@@ -61,7 +61,7 @@ void Field::usePattern(const std::shared_ptr<const ExchangePattern> &pattern) {
     comm_->view.guarded([&] {
         needLanded("get other ghosts");
         DNDS_CHECK(pattern != nullptr, StateError,
-                   "'{}' cannot share ghosts that are not made yet: call set_ghosts first", father_->label());
+                   "'{}' cannot share ghosts before they are made: call set_ghosts first", father_->label());
     });
     pair_->usePattern(pattern);
     finishGhosts();
@@ -96,10 +96,10 @@ nb::object Field::ghosts() const {
 nb::object Field::data() const {
     needLanded("show its ghosts");
     DNDS_CHECK(rows_ == RowKind::Fixed, LayoutError,
-               "'{}' has rows of different sizes, which are no single NumPy array: use owned_array and ghost_array",
+               "'{}' has rows of different sizes, which are not one NumPy array: use owned_array and ghost_array",
                father_->label());
     DNDS_CHECK(areAdjoining(*father_, *son_), StateError,
-               "the ghosts of '{}' no longer stand behind its owned rows: use owned and ghosts", father_->label());
+               "the ghosts of '{}' no longer follow its owned rows: use owned and ghosts", father_->label());
     if (son_->size() == 0)
         return shown(*father_, true);
     if (father_->size() == 0)
@@ -119,7 +119,7 @@ nb::object Field::data() const {
 Dof &Field::dof() const {
     Dof *const dof = pair_->dof();
     DNDS_CHECK(dof != nullptr, LayoutError,
-               "'{}' is no vector: vectors are float64 with rows of one width; use NumPy on owned rows instead",
+               "'{}' is not a vector: vectors are float64 with rows of one width; use NumPy on owned rows instead",
                father_->label());
     return *dof;
 }

@@ -1,5 +1,5 @@
 /// @file Field.hpp
-/// @brief A distributed array with ghosts, as Python sees it.
+/// @brief A distributed array with ghosts, for Python.
 #pragma once
 
 #include "AnyPair.hpp"
@@ -16,21 +16,21 @@
 
 namespace DNDS::Python {
 
-/// What a field is made of; objects of Python as they are given.
+/// The properties of a field; Python objects as given.
 struct FieldOptions {
     std::string name;
     index rows = 0;
     nanobind::handle dtype;
     std::string_view layout;
-    nanobind::handle width; ///< None is one number a row for fixed rows, shown as [rows] instead of [rows, 1]
+    nanobind::handle width; ///< None is one number per row for fixed rows, shown as [rows] instead of [rows, 1]
     nanobind::handle sizes;
 };
 
 /// A pair, its exchanges, and its views.
 class Field {
   public:
-    /// Collective: what is wrong on one rank throws on all. `width` and `sizes` as in `resizeArray`. Called with
-    /// Python's lock, which others have while ranks wait for each other.
+    /// Collective: an error on one rank throws on all. `width` and `sizes` as in `resizeArray`. Called with Python's
+    /// lock, which is released while ranks wait for each other.
     Field(CommPtr comm, const FieldOptions &options);
 
     const CommPtr &comm() const noexcept { return comm_; }
@@ -39,10 +39,10 @@ class Field {
     ArrayBase &son() const noexcept { return *son_; }
     Exchanger &exchanger() noexcept { return exchanger_; }
     bool scalar() const noexcept { return scalar_; }
-    /// The fingerprint of the mesh whose cells, nodes or faces are the rows, if they are.
+    /// The fingerprint of the mesh whose cells, nodes or faces are the rows, if any.
     const std::optional<std::uint64_t> &mesh() const noexcept { return mesh_; }
     void setMesh(std::uint64_t fingerprint) noexcept { mesh_ = fingerprint; }
-    /// This field as part of an exchange.
+    /// This field as a member of an exchange.
     Exchanger::Member exchangeMember() const;
 
     /// Ghosts: copies of these global rows, those of another mapping. Collective.
@@ -51,9 +51,9 @@ class Field {
     /// The pattern; throws StateError before there are ghosts.
     const ExchangePattern &pattern() const;
 
-    /// Throws StateError while an exchange is in flight that `what` would disturb.
+    /// Throws StateError while an exchange in flight forbids `what`.
     void needLanded(const char *what) const { flight_->needLanded(father_->label(), what); }
-    /// The same for what needs owned rows alone and leaves them as they are.
+    /// The same for operations that only read owned rows.
     void needSettled(const char *what) const { flight_->needSettled(father_->label(), what); }
     nanobind::object owned() const;
     nanobind::object ghosts() const;
@@ -61,7 +61,7 @@ class Field {
     AnyArray ownedArray() const { return {pair_->father(), comm_, true, flight_, false}; }
     AnyArray ghostArray() const { return {pair_->son(), comm_, true, flight_, true}; }
 
-    /// The operations of a vector. Throws LayoutError where this field is none.
+    /// The operations of a vector. Throws LayoutError if this field is not one.
     Dof &dof() const;
     void swapData(Field &other);
 

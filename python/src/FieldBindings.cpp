@@ -66,7 +66,7 @@ nb::object globalRows(const Field &self) {
     return numpyOf(std::span<const index>(*rows), rows);
 }
 
-/// A list that the pattern keeps.
+/// A list kept by the pattern.
 nb::object patternRows(Field &self, std::span<const index> (ExchangePattern::*rows)() const) {
     const ExchangePattern &pattern = self.pattern();
     return numpyOf((pattern.*rows)(), self.pair().pattern());
@@ -78,8 +78,8 @@ nb::object toLocal(const Field &self, nb::handle globalRows) {
     return numpyOf(std::span<const LocalIndex>(*local), local);
 }
 
-/// Assignment to a property that is a view copies into it, as NumPy's `a.real = b` does. So do `u.owned += 1` and the
-/// like, whose last step is to assign the view to itself, which NumPy notices and leaves.
+/// Assignment to a property that is a view copies into it, as NumPy's `a.real = b`. So does `u.owned += 1`, whose last
+/// step assigns the view to itself, which NumPy detects and skips.
 auto copyInto(const char *property) {
     return [property](nb::handle self, nb::handle values) {
         nb::object view = self.attr(property);
@@ -106,10 +106,10 @@ Read-only while a pull is on its way.)");
          "them.");
     view("data", &Field::data, "def data(self) -> numpy.typing.NDArray",
          "def data(self, values: numpy.typing.ArrayLike, /) -> None",
-         R"(Owned rows and, behind them, ghosts as one array without copying: [owned + ghosts, width] or
+         R"(Owned rows followed by ghosts as one array without copying: [owned + ghosts, width] or
 [owned + ghosts]. It is what local numbers, those of a mesh say, are numbers in. For fields of one width. What is
 assigned is copied into them.)");
-    type.def_prop_ro("owned_array", &Field::ownedArray, "The owned rows as an Array: for csr rows, and devices.")
+    type.def_prop_ro("owned_array", &Field::ownedArray, "The owned rows as an Array: for csr rows and devices.")
         .def_prop_ro("ghost_array", &Field::ghostArray, "The ghosts as an Array.")
         .def(
             "__len__", [](const Field &self) { return self.father().size() + self.son().size(); },
@@ -120,7 +120,7 @@ assigned is copied into them.)");
         .def_prop_ro(
             "ghost_count", [](const Field &self) { return self.son().size(); }, "Ghosts.")
         .def_prop_ro(
-            "name", [](const Field &self) { return self.father().name(); }, "What messages call it.")
+            "name", [](const Field &self) { return self.father().name(); }, "The name in messages.")
         .def_prop_ro(
             "comm", [](const Field &self) { return self.comm()->python; }, nb::sig("def comm(self) -> mpi4py.MPI.Comm"),
             "The communicator.")
@@ -176,7 +176,7 @@ Earlier views show the memory from before. Raises IndexError on all ranks for a 
                 const nb::gil_scoped_release others;
                 self.usePattern(other.pair().pattern());
             },
-            "other"_a, "Makes the ghosts that another field with as many rows has, which costs little. Collective.")
+            "other"_a, "Makes the same ghosts as another field with as many rows, at little cost. Collective.")
         .def(
             "pull",
             [](Field &self) {
@@ -197,8 +197,7 @@ The first call sets the exchange up and is Collective. Raises PeerError where an
                 }
                 return std::chrono::duration<real>(std::chrono::steady_clock::now() - begin).count() / count;
             },
-            "count"_a, Release(),
-            "Seconds that a pull takes in a loop of C++: what benchmarks compare with. Collective.")
+            "count"_a, Release(), "Seconds of a pull in a C++ loop, as a baseline for benchmarks. Collective.")
         .def(
             "start_pull",
             [](Field &self) {
@@ -233,7 +232,7 @@ contributions, or push with ghosts="zero", which leaves them zero ("sum" only).)
                 return Pending(exchangerOf(self), &which);
             },
             "op"_a = "sum", "ghosts"_a = "keep", nb::keep_alive<0, 1>(),
-            "Begins a push, as `push`: a context manager whose end waits.")
+            "Starts a push, as `push`: a context manager whose end waits.")
         .def(
             "prepare_pull",
             [](Field &self, std::string_view transport) {
@@ -244,11 +243,11 @@ contributions, or push with ghosts="zero", which leaves them zero ("sum" only).)
             R"(Sets the pull up (again): "auto", "node-shared", "packed" or "datatype". Collective.)")
         .def(
             "describe_pull", [](Field &self) { return exchangerOf(self).pullExchange().describe(); }, Release(),
-            "A table of how the pull reaches each peer, and why. Collective where there was no pull yet.")
+            "A table of how the pull reaches each peer, and why. Collective for the first pull.")
         .def(
             "pull_paths", [](Field &self) { return pathsOf(self); },
             nb::sig("def pull_paths(self) -> list[dict[str, int | str]]"),
-            "The same for programs: a dict for each peer. Collective where there was no pull yet.")
+            "The same for programs: a dict for each peer. Collective for the first pull.")
         .def(
             "swap", &Field::swapData, "other"_a,
             R"(Exchanges the contents of two fields of one type and mapping, as solvers do with old and new states: O(1).
@@ -260,7 +259,7 @@ Views that were taken before stay with the memory, and so belong to the other fi
 void bindField(nb::module_ &module) {
     nb::class_<Field> type(module, "Field", R"(A distributed array with ghosts.
 
-Each rank owns some rows, [0, owned_count), and has copies of others' rows behind them, which `pull` refreshes.
+Each rank owns some rows, [0, owned_count), followed by copies of others' rows, which `pull` refreshes.
 
     u = dnds.Field(4, comm=comm)
     u.set_ghosts([...])       # global rows

@@ -13,7 +13,7 @@ using namespace nb::literals;
 
 namespace {
 
-/// Several fields of one mapping, in one message a peer.
+/// Several fields of one mapping, in one message per peer.
 class FieldGroup {
   public:
     explicit FieldGroup(const std::vector<Field *> &fields) {
@@ -25,7 +25,7 @@ class FieldGroup {
             if (!pattern)
                 pattern = field->pair().pattern();
             DNDS_CHECK(field->pair().pattern() == pattern, ArgumentError,
-                       "'{}' and '{}' cannot travel together: their mappings differ; use share_ghosts, or fields of "
+                       "'{}' and '{}' cannot share messages: their mappings differ; use share_ghosts, or fields of "
                        "one mesh",
                        fields.front()->father().label(), field->father().label());
             members.push_back(field->exchangeMember());
@@ -42,7 +42,7 @@ class FieldGroup {
 
 void bindFieldGroup(nb::module_ &module) {
     using Release = nb::call_guard<nb::gil_scoped_release>;
-    nb::class_<FieldGroup>(module, "FieldGroup", R"(Fields of one mapping that travel in one message a peer.
+    nb::class_<FieldGroup>(module, "FieldGroup", R"(Fields of one mapping, exchanged in one message per peer.
 
 Types, widths and layouts may differ. The group keeps the arrays. Fields that get other ghosts need a new group.)")
         .def(
@@ -73,7 +73,7 @@ Types, widths and layouts may differ. The group keeps the arrays. Fields that ge
                 self.exchanger().startPull();
                 return Pending(self.exchanger(), nullptr);
             },
-            Release(), nb::keep_alive<0, 1>(), "Begins to: a context manager whose end waits.")
+            Release(), nb::keep_alive<0, 1>(), "Starts a pull: a context manager whose end waits.")
         .def(
             "push",
             [](FieldGroup &self, std::string_view op, std::string_view ghosts) {
@@ -93,7 +93,7 @@ Types, widths and layouts may differ. The group keeps the arrays. Fields that ge
                 return Pending(self.exchanger(), &which);
             },
             "op"_a = "sum", "ghosts"_a = "keep", nb::keep_alive<0, 1>(),
-            "Begins to: a context manager whose end waits.");
+            "Starts a push: a context manager whose end waits.");
 }
 
 } // namespace DNDS::Python

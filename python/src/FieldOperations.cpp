@@ -15,14 +15,14 @@ using namespace nb::literals;
 
 namespace {
 
-/// A number, another field, or a row [width] that stands for all.
+/// A number, another field, or a row [width] for all rows.
 using Row = nb::ndarray<const real, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 
 Eigen::Map<const Eigen::VectorXd> vectorOf(const Row &row) {
     return {row.data(), static_cast<Eigen::Index>(row.size())};
 }
 
-/// Calls `apply(u, operand)` with what Python gave, as a number, a vector or a field.
+/// Calls `apply(u, operand)` with the Python operand as a number, a vector or a field.
 template <class Apply>
 void withOperand(Field &self, nb::handle operand, const Apply &apply) {
     Dof &u = self.dof();
@@ -55,8 +55,8 @@ auto inPlace(const Apply &apply) {
     };
 }
 
-/// What `reduce` finds in the owned rows of all ranks. While a push is in flight, which will change them, StateError is
-/// thrown, but only when this rank has taken part: the others wait for it.
+/// The result of `reduce` on the owned rows of all ranks. While a push in flight may change them, StateError is thrown,
+/// but only after this rank has taken part: the others wait for it.
 template <class Reduce>
 auto reduced(const Reduce &reduce) {
     return [reduce](const Field &self) {
@@ -99,7 +99,7 @@ void bindFieldOperations(nb::module_ &module) {
                 });
             },
             "value"_a, nb::sig("def set_constant(self, value: float | numpy.typing.ArrayLike) -> None"),
-            "Gives every element a number, or every row the values [width]; ghosts, too. Local.")
+            "Sets every element to a number, or every row to the values [width]; ghosts, too. Local.")
         .def(
             "copy_from",
             [](Field &self, const Field &other) {

@@ -1,5 +1,5 @@
 /// @file GivenMemory.hpp
-/// @brief Memory that is there already as memory of an array.
+/// @brief Existing memory as the memory of an array.
 #pragma once
 
 #include "DNDS/Base/HostMemory.hpp"
@@ -11,10 +11,11 @@
 
 namespace DNDS::Python {
 
-/// Hands out given memory once, to whoever asks for as many bytes, and does not free it. All else is from `upstream`.
+/// Hands out given memory once, for a request of exactly its size, and does not free it. Other requests go to
+/// `upstream`.
 class GivenMemory final : public std::pmr::memory_resource {
   public:
-    /// `owner` keeps the memory, and is kept until it is given back.
+    /// `owner` keeps the memory alive until it is returned.
     GivenMemory(std::shared_ptr<const void> owner, void *data, std::size_t bytes, HostMemoryResource upstream)
         : owner_(std::move(owner)), data_(data), bytes_(bytes), upstream_(std::move(upstream)) {}
 

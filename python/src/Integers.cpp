@@ -14,7 +14,7 @@ Integers::Integers(nb::handle values, const char *what) {
     try {
         const nb::module_ numpy = nb::module_::import_("numpy");
         const nb::object array = numpy.attr("asarray")(values);
-        const bool empty = nb::cast<std::size_t>(array.attr("size")) == 0; // an empty list has no type to speak of
+        const bool empty = nb::cast<std::size_t>(array.attr("size")) == 0; // the type of an empty list does not matter
         if (!empty && !nb::cast<bool>(numpy.attr("issubdtype")(array.attr("dtype"), numpy.attr("integer"))))
             throw ArgumentError(std::string(what) + " must be integers, not " +
                                 nb::cast<std::string>(nb::str(nb::object(array.attr("dtype")))));
@@ -23,7 +23,7 @@ Integers::Integers(nb::handle values, const char *what) {
         const nb::object wide = numpy.attr("ascontiguousarray")(array, "int64");
         list_ = nb::cast<decltype(list_)>(wide);
     } catch (nb::python_error &error) {
-        throw ArgumentError(std::string(what) + " are no list of integers: " + error.what());
+        throw ArgumentError(std::string(what) + " are not a list of integers: " + error.what());
     }
 }
 

@@ -1,5 +1,5 @@
 /// @file Integers.hpp
-/// @brief Lists of integers from Python, whatever their type is.
+/// @brief Lists of integers of any type from Python.
 #pragma once
 
 #include "DNDS/Base/Types.hpp"
@@ -12,10 +12,10 @@
 
 namespace DNDS::Python {
 
-/// A list of integers as 64-bit numbers: without copying where it is one already, else a copy.
+/// A list of integers as 64-bit numbers: without copying if it already is one, else a copy.
 class Integers {
   public:
-    /// Throws ArgumentError, naming `what`, for what is no list of integers.
+    /// Throws ArgumentError, naming `what`, for anything but a list of integers.
     Integers(nanobind::handle values, const char *what);
     std::span<const index> span() const { return {list_.data(), list_.size()}; }
 

@@ -27,7 +27,7 @@ namespace {
 constexpr Words<Geom::CellOrder, 2> orders{
     {{"curve", Geom::CellOrder::Curve}, {"reverse-cuthill-mckee", Geom::CellOrder::ReverseCuthillMcKee}}};
 
-/// Calls a function of Python with the name of each step until it raises, which is kept: other ranks wait meanwhile.
+/// Calls a Python function with the name of each step until it raises; the exception is kept, since other ranks wait.
 class Progress {
   public:
     explicit Progress(nb::handle function) : function_(nb::borrow(function)) {}
@@ -54,7 +54,7 @@ Mesh buildMesh(Source &source, std::string_view partitioner, real imbalance, int
                nb::handle given) {
     Geom::MeshOptions options;
     const CommPtr comm = source.comm();
-    guarded(comm->view, [&] { // what is wrong on one rank throws on all
+    guarded(comm->view, [&] { // an error on one rank throws on all
         (void)source.mesh();
         options.partitioner = chosen(partitioner, "partitioner", partitioners);
         options.ghostsBy = chosen(ghostsBy, "kind of ghosts", ghostNeighbours);
@@ -129,7 +129,7 @@ std::unique_ptr<Field> makeField(const Mesh &mesh, nb::handle width, nb::handle 
     return field;
 }
 
-/// Whether ranks make a source each alone, or all together.
+/// Whether ranks make a source separately or together.
 enum class Makes : bool { Alone, Together };
 
 /// Mesh.build of what SourceMesh.`maker` gives; `options` of either are told apart by `ofSource`.
@@ -144,7 +144,7 @@ nb::object readAndBuild(const char *maker, Makes makes, const nb::args &argument
     }
     const auto make = [&] { return nb::object(nb::type<Source>().attr(maker)(*arguments, **forSource)); };
     nb::object source;
-    if (makes == Makes::Alone) // what is wrong on one rank throws on all
+    if (makes == Makes::Alone) // an error on one rank throws on all
         guarded(commOf(forSource.contains("comm") ? nb::object(forSource["comm"]) : nb::none())->view,
                 [&] { source = make(); });
     else
@@ -233,7 +233,7 @@ arrays without copying, read-only, that outlive the mesh.
                                     cells.mapping().global()->globalSize());
              })
         .def_prop_ro(
-            "origin", [](const Mesh &self) { return self.mesh().origin; }, "The file, or what made it.")
+            "origin", [](const Mesh &self) { return self.mesh().origin; }, "The file or generator.")
         .def_prop_ro(
             "dimension", [](const Mesh &self) { return self.mesh().dimension; }, "Of cells: 2 or 3.")
         .def_prop_ro(

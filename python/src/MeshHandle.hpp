@@ -1,5 +1,5 @@
 /// @file MeshHandle.hpp
-/// @brief A partitioned mesh and its report, as Python holds them.
+/// @brief A partitioned mesh and its report, for Python.
 #pragma once
 
 #include "Arguments.hpp"
@@ -16,7 +16,7 @@
 
 namespace DNDS::Python {
 
-/// What NumPy views of a mesh keep alive. It never changes.
+/// The data that NumPy views of a mesh keep alive. It never changes.
 struct MeshData {
     Geom::UnstructuredMesh mesh;
     Geom::MeshReport report;
@@ -27,7 +27,7 @@ struct MeshData {
 struct Mesh {
     CommPtr comm;
     std::shared_ptr<const MeshData> data;
-    std::shared_ptr<const Geom::MeshMetrics> metrics{}; ///< once asked for
+    std::shared_ptr<const Geom::MeshMetrics> metrics{}; ///< on first request
 
     const Geom::UnstructuredMesh &mesh() const { return data->mesh; }
 };
@@ -38,16 +38,16 @@ struct Entities {
     const Geom::MeshEntities *entities;
 };
 
-/// Blocks of a mesh as a file or a generator gives them; used up by Mesh.build.
+/// Blocks of a mesh from a file or a generator; consumed by Mesh.build.
 class Source {
   public:
     Source(CommPtr comm, Geom::SourceMesh &&mesh)
         : comm_(std::move(comm)), mesh_(std::make_shared<Geom::SourceMesh>(std::move(mesh))) {}
 
     const CommPtr &comm() const noexcept { return comm_; }
-    /// The blocks, which views of them share. Throws StateError where they were used up.
+    /// The blocks, shared with views of them. Throws StateError if they were consumed.
     const std::shared_ptr<Geom::SourceMesh> &mesh() const;
-    /// Uses them up. Coordinates that views show stay with the views. Throws StateError where there are none.
+    /// Consumes them. Coordinates shown by views stay with the views. Throws StateError if there are none.
     Geom::SourceMesh take();
 
   private:

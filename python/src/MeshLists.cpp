@@ -16,15 +16,15 @@ using Geom::UnstructuredMesh;
 
 namespace {
 
-/// Rows of local numbers that a mesh keeps.
+/// Rows of local numbers, kept by a mesh.
 struct Adjacency {
     std::shared_ptr<const Geom::LocalAdjacency> rows;
 };
 
-// Views are read-only; the casts are for functions that give out writable ones, too.
+// Views are read-only; the casts are for functions that return writable ones, too.
 nb::object viewOf(const ArrayBase &array) { return elementsOf(const_cast<ArrayBase &>(array), false); }
 
-/// [n] or, for one number a row, [n] instead of [n, 1].
+/// [n] for one number per row, instead of [n, 1].
 nb::object numbersOf(const ArrayBase &array) { return viewOf(array).attr("reshape")(-1); }
 
 template <class T>
@@ -75,7 +75,7 @@ nb::object facesOfPatch(const Mesh &self, const std::string &name) {
             return listOf(self, patch.faces);
         names += (names.empty() ? "" : ", ") + patch.name;
     }
-    throw ArgumentError(fmt::format("{}: there is no patch '{}', but {}", self.mesh().origin, name, names));
+    throw ArgumentError(fmt::format("{}: there is no patch '{}'; there are: {}", self.mesh().origin, name, names));
 }
 
 nb::list imagesOf(const Mesh &self) {
@@ -97,7 +97,7 @@ In place of a number, -1 says that the mesh ends there, -2 that something is the
         .def_prop_ro(
             "data", [](const Adjacency &self) { return viewOf(*self.rows); },
             nb::sig("def data(self) -> numpy.typing.NDArray[numpy.int32]"),
-            "All entries, row behind row, read-only, without copying: [entries].")
+            "All entries, row after row, read-only, without copying: [entries].")
         .def_prop_ro(
             "offsets", [](const Adjacency &self) { return offsetsOf(const_cast<Geom::LocalAdjacency &>(*self.rows)); },
             nb::sig("def offsets(self) -> numpy.typing.NDArray[numpy.int64]"),
@@ -138,7 +138,7 @@ void bindEntities(nb::module_ &module) {
         .def_prop_ro(
             "images", [](const Entities &self) { return listOf(self.owner, self.entities->images); },
             nb::sig("def images(self) -> numpy.typing.NDArray[numpy.int32]"),
-            "Which of Mesh.images each stands in, 0 for the mesh itself: [all].")
+            "The number of each in Mesh.images, 0 for the mesh itself: [all].")
         .def_prop_ro(
             "owners",
             [](const Entities &self) {
@@ -162,7 +162,8 @@ void bindMetrics(nb::module_ &module) {
         const char *text;
     };
     nb::class_<Metrics> type(
-        module, "Metrics", R"(Volumes, areas and centres, read-only: of corners alone, periodic images where they stand.
+        module, "Metrics",
+        R"(Volumes, areas and centres, read-only: from corners; periodic images at their own positions.
 
 In two dimensions "volume" is area and "area" is length.)");
     for (const List &list :
@@ -179,7 +180,7 @@ In two dimensions "volume" is area and "area" is length.)");
             list.text);
     type.def_ro(
         "closure", &Metrics::closure,
-        R"(The largest sum of outward area vectors over the sum of their lengths, of all cells of all ranks: some 1e-15.)");
+        R"(The largest sum of outward area vectors over the sum of their lengths, of all cells of all ranks: about 1e-15.)");
 }
 
 void bindEntitiesOf(nb::class_<Mesh> &type) {
@@ -188,23 +189,23 @@ void bindEntitiesOf(nb::class_<Mesh> &type) {
             [](const Mesh &self) {
                 return Entities{self, &self.mesh().cells};
             },
-            "Cells: how many, who owns them.")
+            "Cells: numbers and owners.")
         .def_prop_ro(
             "nodes",
             [](const Mesh &self) {
                 return Entities{self, &self.mesh().nodes};
             },
-            "The same of nodes.")
+            "The same for nodes.")
         .def_prop_ro(
             "faces",
             [](const Mesh &self) {
                 return Entities{self, &self.mesh().faces};
             },
-            "The same of faces.")
+            "The same for faces.")
         .def_prop_ro(
             "coordinates", [](const Mesh &self) { return viewOf(self.mesh().coordinates); },
             nb::sig("def coordinates(self) -> numpy.typing.NDArray[numpy.float64]"),
-            "Of each node, images where they stand: [nodes, 3].")
+            "Of each node, images at their own positions: [nodes, 3].")
         .def_prop_ro(
             "cell_types",
             [](const Mesh &self) {
@@ -231,9 +232,10 @@ void bindEntitiesOf(nb::class_<Mesh> &type) {
     addList(type, "boundary_faces", &UnstructuredMesh::boundaryFaces, "Local faces with one cell, ascending.");
     addList(type, "boundary_cells", &UnstructuredMesh::boundaryCells, "The cell of each of `boundary_faces`.");
     addList(type, "shared_faces", &UnstructuredMesh::sharedFaces,
-            "Faces of own cells that another rank owns, ascending. With the owned ones they are all of own cells.");
+            "Faces of own cells that another rank owns, ascending. With the owned faces, these are all faces of own "
+            "cells.");
     addList(type, "face_patches", &UnstructuredMesh::facePatches,
-            "The first of `patches` that a face is in, or -1: [faces].");
+            "The first patch of each face in `patches`, or -1: [faces].");
 }
 
 } // namespace
@@ -245,12 +247,12 @@ void bindMeshLists(nb::module_ &module) {
     nb::class_<Mesh> type = nb::borrow<nb::class_<Mesh>>(module.attr("Mesh"));
     bindEntitiesOf(type);
     addAdjacency(type, "cell_nodes", &UnstructuredMesh::cellNodes,
-                 "Of each cell its nodes in the order of the CGNS standard.");
-    addAdjacency(type, "cell_faces", &UnstructuredMesh::cellFaces, "Of each cell its faces.");
-    addAdjacency(type, "cell_cells", &UnstructuredMesh::cellCells, "The cell behind each of `cell_faces`.");
+                 "The nodes of each cell in the order of the CGNS standard.");
+    addAdjacency(type, "cell_faces", &UnstructuredMesh::cellFaces, "The faces of each cell.");
+    addAdjacency(type, "cell_cells", &UnstructuredMesh::cellCells, "The cell across each of `cell_faces`.");
     addAdjacency(type, "node_cells", &UnstructuredMesh::nodeCells,
-                 "Of each node all local cells that have it, in the order of the file.");
-    addAdjacency(type, "face_nodes", &UnstructuredMesh::faceNodes, "Of each face its corners.");
+                 "All local cells around each node, in the order of the file.");
+    addAdjacency(type, "face_nodes", &UnstructuredMesh::faceNodes, "The corners of each face.");
     type.def(
         "metrics",
         [](Mesh &self) {
@@ -264,7 +266,7 @@ void bindMeshLists(nb::module_ &module) {
     module.def(
         "element_name",
         [](int number) {
-            DNDS_CHECK(Geom::isElementType(number), ArgumentError, "{} is no type of element", number);
+            DNDS_CHECK(Geom::isElementType(number), ArgumentError, "{} is not an element type", number);
             return std::string(Geom::elementInfo(static_cast<Geom::ElementType>(number)).name);
         },
         "type"_a, "The name of a type of `Mesh.cell_types` in the CGNS standard, for example TETRA_4. Local.");

@@ -32,7 +32,7 @@ class FieldSlices {
         if (fields.is_none())
             return;
         nb::dict named;
-        DNDS_CHECK(nb::try_cast(fields, named), ArgumentError, "fields are a dict of names and values");
+        DNDS_CHECK(nb::try_cast(fields, named), ArgumentError, "fields must be a dict of names and values");
         for (const auto [name, values] : named)
             add(nb::cast<std::string>(name), values);
     }
@@ -60,7 +60,7 @@ class FieldSlices {
         } catch (const nb::python_error &error) {
             if (!error.matches(PyExc_TypeError) && !error.matches(PyExc_ValueError))
                 throw;
-            throw ArgumentError(fmt::format("the values of '{}' are no numbers: {}", name, error.what()));
+            throw ArgumentError(fmt::format("the values of '{}' are not numbers: {}", name, error.what()));
         }
     }
 
@@ -79,7 +79,7 @@ class VtkFile {
     }
     VtkFile(const VtkFile &) = delete;
     VtkFile &operator=(const VtkFile &) = delete;
-    /// Objects of Python go on each rank when they may, and so close nothing together with others.
+    /// Python destroys objects at different times on each rank, so closing must not involve other ranks.
     ~VtkFile() {
         if (writer_ == nullptr)
             return;
@@ -105,11 +105,11 @@ class VtkFile {
     void close() {
         (void)opened();
         const nb::gil_scoped_release others;
-        const std::unique_ptr<Geom::MeshWriter> writer = std::move(writer_); // goes on all ranks, whatever comes of it
+        const std::unique_ptr<Geom::MeshWriter> writer = std::move(writer_); // destroyed on all ranks in any case
         writer->close();
     }
-    /// Completes the file unless some rank failed, and gives it up then. Collective, but a rank that failed waits for
-    /// some seconds only.
+    /// Completes the file unless some rank failed; then abandons it. Collective, but a rank that failed waits for some
+    /// seconds only.
     void finish(bool failed) {
         if (writer_ == nullptr)
             return;
@@ -134,7 +134,7 @@ class VtkFile {
         DNDS_CHECK(writer_ != nullptr, StateError, "{} is closed", path_);
         return *writer_;
     }
-    /// To close the file is collective, and others may not come. HDF5 closes it when MPI ends.
+    /// Closing the file is collective, and other ranks may not do it. HDF5 closes it when MPI ends.
     void abandon() noexcept {
         (void)writer_.release();
         (void)end_.release();

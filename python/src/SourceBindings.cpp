@@ -104,7 +104,7 @@ nodes of different zones in the same place become one. Raises DataError, naming 
 polyhedra. Inner nodes move at random by `jitter` bricks, at most 0.15; `shuffled` numbers everything at random;
 `periodic` says in which directions. Sides that are not periodic are the patches "x-", "x+", "y-", ... Local.)")
         .def_prop_ro(
-            "origin", [](const Source &self) { return self.mesh()->origin; }, "The file, or what made it.")
+            "origin", [](const Source &self) { return self.mesh()->origin; }, "The file or generator.")
         .def_prop_ro(
             "dimension", [](const Source &self) { return self.mesh()->cellDimension; }, "Of cells: 2 or 3.")
         .def_prop_ro(

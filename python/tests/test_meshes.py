@@ -124,7 +124,7 @@ def test_boundaries_and_periodic_images(comm):
     x.pull()
     moved = x.data[ghosts] + np.array([mesh.images[i]["shift"] for i in mesh.cells.images[ghosts]]).reshape(-1, 3)
     np.testing.assert_allclose(moved, metrics.centroids[ghosts], atol=1e-14)
-    with pytest.raises(dnds.ArgumentError, match="there is no patch 'wing', but y-"):
+    with pytest.raises(dnds.ArgumentError, match="there is no patch 'wing'; there are: y-"):
         mesh.patch("wing")
 
 
@@ -195,7 +195,7 @@ def test_errors_of_writers_name_the_field(comm, shared_path):
             file.write(0, {"good": good, "short": short})
         with pytest.raises(dnds.ArgumentError, match="node field 'short' has"):
             file.write(0, cells={"good": good}, nodes={"short": np.ones(mesh.nodes.owned + 1)})
-        with pytest.raises(dnds.ArgumentError, match="'text' are no numbers"):
+        with pytest.raises(dnds.ArgumentError, match="'text' are not numbers"):
             file.write(0, {"text": np.full(mesh.cells.owned, "a")})
         file.write(0, {"good": good})
     with pytest.raises(dnds.ArgumentError, match="cell field 'short' has"):

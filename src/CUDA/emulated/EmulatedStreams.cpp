@@ -208,7 +208,7 @@ std::unique_ptr<GraphImpl> EmulatedStreams::endCapture(StreamHandle stream) {
         }
     DNDS_CHECK(!capture->broken, StateError,
                "the graph is void: something was done while capturing that a graph cannot hold");
-    // every node has to be behind the end of the stream that began
+    // every node must precede the end of the stream that began
     std::vector<bool> joined(capture->nodes.size(), false);
     std::vector<std::size_t> open = ends;
     while (!open.empty()) {

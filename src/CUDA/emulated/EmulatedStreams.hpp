@@ -44,7 +44,7 @@ struct EventImpl {
     std::uint64_t reached = 0;  ///< the latest of these records that the device has passed
     std::exception_ptr failure; ///< of the stream when it was recorded last
     std::shared_ptr<EmulatedCapture> capture;
-    std::vector<std::size_t> captured; ///< the nodes it stands behind
+    std::vector<std::size_t> captured; ///< the nodes before it
 };
 using SharedEvent = std::shared_ptr<EventImpl>;
 

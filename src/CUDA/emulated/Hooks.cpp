@@ -48,7 +48,7 @@ const SharedEvent &eventOf(EventHandle handle) {
     return reinterpret_cast<const EventOwner *>(handle)->event;
 }
 
-/// Threads of a kernel that run behind each other; blocks run in random order.
+/// Threads of a kernel that run one after the other; blocks run in random order.
 constexpr index blockSize = 64;
 
 void runBlocks(index threads, const KernelBody &body, unsigned seed) {

@@ -43,7 +43,7 @@ cudaEvent_t newEvent() {
     return event;
 }
 
-/// Events behind which memory becomes free.
+/// Events after which memory becomes free.
 struct Fence {
     std::vector<cudaEvent_t> events;
 
