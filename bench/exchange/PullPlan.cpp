@@ -9,7 +9,7 @@ namespace {
 
 constexpr std::size_t at(index i) { return static_cast<std::size_t>(i); }
 
-/// The ranges of non-zero `counts`, behind each other.
+/// The ranges of non-zero `counts`, one after the other.
 std::vector<PeerRange> ranges(const std::vector<int> &counts) {
     std::vector<PeerRange> peers;
     index begin = 0;

@@ -49,12 +49,12 @@ double bytesMoved(const std::vector<index> &rows, std::size_t rowBytes) {
     constexpr std::size_t sector = 32;
     std::size_t sectors = 0;
     std::size_t runs = 0;
-    std::size_t behind = 0; ///< the first sector that was not counted yet
+    std::size_t counted = 0; ///< sectors counted so far end here
     index next = -1;
     for (const index row : rows) {
-        const std::size_t first = std::max(static_cast<std::size_t>(row) * rowBytes / sector, behind);
-        behind = ((static_cast<std::size_t>(row) + 1) * rowBytes + sector - 1) / sector;
-        sectors += behind > first ? behind - first : 0;
+        const std::size_t first = std::max(static_cast<std::size_t>(row) * rowBytes / sector, counted);
+        counted = ((static_cast<std::size_t>(row) + 1) * rowBytes + sector - 1) / sector;
+        sectors += counted > first ? counted - first : 0;
         runs += row != next ? 1 : 0;
         next = row + 1;
     }

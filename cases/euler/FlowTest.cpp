@@ -175,10 +175,10 @@ TEST(GreenGauss, IsOfSecondOrderOnRectangles) {
     EXPECT_GT(std::log2(errorAt(24) / errorAt(48)), 1.9);
 }
 
-/// What stands behind the corner of 10 degrees at x = 0.5, in a flow along x.
+/// The flow behind the shock of a corner of 10 degrees at x = 0.5, in a flow along x.
 struct ObliqueShock {
     real angle = 0;    ///< degrees, from where the pressure is half-way up
-    real pressure = 0; ///< behind the shock, by that before it; the mean over volume, away from shock, wall and outlet
+    real pressure = 0; ///< behind the shock over that ahead; volume mean, away from shock, wall and outlet
 };
 
 ObliqueShock shockOf(const Simulation &run) {

@@ -105,7 +105,7 @@ TEST(Progress, SaysHowFarARunIs) {
     };
     EXPECT_EQ(line(goal, {.step = 1, .residual = 1, .seconds = 0.5}),
               "step 1/2000  residual 1.0e+00 of first  CFL 0.8  2.00 Mcells/s  16:40 min left");
-    // The residual says that half of the way is behind us.
+    // By the residual, half of the run is done.
     EXPECT_EQ(line(goal, {.step = 100, .residual = 1e-3, .seconds = 20}),
               "step 100/2000  residual 1.0e-03 of first  CFL 0.8  5.00 Mcells/s  20 s left");
     const ProgressGoal timed{

@@ -25,7 +25,7 @@ struct Scheme {
     GradientScheme gradient = GradientScheme::LeastSquares;
     LimiterChoice limiter;
     TimeScheme time = TimeScheme::SspRk3;
-    bool overlap = true; ///< compute while ghosts travel; results are the same
+    bool overlap = true; ///< compute during pulls; results are the same
     /// Residuals, forces and totals are exact sums: the same bits on any number of ranks. States always are.
     bool reproducible = true;
     bool device = false; ///< compute on the device: the same functors, the same order of sums

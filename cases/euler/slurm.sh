@@ -5,7 +5,7 @@
 #
 # EULER is the program (build/release/cases/euler/euler), EULER_OUTPUT the folder of results and checkpoints
 # (euler-<name of the configuration>). Paths are relative to the folder where the job is submitted. On GPUs: a program of
-# the preset cuda, --gpus-per-node=N before the script, and --set scheme.device=cuda behind the configuration.
+# the preset cuda, --gpus-per-node=N before the script, and --set scheme.device=cuda after the configuration.
 #SBATCH --job-name=euler
 #SBATCH --nodes=2
 #SBATCH --ntasks-per-node=64

@@ -335,7 +335,7 @@ def residency():
 
 def overlap():
     """The life of an exchange on two ranks."""
-    f = Figure(900, 310, "Computing while ghosts travel")
+    f = Figure(900, 310, "Computing during a pull")
     lanes = {0: 88, 1: 208}
 
     def span(rank, x0, x1, label, colour, dash=None):

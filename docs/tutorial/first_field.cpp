@@ -152,7 +152,7 @@ int run(DNDS::CommunicatorView world) {
     neighbours.resize(cellCells.father->size(), [&](index i) { return cellCells.father->rowSize(i); });
     std::ranges::copy(ghosts.toLocal(reads), neighbours.data());
 
-    // Step 5: computing while ghosts travel.
+    // Step 5: computing during a pull.
     DNDS::ArrayPair<DNDS::ParArray<real, 2>> next;
     next.initPair("next", world);
     next.father->resize(u.father->size());

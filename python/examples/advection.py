@@ -19,7 +19,7 @@ class Upwind:
         self.volumes = metrics.volumes[: self.owned]
         own = (mesh.face_cells >= 0) & (mesh.face_cells < self.owned)
         faces = own.any(axis=1) & (mesh.face_cells >= 0).all(axis=1)
-        # Faces between own cells need no ghosts, and so can be done while ghosts travel.
+        # Faces between own cells need no ghosts: they are computed during the pull.
         self.inner = self.selected(mesh, metrics, velocity, faces & own.all(axis=1))
         self.outer = self.selected(mesh, metrics, velocity, faces & ~own.all(axis=1))
 

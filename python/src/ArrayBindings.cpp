@@ -194,7 +194,7 @@ void bindArray(nb::module_ &module) {
     nb::class_<AnyArray> type(module, "Array", R"(Rows of one element type in memory of the library, shared with NumPy.
 
 Three layouts: "fixed" rows of one width; "padded" rows with sizes of their own up to a width; "csr" rows with sizes of
-their own, one behind the other. Memory starts out zero. All is Local.)");
+their own, one after the other. New memory is zero. All is Local.)");
     type.def(
             "__init__",
             [](AnyArray *self, index rows, nb::handle width, std::string_view layout, nb::handle sizes,

@@ -13,7 +13,7 @@
 
 namespace DNDS::Geom::test {
 
-/// All ranks' lists behind each other. Collective.
+/// All ranks' lists, one after the other. Collective.
 template <class T>
 std::vector<T> gatherAll(CommunicatorView comm, const std::vector<T> &mine) {
     return comm.allGatherV(std::span<const T>(mine));
@@ -22,7 +22,7 @@ std::vector<T> gatherAll(CommunicatorView comm, const std::vector<T> &mine) {
 /// The blocks of all ranks, joined, on each of them; checks that they follow each other without gaps. Collective.
 SourceMesh gatherMesh(CommunicatorView comm, const SourceMesh &mesh);
 
-/// Expects two whole meshes, or two blocks of elements, to be the same in all that they hold.
+/// Expects two whole meshes, or two blocks of elements, to be the same.
 void expectSame(const SourceMesh &a, const SourceMesh &b);
 void expectSame(const ElementBlock &a, const ElementBlock &b);
 
@@ -34,7 +34,7 @@ std::vector<Face> facesOf(const ElementBlock &block, index element);
 /// The corners of a boundary element.
 Face cornersOf(const ElementBlock &block, index element);
 
-/// A number that belongs to the set of corners, for matching faces.
+/// A hash of the set of corners, for matching faces.
 Face sorted(Face face);
 
 /// Volume or area from corner nodes, of one cell or of all, signed as the file orders them; faces are fans around the
@@ -45,7 +45,7 @@ real measure(const SourceMesh &mesh);
 /// {x low, x high, y low, ...}
 std::array<real, 6> boundingBox(const SourceMesh &mesh);
 
-/// How many elements there are of each type, and of each type's name in the standard.
+/// The number of elements of each type, by its name in the standard.
 std::map<ElementType, index> countTypes(const ElementBlock &block);
 std::map<std::string, index> countNames(const ElementBlock &block);
 

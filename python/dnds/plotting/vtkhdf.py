@@ -74,7 +74,7 @@ class VtkContent:
     def edges_between(self, parts):
         """The edges between polygons whose cells belong to different parts, `parts` [cells]: [edges, 2 ends, 3]."""
         following = np.arange(len(self.polygon_nodes)) + 1
-        following[self.polygon_offsets[1:] - 1] = self.polygon_offsets[:-1]  # behind the last corner comes the first
+        following[self.polygon_offsets[1:] - 1] = self.polygon_offsets[:-1]  # the first corner follows the last
         ends = np.sort(np.column_stack([self.polygon_nodes, self.polygon_nodes[following]]), axis=1)
         owners = np.repeat(parts[self.polygon_cells], np.diff(self.polygon_offsets))
         order = np.lexsort((ends[:, 1], ends[:, 0]))

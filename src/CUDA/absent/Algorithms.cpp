@@ -2,7 +2,7 @@
 
 #include <exception>
 
-// Never called: the device was asked for before.
+// Never called: requireDevice throws before.
 namespace DNDS::Device::Hooks {
 
 real sum(StreamHandle /*stream*/, std::span<const real> /*x*/) { std::terminate(); }

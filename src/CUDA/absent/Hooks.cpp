@@ -44,7 +44,7 @@ void closeShared(void * /*pointer*/) noexcept {}
 StreamHandle createStream(Priority /*priority*/) { throwAbsent("create a stream"); }
 void destroyStream(StreamHandle /*stream*/) noexcept {}
 
-// Nothing can have been queued: there is nothing to wait for, and callers need not ask which back end they run on.
+// Nothing can be queued, so there is nothing to wait for; callers need not check the back end.
 void synchronize(StreamHandle /*stream*/) {}
 void synchronizeAll() {}
 
@@ -52,7 +52,7 @@ EventHandle createEvent() { throwAbsent("create an event"); }
 void destroyEvent(EventHandle /*event*/) noexcept {}
 void recordEvent(EventHandle /*event*/, StreamHandle /*stream*/) { throwAbsent("record an event"); }
 void waitEvent(StreamHandle /*stream*/, EventHandle /*event*/) { throwAbsent("wait for an event"); }
-bool eventReached(EventHandle /*event*/) { throwAbsent("ask for an event"); }
+bool eventReached(EventHandle /*event*/) { throwAbsent("query an event"); }
 void synchronizeEvent(EventHandle /*event*/) { throwAbsent("wait for an event"); }
 
 void beginCapture(StreamHandle /*stream*/) { throwAbsent("capture a graph"); }

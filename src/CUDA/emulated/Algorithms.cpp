@@ -77,7 +77,7 @@ void multiply(StreamHandle stream, real alpha, const MatrixRows<const real> &a, 
             const Eigen::Map<const Matrix> right(b.data + i * b.stride, b.rows, b.cols);
             Eigen::Map<Matrix> product(c.data + i * c.stride, c.rows, c.cols);
             const Matrix result = alpha * (left * right);
-            if (beta == 0) // what was there does not count, even if it is NaN
+            if (beta == 0) // the previous value is ignored, even if it is NaN
                 product = result;
             else
                 product = result + beta * product;

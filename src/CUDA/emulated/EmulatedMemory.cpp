@@ -63,7 +63,7 @@ void *EmulatedMemory::allocate(std::size_t bytes) {
         throwNoMemory(bytes, errno);
     std::byte *user = map(file_, fileEnd_, bytes, mapped, false);
     fileEnd_ += mapped;
-    // Device memory is not zero when one gets it: signalling bytes show who relies on that.
+    // Fresh device memory is not zero: signalling bytes expose code that relies on it.
     std::memset(blocks_.at(user).alias, 0xFB, mapped);
     return user;
 }
@@ -78,8 +78,8 @@ void EmulatedMemory::deallocate(void *pointer) noexcept {
     const std::scoped_lock guard(mutex_);
     const auto found = blocks_.find(static_cast<std::byte *>(pointer));
     if (found == blocks_.end() || found->second.foreign)
-        std::terminate(); // a double free, or a pointer that is no device memory of this process
-    // What cannot be given back here is when the process ends.
+        std::terminate(); // a double free, or not device memory of this process
+    // Memory that cannot be freed here is freed when the process ends.
     static_cast<void>(::fallocate(file_, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
                                   static_cast<off_t>(found->second.begin), static_cast<off_t>(found->second.mapped)));
     unmap(found);
@@ -120,7 +120,7 @@ void *EmulatedMemory::open(const EmulatedShare &shared) {
     const std::string path = fmt::format("/proc/{}/fd/{}", shared.process, shared.file);
     const int file = ::open(path.c_str(), O_RDWR | O_CLOEXEC);
     DNDS_CHECK(file >= 0, StateError,
-               "emulated device: the memory of process {} cannot be opened ({}): it has ended, or belongs to another "
+               "emulated device: cannot open the memory of process {} ({}): it has ended, or belongs to another "
                "user, machine or container",
                shared.process, std::strerror(errno));
     struct ::stat status {};
@@ -146,7 +146,7 @@ void EmulatedMemory::close(void *pointer) noexcept {
     const std::scoped_lock guard(mutex_);
     const auto after = blocks_.upper_bound(static_cast<std::byte *>(pointer));
     if (after == blocks_.begin())
-        std::terminate(); // nothing that was opened
+        std::terminate(); // was not opened
     const auto block = std::prev(after);
     if (block->second.foreign && pointer < block->first + block->second.mapped) // or it was shared within the process
         unmap(block);
@@ -155,7 +155,7 @@ void EmulatedMemory::close(void *pointer) noexcept {
 void EmulatedMemory::protectAll(int protection) const noexcept {
     for (const auto &[user, block] : blocks_)
         if (::mprotect(const_cast<std::byte *>(user), block.mapped, protection) != 0)
-            std::terminate(); // only if the mapping is not ours any more
+            std::terminate(); // only if the mapping is no longer ours
 }
 
 void EmulatedMemory::unlock() {

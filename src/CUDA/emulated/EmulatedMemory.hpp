@@ -10,29 +10,30 @@
 
 namespace DNDS::Device {
 
-/// What another process has to know of a byte of emulated device memory.
+/// What another process needs to open a byte of emulated device memory.
 struct EmulatedShare {
     std::int64_t process = 0;
     std::int64_t file = 0;    ///< descriptor in that process
-    std::uint64_t inode = 0;  ///< of the file: tells a process from a later one of the same number
+    std::uint64_t inode = 0;  ///< of the file: distinguishes processes that reuse a number
     std::uint64_t begin = 0;  ///< of the allocation in the file
     std::uint64_t bytes = 0;  ///< of the allocation
     std::uint64_t offset = 0; ///< of the byte in the allocation
 };
 
-/// All device memory of the process under the emulated back end, and what it opened of others.
+/// All device memory of the process under the emulated back end, and memory it opened of other processes.
 ///
-/// All allocations lie in one anonymous file, which other processes open by the process's number. Each is mapped twice:
-/// at the address that users hold, which is inaccessible while no kernel runs, and at a second address that copies go
-/// through. So copies never open the first mapping, and a host thread that strays into device memory faults even while
-/// another one copies. Ranges of the file are not used twice, only their memory is given back. Thread-safe.
+/// All allocations are in one anonymous file, which other processes open by the process's number. Each is mapped twice:
+/// at the user's address, which is inaccessible while no kernel runs, and at a second address for copies. So copies
+/// never open the first mapping, and a host thread that accesses device memory faults even while another one copies.
+/// Ranges of the file are not reused, only their memory is freed. Thread-safe.
 class EmulatedMemory {
   public:
-    /// The address users hold. @throws MemoryError.
+    /// The user's address. @throws MemoryError.
     void *allocate(std::size_t bytes);
     void deallocate(void *pointer) noexcept;
 
-    /// Where copies may reach `[pointer, pointer + bytes)`. @throws ArgumentError unless it lies within one allocation.
+    /// The address for copies of `[pointer, pointer + bytes)`. @throws ArgumentError unless it is within one
+    /// allocation.
     std::byte *alias(const void *pointer, std::size_t bytes) const;
 
     /// @throws ArgumentError unless `pointer` lies in an allocation of this process.
@@ -41,14 +42,14 @@ class EmulatedMemory {
     void *open(const EmulatedShare &shared);
     void close(void *pointer) noexcept;
 
-    /// Makes all allocations accessible until `lock` was called as often.
+    /// Makes all allocations accessible until `lock` has been called as often.
     void unlock();
     void lock() noexcept;
 
   private:
     struct Block {
         std::byte *alias;
-        std::size_t bytes;   ///< as asked for
+        std::size_t bytes;   ///< as requested
         std::size_t mapped;  ///< in whole pages
         std::uint64_t begin; ///< in the file
         bool foreign;        ///< belongs to another process

@@ -62,7 +62,7 @@ void EmulatedStreams::destroy(StreamHandle stream) noexcept {
 
 void EmulatedStreams::enqueue(StreamImpl &stream, EmulatedEntry entry) {
     if (!started_) {
-        for (int i = 0; i < 2; ++i) // so that kernels run beside each other
+        for (int i = 0; i < 2; ++i) // so that kernels run concurrently
             std::thread([this] { runForever(); }).detach();
         started_ = true;
     }
@@ -162,7 +162,7 @@ bool EmulatedStreams::reached(const SharedEvent &event) {
     const Lock lock(mutex_);
     if (event->capture && !event->capture->ended) {
         event->capture->broken = true;
-        throw StateError("an event cannot be asked while it is captured for a graph");
+        throw StateError("an event cannot be queried while it is captured for a graph");
     }
     if (event->reached < event->recorded)
         return false;
@@ -187,7 +187,7 @@ void EmulatedStreams::synchronize(const SharedEvent &event) {
 void EmulatedStreams::beginCapture(StreamHandle stream) {
     DNDS_CHECK(stream != nullptr, ArgumentError, "the default stream cannot be captured; make one of your own");
     const Lock lock(mutex_);
-    DNDS_CHECK(!stream->capture, StateError, "the work of this stream is captured already");
+    DNDS_CHECK(!stream->capture, StateError, "the work of this stream is already being captured");
     stream->capture = std::make_shared<EmulatedCapture>();
     stream->capture->streams.push_back(stream);
     stream->captured.clear();
@@ -198,7 +198,7 @@ std::unique_ptr<GraphImpl> EmulatedStreams::endCapture(StreamHandle stream) {
     DNDS_CHECK(stream && stream->capture, StateError, "no work of this stream is being captured");
     const std::shared_ptr<EmulatedCapture> capture = stream->capture;
     DNDS_CHECK(capture->streams.front() == stream, StateError,
-               "the capture of a graph has to end on the stream where it began");
+               "the capture of a graph must end on the stream where it began");
     const std::vector<std::size_t> ends = stream->captured;
     capture->ended = true;
     for (StreamImpl *member : streams_)
@@ -270,7 +270,7 @@ void EmulatedStreams::runOne(Lock &lock, StreamImpl &stream) {
         } catch (...) {
             failure = std::current_exception();
         }
-        entry.work = nullptr; // what it holds is let go before anybody hears that it has run
+        entry.work = nullptr; // release its captures before others see that it has run
         lock.lock();
         if (failure && !stream.failure)
             stream.failure = failure;

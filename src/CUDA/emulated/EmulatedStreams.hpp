@@ -1,5 +1,5 @@
 /// @file EmulatedStreams.hpp
-/// @brief Queues of work that threads run late and in random order, standing for a device.
+/// @brief Queues of work that threads run late and in random order, emulating a device.
 #pragma once
 
 #include "DNDS/Device/Hooks.hpp"
@@ -20,17 +20,17 @@ namespace DNDS::Device {
 
 using EmulatedWork = std::function<void()>;
 
-/// Work and what it waits for, by number within its graph.
+/// Work and its dependencies, by number within its graph.
 struct EmulatedNode {
     EmulatedWork work;
     std::vector<std::size_t> after;
 };
 
-/// A graph under construction, shared by the streams and events that belong to it.
+/// A graph under construction, shared by its streams and events.
 struct EmulatedCapture {
     std::vector<EmulatedNode> nodes;
     std::vector<StreamHandle> streams; ///< that joined; the first one began
-    bool broken = false;               ///< something was done that no graph can hold
+    bool broken = false;               ///< an operation that graphs cannot hold
     bool ended = false;
 };
 
@@ -38,9 +38,9 @@ struct GraphImpl {
     std::vector<EmulatedNode> nodes;
 };
 
-/// What waits may outlive the event.
+/// Shared: waiting work may outlive the event.
 struct EventImpl {
-    std::uint64_t recorded = 0; ///< how often
+    std::uint64_t recorded = 0; ///< number of records
     std::uint64_t reached = 0;  ///< the latest of these records that the device has passed
     std::exception_ptr failure; ///< of the stream when it was recorded last
     std::shared_ptr<EmulatedCapture> capture;
@@ -58,14 +58,14 @@ struct EmulatedEntry {
 struct StreamImpl {
     std::deque<EmulatedEntry> entries;
     bool running = false;       ///< the front entry is at work
-    std::exception_ptr failure; ///< of a kernel, not told yet
+    std::exception_ptr failure; ///< of a kernel, not reported yet
     std::shared_ptr<EmulatedCapture> capture;
     std::vector<std::size_t> captured; ///< the nodes that the next one waits for
 
     bool idle() const { return entries.empty() && !running; }
 };
 
-/// The queues and the threads. It is never destroyed: arrays with static storage may outlive anything else.
+/// The queues and the threads. Never destroyed: static arrays may outlive anything else.
 /// Thread-safe.
 class EmulatedStreams {
   public:
@@ -76,7 +76,7 @@ class EmulatedStreams {
     void push(StreamHandle stream, EmulatedWork work);
     void synchronize(StreamHandle stream);
     void synchronizeAll();
-    /// Without telling failures.
+    /// Does not report failures.
     void finishAll() noexcept;
 
     void record(const SharedEvent &event, StreamHandle stream);
@@ -101,14 +101,14 @@ class EmulatedStreams {
     void runOne(Lock &lock, StreamImpl &stream);
 
     std::mutex mutex_;
-    std::condition_variable changed_; ///< there is work, or something was done
+    std::condition_variable changed_; ///< work was added or finished
     StreamImpl default_;
     std::set<StreamImpl *> streams_{&default_};
     std::mt19937 random_;
     bool started_ = false;
 };
 
-/// Runs nodes in a random order that their dependencies allow.
+/// Runs nodes in a random order that respects their dependencies.
 void runNodes(const std::vector<EmulatedNode> &nodes, std::mt19937 &random);
 
 } // namespace DNDS::Device

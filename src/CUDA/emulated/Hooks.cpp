@@ -25,7 +25,7 @@ namespace DNDS::Device {
 
 namespace {
 
-/// The emulated device of this process. It is never destroyed: arrays with static storage may outlive anything else.
+/// The emulated device of this process. Never destroyed: static arrays may outlive anything else.
 struct EmulatedDevice {
     EmulatedMemory memory;
     EmulatedStreams streams;
@@ -39,7 +39,7 @@ struct EmulatedDevice {
 EmulatedMemory &memory() { return EmulatedDevice::instance().memory; }
 EmulatedStreams &streams() { return EmulatedDevice::instance().streams; }
 
-/// An event that users name by the address of its owner.
+/// An event; its handle is the owner's address.
 struct EventOwner {
     SharedEvent event = std::make_shared<EventImpl>();
 };
@@ -73,7 +73,7 @@ unsigned freshSeed() {
     return static_cast<unsigned>(random());
 }
 
-/// A device that fails in the middle of a run fails all that it is asked from then on.
+/// A device lost in the middle of a run fails all later requests.
 void requireNotLost() { DNDS_CHECK(!emulatedDevicePretends("lost"), StateError, "emulated device: it is lost"); }
 
 /// First bytes of a handle; the rest is an EmulatedShare.
@@ -89,7 +89,7 @@ void requireDevice(std::string_view /*what*/) {}
 DeviceInfo deviceInfo() {
     DeviceInfo info;
     info.name = "emulated device";
-    std::ifstream("/proc/sys/kernel/random/boot_id") >> info.identity; // one device a machine
+    std::ifstream("/proc/sys/kernel/random/boot_id") >> info.identity; // one device per machine
     info.memoryBytes =
         static_cast<std::size_t>(::sysconf(_SC_PHYS_PAGES)) * static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
     info.count = 1;
@@ -157,7 +157,7 @@ SharedHandle share(const void *pointer) {
     SharedHandle handle;
     std::memcpy(handle.bytes.data(), &handleMark, sizeof(handleMark));
     std::memcpy(handle.bytes.data() + sizeof(handleMark), &shared, sizeof(shared));
-    // what lies in this process is found by its address
+    // memory of this process is identified by its address
     std::memcpy(handle.bytes.data() + sizeof(handleMark) + sizeof(shared), &pointer, sizeof(pointer));
     return handle;
 }
@@ -170,7 +170,7 @@ void *openShared(const SharedHandle &handle) {
     std::memcpy(&mark, handle.bytes.data(), sizeof(mark));
     std::memcpy(&shared, handle.bytes.data() + sizeof(mark), sizeof(shared));
     std::memcpy(&local, handle.bytes.data() + sizeof(mark) + sizeof(shared), sizeof(local));
-    DNDS_CHECK(mark == handleMark, ArgumentError, "emulated device: this is no handle of shared device memory");
+    DNDS_CHECK(mark == handleMark, ArgumentError, "emulated device: this is not a handle of shared device memory");
     return shared.process == ::getpid() ? local : memory().open(shared);
 }
 
@@ -253,12 +253,12 @@ void beginKernel(StreamHandle stream) {
 void endKernel(StreamHandle /*stream*/) noexcept { memory().lock(); }
 
 // ---------------------------------------------------------------------------------------------------------------------
-// Messages: an MPI that takes device memory, one that does not, and two that say so wrongly
+// Messages: an MPI that accepts device memory, one that does not, and two that claim to but do not
 
 void *messageAddress(void *pointer, std::size_t bytes) {
     if (bytes == 0 || emulatedDevicePretends("crashing-mpi"))
         return pointer;
-    if (emulatedDevicePretends("lying-mpi")) { // takes the bytes, but not from or to the device
+    if (emulatedDevicePretends("lying-mpi")) { // transfers bytes, but not from or to the device
         static auto *elsewhere = new std::map<void *, std::vector<std::byte>>;
         std::vector<std::byte> &bytesElsewhere = (*elsewhere)[pointer];
         bytesElsewhere.resize(std::max(bytes, bytesElsewhere.size()));

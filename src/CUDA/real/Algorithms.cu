@@ -21,7 +21,7 @@ namespace DNDS::Device::Hooks {
 
 namespace {
 
-/// Calls a function of CUB twice, as they want it: for the size of its scratch memory, and with it.
+/// Calls a CUB function twice, as CUB requires: for the size of its scratch memory, and with it.
 template <class Call>
 void withScratch(const char *what, const Call &call) {
     std::size_t bytes = 0;
@@ -35,7 +35,7 @@ void checkBlas(cublasStatus_t status, const char *what) {
         throw StateError(fmt::format("cuBLAS: {} failed: {}", what, cublasGetStatusString(status)));
 }
 
-/// cuBLAS's state for each device, with the mutex that guards it. Never destroyed, as the driver may end before.
+/// cuBLAS's handle for each device, with its mutex. Never destroyed, as the driver may end before.
 struct Blas {
     std::mutex mutex;
     std::map<int, cublasHandle_t> handles;
@@ -54,7 +54,7 @@ struct Blas {
     }
 };
 
-// None of these depends on the order in which CUB calls them.
+// The results do not depend on the order in which CUB applies these.
 struct Smaller {
     DNDS_HOST_DEVICE real operator()(real a, real b) const { return b < a ? b : a; }
 };
@@ -74,7 +74,7 @@ struct IntegerIn {
     DNDS_HOST_DEVICE FixedPoint::Wide operator()(index row) const { return FixedPoint::toInteger(column(row), shift); }
 };
 
-/// Queues `*result` = `of(0)`, `of(1)`, ... joined by `join`.
+/// Queues `*result` = `of(0)`, `of(1)`, ... combined by `join`.
 template <class Of, class T, class Join>
 void reduce(const char *what, StreamHandle stream, index count, const Of &of, T *result, Join join, T first) {
     const auto terms = thrust::make_transform_iterator(thrust::counting_iterator<index>(0), of);
@@ -90,7 +90,7 @@ std::size_t scratchOfMinimum(std::size_t count) {
     check(cub::DeviceReduce::Reduce(nullptr, bytes, static_cast<const real *>(nullptr), static_cast<real *>(nullptr),
                                     static_cast<index>(count), Smaller{}, std::numeric_limits<real>::infinity()),
           "preparing to find the smallest element");
-    return bytes > 0 ? bytes : 1; // CUB takes null for the question how much it needs
+    return bytes > 0 ? bytes : 1; // CUB takes null as a query for the size
 }
 
 void minimum(StreamHandle stream, std::span<const real> x, real *result, std::span<std::byte> scratch) {
@@ -146,7 +146,7 @@ void multiply(StreamHandle stream, real alpha, const MatrixRows<const real> &a, 
     cublasHandle_t handle = blas.ofThisDevice();
     checkBlas(cublasSetStream(handle, native(stream)), "choosing a stream");
     const auto leading = [](rowsize rows) { return rows > 0 ? rows : 1; };
-    // its counts are int: large batches go in parts
+    // counts are int: split large batches
     constexpr index most = index{1} << 30;
     for (index first = 0; first < c.count; first += most) {
         const index count = c.count - first < most ? c.count - first : most;

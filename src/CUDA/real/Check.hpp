@@ -1,5 +1,5 @@
 /// @file Check.hpp
-/// @brief Turns what CUDA reports into exceptions.
+/// @brief Turns CUDA status codes into exceptions.
 #pragma once
 
 #include <cuda_runtime.h>

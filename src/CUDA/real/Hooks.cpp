@@ -1,4 +1,4 @@
-// The device itself, and how its failures are told.
+// The device itself and its errors.
 
 #include "DNDS/Device/Hooks.hpp"
 
@@ -13,7 +13,7 @@ namespace DNDS::Device {
 
 namespace {
 
-/// Asked once: the answer has to be the same for the whole run.
+/// Determined once: the answer must not change during a run.
 const std::string &reasonOnce() {
     static const std::string reason = [] {
         int devices = 0;
@@ -28,10 +28,10 @@ const std::string &reasonOnce() {
     return reason;
 }
 
-/// -1 until somebody chose: CUDA's own choice.
+/// -1 until a device is selected: CUDA's default.
 std::atomic<int> chosenDevice{-1};
 
-/// CUDA keeps the choice for each thread.
+/// CUDA stores the selected device per thread.
 void selectDevice() {
     thread_local int selected = -1;
     const int chosen = chosenDevice.load(std::memory_order_relaxed);
@@ -76,7 +76,7 @@ void useDevice(int number) {
     DNDS_CHECK(available(), NotBuiltError, "cannot choose a device: {}", unavailableReason());
     chosenDevice = number % deviceCount();
     selectDevice();
-    check(cudaFree(nullptr), "starting to use the device"); // MPI libraries want this done before they start
+    check(cudaFree(nullptr), "starting to use the device"); // MPI libraries require this before they start
 }
 
 DeviceInfo deviceInfo() {

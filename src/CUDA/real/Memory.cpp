@@ -38,7 +38,7 @@ void *allocateSlab(std::size_t bytes) {
     return pointer;
 }
 
-/// One pool for each device that this process has used. Never destroyed, as the driver may end before the last array.
+/// One pool per device used by this process. Never destroyed, as the driver may end before the last array.
 struct Pools {
     std::mutex mutex;
     std::map<int, MemoryPool> pools;
@@ -67,7 +67,7 @@ struct Pools {
 
 using ProcessKey = std::array<std::uint64_t, 2>;
 
-/// Tells this process from all others, of other containers too.
+/// Identifies this process among all others, also in other containers.
 const ProcessKey &processKey() {
     static const ProcessKey key = [] {
         std::random_device random;
@@ -83,12 +83,12 @@ struct Shared {
     std::uint64_t mark;
     ProcessKey process;
     std::uint64_t address; ///< in the process that shares
-    std::uint64_t offset;  ///< from the start of what CUDA shares, which is a whole allocation
+    std::uint64_t offset;  ///< from the start of the whole allocation that CUDA shares
     cudaIpcMemHandle_t memory;
 };
 static_assert(sizeof(Shared) <= sizeof(SharedHandle));
 
-/// Slabs of others that are open here: CUDA opens each once.
+/// Open slabs of other processes: CUDA opens each once.
 struct OpenSlabs {
     struct Slab {
         std::byte *base;
@@ -129,14 +129,14 @@ void deallocate(void *pointer) noexcept {
     Pools &pools = Pools::instance();
     const std::scoped_lock lock(pools.mutex);
     try {
-        requireDevice("give device memory back");
+        requireDevice("free device memory");
         for (auto &[device, pool] : pools.pools)
             if (pool.deallocate(pointer))
                 return;
-    } catch (const Error &) { // at process exit the driver may be gone before the last array: nothing to give back
+    } catch (const Error &) { // at process exit the driver may be gone before the last array: nothing to free
         return;
     }
-    std::terminate(); // a double free, or a pointer that is no device memory
+    std::terminate(); // a double free, or not device memory
 }
 
 void *allocatePinned(std::size_t bytes) {
@@ -202,7 +202,7 @@ void *openShared(const SharedHandle &handle) {
     requireDevice("open device memory of another process");
     Shared shared{};
     std::memcpy(&shared, handle.bytes.data(), sizeof(shared));
-    DNDS_CHECK(shared.mark == handleMark, ArgumentError, "this is no handle of shared device memory");
+    DNDS_CHECK(shared.mark == handleMark, ArgumentError, "this is not a handle of shared device memory");
     if (shared.process == processKey())
         return reinterpret_cast<void *>(shared.address); // CUDA does not open a process's own memory
     OpenSlabs &open = OpenSlabs::instance();
@@ -213,8 +213,8 @@ void *openShared(const SharedHandle &handle) {
     if (slab == open.slabs.end()) {
         void *base = nullptr;
         check(cudaIpcOpenMemHandle(&base, shared.memory, cudaIpcMemLazyEnablePeerAccess),
-              "opening device memory of another process (CUDA IPC); it needs processes of one machine that see the "
-              "same process numbers, and devices that reach each other");
+              "opening device memory of another process (CUDA IPC); it needs processes on one machine that see the "
+              "same process numbers, and devices that can access each other");
         slab = open.slabs.emplace(name, OpenSlabs::Slab{static_cast<std::byte *>(base), 0}).first;
     }
     ++slab->second.users;

@@ -34,7 +34,7 @@ void *MemoryPool::tryAllocate(std::size_t bytes, std::size_t alignment) {
     for (auto slab = slabs_.begin(); slab != slabs_.end(); ++slab)
         if (void *pointer = allocateIn(slab, bytes, alignment))
             return pointer;
-    // Large ones get a slab of their own, so that it can be given back; whole megabytes, as the driver maps them.
+    // Large allocations get a slab of their own, so that it can be freed; whole megabytes, as the driver maps them.
     constexpr std::size_t granularity = std::size_t{2} << 20;
     const std::size_t size = bytes > slabBytes / 2 ? (bytes + granularity - 1) / granularity * granularity : slabBytes;
     auto *memory = static_cast<std::byte *>(source_.allocate(size));

@@ -1,5 +1,5 @@
 /// @file MemoryPool.hpp
-/// @brief Device memory in large pieces, of which other processes open whole ones.
+/// @brief Device memory in large slabs, which other processes open as a whole.
 #pragma once
 
 #include "DNDS/Base/BlockAllocator.hpp"
@@ -12,19 +12,19 @@
 
 namespace DNDS::Device {
 
-/// Hands out ranges of large allocations ("slabs"), and takes them back without waiting for the device: what was given
-/// back may be used again when a fence, made at that time, has been passed. Knows nothing of CUDA, so that it is tested
+/// Hands out ranges of large allocations ("slabs"), and reuses freed ones without waiting for the device: a freed range
+/// may be reused when a fence made at that time has been passed. Knows nothing about CUDA, so it can be tested
 /// anywhere. Not thread-safe. O(slabs + free ranges).
 class MemoryPool {
   public:
-    /// Where slabs come from, and how to tell that all work queued so far has run.
+    /// Allocates slabs, and tells when all work queued so far has run.
     struct Source {
         std::function<void *(std::size_t bytes)> allocate; ///< null without room
         std::function<void(void *)> free;
-        std::function<std::function<bool()>()> fence; ///< makes a function that says whether it was passed
-        std::function<void()> wait;                   ///< until all fences have been
+        std::function<std::function<bool()>()> fence; ///< makes a function that returns whether it has been passed
+        std::function<void()> wait;                   ///< until all fences have been passed
     };
-    /// What lies around an address.
+    /// The slab around an address.
     struct Place {
         void *slab = nullptr;
         std::size_t offset = 0;
@@ -34,11 +34,11 @@ class MemoryPool {
 
     explicit MemoryPool(Source source) : source_(std::move(source)) {}
 
-    /// Null where there is no room, even after slabs that nobody uses were given back.
+    /// Null if there is no room, even after unused slabs were freed.
     void *allocate(std::size_t bytes, std::size_t alignment);
-    /// False where `pointer` does not come from `allocate`.
+    /// False if `pointer` is not from `allocate`.
     bool deallocate(void *pointer);
-    /// The slab of what `allocate` returned; null elsewhere.
+    /// The slab of memory from `allocate`; null elsewhere.
     Place placeOf(const void *pointer) const;
 
     std::size_t slabs() const noexcept { return slabs_.size(); }
@@ -47,7 +47,7 @@ class MemoryPool {
     struct Slab {
         std::size_t bytes;
         BlockAllocator ranges;
-        std::map<std::size_t, std::size_t> used; ///< begin -> bytes, those that wait for a fence included
+        std::map<std::size_t, std::size_t> used; ///< begin -> bytes, including those that wait for a fence
     };
     using Slabs = std::map<const std::byte *, Slab>; ///< by address
     struct Waiting {
@@ -63,7 +63,7 @@ class MemoryPool {
 
     Source source_;
     Slabs slabs_;
-    std::vector<Waiting> waiting_; ///< in the order in which they were given back
+    std::vector<Waiting> waiting_; ///< in the order in which they were freed
 };
 
 } // namespace DNDS::Device

@@ -11,7 +11,7 @@ namespace {
 
 constexpr std::uint32_t threads = 256;
 
-/// What a launch can have in one dimension.
+/// The largest launch in one dimension.
 constexpr std::uint64_t mostBlocks = 2147483647;
 
 __global__ void __launch_bounds__(threads) copyRowsKernel(CopyTable table) {

@@ -167,7 +167,7 @@ struct GraphImpl {
     cudaGraphExec_t executable = nullptr;
 };
 
-// Relaxed, so that allocations and other streams go on as always: what is captured is what is queued on the streams.
+// Relaxed mode: allocations and other streams are not affected; only work queued on these streams is captured.
 void beginCapture(StreamHandle stream) {
     requireDevice("capture a graph");
     DNDS_CHECK(stream != nullptr, ArgumentError, "the default stream cannot be captured; make one of your own");

@@ -1,5 +1,5 @@
 /// @file Streams.hpp
-/// @brief What memory has to know of the streams of this process.
+/// @brief What the memory pool needs to know about the streams of this process.
 #pragma once
 
 #include "DNDS/Device/Hooks.hpp"
@@ -12,8 +12,8 @@ namespace DNDS::Device {
 
 inline cudaStream_t native(StreamHandle stream) { return reinterpret_cast<cudaStream_t>(stream); }
 
-/// A function that says whether all work has run that is queued now on the default stream and on streams made here.
-/// Work that is being captured does not count: it has not been queued.
+/// A function that returns whether all work has run that is queued now on the default stream and on streams made here.
+/// Work being captured does not count: it has not been queued.
 std::function<bool()> makeFence();
 
 } // namespace DNDS::Device

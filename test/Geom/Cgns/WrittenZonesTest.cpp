@@ -210,7 +210,7 @@ TEST(CgnsWritten, StructuredBoundaryConditionsFollowTheirGridLocation) {
     std::vector<Condition> anyFaces = faces;
     for (Condition &condition : anyFaces)
         condition.location = "FaceCenter";
-    // The cells behind the faces.
+    // The cells at the faces.
     std::vector<Condition> cells = anyFaces;
     for (Condition &condition : cells)
         condition.location = "CellCenter";

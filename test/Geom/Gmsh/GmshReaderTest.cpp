@@ -91,7 +91,7 @@ using MeanOf = std::vector<int>;
 
 struct SecondOrder {
     ElementType type;
-    std::vector<MeanOf> gmsh; ///< nodes behind the corners, as Gmsh's manual draws them
+    std::vector<MeanOf> gmsh; ///< nodes after the corners, as Gmsh's manual draws them
     std::vector<MeanOf> cgns; ///< as the CGNS standard does (SIDS, figures of the conventions), counted from 0
 };
 

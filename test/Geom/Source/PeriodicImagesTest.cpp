@@ -56,7 +56,7 @@ TEST(PeriodicImages, AreCountedOnceHoweverTheyAreReached) {
     EXPECT_EQ(numberOfKey(imageKey(12345, twice)), 12345);
 }
 
-/// Behind each face of a periodic boundary stands a cell that has the face's corners, at the same places.
+/// Across each face of a periodic boundary is a cell with the face's corners, at the same places.
 void checkPeriodicFaces(const UnstructuredMesh &mesh) {
     const auto pointOf = [&](LocalIndex n) {
         return Point{mesh.coordinates(n, 0), mesh.coordinates(n, 1), mesh.coordinates(n, 2)};

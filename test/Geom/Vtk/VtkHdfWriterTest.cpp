@@ -132,7 +132,7 @@ TEST(VtkHdfWriter, WritesTheMeshInOnePiece) {
 }
 
 TEST(VtkHdfWriter, BringsSecondOrderElementsToVtksOrder) {
-    // Where VTK has the nodes behind the corners follows from the parametric coordinates of its cells.
+    // The positions of VTK's nodes after the corners follow from the parametric coordinates of its cells.
     const auto hexahedron = vtkElement(ElementType::Hexa27);
     EXPECT_EQ(hexahedron.type, 29);
     ASSERT_EQ(hexahedron.order.size(), 27u);
