@@ -95,13 +95,20 @@ template <class RankOf, class KeyOf, class Answer, class Take>
 void queryOwners(CommunicatorContext &context, std::size_t count, RankOf &&rankOf, KeyOf &&keyOf, Answer &&answer,
                  Take &&take, const std::exception_ptr &failure = nullptr) {
     const int ranks = context.comm().size();
-    const RankLists items = groupByRank(ranks, count, rankOf);
-    RankLists questions = items;
-    for (index &question : questions.values)
-        question = keyOf(static_cast<std::size_t>(question));
-    const RankLists asked = sparseExchange(context, questions, PeerDiscovery::Auto, failure);
+    RankLists items;
+    RankLists questions;
+    std::exception_ptr mine = failure;
+    try {
+        if (!failure)
+            items = groupByRank(ranks, count, rankOf);
+        questions = items;
+        for (index &question : questions.values)
+            question = keyOf(static_cast<std::size_t>(question));
+    } catch (...) {
+        mine = std::current_exception();
+    }
+    const RankLists asked = sparseExchange(context, questions, PeerDiscovery::Auto, mine);
     RankLists replies;
-    std::exception_ptr mine;
     try {
         for (std::size_t k = 0; k < asked.size(); k++) {
             for (const index number : asked.list(k))

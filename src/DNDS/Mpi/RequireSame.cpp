@@ -1,7 +1,6 @@
 #include "DNDS/Mpi/RequireSame.hpp"
 
 #include "DNDS/Base/ContentHash.hpp"
-#include "DNDS/Mpi/BroadcastList.hpp"
 
 #include <array>
 
@@ -13,23 +12,13 @@ bool isSameOnAll(const CommunicatorView &comm, std::uint64_t key) {
     return extremes[0] == ~extremes[1];
 }
 
-void requireSame(const CommunicatorView &comm, std::span<const std::string> mine,
-                 const std::function<void(std::size_t k, const std::string *first)> &complain) {
+bool isSameOnAll(const CommunicatorView &comm, std::span<const std::string> texts) {
     ContentHash hash;
-    for (const std::string &text : mine) {
+    for (const std::string &text : texts) {
         hash.add(text.size());
         hash.addText(text);
     }
-    if (isSameOnAll(comm, hash.value())) [[likely]]
-        return;
-    std::vector<std::string> first;
-    comm.guarded([&] { first.assign(mine.begin(), mine.end()); });
-    broadcastStrings(comm, first);
-    comm.guarded([&] {
-        for (std::size_t k = 0; k < std::max(mine.size(), first.size()); ++k)
-            if (k >= mine.size() || k >= first.size() || mine[k] != first[k])
-                complain(k, k < first.size() ? &first[k] : nullptr);
-    });
+    return isSameOnAll(comm, hash.value());
 }
 
 } // namespace DNDS
