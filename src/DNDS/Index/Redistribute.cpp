@@ -10,8 +10,6 @@ namespace DNDS {
 
 namespace {
 
-std::size_t toSize(index i) { return static_cast<std::size_t>(i); }
-
 void requireMapping(const std::shared_ptr<const GlobalMapping> &mapping) {
     DNDS_CHECK(mapping != nullptr, StateError, "rows are moved from one numbering to another: create theirs first");
 }
