@@ -82,11 +82,11 @@ void bindElements(nb::class_<AnyArray> &type) {
             nb::kw_only(), "writable"_a = true, nb::sig("def numpy(self, *, writable: bool = True) -> NDArray"),
             R"(The elements without copying: [rows, width] for fixed and padded rows (padding included), [elements] for csr.
 
-The memory lives as long as what is returned: after `resize`, an old view shows the old memory. A writable view makes the
-device side stale. Raises StaleError where only the device has the values, StateError where csr rows are not compressed.
+The view keeps its memory alive: after `resize`, an old view shows the old memory. A writable view makes the
+device side stale. Raises StaleError if only the device is current, StateError if csr rows are not compressed.
 
-Of the arrays of a field: owned rows are read-only while a pull is in flight; StateError is raised for ghosts then, and
-for both while a push is.)")
+For arrays of a field: while a pull is in flight, owned rows are read-only and ghosts raise StateError; while a push is,
+both raise it.)")
         .def(
             "__array__",
             [](const AnyArray &self, nb::handle dtype, nb::handle copy) {
@@ -125,7 +125,7 @@ void bindRowSizes(nb::class_<AnyArray> &type) {
             "rows"_a, "width"_a.none() = nb::none(), nb::kw_only(), "sizes"_a.none() = nb::none(),
             nb::sig("def resize(self, rows: int, width: int | None = None, *, "
                     "sizes: ArrayLike | None = None) -> None"),
-            R"(Changes the number of rows; arguments as for the class. Without `sizes` rows that remain keep their contents,
+            R"(Changes the number of rows; arguments as for the class. Without `sizes` remaining rows keep their contents,
 and csr rows must be compressed before they are viewed.)")
         .def(
             "resize_row",
@@ -193,8 +193,8 @@ void resizeArray(ArrayBase &array, index rows, nb::handle width, nb::handle size
 void bindArray(nb::module_ &module) {
     nb::class_<AnyArray> type(module, "Array", R"(Rows of one element type in memory of the library, shared with NumPy.
 
-Three layouts: "fixed" rows of one width; "padded" rows with sizes of their own up to a width; "csr" rows with sizes of
-their own, one after the other. New memory is zero. All is Local.)");
+Three layouts: "fixed" rows of one width; "padded" rows of different sizes up to a width; "csr" rows of different
+sizes, one after the other. New memory is zero. All is Local.)");
     type.def(
             "__init__",
             [](AnyArray *self, index rows, nb::handle width, std::string_view layout, nb::handle sizes,

@@ -172,11 +172,12 @@ void bindCheckpoint(nb::module_ &module) {
                 "ids: numpy.typing.ArrayLike | collections.abc.Mapping[str, numpy.typing.ArrayLike], "
                 "values: collections.abc.Mapping[str, float | str | collections.abc.Sequence[float]] | None = None, "
                 "*, comm: mpi4py.MPI.Comm | None = None) -> int"),
-        R"(Writes arrays and values to an HDF5 file that is whole or not there, and returns its size in bytes. Collective.
+        R"(Writes arrays and values to an HDF5 file that is complete or absent, and returns its size in bytes. Collective.
 
-`ids` [owned], for all arrays or by name, are numbers that no other row of any rank has, for example
-mesh.cells.file_numbers[:mesh.cells.owned]: by them any number of ranks finds its rows again. Fields are written without
-ghosts; those of a mesh (`Mesh.field`) are read again into fields of the same mesh alone. Raises DataError on all ranks where the file cannot be written; a file that was there before stays then.)");
+`ids` [owned], for all arrays or by name, are unique numbers over all ranks, for example
+mesh.cells.file_numbers[:mesh.cells.owned]: any number of ranks finds its rows by them. Fields are written without
+ghosts; those of a mesh (`Mesh.field`) are read only into fields of the same mesh. Raises DataError on all ranks if the
+file cannot be written; an existing file then stays.)");
     nb::class_<Checkpoint>(module, "Checkpoint", R"(A checkpoint file, read on any number of ranks.
 
     file = dnds.Checkpoint("run.h5")
@@ -216,9 +217,9 @@ ghosts; those of a mesh (`Mesh.field`) are read again into fields of the same me
                     "any_mesh: bool = False) -> None"),
             R"(Fills the owned rows of a field, or an array (which gets that many rows), with the rows of these ids. Collective.
 
-Raises on all ranks: ArgumentError where the file was written with fields of another mesh than that of the field, unless
-`any_mesh`; LayoutError for another type or width, DataError for ids that the file lacks and damaged blocks. Warns where
-the file does not say for which mesh it is.)")
+Raises on all ranks: ArgumentError if the file was written with fields of another mesh than the field's, unless
+`any_mesh`; LayoutError for another type or width, DataError for ids that the file lacks and damaged blocks. Warns if
+the file does not state its mesh.)")
         .def(
             "own_block",
             [](const Checkpoint &self, const std::string &name) {

@@ -172,20 +172,20 @@ void bindDevice(nb::module_ &module) {
     module.def(
         "use_device", &useDevice, "comm"_a.none() = nb::none(),
         nb::sig("def use_device(comm: mpi4py.MPI.Comm | None = None) -> None"),
-        R"(Takes a device for this rank: that of its number on the machine, modulo how many the process sees. Collective.
+        R"(Selects a device for this rank: its number on the machine, modulo the number of visible devices. Collective.
 
-Call it before anything is made on a device. Raises NotBuiltError on all ranks where one has no device.)");
+Call it before allocating on a device. Raises NotBuiltError on all ranks if one has no device.)");
     module.def(
         "launch", &launch, "kernel"_a, "arrays"_a,
         nb::sig("def launch(kernel: collections.abc.Callable[..., object], *arrays: Array) -> None"),
         R"(Calls `kernel` with the device side of each array, where its values must be current; host sides become stale.
 
-On CUDA it gets DeviceView objects, which CuPy, PyTorch and Numba take as arrays. On the emulated device it gets NumPy
-arrays that it must not keep: their memory faults outside of the call, as device memory does. Local.)");
+On CUDA it gets DeviceView objects, which CuPy, PyTorch and Numba accept as arrays. On the emulated device it gets NumPy
+arrays that it must not keep: outside the call their memory faults, like device memory. Local.)");
     nb::class_<DeviceView>(module, "DeviceView",
                            R"(The device side of an array, for CuPy (cupy.asarray), PyTorch (torch.as_tensor) and Numba.
 
-It shares the memory, which lives as long as the view.)")
+It shares the memory and keeps it alive.)")
         .def_prop_ro("__cuda_array_interface__", &cudaInterface, nb::sig("def __cuda_array_interface__(self) -> dict"),
                      "Version 3 of the interface. AttributeError on the emulated device.");
     nb::class_<AnyArray> type = nb::borrow<nb::class_<AnyArray>>(module.attr("Array"));
@@ -215,15 +215,15 @@ It shares the memory, which lives as long as the view.)")
              "max_version"_a.none() = nb::none(), "dl_device"_a.none() = nb::none(), "copy"_a.none() = nb::none(),
              nb::sig("def __dlpack__(self, *, stream: object = None, max_version: tuple[int, int] | None = None, "
                      "dl_device: tuple[int, int] | None = None, copy: bool | None = None) -> object"),
-             R"(DLPack: the host side where it is current, else the device's, which needs no stream: it was waited for.
+             R"(DLPack: the host side if it is current, else the device's, already synchronised: it needs no stream.
 
-Shared unless `copy` is True. Raises BufferError for a `dl_device` where the array is not, and for copies on the device.)")
+Shared unless `copy` is True. Raises BufferError if the array is not on `dl_device`, and for copies on the device.)")
         .def("__dlpack_device__", &dlpackDeviceOf, nb::sig("def __dlpack_device__(self) -> tuple[int, int]"))
         .def_static(
             "from_dlpack", &fromDlpack, "values"_a, nb::kw_only(), "name"_a = "",
             nb::sig("def from_dlpack(values: object, *, name: str = '') -> Array"),
-            R"(An array of fixed rows in the memory of `values`, which it keeps: [rows] or [rows, width], contiguous, on the
-host. After a resize the array has memory of its own. Until then `values` cannot be resized, where its type can tell.)");
+            R"(An array of fixed rows in the memory of `values`, which it keeps alive: [rows] or [rows, width], contiguous, on the
+host. After a resize the array has memory of its own. Until then `values` cannot be resized, if its type supports the check.)");
 }
 
 } // namespace DNDS::Python

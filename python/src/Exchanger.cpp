@@ -148,10 +148,10 @@ void bindPending(nb::module_ &module) {
     nb::class_<Pending>(module, "Pending", R"(A pull or push in flight, from `start_pull` or `start_push`.
 
     with u.start_pull():
-        ...             # compute what needs no ghosts
-    ...                 # the ghosts are there
+        ...             # compute without ghosts
+    ...                 # ghosts are current
 
-The end of the block waits, also where an exception leaves it, so that no other rank is left waiting.)")
+The end of the block waits, also for an exception, so that no other rank is left waiting.)")
         .def("wait", &Pending::wait, Release(), "Completes the exchange; does nothing the second time. Local.")
         .def_prop_ro("done", &Pending::done, "Whether it was waited for.")
         .def(

@@ -44,7 +44,7 @@ void bindFieldGroup(nb::module_ &module) {
     using Release = nb::call_guard<nb::gil_scoped_release>;
     nb::class_<FieldGroup>(module, "FieldGroup", R"(Fields of one mapping, exchanged in one message per peer.
 
-Types, widths and layouts may differ. The group keeps the arrays. Fields that get other ghosts need a new group.)")
+Types, widths and layouts may differ. The group keeps the arrays alive. Fields that get other ghosts need a new group.)")
         .def(
             "__init__",
             [](FieldGroup *self, const nb::iterable &fields) {

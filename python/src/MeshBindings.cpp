@@ -156,10 +156,11 @@ const char *const buildText =
     R"(Partitions a mesh over the ranks of its communicator, finds faces and ghosts. Collective.
 
 `partitioner` is "graph" (PT-Scotch, fewest faces between ranks) or "curve" (pieces of a Hilbert curve, fast); `part`
-[block of the source] gives ranks instead. `weights` [block of the source] are what cells cost, integers from 1: ranks get
-equal shares of the costs, and with `imbalance` 0.03 at most 3 % more; give them on all ranks or on none. Ghosts are `ghost_layers` of cells that share "nodes" or "faces" with the layer
-before. `cell_order` is "curve" or "reverse-cuthill-mckee". `progress` is called with the name of each step that begins,
-on the ranks that give it; what it raises ends its calls, and is raised on all ranks when the mesh is built.
+[block of the source] gives ranks instead. `weights` [block of the source] are costs of cells, integers from 1: ranks get
+equal shares, with `imbalance` 0.03 at most 3 % more; give them on all ranks or on none. Ghosts are `ghost_layers` of
+cells that share "nodes" or "faces" with the previous layer. `cell_order` is "curve" or "reverse-cuthill-mckee".
+`progress` is called with the name of each step, on the ranks that give it; an exception ends its calls and is raised on
+all ranks when the mesh is built.
 Raises DataError or ArgumentError on all ranks.)";
 
 } // namespace
@@ -174,10 +175,10 @@ const Geom::MeshEntities &entitiesOf(const Mesh &mesh, std::string_view at) {
 
 void bindMesh(nb::module_ &module) {
     nb::class_<Mesh>(module, "Mesh",
-                     R"(One rank's part of a mesh: cells, nodes and faces with ghosts, and all that connects them.
+                     R"(One rank's part of a mesh: cells, nodes and faces with ghosts, and their connectivity.
 
-In all lists owned entities come first, then ghosts; entries are local numbers unless they say otherwise. Lists are NumPy
-arrays without copying, read-only, that outlive the mesh.
+In all lists owned entities come first, then ghosts; entries are local numbers unless stated otherwise. Lists are
+read-only NumPy arrays without copying, which may outlive the mesh.
 
     mesh = dnds.Mesh.read("wing.cgns")
     u = mesh.field(5)
@@ -238,7 +239,7 @@ arrays without copying, read-only, that outlive the mesh.
             "dimension", [](const Mesh &self) { return self.mesh().dimension; }, "Of cells: 2 or 3.")
         .def_prop_ro(
             "report", &reportOf, nb::sig("def report(self) -> dict[str, typing.Any]"),
-            R"(What was found: cells by type, patches, volume, bounding box, warnings, ... The same on all ranks and for
+            R"(Findings: cells by type, patches, volume, bounding box, warnings, ... The same on all ranks and for
 any number of ranks.)")
         .def(
             "field", &makeField, "width"_a.none() = nb::none(), "dtype"_a = "float64", nb::kw_only(), "at"_a = "cells",

@@ -93,7 +93,7 @@ void bindAdjacency(nb::module_ &module) {
     nb::class_<Adjacency>(module, "Adjacency",
                           R"(Rows of local numbers, of different sizes: row i is data[offsets[i]:offsets[i + 1]].
 
-In place of a number, -1 says that the mesh ends there, -2 that something is there of which this rank has no copy.)")
+In place of a number, -1 means that the mesh ends there, -2 an entity of which this rank has no copy.)")
         .def_prop_ro(
             "data", [](const Adjacency &self) { return viewOf(*self.rows); },
             nb::sig("def data(self) -> numpy.typing.NDArray[numpy.int32]"),

@@ -175,12 +175,12 @@ void bindMeshOutput(nb::module_ &module) {
         file.write(time, {"u": u})
 
 The file has the name path + ".part" until it is closed. A block that an exception leaves on any rank does not complete
-it: the exception comes out there within seconds, and PeerError is raised on ranks that were done. A file that is gone
-without `with` and without `close` is not complete either, which is said on stderr.)")
+it: the exception leaves the block within seconds, and ranks that had finished raise PeerError. A file destroyed without
+`with` or `close` is not complete either, as a message on stderr says.)")
         .def(
             nb::init<const Mesh &, nb::handle, bool>(), "mesh"_a, "path"_a.none(), nb::kw_only(), "ranks"_a = false,
             nb::sig("def __init__(self, mesh: Mesh, path: str | os.PathLike[str], *, ranks: bool = False) -> None"),
-            R"(Opens the file and writes the mesh; `ranks` adds the field "rank" at cells. Collective. Raises DataError where the
+            R"(Opens the file and writes the mesh; `ranks` adds the field "rank" at cells. Collective. Raises DataError if the
 file cannot be written, NotBuiltError without parallel HDF5.)")
         .def(
             "write", &VtkFile::write, "time"_a = 0.0, "cells"_a.none() = nb::none(), "nodes"_a.none() = nb::none(),
@@ -188,7 +188,7 @@ file cannot be written, NotBuiltError without parallel HDF5.)")
                     "cells: collections.abc.Mapping[str, Field | numpy.typing.ArrayLike] | None = None, "
                     "nodes: collections.abc.Mapping[str, Field | numpy.typing.ArrayLike] | None = None) -> None"),
             R"(Appends fields at a time: by name fields, or arrays [owned] or [owned, components], on cells and nodes. Later calls
-name the same ones. Collective.)")
+use the same names. Collective.)")
         .def("close", &VtkFile::close, "Completes the file. Collective.")
         .def(
             "__enter__", [](nb::object self) { return self; }, nb::sig("def __enter__(self) -> VtkFile"))
@@ -206,7 +206,7 @@ name the same ones. Collective.)")
                 "file_type: str = 'hdf5') -> None"),
         R"(Writes the mesh, its patches and fields as a CGNS file, "hdf5" or "adf", in the order of the mesh file. Collective.
 
-Fields are given as to VtkFile.write. Raises DataError where the file cannot be written, NotBuiltError without the CGNS
+Fields as in VtkFile.write. Raises DataError if the file cannot be written, NotBuiltError without the CGNS
 library.)");
 }
 

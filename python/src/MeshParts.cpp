@@ -79,15 +79,16 @@ void bindMeshParts(nb::module_ &module) {
                  "seed: int = 1, weights: numpy.typing.ArrayLike | None = None) -> numpy.typing.NDArray[numpy.int32]"),
              R"(Divides the cells into any number of parts: the part of each owned cell, [owned]. Collective.
 
-`weights` [owned] are what cells cost, integers from 1: parts get equal shares of them. The mesh is not changed. It needs a layer of ghosts, unless it is on one rank.)")
+`weights` [owned] are costs of cells, integers from 1: parts get equal shares. The mesh is not changed. It needs a layer
+of ghosts unless it is on one rank.)")
         .def(
             "partition_report", &reportOf, "part"_a, "parts"_a, nb::kw_only(), "ghosts_by"_a = "nodes",
             "weights"_a.none() = nb::none(),
             nb::sig(
                 "def partition_report(self, part: numpy.typing.ArrayLike, parts: int, *, "
                 "ghosts_by: str = 'nodes', weights: numpy.typing.ArrayLike | None = None) -> dict[str, typing.Any]"),
-            R"(What a division, `part` [owned cells], costs: faces cut, imbalance (of `weights` [owned cells], where they are given),
-and cells, ghosts, faces, peers and weight of each part. Collective.)");
+            R"(Measures a division, `part` [owned cells]: faces cut, imbalance (of `weights` [owned cells], if given), and
+cells, ghosts, faces, peers and weight of each part. Collective.)");
 }
 
 } // namespace DNDS::Python

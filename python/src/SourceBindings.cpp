@@ -79,9 +79,9 @@ SourceMesh Source::take() {
 
 void bindSource(nb::module_ &module) {
     nb::class_<Source>(module, "SourceMesh",
-                       R"(A mesh as a file or a generator gives it: each rank has a block of each list.
+                       R"(A mesh from a file or a generator: each rank has a block of each list.
 
-`Mesh.build` partitions it, and uses it up: StateError is raised where it is used afterwards.)")
+`Mesh.build` partitions and consumes it: later uses raise StateError.)")
         .def_static("read", &readSource, "path"_a.none(), "comm"_a.none() = nb::none(), nb::kw_only(), "base"_a = "",
                     "join_coincident_nodes"_a = false,
                     nb::sig("def read(path: str | os.PathLike[str], comm: mpi4py.MPI.Comm | None = None, *, "
@@ -89,20 +89,19 @@ void bindSource(nb::module_ &module) {
                     R"(Reads a CGNS, Gmsh or SU2 file, each rank its share. Collective.
 
 `base` and `join_coincident_nodes` are for CGNS files: the base to read (the first with cells unless given), and whether
-nodes of different zones in the same place become one. Raises DataError, naming file and element, on all ranks.)")
-        .def_static(
-            "box", &makeBox, "fill"_a = "tetrahedra", "cells"_a = std::vector<index>{8, 8, 8}, nb::kw_only(),
-            "lengths"_a = std::vector<real>{1, 1, 1}, "jitter"_a = 0.0, "shuffled"_a = false,
-            "periodic"_a = std::vector<bool>{}, "seed"_a = 1, "comm"_a.none() = nb::none(),
-            nb::sig("def box(fill: str = 'tetrahedra', cells: collections.abc.Sequence[int] = (8, 8, 8), *, "
-                    "lengths: collections.abc.Sequence[float] = (1, 1, 1), jitter: float = 0.0, "
-                    "shuffled: bool = False, periodic: collections.abc.Sequence[bool] = (), seed: int = 1, "
-                    "comm: mpi4py.MPI.Comm | None = None) -> SourceMesh"),
-            R"(A box [0, lengths[0]] x ... of bricks that are cut into cells; the same mesh on any number of ranks.
+coincident nodes of different zones become one. Raises DataError on all ranks, with the file and the element.)")
+        .def_static("box", &makeBox, "fill"_a = "tetrahedra", "cells"_a = std::vector<index>{8, 8, 8}, nb::kw_only(),
+                    "lengths"_a = std::vector<real>{1, 1, 1}, "jitter"_a = 0.0, "shuffled"_a = false,
+                    "periodic"_a = std::vector<bool>{}, "seed"_a = 1, "comm"_a.none() = nb::none(),
+                    nb::sig("def box(fill: str = 'tetrahedra', cells: collections.abc.Sequence[int] = (8, 8, 8), *, "
+                            "lengths: collections.abc.Sequence[float] = (1, 1, 1), jitter: float = 0.0, "
+                            "shuffled: bool = False, periodic: collections.abc.Sequence[bool] = (), seed: int = 1, "
+                            "comm: mpi4py.MPI.Comm | None = None) -> SourceMesh"),
+                    R"(A box [0, lengths[0]] x ... of bricks divided into cells; the same mesh on any number of ranks.
 
 `fill` is triangles, quadrilaterals, mixed-surface (two dimensions), tetrahedra, hexahedra, prisms, mixed-volume or
 polyhedra. Inner nodes move at random by `jitter` bricks, at most 0.15; `shuffled` numbers everything at random;
-`periodic` says in which directions. Sides that are not periodic are the patches "x-", "x+", "y-", ... Local.)")
+`periodic` lists directions. Sides that are not periodic are the patches "x-", "x+", "y-", ... Local.)")
         .def_prop_ro(
             "origin", [](const Source &self) { return self.mesh()->origin; }, "The file or generator.")
         .def_prop_ro(
