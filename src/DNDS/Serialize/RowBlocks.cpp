@@ -97,7 +97,7 @@ std::vector<index> rowsOfIds(CommunicatorContext &context, std::span<const index
     }
     const RankLists back = sparseExchange(context, answers, PeerDiscovery::Auto, failure);
     std::vector<index> places(ids.size());
-    for (std::size_t i = 0; i < places.size(); i++) // lists come back in the order of ranks, as they were sent
+    for (std::size_t i = 0; i < places.size(); i++) // replies are in the order of ranks, as the lists sent
         places[toSize(groups.values[i])] = back.values[i];
     return places;
 }

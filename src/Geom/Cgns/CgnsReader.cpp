@@ -20,7 +20,7 @@ namespace {
 
 using namespace Cgns; // NOLINT(google-build-using-namespace): its own parts
 
-/// Rank 0 reads the tree; the others open the file only when they know that it can be read.
+/// Rank 0 reads the tree; the others open the file only after that succeeded.
 TreeNode readSharedTree(const CommunicatorView &comm, const std::string &path, std::unique_ptr<NodeSource> &source,
                         bool withSolutions) {
     std::vector<std::string> bytes(1);

@@ -48,7 +48,7 @@ class ElementReader {
           source_(source) {}
 
     ElementRun read() {
-        comm_.beforeCollective(); // others wait for what this rank reads of old sections
+        comm_.beforeCollective(); // others wait for this rank's part of old sections
         const Range own = EvenSplit(table_.size(), comm_.size()).part(comm_.rank());
         for (std::size_t k = own.size() > 0 ? table_.sectionOf(own.begin) : 0;
              k < table_.sections().size() && own.size() > 0 && table_.begin(k) < own.end; k++) {

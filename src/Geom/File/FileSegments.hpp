@@ -34,8 +34,8 @@ std::vector<FileSegment> ownSegments(const std::vector<FileSegment> &all, index 
 /// The number of entries of all segments. Local.
 std::size_t entriesOf(const std::vector<FileSegment> &segments);
 
-/// The values of all ranks, ascending, each once; the same on every rank. Collective. O(result) memory, which should
-/// be small.
+/// The values of all ranks, ascending, without duplicates; the same on every rank. Collective. O(result) memory, which
+/// should be small.
 std::vector<index> unionOfAll(CommunicatorView comm, std::vector<index> mine);
 
 } // namespace DNDS::Geom

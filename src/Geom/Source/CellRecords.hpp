@@ -82,8 +82,8 @@ struct MigratedCells {
 MigratedCells migrateCells(CommunicatorContext &context, CellRecords &&cells, std::span<const int> part,
                            std::span<const index> keys);
 
-/// After cells were migrated with their old global numbers as keys, as `moved` moves rows: gives links the new numbers.
-/// Collective; one message pair for each pair of ranks that keep neighbours.
+/// After cells were migrated with their old global numbers as keys, as `moved` moves rows: updates links to the new
+/// numbers. Collective; one message pair for each pair of ranks that keep neighbours.
 void renumberLinks(CellRecords &cells, const Redistribute &moved);
 
 } // namespace DNDS::Geom

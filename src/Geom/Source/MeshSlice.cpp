@@ -30,7 +30,7 @@ void needSameFields(CommunicatorView comm, std::span<const FieldSlice> pointFiel
     add("cell", cellFields);
     requireSame(comm, mine, [&](std::size_t f, const std::string *first) {
         throw ArgumentError(
-            fmt::format("ranks name different fields: here is {}, and on rank 0 {}. All ranks give the same fields in "
+            fmt::format("fields differ between ranks: here {}, on rank 0 {}. Give the same fields on all ranks, in "
                         "the same order",
                         f < mine.size() ? mine[f] : "no more fields", first != nullptr ? *first : "no more fields"));
     });
