@@ -35,7 +35,7 @@ real conductance(const Geom::MeshView &mesh, LocalIndex cell, LocalIndex other, 
     return mesh.areas(face) / std::hypot(a[0] - b[0], a[1] - b[1], a[2] - b[2]);
 }
 
-/// Calls `visit(neighbour, conductance)` for all cells around one; at the boundary there is none, and no heat passes.
+/// Calls `visit(neighbour, conductance)` for all neighbours of a cell; the boundary is adiabatic.
 template <class Visit>
 void forEachNeighbour(const Geom::MeshView &mesh, LocalIndex cell, Visit &&visit) {
     const auto faces = mesh.cellFaces[cell];

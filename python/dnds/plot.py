@@ -26,8 +26,8 @@ def is_vector(content, name):
 
 
 def values_of(content, name, component=None):
-    """One number a cell: of several components the magnitude, or one of them; of values at nodes the mean over a cell's
-    corners."""
+    """One number per cell: the magnitude of several components or one of them; values at nodes are averaged over a
+    cell's corners."""
     at_cells = name in content.fields
     values = (content.fields if at_cells else content.point_fields)[name].astype(float)
     columns = values.reshape(len(values), -1)
@@ -55,7 +55,7 @@ def read_history(path):
 
     columns = {name: values for name, values in read_columns(path).items() if values.dtype.kind == "f"}
     if len(columns) < 2 or len(next(iter(columns.values()))) < 2:
-        raise ValueError(f"{path} is no history: it needs a heading, two columns of numbers, and two rows")
+        raise ValueError(f"{path} is not a history: it needs a heading, two columns of numbers, and two rows")
     return columns
 
 
@@ -74,8 +74,8 @@ def draw_history(axes, columns):
 
 
 def draw(path, field=None, step=-1, history=None, zoom=None, component=None):
-    """The picture as a Matplotlib figure. Raises ValueError for a field, a component, a step or a history that is not
-    there."""
+    """The picture as a Matplotlib figure. Raises ValueError for a field, a component, a step or a history that does not
+    exist."""
     import matplotlib
     from matplotlib.figure import Figure
 

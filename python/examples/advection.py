@@ -1,4 +1,4 @@
-"""A blob is carried through a periodic box: a finite-volume solver on any mesh, in vectorised NumPy.
+"""A blob is advected through a periodic box: a finite-volume solver on any mesh, in vectorised NumPy.
 
 mpiexec -n 4 python3 advection.py [MESH] [--steps N] [--output FILE.vtkhdf]
 """
@@ -36,7 +36,7 @@ class Upwind:
         return (np.bincount(second, flow, cells) - np.bincount(first, flow, cells))[: self.owned]
 
     def largest_step(self, u):
-        """The time in which the first cell of all ranks would be emptied."""
+        """The time in which the first cell would be emptied, over all ranks."""
         out = np.zeros(len(u))
         for first, second, speed in (self.inner, self.outer):
             out += np.bincount(first, np.maximum(speed, 0), len(u)) + np.bincount(second, np.maximum(-speed, 0), len(u))
@@ -69,7 +69,7 @@ def advect(mesh, steps, velocity=(1.0, 0.5, 0.0), writer=None):
 
 
 def main():
-    parser = argparse.ArgumentParser(description="Carries a blob through a mesh.")
+    parser = argparse.ArgumentParser(description="Advects a blob through a mesh.")
     parser.add_argument("mesh", nargs="?", help="a CGNS, Gmsh or SU2 file (default: a periodic box of triangles)")
     parser.add_argument("--steps", type=int, default=100)
     parser.add_argument("--output", help="a VTKHDF file to write")

@@ -38,7 +38,7 @@ def main():
     state.to_device()
     on_device = asarray(state.device_view())  # no copy; the host side is stale from here on
     on_device *= 2
-    synchronize()  # whoever filled device memory waits before others use it
+    synchronize()  # the writer of device memory synchronises before others use it
     state.to_host()
     assert (state.numpy() == 2 * np.arange(1000)[:, None]).all()
     print(f"{name}: doubled {len(state)} rows on the GPU")

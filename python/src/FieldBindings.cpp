@@ -93,22 +93,21 @@ void bindRows(nb::class_<Field, Extra...> &type) {
         type.def_prop_rw(name, get, copyInto(name), nb::for_getter(nb::sig(getSig)), nb::for_setter(nb::sig(setSig)),
                          text);
     };
-    view(
-        "owned", &Field::owned, "def owned(self) -> numpy.typing.NDArray",
-        "def owned(self, values: numpy.typing.ArrayLike, /) -> None",
-        R"(The rows of this rank without copying: [owned, width], or [owned] for a field of width None. What is assigned is
-copied into them.
+    view("owned", &Field::owned, "def owned(self) -> numpy.typing.NDArray",
+         "def owned(self, values: numpy.typing.ArrayLike, /) -> None",
+         R"(The rows of this rank without copying: [owned, width], or [owned] for a field of width None. Assigned values
+are copied into it.
 
-Read-only while a pull is on its way.)");
+Read-only while a pull is in flight.)");
     view("ghosts", &Field::ghosts, "def ghosts(self) -> numpy.typing.NDArray",
          "def ghosts(self, values: numpy.typing.ArrayLike, /) -> None",
-         "The copies of others' rows without copying: [ghosts, width] or [ghosts]. What is assigned is copied into "
-         "them.");
+         "The copies of others' rows without copying: [ghosts, width] or [ghosts]. Assigned values are copied into "
+         "it.");
     view("data", &Field::data, "def data(self) -> numpy.typing.NDArray",
          "def data(self, values: numpy.typing.ArrayLike, /) -> None",
          R"(Owned rows followed by ghosts as one array without copying: [owned + ghosts, width] or
-[owned + ghosts]. It is what local numbers, those of a mesh say, are numbers in. For fields of one width. What is
-assigned is copied into them.)");
+[owned + ghosts]. Local numbers, for example those of a mesh, index it. For fields of one width. Assigned
+values are copied into it.)");
     type.def_prop_ro("owned_array", &Field::ownedArray, "The owned rows as an Array: for csr rows and devices.")
         .def_prop_ro("ghost_array", &Field::ghostArray, "The ghosts as an Array.")
         .def(
@@ -167,9 +166,9 @@ void bindExchanges(nb::class_<Field, Extra...> &type) {
                 self.setGhosts(list->span());
             },
             "global_rows"_a, nb::sig("def set_ghosts(self, global_rows: numpy.typing.ArrayLike) -> None"),
-            R"(Makes ghosts: copies of these global rows, sorted by owner and number, each once. Collective.
+            R"(Makes ghosts: copies of these global rows, sorted by owner and number, without duplicates. Collective.
 
-Earlier views show the memory from before. Raises IndexError on all ranks for a row that does not exist.)")
+Earlier views keep the old memory. Raises IndexError on all ranks for a row that does not exist.)")
         .def(
             "share_ghosts",
             [](Field &self, Field &other) {
@@ -186,7 +185,7 @@ Earlier views show the memory from before. Raises IndexError on all ranks for a 
             Release(),
             R"(Refreshes the ghosts from their owners. Every rank that exchanges rows with others calls it.
 
-The first call sets the exchange up and is Collective. Raises PeerError where another rank failed.)")
+The first call sets the exchange up and is Collective. Raises PeerError if another rank failed.)")
         .def(
             "_time_pulls",
             [](Field &self, int count) {
@@ -205,7 +204,7 @@ The first call sets the exchange up and is Collective. Raises PeerError where an
                 return Pending(exchangerOf(self), nullptr);
             },
             Release(), nb::keep_alive<0, 1>(),
-            R"(Begins to refresh the ghosts: a context manager whose end waits. Until then owned rows must not be written
+            R"(Starts a pull: a context manager whose end waits. Until then owned rows must not be written
 and ghosts not be used. The first call is Collective, as that of `pull`. Raises StateError while another exchange of the
 field is in flight, alone or in a group.)")
         .def(
@@ -217,12 +216,12 @@ field is in flight, alone or in a group.)")
                 self.exchanger().waitPush(which);
             },
             "op"_a = "sum", "ghosts"_a = "keep",
-            R"(Sends ghosts back to their owners, whose rows they "replace", or meet as "sum", "min" or "max" in ascending
-order of ranks. The first call with an operation is Collective, and a word that is none of these raises on all ranks
-until there was a push, then on this rank alone.
+            R"(Sends ghosts back to their owners, whose rows they "replace", or are combined with by "sum", "min" or "max" in
+ascending order of ranks. The first call with an operation is Collective; before the first push an unknown word raises
+on all ranks, later on this rank only.
 
-Ghosts "keep" their values, so that a second push with "sum" adds them again: make them zero before the next
-contributions, or push with ghosts="zero", which leaves them zero ("sum" only).)")
+Ghosts "keep" their values, so a second push with "sum" adds them again: zero them before the next
+contributions, or push with ghosts="zero", which zeroes them ("sum" only).)")
         .def(
             "start_push",
             [](Field &self, std::string_view op, std::string_view ghosts) {
@@ -250,8 +249,8 @@ contributions, or push with ghosts="zero", which leaves them zero ("sum" only).)
             "The same for programs: a dict for each peer. Collective for the first pull.")
         .def(
             "swap", &Field::swapData, "other"_a,
-            R"(Exchanges the contents of two fields of one type and mapping, as solvers do with old and new states: O(1).
-Views that were taken before stay with the memory, and so belong to the other field then. To be called on all ranks.)");
+            R"(Swaps the contents of two fields of one type and mapping, such as old and new states: O(1). Earlier views stay
+with the memory and so belong to the other field. Call it on all ranks.)");
 }
 
 } // namespace

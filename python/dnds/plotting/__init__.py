@@ -1,4 +1,4 @@
-"""What pictures of results are made of: reading them, cells, parts of ranks, and how it all looks.
+"""Building blocks of pictures: reading results, drawing cells and parts of ranks, styles.
 
 Needs NumPy, h5py and Matplotlib, but neither MPI nor the compiled module: programs of cases/ take it from the sources.
 """

@@ -11,11 +11,11 @@ def read_columns(path):
         with open(path, newline="") as file:
             rows = [row for row in csv.reader(file, skipinitialspace=True) if row]
     except (UnicodeDecodeError, csv.Error) as error:
-        raise ValueError(f"{path} is no table: {error}") from None
+        raise ValueError(f"{path} is not a table: {error}") from None
     if not rows:
-        raise ValueError(f"{path} is no table: it is empty")
+        raise ValueError(f"{path} is not a table: it is empty")
     if len({len(row) for row in rows}) != 1:
-        raise ValueError(f"{path} is no table: its rows differ in length")
+        raise ValueError(f"{path} is not a table: its rows differ in length")
     columns = {}
     for k, name in enumerate(rows[0]):
         entries = [row[k] for row in rows[1:]]

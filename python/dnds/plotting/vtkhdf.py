@@ -28,10 +28,10 @@ class VtkContent:
 
         with h5py.File(path) as file:
             if "VTKHDF" not in file:
-                raise ValueError(f"{path} is no VTKHDF file")
+                raise ValueError(f"{path} is not a VTKHDF file")
             root = file["VTKHDF"]
             if root.attrs.get("Type") not in (b"UnstructuredGrid", "UnstructuredGrid"):
-                raise ValueError(f"{path} is no file of an unstructured mesh")
+                raise ValueError(f"{path} is not a file of an unstructured mesh")
             self.points = root["Points"][:]
             self.times = root["Steps/Values"][:] if "Steps" in root else np.empty(0)
             types = root["Types"][:]
