@@ -95,9 +95,9 @@ void report(CommunicatorView comm, const DNDS::ArrayPair<Field> &u, double pullT
         bytes += path.bytesReceived;
         peerLines +=
             fmt::format("        from {:<3} {:7} rows  {:8.1f} KiB  {}: {}\n", path.peer, path.rowsReceived,
-                        static_cast<double>(path.bytesReceived) / 1024, DNDS::transportName(path.transport), path.why);
+                        static_cast<double>(path.bytesReceived) / 1024, path.name, path.why);
         peerTable += fmt::format("{},{},{},{},{}\n", comm.rank(), path.peer, path.rowsReceived, path.bytesReceived,
-                                 DNDS::transportName(path.transport));
+                                 path.name);
     }
     const auto inner = pattern.innerRows().size();
     const std::string table = gatherText(comm, fmt::format("{:4} {:9} {:9} {:7} {:5} {:9.1f} {:9.1f}\n{}", comm.rank(),

@@ -125,7 +125,7 @@ int compare(CommunicatorView comm, const Options &options) {
                            {"ranks", comm.size()},
                            {"cells", static_cast<std::int64_t>(total)},
                            {"transport", result.paths.empty() ? std::string("none")
-                                                              : std::string(transportName(result.paths[0].transport))},
+                                                              : result.paths[0].name},
                            {"cells_per_s", rate},
                            {"us_per_step", 1e6 * result.seconds / options.steps}});
         results.push_back(std::move(result));
@@ -136,7 +136,7 @@ int compare(CommunicatorView comm, const Options &options) {
                 {DNDS::MemorySpace::Device, DNDS::transportFromName(options.transport)});
         for (const DNDS::PeerPath &path : results.back().paths)
             say(fmt::format("          rank 0 from rank {}: {} rows, {} ({})", path.peer, path.rowsReceived,
-                            transportName(path.transport), path.why));
+                            path.name, path.why));
     }
     if (onHost)
         compute("host", {});

@@ -368,7 +368,93 @@ def overlap():
     f.write("overlap.svg")
 
 
+def architecture():
+    """The way of a pull and the way of a mesh file, file by file."""
+    f = Figure(980, 610, "From startPersistentPull to the bytes, and from a mesh file to a field")
+
+    def box(x, y, width, folder, name, lines, colour):
+        f.rect(x, y, width, 34 + 17 * len(lines), colour[0], colour[1], radius=6, width=1.4)
+        f.text(x + 12, y + 21, name, size=13, font=MONO, bold=True)
+        f.text(x + width - 12, y + 21, folder, size=12, anchor="end", colour=SOFT)
+        f.lines(x + 12, y + 40, lines, size=12.5)
+
+    def column(x, width, title, steps, colour):
+        """Each step is one box, or several of which one is taken, side by side."""
+        f.text(x + width / 2, 34, title, size=15, anchor="middle", bold=True)
+        y = 52
+        for k, boxes in enumerate(steps):
+            height = 34 + 17 * max(len(lines) for _, _, lines in boxes)
+            each = (width - 14 * (len(boxes) - 1)) / len(boxes)
+            for n, (folder, name, lines) in enumerate(boxes):
+                left = x + n * (each + 14)
+                if k > 0:
+                    f.arrow(f"M{left + each / 2},{y - 22} L{left + each / 2},{y - 2}")
+                box(left, y, each, folder, name, lines, colour)
+            y += height + 22
+
+    column(
+        24,
+        450,
+        "a pull",
+        [
+            [("Array", "ArrayTransformer", ["startPersistentPull: describes father and son as bytes"])],
+            [("Exchange", "PersistentExchanges", ["owns this array's pull and push"])],
+            [
+                (
+                    "Exchange",
+                    "Exchange",
+                    [
+                        "asks each array for its RowLayout: base, widths, space;",
+                        "moved memory is bound anew, changed rows are an error",
+                    ],
+                )
+            ],
+            [("Exchange", "MessagePlan", ["pattern and layouts: the bytes for each peer, made once"])],
+            [("Transport", "TransportTable", ["which transport reaches which peer, and why"])],
+            [
+                (
+                    "Transport",
+                    "NodeShared",
+                    ["on this node: writes rows", "into the reader's son,", "in turn by NodeEdge"],
+                ),
+                ("Transport", "Message", ["elsewhere: packs,", "starts MPI's requests"]),
+            ],
+            [("Transport", "ProgressEngine", ["waitPersistentPull: a rank that waits moves all it has started"])],
+        ],
+        COLOURS[0],
+    )
+    column(
+        506,
+        450,
+        "a mesh",
+        [
+            [("Read", "ReadMesh", ["readMesh: recognises the format, calls its reader"])],
+            [
+                ("Cgns", "CgnsReader", ["NodeSource: HDF5, ADF", "Model: zones, sections"]),
+                ("Gmsh", "GmshReader", ["File: lists that all", "ranks read together"]),
+            ],
+            [("Source", "SourceMesh", ["each rank's block of cells, faces, nodes; no format"])],
+            [
+                (
+                    "Build",
+                    "BuildMesh",
+                    [
+                        "Source: checks it, turns elements that are inside out",
+                        "Partition: which rank gets which cell",
+                        "Build: faces, migration, ghosts, numbers",
+                    ],
+                )
+            ],
+            [("Mesh", "UnstructuredMesh", ["cells, nodes, faces with ghosts; one pattern for each"])],
+            [("Array", "ArrayPair", ["attachField: a father, a son, the mesh's pattern"])],
+        ],
+        COLOURS[2],
+    )
+    f.write("architecture.svg")
+
+
 if __name__ == "__main__":
+    architecture()
     layouts()
     father_and_son()
     separation()

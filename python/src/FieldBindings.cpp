@@ -44,7 +44,7 @@ nb::list pathsOf(Field &self) {
     for (const PeerPath &path : paths) {
         nb::dict entry;
         entry["peer"] = path.peer;
-        entry["transport"] = transportName(path.transport);
+        entry["transport"] = path.name;
         entry["why"] = path.why;
         entry["rows_sent"] = path.rowsSent;
         entry["rows_received"] = path.rowsReceived;
