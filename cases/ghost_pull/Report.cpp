@@ -93,11 +93,10 @@ void report(CommunicatorView comm, const DNDS::ArrayPair<Field> &u, double pullT
     std::string peerTable;
     for (const DNDS::PeerPath &path : paths) {
         bytes += path.bytesReceived;
-        peerLines +=
-            fmt::format("        from {:<3} {:7} rows  {:8.1f} KiB  {}: {}\n", path.peer, path.rowsReceived,
-                        static_cast<double>(path.bytesReceived) / 1024, path.name, path.why);
-        peerTable += fmt::format("{},{},{},{},{}\n", comm.rank(), path.peer, path.rowsReceived, path.bytesReceived,
-                                 path.name);
+        peerLines += fmt::format("        from {:<3} {:7} rows  {:8.1f} KiB  {}: {}\n", path.peer, path.rowsReceived,
+                                 static_cast<double>(path.bytesReceived) / 1024, path.name, path.why);
+        peerTable +=
+            fmt::format("{},{},{},{},{}\n", comm.rank(), path.peer, path.rowsReceived, path.bytesReceived, path.name);
     }
     const auto inner = pattern.innerRows().size();
     const std::string table = gatherText(comm, fmt::format("{:4} {:9} {:9} {:7} {:5} {:9.1f} {:9.1f}\n{}", comm.rank(),

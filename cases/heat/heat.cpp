@@ -124,8 +124,7 @@ int compare(CommunicatorView comm, const Options &options) {
                            {"device", name},
                            {"ranks", comm.size()},
                            {"cells", static_cast<std::int64_t>(total)},
-                           {"transport", result.paths.empty() ? std::string("none")
-                                                              : result.paths[0].name},
+                           {"transport", result.paths.empty() ? std::string("none") : result.paths[0].name},
                            {"cells_per_s", rate},
                            {"us_per_step", 1e6 * result.seconds / options.steps}});
         results.push_back(std::move(result));
@@ -135,8 +134,8 @@ int compare(CommunicatorView comm, const Options &options) {
         compute(std::string(DNDS::Device::name()),
                 {DNDS::MemorySpace::Device, DNDS::transportFromName(options.transport)});
         for (const DNDS::PeerPath &path : results.back().paths)
-            say(fmt::format("          rank 0 from rank {}: {} rows, {} ({})", path.peer, path.rowsReceived,
-                            path.name, path.why));
+            say(fmt::format("          rank 0 from rank {}: {} rows, {} ({})", path.peer, path.rowsReceived, path.name,
+                            path.why));
     }
     if (onHost)
         compute("host", {});

@@ -3,6 +3,7 @@
 #include "GivenMemory.hpp"
 
 #include "DNDS/Mpi/CommunicatorContext.hpp"
+#include "DNDS/Mpi/NodeTopology.hpp"
 
 #include <utility>
 

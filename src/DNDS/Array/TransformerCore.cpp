@@ -1,5 +1,6 @@
 #include "DNDS/Array/TransformerCore.hpp"
 
+#include "DNDS/Mpi/NodeTopology.hpp"
 #include "DNDS/Mpi/RequireSame.hpp"
 
 #include <cxxabi.h>

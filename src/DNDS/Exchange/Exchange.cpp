@@ -2,6 +2,7 @@
 
 #include "DNDS/Exchange/ExchangeState.hpp"
 #include "DNDS/Exchange/PathReport.hpp"
+#include "DNDS/Mpi/NodeTopology.hpp"
 #include "DNDS/Transport/Backoff.hpp"
 
 #include <algorithm>

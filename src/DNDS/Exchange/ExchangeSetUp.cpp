@@ -2,6 +2,7 @@
 #include "DNDS/Exchange/Combine.hpp"
 #include "DNDS/Exchange/ExchangeState.hpp"
 #include "DNDS/Exchange/PathReport.hpp"
+#include "DNDS/Mpi/NodeTopology.hpp"
 #include "DNDS/Transport/TransportTable.hpp"
 
 #include <new>

@@ -1,6 +1,7 @@
 #include "DNDS/Mpi/CommunicatorContext.hpp"
 
 #include "DNDS/Base/Environment.hpp"
+#include "DNDS/Mpi/NodeTopology.hpp"
 #include "DNDS/Mpi/RequireSame.hpp"
 
 #include <chrono>
@@ -113,10 +114,15 @@ void CommunicatorContext::connect(int ranksPerNode) {
     owned_.push_back(Communicator::duplicate(view_));
     view_ = owned_.back().view();
     lastTag_ = largestTag(view_.handle());
-    node_ = NodeTopology::discover(view_, ranksPerNode);
+    *node_ = NodeTopology::discover(view_, ranksPerNode);
 }
 
-CommunicatorContext::CommunicatorContext(CommunicatorView user) : view_(user) { owned_.reserve(1); }
+CommunicatorContext::CommunicatorContext(CommunicatorView user)
+    : view_(user), node_(std::make_unique<NodeTopology>()) {
+    owned_.reserve(1);
+}
+
+CommunicatorContext::~CommunicatorContext() = default;
 
 const CommunicatorView &CommunicatorContext::comm(SourceLocation where) const {
     if (!alive()) [[unlikely]]

@@ -3,7 +3,6 @@
 #pragma once
 
 #include "DNDS/Mpi/Communicator.hpp"
-#include "DNDS/Mpi/NodeTopology.hpp"
 
 #include <atomic>
 #include <cstdint>
@@ -17,6 +16,8 @@
 #include <vector>
 
 namespace DNDS {
+
+struct NodeTopology;
 
 /// A communicator and a tag that no other exchange uses: messages on different channels never mix.
 struct Channel {
@@ -38,6 +39,7 @@ class CommunicatorContext {
 
     /// For `of`: Local, and of no use before `connect`.
     explicit CommunicatorContext(CommunicatorView user);
+    ~CommunicatorContext();
 
     /// The private duplicate. Throws StateError when the user's communicator was freed or MPI is finalized.
     const CommunicatorView &comm(SourceLocation where = SourceLocation::current()) const;
@@ -49,7 +51,7 @@ class CommunicatorContext {
     Channel nextChannel();
 
     /// Which ranks share this rank's node, and their memory.
-    const NodeTopology &node() const noexcept { return node_; }
+    const NodeTopology &node() const noexcept { return *node_; }
 
     /// What other parts of DNDS keep once for each communicator: an object of type `T`, which `make()` returns a
     /// pointer to when it is first asked for. `make` throws on all ranks or on none, and may communicate. Collective at
@@ -107,7 +109,7 @@ class CommunicatorContext {
     std::mutex parking_; ///< of `parked_`: exchanges may be destroyed on any thread
     ParkedList parked_;
     CommunicatorView view_;
-    NodeTopology node_;
+    std::unique_ptr<NodeTopology> node_; ///< filled in by `connect`
     std::map<std::type_index, std::shared_ptr<void>> attachments_;
     std::uint64_t round_ = 0;
     std::uint64_t serial_ = 1;

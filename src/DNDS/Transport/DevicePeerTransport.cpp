@@ -1,6 +1,7 @@
 #include "DNDS/Transport/DevicePeerTransport.hpp"
 
 #include "DNDS/Base/Environment.hpp"
+#include "DNDS/Mpi/NodeTopology.hpp"
 
 #include <algorithm>
 #include <utility>

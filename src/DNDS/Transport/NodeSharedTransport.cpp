@@ -1,4 +1,5 @@
 #include "DNDS/Transport/NodeSharedTransport.hpp"
+#include "DNDS/Mpi/NodeTopology.hpp"
 
 #include <chrono>
 #include <cstring>

@@ -2,6 +2,7 @@
 /// @brief On a node: the owner writes rows straight into the reader's son. No message, no packing, no unpacking.
 #pragma once
 
+#include "DNDS/Mpi/NodeTopology.hpp"
 #include "DNDS/Storage/HostDeviceBuffer.hpp"
 #include "DNDS/Transport/NodeEdge.hpp"
 #include "DNDS/Transport/NodeTransport.hpp"

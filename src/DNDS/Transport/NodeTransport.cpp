@@ -1,4 +1,5 @@
 #include "DNDS/Transport/NodeTransport.hpp"
+#include "DNDS/Mpi/NodeTopology.hpp"
 
 #include <new>
 #include <utility>

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "DNDS/Base/Error.hpp"
+#include "DNDS/Mpi/NodeTopology.hpp"
 #include "DNDS/Mpi/RequestSet.hpp"
 #include "DNDS/Transport/Backoff.hpp"
 #include "DNDS/Transport/TransportDescriptor.hpp"

@@ -4,6 +4,7 @@
 
 #include "DNDS/Device/Hooks.hpp"
 #include "DNDS/Exchange/ExchangeTypes.hpp"
+#include "DNDS/Mpi/NodeTopology.hpp"
 #include "DNDS/Transport/DeviceTopology.hpp"
 
 #include <gtest/gtest.h>

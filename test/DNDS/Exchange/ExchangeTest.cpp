@@ -4,6 +4,7 @@
 #include "DNDS/Exchange/Exchange.hpp"
 
 #include "DNDS/Exchange/ExchangeGroup.hpp"
+#include "DNDS/Mpi/NodeTopology.hpp"
 #include "FieldCase.hpp"
 
 #include <algorithm>

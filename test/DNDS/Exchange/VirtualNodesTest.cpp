@@ -1,5 +1,6 @@
 // Several nodes on one machine: ranks of one node share memory, others send messages, in one exchange.
 
+#include "DNDS/Mpi/NodeTopology.hpp"
 #include "DNDS/Transport/NodeSharedCase.hpp"
 
 #include <algorithm>

@@ -1,4 +1,5 @@
 #include "DNDS/Mpi/CommunicatorContext.hpp"
+#include "DNDS/Mpi/NodeTopology.hpp"
 
 #include "ThrowsOnAll.hpp"
 

@@ -6,6 +6,7 @@
 
 #include "DNDS/Exchange/FieldCase.hpp"
 #include "DNDS/Exchange/RingField.hpp"
+#include "DNDS/Mpi/NodeTopology.hpp"
 
 #include <algorithm>
 #include <cstdlib>

@@ -4,6 +4,7 @@
 #include "DNDS/Transport/RowScatter.hpp"
 
 #include "DNDS/Exchange/FieldCase.hpp"
+#include "DNDS/Mpi/NodeTopology.hpp"
 #include "DNDS/Transport/ScatteredCase.hpp"
 
 #include <array>
