@@ -154,7 +154,7 @@ int run(int argc, char **argv, CommunicatorView comm) {
     app.add_option("--rows", choice.rows, "rows of 5 numbers on each rank")->capture_default_str();
     app.add_option("--repeats", choice.repetitions, "turns of each method")->capture_default_str();
     app.add_option("--folder", choice.folder, "where the files go")->capture_default_str();
-    app.add_flag("--scattered", choice.scattered, "neighbouring rows are on different ranks: the most that can travel");
+    app.add_flag("--scattered", choice.scattered, "neighbouring rows are on different ranks: the most rows to send");
     if (const auto code = parse(app, argc, argv, comm))
         return *code;
     if (common.quick) {

@@ -234,7 +234,7 @@ TEST(Wedge, HasTheExactShockOnAMeshOfAFile) {
 
 /// A tenth of the way to the steady flow, whose lift is 0.335: the lift grows, both sides have their suction, the upper
 /// one more of it, and what hits the nose is stopped. There pressure follows from isentropic compression, but cells
-/// have centres behind that point.
+/// have centres downstream of that point.
 TEST(Airfoil, LiftsAndStopsTheFlowAtItsNose) {
     json content = caseOf("naca0012.json");
     content["mesh"]["file"] = sharedMesh("naca0012_inv.cgns");
@@ -268,8 +268,8 @@ TEST(Airfoil, LiftsAndStopsTheFlowAtItsNose) {
     EXPECT_LT(below, -0.6);
 }
 
-/// Soon after the start: what the sudden stop at the wall makes travels away, at most 2 / Mach; the sides suck, nothing
-/// lifts.
+/// Soon after the start: the pressure wave from the wall moves away, at most 2 / Mach; the sides have suction, there is
+/// no lift.
 TEST(Cylinder, HasAStagnationPointAndNoLift) {
     json content = caseOf("cylinder.json");
     content["mesh"]["file"] = sharedMesh("cylinder3d_tets.cgns");

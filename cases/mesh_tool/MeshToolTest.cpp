@@ -154,7 +154,7 @@ TEST(MeshTool, RefusesWhatIsNoMesh) {
         expectRefusal({command, "/nonexistent/mesh.cgns"}, {"/nonexistent/mesh.cgns", "No such file"});
         expectRefusal({command, "/tmp"}, {"/tmp"});
         expectRefusal({command, empty.path()}, {empty.path()});
-        expectRefusal({command, garbage.path()}, {garbage.path(), "no mesh file"});
+        expectRefusal({command, garbage.path()}, {garbage.path(), "not a mesh file"});
         expectRefusal({command, magic.path()}, {magic.path()});
         expectRefusal({command, adf.path()}, {adf.path()});
         expectRefusal({command, node.path()}, {node.path(), "7"});

@@ -76,9 +76,9 @@ auto withType(ElementKind kind, RowKind rows, Function &&function) {
 /// An array for Python: shared with its field.
 struct AnyArray {
     std::shared_ptr<ArrayBase> base;
-    CommPtr comm;                               ///< kept, or null where the array needs none
-    bool fixedRows = false;                     ///< belongs to a mapping, which decides on the number of rows
-    std::shared_ptr<const FlightCounts> flight; ///< of the field that it belongs to, or null
+    CommPtr comm;                               ///< kept alive; null if the array needs none
+    bool fixedRows = false;                     ///< a mapping determines the number of rows
+    std::shared_ptr<const FlightCounts> flight; ///< of its field, or null
     bool ghosts = false;                        ///< of the field, instead of its owned rows
 
     /// Whether the rows may be written now: not while a pull reads them. Throws StateError while an exchange may write

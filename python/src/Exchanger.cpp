@@ -17,8 +17,8 @@ constexpr Words<PushOp, 4> pushOps{
     {{"replace", PushOp::Replace}, {"sum", PushOp::Sum}, {"min", PushOp::Min}, {"max", PushOp::Max}}};
 constexpr Words<GhostsAfterPush, 2> ghostsAfterPush{{{"keep", GhostsAfterPush::Keep}, {"zero", GhostsAfterPush::Zero}}};
 
-/// A member that refuses to take part while it is in flight in another exchange. Exchanges ask for its rows at each
-/// start, and tell their peers where that fails.
+/// A member that refuses while it is in flight in another exchange. Exchanges ask for its rows at each start and tell
+/// their peers if that fails.
 ExchangeMember notInFlight(const Exchanger::Member &member, Direction direction) {
     ExchangeMember rows = member.rows;
     rows.father = [flight = member.flight, name = rows.name, father = rows.father,

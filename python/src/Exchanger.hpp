@@ -55,7 +55,7 @@ class Exchanger {
         Push() : PersistentExchange(Direction::Push) {}
     };
 
-    /// Waits; where it is over then, the exchange no longer counts among those in flight.
+    /// Waits; if the exchange has then ended, it no longer counts as in flight.
     void waitFor(Exchange &exchange, int FlightCounts::*count);
     /// Collective.
     void init(PersistentExchange &exchange, Direction direction, TransportKind transport, PushMode mode = {}) const;

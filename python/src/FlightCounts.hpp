@@ -1,13 +1,13 @@
 /// @file FlightCounts.hpp
-/// @brief What may be done with the rows of a field while its exchanges are in flight.
+/// @brief Which operations on a field's rows are allowed while its exchanges are in flight.
 #pragma once
 
 #include <string_view>
 
 namespace DNDS::Python {
 
-/// Exchanges of a field that are in flight, in groups or alone. A pull reads owned rows and writes ghosts; a push reads
-/// ghosts and changes owned rows. `label` is what messages call the field.
+/// Exchanges of a field in flight, in groups or alone. A pull reads owned rows and writes ghosts; a push reads ghosts
+/// and changes owned rows. `label` is the field's name in messages.
 struct FlightCounts {
     int pulls = 0;
     int pushes = 0;

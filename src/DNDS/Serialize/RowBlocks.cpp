@@ -185,8 +185,8 @@ ArrivedRows fetchRows(CommunicatorContext &context, const CheckpointArray &sourc
     const auto ownerOf = [&](index id) {
         if (!source.listed)
             return spread.owner(id);
-        const auto behind = std::upper_bound(firstIds.begin(), firstIds.end(), id);
-        return static_cast<int>(std::max<std::ptrdiff_t>(0, behind - firstIds.begin() - 1));
+        const auto next = std::upper_bound(firstIds.begin(), firstIds.end(), id);
+        return static_cast<int>(std::max<std::ptrdiff_t>(0, next - firstIds.begin() - 1));
     };
     std::exception_ptr unknown;
     RankLists outgoing;

@@ -86,7 +86,7 @@ CellNumbers numberCells(UnstructuredMesh &mesh, std::shared_ptr<const GlobalMapp
         for (index c = 0; c < cells.owned; c++) {
             for (const index word : cells.cells.linksOf(c))
                 if (word != FaceLink::none)
-                    neighbours.push_back(cells.behind(c, FaceLink::unpack(word), images));
+                    neighbours.push_back(cells.across(c, FaceLink::unpack(word), images));
             starts.push_back(static_cast<index>(neighbours.size()));
         }
         base = reverseCuthillMcKee(starts, neighbours);

@@ -27,7 +27,7 @@ struct LocalCells {
         return ghost == NumberTable::none ? ghost : static_cast<LocalIndex>(owned + ghost);
     }
     /// The local cell across a link of local cell `cell`, or NumberTable::none.
-    LocalIndex behind(index cell, const FaceLink &link, ImageTable &table) const {
+    LocalIndex across(index cell, const FaceLink &link, ImageTable &table) const {
         return find(imageKey(link.cell, table.compose(images[toSize(cell)], link.step)));
     }
 };

@@ -42,8 +42,8 @@ class FaceList {
         LocalIndex other = noEntity;
         if (word != FaceLink::none) {
             const FaceLink link = FaceLink::unpack(word);
-            const LocalIndex behind = cells_.behind(cell, link, images);
-            other = behind == NumberTable::none ? notLocal : behind;
+            const LocalIndex across = cells_.across(cell, link, images);
+            other = across == NumberTable::none ? notLocal : across;
             if (other >= 0)
                 ofHalf_[half(other, link.slot)] = face;
         }

@@ -294,14 +294,14 @@ TEST(CheckpointErrors, AreTheSameOnAllRanks) {
                             writer.add(world().rank() == 1 ? "b" : "a", array, ids);
                             writer.write();
                         }),
-                        "ranks add different arrays");
+                        "arrays, their order or their types differ between ranks");
         for (const CheckpointOptions &other : {CheckpointOptions{512}, CheckpointOptions{256, 7}})
             EXPECT_CONTAINS(failureOf<ArgumentError>([&] {
                                 CheckpointWriter writer(world(), path, world().rank() == 1 ? other : smallBlocks);
                                 writer.add("array", array, ids);
                                 writer.write();
                             }),
-                            "ranks give different options");
+                            "options (blockBytes, mesh) differ between ranks");
     }
     EXPECT_CONTAINS(failureOf<ArgumentError>([&] {
                         CheckpointWriter writer(world(), path);

@@ -254,7 +254,7 @@ TEST(ReadMesh, RecognizesFormatsByTheirContent) {
     EXPECT_EQ(meshFormatOf("% only a comment"), MeshFormat::Unknown);
     EXPECT_EQ(meshFormatOf(""), MeshFormat::Unknown);
     const auto read = [](CommunicatorView comm, const std::string &path) { return readMesh(comm, path); };
-    EXPECT_NE(failureOf("solid cube\n", read).find("no mesh file of a known format"), std::string::npos);
+    EXPECT_NE(failureOf("solid cube\n", read).find("not a mesh file of a known format"), std::string::npos);
     EXPECT_THROW(readMesh(CommunicatorView(MPI_COMM_WORLD), "/no/such/file"), DataError);
 }
 

@@ -145,7 +145,7 @@ TEST(MeshWriter, NamesTheFieldThatDoesNotFit) {
         if (comm.size() > 1) {
             EXPECT_SAYS(writing({.cells = {{last ? "speed" : "velocity", 3, cells}}}),
                         "here cell field 'speed' of 3 components, on rank 0 cell field 'velocity'");
-            EXPECT_SAYS(writing({.cells = last ? std::vector<FieldSlice>{} : good}), "here is no more fields");
+            EXPECT_SAYS(writing({.cells = last ? std::vector<FieldSlice>{} : good}), "here no more fields");
         }
         writer.writeStep(0.0, {.cells = good});
         EXPECT_SAYS(writing({.cells = {{"pressure", 3, cells}}}),
