@@ -102,10 +102,10 @@ TEST_P(CgnsBroken, SectionsThatDoNotFitTheirConnectivity) {
     parts.last = std::int64_t{1} << 59;
     expect(parts, {"section 'Tets'"});
     parts.last = std::numeric_limits<std::int64_t>::max();
-    expect(parts, {"section 'Tets'", "no range"});
+    expect(parts, {"section 'Tets'", "not a range"});
     parts.first = 0;
     parts.last = 3;
-    expect(parts, {"section 'Tets'", "no range"});
+    expect(parts, {"section 'Tets'", "not a range"});
     parts = {};
     parts.type = 77;
     expect(parts, {"section 'Tets'", "element type 77"});
@@ -215,7 +215,7 @@ TEST_P(CgnsBroken, PointSetsAndConnectionsThatNameWhatIsNotThere) {
     };
     expect(parts, {"zone 'Block'", "boundary condition 'wall'"});
     parts.more = [](CgnsFile &f, double zone) { f.condition(zone, "wall", "BCWall", "PointRange", Ints{5, 2}); };
-    expect(parts, {"zone 'Block'", "boundary condition 'wall'", "no range"});
+    expect(parts, {"zone 'Block'", "boundary condition 'wall'", "not a range"});
     parts.more = [](CgnsFile &f, double zone) { f.connection(zone, "join", "Elsewhere", Ints{1}, Ints{2}); };
     expect(parts, {"zone 'Block'", "connection 'join'", "'Elsewhere'"});
     parts.more = [](CgnsFile &f, double zone) { f.connection(zone, "join", "Block", Ints{1, 2}, Ints{3}); };
@@ -239,7 +239,7 @@ TEST_P(CgnsBroken, FilesWithoutAMesh) {
 TEST_P(CgnsBroken, LinksThatLeadRoundInACircleOrNowhere) {
     Parts parts;
     parts.more = [](CgnsFile &f, double zone) { f.link(zone, "Loop", "", "/Base"); };
-    expect(parts, {"circle"});
+    expect(parts, {"cycle"});
     const WrittenFile gone;
     parts.more = [&](CgnsFile &f, double zone) { f.link(zone, "Gone", gone.path(), "/Base"); };
     expect(parts, {"Gone"});

@@ -76,7 +76,7 @@ TEST(SourceChecks, RefuseBlocksThatContradictEachOther) {
     });
     expectError<DataError>(box, none, "cells of 4 dimensions", [](SourceMesh &s) { s.cellDimension = 4; });
     if (world().size() > 1)
-        expectError<DataError>(box, none, "ranks disagree",
+        expectError<DataError>(box, none, "differ between ranks",
                                [](SourceMesh &s) { s.patches.resize(toSize(world().rank())); });
 }
 
