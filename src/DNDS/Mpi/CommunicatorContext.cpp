@@ -117,8 +117,7 @@ void CommunicatorContext::connect(int ranksPerNode) {
     *node_ = NodeTopology::discover(view_, ranksPerNode);
 }
 
-CommunicatorContext::CommunicatorContext(CommunicatorView user)
-    : view_(user), node_(std::make_unique<NodeTopology>()) {
+CommunicatorContext::CommunicatorContext(CommunicatorView user) : view_(user), node_(std::make_unique<NodeTopology>()) {
     owned_.reserve(1);
 }
 
