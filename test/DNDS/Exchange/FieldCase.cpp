@@ -1,5 +1,7 @@
 #include "FieldCase.hpp"
 
+#include "DNDS/Mpi/NodeTopology.hpp"
+
 #include <algorithm>
 #include <cstring>
 
