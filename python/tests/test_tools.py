@@ -76,7 +76,7 @@ def test_pictures_of_what_is_not_there(results, tmp_path, capsys):
     assert plot.main([path, "--output", str(tmp_path / "x.png"), "--history", str(forces)]) == 1
     assert "no column of the history is positive" in capsys.readouterr().err
     other = tmp_path / "other.h5"
-    for content, message in (("else", "no VTKHDF file"), ("VTKHDF", "no file of an unstructured mesh")):
+    for content, message in (("else", "not a VTKHDF file"), ("VTKHDF", "not a file of an unstructured mesh")):
         with h5py.File(other, "w") as file:
             file.create_group(content)
         assert plot.main([str(other)]) == 1
