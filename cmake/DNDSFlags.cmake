@@ -31,3 +31,15 @@ function(dnds_target_flags target)
     target_compile_options(${target} PRIVATE "$<$<COMPILE_LANGUAGE:CXX>:-g1>") # after the -g of the build type
   endif()
 endfunction()
+
+# dnds_unity(<library> [APART <source>...]): with DNDS_UNITY, six sources of a library are compiled as one, which takes little
+# more than half the time under sanitizers. APART: those that define a name which others define, too.
+function(dnds_unity library)
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "APART")
+  if(DNDS_UNITY)
+    set_target_properties(${library} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 6)
+    # GCC asks for it of types outside the first file of a unit only.
+    target_compile_options(${library} PRIVATE "$<$<COMPILE_LANGUAGE:CXX>:-Wno-subobject-linkage>")
+    set_source_files_properties(${arg_APART} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
+  endif()
+endfunction()
