@@ -4,7 +4,7 @@
 
 #include "DNDS/Base/Types.hpp"
 
-#include <algorithm>
+#include <limits>
 
 namespace DNDS {
 
@@ -15,27 +15,38 @@ struct IndexRange {
     index size() const noexcept { return end - begin; }
 };
 
-/// `total` things in parts whose sizes differ by one at most, in order of rank; the larger parts come first. The same
-/// on every rank without communication. All functions are Local, O(1), and cannot overflow.
+/// `total` things in parts whose sizes differ by one at most: rank r has those from total r / ranks on, rounded down.
+/// The same on every rank without communication. All functions are Local, O(1) where total times ranks fits 64 bits,
+/// and cannot overflow.
 class EvenSplit {
   public:
     EvenSplit(index total, int ranks) noexcept
-        : each_(total / ranks), larger_(total % ranks), inLarger_(larger_ * (each_ + 1)) {}
+        : total_(total), ranks_(ranks), each_(total / ranks), larger_(total % ranks) {}
 
     /// Where the part of a rank begins; the total for rank `ranks`.
-    index begin(int rank) const noexcept { return each_ * rank + std::min<index>(rank, larger_); }
+    index begin(int rank) const noexcept { return each_ * rank + larger_ * rank / ranks_; }
     index end(int rank) const noexcept { return begin(rank + 1); }
-    index size(int rank) const noexcept { return each_ + (rank < larger_ ? 1 : 0); }
+    index size(int rank) const noexcept { return end(rank) - begin(rank); }
     IndexRange part(int rank) const noexcept { return {begin(rank), end(rank)}; }
     /// The rank whose part has thing `i`, which lies in [0, total).
     int owner(index i) const noexcept {
-        return static_cast<int>(i < inLarger_ ? i / (each_ + 1) : larger_ + (i - inLarger_) / each_);
+        if (i < std::numeric_limits<index>::max() / ranks_)
+            return static_cast<int>((ranks_ * (i + 1) - 1) / total_);
+        int first = 0; // the last rank that begins at `i` or before
+        for (int count = static_cast<int>(ranks_); count > 1;) {
+            const int half = count / 2;
+            if (begin(first + half) <= i)
+                first += half;
+            count -= half;
+        }
+        return first;
     }
 
   private:
-    index each_;     ///< in the smaller parts
-    index larger_;   ///< so many parts have one more
-    index inLarger_; ///< things in these
+    index total_;
+    index ranks_;
+    index each_;   ///< in the smaller parts
+    index larger_; ///< so many parts have one more
 };
 
 } // namespace DNDS

@@ -16,7 +16,7 @@ TEST(EvenSplit, PartsFollowEachOtherAndDifferByOneAtMost) {
             for (int rank = 0; rank < ranks; ++rank) {
                 EXPECT_EQ(split.end(rank), split.begin(rank + 1));
                 EXPECT_EQ(split.size(rank), split.part(rank).size());
-                EXPECT_EQ(split.size(rank), total / ranks + (rank < total % ranks ? 1 : 0));
+                EXPECT_EQ(split.begin(rank), total * rank / ranks);
                 for (index i = split.begin(rank); i < split.end(rank); ++i)
                     EXPECT_EQ(split.owner(i), rank);
             }
@@ -29,6 +29,10 @@ TEST(EvenSplit, DoesNotOverflow) {
     EXPECT_EQ(split.begin(1000), most);
     EXPECT_EQ(split.owner(most - 1), 999);
     EXPECT_EQ(split.owner(0), 0);
+    for (const int rank : {1, 2, 499, 500, 998}) {
+        EXPECT_EQ(split.owner(split.begin(rank)), rank);
+        EXPECT_EQ(split.owner(split.end(rank) - 1), rank);
+    }
 }
 
 } // namespace
