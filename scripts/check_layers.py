@@ -5,7 +5,7 @@
 
 FILE (default scripts/layers.txt) lists each folder and those that it may include. --graph also prints the includes
 between folders, with their number. Exit code 1 where a file breaks a layer, a folder is not listed, or the list itself
-has a cycle.
+has a cycle or names a folder that is not used.
 """
 
 import argparse
@@ -17,7 +17,8 @@ import sys
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 INCLUDE = re.compile(r'^\s*#\s*include\s+["<]((?:DNDS|CUDA)/[^">]+)[">]', re.MULTILINE)
-SUFFIXES = {".hpp", ".cpp", ".cu", ".cuh"}
+UPWARD = re.compile(r'^\s*#\s*include\s+"(\.\./[^"]+)"', re.MULTILINE)
+SUFFIXES = {".h", ".hpp", ".inl", ".cpp", ".cu", ".cuh"}
 
 
 def read_layers(path):
@@ -71,6 +72,9 @@ def main():
     except graphlib.CycleError as error:
         sys.exit(f"check_layers.py: {arguments.layers} has a cycle: {' -> '.join(error.args[1])}")
 
+    for file in sorted(arguments.source.rglob("*")):
+        if file.suffix in SUFFIXES and file.is_file():
+            errors += [f"{file}: include {name} by its path from src/" for name in UPWARD.findall(file.read_text())]
     graph = collections.Counter()
     for file, folder, name, other in includes(arguments.source):
         graph[folder, other] += 1
@@ -82,6 +86,9 @@ def main():
         for folder in layers:
             others = [f"{other} ({count})" for (first, other), count in sorted(graph.items()) if first == folder]
             print(f"{folder} -> {', '.join(others) or 'nothing'}")
+    for folder in layers:
+        for other in sorted(layers[folder] - {second for first, second in graph if first == folder}):
+            errors.append(f"{arguments.layers}: {folder} includes nothing of {other}: take it off the list")
     for error in errors:
         print(error)
     if errors:

@@ -183,9 +183,9 @@ class ArrayTransformer : public TransformerCore {
                 return father->valid(MemorySpace::Device) && son->valid(MemorySpace::Device);
             },
             currentPattern(),
-            [father = father_, son = son_, sent = std::uint64_t{0}](bool arrived) mutable {
-                if (!arrived)
-                    sent = father->version();
+            [father = father_, son = son_, sent = std::uint64_t{0}](bool arrived, bool all) mutable {
+                if (!arrived) // a pull of some ghosts makes the others no newer
+                    sent = all ? father->version() : son->pulledFrom();
                 son->setPulledFrom(arrived ? sent : 0);
             }};
     }

@@ -65,6 +65,8 @@ Exchange::~Exchange() {
 
 bool Exchange::inFlight() const noexcept { return state_->inFlight; }
 
+std::uint64_t Exchange::starts() const noexcept { return state_->starts; }
+
 const std::string &Exchange::label() const {
     static const std::string none;
     return state_->members.empty() ? none : state_->members.front().name;
@@ -103,7 +105,7 @@ void Exchange::start(Device::StreamHandle producer) {
             state.hashSent(direction_, state.sent);
         if (state.stream)
             state.stream->follow(producer);
-        state.tellPulled(direction_, false);
+        state.tellPulled(direction_, *pattern_, false);
         state.engine.begin(state.transports);
     } catch (...) {
         state.refused = true;
@@ -111,6 +113,7 @@ void Exchange::start(Device::StreamHandle producer) {
         throw;
     }
     state.inFlight = true;
+    ++state.starts;
     std::size_t started = 0;
     try {
         for (; started < state.transports.size(); ++started)
@@ -189,7 +192,7 @@ void Exchange::finish() {
         requireUnchanged();
         if (direction_ == Direction::Push)
             combinePushed();
-        state.tellPulled(direction_, true);
+        state.tellPulled(direction_, *pattern_, true);
     } catch (...) {
         state.drain();
         if (!state.broken)
@@ -214,8 +217,9 @@ void Exchange::complete() {
     };
     // Several transports wait together, so that none starves while another one is waited for, also those of other
     // exchanges.
-    if (transports.size() > 1 || state_->stream || ProgressEngine::busy()) {
-        Backoff backoff(channel_.comm, pattern_->context().node().crowded);
+    CommunicatorContext &context = pattern_->context();
+    if (transports.size() > 1 || state_->stream || ProgressEngine::busy() || context.hasParked()) {
+        Backoff backoff(channel_.comm, context.node().crowded);
         const auto allComplete = [&] {
             bool complete = true;
             for (const auto &transport : transports)
@@ -228,6 +232,7 @@ void Exchange::complete() {
                     failure = failure ? failure : std::current_exception();
                 }
             ProgressEngine::progressAll();
+            context.progressParked();
             return complete;
         };
         attempt([&] {

@@ -34,8 +34,9 @@ struct ExchangeMember {
     /// The pattern that the array has now, so that another mapping is noticed; without it, that of the exchange. An
     /// exchange by a restriction of it is one of the array, too.
     std::function<const ExchangePattern *()> pattern;
-    /// Told of pulls: false when one starts, true when its rows have arrived; optional. It does not throw.
-    std::function<void(bool arrived)> pulled = nullptr;
+    /// Told of pulls: `arrived` is false when one starts, true when its rows have arrived; `all` is false for pulls of
+    /// some ghosts only. Optional. It does not throw.
+    std::function<void(bool arrived, bool all)> pulled = nullptr;
 };
 
 /// What an exchange binds. Arrays have the same names on all ranks: that is how ranks tell that they create the same.
@@ -113,6 +114,8 @@ class Exchange {
     /// not.
     void wait(Device::StreamHandle consumer);
     bool inFlight() const noexcept;
+    /// How often it was started. Local.
+    std::uint64_t starts() const noexcept;
 
     /// Whether rows of the device move within this rank only, or none do: then start and wait(consumer) are nothing but
     /// device work and may be captured in a graph, after they have run once. Local.

@@ -152,7 +152,8 @@ std::shared_ptr<const ExchangePattern> ExchangePattern::fromLists(std::shared_pt
     } catch (...) {
         failure = std::current_exception();
     }
-    agreeOnCounts(*context, serial, made ? made->rows_ : Rows(), failure);
+    static const Rows none; // nothing is allocated between here and the reduction
+    agreeOnCounts(*context, serial, made ? made->rows_ : none, failure);
     return made;
 }
 
@@ -169,7 +170,7 @@ std::shared_ptr<const ExchangePattern> ExchangePattern::restrictedTo(std::span<c
             keep[static_cast<std::size_t>(row)] = true;
         }
         for (std::size_t k = 0; k < owners_.size(); ++k) {
-            std::vector<index> numbers;
+            std::vector<index> numbers{static_cast<index>(serial_)}; // first: of which pattern
             std::vector<index> kept;
             index number = 0;
             owners_.lists[k].forEach([&](index row) {
@@ -194,16 +195,23 @@ std::shared_ptr<const ExchangePattern> ExchangePattern::restrictedTo(std::span<c
     std::shared_ptr<ExchangePattern> made;
     context_->comm().guarded([&] {
         for (std::size_t k = 0; k < heard.size(); ++k) {
-            const auto reader = std::ranges::lower_bound(readers_.ranks, heard.ranks[k]) - readers_.ranks.begin();
+            const auto numbers = heard.list(k);
+            const auto reader = std::ranges::find(readers_.ranks, heard.ranks[k]) - readers_.ranks.begin();
+            DNDS_CHECK(numbers.front() == static_cast<index>(serial_) &&
+                           static_cast<std::size_t>(reader) < readers_.ranks.size(),
+                       StateError,
+                       "rank {} restricts pattern {} where rank {} restricts pattern {}: restrict them in the same "
+                       "order on all ranks",
+                       heard.ranks[k], numbers.front(), context_->comm().rank(), serial_);
             const auto all = readers_.list(static_cast<std::size_t>(reader));
             std::vector<index> given;
-            for (const index number : heard.list(k))
+            for (const index number : numbers.subspan(1))
                 given.push_back(all[static_cast<std::size_t>(number)]);
             rows.given.append(heard.ranks[k], given);
         }
         made.reset(new ExchangePattern(context_, serial, std::move(rows)));
         made->mapping_ = mapping_;
-        made->whole_ = whole_ ? whole_ : shared_from_this();
+        made->whole_ = shared_from_this();
     });
     return made;
 }

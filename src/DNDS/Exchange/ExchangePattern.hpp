@@ -74,8 +74,11 @@ class ExchangePattern : public std::enable_shared_from_this<ExchangePattern> {
     /// Whether this is `array`, or restricts it: whether it moves rows of arrays whose pattern that is. `array` is
     /// compared, never looked into.
     bool moves(const ExchangePattern *array) const noexcept {
-        return array == this || (whole_ && array == whole_.get());
+        return array == this || (whole_ && whole_->moves(array));
     }
+
+    /// Whether it moves some of the ghosts of another pattern only.
+    bool isRestriction() const noexcept { return whole_ != nullptr; }
 
     index fatherSize() const noexcept { return fatherSize_; }
     index sonSize() const noexcept { return sonSize_; }

@@ -114,12 +114,12 @@ void Exchange::State::moveSonsAway(const HostMemoryResource &arena) const noexce
         }
 }
 
-void Exchange::State::tellPulled(Direction direction, bool arrived) const {
+void Exchange::State::tellPulled(Direction direction, const ExchangePattern &pattern, bool arrived) const {
     if (direction != Direction::Pull)
         return;
     for (const ExchangeMember &member : members)
         if (member.pulled)
-            member.pulled(arrived);
+            member.pulled(arrived, !pattern.isRestriction());
 }
 
 void Exchange::State::hashSent(Direction direction, std::vector<std::uint64_t> &into) const {

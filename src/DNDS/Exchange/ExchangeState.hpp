@@ -56,6 +56,7 @@ struct Exchange::State {
     ProgressEngine engine;
     bool bound = true; ///< false after planning or binding failed half-way
     bool inFlight = false;
+    std::uint64_t starts = 0;
     bool refused = false;        ///< some epoch: what peers sent in it may still be under way
     bool broken = false;         ///< a peer did not come, or the device failed: bytes may still move
     std::shared_ptr<State> kept; ///< itself, while nobody else does
@@ -81,7 +82,7 @@ struct Exchange::State {
     void moveSonsAway(const HostMemoryResource &arena) const noexcept;
 
     /// Tells the members of a pull that it has started, or that its rows have arrived.
-    void tellPulled(Direction direction, bool arrived) const;
+    void tellPulled(Direction direction, const ExchangePattern &pattern, bool arrived) const;
 
     /// Of the host's rows that peers get: found again at wait where nobody wrote them. O(bytes sent).
     void hashSent(Direction direction, std::vector<std::uint64_t> &into) const;

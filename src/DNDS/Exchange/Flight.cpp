@@ -9,12 +9,14 @@ namespace DNDS {
 Flight::Flight(std::shared_ptr<Exchange> exchange, Device::StreamHandle producer) : exchange_(std::move(exchange)) {
     DNDS_CHECK(exchange_ != nullptr, ArgumentError, "a flight needs an exchange");
     exchange_->start(producer);
+    start_ = exchange_->starts();
 }
 
 Flight &Flight::operator=(Flight &&other) noexcept(false) {
     if (this != &other) {
         wait();
         exchange_ = std::move(other.exchange_);
+        start_ = other.start_;
     }
     return *this;
 }

@@ -35,10 +35,13 @@ class [[nodiscard]] Flight {
     void wait();
     void wait(Device::StreamHandle consumer);
     /// Whether nothing is left to wait for.
-    bool done() const noexcept { return exchange_ == nullptr || !exchange_->inFlight(); }
+    bool done() const noexcept {
+        return exchange_ == nullptr || !exchange_->inFlight() || exchange_->starts() != start_;
+    }
 
   private:
     std::shared_ptr<Exchange> exchange_;                ///< null once it was waited for
+    std::uint64_t start_ = 0;                           ///< which of its starts this is
     int exceptionsBefore_ = std::uncaught_exceptions(); ///< more at the end: it comes by an exception
 };
 

@@ -55,9 +55,9 @@ struct Arrival {
     const std::byte *bytes = nullptr;
 };
 
-/// Gives an array rows of these sizes, or of the width of `from`. Contents are what they are.
-void resizeLike(const ArrayBase &from, ArrayBase &to, index rows, std::span<const rowsize> sizes) {
-    const rowsize width = from.width();
+/// Gives an array rows of these sizes, or of `width`, that of `from` before anything was moved. Contents are what they
+/// are.
+void resizeLike(const ArrayBase &from, rowsize width, ArrayBase &to, index rows, std::span<const rowsize> sizes) {
     const auto sizeOf = [&](index row) { return sizes[toSize(row)]; };
     if (isFixedLayout(from.shape().layout)) {
         if (&from != &to)
@@ -72,15 +72,16 @@ void resizeLike(const ArrayBase &from, ArrayBase &to, index rows, std::span<cons
 }
 
 /// Gives `to` its rows. Row i of the k-th list that has arrived becomes row `places.list(k)[i]`.
-void takeRows(const RankLists &places, std::span<const Arrival> arrived, const ArrayBase &from, ArrayBase &to) {
+void takeRows(const RankLists &places, std::span<const Arrival> arrived, const ArrayBase &from, rowsize width,
+              ArrayBase &to) {
     const auto elementBytes = static_cast<index>(from.shape().elementBytes);
     const bool fixed = isFixedLayout(from.shape().layout);
-    const index rowBytes = from.width() * elementBytes; // where it is fixed
+    const index rowBytes = width * elementBytes; // where it is fixed
     std::vector<rowsize> sizes(fixed ? 0 : places.values.size());
     for (std::size_t k = 0; k < arrived.size() && !fixed; ++k)
         for (std::size_t i = 0; i < arrived[k].sizes.size(); ++i)
             sizes[toSize(places.list(k)[i])] = static_cast<rowsize>(arrived[k].sizes[i] / elementBytes);
-    resizeLike(from, to, static_cast<index>(places.values.size()), sizes);
+    resizeLike(from, width, to, static_cast<index>(places.values.size()), sizes);
     if (places.values.empty())
         return;
     const RowLayout layout = to.rowLayout(MemorySpace::Host, Access::Write);
@@ -250,7 +251,10 @@ RankLists Redistribute::packRows(std::span<const Move> arrays) const {
 
 void Redistribute::unpackRows(std::span<const Move> arrays, const RankLists &incoming) const {
     std::vector<std::vector<Arrival>> arrived; // of each array, from each rank
+    std::vector<rowsize> widths;               // an array that is changed below may be the source of a later one
     comm().guarded([&] {
+        for (const Move &array : arrays)
+            widths.push_back(array.from->width());
         arrived.assign(arrays.size(), std::vector<Arrival>(incoming.size()));
         for (std::size_t k = 0; k < incoming.size(); ++k) {
             const index rows = arriving_.starts[k + 1] - arriving_.starts[k];
@@ -275,7 +279,7 @@ void Redistribute::unpackRows(std::span<const Move> arrays, const RankLists &inc
     });
     comm().guarded([&] { // from here on arrays change
         for (std::size_t a = 0; a < arrays.size(); ++a)
-            takeRows(arriving_, arrived[a], *arrays[a].from, *arrays[a].to);
+            takeRows(arriving_, arrived[a], *arrays[a].from, widths[a], *arrays[a].to);
     });
 }
 

@@ -78,6 +78,12 @@ class Redistribute {
     /// std::bad_alloc may leave `to` with any rows.
     void move(std::span<const Move> arrays) const;
     void move(const ArrayBase &from, ArrayBase &to) const;
+    /// Arrays of matrices whose shapes differ by row keep these elsewhere: move their elements and shapes as two
+    /// arrays.
+    template <class TArray>
+    requires TArray::shapePerRow void move(const TArray &from, TArray &to) const = delete;
+    template <class TArray>
+    requires TArray::shapePerRow void move(TArray &array) const = delete;
     /// In place. What the array refers to by row, a ghost mapping for example, is made anew afterwards.
     void move(ArrayBase &array) const { move(array, array); }
 

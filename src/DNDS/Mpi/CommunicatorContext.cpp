@@ -39,12 +39,15 @@ int deleteLeftovers(MPI_Comm, int, void *value, void *) {
 struct Keys {
     int context = MPI_KEYVAL_INVALID;
     int leftovers = MPI_KEYVAL_INVALID;
+    int duplicate = MPI_KEYVAL_INVALID; ///< on the private duplicates: the context, which owns them
     std::vector<std::weak_ptr<CommunicatorContext>> *contexts = nullptr;
 
     Keys() {
         checkMpi(MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, deleteAttribute, &context, nullptr),
                  "MPI_Comm_create_keyval");
         checkMpi(MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, deleteLeftovers, &leftovers, nullptr),
+                 "MPI_Comm_create_keyval");
+        checkMpi(MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, MPI_COMM_NULL_DELETE_FN, &duplicate, nullptr),
                  "MPI_Comm_create_keyval");
         contexts = new std::vector<std::weak_ptr<CommunicatorContext>>;
         checkMpi(MPI_Comm_set_attr(MPI_COMM_SELF, leftovers, contexts), "MPI_Comm_set_attr");
@@ -92,6 +95,9 @@ std::shared_ptr<CommunicatorContext> CommunicatorContext::of(CommunicatorView co
     checkMpi(MPI_Comm_get_attr(comm.handle(), keys().context, &value, &found), "MPI_Comm_get_attr");
     if (found != 0)
         return *static_cast<Attribute *>(value);
+    checkMpi(MPI_Comm_get_attr(comm.handle(), keys().duplicate, &value, &found), "MPI_Comm_get_attr");
+    if (found != 0)
+        return static_cast<CommunicatorContext *>(value)->shared_from_this();
     std::unique_ptr<Attribute> held;
     int ranksPerNode = 0;
     Choices choices;
@@ -100,6 +106,7 @@ std::shared_ptr<CommunicatorContext> CommunicatorContext::of(CommunicatorView co
         ranksPerNode = environment.ranksPerNode;
         choices = environment.choices();
         held = std::make_unique<Attribute>(std::make_shared<CommunicatorContext>(comm));
+        std::erase_if(*keys().contexts, [](const auto &context) { return context.expired(); });
         keys().contexts->reserve(keys().contexts->size() + 1);
     });
     agreeOn(comm, choices);
@@ -111,10 +118,15 @@ std::shared_ptr<CommunicatorContext> CommunicatorContext::of(CommunicatorView co
 }
 
 void CommunicatorContext::connect(int ranksPerNode) {
-    owned_.push_back(Communicator::duplicate(view_));
+    addDuplicate();
     view_ = owned_.back().view();
     lastTag_ = largestTag(view_.handle());
     *node_ = NodeTopology::discover(view_, ranksPerNode);
+}
+
+void CommunicatorContext::addDuplicate() {
+    owned_.push_back(Communicator::duplicate(view_));
+    checkMpi(MPI_Comm_set_attr(owned_.back().view().handle(), keys().duplicate, this), "MPI_Comm_set_attr");
 }
 
 CommunicatorContext::CommunicatorContext(CommunicatorView user) : view_(user), node_(std::make_unique<NodeTopology>()) {
@@ -135,7 +147,7 @@ Channel CommunicatorContext::nextChannel() {
     freeFinished();
     if (nextTag_ > lastTag_) {
         base.guarded([&] { owned_.reserve(owned_.size() + 1); });
-        owned_.push_back(Communicator::duplicate(base));
+        addDuplicate();
         nextTag_ = 1;
     }
     return {owned_.back().view().handle(), nextTag_++};
@@ -147,8 +159,8 @@ std::uint64_t CommunicatorContext::nextSerial() {
 }
 
 void CommunicatorContext::park(std::shared_ptr<void> kept, std::function<bool()> finished) {
-    freeFinished();
     add(std::move(kept), std::move(finished));
+    freeFinished(); // giving up may have completed it
     if (!alive())
         release();
 }
@@ -168,6 +180,7 @@ void CommunicatorContext::add(std::shared_ptr<void> kept, std::function<bool()> 
     (void)forEver(); // made now, so that giving up allocates nothing
     const std::lock_guard lock(parking_);
     parked_.push_back({std::move(kept), std::move(finished)});
+    parkedCount_.store(parked_.size(), std::memory_order_relaxed);
 }
 
 bool CommunicatorContext::freeFinished() {
@@ -179,6 +192,7 @@ bool CommunicatorContext::freeFinished() {
     std::erase_if(asked, [](const Parked &parked) { return parked.finished(); });
     const std::lock_guard lock(parking_);
     parked_.splice(parked_.end(), asked);
+    parkedCount_.store(parked_.size(), std::memory_order_relaxed);
     return parked_.empty();
 }
 

@@ -31,10 +31,11 @@ struct Channel {
 /// The duplicate is freed when the user frees the communicator, or in MPI_Finalize: both are the same moment on all
 /// ranks, which destructors of arrays are not. Patterns hold the object by `shared_ptr`; after its communicator is gone
 /// `alive()` is false and starting an exchange throws.
-class CommunicatorContext {
+class CommunicatorContext : public std::enable_shared_from_this<CommunicatorContext> {
   public:
-    /// The context of `comm`, made on first use. Collective on first use, Local afterwards. Throws ArgumentError on all
-    /// ranks where their environment variables differ (docs/environment.md), or say what cannot be.
+    /// The context of `comm`, made on first use; of a private duplicate, the context that owns it. Collective on first
+    /// use, Local afterwards. Throws ArgumentError on all ranks where their environment variables differ
+    /// (docs/environment.md), or say what cannot be.
     static std::shared_ptr<CommunicatorContext> of(CommunicatorView comm);
 
     /// For `of`: Local, and of no use before `connect`.
@@ -86,6 +87,14 @@ class CommunicatorContext {
     /// never freed, as no other thread would come by. Local.
     void leave(std::shared_ptr<void> kept, std::function<bool()> finished);
 
+    /// Whether something is parked. Local, O(1).
+    bool hasParked() const noexcept { return parkedCount_.load(std::memory_order_relaxed) > 0; }
+    /// Lets go on what is parked, if anything is: peers may wait for it. Local; on a thread that may call MPI.
+    void progressParked() {
+        if (hasParked())
+            freeFinished();
+    }
+
     /// Frees what is parked and the communicators; called when the user's communicator goes. What peers do not complete
     /// within a second is never freed.
     void release() noexcept;
@@ -102,12 +111,15 @@ class CommunicatorContext {
     void keepForEver() noexcept;
     /// Makes the duplicate and finds out about the node. Collective.
     void connect(int ranksPerNode);
+    /// One more private duplicate, at the end of `owned_`, which has room. Collective.
+    void addDuplicate();
     /// Whether nothing is left.
     bool freeFinished();
 
     std::vector<Communicator> owned_;
     std::mutex parking_; ///< of `parked_`: exchanges may be destroyed on any thread
     ParkedList parked_;
+    std::atomic<std::size_t> parkedCount_{0};
     CommunicatorView view_;
     std::unique_ptr<NodeTopology> node_; ///< filled in by `connect`
     std::map<std::type_index, std::shared_ptr<void>> attachments_;

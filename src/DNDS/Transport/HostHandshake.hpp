@@ -30,9 +30,16 @@ class StartOrder {
 /// One small MPI message each way with each peer in each epoch, over the exchange's own channel: "I take part, this is
 /// my epoch number n with you", or an empty one, "I do not". See `Transport` for what tag-less transports need it for.
 ///
-///     start:     pack();  handshake.start();
-///     progress:  if (handshake.mayMove()) { for each peer: if (handshake.takesPart(peer)) move(peer);
-///     handshake.moved(); } wait:      ... until all has moved ...  handshake.throwIfAny(); refuse: handshake.refuse();
+///     start:     pack();
+///                handshake.start();
+///     progress:  if (handshake.mayMove()) {
+///                    for (const int peer : peers)
+///                        if (handshake.takesPart(peer))
+///                            move(peer);
+///                    handshake.moved();
+///                }
+///     wait:      progress until all has moved, then handshake.throwIfAny();
+///     refuse:    handshake.refuse();
 ///
 /// A rank that has started moves its rows in `progress` even when the exchange is destroyed meanwhile: peers that were
 /// told wait for them.

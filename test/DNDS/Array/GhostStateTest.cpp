@@ -50,6 +50,25 @@ TEST(GhostState, FollowsWritesAndPulls) {
     EXPECT_EQ(u.ghostState(), GhostState::Current) << "reading changes nothing";
 }
 
+TEST(GhostState, PullsOfSomeGhostsMakeTheOthersNoNewer) {
+    RealField u = ringField();
+    const auto some = u.trans.pattern()->restrictedTo({});
+    Exchange pullSome(some, Direction::Pull, {u.trans.member()});
+    const auto pull = [&] {
+        pullSome.start();
+        pullSome.wait();
+    };
+    fill(u, 1);
+    pull();
+    EXPECT_EQ(u.ghostState(), GhostState::NeverPulled);
+    u.trans.pullOnce();
+    pull();
+    EXPECT_EQ(u.ghostState(), GhostState::Current);
+    fill(u, 2);
+    pull();
+    EXPECT_EQ(u.ghostState(), GhostState::Stale);
+}
+
 TEST(GhostState, EveryWayOfWritingOwnedRowsMakesGhostsStale) {
     RealField u = ringField();
     fill(u, 1);

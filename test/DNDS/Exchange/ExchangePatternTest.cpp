@@ -282,6 +282,7 @@ TEST(ExchangePattern, RestrictedMovesTheGhostsThatReadersName) {
     nothing.wait();
     expectPulls(u, {});
     EXPECT_TRUE(none->moves(all.get()));
+    EXPECT_TRUE(none->moves(some.get()));
     EXPECT_FALSE(all->moves(some.get()));
     EXPECT_FALSE(none->moves(nullptr));
 }
@@ -310,6 +311,18 @@ TEST(ExchangePattern, RestrictedMovesScatteredGhosts) {
         pull.wait();
         expectPulls(u, {even.begin(), even.end()});
     }
+}
+
+TEST(ExchangePattern, RestrictingDifferentPatternsThrowsOnAllRanks) {
+    if (worldSize() < 2)
+        GTEST_SKIP() << "needs a peer";
+    const auto first = ringField("first");
+    const auto second = ringField("second");
+    std::vector<index> wanted(static_cast<std::size_t>(first.son->size()));
+    std::iota(wanted.begin(), wanted.end(), index{0});
+    const auto &mine = worldRank() == 0 ? first : second;
+    expectContains(messageOnAll<StateError>([&] { (void)mine.trans.pattern()->restrictedTo(wanted); }),
+                   "restrict them in the same order on all ranks");
 }
 
 TEST(ExchangePattern, RestrictionRefusesWhatIsNoGhost) {

@@ -48,6 +48,14 @@ TEST(Flight, IsWaitedForOnce) {
     u.trans.waitPersistentPull();
     EXPECT_TRUE(other.done());
     other.wait();
+    // And starts it again: that is another flight.
+    Flight first = u.trans.startPull();
+    u.trans.waitPersistentPull();
+    Flight second = u.trans.startPull();
+    EXPECT_TRUE(first.done());
+    first.wait();
+    EXPECT_FALSE(second.done());
+    second.wait();
     EXPECT_TRUE(Flight().done());
 }
 

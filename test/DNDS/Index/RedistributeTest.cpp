@@ -216,6 +216,35 @@ TEST(Redistribute, MovesSeveralArraysInOneMessageAndGivesThemTheirNumbering) {
     moved.move(std::span<const Redistribute::Move>()); // nothing
 }
 
+TEST(Redistribute, MovesArraysOfDifferentWidthsIntoEachOther) {
+    const auto mapping = rowsOfAll();
+    const Redistribute moved = Redistribute::toRanks(mapping, targetsOf(*mapping));
+    Array<index, DynamicSize> narrow;
+    Array<index, DynamicSize> wide;
+    narrow.resize(mapping->localSize(), 3);
+    wide.resize(mapping->localSize(), 5);
+    for (index row = 0; row < mapping->localSize(); ++row)
+        for (rowsize k = 0; k < 5; ++k) {
+            wide(row, k) = 10 * (mapping->localBegin() + row) + k;
+            if (k < 3)
+                narrow(row, k) = -wide(row, k);
+        }
+    const std::array<Redistribute::Move, 2> both{{{&narrow, &wide}, {&wide, &narrow}}};
+    moved.move(both);
+    ASSERT_EQ(wide.width(), 3);
+    ASSERT_EQ(narrow.width(), 5);
+    for (index row = 0; row < moved.after()->localSize(); ++row)
+        for (rowsize k = 0; k < 5; ++k) {
+            const index value = 10 * moved.oldNumbers()[static_cast<std::size_t>(row)] + k;
+            EXPECT_EQ(narrow(row, k), value);
+            if (k < 3) {
+                EXPECT_EQ(wide(row, k), -value);
+            }
+        }
+    // The numbering afterwards is one of the same context, however often rows are moved.
+    EXPECT_EQ(moved.after()->context(), mapping->context());
+}
+
 TEST(Redistribute, NamesTheRowThatHasNoTargetOnAllRanks) {
     const auto mapping = rowsOfAll();
     std::vector<int> targets = targetsOf(*mapping);

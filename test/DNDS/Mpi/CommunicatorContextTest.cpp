@@ -26,6 +26,9 @@ TEST(CommunicatorContext, IsOneObjectACommunicator) {
     const auto context = CommunicatorContext::of(other.view());
     EXPECT_NE(context, world);
     EXPECT_EQ(CommunicatorContext::of(other.view()), context);
+    // The private duplicate is that of its context, also a later one.
+    EXPECT_EQ(CommunicatorContext::of(context->comm()), context);
+    EXPECT_EQ(CommunicatorContext::of(context->nextChannel().comm), context);
     // A duplicate made by the user does not inherit what is cached.
     MPI_Comm copy = MPI_COMM_NULL;
     MPI_Comm_dup(other.view().handle(), &copy);

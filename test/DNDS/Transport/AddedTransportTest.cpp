@@ -271,6 +271,31 @@ TEST(AddedTransport, ARankThatCannotStartIsNamedByItsPeersAndNobodyHangs) {
     }
 }
 
+TEST(AddedTransport, AnExchangeDestroyedInFlightHoldsUpNoOther) {
+    Ring ring(2);
+    RealField &given = ring.u[0];
+    RealField &other = ring.u[1];
+    for (RealField &u : ring.u)
+        fill(u, 1);
+    auto pull = std::make_unique<Exchange>(given.trans.pattern(), Direction::Pull,
+                                           std::vector<ExchangeMember>{given.trans.member()},
+                                           ExchangeOptions{.transport = ring.kind});
+    if (worldRank() == 0) {
+        pull->start();
+        pull.reset(); // before any peer has answered
+    }
+    ring.comm.view().barrier();
+    if (pull)
+        pull->start();
+    other.trans.startPersistentPull();
+    other.trans.waitPersistentPull();
+    EXPECT_EQ(wrongGhosts(other, 1), 0);
+    if (pull) {
+        pull->wait(); // the rows of rank 0 are there, too: it had said that it takes part
+        EXPECT_EQ(wrongGhosts(given, 1), 0);
+    }
+}
+
 TEST(AddedTransport, TheNextEpochMayStartBeforePeersHaveSeenARefusal) {
     if (worldSize() < 2)
         GTEST_SKIP() << "needs a peer";
