@@ -184,8 +184,8 @@ class ArrayTransformer : public TransformerCore {
             },
             currentPattern(),
             [father = father_, son = son_, sent = std::uint64_t{0}](bool arrived, bool all) mutable {
-                if (!arrived) // a pull of some ghosts makes the others no newer
-                    sent = all ? father->version() : son->pulledFrom();
+                if (!arrived) // after a pull of some ghosts the others may be older: nothing is known of the whole
+                    sent = all ? father->version() : 0;
                 son->setPulledFrom(arrived ? sent : 0);
             }};
     }

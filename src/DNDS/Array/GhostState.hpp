@@ -15,7 +15,8 @@ namespace DNDS {
 /// owners, too. Where only some ranks write, the others do not notice: their ghosts count as current. Who wrote into
 /// the ghosts themselves after the pull is not asked; `ArrayBase::version` of the son tells that.
 enum class GhostState : unsigned char {
-    NeverPulled, ///< no pull into these rows was completed: none yet, one is in flight, or the last one failed
+    NeverPulled, ///< the last pull did not fill these rows: there was none, it is in flight, it failed, or it was one
+                 ///< of some ghosts only (ExchangePattern::restrictedTo)
     Stale,       ///< the father was written, or given other contents, since the pull started
     Current      ///< the father has the contents that it had when the pull started; or there are no ghosts
 };

@@ -118,7 +118,8 @@ void Exchange::State::tellPulled(Direction direction, const ExchangePattern &pat
     if (direction != Direction::Pull)
         return;
     for (const ExchangeMember &member : members)
-        if (member.pulled)
+        // Ghosts of another mapping than the one that was pulled by know nothing of it.
+        if (member.pulled && (!arrived || !member.pattern || pattern.moves(member.pattern())))
             member.pulled(arrived, !pattern.isRestriction());
 }
 

@@ -219,7 +219,8 @@ void Redistribute::move(std::span<const Move> arrays) const {
     unpackRows(arrays, incoming);
 }
 
-/// Each list holds for each array: its signature, the sizes of rows where they differ, the bytes of rows.
+/// Each list holds the numberings and the number of arrays, then for each array: its signature, the sizes of rows where
+/// they differ, the bytes of rows.
 RankLists Redistribute::packRows(std::span<const Move> arrays) const {
     std::vector<Detail::HostRows> rows;
     for (const Move &array : arrays) {
@@ -236,6 +237,9 @@ RankLists Redistribute::packRows(std::span<const Move> arrays) const {
     Detail::Packer packer(outgoing.values);
     for (std::size_t k = 0; k < leaving_.size(); ++k) {
         const auto members = leaving_.list(k);
+        packer.put(static_cast<index>(before_->serial()));
+        packer.put(static_cast<index>(after_->serial()));
+        packer.put(static_cast<index>(arrays.size()));
         for (std::size_t a = 0; a < arrays.size(); ++a) {
             packer.put(static_cast<index>(rows[a].layout().signature));
             if (!isFixedLayout(arrays[a].from->shape().layout))
@@ -256,15 +260,32 @@ void Redistribute::unpackRows(std::span<const Move> arrays, const RankLists &inc
         for (const Move &array : arrays)
             widths.push_back(array.from->width());
         arrived.assign(arrays.size(), std::vector<Arrival>(incoming.size()));
+        DNDS_CHECK(
+            incoming.ranks == arriving_.ranks, StateError,
+            "{} ranks send rows to rank {}, which expects rows of {}: call move of the same movement on all ranks",
+            incoming.size(), comm().rank(), arriving_.size());
         for (std::size_t k = 0; k < incoming.size(); ++k) {
             const index rows = arriving_.starts[k + 1] - arriving_.starts[k];
             RecordReader reader(incoming.list(k));
+            const index fromBefore = reader.next();
+            const index fromAfter = reader.next();
+            DNDS_CHECK(fromBefore == static_cast<index>(before_->serial()) &&
+                           fromAfter == static_cast<index>(after_->serial()),
+                       StateError,
+                       "rank {} moves rows from numbering {} to {}, but rank {} from {} to {}: call move of the same "
+                       "movement on all ranks",
+                       incoming.ranks[k], fromBefore, fromAfter, comm().rank(), before_->serial(), after_->serial());
+            const index count = reader.next();
+            DNDS_CHECK(count == static_cast<index>(arrays.size()), LayoutError,
+                       "rank {} moves {} arrays, but rank {} {}: pass the same arrays on all ranks", incoming.ranks[k],
+                       count, comm().rank(), arrays.size());
             for (std::size_t a = 0; a < arrays.size(); ++a) {
                 const ArrayBase &from = *arrays[a].from;
                 const auto mine = static_cast<index>(from.rowLayout(MemorySpace::Host).signature);
-                DNDS_CHECK(!reader.atEnd() && reader.next() == mine, LayoutError,
-                           "rank {} moves {} ({}, of width {}), but rank {} another type, width or number of arrays",
-                           comm().rank(), from.label(), from.layoutSignature(), from.width(), incoming.ranks[k]);
+                DNDS_CHECK(
+                    reader.next() == mine, LayoutError,
+                    "array {} of those moved: rank {} moves {} ({}, of width {}), but rank {} another type or width", a,
+                    comm().rank(), from.label(), from.layoutSignature(), from.width(), incoming.ranks[k]);
                 index bytes = rows * from.width() * static_cast<index>(from.shape().elementBytes);
                 if (!isFixedLayout(from.shape().layout)) {
                     arrived[a][k].sizes = reader.next(rows);
@@ -273,8 +294,6 @@ void Redistribute::unpackRows(std::span<const Move> arrays, const RankLists &inc
                 const auto words = reader.next(Detail::wordsOf(bytes));
                 arrived[a][k].bytes = reinterpret_cast<const std::byte *>(words.data());
             }
-            DNDS_CHECK(reader.atEnd(), LayoutError, "rank {} moves {} arrays, but rank {} more", comm().rank(),
-                       arrays.size(), incoming.ranks[k]);
         }
     });
     comm().guarded([&] { // from here on arrays change

@@ -72,14 +72,15 @@ class Redistribute {
     /// compressed before and afterwards. Host memory; buffers take the bytes of the rows that leave and of those that
     /// arrive (rows that stay on their rank count as both) and 8 bytes a row where rows differ in size.
     ///
-    /// Throws ArgumentError where an array has not the rows of `before()`; LayoutError where types, layouts or run-time
-    /// widths differ between `from` and `to`, or between ranks that exchange rows; StateError for a decompressed CSR
-    /// array; StaleError for what is current on the device only. Then all arrays are as they were. MemoryError and
-    /// std::bad_alloc may leave `to` with any rows.
+    /// Throws ArgumentError where an array has not the rows of `before()`; LayoutError where types or layouts differ
+    /// between `from` and `to`, or these, run-time widths or the number of arrays between ranks that exchange rows;
+    /// StateError for a decompressed CSR array, and where ranks call `move` of different movements; StaleError for what
+    /// is current on the device only. Then all arrays are as they were. MemoryError and std::bad_alloc may leave `to`
+    /// with any rows.
     void move(std::span<const Move> arrays) const;
     void move(const ArrayBase &from, ArrayBase &to) const;
-    /// Arrays of matrices whose shapes differ by row keep these elsewhere: move their elements and shapes as two
-    /// arrays.
+    /// Matrices whose shapes differ by row keep these beside their elements: move elements and shapes as two arrays. A
+    /// shape that all rows share is not moved: call `to.adoptShape(from)` first.
     template <class TArray>
     requires TArray::shapePerRow void move(const TArray &from, TArray &to) const = delete;
     template <class TArray>

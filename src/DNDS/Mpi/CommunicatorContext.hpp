@@ -64,6 +64,8 @@ class CommunicatorContext : public std::enable_shared_from_this<CommunicatorCont
         std::shared_ptr<void> *place = nullptr;
         comm().guarded([&] { place = &attachments_[std::type_index(typeid(T))]; });
         std::shared_ptr<T> made = std::forward<Make>(make)();
+        comm().guarded(
+            [&] { DNDS_CHECK(made != nullptr, StateError, "there is nothing to attach to a communicator"); });
         *place = made;
         return *made;
     }

@@ -29,7 +29,7 @@ TransportPlan peersOf(const TransportPlan &plan) {
 HostHandshake::HostHandshake(const TransportPlan &plan, const TransportSetup &setup, std::shared_ptr<StartOrder> order)
     : peers_(peersOf(plan)), order_(std::move(order)), mine_(peers_.outgoing.size()), theirs_(mine_.size()),
       statuses_(mine_.size()), refused_(peers_, std::vector<std::size_t>(mine_.size(), sizeof(std::uint64_t))),
-      watch_(peers_, setup) {
+      watch_(peers_, setup), patience_(setup.patience) {
     for (std::size_t k = 0; k < mine_.size(); ++k) {
         const int peer = peers_.outgoing[k].peer;
         answers_[peer] = false;
@@ -104,6 +104,12 @@ void HostHandshake::throwIfAny() {
 void HostHandshake::checkPeers(double secondsWaited) const {
     if (!answered_)
         watch_.check(receives_, peers_.incoming, "start its exchange", secondsWaited);
+    else if (open_)
+        DNDS_CHECK(
+            patience_ <= 0.0 || secondsWaited < patience_, PeerError,
+            "waited {:.0f} s (DNDS_WAIT_TIMEOUT) for the rows of this exchange, or of one that was started before "
+            "it over the same transport",
+            secondsWaited);
 }
 
 } // namespace DNDS

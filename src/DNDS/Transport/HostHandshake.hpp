@@ -82,6 +82,7 @@ class HostHandshake {
     RequestSet sends_{RequestSet::Kind::Send};
     RefusedMessages refused_;
     PeerWatch watch_;
+    double patience_;
     PeerFailure failure_;
     int outOfOrder_ = -1;  ///< a peer that had started another exchange
     bool open_ = false;    ///< started, and the rows have not moved

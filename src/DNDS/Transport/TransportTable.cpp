@@ -179,6 +179,8 @@ std::vector<std::unique_ptr<Transport>> TransportTable::make(std::map<TransportK
     for (auto &[kind, plan] : plans) {
         const std::shared_ptr<const TransportDescriptor> &descriptor = line(kind);
         made.push_back(descriptor->make(std::move(plan), setup));
+        DNDS_CHECK(made.back() != nullptr, StateError, "the transport '{}' made nothing: its `make` returned null",
+                   descriptor->name);
         made.back()->descriptor_ = descriptor;
     }
     std::ranges::stable_sort(made, {}, [](const auto &transport) { return transport->descriptor().order; });

@@ -245,6 +245,27 @@ TEST(Redistribute, MovesArraysOfDifferentWidthsIntoEachOther) {
     EXPECT_EQ(moved.after()->context(), mapping->context());
 }
 
+TEST(Redistribute, MovesThatDifferBetweenRanksThrowOnAll) {
+    if (worldSize() < 2)
+        GTEST_SKIP() << "needs a peer";
+    const auto mapping = rowsOfAll();
+    const std::vector<int> toLast(static_cast<std::size_t>(mapping->localSize()), worldSize() - 1);
+    const Redistribute moved = Redistribute::toRanks(mapping, toLast);
+    const Redistribute other = Redistribute::toRanks(mapping, toLast);
+    Array<double, 3> state;
+    fill(state, ownOf(*mapping));
+    const auto before = state.hash();
+    // Rank 0 gives all of its rows away, and names no arrays, or another movement.
+    expectContains(messageOnAll<LayoutError>([&] {
+                       const Redistribute::Move one{&state, &state};
+                       moved.move(std::span<const Redistribute::Move>(&one, worldRank() == 0 ? 0 : 1));
+                   }),
+                   "pass the same arrays on all ranks");
+    expectContains(messageOnAll<StateError>([&] { (worldRank() == 0 ? moved : other).move(state); }),
+                   "call move of the same movement on all ranks");
+    EXPECT_EQ(state.hash(), before);
+}
+
 TEST(Redistribute, NamesTheRowThatHasNoTargetOnAllRanks) {
     const auto mapping = rowsOfAll();
     std::vector<int> targets = targetsOf(*mapping);
