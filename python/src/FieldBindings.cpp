@@ -206,8 +206,12 @@ The first call sets the exchange up and is Collective. Raises PeerError if anoth
             Release(), nb::keep_alive<0, 1>(),
             R"(Starts a pull: a context manager whose end waits. Until then owned rows must not be written
 and ghosts not be used. The first call is Collective, as that of `pull`. Raises StateError while another exchange of the
-field is in flight, alone or in a group.)")
-        .def(
+field is in flight, alone or in a group.)");
+}
+
+template <class... Extra>
+void bindPushesAndSetUp(nb::class_<Field, Extra...> &type) {
+    type.def(
             "push",
             [](Field &self, std::string_view op, std::string_view ghosts) {
                 const nb::gil_scoped_release others;
@@ -283,6 +287,7 @@ Each rank owns some rows, [0, owned_count), followed by copies of others' rows, 
 does. What is wrong on one rank raises on all.)");
     bindRows(type);
     bindExchanges(type);
+    bindPushesAndSetUp(type);
 }
 
 } // namespace DNDS::Python

@@ -164,23 +164,7 @@ DeviceCombine::DeviceCombine(const ExchangePattern &pattern, PushOp op, std::spa
                                  to.begin(rows_[r] + 1) - to.begin(rows_[r])};
                 part.segment = replace_.addBlocks(blocks);
             } else {
-                part.compare = p > 0;
-                checks_ = checks_ || part.compare;
-                part.kind = to.kind;
-                const std::size_t scalar = part.compare ? 1 : scalarBytes(to.kind);
-                std::vector<Device::CombineTarget> targets(rows_.size() + 1);
-                std::vector<std::uint64_t> contributions(order.size());
-                for (std::size_t k = 0; k < order.size(); ++k)
-                    contributions[k] = offsets[order[k]];
-                for (std::size_t r = 0; r < rows_.size(); ++r)
-                    targets[r] = {to.begin(rows_[r]), (to.begin(rows_[r] + 1) - to.begin(rows_[r])) / scalar,
-                                  firsts[r]};
-                targets[rows_.size()].first = order.size();
-                part.rows = rows_.size();
-                const std::uint64_t average = total / scalar / std::max<std::uint64_t>(1, arrived.size());
-                part.lanes = static_cast<std::uint32_t>(std::clamp<std::uint64_t>(std::bit_floor(average), 1, 32));
-                part.targetsAt = append(lists, targets);
-                part.contributionsAt = append(lists, contributions);
+                planOperation(part, to, offsets, total, order, firsts, lists);
             }
             parts_.push_back(part);
         }
@@ -188,6 +172,28 @@ DeviceCombine::DeviceCombine(const ExchangePattern &pattern, PushOp op, std::spa
     Device::copy(lists_.data(), MemorySpace::Device, lists.data(), MemorySpace::Host, lists.size(), stream);
     Device::synchronize(stream);
     replace_.prepare(stream);
+}
+
+/// Lists, for an operation, what meets each row of one part.
+void DeviceCombine::planOperation(Part &part, const RowPart &to, std::span<const std::uint64_t> offsets,
+                                  std::uint64_t total, std::span<const std::size_t> order,
+                                  std::span<const std::uint64_t> firsts, std::vector<std::byte> &lists) {
+    part.compare = part.part > 0;
+    checks_ = checks_ || part.compare;
+    part.kind = to.kind;
+    const std::size_t scalar = part.compare ? 1 : scalarBytes(to.kind);
+    std::vector<Device::CombineTarget> targets(rows_.size() + 1);
+    std::vector<std::uint64_t> contributions(order.size());
+    for (std::size_t k = 0; k < order.size(); ++k)
+        contributions[k] = offsets[order[k]];
+    for (std::size_t r = 0; r < rows_.size(); ++r)
+        targets[r] = {to.begin(rows_[r]), (to.begin(rows_[r] + 1) - to.begin(rows_[r])) / scalar, firsts[r]};
+    targets[rows_.size()].first = order.size();
+    part.rows = rows_.size();
+    const std::uint64_t average = total / scalar / std::max<std::uint64_t>(1, offsets.size());
+    part.lanes = static_cast<std::uint32_t>(std::clamp<std::uint64_t>(std::bit_floor(average), 1, 32));
+    part.targetsAt = append(lists, targets);
+    part.contributionsAt = append(lists, contributions);
 }
 
 Device::CombineTable DeviceCombine::tableOf(const Part &part, const RowLayout &father, const std::byte *staging) const {

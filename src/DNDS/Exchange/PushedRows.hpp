@@ -73,6 +73,11 @@ class DeviceCombine {
         ElementKind kind = ElementKind::Opaque;
     };
 
+    /// `offsets` are those of the contributions in the staging buffer, `total` its bytes; `order` are the contributions
+    /// by row, of which those of row r start at `firsts[r]`.
+    void planOperation(Part &part, const RowPart &to, std::span<const std::uint64_t> offsets, std::uint64_t total,
+                       std::span<const std::size_t> order, std::span<const std::uint64_t> firsts,
+                       std::vector<std::byte> &lists);
     Device::CombineTable tableOf(const Part &part, const RowLayout &father, const std::byte *staging) const;
 
     PushOp op_;
