@@ -212,9 +212,6 @@ void DevicePeerTransport::abandon() noexcept {
     if (packing_ != Packing::Done)
         refuseReaders();
     reading_ = false;
-    if (source_) // readers hear of it in every later epoch
-        for (PeerRecord *record : source_->records())
-            record->edge.closeWriter();
 }
 
 TransportDescriptor DevicePeerTransport::describe() {

