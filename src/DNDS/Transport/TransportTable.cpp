@@ -171,6 +171,7 @@ TransportChoice TransportTable::choose(const CommunicatorContext &context, int p
     throw StateError(fmt::format("no transport reaches rank {}: {}", peer, why));
 }
 
+// NOLINTNEXTLINE(performance-unnecessary-value-param): plans are moved from
 std::vector<std::unique_ptr<Transport>> TransportTable::make(std::map<TransportKind, TransportPlan> plans,
                                                              TransportSetup setup) const {
     setup.patience = readEnvironment().waitTimeout;
