@@ -132,7 +132,7 @@ ExchangePattern::ExchangePattern(std::shared_ptr<CommunicatorContext> context, s
     : context_(std::move(context)), serial_(serial), fatherSize_(rows.fatherSize), sonSize_(rows.sonSize),
       rows_(std::move(rows)), readers_(listed(rows_.given)), owners_(rangesOrLists(rows_.received)) {}
 
-std::shared_ptr<const ExchangePattern> ExchangePattern::fromLists(std::shared_ptr<CommunicatorContext> context,
+std::shared_ptr<const ExchangePattern> ExchangePattern::fromLists(const std::shared_ptr<CommunicatorContext> &context,
                                                                   const std::function<Rows()> &describe) {
     DNDS_CHECK(context != nullptr, ArgumentError, "a pattern from lists needs a communicator's context");
     const CommunicatorView &comm = context->comm();

@@ -47,7 +47,7 @@ class ExchangePattern : public std::enable_shared_from_this<ExchangePattern> {
     /// is well. What `describe` throws is thrown on all ranks. Throws on all ranks IndexError for rows that there are
     /// not, ArgumentError for lists out of order or ghosts received twice, StateError naming a pair of ranks where one
     /// gives another number of rows than the other expects, or that make other patterns.
-    static std::shared_ptr<const ExchangePattern> fromLists(std::shared_ptr<CommunicatorContext> context,
+    static std::shared_ptr<const ExchangePattern> fromLists(const std::shared_ptr<CommunicatorContext> &context,
                                                             const std::function<Rows()> &describe);
 
     /// The pattern that moves some of the ghosts only: those in `ghosts`, rows of the son in any order, duplicates

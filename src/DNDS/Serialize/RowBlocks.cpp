@@ -169,6 +169,70 @@ RowSlab gatherSlab(CommunicatorContext &context, const CheckpointArray &target, 
     return slab;
 }
 
+namespace {
+
+/// The row of a slab that has this id. Throws DataError where there is none.
+index rowOf(index id, const CheckpointArray &source, const RowSlab &slab) {
+    if (!source.listed)
+        return id - slab.first;
+    const auto at = std::lower_bound(slab.ids.begin(), slab.ids.end(), id);
+    DNDS_CHECK(at != slab.ids.end() && *at == id, DataError, "{} has no row with the id {}", source.name, id);
+    return at - slab.ids.begin();
+}
+
+/// For each list of ids asked for, the bytes of each of these rows, and then the rows.
+RankLists answer(const RankLists &asked, const CheckpointArray &source, const RowSlab &slab) {
+    RankLists answers;
+    for (std::size_t k = 0; k < asked.size(); k++) {
+        std::vector<index> rows;
+        index bytes = 0;
+        for (const index id : asked.list(k)) {
+            const index row = rows.emplace_back(rowOf(id, source, slab));
+            bytes += slab.start(row + 1) - slab.start(row);
+        }
+        Packer packer(answers.values);
+        for (const index row : rows)
+            packer.put(slab.start(row + 1) - slab.start(row));
+        packer.putBytes(bytes, [&](std::byte *to) {
+            for (const index row : rows) {
+                const auto from = slab.bytes(row, row + 1);
+                copyBytes(to, from.data(), static_cast<index>(from.size()));
+                to += from.size();
+            }
+        });
+        answers.ranks.push_back(asked.ranks[k]);
+        answers.starts.push_back(static_cast<index>(answers.values.size()));
+    }
+    return answers;
+}
+
+/// The rows of answers. Lists arrive in the order of ranks, and so in that of `order`, which says for each row asked
+/// for where it goes.
+ArrivedRows inOrder(const RankLists &answers, const RankLists &asked, const std::vector<index> &order) {
+    ArrivedRows rows;
+    std::vector<index> sizes(order.size());
+    for (std::size_t k = 0, i = 0; k < answers.size(); k++) {
+        const index asking = asked.starts[k + 1] - asked.starts[k];
+        for (index j = 0; j < asking; j++)
+            sizes[toSize(order[i++])] = answers.list(k)[toSize(j)];
+    }
+    rows.offsets.resize(order.size() + 1, 0);
+    std::partial_sum(sizes.begin(), sizes.end(), rows.offsets.begin() + 1);
+    rows.values.resize(toSize(rows.offsets.back()));
+    for (std::size_t k = 0, i = 0; k < answers.size(); k++) {
+        const index asking = asked.starts[k + 1] - asked.starts[k];
+        const auto *from = reinterpret_cast<const std::byte *>(answers.list(k).data() + asking);
+        for (index j = 0; j < asking; j++) {
+            const std::size_t row = toSize(order[i++]);
+            copyBytes(rows.values.data() + rows.offsets[row], from, sizes[row]);
+            from += sizes[row];
+        }
+    }
+    return rows;
+}
+
+} // namespace
+
 ArrivedRows fetchRows(CommunicatorContext &context, const CheckpointArray &source, const RowSlab &slab,
                       std::span<const index> ids, const std::exception_ptr &failure) {
     const CommunicatorView comm = context.comm();
@@ -211,60 +275,14 @@ ArrivedRows fetchRows(CommunicatorContext &context, const CheckpointArray &sourc
     RankLists answers;
     std::exception_ptr missing;
     try {
-        for (std::size_t k = 0; k < asked.size(); k++) {
-            std::vector<index> rows;
-            index bytes = 0;
-            for (const index id : asked.list(k)) {
-                index row = id - slab.first;
-                if (source.listed) {
-                    const auto at = std::lower_bound(slab.ids.begin(), slab.ids.end(), id);
-                    DNDS_CHECK(at != slab.ids.end() && *at == id, DataError, "{} has no row with the id {}",
-                               source.name, id);
-                    row = at - slab.ids.begin();
-                }
-                rows.push_back(row);
-                bytes += slab.start(row + 1) - slab.start(row);
-            }
-            Packer packer(answers.values);
-            for (const index row : rows)
-                packer.put(slab.start(row + 1) - slab.start(row));
-            packer.putBytes(bytes, [&](std::byte *to) {
-                for (const index row : rows) {
-                    const auto from = slab.bytes(row, row + 1);
-                    copyBytes(to, from.data(), static_cast<index>(from.size()));
-                    to += from.size();
-                }
-            });
-            answers.ranks.push_back(asked.ranks[k]);
-            answers.starts.push_back(static_cast<index>(answers.values.size()));
-        }
+        answers = answer(asked, source, slab);
     } catch (...) {
         missing = std::current_exception();
     }
     const RankLists incoming = sparseExchange(context, answers, PeerDiscovery::Auto, missing);
 
     ArrivedRows rows;
-    comm.guarded([&] {
-        // Lists arrive in the order of ranks, and so in that of `order`.
-        std::vector<index> sizes(ids.size());
-        for (std::size_t k = 0, i = 0; k < incoming.size(); k++) {
-            const index asking = outgoing.starts[k + 1] - outgoing.starts[k];
-            for (index j = 0; j < asking; j++)
-                sizes[toSize(order[i++])] = incoming.list(k)[toSize(j)];
-        }
-        rows.offsets.resize(ids.size() + 1, 0);
-        std::partial_sum(sizes.begin(), sizes.end(), rows.offsets.begin() + 1);
-        rows.values.resize(toSize(rows.offsets.back()));
-        for (std::size_t k = 0, i = 0; k < incoming.size(); k++) {
-            const index asking = outgoing.starts[k + 1] - outgoing.starts[k];
-            const auto *from = reinterpret_cast<const std::byte *>(incoming.list(k).data() + asking);
-            for (index j = 0; j < asking; j++) {
-                const std::size_t row = toSize(order[i++]);
-                copyBytes(rows.values.data() + rows.offsets[row], from, sizes[row]);
-                from += sizes[row];
-            }
-        }
-    });
+    comm.guarded([&] { rows = inOrder(incoming, outgoing, order); });
     return rows;
 }
 

@@ -165,9 +165,13 @@ DeviceTopology::DeviceTopology(CommunicatorContext &context)
 DeviceTopology::~DeviceTopology() {
     reap();
     // A reader that has not closed yet may still look at it. Reachable for ever, so that nothing reports it as lost.
-    static auto *const kept = new std::vector<std::unique_ptr<PackedSource>>;
     for (std::unique_ptr<PackedSource> &source : retired_)
-        kept->push_back(std::move(source));
+        try {
+            static auto *const kept = new std::vector<std::unique_ptr<PackedSource>>;
+            kept->push_back(std::move(source));
+        } catch (const std::bad_alloc &) {
+            static_cast<void>(source.release()); // it stays taken all the same
+        }
 }
 
 void DeviceTopology::tryPeers(CommunicatorContext &context, bool available) {
