@@ -92,11 +92,30 @@ void Exchange::requireCommunicator() const {
                label());
 }
 
+void Exchange::requireStartable() const {
+    requireCommunicator();
+    DNDS_CHECK(!state_->inFlight, StateError, "the exchange of '{}' is already started: wait for it first", label());
+    DNDS_CHECK(!state_->broken, StateError, "the exchange of '{}' lost a peer: destroy it", label());
+}
+
+void Exchange::requireStarted() const {
+    DNDS_CHECK(state_->inFlight, StateError,
+               "wait for '{0}' without start: call startPersistent{1} (of a bare exchange, start) before each wait",
+               label(), direction_ == Direction::Pull ? "Pull" : "Push");
+    requireCommunicator(); // where it is gone the exchange stays in flight, and its memory is kept
+}
+
+void Exchange::refuse() {
+    requireStartable();
+    state_->refused = true;
+    refuseAll(state_->transports);
+}
+
 void Exchange::start(Device::StreamHandle producer) {
     State &state = *state_;
-    requireCommunicator();
-    DNDS_CHECK(!state.inFlight, StateError, "the exchange of '{}' is already started: wait for it first", label());
-    DNDS_CHECK(!state.broken, StateError, "the exchange of '{}' lost a peer: destroy it", label());
+    requireStartable();
+    state.failure = nullptr;
+    state.lost = false;
     try {
         DNDS_CHECK(!state.stream || !Device::isCapturing(producer) || capturable(), StateError,
                    "the exchange of '{}' cannot be started on a stream whose work is captured for a graph", label());
@@ -181,10 +200,7 @@ void Exchange::wait(Device::StreamHandle consumer) {
 
 void Exchange::finish() {
     State &state = *state_;
-    DNDS_CHECK(state.inFlight, StateError,
-               "wait for '{0}' without start: call startPersistent{1} (of a bare exchange, start) before each wait",
-               label(), direction_ == Direction::Pull ? "Pull" : "Push");
-    requireCommunicator(); // where it is gone the exchange stays in flight, and its memory is kept
+    requireStarted();
     state.inFlight = false;
     state.engine.end();
     try {
@@ -203,54 +219,61 @@ void Exchange::finish() {
         state.releaseArrays();
 }
 
-void Exchange::complete() {
-    const auto &transports = state_->transports;
-    // complete all transports, then report the first failure
-    std::exception_ptr failure = state_->engine.takeFailure();
-    const auto attempt = [&](auto &&action) {
+bool Exchange::ready() {
+    requireStarted();
+    return progress();
+}
+
+void Exchange::checkPeers(double secondsWaited) {
+    requireStarted();
+    state_->checkPeers(secondsWaited);
+}
+
+bool Exchange::progress() {
+    State &state = *state_;
+    bool complete = true;
+    for (const auto &transport : state.transports)
         try {
-            action();
-        } catch (...) {
-            if (!failure)
-                failure = std::current_exception();
+            complete = transport->progress() && complete;
+        } catch (const MpiError &) { // nothing can be relied on then
+            state.noteFailure(std::current_exception());
+            state.lost = true;
+        } catch (...) { // told once, and the rest goes on
+            state.noteFailure(std::current_exception());
+            complete = false;
         }
-    };
+    ProgressEngine::progressAll();
+    pattern_->context().progressParked();
+    return complete || state.lost;
+}
+
+void Exchange::complete() {
+    State &state = *state_;
+    const auto &transports = state.transports;
+    // complete all transports, then report the first failure
+    state.noteFailure(state.engine.takeFailure());
     // Several transports wait together, so that none starves while another one is waited for, also those of other
     // exchanges.
     CommunicatorContext &context = pattern_->context();
-    if (transports.size() > 1 || state_->stream || ProgressEngine::busy() || context.hasParked()) {
+    if (transports.size() > 1 || state.stream || state.failure || ProgressEngine::busy() || context.hasParked()) {
         Backoff backoff(channel_.comm, context.node().crowded);
-        const auto allComplete = [&] {
-            bool complete = true;
-            for (const auto &transport : transports)
-                try {
-                    complete = transport->progress() && complete;
-                } catch (const MpiError &) { // nothing can be relied on then
-                    throw;
-                } catch (...) { // told once, and the rest goes on
-                    complete = false;
-                    failure = failure ? failure : std::current_exception();
-                }
-            ProgressEngine::progressAll();
-            context.progressParked();
-            return complete;
-        };
-        attempt([&] {
-            while (!allComplete()) {
-                backoff.pause();
-                if (backoff.longWait())
-                    for (const auto &transport : transports)
-                        transport->checkPeers(backoff.seconds());
-            }
-        });
+        while (!progress()) {
+            backoff.pause();
+            if (backoff.longWait())
+                state.checkPeers(backoff.seconds());
+        }
     }
     for (const auto &transport : transports)
-        if (!failure || completed(*transport))
-            attempt([&] { transport->wait(); });
-    if (!failure)
+        if (!state.failure || completed(*transport))
+            try {
+                transport->wait();
+            } catch (...) {
+                state.noteFailure(std::current_exception());
+            }
+    if (!state.failure)
         return;
-    state_->broken = !allCompleted(transports);
-    std::rethrow_exception(failure);
+    state.broken = !allCompleted(transports);
+    std::rethrow_exception(std::exchange(state.failure, nullptr));
 }
 
 void Exchange::combinePushed() {

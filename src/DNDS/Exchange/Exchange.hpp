@@ -113,6 +113,18 @@ class Exchange {
     /// The same for the device, but kernels may still run when it returns: `consumer` waits for them, the host does
     /// not.
     void wait(Device::StreamHandle consumer);
+    /// Whether `wait` would return, or throw, without waiting for peers; lets this and the thread's other exchanges go
+    /// on, as `wait` does. For those who wait for several things at once. Local, does not wait. What has failed is told
+    /// by `wait`. Throws StateError without start, or when the communicator was freed.
+    bool ready();
+    /// For those who call `ready` for a long time: now and then (`Backoff::longWait`) looks whether the peers that are
+    /// waited for are alive, and gives up after DNDS_WAIT_TIMEOUT. Then `ready` is true, and `wait` throws PeerError.
+    /// Local; costs a system call a peer. Throws as `ready`.
+    void checkPeers(double secondsWaited);
+    /// This rank takes no part in the next epoch: what peers wait for throws PeerError, as when `start` throws here,
+    /// and this rank's rows stay as they are. It can be started afterwards. Local. Throws StateError in flight, when it
+    /// has lost a peer, or when the communicator was freed.
+    void refuse();
     bool inFlight() const noexcept;
     /// How often it was started. Local.
     std::uint64_t starts() const noexcept;
@@ -141,9 +153,13 @@ class Exchange {
     void connect(const CommunicatorView &comm);
     /// Finds the arrays again and tells the transports where they are now. Local. Throws where rows have changed.
     void rebindChanged();
+    /// Lets everything go on; whether there is nothing to wait for any more.
+    bool progress();
     void complete();
     void finish();
     void requireCommunicator() const;
+    void requireStartable() const;
+    void requireStarted() const;
     const std::string &label() const;
     void requireUnchanged();
     void combinePushed();

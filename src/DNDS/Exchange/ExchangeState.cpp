@@ -79,6 +79,16 @@ void Exchange::State::releaseArrays() {
                 part.hold.reset();
 }
 
+void Exchange::State::checkPeers(double secondsWaited) noexcept {
+    try {
+        for (const auto &transport : transports)
+            transport->checkPeers(secondsWaited);
+    } catch (...) {
+        noteFailure(std::current_exception());
+        lost = true;
+    }
+}
+
 void Exchange::State::drain() const noexcept {
     try {
         if (stream)

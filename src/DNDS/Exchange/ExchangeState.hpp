@@ -10,6 +10,7 @@
 #include "DNDS/Transport/ExchangeStream.hpp"
 #include "DNDS/Transport/ProgressEngine.hpp"
 
+#include <exception>
 #include <optional>
 #include <thread>
 
@@ -57,6 +58,8 @@ struct Exchange::State {
     bool bound = true; ///< false after planning or binding failed half-way
     bool inFlight = false;
     std::uint64_t starts = 0;
+    std::exception_ptr failure;  ///< the first one of this epoch, for `wait`
+    bool lost = false;           ///< nothing can be waited for any more in this epoch
     bool refused = false;        ///< some epoch: what peers sent in it may still be under way
     bool broken = false;         ///< a peer did not come, or the device failed: bytes may still move
     std::shared_ptr<State> kept; ///< itself, while nobody else does
@@ -67,6 +70,12 @@ struct Exchange::State {
     /// No longer keeps memory that arrays have given up: the data that arrived is complete. Where kernels may still run
     /// it is kept until the next start.
     void releaseArrays();
+
+    /// Remembers what was caught, unless something has failed before.
+    void noteFailure(const std::exception_ptr &caught) noexcept { failure = failure ? failure : caught; }
+
+    /// Looks whether the peers that are waited for are alive; see Exchange::checkPeers.
+    void checkPeers(double secondsWaited) noexcept;
 
     /// Waits for what the stream holds, before somebody handles an error: rows of other peers may still be on their
     /// way.

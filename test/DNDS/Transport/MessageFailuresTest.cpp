@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <initializer_list>
+#include <memory>
 #include <vector>
 
 namespace DNDS {
@@ -189,6 +190,34 @@ void expectGivenUp(Instead &&instead) {
 
 TEST(MessageFailures, APeerThatNeverStartsIsNamedAfterTheTimeLimit) {
     expectGivenUp([](Bytes &) {});
+}
+
+TEST(MessageFailures, WhoPollsGivesUpAfterTheTimeLimitToo) {
+    const Setting limit("DNDS_WAIT_TIMEOUT", "0.3");
+    forEachCase(
+        [](Bytes &u, CommunicatorView comm, const ExchangeOptions &options) {
+            const int missing = worldSize() - 1;
+            auto pull = std::make_unique<Exchange>(u.trans.pattern(), Direction::Pull,
+                                                   std::vector<ExchangeMember>{u.trans.member()}, options);
+            if (worldRank() != missing) {
+                pull->start();
+                const Clock::time_point begin = Clock::now();
+                while (!pull->ready() && secondsSince(begin) < 10.0)
+                    pull->checkPeers(secondsSince(begin));
+                EXPECT_TRUE(pull->ready());
+                EXPECT_GE(secondsSince(begin), 0.3);
+                EXPECT_LE(secondsSince(begin), 5.0);
+                const std::string message = messageOf<PeerError>([&] { pull->wait(); });
+                expectContains(message, "rank " + std::to_string(missing) + " ");
+                expectContains(message, "DNDS_WAIT_TIMEOUT");
+                expectContains(messageOf<StateError>([&] { pull->start(); }), "lost a peer");
+                expectContains(messageOf<StateError>([&] { pull->refuse(); }), "lost a peer");
+            }
+            comm.barrier();
+            pull.reset();
+            expectPullWorks(u, 2);
+        },
+        {large});
 }
 
 TEST(MessageFailures, APeerThatDestroyedItsExchangeWithoutAStartIsNamed) {
