@@ -1,0 +1,55 @@
+#include "DNDS/Task/PlanModel.hpp"
+
+#include "DNDS/Mpi/RequireSame.hpp"
+
+namespace DNDS::Task {
+
+namespace {
+
+/// What ranks have to agree about, in a line.
+std::string canonical(const GraphModel &graph, const TaskModel &task) {
+    std::string text = fmt::format("task '{}'", task.name);
+    if (task.loop)
+        text += fmt::format(" over '{}'{}", task.loop->name(), task.loop->rows() ? " (a region)" : "");
+    for (const ArrayAccess &access : task.accesses) {
+        text += fmt::format(", {} '{}' ({})", modeName(access.mode), graph.arrays[access.array]->name(), access.array);
+        if (access.reach == Reach::Through)
+            text += fmt::format(" through '{}'", access.adjacency.name);
+        else if (access.reach == Reach::Region)
+            text += fmt::format(" in '{}'", access.region->name());
+        else
+            text += fmt::format(" [{}]", static_cast<int>(access.reach));
+    }
+    return text + fmt::format(" {} {:g}", task.recomputesGhosts, task.secondsPerRow.value_or(0));
+}
+
+void agreeOnTasks(const GraphModel &graph, const CommunicatorView &comm, const CompileOptions &options) {
+    std::vector<std::string> lines;
+    comm.guarded([&] {
+        lines.push_back(fmt::format("graph '{}', recompute {}, overlap {}, fuse {}, drop {}", graph.name,
+                                    static_cast<int>(options.recompute), options.overlap, options.fuse,
+                                    options.dropPulls));
+        for (const TaskModel &task : graph.tasks)
+            lines.push_back(canonical(graph, task));
+    });
+    requireSame(comm, lines, [&](std::size_t k, const std::string *first) {
+        throw StateError(fmt::format("ranks declare different graphs: '{}' has {} here, but {} on rank 0", graph.name,
+                                     k < lines.size() ? lines[k] : std::string("no more tasks"),
+                                     first != nullptr ? *first : std::string("no more tasks")));
+    });
+}
+
+} // namespace
+
+PlanModel compileGraph(const GraphModel &graph, const CommunicatorView &comm, const CompileOptions &options) {
+    agreeOnTasks(graph, comm, options);
+    PlanModel plan;
+    placeTransfers(graph, comm, options, plan);
+    comm.guarded([&] {
+        splitTasks(graph, options, plan);
+        orderOperations(graph, plan);
+    });
+    return plan;
+}
+
+} // namespace DNDS::Task

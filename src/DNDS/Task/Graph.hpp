@@ -1,0 +1,255 @@
+/// @file Graph.hpp
+/// @brief A solver's step as tasks that say what they read and write.
+#pragma once
+
+#include "DNDS/Mpi/Communicator.hpp"
+#include "DNDS/Task/Plan.hpp"
+#include "DNDS/Task/TaskBodies.hpp"
+
+#include <concepts>
+#include <memory>
+#include <optional>
+#include <string>
+#include <tuple>
+#include <utility>
+
+namespace DNDS::Task {
+
+/// Rows of an array, as a task sees them.
+template <class TArray>
+struct Seen {
+    TArray *array;
+    Reach reach = Reach::SameRow;
+    Adjacency adjacency{};
+    std::optional<Region> region{};
+};
+
+/// The rows of `array` that `adjacency` names in the row of the loop: `through(state, mesh.faceCells)` in a loop over
+/// faces. The array is a pair (ArrayPair, ArrayDof), or one without ghosts. Local.
+template <class TArray, class TAdjacency>
+Seen<TArray> through(TArray &array, const TAdjacency &adjacency) {
+    if constexpr (std::same_as<TAdjacency, Adjacency>)
+        return {&array, Reach::Through, adjacency};
+    else
+        return {&array, Reach::Through, adjacencyOf(adjacency)};
+}
+/// All owned rows and ghosts. Local.
+template <class TArray>
+Seen<TArray> whole(TArray &array) {
+    return {&array, Reach::Whole};
+}
+/// All owned rows and no ghosts: nothing is pulled for it. Local.
+template <class TArray>
+Seen<TArray> owned(TArray &array) {
+    return {&array, Reach::Owned};
+}
+/// The rows of a region of the array's own rows. Local.
+template <class TArray>
+Seen<TArray> rowsOf(TArray &array, const Region &region) {
+    return {&array, Reach::Region, {}, region};
+}
+
+/// What `Graph::task` returns: names accesses, then takes the functor. Used once, in one expression.
+template <class... Slots>
+class [[nodiscard]] TaskBuilder {
+  public:
+    /// Arrays that the functor reads: each an array (its row of the same number; in calls, all of it) or rows seen by
+    /// `through`, `whole`, `owned`, `rowsOf`. The functor gets a `ReadRows` of each, in the order of declaration.
+    template <class... Accesses>
+    auto reads(Accesses &&...accesses) && {
+        return std::move(*this).template with<Mode::Reads>(seen(accesses)...);
+    }
+    /// Arrays whose row of the same number the functor sets (all elements) without reading it; WriteRows.
+    template <class... Accesses>
+    auto writes(Accesses &&...accesses) && {
+        return std::move(*this).template with<Mode::Writes>(seen(accesses)...);
+    }
+    /// Arrays whose row of the same number it changes, or sets in part; WriteRows.
+    template <class... Accesses>
+    auto readsWrites(Accesses &&...accesses) && {
+        return std::move(*this).template with<Mode::ReadsWrites>(seen(accesses)...);
+    }
+    /// Arrays to whose rows it adds: `adds(through(residual, mesh.faceCells))`; AddRows. What is added to ghosts goes
+    /// to their owners afterwards. See AddedRows for the order of sums.
+    template <class... Accesses>
+    auto adds(Accesses &&...accesses) && {
+        return std::move(*this).template with<Mode::Adds>(seen(accesses)...);
+    }
+
+    /// Computes ghosts, too, where all that it reads for them is on this rank: later tasks then need no pull of what it
+    /// writes. Rows come out as on their owner, to the bit, if the functor depends on nothing else than on what it
+    /// reads. See CompileOptions::recompute.
+    TaskBuilder recomputeGhosts() && {
+        model_.recomputesGhosts = true;
+        return std::move(*this);
+    }
+    /// About how long a row takes: for the estimate whether computing ghosts again costs less than a pull. The same on
+    /// all ranks.
+    TaskBuilder costs(double secondsPerRow) && {
+        model_.secondsPerRow = secondsPerRow;
+        return std::move(*this);
+    }
+
+    /// Ends the declaration. A loop calls `functor(row, views...)`, a call `functor(views...)`, with one view for each
+    /// array named above, in that order, by value or const reference. In loops `functor` must be callable by several
+    /// threads at once; on the device it is trivially copyable, with DNDS_HOST_DEVICE on its operator, and this call is
+    /// in a source for kernels (see parallelFor). Local. Throws ArgumentError for contradictions, naming task and
+    /// array.
+    template <class Functor>
+    void run(Functor functor) && {
+        if (model_.kind == TaskKind::Loop)
+            runLoop(std::move(functor));
+        else
+            runCall(std::move(functor));
+    }
+
+    /// For graphs: use Graph::task.
+    TaskBuilder(GraphModel &graph, TaskModel model, std::tuple<Slots...> slots)
+        : graph_(&graph), model_(std::move(model)), slots_(std::move(slots)) {}
+
+  private:
+    static constexpr bool loops = true;
+
+    template <class Functor>
+    void runLoop(Functor functor) {
+        if constexpr (std::invocable<const Functor &, index, const typename Slots::View &...>) {
+            model_.body = std::apply(
+                [&](const Slots &...slots) {
+                    return std::make_shared<LoopBody<Functor, Slots...>>(std::move(functor), slots...);
+                },
+                slots_);
+            graph_->add(std::move(model_));
+        } else {
+            requireCallable<Functor, false>();
+        }
+    }
+    template <class Functor>
+    void runCall(Functor functor) {
+        if constexpr (std::invocable<Functor &, const typename Slots::View &...>) {
+            model_.call = [functor = std::move(functor), slots = slots_]() mutable {
+                std::apply([&](const Slots &...each) { functor(each.template view<DeviceBackend::Host>(nullptr)...); },
+                           slots);
+            };
+            graph_->add(std::move(model_));
+        } else {
+            requireCallable<Functor, true>();
+        }
+    }
+    template <class Functor, bool call>
+    void requireCallable() {
+        constexpr bool either = std::invocable<const Functor &, index, const typename Slots::View &...> ||
+                                std::invocable<Functor &, const typename Slots::View &...>;
+        static_assert(either, "the functor of a task is called with the row (not in calls) and one view for each array "
+                              "that the task declared, in that order");
+        throw ArgumentError(fmt::format("the functor of '{}' {}", model_.name,
+                                        call ? "takes a row, but a call loops over none"
+                                             : "takes no row, but the task loops over rows"));
+    }
+
+    template <class TArray>
+    static Seen<TArray> seen(TArray &array) {
+        return {&array};
+    }
+    template <class TArray>
+    static Seen<TArray> seen(const Seen<TArray> &rows) {
+        return rows;
+    }
+    template <class TArray>
+    static Seen<TArray> seen(Seen<TArray> &rows) {
+        return rows;
+    }
+
+    template <Mode mode, class... TArrays>
+    auto with(Seen<TArrays>... rows) && {
+        (declare(mode, rows), ...);
+        auto slots =
+            std::tuple_cat(std::move(slots_), std::tuple<Slot<TArrays, mode>...>{Slot<TArrays, mode>{rows.array}...});
+        return TaskBuilder<Slots..., Slot<TArrays, mode>...>(*graph_, std::move(model_), std::move(slots));
+    }
+    template <class TArray>
+    void declare(Mode mode, Seen<TArray> &rows) {
+        if (model_.kind == TaskKind::Call && rows.reach == Reach::SameRow)
+            rows.reach = Reach::Whole;
+        model_.accesses.push_back({graph_->add(std::make_shared<HandleOf<TArray>>(*rows.array)), mode, rows.reach,
+                                   std::move(rows.adjacency), std::move(rows.region)});
+    }
+
+    GraphModel *graph_;
+    TaskModel model_;
+    std::tuple<Slots...> slots_;
+};
+
+/// Tasks in program order, each with what it reads and writes. The library finds out which ghosts have to be pulled
+/// when, what can run beside it, and runs the whole as a `Plan`:
+///
+///     Task::Graph stage("stage", mesh.comm);
+///     stage.task("gradient", mesh.cells).reads(through(u, mesh.cellCells)).writes(g).run(GradientKernel{...});
+///     stage.task("flux", mesh.faces).reads(through(u, mesh.faceCells), through(g, mesh.faceCells)).writes(f).run(...);
+///     stage.task("update", mesh.cells).reads(through(f, mesh.cellFaces)).readsWrites(u).run(...);
+///     Task::Plan plan = stage.compile();
+///     for (int i = 0; i < steps; ++i)
+///         plan.run();
+///
+/// What one gets is, to the bit, what one would get by running the tasks one after another over the owned rows, each
+/// for all rows in ascending order, with a pull of everything before each. Arrays, meshes and adjacencies must outlive
+/// graph and plans.
+class Graph {
+  public:
+    /// Local. Ranks of `comm` declare the same tasks in the same order.
+    Graph(std::string name, CommunicatorView comm) : comm_(comm) { model_->name = std::move(name); }
+
+    /// A task that loops over a space, or over a region of one. Local.
+    TaskBuilder<> task(std::string name, const Region &rows) { return begin(std::move(name), TaskKind::Loop, rows); }
+    TaskBuilder<> task(std::string name, const RowSpace &rows) { return task(std::move(name), rows.rows()); }
+    /// The same over the rows of a mesh's cells, nodes or faces.
+    template <HasRows Entities>
+    TaskBuilder<> task(std::string name, const Entities &entities) {
+        RowSpace rows("the rows of '" + name + "'", entities);
+        return task(std::move(name), rows);
+    }
+    /// A task that is no loop: a library call, output. Its functor runs once, on the host, in the thread that runs the
+    /// plan, with views of what it declares. It may use MPI, on a communicator of its own. Local.
+    TaskBuilder<> call(std::string name) { return begin(std::move(name), TaskKind::Call, std::nullopt); }
+
+    /// Exchanges the contents of two pairs of one pattern, or of two arrays: old and new state. Local.
+    template <class TArray>
+    void swap(TArray &a, TArray &b) {
+        TaskModel model;
+        model.kind = TaskKind::Swap;
+        for (TArray *array : {&a, &b})
+            model.accesses.push_back(
+                {model_->add(std::make_shared<HandleOf<TArray>>(*array)), Mode::ReadsWrites, Reach::Whole, {}, {}});
+        model.name = fmt::format("swap {} and {}", model_->arrays[model.accesses[0].array]->name(),
+                                 model_->arrays[model.accesses[1].array]->name());
+        model.call = [&a, &b] { a.swapData(b); };
+        model_->add(std::move(model));
+    }
+
+    /// Makes a plan. The graph may be changed and compiled again afterwards; plans keep what they need of it.
+    /// Collective. Cost about that of one step per task for the sets of rows, the set-up of exchanges, and one
+    /// reduction a task. Throws on all ranks: StateError where ranks declare different tasks, naming the first;
+    /// ArgumentError or IndexError for regions and adjacencies that contradict each other; what setting up exchanges
+    /// throws.
+    Plan compile(const Executor &executor = Executor::host(), const CompileOptions &options = {}) const {
+        return Plan::compile(*model_, comm_, executor, options);
+    }
+
+    const std::string &name() const noexcept { return model_->name; }
+
+    /// For bindings: the graph without types.
+    GraphModel &model() noexcept { return *model_; }
+
+  private:
+    TaskBuilder<> begin(std::string name, TaskKind kind, std::optional<Region> rows) {
+        TaskModel model;
+        model.name = std::move(name);
+        model.kind = kind;
+        model.loop = std::move(rows);
+        return {*model_, std::move(model), {}};
+    }
+
+    std::unique_ptr<GraphModel> model_ = std::make_unique<GraphModel>();
+    CommunicatorView comm_;
+};
+
+} // namespace DNDS::Task

@@ -1,0 +1,124 @@
+#include "DNDS/Task/GraphModel.hpp"
+
+#include <algorithm>
+
+namespace DNDS::Task {
+
+namespace {
+
+/// An array whose row `r` belongs to row `r` of the loop.
+void requireSameRows(const TaskModel &task, const ArrayHandle &array, Mode mode) {
+    const RowSpace &space = task.loop->space();
+    const bool fits = array.son() != nullptr ? array.owned() == space.owned() && array.size() == space.size()
+                                             : array.size() == space.owned() || array.size() == space.size();
+    DNDS_CHECK(fits, ArgumentError,
+               "task '{}' loops over {} owned rows and {} ghosts, but '{}', which it {}, has {} and {}: name the rows, "
+               "as in through({}, adjacency)",
+               task.name, space.owned(), space.size() - space.owned(), array.name(), modeName(mode), array.owned(),
+               array.size() - array.owned(), array.name());
+    DNDS_CHECK(!space.pattern() || !array.pattern() || space.pattern() == array.pattern(), ArgumentError,
+               "task '{}' and '{}', which it {}, have rows of different meshes: their patterns differ", task.name,
+               array.name(), modeName(mode));
+}
+
+void requireLoopAccess(const TaskModel &task, const ArrayHandle &array, const ArrayAccess &access) {
+    const RowSpace &space = task.loop->space();
+    switch (access.reach) {
+    case Reach::SameRow:
+        requireSameRows(task, array, access.mode);
+        break;
+    case Reach::Through:
+        DNDS_CHECK(access.adjacency.rows == space.size() || access.adjacency.rows == space.owned(), ArgumentError,
+                   "task '{}' loops over {} owned rows and {} ghosts, but the adjacency '{}' through which it {} '{}' "
+                   "has {} rows",
+                   task.name, space.owned(), space.size() - space.owned(), access.adjacency.name, modeName(access.mode),
+                   array.name(), access.adjacency.rows);
+        DNDS_CHECK(access.mode == Mode::Reads || access.mode == Mode::Adds, ArgumentError,
+                   "task '{}' {} '{}' through '{}': rows of others can be read or added to only", task.name,
+                   modeName(access.mode), array.name(), access.adjacency.name);
+        break;
+    case Reach::Whole:
+    case Reach::Owned:
+    case Reach::Region:
+        DNDS_CHECK(access.mode == Mode::Reads, ArgumentError,
+                   "task '{}' {} more rows of '{}' than the one that it works on: loop over these rows", task.name,
+                   modeName(access.mode), array.name());
+        break;
+    }
+}
+
+void requireRegionOf(const TaskModel &task, const ArrayHandle &array, const ArrayAccess &access) {
+    if (access.reach == Reach::Region)
+        DNDS_CHECK(access.region->space().owned() == array.owned() && access.region->space().size() == array.size(),
+                   ArgumentError, "task '{}' {} region '{}' of '{}': the region is one of {} rows, the array has {}",
+                   task.name, modeName(access.mode), access.region->name(), array.name(), access.region->space().size(),
+                   array.size());
+}
+
+} // namespace
+
+const char *modeName(Mode mode) {
+    switch (mode) {
+    case Mode::Reads:
+        return "reads";
+    case Mode::Writes:
+        return "writes";
+    case Mode::ReadsWrites:
+        return "reads and writes";
+    case Mode::Adds:
+        break;
+    }
+    return "adds to";
+}
+
+std::size_t GraphModel::add(const std::shared_ptr<ArrayHandle> &array) {
+    for (std::size_t k = 0; k < arrays.size(); ++k)
+        if (&arrays[k]->father() == &array->father()) {
+            DNDS_CHECK((arrays[k]->son() == nullptr) == (array->son() == nullptr), ArgumentError,
+                       "graph '{}' uses '{}' both with ghosts and without: declare the pair everywhere", name,
+                       array->name());
+            if (array->writable() && !arrays[k]->writable())
+                arrays[k] = array;
+            return k;
+        }
+    arrays.push_back(array);
+    return arrays.size() - 1;
+}
+
+void GraphModel::add(TaskModel task) {
+    DNDS_CHECK(!task.name.empty(), ArgumentError, "a task of graph '{}' has no name", name);
+    for (const ArrayAccess &access : task.accesses) {
+        const ArrayHandle &array = *arrays[access.array];
+        if (task.kind == TaskKind::Loop)
+            requireLoopAccess(task, array, access);
+        requireRegionOf(task, array, access);
+        DNDS_CHECK(access.mode == Mode::Reads || array.writable(), ArgumentError, "task '{}' {} '{}', which is const",
+                   task.name, modeName(access.mode), array.name());
+        DNDS_CHECK(access.mode != Mode::Adds || task.kind == TaskKind::Loop, ArgumentError,
+                   "task '{}' adds to '{}' without looping over rows: declare that it reads and writes it", task.name,
+                   array.name());
+    }
+    for (std::size_t a = 0; a < task.accesses.size(); ++a)
+        for (std::size_t b = 0; b < a; ++b) {
+            const ArrayAccess &one = task.accesses[a], &other = task.accesses[b];
+            const bool writes = one.mode != Mode::Reads || other.mode != Mode::Reads;
+            DNDS_CHECK(one.array != other.array || !writes, ArgumentError,
+                       "task '{}' {} '{}' and {} it, too: what it reads would depend on the order of rows. Declare "
+                       "readsWrites for one row, or write another array",
+                       task.name, modeName(other.mode), arrays[one.array]->name(), modeName(one.mode));
+            DNDS_CHECK(one.mode != Mode::Adds || other.mode != Mode::Adds ||
+                           (arrays[one.array]->owned() == arrays[other.array]->owned() &&
+                            arrays[one.array]->size() == arrays[other.array]->size()),
+                       ArgumentError, "task '{}' adds to '{}' and '{}', which have different rows: make it two tasks",
+                       task.name, arrays[other.array]->name(), arrays[one.array]->name());
+            DNDS_CHECK(task.kind != TaskKind::Loop || (one.mode == Mode::Adds) == (other.mode == Mode::Adds) ||
+                           one.mode == Mode::Reads || other.mode == Mode::Reads,
+                       ArgumentError,
+                       "task '{}' adds to one array and writes another: its functor may run more than once for a row. "
+                       "Make it two tasks",
+                       task.name);
+        }
+    tasks.push_back(std::move(task));
+}
+
+} // namespace DNDS::Task

@@ -1,0 +1,127 @@
+/// @file GraphModel.hpp
+/// @brief A graph without types: arrays, and tasks in program order with what they read and write.
+#pragma once
+
+#include "DNDS/Device/Executor.hpp"
+#include "DNDS/Exchange/Exchange.hpp"
+#include "DNDS/Storage/ArrayBase.hpp"
+#include "DNDS/Task/KernelRows.hpp"
+#include "DNDS/Task/Region.hpp"
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace DNDS::Task {
+
+/// An array of a graph, whatever its type. The array must outlive graph and plans.
+class ArrayHandle {
+  public:
+    virtual ~ArrayHandle() = default;
+    virtual std::string_view name() const = 0;
+    /// The rows that this rank owns; all of them where there are no ghosts.
+    virtual const ArrayBase &father() const = 0;
+    /// The ghosts; null for arrays that cannot be pulled.
+    virtual const ArrayBase *son() const = 0;
+    virtual std::shared_ptr<const ExchangePattern> pattern() const = 0;
+    virtual ExchangeMember member() const = 0;
+    /// Whether it may be written.
+    virtual bool writable() const = 0;
+    virtual void toDevice() = 0;
+    virtual void toHost() = 0;
+    virtual void markWritten() = 0;
+    /// See ArrayBase::setPulledFrom, for the ghosts.
+    virtual void setPulledFrom(std::uint64_t version) = 0;
+
+    index owned() const { return father().size(); }
+    index size() const { return father().size() + (son() != nullptr ? son()->size() : 0); }
+};
+
+/// What a task does with an array.
+enum class Mode : unsigned char { Reads, Writes, ReadsWrites, Adds };
+/// "reads", "writes", ...
+const char *modeName(Mode mode);
+
+/// Which rows of an array a task sees while it works on a row of its own.
+enum class Reach : unsigned char {
+    SameRow, ///< the row of the same number
+    Through, ///< those that an adjacency names
+    Whole,   ///< all owned rows and ghosts
+    Owned,   ///< all owned rows
+    Region   ///< those of a region
+};
+
+struct ArrayAccess {
+    std::size_t array = 0; ///< number in the model
+    Mode mode = Mode::Reads;
+    Reach reach = Reach::SameRow;
+    Adjacency adjacency;          ///< Reach::Through
+    std::optional<Region> region; ///< Reach::Region
+};
+
+/// Rows of a part of a task: a list, or [first, first + count) without one.
+struct PartRows {
+    const LocalIndex *list = nullptr;
+    index first = 0;
+    index count = 0;
+
+    DNDS_HOST_DEVICE index operator()(index i) const { return list != nullptr ? list[i] : first + i; }
+};
+
+/// The rows that add to each of some rows, by row: for sums on the device.
+struct Contributions {
+    const LocalIndex *targets = nullptr; ///< [count]
+    const LocalIndex *starts = nullptr;  ///< [count + 1] in `rows`
+    const LocalIndex *rows = nullptr;
+    index count = 0;
+};
+
+/// The functor of a task.
+class TaskBody {
+  public:
+    virtual ~TaskBody() = default;
+    /// Takes views of the arrays in `space`; `guards` are those of the accesses, or none. Local. Not while it runs.
+    /// Throws StaleError.
+    virtual void bind(MemorySpace space, std::span<const RowGuard> guards) = 0;
+    /// Runs it for rows [begin, end) of the part. In any thread on the host, several at a time.
+    virtual void run(const Executor &executor, const PartRows &rows, index begin, index end) const = 0;
+    /// The same for a task that adds, where only rows [first, last) of the arrays that it adds to get something.
+    virtual void runAdding(const PartRows &rows, index first, index last) const = 0;
+    /// The same on the device.
+    virtual void runAdding(const Executor &executor, const Contributions &sums) const = 0;
+};
+
+/// What a task is.
+enum class TaskKind : unsigned char {
+    Loop, ///< a functor called for each row
+    Call, ///< a functor called once, on the host, by the thread that runs the plan
+    Swap  ///< exchanges the contents of two arrays
+};
+
+struct TaskModel {
+    std::string name;
+    TaskKind kind = TaskKind::Loop;
+    std::optional<Region> loop;
+    std::vector<ArrayAccess> accesses;
+    std::shared_ptr<TaskBody> body;      ///< loops
+    std::function<void()> call;          ///< calls and swaps
+    bool recomputesGhosts = false;       ///< it computes ghosts as well where that saves a pull
+    std::optional<double> secondsPerRow; ///< for the estimate whether that pays
+};
+
+struct GraphModel {
+    std::string name;
+    std::vector<std::shared_ptr<ArrayHandle>> arrays;
+    std::vector<TaskModel> tasks;
+
+    /// The number of an array, which is added where it is new. Throws ArgumentError where the same rows are declared as
+    /// a pair and as its father.
+    std::size_t add(const std::shared_ptr<ArrayHandle> &array);
+    /// Appends a task after checking what can be known of it on one rank. Throws ArgumentError naming task and array.
+    void add(TaskModel task);
+};
+
+} // namespace DNDS::Task

@@ -1,0 +1,127 @@
+/// @file KernelRows.hpp
+/// @brief What kernels of tasks get: views of the arrays that the task declared, and of nothing else.
+#pragma once
+
+#include "DNDS/Base/Error.hpp"
+#include "DNDS/Base/MemorySpace.hpp"
+#include "DNDS/Task/RowMask.hpp"
+
+#include <string>
+#include <type_traits>
+#include <utility>
+
+namespace DNDS::Task {
+
+/// The rows that a part of a task declared of one array; looked at by builds with DNDS_DEBUG_CHECKS.
+struct RowGuard {
+    RowMask rows;
+    std::string task;
+    std::string array;
+    index owned = 0;
+    const char *verb = "reads";
+
+    void check(index row) const {
+        if (row < 0 || row >= rows.size() || !rows.test(row)) [[unlikely]]
+            refuse(row);
+    }
+    [[noreturn]] void refuse(index row) const;
+};
+
+/// The rows of an array that a kernel reads or writes. It is used as the array's own view, owned rows and then ghosts:
+/// `u(row, k)`, `u(row)`, `u[row]`. Trivially copyable. Where the library is built with DNDS_DEBUG_CHECKS, a row that
+/// the task did not declare throws IndexError on the host, naming task, array and row.
+template <class View>
+class Rows {
+  public:
+    Rows() = default;
+    DNDS_HOST_DEVICE Rows(View view, [[maybe_unused]] const RowGuard *guard) : view_(view) {
+#if defined(DNDS_DEBUG_CHECKS)
+        guard_ = guard;
+#endif
+    }
+
+    DNDS_HOST_DEVICE index size() const { return view_.size(); }
+    DNDS_HOST_DEVICE rowsize rowSize(index row) const { return view_.rowSize(row); }
+    DNDS_HOST_DEVICE decltype(auto) operator()(index row, rowsize j) const {
+        check(row);
+        return view_(row, j);
+    }
+    DNDS_HOST_DEVICE decltype(auto) operator()(index row) const {
+        check(row);
+        return view_(row, 0);
+    }
+    DNDS_HOST_DEVICE auto operator[](index row) const {
+        check(row);
+        return view_[row];
+    }
+
+  private:
+    DNDS_HOST_DEVICE void check([[maybe_unused]] index row) const {
+#if defined(DNDS_DEBUG_CHECKS) && !defined(__CUDA_ARCH__)
+        if (guard_ != nullptr)
+            guard_->check(row);
+#endif
+    }
+
+    View view_;
+#if defined(DNDS_DEBUG_CHECKS)
+    const RowGuard *guard_ = nullptr;
+#endif
+};
+
+/// The rows of an array that a kernel adds to, and may not read: sums are complete only after the task.
+///
+/// Each row gets its contributions in ascending order of the rows that the task loops over, in any number of threads
+/// and on the device: whoever computes sums of some rows calls the kernel for all that contribute to these, and what
+/// that adds to other rows is left to others. So a kernel may run more than once for a row, and must write nothing
+/// else.
+template <class View>
+class AddedRows {
+  public:
+    AddedRows() = default;
+    DNDS_HOST_DEVICE AddedRows(View view, [[maybe_unused]] const RowGuard *guard) : view_(view), last_(view.size()) {
+#if defined(DNDS_DEBUG_CHECKS)
+        guard_ = guard;
+#endif
+    }
+
+    /// Adds to element `j` of `row`.
+    template <class T>
+    DNDS_HOST_DEVICE void add(index row, rowsize j, const T &value) const {
+#if defined(DNDS_DEBUG_CHECKS) && !defined(__CUDA_ARCH__)
+        if (guard_ != nullptr)
+            guard_->check(row);
+#endif
+        if (row >= first_ && row < last_)
+            view_(row, j) += value;
+    }
+    /// Adds to the only element of `row`.
+    template <class T>
+    DNDS_HOST_DEVICE void add(index row, const T &value) const {
+        add(row, 0, value);
+    }
+
+    /// For those who run kernels: leaves out rows outside [first, last).
+    DNDS_HOST_DEVICE void narrow(index first, index last) {
+        first_ = first;
+        last_ = last;
+    }
+
+  private:
+    View view_;
+    index first_ = 0;
+    index last_ = 0;
+#if defined(DNDS_DEBUG_CHECKS)
+    const RowGuard *guard_ = nullptr;
+#endif
+};
+
+/// What a kernel gets for an array (a pair, or an array without ghosts) that its task reads, writes or adds to.
+template <class TArray>
+using ReadRows = Rows<decltype(std::declval<const TArray &>().template deviceView<DeviceBackend::Host>())>;
+template <class TArray>
+using WriteRows = Rows<decltype(std::declval<TArray &>().template deviceView<DeviceBackend::Host>())>;
+template <class TArray>
+using AddRows = AddedRows<decltype(std::declval<TArray &>().template deviceView<DeviceBackend::Host>())>;
+
+} // namespace DNDS::Task

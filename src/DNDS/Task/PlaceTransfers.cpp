@@ -1,0 +1,333 @@
+#include "DNDS/Task/PlanModel.hpp"
+
+#include <algorithm>
+#include <optional>
+
+namespace DNDS::Task {
+
+namespace {
+
+/// A row of a task that needs a row which this rank does not have.
+struct Lack {
+    const ArrayAccess *access;
+    index row;
+    bool beyondArray; ///< the array has no such row; else the adjacency says that another rank has it
+};
+
+std::optional<Lack> findLack(const GraphModel &graph, const TaskModel &task, const RowMask &rows) {
+    std::optional<Lack> lack;
+    for (const ArrayAccess &access : task.accesses) {
+        const index size = graph.arrays[access.array]->size();
+        rows.forEach([&](index row) {
+            if (lack)
+                return;
+            if (access.reach == Reach::SameRow && row >= size)
+                lack = {&access, row, true};
+            if (access.reach != Reach::Through)
+                return;
+            if (row >= access.adjacency.rows)
+                lack = {&access, row, false};
+            else
+                for (const LocalIndex entry : access.adjacency.row(row))
+                    if (entry < -1 || entry >= size)
+                        lack = {&access, row, entry >= size};
+        });
+    }
+    return lack;
+}
+
+[[noreturn]] void throwLack(const GraphModel &graph, const TaskModel &task, const Lack &lack) {
+    const ArrayHandle &array = *graph.arrays[lack.access->array];
+    if (lack.access->reach == Reach::Through && lack.beyondArray)
+        throw IndexError(fmt::format("task '{}': row {} of '{}' names a row that '{}' does not have: it has {}",
+                                     task.name, lack.row, lack.access->adjacency.name, array.name(), array.size()));
+    if (lack.access->reach == Reach::Through)
+        throw ArgumentError(fmt::format(
+            "task '{}' needs row {}, whose neighbours in '{}' are not on this rank, to read '{}': the mesh needs more "
+            "layers of ghosts, or the task that reads what it writes has to loop over fewer rows",
+            task.name, lack.row, lack.access->adjacency.name, array.name()));
+    throw ArgumentError(fmt::format("task '{}' is needed for row {}, a ghost, but '{}' has {} rows: give it rows for "
+                                    "ghosts, too",
+                                    task.name, lack.row, array.name(), array.size()));
+}
+
+bool reads(const ArrayAccess &access) { return access.mode == Mode::Reads || access.mode == Mode::ReadsWrites; }
+bool writes(const ArrayAccess &access) { return access.mode != Mode::Reads; }
+
+/// Walks through a graph, first backwards to find which rows somebody needs, then forwards to find what is stale.
+class Placement {
+  public:
+    Placement(const GraphModel &graph, const CommunicatorView &comm, const CompileOptions &options, PlanModel &plan)
+        : graph_(graph), comm_(comm), options_(options), plan_(plan) {
+        for (const auto &array : graph.arrays)
+            masks_.emplace_back(array->size());
+    }
+
+    void findRows();
+    void findTransfers();
+
+  private:
+    bool isPair(std::size_t array) const { return graph_.arrays[array]->pattern() != nullptr; }
+    bool mayRecompute(const TaskModel &task) const;
+    RowMask rowsOf(const TaskModel &task, bool ghostsOfPairs) const;
+    void chooseRows(std::size_t t);
+    void passDemand(std::size_t t);
+    void addTransfers(std::size_t t, Direction direction, const std::vector<std::size_t> &arrays);
+    std::vector<std::size_t> staleReads(std::size_t t);
+    void passValidity(std::size_t t);
+    void findOutcome();
+
+    const GraphModel &graph_;
+    const CommunicatorView &comm_;
+    const CompileOptions &options_;
+    PlanModel &plan_;
+    std::vector<RowMask> masks_; ///< [arrays] backwards: rows that somebody needs; forwards: ghosts that are current
+    std::vector<RowMask> entryNeed_; ///< [arrays] ghosts that are read before the array is written
+    std::vector<bool> written_;      ///< [arrays]
+    index number_ = 0;
+};
+
+bool Placement::mayRecompute(const TaskModel &task) const {
+    if (task.kind != TaskKind::Loop || task.loop->rows() ||
+        std::ranges::none_of(
+            task.accesses, [&](const ArrayAccess &a) { return writes(a) && a.mode != Mode::Adds && isPair(a.array); }))
+        return false;
+    switch (options_.recompute) {
+    case CompileOptions::Recompute::Never:
+        return false;
+    case CompileOptions::Recompute::AsDeclared:
+        return task.recomputesGhosts;
+    case CompileOptions::Recompute::WherePossible:
+    case CompileOptions::Recompute::IfItPays:
+        break;
+    }
+    return true;
+}
+
+RowMask Placement::rowsOf(const TaskModel &task, bool ghostsOfPairs) const {
+    const RowSpace &space = task.loop->space();
+    if (task.loop->rows())
+        return *task.loop->rows();
+    RowMask rows(space.size(), 0, space.owned());
+    for (const ArrayAccess &access : task.accesses)
+        if (writes(access) && access.mode != Mode::Adds && (ghostsOfPairs || !isPair(access.array)))
+            masks_[access.array].forEach([&](index row) {
+                if (row >= space.owned() && row < space.size())
+                    rows.set(row);
+            });
+    return rows;
+}
+
+void Placement::chooseRows(std::size_t t) {
+    const TaskModel &task = graph_.tasks[t];
+    bool recomputes = mayRecompute(task);
+    RowMask rows = rowsOf(task, recomputes);
+    if (recomputes && comm_.allReduce(findLack(graph_, task, rows) ? 1 : 0, MPI_MAX) > 0) {
+        recomputes = false; // what it would need is further away than the ghosts of some rank
+        plan_.notes.push_back(
+            fmt::format("'{}' does not compute ghosts: they need rows that some rank does not have", task.name));
+        rows = rowsOf(task, false);
+    }
+    comm_.guarded([&] {
+        if (const auto lack = findLack(graph_, task, rows))
+            throwLack(graph_, task, *lack);
+    });
+    plan_.recomputes[t] = recomputes;
+    plan_.taskRows[t] = std::move(rows);
+}
+
+void Placement::passDemand(std::size_t t) {
+    const TaskModel &task = graph_.tasks[t];
+    if (task.kind == TaskKind::Swap)
+        return std::swap(masks_[task.accesses[0].array], masks_[task.accesses[1].array]);
+    for (const ArrayAccess &access : task.accesses) {
+        RowMask &demand = masks_[access.array];
+        if (!writes(access))
+            continue;
+        if (isPair(access.array) || task.kind == TaskKind::Call)
+            demand.clear(); // a pull follows, or the task computes them
+        else if (access.mode == Mode::Writes)
+            demand -= rowsSeen(graph_, task, access, plan_.taskRows[t]);
+    }
+    for (const ArrayAccess &access : task.accesses)
+        if (reads(access)) {
+            RowMask seen = rowsSeen(graph_, task, access, plan_.taskRows[t]);
+            if (isPair(access.array))
+                seen &= RowMask(seen.size(), graph_.arrays[access.array]->owned(), seen.size());
+            masks_[access.array] |= seen;
+        }
+}
+
+/// Arrays without ghosts keep what a run leaves for the next one: what is read before it is written is needed at the
+/// end, too.
+void Placement::findRows() {
+    std::vector<RowMask> kept = masks_;
+    for (bool more = true; more;) {
+        masks_ = kept;
+        plan_.notes.clear();
+        plan_.taskRows.assign(graph_.tasks.size(), {});
+        plan_.recomputes.assign(graph_.tasks.size(), false);
+        for (std::size_t t = graph_.tasks.size(); t-- > 0;) {
+            if (graph_.tasks[t].kind == TaskKind::Loop)
+                chooseRows(t);
+            passDemand(t);
+        }
+        int grown = 0;
+        for (std::size_t a = 0; a < masks_.size(); ++a)
+            if (!isPair(a) && !kept[a].contains(masks_[a])) {
+                kept[a] |= masks_[a];
+                grown = 1;
+            }
+        more = comm_.allReduce(grown, MPI_MAX) > 0;
+    }
+}
+
+std::vector<std::size_t> Placement::staleReads(std::size_t t) {
+    const TaskModel &task = graph_.tasks[t];
+    std::vector<std::size_t> arrays;
+    if (task.kind == TaskKind::Swap)
+        return arrays;
+    std::vector<int> stale;
+    for (const ArrayAccess &access : task.accesses) {
+        if (!reads(access) || !isPair(access.array) || access.reach == Reach::Owned)
+            continue;
+        const index owned = graph_.arrays[access.array]->owned();
+        RowMask need = rowsSeen(graph_, task, access, plan_.taskRows[t]);
+        need &= RowMask(need.size(), owned, need.size());
+        if (!written_[access.array])
+            entryNeed_[access.array] |= need;
+        const auto known = std::ranges::find(arrays, access.array);
+        const int isStale = masks_[access.array].contains(need) ? 0 : 1;
+        if (known == arrays.end()) {
+            arrays.push_back(access.array);
+            stale.push_back(isStale);
+        } else {
+            int &before = stale[static_cast<std::size_t>(known - arrays.begin())];
+            before = std::max(before, isStale);
+        }
+    }
+    if (!stale.empty())
+        comm_.allReduce(stale.data(), static_cast<int>(stale.size()), MPI_MAX);
+    std::vector<std::size_t> pulled;
+    for (std::size_t k = 0; k < arrays.size(); ++k)
+        if (stale[k] != 0)
+            pulled.push_back(arrays[k]);
+    return pulled;
+}
+
+void Placement::addTransfers(std::size_t t, Direction direction, const std::vector<std::size_t> &arrays) {
+    if (arrays.empty())
+        return;
+    ++number_;
+    std::vector<Transfer> added;
+    for (const std::size_t array : arrays) {
+        const auto pattern = graph_.arrays[array]->pattern();
+        const bool conditional = direction == Direction::Pull && options_.dropPulls && !written_[array];
+        const auto together = std::ranges::find_if(added, [&](const Transfer &transfer) {
+            return options_.fuse && transfer.pattern == pattern && direction == Direction::Pull;
+        });
+        if (together == added.end()) {
+            added.push_back({direction, t, {array}, pattern, conditional, 0, number_});
+        } else {
+            together->arrays.push_back(array);
+            together->conditional = together->conditional && conditional;
+        }
+    }
+    plan_.transfers.insert(plan_.transfers.end(), added.begin(), added.end());
+}
+
+void Placement::passValidity(std::size_t t) {
+    const TaskModel &task = graph_.tasks[t];
+    if (task.kind == TaskKind::Swap) {
+        const std::size_t a = task.accesses[0].array, b = task.accesses[1].array;
+        std::swap(masks_[a], masks_[b]);
+        written_[a] = written_[b] = true;
+        return;
+    }
+    for (const ArrayAccess &access : task.accesses) {
+        if (!writes(access))
+            continue;
+        RowMask &current = masks_[access.array];
+        written_[access.array] = true;
+        current.clear();
+        if (task.kind == TaskKind::Loop && plan_.recomputes[t] && isPair(access.array)) {
+            current |= rowsSeen(graph_, task, access, plan_.taskRows[t]);
+            current &= RowMask(current.size(), graph_.arrays[access.array]->owned(), current.size());
+        }
+    }
+}
+
+void Placement::findTransfers() {
+    masks_.clear();
+    for (const auto &array : graph_.arrays) {
+        masks_.emplace_back(array->size());
+        entryNeed_.emplace_back(array->size());
+    }
+    written_.assign(masks_.size(), false);
+    for (std::size_t t = 0; t < graph_.tasks.size(); ++t) {
+        const std::vector<std::size_t> pulled = staleReads(t);
+        addTransfers(t, Direction::Pull, pulled);
+        for (const std::size_t array : pulled)
+            masks_[array].setRange(graph_.arrays[array]->owned(), masks_[array].size());
+        passValidity(t);
+        std::vector<std::size_t> pushed;
+        for (const ArrayAccess &access : graph_.tasks[t].accesses)
+            if (access.mode == Mode::Adds && isPair(access.array))
+                pushed.push_back(access.array);
+        addTransfers(t, Direction::Push, pushed);
+    }
+    findOutcome();
+}
+
+void Placement::findOutcome() {
+    std::vector<int> holds;
+    for (std::size_t a = 0; a < masks_.size(); ++a) {
+        const ArrayHandle &array = *graph_.arrays[a];
+        holds.push_back(masks_[a].contains(RowMask(array.size(), array.owned(), array.size())) ? 1 : 0);
+        holds.push_back(masks_[a].contains(entryNeed_[a]) ? 1 : 0);
+    }
+    comm_.allReduce(holds.data(), static_cast<int>(holds.size()), MPI_MIN);
+    for (std::size_t a = 0; a < masks_.size(); ++a)
+        plan_.outcome.push_back({written_[a], isPair(a) && holds[2 * a] != 0, written_[a] && holds[2 * a + 1] != 0});
+}
+
+} // namespace
+
+RowMask rowsSeen(const GraphModel &graph, const TaskModel & /*task*/, const ArrayAccess &access, const RowMask &rows) {
+    const ArrayHandle &array = *graph.arrays[access.array];
+    RowMask seen(array.size());
+    switch (access.reach) {
+    case Reach::SameRow:
+        if (rows.size() == seen.size())
+            seen |= rows;
+        else
+            rows.forEach([&](index row) { seen.set(row); }); // the task has none that the array has not
+        break;
+    case Reach::Through:
+        rows.forEach([&](index row) {
+            for (const LocalIndex entry : access.adjacency.row(row))
+                if (entry >= 0)
+                    seen.set(entry);
+        });
+        break;
+    case Reach::Whole:
+        seen.setRange(0, array.size());
+        break;
+    case Reach::Owned:
+        seen.setRange(0, array.owned());
+        break;
+    case Reach::Region:
+        seen |= access.region->rows() ? *access.region->rows() : RowMask(array.size(), 0, array.owned());
+        break;
+    }
+    return seen;
+}
+
+void placeTransfers(const GraphModel &graph, const CommunicatorView &comm, const CompileOptions &options,
+                    PlanModel &plan) {
+    Placement placement(graph, comm, options, plan);
+    placement.findRows();
+    placement.findTransfers();
+}
+
+} // namespace DNDS::Task

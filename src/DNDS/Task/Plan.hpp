@@ -1,0 +1,87 @@
+/// @file Plan.hpp
+/// @brief A graph compiled for one executor: run every step.
+#pragma once
+
+#include "DNDS/Device/Executor.hpp"
+#include "DNDS/Mpi/Communicator.hpp"
+#include "DNDS/Task/PlanModel.hpp"
+
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace DNDS::Task {
+
+/// What this rank has done in all runs of a plan.
+struct PlanStatistics {
+    index runs = 0;
+    index parts = 0;
+    index transfers = 0;        ///< pulls and pushes made
+    index dropped = 0;          ///< pulls left out, because the ghosts were current
+    double seconds = 0;         ///< in `run`
+    double secondsStarting = 0; ///< exchanges
+    double secondsWaiting = 0;  ///< for exchanges, late peers included
+    std::size_t bytesSent = 0;
+    std::size_t bytesReceived = 0;
+};
+
+/// A graph's tasks, split into parts, with the pulls and pushes that they need, in the order in which this rank runs
+/// them. Made by Graph::compile. Move-only; destroying it is Local.
+class Plan {
+  public:
+    Plan(Plan &&other) noexcept;
+    Plan &operator=(Plan &&other) noexcept;
+    Plan(const Plan &) = delete;
+    Plan &operator=(const Plan &) = delete;
+    ~Plan();
+
+    /// Runs the tasks once. On all ranks; waits only for peers whose rows are needed. When it returns everything is
+    /// done, on the device, too. Costs about 0.2 microseconds a part beside the work itself.
+    ///
+    /// Pulls of ghosts that are current when it begins are left out: nobody has written the array since the last pull,
+    /// or since the last run of this plan that left its ghosts current. So an array that is written outside of plans
+    /// must be written, or `changed`, on all ranks.
+    ///
+    /// Throws on this rank what a task throws, with task and rows in front of the text; PeerError where a peer failed;
+    /// StateError where a peer entered the run in another state (it wrote an array that this rank did not, or runs
+    /// another plan), at the latest in the next run. Then call `recover` on all ranks before the next run, and write
+    /// anew what the failed tasks were writing.
+    void run();
+
+    /// After `run` threw on any rank: makes the exchanges anew. Collective; not needed on the way to the end of the
+    /// program.
+    void recover();
+
+    /// A table for people: parts in their order, rows, what waits for what, which pulls are made or dropped and why.
+    /// Local.
+    std::string describe() const;
+    /// The same as a graph in the language of Graphviz: `dot -Tsvg`. Local.
+    std::string dot() const;
+    /// Parts, transfers and their order. Local.
+    const PlanModel &model() const noexcept;
+    const PlanStatistics &statistics() const noexcept;
+    /// How the exchanges of the plan reach each peer. Local.
+    std::vector<PeerPath> paths() const;
+
+    /// For Graph::compile. Collective.
+    static Plan compile(GraphModel graph, const CommunicatorView &comm, const Executor &executor,
+                        const CompileOptions &options);
+
+  private:
+    struct State;
+    explicit Plan(std::unique_ptr<State> state);
+
+    std::unique_ptr<State> state_;
+};
+
+/// Tells that an array was written in a way that the library does not see (through a view that was kept), or that
+/// another rank has written its rows of it, so that the next run pulls it: to be called on all ranks. Local, O(1).
+template <class TArray>
+void changed(TArray &array) {
+    if constexpr (requires { array.father->markWritten(); })
+        array.father->markWritten();
+    else
+        array.markWritten();
+}
+
+} // namespace DNDS::Task

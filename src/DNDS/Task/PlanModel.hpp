@@ -1,0 +1,100 @@
+/// @file PlanModel.hpp
+/// @brief A compiled graph: parts of tasks, exchanges, and the order in which a rank runs them.
+#pragma once
+
+#include "DNDS/Task/GraphModel.hpp"
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace DNDS::Task {
+
+/// Choices for a plan; the same on all ranks.
+struct CompileOptions {
+    /// Whether ghosts are computed again instead of pulled.
+    enum class Recompute : unsigned char {
+        AsDeclared, ///< by the tasks that say recomputeGhosts()
+        Never,
+        WherePossible, ///< by all tasks
+        IfItPays       ///< by those for which an estimate says so: see Plan::describe
+    };
+    Recompute recompute = Recompute::AsDeclared;
+    /// Seconds that a pull costs beside its bytes, for IfItPays; 0: measured while compiling.
+    double secondsPerPull = 0;
+    bool overlap = true;      ///< split tasks so that pulls run beside rows that need none; results are the same
+    bool fuse = true;         ///< pulls that are due together on one pattern in one message a peer
+    bool dropPulls = true;    ///< leave out pulls of ghosts that are current when a run begins
+    ExchangeOptions exchange; ///< of pulls and pushes; the space is that of the executor
+};
+
+/// Rows of a task that run together.
+struct Part {
+    std::size_t task = 0;
+    bool late = false;            ///< needs what the last exchange before the task brings
+    bool urgent = false;          ///< the next exchange sends what comes of it
+    std::vector<LocalIndex> list; ///< empty where the rows are a range
+    PartRows rows;
+    /// Tasks that add: the rows of the arrays which get their sums here, [first, last).
+    bool adds = false;
+    bool toGhosts = false;
+    index firstTarget = 0, lastTarget = 0;
+    std::vector<RowGuard> guards; ///< with DNDS_DEBUG_CHECKS: one an access
+};
+
+/// A pull or push that the library inserted.
+struct Transfer {
+    Direction direction = Direction::Pull;
+    std::size_t task = 0; ///< that it precedes (pulls) or follows (pushes)
+    std::vector<std::size_t> arrays;
+    std::shared_ptr<const ExchangePattern> pattern;
+    bool conditional = false; ///< of contents from before the run: dropped where the ghosts are current
+    std::size_t exchange = 0; ///< number of the exchange that moves it; several transfers may share one
+    index number = 0;         ///< in program order, from 1; those that are due together have one number
+};
+
+enum class OperationKind : unsigned char { Part, Call, Swap, Start, Wait };
+
+/// A step of the plan. `what` numbers a part, a task (Call, Swap) or a transfer (Start, Wait).
+struct Operation {
+    OperationKind kind = OperationKind::Part;
+    std::size_t what = 0;
+    std::vector<std::size_t> after; ///< earlier operations that have to be complete
+};
+
+/// What a run leaves of an array's ghosts.
+struct ArrayOutcome {
+    bool written = false;
+    bool current = false; ///< all ghosts equal their owners' rows, on all ranks
+    /// The first reader's needs are met by what the run before has left, on all ranks, where nobody else wrote it.
+    bool meetsEntry = false;
+};
+
+struct PlanModel {
+    std::vector<RowMask> taskRows; ///< [tasks] on this rank
+    std::vector<Part> parts;
+    std::vector<Transfer> transfers;
+    std::vector<Operation> operations; ///< in the order in which they run
+    std::vector<ArrayOutcome> outcome; ///< [arrays]
+    std::vector<bool> recomputes;      ///< [tasks]
+    std::vector<std::string> notes;    ///< decisions, for people
+};
+
+/// Finds out what has to be pulled when, and in which order all is run. Collective: one reduction a task. Throws on all
+/// ranks ArgumentError or IndexError naming task, array and row.
+PlanModel compileGraph(const GraphModel &graph, const CommunicatorView &comm, const CompileOptions &options);
+
+// Steps of compileGraph, in this order.
+
+/// The rows of the array that the access needs for the rows of the task. Local.
+RowMask rowsSeen(const GraphModel &graph, const TaskModel &task, const ArrayAccess &access, const RowMask &rows);
+/// Finds the rows of each task and which of them compute ghosts; places pulls and pushes. Collective.
+void placeTransfers(const GraphModel &graph, const CommunicatorView &comm, const CompileOptions &options,
+                    PlanModel &plan);
+/// Splits tasks into parts. Local.
+void splitTasks(const GraphModel &graph, const CompileOptions &options, PlanModel &plan);
+/// Finds what has to wait for what, and an order. Local.
+void orderOperations(const GraphModel &graph, PlanModel &plan);
+
+} // namespace DNDS::Task

@@ -1,0 +1,55 @@
+/// @file PlanState.hpp
+/// @brief What a plan keeps between runs.
+#pragma once
+
+#include "DNDS/Exchange/PushedRows.hpp"
+#include "DNDS/Task/Plan.hpp"
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <utility>
+#include <vector>
+
+namespace DNDS::Task {
+
+struct Plan::State {
+    State(GraphModel model, const CommunicatorView &comm, const Executor &where, const CompileOptions &chosen);
+
+    /// Makes the exchanges of all transfers. Collective.
+    void connect();
+
+    /// Which transfers are left out of this run, from what this rank knows. Local.
+    void chooseTransfers();
+    void run(const Operation &operation);
+    void runPart(const Part &part);
+    void start(const Transfer &transfer);
+    void wait(const Transfer &transfer);
+    /// Ends a run that failed here before operation `next`: peers are told by the exchanges that are left.
+    void giveUp(std::size_t next) noexcept;
+    void noteOutcome();
+    void requireWritten() const;
+
+    /// Contents of an array at some moment.
+    struct Contents {
+        std::uint64_t father = 0, son = 0; ///< versions
+        bool operator==(const Contents &other) const = default;
+    };
+    Contents contentsOf(std::size_t array) const;
+
+    GraphModel graph;
+    CommunicatorView comm;
+    Executor executor;
+    CompileOptions options;
+    PlanModel plan;
+    std::vector<std::unique_ptr<Exchange>> exchanges;
+    std::map<std::size_t, GhostZeroing> zeroing; ///< by task that adds
+    std::vector<bool> dropped;                   ///< [transfers] in this run
+    std::vector<index> boundIn;                  ///< [tasks] the run in which views were taken last
+    std::vector<Contents> left;                  ///< [arrays] by the last run
+    std::vector<bool> halfWritten;               ///< [arrays] by a run that failed
+    bool failed = false;
+    PlanStatistics statistics;
+};
+
+} // namespace DNDS::Task

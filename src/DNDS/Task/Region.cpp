@@ -1,0 +1,62 @@
+#include "DNDS/Task/Region.hpp"
+
+#include <fmt/ranges.h>
+
+namespace DNDS::Task {
+
+RowSpace::RowSpace(std::string name, index owned, index ghosts, std::shared_ptr<const ExchangePattern> pattern)
+    : name_(std::move(name)), owned_(owned), ghosts_(ghosts), pattern_(std::move(pattern)) {
+    DNDS_CHECK(owned >= 0 && ghosts >= 0, ArgumentError, "'{}' cannot have {} owned rows and {} ghosts", name_, owned,
+               ghosts);
+    DNDS_CHECK(size() <= std::numeric_limits<LocalIndex>::max(), ArgumentError,
+               "'{}' has {} rows: a rank has at most {}", name_, size(), std::numeric_limits<LocalIndex>::max());
+    DNDS_CHECK(!pattern_ || (pattern_->fatherSize() == owned && pattern_->sonSize() == ghosts), ArgumentError,
+               "'{}' has {} owned rows and {} ghosts, but its pattern has {} and {}", name_, owned, ghosts,
+               pattern_ ? pattern_->fatherSize() : 0, pattern_ ? pattern_->sonSize() : 0);
+}
+
+Region RowSpace::make(const std::string &name, RowMask rows) const {
+    return {name, std::make_shared<const RowSpace>(*this), std::make_shared<const RowMask>(std::move(rows))};
+}
+
+Region RowSpace::rows() const { return {name_, std::make_shared<const RowSpace>(*this), nullptr}; }
+
+Region RowSpace::region(const std::string &name) const {
+    if (const auto found = defined_.find(name); found != defined_.end())
+        return {name, std::make_shared<const RowSpace>(*this), found->second};
+    if (name == "owned")
+        return make(name, RowMask(size(), 0, owned_));
+    if (name == "ghosts")
+        return make(name, RowMask(size(), owned_, size()));
+    if (name == "all")
+        return make(name, RowMask(size(), 0, size()));
+    if (name == "inner" || name == "boundary") {
+        RowMask rows(size());
+        if (!pattern_ && name == "inner")
+            rows.setRange(0, owned_);
+        if (pattern_)
+            for (const index row : name == "inner" ? pattern_->innerRows() : pattern_->boundaryRows())
+                rows.set(row);
+        return make(name, std::move(rows));
+    }
+    std::vector<std::string> names{"owned", "ghosts", "inner", "boundary", "all"};
+    for (const auto &[defined, rows] : defined_)
+        names.push_back(defined);
+    throw ArgumentError(fmt::format("'{}' has no region '{}': it has {}", name_, name, fmt::join(names, ", ")));
+}
+
+Region RowSpace::define(const std::string &name, std::span<const index> rows) {
+    for (const char *taken : {"owned", "ghosts", "all", "inner", "boundary"})
+        DNDS_CHECK(name != taken, ArgumentError, "'{}' is a region of every space: choose another name", name);
+    DNDS_CHECK(!defined_.contains(name), ArgumentError, "'{}' has a region '{}' already", name_, name);
+    RowMask mask(size());
+    for (const index row : rows) {
+        DNDS_CHECK(row >= 0 && row < size(), IndexError, "region '{}' of '{}': row {} is outside [0, {})", name, name_,
+                   row, size());
+        mask.set(row);
+    }
+    defined_.emplace(name, std::make_shared<const RowMask>(std::move(mask)));
+    return region(name);
+}
+
+} // namespace DNDS::Task

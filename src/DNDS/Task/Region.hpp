@@ -1,0 +1,117 @@
+/// @file Region.hpp
+/// @brief Rows by name: what tasks loop over, and which rows of an array they see.
+#pragma once
+
+#include "DNDS/Base/Error.hpp"
+#include "DNDS/Exchange/ExchangePattern.hpp"
+#include "DNDS/Task/RowMask.hpp"
+
+#include <concepts>
+#include <functional>
+#include <map>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <type_traits>
+#include <utility>
+
+namespace DNDS::Task {
+
+class RowSpace;
+
+/// Some rows of a space, by a name that is the same on all ranks. Copied freely.
+class Region {
+  public:
+    const std::string &name() const noexcept { return name_; }
+    const RowSpace &space() const noexcept { return *space_; }
+    /// The rows on this rank, out of owned rows and ghosts. Null: the owned rows, and of the ghosts those that other
+    /// tasks of the graph need.
+    const std::shared_ptr<const RowMask> &rows() const noexcept { return rows_; }
+
+  private:
+    friend class RowSpace;
+    Region(std::string name, std::shared_ptr<const RowSpace> space, std::shared_ptr<const RowMask> rows)
+        : name_(std::move(name)), space_(std::move(space)), rows_(std::move(rows)) {}
+
+    std::string name_;
+    std::shared_ptr<const RowSpace> space_;
+    std::shared_ptr<const RowMask> rows_;
+};
+
+/// Whatever tells how many owned rows and ghosts there are and which pattern refreshes the ghosts: the cells, nodes or
+/// faces of a mesh.
+template <class Entities>
+concept HasRows = requires(const Entities &entities) {
+    { entities.owned } -> std::convertible_to<index>;
+    { entities.ghosts } -> std::convertible_to<index>;
+    { entities.pattern } -> std::convertible_to<std::shared_ptr<const ExchangePattern>>;
+};
+
+/// Rows that tasks loop over: owned ones first, then ghosts.
+///
+///     RowSpace cells("cells", mesh.cells);
+///     const Region inlet = cells.define("inlet", rowsAtTheInlet);
+///     graph.task("inflow", inlet) ...        graph.task("update", cells) ...
+///
+/// Everything is Local; names have to be the same on all ranks, which `Graph::compile` checks.
+class RowSpace {
+  public:
+    /// Throws ArgumentError for negative numbers, or numbers that are not those of the pattern.
+    RowSpace(std::string name, index owned, index ghosts = 0, std::shared_ptr<const ExchangePattern> pattern = nullptr);
+    template <HasRows Entities>
+    RowSpace(std::string name, const Entities &entities)
+        : RowSpace(std::move(name), entities.owned, entities.ghosts, entities.pattern) {}
+
+    const std::string &name() const noexcept { return name_; }
+    index owned() const noexcept { return owned_; }
+    index size() const noexcept { return owned_ + ghosts_; }
+    const std::shared_ptr<const ExchangePattern> &pattern() const noexcept { return pattern_; }
+
+    /// The rows that a task over the whole space computes: owned ones, and of the ghosts those that the graph needs.
+    Region rows() const;
+    /// "owned", "ghosts", "inner" (owned rows that no other rank needs), "boundary" (the other owned ones), "all", or
+    /// one that `define` named. Throws ArgumentError listing the names otherwise. O(rows).
+    Region region(const std::string &name) const;
+    /// Names a set of rows, in any order; ranks may have none. Throws IndexError for a row that there is not,
+    /// ArgumentError for a name that is taken.
+    Region define(const std::string &name, std::span<const index> rows);
+
+  private:
+    Region make(const std::string &name, RowMask rows) const;
+
+    std::string name_;
+    index owned_;
+    index ghosts_;
+    std::shared_ptr<const ExchangePattern> pattern_;
+    std::map<std::string, std::shared_ptr<const RowMask>> defined_;
+};
+
+/// A row's neighbours in another space, whatever array holds them. Entries of -1 mean none; smaller ones mean that this
+/// rank does not have the neighbour.
+struct Adjacency {
+    std::string name;
+    const void *identity = nullptr;
+    index rows = 0;
+    std::function<std::span<const LocalIndex>(index row)> row;
+};
+
+/// What an ArrayAdjacency of local row numbers, or a pair of such arrays, is to a graph. The array must neither go nor
+/// change its rows before `Graph::compile` returns.
+template <class TAdjacency>
+Adjacency adjacencyOf(const TAdjacency &adjacency) {
+    const auto view = adjacency.view();
+    static_assert(std::is_same_v<std::remove_cvref_t<decltype(*view[0].data())>, LocalIndex>,
+                  "regions are seen through adjacencies of local row numbers (LocalIndex), such as those of a mesh");
+    std::string name;
+    if constexpr (requires { adjacency.father->label(); })
+        name = adjacency.father->label();
+    else
+        name = adjacency.label();
+    return {std::move(name), &adjacency, view.size(), [view](index row) -> std::span<const LocalIndex> {
+                const auto entries = view[row];
+                return {entries.data(), static_cast<std::size_t>(entries.size())};
+            }};
+}
+
+} // namespace DNDS::Task

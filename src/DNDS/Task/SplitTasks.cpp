@@ -1,0 +1,265 @@
+#include "DNDS/Task/PlanModel.hpp"
+
+#include <algorithm>
+#include <array>
+
+namespace DNDS::Task {
+
+namespace {
+
+#if defined(DNDS_DEBUG_CHECKS)
+constexpr bool guarded = true;
+#else
+constexpr bool guarded = false;
+#endif
+
+bool reads(const ArrayAccess &access) { return access.mode == Mode::Reads || access.mode == Mode::ReadsWrites; }
+
+/// Sorts the rows of tasks by the last exchange that they depend on, and by whether the next exchange depends on them.
+class Split {
+  public:
+    Split(const GraphModel &graph, const CompileOptions &options, PlanModel &plan)
+        : graph_(graph), options_(options), plan_(plan) {
+        for (const auto &array : graph.arrays) {
+            awaited_.emplace_back(toSize(array->size()), index{0});
+            sent_.emplace_back(array->size());
+        }
+        for (const RowMask &rows : plan.taskRows) {
+            late_.emplace_back(rows.size());
+            urgent_.emplace_back(rows.size());
+        }
+    }
+
+    void findLate();
+    void findUrgent();
+    void makeParts();
+
+  private:
+    void passTransfers(std::size_t t, Direction direction);
+    void passTask(std::size_t t);
+    index awaitedBy(const TaskModel &task, index row) const;
+    Part makePart(std::size_t t, bool late, bool urgent, const RowMask &rows) const;
+    void addPart(std::size_t t, bool late, bool urgent, const RowMask &rows);
+    void addSums(std::size_t t);
+    void guard(Part &part, const RowMask &rows) const;
+
+    const GraphModel &graph_;
+    const CompileOptions &options_;
+    PlanModel &plan_;
+    std::vector<std::vector<index>> awaited_; ///< [arrays][rows] number of the last exchange that the row depends on
+    std::vector<RowMask> sent_;               ///< [arrays] rows that the next exchange sends, or depends on
+    std::vector<RowMask> late_, urgent_;      ///< [tasks]
+    index number_ = 0;                        ///< of the last exchange so far
+};
+
+void Split::passTransfers(std::size_t t, Direction direction) {
+    for (const Transfer &transfer : plan_.transfers) {
+        if (transfer.task != t || transfer.direction != direction)
+            continue;
+        number_ = transfer.number;
+        for (const std::size_t array : transfer.arrays) {
+            std::vector<index> &awaited = awaited_[array];
+            if (direction == Direction::Pull)
+                std::fill(awaited.begin() + graph_.arrays[array]->owned(), awaited.end(), number_);
+            else
+                for (const index row : transfer.pattern->boundaryRows())
+                    awaited[toSize(row)] = number_;
+        }
+    }
+}
+
+index Split::awaitedBy(const TaskModel &task, index row) const {
+    index last = 0;
+    for (const ArrayAccess &access : task.accesses) {
+        const std::vector<index> &awaited = awaited_[access.array];
+        if (access.reach == Reach::SameRow && reads(access))
+            last = std::max(last, awaited[toSize(row)]);
+        if (access.reach == Reach::Through) // sums, too: they change what is there
+            for (const LocalIndex entry : access.adjacency.row(row))
+                last = entry >= 0 ? std::max(last, awaited[toSize(entry)]) : last;
+    }
+    return last;
+}
+
+void Split::passTask(std::size_t t) {
+    const TaskModel &task = graph_.tasks[t];
+    if (task.kind == TaskKind::Swap)
+        return awaited_[task.accesses[0].array].swap(awaited_[task.accesses[1].array]);
+    // What many rows depend on at once
+    index common = task.kind == TaskKind::Call ? number_ : 0;
+    for (const ArrayAccess &access : task.accesses)
+        if (reads(access) && access.reach != Reach::SameRow && access.reach != Reach::Through)
+            rowsSeen(graph_, task, access, plan_.taskRows[t]).forEach([&](index row) {
+                common = std::max(common, awaited_[access.array][toSize(row)]);
+            });
+    if (task.kind == TaskKind::Call) {
+        for (const ArrayAccess &access : task.accesses)
+            if (access.mode != Mode::Reads)
+                std::fill(awaited_[access.array].begin(), awaited_[access.array].end(), common);
+        return;
+    }
+    std::vector<std::pair<index, index>> found;
+    plan_.taskRows[t].forEach([&](index row) {
+        const index last = std::max(common, awaitedBy(task, row));
+        if (last == number_ && number_ > 0)
+            late_[t].set(row);
+        found.emplace_back(row, last);
+    });
+    for (const ArrayAccess &access : task.accesses) {
+        if (access.mode == Mode::Reads)
+            continue;
+        std::vector<index> &awaited = awaited_[access.array];
+        for (const auto &[row, last] : found)
+            if (access.reach == Reach::Through) {
+                for (const LocalIndex entry : access.adjacency.row(row))
+                    if (entry >= 0)
+                        awaited[toSize(entry)] = std::max(awaited[toSize(entry)], last);
+            } else {
+                awaited[toSize(row)] = last;
+            }
+    }
+}
+
+void Split::findLate() {
+    for (std::size_t t = 0; t < graph_.tasks.size(); ++t) {
+        passTransfers(t, Direction::Pull);
+        passTask(t);
+        passTransfers(t, Direction::Push);
+    }
+}
+
+void Split::findUrgent() {
+    const auto passSent = [&](std::size_t t, Direction direction) {
+        const bool any = std::ranges::any_of(plan_.transfers, [&](const Transfer &transfer) {
+            return transfer.task == t && transfer.direction == direction;
+        });
+        if (!any)
+            return;
+        for (RowMask &sent : sent_)
+            sent.clear();
+        for (const Transfer &transfer : plan_.transfers)
+            if (transfer.task == t && transfer.direction == direction && direction == Direction::Pull)
+                for (const std::size_t array : transfer.arrays)
+                    for (const index row : transfer.pattern->boundaryRows())
+                        sent_[array].set(row);
+    };
+    for (std::size_t t = graph_.tasks.size(); t-- > 0;) {
+        const TaskModel &task = graph_.tasks[t];
+        passSent(t, Direction::Push);
+        if (task.kind == TaskKind::Swap)
+            std::swap(sent_[task.accesses[0].array], sent_[task.accesses[1].array]);
+        if (task.kind == TaskKind::Loop) {
+            RowMask &urgent = urgent_[t];
+            for (const ArrayAccess &access : task.accesses)
+                if (access.mode == Mode::Writes || access.mode == Mode::ReadsWrites) {
+                    const RowMask &sent = sent_[access.array];
+                    plan_.taskRows[t].forEach([&](index row) {
+                        if (row < sent.size() && sent.test(row))
+                            urgent.set(row);
+                    });
+                }
+            if (urgent.any())
+                for (const ArrayAccess &access : task.accesses)
+                    if (reads(access))
+                        sent_[access.array] |= rowsSeen(graph_, task, access, urgent);
+        }
+        passSent(t, Direction::Pull);
+    }
+}
+
+void Split::guard(Part &part, const RowMask &rows) const {
+    if (!guarded)
+        return;
+    const TaskModel &task = graph_.tasks[part.task];
+    for (const ArrayAccess &access : task.accesses) {
+        const ArrayHandle &array = *graph_.arrays[access.array];
+        part.guards.push_back({rowsSeen(graph_, task, access, rows), task.name, std::string(array.name()),
+                               array.owned(), modeName(access.mode)});
+    }
+}
+
+Part Split::makePart(std::size_t t, bool late, bool urgent, const RowMask &rows) const {
+    Part part;
+    part.task = t;
+    part.late = late;
+    part.urgent = urgent;
+    part.list = rows.list();
+    part.rows.count = static_cast<index>(part.list.size());
+    guard(part, rows);
+    if (part.rows.count > 0 && part.list.back() - part.list.front() + 1 == part.rows.count) {
+        part.rows.first = part.list.front();
+        part.list = {};
+    }
+    return part;
+}
+
+void Split::addPart(std::size_t t, bool late, bool urgent, const RowMask &rows) {
+    if (rows.any())
+        plan_.parts.push_back(makePart(t, late, urgent, rows));
+}
+
+/// Sums in ghosts first, which are pushed while the others are computed. Rows that add to both are computed twice.
+void Split::addSums(std::size_t t) {
+    const TaskModel &task = graph_.tasks[t];
+    const auto sums = std::ranges::find(task.accesses, Mode::Adds, &ArrayAccess::mode);
+    const ArrayHandle &array = *graph_.arrays[sums->array]; // the others have the same rows
+    for (const bool ghosts : {true, false}) {
+        if (ghosts && !array.pattern())
+            continue;
+        RowMask rows(plan_.taskRows[t].size());
+        plan_.taskRows[t].forEach([&](index row) {
+            for (const ArrayAccess &access : task.accesses) {
+                if (access.mode != Mode::Adds)
+                    continue;
+                if (access.reach == Reach::SameRow && (row >= array.owned()) == ghosts)
+                    rows.set(row);
+                if (access.reach == Reach::Through)
+                    for (const LocalIndex entry : access.adjacency.row(row))
+                        if (entry >= 0 && (entry >= array.owned()) == ghosts)
+                            rows.set(row);
+            }
+        });
+        Part part = makePart(t, late_[t].any(), ghosts, rows); // without rows the ghosts become zero all the same
+        part.adds = true;
+        part.toGhosts = ghosts;
+        part.firstTarget = ghosts ? array.owned() : 0;
+        part.lastTarget = ghosts ? array.size() : array.owned();
+        plan_.parts.push_back(std::move(part));
+    }
+}
+
+void Split::makeParts() {
+    for (std::size_t t = 0; t < graph_.tasks.size(); ++t) {
+        if (graph_.tasks[t].kind != TaskKind::Loop)
+            continue;
+        if (std::ranges::any_of(graph_.tasks[t].accesses, [](const ArrayAccess &a) { return a.mode == Mode::Adds; })) {
+            addSums(t);
+            continue;
+        }
+        if (!options_.overlap) {
+            addPart(t, late_[t].any(), urgent_[t].any(), plan_.taskRows[t]);
+            continue;
+        }
+        for (const bool late : {false, true})
+            for (const bool urgent : {true, false}) {
+                RowMask rows = plan_.taskRows[t];
+                late ? rows &= late_[t] : rows -= late_[t];
+                urgent ? rows &= urgent_[t] : rows -= urgent_[t];
+                addPart(t, late, urgent, rows);
+            }
+    }
+}
+
+} // namespace
+
+void splitTasks(const GraphModel &graph, const CompileOptions &options, PlanModel &plan) {
+    Split split(graph, options, plan);
+    split.findLate();
+    split.findUrgent();
+    split.makeParts();
+    for (Part &part : plan.parts) // parts have stopped moving
+        if (!part.list.empty())
+            part.rows.list = part.list.data();
+}
+
+} // namespace DNDS::Task

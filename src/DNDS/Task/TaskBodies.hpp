@@ -1,0 +1,204 @@
+/// @file TaskBodies.hpp
+/// @brief From arrays and functors with types to what a graph keeps of them.
+#pragma once
+
+#include "DNDS/Array/ArrayPair.hpp"
+#include "DNDS/Device/ParallelFor.hpp"
+#include "DNDS/Task/GraphModel.hpp"
+
+#include <tuple>
+#include <type_traits>
+#include <utility>
+
+namespace DNDS::Task {
+
+/// Arrays with ghosts.
+template <class TArray>
+concept IsPair = requires(TArray &array) {
+    array.father;
+    array.son;
+    array.trans;
+};
+
+template <class TArray>
+class HandleOf final : public ArrayHandle {
+    static constexpr bool isConst = std::is_const_v<TArray>;
+
+  public:
+    explicit HandleOf(TArray &array) : array_(&array) {}
+
+    std::string_view name() const override { return father().label(); }
+    const ArrayBase &father() const override {
+        if constexpr (IsPair<TArray>)
+            return *array_->father;
+        else
+            return *array_;
+    }
+    const ArrayBase *son() const override {
+        if constexpr (IsPair<TArray>)
+            return array_->son.get();
+        else
+            return nullptr;
+    }
+    std::shared_ptr<const ExchangePattern> pattern() const override {
+        if constexpr (IsPair<TArray>)
+            return array_->trans.pattern();
+        else
+            return nullptr;
+    }
+    ExchangeMember member() const override {
+        if constexpr (IsPair<TArray>)
+            return array_->trans.member();
+        else
+            return {};
+    }
+    bool writable() const override { return !isConst; }
+    void toDevice() override {
+        if constexpr (!isConst)
+            array_->toDevice();
+    }
+    void toHost() override {
+        if constexpr (!isConst)
+            array_->toHost();
+    }
+    void markWritten() override {
+        if constexpr (IsPair<TArray>)
+            array_->father->markWritten();
+        else if constexpr (!isConst)
+            array_->markWritten();
+    }
+    void setPulledFrom(std::uint64_t version) override {
+        if constexpr (IsPair<TArray>)
+            array_->son->setPulledFrom(version);
+    }
+
+  private:
+    TArray *array_;
+};
+
+/// An array and what a task does with it, as a type.
+template <class TArray, Mode mode>
+struct Slot {
+    using View = std::conditional_t<mode == Mode::Reads, ReadRows<TArray>,
+                                    std::conditional_t<mode == Mode::Adds, AddRows<TArray>, WriteRows<TArray>>>;
+    TArray *array;
+
+    template <DeviceBackend backend>
+    View view(const RowGuard *guard) const {
+        if constexpr (mode == Mode::Reads)
+            return {std::as_const(*array).template deviceView<backend>(), guard};
+        else
+            return {array->template deviceView<backend>(), guard};
+    }
+};
+
+inline namespace DNDS_DEVICE_COMPILATION {
+
+/// Views by value, trivially copyable where they are (a std::tuple never is).
+template <class... Views>
+struct Bundle {
+    template <class Kernel, class... Before>
+    DNDS_HOST_DEVICE void call(const Kernel &kernel, index row, const Before &...before) const {
+        kernel(row, before...);
+    }
+    DNDS_HOST_DEVICE void narrow(index /*first*/, index /*last*/) {}
+};
+template <class First, class... Rest>
+struct Bundle<First, Rest...> {
+    First first{};
+    Bundle<Rest...> rest{};
+
+    template <class Kernel, class... Before>
+    DNDS_HOST_DEVICE void call(const Kernel &kernel, index row, const Before &...before) const {
+        rest.call(kernel, row, before..., first);
+    }
+    DNDS_HOST_DEVICE void narrow(index begin, index end) {
+        if constexpr (requires { first.narrow(begin, end); })
+            first.narrow(begin, end);
+        rest.narrow(begin, end);
+    }
+};
+
+template <class Kernel, class Views>
+struct KernelOfRows {
+    PartRows rows;
+    Kernel kernel;
+    Views views;
+    DNDS_HOST_DEVICE void operator()(index i) const { views.call(kernel, rows(i)); }
+};
+
+template <class Kernel, class Views>
+struct KernelOfSums {
+    Contributions sums;
+    Kernel kernel;
+    Views views;
+    DNDS_HOST_DEVICE void operator()(index i) const {
+        Views mine = views;
+        mine.narrow(sums.targets[i], sums.targets[i] + 1);
+        for (LocalIndex k = sums.starts[i]; k < sums.starts[i + 1]; ++k)
+            mine.call(kernel, sums.rows[k]);
+    }
+};
+
+/// A loop's functor with its views.
+template <class Kernel, class... Slots>
+class LoopBody final : public TaskBody {
+    using Views = Bundle<typename Slots::View...>;
+
+  public:
+    LoopBody(Kernel kernel, Slots... slots) : kernel_(std::move(kernel)), slots_(slots...) {}
+
+    void bind(MemorySpace space, std::span<const RowGuard> guards) override {
+        if (space == MemorySpace::Host)
+            take<DeviceBackend::Host>(guards, std::index_sequence_for<Slots...>{});
+        else
+            take<DeviceBackend::CUDA>({}, std::index_sequence_for<Slots...>{});
+    }
+    void run(const Executor &executor, const PartRows &rows, index begin, index end) const override {
+        if (executor.onDevice())
+            launch(executor, end - begin, KernelOfRows<Kernel, Views>{from(rows, begin), kernel_, views_});
+        else if (rows.list == nullptr)
+            for (index row = rows.first + begin; row < rows.first + end; ++row)
+                views_.call(kernel_, row);
+        else
+            for (const LocalIndex *row = rows.list + begin; row < rows.list + end; ++row)
+                views_.call(kernel_, *row);
+    }
+    void runAdding(const PartRows &rows, index first, index last) const override {
+        Views mine = views_;
+        mine.narrow(first, last);
+        for (index i = 0; i < rows.count; ++i)
+            mine.call(kernel_, rows(i));
+    }
+    void runAdding(const Executor &executor, const Contributions &sums) const override {
+        launch(executor, sums.count, KernelOfSums<Kernel, Views>{sums, kernel_, views_});
+    }
+
+  private:
+    static PartRows from(PartRows rows, index begin) {
+        if (rows.list != nullptr)
+            rows.list += begin;
+        rows.first += begin;
+        return rows;
+    }
+    template <class OfRows>
+    static void launch(const Executor &executor, index count, const OfRows &kernel) {
+        if constexpr (std::is_trivially_copyable_v<OfRows>)
+            parallelFor(executor, count, kernel);
+        else
+            throw ArgumentError("the functor of a task on the device must be trivially copyable: views and numbers, no "
+                                "arrays");
+    }
+    template <DeviceBackend backend, std::size_t... k>
+    void take(std::span<const RowGuard> guards, std::index_sequence<k...> /*slots*/) {
+        views_ = {std::get<k>(slots_).template view<backend>(guards.empty() ? nullptr : &guards[k])...};
+    }
+
+    Kernel kernel_;
+    std::tuple<Slots...> slots_;
+    Views views_{};
+};
+
+} // namespace DNDS_DEVICE_COMPILATION
+
+} // namespace DNDS::Task
