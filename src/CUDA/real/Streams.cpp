@@ -180,7 +180,9 @@ GraphHandle endCapture(StreamHandle stream) {
     check(cudaStreamEndCapture(native(stream), &graph),
           "ending the capture of a graph (streams that joined must be joined back by events, and nothing may be "
           "waited for meanwhile)");
-    const cudaError_t status = cudaGraphInstantiate(&result->executable, graph, 0);
+    // Else all kernels would run with the priority of the stream that the graph is launched on.
+    const cudaError_t status =
+        cudaGraphInstantiate(&result->executable, graph, cudaGraphInstantiateFlagUseNodePriority);
     static_cast<void>(cudaGraphDestroy(graph));
     check(status, "making a captured graph executable");
     return result.release();

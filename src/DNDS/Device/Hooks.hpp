@@ -114,7 +114,7 @@ std::string whyNoMessages();
 // ---------------------------------------------------------------------------------------------------------------------
 // Streams and events
 
-/// Whether waiting blocks of kernels are scheduled before those of other streams; a hint.
+/// Whether waiting blocks of kernels are scheduled before those of other streams, also in captured graphs; a hint.
 enum class Priority : unsigned char { Normal, High };
 
 /// Creates a stream that does not wait for the default stream.
