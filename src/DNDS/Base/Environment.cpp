@@ -51,18 +51,22 @@ Environment readEnvironment() {
             .ranksPerNode = numberOf("DNDS_RANKS_PER_NODE", 0),
             .waitTimeout = numberOf("DNDS_WAIT_TIMEOUT", 0.0),
             .forceHostStaging = switchOf("DNDS_FORCE_HOST_STAGING"),
-            .disableGpuAwareMpi = switchOf("DNDS_DISABLE_GPU_AWARE_MPI")};
+            .disableGpuAwareMpi = switchOf("DNDS_DISABLE_GPU_AWARE_MPI"),
+            .trace = traceFile()};
 }
 
-std::array<std::pair<const char *, std::string>, 5> Environment::choices() const {
+std::array<std::pair<const char *, std::string>, 6> Environment::choices() const {
     const auto number = [](auto value) { return value == 0 ? std::string() : fmt::format("{}", value); };
     const auto onOrOff = [](bool on) { return std::string(on ? "1" : ""); };
     return {{{"DNDS_TRANSPORT", transport == "auto" ? std::string() : transport},
              {"DNDS_RANKS_PER_NODE", number(ranksPerNode)},
              {"DNDS_WAIT_TIMEOUT", number(waitTimeout)},
              {"DNDS_FORCE_HOST_STAGING", onOrOff(forceHostStaging)},
-             {"DNDS_DISABLE_GPU_AWARE_MPI", onOrOff(disableGpuAwareMpi)}}};
+             {"DNDS_DISABLE_GPU_AWARE_MPI", onOrOff(disableGpuAwareMpi)},
+             {"DNDS_TRACE", trace}}};
 }
+
+std::string traceFile() { return textOf("DNDS_TRACE"); }
 
 std::string mpiSwitchForDevices() {
     for (const char *name : {"MV2_USE_CUDA", "MPICH_GPU_SUPPORT_ENABLED", "I_MPI_OFFLOAD"})

@@ -23,15 +23,20 @@ struct Environment {
     bool forceHostStaging = false;
     /// DNDS_DISABLE_GPU_AWARE_MPI=1: device memory is never passed to MPI.
     bool disableGpuAwareMpi = false;
+    /// DNDS_TRACE: the file in which ranks record what they do when (`Task::Trace`). Empty: not set.
+    std::string trace;
 
     /// The variables and their values as text; empty where the value is the default. Local.
-    std::array<std::pair<const char *, std::string>, 5> choices() const;
+    std::array<std::pair<const char *, std::string>, 6> choices() const;
 };
 
 /// Reads the process's environment. Local. Throws ArgumentError with the variable's name for values that are no numbers
 /// or, for switches, neither 0 nor 1. Whether ranks agree is checked when a communicator is first used
 /// (`CommunicatorContext::of`).
 Environment readEnvironment();
+
+/// DNDS_TRACE alone, which is needed before MPI starts. Local.
+std::string traceFile();
 
 /// The variable, if set, that enables device memory in MPI libraries without a query for it (MVAPICH2, Intel MPI); else
 /// empty. Local.

@@ -1,0 +1,56 @@
+#include "DNDS/Mpi/ClockOffset.hpp"
+
+#include "DNDS/Mpi/CommunicatorContext.hpp"
+
+#include <cmath>
+#include <limits>
+#include <vector>
+
+namespace DNDS {
+
+namespace {
+
+constexpr int rounds = 16;
+
+/// On rank 0: the offset of the clock of `rank`, which is in `answer`.
+double ask(int rank, const Channel &channel, double (*clock)() noexcept) {
+    double fastest = std::numeric_limits<double>::infinity();
+    double offset = 0.0;
+    for (int round = 0; round < rounds; ++round) {
+        double theirs = 0.0;
+        const double sent = clock();
+        checkMpi(MPI_Send(nullptr, 0, MPI_BYTE, rank, channel.tag, channel.comm), "MPI_Send");
+        checkMpi(MPI_Recv(&theirs, 1, MPI_DOUBLE, rank, channel.tag, channel.comm, MPI_STATUS_IGNORE), "MPI_Recv");
+        const double received = clock();
+        if (received - sent < fastest) {
+            fastest = received - sent;
+            offset = 0.5 * (sent + received) - theirs;
+        }
+    }
+    return std::abs(offset) <= 0.5 * fastest ? 0.0 : offset;
+}
+
+void answer(const Channel &channel, double (*clock)() noexcept) {
+    for (int round = 0; round < rounds; ++round) {
+        checkMpi(MPI_Recv(nullptr, 0, MPI_BYTE, 0, channel.tag, channel.comm, MPI_STATUS_IGNORE), "MPI_Recv");
+        const double mine = clock();
+        checkMpi(MPI_Send(&mine, 1, MPI_DOUBLE, 0, channel.tag, channel.comm), "MPI_Send");
+    }
+}
+
+} // namespace
+
+double clockOffset(CommunicatorView comm, double (*clock)() noexcept) {
+    const Channel channel = CommunicatorContext::of(comm)->nextChannel();
+    std::vector<double> offsets;
+    comm.guarded([&] { offsets.resize(static_cast<std::size_t>(comm.size())); });
+    if (comm.rank() == 0)
+        for (int rank = 1; rank < comm.size(); ++rank)
+            offsets[static_cast<std::size_t>(rank)] = ask(rank, channel, clock);
+    else
+        answer(channel, clock);
+    comm.broadcast(offsets.data(), offsets.size());
+    return offsets[static_cast<std::size_t>(comm.rank())];
+}
+
+} // namespace DNDS

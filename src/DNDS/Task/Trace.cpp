@@ -1,0 +1,280 @@
+#include "DNDS/Task/Trace.hpp"
+
+#include "DNDS/Base/Environment.hpp"
+#include "DNDS/Base/Error.hpp"
+#include "DNDS/Mpi/AtFinalize.hpp"
+#include "DNDS/Mpi/BroadcastList.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <iterator>
+#include <system_error>
+#include <utility>
+
+#include <unistd.h>
+
+namespace DNDS::Task {
+
+namespace {
+
+constexpr std::size_t longestName = 1000;
+
+std::string_view categoryOf(Trace::Kind kind) {
+    static constexpr std::array<std::string_view, 6> names{"part", "pull", "push", "wait", "copy", "other"};
+    return names[static_cast<std::size_t>(kind)];
+}
+
+bool runsBesideOthers(Trace::Kind kind) {
+    return kind == Trace::Kind::Pull || kind == Trace::Kind::Push || kind == Trace::Kind::Copy;
+}
+
+/// How many bytes of `text` are one character of UTF-8 (RFC 3629): 0 where they are none.
+std::size_t characterLength(std::string_view text) {
+    const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(i < text.size() ? text[i] : '\0'); };
+    const unsigned char first = byte(0);
+    const std::size_t length = first < 0x80   ? 1
+                               : first < 0xc2 ? 0
+                               : first < 0xe0 ? 2
+                               : first < 0xf0 ? 3
+                               : first < 0xf5 ? 4
+                                              : 0;
+    for (std::size_t i = 1; i < length; ++i)
+        if ((byte(i) & 0xc0U) != 0x80U)
+            return 0;
+    // Overlong forms, surrogates and what is beyond U+10FFFF
+    const bool wrong = (first == 0xe0 && byte(1) < 0xa0) || (first == 0xed && byte(1) > 0x9f) ||
+                       (first == 0xf0 && byte(1) < 0x90) || (first == 0xf4 && byte(1) > 0x8f);
+    return wrong ? 0 : length;
+}
+
+/// `text` as a string of JSON. Bytes that are not UTF-8 become U+FFFD.
+void appendQuoted(std::string &out, std::string_view text) {
+    text = text.substr(0, longestName);
+    out += '"';
+    while (!text.empty()) {
+        const std::size_t length = characterLength(text);
+        const char c = text.front();
+        if (length == 0)
+            out += "\xef\xbf\xbd";
+        else if (static_cast<unsigned char>(c) < 0x20)
+            fmt::format_to(std::back_inserter(out), "\\u{:04x}", static_cast<int>(c));
+        else
+            out.append(c == '"' || c == '\\' ? "\\" : "").append(text.substr(0, length));
+        text.remove_prefix(std::max<std::size_t>(length, 1));
+    }
+    out += '"';
+}
+
+/// Starts an event in `out` with what all events have.
+void beginEvent(std::string &out, char phase, int rank, int thread, std::string_view name) {
+    if (!out.empty())
+        out += ",\n";
+    fmt::format_to(std::back_inserter(out), R"({{"ph":"{}","pid":{},"tid":{},"name":)", phase, rank, thread);
+    appendQuoted(out, name);
+}
+
+void appendArguments(std::string &out, const Trace::Span &span) {
+    out += R"(,"args":{)";
+    const char *comma = "";
+    const auto add = [&](const char *name, auto value) {
+        fmt::format_to(std::back_inserter(out), R"({}"{}":{})", std::exchange(comma, ","), name, value);
+    };
+    if (span.rows != 0)
+        add("rows", span.rows);
+    if (span.bytes != 0)
+        add("bytes", span.bytes);
+    if (span.peer >= 0)
+        add("peer", span.peer);
+    out += "}}";
+}
+
+/// An event that gives a process or thread a name.
+void appendName(std::string &out, std::string_view what, int rank, int thread, std::string_view name) {
+    beginEvent(out, 'M', rank, thread, what);
+    out += R"(,"args":{"name":)";
+    appendQuoted(out, name);
+    out += "}}";
+}
+
+void appendSpan(std::string &out, const Trace::Span &span, int rank, double offset, std::uint64_t id) {
+    // Trace viewers count in microseconds.
+    const double begin = 1e6 * (span.begin + offset);
+    const double end = 1e6 * (std::max(span.end, span.begin) + offset);
+    const std::string_view category = categoryOf(span.kind);
+    if (!runsBesideOthers(span.kind)) {
+        beginEvent(out, 'X', rank, span.thread, span.name);
+        fmt::format_to(std::back_inserter(out), R"(,"cat":"{}","ts":{:.3f},"dur":{:.3f})", category, begin,
+                       end - begin);
+        appendArguments(out, span);
+        return;
+    }
+    const auto add = [&](char phase, double time) {
+        beginEvent(out, phase, rank, span.thread, span.name);
+        fmt::format_to(std::back_inserter(out), R"(,"cat":"{}","id":"{:#x}","ts":{:.3f})", category, id, time);
+    };
+    add('b', begin);
+    appendArguments(out, span);
+    add('e', end);
+    out += '}';
+}
+
+std::string hostName() {
+    std::array<char, 256> name{};
+    return ::gethostname(name.data(), name.size() - 1) == 0 ? name.data() : "an unknown host";
+}
+
+/// `trace.json` of ranks that begin without rank 0 of MPI_COMM_WORLD: `trace.rank4.json`.
+std::string pathOf(const std::string &path, int rank) {
+    std::filesystem::path named = std::filesystem::absolute(path);
+    if (rank != 0)
+        named.replace_filename(fmt::format("{}.rank{}{}", named.stem().string(), rank, named.extension().string()));
+    return named.string();
+}
+
+} // namespace
+
+Trace *const Trace::active_ = Trace::ofEnvironment();
+
+Trace *Trace::ofEnvironment() {
+    std::string path = traceFile();
+    if (path.empty())
+        return nullptr;
+    return new Trace(std::move(path)); // never deleted: threads may record until the process ends
+}
+
+Trace::Trace(std::string path, std::size_t capacity)
+    : path_(std::move(path)), capacity_(std::max<std::size_t>(capacity, 2)) {}
+
+Trace::~Trace() { flush(); }
+
+void Trace::begin(CommunicatorView comm) {
+    const bool begun = file_.isOpen();
+    if (comm.allReduce(begun ? 1 : 0, MPI_MIN) == 1)
+        return;
+    TraceFile file = open(comm);
+    // From here to rank 0's clock, and on to that of its file.
+    double offset = begun ? offset_ : -now();
+    comm.broadcast(offset);
+    offset += clockOffset(comm);
+    if (begun)
+        return;
+    const std::scoped_lock lock(writeMutex_, recordMutex_);
+    file_ = std::move(file);
+    offset_ = offset;
+    process_ = ::getpid();
+    recording_.store(true, std::memory_order_relaxed);
+}
+
+TraceFile Trace::open(CommunicatorView comm) {
+    const bool begun = file_.isOpen();
+    int rank = 0;
+    std::vector<std::string> ofRankZero; // the path, and the event that tells this file from others of its name
+    comm.guarded([&] {
+        rank = CommunicatorView(MPI_COMM_WORLD).rank();
+        if (comm.rank() != 0)
+            return;
+        const std::string event =
+            fmt::format(R"({{"ph":"M","pid":{},"tid":0,"name":"dnds_trace","args":{{"version":1,"id":"{:x}-{:x}"}}}})",
+                        rank, ::getpid(), static_cast<std::uint64_t>(1e9 * now()));
+        ofRankZero = begun ? std::vector{file_.path(), file_.firstEvent()} : std::vector{pathOf(path_, rank), event};
+    });
+    broadcastStrings(comm, ofRankZero);
+    TraceFile opened;
+    comm.guarded([&] {
+        if (comm.rank() == 0 && !begun)
+            opened = TraceFile::create(ofRankZero[0], ofRankZero[1]);
+    });
+    comm.guarded([&] {
+        if (begun)
+            return;
+        if (!opened.isOpen())
+            opened = TraceFile::join(ofRankZero[0], ofRankZero[1]);
+        std::string name;
+        appendName(name, "process_name", rank, 0, fmt::format("rank {} on {}", rank, hostName()));
+        const int error = opened.append(name);
+        DNDS_CHECK(error == 0, ArgumentError, "the trace '{}' (DNDS_TRACE) cannot be written on {}: {}", opened.path(),
+                   hostName(), std::generic_category().message(error));
+        const std::scoped_lock lock(writeMutex_, recordMutex_);
+        spans_.reserve(capacity_);
+        written_.reserve(capacity_);
+        rank_ = rank;
+        if (this == active_ && !std::exchange(atFinalize_, true))
+            atFinalize([](void *trace) noexcept { static_cast<Trace *>(trace)->flush(); }, this);
+    });
+    return opened;
+}
+
+std::string_view Trace::intern(std::string_view name) {
+    const std::lock_guard lock(recordMutex_);
+    const auto found = names_.find(name);
+    return found != names_.end() ? *found : *names_.emplace(name).first;
+}
+
+void Trace::record(const Span &span) noexcept {
+    if (!recording_.load(std::memory_order_relaxed))
+        return;
+    const auto keep = [this](const Span &kept) {
+        const std::lock_guard lock(recordMutex_);
+        const bool room = spans_.size() < capacity_;
+        if (room)
+            spans_.push_back(kept); // within what is reserved
+        return room;
+    };
+    while (!keep(span)) {
+        const double begin = now();
+        drain(true);
+        keep({.name = "writing the trace", .begin = begin, .end = now(), .thread = span.thread});
+    }
+}
+
+void Trace::flush() noexcept { drain(false); }
+
+void Trace::drain(bool onlyFull) noexcept {
+    const std::lock_guard writing(writeMutex_);
+    {
+        const std::lock_guard recording(recordMutex_);
+        if (spans_.empty() || (onlyFull && spans_.size() < capacity_))
+            return;
+        spans_.swap(written_);
+    }
+    if (recording_.load(std::memory_order_relaxed) && process_ == ::getpid()) {
+        try {
+            format();
+            if (const int error = text_.empty() ? 0 : file_.append(text_); error != 0)
+                stop(std::generic_category().message(error));
+        } catch (const std::exception &error) {
+            stop(error.what());
+        }
+    }
+    written_.clear();
+}
+
+void Trace::format() {
+    text_.clear();
+    for (const Span &span : written_) {
+        if (!std::isfinite(span.begin) || !std::isfinite(span.end)) // JSON has no such numbers
+            continue;
+        if (threads_.insert(span.thread).second)
+            appendName(text_, "thread_name", rank_, span.thread,
+                       span.thread == 0 ? "main thread" : fmt::format("worker {}", span.thread));
+        // Of no other span in this file; a double, as which viewers may read it, holds it.
+        const std::uint64_t id = (static_cast<std::uint64_t>(rank_) << 32U) + ids_++;
+        appendSpan(text_, span, rank_, offset_, id);
+    }
+}
+
+void Trace::stop(std::string_view reason) noexcept {
+    recording_.store(false, std::memory_order_relaxed);
+    // No allocation: memory may be what is missing.
+    std::fprintf(stderr, "dnds: rank %d stops tracing: '%s' cannot be written: %.*s\n", rank_, file_.path().c_str(),
+                 static_cast<int>(reason.size()), reason.data());
+}
+
+} // namespace DNDS::Task

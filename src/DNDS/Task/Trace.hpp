@@ -1,0 +1,110 @@
+/// @file Trace.hpp
+/// @brief Records when each rank ran, pulled and waited, into a file for Perfetto and `python -m dnds.trace`.
+#pragma once
+
+#include "DNDS/Base/Types.hpp"
+#include "DNDS/Mpi/ClockOffset.hpp"
+#include "DNDS/Task/TraceFile.hpp"
+
+#include <atomic>
+#include <cstddef>
+#include <mutex>
+#include <set>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace DNDS::Task {
+
+/// A recording of what this process does, appended to a file that the ranks share (docs/tracing.md). A plan has
+///
+///     if (Trace *trace = Trace::active())   // where it is compiled
+///         trace->begin(comm);
+///     ...
+///     Trace *trace = Trace::active();       // where it runs
+///     const double begin = trace ? Trace::now() : 0.0;
+///     ...                                   // the part
+///     if (trace)
+///         trace->record({.kind = Trace::Kind::Part, .name = name, .begin = begin, .end = Trace::now(), .rows = rows});
+///
+/// Spans are kept in memory of a fixed size, and written when it is full and when MPI_Finalize starts. A rank that ends
+/// otherwise (a signal, MPI_Abort) loses what it recorded since, and nothing of other ranks. Where the file can no
+/// longer be written, the rank says so once on stderr and stops recording.
+class Trace {
+  public:
+    /// What a span is. Parts, waits and others are nested or follow each other in a thread; pulls, pushes and copies
+    /// run beside them, and get rows of their own.
+    enum class Kind { Part, Pull, Push, Wait, Copy, Other };
+
+    struct Span {
+        Kind kind = Kind::Other;
+        std::string_view name; ///< from `intern`, or of static storage
+        double begin = 0.0;    ///< by `now()`
+        double end = 0.0;
+        index rows = 0; ///< 0: not told, as for the next ones
+        std::size_t bytes = 0;
+        int peer = -1;  ///< the rank in MPI_COMM_WORLD that was waited for last; -1: unknown
+        int thread = 0; ///< 0 for the thread that calls MPI, then workers
+    };
+
+    /// The recording of this process, into the file that DNDS_TRACE named when the process started; null if none.
+    /// Local, one load. Ranks agree on it: the first use of a communicator throws where their DNDS_TRACE differ.
+    static Trace *active() noexcept { return active_; }
+    /// The clock of spans, in seconds. Local.
+    static double now() noexcept { return monotonicSeconds(); }
+
+    /// A recording of its own, for tests: into `path`, with memory for `capacity` spans, twice. Local.
+    explicit Trace(std::string path, std::size_t capacity = std::size_t{1} << 14);
+    Trace(const Trace &) = delete;
+    Trace &operator=(const Trace &) = delete;
+    /// Writes what there is. Local.
+    ~Trace();
+
+    /// Begins the file, and brings the clocks of the ranks together (`clockOffset`, which says how exactly). The first
+    /// time in a process, rank 0 of `comm` replaces what is at the path, and the others join; later there is nothing to
+    /// do. Time 0 is when rank 0 began. If rank 0 of `comm` is another one in MPI_COMM_WORLD, 4 say, the file is
+    /// `trace.rank4.json` instead of `trace.json`, so that groups of ranks that begin apart have files of their own.
+    /// Collective; a reduction after the first time. Throws ArgumentError on all ranks where one cannot write.
+    void begin(CommunicatorView comm);
+
+    /// A copy of `name` that lives as long as the recording, the same for equal names. Local, thread-safe; a look-up,
+    /// so once a task rather than once a span.
+    std::string_view intern(std::string_view name);
+
+    /// Keeps a span; before `begin`, nothing. Local, thread-safe, and some 50 ns. When memory is full, writes: that
+    /// takes milliseconds and is recorded, too.
+    void record(const Span &span) noexcept;
+
+    /// Writes the spans so far. Local, thread-safe.
+    void flush() noexcept;
+
+  private:
+    static Trace *const active_;
+    static Trace *ofEnvironment();
+    /// For `begin`: opens the file that rank 0 names. Collective.
+    TraceFile open(CommunicatorView comm);
+    /// Takes what was recorded and writes it; if `onlyFull`, unless another thread did meanwhile.
+    void drain(bool onlyFull) noexcept;
+    /// `written_` as text, with the name of each thread that is new. Throws where there is no memory.
+    void format();
+    void stop(std::string_view reason) noexcept;
+
+    const std::string path_;
+    const std::size_t capacity_;
+    std::atomic<bool> recording_ = false;
+    std::mutex recordMutex_; ///< of `spans_` and `names_`; held for a moment
+    std::vector<Span> spans_;
+    std::set<std::string, std::less<>> names_;
+    std::mutex writeMutex_; ///< of what follows; locked before `recordMutex_`
+    std::vector<Span> written_;
+    std::string text_;
+    std::set<int> threads_;
+    TraceFile file_;
+    int rank_ = 0;        ///< in MPI_COMM_WORLD
+    int process_ = 0;     ///< forked children have another one, and no part in this
+    double offset_ = 0.0; ///< from this rank's clock to the file's
+    bool atFinalize_ = false;
+    std::size_t ids_ = 0; ///< of spans that run beside others
+};
+
+} // namespace DNDS::Task
