@@ -4,7 +4,7 @@
 include(CMakePackageConfigHelpers)
 
 set(targets DNDS)
-foreach(library IN ITEMS HDF5 CGNS)
+foreach(library IN ITEMS HDF5 CGNS TBB)
   get_property(DNDS_HAS_${library} GLOBAL PROPERTY DNDS_HAS_${library})
   if(NOT DNDS_HAS_${library})
     set(DNDS_HAS_${library} FALSE)

@@ -3,8 +3,8 @@
 #
 #   scripts/install-deps.sh [--mpich] [--petsc] [--plot] [--lint] [--sanitizers] [--python]
 #
-# Without options: compiler, CMake, Ninja, Open MPI, fmt, Eigen, GoogleTest, CLI11, nlohmann-json, PT-Scotch, parallel
-# HDF5, the CGNS library and zlib.
+# Without options: compiler, CMake, Ninja, Open MPI, fmt, Eigen, oneTBB, GoogleTest, CLI11, nlohmann-json, PT-Scotch,
+# parallel HDF5, the CGNS library and zlib.
 #   --mpich  MPICH besides Open MPI (preset mpich)
 #   --petsc  PETSc, the baseline of some benchmarks
 #   --plot   Matplotlib and h5py, for pictures
@@ -20,8 +20,8 @@ fail() {
     exit 1
 }
 
-packages=(g++ cmake ninja-build pkg-config openmpi-bin libopenmpi-dev libfmt-dev libeigen3-dev libgtest-dev
-    libcli11-dev nlohmann-json3-dev libptscotch-dev libhdf5-openmpi-dev libcgns-dev
+packages=(g++ cmake ninja-build pkg-config openmpi-bin libopenmpi-dev libfmt-dev libeigen3-dev libtbb-dev
+    libgtest-dev libcli11-dev nlohmann-json3-dev libptscotch-dev libhdf5-openmpi-dev libcgns-dev
     zlib1g-dev)
 optional=()
 python=false
@@ -74,7 +74,7 @@ check_tools() {
 
 if ! command -v dpkg-query >/dev/null || ! command -v apt-get >/dev/null; then
     say "not a Debian-like system: nothing is installed. Needed are a C++20 compiler, CMake 3.25, Ninja, MPI, fmt," \
-        "Eigen 3, GoogleTest, CLI11, nlohmann-json and, for DNDS::Geom, PT-Scotch, parallel HDF5 and the CGNS library, for DNDS::Serialize parallel HDF5 and zlib"
+        "Eigen 3, GoogleTest, CLI11, nlohmann-json and, for DNDS::Geom, PT-Scotch, parallel HDF5 and the CGNS library, for DNDS::Serialize parallel HDF5 and zlib, for several threads a rank oneTBB"
     check_tools
     exit 0
 fi
