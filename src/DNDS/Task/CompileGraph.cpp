@@ -31,6 +31,9 @@ void agreeOnTasks(const GraphModel &graph, const CommunicatorView &comm, const C
                                     options.dropPulls));
         for (const TaskModel &task : graph.tasks)
             lines.push_back(canonical(graph, task));
+        for (const PullFinish &finish : graph.finishes)
+            lines.push_back(fmt::format("pulls of '{}' finished on '{}'", graph.arrays[finish.array]->name(),
+                                        finish.ghosts.name()));
     });
     requireSame(comm, lines, [&](std::size_t k, const std::string *first) {
         throw StateError(fmt::format("ranks declare different graphs: '{}' has {} here, but {} on rank 0", graph.name,

@@ -225,6 +225,17 @@ class Graph {
         model_->add(std::move(model));
     }
 
+    /// What pulled ghosts of `pair` need before they are read: `functor(row, view)` runs for the ghosts of a region
+    /// after each pull that the plan makes, and not after one that it drops. Rotated periodic images, say. Local.
+    /// Throws ArgumentError for regions with owned rows.
+    template <class TArray, class Functor>
+    void finishPulls(TArray &pair, const Region &ghosts, Functor functor) {
+        using Changed = Slot<TArray, Mode::ReadsWrites>;
+        const std::size_t array = model_->add(std::make_shared<HandleOf<TArray>>(pair));
+        model_->add(PullFinish{array, ghosts,
+                               std::make_shared<LoopBody<Functor, Changed>>(std::move(functor), Changed{&pair})});
+    }
+
     /// Makes a plan. The graph may be changed and compiled again afterwards; plans keep what they need of it.
     /// Collective. Cost about that of one step per task for the sets of rows, the set-up of exchanges, and one
     /// reduction a task. Throws on all ranks: StateError where ranks declare different tasks, naming the first;

@@ -121,4 +121,17 @@ void GraphModel::add(TaskModel task) {
     tasks.push_back(std::move(task));
 }
 
+void GraphModel::add(PullFinish finish) {
+    const ArrayHandle &array = *arrays[finish.array];
+    const RowSpace &space = finish.ghosts.space();
+    DNDS_CHECK(array.pattern() != nullptr, ArgumentError, "'{}' is never pulled: it has no ghosts", array.name());
+    DNDS_CHECK(space.owned() == array.owned() && space.size() == array.size(), ArgumentError,
+               "pulls of '{}' are finished on region '{}' of {} rows, but the array has {}", array.name(),
+               finish.ghosts.name(), space.size(), array.size());
+    DNDS_CHECK(finish.ghosts.rows() && !finish.ghosts.rows()->intersects(RowMask(space.size(), 0, space.owned())),
+               ArgumentError, "pulls of '{}' are finished on region '{}', which has owned rows", array.name(),
+               finish.ghosts.name());
+    finishes.push_back(std::move(finish));
+}
+
 } // namespace DNDS::Task

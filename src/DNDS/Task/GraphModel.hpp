@@ -112,16 +112,26 @@ struct TaskModel {
     std::optional<double> secondsPerRow; ///< for the estimate whether that pays
 };
 
+/// What has to be done to ghosts after each pull.
+struct PullFinish {
+    std::size_t array = 0;
+    Region ghosts;
+    std::shared_ptr<TaskBody> body;
+};
+
 struct GraphModel {
     std::string name;
     std::vector<std::shared_ptr<ArrayHandle>> arrays;
     std::vector<TaskModel> tasks;
+    std::vector<PullFinish> finishes;
 
     /// The number of an array, which is added where it is new. Throws ArgumentError where the same rows are declared as
     /// a pair and as its father.
     std::size_t add(const std::shared_ptr<ArrayHandle> &array);
     /// Appends a task after checking what can be known of it on one rank. Throws ArgumentError naming task and array.
     void add(TaskModel task);
+    /// Throws ArgumentError where the region is not one of ghosts of the array.
+    void add(PullFinish finish);
 };
 
 } // namespace DNDS::Task

@@ -122,10 +122,13 @@ void Placement::chooseRows(std::size_t t) {
     const TaskModel &task = graph_.tasks[t];
     bool recomputes = mayRecompute(task);
     RowMask rows = rowsOf(task, recomputes);
-    if (recomputes && comm_.allReduce(findLack(graph_, task, rows) ? 1 : 0, MPI_MAX) > 0) {
-        recomputes = false; // what it would need is further away than the ghosts of some rank
-        plan_.notes.push_back(
-            fmt::format("'{}' does not compute ghosts: they need rows that some rank does not have", task.name));
+    const auto &images = task.loop->space().images();
+    const bool cannot = recomputes && ((images && rows.intersects(*images)) || findLack(graph_, task, rows));
+    if (recomputes && comm_.allReduce(cannot ? 1 : 0, MPI_MAX) > 0) {
+        recomputes = false; // what it would need is further away than the ghosts of some rank, or elsewhere
+        plan_.notes.push_back(fmt::format("'{}' does not compute ghosts: on some rank they need rows which are not "
+                                          "there, or are periodic images",
+                                          task.name));
         rows = rowsOf(task, false);
     }
     comm_.guarded([&] {

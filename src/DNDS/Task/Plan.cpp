@@ -74,9 +74,11 @@ void Plan::State::chooseTransfers() {
     for (std::size_t k = 0; k < plan.transfers.size(); ++k) {
         const Transfer &transfer = plan.transfers[k];
         dropped[k] = transfer.conditional && std::ranges::all_of(transfer.arrays, [&](std::size_t a) {
+                         const bool asLeft = left[a] == contentsOf(a);
                          const ArrayHandle &array = *graph.arrays[a];
-                         return array.son()->pulledFrom() == array.father().version() ||
-                                (plan.outcome[a].meetsEntry && left[a] == contentsOf(a));
+                         const bool pulled = array.son()->pulledFrom() == array.father().version() &&
+                                             (asLeft || !isFinished(a)); // other pulls are not finished
+                         return pulled || (asLeft && plan.outcome[a].meetsEntry);
                      });
         if (dropped[k])
             ++statistics.dropped;
@@ -130,6 +132,21 @@ void Plan::State::wait(const Transfer &transfer) {
     const double begin = MPI_Wtime();
     exchanges[transfer.exchange]->wait();
     statistics.secondsWaiting += MPI_Wtime() - begin;
+    if (transfer.direction == Direction::Pull)
+        for (std::size_t k = 0; k < graph.finishes.size(); ++k)
+            if (std::ranges::find(transfer.arrays, graph.finishes[k].array) != transfer.arrays.end())
+                finish(graph.finishes[k], plan.finishes[k]);
+}
+
+void Plan::State::finish(const PullFinish &finish, const Part &part) {
+    finish.body->bind(executor.space(), {});
+    finish.body->run(executor, part.rows, 0, part.rows.count);
+    ArrayHandle &array = *graph.arrays[finish.array];
+    array.setPulledFrom(array.father().version()); // its rows are as they were
+}
+
+bool Plan::State::isFinished(std::size_t array) const {
+    return std::ranges::any_of(graph.finishes, [&](const PullFinish &finish) { return finish.array == array; });
 }
 
 void Plan::State::run(const Operation &operation) {

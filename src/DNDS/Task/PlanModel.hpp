@@ -74,6 +74,7 @@ struct ArrayOutcome {
 struct PlanModel {
     std::vector<RowMask> taskRows; ///< [tasks] on this rank
     std::vector<Part> parts;
+    std::vector<Part> finishes; ///< [as in the graph] rows that are finished after pulls
     std::vector<Transfer> transfers;
     std::vector<Operation> operations; ///< in the order in which they run
     std::vector<ArrayOutcome> outcome; ///< [arrays]

@@ -25,6 +25,9 @@ struct Plan::State {
     void runPart(const Part &part);
     void start(const Transfer &transfer);
     void wait(const Transfer &transfer);
+    void finish(const PullFinish &finish, const Part &part);
+    /// Whether pulls of the array have to be finished.
+    bool isFinished(std::size_t array) const;
     /// Ends a run that failed here before operation `next`: peers are told by the exchanges that are left.
     void giveUp(std::size_t next) noexcept;
     void noteOutcome();

@@ -59,14 +59,27 @@ class RowSpace {
   public:
     /// Throws ArgumentError for negative numbers, or numbers that are not those of the pattern.
     RowSpace(std::string name, index owned, index ghosts = 0, std::shared_ptr<const ExchangePattern> pattern = nullptr);
+    /// Of a mesh: knows which ghosts are images beyond periodic boundaries.
     template <HasRows Entities>
     RowSpace(std::string name, const Entities &entities)
-        : RowSpace(std::move(name), entities.owned, entities.ghosts, entities.pattern) {}
+        : RowSpace(std::move(name), entities.owned, entities.ghosts, entities.pattern) {
+        if constexpr (requires { entities.images[std::size_t{0}] != 0; }) {
+            RowMask images(size());
+            for (std::size_t row = 0; row < entities.images.size(); ++row)
+                if (entities.images[row] != 0)
+                    images.set(static_cast<index>(row));
+            images_ = std::make_shared<const RowMask>(std::move(images));
+        }
+    }
 
     const std::string &name() const noexcept { return name_; }
     index owned() const noexcept { return owned_; }
     index size() const noexcept { return owned_ + ghosts_; }
     const std::shared_ptr<const ExchangePattern> &pattern() const noexcept { return pattern_; }
+
+    /// Ghosts that lie elsewhere than their owners' rows, null for none: what is computed for them differs from what
+    /// the owner computes in its last bits, or by a rotation, so they are always pulled.
+    const std::shared_ptr<const RowMask> &images() const noexcept { return images_; }
 
     /// The rows that a task over the whole space computes: owned ones, and of the ghosts those that the graph needs.
     Region rows() const;
@@ -84,6 +97,7 @@ class RowSpace {
     index owned_;
     index ghosts_;
     std::shared_ptr<const ExchangePattern> pattern_;
+    std::shared_ptr<const RowMask> images_;
     std::map<std::string, std::shared_ptr<const RowMask>> defined_;
 };
 

@@ -257,9 +257,15 @@ void splitTasks(const GraphModel &graph, const CompileOptions &options, PlanMode
     split.findLate();
     split.findUrgent();
     split.makeParts();
-    for (Part &part : plan.parts) // parts have stopped moving
-        if (!part.list.empty())
-            part.rows.list = part.list.data();
+    for (const PullFinish &finish : graph.finishes) {
+        Part &part = plan.finishes.emplace_back();
+        part.list = finish.ghosts.rows()->list();
+        part.rows.count = static_cast<index>(part.list.size());
+    }
+    for (std::vector<Part> *parts : {&plan.parts, &plan.finishes}) // which have stopped moving
+        for (Part &part : *parts)
+            if (!part.list.empty())
+                part.rows.list = part.list.data();
 }
 
 } // namespace DNDS::Task
