@@ -84,6 +84,7 @@ class Placement {
     std::vector<RowMask> masks_; ///< [arrays] backwards: rows that somebody needs; forwards: ghosts that are current
     std::vector<RowMask> entryNeed_; ///< [arrays] ghosts that are read before the array is written
     std::vector<bool> written_;      ///< [arrays]
+    std::vector<bool> pulled_;
     index number_ = 0;
 };
 
@@ -267,11 +268,14 @@ void Placement::findTransfers() {
         entryNeed_.emplace_back(array->size());
     }
     written_.assign(masks_.size(), false);
+    pulled_.assign(masks_.size(), false);
     for (std::size_t t = 0; t < graph_.tasks.size(); ++t) {
         const std::vector<std::size_t> pulled = staleReads(t);
         addTransfers(t, Direction::Pull, pulled);
-        for (const std::size_t array : pulled)
+        for (const std::size_t array : pulled) {
             masks_[array].setRange(graph_.arrays[array]->owned(), masks_[array].size());
+            pulled_[array] = true;
+        }
         passValidity(t);
         std::vector<std::size_t> pushed;
         for (const ArrayAccess &access : graph_.tasks[t].accesses)
@@ -291,7 +295,8 @@ void Placement::findOutcome() {
     }
     comm_.allReduce(holds.data(), static_cast<int>(holds.size()), MPI_MIN);
     for (std::size_t a = 0; a < masks_.size(); ++a)
-        plan_.outcome.push_back({written_[a], isPair(a) && holds[2 * a] != 0, written_[a] && holds[2 * a + 1] != 0});
+        plan_.outcome.push_back(
+            {written_[a], pulled_[a], isPair(a) && holds[2 * a] != 0, written_[a] && holds[2 * a + 1] != 0});
 }
 
 } // namespace

@@ -1,16 +1,19 @@
-#include "DNDS/Task/PlanState.hpp"
+#include "DNDS/Task/DeviceRunner.hpp"
 
 #include "DNDS/Mpi/FailTogether.hpp"
+#include "DNDS/Task/PlanState.hpp"
 
 #include <algorithm>
 #include <array>
 
 namespace DNDS::Task {
 
-namespace {
+Plan::State::State(GraphModel model, const CommunicatorView &view, const Executor &where, const CompileOptions &chosen)
+    : graph(std::move(model)), comm(view), executor(where), options(chosen) {}
 
-/// The exception being handled, with the task in front of its text; of the same type where it is one of DNDS.
-[[noreturn]] void rethrowFrom(const TaskModel &task, const Part *part) {
+Plan::State::~State() = default;
+
+void Plan::State::rethrowFrom(const TaskModel &task, const Part *part) {
     const std::string where = part == nullptr
                                   ? fmt::format("in task '{}': ", task.name)
                                   : fmt::format("in task '{}' ({} of {} rows, the first of which is {}): ", task.name,
@@ -29,12 +32,8 @@ namespace {
     }
 }
 
-} // namespace
-
-Plan::State::State(GraphModel model, const CommunicatorView &view, const Executor &where, const CompileOptions &chosen)
-    : graph(std::move(model)), comm(view), executor(where), options(chosen) {}
-
 void Plan::State::connect() {
+    device.reset();
     exchanges.clear();
     zeroing.clear();
     std::map<std::pair<Direction, std::vector<std::size_t>>, std::size_t> known;
@@ -50,8 +49,11 @@ void Plan::State::connect() {
             transfer.pattern->context(), transfer.direction,
             [&] {
                 ExchangeRequest request{transfer.pattern, {}};
-                for (const std::size_t array : transfer.arrays)
+                for (const std::size_t array : transfer.arrays) {
+                    if (executor.onDevice())
+                        graph.arrays[array]->toDevice();
                     request.members.push_back(graph.arrays[array]->member());
+                }
                 return request;
             },
             choice, transfer.direction == Direction::Push ? PushOp::Sum : PushOp::Replace));
@@ -60,6 +62,8 @@ void Plan::State::connect() {
     boundIn.assign(graph.tasks.size(), -1);
     left.assign(graph.arrays.size(), {});
     halfWritten.resize(graph.arrays.size(), false);
+    if (executor.onDevice())
+        device = std::make_unique<DeviceRunner>(*this);
     failed = false;
 }
 
@@ -93,54 +97,60 @@ void Plan::State::requireWritten() const {
                    graph.arrays[a]->name(), graph.name);
 }
 
-void Plan::State::runPart(const Part &part) {
+void Plan::State::zeroGhosts(const Part &part, const Executor &where) {
+    if (!part.toGhosts)
+        return;
     const TaskModel &task = graph.tasks[part.task];
-    try {
-        if (std::exchange(boundIn[part.task], statistics.runs) != statistics.runs || !part.guards.empty())
-            task.body->bind(executor.space(), part.guards);
-        if (part.toGhosts) {
-            std::vector<RowLayout> sons;
-            for (const ArrayAccess &access : task.accesses)
-                if (access.mode == Mode::Adds)
-                    graph.arrays[access.array]->member().son(executor.space(), Access::Write, sons.emplace_back());
-            auto place = zeroing.find(part.task);
-            if (place == zeroing.end())
-                place = zeroing
-                            .try_emplace(part.task, *graph.arrays[task.accesses.back().array]->pattern(), sons,
-                                         executor.space(), executor.stream())
-                            .first;
-            place->second.run(sons, executor.stream());
+    const ExchangePattern *pattern = nullptr;
+    std::vector<RowLayout> sons;
+    for (const ArrayAccess &access : task.accesses)
+        if (access.mode == Mode::Adds) {
+            pattern = graph.arrays[access.array]->pattern().get();
+            graph.arrays[access.array]->member().son(where.space(), Access::Write, sons.emplace_back());
         }
+    auto place = zeroing.find(part.task);
+    if (place == zeroing.end())
+        place = zeroing.try_emplace(part.task, *pattern, sons, where.space(), where.stream()).first;
+    place->second.run(sons, where.stream());
+}
+
+void Plan::State::runPart(const Part &part) {
+    inTask(part, [&] {
+        TaskBody &body = *graph.tasks[part.task].body;
+        if (std::exchange(boundIn[part.task], statistics.runs) != statistics.runs || !part.guards.empty())
+            body.bind(MemorySpace::Host, part.guards);
+        zeroGhosts(part, executor);
         if (part.adds)
-            task.body->runAdding(part.rows, part.firstTarget, part.lastTarget);
+            body.runAdding(part.rows, part.firstTarget, part.lastTarget);
         else
-            task.body->run(executor, part.rows, 0, part.rows.count);
-    } catch (...) {
-        rethrowFrom(task, &part);
-    }
+            body.run(executor, part.rows, 0, part.rows.count);
+    });
     ++statistics.parts;
 }
 
-void Plan::State::start(const Transfer &transfer) {
+void Plan::State::start(const Transfer &transfer, Device::StreamHandle stream) {
     const double begin = MPI_Wtime();
-    exchanges[transfer.exchange]->start(executor.stream());
+    exchanges[transfer.exchange]->start(stream);
     ++statistics.transfers;
     statistics.secondsStarting += MPI_Wtime() - begin;
 }
 
-void Plan::State::wait(const Transfer &transfer) {
+void Plan::State::wait(const Transfer &transfer, std::optional<Device::StreamHandle> stream) {
     const double begin = MPI_Wtime();
-    exchanges[transfer.exchange]->wait();
+    Exchange &exchange = *exchanges[transfer.exchange];
+    stream ? exchange.wait(*stream) : exchange.wait();
     statistics.secondsWaiting += MPI_Wtime() - begin;
-    if (transfer.direction == Direction::Pull)
-        for (std::size_t k = 0; k < graph.finishes.size(); ++k)
-            if (std::ranges::find(transfer.arrays, graph.finishes[k].array) != transfer.arrays.end())
-                finish(graph.finishes[k], plan.finishes[k]);
 }
 
-void Plan::State::finish(const PullFinish &finish, const Part &part) {
-    finish.body->bind(executor.space(), {});
-    finish.body->run(executor, part.rows, 0, part.rows.count);
+bool Plan::State::finishes(const Transfer &transfer, std::size_t k) const {
+    return transfer.direction == Direction::Pull &&
+           std::ranges::find(transfer.arrays, graph.finishes[k].array) != transfer.arrays.end();
+}
+
+void Plan::State::finish(std::size_t k, const PartRows &rows, const Executor &where) {
+    const PullFinish &finish = graph.finishes[k];
+    finish.body->bind(where.space(), {});
+    finish.body->run(where, rows, 0, rows.count);
     ArrayHandle &array = *graph.arrays[finish.array];
     array.setPulledFrom(array.father().version()); // its rows are as they were
 }
@@ -154,9 +164,15 @@ void Plan::State::run(const Operation &operation) {
     case OperationKind::Part:
         return runPart(plan.parts[operation.what]);
     case OperationKind::Start:
-        return dropped[operation.what] ? void() : start(plan.transfers[operation.what]);
+        return dropped[operation.what] ? void() : start(plan.transfers[operation.what], nullptr);
     case OperationKind::Wait:
-        return dropped[operation.what] ? void() : wait(plan.transfers[operation.what]);
+        if (dropped[operation.what])
+            return;
+        wait(plan.transfers[operation.what], {});
+        for (std::size_t k = 0; k < plan.finishes.size(); ++k)
+            if (finishes(plan.transfers[operation.what], k))
+                finish(k, plan.finishes[k].rows, executor);
+        return;
     case OperationKind::Call:
     case OperationKind::Swap:
         break;
@@ -171,6 +187,8 @@ void Plan::State::run(const Operation &operation) {
 
 void Plan::State::giveUp(std::size_t next) noexcept {
     failed = true;
+    if (device)
+        device->abandon();
     try {
         std::vector<bool> begun(graph.tasks.size(), false), complete(graph.tasks.size(), true);
         for (std::size_t k = 0; k < plan.operations.size(); ++k) {
@@ -214,8 +232,8 @@ void Plan::State::noteOutcome() {
         ArrayHandle &array = *graph.arrays[a];
         if (plan.outcome[a].written)
             array.markWritten(); // also where this rank had no rows to write, as the others have
-        if (plan.outcome[a].written && plan.outcome[a].current)
-            array.setPulledFrom(array.father().version());
+        if (plan.outcome[a].current && (plan.outcome[a].written || plan.outcome[a].pulled))
+            array.setPulledFrom(array.father().version()); // replayed pulls do not tell
         left[a] = contentsOf(a);
     }
     std::fill(halfWritten.begin(), halfWritten.end(), false);
@@ -237,6 +255,11 @@ Plan Plan::compile(GraphModel graph, const CommunicatorView &comm, const Executo
 }
 
 void Plan::run() {
+    start();
+    wait();
+}
+
+void Plan::start() {
     State &state = *state_;
     DNDS_CHECK(!state.failed, StateError, "a run of '{}' has failed: call recover() on all ranks before the next one",
                state.graph.name);
@@ -246,8 +269,11 @@ void Plan::run() {
     std::size_t next = 0;
     try {
         state.requireWritten();
-        for (; next < state.plan.operations.size(); ++next)
-            state.run(state.plan.operations[next]);
+        if (state.device)
+            state.device->start(next);
+        else
+            for (; next < state.plan.operations.size(); ++next)
+                state.run(state.plan.operations[next]);
     } catch (...) {
         state.giveUp(next);
         throw;
@@ -255,6 +281,16 @@ void Plan::run() {
     state.noteOutcome();
     state.statistics.seconds += MPI_Wtime() - begin;
 }
+
+void Plan::wait() {
+    if (!state_->device)
+        return;
+    const double begin = MPI_Wtime();
+    state_->device->wait();
+    state_->statistics.seconds += MPI_Wtime() - begin;
+}
+
+const PlanGraphs *Plan::graphs() const noexcept { return state_->device ? &state_->device->use() : nullptr; }
 
 void Plan::recover() {
     failTogether(state_->comm, [&] { state_->connect(); });

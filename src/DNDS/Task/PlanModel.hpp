@@ -26,6 +26,7 @@ struct CompileOptions {
     bool overlap = true;      ///< split tasks so that pulls run beside rows that need none; results are the same
     bool fuse = true;         ///< pulls that are due together on one pattern in one message a peer
     bool dropPulls = true;    ///< leave out pulls of ghosts that are current when a run begins
+    bool graphs = true;       ///< on the device: replay parts from captured graphs
     ExchangeOptions exchange; ///< of pulls and pushes; the space is that of the executor
 };
 
@@ -66,6 +67,7 @@ struct Operation {
 /// What a run leaves of an array's ghosts.
 struct ArrayOutcome {
     bool written = false;
+    bool pulled = false;
     bool current = false; ///< all ghosts equal their owners' rows, on all ranks
     /// The first reader's needs are met by what the run before has left, on all ranks, where nobody else wrote it.
     bool meetsEntry = false;

@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -15,6 +16,7 @@ namespace DNDS::Task {
 
 struct Plan::State {
     State(GraphModel model, const CommunicatorView &comm, const Executor &where, const CompileOptions &chosen);
+    ~State();
 
     /// Makes the exchanges of all transfers. Collective.
     void connect();
@@ -23,9 +25,24 @@ struct Plan::State {
     void chooseTransfers();
     void run(const Operation &operation);
     void runPart(const Part &part);
-    void start(const Transfer &transfer);
-    void wait(const Transfer &transfer);
-    void finish(const PullFinish &finish, const Part &part);
+    /// Makes the ghosts zero that the part will add to.
+    void zeroGhosts(const Part &part, const Executor &where);
+    /// Runs `work`; names the part in what it throws.
+    template <class Work>
+    void inTask(const Part &part, const Work &work) {
+        try {
+            work();
+        } catch (...) {
+            rethrowFrom(graph.tasks[part.task], &part);
+        }
+    }
+    /// The exception being handled, with the task in front of its text; of the same type where it is one of DNDS.
+    [[noreturn]] static void rethrowFrom(const TaskModel &task, const Part *part);
+    void start(const Transfer &transfer, Device::StreamHandle stream);
+    void wait(const Transfer &transfer, std::optional<Device::StreamHandle> stream);
+    /// Whether pull `transfer` is followed by finish number `k`.
+    bool finishes(const Transfer &transfer, std::size_t k) const;
+    void finish(std::size_t k, const PartRows &rows, const Executor &where);
     /// Whether pulls of the array have to be finished.
     bool isFinished(std::size_t array) const;
     /// Ends a run that failed here before operation `next`: peers are told by the exchanges that are left.
@@ -53,6 +70,7 @@ struct Plan::State {
     std::vector<bool> halfWritten;               ///< [arrays] by a run that failed
     bool failed = false;
     PlanStatistics statistics;
+    std::unique_ptr<DeviceRunner> device; ///< null on the host. Last: it goes before the memory that it uses
 };
 
 } // namespace DNDS::Task

@@ -1,5 +1,6 @@
 #include "DNDS/Task/Graph.hpp"
 
+#include "DNDS/Device/Stream.hpp"
 #include "DNDS/Task/GraphWorld.hpp"
 
 #include <gtest/gtest.h>
@@ -28,20 +29,17 @@ struct Look {
 };
 
 /// Depends on the order in which rows are read.
-template <class ReadRow>
-real mix(real sum, real factor, ReadRow &&value) {
-    return 0.7 * sum + factor * value;
-}
+DNDS_HOST_DEVICE inline real mix(real sum, real factor, real value) { return 0.7 * sum + factor * value; }
 
 /// A multiple of 2^-20 below 16: sums of such numbers are the same in all orders.
-real exact(real value) { return std::floor(std::ldexp(std::fmod(value, 16), 20)) / std::ldexp(1, 20); }
+DNDS_HOST_DEVICE inline real exact(real value) { return std::floor(std::fmod(value, 16) * 1048576) / 1048576; }
 
 struct RandomKernel {
-    std::array<Look, 2> looks;
+    Look looks[2];
     bool reads = false; ///< the row that it writes
 
     template <class A, class B, class Out>
-    void operator()(index row, const A &a, const B &b, const Out &out) const {
+    DNDS_HOST_DEVICE void operator()(index row, const A &a, const B &b, const Out &out) const {
         for (rowsize k = 0; k < width; ++k) {
             real sum = reads ? out(row, k) : 0.125;
             sum = look(looks[0], sum, 0.31, row, k, a);
@@ -50,7 +48,7 @@ struct RandomKernel {
         }
     }
     template <class View>
-    static real look(const Look &how, real sum, real factor, index row, rowsize k, const View &view) {
+    DNDS_HOST_DEVICE static real look(const Look &how, real sum, real factor, index row, rowsize k, const View &view) {
         if (!how.through)
             return mix(sum, factor, view(row, k));
         for (const LocalIndex other : how.adjacency[row])
@@ -64,7 +62,7 @@ struct RandomKernel {
 struct AddingKernel {
     Look target;
     template <class A, class Sums>
-    void operator()(index row, const A &a, const Sums &sums) const {
+    DNDS_HOST_DEVICE void operator()(index row, const A &a, const Sums &sums) const {
         for (rowsize k = 0; k < width; ++k) {
             const real value = static_cast<real>(static_cast<int>(100 * a(row, k)) % 7);
             for (const LocalIndex other : target.adjacency[row])
@@ -96,8 +94,12 @@ struct Step {
 
 class RandomGraphs {
   public:
-    RandomGraphs(CommunicatorView comm, unsigned seed)
-        : random_(seed), world_(comm, seed, 40 + static_cast<index>(seed % 60), 1 + static_cast<int>(seed % 3)) {
+    RandomGraphs(CommunicatorView comm, unsigned seed, const Executor &executor)
+        : random_(seed), world_(comm, seed, 40 + static_cast<index>(seed % 60), 1 + static_cast<int>(seed % 3)),
+          executor_(executor) {
+        if (executor.onDevice())
+            for (GraphWorld::Adjacency *adjacency : {&world_.cellCells, &world_.cellFaces, &world_.faceCells})
+                adjacency->toDevice();
         for (int k = 0; k < 8; ++k)
             makeField(k % 2 == 0, k >= 6);
     }
@@ -115,17 +117,18 @@ class RandomGraphs {
         }
         return program;
     }
-    Plan compile(const Program &program, const CompileOptions &options, const Executor &executor = Executor::host()) {
+    Plan compile(const Program &program, const CompileOptions &options) {
         Graph graph("random", world_.comm);
         int number = 0;
         for (const Step &step : program)
             declare(graph, step, number++);
-        return graph.compile(executor, options);
+        return graph.compile(executor_, options);
     }
     /// All ranks write some rows of a field outside of plans, or only look at it.
     void disturb() {
         Field &field = fields_[draw(6)];
         const bool writes = draw(2) == 0;
+        field.pair->toHost();
         const real value = static_cast<real>(draw(100)) / 64;
         if (!writes) {
             (void)std::as_const(*field.pair).view();
@@ -150,6 +153,7 @@ class RandomGraphs {
         for (std::size_t f = 0; f < fields_.size(); ++f) {
             Field &field = fields_[f];
             const WorldRows &rows = rowsOf(field);
+            field.pair ? field.pair->toHost() : field.local->toHost();
             const bool ghosts = field.pair && field.pair->son->pulledFrom() == field.pair->father->version();
             for (index row = 0; row < (ghosts ? rows.size() : rows.owned); ++row)
                 for (rowsize k = 0; k < width; ++k) {
@@ -231,10 +235,13 @@ class RandomGraphs {
     const GraphWorld::Adjacency &adjacency(bool from, bool to) const {
         return from ? (to ? world_.cellCells : world_.cellFaces) : world_.faceCells;
     }
+    GraphWorld::Adjacency::ConstView viewOf(const GraphWorld::Adjacency &rows) const {
+        return executor_.onDevice() ? rows.deviceView<DeviceBackend::CUDA>() : rows.view();
+    }
     Look lookAt(const Step &step, std::size_t in, bool odd) const {
         const bool cells = fields_[in].ofCells;
         const bool through = cells != step.overCells || (cells && odd);
-        return {std::as_const(adjacency(step.overCells, cells)).view(), through};
+        return {viewOf(adjacency(step.overCells, cells)), through};
     }
 
     template <class TArray>
@@ -265,7 +272,7 @@ class RandomGraphs {
                 std::move(builder)
                     .reads(in)
                     .adds(through(*fields_[step.out].pair, world_.faceCells))
-                    .run(AddingKernel{{std::as_const(world_.faceCells).view(), true}});
+                    .run(AddingKernel{{viewOf(world_.faceCells), true}});
             };
             return fields_[step.in[0]].pair ? finish(*fields_[step.in[0]].pair) : finish(*fields_[step.in[0]].local);
         }
@@ -329,6 +336,7 @@ class RandomGraphs {
 
     std::mt19937 random_; ///< the same on all ranks
     GraphWorld world_;
+    Executor executor_;
     std::vector<Field> fields_;
 };
 
@@ -339,6 +347,7 @@ CompileOptions optionsOf(unsigned seed) {
     options.overlap = seed % 5 != 0;
     options.fuse = seed % 7 != 0;
     options.dropPulls = seed % 4 != 0;
+    options.graphs = seed % 6 != 0;
     return options;
 }
 
@@ -354,11 +363,11 @@ bool compiles(const std::function<void()> &compile) {
     }
 }
 
-TEST(RandomGraphs, GiveTheBitsOfTasksRunOneAfterAnother) {
+void compareWithOracle(const Executor &executor) {
     const CommunicatorView comm(MPI_COMM_WORLD);
     int compiled = 0;
-    for (unsigned seed = 1; seed <= 120; ++seed) {
-        RandomGraphs graphs(comm, seed);
+    for (unsigned seed = 1; seed <= 120; seed += executor.onDevice() ? 3 : 1) {
+        RandomGraphs graphs(comm, seed, executor);
         const RandomGraphs::Program program = graphs.makeProgram();
         std::optional<Plan> plan;
         if (!compiles([&] { plan.emplace(graphs.compile(program, optionsOf(seed))); }))
@@ -373,13 +382,13 @@ TEST(RandomGraphs, GiveTheBitsOfTasksRunOneAfterAnother) {
             graphs.disturb();
         }
     }
-    EXPECT_GT(compiled, 60);
+    EXPECT_GT(compiled, executor.onDevice() ? 20 : 60);
 }
 
-TEST(RandomGraphs, PlansOfTheSameArraysTakeTurns) {
+void takeTurns(const Executor &executor) {
     const CommunicatorView comm(MPI_COMM_WORLD);
-    for (unsigned seed = 1000; seed < 1030; ++seed) {
-        RandomGraphs graphs(comm, seed);
+    for (unsigned seed = 1000; seed < 1030; seed += executor.onDevice() ? 3 : 1) {
+        RandomGraphs graphs(comm, seed, executor);
         std::vector<Plan> plans;
         std::vector<RandomGraphs::Program> programs;
         for (unsigned k = 0; k < 3; ++k) {
@@ -398,6 +407,22 @@ TEST(RandomGraphs, PlansOfTheSameArraysTakeTurns) {
                 graphs.disturb();
         }
     }
+}
+
+TEST(RandomGraphs, GiveTheBitsOfTasksRunOneAfterAnother) { compareWithOracle(Executor::host()); }
+TEST(RandomGraphs, PlansOfTheSameArraysTakeTurns) { takeTurns(Executor::host()); }
+
+TEST(RandomGraphsOnDevice, GiveTheBitsOfTasksRunOneAfterAnother) {
+    if (!Device::available())
+        GTEST_SKIP() << Device::unavailableReason();
+    const Device::Stream stream;
+    compareWithOracle(Executor::device(stream));
+}
+TEST(RandomGraphsOnDevice, PlansOfTheSameArraysTakeTurns) {
+    if (!Device::available())
+        GTEST_SKIP() << Device::unavailableReason();
+    const Device::Stream stream;
+    takeTurns(Executor::device(stream));
 }
 
 } // namespace

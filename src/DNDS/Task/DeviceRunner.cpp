@@ -1,0 +1,318 @@
+#include "DNDS/Task/DeviceRunner.hpp"
+
+#include "DNDS/Base/ContentHash.hpp"
+
+#include <algorithm>
+#include <numeric>
+
+namespace DNDS::Task {
+
+namespace {
+
+constexpr std::size_t graphsKept = 8; ///< of each segment: one for each order in which arrays were swapped
+
+template <class T>
+Device::DeviceBuffer<T> onDevice(const std::vector<T> &values) {
+    Device::DeviceBuffer<T> buffer(values.size());
+    if (!values.empty()) {
+        Device::copy(buffer.data(), MemorySpace::Device, values.data(), MemorySpace::Host, values.size() * sizeof(T),
+                     nullptr);
+        Device::synchronize(nullptr);
+    }
+    return buffer;
+}
+
+} // namespace
+
+Plan::DeviceRunner::DeviceRunner(State &state) : state_(state) {
+    for (const Part &part : state.plan.parts) {
+        Rows &rows = rows_.emplace_back();
+        rows.rows = part.rows;
+        copyRows(rows, part.list);
+        if (part.adds)
+            copySums(rows, part);
+    }
+    for (const Part &part : state.plan.finishes) {
+        finishRows_.emplace_back().rows = part.rows;
+        copyRows(finishRows_.back(), part.list);
+    }
+    makeItems();
+    const bool onlyDevice =
+        std::ranges::all_of(state.exchanges, [](const auto &exchange) { return exchange->capturable(); }) &&
+        std::ranges::none_of(state.plan.operations, [](const Operation &operation) {
+            return operation.kind == OperationKind::Call || operation.kind == OperationKind::Swap;
+        });
+    if (onlyDevice)
+        whole_.emplace();
+    use_.wholeRuns = onlyDevice;
+    if (!state.options.graphs)
+        use_.whyNot = "not asked for";
+}
+
+Plan::DeviceRunner::~DeviceRunner() { abandon(); }
+
+void Plan::DeviceRunner::copyRows(Rows &rows, const std::vector<LocalIndex> &list) const {
+    rows.list = onDevice(list);
+    rows.rows.list = list.empty() ? nullptr : rows.list.data();
+}
+
+/// For each row that gets a sum, the rows that add to it, ascending.
+void Plan::DeviceRunner::copySums(Rows &rows, const Part &part) const {
+    const index targets = part.lastTarget - part.firstTarget;
+    std::vector<std::vector<LocalIndex>> adding(toSize(targets));
+    const auto add = [&](index target, index row) {
+        if (target < part.firstTarget || target >= part.lastTarget)
+            return;
+        std::vector<LocalIndex> &list = adding[toSize(target - part.firstTarget)];
+        if (list.empty() || list.back() != row)
+            list.push_back(static_cast<LocalIndex>(row));
+    };
+    for (index i = 0; i < part.rows.count; ++i)
+        for (const ArrayAccess &access : state_.graph.tasks[part.task].accesses)
+            if (access.mode == Mode::Adds && access.reach == Reach::SameRow)
+                add(part.rows(i), part.rows(i));
+            else if (access.mode == Mode::Adds)
+                for (const LocalIndex target : access.adjacency.row(part.rows(i)))
+                    add(target, part.rows(i));
+    std::vector<LocalIndex> named, starts{0}, list;
+    for (index target = 0; target < targets; ++target) {
+        if (adding[toSize(target)].empty())
+            continue;
+        named.push_back(static_cast<LocalIndex>(part.firstTarget + target));
+        list.insert(list.end(), adding[toSize(target)].begin(), adding[toSize(target)].end());
+        starts.push_back(static_cast<LocalIndex>(list.size()));
+    }
+    rows.targets = onDevice(named);
+    rows.starts = onDevice(starts);
+    rows.list = onDevice(list);
+    rows.sums = {rows.targets.data(), rows.starts.data(), rows.list.data(), static_cast<index>(named.size())};
+}
+
+std::size_t Plan::DeviceRunner::laneOf(const Operation &operation) const {
+    if (operation.kind != OperationKind::Part)
+        return Boundary;
+    const Part &part = state_.plan.parts[operation.what];
+    return part.late || part.urgent ? Boundary : Inner;
+}
+
+void Plan::DeviceRunner::close(std::optional<Item> &open) {
+    if (!open)
+        return;
+    for (const std::size_t operation : open->operations)
+        itemOf_[operation] = items_.size();
+    items_.push_back(std::move(*open));
+    open.reset();
+}
+
+void Plan::DeviceRunner::makeItems() {
+    constexpr std::size_t unplaced = ~std::size_t{0};
+    const std::vector<Operation> &operations = state_.plan.operations;
+    itemOf_.assign(operations.size(), unplaced);
+    std::array<std::optional<Item>, 2> open;
+    for (std::size_t k = 0; k < operations.size(); ++k) {
+        const Operation &operation = operations[k];
+        const auto lane = static_cast<Lane>(laneOf(operation));
+        const bool part = operation.kind == OperationKind::Part;
+        // What was queued before has to be on its way before the host waits.
+        if (!part)
+            close(open[Boundary]);
+        if (!part && operation.kind != OperationKind::Start)
+            close(open[Inner]);
+        std::vector<std::size_t> waits;
+        for (const std::size_t before : operation.after) {
+            if (laneOf(operations[before]) == lane)
+                continue;
+            if (itemOf_[before] == unplaced)
+                close(open[1 - lane]);
+            waits.push_back(itemOf_[before]);
+        }
+        std::ranges::sort(waits);
+        waits.erase(std::unique(waits.begin(), waits.end()), waits.end());
+        for (const std::size_t item : waits)
+            items_[item].awaited = true;
+        if (part && open[lane] && !std::ranges::includes(open[lane]->waits, waits))
+            close(open[lane]);
+        if (!open[lane]) {
+            open[lane].emplace();
+            open[lane]->lane = lane;
+            open[lane]->waits = std::move(waits);
+            open[lane]->segment = part;
+        }
+        open[lane]->operations.push_back(k);
+        if (!part)
+            close(open[lane]);
+    }
+    close(open[Boundary]);
+    close(open[Inner]);
+}
+
+void Plan::DeviceRunner::bringToDevice() {
+    for (const TaskModel &task : state_.graph.tasks)
+        if (task.kind != TaskKind::Call)
+            for (const ArrayAccess &access : task.accesses) {
+                ArrayHandle &array = *state_.graph.arrays[access.array];
+                if (!array.father().valid(MemorySpace::Device) ||
+                    (array.son() != nullptr && !array.son()->valid(MemorySpace::Device)))
+                    array.toDevice();
+            }
+}
+
+void Plan::DeviceRunner::bind(const Item &item) {
+    for (const std::size_t operation : item.operations) {
+        if (state_.plan.operations[operation].kind != OperationKind::Part)
+            continue;
+        const std::size_t task = state_.plan.parts[state_.plan.operations[operation].what].task;
+        if (std::exchange(state_.boundIn[task], state_.statistics.runs) != state_.statistics.runs)
+            state_.graph.tasks[task].body->bind(MemorySpace::Device, {});
+    }
+}
+
+std::uint64_t Plan::DeviceRunner::memoryKey() const {
+    ContentHash hash;
+    for (const auto &array : state_.graph.arrays) {
+        hash.add(array->father().generation());
+        hash.add(array->son() != nullptr ? array->son()->generation() : 0);
+    }
+    for (const bool dropped : state_.dropped)
+        hash.add(dropped ? 1 : 2);
+    return hash.value();
+}
+
+/// Runs, captures or replays device work on the item's lane.
+template <class Work>
+void Plan::DeviceRunner::replay(Item &item, const Work &work) {
+    const Device::StreamHandle stream = item.lane == Inner ? inner_.handle() : boundary_.handle();
+    if (!use_.whyNot.empty() || !std::exchange(item.known, true))
+        return work();
+    const std::uint64_t key = memoryKey();
+    auto found = item.graphs.find(key);
+    if (found == item.graphs.end()) {
+        if (item.graphs.size() >= graphsKept)
+            item.graphs.clear();
+        try {
+            found = item.graphs.emplace(key, Device::Graph::capture(stream, work)).first;
+            ++use_.graphs;
+        } catch (const StateError &error) {
+            use_.whyNot = error.message();
+            return work();
+        }
+    }
+    found->second.launch(stream);
+    ++use_.launches;
+}
+
+void Plan::DeviceRunner::runPart(const Part &part, const Rows &rows) {
+    const TaskModel &task = state_.graph.tasks[part.task];
+    const Executor executor = Executor::device(part.late || part.urgent ? boundary_.handle() : inner_.handle());
+    state_.zeroGhosts(part, executor);
+    if (part.adds)
+        task.body->runAdding(executor, rows.sums);
+    else
+        task.body->run(executor, rows.rows, 0, rows.rows.count);
+}
+
+void Plan::DeviceRunner::runParts(const Item &item) {
+    for (const std::size_t operation : item.operations) {
+        const std::size_t part = state_.plan.operations[operation].what;
+        state_.inTask(state_.plan.parts[part], [&] { runPart(state_.plan.parts[part], rows_[part]); });
+    }
+}
+
+void Plan::DeviceRunner::runSegment(Item &item) {
+    bind(item);
+    if (whole_) // captured as a whole
+        runParts(item);
+    else
+        replay(item, [&] { runParts(item); });
+    state_.statistics.parts += static_cast<index>(item.operations.size());
+}
+
+void Plan::DeviceRunner::callOnHost(const Operation &operation) {
+    const TaskModel &task = state_.graph.tasks[operation.what];
+    if (task.kind == TaskKind::Call) {
+        wait();
+        for (const ArrayAccess &access : task.accesses)
+            state_.graph.arrays[access.array]->toHost();
+    }
+    state_.run(operation);
+    if (task.kind == TaskKind::Call)
+        bringToDevice();
+}
+
+void Plan::DeviceRunner::issue(std::size_t k, std::size_t &next) {
+    Item &item = items_[k];
+    const Device::StreamHandle stream = item.lane == Inner ? inner_.handle() : boundary_.handle();
+    for (const std::size_t before : item.waits)
+        items_[before].event.holdBack(stream);
+    next = item.operations.front();
+    const Operation &operation = state_.plan.operations[next];
+    switch (operation.kind) {
+    case OperationKind::Part:
+        runSegment(item);
+        break;
+    case OperationKind::Start:
+        if (!state_.dropped[operation.what])
+            state_.start(state_.plan.transfers[operation.what], stream);
+        break;
+    case OperationKind::Wait:
+        if (!state_.dropped[operation.what]) {
+            const Transfer &transfer = state_.plan.transfers[operation.what];
+            if (transfer.direction == Direction::Push) // owned rows were written since its start, unknown to it
+                Device::synchronize(stream);
+            state_.wait(transfer, stream);
+            for (std::size_t f = 0; f < finishRows_.size(); ++f)
+                if (state_.finishes(transfer, f))
+                    state_.finish(f, finishRows_[f].rows, Executor::device(stream));
+        }
+        break;
+    case OperationKind::Call:
+    case OperationKind::Swap:
+        callOnHost(operation);
+        break;
+    }
+    if (item.awaited)
+        item.event.record(stream);
+}
+
+void Plan::DeviceRunner::start(std::size_t &next) {
+    bringToDevice();
+    const Device::StreamHandle user = state_.executor.stream();
+    const auto join = [&](Device::StreamHandle later, Device::StreamHandle earlier) {
+        Device::runAfter(later, earlier);
+    };
+    join(boundary_, user);
+    join(inner_, user);
+    const auto issueAll = [&] {
+        for (std::size_t k = 0; k < items_.size(); ++k)
+            issue(k, next);
+    };
+    if (whole_) {
+        for (const Item &item : items_)
+            bind(item);
+        replay(*whole_, [&] {
+            join(inner_, boundary_);
+            issueAll();
+            join(boundary_, inner_);
+        });
+    } else {
+        issueAll();
+    }
+    join(user, inner_);
+    join(user, boundary_);
+}
+
+void Plan::DeviceRunner::wait() {
+    inner_.synchronize();
+    boundary_.synchronize();
+}
+
+void Plan::DeviceRunner::abandon() noexcept {
+    for (const Device::Stream *stream : {&inner_, &boundary_})
+        try {
+            stream->synchronize();
+        } catch (...) { // somebody handles another error, or nobody is there to hear of it
+            continue;
+        }
+}
+
+} // namespace DNDS::Task

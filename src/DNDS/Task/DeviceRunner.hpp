@@ -1,0 +1,84 @@
+/// @file DeviceRunner.hpp
+/// @brief Runs a plan on two streams of the device, from graphs where they can be captured.
+#pragma once
+
+#include "DNDS/Device/DeviceBuffer.hpp"
+#include "DNDS/Device/Event.hpp"
+#include "DNDS/Device/Graph.hpp"
+#include "DNDS/Device/Stream.hpp"
+#include "DNDS/Task/PlanState.hpp"
+
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace DNDS::Task {
+
+/// The device's side of a plan. Parts that the next exchange sends, or that need what the last one brought, run on a
+/// stream of high priority, as do exchanges; the others on a second stream. Parts that follow each other in a stream
+/// are a segment: run directly the first time, captured the second time, replayed from then on. Local.
+class Plan::DeviceRunner {
+  public:
+    /// Copies lists of rows to the device. Throws NotBuiltError, MemoryError.
+    explicit DeviceRunner(State &state);
+    ~DeviceRunner();
+
+    /// Queues a run after what the executor's stream holds. `next` is the operation that is under way. The host waits
+    /// for exchanges and before calls only.
+    void start(std::size_t &next);
+    /// Waits for all that was queued.
+    void wait();
+    /// The same, ignoring errors.
+    void abandon() noexcept;
+
+    const PlanGraphs &use() const noexcept { return use_; }
+
+  private:
+    enum Lane : std::size_t { Inner, Boundary };
+    /// What is queued at once: parts that follow each other in a lane, or another operation.
+    struct Item {
+        Lane lane = Boundary;
+        std::vector<std::size_t> operations;
+        std::vector<std::size_t> waits; ///< items of the other lane
+        bool segment = false;
+        bool awaited = false; ///< by an item of the other lane
+        bool known = false;   ///< ran once, so that nothing is initialised during capture
+        Device::Event event;
+        std::map<std::uint64_t, Device::Graph> graphs; ///< by the memory that they use
+    };
+    struct Rows {
+        Device::DeviceBuffer<LocalIndex> list, targets, starts;
+        PartRows rows;
+        Contributions sums;
+    };
+
+    void copyRows(Rows &rows, const std::vector<LocalIndex> &list) const;
+    void copySums(Rows &rows, const Part &part) const;
+    void makeItems();
+    std::size_t laneOf(const Operation &operation) const;
+    void close(std::optional<Item> &open);
+    void issue(std::size_t k, std::size_t &next);
+    void runSegment(Item &item);
+    void runParts(const Item &item);
+    void runPart(const Part &part, const Rows &rows);
+    /// Brings arrays to the device, and takes views for the tasks of this run.
+    void bringToDevice();
+    void bind(const Item &item);
+    template <class Work>
+    void replay(Item &item, const Work &work);
+    std::uint64_t memoryKey() const;
+    void callOnHost(const Operation &operation);
+
+    State &state_;
+    Device::Stream inner_;
+    Device::Stream boundary_{Device::Priority::High};
+    std::vector<Item> items_;
+    std::vector<std::size_t> itemOf_; ///< [operations]
+    std::vector<Rows> rows_;          ///< [parts]
+    std::vector<Rows> finishRows_;    ///< [finishes]
+    std::optional<Item> whole_;       ///< all items, where nothing but device work is among them
+    PlanGraphs use_;
+};
+
+} // namespace DNDS::Task
