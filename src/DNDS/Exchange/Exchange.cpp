@@ -30,14 +30,14 @@ Exchange::~Exchange() {
     if (!mpiActive())
         return;
     const bool moving = state_->inFlight || state_->broken || state_->refused;
-    const bool mayCallMpi = state_->mayCallMpi();
-    if (!moving && mayCallMpi)
+    const bool mayCall = mayCallMpi(state_->maker);
+    if (!moving && mayCall)
         return;
     State *const state = state_.get();
     state->kept = std::move(state_); // leaks where the rest fails, rather than to free what MPI still uses
     const auto finished = [state] { return allCompleted(state->transports); };
     try {
-        if (!mayCallMpi) { // not even to free requests: a thread that may does all of it
+        if (!mayCall) { // not even to free requests: a thread that may does all of it
             pattern_->context().leave(nullptr, [state, finished, told = !moving]() mutable {
                 state->engine.end();
                 if (finished()) {

@@ -98,12 +98,6 @@ void Exchange::State::drain() const noexcept {
     }
 }
 
-bool Exchange::State::mayCallMpi() const noexcept {
-    int level = MPI_THREAD_SINGLE;
-    return maker == std::this_thread::get_id() ||
-           (MPI_Query_thread(&level) == MPI_SUCCESS && level == MPI_THREAD_MULTIPLE);
-}
-
 void Exchange::State::abandon() noexcept {
     for (const auto &transport : transports)
         transport->abandon();

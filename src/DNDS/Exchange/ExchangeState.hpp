@@ -81,9 +81,6 @@ struct Exchange::State {
     /// way.
     void drain() const noexcept;
 
-    /// Whether this thread may call MPI for this exchange: the one that made it may, others where MPI allows it to all.
-    bool mayCallMpi() const noexcept;
-
     void abandon() noexcept;
 
     /// Gives the sons other memory: rows of peers that come late land in that which they had, and which is kept here.

@@ -6,6 +6,8 @@
 
 #include <mpi.h>
 
+#include <thread>
+
 namespace DNDS {
 
 /// Throws MpiError unless `code` is MPI_SUCCESS. Local. `call` is the MPI function's name.
@@ -18,6 +20,10 @@ void requireMpiActive(const char *what, SourceLocation where = SourceLocation::c
 
 /// Whether MPI calls are allowed now: after MPI_Init and before MPI_Finalize, but not in forked children. Local.
 bool mpiActive() noexcept;
+
+/// Whether this thread may call MPI for something that thread `maker` has begun: it is the same, or MPI allows it to
+/// all. Local.
+bool mayCallMpi(std::thread::id maker) noexcept;
 
 /// Whether this process was forked from one that used MPI through DNDS. Messages, flags and shared memory belong to the
 /// parent: destructors leave them alone. Local, O(1).

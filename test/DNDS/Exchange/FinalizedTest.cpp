@@ -4,6 +4,7 @@
 
 #include "DNDS/Array/ArrayPair.hpp"
 #include "DNDS/Exchange/ExchangeGroup.hpp"
+#include "DNDS/Exchange/PeerAgreement.hpp"
 
 #include <sys/wait.h>
 #include <unistd.h>
@@ -106,6 +107,9 @@ int run() {
         group.add(fields.front().trans);
         group.initPersistentPull();
         const auto context = fields.front().trans.pattern()->mapping()->global()->context();
+        const std::vector patterns{fields.front().trans.pattern()};
+        PeerAgreement agreement(context, "what ends", PeerAgreement::peersOf(patterns));
+        agreement.begin(1); // stays under way
 
         MPI_Finalize();
 
@@ -119,6 +123,8 @@ int run() {
         }
         expectStateError("group.startPersistentPull", [&] { group.startPersistentPull(); });
         expectStateError("a pair on a communicator of its own", [&] { fields.back().trans.startPersistentPull(); });
+        expectStateError("a round", [&] { agreement.begin(2); });
+        expectStateError("the end of a round", [&] { agreement.finish(); });
         expectStateError("CommunicatorView", [] { (void)CommunicatorView(MPI_COMM_WORLD); });
         expectStateError("CommunicatorContext::of", [&] { (void)context->comm(); });
         if (context->alive()) {
