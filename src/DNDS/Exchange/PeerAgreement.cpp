@@ -183,10 +183,16 @@ void PeerAgreement::State::requireAgreement() const {
 }
 
 void PeerAgreement::State::checkPeers(double secondsWaited) const {
-    for (const Peer &peer : peers)
-        if (peer.receiving)
+    for (std::size_t k = 0; k < peers.size(); ++k) {
+        const Peer &peer = peers[k];
+        int taken = 1; // a peer that has ended may have sent its word, and not taken this rank's
+        if (!peer.receiving && !sent)
+            checkMpi(MPI_Request_get_status(sends[k], &taken, MPI_STATUS_IGNORE), "MPI_Request_get_status");
+        if (peer.receiving || taken == 0)
             checkPeer(peer.nodeRank < 0 || arena->alive(peer.nodeRank), peer.rank,
-                      fmt::format("begin round {} of {}", round, what), secondsWaited, patience);
+                      fmt::format("{} round {} of {}", peer.receiving ? "begin" : "end", round, what), secondsWaited,
+                      patience);
+    }
 }
 
 void PeerAgreement::State::leave() {
