@@ -158,6 +158,64 @@ TEST_F(DeviceRefusals, ADeviceThatIsLostInFlight) {
         }
 }
 
+TEST_F(DeviceRefusals, PolledExchangesAndEpochsThatRanksTakeNoPartIn) {
+    const Wishes wishes = Wishes::ring();
+    for (const TransportKind kind : deviceTransports()) {
+        SCOPED_TRACE(transportName(kind));
+        RealField u = fieldOn(wishes);
+        const auto exchange = pullOf(u, {.transport = kind});
+        const auto poll = [&] {
+            while (!exchange->ready())
+                std::this_thread::yield();
+        };
+        for (int bad = 0; bad < worldSize(); ++bad) {
+            refill(u, 2 * bad);
+            if (worldRank() == bad) {
+                exchange->refuse();
+            } else {
+                exchange->start();
+                poll();
+                expectPeerError(
+                    wishes, [&](int rank) { return rank == bad; }, [&] { exchange->wait(); });
+            }
+            refill(u, 2 * bad + 1);
+            exchange->start();
+            poll();
+            exchange->wait();
+            expectGhosts(u, 2 * bad + 1);
+        }
+    }
+}
+
+TEST_F(DeviceRefusals, ADeviceThatIsLostWhileItIsPolledIsToldByWait) {
+    const Wishes wishes = othersOnly();
+    for (const TransportKind kind : deviceTransports()) {
+        if (kind == TransportKind::Peer)
+            continue; // whose rows may have been packed in `start`
+        SCOPED_TRACE(transportName(kind));
+        for (int bad = 0; bad < worldSize() && worldSize() > 1; ++bad) {
+            RealField u = fieldOn(wishes);
+            const auto exchange = pullOf(u, {.transport = kind});
+            refill(u, 1);
+            exchange->start();
+            {
+                const WithVariable pretend = pretending(worldRank() == bad ? "lost" : "");
+                while (!exchange->ready())
+                    std::this_thread::yield();
+            }
+            if (worldRank() == bad)
+                expectContains(messageOf<StateError>([&] { exchange->wait(); }), "lost");
+            else
+                expectPeerError(
+                    wishes, [&](int rank) { return rank == bad; }, [&] { exchange->wait(); });
+            refill(u, 2);
+            exchange->start();
+            exchange->wait();
+            expectGhosts(u, 2);
+        }
+    }
+}
+
 TEST_F(DeviceRefusals, WhatFailsWhileAnotherExchangeIsWaitedForIsToldByItsOwnWait) {
     const Wishes wishes = othersOnly();
     for (const TransportKind kind : deviceTransports()) {
