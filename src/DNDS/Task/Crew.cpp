@@ -70,6 +70,8 @@ struct Crew::State {
     // Written by the calling thread before it publishes, and read by who has claimed a chunk of the run.
     std::uint64_t run = 0;
     std::vector<Slot> slots;
+    int workers = 0; // that may be present
+    bool alone;      // nobody else claims
     std::fenv_t environment{};
 
     // Of the calling thread.
@@ -77,8 +79,6 @@ struct Crew::State {
     std::size_t used = 0;
     Place place;
     bool running = false;
-    int workers = 0; // that may be present
-    bool alone;      // nobody else claims
     const int process = countForks();
     std::optional<WorkerArena> arena;
 
@@ -116,7 +116,7 @@ struct Crew::State {
     bool step(Place &at) noexcept;
     void execute(index position, const Slot &slot) noexcept;
     void fail(index position, Failure newest) noexcept;
-    void call(int wanted) noexcept;
+    void call(index wanted) noexcept;
     void serve() noexcept;
     bool leave() noexcept;
     void release() noexcept;
@@ -165,29 +165,29 @@ void Crew::State::fail(index position, Failure newest) noexcept {
         }
 }
 
-/// Of the calling thread: `wanted` workers at most will be present.
-void Crew::State::call(int wanted) noexcept {
+/// Of the calling thread: calls `wanted` workers, or as many as are not present.
+void Crew::State::call(index wanted) noexcept {
     // After `published` in one order of all threads, as in `leave`: either the worker that leaves sees what was
     // published, or it is seen to have left.
     int there = present.load(std::memory_order_seq_cst);
-    while (there < wanted) {
+    while (wanted > 0 && there < workers) {
         if (!present.compare_exchange_weak(there, there + 1, std::memory_order_seq_cst))
             continue;
         references.fetch_add(1, std::memory_order_acq_rel);
-        const auto serveState = [](void *state) { static_cast<State *>(state)->serve(); };
-        if (!arena->call(serveState, this)) {
+        if (!arena->call([](void *state) { static_cast<State *>(state)->serve(); }, this)) {
             present.fetch_sub(1, std::memory_order_relaxed);
             references.fetch_sub(1, std::memory_order_relaxed);
             return;
         }
+        wanted--;
         there++;
     }
 }
 
 /// What a worker does from when it comes until it leaves.
 void Crew::State::serve() noexcept {
-    references.load(
-        std::memory_order_acquire); // for the thread sanitizer, which does not see that oneTBB orders the call
+    // oneTBB orders this after the call, which the thread sanitizer does not see.
+    static_cast<void>(references.load(std::memory_order_acquire));
     std::fenv_t own;
     std::fegetenv(&own);
     Place at;
@@ -297,7 +297,7 @@ void Crew::publish(Work &work) {
         return;
     }
     state.published.store(end, std::memory_order_seq_cst);
-    state.call(static_cast<int>(std::min<index>(state.workers, end - state.claimed.load(std::memory_order_relaxed))));
+    state.call(end - state.claimed.load(std::memory_order_relaxed));
 }
 
 bool Crew::help() noexcept { return state_->step(state_->place); }
