@@ -14,7 +14,7 @@ struct Setting {
     CommunicatorView comm;
     NodeSync &sync;
     Report &report;
-    CommonOptions common;
+    const CommonOptions &common;
     std::vector<int> threads{1, 2};
     std::vector<index> chunks{1, 8, 64}; ///< of a part
     int parts = 100;                     ///< of a run

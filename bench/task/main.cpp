@@ -13,9 +13,10 @@ namespace {
 int run(int argc, char **argv, CommunicatorView comm) {
     NodeSync sync(comm);
     Report report;
-    Setting setting{comm, sync, report, {}};
+    CommonOptions common;
+    Setting setting{comm, sync, report, common};
     CLI::App app("Times parts of loops in the threads of each rank.", "bench_task");
-    setting.common.addTo(app);
+    common.addTo(app);
     app.add_option("--threads", setting.threads, "of a rank")->delimiter(',')->check(CLI::PositiveNumber);
     app.add_option("--chunks", setting.chunks, "of a part")->delimiter(',')->check(CLI::PositiveNumber);
     app.add_option("--parts", setting.parts, "of a run")->check(CLI::PositiveNumber)->capture_default_str();
@@ -25,8 +26,8 @@ int run(int argc, char **argv, CommunicatorView comm) {
     // Ranks are not pinned: their threads would share one core.
     say(comm, fmt::format("{} ranks, {}, {}\n", comm.size(), mpiLibrary(), cpuName()));
     benchmarkCrew(setting);
-    if (!setting.common.json.empty() && comm.rank() == 0)
-        report.write(setting.common.json);
+    if (!common.json.empty() && comm.rank() == 0)
+        report.write(common.json);
     return 0;
 }
 

@@ -4,7 +4,6 @@
 #include "DNDS/Task/Crew.hpp"
 
 #include <gtest/gtest.h>
-#include <oneapi/tbb/global_control.h>
 #include <oneapi/tbb/parallel_for.h>
 #include <oneapi/tbb/task_arena.h>
 
@@ -15,9 +14,6 @@
 
 namespace DNDS::Task {
 namespace {
-
-/// All tests of this program may have more threads than there are processors.
-const tbb::global_control moreThreads(tbb::global_control::max_allowed_parallelism, 8);
 
 struct Sum {
     explicit Sum(index chunks) {
