@@ -57,10 +57,13 @@ struct Crew::State {
         Work *work;
         index end; // the position after its last chunk
     };
-    // How far a thread has come in the slots of a run.
+    // How far a thread has come.
     struct Place {
         std::uint64_t run = 0;
         std::size_t slot = 0;
+        index next = 0;       // at most `claimed`
+        Work *work = nullptr; // the last one that it ran chunks of
+        index finished = 0;   // chunks of it that are not subtracted from `left`
     };
 
     alignas(64) std::atomic<index> claimed = 0;      // positions
@@ -100,21 +103,10 @@ struct Crew::State {
     bool workIsLeft(std::memory_order order) const noexcept {
         return claimed.load(std::memory_order_relaxed) < published.load(order);
     }
-    bool claim(index &position) noexcept {
-        position = claimed.load(std::memory_order_relaxed);
-        if (alone) {
-            if (position == published.load(std::memory_order_relaxed))
-                return false;
-            claimed.store(position + 1, std::memory_order_relaxed);
-            return true;
-        }
-        while (position < published.load(std::memory_order_acquire))
-            if (claimed.compare_exchange_weak(position, position + 1, std::memory_order_relaxed))
-                return true;
-        return false;
-    }
+    bool claim(Place &at, index &position) noexcept;
     bool step(Place &at) noexcept;
-    void execute(index position, const Slot &slot) noexcept;
+    void execute(Place &at, index position, const Slot &slot) noexcept;
+    void settle(Place &at) noexcept;
     void fail(index position, Failure newest) noexcept;
     void call(index wanted) noexcept;
     void serve() noexcept;
@@ -123,23 +115,47 @@ struct Crew::State {
     void finish() noexcept;
 };
 
-/// Claims a chunk and runs it.
+bool Crew::State::claim(Place &at, index &position) noexcept {
+    if (alone) {
+        position = claimed.load(std::memory_order_relaxed);
+        if (position == published.load(std::memory_order_relaxed))
+            return false;
+        claimed.store(position + 1, std::memory_order_relaxed);
+        return true;
+    }
+    // Who has nothing to do reads `published` only; `claimed` moves from thread to thread once a claim, not twice as if
+    // it were loaded before.
+    position = at.next;
+    while (position < published.load(std::memory_order_acquire))
+        if (claimed.compare_exchange_weak(position, position + 1, std::memory_order_relaxed)) {
+            at.next = position + 1;
+            return true;
+        }
+    at.next = position;
+    return false;
+}
+
+/// Claims a chunk and runs it. It counts as done after `settle`, or once the thread has turned to other work.
 bool Crew::State::step(Place &at) noexcept {
     index position = 0;
-    if (!claim(position))
+    if (!claim(at, position))
         return false;
     if (at.run != run) { // a worker's first chunk in this run
-        at = {run, 0};
+        at.run = run;
+        at.slot = 0;
         std::fesetenv(&environment);
     }
     while (slots[at.slot].end <= position)
         at.slot++;
-    execute(position, slots[at.slot]);
+    execute(at, position, slots[at.slot]);
     return true;
 }
 
-void Crew::State::execute(index position, const Slot &slot) noexcept {
+void Crew::State::execute(Place &at, index position, const Slot &slot) noexcept {
     Work &work = *slot.work;
+    if (at.work != &work)
+        settle(at);
+    at.work = &work;
     // What comes before a failure is never skipped: an earlier failure is found whatever runs first.
     if (position <= failedAt.load(std::memory_order_relaxed)) {
         const index chunk = work.chunks - (slot.end - position);
@@ -149,10 +165,22 @@ void Crew::State::execute(index position, const Slot &slot) noexcept {
             fail(position, {&work, chunk, std::current_exception()});
         }
     }
+    at.finished++;
+    if (position + 1 == slot.end)
+        settle(at);
+}
+
+/// Counts finished chunks as done: once for several chunks of a work, so that threads do not wait for each other's
+/// writes.
+void Crew::State::settle(Place &at) noexcept {
+    if (at.finished == 0)
+        return;
+    std::atomic<index> &left = at.work->left;
     if (alone)
-        work.left.store(work.left.load(std::memory_order_relaxed) - 1, std::memory_order_relaxed);
+        left.store(left.load(std::memory_order_relaxed) - at.finished, std::memory_order_relaxed);
     else
-        work.left.fetch_sub(1, std::memory_order_release); // the last access to the work
+        left.fetch_sub(at.finished, std::memory_order_release); // the last access to the work
+    at.finished = 0;
 }
 
 void Crew::State::fail(index position, Failure newest) noexcept {
@@ -195,8 +223,10 @@ void Crew::State::serve() noexcept {
         for (int turns = 0; turns < stays && !closed.load(std::memory_order_acquire); turns++)
             if (step(at))
                 turns = 0;
-            else
+            else {
+                settle(at);
                 spinOrYield(turns);
+            }
     } while (!leave());
     std::fesetenv(&own);
     release();
@@ -223,6 +253,7 @@ void Crew::State::release() noexcept {
 void Crew::State::finish() noexcept {
     while (step(place)) {
     }
+    settle(place);
     // Others have claimed the rest, in a forked child for ever.
     if (!alone && !forked())
         for (std::size_t slot = 0; slot < used; slot++)
@@ -271,7 +302,8 @@ void Crew::begin(index works) {
     state.room = toSize(works);
     state.used = 0;
     state.run++;
-    state.place = {state.run, 0};
+    state.place.run = state.run;
+    state.place.slot = 0;
     state.failedAt.store(never, std::memory_order_relaxed);
     state.failure = {};
     state.running = true;
@@ -300,7 +332,11 @@ void Crew::publish(Work &work) {
     state.call(end - state.claimed.load(std::memory_order_relaxed));
 }
 
-bool Crew::help() noexcept { return state_->step(state_->place); }
+bool Crew::help() noexcept {
+    const bool ran = state_->step(state_->place);
+    state_->settle(state_->place);
+    return ran;
+}
 
 void Crew::end() noexcept {
     if (state_->running)
