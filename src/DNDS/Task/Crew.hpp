@@ -6,7 +6,6 @@
 
 #include <atomic>
 #include <exception>
-#include <memory>
 
 namespace DNDS::Task {
 

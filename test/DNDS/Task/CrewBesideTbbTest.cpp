@@ -15,17 +15,22 @@
 namespace DNDS::Task {
 namespace {
 
+thread_local int inside = 0;
+
 struct Sum {
     explicit Sum(index chunks) {
         work.chunks = chunks;
         work.context = this;
         work.run = [](void *context, index chunk) {
             auto &sum = *static_cast<Sum *>(context);
+            sum.nested += inside++;
             tbb::parallel_for(index{0}, index{200}, [&](index i) { sum.value += chunk * 200 + i; });
+            inside--;
         };
     }
     Crew::Work work;
     std::atomic<index> value = 0;
+    std::atomic<int> nested = 0; ///< chunks that ran inside another one's wait for its parallel_for
 };
 
 constexpr index sumTo(index end) { return end * (end - 1) / 2; }
@@ -43,6 +48,7 @@ TEST(CrewBesideTbb, ChunksMayUseParallelFor) {
             EXPECT_FALSE(crew.failed());
             EXPECT_EQ(first.value, sumTo(20 * 200));
             EXPECT_EQ(second.value, sumTo(3 * 200));
+            EXPECT_EQ(first.nested + second.nested, 0);
         }
     }
 }
