@@ -1,10 +1,16 @@
 #include "DNDS/Task/DeviceRunner.hpp"
 
+#include "DNDS/Base/ContentHash.hpp"
 #include "DNDS/Mpi/FailTogether.hpp"
+#include "DNDS/Mpi/NodeTopology.hpp"
+#include "DNDS/Task/HostRunner.hpp"
 #include "DNDS/Task/PlanState.hpp"
 
+#include "DNDS/Transport/Backoff.hpp"
+
+#include <fmt/ranges.h>
+
 #include <algorithm>
-#include <array>
 
 namespace DNDS::Task {
 
@@ -34,7 +40,10 @@ void Plan::State::rethrowFrom(const TaskModel &task, const Part *part) {
 
 void Plan::State::connect() {
     device.reset();
+    host.reset();
+    agreement.reset();
     exchanges.clear();
+    traffic.clear();
     zeroing.clear();
     std::map<std::pair<Direction, std::vector<std::size_t>>, std::size_t> known;
     for (Transfer &transfer : plan.transfers) {
@@ -62,9 +71,44 @@ void Plan::State::connect() {
     boundIn.assign(graph.tasks.size(), -1);
     left.assign(graph.arrays.size(), {});
     halfWritten.resize(graph.arrays.size(), false);
-    if (executor.onDevice())
-        device = std::make_unique<DeviceRunner>(*this);
+    for (const auto &exchange : exchanges) {
+        Traffic &bytes = traffic.emplace_back();
+        for (const PeerPath &path : exchange->paths()) {
+            bytes.sent += path.bytesSent;
+            bytes.received += path.bytesReceived;
+        }
+    }
+    startedAt.resize(exchanges.size());
+    std::vector<std::shared_ptr<const ExchangePattern>> patterns;
+    for (const Transfer &transfer : plan.transfers)
+        patterns.push_back(transfer.pattern);
+    if (!patterns.empty())
+        agreement = std::make_unique<PeerAgreement>(
+            patterns.front()->sharedContext(), fmt::format("plan '{}'", graph.name), PeerAgreement::peersOf(patterns));
+    comm.guarded([&] {
+        if (executor.onDevice())
+            device = std::make_unique<DeviceRunner>(*this);
+        else
+            host = std::make_unique<HostRunner>(*this);
+    });
     failed = false;
+}
+
+/// Names for the recording, if there is one. Collective.
+void Plan::State::record() {
+    trace = Trace::active();
+    if (trace == nullptr)
+        return;
+    trace->begin(comm);
+    for (const TaskModel &task : graph.tasks)
+        traceNames.push_back(trace->intern(task.name));
+    for (const Transfer &transfer : plan.transfers) {
+        std::vector<std::string_view> names;
+        for (const std::size_t array : transfer.arrays)
+            names.push_back(graph.arrays[array]->name());
+        traceNames.push_back(trace->intern(
+            fmt::format("{} {}", transfer.direction == Direction::Pull ? "pull" : "push", fmt::join(names, ", "))));
+    }
 }
 
 Plan::State::Contents Plan::State::contentsOf(std::size_t array) const {
@@ -114,32 +158,95 @@ void Plan::State::zeroGhosts(const Part &part, const Executor &where) {
     place->second.run(sons, where.stream());
 }
 
-void Plan::State::runPart(const Part &part) {
-    inTask(part, [&] {
-        TaskBody &body = *graph.tasks[part.task].body;
-        if (std::exchange(boundIn[part.task], statistics.runs) != statistics.runs || !part.guards.empty())
-            body.bind(MemorySpace::Host, part.guards);
-        zeroGhosts(part, executor);
-        if (part.adds)
-            body.runAdding(part.rows, part.firstTarget, part.lastTarget);
-        else
-            body.run(executor, part.rows, 0, part.rows.count);
-    });
-    ++statistics.parts;
+void Plan::State::agree() {
+    disagrees = false;
+    if (!agreement)
+        return;
+    ContentHash word;
+    word.addText(graph.name);
+    word.add(static_cast<std::uint64_t>(statistics.runs));
+    for (const bool isDropped : dropped)
+        word.add(isDropped ? 1 : 2);
+    try {
+        agreement->begin(word.value());
+    } catch (const StateError &error) {
+        throwDisagreement(error);
+    }
+}
+
+void Plan::State::requireAgreement() {
+    if (!agreement || !agreement->disagreeing())
+        return;
+    try {
+        agreement->finish();
+    } catch (const StateError &error) {
+        throwDisagreement(error);
+    }
+}
+
+void Plan::State::throwDisagreement(const StateError &error) {
+    disagrees = true;
+    std::vector<std::string> made;
+    for (std::size_t k = 0; k < dropped.size(); ++k)
+        if (plan.transfers[k].conditional)
+            for (const std::size_t a : plan.transfers[k].arrays)
+                made.push_back(fmt::format("'{}' {}", graph.arrays[a]->name(), dropped[k] ? "left out" : "made"));
+    throw StateError(fmt::format(
+        "{}. Here this is run {}, with pulls of {}. An array that only some ranks write outside "
+        "of the plan has to be told to all: call changed() on the others",
+        error.message(), statistics.runs, made.empty() ? "nothing" : fmt::format("{}", fmt::join(made, ", "))));
+}
+
+void Plan::State::progress() noexcept {
+    for (const auto &exchange : exchanges)
+        try {
+            if (exchange->inFlight())
+                static_cast<void>(exchange->ready());
+        } catch (...) { // told by wait
+            continue;
+        }
 }
 
 void Plan::State::start(const Transfer &transfer, Device::StreamHandle stream) {
     const double begin = MPI_Wtime();
+    if (trace != nullptr)
+        startedAt[transfer.exchange] = Trace::now();
     exchanges[transfer.exchange]->start(stream);
     ++statistics.transfers;
+    statistics.bytesSent += traffic[transfer.exchange].sent;
+    statistics.bytesReceived += traffic[transfer.exchange].received;
     statistics.secondsStarting += MPI_Wtime() - begin;
 }
 
 void Plan::State::wait(const Transfer &transfer, std::optional<Device::StreamHandle> stream) {
     const double begin = MPI_Wtime();
+    const double traced = trace != nullptr ? Trace::now() : 0.0;
     Exchange &exchange = *exchanges[transfer.exchange];
+    if (!exchange.ready()) {
+        CommunicatorContext &context = transfer.pattern->context();
+        Backoff backoff(context.comm().handle(), context.node().crowded);
+        while (!exchange.ready()) {
+            requireAgreement();
+            if (host && host->help())
+                continue;
+            backoff.pause();
+            if (backoff.longWait())
+                exchange.checkPeers(backoff.seconds());
+        }
+    }
     stream ? exchange.wait(*stream) : exchange.wait();
     statistics.secondsWaiting += MPI_Wtime() - begin;
+    if (trace == nullptr)
+        return;
+    const std::string_view name =
+        traceNames[graph.tasks.size() + static_cast<std::size_t>(&transfer - plan.transfers.data())];
+    const double end = Trace::now();
+    trace->record({.kind = Trace::Kind::Wait, .name = name, .begin = traced, .end = end});
+    trace->record({.kind = transfer.direction == Direction::Pull ? Trace::Kind::Pull : Trace::Kind::Push,
+                   .name = name,
+                   .begin = startedAt[transfer.exchange],
+                   .end = end,
+                   .bytes = traffic[transfer.exchange].sent});
 }
 
 bool Plan::State::finishes(const Transfer &transfer, std::size_t k) const {
@@ -162,7 +269,7 @@ bool Plan::State::isFinished(std::size_t array) const {
 void Plan::State::run(const Operation &operation) {
     switch (operation.kind) {
     case OperationKind::Part:
-        return runPart(plan.parts[operation.what]);
+        return;
     case OperationKind::Start:
         return dropped[operation.what] ? void() : start(plan.transfers[operation.what], nullptr);
     case OperationKind::Wait:
@@ -178,17 +285,28 @@ void Plan::State::run(const Operation &operation) {
         break;
     }
     const TaskModel &task = graph.tasks[operation.what];
+    const double begin = trace != nullptr ? Trace::now() : 0.0;
     try {
         task.call();
     } catch (...) {
         rethrowFrom(task, nullptr);
     }
+    if (trace != nullptr)
+        trace->record(
+            {.kind = Trace::Kind::Part, .name = traceNames[operation.what], .begin = begin, .end = Trace::now()});
 }
 
 void Plan::State::giveUp(std::size_t next) noexcept {
     failed = true;
     if (device)
         device->abandon();
+    if (host)
+        host->abandon();
+    if (disagrees) { // who waits for this rank's rows is told that its exchanges are gone
+        exchanges.clear();
+        agreement.reset();
+        return;
+    }
     try {
         std::vector<bool> begun(graph.tasks.size(), false), complete(graph.tasks.size(), true);
         for (std::size_t k = 0; k < plan.operations.size(); ++k) {
@@ -249,6 +367,7 @@ Plan Plan::compile(GraphModel graph, const CommunicatorView &comm, const Executo
     return failTogether(comm, [&] {
         auto state = std::make_unique<State>(std::move(graph), comm, executor, options);
         state->plan = compileGraph(state->graph, comm, options);
+        state->record();
         state->connect();
         return Plan(std::move(state));
     });
@@ -268,12 +387,12 @@ void Plan::start() {
     state.chooseTransfers();
     std::size_t next = 0;
     try {
+        state.agree();
         state.requireWritten();
         if (state.device)
             state.device->start(next);
         else
-            for (; next < state.plan.operations.size(); ++next)
-                state.run(state.plan.operations[next]);
+            state.host->run(next);
     } catch (...) {
         state.giveUp(next);
         throw;

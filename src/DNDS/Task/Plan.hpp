@@ -87,6 +87,7 @@ class Plan {
 
   private:
     struct State;
+    class HostRunner;
     class DeviceRunner;
     explicit Plan(std::unique_ptr<State> state);
 

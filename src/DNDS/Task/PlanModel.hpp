@@ -27,6 +27,7 @@ struct CompileOptions {
     bool fuse = true;         ///< pulls that are due together on one pattern in one message a peer
     bool dropPulls = true;    ///< leave out pulls of ghosts that are current when a run begins
     bool graphs = true;       ///< on the device: replay parts from captured graphs
+    index rowsPerChunk = 0;   ///< that a thread takes at once; 0: chosen by the size of parts
     ExchangeOptions exchange; ///< of pulls and pushes; the space is that of the executor
 };
 

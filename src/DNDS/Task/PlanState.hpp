@@ -2,8 +2,10 @@
 /// @brief What a plan keeps between runs.
 #pragma once
 
+#include "DNDS/Exchange/PeerAgreement.hpp"
 #include "DNDS/Exchange/PushedRows.hpp"
 #include "DNDS/Task/Plan.hpp"
+#include "DNDS/Task/Trace.hpp"
 
 #include <cstdint>
 #include <map>
@@ -18,13 +20,21 @@ struct Plan::State {
     State(GraphModel model, const CommunicatorView &comm, const Executor &where, const CompileOptions &chosen);
     ~State();
 
+    void record();
     /// Makes the exchanges of all transfers. Collective.
     void connect();
 
     /// Which transfers are left out of this run, from what this rank knows. Local.
     void chooseTransfers();
+    /// Tells peers what this run will do. Local, but waits for peers that are more than a run behind.
+    void agree();
+    /// Throws where a peer does something else, as far as is known by now.
+    void requireAgreement();
+    [[noreturn]] void throwDisagreement(const StateError &error);
+    /// Anything but a part.
     void run(const Operation &operation);
-    void runPart(const Part &part);
+    /// Lets exchanges in flight go on. Does not throw: whoever waits for them will.
+    void progress() noexcept;
     /// Makes the ghosts zero that the part will add to.
     void zeroGhosts(const Part &part, const Executor &where);
     /// Runs `work`; names the part in what it throws.
@@ -63,6 +73,10 @@ struct Plan::State {
     CompileOptions options;
     PlanModel plan;
     std::vector<std::unique_ptr<Exchange>> exchanges;
+    struct Traffic {
+        std::size_t sent = 0, received = 0; ///< bytes, each time
+    };
+    std::vector<Traffic> traffic;                ///< [exchanges]
     std::map<std::size_t, GhostZeroing> zeroing; ///< by task that adds
     std::vector<bool> dropped;                   ///< [transfers] in this run
     std::vector<index> boundIn;                  ///< [tasks] the run in which views were taken last
@@ -70,7 +84,13 @@ struct Plan::State {
     std::vector<bool> halfWritten;               ///< [arrays] by a run that failed
     bool failed = false;
     PlanStatistics statistics;
-    std::unique_ptr<DeviceRunner> device; ///< null on the host. Last: it goes before the memory that it uses
+    std::unique_ptr<PeerAgreement> agreement; ///< null where nobody has peers
+    bool disagrees = false;
+    Trace *trace = nullptr;                   ///< null where nothing is recorded
+    std::vector<std::string_view> traceNames; ///< [tasks], then [transfers]
+    std::vector<double> startedAt;            ///< [exchanges] for the recording
+    std::unique_ptr<HostRunner> host;         ///< null on the device
+    std::unique_ptr<DeviceRunner> device;     ///< null on the host. Last: it goes before the memory that it uses
 };
 
 } // namespace DNDS::Task

@@ -1,6 +1,7 @@
 #include "DNDS/Task/Graph.hpp"
 
 #include "DNDS/Device/Stream.hpp"
+#include "DNDS/Task/Crew.hpp"
 #include "DNDS/Task/GraphWorld.hpp"
 
 #include <gtest/gtest.h>
@@ -348,6 +349,7 @@ CompileOptions optionsOf(unsigned seed) {
     options.fuse = seed % 7 != 0;
     options.dropPulls = seed % 4 != 0;
     options.graphs = seed % 6 != 0;
+    options.rowsPerChunk = std::array{0, 1, 7, 1000}[seed % 4];
     return options;
 }
 
@@ -366,7 +368,7 @@ bool compiles(const std::function<void()> &compile) {
 void compareWithOracle(const Executor &executor) {
     const CommunicatorView comm(MPI_COMM_WORLD);
     int compiled = 0;
-    for (unsigned seed = 1; seed <= 120; seed += executor.onDevice() ? 3 : 1) {
+    for (unsigned seed = 1; seed <= 120; seed += executor.onDevice() ? 3U : 1U) {
         RandomGraphs graphs(comm, seed, executor);
         const RandomGraphs::Program program = graphs.makeProgram();
         std::optional<Plan> plan;
@@ -387,7 +389,7 @@ void compareWithOracle(const Executor &executor) {
 
 void takeTurns(const Executor &executor) {
     const CommunicatorView comm(MPI_COMM_WORLD);
-    for (unsigned seed = 1000; seed < 1030; seed += executor.onDevice() ? 3 : 1) {
+    for (unsigned seed = 1000; seed < 1030; seed += executor.onDevice() ? 3U : 1U) {
         RandomGraphs graphs(comm, seed, executor);
         std::vector<Plan> plans;
         std::vector<RandomGraphs::Program> programs;
@@ -411,6 +413,13 @@ void takeTurns(const Executor &executor) {
 
 TEST(RandomGraphs, GiveTheBitsOfTasksRunOneAfterAnother) { compareWithOracle(Executor::host()); }
 TEST(RandomGraphs, PlansOfTheSameArraysTakeTurns) { takeTurns(Executor::host()); }
+
+TEST(RandomGraphsInThreads, GiveTheBitsOfTasksRunOneAfterAnother) {
+    if (!Crew::hasThreads())
+        GTEST_SKIP() << "built without oneTBB";
+    compareWithOracle(Executor::hostThreads(2));
+    compareWithOracle(Executor::hostThreads(3));
+}
 
 TEST(RandomGraphsOnDevice, GiveTheBitsOfTasksRunOneAfterAnother) {
     if (!Device::available())

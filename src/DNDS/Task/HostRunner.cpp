@@ -1,0 +1,171 @@
+#include "DNDS/Task/HostRunner.hpp"
+
+#include <algorithm>
+
+namespace DNDS::Task {
+
+namespace {
+
+/// How many of `rows` a thread takes at once.
+index rowsOfChunk(index rows, int threads, index asked) {
+    constexpr index worthAChunk = 256, chunksPerThread = 4;
+    return asked > 0 ? asked : std::max(worthAChunk, rows / (threads * chunksPerThread) + 1);
+}
+
+/// Numbers threads in the order in which they first run a chunk; the calling thread is 0.
+int threadNumber() {
+    static std::atomic<int> next{1};
+    thread_local const int number = next.fetch_add(1, std::memory_order_relaxed);
+    return number;
+}
+
+} // namespace
+
+Plan::HostRunner::HostRunner(State &state) : state_(state), crew_(state.executor.threads()) {
+    if (crew_.threads() == 1)
+        return;
+    for (const Part &part : state.plan.parts)
+        cut(chunks_.emplace_back(), part);
+}
+
+void Plan::HostRunner::cut(Chunks &chunks, const Part &part) {
+    chunks.runner = this;
+    chunks.part = &part;
+    if (part.adds) {
+        cutSums(chunks, part);
+        chunks.work.chunks = static_cast<index>(chunks.lists.size());
+    } else {
+        chunks.rows = rowsOfChunk(part.rows.count, crew_.threads(), state_.options.rowsPerChunk);
+        chunks.work.chunks = (part.rows.count + chunks.rows - 1) / chunks.rows;
+    }
+    chunks.work.run = runChunk;
+    chunks.work.context = &chunks;
+}
+
+/// Each chunk computes the sums of some rows: rows that add to several chunks are computed in each of them.
+void Plan::HostRunner::cutSums(Chunks &chunks, const Part &part) const {
+    const index targets = part.lastTarget - part.firstTarget;
+    const index width = rowsOfChunk(targets, crew_.threads(), state_.options.rowsPerChunk);
+    const index count = std::max<index>(1, (targets + width - 1) / width);
+    chunks.lists.resize(toSize(count));
+    for (index k = 0; k <= count; ++k)
+        chunks.targets.push_back(std::min(part.lastTarget, part.firstTarget + k * width));
+    const auto add = [&](index target, index row) {
+        if (target < part.firstTarget || target >= part.lastTarget)
+            return;
+        std::vector<LocalIndex> &list = chunks.lists[toSize((target - part.firstTarget) / width)];
+        if (list.empty() || list.back() != row)
+            list.push_back(static_cast<LocalIndex>(row));
+    };
+    for (index i = 0; i < part.rows.count; ++i)
+        for (const ArrayAccess &access : state_.graph.tasks[part.task].accesses) {
+            if (access.mode != Mode::Adds)
+                continue;
+            if (access.reach == Reach::SameRow)
+                add(part.rows(i), part.rows(i));
+            else
+                for (const LocalIndex target : access.adjacency.row(part.rows(i)))
+                    add(target, part.rows(i));
+        }
+    for (std::vector<LocalIndex> &list : chunks.lists) { // several arrays may name a row again
+        std::ranges::sort(list);
+        list.erase(std::unique(list.begin(), list.end()), list.end());
+    }
+}
+
+void Plan::HostRunner::runChunk(void *context, index chunk) {
+    Chunks &chunks = *static_cast<Chunks *>(context);
+    State &state = chunks.runner->state_;
+    const Part &part = *chunks.part;
+    const TaskBody &body = *state.graph.tasks[part.task].body;
+    const double begin = state.trace != nullptr ? Trace::now() : 0.0;
+    index rows = 0;
+    if (part.adds) {
+        const std::vector<LocalIndex> &list = chunks.lists[toSize(chunk)];
+        rows = static_cast<index>(list.size());
+        body.runAdding({list.data(), 0, rows}, chunks.targets[toSize(chunk)], chunks.targets[toSize(chunk) + 1]);
+    } else {
+        const index first = chunk * chunks.rows;
+        rows = std::min(chunks.rows, part.rows.count - first);
+        body.run(Executor::host(), part.rows, first, first + rows);
+    }
+    if (state.trace != nullptr)
+        state.trace->record({.kind = Trace::Kind::Part,
+                             .name = state.traceNames[part.task],
+                             .begin = begin,
+                             .end = Trace::now(),
+                             .rows = rows,
+                             .thread = threadNumber()});
+}
+
+void Plan::HostRunner::runPart(std::size_t number) {
+    const Part &part = state_.plan.parts[number];
+    const bool alone = crew_.threads() == 1;
+    state_.inTask(part, [&] {
+        TaskBody &body = *state_.graph.tasks[part.task].body;
+        // With threads, other parts of the task may be under way: they have taken their views already.
+        if (std::exchange(state_.boundIn[part.task], state_.statistics.runs) != state_.statistics.runs ||
+            (alone && !part.guards.empty()))
+            body.bind(MemorySpace::Host, alone ? std::span<const RowGuard>(part.guards) : std::span<const RowGuard>());
+        state_.zeroGhosts(part, state_.executor);
+        if (!alone) {
+            chunks_[number].published = true;
+            return crew_.publish(chunks_[number].work);
+        }
+        const double begin = state_.trace != nullptr ? Trace::now() : 0.0;
+        if (part.adds)
+            body.runAdding(part.rows, part.firstTarget, part.lastTarget);
+        else
+            body.run(state_.executor, part.rows, 0, part.rows.count);
+        if (state_.trace != nullptr)
+            state_.trace->record({.kind = Trace::Kind::Part,
+                                  .name = state_.traceNames[part.task],
+                                  .begin = begin,
+                                  .end = Trace::now(),
+                                  .rows = part.rows.count});
+    });
+    ++state_.statistics.parts;
+}
+
+void Plan::HostRunner::awaitBefore(const Operation &operation) {
+    for (const std::size_t before : operation.after) {
+        const Operation &earlier = state_.plan.operations[before];
+        if (earlier.kind == OperationKind::Part && chunks_[earlier.what].published)
+            crew_.wait(chunks_[earlier.what].work, [&] { state_.progress(); });
+    }
+    if (crew_.failed())
+        throwFailure();
+}
+
+void Plan::HostRunner::throwFailure() {
+    crew_.end();
+    const Crew::Failure &failure = crew_.failure();
+    const Chunks &chunks = *static_cast<const Chunks *>(failure.work->context);
+    state_.inTask(*chunks.part, [&] { std::rethrow_exception(failure.exception); });
+}
+
+void Plan::HostRunner::run(std::size_t &next) {
+    const std::vector<Operation> &operations = state_.plan.operations;
+    const bool alone = crew_.threads() == 1;
+    if (!alone) {
+        crew_.begin(static_cast<index>(chunks_.size()));
+        for (Chunks &chunks : chunks_)
+            chunks.published = false;
+    }
+    for (next = 0; next < operations.size(); ++next) {
+        const Operation &operation = operations[next];
+        if (!alone)
+            awaitBefore(operation);
+        if (operation.kind == OperationKind::Part)
+            runPart(operation.what);
+        else
+            state_.run(operation);
+    }
+    if (alone)
+        return;
+    crew_.end();
+    if (crew_.failed())
+        throwFailure();
+}
+
+} // namespace DNDS::Task
