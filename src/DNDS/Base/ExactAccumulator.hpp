@@ -26,12 +26,13 @@ namespace DNDS {
 /// Nguyen's indexed floating-point numbers (Parallel Reproducible Summation, IEEE Transactions on Computers, 2015). Up
 /// to 2^23 terms. A non-finite term makes the sum NaN.
 ///
-/// Trivially copyable, 32 bytes. All bytes zero is the empty sum: new arrays, and ghosts that a push zeroed, are empty
-/// sums. Local, for host and device.
-class ExactAccumulator {
+/// Trivially copyable, 32 bytes (`ExactAccumulator`). All bytes zero is the empty sum: new arrays, and ghosts that a
+/// push zeroed, are empty sums. Local, for host and device.
+template <class Part>
+class BasicExactAccumulator {
   public:
     /// Adds a term. O(1).
-    DNDS_HOST_DEVICE ExactAccumulator &operator+=(real term) {
+    DNDS_HOST_DEVICE BasicExactAccumulator &operator+=(real term) {
         static_assert(std::numeric_limits<real>::is_iec559 && sizeof(real) == sizeof(std::uint64_t));
         std::uint64_t bits = 0;
         std::memcpy(&bits, &term, sizeof bits);
@@ -61,11 +62,11 @@ class ExactAccumulator {
         high_ += sign * static_cast<std::int64_t>(wide >> (2 * partBits));
         return *this;
     }
-    DNDS_HOST_DEVICE ExactAccumulator &operator-=(real term) { return *this += -term; }
+    DNDS_HOST_DEVICE BasicExactAccumulator &operator-=(real term) { return *this += -term; }
 
     /// Adds the terms of `other`. O(1).
-    DNDS_HOST_DEVICE ExactAccumulator &operator+=(const ExactAccumulator &other) {
-        ExactAccumulator terms = other;
+    DNDS_HOST_DEVICE BasicExactAccumulator &operator+=(const BasicExactAccumulator &other) {
+        BasicExactAccumulator terms = other;
         if (terms.top_ > top_)
             raise(terms.top_);
         terms.raise(top_);
@@ -81,10 +82,18 @@ class ExactAccumulator {
         if (top_ == notFinite)
             return nan;
         // Carry: afterwards the lower parts lie in [0, 2^40).
-        const std::int64_t middle = middle_ + (low_ >> partBits);
-        const std::int64_t high = high_ + (middle >> partBits);
-        const Wide rest = (static_cast<Wide>(middle & partMask) << partBits) + (low_ & partMask);
+        const Part middle = middle_ + (low_ >> partBits);
+        Part high = high_ + (middle >> partBits);
+        Wide rest = (static_cast<Wide>(middle & partMask) << partBits) + static_cast<Wide>(low_ & partMask);
         // As many bits as fit; if some are left out, a sticky one tells the rounding.
+        std::int64_t top = top_;
+        if constexpr (sizeof(Part) > sizeof(std::int64_t))
+            for (constexpr Part huge = Part{1} << 62; high >= huge || high < -huge; ++top) {
+                const bool inexact = (rest & partMask) != 0;
+                rest = (rest >> partBits) + ((static_cast<Wide>(high & partMask)) << partBits);
+                rest |= inexact ? 1 : 0;
+                high >>= partBits;
+            }
         constexpr std::int64_t much = std::int64_t{1} << 46;
         const bool cut = high >= much || high < -much;
         const int left = cut ? 20 : 0;
@@ -92,7 +101,7 @@ class ExactAccumulator {
         if ((rest & ((Wide{1} << left) - 1)) != 0)
             sum |= 1;
         auto magnitude = static_cast<UnsignedWide>(sum < 0 ? -sum : sum);
-        int scale = static_cast<int>(partBits * (top_ - 2)) - 1075 + left;
+        int scale = static_cast<int>(partBits * (top - 2)) - 1075 + left;
         for (int step = 32; step > 0; step /= 2)
             if (magnitude >> (63 + step) != 0) {
                 const bool inexact = (magnitude & ((UnsignedWide{1} << step) - 1)) != 0;
@@ -120,11 +129,15 @@ class ExactAccumulator {
         top_ = top;
     }
 
-    std::int64_t high_ = 0; ///< in units of 2^(40 top - 1075)
-    std::int64_t middle_ = 0;
-    std::int64_t low_ = 0;
+    Part high_ = 0; ///< in units of 2^(40 top - 1075)
+    Part middle_ = 0;
+    Part low_ = 0;
     std::int64_t top_ = 0; ///< 0: all terms were 0
 };
+
+using ExactAccumulator = BasicExactAccumulator<std::int64_t>;
+/// The same sums for up to 2^80 terms: 64 bytes.
+using WideExactAccumulator = BasicExactAccumulator<FixedPoint::Wide>;
 
 static_assert(sizeof(ExactAccumulator) == 32 && std::is_trivially_copyable_v<ExactAccumulator>);
 

@@ -236,6 +236,30 @@ class Graph {
                                std::make_shared<LoopBody<Functor, Changed>>(std::move(functor), Changed{&pair})});
     }
 
+    /// Each run ends with the smallest, largest or summed value of each column of the owned rows of `array` on all
+    /// ranks (of its first `rows` rows, where it has no ghosts of its own). Sums are exact: the same bits on any number
+    /// of ranks, in any number of threads, on the device. A NaN makes the result NaN. Local; see Plan::result.
+    template <class TArray>
+    Reduction reduce(std::string name, ReduceOp op, TArray &array, std::optional<index> rows = {}) {
+        const std::size_t number = model_->add(std::make_shared<HandleOf<TArray>>(array));
+        const auto &father = fatherOf(array);
+        static_assert(std::is_same_v<typename std::remove_cvref_t<decltype(father)>::Element, real> &&
+                          isFixedLayout(std::remove_cvref_t<decltype(father)>::layout),
+                      "reductions are of arrays of real numbers whose rows have one width");
+        DNDS_CHECK(!rows || (*rows >= 0 && *rows <= father.size()), ArgumentError,
+                   "reduction '{}' is of {} rows, but '{}' has {}", name, *rows, father.label(), father.size());
+        model_->reductions.push_back(
+            {std::move(name), number, op, father.rowSize(), [&array, rows](MemorySpace space) -> std::span<const real> {
+                 const auto &owned = fatherOf(array);
+                 const std::size_t count =
+                     toSize(rows.value_or(owned.size())) * static_cast<std::size_t>(owned.rowSize());
+                 const auto view = [&](const auto &taken) { return std::span<const real>(taken.data(), count); };
+                 return space == MemorySpace::Host ? view(owned.template deviceView<DeviceBackend::Host>())
+                                                   : view(owned.template deviceView<DeviceBackend::CUDA>());
+             }});
+        return Reduction{model_->reductions.size() - 1};
+    }
+
     /// Makes a plan. The graph may be changed and compiled again afterwards; plans keep what they need of it.
     /// Collective. Cost about that of one step per task for the sets of rows, the set-up of exchanges, and one
     /// reduction a task. Throws on all ranks: StateError where ranks declare different tasks, naming the first;
@@ -251,6 +275,13 @@ class Graph {
     GraphModel &model() noexcept { return *model_; }
 
   private:
+    template <class TArray>
+    static const auto &fatherOf(const TArray &array) {
+        if constexpr (IsPair<TArray>)
+            return *array.father;
+        else
+            return array;
+    }
     TaskBuilder<> begin(std::string name, TaskKind kind, std::optional<Region> rows) {
         TaskModel model;
         model.name = std::move(name);

@@ -4,6 +4,7 @@
 
 #include "DNDS/Device/Executor.hpp"
 #include "DNDS/Exchange/Exchange.hpp"
+#include "DNDS/Mpi/PendingReduction.hpp"
 #include "DNDS/Storage/ArrayBase.hpp"
 #include "DNDS/Task/KernelRows.hpp"
 #include "DNDS/Task/Region.hpp"
@@ -119,11 +120,22 @@ struct PullFinish {
     std::shared_ptr<TaskBody> body;
 };
 
+/// Numbers that a run ends with: the columns of the owned rows of an array, over all ranks.
+struct ReductionModel {
+    std::string name;
+    std::size_t array = 0;
+    ReduceOp op = ReduceOp::Sum;
+    rowsize columns = 1;
+    /// The elements of the owned rows in a memory space.
+    std::function<std::span<const real>(MemorySpace)> elements;
+};
+
 struct GraphModel {
     std::string name;
     std::vector<std::shared_ptr<ArrayHandle>> arrays;
     std::vector<TaskModel> tasks;
     std::vector<PullFinish> finishes;
+    std::vector<ReductionModel> reductions;
 
     /// The number of an array, which is added where it is new. Throws ArgumentError where the same rows are declared as
     /// a pair and as its father.

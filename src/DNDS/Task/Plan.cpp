@@ -85,6 +85,14 @@ void Plan::State::connect() {
     if (!patterns.empty())
         agreement = std::make_unique<PeerAgreement>(
             patterns.front()->sharedContext(), fmt::format("plan '{}'", graph.name), PeerAgreement::peersOf(patterns));
+    firstResult.assign(1, 0);
+    for (const ReductionModel &model : graph.reductions)
+        firstResult.push_back(firstResult.back() + static_cast<std::size_t>(model.columns));
+    if (!graph.reductions.empty()) {
+        const auto context = CommunicatorContext::of(comm);
+        comm.guarded([&] { reduction = std::make_unique<PendingReduction>(context); });
+    }
+    reducedRuns = collectedRuns = 0;
     comm.guarded([&] {
         if (executor.onDevice())
             device = std::make_unique<DeviceRunner>(*this);
@@ -302,11 +310,6 @@ void Plan::State::giveUp(std::size_t next) noexcept {
         device->abandon();
     if (host)
         host->abandon();
-    if (disagrees) { // who waits for this rank's rows is told that its exchanges are gone
-        exchanges.clear();
-        agreement.reset();
-        return;
-    }
     try {
         std::vector<bool> begun(graph.tasks.size(), false), complete(graph.tasks.size(), true);
         for (std::size_t k = 0; k < plan.operations.size(); ++k) {
@@ -326,6 +329,24 @@ void Plan::State::giveUp(std::size_t next) noexcept {
             left[a] = contentsOf(a);
     } catch (...) { // no memory: nothing that is allocated here is needed below
     }
+    try {
+        if (reduction && reducedRuns < statistics.runs) {
+            collectReductions();
+            std::vector<ReductionValue> nothing;
+            for (const ReductionModel &model : graph.reductions)
+                for (rowsize column = 0; column < model.columns; ++column)
+                    nothing.emplace_back(ReductionValue::none(model.op)).failed = true;
+            reduction->start(nothing);
+            ++reducedRuns;
+        }
+    } catch (...) { // what comes first is thrown
+        reducedRuns = statistics.runs;
+    }
+    if (disagrees) { // who waits for this rank's rows is told that its exchanges are gone
+        exchanges.clear();
+        agreement.reset();
+        return;
+    }
     // A start that throws has told its peers.
     const bool startFailed = next < plan.operations.size() && plan.operations[next].kind == OperationKind::Start;
     for (std::size_t k = startFailed ? next + 1 : next; k < plan.operations.size(); ++k) {
@@ -343,6 +364,32 @@ void Plan::State::giveUp(std::size_t next) noexcept {
             continue;
         }
     }
+}
+
+void Plan::State::startReductions() {
+    if (!reduction)
+        return;
+    collectReductions();
+    std::vector<ReductionValue> mine;
+    for (const ReductionModel &model : graph.reductions)
+        reduceRows(executor, model.elements(executor.space()), model.columns, model.op, mine);
+    reduction->start(mine);
+    ++reducedRuns;
+}
+
+void Plan::State::collectReductions() {
+    if (collectedRuns == reducedRuns)
+        return;
+    const std::span<const ReductionValue> values = reduction->wait();
+    ++collectedRuns;
+    results.swap(resultsBefore);
+    results.clear();
+    bool broken = false;
+    for (const ReductionValue &value : values) {
+        results.push_back(value.value());
+        broken = broken || value.failed;
+    }
+    DNDS_CHECK(!broken, PeerError, "a run of '{}' has failed on some rank: see that rank's own error", graph.name);
 }
 
 void Plan::State::noteOutcome() {
@@ -398,6 +445,7 @@ void Plan::start() {
         throw;
     }
     state.noteOutcome();
+    state.startReductions();
     state.statistics.seconds += MPI_Wtime() - begin;
 }
 
@@ -407,6 +455,25 @@ void Plan::wait() {
     const double begin = MPI_Wtime();
     state_->device->wait();
     state_->statistics.seconds += MPI_Wtime() - begin;
+}
+
+std::span<const real> Plan::result(Reduction chosen) {
+    State &state = *state_;
+    DNDS_CHECK(state.reducedRuns > 0, StateError, "'{}' has no results before its first run", state.graph.name);
+    state.collectReductions();
+    return std::span<const real>(state.results)
+        .subspan(state.firstResult[chosen.number],
+                 state.firstResult[chosen.number + 1] - state.firstResult[chosen.number]);
+}
+
+std::span<const real> Plan::previous(Reduction chosen) const {
+    const State &state = *state_;
+    const bool collected = state.collectedRuns == state.reducedRuns;
+    DNDS_CHECK(state.reducedRuns > 1, StateError, "'{}' has no results of the run before the last yet",
+               state.graph.name);
+    return std::span<const real>(collected ? state.resultsBefore : state.results)
+        .subspan(state.firstResult[chosen.number],
+                 state.firstResult[chosen.number + 1] - state.firstResult[chosen.number]);
 }
 
 const PlanGraphs *Plan::graphs() const noexcept { return state_->device ? &state_->device->use() : nullptr; }

@@ -7,6 +7,7 @@
 #include "DNDS/Task/PlanModel.hpp"
 
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -23,6 +24,11 @@ struct PlanStatistics {
     double secondsWaiting = 0;  ///< for exchanges, late peers included
     std::size_t bytesSent = 0;
     std::size_t bytesReceived = 0;
+};
+
+/// A number, or some, that each run of a plan ends with; from Graph::reduce.
+struct Reduction {
+    std::size_t number = 0;
 };
 
 /// How a plan starts its work on the device.
@@ -63,6 +69,13 @@ class Plan {
     void start();
     /// Returns when all runs are done. Local. Throws what kernels have reported.
     void wait();
+
+    /// What the last run has found, one number a column. Waits for all ranks to end that run. Valid until the next run.
+    /// Throws StateError before the first run, PeerError where the run failed on some rank.
+    std::span<const real> result(Reduction reduction);
+    /// What the run before the last has found, without waiting: for steps that do with an older number. Local. Throws
+    /// StateError before the second run.
+    std::span<const real> previous(Reduction reduction) const;
 
     /// After `run` threw on any rank: makes the exchanges anew. Collective; not needed on the way to the end of the
     /// program.

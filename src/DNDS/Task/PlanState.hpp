@@ -5,6 +5,7 @@
 #include "DNDS/Exchange/PeerAgreement.hpp"
 #include "DNDS/Exchange/PushedRows.hpp"
 #include "DNDS/Task/Plan.hpp"
+#include "DNDS/Task/ReduceRows.hpp"
 #include "DNDS/Task/Trace.hpp"
 
 #include <cstdint>
@@ -55,6 +56,10 @@ struct Plan::State {
     void finish(std::size_t k, const PartRows &rows, const Executor &where);
     /// Whether pulls of the array have to be finished.
     bool isFinished(std::size_t array) const;
+    /// Finds what reductions need of this rank, and starts them.
+    void startReductions();
+    /// Waits for those of the last run.
+    void collectReductions();
     /// Ends a run that failed here before operation `next`: peers are told by the exchanges that are left.
     void giveUp(std::size_t next) noexcept;
     void noteOutcome();
@@ -84,6 +89,11 @@ struct Plan::State {
     std::vector<bool> halfWritten;               ///< [arrays] by a run that failed
     bool failed = false;
     PlanStatistics statistics;
+    std::unique_ptr<PendingReduction> reduction; ///< null for none
+    std::vector<std::size_t> firstResult;        ///< [reductions + 1] columns before each
+    std::vector<real> results, resultsBefore;    ///< [columns] of the last run, and of the one before
+    index reducedRuns = 0;                       ///< runs whose reductions were started
+    index collectedRuns = 0;
     std::unique_ptr<PeerAgreement> agreement; ///< null where nobody has peers
     bool disagrees = false;
     Trace *trace = nullptr;                   ///< null where nothing is recorded

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <cstdint>
+
 #include <algorithm>
 #include <bit>
 #include <cmath>
@@ -120,6 +122,27 @@ TEST(ExactAccumulator, BytesOfZeroAreTheEmptySum) {
     sum += 0.25;
     sum -= 0.125;
     EXPECT_EQ(sum.value(), 0.125);
+}
+
+TEST(WideExactAccumulator, AgreesAndHoldsMoreTerms) {
+    std::mt19937_64 random(3);
+    ExactAccumulator narrow;
+    WideExactAccumulator wide;
+    for (int k = 0; k < 10000; ++k) {
+        const real term =
+            std::ldexp(static_cast<real>(static_cast<std::int64_t>(random())), static_cast<int>(random() % 200) - 150);
+        narrow += term;
+        wide += term;
+    }
+    EXPECT_EQ(narrow.value(), wide.value());
+    WideExactAccumulator doubled; // the sum of 2^70 terms
+    doubled += 1.0 + std::ldexp(1.0, -40);
+    doubled += std::ldexp(1.0, -70);
+    for (int k = 0; k < 70; ++k)
+        doubled += WideExactAccumulator(doubled);
+    EXPECT_EQ(doubled.value(), std::ldexp(1.0, 70) + std::ldexp(1.0, 30));
+    doubled += -std::ldexp(1.0, 70);
+    EXPECT_EQ(doubled.value(), std::ldexp(1.0, 30) + 1.0);
 }
 
 } // namespace

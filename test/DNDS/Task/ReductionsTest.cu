@@ -1,0 +1,136 @@
+#include "DNDS/Task/Graph.hpp"
+
+#include "DNDS/Device/Stream.hpp"
+#include "DNDS/Task/GraphWorld.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <limits>
+
+namespace DNDS::Task {
+namespace {
+
+using namespace DNDS::test;
+using Pair = ArrayPair<ParArray<real, 2>>;
+
+struct Advance {
+    template <class U>
+    DNDS_HOST_DEVICE void operator()(index row, const U &u) const {
+        u(row, 0) += 0.1;
+        u(row, 1) *= -1.5;
+    }
+};
+
+real start(index global, rowsize k) {
+    return std::sin(static_cast<real>(global * 7 + k)) * std::exp(static_cast<real>(global % 50) - 25);
+}
+
+void compareReductions(const Executor &executor) {
+    const CommunicatorView comm(MPI_COMM_WORLD);
+    GraphWorld world(comm, 5, 300, 1);
+    Pair u;
+    u.initPair("u", comm);
+    u.father->resize(world.cells.owned);
+    u.transAttach();
+    u.trans.usePattern(world.cells.pattern);
+    u.trans.createMPITypes();
+    std::vector<real> all(600);
+    for (index cell = 0; cell < 300; ++cell)
+        for (rowsize k = 0; k < 2; ++k)
+            all[toSize(2 * cell + k)] = start(cell, k);
+    for (index row = 0; row < world.cells.owned; ++row)
+        for (rowsize k = 0; k < 2; ++k)
+            (*u.father)(row, k) = start(world.cells.global[toSize(row)], k);
+
+    Graph graph("reductions", comm);
+    graph.task("advance", world.cells).readsWrites(u).run(Advance{});
+    const Reduction least = graph.reduce("least", ReduceOp::Min, u);
+    const Reduction most = graph.reduce("most", ReduceOp::Max, u);
+    const Reduction sum = graph.reduce("sum", ReduceOp::Sum, u);
+    Plan plan = graph.compile(executor);
+    EXPECT_THROW((void)plan.result(sum), StateError);
+    EXPECT_THROW((void)plan.previous(sum), StateError);
+    std::vector<real> before;
+    for (int run = 0; run < 4; ++run) {
+        plan.run();
+        for (index cell = 0; cell < 300; ++cell) {
+            all[toSize(2 * cell)] += 0.1;
+            all[toSize(2 * cell + 1)] *= -1.5;
+        }
+        if (run > 0) {
+            const auto older = plan.previous(sum);
+            EXPECT_EQ(std::vector<real>(older.begin(), older.end()), before) << "run " << run;
+        }
+        std::vector<real> sums;
+        for (std::size_t k = 0; k < 2; ++k) {
+            WideExactAccumulator exact;
+            real smallest = std::numeric_limits<real>::infinity(), largest = -smallest;
+            for (std::size_t cell = 300; cell-- > 0;) { // any order
+                exact += all[2 * cell + k];
+                smallest = std::min(smallest, all[2 * cell + k]);
+                largest = std::max(largest, all[2 * cell + k]);
+            }
+            sums.push_back(exact.value());
+            if (run % 2 == 0) { // in the others nobody asks
+                EXPECT_EQ(plan.result(least)[k], smallest);
+                EXPECT_EQ(plan.result(most)[k], largest);
+                EXPECT_EQ(plan.result(sum)[k], sums[k]);
+            }
+        }
+        before = sums;
+    }
+}
+
+TEST(PlanReductions, AreThoseOfAllRanks) {
+    compareReductions(Executor::host());
+    if (!Device::available())
+        GTEST_SKIP() << "on the host only: " << Device::unavailableReason();
+    const Device::Stream stream;
+    compareReductions(Executor::device(stream));
+}
+
+TEST(PlanReductions, FailWithTheRun) {
+    const CommunicatorView comm(MPI_COMM_WORLD);
+    ParArray<real, 1> u("u", comm);
+    u.resize(comm.rank() + 1);
+    const RowSpace rows("rows", comm.rank() + 1);
+    bool fails = false;
+    Graph graph("failing", comm);
+    graph.task("ones", rows).writes(u).run([&](index row, const WriteRows<ParArray<real, 1>> &ones) {
+        if (fails && comm.rank() == comm.size() - 1)
+            throw DataError("no luck");
+        ones(row) = 1;
+    });
+    const Reduction sum = graph.reduce("sum", ReduceOp::Sum, u);
+    Plan plan = graph.compile();
+    plan.run();
+    EXPECT_EQ(plan.result(sum)[0], comm.size() * (comm.size() + 1) / 2);
+    fails = true;
+    if (comm.rank() == comm.size() - 1) {
+        EXPECT_THROW(plan.run(), DataError);
+    } else {
+        plan.run();
+        EXPECT_THROW((void)plan.result(sum), PeerError);
+    }
+    fails = false;
+    u.view()(0) = 0;
+    plan.recover();
+    plan.run();
+    EXPECT_EQ(plan.result(sum)[0], comm.size() * (comm.size() + 1) / 2);
+}
+
+TEST(PlanReductions, OfNothingAreNeutral) {
+    const CommunicatorView comm(MPI_COMM_WORLD);
+    ParArray<real, 1> u("u", comm);
+    Graph graph("nothing", comm);
+    const Reduction least = graph.reduce("least", ReduceOp::Min, u);
+    const Reduction sum = graph.reduce("sum", ReduceOp::Sum, u);
+    Plan plan = graph.compile();
+    plan.run();
+    EXPECT_EQ(plan.result(least)[0], std::numeric_limits<real>::infinity());
+    EXPECT_EQ(plan.result(sum)[0], 0);
+}
+
+} // namespace
+} // namespace DNDS::Task
