@@ -4,21 +4,32 @@ Importing this starts MPI through mpi4py, where it does not run yet. Where the l
 each rank believes to be alone, the first says so on stderr.
 """
 
-from mpi4py import MPI as _MPI
+import sys as _sys
 
-try:
-    from ._core import *  # noqa: F403
-except ModuleNotFoundError as error:
-    if error.name != f"{__name__}._core":
-        raise
-    import pathlib
-    import sys
 
-    built = ", ".join(path.name for path in pathlib.Path(__file__).parent.glob("_core.*")) or "nothing"
-    raise ImportError(f"dnds was not built for {sys.executable}, Python {sys.version.split()[0]}: beside {__file__} "
-                      f"there is {built}") from None
-from ._core import __version__ as __version__
-from ._core import _check_mpi
+def _runs_a_tool():
+    """Whether this is `python -m dnds.trace`, which needs neither MPI nor the compiled module."""
+    if _sys.argv[:1] != ["-m"]:  # so while the package of a module to be run is imported
+        return False
+    arguments = _sys.orig_argv
+    return "-mdnds.trace" in arguments or ("-m", "dnds.trace") in zip(arguments, arguments[1:])  # noqa: B905
 
-_check_mpi()
-_MPI.COMM_WORLD.Set_errhandler(_MPI.ERRORS_RETURN)
+
+if not _runs_a_tool():
+    from mpi4py import MPI as _MPI
+
+    try:
+        from ._core import *  # noqa: F403
+    except ModuleNotFoundError as error:
+        if error.name != f"{__name__}._core":
+            raise
+        import pathlib
+
+        built = ", ".join(path.name for path in pathlib.Path(__file__).parent.glob("_core.*")) or "nothing"
+        raise ImportError(f"dnds was not built for {_sys.executable}, Python {_sys.version.split()[0]}: beside "
+                          f"{__file__} there is {built}") from None
+    from ._core import __version__ as __version__
+    from ._core import _check_mpi
+
+    _check_mpi()
+    _MPI.COMM_WORLD.Set_errhandler(_MPI.ERRORS_RETURN)
