@@ -67,9 +67,12 @@ def events_of(path):
             stripped = [line.strip().rstrip(",") for line in lines]
             stripped = [line for line in stripped if line not in ("", "[", "]")]
             try:
-                yield from json.loads(f"[{','.join(stripped)}]")
+                events = json.loads(f"[{','.join(stripped)}]")
             except json.JSONDecodeError:
                 break
+            if not all(isinstance(event, dict) and "ph" in event for event in events):
+                break
+            yield from events
         else:
             return
     # Not one event a line, or torn.

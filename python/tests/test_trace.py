@@ -78,7 +78,7 @@ def test_a_part_of_the_run(tmp_path, run):
 def test_files_of_killed_runs_and_of_other_programs(tmp_path, run):
     whole = text_of(events())
     for content in (text_of(events(), ",\n" + '{"ph":"X","name":"to'), text_of(events(), ""), json.dumps(events()),
-                    json.dumps({"traceEvents": events()}, indent=1)):
+                    json.dumps({"traceEvents": events()}), json.dumps({"traceEvents": events()}, indent=1)):
         assert content != whole
         (tmp_path / "trace.json").write_text(content)
         done = run("trace.json")
@@ -89,7 +89,7 @@ def test_files_of_killed_runs_and_of_other_programs(tmp_path, run):
 def test_what_is_no_trace(tmp_path, run):
     done = run("missing.json")
     assert done.returncode == 1 and "there is no missing.json" in done.stderr and "DNDS_TRACE" in done.stderr
-    for content, message in (("[\n]\n", "has no spans"), ("", "is not a trace"), ("some text\n", "is not a trace"),
+    for content, message in (("[\n]\n", "has no spans"), ("", "has no spans"), ("some text\n", "is not a trace"),
                              ('{"a": 1}', "has no spans"), ("[1, 2]", "is not a trace"), ("\x00\xff", "is not a trace"),
                              ('[{"ph": "X", "name": "x"}]', "is not a trace")):
         (tmp_path / "trace.json").write_bytes(content.encode("latin-1"))

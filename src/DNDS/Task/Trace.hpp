@@ -71,7 +71,7 @@ class Trace {
     /// so once a task rather than once a span.
     std::string_view intern(std::string_view name);
 
-    /// Keeps a span; before `begin`, nothing. Local, thread-safe, and some 50 ns. When memory is full, writes: that
+    /// Keeps a span; before `begin`, nothing. Local, thread-safe; a lock and a copy. When memory is full, writes: that
     /// takes milliseconds and is recorded, too.
     void record(const Span &span) noexcept;
 
