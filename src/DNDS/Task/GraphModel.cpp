@@ -47,6 +47,20 @@ void requireLoopAccess(const TaskModel &task, const ArrayHandle &array, const Ar
     }
 }
 
+void requireCallAccess(const TaskModel &task, const ArrayHandle &array, const ArrayAccess &access) {
+    DNDS_CHECK(access.reach != Reach::Through, ArgumentError,
+               "task '{}' {} '{}' through '{}', but a call loops over no rows: name all of the array, or a region",
+               task.name, modeName(access.mode), array.name(), access.adjacency.name);
+}
+
+/// Rows of tasks stay what they are when contents move.
+void requireSwappable(const TaskModel &task, const ArrayHandle &one, const ArrayHandle &other) {
+    DNDS_CHECK(
+        one.owned() == other.owned() && one.size() == other.size() && one.pattern() == other.pattern(), ArgumentError,
+        "task '{}': '{}' has {} owned rows and {} ghosts, '{}' has {} and {}, or their mappings differ", task.name,
+        one.name(), one.owned(), one.size() - one.owned(), other.name(), other.owned(), other.size() - other.owned());
+}
+
 void requireRegionOf(const TaskModel &task, const ArrayHandle &array, const ArrayAccess &access) {
     if (access.reach == Reach::Region)
         DNDS_CHECK(access.region->space().owned() == array.owned() && access.region->space().size() == array.size(),
@@ -91,6 +105,8 @@ void GraphModel::add(TaskModel task) {
         const ArrayHandle &array = *arrays[access.array];
         if (task.kind == TaskKind::Loop)
             requireLoopAccess(task, array, access);
+        if (task.kind == TaskKind::Call)
+            requireCallAccess(task, array, access);
         requireRegionOf(task, array, access);
         DNDS_CHECK(access.mode == Mode::Reads || array.writable(), ArgumentError, "task '{}' {} '{}', which is const",
                    task.name, modeName(access.mode), array.name());
@@ -108,7 +124,8 @@ void GraphModel::add(TaskModel task) {
                        task.name, modeName(other.mode), arrays[one.array]->name(), modeName(one.mode));
             DNDS_CHECK(one.mode != Mode::Adds || other.mode != Mode::Adds ||
                            (arrays[one.array]->owned() == arrays[other.array]->owned() &&
-                            arrays[one.array]->size() == arrays[other.array]->size()),
+                            arrays[one.array]->size() == arrays[other.array]->size() &&
+                            arrays[one.array]->pattern() == arrays[other.array]->pattern()),
                        ArgumentError, "task '{}' adds to '{}' and '{}', which have different rows: make it two tasks",
                        task.name, arrays[other.array]->name(), arrays[one.array]->name());
             DNDS_CHECK(task.kind != TaskKind::Loop || (one.mode == Mode::Adds) == (other.mode == Mode::Adds) ||
@@ -118,6 +135,8 @@ void GraphModel::add(TaskModel task) {
                        "Make it two tasks",
                        task.name);
         }
+    if (task.kind == TaskKind::Swap)
+        requireSwappable(task, *arrays[task.accesses[0].array], *arrays[task.accesses[1].array]);
     tasks.push_back(std::move(task));
 }
 

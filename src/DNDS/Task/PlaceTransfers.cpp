@@ -70,6 +70,7 @@ class Placement {
     bool isPair(std::size_t array) const { return graph_.arrays[array]->pattern() != nullptr; }
     bool mayRecompute(const TaskModel &task) const;
     RowMask rowsOf(const TaskModel &task, bool ghostsOfPairs) const;
+    bool differFromOwners(const TaskModel &task, const RowMask &rows) const;
     void chooseRows(std::size_t t);
     void passDemand(std::size_t t);
     void addTransfers(std::size_t t, Direction direction, const std::vector<std::size_t> &arrays);
@@ -119,12 +120,23 @@ RowMask Placement::rowsOf(const TaskModel &task, bool ghostsOfPairs) const {
     return rows;
 }
 
+/// Whether some of the ghosts are periodic images, or finished after pulls.
+bool Placement::differFromOwners(const TaskModel &task, const RowMask &rows) const {
+    const auto &images = task.loop->space().images();
+    if (images && rows.intersects(*images))
+        return true;
+    return std::ranges::any_of(graph_.finishes, [&](const PullFinish &finish) {
+        return std::ranges::any_of(task.accesses, [&](const ArrayAccess &access) {
+            return writes(access) && access.array == finish.array && rows.intersects(*finish.ghosts.rows());
+        });
+    });
+}
+
 void Placement::chooseRows(std::size_t t) {
     const TaskModel &task = graph_.tasks[t];
     bool recomputes = mayRecompute(task);
     RowMask rows = rowsOf(task, recomputes);
-    const auto &images = task.loop->space().images();
-    const bool cannot = recomputes && ((images && rows.intersects(*images)) || findLack(graph_, task, rows));
+    const bool cannot = recomputes && (differFromOwners(task, rows) || findLack(graph_, task, rows));
     if (recomputes && comm_.allReduce(cannot ? 1 : 0, MPI_MAX) > 0) {
         recomputes = false; // what it would need is further away than the ghosts of some rank, or elsewhere
         plan_.notes.push_back(fmt::format("'{}' does not compute ghosts: on some rank they need rows which are not "
@@ -148,7 +160,7 @@ void Placement::passDemand(std::size_t t) {
         RowMask &demand = masks_[access.array];
         if (!writes(access))
             continue;
-        if (isPair(access.array) || task.kind == TaskKind::Call)
+        if (isPair(access.array))
             demand.clear(); // a pull follows, or the task computes them
         else if (access.mode == Mode::Writes)
             demand -= rowsSeen(graph_, task, access, plan_.taskRows[t]);
@@ -244,6 +256,9 @@ void Placement::passValidity(std::size_t t) {
     const TaskModel &task = graph_.tasks[t];
     if (task.kind == TaskKind::Swap) {
         const std::size_t a = task.accesses[0].array, b = task.accesses[1].array;
+        for (const std::size_t array : {a, b})
+            if (!written_[array]) // who reads these contents later takes all that was pulled for current
+                entryNeed_[array] |= masks_[array];
         std::swap(masks_[a], masks_[b]);
         written_[a] = written_[b] = true;
         return;
