@@ -61,12 +61,21 @@ void requireSwappable(const TaskModel &task, const ArrayHandle &one, const Array
         one.name(), one.owned(), one.size() - one.owned(), other.name(), other.owned(), other.size() - other.owned());
 }
 
+/// An array without ghosts has rows for all of the region's space, or for its owned rows.
 void requireRegionOf(const TaskModel &task, const ArrayHandle &array, const ArrayAccess &access) {
-    if (access.reach == Reach::Region)
-        DNDS_CHECK(access.region->space().owned() == array.owned() && access.region->space().size() == array.size(),
-                   ArgumentError, "task '{}' {} region '{}' of '{}': the region is one of {} rows, the array has {}",
-                   task.name, modeName(access.mode), access.region->name(), array.name(), access.region->space().size(),
-                   array.size());
+    if (access.reach != Reach::Region)
+        return;
+    const RowSpace &space = access.region->space();
+    const auto &rows = access.region->rows();
+    bool fits = array.son() != nullptr ? array.owned() == space.owned() && array.size() == space.size()
+                                       : array.size() == space.owned() || array.size() == space.size();
+    if (fits && rows && array.size() < space.size())
+        fits = !rows->intersects(RowMask(space.size(), array.size(), space.size()));
+    DNDS_CHECK(fits, ArgumentError,
+               "task '{}' {} region '{}' of '{}': the region is one of {} owned rows and {} ghosts, the array has {} "
+               "and {}",
+               task.name, modeName(access.mode), access.region->name(), array.name(), space.owned(),
+               space.size() - space.owned(), array.owned(), array.size() - array.owned());
 }
 
 } // namespace

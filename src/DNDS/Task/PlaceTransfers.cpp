@@ -76,6 +76,7 @@ class Placement {
     void addTransfers(std::size_t t, Direction direction, const std::vector<std::size_t> &arrays);
     std::vector<std::size_t> staleReads(std::size_t t);
     void passValidity(std::size_t t);
+    void passContents(std::size_t t);
     void findOutcome();
 
     const GraphModel &graph_;
@@ -86,6 +87,8 @@ class Placement {
     std::vector<RowMask> entryNeed_; ///< [arrays] ghosts that are read before the array is written
     std::vector<bool> written_;      ///< [arrays]
     std::vector<bool> pulled_;
+    std::vector<bool> replaced_;     ///< [arrays] all owned rows are written anew
+    std::vector<bool> readsEntry_;   ///< [arrays]
     index number_ = 0;
 };
 
@@ -276,6 +279,18 @@ void Placement::passValidity(std::size_t t) {
     }
 }
 
+/// Finds which arrays are read before the run has written all of them.
+void Placement::passContents(std::size_t t) {
+    const TaskModel &task = graph_.tasks[t];
+    for (const ArrayAccess &access : task.accesses)
+        if (access.mode != Mode::Writes && !replaced_[access.array])
+            readsEntry_[access.array] = true;
+    for (const ArrayAccess &access : task.accesses)
+        if (access.mode == Mode::Writes &&
+            (task.kind == TaskKind::Loop ? !task.loop->rows() : access.reach != Reach::Region))
+            replaced_[access.array] = true;
+}
+
 void Placement::findTransfers() {
     masks_.clear();
     for (const auto &array : graph_.arrays) {
@@ -284,6 +299,8 @@ void Placement::findTransfers() {
     }
     written_.assign(masks_.size(), false);
     pulled_.assign(masks_.size(), false);
+    replaced_.assign(masks_.size(), false);
+    readsEntry_.assign(masks_.size(), false);
     for (std::size_t t = 0; t < graph_.tasks.size(); ++t) {
         const std::vector<std::size_t> pulled = staleReads(t);
         addTransfers(t, Direction::Pull, pulled);
@@ -292,6 +309,7 @@ void Placement::findTransfers() {
             pulled_[array] = true;
         }
         passValidity(t);
+        passContents(t);
         std::vector<std::size_t> pushed;
         for (const ArrayAccess &access : graph_.tasks[t].accesses)
             if (access.mode == Mode::Adds && isPair(access.array))
@@ -311,7 +329,8 @@ void Placement::findOutcome() {
     comm_.allReduce(holds.data(), static_cast<int>(holds.size()), MPI_MIN);
     for (std::size_t a = 0; a < masks_.size(); ++a)
         plan_.outcome.push_back(
-            {written_[a], pulled_[a], isPair(a) && holds[2 * a] != 0, written_[a] && holds[2 * a + 1] != 0});
+            {written_[a], pulled_[a], isPair(a) && holds[2 * a] != 0, written_[a] && holds[2 * a + 1] != 0,
+             readsEntry_[a]});
 }
 
 } // namespace
@@ -340,7 +359,10 @@ RowMask rowsSeen(const GraphModel &graph, const TaskModel & /*task*/, const Arra
         seen.setRange(0, array.owned());
         break;
     case Reach::Region:
-        seen |= access.region->rows() ? *access.region->rows() : RowMask(array.size(), 0, array.owned());
+        if (access.region->rows())
+            access.region->rows()->forEach([&](index row) { seen.set(row); }); // the array has all of them
+        else
+            seen.setRange(0, access.region->space().owned());
         break;
     }
     return seen;

@@ -15,7 +15,11 @@
 namespace DNDS::Task {
 
 Plan::State::State(GraphModel model, const CommunicatorView &view, const Executor &where, const CompileOptions &chosen)
-    : graph(std::move(model)), comm(view), executor(where), options(chosen) {}
+    : graph(std::move(model)), comm(view), executor(where), options(chosen) {
+    halfWritten.assign(graph.arrays.size(), 0);
+    for (std::size_t a = 0; a < graph.arrays.size(); ++a)
+        rows.push_back(rowsOf(a));
+}
 
 Plan::State::~State() = default;
 
@@ -70,7 +74,6 @@ void Plan::State::connect() {
     dropped.assign(plan.transfers.size(), false);
     boundIn.assign(graph.tasks.size(), -1);
     left.assign(graph.arrays.size(), {});
-    halfWritten.resize(graph.arrays.size(), false);
     for (const auto &exchange : exchanges) {
         Traffic &bytes = traffic.emplace_back();
         for (const PeerPath &path : exchange->paths()) {
@@ -143,10 +146,26 @@ void Plan::State::chooseTransfers() {
 
 void Plan::State::requireWritten() const {
     for (std::size_t a = 0; a < halfWritten.size(); ++a)
-        DNDS_CHECK(!halfWritten[a] || !(left[a] == contentsOf(a)), StateError,
+        DNDS_CHECK(halfWritten[a] == 0 || halfWritten[a] != graph.arrays[a]->father().version() ||
+                       !plan.outcome[a].readsEntry,
+                   StateError,
                    "'{}' is half written: a run of '{}' failed while a task was writing it. Write it anew before the "
                    "next run",
                    graph.arrays[a]->name(), graph.name);
+}
+
+Plan::State::Rows Plan::State::rowsOf(std::size_t array) const {
+    const ArrayHandle &handle = *graph.arrays[array];
+    return {&handle.father(), handle.son(), handle.pattern().get(), handle.owned(), handle.size()};
+}
+
+void Plan::State::requireSameRows() const {
+    for (std::size_t a = 0; a < rows.size(); ++a)
+        DNDS_CHECK(rows[a] == rowsOf(a), StateError,
+                   "'{}' was resized, replaced or got another mapping after '{}' was compiled: it has {} owned rows "
+                   "and {} ghosts, and had {} and {}. Compile the graph again",
+                   graph.arrays[a]->name(), graph.name, graph.arrays[a]->owned(),
+                   graph.arrays[a]->size() - graph.arrays[a]->owned(), rows[a].owned, rows[a].size - rows[a].owned);
 }
 
 void Plan::State::zeroGhosts(const Part &part, const Executor &where) {
@@ -262,12 +281,12 @@ bool Plan::State::finishes(const Transfer &transfer, std::size_t k) const {
            std::ranges::find(transfer.arrays, graph.finishes[k].array) != transfer.arrays.end();
 }
 
-void Plan::State::finish(std::size_t k, const PartRows &rows, const Executor &where) {
+void Plan::State::finish(std::size_t k, const PartRows &finished, const Executor &where) {
     const PullFinish &finish = graph.finishes[k];
     finish.body->bind(where.space(), {});
-    finish.body->run(where, rows, 0, rows.count);
+    finish.body->run(where, finished, 0, finished.count);
     ArrayHandle &array = *graph.arrays[finish.array];
-    array.setPulledFrom(array.father().version()); // its rows are as they were
+    array.setPulledFrom(array.father().version()); // its finished are as they were
 }
 
 bool Plan::State::isFinished(std::size_t array) const {
@@ -304,7 +323,7 @@ void Plan::State::run(const Operation &operation) {
             {.kind = Trace::Kind::Part, .name = traceNames[operation.what], .begin = begin, .end = Trace::now()});
 }
 
-void Plan::State::giveUp(std::size_t next) noexcept {
+void Plan::State::giveUp(std::size_t next, bool begins) noexcept {
     failed = true;
     if (device)
         device->abandon();
@@ -318,13 +337,13 @@ void Plan::State::giveUp(std::size_t next) noexcept {
                 continue;
             const std::size_t task =
                 operation.kind == OperationKind::Part ? plan.parts[operation.what].task : operation.what;
-            begun[task] = begun[task] || k <= next;
+            begun[task] = begun[task] || k < next || (begins && k == next);
             complete[task] = complete[task] && k < next;
         }
         for (std::size_t t = 0; t < begun.size(); ++t)
             for (const ArrayAccess &access : graph.tasks[t].accesses)
                 if (begun[t] && !complete[t] && access.mode != Mode::Reads)
-                    halfWritten[access.array] = true;
+                    halfWritten[access.array] = graph.arrays[access.array]->father().version();
         for (std::size_t a = 0; a < left.size(); ++a)
             left[a] = contentsOf(a);
     } catch (...) { // no memory: nothing that is allocated here is needed below
@@ -348,7 +367,7 @@ void Plan::State::giveUp(std::size_t next) noexcept {
         return;
     }
     // A start that throws has told its peers.
-    const bool startFailed = next < plan.operations.size() && plan.operations[next].kind == OperationKind::Start;
+    const bool startFailed = begins && next < plan.operations.size() && plan.operations[next].kind == OperationKind::Start;
     for (std::size_t k = startFailed ? next + 1 : next; k < plan.operations.size(); ++k) {
         const Operation &operation = plan.operations[k];
         const bool starts = operation.kind == OperationKind::Start, waits = operation.kind == OperationKind::Wait;
@@ -392,6 +411,17 @@ void Plan::State::collectReductions() {
     DNDS_CHECK(!broken, PeerError, "a run of '{}' has failed on some rank: see that rank's own error", graph.name);
 }
 
+/// Some ranks have pulled what others have not, and written what others have not: for all plans the ghosts are old.
+void Plan::State::forgetPulls() {
+    for (std::size_t a = 0; a < graph.arrays.size(); ++a) {
+        ArrayHandle &array = *graph.arrays[a];
+        const bool half = halfWritten[a] == array.father().version();
+        array.markWritten();
+        if (half)
+            halfWritten[a] = array.father().version();
+    }
+}
+
 void Plan::State::noteOutcome() {
     for (std::size_t a = 0; a < graph.arrays.size(); ++a) {
         ArrayHandle &array = *graph.arrays[a];
@@ -401,7 +431,7 @@ void Plan::State::noteOutcome() {
             array.setPulledFrom(array.father().version()); // replayed pulls do not tell
         left[a] = contentsOf(a);
     }
-    std::fill(halfWritten.begin(), halfWritten.end(), false);
+    std::fill(halfWritten.begin(), halfWritten.end(), 0);
 }
 
 Plan::Plan(std::unique_ptr<State> state) : state_(std::move(state)) {}
@@ -426,6 +456,7 @@ void Plan::run() {
 }
 
 void Plan::start() {
+    DNDS_CHECK(state_ != nullptr, StateError, "this plan was moved from");
     State &state = *state_;
     DNDS_CHECK(!state.failed, StateError, "a run of '{}' has failed: call recover() on all ranks before the next one",
                state.graph.name);
@@ -433,15 +464,18 @@ void Plan::start() {
     ++state.statistics.runs;
     state.chooseTransfers();
     std::size_t next = 0;
+    bool begins = false;
     try {
         state.agree();
+        state.requireSameRows();
         state.requireWritten();
+        begins = true;
         if (state.device)
             state.device->start(next);
         else
             state.host->run(next);
     } catch (...) {
-        state.giveUp(next);
+        state.giveUp(next, begins);
         throw;
     }
     state.noteOutcome();
@@ -479,7 +513,11 @@ std::span<const real> Plan::previous(Reduction chosen) const {
 const PlanGraphs *Plan::graphs() const noexcept { return state_->device ? &state_->device->use() : nullptr; }
 
 void Plan::recover() {
-    failTogether(state_->comm, [&] { state_->connect(); });
+    DNDS_CHECK(state_ != nullptr, StateError, "this plan was moved from");
+    failTogether(state_->comm, [&] {
+        state_->connect();
+        state_->forgetPulls();
+    });
 }
 
 const PlanModel &Plan::model() const noexcept { return state_->plan; }

@@ -72,6 +72,7 @@ struct ArrayOutcome {
     bool current = false; ///< all ghosts equal their owners' rows, on all ranks
     /// The first reader's needs are met by what the run before has left, on all ranks, where nobody else wrote it.
     bool meetsEntry = false;
+    bool readsEntry = false; ///< a run reads contents from before it
 };
 
 struct PlanModel {

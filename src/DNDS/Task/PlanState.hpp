@@ -53,17 +53,21 @@ struct Plan::State {
     void wait(const Transfer &transfer, std::optional<Device::StreamHandle> stream);
     /// Whether pull `transfer` is followed by finish number `k`.
     bool finishes(const Transfer &transfer, std::size_t k) const;
-    void finish(std::size_t k, const PartRows &rows, const Executor &where);
+    void finish(std::size_t k, const PartRows &finished, const Executor &where);
     /// Whether pulls of the array have to be finished.
     bool isFinished(std::size_t array) const;
     /// Finds what reductions need of this rank, and starts them.
     void startReductions();
     /// Waits for those of the last run.
     void collectReductions();
-    /// Ends a run that failed here before operation `next`: peers are told by the exchanges that are left.
-    void giveUp(std::size_t next) noexcept;
+    /// Ends a run that failed here in operation `next`, or before it where that has not begun: peers are told by the
+    /// exchanges that are left.
+    void giveUp(std::size_t next, bool begins) noexcept;
     void noteOutcome();
+    void forgetPulls();
     void requireWritten() const;
+    /// That arrays are those that the parts were made for.
+    void requireSameRows() const;
 
     /// Contents of an array at some moment.
     struct Contents {
@@ -71,6 +75,14 @@ struct Plan::State {
         bool operator==(const Contents &other) const = default;
     };
     Contents contentsOf(std::size_t array) const;
+
+    /// What must not change of an array.
+    struct Rows {
+        const void *father = nullptr, *son = nullptr, *pattern = nullptr;
+        index owned = 0, size = 0;
+        bool operator==(const Rows &other) const = default;
+    };
+    Rows rowsOf(std::size_t array) const;
 
     GraphModel graph;
     CommunicatorView comm;
@@ -86,7 +98,8 @@ struct Plan::State {
     std::vector<bool> dropped;                   ///< [transfers] in this run
     std::vector<index> boundIn;                  ///< [tasks] the run in which views were taken last
     std::vector<Contents> left;                  ///< [arrays] by the last run
-    std::vector<bool> halfWritten;               ///< [arrays] by a run that failed
+    std::vector<std::uint64_t> halfWritten;      ///< [arrays] version that a run which failed left, or 0
+    std::vector<Rows> rows;                      ///< [arrays] when it was compiled
     bool failed = false;
     PlanStatistics statistics;
     std::unique_ptr<PendingReduction> reduction; ///< null for none
