@@ -101,6 +101,16 @@ void agree(CommunicatorView comm, const std::exception_ptr &mine, SourceLocation
     }
 }
 
+void rethrowWithNote(const std::exception_ptr &raised, std::string_view note) {
+    try {
+        std::rethrow_exception(raised);
+    } catch (nb::python_error &error) {
+        if (nb::hasattr(error.value(), "add_note"))
+            error.value().attr("add_note")(nb::str(note.data(), note.size()));
+        throw;
+    }
+}
+
 void bindErrors(nb::module_ &module) {
     PyObject *base = makeException("Error", PyExc_RuntimeError, nullptr,
                                    "Base of all exceptions of the library. The text has kind, rank and source "

@@ -8,6 +8,7 @@
 #include <nanobind/nanobind.h>
 
 #include <exception>
+#include <string_view>
 #include <utility>
 
 namespace DNDS::Python {
@@ -18,6 +19,9 @@ void bindErrors(nanobind::module_ &module);
 /// As CommunicatorView::agree, also for exceptions of Python: they are raised again on their rank, and other ranks get
 /// an Error with their text. Called with Python's lock, which is released while ranks wait for each other. Collective.
 void agree(CommunicatorView comm, const std::exception_ptr &mine, SourceLocation where = SourceLocation::current());
+
+/// Raises an exception of Python again, with a note where Python has notes (3.11).
+[[noreturn]] void rethrowWithNote(const std::exception_ptr &raised, std::string_view note);
 
 /// Runs `body`, which may use Python but not communicate, and `agree`s on its exception. Collective.
 template <class Body>

@@ -2,7 +2,6 @@
 
 #include "AdjoiningMemory.hpp"
 #include "Errors.hpp"
-#include "NumpyViews.hpp"
 
 #include <utility>
 
@@ -93,27 +92,34 @@ nb::object Field::ghosts() const {
     return shown(*son_, true);
 }
 
-nb::object Field::data() const {
+nb::object Field::data() const { return rows(true); }
+
+Block Field::block(bool writable, std::shared_ptr<const void> &hold) const {
     needLanded("show its ghosts");
     DNDS_CHECK(rows_ == RowKind::Fixed, LayoutError,
                "'{}' has rows of different sizes, which are not one NumPy array: use owned_array and ghost_array",
                father_->label());
     DNDS_CHECK(areAdjoining(*father_, *son_), StateError,
                "the ghosts of '{}' no longer follow its owned rows: use owned and ghosts", father_->label());
-    if (son_->size() == 0)
-        return shown(*father_, true);
-    if (father_->size() == 0)
-        return shown(*son_, true);
-    using Holds = std::pair<std::shared_ptr<const void>, std::shared_ptr<const void>>;
-    const auto holds = std::make_shared<Holds>();
-    Block block = blockOf(*father_, true, holds->first);
-    (void)blockOf(*son_, true, holds->second);
-    block.shape[0] += static_cast<std::size_t>(son_->size());
-    if (scalar_) {
-        block.shape.pop_back();
-        block.strides.pop_back();
+    Block all = blockOf(father_->size() > 0 || son_->size() == 0 ? *father_ : *son_, writable, hold);
+    if (father_->size() > 0 && son_->size() > 0) {
+        using Holds = std::pair<std::shared_ptr<const void>, std::shared_ptr<const void>>;
+        const auto holds = std::make_shared<Holds>(hold, nullptr);
+        (void)blockOf(*son_, writable, holds->second);
+        hold = holds;
+        all.shape[0] += static_cast<std::size_t>(son_->size());
     }
-    return numpyOf(block, holds, true);
+    if (scalar_) {
+        all.shape.pop_back();
+        all.strides.pop_back();
+    }
+    return all;
+}
+
+nb::object Field::rows(bool writable) const {
+    std::shared_ptr<const void> hold;
+    const Block all = block(writable, hold);
+    return numpyOf(all, std::move(hold), writable);
 }
 
 Dof &Field::dof() const {

@@ -4,6 +4,7 @@
 
 #include "AnyPair.hpp"
 #include "Exchanger.hpp"
+#include "NumpyViews.hpp"
 
 #include <nanobind/nanobind.h>
 
@@ -13,6 +14,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 
 namespace DNDS::Python {
 
@@ -42,6 +44,11 @@ class Field {
     /// The fingerprint of the mesh whose cells, nodes or faces are the rows, if any.
     const std::optional<std::uint64_t> &mesh() const noexcept { return mesh_; }
     void setMesh(std::uint64_t fingerprint) noexcept { mesh_ = fingerprint; }
+    /// What versions of owned rows and ghosts there are here now, and were when all ranks knew that theirs belong together.
+    using Versions = std::pair<std::uint64_t, std::uint64_t>;
+    Versions versions() const noexcept { return {father_->version(), son_->version()}; }
+    const Versions &known() const noexcept { return known_; }
+    void setKnown() noexcept { known_ = versions(); }
     /// This field as a member of an exchange.
     Exchanger::Member exchangeMember() const;
 
@@ -58,6 +65,10 @@ class Field {
     nanobind::object owned() const;
     nanobind::object ghosts() const;
     nanobind::object data() const;
+    /// Owned rows, then ghosts, as `data` shows them; where they are only read, they do not count as written.
+    nanobind::object rows(bool writable) const;
+    /// The same as a block and what keeps its memory.
+    Block block(bool writable, std::shared_ptr<const void> &hold) const;
     AnyArray ownedArray() const { return {pair_->father(), comm_, true, flight_, false}; }
     AnyArray ghostArray() const { return {pair_->son(), comm_, true, flight_, true}; }
 
@@ -78,6 +89,7 @@ class Field {
     RowKind rows_ = RowKind::Fixed;
     bool scalar_ = false;
     std::optional<std::uint64_t> mesh_;
+    Versions known_{};
 };
 
 void bindField(nanobind::module_ &module);

@@ -38,6 +38,11 @@ struct Entities {
     const Geom::MeshEntities *entities;
 };
 
+/// Rows of local numbers, kept by a mesh.
+struct Adjacency {
+    std::shared_ptr<const Geom::LocalAdjacency> rows;
+};
+
 /// Blocks of a mesh from a file or a generator; consumed by Mesh.build.
 class Source {
   public:

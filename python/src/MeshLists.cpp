@@ -1,3 +1,4 @@
+#include "Integers.hpp"
 #include "MeshHandle.hpp"
 #include "NumpyViews.hpp"
 
@@ -15,11 +16,6 @@ using namespace nb::literals;
 using Geom::UnstructuredMesh;
 
 namespace {
-
-/// Rows of local numbers, kept by a mesh.
-struct Adjacency {
-    std::shared_ptr<const Geom::LocalAdjacency> rows;
-};
 
 // Views are read-only; the casts are for functions that return writable ones, too.
 nb::object viewOf(const ArrayBase &array) { return elementsOf(const_cast<ArrayBase &>(array), false); }
@@ -53,6 +49,23 @@ nb::object rowOf(const Adjacency &self, index row) {
     DNDS_CHECK(row >= 0 && row < self.rows->size(), IndexError, "'{}': row {} is outside [0, {})", self.rows->label(),
                row, self.rows->size());
     return numpyOf(std::span<const LocalIndex>(self.rows->row(row)), self.rows);
+}
+
+/// The entries of some rows, one row after another, and for each of them the place of its row in the list.
+nb::tuple pairsOf(const Adjacency &self, nb::handle list) {
+    const Integers rows(list, "rows");
+    const auto places = std::make_shared<std::vector<index>>(), entries = std::make_shared<std::vector<index>>();
+    for (std::size_t place = 0; place < rows.span().size(); ++place) {
+        const index row = rows.span()[place];
+        DNDS_CHECK(row >= 0 && row < self.rows->size(), IndexError, "'{}': row {} is outside [0, {})",
+                   self.rows->label(), row, self.rows->size());
+        for (const LocalIndex entry : self.rows->row(row)) {
+            places->push_back(static_cast<index>(place));
+            entries->push_back(entry);
+        }
+    }
+    return nb::make_tuple(numpyOf(std::span<const index>(*places), places),
+                          numpyOf(std::span<const index>(*entries), entries));
 }
 
 nb::list patchesOf(const Mesh &self) {
@@ -106,7 +119,14 @@ In place of a number, -1 means that the mesh ends there, -2 an entity of which t
             "__len__", [](const Adjacency &self) { return self.rows->size(); }, "The number of rows.")
         .def("__getitem__", &rowOf, "row"_a,
              nb::sig("def __getitem__(self, row: int, /) -> numpy.typing.NDArray[numpy.int32]"),
-             "The entries of a row, read-only, without copying.");
+             "The entries of a row, read-only, without copying.")
+        .def("pairs", &pairsOf, "rows"_a,
+             nb::sig("def pairs(self, rows: numpy.typing.ArrayLike) -> tuple[numpy.typing.NDArray[numpy.int64], "
+                     "numpy.typing.NDArray[numpy.int64]]"),
+             R"(The entries of some rows in one array, and where in `rows` the row of each stands. Sums over neighbours are
+
+    place, faces = mesh.cell_faces.pairs(cells)
+    np.bincount(place, flux[faces], len(cells)))");
 }
 
 void bindEntities(nb::module_ &module) {

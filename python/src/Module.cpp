@@ -5,6 +5,7 @@
 #include "Exchanger.hpp"
 #include "Field.hpp"
 #include "MeshHandle.hpp"
+#include "Tasks.hpp"
 
 #include <nanobind/nanobind.h>
 
@@ -25,5 +26,8 @@ NB_MODULE(_core, module) {
     bindMeshLists(module);
     bindMeshParts(module);
     bindMeshOutput(module);
+    bindSeenRows(module);
+    bindGraph(module);
+    bindPlan(module);
     bindCheckpoint(module);
 }

@@ -1,0 +1,48 @@
+/// @file PlanHandle.hpp
+/// @brief A plan for Python: what it runs and what it keeps alive.
+#pragma once
+
+#include "Tasks.hpp"
+
+#include "DNDS/Task/Plan.hpp"
+
+#include <memory>
+#include <optional>
+#include <vector>
+
+namespace DNDS::Python {
+
+/// A plan and its Python objects, which the garbage collector sees here and nowhere else.
+struct PlanHandle {
+    /// A field that the plan uses, with the ghosts for which it was compiled.
+    struct Used {
+        Field *field;
+        std::shared_ptr<const ExchangePattern> pattern;
+        bool entered = false;  ///< some pull depends on what a run finds
+        bool finished = false; ///< its pulls are finished, so that those of others are not enough
+    };
+
+    std::string name;
+    CommPtr comm;
+    std::shared_ptr<PythonFailure> failure;
+    std::vector<nanobind::object> kept;
+    std::vector<Used> fields;
+    std::optional<Task::Plan> plan; ///< after `kept`; none once the garbage collector has taken it
+    bool running = false;
+    bool failed = false; ///< in a run, and not recovered
+
+    /// Runs the plan once. Called with Python's lock. On all ranks.
+    void run();
+    /// Collective.
+    void recover();
+    /// Throws StateError where the garbage collector has taken it.
+    Task::Plan &get();
+
+  private:
+    void requireReady();
+    bool isCurrent(const Used &used) const;
+    /// Agrees with all ranks on which fields were written since they met last. Returns whether some rank recovers.
+    bool meet(bool recovers, bool fails);
+};
+
+} // namespace DNDS::Python

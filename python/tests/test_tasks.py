@@ -1,0 +1,471 @@
+"""Graphs and plans: what they compute is what one gets by pulling everything before each task, to the bit."""
+
+import gc
+import sys
+import weakref
+
+import dnds
+import numpy as np
+import pytest
+from mpi4py import MPI
+
+
+def box(comm, fill="triangles", cells=(12, 12), **options):
+    return dnds.Mesh.box(fill, cells, jitter=0.1, shuffled=True, partitioner="curve", comm=comm, **options)
+
+
+def start(field):
+    """Values that depend on the global number only."""
+    numbers = field.global_rows[: field.owned_count].astype(float)
+    shape = numbers.reshape((-1,) + (1,) * (field.owned.ndim - 1))
+    field.owned[:] = np.sin(shape + np.arange(field.owned.shape[-1] if field.owned.ndim > 1 else 1))
+    return field
+
+
+class Diffusion:
+    """A gradient over cells, fluxes over faces and an update, as functions of row lists and arrays."""
+
+    def __init__(self, mesh, recompute=False):
+        self.mesh = mesh
+        cells = mesh.face_cells
+        self.sides = np.where(cells < 0, cells[:, :1], cells)
+        self.u = start(mesh.field(3, name="u"))
+        self.g = mesh.field(3, name="g")
+        self.flux = mesh.field(3, at="faces", name="flux")
+        self.recompute = recompute
+
+    def gradient(self, cells, u, g):
+        place, others = self.mesh.cell_cells.pairs(cells)
+        there = others >= 0
+        g[cells] = 0
+        np.add.at(g, cells[place[there]], 0.25 * (u[others[there]] - u[cells[place[there]]]))
+
+    def fluxes(self, faces, u, g, flux):
+        first, second = self.sides[faces].T
+        flux[faces] = 0.1 * (u[second] - u[first]) + 0.01 * (g[first] + g[second]) * u[first]
+
+    def update(self, cells, flux, u):
+        place, faces = self.mesh.cell_faces.pairs(cells)
+        sign = np.where(self.mesh.face_cells[faces, 0] == cells[place], 1.0, -1.0)
+        change = np.zeros((len(cells), 3))
+        np.add.at(change, place, sign[:, None] * flux[faces])
+        u[cells] += change
+
+    def graph(self):
+        mesh, u, g, flux = self.mesh, self.u, self.g, self.flux
+        graph = dnds.Graph("diffusion", mesh.comm)
+        graph.task(mesh.cells, reads=u.through(mesh.cell_cells), writes=g,
+                   recompute_ghosts=self.recompute)(self.gradient)
+        graph.task(mesh.faces, reads=[u.through(mesh.face_cells), g.through(mesh.face_cells)], writes=[flux],
+                   recompute_ghosts=self.recompute)(self.fluxes)
+        graph.task(mesh.cells, reads=[flux.through(mesh.cell_faces)], reads_writes=[u])(self.update)
+        return graph
+
+    def by_hand(self):
+        mesh, u, g, flux = self.mesh, self.u, self.g, self.flux
+        cells, faces = np.arange(mesh.cells.owned), np.arange(mesh.faces.owned)
+        u.pull()
+        self.gradient(cells, u.data, g.data)
+        g.pull()
+        self.fluxes(faces, u.data, g.data, flux.data)
+        flux.pull()
+        self.update(cells, flux.data, u.data)
+
+
+@pytest.mark.parametrize("options", [{}, {"overlap": False}, {"fuse": False, "drop_pulls": False},
+                                     {"recompute": "where-possible"}, {"transport": "packed"}])
+@pytest.mark.parametrize("layers", [1, 2])
+def test_a_plan_computes_what_pulls_by_hand_do(comm, layers, options):
+    mesh = box(comm, ghost_layers=layers)
+    mine, expected = Diffusion(mesh, recompute=layers == 2), Diffusion(mesh)
+    plan = mine.graph().compile(**options)
+    for _ in range(4):
+        plan.run()
+        expected.by_hand()
+        np.testing.assert_array_equal(mine.u.owned, expected.u.owned)
+        np.testing.assert_array_equal(mine.g.owned, expected.g.owned)
+    assert plan.statistics["runs"] == 4
+    assert "gradient" in plan.describe() and "digraph" in plan.dot()
+
+
+def test_recomputing_ghosts_saves_pulls(comm):
+    mesh = box(comm, ghost_layers=2)
+    plain, saving = Diffusion(mesh).graph().compile(), Diffusion(mesh, recompute=True).graph().compile()
+    for plan in (plain, saving):
+        plan.run()
+    pulls = plain.statistics["transfers"] - saving.statistics["transfers"]
+    assert pulls == 0 if comm.size == 1 else comm.allreduce(pulls, MPI.MIN) > 0
+
+
+def counting(comm, mesh):
+    """A plan that reads neighbours of u, and how many pulls it made."""
+    u, v = start(mesh.field(name="u")), mesh.field(name="v")
+    graph = dnds.Graph("counting", comm)
+
+    @graph.task(mesh.cells, reads=[u.through(mesh.cell_cells)], writes=[v])
+    def largest(cells, u, v):
+        place, others = mesh.cell_cells.pairs(cells)
+        v[cells] = -9
+        np.maximum.at(v, cells[place], np.where(others < 0, -9, u[others]))
+
+    def expected():
+        u.pull()
+        out = np.full(len(v), -9.0)
+        largest(np.arange(mesh.cells.owned), u.data, out)
+        return out[: mesh.cells.owned]
+
+    return u, v, graph.compile(), expected
+
+
+def test_current_ghosts_are_not_pulled_again(comm):
+    mesh = box(comm)
+    u, v, plan, expected = counting(comm, mesh)
+
+    def pulls():
+        before = plan.statistics["transfers"]
+        plan.run()
+        return plan.statistics["transfers"] - before
+
+    some = int(comm.size > 1)
+    assert (pulls(), pulls(), pulls()) == (some, 0, 0)
+    u.owned[:] += 1
+    assert (pulls(), pulls()) == (some, 0)
+    u.owned[:] += 1
+    u.pull()
+    assert (pulls(), pulls()) == (0, 0)
+    kept = u.owned
+    assert pulls() == some, "who takes a view may write"
+    kept[:] *= 2
+    assert pulls() == 0, "what a kept view writes is not seen"
+    dnds.changed(u)
+    assert (pulls(), pulls()) == (some, 0)
+    np.testing.assert_array_equal(v.owned, expected())
+
+
+def test_one_rank_may_write_or_look_alone(comm):
+    mesh = box(comm)
+    u, v, plan, expected = counting(comm, mesh)
+    for rank in range(comm.size):
+        plan.run()
+        if comm.rank == rank:
+            u.owned[:] += 10
+        plan.run()
+        got = v.owned.copy()
+        np.testing.assert_array_equal(got, expected())
+        if comm.rank == rank:
+            assert u.owned.max() >= 9
+            _ = u.ghosts
+        plan.run()
+        np.testing.assert_array_equal(v.owned, got)
+
+
+@pytest.mark.parametrize("width", [None, 2])
+@pytest.mark.parametrize("dtype", ["float64", "int32"])
+def test_sums_are_those_of_pushes(comm, dtype, width):
+    mesh = box(comm)
+    sums, expected = (mesh.field(width, dtype, name=name) for name in ("sums", "expected"))
+    weights = mesh.field(name="weights", at="faces", width=width, dtype=dtype)
+    weights.owned[:] = (weights.global_rows[: weights.owned_count] % 97).reshape((-1,) + (1,) * (width is not None))
+    graph = dnds.Graph("sums", comm)
+
+    @graph.task(mesh.faces, reads=[weights], adds=[sums.through(mesh.face_cells)])
+    def spread(faces, weights, sums):
+        sums.add(mesh.face_cells[faces, 0], weights[faces])
+        sums.add(mesh.face_cells[faces, 1], -2 * weights[faces])
+        sums.add(mesh.face_cells[faces], 1)
+
+    plan = graph.compile()
+    own = mesh.face_cells[: mesh.faces.owned]
+    for _ in range(3):
+        plan.run()
+        expected.ghosts[:] = 0
+        for rows, values in ((own[:, 0], weights.owned), (own[:, 1], -2 * weights.owned), (own, 1)):
+            there = rows >= 0
+            np.add.at(expected.data, rows[there], values if np.isscalar(values) else values[there])
+        expected.push("sum")
+        np.testing.assert_array_equal(sums.owned, expected.owned)
+
+
+def test_added_values_are_checked(comm):
+    mesh = box(comm)
+    sums = mesh.field(2, "int32", name="sums")
+    for values, error in ((0.5, dnds.ArgumentError), (np.ones((3, 5), int), ValueError), (1, dnds.IndexError)):
+        graph = dnds.Graph("sums", comm)
+        rows = [0, 1, len(sums)] if error is dnds.IndexError else [0, 1, 2]
+
+        @graph.task(mesh.faces, adds=[sums.through(mesh.face_cells)])
+        def wrong(faces, sums, rows=rows, values=values):
+            sums.add(rows, values)
+
+        with pytest.raises(error):
+            graph.compile().run()
+        comm.Barrier()
+
+
+def test_fields_are_swapped_inside_a_plan(comm):
+    mesh = box(comm)
+    old, new = start(mesh.field(name="old")), mesh.field(name="new")
+    graph = dnds.Graph("relaxation", comm)
+
+    @graph.task(mesh.cells, reads=[old.through(mesh.cell_cells)], writes=[new])
+    def mean(cells, old, new):
+        place, others = mesh.cell_cells.pairs(cells)
+        values = np.where(others < 0, old[cells[place]], old[others])
+        new[cells] = np.bincount(place, values, len(cells)) / np.bincount(place, minlength=len(cells))
+
+    # The cell itself is read, too
+    with pytest.raises(dnds.ArgumentError, match="through"):
+        graph.task(mesh.cells, writes=[old.through(mesh.cell_cells)])(mean)
+    graph.swap(old, new)
+    plan = graph.compile()
+    a, b = start(mesh.field(name="a")), mesh.field(name="b")
+    for _ in range(5):
+        plan.run()
+        a.pull()
+        mean(np.arange(mesh.cells.owned), a.data, b.data)
+        a.swap(b)
+        np.testing.assert_array_equal(old.owned, a.owned)
+
+
+def test_calls_and_regions(comm):
+    mesh = box(comm)
+    u, v = start(mesh.field(name="u")), mesh.field(name="v")
+    left = mesh.metrics().centroids[:, 0] < 0.4
+    region = mesh.cells.region("left", left & (np.arange(len(left)) < mesh.cells.owned))
+    np.testing.assert_array_equal(region.rows, np.flatnonzero(left[: mesh.cells.owned]))
+    np.testing.assert_array_equal(mesh.cells.region("inner").rows, u.inner_rows)
+    np.testing.assert_array_equal(u.region("boundary").rows, u.boundary_rows)
+    assert "left" in repr(region) and region.name == "left"
+    with pytest.raises(dnds.ArgumentError, match="owned, ghosts, inner, boundary, all"):
+        mesh.cells.region("nowhere")
+    with pytest.raises(dnds.ArgumentError, match="truth values"):
+        mesh.cells.region("half", [True])
+    with pytest.raises(dnds.IndexError):
+        mesh.cells.region("far", [len(u)])
+    graph = dnds.Graph("calls", comm)
+    seen = []
+
+    @graph.task(region, writes=[v])
+    def inflow(cells, v):
+        assert len(cells) > 0 and not cells.flags.writeable
+        v[cells] = 7
+
+    @graph.call(reads=[u, v.without_ghosts(), v.within(region)], reads_writes=[])
+    def look(u, v, same):
+        seen.append((u.copy(), v[: mesh.cells.owned].copy(), same is not v))
+
+    plan = graph.compile()
+    plan.run()
+    u.pull()
+    np.testing.assert_array_equal(seen[0][0], u.data)
+    np.testing.assert_array_equal(seen[0][1], np.where(left[: mesh.cells.owned], 7, 0))
+
+
+def test_tasks_loop_over_rows_of_fields_without_a_mesh(comm):
+    rows = 4
+    u, v = dnds.Field(rows, comm=comm, name="u"), dnds.Field(rows, comm=comm, name="v")
+    numbers = rows * comm.rank + np.arange(rows)
+    total = rows * comm.size
+    u.set_ghosts([(numbers[0] - 1) % total, (numbers[-1] + 1) % total])
+    v.share_ghosts(u)
+    neighbours = np.stack([u.to_local((numbers - 1) % total), u.to_local((numbers + 1) % total)], axis=1)
+    graph = dnds.Graph("ring", comm)
+
+    @graph.task(u, reads=[u.through(neighbours)], writes=[v], name="differences")
+    def difference(rows, u, v):
+        v[rows] = u[neighbours[rows, 1]] - u[neighbours[rows, 0]]
+
+    u.owned[:] = numbers**2
+    plan = graph.compile()
+    plan.run()
+    np.testing.assert_array_equal(v.owned, ((numbers + 1) % total) ** 2 - ((numbers - 1) % total) ** 2)
+    assert "differences" in plan.describe()
+    u.set_ghosts([])
+    with pytest.raises(dnds.StateError, match="other ghosts"):
+        plan.run()
+    with pytest.raises(dnds.IndexError, match="32 bits"):
+        u.through([2**40])
+    with pytest.raises(dnds.ArgumentError, match="integers"):
+        u.through([0.5])
+
+
+def test_pulled_ghosts_are_finished(comm):
+    mesh = box(comm, "quadrilaterals", (8, 8))
+    u, v = start(mesh.field(name="u")), mesh.field(name="v")
+    graph = dnds.Graph("finished", comm)
+
+    @graph.finish_pulls(u, u.region("ghosts"))
+    def turn(ghosts, u):
+        u[ghosts] *= -1
+
+    @graph.call(reads=[u], writes=[v])
+    def copy(u, v):
+        v[:] = u
+
+    plan = graph.compile()
+    for _ in range(3):
+        plan.run()
+        np.testing.assert_array_equal(v.owned, u.owned)
+        np.testing.assert_array_equal(v.ghosts, -np.sin(u.global_rows[u.owned_count :]))
+
+
+class Unusual(Exception):
+    pass
+
+
+@pytest.mark.parametrize("task", ["gradient", "fluxes", "update"])
+def test_exceptions_come_out_as_they_are(comm, task):
+    mesh = box(comm)
+    mine, expected = Diffusion(mesh), Diffusion(mesh)
+    raising = []
+    original = getattr(mine, task)
+
+    def guarded(rows, *arrays):
+        if raising:
+            raise Unusual(len(rows))
+        original(rows, *arrays)
+
+    guarded.__name__ = task
+    setattr(mine, task, guarded)
+    plan = mine.graph().compile()
+    plan.run()
+    expected.by_hand()
+    for rank in range(comm.size):
+        if comm.rank == rank:
+            raising.append(True)
+            with pytest.raises(Unusual) as caught:
+                plan.run()
+            if sys.version_info >= (3, 11):
+                assert f"in task '{task}'" in caught.value.__notes__[0]
+            with pytest.raises(dnds.StateError, match="call recover"):
+                plan.run()
+            raising.clear()
+        else:
+            with pytest.raises(dnds.PeerError):
+                for _ in range(2):
+                    plan.run()
+        plan.recover()
+        mine.u.owned[:] = expected.u.owned
+        plan.run()
+        expected.by_hand()
+        np.testing.assert_array_equal(mine.u.owned, expected.u.owned)
+
+
+def test_arrays_that_are_read_cannot_be_written(comm):
+    mesh = box(comm)
+    u, v = mesh.field(name="u"), mesh.field(name="v")
+    graph = dnds.Graph("wrong", comm)
+
+    @graph.task(mesh.cells, reads=[u], writes=[v])
+    def wrong(cells, u, v):
+        u[cells] = 1
+
+    plan = graph.compile()
+    with pytest.raises(ValueError, match="read-only"):
+        plan.run()
+    comm.Barrier()
+    plan.recover()
+
+
+def test_contradictions_are_found(comm):
+    mesh = box(comm)
+    u, at_nodes = mesh.field(name="u"), mesh.field(at="nodes", name="at_nodes")
+    graph = dnds.Graph("wrong", comm)
+
+    def nothing(*_):
+        pass
+
+    for options in ({"reads": [at_nodes]}, {"reads": [u], "writes": [u]}, {"reads": [u.through(mesh.face_cells)]},
+                    {"reads": [dnds.Field(3, layout="csr", sizes=[1, 2, 3], comm=comm)]}):
+        with pytest.raises(dnds.Error):
+            graph.task(mesh.cells, **options)(nothing)
+    for wrong in (lambda: graph.task(3), lambda: graph.task(mesh.cells, reads=[3])(nothing),
+                  lambda: graph.task(mesh.cells)(3), lambda: graph.call(reads=3)(nothing)):
+        with pytest.raises(TypeError):
+            wrong()
+    with pytest.raises(dnds.ArgumentError, match="as-declared"):
+        graph.compile(recompute="always")
+    with pytest.raises(dnds.ArgumentError):
+        graph.compile(transport="pigeons")
+
+
+def test_ranks_must_declare_the_same(comm):
+    mesh = box(comm)
+    graph = dnds.Graph("different", comm)
+    graph.task(mesh.cells, writes=[mesh.field(name="u")], name=f"task {min(comm.rank, 1)}")(lambda cells, u: None)
+    if comm.size == 1:
+        graph.compile().run()
+    else:
+        with pytest.raises(dnds.StateError, match="different graphs"):
+            graph.compile()
+
+
+def test_a_plan_waits_for_other_exchanges(comm):
+    mesh = box(comm)
+    u, _, plan, _ = counting(comm, mesh)
+    with u.start_pull(), pytest.raises(dnds.StateError if comm.rank == 0 or True else None, match="used by a plan"):
+        plan.run()
+    plan.run()
+
+
+def test_a_plan_is_not_run_by_its_own_task(comm):
+    graph = dnds.Graph("nested", comm)
+    plans = []
+
+    @graph.call()
+    def nested():
+        plans[0].run()
+
+    plans.append(graph.compile())
+    with pytest.raises(dnds.StateError, match="own tasks"):
+        plans[0].run()
+    comm.Barrier()
+
+
+def test_plans_keep_what_they_need_and_are_collected(comm):
+    class Solver:
+        pass
+
+    def make():
+        solver = Solver()
+        mesh = box(comm)
+        solver.u, solver.v = start(mesh.field(name="u")), mesh.field(name="v")
+        graph = dnds.Graph("cycle", comm)
+
+        @graph.task(mesh.cells, reads=[solver.u.through(mesh.cell_cells)], writes=[solver.v])
+        def copy(cells, u, v):
+            v[cells] = u[cells]
+            assert solver.plan is not None
+
+        solver.graph, solver.plan = graph, graph.compile()
+        return solver
+
+    solver = make()
+    gc.collect()
+    solver.plan.run()
+    np.testing.assert_array_equal(solver.v.owned, solver.u.owned)
+    plan, seen = solver.plan, weakref.ref(solver)
+    del solver
+    gc.collect()
+    plan.run()
+    assert seen() is not None, "the plan's function holds it"
+    del plan
+    gc.collect()
+    assert seen() is None, "a plan that its function holds goes with it"
+
+
+def test_a_kernel_may_be_kept_and_called_by_hand(comm):
+    mesh = box(comm)
+    u, v, plan, expected = counting(comm, mesh)
+    plan.run()
+    np.testing.assert_array_equal(v.owned, expected())
+
+
+def test_rows_of_ranks_without_cells(comm):
+    alone = dnds.Mesh.box("triangles", (2, 2), part=None, partitioner="curve", comm=comm)
+    mine, expected = Diffusion(alone), Diffusion(alone)
+    plan = mine.graph().compile()
+    for _ in range(2):
+        plan.run()
+        expected.by_hand()
+    np.testing.assert_array_equal(mine.u.owned, expected.u.owned)
