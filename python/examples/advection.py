@@ -15,33 +15,39 @@ class Upwind:
 
     def __init__(self, mesh, velocity):
         metrics = mesh.metrics()
-        self.owned = mesh.cells.owned
-        self.volumes = metrics.volumes[: self.owned]
-        own = (mesh.face_cells >= 0) & (mesh.face_cells < self.owned)
-        faces = own.any(axis=1) & (mesh.face_cells >= 0).all(axis=1)
-        # Faces between own cells need no ghosts: they are computed during the pull.
-        self.inner = self.selected(mesh, metrics, velocity, faces & own.all(axis=1))
-        self.outer = self.selected(mesh, metrics, velocity, faces & ~own.all(axis=1))
+        self.mesh = mesh
+        self.volumes = metrics.volumes[: mesh.cells.owned]
+        closed = (mesh.face_cells < 0).any(axis=1, keepdims=True)
+        self.sides = np.where(closed, mesh.face_cells[:, :1], mesh.face_cells)
+        self.speed = np.where(closed[:, 0], 0, metrics.area_vectors @ velocity)
 
-    @staticmethod
-    def selected(mesh, metrics, velocity, faces):
-        first, second = mesh.face_cells[faces].T
-        return first, second, metrics.area_vectors[faces] @ velocity
-
-    def gain(self, u, faces):
-        """The flow into each own cell through faces: [owned]."""
-        first, second, speed = faces
-        flow = np.where(speed > 0, u[first], u[second]) * speed
-        cells = max(self.owned, len(u))
-        return (np.bincount(second, flow, cells) - np.bincount(first, flow, cells))[: self.owned]
-
-    def largest_step(self, u):
+    def largest_step(self):
         """The time in which the first cell would be emptied, over all ranks."""
-        out = np.zeros(len(u))
-        for first, second, speed in (self.inner, self.outer):
-            out += np.bincount(first, np.maximum(speed, 0), len(u)) + np.bincount(second, np.maximum(-speed, 0), len(u))
-        mine = self.volumes / np.maximum(out[: self.owned], 1e-300)
-        return u.comm.allreduce(mine.min(initial=np.inf), MPI.MIN)
+        cell, faces = self.mesh.cell_faces.pairs(range(self.mesh.cells.owned))
+        leaving = np.where(self.mesh.face_cells[faces, 0] == cell, self.speed[faces], -self.speed[faces])
+        out = np.bincount(cell, np.maximum(leaving, 0), self.mesh.cells.owned)
+        mine = self.volumes / np.maximum(out, 1e-300)
+        return self.mesh.comm.allreduce(mine.min(initial=np.inf), MPI.MIN)
+
+    def plan(self, u, step):
+        """What moves `u` on by a time `step`."""
+        mesh = self.mesh
+        flow = dnds.Field(len(mesh.faces), name="flow", comm=mesh.comm)
+        graph = dnds.Graph("advection", mesh.comm)
+
+        @graph.task(mesh.faces, reads=[u.through(mesh.face_cells)], writes=[flow])
+        def flows(faces, u, flow):
+            first, second = self.sides[faces].T
+            speed = self.speed[faces]
+            flow[faces] = np.where(speed > 0, u[first], u[second]) * speed
+
+        @graph.task(mesh.cells, reads=[flow.through(mesh.cell_faces)], reads_writes=[u])
+        def update(cells, flow, u):
+            place, faces = mesh.cell_faces.pairs(cells)
+            leaving = np.where(mesh.face_cells[faces, 0] == cells[place], flow[faces], -flow[faces])
+            u[cells] -= step / self.volumes[cells] * np.bincount(place, leaving, len(cells))
+
+        return graph.compile()
 
 
 def advect(mesh, steps, velocity=(1.0, 0.5, 0.0), writer=None):
@@ -52,7 +58,8 @@ def advect(mesh, steps, velocity=(1.0, 0.5, 0.0), writer=None):
     u.owned[:] = np.exp(-40 * (away**2).sum(axis=1))
     mass = mesh.field(name="mass")
     masses = []
-    step = 0.9 * scheme.largest_step(u)
+    step = 0.9 * scheme.largest_step()
+    plan = scheme.plan(u, step)
     for count in range(steps + 1):
         mass.owned[:] = u.owned * scheme.volumes
         if count in (0, steps):
@@ -61,10 +68,7 @@ def advect(mesh, steps, velocity=(1.0, 0.5, 0.0), writer=None):
             writer.write(count * step, {"u": u})
         if count == steps:
             break
-        with u.start_pull():  # meanwhile: fluxes between own cells
-            gain = scheme.gain(u.owned, scheme.inner)
-        gain += scheme.gain(u.data, scheme.outer)
-        u.owned[:] += step * gain / scheme.volumes
+        plan.run()
     return u, masses
 
 

@@ -44,7 +44,8 @@ class Field {
     /// The fingerprint of the mesh whose cells, nodes or faces are the rows, if any.
     const std::optional<std::uint64_t> &mesh() const noexcept { return mesh_; }
     void setMesh(std::uint64_t fingerprint) noexcept { mesh_ = fingerprint; }
-    /// What versions of owned rows and ghosts there are here now, and were when all ranks knew that theirs belong together.
+    /// What versions of owned rows and ghosts there are here now, and were when all ranks knew that theirs belong
+    /// together.
     using Versions = std::pair<std::uint64_t, std::uint64_t>;
     Versions versions() const noexcept { return {father_->version(), son_->version()}; }
     const Versions &known() const noexcept { return known_; }

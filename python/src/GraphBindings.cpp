@@ -85,8 +85,11 @@ void declare(Graph &self, Task::TaskModel &task, TaskFunction &function, Task::M
         const std::size_t array = self.add(seen.field);
         if (seen.table.is_valid())
             self.kept.push_back(seen.table);
+        auto argument = std::ranges::find(function.arguments, self.fields[array], &TaskFunction::Argument::field);
+        if (argument == function.arguments.end())
+            argument = function.arguments.insert(argument, {self.fields[array], mode, {}});
+        argument->accesses.push_back(task.accesses.size());
         task.accesses.push_back({array, mode, seen.reach, std::move(seen.adjacency), std::move(seen.region)});
-        function.arguments.push_back({self.fields[array], mode});
     }
 }
 
@@ -94,8 +97,8 @@ void declare(Graph &self, Task::TaskModel &task, TaskFunction &function, Task::M
 nb::object addTask(Graph &self, Task::TaskModel task, const Declaration &given, const nb::object &function) {
     if (PyCallable_Check(function.ptr()) == 0)
         throw nb::type_error("a task is a function: put @graph.task(...) in front of its def");
-    task.name = given.name ? *given.name
-                           : nb::cast<std::string>(nb::str(nb::getattr(function, "__name__", nb::str("task"))));
+    task.name =
+        given.name ? *given.name : nb::cast<std::string>(nb::str(nb::getattr(function, "__name__", nb::str("task"))));
     TaskFunction body{function, {}};
     declare(self, task, body, Task::Mode::Reads, given.reads);
     declare(self, task, body, Task::Mode::Writes, given.writes);
@@ -119,7 +122,7 @@ nb::object finishPulls(nb::handle_t<Graph> self, const nb::object &field, const 
         Graph &mine = nb::cast<Graph &>(graph);
         const std::size_t array = mine.add(field);
         mine.model.add(Task::PullFinish{array, ghosts, nullptr});
-        mine.finishes.push_back({function, {{mine.fields[array], Task::Mode::ReadsWrites}}});
+        mine.finishes.push_back({function, {{mine.fields[array], Task::Mode::ReadsWrites, {}}}});
         mine.kept.push_back(function);
         return function;
     });
@@ -180,19 +183,21 @@ std::unique_ptr<PlanHandle> compile(const Graph &self, std::string_view recomput
 }
 
 #define DNDS_ACCESSES                                                                                                  \
-    "reads: collections.abc.Sequence[Field | SeenRows] | Field | SeenRows = (), "                                     \
+    "reads: collections.abc.Sequence[Field | SeenRows] | Field | SeenRows = (), "                                      \
     "writes: collections.abc.Sequence[Field] | Field = (), "                                                           \
     "reads_writes: collections.abc.Sequence[Field] | Field = (), "
-#define DNDS_DECORATOR "-> collections.abc.Callable[[collections.abc.Callable[..., typing.Any]], " \
-                       "collections.abc.Callable[..., typing.Any]]"
+#define DNDS_DECORATOR                                                                                                 \
+    "-> collections.abc.Callable[[collections.abc.Callable[..., typing.Any]], "                                        \
+    "collections.abc.Callable[..., typing.Any]]"
 
 const char *const taskText =
     R"(A decorator: the function below becomes a task that loops over `rows`, the cells, nodes or faces of a mesh, a
 Region, or the rows of a Field. It is called as function(numbers, *reads, *writes, *reads_writes, *adds): `numbers` are
-some of the rows, ascending, an integer array; of each field declared, in that order, it gets owned rows and ghosts as
-one NumPy array, read-only where it is in `reads`, and an AddedRows where it is in `adds`.
+some of the rows, ascending, an integer array; of each field declared, in that order and once, it gets owned rows and
+ghosts as one NumPy array, read-only where it is in `reads`, and an AddedRows where it is in `adds`.
 
-`reads`: fields whose rows `numbers` it reads, or rows seen by Field.through, whole, without_ghosts, within. `writes`:
+`reads`: fields whose rows `numbers` it reads, or rows seen by Field.through, whole, without_ghosts, within; both where
+it reads both, as in reads=[u, u.through(mesh.cell_cells)]. `writes`:
 fields whose rows `numbers` it sets without reading them. `reads_writes`: fields whose rows it changes. `adds`: fields to
 whose rows it adds, as in residual.through(mesh.face_cells); what is added to ghosts goes to their owners. Such a
 function may be called more than once for a row, and must write nothing else.
@@ -210,17 +215,17 @@ void bindTasks(nb::class_<Graph> &type) {
                 task.loop = loopOf(rows);
                 task.recomputesGhosts = recomputeGhosts;
                 task.secondsPerRow = cost;
-                return decorator(self, std::move(task),
-                                 {std::move(reads), std::move(writes), std::move(readsWrites), std::move(adds),
-                                  std::move(name)});
+                return decorator(
+                    self, std::move(task),
+                    {std::move(reads), std::move(writes), std::move(readsWrites), std::move(adds), std::move(name)});
             },
             "rows"_a, nb::kw_only(), "reads"_a = nb::make_tuple(), "writes"_a = nb::make_tuple(),
             "reads_writes"_a = nb::make_tuple(), "adds"_a = nb::make_tuple(), "recompute_ghosts"_a = false,
             "cost"_a.none() = nb::none(), "name"_a.none() = nb::none(),
-            nb::sig("def task(self, rows: Entities | Region | Field, *, " DNDS_ACCESSES
-                    "adds: collections.abc.Sequence[Field | SeenRows] | Field | SeenRows = (), "
-                    "recompute_ghosts: bool = False, cost: float | None = None, name: str | None = None) "
-                    DNDS_DECORATOR),
+            nb::sig(
+                "def task(self, rows: Entities | Region | Field, *, " DNDS_ACCESSES
+                "adds: collections.abc.Sequence[Field | SeenRows] | Field | SeenRows = (), "
+                "recompute_ghosts: bool = False, cost: float | None = None, name: str | None = None) " DNDS_DECORATOR),
             taskText)
         .def(
             "call",
@@ -228,9 +233,9 @@ void bindTasks(nb::class_<Graph> &type) {
                std::optional<std::string> name) {
                 Task::TaskModel task;
                 task.kind = Task::TaskKind::Call;
-                return decorator(self, std::move(task),
-                                 {std::move(reads), std::move(writes), std::move(readsWrites), nb::make_tuple(),
-                                  std::move(name)});
+                return decorator(
+                    self, std::move(task),
+                    {std::move(reads), std::move(writes), std::move(readsWrites), nb::make_tuple(), std::move(name)});
             },
             nb::kw_only(), "reads"_a = nb::make_tuple(), "writes"_a = nb::make_tuple(),
             "reads_writes"_a = nb::make_tuple(), "name"_a.none() = nb::none(),
@@ -240,9 +245,10 @@ function(*reads, *writes, *reads_writes), with the whole of each field unless ro
 communicator of its own. Local.)")
         .def("swap", &swap, "a"_a, "b"_a, nb::sig("def swap(self, a: Field, b: Field) -> None"),
              "Swaps the contents of two fields with the same ghosts, such as old and new states. Local.")
-        .def("finish_pulls", &finishPulls, "field"_a, "ghosts"_a,
-             nb::sig("def finish_pulls(self, field: Field, ghosts: Region) " DNDS_DECORATOR),
-             R"(A decorator for what pulled ghosts of a field need before they are read, such as rotation: function(numbers, field)
+        .def(
+            "finish_pulls", &finishPulls, "field"_a, "ghosts"_a,
+            nb::sig("def finish_pulls(self, field: Field, ghosts: Region) " DNDS_DECORATOR),
+            R"(A decorator for what pulled ghosts of a field need before they are read, such as rotation: function(numbers, field)
 is called for a region of ghosts after each pull that the plan makes, and not after one that it drops. Local.)");
 }
 
@@ -273,9 +279,10 @@ everything before each. Fields are of rows of one width.
         nb::sig("def __init__(self, name: str, comm: mpi4py.MPI.Comm | None = None) -> None"),
         "Ranks of `comm`, MPI.COMM_WORLD unless given, declare the same tasks in the same order. Local.");
     bindTasks(type);
-    type.def("compile", &compile, nb::kw_only(), "recompute"_a = "as-declared", "seconds_per_pull"_a = 0.0,
-             "overlap"_a = true, "fuse"_a = true, "drop_pulls"_a = true, "transport"_a = "auto",
-             R"(Makes a plan, which runs functions in the thread that runs it. The graph may be changed and compiled again.
+    type.def(
+            "compile", &compile, nb::kw_only(), "recompute"_a = "as-declared", "seconds_per_pull"_a = 0.0,
+            "overlap"_a = true, "fuse"_a = true, "drop_pulls"_a = true, "transport"_a = "auto",
+            R"(Makes a plan, which runs functions in the thread that runs it. The graph may be changed and compiled again.
 
 `recompute` is "as-declared" (by recompute_ghosts), "never", "where-possible" or "if-it-pays", for which
 `seconds_per_pull` is what a pull costs beside its bytes, 0: measured. `overlap` splits tasks so that pulls run beside
@@ -288,8 +295,7 @@ ArgumentError, IndexError.)")
             return fmt::format("<dnds.Graph '{}' of {} tasks>", self.model.name, self.model.tasks.size());
         });
     module.def(
-        "changed",
-        [](Field &field) { field.father().markWritten(); }, "field"_a,
+        "changed", [](Field &field) { field.father().markWritten(); }, "field"_a,
         R"(Tells plans that a field was written through an array that was kept, so that the next run pulls it. Needed on the
 ranks that wrote it. Local.)");
 }

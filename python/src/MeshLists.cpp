@@ -120,10 +120,11 @@ In place of a number, -1 means that the mesh ends there, -2 an entity of which t
         .def("__getitem__", &rowOf, "row"_a,
              nb::sig("def __getitem__(self, row: int, /) -> numpy.typing.NDArray[numpy.int32]"),
              "The entries of a row, read-only, without copying.")
-        .def("pairs", &pairsOf, "rows"_a,
-             nb::sig("def pairs(self, rows: numpy.typing.ArrayLike) -> tuple[numpy.typing.NDArray[numpy.int64], "
-                     "numpy.typing.NDArray[numpy.int64]]"),
-             R"(The entries of some rows in one array, and where in `rows` the row of each stands. Sums over neighbours are
+        .def(
+            "pairs", &pairsOf, "rows"_a,
+            nb::sig("def pairs(self, rows: numpy.typing.ArrayLike) -> tuple[numpy.typing.NDArray[numpy.int64], "
+                    "numpy.typing.NDArray[numpy.int64]]"),
+            R"(The entries of some rows in one array, and where in `rows` the row of each stands. Sums over neighbours are
 
     place, faces = mesh.cell_faces.pairs(cells)
     np.bincount(place, flux[faces], len(cells)))");

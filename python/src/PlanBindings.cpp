@@ -49,8 +49,9 @@ nb::dict statisticsOf(PlanHandle &self) {
 } // namespace
 
 void bindPlan(nb::module_ &module) {
-    nb::class_<PlanHandle>(module, "Plan", nb::type_slots(slots),
-                           R"(A graph's tasks, split into parts, with the pulls and pushes that they need: see Graph.compile.
+    nb::class_<PlanHandle>(
+        module, "Plan", nb::type_slots(slots),
+        R"(A graph's tasks, split into parts, with the pulls and pushes that they need: see Graph.compile.
 
 Keeps the fields and functions of its tasks alive.)")
         .def("run", &PlanHandle::run,
@@ -61,7 +62,8 @@ writing it, on any rank; what is written through an array that was kept is not s
 
 What a task function raises comes out on its rank, with a note that names the task; other ranks raise PeerError, in
 this run or the next. Then call `recover` on all ranks, and write anew what the failed tasks were writing.)")
-        .def("recover", &PlanHandle::recover, "After `run` raised on any rank: makes the plan usable again. Collective.")
+        .def("recover", &PlanHandle::recover,
+             "After `run` raised on any rank: makes the plan usable again. Collective.")
         .def(
             "describe", [](PlanHandle &self) { return self.get().describe(); },
             "A table of parts, rows, what waits for what, and which pulls are made or dropped and why. Local.")

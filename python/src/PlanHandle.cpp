@@ -72,7 +72,7 @@ void PlanHandle::run() {
     } catch (const Error &error) {
         running = false;
         if (const std::exception_ptr raised = std::exchange(failure->raised, nullptr))
-            rethrowWithNote(raised, error.message().substr(0, error.message().find(raisedText)));
+            rethrowWithNote(raised, error.message().substr(0, error.message().find(raisedText) - 2));
         throw;
     }
     running = failed = false;

@@ -125,7 +125,8 @@ SeenRows seenRowsOf(nb::handle rows) {
 void bindSeenRows(nb::module_ &module) {
     nb::class_<SeenRows>(module, "SeenRows", "Rows of a field as a task sees them: see Field.through.")
         .def_ro("field", &SeenRows::field, nb::sig("def field(self) -> Field"), "The field.");
-    nb::class_<Task::Region>(module, "Region", "Some rows by name, which is the same on all ranks: see Entities.region.")
+    nb::class_<Task::Region>(module, "Region",
+                             "Some rows by name, which is the same on all ranks: see Entities.region.")
         .def_prop_ro(
             "name", [](const Task::Region &self) { return self.name(); }, "The name.")
         .def_prop_ro("rows", &rowsOf, nb::sig("def rows(self) -> numpy.typing.NDArray[numpy.int32]"),
@@ -139,6 +140,12 @@ void bindSeenRows(nb::module_ &module) {
              nb::sig("def add(self, rows: numpy.typing.ArrayLike, values: numpy.typing.ArrayLike) -> None"),
              R"(Adds `values`, broadcast to the shape of `rows` (and the width of the field), one after another, as
 numpy.add.at does; negative rows, which mean no neighbour, are left out.)");
+    nb::class_<RowGuards>(module, "_RowGuards", "For dnds.guarded.").def("check", &RowGuards::check, "rows"_a);
+#if defined(DNDS_DEBUG_CHECKS)
+    module.attr("_debug_checks") = true;
+#else
+    module.attr("_debug_checks") = false;
+#endif
     bindFieldRows(module);
     nb::borrow<nb::class_<Entities>>(module.attr("Entities"))
         .def("region", &regionOf<Entities>, "name"_a, "rows"_a.none() = nb::none(),

@@ -5,6 +5,7 @@
 
 #include <nanobind/stl/string.h>
 
+#include <algorithm>
 #include <map>
 #include <tuple>
 #include <utility>
@@ -27,13 +28,20 @@ class Callable {
         views_.clear();
         sums_.clear();
         for (std::size_t k = 0; k < function_.arguments.size(); ++k) {
-            const auto &[field, mode] = function_.arguments[k];
+            const auto &[field, mode, accesses] = function_.arguments[k];
             if (mode == Task::Mode::Adds) {
                 views_.push_back(nb::cast(AddedRows(*field)));
-                sums_.emplace_back(nb::cast<AddedRows *>(views_.back()), guards.empty() ? nullptr : &guards[k]);
-            } else {
-                views_.push_back(field->rows(mode != Task::Mode::Reads));
+                sums_.emplace_back(nb::cast<AddedRows *>(views_.back()),
+                                   guards.empty() ? nullptr : &guards[accesses.front()]);
+                continue;
             }
+            views_.push_back(field->rows(mode != Task::Mode::Reads));
+            if (guards.empty())
+                continue;
+            RowGuards guard;
+            for (const std::size_t access : accesses)
+                guard.each.push_back(guards[access]);
+            views_.back() = nb::module_::import_("dnds.guarded").attr("guarded")(views_.back(), std::move(guard));
         }
     }
     /// Calls it, with `rows` first where they are given. What it raises is kept; then throws StateError.
@@ -43,8 +51,8 @@ class Callable {
             arguments.push_back(rows.ptr());
         for (const nb::object &view : views_)
             arguments.push_back(view.ptr());
-        const nb::object result = nb::steal(
-            PyObject_Vectorcall(function_.function.ptr(), arguments.data(), arguments.size(), nullptr));
+        const nb::object result =
+            nb::steal(PyObject_Vectorcall(function_.function.ptr(), arguments.data(), arguments.size(), nullptr));
         if (result.is_valid())
             return;
         try {
@@ -134,6 +142,16 @@ void FieldHandle::toHost() {
 
 AddedRows::AddedRows(const Field &field)
     : label_(field.father().label()), scalar_(field.scalar()), all_(field.block(true, hold_)) {}
+
+void RowGuards::check(nb::handle rows) const {
+    for (const index row : Integers(rows, "rows").span()) {
+        const auto declares = [row](const Task::RowGuard &guard) {
+            return row >= 0 && row < guard.rows.size() && guard.rows.test(row);
+        };
+        if (std::ranges::none_of(each, declares))
+            each.front().refuse(row);
+    }
+}
 
 void AddedRows::narrow(index first, index last, const Task::RowGuard *guard) {
     first_ = first;

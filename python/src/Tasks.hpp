@@ -71,11 +71,20 @@ class AddedRows {
     const Task::RowGuard *guard_ = nullptr;
 };
 
+/// The rows of a field that a part of a task declared, in builds with debug checks.
+struct RowGuards {
+    std::vector<Task::RowGuard> each; ///< by access
+
+    /// Throws IndexError for a row that none declares.
+    void check(nanobind::handle rows) const;
+};
+
 /// A Python function and the fields that it gets. Whoever runs it keeps the Python objects.
 struct TaskFunction {
     struct Argument {
         Field *field;
         Task::Mode mode;
+        std::vector<std::size_t> accesses; ///< of the task to this field
     };
     nanobind::handle function;
     std::vector<Argument> arguments;
@@ -86,7 +95,7 @@ struct PythonFailure {
     std::exception_ptr raised;
 };
 
-/// The text with which a task ends whose function raised.
+/// The text with which a task ends whose function raised; the plan writes "in task ...: " in front of it.
 inline constexpr std::string_view raisedText = "its function raised an exception of Python";
 
 /// What a plan runs for a loop.
