@@ -197,10 +197,10 @@ some of the rows, ascending, an integer array; of each field declared, in that o
 ghosts as one NumPy array, read-only where it is in `reads`, and an AddedRows where it is in `adds`.
 
 `reads`: fields whose rows `numbers` it reads, or rows seen by Field.through, whole, without_ghosts, within; both where
-it reads both, as in reads=[u, u.through(mesh.cell_cells)]. `writes`:
-fields whose rows `numbers` it sets without reading them. `reads_writes`: fields whose rows it changes. `adds`: fields to
-whose rows it adds, as in residual.through(mesh.face_cells); what is added to ghosts goes to their owners. Such a
-function may be called more than once for a row, and must write nothing else.
+it reads both, as in reads=[u, u.through(mesh.cell_cells)]. `writes`: fields whose rows `numbers` it sets without reading
+them. `reads_writes`: fields whose rows it changes. `adds`: fields to whose rows it adds, as in
+residual.through(mesh.face_cells); what is added to ghosts goes to their owners. Such a function may be called more than
+once for a row, and must write nothing else.
 
 The function is called for one part of the rows after another, so what it computes for a row must depend on no others
 than those declared. `recompute_ghosts`: it computes ghosts, too, where that saves pulling what it writes; `cost` is

@@ -53,8 +53,21 @@ bool PlanHandle::meet(bool recovers, bool fails) {
 }
 
 void PlanHandle::run() {
-    Task::Plan &mine = get();
-    DNDS_CHECK(!running, StateError, "plan '{}' cannot be run by one of its own tasks", name);
+    (void)get();
+    DNDS_CHECK(!running, StateError, "plan '{}' is running: neither its own tasks nor other threads can run it", name);
+    running = true;
+    try {
+        runOnce();
+    } catch (...) {
+        running = false;
+        throw;
+    }
+    running = false;
+    for (const Used &used : fields)
+        used.field->setKnown();
+}
+
+void PlanHandle::runOnce() {
     std::exception_ptr unready;
     try {
         requireReady();
@@ -65,23 +78,23 @@ void PlanHandle::run() {
     if (unready)
         std::rethrow_exception(unready);
     failure->raised = nullptr;
-    running = failed = true;
+    failed = true;
     try {
         const nb::gil_scoped_release others;
-        mine.run();
+        plan->run();
     } catch (const Error &error) {
-        running = false;
-        if (const std::exception_ptr raised = std::exchange(failure->raised, nullptr))
-            rethrowWithNote(raised, error.message().substr(0, error.message().find(raisedText) - 2));
-        throw;
+        const std::exception_ptr raised = std::exchange(failure->raised, nullptr);
+        if (!raised)
+            throw;
+        const std::size_t place = error.message().find(raisedText); // after "in task ...: "
+        rethrowWithNote(raised, place < 2 ? "while pulled ghosts were finished" : error.message().substr(0, place - 2));
     }
-    running = failed = false;
-    for (const Used &used : fields)
-        used.field->setKnown();
+    failed = false;
 }
 
 void PlanHandle::recover() {
     Task::Plan &mine = get();
+    DNDS_CHECK(!running, StateError, "plan '{}' is running: its own tasks cannot recover it", name);
     while (!meet(true, false)) // others come here once they know
         ;
     const nb::gil_scoped_release others;

@@ -39,6 +39,8 @@ struct PlanHandle {
     Task::Plan &get();
 
   private:
+    void runOnce();
+    /// Throws StateError.
     void requireReady();
     bool isCurrent(const Used &used) const;
     /// Agrees with all ranks on which fields were written since they met last. Returns whether some rank recovers.

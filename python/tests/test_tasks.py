@@ -306,6 +306,28 @@ def test_pulled_ghosts_are_finished(comm):
         plan.run()
         np.testing.assert_array_equal(v.owned, u.owned)
         np.testing.assert_array_equal(v.ghosts, -np.sin(u.global_rows[u.owned_count :]))
+    with pytest.raises(dnds.ArgumentError, match="owned rows"):
+        graph.finish_pulls(u, u.region("all"))(turn)
+
+
+def test_what_finishes_pulls_may_raise(comm):
+    mesh = box(comm)
+    u, _, _, _ = counting(comm, mesh)
+    graph = dnds.Graph("unfinished", comm)
+    graph.call(reads=[u], name="look")(lambda u: None)
+
+    @graph.finish_pulls(u, u.region("ghosts"))
+    def turn(ghosts, u):
+        raise Unusual
+
+    plan = graph.compile()
+    if comm.size == 1:
+        plan.run()
+        return
+    with pytest.raises(Unusual) as caught:
+        plan.run()
+    if sys.version_info >= (3, 11):
+        assert "finished" in caught.value.__notes__[0]
 
 
 class Unusual(Exception):
@@ -458,7 +480,7 @@ def test_a_plan_is_not_run_by_its_own_task(comm):
         plans[0].run()
 
     plans.append(graph.compile())
-    with pytest.raises(dnds.StateError, match="own tasks"):
+    with pytest.raises(dnds.StateError, match="is running"):
         plans[0].run()
     comm.Barrier()
 
