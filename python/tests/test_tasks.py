@@ -88,6 +88,90 @@ def test_a_plan_computes_what_pulls_by_hand_do(comm, layers, options):
     assert "gradient" in plan.describe() and "digraph" in plan.dot()
 
 
+class Step:
+    """A random task and what it is by hand: pull everything, then call the function for all owned rows."""
+
+    def __init__(self, random, mesh, cells, faces):
+        self.mesh, self.kind = mesh, random.choice(["mean", "jump", "gather", "add", "swap"])
+        self.a, self.b = random.choice(len(cells), 2, replace=False)
+        self.p, self.recompute = random.integers(len(faces)), bool(random.integers(2))
+        self.factor = random.uniform(0.1, 0.4)
+
+    def mean(self, cells, read, written):
+        place, others = self.mesh.cell_cells.pairs(cells)
+        there = others >= 0
+        written[cells] = np.cos(read[cells])
+        np.add.at(written, cells[place[there]], self.factor * read[others[there]])
+
+    def jump(self, faces, read, written):
+        sides = self.mesh.face_cells[faces]
+        written[faces] = np.where(sides[:, 1] < 0, 1, self.factor * np.sin(read[sides[:, 0]] - 2 * read[sides[:, 1]]))
+
+    def gather(self, cells, read, written):
+        place, faces = self.mesh.cell_faces.pairs(cells)
+        np.add.at(written, cells[place], self.factor * read[faces])
+
+    def add(self, faces, read, sums):
+        sums.add(self.mesh.face_cells[faces], self.factor * np.stack([read[faces], -read[faces]], axis=1))
+
+    def declare(self, graph, cells, faces):
+        mesh, a, b, p = self.mesh, cells[self.a], cells[self.b], faces[self.p]
+        if self.kind == "mean":
+            graph.task(mesh.cells, reads=[a, a.through(mesh.cell_cells)], writes=b,
+                       recompute_ghosts=self.recompute)(self.mean)
+        elif self.kind == "jump":
+            graph.task(mesh.faces, reads=a.through(mesh.face_cells), writes=p,
+                       recompute_ghosts=self.recompute)(self.jump)
+        elif self.kind == "gather":
+            graph.task(mesh.cells, reads=p.through(mesh.cell_faces), reads_writes=a,
+                       recompute_ghosts=self.recompute)(self.gather)
+        elif self.kind == "add":
+            graph.task(mesh.faces, reads=p, adds=a.through(mesh.face_cells))(self.add)
+        else:
+            graph.swap(a, b)
+
+    def by_hand(self, cells, faces):
+        a, b, p = cells[self.a], cells[self.b], faces[self.p]
+        if self.kind == "swap":
+            return a.swap(b)
+        for field in (a, b, p):
+            field.pull()
+        own_cells, own_faces = np.arange(self.mesh.cells.owned), np.arange(self.mesh.faces.owned)
+        if self.kind == "mean":
+            self.mean(own_cells, a.data, b.data)
+        elif self.kind == "jump":
+            self.jump(own_faces, a.data, p.data)
+        elif self.kind == "gather":
+            self.gather(own_cells, p.data, a.data)
+        else:
+            a.ghosts[:] = 0
+            sides = self.mesh.face_cells[own_faces]
+            values = self.factor * np.stack([p.data[own_faces], -p.data[own_faces]], axis=1)
+            np.add.at(a.data, sides[sides >= 0], values[sides >= 0])
+            a.push("sum")
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_random_graphs_are_what_pulls_by_hand_give(comm, seed):
+    random = np.random.default_rng(seed)
+    mesh = box(comm, ["triangles", "quadrilaterals", "mixed-surface"][seed % 3], (8, 8), ghost_layers=1 + seed % 2)
+    mine, expected = ([[start(mesh.field(name=f"{at}{k}", at=at)) for k in range(3)] for at in ("cells", "faces")]
+                      for _ in range(2))
+    steps = [Step(random, mesh, *mine) for _ in range(8)]
+    graph = dnds.Graph("random", comm)
+    for step in steps:
+        step.declare(graph, *mine)
+    plan = graph.compile(recompute=["as-declared", "where-possible", "never"][seed // 2 % 3], fuse=seed % 5 != 0)
+    for run in range(3):
+        plan.run()
+        for step in steps:
+            step.by_hand(*expected)
+        for one, other in zip(sum(mine, []), sum(expected, []), strict=True):
+            np.testing.assert_array_equal(one.owned, other.owned, f"{one.name}: {[s.kind for s in steps]}")
+        if run == 1 and comm.rank == seed % comm.size:
+            mine[0][0].owned[0] = expected[0][0].owned[0] = 0.5
+
+
 def test_recomputing_ghosts_saves_pulls(comm):
     mesh = box(comm, ghost_layers=2)
     plain, saving = Diffusion(mesh).graph().compile(), Diffusion(mesh, recompute=True).graph().compile()
