@@ -286,7 +286,7 @@ void Plan::State::finish(std::size_t k, const PartRows &finished, const Executor
     finish.body->bind(where.space(), {});
     finish.body->run(where, finished, 0, finished.count);
     ArrayHandle &array = *graph.arrays[finish.array];
-    array.setPulledFrom(array.father().version()); // its finished are as they were
+    array.setPulledFrom(array.father().version()); // its rows are as they were
 }
 
 bool Plan::State::isFinished(std::size_t array) const {
