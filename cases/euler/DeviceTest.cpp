@@ -52,9 +52,9 @@ TEST(SolverOnDevice, ReplaysStepsFromGraphs) {
     const DNDS::CommunicatorView comm(MPI_COMM_WORLD);
     Simulation run = runOf(deviceCase());
     run(nullptr);
-    const GraphUse use = *run.solver().graphUse();
+    const DNDS::Task::PlanGraphs use = *run.solver().graphUse();
     EXPECT_EQ(use.whyNot, "");
-    EXPECT_EQ(use.wholeSteps, comm.size() == 1);
+    EXPECT_EQ(use.wholeRuns, comm.size() == 1);
     // The bound and the beginning, and stages: all at once, or four parts in each. Captured when met again; the bound
     // is met in measurements, too.
     EXPECT_EQ(use.graphs, comm.size() == 1 ? 3 : 2 + 3 * 4);

@@ -6,6 +6,7 @@
 
 #include "DNDS/Array/ArrayPair.hpp"
 #include "DNDS/Geom/Mesh/MeshView.hpp"
+#include "DNDS/Task/KernelRows.hpp"
 
 namespace Euler {
 
@@ -15,14 +16,19 @@ using DNDS::LocalIndex;
 using DNDS::ParArray;
 using DNDS::rowsize;
 
-/// A read-only view of a field with ghosts, for kernels.
-template <rowsize width>
-using ReadRows = DNDS::ArrayPairView<ArrayView<const real, width>>;
-template <rowsize width>
-using WriteRows = ArrayView<real, width>;
 /// A field with ghosts.
 template <rowsize width>
 using Field = ArrayPair<ParArray<real, width>>;
+/// Rows of a field, in kernels.
+template <rowsize width>
+using ReadRows = DNDS::Task::ReadRows<Field<width>>;
+template <rowsize width>
+using WriteRows = DNDS::Task::WriteRows<Field<width>>;
+/// Rows of an array without ghosts, in kernels.
+template <rowsize width>
+using ReadOwn = DNDS::Task::ReadRows<DNDS::Array<real, width>>;
+template <rowsize width>
+using WriteOwn = DNDS::Task::WriteRows<DNDS::Array<real, width>>;
 
 inline constexpr int gradientWidth = 3 * variables; ///< derivatives of the first variable, of the second, ...
 
@@ -67,10 +73,10 @@ struct GradientKernel {
     Gas gas;
     LimiterChoice choice;
     int dimension;
-    ReadRows<variables> state;
-    WriteRows<gradientWidth> gradient;
 
-    DNDS_HOST_DEVICE void operator()(index cell) const {
+    DNDS_HOST_DEVICE void operator()(index cell, const ReadRows<variables> &state,
+                                     const ReadRows<variables> &neighbours,
+                                     const WriteRows<gradientWidth> &gradient) const {
         const real *own = state[cell];
         const real *weight = weights[cell];
         const auto faces = mesh.cellFaces[cell];
@@ -82,7 +88,7 @@ struct GradientKernel {
             lowest[k] = highest[k] = own[k];
         for (rowsize j = 0; j < faces.size(); j++, weight += 3) {
             real other[variables];
-            if (!neighbourState(cell, faces[j], cells[j], other))
+            if (!neighbourState(own, neighbours, faces[j], cells[j], other))
                 continue;
             for (int k = 0; k < variables; k++) {
                 lowest[k] = smaller(lowest[k], other[k]);
@@ -102,9 +108,10 @@ struct GradientKernel {
 
   private:
     /// The state across a face: of the cell there, or from the boundary condition.
-    DNDS_HOST_DEVICE bool neighbourState(index cell, LocalIndex face, LocalIndex neighbour, real *other) const {
+    DNDS_HOST_DEVICE bool neighbourState(const real *own, const ReadRows<variables> &neighbours, LocalIndex face,
+                                         LocalIndex neighbour, real *other) const {
         if (neighbour >= 0) {
-            const real *row = state[neighbour];
+            const real *row = neighbours[neighbour];
             for (int k = 0; k < variables; k++)
                 other[k] = row[k];
             return true;
@@ -112,7 +119,7 @@ struct GradientKernel {
         if (faceCondition(face) < 0)
             return false;
         const Vector normal = (1 / mesh.areas(face)) * Vector::load(mesh.areaVectors[face]);
-        boundaryState(gas, conditions(faceCondition(face)), Primitive::load(state[cell]), normal).store(other);
+        boundaryState(gas, conditions(faceCondition(face)), Primitive::load(own), normal).store(other);
         return true;
     }
 

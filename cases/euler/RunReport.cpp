@@ -64,7 +64,7 @@ double RunCosts::hidden() const {
 RunCosts measureCosts(DNDS::CommunicatorView comm, Solver &solver, const Scheme &scheme, index cells, index steps,
                       double seconds) {
     const SolverTimes times = solver.times(); // before pulls are timed
-    const double stages = times.pulls > 0 ? static_cast<double>(times.pulls) / 2 : 1;
+    const double stages = times.stages > 0 ? static_cast<double>(times.stages) : 1;
     const double alone = solver.timePulls(20);
     const double spent = times.start + times.wait;
     std::array<double, 6> sums{times.compute, spent, spent / stages, alone, times.start, times.wait};

@@ -18,14 +18,14 @@ struct RunCosts {
     index steps = 0; ///< of this run
     int stages = 3;  ///< of a step
     double seconds = 0;
-    double computing = 0, computingMost = 0; ///< means of ranks and the slowest rank
-    double starting = 0, waiting = 0;        ///< of pulls: means of ranks
-    double pulls = 0, pullsMost = 0;         ///< both: means of ranks and the slowest rank
-    double pullsOfStage = 0;                 ///< seconds of a rank, late peers included
-    double pullsOfStageAlone = 0;            ///< when nothing is computed meanwhile
-    index pullsMade = 0;                     ///< by each rank
-    index bytesSent = 0, bytesPulled = 0;    ///< of all ranks
-    std::optional<GraphUse> graphUse;        ///< on the device: of rank 0
+    double computing = 0, computingMost = 0;        ///< means of ranks and the slowest rank
+    double starting = 0, waiting = 0;               ///< of pulls: means of ranks
+    double pulls = 0, pullsMost = 0;                ///< both: means of ranks and the slowest rank
+    double pullsOfStage = 0;                        ///< seconds of a rank, late peers included
+    double pullsOfStageAlone = 0;                   ///< when nothing is computed meanwhile
+    index pullsMade = 0;                            ///< by each rank
+    index bytesSent = 0, bytesPulled = 0;           ///< of all ranks
+    std::optional<DNDS::Task::PlanGraphs> graphUse; ///< on the device: of rank 0
     int ranksWithGraphs = 0;
 
     double cellsPerSecondAndRank() const {

@@ -11,15 +11,7 @@ namespace Euler {
 namespace {
 
 namespace Geom = DNDS::Geom;
-using DNDS::Array;
 using DNDS::toSize;
-
-Array<index> listOf(const std::vector<index> &rows) {
-    Array<index> list;
-    list.resize(static_cast<index>(rows.size()));
-    std::copy(rows.begin(), rows.end(), list.data());
-    return list;
-}
 
 /// Each rank uses the device of its number on the machine. Collective; throws on all ranks if one has none.
 void takeDevice(DNDS::CommunicatorView comm) {
@@ -34,371 +26,159 @@ void takeDevice(DNDS::CommunicatorView comm) {
 
 Solver::Solver(Geom::UnstructuredMesh &mesh, Geom::MeshMetrics &metrics, Gas gas, const Scheme &scheme,
                std::vector<BoundaryCondition> conditions)
-    : mesh_(mesh), view_(viewOf(mesh, metrics)), gas_(gas), scheme_(scheme), conserved_("conserved", mesh.comm),
-      start_("conserved at start", mesh.comm), timeStep_("time step", mesh.comm) {
+    : mesh_(mesh), view_(viewOf(mesh, metrics)), kernelMesh_(view_), gas_(gas), scheme_(scheme),
+      conserved_("conserved", mesh.comm) {
     if (scheme.device)
         takeDevice(mesh.comm);
     mesh.comm.guarded([&] {
         DNDS_CHECK(mesh.dimension == 3 || mesh.planar, DNDS::ArgumentError,
                    "{}: two-dimensional flow needs a plane z = const", mesh.origin);
-        DNDS_CHECK(conditions.size() == mesh.patches.size(), DNDS::ArgumentError,
-                   "{}: {} boundary conditions for {} patches", mesh.origin, conditions.size(), mesh.patches.size());
-        conditions_.resize(static_cast<index>(conditions.size()));
-        std::copy(conditions.begin(), conditions.end(), conditions_.data());
-        faceCondition_.resize(mesh.faces.size());
-        for (index face = 0; face < mesh.faces.size(); face++)
-            faceCondition_(face) = view_.faceCells(face, 1) == Geom::noEntity ? mesh.facePatches[toSize(face)] : -1;
+        findConditions(conditions);
         weights_ = gradientWeights(mesh, metrics, scheme.gradient);
-        classify();
         findTurnedGhosts();
-        conserved_.resize(mesh.cells.owned);
-        start_.resize(mesh.cells.owned);
-        timeStep_.resize(mesh.cells.owned);
-        flux_.resize(mesh.faces.size());
-        kernelMesh_ = view_;
-        if (scheme.device)
-            moveToDevice(mesh, metrics);
+        const auto allocate = [](auto &array, const char *name, index rows) {
+            array.setName(name);
+            array.resize(rows);
+        };
+        allocate(conserved_, "conserved", mesh.cells.owned);
+        allocate(start_, "conserved at start", mesh.cells.owned);
+        allocate(timeStep_, "time step", mesh.cells.owned);
+        allocate(length_, "length of step", 1);
+        allocate(flux_, "flux", mesh.faces.size());
+        if (!scheme.device)
+            return;
+        stream_.emplace();
+        Geom::toDevice(mesh, metrics);
+        kernelMesh_ = Geom::viewOf<DNDS::DeviceBackend::CUDA>(mesh, metrics);
     });
     const auto attach = [&](auto &field, const char *name) {
         field.initPair(name, mesh.comm);
         field.father->resize(mesh.cells.owned);
         attachField(field, mesh.cells);
-        if (streams_) // so that the exchange binds the device's copies
-            field.toDevice();
-        field.trans.initPersistentPull();
     };
     attach(state_, "state");
     attach(gradient_, "gradient");
-    for (const DNDS::PeerPath &path : state_.trans.pullPaths()) {
-        rowsSent_ += toSize(path.rowsSent);
-        rowsReceived_ += toSize(path.rowsReceived);
-    }
-    if (streams_ && state_.trans.canCapturePull() && gradient_.trans.canCapturePull())
-        streams_->setWholeSteps();
+    timeSteps_ = declareTimeSteps();
+    stages_ = declareStages();
+    residual_ = declareResidual();
+    total_ = declareTotal();
     DNDS::exactSums(mesh.comm, {view_.volumes.data(), toSize(mesh.cells.owned)}, {&volume_, 1});
 }
 
-void Solver::classify() {
-    std::vector<index> cells, innerCells, edgeCells, innerFaces, edgeFaces;
-    const auto isGhost = [&](index cell) { return cell >= mesh_.cells.owned; };
-    for (index cell = 0; cell < mesh_.cells.owned; cell++) {
-        cells.push_back(cell);
-        const auto others = view_.cellCells[cell];
-        (std::any_of(others.begin(), others.end(), isGhost) ? edgeCells : innerCells).push_back(cell);
-    }
-    const auto sort = [&](index face) {
-        const bool edge = isGhost(view_.faceCells(face, 0)) || isGhost(view_.faceCells(face, 1));
-        (edge ? edgeFaces : innerFaces).push_back(face);
-    };
-    for (index face = 0; face < mesh_.faces.owned; face++)
-        sort(face);
-    for (const LocalIndex face : mesh_.sharedFaces)
-        sort(face);
-    allCells_ = listOf(cells);
-    innerCells_ = listOf(innerCells);
-    edgeCells_ = listOf(edgeCells);
-    innerFaces_ = listOf(innerFaces);
-    edgeFaces_ = listOf(edgeFaces);
+void Solver::findConditions(const std::vector<BoundaryCondition> &conditions) {
+    DNDS_CHECK(conditions.size() == mesh_.patches.size(), DNDS::ArgumentError,
+               "{}: {} boundary conditions for {} patches", mesh_.origin, conditions.size(), mesh_.patches.size());
+    conditions_.resize(static_cast<index>(conditions.size()));
+    std::copy(conditions.begin(), conditions.end(), conditions_.data());
+    faceCondition_.resize(mesh_.faces.size());
+    for (index face = 0; face < mesh_.faces.size(); face++)
+        faceCondition_(face) = view_.faceCells(face, 1) == Geom::noEntity ? mesh_.facePatches[toSize(face)] : -1;
 }
 
 void Solver::findTurnedGhosts() {
-    std::vector<index> ghosts, rows;
-    for (index cell = mesh_.cells.owned; cell < mesh_.cells.size(); cell++) {
-        const auto &motion = mesh_.images[toSize(mesh_.cells.images[toSize(cell)])].motion;
-        if (motion.matrix == Geom::RigidMotion{}.matrix)
-            continue;
-        rows.push_back(static_cast<index>(ghosts.size()));
-        ghosts.push_back(cell - mesh_.cells.owned);
+    turns_.resize(static_cast<index>(mesh_.images.size()));
+    for (index image = 0; image < turns_.size(); image++) {
+        const auto &matrix = mesh_.images[toSize(image)].motion.matrix;
+        std::copy(matrix.begin(), matrix.end(), turns_[image]);
     }
-    turnedGhosts_ = listOf(ghosts);
-    turnedRows_ = listOf(rows);
-    turns_.resize(static_cast<index>(ghosts.size()));
-    for (const index row : rows) {
-        const index cell = ghosts[toSize(row)] + mesh_.cells.owned;
-        const auto &matrix = mesh_.images[toSize(mesh_.cells.images[toSize(cell)])].motion.matrix;
-        std::copy(matrix.begin(), matrix.end(), turns_[row]);
+    images_.resize(mesh_.cells.size());
+    for (index cell = 0; cell < mesh_.cells.size(); cell++) {
+        images_(cell) = mesh_.cells.images[toSize(cell)];
+        if (mesh_.images[toSize(images_(cell))].motion.matrix != Geom::RigidMotion{}.matrix)
+            turnedGhosts_.push_back(cell);
     }
-}
-
-void Solver::moveToDevice(Geom::UnstructuredMesh &mesh, Geom::MeshMetrics &metrics) {
-    Geom::toDevice(mesh, metrics);
-    kernelMesh_ = Geom::viewOf<DNDS::DeviceBackend::CUDA>(mesh, metrics);
-    for (List *list : {&allCells_, &innerCells_, &edgeCells_, &innerFaces_, &edgeFaces_, &turnedGhosts_, &turnedRows_})
-        list->toDevice();
-    conditions_.toDevice();
-    faceCondition_.toDevice();
-    weights_.toDevice();
-    turns_.toDevice();
-    conserved_.toDevice();
-    start_.toDevice();
-    timeStep_.toDevice();
-    flux_.toDevice();
-    streams_.emplace(mesh.cells.owned, scheme_.graphs);
-}
-
-void Solver::finish() const {
-    if (!streams_)
-        return;
-    streams_->inner.synchronize();
-    streams_->boundary.synchronize();
-}
-
-DNDS::Executor Solver::inner() const {
-    return streams_ ? DNDS::Executor::device(streams_->inner) : DNDS::Executor::host();
-}
-DNDS::Executor Solver::boundary() const {
-    return streams_ ? DNDS::Executor::device(streams_->boundary) : DNDS::Executor::host();
-}
-
-/// Runs a part of a step, on the device as a graph. What it writes must be marked by `makeHostStale`.
-template <class Work>
-void Solver::runPart(std::size_t part, const DNDS::Executor &executor, const Work &work) {
-    const double begin = MPI_Wtime();
-    if (streams_)
-        streams_->run(part, executor.stream(), work);
-    else
-        work();
-    times_.compute += MPI_Wtime() - begin;
-}
-
-/// Pulls ghosts; runs `innerRows` meanwhile and `edgeRows` afterwards.
-template <rowsize width, class Inner, class Edge>
-void Solver::pullAround(Field<width> &field, const Inner &innerRows, const Edge &edgeRows) {
-    const double begin = MPI_Wtime();
-    if (streams_ && !streams_->use().wholeSteps)
-        streams_->ready.record(streams_->boundary);
-    field.trans.startPersistentPull(boundary().stream());
-    times_.start += MPI_Wtime() - begin;
-    if (scheme_.overlap)
-        innerRows();
-    awaitGhosts(field);
-    if (!scheme_.overlap)
-        innerRows();
-    edgeRows();
-}
-
-template <rowsize width>
-void Solver::awaitGhosts(Field<width> &field) {
-    const double begin = MPI_Wtime();
-    if (!streams_) {
-        field.trans.waitPersistentPull();
-        times_.wait += MPI_Wtime() - begin;
-        return;
-    }
-    if (streams_->use().wholeSteps) // no other ranks to wait for
-        return field.trans.waitPersistentPull(streams_->boundary);
-    streams_->innerDone.record(streams_->inner);
-    streams_->ready.synchronize(); // which the pull would wait for, too
-    const double packing = MPI_Wtime();
-    times_.compute += packing - begin;
-    field.trans.waitPersistentPull(streams_->boundary);
-    (streams_->innerDone.reached() ? times_.wait : times_.compute) += MPI_Wtime() - packing;
-}
-
-GradientKernel Solver::gradientKernel() {
-    return {kernelMesh_,     toRead(weights_), toRead(faceCondition_), toRead(conditions_),       gas_,
-            scheme_.limiter, mesh_.dimension,  toRead(state_),         toWrite(*gradient_.father)};
-}
-
-FluxKernel Solver::fluxKernel() {
-    return {kernelMesh_,        toRead(faceCondition_), toRead(conditions_), gas_,          scheme_.flux,
-            scheme_.entropyFix, toRead(state_),         toRead(gradient_),   toWrite(flux_)};
-}
-
-RateKernel Solver::rateKernel() const { return {kernelMesh_, toRead(flux_)}; }
-
-UpdateKernel Solver::updateKernel(real keep) {
-    return {rateKernel(), gas_, keep, toRead(timeStep_), toRead(start_), toWrite(conserved_), toWrite(*state_.father)};
-}
-
-/// Cells and faces without ghosts run on the inner stream, while the others, on the boundary stream, wait for ghosts.
-/// Peers pull rows of edge cells. Edge cells are also updated with fluxes of inner faces, so the boundary stream waits
-/// for the inner one there; the inner one waits twice: for gradients and for states of edge cells.
-void Solver::runStage(std::size_t stage, real keep) {
-    const std::size_t firstPart = stage * (EndOfStage - InnerGradients);
-    const auto waitForBoundary = [&] {
-        if (streams_)
-            DNDS::Device::runAfter(streams_->inner, streams_->boundary);
-    };
-    pullAround(
-        state_,
-        [&] { runPart(firstPart + InnerGradients, inner(), [&] { run(inner(), innerCells_, gradientKernel()); }); },
-        [&] {
-            runPart(firstPart + EdgeGradients, boundary(), [&] {
-                if (turnedRows_.size() > 0)
-                    run(boundary(), turnedRows_,
-                        TurnStateKernel{toRead(turnedGhosts_), toRead(turns_), toWrite(*state_.son)});
-                run(boundary(), edgeCells_, gradientKernel());
-            });
-        });
-    waitForBoundary();
-    pullAround(
-        gradient_,
-        [&] {
-            runPart(firstPart + InnerUpdate, inner(), [&] {
-                run(inner(), innerFaces_, fluxKernel());
-                run(inner(), innerCells_, updateKernel(keep));
-            });
-        },
-        [&] {
-            if (streams_)
-                DNDS::Device::runAfter(streams_->boundary, streams_->inner);
-            runPart(firstPart + EdgeUpdate, boundary(), [&] {
-                if (turnedRows_.size() > 0)
-                    run(boundary(), turnedRows_,
-                        TurnGradientKernel{toRead(turnedGhosts_), toRead(turns_), toWrite(*gradient_.son)});
-                run(boundary(), edgeFaces_, fluxKernel());
-                run(boundary(), edgeCells_, updateKernel(keep));
-            });
-        });
-    waitForBoundary();
-}
-
-void Solver::runStages() {
-    // The weight of the state at the start of the step in each stage.
-    static constexpr std::array<real, 2> second{0, 1.0 / 2};
-    static constexpr std::array<real, 3> third{0, 3.0 / 4, 1.0 / 3};
-    const std::span<const real> keeps = scheme_.time == TimeScheme::SspRk2 ? std::span<const real>(second) : third;
-    const auto all = [&] {
-        for (std::size_t stage = 0; stage < keeps.size(); stage++)
-            runStage(stage, keeps[stage]);
-    };
-    if (!streams_ || !streams_->use().wholeSteps) {
-        all();
-    } else {
-        const SolverTimes before = times_; // count everything within as a whole
-        const double begin = MPI_Wtime();
-        streams_->run(Stages, streams_->boundary, [&] {
-            DNDS::Device::runAfter(streams_->inner, streams_->boundary);
-            all();
-            DNDS::Device::runAfter(streams_->boundary, streams_->inner);
-        });
-        DNDS::Device::runAfter(streams_->inner, streams_->boundary);
-        times_ = before;
-        times_.compute += MPI_Wtime() - begin;
-    }
-    times_.pulls += static_cast<index>(2 * keeps.size());
-    times_.bytesSent += keeps.size() * rowsSent_ * (variables + gradientWidth) * sizeof(real);
-    times_.bytesReceived += keeps.size() * rowsReceived_ * (variables + gradientWidth) * sizeof(real);
-    times_.cellStages += static_cast<index>(keeps.size()) * mesh_.cells.owned;
-}
-
-/// A replay writes as the capture did, but does not mark arrays as written.
-void Solver::makeHostStale() {
-    if (!streams_)
-        return;
-    toWrite(*state_.father);
-    toWrite(*state_.son);
-    toWrite(*gradient_.father);
-    toWrite(*gradient_.son);
-    toWrite(conserved_);
-    toWrite(start_);
-    toWrite(timeStep_);
-    toWrite(flux_);
-}
-
-void Solver::computeTimeSteps() const {
-    run(inner(), allCells_, TimeStepKernel{kernelMesh_, gas_, toRead(*state_.father), toWrite(timeStep_)});
 }
 
 /// The smallest time step that a cell of this rank allows; negative if one has no valid state or length.
 real Solver::smallestTimeStep() const {
-    if (!streams_) {
-        computeTimeSteps();
-        return DNDS::DofExecution::extremes(inner(), elementsOf(toRead(timeStep_))).min;
-    }
-    streams_->run(Bound, streams_->inner, [&] {
-        computeTimeSteps();
-        streams_->findSmallest(elementsOf(toRead(timeStep_)));
-    });
-    return streams_->smallest();
+    timeSteps_->start();
+    return DNDS::DofExecution::extremes(executor(), elementsOf(timeStep_)).min;
 }
 
-/// Sets time steps to `number`, or multiplies the cells' own lengths by it, and keeps the conserved variables.
-void Solver::begin(Part part, real number, bool ownLengths) {
-    if (streams_)
-        streams_->set(number);
-    runPart(part, inner(), [&] {
-        if (streams_)
-            streams_->sendNumber();
-        if (ownLengths)
-            computeTimeSteps();
-        run(inner(), allCells_,
-            SetTimeStepKernel{streams_ ? streams_->number() : &number, ownLengths, toWrite(timeStep_)});
-        DNDS::DofExecution::copy(inner(), elementsOf(toWrite(start_)), elementsOf(toRead(conserved_)));
-    });
-    if (streams_)
-        streams_->join();
+/// Steps of length `number`, or of the cells' own lengths times it.
+void Solver::runStages(real number, bool alike) {
+    if (length_(0, 0) != number || (length_(0, 1) != 0) != alike) {
+        finish(); // the step before may read it
+        length_.toHost();
+        length_(0, 0) = number;
+        length_(0, 1) = alike ? 1 : 0;
+    }
+    stages_->start();
+    stagesDone_ += scheme_.time == TimeScheme::SspRk2 ? 2 : 3;
 }
 
 real Solver::advance(real cfl, real longest) {
-    makeHostStale();
-    const double started = MPI_Wtime();
-    const real mine = smallestTimeStep();
-    times_.compute += MPI_Wtime() - started;
-    const real least = mesh_.comm.allReduce(mine, MPI_MIN);
+    const real least = mesh_.comm.allReduce(smallestTimeStep(), MPI_MIN);
     if (least < 0) {
         checkState();
         throw DNDS::DataError(
             fmt::format("{}: the allowed time step of a cell is not a positive number", mesh_.origin));
     }
     const real step = std::min(cfl * least, longest);
-    begin(BeginAlike, step, false);
-    runStages();
+    runStages(step, true);
     return step;
 }
 
 void Solver::advanceLocally(real cfl) {
-    makeHostStale();
-    begin(BeginLocally, cfl, true);
-    runStages();
-}
-
-/// Call before the host sets the state, and afterwards.
-void Solver::takeToHost() {
-    finish();
-    state_.father->toHost();
-    conserved_.toHost();
-}
-void Solver::takeToDevice() {
-    if (!streams_)
-        return;
-    state_.father->toDevice();
-    conserved_.toDevice();
+    timeSteps_->start();
+    runStages(cfl, false);
 }
 
 void Solver::setState(const std::function<Primitive(Vector)> &flow) {
-    takeToHost();
+    fetched(state_);
+    fetched(conserved_);
     for (index cell = 0; cell < mesh_.cells.owned; cell++) {
         const Primitive w = flow(Vector::load(view_.centroids[cell]));
         w.store((*state_.father)[cell]);
         gas_.conserved(w).store(conserved_[cell]);
     }
-    takeToDevice();
+    DNDS::Task::changed(state_); // also on ranks without cells
 }
 
 void Solver::setConserved(const ParArray<real, variables> &conserved) {
     DNDS_CHECK(conserved.size() == mesh_.cells.owned, DNDS::ArgumentError, "{} has {} rows for {} cells",
                conserved.label(), conserved.size(), mesh_.cells.owned);
-    takeToHost();
+    fetched(state_);
+    fetched(conserved_);
     for (index cell = 0; cell < mesh_.cells.owned; cell++) {
         const Conserved amounts = Conserved::load(conserved[cell]);
         amounts.store(conserved_[cell]);
         gas_.primitive(amounts).store((*state_.father)[cell]);
     }
-    takeToDevice();
+    DNDS::Task::changed(state_);
+}
+
+SolverTimes Solver::times() const {
+    SolverTimes times;
+    for (const Plan *plan : {&*timeSteps_, &*stages_}) {
+        const DNDS::Task::PlanStatistics &spent = plan->statistics();
+        times.compute += spent.seconds - spent.secondsStarting - spent.secondsWaiting;
+        times.start += spent.secondsStarting;
+        times.wait += spent.secondsWaiting;
+        times.pulls += spent.transfers;
+        times.bytesSent += spent.bytesSent;
+        times.bytesReceived += spent.bytesReceived;
+    }
+    times.stages = stagesDone_;
+    return times;
+}
+
+std::optional<DNDS::Task::PlanGraphs> Solver::graphUse() const {
+    if (!scheme_.device)
+        return std::nullopt;
+    DNDS::Task::PlanGraphs use = *stages_->graphs();
+    use.graphs += timeSteps_->graphs()->graphs;
+    use.launches += timeSteps_->graphs()->launches;
+    return use;
 }
 
 double Solver::timePulls(int repetitions) {
     finish();
+    Plan pulls = declarePulls();
     mesh_.comm.barrier();
     const double begin = MPI_Wtime();
-    for (int i = 0; i < repetitions; i++) {
-        state_.trans.startPersistentPull(boundary().stream());
-        state_.trans.waitPersistentPull();
-        gradient_.trans.startPersistentPull(boundary().stream());
-        gradient_.trans.waitPersistentPull();
-    }
+    for (int i = 0; i < repetitions; i++)
+        pulls.run();
     return (MPI_Wtime() - begin) / repetitions;
 }
 

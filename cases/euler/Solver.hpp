@@ -2,18 +2,24 @@
 /// @brief The finite-volume method on one rank's part of a mesh: fields, exchanges, time steps.
 #pragma once
 
-#include "Launch.hpp"
-#include "StreamPair.hpp"
+#include "StepKernels.hpp"
 
+#include "DNDS/Device/Stream.hpp"
 #include "DNDS/Geom/Mesh/MeshMetrics.hpp"
 #include "DNDS/Geom/Mesh/UnstructuredMesh.hpp"
+#include "DNDS/Task/Plan.hpp"
 
 #include <array>
 #include <cstddef>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <span>
 #include <vector>
+
+namespace DNDS::Task {
+class Graph;
+}
 
 namespace Euler {
 
@@ -35,8 +41,7 @@ struct Scheme {
 /// Seconds of this rank, and its pulls.
 ///
 /// On the device, `compute` is the host's time for starting kernels and waiting for them, and `wait` the time waiting
-/// for ghosts after the kernels that a pull packs for: 0 while kernels without ghosts still run at the end of the pull,
-/// all of it otherwise.
+/// for messages and for the kernels that a pull packs for.
 struct SolverTimes {
     double compute = 0;
     double start = 0; ///< of pulls
@@ -44,20 +49,18 @@ struct SolverTimes {
     index pulls = 0;
     std::size_t bytesSent = 0;
     std::size_t bytesReceived = 0;
-    index cellStages = 0; ///< cells times stages computed
+    index stages = 0;
 };
 
-/// Cell-centred, second order. States are pulled while gradients are computed in cells without ghosts; limited
-/// gradients are pulled while fluxes between own cells are computed. Nothing else is exchanged.
+/// Cell-centred, second order. A step is a task graph (`declareStages`), which pulls states while gradients are
+/// computed in cells without ghosts, and limited gradients while fluxes between own cells are computed. Nothing else is
+/// exchanged.
 ///
 /// Results have the same bits for any number of ranks: all sums follow the order of faces in the file. (Except sums
 /// over all cells if `Scheme::reproducible` is off.)
 ///
-/// On the device (`Scheme::device`) fields stay there from `setState` on and are copied to the host on request; time
-/// steps, residuals, forces and totals are summed there. Work that needs ghosts is computed, packed and pulled on a
-/// stream of high priority, everything else concurrently on another. All kernels of a step are replayed from graphs:
-/// four per stage, between which the host starts pulls and waits for them; one for all stages if no rows come from
-/// other ranks.
+/// On the device (`Scheme::device`) fields stay there from the first step on and are copied to the host on request;
+/// time steps, residuals, forces and totals are summed there. Steps are replayed from graphs.
 class Solver {
   public:
     /// Collective. `conditions` is [patches of the mesh]. Mesh and metrics must outlive the solver; the mesh needs one
@@ -65,6 +68,8 @@ class Solver {
     /// curved surfaces, NotBuiltError on all ranks if a device is requested and one of them has none.
     Solver(DNDS::Geom::UnstructuredMesh &mesh, DNDS::Geom::MeshMetrics &metrics, Gas gas, const Scheme &scheme,
            std::vector<BoundaryCondition> conditions);
+    Solver(const Solver &) = delete; // plans know where fields are
+    Solver &operator=(const Solver &) = delete;
 
     /// Sets own cells by their centroids. Local.
     void setState(const std::function<Primitive(Vector)> &flow);
@@ -94,9 +99,12 @@ class Solver {
     /// The pressure at boundary faces at the start of the last stage. Local.
     std::vector<real> wallPressures(std::span<const index> faces) const;
 
-    const SolverTimes &times() const noexcept { return times_; }
+    /// Of all steps so far. Local.
+    SolverTimes times() const;
     /// How steps are started on the device; empty on the host.
-    std::optional<GraphUse> graphUse() const { return streams_ ? std::optional(streams_->use()) : std::nullopt; }
+    std::optional<DNDS::Task::PlanGraphs> graphUse() const;
+    /// The tasks of a step, and what the library made of them: for people. Local.
+    std::string describeStep() const { return stages_->describe(); }
     /// The peers and transports of a stage's pulls; both pulls one after the other. Local.
     std::vector<DNDS::PeerPath> pullPaths() const;
     /// Of the fields of this rank, ghosts included. Local.
@@ -105,32 +113,35 @@ class Solver {
     double timePulls(int repetitions);
 
   private:
-    using List = DNDS::Array<index>;
-
-    /// Parts of a step on the device. Those of the second stage follow those of the first, and so on.
-    enum Part : std::size_t {
-        Bound,        ///< the longest time step
-        BeginAlike,   ///< one time step for all cells
-        BeginLocally, ///< local time steps
-        Stages,       ///< all of them, if they are one part
-        InnerGradients,
-        EdgeGradients,
-        InnerUpdate,
-        EdgeUpdate,
-        EndOfStage
-    };
+    using Plan = DNDS::Task::Plan;
 
     /// Faces that forces are summed over.
     struct ForceFaces {
-        bool found = false;
         std::vector<int> patches;
-        List faces;
+        real reference = 0;
+        DNDS::Array<LocalIndex> faces;
         DNDS::Array<real, 3> forces;
+        std::optional<Plan> plan;
     };
 
-    void classify();
+    void findConditions(const std::vector<BoundaryCondition> &conditions);
     void findTurnedGhosts();
-    void moveToDevice(DNDS::Geom::UnstructuredMesh &mesh, DNDS::Geom::MeshMetrics &metrics);
+    /// The view of an array that no task writes, for kernels.
+    template <class TArray>
+    auto constant(TArray &array) const {
+        if (scheme_.device)
+            array.toDevice();
+        return scheme_.device ? std::as_const(array).template deviceView<DNDS::DeviceBackend::CUDA>()
+                              : std::as_const(array).view();
+    }
+    DNDS::Executor executor() const { return stream_ ? DNDS::Executor::device(*stream_) : DNDS::Executor::host(); }
+    Plan compile(const DNDS::Task::Graph &graph) const;
+    Plan declareStages();
+    Plan declareTimeSteps();
+    Plan declareResidual() const;
+    Plan declareTotal() const;
+    Plan declareForces(ForceFaces &faces) const;
+    Plan declarePulls();
     /// Makes the host's copy current, after the device's queued work.
     template <class TArray>
     const TArray &fetched(TArray &array) const {
@@ -138,51 +149,19 @@ class Solver {
         array.toHost();
         return array;
     }
-    void finish() const;
-    void takeToHost();
-    void takeToDevice();
-
-    /// The view of an array for kernels.
+    void finish() const { stages_->wait(); }
+    /// The elements of all rows, where kernels run.
     template <class TArray>
-    auto toRead(const TArray &array) const {
-        return streams_ ? array.template deviceView<DNDS::DeviceBackend::CUDA>() : array.view();
+    std::span<const real> elementsOf(const TArray &array) const {
+        const auto view = scheme_.device ? array.template deviceView<DNDS::DeviceBackend::CUDA>() : array.view();
+        return {view.data(), static_cast<std::size_t>(view.size() * view.rowSize())};
     }
-    template <class TArray>
-    auto toWrite(TArray &array) const {
-        return streams_ ? array.template deviceView<DNDS::DeviceBackend::CUDA>() : array.view();
-    }
-    DNDS::Executor inner() const;
-    DNDS::Executor boundary() const;
-    /// All elements of a view.
-    template <class View>
-    static auto elementsOf(const View &view) {
-        return std::span(view.data(), static_cast<std::size_t>(view.size() * view.rowSize()));
-    }
-    /// Runs a kernel for each row of a list.
-    template <class Kernel>
-    void run(const DNDS::Executor &executor, const List &rows, const Kernel &kernel) const {
-        launch(executor, toRead(rows), kernel);
-    }
-    template <class Work>
-    void runPart(std::size_t part, const DNDS::Executor &executor, const Work &work);
-    template <rowsize width, class Inner, class Edge>
-    void pullAround(Field<width> &field, const Inner &innerRows, const Edge &edgeRows);
-    template <rowsize width>
-    void awaitGhosts(Field<width> &field);
-    void runStage(std::size_t stage, real keep);
-    void runAllStages();
-    void runStages();
-    void makeHostStale();
-    GradientKernel gradientKernel();
-    FluxKernel fluxKernel();
-    RateKernel rateKernel() const;
-    UpdateKernel updateKernel(real keep);
-    void computeTimeSteps() const;
     real smallestTimeStep() const;
-    void begin(Part part, real number, bool ownLengths);
+    void runStages(real number, bool alike);
     index firstImpossibleCell() const;
-    void findForceFaces(const std::vector<int> &patches) const;
-    void sumColumns(std::span<const real> rows, std::span<real> sums) const;
+    ForceFaces &forceFaces(const std::vector<int> &patches, real reference) const;
+    template <class TArray, std::size_t count>
+    std::array<real, count> sumColumns(const TArray &rows) const;
 
     const DNDS::Geom::UnstructuredMesh &mesh_;
     DNDS::Geom::MeshView view_;       ///< on the host
@@ -192,24 +171,24 @@ class Solver {
     DNDS::Array<BoundaryCondition> conditions_;
     DNDS::Array<int> faceCondition_;
     DNDS::Array<real, DNDS::NonUniformSize> weights_;
-    /// Own cells and their faces: those without ghosts, and the others.
-    List allCells_, innerCells_, edgeCells_, innerFaces_, edgeFaces_;
-    List turnedGhosts_, turnedRows_; ///< son rows that are rotated, and 0, 1, ...
-    DNDS::Array<real, 9> turns_;
+    std::vector<index> turnedGhosts_; ///< cells in rotated images
+    DNDS::Array<int> images_;         ///< [cells]
+    DNDS::Array<real, 9> turns_;      ///< [images]
 
-    Field<variables> state_; ///< primitive
-    Field<gradientWidth> gradient_;
-    mutable ParArray<real, variables> conserved_; ///< mutable: reading may bring values from the device
+    mutable Field<variables> state_; ///< primitive; mutable: reading may bring values from the device
+    mutable Field<gradientWidth> gradient_;
+    mutable ParArray<real, variables> conserved_;
     /// Conserved variables at the start of a step. Between steps, scratch for rows to be summed.
-    mutable ParArray<real, variables> start_;
-    mutable ParArray<real, 1> timeStep_; ///< the same
+    mutable DNDS::Array<real, variables> start_;
+    mutable DNDS::Array<real, 1> timeStep_; ///< that CFL number 1 allows
+    DNDS::Array<real, 2> length_;           ///< of steps: see StepLength
     mutable DNDS::Array<real, variables> flux_;
-    mutable ForceFaces forceFaces_;               ///< those used last
-    real volume_ = 0;                             ///< of all ranks
-    std::size_t rowsSent_ = 0, rowsReceived_ = 0; ///< by each pull, in either field
-    mutable SolverTimes times_;
-    /// None on the host. Last: graphs and streams go before the memory they use.
-    mutable std::optional<StreamPair> streams_;
+    real volume_ = 0; ///< of all ranks
+    index stagesDone_ = 0;
+    /// On the device. Streams and plans go before the memory they use.
+    std::optional<DNDS::Device::Stream> stream_;
+    mutable std::optional<Plan> timeSteps_, stages_, residual_, total_;
+    mutable std::unique_ptr<ForceFaces> forceFaces_; ///< those used last
 };
 
 } // namespace Euler

@@ -14,7 +14,6 @@ namespace Euler {
 
 namespace {
 
-using DNDS::LocalIndex;
 using DNDS::toSize;
 
 constexpr index noCell = std::numeric_limits<index>::max();
@@ -28,7 +27,7 @@ auto readOnly(const TArray &array) {
 } // namespace
 
 index Solver::firstImpossibleCell() const {
-    if (streams_ && smallestTimeStep() >= 0) // found there: nothing has to come to the host
+    if (scheme_.device && smallestTimeStep() >= 0) // found there: nothing has to come to the host
         return noCell;
     index first = noCell;
     const auto state = readOnly(this->state());
@@ -46,64 +45,61 @@ void Solver::checkState() {
                mesh_.origin, first);
 }
 
-/// Of all ranks' rows, which are where kernels run.
-void Solver::sumColumns(std::span<const real> rows, std::span<real> sums) const {
-    if (scheme_.reproducible || streams_) { // where exact sums cost little
-        exactSums(mesh_.comm, inner(), rows, sums);
-        return;
+/// Of all ranks' rows, where kernels run.
+template <class TArray, std::size_t count>
+std::array<real, count> Solver::sumColumns(const TArray &rows) const {
+    std::array<real, count> sums{};
+    if (scheme_.reproducible || scheme_.device) { // where exact sums cost little
+        exactSums(mesh_.comm, executor(), elementsOf(rows), sums);
+        return sums;
     }
-    std::fill(sums.begin(), sums.end(), 0.0);
-    for (std::size_t begin = 0; begin < rows.size(); begin += sums.size())
-        for (std::size_t k = 0; k < sums.size(); k++)
-            sums[k] += rows[begin + k];
-    mesh_.comm.allReduce(sums.data(), static_cast<int>(sums.size()), MPI_SUM);
+    const auto elements = elementsOf(rows);
+    for (std::size_t begin = 0; begin < elements.size(); begin += count)
+        for (std::size_t k = 0; k < count; k++)
+            sums[k] += elements[begin + k];
+    mesh_.comm.allReduce(sums.data(), static_cast<int>(count), MPI_SUM);
+    return sums;
 }
 
 std::array<real, variables> Solver::residual() const {
-    run(inner(), allCells_, ResidualKernel{rateKernel(), toWrite(start_)});
-    std::array<real, variables> sums{};
-    sumColumns(elementsOf(toRead(start_)), sums);
+    residual_->start();
+    auto sums = sumColumns<DNDS::Array<real, variables>, variables>(start_);
     for (real &sum : sums)
         sum = std::sqrt(sum / volume_);
     return sums;
 }
 
-/// Keeps the faces, so that histories look for them once.
-void Solver::findForceFaces(const std::vector<int> &patches) const {
-    if (forceFaces_.found && forceFaces_.patches == patches)
-        return;
-    std::vector<index> faces;
-    for (const int patch : patches)
-        for (const LocalIndex face : mesh_.patches[toSize(patch)].faces)
-            if (face < mesh_.faces.owned && faceCondition_(face) == patch)
-                faces.push_back(face);
-    ForceFaces next;
-    next.found = true;
-    next.patches = patches;
-    next.faces.resize(static_cast<index>(faces.size()));
-    std::copy(faces.begin(), faces.end(), next.faces.data());
-    next.forces.resize(next.faces.size());
-    if (streams_) {
-        next.faces.toDevice();
-        next.forces.toDevice();
-    }
-    forceFaces_ = std::move(next);
+std::array<real, variables> Solver::total() const {
+    total_->start();
+    return sumColumns<DNDS::Array<real, variables>, variables>(start_);
+}
+
+/// Kept for the next call, so that histories look for them once. Collective.
+Solver::ForceFaces &Solver::forceFaces(const std::vector<int> &patches, real reference) const {
+    if (forceFaces_ && forceFaces_->patches == patches && forceFaces_->reference == reference)
+        return *forceFaces_;
+    mesh_.comm.guarded([&] {
+        forceFaces_ = std::make_unique<ForceFaces>();
+        forceFaces_->patches = patches;
+        forceFaces_->reference = reference;
+        std::vector<LocalIndex> faces;
+        for (const int patch : patches)
+            for (const LocalIndex face : mesh_.patches[toSize(patch)].faces)
+                if (face < mesh_.faces.owned && faceCondition_(face) == patch)
+                    faces.push_back(face);
+        forceFaces_->faces.resize(static_cast<index>(faces.size()));
+        std::copy(faces.begin(), faces.end(), forceFaces_->faces.data());
+        forceFaces_->forces.setName("forces");
+        forceFaces_->forces.resize(forceFaces_->faces.size());
+    });
+    forceFaces_->plan = declareForces(*forceFaces_);
+    return *forceFaces_;
 }
 
 Vector Solver::force(const std::vector<int> &patches, real reference) const {
-    mesh_.comm.guarded([&] { findForceFaces(patches); });
-    launch(inner(),
-           ForceKernel{kernelMesh_, toRead(flux_), toRead(forceFaces_.faces), reference, toWrite(forceFaces_.forces)});
-    std::array<real, 3> sums{};
-    sumColumns(elementsOf(toRead(forceFaces_.forces)), sums);
-    return Vector::load(sums.data());
-}
-
-std::array<real, variables> Solver::total() const {
-    run(inner(), allCells_, AmountKernel{kernelMesh_, toRead(conserved_), toWrite(start_)});
-    std::array<real, variables> sums{};
-    sumColumns(elementsOf(toRead(start_)), sums);
-    return sums;
+    ForceFaces &faces = forceFaces(patches, reference);
+    faces.plan->start();
+    return Vector::load(sumColumns<DNDS::Array<real, 3>, 3>(faces.forces).data());
 }
 
 std::vector<real> Solver::wallPressures(std::span<const index> faces) const {
@@ -116,12 +112,7 @@ std::vector<real> Solver::wallPressures(std::span<const index> faces) const {
     return pressures;
 }
 
-std::vector<DNDS::PeerPath> Solver::pullPaths() const {
-    std::vector<DNDS::PeerPath> paths = state_.trans.pullPaths();
-    for (const DNDS::PeerPath &path : gradient_.trans.pullPaths())
-        paths.push_back(path);
-    return paths;
-}
+std::vector<DNDS::PeerPath> Solver::pullPaths() const { return stages_->paths(); }
 
 std::size_t Solver::bytes() const {
     const auto cells = toSize(mesh_.cells.size());

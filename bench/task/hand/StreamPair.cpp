@@ -2,13 +2,13 @@
 
 #include "DNDS/Device/PinnedMemory.hpp"
 
-namespace Euler {
+namespace HandWritten {
 
 using DNDS::MemorySpace;
 
 StreamPair::StreamPair(index cells, bool graphs)
-    : minimum_(cells), pinned_(2 * sizeof(real), DNDS::Device::pinnedHostMemory()),
-      mail_(reinterpret_cast<real *>(pinned_.write(MemorySpace::Host, "numbers of a step")), 2) {
+    : minimum_(cells), pinned_(3 * sizeof(real), DNDS::Device::pinnedHostMemory()),
+      mail_(reinterpret_cast<real *>(pinned_.write(MemorySpace::Host, "numbers of a step")), 3) {
     if (!graphs)
         use_.whyNot = "scheme.graphs is false";
 }
@@ -32,15 +32,14 @@ real StreamPair::smallest() {
     return mail_[0];
 }
 
-void StreamPair::set(real value) {
-    if (mail_[1] == value)
-        return;
+void StreamPair::set(real length, bool alike) {
     inner.synchronize(); // the one before may be on its way
-    mail_[1] = value;
+    mail_[1] = length;
+    mail_[2] = alike ? 1 : 0;
 }
 
-void StreamPair::sendNumber() {
-    DNDS::Device::copy(numbers_.data() + 1, MemorySpace::Device, &mail_[1], MemorySpace::Host, sizeof(real), inner);
+void StreamPair::sendLength() {
+    DNDS::Device::copy(numbers_.data() + 1, MemorySpace::Device, &mail_[1], MemorySpace::Host, 2 * sizeof(real), inner);
 }
 
-} // namespace Euler
+} // namespace HandWritten

@@ -2,7 +2,7 @@
 /// @brief The streams of a step on the device, and the graphs from which its parts are replayed.
 #pragma once
 
-#include "Gas.hpp"
+#include "StepKernels.hpp"
 
 #include "DNDS/Base/Error.hpp"
 #include "DNDS/Device/Algorithms.hpp"
@@ -16,7 +16,10 @@
 #include <string>
 #include <vector>
 
-namespace Euler {
+namespace HandWritten {
+
+using DNDS::index;
+using DNDS::real;
 
 /// How the device work of steps was started.
 struct GraphUse {
@@ -65,11 +68,11 @@ class StreamPair {
     /// The last result; waits.
     real smallest();
 
-    /// For kernels: the number given to `set`, in device memory.
-    const real *number() const { return numbers_.data() + 1; }
-    void set(real value);
-    /// Queues on `inner` the copy of the number to the device. Can be captured.
-    void sendNumber();
+    /// For kernels: what was given to `set`, in device memory.
+    Euler::StepLength length() const { return {DNDS::ArrayView<const real, 2>(numbers_.data() + 1, 1, {}), nullptr}; }
+    void set(real length, bool alike);
+    /// Queues on `inner` the copy of the length to the device. Can be captured.
+    void sendLength();
 
   private:
     struct Part {
@@ -78,8 +81,8 @@ class StreamPair {
     };
 
     DNDS::Device::Minimum minimum_;
-    DNDS::HostDeviceBuffer pinned_;               ///< on the host: the smallest time step, the number
-    DNDS::Device::DeviceBuffer<real> numbers_{2}; ///< the same on the device
+    DNDS::HostDeviceBuffer pinned_;               ///< on the host: the smallest time step, the length
+    DNDS::Device::DeviceBuffer<real> numbers_{3}; ///< the same on the device
     std::span<real> mail_;                        ///< `pinned_`, as numbers
     std::vector<Part> parts_;
     bool within_ = false; ///< a part
@@ -121,4 +124,4 @@ void StreamPair::run(std::size_t part, DNDS::Device::StreamHandle stream, const 
     use_.launches++;
 }
 
-} // namespace Euler
+} // namespace HandWritten
