@@ -51,8 +51,6 @@ class StreamPair {
 
     DNDS::Device::Stream inner;
     DNDS::Device::Stream boundary{DNDS::Device::Priority::High};
-    DNDS::Device::Event ready;     ///< after the kernels that a pull packs for
-    DNDS::Device::Event innerDone; ///< after the kernels concurrent with a pull
 
     /// Runs, captures or replays a part: `work` queues on `stream`; if it also uses the other stream, it begins and
     /// ends with `runAfter`. Nested parts belong to the outer one. If graphs cannot be captured, `use().whyNot` says so
