@@ -2,6 +2,7 @@
 //   mpiexec -n 4 advection [RESULT.vtkhdf [MESH]]
 
 #include "DNDS/Geom/Geom.hpp"
+#include "DNDS/Task/Graph.hpp"
 
 #include <fmt/core.h>
 
@@ -9,11 +10,10 @@
 #include <cmath>
 #include <numbers>
 #include <optional>
-#include <span>
-#include <utility>
 #include <vector>
 
 namespace Geom = DNDS::Geom;
+namespace Task = DNDS::Task;
 using DNDS::real;
 
 /// What is carried, at the start; and at time 1, when the flow has turned once.
@@ -22,28 +22,45 @@ static real bump(const real *x) {
     return r < 1 ? 0.5 + 0.5 * std::cos(std::numbers::pi * r) : 0;
 }
 
-struct Advection {
+class Advection {
     using index = DNDS::index;
-    Geom::MeshView mesh;
-    DNDS::ArrayPair<DNDS::ParArray<real, 1>> u;
-    DNDS::ArrayPair<DNDS::ParArray<real, 2>> gradient;
-    std::vector<real> rate; // [own cells]
-    real quickest = 0;      // the largest share of a cell that leaves it in a unit of time
 
-    explicit Advection(const Geom::UnstructuredMesh &whole, const Geom::MeshMetrics &metrics)
-        : mesh(Geom::viewOf(whole, metrics)), rate(static_cast<std::size_t>(mesh.ownedCells)) {
+  public:
+    DNDS::ArrayPair<DNDS::ParArray<real, 1>> u;
+
+    Advection(const Geom::UnstructuredMesh &whole, const Geom::MeshMetrics &metrics)
+        : mesh(Geom::viewOf(whole, metrics)), start("start", whole.comm), rate("rate", whole.comm),
+          leaving("leaving", whole.comm) {
         const auto attach = [&](auto &field, const char *name) {
             field.initPair(name, whole.comm);
             field.father->resize(mesh.ownedCells);
             Geom::attachField(field, whole.cells);
-            field.trans.initPersistentPull();
         };
         attach(u, "u");
         attach(gradient, "gradient");
+        for (auto *array : {&start, &rate, &leaving})
+            array->resize(mesh.ownedCells);
         for (index cell = 0; cell < mesh.ownedCells; cell++)
             u(cell, 0) = bump(mesh.centroids[cell]);
+        plan.emplace(compile(whole));
+    }
+    Advection(const Advection &) = delete; // tasks know where it is
+
+    /// One step of Heun's method. Collective.
+    void advance(real length) {
+        step = length;
+        plan->run();
     }
 
+    /// The largest share of an own cell that leaves it in a unit of time, of the last step.
+    real quickest() const {
+        real most = 0;
+        for (index cell = 0; cell < mesh.ownedCells; cell++)
+            most = std::max(most, leaving(cell, 0));
+        return most;
+    }
+
+  private:
     /// Calls `visit(face, other cell, sign)`: area vectors point out of the cell where `sign` is 1, else into it.
     template <class Visit>
     void forEachFace(index cell, const Visit &visit) const {
@@ -53,62 +70,65 @@ struct Advection {
     }
 
     /// By Gauss' theorem, from the means of both cells at each face; at the boundary from the cell's own value.
-    void computeGradients(std::span<const index> cells) {
-        const auto value = std::as_const(u).view();
-        for (const index cell : cells) {
-            real sum[2] = {};
-            forEachFace(cell, [&](index face, index other, real sign) {
-                const real mean = other >= 0 ? 0.5 * (value(cell) + value(other)) : value(cell);
-                for (int d = 0; d < 2; d++)
-                    sum[d] += sign * mean * mesh.areaVectors(face, d);
-            });
+    void computeGradient(index cell, const auto &value, const auto &slope) const {
+        real sum[2] = {};
+        forEachFace(cell, [&](index face, index other, real sign) {
+            const real mean = other >= 0 ? 0.5 * (value(cell) + value(other)) : value(cell);
             for (int d = 0; d < 2; d++)
-                (*gradient.father)(cell, d) = sum[d] / mesh.volumes(cell);
-        }
+                sum[d] += sign * mean * mesh.areaVectors(face, d);
+        });
+        for (int d = 0; d < 2; d++)
+            slope(cell, d) = sum[d] / mesh.volumes(cell);
     }
 
     /// The velocity is 2 pi (0.5 - y, x - 0.5). Each face carries the value of the upstream cell; the inflow from
     /// outside is zero.
-    void computeRates(std::span<const index> cells) {
-        const auto value = std::as_const(u).view();
-        const auto slope = std::as_const(gradient).view();
-        for (const index cell : cells) {
-            real sum = 0, leaving = 0;
-            forEachFace(cell, [&](index face, index other, real sign) {
-                const real *x = mesh.faceCentres[face];
-                const real *area = mesh.areaVectors[face];
-                const real out = 2 * std::numbers::pi * sign * ((0.5 - x[1]) * area[0] + (x[0] - 0.5) * area[1]);
-                const index from = out > 0 ? cell : other;
-                leaving += std::max(0.0, out);
-                if (from >= 0)
-                    sum -= out * (value(from) + slope(from, 0) * (x[0] - mesh.centroids(from, 0)) +
-                                  slope(from, 1) * (x[1] - mesh.centroids(from, 1)));
-            });
-            rate[static_cast<std::size_t>(cell)] = sum / mesh.volumes(cell);
-            quickest = std::max(quickest, leaving / mesh.volumes(cell));
-        }
+    void computeRate(index cell, const auto &value, const auto &slope, const auto &change, const auto &lost) const {
+        real sum = 0, outflow = 0;
+        forEachFace(cell, [&](index face, index other, real sign) {
+            const real *x = mesh.faceCentres[face];
+            const real *area = mesh.areaVectors[face];
+            const real out = 2 * std::numbers::pi * sign * ((0.5 - x[1]) * area[0] + (x[0] - 0.5) * area[1]);
+            const index from = out > 0 ? cell : other;
+            outflow += std::max(0.0, out);
+            if (from >= 0)
+                sum -= out * (value(from) + slope(from, 0) * (x[0] - mesh.centroids(from, 0)) +
+                              slope(from, 1) * (x[1] - mesh.centroids(from, 1)));
+        });
+        change(cell) = sum / mesh.volumes(cell);
+        lost(cell) = outflow / mesh.volumes(cell);
     }
 
-    /// Pulls ghosts and computes cells without ghosts meanwhile.
-    template <class Field, class Work>
-    static void whilePulling(Field &field, const Work &work) {
-        field.trans.startPersistentPull();
-        work(field.trans.pattern()->innerRows());
-        field.trans.waitPersistentPull();
-        work(field.trans.pattern()->boundaryRows());
+    /// A step of Heun's method as tasks. Collective.
+    Task::Plan compile(const Geom::UnstructuredMesh &whole) {
+        Task::Graph heun("Heun's method", whole.comm);
+        heun.task("start", whole.cells).reads(u).writes(start).run([](index cell, const auto &now, const auto &kept) {
+            kept(cell) = now(cell);
+        });
+        for (const real weight : {0.0, 0.5}) {
+            heun.task("gradient", whole.cells)
+                .reads(Task::around(u, whole.cellCells))
+                .writes(gradient)
+                .run([this](index cell, const auto &value, const auto &slope) { computeGradient(cell, value, slope); });
+            heun.task("rate", whole.cells)
+                .reads(Task::around(u, whole.cellCells), Task::around(gradient, whole.cellCells))
+                .writes(rate, leaving)
+                .run([this](index cell, const auto &...rows) { computeRate(cell, rows...); });
+            heun.task("update", whole.cells)
+                .reads(start, rate)
+                .readsWrites(u)
+                .run([this, weight](index cell, const auto &first, const auto &change, const auto &value) {
+                    value(cell) = weight * first(cell) + (1 - weight) * (value(cell) + step * change(cell));
+                });
+        }
+        return heun.compile();
     }
 
-    /// One step of Heun's method. Collective.
-    void advance(real step) {
-        real *own = u.father->data();
-        const std::vector<real> start(own, own + mesh.ownedCells);
-        for (const real kept : {0.0, 0.5}) {
-            whilePulling(u, [&](std::span<const index> cells) { computeGradients(cells); });
-            whilePulling(gradient, [&](std::span<const index> cells) { computeRates(cells); });
-            for (std::size_t i = 0; i < start.size(); i++)
-                own[i] = kept * start[i] + (1 - kept) * (own[i] + step * rate[i]);
-        }
-    }
+    Geom::MeshView mesh;
+    DNDS::ArrayPair<DNDS::ParArray<real, 2>> gradient;
+    DNDS::ParArray<real, 1> start, rate, leaving; // [own cells]
+    real step = 0;
+    std::optional<Task::Plan> plan;
 };
 
 int run(DNDS::CommunicatorView world, int argc, char **argv) {
@@ -122,7 +142,7 @@ int run(DNDS::CommunicatorView world, int argc, char **argv) {
     if (argc > 1)
         writer.emplace(mesh, argv[1], Geom::MeshWriterOptions{.ranks = true});
     solver.advance(0); // a step of length 0 computes the rates
-    const int steps = static_cast<int>(std::ceil(2 * world.allReduce(solver.quickest, MPI_MAX)));
+    const int steps = static_cast<int>(std::ceil(2 * world.allReduce(solver.quickest(), MPI_MAX)));
     for (int step = 0; step <= steps; step++) {
         if (writer && 3 * step % steps < 3) // four times
             writer->writeStep(1.0 * step / steps, {.cells = {Geom::fieldOf("u", solver.u)}});

@@ -33,6 +33,12 @@ Seen<TArray> through(TArray &array, const TAdjacency &adjacency) {
     else
         return {&array, Reach::Through, adjacencyOf(adjacency)};
 }
+/// The row of the loop itself and those that `adjacency` names: `around(u, mesh.cellCells)` in a loop over cells, to
+/// which the array belongs, too. Local.
+template <class TArray, class TAdjacency>
+Seen<TArray> around(TArray &array, const TAdjacency &adjacency) {
+    return {&array, Reach::Through, withItself(through(array, adjacency).adjacency)};
+}
 /// All owned rows and ghosts. Local.
 template <class TArray>
 Seen<TArray> whole(TArray &array) {
@@ -183,7 +189,7 @@ class [[nodiscard]] TaskBuilder {
 /// when, what can run beside it, and runs the whole as a `Plan`:
 ///
 ///     Task::Graph stage("stage", mesh.comm);
-///     stage.task("gradient", mesh.cells).reads(through(u, mesh.cellCells)).writes(g).run(GradientKernel{...});
+///     stage.task("gradient", mesh.cells).reads(around(u, mesh.cellCells)).writes(g).run(GradientKernel{...});
 ///     stage.task("flux", mesh.faces).reads(through(u, mesh.faceCells), through(g, mesh.faceCells)).writes(f).run(...);
 ///     stage.task("update", mesh.cells).reads(through(f, mesh.cellFaces)).readsWrites(u).run(...);
 ///     Task::Plan plan = stage.compile();

@@ -2,6 +2,8 @@
 
 #include <fmt/ranges.h>
 
+#include <vector>
+
 namespace DNDS::Task {
 
 RowSpace::RowSpace(std::string name, index owned, index ghosts, std::shared_ptr<const ExchangePattern> pattern)
@@ -57,6 +59,17 @@ Region RowSpace::define(const std::string &name, std::span<const index> rows) {
     }
     defined_.emplace(name, std::make_shared<const RowMask>(std::move(mask)));
     return region(name);
+}
+
+Adjacency withItself(Adjacency adjacency) {
+    adjacency.row = [of = std::move(adjacency.row)](index row) -> std::span<const LocalIndex> {
+        thread_local std::vector<LocalIndex> both;
+        both.assign(1, static_cast<LocalIndex>(row));
+        const std::span<const LocalIndex> others = of(row);
+        both.insert(both.end(), others.begin(), others.end());
+        return both;
+    };
+    return adjacency;
 }
 
 } // namespace DNDS::Task

@@ -107,8 +107,11 @@ struct Adjacency {
     std::string name;
     const void *identity = nullptr;
     index rows = 0;
-    std::function<std::span<const LocalIndex>(index row)> row;
+    std::function<std::span<const LocalIndex>(index row)> row; ///< valid until it is called again in this thread
 };
+
+/// The same with the row itself in front of its neighbours.
+Adjacency withItself(Adjacency adjacency);
 
 /// What an ArrayAdjacency of local row numbers, or a pair of such arrays, is to a graph. The array must neither go nor
 /// change its rows before `Graph::compile` returns.
