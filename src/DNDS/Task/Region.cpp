@@ -62,6 +62,7 @@ Region RowSpace::define(const std::string &name, std::span<const index> rows) {
 }
 
 Adjacency withItself(Adjacency adjacency) {
+    adjacency.name += " and itself";
     adjacency.row = [of = std::move(adjacency.row)](index row) -> std::span<const LocalIndex> {
         thread_local std::vector<LocalIndex> both;
         both.assign(1, static_cast<LocalIndex>(row));
