@@ -111,6 +111,7 @@ void Plan::State::record() {
     if (trace == nullptr)
         return;
     trace->begin(comm);
+    traceNames.clear();
     for (const TaskModel &task : graph.tasks)
         traceNames.push_back(trace->intern(task.name));
     for (const Transfer &transfer : plan.transfers) {
@@ -441,13 +442,28 @@ Plan::~Plan() = default;
 
 Plan Plan::compile(GraphModel graph, const CommunicatorView &comm, const Executor &executor,
                    const CompileOptions &options) {
-    return failTogether(comm, [&] {
-        auto state = std::make_unique<State>(std::move(graph), comm, executor, options);
-        state->plan = compileGraph(state->graph, comm, options);
-        state->record();
-        state->connect();
-        return Plan(std::move(state));
+    const bool estimates = options.recompute == CompileOptions::Recompute::IfItPays;
+    CompileOptions first = options;
+    if (estimates)
+        first.recompute = CompileOptions::Recompute::Never;
+    std::unique_ptr<State> state = failTogether(comm, [&] {
+        auto made = std::make_unique<State>(std::move(graph), comm, executor, options);
+        made->plan = compileGraph(made->graph, comm, first);
+        made->record();
+        made->connect();
+        return made;
     });
+    if (!estimates)
+        return Plan(std::move(state));
+    first.recompute = CompileOptions::Recompute::WherePossible;
+    PlanModel other = failTogether(comm, [&] { return compileGraph(state->graph, comm, first); });
+    if (state->recomputingPays(other))
+        failTogether(comm, [&] {
+            state->plan = std::move(other);
+            state->record();
+            state->connect();
+        });
+    return Plan(std::move(state));
 }
 
 void Plan::run() {

@@ -60,6 +60,9 @@ struct Plan::State {
     void startReductions();
     /// Waits for those of the last run.
     void collectReductions();
+    std::vector<double> measureExchanges();
+    /// Whether a plan that computes ghosts again is taken to be faster than this one.
+    bool recomputingPays(PlanModel &other);
     /// Ends a run that failed here in operation `next`, or before it where that has not begun: peers are told by the
     /// exchanges that are left.
     void giveUp(std::size_t next, bool begins) noexcept;
