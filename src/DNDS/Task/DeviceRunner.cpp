@@ -229,6 +229,8 @@ void Plan::DeviceRunner::runSegment(Item &item) {
 
 void Plan::DeviceRunner::callOnHost(const Operation &operation) {
     const TaskModel &task = state_.graph.tasks[operation.what];
+    if (!state_.isDue(task))
+        return;
     if (task.kind == TaskKind::Call) {
         wait();
         for (const ArrayAccess &access : task.accesses)

@@ -132,6 +132,8 @@ class [[nodiscard]] TaskBuilder {
     template <class Functor>
     void runCall(Functor functor) {
         if constexpr (std::invocable<Functor &, const typename Slots::View &...>) {
+            if (model_.aside)
+                return runAside(std::move(functor));
             model_.call = [functor = std::move(functor), slots = slots_]() mutable {
                 std::apply([&](const Slots &...each) { functor(each.template view<DeviceBackend::Host>(nullptr)...); },
                            slots);
@@ -139,6 +141,31 @@ class [[nodiscard]] TaskBuilder {
             graph_->add(std::move(model_));
         } else {
             requireCallable<Functor, true>();
+        }
+    }
+    /// The copies belong to the work in the thread of its own, except while it waits for the next ones.
+    template <class Functor>
+    void runAside(Functor functor) {
+        if constexpr (((Slots::mode == Mode::Reads) && ...)) {
+            struct Work {
+                Functor functor;
+                std::tuple<Slots...> slots;
+                std::tuple<Snapshot<typename Slots::Array>...> copies{};
+            };
+            auto work = std::make_shared<Work>(Work{std::move(functor), slots_});
+            model_.call = [work, aside = model_.aside] {
+                aside->wait();
+                [&]<std::size_t... k>(std::index_sequence<k...>) {
+                    (std::get<k>(work->copies).take(*std::get<k>(work->slots).array), ...);
+                }
+                (std::index_sequence_for<Slots...>{});
+                aside->begin([work] {
+                    std::apply([&](const auto &...copies) { work->functor(copies.view()...); }, work->copies);
+                });
+            };
+            graph_->add(std::move(model_));
+        } else {
+            graph_->add(std::move(model_)); // throws: it reads only
         }
     }
     template <class Functor, bool call>
@@ -175,7 +202,7 @@ class [[nodiscard]] TaskBuilder {
     template <class TArray>
     void declare(Mode mode, Seen<TArray> &rows) {
         if (model_.kind == TaskKind::Call && rows.reach == Reach::SameRow)
-            rows.reach = Reach::Whole;
+            rows.reach = model_.aside ? Reach::Owned : Reach::Whole;
         model_.accesses.push_back({graph_->add(std::make_shared<HandleOf<TArray>>(*rows.array)), mode, rows.reach,
                                    std::move(rows.adjacency), std::move(rows.region)});
     }
@@ -215,7 +242,17 @@ class Graph {
     }
     /// A task that is no loop: a library call, output. Its functor runs once, on the host, in the thread that runs the
     /// plan, with views of what it declares. It may use MPI, on a communicator of its own. Local.
-    TaskBuilder<> call(std::string name) { return begin(std::move(name), TaskKind::Call, std::nullopt); }
+    /// `every`: in the first run, and then in every so many runs.
+    TaskBuilder<> call(std::string name, index every = 1) {
+        return begin(std::move(name), TaskKind::Call, std::nullopt, every);
+    }
+    /// The same beside the steps that follow, in a thread of its own, with copies of what it reads (owned rows, where
+    /// `whole` does not ask for ghosts): writing a file or a picture. It writes no arrays of the graph, and uses MPI
+    /// only where MPI_THREAD_MULTIPLE was granted, on a communicator of its own. The next one waits for this one, and
+    /// throws what this one has thrown; so does Plan::finish. Local.
+    TaskBuilder<> aside(std::string name, index every = 1) {
+        return begin(std::move(name), TaskKind::Call, std::nullopt, every, std::make_shared<Aside>());
+    }
 
     /// Exchanges the contents of two pairs of one pattern, or of two arrays: old and new state. Local.
     template <class TArray>
@@ -288,8 +325,11 @@ class Graph {
         else
             return array;
     }
-    TaskBuilder<> begin(std::string name, TaskKind kind, std::optional<Region> rows) {
+    TaskBuilder<> begin(std::string name, TaskKind kind, std::optional<Region> rows, index every = 1,
+                        std::shared_ptr<Aside> aside = nullptr) {
         TaskModel model;
+        model.every = every;
+        model.aside = std::move(aside);
         model.name = std::move(name);
         model.kind = kind;
         model.loop = std::move(rows);

@@ -109,6 +109,7 @@ std::size_t GraphModel::add(const std::shared_ptr<ArrayHandle> &array) {
 }
 
 void GraphModel::add(TaskModel task) {
+    DNDS_CHECK(task.every >= 1, ArgumentError, "task '{}' cannot run every {} runs", task.name, task.every);
     DNDS_CHECK(!task.name.empty(), ArgumentError, "a task of graph '{}' has no name", name);
     for (const ArrayAccess &access : task.accesses) {
         const ArrayHandle &array = *arrays[access.array];
@@ -119,6 +120,9 @@ void GraphModel::add(TaskModel task) {
         requireRegionOf(task, array, access);
         DNDS_CHECK(access.mode == Mode::Reads || array.writable(), ArgumentError, "task '{}' {} '{}', which is const",
                    task.name, modeName(access.mode), array.name());
+        DNDS_CHECK(access.mode == Mode::Reads || !task.aside, ArgumentError,
+                   "task '{}' {} '{}', but it runs aside, on copies: it can read only", task.name,
+                   modeName(access.mode), array.name());
         DNDS_CHECK(access.mode != Mode::Adds || task.kind == TaskKind::Loop, ArgumentError,
                    "task '{}' adds to '{}' without looping over rows: declare that it reads and writes it", task.name,
                    array.name());

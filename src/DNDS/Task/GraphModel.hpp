@@ -6,6 +6,7 @@
 #include "DNDS/Exchange/Exchange.hpp"
 #include "DNDS/Mpi/PendingReduction.hpp"
 #include "DNDS/Storage/ArrayBase.hpp"
+#include "DNDS/Task/Aside.hpp"
 #include "DNDS/Task/KernelRows.hpp"
 #include "DNDS/Task/Region.hpp"
 
@@ -109,6 +110,8 @@ struct TaskModel {
     std::vector<ArrayAccess> accesses;
     std::shared_ptr<TaskBody> body;      ///< loops
     std::function<void()> call;          ///< calls and swaps
+    index every = 1;                     ///< calls: runs from one to the next
+    std::shared_ptr<Aside> aside;        ///< calls that run in a thread of their own
     bool recomputesGhosts = false;       ///< it computes ghosts as well where that saves a pull
     std::optional<double> secondsPerRow; ///< for the estimate whether that pays
 };

@@ -87,8 +87,8 @@ class Placement {
     std::vector<RowMask> entryNeed_; ///< [arrays] ghosts that are read before the array is written
     std::vector<bool> written_;      ///< [arrays]
     std::vector<bool> pulled_;
-    std::vector<bool> replaced_;     ///< [arrays] all owned rows are written anew
-    std::vector<bool> readsEntry_;   ///< [arrays]
+    std::vector<bool> replaced_;   ///< [arrays] all owned rows are written anew
+    std::vector<bool> readsEntry_; ///< [arrays]
     index number_ = 0;
 };
 
@@ -328,9 +328,8 @@ void Placement::findOutcome() {
     }
     comm_.allReduce(holds.data(), static_cast<int>(holds.size()), MPI_MIN);
     for (std::size_t a = 0; a < masks_.size(); ++a)
-        plan_.outcome.push_back(
-            {written_[a], pulled_[a], isPair(a) && holds[2 * a] != 0, written_[a] && holds[2 * a + 1] != 0,
-             readsEntry_[a]});
+        plan_.outcome.push_back({written_[a], pulled_[a], isPair(a) && holds[2 * a] != 0,
+                                 written_[a] && holds[2 * a + 1] != 0, readsEntry_[a]});
 }
 
 } // namespace

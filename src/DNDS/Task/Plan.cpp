@@ -313,6 +313,8 @@ void Plan::State::run(const Operation &operation) {
         break;
     }
     const TaskModel &task = graph.tasks[operation.what];
+    if (!isDue(task))
+        return;
     const double begin = trace != nullptr ? Trace::now() : 0.0;
     try {
         task.call();
@@ -368,7 +370,8 @@ void Plan::State::giveUp(std::size_t next, bool begins) noexcept {
         return;
     }
     // A start that throws has told its peers.
-    const bool startFailed = begins && next < plan.operations.size() && plan.operations[next].kind == OperationKind::Start;
+    const bool startFailed =
+        begins && next < plan.operations.size() && plan.operations[next].kind == OperationKind::Start;
     for (std::size_t k = startFailed ? next + 1 : next; k < plan.operations.size(); ++k) {
         const Operation &operation = plan.operations[k];
         const bool starts = operation.kind == OperationKind::Start, waits = operation.kind == OperationKind::Wait;
@@ -505,6 +508,17 @@ void Plan::wait() {
     const double begin = MPI_Wtime();
     state_->device->wait();
     state_->statistics.seconds += MPI_Wtime() - begin;
+}
+
+void Plan::finish() {
+    wait();
+    for (const TaskModel &task : state_->graph.tasks)
+        if (task.aside)
+            try {
+                task.aside->wait();
+            } catch (...) {
+                State::rethrowFrom(task, nullptr);
+            }
 }
 
 std::span<const real> Plan::result(Reduction chosen) {

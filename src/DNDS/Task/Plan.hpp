@@ -70,6 +70,9 @@ class Plan {
     /// Returns when all runs are done. Local. Throws what kernels have reported.
     void wait();
 
+    /// Waits for what runs aside (Graph::aside), too. Throws what that has thrown.
+    void finish();
+
     /// What the last run has found, one number a column. Waits for all ranks to end that run. Valid until the next run.
     /// Throws StateError before the first run, PeerError where the run failed on some rank.
     std::span<const real> result(Reduction reduction);

@@ -32,6 +32,8 @@ struct Plan::State {
     /// Throws where a peer does something else, as far as is known by now.
     void requireAgreement();
     [[noreturn]] void throwDisagreement(const StateError &error);
+    /// Whether a call takes place in this run.
+    bool isDue(const TaskModel &task) const { return (statistics.runs - 1) % task.every == 0; }
     /// Anything but a part.
     void run(const Operation &operation);
     /// Lets exchanges in flight go on. Does not throw: whoever waits for them will.

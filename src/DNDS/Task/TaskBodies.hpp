@@ -6,6 +6,7 @@
 #include "DNDS/Device/ParallelFor.hpp"
 #include "DNDS/Task/GraphModel.hpp"
 
+#include <optional>
 #include <tuple>
 #include <type_traits>
 #include <utility>
@@ -77,8 +78,10 @@ class HandleOf final : public ArrayHandle {
 };
 
 /// An array and what a task does with it, as a type.
-template <class TArray, Mode mode>
+template <class TArray, Mode does>
 struct Slot {
+    using Array = TArray;
+    static constexpr Mode mode = does;
     using View = std::conditional_t<mode == Mode::Reads, ReadRows<TArray>,
                                     std::conditional_t<mode == Mode::Adds, AddRows<TArray>, WriteRows<TArray>>>;
     TArray *array;
@@ -90,6 +93,43 @@ struct Slot {
         else
             return {array->template deviceView<backend>(), guard};
     }
+};
+
+/// A copy of what a task reads, in memory of its own.
+template <class TArray>
+class Snapshot {
+    using Rows = std::remove_cvref_t<decltype([](const auto &array) -> const auto & {
+        if constexpr (requires { array.father; })
+            return *array.father;
+        else
+            return array;
+    }(std::declval<const TArray &>()))>;
+
+  public:
+    void take(const TArray &array) {
+        if constexpr (IsPair<TArray>) {
+            copy(father_, *array.father);
+            copy(son_, *array.son);
+        } else {
+            copy(father_, array);
+        }
+    }
+    ReadRows<TArray> view() const {
+        if constexpr (IsPair<TArray>)
+            return {ArrayPairView(std::as_const(*father_).view(), std::as_const(*son_).view()), nullptr};
+        else
+            return {std::as_const(*father_).view(), nullptr};
+    }
+
+  private:
+    static void copy(std::optional<Rows> &to, const Rows &from) {
+        if (to)
+            *to = from;
+        else
+            to.emplace(from);
+    }
+
+    std::optional<Rows> father_, son_;
 };
 
 inline namespace DNDS_DEVICE_COMPILATION {

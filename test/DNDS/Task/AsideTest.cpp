@@ -1,0 +1,109 @@
+#include "DNDS/Task/Graph.hpp"
+
+#include <gtest/gtest.h>
+
+#include <condition_variable>
+#include <mutex>
+#include <vector>
+
+namespace DNDS::Task {
+namespace {
+
+using Values = ParArray<real, 1>;
+
+struct Fixture {
+    CommunicatorView comm{MPI_COMM_WORLD};
+    Values u{"u", comm};
+    RowSpace rows{"rows", 100};
+    Graph graph{"with output", comm};
+
+    Fixture() {
+        u.resize(100);
+        graph.task("count", rows).readsWrites(u).run([](index row, const WriteRows<Values> &u) { u(row) += 1; });
+    }
+};
+
+/// Closed until somebody opens it.
+struct Gate {
+    std::mutex mutex;
+    std::condition_variable changed;
+    bool open = false;
+
+    void pass() {
+        std::unique_lock lock(mutex);
+        changed.wait(lock, [&] { return open; });
+    }
+    void unlock() {
+        const std::lock_guard lock(mutex);
+        open = true;
+        changed.notify_all();
+    }
+};
+
+TEST(Aside, SeesItsStepWhileOthersGoOn) {
+    Fixture f;
+    Gate gate;
+    std::vector<real> written;
+    f.graph.aside("write", 3).reads(f.u).run([&](const ReadRows<Values> &u) {
+        gate.pass();
+        written.push_back(u(99));
+    });
+    Plan plan = f.graph.compile();
+    for (int run = 0; run < 3; ++run) // the first run's output is under way: nothing waits for it
+        plan.run();
+    EXPECT_EQ(std::as_const(f.u)(99), 3);
+    gate.unlock();
+    for (int run = 3; run < 7; ++run)
+        plan.run();
+    plan.finish();
+    EXPECT_EQ(written, (std::vector<real>{1, 4, 7}));
+    plan.finish();
+}
+
+TEST(Aside, FailsInTheNextOne) {
+    Fixture f;
+    f.graph.aside("write").reads(f.u).run([](const ReadRows<Values> & /*u*/) { throw DataError("the disk is full"); });
+    Plan plan = f.graph.compile();
+    plan.run();
+    try {
+        plan.run();
+        FAIL() << "nothing was thrown";
+    } catch (const DataError &error) {
+        EXPECT_NE(error.message().find("'write'"), std::string::npos) << error.what();
+        EXPECT_NE(error.message().find("the disk is full"), std::string::npos) << error.what();
+    }
+    plan.recover();
+    plan.run();
+    EXPECT_THROW(plan.finish(), DataError);
+    plan.finish();
+}
+
+TEST(Aside, ReadsOnly) {
+    Fixture f;
+    EXPECT_THROW(f.graph.aside("write").readsWrites(f.u).run([](const WriteRows<Values> & /*u*/) {}), ArgumentError);
+    EXPECT_THROW(f.graph.aside("write", 0).reads(f.u).run([](const ReadRows<Values> & /*u*/) {}), ArgumentError);
+}
+
+TEST(Aside, MayOutliveItsGraphButNotItsPlan) {
+    int calls = 0;
+    {
+        Fixture f;
+        f.graph.aside("write").reads(f.u).run([&](const ReadRows<Values> &u) { calls += u(0) == 1 ? 1 : 0; });
+        Plan plan = f.graph.compile();
+        plan.run();
+    }
+    EXPECT_EQ(calls, 1);
+}
+
+TEST(Calls, TakePlaceInEverySoManyRuns) {
+    Fixture f;
+    int calls = 0;
+    f.graph.call("report", 4).reads(f.u).run([&](const ReadRows<Values> & /*u*/) { ++calls; });
+    Plan plan = f.graph.compile();
+    for (int run = 0; run < 9; ++run)
+        plan.run();
+    EXPECT_EQ(calls, 3);
+}
+
+} // namespace
+} // namespace DNDS::Task
