@@ -239,7 +239,9 @@ void Plan::State::start(const Transfer &transfer, Device::StreamHandle stream) {
     const double begin = MPI_Wtime();
     if (trace != nullptr)
         startedAt[transfer.exchange] = Trace::now();
+    starting = true;
     exchanges[transfer.exchange]->start(stream);
+    starting = false;
     ++statistics.transfers;
     statistics.bytesSent += traffic[transfer.exchange].sent;
     statistics.bytesReceived += traffic[transfer.exchange].received;
@@ -333,6 +335,7 @@ void Plan::State::giveUp(std::size_t next, bool begins) noexcept {
     if (host)
         host->abandon();
     try {
+        const bool beside = executor.onDevice() || executor.threads() > 1; // parts before `next` may have been skipped
         std::vector<bool> begun(graph.tasks.size(), false), complete(graph.tasks.size(), true);
         for (std::size_t k = 0; k < plan.operations.size(); ++k) {
             const Operation &operation = plan.operations[k];
@@ -341,7 +344,7 @@ void Plan::State::giveUp(std::size_t next, bool begins) noexcept {
             const std::size_t task =
                 operation.kind == OperationKind::Part ? plan.parts[operation.what].task : operation.what;
             begun[task] = begun[task] || k < next || (begins && k == next);
-            complete[task] = complete[task] && k < next;
+            complete[task] = complete[task] && k < next && !beside;
         }
         for (std::size_t t = 0; t < begun.size(); ++t)
             for (const ArrayAccess &access : graph.tasks[t].accesses)
@@ -370,8 +373,7 @@ void Plan::State::giveUp(std::size_t next, bool begins) noexcept {
         return;
     }
     // A start that throws has told its peers.
-    const bool startFailed =
-        begins && next < plan.operations.size() && plan.operations[next].kind == OperationKind::Start;
+    const bool startFailed = std::exchange(starting, false);
     for (std::size_t k = startFailed ? next + 1 : next; k < plan.operations.size(); ++k) {
         const Operation &operation = plan.operations[k];
         const bool starts = operation.kind == OperationKind::Start, waits = operation.kind == OperationKind::Wait;

@@ -106,6 +106,7 @@ struct Plan::State {
     std::vector<std::uint64_t> halfWritten;      ///< [arrays] version that a run which failed left, or 0
     std::vector<Rows> rows;                      ///< [arrays] when it was compiled
     bool failed = false;
+    bool starting = false; ///< an exchange is being started, or its start threw
     PlanStatistics statistics;
     std::unique_ptr<PendingReduction> reduction; ///< null for none
     std::vector<std::size_t> firstResult;        ///< [reductions + 1] columns before each
