@@ -204,7 +204,7 @@ void Split::addSums(std::size_t t) {
     const auto sums = std::ranges::find(task.accesses, Mode::Adds, &ArrayAccess::mode);
     const ArrayHandle &array = *graph_.arrays[sums->array]; // the others have the same rows
     for (const bool ghosts : {true, false}) {
-        if (ghosts && !array.pattern())
+        if (ghosts && (!array.pattern() || array.size() == array.owned()))
             continue;
         RowMask rows(plan_.taskRows[t].size());
         plan_.taskRows[t].forEach([&](index row) {
