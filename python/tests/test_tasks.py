@@ -104,8 +104,9 @@ class Step:
         np.add.at(written, cells[place[there]], self.factor * read[others[there]])
 
     def jump(self, faces, read, written):
-        sides = self.mesh.face_cells[faces]
-        written[faces] = np.where(sides[:, 1] < 0, 1, self.factor * np.sin(read[sides[:, 0]] - 2 * read[sides[:, 1]]))
+        first, second = self.mesh.face_cells[faces].T
+        second = np.where(second < 0, first, second)
+        written[faces] = self.factor * np.sin(read[first] - 2 * read[second])
 
     def gather(self, cells, read, written):
         place, faces = self.mesh.cell_faces.pairs(cells)
@@ -189,8 +190,9 @@ def counting(comm, mesh):
     @graph.task(mesh.cells, reads=[u.through(mesh.cell_cells)], writes=[v])
     def largest(cells, u, v):
         place, others = mesh.cell_cells.pairs(cells)
+        there = others >= 0
         v[cells] = -9
-        np.maximum.at(v, cells[place], np.where(others < 0, -9, u[others]))
+        np.maximum.at(v, cells[place[there]], u[others[there]])
 
     def expected():
         u.pull()
@@ -294,7 +296,7 @@ def test_fields_are_swapped_inside_a_plan(comm):
     @graph.task(mesh.cells, reads=[old, old.through(mesh.cell_cells)], writes=[new])
     def mean(cells, old, new):
         place, others = mesh.cell_cells.pairs(cells)
-        values = np.where(others < 0, old[cells[place]], old[others])
+        values = old[np.where(others < 0, cells[place], others)]
         new[cells] = np.bincount(place, values, len(cells)) / np.bincount(place, minlength=len(cells))
 
     with pytest.raises(dnds.ArgumentError, match="through"):
