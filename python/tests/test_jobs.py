@@ -30,6 +30,19 @@ PROGRAMS = {
                 raise ZeroDivisionError("of rank 0")
             u.pull()
         """,
+    "while others run a plan": """
+        graph = dnds.Graph("step", comm)
+
+        @graph.task(mesh.cells, reads_writes=[u])
+        def kernel(cells, u):
+            if comm.rank == 1:
+                raise ZeroDivisionError("of rank 1")
+
+        graph.call(reads=[u])(lambda u: None)
+        plan = graph.compile()
+        while True:
+            plan.run()
+        """,
     "with a file that is still open": """
         file = dnds.VtkFile(mesh, path)
         if comm.rank == 1:
