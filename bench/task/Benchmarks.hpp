@@ -16,14 +16,18 @@ struct Setting {
     Report &report;
     const CommonOptions &common;
     std::vector<int> threads{1, 2};
-    std::vector<index> chunks{1, 8, 64}; ///< of a part
-    int parts = 100;                     ///< of a run
-    int rows = 0;                        ///< of a chunk: numbers that it adds up
+    std::vector<index> chunks{1, 8, 64};           ///< of a part
+    int parts = 100;                               ///< of a run
+    int rows = 0;                                  ///< of a chunk: numbers that it adds up
+    std::vector<index> cells{1000, 20000, 500000}; ///< of meshes, about, of all ranks
 };
 
 /// The same parts run by a crew, by oneTBB and by a plain loop. Collective. Throws DataError if a chunk did not run
 /// once.
 void benchmarkCrew(const Setting &setting);
+
+/// Steps of cases/euler: the plan beside what was written by hand. Collective. Throws DataError if results differ.
+void benchmarkEulerStep(const Setting &setting);
 
 /// A run of `parts` parts, one after another, of `chunks` calls of `chunk(context, number)` each.
 struct PartLoop {

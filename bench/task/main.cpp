@@ -15,8 +15,11 @@ int run(int argc, char **argv, CommunicatorView comm) {
     Report report;
     CommonOptions common;
     Setting setting{comm, sync, report, common};
-    CLI::App app("Times parts of loops in the threads of each rank.", "bench_task");
+    CLI::App app("Times parts of loops in the threads of each rank, and steps of cases/euler.", "bench_task");
     common.addTo(app);
+    std::vector<std::string> what{"crew", "euler"};
+    app.add_option("--what", what, "crew, euler")->delimiter(',')->check(CLI::IsMember({"crew", "euler"}));
+    auto *cells = app.add_option("--cells", setting.cells, "of meshes, about, of all ranks")->delimiter(',');
     app.add_option("--threads", setting.threads, "of a rank")->delimiter(',')->check(CLI::PositiveNumber);
     app.add_option("--chunks", setting.chunks, "of a part")->delimiter(',')->check(CLI::PositiveNumber);
     app.add_option("--parts", setting.parts, "of a run")->check(CLI::PositiveNumber)->capture_default_str();
@@ -25,7 +28,10 @@ int run(int argc, char **argv, CommunicatorView comm) {
         return *code;
     // Ranks are not pinned: their threads would share one core.
     say(comm, fmt::format("{} ranks, {}, {}\n", comm.size(), mpiLibrary(), cpuName()));
-    benchmarkCrew(setting);
+    if (common.quick && cells->count() == 0)
+        setting.cells = {200, 1000};
+    for (const std::string &each : what)
+        each == "crew" ? benchmarkCrew(setting) : benchmarkEulerStep(setting);
     if (!common.json.empty() && comm.rank() == 0)
         report.write(common.json);
     return 0;
