@@ -56,8 +56,8 @@ std::vector<std::string> checkpointsIn(const std::string &folder) {
 
 /// Settings that may differ between a checkpoint and the run that continues from it.
 bool mayChange(const std::string &key) {
-    for (const char *free :
-         {"time.steps", "time.end", "time.tolerance", "scheme.overlap", "mesh.file", "mesh.partitioner"})
+    for (const char *free : {"time.steps", "time.end", "time.tolerance", "scheme.overlap", "scheme.threads",
+                             "mesh.file", "mesh.partitioner"})
         if (key == free)
             return true;
     return key.starts_with("output.");

@@ -169,6 +169,7 @@ Scheme schemeOf(Settings settings, const Gas &gas, const Reference &reference) {
     scheme.time = settings.choice<TimeScheme>(
         "timeStepping", {{"ssp-rk2", TimeScheme::SspRk2}, {"ssp-rk3", TimeScheme::SspRk3}}, TimeScheme::SspRk3);
     scheme.overlap = settings.get<bool>("overlap", true);
+    scheme.threads = std::max(1, static_cast<int>(settings.count("threads", 1)));
     scheme.reproducible = settings.get<bool>("reproducible", true);
     scheme.device = settings.choice<bool>("device", {{"host", false}, {"cuda", true}}, false);
     scheme.graphs = settings.get<bool>("graphs", true);

@@ -3,6 +3,8 @@
 #include "HandWrittenSolver.hpp"
 #include "TestSupport.hpp"
 
+#include "DNDS/Task/Crew.hpp"
+
 #include <limits>
 
 namespace Euler {
@@ -68,6 +70,14 @@ TEST(TaskGraphs, ComputeTheBitsOfStepsByHand) {
     expectSameStepsOnMeshes(scheme);
     scheme.overlap = false;
     scheme.time = TimeScheme::SspRk2;
+    expectSameStepsOnMeshes(scheme);
+}
+
+TEST(TaskGraphs, ComputeTheSameBitsInThreads) {
+    if (!DNDS::Task::Crew::hasThreads())
+        GTEST_SKIP() << "this build has no oneTBB";
+    Scheme scheme;
+    scheme.threads = 2;
     expectSameStepsOnMeshes(scheme);
 }
 

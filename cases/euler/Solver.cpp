@@ -47,7 +47,7 @@ Solver::Solver(Geom::UnstructuredMesh &mesh, Geom::MeshMetrics &metrics, Gas gas
         allocate(flux_, "flux", mesh.faces.size());
         if (!scheme.device)
             return;
-        stream_.emplace();
+        device_.emplace(mesh.cells.owned);
         Geom::toDevice(mesh, metrics);
         kernelMesh_ = Geom::viewOf<DNDS::DeviceBackend::CUDA>(mesh, metrics);
     });
@@ -92,7 +92,14 @@ void Solver::findTurnedGhosts() {
 /// The smallest time step that a cell of this rank allows; negative if one has no valid state or length.
 real Solver::smallestTimeStep() const {
     timeSteps_->start();
-    return DNDS::DofExecution::extremes(executor(), elementsOf(timeStep_)).min;
+    if (!device_)
+        return DNDS::DofExecution::extremes(executor(), elementsOf(timeStep_)).min;
+    real smallest = 0;
+    device_->minimum(device_->stream, elementsOf(timeStep_), device_->smallest.data());
+    DNDS::Device::copy(&smallest, DNDS::MemorySpace::Host, device_->smallest.data(), DNDS::MemorySpace::Device,
+                       sizeof(real), device_->stream);
+    device_->stream.synchronize();
+    return smallest;
 }
 
 /// Steps of length `number`, or of the cells' own lengths times it.
@@ -164,7 +171,7 @@ SolverTimes Solver::times() const {
 }
 
 std::optional<DNDS::Task::PlanGraphs> Solver::graphUse() const {
-    if (!scheme_.device)
+    if (!device_)
         return std::nullopt;
     DNDS::Task::PlanGraphs use = *stages_->graphs();
     use.graphs += timeSteps_->graphs()->graphs;

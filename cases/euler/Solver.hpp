@@ -4,6 +4,8 @@
 
 #include "StepKernels.hpp"
 
+#include "DNDS/Device/Algorithms.hpp"
+#include "DNDS/Device/DeviceBuffer.hpp"
 #include "DNDS/Device/Stream.hpp"
 #include "DNDS/Geom/Mesh/MeshMetrics.hpp"
 #include "DNDS/Geom/Mesh/UnstructuredMesh.hpp"
@@ -32,6 +34,7 @@ struct Scheme {
     LimiterChoice limiter;
     TimeScheme time = TimeScheme::SspRk3;
     bool overlap = true; ///< compute during pulls; results are the same
+    int threads = 1;     ///< of a rank, on the host; results are the same
     /// Residuals, forces and totals are exact sums: the same bits on any number of ranks. States always are.
     bool reproducible = true;
     bool device = false; ///< compute on the device: the same functors, the same order of sums
@@ -129,12 +132,14 @@ class Solver {
     /// The view of an array that no task writes, for kernels.
     template <class TArray>
     auto constant(TArray &array) const {
-        if (scheme_.device)
+        if (device_)
             array.toDevice();
-        return scheme_.device ? std::as_const(array).template deviceView<DNDS::DeviceBackend::CUDA>()
-                              : std::as_const(array).view();
+        return device_ ? std::as_const(array).template deviceView<DNDS::DeviceBackend::CUDA>()
+                       : std::as_const(array).view();
     }
-    DNDS::Executor executor() const { return stream_ ? DNDS::Executor::device(*stream_) : DNDS::Executor::host(); }
+    DNDS::Executor executor() const {
+        return device_ ? DNDS::Executor::device(device_->stream) : DNDS::Executor::hostThreads(scheme_.threads);
+    }
     Plan compile(const DNDS::Task::Graph &graph) const;
     Plan declareStages();
     Plan declareTimeSteps();
@@ -153,7 +158,7 @@ class Solver {
     /// The elements of all rows, where kernels run.
     template <class TArray>
     std::span<const real> elementsOf(const TArray &array) const {
-        const auto view = scheme_.device ? array.template deviceView<DNDS::DeviceBackend::CUDA>() : array.view();
+        const auto view = device_ ? array.template deviceView<DNDS::DeviceBackend::CUDA>() : array.view();
         return {view.data(), static_cast<std::size_t>(view.size() * view.rowSize())};
     }
     real smallestTimeStep() const;
@@ -185,8 +190,14 @@ class Solver {
     mutable DNDS::Array<real, variables> flux_;
     real volume_ = 0; ///< of all ranks
     index stagesDone_ = 0;
-    /// On the device. Streams and plans go before the memory they use.
-    std::optional<DNDS::Device::Stream> stream_;
+    /// What a solver on the device has. Streams and plans go before the memory they use.
+    struct OnDevice {
+        explicit OnDevice(index cells) : minimum(cells) {}
+        DNDS::Device::Minimum minimum;
+        DNDS::Device::DeviceBuffer<real> smallest{1};
+        DNDS::Device::Stream stream;
+    };
+    mutable std::optional<OnDevice> device_;
     mutable std::optional<Plan> timeSteps_, stages_, residual_, total_;
     mutable std::unique_ptr<ForceFaces> forceFaces_; ///< those used last
 };

@@ -27,7 +27,7 @@ auto readOnly(const TArray &array) {
 } // namespace
 
 index Solver::firstImpossibleCell() const {
-    if (scheme_.device && smallestTimeStep() >= 0) // found there: nothing has to come to the host
+    if (device_ && smallestTimeStep() >= 0) // found there: nothing has to come to the host
         return noCell;
     index first = noCell;
     const auto state = readOnly(this->state());
@@ -49,7 +49,7 @@ void Solver::checkState() {
 template <class TArray, std::size_t count>
 std::array<real, count> Solver::sumColumns(const TArray &rows) const {
     std::array<real, count> sums{};
-    if (scheme_.reproducible || scheme_.device) { // where exact sums cost little
+    if (scheme_.reproducible || device_) { // where exact sums cost little
         exactSums(mesh_.comm, executor(), elementsOf(rows), sums);
         return sums;
     }
