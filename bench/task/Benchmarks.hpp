@@ -20,6 +20,9 @@ struct Setting {
     int parts = 100;                               ///< of a run
     int rows = 0;                                  ///< of a chunk: numbers that it adds up
     std::vector<index> cells{1000, 20000, 500000}; ///< of meshes, about, of all ranks
+    std::vector<index> taskRows{1, 8, 64};         ///< of small tasks
+    std::vector<index> rankCells{500, 2000};       ///< of latency-bound meshes, about, on each rank
+    std::vector<index> sharedCells{20000, 200000}; ///< of meshes for threads beside ranks, about
 };
 
 /// The same parts run by a crew, by oneTBB and by a plain loop. Collective. Throws DataError if a chunk did not run
@@ -28,6 +31,32 @@ void benchmarkCrew(const Setting &setting);
 
 /// Steps of cases/euler: the plan beside what was written by hand. Collective. Throws DataError if results differ.
 void benchmarkEulerStep(const Setting &setting);
+
+/// Plans of small tasks beside a flow graph of oneTBB and StarPU. Collective. Throws DataError where a task did not
+/// run.
+void benchmarkPlans(const Setting &setting);
+
+/// Steps on small meshes with two layers of ghosts: pulls by hand, and plans with dropped, fused and recomputed pulls.
+/// Collective. Throws DataError if results differ.
+void benchmarkLatency(const Setting &setting);
+
+/// The same steps in one rank with two threads beside two ranks; needs two ranks. Collective. Throws DataError if
+/// results differ.
+void benchmarkThreads(const Setting &setting);
+
+/// Tasks that either depend each on the one before (a chain), or all on nothing (a fan).
+struct SmallTasks {
+    int tasks;
+    bool chain;
+    void (*task)(void *context, int number);
+    void *context;
+};
+/// Small tasks as nodes of a tbb::flow::graph that is made once; none in builds without oneTBB. Whoever calls keeps
+/// `tasks` as it is.
+std::vector<Contestant> flowContestants(const SmallTasks &tasks, int threads);
+bool hasStarPu();
+/// Small tasks submitted to StarPU with a data handle each; none in builds without it.
+std::vector<Contestant> starpuContestants(const SmallTasks &tasks, int threads);
 
 /// A run of `parts` parts, one after another, of `chunks` calls of `chunk(context, number)` each.
 struct PartLoop {

@@ -4,5 +4,6 @@
 namespace DNDS::Bench {
 
 std::vector<Contestant> tbbContestants(const PartLoop &, int) { return {}; }
+std::vector<Contestant> flowContestants(const SmallTasks &, int) { return {}; }
 
 } // namespace DNDS::Bench

@@ -23,12 +23,12 @@ struct CompileOptions {
     Recompute recompute = Recompute::AsDeclared;
     /// Seconds that a pull costs beside its bytes, for IfItPays; 0: measured while compiling.
     double secondsPerPull = 0;
-    bool overlap = true;      ///< split tasks so that pulls run beside rows that need none; results are the same
-    bool fuse = true;         ///< pulls that are due together on one pattern in one message a peer
-    bool dropPulls = true;    ///< leave out pulls of ghosts that are current when a run begins
-    bool graphs = true;       ///< on the device: replay parts from captured graphs
-    index rowsPerChunk = 0;   ///< that a thread takes at once; 0: chosen by the size of parts
-    ExchangeOptions exchange; ///< of pulls and pushes; the space is that of the executor
+    bool overlap = true;        ///< split tasks so that pulls run beside rows that need none; results are the same
+    bool fuse = true;           ///< pulls that are due together on one pattern in one message a peer
+    bool dropPulls = true;      ///< leave out pulls of ghosts that are current when a run begins
+    bool graphs = true;         ///< on the device: replay parts from captured graphs
+    index rowsPerChunk = 0;     ///< that a thread takes at once; 0: chosen by the size of parts
+    ExchangeOptions exchange{}; ///< of pulls and pushes; the space is that of the executor
 };
 
 /// Rows of a task that run together.
