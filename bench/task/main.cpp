@@ -44,7 +44,7 @@ int run(int argc, char **argv, CommunicatorView comm) {
         setting.sharedCells = {2000};
     const std::map<std::string, void (*)(const Setting &)> all{{"crew", benchmarkCrew},
                                                                {"plans", benchmarkPlans},
-                                                                {"euler", benchmarkEulerStep},
+                                                               {"euler", benchmarkEulerStep},
                                                                {"latency", benchmarkLatency},
                                                                {"threads", benchmarkThreads}};
     for (const std::string &each : what)
