@@ -348,7 +348,7 @@ void Plan::State::giveUp(std::size_t next, bool begins) noexcept {
         }
         for (std::size_t t = 0; t < begun.size(); ++t)
             for (const ArrayAccess &access : graph.tasks[t].accesses)
-                if (begun[t] && !complete[t] && access.mode != Mode::Reads)
+                if (begun[t] && !complete[t] && access.mode != Mode::Reads && graph.arrays[access.array]->owned() > 0)
                     halfWritten[access.array] = graph.arrays[access.array]->father().version();
         for (std::size_t a = 0; a < left.size(); ++a)
             left[a] = contentsOf(a);
