@@ -125,6 +125,43 @@ class RandomGraphs {
             declare(graph, step, number++);
         return graph.compile(executor_, options);
     }
+    /// A call after each task reads all of what it wrote, ghosts included; `failing` throws on rank `failingRank`. All
+    /// arrays have ghosts.
+    Plan compileLooking(const Program &program, const CompileOptions &options) {
+        Graph graph("looking", world_.comm);
+        seen_.resize(program.size());
+        for (std::size_t k = 0; k < program.size(); ++k) {
+            declare(graph, program[k], static_cast<int>(k));
+            graph.call(fmt::format("look {}", k)).reads(*fields_[program[k].out].pair).run([this, k](const auto &rows) {
+                if (static_cast<int>(k) == failing && world_.comm.rank() == failingRank)
+                    throw std::runtime_error("injected");
+                seen_[k].clear();
+                for (index row = 0; row < rows.size(); ++row)
+                    seen_[k].push_back(rows(row, width - 1));
+            });
+        }
+        return graph.compile(executor_, options);
+    }
+    void compareSeen(const Program &program, const std::string &what) {
+        for (std::size_t k = 0; k < program.size(); ++k) {
+            runOracle(program[k]);
+            Field &field = fields_[program[k].out];
+            const WorldRows &rows = rowsOf(field);
+            ASSERT_EQ(seen_[k].size(), toSize(rows.size()));
+            for (index row = 0; row < rows.size(); ++row)
+                ASSERT_EQ(seen_[k][toSize(row)], field.row(rows.global[toSize(row)])[width - 1])
+                    << what << ": after task " << k << ", row " << row << " of " << rows.owned << " + " << rows.ghosts;
+        }
+    }
+    /// Sets all arrays to what the oracle has.
+    void setAnew() {
+        for (Field &field : fields_)
+            if (field.pair)
+                for (index row = 0; row < rowsOf(field).owned; ++row)
+                    for (rowsize k = 0; k < width; ++k)
+                        (*field.pair->father)(row, k) = field.row(rowsOf(field).global[toSize(row)])[k];
+    }
+    int failing = -1, failingRank = 0;
     /// All ranks write some rows of a field outside of plans, or only look at it.
     void disturb() {
         Field &field = fields_[draw(6)];
@@ -339,6 +376,7 @@ class RandomGraphs {
     GraphWorld world_;
     Executor executor_;
     std::vector<Field> fields_;
+    std::vector<std::vector<real>> seen_; ///< [steps] what calls have read
 };
 
 CompileOptions optionsOf(unsigned seed) {
@@ -409,6 +447,50 @@ void takeTurns(const Executor &executor) {
                 graphs.disturb();
         }
     }
+}
+
+/// Over several transports; a call throws on some rank, then all goes on.
+void lookAndFail(const Executor &executor) {
+    const CommunicatorView comm(MPI_COMM_WORLD);
+    for (unsigned seed = 3000; seed<3024; seed += executor.threads()> 1 ? 3U : 1U) {
+        RandomGraphs graphs(comm, seed, executor);
+        const RandomGraphs::Program program = graphs.makeProgram(false);
+        CompileOptions options = optionsOf(seed);
+        options.exchange.transport =
+            std::array{TransportKind::Auto, TransportKind::Datatype, TransportKind::Packed}[seed / 2 % 3];
+        std::optional<Plan> plan;
+        if (!compiles([&] { plan.emplace(graphs.compileLooking(program, options)); }))
+            continue;
+        for (unsigned run = 0; run < 4; ++run) {
+            if (run % 2 == 1) {
+                graphs.failing = static_cast<int>((seed * 7 + run) % program.size());
+                graphs.failingRank = static_cast<int>((seed / 3 + run) % static_cast<unsigned>(comm.size()));
+                bool threw = false;
+                try {
+                    plan->run();
+                } catch (const Error &) { // its own, or of a peer
+                    threw = true;
+                }
+                EXPECT_TRUE(threw || comm.rank() != graphs.failingRank);
+                graphs.failing = -1;
+                plan->recover();
+                graphs.setAnew();
+            }
+            plan->run();
+            const std::string what = fmt::format("seed {}, run {}\n{}", seed, run, plan->describe());
+            graphs.compareSeen(program, what);
+            graphs.compare(what);
+            if (testing::Test::HasFatalFailure())
+                return;
+        }
+    }
+}
+
+TEST(RandomGraphs, CallsReadAllAndRunsFailOverTransports) { lookAndFail(Executor::host()); }
+TEST(RandomGraphsInThreads, CallsReadAllAndRunsFailOverTransports) {
+    if (!Crew::hasThreads())
+        GTEST_SKIP() << "built without oneTBB";
+    lookAndFail(Executor::hostThreads(2));
 }
 
 TEST(RandomGraphs, GiveTheBitsOfTasksRunOneAfterAnother) { compareWithOracle(Executor::host()); }
