@@ -241,7 +241,8 @@ class Graph {
         return task(std::move(name), rows);
     }
     /// A task that is no loop: a library call, output. Its functor runs once, on the host, in the thread that runs the
-    /// plan, with views of what it declares. It may use MPI, on a communicator of its own. Local.
+    /// plan, with views of what it declares. It may use MPI, on a communicator of its own: then a run that fails on one
+    /// rank before the call leaves the others in it, unless they wait for rows of that rank first. Local.
     /// `every`: in the first run, and then in every so many runs.
     TaskBuilder<> call(std::string name, index every = 1) {
         return begin(std::move(name), TaskKind::Call, std::nullopt, every);
