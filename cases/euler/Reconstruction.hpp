@@ -75,7 +75,6 @@ struct GradientKernel {
     int dimension;
 
     DNDS_HOST_DEVICE void operator()(index cell, const ReadRows<variables> &state,
-                                     const ReadRows<variables> &neighbours,
                                      const WriteRows<gradientWidth> &gradient) const {
         const real *own = state[cell];
         const real *weight = weights[cell];
@@ -88,7 +87,7 @@ struct GradientKernel {
             lowest[k] = highest[k] = own[k];
         for (rowsize j = 0; j < faces.size(); j++, weight += 3) {
             real other[variables];
-            if (!neighbourState(own, neighbours, faces[j], cells[j], other))
+            if (!neighbourState(own, state, faces[j], cells[j], other))
                 continue;
             for (int k = 0; k < variables; k++) {
                 lowest[k] = smaller(lowest[k], other[k]);
@@ -108,10 +107,10 @@ struct GradientKernel {
 
   private:
     /// The state across a face: of the cell there, or from the boundary condition.
-    DNDS_HOST_DEVICE bool neighbourState(const real *own, const ReadRows<variables> &neighbours, LocalIndex face,
+    DNDS_HOST_DEVICE bool neighbourState(const real *own, const ReadRows<variables> &state, LocalIndex face,
                                          LocalIndex neighbour, real *other) const {
         if (neighbour >= 0) {
-            const real *row = neighbours[neighbour];
+            const real *row = state[neighbour];
             for (int k = 0; k < variables; k++)
                 other[k] = row[k];
             return true;

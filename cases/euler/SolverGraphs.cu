@@ -6,6 +6,7 @@
 
 namespace Euler {
 
+using DNDS::Task::around;
 using DNDS::Task::Graph;
 using DNDS::Task::owned;
 using DNDS::Task::RowSpace;
@@ -38,10 +39,7 @@ Solver::Plan Solver::declareStages() {
         graph.finishPulls(state_, turned, TurnStateKernel{turns});
         graph.finishPulls(gradient_, turned, TurnGradientKernel{turns});
         for (const real keep : keeps) {
-            graph.task("gradient", cells)
-                .reads(state_, through(state_, mesh_.cellCells))
-                .writes(gradient_)
-                .run(gradients);
+            graph.task("gradient", cells).reads(around(state_, mesh_.cellCells)).writes(gradient_).run(gradients);
             graph.task("flux", faces)
                 .reads(through(state_, mesh_.faceCells), through(gradient_, mesh_.faceCells))
                 .writes(flux_)

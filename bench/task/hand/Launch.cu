@@ -22,7 +22,7 @@ void start(const DNDS::Executor &executor, RowList list, const Kernel &kernel, c
 } // namespace
 
 void launch(const DNDS::Executor &executor, RowList rows, const Euler::GradientKernel &kernel, const Views &views) {
-    start(executor, rows, kernel, views.state, views.state, views.newGradient);
+    start(executor, rows, kernel, views.state, views.newGradient);
 }
 void launch(const DNDS::Executor &executor, RowList rows, const Euler::FluxKernel &kernel, const Views &views) {
     start(executor, rows, kernel, views.state, views.gradient, views.newFlux);
