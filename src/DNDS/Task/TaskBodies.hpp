@@ -84,6 +84,7 @@ struct Slot {
     static constexpr Mode mode = does;
     using View = std::conditional_t<mode == Mode::Reads, ReadRows<TArray>,
                                     std::conditional_t<mode == Mode::Adds, AddRows<TArray>, WriteRows<TArray>>>;
+    static constexpr bool adds = mode == Mode::Adds;
     TArray *array;
 
     template <DeviceBackend backend>
@@ -184,6 +185,7 @@ struct KernelOfSums {
 template <class Kernel, class... Slots>
 class LoopBody final : public TaskBody {
     using Views = Bundle<typename Slots::View...>;
+    static constexpr bool adds = (Slots::adds || ...);
 
   public:
     LoopBody(Kernel kernel, Slots... slots) : kernel_(std::move(kernel)), slots_(slots...) {}
@@ -197,21 +199,23 @@ class LoopBody final : public TaskBody {
     void run(const Executor &executor, const PartRows &rows, index begin, index end) const override {
         if (executor.onDevice())
             launch(executor, end - begin, KernelOfRows<Kernel, Views>{from(rows, begin), kernel_, views_});
-        else if (rows.list == nullptr)
-            for (index row = rows.first + begin; row < rows.first + end; ++row)
-                views_.call(kernel_, row);
         else
-            for (const LocalIndex *row = rows.list + begin; row < rows.list + end; ++row)
-                views_.call(kernel_, *row);
+            for (index i = begin; i < end; ++i)
+                views_.call(kernel_, rows(i)); // in one place: compilers inline it
     }
-    void runAdding(const PartRows &rows, index first, index last) const override {
-        Views mine = views_;
-        mine.narrow(first, last);
-        for (index i = 0; i < rows.count; ++i)
-            mine.call(kernel_, rows(i));
+    void runAdding([[maybe_unused]] const PartRows &rows, [[maybe_unused]] index first,
+                   [[maybe_unused]] index last) const override {
+        if constexpr (adds) {
+            Views mine = views_;
+            mine.narrow(first, last);
+            for (index i = 0; i < rows.count; ++i)
+                mine.call(kernel_, rows(i));
+        }
     }
-    void runAdding(const Executor &executor, const Contributions &sums) const override {
-        launch(executor, sums.count, KernelOfSums<Kernel, Views>{sums, kernel_, views_});
+    void runAdding([[maybe_unused]] const Executor &executor,
+                   [[maybe_unused]] const Contributions &sums) const override {
+        if constexpr (adds)
+            launch(executor, sums.count, KernelOfSums<Kernel, Views>{sums, kernel_, views_});
     }
 
   private:
