@@ -55,6 +55,9 @@ class Rows {
         return view_[row];
     }
 
+  protected:
+    DNDS_HOST_DEVICE const View &view() const { return view_; }
+
   private:
     DNDS_HOST_DEVICE void check([[maybe_unused]] index row) const {
 #if defined(DNDS_DEBUG_CHECKS) && !defined(__CUDA_ARCH__)
@@ -67,6 +70,16 @@ class Rows {
 #if defined(DNDS_DEBUG_CHECKS)
     const RowGuard *guard_ = nullptr;
 #endif
+};
+
+/// The row of an array that a kernel writes: the one that the task is at.
+template <class View>
+class WrittenRows : public Rows<View> {
+  public:
+    using Rows<View>::Rows;
+    /// For those who run kernels. Not for arrays without ghosts.
+    bool isGhost(index row) const requires requires(const View &view) { view.isGhost(row); }
+    { return this->view().isGhost(row); }
 };
 
 /// The rows of an array that a kernel adds to, and may not read: sums are complete only after the task.
@@ -120,7 +133,7 @@ class AddedRows {
 template <class TArray>
 using ReadRows = Rows<decltype(std::declval<const TArray &>().template deviceView<DeviceBackend::Host>())>;
 template <class TArray>
-using WriteRows = Rows<decltype(std::declval<TArray &>().template deviceView<DeviceBackend::Host>())>;
+using WriteRows = WrittenRows<decltype(std::declval<TArray &>().template deviceView<DeviceBackend::Host>())>;
 template <class TArray>
 using AddRows = AddedRows<decltype(std::declval<TArray &>().template deviceView<DeviceBackend::Host>())>;
 

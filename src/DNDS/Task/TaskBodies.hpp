@@ -143,6 +143,8 @@ struct Bundle {
         kernel(row, before...);
     }
     DNDS_HOST_DEVICE void narrow(index /*first*/, index /*last*/) {}
+    bool allOwned(index /*last*/) const { return true; }
+    void assumeOwned(index /*row*/) const {}
 };
 template <class First, class... Rest>
 struct Bundle<First, Rest...> {
@@ -152,6 +154,20 @@ struct Bundle<First, Rest...> {
     template <class Kernel, class... Before>
     DNDS_HOST_DEVICE void call(const Kernel &kernel, index row, const Before &...before) const {
         rest.call(kernel, row, before..., first);
+    }
+    /// Whether no row up to `last` is a ghost of an array that is written, where it is the row of the loop.
+    bool allOwned(index last) const {
+        if constexpr (requires { first.isGhost(last); })
+            return !first.isGhost(last) && rest.allOwned(last);
+        else
+            return rest.allOwned(last);
+    }
+    /// Tells the compiler that it may leave out the choice between owned rows and ghosts.
+    void assumeOwned(index row) const {
+        if constexpr (requires { first.isGhost(row); })
+            if (first.isGhost(row))
+                __builtin_unreachable();
+        rest.assumeOwned(row);
     }
     DNDS_HOST_DEVICE void narrow(index begin, index end) {
         if constexpr (requires { first.narrow(begin, end); })
@@ -199,9 +215,10 @@ class LoopBody final : public TaskBody {
     void run(const Executor &executor, const PartRows &rows, index begin, index end) const override {
         if (executor.onDevice())
             launch(executor, end - begin, KernelOfRows<Kernel, Views>{from(rows, begin), kernel_, views_});
+        else if (begin < end && views_.allOwned(rows(end - 1)))
+            loop<true>(rows, begin, end);
         else
-            for (index i = begin; i < end; ++i)
-                views_.call(kernel_, rows(i)); // in one place: compilers inline it
+            loop<false>(rows, begin, end);
     }
     void runAdding([[maybe_unused]] const PartRows &rows, [[maybe_unused]] index first,
                    [[maybe_unused]] index last) const override {
@@ -219,6 +236,15 @@ class LoopBody final : public TaskBody {
     }
 
   private:
+    template <bool owned>
+    [[gnu::flatten]] void loop(const PartRows &rows, index begin, index end) const {
+        for (index i = begin; i < end; ++i) {
+            const index row = rows(i);
+            if constexpr (owned)
+                views_.assumeOwned(row);
+            views_.call(kernel_, row);
+        }
+    }
     static PartRows from(PartRows rows, index begin) {
         if (rows.list != nullptr)
             rows.list += begin;
