@@ -80,8 +80,10 @@ void measure(const Setting &setting, const Case &what, Table &table) {
                                  },
                                  {}},
                                 {"plan", {}, [&] { plan.run(); }, {}}};
-    for (auto contestants : {flowContestants, starpuContestants})
-        for (Contestant &other : contestants(tasks, what.threads))
+    for (Contestant &other : flowContestants(tasks, what.threads))
+        all.push_back(std::move(other));
+    if (setting.comm.size() == 1) // workers of several ranks would be bound to the same cores
+        for (Contestant &other : starpuContestants(tasks, what.threads))
             all.push_back(std::move(other));
     for (Contestant &contestant : all)
         contestant.finish = [&arrays, name = contestant.name] { arrays.check(name); };
@@ -128,6 +130,8 @@ void benchmarkPlans(const Setting &setting) {
     }
     if (!hasStarPu())
         say(setting.comm, "built without StarPU (package libstarpu-dev): not compared\n");
+    else if (setting.comm.size() > 1)
+        say(setting.comm, "StarPU is compared on one rank only\n");
     say(setting.comm, fmt::format("{} tasks a run, of 1 number a row\n{}", setting.parts, table.text()));
 }
 
