@@ -136,7 +136,7 @@ int run(DNDS::CommunicatorView world) {
     DNDS::ParArray<real, 1> jumps("jumps", world);
     jumps.resize(mesh.cells.size());
     for (index cell = 0; cell < mesh.cells.size(); cell++)
-        jumps(cell, 0) = std::round(mesh.images[static_cast<std::size_t>(mesh.cells.images[cell])].motion.shift[0]);
+        jumps(cell, 0) = std::round(mesh.images[DNDS::toSize(mesh.cells.images[DNDS::toSize(cell)])].motion.shift[0]);
 
     Solver solver(mesh);
     const auto onHost = [&](const DNDS::Executor &executor) {

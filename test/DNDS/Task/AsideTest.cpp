@@ -19,7 +19,7 @@ struct Fixture {
 
     Fixture() {
         u.resize(100);
-        graph.task("count", rows).readsWrites(u).run([](index row, const WriteRows<Values> &u) { u(row) += 1; });
+        graph.task("count", rows).readsWrites(u).run([](index row, const auto &counts) { counts(row) += 1; });
     }
 };
 

@@ -192,8 +192,9 @@ void failEverywhere(const Executor &executor, const ExchangeOptions &exchange, u
                 }
                 if (worldRank() == rank && t == 0) // later tasks have not run
                     for (const std::size_t a : {0U, 1U, 4U}) {
-                        if (a != 4) // its ghosts may have been made zero
+                        if (a != 4) { // its ghosts may have been made zero
                             EXPECT_EQ(stepper.versions()[a], versions[a]) << a;
+                        }
                         EXPECT_EQ(stepper.hashes()[a], hashes[a]) << a;
                     }
                 plan.recover();

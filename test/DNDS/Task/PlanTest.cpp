@@ -52,9 +52,9 @@ TEST_F(PlanTest, TwoAdjacenciesOfOneArrayNeedOnePull) {
         .writes(*v)
         .run([=](index row, const auto &a, const auto &b, const auto &out) {
             out(row) = 0;
-            for (const LocalIndex other : cells[row])
-                if (other >= 0)
-                    out(row) += a(other) - b(other) + 1;
+            for (const LocalIndex cell : cells[row])
+                if (cell >= 0)
+                    out(row) += a(cell) - b(cell) + 1;
         });
     Plan plan = graph.compile();
     EXPECT_EQ(pullsOf(plan), world.times(1));

@@ -37,8 +37,9 @@ struct RecomputeEstimate : testing::Test {
     void expect(Plan plan, int pulls, const std::string &reason) {
         const auto found = std::ranges::count(plan.model().transfers, Direction::Pull, &Transfer::direction);
         EXPECT_EQ(found, world.times(pulls)) << plan.describe();
-        if (world.times(pulls) > 0)
+        if (world.times(pulls) > 0) {
             EXPECT_NE(plan.describe().find(reason), std::string::npos) << plan.describe();
+        }
         PlanWorld::set(*u, world.cells, 1);
         AllRows all = world.all(true, 1);
         for (int run = 0; run < 2; ++run) {
