@@ -5,6 +5,7 @@
 #include "DNDS/Mpi/NodeTopology.hpp"
 
 #include <algorithm>
+#include <utility>
 
 namespace Euler {
 
@@ -104,7 +105,8 @@ real Solver::smallestTimeStep() const {
 
 /// Steps of length `number`, or of the cells' own lengths times it.
 void Solver::runStages(real number, bool alike) {
-    if (length_(0, 0) != number || (length_(0, 1) != 0) != alike) {
+    const auto &length = std::as_const(length_); // reading leaves the device's copy as it is
+    if (length(0, 0) != number || (length(0, 1) != 0) != alike) {
         finish(); // the step before may read it
         length_.toHost();
         length_(0, 0) = number;

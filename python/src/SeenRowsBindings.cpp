@@ -60,7 +60,7 @@ Task::Adjacency adjacencyOf(nb::handle given, nb::object &table) {
                "rows are seen through an array of numbers that do not fit into 32 bits");
     const auto view = nb::cast<nb::ndarray<const LocalIndex, nb::c_contig, nb::device::cpu>>(table);
     const std::size_t columns = dimensions == 2 ? view.shape(1) : 1;
-    return {fmt::format("an array of {} columns", columns), view.data(), static_cast<index>(view.shape(0)),
+    return {fmt::format("an array of {} columns", columns), static_cast<index>(view.shape(0)),
             [entries = view.data(), columns](index row) -> std::span<const LocalIndex> {
                 return {entries + static_cast<std::size_t>(row) * columns, columns};
             }};

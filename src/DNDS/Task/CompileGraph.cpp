@@ -8,7 +8,12 @@ namespace {
 
 /// What ranks have to agree about, in a line.
 std::string canonical(const GraphModel &graph, const TaskModel &task) {
-    std::string text = fmt::format("task '{}'", task.name);
+    std::string text = fmt::format("{} '{}'", task.aside                      ? "aside"
+                                              : task.kind == TaskKind::Call ? "call"
+                                                                            : "task",
+                                   task.name);
+    if (task.every != 1)
+        text += fmt::format(" every {} runs", task.every);
     if (task.loop)
         text += fmt::format(" over '{}'{}", task.loop->name(), task.loop->rows() ? " (a region)" : "");
     for (const ArrayAccess &access : task.accesses) {

@@ -147,14 +147,18 @@ void Plan::DeviceRunner::makeItems() {
 }
 
 void Plan::DeviceRunner::bringToDevice() {
+    const auto bring = [&](std::size_t number) {
+        ArrayHandle &array = *state_.graph.arrays[number];
+        if (!array.father().valid(MemorySpace::Device) ||
+            (array.son() != nullptr && !array.son()->valid(MemorySpace::Device)))
+            array.toDevice();
+    };
     for (const TaskModel &task : state_.graph.tasks)
         if (task.kind != TaskKind::Call)
-            for (const ArrayAccess &access : task.accesses) {
-                ArrayHandle &array = *state_.graph.arrays[access.array];
-                if (!array.father().valid(MemorySpace::Device) ||
-                    (array.son() != nullptr && !array.son()->valid(MemorySpace::Device)))
-                    array.toDevice();
-            }
+            for (const ArrayAccess &access : task.accesses)
+                bring(access.array);
+    for (const ReductionModel &reduction : state_.graph.reductions)
+        bring(reduction.array);
 }
 
 void Plan::DeviceRunner::bind(const Item &item) {
@@ -291,6 +295,12 @@ void Plan::DeviceRunner::start(std::size_t &next) {
     if (whole_) {
         for (const Item &item : items_)
             bind(item);
+        for (std::size_t k = 0; k < state_.plan.transfers.size(); ++k)
+            if (!state_.dropped[k]) // replays do not tell the arrays that they are written
+                for (const std::size_t array : state_.plan.transfers[k].arrays) {
+                    RowLayout written;
+                    state_.graph.arrays[array]->member().son(MemorySpace::Device, Access::Write, written);
+                }
         replay(*whole_, [&] {
             join(inner_, boundary_);
             issueAll();

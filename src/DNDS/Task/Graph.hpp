@@ -305,8 +305,8 @@ class Graph {
     }
 
     /// Makes a plan. The graph may be changed and compiled again afterwards; plans keep what they need of it.
-    /// Collective. Cost about that of one step per task for the sets of rows, the set-up of exchanges, and one
-    /// reduction a task. Throws on all ranks: StateError where ranks declare different tasks, naming the first;
+    /// Collective. Cost about that of one step per task for the sets of rows, the set-up of exchanges, and some
+    /// reductions a task. Throws on all ranks: StateError where ranks declare different tasks, naming the first;
     /// ArgumentError or IndexError for regions and adjacencies that contradict each other; what setting up exchanges
     /// throws.
     Plan compile(const Executor &executor = Executor::host(), const CompileOptions &options = {}) const {

@@ -100,6 +100,9 @@ std::size_t GraphModel::add(const std::shared_ptr<ArrayHandle> &array) {
             DNDS_CHECK((arrays[k]->son() == nullptr) == (array->son() == nullptr), ArgumentError,
                        "graph '{}' uses '{}' both with ghosts and without: declare the pair everywhere", name,
                        array->name());
+            DNDS_CHECK(arrays[k]->pattern() == array->pattern(), ArgumentError,
+                       "graph '{}' uses '{}' with two sets of ghosts: give the second pair a father of its own", name,
+                       array->name());
             if (array->writable() && !arrays[k]->writable())
                 arrays[k] = array;
             return k;
@@ -150,6 +153,16 @@ void GraphModel::add(TaskModel task) {
         }
     if (task.kind == TaskKind::Swap)
         requireSwappable(task, *arrays[task.accesses[0].array], *arrays[task.accesses[1].array]);
+    for (const ArrayAccess &access : task.accesses) {
+        const ArrayHandle &array = *arrays[access.array];
+        DNDS_CHECK(
+            access.mode != Mode::Adds || array.pattern() || !task.loop || task.loop->rows() ||
+                !task.loop->space().pattern(),
+            ArgumentError,
+            "task '{}' adds to '{}', which has no ghosts: what the rows of other ranks add would be missing. Give "
+            "it ghosts, or loop over a region of rows that this rank has",
+            task.name, array.name());
+    }
     tasks.push_back(std::move(task));
 }
 

@@ -165,7 +165,7 @@ void Placement::passDemand(std::size_t t) {
             continue;
         if (isPair(access.array))
             demand.clear(); // a pull follows, or the task computes them
-        else if (access.mode == Mode::Writes)
+        else if (access.mode == Mode::Writes && task.every == 1) // else the rows are kept in most runs
             demand -= rowsSeen(graph_, task, access, plan_.taskRows[t]);
     }
     for (const ArrayAccess &access : task.accesses)
@@ -286,7 +286,7 @@ void Placement::passContents(std::size_t t) {
         if (access.mode != Mode::Writes && !replaced_[access.array])
             readsEntry_[access.array] = true;
     for (const ArrayAccess &access : task.accesses)
-        if (access.mode == Mode::Writes &&
+        if (access.mode == Mode::Writes && task.every == 1 &&
             (task.kind == TaskKind::Loop ? !task.loop->rows() : access.reach != Reach::Region))
             replaced_[access.array] = true;
 }

@@ -7,10 +7,12 @@
 #include "DNDS/Task/PlanState.hpp"
 
 #include "DNDS/Transport/Backoff.hpp"
+#include "DNDS/Transport/ProgressEngine.hpp"
 
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <array>
 
 namespace DNDS::Task {
 
@@ -199,6 +201,9 @@ void Plan::State::agree() {
         agreement->begin(word.value());
     } catch (const StateError &error) {
         throwDisagreement(error);
+    } catch (const PeerError &) { // a peer has given up a run before: nothing comes of it any more
+        disagrees = true;
+        throw;
     }
 }
 
@@ -209,6 +214,9 @@ void Plan::State::requireAgreement() {
         agreement->finish();
     } catch (const StateError &error) {
         throwDisagreement(error);
+    } catch (const PeerError &) {
+        disagrees = true;
+        throw;
     }
 }
 
@@ -354,24 +362,23 @@ void Plan::State::giveUp(std::size_t next, bool begins) noexcept {
             left[a] = contentsOf(a);
     } catch (...) { // no memory: nothing that is allocated here is needed below
     }
-    try {
-        if (reduction && reducedRuns < statistics.runs) {
-            collectReductions();
-            std::vector<ReductionValue> nothing;
-            for (const ReductionModel &model : graph.reductions)
-                for (rowsize column = 0; column < model.columns; ++column)
-                    nothing.emplace_back(ReductionValue::none(model.op)).failed = true;
-            reduction->start(nothing);
-            ++reducedRuns;
-        }
-    } catch (...) { // what comes first is thrown
-        reducedRuns = statistics.runs;
-    }
     if (disagrees) { // who waits for this rank's rows is told that its exchanges are gone
         exchanges.clear();
         agreement.reset();
+    } else {
+        refuseRest(next);
+    }
+    try {
+        if (agreement) // peers that begin another run are told
+            agreement->leave();
+        if (reduction && reducedRuns < statistics.runs)
+            reduceNothing();
+    } catch (...) { // what comes first is thrown
         return;
     }
+}
+
+void Plan::State::refuseRest(std::size_t next) noexcept {
     // A start that throws has told its peers.
     const bool startFailed = std::exchange(starting, false);
     for (std::size_t k = startFailed ? next + 1 : next; k < plan.operations.size(); ++k) {
@@ -391,6 +398,30 @@ void Plan::State::giveUp(std::size_t next, bool begins) noexcept {
     }
 }
 
+/// This rank has no values for the reductions of a run: all ranks start equally many.
+void Plan::State::reduceNothing() {
+    std::vector<ReductionValue> nothing;
+    for (const ReductionModel &model : graph.reductions)
+        for (rowsize column = 0; column < model.columns; ++column)
+            nothing.emplace_back(ReductionValue::none(model.op)).failed = true;
+    awaitReductions();
+    reduction->start(nothing);
+    ++reducedRuns;
+}
+
+void Plan::State::awaitReductions() {
+    if (!reduction->pending())
+        return;
+    const auto context = CommunicatorContext::of(comm);
+    Backoff backoff(context->comm().handle(), context->node().crowded);
+    while (!reduction->ready()) { // peers may need this rank before they end their run
+        progress();
+        ProgressEngine::progressAll();
+        context->progressParked();
+        backoff.pause();
+    }
+}
+
 void Plan::State::startReductions() {
     if (!reduction)
         return;
@@ -405,15 +436,17 @@ void Plan::State::startReductions() {
 void Plan::State::collectReductions() {
     if (collectedRuns == reducedRuns)
         return;
+    awaitReductions();
     const std::span<const ReductionValue> values = reduction->wait();
-    ++collectedRuns;
-    results.swap(resultsBefore);
-    results.clear();
-    bool broken = false;
-    for (const ReductionValue &value : values) {
-        results.push_back(value.value());
-        broken = broken || value.failed;
+    const bool broken = std::ranges::any_of(values, &ReductionValue::failed);
+    if (!broken) {
+        collectedRuns = reducedRuns;
+        results.swap(resultsBefore);
+        results.clear();
+        for (const ReductionValue &value : values)
+            results.push_back(value.value());
     }
+    failed = failed || broken;
     DNDS_CHECK(!broken, PeerError, "a run of '{}' has failed on some rank: see that rank's own error", graph.name);
 }
 
@@ -481,8 +514,12 @@ void Plan::start() {
     State &state = *state_;
     DNDS_CHECK(!state.failed, StateError, "a run of '{}' has failed: call recover() on all ranks before the next one",
                state.graph.name);
+    DNDS_CHECK(!state.running, StateError, "'{}' is run by one of its own tasks", state.graph.name);
+    if (state.reduction)
+        state.collectReductions();
     const double begin = MPI_Wtime();
     ++state.statistics.runs;
+    state.running = true;
     state.chooseTransfers();
     std::size_t next = 0;
     bool begins = false;
@@ -497,14 +534,17 @@ void Plan::start() {
             state.host->run(next);
     } catch (...) {
         state.giveUp(next, begins);
+        state.running = false;
         throw;
     }
+    state.running = false;
     state.noteOutcome();
     state.startReductions();
     state.statistics.seconds += MPI_Wtime() - begin;
 }
 
 void Plan::wait() {
+    DNDS_CHECK(state_ != nullptr, StateError, "this plan was moved from");
     if (!state_->device)
         return;
     const double begin = MPI_Wtime();
@@ -524,6 +564,7 @@ void Plan::finish() {
 }
 
 std::span<const real> Plan::result(Reduction chosen) {
+    DNDS_CHECK(state_ != nullptr, StateError, "this plan was moved from");
     State &state = *state_;
     DNDS_CHECK(state.reducedRuns > 0, StateError, "'{}' has no results before its first run", state.graph.name);
     state.collectReductions();
@@ -546,9 +587,18 @@ const PlanGraphs *Plan::graphs() const noexcept { return state_->device ? &state
 
 void Plan::recover() {
     DNDS_CHECK(state_ != nullptr, StateError, "this plan was moved from");
-    failTogether(state_->comm, [&] {
-        state_->connect();
-        state_->forgetPulls();
+    State &state = *state_;
+    // Ranks may have begun different numbers of runs, and of reductions.
+    std::array<index, 2> most{state.statistics.runs, state.reducedRuns};
+    state.comm.allReduce(most.data(), 2, MPI_MAX);
+    state.statistics.runs = most[0];
+    while (state.reduction && state.reducedRuns < most[1])
+        state.reduceNothing();
+    if (state.reduction)
+        state.awaitReductions();
+    failTogether(state.comm, [&] {
+        state.connect();
+        state.forgetPulls();
     });
 }
 

@@ -58,9 +58,9 @@ class Plan {
     /// must be written, or `changed`, on all ranks.
     ///
     /// Throws on this rank what a task throws, with task and rows in front of the text; PeerError where a peer failed;
-    /// StateError where a peer entered the run in another state (it wrote an array that this rank did not, or runs
-    /// another plan), at the latest in the next run. Then call `recover` on all ranks before the next run, and write
-    /// anew what the failed tasks were writing.
+    /// StateError where a peer entered the run in another state (it wrote an array that this rank did not), at the
+    /// latest in the next run. Then call `recover` on all ranks before the next run, and set what the graph writes from
+    /// a common state. Ranks run their plans in the same order.
     void run();
 
     /// As `run`, but what is queued on the device may run on when it returns: after what the stream of the executor

@@ -86,7 +86,7 @@ struct PlanModel {
     std::vector<std::string> notes;    ///< decisions, for people
 };
 
-/// Finds out what has to be pulled when, and in which order all is run. Collective: one reduction a task. Throws on all
+/// Finds out what has to be pulled when, and in which order all is run. Collective: some reductions a task. Throws on all
 /// ranks ArgumentError or IndexError naming task, array and row.
 PlanModel compileGraph(const GraphModel &graph, const CommunicatorView &comm, const CompileOptions &options);
 

@@ -60,14 +60,18 @@ struct Plan::State {
     bool isFinished(std::size_t array) const;
     /// Finds what reductions need of this rank, and starts them.
     void startReductions();
-    /// Waits for those of the last run.
+    /// Waits for those of the last run. Throws PeerError where that has failed on some rank.
     void collectReductions();
+    void awaitReductions();
+    void reduceNothing();
     std::vector<double> measureExchanges();
     /// Whether a plan that computes ghosts again is taken to be faster than this one.
     bool recomputingPays(PlanModel &other);
     /// Ends a run that failed here in operation `next`, or before it where that has not begun: peers are told by the
     /// exchanges that are left.
     void giveUp(std::size_t next, bool begins) noexcept;
+    /// Takes part no more in the exchanges of this run from operation `next` on.
+    void refuseRest(std::size_t next) noexcept;
     void noteOutcome();
     void forgetPulls();
     void requireWritten() const;
@@ -106,6 +110,7 @@ struct Plan::State {
     std::vector<std::uint64_t> halfWritten;      ///< [arrays] version that a run which failed left, or 0
     std::vector<Rows> rows;                      ///< [arrays] when it was compiled
     bool failed = false;
+    bool running = false;
     bool starting = false; ///< an exchange is being started, or its start threw
     PlanStatistics statistics;
     std::unique_ptr<PendingReduction> reduction; ///< null for none

@@ -105,7 +105,6 @@ class RowSpace {
 /// rank does not have the neighbour.
 struct Adjacency {
     std::string name;
-    const void *identity = nullptr;
     index rows = 0;
     std::function<std::span<const LocalIndex>(index row)> row; ///< valid until it is called again in this thread
 };
@@ -113,8 +112,8 @@ struct Adjacency {
 /// The same with the row itself in front of its neighbours.
 Adjacency withItself(Adjacency adjacency);
 
-/// What an ArrayAdjacency of local row numbers, or a pair of such arrays, is to a graph. The array must neither go nor
-/// change its rows before `Graph::compile` returns.
+/// What an ArrayAdjacency of local row numbers, or a pair of such arrays, is to a graph. The array must outlive graph
+/// and plans, and keep its rows.
 template <class TAdjacency>
 Adjacency adjacencyOf(const TAdjacency &adjacency) {
     const auto view = adjacency.view();
@@ -125,7 +124,7 @@ Adjacency adjacencyOf(const TAdjacency &adjacency) {
         name = adjacency.father->label();
     else
         name = adjacency.label();
-    return {std::move(name), &adjacency, view.size(), [view](index row) -> std::span<const LocalIndex> {
+    return {std::move(name), view.size(), [view](index row) -> std::span<const LocalIndex> {
                 const auto entries = view[row];
                 return {entries.data(), static_cast<std::size_t>(entries.size())};
             }};

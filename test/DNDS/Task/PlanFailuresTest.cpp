@@ -469,5 +469,87 @@ TEST(PlanFailures, RanksThatDisagreeAboutPulls) {
     }
 }
 
+/// The only exchange is a pull that can be left out: one rank makes it, and the others find out in the next run.
+TEST(PlanFailures, RanksThatFindOutInDifferentRunsRecover) {
+    const CommunicatorView world(MPI_COMM_WORLD);
+    GraphWorld mesh(world, 9, 60, 1);
+    const auto u = PlanWorld::pair("u", mesh.cells, 1), v = PlanWorld::pair("v", mesh.cells, 2);
+    Graph graph("one pull", world);
+    const auto cells = std::as_const(mesh.cellCells).view();
+    graph.task("mean", mesh.cells)
+        .reads(through(*u, mesh.cellCells))
+        .writes(*v)
+        .run([cells](index row, const auto &in, const auto &out) {
+            out(row) = 0;
+            for (const LocalIndex other : cells[row])
+                if (other >= 0)
+                    out(row) += in(other);
+        });
+    Plan plan = graph.compile();
+    plan.run();
+    for (int round = 0; round < 3; ++round) {
+        if (world.rank() == 0)
+            u->father->markWritten();
+        std::exception_ptr failure;
+        try {
+            plan.run();
+            plan.run();
+        } catch (const Error &) {
+            failure = std::current_exception();
+        }
+        if (world.size() > 1 && u->trans.pattern()->owners().size() > 0) {
+            EXPECT_NE(failure, nullptr);
+        }
+        plan.recover();
+        const index before = plan.statistics().runs;
+        EXPECT_EQ(world.allReduce(before, MPI_MAX), before);
+        plan.run();
+        plan.run();
+        plan.run();
+    }
+}
+
+/// Nobody waits for rows of a rank whose last task failed: the others find out in their next run.
+TEST(PlanFailures, PeersOfARankThatGaveUpFindOutInTheirNextRun) {
+    const CommunicatorView world(MPI_COMM_WORLD);
+    GraphWorld mesh(world, 9, 60, 1);
+    const auto u = PlanWorld::pair("u", mesh.cells, 1), v = PlanWorld::pair("v", mesh.cells, 2);
+    bool fails = false;
+    Graph graph("last task", world);
+    graph.task("pulls", mesh.cells)
+        .reads(through(*u, mesh.cellCells))
+        .writes(*v)
+        .run([](index row, const auto & /*in*/, const auto &out) { out(row) = 1; });
+    graph.call("fails").run([&] {
+        if (fails && world.rank() == 0)
+            throw Injected("last");
+    });
+    graph.task("writes", mesh.cells).reads(*v).writes(*u).run([](index row, const auto &in, const auto &out) {
+        out(row) = in(row);
+    });
+    Plan plan = graph.compile();
+    plan.run();
+    fails = true;
+    const bool peers = u->trans.pattern()->owners().size() + u->trans.pattern()->readers().size() > 0;
+    if (world.rank() == 0) {
+        EXPECT_THROW(plan.run(), StateError);
+    } else {
+        bool threw = false;
+        try {
+            for (int run = 0; run < world.size() + 1; ++run) // it takes a run from neighbour to neighbour
+                plan.run();
+        } catch (const PeerError &) {
+            threw = true;
+        }
+        EXPECT_TRUE(threw || !peers);
+    }
+    fails = false;
+    plan.recover();
+    for (PlanPair *pair : {u.get(), v.get()})
+        PlanWorld::set(*pair, mesh.cells, 3);
+    plan.run();
+    plan.run();
+}
+
 } // namespace
 } // namespace DNDS::Task

@@ -245,7 +245,7 @@ TEST(Trace, PathsThatCannotBeWrittenThrowOnAllRanks) {
 
 TEST(Trace, AnotherFileOfThatNameOnAnotherDiskThrows) {
     const TemporaryFolder folder;
-    const std::string path = folder.file("trace.json");
+    const std::string path = folder.file(fmt::format("trace of {}.json", world().rank()));
     EXPECT_TRUE(TraceFile::create(path, R"({"ph":"M"})").isOpen());
     EXPECT_TRUE(TraceFile::join(path, R"({"ph":"M"})").isOpen());
     expectContains(test::messageOf<ArgumentError>([&] { TraceFile::join(path, R"({"ph":"M","pid":1})"); }),
