@@ -497,7 +497,8 @@ TEST(PlanFailures, RanksThatFindOutInDifferentRunsRecover) {
         } catch (const Error &) {
             failure = std::current_exception();
         }
-        if (world.size() > 1 && u->trans.pattern()->owners().size() > 0) {
+        if (world.rank() == 0 &&
+            u->trans.pattern()->owners().size() > 0) { // the others may be further away than two runs
             EXPECT_NE(failure, nullptr);
         }
         plan.recover();
