@@ -8,9 +8,10 @@ namespace {
 
 /// What ranks have to agree about, in a line.
 std::string canonical(const GraphModel &graph, const TaskModel &task) {
-    std::string text = fmt::format("{} '{}'", task.aside                      ? "aside"
-                                              : task.kind == TaskKind::Call ? "call"
-                                                                            : "task",
+    std::string text = fmt::format("{} '{}'",
+                                   task.aside                    ? "aside"
+                                   : task.kind == TaskKind::Call ? "call"
+                                                                 : "task",
                                    task.name);
     if (task.every != 1)
         text += fmt::format(" every {} runs", task.every);
@@ -31,9 +32,9 @@ std::string canonical(const GraphModel &graph, const TaskModel &task) {
 void agreeOnTasks(const GraphModel &graph, const CommunicatorView &comm, const CompileOptions &options) {
     std::vector<std::string> lines;
     comm.guarded([&] {
-        lines.push_back(fmt::format("graph '{}', recompute {}, overlap {}, fuse {}, drop {}", graph.name,
-                                    static_cast<int>(options.recompute), options.overlap, options.fuse,
-                                    options.dropPulls));
+        lines.push_back(fmt::format("graph '{}', recompute {} at {:g} s a pull, overlap {}, fuse {}, drop {}",
+                                    graph.name, static_cast<int>(options.recompute), options.secondsPerPull,
+                                    options.overlap, options.fuse, options.dropPulls));
         for (const TaskModel &task : graph.tasks)
             lines.push_back(canonical(graph, task));
         for (const ReductionModel &model : graph.reductions)
@@ -54,6 +55,14 @@ void agreeOnTasks(const GraphModel &graph, const CommunicatorView &comm, const C
 
 PlanModel compileGraph(const GraphModel &graph, const CommunicatorView &comm, const CompileOptions &options) {
     agreeOnTasks(graph, comm, options);
+    comm.guarded([&] { // arrays may have changed since they were declared
+        for (const TaskModel &task : graph.tasks)
+            for (const ArrayAccess &access : task.accesses)
+                DNDS_CHECK(!access.region || access.region->space().size() == graph.arrays[access.array]->size(),
+                           ArgumentError, "task '{}': '{}' has {} rows, but region '{}' is one of {}", task.name,
+                           graph.arrays[access.array]->name(), graph.arrays[access.array]->size(),
+                           access.region->name(), access.region->space().size());
+    });
     PlanModel plan;
     placeTransfers(graph, comm, options, plan);
     comm.guarded([&] {

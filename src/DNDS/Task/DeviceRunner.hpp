@@ -15,6 +15,27 @@
 
 namespace DNDS::Task {
 
+/// What is queued at once: parts that follow each other in a lane, or another operation.
+struct DeviceItem {
+    enum Lane : std::size_t { Inner, Boundary };
+
+    Lane lane = Boundary;
+    std::vector<std::size_t> operations;
+    std::vector<std::size_t> waits; ///< items of the other lane
+    bool segment = false;
+    bool awaited = false; ///< by an item of the other lane
+    bool known = false;   ///< ran once, so that nothing is initialised during capture
+    Device::Event event;
+    std::map<std::uint64_t, Device::Graph> graphs; ///< by the memory that they use
+};
+
+/// Lists of rows of a part on the device.
+struct DeviceRows {
+    Device::DeviceBuffer<LocalIndex> list, targets, starts;
+    PartRows rows;
+    Contributions sums;
+};
+
 /// The device's side of a plan. Parts that the next exchange sends, or that need what the last one brought, run on a
 /// stream of high priority, as do exchanges; the others on a second stream. Parts that follow each other in a stream
 /// are a segment: run directly the first time, captured the second time, replayed from then on. Local.
@@ -35,23 +56,10 @@ class Plan::DeviceRunner {
     const PlanGraphs &use() const noexcept { return use_; }
 
   private:
-    enum Lane : std::size_t { Inner, Boundary };
-    /// What is queued at once: parts that follow each other in a lane, or another operation.
-    struct Item {
-        Lane lane = Boundary;
-        std::vector<std::size_t> operations;
-        std::vector<std::size_t> waits; ///< items of the other lane
-        bool segment = false;
-        bool awaited = false; ///< by an item of the other lane
-        bool known = false;   ///< ran once, so that nothing is initialised during capture
-        Device::Event event;
-        std::map<std::uint64_t, Device::Graph> graphs; ///< by the memory that they use
-    };
-    struct Rows {
-        Device::DeviceBuffer<LocalIndex> list, targets, starts;
-        PartRows rows;
-        Contributions sums;
-    };
+    using Item = DeviceItem;
+    using Rows = DeviceRows;
+    using Lane = DeviceItem::Lane;
+    static constexpr Lane Inner = DeviceItem::Inner, Boundary = DeviceItem::Boundary;
 
     void copyRows(Rows &rows, const std::vector<LocalIndex> &list) const;
     void copySums(Rows &rows, const Part &part) const;

@@ -57,28 +57,28 @@ Seen<TArray> rowsOf(TArray &array, const Region &region) {
 
 /// What `Graph::task` returns: names accesses, then takes the functor. Used once, in one expression.
 template <class... Slots>
-class [[nodiscard]] TaskBuilder {
+class [[nodiscard("a task without run() is not in the graph")]] TaskBuilder {
   public:
     /// Arrays that the functor reads: each an array (its row of the same number; in calls, all of it) or rows seen by
     /// `through`, `whole`, `owned`, `rowsOf`. The functor gets a `ReadRows` of each, in the order of declaration.
     template <class... Accesses>
-    auto reads(Accesses &&...accesses) && {
+    auto reads(Accesses && ...accesses) && {
         return std::move(*this).template with<Mode::Reads>(seen(accesses)...);
     }
     /// Arrays whose row of the same number the functor sets (all elements) without reading it; WriteRows.
     template <class... Accesses>
-    auto writes(Accesses &&...accesses) && {
+    auto writes(Accesses && ...accesses) && {
         return std::move(*this).template with<Mode::Writes>(seen(accesses)...);
     }
     /// Arrays whose row of the same number it changes, or sets in part; WriteRows.
     template <class... Accesses>
-    auto readsWrites(Accesses &&...accesses) && {
+    auto readsWrites(Accesses && ...accesses) && {
         return std::move(*this).template with<Mode::ReadsWrites>(seen(accesses)...);
     }
     /// Arrays to whose rows it adds: `adds(through(residual, mesh.faceCells))`; AddRows. What is added to ghosts goes
     /// to their owners afterwards. See AddedRows for the order of sums.
     template <class... Accesses>
-    auto adds(Accesses &&...accesses) && {
+    auto adds(Accesses && ...accesses) && {
         return std::move(*this).template with<Mode::Adds>(seen(accesses)...);
     }
 
@@ -110,7 +110,7 @@ class [[nodiscard]] TaskBuilder {
     }
 
     /// For graphs: use Graph::task.
-    TaskBuilder(GraphModel &graph, TaskModel model, std::tuple<Slots...> slots)
+    TaskBuilder(GraphModel & graph, TaskModel model, std::tuple<Slots...> slots)
         : graph_(&graph), model_(std::move(model)), slots_(std::move(slots)) {}
 
   private:
@@ -180,7 +180,7 @@ class [[nodiscard]] TaskBuilder {
     }
 
     template <class TArray>
-    static Seen<TArray> seen(TArray &array) {
+    static Seen<TArray> seen(TArray & array) {
         return {&array};
     }
     template <class TArray>
@@ -188,7 +188,7 @@ class [[nodiscard]] TaskBuilder {
         return rows;
     }
     template <class TArray>
-    static Seen<TArray> seen(Seen<TArray> &rows) {
+    static Seen<TArray> seen(Seen<TArray> & rows) {
         return rows;
     }
 
@@ -200,7 +200,7 @@ class [[nodiscard]] TaskBuilder {
         return TaskBuilder<Slots..., Slot<TArrays, mode>...>(*graph_, std::move(model_), std::move(slots));
     }
     template <class TArray>
-    void declare(Mode mode, Seen<TArray> &rows) {
+    void declare(Mode mode, Seen<TArray> & rows) {
         if (model_.kind == TaskKind::Call && rows.reach == Reach::SameRow)
             rows.reach = model_.aside ? Reach::Owned : Reach::Whole;
         model_.accesses.push_back({graph_->add(std::make_shared<HandleOf<TArray>>(*rows.array)), mode, rows.reach,

@@ -62,6 +62,10 @@ struct ArrayAccess {
     Reach reach = Reach::SameRow;
     Adjacency adjacency;          ///< Reach::Through
     std::optional<Region> region; ///< Reach::Region
+
+    /// Whether contents from before the task matter, as far as the functor sees them.
+    bool reads() const noexcept { return mode == Mode::Reads || mode == Mode::ReadsWrites; }
+    bool writes() const noexcept { return mode != Mode::Reads; }
 };
 
 /// Rows of a part of a task: a list, or [first, first + count) without one.
@@ -135,6 +139,12 @@ struct ReductionModel {
 
 struct GraphModel {
     std::string name;
+    /// Whether the program, not the library, was built with DNDS_DEBUG_CHECKS.
+#if defined(DNDS_DEBUG_CHECKS)
+    bool guarded = true;
+#else
+    bool guarded = false;
+#endif
     std::vector<std::shared_ptr<ArrayHandle>> arrays;
     std::vector<TaskModel> tasks;
     std::vector<PullFinish> finishes;

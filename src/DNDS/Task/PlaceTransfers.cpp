@@ -51,9 +51,6 @@ std::optional<Lack> findLack(const GraphModel &graph, const TaskModel &task, con
                                     task.name, lack.row, array.name(), array.size()));
 }
 
-bool reads(const ArrayAccess &access) { return access.mode == Mode::Reads || access.mode == Mode::ReadsWrites; }
-bool writes(const ArrayAccess &access) { return access.mode != Mode::Reads; }
-
 /// Walks through a graph, first backwards to find which rows somebody needs, then forwards to find what is stale.
 class Placement {
   public:
@@ -95,7 +92,7 @@ class Placement {
 bool Placement::mayRecompute(const TaskModel &task) const {
     if (task.kind != TaskKind::Loop || task.loop->rows() ||
         std::ranges::none_of(
-            task.accesses, [&](const ArrayAccess &a) { return writes(a) && a.mode != Mode::Adds && isPair(a.array); }))
+            task.accesses, [&](const ArrayAccess &a) { return a.writes() && a.mode != Mode::Adds && isPair(a.array); }))
         return false;
     switch (options_.recompute) {
     case CompileOptions::Recompute::Never:
@@ -115,7 +112,7 @@ RowMask Placement::rowsOf(const TaskModel &task, bool ghostsOfPairs) const {
         return *task.loop->rows();
     RowMask rows(space.size(), 0, space.owned());
     for (const ArrayAccess &access : task.accesses)
-        if (writes(access) && access.mode != Mode::Adds && (ghostsOfPairs || !isPair(access.array)))
+        if (access.writes() && access.mode != Mode::Adds && (ghostsOfPairs || !isPair(access.array)))
             masks_[access.array].forEach([&](index row) {
                 if (row >= space.owned() && row < space.size())
                     rows.set(row);
@@ -130,7 +127,7 @@ bool Placement::differFromOwners(const TaskModel &task, const RowMask &rows) con
         return true;
     return std::ranges::any_of(graph_.finishes, [&](const PullFinish &finish) {
         return std::ranges::any_of(task.accesses, [&](const ArrayAccess &access) {
-            return writes(access) && access.array == finish.array && rows.intersects(*finish.ghosts.rows());
+            return access.writes() && access.array == finish.array && rows.intersects(*finish.ghosts.rows());
         });
     });
 }
@@ -161,15 +158,15 @@ void Placement::passDemand(std::size_t t) {
         return std::swap(masks_[task.accesses[0].array], masks_[task.accesses[1].array]);
     for (const ArrayAccess &access : task.accesses) {
         RowMask &demand = masks_[access.array];
-        if (!writes(access))
+        if (!access.writes())
             continue;
         if (isPair(access.array))
-            demand.clear(); // a pull follows, or the task computes them
+            demand.clear();                                      // a pull follows, or the task computes them
         else if (access.mode == Mode::Writes && task.every == 1) // else the rows are kept in most runs
             demand -= rowsSeen(graph_, task, access, plan_.taskRows[t]);
     }
     for (const ArrayAccess &access : task.accesses)
-        if (reads(access)) {
+        if (access.reads()) {
             RowMask seen = rowsSeen(graph_, task, access, plan_.taskRows[t]);
             if (isPair(access.array))
                 seen &= RowMask(seen.size(), graph_.arrays[access.array]->owned(), seen.size());
@@ -208,7 +205,7 @@ std::vector<std::size_t> Placement::staleReads(std::size_t t) {
         return arrays;
     std::vector<int> stale;
     for (const ArrayAccess &access : task.accesses) {
-        if (!reads(access) || !isPair(access.array) || access.reach == Reach::Owned)
+        if (!access.reads() || !isPair(access.array) || access.reach == Reach::Owned)
             continue;
         const index owned = graph_.arrays[access.array]->owned();
         RowMask need = rowsSeen(graph_, task, access, plan_.taskRows[t]);
@@ -267,7 +264,7 @@ void Placement::passValidity(std::size_t t) {
         return;
     }
     for (const ArrayAccess &access : task.accesses) {
-        if (!writes(access))
+        if (!access.writes())
             continue;
         RowMask &current = masks_[access.array];
         written_[access.array] = true;

@@ -23,7 +23,15 @@ Plan::State::State(GraphModel model, const CommunicatorView &view, const Executo
         rows.push_back(rowsOf(a));
 }
 
-Plan::State::~State() = default;
+Plan::State::~State() {
+    for (const TaskModel &task : graph.tasks)
+        if (task.aside)
+            try {
+                task.aside->wait();
+            } catch (...) { // nobody is left to hear of it
+                continue;
+            }
+}
 
 void Plan::State::rethrowFrom(const TaskModel &task, const Part *part) {
     const std::string where = part == nullptr
@@ -229,7 +237,8 @@ void Plan::State::throwDisagreement(const StateError &error) {
                 made.push_back(fmt::format("'{}' {}", graph.arrays[a]->name(), dropped[k] ? "left out" : "made"));
     throw StateError(fmt::format(
         "{}. Here this is run {}, with pulls of {}. An array that only some ranks write outside "
-        "of the plan has to be told to all: call changed() on the others",
+        "of the plan has to be told to all: call changed() on the others. Reading through an array that is not const "
+        "counts as writing: use std::as_const",
         error.message(), statistics.runs, made.empty() ? "nothing" : fmt::format("{}", fmt::join(made, ", "))));
 }
 
@@ -563,9 +572,16 @@ void Plan::finish() {
             }
 }
 
+void Plan::State::requireReduction(Reduction chosen) const {
+    DNDS_CHECK(chosen.number < graph.reductions.size(), ArgumentError,
+               "'{}' has {} reductions, not one of number {}: was it declared after the plan was compiled?", graph.name,
+               graph.reductions.size(), chosen.number);
+}
+
 std::span<const real> Plan::result(Reduction chosen) {
     DNDS_CHECK(state_ != nullptr, StateError, "this plan was moved from");
     State &state = *state_;
+    state.requireReduction(chosen);
     DNDS_CHECK(state.reducedRuns > 0, StateError, "'{}' has no results before its first run", state.graph.name);
     state.collectReductions();
     return std::span<const real>(state.results)
@@ -574,7 +590,9 @@ std::span<const real> Plan::result(Reduction chosen) {
 }
 
 std::span<const real> Plan::previous(Reduction chosen) const {
+    DNDS_CHECK(state_ != nullptr, StateError, "this plan was moved from");
     const State &state = *state_;
+    state.requireReduction(chosen);
     const bool collected = state.collectedRuns == state.reducedRuns;
     DNDS_CHECK(state.reducedRuns > 1, StateError, "'{}' has no results of the run before the last yet",
                state.graph.name);
@@ -588,6 +606,7 @@ const PlanGraphs *Plan::graphs() const noexcept { return state_->device ? &state
 void Plan::recover() {
     DNDS_CHECK(state_ != nullptr, StateError, "this plan was moved from");
     State &state = *state_;
+    state.failed = true; // until all of it is made anew
     // Ranks may have begun different numbers of runs, and of reductions.
     std::array<index, 2> most{state.statistics.runs, state.reducedRuns};
     state.comm.allReduce(most.data(), 2, MPI_MAX);

@@ -86,8 +86,8 @@ struct PlanModel {
     std::vector<std::string> notes;    ///< decisions, for people
 };
 
-/// Finds out what has to be pulled when, and in which order all is run. Collective: some reductions a task. Throws on all
-/// ranks ArgumentError or IndexError naming task, array and row.
+/// Finds out what has to be pulled when, and in which order all is run. Collective: some reductions a task. Throws on
+/// all ranks ArgumentError or IndexError naming task, array and row.
 PlanModel compileGraph(const GraphModel &graph, const CommunicatorView &comm, const CompileOptions &options);
 
 // Steps of compileGraph, in this order.

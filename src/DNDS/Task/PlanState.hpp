@@ -63,6 +63,7 @@ struct Plan::State {
     /// Waits for those of the last run. Throws PeerError where that has failed on some rank.
     void collectReductions();
     void awaitReductions();
+    void requireReduction(Reduction chosen) const;
     void reduceNothing();
     std::vector<double> measureExchanges();
     /// Whether a plan that computes ghosts again is taken to be faster than this one.

@@ -7,14 +7,6 @@ namespace DNDS::Task {
 
 namespace {
 
-#if defined(DNDS_DEBUG_CHECKS)
-constexpr bool guarded = true;
-#else
-constexpr bool guarded = false;
-#endif
-
-bool reads(const ArrayAccess &access) { return access.mode == Mode::Reads || access.mode == Mode::ReadsWrites; }
-
 /// Sorts the rows of tasks by the last exchange that they depend on, and by whether the next exchange depends on them.
 class Split {
   public:
@@ -72,7 +64,7 @@ index Split::awaitedBy(const TaskModel &task, index row) const {
     index last = 0;
     for (const ArrayAccess &access : task.accesses) {
         const std::vector<index> &awaited = awaited_[access.array];
-        if (access.reach == Reach::SameRow && reads(access))
+        if (access.reach == Reach::SameRow && access.reads())
             last = std::max(last, awaited[toSize(row)]);
         if (access.reach == Reach::Through) // sums, too: they change what is there
             for (const LocalIndex entry : access.adjacency.row(row))
@@ -88,7 +80,7 @@ void Split::passTask(std::size_t t) {
     // What many rows depend on at once
     index common = task.kind == TaskKind::Call ? number_ : 0;
     for (const ArrayAccess &access : task.accesses)
-        if (reads(access) && access.reach != Reach::SameRow && access.reach != Reach::Through)
+        if (access.reads() && access.reach != Reach::SameRow && access.reach != Reach::Through)
             rowsSeen(graph_, task, access, plan_.taskRows[t]).forEach([&](index row) {
                 common = std::max(common, awaited_[access.array][toSize(row)]);
             });
@@ -160,7 +152,7 @@ void Split::findUrgent() {
                 }
             if (urgent.any())
                 for (const ArrayAccess &access : task.accesses)
-                    if (reads(access))
+                    if (access.reads())
                         sent_[access.array] |= rowsSeen(graph_, task, access, urgent);
         }
         passSent(t, Direction::Pull);
@@ -168,7 +160,7 @@ void Split::findUrgent() {
 }
 
 void Split::guard(Part &part, const RowMask &rows) const {
-    if (!guarded)
+    if (!graph_.guarded)
         return;
     const TaskModel &task = graph_.tasks[part.task];
     for (const ArrayAccess &access : task.accesses) {
