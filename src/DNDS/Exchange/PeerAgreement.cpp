@@ -101,8 +101,7 @@ void PeerAgreement::State::create(const CommunicatorContext &context, const Chan
     patience = readEnvironment().waitTimeout;
     std::vector<int> sorted(ranks.begin(), ranks.end());
     std::ranges::sort(sorted);
-    const auto repeated = std::ranges::unique(sorted);
-    sorted.erase(repeated.begin(), repeated.end());
+    sorted.erase(std::unique(sorted.begin(), sorted.end()), sorted.end());
     for (const int rank : sorted) {
         DNDS_CHECK(rank >= 0 && rank < comm.size(), IndexError, "there is no rank {} to agree with about {}", rank,
                    what);
@@ -256,8 +255,7 @@ std::vector<int> PeerAgreement::peersOf(std::span<const std::shared_ptr<const Ex
         for (const PeerRows *rows : {&pattern->readers(), &pattern->owners()})
             peers.insert(peers.end(), rows->ranks.begin(), rows->ranks.end());
     std::ranges::sort(peers);
-    const auto repeated = std::ranges::unique(peers);
-    peers.erase(repeated.begin(), repeated.end());
+    peers.erase(std::unique(peers.begin(), peers.end()), peers.end());
     return peers;
 }
 

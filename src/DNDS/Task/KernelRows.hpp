@@ -19,6 +19,7 @@ struct RowGuard {
     std::string array;
     index owned = 0;
     const char *verb = "reads";
+    bool sameRow = false; ///< only the row that the task is at
 
     void check(index row) const {
         if (row < 0 || row >= rows.size() || !rows.test(row)) [[unlikely]]
@@ -55,20 +56,29 @@ class Rows {
         return view_[row];
     }
 
+#if defined(DNDS_DEBUG_CHECKS)
+    /// For those who run kernels: the row that the task is at.
+    void at(index row) { at_ = row; }
+#endif
+
   protected:
     DNDS_HOST_DEVICE const View &view() const { return view_; }
 
   private:
     DNDS_HOST_DEVICE void check([[maybe_unused]] index row) const {
 #if defined(DNDS_DEBUG_CHECKS) && !defined(__CUDA_ARCH__)
-        if (guard_ != nullptr)
+        if (guard_ != nullptr) {
             guard_->check(row);
+            if (guard_->sameRow && at_ >= 0 && row != at_)
+                guard_->refuse(row);
+        }
 #endif
     }
 
     View view_;
 #if defined(DNDS_DEBUG_CHECKS)
     const RowGuard *guard_ = nullptr;
+    index at_ = -1;
 #endif
 };
 

@@ -169,8 +169,7 @@ void Order::find() {
     }
     for (Operation &operation : operations_) {
         std::ranges::sort(operation.after);
-        const auto [first, last] = std::ranges::unique(operation.after);
-        operation.after.erase(first, last);
+        operation.after.erase(std::unique(operation.after.begin(), operation.after.end()), operation.after.end());
     }
 }
 

@@ -183,16 +183,16 @@ void Plan::State::zeroGhosts(const Part &part, const Executor &where) {
     if (!part.toGhosts)
         return;
     const TaskModel &task = graph.tasks[part.task];
-    const ExchangePattern *pattern = nullptr;
+    const auto sums = std::ranges::find(task.accesses, Mode::Adds, &ArrayAccess::mode); // the others share its pattern
     std::vector<RowLayout> sons;
     for (const ArrayAccess &access : task.accesses)
-        if (access.mode == Mode::Adds) {
-            pattern = graph.arrays[access.array]->pattern().get();
+        if (access.mode == Mode::Adds)
             graph.arrays[access.array]->member().son(where.space(), Access::Write, sons.emplace_back());
-        }
     auto place = zeroing.find(part.task);
     if (place == zeroing.end())
-        place = zeroing.try_emplace(part.task, *pattern, sons, where.space(), where.stream()).first;
+        place =
+            zeroing.try_emplace(part.task, *graph.arrays[sums->array]->pattern(), sons, where.space(), where.stream())
+                .first;
     place->second.run(sons, where.stream());
 }
 

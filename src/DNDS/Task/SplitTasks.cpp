@@ -166,7 +166,7 @@ void Split::guard(Part &part, const RowMask &rows) const {
     for (const ArrayAccess &access : task.accesses) {
         const ArrayHandle &array = *graph_.arrays[access.array];
         part.guards.push_back({rowsSeen(graph_, task, access, rows), task.name, std::string(array.name()),
-                               array.owned(), modeName(access.mode)});
+                               array.owned(), modeName(access.mode), access.reach == Reach::SameRow});
     }
 }
 

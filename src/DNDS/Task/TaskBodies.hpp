@@ -137,6 +137,7 @@ struct Bundle {
     DNDS_HOST_DEVICE void call(const Kernel &kernel, index row, const Before &...before) const {
         kernel(row, before...);
     }
+    void at(index /*row*/) {}
     DNDS_HOST_DEVICE void narrow(index /*first*/, index /*last*/) {}
     bool allOwned(index /*last*/) const { return true; }
     void assumeOwned(index /*row*/) const {}
@@ -163,6 +164,11 @@ struct Bundle<First, Rest...> {
             if (first.isGhost(row))
                 __builtin_unreachable();
         rest.assumeOwned(row);
+    }
+    void at(index row) {
+        if constexpr (requires { first.at(row); })
+            first.at(row);
+        rest.at(row);
     }
     DNDS_HOST_DEVICE void narrow(index begin, index end) {
         if constexpr (requires { first.narrow(begin, end); })
@@ -237,7 +243,13 @@ class LoopBody final : public TaskBody {
             const index row = rows(i);
             if constexpr (owned)
                 views_.assumeOwned(row);
+#if defined(DNDS_DEBUG_CHECKS)
+            Views mine = views_;
+            mine.at(row);
+            mine.call(kernel_, row);
+#else
             views_.call(kernel_, row);
+#endif
         }
     }
     static PartRows from(PartRows rows, index begin) {
