@@ -128,7 +128,7 @@ nb::object finishPulls(nb::handle_t<Graph> self, const nb::object &field, const 
     });
 }
 
-void swap(Graph &self, const nb::object &a, const nb::object &b) {
+void swapArrays(Graph &self, const nb::object &a, const nb::object &b) {
     Task::TaskModel task;
     task.kind = Task::TaskKind::Swap;
     Field *const one = nb::cast<Field *>(a), *const other = nb::cast<Field *>(b);
@@ -243,7 +243,7 @@ void bindTasks(nb::class_<Graph> &type) {
             R"(A decorator for a task that is no loop: output, a library call. The function is called once a run, on all ranks, as
 function(*reads, *writes, *reads_writes), with the whole of each field unless rows are named. It may use MPI, on a
 communicator of its own. Local.)")
-        .def("swap", &swap, "a"_a, "b"_a, nb::sig("def swap(self, a: Field, b: Field) -> None"),
+        .def("swap", &swapArrays, "a"_a, "b"_a, nb::sig("def swap(self, a: Field, b: Field) -> None"),
              "Swaps the contents of two fields with the same ghosts, such as old and new states. Local.")
         .def(
             "finish_pulls", &finishPulls, "field"_a, "ghosts"_a,

@@ -68,12 +68,7 @@ void Plan::DeviceRunner::copySums(Rows &rows, const Part &part) const {
             list.push_back(static_cast<LocalIndex>(row));
     };
     for (index i = 0; i < part.rows.count; ++i)
-        for (const ArrayAccess &access : state_.graph.tasks[part.task].accesses)
-            if (access.mode == Mode::Adds && access.reach == Reach::SameRow)
-                add(part.rows(i), part.rows(i));
-            else if (access.mode == Mode::Adds)
-                for (const LocalIndex target : access.adjacency.row(part.rows(i)))
-                    add(target, part.rows(i));
+        forEachTarget(state_.graph.tasks[part.task], part.rows(i), [&](index target) { add(target, part.rows(i)); });
     std::vector<LocalIndex> named, starts{0}, list;
     for (index target = 0; target < targets; ++target) {
         if (adding[toSize(target)].empty())

@@ -120,6 +120,20 @@ struct TaskModel {
     std::optional<double> secondsPerRow; ///< for the estimate whether that pays
 };
 
+/// Calls `visit(target)` for each row that `row` of a task adds to, in each of its arrays. -1 stands for none.
+template <class Visit>
+void forEachTarget(const TaskModel &task, index row, Visit &&visit) {
+    for (const ArrayAccess &access : task.accesses) {
+        if (access.mode != Mode::Adds)
+            continue;
+        if (access.reach == Reach::SameRow)
+            visit(row);
+        else
+            for (const LocalIndex target : access.adjacency.row(row))
+                visit(index{target});
+    }
+}
+
 /// What has to be done to ghosts after each pull.
 struct PullFinish {
     std::size_t array = 0;

@@ -58,19 +58,7 @@ void Plan::HostRunner::cutSums(Chunks &chunks, const Part &part) const {
             list.push_back(static_cast<LocalIndex>(row));
     };
     for (index i = 0; i < part.rows.count; ++i)
-        for (const ArrayAccess &access : state_.graph.tasks[part.task].accesses) {
-            if (access.mode != Mode::Adds)
-                continue;
-            if (access.reach == Reach::SameRow)
-                add(part.rows(i), part.rows(i));
-            else
-                for (const LocalIndex target : access.adjacency.row(part.rows(i)))
-                    add(target, part.rows(i));
-        }
-    for (std::vector<LocalIndex> &list : chunks.lists) { // several arrays may name a row again
-        std::ranges::sort(list);
-        list.erase(std::unique(list.begin(), list.end()), list.end());
-    }
+        forEachTarget(state_.graph.tasks[part.task], part.rows(i), [&](index target) { add(target, part.rows(i)); });
 }
 
 void Plan::HostRunner::runChunk(void *context, index chunk) {

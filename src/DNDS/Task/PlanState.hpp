@@ -31,6 +31,9 @@ struct Plan::State {
     void agree();
     /// Throws where a peer does something else, as far as is known by now.
     void requireAgreement();
+    /// Runs `work` of the agreement; remembers that there is none if it throws.
+    template <class Work>
+    void atPeers(const Work &work);
     [[noreturn]] void throwDisagreement(const StateError &error);
     /// Whether a call takes place in this run.
     bool isDue(const TaskModel &task) const { return (statistics.runs - 1) % task.every == 0; }
@@ -64,6 +67,7 @@ struct Plan::State {
     void collectReductions();
     void awaitReductions();
     void requireReduction(Reduction chosen) const;
+    std::span<const real> valuesOf(Reduction chosen, const std::vector<real> &all) const;
     void reduceNothing();
     std::vector<double> measureExchanges();
     /// Whether a plan that computes ghosts again is taken to be faster than this one.
@@ -71,6 +75,8 @@ struct Plan::State {
     /// Ends a run that failed here in operation `next`, or before it where that has not begun: peers are told by the
     /// exchanges that are left.
     void giveUp(std::size_t next, bool begins) noexcept;
+    /// No run follows before `recover`: peers that begin one are told, and reductions get no values of this rank.
+    void leaveRuns() noexcept;
     /// Takes part no more in the exchanges of this run from operation `next` on.
     void refuseRest(std::size_t next) noexcept;
     void noteOutcome();

@@ -200,16 +200,10 @@ void Split::addSums(std::size_t t) {
             continue;
         RowMask rows(plan_.taskRows[t].size());
         plan_.taskRows[t].forEach([&](index row) {
-            for (const ArrayAccess &access : task.accesses) {
-                if (access.mode != Mode::Adds)
-                    continue;
-                if (access.reach == Reach::SameRow && (row >= array.owned()) == ghosts)
+            forEachTarget(task, row, [&](index target) {
+                if (target >= 0 && (target >= array.owned()) == ghosts)
                     rows.set(row);
-                if (access.reach == Reach::Through)
-                    for (const LocalIndex entry : access.adjacency.row(row))
-                        if (entry >= 0 && (entry >= array.owned()) == ghosts)
-                            rows.set(row);
-            }
+            });
         });
         Part part = makePart(t, late_[t].any(), ghosts, rows); // without rows the ghosts become zero all the same
         part.adds = true;

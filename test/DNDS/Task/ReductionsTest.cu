@@ -82,10 +82,11 @@ void compareReductions(const Executor &executor) {
     }
 }
 
-TEST(PlanReductions, AreThoseOfAllRanks) {
-    compareReductions(Executor::host());
+TEST(PlanReductions, AreThoseOfAllRanks) { compareReductions(Executor::host()); }
+
+TEST(PlanReductionsOnDevice, AreThoseOfAllRanks) {
     if (!Device::available())
-        GTEST_SKIP() << "on the host only: " << Device::unavailableReason();
+        GTEST_SKIP() << Device::unavailableReason();
     const Device::Stream stream;
     compareReductions(Executor::device(stream));
 }
@@ -118,6 +119,36 @@ TEST(PlanReductions, FailWithTheRun) {
     plan.recover();
     plan.run();
     EXPECT_EQ(plan.result(sum)[0], comm.size() * (comm.size() + 1) / 2);
+}
+
+/// The tasks are done on all ranks when one finds no values: nobody waits for it.
+TEST(PlanReductions, FailAfterTheRun) {
+    const CommunicatorView comm(MPI_COMM_WORLD);
+    ParArray<real, 1> u("u", comm);
+    u.resize(3);
+    Graph graph("failing", comm);
+    graph.task("ones", RowSpace("rows", 3)).writes(u).run([](index row, const auto &ones) { ones(row) = 1; });
+    const Reduction sum = graph.reduce("sum", ReduceOp::Sum, u);
+    bool fails = true;
+    graph.model().reductions[sum.number].elements = [&,
+                                                     find = graph.model().reductions[sum.number].elements](auto space) {
+        if (fails && comm.rank() == 0)
+            throw DataError("no values");
+        return find(space);
+    };
+    Plan plan = graph.compile();
+    if (comm.rank() == 0) {
+        EXPECT_THROW(plan.run(), DataError);
+        EXPECT_THROW(plan.run(), StateError);
+    } else {
+        plan.run();
+        EXPECT_THROW((void)plan.result(sum), PeerError);
+        EXPECT_THROW((void)plan.result(sum), PeerError);
+    }
+    fails = false;
+    plan.recover();
+    plan.run();
+    EXPECT_EQ(plan.result(sum)[0], 3 * comm.size());
 }
 
 TEST(PlanReductions, OfNothingAreNeutral) {

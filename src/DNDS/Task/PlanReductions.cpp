@@ -1,0 +1,73 @@
+#include "DNDS/Mpi/NodeTopology.hpp"
+#include "DNDS/Task/DeviceRunner.hpp"
+#include "DNDS/Task/HostRunner.hpp"
+#include "DNDS/Transport/Backoff.hpp"
+#include "DNDS/Transport/ProgressEngine.hpp"
+
+#include <algorithm>
+
+namespace DNDS::Task {
+
+/// This rank has no values for the reductions of a run: all ranks start equally many.
+void Plan::State::reduceNothing() {
+    std::vector<ReductionValue> nothing;
+    for (const ReductionModel &model : graph.reductions)
+        for (rowsize column = 0; column < model.columns; ++column)
+            nothing.emplace_back(ReductionValue::none(model.op)).failed = true;
+    awaitReductions();
+    reduction->start(nothing);
+    ++reducedRuns;
+}
+
+void Plan::State::awaitReductions() {
+    if (!reduction->pending())
+        return;
+    const auto context = CommunicatorContext::of(comm);
+    Backoff backoff(context->comm().handle(), context->node().crowded);
+    while (!reduction->ready()) { // peers may need this rank before they end their run
+        progress();
+        ProgressEngine::progressAll();
+        context->progressParked();
+        backoff.pause();
+    }
+}
+
+void Plan::State::startReductions() {
+    if (!reduction)
+        return;
+    std::vector<ReductionValue> mine;
+    for (const ReductionModel &model : graph.reductions)
+        reduceRows(executor, model.elements(executor.space()), model.columns, model.op, mine);
+    reduction->start(mine);
+    ++reducedRuns;
+}
+
+void Plan::State::collectReductions() {
+    if (collectedRuns == reducedRuns)
+        return;
+    awaitReductions();
+    const std::span<const ReductionValue> values = reduction->wait();
+    const bool broken = std::ranges::any_of(values, &ReductionValue::failed);
+    if (!broken) {
+        collectedRuns = reducedRuns;
+        results.swap(resultsBefore);
+        results.clear();
+        for (const ReductionValue &value : values)
+            results.push_back(value.value());
+    }
+    failed = failed || broken;
+    DNDS_CHECK(!broken, PeerError, "a run of '{}' has failed on some rank: see that rank's own error", graph.name);
+}
+
+void Plan::State::requireReduction(Reduction chosen) const {
+    DNDS_CHECK(chosen.number < graph.reductions.size(), ArgumentError,
+               "'{}' has {} reductions, not one of number {}: was it declared after the plan was compiled?", graph.name,
+               graph.reductions.size(), chosen.number);
+}
+
+std::span<const real> Plan::State::valuesOf(Reduction chosen, const std::vector<real> &all) const {
+    return std::span(all).subspan(firstResult[chosen.number],
+                                  firstResult[chosen.number + 1] - firstResult[chosen.number]);
+}
+
+} // namespace DNDS::Task
