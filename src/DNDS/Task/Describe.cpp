@@ -41,9 +41,7 @@ std::string nameOf(const GraphModel &graph, const PlanModel &plan, const Operati
                        task.every > 1 ? fmt::format(", every {} runs", task.every) : "");
 }
 
-const char *wordFor(ReduceOp op) {
-    return op == ReduceOp::Sum ? "sum" : op == ReduceOp::Min ? "smallest" : "largest";
-}
+const char *wordFor(ReduceOp op) { return op == ReduceOp::Sum ? "sum" : op == ReduceOp::Min ? "smallest" : "largest"; }
 
 std::string rowsOf(const PlanModel &plan, const Operation &operation) {
     return operation.kind == OperationKind::Part ? fmt::format("{}", plan.parts[operation.what].rows.count) : "";
