@@ -41,7 +41,9 @@ class FieldHandle final : public Task::ArrayHandle {
     void toDevice() override;
     void toHost() override;
     void markWritten() override { field_->father().markWritten(); }
-    void setPulledFrom(std::uint64_t version) override { field_->son().setPulledFrom(version); }
+    void setPulledFrom(std::uint64_t version, std::uint64_t finishedBy) override {
+        field_->son().setPulledFrom(version, finishedBy);
+    }
 
   private:
     Field *field_;

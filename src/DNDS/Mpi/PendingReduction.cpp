@@ -5,7 +5,9 @@
 
 #include <cstring>
 #include <limits>
+#include <new>
 #include <thread>
+#include <utility>
 
 namespace DNDS {
 
@@ -49,6 +51,7 @@ struct PendingReduction::State {
     MPI_Op op = MPI_OP_NULL;
     MPI_Request request = MPI_REQUEST_NULL;
     bool started = false;
+    bool parked = false; ///< the context looks after it when the communicator goes
 
     State() {
         checkMpi(MPI_Type_contiguous(static_cast<int>(sizeof(ReductionValue)), MPI_BYTE, &type), "MPI_Type_contiguous");
@@ -74,11 +77,20 @@ struct PendingReduction::State {
 PendingReduction::PendingReduction(std::shared_ptr<CommunicatorContext> context)
     : context_(std::move(context)), state_(std::make_shared<State>()) {}
 
+/// MPI reads and writes the values, and uses the communicator, until the reduction is complete.
+void PendingReduction::park() {
+    if (!std::exchange(state_->parked, true))
+        context_->park(state_, [state = state_] {
+            state->parked = !state->complete();
+            return !state->parked;
+        });
+}
+
 PendingReduction::~PendingReduction() {
     if (!mpiActive() || state_->complete())
         return;
     try {
-        context_->park(state_, [state = state_] { return state->complete(); });
+        park();
     } catch (...) { // no memory: rather than to free what MPI uses
         static auto *const kept = new (std::nothrow) std::shared_ptr<State>();
         if (kept != nullptr)
@@ -96,6 +108,11 @@ void PendingReduction::start(std::span<const ReductionValue> mine) {
                             state_->op, context_->comm().handle(), &state_->request),
              "MPI_Iallreduce");
     state_->started = true;
+    try {
+        park();
+    } catch (const std::bad_alloc &) { // it is parked in the destructor, or next time
+        state_->parked = false;
+    }
 }
 
 bool PendingReduction::ready() {

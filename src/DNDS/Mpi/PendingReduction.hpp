@@ -55,6 +55,8 @@ class PendingReduction {
 
   private:
     struct State;
+    void park();
+
     std::shared_ptr<CommunicatorContext> context_;
     std::shared_ptr<State> state_;
 };

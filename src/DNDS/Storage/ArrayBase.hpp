@@ -173,7 +173,10 @@ class ArrayBase {
     /// The version of the father that these ghosts were last pulled from, 0 for none; see HostDeviceBuffer::pulledFrom.
     /// Pulls set it; `ghostStateOf` compares it.
     std::uint64_t pulledFrom() const noexcept { return data_.pulledFrom(); }
-    void setPulledFrom(std::uint64_t version) noexcept { data_.setPulledFrom(version); }
+    std::uint64_t finishedBy() const noexcept { return data_.finishedBy(); }
+    void setPulledFrom(std::uint64_t version, std::uint64_t finishedBy = 0) noexcept {
+        data_.setPulledFrom(version, finishedBy);
+    }
 
     /// Shares ownership of a compressed CSR array's row starts on the host, as `RowPart::hold` does for elements: what
     /// `RowLayout` points to outlives resizing and destruction of the array. Null where there are none.

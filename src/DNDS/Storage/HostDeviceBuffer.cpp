@@ -107,7 +107,7 @@ void HostDeviceBuffer::swap(HostDeviceBuffer &other) noexcept {
     std::swap(hostValid_, other.hostValid_);
     std::swap(deviceValid_, other.deviceValid_);
     version_ = other.version_.exchange(version_);
-    std::swap(pulledFrom_, other.pulledFrom_);
+    std::swap(pulled_, other.pulled_);
     inFlight_.swap(other.inFlight_);
 }
 
@@ -161,7 +161,7 @@ void HostDeviceBuffer::allocateDevice() {
 
 void HostDeviceBuffer::copyContents(const HostDeviceBuffer &other) {
     markWritten();
-    pulledFrom_ = other.pulledFrom_;
+    pulled_ = other.pulled_;
     if (bytes_ == 0)
         return;
     finishCopies();
@@ -239,7 +239,7 @@ void HostDeviceBuffer::rehost(HostMemoryResource resource) {
     moved.hostValid_ = hostValid_;
     moved.deviceValid_ = deviceValid_;
     moved.version_ = version_.load();
-    moved.pulledFrom_ = pulledFrom_;
+    moved.pulled_ = pulled_;
     swap(moved);
 }
 

@@ -76,8 +76,12 @@ class HostDeviceBuffer {
 
     /// The version of the contents that these were last pulled from, 0 for none. It belongs to the contents: `swap`,
     /// moves and `rehost` take it along, copies repeat it, new bytes have none, writing does not change it.
-    std::uint64_t pulledFrom() const noexcept { return pulledFrom_; }
-    void setPulledFrom(std::uint64_t version) noexcept { pulledFrom_ = version; }
+    std::uint64_t pulledFrom() const noexcept { return pulled_.from; }
+    /// Who has changed them after that pull (rotated periodic images), 0 for nobody: a number of its own choice.
+    std::uint64_t finishedBy() const noexcept { return pulled_.finishedBy; }
+    void setPulledFrom(std::uint64_t version, std::uint64_t finishedBy = 0) noexcept {
+        pulled_ = {version, finishedBy};
+    }
 
     /// Whether the copy in `space` is current.
     bool valid(MemorySpace space) const noexcept {
@@ -164,7 +168,10 @@ class HostDeviceBuffer {
     bool deviceValid_ = false;
     /// 0 where it was written since it was last asked for; drawn by whoever asks, so that writing costs one store.
     mutable std::atomic<std::uint64_t> version_ = 0;
-    std::uint64_t pulledFrom_ = 0;
+    struct Pulled {
+        std::uint64_t from = 0, finishedBy = 0;
+    };
+    Pulled pulled_;
     /// Copies that nobody here waited for, null for none: memory may then only be freed or copied after a wait.
     mutable std::shared_ptr<CopiesInFlight> inFlight_;
 };

@@ -81,11 +81,9 @@ PlanModel compileGraph(const GraphModel &graph, const CommunicatorView &comm, co
                    options.rowsPerChunk);
         // arrays may have changed since they were declared
         for (const TaskModel &task : graph.tasks)
-            for (const ArrayAccess &access : task.accesses)
-                DNDS_CHECK(!access.region || access.region->space().size() == graph.arrays[access.array]->size(),
-                           ArgumentError, "task '{}': '{}' has {} rows, but region '{}' is one of {}", task.name,
-                           graph.arrays[access.array]->name(), graph.arrays[access.array]->size(),
-                           access.region->name(), access.region->space().size());
+            graph.requireFits(task);
+        for (const ReductionModel &reduction : graph.reductions)
+            graph.requireFits(reduction);
     });
     PlanModel plan;
     placeTransfers(graph, comm, options, plan);

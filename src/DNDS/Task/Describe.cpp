@@ -50,8 +50,8 @@ std::string rowsOf(const PlanModel &plan, const Operation &operation) {
 } // namespace
 
 std::string Plan::describe() const {
-    const GraphModel &graph = state_->graph;
-    const PlanModel &plan = state_->plan;
+    const GraphModel &graph = state().graph;
+    const PlanModel &plan = state().plan;
     std::string text = fmt::format("plan '{}' on the {}: {} tasks, {} parts, {} transfers by {} exchanges\n",
                                    graph.name, state_->executor.onDevice() ? "device" : "host", graph.tasks.size(),
                                    plan.parts.size(), plan.transfers.size(), state_->exchanges.size());
@@ -94,8 +94,8 @@ std::string Plan::dot() const {
             text += c == '"' || c == '\\' ? std::string{'\\', c} : std::string{c};
         return text;
     };
-    const GraphModel &graph = state_->graph;
-    const PlanModel &plan = state_->plan;
+    const GraphModel &graph = state().graph;
+    const PlanModel &plan = state().plan;
     std::string text = fmt::format("digraph \"{}\" {{\n  rankdir=LR; node [shape=box, fontname=\"sans-serif\"];\n",
                                    quoted(graph.name));
     for (std::size_t k = 0; k < plan.operations.size(); ++k) {

@@ -281,8 +281,9 @@ class Graph {
     }
 
     /// Each run ends with the smallest, largest or summed value of each column of the owned rows of `array` on all
-    /// ranks (of its first `rows` rows, where it has no ghosts of its own). Sums are exact: the same bits on any number
-    /// of ranks, in any number of threads, on the device. A NaN makes the result NaN. Local; see Plan::result.
+    /// ranks (of its first `rows` rows, where it has no ghosts of its own). Sums are those of
+    /// ExactAccumulator: the same bits on any number of ranks, in any number of threads, on the device. A NaN makes the
+    /// result NaN, as does an infinite term of a sum. Local; see Plan::result.
     template <class TArray>
     Reduction reduce(std::string name, ReduceOp op, TArray &array, std::optional<index> rows = {}) {
         const std::size_t number = model_->add(std::make_shared<HandleOf<TArray>>(array));
@@ -290,17 +291,17 @@ class Graph {
         static_assert(std::is_same_v<typename std::remove_cvref_t<decltype(father)>::Element, real> &&
                           isFixedLayout(std::remove_cvref_t<decltype(father)>::layout),
                       "reductions are of arrays of real numbers whose rows have one width");
-        DNDS_CHECK(!rows || (*rows >= 0 && *rows <= father.size()), ArgumentError,
-                   "reduction '{}' is of {} rows, but '{}' has {}", name, *rows, father.label(), father.size());
-        model_->reductions.push_back(
-            {std::move(name), number, op, father.rowSize(), [&array, rows](MemorySpace space) -> std::span<const real> {
-                 const auto &owned = fatherOf(array);
-                 const std::size_t count =
-                     toSize(rows.value_or(owned.size())) * static_cast<std::size_t>(owned.rowSize());
-                 const auto view = [&](const auto &taken) { return std::span<const real>(taken.data(), count); };
-                 return space == MemorySpace::Host ? view(owned.template deviceView<DeviceBackend::Host>())
-                                                   : view(owned.template deviceView<DeviceBackend::CUDA>());
-             }});
+        ReductionModel model{std::move(name), number, op, father.rowSize(), rows, {}, {}};
+        model.width = [&array] { return fatherOf(array).rowSize(); };
+        model.elements = [&array, rows](MemorySpace space) -> std::span<const real> {
+            const auto &owned = fatherOf(array);
+            const std::size_t count = toSize(rows.value_or(owned.size())) * static_cast<std::size_t>(owned.rowSize());
+            const auto view = [&](const auto &taken) { return std::span<const real>(taken.data(), count); };
+            return space == MemorySpace::Host ? view(owned.template deviceView<DeviceBackend::Host>())
+                                              : view(owned.template deviceView<DeviceBackend::CUDA>());
+        };
+        model_->requireFits(model);
+        model_->reductions.push_back(std::move(model));
         return Reduction{model_->reductions.size() - 1};
     }
 

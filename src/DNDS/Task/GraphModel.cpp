@@ -111,7 +111,17 @@ std::size_t GraphModel::add(const std::shared_ptr<ArrayHandle> &array) {
     return arrays.size() - 1;
 }
 
-void GraphModel::add(TaskModel task) {
+void GraphModel::requireFits(const ReductionModel &reduction) const {
+    const ArrayHandle &array = *arrays[reduction.array];
+    DNDS_CHECK(!reduction.rows || (*reduction.rows >= 0 && *reduction.rows <= array.owned()), ArgumentError,
+               "reduction '{}' is of {} rows, but '{}' has {}", reduction.name, *reduction.rows, array.name(),
+               array.owned());
+    DNDS_CHECK(reduction.width() == reduction.columns, ArgumentError,
+               "reduction '{}' is of {} columns, but rows of '{}' have {} by now: declare it again", reduction.name,
+               reduction.columns, array.name(), reduction.width());
+}
+
+void GraphModel::requireFits(const TaskModel &task) const {
     DNDS_CHECK(task.every >= 1, ArgumentError, "task '{}' cannot run every {} runs", task.name, task.every);
     DNDS_CHECK(!task.name.empty(), ArgumentError, "a task of graph '{}' has no name", name);
     for (const ArrayAccess &access : task.accesses) {
@@ -163,6 +173,10 @@ void GraphModel::add(TaskModel task) {
             "it ghosts, or loop over a region of rows that this rank has",
             task.name, array.name());
     }
+}
+
+void GraphModel::add(TaskModel task) {
+    requireFits(task);
     tasks.push_back(std::move(task));
 }
 

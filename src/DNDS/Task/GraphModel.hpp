@@ -36,7 +36,7 @@ class ArrayHandle {
     virtual void toHost() = 0;
     virtual void markWritten() = 0;
     /// See ArrayBase::setPulledFrom, for the ghosts.
-    virtual void setPulledFrom(std::uint64_t version) = 0;
+    virtual void setPulledFrom(std::uint64_t version, std::uint64_t finishedBy) = 0;
 
     index owned() const { return father().size(); }
     index size() const { return father().size() + (son() != nullptr ? son()->size() : 0); }
@@ -147,6 +147,8 @@ struct ReductionModel {
     std::size_t array = 0;
     ReduceOp op = ReduceOp::Sum;
     rowsize columns = 1;
+    std::optional<index> rows;      ///< the first so many; none: all
+    std::function<rowsize()> width; ///< of the array's rows by now
     /// The elements of the owned rows in a memory space.
     std::function<std::span<const real>(MemorySpace)> elements;
 };
@@ -169,6 +171,10 @@ struct GraphModel {
     std::size_t add(const std::shared_ptr<ArrayHandle> &array);
     /// Appends a task after checking what can be known of it on one rank. Throws ArgumentError naming task and array.
     void add(TaskModel task);
+    /// The same checks of a task that was added, after which arrays may have changed.
+    void requireFits(const TaskModel &task) const;
+    /// Throws ArgumentError where the array no longer has the rows and columns that the reduction was declared with.
+    void requireFits(const ReductionModel &reduction) const;
     /// Throws ArgumentError where the region is not one of ghosts of the array.
     void add(PullFinish finish);
 };

@@ -9,7 +9,8 @@ namespace {
 /// How many of `rows` a thread takes at once.
 index rowsOfChunk(index rows, int threads, index asked) {
     constexpr index worthAChunk = 256, chunksPerThread = 4;
-    return asked > 0 ? asked : std::max(worthAChunk, rows / (threads * chunksPerThread) + 1);
+    return asked > 0 ? std::clamp<index>(rows, 1, asked)
+                     : std::max(worthAChunk, rows / (threads * chunksPerThread) + 1);
 }
 
 /// Numbers threads in the order in which they first run a chunk; the calling thread is 0.

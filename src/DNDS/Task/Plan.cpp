@@ -8,11 +8,40 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 
 namespace DNDS::Task {
 
+namespace {
+
+/// The same on all ranks of a communicator only where they compile the same plans; compared on one rank only.
+std::uint64_t nextPlan() {
+    static std::atomic<std::uint64_t> next{1};
+    return next.fetch_add(1, std::memory_order_relaxed);
+}
+
+/// Graph and arrays belong to one communicator, which is still there. Ranks find the same, each for itself.
+void requireOneCommunicator(const GraphModel &graph, const CommunicatorView &comm) {
+    for (const auto &array : graph.arrays) {
+        const auto pattern = array->pattern();
+        if (!pattern)
+            continue;
+        DNDS_CHECK(pattern->context().alive(), StateError,
+                   "the communicator of '{}' was freed: graph '{}' cannot be compiled any more", array->name(),
+                   graph.name);
+        int relation = MPI_UNEQUAL;
+        checkMpi(MPI_Comm_compare(pattern->context().comm().handle(), comm.handle(), &relation), "MPI_Comm_compare");
+        DNDS_CHECK(relation == MPI_IDENT || relation == MPI_CONGRUENT, ArgumentError,
+                   "graph '{}' is on another communicator than '{}': make it with that of its arrays", graph.name,
+                   array->name());
+    }
+}
+
+} // namespace
+
 Plan::State::State(GraphModel model, const CommunicatorView &view, const Executor &where, const CompileOptions &chosen)
-    : graph(std::move(model)), comm(view), executor(where), options(chosen) {
+    : graph(std::move(model)), comm(view), context(CommunicatorContext::of(view)), number(nextPlan()), executor(where),
+      options(chosen) {
     halfWritten.assign(graph.arrays.size(), 0);
     for (std::size_t a = 0; a < graph.arrays.size(); ++a)
         rows.push_back(rowsOf(a));
@@ -78,7 +107,6 @@ void Plan::State::connect() {
     for (const ReductionModel &model : graph.reductions)
         firstResult.push_back(firstResult.back() + static_cast<std::size_t>(model.columns));
     if (!graph.reductions.empty()) {
-        const auto context = CommunicatorContext::of(comm);
         comm.guarded([&] { reduction = std::make_unique<PendingReduction>(context); });
     }
     reducedRuns = collectedRuns = 0;
@@ -121,7 +149,29 @@ void Plan::State::requireSameRows() const {
                    "and {} ghosts, and had {} and {}. Compile the graph again",
                    graph.arrays[a]->name(), graph.name, graph.arrays[a]->owned(),
                    graph.arrays[a]->size() - graph.arrays[a]->owned(), rows[a].owned, rows[a].size - rows[a].owned);
+    for (const ReductionModel &model : graph.reductions)
+        graph.requireFits(model);
 }
+
+void Plan::State::requireCommunicator() const {
+    DNDS_CHECK(context->alive(), StateError,
+               "the communicator of plan '{}' was freed: free it after the last use of the plan", graph.name);
+}
+
+/// Ranks without rows to write know that an array was written only when the run has ended: they would leave out pulls
+/// that others make.
+void Plan::State::requireOwnArrays() const {
+    const auto writes = [](const State &state, std::size_t array) { return state.plan.outcome[array].written; };
+    for (const State *outer : runningHere)
+        for (std::size_t a = 0; a < outer->graph.arrays.size(); ++a)
+            for (std::size_t b = 0; b < graph.arrays.size(); ++b)
+                DNDS_CHECK(&outer->graph.arrays[a]->father() != &graph.arrays[b]->father() ||
+                               !(writes(*outer, a) || writes(*this, b)),
+                           StateError, "'{}' is run in a call of '{}', and one of them writes '{}': run it after '{}'",
+                           graph.name, outer->graph.name, graph.arrays[b]->name(), outer->graph.name);
+}
+
+thread_local std::vector<const Plan::State *> Plan::State::runningHere; // NOLINT: of this thread
 
 Plan::Plan(std::unique_ptr<State> state) : state_(std::move(state)) {}
 Plan::Plan(Plan &&other) noexcept = default;
@@ -130,6 +180,7 @@ Plan::~Plan() = default;
 
 Plan Plan::compile(GraphModel graph, const CommunicatorView &comm, const Executor &executor,
                    const CompileOptions &options) {
+    requireOneCommunicator(graph, comm);
     const bool estimates = options.recompute == CompileOptions::Recompute::IfItPays;
     CompileOptions first = options;
     if (estimates)
@@ -159,17 +210,24 @@ void Plan::run() {
     wait();
 }
 
-void Plan::start() {
+Plan::State &Plan::state() const {
     DNDS_CHECK(state_ != nullptr, StateError, "this plan was moved from");
-    State &state = *state_;
+    return *state_;
+}
+
+void Plan::start() {
+    State &state = this->state();
+    state.requireCommunicator();
     DNDS_CHECK(!state.failed, StateError, "a run of '{}' has failed: call recover() on all ranks before the next one",
                state.graph.name);
     DNDS_CHECK(!state.running, StateError, "'{}' is run by one of its own tasks", state.graph.name);
+    state.requireOwnArrays();
     if (state.reduction)
         state.collectReductions();
     const double begin = MPI_Wtime();
-    ++state.statistics.runs;
+    State::runningHere.push_back(&state);
     state.running = true;
+    ++state.statistics.runs;
     state.chooseTransfers();
     std::size_t next = 0;
     bool begins = false;
@@ -184,10 +242,10 @@ void Plan::start() {
             state.host->run(next);
     } catch (...) {
         state.giveUp(next, begins);
-        state.running = false;
+        state.endRun();
         throw;
     }
-    state.running = false;
+    state.endRun();
     state.noteOutcome();
     try {
         state.startReductions();
@@ -199,12 +257,12 @@ void Plan::start() {
 }
 
 void Plan::wait() {
-    DNDS_CHECK(state_ != nullptr, StateError, "this plan was moved from");
-    if (!state_->device)
+    State &state = this->state();
+    if (!state.device)
         return;
     const double begin = MPI_Wtime();
-    state_->device->wait();
-    state_->statistics.seconds += MPI_Wtime() - begin;
+    state.device->wait();
+    state.statistics.seconds += MPI_Wtime() - begin;
 }
 
 void Plan::finish() {
@@ -219,8 +277,8 @@ void Plan::finish() {
 }
 
 std::span<const real> Plan::result(Reduction chosen) {
-    DNDS_CHECK(state_ != nullptr, StateError, "this plan was moved from");
-    State &state = *state_;
+    State &state = this->state();
+    state.requireCommunicator();
     state.requireReduction(chosen);
     DNDS_CHECK(state.reducedRuns > 0, StateError, "'{}' has no results before its first run", state.graph.name);
     state.collectReductions();
@@ -228,8 +286,7 @@ std::span<const real> Plan::result(Reduction chosen) {
 }
 
 std::span<const real> Plan::previous(Reduction chosen) const {
-    DNDS_CHECK(state_ != nullptr, StateError, "this plan was moved from");
-    const State &state = *state_;
+    const State &state = this->state();
     state.requireReduction(chosen);
     const bool collected = state.collectedRuns == state.reducedRuns;
     DNDS_CHECK(state.reducedRuns > 1, StateError, "'{}' has no results of the run before the last yet",
@@ -237,11 +294,13 @@ std::span<const real> Plan::previous(Reduction chosen) const {
     return state.valuesOf(chosen, collected ? state.resultsBefore : state.results);
 }
 
-const PlanGraphs *Plan::graphs() const noexcept { return state_->device ? &state_->device->use() : nullptr; }
+const PlanGraphs *Plan::graphs() const { return state().device ? &state().device->use() : nullptr; }
 
 void Plan::recover() {
-    DNDS_CHECK(state_ != nullptr, StateError, "this plan was moved from");
-    State &state = *state_;
+    State &state = this->state();
+    state.requireCommunicator();
+    DNDS_CHECK(!state.running, StateError, "'{}' is recovered by one of its own tasks: let the run end first",
+               state.graph.name);
     state.failed = true; // until all of it is made anew
     // Ranks may have begun different numbers of runs, and of reductions.
     std::array<index, 2> most{state.statistics.runs, state.reducedRuns};
@@ -257,12 +316,12 @@ void Plan::recover() {
     });
 }
 
-const PlanModel &Plan::model() const noexcept { return state_->plan; }
-const PlanStatistics &Plan::statistics() const noexcept { return state_->statistics; }
+const PlanModel &Plan::model() const { return state().plan; }
+const PlanStatistics &Plan::statistics() const { return state().statistics; }
 
 std::vector<PeerPath> Plan::paths() const {
     std::vector<PeerPath> paths;
-    for (const auto &exchange : state_->exchanges) {
+    for (const auto &exchange : state().exchanges) {
         const std::vector<PeerPath> each = exchange->paths();
         paths.insert(paths.end(), each.begin(), each.end());
     }

@@ -90,10 +90,10 @@ class Plan {
     /// The same as a graph in the language of Graphviz: `dot -Tsvg`. Local.
     std::string dot() const;
     /// Parts, transfers and their order. Local.
-    const PlanModel &model() const noexcept;
-    const PlanStatistics &statistics() const noexcept;
+    const PlanModel &model() const;
+    const PlanStatistics &statistics() const;
     /// How device work is started; null on the host.
-    const PlanGraphs *graphs() const noexcept;
+    const PlanGraphs *graphs() const;
     /// How the exchanges of the plan reach each peer. Local.
     std::vector<PeerPath> paths() const;
 
@@ -106,6 +106,8 @@ class Plan {
     class HostRunner;
     class DeviceRunner;
     explicit Plan(std::unique_ptr<State> state);
+    /// Throws StateError where this was moved from.
+    State &state() const;
 
     std::unique_ptr<State> state_;
 };

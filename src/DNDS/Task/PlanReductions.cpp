@@ -22,7 +22,6 @@ void Plan::State::reduceNothing() {
 void Plan::State::awaitReductions() {
     if (!reduction->pending())
         return;
-    const auto context = CommunicatorContext::of(comm);
     Backoff backoff(context->comm().handle(), context->node().crowded);
     while (!reduction->ready()) { // peers may need this rank before they end their run
         progress();

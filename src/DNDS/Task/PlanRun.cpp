@@ -25,6 +25,8 @@ void Plan::State::rethrowFrom(const TaskModel &task, const Part *part) {
         throw MemoryError(where + "out of memory");
     } catch (const std::exception &error) {
         throw StateError(where + error.what());
+    } catch (...) {
+        throw StateError(where + "it threw something that is no std::exception");
     }
 }
 
@@ -37,7 +39,7 @@ void Plan::State::chooseTransfers() {
                          const bool asLeft = left[a] == contentsOf(a);
                          const ArrayHandle &array = *graph.arrays[a];
                          const bool pulled = array.son()->pulledFrom() == array.father().version() &&
-                                             (asLeft || !isFinished(a)); // other pulls are not finished
+                                             array.son()->finishedBy() == (isFinished(a) ? number : 0);
                          return pulled || (asLeft && plan.outcome[a].meetsEntry);
                      });
         if (dropped[k])
@@ -95,8 +97,7 @@ void Plan::State::wait(const Transfer &transfer, std::optional<Device::StreamHan
     const double traced = trace != nullptr ? Trace::now() : 0.0;
     Exchange &exchange = *exchanges[transfer.exchange];
     if (!exchange.ready()) {
-        CommunicatorContext &context = transfer.pattern->context();
-        Backoff backoff(context.comm().handle(), context.node().crowded);
+        Backoff backoff(context->comm().handle(), context->node().crowded);
         while (!exchange.ready()) {
             requireAgreement();
             if (host && host->help())
@@ -131,7 +132,7 @@ void Plan::State::finish(std::size_t k, const PartRows &finished, const Executor
     finish.body->bind(where.space(), {});
     finish.body->run(where, finished, 0, finished.count);
     ArrayHandle &array = *graph.arrays[finish.array];
-    array.setPulledFrom(array.father().version()); // its rows are as they were
+    array.setPulledFrom(array.father().version(), number); // its rows are as they were
 }
 
 bool Plan::State::isFinished(std::size_t array) const {
@@ -176,7 +177,7 @@ void Plan::State::noteOutcome() {
         if (plan.outcome[a].written)
             array.markWritten(); // also where this rank had no rows to write, as the others have
         if (plan.outcome[a].current && (plan.outcome[a].written || plan.outcome[a].pulled))
-            array.setPulledFrom(array.father().version()); // replayed pulls do not tell
+            array.setPulledFrom(array.father().version(), isFinished(a) ? number : 0); // replayed pulls do not tell
         left[a] = contentsOf(a);
     }
     std::fill(halfWritten.begin(), halfWritten.end(), 0);

@@ -100,8 +100,22 @@ struct Plan::State {
     };
     Rows rowsOf(std::size_t array) const;
 
+    /// Throws StateError where the communicator was freed.
+    void requireCommunicator() const;
+    void endRun() noexcept {
+        running = false;
+        runningHere.pop_back();
+    }
+    /// Throws StateError in a call of another plan's run, where one of the two writes an array of the other.
+    void requireOwnArrays() const;
+
+    /// Plans whose runs this thread is in, the outermost first.
+    static thread_local std::vector<const State *> runningHere;
+
     GraphModel graph;
     CommunicatorView comm;
+    std::shared_ptr<CommunicatorContext> context;
+    std::uint64_t number; ///< of all plans of the process: it marks ghosts that this plan has finished
     Executor executor;
     CompileOptions options;
     PlanModel plan;

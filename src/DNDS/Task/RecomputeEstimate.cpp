@@ -25,7 +25,7 @@ std::vector<double> Plan::State::measureExchanges() {
         seconds[transfer.exchange] = each[repetitions / 2];
         for (const std::size_t array : transfer.arrays)
             if (isFinished(array)) // these pulls were not
-                graph.arrays[array]->setPulledFrom(0);
+                graph.arrays[array]->setPulledFrom(0, 0);
     }
     return seconds;
 }

@@ -63,9 +63,9 @@ class HandleOf final : public ArrayHandle {
         else if constexpr (!isConst)
             array_->markWritten();
     }
-    void setPulledFrom(std::uint64_t version) override {
+    void setPulledFrom(std::uint64_t version, std::uint64_t finishedBy) override {
         if constexpr (IsPair<TArray>)
-            array_->son->setPulledFrom(version);
+            array_->son->setPulledFrom(version, finishedBy);
     }
 
   private:
