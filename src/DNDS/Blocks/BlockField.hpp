@@ -20,7 +20,7 @@ enum class ComponentOrder : unsigned char {
 
 /// What a field on blocks has besides its name.
 struct BlockFieldOptions {
-    GhostWidths ghosts;
+    GhostWidths ghosts{};
     rowsize components = 1;
     ComponentOrder order = ComponentOrder::Inside;
 };

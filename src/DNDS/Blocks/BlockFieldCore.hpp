@@ -87,6 +87,8 @@ class BlockFieldCore {
     PersistentExchange &exchange() { return side_ == MemorySpace::Device ? onDevice_ : onHost_; }
     const PersistentExchange &exchange() const { return side_ == MemorySpace::Device ? onDevice_ : onHost_; }
     const std::shared_ptr<Exchange> &ready();
+    Exchange &inFlight();
+    const Exchange &bound() const;
 
     std::shared_ptr<const BlockPattern> pattern_;
     std::shared_ptr<ArrayBase> data_;

@@ -122,20 +122,18 @@ class BlockGrid {
 
   private:
     struct Bins;
-    /// One way out of an index space: cells beyond `from` (which lies outside, next to the face) are cells of `other`.
-    struct Passage {
-        int axis = 0;
-        bool upper = false; ///< beyond the upper end of `axis`
-        Box from;           ///< the cells beyond the face, without end where it reaches the edges of the space
-        int other = 0;
-        IndexTransform toOther;
-    };
-    friend class GhostFinder;
+    struct Passage;
+    class GhostFinder;
 
-    BlockGrid(std::vector<IndexSpace> spaces, std::vector<Block> blocks, std::vector<Connection> connections);
-    void check() const;
-    void addPassages();
-    void addPassage(const Connection &connection, int number);
+    BlockGrid(std::vector<IndexSpace> spaces, std::vector<Block> blocks, std::vector<Connection> connections,
+              std::string how);
+    void checkSpaces() const;
+    void checkBlocks() const;
+    void addRanks();
+    void addPassages(const Connection &connection, std::size_t number);
+    void addPassage(int space, Passage passage, std::size_t number);
+    void addPeriods();
+    void sign();
 
     std::vector<IndexSpace> spaces_;
     std::vector<Block> blocks_;

@@ -10,6 +10,15 @@ IndexVector indexVector(std::span<const index> list) {
     return vector;
 }
 
+void GhostWidths::requireFor(int dims) const {
+    for (int d = 0; d < maxBlockDims; ++d)
+        for (const index width : {low[toSize(d)], high[toSize(d)]})
+            DNDS_CHECK(width >= 0 && width <= index{1} << 30 && (d < dims || width == 0), ArgumentError,
+                       "{} ghost layers in dimension {} of {}: give 0 to 2^30, and none in dimensions that there are "
+                       "not",
+                       width, d, dims);
+}
+
 std::string toString(const Box &box) {
     std::string text;
     for (int d = 0; d < box.dims; ++d)

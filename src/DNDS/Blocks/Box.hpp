@@ -53,6 +53,9 @@ struct GhostWidths {
         return widths;
     }
 
+    /// Throws ArgumentError for widths below 0 or above 2^30, and in dimensions from `dims` on. Local.
+    void requireFor(int dims) const;
+
     friend bool operator==(const GhostWidths &, const GhostWidths &) = default;
 };
 

@@ -50,7 +50,7 @@ struct Search {
     double cost = -1;
 
     void fill(IndexVector &parts, int d, index left) {
-        if (d == cells.dims) {
+        if (d == cells.dims || d == maxBlockDims) {
             if (left != 1)
                 return;
             const double lines = linesMoved(cells, periodic, parts, options);

@@ -13,8 +13,8 @@ namespace DNDS {
 
 /// What `BlockGrid::cut` is told. Widths and bytes weigh the faces; they do not bind the fields to come.
 struct CutOptions {
-    int ranks = 0;            ///< the first so many ranks get parts; 0: all
-    std::vector<index> parts; ///< a dimension; {}: best ones. 0 or 1: not cut. -1: best for this dimension
+    int ranks = 0;                 ///< the first so many ranks get parts; 0: all
+    std::vector<index> parts = {}; ///< a dimension; {}: best ones. 0 or 1: not cut. -1: best for this dimension
     GhostWidths ghosts = GhostWidths::uniform(maxBlockDims, 1);
     std::size_t cellBytes = sizeof(real); ///< of all fields' components together
 };

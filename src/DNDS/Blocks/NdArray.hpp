@@ -14,10 +14,10 @@ namespace DNDS {
 
 /// All that `NdArray::decompose` may be told.
 struct Decomposition {
-    std::vector<index> shape; ///< global, the slowest dimension first
-    int ranks = 0;            ///< the first so many have cells; 0: all
-    std::vector<index> parts; ///< a dimension; {}: best. 0 or 1: not cut. -1: best for this dimension
-    GhostWidths ghosts;
+    std::vector<index> shape{};    ///< global, the slowest dimension first
+    int ranks = 0;                 ///< the first so many have cells; 0: all
+    std::vector<index> parts = {}; ///< a dimension; {}: best. 0 or 1: not cut. -1: best for this dimension
+    GhostWidths ghosts{};
     std::array<bool, maxBlockDims> periodic{};
     rowsize components = 1;
     ComponentOrder order = ComponentOrder::Inside;
