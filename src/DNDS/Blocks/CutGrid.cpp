@@ -9,24 +9,29 @@ namespace DNDS {
 
 namespace {
 
-/// The first `count` ranks in an order in which those of a node follow each other, and on how many nodes they are.
-/// Collective.
-std::pair<std::vector<int>, int> ranksByNode(const CommunicatorView &comm, int count) {
+/// Ranks in an order in which those of a node follow each other, and on how many nodes they are.
+struct OrderedRanks {
+    std::vector<int> ranks;
+    int nodes = 0;
+};
+
+/// The first `count` ranks, or all for 0. Collective.
+OrderedRanks ranksByNode(const CommunicatorView &comm, int count) {
     const auto context = CommunicatorContext::of(comm);
     int leader = 0; // the lowest rank of this node
     while (!context->node().sameNode(leader))
         ++leader;
     const std::vector<int> leaders = comm.allGather(leader);
-    std::pair<std::vector<int>, int> ordered;
+    OrderedRanks ordered;
     comm.guarded([&] {
         DNDS_CHECK(count >= 0 && count <= comm.size(), ArgumentError,
                    "{} ranks are to have cells: there are {} (0: all of them)", count, comm.size());
-        ordered.first.resize(toSize(count == 0 ? comm.size() : count));
-        std::iota(ordered.first.begin(), ordered.first.end(), 0);
+        ordered.ranks.resize(toSize(count == 0 ? comm.size() : count));
+        std::iota(ordered.ranks.begin(), ordered.ranks.end(), 0);
         const auto nodeOf = [&](int rank) { return leaders[toSize(rank)]; };
-        std::ranges::stable_sort(ordered.first, {}, nodeOf);
-        for (std::size_t k = 0; k < ordered.first.size(); ++k)
-            ordered.second += k == 0 || nodeOf(ordered.first[k]) != nodeOf(ordered.first[k - 1]) ? 1 : 0;
+        std::ranges::stable_sort(ordered.ranks, {}, nodeOf);
+        for (std::size_t k = 0; k < ordered.ranks.size(); ++k)
+            ordered.nodes += k == 0 || nodeOf(ordered.ranks[k]) != nodeOf(ordered.ranks[k - 1]) ? 1 : 0;
     });
     return ordered;
 }
@@ -50,19 +55,19 @@ std::vector<index> plainOrder(index count) {
 
 std::shared_ptr<const BlockGrid> BlockGrid::cut(const CommunicatorView &comm, const IndexSpace &space,
                                                 const CutOptions &options) {
-    const auto [ranks, nodes] = ranksByNode(comm, options.ranks);
+    const OrderedRanks by = ranksByNode(comm, options.ranks);
     std::shared_ptr<const BlockGrid> made;
     comm.guarded([&] {
-        const PartsChoice choice = chooseParts(space.cells, space.periodic, static_cast<int>(ranks.size()), options);
+        const PartsChoice choice = chooseParts(space.cells, space.periodic, static_cast<int>(by.ranks.size()), options);
         const index count = choice.count();
         // On one node any order is as good: then that of the parts, which people expect.
         const std::vector<index> order =
-            nodes > 1 ? curveOrder(Box(space.cells.dims, {}, choice.parts)) : plainOrder(count);
+            by.nodes > 1 ? curveOrder(Box(space.cells.dims, {}, choice.parts)) : plainOrder(count);
         std::vector<Block> blocks;
         for (std::size_t k = 0; k < toSize(count); ++k) {
             const Box part = partOf(space.cells, choice.parts, partNumber(order[k], choice.parts, space.cells.dims));
             if (!part.empty())
-                blocks.push_back({part, ranks[k], 0});
+                blocks.push_back({part, by.ranks[k], 0});
         }
         made.reset(new BlockGrid({space}, std::move(blocks), {}, choice.why));
     });
@@ -79,7 +84,7 @@ std::shared_ptr<const BlockGrid> BlockGrid::cut(const CommunicatorView &comm, st
 
 std::shared_ptr<const BlockGrid> BlockGrid::blocksOf(const CommunicatorView &comm, const IndexSpace &space,
                                                      std::span<const index> blockShape) {
-    const auto [ranks, nodes] = ranksByNode(comm, 0);
+    const OrderedRanks by = ranksByNode(comm, 0);
     std::shared_ptr<const BlockGrid> made;
     comm.guarded([&] {
         const Box &cells = space.cells;
@@ -109,13 +114,13 @@ std::shared_ptr<const BlockGrid> BlockGrid::blocksOf(const CommunicatorView &com
             }
             // The rank in whose share of all cells its middle lies.
             const double middle = static_cast<double>(before) + 0.5 * static_cast<double>(block.cells.size());
-            const double place = middle * static_cast<double>(ranks.size()) / static_cast<double>(cells.size());
-            block.rank = ranks[std::min(ranks.size() - 1, static_cast<std::size_t>(place))];
+            const double place = middle * static_cast<double>(by.ranks.size()) / static_cast<double>(cells.size());
+            block.rank = by.ranks[std::min(by.ranks.size() - 1, static_cast<std::size_t>(place))];
             before += block.cells.size();
             blocks.push_back(block);
         }
         made.reset(new BlockGrid({space}, std::move(blocks), {},
-                                 fmt::format("blocks in the order of a space-filling curve, on {} nodes", nodes)));
+                                 fmt::format("blocks in the order of a space-filling curve, on {} nodes", by.nodes)));
     });
     return made;
 }
