@@ -149,9 +149,10 @@ PartsChoice chooseParts(const Box &cells, const std::array<bool, maxBlockDims> &
     std::string shape;
     for (int d = 0; d < cells.dims; ++d)
         shape += fmt::format("{}{}", d > 0 ? " x " : "", choice.parts[toSize(d)]);
-    choice.why = fmt::format("{} parts, {}: {:.0f} cache lines of {} bytes a cell for ghosts and imbalance of the "
-                             "largest part",
-                             shape, free ? "the best cut" : "as given", search.cost, options.cellBytes);
+    choice.why =
+        fmt::format("{} parts, {}, for {:.0f} cache lines of ghosts and excess cells on the largest part at {} "
+                    "bytes a cell",
+                    shape, free ? "the best cut" : "as given", search.cost, options.cellBytes);
     if (choice.count() < ranks)
         choice.why += fmt::format("; {} of {} ranks have no part", ranks - choice.count(), ranks);
     return choice;

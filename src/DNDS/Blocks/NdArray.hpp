@@ -61,9 +61,8 @@ class NdArray {
         decompose(comm, how);
     }
 
-    bool isDecomposed() const noexcept { return field_.made(); }
-    /// Whether more than one rank has cells.
-    bool isDistributed() const { return isDecomposed() && grid().blocks().size() > 1; }
+    /// Whether it was cut, be it on one rank.
+    bool isDistributed() const noexcept { return field_.made(); }
     const std::string &name() const noexcept { return name_; }
     const BlockGrid &grid() const { return *field().grid(); }
 
@@ -81,6 +80,8 @@ class NdArray {
     /// Local indices of a global cell (those of ghosts are below 0 or from the core's extents on), and back.
     IndexVector toLocal(const IndexVector &global) const { return moved(global, -1); }
     IndexVector toGlobal(const IndexVector &local) const { return moved(local, 1); }
+    /// Whether this rank has a global cell; ghosts do not count.
+    bool isLocal(const IndexVector &global) const { return localCore().contains(global); }
     /// The rank that has a global cell, or -1 outside of the array.
     int ownerOf(const IndexVector &global) const {
         const int block = grid().ownerOf(global);
@@ -128,7 +129,7 @@ class NdArray {
 
   private:
     void requireDecomposed() const {
-        DNDS_CHECK(isDecomposed(), StateError, "the array '{}' has no shape yet: call decompose first", name_);
+        DNDS_CHECK(isDistributed(), StateError, "the array '{}' has no shape yet: call decompose first", name_);
     }
     bool hasCells() const { return field().blocks() > 0; }
     Box noCells() const { return {dims(), IndexVector{}, IndexVector{}}; }
