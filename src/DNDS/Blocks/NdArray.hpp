@@ -3,6 +3,7 @@
 #pragma once
 
 #include "DNDS/Blocks/BlockField.hpp"
+#include "DNDS/Mpi/FailTogether.hpp"
 
 #include <initializer_list>
 #include <span>
@@ -41,24 +42,28 @@ class NdArray {
     NdArray() = default;
     explicit NdArray(std::string name) : name_(std::move(name)) {}
 
-    /// Cuts the array over the ranks; forgets contents and cut of before. Collective; all ranks give the same. Throws
-    /// on all ranks as BlockGrid::cut and BlockField.
+    /// Cuts the array over the ranks; forgets contents and cut of before, unless it throws. Collective; all ranks give
+    /// the same. Throws on all ranks as BlockGrid::cut and BlockField.
     void decompose(const CommunicatorView &comm, const Decomposition &how) {
-        const auto grid = BlockGrid::cut(comm, how.shape, how.periodic,
-                                         {.ranks = how.ranks,
-                                          .parts = how.parts,
-                                          .ghosts = how.ghosts,
-                                          .cellBytes = sizeof(T) * toSize(how.components)});
-        field_ =
-            BlockField<T>(name_, comm, grid, {.ghosts = how.ghosts, .components = how.components, .order = how.order});
+        field_ = failTogether(comm, [&] {
+            const auto grid = BlockGrid::cut(comm, how.shape, how.periodic,
+                                             {.ranks = how.ranks,
+                                              .parts = how.parts,
+                                              .ghosts = how.ghosts,
+                                              .cellBytes = sizeof(T) * toSize(how.components)});
+            return BlockField<T>(name_, comm, grid,
+                                 {.ghosts = how.ghosts, .components = how.components, .order = how.order});
+        });
     }
     /// The short form: `ranks` 0 for all, `parts` {} for the best, `ghosts` on both sides, by dimension.
     void decompose(const CommunicatorView &comm, std::initializer_list<index> shape, int ranks = 0,
                    std::initializer_list<index> parts = {}, const GhostWidths &ghosts = {},
                    std::initializer_list<bool> periodic = {}) {
-        Decomposition how{.shape = shape, .ranks = ranks, .parts = parts, .ghosts = ghosts};
-        std::copy_n(periodic.begin(), std::min<std::size_t>(periodic.size(), maxBlockDims), how.periodic.begin());
-        decompose(comm, how);
+        failTogether(comm, [&] {
+            Decomposition how{.shape = shape, .ranks = ranks, .parts = parts, .ghosts = ghosts};
+            std::copy_n(periodic.begin(), std::min<std::size_t>(periodic.size(), maxBlockDims), how.periodic.begin());
+            decompose(comm, how);
+        });
     }
 
     /// Whether it was cut, be it on one rank.
