@@ -38,4 +38,6 @@ install(FILES "${PROJECT_BINARY_DIR}/DNDSConfig.cmake" "${PROJECT_BINARY_DIR}/DN
 install(FILES cmake/DNDSKernels.cmake cmake/DNDSMpiOfLibrary.cmake cmake/FindCGNSLibrary.cmake
               cmake/FindParallelHDF5.cmake cmake/FindPTScotch.cmake
         DESTINATION "${packageDir}")
+# Draws what DNDS_TRACE records; needs Python with Matplotlib, and none of the library.
+install(FILES python/dnds/trace.py DESTINATION "${CMAKE_INSTALL_DATADIR}/dnds")
 install(FILES LICENSE DESTINATION "${CMAKE_INSTALL_DOCDIR}")

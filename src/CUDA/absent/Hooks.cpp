@@ -60,6 +60,9 @@ GraphHandle endCapture(StreamHandle /*stream*/) { throwAbsent("capture a graph")
 bool isCapturing(StreamHandle /*stream*/) { return false; }
 void launchGraph(GraphHandle /*graph*/, StreamHandle /*stream*/) { throwAbsent("launch a graph"); }
 void destroyGraph(GraphHandle /*graph*/) noexcept {}
+void callHost(StreamHandle /*stream*/, void (* /*function*/)(void *), void * /*argument*/) {
+    throwAbsent("queue a call of the host");
+}
 
 // The other back ends keep the body. NOLINTNEXTLINE(performance-unnecessary-value-param)
 void launchHostKernel(StreamHandle /*stream*/, index /*threads*/, KernelBody /*body*/) { throwAbsent("run a kernel"); }

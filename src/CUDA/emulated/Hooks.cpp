@@ -229,6 +229,11 @@ void launchGraph(GraphHandle graph, StreamHandle stream) {
 }
 void destroyGraph(GraphHandle graph) noexcept { delete graph; }
 
+void callHost(StreamHandle stream, void (*function)(void *), void *argument) {
+    requireNotLost();
+    streams().push(stream, [function, argument] { function(argument); });
+}
+
 // ---------------------------------------------------------------------------------------------------------------------
 // Kernels
 

@@ -158,6 +158,11 @@ bool eventReached(EventHandle event) {
     return true;
 }
 
+void callHost(StreamHandle stream, void (*function)(void *), void *argument) {
+    requireDevice("queue a call of the host");
+    check(cudaLaunchHostFunc(native(stream), function, argument), "queueing a call of the host");
+}
+
 void synchronizeEvent(EventHandle event) { check(cudaEventSynchronize(native(event)), "waiting for an event"); }
 
 // ---------------------------------------------------------------------------------------------------------------------

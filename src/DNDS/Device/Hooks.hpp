@@ -155,6 +155,10 @@ bool isCapturing(StreamHandle stream);
 void launchGraph(GraphHandle graph, StreamHandle stream);
 void destroyGraph(GraphHandle graph) noexcept; ///< null is allowed
 
+/// Queues a call of `function(argument)` on the host, in some thread; captured like other work. It must not throw, nor
+/// use the device. `argument` has to live until it has run, and as long as graphs that captured it.
+void callHost(StreamHandle stream, void (*function)(void *), void *argument);
+
 // ---------------------------------------------------------------------------------------------------------------------
 // Kernels; parallelFor calls these
 

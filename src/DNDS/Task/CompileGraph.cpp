@@ -6,6 +6,21 @@ namespace DNDS::Task {
 
 namespace {
 
+const char *reachName(Reach reach) {
+    switch (reach) {
+    case Reach::SameRow:
+        return "row by row";
+    case Reach::Whole:
+        return "whole";
+    case Reach::Owned:
+        return "owned rows";
+    case Reach::Through:
+    case Reach::Region:
+        break;
+    }
+    return "some rows";
+}
+
 /// What ranks have to agree about, in a line.
 std::string canonical(const GraphModel &graph, const TaskModel &task) {
     std::string text = fmt::format("{} '{}'",
@@ -18,15 +33,20 @@ std::string canonical(const GraphModel &graph, const TaskModel &task) {
     if (task.loop)
         text += fmt::format(" over '{}'{}", task.loop->name(), task.loop->rows() ? " (a region)" : "");
     for (const ArrayAccess &access : task.accesses) {
-        text += fmt::format(", {} '{}' ({})", modeName(access.mode), graph.arrays[access.array]->name(), access.array);
+        text += fmt::format(", {} '{}' (array {})", modeName(access.mode), graph.arrays[access.array]->name(),
+                            access.array);
         if (access.reach == Reach::Through)
             text += fmt::format(" through '{}'", access.adjacency.name);
         else if (access.reach == Reach::Region)
             text += fmt::format(" in '{}'", access.region->name());
         else
-            text += fmt::format(" [{}]", static_cast<int>(access.reach));
+            text += fmt::format(" {}", reachName(access.reach));
     }
-    return text + fmt::format(" {} {:g}", task.recomputesGhosts, task.secondsPerRow.value_or(0));
+    if (task.recomputesGhosts)
+        text += ", recomputes ghosts";
+    if (task.secondsPerRow)
+        text += fmt::format(", costs {:g} s a row", *task.secondsPerRow);
+    return text;
 }
 
 void agreeOnTasks(const GraphModel &graph, const CommunicatorView &comm, const CompileOptions &options) {
@@ -55,7 +75,11 @@ void agreeOnTasks(const GraphModel &graph, const CommunicatorView &comm, const C
 
 PlanModel compileGraph(const GraphModel &graph, const CommunicatorView &comm, const CompileOptions &options) {
     agreeOnTasks(graph, comm, options);
-    comm.guarded([&] { // arrays may have changed since they were declared
+    comm.guarded([&] {
+        DNDS_CHECK(options.rowsPerChunk >= 0, ArgumentError,
+                   "'{}': rowsPerChunk is {}; it is a number of rows, or 0 to have it chosen", graph.name,
+                   options.rowsPerChunk);
+        // arrays may have changed since they were declared
         for (const TaskModel &task : graph.tasks)
             for (const ArrayAccess &access : task.accesses)
                 DNDS_CHECK(!access.region || access.region->space().size() == graph.arrays[access.array]->size(),

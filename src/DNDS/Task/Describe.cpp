@@ -36,8 +36,12 @@ std::string nameOf(const GraphModel &graph, const PlanModel &plan, const Operati
     case OperationKind::Swap:
         break;
     }
-    return graph.tasks[operation.what].name;
+    const TaskModel &task = graph.tasks[operation.what];
+    return fmt::format("{}{}{}", task.name, task.aside ? ", aside" : "",
+                       task.every > 1 ? fmt::format(", every {} runs", task.every) : "");
 }
+
+const char *wordFor(ReduceOp op) { return op == ReduceOp::Sum ? "sum" : op == ReduceOp::Min ? "smallest" : "largest"; }
 
 std::string rowsOf(const PlanModel &plan, const Operation &operation) {
     return operation.kind == OperationKind::Part ? fmt::format("{}", plan.parts[operation.what].rows.count) : "";
@@ -72,6 +76,9 @@ std::string Plan::describe() const {
         if (plan.recomputes[t] && plan.taskRows[t].count() > graph.tasks[t].loop->space().owned())
             text += fmt::format("'{}' computes {} ghosts again instead of having them pulled\n", graph.tasks[t].name,
                                 plan.taskRows[t].count() - graph.tasks[t].loop->space().owned());
+    for (const ReductionModel &model : graph.reductions)
+        text += fmt::format("ends with '{}': the {} of '{}' over all ranks\n", model.name, wordFor(model.op),
+                            graph.arrays[model.array]->name());
     for (const std::string &note : plan.notes)
         text += note + "\n";
     if (state_->statistics.runs > 0)

@@ -24,6 +24,14 @@ Device::DeviceBuffer<T> onDevice(const std::vector<T> &values) {
 
 } // namespace
 
+void DeviceTimes::begin(void *times) { static_cast<DeviceTimes *>(times)->span.begin = Trace::now(); }
+
+void DeviceTimes::end(void *times) {
+    DeviceTimes &taken = *static_cast<DeviceTimes *>(times);
+    taken.span.end = Trace::now();
+    taken.trace->record(taken.span);
+}
+
 Plan::DeviceRunner::DeviceRunner(State &state) : state_(state) {
     for (const Part &part : state.plan.parts) {
         Rows &rows = rows_.emplace_back();
@@ -37,6 +45,8 @@ Plan::DeviceRunner::DeviceRunner(State &state) : state_(state) {
         copyRows(finishRows_.back(), part.list);
     }
     makeItems();
+    if (state.trace != nullptr)
+        times_.resize(state.plan.operations.size());
     const bool onlyDevice =
         std::ranges::all_of(state.exchanges, [](const auto &exchange) { return exchange->capturable(); }) &&
         std::ranges::none_of(state.plan.operations, [](const Operation &operation) {
@@ -180,7 +190,7 @@ std::uint64_t Plan::DeviceRunner::memoryKey() const {
 /// Runs, captures or replays device work on the item's lane.
 template <class Work>
 void Plan::DeviceRunner::replay(Item &item, const Work &work) {
-    const Device::StreamHandle stream = item.lane == Inner ? inner_.handle() : boundary_.handle();
+    const Device::StreamHandle stream = streamOf(item.lane);
     if (!use_.whyNot.empty() || !std::exchange(item.known, true))
         return work();
     const std::uint64_t key = memoryKey();
@@ -210,10 +220,31 @@ void Plan::DeviceRunner::runPart(const Part &part, const Rows &rows) {
         task.body->run(executor, rows.rows, 0, rows.rows.count);
 }
 
+Device::StreamHandle Plan::DeviceRunner::streamOf(DeviceItem::Lane lane) const {
+    return lane == Inner ? inner_.handle() : boundary_.handle();
+}
+
+template <class Work>
+void Plan::DeviceRunner::record(std::size_t operation, DeviceItem::Lane lane, const Work &work) {
+    if (times_.empty())
+        return work();
+    const Part &part = state_.plan.parts[state_.plan.operations[operation].what];
+    DeviceTimes &times = times_[operation];
+    times.trace = state_.trace;
+    times.span = {.kind = Trace::Kind::Part,
+                  .name = state_.traceNames[part.task],
+                  .rows = part.rows.count,
+                  .thread = lane == Inner ? Trace::innerStream : Trace::boundaryStream};
+    Device::callHost(streamOf(lane), &DeviceTimes::begin, &times);
+    work();
+    Device::callHost(streamOf(lane), &DeviceTimes::end, &times);
+}
+
 void Plan::DeviceRunner::runParts(const Item &item) {
     for (const std::size_t operation : item.operations) {
         const std::size_t part = state_.plan.operations[operation].what;
-        state_.inTask(state_.plan.parts[part], [&] { runPart(state_.plan.parts[part], rows_[part]); });
+        state_.inTask(state_.plan.parts[part],
+                      [&] { record(operation, item.lane, [&] { runPart(state_.plan.parts[part], rows_[part]); }); });
     }
 }
 
@@ -242,7 +273,7 @@ void Plan::DeviceRunner::callOnHost(const Operation &operation) {
 
 void Plan::DeviceRunner::issue(std::size_t k, std::size_t &next) {
     Item &item = items_[k];
-    const Device::StreamHandle stream = item.lane == Inner ? inner_.handle() : boundary_.handle();
+    const Device::StreamHandle stream = streamOf(item.lane);
     for (const std::size_t before : item.waits)
         items_[before].event.holdBack(stream);
     next = item.operations.front();

@@ -7,6 +7,7 @@
 #include "DNDS/Device/Graph.hpp"
 #include "DNDS/Device/Stream.hpp"
 #include "DNDS/Task/PlanState.hpp"
+#include "DNDS/Task/Trace.hpp"
 
 #include <map>
 #include <optional>
@@ -34,6 +35,15 @@ struct DeviceRows {
     Device::DeviceBuffer<LocalIndex> list, targets, starts;
     PartRows rows;
     Contributions sums;
+};
+
+/// Times of device work, taken by calls of the host that are queued around it.
+struct DeviceTimes {
+    Trace *trace = nullptr;
+    Trace::Span span;
+
+    static void begin(void *times);
+    static void end(void *times);
 };
 
 /// The device's side of a plan. Parts that the next exchange sends, or that need what the last one brought, run on a
@@ -70,6 +80,10 @@ class Plan::DeviceRunner {
     void runSegment(Item &item);
     void runParts(const Item &item);
     void runPart(const Part &part, const Rows &rows);
+    Device::StreamHandle streamOf(DeviceItem::Lane lane) const;
+    /// With a recording: one of `work`, which queues the operation.
+    template <class Work>
+    void record(std::size_t operation, DeviceItem::Lane lane, const Work &work);
     /// Brings arrays to the device, and takes views for the tasks of this run.
     void bringToDevice();
     void bind(const Item &item);
@@ -83,6 +97,7 @@ class Plan::DeviceRunner {
     Device::Stream boundary_{Device::Priority::High};
     std::vector<Item> items_;
     std::vector<std::size_t> itemOf_; ///< [operations]
+    std::vector<DeviceTimes> times_;  ///< [operations], where there is a recording
     std::vector<Rows> rows_;          ///< [parts]
     std::vector<Rows> finishRows_;    ///< [finishes]
     std::optional<Item> whole_;       ///< all items, where nothing but device work is among them

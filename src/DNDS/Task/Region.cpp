@@ -2,6 +2,7 @@
 
 #include <fmt/ranges.h>
 
+#include <utility>
 #include <vector>
 
 namespace DNDS::Task {
@@ -62,6 +63,8 @@ Region RowSpace::define(const std::string &name, std::span<const index> rows) {
 }
 
 Adjacency withItself(Adjacency adjacency) {
+    if (std::exchange(adjacency.hasItself, true))
+        return adjacency;
     adjacency.name += " and itself";
     adjacency.row = [of = std::move(adjacency.row)](index row) -> std::span<const LocalIndex> {
         thread_local std::vector<LocalIndex> both;

@@ -107,9 +107,10 @@ struct Adjacency {
     std::string name;
     index rows = 0;
     std::function<std::span<const LocalIndex>(index row)> row; ///< valid until it is called again in this thread
+    bool hasItself = false;                                    ///< the row in front of its neighbours
 };
 
-/// The same with the row itself in front of its neighbours.
+/// The same with the row itself in front of its neighbours; once, also where it is asked for again.
 Adjacency withItself(Adjacency adjacency);
 
 /// What an ArrayAdjacency of local row numbers, or a pair of such arrays, is to a graph. The array must outlive graph

@@ -95,6 +95,19 @@ void appendArguments(std::string &out, const Trace::Span &span) {
     out += "}}";
 }
 
+std::string nameOfThread(int thread) {
+    switch (thread) {
+    case 0:
+        return "main thread";
+    case Trace::innerStream:
+        return "device, inner rows";
+    case Trace::boundaryStream:
+        return "device, boundary rows and exchanges";
+    default:
+        return fmt::format("worker {}", thread);
+    }
+}
+
 /// An event that gives a process or thread a name.
 void appendName(std::string &out, std::string_view what, int rank, int thread, std::string_view name) {
     beginEvent(out, 'M', rank, thread, what);
@@ -262,8 +275,7 @@ void Trace::format() {
         if (!std::isfinite(span.begin) || !std::isfinite(span.end)) // JSON has no such numbers
             continue;
         if (threads_.insert(span.thread).second)
-            appendName(text_, "thread_name", rank_, span.thread,
-                       span.thread == 0 ? "main thread" : fmt::format("worker {}", span.thread));
+            appendName(text_, "thread_name", rank_, span.thread, nameOfThread(span.thread));
         // Of no other span in this file; a double, as which viewers may read it, holds it.
         const std::uint64_t id = (static_cast<std::uint64_t>(rank_) << 32U) + ids_++;
         appendSpan(text_, span, rank_, offset_, id);

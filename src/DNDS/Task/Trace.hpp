@@ -46,6 +46,8 @@ class Trace {
         int peer = -1;  ///< the rank in MPI_COMM_WORLD that was waited for last; -1: unknown
         int thread = 0; ///< 0 for the thread that calls MPI, then workers
     };
+    /// In the place of threads: the streams of a plan on the device.
+    static constexpr int innerStream = 1 << 16, boundaryStream = innerStream + 1;
 
     /// The recording of this process, into the file that DNDS_TRACE named when the process started; null if none.
     /// Local, one load. Ranks agree on it: the first use of a communicator throws where their DNDS_TRACE differ.

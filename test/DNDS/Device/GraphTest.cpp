@@ -25,6 +25,41 @@ void copyBetween(const DeviceWords &to, const DeviceWords &from, StreamHandle st
     copy(to.get(), MemorySpace::Device, from.get(), MemorySpace::Device, from.bytes(), stream);
 }
 
+/// What the host sees of pinned memory each time that it is called.
+struct Witness {
+    const std::uint32_t *word;
+    Words seen;
+
+    static void look(void *witness) {
+        static_cast<Witness *>(witness)->seen.push_back(*static_cast<Witness *>(witness)->word);
+    }
+};
+
+TEST(Graph, CallsOfTheHostAreInOrderWithOtherWork) {
+    if (!available())
+        GTEST_SKIP() << unavailableReason();
+    const DeviceWords one(Words(1, 1)), two(Words(1, 2));
+    auto *word = static_cast<std::uint32_t *>(allocatePinned(sizeof(std::uint32_t)));
+    *word = 0;
+    Witness witness{word, {}};
+    const Stream stream;
+    const auto work = [&] {
+        callHost(stream, &Witness::look, &witness);
+        copy(word, MemorySpace::Host, one.get(), MemorySpace::Device, one.bytes(), stream);
+        callHost(stream, &Witness::look, &witness);
+        copy(word, MemorySpace::Host, two.get(), MemorySpace::Device, two.bytes(), stream);
+    };
+    work();
+    stream.synchronize();
+    EXPECT_EQ(witness.seen, (Words{0, 1}));
+    const Graph graph = Graph::capture(stream, work);
+    for (int launch = 0; launch < 2; ++launch)
+        graph.launch(stream);
+    stream.synchronize();
+    EXPECT_EQ(witness.seen, (Words{0, 1, 2, 1, 2, 1}));
+    deallocatePinned(word);
+}
+
 TEST(Graph, CapturedWorkRunsWhenLaunchedAndAsOftenAsLaunched) {
     if (!available())
         GTEST_SKIP() << unavailableReason();

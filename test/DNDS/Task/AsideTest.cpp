@@ -49,6 +49,7 @@ TEST(Aside, SeesItsStepWhileOthersGoOn) {
         written.push_back(u(99));
     });
     Plan plan = f.graph.compile();
+    EXPECT_NE(plan.describe().find("write, aside, every 3 runs"), std::string::npos) << plan.describe();
     for (int run = 0; run < 3; ++run) // the first run's output is under way: nothing waits for it
         plan.run();
     EXPECT_EQ(std::as_const(f.u)(99), 3);

@@ -237,6 +237,8 @@ TEST_F(GraphErrors, RanksThatDeclareDifferentGraphs) {
             const std::string text = messageOnAll<StateError>([&] { (void)different.compile(); });
             if (worldRank() == odd)
                 expectContains(text, "'different'");
+            if (worldRank() == odd && std::string_view(what) == "reach")
+                expectContains(text, "row by row");
         }
     Graph other(worldRank() == 1 ? "one" : "other", world.comm);
     (void)messageOnAll<StateError>([&] { (void)other.compile(); });
@@ -245,6 +247,13 @@ TEST_F(GraphErrors, RanksThatDeclareDifferentGraphs) {
     Graph same("same", world.comm);
     (void)messageOnAll<StateError>([&] { (void)same.compile(Executor::host(), options); });
     EXPECT_NO_THROW((void)same.compile());
+}
+
+TEST_F(GraphErrors, ChunksOfNegativeSize) {
+    graph.task("one", world.cells).writes(*u).run(nothing);
+    CompileOptions options;
+    options.rowsPerChunk = -1;
+    refuses([&] { (void)graph.compile(Executor::host(), options); }, {"'graph'", "rowsPerChunk is -1"});
 }
 
 TEST_F(GraphErrors, GraphsGoOnAfterWhatTheyRefused) {

@@ -49,6 +49,9 @@ void compareReductions(const Executor &executor) {
     const Reduction most = graph.reduce("most", ReduceOp::Max, u);
     const Reduction sum = graph.reduce("sum", ReduceOp::Sum, u);
     Plan plan = graph.compile(executor);
+    for (const char *line :
+         {"ends with 'least': the smallest of 'u' over all ranks", "ends with 'sum': the sum of 'u'"})
+        EXPECT_NE(plan.describe().find(line), std::string::npos) << plan.describe();
     EXPECT_THROW((void)plan.result(sum), StateError);
     EXPECT_THROW((void)plan.previous(sum), StateError);
     std::vector<real> before;

@@ -127,6 +127,16 @@ TEST(Region, NamesOfUsers) {
     EXPECT_NO_THROW((void)space.define("wrong", rows)) << "what failed has defined nothing";
 }
 
+TEST(Region, ARowIsInFrontOfItsNeighboursOnce) {
+    const std::vector<LocalIndex> neighbours{4, -1, 2};
+    const Adjacency adjacency{"cells", 5, [&](index) { return std::span<const LocalIndex>(neighbours); }};
+    for (const Adjacency &around : {withItself(adjacency), withItself(withItself(adjacency))}) {
+        EXPECT_EQ(around.name, "cells and itself");
+        const std::span<const LocalIndex> seen = around.row(3);
+        EXPECT_EQ(std::vector<LocalIndex>(seen.begin(), seen.end()), (std::vector<LocalIndex>{3, 4, -1, 2}));
+    }
+}
+
 TEST(Region, SpacesThatCannotBe) {
     expectContains(messageOf<ArgumentError>([] { RowSpace("space", -1); }), "'space' cannot have -1 owned rows");
     expectContains(messageOf<ArgumentError>([] { RowSpace("space", 3, -2); }), "-2 ghosts");

@@ -1,8 +1,10 @@
-// Spans of a program's own recording are in the file when MPI has ended, without a call that writes them; and where
-// DNDS_TRACE differs between ranks, they learn so when the first communicator is used.
+// Spans of a program's own recording are in the file when MPI has ended, without a call that writes them, those of
+// device work as well; and where DNDS_TRACE differs between ranks, they learn so when the first communicator is used.
 
 #include "DNDS/Base/Environment.hpp"
+#include "DNDS/Device/Stream.hpp"
 #include "DNDS/Mpi/CommunicatorContext.hpp"
+#include "DNDS/Task/Graph.hpp"
 #include "DNDS/Task/Trace.hpp"
 
 #include "TraceFileReader.hpp"
@@ -25,11 +27,33 @@ void expect(bool condition, const char *what) {
     ++failures;
 }
 
+constexpr int runs = 4; ///< directly, captured, and from graphs
+
+struct AddOne {
+    template <class Rows>
+    DNDS_HOST_DEVICE void operator()(DNDS::index row, const Rows &rows) const {
+        rows(row) += 1;
+    }
+};
+
+void workOnDevice(CommunicatorView comm) {
+    ParArray<real, 1> u("u", comm);
+    u.resize(50);
+    Task::Graph graph("steps", comm);
+    graph.task("on device", Task::RowSpace("rows", 50)).readsWrites(u).run(AddOne{});
+    const Device::Stream stream;
+    Task::Plan plan = graph.compile(Executor::device(stream));
+    for (int run = 0; run < runs; ++run)
+        plan.run();
+}
+
 void work(CommunicatorView comm) {
     Trace *trace = Trace::active();
     trace->begin(comm);
     const double begin = Trace::now();
     trace->record({.kind = Trace::Kind::Part, .name = "last", .begin = begin, .end = Trace::now()});
+    if (Device::available())
+        workOnDevice(comm);
     if (comm.rank() == 0) { // ranks that differ
         ::setenv("DNDS_TRACE", "/somewhere/else.json", 1);
         if (comm.size() == 1)
@@ -61,5 +85,11 @@ int main(int argc, char **argv) {
     }
     const auto last = test::eventsWith(test::eventsOf(path), "name", "last");
     expect(static_cast<int>(last.size()) == ranks, "the spans of all ranks are in the file");
+    if (Device::available()) {
+        const auto parts = test::eventsWith(test::eventsOf(path), "name", "on device");
+        expect(static_cast<int>(parts.size()) == runs * ranks, "each run's part on the device is in the file");
+        for (const auto &part : parts)
+            expect(part["tid"] == Trace::innerStream && part["args"]["rows"] == 50, "where and how many rows");
+    }
     return failures == 0 ? 0 : 1;
 }
