@@ -101,7 +101,16 @@ class BlockField : public BlockFieldCore {
         return *array_;
     }
 
-  private:
+    /// Exchanges the values of two fields on one pattern, ghosts included: old and new state. Local, O(1). Throws
+    /// ArgumentError for other patterns or numbers of components.
+    void swapData(BlockField &other) {
+        DNDS_CHECK(blockPattern() == other.blockPattern() && components() == other.components(), ArgumentError,
+                   "'{}' and '{}' cannot be swapped: they are not on one pattern, or have {} and {} components", name(),
+                   other.name(), components(), other.components());
+        array().swapData(other.array());
+    }
+
+    /// A view of the rank's block `memory` in other memory that is laid out as the field's own: a copy. Local, O(1).
     template <class U>
     BlockView<U> viewOf(U *all, const BlockMemory &memory) const {
         const index width = array_->width();
@@ -114,6 +123,7 @@ class BlockField : public BlockFieldCore {
                 outside ? memory.extent.size() : 1};
     }
 
+  private:
     std::shared_ptr<ParArray<T, DynamicSize>> array_;
 };
 

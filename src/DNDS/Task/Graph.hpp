@@ -118,10 +118,11 @@ class [[nodiscard("a task without run() is not in the graph")]] TaskBuilder {
 
     template <class Functor>
     void runLoop(Functor functor) {
-        if constexpr (std::invocable<const Functor &, index, const typename Slots::View &...>) {
+        using Loop = LoopOf<Functor, Slots...>;
+        if constexpr (std::invocable<const Functor &, typename Loop::Row, const typename Slots::View &...>) {
             model_.body = std::apply(
                 [&](const Slots &...slots) {
-                    return std::make_shared<LoopBody<Functor, Slots...>>(std::move(functor), slots...);
+                    return std::make_shared<typename Loop::Body>(std::move(functor), slots...);
                 },
                 slots_);
             graph_->add(std::move(model_));
@@ -131,12 +132,11 @@ class [[nodiscard("a task without run() is not in the graph")]] TaskBuilder {
     }
     template <class Functor>
     void runCall(Functor functor) {
-        if constexpr (std::invocable<Functor &, const typename Slots::View &...>) {
+        if constexpr (std::invocable<Functor &, const typename Slots::CallView &...>) {
             if (model_.aside)
                 return runAside(std::move(functor));
             model_.call = [functor = std::move(functor), slots = slots_]() mutable {
-                std::apply([&](const Slots &...each) { functor(each.template view<DeviceBackend::Host>(nullptr)...); },
-                           slots);
+                std::apply([&](const Slots &...each) { functor(each.callView()...); }, slots);
             };
             graph_->add(std::move(model_));
         } else {
@@ -170,8 +170,9 @@ class [[nodiscard("a task without run() is not in the graph")]] TaskBuilder {
     }
     template <class Functor, bool call>
     void requireCallable() {
-        constexpr bool either = std::invocable<const Functor &, index, const typename Slots::View &...> ||
-                                std::invocable<Functor &, const typename Slots::View &...>;
+        using Row = typename LoopOf<Functor, Slots...>::Row;
+        constexpr bool either = std::invocable<const Functor &, Row, const typename Slots::View &...> ||
+                                std::invocable<Functor &, const typename Slots::CallView &...>;
         static_assert(either, "the functor of a task is called with the row (not in calls) and one view for each array "
                               "that the task declared, in that order");
         throw ArgumentError(fmt::format("the functor of '{}' {}", model_.name,

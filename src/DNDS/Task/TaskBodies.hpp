@@ -80,8 +80,11 @@ struct Slot {
     using View = std::conditional_t<mode == Mode::Reads, ReadRows<TArray>,
                                     std::conditional_t<mode == Mode::Adds, AddRows<TArray>, WriteRows<TArray>>>;
     static constexpr bool adds = mode == Mode::Adds;
+    /// What the functors of calls get.
+    using CallView = View;
     TArray *array;
 
+    CallView callView() const { return view<DeviceBackend::Host>(nullptr); }
     template <DeviceBackend backend>
     View view(const RowGuard *guard) const {
         if constexpr (mode == Mode::Reads)
@@ -133,8 +136,8 @@ inline namespace DNDS_DEVICE_COMPILATION {
 /// Views by value, trivially copyable where they are (a std::tuple never is).
 template <class... Views>
 struct Bundle {
-    template <class Kernel, class... Before>
-    DNDS_HOST_DEVICE void call(const Kernel &kernel, index row, const Before &...before) const {
+    template <class Kernel, class Row, class... Before>
+    DNDS_HOST_DEVICE void call(const Kernel &kernel, const Row &row, const Before &...before) const {
         kernel(row, before...);
     }
     void at(index /*row*/) {}
@@ -147,8 +150,8 @@ struct Bundle<First, Rest...> {
     First first{};
     Bundle<Rest...> rest{};
 
-    template <class Kernel, class... Before>
-    DNDS_HOST_DEVICE void call(const Kernel &kernel, index row, const Before &...before) const {
+    template <class Kernel, class Row, class... Before>
+    DNDS_HOST_DEVICE void call(const Kernel &kernel, const Row &row, const Before &...before) const {
         rest.call(kernel, row, before..., first);
     }
     /// Whether no row up to `last` is a ghost of an array that is written, where it is the row of the loop.
@@ -274,6 +277,19 @@ class LoopBody final : public TaskBody {
     Kernel kernel_;
     std::tuple<Slots...> slots_;
     Views views_{};
+};
+
+/// What a loop over the rows of the arrays in `Slots` is: arrays of other kinds than rows name their own.
+template <class Kernel, class... Slots>
+struct LoopOf {
+    using Row = index;
+    using Body = LoopBody<Kernel, Slots...>;
+};
+template <class Kernel, class First, class... Rest>
+requires requires { typename First::LoopRow; }
+struct LoopOf<Kernel, First, Rest...> {
+    using Row = typename First::LoopRow;
+    using Body = typename First::template Loop<Kernel, First, Rest...>;
 };
 
 } // namespace DNDS_DEVICE_COMPILATION

@@ -1,0 +1,142 @@
+#include "DNDS/Blocks/BlockRows.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+namespace DNDS {
+
+namespace {
+
+/// The memory row of a cell in the extent of the block.
+index rowOf(const BlockMemory &memory, const IndexVector &cell) {
+    index row = 0;
+    for (int d = 0; d < memory.extent.dims; ++d)
+        row = row * memory.extent.extent(d) + cell[toSize(d)] - memory.extent.lower[toSize(d)];
+    return memory.firstRow + row;
+}
+
+/// The cells whose stencils of the ghost widths read no ghosts.
+Box innerOf(const BlockMemory &memory, const GhostWidths &ghosts) {
+    Box inner = memory.cells;
+    for (int d = 0; d < inner.dims; ++d) {
+        const std::size_t k = toSize(d);
+        inner.lower[k] = std::min(inner.upper[k], inner.lower[k] + ghosts.low[k]);
+        inner.upper[k] = std::max(inner.lower[k], inner.upper[k] - ghosts.high[k]);
+    }
+    return inner;
+}
+
+enum class CellKind : unsigned char { Any, Inner, Rim };
+
+Task::Region define(Task::RowSpace &space, const BlockPattern &pattern, const std::string &name, CellKind kind) {
+    std::vector<index> rows;
+    for (const BlockMemory &memory : pattern.blocks()) {
+        const Box inner = innerOf(memory, pattern.ghosts());
+        forEachCell(memory.cells, [&](const IndexVector &cell) {
+            if (kind == CellKind::Any || inner.contains(cell) == (kind == CellKind::Inner))
+                rows.push_back(rowOf(memory, cell));
+        });
+    }
+    return space.define(name, rows);
+}
+
+/// What is needed to find neighbours, shared by copies of an adjacency.
+struct Reachable {
+    std::vector<BlockPlace> places;
+    std::vector<std::uint8_t> kinds; ///< [memory rows]
+    GhostWidths widths;
+    index rows = 0;
+
+    enum Kind : std::uint8_t { Nothing, Cell, Ghost };
+
+    std::span<const LocalIndex> around(index row) const;
+};
+
+std::span<const LocalIndex> Reachable::around(index row) const {
+    thread_local std::vector<LocalIndex> found;
+    found.clear();
+    if (row >= rows || kinds[toSize(row)] != Cell) // others are not looped over
+        return found;
+    const BlockPlace &place = places[toSize(blockOfRow(places.data(), static_cast<int>(places.size()), row))];
+    Box reach(place.dims, {}, {});
+    for (int d = 0; d < place.dims; ++d) {
+        reach.lower[toSize(d)] = -widths.low[toSize(d)];
+        reach.upper[toSize(d)] = widths.high[toSize(d)] + 1;
+    }
+    forEachCell(reach, [&](const IndexVector &by) {
+        index offset = 0;
+        for (int d = 0; d < place.dims; ++d)
+            offset = offset * place.extents[d] + by[toSize(d)];
+        const index other = row + offset;
+        if (kinds[toSize(other)] != Nothing)
+            found.push_back(static_cast<LocalIndex>(kinds[toSize(other)] == Cell ? other : rows + other));
+    });
+    return found;
+}
+
+} // namespace
+
+BlockRows::BlockRows(std::string name, std::shared_ptr<const BlockPattern> pattern)
+    : pattern_(std::move(pattern)), space_(std::move(name), pattern_->rows(), pattern_->rows(), pattern_->exchange()),
+      cells_(define(space_, *pattern_, "cells", CellKind::Any)),
+      inner_(define(space_, *pattern_, "inner cells", CellKind::Inner)),
+      rim_(define(space_, *pattern_, "rim cells", CellKind::Rim)) {}
+
+const Task::Region &BlockRows::region(const std::string &name) const {
+    if (name == "inner")
+        return inner_;
+    if (name == "rim")
+        return rim_;
+    DNDS_CHECK(name == "cells", ArgumentError, "'{}' has no region '{}': it has cells, inner and rim", space_.name(),
+               name);
+    return cells_;
+}
+
+Task::Adjacency BlockRows::stencil(const std::shared_ptr<const BlockPattern> &pattern, const GhostWidths &widths) {
+    const int dims = pattern->grid()->dims();
+    widths.requireFor(dims);
+    for (int d = 0; d < dims; ++d)
+        DNDS_CHECK(widths.low[toSize(d)] <= pattern->ghosts().low[toSize(d)] &&
+                       widths.high[toSize(d)] <= pattern->ghosts().high[toSize(d)],
+                   ArgumentError,
+                   "a stencil that reaches {} below and {} above in dimension {} needs as many ghosts: there are {} "
+                   "and {}",
+                   widths.low[toSize(d)], widths.high[toSize(d)], d, pattern->ghosts().low[toSize(d)],
+                   pattern->ghosts().high[toSize(d)]);
+    auto reachable = std::make_shared<Reachable>();
+    reachable->places = placesOf(*pattern);
+    reachable->widths = widths;
+    reachable->rows = pattern->rows();
+    reachable->kinds.assign(toSize(pattern->rows()), Reachable::Nothing);
+    for (const BlockMemory &memory : pattern->blocks()) {
+        const auto mark = [&](const Box &box, Reachable::Kind kind) {
+            forEachCell(box, [&](const IndexVector &cell) { reachable->kinds[toSize(rowOf(memory, cell))] = kind; });
+        };
+        mark(memory.cells, Reachable::Cell);
+        for (const GhostRegion &region : pattern->grid()->ghostRegions(memory.block, pattern->ghosts()))
+            mark(region.ghosts, Reachable::Ghost);
+    }
+    std::string name = "the stencil";
+    for (int d = 0; d < dims; ++d)
+        name += fmt::format(" -{}..{}", widths.low[toSize(d)], widths.high[toSize(d)]);
+    return {std::move(name), pattern->rows(), [reachable](index row) { return reachable->around(row); }};
+}
+
+std::vector<BlockPlace> BlockRows::placesOf(const BlockPattern &pattern) {
+    std::vector<BlockPlace> places;
+    for (const BlockMemory &memory : pattern.blocks()) {
+        BlockPlace &place = places.emplace_back();
+        place.firstRow = memory.firstRow;
+        place.dims = memory.cells.dims;
+        for (int d = 0; d < place.dims; ++d) {
+            place.extents[d] = memory.extent.extent(d);
+            place.low[d] = memory.cells.lower[toSize(d)] - memory.extent.lower[toSize(d)];
+            place.inner[d] = memory.cells.extent(d);
+        }
+    }
+    return places;
+}
+
+} // namespace DNDS

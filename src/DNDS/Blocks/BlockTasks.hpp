@@ -1,0 +1,246 @@
+/// @file BlockTasks.hpp
+/// @brief Fields on blocks as data of tasks: include it where graphs read and write them.
+#pragma once
+
+#include "DNDS/Blocks/BlockField.hpp"
+#include "DNDS/Blocks/BlockRows.hpp"
+#include "DNDS/Device/DeviceBuffer.hpp"
+#include "DNDS/Device/Transfers.hpp"
+#include "DNDS/Task/Graph.hpp"
+
+#include <cstring>
+#include <type_traits>
+#include <vector>
+
+namespace DNDS {
+
+/// The cells and ghosts of `field` up to `widths` away from the cell that the task is at: `stencil(u, {1, 1})`. Local.
+/// Throws ArgumentError where the field has fewer ghosts.
+template <class TField>
+Task::Seen<TField> stencil(TField &field, const GhostWidths &widths) {
+    return {&field, Task::Reach::Through, BlockRows::stencil(field.blockPattern(), widths)};
+}
+
+namespace Task {
+
+template <class TField>
+struct ElementOfBlocks;
+template <class T>
+struct ElementOfBlocks<BlockField<T>> {
+    using type = T;
+};
+template <class T>
+struct ElementOfBlocks<const BlockField<T>> {
+    using type = const T;
+};
+
+template <class TField>
+concept IsBlockField = requires {
+    typename ElementOfBlocks<TField>::type;
+};
+
+/// What the functors of calls get: the blocks of this rank.
+template <class T>
+class BlockViews {
+  public:
+    template <class TField, class Memory>
+    BlockViews(const TField &field, Memory *memory) {
+        for (int block = 0; block < field.blocks(); ++block) {
+            blocks_.push_back(field.block(block));
+            views_.push_back(field.viewOf(memory, blocks_.back()));
+        }
+    }
+    int blocks() const { return static_cast<int>(views_.size()); }
+    /// Its number in the grid, its cells and its place in memory.
+    const BlockMemory &block(int local) const { return blocks_.at(toSize(local)); }
+    const BlockView<T> &view(int local) const { return views_.at(toSize(local)); }
+
+  private:
+    std::vector<BlockMemory> blocks_;
+    std::vector<BlockView<T>> views_;
+};
+
+/// A copy of a field, ghosts included.
+template <IsBlockField TField>
+class Snapshot<TField> {
+    using Element = std::remove_const_t<typename ElementOfBlocks<TField>::type>;
+
+  public:
+    void take(const TField &field) {
+        const auto rows = field.array().view();
+        copy_.assign(rows.data(), rows.data() + toSize(field.array().size() * field.array().rowSize()));
+        field_ = &field;
+    }
+    BlockViews<const Element> view() const { return {*field_, copy_.data()}; }
+
+  private:
+    std::vector<Element> copy_;
+    const TField *field_ = nullptr; ///< for what does not change
+};
+
+/// Cells and ghosts are rows of one array: it is father and son.
+template <IsBlockField TField>
+class HandleOf<TField> final : public ArrayHandle {
+    using Mutable = std::remove_const_t<TField>;
+
+  public:
+    explicit HandleOf(TField &field) : field_(&field) {}
+
+    std::string_view name() const override { return father().label(); }
+    const ArrayBase &father() const override { return std::as_const(*field_).array(); }
+    const ArrayBase *son() const override { return &father(); }
+    std::shared_ptr<const ExchangePattern> pattern() const override { return field_->pattern(); }
+    ExchangeMember member() const override { return field_->member(); }
+    bool writable() const override { return !std::is_const_v<TField>; }
+    // Copies between the sides change no contents, nor do pulls change cells.
+    void toDevice() override { mutableField().toDevice(); }
+    void toHost() override { mutableField().toHost(); }
+    void markWritten() override { mutableField().array().markWritten(); }
+    void setPulledFrom(std::uint64_t version, std::uint64_t finishedBy) override {
+        mutableField().array().setPulledFrom(version, finishedBy);
+    }
+
+  private:
+    Mutable &mutableField() { return const_cast<Mutable &>(*field_); } // NOLINT
+
+    TField *field_;
+};
+
+inline namespace DNDS_DEVICE_COMPILATION {
+
+template <class Kernel, class Views>
+struct KernelOfBlocks {
+    PartRows rows;
+    Kernel kernel;
+    const BlockPlace *places;
+    const Views *views; ///< [blocks]
+    int blocks;
+    DNDS_HOST_DEVICE void operator()(index i) const {
+        const index row = rows(i);
+        const int block = blockOfRow(places, blocks, row);
+        views[block].call(kernel, places[block].cellOf(row, block));
+    }
+};
+
+/// A loop's functor with its views, block by block.
+template <class Kernel, class... Slots>
+class BlockLoopBody final : public TaskBody {
+    using Views = Bundle<typename Slots::View...>;
+    static_assert((IsBlockField<typename Slots::Array> && ...),
+                  "a task over the cells of blocks reads and writes fields on blocks");
+
+  public:
+    BlockLoopBody(Kernel kernel, Slots... slots) : kernel_(std::move(kernel)), slots_(slots...) {}
+
+    void bind(MemorySpace space, std::span<const RowGuard> /*guards*/) override {
+        places_ = BlockRows::placesOf(*std::get<0>(slots_).array->blockPattern());
+        if (space == MemorySpace::Host)
+            return take<DeviceBackend::Host>(std::index_sequence_for<Slots...>{});
+        take<DeviceBackend::CUDA>(std::index_sequence_for<Slots...>{});
+        copyToDevice(placesThere_, places_, knownPlaces_);
+        copyToDevice(viewsThere_, views_, knownViews_);
+    }
+    void run(const Executor &executor, const PartRows &rows, index begin, index end) const override {
+        if (executor.onDevice())
+            launch(executor, rows, begin, end);
+        else if (begin < end)
+            loop(rows, begin, end);
+    }
+    void runAdding(const PartRows & /*rows*/, index /*first*/, index /*last*/) const override {}
+    void runAdding(const Executor & /*executor*/, const Contributions & /*sums*/) const override {}
+
+  private:
+    /// Rows that follow each other in memory and in a block are cells along the last dimension.
+    [[gnu::flatten]] void loop(const PartRows &rows, index begin, index end) const {
+        const int count = static_cast<int>(places_.size());
+        for (index i = begin; i < end;) {
+            const index row = rows(i);
+            const int block = blockOfRow(places_.data(), count, row);
+            const BlockPlace &place = places_[toSize(block)];
+            BlockCell cell = place.cellOf(row, block);
+            const int last = place.dims - 1;
+            const index most = std::min(end - i, place.inner[last] - cell.at[last]);
+            index length = 1;
+            while (length < most && rows(i + length) == row + length)
+                ++length;
+            const Views &views = views_[toSize(block)];
+            for (const index stop = cell.at[last] + length; cell.at[last] < stop; ++cell.at[last])
+                views.call(kernel_, cell);
+            i += length;
+        }
+    }
+    void launch(const Executor &executor, PartRows rows, index begin, index end) const {
+        if (rows.list != nullptr)
+            rows.list += begin;
+        rows.first += begin;
+        using OfBlocks = KernelOfBlocks<Kernel, Views>;
+        if constexpr (std::is_trivially_copyable_v<OfBlocks>)
+            parallelFor(
+                executor, end - begin,
+                OfBlocks{rows, kernel_, placesThere_.data(), viewsThere_.data(), static_cast<int>(places_.size())});
+        else
+            throw ArgumentError("the functor of a task on the device must be trivially copyable: views and numbers, no "
+                                "arrays");
+    }
+    template <DeviceBackend backend, std::size_t... k>
+    void take(std::index_sequence<k...> /*slots*/) {
+        views_.clear();
+        for (int block = 0; block < static_cast<int>(places_.size()); ++block)
+            views_.push_back({std::get<k>(slots_).template blockView<backend>(block)...});
+    }
+    /// Only where something moved: kernels of the run before may still read what is there.
+    template <class Value>
+    static void copyToDevice(Device::DeviceBuffer<Value> &there, const std::vector<Value> &values,
+                             std::vector<Value> &known) {
+        const std::size_t bytes = values.size() * sizeof(Value);
+        if (known.size() == values.size() && std::memcmp(known.data(), values.data(), bytes) == 0)
+            return;
+        Device::synchronizeAll();
+        there = Device::DeviceBuffer<Value>(values.size());
+        Device::copy(there.data(), MemorySpace::Device, values.data(), MemorySpace::Host, bytes, nullptr);
+        Device::synchronize(nullptr);
+        known = values;
+    }
+
+    Kernel kernel_;
+    std::tuple<Slots...> slots_;
+    std::vector<BlockPlace> places_, knownPlaces_;
+    std::vector<Views> views_, knownViews_;
+    Device::DeviceBuffer<BlockPlace> placesThere_;
+    Device::DeviceBuffer<Views> viewsThere_;
+};
+
+} // namespace DNDS_DEVICE_COMPILATION
+
+template <IsBlockField TField, Mode does>
+struct Slot<TField, does> {
+    static_assert(does != Mode::Adds, "tasks over blocks write the cell that they are at: adds is for meshes");
+    using Array = TField;
+    static constexpr Mode mode = does;
+    static constexpr bool adds = false;
+    using Element = typename ElementOfBlocks<TField>::type;
+    using View = BlockView<std::conditional_t<mode == Mode::Reads, std::add_const_t<Element>, Element>>;
+    using LoopRow = BlockCell;
+    template <class Kernel, class... Slots>
+    using Loop = BlockLoopBody<Kernel, Slots...>;
+    using CallView = BlockViews<std::conditional_t<mode == Mode::Reads, std::add_const_t<Element>, Element>>;
+    TField *array;
+
+    template <DeviceBackend backend>
+    View blockView(int block) const {
+        if constexpr (mode == Mode::Reads)
+            return std::as_const(*array).template deviceView<backend>(block);
+        else
+            return array->template deviceView<backend>(block);
+    }
+    CallView callView() const {
+        if constexpr (mode == Mode::Reads)
+            return {*array, std::as_const(*array).array().view().data()};
+        else
+            return {*array, array->array().view().data()};
+    }
+};
+
+} // namespace Task
+
+} // namespace DNDS

@@ -1,0 +1,209 @@
+#include "DNDS/Blocks/BlockTasks.hpp"
+
+#include "DNDS/Device/Stream.hpp"
+#include "DNDS/Task/Crew.hpp"
+
+#include "../Mpi/ThrowsOnAll.hpp"
+
+#include <gtest/gtest.h>
+
+#include <array>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace DNDS {
+namespace {
+
+using test::expectContains;
+using test::messageOnAll;
+
+constexpr index rows = 13, columns = 10;
+
+real start(index i, index j) { return static_cast<real>((7 * i + 3 * j) % 11); }
+
+/// A cell from itself and its neighbours, of which those at a corner count differently.
+template <class Read>
+DNDS_HOST_DEVICE real mixed(const Read &read) {
+    return 0.5 * read(0, 0) + 0.125 * read(-1, 0) + 0.25 * read(1, 0) - 0.0625 * read(0, -1) + 0.03125 * read(0, 1) +
+           0.015625 * read(1, 1);
+}
+
+struct Mix {
+    DNDS_HOST_DEVICE void operator()(const BlockCell &c, const BlockView<const real> &old,
+                                     const BlockView<real> &now) const {
+        now(c[0], c[1]) = mixed([&](index i, index j) { return old(c[0] + i, c[1] + j); });
+    }
+};
+
+/// Sums up two fields, cell by cell.
+struct Accumulate {
+    DNDS_HOST_DEVICE void operator()(const BlockCell &c, const BlockView<const real> &u,
+                                     const BlockView<real> &sum) const {
+        sum(c[0], c[1]) += u(c[0], c[1]);
+    }
+};
+
+/// All cells of all ranks; periodic along columns, walls of zero along rows.
+struct Dense {
+    std::vector<real> values = std::vector<real>(rows * columns);
+
+    real &at(index i, index j) { return values[toSize(i * columns + (j + columns) % columns)]; }
+    void mix() {
+        Dense now;
+        for (index i = 0; i < rows; ++i)
+            for (index j = 0; j < columns; ++j)
+                now.at(i, j) =
+                    mixed([&](index a, index b) { return i + a < 0 || i + a >= rows ? 0.0 : at(i + a, j + b); });
+        values = now.values;
+    }
+};
+
+struct World {
+    CommunicatorView comm{MPI_COMM_WORLD};
+    BlockField<real> u, v, sum;
+
+    explicit World(bool many) {
+        const IndexSpace space{"box", Box({0, 0}, {rows, columns}), {false, true}};
+        const auto grid = many ? BlockGrid::blocksOf(comm, space, {4, 3}) : BlockGrid::cut(comm, space);
+        const auto pattern = BlockPattern::make(comm, grid, {1, 1});
+        u = BlockField<real>("u", comm, pattern);
+        v = BlockField<real>("v", comm, pattern);
+        sum = BlockField<real>("sum", comm, pattern);
+        for (int b = 0; b < u.blocks(); ++b) {
+            const auto view = u.view(b);
+            for (index i = 0; i < view.extent(0); ++i)
+                for (index j = 0; j < view.extent(1); ++j)
+                    view(i, j) = start(view.global(i, 0), view.global(j, 1));
+        }
+    }
+
+    void expect(Dense &all, BlockField<real> &field, const std::string &what) const {
+        field.toHost();
+        for (int b = 0; b < field.blocks(); ++b) {
+            const auto view = std::as_const(field).view(b);
+            for (index i = 0; i < view.extent(0); ++i)
+                for (index j = 0; j < view.extent(1); ++j)
+                    ASSERT_EQ(view(i, j), all.at(view.global(i, 0), view.global(j, 1)))
+                        << what << ", cell " << i << " " << j;
+        }
+    }
+};
+
+void runAsDense(const Executor &executor) {
+    for (const bool many : {false, true}) {
+        World world(many);
+        Dense all, sum;
+        for (index i = 0; i < rows; ++i)
+            for (index j = 0; j < columns; ++j)
+                all.at(i, j) = start(i, j);
+        const BlockRows cells("cells", world.u.blockPattern());
+        Task::Graph graph("mix", world.comm);
+        graph.task("mix", cells.cells()).reads(stencil(world.u, {1, 1})).writes(world.v).run(Mix{});
+        graph.task("mix back", cells.cells()).reads(stencil(world.v, {1, 1})).writes(world.u).run(Mix{});
+        graph.task("sum", cells.cells()).reads(world.u).readsWrites(world.sum).run(Accumulate{});
+        graph.swap(world.u, world.v);
+        Task::Plan plan = graph.compile(executor);
+        for (int run = 0; run < 4; ++run) {
+            plan.run();
+            Dense other = all; // u and v change places
+            all.mix();
+            other = all;
+            all.mix();
+            for (std::size_t k = 0; k < all.values.size(); ++k)
+                sum.values[k] += all.values[k];
+            std::swap(all, other);
+            const std::string what =
+                fmt::format("{} run {}\n{}", many ? "many blocks," : "a block a rank,", run, plan.describe());
+            world.expect(all, world.u, "u, " + what);
+            world.expect(other, world.v, "v, " + what);
+            world.expect(sum, world.sum, "sum, " + what);
+            if (testing::Test::HasFatalFailure())
+                return;
+        }
+    }
+}
+
+TEST(BlockTasks, AreAsOnOneArray) { runAsDense(Executor::host()); }
+
+TEST(BlockTasks, InThreads) {
+    if (!Task::Crew::hasThreads())
+        GTEST_SKIP() << "built without oneTBB";
+    runAsDense(Executor::hostThreads(3));
+}
+
+TEST(BlockTasksOnDevice, AreAsOnOneArray) {
+    if (!Device::available())
+        GTEST_SKIP() << Device::unavailableReason();
+    const Device::Stream stream;
+    runAsDense(Executor::device(stream));
+}
+
+TEST(BlockTasks, GhostsThatAreCurrentAreNotExchanged) {
+    World world(true);
+    const BlockRows cells("cells", world.u.blockPattern());
+    Task::Graph graph("read", world.comm);
+    graph.task("mix", cells.cells()).reads(stencil(world.u, {1, 1})).writes(world.v).run(Mix{});
+    Task::Plan plan = graph.compile();
+    for (int run = 0; run < 3; ++run)
+        plan.run();
+    EXPECT_EQ(plan.statistics().transfers, 1);
+    EXPECT_EQ(plan.statistics().dropped, 2);
+    for (int b = 0; b < world.u.blocks(); ++b)
+        static_cast<void>(world.u.view(b)); // may write
+    world.u.array().markWritten();          // on ranks without blocks, too
+    plan.run();
+    EXPECT_EQ(plan.statistics().transfers, 2);
+}
+
+TEST(BlockTasks, CellsThatReadNoGhostsDoNotWaitForThem) {
+    World world(false);
+    const BlockRows cells("cells", world.u.blockPattern());
+    Task::Graph graph("read", world.comm);
+    graph.task("mix", cells.cells()).reads(stencil(world.u, {1, 1})).writes(world.v).run(Mix{});
+    graph.task("cell by cell", cells.cells()).reads(world.v).readsWrites(world.sum).run(Accumulate{});
+    Task::Plan plan = graph.compile();
+    index early = 0, late = 0, inner = 0, all = 0;
+    for (const Task::Part &part : plan.model().parts)
+        if (part.task == 0)
+            (part.late ? late : early) += part.rows.count;
+    cells.region("inner").rows()->forEach([&](index) { ++inner; });
+    cells.cells().rows()->forEach([&](index) { ++all; });
+    EXPECT_EQ(early + late, all);
+    EXPECT_GE(early, inner); // cells at walls wait for no ghosts, either
+    EXPECT_EQ(late > 0, world.u.blocks() > 0) << plan.describe();
+}
+
+TEST(BlockTasks, CallsGetTheBlocks) {
+    World world(true);
+    index seen = 0;
+    Task::Graph graph("call", world.comm);
+    graph.call("count").reads(world.u).run([&](const Task::BlockViews<const real> &u) {
+        for (int b = 0; b < u.blocks(); ++b)
+            seen += u.view(b).size();
+    });
+    real copied = 0, own = 0;
+    graph.task("cell by cell", BlockRows("cells", world.u.blockPattern()).cells())
+        .reads(world.u)
+        .readsWrites(world.sum)
+        .run(Accumulate{});
+    const auto firstCell = [](const auto &blocks) { return blocks.blocks() > 0 ? blocks.view(0)(0, 0) : 0.0; };
+    graph.aside("copy").reads(world.sum).run([&](const Task::BlockViews<const real> &sum) { copied = firstCell(sum); });
+    Task::Plan plan = graph.compile();
+    for (int run = 0; run < 3; ++run)
+        plan.run();
+    plan.finish();
+    own = world.sum.blocks() > 0 ? std::as_const(world.sum).view(0)(0, 0) : 0.0;
+    EXPECT_EQ(copied, own);
+    EXPECT_EQ(world.comm.allReduce(seen, MPI_SUM), 3 * rows * columns);
+}
+
+TEST(BlockTasks, StencilsWiderThanGhosts) {
+    World world(false);
+    expectContains(messageOnAll<ArgumentError>([&] { (void)stencil(world.u, {2, 1}); }), "needs as many ghosts");
+    const BlockRows cells("cells", world.u.blockPattern());
+    expectContains(messageOnAll<ArgumentError>([&] { (void)cells.region("outer"); }), "cells, inner and rim");
+}
+
+} // namespace
+} // namespace DNDS
