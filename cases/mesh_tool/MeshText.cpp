@@ -4,8 +4,10 @@
 #include <nlohmann/json.hpp>
 
 #include <iterator>
+#include <map>
 #include <string>
 #include <utility>
+#include <vector>
 
 namespace {
 
@@ -23,7 +25,45 @@ std::string linesOf(const Json &object) {
     return text + "\n}\n";
 }
 
+/// What a message has in common with others of its kind: all but names in quotes, and numbers.
+std::string kindOf(const std::string &message) {
+    std::string kind;
+    bool quoted = false;
+    for (const char c : message) {
+        quoted = quoted != (c == '\'');
+        if (!quoted && (c < '0' || c > '9'))
+            kind += c;
+    }
+    return kind;
+}
+
+/// One message of each kind, with the number of the others.
+std::vector<std::string> oneOfEach(const std::vector<std::string> &messages) {
+    std::map<std::string, std::size_t> count;
+    for (const std::string &message : messages)
+        count[kindOf(message)]++;
+    std::vector<std::string> result;
+    for (const std::string &message : messages) {
+        const auto found = count.find(kindOf(message));
+        if (found == count.end())
+            continue;
+        result.push_back(found->second == 1 ? message
+                                            : fmt::format("{} (and {} more such)", message, found->second - 1));
+        count.erase(found);
+    }
+    return result;
+}
+
 } // namespace
+
+std::string messagesOf(const std::vector<std::string> &warnings, const std::vector<std::string> &notes) {
+    std::string text;
+    for (const std::string &warning : oneOfEach(warnings))
+        text += fmt::format("warning: {}\n", warning);
+    for (const std::string &note : oneOfEach(notes))
+        text += fmt::format("note: {}\n", note);
+    return text;
+}
 
 std::string jsonOf(const MeshReport &report) {
     Json cells = Json::object();
@@ -49,7 +89,8 @@ std::string jsonOf(const MeshReport &report) {
     object["faces_boundary"] = report.boundaryFaces;
     object["faces_unassigned"] = report.unassignedFaces;
     object["periodic_pairs"] = report.periodicPairs;
-    object["warnings"] = report.warnings;
+    object["warnings"] = oneOfEach(report.warnings);
+    object["notes"] = oneOfEach(report.notes);
     return linesOf(object);
 }
 
@@ -91,9 +132,7 @@ std::string textOf(const MeshReport &report) {
         fmt::format_to(out, "              {:>12}   periodic pairs\n", report.periodicPairs);
     if (report.unassignedFaces > 0)
         fmt::format_to(out, "              {:>12}   unassigned\n", report.unassignedFaces);
-    for (const std::string &warning : report.warnings)
-        fmt::format_to(out, "warning: {}\n", warning);
-    return text;
+    return text + messagesOf(report.warnings, report.notes);
 }
 
 std::string textOf(const PartitionReport &report) {

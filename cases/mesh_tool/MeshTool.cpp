@@ -9,6 +9,7 @@
 #include "DNDS/Geom/Read/ReadMesh.hpp"
 #include "DNDS/Geom/Source/SourceChecks.hpp"
 #include "DNDS/Geom/Write/WriteMesh.hpp"
+#include "DNDS/Index/GlobalMapping.hpp"
 #include "DNDS/Mpi/FailTogether.hpp"
 
 #include <CLI/CLI.hpp>
@@ -55,6 +56,7 @@ struct Arguments {
     std::string file;
     std::string output;
     bool json = false;
+    bool open = false; ///< keep open polyhedra
     Geom::CgnsOptions cgns;
     // generate
     std::string fill = "tetrahedra";
@@ -107,7 +109,11 @@ class Run {
         Geom::MeshFields fields;
         Geom::CgnsOptions options = arguments_.cgns;
         options.fields = &fields;
-        const Geom::SourceMesh source = readMesh(comm_, arguments_.file, options);
+        Geom::SourceMesh source = readMesh(comm_, arguments_.file, options);
+        checkSource(comm_, source);
+        Geom::MeshReport report; // cells are written as `check` reports them: reoriented
+        orientCells(*DNDS::GlobalMapping::create(comm_, source.nodes()), source, report, arguments_.open);
+        source.warnings.insert(source.warnings.end(), report.warnings.begin(), report.warnings.end());
         write(source, fields);
         return fine;
     }
@@ -129,6 +135,7 @@ class Run {
         });
         Geom::SourceMesh source;
         comm_.guarded([&] { source = makeBoxMesh(options, comm_); });
+        checkSource(comm_, source);
         write(source, {});
         return fine;
     }
@@ -169,6 +176,7 @@ class Run {
         options.ghostLayers = ghostLayers;
         options.ghostsBy = by;
         options.report = &report;
+        options.openPolyhedra = arguments_.open;
         options.progress = [&](std::string_view step) { progress_(step); };
         return buildMesh(comm_, read(), options);
     }
@@ -223,7 +231,6 @@ class Run {
     }
 
     void write(const Geom::SourceMesh &source, const Geom::MeshFields &fields) {
-        checkSource(comm_, source);
         progress_("write");
         const bool cgns = arguments_.output.ends_with(".cgns");
         if (cgns) {
@@ -238,8 +245,7 @@ class Run {
     }
 
     void tellWhatIsLost(const Geom::SourceMesh &source, bool cgns) {
-        for (const std::string &warning : source.warnings)
-            print(fmt::format("warning: {}\n", warning));
+        print(messagesOf(source.warnings, source.notes));
         for (const Geom::PeriodicConnection &connection : source.periodic)
             if (!cgns)
                 print(fmt::format("warning: {}: periodic connection '{}' is left out, VTKHDF has no place for it\n",
@@ -276,8 +282,12 @@ class Run {
 
 void addInput(CLI::App &command, Arguments &arguments) {
     command.add_option("FILE", arguments.file, "a mesh: CGNS, Gmsh or SU2")->required();
-    command.add_option("--base", arguments.cgns.base, "of CGNS files: which base (the first that has cells)");
+    command.add_option(
+        "--base", arguments.cgns.base,
+        "of CGNS files: which base (the first that has cells); of SU2 files with several zones: the zone's number");
     command.add_flag("--join", arguments.cgns.joinCoincidentNodes, "of CGNS files: join zones where nodes coincide");
+    command.add_flag("--open", arguments.open,
+                     "keep open polyhedra, as exports of cut cells have them; faces that they lack are unassigned");
 }
 
 void addGenerate(CLI::App &command, Arguments &arguments) {

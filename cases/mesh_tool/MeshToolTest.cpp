@@ -1,5 +1,8 @@
 #include "MeshTool.hpp"
 
+#include "MeshText.hpp"
+
+#include "DNDS/Geom/Build/BuildMesh.hpp"
 #include "DNDS/Geom/Cgns/CgnsReader.hpp"
 #include "DNDS/Geom/Cgns/CgnsWriter.hpp"
 #include "DNDS/Geom/Generate/BoxMesh.hpp"
@@ -10,10 +13,13 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <filesystem>
 #include <fstream>
+#include <numeric>
 #include <sstream>
+#include <utility>
 
 namespace DNDS::Geom {
 namespace {
@@ -414,6 +420,99 @@ TEST(MeshTool, WeighsCellsByTheirType) {
             EXPECT_NE(outcome.err.find("--weights"), std::string::npos) << outcome.err;
         }
     }
+}
+
+/// Some unit cubes that touch but share no nodes, the first of them left-handed.
+SourceMesh looseCubes(int count) {
+    SourceMesh mesh;
+    mesh.origin = "cubes";
+    mesh.cellDimension = mesh.physicalDimension = 3;
+    static constexpr int turned[] = {4, 5, 6, 7, 0, 1, 2, 3};
+    for (int c = 0; c < count; c++) {
+        mesh.cells.types.push_back(ElementType::Hexa8);
+        for (int k = 0; k < 8; k++)
+            mesh.cells.nodes.push_back(mesh.nodes() + (c == 0 ? turned[k] : k));
+        for (const real z : {0.0, 1.0})
+            for (const auto &[x, y] : {std::pair{0.0, 0.0}, {1.0, 0.0}, {1.0, 1.0}, {0.0, 1.0}})
+                mesh.coordinates.push_back({c + x, y, z});
+        mesh.cells.starts.push_back(mesh.nodes());
+        mesh.cells.fileIds.push_back(c + 1);
+    }
+    mesh.cells.globalSize = mesh.cells.size();
+    mesh.globalNodes = mesh.nodes();
+    return mesh;
+}
+
+void writeOnFirst(const std::string &path, const SourceMesh &mesh) {
+    const CommunicatorView comm(MPI_COMM_WORLD);
+    comm.guarded([&] {
+        if (comm.rank() == 0)
+            writeCgns(CommunicatorView(MPI_COMM_SELF), path, mesh);
+    });
+}
+
+TEST(MeshTool, CoincidentFacesAreCountedAndHintedAt) {
+    const TemporaryFile file(".cgns");
+    writeOnFirst(file.path(), looseCubes(3));
+    const Outcome outcome = runAlike({"check", file.path()});
+    EXPECT_EQ(outcome.code, warned);
+    if (first()) {
+        EXPECT_NE(outcome.out.find("18 boundary faces are in no patch"), std::string::npos) << outcome.out;
+        EXPECT_NE(outcome.out.find("4 of them coincide with others"), std::string::npos) << outcome.out;
+        EXPECT_NE(outcome.out.find("--join"), std::string::npos) << outcome.out;
+    }
+}
+
+TEST(MeshTool, ConvertWritesCellsTurned) {
+    const TemporaryFile file(".cgns");
+    const TemporaryFile converted(".cgns");
+    writeOnFirst(file.path(), looseCubes(2));
+    const Outcome before = runAlike({"info", "--json", file.path()});
+    const Outcome told = run(CommunicatorView(MPI_COMM_WORLD), {"convert", file.path(), converted.path()});
+    EXPECT_EQ(told.code, fine);
+    const Outcome after = runAlike({"info", "--json", converted.path()});
+    if (!first())
+        return;
+    EXPECT_NE(told.out.find("warning: " + file.path() + ": 1 elements were left-handed"), std::string::npos)
+        << told.out;
+    EXPECT_EQ(Json::parse(before.out).at("measure").get<real>(), 0.0);
+    EXPECT_EQ(Json::parse(after.out).at("measure").get<real>(), 2.0);
+}
+
+TEST(MeshTool, MessagesOfOneKindAreOneWithACount) {
+    std::vector<std::string> warnings{"a: zone 'x1', section 'one': 20 bars", "b: another 7"};
+    for (int k = 0; k < 99; k++)
+        warnings.push_back(fmt::format("a: zone 'z{}', section 'of 2': {} bars", k, 3 * k));
+    EXPECT_EQ(messagesOf(warnings, {"n 1", "n 2", "other"}),
+              "warning: a: zone 'x1', section 'one': 20 bars (and 99 more such)\nwarning: b: another 7\n"
+              "note: n 1 (and 1 more such)\nnote: other\n");
+    MeshReport report;
+    report.warnings = warnings;
+    report.notes = {"n 1"};
+    EXPECT_EQ(Json::parse(jsonOf(report)).at("warnings").size(), 2U);
+    EXPECT_EQ(Json::parse(jsonOf(report)).at("notes").size(), 1U);
+}
+
+TEST(MeshTool, NotesAreNoReasonToFail) {
+    SourceMesh mesh = looseCubes(1);
+    for (const auto &corners :
+         {std::array{0, 1, 2, 3}, {4, 5, 6, 7}, {0, 1, 5, 4}, {1, 2, 6, 5}, {2, 3, 7, 6}, {3, 0, 4, 7}}) {
+        mesh.faces.types.push_back(ElementType::Quad4);
+        mesh.faces.nodes.insert(mesh.faces.nodes.end(), corners.begin(), corners.end());
+        mesh.faces.starts.push_back(static_cast<index>(mesh.faces.nodes.size()));
+        mesh.faces.fileIds.push_back(2 + mesh.faces.size());
+        mesh.faceMarks.push_back(0);
+    }
+    std::iota(mesh.cells.nodes.begin(), mesh.cells.nodes.end(), index{0});
+    mesh.faces.globalSize = 6;
+    mesh.patches.push_back({"wall", "", ""});
+    MeshReport report;
+    const CommunicatorView self(MPI_COMM_SELF);
+    mesh.notes.push_back("its bars are left out");
+    buildMesh(self, std::move(mesh), {.report = &report});
+    EXPECT_TRUE(report.warnings.empty());
+    EXPECT_EQ(report.notes, std::vector<std::string>{"its bars are left out"});
+    EXPECT_NE(textOf(report).find("note: its bars are left out"), std::string::npos);
 }
 
 } // namespace

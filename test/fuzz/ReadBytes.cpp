@@ -44,12 +44,16 @@ bool mayBlameFile(ErrorKind kind) {
            kind == ErrorKind::NotBuilt;
 }
 
-void readMesh(const std::string &path) {
+/// `zones`: the file seems to be one of SU2 with several, of which one must be chosen.
+void readMesh(const std::string &path, bool zones) {
     MeshFields fields;
     CgnsOptions options;
     options.fields = &fields;
+    if (zones)
+        options.base = "1";
     const CommunicatorView comm(MPI_COMM_SELF);
-    const UnstructuredMesh mesh = buildMesh(comm, Geom::readMesh(comm, path, options), {.ghostLayers = 0});
+    const UnstructuredMesh mesh =
+        buildMesh(comm, Geom::readMesh(comm, path, options), {.ghostLayers = 0, .openPolyhedra = true});
     computeMetrics(mesh);
 }
 
@@ -63,7 +67,7 @@ Verdict readBytes(std::string_view bytes) {
             readCheckpoint(file.path());
         else
 #endif
-            readMesh(file.path());
+            readMesh(file.path(), bytes.find("NZONE") != std::string_view::npos);
         return {true, ""};
     } catch (const Error &error) {
         if (!mayBlameFile(error.kind()))

@@ -49,6 +49,30 @@ std::string su2File(const SourceMesh &mesh) {
     return text;
 }
 
+/// What the files above lack: sections before the format, physical names of all forms, links, and a partitioned mesh.
+std::vector<Seed> wildGmsh() {
+    const std::string square = "$Nodes\n4\n1 0 0 0\n2 1 0 0\n3 1 1 0\n4 0 1 0\n$EndNodes\n"
+                               "$Elements\n5\n1 1 2 1 1 1 2\n2 1 2 2 2 2 3\n3 1 2 3 3 4 3\n4 1 2 4 4 4 1\n"
+                               "5 3 2 9 1 1 2 3 4\n$EndElements\n";
+    const std::string version2 = "$Comments\nby hand\n$EndComments\n$MeshFormat\n2.0 0 8\n$EndMeshFormat\n"
+                                 "$PhysicalNames\n3\n2 \"east side\"\n1 3 \"north\" # note\n4 west\n"
+                                 "$EndPhysicalNames\n" +
+                                 square +
+                                 "$Periodic\n1\n1 3 1\nAffine 1 0 0 0 0 1 0 1 0 0 1 0 0 0 0 1\n2\n3 2\n4 1\n"
+                                 "$EndPeriodic\n";
+    const std::string version4 =
+        "$MeshFormat\n4.1 0 8\n$EndMeshFormat\n$PhysicalNames\n1\n1 5 \"wall\"\n$EndPhysicalNames\n"
+        "$Entities\n0 2 1 0\n1 0 0 0 2 0 0 1 5 0\n2 0 0 0 2 1 0 0 0\n1 0 0 0 2 1 0 0 0\n$EndEntities\n"
+        "$PartitionedEntities\n2\n1\n21 1\n0 3 2 0\n11 1 1 1 1 0 0 0 1 0 0 1 5 0\n"
+        "12 1 1 1 2 1 0 0 2 0 0 0 0\n13 2 1 2 1 2 1 0 0 1 1 0 1 6 0\n11 2 1 1 1 0 0 0 1 1 0 0 0\n"
+        "12 2 1 1 2 1 0 0 2 1 0 0 0\n$EndPartitionedEntities\n"
+        "$Nodes\n1 6 1 6\n2 11 0 6\n1\n2\n3\n4\n5\n6\n0 0 0\n1 0 0\n2 0 0\n0 1 0\n1 1 0\n2 1 0\n$EndNodes\n"
+        "$Elements\n6 6 1 6\n1 11 1 1\n1 1 2\n1 12 1 1\n2 2 3\n1 13 1 1\n3 2 5\n1 2 1 1\n4 4 5\n"
+        "2 11 3 1\n5 1 2 5 4\n2 12 3 1\n6 2 3 6 5\n$EndElements\n"
+        "$Periodic\n1\n1 2 1\n16 1 0 0 0 0 1 0 1 0 0 1 0 0 0 0 1\n0\n$EndPeriodic\n";
+    return {{"gmsh", "wild2", version2}, {"gmsh", "wild4", version4}};
+}
+
 SourceMesh box(BoxCells fill, bool periodic) {
     BoxMeshOptions options;
     options.fill = fill;
@@ -75,6 +99,13 @@ std::vector<Seed> makeSeeds() {
                 seeds.push_back({"gmsh", name + kind, test::gmshFile(mesh, options)});
             }
     }
+    for (Seed &seed : wildGmsh())
+        seeds.push_back(std::move(seed));
+    std::string zones = su2File(box(BoxCells::MixedSurface, false));
+    zones = "NZONE= 2\nIZONE= 1\n" + zones + "IZONE= 2\n" + su2File(box(BoxCells::Tetrahedra, false));
+    const std::string tag = "MARKER_TAG=";
+    zones.replace(zones.find(tag), tag.size(), "Markertag =");
+    seeds.push_back({"su2", "zones", zones});
 #ifdef DNDS_FUZZ_CGNS
     for (const auto &[name, fill, periodic] : {std::tuple{"surface", BoxCells::MixedSurface, true},
                                                {"volume", BoxCells::MixedVolume, false},

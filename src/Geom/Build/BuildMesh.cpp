@@ -124,6 +124,7 @@ void describe(UnstructuredMesh &mesh, MeshReport &report, const SourceMesh &sour
     report.dimension = mesh.dimension = source.cellDimension;
     report.nodes = source.globalNodes;
     report.warnings = source.warnings;
+    report.notes = source.notes;
     mesh.periodic = source.periodic;
     for (const BoundaryPatch &patch : source.patches)
         mesh.patches.push_back({patch.name, patch.kind, patch.family, {}});
@@ -155,7 +156,7 @@ UnstructuredMesh build(CommunicatorView comm, SourceMesh &source, const MeshOpti
     const auto nodeBlocks = GlobalMapping::create(comm, source.nodes());
     const auto cellBlocks = GlobalMapping::create(comm, source.cells.size());
     CommunicatorContext &context = *nodeBlocks->context();
-    const SourceGeometry geometry = orientCells(*nodeBlocks, source, report);
+    const SourceGeometry geometry = orientCells(*nodeBlocks, source, report, options.openPolyhedra);
     mesh.planar = mesh.dimension == 2 && geometry.lower[2] == geometry.upper[2];
 
     // Gather neighbours in space on one rank, in order along the curve: then most of the following is local.

@@ -1,10 +1,14 @@
 #include "DNDS/Geom/Build/LocalFaces.hpp"
 
 #include "DNDS/Geom/Source/ElementFaces.hpp"
+#include "DNDS/Geom/Source/IndexPermutation.hpp"
 #include "DNDS/Mpi/Rendezvous.hpp"
+#include "DNDS/Mpi/SparseExchange.hpp"
 
 #include <algorithm>
 #include <array>
+#include <bit>
+#include <cstdint>
 
 namespace DNDS::Geom {
 
@@ -284,8 +288,40 @@ void fillNotes(UnstructuredMesh &mesh, const FaceList &list, const MarksOfFaces 
     }
 }
 
-void fillReport(const UnstructuredMesh &mesh, const FaceList &list, std::span<const index> foundOfNew,
-                MeshReport &report) {
+/// How many faces in no patch have all their corners where another such face has its own: of parts that are not joined.
+/// Collective; one sparse exchange of two words for each of these faces.
+index countCoincident(CommunicatorContext &context, const UnstructuredMesh &mesh) {
+    const auto ranks = static_cast<std::uint64_t>(context.comm().size());
+    const auto faceNodes = mesh.faceNodes.view();
+    const auto coordinates = mesh.coordinates.view();
+    Outbox outbox;
+    for (const LocalIndex face : mesh.patches.back().faces) {
+        if (face >= mesh.faces.owned)
+            continue;
+        std::array<std::uint64_t, 2> sums{}; // in any order of corners
+        for (const LocalIndex node : faceNodes[face]) {
+            std::uint64_t corner = 0;
+            for (rowsize d = 0; d < 3; d++)
+                corner = mixBits(corner ^ std::bit_cast<std::uint64_t>(coordinates(node, d) + 0.0));
+            sums[0] += mixBits(corner);
+            sums[1] += mixBits(~corner);
+        }
+        std::vector<index> &to = outbox.to(static_cast<int>(mixBits(sums[0]) % ranks));
+        to.insert(to.end(), {std::bit_cast<index>(sums[0]), std::bit_cast<index>(sums[1])});
+    }
+    const RankLists arrived = sparseExchange(context, outbox.take());
+    std::vector<std::array<index, 2>> keys;
+    for (std::size_t i = 0; i < arrived.values.size(); i += 2)
+        keys.push_back({arrived.values[i], arrived.values[i + 1]});
+    std::sort(keys.begin(), keys.end());
+    index coincident = 0;
+    for (std::size_t i = 0; i < keys.size(); i++)
+        coincident += (i > 0 && keys[i] == keys[i - 1]) || (i + 1 < keys.size() && keys[i] == keys[i + 1]);
+    return context.comm().allReduce(coincident, MPI_SUM);
+}
+
+void fillReport(CommunicatorContext &context, const UnstructuredMesh &mesh, const FaceList &list,
+                std::span<const index> foundOfNew, MeshReport &report) {
     std::vector<index> counts(3 + 2 * mesh.patches.size(), 0);
     const auto kind = [&](LocalIndex face) {
         const index link = list.linkOf(list.faces()[toSize(foundOfNew[static_cast<std::size_t>(face)])]);
@@ -309,9 +345,15 @@ void fillReport(const UnstructuredMesh &mesh, const FaceList &list, std::span<co
                                                   counts[4 + 2 * p], counts[3 + 2 * p], mesh.patches[p].name));
     }
     report.unassignedFaces = counts[3 + 2 * (mesh.patches.size() - 1)];
-    if (report.unassignedFaces > 0)
+    if (report.unassignedFaces == 0)
+        return;
+    report.warnings.push_back(
+        fmt::format("{}: {} boundary faces are in no patch", mesh.origin, report.unassignedFaces));
+    if (const index coincident = countCoincident(context, mesh); coincident > 0)
         report.warnings.push_back(
-            fmt::format("{}: {} boundary faces are in no patch", mesh.origin, report.unassignedFaces));
+            fmt::format("{}: {} of them coincide with others: the zones that they bound are not joined; of CGNS files "
+                        "CgnsOptions::joinCoincidentNodes (dnds-mesh --join) joins them",
+                        mesh.origin, coincident));
 }
 
 } // namespace
@@ -385,7 +427,7 @@ void numberFaces(UnstructuredMesh &mesh, const GlobalMapping &cellMapping, const
         if (face >= mesh.faces.owned && touchesOwn)
             mesh.sharedFaces.push_back(face);
     }
-    fillReport(mesh, list, foundOfNew, report);
+    fillReport(*cellMapping.context(), mesh, list, foundOfNew, report);
 }
 
 } // namespace DNDS::Geom

@@ -39,6 +39,10 @@ struct MeshOptions {
     GhostNeighbours ghostsBy = GhostNeighbours::Nodes;
     int ghostLayers = 1; ///< 0 to 16
     CellOrder cellOrder = CellOrder::Curve;
+    /// Keeps polyhedra that are open, as exports of cut cells have them, instead of refusing the mesh. Faces that such
+    /// a cell lacks are unassigned boundary faces of its neighbours; its own volume and closure are as good as its
+    /// faces.
+    bool openPolyhedra = false;
     /// Called on all ranks when a step begins: "check", "curve", "faces", "graph", "partition", "migrate", "ghosts",
     /// "number". Must not throw: the other ranks would wait for this one.
     std::function<void(std::string_view step)> progress{};

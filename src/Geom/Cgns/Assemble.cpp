@@ -77,7 +77,7 @@ std::pair<std::vector<index>, index> numberFaces(CommunicatorContext &context, c
 } // namespace
 
 ElementBlock cellBlock(CommunicatorContext &context, const Model &model, const Elements &elements,
-                       std::vector<std::string> &warnings) {
+                       std::vector<std::string> &warnings, std::vector<std::string> &notes) {
     const ElementRun &run = elements.cells;
     ElementBlock cells;
     std::vector<index> counts(model.zones.size() + 1, 0); // of cells in each zone; of unusable elements
@@ -100,8 +100,8 @@ ElementBlock cellBlock(CommunicatorContext &context, const Model &model, const E
                                            model.zoneText(static_cast<int>(zone)), model.zones[zone].cells,
                                            counts[zone]));
     if (counts.back() > 0)
-        warnings.push_back(fmt::format("{}: {} elements of MIXED sections are neither cells nor faces and are left out",
-                                       model.file, counts.back()));
+        notes.push_back(fmt::format("{}: {} elements of MIXED sections are neither cells nor faces and are left out",
+                                    model.file, counts.back()));
     numberBlock(context, cells);
     DNDS_CHECK(cells.globalSize > 0, DataError, "{}: base '{}' has no cells", model.file, model.base);
     return cells;

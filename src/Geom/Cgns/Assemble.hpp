@@ -9,7 +9,7 @@ namespace DNDS::Geom::Cgns {
 
 /// The cells of this rank as a block. Collective.
 ElementBlock cellBlock(CommunicatorContext &context, const Model &model, const Elements &elements,
-                       std::vector<std::string> &warnings);
+                       std::vector<std::string> &warnings, std::vector<std::string> &notes);
 
 /// Adds the marked faces in file order, distributed evenly, with their marks. Collective.
 void addMarkedFaces(CommunicatorContext &context, const Elements &elements, const Marks &marks, SourceMesh &mesh);

@@ -105,6 +105,11 @@ std::vector<std::pair<index, index>> PointReader::gridPairs(const Connection &co
 // ---------------------------------------------------------------------------------------------------------------------
 // Marks
 
+/// " from A to B" of a range.
+std::string rangeText(const PointSet &points) {
+    return points.list == nullptr && !points.grid ? fmt::format(" from {} to {}", points.first, points.last) : "";
+}
+
 class MarkReader {
   public:
     MarkReader(CommunicatorContext &context, const Model &model, const Elements &elements, NodeSource &source)
@@ -151,6 +156,7 @@ class MarkReader {
     void addressMark(int zone, index id, int mark, int condition, Outbox &marked);
     void mark(index key, int mark, int condition);
     void sortMarks();
+    index missing(const BoundaryCondition &condition) const;
     void warnOfOthers();
     void choosePatches();
 
@@ -300,13 +306,29 @@ void MarkReader::sortMarks() {
                        marks_.faces.end());
 }
 
+/// How many numbers of a range of elements no section has.
+index MarkReader::missing(const BoundaryCondition &condition) const {
+    const PointSet &points = condition.points;
+    if (condition.section >= 0 || points.vertices || points.list != nullptr)
+        return 0;
+    index found = 0;
+    for (const SectionTable *table : {&elements_.cellTable, &elements_.faceTable})
+        for (const Section &section : table->sections())
+            if (section.zone == condition.zone && section.kind != SectionKind::Patch)
+                found += std::max<index>(0, std::min(points.last, section.firstId + section.size - 1) -
+                                                std::max(points.first, section.firstId) + 1);
+    return points.size() - found;
+}
+
 void MarkReader::warnOfOthers() {
     comm_.allReduce(notFaces_.data(), static_cast<int>(notFaces_.size()), MPI_SUM);
+    for (std::size_t k = 0; k < model_.conditions.size(); k++)
+        notFaces_[k] += missing(model_.conditions[k]);
     for (std::size_t k = 0; k < model_.conditions.size() && !model_.patchesAreSections; k++)
         if (notFaces_[k] > 0)
-            marks_.warnings.push_back(fmt::format("{}: {} of its {} elements are not faces",
-                                                  points_.text(model_.conditions[k]), notFaces_[k],
-                                                  model_.conditions[k].points.size()));
+            marks_.warnings.push_back(
+                fmt::format("{}: {} of its {} elements{} are not faces", points_.text(model_.conditions[k]),
+                            notFaces_[k], model_.conditions[k].points.size(), rangeText(model_.conditions[k].points)));
 }
 
 void MarkReader::choosePatches() {

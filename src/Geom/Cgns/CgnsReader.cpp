@@ -46,9 +46,10 @@ SourceMesh readParts(CommunicatorView user, const std::string &path, const CgnsO
     mesh.cellDimension = model.cellDimension;
     mesh.physicalDimension = model.physicalDimension;
     mesh.warnings = model.warnings;
+    mesh.notes = model.notes;
     mesh.warnings.insert(mesh.warnings.end(), marks.warnings.begin(), marks.warnings.end());
     joinNodes(context, model, elements, joins, options, nodes, mesh.warnings);
-    mesh.cells = cellBlock(context, model, elements, mesh.warnings);
+    mesh.cells = cellBlock(context, model, elements, mesh.warnings, mesh.notes);
     addMarkedFaces(context, elements, marks, mesh);
     mesh.nodeMarks = std::move(marks.nodes);
     mesh.patches = std::move(marks.patches);

@@ -7,7 +7,11 @@
 #include "DNDS/Geom/Cgns/WrittenElements.hpp"
 #include "DNDS/Geom/Source/PeriodicImages.hpp"
 #include "DNDS/Geom/Source/SourceChecks.hpp"
+#include "DNDS/Index/SortUnique.hpp"
+#include "DNDS/Mpi/EvenSplit.hpp"
 #include "DNDS/Mpi/FailTogether.hpp"
+#include "DNDS/Mpi/Rendezvous.hpp"
+#include "DNDS/Mpi/SparseExchange.hpp"
 
 #include <algorithm>
 #include <array>
@@ -246,17 +250,28 @@ class Writer {
         add("Translation", transform.translation);
     }
 
+    /// Ascending from rank to rank, each once: in this order files do not depend on the number of ranks. Collective.
+    std::vector<index> inOrder(const std::vector<index> &numbers) const {
+        const index most =
+            comm_.allReduce(numbers.empty() ? 0 : *std::max_element(numbers.begin(), numbers.end()), MPI_MAX);
+        const EvenSplit split(most + 1, comm_.size());
+        Outbox outbox;
+        for (const index number : numbers)
+            outbox.to(split.owner(number)).push_back(number);
+        return sortedUnique(sparseExchange(*context_, outbox.take()).values);
+    }
+
     void writeCondition(Node parent, NodeNames &names, const BoundaryPatch &patch, int mark) {
         std::vector<index> elements;
         for (std::size_t f = 0; f < elements_.faceElements.size(); f++)
             if (mesh_.faceMarks[f] == mark)
                 elements.push_back(elements_.faceElements[f]);
-        writePoints(parent, names, patch, mesh_.cellDimension == 2 ? "EdgeCenter" : "FaceCenter", elements);
+        writePoints(parent, names, patch, mesh_.cellDimension == 2 ? "EdgeCenter" : "FaceCenter", inOrder(elements));
         std::vector<index> nodes;
         for (const SourceMesh::NodeMark &nodeMark : mesh_.nodeMarks)
             if (nodeMark.mark == mark)
                 nodes.push_back(nodeMark.node + 1);
-        writePoints(parent, names, patch, "Vertex", nodes);
+        writePoints(parent, names, patch, "Vertex", inOrder(nodes));
     }
 
     void writePoints(Node parent, NodeNames &names, const BoundaryPatch &patch, const char *location,

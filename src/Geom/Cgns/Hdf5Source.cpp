@@ -7,6 +7,7 @@
 #include "DNDS/Geom/Cgns/NodeSource.hpp"
 
 #include "DNDS/Base/Error.hpp"
+#include "DNDS/Mpi/AtFinalize.hpp"
 #include "DNDS/Serialize/HdfObject.hpp"
 
 #include <algorithm>
@@ -103,6 +104,18 @@ Storage storageOf(hid_t dataset, index bytes) {
     return layout == H5D_CHUNKED && H5Pget_nfilters(creation.get()) > 0 ? Storage::Compressed : Storage::Plain;
 }
 
+/// HDF5 cannot release all of a damaged file and says so when MPI_Finalize closes it ("infinite loop closing library"):
+/// the reader has told what is wrong with the file, so from then on HDF5 prints nothing. Called after HDF5 has
+/// initialized itself, hence before it is closed: MPI deletes attributes of MPI_COMM_SELF in reverse order.
+void quietAtEnd() {
+    static bool done = false;
+    if (done)
+        return;
+    H5open();
+    atFinalize([] { H5Eset_auto2(H5E_DEFAULT, nullptr, nullptr); });
+    done = true;
+}
+
 class Hdf5Source : public NodeSource {
   public:
     explicit Hdf5Source(std::string path) : path_(std::move(path)) { open(path_); }
@@ -147,6 +160,7 @@ const Hdf5Source::OpenFile &Hdf5Source::open(const std::string &path) {
     if (known != files_.end())
         return known->second;
     const HdfQuiet quiet;
+    quietAtEnd();
     OpenFile file;
     file.bytes = fileSize(path);
     const HdfObject access(H5Pcreate(H5P_FILE_ACCESS), H5Pclose);

@@ -22,6 +22,7 @@ ModelBuilder::ModelBuilder(const TreeNode &root, const CgnsOptions &options) : r
     model_.file = root.file;
     const int version = versionOf(root);
     model_.polygonCode = version == 0 || version >= 3200 ? 0 : version >= 3000 ? 22 : 21;
+    model_.numbers30 = version >= 3000 && version < 3100;
 }
 
 Model ModelBuilder::build() {
@@ -140,11 +141,27 @@ void ModelBuilder::readCoordinates(const TreeNode &node, Zone &zone) const {
 }
 
 int ModelBuilder::findZone(const std::string &name) const {
-    const std::string wanted = lastPart(trimmed(name));
+    const std::string path = trimmed(name);
+    const std::string wanted = lastPart(path);
+    if (wanted.size() < path.size() && lastPart(path.substr(0, path.size() - wanted.size() - 1)) != model_.base)
+        return -1;
     for (std::size_t zone = 0; zone < model_.zones.size(); zone++)
         if (model_.zones[zone].name == wanted)
             return static_cast<int>(zone);
     return -1;
+}
+
+/// The base that holds the zone that a connection names, "Base/Zone" or "Zone"; "" if there is none.
+std::string ModelBuilder::otherBaseOf(const std::string &name) const {
+    const std::string path = trimmed(name);
+    const std::string zone = lastPart(path);
+    const std::string base =
+        zone.size() < path.size() ? lastPart(path.substr(0, path.size() - zone.size() - 1)) : std::string();
+    for (const TreeNode &node : root_.children)
+        if (node.label == "CGNSBase_t" && &node != baseNode_ && (base.empty() || node.name == base) &&
+            node.named(zone) != nullptr)
+            return node.name;
+    return "";
 }
 
 index PointSet::size() const {

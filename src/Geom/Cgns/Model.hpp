@@ -57,6 +57,7 @@ struct Section {
     const TreeNode *parents = nullptr;
     const TreeNode *positions = nullptr; ///< of faces in their parents, from value `firstPosition` on
     index firstPosition = 0;
+    bool byParents = false; ///< elements without nodes of their own are those faces of their parents
     /// Patch: the index that is constant on its faces, and the first and the last of them, each named by its lowest
     /// corner. Or `corners` lists them (from 1 to `high`), with `shift` added to their index `normal`.
     int normal = 0;
@@ -77,6 +78,7 @@ struct PointSet {
     int numbersEach = 1; ///< in the list: the index dimension of the zone
     /// A range of a structured zone, from one corner to the other.
     std::optional<std::array<Triple, 2>> grid;
+    std::string problem; ///< why the set is invalid; "" if it is not
 
     index size() const;
 };
@@ -108,6 +110,7 @@ struct Model {
     /// Files before 3.2 write "NGON_n + n" as the type of polygons with n corners: the number of NGON_n in them; 0 in
     /// later files.
     int polygonCode = 0;
+    bool numbers30 = false; ///< a file of version 3.0, which numbered element types from PYRA_13 on differently
     index nodes = 0;
     std::vector<Zone> zones;
     std::vector<Section> cells; ///< sections that may hold cells, by zone and number
@@ -117,7 +120,14 @@ struct Model {
     std::vector<BoundaryPatch> patches;
     bool patchesAreSections = false; ///< the file has no boundary condition: all faces belong to patches
     std::vector<std::string> warnings;
+    std::vector<std::string> notes;
 
+    /// The number of an element type in this standard, from that in the file. Version 3.0 put PYRA_13 before PYRA_14;
+    /// 3.1 moved it behind MIXED.
+    index typeCode(index code) const noexcept {
+        constexpr index pyra13 = 21;
+        return !numbers30 || code < 13 || code > 21 ? code : code == 13 ? pyra13 : code - 1;
+    }
     /// The corners of polygons of this type in an old file; 0 if it is no such type.
     index polygonCorners(index code) const noexcept {
         return polygonCode > 0 && code >= polygonCode + 3 && code < 1000 ? code - polygonCode : 0;

@@ -1,10 +1,44 @@
 #include "DNDS/Geom/Cgns/ModelBuilder.hpp"
 
+#include <fmt/ranges.h>
+
 namespace DNDS::Geom::Cgns {
 
-/// `suffix` is "" or "Donor". Empty if there is no valid point set; then `text` is warned of.
-std::optional<PointSet> ModelBuilder::readPoints(const TreeNode &node, int zone, const std::string &suffix,
-                                                 const std::string &where) const {
+namespace {
+
+std::string textOf(const std::vector<index> &numbers) { return fmt::format("{}", fmt::join(numbers, ", ")); }
+
+/// Sets the range of a point set, or its problem.
+void setRange(const std::vector<index> &range, const Zone &zone, PointSet &points) {
+    const auto width = static_cast<std::size_t>(zone.dimensions);
+    if (range.size() != 2 * width) {
+        points.problem = fmt::format("a point range has {} numbers instead of {}", range.size(), 2 * width);
+        return;
+    }
+    if (zone.structured) {
+        points.grid.emplace(std::array<Triple, 2>{Triple{1, 1, 1}, Triple{1, 1, 1}});
+        for (std::size_t k = 0; k < width; k++) {
+            (*points.grid)[0][k] = range[k];
+            (*points.grid)[1][k] = range[width + k];
+            if (std::min(range[k], range[width + k]) < 1 || std::max(range[k], range[width + k]) > zone.vertices[k])
+                points.problem =
+                    fmt::format("its range [{}] leaves the zone of {} nodes", textOf(range),
+                                fmt::join(zone.vertices.begin(), zone.vertices.begin() + zone.dimensions, " x "));
+        }
+        return;
+    }
+    points.first = range[0];
+    points.last = range[1];
+    if (points.first < 1 || points.last < points.first || points.last >= mostElements)
+        points.problem = fmt::format("{} to {} is not a range", points.first, points.last);
+    else if (points.vertices && points.last > zone.nodes)
+        points.problem = fmt::format("nodes {} to {} of a zone with {} nodes", points.first, points.last, zone.nodes);
+}
+
+} // namespace
+
+/// `suffix` is "" or "Donor". Empty if there is no point set; one may have a problem.
+std::optional<PointSet> ModelBuilder::readPoints(const TreeNode &node, int zone, const std::string &suffix) const {
     const Zone &info = model_.zones[static_cast<std::size_t>(zone)];
     const std::string location = trimmed(node.textOf("GridLocation_t"));
     PointSet points;
@@ -17,29 +51,25 @@ std::optional<PointSet> ModelBuilder::readPoints(const TreeNode &node, int zone,
         range = node.named("ElementRange" + suffix);
         list = node.named("ElementList" + suffix);
     }
-    const auto width = static_cast<std::size_t>(info.dimensions);
     if (range != nullptr) {
-        DNDS_CHECK(range->integers.size() == 2 * width, DataError, "{}: a point range has {} numbers", where,
-                   range->integers.size());
-        if (info.structured) {
-            points.grid.emplace(std::array<Triple, 2>{Triple{1, 1, 1}, Triple{1, 1, 1}});
-            for (std::size_t k = 0; k < width; k++) {
-                (*points.grid)[0][k] = range->integers[k];
-                (*points.grid)[1][k] = range->integers[width + k];
-            }
-            return points;
-        }
-        points.first = range->integers[0];
-        points.last = range->integers[1];
-        DNDS_CHECK(points.first >= 1 && points.last >= points.first && points.last < mostElements, DataError,
-                   "{}: {} to {} is not a range", where, points.first, points.last);
+        setRange(range->integers, info, points);
         return points;
     }
     if (list == nullptr)
         return std::nullopt;
-    DNDS_CHECK(list->size() == 0 || list->isInteger(), DataError, "{}: its point list does not hold integers", where);
-    DNDS_CHECK(list->size() % info.dimensions == 0, DataError, "{}: a point list of {} numbers", where, list->size());
     points.list = list;
+    if (list->size() != 0 && !list->isInteger())
+        points.problem = "its point list does not hold integers";
+    else if (list->size() % info.dimensions != 0)
+        points.problem = fmt::format("a point list of {} numbers", list->size());
+    return points;
+}
+
+/// The same; a problem is an error.
+std::optional<PointSet> ModelBuilder::readValidPoints(const TreeNode &node, int zone, const std::string &suffix,
+                                                      const std::string &where) const {
+    std::optional<PointSet> points = readPoints(node, zone, suffix);
+    DNDS_CHECK(!points || points->problem.empty(), DataError, "{}: {}", where, points->problem);
     return points;
 }
 
@@ -85,9 +115,11 @@ void ModelBuilder::addCondition(const TreeNode &node, int zone) {
     condition.name = node.name;
     condition.zone = zone;
     condition.patch = patchFor(node.name, kind, family, zone);
-    const auto points = readPoints(node, zone, "", where);
-    if (!points) {
-        model_.warnings.push_back(where + ": no point set, so it covers nothing");
+    const auto points = readPoints(node, zone, "");
+    if (!points || !points->problem.empty()) {
+        model_.warnings.push_back(
+            points ? fmt::format("{} is left out, its faces stay unassigned: {}", where, points->problem)
+                   : where + ": no point set, so it covers nothing");
         return;
     }
     condition.points = *points;
@@ -113,8 +145,6 @@ int ModelBuilder::addPatchSection(int zone, const std::array<Triple, 2> &range, 
     for (std::size_t k = 0; k < static_cast<std::size_t>(info.dimensions); k++) {
         section.low[k] = std::min(range[0][k], range[1][k]);
         section.high[k] = std::max(range[0][k], range[1][k]);
-        DNDS_CHECK(section.low[k] >= 1 && section.high[k] <= info.vertices[k], DataError,
-                   "{}: its range leaves the zone", text(zone, "point range", name));
         if (section.low[k] == section.high[k]) {
             constant++;
             section.normal = static_cast<int>(k);
@@ -207,7 +237,7 @@ std::optional<int> ModelBuilder::addFaces(const TreeNode &node, int zone, const 
     const Zone &info = model_.zones[static_cast<std::size_t>(zone)];
     const std::string where = text(zone, "boundary condition", node.name);
     const std::string location = trimmed(node.textOf("GridLocation_t"));
-    const auto leaveOut = [&](const std::string &why) {
+    const auto leaveOut = [&](const std::string &why) -> std::optional<int> {
         model_.warnings.push_back(fmt::format("{} is left out: {}", where, why));
         return std::nullopt;
     };
@@ -227,17 +257,19 @@ std::optional<int> ModelBuilder::addFaces(const TreeNode &node, int zone, const 
     section.name = node.name;
     section.zone = zone;
     section.corners = points.list;
-    const auto checkRange = [&](bool fitting) {
-        DNDS_CHECK(fitting, DataError, "{}: its range leaves the {} of the zone", where,
-                   places.cells ? "cells" : "faces");
+    const auto leavesZone = [&] {
+        return leaveOut(fmt::format("its range [{}, {}] leaves the {} of the zone",
+                                    fmt::join((*points.grid)[0].begin(), (*points.grid)[0].begin() + width, ", "),
+                                    fmt::join((*points.grid)[1].begin(), (*points.grid)[1].begin() + width, ", "),
+                                    places.cells ? "cells" : "faces"));
     };
     if (points.grid) {
         for (std::size_t d = 0; d < width; d++) {
             section.low[d] = std::min((*points.grid)[0][d], (*points.grid)[1][d]);
             section.high[d] = std::max((*points.grid)[0][d], (*points.grid)[1][d]);
         }
-        if (!places.normal)
-            checkRange(places.findNormal(section));
+        if (!places.normal && !places.findNormal(section))
+            return leavesZone();
     }
     if (!places.normal)
         return leaveOut(
@@ -248,7 +280,8 @@ std::optional<int> ModelBuilder::addFaces(const TreeNode &node, int zone, const 
     section.normal = static_cast<int>(normal);
     section.shift = places.cells && !places.upward ? 1 : 0;
     if (points.grid) {
-        checkRange(places.fits(section, normal));
+        if (!places.fits(section, normal))
+            return leavesZone();
         if (places.cells && section.low[normal] != section.high[normal])
             return leaveOut("its cells are more than one layer");
         section.size = 1;

@@ -48,17 +48,19 @@ class ModelBuilder {
     void addCondition(const TreeNode &node, int zone);
     int patchFor(const std::string &name, const std::string &kind, const std::string &family, int zone);
     void readConnections(int zone);
-    std::string startConnection(const TreeNode &node, int zone, Connection &connection) const;
+    bool startConnection(const TreeNode &node, int zone, Connection &connection);
     void addConnection(const TreeNode &node, const TreeNode &group, int zone);
     std::optional<PeriodicTransform> readPeriodic(const TreeNode &node, const TreeNode &group, int zone) const;
     void addStructuredConnection(const TreeNode &node, const TreeNode &group, int zone);
-    std::optional<PointSet> readPoints(const TreeNode &node, int zone, const std::string &suffix,
-                                       const std::string &text) const;
+    std::optional<PointSet> readPoints(const TreeNode &node, int zone, const std::string &suffix) const;
+    std::optional<PointSet> readValidPoints(const TreeNode &node, int zone, const std::string &suffix,
+                                            const std::string &where) const;
     int addPatchSection(int zone, const std::array<Triple, 2> &range, const std::string &name);
     std::optional<int> addFaces(const TreeNode &node, int zone, const PointSet &points);
     int addPatch(Section section);
     void makePatchesOfSections();
     int findZone(const std::string &name) const;
+    std::string otherBaseOf(const std::string &name) const;
     std::string text(int zone, const char *what, const std::string &name) const {
         return fmt::format("{}, {} '{}'", model_.zoneText(zone), what, name);
     }

@@ -24,23 +24,30 @@ void ModelBuilder::readConnections(int zone) {
     }
 }
 
-/// Fills in what all kinds of connections share; returns its name for messages.
-std::string ModelBuilder::startConnection(const TreeNode &node, int zone, Connection &connection) const {
+/// Fills in what all kinds of connections share. False, with a warning, if the other zone is in another base.
+bool ModelBuilder::startConnection(const TreeNode &node, int zone, Connection &connection) {
     const std::string where = text(zone, "connection", node.name);
     connection.name = node.name;
     connection.zone = zone;
     connection.donor = findZone(node.text);
-    DNDS_CHECK(connection.donor >= 0, DataError, "{}: there is no zone '{}'", where, trimmed(node.text));
-    return where;
+    if (connection.donor >= 0)
+        return true;
+    const std::string other = otherBaseOf(node.text);
+    DNDS_CHECK(!other.empty(), DataError, "{}: there is no zone '{}'", where, trimmed(node.text));
+    model_.warnings.push_back(fmt::format("{} is left out: zone '{}' is in base '{}', and one base is read at a time",
+                                          where, trimmed(node.text), other));
+    return false;
 }
 
 void ModelBuilder::addConnection(const TreeNode &node, const TreeNode &group, int zone) {
     Connection connection;
-    const std::string where = startConnection(node, zone, connection);
+    if (!startConnection(node, zone, connection))
+        return;
+    const std::string where = text(zone, "connection", node.name);
     const std::string type = trimmed(node.textOf("GridConnectivityType_t"));
     const std::string location = trimmed(node.textOf("GridLocation_t"));
-    const auto points = readPoints(node, zone, "", where);
-    const auto donorPoints = readPoints(node, connection.donor, "Donor", where);
+    const auto points = readValidPoints(node, zone, "", where);
+    const auto donorPoints = readValidPoints(node, connection.donor, "Donor", where);
     // Lists of a structured zone have its vertices; its faces have no numbers.
     const auto hasNumbers = [&](const std::optional<PointSet> &set, int of) {
         return set && !set->grid && (set->vertices || !model_.zones[static_cast<std::size_t>(of)].structured);
@@ -62,9 +69,11 @@ void ModelBuilder::addConnection(const TreeNode &node, const TreeNode &group, in
 
 void ModelBuilder::addStructuredConnection(const TreeNode &node, const TreeNode &group, int zone) {
     Connection connection;
-    const std::string where = startConnection(node, zone, connection);
-    const auto points = readPoints(node, zone, "", where);
-    const auto donorPoints = readPoints(node, connection.donor, "Donor", where);
+    if (!startConnection(node, zone, connection))
+        return;
+    const std::string where = text(zone, "connection", node.name);
+    const auto points = readValidPoints(node, zone, "", where);
+    const auto donorPoints = readValidPoints(node, connection.donor, "Donor", where);
     DNDS_CHECK(points && donorPoints && points->grid && donorPoints->grid, DataError,
                "{}: it does not give a range in two structured zones", where);
     connection.points = *points;

@@ -8,7 +8,7 @@ Section ModelBuilder::readSection(const TreeNode &node, int zone) const {
     section.zone = zone;
     const std::string where = text(zone, "section", node.name);
     DNDS_CHECK(!node.integers.empty(), DataError, "{}: no element type", where);
-    const index code = node.integers[0];
+    const index code = model_.typeCode(node.integers[0]);
     const TreeNode *range = node.named("ElementRange");
     DNDS_CHECK(range != nullptr && range->integers.size() == 2, DataError, "{}: no ElementRange", where);
     section.firstId = range->integers[0];
@@ -24,7 +24,7 @@ Section ModelBuilder::readSection(const TreeNode &node, int zone) const {
         section.firstPosition = 2 * section.size;
     }
 
-    if (const index corners = model_.polygonCorners(code); corners > 0) {
+    if (const index corners = model_.polygonCorners(node.integers[0]); corners > 0) {
         section.type = ElementType::Polygon;
         section.nodes = static_cast<int>(corners);
         return section;
@@ -43,11 +43,12 @@ Section ModelBuilder::readSection(const TreeNode &node, int zone) const {
 
 void ModelBuilder::checkConnectivity(Section &section) {
     const std::string where = model_.sectionText(section);
+    section.byParents = section.nodes > 0 && elementInfo(section.type).dimension == model_.cellDimension - 1 &&
+                        section.parents != nullptr && section.positions != nullptr && section.parents->isInteger() &&
+                        section.positions->isInteger() && section.parents->size() >= 2 * section.size &&
+                        section.positions->size() >= section.firstPosition + 2 * section.size;
     if (section.kind == SectionKind::OfCells) {
-        DNDS_CHECK(section.positions != nullptr && section.parents->isInteger() && section.positions->isInteger() &&
-                       section.parents->size() >= 2 * section.size &&
-                       section.positions->size() >= section.firstPosition + 2 * section.size,
-                   DataError,
+        DNDS_CHECK(section.byParents, DataError,
                    "{}: it has neither ElementConnectivity nor, for each of its {} elements, two parents and which of "
                    "their faces it is",
                    where, section.size);
@@ -119,9 +120,9 @@ void ModelBuilder::sortIntoLists(int zone, std::vector<Section> sections) {
         if (section.size == 0)
             continue;
         if (!cells && dimension != model_.cellDimension - 1) {
-            model_.warnings.push_back(fmt::format("{}: its {} elements of type {} are left out",
-                                                  model_.sectionText(section), section.size,
-                                                  elementInfo(section.type).name));
+            model_.notes.push_back(fmt::format("{}: its {} elements of type {} are left out",
+                                               model_.sectionText(section), section.size,
+                                               elementInfo(section.type).name));
             continue;
         }
         checkConnectivity(section);

@@ -39,7 +39,7 @@ std::vector<NamedFace> readNamed(const Model &model, const SectionTable &cellTab
         const Section &section = faceTable.sections()[k];
         const index from = std::max(faces.first(), faceTable.begin(k));
         const index to = std::min(faces.first() + faces.size(), faceTable.end(k));
-        if (section.kind != SectionKind::OfCells || from >= to)
+        if (!section.byParents || from >= to)
             continue;
         std::array<std::vector<index>, 2> parents;
         std::array<std::vector<index>, 2> positions;
@@ -53,6 +53,8 @@ std::vector<NamedFace> readNamed(const Model &model, const SectionTable &cellTab
         for (std::size_t i = 0; i < parents[0].size(); i++) {
             const std::size_t side = parents[0][i] != 0 ? 0 : 1;
             const index ordinal = from + static_cast<index>(i);
+            if (!faces.nodesOf(ordinal - faces.first()).empty())
+                continue;
             const index cell = cellTable.find(section.zone, parents[side][i]);
             DNDS_CHECK(cell != SectionTable::none, DataError, "{}, element {}: its parent {} is not a cell",
                        model.sectionText(section), faceTable.idOf(ordinal), parents[side][i]);
@@ -67,7 +69,7 @@ std::vector<NamedFace> readNamed(const Model &model, const SectionTable &cellTab
 void resolveParentFaces(CommunicatorContext &context, const Model &model, const SectionTable &cellTable,
                         const ElementRun &cells, const SectionTable &faceTable, ElementRun &faces, NodeSource &source) {
     if (std::none_of(faceTable.sections().begin(), faceTable.sections().end(),
-                     [](const Section &section) { return section.kind == SectionKind::OfCells; }))
+                     [](const Section &section) { return section.byParents; }))
         return;
     std::vector<NamedFace> named;
     context.comm().guarded([&] { named = readNamed(model, cellTable, faceTable, faces, source); });

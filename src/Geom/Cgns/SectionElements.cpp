@@ -151,11 +151,17 @@ void ElementReader::readFixed(const Section &section, const Range &part) {
     run_.nodes.resize(before + static_cast<std::size_t>(part.size() * width));
     const auto nodes = std::span<index>(run_.nodes).subspan(before);
     source_.read(*section.connectivity, part.begin * width, nodes);
-    for (std::size_t i = 0; i < nodes.size(); i++)
-        nodes[i] = nodeOf(section, section.firstId + part.begin + static_cast<index>(i) / width, nodes[i]);
     run_.types.insert(run_.types.end(), static_cast<std::size_t>(part.size()), section.type);
-    for (index e = 0; e < part.size(); e++)
-        run_.starts.push_back(run_.starts.back() + width);
+    std::size_t kept = before;
+    for (index e = 0; e < part.size(); e++) {
+        const auto own = nodes.subspan(static_cast<std::size_t>(e * width), static_cast<std::size_t>(width));
+        // Some programs write zeros where parents say which face an element is.
+        if (!section.byParents || std::any_of(own.begin(), own.end(), [](index node) { return node != 0; }))
+            for (const index number : own)
+                run_.nodes[kept++] = nodeOf(section, section.firstId + part.begin + e, number);
+        run_.starts.push_back(static_cast<index>(kept));
+    }
+    run_.nodes.resize(kept);
 }
 
 std::vector<index> ElementReader::offsetsOf(const Section &section, const Range &part) {
@@ -199,10 +205,12 @@ void ElementReader::readOffsets(const Section &section, const Range &part) {
 std::pair<ElementType, index> ElementReader::mixedType(const Section &section, index id, index code) const {
     if (const index corners = model_.polygonCorners(code); corners > 0)
         return {ElementType::Polygon, corners};
+    const index given = code;
+    code = model_.typeCode(code);
     DNDS_CHECK(code >= 0 && code < 1000 && isElementType(static_cast<int>(code)) &&
                    elementInfo(static_cast<ElementType>(code)).nodes > 0,
                DataError, "{}, element {}: element type {} is not known in a MIXED section",
-               model_.sectionText(section), id, code);
+               model_.sectionText(section), id, given);
     const auto type = static_cast<ElementType>(code);
     return {type, elementInfo(type).nodes};
 }

@@ -39,4 +39,24 @@ const GmshElement *gmshElement(long long number) noexcept {
     return number >= 1 && number <= static_cast<long long>(std::size(table)) ? &table[number - 1] : nullptr;
 }
 
+std::string gmshTypeText(long long number) {
+    struct HigherOrder {
+        int number;
+        std::string_view shape;
+        int order;
+    };
+    static constexpr HigherOrder known[] = {
+        {20, "triangles", 3},      {21, "triangles", 3},      {22, "triangles", 4},      {23, "triangles", 4},
+        {24, "triangles", 5},      {25, "triangles", 5},      {26, "lines", 3},          {27, "lines", 4},
+        {28, "lines", 5},          {29, "tetrahedra", 3},     {30, "tetrahedra", 4},     {31, "tetrahedra", 5},
+        {36, "quadrilaterals", 3}, {37, "quadrilaterals", 4}, {38, "quadrilaterals", 5}, {39, "quadrilaterals", 3},
+        {40, "quadrilaterals", 4}, {41, "quadrilaterals", 5}, {90, "prisms", 3},         {91, "prisms", 4},
+        {92, "hexahedra", 3},      {93, "hexahedra", 4},      {118, "pyramids", 3},      {119, "pyramids", 4}};
+    for (const HigherOrder &type : known)
+        if (type.number == number)
+            return std::to_string(number) + " (" + std::string(type.shape) + " of order " + std::to_string(type.order) +
+                   ")";
+    return std::to_string(number);
+}
+
 } // namespace DNDS::Geom::Detail

@@ -6,6 +6,8 @@
 
 #include <cstdint>
 #include <span>
+#include <string>
+#include <string_view>
 
 namespace DNDS::Geom::Detail {
 
@@ -17,5 +19,12 @@ struct GmshElement {
 
 /// The element type for a Gmsh number; null unless linear or second-order. Local, O(1).
 const GmshElement *gmshElement(long long number) noexcept;
+
+/// A Gmsh number with what it stands for, if that is of higher order: "21 (triangles of order 3)". Local.
+std::string gmshTypeText(long long number);
+
+/// Why a type is refused, and what to do.
+inline constexpr std::string_view onlySecondOrder =
+    "only linear and second-order types are; save the mesh with Mesh.ElementOrder = 1 or 2";
 
 } // namespace DNDS::Geom::Detail

@@ -11,6 +11,8 @@ namespace DNDS::Geom::Detail {
 
 namespace {
 
+constexpr std::string_view saveAs = "Gmsh converts it: gmsh FILE -save -format msh41 -o NEW.msh";
+
 /// Divides the blocks of a list into segments: splits long blocks, joins short ones.
 class SegmentBuilder {
   public:
@@ -80,22 +82,37 @@ class Indexer {
             cursor.fail(fmt::format("the file has no {}", sawNodes_ ? "$Elements" : "$Nodes"));
         std::sort(result_.groups.begin(), result_.groups.end());
         result_.groups.erase(std::unique(result_.groups.begin(), result_.groups.end()), result_.groups.end());
+        std::sort(result_.pieces.begin(), result_.pieces.end());
         return std::move(result_);
     }
 
   private:
-    void readFormat() {
+    /// Comments and the like may come before `$MeshFormat`; sections whose form it states may not.
+    void findFormat() {
         FileCursor &cursor = input_.cursor();
-        cursor.needLine("$MeshFormat");
-        if (cursor.line() != "$MeshFormat")
-            cursor.fail("expected $MeshFormat");
+        for (cursor.needLine("$MeshFormat"); cursor.line() != "$MeshFormat"; cursor.needLine("$MeshFormat")) {
+            const std::string section(cursor.line());
+            if (section == "$NOD" || section == "$ELM")
+                cursor.fail(
+                    fmt::format("{} belongs to version 1 of the format, which is not supported; {}", section, saveAs));
+            if (section[0] != '$' || section == "$Nodes" || section == "$Elements" || section == "$Entities" ||
+                section == "$PartitionedEntities" || section == "$Periodic" || section.starts_with("$End"))
+                cursor.fail(fmt::format("expected $MeshFormat before '{}'", section.substr(0, 40)));
+            readSection(section);
+        }
+    }
+
+    void readFormat() {
+        findFormat();
+        FileCursor &cursor = input_.cursor();
         cursor.needLine("version, file type and data size");
         WordReader words(cursor);
         const std::string version(words.word("the version"));
         GmshFormat &format = result_.format;
         format.version4 = version == "4.1";
         if (!format.version4 && version != "2" && version != "2.0" && version != "2.1" && version != "2.2")
-            cursor.fail(fmt::format("version {} of the format is not supported; 2.0 to 2.2 and 4.1 are", version));
+            cursor.fail(
+                fmt::format("version {} of the format is not supported; 2.0 to 2.2 and 4.1 are; {}", version, saveAs));
         format.binary = words.integer("the file type", 0, 1) == 1;
         format.sizeBytes = static_cast<int>(words.integer("the data size", 4, 8));
         if (format.sizeBytes != 4 && format.sizeBytes != 8)
@@ -130,14 +147,13 @@ class Indexer {
             readPhysicalNames();
         } else if (section == "$Entities") {
             readEntities();
+        } else if (section == "$PartitionedEntities") {
+            readPartitionedEntities();
         } else if (section == "$Periodic") {
             readPeriodic();
         } else if (section == "$Nodes" || section == "$Elements" || section.starts_with("$End")) {
             input_.cursor().fail(fmt::format("unexpected {}", section));
         } else {
-            if (section == "$PartitionedEntities")
-                result_.warnings.push_back(
-                    fmt::format("{}: physical groups of partitioned entities are ignored", file_.path()));
             input_.cursor().skipBehindLine("$End" + section.substr(1));
             return;
         }
@@ -266,19 +282,34 @@ class Indexer {
         for (index i = 0; i < count; i++) {
             cursor.needLine("a physical name");
             WordReader words(cursor);
-            const index dimension = words.integer("the dimension", 0, 3);
-            const index tag = words.integer("the tag of a group", -largestTag, largestTag);
+            index dimension = anyDimension;
+            index tag = words.integer("the dimension or the tag of a group", -largestTag, largestTag);
+            if (startsWithInteger(words.rest())) {
+                if (tag < 0 || tag > 3)
+                    cursor.fail(fmt::format("the dimension is {}: it must lie in [0, 3]", tag));
+                dimension = tag;
+                tag = words.integer("the tag of a group", -largestTag, largestTag);
+            }
             std::string_view name = words.rest();
-            if (name.size() >= 2 && name.front() == '"' && name.back() == '"')
-                name = name.substr(1, name.size() - 2);
+            if (name.starts_with('"')) { // what follows the name is no part of it
+                name.remove_prefix(1);
+                name = name.substr(0, name.find('"'));
+            }
             result_.named.push_back({dimension, std::abs(tag)});
             result_.names.emplace_back(name);
         }
     }
 
-    void readEntities() {
+    /// Files of version 2.0 have no dimensions: a name follows the tag.
+    static bool startsWithInteger(std::string_view text) {
+        const std::string_view word = text.substr(0, text.find_first_of(" \t"));
+        const std::string_view digits = word.substr(word.starts_with('-') ? 1 : 0);
+        return !digits.empty() && digits.find_first_not_of("0123456789") == std::string_view::npos;
+    }
+
+    std::array<index, 4> readEntityCounts(std::string_view section) {
         if (!input_.format().version4)
-            input_.cursor().fail("$Entities belongs to version 4.1");
+            input_.cursor().fail(fmt::format("{} belongs to version 4.1", section));
         std::array<index, 4> counts{};
         input_.beginRecord("numbers of entities");
         for (index &count : counts)
@@ -286,14 +317,21 @@ class Indexer {
         input_.endRecord();
         for (const index count : counts)
             input_.checkCount(count, 20, "the number of entities");
-        for (std::size_t dimension = 0; dimension < 4; dimension++)
-            for (index i = 0; i < counts[dimension]; i++)
-                readEntity(static_cast<index>(dimension));
+        return counts;
     }
 
-    void readEntity(index dimension) {
-        input_.beginRecord("an entity");
-        const index tag = input_.integer("the tag of an entity", -largestTag, largestTag);
+    void readEntities() {
+        const std::array<index, 4> counts = readEntityCounts("$Entities");
+        for (std::size_t dimension = 0; dimension < 4; dimension++)
+            for (index i = 0; i < counts[dimension]; i++) {
+                input_.beginRecord("an entity");
+                const index tag = input_.integer("the tag of an entity", -largestTag, largestTag);
+                readEntity(static_cast<index>(dimension), tag);
+            }
+    }
+
+    /// The rest of an entity, with its groups.
+    void readEntity(index dimension, index tag) {
         for (int k = 0; k < (dimension == 0 ? 3 : 6); k++)
             input_.number("a bound of an entity");
         const index groups = input_.size("the number of groups");
@@ -310,6 +348,40 @@ class Indexer {
                 input_.integer("a bounding entity", -largestTag, largestTag);
         }
         input_.endRecord();
+    }
+
+    /// Pieces of the entities of a mesh that Gmsh has partitioned; elements name the pieces.
+    void readPartitionedEntities() {
+        if (!input_.format().version4)
+            input_.cursor().fail("$PartitionedEntities belongs to version 4.1");
+        input_.beginRecord("the number of partitions");
+        input_.size("the number of partitions");
+        input_.endRecord();
+        input_.beginRecord("the number of ghost entities");
+        const index ghosts = input_.size("the number of ghost entities");
+        input_.endRecord();
+        input_.checkCount(ghosts, 8, "the number of ghost entities");
+        input_.skipRecords(ghosts, 8, "ghost entities");
+        const std::array<index, 4> counts = readEntityCounts("$PartitionedEntities");
+        for (std::size_t dimension = 0; dimension < 4; dimension++)
+            for (index i = 0; i < counts[dimension]; i++)
+                readPiece(static_cast<index>(dimension));
+    }
+
+    void readPiece(index dimension) {
+        input_.beginRecord("a partitioned entity");
+        GmshPiece piece{};
+        piece.dimension = dimension;
+        piece.entity = input_.integer("the tag of an entity", -largestTag, largestTag);
+        piece.parentDimension = input_.integer("the dimension of a parent", -1, 3);
+        piece.parent = input_.integer("the tag of a parent", -largestTag, largestTag);
+        const index partitions = input_.size("the number of partitions");
+        input_.checkCount(partitions, 4, "the number of partitions");
+        for (index k = 0; k < partitions; k++)
+            input_.integer("a partition", -largestTag, largestTag);
+        readEntity(dimension, piece.entity);
+        if (dimension == 1 || dimension == 2)
+            result_.pieces.push_back(piece);
     }
 
     /// In version 2 text in binary files, too.
@@ -466,7 +538,7 @@ GmshBlock readElementHeader(GmshInput &input, index most) {
     const GmshElement *element = gmshElement(block.type);
     if (element == nullptr)
         input.cursor().fail(
-            fmt::format("elements of type {} are not supported: only linear and second-order types are", block.type));
+            fmt::format("elements of type {} are not supported: {}", gmshTypeText(block.type), onlySecondOrder));
     if (input.format().version4 && elementInfo(element->type).dimension != block.dimension)
         input.cursor().fail(
             fmt::format("elements of type {} on an entity of dimension {}", block.type, block.dimension));
@@ -486,6 +558,7 @@ void broadcastIndex(CommunicatorView comm, GmshIndex &gmsh) {
     broadcastList(comm, gmsh.nodeSegments);
     broadcastList(comm, gmsh.elementSegments);
     broadcastList(comm, gmsh.groups);
+    broadcastList(comm, gmsh.pieces);
     broadcastList(comm, gmsh.named);
     broadcastStrings(comm, gmsh.names);
     broadcastList(comm, gmsh.links);

@@ -15,6 +15,9 @@ namespace DNDS::Geom::Detail {
 /// The largest tag, far below overflow of sums.
 inline constexpr index largestTag = index{1} << 60;
 
+/// The dimension of a physical name that the file gives without one.
+inline constexpr index anyDimension = -1;
+
 struct GmshFormat {
     bool version4 = false; ///< 4.1; else 2.0 to 2.2
     bool binary = false;
@@ -31,6 +34,19 @@ struct GmshGroup {
     friend bool operator==(const GmshGroup &, const GmshGroup &) = default;
     friend bool operator<(const GmshGroup &a, const GmshGroup &b) {
         return std::tie(a.dimension, a.entity, a.group) < std::tie(b.dimension, b.entity, b.group);
+    }
+};
+
+/// A part of a curve or surface of a partitioned mesh, or one that separates two parts of its parent.
+struct GmshPiece {
+    index dimension;
+    index entity;
+    index parentDimension;
+    index parent;
+
+    bool separates() const noexcept { return parentDimension > dimension; }
+    friend bool operator<(const GmshPiece &a, const GmshPiece &b) {
+        return std::tie(a.dimension, a.entity) < std::tie(b.dimension, b.entity);
     }
 };
 
@@ -51,6 +67,7 @@ struct GmshIndex {
     std::vector<FileSegment> nodeSegments;
     std::vector<FileSegment> elementSegments;
     std::vector<GmshGroup> groups;           ///< ascending
+    std::vector<GmshPiece> pieces;           ///< ascending
     std::vector<std::array<index, 2>> named; ///< dimension and tag of the groups in `names`
     std::vector<std::string> names;
     std::vector<GmshPeriodicLink> links;

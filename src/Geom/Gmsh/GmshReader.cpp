@@ -35,7 +35,12 @@ struct Elements {
     ElementBlock block;          ///< nodes are tags first, numbers later
     std::vector<index> entities; ///< the point, curve, surface or volume that each belongs to
     std::vector<index> groups;   ///< version 2: the physical group of each, 0 for none
+    std::vector<index> pieces;   ///< partitioned meshes: the piece of the entity, or `separator`; else empty
     std::vector<FilePlace> places;
+
+    /// Marks faces between parts of a partitioned mesh: they are no boundary.
+    static constexpr index separator = InvalidIndex;
+    bool separating(std::size_t element) const { return !pieces.empty() && pieces[element] == separator; }
 
     void reserve(std::size_t count) {
         for (std::vector<index> *list : {&block.fileIds, &entities, &groups})
@@ -138,8 +143,8 @@ class ElementReader {
         const index type = input_.integer("the type of an element", -largestTag, largestTag);
         const GmshElement *element = Detail::gmshElement(type);
         if (element == nullptr)
-            input_.cursor().fail(fmt::format(
-                "element {} is of type {}, which is not supported: only linear and second-order types are", tag, type));
+            input_.cursor().fail(fmt::format("element {} is of type {}, which is not supported: {}", tag,
+                                             Detail::gmshTypeText(type), Detail::onlySecondOrder));
         const auto [group, entity] = readTags2(input_.integer("the number of tags", 0, 1000));
         add(*element, tag, group, entity);
         input_.endRecord();
@@ -213,7 +218,7 @@ class FaceMarker {
   public:
     FaceMarker(CommunicatorView comm, const GmshIndex &gmsh, const Elements &elements, SourceMesh &mesh)
         : gmsh_(gmsh), elements_(elements), faceDimension_(mesh.cellDimension - 1) {
-        addConnections(mesh);
+        addConnections(comm, mesh);
         addPatches(comm, mesh);
     }
 
@@ -230,9 +235,27 @@ class FaceMarker {
     }
 
   private:
-    void addConnections(SourceMesh &mesh) {
+    void addConnections(CommunicatorView comm, SourceMesh &mesh) {
+        if (gmsh_.links.empty())
+            return;
+        std::vector<index> entities;
+        for (index element = 0; element < elements_.block.size(); element++)
+            if (elements_.dimension(element) == faceDimension_)
+                entities.push_back(elements_.entities[static_cast<std::size_t>(element)]);
+        const std::vector<index> withFaces = unionOfAll(comm, std::move(entities));
         for (const GmshPeriodicLink &link : gmsh_.links) {
             if (link.dimension != faceDimension_)
+                continue;
+            bool empty = false;
+            for (const index entity : {link.master, link.entity})
+                if (!empty && !std::binary_search(withFaces.begin(), withFaces.end(), entity)) {
+                    empty = true;
+                    mesh.warnings.push_back(fmt::format(
+                        "{}: the periodic link from entity {} to {} is left out: entity {} has no {} elements in the "
+                        "file; save it with all elements (Mesh.SaveAll = 1, or a physical group of both)",
+                        mesh.origin, link.master, link.entity, entity, faceDimension_ == 1 ? "line" : "surface"));
+                }
+            if (empty)
                 continue;
             const auto transform = link.known ? rigidTransform(link.map) : std::nullopt;
             if (!transform) {
@@ -252,6 +275,8 @@ class FaceMarker {
     template <class Visit>
     void forEachKey(index element, Visit &&visit) const {
         const auto e = static_cast<std::size_t>(element);
+        if (elements_.separating(e))
+            return;
         if (!grouped_) {
             visit(elements_.entities[e]);
             return;
@@ -261,10 +286,19 @@ class FaceMarker {
                 visit(elements_.groups[e]);
             return;
         }
-        const GmshGroup lowest{faceDimension_, elements_.entities[e], 0};
-        for (auto at = std::lower_bound(gmsh_.groups.begin(), gmsh_.groups.end(), lowest);
-             at != gmsh_.groups.end() && at->dimension == faceDimension_ && at->entity == lowest.entity; ++at)
-            visit(at->group);
+        const auto visitGroups = [&](index entity) {
+            const GmshGroup lowest{faceDimension_, entity, 0};
+            bool any = false;
+            for (auto at = std::lower_bound(gmsh_.groups.begin(), gmsh_.groups.end(), lowest);
+                 at != gmsh_.groups.end() && at->dimension == faceDimension_ && at->entity == entity; ++at) {
+                visit(at->group);
+                any = true;
+            }
+            return any;
+        };
+        // The parent has the groups of the model; those of its pieces may be one for each part.
+        if (!visitGroups(elements_.entities[e]) && !elements_.pieces.empty())
+            visitGroups(elements_.pieces[e]);
     }
 
     void addPatches(CommunicatorView comm, SourceMesh &mesh) {
@@ -294,7 +328,8 @@ class FaceMarker {
         if (!grouped_)
             return fmt::format("entity_{}", key);
         for (std::size_t i = 0; i < gmsh_.named.size(); i++)
-            if (gmsh_.named[i] == std::array{static_cast<index>(faceDimension_), key} && !gmsh_.names[i].empty())
+            if (gmsh_.named[i][1] == key && !gmsh_.names[i].empty() &&
+                (gmsh_.named[i][0] == faceDimension_ || gmsh_.named[i][0] == Detail::anyDimension))
                 return gmsh_.names[i];
         return fmt::format("physical_{}", key);
     }
@@ -307,6 +342,24 @@ class FaceMarker {
     std::map<index, int> patches_;
     std::vector<int> marks_;
 };
+
+/// Replaces the pieces that elements of a partitioned mesh name by the curves or surfaces that they are part of. Local.
+void findParents(const GmshIndex &gmsh, Elements &elements) {
+    if (gmsh.pieces.empty())
+        return;
+    elements.pieces = elements.entities;
+    for (index e = 0; e < elements.block.size(); e++) {
+        const auto i = static_cast<std::size_t>(e);
+        const Detail::GmshPiece wanted{elements.dimension(e), elements.entities[i], 0, 0};
+        const auto found = std::lower_bound(gmsh.pieces.begin(), gmsh.pieces.end(), wanted);
+        if (found == gmsh.pieces.end() || wanted < *found)
+            continue;
+        if (found->separates())
+            elements.pieces[i] = Elements::separator;
+        else if (found->parentDimension == found->dimension)
+            elements.entities[i] = found->parent;
+    }
+}
 
 /// Finds the nodes of elements by their tags. Collective.
 void findNodes(CommunicatorView comm, const MeshFile &file, const GmshIndex &gmsh, const Nodes &nodes, index firstNode,
@@ -371,6 +424,7 @@ SourceMesh readParts(CommunicatorView comm, const std::string &path) {
     numberNodes(comm, mesh);
     findNodes(comm, *file, gmsh, nodes, mesh.firstNode, elements);
 
+    comm.guarded([&] { findParents(gmsh, elements); });
     FaceMarker marker(comm, gmsh, elements, mesh);
     for (index e = 0; e < elements.block.size(); e++) {
         const auto i = static_cast<std::size_t>(e);

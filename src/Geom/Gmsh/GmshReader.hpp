@@ -15,7 +15,9 @@ namespace DNDS::Geom {
 /// and second-order types are supported. Physical groups of faces become patches, in the order of their tags; a face of
 /// several groups is listed with each. If no face is in a group, each curve or surface of the geometry is a patch
 /// "entity_<tag>". Faces on curves or surfaces that $Periodic connects by a rotation and translation are marked as
-/// sides of a connection instead. A mesh of the plane z = 0 has two physical dimensions.
+/// sides of a connection instead; a link whose sides have no elements of their own is left out with a warning. A mesh
+/// of the plane z = 0 has two physical dimensions. In files that Gmsh has partitioned, faces belong to the groups of
+/// the curve or surface that was divided, or to those of its parts if it has none; faces between parts are no patches.
 ///
 /// Rank 0 scans the file once for the positions of its parts; then every rank reads its share of nodes and elements.
 /// Memory in proportion to the share. Node tags may be any numbers; unused nodes are kept.

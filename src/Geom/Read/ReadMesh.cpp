@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cctype>
 
 namespace DNDS::Geom {
 
@@ -42,8 +43,9 @@ MeshFormat meshFormatOf(std::string_view firstBytes) {
     if (firstBytes.substr(std::min<std::size_t>(4, firstBytes.size())).starts_with("ADF Database Version"sv))
         return MeshFormat::CgnsAdf;
     const std::size_t begin = firstBytes.find_first_not_of(" \t\r\n");
-    if (begin != std::string_view::npos && firstBytes.substr(begin).starts_with("$MeshFormat"))
-        return MeshFormat::Gmsh;
+    if (begin != std::string_view::npos && firstBytes[begin] == '$' && begin + 1 < firstBytes.size() &&
+        std::isalpha(static_cast<unsigned char>(firstBytes[begin + 1])) != 0)
+        return MeshFormat::Gmsh; // comments may come before $MeshFormat
     return looksLikeSu2(firstBytes) ? MeshFormat::Su2 : MeshFormat::Unknown;
 }
 
@@ -66,7 +68,7 @@ SourceMesh readMesh(CommunicatorView comm, const std::string &path, const CgnsOp
         case MeshFormat::Gmsh:
             return readGmsh(comm, path);
         case MeshFormat::Su2:
-            return readSu2(comm, path);
+            return readSu2Zone(comm, path, cgns.base);
         case MeshFormat::CgnsHdf5:
         case MeshFormat::CgnsAdf:
             return readCgns(comm, path, cgns);

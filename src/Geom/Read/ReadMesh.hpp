@@ -20,7 +20,8 @@ MeshFormat meshFormatOf(std::string_view firstBytes);
 /// The format of a file. Collective: rank 0 reads. Throws DataError on all ranks if the file cannot be read.
 MeshFormat meshFormat(CommunicatorView comm, const std::string &path);
 
-/// Reads a mesh file, each rank its share. Collective. `cgns` selects what to read of CGNS files: see there.
+/// Reads a mesh file, each rank its share. Collective. `cgns` selects what to read of CGNS files: see there;
+/// its `base` is also the number of the zone to read of an SU2 file with several.
 ///
 /// Errors, the same on all ranks: DataError as the format's reader, or for an unknown format; NotBuiltError if this
 /// build lacks the reader.

@@ -41,6 +41,7 @@ struct MeshReport {
     index unassignedFaces = 0; ///< of them, those in no patch and no periodic connection
     index periodicPairs = 0;
     std::vector<std::string> warnings; ///< of the source, then those found here
+    std::vector<std::string> notes;    ///< of the source: what was left out without harm
 };
 
 } // namespace DNDS::Geom

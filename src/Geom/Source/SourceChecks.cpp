@@ -228,20 +228,33 @@ bool isCollapsed(ElementType type, std::span<const index> nodes) {
     return repeats;
 }
 
-/// Orients the faces of a polyhedron consistently; returns whether any was turned. Throws DataError for an open one.
-bool closePolyhedron(const SourceMesh &source, index cell, std::span<index> nodes, CellGeometry &geometry) {
+enum class Polyhedron : unsigned char { Kept, Turned, Open };
+
+/// Orients the faces of a polyhedron consistently, unless it is open.
+Polyhedron closePolyhedron(index cell, std::span<index> nodes, CellGeometry &geometry) {
     constexpr real hangingTolerance = 1e-6;
     const std::vector<Edge> edges = polyhedronEdges(nodes);
     const EdgeCheck check = checkEdges(edges);
     if (check.closed && !check.consistent) {
         alignFaces(nodes, edges);
         alignFaces(geometry.nodesOf(cell), edges);
-        return true;
+        return Polyhedron::Turned;
     }
-    DNDS_CHECK(check.closed || geometry.areaDefect(cell) < hangingTolerance, DataError,
-               "{}: polyhedron {} is open: some edges do not belong to two faces", source.origin,
-               source.cells.fileIds[toSize(cell)]);
-    return false;
+    return check.closed || geometry.areaDefect(cell) < hangingTolerance ? Polyhedron::Kept : Polyhedron::Open;
+}
+
+/// An error, or a warning if `accepted`. Collective.
+void reportOpen(const SourceMesh &source, const Finding &open, bool accepted, MeshReport &report) {
+    if (open.count == 0)
+        return;
+    const std::string text =
+        fmt::format("{}: {} polyhedra are open: some edges do not belong to two faces; the first is element {}",
+                    source.origin, open.count, open.fileId);
+    DNDS_CHECK(accepted, DataError,
+               "{}. With MeshOptions::openPolyhedra (dnds-mesh --open) they are kept, and faces of their neighbours "
+               "that they lack are unassigned boundary faces",
+               text);
+    report.warnings.push_back(text);
 }
 
 void countTypes(CommunicatorView comm, const ElementBlock &cells, MeshReport &report) {
@@ -355,7 +368,7 @@ std::vector<Point> fetchCoordinates(const GlobalMapping &blocks, std::span<const
     return points;
 }
 
-SourceGeometry orientCells(const GlobalMapping &blocks, SourceMesh &source, MeshReport &report) {
+SourceGeometry orientCells(const GlobalMapping &blocks, SourceMesh &source, MeshReport &report, bool openPolyhedra) {
     constexpr real flatTolerance = 1e-13;
     const CommunicatorView &comm = blocks.context()->comm();
     CellGeometry geometry(blocks, source);
@@ -371,14 +384,15 @@ SourceGeometry orientCells(const GlobalMapping &blocks, SourceMesh &source, Mesh
         }
     comm.allReduce(bounds.data(), 6, MPI_MIN);
     for (std::size_t d = 0; d < 3 && source.cells.globalSize > 0; d++) {
-        result.lower[d] = bounds[d];
-        result.upper[d] = -bounds[d + 3];
+        result.lower[d] = bounds[d] + 0.0; // no -0.0, whichever of both zeros a reduction returns
+        result.upper[d] = -bounds[d + 3] + 0.0;
     }
     const bool planar = source.cellDimension == 2 && result.lower[2] == result.upper[2];
 
     Finding turned;
     Finding flat;
     Finding collapsed;
+    Finding open;
     std::vector<real> asGiven;
     std::vector<real> asKept;
     comm.guarded([&] {
@@ -390,7 +404,10 @@ SourceGeometry orientCells(const GlobalMapping &blocks, SourceMesh &source, Mesh
                                    .subspan(toSize(source.cells.starts[toSize(c)]), geometry.nodesOf(c).size());
             if (isCollapsed(type, nodes))
                 collapsed.add(number, fileId);
-            const bool aligned = type == ElementType::Polyhedron && closePolyhedron(source, c, nodes, geometry);
+            const Polyhedron closed =
+                type == ElementType::Polyhedron ? closePolyhedron(c, nodes, geometry) : Polyhedron::Kept;
+            if (closed == Polyhedron::Open)
+                open.add(number, fileId);
             const auto local = std::span<const index>(geometry.nodesOf(c));
             const Point area = source.cellDimension == 2 ? vectorArea(type, local, geometry) : Point{};
             const real measure = source.cellDimension == 3 ? signedVolume(type, local, geometry)
@@ -402,7 +419,7 @@ SourceGeometry orientCells(const GlobalMapping &blocks, SourceMesh &source, Mesh
                 flat.add(number, fileId);
             if (measure < 0.0)
                 mirrorElement(type, nodes);
-            if (measure < 0.0 || aligned)
+            if (measure < 0.0 || closed == Polyhedron::Turned)
                 turned.add(number, fileId);
             result.centres.push_back(geometry.centre(c));
         }
@@ -410,7 +427,7 @@ SourceGeometry orientCells(const GlobalMapping &blocks, SourceMesh &source, Mesh
     countTypes(comm, source.cells, report);
     report.measure = exactSum(comm, asGiven);
     report.volume = exactSum(comm, asKept);
-    for (Finding *finding : {&turned, &flat, &collapsed})
+    for (Finding *finding : {&turned, &flat, &collapsed, &open})
         finding->agree(comm);
     report.turnedCells = turned.count;
     report.flatCells = flat.count;
@@ -422,6 +439,7 @@ SourceGeometry orientCells(const GlobalMapping &blocks, SourceMesh &source, Mesh
             report.warnings.push_back(
                 fmt::format("{}: {} {}, the first is element {}", source.origin, finding.count, what, finding.fileId));
     };
+    reportOpen(source, open, openPolyhedra, report);
     warn(turned, "elements were left-handed, clockwise or inward and are reoriented");
     warn(flat, "elements have no volume");
     warn(collapsed, "elements repeat a corner");

@@ -48,9 +48,10 @@ struct SourceGeometry {
 ///
 /// Orientation is not checked for surfaces outside a plane z = const. A polyhedron is closed if each of its edges
 /// belongs to two faces or, with hanging nodes, if its face areas sum to zero. Throws DataError on all ranks, with the
-/// file's number, for an open polyhedron and for coordinates that are not finite; elements without volume and collapsed
-/// ones are counted and reported as warnings.
-SourceGeometry orientCells(const GlobalMapping &blocks, SourceMesh &source, MeshReport &report);
+/// number of open polyhedra and the first, unless `openPolyhedra` allows them; these, elements without volume and
+/// collapsed ones are counted and reported as warnings.
+SourceGeometry orientCells(const GlobalMapping &blocks, SourceMesh &source, MeshReport &report,
+                           bool openPolyhedra = false);
 
 /// Elements with some finding: how many, and the first in the file. The same on all ranks after agreement.
 struct Finding {

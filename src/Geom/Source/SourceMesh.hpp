@@ -88,6 +88,7 @@ struct SourceMesh {
     std::vector<BoundaryPatch> patches;
     std::vector<PeriodicConnection> periodic;
     std::vector<std::string> warnings; ///< the same on all ranks
+    std::vector<std::string> notes;    ///< what was left out without harm; the same on all ranks
 
     index nodes() const noexcept { return static_cast<index>(coordinates.size()); }
 };

@@ -9,7 +9,10 @@
 
 #include <algorithm>
 #include <array>
+#include <cctype>
+#include <charconv>
 #include <optional>
+#include <utility>
 
 namespace DNDS::Geom {
 
@@ -31,7 +34,9 @@ struct Su2Index {
 
 class Indexer {
   public:
-    Indexer(const MeshFile &file, int ranks) : cursor_(file), ranks_(ranks) {}
+    /// `zone`: the one to read of several, as text; "" if the file must have one.
+    Indexer(const MeshFile &file, int ranks, std::string zone)
+        : cursor_(file), ranks_(ranks), wantedZone_(std::move(zone)) {}
 
     Su2Index run() {
         while (cursor_.nextLine()) {
@@ -47,6 +52,8 @@ class Indexer {
             readKeyword(std::string(line.substr(0, line.find_last_not_of(" \t", sign - 1) + 1)),
                         std::string(line.substr(sign + 1)));
         }
+        if (zones_ > 1 && !sawZone_)
+            cursor_.fail(fmt::format("the file has no IZONE= {}", wantedZone_));
         for (const auto &[seen, keyword] :
              {std::pair{sawDimension_, "NDIME="}, std::pair{sawCells_, "NELEM="}, std::pair{sawNodes_, "NPOIN="}})
             if (!seen)
@@ -59,13 +66,16 @@ class Indexer {
   private:
     void readKeyword(const std::string &keyword, const std::string &value) {
         WordReader words(cursor_, value);
-        skipping_ = false;
+        if (keyword == "NZONE")
+            return readZoneCount(words.integer(keyword, 1, cursor_.bytesLeft() + 1));
+        if (keyword == "IZONE" && zones_ > 1)
+            return enterZone(words.integer(keyword, 1, zones_));
+        skipping_ = otherZone_;
+        if (otherZone_)
+            return;
         if (keyword == "NDIME") {
             once(sawDimension_, keyword);
             result_.dimension = words.integer(keyword, 2, 3);
-        } else if (keyword == "NZONE") {
-            if (words.integer(keyword) != 1)
-                cursor_.fail("files of several zones are not supported; write each zone to a file of its own");
         } else if (keyword == "NELEM") {
             once(sawCells_, keyword);
             result_.cells = countOf(words, keyword);
@@ -76,13 +86,57 @@ class Indexer {
             addSection(result_.nodeSegments, 0, result_.nodes, 0, "points");
         } else if (keyword == "NMARK") {
             markersLeft_ = words.integer(keyword, 0, cursor_.bytesLeft());
-        } else if (keyword == "MARKER_TAG") {
-            readMarker(std::string(words.word("the name of a marker")));
+        } else if (plain(keyword) == "MARKERTAG") {
+            words.word("the name of a marker");
+            readMarker(markerName(value));
         } else if (keyword == "NPERIODIC") {
             readPeriodic(words.integer(keyword, 0, cursor_.bytesLeft()));
         } else {
             skipping_ = keyword != "IZONE";
         }
+    }
+
+    void readZoneCount(index zones) {
+        if (zones > 1 && wantedZone_.empty())
+            cursor_.fail(fmt::format("files of several zones are read one zone at a time: choose one from 1 to {} "
+                                     "(dnds-mesh --base, CgnsOptions::base)",
+                                     zones));
+        if (zones > 1 && std::from_chars(wantedZone_.data(), wantedZone_.data() + wantedZone_.size(), zone_).ptr !=
+                             wantedZone_.data() + wantedZone_.size())
+            zone_ = 0;
+        if (zones > 1 && (zone_ < 1 || zone_ > zones))
+            cursor_.fail(fmt::format("there is no zone '{}': they are numbered from 1 to {}", wantedZone_, zones));
+        zones_ = zones;
+        otherZone_ = skipping_ = zones > 1; // until the first IZONE=
+    }
+
+    void enterZone(index zone) {
+        if (!otherZone_ && markersLeft_ > 0)
+            cursor_.fail(fmt::format("the zone ends where {} more markers should be", markersLeft_));
+        otherZone_ = skipping_ = zone != zone_;
+        if (!otherZone_) {
+            if (sawZone_)
+                cursor_.fail(fmt::format("IZONE= {} is repeated", zone));
+            sawZone_ = true;
+        }
+    }
+
+    /// SU2 itself does not compare the keywords of markers: files have MARKERTAG=, Marker_Tag= and the like.
+    static std::string plain(std::string_view keyword) {
+        std::string letters;
+        for (const char c : keyword)
+            if (std::isalpha(static_cast<unsigned char>(c)) != 0)
+                letters += static_cast<char>(std::toupper(static_cast<unsigned char>(c)));
+        return letters;
+    }
+
+    /// Without blanks, as SU2 reads it, and without a comment.
+    static std::string markerName(std::string_view value) {
+        std::string name;
+        for (const char c : value.substr(0, value.find('%')))
+            if (c != ' ' && c != '\t')
+                name += c;
+        return name;
     }
 
     void once(bool &seen, const std::string &keyword) {
@@ -118,14 +172,16 @@ class Indexer {
             cursor_.fail(fmt::format("marker {} exceeds the number in NMARK=", name));
         markersLeft_--;
         if (name == "SEND_RECEIVE")
-            cursor_.fail("SEND_RECEIVE markers belong to files that were divided for old versions of SU2");
+            cursor_.fail(
+                "SEND_RECEIVE markers belong to files that were divided for old versions of SU2; read the file "
+                "from which they were made");
         do
             cursor_.needLine("MARKER_ELEMS=");
         while (cursor_.line()[0] == '%');
         const std::string_view line = cursor_.line();
         const std::size_t sign = line.find('=');
-        if (!line.starts_with("MARKER_ELEMS") || sign == std::string_view::npos)
-            cursor_.fail("expected MARKER_ELEMS=");
+        if (!plain(line.substr(0, sign)).starts_with("MARKERELEM") || sign == std::string_view::npos)
+            cursor_.fail(fmt::format("expected MARKER_ELEMS= of marker {}", name));
         WordReader words(cursor_, line.substr(sign + 1));
         const index count = countOf(words, "MARKER_ELEMS");
         const auto known = std::find(result_.markers.begin(), result_.markers.end(), name);
@@ -150,6 +206,11 @@ class Indexer {
     int ranks_;
     Su2Index result_;
     index markersLeft_ = 0;
+    std::string wantedZone_;
+    index zones_ = 1;
+    index zone_ = 0; ///< the one to read, if there are several
+    bool otherZone_ = false;
+    bool sawZone_ = false;
     bool sawDimension_ = false;
     bool sawCells_ = false;
     bool sawNodes_ = false;
@@ -258,13 +319,13 @@ void turnPrisms(CommunicatorView comm, SourceMesh &mesh) {
                                             mesh.origin, report.turnedCells, prisms.cells.globalSize));
 }
 
-SourceMesh readParts(CommunicatorView comm, const std::string &path) {
+SourceMesh readParts(CommunicatorView comm, const std::string &path, const std::string &zone) {
     std::optional<MeshFile> file;
     comm.guarded([&] { file.emplace(path); });
     Su2Index su2;
     comm.guarded([&] {
         if (comm.rank() == 0)
-            su2 = Indexer(*file, comm.size()).run();
+            su2 = Indexer(*file, comm.size(), zone).run();
     });
     broadcastIndex(comm, su2);
 
@@ -295,8 +356,10 @@ SourceMesh readParts(CommunicatorView comm, const std::string &path) {
 
 } // namespace
 
-SourceMesh readSu2(CommunicatorView comm, const std::string &path) {
-    return failTogether(comm, [&] { return readParts(comm, path); });
+SourceMesh readSu2(CommunicatorView comm, const std::string &path) { return readSu2Zone(comm, path, ""); }
+
+SourceMesh readSu2Zone(CommunicatorView comm, const std::string &path, const std::string &zone) {
+    return failTogether(comm, [&] { return readParts(comm, path, zone); });
 }
 
 } // namespace DNDS::Geom

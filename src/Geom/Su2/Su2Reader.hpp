@@ -23,10 +23,17 @@ namespace DNDS::Geom {
 /// Rank 0 scans the file once for the positions of its parts; then every rank reads its share. Memory in proportion to
 /// the share.
 ///
+/// Keywords of markers may be spelled without underscores or in small letters; blanks in their names are dropped, as
+/// SU2 does.
+///
 /// Errors, the same on all ranks: DataError with file and line if the file cannot be read, ends early, contradicts
 /// itself, has several zones, or SEND_RECEIVE markers of files divided for old versions of SU2.
 ///
 /// Format: https://su2code.github.io/docs_v7/Mesh-File/
 SourceMesh readSu2(CommunicatorView comm, const std::string &path);
+
+/// The same for one zone of a file that has several: the number that follows IZONE=, from 1. A file of one zone is read
+/// whatever `zone` is. Collective. DataError, too, if there is no such zone or, with "", if there are several.
+SourceMesh readSu2Zone(CommunicatorView comm, const std::string &path, const std::string &zone);
 
 } // namespace DNDS::Geom

@@ -83,7 +83,8 @@ TEST(SourceChecks, RefuseBlocksThatContradictEachOther) {
 TEST(SourceChecks, RefusePolyhedraThatAreOpenOrNone) {
     const WholeMesh box = makeBox({.cells = BoxCells::Polyhedra, .counts = {2, 2, 2}});
     expectError<DataError>(
-        box, [](WholeMesh &m) { m.cells[1].nodes.resize(45); }, "polyhedron 2 is open");
+        box, [](WholeMesh &m) { m.cells[1].nodes.resize(45); },
+        "1 polyhedra are open: some edges do not belong to two faces; the first is element 2");
     expectError<DataError>(
         box, [](WholeMesh &m) { m.cells[1].nodes[0] = 1000; }, "polyhedron 2 has a face of 1000 corners");
     expectError<DataError>(

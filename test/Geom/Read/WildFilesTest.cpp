@@ -1,0 +1,224 @@
+// Gmsh and SU2 files as other programs write them: not as the manuals say, but as Gmsh and SU2 read them.
+
+#include "DNDS/Geom/Gmsh/GmshReader.hpp"
+#include "DNDS/Geom/Read/ReadMesh.hpp"
+#include "DNDS/Geom/Su2/Su2Reader.hpp"
+#include "support/GatheredMesh.hpp"
+#include "support/TemporaryFile.hpp"
+
+#include <gtest/gtest.h>
+
+#include <array>
+#include <cstring>
+#include <string>
+#include <vector>
+
+namespace DNDS::Geom {
+namespace {
+
+using test::failureOf;
+using test::TemporaryFile;
+
+SourceMesh readWhole(const std::string &content, const CgnsOptions &options = {}) {
+    const CommunicatorView comm(MPI_COMM_WORLD);
+    const TemporaryFile file(".any", content);
+    return test::gatherMesh(comm, readMesh(comm, file.path(), options));
+}
+
+std::string failure(const std::string &content) {
+    return failureOf(content, [](CommunicatorView comm, const std::string &path) { return readMesh(comm, path); });
+}
+
+void expectFailure(const std::string &content, const std::string &expected) {
+    const std::string message = failure(content);
+    EXPECT_NE(message.find(expected), std::string::npos) << "'" << message << "' should contain '" << expected << "'";
+}
+
+std::vector<std::string> namesOf(const SourceMesh &mesh) {
+    std::vector<std::string> names;
+    for (const BoundaryPatch &patch : mesh.patches)
+        names.push_back(patch.name);
+    return names;
+}
+
+using Names = std::vector<std::string>;
+
+// ---------------------------------------------------------------------------------------------------------------------
+// Gmsh
+
+/// A square with edges in the groups 1 to 4.
+const std::string square = "$Nodes\n4\n1 0 0 0\n2 1 0 0\n3 1 1 0\n4 0 1 0\n$EndNodes\n"
+                           "$Elements\n5\n1 1 2 1 1 1 2\n2 1 2 2 2 2 3\n3 1 2 3 3 3 4\n4 1 2 4 4 4 1\n"
+                           "5 3 2 9 1 1 2 3 4\n$EndElements\n";
+const std::string format2 = "$MeshFormat\n2.2 0 8\n$EndMeshFormat\n";
+
+TEST(WildGmsh, SectionsMayComeBeforeTheFormat) {
+    const std::string names = "$PhysicalNames\n1\n1 1 \"south\"\n$EndPhysicalNames\n";
+    for (const std::string &before :
+         {std::string("$Comments\nmade by a program\n$EndComments\n"), names + "\n$Anything\n1 2 3\n$EndAnything\n"}) {
+        const SourceMesh mesh = readWhole(before + format2 + square);
+        EXPECT_EQ(mesh.cells.size(), 1);
+        const bool named = before.find("south") != std::string::npos;
+        EXPECT_EQ(namesOf(mesh), (Names{named ? "south" : "physical_1", "physical_2", "physical_3", "physical_4"}));
+    }
+    expectFailure(square + format2, "line 1: expected $MeshFormat before '$Nodes'");
+    expectFailure("$Comments\nno end\n", "the file ends where $EndComments should be");
+    expectFailure("$Comments\n$EndComments\n", "the file ends where $MeshFormat should be");
+}
+
+TEST(WildGmsh, CommentsMayComeBeforeABinaryFile) {
+    std::string file = "$Comments\nbinary\n$EndComments\n$MeshFormat\n2.2 1 8\n";
+    const auto append = [&](auto value) {
+        std::array<char, sizeof(value)> bytes;
+        std::memcpy(bytes.data(), &value, sizeof(value));
+        file.append(bytes.data(), bytes.size());
+    };
+    append(1);
+    file += "\n$EndMeshFormat\n$Nodes\n3\n";
+    const double points[3][2] = {{0, 0}, {1, 0}, {0, 1}};
+    for (int node = 1; node <= 3; node++) {
+        append(node);
+        for (const double x : {points[node - 1][0], points[node - 1][1], 0.0})
+            append(x);
+    }
+    file += "\n$EndNodes\n$Elements\n1\n";
+    for (const int word : {2, 1, 2, 1, 0, 1, 1, 2, 3})
+        append(word);
+    file += "\n$EndElements\n";
+    EXPECT_EQ(readWhole(file).cells.nodes, (std::vector<index>{0, 1, 2}));
+}
+
+TEST(WildGmsh, OtherVersionsAreNamedWithWhatToDo) {
+    expectFailure("$NOD\n1\n1 0 0 0\n$ENDNOD\n", "line 1: $NOD belongs to version 1 of the format, which is not");
+    for (const std::string version : {"1", "3", "3.0", "4", "4.0", "5.0"}) {
+        const std::string text = "$MeshFormat\n" + version + " 0 8\n$EndMeshFormat\n" + square;
+        expectFailure(text, "line 2: version " + version + " of the format is not supported; 2.0 to 2.2 and 4.1 are");
+        expectFailure(text, "-save -format msh41");
+    }
+}
+
+TEST(WildGmsh, HigherOrderIsNamedWithWhatToDo) {
+    std::string text = format2 + square;
+    const std::string element = "5 3 2 9 1 1 2 3 4";
+    text.replace(text.find(element), element.size(), "5 36 2 9 1 1 2 3 4 1 2 3 4 1 2 3 4 1 2 3 4");
+    expectFailure(text, "element 5 is of type 36 (quadrilaterals of order 3), which is not supported: only linear and "
+                        "second-order types are; save the mesh with Mesh.ElementOrder = 1 or 2");
+    expectFailure("$MeshFormat\n4.1 0 8\n$EndMeshFormat\n$Nodes\n1 1 1 1\n2 1 0 1\n1\n0 0 0\n$EndNodes\n$Elements\n"
+                  "1 1 1 1\n2 1 21 1\n",
+                  "elements of type 21 (triangles of order 3) are not supported");
+}
+
+TEST(WildGmsh, PhysicalNamesMayLackDimensionsAndHaveTextAfterThem) {
+    const std::string names = "$PhysicalNames\n4\n1 \"south side\"\n2 east\n1 3 \"north\" # a note \"here\"\n"
+                              "2 4 \"a surface, not a curve\"\n$EndPhysicalNames\n";
+    const SourceMesh mesh = readWhole("$MeshFormat\n2.0 0 8\n$EndMeshFormat\n" + names + square);
+    EXPECT_EQ(namesOf(mesh), (Names{"south side", "east", "north", "physical_4"}));
+    expectFailure(format2 + "$PhysicalNames\n1\n7 1 \"name\"\n$EndPhysicalNames\n" + square,
+                  "line 6: the dimension is 7");
+}
+
+/// A strip of two squares, divided between them: curve 1 into 11 and 12, curve 2 not at all; 13 separates the parts.
+std::string partitioned(bool withParentGroups, bool withPieceGroups) {
+    const auto groups = [](bool with, int group) { return with ? fmt::format("1 {}", group) : std::string("0"); };
+    std::string text = "$MeshFormat\n4.1 0 8\n$EndMeshFormat\n$PhysicalNames\n2\n1 5 \"wall\"\n1 6 \"part of wall\"\n"
+                       "$EndPhysicalNames\n$Entities\n0 2 1 0\n";
+    text += fmt::format("1 0 0 0 2 0 0 {} 0\n2 0 0 0 2 1 0 0 0\n1 0 0 0 2 1 0 0 0\n$EndEntities\n",
+                        groups(withParentGroups, 5));
+    text += fmt::format("$PartitionedEntities\n2\n1\n21 1\n0 3 2 0\n11 1 1 1 1 0 0 0 1 0 0 {0} 0\n"
+                        "12 1 1 1 2 1 0 0 2 0 0 {0} 0\n13 2 1 2 1 2 1 0 0 1 1 0 1 6 0\n"
+                        "11 2 1 1 1 0 0 0 1 1 0 0 0\n12 2 1 1 2 1 0 0 2 1 0 0 0\n$EndPartitionedEntities\n",
+                        groups(withPieceGroups, withParentGroups ? 6 : 5));
+    text += "$Nodes\n1 6 1 6\n2 11 0 6\n1\n2\n3\n4\n5\n6\n0 0 0\n1 0 0\n2 0 0\n0 1 0\n1 1 0\n2 1 0\n$EndNodes\n";
+    text += "$Elements\n6 6 1 6\n1 11 1 1\n1 1 2\n1 12 1 1\n2 2 3\n1 13 1 1\n3 2 5\n1 2 1 1\n4 4 5\n"
+            "2 11 3 1\n5 1 2 5 4\n2 12 3 1\n6 2 3 6 5\n$EndElements\n";
+    return text;
+}
+
+TEST(WildGmsh, PartitionedFilesKeepTheirGroups) {
+    for (const bool withPieceGroups : {true, false}) {
+        const SourceMesh mesh = readWhole(partitioned(true, withPieceGroups));
+        EXPECT_EQ(namesOf(mesh), Names{"wall"}); // that of the parent, not those of parts or between them
+        EXPECT_EQ(mesh.faces.nodes, (std::vector<index>{0, 1, 1, 2}));
+        EXPECT_EQ(mesh.cells.size(), 2);
+        EXPECT_TRUE(mesh.warnings.empty());
+    }
+    const SourceMesh ofPieces = readWhole(partitioned(false, true));
+    EXPECT_EQ(namesOf(ofPieces), Names{"wall"});
+    EXPECT_EQ(ofPieces.faces.nodes, (std::vector<index>{0, 1, 1, 2}));
+    const SourceMesh none = readWhole(partitioned(false, false));
+    EXPECT_EQ(namesOf(none), (Names{"entity_1", "entity_2"}));
+    EXPECT_EQ(none.faceMarks, (std::vector<int>{0, 0, 1}));
+
+    std::string cut = partitioned(true, true);
+    cut.replace(cut.find("12 1 1 1 2 1 0 0 2"), 18, "12 1 1 9 2 1 0 0 2");
+    expectFailure(cut, "line 21: ");
+    expectFailure(format2 + "$PartitionedEntities\n1\n", "line 4: $PartitionedEntities belongs to version 4.1");
+}
+
+TEST(WildGmsh, PeriodicLinksWithoutElementsAreReported) {
+    const std::string map = "Affine 1 0 0 0 0 1 0 1 0 0 1 0 0 0 0 1\n";
+    const auto withLink = [&](const std::string &ends) {
+        return format2 + square + "$Periodic\n1\n1 " + ends + "\n" + map + "2\n1 4\n2 3\n$EndPeriodic\n";
+    };
+    const SourceMesh good = readWhole(withLink("3 1"));
+    EXPECT_EQ(good.periodic.size(), 1u);
+    EXPECT_TRUE(good.warnings.empty());
+    for (const std::string ends : {"3 8", "7 1"}) { // one side has no elements: then the other is a patch
+        const SourceMesh mesh = readWhole(withLink(ends));
+        EXPECT_TRUE(mesh.periodic.empty());
+        EXPECT_EQ(mesh.patches.size(), 4u);
+        ASSERT_EQ(mesh.warnings.size(), 1u);
+        EXPECT_NE(mesh.warnings[0].find("has no line elements in the file; save it with all elements"),
+                  std::string::npos)
+            << mesh.warnings[0];
+    }
+}
+
+// ---------------------------------------------------------------------------------------------------------------------
+// SU2
+
+const std::string triangle = "NDIME= 2\nNELEM= 1\n5 0 1 2\nNPOIN= 3\n0 0\n1 0\n0 1\n";
+
+TEST(WildSu2, MarkersMayBeSpelledAsSu2ReadsThem) {
+    const SourceMesh mesh = readWhole(triangle + "NMARK= 3\nMARKERTAG= upper wall\nMARKER_ELEMS= 1\n3 0 1\n"
+                                                 "Marker_Tag = wall1 % a comment\nMARKERELEMS= 1\n3 1 2\n"
+                                                 "MARKER_TAG=upper side\nMarker_Elements= 1\n3 2 0\n");
+    EXPECT_EQ(namesOf(mesh), (Names{"upperwall", "wall1", "upperside"})); // not one "upper"
+    EXPECT_EQ(mesh.faceMarks, (std::vector<int>{0, 1, 2}));
+    expectFailure(triangle + "NMARK= 1\nMARKERTAG= a\nMARK_LENGTH= 1\n3 0 1\n",
+                  "line 10: expected MARKER_ELEMS= of marker a");
+    expectFailure(triangle + "NMARK= 1\nMARKER_TAG= SEND_RECEIVE\nMARKER_ELEMS= 0\n",
+                  "read the file from which they were made");
+}
+
+TEST(WildSu2, OneOfSeveralZonesIsRead) {
+    const std::string other = "NDIME= 2\nNELEM= 1\n9 0 1 2 3\nNPOIN= 4\n0 0\n2 0\n2 2\n0 2\n"
+                              "NMARK= 1\nMARKER_TAG= side\nMARKER_ELEMS= 1\n3 1 2\n";
+    const std::string first = triangle + "NMARK= 1\nMARKER_TAG= wall\nMARKER_ELEMS= 2\n3 0 1\n3 1 2\n";
+    const std::string text = "NZONE= 2\n\nIZONE= 1\n" + first + "% between\nIZONE= 2\n" + other;
+    CgnsOptions options;
+    options.base = "1";
+    const SourceMesh one = readWhole(text, options);
+    EXPECT_EQ(one.cells.types, std::vector{ElementType::Tri3});
+    EXPECT_EQ(namesOf(one), Names{"wall"});
+    EXPECT_EQ(one.faces.size(), 2);
+    options.base = "2";
+    const SourceMesh two = readWhole(text, options);
+    EXPECT_EQ(two.cells.types, std::vector{ElementType::Quad4});
+    EXPECT_EQ(two.coordinates[2], (std::array<real, 3>{2, 2, 0}));
+    EXPECT_EQ(namesOf(two), Names{"side"});
+
+    expectFailure(text, "line 1: files of several zones are read one zone at a time: choose one from 1 to 2");
+    const auto failureWith = [&](const std::string &content, const std::string &zone) {
+        return failureOf(content,
+                         [&](CommunicatorView comm, const std::string &path) { return readSu2Zone(comm, path, zone); });
+    };
+    for (const std::string zone : {"0", "3", "two", "2x"})
+        EXPECT_NE(failureWith(text, zone).find("there is no zone '" + zone + "'"), std::string::npos);
+    EXPECT_NE(failureWith("NZONE= 2\nIZONE= 1\n" + first, "2").find("the file has no IZONE= 2"), std::string::npos);
+    EXPECT_NE(failureWith("NZONE= 2\nIZONE= 1\n" + first + "IZONE= 1\n" + first, "1").find("IZONE= 1 is repeated"),
+              std::string::npos);
+}
+
+} // namespace
+} // namespace DNDS::Geom
