@@ -1,0 +1,120 @@
+/// @file BlockField.hpp
+/// @brief A field on the blocks of a grid, with ghost layers inside each block's memory.
+#pragma once
+
+#include "DNDS/Array/ParArray.hpp"
+#include "DNDS/Blocks/BlockFieldCore.hpp"
+#include "DNDS/Blocks/BlockView.hpp"
+
+#include <memory>
+#include <string>
+#include <utility>
+
+namespace DNDS {
+
+/// Where the components of a cell are.
+enum class ComponentOrder : unsigned char {
+    Inside, ///< behind each other, cell by cell (AoS)
+    Outside ///< one box of cells a component (SoA)
+};
+
+/// What a field on blocks has besides its name.
+struct BlockFieldOptions {
+    GhostWidths ghosts{};
+    rowsize components = 1;
+    ComponentOrder order = ComponentOrder::Inside;
+};
+
+/// Values of type `T` on all cells of a grid: one allocation a rank, a view a block. What AMReX calls a MultiFab, and
+/// `exchangeGhosts` FillBoundary. Move-only. Memory starts out zero.
+///
+///     const auto grid = BlockGrid::blocksOf(comm, {"box", Box::ofShape(shape), {true, true, true}}, {32, 32, 32});
+///     BlockField<real> u("u", comm, grid, {.ghosts = {1, 1, 1}, .components = 5});
+///     u.exchangeGhosts();
+///     for (int b = 0; b < u.blocks(); ++b)
+///         advance(u.view(b));                               // v(i, j, k, component)
+///
+/// `T` is trivially copyable and not bool. Fields made of one BlockPattern share it, and can be exchanged together in
+/// one message a peer (ExchangeGroup).
+template <class T>
+class BlockField : public BlockFieldCore {
+  public:
+    using Element = T;
+
+    /// A field of nothing; all but assignment throws StateError.
+    BlockField() = default;
+    /// Collective. Throws as BlockPattern::make, ArgumentError for fewer than 1 component, MemoryError.
+    BlockField(std::string name, const CommunicatorView &comm, std::shared_ptr<const BlockGrid> grid,
+               const BlockFieldOptions &options)
+        : BlockField(std::move(name), comm,
+                     BlockPattern::make(comm, std::move(grid), options.ghosts,
+                                        options.order == ComponentOrder::Outside ? options.components : 0),
+                     options.components) {}
+    /// On a pattern that other fields may have, too, and whose communicator `comm` is. `components` are inside the
+    /// cells; where the pattern has components outside it is their number. Collective. Throws as above.
+    BlockField(std::string name, const CommunicatorView &comm, const std::shared_ptr<const BlockPattern> &pattern,
+               rowsize components = 1) {
+        comm.guarded([&] {
+            DNDS_CHECK(pattern != nullptr, ArgumentError, "'{}' is given no pattern", name);
+            const rowsize outside = pattern->componentsOutside();
+            DNDS_CHECK(components >= 1 && (outside == 0 || outside == components), ArgumentError,
+                       "'{}' is to have {} components, its pattern has {} outside (0: any number inside)", name,
+                       components, outside);
+            array_ = std::make_shared<ParArray<T, DynamicSize>>(std::move(name), comm);
+            array_->rehost(memoryFor(*pattern));
+            array_->resize(pattern->rows(), outside > 0 ? 1 : components);
+            bind(pattern, array_, components);
+        });
+    }
+
+    /// The number of blocks on this rank.
+    int blocks() const {
+        requireMade();
+        return static_cast<int>(blockPattern()->blocks().size());
+    }
+    /// The number in the grid of the rank's block `local`, its cells and its place in memory.
+    const BlockMemory &block(int local) const { return memoryOf(local); }
+
+    /// A view of the rank's block `local` on the host; the device side becomes stale. O(1). Throws StaleError where the
+    /// host is not current, IndexError where there is no such block.
+    BlockView<T> view(int local = 0) { return deviceView<DeviceBackend::Host>(local); }
+    BlockView<const T> view(int local = 0) const { return deviceView<DeviceBackend::Host>(local); }
+    /// The same in the memory of `backend`.
+    template <DeviceBackend backend>
+    BlockView<T> deviceView(int local = 0) {
+        const BlockMemory &memory = memoryOf(local);
+        return viewOf(array_->template deviceView<backend>().data(), memory);
+    }
+    template <DeviceBackend backend>
+    BlockView<const T> deviceView(int local = 0) const {
+        const BlockMemory &memory = memoryOf(local);
+        return viewOf(std::as_const(*array_).template deviceView<backend>().data(), memory);
+    }
+
+    /// All rows of all blocks of this rank: cells and ghosts (see BlockPattern). For writers and the like.
+    ParArray<T, DynamicSize> &array() {
+        requireMade();
+        return *array_;
+    }
+    const ParArray<T, DynamicSize> &array() const {
+        requireMade();
+        return *array_;
+    }
+
+  private:
+    template <class U>
+    BlockView<U> viewOf(U *all, const BlockMemory &memory) const {
+        const index width = array_->width();
+        const bool outside = blockPattern()->componentsOutside() > 0;
+        return {all == nullptr ? nullptr : all + memory.firstRow * width,
+                memory.cells,
+                memory.extent,
+                width,
+                components(),
+                outside ? memory.extent.size() : 1};
+    }
+
+    std::shared_ptr<ParArray<T, DynamicSize>> array_;
+};
+
+} // namespace DNDS

@@ -1,0 +1,233 @@
+#include "DNDS/Blocks/BlockGrid.hpp"
+
+#include "DNDS/Base/ContentHash.hpp"
+#include "DNDS/Blocks/GridParts.hpp"
+
+#include <cmath>
+#include <utility>
+
+namespace DNDS {
+
+BlockGrid::Bins::Bins(std::span<const Block> all, int space, int dims) {
+    double inBins = 0;
+    std::array<double, maxBlockDims> mean{};
+    for (const Block &block : all) {
+        if (block.space != space)
+            continue;
+        bounds = inBins == 0 ? block.cells : bounds;
+        for (int d = 0; d < dims; ++d) {
+            const std::size_t k = toSize(d);
+            bounds.lower[k] = std::min(bounds.lower[k], block.cells.lower[k]);
+            bounds.upper[k] = std::max(bounds.upper[k], block.cells.upper[k]);
+            mean[k] += static_cast<double>(block.cells.extent(d));
+        }
+        inBins += 1;
+        cells += block.cells.size();
+    }
+    bounds.dims = dims;
+    double bins = 1;
+    for (int d = 0; d < dims && inBins > 0; ++d)
+        bins *= std::max(1.0, static_cast<double>(bounds.extent(d)) * inBins / mean[toSize(d)]);
+    const double coarser = std::pow(std::max(1.0, bins / (2 * inBins)), 1.0 / dims); // blocks may lie far apart
+    for (int d = 0; d < dims && inBins > 0; ++d) {
+        const std::size_t k = toSize(d);
+        sizes[k] = std::max<index>(1, static_cast<index>(std::ceil(mean[k] / inBins * coarser)));
+        counts[k] = (bounds.extent(d) + sizes[k] - 1) / sizes[k];
+    }
+    const Box bin = Box(dims, {}, counts);
+    starts.assign(toSize(bin.size()) + 1, 0);
+    const auto eachBin = [&](auto &&function) {
+        for (std::size_t b = 0; b < all.size(); ++b)
+            if (all[b].space == space)
+                forEachCell(binsOf(all[b].cells), [&](const IndexVector &at) { function(numberOf(at), b); });
+    };
+    eachBin([&](std::size_t at, std::size_t) { ++starts[at + 1]; });
+    for (std::size_t at = 1; at < starts.size(); ++at)
+        starts[at] += starts[at - 1];
+    blocks.resize(starts.back());
+    std::vector<std::size_t> next(starts.begin(), starts.end() - 1);
+    eachBin([&](std::size_t at, std::size_t b) { blocks[next[at]++] = static_cast<int>(b); });
+}
+
+Box BlockGrid::Bins::binsOf(const Box &box) const {
+    Box touched = box.intersect(bounds);
+    for (int d = 0; d < touched.dims && !touched.empty(); ++d) {
+        const std::size_t k = toSize(d);
+        touched.lower[k] = (touched.lower[k] - bounds.lower[k]) / sizes[k];
+        touched.upper[k] = (touched.upper[k] - 1 - bounds.lower[k]) / sizes[k] + 1;
+    }
+    return touched;
+}
+
+std::size_t BlockGrid::Bins::numberOf(const IndexVector &bin) const noexcept {
+    index number = 0;
+    for (int d = 0; d < bounds.dims; ++d)
+        number = number * counts[toSize(d)] + bin[toSize(d)];
+    return toSize(number);
+}
+
+BlockGrid::BlockGrid(std::vector<IndexSpace> spaces, std::vector<Block> blocks, std::vector<Connection> connections,
+                     std::string how)
+    : spaces_(std::move(spaces)), blocks_(std::move(blocks)), connections_(std::move(connections)),
+      how_(std::move(how)) {
+    checkSpaces();
+    for (std::size_t space = 0; space < spaces_.size(); ++space)
+        bins_.emplace_back(blocks_, static_cast<int>(space), dims());
+    checkBlocks();
+    addRanks();
+    passages_.resize(spaces_.size());
+    addPeriods();
+    for (std::size_t c = 0; c < connections_.size(); ++c)
+        addPassages(connections_[c], c);
+    sign();
+}
+
+BlockGrid::~BlockGrid() = default;
+
+std::shared_ptr<const BlockGrid> BlockGrid::make(std::vector<IndexSpace> spaces, std::vector<Block> blocks,
+                                                 std::vector<Connection> connections) {
+    return std::shared_ptr<const BlockGrid>(
+        new BlockGrid(std::move(spaces), std::move(blocks), std::move(connections), "blocks as given"));
+}
+
+void BlockGrid::checkSpaces() const {
+    DNDS_CHECK(!spaces_.empty(), ArgumentError, "a grid needs an index space: give one at least");
+    for (const IndexSpace &space : spaces_) {
+        const Box &cells = space.cells;
+        DNDS_CHECK(cells.dims >= 1 && cells.dims <= maxBlockDims && cells.dims == dims(), ArgumentError,
+                   "index space '{}' has {} dimensions, the first one {}: all have the same, 1 to {}", space.name,
+                   cells.dims, dims(), maxBlockDims);
+        index cellsSoFar = 1;
+        for (int d = 0; d < cells.dims; ++d) {
+            const index extent = cells.upper[toSize(d)] - cells.lower[toSize(d)];
+            constexpr index most = index{1} << 60; // sums of bounds and ghosts stay below 2^63
+            DNDS_CHECK(extent >= 0 && cells.lower[toSize(d)] > -most && cells.upper[toSize(d)] < most, ArgumentError,
+                       "dimension {} of index space '{}' is [{}, {}): give extents from 0 to 2^60", d, space.name,
+                       cells.lower[toSize(d)], cells.upper[toSize(d)]);
+            DNDS_CHECK(extent == 0 || cellsSoFar <= most / extent, ArgumentError,
+                       "index space '{}' has more than 2^60 cells", space.name);
+            cellsSoFar *= std::max<index>(1, extent);
+        }
+    }
+}
+
+void BlockGrid::checkBlocks() const {
+    for (std::size_t b = 0; b < blocks_.size(); ++b) {
+        const Block &block = blocks_[b];
+        DNDS_CHECK(block.space >= 0 && toSize(block.space) < spaces_.size(), ArgumentError,
+                   "block {} is in index space {}, of which there are {}", b, block.space, spaces_.size());
+        const IndexSpace &space = spaces_[toSize(block.space)];
+        DNDS_CHECK(block.cells.dims == dims() && !block.cells.empty() && space.cells.contains(block.cells),
+                   ArgumentError, "block {}, {}, is not in index space '{}', {}, or has no cells", b,
+                   toString(block.cells), space.name, toString(space.cells));
+        DNDS_CHECK(block.rank >= 0, ArgumentError, "block {} is on rank {}: ranks are numbered from 0", b, block.rank);
+    }
+    for (std::size_t b = 0; b < blocks_.size(); ++b)
+        visitBlocks(blocks_[b].space, blocks_[b].cells, [&](int other, const Box &common) {
+            DNDS_CHECK(toSize(other) == b, ArgumentError,
+                       "blocks {} and {} both have the cells {}: a cell has one block", b, other, toString(common));
+        });
+}
+
+void BlockGrid::addRanks() {
+    int most = -1;
+    for (const Block &block : blocks_) {
+        most = std::max(most, block.rank);
+        totalCells_ += block.cells.size();
+    }
+    rankStarts_.assign(toSize(most) + 2, 0);
+    for (const Block &block : blocks_)
+        ++rankStarts_[toSize(block.rank) + 1];
+    for (std::size_t rank = 1; rank < rankStarts_.size(); ++rank)
+        rankStarts_[rank] += rankStarts_[rank - 1];
+    ofRank_.resize(blocks_.size());
+    std::vector<std::size_t> next = rankStarts_;
+    for (std::size_t b = 0; b < blocks_.size(); ++b)
+        ofRank_[next[toSize(blocks_[b].rank)]++] = static_cast<int>(b);
+}
+
+void BlockGrid::sign() {
+    ContentHash hash;
+    const auto addVector = [&](const IndexVector &vector) { hash.addBytes(vector.data(), sizeof vector); };
+    for (const IndexSpace &space : spaces_) {
+        hash.addText(space.name);
+        addVector(space.cells.lower);
+        addVector(space.cells.upper);
+        for (const bool periodic : space.periodic)
+            hash.add(periodic ? 1 : 0);
+    }
+    for (const Block &block : blocks_) {
+        addVector(block.cells.lower);
+        addVector(block.cells.upper);
+        hash.add(static_cast<std::uint64_t>(block.rank));
+        hash.add(static_cast<std::uint64_t>(block.space));
+    }
+    for (const Connection &connection : connections_) {
+        for (const IndexVector &vector : {connection.begin, connection.end, connection.otherBegin})
+            addVector(vector);
+        for (const int number : {connection.space, connection.other})
+            hash.add(static_cast<std::uint64_t>(number));
+        for (const int axis : connection.transform)
+            hash.add(static_cast<std::uint64_t>(axis));
+    }
+    signature_ = hash.value();
+}
+
+const Block &BlockGrid::block(int number) const {
+    DNDS_CHECK(number >= 0 && toSize(number) < blocks_.size(), IndexError, "there is no block {}, but {}", number,
+               blocks_.size());
+    return blocks_[toSize(number)];
+}
+
+std::span<const int> BlockGrid::blocksOfRank(int rank) const {
+    if (rank < 0 || rank >= ranks())
+        return {};
+    const std::size_t start = rankStarts_[toSize(rank)];
+    return std::span(ofRank_).subspan(start, rankStarts_[toSize(rank) + 1] - start);
+}
+
+int BlockGrid::ownerOf(const IndexVector &cell, int space) const {
+    Box one(dims(), cell, cell);
+    for (int d = 0; d < dims(); ++d)
+        ++one.upper[toSize(d)];
+    int owner = -1;
+    visitBlocks(space, one, [&](int block, const Box &) { owner = block; });
+    return owner;
+}
+
+void BlockGrid::visitBlocks(int space, const Box &box, const std::function<void(int, const Box &)> &visit) const {
+    DNDS_CHECK(space >= 0 && toSize(space) < spaces_.size(), IndexError, "there is no index space {}, but {}", space,
+               spaces_.size());
+    const Bins &bins = bins_[toSize(space)];
+    if (bins.blocks.empty() || box.empty())
+        return;
+    const Box touched = bins.binsOf(box);
+    forEachCell(touched, [&](const IndexVector &bin) {
+        const std::size_t at = bins.numberOf(bin);
+        for (std::size_t k = bins.starts[at]; k < bins.starts[at + 1]; ++k) {
+            const Box common = blocks_[toSize(bins.blocks[k])].cells.intersect(box);
+            if (common.empty())
+                continue;
+            // A block is in several bins: it is visited in the first of those that are looked at.
+            const Box first = bins.binsOf(common);
+            if (first.lower == bin)
+                visit(bins.blocks[k], common);
+        }
+    });
+}
+
+std::string BlockGrid::describe() const {
+    index most = 0;
+    int empty = 0;
+    for (int rank = 0; rank < ranks(); ++rank) {
+        index cells = 0;
+        for (const int block : blocksOfRank(rank))
+            cells += blocks_[toSize(block)].cells.size();
+        most = std::max(most, cells);
+        empty += cells == 0 ? 1 : 0;
+    }
+    return fmt::format("{} blocks with {} cells on {} ranks, {} at most on one: {}", blocks_.size(), totalCells_,
+                       ranks() - empty, most, how_);
+}
+
+} // namespace DNDS

@@ -1,0 +1,52 @@
+#include "DNDS/Blocks/Box.hpp"
+
+namespace DNDS {
+
+IndexVector indexVector(std::span<const index> list) {
+    DNDS_CHECK(!list.empty() && list.size() <= maxBlockDims, ArgumentError,
+               "{} numbers are given, one a dimension: blocks have 1 to {} dimensions", list.size(), maxBlockDims);
+    IndexVector vector{};
+    std::ranges::copy(list, vector.begin());
+    return vector;
+}
+
+void GhostWidths::requireFor(int dims) const {
+    for (int d = 0; d < maxBlockDims; ++d)
+        for (const index width : {low[toSize(d)], high[toSize(d)]})
+            DNDS_CHECK(width >= 0 && width <= index{1} << 30 && (d < dims || width == 0), ArgumentError,
+                       "{} ghost layers in dimension {} of {}: give 0 to 2^30, and none in dimensions that there are "
+                       "not",
+                       width, d, dims);
+}
+
+std::string toString(const Box &box) {
+    std::string text;
+    for (int d = 0; d < box.dims; ++d)
+        text += fmt::format("{}[{}, {})", d > 0 ? " x " : "", box.lower[toSize(d)], box.upper[toSize(d)]);
+    return text.empty() ? "no box" : text;
+}
+
+void subtractBox(const Box &box, const Box &hole, std::vector<Box> &into) {
+    const Box common = box.intersect(hole);
+    if (common.empty()) {
+        if (!box.empty())
+            into.push_back(box);
+        return;
+    }
+    Box left = box; // of which slabs are cut off, dimension by dimension
+    for (int d = 0; d < box.dims; ++d) {
+        const std::size_t k = toSize(d);
+        if (left.lower[k] < common.lower[k]) {
+            into.push_back(left);
+            into.back().upper[k] = common.lower[k];
+        }
+        if (common.upper[k] < left.upper[k]) {
+            into.push_back(left);
+            into.back().lower[k] = common.upper[k];
+        }
+        left.lower[k] = common.lower[k];
+        left.upper[k] = common.upper[k];
+    }
+}
+
+} // namespace DNDS

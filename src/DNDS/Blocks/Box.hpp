@@ -1,0 +1,167 @@
+/// @file Box.hpp
+/// @brief Boxes of cells in an index space, and ghost widths.
+#pragma once
+
+#include "DNDS/Base/Error.hpp"
+#include "DNDS/Base/Types.hpp"
+
+#include <algorithm>
+#include <array>
+#include <initializer_list>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace DNDS {
+
+/// Structured blocks have 1 to so many dimensions.
+inline constexpr int maxBlockDims = 4;
+/// One integer a dimension: a cell, a vertex, extents. Those of dimensions that there are not are 0.
+using IndexVector = std::array<index, maxBlockDims>;
+
+/// The list as an IndexVector. Local. Throws ArgumentError unless there are 1 to 4 entries.
+IndexVector indexVector(std::span<const index> list);
+
+/// How many layers of ghost cells a block has below its lower and above its upper end, in each dimension.
+///
+///     GhostWidths{1, 1}                     // one on each side of two dimensions
+///     GhostWidths::of({1, 0}, {2, 0})       // one below and two above in the first, none in the second
+struct GhostWidths {
+    IndexVector low{};
+    IndexVector high{};
+
+    GhostWidths() = default;
+    /// The same below and above, one number a dimension; none in dimensions that are not named.
+    GhostWidths(std::initializer_list<index> both) : GhostWidths(std::span(both.begin(), both.size())) {}
+    explicit GhostWidths(std::span<const index> both) {
+        if (!both.empty())
+            low = high = indexVector(both);
+    }
+    static GhostWidths of(std::span<const index> low, std::span<const index> high) {
+        GhostWidths widths(low);
+        widths.high = GhostWidths(high).high;
+        return widths;
+    }
+    static GhostWidths of(std::initializer_list<index> low, std::initializer_list<index> high) {
+        return of(std::span(low.begin(), low.size()), std::span(high.begin(), high.size()));
+    }
+    /// The same width on both sides of `dims` dimensions.
+    static GhostWidths uniform(int dims, index width) {
+        GhostWidths widths;
+        std::fill_n(widths.low.begin(), dims, width);
+        widths.high = widths.low;
+        return widths;
+    }
+
+    /// Throws ArgumentError for widths below 0 or above 2^30, and in dimensions from `dims` on. Local.
+    void requireFor(int dims) const;
+
+    friend bool operator==(const GhostWidths &, const GhostWidths &) = default;
+};
+
+/// The cells from `lower` up to but without `upper`, in each of `dims` dimensions. Trivially copyable. All is Local and
+/// O(1). The first dimension is the slowest in memory and files (C order).
+///
+///     Box cells({0, 0}, {1000, 800});
+///     cells.grow(GhostWidths{1, 1}).intersect(other)
+struct Box {
+    int dims = 0;
+    IndexVector lower{};
+    IndexVector upper{}; ///< 1 in dimensions that there are not, so that sizes are products
+
+    /// No cells, no dimensions.
+    Box() = default;
+    Box(int dimensions, const IndexVector &from, const IndexVector &to) : dims(dimensions), lower(from), upper(to) {
+        for (int d = dims; d < maxBlockDims; ++d) {
+            lower[toSize(d)] = 0;
+            upper[toSize(d)] = 1;
+        }
+    }
+    /// Throws ArgumentError unless both have one number a dimension, of 1 to 4.
+    Box(std::span<const index> from, std::span<const index> to)
+        : Box(static_cast<int>(from.size()), indexVector(from), indexVector(to)) {
+        DNDS_CHECK(from.size() == to.size(), ArgumentError, "a box from {} to {} numbers: give one a dimension",
+                   from.size(), to.size());
+    }
+    Box(std::initializer_list<index> from, std::initializer_list<index> to)
+        : Box(std::span(from.begin(), from.size()), std::span(to.begin(), to.size())) {}
+    /// The box of this shape that begins at 0.
+    static Box ofShape(std::span<const index> shape) {
+        return {static_cast<int>(shape.size()), IndexVector{}, indexVector(shape)};
+    }
+
+    index extent(int d) const noexcept { return std::max<index>(0, upper[toSize(d)] - lower[toSize(d)]); }
+    /// The number of cells.
+    index size() const noexcept {
+        index cells = dims > 0 ? 1 : 0;
+        for (int d = 0; d < dims; ++d)
+            cells *= extent(d);
+        return cells;
+    }
+    bool empty() const noexcept { return size() == 0; }
+
+    bool contains(const IndexVector &cell) const noexcept {
+        for (int d = 0; d < dims; ++d)
+            if (cell[toSize(d)] < lower[toSize(d)] || cell[toSize(d)] >= upper[toSize(d)])
+                return false;
+        return dims > 0;
+    }
+    /// Whether all cells of `other` are in this box; true for a box without cells.
+    bool contains(const Box &other) const noexcept { return other.empty() || intersect(other) == other; }
+
+    /// The cells of both; without cells where they do not meet.
+    Box intersect(const Box &other) const noexcept {
+        Box common = *this;
+        for (int d = 0; d < dims; ++d) {
+            const std::size_t k = toSize(d);
+            common.lower[k] = std::max(lower[k], other.lower[k]);
+            common.upper[k] = std::max(common.lower[k], std::min(upper[k], other.upper[k]));
+        }
+        return common;
+    }
+    bool intersects(const Box &other) const noexcept { return !intersect(other).empty(); }
+
+    /// With so many more layers of cells on each side.
+    Box grow(const GhostWidths &widths) const noexcept {
+        Box grown = *this;
+        for (int d = 0; d < dims; ++d) {
+            grown.lower[toSize(d)] -= widths.low[toSize(d)];
+            grown.upper[toSize(d)] += widths.high[toSize(d)];
+        }
+        return grown;
+    }
+    Box shift(const IndexVector &by) const noexcept {
+        Box shifted = *this;
+        for (int d = 0; d < dims; ++d) {
+            shifted.lower[toSize(d)] += by[toSize(d)];
+            shifted.upper[toSize(d)] += by[toSize(d)];
+        }
+        return shifted;
+    }
+
+    friend bool operator==(const Box &, const Box &) = default;
+};
+
+/// Calls `function(cell)` for all cells, the last dimension fastest. Local.
+template <class Function>
+void forEachCell(const Box &box, Function &&function) {
+    if (box.empty())
+        return;
+    IndexVector cell = box.lower;
+    for (;;) {
+        function(cell);
+        int d = box.dims - 1;
+        for (; d >= 0 && ++cell[toSize(d)] == box.upper[toSize(d)]; --d)
+            cell[toSize(d)] = box.lower[toSize(d)];
+        if (d < 0)
+            return;
+    }
+}
+
+/// For messages: "[0, 10) x [4, 8)".
+std::string toString(const Box &box);
+
+/// The parts of `box` that are not in `hole`, at most two a dimension. They do not overlap. Local.
+void subtractBox(const Box &box, const Box &hole, std::vector<Box> &into);
+
+} // namespace DNDS

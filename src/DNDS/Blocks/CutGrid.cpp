@@ -1,0 +1,128 @@
+#include "DNDS/Blocks/GridParts.hpp"
+#include "DNDS/Mpi/CommunicatorContext.hpp"
+#include "DNDS/Mpi/NodeTopology.hpp"
+
+#include <numeric>
+#include <utility>
+
+namespace DNDS {
+
+namespace {
+
+/// Ranks in an order in which those of a node follow each other, and on how many nodes they are.
+struct OrderedRanks {
+    std::vector<int> ranks;
+    int nodes = 0;
+};
+
+/// The first `count` ranks, or all for 0. Collective.
+OrderedRanks ranksByNode(const CommunicatorView &comm, int count) {
+    const auto context = CommunicatorContext::of(comm);
+    int leader = 0; // the lowest rank of this node
+    while (!context->node().sameNode(leader))
+        ++leader;
+    const std::vector<int> leaders = comm.allGather(leader);
+    OrderedRanks ordered;
+    comm.guarded([&] {
+        DNDS_CHECK(count >= 0 && count <= comm.size(), ArgumentError,
+                   "{} ranks are to have cells: there are {} (0: all of them)", count, comm.size());
+        ordered.ranks.resize(toSize(count == 0 ? comm.size() : count));
+        std::iota(ordered.ranks.begin(), ordered.ranks.end(), 0);
+        const auto nodeOf = [&](int rank) { return leaders[toSize(rank)]; };
+        std::ranges::stable_sort(ordered.ranks, {}, nodeOf);
+        for (std::size_t k = 0; k < ordered.ranks.size(); ++k)
+            ordered.nodes += k == 0 || nodeOf(ordered.ranks[k]) != nodeOf(ordered.ranks[k - 1]) ? 1 : 0;
+    });
+    return ordered;
+}
+
+IndexVector partNumber(index number, const IndexVector &parts, int dims) {
+    IndexVector part{};
+    for (int d = dims - 1; d >= 0; --d) {
+        part[toSize(d)] = number % parts[toSize(d)];
+        number /= parts[toSize(d)];
+    }
+    return part;
+}
+
+std::vector<index> plainOrder(index count) {
+    std::vector<index> order(toSize(count));
+    std::iota(order.begin(), order.end(), index{0});
+    return order;
+}
+
+} // namespace
+
+std::shared_ptr<const BlockGrid> BlockGrid::cut(const CommunicatorView &comm, const IndexSpace &space,
+                                                const CutOptions &options) {
+    const OrderedRanks by = ranksByNode(comm, options.ranks);
+    std::shared_ptr<const BlockGrid> made;
+    comm.guarded([&] {
+        const PartsChoice choice = chooseParts(space.cells, space.periodic, static_cast<int>(by.ranks.size()), options);
+        const index count = choice.count();
+        // On one node any order is as good: then that of the parts, which people expect.
+        const std::vector<index> order =
+            by.nodes > 1 ? curveOrder(Box(space.cells.dims, {}, choice.parts)) : plainOrder(count);
+        std::vector<Block> blocks;
+        for (std::size_t k = 0; k < toSize(count); ++k) {
+            const Box part = partOf(space.cells, choice.parts, partNumber(order[k], choice.parts, space.cells.dims));
+            if (!part.empty())
+                blocks.push_back({part, by.ranks[k], 0});
+        }
+        made.reset(new BlockGrid({space}, std::move(blocks), {}, choice.why));
+    });
+    return made;
+}
+
+std::shared_ptr<const BlockGrid> BlockGrid::cut(const CommunicatorView &comm, std::span<const index> shape,
+                                                const std::array<bool, maxBlockDims> &periodic,
+                                                const CutOptions &options) {
+    IndexSpace space;
+    comm.guarded([&] { space = {"array", Box::ofShape(shape), periodic}; });
+    return cut(comm, space, options);
+}
+
+std::shared_ptr<const BlockGrid> BlockGrid::blocksOf(const CommunicatorView &comm, const IndexSpace &space,
+                                                     std::span<const index> blockShape) {
+    const OrderedRanks by = ranksByNode(comm, 0);
+    std::shared_ptr<const BlockGrid> made;
+    comm.guarded([&] {
+        const Box &cells = space.cells;
+        const IndexVector shape = indexVector(blockShape);
+        DNDS_CHECK(toSize(cells.dims) == blockShape.size(), ArgumentError,
+                   "blocks of {} dimensions for index space '{}' of {}", blockShape.size(), space.name, cells.dims);
+        IndexVector counts{1, 1, 1, 1};
+        index total = 1;
+        for (int d = 0; d < cells.dims; ++d) {
+            const std::size_t k = toSize(d);
+            DNDS_CHECK(shape[k] >= 1, ArgumentError, "blocks of {} cells in dimension {}: give 1 at least", shape[k],
+                       d);
+            counts[k] = (cells.extent(d) + shape[k] - 1) / shape[k];
+            DNDS_CHECK(counts[k] == 0 || total <= (index{1} << 30) / counts[k], ArgumentError,
+                       "index space '{}' has more than 2^30 blocks: make them larger", space.name);
+            total *= counts[k];
+        }
+        std::vector<Block> blocks;
+        index before = 0;
+        for (const index number : curveOrder(Box(cells.dims, {}, counts))) {
+            const IndexVector at = partNumber(number, counts, cells.dims);
+            Block block{cells, 0, 0};
+            for (int d = 0; d < cells.dims; ++d) {
+                const std::size_t k = toSize(d);
+                block.cells.lower[k] += at[k] * shape[k];
+                block.cells.upper[k] = std::min(cells.upper[k], block.cells.lower[k] + shape[k]);
+            }
+            // The rank in whose share of all cells its middle lies.
+            const double middle = static_cast<double>(before) + 0.5 * static_cast<double>(block.cells.size());
+            const double place = middle * static_cast<double>(by.ranks.size()) / static_cast<double>(cells.size());
+            block.rank = by.ranks[std::min(by.ranks.size() - 1, static_cast<std::size_t>(place))];
+            before += block.cells.size();
+            blocks.push_back(block);
+        }
+        made.reset(new BlockGrid({space}, std::move(blocks), {},
+                                 fmt::format("blocks in the order of a space-filling curve, on {} nodes", by.nodes)));
+    });
+    return made;
+}
+
+} // namespace DNDS

@@ -1,0 +1,67 @@
+#include "DNDS/Blocks/IndexTransform.hpp"
+
+#include <cstdlib>
+
+namespace DNDS {
+
+IndexTransform IndexTransform::ofVertices(std::span<const int> transform, const IndexVector &begin,
+                                          const IndexVector &otherBegin) {
+    DNDS_CHECK(!transform.empty() && transform.size() <= maxBlockDims, ArgumentError,
+               "a transform of {} entries: give one a dimension, 1 to {}", transform.size(), maxBlockDims);
+    IndexTransform made;
+    made.dims = static_cast<int>(transform.size());
+    std::array<bool, maxBlockDims> taken{};
+    for (std::size_t d = 0; d < transform.size(); ++d) {
+        const int axis = std::abs(transform[d]) - 1;
+        DNDS_CHECK(axis >= 0 && axis < made.dims && !taken[toSize(axis)], ArgumentError,
+                   "entry {} of the transform is {}: name each dimension from 1 to {} once, with a sign", d,
+                   transform[d], made.dims);
+        taken[toSize(axis)] = true;
+        made.axis[d] = axis;
+        made.sign[d] = transform[d] > 0 ? 1 : -1;
+        // A cell that is mirrored lies below the vertex that its lower vertex is mapped to.
+        made.offset[toSize(axis)] = otherBegin[toSize(axis)] - made.sign[d] * begin[d] - (made.sign[d] < 0 ? 1 : 0);
+    }
+    return made;
+}
+
+Box IndexTransform::operator()(const Box &box) const noexcept {
+    Box other(dims, {}, {});
+    for (int d = 0; d < dims; ++d) {
+        const std::size_t k = toSize(d);
+        const std::size_t a = toSize(axis[k]);
+        const bool forwards = sign[k] > 0;
+        other.lower[a] = offset[a] + (forwards ? box.lower[k] : 1 - box.upper[k]);
+        other.upper[a] = offset[a] + (forwards ? box.upper[k] : 1 - box.lower[k]);
+    }
+    return other;
+}
+
+IndexTransform IndexTransform::inverse() const noexcept {
+    IndexTransform back;
+    back.dims = dims;
+    for (int d = 0; d < dims; ++d) {
+        const std::size_t k = toSize(d);
+        const std::size_t a = toSize(axis[k]);
+        back.axis[a] = d;
+        back.sign[a] = sign[k];
+        back.offset[k] = -sign[k] * offset[a];
+    }
+    return back;
+}
+
+IndexTransform IndexTransform::then(const IndexTransform &next) const noexcept {
+    IndexTransform both;
+    both.dims = dims;
+    for (int d = 0; d < dims; ++d) {
+        const std::size_t k = toSize(d);
+        const std::size_t a = toSize(axis[k]);
+        const std::size_t b = toSize(next.axis[a]);
+        both.axis[k] = next.axis[a];
+        both.sign[k] = sign[k] * next.sign[a];
+        both.offset[b] = next.sign[a] * offset[a] + next.offset[b];
+    }
+    return both;
+}
+
+} // namespace DNDS

@@ -1,0 +1,146 @@
+/// @file NdArray.hpp
+/// @brief One array of 1 to 4 dimensions, cut over the ranks: the short way to structured blocks.
+#pragma once
+
+#include "DNDS/Blocks/BlockField.hpp"
+
+#include <initializer_list>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace DNDS {
+
+/// All that `NdArray::decompose` may be told.
+struct Decomposition {
+    std::vector<index> shape{};    ///< global, the slowest dimension first
+    int ranks = 0;                 ///< the first so many have cells; 0: all
+    std::vector<index> parts = {}; ///< a dimension; {}: best. 0 or 1: not cut. -1: best for this dimension
+    GhostWidths ghosts{};
+    std::array<bool, maxBlockDims> periodic{};
+    rowsize components = 1;
+    ComponentOrder order = ComponentOrder::Inside;
+};
+
+/// An array of `T` of which each rank has one box of cells, with ghosts around it. Move-only. Memory starts out zero.
+///
+///     NdArray<float> temperature("temperature");
+///     temperature.decompose(comm, {1000, 800}, 0, {}, {1, 1});
+///     temperature.toDevice();
+///     temperature.exchangeGhosts();
+///     kernel(temperature.deviceView<DeviceBackend::CUDA>());      // v(i, j), ghosts at -1 and n; v.global(i, d)
+///
+/// Ranks without cells (more ranks than cells) take part in what is Collective, and have views of extent 0. Exchanges,
+/// `toDevice`, `toHost`, and views are those of BlockField. Before `decompose` all that needs it throws StateError.
+template <class T>
+class NdArray {
+  public:
+    using Element = T;
+
+    NdArray() = default;
+    explicit NdArray(std::string name) : name_(std::move(name)) {}
+
+    /// Cuts the array over the ranks; forgets contents and cut of before. Collective; all ranks give the same. Throws
+    /// on all ranks as BlockGrid::cut and BlockField.
+    void decompose(const CommunicatorView &comm, const Decomposition &how) {
+        const auto grid = BlockGrid::cut(comm, how.shape, how.periodic,
+                                         {.ranks = how.ranks,
+                                          .parts = how.parts,
+                                          .ghosts = how.ghosts,
+                                          .cellBytes = sizeof(T) * toSize(how.components)});
+        field_ =
+            BlockField<T>(name_, comm, grid, {.ghosts = how.ghosts, .components = how.components, .order = how.order});
+    }
+    /// The short form: `ranks` 0 for all, `parts` {} for the best, `ghosts` on both sides, by dimension.
+    void decompose(const CommunicatorView &comm, std::initializer_list<index> shape, int ranks = 0,
+                   std::initializer_list<index> parts = {}, const GhostWidths &ghosts = {},
+                   std::initializer_list<bool> periodic = {}) {
+        Decomposition how{.shape = shape, .ranks = ranks, .parts = parts, .ghosts = ghosts};
+        std::copy_n(periodic.begin(), std::min<std::size_t>(periodic.size(), maxBlockDims), how.periodic.begin());
+        decompose(comm, how);
+    }
+
+    bool isDecomposed() const noexcept { return field_.made(); }
+    /// Whether more than one rank has cells.
+    bool isDistributed() const { return isDecomposed() && grid().blocks().size() > 1; }
+    const std::string &name() const noexcept { return name_; }
+    const BlockGrid &grid() const { return *field().grid(); }
+
+    int dims() const { return grid().dims(); }
+    rowsize components() const { return field().components(); }
+    /// Cells a dimension, of all ranks.
+    std::vector<index> globalShape() const {
+        const Box &all = grid().spaces().front().cells;
+        return {all.upper.begin(), all.upper.begin() + all.dims};
+    }
+    /// The cells of this rank, in global numbers; without cells where it has none.
+    Box localCore() const { return hasCells() ? field().block(0).cells : noCells(); }
+    /// The same with ghosts, whose global numbers may lie outside of the array.
+    Box localExtent() const { return hasCells() ? field().block(0).extent : noCells(); }
+    /// Local indices of a global cell (those of ghosts are below 0 or from the core's extents on), and back.
+    IndexVector toLocal(const IndexVector &global) const { return moved(global, -1); }
+    IndexVector toGlobal(const IndexVector &local) const { return moved(local, 1); }
+    /// The rank that has a global cell, or -1 outside of the array.
+    int ownerOf(const IndexVector &global) const {
+        const int block = grid().ownerOf(global);
+        return block < 0 ? -1 : grid().block(block).rank;
+    }
+
+    /// As BlockField; views of no cells where this rank has none.
+    BlockView<T> view() { return deviceView<DeviceBackend::Host>(); }
+    BlockView<const T> view() const { return deviceView<DeviceBackend::Host>(); }
+    template <DeviceBackend backend>
+    BlockView<T> deviceView() {
+        return hasCells() ? field().template deviceView<backend>()
+                          : BlockView<T>(nullptr, noCells(), noCells(), 1, components(), 1);
+    }
+    template <DeviceBackend backend>
+    BlockView<const T> deviceView() const {
+        return hasCells() ? field().template deviceView<backend>()
+                          : BlockView<const T>(nullptr, noCells(), noCells(), 1, components(), 1);
+    }
+    /// The first byte of the memory, ghosts included, for libraries that take pointers. They count as writing; the
+    /// const ones do not. Null where there are no cells. Throws StaleError where that side is not current.
+    T *hostPointer() { return field().array().view().data(); }
+    const T *hostPointer() const { return field().array().view().data(); }
+    T *devicePointer() { return field().array().template deviceView<DeviceBackend::CUDA>().data(); }
+    const T *devicePointer() const { return field().array().template deviceView<DeviceBackend::CUDA>().data(); }
+
+    void toDevice() { field().toDevice(); }
+    void toHost() { field().toHost(); }
+    void exchangeGhosts(Device::StreamHandle producer = nullptr) { field().exchangeGhosts(producer); }
+    void startExchangeGhosts(Device::StreamHandle producer = nullptr) { field().startExchangeGhosts(producer); }
+    void finishExchangeGhosts() { field().finishExchangeGhosts(); }
+    void finishExchangeGhosts(Device::StreamHandle consumer) { field().finishExchangeGhosts(consumer); }
+
+    /// The field itself, for all that is not here: streams, flights, options, groups.
+    BlockField<T> &field() {
+        requireDecomposed();
+        return field_;
+    }
+    const BlockField<T> &field() const {
+        requireDecomposed();
+        return field_;
+    }
+    /// The cut, which was chosen why, and what each rank has. Local.
+    std::string describe() const { return grid().describe(); }
+
+  private:
+    void requireDecomposed() const {
+        DNDS_CHECK(isDecomposed(), StateError, "the array '{}' has no shape yet: call decompose first", name_);
+    }
+    bool hasCells() const { return field().blocks() > 0; }
+    Box noCells() const { return {dims(), IndexVector{}, IndexVector{}}; }
+    IndexVector moved(IndexVector cell, index sign) const {
+        const Box core = localCore();
+        for (int d = 0; d < core.dims; ++d)
+            cell[toSize(d)] += sign * core.lower[toSize(d)];
+        return cell;
+    }
+
+    std::string name_;
+    BlockField<T> field_;
+};
+
+} // namespace DNDS

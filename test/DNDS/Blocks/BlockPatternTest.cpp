@@ -1,0 +1,78 @@
+#include "DNDS/Blocks/BlockPattern.hpp"
+
+#include "DNDS/Mpi/ThrowsOnAll.hpp"
+
+#include <gtest/gtest.h>
+
+namespace DNDS::test {
+namespace {
+
+CommunicatorView world() { return {MPI_COMM_WORLD}; }
+
+std::shared_ptr<const BlockGrid> torus() {
+    return BlockGrid::blocksOf(world(), {"torus", Box({0, 0}, {12, 10}), {true, true}}, {4, 5});
+}
+
+TEST(BlockPattern, BlocksFollowEachOtherInMemory) {
+    const auto grid = torus();
+    for (const rowsize outside : {0, 3}) {
+        const auto pattern = BlockPattern::make(world(), grid, GhostWidths::of({1, 2}, {0, 1}), outside);
+        index next = 0;
+        std::size_t k = 0;
+        for (const BlockMemory &block : pattern->blocks()) {
+            EXPECT_EQ(block.block, grid->blocksOfRank(world().rank())[k++]);
+            EXPECT_EQ(block.cells, grid->block(block.block).cells);
+            EXPECT_EQ(block.extent, block.cells.grow(pattern->ghosts()));
+            EXPECT_EQ(block.firstRow, next);
+            EXPECT_EQ(block.rows, 5 * 8 * (outside == 0 ? 1 : outside));
+            next += block.rows;
+        }
+        EXPECT_EQ(pattern->rows(), next);
+        EXPECT_EQ(pattern->exchange()->fatherSize(), next) << "cells and ghosts are rows of one array";
+        EXPECT_EQ(pattern->exchange()->sonSize(), next);
+    }
+}
+
+TEST(BlockPattern, GivesCellsAndReceivesGhosts) {
+    const auto grid = torus();
+    const auto pattern = BlockPattern::make(world(), grid, {1, 2});
+    std::vector<bool> isCell(toSize(pattern->rows()));
+    for (const BlockMemory &block : pattern->blocks()) {
+        index row = block.firstRow;
+        forEachCell(block.extent, [&](const IndexVector &cell) { isCell[toSize(row++)] = block.cells.contains(cell); });
+    }
+    index received = 0;
+    for (const RowList &rows : pattern->exchange()->owners().lists)
+        rows.forEach([&](index row) {
+            EXPECT_FALSE(isCell[toSize(row)]);
+            ++received;
+        });
+    for (const RowList &rows : pattern->exchange()->readers().lists)
+        rows.forEach([&](index row) { EXPECT_TRUE(isCell[toSize(row)]); });
+    EXPECT_EQ(received, std::ranges::count(isCell, false)) << "all ghosts of a torus stand for cells";
+}
+
+TEST(BlockPattern, WithoutGhostsNothingMoves) {
+    const auto pattern = BlockPattern::make(world(), torus(), {});
+    EXPECT_EQ(pattern->exchange()->owners().size(), 0U);
+    EXPECT_EQ(pattern->exchange()->readers().size(), 0U);
+}
+
+TEST(BlockPattern, ErrorsAreThrownOnAllRanks) {
+    const auto grid = torus();
+    messageOnAll<ArgumentError>([&] { (void)BlockPattern::make(world(), grid, {1, 1}, -1); });
+    messageOnAll<ArgumentError>([&] {
+        (void)BlockPattern::make(world(), world().rank() == 0 ? nullptr : grid, {1, 1});
+    });
+    const auto far = BlockGrid::make(grid->spaces(), {{grid->spaces()[0].cells, world().size(), 0}});
+    expectContains(messageOnAll<ArgumentError>([&] { (void)BlockPattern::make(world(), far, {1, 1}); }), "ranks");
+    const IndexSpace huge{"huge", Box({0, 0}, {index{1} << 28, index{1} << 28}), {}};
+    const auto vast = BlockGrid::make({huge}, {{huge.cells, 0, 0}});
+    expectContains(messageOnAll<ArgumentError>([&] {
+                       (void)BlockPattern::make(world(), vast, {1, 1}, 1 << 20);
+                   }),
+                   "more than 2^60 rows");
+}
+
+} // namespace
+} // namespace DNDS::test
