@@ -50,8 +50,8 @@ bool twoZones(DNDS::CommunicatorView world) {
     const std::vector<IndexSpace> zones{{"left", Box({0, 0}, {8, 8}), {}}, {"right", Box({0, 0}, {8, 8}), {}}};
     // The vertices (8, 0) to (8, 8) of the left one are (8, 0) to (0, 0) of the right one: its first dimension runs
     // against the second one here, and its second along the first one here.
-    const Connection side{.space = 0, .begin = {8, 0}, .end = {8, 8}, .other = 1, .otherBegin = {8, 0},
-                          .transform = {2, -1}};
+    const Connection side{
+        .space = 0, .begin = {8, 0}, .end = {8, 8}, .other = 1, .otherBegin = {8, 0}, .transform = {2, -1}};
     const std::vector<Block> blocks{{zones[0].cells, 0, 0}, {zones[1].cells, world.size() - 1, 1}};
     BlockField<double> u("u", world, BlockGrid::make(zones, blocks, {side}), {.ghosts = {1, 1}});
     for (int b = 0; b < u.blocks(); ++b) {
