@@ -4,7 +4,7 @@
 include(CMakePackageConfigHelpers)
 
 set(targets DNDS)
-foreach(library IN ITEMS HDF5 CGNS TBB)
+foreach(library IN ITEMS HDF5 CGNS NETCDF TBB)
   get_property(DNDS_HAS_${library} GLOBAL PROPERTY DNDS_HAS_${library})
   if(NOT DNDS_HAS_${library})
     set(DNDS_HAS_${library} FALSE)
@@ -15,6 +15,12 @@ if(TARGET DNDSSerialize)
   set(DNDS_HAS_SERIALIZE TRUE)
 else()
   set(DNDS_HAS_SERIALIZE FALSE)
+endif()
+if(TARGET DNDSGridFile)
+  list(APPEND targets DNDSGridFile)
+  set(DNDS_HAS_GRIDFILE TRUE)
+else()
+  set(DNDS_HAS_GRIDFILE FALSE)
 endif()
 if(TARGET DNDSGeom)
   list(APPEND targets DNDSGeom)
@@ -36,7 +42,7 @@ write_basic_package_version_file("${PROJECT_BINARY_DIR}/DNDSConfigVersion.cmake"
 install(FILES "${PROJECT_BINARY_DIR}/DNDSConfig.cmake" "${PROJECT_BINARY_DIR}/DNDSConfigVersion.cmake"
         DESTINATION "${packageDir}")
 install(FILES cmake/DNDSKernels.cmake cmake/DNDSMpiOfLibrary.cmake cmake/FindCGNSLibrary.cmake
-              cmake/FindParallelHDF5.cmake cmake/FindPTScotch.cmake
+              cmake/FindParallelHDF5.cmake cmake/FindParallelNetCDF.cmake cmake/FindPTScotch.cmake
         DESTINATION "${packageDir}")
 # Draws what DNDS_TRACE records; needs Python with Matplotlib, and none of the library.
 install(FILES python/dnds/trace.py DESTINATION "${CMAKE_INSTALL_DATADIR}/dnds")

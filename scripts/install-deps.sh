@@ -4,10 +4,10 @@
 #   scripts/install-deps.sh [--mpich] [--petsc] [--plot] [--lint] [--sanitizers] [--python]
 #
 # Without options: compiler, CMake, Ninja, Open MPI, fmt, Eigen, oneTBB, GoogleTest, CLI11, nlohmann-json, PT-Scotch,
-# parallel HDF5, the CGNS library and zlib.
+# parallel HDF5, parallel NetCDF, the CGNS library and zlib.
 #   --mpich  MPICH besides Open MPI (preset mpich)
 #   --petsc  PETSc, the baseline of some benchmarks
-#   --plot   Matplotlib and h5py, for pictures
+#   --plot   Matplotlib, h5py and netCDF4, for pictures and to read what was written
 #   --lint   what continuous integration needs besides: clang-format, clang-tidy, shellcheck, iproute2 (network
 #            tests), VTK (opens results in a test)
 #   --python what the Python package needs: headers, mpi4py, NumPy, pytest, and nanobind in build/python-venv
@@ -23,13 +23,13 @@ fail() {
 packages=(g++ cmake ninja-build pkg-config openmpi-bin libopenmpi-dev libfmt-dev libeigen3-dev libtbb-dev
     libgtest-dev libcli11-dev nlohmann-json3-dev libptscotch-dev libhdf5-openmpi-dev libcgns-dev
     zlib1g-dev)
-optional=()
+optional=(libnetcdf-pnetcdf-dev)
 python=false
 for argument in "$@"; do
     case "$argument" in
     --mpich) packages+=(mpich libmpich-dev) ;;
     --petsc) optional+=(petsc-dev python3-petsc4py) ;;
-    --plot) packages+=(python3 python3-numpy python3-matplotlib python3-h5py) ;;
+    --plot) packages+=(python3 python3-numpy python3-matplotlib python3-h5py python3-netcdf4) ;;
     --lint) packages+=(clang-format-14 clang-tidy-14 shellcheck git iproute2 python3-venv python3-vtk9) ;;
     --sanitizers) packages+=(libc6-dbg) ;;
     --python)
@@ -74,7 +74,7 @@ check_tools() {
 
 if ! command -v dpkg-query >/dev/null || ! command -v apt-get >/dev/null; then
     say "not a Debian-like system: nothing is installed. Needed are a C++20 compiler, CMake 3.25, Ninja, MPI, fmt," \
-        "Eigen 3, GoogleTest, CLI11, nlohmann-json and, for DNDS::Geom, PT-Scotch, parallel HDF5 and the CGNS library, for DNDS::Serialize parallel HDF5 and zlib, for several threads a rank oneTBB"
+        "Eigen 3, GoogleTest, CLI11, nlohmann-json and, for DNDS::Geom, PT-Scotch, parallel HDF5 and the CGNS library, for DNDS::Serialize parallel HDF5 and zlib, for DNDS::GridFile parallel NetCDF, for several threads a rank oneTBB"
     check_tools
     exit 0
 fi

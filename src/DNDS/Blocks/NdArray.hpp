@@ -3,6 +3,7 @@
 #pragma once
 
 #include "DNDS/Blocks/BlockField.hpp"
+#include "DNDS/Blocks/BlockFile.hpp"
 #include "DNDS/Mpi/FailTogether.hpp"
 
 #include <initializer_list>
@@ -119,6 +120,33 @@ class NdArray {
     void startExchangeGhosts(Device::StreamHandle producer = nullptr) { field().startExchangeGhosts(producer); }
     void finishExchangeGhosts() { field().finishExchangeGhosts(); }
     void finishExchangeGhosts(Device::StreamHandle consumer) { field().finishExchangeGhosts(consumer); }
+
+    /// Reads a variable of a NetCDF file, each rank its own part; ghosts stay as they are. The variable has the array's
+    /// shape, besides dimensions of length 1 and a first one, of which `step` is taken (-1: the last). Missing values
+    /// are NaN, packed ones unpacked; see NetcdfReader. Collective; needs DNDS::GridFile. Throws as `readNetcdf`.
+    void readNetcdfAuto(const std::string &path, const std::string &variable, index step = 0) {
+        const NetcdfReader file(field().array().comm(), path);
+        NetcdfReadOptions options;
+        field().array().comm().guarded(
+            [&] { options.picks = picksFor(file.variable(variable), fileShape(field()), step); });
+        readNetcdf(file, variable, field(), options);
+    }
+    /// Writes a NetCDF file of this array alone, without coordinates: use NetcdfWriter for more.
+    /// `dimensions` are names; {}: "x0", "x1", ... Collective; needs DNDS::GridFile. Throws as NetcdfWriter.
+    void writeNetcdf(const std::string &path, const std::string &variable, std::vector<std::string> dimensions = {},
+                     std::vector<NetcdfAttribute> attributes = {}) const {
+        NetcdfWriter file(field().array().comm(), path);
+        field().array().comm().guarded([&] {
+            const std::vector<index> shape = fileShape(field());
+            for (std::size_t d = dimensions.size(); d < shape.size(); ++d)
+                dimensions.push_back("x" + std::to_string(d));
+            for (std::size_t d = 0; d < shape.size(); ++d)
+                file.dimension(dimensions[d], shape[d]);
+            file.variable(variable, elementKindOf<T>(), dimensions, std::move(attributes));
+        });
+        DNDS::writeNetcdf(file, variable, field());
+        file.close();
+    }
 
     /// The field itself, for all that is not here: streams, flights, options, groups.
     BlockField<T> &field() {

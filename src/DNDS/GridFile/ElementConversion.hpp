@@ -1,0 +1,77 @@
+/// @file ElementConversion.hpp
+/// @brief Numbers of one type as another, as far as it can hold them. Part of NetcdfReader and NetcdfWriter.
+#pragma once
+
+#include "DNDS/Base/ElementKind.hpp"
+#include "DNDS/Base/Error.hpp"
+
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <span>
+#include <type_traits>
+#include <utility>
+
+namespace DNDS::Detail {
+
+/// Calls `call` with a zero of the type of `kind`. Throws LayoutError for kinds that are no numbers.
+template <class Call>
+decltype(auto) withNumber(ElementKind kind, Call &&call) {
+    switch (kind) {
+    case ElementKind::Int8:
+        return call(std::int8_t{});
+    case ElementKind::UInt8:
+        return call(std::uint8_t{});
+    case ElementKind::Int16:
+        return call(std::int16_t{});
+    case ElementKind::UInt16:
+        return call(std::uint16_t{});
+    case ElementKind::Int32:
+        return call(std::int32_t{});
+    case ElementKind::UInt32:
+        return call(std::uint32_t{});
+    case ElementKind::Int64:
+        return call(std::int64_t{});
+    case ElementKind::UInt64:
+        return call(std::uint64_t{});
+    case ElementKind::Float32:
+        return call(float{});
+    case ElementKind::Float64:
+        return call(double{});
+    case ElementKind::Opaque:
+    case ElementKind::Accumulator:
+        break;
+    }
+    throw LayoutError(fmt::format("files hold numbers, and {} is none", elementKindName(kind)));
+}
+
+bool isFloating(ElementKind kind) noexcept;
+/// The bytes of a number. Throws LayoutError for kinds that are no numbers.
+std::size_t bytesOf(ElementKind kind);
+
+/// Whether `To` can hold `value` without changing it: NaN fits every floating-point type.
+template <class To, class From>
+bool holds(From value) {
+    if constexpr (std::is_floating_point_v<To> && std::is_floating_point_v<From>) {
+        return value != value || static_cast<From>(static_cast<To>(value)) == value;
+    } else if constexpr (std::is_floating_point_v<To>) {
+        const To converted = static_cast<To>(value);
+        // 2^63 and 2^64, to which the largest integers round, are none of them
+        if (converted >= static_cast<To>(std::numeric_limits<From>::max()))
+            return value == std::numeric_limits<From>::max() && sizeof(From) < sizeof(To);
+        return static_cast<From>(converted) == value;
+    } else if constexpr (std::is_floating_point_v<From>) {
+        // Both limits as powers of two, which are exact; NaN fails both comparisons.
+        const From least = static_cast<From>(std::numeric_limits<To>::min());
+        const From behind = static_cast<From>(std::numeric_limits<To>::max() / 2 + 1) * 2;
+        return value >= least && value < behind && static_cast<From>(static_cast<To>(value)) == value;
+    } else {
+        return std::in_range<To>(value);
+    }
+}
+
+/// Turns the bytes of each number around.
+void swapBytes(std::span<std::byte> bytes, std::size_t elementBytes);
+
+} // namespace DNDS::Detail

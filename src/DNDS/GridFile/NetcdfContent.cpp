@@ -1,0 +1,88 @@
+#include "DNDS/GridFile/NetcdfContent.hpp"
+
+#include "DNDS/Base/Error.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace DNDS {
+
+const NetcdfAttribute *NetcdfVariable::attribute(std::string_view attributeName) const {
+    const auto found = std::find_if(attributes.begin(), attributes.end(),
+                                    [&](const NetcdfAttribute &a) { return a.name == attributeName; });
+    return found == attributes.end() ? nullptr : &*found;
+}
+
+std::string NetcdfVariable::text(std::string_view attributeName) const {
+    const NetcdfAttribute *found = attribute(attributeName);
+    const auto *value = found == nullptr ? nullptr : std::get_if<std::string>(&found->value);
+    return value == nullptr ? "" : *value;
+}
+
+std::vector<index> NetcdfVariable::shape() const {
+    std::vector<index> lengths;
+    for (const NetcdfDimension &dimension : dimensions)
+        lengths.push_back(dimension.length);
+    return lengths;
+}
+
+std::string NetcdfVariable::description() const {
+    std::vector<std::string> parts;
+    for (const NetcdfDimension &dimension : dimensions)
+        parts.push_back(
+            fmt::format("{}: {}{}", dimension.name, dimension.length, dimension.unlimited ? " (unlimited)" : ""));
+    return fmt::format("{} {}({})", type, name, fmt::join(parts, ", "));
+}
+
+bool NetcdfContent::has(std::string_view variable) const {
+    return std::any_of(variables.begin(), variables.end(), [&](const NetcdfVariable &v) { return v.name == variable; });
+}
+
+const NetcdfVariable &NetcdfContent::variable(std::string_view name, std::string_view path) const {
+    const auto found =
+        std::find_if(variables.begin(), variables.end(), [&](const NetcdfVariable &v) { return v.name == name; });
+    DNDS_CHECK(found != variables.end(), ArgumentError, "{} has no variable '{}', but\n{}", path, name, manifest());
+    return *found;
+}
+
+std::string NetcdfContent::manifest() const {
+    std::string list;
+    for (const NetcdfVariable &variable : variables) {
+        const std::string units = variable.text("units");
+        list += fmt::format("  {}{}{}\n", variable.description(), units.empty() ? "" : ", units: ", units);
+    }
+    return list.empty() ? "  no variables\n" : list;
+}
+
+std::vector<DimensionPick> picksFor(const NetcdfVariable &variable, const std::vector<index> &shape, index step) {
+    std::vector<NetcdfDimension> left = variable.dimensions;
+    std::vector<DimensionPick> picks;
+    const auto fail = [&](const std::string &why) {
+        throw LayoutError(fmt::format("{} does not give an array of {} elements: {}", variable.description(),
+                                      fmt::join(shape, " x "), why));
+    };
+    const auto pick = [&](std::size_t d, index at) {
+        picks.push_back(atIndex(left[d].name, at));
+        left.erase(left.begin() + static_cast<std::ptrdiff_t>(d));
+    };
+    if (left.size() > shape.size())
+        pick(0, step);
+    for (std::size_t d = 0; d < left.size() && left.size() > shape.size();) {
+        const std::size_t more = left.size() - shape.size();
+        const bool wanted = d < shape.size() && shape[d] == 1 && left.size() - d <= more;
+        if (left[d].length == 1 && !wanted)
+            pick(d, 0);
+        else
+            d++;
+    }
+    if (left.size() != shape.size())
+        fail(fmt::format("{} of its dimensions must be picked: read it by NetcdfReader::read with picks",
+                         static_cast<index>(variable.dimensions.size()) - static_cast<index>(shape.size())));
+    for (std::size_t d = 0; d < shape.size(); d++)
+        if (left[d].length != shape[d])
+            fail(fmt::format("dimension {} has {} elements, not {}", left[d].name, left[d].length, shape[d]));
+    return picks;
+}
+
+} // namespace DNDS

@@ -1,0 +1,87 @@
+/// @file NetcdfReader.hpp
+/// @brief Reads boxes of NetCDF variables: classic files (CDF-1, CDF-2, CDF-5) and NetCDF-4.
+#pragma once
+
+#include "DNDS/GridFile/NetcdfContent.hpp"
+#include "DNDS/GridFile/Slab.hpp"
+#include "DNDS/Mpi/Communicator.hpp"
+
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace DNDS {
+
+struct NetcdfReadOptions {
+    /// Dimensions at one place; slabs have the others, in the file's order.
+    std::vector<DimensionPick> picks{};
+    /// The file's own numbers: no `_Unsigned`, nothing masked, nothing scaled. Memory must have the file's type.
+    bool raw = false;
+    /// Stands for missing values. Without it they become NaN; integers have none and need it, or a mask.
+    std::optional<real> fill{};
+};
+
+/// Reads a NetCDF file.
+///
+///     NetcdfReader file(comm, "input.nc");
+///     file.read("temp", {slabOf(data, start, count, strides)}, {.picks = {atIndex("time", -1)}});
+///
+/// Values are read as the conventions say: `_Unsigned` first, then `missing_value`, `_FillValue` (or the type's default
+/// fill value, except of bytes), `valid_min`, `valid_max` and `valid_range` mark missing ones in the file's type, then
+/// `scale_factor` and `add_offset` apply. Integers are checked to fit memory's type.
+///
+/// Each rank reads for itself, with requests below 2 GiB; ranks meet only to agree that all went well.
+class NetcdfReader {
+  public:
+    /// Collective. The size of classic files is compared with what their header says: the library reads zeros or noise
+    /// from truncated ones. @throws on all ranks: DataError for files that are missing, damaged, truncated or no
+    /// NetCDF; NotBuiltError without the NetCDF library.
+    NetcdfReader(CommunicatorView comm, std::string path);
+    NetcdfReader(NetcdfReader &&) noexcept;
+    NetcdfReader &operator=(NetcdfReader &&) noexcept;
+    ~NetcdfReader();
+
+    const std::string &path() const noexcept { return path_; }
+    /// Local.
+    const NetcdfContent &content() const noexcept { return content_; }
+    /// Local. @throws ArgumentError for an unknown name; it lists the known ones.
+    const NetcdfVariable &variable(std::string_view name) const { return content_.variable(name, path_); }
+
+    /// The shape that slabs of this variable have with these picks. Local. @throws ArgumentError.
+    std::vector<index> shape(std::string_view name, std::span<const DimensionPick> picks = {}) const;
+    /// A variable of one dimension, all of it, on all ranks; for example coordinates. Collective. @throws as `read`.
+    std::vector<real> values(std::string_view name) const;
+    /// What a pick means for a variable. Collective if it is by value. @throws as `read`, and ArgumentError where the
+    /// dimension has no coordinate.
+    index place(const NetcdfVariable &variable, const DimensionPick &pick) const;
+
+    /// Reads this rank's boxes, any number. Collective; all ranks name the same variable and picks. Missing values:
+    /// NaN, `fill` or the slab's mask (with 1; the value is `fill`, NaN or, of integers, 0).
+    /// @throws on all ranks: ArgumentError for an unknown variable or dimension; LayoutError for boxes outside the
+    /// variable, text, and memory whose type cannot hold the values; DataError where the file cannot be read, an
+    /// integer does not fit, or a missing value has no place.
+    void read(std::string_view name, std::span<const Slab> slabs, const NetcdfReadOptions &options = {}) const;
+    void read(std::string_view name, const Slab &slab, const NetcdfReadOptions &options = {}) const {
+        read(name, std::span<const Slab>(&slab, 1), options);
+    }
+
+    /// What could not be taken as it is in the file, for example a `_FillValue` that the variable's type cannot hold.
+    /// Local.
+    std::vector<std::string> notes() const;
+
+    /// Whether this build contains the NetCDF library. Local.
+    static bool built() noexcept;
+
+  private:
+    struct File;
+
+    CommunicatorView comm_;
+    std::string path_;
+    NetcdfContent content_;
+    std::unique_ptr<File> file_;
+};
+
+} // namespace DNDS

@@ -1,0 +1,507 @@
+#include "DNDS/GridFile/NetcdfWriter.hpp"
+
+#include "DNDS/Base/Error.hpp"
+#include "DNDS/GridFile/ElementConversion.hpp"
+#include "DNDS/GridFile/NetcdfCalls.hpp"
+#include "DNDS/GridFile/Packing.hpp"
+#include "DNDS/Mpi/RequireSame.hpp"
+#include "DNDS/Serialize/DurableFile.hpp"
+
+#include <netcdf_par.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <exception>
+#include <utility>
+
+namespace DNDS {
+
+namespace {
+
+using Detail::NetcdfPlace;
+using Detail::Packing;
+using Detail::SlabChunk;
+using Detail::SlabChunks;
+
+constexpr index writeBufferBytes = index{64} << 20;
+constexpr index mostCdf2Bytes = (index{1} << 31) - 4; ///< of a variable, or of one of its records
+constexpr auto endless = static_cast<index>(~std::uint64_t{0} >> 1U);
+
+std::string attributeText(const NetcdfAttribute &attribute) {
+    std::string text = fmt::format("{} {}", attribute.name, elementKindName(attribute.kind));
+    std::visit(
+        [&](const auto &value) {
+            if constexpr (std::is_same_v<std::decay_t<decltype(value)>, std::string>)
+                text += value;
+            else
+                for (const auto number : value)
+                    text += fmt::format(" {}", number);
+        },
+        attribute.value);
+    return text;
+}
+
+/// Puts an attribute; numbers in its own kind.
+int putAttribute(int file, int variable, const NetcdfAttribute &attribute) {
+    const char *name = attribute.name.c_str();
+    if (const auto *text = std::get_if<std::string>(&attribute.value))
+        return nc_put_att_text(file, variable, name, text->size(), text->data());
+    std::vector<std::byte> bytes;
+    const std::size_t width = Detail::bytesOf(attribute.kind);
+    for (std::size_t k = 0;; k++) {
+        const auto number = Detail::packedNumber(attribute, k, attribute.kind);
+        if (!number)
+            break;
+        bytes.insert(bytes.end(), number->begin(), number->begin() + static_cast<std::ptrdiff_t>(width));
+    }
+    return nc_put_att(file, variable, name, Detail::netcdfType(attribute.kind), bytes.size() / width, bytes.data());
+}
+
+/// How one call of `write` goes, on this rank.
+struct WritePlan {
+    const NetcdfVariable *variable = nullptr;
+    NetcdfPlace place;
+    Packing packing;
+    bool raw = false;
+    std::string what;
+    std::size_t elementBytes = 1;
+};
+
+} // namespace
+
+struct NetcdfWriter::File {
+    CommunicatorView comm;
+    std::string path;
+    std::string temporary;
+    NetcdfWriteOptions options;
+    NetcdfContent content;
+    std::vector<std::pair<std::string, std::vector<real>>> coordinates;
+    std::vector<NetcdfPlace> places;
+    std::vector<std::string> notes;
+    int id = -1;
+    int exceptionsAtStart = std::uncaught_exceptions();
+
+    File(CommunicatorView ranks, std::string to, const NetcdfWriteOptions &chosen)
+        : comm(ranks), path(std::move(to)), temporary(chosen.append ? path : path + ".part"), options(chosen) {}
+
+    void declare(NetcdfDimension dimension);
+    void declare(NetcdfVariable variable);
+    void needDeclaring() const {
+        DNDS_CHECK(id < 0, StateError,
+                   "{}: declarations precede the first write, and files that are appended to have "
+                   "theirs",
+                   path);
+    }
+    NetcdfFormat chooseFormat();
+    void checkFormat(NetcdfFormat format) const;
+    void openExisting();
+    void create(NetcdfFormat format);
+    int defineVariable(const NetcdfVariable &variable, const std::vector<int> &dimensions);
+    int defineAll();
+    void prepare(std::string_view name, std::span<const WrittenSlab> slabs, bool raw, WritePlan &plan) const;
+    int put(const WritePlan &plan, const WrittenSlab *slab, const SlabChunk &chunk, std::exception_ptr &failure,
+            std::vector<std::byte> &buffer) const;
+    void putScalar(const WritePlan &plan, std::span<const WrittenSlab> slabs);
+    void putAll(const WritePlan &plan, std::span<const WrittenSlab> slabs);
+    void grow(const WritePlan &plan, std::span<const WrittenSlab> slabs);
+};
+
+void NetcdfWriter::File::declare(NetcdfDimension dimension) {
+    needDeclaring();
+    DNDS_CHECK(dimension.length >= 0, ArgumentError, "{}: dimension '{}' of {} elements", path, dimension.name,
+               dimension.length);
+    for (const NetcdfDimension &known : content.dimensions) {
+        if (known.name != dimension.name)
+            continue;
+        DNDS_CHECK(known.unlimited == dimension.unlimited && (known.unlimited || known.length == dimension.length),
+                   ArgumentError, "{}: dimension '{}' was declared with {} elements, now {}", path, known.name,
+                   known.length, dimension.length);
+        return;
+    }
+    content.dimensions.push_back(std::move(dimension));
+}
+
+void NetcdfWriter::File::declare(NetcdfVariable variable) {
+    needDeclaring();
+    (void)Detail::netcdfType(variable.kind);
+    DNDS_CHECK(!content.has(variable.name), ArgumentError, "{}: variable '{}' is declared twice", path, variable.name);
+    for (std::size_t d = 0; d < variable.dimensions.size(); d++)
+        DNDS_CHECK(!variable.dimensions[d].unlimited || d == 0 || options.format == NetcdfFormat::Netcdf4,
+                   ArgumentError, "{}: the unlimited dimension of '{}' must be its first", path, variable.name);
+    if (const NetcdfAttribute *fill = variable.attribute("_FillValue")) {
+        const auto number = Detail::packedNumber(*fill, 0, variable.kind);
+        if (!number) {
+            notes.push_back(fmt::format("_FillValue of '{}' does not fit its type {}: dropped", variable.name,
+                                        elementKindName(variable.kind)));
+            variable.attributes.erase(variable.attributes.begin() + (fill - variable.attributes.data()));
+        } else {
+            variable.attributes[static_cast<std::size_t>(fill - variable.attributes.data())].kind = variable.kind;
+        }
+    }
+    variable.type = elementKindName(variable.kind);
+    content.variables.push_back(std::move(variable));
+}
+
+NetcdfFormat NetcdfWriter::File::chooseFormat() {
+    if (options.format != NetcdfFormat::Automatic)
+        return options.format;
+    const auto choose = [&](NetcdfFormat format, const char *name, const std::string &why) {
+        notes.push_back(fmt::format("format {}: {}", name, why));
+        return format;
+    };
+    if (options.deflate > 0)
+        return choose(NetcdfFormat::Netcdf4, "NetCDF-4", "it is compressed");
+    if (std::count_if(content.dimensions.begin(), content.dimensions.end(),
+                      [](const NetcdfDimension &d) { return d.unlimited; }) > 1)
+        return choose(NetcdfFormat::Netcdf4, "NetCDF-4", "it has several unlimited dimensions");
+    for (const NetcdfVariable &variable : content.variables) {
+        if (Detail::netcdfType(variable.kind) > NC_DOUBLE)
+            return choose(NetcdfFormat::Cdf5, "CDF-5", fmt::format("'{}' is {}", variable.name, variable.type));
+        index bytes = static_cast<index>(Detail::bytesOf(variable.kind));
+        for (const NetcdfDimension &dimension : variable.dimensions)
+            bytes = dimension.unlimited || dimension.length == 0 ? bytes
+                    : bytes > mostCdf2Bytes / dimension.length   ? mostCdf2Bytes + 1
+                                                                 : bytes * dimension.length;
+        if (bytes > mostCdf2Bytes)
+            return choose(NetcdfFormat::Cdf5, "CDF-5", fmt::format("'{}' has 2 GiB or more", variable.name));
+    }
+    return choose(NetcdfFormat::Cdf2, "CDF-2", "every reader knows it, and no variable has 2 GiB");
+}
+
+void NetcdfWriter::File::checkFormat(NetcdfFormat format) const {
+    DNDS_CHECK(options.deflate >= 0 && options.deflate <= 9, ArgumentError, "{}: deflate {} is not 0 to 9", path,
+               options.deflate);
+    DNDS_CHECK(options.deflate == 0 || format == NetcdfFormat::Netcdf4, ArgumentError,
+               "{}: classic files are not compressed: use NetCDF-4", path);
+    if (format == NetcdfFormat::Cdf2)
+        for (const NetcdfVariable &variable : content.variables)
+            DNDS_CHECK(Detail::netcdfType(variable.kind) <= NC_DOUBLE, LayoutError,
+                       "{}: '{}' is {}, which CDF-2 lacks: use CDF-5 or NetCDF-4", path, variable.name, variable.type);
+}
+
+void NetcdfWriter::File::openExisting() {
+    comm.guarded([&] {
+        if (comm.rank() == 0) {
+            Detail::checkNetcdfFile(path);
+            (void)DurableFile::forWriting(path);
+        }
+    });
+    comm.beforeCollective();
+    const int status = nc_open_par(path.c_str(), NC_WRITE, comm.handle(), MPI_INFO_NULL, &id);
+    comm.guarded([&] { Detail::needNetcdf(status, path, "open it for writing"); });
+    comm.guarded([&] {
+        content = Detail::readNetcdfContent(id, path, places, notes);
+        for (const NetcdfPlace &place : places)
+            Detail::needNetcdf(nc_var_par_access(place.group, place.variable, NC_COLLECTIVE), path, "write together");
+    });
+}
+
+int NetcdfWriter::File::defineVariable(const NetcdfVariable &variable, const std::vector<int> &dimensions) {
+    int number = -1;
+    int status = nc_def_var(id, variable.name.c_str(), Detail::netcdfType(variable.kind),
+                            static_cast<int>(dimensions.size()), dimensions.data(), &number);
+    places.push_back({id, number});
+    if (status == NC_NOERR && options.deflate > 0 && !dimensions.empty())
+        status = nc_def_var_deflate(id, number, 1, 1, options.deflate);
+    for (const NetcdfAttribute &attribute : variable.attributes)
+        if (status == NC_NOERR)
+            status = putAttribute(id, number, attribute);
+    return status;
+}
+
+/// The same calls on all ranks, which fail alike.
+int NetcdfWriter::File::defineAll() {
+    int status = NC_NOERR;
+    std::vector<int> ids;
+    for (const NetcdfDimension &dimension : content.dimensions) {
+        ids.push_back(-1);
+        if (status == NC_NOERR)
+            status = nc_def_dim(id, dimension.name.c_str(),
+                                dimension.unlimited ? NC_UNLIMITED : static_cast<std::size_t>(dimension.length),
+                                &ids.back());
+    }
+    for (const NetcdfVariable &variable : content.variables) {
+        std::vector<int> dimensions;
+        for (const NetcdfDimension &used : variable.dimensions)
+            for (std::size_t d = 0; d < ids.size(); d++)
+                if (content.dimensions[d].name == used.name)
+                    dimensions.push_back(ids[d]);
+        if (status == NC_NOERR)
+            status = defineVariable(variable, dimensions);
+    }
+    for (const NetcdfAttribute &attribute : content.attributes)
+        if (status == NC_NOERR)
+            status = putAttribute(id, NC_GLOBAL, attribute);
+    return status;
+}
+
+void NetcdfWriter::File::create(NetcdfFormat format) {
+    comm.guarded([&] {
+        if (comm.rank() == 0)
+            (void)DurableFile::create(temporary, 0); // says why it is impossible
+    });
+    const int mode = NC_CLOBBER | (format == NetcdfFormat::Netcdf4 ? NC_NETCDF4
+                                   : format == NetcdfFormat::Cdf5  ? NC_64BIT_DATA
+                                                                   : NC_64BIT_OFFSET);
+    comm.beforeCollective();
+    int status = nc_create_par(temporary.c_str(), mode, comm.handle(), MPI_INFO_NULL, &id);
+    comm.guarded([&] { Detail::needNetcdf(status, path, "create it"); });
+    comm.guarded([&] { Detail::needNetcdf(defineAll(), path, "declare what is written"); });
+    status = nc_enddef(id);
+    comm.guarded([&] { Detail::needNetcdf(status, path, "write the header"); });
+    comm.guarded([&] {
+        for (const NetcdfPlace &place : places)
+            Detail::needNetcdf(nc_var_par_access(id, place.variable, NC_COLLECTIVE), path, "write together");
+    });
+}
+
+void NetcdfWriter::File::prepare(std::string_view name, std::span<const WrittenSlab> slabs, bool raw,
+                                 WritePlan &plan) const {
+    plan.variable = &content.variable(name, path);
+    plan.what = fmt::format("{}: '{}'", path, name);
+    DNDS_CHECK(plan.variable->kind != ElementKind::Opaque, LayoutError, "{} holds {}, not numbers", plan.what,
+               plan.variable->type);
+    plan.place = places[static_cast<std::size_t>(plan.variable - content.variables.data())];
+    plan.packing = Detail::packingOf(*plan.variable);
+    plan.raw = raw;
+    plan.elementBytes = Detail::bytesOf(plan.variable->kind);
+    std::vector<index> shape;
+    for (const NetcdfDimension &dimension : plan.variable->dimensions)
+        shape.push_back(dimension.unlimited ? endless : dimension.length);
+    for (const WrittenSlab &slab : slabs) {
+        checkSlab(slab, shape, plan.what);
+        if (!raw)
+            Detail::checkPacking(plan.packing, slab.kind, plan.what);
+        DNDS_CHECK(!raw || slab.kind == plan.variable->kind, LayoutError, "{} holds {}, but memory is {}", plan.what,
+                   plan.variable->type, elementKindName(slab.kind));
+    }
+    DNDS_CHECK(!shape.empty() || comm.rank() != 0 || slabs.size() == 1, LayoutError,
+               "{} is one number, which rank 0 writes", plan.what);
+}
+
+/// Writes a chunk, or, without a slab or after a failure, takes part without elements.
+int NetcdfWriter::File::put(const WritePlan &plan, const WrittenSlab *slab, const SlabChunk &chunk,
+                            std::exception_ptr &failure, std::vector<std::byte> &buffer) const {
+    const std::size_t dims = plan.variable->dimensions.size();
+    std::vector<std::size_t> start(dims, 0);
+    std::vector<std::size_t> count(dims, 0);
+    if (slab != nullptr && !failure) {
+        try {
+            buffer.resize(static_cast<std::size_t>(chunk.elements) * plan.elementBytes);
+            if (plan.raw)
+                Detail::gatherChunk(*slab, chunk, plan.elementBytes, buffer.data());
+            else
+                Detail::packChunk(plan.packing, *slab, chunk, buffer.data(), plan.what);
+            const std::vector<index> first = fileStart(*slab, chunk);
+            std::copy(first.begin(), first.end(), start.begin());
+            std::copy(chunk.count.begin(), chunk.count.end(), count.begin());
+        } catch (...) {
+            failure = std::current_exception();
+        }
+    }
+    if (buffer.empty())
+        buffer.resize(sizeof(real)); // an address for those who write nothing
+    return nc_put_vara(plan.place.group, plan.place.variable, start.data(), count.data(), buffer.data());
+}
+
+void NetcdfWriter::File::putScalar(const WritePlan &plan, std::span<const WrittenSlab> slabs) {
+    Detail::PackedNumber number{};
+    comm.guarded([&] {
+        const SlabChunk one{{}, {}, 1};
+        if (comm.rank() == 0 && plan.raw)
+            Detail::gatherChunk(slabs[0], one, plan.elementBytes, number.data());
+        else if (comm.rank() == 0)
+            Detail::packChunk(plan.packing, slabs[0], one, number.data(), plan.what);
+    });
+    comm.broadcast(number);
+    const int status = nc_put_var(plan.place.group, plan.place.variable, number.data());
+    comm.guarded([&] { Detail::needNetcdf(status, path, fmt::format("write '{}'", plan.variable->name)); });
+}
+
+void NetcdfWriter::File::putAll(const WritePlan &plan, std::span<const WrittenSlab> slabs) {
+    const index limit = writeBufferBytes / static_cast<index>(plan.elementBytes);
+    std::vector<std::pair<const WrittenSlab *, SlabChunk>> chunks;
+    comm.guarded([&] {
+        for (const WrittenSlab &slab : slabs) {
+            const SlabChunks parts(slab.count, limit);
+            for (index k = 0; k < parts.size(); k++)
+                chunks.emplace_back(&slab, parts.at(k));
+        }
+    });
+    const index rounds = comm.allReduce(static_cast<index>(chunks.size()), MPI_MAX);
+    std::exception_ptr failure;
+    std::vector<std::byte> buffer;
+    const SlabChunk nothing;
+    for (index k = 0; k < rounds; k++) {
+        const bool mine = k < static_cast<index>(chunks.size());
+        const int status = put(plan, mine ? chunks[static_cast<std::size_t>(k)].first : nullptr,
+                               mine ? chunks[static_cast<std::size_t>(k)].second : nothing, failure, buffer);
+        if (status != NC_NOERR && !failure)
+            failure = std::make_exception_ptr(DataError(
+                fmt::format("{}: NetCDF cannot write '{}': {}", path, plan.variable->name, nc_strerror(status))));
+    }
+    comm.agree(failure);
+}
+
+void NetcdfWriter::File::grow(const WritePlan &plan, std::span<const WrittenSlab> slabs) {
+    for (std::size_t d = 0; d < plan.variable->dimensions.size(); d++) {
+        if (!plan.variable->dimensions[d].unlimited)
+            continue;
+        index end = 0;
+        for (const WrittenSlab &slab : slabs)
+            if (slab.elements() > 0)
+                end = std::max(end, slab.start[d] + slab.count[d]);
+        end = comm.allReduce(end, MPI_MAX);
+        const std::string name = plan.variable->dimensions[d].name;
+        for (NetcdfDimension &dimension : content.dimensions)
+            if (dimension.name == name)
+                dimension.length = std::max(dimension.length, end);
+    }
+}
+
+NetcdfWriter::NetcdfWriter(CommunicatorView comm, std::string path, const NetcdfWriteOptions &options)
+    : file_(std::make_unique<File>(comm, std::move(path), options)) {
+    if (options.append)
+        file_->openExisting();
+}
+NetcdfWriter::NetcdfWriter(NetcdfWriter &&) noexcept = default;
+NetcdfWriter &NetcdfWriter::operator=(NetcdfWriter &&) noexcept = default;
+
+NetcdfWriter::~NetcdfWriter() {
+    if (!file_ || file_->id < 0)
+        return;
+    const bool root = file_->comm.rank() == 0;
+    // An exception may be known to this rank only: others would not come to the closing.
+    if (std::uncaught_exceptions() > file_->exceptionsAtStart) {
+        if (root && !file_->options.append)
+            std::remove(file_->temporary.c_str());
+        return;
+    }
+    nc_close(file_->id);
+    if (root)
+        std::fprintf(stderr,
+                     "DNDS: %s is not complete: its writer was destroyed without close(). What was written is in %s\n",
+                     file_->path.c_str(), file_->temporary.c_str());
+}
+
+void NetcdfWriter::dimension(const std::string &name, index length) {
+    file_->declare(NetcdfDimension{name, length, false});
+}
+
+void NetcdfWriter::unlimited(const std::string &name) { file_->declare(NetcdfDimension{name, 0, true}); }
+
+void NetcdfWriter::variable(const std::string &name, ElementKind kind, const std::vector<std::string> &dimensions,
+                            std::vector<NetcdfAttribute> attributes) {
+    NetcdfVariable added;
+    added.name = name;
+    added.kind = kind;
+    added.attributes = std::move(attributes);
+    for (const std::string &wanted : dimensions) {
+        const auto &known = file_->content.dimensions;
+        const auto found =
+            std::find_if(known.begin(), known.end(), [&](const NetcdfDimension &d) { return d.name == wanted; });
+        DNDS_CHECK(found != known.end(), ArgumentError, "{}: variable '{}' has dimension '{}', which is not declared",
+                   file_->path, name, wanted);
+        added.dimensions.push_back(*found);
+    }
+    file_->declare(std::move(added));
+}
+
+void NetcdfWriter::attribute(NetcdfAttribute attribute) {
+    file_->needDeclaring();
+    auto &known = file_->content.attributes;
+    known.erase(
+        std::remove_if(known.begin(), known.end(), [&](const NetcdfAttribute &a) { return a.name == attribute.name; }),
+        known.end());
+    known.push_back(std::move(attribute));
+}
+
+void NetcdfWriter::coordinate(const std::string &name, std::vector<real> values,
+                              std::vector<NetcdfAttribute> attributes) {
+    dimension(name, static_cast<index>(values.size()));
+    variable(name, ElementKind::Float64, {name}, std::move(attributes));
+    file_->coordinates.emplace_back(name, std::move(values));
+}
+
+void NetcdfWriter::like(const NetcdfVariable &variable) {
+    NetcdfVariable copy = variable;
+    copy.name.erase(0, copy.name.rfind('/') + 1); // npos + 1 is 0
+    for (const NetcdfDimension &dimension : copy.dimensions)
+        file_->declare(dimension.unlimited ? NetcdfDimension{dimension.name, 0, true} : dimension);
+    file_->declare(std::move(copy));
+}
+
+void NetcdfWriter::define() {
+    File &file = *file_;
+    if (file.id >= 0)
+        return;
+    std::vector<std::string> declared;
+    NetcdfFormat format = NetcdfFormat::Automatic;
+    file.comm.guarded([&] {
+        const auto &known = file.content.attributes;
+        if (std::none_of(known.begin(), known.end(), [](const NetcdfAttribute &a) { return a.name == "Conventions"; }))
+            attribute({"Conventions", "CF-1.8"});
+        format = file.chooseFormat();
+        file.checkFormat(format);
+        for (const NetcdfDimension &dimension : file.content.dimensions)
+            declared.push_back(
+                fmt::format("dimension {} {} {}", dimension.name, dimension.length, dimension.unlimited));
+        for (const NetcdfVariable &variable : file.content.variables) {
+            declared.push_back(variable.description());
+            for (const NetcdfAttribute &attribute : variable.attributes)
+                declared.push_back(attributeText(attribute));
+        }
+        for (const NetcdfAttribute &attribute : file.content.attributes)
+            declared.push_back(attributeText(attribute));
+    });
+    requireSame(file.comm, declared, [&](std::size_t k, const std::string *first) {
+        throw ArgumentError(fmt::format("{}: this rank declares {}, rank 0 {}", file.path,
+                                        k < declared.size() ? declared[k] : "nothing more",
+                                        first == nullptr ? "nothing more" : *first));
+    });
+    file.create(format);
+    for (const auto &[name, values] : file.coordinates) {
+        std::vector<WrittenSlab> mine;
+        if (file.comm.rank() == 0)
+            mine.push_back(slabOf(values.data(), {0}, {static_cast<index>(values.size())}));
+        write(name, mine);
+    }
+}
+
+void NetcdfWriter::write(std::string_view name, std::span<const WrittenSlab> slabs, bool raw) {
+    define();
+    File &file = *file_;
+    WritePlan plan;
+    file.comm.guarded([&] { file.prepare(name, slabs, raw, plan); });
+    if (plan.variable->dimensions.empty()) {
+        file.putScalar(plan, slabs);
+        return;
+    }
+    file.putAll(plan, slabs);
+    file.grow(plan, slabs);
+}
+
+index NetcdfWriter::length(std::string_view dimension) const {
+    for (const NetcdfDimension &known : file_->content.dimensions)
+        if (known.name == dimension)
+            return known.length;
+    throw ArgumentError(fmt::format("{} has no dimension '{}'", file_->path, dimension));
+}
+
+void NetcdfWriter::close() {
+    DNDS_CHECK(file_ != nullptr, StateError, "the file is closed");
+    define();
+    File &file = *file_;
+    file.comm.beforeCollective();
+    const int status = nc_close(std::exchange(file.id, -1));
+    file.comm.guarded([&] {
+        Detail::needNetcdf(status, file.path, "complete it");
+        if (file.comm.rank() == 0 && !file.options.append)
+            renameDurably(file.temporary, file.path);
+    });
+}
+
+const std::vector<std::string> &NetcdfWriter::notes() const noexcept { return file_->notes; }
+const std::string &NetcdfWriter::path() const noexcept { return file_->path; }
+
+} // namespace DNDS

@@ -1,0 +1,317 @@
+#include "DNDS/GridFile/Packing.hpp"
+
+#include "DNDS/GridFile/ElementConversion.hpp"
+
+#include <cmath>
+#include <cstring>
+#include <limits>
+
+namespace DNDS::Detail {
+
+namespace {
+
+template <class T>
+PackedNumber packedFrom(T value) {
+    PackedNumber number{};
+    std::memcpy(number.data(), &value, sizeof(T));
+    return number;
+}
+
+template <class T>
+T numberOf(const PackedNumber &number) {
+    T value;
+    std::memcpy(&value, number.data(), sizeof(T));
+    return value;
+}
+
+ElementKind unsignedOf(ElementKind kind) {
+    switch (kind) {
+    case ElementKind::Int8:
+        return ElementKind::UInt8;
+    case ElementKind::Int16:
+        return ElementKind::UInt16;
+    case ElementKind::Int32:
+        return ElementKind::UInt32;
+    case ElementKind::Int64:
+        return ElementKind::UInt64;
+    default:
+        return kind;
+    }
+}
+
+/// The fill values of the NetCDF library (netcdf.h); none for bytes.
+std::optional<PackedNumber> defaultFill(ElementKind kind) {
+    switch (kind) {
+    case ElementKind::Int16:
+        return packedFrom(std::int16_t{-32767});
+    case ElementKind::UInt16:
+        return packedFrom(std::uint16_t{65535});
+    case ElementKind::Int32:
+        return packedFrom(std::int32_t{-2147483647});
+    case ElementKind::UInt32:
+        return packedFrom(std::uint32_t{4294967295U});
+    case ElementKind::Int64:
+        return packedFrom(std::int64_t{-9223372036854775806});
+    case ElementKind::UInt64:
+        return packedFrom(std::uint64_t{18446744073709551614U});
+    case ElementKind::Float32:
+        return packedFrom(9.9692099683868690e+36F);
+    case ElementKind::Float64:
+        return packedFrom(9.9692099683868690e+36);
+    default:
+        return {};
+    }
+}
+
+std::size_t lengthOf(const NetcdfValue &value) {
+    return std::visit([](const auto &list) { return list.size(); }, value);
+}
+
+bool isText(const NetcdfAttribute &attribute) { return std::holds_alternative<std::string>(attribute.value); }
+
+/// The numbers of an attribute in the packed type; a note for each that does not fit.
+std::vector<PackedNumber> numbersOf(const NetcdfVariable &variable, const char *name, Packing &packing,
+                                    std::size_t wanted = 0) {
+    std::vector<PackedNumber> numbers;
+    const NetcdfAttribute *attribute = variable.attribute(name);
+    if (attribute == nullptr)
+        return numbers;
+    const auto note = [&](const char *why) {
+        packing.notes.push_back(fmt::format("attribute {} of '{}' {}: ignored", name, variable.name, why));
+    };
+    if (isText(*attribute) || (wanted > 0 && lengthOf(attribute->value) != wanted)) {
+        note(isText(*attribute) ? "is text" : "has the wrong number of values");
+        return numbers;
+    }
+    // A signed attribute of a variable that is read as unsigned is unsigned, too.
+    const bool turned = packing.kind != variable.kind && attribute->kind == variable.kind;
+    for (std::size_t k = 0; k < lengthOf(attribute->value); k++) {
+        const auto number = packedNumber(*attribute, k, turned ? variable.kind : packing.kind);
+        if (number)
+            numbers.push_back(*number);
+        else
+            note(fmt::format("does not fit its type {}", elementKindName(packing.kind)).c_str());
+    }
+    return numbers;
+}
+
+real realOf(const NetcdfVariable &variable, const char *name, real otherwise, Packing &packing) {
+    const NetcdfAttribute *attribute = variable.attribute(name);
+    if (attribute == nullptr)
+        return otherwise;
+    if (isText(*attribute) || lengthOf(attribute->value) != 1) {
+        packing.notes.push_back(fmt::format("attribute {} of '{}' is not one number: ignored", name, variable.name));
+        return otherwise;
+    }
+    packing.scaled = true;
+    return std::visit(
+        [&](const auto &list) -> real {
+            if constexpr (std::is_same_v<std::decay_t<decltype(list)>, std::string>)
+                return otherwise;
+            else
+                return static_cast<real>(list[0]);
+        },
+        attribute->value);
+}
+
+template <class Number>
+class MissingTest {
+  public:
+    explicit MissingTest(const Packing &packing) {
+        for (const PackedNumber &number : packing.missing) {
+            const auto value = numberOf<Number>(number);
+            if (value != value)
+                nan_ = true;
+            else
+                values_.push_back(value);
+        }
+        if (packing.least)
+            least_ = numberOf<Number>(*packing.least);
+        if (packing.most)
+            most_ = numberOf<Number>(*packing.most);
+    }
+    bool operator()(Number value) const {
+        if (value < least_ || value > most_ || (nan_ && value != value))
+            return true;
+        for (const Number missing : values_)
+            if (value == missing)
+                return true;
+        return false;
+    }
+
+  private:
+    static constexpr bool floating = std::is_floating_point_v<Number>;
+    std::vector<Number> values_;
+    Number least_ = floating ? -std::numeric_limits<Number>::infinity() : std::numeric_limits<Number>::lowest();
+    Number most_ = floating ? std::numeric_limits<Number>::infinity() : std::numeric_limits<Number>::max();
+    bool nan_ = false;
+};
+
+template <class Number, class Value>
+Value unpacked(const Packing &packing, Number number, const std::string &what) {
+    if constexpr (std::is_floating_point_v<Value>) {
+        if (packing.scaled)
+            return static_cast<Value>(static_cast<real>(number) * packing.scale + packing.offset);
+        return static_cast<Value>(number);
+    } else {
+        DNDS_CHECK(holds<Value>(number), DataError, "{}: {} does not fit {}", what, number,
+                   elementKindName(elementKindOf<Value>()));
+        return static_cast<Value>(number);
+    }
+}
+
+template <class Value>
+Value valueOfMissing(std::optional<real> fill, bool masked, const std::string &what) {
+    if constexpr (std::is_floating_point_v<Value>) {
+        return static_cast<Value>(fill.value_or(std::numeric_limits<real>::quiet_NaN()));
+    } else {
+        DNDS_CHECK(fill || masked, DataError,
+                   "{} has missing values, and {} has no NaN: give a mask, or NetcdfReadOptions::fill", what,
+                   elementKindName(elementKindOf<Value>()));
+        DNDS_CHECK(holds<Value>(fill.value_or(0)), DataError, "{}: {} for missing values does not fit {}", what,
+                   fill.value_or(0), elementKindName(elementKindOf<Value>()));
+        return static_cast<Value>(fill.value_or(0));
+    }
+}
+
+template <class Number, class Value>
+void unpackAs(const Packing &packing, const std::byte *numbers, const Slab &slab, const SlabChunk &chunk,
+              std::optional<real> fill, const std::string &what) {
+    const auto *from = reinterpret_cast<const Number *>(numbers);
+    auto *to = static_cast<Value *>(slab.data);
+    const MissingTest<Number> isMissing(packing);
+    forEachRun(chunk, stridesOf(slab), [&](index packed, index memory, index length, index stride) {
+        for (index i = 0; i < length; i++, memory += stride) {
+            const Number number = from[packed + i];
+            const bool missing = isMissing(number);
+            to[memory] = missing ? valueOfMissing<Value>(fill, slab.mask != nullptr, what)
+                                 : unpacked<Number, Value>(packing, number, what);
+            if (slab.mask != nullptr)
+                slab.mask[memory] = missing ? 1 : 0;
+        }
+    });
+}
+
+template <class Number, class Value>
+Number packed(const Packing &packing, Value value, const std::string &what) {
+    if constexpr (std::is_floating_point_v<Number>) {
+        if (packing.scaled)
+            return static_cast<Number>((static_cast<real>(value) - packing.offset) / packing.scale);
+        return static_cast<Number>(value);
+    } else {
+        if (packing.scaled) {
+            const real number = std::nearbyint((static_cast<real>(value) - packing.offset) / packing.scale);
+            DNDS_CHECK(holds<Number>(number), DataError, "{}: {} packed is {}, which does not fit {}", what, value,
+                       number, elementKindName(elementKindOf<Number>()));
+            return static_cast<Number>(number);
+        }
+        DNDS_CHECK(holds<Number>(value), DataError, "{}: {} does not fit {}", what, value,
+                   elementKindName(elementKindOf<Number>()));
+        return static_cast<Number>(value);
+    }
+}
+
+template <class Number>
+Number numberOfMissing(const Packing &packing, const std::string &what) {
+    if constexpr (std::is_floating_point_v<Number>)
+        if (!packing.declared)
+            return std::numeric_limits<Number>::quiet_NaN();
+    DNDS_CHECK(!packing.missing.empty(), DataError,
+               "{} has no value for missing ones: give it the attribute _FillValue", what);
+    return numberOf<Number>(packing.missing.front());
+}
+
+template <class Number, class Value>
+void packAs(const Packing &packing, const WrittenSlab &slab, const SlabChunk &chunk, std::byte *numbers,
+            const std::string &what) {
+    const auto *from = static_cast<const Value *>(slab.data);
+    auto *to = reinterpret_cast<Number *>(numbers);
+    forEachRun(chunk, stridesOf(slab), [&](index place, index memory, index length, index stride) {
+        for (index i = 0; i < length; i++, memory += stride) {
+            const Value value = from[memory];
+            const bool missing = value != value || (slab.mask != nullptr && slab.mask[memory] != 0);
+            to[place + i] = missing ? numberOfMissing<Number>(packing, what) : packed<Number>(packing, value, what);
+        }
+    });
+}
+
+} // namespace
+
+std::optional<PackedNumber> packedNumber(const NetcdfAttribute &attribute, std::size_t which, ElementKind kind) {
+    return std::visit(
+        [&](const auto &list) -> std::optional<PackedNumber> {
+            if constexpr (std::is_same_v<std::decay_t<decltype(list)>, std::string>) {
+                return {};
+            } else {
+                if (which >= list.size())
+                    return {};
+                return withNumber(kind, [&](auto zero) -> std::optional<PackedNumber> {
+                    using Number = decltype(zero);
+                    // A double attribute of a float variable means the nearest float.
+                    if (!std::is_floating_point_v<Number> && !holds<Number>(list[which]))
+                        return {};
+                    return packedFrom(static_cast<Number>(list[which]));
+                });
+            }
+        },
+        attribute.value);
+}
+
+Packing packingOf(const NetcdfVariable &variable) {
+    Packing packing;
+    const std::string isUnsigned = variable.text("_Unsigned");
+    packing.kind = isUnsigned == "true" || isUnsigned == "True" ? unsignedOf(variable.kind) : variable.kind;
+    for (const char *name : {"_FillValue", "missing_value"})
+        for (const PackedNumber &number : numbersOf(variable, name, packing))
+            packing.missing.push_back(number);
+    packing.declared = !packing.missing.empty();
+    if (variable.attribute("_FillValue") == nullptr)
+        if (const auto fill = defaultFill(variable.kind))
+            packing.missing.push_back(*fill);
+    const auto range = numbersOf(variable, "valid_range", packing, 2);
+    if (range.size() == 2) {
+        packing.least = range[0];
+        packing.most = range[1];
+    }
+    for (const PackedNumber &number : numbersOf(variable, "valid_min", packing, 1))
+        packing.least = number;
+    for (const PackedNumber &number : numbersOf(variable, "valid_max", packing, 1))
+        packing.most = number;
+    packing.scale = realOf(variable, "scale_factor", 1, packing);
+    packing.offset = realOf(variable, "add_offset", 0, packing);
+    return packing;
+}
+
+void checkUnpacking(const Packing &packing, ElementKind memory, const std::string &what) {
+    (void)bytesOf(memory);
+    DNDS_CHECK(isFloating(memory) || (!packing.scaled && !isFloating(packing.kind)), LayoutError,
+               "{} has floating-point values{}, but memory is {}", what,
+               packing.scaled ? " (scale_factor, add_offset)" : "", elementKindName(memory));
+}
+
+void checkPacking(const Packing &packing, ElementKind memory, const std::string &what) {
+    (void)bytesOf(memory);
+    DNDS_CHECK(!isFloating(memory) || packing.scaled || isFloating(packing.kind), LayoutError,
+               "{} holds {} without scale_factor, but memory is {}", what, elementKindName(packing.kind),
+               elementKindName(memory));
+    DNDS_CHECK(packing.scale != 0, LayoutError, "{} has scale_factor 0", what);
+}
+
+void unpackChunk(const Packing &packing, const std::byte *numbers, const Slab &slab, const SlabChunk &chunk,
+                 std::optional<real> fill, const std::string &what) {
+    withNumber(packing.kind, [&](auto number) {
+        withNumber(slab.kind, [&](auto value) {
+            unpackAs<decltype(number), decltype(value)>(packing, numbers, slab, chunk, fill, what);
+        });
+    });
+}
+
+void packChunk(const Packing &packing, const WrittenSlab &slab, const SlabChunk &chunk, std::byte *numbers,
+               const std::string &what) {
+    withNumber(packing.kind, [&](auto number) {
+        withNumber(slab.kind,
+                   [&](auto value) { packAs<decltype(number), decltype(value)>(packing, slab, chunk, numbers, what); });
+    });
+}
+
+} // namespace DNDS::Detail

@@ -1,0 +1,29 @@
+#include "DNDS/GridFile/Slab.hpp"
+
+#include "DNDS/Base/Error.hpp"
+
+#include <fmt/format.h>
+
+namespace DNDS {
+
+template <class Byte>
+void checkSlab(const BasicSlab<Byte> &slab, const std::vector<index> &shape, const std::string &what) {
+    const std::size_t dims = shape.size();
+    DNDS_CHECK(slab.start.size() == dims && slab.count.size() == dims, LayoutError,
+               "{} has {} dimensions ({}), but a box of {} starts and {} counts is given", what, dims,
+               fmt::join(shape, " x "), slab.start.size(), slab.count.size());
+    DNDS_CHECK(slab.strides.empty() || slab.strides.size() == dims, LayoutError,
+               "{} has {} dimensions, but {} strides of memory are given", what, dims, slab.strides.size());
+    for (std::size_t d = 0; d < dims; d++)
+        DNDS_CHECK(slab.start[d] >= 0 && slab.count[d] >= 0 && slab.start[d] <= shape[d] &&
+                       slab.count[d] <= shape[d] - slab.start[d],
+                   LayoutError, "{} has {} elements, but a box of {} elements from {} is given", what,
+                   fmt::join(shape, " x "), fmt::join(slab.count, " x "), fmt::join(slab.start, ", "));
+    DNDS_CHECK(slab.elements() == 0 || slab.data != nullptr, ArgumentError, "{}: a box of {} elements has no memory",
+               what, fmt::join(slab.count, " x "));
+}
+
+template void checkSlab(const Slab &, const std::vector<index> &, const std::string &);
+template void checkSlab(const WrittenSlab &, const std::vector<index> &, const std::string &);
+
+} // namespace DNDS

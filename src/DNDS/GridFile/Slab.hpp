@@ -1,0 +1,59 @@
+/// @file Slab.hpp
+/// @brief A box of a file's elements, and where they are in this rank's memory.
+#pragma once
+
+#include "DNDS/Base/ElementKind.hpp"
+#include "DNDS/Base/Types.hpp"
+
+#include <cstdint>
+#include <string>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+namespace DNDS {
+
+/// A box of elements. `Byte` is `void` where the file is read into memory, `const void` where memory is written.
+template <class Byte>
+struct BasicSlab {
+    using Mask = std::conditional_t<std::is_const_v<Byte>, const std::uint8_t, std::uint8_t>;
+
+    std::vector<index> start;   ///< its first element along each dimension, in the file's order (slowest first)
+    std::vector<index> count;   ///< its elements along each dimension; any 0: nothing
+    std::vector<index> strides; ///< between neighbours in memory, in elements; empty: contiguous, last one fastest
+    ElementKind kind = ElementKind::Opaque;
+    Byte *data = nullptr; ///< the element `start`
+    Mask *mask = nullptr; ///< if given, 1 where the value is missing, else 0; strides as the data's
+
+    index elements() const {
+        index product = 1;
+        for (const index n : count)
+            product *= n;
+        return product;
+    }
+};
+
+using Slab = BasicSlab<void>;              ///< to be read
+using WrittenSlab = BasicSlab<const void>; ///< to be written
+
+/// A slab of memory, strides in elements of `T`. Local.
+template <class T>
+auto slabOf(T *data, std::vector<index> start, std::vector<index> count, std::vector<index> strides = {}) {
+    using Byte = std::conditional_t<std::is_const_v<T>, const void, void>;
+    static_assert(elementKindOf<std::remove_const_t<T>>() != ElementKind::Opaque,
+                  "files hold integers of 8 to 64 bits, float and double; give components a dimension of their own");
+    BasicSlab<Byte> slab;
+    slab.start = std::move(start);
+    slab.count = std::move(count);
+    slab.strides = std::move(strides);
+    slab.kind = elementKindOf<std::remove_const_t<T>>();
+    slab.data = data;
+    return slab;
+}
+
+/// Throws where numbers of dimensions differ or the box is not within `shape`; `what` names the variable. Local.
+/// @throws ArgumentError, LayoutError.
+template <class Byte>
+void checkSlab(const BasicSlab<Byte> &slab, const std::vector<index> &shape, const std::string &what);
+
+} // namespace DNDS

@@ -1,0 +1,82 @@
+#include "DNDS/GridFile/SlabChunks.hpp"
+
+#include <cstring>
+
+namespace DNDS::Detail {
+
+SlabChunks::SlabChunks(const std::vector<index> &count, index limit) : count_(count) {
+    limit = std::max<index>(limit, 1);
+    index inner = 1; // elements of what is faster than `cut_`
+    index all = 1;
+    for (const index n : count)
+        all *= n;
+    if (all == 0)
+        return;
+    std::size_t d = count.size();
+    while (d > 0 && inner <= limit / count[d - 1])
+        inner *= count[--d];
+    if (d == 0) { // everything at once
+        size_ = 1;
+        rows_ = count.empty() ? 1 : count[0];
+        return;
+    }
+    cut_ = d - 1;
+    rows_ = std::max<index>(limit / inner, 1);
+    size_ = (count[cut_] + rows_ - 1) / rows_;
+    for (std::size_t slow = 0; slow < cut_; slow++)
+        size_ *= count[slow];
+}
+
+SlabChunk SlabChunks::at(index k) const {
+    SlabChunk chunk{std::vector<index>(count_.size(), 0), count_, 1};
+    if (!count_.empty()) {
+        const index parts = (count_[cut_] + rows_ - 1) / rows_;
+        chunk.offset[cut_] = (k % parts) * rows_;
+        chunk.count[cut_] = std::min(rows_, count_[cut_] - chunk.offset[cut_]);
+        k /= parts;
+        for (std::size_t d = cut_; d-- > 0;) {
+            chunk.offset[d] = k % count_[d];
+            chunk.count[d] = 1;
+            k /= count_[d];
+        }
+    }
+    for (const index n : chunk.count)
+        chunk.elements *= n;
+    return chunk;
+}
+
+bool isContiguous(const SlabChunk &chunk, const std::vector<index> &strides) {
+    index expected = 1;
+    for (std::size_t d = strides.size(); d-- > 0;) {
+        if (chunk.count[d] != 1 && strides[d] != expected)
+            return false;
+        expected *= chunk.count[d];
+    }
+    return true;
+}
+
+void gatherChunk(const WrittenSlab &slab, const SlabChunk &chunk, std::size_t elementBytes, std::byte *packed) {
+    const auto *data = static_cast<const std::byte *>(slab.data);
+    const auto bytes = static_cast<index>(elementBytes);
+    forEachRun(chunk, stridesOf(slab), [&](index to, index from, index length, index stride) {
+        if (stride == 1)
+            std::memcpy(packed + to * bytes, data + from * bytes, static_cast<std::size_t>(length * bytes));
+        else
+            for (index i = 0; i < length; i++)
+                std::memcpy(packed + (to + i) * bytes, data + (from + i * stride) * bytes, elementBytes);
+    });
+}
+
+void scatterChunk(const Slab &slab, const SlabChunk &chunk, std::size_t elementBytes, const std::byte *packed) {
+    auto *data = static_cast<std::byte *>(slab.data);
+    const auto bytes = static_cast<index>(elementBytes);
+    forEachRun(chunk, stridesOf(slab), [&](index from, index to, index length, index stride) {
+        if (stride == 1)
+            std::memcpy(data + to * bytes, packed + from * bytes, static_cast<std::size_t>(length * bytes));
+        else
+            for (index i = 0; i < length; i++)
+                std::memcpy(data + (to + i * stride) * bytes, packed + (from + i) * bytes, elementBytes);
+    });
+}
+
+} // namespace DNDS::Detail

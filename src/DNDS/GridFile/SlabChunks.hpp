@@ -1,0 +1,88 @@
+/// @file SlabChunks.hpp
+/// @brief Divides boxes into requests of limited size, and copies between them and strided memory. Part of
+/// NetcdfReader, NetcdfWriter and RawFile.
+#pragma once
+
+#include "DNDS/GridFile/Slab.hpp"
+
+#include <algorithm>
+#include <cstddef>
+#include <vector>
+
+namespace DNDS::Detail {
+
+/// A part of a slab.
+struct SlabChunk {
+    std::vector<index> offset; ///< from the slab's start
+    std::vector<index> count;
+    index elements = 0;
+};
+
+/// Parts of a box with at most `limit` elements (at least one each), cut along slow dimensions only. Local; O(1) each.
+class SlabChunks {
+  public:
+    SlabChunks(const std::vector<index> &count, index limit);
+    index size() const noexcept { return size_; }
+    SlabChunk at(index k) const;
+
+  private:
+    std::vector<index> count_;
+    std::size_t cut_ = 0; ///< the dimension that is cut; slower ones advance by one, faster ones are whole
+    index rows_ = 1;      ///< along `cut_`, a chunk
+    index size_ = 0;
+};
+
+/// The memory strides of a slab, in elements.
+template <class Byte>
+std::vector<index> stridesOf(const BasicSlab<Byte> &slab) {
+    if (!slab.strides.empty())
+        return slab.strides;
+    std::vector<index> strides(slab.count.size(), 1);
+    for (std::size_t d = strides.size(); d-- > 1;)
+        strides[d - 1] = strides[d] * std::max<index>(slab.count[d], 1);
+    return strides;
+}
+
+/// Calls `run(packed, memory, length, stride)` for each row of a chunk along the fastest dimension: element `packed` of
+/// the chunk is element `memory` of the slab's data, and so on for `length` of them, `stride` apart.
+template <class Run>
+void forEachRun(const SlabChunk &chunk, const std::vector<index> &strides, Run &&run) {
+    if (chunk.elements == 0)
+        return;
+    const std::size_t dims = chunk.count.size();
+    index memory = 0;
+    for (std::size_t d = 0; d < dims; d++)
+        memory += chunk.offset[d] * strides[d];
+    if (dims == 0)
+        return run(index{0}, memory, index{1}, index{1});
+    const index length = chunk.count[dims - 1];
+    std::vector<index> at(dims, 0);
+    for (index packed = 0; packed < chunk.elements; packed += length) {
+        run(packed, memory, length, strides[dims - 1]);
+        for (std::size_t d = dims - 1; d-- > 0;) {
+            memory += strides[d];
+            if (++at[d] < chunk.count[d])
+                break;
+            memory -= chunk.count[d] * strides[d];
+            at[d] = 0;
+        }
+    }
+}
+
+/// Whether a chunk of a slab is contiguous in memory, in the file's order.
+bool isContiguous(const SlabChunk &chunk, const std::vector<index> &strides);
+
+/// Copies the elements of a chunk from memory, one after another, to `packed`, or back. Local.
+void gatherChunk(const WrittenSlab &slab, const SlabChunk &chunk, std::size_t elementBytes, std::byte *packed);
+void scatterChunk(const Slab &slab, const SlabChunk &chunk, std::size_t elementBytes, const std::byte *packed);
+
+/// The first element of a chunk in the file.
+template <class Byte>
+std::vector<index> fileStart(const BasicSlab<Byte> &slab, const SlabChunk &chunk) {
+    std::vector<index> start = slab.start;
+    for (std::size_t d = 0; d < start.size(); d++)
+        start[d] += chunk.offset[d];
+    return start;
+}
+
+} // namespace DNDS::Detail

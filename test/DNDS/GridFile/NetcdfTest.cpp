@@ -1,0 +1,432 @@
+// NetcdfReader and NetcdfWriter against each other, and against files made by hand.
+#include "DNDS/GridFile/NetcdfReader.hpp"
+#include "DNDS/GridFile/NetcdfWriter.hpp"
+
+#include "DNDS/GridFile/Parts.hpp"
+#include "support/TemporaryFile.hpp"
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <filesystem>
+#include <limits>
+
+namespace DNDS {
+namespace {
+
+using Geom::test::TemporaryFile;
+using test::PaddedBox;
+using test::partsOf;
+
+CommunicatorView world() { return MPI_COMM_WORLD; }
+
+template <class T>
+std::vector<Slab> slabsOf(std::vector<PaddedBox<T>> &boxes, bool masked = false) {
+    std::vector<Slab> slabs;
+    for (PaddedBox<T> &box : boxes) {
+        slabs.push_back(slabOf(box.data(), box.start, box.count, box.strides));
+        if (masked)
+            slabs.back().mask = box.maskData();
+    }
+    return slabs;
+}
+
+template <class T>
+std::vector<WrittenSlab> writtenOf(std::vector<PaddedBox<T>> &boxes) {
+    std::vector<WrittenSlab> slabs;
+    for (PaddedBox<T> &box : boxes)
+        slabs.push_back(slabOf(static_cast<const T *>(box.data()), box.start, box.count, box.strides));
+    return slabs;
+}
+
+template <class T>
+T valueAt(index global) {
+    if constexpr (std::is_floating_point_v<T>)
+        return static_cast<T>(global) / 8 - 3;
+    else
+        return static_cast<T>(global * 7 + 1); // wraps around, too
+}
+
+template <class T>
+void fill(std::vector<PaddedBox<T>> &boxes, const std::vector<index> &shape) {
+    for (PaddedBox<T> &box : boxes)
+        box.forEach(shape, [&](index global, std::size_t place) { box.memory[place] = valueAt<T>(global); });
+}
+
+/// Writes a file of one variable of all ranks, cut along `cut`.
+template <class T>
+void writeFile(const std::string &path, NetcdfFormat format, const std::vector<index> &shape, std::size_t cut,
+               int deflate = 0) {
+    NetcdfWriter file(world(), path, {.format = format, .deflate = deflate});
+    std::vector<std::string> names;
+    for (std::size_t d = 0; d < shape.size(); d++) {
+        names.push_back("d" + std::to_string(d));
+        file.dimension(names.back(), shape[d]);
+    }
+    file.variable("v", elementKindOf<T>(), names, {{"units", "m/s"}});
+    auto boxes = partsOf<T>(shape, cut, T{99});
+    fill(boxes, shape);
+    file.write("v", writtenOf(boxes), true);
+    file.close();
+}
+
+template <class T>
+void expectFile(const std::string &path, const std::vector<index> &shape, std::size_t cut, bool raw) {
+    NetcdfReader file(world(), path);
+    EXPECT_EQ(file.variable("v").kind, elementKindOf<T>());
+    EXPECT_EQ(file.variable("v").text("units"), "m/s");
+    auto boxes = partsOf<T>(shape, cut, T{99});
+    file.read("v", slabsOf(boxes), {.raw = raw, .fill = 0});
+    index elements = 0;
+    for (const PaddedBox<T> &box : boxes) {
+        box.forEach(shape, [&](index global, std::size_t place) {
+            elements++;
+            if (raw || std::is_floating_point_v<T>) {
+                ASSERT_EQ(box.memory[place], valueAt<T>(global)) << global;
+            }
+        });
+        EXPECT_EQ(static_cast<index>(std::count(box.memory.begin(), box.memory.end(), T{99})) >=
+                      static_cast<index>(box.memory.size()) - elements,
+                  true)
+            << "memory around the box was written";
+    }
+}
+
+class Formats : public ::testing::TestWithParam<NetcdfFormat> {};
+
+TEST_P(Formats, EveryTypeComesBackWhateverTheCut) {
+    if (!NetcdfReader::built())
+        GTEST_SKIP() << "built without NetCDF";
+    const std::vector<index> shape{3, 4, 5};
+    const auto both = [&]<class T>(T) {
+        const TemporaryFile file(".nc");
+        writeFile<T>(file.path(), GetParam(), shape, 1);
+        for (const std::size_t cut : {std::size_t{0}, std::size_t{1}, std::size_t{2}})
+            expectFile<T>(file.path(), shape, cut, true);
+        expectFile<T>(file.path(), shape, 2, false);
+    };
+    both(std::int8_t{});
+    both(std::int16_t{});
+    both(std::int32_t{});
+    both(float{});
+    both(double{});
+    if (GetParam() == NetcdfFormat::Cdf2) {
+        const TemporaryFile file(".nc");
+        EXPECT_THROW(writeFile<std::uint16_t>(file.path(), GetParam(), shape, 1), LayoutError);
+        return;
+    }
+    both(std::uint8_t{});
+    both(std::uint16_t{});
+    both(std::uint32_t{});
+    both(std::int64_t{});
+    both(std::uint64_t{});
+}
+
+std::string formatName(const ::testing::TestParamInfo<NetcdfFormat> &info) {
+    constexpr std::array names{"Automatic", "Cdf2", "Cdf5", "Netcdf4"};
+    return names[static_cast<std::size_t>(info.param)];
+}
+
+INSTANTIATE_TEST_SUITE_P(Netcdf, Formats,
+                         ::testing::Values(NetcdfFormat::Automatic, NetcdfFormat::Cdf2, NetcdfFormat::Cdf5,
+                                           NetcdfFormat::Netcdf4),
+                         formatName);
+
+TEST(NetcdfAbsent, SaysSoInsteadOfReading) {
+    if (NetcdfReader::built())
+        GTEST_SKIP() << "built with NetCDF";
+    EXPECT_THROW(NetcdfReader(world(), "a.nc"), NotBuiltError);
+    EXPECT_THROW(NetcdfWriter(world(), "a.nc"), NotBuiltError);
+}
+
+class Netcdf : public ::testing::Test {
+  protected:
+    void SetUp() override {
+        if (!NetcdfReader::built())
+            GTEST_SKIP() << "built without NetCDF";
+    }
+};
+
+TEST_F(Netcdf, CompressedFilesAreNetcdf4) {
+    const std::vector<index> shape{2, 9};
+    const TemporaryFile file(".nc");
+    writeFile<double>(file.path(), NetcdfFormat::Automatic, shape, 1, 4);
+    EXPECT_EQ(NetcdfReader(world(), file.path()).content().format, "NetCDF-4");
+    expectFile<double>(file.path(), shape, 0, true);
+    const TemporaryFile classic(".nc");
+    EXPECT_THROW(writeFile<double>(classic.path(), NetcdfFormat::Cdf5, shape, 1, 4), ArgumentError);
+}
+
+/// 3 steps of 5 cells: rank 0 alone has cells where there are more ranks.
+void writeSteps(const std::string &path, NetcdfFormat format, index begin, index end, bool append) {
+    NetcdfWriter file(world(), path, {.format = format, .append = append});
+    if (!append) {
+        file.unlimited("time");
+        file.coordinate("x", {10, 8, 6, 4, 2}, {{"units", "degrees_north"}});
+        file.variable("time", ElementKind::Float64, {"time"}, {{"units", "hours since 2000-01-01"}});
+        file.variable("u", ElementKind::Float32, {"time", "x"});
+    }
+    for (index step = begin; step < end; step++) {
+        const double now = static_cast<double>(step) * 0.5;
+        std::vector<WrittenSlab> time;
+        if (world().rank() == 0)
+            time.push_back(slabOf(&now, {step}, {1}));
+        file.write("time", time);
+        const index own = world().rank() == world().size() - 1 ? 5 : 0;
+        std::vector<float> values(5);
+        for (index i = 0; i < 5; i++)
+            values[static_cast<std::size_t>(i)] = static_cast<float>(step * 10 + i);
+        file.write("u", slabOf(static_cast<const float *>(values.data()), {step, 0}, {1, own}));
+        EXPECT_EQ(file.length("time"), step + 1);
+    }
+    file.close();
+}
+
+TEST_F(Netcdf, StepsAreAppendedAndPickedByIndexAndByValue) {
+    for (const NetcdfFormat format : {NetcdfFormat::Cdf2, NetcdfFormat::Cdf5, NetcdfFormat::Netcdf4}) {
+        const TemporaryFile path(".nc");
+        writeSteps(path.path(), format, 0, 2, false);
+        writeSteps(path.path(), format, 2, 3, true);
+        const NetcdfReader file(world(), path.path());
+        EXPECT_EQ(file.values("time"), (std::vector<real>{0, 0.5, 1}));
+        EXPECT_EQ(file.values("x"), (std::vector<real>{10, 8, 6, 4, 2}));
+        EXPECT_EQ(file.shape("u"), (std::vector<index>{3, 5}));
+        EXPECT_EQ(file.content().dimensions[0].unlimited, true);
+        const auto stepOf = [&](const DimensionPick &pick) {
+            std::vector<double> values(5);
+            file.read("u", slabOf(values.data(), {0}, {5}), {.picks = {pick}});
+            return values;
+        };
+        EXPECT_EQ(stepOf(atIndex("time", -1)), (std::vector<double>{20, 21, 22, 23, 24}));
+        EXPECT_EQ(stepOf(atIndex("time", 0)), (std::vector<double>{0, 1, 2, 3, 4}));
+        EXPECT_EQ(stepOf(atValue("time", 0.6)), (std::vector<double>{10, 11, 12, 13, 14}));
+        std::vector<float> column(3); // decreasing coordinates
+        file.read("u", slabOf(column.data(), {0}, {3}), {.picks = {atValue("x", 7.9)}});
+        EXPECT_EQ(column, (std::vector<float>{1, 11, 21}));
+        float one = 0;
+        file.read("u", slabOf(&one, {}, {}), {.picks = {atValue("x", -100), atIndex("time", 1)}});
+        EXPECT_EQ(one, 14);
+        EXPECT_THROW(stepOf(atIndex("time", 3)), ArgumentError);
+        EXPECT_THROW(stepOf(atIndex("tim", 0)), ArgumentError);
+    }
+}
+
+/// A variable of shorts with attributes, and its values by `write`.
+void writeShorts(const std::string &path, std::vector<std::int16_t> values, std::vector<NetcdfAttribute> attributes,
+                 std::vector<std::string> *notes = nullptr) {
+    NetcdfWriter file(world(), path);
+    file.dimension("x", static_cast<index>(values.size()));
+    file.variable("p", ElementKind::Int16, {"x"}, std::move(attributes));
+    std::vector<WrittenSlab> slabs;
+    if (world().rank() == 0)
+        slabs.push_back(
+            slabOf(static_cast<const std::int16_t *>(values.data()), {0}, {static_cast<index>(values.size())}));
+    file.write("p", slabs, true);
+    if (notes != nullptr)
+        *notes = file.notes();
+    file.close();
+}
+
+NetcdfAttribute shorts(const char *name, std::vector<std::int64_t> values) {
+    return {name, ElementKind::Int16, std::move(values)};
+}
+
+TEST_F(Netcdf, PackedValuesAreMaskedThenScaled) {
+    const TemporaryFile path(".nc");
+    // The negative scale turns the order around: the range is of the packed numbers.
+    writeShorts(path.path(), {-32767, 0, 100, 200, 300, 7},
+                {{"scale_factor", -0.5},
+                 {"add_offset", 1000.0},
+                 shorts("_FillValue", {0}),
+                 shorts("missing_value", {7}),
+                 shorts("valid_range", {-32767, 250})});
+    const NetcdfReader file(world(), path.path());
+    std::vector<double> values(6);
+    Slab slab = slabOf(values.data(), {0}, {6});
+    std::vector<std::uint8_t> mask(6, 9);
+    slab.mask = mask.data();
+    file.read("p", slab);
+    EXPECT_EQ(mask, (std::vector<std::uint8_t>{0, 1, 0, 0, 1, 1}));
+    EXPECT_EQ(values[0], 1000 + 32767 * 0.5);
+    EXPECT_TRUE(std::isnan(values[1]) && std::isnan(values[4]) && std::isnan(values[5]));
+    EXPECT_EQ(values[2], 950);
+    EXPECT_EQ(values[3], 900);
+    file.read("p", slab, {.fill = -1});
+    EXPECT_EQ(values[4], -1);
+    std::vector<std::int16_t> raw(6);
+    file.read("p", slabOf(raw.data(), {0}, {6}), {.raw = true});
+    EXPECT_EQ(raw, (std::vector<std::int16_t>{-32767, 0, 100, 200, 300, 7}));
+    std::vector<int> integers(6);
+    EXPECT_THROW(file.read("p", slabOf(integers.data(), {0}, {6})), LayoutError);
+}
+
+TEST_F(Netcdf, UnsignedComesFirstForAttributesToo) {
+    const TemporaryFile path(".nc");
+    writeShorts(path.path(), {-1, -2, 5, -32768, -32767},
+                {{"_Unsigned", "true"}, shorts("_FillValue", {-1}), shorts("valid_range", {0, -3})});
+    const NetcdfReader file(world(), path.path());
+    std::vector<int> values(5, -7);
+    Slab slab = slabOf(values.data(), {0}, {5});
+    std::vector<std::uint8_t> mask(5, 9);
+    slab.mask = mask.data();
+    file.read("p", slab);
+    EXPECT_EQ(mask, (std::vector<std::uint8_t>{1, 1, 0, 0, 0}));
+    EXPECT_EQ(values, (std::vector<int>{0, 0, 5, 32768, 32769}));
+    EXPECT_THROW(file.read("p", slabOf(values.data(), {0}, {5})), DataError) << "missing integers without a place";
+    std::vector<std::int16_t> narrow(5);
+    Slab small = slabOf(narrow.data(), {0}, {5});
+    small.mask = mask.data();
+    EXPECT_THROW(file.read("p", small), DataError) << "32768 does not fit";
+}
+
+TEST_F(Netcdf, AFillValueThatDoesNotFitIsDroppedAndSaidSo) {
+    const TemporaryFile path(".nc");
+    std::vector<std::string> notes;
+    writeShorts(path.path(), {1, -32767},
+                {{"_FillValue", std::numeric_limits<real>::quiet_NaN()}, {"missing_value", "none"}}, &notes);
+    EXPECT_NE(fmt::format("{}", fmt::join(notes, ";")).find("_FillValue of 'p' does not fit"), std::string::npos);
+    const NetcdfReader file(world(), path.path());
+    EXPECT_EQ(file.variable("p").attribute("_FillValue"), nullptr);
+    ASSERT_EQ(file.notes().size(), 1u);
+    EXPECT_NE(file.notes()[0].find("missing_value of 'p' is text"), std::string::npos);
+    std::vector<float> values(2);
+    file.read("p", slabOf(values.data(), {0}, {2}));
+    EXPECT_EQ(values[0], 1);
+    EXPECT_TRUE(std::isnan(values[1])) << "the default fill value";
+}
+
+TEST_F(Netcdf, ValuesArePackedAgainAsTheyWere) {
+    const TemporaryFile path(".nc");
+    const TemporaryFile again(".nc");
+    const std::vector<std::int16_t> packed{-32000, -5, 0, 3, 32000, -999};
+    writeShorts(path.path(), packed, {{"scale_factor", 0.013}, {"add_offset", -3.7}, shorts("_FillValue", {-999})});
+    const NetcdfReader in(world(), path.path());
+    std::vector<double> values(6);
+    in.read("p", slabOf(values.data(), {0}, {6}));
+    {
+        NetcdfWriter out(world(), again.path());
+        out.like(in.variable("p"));
+        const index own = world().rank() == 0 ? 6 : 0;
+        out.write("p", slabOf(static_cast<const double *>(values.data()), {0}, {own}));
+        values[0] = 1e9;
+        EXPECT_THROW(out.write("p", slabOf(static_cast<const double *>(values.data()), {0}, {own})), DataError);
+        out.close();
+    }
+    std::vector<std::int16_t> back(6);
+    const NetcdfReader reread(world(), again.path());
+    reread.read("p", slabOf(back.data(), {0}, {6}), {.raw = true});
+    EXPECT_EQ(back, packed);
+    EXPECT_EQ(reread.variable("p").attributes, in.variable("p").attributes);
+}
+
+template <class Act>
+std::string messageOf(Act &&act) {
+    try {
+        act();
+    } catch (const Error &error) {
+        return error.message();
+    }
+    return "";
+}
+
+TEST_F(Netcdf, ErrorsListWhatThereIsOnAllRanks) {
+    const TemporaryFile path(".nc");
+    writeSteps(path.path(), NetcdfFormat::Cdf2, 0, 1, false);
+    const NetcdfReader file(world(), path.path());
+    std::vector<float> values(5);
+    const auto read = [&](const char *name, std::vector<index> start, std::vector<index> count) {
+        return messageOf([&] { file.read(name, slabOf(values.data(), std::move(start), std::move(count))); });
+    };
+    EXPECT_NE(read("v", {0}, {1}).find("float32 u(time: 1 (unlimited), x: 5)"), std::string::npos)
+        << read("v", {0}, {1});
+    EXPECT_NE(read("u", {0}, {5}).find("has 2 dimensions (1 x 5)"), std::string::npos);
+    // Only the last rank's box is outside: all ranks throw.
+    const index count = world().rank() == world().size() - 1 ? 6 : 5;
+    EXPECT_NE(read("u", {0, 0}, {1, count}).find("1 x 6 elements"), std::string::npos);
+    EXPECT_EQ(read("u", {0, 0}, {1, 5}), "");
+    const auto shape = [&](std::vector<index> wanted) {
+        return messageOf([&] { (void)picksFor(file.variable("u"), wanted, 0); });
+    };
+    EXPECT_EQ(shape({5}), "");
+    EXPECT_EQ(shape({1, 5}), "");
+    EXPECT_NE(shape({4}).find("dimension x has 5 elements, not 4"), std::string::npos);
+    EXPECT_NE(shape({5, 1, 1}).find("must be picked"), std::string::npos);
+    EXPECT_NE(messageOf([&] { NetcdfReader(world(), path.path() + ".no"); }).find("cannot be opened"),
+              std::string::npos);
+    EXPECT_NE(messageOf([&] { NetcdfWriter(world(), "/nowhere/a.nc").close(); }).find("cannot be created"),
+              std::string::npos);
+    const TemporaryFile text(".nc", "no grid at all");
+    EXPECT_NE(messageOf([&] { NetcdfReader(world(), text.path()); }).find("is no NetCDF file"), std::string::npos);
+}
+
+TEST_F(Netcdf, LargeVariablesAreCdf5) {
+    constexpr index cells = (index{1} << 29) + 3;
+    const TemporaryFile path(".nc");
+    NetcdfWriter out(world(), path.path());
+    out.dimension("x", cells);
+    out.variable("u", ElementKind::Float64, {"x"});
+    const double last = 7.5;
+    const index own = world().rank() == world().size() - 1 ? 1 : 0;
+    out.write("u", slabOf(&last, {cells - 1}, {own})); // the rest is a hole that takes no room
+    EXPECT_NE(fmt::format("{}", fmt::join(out.notes(), ";")).find("format CDF-5: 'u' has 2 GiB or more"),
+              std::string::npos);
+    out.close();
+    const NetcdfReader in(world(), path.path());
+    EXPECT_EQ(in.content().format, "CDF-5");
+    double value = 0;
+    in.read("u", slabOf(&value, {cells - 1}, {1}));
+    EXPECT_EQ(value, 7.5);
+}
+
+TEST_F(Netcdf, DeclarationsThatDifferAreRefused) {
+    if (world().size() == 1)
+        GTEST_SKIP() << "needs two ranks";
+    const TemporaryFile path(".nc");
+    NetcdfWriter file(world(), path.path());
+    file.dimension("x", world().rank() == 1 ? 4 : 3);
+    EXPECT_NE(messageOf([&] { file.define(); }).find("this rank declares dimension x 4"), std::string::npos);
+}
+
+TEST_F(Netcdf, TruncatedFilesAreRefused) {
+    for (const NetcdfFormat format : {NetcdfFormat::Cdf2, NetcdfFormat::Cdf5, NetcdfFormat::Netcdf4}) {
+        const TemporaryFile path(".nc");
+        if (format == NetcdfFormat::Netcdf4)
+            writeFile<double>(path.path(), format, {40, 50}, 0);
+        else
+            writeSteps(path.path(), format, 0, 3, false);
+        world().barrier();
+        if (world().rank() == 0)
+            std::filesystem::resize_file(path.path(), std::filesystem::file_size(path.path()) - 8);
+        world().barrier();
+        const std::string message = messageOf([&] { NetcdfReader(world(), path.path()); });
+        EXPECT_NE(message.find(format == NetcdfFormat::Netcdf4 ? "NetCDF cannot open it" : "is truncated"),
+                  std::string::npos)
+            << message;
+    }
+}
+
+/// The steps of the text of a manifest's checks: sums of raw numbers.
+TEST_F(Netcdf, FilesOfOthersHaveTheSumsOfTheManifest) {
+    const std::string folder = DNDS_TEST_MESHES;
+    if (!std::filesystem::exists(folder + "/eraint_uvz.nc"))
+        GTEST_SKIP() << folder << " has no NetCDF files";
+    const auto sumOf = [&]<class T>(const std::string &path, const char *name, T) {
+        const NetcdfReader file(world(), path);
+        const std::vector<index> shape = file.shape(name);
+        auto boxes = partsOf<T>(shape, shape.size() - 1, T{});
+        file.read(name, slabsOf(boxes), {.raw = true});
+        double sum = 0;
+        for (const PaddedBox<T> &box : boxes)
+            box.forEach(shape, [&](index, std::size_t place) { sum += static_cast<double>(box.memory[place]); });
+        return world().allReduce(sum, MPI_SUM);
+    };
+    EXPECT_EQ(sumOf(folder + "/eraint_uvz.nc", "z", std::int16_t{}), 2271761917);
+    EXPECT_EQ(sumOf(folder + "/eraint_uvz.nc", "u", std::int16_t{}), 8838801966);
+    EXPECT_EQ(sumOf(folder + "/eraint_uvz.nc", "v", std::int16_t{}), -2176930381);
+    EXPECT_NEAR(sumOf(folder + "/nc4uvt.nc", "T", float{}), 26941411.96, 0.01);
+    EXPECT_NEAR(sumOf(folder + "/nc4uvt.nc", "grp1/U", float{}), 866883.1721, 0.001);
+}
+
+} // namespace
+} // namespace DNDS
