@@ -52,13 +52,51 @@ void requireRows(const RankLists &lists, const char *what, index size, int ranks
                        "row {} is in the list of {} rows, with rank {}; there are {}", row, what, lists.ranks[k], size);
 }
 
-void requireOnce(const RankLists &received, index sonSize) {
+void requireBoxes(const ExchangePattern::PeerBoxes &boxes, const char *what, index size, int ranks) {
+    DNDS_CHECK(boxes.ranks.size() == boxes.lists.size() &&
+                   std::ranges::is_sorted(boxes.ranks, std::ranges::less_equal()) &&
+                   (boxes.ranks.empty() || (boxes.ranks.front() >= 0 && boxes.ranks.back() < ranks)),
+               ArgumentError, "the boxes of {} rows must be in the order of ranks, of which there are 0 to {}", what,
+               ranks - 1);
+    for (std::size_t k = 0; k < boxes.lists.size(); ++k) {
+        const RowList &rows = boxes.lists[k];
+        DNDS_CHECK(!rows.isList(), ArgumentError, "the {} rows with rank {} are a list: make boxes or a range of them",
+                   what, boxes.ranks[k]);
+        if (rows.count() == 0)
+            continue;
+        const index least = rows.isRange() ? rows.first() : rows.extent().least;
+        const index most = rows.isRange() ? rows.first() + rows.count() - 1 : rows.extent().most;
+        DNDS_CHECK(least >= 0 && most < size, IndexError,
+                   "row {} is in the boxes of {} rows, with rank {}; there are {}", least < 0 ? least : most, what,
+                   boxes.ranks[k], size);
+    }
+}
+
+void requireOnce(const PeerRows &received, index sonSize) {
     std::vector<bool> seen(static_cast<std::size_t>(sonSize));
-    for (const index row : received.values) {
+    received.forEachRow([&](index row) {
         DNDS_CHECK(!seen[static_cast<std::size_t>(row)], ArgumentError, "ghost {} is received twice: give it one owner",
                    row);
         seen[static_cast<std::size_t>(row)] = true;
-    }
+    });
+}
+
+/// Ranks and counts without rows.
+RankLists countsOf(const ExchangePattern::PeerBoxes &boxes) {
+    RankLists counts;
+    counts.ranks = boxes.ranks;
+    counts.starts = {0};
+    for (const RowList &rows : boxes.lists)
+        counts.starts.push_back(counts.starts.back() + rows.count());
+    return counts;
+}
+
+ExchangePattern::PeerBoxes withoutEmptyBoxes(ExchangePattern::PeerBoxes all) {
+    ExchangePattern::PeerBoxes boxes;
+    for (std::size_t k = 0; k < all.lists.size(); ++k)
+        if (all.lists[k].count() > 0)
+            boxes.append(all.ranks[k], std::move(all.lists[k]));
+    return boxes;
 }
 
 std::uint64_t keyOf(std::uint64_t serial, int sender, int receiver, index rows) {
@@ -132,6 +170,19 @@ ExchangePattern::ExchangePattern(std::shared_ptr<CommunicatorContext> context, s
     : context_(std::move(context)), serial_(serial), fatherSize_(rows.fatherSize), sonSize_(rows.sonSize),
       rows_(std::move(rows)), readers_(listed(rows_.given)), owners_(rangesOrLists(rows_.received)) {}
 
+ExchangePattern::ExchangePattern(std::shared_ptr<CommunicatorContext> context, std::uint64_t serial, Boxes boxes)
+    : context_(std::move(context)), serial_(serial), fatherSize_(boxes.fatherSize),
+      sonSize_(boxes.sonSize), rows_{fatherSize_, sonSize_, countsOf(boxes.given), countsOf(boxes.received)},
+      readers_{rows_.given.ranks, rows_.given.starts, {}, std::move(boxes.given.lists)},
+      owners_{rows_.received.ranks, rows_.received.starts, {}, std::move(boxes.received.lists)} {}
+
+std::vector<index> PeerRows::allRows() const {
+    std::vector<index> rows;
+    rows.reserve(starts.empty() ? 0 : static_cast<std::size_t>(starts.back() - starts.front()));
+    forEachRow([&](index row) { rows.push_back(row); });
+    return rows;
+}
+
 std::shared_ptr<const ExchangePattern> ExchangePattern::fromLists(const std::shared_ptr<CommunicatorContext> &context,
                                                                   const std::function<Rows()> &describe) {
     DNDS_CHECK(context != nullptr, ArgumentError, "a pattern from lists needs a communicator's context");
@@ -145,15 +196,40 @@ std::shared_ptr<const ExchangePattern> ExchangePattern::fromLists(const std::sha
                    "a pattern cannot have {} owned rows and {} ghosts", rows.fatherSize, rows.sonSize);
         requireRows(rows.given, "given", rows.fatherSize, comm.size());
         requireRows(rows.received, "received", rows.sonSize, comm.size());
-        requireOnce(rows.received, rows.sonSize);
         rows.given = withoutEmptyLists(rows.given);
         rows.received = withoutEmptyLists(rows.received);
         made.reset(new ExchangePattern(context, serial, std::move(rows)));
+        requireOnce(made->owners_, made->sonSize_);
     } catch (...) {
         failure = std::current_exception();
     }
     static const Rows none; // nothing is allocated between here and the reduction
-    agreeOnCounts(*context, serial, made ? made->rows_ : none, failure);
+    agreeOnCounts(*context, serial, failure ? none : made->rows_, failure);
+    return made;
+}
+
+std::shared_ptr<const ExchangePattern> ExchangePattern::fromBoxes(const std::shared_ptr<CommunicatorContext> &context,
+                                                                  const std::function<Boxes()> &describe) {
+    DNDS_CHECK(context != nullptr, ArgumentError, "a pattern from boxes needs a communicator's context");
+    const int ranks = context->comm().size();
+    const std::uint64_t serial = context->nextSerial();
+    std::shared_ptr<const ExchangePattern> made;
+    std::exception_ptr failure;
+    try {
+        Boxes boxes = describe();
+        DNDS_CHECK(boxes.fatherSize >= 0 && boxes.sonSize >= 0, ArgumentError,
+                   "a pattern cannot have {} owned rows and {} ghosts", boxes.fatherSize, boxes.sonSize);
+        requireBoxes(boxes.given, "given", boxes.fatherSize, ranks);
+        requireBoxes(boxes.received, "received", boxes.sonSize, ranks);
+        boxes.given = withoutEmptyBoxes(std::move(boxes.given));
+        boxes.received = withoutEmptyBoxes(std::move(boxes.received));
+        made.reset(new ExchangePattern(context, serial, std::move(boxes)));
+        requireOnce(made->owners_, made->sonSize_);
+    } catch (...) {
+        failure = std::current_exception();
+    }
+    static const Rows none; // nothing is allocated between here and the reduction
+    agreeOnCounts(*context, serial, failure ? none : made->rows_, failure);
     return made;
 }
 
@@ -203,7 +279,8 @@ std::shared_ptr<const ExchangePattern> ExchangePattern::restrictedTo(std::span<c
                        "rank {} restricts pattern {} where rank {} restricts pattern {}: restrict them in the same "
                        "order on all ranks",
                        heard.ranks[k], numbers.front(), context_->comm().rank(), serial_);
-            const auto all = readers_.list(static_cast<std::size_t>(reader));
+            std::vector<index> all;
+            readers_.lists[static_cast<std::size_t>(reader)].forEach([&](index row) { all.push_back(row); });
             std::vector<index> given;
             for (const index number : numbers.subspan(1))
                 given.push_back(all[static_cast<std::size_t>(number)]);
@@ -219,7 +296,7 @@ std::shared_ptr<const ExchangePattern> ExchangePattern::restrictedTo(std::span<c
 void ExchangePattern::classifyRows() const {
     if (classified_)
         return;
-    boundary_ = sortedUnique(readers().values);
+    boundary_ = sortedUnique(readers().allRows());
     inner_.reserve(static_cast<std::size_t>(fatherSize()) - boundary_.size());
     auto next = boundary_.begin();
     for (index row = 0; row < fatherSize(); ++row) {

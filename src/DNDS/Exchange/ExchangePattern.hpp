@@ -9,6 +9,7 @@
 #include <functional>
 #include <memory>
 #include <span>
+#include <utility>
 #include <vector>
 
 namespace DNDS {
@@ -19,10 +20,18 @@ class GhostMapping;
 struct PeerRows {
     std::span<const int> ranks;    ///< of the peers, ascending strictly
     std::span<const index> starts; ///< rows of peer k are numbers [starts[k], starts[k + 1]) of all rows in `values`
-    std::span<const index> values; ///< row numbers of all peers; may be empty where those of each peer are a range
-    std::vector<RowList> lists;    ///< the rows of each peer; exchanges share what these find out about them
+    std::span<const index>
+        values; ///< row numbers of all peers; may be empty where those of each peer are a range or boxes
+    std::vector<RowList> lists; ///< the rows of each peer; exchanges share what these find out about them
 
     std::size_t size() const noexcept { return ranks.size(); }
+    template <class Function>
+    void forEachRow(Function &&function) const {
+        for (const RowList &rows : lists)
+            rows.forEach(function);
+    }
+    /// The rows of all peers behind each other. Local. O(rows).
+    std::vector<index> allRows() const;
     /// Rows of peer `k`, where there are `values`.
     std::span<const index> list(std::size_t k) const {
         return values.subspan(static_cast<std::size_t>(starts[k]), static_cast<std::size_t>(starts[k + 1] - starts[k]));
@@ -49,6 +58,29 @@ class ExchangePattern : public std::enable_shared_from_this<ExchangePattern> {
     /// gives another number of rows than the other expects, or that make other patterns.
     static std::shared_ptr<const ExchangePattern> fromLists(const std::shared_ptr<CommunicatorContext> &context,
                                                             const std::function<Rows()> &describe);
+
+    /// Rows in boxes, for some peers.
+    struct PeerBoxes {
+        std::vector<int> ranks;     ///< ascending strictly
+        std::vector<RowList> lists; ///< of each of them: `RowList::boxes(...)` or a range
+
+        void append(int rank, RowList rows) {
+            ranks.push_back(rank);
+            lists.push_back(std::move(rows));
+        }
+    };
+    /// As `Rows`.
+    struct Boxes {
+        index fatherSize = 0;
+        index sonSize = 0;
+        PeerBoxes given;
+        PeerBoxes received;
+    };
+    /// As `fromLists`, from boxes of rows: some bytes are kept for each box, nothing for a row. Ghosts and owned rows
+    /// may be rows of one array. Collective. Cost O(rows received) once, to find ghosts that are received twice.
+    /// Throws what `fromLists` throws, and ArgumentError for lists that are neither boxes nor ranges.
+    static std::shared_ptr<const ExchangePattern> fromBoxes(const std::shared_ptr<CommunicatorContext> &context,
+                                                            const std::function<Boxes()> &describe);
 
     /// The pattern that moves some of the ghosts only: those in `ghosts`, rows of the son in any order, duplicates
     /// welcome. Collective; each rank names what it reads, and its owners are told: one sparse exchange, cost O(ghosts
@@ -95,6 +127,7 @@ class ExchangePattern : public std::enable_shared_from_this<ExchangePattern> {
 
   private:
     ExchangePattern(std::shared_ptr<CommunicatorContext> context, std::uint64_t serial, Rows rows);
+    ExchangePattern(std::shared_ptr<CommunicatorContext> context, std::uint64_t serial, Boxes boxes);
     void classifyRows() const;
 
     std::shared_ptr<CommunicatorContext> context_;
@@ -103,7 +136,8 @@ class ExchangePattern : public std::enable_shared_from_this<ExchangePattern> {
     std::uint64_t serial_ = 0;
     index fatherSize_ = 0;
     index sonSize_ = 0;
-    Rows rows_; ///< empty with a mapping that this is all of: then the mapping keeps the lists
+    Rows rows_; ///< without `values` where it was made from boxes; empty with a mapping that this is all of: then the
+                ///< mapping keeps the lists
     PeerRows readers_;
     PeerRows owners_;
     mutable bool classified_ = false; ///< many exchanges never ask, and set-up is to be fast

@@ -31,11 +31,6 @@ std::uint64_t widthsOf(const RowList &rows, const RowPart &part, std::uint64_t b
     return hash.value();
 }
 
-/// Where rows that arrive go in a part.
-RowScatter destinationOf(const RowList &rows, const RowPart &part) {
-    return rows.isRange() ? RowScatter(part.begin(rows.first()), bytesOf(rows, part)) : RowScatter(rows.list(), part);
-}
-
 template <class Function>
 void forEachPart(std::span<const RowLayout> layouts, Function &&function) {
     for (const RowLayout &layout : layouts)
@@ -124,7 +119,7 @@ MessagePlan planMessages(const ExchangePattern &pattern, Direction direction, st
         forEachPart(pull ? sons : fathers, [&](const RowPart &part) {
             plan.destinationBytes.resize(std::max(plan.destinationBytes.size(), p + 1), 0);
             const RowScatter &to = incoming.parts.emplace_back(
-                pull ? destinationOf(rows, part) : RowScatter(plan.destinationBytes[p], bytesOf(rows, part)));
+                pull ? RowScatter(rows, part) : RowScatter(plan.destinationBytes[p], bytesOf(rows, part)));
             incoming.bytes += to.bytes();
             incoming.widths = widthsOf(rows, part, incoming.widths);
             plan.destinationBytes[p++] += to.bytes();

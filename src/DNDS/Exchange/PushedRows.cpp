@@ -57,11 +57,11 @@ void combineOnHost(const ExchangePattern &pattern, PushOp op, std::span<const Ex
         const auto forEachRow = [&](std::size_t p, auto &&function) {
             const RowPart &to = father.parts[p];
             const std::byte *from = staging[part + p];
-            for (const index row : pattern.readers().values) {
+            pattern.readers().forEachRow([&](index row) {
                 const std::size_t bytes = to.begin(row + 1) - to.begin(row);
                 function(to.base + to.begin(row), from, bytes, row);
                 from += bytes;
-            }
+            });
         };
         // With an operation, the parts that describe rows (sizes) must agree; nothing is changed if they do not.
         for (std::size_t p = 1; p < count && op != PushOp::Replace; ++p)
@@ -97,8 +97,7 @@ GhostZeroing::GhostZeroing(const ExchangePattern &pattern, std::span<const RowLa
         if (list.isRange())
             runs_.push_back({list.first(), list.first() + list.count()});
         else
-            for (const index row : list.list())
-                runs_.push_back({row, row + 1});
+            list.forEach([&](index row) { runs_.push_back({row, row + 1}); });
     joinRuns(runs_);
     if (space != MemorySpace::Device)
         return;
@@ -133,7 +132,7 @@ DeviceCombine::DeviceCombine(const ExchangePattern &pattern, PushOp op, std::spa
                              Device::StreamHandle stream)
     : op_(op) {
     // Contributions by row, and of one row in the order of arrival, which is that of ranks.
-    const std::span<const index> arrived = pattern.readers().values;
+    const std::vector<index> arrived = pattern.readers().allRows();
     std::vector<std::size_t> order(arrived.size());
     std::iota(order.begin(), order.end(), std::size_t{0});
     std::ranges::stable_sort(order, {}, [&](std::size_t k) { return arrived[k]; });

@@ -66,18 +66,18 @@ void forEachRun(std::span<const ByteBlock> runs, const std::byte *base, Copy &&c
 
 } // namespace
 
-std::vector<ByteBlock> joinRows(std::span<const index> rows, const RowPart &part) {
+std::vector<ByteBlock> joinRows(const RowList &rows, const RowPart &part) {
     std::vector<ByteBlock> runs;
-    for (const index row : rows) {
+    rows.forEach([&](index row) {
         const std::size_t begin = part.begin(row);
         const std::size_t bytes = part.begin(row + 1) - begin;
         if (bytes == 0)
-            continue;
+            return;
         if (!runs.empty() && runs.back().offset + runs.back().bytes == begin)
             runs.back().bytes += bytes;
         else
             runs.push_back({begin, bytes});
-    }
+    });
     return runs;
 }
 
@@ -143,6 +143,11 @@ RowGather::RowGather(const RowList &rows, const RowPart &part) {
             copyRuns({{begin, bytes}});
         return;
     }
+    if (part.offsets == nullptr && rows.boxes() != nullptr) {
+        boxes_ = BoxCopy(rows, part.stride);
+        bytes_ = boxes_.bytes();
+        return;
+    }
     if (part.offsets == nullptr) {
         bytes_ = static_cast<std::size_t>(rows.count()) * part.stride;
         if (bytes_ == 0)
@@ -156,10 +161,12 @@ RowGather::RowGather(const RowList &rows, const RowPart &part) {
             return;
         }
     }
-    copyRuns(joinRows(rows.list(), part));
+    copyRuns(joinRows(rows, part));
 }
 
 void RowGather::gather(const std::byte *base, std::byte *to) const {
+    if (boxes_.bytes() > 0)
+        return boxes_.gather(base, to);
     if (copyRows_ != nullptr) {
         copyRows_(base + firstRow_ * stride_, rows_.data(), rows_.size(), stride_, to);
         return;
@@ -171,6 +178,8 @@ void RowGather::gather(const std::byte *base, std::byte *to) const {
 }
 
 void RowGather::gather(const std::byte *base, StreamWriter &to) const {
+    if (boxes_.bytes() > 0)
+        return boxes_.forEachRun([&](std::size_t offset, std::size_t bytes) { to.append(base + offset, bytes); });
     if (copyRows_ == nullptr) {
         forEachRun(runs_, base, [&](const std::byte *from, std::size_t bytes) { to.append(from, bytes); });
         return;
@@ -185,6 +194,8 @@ void RowGather::gather(const std::byte *base, StreamWriter &to) const {
 }
 
 std::vector<ByteBlock> RowGather::blocks() const {
+    if (boxes_.bytes() > 0)
+        return boxes_.blocks();
     if (copyRows_ == nullptr)
         return {runs_.begin(), runs_.end()};
     std::vector<index> rows(rows_.size());
@@ -192,7 +203,7 @@ std::vector<ByteBlock> RowGather::blocks() const {
                    [&](std::uint32_t row) { return static_cast<index>(firstRow_ + row); });
     RowPart part;
     part.stride = stride_;
-    return joinRows(rows, part);
+    return joinRows(RowList(rows), part);
 }
 
 } // namespace DNDS

@@ -4,6 +4,7 @@
 
 #include "DNDS/Mpi/Datatype.hpp"
 #include "DNDS/Storage/RowLayout.hpp"
+#include "DNDS/Transport/BoxCopy.hpp"
 #include "DNDS/Transport/RowList.hpp"
 #include "DNDS/Transport/StreamWriter.hpp"
 
@@ -16,13 +17,14 @@
 namespace DNDS {
 
 /// The runs of consecutive rows, in order, as runs of bytes. Local. Cost O(rows).
-std::vector<ByteBlock> joinRows(std::span<const index> rows, const RowPart &part);
+std::vector<ByteBlock> joinRows(const RowList &rows, const RowPart &part);
 
 /// Copies a fixed list of rows of one RowPart, one behind the other, to a destination. Built once, used each pull.
 /// Copies of a gather, and gathers of one RowList, share the row numbers.
 ///
 /// Rows that follow each other in memory are joined into runs. Where runs are long, the copy is a few block copies;
 /// where they are short and rows have one width, a loop compiled for that width copies row by row and fetches ahead.
+/// Rows of boxes that have one width are copied by strides.
 class RowGather {
   public:
     /// `rows` are in the order in which they are to be copied; they exist in `part`. Local. Cost O(rows).
@@ -64,6 +66,7 @@ class RowGather {
     std::size_t stride_ = 0;
     std::size_t firstRow_ = 0;            ///< `rows_` count from here, so that 32 bits reach far
     CopyRows copyRows_ = nullptr;         ///< null: copy `runs_`
+    BoxCopy boxes_;                       ///< where it has bytes, used instead of all of these
     std::span<const std::uint32_t> rows_; ///< used with `copyRows_`
     std::span<const ByteBlock> runs_;     ///< used without
     std::shared_ptr<const void> hold_;    ///< what `rows_` or `runs_` shows

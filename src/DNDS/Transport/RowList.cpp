@@ -1,11 +1,88 @@
 #include "DNDS/Transport/RowList.hpp"
 
+#include "DNDS/Base/Error.hpp"
+
 #include <algorithm>
 #include <limits>
+#include <utility>
 
 namespace DNDS {
 
+namespace {
+
+/// The same rows in the same order by as few loops as possible, which are the innermost ones.
+RowBox withFewestLoops(const RowBox &box) {
+    RowBox merged;
+    merged.first = box.first;
+    std::size_t loop = RowBox::loops; // the outermost one so far
+    for (std::size_t d = RowBox::loops; d-- > 0;) {
+        if (box.counts[d] == 1)
+            continue;
+        if (loop < RowBox::loops && box.strides[d] == merged.counts[loop] * merged.strides[loop]) {
+            merged.counts[loop] *= box.counts[d];
+            continue;
+        }
+        --loop;
+        merged.counts[loop] = box.counts[d];
+        merged.strides[loop] = box.strides[d];
+    }
+    if (loop == RowBox::loops)
+        merged.strides.back() = 1; // one row
+    return merged;
+}
+
+/// Whether the rows of a box with the fewest loops follow each other.
+bool isRun(const RowBox &box) { return box.counts.back() == box.size() && box.strides.back() == 1; }
+
+RowList::Extent extentOf(std::span<const RowBox> boxes) {
+    RowList::Extent extent{boxes.front().first, boxes.front().first, 0};
+    for (const RowBox &box : boxes) {
+        index least = box.first;
+        index most = box.first;
+        for (std::size_t d = 0; d < RowBox::loops; ++d) {
+            const index reach = (box.counts[d] - 1) * box.strides[d];
+            least += std::min<index>(reach, 0);
+            most += std::max<index>(reach, 0);
+        }
+        extent.least = std::min(extent.least, least);
+        extent.most = std::max(extent.most, most);
+        extent.runs += static_cast<std::size_t>(box.strides.back() == 1 ? box.size() / box.counts.back() : box.size());
+    }
+    return extent;
+}
+
+} // namespace
+
+RowList RowList::boxes(std::span<const RowBox> boxes) {
+    std::vector<RowBox> kept;
+    index count = 0;
+    for (const RowBox &box : boxes) {
+        DNDS_CHECK(std::ranges::all_of(box.counts, [](index rows) { return rows >= 0; }), ArgumentError,
+                   "a box of rows from row {} has a negative count", box.first);
+        if (box.size() == 0)
+            continue;
+        count += box.size();
+        const RowBox merged = withFewestLoops(box);
+        if (!kept.empty() && isRun(kept.back()) && isRun(merged) &&
+            kept.back().first + kept.back().counts.back() == merged.first)
+            kept.back().counts.back() += merged.counts.back();
+        else
+            kept.push_back(merged);
+    }
+    if (kept.empty())
+        return {0, 0};
+    if (kept.size() == 1 && isRun(kept.front()))
+        return {kept.front().first, kept.front().first + count};
+    RowList rows(kept.front().first, kept.front().first);
+    rows.range_ = false;
+    rows.count_ = count;
+    rows.boxes_ = std::make_shared<const std::vector<RowBox>>(std::move(kept));
+    return rows;
+}
+
 const RowList::Extent &RowList::extent() const {
+    if (extent_.runs == 0 && boxes_ != nullptr)
+        extent_ = extentOf(*boxes_);
     if (extent_.runs > 0 || rows_.empty())
         return extent_;
     // One pass without branches, which compilers turn into vector instructions.
@@ -19,7 +96,7 @@ const RowList::Extent &RowList::extent() const {
 }
 
 const std::shared_ptr<const std::vector<std::uint32_t>> &RowList::numbers() const {
-    if (numbers_ || extent().most - extent().least > index{std::numeric_limits<std::uint32_t>::max()})
+    if (numbers_ || !isList() || extent().most - extent().least > index{std::numeric_limits<std::uint32_t>::max()})
         return numbers_;
     auto numbers = std::make_shared<std::vector<std::uint32_t>>(rows_.size());
     std::transform(rows_.begin(), rows_.end(), numbers->begin(),

@@ -4,6 +4,7 @@
 
 #include "DNDS/Base/Types.hpp"
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -12,21 +13,55 @@
 
 namespace DNDS {
 
-/// Rows in the order in which they are moved: a range, or a list that somebody else keeps. What copying needs to know
-/// about a list is found out once, on first use, and shared by all gathers of it. Not for several threads at a time.
+/// Rows of a box of cells: row `first + i0 * strides[0] + i1 * strides[1] + ...` in the order of nested loops over
+/// i0 < counts[0], i1 < counts[1], ..., of which the last one runs fastest. Loops that are not used count to 1.
+struct RowBox {
+    static constexpr std::size_t loops = 5;
+
+    index first = 0;
+    std::array<index, loops> counts{1, 1, 1, 1, 1};
+    std::array<index, loops> strides{}; ///< in rows; may be negative
+
+    index size() const noexcept {
+        index rows = 1;
+        for (const index count : counts)
+            rows *= count;
+        return rows;
+    }
+    /// Calls `function` for the first row of each innermost loop, in order.
+    template <class Function>
+    void forEachLine(Function &&function) const {
+        for (index a = 0; a < counts[0]; ++a)
+            for (index b = 0; b < counts[1]; ++b)
+                for (index c = 0; c < counts[2]; ++c)
+                    for (index d = 0; d < counts[3]; ++d)
+                        function(first + a * strides[0] + b * strides[1] + c * strides[2] + d * strides[3]);
+    }
+};
+
+/// Rows in the order in which they are moved: a range, boxes, or a list that somebody else keeps. What copying needs to
+/// know about a list is found out once, on first use, and shared by all gathers of it. Not for several threads at a
+/// time.
 class RowList {
   public:
     /// The rows from `first` up to but without `last`.
     RowList(index first, index last) : range_(true), first_(first), count_(last - first) {}
     /// The rows of a list, which outlives this object.
     explicit RowList(std::span<const index> rows) : rows_(rows), count_(static_cast<index>(rows.size())) {}
+    /// The rows of boxes, box after box; a range where they follow each other. Keeps some bytes a box, no row numbers.
+    /// Local. Cost O(boxes). Throws ArgumentError for negative counts.
+    static RowList boxes(std::span<const RowBox> boxes);
 
-    /// Whether this was made as a range, from `first()`.
+    /// Whether this is a range, from `first()`.
     bool isRange() const noexcept { return range_; }
-    index first() const noexcept { return range_ || rows_.empty() ? first_ : rows_.front(); }
+    index first() const noexcept { return isList() && !rows_.empty() ? rows_.front() : first_; }
     index count() const noexcept { return count_; }
-    /// The listed rows; empty for a range.
+    /// Whether this was made from a list.
+    bool isList() const noexcept { return !range_ && boxes_ == nullptr; }
+    /// The listed rows; empty for a range and for boxes.
     std::span<const index> list() const noexcept { return rows_; }
+    /// The boxes, none of them empty, each with as few loops as describe it; null for a range and a list.
+    const std::shared_ptr<const std::vector<RowBox>> &boxes() const noexcept { return boxes_; }
 
     template <class Function>
     void forEach(Function &&function) const {
@@ -34,14 +69,22 @@ class RowList {
             function(row);
         for (const index row : rows_)
             function(row);
+        if (boxes_ == nullptr)
+            return;
+        for (const RowBox &box : *boxes_)
+            box.forEachLine([&](index start) {
+                for (index k = 0; k < box.counts.back(); ++k)
+                    function(start + k * box.strides.back());
+            });
     }
 
-    /// How a list that is not empty spreads. O(rows) once, then O(1).
+    /// How rows that are not none spread.
     struct Extent {
         index least = 0;
         index most = 0;
-        std::size_t runs = 0; ///< of consecutive rows
+        std::size_t runs = 0; ///< of consecutive rows; of boxes at most so many
     };
+    /// Of a list or boxes. O(rows) or O(boxes) once, then O(1).
     const Extent &extent() const;
 
     /// The listed rows, counted from the least of them; null where they do not fit 32 bits. O(rows) once, then O(1);
@@ -50,6 +93,7 @@ class RowList {
 
   private:
     std::span<const index> rows_;
+    std::shared_ptr<const std::vector<RowBox>> boxes_; ///< shared by copies
     bool range_ = false;
     index first_ = 0;
     index count_ = 0;

@@ -6,7 +6,18 @@
 
 namespace DNDS {
 
-RowScatter::RowScatter(std::span<const index> rows, const RowPart &part) {
+RowScatter::RowScatter(const RowList &rows, const RowPart &part) {
+    if (rows.isRange()) {
+        const std::size_t begin = part.begin(rows.first());
+        only_ = {begin, part.begin(rows.first() + rows.count()) - begin};
+        bytes_ = only_.bytes;
+        return;
+    }
+    if (rows.boxes() != nullptr && part.offsets == nullptr) {
+        boxes_ = BoxCopy(rows, part.stride);
+        bytes_ = boxes_.bytes();
+        return;
+    }
     std::vector<ByteBlock> runs = joinRows(rows, part);
     for (const ByteBlock &run : runs)
         bytes_ += run.bytes;
@@ -17,16 +28,31 @@ RowScatter::RowScatter(std::span<const index> rows, const RowPart &part) {
 }
 
 void RowScatter::scatter(const std::byte *from, std::byte *base) const {
-    for (const ByteBlock &run : runs()) {
+    if (boxes_.bytes() > 0)
+        return boxes_.scatter(from, base);
+    if (runs_ == nullptr) {
+        if (bytes_ > 0)
+            std::memcpy(base + only_.offset, from, bytes_);
+        return;
+    }
+    for (const ByteBlock &run : *runs_) {
         std::memcpy(base + run.offset, from, run.bytes);
         from += run.bytes;
     }
 }
 
+std::vector<ByteBlock> RowScatter::runs() const {
+    if (boxes_.bytes() > 0)
+        return boxes_.blocks();
+    if (runs_ != nullptr)
+        return *runs_;
+    return std::vector<ByteBlock>(bytes_ > 0 ? 1 : 0, only_);
+}
+
 std::vector<Device::CopyBlock> blocksBetween(const RowGather &from, const RowScatter &to) {
     std::vector<Device::CopyBlock> blocks;
     const std::vector<ByteBlock> sources = from.blocks();
-    const std::span<const ByteBlock> destinations = to.runs();
+    const std::vector<ByteBlock> destinations = to.runs();
     std::size_t read = 0;    // bytes of source number s
     std::size_t written = 0; // bytes of destination number d
     for (std::size_t s = 0, d = 0; s < sources.size() && d < destinations.size();) {

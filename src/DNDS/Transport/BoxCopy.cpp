@@ -1,0 +1,107 @@
+#include "DNDS/Transport/BoxCopy.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+namespace DNDS {
+
+namespace {
+
+/// The runs of one innermost loop; `Bytes` is their length where the compiler knows it, else 0.
+template <bool toPacked, std::size_t Bytes, class InArray, class InMessage>
+InMessage *copyLine(InArray *at, index count, index stride, std::size_t bytes, InMessage *packed) {
+    const std::size_t length = Bytes > 0 ? Bytes : bytes;
+    for (index run = 0; run < count; ++run) {
+        if constexpr (toPacked)
+            std::memcpy(packed, at + run * stride, length);
+        else
+            std::memcpy(at + run * stride, packed, length);
+        packed += length;
+    }
+    return packed;
+}
+
+/// All runs of a box. Returns where the packed bytes end.
+template <bool toPacked, class InArray, class InMessage>
+InMessage *copyBoxRuns(const RowBox &runs, std::size_t bytes, InArray *base, InMessage *packed) {
+    const auto lines = [&]<std::size_t Bytes>() {
+        runs.forEachLine([&](index start) {
+            packed = copyLine<toPacked, Bytes>(base + start, runs.counts.back(), runs.strides.back(), bytes, packed);
+        });
+    };
+    switch (bytes) { // one or two cells of one value, or of five, are what faces across the fastest dimension have
+    case 4:
+        lines.template operator()<4>();
+        break;
+    case 8:
+        lines.template operator()<8>();
+        break;
+    case 16:
+        lines.template operator()<16>();
+        break;
+    case 32:
+        lines.template operator()<32>();
+        break;
+    case 40:
+        lines.template operator()<40>();
+        break;
+    case 64:
+        lines.template operator()<64>();
+        break;
+    case 80:
+        lines.template operator()<80>();
+        break;
+    default:
+        lines.template operator()<0>();
+    }
+    return packed;
+}
+
+} // namespace
+
+BoxCopy::BoxCopy(const RowList &rows, std::size_t stride) : bytes_(static_cast<std::size_t>(rows.count()) * stride) {
+    if (bytes_ == 0)
+        return;
+    std::vector<ByteBox> boxes;
+    boxes.reserve(rows.boxes()->size());
+    for (const RowBox &box : *rows.boxes()) {
+        ByteBox made{box, stride};
+        RowBox &runs = made.runs;
+        if (box.strides.back() == 1) { // the innermost loop becomes the run
+            made.bytes *= static_cast<std::size_t>(box.counts.back());
+            std::copy_backward(box.counts.begin(), box.counts.end() - 1, runs.counts.end());
+            std::copy_backward(box.strides.begin(), box.strides.end() - 1, runs.strides.end());
+            runs.counts.front() = 1;
+            runs.strides.front() = 0;
+        }
+        runs.first *= static_cast<index>(stride);
+        for (index &step : runs.strides)
+            step *= static_cast<index>(stride);
+        boxes.push_back(made);
+    }
+    boxes_ = std::make_shared<const std::vector<ByteBox>>(std::move(boxes));
+}
+
+void BoxCopy::gather(const std::byte *base, std::byte *to) const {
+    for (std::size_t k = 0; boxes_ != nullptr && k < boxes_->size(); ++k)
+        to = copyBoxRuns<true>((*boxes_)[k].runs, (*boxes_)[k].bytes, base, to);
+}
+
+void BoxCopy::scatter(const std::byte *from, std::byte *base) const {
+    for (std::size_t k = 0; boxes_ != nullptr && k < boxes_->size(); ++k)
+        from = copyBoxRuns<false>((*boxes_)[k].runs, (*boxes_)[k].bytes, base, from);
+}
+
+std::vector<ByteBlock> BoxCopy::blocks() const {
+    std::vector<ByteBlock> blocks;
+    forEachRun([&](std::size_t offset, std::size_t bytes) {
+        if (!blocks.empty() && blocks.back().offset + blocks.back().bytes == offset)
+            blocks.back().bytes += bytes;
+        else
+            blocks.push_back({offset, bytes});
+    });
+    return blocks;
+}
+
+} // namespace DNDS
