@@ -115,7 +115,7 @@ TEST(MeshTool, DescribesAMeshInOneObject) {
     if (!first())
         return;
     const Json json = Json::parse(outcome.out);
-    EXPECT_EQ(keysOf(json).size(), 12U);
+    EXPECT_EQ(keysOf(json).size(), 13U);
     EXPECT_EQ(json.at("cells").at("TRI_3").get<double>(), 2);
     EXPECT_EQ(json.at("measure").get<double>(), 0) << "the second triangle is clockwise";
     EXPECT_EQ(json.at("volume").get<double>(), 1);

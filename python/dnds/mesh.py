@@ -27,6 +27,7 @@ def text_of(report):
     ]
     lines += [f"  boundary    {name}: {faces} faces" for name, faces in report["patches"].items()]
     lines += [f"  doubtful    {warning}" for warning in report["warnings"]]
+    lines += [f"  note        {note}" for note in report["notes"]]
     return "\n".join(lines)
 
 
@@ -45,6 +46,7 @@ def json_of(report):
         "faces_unassigned": report["unassigned_faces"],
         "periodic_pairs": report["periodic_pairs"],
         "warnings": report["warnings"],
+        "notes": report["notes"],
     }
 
 

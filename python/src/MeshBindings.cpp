@@ -114,6 +114,7 @@ nb::dict reportOf(const Mesh &mesh) {
     result["unassigned_faces"] = report.unassignedFaces;
     result["periodic_pairs"] = report.periodicPairs;
     result["warnings"] = report.warnings;
+    result["notes"] = report.notes;
     return result;
 }
 

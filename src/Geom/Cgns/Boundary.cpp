@@ -221,7 +221,7 @@ void MarkReader::markPeriodic(const std::vector<PeriodicSides> &sides, Outbox &m
 void MarkReader::markSide(const PeriodicSides &sides, std::size_t side, int mark, Outbox &marked) {
     const Connection &connection = *sides.connection;
     const int zone = side == 0 ? connection.zone : connection.donor;
-    if (connection.points.grid)
+    if (connection.sections[side] >= 0)
         return markSection(connection.sections[side], mark);
     const bool vertices = side == 0 ? connection.points.vertices : connection.donorPoints.vertices;
     for (const index number : sides.numbers[side])
@@ -380,6 +380,22 @@ JoinPairs readJoins(CommunicatorContext &context, const Model &model, const Elem
                    model.zones[static_cast<std::size_t>(zone)].name);
         return face != SectionTable::none ? ElementKey::make(face, false) : ElementKey::make(other, true);
     };
+    // This rank's share of the faces of a side.
+    const auto faceKeys = [&](const Connection &connection, std::size_t side) {
+        const PointSet &set = side == 0 ? connection.points : connection.donorPoints;
+        const int zone = side == 0 ? connection.zone : connection.donor;
+        std::vector<index> keys;
+        if (const int section = connection.sections[side]; section >= 0) {
+            const index begin = elements.faceTable.begin(static_cast<std::size_t>(section));
+            const Range share = EvenSplit(set.size(), context.comm().size()).part(context.comm().rank());
+            for (index k = share.begin; k < share.end; k++)
+                keys.push_back(ElementKey::make(begin + k, false));
+            return keys;
+        }
+        for (const index number : points.numbers(set, zone, points.text(connection)))
+            keys.push_back(faceKey(zone, number, connection));
+        return keys;
+    };
     context.comm().guarded([&] {
         for (std::size_t c = 0; c < model.connections.size(); c++) {
             const Connection &connection = model.connections[c];
@@ -391,15 +407,18 @@ JoinPairs readJoins(CommunicatorContext &context, const Model &model, const Elem
                 continue;
             }
             const std::string where = points.text(connection);
-            const std::vector<index> own = points.numbers(connection.points, connection.zone, where);
-            const std::vector<index> donor = points.numbers(connection.donorPoints, connection.donor, where);
-            for (std::size_t k = 0; k < own.size(); k++)
-                if (connection.points.vertices)
+            if (connection.points.vertices) {
+                const std::vector<index> own = points.numbers(connection.points, connection.zone, where);
+                const std::vector<index> donor = points.numbers(connection.donorPoints, connection.donor, where);
+                for (std::size_t k = 0; k < own.size(); k++)
                     joins.nodes.emplace_back(points.node(connection.zone, own[k]),
                                              points.node(connection.donor, donor[k]));
-                else
-                    joins.faces.push_back({static_cast<int>(c), faceKey(connection.zone, own[k], connection),
-                                           faceKey(connection.donor, donor[k], connection)});
+                continue;
+            }
+            const std::vector<index> own = faceKeys(connection, 0);
+            const std::vector<index> donor = faceKeys(connection, 1);
+            for (std::size_t k = 0; k < own.size(); k++)
+                joins.faces.push_back({static_cast<int>(c), own[k], donor[k]});
         }
     });
     return joins;

@@ -28,6 +28,7 @@ SourceMesh readParts(CommunicatorView user, const std::string &path, const CgnsO
     const TreeNode root = readSharedTree(comm, path, source, options.fields != nullptr);
     Model model;
     comm.guarded([&] { model = buildModel(root, options); });
+    findListedDirections(comm, model, *source);
 
     const SectionTable cellTable(model.cells);
     const SectionTable faceTable(model.faces);

@@ -250,7 +250,7 @@ class Writer {
         add("Translation", transform.translation);
     }
 
-    /// Ascending from rank to rank, each once: in this order files do not depend on the number of ranks. Collective.
+    /// Ascending from rank to rank, each once: nodes have marks on any rank. Collective.
     std::vector<index> inOrder(const std::vector<index> &numbers) const {
         const index most =
             comm_.allReduce(numbers.empty() ? 0 : *std::max_element(numbers.begin(), numbers.end()), MPI_MAX);
@@ -266,7 +266,7 @@ class Writer {
         for (std::size_t f = 0; f < elements_.faceElements.size(); f++)
             if (mesh_.faceMarks[f] == mark)
                 elements.push_back(elements_.faceElements[f]);
-        writePoints(parent, names, patch, mesh_.cellDimension == 2 ? "EdgeCenter" : "FaceCenter", inOrder(elements));
+        writePoints(parent, names, patch, mesh_.cellDimension == 2 ? "EdgeCenter" : "FaceCenter", elements);
         std::vector<index> nodes;
         for (const SourceMesh::NodeMark &nodeMark : mesh_.nodeMarks)
             if (nodeMark.mark == mark)

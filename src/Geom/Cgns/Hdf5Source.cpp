@@ -112,7 +112,7 @@ void quietAtEnd() {
     if (done)
         return;
     H5open();
-    atFinalize([] { H5Eset_auto2(H5E_DEFAULT, nullptr, nullptr); });
+    atFinalize([](void *) noexcept { H5Eset_auto2(H5E_DEFAULT, nullptr, nullptr); }, nullptr);
     done = true;
 }
 

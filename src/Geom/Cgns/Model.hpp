@@ -3,6 +3,7 @@
 #pragma once
 
 #include "DNDS/Geom/Cgns/CgnsReader.hpp"
+#include "DNDS/Geom/Cgns/NodeSource.hpp"
 #include "DNDS/Geom/Cgns/TreeNode.hpp"
 
 #include <array>
@@ -59,12 +60,14 @@ struct Section {
     index firstPosition = 0;
     bool byParents = false; ///< elements without nodes of their own are those faces of their parents
     /// Patch: the index that is constant on its faces, and the first and the last of them, each named by its lowest
-    /// corner. Or `corners` lists them (from 1 to `high`), with `shift` added to their index `normal`.
+    /// corner. Or `corners` lists them (from 1 to `high`), with `shift` added to their index `normal`; -1 until
+    /// `findListedDirections` has found it.
     int normal = 0;
     Triple low{1, 1, 1};
     Triple high{1, 1, 1};
     const TreeNode *corners = nullptr;
     index shift = 0;
+    const char *listedBy = "boundary condition"; ///< what lists the corners, for messages
 
     index words() const { return connectivity == nullptr ? 0 : connectivity->size(); }
 };
@@ -98,7 +101,7 @@ struct Connection {
     PointSet points;
     PointSet donorPoints;
     std::array<int, 3> axes{1, 2, 3};    ///< structured: which donor index each index follows, negative if backwards
-    std::array<int, 2> sections{-1, -1}; ///< structured: those of `Model::faces` with the faces of both sides
+    std::array<int, 2> sections{-1, -1}; ///< of `Model::faces`: faces of structured zones on both sides, else -1
     std::optional<PeriodicTransform> periodic;
 };
 
@@ -141,5 +144,10 @@ struct Model {
 /// Builds the model from the tree, which must outlive it. Local. Throws DataError if the tree contradicts itself and
 /// ArgumentError if it lacks the requested base.
 Model buildModel(const TreeNode &root, const CgnsOptions &options);
+
+/// Finds the direction of the faces of structured zones that connections list without saying it: the one in which all
+/// of them are on one side of the zone. A connection whose faces fit no or several directions is left out with a
+/// warning. Collective.
+void findListedDirections(const CommunicatorView &comm, Model &model, NodeSource &source);
 
 } // namespace DNDS::Geom::Cgns

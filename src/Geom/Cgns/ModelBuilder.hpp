@@ -50,6 +50,7 @@ class ModelBuilder {
     void readConnections(int zone);
     bool startConnection(const TreeNode &node, int zone, Connection &connection);
     void addConnection(const TreeNode &node, const TreeNode &group, int zone);
+    int addListedFaces(const Connection &connection, std::size_t side, const std::string &location);
     std::optional<PeriodicTransform> readPeriodic(const TreeNode &node, const TreeNode &group, int zone) const;
     void addStructuredConnection(const TreeNode &node, const TreeNode &group, int zone);
     std::optional<PointSet> readPoints(const TreeNode &node, int zone, const std::string &suffix) const;

@@ -1,4 +1,5 @@
 #include "DNDS/Geom/Cgns/ModelBuilder.hpp"
+#include "DNDS/Mpi/EvenSplit.hpp"
 
 #include <cmath>
 #include <numbers>
@@ -48,14 +49,11 @@ void ModelBuilder::addConnection(const TreeNode &node, const TreeNode &group, in
     const std::string location = trimmed(node.textOf("GridLocation_t"));
     const auto points = readValidPoints(node, zone, "", where);
     const auto donorPoints = readValidPoints(node, connection.donor, "Donor", where);
-    // Lists of a structured zone have its vertices; its faces have no numbers.
-    const auto hasNumbers = [&](const std::optional<PointSet> &set, int of) {
-        return set && !set->grid && (set->vertices || !model_.zones[static_cast<std::size_t>(of)].structured);
-    };
-    if (type != "Abutting1to1" || location == "CellCenter" || !hasNumbers(points, zone) ||
-        !hasNumbers(donorPoints, connection.donor)) {
-        model_.warnings.push_back(fmt::format("{}: type '{}' at '{}' is left out; only Abutting1to1 between vertices, "
-                                              "or faces of unstructured zones, is read",
+    const auto structured = [&](int of) { return model_.zones[static_cast<std::size_t>(of)].structured; };
+    const auto hasNumbers = [&](const std::optional<PointSet> &set) { return set && !set->grid; };
+    if (type != "Abutting1to1" || location == "CellCenter" || !hasNumbers(points) || !hasNumbers(donorPoints)) {
+        model_.warnings.push_back(fmt::format("{}: type '{}' at '{}' is left out; only Abutting1to1 between vertices "
+                                              "or faces, of structured zones in lists, is read",
                                               where, type, location));
         return;
     }
@@ -63,8 +61,31 @@ void ModelBuilder::addConnection(const TreeNode &node, const TreeNode &group, in
     connection.donorPoints = *donorPoints;
     DNDS_CHECK(points->size() == donorPoints->size(), DataError, "{}: {} points on one side and {} on the other", where,
                points->size(), donorPoints->size());
+    for (const std::size_t side : {std::size_t{0}, std::size_t{1}})
+        if (!points->vertices && structured(side == 0 ? zone : connection.donor))
+            connection.sections[side] = addListedFaces(connection, side, location);
     connection.periodic = readPeriodic(node, group, zone);
     model_.connections.push_back(std::move(connection));
+}
+
+/// The faces of a structured zone that a connection lists by their lowest corners. The location is that of the zone
+/// that has the connection.
+int ModelBuilder::addListedFaces(const Connection &connection, std::size_t side, const std::string &location) {
+    Section section;
+    section.name = connection.name;
+    section.zone = side == 0 ? connection.zone : connection.donor;
+    section.listedBy = "connection";
+    const PointSet &points = side == 0 ? connection.points : connection.donorPoints;
+    section.corners = points.list;
+    section.size = points.size();
+    section.normal = -1;
+    for (const std::string_view direction : {"IFaceCenter", "JFaceCenter", "KFaceCenter"})
+        if (side == 0 && location == direction)
+            section.normal = direction[0] - 'I';
+    const Zone &info = model_.zones[static_cast<std::size_t>(section.zone)];
+    for (std::size_t d = 0; d < static_cast<std::size_t>(info.dimensions); d++)
+        section.high[d] = info.vertices[d] - (static_cast<int>(d) == section.normal ? 0 : 1);
+    return addPatch(std::move(section));
 }
 
 void ModelBuilder::addStructuredConnection(const TreeNode &node, const TreeNode &group, int zone) {
@@ -142,6 +163,74 @@ std::optional<PeriodicTransform> ModelBuilder::readPeriodic(const TreeNode &node
         break;
     }
     return transform;
+}
+
+namespace {
+
+/// Sets the normal of a section of listed faces whose indices have these bounds, the higher ones negated.
+void setNormal(const Zone &zone, std::span<const index> bounds, Section &section) {
+    int sides = 0;
+    for (int d = 0; d < zone.dimensions; d++) {
+        const auto k = static_cast<std::size_t>(d);
+        if (bounds[k] != -bounds[3 + k] || (bounds[k] != 1 && bounds[k] != zone.vertices[k]))
+            continue;
+        sides++;
+        section.normal = d;
+    }
+    if (sides != 1)
+        section.normal = -1;
+    else
+        section.high[static_cast<std::size_t>(section.normal)]++; // faces, not cells, in this direction
+}
+
+} // namespace
+
+void findListedDirections(const CommunicatorView &comm, Model &model, NodeSource &source) {
+    std::vector<std::size_t> unknown;
+    for (std::size_t k = 0; k < model.faces.size(); k++)
+        if (model.faces[k].kind == SectionKind::Patch && model.faces[k].normal < 0)
+            unknown.push_back(k);
+    if (unknown.empty())
+        return;
+    std::vector<index> bounds(6 * unknown.size(), mostElements);
+    comm.guarded([&] {
+        for (std::size_t u = 0; u < unknown.size(); u++) {
+            const Section &section = model.faces[unknown[u]];
+            const auto width = static_cast<std::size_t>(model.zones[static_cast<std::size_t>(section.zone)].dimensions);
+            const IndexRange share = EvenSplit(section.size, comm.size()).part(comm.rank());
+            std::vector<index> listed(static_cast<std::size_t>(share.size()) * width);
+            source.read(*section.corners, share.begin * static_cast<index>(width), std::span<index>(listed));
+            for (std::size_t i = 0; i < listed.size(); i++) {
+                index &low = bounds[6 * u + i % width];
+                index &high = bounds[6 * u + 3 + i % width];
+                low = std::min(low, std::clamp(listed[i], -mostElements, mostElements));
+                high = std::min(high, -std::clamp(listed[i], -mostElements, mostElements));
+            }
+        }
+    });
+    comm.allReduce(bounds.data(), static_cast<int>(bounds.size()), MPI_MIN);
+    for (std::size_t u = 0; u < unknown.size(); u++) {
+        Section &section = model.faces[unknown[u]];
+        setNormal(model.zones[static_cast<std::size_t>(section.zone)], std::span<const index>(bounds).subspan(6 * u, 6),
+                  section);
+    }
+    std::vector<Connection> kept;
+    for (Connection &connection : model.connections) {
+        const auto isUnknown = [&](int k) { return k >= 0 && model.faces[static_cast<std::size_t>(k)].normal < 0; };
+        if (std::none_of(connection.sections.begin(), connection.sections.end(), isUnknown)) {
+            kept.push_back(std::move(connection));
+            continue;
+        }
+        for (const int k : connection.sections)
+            if (k >= 0) {
+                model.faces[static_cast<std::size_t>(k)].size = 0;
+                model.faces[static_cast<std::size_t>(k)].normal = 0;
+            }
+        model.warnings.push_back(fmt::format("{}, connection '{}' is left out: the faces of a structured zone that it "
+                                             "lists are not all on one side of the zone, or might be on several",
+                                             model.zoneText(connection.zone), connection.name));
+    }
+    model.connections = std::move(kept);
 }
 
 } // namespace DNDS::Geom::Cgns

@@ -320,8 +320,8 @@ void ElementReader::makePatch(const Section &section, const Range &part) {
             for (std::size_t d = 0; d < dimensions; d++) {
                 const index given = listed[static_cast<std::size_t>(face - part.begin) * dimensions + d];
                 DNDS_CHECK(given >= 1 && given <= section.high[d], DataError,
-                           "{}, boundary condition '{}': face {} of its list has index {}, which leaves the zone",
-                           model_.zoneText(section.zone), section.name, face + 1, given);
+                           "{}, {} '{}': face {} of its list has index {}, which leaves the zone",
+                           model_.zoneText(section.zone), section.listedBy, section.name, face + 1, given);
                 at[d] = given + (d == normal ? section.shift : 0);
             }
         } else {

@@ -212,6 +212,84 @@ TEST(WildCgns, HarmlessSectionsAreNotes) {
     EXPECT_NE(messageWith(reportOf(file).notes, "section 'Bars': its 2 elements of type BAR_2 are left out"), "");
 }
 
+/// A structured block at x = 0 to 2 beside another zone at x = 2 to 4, joined by lists of faces.
+struct TwoZones {
+    bool bothStructured = false;
+    std::string location = "IFaceCenter"; ///< of the connection
+    bool ofRight = false;                 ///< the right zone, unstructured, has the connection, not the block
+    Ints block{3, 1, 1, 3, 2, 1, 3, 1, 2, 3, 2, 2};
+    Ints other{9, 10, 11, 12};
+    bool periodic = false; ///< left side of the block and right side of the right zone
+
+    void write(const WrittenFile &file) const {
+        file.write(FileType::Hdf5, 3.4F, [&](CgnsFile &f) {
+            const Grid left{2, 2, 2};
+            const Grid right{2, 2, 2, 2.0};
+            const double base = f.base("Base", 3, 3);
+            const double grid = f.structuredZone(base, "Left", {3, 3, 3});
+            f.coordinates(grid, left.points());
+            const double zone =
+                bothStructured ? f.structuredZone(base, "Right", {3, 3, 3}) : f.zone(base, "Right", right.nodes(), 8);
+            f.coordinates(zone, right.points());
+            if (!bothStructured) {
+                f.section(zone, "Cubes", hexa8, 1, 8, right.hexahedra());
+                f.section(zone, "Low", quad4, 9, 12, right.sideX(false));
+                f.section(zone, "High", quad4, 13, 16, right.sideX(true));
+            }
+            const double id = ofRight ? f.connection(zone, "join", "Left", other, block, location)
+                                      : f.connection(grid, "join", "Right", block, other, location);
+            if (periodic)
+                f.periodic(id, {0, 0, 0}, {0, 0, 0}, {4, 0, 0});
+        });
+    }
+};
+
+TEST(WildCgns, ConnectionsMayListFacesOfStructuredZones) {
+    struct Case {
+        std::string what;
+        TwoZones zones;
+    };
+    const Ints facing{1, 1, 1, 1, 2, 1, 1, 1, 2, 1, 2, 2};
+    const Case cases[] = {{"to an unstructured zone", {}},
+                          {"of a direction that is not said", {.location = "FaceCenter"}},
+                          {"from an unstructured zone", {.location = "FaceCenter", .ofRight = true}},
+                          {"to another structured zone", {.bothStructured = true, .other = facing}}};
+    for (const auto &[what, zones] : cases) {
+        SCOPED_TRACE(what);
+        const WrittenFile file;
+        zones.write(file);
+        const MeshReport report = reportOf(file);
+        EXPECT_EQ(report.cellsTotal, 16);
+        EXPECT_EQ(report.boundaryFaces, 2 * 4 + 4 * 8); // of one block of 4 x 2 x 2 cubes
+        EXPECT_EQ(readWhole(file).nodes(), 45);
+        EXPECT_EQ(messageWith(report.warnings, "connection"), "");
+    }
+    const WrittenFile around; // the far sides
+    TwoZones{.block = {1, 1, 1, 1, 2, 1, 1, 1, 2, 1, 2, 2}, .other = {13, 14, 15, 16}, .periodic = true}.write(around);
+    EXPECT_EQ(reportOf(around).periodicPairs, 4);
+}
+
+TEST(WildCgns, ListedFacesThatFitNoSideAreLeftOutOrNamed) {
+    const auto warningOf = [](const TwoZones &zones) {
+        const WrittenFile file;
+        zones.write(file);
+        return messageWith(readWhole(file).warnings, "connection 'join'");
+    };
+    const std::string several = "the faces of a structured zone that it lists are not all on one side of the zone";
+    TwoZones corner{.location = "FaceCenter", .ofRight = true, .block = {1, 1, 1}, .other = {9}};
+    EXPECT_NE(warningOf(corner).find(several), std::string::npos) << warningOf(corner);
+    TwoZones inside{.location = "FaceCenter", .ofRight = true, .block = {2, 1, 1, 2, 2, 2}, .other = {9, 10}};
+    EXPECT_NE(warningOf(inside).find(several), std::string::npos);
+    TwoZones cells{.location = "CellCenter"};
+    EXPECT_NE(warningOf(cells).find("at 'CellCenter' is left out; only Abutting1to1 between vertices or faces"),
+              std::string::npos);
+    const WrittenFile beyond;
+    TwoZones{.block = {3, 1, 1, 3, 2, 1, 3, 1, 2, 3, 3, 2}}.write(beyond);
+    EXPECT_NE(failureOf(beyond).find("zone 'Left', connection 'join': face 4 of its list has index 3"),
+              std::string::npos)
+        << failureOf(beyond);
+}
+
 SourceMesh boxOf(BoxCells fill) {
     BoxMeshOptions options;
     options.fill = fill;

@@ -284,7 +284,7 @@ TEST(CgnsWritten, StructuredBoundaryConditionsThatCannotBeToldAreNamed) {
         {{"FaceCenter", "PointList", {1, 1, 1}, {}}, "do not determine the direction of its faces"},
         {{"CellCenter", "PointRange", {1, 1, 1, 2, 3, 4}, {}}, "do not determine the direction of its faces"},
         {{"CellCenter", "PointRange", {1, 1, 1, 2, 3, 4}, {1, 0, 0}}, "more than one layer"},
-        {{"IFaceCenter", "PointRange", {1, 1, 1, 1, 4, 5}, {}}, "its range [1, 1, 1], [1, 4, 5] leaves the faces"},
+        {{"IFaceCenter", "PointRange", {1, 1, 1, 1, 4, 5}, {}}, "its range [1, 1, 1, 1, 4, 5] leaves the faces"},
         {{"FaceCenter", "PointRange", {1, 1, 1, 1, 4, 5}, {}}, "leaves the faces"},
         {{"CellCenter", "PointRange", {3, 1, 1, 3, 3, 4}, {}}, "leaves the cells"}};
     for (const auto &[condition, expected] : doubtful) {
