@@ -1,6 +1,7 @@
 #include "DNDS/Blocks/BlockPattern.hpp"
 
 #include "DNDS/Base/ContentHash.hpp"
+#include "DNDS/Mpi/FailTogether.hpp"
 #include "DNDS/Mpi/RequireSame.hpp"
 
 #include <cstring>
@@ -28,13 +29,13 @@ struct BoxRows {
 };
 
 /// As numbers for messages, and back.
-std::array<index, BoxRows::words> wordsOf(const BoxRows &rows) {
+std::array<index, BoxRows::words> boxWordsOf(const BoxRows &rows) {
     std::array<index, BoxRows::words> words{rows.first};
     std::ranges::copy(rows.counts, words.begin() + 1);
     std::ranges::copy(rows.strides, words.begin() + 1 + BoxRows::loops);
     return words;
 }
-BoxRows fromWords(std::span<const index> words) {
+BoxRows boxFromWords(std::span<const index> words) {
     BoxRows rows;
     rows.first = words[0];
     std::copy_n(words.begin() + 1, BoxRows::loops, rows.counts.begin());
@@ -43,7 +44,7 @@ BoxRows fromWords(std::span<const index> words) {
 }
 
 /// Appends the rows to a list: the one place where boxes become what ExchangePattern takes.
-void appendRows(const BoxRows &rows, std::vector<index> &into) {
+void appendBoxRows(const BoxRows &rows, std::vector<index> &into) {
     const auto &[n0, n1, n2, n3, n4] = rows.counts;
     const auto &[s0, s1, s2, s3, s4] = rows.strides;
     for (index a = 0; a < n0; ++a)
@@ -57,7 +58,7 @@ void appendRows(const BoxRows &rows, std::vector<index> &into) {
 }
 
 /// The rows of what `toBlock` makes of `box`, in the order of the cells of `box`.
-BoxRows rowsOf(const Box &box, const IndexTransform &toBlock, const BlockMemory &memory, rowsize componentsOutside) {
+BoxRows boxRowsOf(const Box &box, const IndexTransform &toBlock, const BlockMemory &memory, rowsize componentsOutside) {
     IndexVector strides{};
     index stride = 1;
     for (int d = box.dims - 1; d >= 0; --d) {
@@ -122,14 +123,35 @@ std::map<int, GhostRows> ghostsByOwner(const BlockGrid &grid, std::span<const Bl
                     memories->second.emplace(memory.block, memory);
             const BlockMemory &source = memories->second.at(region.source);
             GhostRows &rows = byOwner[owner];
-            appendRows(rowsOf(region.ghosts, here, block, componentsOutside), rows.mine);
-            const auto words = wordsOf(rowsOf(region.ghosts, region.toSource, source, componentsOutside));
+            appendBoxRows(boxRowsOf(region.ghosts, here, block, componentsOutside), rows.mine);
+            const auto words = boxWordsOf(boxRowsOf(region.ghosts, region.toSource, source, componentsOutside));
             rows.owners.insert(rows.owners.end(), words.begin(), words.end());
         }
     return byOwner;
 }
 
-std::uint64_t keyOf(const BlockGrid &grid, const GhostWidths &ghosts, rowsize componentsOutside) {
+/// Tells owners which of their rows are ghosts here. Collective.
+std::shared_ptr<const ExchangePattern> blockExchangeOf(const CommunicatorView &comm, const BlockPattern &pattern) {
+    const auto context = CommunicatorContext::of(comm);
+    ExchangePattern::Rows rows;
+    rows.fatherSize = rows.sonSize = pattern.rows(); // cells and their ghosts are one memory
+    RankLists wanted;
+    for (const auto &[owner, ghosts] :
+         ghostsByOwner(*pattern.grid(), pattern.blocks(), pattern.ghosts(), pattern.componentsOutside())) {
+        wanted.append(owner, ghosts.owners);
+        rows.received.append(owner, ghosts.mine);
+    }
+    const RankLists heard = sparseExchange(*context, wanted);
+    for (std::size_t k = 0; k < heard.size(); ++k) {
+        std::vector<index> given;
+        for (std::span<const index> words = heard.list(k); !words.empty(); words = words.subspan(BoxRows::words))
+            appendBoxRows(boxFromWords(words.first(BoxRows::words)), given);
+        rows.given.append(heard.ranks[k], given);
+    }
+    return ExchangePattern::fromLists(context, [&] { return std::move(rows); });
+}
+
+std::uint64_t blockKeyOf(const BlockGrid &grid, const GhostWidths &ghosts, rowsize componentsOutside) {
     ContentHash key;
     key.add(grid.signature());
     key.addBytes(&ghosts, sizeof ghosts);
@@ -142,48 +164,24 @@ std::uint64_t keyOf(const BlockGrid &grid, const GhostWidths &ghosts, rowsize co
 std::shared_ptr<const BlockPattern> BlockPattern::make(const CommunicatorView &comm,
                                                        std::shared_ptr<const BlockGrid> grid, const GhostWidths &ghosts,
                                                        rowsize componentsOutside) {
-    const auto context = CommunicatorContext::of(comm);
-    std::shared_ptr<BlockPattern> made;
-    comm.guarded([&] {
+    return failTogether(comm, [&] {
         DNDS_CHECK(grid != nullptr, ArgumentError, "fields on blocks need a grid: make one first");
         DNDS_CHECK(grid->ranks() <= comm.size(), ArgumentError, "the grid has blocks on {} ranks, there are {}",
                    grid->ranks(), comm.size());
         DNDS_CHECK(componentsOutside >= 0, ArgumentError, "{} components outside: give 0 (inside) or more",
                    componentsOutside);
         ghosts.requireFor(grid->dims());
-        made.reset(new BlockPattern);
+        DNDS_CHECK(isSameOnAll(comm, blockKeyOf(*grid, ghosts, componentsOutside)), StateError,
+                   "ranks give different grids, ghost widths or components outside: all have to give the same");
+        const std::shared_ptr<BlockPattern> made(new BlockPattern);
         made->grid_ = grid;
         made->ghosts_ = ghosts;
         made->componentsOutside_ = componentsOutside;
-    });
-    DNDS_CHECK(isSameOnAll(comm, keyOf(*grid, ghosts, componentsOutside)), StateError,
-               "ranks give different grids, ghost widths or components outside: all have to give the same");
-
-    RankLists wanted;
-    ExchangePattern::Rows rows;
-    std::exception_ptr failure;
-    try {
         made->blocks_ = memoryOfRank(*grid, comm.rank(), ghosts, componentsOutside);
         made->rows_ = made->blocks_.empty() ? 0 : made->blocks_.back().firstRow + made->blocks_.back().rows;
-        rows.fatherSize = rows.sonSize = made->rows_; // cells and their ghosts are one memory
-        for (const auto &[owner, ghostRows] : ghostsByOwner(*grid, made->blocks_, ghosts, componentsOutside)) {
-            wanted.append(owner, ghostRows.owners);
-            rows.received.append(owner, ghostRows.mine);
-        }
-    } catch (...) {
-        failure = std::current_exception();
-    }
-    const RankLists heard = sparseExchange(*context, wanted, PeerDiscovery::Auto, failure);
-    made->exchange_ = ExchangePattern::fromLists(context, [&] {
-        for (std::size_t k = 0; k < heard.size(); ++k) {
-            std::vector<index> given;
-            for (std::span<const index> words = heard.list(k); !words.empty(); words = words.subspan(BoxRows::words))
-                appendRows(fromWords(words.first(BoxRows::words)), given);
-            rows.given.append(heard.ranks[k], given);
-        }
-        return std::move(rows);
+        made->exchange_ = blockExchangeOf(comm, *made);
+        return std::shared_ptr<const BlockPattern>(made);
     });
-    return made;
 }
 
 } // namespace DNDS

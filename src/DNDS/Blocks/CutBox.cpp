@@ -7,7 +7,7 @@ namespace DNDS {
 
 namespace {
 
-constexpr double lineBytes = 64;
+constexpr double cacheLineBytes = 64;
 
 /// What a cut costs: cache lines of the ghosts of the largest part, and of the cells that it has more than an average
 /// part.
@@ -24,7 +24,7 @@ double linesMoved(const Box &cells, const std::array<bool, maxBlockDims> &period
         largest *= static_cast<double>(extents[k]);
         average *= static_cast<double>(cells.extent(d)) / static_cast<double>(parts[k]);
     }
-    double lines = (largest - average) * bytes / lineBytes;
+    double lines = (largest - average) * bytes / cacheLineBytes;
     for (int d = 0; d < dims; ++d) {
         const std::size_t k = toSize(d);
         if (parts[k] == 1)
@@ -36,12 +36,12 @@ double linesMoved(const Box &cells, const std::array<bool, maxBlockDims> &period
         const bool bothSides = parts[k] > 2 || periodic[k];
         for (const index width : {options.ghosts.low[k], bothSides ? options.ghosts.high[k] : index{0}})
             if (width > 0) // a run touches one line more than it fills, where it does not begin with one
-                lines += runs * (static_cast<double>(width) * cellsARun * bytes / lineBytes + (d == 0 ? 0 : 1));
+                lines += runs * (static_cast<double>(width) * cellsARun * bytes / cacheLineBytes + (d == 0 ? 0 : 1));
     }
     return lines;
 }
 
-struct Search {
+struct PartsSearch {
     const Box &cells;
     const std::array<bool, maxBlockDims> &periodic;
     const CutOptions &options;
@@ -140,7 +140,7 @@ PartsChoice chooseParts(const Box &cells, const std::array<bool, maxBlockDims> &
         given *= parts > 1 ? parts : 1;
         free = free || parts == -1;
     }
-    Search search{.cells = cells, .periodic = periodic, .options = options, .wanted = wanted};
+    PartsSearch search{.cells = cells, .periodic = periodic, .options = options, .wanted = wanted};
     for (index sought = free ? ranks / given : 1; sought >= 1 && search.cost < 0; --sought) {
         IndexVector parts{1, 1, 1, 1};
         search.fill(parts, 0, sought);
@@ -149,9 +149,10 @@ PartsChoice chooseParts(const Box &cells, const std::array<bool, maxBlockDims> &
     std::string shape;
     for (int d = 0; d < cells.dims; ++d)
         shape += fmt::format("{}{}", d > 0 ? " x " : "", choice.parts[toSize(d)]);
-    choice.why = fmt::format("{} parts, {}: {:.0f} cache lines of {} bytes a cell for ghosts and imbalance of the "
-                             "largest part",
-                             shape, free ? "the best cut" : "as given", search.cost, options.cellBytes);
+    choice.why =
+        fmt::format("{} parts, {}, for {:.0f} cache lines of ghosts and excess cells on the largest part at {} "
+                    "bytes a cell",
+                    shape, free ? "the best cut" : "as given", search.cost, options.cellBytes);
     if (choice.count() < ranks)
         choice.why += fmt::format("; {} of {} ranks have no part", ranks - choice.count(), ranks);
     return choice;

@@ -1,5 +1,6 @@
 #include "DNDS/Blocks/GridParts.hpp"
 #include "DNDS/Mpi/CommunicatorContext.hpp"
+#include "DNDS/Mpi/FailTogether.hpp"
 #include "DNDS/Mpi/NodeTopology.hpp"
 
 #include <numeric>
@@ -22,17 +23,15 @@ OrderedRanks ranksByNode(const CommunicatorView &comm, int count) {
     while (!context->node().sameNode(leader))
         ++leader;
     const std::vector<int> leaders = comm.allGather(leader);
+    DNDS_CHECK(count >= 0 && count <= comm.size(), ArgumentError,
+               "{} ranks are to have cells: there are {} (0: all of them)", count, comm.size());
     OrderedRanks ordered;
-    comm.guarded([&] {
-        DNDS_CHECK(count >= 0 && count <= comm.size(), ArgumentError,
-                   "{} ranks are to have cells: there are {} (0: all of them)", count, comm.size());
-        ordered.ranks.resize(toSize(count == 0 ? comm.size() : count));
-        std::iota(ordered.ranks.begin(), ordered.ranks.end(), 0);
-        const auto nodeOf = [&](int rank) { return leaders[toSize(rank)]; };
-        std::ranges::stable_sort(ordered.ranks, {}, nodeOf);
-        for (std::size_t k = 0; k < ordered.ranks.size(); ++k)
-            ordered.nodes += k == 0 || nodeOf(ordered.ranks[k]) != nodeOf(ordered.ranks[k - 1]) ? 1 : 0;
-    });
+    ordered.ranks.resize(toSize(count == 0 ? comm.size() : count));
+    std::iota(ordered.ranks.begin(), ordered.ranks.end(), 0);
+    const auto nodeOf = [&](int rank) { return leaders[toSize(rank)]; };
+    std::ranges::stable_sort(ordered.ranks, {}, nodeOf);
+    for (std::size_t k = 0; k < ordered.ranks.size(); ++k)
+        ordered.nodes += k == 0 || nodeOf(ordered.ranks[k]) != nodeOf(ordered.ranks[k - 1]) ? 1 : 0;
     return ordered;
 }
 
@@ -55,9 +54,8 @@ std::vector<index> plainOrder(index count) {
 
 std::shared_ptr<const BlockGrid> BlockGrid::cut(const CommunicatorView &comm, const IndexSpace &space,
                                                 const CutOptions &options) {
-    const OrderedRanks by = ranksByNode(comm, options.ranks);
-    std::shared_ptr<const BlockGrid> made;
-    comm.guarded([&] {
+    return failTogether(comm, [&] {
+        const OrderedRanks by = ranksByNode(comm, options.ranks);
         const PartsChoice choice = chooseParts(space.cells, space.periodic, static_cast<int>(by.ranks.size()), options);
         const index count = choice.count();
         // On one node any order is as good: then that of the parts, which people expect.
@@ -69,24 +67,20 @@ std::shared_ptr<const BlockGrid> BlockGrid::cut(const CommunicatorView &comm, co
             if (!part.empty())
                 blocks.push_back({part, by.ranks[k], 0});
         }
-        made.reset(new BlockGrid({space}, std::move(blocks), {}, choice.why));
+        return std::shared_ptr<const BlockGrid>(new BlockGrid({space}, std::move(blocks), {}, choice.why));
     });
-    return made;
 }
 
 std::shared_ptr<const BlockGrid> BlockGrid::cut(const CommunicatorView &comm, std::span<const index> shape,
                                                 const std::array<bool, maxBlockDims> &periodic,
                                                 const CutOptions &options) {
-    IndexSpace space;
-    comm.guarded([&] { space = {"array", Box::ofShape(shape), periodic}; });
-    return cut(comm, space, options);
+    return failTogether(comm, [&] { return cut(comm, {"array", Box::ofShape(shape), periodic}, options); });
 }
 
 std::shared_ptr<const BlockGrid> BlockGrid::blocksOf(const CommunicatorView &comm, const IndexSpace &space,
                                                      std::span<const index> blockShape) {
-    const OrderedRanks by = ranksByNode(comm, 0);
-    std::shared_ptr<const BlockGrid> made;
-    comm.guarded([&] {
+    return failTogether(comm, [&] {
+        const OrderedRanks by = ranksByNode(comm, 0);
         const Box &cells = space.cells;
         const IndexVector shape = indexVector(blockShape);
         DNDS_CHECK(toSize(cells.dims) == blockShape.size(), ArgumentError,
@@ -119,10 +113,10 @@ std::shared_ptr<const BlockGrid> BlockGrid::blocksOf(const CommunicatorView &com
             before += block.cells.size();
             blocks.push_back(block);
         }
-        made.reset(new BlockGrid({space}, std::move(blocks), {},
-                                 fmt::format("blocks in the order of a space-filling curve, on {} nodes", by.nodes)));
+        return std::shared_ptr<const BlockGrid>(
+            new BlockGrid({space}, std::move(blocks), {},
+                          fmt::format("blocks in the order of a space-filling curve, on {} nodes", by.nodes)));
     });
-    return made;
 }
 
 } // namespace DNDS

@@ -25,13 +25,13 @@ Box beyondFace(const Box &face, int axis, bool upper, const Box &space) {
 }
 
 /// One side of a connection: the face in vertices, its normal, and which end of the space it lies on.
-struct Face {
+struct ConnectedFace {
     IndexVector low{};
     IndexVector high{};
     int axis = -1;
     bool upper = false;
 
-    Face(const IndexSpace &space, const IndexVector &begin, const IndexVector &end, std::size_t number) {
+    ConnectedFace(const IndexSpace &space, const IndexVector &begin, const IndexVector &end, std::size_t number) {
         for (int d = 0; d < space.cells.dims; ++d) {
             const std::size_t k = toSize(d);
             low[k] = std::min(begin[k], end[k]);
@@ -70,7 +70,7 @@ struct Face {
 };
 
 /// The vertex of the other space at `vertex`; what is 0 in the transform does not move.
-IndexVector vertexOf(const Connection &connection, const IndexVector &vertex, int dims) {
+IndexVector otherVertexOf(const Connection &connection, const IndexVector &vertex, int dims) {
     IndexVector other = connection.otherBegin;
     for (int d = 0; d < dims; ++d) {
         const std::size_t k = toSize(d);
@@ -82,8 +82,8 @@ IndexVector vertexOf(const Connection &connection, const IndexVector &vertex, in
 }
 
 /// The transform with the entry of the normal filled in, where it is 0: the faces tell it.
-std::array<int, maxBlockDims> completed(std::array<int, maxBlockDims> transform, const Face &here, const Face &there,
-                                        std::size_t number) {
+std::array<int, maxBlockDims> completedTransform(std::array<int, maxBlockDims> transform, const ConnectedFace &here,
+                                                 const ConnectedFace &there, std::size_t number) {
     const bool sameWay = here.upper != there.upper; // leaving here by the upper end enters there at the lower one
     const int normal = (there.axis + 1) * (sameWay ? 1 : -1);
     int &entry = transform[toSize(here.axis)];
@@ -122,13 +122,13 @@ void BlockGrid::addPassages(const Connection &connection, std::size_t number) {
                    "connection {} names index space {}, of which there are {}", number, space, spaces_.size());
     const IndexSpace &mine = spaces_[toSize(connection.space)];
     const IndexSpace &others = spaces_[toSize(connection.other)];
-    const Face here(mine, connection.begin, connection.end, number);
+    const ConnectedFace here(mine, connection.begin, connection.end, number);
     for (int d = 0; d < dims(); ++d)
         DNDS_CHECK(connection.transform[toSize(d)] != 0 || d == here.axis, ArgumentError,
                    "entry {} of the transform of connection {} is 0: only that of the face's normal, {}, may be", d,
                    number, here.axis);
-    const Face there(others, connection.otherBegin, vertexOf(connection, connection.end, dims()), number);
-    const auto transform = completed(connection.transform, here, there, number);
+    const ConnectedFace there(others, connection.otherBegin, otherVertexOf(connection, connection.end, dims()), number);
+    const auto transform = completedTransform(connection.transform, here, there, number);
     IndexTransform toOther;
     try {
         toOther = IndexTransform::ofVertices(std::span(transform).first(toSize(dims())), connection.begin,

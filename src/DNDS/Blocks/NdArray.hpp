@@ -4,6 +4,7 @@
 
 #include "DNDS/Blocks/BlockField.hpp"
 #include "DNDS/Blocks/BlockFile.hpp"
+#include "DNDS/Mpi/FailTogether.hpp"
 
 #include <initializer_list>
 #include <span>
@@ -42,29 +43,32 @@ class NdArray {
     NdArray() = default;
     explicit NdArray(std::string name) : name_(std::move(name)) {}
 
-    /// Cuts the array over the ranks; forgets contents and cut of before. Collective; all ranks give the same. Throws
-    /// on all ranks as BlockGrid::cut and BlockField.
+    /// Cuts the array over the ranks; forgets contents and cut of before, unless it throws. Collective; all ranks give
+    /// the same. Throws on all ranks as BlockGrid::cut and BlockField.
     void decompose(const CommunicatorView &comm, const Decomposition &how) {
-        const auto grid = BlockGrid::cut(comm, how.shape, how.periodic,
-                                         {.ranks = how.ranks,
-                                          .parts = how.parts,
-                                          .ghosts = how.ghosts,
-                                          .cellBytes = sizeof(T) * toSize(how.components)});
-        field_ =
-            BlockField<T>(name_, comm, grid, {.ghosts = how.ghosts, .components = how.components, .order = how.order});
+        field_ = failTogether(comm, [&] {
+            const auto grid = BlockGrid::cut(comm, how.shape, how.periodic,
+                                             {.ranks = how.ranks,
+                                              .parts = how.parts,
+                                              .ghosts = how.ghosts,
+                                              .cellBytes = sizeof(T) * toSize(how.components)});
+            return BlockField<T>(name_, comm, grid,
+                                 {.ghosts = how.ghosts, .components = how.components, .order = how.order});
+        });
     }
     /// The short form: `ranks` 0 for all, `parts` {} for the best, `ghosts` on both sides, by dimension.
     void decompose(const CommunicatorView &comm, std::initializer_list<index> shape, int ranks = 0,
                    std::initializer_list<index> parts = {}, const GhostWidths &ghosts = {},
                    std::initializer_list<bool> periodic = {}) {
-        Decomposition how{.shape = shape, .ranks = ranks, .parts = parts, .ghosts = ghosts};
-        std::copy_n(periodic.begin(), std::min<std::size_t>(periodic.size(), maxBlockDims), how.periodic.begin());
-        decompose(comm, how);
+        failTogether(comm, [&] {
+            Decomposition how{.shape = shape, .ranks = ranks, .parts = parts, .ghosts = ghosts};
+            std::copy_n(periodic.begin(), std::min<std::size_t>(periodic.size(), maxBlockDims), how.periodic.begin());
+            decompose(comm, how);
+        });
     }
 
-    bool isDecomposed() const noexcept { return field_.made(); }
-    /// Whether more than one rank has cells.
-    bool isDistributed() const { return isDecomposed() && grid().blocks().size() > 1; }
+    /// Whether it was cut, be it on one rank.
+    bool isDistributed() const noexcept { return field_.made(); }
     const std::string &name() const noexcept { return name_; }
     const BlockGrid &grid() const { return *field().grid(); }
 
@@ -82,6 +86,8 @@ class NdArray {
     /// Local indices of a global cell (those of ghosts are below 0 or from the core's extents on), and back.
     IndexVector toLocal(const IndexVector &global) const { return moved(global, -1); }
     IndexVector toGlobal(const IndexVector &local) const { return moved(local, 1); }
+    /// Whether this rank has a global cell; ghosts do not count.
+    bool isLocal(const IndexVector &global) const { return localCore().contains(global); }
     /// The rank that has a global cell, or -1 outside of the array.
     int ownerOf(const IndexVector &global) const {
         const int block = grid().ownerOf(global);
@@ -154,7 +160,7 @@ class NdArray {
 
   private:
     void requireDecomposed() const {
-        DNDS_CHECK(isDecomposed(), StateError, "the array '{}' has no shape yet: call decompose first", name_);
+        DNDS_CHECK(isDistributed(), StateError, "the array '{}' has no shape yet: call decompose first", name_);
     }
     bool hasCells() const { return field().blocks() > 0; }
     Box noCells() const { return {dims(), IndexVector{}, IndexVector{}}; }

@@ -10,10 +10,9 @@ CommunicatorView world() { return {MPI_COMM_WORLD}; }
 
 TEST(NdArray, TheShortWay) {
     NdArray<float> temperature("temperature");
-    EXPECT_FALSE(temperature.isDecomposed());
     EXPECT_FALSE(temperature.isDistributed());
     temperature.decompose(world(), {40, 30}, 0, {}, {1, 1});
-    EXPECT_EQ(temperature.isDistributed(), world().size() > 1);
+    EXPECT_TRUE(temperature.isDistributed());
     EXPECT_EQ(temperature.globalShape(), (std::vector<index>{40, 30}));
     const auto v = temperature.view();
     for (index i = 0; i < v.extent(0); ++i)
@@ -34,14 +33,15 @@ TEST(NdArray, TheShortWay) {
 TEST(NdArray, TranslatesGlobalAndLocalIndices) {
     NdArray<double> a("a");
     a.decompose(world(), {23, 9, 4}, 0, {0, 0, 0}, {2, 1, 0}, {true, false});
-    EXPECT_FALSE(a.isDistributed()) << "no dimension is cut";
-    EXPECT_EQ(a.localCore().size(), world().rank() == 0 ? 23 * 9 * 4 : 0);
+    EXPECT_EQ(a.localCore().size(), world().rank() == 0 ? 23 * 9 * 4 : 0) << "no dimension is cut";
     a.decompose(world(), {23, 9, 4}, 0, {-1, 0, 0}, {2, 1, 0}, {true, false});
     const Box core = a.localCore();
     const Box extent = a.localExtent();
     EXPECT_EQ(extent, core.grow(GhostWidths{2, 1, 0}));
     EXPECT_EQ(world().allReduce(core.size(), MPI_SUM), 23 * 9 * 4);
     EXPECT_EQ(a.ownerOf(core.lower), world().rank());
+    EXPECT_TRUE(a.isLocal(core.lower));
+    EXPECT_FALSE(a.isLocal({extent.lower[0], extent.lower[1], extent.lower[2]})) << "a ghost";
     EXPECT_EQ(a.ownerOf({23, 0, 0}), -1);
     EXPECT_EQ(a.toLocal(core.lower), (IndexVector{0, 0, 0, 0}));
     EXPECT_EQ(a.toGlobal({-1, 0, 3, 0}), (IndexVector{core.lower[0] - 1, core.lower[1], core.lower[2] + 3, 0}));
@@ -106,7 +106,7 @@ TEST(NdArray, ErrorsAreThrownOnAllRanks) {
     messageOnAll<ArgumentError>([&] { a.decompose(world(), {4, 4}, 0, {}, {1, -1}); });
     messageOnAll<ArgumentError>([&] { a.decompose(world(), {.shape = {4, 4}, .components = 0}); });
     messageOnAll<ArgumentError>([&] { a.decompose(world(), {.shape = {4, 4}, .components = -3}); });
-    EXPECT_FALSE(a.isDecomposed());
+    EXPECT_FALSE(a.isDistributed());
     a.decompose(world(), {4, 4});
     EXPECT_EQ(a.localExtent(), a.localCore());
     a.exchangeGhosts();
