@@ -4,6 +4,10 @@ import numpy as np
 
 from ._core import BlockField, BlockGrid, StateError
 
+#: Attributes that say how a file's numbers stand for values: they do not belong to the values.
+_PACKING = {"scale_factor", "add_offset", "_FillValue", "missing_value", "valid_min", "valid_max", "valid_range",
+            "_Unsigned"}
+
 
 class NdArray:
     """An array of which each rank has one box of cells, with ghosts around it: the NdArray of C++.
@@ -25,6 +29,7 @@ class NdArray:
         self._field = None
         self._dims = None
         self.coords = {}
+        self.attrs = {}
 
     def decompose(self, shape, *, ranks=0, parts=None, ghosts=None, periodic=None, components=1, order="inside",
                   dims=None, comm=None):
@@ -39,6 +44,7 @@ class NdArray:
         self._field = BlockField(grid, components, self.dtype, ghosts=ghosts, order=order, name=self.name)
         self._order = order
         self.coords = {}
+        self.attrs = {}
         self._dims = None
         if dims is not None:
             self.dims = dims
@@ -178,6 +184,25 @@ class NdArray:
     def to_host(self):
         """Makes the host side current, and moves exchanges there."""
         self.field.to_host()
+
+    def read_netcdf(self, path, variable, step=0, *, isel=None, sel=None):
+        """Reads a variable, each rank its own part; ghosts stay as they are. Collective.
+
+        The variable has the array's shape, besides dimensions of length 1 and a first one, of which `step` is taken
+        (-1: the last). Others are picked by a place, `isel={"level": 2}`, or by the nearest coordinate,
+        `sel={"level": 500.0}`; then every dimension that is not the array's is named. Packed values are unpacked,
+        missing ones are NaN. Takes over `dims`, `coords` and `attrs` from the file. Raises on all ranks.
+        """
+        dims, coords, attrs = self.field._read_netcdf(path, variable, step, isel, sel)
+        if self.components > 1:
+            dims = dims[1:] if self._order == "outside" else dims[:-1]
+        self.dims = dims
+        self.coords = {name: values for name, values in coords.items() if name in dims}
+        self.attrs = {name: value for name, value in attrs.items() if name not in _PACKING}
+
+    def write_netcdf(self, path, variable=None):
+        """Writes a NetCDF file of this array with its `dims`, `coords` and `attrs`. Collective."""
+        self.field._write_netcdf(path, variable or self.name, list(self.dims), self.coords, self.attrs)
 
     def describe(self):
         """The cut, why it was chosen, and what each rank has."""

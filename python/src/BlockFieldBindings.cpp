@@ -27,6 +27,13 @@ class BlockFieldOf final : public AnyBlockField {
         : field_(name, grid.comm->view, grid.grid, options) {}
     BlockFieldCore &core() override { return field_; }
     ArrayBase &array() override { return field_.array(); }
+    std::vector<index> shapeInFile() override { return fileShape(field_); }
+    void read(const NetcdfReader &file, const std::string &variable, const NetcdfReadOptions &options) override {
+        readNetcdf(file, variable, field_, options);
+    }
+    void write(NetcdfWriter &file, const std::string &variable) override {
+        writeNetcdf(file, variable, std::as_const(field_));
+    }
 
   private:
     BlockField<T> field_;

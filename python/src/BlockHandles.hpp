@@ -4,12 +4,13 @@
 
 #include "Comm.hpp"
 
-#include "DNDS/Blocks/BlockField.hpp"
+#include "DNDS/Blocks/BlockFile.hpp"
 
 #include <nanobind/nanobind.h>
 
-#include <array>
 #include <memory>
+#include <string>
+#include <vector>
 
 namespace DNDS::Python {
 
@@ -29,6 +30,11 @@ class AnyBlockField {
 
     virtual BlockFieldCore &core() = 0;
     virtual ArrayBase &array() = 0;
+    /// As the functions of BlockFile.hpp. Local.
+    virtual std::vector<index> shapeInFile() = 0;
+    /// Collective.
+    virtual void read(const NetcdfReader &file, const std::string &variable, const NetcdfReadOptions &options) = 0;
+    virtual void write(NetcdfWriter &file, const std::string &variable) = 0;
 };
 
 /// A field, and whether an exchange that Python started is in flight.
@@ -56,5 +62,7 @@ IndexVector indicesOf(nanobind::handle numbers, int dims, const char *what);
 
 void bindBlockGrid(nanobind::module_ &module);
 void bindBlockField(nanobind::module_ &module);
+/// NetCDF files; after the others.
+void bindBlockFiles(nanobind::module_ &module);
 
 } // namespace DNDS::Python

@@ -24,6 +24,7 @@ NB_MODULE(_core, module) {
     bindFieldGroup(module);
     bindBlockGrid(module);
     bindBlockField(module);
+    bindBlockFiles(module);
     bindSource(module);
     bindMesh(module);
     bindMeshLists(module);

@@ -1,6 +1,20 @@
+import importlib.util
+import subprocess
+import sys
+
 import dnds
 import numpy as np
 import pytest
+
+
+@pytest.fixture
+def netcdf_path(comm, shared_path):
+    """A folder, where this build has NetCDF."""
+    with pytest.raises(dnds.Error) as error:
+        dnds.netcdf_variables(shared_path / "absent.nc", comm)
+    if error.type is dnds.NotBuiltError:
+        pytest.skip(str(error.value))
+    return shared_path
 
 
 def number(cells, shape):
@@ -155,3 +169,81 @@ def test_what_is_wrong_on_one_rank_raises_on_all(comm):
     assert not a.is_decomposed
     a.decompose((8, 8), comm=comm)
     assert comm.allreduce(a.core.size) == 64
+
+
+def written(comm, path, dtype="float32"):
+    """A file of a field with names and coordinates."""
+    t = dnds.NdArray("t", dtype)
+    t.decompose((6, 8), ghosts=1, dims=("lat", "lon"), comm=comm)
+    t.coords = {"lat": np.linspace(75, -75, 6), "lon": np.arange(8) * 45.0}
+    t.attrs = {"units": "K", "levels": 3, "height": 2.5}
+    t.core = number(cells_of(t.local_core), (6, 8))
+    t.write_netcdf(path)
+    return t
+
+
+def test_netcdf_files_come_back(comm, netcdf_path):
+    path = netcdf_path / "t.nc"
+    t = written(comm, path)
+    about = dnds.netcdf_variables(path, comm)
+    assert about["t"]["dims"] == ("lat", "lon") and about["t"]["shape"] == (6, 8) and set(about) == {"t", "lat", "lon"}
+    assert about["t"]["attrs"] == t.attrs
+    back = dnds.NdArray("back")
+    back.decompose(about["t"]["shape"], parts=(1, -1), ghosts=2, comm=comm)
+    back.read_netcdf(path, "t")
+    np.testing.assert_array_equal(back.core, number(cells_of(back.local_core), (6, 8)))
+    assert back.dims == t.dims and back.attrs == t.attrs
+    for name, values in t.coords.items():
+        np.testing.assert_array_equal(back.coords[name], values)
+    with pytest.raises(dnds.ArgumentError, match="lat"):
+        back.read_netcdf(path, "salt")
+    with pytest.raises(dnds.LayoutError):
+        other = dnds.NdArray()
+        other.decompose((6, 9), comm=comm)
+        other.read_netcdf(path, "t")
+    with pytest.raises(dnds.DataError):
+        back.read_netcdf(netcdf_path / "absent.nc", "t")
+    back.coords = {"lat": [1.0]}
+    with pytest.raises(dnds.Error, match="coordinates"):
+        back.write_netcdf(netcdf_path / "bad.nc")
+
+
+#: In a process of its own: the library of Python's netCDF4 and a parallel one have the same names.
+WRITE_PACKED = """
+import netCDF4, numpy, sys
+with netCDF4.Dataset(sys.argv[1], "w", format="NETCDF3_64BIT_OFFSET") as file:
+    for name, length in (("time", 2), ("level", 3), ("y", 4), ("x", 5)):
+        file.createDimension(name, length)
+    file.createVariable("level", "f8", ("level",))[:] = [1000, 500, 200]
+    u = file.createVariable("u", "i2", ("time", "level", "y", "x"), fill_value=-1)
+    u.scale_factor, u.add_offset, u.units = 0.5, 10.0, "m/s"
+    u.set_auto_maskandscale(False)
+    values = numpy.arange(120, dtype="int16").reshape(2, 3, 4, 5)
+    values[1, 1, 0, 0] = -1
+    u[:] = values
+"""
+
+
+@pytest.mark.skipif(importlib.util.find_spec("netCDF4") is None, reason="Python's netCDF4 is not installed")
+def test_netcdf_of_others_is_picked_unpacked_and_masked(comm, netcdf_path):
+    path = netcdf_path / "packed.nc"
+    whole = np.arange(120).reshape(2, 3, 4, 5)
+    if comm.rank == 0:
+        subprocess.run([sys.executable, "-c", WRITE_PACKED, str(path)], check=True, timeout=60)
+    comm.Barrier()
+    a = dnds.NdArray("u")
+    a.decompose((4, 5), comm=comm)
+    for picks in ({"isel": {"time": -1, "level": 1}}, {"isel": {"time": 1}, "sel": {"level": 480.0}}):
+        a.core = 0
+        a.read_netcdf(path, "u", **picks)
+        expected = whole[1, 1] * 0.5 + 10
+        expected[0, 0] = np.nan
+        np.testing.assert_array_equal(a.core, expected[a.local_slices])
+        assert a.dims == ("y", "x") and a.coords == {} and a.attrs == {"units": "m/s"}
+    cube = dnds.NdArray("u")
+    cube.decompose((3, 4, 5), comm=comm)
+    cube.read_netcdf(path, "u", 0)
+    np.testing.assert_array_equal(cube.core, (whole[0] * 0.5 + 10)[cube.local_slices])
+    np.testing.assert_array_equal(cube.coords["level"], [1000, 500, 200])
+    with pytest.raises(dnds.ArgumentError, match="isel is a dict"):
+        a.read_netcdf(path, "u", isel=[1])
