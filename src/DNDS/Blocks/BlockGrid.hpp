@@ -81,8 +81,12 @@ class BlockGrid {
                                                 const CutOptions &options = {});
 
     /// Blocks of `blockShape` cells (smaller ones at the upper ends), ordered along a space-filling curve that is then
-    /// cut into as many cells for each rank as possible. Collective. Throws on all ranks ArgumentError for extents
-    /// below 1.
+    /// cut into as many cells for each rank as possible. Index spaces, of which there may be several that touch, follow
+    /// each other. Collective. Throws on all ranks ArgumentError for extents below 1, or as `make`.
+    static std::shared_ptr<const BlockGrid> blocksOf(const CommunicatorView &comm,
+                                                     const std::vector<IndexSpace> &spaces,
+                                                     std::span<const index> blockShape,
+                                                     const std::vector<Connection> &connections = {});
     static std::shared_ptr<const BlockGrid> blocksOf(const CommunicatorView &comm, const IndexSpace &space,
                                                      std::span<const index> blockShape);
     static std::shared_ptr<const BlockGrid> blocksOf(const CommunicatorView &comm, const IndexSpace &space,

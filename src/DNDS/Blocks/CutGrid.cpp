@@ -50,6 +50,48 @@ std::vector<index> plainOrder(index count) {
     return order;
 }
 
+/// Cuts an index space into blocks of a shape, in the order of a space-filling curve.
+void appendBlocks(const IndexSpace &space, int number, std::span<const index> blockShape, std::vector<Block> &into) {
+    const Box &cells = space.cells;
+    const IndexVector shape = indexVector(blockShape);
+    DNDS_CHECK(toSize(cells.dims) == blockShape.size(), ArgumentError,
+               "blocks of {} dimensions for index space '{}' of {}", blockShape.size(), space.name, cells.dims);
+    IndexVector counts{1, 1, 1, 1};
+    index total = 1;
+    for (int d = 0; d < cells.dims; ++d) {
+        const std::size_t k = toSize(d);
+        DNDS_CHECK(shape[k] >= 1, ArgumentError, "blocks of {} cells in dimension {}: give 1 at least", shape[k], d);
+        counts[k] = (cells.extent(d) + shape[k] - 1) / shape[k];
+        DNDS_CHECK(counts[k] == 0 || total <= (index{1} << 30) / counts[k], ArgumentError,
+                   "index space '{}' has more than 2^30 blocks: make them larger", space.name);
+        total *= counts[k];
+    }
+    for (const index place : curveOrder(Box(cells.dims, {}, counts))) {
+        const IndexVector at = partNumber(place, counts, cells.dims);
+        Block block{cells, 0, number};
+        for (int d = 0; d < cells.dims; ++d) {
+            const std::size_t k = toSize(d);
+            block.cells.lower[k] += at[k] * shape[k];
+            block.cells.upper[k] = std::min(cells.upper[k], block.cells.lower[k] + shape[k]);
+        }
+        into.push_back(block);
+    }
+}
+
+/// Gives each block to the rank in whose share of all cells its middle lies.
+void dealBlocks(std::span<const int> ranks, std::vector<Block> &blocks) {
+    index total = 0;
+    for (const Block &block : blocks)
+        total += block.cells.size();
+    index before = 0;
+    for (Block &block : blocks) {
+        const double middle = static_cast<double>(before) + 0.5 * static_cast<double>(block.cells.size());
+        const double place = middle * static_cast<double>(ranks.size()) / static_cast<double>(total);
+        block.rank = ranks[std::min(ranks.size() - 1, static_cast<std::size_t>(place))];
+        before += block.cells.size();
+    }
+}
+
 } // namespace
 
 std::shared_ptr<const BlockGrid> BlockGrid::cut(const CommunicatorView &comm, const IndexSpace &space,
@@ -79,42 +121,21 @@ std::shared_ptr<const BlockGrid> BlockGrid::cut(const CommunicatorView &comm, st
 
 std::shared_ptr<const BlockGrid> BlockGrid::blocksOf(const CommunicatorView &comm, const IndexSpace &space,
                                                      std::span<const index> blockShape) {
+    return failTogether(comm, [&] { return blocksOf(comm, std::vector<IndexSpace>{space}, blockShape); });
+}
+
+std::shared_ptr<const BlockGrid> BlockGrid::blocksOf(const CommunicatorView &comm,
+                                                     const std::vector<IndexSpace> &spaces,
+                                                     std::span<const index> blockShape,
+                                                     const std::vector<Connection> &connections) {
     return failTogether(comm, [&] {
         const OrderedRanks by = ranksByNode(comm, 0);
-        const Box &cells = space.cells;
-        const IndexVector shape = indexVector(blockShape);
-        DNDS_CHECK(toSize(cells.dims) == blockShape.size(), ArgumentError,
-                   "blocks of {} dimensions for index space '{}' of {}", blockShape.size(), space.name, cells.dims);
-        IndexVector counts{1, 1, 1, 1};
-        index total = 1;
-        for (int d = 0; d < cells.dims; ++d) {
-            const std::size_t k = toSize(d);
-            DNDS_CHECK(shape[k] >= 1, ArgumentError, "blocks of {} cells in dimension {}: give 1 at least", shape[k],
-                       d);
-            counts[k] = (cells.extent(d) + shape[k] - 1) / shape[k];
-            DNDS_CHECK(counts[k] == 0 || total <= (index{1} << 30) / counts[k], ArgumentError,
-                       "index space '{}' has more than 2^30 blocks: make them larger", space.name);
-            total *= counts[k];
-        }
         std::vector<Block> blocks;
-        index before = 0;
-        for (const index number : curveOrder(Box(cells.dims, {}, counts))) {
-            const IndexVector at = partNumber(number, counts, cells.dims);
-            Block block{cells, 0, 0};
-            for (int d = 0; d < cells.dims; ++d) {
-                const std::size_t k = toSize(d);
-                block.cells.lower[k] += at[k] * shape[k];
-                block.cells.upper[k] = std::min(cells.upper[k], block.cells.lower[k] + shape[k]);
-            }
-            // The rank in whose share of all cells its middle lies.
-            const double middle = static_cast<double>(before) + 0.5 * static_cast<double>(block.cells.size());
-            const double place = middle * static_cast<double>(by.ranks.size()) / static_cast<double>(cells.size());
-            block.rank = by.ranks[std::min(by.ranks.size() - 1, static_cast<std::size_t>(place))];
-            before += block.cells.size();
-            blocks.push_back(block);
-        }
+        for (std::size_t s = 0; s < spaces.size(); ++s)
+            appendBlocks(spaces[s], static_cast<int>(s), blockShape, blocks);
+        dealBlocks(by.ranks, blocks);
         return std::shared_ptr<const BlockGrid>(
-            new BlockGrid({space}, std::move(blocks), {},
+            new BlockGrid(spaces, std::move(blocks), connections,
                           fmt::format("blocks in the order of a space-filling curve, on {} nodes", by.nodes)));
     });
 }

@@ -136,12 +136,14 @@ class NdArray {
     void writeNetcdf(const std::string &path, const std::string &variable, std::vector<std::string> dimensions = {},
                      std::vector<NetcdfAttribute> attributes = {}) const {
         NetcdfWriter file(field().array().comm(), path);
-        const std::vector<index> shape = fileShape(field());
-        for (std::size_t d = dimensions.size(); d < shape.size(); ++d)
-            dimensions.push_back("x" + std::to_string(d));
-        for (std::size_t d = 0; d < shape.size(); ++d)
-            file.dimension(dimensions[d], shape[d]);
-        file.variable(variable, elementKindOf<T>(), dimensions, std::move(attributes));
+        field().array().comm().guarded([&] {
+            const std::vector<index> shape = fileShape(field());
+            for (std::size_t d = dimensions.size(); d < shape.size(); ++d)
+                dimensions.push_back("x" + std::to_string(d));
+            for (std::size_t d = 0; d < shape.size(); ++d)
+                file.dimension(dimensions[d], shape[d]);
+            file.variable(variable, elementKindOf<T>(), dimensions, std::move(attributes));
+        });
         DNDS::writeNetcdf(file, variable, field());
         file.close();
     }

@@ -64,7 +64,8 @@ bool holds(From value) {
     } else if constexpr (std::is_floating_point_v<From>) {
         // Both limits as powers of two, which are exact; NaN fails both comparisons.
         const From least = static_cast<From>(std::numeric_limits<To>::min());
-        const From behind = static_cast<From>(std::numeric_limits<To>::max() / 2 + 1) * 2;
+        constexpr To half = std::numeric_limits<To>::max() / 2 + 1;
+        const From behind = static_cast<From>(half) * 2;
         return value >= least && value < behind && static_cast<From>(static_cast<To>(value)) == value;
     } else {
         return std::in_range<To>(value);

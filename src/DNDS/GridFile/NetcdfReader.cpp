@@ -56,7 +56,7 @@ const NetcdfVariable *coordinateOf(const NetcdfContent &content, const NetcdfVar
     for (;;) {
         const std::size_t slash = group.rfind('/');
         group.resize(slash == std::string::npos ? 0 : slash);
-        const std::string name = group.empty() ? dimension : group + "/" + dimension;
+        const std::string name = group.empty() ? dimension : fmt::format("{}/{}", group, dimension);
         if (content.has(name)) {
             const NetcdfVariable &found = content.variable(name, "");
             if (found.dimensions.size() == 1 && found.dimensions[0].name == dimension)

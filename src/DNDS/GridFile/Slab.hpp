@@ -38,7 +38,8 @@ using WrittenSlab = BasicSlab<const void>; ///< to be written
 
 /// A slab of memory, strides in elements of `T`. Local.
 template <class T>
-auto slabOf(T *data, std::vector<index> start, std::vector<index> count, std::vector<index> strides = {}) {
+auto slabOf(T *data, std::vector<index> start, std::vector<index> count, // NOLINT: they are moved
+            std::vector<index> strides = {}) {                           // NOLINT
     using Byte = std::conditional_t<std::is_const_v<T>, const void, void>;
     static_assert(elementKindOf<std::remove_const_t<T>>() != ElementKind::Opaque,
                   "files hold integers of 8 to 64 bits, float and double; give components a dimension of their own");

@@ -8,8 +8,8 @@
 #include "DNDS/Geom/Cgns/ParentFaces.hpp"
 #include "DNDS/Geom/Cgns/Polyhedra.hpp"
 #include "DNDS/Geom/Cgns/SectionElements.hpp"
+#include "DNDS/Geom/Cgns/SharedTree.hpp"
 #include "DNDS/Geom/Cgns/Solutions.hpp"
-#include "DNDS/Mpi/BroadcastList.hpp"
 #include "DNDS/Mpi/FailTogether.hpp"
 
 #include <algorithm>
@@ -19,26 +19,6 @@ namespace DNDS::Geom {
 namespace {
 
 using namespace Cgns; // NOLINT(google-build-using-namespace): its own parts
-
-/// Rank 0 reads the tree; the others open the file only after that succeeded.
-TreeNode readSharedTree(const CommunicatorView &comm, const std::string &path, std::unique_ptr<NodeSource> &source,
-                        bool withSolutions) {
-    std::vector<std::string> bytes(1);
-    comm.guarded([&] {
-        if (comm.rank() == 0) {
-            source = openSource(path);
-            bytes[0] = packTree(source->readTree(withSolutions));
-        }
-    });
-    broadcastStrings(comm, bytes);
-    TreeNode root;
-    comm.guarded([&] {
-        root = unpackTree(bytes[0]);
-        if (!source)
-            source = openSource(path);
-    });
-    return root;
-}
 
 SourceMesh readParts(CommunicatorView user, const std::string &path, const CgnsOptions &options) {
     const auto owner = CommunicatorContext::of(user);

@@ -4,6 +4,9 @@
 #include "DNDS/Exchange/ExchangeGroup.hpp"
 #include "DNDS/Mpi/ThrowsOnAll.hpp"
 
+#include <chrono>
+#include <thread>
+
 namespace DNDS::test {
 namespace {
 
@@ -134,6 +137,67 @@ TEST(BlockField, StartsComputesAndFinishes) {
     moved.exchangeGhosts();
     checkField(moved, 3, modulo(spaceOf(config)));
     EXPECT_THROW(u.exchangeGhosts(), StateError); // NOLINT: what a moved-from field says
+}
+
+TEST(BlockField, SeveralExchangesAreInFlightAndReadersMayBeLate) {
+    const Config config{"late", {18, 10}, {true, true}, {2, 1}, {6, 5}, {}};
+    const auto pattern = BlockPattern::make(world(), gridOf(config), config.ghosts);
+    forEachTransport([&](const ExchangeOptions &options) {
+        BlockField<real> u("u", world(), pattern, 2);
+        BlockField<real> v("v", world(), pattern);
+        u.initExchangeGhosts(options);
+        v.initExchangeGhosts(options);
+        for (int version = 1; version < 6; ++version) {
+            fillField(u, version);
+            fillField(v, version);
+            const bool late = world().rank() == version % world().size();
+            if (late)
+                std::this_thread::sleep_for(std::chrono::milliseconds(2));
+            (late ? u : v).startExchangeGhosts(); // in another order than elsewhere
+            (late ? v : u).startExchangeGhosts();
+            u.finishExchangeGhosts();
+            v.finishExchangeGhosts();
+            checkField(u, version, modulo(spaceOf(config)));
+            checkField(v, version, modulo(spaceOf(config)));
+        }
+    });
+}
+
+TEST(BlockField, MayBeDestroyedInFlight) {
+    const Config config{"destroyed", {18, 10}, {true, true}, {1, 1}, {6, 5}, {}};
+    const auto grid = gridOf(config);
+    forEachTransport([&](const ExchangeOptions &options) {
+        BlockField<real> kept("kept", world(), grid, {.ghosts = config.ghosts});
+        {
+            BlockField<real> u("u", world(), grid, {.ghosts = config.ghosts, .components = 3});
+            u.initExchangeGhosts(options);
+            fillField(u, 1);
+            u.startExchangeGhosts();
+        }
+        kept.initExchangeGhosts(options);
+        fillField(kept, 2);
+        kept.exchangeGhosts();
+        checkField(kept, 2, modulo(spaceOf(config)));
+    });
+}
+
+TEST(BlockField, WhatIsSentIsNotChangedBehindItsBack) {
+    BlockField<real> u("u", world(), gridOf({"resized", {18, 10}, {true, true}, {1, 1}, {}, {}}), {.ghosts = {1, 1}});
+    u.exchangeGhosts();
+    const bool breaks = world().rank() == 0;
+    if (breaks)
+        u.array().resize(3);
+    int threw = 0;
+    try {
+        u.exchangeGhosts();
+    } catch (const StateError &error) {
+        threw = 1;
+        EXPECT_TRUE(breaks) << error.what();
+    } catch (const PeerError &) {
+        threw = 2; // a neighbour of the rank that could not take part
+    }
+    EXPECT_EQ(threw == 1, breaks);
+    EXPECT_GE(world().allReduce(threw, MPI_SUM), world().size() > 1 ? 3 : 1);
 }
 
 TEST(BlockField, FieldsOfOnePatternTravelTogether) {

@@ -1,5 +1,7 @@
 #include "DNDS/Blocks/BlockGrid.hpp"
 
+#include "DNDS/Mpi/CommunicatorContext.hpp"
+#include "DNDS/Mpi/NodeTopology.hpp"
 #include "DNDS/Mpi/ThrowsOnAll.hpp"
 
 #include <gtest/gtest.h>
@@ -65,6 +67,23 @@ TEST(BlockGrid, MakesBlocksOfAShapeInShares) {
     EXPECT_LE(most - least, 40) << "two blocks";
     messageOnAll<ArgumentError>([] { (void)BlockGrid::blocksOf(world(), plane(), {4, 0}); });
     messageOnAll<ArgumentError>([] { (void)BlockGrid::blocksOf(world(), plane(), {4}); });
+}
+
+TEST(BlockGrid, RanksOfANodeHaveNeighbouringParts) {
+    if (world().size() < 4)
+        GTEST_SKIP() << "needs 4 ranks";
+    const auto grid = BlockGrid::cut(world(), plane(), {.ranks = 4, .parts = {2, 2}});
+    const auto context = CommunicatorContext::of(world());
+    const int rank = world().rank();
+    const int other = rank ^ 1;
+    if (rank < 4 && context->node().sameNode(other) && !context->node().sameNode(rank ^ 2)) { // two nodes of two ranks
+        const Box mine = grid->block(grid->blocksOfRank(rank).front()).cells;
+        const Box others = grid->block(grid->blocksOfRank(other).front()).cells;
+        index touching = 0;
+        for (const GhostWidths &widths : {GhostWidths{1, 0}, GhostWidths{0, 1}})
+            touching += mine.grow(widths).intersects(others) ? 1 : 0;
+        EXPECT_EQ(touching, 1) << "a face, not a corner";
+    }
 }
 
 TEST(BlockGrid, HasNoBlocksWithoutCells) {

@@ -90,6 +90,15 @@ TEST(Connections, EightZonesTurnedAtRandomHaveRightEdgesAndCorners) {
     }
 }
 
+TEST(Connections, ZonesAreCutIntoBlocksInShares) {
+    const std::vector<Zone> zones{{Box({0, 0}, {9, 8}), {-2, 1}, 0}, {Box({9, 0}, {14, 8}), {1, -2}, 3}};
+    const auto grid =
+        BlockGrid::blocksOf(world(), spacesOf(zones), std::vector<index>{4, 3}, connectionsOf(zones, true));
+    EXPECT_EQ(grid->totalCells(), 14 * 8);
+    EXPECT_EQ(grid->ranks(), world().size());
+    exchangeAndCheck(grid, GhostWidths{2, 3}, inZones(zones));
+}
+
 TEST(Connections, OneSideMayBeLongerThanTheOther) {
     const std::vector<Zone> zones{{Box({0, 0}, {4, 9}), {1, 2}, 0},
                                   {Box({4, 2}, {7, 5}), {-2, 1}, 0},

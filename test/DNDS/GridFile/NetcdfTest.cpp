@@ -133,6 +133,13 @@ INSTANTIATE_TEST_SUITE_P(Netcdf, Formats,
                                            NetcdfFormat::Netcdf4),
                          formatName);
 
+TEST(NetcdfAbsent, SaysSoInsteadOfReading) {
+    if (NetcdfReader::built())
+        GTEST_SKIP() << "built with NetCDF";
+    EXPECT_THROW(NetcdfReader(world(), "a.nc"), NotBuiltError);
+    EXPECT_THROW(NetcdfWriter(world(), "a.nc"), NotBuiltError);
+}
+
 class Netcdf : public ::testing::Test {
   protected:
     void SetUp() override {
@@ -351,6 +358,25 @@ TEST_F(Netcdf, ErrorsListWhatThereIsOnAllRanks) {
               std::string::npos);
     const TemporaryFile text(".nc", "no grid at all");
     EXPECT_NE(messageOf([&] { NetcdfReader(world(), text.path()); }).find("is no NetCDF file"), std::string::npos);
+}
+
+TEST_F(Netcdf, LargeVariablesAreCdf5) {
+    constexpr index cells = (index{1} << 29) + 3;
+    const TemporaryFile path(".nc");
+    NetcdfWriter out(world(), path.path());
+    out.dimension("x", cells);
+    out.variable("u", ElementKind::Float64, {"x"});
+    const double last = 7.5;
+    const index own = world().rank() == world().size() - 1 ? 1 : 0;
+    out.write("u", slabOf(&last, {cells - 1}, {own})); // the rest is a hole that takes no room
+    EXPECT_NE(fmt::format("{}", fmt::join(out.notes(), ";")).find("format CDF-5: 'u' has 2 GiB or more"),
+              std::string::npos);
+    out.close();
+    const NetcdfReader in(world(), path.path());
+    EXPECT_EQ(in.content().format, "CDF-5");
+    double value = 0;
+    in.read("u", slabOf(&value, {cells - 1}, {1}));
+    EXPECT_EQ(value, 7.5);
 }
 
 TEST_F(Netcdf, DeclarationsThatDifferAreRefused) {

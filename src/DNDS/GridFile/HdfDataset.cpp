@@ -1,0 +1,131 @@
+#include "DNDS/GridFile/HdfDataset.hpp"
+
+#include "DNDS/GridFile/ElementConversion.hpp"
+#include "DNDS/GridFile/HdfGrid.hpp"
+#include "DNDS/GridFile/SlabChunks.hpp"
+#include "DNDS/Mpi/BroadcastList.hpp"
+#include "DNDS/Mpi/FailTogether.hpp"
+#include "DNDS/Serialize/DurableFile.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace DNDS {
+
+namespace {
+
+using Detail::HdfObject;
+using Detail::HdfQuiet;
+
+constexpr index hdfReadBytes = index{64} << 20;
+
+herr_t addDatasetName(hid_t, const char *name, const H5O_info_t *info, void *names) noexcept {
+    try {
+        if (info->type == H5O_TYPE_DATASET)
+            static_cast<std::vector<std::string> *>(names)->emplace_back(name);
+        return 0;
+    } catch (...) {
+        return -1;
+    }
+}
+
+/// An open dataset of a file that this rank reads for itself.
+struct OpenDataset {
+    HdfObject file;
+    HdfObject data;
+    std::vector<index> shape;
+
+    OpenDataset(const std::string &path, const std::string &name) {
+        (void)DurableFile::forReading(path); // says why it cannot be opened
+        file = HdfObject(H5Fopen(path.c_str(), H5F_ACC_RDONLY, H5P_DEFAULT), H5Fclose);
+        DNDS_CHECK(file.valid(), DataError, "{} is no HDF5 file, or is damaged or truncated", path);
+        data = HdfObject(H5Dopen2(file.get(), name.c_str(), H5P_DEFAULT), H5Dclose);
+        if (!data.valid()) {
+            std::vector<std::string> names;
+            H5Ovisit2(file.get(), H5_INDEX_NAME, H5_ITER_NATIVE, addDatasetName, &names, H5O_INFO_BASIC);
+            throw ArgumentError(fmt::format("{} has no dataset '{}', but {}", path, name, fmt::join(names, ", ")));
+        }
+        const HdfObject type(H5Dget_type(data.get()), H5Tclose, "the type of " + name);
+        const H5T_class_t kind = H5Tget_class(type.get());
+        DNDS_CHECK(kind == H5T_INTEGER || kind == H5T_FLOAT, LayoutError,
+                   "{}: dataset '{}' holds neither integers nor floating-point numbers", path, name);
+        const HdfObject space(H5Dget_space(data.get()), H5Sclose, "the shape of " + name);
+        std::vector<hsize_t> size(static_cast<std::size_t>(
+            std::max(Detail::hdfNeed(H5Sget_simple_extent_ndims(space.get()), "the shape of " + name), 0)));
+        Detail::hdfNeed(H5Sget_simple_extent_dims(space.get(), size.data(), nullptr), "the shape of " + name);
+        shape.assign(size.begin(), size.end());
+    }
+
+    void read(const Slab &slab, const std::string &what) const {
+        const std::size_t width = Detail::bytesOf(slab.kind);
+        const Detail::SlabChunks chunks(slab.count, hdfReadBytes / static_cast<index>(width));
+        std::vector<std::byte> buffer;
+        const HdfObject fileSpace(H5Dget_space(data.get()), H5Sclose, what);
+        for (index k = 0; k < chunks.size(); k++) {
+            const Detail::SlabChunk chunk = chunks.at(k);
+            const std::vector<index> first = Detail::fileStart(slab, chunk);
+            const std::vector<hsize_t> start(first.begin(), first.end());
+            const std::vector<hsize_t> count(chunk.count.begin(), chunk.count.end());
+            const auto elements = static_cast<hsize_t>(chunk.elements);
+            const HdfObject memorySpace(H5Screate_simple(1, &elements, nullptr), H5Sclose, what);
+            if (!start.empty())
+                Detail::hdfNeed(
+                    H5Sselect_hyperslab(fileSpace.get(), H5S_SELECT_SET, start.data(), nullptr, count.data(), nullptr),
+                    what);
+            buffer.resize(static_cast<std::size_t>(chunk.elements) * width);
+            Detail::hdfNeed(H5Dread(data.get(), Detail::hdfNumberType(slab.kind), memorySpace.get(), fileSpace.get(),
+                                    H5P_DEFAULT, buffer.data()),
+                            what);
+            Detail::scatterChunk(slab, chunk, width, buffer.data());
+        }
+    }
+};
+
+} // namespace
+
+std::vector<index> hdfDatasetShape(CommunicatorView comm, const std::string &path, const std::string &dataset) {
+    std::vector<index> shape;
+    comm.guarded([&] {
+        const HdfQuiet quiet;
+        if (comm.rank() == 0)
+            shape = OpenDataset(path, dataset).shape;
+    });
+    broadcastList(comm, shape);
+    return shape;
+}
+
+void readHdfDataset(CommunicatorView comm, const std::string &path, const std::string &dataset,
+                    std::span<const Slab> slabs) {
+    comm.guarded([&] {
+        const HdfQuiet quiet;
+        const OpenDataset open(path, dataset);
+        const std::string what = fmt::format("{}: dataset '{}'", path, dataset);
+        for (const Slab &slab : slabs)
+            checkSlab(slab, open.shape, what);
+        for (const Slab &slab : slabs)
+            if (slab.elements() > 0)
+                open.read(slab, what);
+    });
+}
+
+void writeHdfDataset(CommunicatorView comm, const std::string &path, const std::string &dataset,
+                     const std::vector<index> &shape, ElementKind kind, std::span<const WrittenSlab> slabs,
+                     bool append) {
+    comm.guarded([&] {
+        for (const WrittenSlab &slab : slabs) {
+            checkSlab(slab, shape, fmt::format("{}: dataset '{}'", path, dataset));
+            DNDS_CHECK(slab.kind == kind, LayoutError, "{}: dataset '{}' holds {}, but memory is {}", path, dataset,
+                       elementKindName(kind), elementKindName(slab.kind));
+        }
+        if (comm.rank() == 0)
+            (void)(append ? DurableFile::forWriting(path) : DurableFile::create(path, 0));
+    });
+    failTogether(comm, [&] {
+        Detail::HdfGridFile file(comm, path, append);
+        file.writeDataset(file.file(), dataset, shape, kind, slabs);
+        file.close();
+    });
+}
+
+} // namespace DNDS

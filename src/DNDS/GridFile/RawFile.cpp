@@ -1,0 +1,72 @@
+#include "DNDS/GridFile/RawFile.hpp"
+
+#include "DNDS/Base/Error.hpp"
+#include "DNDS/GridFile/ElementConversion.hpp"
+#include "DNDS/GridFile/RawRows.hpp"
+#include "DNDS/Serialize/DurableFile.hpp"
+
+#include <limits>
+
+namespace DNDS {
+
+namespace {
+
+/// The file's size. Throws LayoutError for shapes that no file has.
+index rawFileBytes(const std::string &path, const RawFileLayout &layout) {
+    index bytes = static_cast<index>(Detail::bytesOf(layout.kind));
+    for (const index n : layout.shape) {
+        DNDS_CHECK(n >= 0 && (n == 0 || bytes <= std::numeric_limits<index>::max() / 2 / n), LayoutError,
+                   "{}: a dimension of {} elements", path, n);
+        bytes *= n;
+    }
+    DNDS_CHECK(layout.header >= 0, ArgumentError, "{}: a header of {} bytes", path, layout.header);
+    return bytes + layout.header;
+}
+
+template <class Byte>
+void checkRawSlabs(const std::string &path, const RawFileLayout &layout, std::span<const BasicSlab<Byte>> slabs) {
+    for (const BasicSlab<Byte> &slab : slabs) {
+        checkSlab(slab, layout.shape, path);
+        DNDS_CHECK(slab.kind == layout.kind, LayoutError, "{} holds {}, but memory is {}", path,
+                   elementKindName(layout.kind), elementKindName(slab.kind));
+    }
+}
+
+} // namespace
+
+void readRawFile(CommunicatorView comm, const std::string &path, const RawFileLayout &layout,
+                 std::span<const Slab> slabs) {
+    comm.guarded([&] {
+        const index bytes = rawFileBytes(path, layout);
+        checkRawSlabs(path, layout, slabs);
+        const DurableFile file = DurableFile::forReading(path);
+        DNDS_CHECK(file.size() == bytes, DataError,
+                   "{} has {} bytes; a header of {} and the elements of its shape are {}", path, file.size(),
+                   layout.header, bytes);
+        for (const Slab &slab : slabs)
+            Detail::readRawSlab(file, layout.header, layout.shape, layout.order != std::endian::native, slab);
+    });
+}
+
+void writeRawFile(CommunicatorView comm, const std::string &path, const RawFileLayout &layout,
+                  std::span<const WrittenSlab> slabs) {
+    const std::string temporary = path + ".part";
+    comm.guarded([&] {
+        const index bytes = rawFileBytes(path, layout);
+        checkRawSlabs(path, layout, slabs);
+        if (comm.rank() == 0)
+            (void)DurableFile::create(temporary, bytes);
+    });
+    comm.guarded([&] {
+        const DurableFile file = DurableFile::forWriting(temporary);
+        for (const WrittenSlab &slab : slabs)
+            Detail::writeRawSlab(file, layout.header, layout.shape, layout.order != std::endian::native, slab);
+        file.flush();
+    });
+    comm.guarded([&] {
+        if (comm.rank() == 0)
+            renameDurably(temporary, path);
+    });
+}
+
+} // namespace DNDS

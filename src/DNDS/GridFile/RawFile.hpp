@@ -1,0 +1,34 @@
+/// @file RawFile.hpp
+/// @brief Boxes of plain binary files: numbers one after another, without a header of their own.
+#pragma once
+
+#include "DNDS/GridFile/Slab.hpp"
+#include "DNDS/Mpi/Communicator.hpp"
+
+#include <bit>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace DNDS {
+
+/// What is known of the file.
+struct RawFileLayout {
+    std::vector<index> shape; ///< slowest dimension first
+    ElementKind kind = ElementKind::Float64;
+    index header = 0; ///< bytes before the first element
+    std::endian order = std::endian::native;
+};
+
+/// Reads this rank's boxes. Memory has the file's type. Collective; ranks read for themselves.
+/// @throws on all ranks: LayoutError for other types and boxes outside the shape; DataError where the file is missing
+/// or has other than `header` plus the shape's bytes.
+void readRawFile(CommunicatorView comm, const std::string &path, const RawFileLayout &layout,
+                 std::span<const Slab> slabs);
+
+/// Writes this rank's boxes, which together should be all of the shape, as `path` + ".part" and renames that: a file at
+/// `path` is complete. The header is zeros. Collective. @throws as above; DataError if it cannot be written.
+void writeRawFile(CommunicatorView comm, const std::string &path, const RawFileLayout &layout,
+                  std::span<const WrittenSlab> slabs);
+
+} // namespace DNDS

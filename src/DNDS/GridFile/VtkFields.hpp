@@ -1,0 +1,46 @@
+/// @file VtkFields.hpp
+/// @brief Checks of the fields of a grid for VTK. Part of VtkGridFile.
+#pragma once
+
+#include "DNDS/Base/Error.hpp"
+#include "DNDS/GridFile/ElementConversion.hpp"
+#include "DNDS/GridFile/VtkGridFile.hpp"
+
+#include <span>
+#include <string>
+#include <vector>
+
+namespace DNDS::Detail {
+
+/// The shape of a field's array.
+inline std::vector<index> vtkShape(const std::array<index, 3> &cells, const VtkGridField &field) {
+    std::vector<index> shape{cells[2], cells[1], cells[0]};
+    if (field.components > 1)
+        shape.push_back(field.components);
+    return shape;
+}
+
+/// Throws for fields that are not of this grid, and for names that are empty or repeated. Local.
+inline void checkVtkFields(const std::string &path, const std::array<index, 3> &cells,
+                           std::span<const VtkGridField> fields) {
+    for (const index n : cells)
+        DNDS_CHECK(n >= 1, ArgumentError, "{}: a grid of {} x {} x {} cells", path, cells[0], cells[1], cells[2]);
+    for (std::size_t f = 0; f < fields.size(); f++) {
+        const VtkGridField &field = fields[f];
+        (void)bytesOf(field.kind);
+        DNDS_CHECK(!field.name.empty() && field.name.find('/') == std::string::npos, ArgumentError,
+                   "{}: '{}' is no name of a field", path, field.name);
+        DNDS_CHECK(field.components >= 1, ArgumentError, "{}: field '{}' has {} components", path, field.name,
+                   field.components);
+        for (std::size_t other = 0; other < f; other++)
+            DNDS_CHECK(fields[other].name != field.name, ArgumentError, "{}: two fields are called '{}'", path,
+                       field.name);
+        for (const WrittenSlab &slab : field.slabs) {
+            checkSlab(slab, vtkShape(cells, field), path + ": field '" + field.name + "'");
+            DNDS_CHECK(slab.kind == field.kind, LayoutError, "{}: field '{}' holds {}, but memory is {}", path,
+                       field.name, elementKindName(field.kind), elementKindName(slab.kind));
+        }
+    }
+}
+
+} // namespace DNDS::Detail
