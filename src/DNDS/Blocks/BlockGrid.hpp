@@ -106,7 +106,7 @@ class BlockGrid {
     const Block &block(int number) const;
     /// Numbers of the blocks of one rank, ascending: the order in which the rank has them in memory. O(1).
     std::span<const int> blocksOfRank(int rank) const;
-    /// The lowest and highest number of ranks that blocks name, and one more: how many ranks it needs.
+    /// How many ranks it needs: one more than the highest that a block names.
     int ranks() const noexcept { return static_cast<int>(rankStarts_.size()) - 1; }
     index totalCells() const noexcept { return totalCells_; }
 

@@ -29,7 +29,8 @@ Connection connectionInSpaces(const Cgns::Connection &from, int dims) {
                   .transform = {}};
     for (int d = 0; d < dims; ++d) {
         const int axis = from.axes[toSize(dims - 1 - d)];
-        to.transform[toSize(d)] = (axis < 0 ? -1 : 1) * (dims + 1 - std::abs(axis));
+        const bool normal = to.begin[toSize(d)] == to.end[toSize(d)]; // follows from the faces, whatever the file says
+        to.transform[toSize(d)] = normal ? 0 : (axis < 0 ? -1 : 1) * (dims + 1 - std::abs(axis));
     }
     return to;
 }

@@ -77,9 +77,16 @@ void ModelBuilder::addStructuredConnection(const TreeNode &node, const TreeNode 
     }
     connection.sections = {addPatchSection(zone, *points->grid, node.name),
                            addPatchSection(connection.donor, *donorPoints->grid, node.name)};
-    std::set<int> seen;
     const auto &from = *connection.points.grid;
     const auto &to = *connection.donorPoints.grid;
+    // The entry of an index that does not change may be 0: it is the one that the others leave.
+    int left = 0;
+    for (std::size_t k = 0; k < width; k++)
+        left += static_cast<int>(k) + 1 - std::abs(connection.axes[k]);
+    for (std::size_t k = 0; k < width; k++)
+        if (connection.axes[k] == 0 && from[0][k] == from[1][k])
+            connection.axes[k] = left;
+    std::set<int> seen;
     for (std::size_t k = 0; k < width; k++) {
         const int axis = std::abs(connection.axes[k]);
         DNDS_CHECK(axis >= 1 && axis <= model_.cellDimension && seen.insert(axis).second, DataError,

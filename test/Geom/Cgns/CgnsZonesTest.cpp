@@ -6,7 +6,9 @@
 
 #include <gtest/gtest.h>
 
-#include <algorithm>
+#include <array>
+#include <utility>
+#include <vector>
 
 namespace DNDS::Geom {
 namespace {
@@ -16,7 +18,7 @@ using namespace test;
 CommunicatorView comm() { return {MPI_COMM_WORLD}; }
 
 /// Two boxes of unit cubes side by side. The indices of the right one run along y, backwards along x, and along z.
-void writeTurned(CgnsFile &f, bool bothWays) {
+void writeTurned(CgnsFile &f, bool bothWays, bool zeroed = false) {
     const Grid left{2, 3, 4};
     const double base = f.base("Base", 3, 3);
     const double zone = f.structuredZone(base, "Left", {3, 4, 5});
@@ -32,7 +34,7 @@ void writeTurned(CgnsFile &f, bool bothWays) {
     const double join = f.add(group, "join", "GridConnectivity1to1_t", std::string("Right"));
     f.add(join, "PointRange", "IndexRange_t", Ints{3, 1, 1, 3, 4, 5}, {3, 2});
     f.add(join, "PointRangeDonor", "IndexRange_t", Ints{1, 4, 1, 4, 4, 5}, {3, 2});
-    f.add(join, "Transform", "\"int[IndexDimension]\"", Ints{-2, 1, 3});
+    f.add(join, "Transform", "\"int[IndexDimension]\"", Ints{zeroed ? 0 : -2, 1, 3});
     if (!bothWays)
         return;
     const double back = f.add(other, "ZoneGridConnectivity", "ZoneGridConnectivity_t");
@@ -44,9 +46,11 @@ void writeTurned(CgnsFile &f, bool bothWays) {
 
 TEST(CgnsZones, GhostsBeyondConnectionsContinueTheGrid) {
     for (const FileType type : bothTypes)
-        for (const bool bothWays : {false, true}) {
+        for (const auto &[bothWays, zeroed] :
+             {std::pair(false, false), std::pair(false, true), std::pair(true, true)}) {
             const WrittenFile file;
-            file.write(type, 3.2F, [&](CgnsFile &f) { writeTurned(f, bothWays); });
+            file.write(type, 3.2F, [&, twice = bothWays, zero = zeroed](CgnsFile &f) { writeTurned(f, twice, zero); });
+            EXPECT_EQ(readWhole(file).globalNodes, 6 * 4 * 5) << "as an unstructured mesh it is joined, too";
             const CgnsZones zones = readCgnsZones(comm(), file.path());
             ASSERT_EQ(zones.spaces.size(), 2U);
             EXPECT_EQ(zones.spaces[0].name, "Left");
