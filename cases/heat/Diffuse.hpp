@@ -2,8 +2,9 @@
 /// @brief The kernel of the heat case: one explicit step of some cells.
 #pragma once
 
-#include "DNDS/Array/ArrayPair.hpp"
+#include "DNDS/Blocks/BlockView.hpp"
 #include "DNDS/Device/ParallelFor.hpp"
+#include "DNDS/Storage/ArrayView.hpp"
 
 namespace Heat {
 
@@ -11,24 +12,22 @@ using DNDS::index;
 using DNDS::LocalIndex;
 using DNDS::real;
 
-using Temperature = DNDS::ParArray<real, 1>;
-
 /// next = u + number * (sum over the six sides of (u there - u here)), for the cells in `cells`. The order of the sum
 /// is fixed, so host, device and any number of ranks give the same bits.
 struct Diffuse {
-    DNDS::ArrayPairView<DNDS::ArrayView<const real, 1>> u; ///< owned rows and ghosts
-    DNDS::ArrayView<real, 1> next;                         ///< owned rows
-    DNDS::ArrayView<const LocalIndex, 6> sides;            ///< of each owned cell: rows of `u`
-    DNDS::ArrayView<const LocalIndex, 1> cells;
-    real number = 0; ///< diffusivity times time step over the square of the cells' width
+    DNDS::BlockView<const real> u;              ///< the last dimension first in the sum; its ghosts are read, too
+    DNDS::BlockView<real> next;                 ///< of the same shape in memory
+    DNDS::ArrayView<const LocalIndex, 1> cells; ///< where they are, from the block's first cell on
+    real number = 0;                            ///< diffusivity times time step over the square of the cells' width
 
     DNDS_HOST_DEVICE void operator()(index i) const {
-        const index cell = cells(i);
-        const real here = u(cell);
+        const real *here = u.data() + cells(i);
         real sum = 0;
-        for (DNDS::rowsize side = 0; side < 6; ++side)
-            sum += u(sides(cell, side)) - here;
-        next(cell) = here + number * sum;
+        for (int d = 2; d >= 0; --d) {
+            sum += here[-u.stride(d)] - *here;
+            sum += here[u.stride(d)] - *here;
+        }
+        next.data()[cells(i)] = *here + number * sum;
     }
 };
 

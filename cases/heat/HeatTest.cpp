@@ -54,10 +54,11 @@ std::vector<real> reference(const Triple &cells, std::vector<real> box, int step
     return box;
 }
 
-std::vector<real> ownPart(const Blocks &blocks, const std::vector<real> &box) {
+std::vector<real> ownPart(const Solver &solver, const Triple &cells, const std::vector<real> &box) {
     std::vector<real> part;
-    for (index row = 0; row < blocks.rows(); ++row)
-        part.push_back(box[placeOf(blocks.cells(), blocks.cellOf(row))]);
+    DNDS::forEachCell(solver.cells(), [&](const DNDS::IndexVector &cell) {
+        part.push_back(box[placeOf(cells, {cell[2], cell[1], cell[0]})]);
+    });
     return part;
 }
 
@@ -66,38 +67,18 @@ void expectReference(const Placement &placement) {
     // Boxes that do not divide evenly; one with ranks that own nothing; one with a single cell across.
     for (const Triple &cells : {Triple{9, 7, 5}, Triple{3, 1, 1}, Triple{1, 12, 2}}) {
         SCOPED_TRACE(testing::Message() << cells[0] << " x " << cells[1] << " x " << cells[2]);
-        const Blocks blocks(comm, cells);
-        Solver solver(comm, blocks, number, placement);
+        Solver solver(comm, cells, number, placement);
+        EXPECT_EQ(comm.allReduce(solver.cells().size(), MPI_SUM), cells[0] * cells[1] * cells[2]);
         const std::vector<real> box = randomBox(cells);
-        solver.set(ownPart(blocks, box));
+        solver.set(ownPart(solver, cells, box));
         solver.advance(7);
-        EXPECT_EQ(solver.values(), ownPart(blocks, reference(cells, box, 7)));
+        EXPECT_EQ(solver.values(), ownPart(solver, cells, reference(cells, box, 7)));
         solver.advance(4);
-        EXPECT_EQ(solver.values(), ownPart(blocks, reference(cells, box, 11)));
-        solver.set(ownPart(blocks, box));
+        EXPECT_EQ(solver.values(), ownPart(solver, cells, reference(cells, box, 11)));
+        solver.set(ownPart(solver, cells, box));
         solver.advance(1);
-        EXPECT_EQ(solver.values(), ownPart(blocks, reference(cells, box, 1)));
+        EXPECT_EQ(solver.values(), ownPart(solver, cells, reference(cells, box, 1)));
     }
-}
-
-TEST(HeatBlocks, NumberEveryCellOnce) {
-    const DNDS::CommunicatorView comm(MPI_COMM_WORLD);
-    for (const Triple &cells : {Triple{9, 7, 5}, Triple{2, 1, 1}, Triple{64, 3, 2}}) {
-        const Blocks blocks(comm, cells);
-        const index total = cells[0] * cells[1] * cells[2];
-        EXPECT_EQ(comm.allReduce(blocks.rows(), MPI_SUM), total);
-        EXPECT_EQ(blocks.parts()[0] * blocks.parts()[1] * blocks.parts()[2], comm.size());
-        index first = blocks.rows(); // becomes this rank's first global row
-        MPI_Exscan(MPI_IN_PLACE, &first, 1, MPI_INT64_T, MPI_SUM, MPI_COMM_WORLD);
-        if (comm.rank() == 0)
-            first = 0;
-        for (index row = 0; row < blocks.rows(); ++row) {
-            const Triple cell = blocks.cellOf(row);
-            ASSERT_EQ(blocks.globalRow(cell), first + row);
-            ASSERT_EQ(blocks.globalRow({cell[0] - cells[0], cell[1] + cells[1], cell[2]}), first + row);
-        }
-    }
-    EXPECT_THROW(Blocks(comm, {4, 0, 4}), DNDS::ArgumentError);
 }
 
 TEST(HeatCase, HostEqualsAPlainLoop) { expectReference({}); }
@@ -115,9 +96,8 @@ TEST(HeatCase, DeviceEqualsAPlainLoopByEveryTransport) {
 TEST(HeatCase, WavesDecayAsTheStencilSays) {
     const DNDS::CommunicatorView comm(MPI_COMM_WORLD);
     const Triple cells{12, 2, 1};
-    const Blocks blocks(comm, cells);
-    Solver solver(comm, blocks, number, {});
-    const std::vector<real> start = wave(blocks);
+    Solver solver(comm, cells, number, {});
+    const std::vector<real> start = wave(cells, solver.cells());
     solver.set(start);
     solver.advance(10);
     const std::vector<real> values = solver.values();
@@ -125,12 +105,15 @@ TEST(HeatCase, WavesDecayAsTheStencilSays) {
         EXPECT_NEAR(values[row], std::pow(decay(cells, number), 10) * start[row], 1e-14);
 }
 
+TEST(HeatCase, BoxesWithoutCellsAreRefused) {
+    EXPECT_THROW(Solver(DNDS::CommunicatorView(MPI_COMM_WORLD), {4, 0, 4}, number, {}), DNDS::ArgumentError);
+}
+
 TEST(HeatCase, WithoutADeviceSaysSo) {
     if (DNDS::Device::available())
         GTEST_SKIP() << "there is a device";
     const DNDS::CommunicatorView comm(MPI_COMM_WORLD);
-    const Blocks blocks(comm, {4, 4, 4});
-    EXPECT_THROW(Solver(comm, blocks, number, {DNDS::MemorySpace::Device, DNDS::TransportKind::Auto}),
+    EXPECT_THROW(Solver(comm, {4, 4, 4}, number, {DNDS::MemorySpace::Device, DNDS::TransportKind::Auto}),
                  DNDS::NotBuiltError);
 }
 

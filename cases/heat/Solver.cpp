@@ -1,88 +1,72 @@
 #include "Solver.hpp"
 
 #include <algorithm>
-#include <iterator>
-#include <span>
 #include <utility>
 
 namespace Heat {
 
-namespace {
-
-void fillRows(DNDS::Array<LocalIndex, 1> &rows, std::span<const index> from, const char *name) {
-    rows.setName(name);
-    rows.resize(static_cast<index>(from.size()));
-    std::transform(from.begin(), from.end(), rows.data(), [](index row) { return static_cast<LocalIndex>(row); });
-}
-
-} // namespace
-
-Solver::Solver(DNDS::CommunicatorView comm, const Blocks &blocks, real number, const Placement &placement)
+Solver::Solver(DNDS::CommunicatorView comm, const Triple &cells, real number, const Placement &placement)
     : number_(number) {
+    DNDS_CHECK(std::ranges::all_of(cells, [](index count) { return count > 0; }), DNDS::ArgumentError,
+               "a box of {} x {} x {} cells is empty", cells[0], cells[1], cells[2]);
     const bool device = placement.space == DNDS::MemorySpace::Device;
     if (device)
         streams_.emplace();
-
-    Pair &first = fields_[0];
-    first.initPair("temperature", comm);
-    first.father->resize(blocks.rows());
-    first.transAttach();
-    first.trans.createFatherGlobalMapping();
-
-    const std::vector<index> neighbours = blocks.neighbours();
-    const DNDS::GlobalMapping &mapping = *first.father->globalMapping();
-    std::vector<index> ghosts;
-    std::copy_if(neighbours.begin(), neighbours.end(), std::back_inserter(ghosts),
-                 [&](index row) { return !mapping.isLocal(row); });
-    first.trans.createGhostMapping(ghosts);
-    first.trans.createMPITypes();
-
-    Pair &second = fields_[1];
-    second.initPair("next temperature", comm);
-    second.father->resize(blocks.rows());
-    second.transAttach();
-    second.trans.borrowGGIndexing(first.trans);
-    second.trans.createMPITypes();
-
-    const std::vector<LocalIndex> local = first.trans.ghostMapping()->toLocal(neighbours);
-    sides_.setName("sides");
-    sides_.resize(blocks.rows());
-    std::copy(local.begin(), local.end(), sides_.data());
-    fillRows(inner_, first.trans.pattern()->innerRows(), "inner cells");
-    fillRows(boundary_, first.trans.pattern()->boundaryRows(), "boundary cells");
-
-    if (device) {
-        sides_.toDevice();
-        inner_.toDevice();
-        boundary_.toDevice();
-    }
-    for (Pair &field : fields_) {
+    for (Field &field : fields_)
+        field.decompose(comm, {cells[2], cells[1], cells[0]}, 0, {}, {1, 1, 1}, {true, true, true});
+    listCells();
+    for (Field &field : fields_) {
         if (device)
             field.toDevice();
-        field.trans.initPersistentPull(
-            {placement.transport, device ? DNDS::ExchangeSpace::Device : DNDS::ExchangeSpace::Host});
+        field.field().initExchangeGhosts({placement.transport});
     }
+}
+
+void Solver::listCells() {
+    const auto v = std::as_const(fields_[0]).view();
+    std::vector<LocalIndex> lists[2];
+    for (index k = 0; k < v.extent(0); ++k)
+        for (index j = 0; j < v.extent(1); ++j)
+            for (index i = 0; i < v.extent(2); ++i) {
+                const bool inside =
+                    k > 0 && k + 1 < v.extent(0) && j > 0 && j + 1 < v.extent(1) && i > 0 && i + 1 < v.extent(2);
+                lists[inside ? 0 : 1].push_back(static_cast<LocalIndex>(&v(k, j, i) - v.data()));
+            }
+    const auto keep = [&](Cells &cells, const std::vector<LocalIndex> &list, const char *name) {
+        cells.setName(name);
+        cells.resize(static_cast<index>(list.size()));
+        std::copy(list.begin(), list.end(), cells.data());
+        if (onDevice())
+            cells.toDevice();
+    };
+    keep(inner_, lists[0], "inner cells");
+    keep(boundary_, lists[1], "boundary cells");
 }
 
 void Solver::set(const std::vector<real> &values) {
     synchronize();
-    Pair &field = fields_[current_];
-    DNDS_CHECK(static_cast<index>(values.size()) == field.father->size(), DNDS::ArgumentError,
-               "{} temperatures are given for {} cells", values.size(), field.father->size());
+    Field &field = fields_[current_];
+    field.toHost(); // to be written there
+    const auto v = field.view();
+    DNDS_CHECK(static_cast<index>(values.size()) == v.size(), DNDS::ArgumentError,
+               "{} temperatures are given for {} cells", values.size(), v.size());
+    for (index n = 0; n < v.size(); ++n)
+        v(v.indexOf(n, 0), v.indexOf(n, 1), v.indexOf(n, 2)) = values[static_cast<std::size_t>(n)];
     if (onDevice())
-        field.father->toHost(); // to be written there
-    std::copy(values.begin(), values.end(), field.father->view().data());
-    if (onDevice())
-        field.father->toDevice();
+        field.toDevice();
 }
 
 std::vector<real> Solver::values() {
     synchronize();
-    Pair &field = fields_[current_];
+    Field &field = fields_[current_];
+    field.toHost();
+    const auto v = std::as_const(field).view();
+    std::vector<real> values;
+    for (index n = 0; n < v.size(); ++n)
+        values.push_back(v(v.indexOf(n, 0), v.indexOf(n, 1), v.indexOf(n, 2)));
     if (onDevice())
-        field.father->toHost();
-    const auto view = std::as_const(*field.father).view();
-    return {view.data(), view.data() + view.size()};
+        field.toDevice(); // where the next exchange is; both sides are current
+    return values;
 }
 
 void Solver::synchronize() {
@@ -93,31 +77,30 @@ void Solver::synchronize() {
 }
 
 template <DNDS::DeviceBackend backend>
-Diffuse Solver::kernel(Pair &from, Pair &to, const Rows &cells) const {
-    return {std::as_const(from).template deviceView<backend>(), to.father->template deviceView<backend>(),
-            sides_.template deviceView<backend>(), cells.template deviceView<backend>(), number_};
+Diffuse Solver::kernel(const Field &from, Field &to, const Cells &cells) const {
+    return {from.deviceView<backend>(), to.deviceView<backend>(), cells.deviceView<backend>(), number_};
 }
 
 void Solver::advance(int steps) {
     for (int step = 0; step < steps; ++step) {
-        Pair &from = fields_[current_];
+        Field &from = fields_[current_];
         current_ = 1 - current_;
         onDevice() ? stepOnDevice(from, fields_[current_]) : stepOnHost(from, fields_[current_]);
     }
 }
 
-void Solver::stepOnHost(Pair &from, Pair &to) {
+void Solver::stepOnHost(Field &from, Field &to) {
     const auto host = DNDS::Executor::host();
-    from.trans.startPersistentPull();
-    diffuse(host, kernel<DNDS::DeviceBackend::Host>(from, to, inner_)); // inner cells read no ghosts
-    from.trans.waitPersistentPull();
+    from.startExchangeGhosts();
+    diffuse(host, kernel<DNDS::DeviceBackend::Host>(from, to, inner_));
+    from.finishExchangeGhosts();
     diffuse(host, kernel<DNDS::DeviceBackend::Host>(from, to, boundary_));
 }
 
-void Solver::stepOnDevice(Pair &from, Pair &to) {
+void Solver::stepOnDevice(Field &from, Field &to) {
     using DNDS::Executor;
     StreamPair &streams = *streams_;
-    from.trans.startPersistentPull(streams.boundary);
+    from.startExchangeGhosts(streams.boundary);
     // Each kernel reads what both kernels of the previous step wrote, and overwrites what they read.
     streams.boundaryDone.holdBack(streams.inner);
     streams.innerDone.holdBack(streams.boundary);
@@ -125,7 +108,7 @@ void Solver::stepOnDevice(Pair &from, Pair &to) {
     diffuse(Executor::device(streams.inner), kernel<DNDS::DeviceBackend::CUDA>(from, to, inner_));
     streams.innerDone.record(streams.inner);
 
-    from.trans.waitPersistentPull(streams.boundary);
+    from.finishExchangeGhosts(streams.boundary);
     diffuse(Executor::device(streams.boundary), kernel<DNDS::DeviceBackend::CUDA>(from, to, boundary_));
     streams.boundaryDone.record(streams.boundary);
 }

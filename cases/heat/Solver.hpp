@@ -2,17 +2,21 @@
 /// @brief Heat diffusion on the host or on the device, with ghosts sent from device to device.
 #pragma once
 
-#include "Blocks.hpp"
 #include "Diffuse.hpp"
 
+#include "DNDS/Blocks/NdArray.hpp"
 #include "DNDS/Device/Event.hpp"
 #include "DNDS/Device/Stream.hpp"
 
+#include <array>
 #include <optional>
 #include <string>
 #include <vector>
 
 namespace Heat {
+
+/// One number a direction: x, y, z.
+using Triple = std::array<index, 3>;
 
 /// Where a solver computes, and the transport of its ghosts.
 struct Placement {
@@ -20,29 +24,33 @@ struct Placement {
     DNDS::TransportKind transport = DNDS::TransportKind::Auto;
 };
 
-/// A temperature in each cell of a periodic box. Collective: every rank constructs it, calls `advance` and so on.
+/// A temperature in each cell of a periodic box, which is cut into one block a rank. In memory x runs fastest, so that
+/// the array's dimensions are z, y, x. Collective: every rank constructs it, calls `advance` and so on.
 class Solver {
   public:
-    /// `number` is the diffusion number; up to 1/6 is stable. @throws NotBuiltError on the device if there is none.
-    Solver(DNDS::CommunicatorView comm, const Blocks &blocks, real number, const Placement &placement);
+    /// `number` is the diffusion number; up to 1/6 is stable. @throws ArgumentError if a direction has no cells;
+    /// NotBuiltError on the device if there is none.
+    Solver(DNDS::CommunicatorView comm, const Triple &cells, real number, const Placement &placement);
 
-    /// Sets this rank's temperatures, in the order of its rows.
+    /// This rank's cells (z, y, x), in global numbers; their temperatures are in that order (forEachCell).
+    DNDS::Box cells() const { return fields_[0].localCore(); }
+    /// Sets this rank's temperatures.
     void set(const std::vector<real> &values);
-    /// Queues (on the host: computes) this many steps. In each, inner cells are computed during the pull.
+    /// Queues (on the host: computes) this many steps. In each, inner cells are computed during the exchange.
     void advance(int steps);
     /// Returns when all steps are done on this rank.
     void synchronize();
-    /// This rank's temperatures, in the order of its rows.
+    /// This rank's temperatures.
     std::vector<real> values();
 
-    index innerCells() const { return inner_.size(); }
-    index boundaryCells() const { return boundary_.size(); }
+    /// How the box was cut, and why.
+    std::string describe() const { return fields_[0].describe(); }
     /// How ghosts reach this rank.
-    std::vector<DNDS::PeerPath> paths() const { return fields_[0].trans.pullPaths(); }
+    std::vector<DNDS::PeerPath> paths() const { return fields_[0].field().ghostPaths(); }
 
   private:
-    using Pair = DNDS::ArrayPair<Temperature>;
-    using Rows = DNDS::Array<LocalIndex, 1>;
+    using Field = DNDS::NdArray<real>;
+    using Cells = DNDS::Array<LocalIndex, 1>;
 
     /// Streams of the device: boundary cells and ghosts have priority over inner cells.
     struct StreamPair {
@@ -53,16 +61,16 @@ class Solver {
     };
 
     bool onDevice() const { return streams_.has_value(); }
+    void listCells();
     template <DNDS::DeviceBackend backend>
-    Diffuse kernel(Pair &from, Pair &to, const Rows &cells) const;
-    void stepOnHost(Pair &from, Pair &to);
-    void stepOnDevice(Pair &from, Pair &to);
+    Diffuse kernel(const Field &from, Field &to, const Cells &cells) const;
+    void stepOnHost(Field &from, Field &to);
+    void stepOnDevice(Field &from, Field &to);
 
-    Pair fields_[2]; ///< alternately old and new; both keep their memory, so that exchanges stay bound
+    Field fields_[2]{Field("temperature"), Field("next temperature")}; ///< alternately old and new
     int current_ = 0;
-    DNDS::Array<LocalIndex, 6> sides_;
-    Rows inner_;
-    Rows boundary_;
+    Cells inner_;    ///< read no ghosts
+    Cells boundary_; ///< the others
     real number_;
     std::optional<StreamPair> streams_;
 };

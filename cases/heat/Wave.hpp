@@ -2,7 +2,7 @@
 /// @brief A temperature with known exact evolution under the discrete equation.
 #pragma once
 
-#include "Blocks.hpp"
+#include "Solver.hpp"
 
 #include <cmath>
 #include <numbers>
@@ -10,18 +10,18 @@
 
 namespace Heat {
 
-/// One period of a cosine in each direction, shifted so that it vanishes on no line of cells. Local.
-inline std::vector<real> wave(const Blocks &blocks) {
+/// One period of a cosine in each direction, shifted so that it vanishes on no line of cells: for the cells `core` (z,
+/// y, x) of a box of `cells`. Local.
+inline std::vector<real> wave(const Triple &cells, const DNDS::Box &core) {
     std::vector<real> values;
-    values.reserve(static_cast<std::size_t>(blocks.rows()));
-    for (index row = 0; row < blocks.rows(); ++row) {
-        const Triple cell = blocks.cellOf(row);
+    values.reserve(static_cast<std::size_t>(core.size()));
+    DNDS::forEachCell(core, [&](const DNDS::IndexVector &cell) {
         real value = 1;
         for (std::size_t d = 0; d < 3; ++d)
-            value *= std::cos(2 * std::numbers::pi * static_cast<real>(cell[d]) / static_cast<real>(blocks.cells()[d]) +
-                              0.3);
+            value *=
+                std::cos(2 * std::numbers::pi * static_cast<real>(cell[2 - d]) / static_cast<real>(cells[d]) + 0.3);
         values.push_back(value);
-    }
+    });
     return values;
 }
 

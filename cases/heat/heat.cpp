@@ -1,4 +1,4 @@
-// Heat diffusion in a periodic box, one block per rank, computed on the device and on the host with the same kernel.
+// Heat diffusion in a periodic box, one block a rank, computed on the device and on the host with the same kernel.
 // Ghosts are sent from device to device in every step. The program ends with an error unless both give the same bits
 // and the known decay of the initial field.
 //
@@ -43,13 +43,15 @@ struct Options {
 
 struct Result {
     std::vector<real> values;
+    DNDS::Box cells; ///< of this rank
+    std::string cut;
     double seconds = 0; ///< on the slowest rank
     std::vector<DNDS::PeerPath> paths;
 };
 
-Result solve(CommunicatorView comm, const Heat::Blocks &blocks, const Options &options, Heat::Placement placement) {
-    Heat::Solver solver(comm, blocks, options.number, placement);
-    const std::vector<real> start = Heat::wave(blocks);
+Result solve(CommunicatorView comm, const Options &options, Heat::Placement placement) {
+    Heat::Solver solver(comm, options.cells, options.number, placement);
+    const std::vector<real> start = Heat::wave(options.cells, solver.cells());
     solver.set(start);
     solver.advance(std::min(options.steps, 4)); // warm-up, not counted
     solver.set(start);
@@ -58,31 +60,29 @@ Result solve(CommunicatorView comm, const Heat::Blocks &blocks, const Options &o
     solver.advance(options.steps);
     solver.synchronize();
     const std::chrono::duration<double> took = std::chrono::steady_clock::now() - begin;
-    return {solver.values(), comm.allReduce(took.count(), MPI_MAX), solver.paths()};
+    return {solver.values(), solver.cells(), solver.describe(), comm.allReduce(took.count(), MPI_MAX), solver.paths()};
 }
 
 /// A hash that does not depend on the distribution of cells: each cell's bits are mixed with its position.
-std::uint64_t fingerprint(CommunicatorView comm, const Heat::Blocks &blocks, const std::vector<real> &values) {
+std::uint64_t fingerprint(CommunicatorView comm, const Heat::Triple &cells, const Result &result) {
     std::uint64_t sum = 0;
-    for (std::size_t row = 0; row < values.size(); ++row) {
-        const Heat::Triple cell = blocks.cellOf(static_cast<index>(row));
-        const auto place =
-            static_cast<std::uint64_t>(cell[0] + blocks.cells()[0] * (cell[1] + blocks.cells()[1] * cell[2]));
-        std::uint64_t bits = std::bit_cast<std::uint64_t>(values[row]) + 0x9e3779b97f4a7c15U * (place + 1);
+    std::size_t row = 0;
+    DNDS::forEachCell(result.cells, [&](const DNDS::IndexVector &cell) {
+        const auto place = static_cast<std::uint64_t>(cell[2] + cells[0] * (cell[1] + cells[1] * cell[0]));
+        std::uint64_t bits = std::bit_cast<std::uint64_t>(result.values[row++]) + 0x9e3779b97f4a7c15U * (place + 1);
         bits = (bits ^ (bits >> 30U)) * 0xbf58476d1ce4e5b9U;
         sum += bits ^ (bits >> 31U);
-    }
+    });
     return comm.allReduce(sum, MPI_SUM);
 }
 
 /// The largest difference to the exact evolution of the initial field.
-real errorOf(CommunicatorView comm, const Heat::Blocks &blocks, const Options &options,
-             const std::vector<real> &values) {
-    const std::vector<real> start = Heat::wave(blocks);
+real errorOf(CommunicatorView comm, const Options &options, const Result &result) {
+    const std::vector<real> start = Heat::wave(options.cells, result.cells);
     const real factor = std::pow(Heat::decay(options.cells, options.number), options.steps);
     real error = 0;
-    for (std::size_t row = 0; row < values.size(); ++row)
-        error = std::max(error, std::abs(values[row] - factor * start[row]));
+    for (std::size_t row = 0; row < start.size(); ++row)
+        error = std::max(error, std::abs(result.values[row] - factor * start[row]));
     return comm.allReduce(error, MPI_MAX);
 }
 
@@ -100,17 +100,18 @@ int compare(CommunicatorView comm, const Options &options) {
     if (options.on == "auto" && !available)
         say(fmt::format("on the host alone: {}", DNDS::Device::unavailableReason()));
 
-    const Heat::Blocks blocks(comm, options.cells);
     const auto total = static_cast<double>(options.cells[0] * options.cells[1] * options.cells[2]);
-    say(fmt::format("{} x {} x {} cells in {} x {} x {} blocks, {} steps", options.cells[0], options.cells[1],
-                    options.cells[2], blocks.parts()[0], blocks.parts()[1], blocks.parts()[2], options.steps));
+    say(fmt::format("{} x {} x {} cells, {} steps", options.cells[0], options.cells[1], options.cells[2],
+                    options.steps));
 
     nlohmann::ordered_json records = nlohmann::ordered_json::array();
     std::vector<Result> results;
     bool good = true;
     const auto compute = [&](const std::string &name, Heat::Placement placement) {
-        Result result = solve(comm, blocks, options, placement);
-        const real error = errorOf(comm, blocks, options, result.values);
+        Result result = solve(comm, options, placement);
+        if (results.empty())
+            say(result.cut);
+        const real error = errorOf(comm, options, result);
         // Each step rounds a few times; all errors of one sign would add up to less than this.
         const real allowed = 2e-15 * (options.steps + 10);
         const bool right = error <= allowed;
@@ -119,7 +120,7 @@ int compare(CommunicatorView comm, const Options &options) {
         say(fmt::format("{:9} {:10.3e} cells/s, {:8.2f} us a step, error {:.1e} ({}), fingerprint {:016x}", name, rate,
                         1e6 * result.seconds / options.steps, error,
                         right ? "rounding" : fmt::format("WRONG: more than {:.1e}", allowed),
-                        fingerprint(comm, blocks, result.values)));
+                        fingerprint(comm, options.cells, result)));
         records.push_back({{"benchmark", "heat"},
                            {"device", name},
                            {"ranks", comm.size()},

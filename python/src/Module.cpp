@@ -1,4 +1,5 @@
 #include "AnyArray.hpp"
+#include "BlockHandles.hpp"
 #include "Checkpoints.hpp"
 #include "Comm.hpp"
 #include "Errors.hpp"
@@ -21,6 +22,9 @@ NB_MODULE(_core, module) {
     bindField(module);
     bindFieldOperations(module);
     bindFieldGroup(module);
+    bindBlockGrid(module);
+    bindBlockField(module);
+    bindBlockFiles(module);
     bindSource(module);
     bindMesh(module);
     bindMeshLists(module);

@@ -1,0 +1,213 @@
+"""NdArray: one array of 1 to 4 dimensions, cut over the ranks."""
+
+import numpy as np
+
+from ._core import BlockField, BlockGrid, StateError
+
+#: Attributes that say how a file's numbers stand for values: they do not belong to the values.
+_PACKING = {"scale_factor", "add_offset", "_FillValue", "missing_value", "valid_min", "valid_max", "valid_range",
+            "_Unsigned"}
+
+
+class NdArray:
+    """An array of which each rank has one box of cells, with ghosts around it: the NdArray of C++.
+
+        t = dnds.NdArray("t", "float32")
+        t.decompose((1000, 800), ghosts=1, periodic=(False, True))
+        t.core[:] = 1             # this rank's cells: a NumPy view, no copy
+        t.exchange_ghosts()
+        t.extent                  # the same with ghosts
+
+    `dims` names the dimensions, and `coords` holds global coordinates by the dimension's name, so that
+    `xarray.DataArray(t.core, dims=t.dims, coords=t.local_coords)` labels this rank's part. Ranks without cells take
+    part in what is collective, and have views of extent 0.
+    """
+
+    def __init__(self, name="array", dtype="float64"):
+        self.name = name
+        self.dtype = np.dtype(dtype)
+        self._field = None
+        self._dims = None
+        self.coords = {}
+        self.attrs = {}
+
+    def decompose(self, shape, *, ranks=0, parts=None, ghosts=None, periodic=None, components=1, order="inside",
+                  dims=None, comm=None):
+        """Cuts the array over the ranks; forgets contents and cut of before. Collective.
+
+        `ranks`: only the first so many get cells; 0 is all. `parts` a dimension: None is best, 0 or 1 not cut, -1 best
+        for this one. `ghosts`: one width for all dimensions, or a list of widths or pairs (low, high). Components are
+        "inside" the cells (the last dimension of views) or "outside" (the first).
+        """
+        grid = BlockGrid.cut(shape, periodic=periodic, parts=parts, ranks=ranks, ghosts=0 if ghosts is None else ghosts,
+                             cell_bytes=self.dtype.itemsize * max(1, int(components)), comm=comm)
+        self._field = BlockField(grid, components, self.dtype, ghosts=ghosts, order=order, name=self.name)
+        self._order = order
+        self.coords = {}
+        self.attrs = {}
+        self._dims = None
+        if dims is not None:
+            self.dims = dims
+
+    @property
+    def field(self):
+        """The BlockField, for all that is not here."""
+        if self._field is None:
+            raise StateError(f"the array '{self.name}' has no shape yet: call decompose first")
+        return self._field
+
+    @property
+    def grid(self):
+        """The BlockGrid."""
+        return self.field.grid
+
+    @property
+    def comm(self):
+        """The communicator."""
+        return self.grid.comm
+
+    @property
+    def is_decomposed(self):
+        return self._field is not None
+
+    @property
+    def is_distributed(self):
+        """Whether more than one rank has cells."""
+        return self.is_decomposed and len(self.grid.blocks) > 1
+
+    @property
+    def components(self):
+        """Numbers of each cell."""
+        return self.field.components
+
+    @property
+    def global_shape(self):
+        """Cells a dimension, of all ranks."""
+        return self.grid.shape
+
+    @property
+    def dims(self):
+        """Names of the dimensions of `core`: of the cells ("x0", "x1", ... unless given) and "component"."""
+        cells = self._dims or tuple(f"x{d}" for d in range(self.grid.dims))
+        if self.components == 1:
+            return cells
+        return ("component", *cells) if self._order == "outside" else (*cells, "component")
+
+    @dims.setter
+    def dims(self, names):
+        names = tuple(names)
+        if len(names) != self.grid.dims or len(set(names)) != len(names):
+            raise ValueError(f"{names} are no {self.grid.dims} different names of dimensions")
+        self._dims = names
+
+    def _box(self, ghosts):
+        if len(self.field) == 0:
+            return (0,) * self.grid.dims, (0,) * self.grid.dims
+        return self.field.box(0, ghosts=ghosts)
+
+    @property
+    def local_core(self):
+        """(first, behind the last) of this rank's cells, in global numbers; empty where it has none."""
+        return self._box(False)
+
+    @property
+    def local_extent(self):
+        """The same with ghosts, whose global numbers may lie outside of the array."""
+        return self._box(True)
+
+    @property
+    def local_slices(self):
+        """Where this rank's cells are in the global array: `whole[t.local_slices]`."""
+        return tuple(slice(low, high) for low, high in zip(*self.local_core, strict=True))
+
+    @property
+    def local_coords(self):
+        """The part of `coords` that belongs to this rank's cells."""
+        cells = [name for name in self.dims if self.components == 1 or name != "component"]
+        return {name: self.coords[name][part]
+                for name, part in zip(cells, self.local_slices, strict=True) if name in self.coords}
+
+    def to_local(self, cell):
+        """Indices into `core` of a global cell; those of ghosts are below 0 or from the core's extents on."""
+        return tuple(int(c) - low for c, low in zip(cell, self.local_core[0], strict=True))
+
+    def to_global(self, cell):
+        """The inverse."""
+        return tuple(int(c) + low for c, low in zip(cell, self.local_core[0], strict=True))
+
+    def owner_of(self, cell):
+        """The rank that has a global cell, or -1 outside of the array."""
+        return self.grid.owner_of(cell)
+
+    def _view(self, ghosts):
+        if len(self.field) > 0:
+            return self.field.view(0, ghosts=ghosts)
+        shape = [0] * self.grid.dims
+        if self.components > 1:
+            shape.insert(0 if self._order == "outside" else len(shape), self.components)
+        return np.zeros(shape, self.dtype)
+
+    @property
+    def core(self):
+        """This rank's cells without copying; read-only while an exchange is in flight."""
+        return self._view(False)
+
+    @core.setter
+    def core(self, values):
+        self.core[...] = values
+
+    @property
+    def extent(self):
+        """This rank's cells and ghosts without copying. Raises StateError while an exchange is in flight."""
+        return self._view(True)
+
+    @extent.setter
+    def extent(self, values):
+        self.extent[...] = values
+
+    def exchange_ghosts(self):
+        """Refreshes the ghosts. Collective."""
+        self.field.exchange_ghosts()
+
+    def start_exchange_ghosts(self):
+        """Starts it: a context manager whose end finishes it, or call `finish_exchange_ghosts`."""
+        return self.field.start_exchange_ghosts()
+
+    def finish_exchange_ghosts(self):
+        """Completes what was started."""
+        self.field.finish_exchange_ghosts()
+
+    def to_device(self):
+        """Makes the device side current, and moves exchanges there."""
+        self.field.to_device()
+
+    def to_host(self):
+        """Makes the host side current, and moves exchanges there."""
+        self.field.to_host()
+
+    def read_netcdf(self, path, variable, step=0, *, isel=None, sel=None):
+        """Reads a variable, each rank its own part; ghosts stay as they are. Collective.
+
+        The variable has the array's shape, besides dimensions of length 1 and a first one, of which `step` is taken
+        (-1: the last). Others are picked by a place, `isel={"level": 2}`, or by the nearest coordinate,
+        `sel={"level": 500.0}`; then every dimension that is not the array's is named. Packed values are unpacked,
+        missing ones are NaN. Takes over `dims`, `coords` and `attrs` from the file. Raises on all ranks.
+        """
+        dims, coords, attrs = self.field._read_netcdf(path, variable, step, isel, sel)
+        if self.components > 1:
+            dims = dims[1:] if self._order == "outside" else dims[:-1]
+        self.dims = dims
+        self.coords = {name: values for name, values in coords.items() if name in dims}
+        self.attrs = {name: value for name, value in attrs.items() if name not in _PACKING}
+
+    def write_netcdf(self, path, variable=None):
+        """Writes a NetCDF file of this array with its `dims`, `coords` and `attrs`. Collective."""
+        self.field._write_netcdf(path, variable or self.name, list(self.dims), self.coords, self.attrs)
+
+    def describe(self):
+        """The cut, why it was chosen, and what each rank has."""
+        return self.grid.describe()
+
+    def __repr__(self):
+        what = self.field.grid if self.is_decomposed else "not decomposed"
+        return f"<dnds.NdArray '{self.name}' of {self.dtype}: {what}>"

@@ -1,0 +1,68 @@
+/// @file BlockHandles.hpp
+/// @brief Grids of blocks and fields on them, for Python.
+#pragma once
+
+#include "Comm.hpp"
+
+#include "DNDS/Blocks/BlockFile.hpp"
+
+#include <nanobind/nanobind.h>
+
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace DNDS::Python {
+
+/// A grid and the communicator whose ranks have its blocks.
+struct GridHandle {
+    CommPtr comm;
+    std::shared_ptr<const BlockGrid> grid;
+};
+
+/// What Python needs of a BlockField of any type.
+class AnyBlockField {
+  public:
+    AnyBlockField() = default;
+    AnyBlockField(const AnyBlockField &) = delete;
+    AnyBlockField &operator=(const AnyBlockField &) = delete;
+    virtual ~AnyBlockField() = default;
+
+    virtual BlockFieldCore &core() = 0;
+    virtual ArrayBase &array() = 0;
+    /// As the functions of BlockFile.hpp. Local.
+    virtual std::vector<index> shapeInFile() = 0;
+    /// Collective.
+    virtual void read(const NetcdfReader &file, const std::string &variable, const NetcdfReadOptions &options) = 0;
+    virtual void write(NetcdfWriter &file, const std::string &variable) = 0;
+};
+
+/// A field, and whether an exchange that Python started is in flight.
+struct BlockFieldHandle {
+    GridHandle grid;
+    std::shared_ptr<AnyBlockField> field;
+    bool inFlight = false;
+
+    /// Throws StateError while an exchange in flight forbids `what`.
+    void needLanded(const char *what) const;
+    /// Ends what was started, if anything. Local.
+    void finish();
+};
+
+/// Makes a field of the type of `kind`. Collective.
+std::shared_ptr<AnyBlockField> makeBlockField(ElementKind kind, const std::string &name, const GridHandle &grid,
+                                              const BlockFieldOptions &options);
+
+/// Ghost widths of `dims` dimensions: None, one integer for all, or a list of integers and pairs (low, high). Local.
+/// Throws ArgumentError for anything else.
+GhostWidths ghostWidthsOf(nanobind::handle ghosts, int dims);
+/// A tuple of as many numbers as there are dimensions, and back. Local. `indicesOf` throws ArgumentError.
+nanobind::tuple tupleOf(const IndexVector &numbers, int dims);
+IndexVector indicesOf(nanobind::handle numbers, int dims, const char *what);
+
+void bindBlockGrid(nanobind::module_ &module);
+void bindBlockField(nanobind::module_ &module);
+/// NetCDF files; after the others.
+void bindBlockFiles(nanobind::module_ &module);
+
+} // namespace DNDS::Python
