@@ -4,7 +4,8 @@
 #include "DNDS/Mpi/FailTogether.hpp"
 #include "DNDS/Mpi/RequireSame.hpp"
 
-#include <cstring>
+#include <algorithm>
+#include <array>
 #include <map>
 #include <utility>
 
@@ -12,65 +13,38 @@ namespace DNDS {
 
 namespace {
 
-/// The rows of a box in the memory of a rank, in the order of nested loops of which the last one runs fastest.
-struct BoxRows {
-    static constexpr int loops = maxBlockDims + 1; ///< components outside, then the dimensions
-    index first = 0;
-    std::array<index, loops> counts{1, 1, 1, 1, 1};
-    std::array<index, loops> strides{};
-    static constexpr std::size_t words = 1 + std::size_t{2} * loops;
-
-    index size() const {
-        index rows = 1;
-        for (const index count : counts)
-            rows *= count;
-        return rows;
-    }
-};
+static_assert(RowBox::loops == maxBlockDims + 1, "components outside, then the dimensions");
+constexpr std::size_t wordsOfRowBox = 1 + 2 * RowBox::loops;
 
 /// As numbers for messages, and back.
-std::array<index, BoxRows::words> boxWordsOf(const BoxRows &rows) {
-    std::array<index, BoxRows::words> words{rows.first};
+std::array<index, wordsOfRowBox> boxWordsOf(const RowBox &rows) {
+    std::array<index, wordsOfRowBox> words{rows.first};
     std::ranges::copy(rows.counts, words.begin() + 1);
-    std::ranges::copy(rows.strides, words.begin() + 1 + BoxRows::loops);
+    std::ranges::copy(rows.strides, words.begin() + 1 + RowBox::loops);
     return words;
 }
-BoxRows boxFromWords(std::span<const index> words) {
-    BoxRows rows;
+RowBox boxFromWords(std::span<const index> words) {
+    RowBox rows;
     rows.first = words[0];
-    std::copy_n(words.begin() + 1, BoxRows::loops, rows.counts.begin());
-    std::copy_n(words.begin() + 1 + BoxRows::loops, BoxRows::loops, rows.strides.begin());
+    std::copy_n(words.begin() + 1, RowBox::loops, rows.counts.begin());
+    std::copy_n(words.begin() + 1 + RowBox::loops, RowBox::loops, rows.strides.begin());
     return rows;
 }
 
-/// Appends the rows to a list: the one place where boxes become what ExchangePattern takes.
-void appendBoxRows(const BoxRows &rows, std::vector<index> &into) {
-    const auto &[n0, n1, n2, n3, n4] = rows.counts;
-    const auto &[s0, s1, s2, s3, s4] = rows.strides;
-    for (index a = 0; a < n0; ++a)
-        for (index b = 0; b < n1; ++b)
-            for (index c = 0; c < n2; ++c)
-                for (index d = 0; d < n3; ++d) {
-                    const index start = rows.first + a * s0 + b * s1 + c * s2 + d * s3;
-                    for (index e = 0; e < n4; ++e)
-                        into.push_back(start + e * s4);
-                }
-}
-
 /// The rows of what `toBlock` makes of `box`, in the order of the cells of `box`.
-BoxRows boxRowsOf(const Box &box, const IndexTransform &toBlock, const BlockMemory &memory, rowsize componentsOutside) {
+RowBox boxRowsOf(const Box &box, const IndexTransform &toBlock, const BlockMemory &memory, rowsize componentsOutside) {
     IndexVector strides{};
     index stride = 1;
     for (int d = box.dims - 1; d >= 0; --d) {
         strides[toSize(d)] = stride;
         stride *= memory.extent.extent(d);
     }
-    BoxRows rows;
+    RowBox rows;
     rows.first = memory.firstRow;
     const IndexVector corner = toBlock(box.lower);
     for (int d = 0; d < box.dims; ++d) {
         const std::size_t k = toSize(d);
-        const std::size_t loop = toSize(BoxRows::loops - box.dims + d);
+        const std::size_t loop = RowBox::loops - toSize(box.dims) + k;
         const std::size_t axis = toSize(toBlock.axis[k]);
         rows.first += (corner[k] - memory.extent.lower[k]) * strides[k]; // of the block's own dimension d
         rows.counts[loop] = box.extent(d);
@@ -105,8 +79,8 @@ std::vector<BlockMemory> memoryOfRank(const BlockGrid &grid, int rank, const Gho
 
 /// The ghosts of this rank by owner: its own rows, and what they are in the memory of the owner.
 struct GhostRows {
-    std::vector<index> mine;
-    std::vector<index> owners; ///< words of BoxRows
+    std::vector<RowBox> mine;
+    std::vector<index> owners; ///< words of RowBox
 };
 
 std::map<int, GhostRows> ghostsByOwner(const BlockGrid &grid, std::span<const BlockMemory> blocks,
@@ -123,7 +97,7 @@ std::map<int, GhostRows> ghostsByOwner(const BlockGrid &grid, std::span<const Bl
                     memories->second.emplace(memory.block, memory);
             const BlockMemory &source = memories->second.at(region.source);
             GhostRows &rows = byOwner[owner];
-            appendBoxRows(boxRowsOf(region.ghosts, here, block, componentsOutside), rows.mine);
+            rows.mine.push_back(boxRowsOf(region.ghosts, here, block, componentsOutside));
             const auto words = boxWordsOf(boxRowsOf(region.ghosts, region.toSource, source, componentsOutside));
             rows.owners.insert(rows.owners.end(), words.begin(), words.end());
         }
@@ -133,22 +107,22 @@ std::map<int, GhostRows> ghostsByOwner(const BlockGrid &grid, std::span<const Bl
 /// Tells owners which of their rows are ghosts here. Collective.
 std::shared_ptr<const ExchangePattern> blockExchangeOf(const CommunicatorView &comm, const BlockPattern &pattern) {
     const auto context = CommunicatorContext::of(comm);
-    ExchangePattern::Rows rows;
+    ExchangePattern::Boxes rows;
     rows.fatherSize = rows.sonSize = pattern.rows(); // cells and their ghosts are one memory
     RankLists wanted;
     for (const auto &[owner, ghosts] :
          ghostsByOwner(*pattern.grid(), pattern.blocks(), pattern.ghosts(), pattern.componentsOutside())) {
         wanted.append(owner, ghosts.owners);
-        rows.received.append(owner, ghosts.mine);
+        rows.received.append(owner, RowList::boxes(ghosts.mine));
     }
     const RankLists heard = sparseExchange(*context, wanted);
     for (std::size_t k = 0; k < heard.size(); ++k) {
-        std::vector<index> given;
-        for (std::span<const index> words = heard.list(k); !words.empty(); words = words.subspan(BoxRows::words))
-            appendBoxRows(boxFromWords(words.first(BoxRows::words)), given);
-        rows.given.append(heard.ranks[k], given);
+        std::vector<RowBox> given;
+        for (std::span<const index> words = heard.list(k); !words.empty(); words = words.subspan(wordsOfRowBox))
+            given.push_back(boxFromWords(words.first(wordsOfRowBox)));
+        rows.given.append(heard.ranks[k], RowList::boxes(given));
     }
-    return ExchangePattern::fromLists(context, [&] { return std::move(rows); });
+    return ExchangePattern::fromBoxes(context, [&] { return std::move(rows); });
 }
 
 std::uint64_t blockKeyOf(const BlockGrid &grid, const GhostWidths &ghosts, rowsize componentsOutside) {
