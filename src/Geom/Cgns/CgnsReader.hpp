@@ -33,9 +33,11 @@ struct CgnsOptions {
 ///
 /// How the file's content is converted:
 /// - Zones follow each other. Nodes that Abutting1to1 or 1-to-1 connections (by vertices or faces) join become one.
-/// Structured zones become HEXA_8 or QUAD_4 cells.
+/// Structured zones become HEXA_8 or QUAD_4 cells; connections may list their faces. Connections to zones of other
+/// bases are left out with a warning.
 /// - Cells are the elements of the base's cell dimension; NGON_n with NFACE_n, or with ParentElements only, give
-/// polyhedra, or polygons in two dimensions. Elements more than one dimension below are skipped with a warning.
+/// polyhedra, or polygons in two dimensions. Elements more than one dimension below are skipped with a note. Files of
+/// version 3.0, whose numbers of element types were others, are read by those.
 /// - Each boundary condition is a patch of the same name; conditions of one name in several zones are one patch. If it
 /// is FamilySpecified, its kind is that of its family. Point sets of elements mark faces, those of vertices mark nodes.
 /// Faces in no boundary condition are in no patch; but if the file has no boundary condition, each section of faces is
@@ -43,9 +45,9 @@ struct CgnsOptions {
 /// - In structured zones a range of vertices marks the faces of one side, and I-, J- and KFaceCenter the listed faces.
 /// FaceCenter (EdgeCenter in two dimensions) and CellCenter, the cells at the faces, take the direction from
 /// InwardNormalIndex, or from the one index in which the range is a side of the zone. A condition with ambiguous faces
-/// is skipped with a warning that names it.
-/// - Faces given only by their parents (ParentData, or ParentElements and ParentElementsPosition) become faces of these
-/// cells.
+/// is skipped with a warning that names it, and so is one with an invalid range.
+/// - Faces given only by their parents (ParentData, or ParentElements and ParentElementsPosition), also those with
+/// zeros for nodes, become faces of these cells.
 /// - Abutting1to1 connections with Periodic_t are periodic; of two that describe the same one from both sides one is
 /// kept.
 ///

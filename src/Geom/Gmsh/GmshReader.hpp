@@ -23,7 +23,7 @@ namespace DNDS::Geom {
 /// Memory in proportion to the share. Node tags may be any numbers; unused nodes are kept.
 ///
 /// Errors, the same on all ranks: DataError with file and line (the byte in binary files) if the file cannot be read,
-/// ends early, contradicts itself, or has element types of higher order.
+/// ends early, contradicts itself, is of another version, or has element types of higher order.
 ///
 /// Formats: https://gmsh.info/doc/texinfo/gmsh.html, chapter "Gmsh file formats".
 SourceMesh readGmsh(CommunicatorView comm, const std::string &path);
