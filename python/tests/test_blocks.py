@@ -247,3 +247,22 @@ def test_netcdf_of_others_is_picked_unpacked_and_masked(comm, netcdf_path):
     np.testing.assert_array_equal(cube.coords["level"], [1000, 500, 200])
     with pytest.raises(dnds.ArgumentError, match="isel is a dict"):
         a.read_netcdf(path, "u", isel=[1])
+
+
+def test_exchanges_on_the_device(comm):
+    a = dnds.NdArray("a")
+    a.decompose((8, 8), ghosts=1, periodic=(True, True), comm=comm)
+    if not dnds.device_available():
+        with pytest.raises(dnds.NotBuiltError):
+            a.to_device()
+        return
+    a.core = comm.rank + 1
+    a.to_device()
+    assert a.field.on_device
+    a.exchange_ghosts()
+    with pytest.raises(dnds.StaleError):
+        _ = a.core
+    a.to_host()
+    assert not a.field.on_device
+    if a.core.size:
+        assert (a.extent > 0).all()
