@@ -24,6 +24,14 @@ struct Placement {
     DNDS::TransportKind transport = DNDS::TransportKind::Auto;
 };
 
+/// Streams of the device: boundary cells and ghosts have priority over inner cells.
+struct StreamPair {
+    DNDS::Device::Stream boundary{DNDS::Device::Priority::High};
+    DNDS::Device::Stream inner;
+    DNDS::Device::Event boundaryDone;
+    DNDS::Device::Event innerDone;
+};
+
 /// A temperature in each cell of a periodic box, which is cut into one block a rank. In memory x runs fastest, so that
 /// the array's dimensions are z, y, x. Collective: every rank constructs it, calls `advance` and so on.
 class Solver {
@@ -51,14 +59,6 @@ class Solver {
   private:
     using Field = DNDS::NdArray<real>;
     using Cells = DNDS::Array<LocalIndex, 1>;
-
-    /// Streams of the device: boundary cells and ghosts have priority over inner cells.
-    struct StreamPair {
-        DNDS::Device::Stream boundary{DNDS::Device::Priority::High};
-        DNDS::Device::Stream inner;
-        DNDS::Device::Event boundaryDone;
-        DNDS::Device::Event innerDone;
-    };
 
     bool onDevice() const { return streams_.has_value(); }
     void listCells();

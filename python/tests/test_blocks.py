@@ -247,3 +247,35 @@ def test_netcdf_of_others_is_picked_unpacked_and_masked(comm, netcdf_path):
     np.testing.assert_array_equal(cube.coords["level"], [1000, 500, 200])
     with pytest.raises(dnds.ArgumentError, match="isel is a dict"):
         a.read_netcdf(path, "u", isel=[1])
+
+
+def test_exchanges_on_the_device(comm):
+    a = dnds.NdArray("a")
+    a.decompose((8, 8), ghosts=1, periodic=(True, True), comm=comm)
+    if not dnds.device_available():
+        with pytest.raises(dnds.NotBuiltError):
+            a.to_device()
+        return
+    a.core = comm.rank + 1
+    a.to_device()
+    assert a.field.on_device
+    a.exchange_ghosts()
+    with pytest.raises(dnds.StaleError):
+        _ = a.core
+    a.to_host()
+    assert not a.field.on_device
+    if a.core.size:
+        assert (a.extent > 0).all()
+
+
+def test_xarray_labels_the_same_memory(comm):
+    xarray = pytest.importorskip("xarray")
+    t = dnds.NdArray("t")
+    t.decompose((6, 2 * comm.size), ghosts=1, dims=("lat", "lon"), comm=comm)
+    t.coords = {"lat": np.linspace(75, -75, 6), "lon": np.arange(2 * comm.size) * 10.0}
+    labelled = xarray.DataArray(t.core, coords=t.local_coords, dims=t.dims, attrs=t.attrs)
+    if t.core.size:
+        assert np.shares_memory(labelled.values, t.core)
+        labelled[0, 0] = 5
+        lat, lon = (t.coords[name][low] for name, low in zip(t.dims, t.local_core[0], strict=True))
+        assert t.core[0, 0] == 5 == labelled.sel(lat=lat, lon=lon)
