@@ -8,7 +8,9 @@
 #include "DNDS/Device/Transfers.hpp"
 #include "DNDS/Task/Graph.hpp"
 
-#include <cstring>
+#include <algorithm>
+#include <list>
+#include <tuple>
 #include <type_traits>
 #include <vector>
 
@@ -137,8 +139,8 @@ class BlockLoopBody final : public TaskBody {
         if (space == MemorySpace::Host)
             return take<DeviceBackend::Host>(std::index_sequence_for<Slots...>{});
         take<DeviceBackend::CUDA>(std::index_sequence_for<Slots...>{});
-        copyToDevice(placesThere_, places_, knownPlaces_);
-        copyToDevice(viewsThere_, views_, knownViews_);
+        bringToFront(placesThere_, places_, {});
+        bringToFront(viewsThere_, views_, cells_);
     }
     void run(const Executor &executor, const PartRows &rows, index begin, index end) const override {
         if (executor.onDevice())
@@ -175,9 +177,9 @@ class BlockLoopBody final : public TaskBody {
         rows.first += begin;
         using OfBlocks = KernelOfBlocks<Kernel, Views>;
         if constexpr (std::is_trivially_copyable_v<OfBlocks>)
-            parallelFor(
-                executor, end - begin,
-                OfBlocks{rows, kernel_, placesThere_.data(), viewsThere_.data(), static_cast<int>(places_.size())});
+            parallelFor(executor, end - begin,
+                        OfBlocks{rows, kernel_, placesThere_.front().there.data(), viewsThere_.front().there.data(),
+                                 static_cast<int>(places_.size())});
         else
             throw ArgumentError("the functor of a task on the device must be trivially copyable: views and numbers, no "
                                 "arrays");
@@ -185,29 +187,47 @@ class BlockLoopBody final : public TaskBody {
     template <DeviceBackend backend, std::size_t... k>
     void take(std::index_sequence<k...> /*slots*/) {
         views_.clear();
-        for (int block = 0; block < static_cast<int>(places_.size()); ++block)
-            views_.push_back({std::get<k>(slots_).template blockView<backend>(block)...});
+        cells_.clear();
+        for (int block = 0; block < static_cast<int>(places_.size()); ++block) {
+            const auto views = std::tuple{std::get<k>(slots_).template blockView<backend>(block)...};
+            views_.push_back({std::get<k>(views)...});
+            (cells_.push_back(std::get<k>(views).data()), ...);
+        }
     }
-    /// Only where something moved: kernels of the run before may still read what is there.
+    /// A table on the device, and where the cells were that it was made for.
     template <class Value>
-    static void copyToDevice(Device::DeviceBuffer<Value> &there, const std::vector<Value> &values,
-                             std::vector<Value> &known) {
-        const std::size_t bytes = values.size() * sizeof(Value);
-        if (known.size() == values.size() && std::memcmp(known.data(), values.data(), bytes) == 0)
+    struct Table {
+        std::vector<const void *> cells;
+        Device::DeviceBuffer<Value> there;
+    };
+    /// Brings the table to the front that was made for the cells where they are now. Captured graphs read the one that
+    /// they were captured with, so more are kept than there are graphs of a part.
+    template <class Value>
+    static void bringToFront(std::list<Table<Value>> &tables, const std::vector<Value> &values,
+                             const std::vector<const void *> &cells) {
+        constexpr std::size_t most = 16;
+        const auto found = std::ranges::find(tables, cells, &Table<Value>::cells);
+        if (found != tables.end())
+            return tables.splice(tables.begin(), tables, found);
+        if (tables.size() == most) {
+            Device::synchronizeAll();
+            tables.pop_back();
+        }
+        tables.push_front({cells, Device::DeviceBuffer<Value>(values.size())});
+        if (values.empty())
             return;
-        Device::synchronizeAll();
-        there = Device::DeviceBuffer<Value>(values.size());
-        Device::copy(there.data(), MemorySpace::Device, values.data(), MemorySpace::Host, bytes, nullptr);
+        Device::copy(tables.front().there.data(), MemorySpace::Device, values.data(), MemorySpace::Host,
+                     values.size() * sizeof(Value), nullptr);
         Device::synchronize(nullptr);
-        known = values;
     }
 
     Kernel kernel_;
     std::tuple<Slots...> slots_;
-    std::vector<BlockPlace> places_, knownPlaces_;
-    std::vector<Views> views_, knownViews_;
-    Device::DeviceBuffer<BlockPlace> placesThere_;
-    Device::DeviceBuffer<Views> viewsThere_;
+    std::vector<BlockPlace> places_;
+    std::vector<Views> views_;
+    std::vector<const void *> cells_;          ///< of all views, in order
+    std::list<Table<BlockPlace>> placesThere_; ///< that of this run in front
+    std::list<Table<Views>> viewsThere_;
 };
 
 } // namespace DNDS_DEVICE_COMPILATION

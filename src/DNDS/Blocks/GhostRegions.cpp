@@ -156,7 +156,7 @@ void BlockGrid::addPassage(int space, Passage passage, std::size_t number) {
     }
     passage.beyond = beyondFace(passage.face, passage.axis, passage.upper, mine.cells);
     const auto place = std::ranges::upper_bound(all, passage.axis, {}, &Passage::axis);
-    all.insert(place, std::move(passage));
+    all.insert(place, passage);
 }
 
 /// Follows ghost cells of one block through passages to the blocks that own them.

@@ -266,6 +266,8 @@ void expectRing(
     std::shared_ptr<const ExchangePattern> pattern = nullptr) {
     if (!pattern)
         pattern = ring.pattern();
+    if (options.space == ExchangeSpace::Device)
+        array->toDevice();
     Exchange pull(pattern, Direction::Pull, {memberOf(array)}, options);
     for (int version = 1; version <= 3; ++version) {
         array->toHost();
