@@ -111,7 +111,7 @@ void BlockGrid::addPeriods() {
                 IndexVector period{};
                 period[toSize(d)] = upper ? -cells.extent(d) : cells.extent(d);
                 passage.toOther = IndexTransform::translation(dims(), period);
-                addPassage(static_cast<int>(s), std::move(passage), 0);
+                addPassage(static_cast<int>(s), passage, 0);
             }
         }
 }
