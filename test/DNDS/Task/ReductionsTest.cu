@@ -6,7 +6,6 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
-#include <limits>
 
 namespace DNDS::Task {
 namespace {
@@ -92,78 +91,6 @@ TEST(PlanReductionsOnDevice, AreThoseOfAllRanks) {
         GTEST_SKIP() << Device::unavailableReason();
     const Device::Stream stream;
     compareReductions(Executor::device(stream));
-}
-
-TEST(PlanReductions, FailWithTheRun) {
-    const CommunicatorView comm(MPI_COMM_WORLD);
-    ParArray<real, 1> u("u", comm);
-    u.resize(comm.rank() + 1);
-    const RowSpace rows("rows", comm.rank() + 1);
-    bool fails = false;
-    Graph graph("failing", comm);
-    graph.task("ones", rows).writes(u).run([&](index row, const WriteRows<ParArray<real, 1>> &ones) {
-        if (fails && comm.rank() == comm.size() - 1)
-            throw DataError("no luck");
-        ones(row) = 1;
-    });
-    const Reduction sum = graph.reduce("sum", ReduceOp::Sum, u);
-    Plan plan = graph.compile();
-    plan.run();
-    EXPECT_EQ(plan.result(sum)[0], comm.size() * (comm.size() + 1) / 2);
-    fails = true;
-    if (comm.rank() == comm.size() - 1) {
-        EXPECT_THROW(plan.run(), DataError);
-    } else {
-        plan.run();
-        EXPECT_THROW((void)plan.result(sum), PeerError);
-    }
-    fails = false;
-    u.view()(0) = 0;
-    plan.recover();
-    plan.run();
-    EXPECT_EQ(plan.result(sum)[0], comm.size() * (comm.size() + 1) / 2);
-}
-
-/// The tasks are done on all ranks when one finds no values: nobody waits for it.
-TEST(PlanReductions, FailAfterTheRun) {
-    const CommunicatorView comm(MPI_COMM_WORLD);
-    ParArray<real, 1> u("u", comm);
-    u.resize(3);
-    Graph graph("failing", comm);
-    graph.task("ones", RowSpace("rows", 3)).writes(u).run([](index row, const auto &ones) { ones(row) = 1; });
-    const Reduction sum = graph.reduce("sum", ReduceOp::Sum, u);
-    bool fails = true;
-    graph.model().reductions[sum.number].elements = [&,
-                                                     find = graph.model().reductions[sum.number].elements](auto space) {
-        if (fails && comm.rank() == 0)
-            throw DataError("no values");
-        return find(space);
-    };
-    Plan plan = graph.compile();
-    if (comm.rank() == 0) {
-        EXPECT_THROW(plan.run(), DataError);
-        EXPECT_THROW(plan.run(), StateError);
-    } else {
-        plan.run();
-        EXPECT_THROW((void)plan.result(sum), PeerError);
-        EXPECT_THROW((void)plan.result(sum), PeerError);
-    }
-    fails = false;
-    plan.recover();
-    plan.run();
-    EXPECT_EQ(plan.result(sum)[0], 3 * comm.size());
-}
-
-TEST(PlanReductions, OfNothingAreNeutral) {
-    const CommunicatorView comm(MPI_COMM_WORLD);
-    ParArray<real, 1> u("u", comm);
-    Graph graph("nothing", comm);
-    const Reduction least = graph.reduce("least", ReduceOp::Min, u);
-    const Reduction sum = graph.reduce("sum", ReduceOp::Sum, u);
-    Plan plan = graph.compile();
-    plan.run();
-    EXPECT_EQ(plan.result(least)[0], std::numeric_limits<real>::infinity());
-    EXPECT_EQ(plan.result(sum)[0], 0);
 }
 
 } // namespace
