@@ -216,10 +216,11 @@ class LoopBody final : public TaskBody {
         else
             take<DeviceBackend::CUDA>({}, std::index_sequence_for<Slots...>{});
     }
-    void run(const Executor &executor, const PartRows &rows, index begin, index end) const override {
-        if (executor.onDevice())
-            launch(executor, end - begin, KernelOfRows<Kernel, Views>{from(rows, begin), kernel_, views_});
-        else if (begin < end && views_.allOwned(rows(end - 1)))
+    void run([[maybe_unused]] const Executor &executor, const PartRows &rows, index begin, index end) const override {
+        if constexpr (!adds) // sums on the device are made by `runAdding`
+            if (executor.onDevice())
+                return launch(executor, end - begin, KernelOfRows<Kernel, Views>{from(rows, begin), kernel_, views_});
+        if (begin < end && views_.allOwned(rows(end - 1)))
             loop<true>(rows, begin, end);
         else
             loop<false>(rows, begin, end);
