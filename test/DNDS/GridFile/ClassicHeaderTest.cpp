@@ -137,9 +137,11 @@ TEST(ClassicHeader, MutantsAreRefusedOrRead) {
             bytes[at] =
                 static_cast<char>(random() % 2 == 0 ? favourites[random() % favourites.size()] : random() % 256);
         }
-        std::ofstream(path, std::ios::binary).write(bytes.data(), static_cast<std::streamsize>(bytes.size()));
-        if (complaintAbout(bytes).empty() && !NetcdfReader::built())
+        if (!NetcdfReader::built()) { // the check of headers alone
+            (complaintAbout(bytes).empty() ? read : refused)++;
             continue;
+        }
+        std::ofstream(path, std::ios::binary).write(bytes.data(), static_cast<std::streamsize>(bytes.size()));
         try {
             const NetcdfReader file(comm, path);
             for (const NetcdfVariable &variable : file.content().variables) {
