@@ -124,6 +124,18 @@ Task::Adjacency BlockRows::stencil(const std::shared_ptr<const BlockPattern> &pa
     return {std::move(name), pattern->rows(), [reachable](index row) { return reachable->around(row); }};
 }
 
+Task::ReducedLists BlockRows::rowsOfComponents(const BlockPattern &pattern, const Task::RowMask *cells) {
+    Task::ReducedLists lists(toSize(std::max<rowsize>(1, pattern.componentsOutside())));
+    for (const BlockMemory &memory : pattern.blocks())
+        forEachCell(memory.cells, [&](const IndexVector &cell) {
+            const index row = rowOf(memory, cell);
+            if (cells == nullptr || cells->test(row))
+                for (std::size_t k = 0; k < lists.size(); ++k)
+                    lists[k].push_back(static_cast<LocalIndex>(row + static_cast<index>(k) * memory.extent.size()));
+        });
+    return lists;
+}
+
 std::vector<BlockPlace> BlockRows::placesOf(const BlockPattern &pattern) {
     std::vector<BlockPlace> places;
     for (const BlockMemory &memory : pattern.blocks()) {

@@ -4,6 +4,7 @@
 
 #include "DNDS/Base/MemorySpace.hpp"
 #include "DNDS/Blocks/BlockPattern.hpp"
+#include "DNDS/Task/GraphModel.hpp"
 #include "DNDS/Task/Region.hpp"
 
 #include <memory>
@@ -83,6 +84,10 @@ class BlockRows {
     /// The rows of cells and ghosts up to `widths` away, in all directions. Throws ArgumentError where the fields have
     /// fewer ghosts. Ghosts that stand for no cell are left out: they are the program's own.
     static Task::Adjacency stencil(const std::shared_ptr<const BlockPattern> &pattern, const GhostWidths &widths);
+
+    /// The memory rows of cells (of those in `cells`; null: of all): one list, or one for each component where
+    /// components are outside. Local.
+    static Task::ReducedLists rowsOfComponents(const BlockPattern &pattern, const Task::RowMask *cells);
 
     /// Where the blocks of this rank are.
     static std::vector<BlockPlace> placesOf(const BlockPattern &pattern);

@@ -80,6 +80,16 @@ class Snapshot<TField> {
     const TField *field_ = nullptr; ///< for what does not change
 };
 
+/// Components of cells, wherever they are.
+template <IsBlockField TField>
+struct ReducedOf<TField> {
+    static const auto &father(const TField &field) { return field.array(); }
+    static rowsize columns(const TField &field) { return field.components(); }
+    static std::shared_ptr<const ReducedLists> lists(const TField &field, const RowMask *cells) {
+        return std::make_shared<const ReducedLists>(BlockRows::rowsOfComponents(*field.blockPattern(), cells));
+    }
+};
+
 /// Cells and ghosts are rows of one array: it is father and son.
 template <IsBlockField TField>
 class HandleOf<TField> final : public ArrayHandle {

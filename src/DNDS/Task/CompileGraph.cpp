@@ -58,8 +58,9 @@ void agreeOnTasks(const GraphModel &graph, const CommunicatorView &comm, const C
         for (const TaskModel &task : graph.tasks)
             lines.push_back(canonical(graph, task));
         for (const ReductionModel &model : graph.reductions)
-            lines.push_back(fmt::format("reduction '{}' {} of {} columns of '{}'", model.name,
-                                        static_cast<int>(model.op), model.columns, graph.arrays[model.array]->name()));
+            lines.push_back(fmt::format("reduction '{}' {} of {} columns of '{}', region '{}'", model.name,
+                                        static_cast<int>(model.op), model.columns, graph.arrays[model.array]->name(),
+                                        model.region));
         for (const PullFinish &finish : graph.finishes)
             lines.push_back(fmt::format("pulls of '{}' finished on '{}'", graph.arrays[finish.array]->name(),
                                         finish.ghosts.name()));

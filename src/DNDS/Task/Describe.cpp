@@ -77,8 +77,9 @@ std::string Plan::describe() const {
             text += fmt::format("'{}' computes {} ghosts again instead of having them pulled\n", graph.tasks[t].name,
                                 plan.taskRows[t].count() - graph.tasks[t].loop->space().owned());
     for (const ReductionModel &model : graph.reductions)
-        text += fmt::format("ends with '{}': the {} of '{}' over all ranks\n", model.name, wordFor(model.op),
-                            graph.arrays[model.array]->name());
+        text += fmt::format("ends with '{}': the {} of '{}'{} over all ranks\n", model.name, wordFor(model.op),
+                            graph.arrays[model.array]->name(),
+                            model.region.empty() ? "" : fmt::format(" in '{}'", model.region));
     for (const std::string &note : plan.notes)
         text += note + "\n";
     if (state_->statistics.runs > 0)

@@ -44,6 +44,13 @@ Plan::DeviceRunner::DeviceRunner(State &state) : state_(state) {
         finishRows_.emplace_back().rows = part.rows;
         copyRows(finishRows_.back(), part.list);
     }
+    for (const ReductionModel &reduction : state.graph.reductions) {
+        std::vector<Rows> &lists = reducedRows_.emplace_back();
+        for (const std::vector<LocalIndex> &list : reduction.lists ? *reduction.lists : ReducedLists{}) {
+            lists.emplace_back().rows = {nullptr, 0, static_cast<index>(list.size())};
+            copyRows(lists.back(), list);
+        }
+    }
     makeItems();
     if (state.trace != nullptr)
         times_.resize(state.plan.operations.size());

@@ -64,6 +64,8 @@ class Plan::DeviceRunner {
     void abandon() noexcept;
 
     const PlanGraphs &use() const noexcept { return use_; }
+    /// The rows of list `k` of a reduction, on the device.
+    const PartRows &reducedRows(std::size_t reduction, std::size_t k) const { return reducedRows_[reduction][k].rows; }
 
   private:
     using Item = DeviceItem;
@@ -96,11 +98,12 @@ class Plan::DeviceRunner {
     Device::Stream inner_;
     Device::Stream boundary_{Device::Priority::High};
     std::vector<Item> items_;
-    std::vector<std::size_t> itemOf_; ///< [operations]
-    std::vector<DeviceTimes> times_;  ///< [operations], where there is a recording
-    std::vector<Rows> rows_;          ///< [parts]
-    std::vector<Rows> finishRows_;    ///< [finishes]
-    std::optional<Item> whole_;       ///< all items, where nothing but device work is among them
+    std::vector<std::size_t> itemOf_;            ///< [operations]
+    std::vector<DeviceTimes> times_;             ///< [operations], where there is a recording
+    std::vector<Rows> rows_;                     ///< [parts]
+    std::vector<Rows> finishRows_;               ///< [finishes]
+    std::vector<std::vector<Rows>> reducedRows_; ///< [reductions][lists]
+    std::optional<Item> whole_;                  ///< all items, where nothing but device work is among them
     PlanGraphs use_;
 };
 

@@ -282,28 +282,29 @@ class Graph {
     }
 
     /// Each run ends with the smallest, largest or summed value of each column of the owned rows of `array` on all
-    /// ranks (of its first `rows` rows, where it has no ghosts of its own). Sums are those of
-    /// ExactAccumulator: the same bits on any number of ranks, in any number of threads, on the device. A NaN makes the
-    /// result NaN, as does an infinite term of a sum. Local; see Plan::result.
+    /// ranks (of its first `rows` rows, where it has no ghosts of its own), or of each component of the cells of a
+    /// field on blocks. Sums are those of ExactAccumulator: the same bits on any number of ranks, in any number of
+    /// threads, on the device. A NaN makes the result NaN, as does an infinite term of a sum. Local; see Plan::result.
     template <class TArray>
     Reduction reduce(std::string name, ReduceOp op, TArray &array, std::optional<index> rows = {}) {
-        const std::size_t number = model_->add(std::make_shared<HandleOf<TArray>>(array));
-        const auto &father = fatherOf(array);
-        static_assert(std::is_same_v<typename std::remove_cvref_t<decltype(father)>::Element, real> &&
-                          isFixedLayout(std::remove_cvref_t<decltype(father)>::layout),
-                      "reductions are of arrays of real numbers whose rows have one width");
-        ReductionModel model{std::move(name), number, op, father.rowSize(), rows, {}, {}};
-        model.width = [&array] { return fatherOf(array).rowSize(); };
-        model.elements = [&array, rows](MemorySpace space) -> std::span<const real> {
-            const auto &owned = fatherOf(array);
-            const std::size_t count = toSize(rows.value_or(owned.size())) * static_cast<std::size_t>(owned.rowSize());
-            const auto view = [&](const auto &taken) { return std::span<const real>(taken.data(), count); };
-            return space == MemorySpace::Host ? view(owned.template deviceView<DeviceBackend::Host>())
-                                              : view(owned.template deviceView<DeviceBackend::CUDA>());
-        };
-        model_->requireFits(model);
-        model_->reductions.push_back(std::move(model));
-        return Reduction{model_->reductions.size() - 1};
+        ReductionModel model = reductionOf(std::move(name), op, array);
+        model.rows = rows;
+        model.lists = ReducedOf<TArray>::lists(array, nullptr);
+        return add(std::move(model));
+    }
+    /// The same over owned rows of a region: `reduce("lift", ReduceOp::Sum, rowsOf(forces, wall))`. Throws
+    /// ArgumentError for regions with ghosts, or of other rows.
+    template <class TArray>
+    Reduction reduce(std::string name, ReduceOp op, const Seen<TArray> &rows) {
+        DNDS_CHECK(rows.reach == Reach::Region || rows.reach == Reach::Owned, ArgumentError,
+                   "reduction '{}' is over rows that nobody named: write rowsOf(array, region)", name);
+        ReductionModel model = reductionOf(std::move(name), op, *rows.array);
+        if (rows.region) {
+            model_->requireReducible(model, *rows.region);
+            model.region = rows.region->name();
+        }
+        model.lists = ReducedOf<TArray>::lists(*rows.array, rows.region ? rows.region->rows().get() : nullptr);
+        return add(std::move(model));
     }
 
     /// Makes a plan. The graph may be changed and compiled again afterwards; plans keep what they need of it.
@@ -322,11 +323,34 @@ class Graph {
 
   private:
     template <class TArray>
-    static const auto &fatherOf(const TArray &array) {
-        if constexpr (IsPair<TArray>)
-            return *array.father;
-        else
-            return array;
+    ReductionModel reductionOf(std::string name, ReduceOp op, TArray &array) {
+        using Of = ReducedOf<TArray>;
+        using Father = std::remove_cvref_t<decltype(Of::father(array))>;
+        static_assert(std::is_same_v<typename Father::Element, real> && isFixedLayout(Father::layout),
+                      "reductions are of arrays of real numbers whose rows have one width");
+        ReductionModel model{std::move(name),
+                             model_->add(std::make_shared<HandleOf<TArray>>(array)),
+                             op,
+                             Of::columns(array),
+                             {},
+                             {},
+                             {},
+                             {},
+                             {}};
+        model.width = [&array] { return Of::columns(array); };
+        model.elements = [&array](MemorySpace space) -> std::span<const real> {
+            const auto &all = Of::father(array);
+            const std::size_t count = toSize(all.size()) * static_cast<std::size_t>(all.rowSize());
+            const auto view = [&](const auto &taken) { return std::span<const real>(taken.data(), count); };
+            return space == MemorySpace::Host ? view(all.template deviceView<DeviceBackend::Host>())
+                                              : view(all.template deviceView<DeviceBackend::CUDA>());
+        };
+        return model;
+    }
+    Reduction add(ReductionModel model) {
+        model_->requireFits(model);
+        model_->reductions.push_back(std::move(model));
+        return Reduction{model_->reductions.size() - 1};
     }
     TaskBuilder<> begin(std::string name, TaskKind kind, std::optional<Region> rows, index every = 1,
                         std::shared_ptr<Aside> aside = nullptr) {

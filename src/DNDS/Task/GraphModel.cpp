@@ -121,6 +121,18 @@ void GraphModel::requireFits(const ReductionModel &reduction) const {
                reduction.columns, array.name(), reduction.width());
 }
 
+void GraphModel::requireReducible(const ReductionModel &reduction, const Region &region) const {
+    const ArrayHandle &array = *arrays[reduction.array];
+    const RowSpace &space = region.space();
+    DNDS_CHECK(array.owned() == space.owned(), ArgumentError,
+               "reduction '{}' is over region '{}' of '{}', which is one of {} owned rows; the array has {}",
+               reduction.name, region.name(), array.name(), space.owned(), array.owned());
+    DNDS_CHECK(!region.rows() || !region.rows()->intersects(RowMask(space.size(), space.owned(), space.size())),
+               ArgumentError,
+               "reduction '{}' is over region '{}' of '{}', which has ghosts: they count at their owners",
+               reduction.name, region.name(), array.name());
+}
+
 void GraphModel::requireFits(const TaskModel &task) const {
     DNDS_CHECK(task.every >= 1, ArgumentError, "task '{}' cannot run every {} runs", task.name, task.every);
     DNDS_CHECK(!task.name.empty(), ArgumentError, "a task of graph '{}' has no name", name);

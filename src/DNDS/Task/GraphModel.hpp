@@ -141,14 +141,20 @@ struct PullFinish {
     std::shared_ptr<TaskBody> body;
 };
 
-/// Numbers that a run ends with: the columns of the owned rows of an array, over all ranks.
+/// Rows that are reduced, a list for each group of columns: one for all, or one a column where each has rows of its
+/// own.
+using ReducedLists = std::vector<std::vector<LocalIndex>>;
+
+/// Numbers that a run ends with: the columns of owned rows of an array, over all ranks.
 struct ReductionModel {
     std::string name;
     std::size_t array = 0;
     ReduceOp op = ReduceOp::Sum;
     rowsize columns = 1;
-    std::optional<index> rows;      ///< the first so many; none: all
-    std::function<rowsize()> width; ///< of the array's rows by now
+    std::optional<index> rows;                 ///< the first so many; none: all
+    std::shared_ptr<const ReducedLists> lists; ///< instead of the first rows; null for none
+    std::string region;                        ///< the name of these
+    std::function<rowsize()> width;            ///< the numbers in a row of the array by now, or its components
     /// The elements of the owned rows in a memory space.
     std::function<std::span<const real>(MemorySpace)> elements;
 };
@@ -175,6 +181,8 @@ struct GraphModel {
     void requireFits(const TaskModel &task) const;
     /// Throws ArgumentError where the array no longer has the rows and columns that the reduction was declared with.
     void requireFits(const ReductionModel &reduction) const;
+    /// Throws ArgumentError where the region has ghosts, or is not one of the array that is reduced.
+    void requireReducible(const ReductionModel &reduction, const Region &region) const;
     /// Throws ArgumentError where the region is not one of ghosts of the array.
     void add(PullFinish finish);
 };

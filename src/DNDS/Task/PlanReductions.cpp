@@ -35,8 +35,23 @@ void Plan::State::startReductions() {
     if (!reduction)
         return;
     std::vector<ReductionValue> mine;
-    for (const ReductionModel &model : graph.reductions)
-        reduceRows(executor, model.elements(executor.space()), model.columns, model.op, mine);
+    for (std::size_t n = 0; n < graph.reductions.size(); ++n) {
+        const ReductionModel &model = graph.reductions[n];
+        const std::span<const real> elements = model.elements(executor.space());
+        if (!model.lists) {
+            const index all = model.columns > 0 ? static_cast<index>(elements.size()) / model.columns : 0;
+            const PartRows first{nullptr, 0, model.rows.value_or(all)};
+            reduceRows(executor, elements.data(), model.columns, first, model.op, mine);
+            continue;
+        }
+        const auto columns = static_cast<rowsize>(toSize(model.columns) / model.lists->size());
+        for (std::size_t k = 0; k < model.lists->size(); ++k) {
+            const std::vector<LocalIndex> &list = (*model.lists)[k];
+            const PartRows listed =
+                device ? device->reducedRows(n, k) : PartRows{list.data(), 0, static_cast<index>(list.size())};
+            reduceRows(executor, elements.data(), columns, listed, model.op, mine);
+        }
+    }
     reduction->start(mine);
     ++reducedRuns;
 }

@@ -12,7 +12,7 @@ namespace {
 /// Column `i % columns` of every `threads`-th row.
 struct ReduceSome {
     const real *elements;
-    index rows;
+    PartRows rows;
     rowsize columns;
     index threads;
     ReductionValue none;
@@ -20,31 +20,30 @@ struct ReduceSome {
 
     DNDS_HOST_DEVICE void operator()(index i) const {
         ReductionValue value = none;
-        for (index row = i / columns; row < rows; row += threads)
-            value.add(elements[row * columns + i % columns]);
+        for (index k = i / columns; k < rows.count; k += threads)
+            value.add(elements[rows(k) * columns + i % columns]);
         results[i] = value;
     }
 };
 
 } // namespace
 
-void reduceRows(const Executor &executor, std::span<const real> elements, rowsize columns, ReduceOp op,
+void reduceRows(const Executor &executor, const real *elements, rowsize columns, const PartRows &rows, ReduceOp op,
                 std::vector<ReductionValue> &result) {
-    const index rows = columns > 0 ? static_cast<index>(elements.size()) / columns : 0;
     const std::size_t first = result.size();
     result.resize(first + static_cast<std::size_t>(columns), ReductionValue::none(op));
     if (!executor.onDevice()) {
-        for (index row = 0; row < rows; ++row)
+        for (index k = 0; k < rows.count; ++k)
             for (rowsize column = 0; column < columns; ++column)
-                result[first + static_cast<std::size_t>(column)].add(elements[toSize(row * columns + column)]);
+                result[first + static_cast<std::size_t>(column)].add(elements[rows(k) * columns + column]);
         return;
     }
-    const index threads = std::min<index>(rows, 2048);
+    const index threads = std::min<index>(rows.count, 2048);
     if (threads == 0)
         return;
     const Device::DeviceBuffer<ReductionValue> found(toSize(threads * columns));
     parallelFor(executor, threads * columns,
-                ReduceSome{elements.data(), rows, columns, threads, ReductionValue::none(op), found.data()});
+                ReduceSome{elements, rows, columns, threads, ReductionValue::none(op), found.data()});
     std::vector<ReductionValue> parts(found.size());
     Device::copy(parts.data(), MemorySpace::Host, found.data(), MemorySpace::Device,
                  parts.size() * sizeof(ReductionValue), executor.stream());

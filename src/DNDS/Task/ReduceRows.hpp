@@ -4,15 +4,15 @@
 
 #include "DNDS/Device/Executor.hpp"
 #include "DNDS/Mpi/PendingReduction.hpp"
+#include "DNDS/Task/GraphModel.hpp"
 
-#include <span>
 #include <vector>
 
 namespace DNDS::Task {
 
-/// Appends to `result` one value for each column of rows [rows x columns], which lie where the executor runs. Waits for
-/// its stream. Local. Sums are exact, and so the bits are those of the host.
-void reduceRows(const Executor &executor, std::span<const real> elements, rowsize columns, ReduceOp op,
+/// Appends to `result` one value for each column of `rows` out of `elements` [all rows x columns]; both lie where the
+/// executor runs. Waits for its stream. Local. Sums are exact, and so the bits are those of the host.
+void reduceRows(const Executor &executor, const real *elements, rowsize columns, const PartRows &rows, ReduceOp op,
                 std::vector<ReductionValue> &result);
 
 } // namespace DNDS::Task

@@ -21,6 +21,22 @@ concept IsPair = requires(TArray &array) {
     array.trans;
 };
 
+/// What reductions need of an array.
+template <class TArray>
+struct ReducedOf {
+    static const auto &father(const TArray &array) {
+        if constexpr (IsPair<TArray>)
+            return *array.father;
+        else
+            return array;
+    }
+    static rowsize columns(const TArray &array) { return father(array).rowSize(); }
+    /// The owned rows of `rows` (null: all of them), or null for all rows of the father.
+    static std::shared_ptr<const ReducedLists> lists(const TArray & /*array*/, const RowMask *rows) {
+        return rows == nullptr ? nullptr : std::make_shared<const ReducedLists>(ReducedLists{rows->list()});
+    }
+};
+
 template <class TArray>
 class HandleOf final : public ArrayHandle {
     static constexpr bool isConst = std::is_const_v<TArray>;

@@ -1,5 +1,6 @@
 #include "DNDS/Blocks/BlockTasks.hpp"
 
+#include "DNDS/Base/ExactAccumulator.hpp"
 #include "DNDS/Device/Stream.hpp"
 #include "DNDS/Task/Crew.hpp"
 
@@ -7,7 +8,9 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <array>
+#include <cmath>
 #include <string>
 #include <utility>
 #include <vector>
@@ -137,6 +140,65 @@ TEST(BlockTasksOnDevice, AreAsOnOneArray) {
         GTEST_SKIP() << Device::unavailableReason();
     const Device::Stream stream;
     runAsDense(Executor::device(stream));
+}
+
+struct Grow {
+    DNDS_HOST_DEVICE void operator()(const BlockCell &c, const BlockView<real> &u) const {
+        for (rowsize k = 0; k < 2; ++k)
+            u(c[0], c[1], k) *= 1.5;
+    }
+};
+
+real uneven(index i, index j, rowsize k) { return std::sin(static_cast<real>(13 * i + 5 * j + 2 * k)) * 1e3; }
+
+void reduceComponents(const Executor &executor, ComponentOrder order) {
+    const CommunicatorView comm(MPI_COMM_WORLD);
+    const auto grid = BlockGrid::blocksOf(comm, {"box", Box({0, 0}, {rows, columns}), {false, true}}, {4, 3});
+    BlockField<real> u("u", comm, grid, {.ghosts = {1, 1}, .components = 2, .order = order});
+    for (int b = 0; b < u.blocks(); ++b) {
+        const auto view = u.view(b);
+        for (index i = -1; i <= view.extent(0); ++i) // ghosts do not count
+            for (index j = -1; j <= view.extent(1); ++j)
+                for (rowsize k = 0; k < 2; ++k)
+                    view(i, j, k) = uneven(view.global(i, 0), view.global(j, 1), k);
+    }
+    const BlockRows cells("cells", u.blockPattern());
+    Task::Graph graph("grow", comm);
+    graph.task("grow", cells.cells()).readsWrites(u).run(Grow{});
+    const Task::Reduction sum = graph.reduce("sum", ReduceOp::Sum, u);
+    const Task::Reduction most = graph.reduce("most", ReduceOp::Max, u);
+    const Task::Reduction inner = graph.reduce("inner", ReduceOp::Sum, rowsOf(u, cells.region("inner")));
+    const Task::Reduction rim = graph.reduce("rim", ReduceOp::Sum, rowsOf(u, cells.region("rim")));
+    Task::Plan plan = graph.compile(executor);
+    expectContains(plan.describe(), "ends with 'rim': the sum of 'u' in 'rim cells' over all ranks");
+    plan.run();
+    plan.run();
+    for (rowsize k = 0; k < 2; ++k) {
+        WideExactAccumulator all;
+        real largest = -1e9;
+        for (index i = 0; i < rows; ++i)
+            for (index j = 0; j < columns; ++j) {
+                all += uneven(i, j, k) * 1.5 * 1.5;
+                largest = std::max(largest, uneven(i, j, k) * 1.5 * 1.5);
+            }
+        EXPECT_EQ(plan.result(sum)[toSize(k)], all.value());
+        EXPECT_EQ(plan.result(most)[toSize(k)], largest);
+        EXPECT_NEAR(plan.result(inner)[toSize(k)] + plan.result(rim)[toSize(k)], all.value(), 1e-9);
+        EXPECT_NE(plan.result(rim)[toSize(k)], 0);
+    }
+}
+
+TEST(BlockTasks, ReduceComponentsOfCells) {
+    reduceComponents(Executor::host(), ComponentOrder::Inside);
+    reduceComponents(Executor::host(), ComponentOrder::Outside);
+}
+
+TEST(BlockTasksOnDevice, ReduceComponentsOfCells) {
+    if (!Device::available())
+        GTEST_SKIP() << Device::unavailableReason();
+    const Device::Stream stream;
+    reduceComponents(Executor::device(stream), ComponentOrder::Inside);
+    reduceComponents(Executor::device(stream), ComponentOrder::Outside);
 }
 
 TEST(BlockTasks, GhostsThatAreCurrentAreNotExchanged) {

@@ -48,6 +48,16 @@ void compareReductions(const Executor &executor) {
     const Reduction least = graph.reduce("least", ReduceOp::Min, u);
     const Reduction most = graph.reduce("most", ReduceOp::Max, u);
     const Reduction sum = graph.reduce("sum", ReduceOp::Sum, u);
+    std::vector<index> even;
+    for (index row = 0; row < world.cells.owned; ++row)
+        if (world.cells.global[toSize(row)] % 2 == 0)
+            even.push_back(row);
+    RowSpace rows("cells", world.cells);
+    const Reduction sumOfEven = graph.reduce("even", ReduceOp::Sum, rowsOf(u, rows.define("even cells", even)));
+    EXPECT_THROW((void)graph.reduce("whole", ReduceOp::Sum, whole(u)), ArgumentError);
+    if (world.cells.ghosts > 0) {
+        EXPECT_THROW((void)graph.reduce("ghosts", ReduceOp::Sum, rowsOf(u, rows.region("all"))), ArgumentError);
+    }
     Plan plan = graph.compile(executor);
     for (const char *line :
          {"ends with 'least': the smallest of 'u' over all ranks", "ends with 'sum': the sum of 'u'"})
@@ -67,10 +77,12 @@ void compareReductions(const Executor &executor) {
         }
         std::vector<real> sums;
         for (std::size_t k = 0; k < 2; ++k) {
-            WideExactAccumulator exact;
+            WideExactAccumulator exact, exactOfEven;
             real smallest = std::numeric_limits<real>::infinity(), largest = -smallest;
             for (std::size_t cell = 300; cell-- > 0;) { // any order
                 exact += all[2 * cell + k];
+                if (cell % 2 == 0)
+                    exactOfEven += all[2 * cell + k];
                 smallest = std::min(smallest, all[2 * cell + k]);
                 largest = std::max(largest, all[2 * cell + k]);
             }
@@ -79,6 +91,7 @@ void compareReductions(const Executor &executor) {
                 EXPECT_EQ(plan.result(least)[k], smallest);
                 EXPECT_EQ(plan.result(most)[k], largest);
                 EXPECT_EQ(plan.result(sum)[k], sums[k]);
+                EXPECT_EQ(plan.result(sumOfEven)[k], exactOfEven.value());
             }
         }
         before = sums;
