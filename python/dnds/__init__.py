@@ -30,6 +30,7 @@ if not _runs_a_tool():
                           f"{__file__} there is {built}") from None
     from ._core import __version__ as __version__
     from ._core import _check_mpi
+    from .blocks import Connection as Connection
     from .blocks import NdArray as NdArray
 
     _check_mpi()

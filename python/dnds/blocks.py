@@ -1,8 +1,24 @@
 """NdArray: one array of 1 to 4 dimensions, cut over the ranks."""
 
+from typing import NamedTuple
+
 import numpy as np
 
 from ._core import BlockField, BlockGrid, StateError
+
+class Connection(NamedTuple):
+    """Faces of two index spaces that touch vertex by vertex, as a CGNS 1-to-1 connection says it, counted from 0.
+
+    The cell c lies between the vertices c and c + 1. Entry d of `transform` is +-(a + 1) where dimension d runs along
+    dimension a of the other space, forwards or backwards. One connection serves both directions.
+    """
+    space: str
+    begin: tuple
+    end: tuple
+    other: str
+    other_begin: tuple
+    transform: tuple
+
 
 #: Attributes that say how a file's numbers stand for values: they do not belong to the values.
 _PACKING = {"scale_factor", "add_offset", "_FillValue", "missing_value", "valid_min", "valid_max", "valid_range",
@@ -200,9 +216,14 @@ class NdArray:
         self.coords = {name: values for name, values in coords.items() if name in dims}
         self.attrs = {name: value for name, value in attrs.items() if name not in _PACKING}
 
-    def write_netcdf(self, path, variable=None):
-        """Writes a NetCDF file of this array with its `dims`, `coords` and `attrs`. Collective."""
-        self.field._write_netcdf(path, variable or self.name, list(self.dims), self.coords, self.attrs)
+    def write_netcdf(self, path, variable=None, *, time=None, time_units="s"):
+        """Writes a NetCDF file of this array with its `dims`, `coords` and `attrs`. Collective.
+
+        With a `time`, a step is added behind the last one of the file's unlimited dimension "time"; the file is made
+        where there is none. `time_units` is for files that are made ("hours since 2000-01-01").
+        """
+        self.field._write_netcdf(path, variable or self.name, list(self.dims), self.coords, self.attrs, time,
+                                 time_units)
 
     def describe(self):
         """The cut, why it was chosen, and what each rank has."""

@@ -31,8 +31,8 @@ class BlockFieldOf final : public AnyBlockField {
     void read(const NetcdfReader &file, const std::string &variable, const NetcdfReadOptions &options) override {
         readNetcdf(file, variable, field_, options);
     }
-    void write(NetcdfWriter &file, const std::string &variable) override {
-        writeNetcdf(file, variable, std::as_const(field_));
+    void write(NetcdfWriter &file, const std::string &variable, const std::vector<index> &leading) override {
+        writeNetcdf(file, variable, std::as_const(field_), leading);
     }
 
   private:

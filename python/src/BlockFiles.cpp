@@ -4,10 +4,12 @@
 #include "NumpyViews.hpp"
 
 #include <nanobind/stl/map.h>
+#include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <limits>
 #include <map>
 #include <memory>
@@ -147,8 +149,30 @@ nb::tuple readField(BlockFieldHandle &self, nb::handle path, const std::string &
     return nb::make_tuple(nb::tuple(nb::cast(dims)), arrays, attributesOf(about.attributes));
 }
 
+/// Whether rank 0 sees a file there. Collective.
+bool existsThere(const CommunicatorView &comm, const std::string &path) {
+    std::error_code ignored;
+    int exists = comm.rank() == 0 && std::filesystem::exists(path, ignored) ? 1 : 0;
+    comm.broadcast(exists);
+    return exists != 0;
+}
+
+/// A step behind the last one of the file, at `time`. Collective.
+void appendStep(const CommunicatorView &comm, AnyBlockField &field, NetcdfWriter &file, const std::string &variable,
+                const real &time) {
+    file.define();
+    const index step = file.length("time");
+    std::vector<WrittenSlab> mine;
+    if (comm.rank() == 0)
+        mine.push_back(slabOf(&time, {step}, {1}));
+    file.write("time", mine);
+    field.write(file, variable, {step});
+}
+
+/// `time`: a step is added to the file, which is made where there is none.
 void writeField(BlockFieldHandle &self, nb::handle path, const std::string &variable,
-                const std::vector<std::string> &dims, nb::handle coordinates, const nb::dict &attributes) {
+                const std::vector<std::string> &dims, nb::handle coordinates, const nb::dict &attributes,
+                std::optional<real> time, const std::string &timeUnits) {
     const CommunicatorView comm = self.grid.comm->view;
     std::string name;
     std::vector<NetcdfAttribute> declared;
@@ -166,17 +190,29 @@ void writeField(BlockFieldHandle &self, nb::handle path, const std::string &vari
                        ArgumentError, "'{}' has {} coordinates for {} cells", dims[d], lists[dims[d]].size(), shape[d]);
     });
     const nb::gil_scoped_release others;
-    NetcdfWriter file(comm, name);
+    const bool adds = time && existsThere(comm, name);
+    NetcdfWriter file(comm, name, {.append = adds});
     comm.guarded([&] {
+        if (adds)
+            return;
         const std::vector<index> shape = self.field->shapeInFile();
         for (std::size_t d = 0; d < dims.size(); ++d)
             if (const auto list = lists.find(dims[d]); list != lists.end())
                 file.coordinate(dims[d], list->second);
             else
                 file.dimension(dims[d], shape.at(d));
-        file.variable(variable, self.field->array().shape().kind, dims, declared);
+        std::vector<std::string> all = dims;
+        if (time) {
+            file.unlimited("time");
+            file.variable("time", ElementKind::Float64, {"time"}, {{"units", timeUnits}});
+            all.insert(all.begin(), "time");
+        }
+        file.variable(variable, self.field->array().shape().kind, all, declared);
     });
-    self.field->write(file, variable);
+    if (time)
+        appendStep(comm, *self.field, file, variable, *time);
+    else
+        self.field->write(file, variable, {});
     file.close();
 }
 
@@ -189,7 +225,8 @@ void bindBlockFiles(nb::module_ &module) {
                "What a NetCDF file has: for each variable dims, shape, dtype and attrs. Collective.");
     nb::borrow<nb::class_<BlockFieldHandle>>(module.attr("BlockField"))
         .def("_read_netcdf", &readField, "path"_a, "variable"_a, "step"_a, "isel"_a.none(), "sel"_a.none())
-        .def("_write_netcdf", &writeField, "path"_a, "variable"_a, "dims"_a, "coords"_a, "attrs"_a);
+        .def("_write_netcdf", &writeField, "path"_a, "variable"_a, "dims"_a, "coords"_a, "attrs"_a, "time"_a.none(),
+             "time_units"_a);
 }
 
 } // namespace DNDS::Python

@@ -101,6 +101,102 @@ GridHandle gridOfBlocks(nb::handle shape, nb::handle blockShape, nb::handle peri
     return made;
 }
 
+/// From (name, shape) or (name, shape, periodic).
+std::vector<IndexSpace> spacesOf(nb::handle given) {
+    std::vector<IndexSpace> spaces;
+    for (const nb::handle entry : nb::borrow<nb::sequence>(given)) {
+        DNDS_CHECK(nb::isinstance<nb::sequence>(entry) && (nb::len(entry) == 2 || nb::len(entry) == 3), ArgumentError,
+                   "index space {} is not (name, shape) or (name, shape, periodic)", spaces.size());
+        const nb::object none = nb::none();
+        spaces.push_back(spaceOf(entry[1], nb::len(entry) == 3 ? nb::object(entry[2]) : none));
+        DNDS_CHECK(nb::try_cast(nb::object(entry[0]), spaces.back().name), ArgumentError,
+                   "the name of index space {} is no text", spaces.size() - 1);
+    }
+    DNDS_CHECK(!spaces.empty(), ArgumentError, "a grid needs an index space");
+    return spaces;
+}
+
+int spaceNamed(const std::vector<IndexSpace> &spaces, nb::handle name) {
+    std::string wanted;
+    DNDS_CHECK(nb::try_cast(name, wanted), ArgumentError, "the name of an index space is no text");
+    std::string names;
+    for (std::size_t k = 0; k < spaces.size(); ++k) {
+        if (spaces[k].name == wanted)
+            return static_cast<int>(k);
+        names += (k == 0 ? "" : ", ") + spaces[k].name;
+    }
+    throw ArgumentError(fmt::format("there is no index space '{}': there are {}", wanted, names));
+}
+
+/// From (space, first cell, the one behind the last, rank).
+std::vector<Block> blocksOf(nb::handle given, const std::vector<IndexSpace> &spaces) {
+    std::vector<Block> blocks;
+    const int dims = spaces.front().cells.dims;
+    for (const nb::handle entry : nb::borrow<nb::sequence>(given)) {
+        DNDS_CHECK(nb::isinstance<nb::sequence>(entry) && nb::len(entry) == 4, ArgumentError,
+                   "block {} is not (space, first cell, the one behind the last, rank)", blocks.size());
+        blocks.push_back({Box(dims, indicesOf(entry[1], dims, "the first cell of a block"),
+                              indicesOf(entry[2], dims, "the end of a block")),
+                          nb::cast<int>(entry[3]), spaceNamed(spaces, entry[0])});
+    }
+    return blocks;
+}
+
+/// From (space, begin, end, other, other_begin, transform).
+std::vector<Connection> connectionsOf(nb::handle given, const std::vector<IndexSpace> &spaces) {
+    std::vector<Connection> connections;
+    const int dims = spaces.front().cells.dims;
+    for (const nb::handle entry : nb::borrow<nb::sequence>(given)) {
+        DNDS_CHECK(nb::isinstance<nb::sequence>(entry) && nb::len(entry) == 6, ArgumentError,
+                   "connection {} is not (space, begin, end, other, other_begin, transform)", connections.size());
+        Connection &made = connections.emplace_back();
+        made.space = spaceNamed(spaces, entry[0]);
+        made.begin = indicesOf(entry[1], dims, "the begin of a connection");
+        made.end = indicesOf(entry[2], dims, "the end of a connection");
+        made.other = spaceNamed(spaces, entry[3]);
+        made.otherBegin = indicesOf(entry[4], dims, "the other begin of a connection");
+        const IndexVector transform = indicesOf(entry[5], dims, "the transform of a connection");
+        for (int d = 0; d < dims; ++d)
+            made.transform[toSize(d)] = static_cast<int>(transform[toSize(d)]);
+    }
+    return connections;
+}
+
+GridHandle gridByHand(nb::handle spaces, nb::handle blocks, nb::handle connections, nb::handle comm) {
+    GridHandle made{commOf(comm), nullptr};
+    guarded(made.comm->view, [&] {
+        const std::vector<IndexSpace> all = spacesOf(spaces);
+        made.grid = BlockGrid::make(all, blocksOf(blocks, all), connectionsOf(connections, all));
+    });
+    return made;
+}
+
+GridHandle blocksOfSpaces(nb::handle spaces, nb::handle blockShape, nb::handle connections, nb::handle comm) {
+    GridHandle made{commOf(comm), nullptr};
+    std::vector<IndexSpace> all;
+    std::vector<index> extents;
+    std::vector<Connection> links;
+    guarded(made.comm->view, [&] {
+        all = spacesOf(spaces);
+        extents = integersOrNone(blockShape, "the shape of blocks");
+        links = connectionsOf(connections, all);
+    });
+    const nb::gil_scoped_release others;
+    made.grid = BlockGrid::blocksOf(made.comm->view, all, extents, links);
+    return made;
+}
+
+nb::list spaceList(const GridHandle &self) {
+    nb::list list;
+    for (const IndexSpace &space : self.grid->spaces()) {
+        nb::list periodic;
+        for (int d = 0; d < space.cells.dims; ++d)
+            periodic.append(space.periodic[toSize(d)]);
+        list.append(nb::make_tuple(space.name, tupleOf(space.cells.upper, space.cells.dims), nb::tuple(periodic)));
+    }
+    return list;
+}
+
 nb::list blockList(const GridHandle &self) {
     nb::list list;
     for (const Block &block : self.grid->blocks())
@@ -132,8 +228,29 @@ Made by `cut` (one block a rank) or `blocks_of` (many).)")
                             "comm: mpi4py.MPI.Comm | None = None) -> BlockGrid"),
                     "Cuts a box of cells into blocks of this shape, which ranks share along a space-filling curve. "
                     "Collective.")
+        .def_static(
+            "make", &gridByHand, "spaces"_a, "blocks"_a, "connections"_a = nb::make_tuple(), nb::kw_only(),
+            "comm"_a.none() = nb::none(),
+            nb::sig("def make(spaces: collections.abc.Sequence[tuple], blocks: collections.abc.Sequence[tuple], "
+                    "connections: collections.abc.Sequence[tuple] = (), *, comm: mpi4py.MPI.Comm | None = None) -> "
+                    "BlockGrid"),
+            R"(Any boxes in any index spaces on any ranks; all ranks give the same. Collective.
+
+Spaces are `(name, shape)` or `(name, shape, periodic)`, blocks `(space, first cell, the one behind the last, rank)`,
+connections `dnds.Connection(space, begin, end, other, other_begin, transform)`: faces that touch, in vertices counted
+from 0, as a CGNS 1-to-1 connection. Raises ArgumentError on all ranks, naming the entry.)")
+        .def_static("blocks_of_spaces", &blocksOfSpaces, "spaces"_a, "block_shape"_a,
+                    "connections"_a = nb::make_tuple(), nb::kw_only(), "comm"_a.none() = nb::none(),
+                    nb::sig("def blocks_of_spaces(spaces: collections.abc.Sequence[tuple], block_shape: ArrayLike, "
+                            "connections: collections.abc.Sequence[tuple] = (), *, "
+                            "comm: mpi4py.MPI.Comm | None = None) -> BlockGrid"),
+                    "Cuts index spaces into blocks of this shape, which ranks share. Entries as for `make`. "
+                    "Collective.")
         .def_prop_ro(
             "dims", [](const GridHandle &self) { return self.grid->dims(); }, "The number of dimensions.")
+        .def_prop_ro("spaces", &spaceList,
+                     nb::sig("def spaces(self) -> list[tuple[str, tuple[int, ...], tuple[bool, ...]]]"),
+                     "All index spaces: name, cells a dimension, which dimensions wrap around.")
         .def_prop_ro(
             "shape",
             [](const GridHandle &self) { return tupleOf(self.grid->spaces().front().cells.upper, self.grid->dims()); },

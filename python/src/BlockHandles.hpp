@@ -34,7 +34,7 @@ class AnyBlockField {
     virtual std::vector<index> shapeInFile() = 0;
     /// Collective.
     virtual void read(const NetcdfReader &file, const std::string &variable, const NetcdfReadOptions &options) = 0;
-    virtual void write(NetcdfWriter &file, const std::string &variable) = 0;
+    virtual void write(NetcdfWriter &file, const std::string &variable, const std::vector<index> &leading) = 0;
 };
 
 /// A field, and whether an exchange that Python started is in flight.

@@ -208,6 +208,57 @@ def test_netcdf_files_come_back(comm, netcdf_path):
         back.write_netcdf(netcdf_path / "bad.nc")
 
 
+def test_netcdf_files_get_steps(comm, netcdf_path):
+    path = netcdf_path / "steps.nc"
+    t = dnds.NdArray("t", "float32")
+    t.decompose((6, 8), dims=("y", "x"), comm=comm)
+    for step in range(3):
+        t.core = number(cells_of(t.local_core), (6, 8)) + 100 * step
+        t.write_netcdf(path, time=0.5 * step, time_units="hours since 2000-01-01")
+    about = dnds.netcdf_variables(path, comm)
+    assert about["t"]["dims"] == ("time", "y", "x") and about["t"]["shape"] == (3, 6, 8)
+    assert about["time"]["attrs"] == {"units": "hours since 2000-01-01"}
+    for step in (0, 1, -1):
+        t.read_netcdf(path, "t", step)
+        np.testing.assert_array_equal(t.core, number(cells_of(t.local_core), (6, 8)) + 100 * (step % 3))
+    times = dnds.NdArray("time")
+    times.decompose((3,), comm=comm)
+    times.read_netcdf(path, "time")
+    np.testing.assert_array_equal(times.core, 0.5 * np.arange(3)[times.local_slices])
+    other = dnds.NdArray("t", "float32")
+    other.decompose((6, 9), comm=comm)
+    with pytest.raises(dnds.Error):
+        other.write_netcdf(path, time=5.0)
+
+
+def test_spaces_that_touch_turned(comm):
+    """The upper end of the rows of "left" is the lower end of the columns of "right", which runs backwards."""
+    side = dnds.Connection("left", (4, 0), (4, 3), "right", (3, 0), (2, -1))
+    spaces = [("left", (4, 3)), ("right", (3, 5), (False, False))]
+    last = comm.size - 1
+    blocks = [("left", (0, 0), (4, 3), 0), ("right", (0, 0), (3, 5), last)]
+    for grid in (dnds.BlockGrid.make(spaces, blocks, [side], comm=comm),
+                 dnds.BlockGrid.blocks_of_spaces(spaces, (4, 5), [tuple(side)], comm=comm)):
+        assert grid.spaces == [("left", (4, 3), (False, False)), ("right", (3, 5), (False, False))]
+        u = dnds.BlockField(grid, ghosts=1, name="u")
+        for b in range(len(u)):
+            rows, columns = cells_of(u.box(b))
+            u.view(b)[...] = rows * 10 + columns + (100 if u.view(b).shape == (3, 5) else 0)
+        u.exchange_ghosts()
+        for b in range(len(u)):
+            around = u.view(b, ghosts=True)
+            if u.view(b).shape == (4, 3):
+                np.testing.assert_array_equal(around[5, 1:4], [120, 110, 100])
+            else:
+                np.testing.assert_array_equal(around[1:4, 0], [32, 31, 30])
+    with pytest.raises(dnds.ArgumentError, match="no index space 'top': there are left, right"):
+        dnds.BlockGrid.make(spaces, [("top", (0, 0), (1, 1), 0)], comm=comm)
+    with pytest.raises(dnds.ArgumentError, match="block 0 is not"):
+        dnds.BlockGrid.make(spaces, [((0, 0), (1, 1))], comm=comm)
+    with pytest.raises(dnds.ArgumentError):
+        dnds.BlockGrid.make(spaces, blocks, [side._replace(transform=(1, 1))], comm=comm)
+
+
 #: In a process of its own: the library of Python's netCDF4 and a parallel one have the same names.
 WRITE_PACKED = """
 import netCDF4, numpy, sys
