@@ -6,6 +6,7 @@ import numpy as np
 
 from ._core import BlockField, BlockGrid, StateError
 
+
 class Connection(NamedTuple):
     """Faces of two index spaces that touch vertex by vertex, as a CGNS 1-to-1 connection says it, counted from 0.
 
