@@ -1,0 +1,135 @@
+/// @file Dmda.cpp
+/// @brief PETSc's distributed arrays as contestants.
+#include "GhostMethod.hpp"
+
+#include "DNDS/Base/Error.hpp"
+
+#include <petscdmda.h>
+
+namespace DNDS::Bench {
+
+namespace {
+
+void checkPetsc(PetscErrorCode code, const char *call) {
+    DNDS_CHECK(code == 0, StateError, "{} failed with PETSc error {}", call, static_cast<int>(code));
+}
+
+/// The cells of one index space; PETSc's x is the last dimension here.
+class Dmda : public GhostMethod {
+  public:
+    Dmda(const char *name, const BlockCase &of, const IndexVector &parts) : GhostMethod(name, of) {
+        const Box &cells = of.pattern()->grid()->spaces().front().cells;
+        const auto size = [&](int d) { return static_cast<PetscInt>(cells.extent(d)); };
+        const auto cut = [&](std::size_t d) { return static_cast<PetscInt>(parts[d]); };
+        checkPetsc(DMDACreate3d(of.comm().handle(), DM_BOUNDARY_NONE, DM_BOUNDARY_NONE, DM_BOUNDARY_NONE,
+                                DMDA_STENCIL_BOX, size(2), size(1), size(0), cut(2), cut(1), cut(0), of.components(),
+                                static_cast<PetscInt>(of.width()), nullptr, nullptr, nullptr, &dm_),
+                   "DMDACreate3d");
+        checkPetsc(DMSetUp(dm_), "DMSetUp");
+        checkPetsc(DMCreateLocalVector(dm_, &local_), "DMCreateLocalVector");
+        std::array<PetscInt, 3> low{}, count{};
+        checkPetsc(DMDAGetCorners(dm_, &low[2], &low[1], &low[0], &count[2], &count[1], &count[0]), "DMDAGetCorners");
+        owned_ = boxOf(low, count);
+        checkPetsc(DMDAGetGhostCorners(dm_, &low[2], &low[1], &low[0], &count[2], &count[1], &count[0]),
+                   "DMDAGetGhostCorners");
+        extent_ = boxOf(low, count);
+        inner_ = owned_;
+        for (int d = 0; d < 3; ++d) {
+            inner_.lower[toSize(d)] += of.width();
+            inner_.upper[toSize(d)] = std::max(inner_.lower[toSize(d)], inner_.upper[toSize(d)] - of.width());
+        }
+    }
+    ~Dmda() override {
+        VecDestroy(&local_);
+        DMDestroy(&dm_);
+    }
+    void compare(int round) const override {
+        const double *values = nullptr;
+        checkPetsc(VecGetArrayRead(local_, &values), "VecGetArrayRead");
+        forEachCell(extent_, [&](const IndexVector &cell) {
+            if (owned_.contains(cell))
+                return;
+            for (int k = 0; k < of().components(); ++k)
+                DNDS_CHECK(values[placeIn(extent_, cell) + k] == BlockCase::valueOf(cell, 0, k, round), DataError,
+                           "{} brought a wrong ghost", name());
+        });
+        VecRestoreArrayRead(local_, &values);
+    }
+
+  protected:
+    /// Writes the cells near the ends of the owned box in memory of `layout`.
+    void write(Vec vector, const Box &layout, int round) {
+        double *values = nullptr;
+        checkPetsc(VecGetArray(vector, &values), "VecGetArray");
+        forEachCell(owned_, [&](const IndexVector &cell) {
+            if (inner_.contains(cell))
+                return;
+            for (int k = 0; k < of().components(); ++k)
+                values[placeIn(layout, cell) + k] = BlockCase::valueOf(cell, 0, k, round);
+        });
+        VecRestoreArray(vector, &values);
+    }
+    DM dm() { return dm_; }
+    Vec local() { return local_; }
+    const Box &owned() const { return owned_; }
+    const Box &extent() const { return extent_; }
+
+  private:
+    static Box boxOf(const std::array<PetscInt, 3> &low, const std::array<PetscInt, 3> &count) {
+        return {{low[0], low[1], low[2]}, {low[0] + count[0], low[1] + count[1], low[2] + count[2]}};
+    }
+    index placeIn(const Box &layout, const IndexVector &cell) const {
+        index place = 0;
+        for (int d = 0; d < 3; ++d)
+            place = place * layout.extent(d) + cell[toSize(d)] - layout.lower[toSize(d)];
+        return place * of().components();
+    }
+
+    DM dm_ = nullptr;
+    Vec local_ = nullptr;
+    Box owned_, extent_, inner_;
+};
+
+class GlobalToLocal final : public Dmda {
+  public:
+    GlobalToLocal(const BlockCase &of, const IndexVector &parts) : Dmda(GlobalToLocalName, of, parts) {
+        checkPetsc(DMCreateGlobalVector(dm(), &global_), "DMCreateGlobalVector");
+    }
+    ~GlobalToLocal() override { VecDestroy(&global_); }
+    void exchange() override {
+        checkPetsc(DMGlobalToLocalBegin(dm(), global_, INSERT_VALUES, local()), "DMGlobalToLocalBegin");
+        checkPetsc(DMGlobalToLocalEnd(dm(), global_, INSERT_VALUES, local()), "DMGlobalToLocalEnd");
+    }
+    void rewrite(int round) override { write(global_, owned(), round); }
+
+  private:
+    Vec global_ = nullptr;
+};
+
+class LocalToLocal final : public Dmda {
+  public:
+    LocalToLocal(const BlockCase &of, const IndexVector &parts) : Dmda(LocalToLocalName, of, parts) {}
+    void exchange() override {
+        checkPetsc(DMLocalToLocalBegin(dm(), local(), INSERT_VALUES, local()), "DMLocalToLocalBegin");
+        checkPetsc(DMLocalToLocalEnd(dm(), local(), INSERT_VALUES, local()), "DMLocalToLocalEnd");
+    }
+    void rewrite(int round) override { write(local(), extent(), round); }
+};
+
+} // namespace
+
+DmdaSession::DmdaSession() {
+    checkPetsc(PetscOptionsSetValue(nullptr, "-no_signal_handler", "true"), "PetscOptionsSetValue");
+    checkPetsc(PetscInitializeNoArguments(), "PetscInitializeNoArguments");
+}
+
+DmdaSession::~DmdaSession() { PetscFinalize(); }
+
+std::unique_ptr<GhostMethod> makeGlobalToLocal(const BlockCase &of, const IndexVector &parts) {
+    return std::make_unique<GlobalToLocal>(of, parts);
+}
+std::unique_ptr<GhostMethod> makeLocalToLocal(const BlockCase &of, const IndexVector &parts) {
+    return std::make_unique<LocalToLocal>(of, parts);
+}
+
+} // namespace DNDS::Bench

@@ -1,0 +1,13 @@
+/// @file DmdaAbsent.cpp
+/// @brief What stands for DMDA in builds without PETSc.
+#include "GhostMethod.hpp"
+
+namespace DNDS::Bench {
+
+DmdaSession::DmdaSession() = default;
+DmdaSession::~DmdaSession() = default;
+
+std::unique_ptr<GhostMethod> makeGlobalToLocal(const BlockCase &, const IndexVector &) { return nullptr; }
+std::unique_ptr<GhostMethod> makeLocalToLocal(const BlockCase &, const IndexVector &) { return nullptr; }
+
+} // namespace DNDS::Bench
