@@ -157,6 +157,78 @@ TEST(BoxCopy, MovesWhatListsOfTheSameRowsMove) {
     }
 }
 
+/// Boxes of the same counts in another array: its loops in any order, forwards or backwards.
+RandomBoxes likeThese(const RandomBoxes &these, std::mt19937_64 &random) {
+    RandomBoxes other = these;
+    other.size = 0;
+    other.rows.clear();
+    for (RowBox &box : other.boxes) {
+        std::array<std::size_t, RowBox::loops> order{0, 1, 2, 3, 4};
+        if (random() % 2 == 0)
+            std::ranges::shuffle(order, random);
+        else
+            std::ranges::reverse(order);
+        box.first = other.size;
+        index stride = 1;
+        for (const std::size_t loop : order) {
+            box.strides[loop] = stride;
+            if (random() % 4 == 0 && box.counts[loop] > 0) {
+                box.first += (box.counts[loop] - 1) * stride;
+                box.strides[loop] = -stride;
+            }
+            stride *= std::max<index>(1, box.counts[loop]) + static_cast<index>(random() % 2);
+        }
+        other.size += stride;
+        other.append(box);
+    }
+    return other;
+}
+
+TEST(BoxToBoxCopy, MovesWhatPackingMoves) {
+    std::seed_seq seeds{seed(), std::uint64_t{18}};
+    std::mt19937_64 random(seeds);
+    int direct = 0, several = 0;
+    for (int round = 0; round < 1000; ++round) {
+        const RandomBoxes given(random);
+        const RandomBoxes got = likeThese(given, random);
+        const RowList from = RowList::boxes(given.boxes), to = RowList::boxes(got.boxes);
+        RowPart part;
+        part.stride = 1 + static_cast<std::size_t>(random() % 41);
+        std::vector<std::byte> source(static_cast<std::size_t>(given.size) * part.stride);
+        for (std::byte &byte : source)
+            byte = static_cast<std::byte>(random());
+        const RowGather gather(from, part);
+        const RowScatter scatter(to, part);
+        ASSERT_EQ(gather.bytes(), scatter.bytes());
+        if (gather.boxes().bytes() == 0 || scatter.boxes().bytes() == 0)
+            continue; // a range: nothing to loop over
+        ++several;
+        const auto copy = BoxToBoxCopy::between(gather.boxes(), scatter.boxes());
+        if (!copy)
+            continue;
+        ++direct;
+        std::vector<std::byte> packed(gather.bytes());
+        std::vector<std::byte> wanted(static_cast<std::size_t>(got.size) * part.stride, std::byte{7});
+        std::vector<std::byte> made = wanted;
+        gather.gather(source.data(), packed.data());
+        scatter.scatter(packed.data(), wanted.data());
+        copy->copy(source.data(), made.data());
+        ASSERT_EQ(made, wanted) << "round " << round << ", rows of " << part.stride << " bytes";
+    }
+    EXPECT_GT(direct, several / 2) << several;
+    EXPECT_GT(several, 500);
+    EXPECT_FALSE(BoxToBoxCopy::between({}, {}));
+}
+
+TEST(BoxToBoxCopy, TakesLoopsApart) {
+    const RowBox six{0, {1, 1, 1, 2, 6}, {0, 0, 0, 8, 1}}, three{0, {1, 1, 1, 4, 3}, {0, 0, 0, 5, 1}};
+    const RowBox four{0, {1, 1, 1, 3, 4}, {0, 0, 0, 5, 1}};
+    const auto copyOf = [](const RowBox &box) { return BoxCopy(RowList::boxes({&box, 1}), 8); };
+    EXPECT_TRUE(BoxToBoxCopy::between(copyOf(six), copyOf(three)));
+    EXPECT_TRUE(BoxToBoxCopy::between(copyOf(three), copyOf(six)));
+    EXPECT_FALSE(BoxToBoxCopy::between(copyOf(six), copyOf(four))) << "rows of 6 that go to rows of 4";
+}
+
 TEST(BoxCopy, MovesRowsOfTheirOwnWidths) {
     const std::vector<index> offsets{0, 3, 3, 7, 8, 12, 14};
     RowPart part;
