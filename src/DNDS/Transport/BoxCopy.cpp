@@ -131,15 +131,36 @@ void BoxCopy::scatter(const std::byte *from, std::byte *base) const {
 
 std::optional<BoxToBoxCopy> BoxToBoxCopy::between(const BoxCopy &from, const BoxCopy &to) {
     BoxToBoxCopy copy;
-    if (from.bytes() != to.bytes() || from.bytes() == 0 || from.boxes_->size() != to.boxes_->size())
+    if (from.bytes() != to.bytes() || from.bytes() == 0)
         return {};
-    for (std::size_t k = 0; k < from.boxes_->size(); ++k) {
-        const auto pair = pairOf((*from.boxes_)[k], (*to.boxes_)[k]);
+    std::vector<BoxCopy::ByteBox> sources(from.boxes_->rbegin(), from.boxes_->rend()); // the next one last
+    std::vector<BoxCopy::ByteBox> destinations(to.boxes_->rbegin(), to.boxes_->rend());
+    while (!sources.empty()) {
+        const std::size_t bytes = std::min(sources.back().size(), destinations.back().size());
+        const auto source = takeFront(sources, bytes), destination = takeFront(destinations, bytes);
+        if (!source || !destination)
+            return {};
+        const auto pair = pairOf(*source, *destination);
         if (!pair)
             return {};
         copy.pairs_.push_back(*pair);
     }
     return copy;
+}
+
+/// The first `bytes` bytes of the next box, which is the last of the list; of a longer one only where it is one run.
+std::optional<BoxCopy::ByteBox> BoxToBoxCopy::takeFront(std::vector<BoxCopy::ByteBox> &boxes, std::size_t bytes) {
+    BoxCopy::ByteBox front = boxes.back();
+    if (front.size() == bytes) {
+        boxes.pop_back();
+        return front;
+    }
+    if (front.runs.size() > 1)
+        return {};
+    boxes.back().runs.first += static_cast<index>(bytes);
+    boxes.back().bytes -= bytes;
+    front.bytes = bytes;
+    return front;
 }
 
 std::optional<BoxToBoxCopy::Pair> BoxToBoxCopy::pairOf(const BoxCopy::ByteBox &from, const BoxCopy::ByteBox &to) {

@@ -48,6 +48,7 @@ class BoxCopy {
     struct ByteBox {
         RowBox runs;
         std::size_t bytes;
+        std::size_t size() const noexcept { return static_cast<std::size_t>(runs.size()) * bytes; }
     };
 
     std::shared_ptr<const std::vector<ByteBox>> boxes_;
@@ -57,8 +58,8 @@ class BoxCopy {
 /// Copies the rows of boxes of one array to boxes of another, without packing them in between.
 class BoxToBoxCopy {
   public:
-    /// For boxes that are as many, each of as many bytes as its counterpart; none where their loops have no common
-    /// form (rows of 6 that go to rows of 4): then only packing is left. Local. O(boxes).
+    /// None where a box has no counterpart of as many bytes, or their loops have no common form (rows of 6 that go to
+    /// rows of 4): then only packing is left. Local. O(boxes).
     static std::optional<BoxToBoxCopy> between(const BoxCopy &from, const BoxCopy &to);
 
     /// From an array that starts at `from` to one that starts at `to`; the boxes do not overlap. Local.
@@ -70,6 +71,7 @@ class BoxToBoxCopy {
         std::size_t bytes;
     };
 
+    static std::optional<BoxCopy::ByteBox> takeFront(std::vector<BoxCopy::ByteBox> &boxes, std::size_t bytes);
     static std::optional<Pair> pairOf(const BoxCopy::ByteBox &from, const BoxCopy::ByteBox &to);
 
     std::vector<Pair> pairs_;
