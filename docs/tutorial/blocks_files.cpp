@@ -2,6 +2,7 @@
 #include "DNDS/Blocks/NdArray.hpp"
 #include "DNDS/Mpi/RunMain.hpp"
 
+#include <array>
 #include <cmath>
 #include <cstdio>
 
@@ -44,6 +45,9 @@ float readSteps(const CommunicatorView &world, const std::string &path) {
     temperature.decompose(world, {18, 36}, 0, {}, {1, 1}, {false, true});
     temperature.readNetcdfAuto(path, "temp", -1); // the last step
     temperature.exchangeGhosts();
+
+    const std::array shown{vtkField(temperature.field())}; // 18 x 36 cells: the last dimension is VTK's x
+    writeVtkImage(world, path + ".vtkhdf", {36, 18, 1}, {0, -90, 0}, {10, 10, 1}, shown, VtkPlacement::Centres);
 
     const NetcdfReader file(world, path);
     std::vector<float> row(36); // one latitude at one time, on every rank

@@ -5,8 +5,10 @@
 #include "DNDS/Blocks/BlockField.hpp"
 #include "DNDS/GridFile/NetcdfReader.hpp"
 #include "DNDS/GridFile/NetcdfWriter.hpp"
+#include "DNDS/GridFile/VtkGridFile.hpp"
 #include "DNDS/Storage/Array.hpp"
 
+#include <string>
 #include <string_view>
 #include <type_traits>
 #include <utility>
@@ -72,6 +74,18 @@ auto fileSlabs(Field &field, const std::vector<index> &leading = {}) {
     return slabs;
 }
 
+namespace Detail {
+
+/// "6 x 8".
+inline std::string textOf(const std::vector<index> &shape) {
+    std::string text;
+    for (const index n : shape)
+        text += (text.empty() ? "" : " x ") + std::to_string(n);
+    return text;
+}
+
+} // namespace Detail
+
 /// Reads a variable, each rank its own blocks; ghosts stay as they are. `options.picks` leaves the field's shape (see
 /// `picksFor`). `mask`, if given, has the field's pattern and components; it gets 1 where a value is missing.
 /// Collective.
@@ -82,9 +96,9 @@ void readNetcdf(const NetcdfReader &file, std::string_view name, BlockField<T> &
     std::vector<Slab> slabs;
     field.array().comm().guarded([&] {
         const std::vector<index> shape = fileShape(field);
-        DNDS_CHECK(file.shape(name, options.picks) == shape, LayoutError,
-                   "{}: {} leaves another shape than that of '{}', {} elements in {} dimensions", file.path(),
-                   file.variable(name).description(), field.name(), shape.front(), shape.size());
+        const std::vector<index> left = file.shape(name, options.picks);
+        DNDS_CHECK(left == shape, LayoutError, "{}: {} leaves {} elements, but '{}' has {}", file.path(),
+                   file.variable(name).description(), Detail::textOf(left), field.name(), Detail::textOf(shape));
         slabs = fileSlabs(field);
         if (mask == nullptr)
             return;
@@ -107,11 +121,32 @@ void writeNetcdf(NetcdfWriter &file, std::string_view name, const BlockField<T> 
     file.write(name, slabs);
 }
 
+/// A field as one of a VTK file of its index space, of 1 to 3 dimensions, the last of which is VTK's x:
+///
+///     writeVtkImage(comm, "u.vtkhdf", {nx, ny, 1}, origin, spacing, std::array{vtkField(u)});
+///
+/// It shows the field's host memory: valid as a view. Local. Throws ArgumentError for 4 dimensions and for components
+/// outside the cells (files have them inside), and as `fileSlabs`.
+template <class T>
+VtkGridField vtkField(const BlockField<T> &field) {
+    const int dims = field.grid()->dims();
+    DNDS_CHECK(dims <= 3, ArgumentError, "'{}' has {} dimensions, and VTK's grids have 3", field.name(), dims);
+    DNDS_CHECK(
+        field.blockPattern()->componentsOutside() == 0 || field.components() == 1, ArgumentError,
+        "the components of '{}' are outside its cells (ComponentOrder::Outside), and VTK's files have them inside: "
+        "copy it to a field that has, too",
+        field.name());
+    return {field.name(), field.components(), elementKindOf<T>(),
+            fileSlabs(field, std::vector<index>(toSize(3 - dims)))};
+}
+
 /// Cells as rows with ids, for checkpoints that any number of ranks and any blocks can read:
 ///
+///     CheckpointWriter writer(comm, "run.h5", {.mesh = u.grid()->cellsSignature()});
 ///     const CellRows rows = cellRows(u);
 ///     writer.add("u", rows.values, rows.ids);           // and write() while `rows` lives
 ///
+///     CheckpointReader reader(comm, "run.h5", {.mesh = u.grid()->cellsSignature()});
 ///     CellRows rows = cellRows(u);
 ///     reader.read("u", rows.values, rows.ids);
 ///     setCells(u, rows);

@@ -146,6 +146,18 @@ void BlockGrid::addRanks() {
         ofRank_[next[toSize(blocks_[b].rank)]++] = static_cast<int>(b);
 }
 
+std::uint64_t BlockGrid::cellsSignature() const {
+    ContentHash hash;
+    hash.addText("cells of index spaces");
+    for (const IndexSpace &space : spaces_)
+        for (int d = 0; d < space.cells.dims; ++d) {
+            hash.add(static_cast<std::uint64_t>(space.cells.lower[toSize(d)]));
+            hash.add(static_cast<std::uint64_t>(space.cells.upper[toSize(d)]));
+        }
+    hash.add(static_cast<std::uint64_t>(dims()));
+    return hash.value();
+}
+
 void BlockGrid::sign() {
     ContentHash hash;
     const auto addVector = [&](const IndexVector &vector) { hash.addBytes(vector.data(), sizeof vector); };

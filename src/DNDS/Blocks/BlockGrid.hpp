@@ -123,6 +123,9 @@ class BlockGrid {
     std::string describe() const;
     /// Equal where the grids are; for checks that ranks agree. O(blocks) once.
     std::uint64_t signature() const noexcept { return signature_; }
+    /// Equal where the cells of all index spaces have the same numbers, whatever the blocks and ranks:
+    /// `CheckpointOptions::mesh` of a checkpoint of cells. Local. O(index spaces).
+    std::uint64_t cellsSignature() const;
 
   private:
     struct Bins;

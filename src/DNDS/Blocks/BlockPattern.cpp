@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <array>
 #include <map>
+#include <memory>
 #include <utility>
 
 namespace DNDS {
@@ -133,6 +134,19 @@ std::uint64_t blockKeyOf(const BlockGrid &grid, const GhostWidths &ghosts, rowsi
     return key.value();
 }
 
+/// Patterns of a communicator by what they are made of, as long as somebody has them.
+struct KnownPatterns {
+    std::map<std::uint64_t, std::weak_ptr<const BlockPattern>> byKey;
+};
+
+/// Where the pattern of `key` is or belongs. Collective the first time.
+std::weak_ptr<const BlockPattern> &knownPattern(const CommunicatorView &comm, std::uint64_t key) {
+    auto &known =
+        CommunicatorContext::of(comm)->attach<KnownPatterns>([] { return std::make_shared<KnownPatterns>(); });
+    std::erase_if(known.byKey, [](const auto &entry) { return entry.second.expired(); });
+    return known.byKey[key];
+}
+
 } // namespace
 
 std::shared_ptr<const BlockPattern> BlockPattern::make(const CommunicatorView &comm,
@@ -147,6 +161,9 @@ std::shared_ptr<const BlockPattern> BlockPattern::make(const CommunicatorView &c
         ghosts.requireFor(grid->dims());
         DNDS_CHECK(isSameOnAll(comm, blockKeyOf(*grid, ghosts, componentsOutside)), StateError,
                    "ranks give different grids, ghost widths or components outside: all have to give the same");
+        std::weak_ptr<const BlockPattern> &place = knownPattern(comm, blockKeyOf(*grid, ghosts, componentsOutside));
+        if (const auto known = place.lock(); comm.allReduce(known != nullptr ? 1 : 0, MPI_MIN) == 1)
+            return known;
         const std::shared_ptr<BlockPattern> made(new BlockPattern);
         made->grid_ = grid;
         made->ghosts_ = ghosts;
@@ -154,6 +171,7 @@ std::shared_ptr<const BlockPattern> BlockPattern::make(const CommunicatorView &c
         made->blocks_ = memoryOfRank(*grid, comm.rank(), ghosts, componentsOutside);
         made->rows_ = made->blocks_.empty() ? 0 : made->blocks_.back().firstRow + made->blocks_.back().rows;
         made->exchange_ = blockExchangeOf(comm, *made);
+        place = made;
         return std::shared_ptr<const BlockPattern>(made);
     });
 }

@@ -27,7 +27,8 @@ struct BlockMemory {
 class BlockPattern {
   public:
     /// Collective; all ranks give the same. `componentsOutside` is 0 for components inside cells (AoS): then fields of
-    /// any number of components and any type share this. Cost: O(ghosts), one message a peer. Throws on all ranks
+    /// any number of components and any type share this. Where equal grids, widths and orders were given before, and a
+    /// field still has what was made of them, it is that one. Cost: O(ghosts), one message a peer. Throws on all ranks
     /// ArgumentError for widths below 0 or above 2^30, or in a dimension that there is not, negative
     /// `componentsOutside`, grids for more ranks than there are; StateError where ranks give different ones.
     static std::shared_ptr<const BlockPattern> make(const CommunicatorView &comm, std::shared_ptr<const BlockGrid> grid,

@@ -62,6 +62,8 @@ class NdArray {
                    std::initializer_list<bool> periodic = {}) {
         failTogether(comm, [&] {
             Decomposition how{.shape = shape, .ranks = ranks, .parts = parts, .ghosts = ghosts};
+            DNDS_CHECK(periodic.size() <= shape.size(), ArgumentError, "'{}': {} periodic directions of {} dimensions",
+                       name_, periodic.size(), shape.size());
             std::copy_n(periodic.begin(), std::min<std::size_t>(periodic.size(), maxBlockDims), how.periodic.begin());
             decompose(comm, how);
         });
@@ -139,7 +141,7 @@ class NdArray {
         field().array().comm().guarded([&] {
             const std::vector<index> shape = fileShape(field());
             for (std::size_t d = dimensions.size(); d < shape.size(); ++d)
-                dimensions.push_back("x" + std::to_string(d));
+                dimensions.push_back(std::to_string(d).insert(0, 1, 'x'));
             for (std::size_t d = 0; d < shape.size(); ++d)
                 file.dimension(dimensions[d], shape[d]);
             file.variable(variable, elementKindOf<T>(), dimensions, std::move(attributes));

@@ -6,9 +6,11 @@ namespace DNDS {
 
 void ExchangeGroup::addMember(ExchangeMember member, std::shared_ptr<const ExchangePattern> pattern) {
     DNDS_CHECK(pattern != nullptr, StateError, "'{}' has no ghost mapping yet", member.name);
-    DNDS_CHECK(pattern_ == nullptr || pattern_ == pattern, ArgumentError,
-               "'{}' has another mapping than '{}': arrays of a group share one through borrowGGIndexing", member.name,
-               members_.empty() ? std::string() : members_.front().name);
+    DNDS_CHECK(
+        pattern_ == nullptr || pattern_ == pattern, ArgumentError,
+        "'{}' has other ghosts than '{}': arrays of a group share one mapping (borrowGGIndexing), fields on blocks "
+        "one grid, ghost widths and order of components",
+        member.name, members_.empty() ? std::string() : members_.front().name);
     pattern_ = std::move(pattern);
     names_ += (names_.empty() ? "" : ", ") + member.name;
     members_.push_back(std::move(member));

@@ -90,6 +90,21 @@ class ClassicHeader {
         : bytes_(path, fileBytes, read), path_(path), fileBytes_(fileBytes) {}
 
     void check() {
+        parse();
+        checkEnds();
+    }
+
+    index neededBytes() {
+        parse();
+        const index stride = recordStride();
+        index needed = bytes_.place();
+        for (const HeaderVariable &variable : variables_)
+            needed = std::max(needed, endOf(variable, stride));
+        return needed;
+    }
+
+  private:
+    void parse() {
         bytes_.skip(3, "the first bytes");
         version_ = static_cast<int>(bytes_.number(1, "the version"));
         const std::uint64_t records = bytes_.number(wide(), "the number of records");
@@ -101,10 +116,8 @@ class ClassicHeader {
         readDimensions();
         readAttributes();
         readVariables();
-        checkEnds();
     }
 
-  private:
     int wide() const { return version_ == 5 ? 8 : 4; }
 
     index asIndex(std::uint64_t value, const char *what) const {
@@ -205,27 +218,40 @@ class ClassicHeader {
             elements *= length;
     }
 
-    void checkEnds() const {
-        index recordBytes = 0;
-        index recordVariables = 0;
-        const auto padded = [](index bytes) { return (bytes + 3) / 4 * 4; };
+    /// Bytes from a record to the next one.
+    index recordStride() const {
+        index bytes = 0;
+        index count = 0;
         for (const HeaderVariable &variable : variables_)
             if (variable.records) {
-                recordVariables++;
-                if (variable.bytes > std::numeric_limits<std::int64_t>::max() / 16 - recordBytes)
+                count++;
+                if (variable.bytes > std::numeric_limits<std::int64_t>::max() / 16 - bytes)
                     bytes_.fail("records of more bytes than there can be");
-                recordBytes += padded(variable.bytes);
+                bytes += count == 1 ? variable.bytes : (variable.bytes + 3) / 4 * 4;
+                if (count == 2) // a single record variable is not padded
+                    bytes += (4 - bytes % 4) % 4;
             }
+        return bytes;
+    }
+
+    /// Where the last element of a variable ends; the largest number where it is beyond that.
+    index endOf(const HeaderVariable &variable, index stride) const {
+        if (variable.records && records_ == 0)
+            return 0;
+        index steps = 0;
+        index end = 0;
+        if (__builtin_mul_overflow(variable.records ? records_ - 1 : 0, stride, &steps) ||
+            __builtin_add_overflow(variable.begin, variable.bytes, &end) || __builtin_add_overflow(end, steps, &end))
+            return std::numeric_limits<index>::max();
+        return end;
+    }
+
+    void checkEnds() const {
+        const index stride = recordStride();
         for (const HeaderVariable &variable : variables_) {
             if (variable.begin < bytes_.place())
                 bytes_.fail("variable {} begins at byte {}, within the header", variable.name, variable.begin);
-            if (variable.records && records_ == 0)
-                continue;
-            // A single record variable is not padded.
-            const index stride = recordVariables == 1 && variable.records ? variable.bytes : recordBytes;
-            const index steps = variable.records ? records_ - 1 : 0;
-            const index room = fileBytes_ - variable.begin - variable.bytes;
-            if (room < 0 || (stride > 0 && steps > room / stride))
+            if (endOf(variable, stride) > fileBytes_)
                 throw DataError(fmt::format(
                     "{} is truncated: it has {} bytes, but variable '{}' begins at byte {} and has {} bytes{}", path_,
                     fileBytes_, variable.name, variable.begin, variable.bytes,
@@ -265,6 +291,10 @@ NetcdfKind netcdfKindOf(const ReadBytesAt &read, index fileBytes) {
 
 void checkClassicFile(const std::string &path, index fileBytes, const ReadBytesAt &read) {
     ClassicHeader(path, fileBytes, read).check();
+}
+
+index classicFileBytes(const std::string &path, index fileBytes, const ReadBytesAt &read) {
+    return ClassicHeader(path, fileBytes, read).neededBytes();
 }
 
 } // namespace DNDS::Detail

@@ -7,7 +7,9 @@
 
 #include <algorithm>
 #include <array>
+#include <filesystem>
 #include <map>
+#include <system_error>
 #include <utility>
 
 namespace DNDS::Detail {
@@ -198,6 +200,23 @@ void checkNetcdfFile(const std::string &path) {
                "{} is no NetCDF file: it starts neither as a classic one (CDF) nor as NetCDF-4 (HDF5)", path);
     if (kind == NetcdfKind::Classic)
         checkClassicFile(path, bytes, read);
+}
+
+void completeNetcdfFile(const std::string &path) {
+    index needed = 0;
+    {
+        const DurableFile file = DurableFile::forReading(path);
+        const index bytes = file.size();
+        const ReadBytesAt read = [&](index place, std::span<std::byte> to) { file.readAt(place, to); };
+        if (netcdfKindOf(read, bytes) != NetcdfKind::Classic)
+            return;
+        needed = classicFileBytes(path, bytes, read);
+        if (needed <= bytes)
+            return;
+    }
+    std::error_code error;
+    std::filesystem::resize_file(path, static_cast<std::uintmax_t>(needed), error);
+    DNDS_CHECK(!error, DataError, "{} cannot be made {} bytes long: {}", path, needed, error.message());
 }
 
 } // namespace DNDS::Detail

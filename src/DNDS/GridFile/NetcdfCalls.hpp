@@ -32,4 +32,7 @@ NetcdfContent readNetcdfContent(int file, const std::string &path, std::vector<N
 /// Throws DataError.
 void checkNetcdfFile(const std::string &path);
 
+/// Makes a classic file as long as its header says, where elements at its end were not written: they are 0 then. Local.
+void completeNetcdfFile(const std::string &path);
+
 } // namespace DNDS::Detail

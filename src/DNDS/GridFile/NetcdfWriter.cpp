@@ -496,7 +496,10 @@ void NetcdfWriter::close() {
     const int status = nc_close(std::exchange(file.id, -1));
     file.comm.guarded([&] {
         Detail::needNetcdf(status, file.path, "complete it");
-        if (file.comm.rank() == 0 && !file.options.append)
+        if (file.comm.rank() != 0)
+            return;
+        Detail::completeNetcdfFile(file.options.append ? file.path : file.temporary);
+        if (!file.options.append)
             renameDurably(file.temporary, file.path);
     });
 }

@@ -25,6 +25,11 @@ struct BasicSlab {
     Byte *data = nullptr; ///< the element `start`
     Mask *mask = nullptr; ///< if given, 1 where the value is missing, else 0; strides as the data's
 
+    /// What can be read into can be written.
+    operator BasicSlab<const void>() const requires(!std::is_const_v<Byte>) { // NOLINT: it only takes rights away
+        return {start, count, strides, kind, data, mask};
+    }
+
     index elements() const {
         index product = 1;
         for (const index n : count)

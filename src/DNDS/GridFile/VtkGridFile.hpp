@@ -23,7 +23,7 @@ struct VtkGridField {
 /// Where a uniform grid's values are.
 enum class VtkPlacement {
     Cells,  ///< of cells. VTK 9.1 cannot read them; 9.7 can
-    Centres ///< of points in the centres of the cells: every VTK reads them
+    Centres ///< of points in the centres of the cells: VTK 9.1 reads them too, but for grids of one cell in a direction
 };
 
 /// Writes a uniform grid of `cells` (x, y, z; 1 where it has no extent) as a VTKHDF ImageData file, complete or not

@@ -4,7 +4,30 @@
 #include "DNDS/Mpi/FailTogether.hpp"
 #include "DNDS/Serialize/DurableFile.hpp"
 
+#include <cstddef>
+#include <vector>
+
 namespace DNDS {
+
+namespace {
+
+/// Leaves out the dimensions of one cell: what VTK expects of points, not of cells.
+void dropFlat(const std::array<index, 3> &cells, std::vector<index> &shape, std::vector<WrittenSlab> &slabs) {
+    const auto drop = [](std::vector<index> &list, std::size_t at) {
+        if (!list.empty())
+            list.erase(list.begin() + static_cast<std::ptrdiff_t>(at));
+    };
+    for (std::size_t d = 0; d < 3; d++) { // z, the first of the shape, is the last one to go
+        if (cells[d] > 1 || shape.size() == 1)
+            continue;
+        drop(shape, 2 - d);
+        for (WrittenSlab &slab : slabs)
+            for (std::vector<index> *list : {&slab.start, &slab.count, &slab.strides})
+                drop(*list, 2 - d);
+    }
+}
+
+} // namespace
 
 void writeVtkImage(CommunicatorView comm, const std::string &path, const std::array<index, 3> &cells,
                    const std::array<real, 3> &origin, const std::array<real, 3> &spacing,
@@ -21,8 +44,10 @@ void writeVtkImage(CommunicatorView comm, const std::string &path, const std::ar
         Detail::HdfObject root = file.makeGroup(file.file(), "VTKHDF");
         file.writeNumbers(root.get(), "Version", std::array<index, 2>{1, 0});
         file.writeText(root.get(), "Type", "ImageData");
-        file.writeNumbers(root.get(), "WholeExtent",
-                          std::array<index, 6>{0, cells[0] - points, 0, cells[1] - points, 0, cells[2] - points});
+        std::array<index, 6> extent{};
+        for (std::size_t d = 0; d < 3; d++)
+            extent[2 * d + 1] = cells[d] - points;
+        file.writeNumbers(root.get(), "WholeExtent", extent);
         std::array<real, 3> first = origin;
         for (std::size_t d = 0; d < 3; d++)
             first[d] += points == 1 ? spacing[d] / 2 : 0;
@@ -30,8 +55,13 @@ void writeVtkImage(CommunicatorView comm, const std::string &path, const std::ar
         file.writeNumbers(root.get(), "Spacing", spacing);
         file.writeNumbers(root.get(), "Direction", std::array<real, 9>{1, 0, 0, 0, 1, 0, 0, 0, 1});
         Detail::HdfObject data = file.makeGroup(root.get(), points == 1 ? "PointData" : "CellData");
-        for (const VtkGridField &field : fields)
-            file.writeDataset(data.get(), field.name, Detail::vtkShape(cells, field), field.kind, field.slabs);
+        for (const VtkGridField &field : fields) {
+            std::vector<index> shape = Detail::vtkShape(cells, field);
+            std::vector<WrittenSlab> slabs = field.slabs;
+            if (points == 1)
+                dropFlat(cells, shape, slabs);
+            file.writeDataset(data.get(), field.name, shape, field.kind, slabs);
+        }
         data.close(); // a file with open objects cannot be closed by MPI-IO
         root.close();
         file.close();

@@ -78,8 +78,11 @@ class CheckpointWriter {
     /// the array and ids before `write`. Local; all ranks add the same arrays in the same order.
     ///
     /// Any layout and element type: fixed rows are stored as [rows x width]; padded and CSR rows as elements without
-    /// padding, with offsets. Each can be read into the others. Elements are read on the host.
+    /// padding, with offsets. Each can be read into the others. Elements are read on the host. Array and ids must live
+    /// until `write`.
     void add(const std::string &name, const ArrayBase &array, std::span<const index> ids);
+    void add(const std::string &name, const ArrayBase &&array, std::span<const index> ids) = delete; ///< gone too early
+    void add(const std::string &name, const ArrayBase &array, const std::vector<index> &&ids) = delete; ///< the same
     /// The same for matrices of differing shapes; the shapes are stored as a second array `name.shapes`.
     template <HasRowShapes TArray>
     void add(const std::string &name, const TArray &array, std::span<const index> ids) {

@@ -11,14 +11,18 @@ void requireSameRows(const TaskModel &task, const ArrayHandle &array, Mode mode)
     const RowSpace &space = task.loop->space();
     const bool fits = array.son() != nullptr ? array.owned() == space.owned() && array.size() == space.size()
                                              : array.size() == space.owned() || array.size() == space.size();
-    DNDS_CHECK(fits, ArgumentError,
-               "task '{}' loops over {} owned rows and {} ghosts, but '{}', which it {}, has {} and {}: name the rows, "
-               "as in through({}, adjacency)",
-               task.name, space.owned(), space.size() - space.owned(), array.name(), modeName(mode), array.owned(),
-               array.size() - array.owned(), array.name());
-    DNDS_CHECK(!space.pattern() || !array.pattern() || space.pattern() == array.pattern(), ArgumentError,
-               "task '{}' and '{}', which it {}, have rows of different meshes: their patterns differ", task.name,
-               array.name(), modeName(mode));
+    DNDS_CHECK(
+        fits, ArgumentError,
+        "task '{}' loops over {} owned rows and {} ghosts, but '{}', which it {}, has {} and {}: name the rows, "
+        "as in through({}, adjacency), or loop over the rows of '{}' (blocks: make both of one grid and the same "
+        "ghost widths)",
+        task.name, space.owned(), space.size() - space.owned(), array.name(), modeName(mode), array.owned(),
+        array.size() - array.owned(), array.name(), array.name());
+    DNDS_CHECK(
+        !space.pattern() || !array.pattern() || space.pattern() == array.pattern(), ArgumentError,
+        "task '{}' loops over rows that have other ghosts than '{}', which it {}: their patterns differ. Give both "
+        "the same mapping (borrowGGIndexing), or make both of one grid and the same ghost widths (blocks)",
+        task.name, array.name(), modeName(mode));
 }
 
 void requireLoopAccess(const TaskModel &task, const ArrayHandle &array, const ArrayAccess &access) {

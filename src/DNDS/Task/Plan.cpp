@@ -144,11 +144,13 @@ Plan::State::Rows Plan::State::rowsOf(std::size_t array) const {
 
 void Plan::State::requireSameRows() const {
     for (std::size_t a = 0; a < rows.size(); ++a)
-        DNDS_CHECK(rows[a] == rowsOf(a), StateError,
-                   "'{}' was resized, replaced or got another mapping after '{}' was compiled: it has {} owned rows "
-                   "and {} ghosts, and had {} and {}. Compile the graph again",
-                   graph.arrays[a]->name(), graph.name, graph.arrays[a]->owned(),
-                   graph.arrays[a]->size() - graph.arrays[a]->owned(), rows[a].owned, rows[a].size - rows[a].owned);
+        DNDS_CHECK(
+            rows[a] == rowsOf(a), StateError,
+            "'{}' was resized, replaced or got another mapping after '{}' was compiled: it has {} owned rows "
+            "and {} ghosts, and had {} and {}. Compile the graph again; to change places in a plan use swapData or a "
+            "graph's swap, not std::swap",
+            graph.arrays[a]->name(), graph.name, graph.arrays[a]->owned(),
+            graph.arrays[a]->size() - graph.arrays[a]->owned(), rows[a].owned, rows[a].size - rows[a].owned);
     for (const ReductionModel &model : graph.reductions)
         graph.requireFits(model);
 }

@@ -134,20 +134,40 @@ TEST(BlockFile, CheckpointsAreReadByAnyRanksAndBlocks) {
     fillField(out);
     {
         const CellRows<double> rows = cellRows(out);
-        CheckpointWriter file(here(), path.path());
+        CheckpointWriter file(here(), path.path(), {.mesh = out.grid()->cellsSignature()});
         file.add("u", rows.values, rows.ids);
         file.write();
     }
+    const auto turned = BlockGrid::make({{"turned", Box({0, 0, 0}, {8, 7, 9}), {}}}, {});
+    EXPECT_THROW(CheckpointReader(here(), path.path(), {.mesh = turned->cellsSignature()}), ArgumentError)
+        << "as many cells, with other numbers";
     NdArray<double> in("in");
     in.decompose(
         here(),
         {.shape = {7, 8, 9}, .ranks = (here().size() + 1) / 2, .components = 2, .order = ComponentOrder::Outside});
     CellRows<double> rows = cellRows(in.field());
-    CheckpointReader(here(), path.path()).read("u", rows.values, rows.ids);
+    CheckpointReader(here(), path.path(), {.mesh = in.grid().cellsSignature()}).read("u", rows.values, rows.ids);
     setCells(in.field(), rows);
     expectField(in.field());
     rows.values.resize(rows.values.size() + 1, 2);
     EXPECT_THROW(setCells(in.field(), rows), LayoutError);
+}
+
+TEST(BlockFile, FieldsOfFewerDimensionsAreFlatInVtk) {
+    const BlockField<double> flat("flat", here(), BlockGrid::cut(here(), std::vector<index>{6, 8}, {}, {}),
+                                  {.components = 2});
+    const VtkGridField field = vtkField(flat);
+    EXPECT_EQ(field.name, "flat");
+    EXPECT_EQ(field.components, 2);
+    for (const WrittenSlab &slab : field.slabs) {
+        EXPECT_EQ(slab.start.size(), 4U);
+        EXPECT_EQ(slab.start.front(), 0);
+        EXPECT_EQ(slab.count.front(), 1);
+        EXPECT_EQ(slab.count.back(), 2);
+    }
+    const BlockField<double> outside("outside", here(), flat.grid(),
+                                     {.components = 2, .order = ComponentOrder::Outside});
+    EXPECT_THROW((void)vtkField(outside), ArgumentError);
 }
 
 TEST(BlockFile, SeveralIndexSpacesHaveIdsOfTheirOwn) {

@@ -52,6 +52,22 @@ TEST(BlockPattern, GivesCellsAndReceivesGhosts) {
     EXPECT_EQ(received, std::ranges::count(isCell, false)) << "all ghosts of a torus stand for cells";
 }
 
+TEST(BlockPattern, IsSharedByAllThatAskForTheSame) {
+    const CommunicatorView comm(MPI_COMM_WORLD);
+    const auto cut = [&] { return BlockGrid::cut(comm, std::vector<index>{12, 10}, {}, {}); };
+    auto first = BlockPattern::make(comm, cut(), {1, 1});
+    EXPECT_EQ(BlockPattern::make(comm, cut(), {1, 1}), first) << "equal grids, made twice";
+    EXPECT_NE(BlockPattern::make(comm, cut(), {2, 1}), first);
+    EXPECT_NE(BlockPattern::make(comm, cut(), {1, 1}, 3), first);
+    const std::weak_ptr<const BlockPattern> gone = first;
+    auto kept = comm.rank() == 0 ? first : nullptr; // one rank has it longer than others
+    first.reset();
+    EXPECT_EQ(gone.expired(), comm.rank() != 0);
+    const auto second = BlockPattern::make(comm, cut(), {1, 1});
+    EXPECT_EQ(BlockPattern::make(comm, cut(), {1, 1}), second);
+    EXPECT_TRUE(comm.size() == 1 || second != kept);
+}
+
 TEST(BlockPattern, WithoutGhostsNothingMoves) {
     const auto pattern = BlockPattern::make(world(), torus(), {});
     EXPECT_EQ(pattern->exchange()->owners().size(), 0U);

@@ -111,6 +111,21 @@ TEST(ClassicHeader, SaysWhichVariableEndsBehindTheFile) {
     EXPECT_NE(message.find("3 records"), std::string::npos) << message;
 }
 
+TEST(ClassicHeader, SaysHowManyBytesAFileNeeds) {
+    for (const int version : {1, 2, 5})
+        for (const index records : {0, 1, 3}) {
+            const std::string bytes = ClassicBytes(version, records).bytes();
+            for (const std::size_t length : {bytes.size(), bytes.size() - 2}) {
+                const auto read = [&](index place, std::span<std::byte> to) {
+                    std::memcpy(to.data(), bytes.data() + place, to.size());
+                };
+                EXPECT_EQ(Detail::classicFileBytes("file.nc", static_cast<index>(length), read),
+                          static_cast<index>(bytes.size()))
+                    << version << " " << records;
+            }
+        }
+}
+
 TEST(ClassicHeader, StreamsOfUnknownLengthAreRefused) {
     std::string bytes = ClassicBytes(1, 3).bytes();
     bytes.replace(4, 4, "\xff\xff\xff\xff");

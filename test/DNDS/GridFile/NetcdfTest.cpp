@@ -388,6 +388,37 @@ TEST_F(Netcdf, DeclarationsThatDifferAreRefused) {
     EXPECT_NE(messageOf([&] { file.define(); }).find("this rank declares dimension x 4"), std::string::npos);
 }
 
+TEST_F(Netcdf, FilesWithElementsThatNobodyWroteAreComplete) {
+    for (const NetcdfFormat format : {NetcdfFormat::Cdf2, NetcdfFormat::Cdf5, NetcdfFormat::Netcdf4}) {
+        const TemporaryFile path(".nc");
+        NetcdfWriter file(world(), path.path(), {.format = format});
+        file.dimension("x", 10);
+        file.unlimited("t");
+        file.variable("a", ElementKind::Float64, {"t", "x"});
+        file.variable("b", ElementKind::Int16, {"t", "x"});
+        file.variable("declared", ElementKind::Float32, {"x"});
+        const std::vector<double> a(10, 2.5);
+        const std::vector<std::int16_t> b(3, 7);
+        const index own = world().rank() == 0 ? 1 : 0;
+        for (index step = 0; step < 3; ++step)
+            file.write("a", slabOf(a.data(), {step, 0}, {own, 10}));
+        file.write("b", slabOf(b.data(), {0, 0}, {own, 3}));
+        file.close();
+        const NetcdfReader back(world(), path.path());
+        EXPECT_EQ(back.shape("b"), (std::vector<index>{3, 10}));
+        std::vector<double> read(30);
+        back.read("a", slabOf(read.data(), {0, 0}, {3, 10}));
+        EXPECT_EQ(read, std::vector<double>(30, 2.5));
+        std::vector<std::int16_t> first(3);
+        back.read("b", slabOf(first.data(), {0, 0}, {1, 3}), {.raw = true});
+        EXPECT_EQ(first, b);
+        std::vector<float> declared(10, 1);
+        back.read("declared", slabOf(declared.data(), {0}, {10}), {.raw = true});
+        const std::vector<float> zeros(10, 0);
+        EXPECT_TRUE(format == NetcdfFormat::Netcdf4 || declared == zeros);
+    }
+}
+
 TEST_F(Netcdf, TruncatedFilesAreRefused) {
     for (const NetcdfFormat format : {NetcdfFormat::Cdf2, NetcdfFormat::Cdf5, NetcdfFormat::Netcdf4}) {
         const TemporaryFile path(".nc");

@@ -32,6 +32,16 @@ int main(int argc, char **argv) {
         DNDS::writeVtkImage(comm, path + ".vtkhdf", {5, 4, 3}, {1, 2, 3}, {0.5, 0.25, 0.125}, fields);
         DNDS::writeVtkImage(comm, path + ".centres.vtkhdf", {5, 4, 3}, {1, 2, 3}, {0.5, 0.25, 0.125}, fields,
                             DNDS::VtkPlacement::Centres);
+        // A plane of the same numbers: y 4, x 5.
+        std::vector<double> plane;
+        for (index j = begin; j < end; j++)
+            for (index i = 0; i < 5; i++)
+                plane.push_back(static_cast<double>(10 * j + i));
+        DNDS::VtkGridField flat{"plane", 1, DNDS::ElementKind::Float64, {}};
+        if (end > begin)
+            flat.slabs.push_back(DNDS::slabOf(plane.data(), {0, begin, 0}, {1, end - begin, 5}));
+        DNDS::writeVtkImage(comm, path + ".flat.vtkhdf", {5, 4, 1}, {0, 0, 0}, {1, 1, 1}, {&flat, 1},
+                            DNDS::VtkPlacement::Centres);
         DNDS::writeVtkRectilinear(comm, path + ".vtr", {{{0, 1, 3, 6, 10, 15}, {0, 1, 2, 3, 4}, {-1, 0, 0.5, 2}}},
                                   fields);
     });

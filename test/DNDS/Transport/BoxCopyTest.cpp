@@ -228,8 +228,10 @@ TEST(BoxToBoxCopy, TakesLoopsApart) {
     EXPECT_TRUE(BoxToBoxCopy::between(copyOf(three), copyOf(six)));
     EXPECT_FALSE(BoxToBoxCopy::between(copyOf(six), copyOf(four))) << "rows of 6 that go to rows of 4";
     // An edge and a corner that follow each other here come from two places.
-    const std::vector<RowBox> joined{{9, {1, 1, 1, 1, 5}, {0, 0, 0, 0, 1}}, {14, {1, 1, 1, 1, 1}, {}}, {40, {1, 1, 1, 1, 1}, {}}};
-    const std::vector<RowBox> apart{{50, {1, 1, 1, 1, 5}, {0, 0, 0, 0, -1}}, {7, {1, 1, 1, 1, 1}, {}}, {3, {1, 1, 1, 1, 1}, {}}};
+    const std::vector<RowBox> joined{
+        {9, {1, 1, 1, 1, 5}, {0, 0, 0, 0, 1}}, {14, {1, 1, 1, 1, 1}, {}}, {40, {1, 1, 1, 1, 1}, {}}};
+    const std::vector<RowBox> apart{
+        {50, {1, 1, 1, 1, 5}, {0, 0, 0, 0, -1}}, {7, {1, 1, 1, 1, 1}, {}}, {3, {1, 1, 1, 1, 1}, {}}};
     const BoxCopy here(RowList::boxes(joined), 8), there(RowList::boxes(apart), 8);
     ASSERT_EQ(RowList::boxes(joined).boxes()->size(), 2U);
     for (const auto &[from, to] : {std::pair{here, there}, std::pair{there, here}}) {
