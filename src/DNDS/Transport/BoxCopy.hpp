@@ -7,7 +7,6 @@
 
 #include <cstddef>
 #include <memory>
-#include <optional>
 #include <vector>
 
 namespace DNDS {
@@ -42,39 +41,14 @@ class BoxCopy {
     }
 
   private:
-    friend class BoxToBoxCopy;
-
     /// Where runs of `bytes` bytes begin: counted in bytes, not in rows.
     struct ByteBox {
         RowBox runs;
         std::size_t bytes;
-        std::size_t size() const noexcept { return static_cast<std::size_t>(runs.size()) * bytes; }
     };
 
     std::shared_ptr<const std::vector<ByteBox>> boxes_;
     std::size_t bytes_ = 0;
-};
-
-/// Copies the rows of boxes of one array to boxes of another, without packing them in between.
-class BoxToBoxCopy {
-  public:
-    /// None where a box has no counterpart of as many bytes, or their loops have no common form (rows of 6 that go to
-    /// rows of 4): then only packing is left. Local. O(boxes).
-    static std::optional<BoxToBoxCopy> between(const BoxCopy &from, const BoxCopy &to);
-
-    /// From an array that starts at `from` to one that starts at `to`; the boxes do not overlap. Local.
-    void copy(const std::byte *from, std::byte *to) const;
-
-  private:
-    struct Pair {
-        RowBox from, to; ///< of the same counts; in bytes
-        std::size_t bytes;
-    };
-
-    static std::optional<BoxCopy::ByteBox> takeFront(std::vector<BoxCopy::ByteBox> &boxes, std::size_t bytes);
-    static std::optional<Pair> pairOf(const BoxCopy::ByteBox &from, const BoxCopy::ByteBox &to);
-
-    std::vector<Pair> pairs_;
 };
 
 } // namespace DNDS

@@ -10,18 +10,10 @@ namespace DNDS {
 void LocalTransport::replacePlan(TransportPlan plan) {
     plan_ = std::move(plan);
     scattered_.clear();
-    boxes_.clear();
     for (std::size_t k = 0; k < plan_.outgoing.size(); ++k)
-        for (std::size_t p = 0; p < plan_.outgoing[k].parts.size(); ++p) {
-            const RowGather &from = plan_.outgoing[k].parts[p];
-            const RowScatter &to = plan_.incoming[k].parts[p];
-            if (to.contiguous())
-                continue;
-            if (auto copy = BoxToBoxCopy::between(from.boxes(), to.boxes()))
-                boxes_.emplace_back(p, std::move(*copy));
-            else
-                scattered_.push_back({p, blocksBetween(from, to)});
-        }
+        for (std::size_t p = 0; p < plan_.outgoing[k].parts.size(); ++p)
+            if (const RowScatter &to = plan_.incoming[k].parts[p]; !to.contiguous())
+                scattered_.push_back({p, blocksBetween(plan_.outgoing[k].parts[p], to)});
 }
 
 void LocalTransport::start() {
@@ -29,8 +21,6 @@ void LocalTransport::start() {
         for (std::size_t p = 0; p < plan_.outgoing[k].parts.size(); ++p)
             if (const RowScatter &to = plan_.incoming[k].parts[p]; to.contiguous())
                 plan_.outgoing[k].parts[p].gather(endpoints_.sources[p], endpoints_.destinations[p] + to.offset());
-    for (const auto &[part, copy] : boxes_)
-        copy.copy(endpoints_.sources[part], endpoints_.destinations[part]);
     for (const Scattered &part : scattered_)
         for (const Device::CopyBlock &block : part.blocks)
             std::memcpy(endpoints_.destinations[part.part] + block.destination,

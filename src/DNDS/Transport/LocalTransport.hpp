@@ -2,12 +2,7 @@
 /// @brief Rows that a rank pulls from itself: a copy, no message.
 #pragma once
 
-#include "DNDS/Transport/BoxCopy.hpp"
 #include "DNDS/Transport/TransportDescriptor.hpp"
-
-#include <cstddef>
-#include <utility>
-#include <vector>
 
 namespace DNDS {
 
@@ -24,14 +19,13 @@ class LocalTransport final : public Transport {
     void refuse() override {}
 
   private:
-    struct Scattered { ///< a part whose destination is several runs, but no boxes like those of the source
+    struct Scattered { ///< a part whose destination is several runs
         std::size_t part;
         std::vector<Device::CopyBlock> blocks;
     };
 
     TransportPlan plan_;
     std::vector<Scattered> scattered_;
-    std::vector<std::pair<std::size_t, BoxToBoxCopy>> boxes_; ///< by part
     Endpoints endpoints_;
 };
 

@@ -46,8 +46,6 @@ class RowGather {
     /// The same into a writer that goes past the caches. Local.
     void gather(const std::byte *base, StreamWriter &to) const;
 
-    /// The boxes that are copied by strides; no bytes where there are none.
-    const BoxCopy &boxes() const noexcept { return boxes_; }
     /// The runs of bytes relative to the part's base, in order; at least as many as needed to describe the rows.
     std::vector<ByteBlock> blocks() const;
 

@@ -37,18 +37,6 @@ struct RowBox {
                     for (index d = 0; d < counts[3]; ++d)
                         function(first + a * strides[0] + b * strides[1] + c * strides[2] + d * strides[3]);
     }
-    /// The same with the row of `other`, which has the same counts, as second argument.
-    template <class Function>
-    void forEachLine(const RowBox &other, Function &&function) const {
-        const auto at = [](const RowBox &box, index a, index b, index c, index d) {
-            return box.first + a * box.strides[0] + b * box.strides[1] + c * box.strides[2] + d * box.strides[3];
-        };
-        for (index a = 0; a < counts[0]; ++a)
-            for (index b = 0; b < counts[1]; ++b)
-                for (index c = 0; c < counts[2]; ++c)
-                    for (index d = 0; d < counts[3]; ++d)
-                        function(at(*this, a, b, c, d), at(other, a, b, c, d));
-    }
 };
 
 /// Rows in the order in which they are moved: a range, boxes, or a list that somebody else keeps. What copying needs to

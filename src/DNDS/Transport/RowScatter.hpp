@@ -36,9 +36,6 @@ class RowScatter {
     /// The runs relative to the part's base, in order of arrival. Local. O(runs).
     std::vector<ByteBlock> runs() const;
 
-    /// The boxes that are copied by strides; no bytes where there are none.
-    const BoxCopy &boxes() const noexcept { return boxes_; }
-
     /// Copies the rows that arrived at `from` into a part that starts at `base`. Local.
     void scatter(const std::byte *from, std::byte *base) const;
 
