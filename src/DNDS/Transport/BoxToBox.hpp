@@ -13,11 +13,11 @@
 namespace DNDS {
 
 /// From so many bytes a run on, an owner on the node writes to the reader's array itself; shorter runs are packed into
-/// a slot, which the reader unpacks. Each run that is written costs the lines that it touches twice, since the reader
-/// has them: fetched from its core, and back. A slot has few lines, but everything is copied twice. Measured between
-/// two cores, the slot won at 8 and 16 bytes (2 to 6 times), at 40 (1.2 to 2 times) and, where messages stay in the
-/// caches, at 80; from 128 bytes on, where a run fills the lines that it touches, writing always won. 96 is what lies
-/// between.
+/// a slot, which the reader unpacks. Writing a run moves all lines that it touches, however little of them it fills,
+/// and the reader's core has them; a slot has few lines, but everything is copied twice. Measured between two cores,
+/// the slot was 2 to 6 times as fast at 8 and 16 bytes, 1.1 to 2 times at 40, and at 80 still 1.3 times for messages
+/// that stay in the caches; runs of 512 bytes and more were about twice as fast in place. 96 is the first length above
+/// the measured ones where the slot won, and from there on a run fills more than half of its lines on the average.
 inline constexpr std::size_t shortestRunInPlace = 96;
 
 /// A box of a destination. Trivially copyable, since writers find it in the reader's memory.
