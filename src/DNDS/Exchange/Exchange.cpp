@@ -82,7 +82,22 @@ std::string Exchange::describe() const {
         fmt::format("{} of '{}'{}{}", directionName(direction_), label(),
                     state_->members.size() > 1 ? fmt::format(" and {} more", state_->members.size() - 1) : "",
                     space_ == MemorySpace::Device ? " on the device" : ""),
-        paths_);
+        paths());
+}
+
+std::vector<PeerPath> Exchange::paths() const {
+    std::vector<PeerPath> paths = paths_;
+    for (PeerPath &path : paths)
+        for (const auto &transport : state_->transports) {
+            if (transport->descriptor().kind != path.transport)
+                continue;
+            const Detour detour = transport->detourFrom(path.peer);
+            path.bytesThroughSlot = detour.bytes;
+            if (detour.bytes > 0)
+                path.why += fmt::format("{}{} bytes in through a slot: {}", path.why.empty() ? "" : "; ", detour.bytes,
+                                        detour.why);
+        }
+    return paths;
 }
 
 void Exchange::requireCommunicator() const {

@@ -138,8 +138,8 @@ class Exchange {
 
     Direction direction() const noexcept { return direction_; }
     const std::shared_ptr<const ExchangePattern> &pattern() const noexcept { return pattern_; }
-    /// How each peer is reached, ascending. Local.
-    std::vector<PeerPath> paths() const { return paths_; }
+    /// How each peer is reached, ascending; as the arrays lay at the last start, or when it was made. Local.
+    std::vector<PeerPath> paths() const;
     /// The same as a table for people: peer, transport and why, rows and bytes. Local.
     std::string describe() const;
 

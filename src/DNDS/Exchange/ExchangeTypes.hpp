@@ -32,9 +32,11 @@ struct PeerPath {
     int peer = 0;
     TransportKind transport = TransportKind::Auto;
     std::string name;          ///< of the transport
-    std::string why;           ///< the reason for this transport, for people
+    std::string why;           ///< the reason for this transport, and for a slot, for people
     std::size_t bytesSent = 0; ///< each time the exchange runs
     std::size_t bytesReceived = 0;
+    /// Of these, what the peer cannot write where it belongs although the transport could: it passes through a slot.
+    std::size_t bytesThroughSlot = 0;
     index rowsSent = 0;
     index rowsReceived = 0;
 };

@@ -30,31 +30,7 @@ InMessage *copyBoxRuns(const RowBox &runs, std::size_t bytes, InArray *base, InM
             packed = copyLine<toPacked, Bytes>(base + start, runs.counts.back(), runs.strides.back(), bytes, packed);
         });
     };
-    switch (bytes) { // one or two cells of one value, or of five, are what faces across the fastest dimension have
-    case 4:
-        lines.template operator()<4>();
-        break;
-    case 8:
-        lines.template operator()<8>();
-        break;
-    case 16:
-        lines.template operator()<16>();
-        break;
-    case 32:
-        lines.template operator()<32>();
-        break;
-    case 40:
-        lines.template operator()<40>();
-        break;
-    case 64:
-        lines.template operator()<64>();
-        break;
-    case 80:
-        lines.template operator()<80>();
-        break;
-    default:
-        lines.template operator()<0>();
-    }
+    withRunLength(bytes, lines);
     return packed;
 }
 
@@ -83,14 +59,21 @@ BoxCopy::BoxCopy(const RowList &rows, std::size_t stride) : bytes_(static_cast<s
     boxes_ = std::make_shared<const std::vector<ByteBox>>(std::move(boxes));
 }
 
+BoxCopy::BoxCopy(std::vector<ByteBox> boxes) {
+    for (const ByteBox &box : boxes)
+        bytes_ += box.size();
+    if (bytes_ > 0)
+        boxes_ = std::make_shared<const std::vector<ByteBox>>(std::move(boxes));
+}
+
 void BoxCopy::gather(const std::byte *base, std::byte *to) const {
-    for (std::size_t k = 0; boxes_ != nullptr && k < boxes_->size(); ++k)
-        to = copyBoxRuns<true>((*boxes_)[k].runs, (*boxes_)[k].bytes, base, to);
+    for (const ByteBox &box : boxes())
+        to = copyBoxRuns<true>(box.runs, box.bytes, base, to);
 }
 
 void BoxCopy::scatter(const std::byte *from, std::byte *base) const {
-    for (std::size_t k = 0; boxes_ != nullptr && k < boxes_->size(); ++k)
-        from = copyBoxRuns<false>((*boxes_)[k].runs, (*boxes_)[k].bytes, base, from);
+    for (const ByteBox &box : boxes())
+        from = copyBoxRuns<false>(box.runs, box.bytes, base, from);
 }
 
 std::vector<ByteBlock> BoxCopy::blocks() const {

@@ -7,9 +7,41 @@
 
 #include <cstddef>
 #include <memory>
+#include <span>
 #include <vector>
 
 namespace DNDS {
+
+/// Runs of `bytes` bytes, whose first bytes are where `runs` says: counted in bytes, not in rows.
+struct ByteBox {
+    RowBox runs;
+    std::size_t bytes = 0; ///< of each run
+
+    std::size_t size() const noexcept { return static_cast<std::size_t>(runs.size()) * bytes; }
+};
+
+/// Calls `copy` with the length of runs as a template argument where copying is compiled for it, else with 0.
+template <class Copy>
+void withRunLength(std::size_t bytes, Copy &&copy) {
+    switch (bytes) { // one or two cells of one value, or of five, are what faces across the fastest dimension have
+    case 4:
+        return copy.template operator()<4>();
+    case 8:
+        return copy.template operator()<8>();
+    case 16:
+        return copy.template operator()<16>();
+    case 32:
+        return copy.template operator()<32>();
+    case 40:
+        return copy.template operator()<40>();
+    case 64:
+        return copy.template operator()<64>();
+    case 80:
+        return copy.template operator()<80>();
+    default:
+        return copy.template operator()<0>();
+    }
+}
 
 /// Rows of boxes in an array whose rows all have one width, as runs of bytes: loops over runs of one length, compiled
 /// for the length where that is that of a few doubles. Nothing is kept for a row. Copies share what they know.
@@ -19,8 +51,14 @@ class BoxCopy {
     BoxCopy() = default;
     /// The rows of `rows`, which are boxes, each of `stride` bytes. Local. Cost O(boxes).
     BoxCopy(const RowList &rows, std::size_t stride);
+    /// The runs of `boxes`, in order. Local. Cost O(boxes).
+    explicit BoxCopy(std::vector<ByteBox> boxes);
 
     std::size_t bytes() const noexcept { return bytes_; }
+    /// In the order in which their bytes are packed. Local.
+    std::span<const ByteBox> boxes() const noexcept {
+        return boxes_ == nullptr ? std::span<const ByteBox>() : std::span(*boxes_);
+    }
 
     /// Copies the rows of an array that starts at `base` to `to`, one behind the other. Local.
     void gather(const std::byte *base, std::byte *to) const;
@@ -31,22 +69,14 @@ class BoxCopy {
     /// Calls `function` with the offset and the bytes of each run, in order. Local.
     template <class Function>
     void forEachRun(Function &&function) const {
-        for (std::size_t k = 0; boxes_ != nullptr && k < boxes_->size(); ++k) {
-            const ByteBox &box = (*boxes_)[k];
+        for (const ByteBox &box : boxes())
             box.runs.forEachLine([&](index start) {
                 for (index run = 0; run < box.runs.counts.back(); ++run)
                     function(static_cast<std::size_t>(start + run * box.runs.strides.back()), box.bytes);
             });
-        }
     }
 
   private:
-    /// Where runs of `bytes` bytes begin: counted in bytes, not in rows.
-    struct ByteBox {
-        RowBox runs;
-        std::size_t bytes;
-    };
-
     std::shared_ptr<const std::vector<ByteBox>> boxes_;
     std::size_t bytes_ = 0;
 };

@@ -2,6 +2,7 @@
 /// @brief Rows that a rank pulls from itself: a copy, no message.
 #pragma once
 
+#include "DNDS/Transport/BoxToBox.hpp"
 #include "DNDS/Transport/TransportDescriptor.hpp"
 
 namespace DNDS {
@@ -21,7 +22,8 @@ class LocalTransport final : public Transport {
   private:
     struct Scattered { ///< a part whose destination is several runs
         std::size_t part;
-        std::vector<Device::CopyBlock> blocks;
+        BoxToBox boxes;
+        std::vector<Device::CopyBlock> blocks; ///< where rows are no boxes
     };
 
     TransportPlan plan_;

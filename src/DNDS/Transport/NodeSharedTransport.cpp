@@ -1,9 +1,11 @@
 #include "DNDS/Transport/NodeSharedTransport.hpp"
 #include "DNDS/Mpi/NodeTopology.hpp"
 
+#include <algorithm>
 #include <chrono>
 #include <cstring>
 #include <new>
+#include <span>
 #include <thread>
 #include <utility>
 
@@ -22,6 +24,8 @@ constexpr double secondsPerByte = 0.25e-9;
 
 /// On a crowded node: how often `start` lets others have the processor before it copies.
 constexpr int turnsOffered = 3;
+
+constexpr const char *slotName = "slot for ghosts";
 
 /// Bytes that one part takes in an offer buffer, where each part begins at a cache line.
 constexpr std::size_t offeredBytes(std::size_t bytes) { return (bytes + 63) / 64 * 64; }
@@ -70,6 +74,17 @@ void NodeSharedTransport::lookUpRecords() {
               [&](std::size_t k) { readers_[k].record = lookUp<Record>(readerRank(k), plan_.outgoing[k].peer); });
 }
 
+void NodeSharedTransport::replacePlan(TransportPlan plan) {
+    plan_ = std::move(plan);
+    endpoints_ = {};
+    for (Writer &writer : writers_)
+        writer.landing.assign(parts_, {});
+    for (Reader &reader : readers_) {
+        reader.version = 0; // readers begin at 1
+        reader.destinations.assign(parts_, {});
+    }
+}
+
 void NodeSharedTransport::bind(const Endpoints &endpoints) {
     // Solvers swap old and new fathers each step: writers need not hear of that.
     const bool sameDestinations = endpoints.destinations == endpoints_.destinations;
@@ -91,17 +106,46 @@ void NodeSharedTransport::placeDestination(std::size_t writer, std::size_t part,
     const RowScatter &to = plan_.incoming[writer].parts[part];
     if (to.bytes() == 0)
         return;
-    std::vector<HostDeviceBuffer> &landing = writers_[writer].landing;
-    auto place = to.contiguous() ? arena_->locate(destination) : std::nullopt;
-    if (place) {
-        place->offset += to.offset();
-        landing[part] = HostDeviceBuffer();
+    Landing &landing = writers_[writer].landing[part];
+    Place place{};
+    if (const auto array = arena_->locate(destination); array && to.contiguous()) {
+        place.memory = {array->segment, array->offset + to.offset()};
+        landing = {};
+    } else if (array && placeBoxes(to, landing, place)) {
+        place.memory = *array;
     } else {
-        if (landing[part].bytes() != to.bytes())
-            landing[part] = HostDeviceBuffer(to.bytes(), arena_);
-        place = arena_->locate(landing[part].read(MemorySpace::Host, "landing place of ghosts"));
+        if (landing.boxes.bytes() > 0 || landing.slot.bytes() != to.bytes()) {
+            landing = {};
+            landing.slot = HostDeviceBuffer(to.bytes(), arena_);
+        }
+        place.memory = *arena_->locate(landing.slot.read(MemorySpace::Host, slotName));
     }
-    writers_[writer].record->locations()[part] = *place;
+    writers_[writer].record->places()[part] = place;
+}
+
+bool NodeSharedTransport::placeBoxes(const RowScatter &to, Landing &landing, Place &place) {
+    const auto isLong = [](const ByteBox &box) { return box.bytes >= shortestRunInPlace; };
+    if (std::ranges::none_of(to.boxes().boxes(), isLong))
+        return false;
+    if (landing.boxes.bytes() == 0) { // they stay while the plan does, wherever the array goes in the arena
+        PlacedRows placed = placeByRunLength(to.boxes());
+        const std::span boxes(placed.boxes);
+        Landing made;
+        made.boxes = HostDeviceBuffer(boxes.size_bytes(), arena_);
+        std::memcpy(made.boxes.write(MemorySpace::Host, slotName), boxes.data(), boxes.size_bytes());
+        if (placed.slot.bytes() > 0)
+            made.slot = HostDeviceBuffer(placed.slot.bytes(), arena_);
+        made.slotted = std::move(placed.slot);
+        made.boxVersion = ++boxVersions_;
+        landing = std::move(made);
+    }
+    place.boxes = *arena_->locate(landing.boxes.read(MemorySpace::Host, slotName));
+    place.boxCount = landing.boxes.bytes() / sizeof(PlacedBox);
+    place.boxVersion = landing.boxVersion;
+    place.slotBytes = landing.slot.bytes();
+    if (place.slotBytes > 0)
+        place.slot = *arena_->locate(landing.slot.read(MemorySpace::Host, slotName));
+    return true;
 }
 
 void NodeSharedTransport::start() {
@@ -268,34 +312,58 @@ bool NodeSharedTransport::takeOffer(std::size_t k) {
     return true;
 }
 
+void NodeSharedTransport::lookUpPlaces(std::size_t k) {
+    Reader &reader = readers_[k];
+    const std::uint64_t version = reader.record->version;
+    const auto here = [&](const ArenaLocation &location) { return arena_->translate(readerRank(k), location); };
+    reader.streamable = 0;
+    for (std::size_t p = 0; p < parts_; ++p) {
+        const RowGather &part = plan_.outgoing[k].parts[p];
+        if (part.bytes() == 0)
+            continue;
+        const Place &place = reader.record->places()[p];
+        Destination &to = reader.destinations[p];
+        if (to.boxVersion != place.boxVersion) {
+            to.boxes = {};
+            if (place.boxCount > 0) {
+                const auto *boxes = reinterpret_cast<const PlacedBox *>(here(place.boxes));
+                to.boxes = BoxToBox(part.byteBoxes(), {boxes, static_cast<std::size_t>(place.boxCount)});
+            }
+            to.boxVersion = place.boxVersion;
+        }
+        to.memory = here(place.memory);
+        to.slot = place.slotBytes > 0 ? here(place.slot) : nullptr;
+        reader.streamable += to.boxes.empty() ? part.bytes() : 0;
+    }
+    reader.version = version;
+}
+
 void NodeSharedTransport::write(std::size_t k) {
     Reader &reader = readers_[k];
     const Outgoing &outgoing = plan_.outgoing[k];
-    if (reader.version != reader.record->version) [[unlikely]] {
-        const auto version = reader.record->version;
+    if (reader.version != reader.record->version) [[unlikely]]
         try {
-            for (std::size_t p = 0; p < parts_; ++p)
-                if (outgoing.parts[p].bytes() > 0)
-                    reader.destinations[p] = arena_->translate(readerRank(k), reader.record->locations()[p]);
+            lookUpPlaces(k);
         } catch (const std::exception &error) { // the next start tries again
             return refuseReader(k, reasonOf(error));
         }
-        reader.version = version;
-    }
 
-    const bool timed = outgoing.bytes >= smallMessage;
+    const bool timed = reader.streamable >= smallMessage;
     const StoreAutotuner::Way way = timed ? reader.stores.next() : StoreAutotuner::Ordinary;
     const auto begin = timed ? std::chrono::steady_clock::now() : std::chrono::steady_clock::time_point{};
     for (std::size_t p = 0; p < parts_; ++p) {
         const RowGather &part = outgoing.parts[p];
         if (part.bytes() == 0)
             continue;
-        if (way == StoreAutotuner::Streaming) {
-            StreamWriter out(reader.destinations[p]);
+        const Destination &to = reader.destinations[p];
+        if (!to.boxes.empty()) {
+            to.boxes.copy(endpoints_.sources[p], to.memory, to.slot);
+        } else if (way == StoreAutotuner::Streaming) {
+            StreamWriter out(to.memory);
             part.gather(endpoints_.sources[p], out);
             out.finish();
         } else {
-            part.gather(endpoints_.sources[p], reader.destinations[p]);
+            part.gather(endpoints_.sources[p], to.memory);
         }
     }
     reader.record->edge.arrive(epoch_);
@@ -305,7 +373,7 @@ void NodeSharedTransport::write(std::size_t k) {
 
 void NodeSharedTransport::wait() {
     waitUntilComplete(*this, Backoff(plan_.channel.comm, crowded_));
-    copyLandings();
+    unpackSlots();
     failure_.throwIfAny();
 }
 
@@ -342,12 +410,32 @@ void NodeSharedTransport::endOffer(std::size_t k) noexcept {
         std::this_thread::yield();
 }
 
-void NodeSharedTransport::copyLandings() {
+void NodeSharedTransport::unpackSlots() {
     for (std::size_t k = 0; k < writers_.size(); ++k)
-        for (std::size_t p = 0; p < parts_ && writers_[k].arrived; ++p)
-            if (HostDeviceBuffer &landing = writers_[k].landing[p]; landing.bytes() > 0)
-                plan_.incoming[k].parts[p].scatter(landing.read(MemorySpace::Host, "landing place of ghosts"),
-                                                   endpoints_.destinations[p]);
+        for (std::size_t p = 0; p < parts_ && writers_[k].arrived; ++p) {
+            const Landing &landing = writers_[k].landing[p];
+            if (landing.slot.bytes() == 0)
+                continue;
+            const std::byte *from = landing.slot.read(MemorySpace::Host, slotName);
+            if (landing.boxes.bytes() > 0)
+                landing.slotted.scatter(from, endpoints_.destinations[p]);
+            else
+                plan_.incoming[k].parts[p].scatter(from, endpoints_.destinations[p]);
+        }
+}
+
+Detour NodeSharedTransport::detourFrom(int peer) const {
+    Detour detour;
+    for (std::size_t k = 0; k < writers_.size(); ++k)
+        for (std::size_t p = 0; p < parts_ && plan_.incoming[k].peer == peer; ++p) {
+            const std::size_t bytes = writers_[k].landing[p].slot.bytes();
+            detour.bytes += bytes;
+            if (bytes > 0 && p < endpoints_.destinations.size() && !arena_->locate(endpoints_.destinations[p]))
+                detour.why = "the array is not in the memory that the node shares";
+            else if (bytes > 0 && detour.why.empty())
+                detour.why = fmt::format("in runs of less than {} bytes, or in a list", shortestRunInPlace);
+        }
+    return detour;
 }
 
 TransportDescriptor NodeSharedTransport::describe() {

@@ -4,6 +4,7 @@
 
 #include "DNDS/Mpi/NodeTopology.hpp"
 #include "DNDS/Storage/HostDeviceBuffer.hpp"
+#include "DNDS/Transport/BoxToBox.hpp"
 #include "DNDS/Transport/NodeEdge.hpp"
 #include "DNDS/Transport/NodeTransport.hpp"
 #include "DNDS/Transport/StoreAutotuner.hpp"
@@ -15,9 +16,9 @@
 
 namespace DNDS {
 
-/// Moves rows between ranks that share memory. Destinations lie in the reader's `NodeArena`; those that do not (an
-/// array that left the arena), and those in several runs, are written to a landing place there, from which the reader
-/// copies them when it waits.
+/// Moves rows between ranks that share memory. Destinations lie in the reader's `NodeArena`. Where they are boxes, the
+/// reader tells the writer which, and long runs are written there as well. What is in short runs, in lists of several
+/// runs, or in an array that left the arena is written to a slot there, which the reader unpacks when it waits.
 ///
 /// Each edge has its own flags (`NodeEdge`). `start` tells writers that old ghosts may go and serves the readers that
 /// are ready already or become so within about the time that a copy takes; for the others it copies the rows to memory
@@ -32,29 +33,49 @@ class NodeSharedTransport final : public NodeTransport {
     ~NodeSharedTransport() override;
 
     static TransportDescriptor describe();
-    void replacePlan(TransportPlan plan) override {
-        plan_ = std::move(plan);
-        endpoints_ = {};
-    }
+    void replacePlan(TransportPlan plan) override;
     void bind(const Endpoints &endpoints) override;
+    Detour detourFrom(int peer) const override;
     void start() override;
     bool progress() override;
     void wait() override;
     void abandon() noexcept override;
 
   private:
-    /// In the reader's arena, followed by one ArenaLocation a part.
+    /// Where the rows of a part go, in the reader's arena.
+    struct Place {
+        ArenaLocation memory;     ///< of the first row; where there are boxes, of the array
+        ArenaLocation slot;       ///< for boxes that do not go to the array
+        std::uint64_t slotBytes;  ///< of these; 0: there are none
+        ArenaLocation boxes;      ///< `boxCount` times PlacedBox
+        std::uint64_t boxCount;   ///< 0: rows go one behind the other
+        std::uint64_t boxVersion; ///< changes with the boxes; never 0 where there are any
+    };
+    /// In the reader's arena, followed by one Place a part.
     struct Record {
         NodeEdge edge;
-        alignas(128) std::uint64_t version = 0; ///< of the locations; written by the reader before it opens an epoch
+        alignas(128) std::uint64_t version = 0; ///< of the places; written by the reader before it opens an epoch
         alignas(128) ArenaLocation offered;     ///< in the writer's arena; written by the writer before its first offer
 
-        ArenaLocation *locations() { return reinterpret_cast<ArenaLocation *>(this + 1); }
+        Place *places() { return reinterpret_cast<Place *>(this + 1); }
+    };
+    struct Destination { ///< of a part, as mapped here
+        std::byte *memory = nullptr;
+        std::byte *slot = nullptr;
+        BoxToBox boxes; ///< empty: rows go to `memory` one behind the other
+        std::uint64_t boxVersion = 0;
+    };
+    struct Landing {            ///< of a part whose rows do not just follow each other in the son
+        HostDeviceBuffer slot;  ///< empty where all is written in place
+        HostDeviceBuffer boxes; ///< PlacedBox, for the writer; empty: all rows are in the slot
+        BoxCopy slotted;        ///< with boxes: those in the slot
+        std::uint64_t boxVersion = 0;
     };
     struct Reader {               ///< this rank writes to it
         Record *record = nullptr; ///< in the reader's arena
         std::uint64_t version = 0;
-        std::vector<std::byte *> destinations; ///< of the parts, as mapped here
+        std::vector<Destination> destinations; ///< of the parts
+        std::size_t streamable = 0;            ///< bytes of parts without boxes
         StoreAutotuner stores;
         HostDeviceBuffer offered; ///< rows for a reader that is late, in this rank's arena; made when first needed
         std::byte *offeredRows = nullptr;
@@ -63,10 +84,10 @@ class NodeSharedTransport final : public NodeTransport {
     };
     struct Writer {                             ///< this rank reads from it
         Record *record = nullptr;               ///< in this rank's arena
-        std::vector<HostDeviceBuffer> landing;  ///< of each part; empty where rows go straight to the destination
+        std::vector<Landing> landing;           ///< of each part; empty where rows go straight to the destination
         const std::byte *offeredRows = nullptr; ///< the writer's, as mapped here
         bool pending = false;
-        bool arrived = false; ///< in this epoch, and in `landing` where there is one
+        bool arrived = false; ///< in this epoch, and in slots where there are such
     };
 
     void lookUpRecords() override;
@@ -74,8 +95,10 @@ class NodeSharedTransport final : public NodeTransport {
     bool waitsForReader(std::size_t k) const override { return readers_[k].pending; }
     bool waitsForWriter(std::size_t k) const override { return writers_[k].pending; }
 
-    std::size_t recordBytes() const noexcept { return sizeof(Record) + parts_ * sizeof(ArenaLocation); }
+    std::size_t recordBytes() const noexcept { return sizeof(Record) + parts_ * sizeof(Place); }
     void placeDestination(std::size_t writer, std::size_t part, const std::byte *destination);
+    bool placeBoxes(const RowScatter &to, Landing &landing, Place &place);
+    void lookUpPlaces(std::size_t reader);
     bool progressReader(std::size_t reader);
     bool progressWriter(std::size_t writer);
     void write(std::size_t reader);
@@ -85,12 +108,13 @@ class NodeSharedTransport final : public NodeTransport {
     /// The reader gets no rows in this epoch; `wait` throws.
     void refuseReader(std::size_t reader, std::string_view why) noexcept;
     void endOffer(std::size_t reader) noexcept;
-    void copyLandings();
+    void unpackSlots();
 
     std::size_t parts_ = 0;
     std::vector<Reader> readers_; ///< one for each of `plan_.outgoing`
     std::vector<Writer> writers_; ///< one for each of `plan_.incoming`
     Endpoints endpoints_;
+    std::uint64_t boxVersions_ = 0; ///< given out
 };
 
 } // namespace DNDS

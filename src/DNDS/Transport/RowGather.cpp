@@ -206,4 +206,13 @@ std::vector<ByteBlock> RowGather::blocks() const {
     return joinRows(RowList(rows), part);
 }
 
+std::vector<ByteBox> RowGather::byteBoxes() const {
+    if (boxes_.bytes() > 0)
+        return {boxes_.boxes().begin(), boxes_.boxes().end()};
+    std::vector<ByteBox> boxes;
+    for (const ByteBlock &run : blocks())
+        boxes.push_back({RowBox{static_cast<index>(run.offset)}, run.bytes});
+    return boxes;
+}
+
 } // namespace DNDS

@@ -48,6 +48,8 @@ class RowGather {
 
     /// The runs of bytes relative to the part's base, in order; at least as many as needed to describe the rows.
     std::vector<ByteBlock> blocks() const;
+    /// The same as boxes: of rows of boxes that have one width a few, else one a run. Local.
+    std::vector<ByteBox> byteBoxes() const;
 
     /// Where rows are copied one by one: their numbers, counted from `firstRow()`, each `stride()` bytes. Empty where
     /// `blocks()` is the better description.

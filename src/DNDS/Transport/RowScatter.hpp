@@ -33,6 +33,8 @@ class RowScatter {
     bool contiguous() const noexcept { return runs_ == nullptr && boxes_.bytes() == 0; }
     /// The first byte of a contiguous destination relative to the part's base; 0 where there are several runs.
     std::size_t offset() const noexcept { return contiguous() ? only_.offset : 0; }
+    /// The rows as boxes; without bytes where they are one run, or no boxes of rows that have one width. Local.
+    const BoxCopy &boxes() const noexcept { return boxes_; }
     /// The runs relative to the part's base, in order of arrival. Local. O(runs).
     std::vector<ByteBlock> runs() const;
 

@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <memory>
 #include <span>
+#include <string>
 #include <vector>
 
 namespace DNDS {
@@ -50,6 +51,13 @@ struct Endpoints {
     std::vector<std::byte *> destinations;
 };
 
+/// Rows from a peer that writes to destinations, but not to these: they pass through a slot, from which this rank
+/// copies them to where they belong.
+struct Detour {
+    std::size_t bytes = 0; ///< each time the exchange runs
+    std::string why;       ///< for people
+};
+
 struct TransportDescriptor;
 
 /// Moves the bytes of one exchange to and from some of its peers. Calls alternate: bind, then start, wait, start, wait,
@@ -83,6 +91,8 @@ class Transport {
     virtual void replacePlan(TransportPlan plan) = 0;
     /// Takes over new addresses; never called in flight. Local.
     virtual void bind(const Endpoints &endpoints) = 0;
+    /// What of the rows from `peer` takes a detour now, since the last `bind`. Local.
+    virtual Detour detourFrom(int /*peer*/) const { return {}; }
     /// Begins to move. Local: does not wait for peers. Where it throws, nothing has begun, and `refuse` has to follow.
     virtual void start() = 0;
     /// Moves what can be moved now; true when everything is complete. Local, does not wait. What fails on this rank's

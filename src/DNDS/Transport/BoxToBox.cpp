@@ -1,0 +1,194 @@
+#include "DNDS/Transport/BoxToBox.hpp"
+
+#include "DNDS/Base/Error.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <optional>
+#include <type_traits>
+#include <utility>
+
+namespace DNDS {
+
+namespace {
+
+static_assert(std::is_trivially_copyable_v<PlacedBox>, "writers copy it from the reader's memory");
+
+struct ByteLoop {
+    index count;
+    index stride;
+};
+
+/// Innermost first, with the bytes of a run as the innermost loop.
+std::array<ByteLoop, RowBox::loops + 1> loopsOf(const ByteBox &box) {
+    std::array<ByteLoop, RowBox::loops + 1> loops{};
+    loops[0] = {static_cast<index>(box.bytes), 1};
+    for (std::size_t d = 0; d < RowBox::loops; ++d)
+        loops[RowBox::loops - d] = {box.runs.counts[d], box.runs.strides[d]};
+    return loops;
+}
+
+/// Loops over all bytes of both boxes, which are as many; nothing where counts do not divide each other.
+std::optional<BoxToBox::Piece> commonLoops(const ByteBox &from, const ByteBox &to) {
+    auto source = loopsOf(from);
+    auto destination = loopsOf(to);
+    BoxToBox::Piece piece;
+    piece.from = from.runs.first;
+    piece.to = to.runs.first;
+    std::size_t made = 0; // the run is the first of them
+    for (std::size_t s = 0, d = 0; s < source.size() && d < destination.size();) {
+        ByteLoop &a = source[s];
+        ByteLoop &b = destination[d];
+        const index count = std::min(a.count, b.count);
+        if (a.count % count != 0 || b.count % count != 0 || (count > 1 && made > RowBox::loops))
+            return std::nullopt;
+        if (made == 0) {
+            piece.bytes = static_cast<std::size_t>(count);
+            ++made;
+        } else if (count > 1) {
+            const std::size_t loop = RowBox::loops - made++;
+            piece.counts[loop] = count;
+            piece.fromStrides[loop] = a.stride;
+            piece.toStrides[loop] = b.stride;
+        }
+        a = {a.count / count, a.stride * count};
+        b = {b.count / count, b.stride * count};
+        s += a.count == 1 ? 1 : 0;
+        d += b.count == 1 ? 1 : 0;
+    }
+    return piece;
+}
+
+/// The boxes of one side in order, of which the first may have been cut.
+class BoxFeed {
+  public:
+    explicit BoxFeed(std::span<const ByteBox> boxes) : boxes_(boxes) {}
+
+    bool empty() const noexcept { return cut_.empty() && boxes_.empty(); }
+    const ByteBox &front() const noexcept { return cut_.empty() ? boxes_.front() : cut_.back(); }
+    ByteBox take() {
+        const ByteBox box = front();
+        if (cut_.empty())
+            boxes_ = boxes_.subspan(1);
+        else
+            cut_.pop_back();
+        return box;
+    }
+    /// Cuts the first box: one run behind `bytes` bytes, more runs along the outermost loop.
+    void cut(std::size_t bytes) {
+        const ByteBox box = take();
+        const auto loop = std::ranges::find_if(box.runs.counts, [](index count) { return count > 1; });
+        ByteBox part = box;
+        if (loop == box.runs.counts.end()) {
+            part.runs.first += static_cast<index>(bytes);
+            part.bytes -= bytes;
+            cut_.push_back(part);
+            part = box;
+            part.bytes = bytes;
+            cut_.push_back(part);
+            return;
+        }
+        const auto d = static_cast<std::size_t>(loop - box.runs.counts.begin());
+        part.runs.counts[d] = 1;
+        for (index k = box.runs.counts[d]; k-- > 0;) {
+            part.runs.first = box.runs.first + k * box.runs.strides[d];
+            cut_.push_back(part);
+        }
+    }
+
+  private:
+    std::span<const ByteBox> boxes_;
+    std::vector<ByteBox> cut_; ///< before them, the first one last
+};
+
+/// Takes the first bytes of both sides, as many as one piece can have.
+BoxToBox::Piece takePiece(BoxFeed &from, BoxFeed &to) {
+    for (;;) {
+        const ByteBox &a = from.front();
+        const ByteBox &b = to.front();
+        if (a.size() == b.size()) {
+            if (const auto piece = commonLoops(a, b)) {
+                from.take();
+                to.take();
+                return *piece;
+            }
+        }
+        // The larger one; of two that do not fit each other one with several runs.
+        if (a.size() > b.size() || (a.size() == b.size() && a.runs.size() > 1))
+            from.cut(b.size());
+        else
+            to.cut(a.size());
+    }
+}
+
+std::vector<PlacedBox> allInPlace(const BoxCopy &rows) {
+    std::vector<PlacedBox> boxes;
+    for (const ByteBox &box : rows.boxes())
+        boxes.push_back({box, 0});
+    return boxes;
+}
+
+template <std::size_t Bytes>
+void copyPiece(const BoxToBox::Piece &piece, const std::byte *from, std::byte *to) {
+    const std::size_t bytes = Bytes > 0 ? Bytes : piece.bytes;
+    const auto &[c0, c1, c2, c3, runs] = piece.counts;
+    const auto &f = piece.fromStrides;
+    const auto &t = piece.toStrides;
+    for (index i = 0; i < c0; ++i)
+        for (index j = 0; j < c1; ++j)
+            for (index k = 0; k < c2; ++k)
+                for (index l = 0; l < c3; ++l) {
+                    const std::byte *read = from + i * f[0] + j * f[1] + k * f[2] + l * f[3];
+                    std::byte *write = to + i * t[0] + j * t[1] + k * t[2] + l * t[3];
+                    for (index run = 0; run < runs; ++run)
+                        std::memcpy(write + run * t[4], read + run * f[4], bytes);
+                }
+}
+
+} // namespace
+
+PlacedRows placeByRunLength(const BoxCopy &rows) {
+    PlacedRows placed;
+    std::vector<ByteBox> packed;
+    for (const ByteBox &box : rows.boxes()) {
+        const bool inSlot = box.bytes < shortestRunInPlace;
+        placed.boxes.push_back({box, inSlot ? 1U : 0U});
+        if (inSlot)
+            packed.push_back(box);
+    }
+    placed.slot = BoxCopy(std::move(packed));
+    return placed;
+}
+
+BoxToBox::BoxToBox(std::span<const ByteBox> from, const BoxCopy &to) : BoxToBox(from, allInPlace(to)) {}
+
+BoxToBox::BoxToBox(std::span<const ByteBox> from, std::span<const PlacedBox> to) {
+    std::size_t given = 0;
+    for (const ByteBox &box : from)
+        given += box.size();
+    std::size_t taken = 0;
+    for (const PlacedBox &placed : to)
+        taken += placed.box.size();
+    DNDS_CHECK(given == taken, ArgumentError, "boxes of {} bytes cannot be copied to boxes of {} bytes", given, taken);
+    BoxFeed source(from);
+    std::size_t packed = 0;
+    for (const PlacedBox &placed : to) {
+        const bool inSlot = placed.inSlot != 0;
+        const ByteBox box = inSlot ? ByteBox{RowBox{static_cast<index>(packed)}, placed.box.size()} : placed.box;
+        packed += inSlot ? box.bytes : 0;
+        BoxFeed destination({&box, 1});
+        while (!destination.empty()) {
+            pieces_.push_back(takePiece(source, destination));
+            pieces_.back().inSlot = inSlot;
+        }
+    }
+}
+
+void BoxToBox::copy(const std::byte *from, std::byte *to, std::byte *slot) const {
+    for (const Piece &piece : pieces_)
+        withRunLength(piece.bytes, [&]<std::size_t Bytes>() {
+            copyPiece<Bytes>(piece, from + piece.from, (piece.inSlot ? slot : to) + piece.to);
+        });
+}
+
+} // namespace DNDS
