@@ -46,14 +46,16 @@ class BlockFieldCore {
     [[nodiscard]] Flight startGhostFlight(Device::StreamHandle producer = nullptr) { return Flight(ready(), producer); }
 
     /// Sets up the exchange of the side that the field is on, with these choices, in place of the one before.
-    /// Collective. `options.space` is ignored. Throws as PersistentExchange::init.
+    /// Collective. `options.space` is ignored. As ghosts will be written there, it counts as writing on that side: the
+    /// other one is stale afterwards, until `toHost` or `toDevice`. Throws as PersistentExchange::init.
     void initExchangeGhosts(const ExchangeOptions &options = {});
     /// How ghosts reach this rank, as a table for people, or by peer. Local. Throws StateError before the first
     /// exchange on this side.
     std::string describeExchange() const;
     std::vector<PeerPath> ghostPaths() const;
 
-    /// Makes the device copies current, and moves exchanges there. Local. Throws as HostDeviceBuffer.
+    /// Makes the device copies current, and moves exchanges there. The host's stay current until the next exchange, or
+    /// set-up of one. Local. Throws as HostDeviceBuffer.
     void toDevice();
     void toDevice(Device::StreamHandle stream);
     /// Makes the host copies current, and moves exchanges there. Local.

@@ -238,9 +238,8 @@ std::string BlockGrid::describe() const {
         most = std::max(most, cells);
         empty += cells == 0 ? 1 : 0;
     }
-    return fmt::format("{} block{} with {} cells on {} rank{}, {} at most on one: {}", blocks_.size(),
-                       blocks_.size() == 1 ? "" : "s", totalCells_, ranks() - empty, ranks() - empty == 1 ? "" : "s",
-                       most, how_);
+    return fmt::format("{} cells in {} block{} on {} rank{}, at most {} on one; {}", totalCells_, blocks_.size(),
+                       blocks_.size() == 1 ? "" : "s", ranks() - empty, ranks() - empty == 1 ? "" : "s", most, how_);
 }
 
 } // namespace DNDS

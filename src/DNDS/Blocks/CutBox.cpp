@@ -150,9 +150,7 @@ PartsChoice chooseParts(const Box &cells, const std::array<bool, maxBlockDims> &
     for (int d = 0; d < cells.dims; ++d)
         shape += fmt::format("{}{}", d > 0 ? " x " : "", choice.parts[toSize(d)]);
     choice.why =
-        fmt::format("{} parts, {}, for {:.0f} cache lines of ghosts and excess cells on the largest part at {} "
-                    "bytes a cell",
-                    shape, free ? "the best cut" : "as given", search.cost, options.cellBytes);
+        fmt::format("{} parts, {} (cost: {:.0f} cache lines)", shape, free ? "the best cut" : "as given", search.cost);
     if (choice.count() < ranks)
         choice.why += fmt::format("; {} of {} ranks have no part", ranks - choice.count(), ranks);
     return choice;

@@ -43,8 +43,9 @@ class NdArray {
     NdArray() = default;
     explicit NdArray(std::string name) : name_(std::move(name)) {}
 
-    /// Cuts the array over the ranks; forgets contents and cut of before, unless it throws. Collective; all ranks give
-    /// the same. Throws on all ranks as BlockGrid::cut and BlockField.
+    /// Cuts the array over the ranks; forgets contents and cut of before, unless it throws. An extent of 0 makes an
+    /// array without cells, as in NumPy: no rank has any. Collective; all ranks give the same. Throws on all ranks as
+    /// BlockGrid::cut and BlockField.
     void decompose(const CommunicatorView &comm, const Decomposition &how) {
         field_ = failTogether(comm, [&] {
             const auto grid = BlockGrid::cut(comm, how.shape, how.periodic,

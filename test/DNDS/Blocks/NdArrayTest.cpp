@@ -95,6 +95,22 @@ TEST(NdArray, MayBeCutAnew) {
     checkField(std::as_const(moved).field(), 3, modulo(moved.grid().spaces().front()));
 }
 
+TEST(NdArray, ShapesWithoutCellsAreEmptyArrays) {
+    for (const std::vector<index> &shape : {std::vector<index>{0}, {0, 5}, {4, 0, 3}, {0, 0, 0, 0}}) {
+        NdArray<double> a("a");
+        const Decomposition how{.shape = shape, .ghosts = GhostWidths::uniform(static_cast<int>(shape.size()), 1)};
+        a.decompose(world(), how);
+        EXPECT_TRUE(a.isDistributed());
+        EXPECT_EQ(a.globalShape(), shape);
+        EXPECT_EQ(a.dims(), static_cast<int>(shape.size()));
+        EXPECT_TRUE(a.localCore().empty());
+        EXPECT_EQ(a.ownerOf({}), -1);
+        EXPECT_EQ(a.view().size(), 0);
+        a.exchangeGhosts();
+        expectContains(a.describe(), "0 cells");
+    }
+}
+
 TEST(NdArray, ErrorsAreThrownOnAllRanks) {
     NdArray<double> a("a");
     expectContains(messageOf<StateError>([&] { (void)a.view(); }), "call decompose first");
