@@ -7,7 +7,7 @@
 namespace DNDS::Bench {
 
 AirfoilSide sideOf(const Geom::UnstructuredMesh &mesh, LocalIndex face) {
-    const int patch = mesh.facePatches[static_cast<std::size_t>(face)];
+    const int patch = mesh.facePatches(face);
     return mesh.patches[static_cast<std::size_t>(patch)].name == "y-" ? AirfoilSide::Wall : AirfoilSide::FarField;
 }
 

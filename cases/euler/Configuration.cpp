@@ -260,7 +260,7 @@ std::vector<index> countFaces(const Geom::UnstructuredMesh &mesh) {
     const auto faceCells = mesh.faceCells.view();
     for (index face = 0; face < mesh.faces.owned; face++)
         if (faceCells(face, 1) == Geom::noEntity)
-            counts[static_cast<std::size_t>(mesh.facePatches[static_cast<std::size_t>(face)])]++;
+            counts[static_cast<std::size_t>(mesh.facePatches(face))]++;
     mesh.comm.allReduce(counts.data(), static_cast<int>(counts.size()), MPI_SUM);
     return counts;
 }

@@ -47,7 +47,7 @@ std::vector<index> wallFaces(const Geom::MeshView &view, const Geom::Unstructure
         const auto faces = view.cellFaces[cell];
         const auto others = view.cellCells[cell];
         for (DNDS::rowsize j = 0; j < faces.size(); j++) {
-            const int patch = mesh.facePatches[static_cast<std::size_t>(faces[j])];
+            const int patch = mesh.facePatches(faces[j]);
             if (others[j] != Geom::noEntity || std::find(patches.begin(), patches.end(), patch) == patches.end())
                 continue;
             const real *centre = view.faceCentres[faces[j]];

@@ -73,7 +73,7 @@ void Solver::findConditions(const std::vector<BoundaryCondition> &conditions) {
     std::copy(conditions.begin(), conditions.end(), conditions_.data());
     faceCondition_.resize(mesh_.faces.size());
     for (index face = 0; face < mesh_.faces.size(); face++)
-        faceCondition_(face) = view_.faceCells(face, 1) == Geom::noEntity ? mesh_.facePatches[toSize(face)] : -1;
+        faceCondition_(face) = view_.faceCells(face, 1) == Geom::noEntity ? mesh_.facePatches(face) : Geom::noPatch;
 }
 
 void Solver::findTurnedGhosts() {

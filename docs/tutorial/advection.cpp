@@ -29,15 +29,8 @@ class Advection {
     DNDS::ArrayPair<DNDS::ParArray<real, 1>> u;
 
     Advection(const Geom::UnstructuredMesh &whole, const Geom::MeshMetrics &metrics)
-        : mesh(Geom::viewOf(whole, metrics)), start("start", whole.comm), rate("rate", whole.comm),
-          leaving("leaving", whole.comm) {
-        const auto attach = [&](auto &field, const char *name) {
-            field.initPair(name, whole.comm);
-            field.father->resize(mesh.ownedCells);
-            Geom::attachField(field, whole.cells);
-        };
-        attach(u, "u");
-        attach(gradient, "gradient");
+        : u(whole.field<1>("u")), mesh(Geom::viewOf(whole, metrics)), gradient(whole.field<2>("gradient")),
+          start("start", whole.comm), rate("rate", whole.comm), leaving("leaving", whole.comm) {
         for (auto *array : {&start, &rate, &leaving})
             array->resize(mesh.ownedCells);
         for (index cell = 0; cell < mesh.ownedCells; cell++)

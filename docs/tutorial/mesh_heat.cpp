@@ -87,14 +87,10 @@ int run(DNDS::CommunicatorView world, int argc, char **argv) {
             fmt::print(stderr, "warning: {}\n", warning);
 
     // Owned cells have a row in the father; ghosts follow from who reads which cell, which the mesh knows.
-    Field heat;
-    heat.initPair("heat", world);
-    heat.father->resize(mesh.cells.owned);
+    auto heat = mesh.field<1>("heat");
     const real middle = 0.5 * (report.lower[0] + report.upper[0]);
     for (index cell = 0; cell < mesh.cells.owned; cell++)
         heat(cell, 0) = view.centroids(cell, 0) < middle ? 1 : 0;
-    Geom::attachField(heat, mesh.cells);
-    heat.trans.initPersistentPull();
 
     std::optional<Geom::MeshWriter> writer;
     if (argc > 2)

@@ -175,14 +175,14 @@ void bindCheckpoint(nb::module_ &module) {
         R"(Writes arrays and values to an HDF5 file that is complete or absent, and returns its size in bytes. Collective.
 
 `ids` [owned], for all arrays or by name, are unique numbers over all ranks, for example
-mesh.cells.file_numbers[:mesh.cells.owned]: any number of ranks finds its rows by them. Fields are written without
+mesh.cells.own_file_numbers: any number of ranks finds its rows by them. Fields are written without
 ghosts; those of a mesh (`Mesh.field`) are read only into fields of the same mesh. Raises DataError on all ranks if the
 file cannot be written; an existing file then stays.)");
     nb::class_<Checkpoint>(module, "Checkpoint", R"(A checkpoint file, read on any number of ranks.
 
     file = dnds.Checkpoint("run.h5")
     time = file.values["time"]
-    file.read("u", u, mesh.cells.file_numbers[:mesh.cells.owned])
+    file.read("u", u, mesh.cells.own_file_numbers)
 )")
         .def(
             "__init__",

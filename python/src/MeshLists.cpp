@@ -81,14 +81,9 @@ nb::list patchesOf(const Mesh &self) {
     return patches;
 }
 
-nb::object facesOfPatch(const Mesh &self, const std::string &name) {
-    std::string names;
-    for (const Geom::MeshPatch &patch : self.mesh().patches) {
-        if (patch.name == name)
-            return listOf(self, patch.faces);
-        names += (names.empty() ? "" : ", ") + patch.name;
-    }
-    throw ArgumentError(fmt::format("{}: there is no patch '{}'; there are: {}", self.mesh().origin, name, names));
+nb::object facesOfPatch(const Mesh &self, std::string_view name, bool owned) {
+    const Geom::MeshPatch &patch = self.mesh().patch(name);
+    return owned ? numpyOf(patch.ownFaces(), self.data) : listOf(self, patch.faces);
 }
 
 nb::list imagesOf(const Mesh &self) {
@@ -156,6 +151,11 @@ void bindEntities(nb::module_ &module) {
             "file_numbers", [](const Entities &self) { return listOf(self.owner, self.entities->fileNumbers); },
             nb::sig("def file_numbers(self) -> numpy.typing.NDArray[numpy.int64]"),
             "The position of each in the file, from 0; of faces -1: [all].")
+        .def_prop_ro(
+            "own_file_numbers",
+            [](const Entities &self) { return numpyOf(self.entities->ownFileNumbers(), self.owner.data); },
+            nb::sig("def own_file_numbers(self) -> numpy.typing.NDArray[numpy.int64]"),
+            "`file_numbers` of owned ones, as checkpoints take them: [owned].")
         .def_prop_ro(
             "images", [](const Entities &self) { return listOf(self.owner, self.entities->images); },
             nb::sig("def images(self) -> numpy.typing.NDArray[numpy.int32]"),
@@ -243,9 +243,10 @@ void bindEntitiesOf(nb::class_<Mesh> &type) {
             "The cell that a face's normal leaves, and the one that it enters, or -1 or -2: [faces, 2].")
         .def_prop_ro("patches", &patchesOf, nb::sig("def patches(self) -> list[dict[str, typing.Any]]"),
                      "Parts of the boundary: name, kind, family, and the local faces [owned and ghosts], ascending.")
-        .def("patch", &facesOfPatch, "name"_a,
-             nb::sig("def patch(self, name: str) -> numpy.typing.NDArray[numpy.int32]"),
-             "The local faces of a part of the boundary. Raises ArgumentError that lists the names.")
+        .def("patch", &facesOfPatch, "name"_a, nb::kw_only(), "owned"_a = false,
+             nb::sig("def patch(self, name: str, *, owned: bool = False) -> numpy.typing.NDArray[numpy.int32]"),
+             "The local faces of a part of the boundary: all, or those that this rank owns, for sums. Raises "
+             "ArgumentError that lists the names.")
         .def_prop_ro("images", &imagesOf, nb::sig("def images(self) -> list[dict[str, numpy.typing.NDArray]]"),
                      "The motions x -> matrix x + shift of periodic images; the first is the mesh itself.");
     addList(type, "cell_layers", &UnstructuredMesh::cellLayers,
@@ -255,8 +256,11 @@ void bindEntitiesOf(nb::class_<Mesh> &type) {
     addList(type, "shared_faces", &UnstructuredMesh::sharedFaces,
             "Faces of own cells that another rank owns, ascending. With the owned faces, these are all faces of own "
             "cells.");
-    addList(type, "face_patches", &UnstructuredMesh::facePatches,
-            "The first patch of each face in `patches`, or -1: [faces].");
+    type.def_prop_ro(
+        "face_patches", [](const Mesh &self) { return numbersOf(self.mesh().facePatches); },
+        nb::sig("def face_patches(self) -> numpy.typing.NDArray[numpy.int32]"),
+        "The number of the first patch of each face in `patches`, -1 inside the mesh and at periodic boundaries: "
+        "[faces].");
 }
 
 } // namespace

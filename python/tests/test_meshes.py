@@ -124,6 +124,11 @@ def test_boundaries_and_periodic_images(comm):
     x.pull()
     moved = x.data[ghosts] + np.array([mesh.images[i]["shift"] for i in mesh.cells.images[ghosts]]).reshape(-1, 3)
     np.testing.assert_allclose(moved, metrics.centroids[ghosts], atol=1e-14)
+    assert np.array_equal(mesh.patch("y-", owned=True), owned)
+    assert np.array_equal(mesh.cells.own_file_numbers, mesh.cells.file_numbers[: mesh.cells.owned])
+    names = [patch["name"] for patch in mesh.patches]
+    assert set(mesh.face_patches[mesh.patch("y-")]) <= {names.index("y-")}
+    assert np.array_equal(np.flatnonzero(mesh.face_patches != -1), mesh.boundary_faces)
     with pytest.raises(dnds.ArgumentError, match="there is no patch 'wing'; there are: y-"):
         mesh.patch("wing")
 

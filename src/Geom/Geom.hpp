@@ -6,6 +6,7 @@
 #include "DNDS/Geom/Build/BuildMesh.hpp"
 #include "DNDS/Geom/Build/PartitionReport.hpp"
 #include "DNDS/Geom/Generate/BoxMesh.hpp"
+#include "DNDS/Geom/Mesh/FaceLoops.hpp"
 #include "DNDS/Geom/Mesh/Fingerprint.hpp"
 #include "DNDS/Geom/Mesh/MeshMetrics.hpp"
 #include "DNDS/Geom/Mesh/MeshView.hpp"

@@ -44,7 +44,7 @@ Solver::Solver(Geom::UnstructuredMesh &mesh, Geom::MeshMetrics &metrics, Euler::
         std::copy(conditions.begin(), conditions.end(), conditions_.data());
         faceCondition_.resize(mesh.faces.size());
         for (index face = 0; face < mesh.faces.size(); face++)
-            faceCondition_(face) = view_.faceCells(face, 1) == Geom::noEntity ? mesh.facePatches[toSize(face)] : -1;
+            faceCondition_(face) = view_.faceCells(face, 1) == Geom::noEntity ? mesh.facePatches(face) : Geom::noPatch;
         weights_ = gradientWeights(mesh, metrics, scheme.gradient);
         classify();
         findTurnedGhosts();

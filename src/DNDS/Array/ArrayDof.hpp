@@ -55,6 +55,13 @@ class ArrayDof : public ArrayPair<ArrayEigenMatrix<m, n>> {
     using Base::father;
     using Base::son;
 
+    ArrayDof() = default;
+    ArrayDof(ArrayDof &&) noexcept = default;
+    ArrayDof &operator=(ArrayDof &&) noexcept = default;
+    ~ArrayDof() = default;
+    ArrayDof(const ArrayDof &) = delete;            // clone makes a deep copy with ghosts of its own (collective)
+    ArrayDof &operator=(const ArrayDof &) = delete; // copyFrom takes the values, clone makes a deep copy (collective)
+
     /// Where the operations below run from now on, whatever the other arrays are set to. On the device changes are
     /// queued, and reductions wait for the stream. Local.
     void runOn(const Executor &executor) { executor_ = executor; }
@@ -116,11 +123,11 @@ class ArrayDof : public ArrayPair<ArrayEigenMatrix<m, n>> {
         return combineRows(Operation::Divide, row);
     }
     /// Scales each row by its number in `scalars`.
-    template <std::same_as<ArrayDof<1, 1>> Scalars>
+    template <std::derived_from<ArrayDof<1, 1>> Scalars>
     requires(m != 1 || n != 1) ArrayDof &operator*=(const Scalars &scalars) {
         return combineScalars(Operation::Multiply, scalars);
     }
-    template <std::same_as<ArrayDof<1, 1>> Scalars>
+    template <std::derived_from<ArrayDof<1, 1>> Scalars>
     requires(m != 1 || n != 1) ArrayDof &operator/=(const Scalars &scalars) {
         return combineScalars(Operation::Divide, scalars);
     }

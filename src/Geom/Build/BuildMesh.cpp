@@ -214,12 +214,6 @@ UnstructuredMesh build(CommunicatorView comm, SourceMesh &source, const MeshOpti
 
 } // namespace
 
-UnstructuredMesh::UnstructuredMesh(CommunicatorView communicator)
-    : comm(communicator), coordinates("coordinates", communicator), cellNodes("cell nodes", communicator),
-      cellFaces("cell faces", communicator), cellCells("cell cells", communicator),
-      nodeCells("node cells", communicator), faceNodes("face nodes", communicator),
-      faceCells("face cells", communicator) {}
-
 UnstructuredMesh buildMesh(CommunicatorView comm, SourceMesh &&source, const MeshOptions &options) {
     return failTogether(comm, [&] { return build(comm, source, options); });
 }

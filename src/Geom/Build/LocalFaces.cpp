@@ -265,7 +265,8 @@ void fillNotes(UnstructuredMesh &mesh, const FaceList &list, const MarksOfFaces 
     mesh.faces.fileNumbers.assign(count, -1);
     mesh.faces.fileIds.assign(count, 0);
     mesh.faces.images.assign(count, 0);
-    mesh.facePatches.assign(count, -1);
+    mesh.facePatches.resize(mesh.faces.size());
+    const auto facePatches = mesh.facePatches.view();
     std::vector<std::size_t> ghostOf(count, 0);
     for (std::size_t k = 0; k < numbers.ghosts.size(); k++)
         ghostOf[static_cast<std::size_t>(numbers.newOfFound[numbers.ghosts[k]])] = k;
@@ -278,13 +279,17 @@ void fillNotes(UnstructuredMesh &mesh, const FaceList &list, const MarksOfFaces 
         mesh.faces.fileIds[f] = notes.fileId;
         for (const int patch : notes.patches)
             mesh.patches[static_cast<std::size_t>(patch)].faces.push_back(static_cast<LocalIndex>(f));
-        if (!notes.patches.empty())
-            mesh.facePatches[f] = notes.patches.front();
+        facePatches(static_cast<index>(f)) = notes.patches.empty() ? noPatch : notes.patches.front();
         const bool boundary = list.linkOf(list.faces()[found]) == FaceLink::none;
         if (boundary && notes.patches.empty()) {
-            mesh.facePatches[f] = static_cast<int>(unassigned);
+            facePatches(static_cast<index>(f)) = static_cast<int>(unassigned);
             mesh.patches[unassigned].faces.push_back(static_cast<LocalIndex>(f));
         }
+    }
+    for (std::size_t p = 0; p < mesh.patches.size(); p++) {
+        MeshPatch &patch = mesh.patches[p];
+        patch.id = static_cast<int>(p);
+        patch.owned = std::ranges::lower_bound(patch.faces, mesh.faces.owned) - patch.faces.begin();
     }
 }
 

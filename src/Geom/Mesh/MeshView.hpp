@@ -26,6 +26,7 @@ struct MeshView {
     Adjacency nodeCells;
     Adjacency faceNodes;
     LocalPairs::ConstView faceCells;
+    ArrayView<const int, 1> facePatches; ///< [faces] the id of the first patch, or `noPatch`
     Rows<3> coordinates;
     Rows<1> volumes;
     Rows<3> centroids;
@@ -41,6 +42,7 @@ inline void toDevice(UnstructuredMesh &mesh, MeshMetrics &metrics) {
          {&mesh.cellNodes, &mesh.cellFaces, &mesh.cellCells, &mesh.nodeCells, &mesh.faceNodes})
         adjacency->toDevice();
     mesh.faceCells.toDevice();
+    mesh.facePatches.toDevice();
     mesh.coordinates.toDevice();
     metrics.volumes.toDevice();
     metrics.centroids.toDevice();
@@ -65,6 +67,7 @@ MeshView viewOf(const UnstructuredMesh &mesh, const MeshMetrics &metrics) {
     view.nodeCells = mesh.nodeCells.template deviceView<backend>();
     view.faceNodes = mesh.faceNodes.template deviceView<backend>();
     view.faceCells = mesh.faceCells.template deviceView<backend>();
+    view.facePatches = mesh.facePatches.template deviceView<backend>();
     view.coordinates = mesh.coordinates.template deviceView<backend>();
     view.volumes = metrics.volumes.template deviceView<backend>();
     view.centroids = metrics.centroids.template deviceView<backend>();

@@ -8,12 +8,30 @@
 #include "DNDS/Geom/Source/ElementType.hpp"
 #include "DNDS/Geom/Source/MeshImage.hpp"
 
+#include <concepts>
 #include <memory>
+#include <span>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
 namespace DNDS::Geom {
+
+struct MeshEntities;
+template <class TArray>
+void attachField(ArrayPair<TArray> &field, const MeshEntities &entities);
+
+/// An ArrayPair, or a class derived from one, as ArrayDof.
+template <class T>
+concept PairField = requires {
+    typename T::ArrayType;
+    requires std::derived_from<T, ArrayPair<typename T::ArrayType>>;
+};
+
+/// A patch number for "on no patch": a face inside the mesh, or of a periodic boundary. Boundary faces that the file
+/// puts into no patch have the number of the patch `unassigned`.
+inline constexpr int noPatch = -1;
 
 /// The cells, nodes or faces of a mesh on one rank: owned ones first, then ghosts.
 struct MeshEntities {
@@ -29,6 +47,50 @@ struct MeshEntities {
 
     index size() const noexcept { return owned + ghosts; }
     const GhostMapping &mapping() const { return *pattern->mapping(); }
+    /// [owned] of `fileNumbers`: the permanent numbers of own rows, as checkpoints take them. Local, O(1).
+    std::span<const index> ownFileNumbers() const {
+        return std::span<const index>(fileNumbers).first(static_cast<std::size_t>(owned));
+    }
+
+    /// A field of zeros with a row for each owned entity and each ghost, and its persistent pull. Collective. On the
+    /// device, prepare the pull again after `toDevice`.
+    ///
+    ///     auto u = mesh.cells.field<5>("u");                    // ArrayPair<ParArray<real, 5>>
+    ///     auto p = mesh.nodes.field<1, float>("p");
+    ///     auto q = mesh.cells.field<real>("q", species);        // a width chosen at run time
+    ///     auto r = mesh.cells.field<ArrayDof<5>>("r");          // run-time sizes follow the name: ("r", 5, 1)
+    ///     u.trans.startPersistentPull();
+    ///     u.trans.waitPersistentPull();
+    template <rowsize width, class T = real>
+    ArrayPair<ParArray<T, width>> field(const std::string &name) const {
+        return field<ArrayPair<ParArray<T, width>>>(name);
+    }
+    template <class T>
+    requires(!PairField<T>) ArrayPair<ParArray<T, DynamicSize>> field(const std::string &name, rowsize width)
+    const {
+        return makeField<ArrayPair<ParArray<T, DynamicSize>>>([&](auto &made, CommunicatorView comm) {
+            made.initPair(name, comm);
+            made.father->resize(owned, width);
+        });
+    }
+    template <PairField TField, class... Shape>
+    TField field(const std::string &name, Shape... shape) const {
+        return makeField<TField>([&](TField &made, CommunicatorView comm) {
+            made.initPair(name, comm, shape...);
+            made.father->resize(owned);
+        });
+    }
+
+  private:
+    template <class TField, class Create>
+    TField makeField(const Create &create) const {
+        const CommunicatorView comm = pattern->context().comm();
+        TField made;
+        comm.guarded([&] { create(made, comm); });
+        attachField(made, *this);
+        made.trans.initPersistentPull();
+        return made;
+    }
 };
 
 /// A part of the boundary.
@@ -37,6 +99,13 @@ struct MeshPatch {
     std::string kind;
     std::string family;
     std::vector<LocalIndex> faces; ///< owned and ghost, ascending; a face may be in several patches
+    int id = noPatch;              ///< its position in UnstructuredMesh::patches
+    index owned = 0;               ///< how many of `faces` this rank owns: the first ones
+
+    /// Each face of the patch is in this list of one rank, which owns its first cell, too: for sums over a boundary.
+    std::span<const LocalIndex> ownFaces() const {
+        return std::span<const LocalIndex>(faces).first(static_cast<std::size_t>(owned));
+    }
 };
 
 /// The result of `buildMesh`. Sizes [cells], [nodes], [faces] count owned ones and ghosts.
@@ -77,7 +146,7 @@ struct UnstructuredMesh {
     std::vector<LocalIndex> boundaryCells; ///< [boundaryFaces] the cell of each
     /// Ascending: faces of own cells that another rank owns. With the owned faces, these are all faces of own cells.
     std::vector<LocalIndex> sharedFaces;
-    std::vector<int> facePatches;   ///< [faces] the face's first patch; -1 inside or periodic
+    ParArray<int, 1> facePatches;   ///< [faces] the id of the face's first patch, or `noPatch`
     std::vector<MeshPatch> patches; ///< as in the source, then "unassigned": boundary faces in no other
     /// Own faces of periodic boundaries, including those whose other side is also owned here: pairs of a face and the
     /// image in `images` of its second cell.
@@ -87,6 +156,29 @@ struct UnstructuredMesh {
     std::vector<std::pair<LocalIndex, int>> periodicMarks;
     std::vector<PeriodicConnection> periodic; ///< as in the source
     std::vector<MeshImage> images;            ///< 0 is the mesh itself
+
+    /// The patch of that name. Local, O(patches). Throws ArgumentError that lists the names there are: the same on all
+    /// ranks, which all know all patches.
+    const MeshPatch &patch(std::string_view name) const;
+
+    /// The pattern that pulls the first `layers` layers of ghost cells only; the other ghosts are left alone.
+    /// Collective; see ExchangePattern::restrictedTo.
+    ///
+    ///     Exchange pull(mesh.firstLayers(1), Direction::Pull, {u.trans.member()});
+    std::shared_ptr<const ExchangePattern> firstLayers(int layers) const;
+
+    /// A field on the cells: see MeshEntities::field. Collective.
+    ///
+    ///     auto u = mesh.field<5>("u");
+    ///     auto q = mesh.field("q", species);
+    template <rowsize width, class T = real>
+    auto field(const std::string &name) const {
+        return cells.field<width, T>(name);
+    }
+    template <class T = real, class... Shape>
+    auto field(const std::string &name, Shape... shape) const {
+        return cells.field<T>(name, shape...);
+    }
 };
 
 /// Connects a field whose father has a row for each owned entity: afterwards it has a row for each ghost, too, and can

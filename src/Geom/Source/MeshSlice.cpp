@@ -7,6 +7,17 @@
 
 namespace DNDS::Geom {
 
+FieldSlice componentOf(const FieldSlice &field, int component) {
+    DNDS_CHECK(component >= 0 && component < std::max(field.components, 1), IndexError,
+               "field '{}' has {} components, none of which is number {}: they count from 0", field.name,
+               field.components, component);
+    const auto width = static_cast<std::size_t>(std::max(field.components, 1));
+    const auto copy = std::make_shared<std::vector<real>>(field.values.size() / width);
+    for (std::size_t row = 0; row < copy->size(); row++)
+        (*copy)[row] = field.values[row * width + static_cast<std::size_t>(component)];
+    return {field.name, 1, *copy, copy};
+}
+
 void checkField(const FieldSlice &field, index rows, std::string_view what) {
     DNDS_CHECK(!field.name.empty() && field.name.find('/') == std::string::npos, ArgumentError,
                "'{}' is not a valid {} field name: it must not be empty or contain /", field.name, what);

@@ -6,6 +6,7 @@
 #include "DNDS/Mpi/Communicator.hpp"
 
 #include <array>
+#include <memory>
 #include <span>
 #include <string>
 #include <string_view>
@@ -46,6 +47,7 @@ struct FieldSlice {
     std::string name;
     int components = 1;
     std::span<const real> values;
+    std::shared_ptr<const std::vector<real>> copy{}; ///< the memory of `values`, if nobody else has it
 };
 
 /// The fields of one step.
@@ -53,6 +55,9 @@ struct StepFields {
     std::vector<FieldSlice> cells{};
     std::vector<FieldSlice> nodes{};
 };
+
+/// One component of a field, copied. Local. Throws IndexError.
+FieldSlice componentOf(const FieldSlice &field, int component);
 
 /// Throws ArgumentError with the field's name if the name is invalid or the number of values is not `rows` x
 /// components. `what` is "cell" or "point". Local.

@@ -7,22 +7,43 @@
 #include "DNDS/Geom/Vtk/VtkHdfWriter.hpp"
 #include "DNDS/Geom/Write/FileOrder.hpp"
 
+#include <algorithm>
+#include <memory>
+#include <span>
 #include <string>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
 namespace DNDS::Geom {
 
-/// The owned rows of an array of cells or nodes as a field of a file. Local, O(1). The array must outlive it.
-template <rowsize width>
-FieldSlice fieldOf(std::string name, const ParArray<real, width> &owned) {
-    static_assert(width > 0, "fields of files have a fixed number of components");
-    return {std::move(name), width, {owned.data(), static_cast<std::size_t>(owned.size() * width)}};
+/// The owned rows of an array of cells or nodes as a field of a file. Local. O(1) for `real`: the array must outlive
+/// it; other numbers are copied. Matrices are written column by column. Rows of one width, also one chosen at run time.
+template <class T, rowsize width, rowsize most>
+FieldSlice fieldOf(std::string name, const ParArray<T, width, most> &owned) {
+    static_assert(width > 0 || width == DynamicSize, "fields of files have the same number of components in all rows");
+    const auto components = static_cast<int>(std::max(owned.width(), rowsize{0})); // ranks without rows may have none
+    const std::span<const T> values(owned.data(), static_cast<std::size_t>(owned.dataSize()));
+    if constexpr (std::is_same_v<T, real>) {
+        return {std::move(name), components, values};
+    } else {
+        const auto copy = std::make_shared<std::vector<real>>(values.size());
+        std::ranges::transform(values, copy->begin(), [](T value) { return static_cast<real>(value); });
+        return {std::move(name), components, *copy, copy};
+    }
 }
-/// The same for a field with ghosts, which are not written.
-template <rowsize width>
-FieldSlice fieldOf(std::string name, const ArrayPair<ParArray<real, width>> &field) {
+/// The same for a field with ghosts, which are not written: an ArrayPair or an ArrayDof.
+template <class TArray>
+FieldSlice fieldOf(std::string name, const ArrayPair<TArray> &field) {
     return fieldOf(std::move(name), std::as_const(*field.father));
+}
+/// One component as a field of its own, copied. Local, O(rows). Throws IndexError for a component that rows do not
+/// have.
+///
+///     writer.writeStep(time, {.cells = {fieldOf("density", u, 0), fieldOf("energy", u, 4)}});
+template <class TField>
+FieldSlice fieldOf(std::string name, const TField &field, int component) {
+    return componentOf(fieldOf(std::move(name), field), component);
 }
 
 /// Choices for `MeshWriter`; the same on all ranks.

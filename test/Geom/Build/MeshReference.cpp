@@ -141,8 +141,7 @@ void checkFaces(const UnstructuredMesh &mesh, const WholeMesh &whole, const Refe
             if (behind == noEntity) {
                 EXPECT_TRUE(others.empty());
                 const auto marks = marksOf.find(key);
-                EXPECT_EQ(mesh.facePatches[static_cast<std::size_t>(f)],
-                          marks == marksOf.end() ? unassigned : *marks->second.begin());
+                EXPECT_EQ(mesh.facePatches(f), marks == marksOf.end() ? unassigned : *marks->second.begin());
             } else if (behind >= 0) {
                 const auto at = static_cast<std::size_t>(behind);
                 const Copy other{mesh.cells.fileNumbers[at], moveOf(mesh, mesh.cells.images[at], whole)};

@@ -1,0 +1,35 @@
+#include "DNDS/Geom/Mesh/UnstructuredMesh.hpp"
+
+#include <algorithm>
+#include <vector>
+
+namespace DNDS::Geom {
+
+UnstructuredMesh::UnstructuredMesh(CommunicatorView communicator)
+    : comm(communicator), coordinates("coordinates", communicator), cellNodes("cell nodes", communicator),
+      cellFaces("cell faces", communicator), cellCells("cell cells", communicator),
+      nodeCells("node cells", communicator), faceNodes("face nodes", communicator),
+      faceCells("face cells", communicator), facePatches("face patches", communicator) {}
+
+const MeshPatch &UnstructuredMesh::patch(std::string_view name) const {
+    const auto found = std::find_if(patches.begin(), patches.end(), [&](const MeshPatch &p) { return p.name == name; });
+    if (found != patches.end())
+        return *found;
+    std::string names;
+    for (const MeshPatch &each : patches)
+        names += (names.empty() ? "" : ", ") + each.name;
+    throw ArgumentError(fmt::format("{}: there is no patch '{}'; there are: {}", origin, name, names));
+}
+
+std::shared_ptr<const ExchangePattern> UnstructuredMesh::firstLayers(int layers) const {
+    std::vector<index> ghosts;
+    comm.guarded([&] {
+        DNDS_CHECK(layers >= 0, ArgumentError, "{}: {} layers of ghosts are not a number of layers", origin, layers);
+        for (index ghost = 0; ghost < cells.ghosts; ghost++)
+            if (cellLayers[static_cast<std::size_t>(cells.owned + ghost)] <= layers)
+                ghosts.push_back(ghost);
+    });
+    return cells.pattern->restrictedTo(ghosts);
+}
+
+} // namespace DNDS::Geom
