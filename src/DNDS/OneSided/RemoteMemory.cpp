@@ -2,6 +2,7 @@
 
 #include "DNDS/Mpi/NodeTopology.hpp"
 #include "DNDS/Mpi/PendingBarrier.hpp"
+#include "DNDS/OneSided/DeviceAccess.hpp"
 #include "DNDS/OneSided/MessageAccess.hpp"
 
 #include <algorithm>
@@ -32,8 +33,6 @@ struct Place {
 
 } // namespace
 
-struct RemoteMemory::DeviceSide {};
-
 RemoteMemory::RemoteMemory(std::shared_ptr<CommunicatorContext> context, std::byte *base, std::size_t bytes,
                            MemorySpace space, std::string name)
     : context_(std::move(context)), arena_(context_->node().arena), waits_(*context_), name_(std::move(name)),
@@ -41,15 +40,18 @@ RemoteMemory::RemoteMemory(std::shared_ptr<CommunicatorContext> context, std::by
     const CommunicatorView &comm = context_->comm();
     comm.guarded([&] {
         mapped_.resize(static_cast<std::size_t>(comm.size()));
-        reached_.resize(mapped_.size());
         bytes_.resize(mapped_.size());
-        DNDS_CHECK(space == MemorySpace::Host, NotBuiltError, "{}: device memory is not supported", name_);
-        mapped_[static_cast<std::size_t>(rank_)] = base;
-        bytes_[static_cast<std::size_t>(rank_)] = bytes;
         hostFaults_ = std::make_unique<FaultRecord>();
+        faults_ = hostFaults_.get();
     });
-    mapPeers();
-    reached_ = mapped_;
+    exchangePlaces(base, bytes);
+    if (space == MemorySpace::Device) {
+        auto device = std::make_unique<DeviceAccess>(context_, base, bytes_, name_);
+        faults_ = device->table().faults;
+        device_ = device.get();
+        far_ = std::move(device);
+        return;
+    }
     const int far = std::ranges::find(mapped_, nullptr) != mapped_.end() ? 1 : 0;
     if (comm.allReduce(far, MPI_MAX) != 0)
         far_ = std::make_unique<MessageAccess>(context_, base, bytes);
@@ -64,19 +66,21 @@ RemoteMemory::~RemoteMemory() {
         }
 }
 
-void RemoteMemory::mapPeers() {
+void RemoteMemory::exchangePlaces(std::byte *base, std::size_t bytes) {
     const CommunicatorView &comm = context_->comm();
     const NodeTopology &node = context_->node();
-    std::byte *mine = mapped_[static_cast<std::size_t>(rank_)];
+    const bool onHost = space_ == MemorySpace::Host;
     Place place;
-    place.bytes = bytes_[static_cast<std::size_t>(rank_)];
-    if (const auto found = arena_ ? arena_->locate(mine) : std::nullopt)
-        place = {place.bytes, found->offset, found->segment, 1};
+    place.bytes = bytes;
+    if (const auto found = onHost && arena_ ? arena_->locate(base) : std::nullopt)
+        place = {bytes, found->offset, found->segment, 1};
     const std::vector<Place> all = comm.allGatherV(std::span<const Place>(&place, 1));
     comm.guarded([&] {
         for (std::size_t rank = 0; rank < all.size(); ++rank) {
             bytes_[rank] = all[rank].bytes;
-            if (static_cast<int>(rank) != rank_ && arena_ && node.nodeRank[rank] >= 0 && all[rank].inArena != 0)
+            if (static_cast<int>(rank) == rank_ && onHost)
+                mapped_[rank] = base;
+            else if (arena_ && node.nodeRank[rank] >= 0 && all[rank].inArena != 0)
                 mapped_[rank] = arena_->translate(node.nodeRank[rank], {all[rank].segment, all[rank].offset});
         }
     });
@@ -85,6 +89,8 @@ void RemoteMemory::mapPeers() {
 std::string RemoteMemory::path(int rank) const {
     if (mapped(rank) != nullptr)
         return rank == rank_ ? "own memory" : "loads and stores in memory shared on the node";
+    if (device_ != nullptr)
+        return rank == rank_ ? "own device memory" : "device memory opened by this process: kernels and copies";
     const NodeTopology &node = context_->node();
     return fmt::format("MPI for puts and gets, requests to the owner for atomic operations ({})",
                        !node.sameNode(rank) ? "on another node"
@@ -92,9 +98,13 @@ std::string RemoteMemory::path(int rank) const {
                                             : "its memory is not in the node's arena");
 }
 
-RemoteTable RemoteMemory::table() {
-    faults_ = hostFaults_.get();
-    return {reached_.data(), bytes_.data(), faults_, rank_, ranks()};
+RemoteTable RemoteMemory::table() const {
+    return device_ != nullptr ? device_->table() : RemoteTable{mapped_.data(), bytes_.data(), faults_, rank_, ranks()};
+}
+
+const std::string &RemoteMemory::whyNoKernelWaits() const noexcept {
+    static const std::string none;
+    return device_ != nullptr ? device_->whyNoWaits() : none;
 }
 
 void RemoteMemory::throwFault(AccessFault fault, RemoteCall call, int rank, std::uint64_t offset,
@@ -166,6 +176,8 @@ void RemoteMemory::close() {
     if (far_) {
         far_->close();
         far_.reset();
+        device_ = nullptr;
+        faults_ = hostFaults_.get();
     }
     closed_ = true;
 }

@@ -17,6 +17,7 @@
 
 namespace DNDS {
 
+class DeviceAccess;
 class NodeArena;
 
 /// Operations on the memory of other ranks, by rank and offset in bytes: loads and stores where the memory is mapped
@@ -49,16 +50,16 @@ class RemoteMemory {
     std::size_t bytes(int rank) const noexcept { return bytes_[static_cast<std::size_t>(rank)]; }
     /// Where loads and stores of this processor reach a rank's memory; null where they do not.
     std::byte *mapped(int rank) const noexcept { return mapped_[static_cast<std::size_t>(rank)]; }
-    /// Where kernels in `space` do.
-    std::byte *reached(int rank) const noexcept { return reached_[static_cast<std::size_t>(rank)]; }
     /// How a rank's memory is reached, for people.
     std::string path(int rank) const;
 
     /// For kernels, in memory of `space`; valid until `close`.
-    RemoteTable table();
+    RemoteTable table() const;
+    /// Why kernels must not wait for other ranks; empty where they may.
+    const std::string &whyNoKernelWaits() const noexcept;
     /// Throws what a kernel noted, and forgets it.
     void checkKernels() {
-        if (faults_ != nullptr && faults_->taken != 0) [[unlikely]]
+        if (faults_->taken != 0) [[unlikely]]
             throwKernelFault();
     }
     [[noreturn]] void throwFault(AccessFault fault, RemoteCall call, int rank, std::uint64_t offset,
@@ -130,7 +131,7 @@ class RemoteMemory {
     /// `quiet` on all ranks; afterwards loads see what was put. Collective; serves other ranks while it waits.
     void barrier();
     /// Whether other ranks' atomic operations come here as messages, which waits have to serve.
-    bool servesOthers() const noexcept { return far_ != nullptr; }
+    bool servesOthers() const noexcept { return far_ != nullptr && device_ == nullptr; }
     /// Serves those that have come. Does not wait.
     void progress() {
         if (far_)
@@ -154,8 +155,7 @@ class RemoteMemory {
     }
 
   private:
-    void mapPeers();
-    void reachDevices();
+    void exchangePlaces(std::byte *base, std::size_t bytes);
     [[noreturn]] void throwKernelFault();
 
     std::shared_ptr<CommunicatorContext> context_;
@@ -165,11 +165,9 @@ class RemoteMemory {
     MemorySpace space_;
     int rank_;
     std::vector<std::byte *> mapped_;
-    std::vector<std::byte *> reached_;
     std::vector<std::uint64_t> bytes_;
     std::unique_ptr<FarAccess> far_; ///< null where all memory is mapped
-    struct DeviceSide;
-    std::unique_ptr<DeviceSide> device_;
+    DeviceAccess *device_ = nullptr; ///< the same, for device memory
     std::unique_ptr<FaultRecord> hostFaults_;
     FaultRecord *faults_ = nullptr;
     bool closed_ = false;

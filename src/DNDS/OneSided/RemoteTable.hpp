@@ -6,6 +6,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <thread>
 
 namespace DNDS {
 
@@ -85,6 +86,15 @@ struct Lane {
 };
 
 namespace Detail {
+
+/// Makes room for whoever is waited for.
+DNDS_HOST_DEVICE inline void pauseInKernel() {
+#if defined(__CUDA_ARCH__)
+    __nanosleep(200);
+#else
+    std::this_thread::yield();
+#endif
+}
 
 /// Copies this lane's share, in words where both sides allow it, so that no word of 4 or 8 bytes is torn.
 DNDS_HOST_DEVICE inline void copyShare(std::byte *to, const std::byte *from, std::uint64_t bytes, Lane lane) {

@@ -52,6 +52,14 @@ std::shared_ptr<std::byte> hostBytes(const NodeTopology &node, std::size_t bytes
     }
 }
 
+std::shared_ptr<std::byte> deviceBytes(std::size_t bytes, const std::string &name) {
+    Device::requireDevice("make " + name + " in device memory");
+    return {static_cast<std::byte *>(Device::allocate(bytes)), Device::deallocate};
+}
+
+/// Polls of a wait in a kernel: some seconds.
+constexpr std::uint64_t kernelPatience = std::uint64_t{1} << 24U;
+
 } // namespace
 
 SymmetricHeap::SymmetricHeap(CommunicatorView comm, std::size_t bytes, MemorySpace space, std::string name) {
@@ -65,7 +73,8 @@ SymmetricHeap::SymmetricHeap(CommunicatorView comm, std::size_t bytes, MemorySpa
         core_ = std::make_unique<Core>(inUnits(bytes));
         core_->context = context;
         core_->exceptions = std::uncaught_exceptions();
-        core_->bytes = hostBytes(context->node(), core_->size, name);
+        core_->bytes =
+            space == MemorySpace::Host ? hostBytes(context->node(), core_->size, name) : deviceBytes(core_->size, name);
     });
     core_->memory = std::make_unique<RemoteMemory>(context, core_->bytes.get(), core_->size, space, std::move(name));
     static_cast<RemoteTable &>(core_->table) = core_->memory->table();
@@ -92,7 +101,15 @@ SymmetricHeap::Core::~Core() {
     }
 }
 
-Detail::HeapTable SymmetricHeap::table() { return core_->table; }
+HeapView SymmetricHeap::view(KernelWaits waits) const {
+    Detail::HeapTable table = core_->table;
+    if (waits == KernelWaits::Yes) {
+        const std::string &whyNot = core_->memory->whyNoKernelWaits();
+        DNDS_CHECK(whyNot.empty(), StateError, "{}: kernels must not wait: {}", core_->memory->name(), whyNot);
+        table.patience = kernelPatience;
+    }
+    return HeapView(table);
+}
 
 std::size_t SymmetricHeap::span(std::size_t count, std::size_t stride) {
     DNDS_CHECK(stride > 0, ArgumentError, "a stride is 0: give at least 1");
@@ -143,7 +160,7 @@ void SymmetricHeap::freeBlock(const Detail::HeapTable *heap, std::uint64_t begin
 }
 
 void SymmetricHeap::writeBlock(std::uint64_t begin, const HeapBlock &block) {
-    *reinterpret_cast<HeapBlock *>(core_->bytes.get() + begin - heapUnit) = block;
+    core_->memory->put(rank(), begin - heapUnit, &block, sizeof(block));
 }
 
 AccessFault SymmetricHeap::checkLive(const Detail::HeapTable *heap, int rank, std::uint64_t offset, std::uint64_t begin,

@@ -3,8 +3,9 @@
 #pragma once
 
 #include "DNDS/Base/BlockAllocator.hpp"
+#include "DNDS/Device/Hooks.hpp"
+#include "DNDS/OneSided/HeapView.hpp"
 #include "DNDS/OneSided/RemoteMemory.hpp"
-#include "DNDS/OneSided/SymmetricPointer.hpp"
 
 #include <cstddef>
 #include <cstdint>
@@ -16,8 +17,8 @@
 
 namespace DNDS {
 
-/// What `putSignal` does to the signal's word.
-enum class SignalOp : unsigned char { Set, Add };
+/// Whether kernels may wait for other ranks.
+enum class KernelWaits : unsigned char { No, Yes };
 
 /// One range of memory a rank, in which all ranks allocate together and get the same offsets.
 ///
@@ -221,8 +222,14 @@ class SymmetricHeap {
     /// Serves other ranks' atomic operations on this rank's words, where these come as messages. For long computations.
     void progress() { core_->memory->progress(); }
 
-    /// What kernels take: see HeapView.
-    Detail::HeapTable table();
+    /// For kernels in this heap's space. Throws StateError where they are to wait and must not, because kernels of
+    /// ranks that share a GPU take turns.
+    HeapView view(KernelWaits waits = KernelWaits::No) const;
+    /// Waits for the stream, then as `barrier`: what kernels there have put is seen by all ranks. Collective.
+    void barrier(Device::StreamHandle stream) {
+        Device::synchronize(stream);
+        barrier();
+    }
     /// Throws what kernels with a view of this heap did wrong. Call it after the stream was synchronised; the
     /// operations above do it, too.
     void checkKernels() { core_->memory->checkKernels(); }

@@ -25,6 +25,7 @@ struct HeapTable : RemoteTable {
     const HeapTable *heap = nullptr; ///< the heap's own table on the host: tells heaps apart
     std::byte *own = nullptr;        ///< where this rank's memory begins, in the heap's space
     MemorySpace space = MemorySpace::Host;
+    std::uint64_t patience = 0; ///< polls of a wait in a kernel
 
     /// Of an access to `size` bytes at `offset` within the allocation that begins at `begin`. Reads the heap's memory.
     DNDS_HOST_DEVICE AccessFault checkBlock(const HeapTable *owner, int target, std::uint64_t offset,
@@ -64,8 +65,10 @@ class SymmetricPointer {
     /// Where this process reads and writes the object of `rank`; null where loads and stores do not reach it, which
     /// includes device memory. Local, O(1); checks nothing.
     T *at(int rank) const noexcept {
+        if (heap_->space != MemorySpace::Host)
+            return nullptr;
         std::byte *base = heap_->bases[rank];
-        return base == nullptr || heap_->space != MemorySpace::Host ? nullptr : reinterpret_cast<T *>(base + offset_);
+        return base == nullptr ? nullptr : reinterpret_cast<T *>(base + offset_);
     }
     /// This rank's own object.
     T *local() const noexcept { return at(heap_->rank); }
