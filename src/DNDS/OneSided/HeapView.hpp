@@ -38,6 +38,8 @@ class HeapView {
 
     DNDS_HOST_DEVICE int rank() const { return table_.rank; }
     DNDS_HOST_DEVICE int ranks() const { return table_.ranks; }
+    /// Polls of a wait; 0 where the view does not allow any.
+    std::uint64_t patience() const { return table_.patience; }
     /// Whether kernels reach this rank.
     DNDS_HOST_DEVICE bool reaches(int rank) const {
         return rank >= 0 && rank < table_.ranks && table_.bases[rank] != nullptr;

@@ -1,5 +1,6 @@
 #include "DNDS/OneSided/RemoteMemory.hpp"
 
+#include "DNDS/Base/HostMemory.hpp"
 #include "DNDS/Mpi/NodeTopology.hpp"
 #include "DNDS/Mpi/PendingBarrier.hpp"
 #include "DNDS/OneSided/DeviceAccess.hpp"
@@ -7,7 +8,9 @@
 
 #include <algorithm>
 #include <array>
+#include <exception>
 #include <limits>
+#include <new>
 #include <string_view>
 
 namespace DNDS {
@@ -23,6 +26,8 @@ namespace {
 constexpr std::array<const char *, 8> callNames{"put",    "get",  "an atomic operation", "a signal", "wait", "lock",
                                                 "unlock", "flush"};
 
+constexpr std::size_t pageBytes = 4096;
+
 /// What ranks tell each other about their memory.
 struct Place {
     std::uint64_t bytes = 0;
@@ -33,10 +38,10 @@ struct Place {
 
 } // namespace
 
-RemoteMemory::RemoteMemory(std::shared_ptr<CommunicatorContext> context, std::byte *base, std::size_t bytes,
-                           MemorySpace space, std::string name)
-    : context_(std::move(context)), arena_(context_->node().arena), waits_(*context_), name_(std::move(name)),
-      space_(space), rank_(context_->comm().rank()) {
+RemoteMemory::RemoteMemory(std::shared_ptr<CommunicatorContext> context, std::shared_ptr<std::byte> memory,
+                           std::size_t bytes, MemorySpace space, std::string name)
+    : context_(std::move(context)), arena_(context_->node().arena), memory_(std::move(memory)), waits_(*context_),
+      name_(std::move(name)), space_(space), rank_(context_->comm().rank()), exceptions_(std::uncaught_exceptions()) {
     const CommunicatorView &comm = context_->comm();
     comm.guarded([&] {
         mapped_.resize(static_cast<std::size_t>(comm.size()));
@@ -44,9 +49,9 @@ RemoteMemory::RemoteMemory(std::shared_ptr<CommunicatorContext> context, std::by
         hostFaults_ = std::make_unique<FaultRecord>();
         faults_ = hostFaults_.get();
     });
-    exchangePlaces(base, bytes);
+    exchangePlaces(bytes);
     if (space == MemorySpace::Device) {
-        auto device = std::make_unique<DeviceAccess>(context_, base, bytes_, name_);
+        auto device = std::make_unique<DeviceAccess>(context_, memory_.get(), bytes_, name_);
         faults_ = device->table().faults;
         device_ = device.get();
         far_ = std::move(device);
@@ -54,32 +59,56 @@ RemoteMemory::RemoteMemory(std::shared_ptr<CommunicatorContext> context, std::by
     }
     const int far = std::ranges::find(mapped_, nullptr) != mapped_.end() ? 1 : 0;
     if (comm.allReduce(far, MPI_MAX) != 0)
-        far_ = std::make_unique<MessageAccess>(context_, base, bytes);
+        far_ = std::make_unique<MessageAccess>(context_, memory_.get(), bytes);
+}
+
+std::shared_ptr<std::byte> RemoteMemory::allocate(const CommunicatorContext &context, std::size_t bytes,
+                                                  MemorySpace space, const std::string &name) {
+    bytes = std::max<std::size_t>(bytes, 1);
+    if (space == MemorySpace::Device) {
+        Device::requireDevice("make " + name + " in device memory");
+        return {static_cast<std::byte *>(Device::allocate(bytes)), Device::deallocate};
+    }
+    const std::shared_ptr<NodeArena> &arena = context.node().arena;
+    const HostMemoryResource resource = arena ? HostMemoryResource(arena) : defaultHostMemory();
+    try {
+        auto *memory = static_cast<std::byte *>(resource->allocate(bytes, pageBytes));
+        return {memory, [resource, bytes](std::byte *mine) { resource->deallocate(mine, bytes, pageBytes); }};
+    } catch (const std::bad_alloc &) {
+        throw MemoryError(fmt::format("{}: no room for {} bytes", name, bytes));
+    }
 }
 
 RemoteMemory::~RemoteMemory() {
-    if (far_ && !closed_) // MPI may still read and write for it
+    if (mpiActive() && context_->alive() && std::uncaught_exceptions() <= exceptions_)
         try {
-            context_->leave(std::shared_ptr<FarAccess>(std::move(far_)), [] { return false; });
-        } catch (...) {
-            static_cast<void>(far_.release()); // never freed, as MPI may use it
+            close();
+            return;
+        } catch (...) { // a peer has failed: who waits for it has been told
         }
+    try { // others, and MPI, may still read and write it
+        context_->leave(memory_, [] { return false; });
+        context_->leave(std::shared_ptr<FarAccess>(std::move(far_)), [] { return false; });
+    } catch (...) {
+        static_cast<void>(new (std::nothrow) std::shared_ptr<std::byte>(memory_));
+        static_cast<void>(far_.release());
+    }
 }
 
-void RemoteMemory::exchangePlaces(std::byte *base, std::size_t bytes) {
+void RemoteMemory::exchangePlaces(std::size_t bytes) {
     const CommunicatorView &comm = context_->comm();
     const NodeTopology &node = context_->node();
     const bool onHost = space_ == MemorySpace::Host;
     Place place;
     place.bytes = bytes;
-    if (const auto found = onHost && arena_ ? arena_->locate(base) : std::nullopt)
+    if (const auto found = onHost && arena_ ? arena_->locate(memory_.get()) : std::nullopt)
         place = {bytes, found->offset, found->segment, 1};
     const std::vector<Place> all = comm.allGatherV(std::span<const Place>(&place, 1));
     comm.guarded([&] {
         for (std::size_t rank = 0; rank < all.size(); ++rank) {
             bytes_[rank] = all[rank].bytes;
             if (static_cast<int>(rank) == rank_ && onHost)
-                mapped_[rank] = base;
+                mapped_[rank] = memory_.get();
             else if (arena_ && node.nodeRank[rank] >= 0 && all[rank].inArena != 0)
                 mapped_[rank] = arena_->translate(node.nodeRank[rank], {all[rank].segment, all[rank].offset});
         }
@@ -176,10 +205,7 @@ void RemoteMemory::close() {
     if (far_) {
         far_->close();
         far_.reset();
-        device_ = nullptr;
-        faults_ = hostFaults_.get();
     }
-    closed_ = true;
 }
 
 } // namespace DNDS

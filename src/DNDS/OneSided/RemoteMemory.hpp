@@ -21,8 +21,7 @@ class DeviceAccess;
 class NodeArena;
 
 /// Operations on the memory of other ranks, by rank and offset in bytes: loads and stores where the memory is mapped
-/// here, `FarAccess` elsewhere. docs/one_sided.md says what each promises. Memory belongs to the caller and stays until
-/// this object is gone.
+/// here, `FarAccess` elsewhere. docs/one_sided.md says what each promises.
 ///
 /// All functions are Local, unless stated. They throw what a kernel noted before (`checkKernels`), then
 /// - IndexError for a rank that does not exist, or beyond its memory; ArgumentError for words that are not aligned
@@ -31,16 +30,20 @@ class RemoteMemory {
   public:
     using Completion = FarAccess::Completion;
 
-    /// `bytes` bytes from `base` in `space` on this rank; `name` is for messages. Collective. Throws on all ranks:
+    /// Memory for the constructor: in `space`, and on the host where the other ranks of the node map it, if they can.
+    /// Local. Throws MemoryError, NotBuiltError.
+    static std::shared_ptr<std::byte> allocate(const CommunicatorContext &context, std::size_t bytes, MemorySpace space,
+                                               const std::string &name);
+
+    /// `bytes` bytes from `memory` in `space` on this rank; `name` is for messages. Collective. Throws on all ranks:
     /// StateError for device memory that a rank cannot reach.
-    RemoteMemory(std::shared_ptr<CommunicatorContext> context, std::byte *base, std::size_t bytes, MemorySpace space,
-                 std::string name);
+    RemoteMemory(std::shared_ptr<CommunicatorContext> context, std::shared_ptr<std::byte> memory, std::size_t bytes,
+                 MemorySpace space, std::string name);
     RemoteMemory(const RemoteMemory &) = delete;
     RemoteMemory &operator=(const RemoteMemory &) = delete;
+    /// Collective: completes everything on all ranks. While an exception is on its way, after an error of a peer, and
+    /// after MPI_Finalize it waits for nobody, and what others may still use is kept for ever.
     ~RemoteMemory();
-
-    /// Completes everything and ends the access. Collective. Throws PeerError where a rank does not come.
-    void close();
 
     int rank() const noexcept { return rank_; }
     int ranks() const noexcept { return static_cast<int>(bytes_.size()); }
@@ -53,7 +56,7 @@ class RemoteMemory {
     /// How a rank's memory is reached, for people.
     std::string path(int rank) const;
 
-    /// For kernels, in memory of `space`; valid until `close`.
+    /// For kernels, in memory of `space`; valid as long as this object.
     RemoteTable table() const;
     /// Why kernels must not wait for other ranks; empty where they may.
     const std::string &whyNoKernelWaits() const noexcept;
@@ -155,11 +158,13 @@ class RemoteMemory {
     }
 
   private:
-    void exchangePlaces(std::byte *base, std::size_t bytes);
+    void exchangePlaces(std::size_t bytes);
+    void close();
     [[noreturn]] void throwKernelFault();
 
     std::shared_ptr<CommunicatorContext> context_;
     std::shared_ptr<NodeArena> arena_; ///< keeps mappings alive
+    std::shared_ptr<std::byte> memory_;
     PeerWaits waits_;
     std::string name_;
     MemorySpace space_;
@@ -170,7 +175,7 @@ class RemoteMemory {
     DeviceAccess *device_ = nullptr; ///< the same, for device memory
     std::unique_ptr<FaultRecord> hostFaults_;
     FaultRecord *faults_ = nullptr;
-    bool closed_ = false;
+    int exceptions_; ///< on their way when this was made
 };
 
 } // namespace DNDS

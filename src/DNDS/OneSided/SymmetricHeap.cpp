@@ -1,13 +1,8 @@
 #include "DNDS/OneSided/SymmetricHeap.hpp"
 
-#include "DNDS/Base/HostMemory.hpp"
-#include "DNDS/Mpi/NodeTopology.hpp"
-
 #include <algorithm>
 #include <array>
-#include <exception>
 #include <limits>
-#include <new>
 
 namespace DNDS {
 
@@ -16,7 +11,6 @@ namespace {
 using Detail::HeapBlock;
 using Detail::heapUnit;
 
-constexpr std::size_t pageBytes = 4096;
 constexpr std::size_t mostBytes = std::numeric_limits<std::ptrdiff_t>::max() / 2;
 
 std::size_t inUnits(std::size_t bytes) {
@@ -41,22 +35,6 @@ std::array<std::pair<std::uint64_t, std::uint64_t>, n> ranges(const Communicator
 
 bool differ(const std::pair<std::uint64_t, std::uint64_t> &range) { return range.first != range.second; }
 
-/// Memory that the other ranks of the node map, if they can.
-std::shared_ptr<std::byte> hostBytes(const NodeTopology &node, std::size_t bytes, const std::string &name) {
-    const HostMemoryResource resource = node.arena ? HostMemoryResource(node.arena) : defaultHostMemory();
-    try {
-        auto *memory = static_cast<std::byte *>(resource->allocate(bytes, pageBytes));
-        return {memory, [resource, bytes](std::byte *mine) { resource->deallocate(mine, bytes, pageBytes); }};
-    } catch (const std::bad_alloc &) {
-        throw MemoryError(fmt::format("{}: no room for {} bytes", name, bytes));
-    }
-}
-
-std::shared_ptr<std::byte> deviceBytes(std::size_t bytes, const std::string &name) {
-    Device::requireDevice("make " + name + " in device memory");
-    return {static_cast<std::byte *>(Device::allocate(bytes)), Device::deallocate};
-}
-
 /// Polls of a wait in a kernel: some seconds.
 constexpr std::uint64_t kernelPatience = std::uint64_t{1} << 24U;
 
@@ -69,37 +47,21 @@ SymmetricHeap::SymmetricHeap(CommunicatorView comm, std::size_t bytes, MemorySpa
                seen[0].first, seen[0].second);
     DNDS_CHECK(!differ(seen[1]), ArgumentError, "{}: some ranks ask for host memory, some for device memory", name);
     DNDS_CHECK(bytes <= mostBytes, MemoryError, "{}: no room for {} bytes", name, bytes);
+    std::shared_ptr<std::byte> memory;
     comm.guarded([&] {
         core_ = std::make_unique<Core>(inUnits(bytes));
         core_->context = context;
-        core_->exceptions = std::uncaught_exceptions();
-        core_->bytes =
-            space == MemorySpace::Host ? hostBytes(context->node(), core_->size, name) : deviceBytes(core_->size, name);
+        memory = RemoteMemory::allocate(*context, core_->size, space, name);
     });
-    core_->memory = std::make_unique<RemoteMemory>(context, core_->bytes.get(), core_->size, space, std::move(name));
+    std::byte *own = memory.get();
+    core_->memory = std::make_unique<RemoteMemory>(context, std::move(memory), core_->size, space, std::move(name));
     static_cast<RemoteTable &>(core_->table) = core_->memory->table();
     core_->table.heap = &core_->table;
-    core_->table.own = core_->bytes.get();
+    core_->table.own = own;
     core_->table.space = space;
 }
 
 SymmetricHeap::~SymmetricHeap() = default;
-
-SymmetricHeap::Core::~Core() {
-    if (!memory)
-        return;
-    if (mpiActive() && context->alive() && std::uncaught_exceptions() <= exceptions)
-        try {
-            memory->close();
-            return;
-        } catch (...) { // a peer has failed: who waits for it has been told
-        }
-    try { // others may still write there
-        context->leave(bytes, [] { return false; });
-    } catch (...) {
-        static_cast<void>(new (std::nothrow) std::shared_ptr<std::byte>(bytes));
-    }
-}
 
 HeapView SymmetricHeap::view(KernelWaits waits) const {
     Detail::HeapTable table = core_->table;

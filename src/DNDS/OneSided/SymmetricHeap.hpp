@@ -53,13 +53,19 @@ class SymmetricHeap {
     SymmetricHeap &operator=(SymmetricHeap &&other) noexcept = default;
     SymmetricHeap(const SymmetricHeap &) = delete;
     SymmetricHeap &operator=(const SymmetricHeap &) = delete;
-    /// Collective: waits for all ranks. While an exception is on its way, after an error of a peer, and after
-    /// MPI_Finalize it waits for nobody, and what others may still use stays allocated.
+    /// Collective: waits for all ranks, as `RemoteMemory`.
     ~SymmetricHeap();
 
     int rank() const noexcept { return core_->memory->rank(); }
     int ranks() const noexcept { return core_->memory->ranks(); }
     MemorySpace space() const noexcept { return core_->table.space; }
+    /// DNDS's duplicate of the communicator.
+    const CommunicatorView &communicator() const { return core_->context->comm(); }
+    /// Where this rank's own objects are in the heap's space. Local; checks nothing.
+    template <class T>
+    T *own(SymmetricPointer<T> pointer) const noexcept {
+        return reinterpret_cast<T *>(core_->table.own + pointer.offset());
+    }
     /// How this rank reaches the memory of another one, for people.
     std::string path(int rank) const { return core_->memory->path(rank); }
     /// Bytes that are free, and the largest piece of them.
@@ -237,9 +243,6 @@ class SymmetricHeap {
   private:
     struct Core {
         explicit Core(std::size_t heapBytes) : blocks(heapBytes), size(heapBytes) {}
-        Core(const Core &) = delete;
-        Core &operator=(const Core &) = delete;
-        ~Core();
 
         std::shared_ptr<CommunicatorContext> context;
         Detail::HeapTable table;
@@ -248,8 +251,6 @@ class SymmetricHeap {
         std::map<std::uint64_t, Detail::HeapBlock> live; ///< by their offsets
         std::uint64_t calls = 0;
         std::unique_ptr<RemoteMemory> memory;
-        std::shared_ptr<std::byte> bytes;
-        int exceptions = 0; ///< on their way when it was made
     };
 
     static std::size_t span(std::size_t count, std::size_t stride);

@@ -1,9 +1,9 @@
 // Programs with a main of their own:
 //
-//   HeapPrograms kill wait|barrier|fetch    rank 1 is killed while the others wait; they have to notice
+//   HeapPrograms kill wait|barrier|fetch|lock    rank 1 is killed while the others wait; they have to notice
 //   HeapPrograms thread                     rank 1 computes outside of MPI, and still serves atomic operations
 
-#include "DNDS/OneSided/SymmetricHeap.hpp"
+#include "DNDS/OneSided/Window.hpp"
 
 #include <chrono>
 #include <csignal>
@@ -21,6 +21,9 @@ int runKilled(std::string_view when) {
     SymmetricHeap heap(world, 4096);
     const auto word = heap.allocate<std::int64_t>(1);
     *word.local() = 0;
+    Window window = Window::allocate(world, 8, 8);
+    if (when == "lock" && world.rank() == 1)
+        window.lock(LockType::Exclusive, 0);
     heap.barrier();
     if (world.rank() == 1) {
         std::this_thread::sleep_for(std::chrono::milliseconds(200)); // the others wait by then
@@ -31,6 +34,8 @@ int runKilled(std::string_view when) {
             heap.waitUntil(word, Comparison::Equal, 1);
         else if (when == "fetch")
             heap.fetchAdd(word, 1, 1);
+        else if (when == "lock")
+            window.lock(LockType::Shared, 0);
         heap.barrier();
     } catch (const PeerError &error) {
         std::fprintf(stderr, "noticed: %s\n", error.what());
