@@ -15,9 +15,8 @@ class MpiWindow {
 
     MpiWindow(CommunicatorView comm, std::size_t bytes, Kind kind) {
         const auto size = static_cast<MPI_Aint>(bytes);
-        checkMpi(kind == Kind::Shared
-                     ? MPI_Win_allocate_shared(size, 1, MPI_INFO_NULL, comm.handle(), &base_, &window_)
-                     : MPI_Win_allocate(size, 1, MPI_INFO_NULL, comm.handle(), &base_, &window_),
+        checkMpi(kind == Kind::Shared ? MPI_Win_allocate_shared(size, 1, MPI_INFO_NULL, comm.handle(), &base_, &window_)
+                                      : MPI_Win_allocate(size, 1, MPI_INFO_NULL, comm.handle(), &base_, &window_),
                  "MPI_Win_allocate");
         checkMpi(MPI_Win_lock_all(MPI_MODE_NOCHECK, window_), "MPI_Win_lock_all");
     }

@@ -50,7 +50,8 @@ void measure(Setting &setting, Table &table, const std::string &what, std::size_
     row.push_back(numberOrDash(ours));
     for (std::size_t k = 1; k < contestants.size(); ++k) {
         const double theirs = medianOf(blocks[k]) / repeats;
-        row.push_back(contestants[k].name.empty() ? "-" : fmt::format("{} ({:.2f})", numberOrDash(theirs), ours / theirs));
+        row.push_back(contestants[k].name.empty() ? "-"
+                                                  : fmt::format("{} ({:.2f})", numberOrDash(theirs), ours / theirs));
         if (!contestants[k].name.empty())
             setting.report.add({{"operation", what},
                                 {"bytes", bytes},
@@ -64,10 +65,13 @@ void measure(Setting &setting, Table &table, const std::string &what, std::size_
 /// A contestant of whom only rank 0 does something.
 template <class Operation>
 Contestant byRankZero(CommunicatorView comm, std::string name, int repeats, Operation operation) {
-    return {std::move(name), {}, [rank = comm.rank(), repeats, operation] {
+    return {std::move(name),
+            {},
+            [rank = comm.rank(), repeats, operation] {
                 for (int k = 0; rank == 0 && k < repeats; ++k)
                     operation();
-            }, {}};
+            },
+            {}};
 }
 
 void transfers(Setting &setting, SymmetricHeap &heap, SymmetricPointer<char> inbox, const MpiWindow &allocated,
@@ -117,7 +121,8 @@ void atomics(Setting &setting, SymmetricHeap &heap, SymmetricPointer<std::int64_
 }
 
 /// Rounds of ranks 0 and 1: each puts `bytes` and a signal, and waits for the other's.
-void rounds(Setting &setting, SymmetricHeap &heap, SymmetricPointer<char> inbox, SymmetricPointer<std::uint64_t> signal) {
+void rounds(Setting &setting, SymmetricHeap &heap, SymmetricPointer<char> inbox,
+            SymmetricPointer<std::uint64_t> signal) {
     Table table({"microseconds a round", "put with signal", "cache lines by hand (ratio)"});
     constexpr int repeats = 200;
     AlignedVector<char> mine(mostBytes, 'x');
@@ -202,6 +207,4 @@ int run(int argc, char **argv, CommunicatorView comm) {
 
 } // namespace DNDS::Bench
 
-int main(int argc, char **argv) {
-    return DNDS::Bench::runBenchmark("bench_one_sided", argc, argv, DNDS::Bench::run);
-}
+int main(int argc, char **argv) { return DNDS::Bench::runBenchmark("bench_one_sided", argc, argv, DNDS::Bench::run); }

@@ -33,6 +33,8 @@ class FarAccess {
     virtual void sync() = 0;
     /// Serves other ranks. Does not wait.
     virtual void progress() = 0;
+    /// Serves nobody from now on; what MPI still uses stays.
+    virtual void stop() noexcept {}
     /// Ends it. Collective, after all have completed their operations.
     virtual void close() = 0;
 };

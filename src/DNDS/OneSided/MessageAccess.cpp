@@ -30,10 +30,13 @@ MessageAccess::MessageAccess(std::shared_ptr<CommunicatorContext> context, std::
     });
 }
 
-MessageAccess::~MessageAccess() {
+MessageAccess::~MessageAccess() { stop(); }
+
+void MessageAccess::stop() noexcept {
     stop_ = true;
     if (thread_.joinable())
         thread_.join();
+    engine_.end();
 }
 
 void MessageAccess::runThread() {
@@ -181,15 +184,12 @@ void MessageAccess::progress() {
 }
 
 void MessageAccess::close() {
-    stop_ = true;
-    if (thread_.joinable())
-        thread_.join();
     const auto allSent = [&] {
         const std::lock_guard lock(mutex_);
         return sending_.empty();
     };
     waits_.waitFor(PeerWaits::anyone, "receive answers", allSent, [&] { progress(); });
-    engine_.end();
+    stop();
     window_.free();
 }
 

@@ -37,6 +37,7 @@ class MessageAccess final : public FarAccess {
     void quiet() override;
     void sync() override { window_.sync(); }
     void progress() override;
+    void stop() noexcept override;
     void close() override;
 
   private:

@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cstring>
 #include <exception>
 #include <limits>
 #include <new>
@@ -19,6 +20,10 @@ const char *atomicOpName(AtomicOp op) noexcept {
     constexpr std::array<const char *, 9> names{"fetch", "set", "add",  "min",        "max",
                                                 "and",   "or",  "swap", "compareSwap"};
     return names[static_cast<std::size_t>(op)];
+}
+
+void Detail::copyMany(std::byte *to, const std::byte *from, std::uint64_t bytes) noexcept {
+    std::memcpy(to, from, bytes);
 }
 
 namespace {
@@ -86,6 +91,8 @@ RemoteMemory::~RemoteMemory() {
             return;
         } catch (...) { // a peer has failed: who waits for it has been told
         }
+    if (far_)
+        far_->stop();
     try { // others, and MPI, may still read and write it
         context_->leave(memory_, [] { return false; });
         context_->leave(std::shared_ptr<FarAccess>(std::move(far_)), [] { return false; });

@@ -96,11 +96,14 @@ DNDS_HOST_DEVICE inline void pauseInKernel() {
 #endif
 }
 
+/// memcpy on the host, out of sight of compilers that think of all sizes that a small buffer might be copied with.
+void copyMany(std::byte *to, const std::byte *from, std::uint64_t bytes) noexcept;
+
 /// Copies this lane's share, in words where both sides allow it, so that no word of 4 or 8 bytes is torn.
 DNDS_HOST_DEVICE inline void copyShare(std::byte *to, const std::byte *from, std::uint64_t bytes, Lane lane) {
 #if !defined(__CUDA_ARCH__)
     if (lane.count == 1 && bytes > 64) {
-        memcpy(to, from, bytes);
+        copyMany(to, from, bytes);
         return;
     }
 #endif
