@@ -41,6 +41,20 @@ class BlockAllocator {
         return std::nullopt;
     }
 
+    /// Free bytes in all, and of the largest range.
+    std::size_t freeBytes() const noexcept {
+        std::size_t sum = 0;
+        for (const auto &[begin, size] : free_)
+            sum += size;
+        return sum;
+    }
+    std::size_t largestFree() const noexcept {
+        std::size_t largest = 0;
+        for (const auto &[begin, size] : free_)
+            largest = size > largest ? size : largest;
+        return largest;
+    }
+
     /// Frees a range. Throws std::bad_alloc; the range then stays taken.
     void release(std::size_t begin, std::size_t bytes) {
         if (bytes == 0)

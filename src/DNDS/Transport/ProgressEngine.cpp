@@ -17,8 +17,18 @@ void ProgressEngine::begin(std::span<const std::unique_ptr<Transport>> transport
     for (const auto &transport : transports)
         if (transport->descriptor().needsProgress)
             transports_.push_back(transport.get());
-    if (transports_.empty())
-        return;
+    if (!transports_.empty())
+        enlist();
+}
+
+void ProgressEngine::begin(std::function<void()> step) {
+    end();
+    failure_ = nullptr;
+    step_ = std::move(step);
+    enlist();
+}
+
+void ProgressEngine::enlist() {
     if (!list())
         list() = std::make_shared<List>();
     const std::lock_guard lock(list()->mutex);
@@ -40,14 +50,20 @@ void ProgressEngine::progressAll() noexcept {
     if (!busy())
         return;
     const std::lock_guard lock(list()->mutex);
-    for (ProgressEngine *engine : list()->items)
-        for (Transport *transport : engine->transports_)
+    for (ProgressEngine *engine : list()->items) {
+        const auto attempt = [engine](const auto &progress) {
             try {
-                transport->progress();
+                progress();
             } catch (...) {
                 if (!engine->failure_)
                     engine->failure_ = std::current_exception();
             }
+        };
+        if (engine->step_)
+            attempt(engine->step_);
+        for (Transport *transport : engine->transports_)
+            attempt([transport] { transport->progress(); });
+    }
 }
 
 bool ProgressEngine::busy() noexcept { return list() != nullptr && list()->count.load(std::memory_order_relaxed) > 0; }

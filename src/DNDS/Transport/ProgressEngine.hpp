@@ -7,6 +7,7 @@
 #include <atomic>
 #include <cstddef>
 #include <exception>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <span>
@@ -27,6 +28,9 @@ class ProgressEngine {
 
     /// From now on `progressAll` takes care of `transports`, which outlive this object. Throws std::bad_alloc.
     void begin(std::span<const std::unique_ptr<Transport>> transports);
+    /// From now on `progressAll` of this thread calls `step`, too, which serves ranks that may need this one at any
+    /// time. It must neither wait nor call `progressAll`. Throws std::bad_alloc.
+    void begin(std::function<void()> step);
     void end() noexcept;
     /// What a transport threw while another exchange was waited for, once: the wait for its own has to tell it.
     std::exception_ptr takeFailure() noexcept { return std::exchange(failure_, nullptr); }
@@ -45,7 +49,10 @@ class ProgressEngine {
     /// Of this thread; null until there is something.
     static std::shared_ptr<List> &list() noexcept;
 
+    void enlist();
+
     std::vector<Transport *> transports_;
+    std::function<void()> step_;
     std::shared_ptr<List> list_; ///< of the thread that started, which may end before
     std::exception_ptr failure_;
 };

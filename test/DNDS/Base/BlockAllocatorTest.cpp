@@ -41,6 +41,20 @@ TEST(BlockAllocator, rangesNeverOverlapAndJoinAgain) {
     EXPECT_EQ(blocks.allocate(size, 1), std::size_t{0}) << "all free ranges must have joined";
 }
 
+TEST(BlockAllocator, saysHowMuchIsFree) {
+    BlockAllocator blocks(100);
+    EXPECT_EQ(blocks.freeBytes(), 100U);
+    const auto first = blocks.allocate(30, 1);
+    blocks.allocate(20, 1);
+    blocks.release(*first, 30);
+    EXPECT_EQ(blocks.freeBytes(), 80U);
+    EXPECT_EQ(blocks.largestFree(), 50U);
+    blocks.allocate(50, 1);
+    blocks.allocate(30, 1);
+    EXPECT_EQ(blocks.freeBytes(), 0U);
+    EXPECT_EQ(blocks.largestFree(), 0U);
+}
+
 TEST(BlockAllocator, refusesWhatDoesNotFit) {
     BlockAllocator blocks(100);
     EXPECT_FALSE(blocks.allocate(101, 1).has_value());

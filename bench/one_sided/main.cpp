@@ -1,0 +1,210 @@
+/// @file main.cpp
+/// @brief bench_one_sided: operations on a symmetric heap beside MPI's windows, between two ranks of a node.
+#include "AlignedVector.hpp"
+#include "Interleave.hpp"
+#include "MpiWindow.hpp"
+#include "Options.hpp"
+#include "Report.hpp"
+#include "RunBenchmark.hpp"
+#include "Statistics.hpp"
+
+#include "DNDS/OneSided/SymmetricHeap.hpp"
+
+#include <CLI/CLI.hpp>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstring>
+#include <string>
+#include <vector>
+
+namespace DNDS::Bench {
+
+namespace {
+
+constexpr std::size_t mostBytes = std::size_t{1} << 20U;
+
+struct Setting {
+    CommunicatorView comm;
+    NodeSync &sync;
+    Report &report;
+    CommonOptions common;
+};
+
+/// Median microseconds over turns, whatever the regime: the ratio between contestants of one run is what counts.
+double medianOf(const std::vector<Block> &blocks) {
+    std::vector<double> times;
+    for (const Block &block : blocks)
+        times.push_back(block.microseconds);
+    std::sort(times.begin(), times.end());
+    return times[times.size() / 2];
+}
+
+/// Times `contestants`, of which each does `repeats` operations, and adds a row of times of one operation.
+void measure(Setting &setting, Table &table, const std::string &what, std::size_t bytes, int repeats,
+             const std::vector<Contestant> &contestants) {
+    const auto blocks = interleave(setting.comm, setting.sync, contestants, setting.common.plan);
+    std::vector<std::string> row{bytes >= 1024 ? fmt::format("{} {} KiB", what, bytes / 1024)
+                                               : fmt::format("{} {} B", what, bytes)};
+    const double ours = medianOf(blocks[0]) / repeats;
+    row.push_back(numberOrDash(ours));
+    for (std::size_t k = 1; k < contestants.size(); ++k) {
+        const double theirs = medianOf(blocks[k]) / repeats;
+        row.push_back(contestants[k].name.empty() ? "-"
+                                                  : fmt::format("{} ({:.2f})", numberOrDash(theirs), ours / theirs));
+        if (!contestants[k].name.empty())
+            setting.report.add({{"operation", what},
+                                {"bytes", bytes},
+                                {"heapMicroseconds", ours},
+                                {"baseline", contestants[k].name},
+                                {"baselineMicroseconds", theirs}});
+    }
+    table.add(row);
+}
+
+/// A contestant of whom only rank 0 does something.
+template <class Operation>
+Contestant byRankZero(CommunicatorView comm, std::string name, int repeats, Operation operation) {
+    return {std::move(name),
+            {},
+            [rank = comm.rank(), repeats, operation] {
+                for (int k = 0; rank == 0 && k < repeats; ++k)
+                    operation();
+            },
+            {}};
+}
+
+void transfers(Setting &setting, SymmetricHeap &heap, SymmetricPointer<char> inbox, const MpiWindow &allocated,
+               const MpiWindow &shared) {
+    Table table({"microseconds", "heap", "MPI_Win_allocate (ratio)", "shared window (ratio)", "copy by hand (ratio)"});
+    AlignedVector<char> mine(mostBytes, 'x');
+    for (const std::size_t bytes : {8U, 64U, 1024U, 16384U, 65536U, 1048576U}) {
+        const int repeats = std::max(2, static_cast<int>(200000 / (bytes + 1000)));
+        const auto contestant = [&](const char *name, auto operation) {
+            return byRankZero(setting.comm, name, repeats, operation);
+        };
+        measure(setting, table, "put, complete", bytes, repeats,
+                {contestant("heap",
+                            [&] {
+                                heap.put(inbox, mine.data(), bytes, 1);
+                                heap.quiet();
+                            }),
+                 contestant("MPI_Win_allocate", [&] { allocated.put(mine.data(), bytes, 1); }),
+                 contestant("shared window", [&] { shared.put(mine.data(), bytes, 1); }),
+                 contestant("copy", [&] { std::memcpy(inbox.at(1), mine.data(), bytes); })});
+        measure(setting, table, "get", bytes, repeats,
+                {contestant("heap", [&] { heap.get(mine.data(), inbox, bytes, 1); }),
+                 contestant("MPI_Win_allocate", [&] { allocated.get(mine.data(), bytes, 1); }),
+                 contestant("shared window", [&] { shared.get(mine.data(), bytes, 1); }),
+                 contestant("copy", [&] { std::memcpy(mine.data(), inbox.at(1), bytes); })});
+    }
+    say(setting.comm, table.text());
+}
+
+void atomics(Setting &setting, SymmetricHeap &heap, SymmetricPointer<std::int64_t> word, const MpiWindow &allocated,
+             const MpiWindow &shared) {
+    Table table({"microseconds", "heap", "MPI_Win_allocate (ratio)", "shared window (ratio)"});
+    constexpr int repeats = 500;
+    const auto contestant = [&](const char *name, auto operation) {
+        return byRankZero(setting.comm, name, repeats, operation);
+    };
+    std::int64_t seen = 0;
+    measure(setting, table, "fetch and add", 8, repeats,
+            {contestant("heap", [&] { seen += heap.fetchAdd(word, 1, 1); }),
+             contestant("MPI_Win_allocate", [&] { seen += allocated.fetchAdd(1, 1); }),
+             contestant("shared window", [&] { seen += shared.fetchAdd(1, 1); })});
+    // Open MPI 4's window of one-sided RDMA crashes in compare-and-swap of 8 bytes
+    measure(setting, table, "compare and swap", 8, repeats,
+            {contestant("heap", [&] { seen += heap.compareSwap(word, 5, 7, 1); }), contestant("", [] {}),
+             contestant("shared window", [&] { seen += shared.compareSwap(5, 7, 1); })});
+    say(setting.comm, table.text());
+}
+
+/// Rounds of ranks 0 and 1: each puts `bytes` and a signal, and waits for the other's.
+void rounds(Setting &setting, SymmetricHeap &heap, SymmetricPointer<char> inbox,
+            SymmetricPointer<std::uint64_t> signal) {
+    Table table({"microseconds a round", "put with signal", "cache lines by hand (ratio)"});
+    constexpr int repeats = 200;
+    AlignedVector<char> mine(mostBytes, 'x');
+    const int rank = setting.comm.rank();
+    const int other = 1 - rank;
+    std::uint64_t round = 0, handRound = 0;
+    for (const std::size_t bytes : {8U, 56U, 1024U}) {
+        const auto payload = inbox + static_cast<std::ptrdiff_t>(sizeof(std::uint64_t)); // on the line of the signal
+        auto *mySignal = signal.local();
+        auto *theirSignal = rank < 2 ? signal.at(other) : nullptr;
+        const auto wait = [](const std::uint64_t *word, std::uint64_t value) {
+            while (Atomics::loadAcquire(word) != value) {
+            }
+        };
+        measure(setting, table, "round", bytes, repeats,
+                {{"heap",
+                  {},
+                  [&] {
+                      for (int k = 0; k < repeats && rank < 2; ++k) {
+                          ++round;
+                          if (rank == 1)
+                              heap.waitUntil(signal + 1, Comparison::Equal, round);
+                          heap.putSignal(payload, mine.data(), bytes, signal + 1, round, SignalOp::Set, other);
+                          if (rank == 0)
+                              heap.waitUntil(signal + 1, Comparison::Equal, round);
+                      }
+                  },
+                  {}},
+                 {"by hand",
+                  {},
+                  [&] {
+                      for (int k = 0; k < repeats && rank < 2; ++k) {
+                          ++handRound;
+                          if (rank == 1)
+                              wait(mySignal, handRound);
+                          Atomics::storeRelease(theirSignal, handRound);
+                          if (rank == 0)
+                              wait(mySignal, handRound);
+                      }
+                  },
+                  {}}});
+    }
+    say(setting.comm, table.text());
+}
+
+int run(int argc, char **argv, CommunicatorView comm) {
+    NodeSync sync(comm);
+    Report report;
+    Setting setting{comm, sync, report, {}};
+    CLI::App app("Times one-sided operations of rank 0 on the memory of rank 1 beside MPI's windows.",
+                 "bench_one_sided");
+    setting.common.addTo(app);
+    if (const auto code = parse(app, argc, argv, comm))
+        return *code;
+    DNDS_CHECK(comm.size() >= 2, ArgumentError, "bench_one_sided needs at least 2 ranks");
+    if (setting.common.pin)
+        pinToCore(comm);
+    SymmetricHeap heap(comm, 2 * mostBytes);
+    const auto inbox = heap.allocate<char>(mostBytes + 64);
+    const auto word = heap.allocate<std::int64_t>(1);
+    const auto signal = heap.allocate<std::uint64_t>(2);
+    std::memset(signal.local(), 0, 16);
+    *word.local() = 0;
+    DNDS_CHECK(inbox.at(1) != nullptr && inbox.at(0) != nullptr, StateError, "ranks 0 and 1 share no memory: {}",
+               heap.path(comm.rank() == 1 ? 0 : 1));
+    heap.barrier();
+    {
+        const MpiWindow allocated(comm, mostBytes, MpiWindow::Kind::Allocated);
+        const MpiWindow shared(comm, mostBytes, MpiWindow::Kind::Shared);
+        say(comm, fmt::format("{} ranks, {}, {}\n\n", comm.size(), mpiLibrary(), cpuName()));
+        transfers(setting, heap, inbox, allocated, shared);
+        atomics(setting, heap, word, allocated, shared);
+        rounds(setting, heap, inbox, signal);
+    }
+    if (!setting.common.json.empty() && comm.rank() == 0)
+        report.write(setting.common.json);
+    heap.barrier();
+    return 0;
+}
+
+} // namespace
+
+} // namespace DNDS::Bench
+
+int main(int argc, char **argv) { return DNDS::Bench::runBenchmark("bench_one_sided", argc, argv, DNDS::Bench::run); }

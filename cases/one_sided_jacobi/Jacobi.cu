@@ -1,0 +1,13 @@
+#include "Jacobi.hpp"
+
+namespace Jacobi {
+
+void iterate(const DNDS::Executor &executor, const Strip &strip, index first, index count) {
+    for (index step = first; step < first + count; ++step) {
+        DNDS::parallelFor(executor, strip.columns, PutRims{strip, step});
+        DNDS::parallelFor(executor, 1, Meet{strip, step});
+        DNDS::parallelFor(executor, strip.rows * strip.columns, Sweep{strip, step});
+    }
+}
+
+} // namespace Jacobi

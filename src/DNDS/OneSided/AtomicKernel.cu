@@ -1,0 +1,26 @@
+#include "DNDS/OneSided/DeviceAccess.hpp"
+
+#include "DNDS/Device/ParallelFor.hpp"
+
+namespace DNDS::Detail {
+
+namespace {
+
+struct AtomicKernel {
+    void *word;
+    AtomicRequest request;
+    std::uint64_t *result;
+    DNDS_HOST_DEVICE void operator()(index /*thread*/) const {
+        Atomics::fenceSystem(); // after what earlier work of the stream did to other ranks' memory
+        *result = Atomics::apply(word, request);
+        Atomics::fenceSystem();
+    }
+};
+
+} // namespace
+
+void launchAtomic(Device::StreamHandle stream, void *word, const AtomicRequest &request, std::uint64_t *result) {
+    parallelFor(Executor::device(stream), 1, AtomicKernel{word, request, result});
+}
+
+} // namespace DNDS::Detail

@@ -1,0 +1,271 @@
+/// @file Atomics.hpp
+/// @brief Atomic operations on words that ranks and kernels share: one text for processor and device.
+///
+/// A word is a number of 32 or 64 bits at an address that is a multiple of its size. All functions are Local and act
+/// on addresses that this processor or kernel reaches by loads and stores. On the host, read-modify-write operations
+/// are sequentially consistent; in kernels they are atomic for all of the system, but order nothing: put
+/// `fenceSystem` between.
+#pragma once
+
+#include "DNDS/Base/ElementKind.hpp"
+#include "DNDS/Base/Types.hpp"
+
+#include <atomic>
+#include <cstdint>
+#include <cstring>
+#include <type_traits>
+
+namespace DNDS {
+
+/// Numbers with atomic operations.
+template <class T>
+concept AtomicWord = std::is_arithmetic_v<T> && !std::is_same_v<T, bool> && (sizeof(T) == 4 || sizeof(T) == 8);
+
+/// What an atomic operation makes of the word. Min and Max compare as `<`: an operand that is NaN changes nothing. And
+/// and Or are for integers; CompareSwap compares bits, so 0.0 and -0.0 differ.
+enum class AtomicOp : std::uint8_t { Fetch, Set, Add, Min, Max, And, Or, Swap, CompareSwap };
+
+/// The name as messages give it, for example "compareSwap".
+const char *atomicOpName(AtomicOp op) noexcept;
+
+/// An operation without its type, for messages between ranks and for kernels.
+struct AtomicRequest {
+    AtomicOp op = AtomicOp::Fetch;
+    ElementKind kind = ElementKind::Int64;
+    std::uint64_t operand = 0; ///< bits, as `Atomics::toBits`
+    std::uint64_t compare = 0;
+};
+
+namespace Atomics {
+
+template <class T>
+using Bits = std::conditional_t<sizeof(T) == 8, std::uint64_t, std::uint32_t>;
+
+/// The bits of a number, and back.
+template <class T>
+DNDS_HOST_DEVICE Bits<T> wordOf(T value) {
+    Bits<T> bits;
+    memcpy(&bits, &value, sizeof(T));
+    return bits;
+}
+template <class T>
+DNDS_HOST_DEVICE T valueOf(Bits<T> bits) {
+    T value;
+    memcpy(&value, &bits, sizeof(T));
+    return value;
+}
+template <class T>
+DNDS_HOST_DEVICE std::uint64_t toBits(T value) {
+    return wordOf(value);
+}
+template <class T>
+DNDS_HOST_DEVICE T fromBits(std::uint64_t bits) {
+    return valueOf<T>(static_cast<Bits<T>>(bits));
+}
+
+/// Orders all accesses before it before all after it, for every rank and device: a fence of sequential consistency.
+DNDS_HOST_DEVICE inline void fenceSystem() {
+#if defined(__CUDA_ARCH__)
+    __threadfence_system();
+#else
+    std::atomic_thread_fence(std::memory_order_seq_cst);
+#endif
+}
+
+/// Orders earlier loads and stores before later stores: what precedes a flag.
+DNDS_HOST_DEVICE inline void fenceRelease() {
+#if defined(__CUDA_ARCH__)
+    __threadfence_system();
+#else
+    std::atomic_thread_fence(std::memory_order_acq_rel);
+#endif
+}
+
+/// The word; what its writer did before a `storeRelease` is seen after this.
+template <class W>
+DNDS_HOST_DEVICE W loadAcquire(const W *address) {
+#if defined(__CUDA_ARCH__)
+    const W value = *static_cast<const volatile W *>(address);
+    __threadfence_system();
+    return value;
+#else
+    return __atomic_load_n(address, __ATOMIC_ACQUIRE);
+#endif
+}
+
+/// Sets the word after everything this thread did before.
+template <class W>
+DNDS_HOST_DEVICE void storeRelease(W *address, W value) {
+#if defined(__CUDA_ARCH__)
+    __threadfence_system();
+    *static_cast<volatile W *>(address) = value;
+#else
+    __atomic_store_n(address, value, __ATOMIC_RELEASE);
+#endif
+}
+
+/// Sets the word to `value` if it equals `expected`; returns what it was. For std::uint32_t and std::uint64_t.
+template <class W>
+DNDS_HOST_DEVICE W compareExchange(W *address, W expected, W value) {
+#if defined(__CUDA_ARCH__)
+    if constexpr (sizeof(W) == 8)
+        return atomicCAS_system(reinterpret_cast<unsigned long long *>(address),
+                                static_cast<unsigned long long>(expected), static_cast<unsigned long long>(value));
+    else
+        return atomicCAS_system(reinterpret_cast<unsigned int *>(address), expected, value);
+#else
+    __atomic_compare_exchange_n(address, &expected, value, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);
+    return expected;
+#endif
+}
+
+template <class W>
+DNDS_HOST_DEVICE W exchange(W *address, W value) {
+#if defined(__CUDA_ARCH__)
+    if constexpr (sizeof(W) == 8)
+        return atomicExch_system(reinterpret_cast<unsigned long long *>(address),
+                                 static_cast<unsigned long long>(value));
+    else
+        return atomicExch_system(reinterpret_cast<unsigned int *>(address), value);
+#else
+    return __atomic_exchange_n(address, value, __ATOMIC_SEQ_CST);
+#endif
+}
+
+/// Adds modulo 2^n; returns what the word was.
+template <class W>
+DNDS_HOST_DEVICE W fetchAdd(W *address, W operand) {
+#if defined(__CUDA_ARCH__)
+    if constexpr (sizeof(W) == 8)
+        return atomicAdd_system(reinterpret_cast<unsigned long long *>(address),
+                                static_cast<unsigned long long>(operand));
+    else
+        return atomicAdd_system(reinterpret_cast<unsigned int *>(address), operand);
+#else
+    return __atomic_fetch_add(address, operand, __ATOMIC_SEQ_CST);
+#endif
+}
+
+/// What the word becomes by Add, Min, Max, And or Or.
+template <AtomicWord T>
+DNDS_HOST_DEVICE T combined(AtomicOp op, T value, T operand) {
+    switch (op) {
+    case AtomicOp::Min:
+        return operand < value ? operand : value;
+    case AtomicOp::Max:
+        return value < operand ? operand : value;
+    case AtomicOp::And:
+        return valueOf<T>(static_cast<Bits<T>>(wordOf(value) & wordOf(operand)));
+    case AtomicOp::Or:
+        return valueOf<T>(static_cast<Bits<T>>(wordOf(value) | wordOf(operand)));
+    default:
+        if constexpr (std::is_integral_v<T>) // without overflow
+            return valueOf<T>(static_cast<Bits<T>>(wordOf(value) + wordOf(operand)));
+        else
+            return value + operand;
+    }
+}
+
+/// Applies `op` to the word; returns what it was before. The address is a multiple of the word's size.
+template <AtomicWord T>
+DNDS_HOST_DEVICE T apply(T *address, AtomicOp op, T operand, T compare = T{}) {
+    auto *word = reinterpret_cast<Bits<T> *>(address);
+    switch (op) {
+    case AtomicOp::Fetch:
+        return valueOf<T>(loadAcquire(word));
+    case AtomicOp::Set:
+        storeRelease(word, wordOf(operand));
+        return operand;
+    case AtomicOp::Swap:
+        return valueOf<T>(exchange(word, wordOf(operand)));
+    case AtomicOp::CompareSwap:
+        return valueOf<T>(compareExchange(word, wordOf(compare), wordOf(operand)));
+    default:
+        break;
+    }
+    if (std::is_integral_v<T> && op == AtomicOp::Add)
+        return valueOf<T>(fetchAdd(word, wordOf(operand)));
+    Bits<T> seen = loadAcquire(word);
+    while (true) {
+        const Bits<T> wanted = wordOf(combined(op, valueOf<T>(seen), operand));
+        if (wanted == seen)
+            return valueOf<T>(seen);
+        const Bits<T> before = compareExchange(word, seen, wanted);
+        if (before == seen)
+            return valueOf<T>(seen);
+        seen = before;
+    }
+}
+
+/// The same for a request: the bits of what the word was. Nothing happens for kinds without atomic operations.
+DNDS_HOST_DEVICE inline std::uint64_t apply(void *address, const AtomicRequest &request) {
+    const auto as = [&](auto zero) {
+        using T = decltype(zero);
+        return toBits(
+            apply(static_cast<T *>(address), request.op, fromBits<T>(request.operand), fromBits<T>(request.compare)));
+    };
+    switch (request.kind) {
+    case ElementKind::Int32:
+        return as(std::int32_t{});
+    case ElementKind::UInt32:
+        return as(std::uint32_t{});
+    case ElementKind::Int64:
+        return as(std::int64_t{});
+    case ElementKind::UInt64:
+        return as(std::uint64_t{});
+    case ElementKind::Float32:
+        return as(float{});
+    case ElementKind::Float64:
+        return as(double{});
+    default:
+        return 0;
+    }
+}
+
+/// The request of a typed operation.
+template <AtomicWord T>
+AtomicRequest request(AtomicOp op, T operand, T compare = T{}) {
+    return {op, elementKindOf<T>(), toBits(operand), toBits(compare)};
+}
+
+/// Bytes of a word of this kind; 0 for kinds without atomic operations.
+constexpr std::size_t wordBytes(ElementKind kind) {
+    switch (kind) {
+    case ElementKind::Int32:
+    case ElementKind::UInt32:
+    case ElementKind::Float32:
+        return 4;
+    case ElementKind::Int64:
+    case ElementKind::UInt64:
+    case ElementKind::Float64:
+        return 8;
+    default:
+        return 0;
+    }
+}
+
+} // namespace Atomics
+
+/// How `waitUntil` and `test` compare a word with a value.
+enum class Comparison : std::uint8_t { Equal, NotEqual, Less, LessOrEqual, Greater, GreaterOrEqual };
+
+template <class T>
+DNDS_HOST_DEVICE bool holds(T value, Comparison comparison, T other) {
+    switch (comparison) {
+    case Comparison::Equal:
+        return value == other;
+    case Comparison::NotEqual:
+        return value != other;
+    case Comparison::Less:
+        return value < other;
+    case Comparison::LessOrEqual:
+        return value <= other;
+    case Comparison::Greater:
+        return value > other;
+    case Comparison::GreaterOrEqual:
+        return value >= other;
+    }
+    return false;
+}
+
+} // namespace DNDS

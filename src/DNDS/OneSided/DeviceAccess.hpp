@@ -1,0 +1,73 @@
+/// @file DeviceAccess.hpp
+/// @brief Operations of the host on device memory of the ranks of a node.
+#pragma once
+
+#include "DNDS/Device/DeviceBuffer.hpp"
+#include "DNDS/Device/SharedMemory.hpp"
+#include "DNDS/Device/Stream.hpp"
+#include "DNDS/OneSided/FarAccess.hpp"
+#include "DNDS/OneSided/PeerWaits.hpp"
+#include "DNDS/OneSided/RemoteTable.hpp"
+
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace DNDS {
+
+/// Copies and kernels on a stream of its own, in order. Each rank opens the memory of all others once.
+class DeviceAccess final : public FarAccess {
+  public:
+    /// Collective. `base` is this rank's device memory. Throws on all ranks: NotBuiltError without a device, StateError
+    /// where two ranks cannot open each other's memory.
+    DeviceAccess(std::shared_ptr<CommunicatorContext> context, std::byte *base, const std::vector<std::uint64_t> &bytes,
+                 const std::string &name);
+    ~DeviceAccess() override;
+
+    /// By rank: device addresses in this process.
+    const std::vector<std::byte *> &bases() const noexcept { return bases_; }
+    /// In device memory.
+    RemoteTable table() const;
+    /// Why kernels must not wait for other ranks; empty where they may.
+    const std::string &whyNoWaits() const noexcept { return whyNoWaits_; }
+
+    void put(int rank, std::size_t offset, const void *from, std::size_t bytes, Completion completion) override;
+    void get(int rank, std::size_t offset, void *to, std::size_t bytes, Completion completion) override;
+    std::uint64_t atomic(int rank, std::size_t offset, const AtomicRequest &request, Completion completion) override;
+    void fence() override {} // the stream keeps the order
+    void quiet() override { stream_.synchronize(); }
+    void sync() override {}
+    void progress() override {}
+    void close() override;
+
+  private:
+    void openPeers(const std::string &name);
+    void findWaits();
+
+    std::shared_ptr<CommunicatorContext> context_;
+    PeerWaits waits_;
+    int rank_;
+    std::vector<std::byte *> bases_;
+    std::vector<Device::SharedMemory> opened_;
+    Device::Stream stream_;
+    Device::DeviceBuffer<std::byte *> deviceBases_;
+    Device::DeviceBuffer<std::uint64_t> deviceBytes_;
+    struct Pinned {
+        FaultRecord faults;
+        std::uint64_t result = 0;
+    };
+    struct FreePinned {
+        void operator()(Pinned *pinned) const noexcept { Device::deallocatePinned(pinned); }
+    };
+    std::unique_ptr<Pinned, FreePinned> pinned_;
+    std::string whyNoWaits_;
+};
+
+namespace Detail {
+
+/// Queues the operation on a word in device memory; `result`, in pinned memory, becomes what it was.
+void launchAtomic(Device::StreamHandle stream, void *word, const AtomicRequest &request, std::uint64_t *result);
+
+} // namespace Detail
+
+} // namespace DNDS

@@ -1,0 +1,80 @@
+#include "DNDS/OneSided/GhostWindow.hpp"
+
+#include "DNDS/Device/Stream.hpp"
+#include "DNDS/Mpi/NodeTopology.hpp"
+
+#include <array>
+#include <utility>
+
+namespace DNDS::Detail {
+
+HostMemoryResource arenaOf(const CommunicatorContext &context) { return context.node().arena; }
+
+GhostWindowCore::GhostWindowCore(std::shared_ptr<CommunicatorContext> context, const std::function<Rows()> &describe) {
+    const CommunicatorView &comm = context->comm();
+    Rows rows;
+    std::shared_ptr<std::byte> memory;
+    std::size_t bytes = 0;
+    comm.guarded([&] {
+        rows = describe();
+        const RowPart &part = rows.layout.parts[0];
+        DNDS_CHECK(part.offsets == nullptr && rows.width >= 0, LayoutError,
+                   "a window over '{}' needs rows of one width: these differ (CSR)", rows.name);
+        DNDS_CHECK(rows.layout.rows == rows.mapping->fatherSize(), StateError,
+                   "'{}' has {} rows, but its mapping has {}", rows.name, rows.layout.rows, rows.mapping->fatherSize());
+        bytes = toSize(rows.layout.rows) * part.stride;
+        memory = bytes > 0 ? std::shared_ptr<std::byte>(std::const_pointer_cast<void>(part.hold), part.base)
+                           : RemoteMemory::allocate(*context, 1, rows.layout.space, rows.name);
+        const RankLists &owners = rows.mapping->ownerPeers();
+        for (std::size_t k = 0; k < owners.size(); ++k)
+            for (const index global : owners.list(k))
+                ghosts_.push_back({owners.ranks[k], global - rows.mapping->global()->begin(owners.ranks[k])});
+        for (int rank = 0; rank < comm.size(); ++rank)
+            firstRows_.push_back(rows.mapping->global()->begin(rank));
+        firstRows_.push_back(rows.mapping->global()->globalSize());
+    });
+    const std::int64_t stride = static_cast<std::int64_t>(rows.layout.parts[0].stride);
+    std::array<std::int64_t, 4> extremes{stride, -stride, rows.width, -rows.width};
+    comm.allReduce(extremes.data(), 4, MPI_MAX);
+    DNDS_CHECK(extremes[0] == -extremes[1] && extremes[2] == -extremes[3], LayoutError,
+               "a window over '{}' needs rows of one width: they have {} to {} elements on different ranks", rows.name,
+               -extremes[3], extremes[2]);
+    memory_ = std::make_unique<RemoteMemory>(std::move(context), std::move(memory), bytes, rows.layout.space,
+                                             fmt::format("a window over '{}'", rows.name));
+    comm.guarded([&] {
+        host_ = tableOf(rows);
+        kernels_ = host_;
+        static_cast<RemoteTable &>(kernels_) = memory_->table();
+        if (rows.layout.space == MemorySpace::Device)
+            copyToDevice();
+    });
+    memory_->barrier(); // rows are as they were before others change them
+}
+
+GhostTable GhostWindowCore::tableOf(const Rows &rows) const {
+    GhostTable table;
+    table.ghosts = ghosts_.data();
+    table.firstRows = firstRows_.data();
+    table.ghostCount = static_cast<std::int64_t>(ghosts_.size());
+    table.owned = rows.layout.rows;
+    table.stride = rows.layout.parts[0].stride;
+    table.width = rows.width;
+    table.rank = memory_->rank();
+    table.ranks = memory_->ranks();
+    return table;
+}
+
+void GhostWindowCore::copyToDevice() {
+    deviceGhosts_ = Device::DeviceBuffer<GhostTarget>(ghosts_.size());
+    deviceFirstRows_ = Device::DeviceBuffer<std::int64_t>(firstRows_.size());
+    const Device::Stream stream;
+    Device::copy(deviceGhosts_.data(), MemorySpace::Device, ghosts_.data(), MemorySpace::Host,
+                 ghosts_.size() * sizeof(GhostTarget), stream);
+    Device::copy(deviceFirstRows_.data(), MemorySpace::Device, firstRows_.data(), MemorySpace::Host,
+                 firstRows_.size() * sizeof(std::int64_t), stream);
+    stream.synchronize();
+    kernels_.ghosts = deviceGhosts_.data();
+    kernels_.firstRows = deviceFirstRows_.data();
+}
+
+} // namespace DNDS::Detail

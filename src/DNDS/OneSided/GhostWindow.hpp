@@ -1,0 +1,186 @@
+/// @file GhostWindow.hpp
+/// @brief A window over the rows of a distributed array, addressed by ghost.
+#pragma once
+
+#include "DNDS/Array/ArrayPair.hpp"
+#include "DNDS/Device/DeviceBuffer.hpp"
+#include "DNDS/OneSided/GhostWindowView.hpp"
+#include "DNDS/OneSided/RemoteMemory.hpp"
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace DNDS {
+
+namespace Detail {
+
+/// The memory that the ranks of the node share; null where they do not.
+HostMemoryResource arenaOf(const CommunicatorContext &context);
+
+/// What a `GhostWindow` does without knowing the elements' type.
+class GhostWindowCore {
+  public:
+    /// The rows of a father of fixed width, at `layout`.
+    struct Rows {
+        std::shared_ptr<const GhostMapping> mapping;
+        RowLayout layout;
+        rowsize width = 0;
+        std::string name;
+    };
+    /// Collective. `describe` is called once and may throw, which is thrown on all ranks.
+    GhostWindowCore(std::shared_ptr<CommunicatorContext> context, const std::function<Rows()> &describe);
+
+    RemoteMemory &memory() noexcept { return *memory_; }
+    /// For calls on the host.
+    const GhostTable &host() const noexcept { return host_; }
+    /// For kernels in the rows' space.
+    const GhostTable &kernels() const noexcept { return kernels_; }
+
+  private:
+    GhostTable tableOf(const Rows &rows) const;
+    void copyToDevice();
+
+    std::vector<GhostTarget> ghosts_;
+    std::vector<std::int64_t> firstRows_;
+    Device::DeviceBuffer<GhostTarget> deviceGhosts_;
+    Device::DeviceBuffer<std::int64_t> deviceFirstRows_;
+    std::unique_ptr<RemoteMemory> memory_;
+    GhostTable host_;
+    GhostTable kernels_;
+};
+
+} // namespace Detail
+
+/// Reads and changes the owners' rows of ghosts, or of any global row, without their owners' help: for updates that
+/// arise where they are found (a particle hits a ghost cell, parts of a component meet) and are not worth a push.
+///
+///     GhostWindow window(u);                                      // u: a pair of rows of fixed width, with ghosts
+///     window.accumulate(window.ghost(k), 2, 0.5, AtomicOp::Add);  // element 2 of the owner's row
+///     window.compareAndSwap(window.global(row), 0, expected, value);
+///     window.barrier();                                           // now owners see it, and ghosts are stale
+///
+/// In host memory the father moves to where the ranks of the node map it; other nodes are reached as by a
+/// `SymmetricHeap`. In device memory (`MemorySpace::Device`) ranks have to reach each other's devices. Tables are
+/// O(ghosts), and O(ranks) for what every rank knows of the others.
+///
+/// All functions are Local unless stated. They throw as those of `RemoteMemory`, IndexError for a row or element that
+/// does not exist, and StateError after the father was resized, swapped or moved to another memory. What one rank does
+/// to a row is ordered only by `fence`, `quiet` and `barrier`.
+template <class T>
+class GhostWindow {
+  public:
+    /// Collective. The pair has its ghost mapping; its father outlives the window and keeps its size. Throws on all
+    /// ranks: StateError without a mapping, LayoutError for rows that differ in size.
+    template <class TArray>
+    requires std::is_same_v<typename TArray::Element, T>
+    explicit GhostWindow(ArrayPair<TArray> &pair, MemorySpace space = MemorySpace::Host)
+        : core_(std::make_unique<Detail::GhostWindowCore>(
+              CommunicatorContext::of(pair.father->comm()),
+              [&pair, space]() -> Detail::GhostWindowCore::Rows {
+                  DNDS_CHECK(pair.trans.pattern() != nullptr && pair.trans.ghostMapping() != nullptr, StateError,
+                             "a window over '{}' needs a ghost mapping: call createGhostMapping or borrowGGIndexing "
+                             "first",
+                             pair.father->label());
+                  const auto &mapping = pair.trans.ghostMapping();
+                  const HostMemoryResource arena = Detail::arenaOf(*mapping->global()->context());
+                  if (space == MemorySpace::Host && arena)
+                      pair.father->rehost(arena);
+                  return {mapping, pair.father->rowLayout(space, Access::Write), pair.father->width(),
+                          std::string(pair.father->label())};
+              })),
+          touch_([father = static_cast<std::shared_ptr<TArray>>(pair.father), space] {
+              static_cast<void>(father->rowLayout(space, Access::Write));
+          }),
+          generation_([father = static_cast<std::shared_ptr<TArray>>(pair.father)] { return father->generation(); }),
+          made_(generation_()) {}
+
+    /// The owner's row of ghost `k`; of a local row, owned or ghost; of a global row (O(log ranks)).
+    GhostTarget ghost(index k) const noexcept { return core_->host().ghost(k); }
+    GhostTarget local(index i) const noexcept { return core_->host().local(i); }
+    GhostTarget global(index row) const noexcept { return core_->host().global(row); }
+    rowsize width() const noexcept { return core_->host().width; }
+    /// How this rank reaches the rows of another one, for people.
+    std::string path(int rank) const { return core_->memory().path(rank); }
+
+    /// A whole row; `row` may be changed afterwards.
+    void put(GhostTarget target, const T *row) {
+        const std::size_t offset = locate(RemoteCall::Put, target, 0, width());
+        core_->memory().put(target.rank, offset, row, toSize(width()) * sizeof(T));
+    }
+    void get(GhostTarget target, T *row) {
+        const std::size_t offset = locate(RemoteCall::Get, target, 0, width());
+        core_->memory().get(target.rank, offset, row, toSize(width()) * sizeof(T));
+    }
+    /// Element `j` of a row, atomically; returns what it was.
+    T fetchAndOp(GhostTarget target, rowsize j, T operand, AtomicOp op) requires AtomicWord<T> {
+        return atomic(target, j, op, operand, T{}, RemoteMemory::Completion::Now);
+    }
+    T fetch(GhostTarget target, rowsize j = 0) requires AtomicWord<T> {
+        return atomic(target, j, AtomicOp::Fetch, T{}, T{}, RemoteMemory::Completion::Now);
+    }
+    void accumulate(GhostTarget target, rowsize j, T operand, AtomicOp op = AtomicOp::Add) requires AtomicWord<T> {
+        atomic(target, j, op, operand, T{}, RemoteMemory::Completion::AtQuiet);
+    }
+    /// All elements of a row, each atomically.
+    void accumulateRow(GhostTarget target, const T *row, AtomicOp op = AtomicOp::Add) requires AtomicWord<T> {
+        for (rowsize j = 0; j < width(); ++j)
+            accumulate(target, j, row[j], op);
+    }
+    /// Sets the element to `value` if it has the bits of `expected`; returns what it was.
+    T compareAndSwap(GhostTarget target, rowsize j, T expected, T value) requires AtomicWord<T> {
+        return atomic(target, j, AtomicOp::CompareSwap, value, expected, RemoteMemory::Completion::Now);
+    }
+
+    void fence() { core_->memory().fence(); }
+    /// This rank's operations are complete, at the owners, too.
+    void quiet() {
+        core_->memory().checkKernels();
+        core_->memory().quiet();
+    }
+    /// Completes the operations of all ranks; the father counts as written, in the window's space. Collective.
+    void barrier() {
+        core_->memory().barrier();
+        touch_();
+    }
+    /// After the stream's work. Collective.
+    void barrier(Device::StreamHandle stream) {
+        Device::synchronize(stream);
+        barrier();
+    }
+    /// Serves other ranks' operations on this rank's rows, where these come as messages.
+    void progress() { core_->memory().progress(); }
+    /// For kernels in the window's space. Throws StateError as above.
+    GhostWindowView<T> view() const {
+        requireSameRows();
+        return GhostWindowView<T>(core_->kernels());
+    }
+
+  private:
+    void requireSameRows() const {
+        DNDS_CHECK(generation_() == made_, StateError,
+                   "the rows under a window were resized, swapped or moved: make the window again");
+    }
+    std::size_t locate(RemoteCall call, GhostTarget target, index j, index count) {
+        requireSameRows();
+        core_->memory().checkKernels();
+        const std::uint64_t offset = core_->host().template offsetOf<T>(target, j, count);
+        core_->memory().check(call, target.rank, offset, toSize(count) * sizeof(T));
+        return offset;
+    }
+    T atomic(GhostTarget target, rowsize j, AtomicOp op, T operand, T compare, RemoteMemory::Completion completion) {
+        const std::size_t offset = locate(RemoteCall::Atomic, target, j, 1);
+        return core_->memory().atomic(target.rank, offset, op, operand, compare, completion);
+    }
+
+    std::unique_ptr<Detail::GhostWindowCore> core_;
+    std::function<void()> touch_;
+    std::function<std::uint64_t()> generation_;
+    std::uint64_t made_;
+};
+
+template <class TArray>
+GhostWindow(ArrayPair<TArray> &, MemorySpace = MemorySpace::Host) -> GhostWindow<typename TArray::Element>;
+
+} // namespace DNDS

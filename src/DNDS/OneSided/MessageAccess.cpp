@@ -1,0 +1,196 @@
+#include "DNDS/OneSided/MessageAccess.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <utility>
+
+namespace DNDS {
+
+namespace {
+
+/// Requests without a result that a rank has under way at most: more would fill its owners' queues.
+constexpr std::size_t mostPending = 256;
+
+bool allThreadsMayCallMpi() {
+    int level = MPI_THREAD_SINGLE;
+    checkMpi(MPI_Query_thread(&level), "MPI_Query_thread");
+    return level == MPI_THREAD_MULTIPLE;
+}
+
+} // namespace
+
+MessageAccess::MessageAccess(std::shared_ptr<CommunicatorContext> context, std::byte *base, std::size_t bytes)
+    : context_(std::move(context)), waits_(*context_), base_(base), asks_(context_->nextChannel()),
+      answers_(context_->nextChannel()), window_(context_->comm(), base, bytes) {
+    context_->comm().guarded([&] {
+        isUsed_.resize(static_cast<std::size_t>(context_->comm().size()));
+        engine_.begin([this] { progress(); });
+        if (allThreadsMayCallMpi())
+            thread_ = std::thread([this] { runThread(); });
+    });
+}
+
+MessageAccess::~MessageAccess() { stop(); }
+
+void MessageAccess::stop() noexcept {
+    stop_ = true;
+    if (thread_.joinable())
+        thread_.join();
+    engine_.end();
+}
+
+void MessageAccess::runThread() {
+    auto pause = std::chrono::microseconds(20);
+    while (!stop_) {
+        const std::size_t before = next_;
+        try {
+            progress();
+        } catch (...) { // the thread that waits meets the same error of MPI
+            return;
+        }
+        pause = before == next_ ? std::min(pause * 2, std::chrono::microseconds(500)) : std::chrono::microseconds(20);
+        std::this_thread::sleep_for(pause);
+    }
+}
+
+void MessageAccess::markUsed(int rank) {
+    const std::lock_guard lock(mutex_);
+    if (isUsed_[static_cast<std::size_t>(rank)])
+        return;
+    used_.push_back(rank);
+    isUsed_[static_cast<std::size_t>(rank)] = true;
+}
+
+void MessageAccess::put(int rank, std::size_t offset, const void *from, std::size_t bytes, Completion completion) {
+    markUsed(rank);
+    window_.put(from, bytes, rank, offset);
+    if (completion == Completion::Now)
+        window_.flushLocal(rank);
+}
+
+void MessageAccess::get(int rank, std::size_t offset, void *to, std::size_t bytes, Completion completion) {
+    markUsed(rank);
+    window_.get(to, bytes, rank, offset);
+    if (completion == Completion::Now)
+        window_.flush(rank);
+}
+
+std::uint64_t MessageAccess::send(int rank, std::size_t offset, const AtomicRequest &request, bool wanted) {
+    const std::lock_guard lock(mutex_);
+    const std::uint64_t number = next_++;
+    pending_.emplace(number, Pending{rank, wanted});
+    Sending &sending = sending_.emplace_back();
+    sending.ask = {number, offset, request};
+    checkMpi(MPI_Isend(&sending.ask, sizeof(Ask), MPI_BYTE, rank, asks_.tag, asks_.comm, &sending.request),
+             "MPI_Isend");
+    return number;
+}
+
+std::uint64_t MessageAccess::atomic(int rank, std::size_t offset, const AtomicRequest &request, Completion completion) {
+    const bool wanted = completion == Completion::Now;
+    const std::uint64_t number = send(rank, offset, request, wanted);
+    std::uint64_t bits = 0;
+    if (wanted)
+        waits_.waitFor(
+            rank, "carry out an atomic operation", [&] { return answered(number, bits); }, [&] { progress(); });
+    else
+        waitForAnswers(mostPending);
+    return bits;
+}
+
+bool MessageAccess::answered(std::uint64_t number, std::uint64_t &bits) {
+    const std::lock_guard lock(mutex_);
+    const auto found = pending_.find(number);
+    if (!found->second.done)
+        return false;
+    bits = found->second.bits;
+    pending_.erase(found);
+    return true;
+}
+
+int MessageAccess::rankOutstanding() {
+    const std::lock_guard lock(mutex_);
+    return pending_.empty() ? PeerWaits::anyone : pending_.begin()->second.rank;
+}
+
+void MessageAccess::waitForAnswers(std::size_t most) {
+    const auto few = [&] {
+        const std::lock_guard lock(mutex_);
+        return pending_.size() <= most;
+    };
+    if (!few())
+        waits_.waitFor(rankOutstanding(), "carry out atomic operations", few, [&] { progress(); });
+}
+
+void MessageAccess::quiet() {
+    waitForAnswers(0);
+    std::vector<int> used;
+    {
+        const std::lock_guard lock(mutex_);
+        used.swap(used_);
+        for (const int rank : used)
+            isUsed_[static_cast<std::size_t>(rank)] = false;
+    }
+    for (const int rank : used)
+        window_.flush(rank);
+    window_.sync();
+}
+
+void MessageAccess::serveOne(MPI_Message message, int from) {
+    Sending &sending = sending_.emplace_back();
+    checkMpi(MPI_Mrecv(&sending.ask, sizeof(Ask), MPI_BYTE, &message, MPI_STATUS_IGNORE), "MPI_Mrecv");
+    window_.sync();
+    sending.answer = {sending.ask.number, Atomics::apply(base_ + sending.ask.offset, sending.ask.request)};
+    window_.sync();
+    checkMpi(MPI_Isend(&sending.answer, sizeof(Answer), MPI_BYTE, from, answers_.tag, answers_.comm, &sending.request),
+             "MPI_Isend");
+}
+
+void MessageAccess::receiveAnswer(MPI_Message message) {
+    Answer answer{};
+    checkMpi(MPI_Mrecv(&answer, sizeof(Answer), MPI_BYTE, &message, MPI_STATUS_IGNORE), "MPI_Mrecv");
+    const auto found = pending_.find(answer.number);
+    if (!found->second.wanted) {
+        pending_.erase(found);
+        return;
+    }
+    found->second.bits = answer.bits;
+    found->second.done = true;
+}
+
+void MessageAccess::progress() {
+    const std::unique_lock lock(mutex_, std::try_to_lock);
+    if (!lock)
+        return; // another thread is at it
+    for (int found = 1; found != 0;) {
+        MPI_Message message = MPI_MESSAGE_NULL;
+        MPI_Status status;
+        checkMpi(MPI_Improbe(MPI_ANY_SOURCE, asks_.tag, asks_.comm, &found, &message, &status), "MPI_Improbe");
+        if (found != 0)
+            serveOne(message, status.MPI_SOURCE);
+    }
+    for (int found = pending_.empty() ? 0 : 1; found != 0;) {
+        MPI_Message message = MPI_MESSAGE_NULL;
+        checkMpi(MPI_Improbe(MPI_ANY_SOURCE, answers_.tag, answers_.comm, &found, &message, MPI_STATUS_IGNORE),
+                 "MPI_Improbe");
+        if (found != 0)
+            receiveAnswer(message);
+    }
+    std::erase_if(sending_, [](Sending &sending) {
+        int done = 0;
+        checkMpi(MPI_Test(&sending.request, &done, MPI_STATUS_IGNORE), "MPI_Test");
+        return done != 0;
+    });
+}
+
+void MessageAccess::close() {
+    const auto allSent = [&] {
+        const std::lock_guard lock(mutex_);
+        return sending_.empty();
+    };
+    waits_.waitFor(PeerWaits::anyone, "receive answers", allSent, [&] { progress(); });
+    stop();
+    window_.free();
+}
+
+} // namespace DNDS

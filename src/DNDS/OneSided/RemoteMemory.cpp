@@ -1,0 +1,218 @@
+#include "DNDS/OneSided/RemoteMemory.hpp"
+
+#include "DNDS/Base/HostMemory.hpp"
+#include "DNDS/Mpi/NodeTopology.hpp"
+#include "DNDS/Mpi/PendingBarrier.hpp"
+#include "DNDS/OneSided/DeviceAccess.hpp"
+#include "DNDS/OneSided/MessageAccess.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <exception>
+#include <limits>
+#include <new>
+#include <string_view>
+
+namespace DNDS {
+
+const char *atomicOpName(AtomicOp op) noexcept {
+    constexpr std::array<const char *, 9> names{"fetch", "set", "add",  "min",        "max",
+                                                "and",   "or",  "swap", "compareSwap"};
+    return names[static_cast<std::size_t>(op)];
+}
+
+void Detail::copyMany(std::byte *to, const std::byte *from, std::uint64_t bytes) noexcept {
+    std::memcpy(to, from, bytes);
+}
+
+namespace {
+
+constexpr std::array<const char *, 8> callNames{"put",    "get",  "an atomic operation", "a signal", "wait", "lock",
+                                                "unlock", "flush"};
+
+constexpr std::size_t pageBytes = 4096;
+
+/// What ranks tell each other about their memory.
+struct Place {
+    std::uint64_t bytes = 0;
+    std::uint64_t offset = 0;
+    std::uint32_t segment = 0;
+    std::uint32_t inArena = 0;
+};
+
+} // namespace
+
+RemoteMemory::RemoteMemory(std::shared_ptr<CommunicatorContext> context, std::shared_ptr<std::byte> memory,
+                           std::size_t bytes, MemorySpace space, std::string name)
+    : context_(std::move(context)), arena_(context_->node().arena), memory_(std::move(memory)), waits_(*context_),
+      name_(std::move(name)), space_(space), rank_(context_->comm().rank()), exceptions_(std::uncaught_exceptions()) {
+    const CommunicatorView &comm = context_->comm();
+    comm.guarded([&] {
+        mapped_.resize(static_cast<std::size_t>(comm.size()));
+        bytes_.resize(mapped_.size());
+        hostFaults_ = std::make_unique<FaultRecord>();
+        faults_ = hostFaults_.get();
+    });
+    exchangePlaces(bytes);
+    if (space == MemorySpace::Device) {
+        auto device = std::make_unique<DeviceAccess>(context_, memory_.get(), bytes_, name_);
+        faults_ = device->table().faults;
+        device_ = device.get();
+        far_ = std::move(device);
+        return;
+    }
+    const int far = std::ranges::find(mapped_, nullptr) != mapped_.end() ? 1 : 0;
+    if (comm.allReduce(far, MPI_MAX) != 0)
+        far_ = std::make_unique<MessageAccess>(context_, memory_.get(), bytes);
+}
+
+std::shared_ptr<std::byte> RemoteMemory::allocate(const CommunicatorContext &context, std::size_t bytes,
+                                                  MemorySpace space, const std::string &name) {
+    bytes = std::max<std::size_t>(bytes, 1);
+    if (space == MemorySpace::Device) {
+        Device::requireDevice("make " + name + " in device memory");
+        return {static_cast<std::byte *>(Device::allocate(bytes)), Device::deallocate};
+    }
+    const std::shared_ptr<NodeArena> &arena = context.node().arena;
+    const HostMemoryResource resource = arena ? HostMemoryResource(arena) : defaultHostMemory();
+    try {
+        auto *memory = static_cast<std::byte *>(resource->allocate(bytes, pageBytes));
+        return {memory, [resource, bytes](std::byte *mine) { resource->deallocate(mine, bytes, pageBytes); }};
+    } catch (const std::bad_alloc &) {
+        throw MemoryError(fmt::format("{}: no room for {} bytes", name, bytes));
+    }
+}
+
+RemoteMemory::~RemoteMemory() {
+    if (mpiActive() && context_->alive() && std::uncaught_exceptions() <= exceptions_)
+        try {
+            close();
+            return;
+        } catch (...) { // a peer has failed: who waits for it has been told
+        }
+    if (far_)
+        far_->stop();
+    try { // others, and MPI, may still read and write it
+        context_->leave(memory_, [] { return false; });
+        context_->leave(std::shared_ptr<FarAccess>(std::move(far_)), [] { return false; });
+    } catch (...) {
+        static_cast<void>(new (std::nothrow) std::shared_ptr<std::byte>(memory_));
+        static_cast<void>(far_.release());
+    }
+}
+
+void RemoteMemory::exchangePlaces(std::size_t bytes) {
+    const CommunicatorView &comm = context_->comm();
+    const NodeTopology &node = context_->node();
+    const bool onHost = space_ == MemorySpace::Host;
+    Place place;
+    place.bytes = bytes;
+    if (const auto found = onHost && arena_ ? arena_->locate(memory_.get()) : std::nullopt)
+        place = {bytes, found->offset, found->segment, 1};
+    const std::vector<Place> all = comm.allGatherV(std::span<const Place>(&place, 1));
+    comm.guarded([&] {
+        for (std::size_t rank = 0; rank < all.size(); ++rank) {
+            bytes_[rank] = all[rank].bytes;
+            if (static_cast<int>(rank) == rank_ && onHost)
+                mapped_[rank] = memory_.get();
+            else if (arena_ && node.nodeRank[rank] >= 0 && all[rank].inArena != 0)
+                mapped_[rank] = arena_->translate(node.nodeRank[rank], {all[rank].segment, all[rank].offset});
+        }
+    });
+}
+
+std::string RemoteMemory::path(int rank) const {
+    if (mapped(rank) != nullptr)
+        return rank == rank_ ? "own memory" : "loads and stores in memory shared on the node";
+    if (device_ != nullptr)
+        return rank == rank_ ? "own device memory" : "device memory opened by this process: kernels and copies";
+    const NodeTopology &node = context_->node();
+    return fmt::format("MPI for puts and gets, requests to the owner for atomic operations ({})",
+                       !node.sameNode(rank) ? "on another node"
+                       : !node.arena        ? node.whyNoArena
+                                            : "its memory is not in the node's arena");
+}
+
+RemoteTable RemoteMemory::table() const {
+    return device_ != nullptr ? device_->table() : RemoteTable{mapped_.data(), bytes_.data(), faults_, rank_, ranks()};
+}
+
+const std::string &RemoteMemory::whyNoKernelWaits() const noexcept {
+    static const std::string none;
+    return device_ != nullptr ? device_->whyNoWaits() : none;
+}
+
+void RemoteMemory::throwFault(AccessFault fault, RemoteCall call, int rank, std::uint64_t offset,
+                              std::uint64_t bytes) const {
+    const std::string what = fmt::format("{}: {} of {} bytes at offset {} of rank {}", name_,
+                                         callNames[static_cast<std::size_t>(call)], bytes, offset, rank);
+    switch (fault) {
+    case AccessFault::Rank:
+        throw IndexError(fmt::format("{}: ranks are 0 to {}", what, ranks() - 1));
+    case AccessFault::Range:
+        throw IndexError(rank >= 0 && rank < ranks()
+                             ? fmt::format("{}: beyond the end, which is at {}", what, this->bytes(rank))
+                             : what + ": beyond the end");
+    case AccessFault::Freed:
+        throw StateError(what + ": this memory was freed");
+    case AccessFault::Foreign:
+        throw ArgumentError(what + ": the pointer is null, or belongs to another heap");
+    case AccessFault::Alignment:
+        throw ArgumentError(what + ": atomic operations need words at multiples of their size");
+    case AccessFault::Unreachable:
+        throw StateError(what + ": kernels reach ranks by loads and stores only, and this one is out of reach: use the "
+                                "call on the host");
+    case AccessFault::NotLocked:
+        throw StateError(what + ": the window is not locked for this rank: call lock or lockAll first");
+    case AccessFault::Patience:
+        throw PeerError(what + ": the word did not become what was waited for");
+    case AccessFault::None:
+        break;
+    }
+    throw StateError(what + ": no fault");
+}
+
+void RemoteMemory::throwKernelFault() {
+    while (Atomics::loadAcquire(&faults_->taken) != 2)
+        std::this_thread::yield();
+    const FaultRecord seen = *faults_;
+    *faults_ = FaultRecord{};
+    try {
+        throwFault(seen.fault, seen.call, seen.rank, seen.offset, seen.bytes);
+    } catch (const Error &error) {
+        throwError(error.kind(), "in a kernel: " + error.message());
+    }
+}
+
+void RemoteMemory::putStrided(int rank, std::size_t offset, std::size_t toStride, const void *from,
+                              std::size_t fromStride, std::size_t object, std::size_t count) {
+    for (std::size_t k = 0; k < count; ++k)
+        put(rank, offset + k * toStride, static_cast<const std::byte *>(from) + k * fromStride, object,
+            k + 1 < count ? Completion::AtQuiet : Completion::Now); // the last one completes all
+}
+
+void RemoteMemory::getStrided(int rank, std::size_t offset, std::size_t fromStride, void *to, std::size_t toStride,
+                              std::size_t object, std::size_t count) {
+    for (std::size_t k = 0; k < count; ++k)
+        get(rank, offset + k * fromStride, static_cast<std::byte *>(to) + k * toStride, object,
+            k + 1 < count ? Completion::AtQuiet : Completion::Now);
+}
+
+void RemoteMemory::barrier() {
+    checkKernels();
+    quiet();
+    PendingBarrier barrier(*context_);
+    waitFor(PeerWaits::anyone, "come to a barrier", [&] { return barrier.reached(); });
+    sync();
+}
+
+void RemoteMemory::close() {
+    barrier();
+    if (far_) {
+        far_->close();
+        far_.reset();
+    }
+}
+
+} // namespace DNDS

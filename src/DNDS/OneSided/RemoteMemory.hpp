@@ -1,0 +1,181 @@
+/// @file RemoteMemory.hpp
+/// @brief A range of memory of each rank that the others read and write: what heaps and windows are made of.
+#pragma once
+
+#include "DNDS/Base/MemorySpace.hpp"
+#include "DNDS/Mpi/CommunicatorContext.hpp"
+#include "DNDS/OneSided/FarAccess.hpp"
+#include "DNDS/OneSided/PeerWaits.hpp"
+#include "DNDS/OneSided/RemoteTable.hpp"
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace DNDS {
+
+class DeviceAccess;
+class NodeArena;
+
+/// Operations on the memory of other ranks, by rank and offset in bytes: loads and stores where the memory is mapped
+/// here, `FarAccess` elsewhere. docs/one_sided.md says what each promises.
+///
+/// All functions are Local, unless stated. They throw what a kernel noted before (`checkKernels`), then
+/// - IndexError for a rank that does not exist, or beyond its memory; ArgumentError for words that are not aligned
+/// - PeerError where a rank that is waited for has ended, or after DNDS_WAIT_TIMEOUT seconds.
+class RemoteMemory {
+  public:
+    using Completion = FarAccess::Completion;
+
+    /// Memory for the constructor: in `space`, and on the host where the other ranks of the node map it, if they can.
+    /// Local. Throws MemoryError, NotBuiltError.
+    static std::shared_ptr<std::byte> allocate(const CommunicatorContext &context, std::size_t bytes, MemorySpace space,
+                                               const std::string &name);
+
+    /// `bytes` bytes from `memory` in `space` on this rank; `name` is for messages. Collective. Throws on all ranks:
+    /// StateError for device memory that a rank cannot reach.
+    RemoteMemory(std::shared_ptr<CommunicatorContext> context, std::shared_ptr<std::byte> memory, std::size_t bytes,
+                 MemorySpace space, std::string name);
+    RemoteMemory(const RemoteMemory &) = delete;
+    RemoteMemory &operator=(const RemoteMemory &) = delete;
+    /// Collective: completes everything on all ranks. While an exception is on its way, after an error of a peer, and
+    /// after MPI_Finalize it waits for nobody, and what others may still use is kept for ever.
+    ~RemoteMemory();
+
+    int rank() const noexcept { return rank_; }
+    int ranks() const noexcept { return static_cast<int>(bytes_.size()); }
+    MemorySpace space() const noexcept { return space_; }
+    const std::string &name() const noexcept { return name_; }
+    CommunicatorContext &context() const noexcept { return *context_; }
+    std::size_t bytes(int rank) const noexcept { return bytes_[static_cast<std::size_t>(rank)]; }
+    /// Where loads and stores of this processor reach a rank's memory; null where they do not.
+    std::byte *mapped(int rank) const noexcept { return mapped_[static_cast<std::size_t>(rank)]; }
+    /// How a rank's memory is reached, for people.
+    std::string path(int rank) const;
+
+    /// For kernels, in memory of `space`; valid as long as this object.
+    RemoteTable table() const;
+    /// Why kernels must not wait for other ranks; empty where they may.
+    const std::string &whyNoKernelWaits() const noexcept;
+    /// Throws what a kernel noted, and forgets it.
+    void checkKernels() {
+        if (faults_->taken != 0) [[unlikely]]
+            throwKernelFault();
+    }
+    [[noreturn]] void throwFault(AccessFault fault, RemoteCall call, int rank, std::uint64_t offset,
+                                 std::uint64_t bytes) const;
+    void check(RemoteCall call, int rank, std::uint64_t offset, std::uint64_t bytes,
+               std::uint64_t alignment = 1) const {
+        const RemoteTable table{nullptr, bytes_.data(), nullptr, rank_, ranks()};
+        if (const AccessFault fault = table.check(rank, offset, bytes, alignment); fault != AccessFault::None)
+            throwFault(fault, call, rank, offset, bytes);
+    }
+
+    // What follows does not check ranges: `check` does.
+
+    void put(int rank, std::size_t offset, const void *from, std::size_t bytes,
+             Completion completion = Completion::Now) {
+        if (std::byte *to = mapped(rank)) [[likely]]
+            Detail::copyShare(to + offset, static_cast<const std::byte *>(from), bytes, {});
+        else if (bytes > 0)
+            far_->put(rank, offset, from, bytes, completion);
+    }
+    void get(int rank, std::size_t offset, void *to, std::size_t bytes, Completion completion = Completion::Now) {
+        if (const std::byte *from = mapped(rank)) [[likely]]
+            Detail::copyShare(static_cast<std::byte *>(to), from + offset, bytes, {});
+        else if (bytes > 0)
+            far_->get(rank, offset, to, bytes, completion);
+    }
+    /// What the word was; with AtQuiet nothing is returned.
+    template <AtomicWord T>
+    T atomic(int rank, std::size_t offset, AtomicOp op, T operand, T compare = T{},
+             Completion completion = Completion::Now) {
+        if (std::byte *word = mapped(rank)) [[likely]]
+            return Atomics::apply(reinterpret_cast<T *>(word + offset), op, operand, compare);
+        return Atomics::fromBits<T>(far_->atomic(rank, offset, Atomics::request(op, operand, compare), completion));
+    }
+
+    /// Objects of `object` bytes, at strides in bytes on both sides.
+    void putStrided(int rank, std::size_t offset, std::size_t toStride, const void *from, std::size_t fromStride,
+                    std::size_t object, std::size_t count);
+    void getStrided(int rank, std::size_t offset, std::size_t fromStride, void *to, std::size_t toStride,
+                    std::size_t object, std::size_t count);
+    /// Sets or adds to a word, after everything that was put to this rank before.
+    void signal(int rank, std::size_t offset, std::uint64_t value, bool add) {
+        if (std::byte *base = mapped(rank)) [[likely]] {
+            auto *word = reinterpret_cast<std::uint64_t *>(base + offset);
+            Atomics::fenceRelease();
+            add ? static_cast<void>(Atomics::fetchAdd(word, value)) : Atomics::storeRelease(word, value);
+            return;
+        }
+        far_->fence();
+        far_->atomic(rank, offset, Atomics::request(add ? AtomicOp::Add : AtomicOp::Set, value), Completion::AtQuiet);
+    }
+
+    void fence() {
+        Atomics::fenceRelease();
+        if (far_)
+            far_->fence();
+    }
+    void quiet() {
+        Atomics::fenceSystem();
+        if (far_)
+            far_->quiet();
+    }
+    /// After other ranks have said by another way that their puts are complete, and before loads of what they put.
+    void sync() {
+        Atomics::fenceSystem();
+        if (far_)
+            far_->sync();
+    }
+    /// `quiet` on all ranks; afterwards loads see what was put. Collective; serves other ranks while it waits.
+    void barrier();
+    /// Whether other ranks' atomic operations come here as messages, which waits have to serve.
+    bool servesOthers() const noexcept { return far_ != nullptr && device_ == nullptr; }
+    /// Serves those that have come. Does not wait.
+    void progress() {
+        if (far_)
+            far_->progress();
+    }
+    /// Serves others until `done` returns true; as `PeerWaits::waitFor`.
+    template <class Done>
+    void waitFor(int peer, const char *what, Done &&done) {
+        waits_.waitFor(peer, what, std::forward<Done>(done), [this] { progress(); });
+    }
+    /// Waits until the word in this rank's memory compares as told, and returns it.
+    template <AtomicWord T>
+    T waitUntil(std::size_t offset, Comparison comparison, T value) {
+        T seen{};
+        waitFor(PeerWaits::anyone, "set a word", [&] {
+            seen = atomic(rank_, offset, AtomicOp::Fetch, T{});
+            return holds(seen, comparison, value);
+        });
+        sync();
+        return seen;
+    }
+
+  private:
+    void exchangePlaces(std::size_t bytes);
+    void close();
+    [[noreturn]] void throwKernelFault();
+
+    std::shared_ptr<CommunicatorContext> context_;
+    std::shared_ptr<NodeArena> arena_; ///< keeps mappings alive
+    std::shared_ptr<std::byte> memory_;
+    PeerWaits waits_;
+    std::string name_;
+    MemorySpace space_;
+    int rank_;
+    std::vector<std::byte *> mapped_;
+    std::vector<std::uint64_t> bytes_;
+    std::unique_ptr<FarAccess> far_; ///< null where all memory is mapped
+    DeviceAccess *device_ = nullptr; ///< the same, for device memory
+    std::unique_ptr<FaultRecord> hostFaults_;
+    FaultRecord *faults_ = nullptr;
+    int exceptions_; ///< on their way when this was made
+};
+
+} // namespace DNDS

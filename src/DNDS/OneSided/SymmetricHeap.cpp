@@ -1,0 +1,149 @@
+#include "DNDS/OneSided/SymmetricHeap.hpp"
+
+#include <algorithm>
+#include <array>
+#include <limits>
+
+namespace DNDS {
+
+namespace {
+
+using Detail::HeapBlock;
+using Detail::heapUnit;
+
+constexpr std::size_t mostBytes = std::numeric_limits<std::ptrdiff_t>::max() / 2;
+
+std::size_t inUnits(std::size_t bytes) {
+    return (std::max<std::size_t>(bytes, 1) + heapUnit - 1) / heapUnit * heapUnit;
+}
+
+/// The least and the largest of the ranks' numbers. Collective; one reduction.
+template <std::size_t n>
+std::array<std::pair<std::uint64_t, std::uint64_t>, n> ranges(const CommunicatorView &comm,
+                                                              const std::array<std::uint64_t, n> &mine) {
+    std::array<std::uint64_t, 2 * n> both{};
+    for (std::size_t k = 0; k < n; ++k) {
+        both[2 * k] = ~mine[k];
+        both[2 * k + 1] = mine[k];
+    }
+    comm.allReduce(both.data(), static_cast<int>(2 * n), MPI_MAX);
+    std::array<std::pair<std::uint64_t, std::uint64_t>, n> result;
+    for (std::size_t k = 0; k < n; ++k)
+        result[k] = {~both[2 * k], both[2 * k + 1]};
+    return result;
+}
+
+bool differ(const std::pair<std::uint64_t, std::uint64_t> &range) { return range.first != range.second; }
+
+/// Polls of a wait in a kernel: some seconds.
+constexpr std::uint64_t kernelPatience = std::uint64_t{1} << 24U;
+
+} // namespace
+
+SymmetricHeap::SymmetricHeap(CommunicatorView comm, std::size_t bytes, MemorySpace space, std::string name) {
+    const std::shared_ptr<CommunicatorContext> context = CommunicatorContext::of(comm);
+    const auto seen = ranges<2>(comm, {bytes, static_cast<std::uint64_t>(space)});
+    DNDS_CHECK(!differ(seen[0]), ArgumentError, "{}: ranks give from {} to {} bytes: give all the same", name,
+               seen[0].first, seen[0].second);
+    DNDS_CHECK(!differ(seen[1]), ArgumentError, "{}: some ranks ask for host memory, some for device memory", name);
+    DNDS_CHECK(bytes <= mostBytes, MemoryError, "{}: no room for {} bytes", name, bytes);
+    std::shared_ptr<std::byte> memory;
+    comm.guarded([&] {
+        core_ = std::make_unique<Core>(inUnits(bytes));
+        core_->context = context;
+        memory = RemoteMemory::allocate(*context, core_->size, space, name);
+    });
+    std::byte *own = memory.get();
+    core_->memory = std::make_unique<RemoteMemory>(context, std::move(memory), core_->size, space, std::move(name));
+    static_cast<RemoteTable &>(core_->table) = core_->memory->table();
+    core_->table.heap = &core_->table;
+    core_->table.own = own;
+    core_->table.space = space;
+}
+
+SymmetricHeap::~SymmetricHeap() = default;
+
+HeapView SymmetricHeap::view(KernelWaits waits) const {
+    Detail::HeapTable table = core_->table;
+    if (waits == KernelWaits::Yes) {
+        const std::string &whyNot = core_->memory->whyNoKernelWaits();
+        DNDS_CHECK(whyNot.empty(), StateError, "{}: kernels must not wait: {}", core_->memory->name(), whyNot);
+        table.patience = kernelPatience;
+    }
+    return HeapView(table);
+}
+
+std::size_t SymmetricHeap::span(std::size_t count, std::size_t stride) {
+    DNDS_CHECK(stride > 0, ArgumentError, "a stride is 0: give at least 1");
+    DNDS_CHECK(count < mostBytes / stride, ArgumentError, "{} objects at a stride of {} are too many", count, stride);
+    return count == 0 ? 0 : (count - 1) * stride + 1;
+}
+
+HeapBlock SymmetricHeap::allocateBytes(std::size_t count, std::size_t objectBytes) {
+    const CommunicatorView &comm = core_->context->comm();
+    if (core_->memory->servesOthers())
+        core_->memory->barrier(); // the reduction below serves nobody
+    const std::size_t bytes = count > mostBytes / objectBytes ? mostBytes : count * objectBytes;
+    const auto seen = ranges<2>(comm, {bytes, core_->calls});
+    DNDS_CHECK(!differ(seen[0]) && !differ(seen[1]), ArgumentError,
+               "{}: ranks allocate from {} to {} bytes in their calls {} to {}; here {} bytes: make all ranks allocate "
+               "and free the same in the same order",
+               core_->memory->name(), seen[0].first, seen[0].second, seen[1].first, seen[1].second, bytes);
+    const std::size_t needed = inUnits(bytes) + heapUnit;
+    HeapBlock block;
+    comm.guarded([&] {
+        const auto found = core_->blocks.allocate(needed, heapUnit);
+        DNDS_CHECK(found.has_value(), MemoryError,
+                   "{}: no room for {} bytes (and {} of its own): {} of {} bytes are free, the largest piece has {}",
+                   core_->memory->name(), bytes, heapUnit, core_->blocks.freeBytes(), core_->size,
+                   core_->blocks.largestFree());
+        ++core_->calls;
+        block = {core_->calls * 0x9E3779B97F4A7C15U | 1U, *found + heapUnit, bytes};
+        core_->live.emplace(block.begin, block);
+        writeBlock(block.begin, block);
+    });
+    return block;
+}
+
+void SymmetricHeap::freeBlock(const Detail::HeapTable *heap, std::uint64_t begin, std::uint64_t serial) {
+    barrier();
+    const CommunicatorView &comm = core_->context->comm();
+    const auto found = core_->live.find(begin);
+    const bool mine = heap == &core_->table && found != core_->live.end() && found->second.serial == serial;
+    const auto seen = ranges<2>(comm, {mine ? 1U : 0U, serial});
+    DNDS_CHECK(!differ(seen[1]), ArgumentError, "{}: ranks free different allocations", core_->memory->name());
+    DNDS_CHECK(seen[0].first == 1, StateError, "{}: what is freed is not allocated in this heap, or was freed before",
+               core_->memory->name());
+    comm.guarded([&] {
+        core_->blocks.release(begin - heapUnit, inUnits(found->second.bytes) + heapUnit);
+        writeBlock(begin, {});
+        core_->live.erase(found);
+    });
+}
+
+void SymmetricHeap::writeBlock(std::uint64_t begin, const HeapBlock &block) {
+    core_->memory->put(rank(), begin - heapUnit, &block, sizeof(block));
+}
+
+AccessFault SymmetricHeap::checkLive(const Detail::HeapTable *heap, int rank, std::uint64_t offset, std::uint64_t begin,
+                                     std::uint64_t serial, std::uint64_t bytes, std::uint64_t alignment) const {
+    if (heap != &core_->table)
+        return AccessFault::Foreign;
+    const auto found = core_->live.find(begin);
+    return core_->table.checkBlock(found == core_->live.end() ? HeapBlock{} : found->second, rank, offset, serial,
+                                   bytes, alignment);
+}
+
+void SymmetricHeap::throwFault(AccessFault fault, RemoteCall call, int rank, std::uint64_t offset, std::uint64_t begin,
+                               std::uint64_t bytes) const {
+    if (fault == AccessFault::Range) {
+        const HeapBlock &block = core_->live.at(begin);
+        const auto first = static_cast<std::int64_t>(offset - begin);
+        throw IndexError(fmt::format("{}: bytes [{}, {}) of an allocation of {} bytes are accessed on rank {}",
+                                     core_->memory->name(), first,
+                                     static_cast<double>(first) + static_cast<double>(bytes), block.bytes, rank));
+    }
+    core_->memory->throwFault(fault, call, rank, offset, bytes);
+}
+
+} // namespace DNDS

@@ -1,0 +1,189 @@
+#include "DNDS/OneSided/Window.hpp"
+
+#include "DNDS/Transport/DeviceTopology.hpp"
+
+#include <cstring>
+#include <string>
+#include <utility>
+
+namespace DNDS {
+
+namespace {
+
+using Detail::WindowLock;
+
+std::string valueOf(const WindowInfo &info, const char *key, const char *otherwise) {
+    const auto found = info.find(key);
+    return found == info.end() ? otherwise : found->second;
+}
+
+MemorySpace spaceOf(const WindowInfo &info) {
+    const std::string kind = valueOf(info, "mpi_alloc_memory_kind", "system");
+    if (kind == "gpu:device" || kind == "cuda:device")
+        return MemorySpace::Device;
+    DNDS_CHECK(kind == "system" || kind == "mpi", ArgumentError,
+               "the info key mpi_alloc_memory_kind is '{}': give 'system' or 'gpu:device'", kind);
+    return MemorySpace::Host;
+}
+
+} // namespace
+
+Window Window::allocate(CommunicatorView comm, std::size_t bytes, std::size_t displacementUnit,
+                        const WindowInfo &info) {
+    const std::shared_ptr<CommunicatorContext> context = CommunicatorContext::of(comm);
+    std::shared_ptr<std::byte> memory;
+    MemorySpace space = MemorySpace::Host;
+    comm.guarded([&] {
+        space = spaceOf(info);
+        memory = RemoteMemory::allocate(*context, bytes, space, "a window");
+        if (space == MemorySpace::Host) {
+            std::memset(memory.get(), 0, bytes);
+            return;
+        }
+        const std::vector<std::byte> zeros(bytes);
+        const Device::Stream stream;
+        Device::copy(memory.get(), space, zeros.data(), MemorySpace::Host, bytes, stream);
+        stream.synchronize();
+    });
+    return Window(comm, std::move(memory), bytes, displacementUnit, space, info);
+}
+
+Window Window::create(CommunicatorView comm, void *base, std::size_t bytes, std::size_t displacementUnit,
+                      MemorySpace space, const WindowInfo &info) {
+    comm.guarded([&] {
+        DNDS_CHECK(base != nullptr || bytes == 0, ArgumentError, "a window of {} bytes is made over no memory", bytes);
+    });
+    return Window(comm, unowned(base), bytes, displacementUnit, space, info);
+}
+
+Window::Window(CommunicatorView comm, std::shared_ptr<std::byte> memory, std::size_t bytes, std::size_t unit,
+               MemorySpace space, const WindowInfo &info) {
+    const std::shared_ptr<CommunicatorContext> context = CommunicatorContext::of(comm);
+    const auto n = static_cast<std::size_t>(comm.size());
+    comm.guarded([&] {
+        DNDS_CHECK(unit > 0, ArgumentError, "the displacement unit of a window is 0: give at least 1");
+        if (memory == nullptr) // a rank without memory still has a place, in which nothing is
+            memory = RemoteMemory::allocate(*context, 1, space, "a window");
+    });
+    const std::size_t lockBytes = 1024 + n * (sizeof(std::uint32_t) + sizeof(std::uint64_t));
+    core_ = std::make_unique<Core>(comm, lockBytes, space);
+    Core &core = *core_;
+    core.unitsHere = comm.allGather(static_cast<std::uint64_t>(unit));
+    comm.guarded([&] {
+        core.heldHere.resize(n);
+        core.info = info;
+    });
+    core.lock = core.locks.allocate<std::uint64_t>(WindowLock::words);
+    core.held = core.locks.allocate<std::uint32_t>(n);
+    core.units = core.locks.allocate<std::uint64_t>(n);
+    const std::uint64_t zeros[WindowLock::words] = {};
+    core.locks.put(core.lock, zeros, WindowLock::words, comm.rank());
+    core.locks.put(core.held, core.heldHere.data(), n, comm.rank());
+    core.locks.put(core.units, core.unitsHere.data(), n, comm.rank());
+    core.data = std::make_unique<RemoteMemory>(context, std::move(memory), bytes, space, "a window");
+    comm.guarded([&] {
+        if (valueOf(info, "win_populate_to_device", "false") == "true")
+            populateToDevice();
+    });
+    core.locks.barrier();
+}
+
+Window::Shared Window::sharedQuery(int rank) const {
+    core_->data->check(RemoteCall::Get, rank, 0, 0);
+    return {core_->data->bytes(rank), core_->unitsHere[static_cast<std::size_t>(rank)], core_->data->mapped(rank)};
+}
+
+WindowInfo Window::info() const {
+    return {{"mpi_alloc_memory_kind", core_->data->space() == MemorySpace::Host ? "system" : "gpu:device"},
+            {"win_populate_to_device", core_->populated ? "true" : "false"}};
+}
+
+void Window::populateToDevice() {
+    Device::requireDevice("populate a window to the device");
+    DNDS_CHECK(core_->data->space() == MemorySpace::Device, StateError,
+               "a window in host memory cannot be populated to the device: make it with mpi_alloc_memory_kind = "
+               "gpu:device");
+    core_->populated = true;
+}
+
+WindowView Window::view(KernelWaits waits) const {
+    DNDS_CHECK(core_->data->space() == MemorySpace::Host || core_->populated, StateError,
+               "a window is to be accessed by kernels, but was not populated to the device: call populateToDevice");
+    const HeapView locks = core_->locks.view(waits); // throws where kernels must not wait
+    return {core_->data->table(), locks,        core_->lock,
+            core_->held,          core_->units, waits == KernelWaits::Yes ? locks.patience() : 0};
+}
+
+void Window::setHeld(int rank, std::uint32_t how) {
+    core_->heldHere[static_cast<std::size_t>(rank)] = how;
+    core_->locks.putValue(core_->held + rank, how, this->rank());
+}
+
+void Window::lock(LockType type, int rank) {
+    core_->data->checkKernels();
+    SymmetricHeap &locks = core_->locks;
+    core_->data->check(RemoteCall::Lock, rank, 0, 0);
+    DNDS_CHECK(core_->heldHere[static_cast<std::size_t>(rank)] == 0, StateError,
+               "rank {} of a window is locked by this rank already", rank);
+    const std::uint64_t ticket = WindowLock::draw(locks, core_->lock, rank);
+    std::uint64_t holder = 0;
+    try {
+        core_->data->waitFor(PeerWaits::anyone, "let go of a window's lock",
+                             [&] { return WindowLock::served(locks, core_->lock, rank, ticket, type); });
+    } catch (const PeerError &error) {
+        if (core_->lock.at(rank) != nullptr) // else the owner, who may be gone, would have to answer
+            holder = locks.fetch(core_->lock + WindowLock::Holder, rank);
+        throw PeerError(fmt::format("the lock of rank {} of a window{}: {}", rank,
+                                    holder != 0 ? fmt::format(", which rank {} holds", holder - 1) : std::string(),
+                                    error.message()));
+    }
+    WindowLock::enter(locks, core_->lock, rank, type);
+    setHeld(rank, static_cast<std::uint32_t>(type));
+    core_->data->sync();
+}
+
+void Window::unlock(int rank) {
+    requireLocked(RemoteCall::Unlock, rank);
+    core_->data->checkKernels();
+    core_->data->quiet();
+    const auto type = static_cast<LockType>(core_->heldHere[static_cast<std::size_t>(rank)]);
+    setHeld(rank, 0);
+    WindowLock::leave(core_->locks, core_->lock, rank, type);
+}
+
+void Window::lockAll() {
+    for (int rank = 0; rank < ranks(); ++rank)
+        lock(LockType::Shared, rank);
+}
+
+void Window::unlockAll() {
+    for (int rank = 0; rank < ranks(); ++rank)
+        unlock(rank);
+}
+
+void Window::flush(int rank) {
+    requireLocked(RemoteCall::Flush, rank);
+    flushAll();
+}
+
+void Window::flushAll() {
+    core_->data->checkKernels();
+    core_->data->quiet();
+}
+
+std::string whyNoDeviceWindows(CommunicatorView comm) {
+    const std::shared_ptr<CommunicatorContext> context = CommunicatorContext::of(comm);
+    const DeviceTopology &devices = DeviceTopology::of(*context);
+    int unreached = -1;
+    for (int rank = 0; rank < comm.size(); ++rank)
+        if (rank != comm.rank() && !devices.reaches(rank))
+            unreached = rank;
+    if (comm.allReduce(Device::available() ? 1 : 0, MPI_MIN) == 0)
+        return Device::available() ? "another rank has no device" : Device::unavailableReason();
+    if (comm.allReduce(unreached, MPI_MAX) < 0)
+        return {};
+    return unreached >= 0 ? fmt::format("rank {}: {}", unreached, devices.whyNot(unreached))
+                          : std::string("another rank cannot reach the device memory of all");
+}
+
+} // namespace DNDS

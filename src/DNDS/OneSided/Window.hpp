@@ -1,0 +1,191 @@
+/// @file Window.hpp
+/// @brief Windows with the words and rules of MPI-4: memory of each rank that others access in epochs.
+#pragma once
+
+#include "DNDS/OneSided/SymmetricHeap.hpp"
+#include "DNDS/OneSided/WindowView.hpp"
+
+#include <cstddef>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+/// Defined where windows have `populateToDevice` and `WindowView`.
+#define DNDS_WINDOW_DEVICE_INITIATED 1
+
+namespace DNDS {
+
+/// Keys and values, as MPI_Info. Windows know `mpi_alloc_memory_kind` (`system`, `gpu:device`), where `allocate` takes
+/// memory, and `win_populate_to_device` (`true`, `false`), which calls `populateToDevice`. Others are ignored.
+using WindowInfo = std::map<std::string, std::string>;
+
+/// An MPI window, by other means: loads, stores and atomic operations of the processor where memory is mapped, MPI's
+/// puts and gets and requests to the owner elsewhere (see `RemoteMemory`). Passive target, memory model unified.
+///
+/// Elements of accumulating operations are numbers of 32 or 64 bits; each element is changed atomically, and the
+/// operations of one rank on one element happen in its order. Displacements count the target's units.
+///
+///     Window window = Window::allocate(comm, 1000 * sizeof(double), sizeof(double));
+///     window.lock(LockType::Shared, neighbour);
+///     window.accumulate(values, 10, neighbour, 40, AccumulateOp::Sum);
+///     window.unlock(neighbour);
+///
+/// Operations are Local and throw as those of `RemoteMemory`, StateError without a lock of the target, and PeerError
+/// where a lock's holder has died: the window is of no use afterwards. Unlike with MPI, an origin's buffer may be
+/// changed as soon as put and accumulate return, and what get and getAccumulate fetch is there.
+class Window {
+  public:
+    /// `bytes` new bytes, zeroed, which may differ between ranks. Collective. Throws on all ranks.
+    static Window allocate(CommunicatorView comm, std::size_t bytes, std::size_t displacementUnit,
+                           const WindowInfo &info = {});
+    /// Over an allocation of a heap, which must outlive the window. Collective.
+    template <class T>
+    static Window create(SymmetricHeap &heap, SymmetricPointer<T> memory, std::size_t count) {
+        heap.barrier();
+        return Window(CommunicatorView(heap.communicator()), unowned(heap.own(memory)), count * sizeof(T), sizeof(T),
+                      heap.space(), {});
+    }
+    /// Over memory of the caller, which must outlive the window; `bytes` may be 0. On the host only memory in the
+    /// node's arena (sons, and what `RemoteMemory::allocate` gives) is mapped by other ranks of the node. Collective.
+    static Window create(CommunicatorView comm, void *base, std::size_t bytes, std::size_t displacementUnit,
+                         MemorySpace space = MemorySpace::Host, const WindowInfo &info = {});
+    Window(Window &&other) noexcept = default;
+    Window &operator=(Window &&other) noexcept = default;
+    Window(const Window &) = delete;
+    Window &operator=(const Window &) = delete;
+    /// Collective, as `RemoteMemory`.
+    ~Window() = default;
+
+    int rank() const noexcept { return core_->data->rank(); }
+    int ranks() const noexcept { return core_->data->ranks(); }
+
+    /// A rank's memory, as MPI_Win_shared_query.
+    struct Shared {
+        std::size_t bytes;
+        std::size_t displacementUnit;
+        void *base; ///< null where loads and stores of the host do not reach it
+    };
+    Shared sharedQuery(int rank) const;
+    /// The keys that are known, and their values in force.
+    WindowInfo info() const;
+    /// The attribute that says where windows are to be accessed from: Device after `populateToDevice`.
+    MemorySpace residing() const noexcept { return core_->populated ? MemorySpace::Device : MemorySpace::Host; }
+    /// Allows kernels to access the window, until it is freed. Throws NotBuiltError without a device; StateError for
+    /// host memory, which kernels of the device do not reach.
+    void populateToDevice();
+    /// For kernels, in the window's space; device memory first needs `populateToDevice`, or throws StateError.
+    WindowView view(KernelWaits waits = KernelWaits::No) const;
+
+    // Epochs
+
+    /// Waits until this rank may access `rank`'s memory. Rank by rank in one order, or exclusive locks may wait for
+    /// each other.
+    void lock(LockType type, int rank);
+    /// Completes all operations there and lets others in.
+    void unlock(int rank);
+    /// Shared locks of all ranks. O(ranks).
+    void lockAll();
+    void unlockAll();
+    /// Completes all operations on that rank's memory, there too.
+    void flush(int rank);
+    void flushAll();
+    /// Origins may be reused; here they always may.
+    void flushLocal(int rank) const { requireLocked(RemoteCall::Flush, rank); }
+    void flushLocalAll() const {}
+    /// Loads of this rank see what others have put and completed, and their gets what it has stored.
+    void sync() { core_->data->sync(); }
+    /// Completes the operations of all ranks. Collective.
+    void barrier() { core_->data->barrier(); }
+
+    // Operations on `count` elements from displacement `at` of the target
+
+    template <class T>
+    void put(const T *origin, std::size_t count, int rank, std::size_t at) {
+        const std::size_t offset = locate(RemoteCall::Put, rank, at, count * sizeof(T), 1);
+        core_->data->put(rank, offset, origin, count * sizeof(T));
+    }
+    template <class T>
+    void get(T *origin, std::size_t count, int rank, std::size_t at) {
+        const std::size_t offset = locate(RemoteCall::Get, rank, at, count * sizeof(T), 1);
+        core_->data->fence(); // MPI orders nothing, but users of one process expect their own puts
+        core_->data->get(rank, offset, origin, count * sizeof(T));
+    }
+    template <AtomicWord T>
+    void accumulate(const T *origin, std::size_t count, int rank, std::size_t at, AccumulateOp op) {
+        const std::size_t offset = locate(RemoteCall::Atomic, rank, at, count * sizeof(T), sizeof(T));
+        for (std::size_t k = 0; k < count && op != AccumulateOp::NoOp; ++k)
+            core_->data->atomic(rank, offset + k * sizeof(T), typed<T>(op), origin[k], T{},
+                                RemoteMemory::Completion::AtQuiet);
+    }
+    /// The elements as they were before go to `result`.
+    template <AtomicWord T>
+    void getAccumulate(const T *origin, T *result, std::size_t count, int rank, std::size_t at, AccumulateOp op) {
+        const std::size_t offset = locate(RemoteCall::Atomic, rank, at, count * sizeof(T), sizeof(T));
+        for (std::size_t k = 0; k < count; ++k)
+            result[k] = core_->data->atomic(rank, offset + k * sizeof(T), typed<T>(op),
+                                            op == AccumulateOp::NoOp ? T{} : origin[k]);
+    }
+    template <AtomicWord T>
+    T fetchAndOp(T origin, int rank, std::size_t at, AccumulateOp op) {
+        T result;
+        getAccumulate(&origin, &result, 1, rank, at, op);
+        return result;
+    }
+    /// Sets the element to `origin` if it has the bits of `compare`; returns what it was.
+    template <AtomicWord T>
+    T compareAndSwap(T origin, T compare, int rank, std::size_t at) {
+        const std::size_t offset = locate(RemoteCall::Atomic, rank, at, sizeof(T), sizeof(T));
+        return core_->data->atomic(rank, offset, AtomicOp::CompareSwap, origin, compare);
+    }
+
+  private:
+    struct Core {
+        explicit Core(CommunicatorView comm, std::size_t lockBytes, MemorySpace space)
+            : locks(comm, lockBytes, space, "the locks of a window") {}
+        SymmetricHeap locks;
+        SymmetricPointer<std::uint64_t> lock;  ///< [WindowLock::words]
+        SymmetricPointer<std::uint32_t> held;  ///< [ranks] of this rank: for kernels
+        SymmetricPointer<std::uint64_t> units; ///< [ranks] of this rank
+        std::vector<std::uint32_t> heldHere;
+        std::vector<std::uint64_t> unitsHere;
+        WindowInfo info;
+        bool populated = false;
+        std::unique_ptr<RemoteMemory> data;
+    };
+
+    Window(CommunicatorView comm, std::shared_ptr<std::byte> memory, std::size_t bytes, std::size_t unit,
+           MemorySpace space, const WindowInfo &info);
+    static std::shared_ptr<std::byte> unowned(void *base) {
+        return {std::shared_ptr<void>{}, static_cast<std::byte *>(base)};
+    }
+    template <class T>
+    static AtomicOp typed(AccumulateOp op) {
+        DNDS_CHECK(std::is_integral_v<T> || (op != AccumulateOp::BitAnd && op != AccumulateOp::BitOr), ArgumentError,
+                   "BitAnd and BitOr are for integers");
+        return atomicOpOf(op);
+    }
+    void requireLocked(RemoteCall call, int rank) const {
+        if (rank < 0 || rank >= ranks())
+            core_->data->throwFault(AccessFault::Rank, call, rank, 0, 0);
+        if (core_->heldHere[static_cast<std::size_t>(rank)] == 0)
+            core_->data->throwFault(AccessFault::NotLocked, call, rank, 0, 0);
+    }
+    std::size_t locate(RemoteCall call, int rank, std::size_t at, std::size_t bytes, std::size_t alignment) const {
+        core_->data->checkKernels();
+        requireLocked(call, rank);
+        const std::uint64_t unit = core_->unitsHere[static_cast<std::size_t>(rank)];
+        const std::uint64_t offset = at > UINT64_MAX / unit ? UINT64_MAX : at * unit;
+        core_->data->check(call, rank, offset, bytes, alignment);
+        return offset;
+    }
+    void setHeld(int rank, std::uint32_t how);
+
+    std::unique_ptr<Core> core_;
+};
+
+/// Whether kernels can access windows in device memory on the ranks of `comm`: the info key `device_initiated` of the
+/// proposal. Why not, or empty. Collective at the first call.
+std::string whyNoDeviceWindows(CommunicatorView comm);
+
+} // namespace DNDS

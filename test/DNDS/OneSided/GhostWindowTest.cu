@@ -1,0 +1,245 @@
+// Windows over the rows of distributed arrays: calls on the host and kernels, in both memory spaces.
+
+#include "DNDS/OneSided/GhostWindow.hpp"
+
+#include "../Mpi/ThrowsOnAll.hpp"
+#include "DNDS/Device/ParallelFor.hpp"
+#include "DNDS/Device/Stream.hpp"
+#include "support/MpiTest.hpp"
+
+#include <gtest/gtest.h>
+#include <mpi.h>
+
+#include <algorithm>
+#include <memory>
+#include <random>
+#include <string>
+#include <vector>
+
+namespace DNDS {
+namespace {
+
+using test::expectContains;
+using test::messageOf;
+using test::messageOnAll;
+using test::worldRank;
+using test::worldSize;
+
+using Labels = ArrayPair<ParArray<std::int64_t, 3>>;
+
+/// Rank 0 owns nothing where there are several; the others own 4 + rank rows. Each has ghosts of all rows but some.
+index rowsOf(int rank) { return worldSize() > 1 && rank == 0 ? 0 : 4 + rank; }
+
+void makeLabels(Labels &u) {
+    u.initPair("labels", CommunicatorView(MPI_COMM_WORLD));
+    u.father->resize(rowsOf(worldRank()));
+    u.transAttach();
+    u.trans.createFatherGlobalMapping();
+    std::vector<index> wanted;
+    for (index row = worldRank() % 2; row < u.father->globalMapping()->globalSize(); row += 1 + worldRank() % 2)
+        wanted.push_back(row);
+    u.trans.createGhostMapping(wanted);
+    u.trans.createMPITypes();
+    const index first = u.father->globalMapping()->localBegin();
+    for (index i = 0; i < u.father->size(); ++i)
+        for (rowsize j = 0; j < 3; ++j)
+            (*u.father)(i, j) = 100 * (first + i) + j;
+}
+
+/// Ghost k gets one more in element 0 from each rank that has it; element 1 becomes the largest of the ranks' numbers;
+/// who comes first takes element 2.
+struct OneSidedVisit {
+    GhostWindowView<std::int64_t> window;
+    std::int64_t rank;
+    DNDS_HOST_DEVICE void operator()(index k) const {
+        window.accumulate(window.ghost(k), 0, 1);
+        window.accumulate(window.local(window.fatherSize() + k), 1, 1000000 + rank, AtomicOp::Max);
+        const std::int64_t seen = window.fetch(window.ghost(k), 2);
+        if (seen >= 0)
+            window.compareAndSwap(window.ghost(k), 2, seen, -1 - rank);
+    }
+};
+
+struct OneSidedRows {
+    GhostWindowView<std::int64_t> window;
+    index row; ///< global
+    DNDS_HOST_DEVICE void operator()(index /*k*/) const {
+        std::int64_t values[3];
+        window.get(window.global(row), values);
+        for (std::int64_t &value : values)
+            value = -value;
+        window.put(window.global(row), values);
+    }
+};
+
+struct OneSidedNoSuchRow {
+    GhostWindowView<std::int64_t> window;
+    DNDS_HOST_DEVICE void operator()(index k) const { window.accumulate(window.ghost(window.ghostSize() + k), 0, 1); }
+};
+
+class GhostWindows : public testing::TestWithParam<MemorySpace> {
+  protected:
+    void SetUp() override {
+        if (!onDevice())
+            return;
+        if (!Device::available())
+            GTEST_SKIP() << Device::unavailableReason();
+        stream_ = std::make_unique<Device::Stream>();
+    }
+    static bool onDevice() { return GetParam() == MemorySpace::Device; }
+    Executor executor() const { return onDevice() ? Executor::device(*stream_) : Executor::host(); }
+    static void moveTo(Labels &u) {
+        if (onDevice())
+            u.toDevice();
+    }
+    template <class Window>
+    static bool allReached(const Window &window) {
+        for (int rank = 0; rank < worldSize(); ++rank)
+            if (window.path(rank).find("MPI") != std::string::npos)
+                return false;
+        return true;
+    }
+    /// Ranks whose ghosts include a row.
+    static std::vector<int> readersOf(index row) {
+        std::vector<int> readers;
+        for (int rank = 0; rank < worldSize(); ++rank)
+            if (row >= rank % 2 && (row - rank % 2) % (1 + rank % 2) == 0)
+                readers.push_back(rank);
+        return readers;
+    }
+    static void expectVisited(Labels &u) {
+        u.father->toHost();
+        const index first = u.father->globalMapping()->localBegin();
+        for (index i = 0; i < u.father->size(); ++i) {
+            const std::vector<int> readers = readersOf(first + i);
+            const auto row = 100 * (first + i);
+            ASSERT_EQ((*u.father)(i, 0), row + static_cast<std::int64_t>(readers.size()));
+            ASSERT_EQ((*u.father)(i, 1), readers.empty() ? row + 1 : 1000000 + readers.back());
+            const std::int64_t taken = -1 - (*u.father)(i, 2);
+            ASSERT_TRUE(readers.empty() ? (*u.father)(i, 2) == row + 2
+                                        : std::count(readers.begin(), readers.end(), taken) == 1);
+        }
+    }
+
+    std::unique_ptr<Device::Stream> stream_;
+};
+
+TEST_P(GhostWindows, ChangeTheOwnersRowsFromTheHost) {
+    Labels u;
+    makeLabels(u);
+    moveTo(u);
+    {
+        GhostWindow window(u, GetParam());
+        for (index k = 0; k < u.son->size(); ++k) {
+            window.accumulate(window.ghost(k), 0, 1);
+            window.accumulate(window.local(u.father->size() + k), 1, 1000000 + worldRank(), AtomicOp::Max);
+            const std::int64_t seen = window.fetch(window.ghost(k), 2);
+            if (seen >= 0)
+                window.compareAndSwap(window.ghost(k), 2, seen, -1 - worldRank());
+        }
+        window.barrier();
+        EXPECT_TRUE(u.ghostsAreStale());
+    }
+    expectVisited(u);
+}
+
+TEST_P(GhostWindows, ChangeTheOwnersRowsInKernels) {
+    Labels u;
+    makeLabels(u);
+    moveTo(u);
+    {
+        GhostWindow window(u, GetParam());
+        if (!allReached(window))
+            GTEST_SKIP() << "ranks on several nodes";
+        parallelFor(executor(), u.son->size(), OneSidedVisit{window.view(), worldRank()});
+        executor().synchronize();
+        window.barrier();
+        const index chosen = u.father->globalMapping()->globalSize() - 1;
+        if (worldRank() == 0) {
+            std::int64_t before[3], after[3];
+            window.get(window.global(chosen), before);
+            parallelFor(executor(), 1, OneSidedRows{window.view(), chosen});
+            executor().synchronize();
+            window.get(window.global(chosen), after);
+            for (int j = 0; j < 3; ++j)
+                EXPECT_EQ(after[j], -before[j]);
+            window.put(window.global(chosen), before);
+        }
+        window.barrier();
+    }
+    expectVisited(u);
+}
+
+TEST_P(GhostWindows, RowsThatDoNotExistAreErrors) {
+    Labels u;
+    makeLabels(u);
+    moveTo(u);
+    GhostWindow window(u, GetParam());
+    std::int64_t row[3] = {};
+    messageOf<IndexError>([&] { window.get(window.ghost(u.son->size()), row); });
+    messageOf<IndexError>([&] { window.get(window.ghost(-1), row); });
+    messageOf<IndexError>([&] { window.get(window.global(u.father->globalMapping()->globalSize()), row); });
+    messageOf<IndexError>([&] { window.accumulate(window.global(0), 3, 1); });
+    parallelFor(executor(), 1, OneSidedNoSuchRow{window.view()});
+    executor().synchronize();
+    expectContains(messageOf<IndexError>([&] { window.quiet(); }), "in a kernel: a window over 'labels'");
+    window.barrier();
+    u.father->resize(u.father->size() + 1);
+    expectContains(messageOf<StateError>([&] { window.get(window.global(0), row); }), "make the window again");
+    window.quiet();
+}
+
+std::string whichSpace(const testing::TestParamInfo<MemorySpace> &space) {
+    return space.param == MemorySpace::Host ? "Host" : "Device";
+}
+
+INSTANTIATE_TEST_SUITE_P(InBothSpaces, GhostWindows, testing::Values(MemorySpace::Host, MemorySpace::Device),
+                         whichSpace);
+
+TEST(GhostWindow, NeedsAMappingAndRowsOfOneWidth) {
+    ArrayPair<ParArray<double, NonUniformSize>> rows;
+    rows.initPair("rows", CommunicatorView(MPI_COMM_WORLD));
+    rows.father->resize(2, [](index i) { return static_cast<rowsize>(i + 1); });
+    rows.father->compress();
+    rows.transAttach();
+    expectContains(messageOnAll<StateError>([&] { GhostWindow window(rows); }), "createGhostMapping");
+    rows.trans.createFatherGlobalMapping();
+    rows.trans.createGhostMapping(std::vector<index>{0});
+    rows.trans.createMPITypes();
+    expectContains(messageOnAll<LayoutError>([&] { GhostWindow window(rows); }), "rows of one width");
+}
+
+TEST(GhostWindow, SumsAreThoseOfAPush) {
+    ArrayPair<ParArray<double, 2>> u;
+    u.initPair("u", CommunicatorView(MPI_COMM_WORLD));
+    u.father->resize(20);
+    u.transAttach();
+    u.trans.createFatherGlobalMapping();
+    std::mt19937_64 random(test::rankSeed());
+    std::vector<index> wanted;
+    for (int k = 0; k < 15; ++k)
+        wanted.push_back(static_cast<index>(random() % static_cast<unsigned>(20 * worldSize())));
+    u.trans.createGhostMapping(wanted);
+    u.trans.createMPITypes();
+    ArrayPair<ParArray<double, 2>> pushed;
+    pushed.clone(u);
+    for (index k = 0; k < u.son->size(); ++k)
+        for (rowsize j = 0; j < 2; ++j)
+            (*pushed.son)(k, j) = 0.25 * static_cast<double>(random() % 1000); // sums are exact
+    {
+        GhostWindow window(u);
+        for (index k = 0; k < u.son->size(); ++k)
+            window.accumulateRow(window.ghost(k), (*pushed.son)[k]);
+        window.barrier();
+    }
+    pushed.trans.pushOnce(PushOp::Sum);
+    for (index i = 0; i < u.father->size(); ++i)
+        for (rowsize j = 0; j < 2; ++j)
+            ASSERT_EQ((*u.father)(i, j), (*pushed.father)(i, j));
+    u.trans.pullOnce(); // exchanges find the rows where they are now
+    pushed.trans.pullOnce();
+    EXPECT_EQ(u.hash(), pushed.hash());
+}
+
+} // namespace
+} // namespace DNDS

@@ -1,0 +1,342 @@
+// Heaps in kernels: the same functors in host memory, called on the host, and in device memory, in kernels.
+
+#include "DNDS/OneSided/SymmetricHeap.hpp"
+
+#include "../Mpi/ThrowsOnAll.hpp"
+#include "DNDS/Device/ParallelFor.hpp"
+#include "DNDS/Device/Stream.hpp"
+#include "DNDS/Mpi/NodeTopology.hpp"
+#include "support/MpiTest.hpp"
+
+#include <gtest/gtest.h>
+#include <mpi.h>
+
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace DNDS {
+namespace {
+
+using test::worldRank;
+using test::worldSize;
+
+int next() { return (worldRank() + 1) % worldSize(); }
+int previous() { return (worldRank() + worldSize() - 1) % worldSize(); }
+
+/// Each thread puts one value to every rank, in its own place there, and adds to a sum.
+struct OneSidedScatter {
+    HeapView heap;
+    SymmetricPointer<std::int64_t> table; ///< [ranks x threads]
+    SymmetricPointer<std::int64_t> sum;
+    SymmetricPointer<double> real;
+    SymmetricPointer<std::int32_t> largest;
+    index threads;
+    DNDS_HOST_DEVICE void operator()(index k) const {
+        for (int rank = 0; rank < heap.ranks(); ++rank) {
+            heap.putValue(table + heap.rank() * threads + k, 1000 * heap.rank() + k, rank);
+            heap.add(sum, k, rank);
+            heap.add(real, 0.5, rank);
+            heap.max(largest, static_cast<std::int32_t>(k), rank);
+        }
+    }
+};
+
+/// Each thread takes tickets from the last rank.
+struct OneSidedTickets {
+    HeapView heap;
+    SymmetricPointer<std::uint32_t> counter;
+    SymmetricPointer<std::uint32_t> taken; ///< [threads], of this rank
+    DNDS_HOST_DEVICE void operator()(index k) const {
+        heap.local(taken)[k] = heap.fetchAdd(counter, 1U, heap.ranks() - 1);
+    }
+};
+
+/// Threads of one block copy together: forth as they are, back with strides.
+struct OneSidedLanes {
+    HeapView heap;
+    SymmetricPointer<float> from, to, gathered;
+    index count;
+    index lanes;
+    int rank;
+    DNDS_HOST_DEVICE void operator()(index k) const {
+        heap.put(to, heap.local(from), count, rank, Lane{k, lanes});
+        heap.getStrided(heap.local(gathered), 1, from, 2, count / 2, rank, Lane{k, lanes});
+    }
+};
+
+struct OneSidedWrong {
+    HeapView heap;
+    SymmetricPointer<std::int64_t> words;
+    int how;
+    DNDS_HOST_DEVICE void operator()(index /*k*/) const {
+        if (how == 0)
+            heap.putValue(words + 8, 1, 0);
+        else if (how == 1)
+            heap.fetchAdd(words, 1, heap.ranks());
+        else if (how == 2)
+            heap.getValue(words, 0); // of freed memory
+        else
+            heap.waitUntil(words, Comparison::Equal, -77);
+    }
+};
+
+struct OneSidedOneAdd {
+    HeapView heap;
+    SymmetricPointer<std::int64_t> word;
+    int rank;
+    DNDS_HOST_DEVICE void operator()(index /*k*/) const { heap.add(word, 1, rank); }
+};
+
+struct OneSidedSend {
+    HeapView heap;
+    SymmetricPointer<std::int64_t> inbox;
+    SymmetricPointer<std::uint64_t> filled;
+    std::int64_t round;
+    int rank;
+    DNDS_HOST_DEVICE void operator()(index /*k*/) const {
+        const std::int64_t values[3] = {round, 2 * round, 3 * round};
+        heap.putSignal(inbox, values, 3, filled, static_cast<std::uint64_t>(round), SignalOp::Set, rank);
+    }
+};
+
+struct OneSidedReceive {
+    HeapView heap;
+    SymmetricPointer<std::int64_t> inbox, sum;
+    SymmetricPointer<std::uint64_t> filled;
+    std::int64_t round;
+    DNDS_HOST_DEVICE void operator()(index /*k*/) const {
+        if (!heap.waitUntil(filled, Comparison::GreaterOrEqual, static_cast<std::uint64_t>(round)))
+            return;
+        for (int k = 0; k < 3; ++k)
+            *heap.local(sum) += heap.local(inbox)[k];
+    }
+};
+
+class HeapViews : public testing::TestWithParam<MemorySpace> {
+  protected:
+    void SetUp() override {
+        if (!onDevice())
+            return;
+        if (!Device::available())
+            GTEST_SKIP() << Device::unavailableReason();
+        stream_ = std::make_unique<Device::Stream>();
+    }
+    static bool onDevice() { return GetParam() == MemorySpace::Device; }
+    Executor executor() const { return onDevice() ? Executor::device(*stream_) : Executor::host(); }
+    /// This rank's part of an array, by way of the heap.
+    template <class T>
+    static std::vector<T> own(SymmetricHeap &heap, SymmetricPointer<T> pointer, std::size_t count) {
+        std::vector<T> values(count);
+        heap.get(values.data(), pointer, count, worldRank());
+        return values;
+    }
+    template <class T>
+    static SymmetricPointer<T> filled(SymmetricHeap &heap, std::size_t count, T value) {
+        const auto pointer = heap.allocate<T>(count);
+        const std::vector<T> values(count, value);
+        heap.put(pointer, values.data(), count, worldRank());
+        return pointer;
+    }
+
+    std::unique_ptr<Device::Stream> stream_;
+};
+
+/// Whether kernels reach all ranks; where not, they must say so.
+bool allReached(const SymmetricHeap &heap) {
+    for (int rank = 0; rank < worldSize(); ++rank)
+        if (heap.path(rank).find("MPI") != std::string::npos)
+            return false;
+    return true;
+}
+
+TEST_P(HeapViews, PutAndChangeWordsOfAllRanks) {
+    SymmetricHeap heap(MPI_COMM_WORLD, 1 << 18, GetParam());
+    if (!allReached(heap))
+        GTEST_SKIP() << "ranks on several nodes";
+    constexpr index threads = 300;
+    const auto n = static_cast<std::size_t>(worldSize());
+    const auto table = filled<std::int64_t>(heap, n * threads, -1);
+    const auto sum = filled<std::int64_t>(heap, 1, 0);
+    const auto real = filled<double>(heap, 1, 0);
+    const auto largest = filled<std::int32_t>(heap, 1, -5);
+    heap.barrier();
+    parallelFor(executor(), threads, OneSidedScatter{heap.view(), table, sum, real, largest, threads});
+    executor().synchronize();
+    heap.barrier();
+    const auto got = own(heap, table, n * threads);
+    for (std::size_t k = 0; k < got.size(); ++k)
+        ASSERT_EQ(got[k], static_cast<std::int64_t>(1000 * (k / threads) + k % threads));
+    EXPECT_EQ(own(heap, sum, 1)[0], worldSize() * threads * (threads - 1) / 2);
+    EXPECT_EQ(own(heap, real, 1)[0], 0.5 * static_cast<double>(worldSize() * threads));
+    EXPECT_EQ(own(heap, largest, 1)[0], threads - 1);
+    heap.barrier();
+}
+
+TEST_P(HeapViews, TicketsAreGivenOnce) {
+    SymmetricHeap heap(MPI_COMM_WORLD, 1 << 16, GetParam());
+    if (!allReached(heap))
+        GTEST_SKIP() << "ranks on several nodes";
+    constexpr std::size_t threads = 500;
+    const auto counter = filled<std::uint32_t>(heap, 1, 0);
+    const auto taken = filled<std::uint32_t>(heap, threads, 0);
+    heap.barrier();
+    parallelFor(executor(), threads, OneSidedTickets{heap.view(), counter, taken});
+    executor().synchronize();
+    heap.barrier();
+    std::vector<bool> seen(threads * static_cast<std::size_t>(worldSize()));
+    for (int rank = 0; rank < worldSize(); ++rank) {
+        std::vector<std::uint32_t> tickets(threads);
+        heap.get(tickets.data(), taken, threads, rank);
+        for (const std::uint32_t ticket : tickets) {
+            ASSERT_LT(ticket, seen.size());
+            ASSERT_FALSE(seen[ticket]);
+            seen[ticket] = true;
+        }
+    }
+    heap.barrier();
+}
+
+TEST_P(HeapViews, LanesCopyTogether) {
+    SymmetricHeap heap(MPI_COMM_WORLD, 1 << 16, GetParam());
+    if (!allReached(heap))
+        GTEST_SKIP() << "ranks on several nodes";
+    constexpr std::size_t n = 1001;
+    std::vector<float> values(n);
+    for (std::size_t k = 0; k < n; ++k)
+        values[k] = static_cast<float>(k) + 2000.0F * static_cast<float>(worldRank());
+    const auto from = heap.allocate<float>(n);
+    const auto to = filled<float>(heap, n, 0);
+    const auto gathered = filled<float>(heap, n, 0);
+    heap.put(from, values.data(), n, worldRank());
+    heap.barrier();
+    parallelFor(executor(), 32, OneSidedLanes{heap.view(), from, to, gathered, n, 32, next()});
+    executor().synchronize();
+    heap.barrier();
+    const auto got = own(heap, to, n);
+    const auto strided = own(heap, gathered, n);
+    for (std::size_t k = 0; k < n; ++k) {
+        ASSERT_EQ(got[k], static_cast<float>(k) + 2000.0F * static_cast<float>(previous()));
+        ASSERT_EQ(strided[k], k < n / 2 ? static_cast<float>(2 * k) + 2000.0F * static_cast<float>(next()) : 0.0F);
+    }
+    heap.barrier();
+}
+
+TEST_P(HeapViews, WrongAccessesAreThrownByTheNextCallOnTheHost) {
+    SymmetricHeap heap(MPI_COMM_WORLD, 1 << 14, GetParam());
+    const auto words = filled<std::int64_t>(heap, 8, 5);
+    const auto freed = filled<std::int64_t>(heap, 8, 5);
+    heap.free(freed);
+    const auto textOf = [&](int how, SymmetricPointer<std::int64_t> pointer) -> std::string {
+        parallelFor(executor(), 3, OneSidedWrong{heap.view(), pointer, how});
+        executor().synchronize();
+        try {
+            heap.quiet();
+        } catch (const Error &error) {
+            return error.what();
+        }
+        return "nothing";
+    };
+    EXPECT_NE(textOf(0, words).find("IndexError"), std::string::npos);
+    EXPECT_NE(textOf(1, words).find("in a kernel: a symmetric heap: an atomic operation of 8 bytes"),
+              std::string::npos);
+    EXPECT_NE(textOf(2, freed).find("this memory was freed"), std::string::npos);
+    EXPECT_NE(textOf(3, words).find("PeerError"), std::string::npos);
+    heap.quiet(); // thrown once
+    EXPECT_EQ(own(heap, words, 8), std::vector<std::int64_t>(8, 5)) << "wrong accesses are skipped";
+    heap.barrier();
+}
+
+TEST_P(HeapViews, KernelsSignalEachOther) {
+    SymmetricHeap heap(MPI_COMM_WORLD, 1 << 14, GetParam());
+    if (!allReached(heap))
+        GTEST_SKIP() << "ranks on several nodes";
+    const auto inbox = filled<std::int64_t>(heap, 3, 0);
+    const auto sum = filled<std::int64_t>(heap, 1, 0);
+    const auto signal = filled<std::uint64_t>(heap, 1, 0);
+    HeapView view;
+    try {
+        view = heap.view(KernelWaits::Yes);
+    } catch (const StateError &error) { // ranks that share a GPU
+        EXPECT_NE(std::string(error.what()).find("take turns"), std::string::npos);
+        heap.barrier();
+        return;
+    }
+    heap.barrier();
+    std::int64_t expected = 0;
+    for (std::int64_t round = 1; round <= 20; ++round) {
+        parallelFor(executor(), 1, OneSidedSend{view, inbox, signal, round, next()});
+        parallelFor(executor(), 1, OneSidedReceive{view, inbox, sum, signal, round});
+        expected += 6 * round;
+        if (onDevice())
+            heap.barrier(*stream_);
+        else
+            heap.barrier();
+    }
+    EXPECT_EQ(own(heap, sum, 1)[0], expected);
+    heap.barrier();
+}
+
+TEST_P(HeapViews, TheHostOperatesOnTheSameMemory) {
+    SymmetricHeap heap(MPI_COMM_WORLD, 1 << 14, GetParam());
+    const auto words = filled<std::int64_t>(heap, 4, 0);
+    const auto signal = filled<std::uint64_t>(heap, 1, 0);
+    EXPECT_EQ(words.at(worldRank()) == nullptr, onDevice());
+    heap.barrier();
+    const std::int64_t values[2] = {worldRank(), 7};
+    heap.putSignal(words + 2, values, 2, signal, 1, SignalOp::Add, next());
+    heap.add(words, 3, 0);
+    heap.max(words + 1, worldRank(), worldSize() - 1);
+    EXPECT_EQ(heap.waitUntil(signal, Comparison::Equal, 1), 1U);
+    EXPECT_EQ(heap.getValue(words + 2, worldRank()), previous());
+    heap.barrier();
+    EXPECT_EQ(heap.fetch(words, 0), 3 * worldSize());
+    EXPECT_EQ(heap.fetch(words + 1, worldSize() - 1), worldSize() - 1);
+    heap.barrier();
+    EXPECT_EQ(heap.compareSwap(words + 3, 7, 8, next()), 7);
+    EXPECT_EQ(heap.swap(words + 3, 9, next()), 8);
+    heap.barrier();
+}
+
+TEST_P(HeapViews, RanksOutOfReachAreToldSo) {
+    if (onDevice())
+        return; // DeviceHeaps.AreRefusedWhereRanksAreOutOfReach
+    SymmetricHeap heap(MPI_COMM_WORLD, 1 << 14);
+    const auto words = filled<std::int64_t>(heap, 1, 0);
+    for (int rank = 0; rank < worldSize(); ++rank) {
+        const bool reached = heap.path(rank).find("MPI") == std::string::npos;
+        EXPECT_EQ(heap.view().reaches(rank), reached);
+        parallelFor(executor(), 1, OneSidedOneAdd{heap.view(), words, rank});
+        if (reached)
+            heap.quiet();
+        else
+            test::expectContains(test::messageOf<StateError>([&] { heap.quiet(); }), "this one is out of reach");
+    }
+    heap.barrier();
+}
+
+TEST(DeviceHeaps, AreRefusedWhereRanksAreOutOfReach) {
+    if (!Device::available()) {
+        test::messageOnAll<NotBuiltError>([] { SymmetricHeap(MPI_COMM_WORLD, 4096, MemorySpace::Device); });
+        return;
+    }
+    const NodeTopology &node = CommunicatorContext::of(MPI_COMM_WORLD)->node();
+    bool oneNode = true;
+    for (int rank = 0; rank < worldSize(); ++rank)
+        oneNode = oneNode && node.sameNode(rank);
+    if (oneNode)
+        GTEST_SKIP() << "ranks on one node";
+    const std::string text =
+        test::messageOnAll<StateError>([] { SymmetricHeap(MPI_COMM_WORLD, 4096, MemorySpace::Device); });
+    test::expectContains(text, "on another node");
+    test::expectContains(text, "heaps in host memory have no such limit");
+}
+
+std::string spaceName(const testing::TestParamInfo<MemorySpace> &space) {
+    return space.param == MemorySpace::Host ? "Host" : "Device";
+}
+
+INSTANTIATE_TEST_SUITE_P(InBothSpaces, HeapViews, testing::Values(MemorySpace::Host, MemorySpace::Device), spaceName);
+
+} // namespace
+} // namespace DNDS

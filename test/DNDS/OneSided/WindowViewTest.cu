@@ -1,0 +1,169 @@
+// Windows in kernels.
+
+#include "DNDS/OneSided/Window.hpp"
+
+#include "../Mpi/ThrowsOnAll.hpp"
+#include "DNDS/Device/ParallelFor.hpp"
+#include "support/MpiTest.hpp"
+
+#include <gtest/gtest.h>
+#include <mpi.h>
+
+#include <memory>
+#include <string>
+
+namespace DNDS {
+namespace {
+
+using test::worldRank;
+using test::worldSize;
+
+/// Word 0 counts threads of all ranks, word 1 is their largest number, word 2 + r is what rank r put.
+struct OneSidedOnWindow {
+    WindowView window;
+    DNDS_HOST_DEVICE void operator()(index k) const {
+        for (int rank = 0; rank < window.ranks(); ++rank) {
+            const std::int64_t one = 1;
+            window.accumulate(&one, 1, rank, 0, AccumulateOp::Sum);
+            window.fetchAndOp(static_cast<std::int64_t>(k), rank, 1, AccumulateOp::Max);
+            std::int64_t seen = window.fetchAndOp(std::int64_t{0}, rank, 2 + window.rank(), AccumulateOp::NoOp);
+            while (true) { // adds k by compare-and-swap
+                const std::int64_t before = window.compareAndSwap(seen + k, seen, rank, 2 + window.rank());
+                if (before == seen)
+                    break;
+                seen = before;
+            }
+        }
+    }
+};
+
+/// Adds 1 to two words by gets and puts, under a lock that the kernel takes.
+struct OneSidedLocked {
+    WindowView window;
+    int rank;
+    DNDS_HOST_DEVICE void operator()(index /*k*/) const {
+        if (!window.lock(LockType::Exclusive, rank))
+            return;
+        std::int64_t both[2];
+        window.get(both, 2, rank, 0);
+        both[0] += 1;
+        both[1] += 1;
+        window.put(both, 2, rank, 0);
+        window.flush(rank);
+        window.unlock(rank);
+    }
+};
+
+class WindowViews : public testing::TestWithParam<MemorySpace> {
+  protected:
+    void SetUp() override {
+        if (onDevice() && !Device::available())
+            GTEST_SKIP() << Device::unavailableReason();
+        if (onDevice())
+            stream_ = std::make_unique<Device::Stream>();
+    }
+    static bool onDevice() { return GetParam() == MemorySpace::Device; }
+    Executor executor() const { return onDevice() ? Executor::device(*stream_) : Executor::host(); }
+    static Window make(std::size_t words) {
+        WindowInfo info;
+        if (onDevice())
+            info = {{"mpi_alloc_memory_kind", "gpu:device"}, {"win_populate_to_device", "true"}};
+        return Window::allocate(MPI_COMM_WORLD, words * 8, 8, info);
+    }
+    static bool allReached(const Window &window) {
+        for (int rank = 0; rank < worldSize(); ++rank)
+            if (!onDevice() && window.sharedQuery(rank).base == nullptr)
+                return false;
+        return true;
+    }
+
+    std::unique_ptr<Device::Stream> stream_;
+};
+
+TEST_P(WindowViews, OperateOnAllRanks) {
+    const auto words = static_cast<std::size_t>(2 + worldSize());
+    Window window = make(words);
+    if (!allReached(window))
+        GTEST_SKIP() << "ranks on several nodes";
+    EXPECT_EQ(window.residing(), GetParam());
+    constexpr index threads = 100;
+    window.lockAll();
+    parallelFor(executor(), threads, OneSidedOnWindow{window.view()});
+    executor().synchronize();
+    window.barrier();
+    std::vector<std::int64_t> seen(words);
+    window.get(seen.data(), words, worldRank(), 0);
+    EXPECT_EQ(seen[0], threads * worldSize());
+    EXPECT_EQ(seen[1], threads - 1);
+    for (std::size_t rank = 0; rank < static_cast<std::size_t>(worldSize()); ++rank)
+        EXPECT_EQ(seen[2 + rank], threads * (threads - 1) / 2);
+    window.unlockAll();
+    window.barrier();
+}
+
+TEST_P(WindowViews, TakeLocks) {
+    Window window = make(2);
+    if (!allReached(window))
+        GTEST_SKIP() << "ranks on several nodes";
+    WindowView view;
+    try {
+        view = window.view(KernelWaits::Yes);
+    } catch (const StateError &error) { // ranks that share a GPU
+        test::expectContains(error.what(), "take turns");
+        window.barrier();
+        return;
+    }
+    const int home = worldSize() - 1;
+    constexpr int turns = 20;
+    for (int turn = 0; turn < turns; ++turn)
+        parallelFor(executor(), 1, OneSidedLocked{view, home});
+    executor().synchronize();
+    window.barrier();
+    window.lock(LockType::Shared, home);
+    std::int64_t both[2];
+    window.get(both, 2, home, 0);
+    window.unlock(home);
+    EXPECT_EQ(both[0], turns * worldSize());
+    EXPECT_EQ(both[1], turns * worldSize());
+    window.barrier();
+}
+
+TEST_P(WindowViews, AccessesWithoutALockAreThrownByTheHost) {
+    Window window = make(3 + static_cast<std::size_t>(worldSize()));
+    parallelFor(executor(), 1, OneSidedOnWindow{window.view()});
+    executor().synchronize();
+    test::expectContains(test::messageOf<StateError>([&] { window.flushAll(); }), "not locked for this rank");
+    parallelFor(executor(), 1, OneSidedLocked{window.view(), worldRank()}); // a view that does not wait
+    executor().synchronize();
+    test::messageOf<PeerError>([&] { window.flushAll(); });
+    window.lock(LockType::Shared, worldRank());
+    std::int64_t word = -1;
+    window.get(&word, 1, worldRank(), 0);
+    window.unlock(worldRank());
+    EXPECT_EQ(word, 0);
+    window.barrier();
+}
+
+TEST(WindowViewsOfDevices, NeedToBePopulated) {
+    if (!Device::available())
+        GTEST_SKIP() << Device::unavailableReason();
+    EXPECT_EQ(whyNoDeviceWindows(MPI_COMM_WORLD), "");
+    Window window = Window::allocate(MPI_COMM_WORLD, 8, 8, {{"mpi_alloc_memory_kind", "gpu:device"}});
+    EXPECT_EQ(window.residing(), MemorySpace::Host);
+    test::expectContains(test::messageOf<StateError>([&] { window.view(); }), "call populateToDevice");
+    window.populateToDevice();
+    EXPECT_EQ(window.residing(), MemorySpace::Device);
+    EXPECT_EQ(window.info().at("win_populate_to_device"), "true");
+    window.view();
+    window.barrier();
+}
+
+std::string nameOfSpace(const testing::TestParamInfo<MemorySpace> &space) {
+    return space.param == MemorySpace::Host ? "Host" : "Device";
+}
+
+INSTANTIATE_TEST_SUITE_P(InBothSpaces, WindowViews, testing::Values(MemorySpace::Host, MemorySpace::Device),
+                         nameOfSpace);
+
+} // namespace
+} // namespace DNDS
