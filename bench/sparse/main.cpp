@@ -47,8 +47,7 @@ struct Setting {
 /// All species in all blocks, in one message a peer.
 class Dense {
   public:
-    explicit Dense(const Setting &setting)
-        : pattern_(BlockPattern::make(setting.comm, setting.grid, setting.ghosts)) {
+    explicit Dense(const Setting &setting) : pattern_(BlockPattern::make(setting.comm, setting.grid, setting.ghosts)) {
         for (int s = 0; s < setting.choice.species; ++s)
             fields_.push_back(std::make_unique<BlockField<real>>(fmt::format("dense{}", s), setting.comm, pattern_));
         for (const auto &field : fields_)
@@ -200,9 +199,9 @@ int run(int argc, char **argv, CommunicatorView comm) {
                      {"memory_ratio", kept / memory},
                      {"messages", messages}});
     }
-    say(comm, fmt::format("{} ranks, {}^3 blocks of {}^3 cells, {} species, {} ghosts, {} peers here\n{}", comm.size(),
-                          choice.blocks, choice.cells, choice.species, choice.ghosts, pattern->peers().size(),
-                          table.text()));
+    say(comm,
+        fmt::format("{} ranks, {}^3 blocks of {}^3 cells, {} species, {} ghosts, {} peers here\n{}", comm.size(),
+                    choice.blocks, choice.cells, choice.species, choice.ghosts, pattern->peers().size(), table.text()));
     if (comm.rank() == 0 && !common.json.empty())
         records.write(common.json);
     return 0;
