@@ -33,8 +33,8 @@ def draw_blocks(run, path):
     figure, axes = plt.subplots(rows, columns, figsize=(3.4 * columns, 3.5 * rows), layout="constrained", squeeze=False)
     for axis in axes.flat[len(pictures) :]:
         axis.remove()
-    for axis, picture in zip(axes.flat, pictures):
-        for corners, color, name in zip(picture["corners"], PALETTE, run["species"]):
+    for axis, picture in zip(axes.flat, pictures, strict=False):
+        for corners, color, name in zip(picture["corners"], PALETTE, run["species"], strict=False):
             count = np.zeros((run["blocks"], run["blocks"]))
             at = np.asarray(corners, dtype=int).reshape(-1, 3) // run["cells"]
             np.add.at(count, (at[:, 0], at[:, 1]), 1)
