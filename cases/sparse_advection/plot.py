@@ -55,7 +55,8 @@ def draw_blocks(run, path):
 def draw_memory(run, path):
     steps = [s["step"] for s in run["steps"]]
     figure, axes = plt.subplots(1, 2, figsize=(9, 3.6), layout="constrained")
-    for axis, what, title in zip(axes, ("memory", "bytes"), ("memory of blocks and messages", "sent in an exchange")):
+    titles = {"memory": "memory of blocks and messages", "bytes": "sent in an exchange"}
+    for axis, (what, title) in zip(axes, titles.items(), strict=True):
         axis.plot(steps, [s[what] / 1e6 for s in run["steps"]], color=PALETTE[0], label="sparse")
         if "dense" in run:
             axis.axhline(run["dense"][what] / 1e6, color=PALETTE[1], label="dense")

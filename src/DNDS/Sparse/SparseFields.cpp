@@ -241,7 +241,7 @@ std::size_t SparseFields::State::pack(std::size_t p, std::uint64_t code) {
     });
     const SparseHeader header{epoch, signature, code, dataStart};
     std::memcpy(to, &header, headerBytes);
-    std::memcpy(to + headerBytes, peer.present.data(), loudStart - headerBytes);
+    std::ranges::copy(peer.present, reinterpret_cast<std::uint64_t *>(to + headerBytes));
     return end;
 }
 
