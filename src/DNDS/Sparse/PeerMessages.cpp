@@ -6,6 +6,7 @@
 #include "DNDS/Transport/PeerFailure.hpp"
 
 #include <array>
+#include <deque>
 #include <new>
 #include <thread>
 #include <utility>
@@ -37,22 +38,24 @@ struct MessageBuffer {
 } // namespace
 
 struct PeerMessages::Buffers {
-    enum class Incoming : unsigned char { None, Matched, Moving, There };
+    enum class Arrival : unsigned char { None, Matched, Moving, There };
     struct Outgoing {
-        MessageBuffer buffer;
+        alignas(16) std::array<std::byte, 64> small; ///< so that short messages never lack memory
+        MessageBuffer large;
+        std::byte *prepared = nullptr;
         MPI_Request request = MPI_REQUEST_NULL;
     };
     struct Peer {
         int rank = 0;
         std::array<Outgoing, 2> out;
         std::size_t turn = 0; ///< which of them is next
-        Incoming state = Incoming::None;
+        Arrival state = Arrival::None;
         MPI_Message matched = MPI_MESSAGE_NULL;
         MPI_Request request = MPI_REQUEST_NULL;
         MessageBuffer in;
         std::size_t bytes = 0;
     };
-    std::vector<Peer> peers;
+    std::deque<Peer> peers; ///< MPI knows their addresses
     std::thread::id maker = std::this_thread::get_id();
     std::shared_ptr<Buffers> keptForEver; ///< itself, where there was no memory to park it
 
@@ -112,24 +115,25 @@ std::span<std::byte> PeerMessages::prepare(std::size_t k, std::size_t bytes) {
         if (backoff.longWait())
             checkPeer(k, "take a message", backoff.seconds());
     }
-    out.buffer.reserve(bytes);
-    return {out.buffer.memory.get(), bytes};
+    if (bytes > out.small.size())
+        out.large.reserve(bytes);
+    out.prepared = bytes > out.small.size() ? out.large.memory.get() : out.small.data();
+    return {out.prepared, bytes};
 }
 
 void PeerMessages::send(std::size_t k, std::size_t bytes) {
     Buffers::Peer &peer = buffers_->peers[k];
     Buffers::Outgoing &out = peer.out[peer.turn];
     const ByteCount size(bytes);
-    checkMpi(MPI_Isend(out.buffer.memory.get(), size.count(), size.type(), peer.rank, channel_.tag, channel_.comm,
-                       &out.request),
+    checkMpi(MPI_Isend(out.prepared, size.count(), size.type(), peer.rank, channel_.tag, channel_.comm, &out.request),
              "MPI_Isend");
     peer.turn = 1 - peer.turn;
 }
 
 bool PeerMessages::receive(std::size_t k) {
-    using Incoming = Buffers::Incoming;
+    using Arrival = Buffers::Arrival;
     Buffers::Peer &peer = buffers_->peers[k];
-    if (peer.state == Incoming::None) {
+    if (peer.state == Arrival::None) {
         int found = 0;
         MPI_Status status;
         checkMpi(MPI_Improbe(peer.rank, channel_.tag, channel_.comm, &found, &peer.matched, &status), "MPI_Improbe");
@@ -138,18 +142,18 @@ bool PeerMessages::receive(std::size_t k) {
         MPI_Count bytes = 0;
         checkMpi(MPI_Get_elements_x(&status, MPI_BYTE, &bytes), "MPI_Get_elements_x");
         peer.bytes = static_cast<std::size_t>(bytes);
-        peer.state = Incoming::Matched;
+        peer.state = Arrival::Matched;
     }
-    if (peer.state == Incoming::Matched) {
+    if (peer.state == Arrival::Matched) {
         peer.in.reserve(peer.bytes);
         const ByteCount size(peer.bytes);
         checkMpi(MPI_Imrecv(peer.in.memory.get(), size.count(), size.type(), &peer.matched, &peer.request),
                  "MPI_Imrecv");
-        peer.state = Incoming::Moving;
+        peer.state = Arrival::Moving;
     }
-    if (peer.state == Incoming::Moving && Buffers::complete(peer.request))
-        peer.state = Incoming::There;
-    return peer.state == Incoming::There;
+    if (peer.state == Arrival::Moving && Buffers::complete(peer.request))
+        peer.state = Arrival::There;
+    return peer.state == Arrival::There;
 }
 
 std::span<const std::byte> PeerMessages::received(std::size_t k) const {
@@ -157,7 +161,7 @@ std::span<const std::byte> PeerMessages::received(std::size_t k) const {
     return {peer.in.memory.get(), peer.bytes};
 }
 
-void PeerMessages::take(std::size_t k) { buffers_->peers[k].state = Buffers::Incoming::None; }
+void PeerMessages::take(std::size_t k) { buffers_->peers[k].state = Buffers::Arrival::None; }
 
 void PeerMessages::checkPeer(std::size_t k, std::string_view what, double secondsWaited) const {
     const NodeTopology &node = context_->node();
@@ -169,7 +173,7 @@ void PeerMessages::checkPeer(std::size_t k, std::string_view what, double second
 std::size_t PeerMessages::bufferBytes() const noexcept {
     std::size_t bytes = 0;
     for (const Buffers::Peer &peer : buffers_->peers)
-        bytes += peer.in.capacity + peer.out[0].buffer.capacity + peer.out[1].buffer.capacity;
+        bytes += peer.in.capacity + peer.out[0].large.capacity + peer.out[1].large.capacity;
     return bytes;
 }
 

@@ -32,7 +32,8 @@ class PeerMessages {
     ~PeerMessages();
 
     /// Room for the next message to peer `k`, at an address divisible by 16. Waits until the message before the last
-    /// was read, which it was where the peer has answered it. Throws MemoryError; PeerError as a wait for a peer.
+    /// was read, which it was where the peer has answered it. Throws MemoryError, but for up to 64 bytes; PeerError as
+    /// a wait for a peer.
     std::span<std::byte> prepare(std::size_t k, std::size_t bytes);
     /// Sends the first bytes of what was prepared.
     void send(std::size_t k, std::size_t bytes);

@@ -56,6 +56,7 @@ struct SparseFields::State {
     std::size_t pack(std::size_t p, std::uint64_t code);
     void sendHeader(std::size_t p, std::uint64_t code);
     bool receive();
+    bool receiveFrom(std::size_t p);
     void accept(std::size_t p);
     void wantLoud(std::size_t p);
     void setLocal(bool freshOnly);
@@ -65,9 +66,16 @@ struct SparseFields::State {
     void complete();
     void allocateWanted();
     void freeEmpty();
-    void noteFailure(std::exception_ptr error) noexcept {
-        if (!failure)
-            failure = std::move(error);
+    /// Remembers the first failure, which is thrown when the exchange is over. `text` says what, if there is memory.
+    template <class AnyError, class Text>
+    void noteFailure(Text &&text) noexcept {
+        if (failure)
+            return;
+        try {
+            throw AnyError(text());
+        } catch (...) {
+            failure = std::current_exception();
+        }
     }
     /// Calls `visit(field, channel, is loud, data)` for all that the message from peer `p` holds.
     template <class Visit>
@@ -89,8 +97,8 @@ struct SparseFields::State {
     bool sentNonLocal = false;
     bool localSet = false;
     bool nonLocalSet = false;
-    bool outOfMemory = false; ///< this exchange could not allocate
-    bool lostLast = false;    ///< the one before was given up for that
+    bool incomplete = false; ///< there was no memory for what came; another attempt may succeed
+    bool lostLast = false;   ///< the exchange before was given up for that
     std::exception_ptr failure;
 };
 
@@ -114,7 +122,7 @@ SparseFields::State::State(std::string label, std::span<SparseFieldCore *const> 
 }
 
 void SparseFields::State::begin() {
-    if (inFlight && outOfMemory) { // the program goes on without what came
+    if (inFlight && incomplete) { // the program goes on without what came
         abandon();
         lostLast = true;
     }
@@ -122,7 +130,7 @@ void SparseFields::State::begin() {
         return;
     ++epoch;
     inFlight = true;
-    built = sentLocal = sentNonLocal = localSet = nonLocalSet = outOfMemory = false;
+    built = sentLocal = sentNonLocal = localSet = nonLocalSet = incomplete = false;
     failure = nullptr;
     for (Peer &peer : peers)
         peer.arrived = peer.usable = false;
@@ -254,11 +262,21 @@ void SparseFields::State::sendHeader(std::size_t p, std::uint64_t code) {
 bool SparseFields::State::receive() {
     bool all = true;
     for (std::size_t p = 0; p < peers.size(); ++p) {
-        while (!peers[p].arrived && messages->receive(p))
+        while (!peers[p].arrived && receiveFrom(p))
             accept(p);
         all = all && peers[p].arrived;
     }
     return all;
+}
+
+/// Whether a message of peer `p` is there.
+bool SparseFields::State::receiveFrom(std::size_t p) {
+    try {
+        return messages->receive(p);
+    } catch (const MemoryError &) {
+        incomplete = true;
+        throw;
+    }
 }
 
 void SparseFields::State::accept(std::size_t p) {
@@ -271,19 +289,26 @@ void SparseFields::State::accept(std::size_t p) {
     Peer &peer = peers[p];
     peer.arrived = true;
     if (header.epoch != epoch || header.signature != signature)
-        return noteFailure(std::make_exception_ptr(StateError(fmt::format(
-            "rank {} is in exchange {} of '{}', this rank in exchange {}, or their fields differ: all ranks "
-            "have to make the same exchanges",
-            rank, header.epoch, name, epoch))));
+        return noteFailure<StateError>([&] {
+            return fmt::format(
+                "rank {} is in exchange {} of '{}', this rank in exchange {}, or their fields differ: all "
+                "ranks have to make the same exchanges",
+                rank, header.epoch, name, epoch);
+        });
     if (header.code == SparseHeader::Refused)
-        return noteFailure(std::make_exception_ptr(PeerError(fmt::format(
-            "rank {} could not send its blocks of '{}': see that rank's own error. Ghosts from it are not up to date",
-            rank, name))));
+        return noteFailure<PeerError>([&] {
+            return fmt::format(
+                "rank {} could not send its blocks of '{}': see that rank's own error. Ghosts from it are "
+                "not up to date",
+                rank, name);
+        });
     if (header.code == SparseHeader::LostLast)
-        noteFailure(std::make_exception_ptr(PeerError(
-            fmt::format("rank {} had no memory for blocks of '{}' in exchange {}, and went on without them: see "
-                        "that rank's own error",
-                        rank, name, epoch - 1))));
+        noteFailure<PeerError>([&] {
+            return fmt::format(
+                "rank {} could not complete exchange {} of '{}', and went on without it: see that rank's "
+                "own error",
+                rank, epoch - 1, name);
+        });
     peer.usable = true;
     wantLoud(p);
 }
@@ -412,9 +437,9 @@ void SparseFields::State::freeEmpty() {
 
 /// When both kinds of channels were set: what depends on all of them.
 void SparseFields::State::complete() {
-    outOfMemory = true; // unless what follows succeeds
+    incomplete = true; // unless what follows succeeds
     allocateWanted();
-    outOfMemory = false;
+    incomplete = false;
     setLocal(true);
     setNonLocal(true);
     freeEmpty();
@@ -478,7 +503,7 @@ void SparseFields::startReceiveBoundBufs(Bounds /*which*/) { state_->begin(); }
 
 void SparseFields::sendBoundBufs(Bounds which) {
     State &state = *state_;
-    DNDS_CHECK(!inFlight() || state.outOfMemory ||
+    DNDS_CHECK(!inFlight() || state.incomplete ||
                    !((isLocal(which) && state.sentLocal) || (isNonLocal(which) && state.sentNonLocal)),
                StateError, "exchange {} of '{}' has sent already: receive and set it before the next one", state.epoch,
                state.name);
@@ -503,7 +528,7 @@ void SparseFields::setBounds(Bounds which) {
     DNDS_CHECK(!isNonLocal(which) || state.receive(), StateError,
                "the bounds of '{}' cannot be set yet: some have not come. Call receiveBoundBufs until it returns true",
                state.name);
-    DNDS_CHECK(state.outOfMemory || ((which == Bounds::Any || !(isLocal(which) ? state.localSet : state.nonLocalSet))),
+    DNDS_CHECK(state.incomplete || ((which == Bounds::Any || !(isLocal(which) ? state.localSet : state.nonLocalSet))),
                StateError, "the bounds of '{}' were set already in exchange {}", state.name, state.epoch);
     if (isLocal(which) && !state.localSet)
         state.setLocal(false);
