@@ -141,7 +141,7 @@ TEST(ObjectPool, AMillionRandomGetsAndFrees) {
             gone[draw % held.size()] = one.owner.weak();
             one.owner.reset();
         } else {
-            one.owner = pool.get(8 << (draw >> 20) % 4);
+            one.owner = pool.get(std::size_t{8} << (draw >> 20) % 4);
             one.mark = one.owner->front() = step;
         }
         ASSERT_FALSE(gone[draw % held.size()].isValid() && !one.owner.isValid());
