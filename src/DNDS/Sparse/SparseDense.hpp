@@ -30,15 +30,16 @@ void forEachPair(const BlockView<A> &a, const BlockView<B> &b, Visit &&visit) {
 
 template <class T>
 void requireSameCells(const SparseField<T> &sparse, const BlockField<T> &dense) {
-    DNDS_CHECK(sparse.grid()->signature() == dense.grid()->signature() && sparse.components() == dense.components(),
+    DNDS_CHECK(sparse.grid() != nullptr && sparse.grid()->signature() == dense.grid()->signature() &&
+                   sparse.components() == dense.components(),
                LayoutError, "'{}' and '{}' are on different grids, or have {} and {} components", sparse.name(),
                dense.name(), sparse.components(), dense.components());
 }
 
 } // namespace Detail
 
-/// Copies the cells of a sparse field to a dense one on the same grid; those of absent blocks become the default. Ghosts
-/// stay as they are. The way to files of all formats:
+/// Copies the cells of a sparse field to a dense one on the same grid; those of absent blocks become the default.
+/// Ghosts stay as they are. The way to files of all formats:
 ///
 ///     BlockField<real> dense("dust", comm, grid, {});
 ///     toDense(dust, dense);

@@ -6,8 +6,8 @@
 #include "DNDS/Sparse/PeerMessages.hpp"
 #include "DNDS/Sparse/SparseFieldState.hpp"
 #include "DNDS/Transport/Backoff.hpp"
-#include "DNDS/Transport/BoxCopy.hpp"
 #include "DNDS/Transport/ProgressEngine.hpp"
+#include "DNDS/Transport/RowScatter.hpp"
 
 #include <algorithm>
 #include <cstring>
@@ -32,10 +32,13 @@ struct SparseFields::State {
     /// A field with what exchanges need of it.
     struct Member {
         std::shared_ptr<SparseFieldState> field;
-        const std::vector<BoxCopy> *copies = nullptr;
+        const SparsePattern::Copies *copies = nullptr;
         std::vector<std::byte> defaults; ///< as many as the largest shape has
         BlockBits wanted;                ///< blocks that got something loud and are absent
         BlockBits fresh;                 ///< blocks that this exchange has allocated
+
+        const RowGather &gather(const ChannelEnd &end) const { return copies->gathers[toSize(end.shape)]; }
+        const RowScatter &scatter(const ChannelEnd &end) const { return copies->scatters[toSize(end.shape)]; }
     };
     struct Peer {
         std::vector<std::uint64_t> present; ///< of what is sent
@@ -167,7 +170,7 @@ void SparseFields::State::build() {
                 const PeerChannels &channels = pattern->peers()[toSize(place.peer)];
                 Peer &peer = peers[toSize(place.peer)];
                 Bits::set(peer.present.data(), f * channels.given.size() + toSize(place.channel));
-                peer.mostBytes += (*member.copies)[toSize(channels.given[toSize(place.channel)].shape)].bytes();
+                peer.mostBytes += member.gather(channels.given[toSize(place.channel)]).bytes();
             }
         });
     }
@@ -182,7 +185,7 @@ void SparseFields::State::sendLocal() {
                 const LocalChannel &channel = pattern->localChannels()[toSize(k)];
                 if (field.allocated.test(channel.to.block) || member.wanted.test(channel.to.block))
                     continue;
-                const BoxCopy &copy = (*member.copies)[toSize(channel.from.shape)];
+                const RowGather &copy = member.gather(channel.from);
                 copy.gather(field.memory(block), scratch.data());
                 const std::size_t count = copy.bytes() / field.elements->bytes();
                 if (field.elements->firstAbove(scratch.data(), count, field.options.allocationThreshold) < count)
@@ -234,7 +237,7 @@ std::size_t SparseFields::State::pack(std::size_t p, std::uint64_t code) {
         const ChannelEnd &channel = channels.given[bit % channels.given.size()];
         const SparseFieldState &field = *members[f].field;
         const std::size_t at = f == lastField ? end : alignTo8(end);
-        const BoxCopy &copy = (*members[f].copies)[toSize(channel.shape)];
+        const RowGather &copy = members[f].gather(channel);
         copy.gather(field.memory(channel.block), to + at);
         const std::size_t elements = copy.bytes() / field.elements->bytes();
         const bool loud = field.elements->firstAbove(to + at, elements, field.options.allocationThreshold) < elements;
@@ -330,7 +333,7 @@ void SparseFields::State::forEachReceived(std::size_t p, Visit &&visit) const {
         const ChannelEnd &channel = channels[bit % channels.size()];
         at = f == lastField ? at : alignTo8(at);
         visit(f, channel, Bits::test(loud, number++), from + at);
-        at += (*members[f].copies)[toSize(channel.shape)].bytes();
+        at += members[f].gather(channel).bytes();
         lastField = f;
     });
 }
@@ -348,10 +351,10 @@ void SparseFields::State::setLocal(bool freshOnly) {
         const auto fill = [&](int block) {
             for (const std::int32_t k : pattern->localTo(block)) {
                 const LocalChannel &channel = pattern->localChannels()[toSize(k)];
-                const BoxCopy &to = (*member.copies)[toSize(channel.to.shape)];
+                const RowScatter &to = member.scatter(channel.to);
                 const std::byte *rim = member.defaults.data();
                 if (const int from = channel.from.block; field.allocated.test(from) && !member.fresh.test(from)) {
-                    (*member.copies)[toSize(channel.from.shape)].gather(field.memory(from), scratch.data());
+                    member.gather(channel.from).gather(field.memory(from), scratch.data());
                     const std::size_t count = to.bytes() / field.elements->bytes();
                     if (field.options.sendQuiet ||
                         field.elements->firstAbove(scratch.data(), count, field.options.allocationThreshold) < count)
@@ -378,7 +381,7 @@ void SparseFields::State::unpack(std::size_t p, bool freshOnly) {
     forEachReceived(p, [&](std::size_t f, const ChannelEnd &channel, bool /*loud*/, const std::byte *data) {
         const Member &member = members[f];
         if ((freshOnly ? member.fresh : member.field->allocated).test(channel.block))
-            (*member.copies)[toSize(channel.shape)].scatter(data, member.field->memory(channel.block));
+            member.scatter(channel).scatter(data, member.field->memory(channel.block));
     });
 }
 
@@ -395,8 +398,8 @@ void SparseFields::State::fillAbsent() {
                 const auto *const present =
                     reinterpret_cast<const std::uint64_t *>(messages->received(p).data() + headerBytes);
                 if (!Bits::test(present, f * channels.size() + toSize(place.channel)))
-                    (*member.copies)[toSize(channels[toSize(place.channel)].shape)].scatter(
-                        member.defaults.data(), member.field->memory(block));
+                    member.scatter(channels[toSize(place.channel)])
+                        .scatter(member.defaults.data(), member.field->memory(block));
             }
         });
     }
@@ -465,10 +468,7 @@ SparseFields::SparseFields(std::string name, std::span<SparseFieldCore *const> f
             DNDS_CHECK(std::ranges::count(fields, field) == 1, ArgumentError, "'{}' is twice in '{}'", field->name(),
                        name);
         }
-        ContentHash grid;
-        grid.add(fields.front()->grid()->signature());
-        grid.addBytes(&fields.front()->pattern()->ghosts(), sizeof(GhostWidths));
-        texts.push_back(fmt::format("{} on grid {:016x}", name, grid.value()));
+        texts.push_back(fmt::format("{} on blocks {:016x}", name, fields.front()->pattern()->signature()));
     });
     requireSame(comm, texts, [&](std::size_t k, const std::string *first) {
         throw StateError(

@@ -1,8 +1,9 @@
 #include "DNDS/Sparse/SparsePattern.hpp"
 
+#include "DNDS/Base/ContentHash.hpp"
 #include "DNDS/Blocks/BlockLinks.hpp"
 #include "DNDS/Mpi/FailTogether.hpp"
-#include "DNDS/Transport/BoxCopy.hpp"
+#include "DNDS/Transport/RowScatter.hpp"
 
 #include <algorithm>
 #include <array>
@@ -11,43 +12,86 @@
 
 namespace DNDS {
 
-/// Turns links, whose rows are those of a dense field, into channels between blocks with memory of their own. Most
-/// blocks are of one shape, so that few kinds of rows remain.
-class SparsePattern::Builder {
+namespace {
+
+using Loops = std::array<index, RowBox::loops>;
+
+/// Links between boxes, whose rows are those of a dense field, as rows of blocks that have memory of their own. Most
+/// blocks are of one shape, so that few kinds of rows remain: links of one kind share what copying needs to know.
+class BoxesOfBlocks {
   public:
-    Builder(SparsePattern &made, const BlockLinks &links) : made_(made) {
+    explicit BoxesOfBlocks(const BlockLinks &links) {
         for (const BlockMemory &block : links.blocks) {
-            firstRows_.push_back(block.firstRow);
-            made_.blocks_.push_back(block);
-            made_.blocks_.back().firstRow = 0;
+            places_[block.block] = {static_cast<int>(links_.blocks.size()), block.firstRow};
+            links_.blocks.push_back(block);
+            links_.blocks.back().firstRow = 0;
         }
-        const int rank = made_.context_->comm().rank();
         for (const PeerLinks &peer : links.given)
             for (const BlockLink &link : peer.links)
-                (peer.rank == rank ? localFrom_ : peers_[peer.rank].given).push_back(endOf(link));
+                links_.peers[peer.rank].given.push_back(linkOf(link));
         for (const PeerLinks &peer : links.received)
             for (const BlockLink &link : peer.links)
-                (peer.rank == rank ? localTo_ : peers_[peer.rank].received).push_back(endOf(link));
-        for (std::size_t k = 0; k < localFrom_.size(); ++k)
-            made_.local_.push_back({localFrom_[k], localTo_[k]});
-        for (auto &[peer, channels] : peers_) {
-            channels.rank = peer;
-            made_.peers_.push_back(std::move(channels));
-        }
-        made_.shapes_ = std::move(shapes_);
+                links_.peers[peer.rank].received.push_back(linkOf(link));
+    }
+    SparseLinks take() { return std::move(links_); }
+
+  private:
+    SparseLinks::Link linkOf(const BlockLink &link) {
+        const auto [place, firstRow] = places_.at(link.block);
+        RowBox rows = link.rows;
+        rows.first -= firstRow;
+        auto found = shapes_.find({rows.first, rows.counts, rows.strides});
+        if (found == shapes_.end())
+            found =
+                shapes_.emplace(std::tuple(rows.first, rows.counts, rows.strides), RowList::boxes({&rows, 1})).first;
+        return {place, found->second};
+    }
+
+    SparseLinks links_;
+    std::map<int, std::pair<int, index>> places_; ///< by block: its place and first row
+    std::map<std::tuple<index, Loops, Loops>, RowList> shapes_;
+};
+
+} // namespace
+
+/// Sorts links by peer and by block.
+class SparsePattern::Builder {
+  public:
+    Builder(SparsePattern &made, SparseLinks links) : made_(made) {
+        made_.blocks_ = std::move(links.blocks);
+        made_.signature_ = links.signature;
+        made_.kept_ = std::move(links.kept);
+        const int rank = made_.context_->comm().rank();
+        for (auto &[peer, channels] : links.peers)
+            if (peer == rank)
+                for (std::size_t k = 0; k < channels.given.size(); ++k)
+                    made_.local_.push_back({endOf(channels.given[k]), receivedEndOf(channels.received[k])});
+            else
+                addPeer(peer, channels);
         sortByBlock();
     }
 
   private:
-    ChannelEnd endOf(const BlockLink &link) {
-        const int block = made_.localOf(link.block);
-        RowBox rows = link.rows;
-        rows.first -= firstRows_[toSize(block)];
-        const auto [shape, isNew] =
-            numbers_.try_emplace({rows.first, rows.counts, rows.strides}, static_cast<std::int32_t>(shapes_.size()));
+    ChannelEnd endOf(const SparseLinks::Link &link) {
+        // Boxes of one kind are copies of one list.
+        const void *kind = link.rows.boxes() != nullptr ? static_cast<const void *>(link.rows.boxes().get()) : nullptr;
+        const auto key = std::tuple(kind, link.rows.first(), link.rows.count(), link.rows.list().data());
+        const auto [shape, isNew] = numbers_.try_emplace(key, static_cast<std::int32_t>(made_.shapes_.size()));
         if (isNew)
-            shapes_.push_back(rows);
-        return {block, shape->second};
+            made_.shapes_.push_back(link.rows);
+        return {link.block, shape->second};
+    }
+    ChannelEnd receivedEndOf(const SparseLinks::Link &link) {
+        DNDS_CHECK(!link.rows.isList(), ArgumentError, "block {} receives a list of rows: give ranges or boxes",
+                   made_.blocks_[toSize(link.block)].block);
+        return endOf(link);
+    }
+    void addPeer(int rank, const SparseLinks::Peer &links) {
+        PeerChannels &channels = made_.peers_.emplace_back(PeerChannels{rank, {}, {}});
+        for (const SparseLinks::Link &link : links.given)
+            channels.given.push_back(endOf(link));
+        for (const SparseLinks::Link &link : links.received)
+            channels.received.push_back(receivedEndOf(link));
     }
 
     /// `items` are (block, item).
@@ -91,15 +135,8 @@ class SparsePattern::Builder {
         made_.localTo_ = sorted(to);
     }
 
-    using Loops = std::array<index, RowBox::loops>;
-
     SparsePattern &made_;
-    std::vector<index> firstRows_;
-    std::map<int, PeerChannels> peers_;
-    std::vector<ChannelEnd> localFrom_;
-    std::vector<ChannelEnd> localTo_;
-    std::vector<RowBox> shapes_;
-    std::map<std::tuple<index, Loops, Loops>, std::int32_t> numbers_;
+    std::map<std::tuple<const void *, index, index, const index *>, std::int32_t> numbers_;
 };
 
 SparsePattern::SparsePattern()
@@ -112,13 +149,26 @@ SparsePattern::make(const CommunicatorView &comm, std::shared_ptr<const BlockGri
     return failTogether(comm, [&] {
         const auto context = CommunicatorContext::of(comm);
         const BlockLinks links = blockLinksOf(*context, grid.get(), ghosts, 0);
+        ContentHash signature;
+        signature.add(grid->signature());
+        signature.addBytes(&ghosts, sizeof ghosts);
+        SparseLinks boxes = BoxesOfBlocks(links).take();
+        boxes.signature = signature.value();
         const std::shared_ptr<SparsePattern> made(new SparsePattern);
         made->grid_ = std::move(grid);
         made->ghosts_ = ghosts;
         made->context_ = context;
-        const Builder build(*made, links);
+        const Builder build(*made, std::move(boxes));
         return std::shared_ptr<const SparsePattern>(made);
     });
+}
+
+std::shared_ptr<const SparsePattern> SparsePattern::fromLinks(std::shared_ptr<CommunicatorContext> context,
+                                                              SparseLinks links) {
+    const std::shared_ptr<SparsePattern> made(new SparsePattern);
+    made->context_ = std::move(context);
+    const Builder build(*made, std::move(links));
+    return made;
 }
 
 int SparsePattern::localOf(int number) const noexcept {
@@ -126,12 +176,16 @@ int SparsePattern::localOf(int number) const noexcept {
     return found != blocks_.end() && found->block == number ? static_cast<int>(found - blocks_.begin()) : -1;
 }
 
-const std::vector<BoxCopy> &SparsePattern::copies(std::size_t cellBytes) const {
+const SparsePattern::Copies &SparsePattern::copies(std::size_t cellBytes) const {
     auto &known = copies_[cellBytes];
     if (known == nullptr) {
-        auto made = std::make_unique<std::vector<BoxCopy>>();
-        for (const RowBox &rows : shapes_)
-            made->emplace_back(RowList::boxes({&rows, 1}), cellBytes);
+        auto made = std::make_unique<Copies>();
+        RowPart part;
+        part.stride = cellBytes;
+        for (const RowList &rows : shapes_) {
+            made->gathers.emplace_back(rows, part);
+            made->scatters.push_back(rows.isList() ? RowScatter() : RowScatter(rows, part)); // lists are only given
+        }
         known = std::move(made);
     }
     return *known;
@@ -139,8 +193,8 @@ const std::vector<BoxCopy> &SparsePattern::copies(std::size_t cellBytes) const {
 
 index SparsePattern::mostCells() const noexcept {
     index most = 0;
-    for (const RowBox &rows : shapes_)
-        most = std::max(most, rows.size());
+    for (const RowList &rows : shapes_)
+        most = std::max(most, rows.count());
     return most;
 }
 

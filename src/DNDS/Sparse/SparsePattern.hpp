@@ -14,7 +14,8 @@
 
 namespace DNDS {
 
-class BoxCopy;
+class RowGather;
+class RowScatter;
 
 /// Memory of blocks, by size in bytes.
 using BlockPool = ObjectPool<HostDeviceBuffer>;
@@ -38,6 +39,24 @@ struct PeerChannels {
     std::vector<ChannelEnd> received;
 };
 
+/// Where sparse fields are: the blocks of one rank and the rows that they exchange. Rows of a block are counted from 0;
+/// given ones may be lists, received ones are ranges or boxes.
+/// The lists of rank r for s and those of s for r name the same channels in the same order.
+struct SparseLinks {
+    struct Link {
+        int block = 0; ///< place in `blocks`
+        RowList rows;
+    };
+    struct Peer {
+        std::vector<Link> given;
+        std::vector<Link> received;
+    };
+    std::vector<BlockMemory> blocks;  ///< ascending numbers
+    std::map<int, Peer> peers;        ///< by rank, this one among them
+    std::uint64_t signature = 0;      ///< of all blocks and channels: the same on all ranks
+    std::shared_ptr<const void> kept; ///< what lists of rows show
+};
+
 /// What sparse fields with one grid and ghost widths share: how a block lies in memory, and the channels between
 /// blocks, 8 bytes an end, whatever the number of fields. A channel leads from the cells of one block to the ghosts of
 /// another one that are copies of them. Immutable, but for the pool of the fields' memory.
@@ -51,12 +70,19 @@ class SparsePattern {
     static std::shared_ptr<const SparsePattern> make(const CommunicatorView &comm,
                                                      std::shared_ptr<const BlockGrid> grid, const GhostWidths &ghosts);
 
+    /// For blocks of other kinds: of meshes, see Geom/Sparse. Local; all ranks give links that fit each other.
+    static std::shared_ptr<const SparsePattern> fromLinks(std::shared_ptr<CommunicatorContext> context,
+                                                          SparseLinks links);
+
     SparsePattern(const SparsePattern &) = delete;
     SparsePattern &operator=(const SparsePattern &) = delete;
     ~SparsePattern();
 
+    /// Null for blocks of another kind.
     const std::shared_ptr<const BlockGrid> &grid() const noexcept { return grid_; }
     const GhostWidths &ghosts() const noexcept { return ghosts_; }
+    /// Differs for other grids, ghosts and meshes; the same on all ranks.
+    std::uint64_t signature() const noexcept { return signature_; }
     const std::shared_ptr<CommunicatorContext> &context() const noexcept { return context_; }
     /// This rank's blocks, in the order of their numbers. `firstRow` is 0: blocks have memory of their own.
     std::span<const BlockMemory> blocks() const noexcept { return blocks_; }
@@ -81,8 +107,13 @@ class SparsePattern {
     std::span<const std::int32_t> localFrom(int block) const noexcept { return localFrom_.of(block); }
     std::span<const std::int32_t> localTo(int block) const noexcept { return localTo_.of(block); }
 
-    /// How each shape is copied where a cell has so many bytes. Local; O(shapes) at the first call for a width.
-    const std::vector<BoxCopy> &copies(std::size_t cellBytes) const;
+    /// How the rows of a shape are copied where a cell has so many bytes.
+    struct Copies {
+        std::vector<RowGather> gathers;   ///< [shapes]
+        std::vector<RowScatter> scatters; ///< [shapes]
+    };
+    /// Local; O(shapes), for lists O(rows), at the first call for a width.
+    const Copies &copies(std::size_t cellBytes) const;
     /// The largest number of cells of a shape.
     index mostCells() const noexcept;
 
@@ -110,9 +141,11 @@ class SparsePattern {
     ByBlock<Place> received_;
     ByBlock<std::int32_t> localFrom_;
     ByBlock<std::int32_t> localTo_;
-    std::vector<RowBox> shapes_; ///< rows from the first one of the block
+    std::vector<RowList> shapes_; ///< rows from the first one of the block
+    std::shared_ptr<const void> kept_;
+    std::uint64_t signature_ = 0;
     mutable BlockPool pool_;
-    mutable std::map<std::size_t, std::unique_ptr<const std::vector<BoxCopy>>> copies_; ///< by bytes of a cell
+    mutable std::map<std::size_t, std::unique_ptr<const Copies>> copies_; ///< by bytes of a cell
 };
 
 } // namespace DNDS

@@ -64,12 +64,6 @@ BoxCopy::BoxCopy(const RowList &rows, std::size_t stride) : bytes_(static_cast<s
     if (bytes_ == 0)
         return;
     std::vector<ByteBox> boxes;
-    if (rows.isRange()) {
-        boxes.push_back({{}, bytes_});
-        boxes.back().runs.first = rows.first() * static_cast<index>(stride);
-        boxes_ = std::make_shared<const std::vector<ByteBox>>(std::move(boxes));
-        return;
-    }
     boxes.reserve(rows.boxes()->size());
     for (const RowBox &box : *rows.boxes()) {
         ByteBox made{box, stride};

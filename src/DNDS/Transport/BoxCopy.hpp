@@ -17,7 +17,7 @@ class BoxCopy {
   public:
     /// No bytes.
     BoxCopy() = default;
-    /// The rows of `rows`, which are boxes or a range, each of `stride` bytes. Local. Cost O(boxes).
+    /// The rows of `rows`, which are boxes, each of `stride` bytes. Local. Cost O(boxes).
     BoxCopy(const RowList &rows, std::size_t stride);
 
     std::size_t bytes() const noexcept { return bytes_; }

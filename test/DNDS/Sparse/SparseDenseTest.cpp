@@ -36,9 +36,8 @@ TEST(SparseDense, ThereAndBack) {
                 EXPECT_EQ(sparse.isAllocated(b), what == 2);
                 const auto before = std::as_const(dense).view(b);
                 const auto after = std::as_const(again).view(b);
-                Detail::forEachPair(before, after, [&](const real &old, const real &now) {
-                    EXPECT_EQ(now, what == 1 ? 0.5 : old);
-                });
+                Detail::forEachPair(before, after,
+                                    [&](const real &old, const real &now) { EXPECT_EQ(now, what == 1 ? 0.5 : old); });
             }
         }
 }

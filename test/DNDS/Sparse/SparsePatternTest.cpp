@@ -4,7 +4,7 @@
 #include "DNDS/Sparse/SparseCase.hpp"
 #include "DNDS/Sparse/SparseElements.hpp"
 #include "DNDS/Sparse/SparseMessage.hpp"
-#include "DNDS/Transport/BoxCopy.hpp"
+#include "DNDS/Transport/RowScatter.hpp"
 
 #include <cmath>
 #include <limits>
@@ -19,7 +19,7 @@ TEST(SparsePattern, ChannelsAreTheGhostRegions) {
         SCOPED_TRACE(grid.name);
         const auto blocks = grid.on(world());
         const auto pattern = SparsePattern::make(world(), blocks, grid.ghosts);
-        const std::vector<BoxCopy> &copies = pattern->copies(1);
+        const std::vector<RowGather> &copies = pattern->copies(1).gathers;
         std::size_t channels = 0;
         for (int b = 0; b < static_cast<int>(pattern->blocks().size()); ++b) {
             const int number = pattern->blocks()[toSize(b)].block;
