@@ -31,10 +31,10 @@ std::shared_ptr<const DNDS::BlockGrid> Setup::grid(const CommunicatorView &comm)
     return DNDS::BlockGrid::blocksOf(comm, space, {cells, cells, cells});
 }
 
-real blobAt(const Species &species, const Setup &setup, const std::array<index, 3> &cell) {
+real blobAt(const Species &species, const std::array<real, 3> &point) {
     real square = 0;
     for (std::size_t d = 0; d < 3; ++d) {
-        const real away = (static_cast<real>(cell[d]) + 0.5) * setup.cellSize() - species.centre[d];
+        const real away = point[d] - species.centre[d];
         const real nearest = away - std::round(away); // through the periods
         square += nearest * nearest;
     }
@@ -76,8 +76,11 @@ void forEachCell(const BlockView<const real> &view, Visit &&visit) {
                 visit(i, j, k);
 }
 
-std::array<index, 3> globalCell(const BlockView<const real> &view, index i, index j, index k) {
-    return {view.global(i, 0), view.global(j, 1), view.global(k, 2)};
+std::array<real, 3> centreOf(const BlockView<const real> &view, const Setup &setup, const std::array<index, 3> &cell) {
+    std::array<real, 3> centre{};
+    for (int d = 0; d < 3; ++d)
+        centre[toSize(d)] = (static_cast<real>(view.global(cell[toSize(d)], d)) + 0.5) * setup.cellSize();
+    return centre;
 }
 
 } // namespace
@@ -109,7 +112,7 @@ SparseRun::SparseRun(const CommunicatorView &comm, const Setup &setup, const DND
             const auto view = fields_[s].view(b);
             bool something = false;
             forEachCell(view, [&](index i, index j, index k) {
-                view(i, j, k) = blobAt(setup.species[s], setup, globalCell(view, i, j, k));
+                view(i, j, k) = blobAt(setup.species[s], centreOf(view, setup, {i, j, k}));
                 something = something || view(i, j, k) > thresholds.deallocationThreshold;
             });
             if (!something)
@@ -168,7 +171,7 @@ DenseRun::DenseRun(const CommunicatorView &comm, const Setup &setup)
         for (int b = 0; b < now_[s].blocks(); ++b) {
             const auto view = now_[s].view(b);
             forEachCell(view, [&](index i, index j, index k) {
-                view(i, j, k) = blobAt(setup.species[s], setup, globalCell(view, i, j, k));
+                view(i, j, k) = blobAt(setup.species[s], centreOf(view, setup, {i, j, k}));
             });
         }
 }

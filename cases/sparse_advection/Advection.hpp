@@ -41,8 +41,8 @@ struct Setup {
     std::shared_ptr<const DNDS::BlockGrid> grid(const DNDS::CommunicatorView &comm) const;
 };
 
-/// The height of the blob at the centre of a cell, at the start.
-real blobAt(const Species &species, const Setup &setup, const std::array<index, 3> &cell);
+/// The height of the blob at a point, at the start.
+real blobAt(const Species &species, const std::array<real, 3> &point);
 
 /// One stage of Heun's method: `next` = `keep` old + (1 - keep) (now + dt times what flows in). Limited linear
 /// reconstruction (van Leer), upwind fluxes; reads two layers of ghosts of `now`.
