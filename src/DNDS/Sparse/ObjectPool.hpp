@@ -17,6 +17,7 @@
 #include <mutex>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -160,8 +161,9 @@ class ObjectPool {
     };
 
     /// `create(sizeClass)` makes a resource. `name` is for messages.
-    explicit ObjectPool(std::string name, std::function<T(std::size_t)> create) : state_(std::make_shared<State>()) {
-        state_->name = std::move(name);
+    explicit ObjectPool(std::string_view name, std::function<T(std::size_t)> create)
+        : state_(std::make_shared<State>()) {
+        state_->name = name;
         state_->create = std::move(create);
     }
 
