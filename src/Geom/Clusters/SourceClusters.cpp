@@ -68,7 +68,7 @@ std::vector<Position> centresOf(CommunicatorContext &context, const SourceMesh &
 }
 
 /// The positions of points on the curve through the box of all. Collective.
-std::vector<index> keysOf(CommunicatorView comm, const std::vector<Position> &points) {
+std::vector<index> positionsOnCurve(CommunicatorView comm, const std::vector<Position> &points) {
     std::array<real, 6> box; // lower ends, and upper ones with the other sign
     box.fill(std::numeric_limits<real>::infinity());
     for (const Position &point : points)
@@ -97,7 +97,7 @@ SourceClusters cutClusters(CommunicatorView comm, const SourceMesh &source, inde
         SourceClusters clusters;
         clusters.firstCells = firstNumbers(comm, source.cells.first, source.cells.globalSize);
         clusters.count = std::max<index>(1, (source.cells.globalSize + cellsPerCluster / 2) / cellsPerCluster);
-        const std::vector<index> keys = keysOf(comm, centresOf(*context, source));
+        const std::vector<index> keys = positionsOnCurve(comm, centresOf(*context, source));
         for (const int cluster : partitionCurve(comm, keys, {}, static_cast<int>(clusters.count)))
             clusters.clusterOf.push_back(cluster);
         return clusters;

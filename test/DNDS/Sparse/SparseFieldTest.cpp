@@ -22,9 +22,9 @@ struct Twins {
     BlockField<T> dense;
     BlockField<T> next;
 
-    Twins(const SparseGrid &grid, T value, rowsize components)
-        : grid(grid), background(value), sparse("sparse", SparsePattern::make(world(), blocks, grid.ghosts),
-                                                {.components = components, .stages = 2, .deallocationCount = 2}, value),
+    Twins(const SparseGrid &of, T value, rowsize components)
+        : grid(of), background(value), sparse("sparse", SparsePattern::make(world(), blocks, grid.ghosts),
+                                              {.components = components, .stages = 2, .deallocationCount = 2}, value),
           dense("dense", world(), BlockPattern::make(world(), blocks, grid.ghosts), components),
           next("next", world(), dense.blockPattern(), components) {
         for (int b = 0; b < dense.blocks(); ++b)
