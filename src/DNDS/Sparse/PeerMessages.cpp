@@ -94,13 +94,14 @@ PeerMessages::~PeerMessages() {
         return;
     Buffers *const buffers = buffers_.get();
     try {
+        const bool mayAsk = mayCallMpi(buffers->maker);
+        if (mayAsk && buffers->idle())
+            return;
         const auto idle = [buffers] { return buffers->idle(); };
-        if (context_->alive() && mayCallMpi(buffers->maker)) {
-            if (!buffers->idle())
-                context_->park(buffers_, idle);
-        } else {
+        if (context_->alive() && mayAsk)
+            context_->park(buffers_, idle);
+        else
             context_->leave(buffers_, idle);
-        }
     } catch (...) { // no memory
         buffers->keptForEver = buffers_;
     }

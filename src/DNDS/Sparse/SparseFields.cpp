@@ -125,7 +125,8 @@ SparseFields::State::State(std::string label, std::span<SparseFieldCore *const> 
 }
 
 void SparseFields::State::begin() {
-    if (inFlight && incomplete) { // the program goes on without what came
+    (void)pattern->context()->comm(); // throws where the communicator was freed
+    if (inFlight && incomplete) {     // the program goes on without what came
         abandon();
         lostLast = true;
     }

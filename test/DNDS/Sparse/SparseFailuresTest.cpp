@@ -156,6 +156,16 @@ TEST(SparseFailures, AbsentBlocksHaveNoView) {
     EXPECT_THROW((void)u.isAllocated(-1), IndexError);
 }
 
+TEST(SparseFailures, CommunicatorFreed) {
+    MPI_Comm copy = MPI_COMM_NULL;
+    MPI_Comm_dup(MPI_COMM_WORLD, &copy);
+    const auto pattern = SparsePattern::make({copy}, ring.on({copy}), ring.ghosts);
+    SparseField<real> u("u", pattern);
+    u.exchangeGhosts();
+    MPI_Comm_free(&copy);
+    expectContains(messageOf<StateError>([&] { u.exchangeGhosts(); }), "freed");
+}
+
 TEST(SparseFailures, DestroyedInFlight) {
     for (int k = 0; k < 20; ++k) {
         Comb comb;
