@@ -1,0 +1,96 @@
+/// @file Advection.hpp
+/// @brief Blobs of several species, each carried by a wind of its own around a periodic box.
+#pragma once
+
+#include "DNDS/Blocks/BlockField.hpp"
+#include "DNDS/Exchange/ExchangeGroup.hpp"
+#include "DNDS/Sparse/SparseField.hpp"
+
+#include <array>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace SparseAdvection {
+
+using DNDS::BlockView;
+using DNDS::index;
+using DNDS::real;
+
+/// What is carried where: a blob of height 1 that falls to 0 at `radius`, in a box of side 1.
+struct Species {
+    std::string name;
+    std::array<real, 3> wind;
+    std::array<real, 3> centre;
+    real radius;
+};
+
+/// Three of them, whose ways around the box have different lengths.
+std::vector<Species> threeSpecies();
+
+struct Setup {
+    index blocks = 8; ///< in each direction
+    index cells = 8;  ///< of a block in each direction
+    real courant = 0.4;
+    std::vector<Species> species = threeSpecies();
+
+    index cellsAcross() const { return blocks * cells; }
+    real cellSize() const { return 1 / static_cast<real>(cellsAcross()); }
+    /// Stable for the fastest species.
+    real timeStep() const;
+    std::shared_ptr<const DNDS::BlockGrid> grid(const DNDS::CommunicatorView &comm) const;
+};
+
+/// The height of the blob at a point, at the start.
+real blobAt(const Species &species, const std::array<real, 3> &point);
+
+/// One stage of Heun's method: `next` = `keep` old + (1 - keep) (now + dt times what flows in). Limited linear
+/// reconstruction (van Leer), upwind fluxes; reads two layers of ghosts of `now`.
+void advanceBlock(const BlockView<const real> &now, const BlockView<const real> &old, const BlockView<real> &next,
+                  const std::array<real, 3> &courants, real keep);
+
+/// The species on sparse fields: blocks appear ahead and vanish behind.
+class SparseRun {
+  public:
+    SparseRun(const DNDS::CommunicatorView &comm, const Setup &setup, const DNDS::SparseFieldOptions &thresholds);
+    void step();
+    std::vector<DNDS::SparseField<real>> &fields() { return fields_; }
+    const std::vector<DNDS::SparseField<real>> &fields() const { return fields_; }
+    DNDS::SparseTraffic traffic() const { return exchange_->traffic(); }
+    /// Bytes of blocks and messages on this rank, and how many blocks there are of all species.
+    double memory() const;
+    double allocatedBlocks() const;
+    /// Of each species on all ranks. Collective.
+    std::vector<real> masses() const;
+
+  private:
+    Setup setup_;
+    std::shared_ptr<const DNDS::SparsePattern> pattern_;
+    std::vector<DNDS::SparseField<real>> fields_;
+    std::unique_ptr<DNDS::SparseFields> exchange_;
+};
+
+/// The same on dense fields.
+class DenseRun {
+  public:
+    DenseRun(const DNDS::CommunicatorView &comm, const Setup &setup);
+    void step();
+    const std::vector<DNDS::BlockField<real>> &fields() const { return now_; }
+    double memory() const;
+    /// That this rank sends to others in an exchange.
+    double bytesSent() const;
+
+  private:
+    void exchange();
+    void stage(real keep);
+
+    Setup setup_;
+    std::shared_ptr<const DNDS::BlockPattern> pattern_;
+    std::vector<DNDS::BlockField<real>> now_, old_, next_;
+    DNDS::ExchangeGroup group_;
+};
+
+/// The largest difference of the two runs in a cell of this rank.
+real largestDifference(const SparseRun &sparse, const DenseRun &dense);
+
+} // namespace SparseAdvection

@@ -1,0 +1,65 @@
+#include "Advection.hpp"
+
+#include "support/MpiTest.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+namespace SparseAdvection {
+namespace {
+
+DNDS::CommunicatorView world() { return {MPI_COMM_WORLD}; }
+
+Setup small() {
+    Setup setup;
+    setup.blocks = 6;
+    setup.cells = 4;
+    return setup;
+}
+
+TEST(SparseAdvection, IsTheDenseRunAtThreshold0) {
+    SparseRun sparse(world(), small(), {.deallocationCount = 2});
+    DenseRun dense(world(), small());
+    for (int step = 0; step < 8; ++step) {
+        sparse.step();
+        dense.step();
+        ASSERT_EQ(largestDifference(sparse, dense), 0) << step;
+    }
+    EXPECT_LT(world().allReduce(sparse.allocatedBlocks(), MPI_SUM), 3 * 6 * 6 * 6);
+}
+
+TEST(SparseAdvection, LosesNoMoreThanTheThresholdsCut) {
+    const DNDS::SparseFieldOptions thresholds{.allocationThreshold = 1e-6, .deallocationThreshold = 1e-7};
+    SparseRun sparse(world(), small(), thresholds);
+    DenseRun dense(world(), small());
+    const auto before = sparse.masses();
+    for (int step = 0; step < 60; ++step) {
+        sparse.step();
+        dense.step();
+    }
+    EXPECT_LT(largestDifference(sparse, dense), 1e-4);
+    const auto after = sparse.masses();
+    for (std::size_t s = 0; s < before.size(); ++s)
+        EXPECT_NEAR(after[s] / before[s], 1, 1e-4);
+    EXPECT_GT(world().allReduce(static_cast<double>(sparse.traffic().frees), MPI_SUM), 0);
+}
+
+TEST(SparseAdvection, QuietRimsKeepMass) {
+    const auto lost = [](bool sendQuiet) {
+        SparseRun run(world(), small(),
+                      {.allocationThreshold = 1e-4, .deallocationThreshold = 1e-5, .sendQuiet = sendQuiet});
+        const auto before = run.masses();
+        for (int step = 0; step < 60; ++step)
+            run.step();
+        const auto after = run.masses();
+        real sum = 0;
+        for (std::size_t s = 0; s < before.size(); ++s)
+            sum += std::abs(after[s] - before[s]);
+        return sum;
+    };
+    EXPECT_LT(lost(true), lost(false));
+}
+
+} // namespace
+} // namespace SparseAdvection

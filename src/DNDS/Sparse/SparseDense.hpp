@@ -1,0 +1,83 @@
+/// @file SparseDense.hpp
+/// @brief From sparse to dense fields and back: for all that takes dense ones, files for ParaView among it.
+#pragma once
+
+#include "DNDS/Blocks/BlockField.hpp"
+#include "DNDS/Sparse/SparseField.hpp"
+
+#include <array>
+
+namespace DNDS {
+
+namespace Detail {
+
+/// Calls `visit(offset in a, offset in b)` for all values of all cells of two views of one block.
+template <class A, class B, class Visit>
+void forEachPair(const BlockView<A> &a, const BlockView<B> &b, Visit &&visit) {
+    Box cells(a.dims(), {}, {});
+    for (int d = 0; d < a.dims(); ++d)
+        cells.upper[toSize(d)] = a.extent(d);
+    forEachCell(cells, [&](const IndexVector &cell) {
+        std::array<index, 2> at{};
+        for (int d = 0; d < a.dims(); ++d) {
+            at[0] += cell[toSize(d)] * a.stride(d);
+            at[1] += cell[toSize(d)] * b.stride(d);
+        }
+        for (rowsize c = 0; c < a.components(); ++c)
+            visit(a.data()[at[0] + c * a.stride(a.dims())], b.data()[at[1] + c * b.stride(b.dims())]);
+    });
+}
+
+template <class T>
+void requireSameCells(const SparseField<T> &sparse, const BlockField<T> &dense) {
+    DNDS_CHECK(sparse.grid() != nullptr && sparse.grid()->signature() == dense.grid()->signature() &&
+                   sparse.components() == dense.components(),
+               LayoutError, "'{}' and '{}' are on different grids, or have {} and {} components", sparse.name(),
+               dense.name(), sparse.components(), dense.components());
+}
+
+} // namespace Detail
+
+/// Copies the cells of a sparse field to a dense one on the same grid; those of absent blocks become the default.
+/// Ghosts stay as they are. The way to files of all formats:
+///
+///     BlockField<real> dense("dust", comm, grid, {});
+///     toDense(dust, dense);
+///     writeNetcdf(file, "dust", dense);
+///
+/// Local. Throws LayoutError for other grids or numbers of components; StaleError.
+template <class T>
+void toDense(const SparseField<T> &sparse, BlockField<T> &dense) {
+    Detail::requireSameCells(sparse, dense);
+    for (int b = 0; b < sparse.blocks(); ++b) {
+        const auto to = dense.view(b);
+        if (sparse.isAllocated(b))
+            Detail::forEachPair(sparse.view(b), to, [](const T &from, T &into) { into = from; });
+        else
+            Detail::forEachPair(to, to, [&](T & /*same*/, T &into) { into = sparse.defaultValue(); });
+    }
+}
+
+/// The other way round: blocks with a value above the allocation threshold have memory afterwards, others have none.
+/// Ghosts and other stages have the default. For starts that other programs have made. Local. Throws as above;
+/// MemoryError at the pool's limit.
+template <class T>
+void fromDense(const BlockField<T> &dense, SparseField<T> &sparse) {
+    Detail::requireSameCells(sparse, dense);
+    const SparseElementsOf<T> background(sparse.defaultValue());
+    for (int b = 0; b < sparse.blocks(); ++b) {
+        const auto from = dense.view(b);
+        bool something = false;
+        Detail::forEachPair(from, from, [&](const T &value, const T & /*same*/) {
+            something = something || background.firstAbove(reinterpret_cast<const std::byte *>(&value), 1,
+                                                           sparse.options().allocationThreshold) == 0;
+        });
+        sparse.free(b);
+        if (!something)
+            continue;
+        sparse.allocate(b);
+        Detail::forEachPair(from, sparse.view(b), [](const T &value, T &into) { into = value; });
+    }
+}
+
+} // namespace DNDS

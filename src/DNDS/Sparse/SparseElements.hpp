@@ -1,0 +1,91 @@
+/// @file SparseElements.hpp
+/// @brief What a sparse field does with its elements that depends on their type: compare with the default, and fill.
+#pragma once
+
+#include "DNDS/Base/ElementKind.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <type_traits>
+
+#include <fmt/core.h>
+
+namespace DNDS {
+
+/// The default value of a field, and elements compared with it. Immutable.
+class SparseElements {
+  public:
+    SparseElements() = default;
+    SparseElements(const SparseElements &) = delete;
+    SparseElements &operator=(const SparseElements &) = delete;
+    virtual ~SparseElements() = default;
+
+    /// The first of `count` elements that is above the threshold: not (|value - default| <= threshold), so that NaN is
+    /// above. At threshold 0 other bits than those of the default are above. `count` where none is. O(count).
+    virtual std::size_t firstAbove(const std::byte *from, std::size_t count, real threshold) const noexcept = 0;
+    /// Makes `count` elements the default.
+    virtual void fill(std::byte *to, std::size_t count) const noexcept = 0;
+    virtual std::size_t bytes() const noexcept = 0;
+    /// Type and default, for comparison between ranks; to the bit.
+    virtual std::string describe() const = 0;
+    virtual bool finiteDefault() const noexcept = 0;
+};
+
+template <class T>
+class SparseElementsOf final : public SparseElements {
+    static_assert(std::is_arithmetic_v<T> && !std::is_same_v<T, bool> && sizeof(T) <= 8,
+                  "sparse fields are of numbers");
+    using Bits =
+        std::conditional_t<sizeof(T) == 8, std::uint64_t,
+                           std::conditional_t<sizeof(T) == 4, std::uint32_t,
+                                              std::conditional_t<sizeof(T) == 2, std::uint16_t, std::uint8_t>>>;
+
+  public:
+    explicit SparseElementsOf(T value) : value_(value) {}
+
+    std::size_t firstAbove(const std::byte *from, std::size_t count, real threshold) const noexcept override {
+        const T *values = reinterpret_cast<const T *>(from);
+        if (threshold == 0)
+            return first(values, count, [wanted = std::bit_cast<Bits>(value_)](T value) {
+                return std::bit_cast<Bits>(value) != wanted;
+            });
+        return first(values, count, [wanted = static_cast<real>(value_), threshold](T value) {
+            return !(std::fabs(static_cast<real>(value) - wanted) <= threshold);
+        });
+    }
+    void fill(std::byte *to, std::size_t count) const noexcept override {
+        std::fill_n(reinterpret_cast<T *>(to), count, value_);
+    }
+    std::size_t bytes() const noexcept override { return sizeof(T); }
+    std::string describe() const override {
+        return fmt::format("{} {} ({:x})", elementKindName(elementKindOf<T>()), +value_, std::bit_cast<Bits>(value_));
+    }
+    bool finiteDefault() const noexcept override { return std::isfinite(static_cast<real>(value_)); }
+    T value() const noexcept { return value_; }
+
+  private:
+    /// In chunks without branches, which compilers make vectors of.
+    template <class IsAbove>
+    static std::size_t first(const T *values, std::size_t count, IsAbove isAbove) noexcept {
+        constexpr std::size_t chunk = 64;
+        std::size_t i = 0;
+        for (; i + chunk <= count; i += chunk) {
+            bool above = false;
+            for (std::size_t k = 0; k < chunk; ++k)
+                above |= isAbove(values[i + k]);
+            if (above)
+                break;
+        }
+        while (i < count && !isAbove(values[i]))
+            ++i;
+        return i;
+    }
+
+    T value_;
+};
+
+} // namespace DNDS

@@ -1,0 +1,175 @@
+#include "DNDS/Sparse/SparseFieldCore.hpp"
+
+#include "DNDS/Sparse/SparseFieldState.hpp"
+#include "DNDS/Sparse/SparseFields.hpp"
+
+#include <algorithm>
+#include <numeric>
+#include <utility>
+
+namespace DNDS {
+
+BlockPool::Owner SparseFieldState::reserve(int block) const {
+    BlockPool::Owner memory = pattern->pool().get(totalBytes(block));
+    (void)memory->write(MemorySpace::Host, name);
+    return memory;
+}
+
+void SparseFieldState::take(int block, BlockPool::Owner memory) noexcept {
+    Memory &mine = blocks[toSize(block)];
+    mine.owner = std::move(memory);
+    mine.bytes = mine.owner->write(MemorySpace::Host, name); // `reserve` found that it can be
+    mine.witness = 0;
+    mine.below = 0;
+    elements->fill(mine.bytes, totalBytes(block) / elements->bytes());
+    allocated.set(block);
+    ++allocations;
+}
+
+void SparseFieldState::drop(int block) noexcept {
+    blocks[toSize(block)] = {};
+    allocated.unset(block);
+    ++frees;
+}
+
+bool SparseFieldState::isBelow(int block) noexcept {
+    Memory &mine = blocks[toSize(block)];
+    const std::size_t bytes = elements->bytes();
+    const real threshold = options.deallocationThreshold;
+    if (elements->firstAbove(mine.bytes + mine.witness * bytes, 1, threshold) == 0)
+        return false;
+    const std::size_t count = totalBytes(block) / bytes;
+    mine.witness = elements->firstAbove(mine.bytes, count, threshold);
+    if (mine.witness < count)
+        return false;
+    mine.witness = 0;
+    return true;
+}
+
+void SparseFieldState::requireNoFlight(std::string_view what) const {
+    DNDS_CHECK(inFlight == 0, StateError, "blocks of '{}' cannot be {} during an exchange: finish it first", name,
+               what);
+}
+
+std::string SparseFieldState::describe() const {
+    return fmt::format("{}: {}, {} components, {} stages, thresholds {} and {}, freed after {}, {}", name,
+                       elements->describe(), options.components, options.stages, options.allocationThreshold,
+                       options.deallocationThreshold, options.deallocationCount,
+                       options.sendQuiet ? "quiet rims sent" : "quiet rims not sent");
+}
+
+SparseFieldCore::SparseFieldCore(std::string name, std::shared_ptr<const SparsePattern> pattern,
+                                 const SparseFieldOptions &options, std::unique_ptr<const SparseElements> elements) {
+    DNDS_CHECK(pattern != nullptr, ArgumentError, "the sparse field '{}' is given no pattern", name);
+    DNDS_CHECK(options.components >= 1 && options.stages >= 1, ArgumentError,
+               "'{}' is to have {} components and {} stages: give 1 or more", name, options.components, options.stages);
+    const real allocation = options.allocationThreshold;
+    const real deallocation = options.deallocationThreshold;
+    DNDS_CHECK(
+        deallocation >= 0 && allocation >= deallocation && allocation < std::numeric_limits<real>::infinity(),
+        ArgumentError,
+        "'{}' has the thresholds {} for allocation and {} for deallocation: give 0 <= deallocation <= allocation, "
+        "or blocks come and go in turn",
+        name, allocation, deallocation);
+    DNDS_CHECK(allocation == 0 || elements->finiteDefault(), ArgumentError,
+               "the default value of '{}' is not finite: nothing is near it, so its thresholds must be 0", name);
+    DNDS_CHECK(options.deallocationCount >= 0, ArgumentError,
+               "'{}' is to free blocks after {} exchanges: give 1 or more, or 0 for never", name,
+               options.deallocationCount);
+    state_ = std::make_shared<SparseFieldState>();
+    SparseFieldState &state = *state_;
+    state.name = std::move(name);
+    state.pattern = std::move(pattern);
+    state.options = options;
+    state.cellBytes = elements->bytes() * toSize(options.components);
+    state.elements = std::move(elements);
+    state.blocks.resize(state.pattern->blocks().size());
+    state.allocated.resize(state.blocks.size());
+    state.places.resize(toSize(options.stages));
+    std::iota(state.places.begin(), state.places.end(), 0);
+}
+
+SparseFieldCore::SparseFieldCore(SparseFieldCore &&) noexcept = default;
+SparseFieldCore &SparseFieldCore::operator=(SparseFieldCore &&) noexcept = default;
+SparseFieldCore::~SparseFieldCore() = default;
+
+const std::string &SparseFieldCore::name() const noexcept { return state_->name; }
+const std::shared_ptr<const SparsePattern> &SparseFieldCore::pattern() const noexcept { return state_->pattern; }
+const SparseFieldOptions &SparseFieldCore::options() const noexcept { return state_->options; }
+const SparseElements &SparseFieldCore::elements() const noexcept { return *state_->elements; }
+
+const BlockMemory &SparseFieldCore::block(int local) const {
+    DNDS_CHECK(local >= 0 && local < blocks(), IndexError, "'{}' has {} blocks on this rank, none {}", name(), blocks(),
+               local);
+    return pattern()->blocks()[toSize(local)];
+}
+
+bool SparseFieldCore::isAllocated(int local) const {
+    (void)block(local);
+    return state_->allocated.test(local);
+}
+
+std::vector<int> SparseFieldCore::allocatedBlocks() const {
+    std::vector<int> there;
+    state_->allocated.forEach([&](int block) { there.push_back(block); });
+    return there;
+}
+
+bool SparseFieldCore::allocate(int local) {
+    state_->requireNoFlight("allocated");
+    if (isAllocated(local))
+        return false;
+    state_->take(local, state_->reserve(local));
+    return true;
+}
+
+bool SparseFieldCore::free(int local) {
+    state_->requireNoFlight("freed");
+    if (!isAllocated(local))
+        return false;
+    state_->drop(local);
+    return true;
+}
+
+int SparseFieldCore::emptyExchanges(int local) const {
+    (void)block(local);
+    return state_->blocks[toSize(local)].below;
+}
+
+void SparseFieldCore::setEmptyExchanges(int local, int count) {
+    DNDS_CHECK(isAllocated(local), StateError, "block {} of '{}' is not allocated", block(local).block, name());
+    state_->blocks[toSize(local)].below = count;
+}
+
+void SparseFieldCore::swapStages(int a, int b) {
+    for (const int stage : {a, b})
+        DNDS_CHECK(stage >= 0 && stage < options().stages, IndexError, "'{}' has {} stages, none {}", name(),
+                   options().stages, stage);
+    state_->requireNoFlight("swapped");
+    std::swap(state_->places[toSize(a)], state_->places[toSize(b)]);
+}
+
+std::byte *SparseFieldCore::memoryOf(int local, int stage) const {
+    DNDS_CHECK(isAllocated(local), StateError,
+               "block {} of '{}' (number {} in the grid) is not allocated: ask isAllocated, or call allocate", local,
+               name(), block(local).block);
+    DNDS_CHECK(stage >= 0 && stage < options().stages, IndexError, "'{}' has {} stages, none {}", name(),
+               options().stages, stage);
+    return state_->memory(local, stage);
+}
+
+SparseFields &SparseFieldCore::exchange() {
+    if (alone_ == nullptr)
+        alone_ = std::make_unique<SparseFields>(*this);
+    return *alone_;
+}
+
+void SparseFieldCore::exchangeGhosts() { exchange().exchangeGhosts(); }
+
+std::size_t SparseFieldCore::memoryBytes() const noexcept {
+    std::size_t bytes = 0;
+    state_->allocated.forEach([&](int block) { bytes += state_->totalBytes(block); });
+    return bytes;
+}
+
+} // namespace DNDS

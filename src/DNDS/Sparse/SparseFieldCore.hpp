@@ -1,0 +1,94 @@
+/// @file SparseFieldCore.hpp
+/// @brief What `SparseField` does that needs no element type.
+#pragma once
+
+#include "DNDS/Sparse/SparsePattern.hpp"
+
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace DNDS {
+
+class SparseElements;
+class SparseFields;
+struct SparseFieldState;
+
+/// What a sparse field has besides its name and default value. The same on all ranks.
+struct SparseFieldOptions {
+    rowsize components = 1; ///< of a cell, behind each other
+    /// Copies of the field that are allocated together: old and new state, or the stages of a Runge-Kutta step. Ghosts
+    /// are exchanged of stage 0; see `swapStages`.
+    int stages = 1;
+    /// A neighbour's block is allocated when a value at the rim differs from the default by more than this.
+    real allocationThreshold = 0;
+    /// A block counts as empty while no value of it, ghosts included, differs from the default by more than this. At
+    /// most the allocation threshold.
+    real deallocationThreshold = 0;
+    /// A block is freed when it was empty in so many exchanges in a row. 0: never.
+    int deallocationCount = 5;
+    /// Rims that are below the threshold are sent, too: they fill ghosts of blocks that are there, and allocate none.
+    /// Without, ghosts get the default there, and what a stencil would have taken from them is lost.
+    bool sendQuiet = true;
+};
+
+/// The blocks of one sparse field: which of them are there. The base of `SparseField`; move-only.
+class SparseFieldCore {
+  public:
+    const std::string &name() const noexcept;
+    const std::shared_ptr<const SparsePattern> &pattern() const noexcept;
+    const std::shared_ptr<const BlockGrid> &grid() const noexcept { return pattern()->grid(); }
+    const SparseFieldOptions &options() const noexcept;
+    rowsize components() const noexcept { return options().components; }
+
+    /// The number of blocks on this rank, there or not.
+    int blocks() const noexcept { return static_cast<int>(pattern()->blocks().size()); }
+    /// The number in the grid of the rank's block `local`, and its cells. Throws IndexError where there is none.
+    const BlockMemory &block(int local) const;
+
+    /// Whether the rank's block `local` has memory. O(1). Throws IndexError where there is no such block.
+    bool isAllocated(int local) const;
+    /// The rank's blocks that have memory, ascending. Local.
+    std::vector<int> allocatedBlocks() const;
+    /// Gives the block memory, cells and ghosts of all stages at the default value. Returns whether it had none before.
+    /// Local. Throws MemoryError at the pool's limit; StateError during an exchange; IndexError.
+    bool allocate(int local);
+    /// Takes its memory away, and with it what was there. Returns whether it had any. Local. Throws as above.
+    bool free(int local);
+    /// The exchanges in a row in which the block was empty; 0 for absent ones. Local.
+    int emptyExchanges(int local) const;
+    /// For restarts: as if it had been empty in so many exchanges. Local. Throws StateError for an absent block.
+    void setEmptyExchanges(int local, int count);
+
+    /// Exchanges two stages of all blocks: old and new. Local, O(1). Throws IndexError; StateError during an exchange.
+    void swapStages(int a, int b);
+
+    /// Refreshes the ghosts of stage 0, allocates blocks and frees them, as `SparseFields` for this field alone.
+    /// Collective the first time, then between peers. Throws as there.
+    void exchangeGhosts();
+    /// The exchange of this field alone, for its steps. Collective the first time.
+    SparseFields &exchange();
+
+    /// Bytes of memory that blocks of this field have on this rank. Local, O(blocks).
+    std::size_t memoryBytes() const noexcept;
+
+  protected:
+    SparseFieldCore(std::string name, std::shared_ptr<const SparsePattern> pattern, const SparseFieldOptions &options,
+                    std::unique_ptr<const SparseElements> elements);
+    SparseFieldCore(SparseFieldCore &&) noexcept;
+    SparseFieldCore &operator=(SparseFieldCore &&) noexcept;
+    ~SparseFieldCore();
+
+    /// The first byte of an allocated block. Throws IndexError, StateError for one that is not there.
+    std::byte *memoryOf(int local, int stage) const;
+    const SparseElements &elements() const noexcept;
+
+  private:
+    friend class SparseFields;
+
+    std::shared_ptr<SparseFieldState> state_; ///< shared with exchanges
+    std::unique_ptr<SparseFields> alone_;
+};
+
+} // namespace DNDS

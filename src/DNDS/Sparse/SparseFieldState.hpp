@@ -1,0 +1,57 @@
+/// @file SparseFieldState.hpp
+/// @brief What a sparse field keeps, as exchanges see it: no element type.
+#pragma once
+
+#include "DNDS/Sparse/SparseElements.hpp"
+#include "DNDS/Sparse/SparseFieldCore.hpp"
+#include "DNDS/Sparse/SparseMessage.hpp"
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace DNDS {
+
+/// Shared by a field and its exchanges.
+struct SparseFieldState {
+    std::string name;
+    std::shared_ptr<const SparsePattern> pattern;
+    SparseFieldOptions options;
+    std::unique_ptr<const SparseElements> elements;
+    std::size_t cellBytes = 0;
+
+    /// A block that is there: memory for all stages behind each other.
+    struct Memory {
+        BlockPool::Owner owner;
+        std::byte *bytes = nullptr;
+        std::size_t witness = 0; ///< the element that was last found above the threshold
+        int below = 0;           ///< exchanges in a row in which the block was below it
+    };
+    std::vector<Memory> blocks;
+    BlockBits allocated;
+    std::vector<int> places; ///< where each stage is; permuted by swaps
+    int inFlight = 0;        ///< exchanges that have begun
+    std::uint64_t allocations = 0;
+    std::uint64_t frees = 0;
+
+    std::size_t stageBytes(int block) const { return toSize(pattern->blocks()[toSize(block)].rows) * cellBytes; }
+    std::size_t totalBytes(int block) const { return stageBytes(block) * places.size(); }
+    std::byte *memory(int block, int stage = 0) const {
+        return blocks[toSize(block)].bytes + stageBytes(block) * toSize(places[toSize(stage)]);
+    }
+
+    /// Memory for a block, not yet its own. Throws MemoryError.
+    BlockPool::Owner reserve(int block) const;
+    /// Makes a block be there, with default values. Does not throw.
+    void take(int block, BlockPool::Owner memory) noexcept;
+    void drop(int block) noexcept;
+    /// Whether the block, all stages with ghosts, is below the threshold for freeing. Looks first where it last was
+    /// not.
+    bool isBelow(int block) noexcept;
+    void requireNoFlight(std::string_view what) const;
+    /// All that ranks must agree on.
+    std::string describe() const;
+};
+
+} // namespace DNDS

@@ -1,0 +1,569 @@
+#include "DNDS/Sparse/SparseFields.hpp"
+
+#include "DNDS/Base/ContentHash.hpp"
+#include "DNDS/Mpi/FailTogether.hpp"
+#include "DNDS/Mpi/RequireSame.hpp"
+#include "DNDS/Sparse/PeerMessages.hpp"
+#include "DNDS/Sparse/SparseFieldState.hpp"
+#include "DNDS/Transport/Backoff.hpp"
+#include "DNDS/Transport/ProgressEngine.hpp"
+#include "DNDS/Transport/RowScatter.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <exception>
+#include <optional>
+#include <vector>
+
+namespace DNDS {
+
+namespace {
+
+constexpr std::size_t headerBytes = sizeof(SparseHeader);
+
+constexpr std::size_t alignTo8(std::size_t bytes) { return (bytes + 7) / 8 * 8; }
+
+bool isLocal(Bounds which) { return which != Bounds::NonLocal; }
+bool isNonLocal(Bounds which) { return which != Bounds::Local; }
+
+} // namespace
+
+struct SparseFields::State {
+    /// A field with what exchanges need of it.
+    struct Member {
+        std::shared_ptr<SparseFieldState> field;
+        const SparsePattern::Copies *copies = nullptr;
+        std::vector<std::byte> defaults; ///< as many as the largest shape has
+        BlockBits wanted;                ///< blocks that got something loud and are absent
+        BlockBits fresh;                 ///< blocks that this exchange has allocated
+
+        const RowGather &gather(const ChannelEnd &end) const { return copies->gathers[toSize(end.shape)]; }
+        const RowScatter &scatter(const ChannelEnd &end) const { return copies->scatters[toSize(end.shape)]; }
+    };
+    struct Peer {
+        std::vector<std::uint64_t> present; ///< of what is sent
+        std::size_t mostBytes = 0;          ///< of data to be sent
+        bool arrived = false;
+        bool usable = false; ///< the message holds bits and data
+    };
+
+    // Set-up.
+    State(std::string label, std::span<SparseFieldCore *const> cores);
+
+    // Steps.
+    void begin();
+    void abandon() noexcept;
+    void build();
+    void sendLocal();
+    void sendNonLocal();
+    std::size_t pack(std::size_t p, std::uint64_t code);
+    void sendHeader(std::size_t p, std::uint64_t code);
+    bool receive();
+    bool receiveFrom(std::size_t p);
+    void accept(std::size_t p);
+    void wantLoud(std::size_t p);
+    void setLocal(bool freshOnly);
+    void setNonLocal(bool freshOnly);
+    void unpack(std::size_t p, bool freshOnly);
+    void fillAbsent();
+    void complete();
+    void allocateWanted();
+    void freeEmpty();
+    /// Remembers the first failure, which is thrown when the exchange is over. `text` says what, if there is memory.
+    template <class AnyError, class Text>
+    void noteFailure(Text &&text) noexcept {
+        if (failure)
+            return;
+        try {
+            throw AnyError(text());
+        } catch (...) {
+            failure = std::current_exception();
+        }
+    }
+    /// Calls `visit(field, channel, is loud, data)` for all that the message from peer `p` holds.
+    template <class Visit>
+    void forEachReceived(std::size_t p, Visit &&visit) const;
+
+    std::string name;
+    std::shared_ptr<const SparsePattern> pattern;
+    std::vector<Member> members;
+    std::vector<Peer> peers;
+    std::unique_ptr<PeerMessages> messages;
+    std::vector<std::byte> scratch; ///< for the largest shape of the widest field
+    std::uint64_t signature = 0;
+    std::uint64_t epoch = 0;
+    SparseTraffic traffic;
+
+    bool inFlight = false;
+    bool built = false;
+    bool sentLocal = false;
+    bool sentNonLocal = false;
+    bool localSet = false;
+    bool nonLocalSet = false;
+    bool incomplete = false; ///< there was no memory for what came; another attempt may succeed
+    bool lostLast = false;   ///< the exchange before was given up for that
+    std::exception_ptr failure;
+};
+
+SparseFields::State::State(std::string label, std::span<SparseFieldCore *const> cores) : name(std::move(label)) {
+    pattern = cores.front()->pattern();
+    std::size_t widest = 0;
+    for (SparseFieldCore *core : cores) {
+        Member &member = members.emplace_back();
+        member.field = core->state_;
+        const SparseFieldState &field = *member.field;
+        member.copies = &pattern->copies(field.cellBytes);
+        member.wanted.resize(field.blocks.size());
+        member.fresh.resize(field.blocks.size());
+        member.defaults.resize(toSize(pattern->mostCells()) * field.cellBytes);
+        field.elements->fill(member.defaults.data(), member.defaults.size() / field.elements->bytes());
+        widest = std::max(widest, member.defaults.size());
+    }
+    scratch.resize(widest);
+    for (const PeerChannels &peer : pattern->peers())
+        peers.emplace_back().present.resize(Bits::words(peer.given.size() * members.size()));
+}
+
+void SparseFields::State::begin() {
+    (void)pattern->context()->comm(); // throws where the communicator was freed
+    if (inFlight && incomplete) {     // the program goes on without what came
+        abandon();
+        lostLast = true;
+    }
+    if (inFlight)
+        return;
+    ++epoch;
+    inFlight = true;
+    built = sentLocal = sentNonLocal = localSet = nonLocalSet = incomplete = false;
+    failure = nullptr;
+    for (Peer &peer : peers)
+        peer.arrived = peer.usable = false;
+    for (Member &member : members) {
+        ++member.field->inFlight;
+        member.wanted.clear();
+        member.fresh.clear();
+    }
+}
+
+/// Ends an exchange that cannot be completed. What peers still send for it is left aside by its epoch.
+void SparseFields::State::abandon() noexcept {
+    if (!inFlight)
+        return;
+    for (std::size_t p = 0; p < peers.size(); ++p)
+        if (peers[p].arrived)
+            messages->take(p);
+    for (Member &member : members)
+        --member.field->inFlight;
+    inFlight = false;
+}
+
+void SparseFields::State::build() {
+    if (built)
+        return;
+    for (Peer &peer : peers) {
+        std::fill(peer.present.begin(), peer.present.end(), 0);
+        peer.mostBytes = 0;
+    }
+    for (std::size_t f = 0; f < members.size(); ++f) {
+        const Member &member = members[f];
+        member.field->allocated.forEach([&](int block) {
+            for (const SparsePattern::Place &place : pattern->givenBy(block)) {
+                const PeerChannels &channels = pattern->peers()[toSize(place.peer)];
+                Peer &peer = peers[toSize(place.peer)];
+                Bits::set(peer.present.data(), f * channels.given.size() + toSize(place.channel));
+                peer.mostBytes += member.gather(channels.given[toSize(place.channel)]).bytes();
+            }
+        });
+    }
+    built = true;
+}
+
+void SparseFields::State::sendLocal() {
+    for (Member &member : members) {
+        SparseFieldState &field = *member.field;
+        field.allocated.forEach([&](int block) {
+            for (const std::int32_t k : pattern->localFrom(block)) {
+                const LocalChannel &channel = pattern->localChannels()[toSize(k)];
+                if (field.allocated.test(channel.to.block) || member.wanted.test(channel.to.block))
+                    continue;
+                const RowGather &copy = member.gather(channel.from);
+                copy.gather(field.memory(block), scratch.data());
+                const std::size_t count = copy.bytes() / field.elements->bytes();
+                if (field.elements->firstAbove(scratch.data(), count, field.options.allocationThreshold) < count)
+                    member.wanted.set(channel.to.block);
+            }
+        });
+    }
+    sentLocal = true;
+}
+
+void SparseFields::State::sendNonLocal() {
+    const std::uint64_t code = std::exchange(lostLast, false) ? SparseHeader::LostLast : SparseHeader::Fine;
+    std::size_t sent = 0;
+    try {
+        build();
+        for (; sent < peers.size(); ++sent) {
+            const std::size_t bytes = pack(sent, code);
+            messages->send(sent, bytes);
+            ++traffic.messages;
+            traffic.bytes += bytes;
+        }
+    } catch (const MpiError &) {
+        throw;
+    } catch (...) {
+        for (; sent < peers.size(); ++sent)
+            sendHeader(sent, SparseHeader::Refused);
+        abandon();
+        throw;
+    }
+    sentNonLocal = true;
+}
+
+std::size_t SparseFields::State::pack(std::size_t p, std::uint64_t code) {
+    Peer &peer = peers[p];
+    const PeerChannels &channels = pattern->peers()[p];
+    std::size_t count = 0;
+    for (const std::uint64_t word : peer.present)
+        count += static_cast<std::size_t>(std::popcount(word));
+    const std::size_t loudStart = headerBytes + peer.present.size() * sizeof(std::uint64_t);
+    const std::size_t dataStart = loudStart + Bits::words(count) * sizeof(std::uint64_t);
+    std::byte *const to = messages->prepare(p, dataStart + peer.mostBytes + 8 * members.size()).data();
+    auto *const loudBits = reinterpret_cast<std::uint64_t *>(to + loudStart);
+    std::memset(loudBits, 0, dataStart - loudStart);
+    std::size_t end = dataStart;
+    std::size_t number = 0; // of channels with data
+    std::size_t lastField = 0;
+    Bits::forEach(peer.present.data(), peer.present.size(), [&](std::size_t bit) {
+        const std::size_t f = bit / channels.given.size();
+        const ChannelEnd &channel = channels.given[bit % channels.given.size()];
+        const SparseFieldState &field = *members[f].field;
+        const std::size_t at = f == lastField ? end : alignTo8(end);
+        const RowGather &copy = members[f].gather(channel);
+        copy.gather(field.memory(channel.block), to + at);
+        const std::size_t elements = copy.bytes() / field.elements->bytes();
+        const bool loud = field.elements->firstAbove(to + at, elements, field.options.allocationThreshold) < elements;
+        if (!loud && !field.options.sendQuiet)
+            return Bits::unset(peer.present.data(), bit);
+        if (loud)
+            Bits::set(loudBits, number);
+        ++number;
+        ++(loud ? traffic.loud : traffic.quiet);
+        end = at + copy.bytes();
+        lastField = f;
+    });
+    const SparseHeader header{epoch, signature, code, dataStart};
+    std::memcpy(to, &header, headerBytes);
+    std::ranges::copy(peer.present, reinterpret_cast<std::uint64_t *>(to + headerBytes));
+    return end;
+}
+
+void SparseFields::State::sendHeader(std::size_t p, std::uint64_t code) {
+    const SparseHeader header{epoch, signature, code, headerBytes};
+    std::memcpy(messages->prepare(p, headerBytes).data(), &header, headerBytes);
+    messages->send(p, headerBytes);
+}
+
+bool SparseFields::State::receive() {
+    bool all = true;
+    for (std::size_t p = 0; p < peers.size(); ++p) {
+        while (!peers[p].arrived && receiveFrom(p))
+            accept(p);
+        all = all && peers[p].arrived;
+    }
+    return all;
+}
+
+/// Whether a message of peer `p` is there.
+bool SparseFields::State::receiveFrom(std::size_t p) {
+    try {
+        return messages->receive(p);
+    } catch (const MemoryError &) {
+        incomplete = true;
+        throw;
+    }
+}
+
+void SparseFields::State::accept(std::size_t p) {
+    const std::span<const std::byte> message = messages->received(p);
+    const int rank = pattern->peers()[p].rank;
+    SparseHeader header;
+    std::memcpy(&header, message.data(), std::min(message.size(), headerBytes));
+    if (header.epoch < epoch) // of an exchange that this rank gave up
+        return messages->take(p);
+    Peer &peer = peers[p];
+    peer.arrived = true;
+    if (header.epoch != epoch || header.signature != signature)
+        return noteFailure<StateError>([&] {
+            return fmt::format(
+                "rank {} is in exchange {} of '{}', this rank in exchange {}, or their fields differ: all "
+                "ranks have to make the same exchanges",
+                rank, header.epoch, name, epoch);
+        });
+    if (header.code == SparseHeader::Refused)
+        return noteFailure<PeerError>([&] {
+            return fmt::format(
+                "rank {} could not send its blocks of '{}': see that rank's own error. Ghosts from it are "
+                "not up to date",
+                rank, name);
+        });
+    if (header.code == SparseHeader::LostLast)
+        noteFailure<PeerError>([&] {
+            return fmt::format(
+                "rank {} could not complete exchange {} of '{}', and went on without it: see that rank's "
+                "own error",
+                rank, epoch - 1, name);
+        });
+    peer.usable = true;
+    wantLoud(p);
+}
+
+template <class Visit>
+void SparseFields::State::forEachReceived(std::size_t p, Visit &&visit) const {
+    const std::vector<ChannelEnd> &channels = pattern->peers()[p].received;
+    const std::byte *const from = messages->received(p).data();
+    SparseHeader header;
+    std::memcpy(&header, from, headerBytes);
+    const auto *const present = reinterpret_cast<const std::uint64_t *>(from + headerBytes);
+    const std::size_t words = Bits::words(channels.size() * members.size());
+    const std::uint64_t *const loud = present + words;
+    std::size_t at = header.dataStart;
+    std::size_t number = 0;
+    std::size_t lastField = 0;
+    Bits::forEach(present, words, [&](std::size_t bit) {
+        const std::size_t f = bit / channels.size();
+        const ChannelEnd &channel = channels[bit % channels.size()];
+        at = f == lastField ? at : alignTo8(at);
+        visit(f, channel, Bits::test(loud, number++), from + at);
+        at += members[f].gather(channel).bytes();
+        lastField = f;
+    });
+}
+
+void SparseFields::State::wantLoud(std::size_t p) {
+    forEachReceived(p, [&](std::size_t f, const ChannelEnd &channel, bool loud, const std::byte * /*data*/) {
+        if (loud && !members[f].field->allocated.test(channel.block))
+            members[f].wanted.set(channel.block);
+    });
+}
+
+void SparseFields::State::setLocal(bool freshOnly) {
+    for (Member &member : members) {
+        const SparseFieldState &field = *member.field;
+        const auto fill = [&](int block) {
+            for (const std::int32_t k : pattern->localTo(block)) {
+                const LocalChannel &channel = pattern->localChannels()[toSize(k)];
+                const RowScatter &to = member.scatter(channel.to);
+                const std::byte *rim = member.defaults.data();
+                if (const int from = channel.from.block; field.allocated.test(from) && !member.fresh.test(from)) {
+                    member.gather(channel.from).gather(field.memory(from), scratch.data());
+                    const std::size_t count = to.bytes() / field.elements->bytes();
+                    if (field.options.sendQuiet ||
+                        field.elements->firstAbove(scratch.data(), count, field.options.allocationThreshold) < count)
+                        rim = scratch.data();
+                }
+                to.scatter(rim, field.memory(block));
+            }
+        };
+        (freshOnly ? member.fresh : field.allocated).forEach(fill);
+    }
+    localSet = true;
+}
+
+void SparseFields::State::setNonLocal(bool freshOnly) {
+    if (!freshOnly) // fresh blocks hold the default
+        fillAbsent();
+    for (std::size_t p = 0; p < peers.size(); ++p)
+        if (peers[p].usable)
+            unpack(p, freshOnly);
+    nonLocalSet = true;
+}
+
+void SparseFields::State::unpack(std::size_t p, bool freshOnly) {
+    forEachReceived(p, [&](std::size_t f, const ChannelEnd &channel, bool /*loud*/, const std::byte *data) {
+        const Member &member = members[f];
+        if ((freshOnly ? member.fresh : member.field->allocated).test(channel.block))
+            member.scatter(channel).scatter(data, member.field->memory(channel.block));
+    });
+}
+
+/// Ghosts for which nothing came.
+void SparseFields::State::fillAbsent() {
+    for (std::size_t f = 0; f < members.size(); ++f) {
+        const Member &member = members[f];
+        member.field->allocated.forEach([&](int block) {
+            for (const SparsePattern::Place &place : pattern->receivedBy(block)) {
+                const auto p = toSize(place.peer);
+                if (!peers[p].usable)
+                    continue;
+                const std::vector<ChannelEnd> &channels = pattern->peers()[p].received;
+                const auto *const present =
+                    reinterpret_cast<const std::uint64_t *>(messages->received(p).data() + headerBytes);
+                if (!Bits::test(present, f * channels.size() + toSize(place.channel)))
+                    member.scatter(channels[toSize(place.channel)])
+                        .scatter(member.defaults.data(), member.field->memory(block));
+            }
+        });
+    }
+}
+
+void SparseFields::State::allocateWanted() {
+    struct Reserved {
+        Member *member;
+        int block;
+        BlockPool::Owner memory;
+    };
+    std::vector<Reserved> reserved;
+    for (Member &member : members)
+        member.wanted.forEach([&](int block) { reserved.push_back({&member, block, member.field->reserve(block)}); });
+    for (Reserved &one : reserved) { // from here on nothing fails
+        one.member->field->take(one.block, std::move(one.memory));
+        one.member->fresh.set(one.block);
+        ++traffic.allocations;
+    }
+}
+
+void SparseFields::State::freeEmpty() {
+    for (Member &member : members) {
+        SparseFieldState &field = *member.field;
+        const int most = field.options.deallocationCount;
+        if (most == 0)
+            continue;
+        field.allocated.forEach([&](int block) {
+            int &below = field.blocks[toSize(block)].below;
+            below = field.isBelow(block) ? below + 1 : 0;
+            if (below >= most) {
+                field.drop(block);
+                ++traffic.frees;
+            }
+        });
+    }
+}
+
+/// When both kinds of channels were set: what depends on all of them.
+void SparseFields::State::complete() {
+    incomplete = true; // unless what follows succeeds
+    allocateWanted();
+    incomplete = false;
+    setLocal(true);
+    setNonLocal(true);
+    freeEmpty();
+    ++traffic.exchanges;
+    abandon();
+    if (failure)
+        std::rethrow_exception(std::exchange(failure, nullptr));
+}
+
+SparseFields::SparseFields(SparseFieldCore &field) : SparseFields(field.name(), {&field}) {}
+
+SparseFields::SparseFields(std::string name, std::span<SparseFieldCore *const> fields) {
+    DNDS_CHECK(!fields.empty() && fields.front() != nullptr, ArgumentError, "the exchange '{}' has no fields", name);
+    const auto context = fields.front()->pattern()->context();
+    const CommunicatorView comm = context->comm();
+    const Channel channel = context->nextChannel(); // before anything can fail: ranks stay in step
+    std::vector<std::string> texts;
+    comm.guarded([&] {
+        for (const SparseFieldCore *field : fields) {
+            DNDS_CHECK(field != nullptr && field->pattern() == fields.front()->pattern(), ArgumentError,
+                       "the fields of '{}' are on different patterns: make them on one", name);
+            texts.push_back(field->state_->describe());
+            DNDS_CHECK(std::ranges::count(fields, field) == 1, ArgumentError, "'{}' is twice in '{}'", field->name(),
+                       name);
+        }
+        texts.push_back(fmt::format("{} on blocks {:016x}", name, fields.front()->pattern()->signature()));
+    });
+    requireSame(comm, texts, [&](std::size_t k, const std::string *first) {
+        throw StateError(
+            fmt::format("ranks make different exchanges of sparse fields: rank 0 has '{}' where rank {} has "
+                        "'{}'",
+                        first == nullptr ? "nothing" : *first, comm.rank(), k < texts.size() ? texts[k] : "nothing"));
+    });
+    comm.guarded([&] {
+        state_ = std::make_unique<State>(std::move(name), fields);
+        std::vector<int> ranks;
+        for (const PeerChannels &peer : state_->pattern->peers())
+            ranks.push_back(peer.rank);
+        state_->messages = std::make_unique<PeerMessages>(context, channel, ranks);
+        ContentHash hash;
+        for (const std::string &text : texts)
+            hash.addText(text);
+        state_->signature = hash.value();
+    });
+}
+
+SparseFields::~SparseFields() {
+    if (state_ != nullptr)
+        state_->abandon();
+}
+
+void SparseFields::buildSparseBoundaryBuffers() {
+    state_->begin();
+    state_->build();
+}
+
+void SparseFields::startReceiveBoundBufs(Bounds /*which*/) { state_->begin(); }
+
+void SparseFields::sendBoundBufs(Bounds which) {
+    State &state = *state_;
+    DNDS_CHECK(!inFlight() || state.incomplete ||
+                   !((isLocal(which) && state.sentLocal) || (isNonLocal(which) && state.sentNonLocal)),
+               StateError, "exchange {} of '{}' has sent already: receive and set it before the next one", state.epoch,
+               state.name);
+    state.begin();
+    if (isLocal(which))
+        state.sendLocal();
+    if (isNonLocal(which))
+        state.sendNonLocal();
+}
+
+bool SparseFields::receiveBoundBufs(Bounds which) {
+    State &state = *state_;
+    DNDS_CHECK(inFlight(), StateError, "no exchange of '{}' was begun: send first", state.name);
+    const bool local = !isLocal(which) || state.sentLocal;
+    return (!isNonLocal(which) || state.receive()) && local;
+}
+
+void SparseFields::setBounds(Bounds which) {
+    State &state = *state_;
+    DNDS_CHECK(inFlight() && (!isLocal(which) || state.sentLocal) && (!isNonLocal(which) || state.sentNonLocal),
+               StateError, "the bounds of '{}' cannot be set before its exchange has sent", state.name);
+    DNDS_CHECK(!isNonLocal(which) || state.receive(), StateError,
+               "the bounds of '{}' cannot be set yet: some have not come. Call receiveBoundBufs until it returns true",
+               state.name);
+    DNDS_CHECK(state.incomplete || ((which == Bounds::Any || !(isLocal(which) ? state.localSet : state.nonLocalSet))),
+               StateError, "the bounds of '{}' were set already in exchange {}", state.name, state.epoch);
+    if (isLocal(which) && !state.localSet)
+        state.setLocal(false);
+    if (isNonLocal(which) && !state.nonLocalSet)
+        state.setNonLocal(false);
+    if (state.localSet && state.nonLocalSet)
+        state.complete();
+}
+
+void SparseFields::finishExchangeGhosts() {
+    State &state = *state_;
+    DNDS_CHECK(inFlight() && state.sentLocal && state.sentNonLocal, StateError,
+               "no exchange of the ghosts of '{}' is under way: start one first", state.name);
+    if (!state.receive() && !state.localSet)
+        setBounds(Bounds::Local); // while messages are on their way
+    Backoff backoff(state.messages->channel().comm, state.messages->crowded());
+    while (!state.receive()) {
+        ProgressEngine::progressAll(); // peers may need rows before they send
+        state.pattern->context()->progressParked();
+        backoff.pause();
+        if (backoff.longWait())
+            for (std::size_t p = 0; p < state.peers.size(); ++p)
+                if (!state.peers[p].arrived)
+                    state.messages->checkPeer(p, fmt::format("send its blocks of '{}'", state.name), backoff.seconds());
+    }
+    setBounds(Bounds::Any);
+}
+
+bool SparseFields::inFlight() const noexcept { return state_->inFlight; }
+
+SparseTraffic SparseFields::traffic() const {
+    SparseTraffic traffic = state_->traffic;
+    traffic.bufferBytes = state_->messages->bufferBytes();
+    return traffic;
+}
+
+} // namespace DNDS

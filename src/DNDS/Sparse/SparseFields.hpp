@@ -1,0 +1,104 @@
+/// @file SparseFields.hpp
+/// @brief The exchange of sparse fields on one pattern: one message a peer, and blocks that come and go.
+#pragma once
+
+#include "DNDS/Sparse/SparseFieldCore.hpp"
+
+#include <cstdint>
+#include <initializer_list>
+#include <memory>
+#include <span>
+#include <string>
+#include <utility>
+
+namespace DNDS {
+
+/// Which channels a step is about: those within this rank, those to and from other ranks, or all.
+enum class Bounds : unsigned char { Any, Local, NonLocal };
+
+/// What an exchange has done on this rank since it was made.
+struct SparseTraffic {
+    std::uint64_t exchanges = 0;
+    std::uint64_t messages = 0; ///< sent
+    std::uint64_t bytes = 0;    ///< sent, with headers
+    std::uint64_t loud = 0;     ///< channels to other ranks with something above the threshold
+    std::uint64_t quiet = 0;    ///< those that were sent without
+    std::uint64_t allocations = 0;
+    std::uint64_t frees = 0;
+    std::size_t bufferBytes = 0; ///< memory of messages, now
+};
+
+/// Exchanges the ghosts of some sparse fields on one pattern. One message a peer and exchange, in which a channel whose
+/// block is absent takes one bit:
+///
+///     SparseFields species("species", {&dust, &ice});
+///     species.exchangeGhosts();
+///
+/// What it does, in this order: rims of blocks that are there are sent, "loud" where a value is above the allocation
+/// threshold, else "quiet"; all messages are received; blocks that get something loud and have no memory are allocated,
+/// all or none; ghosts are filled with what came, or the default where nothing did; blocks that were empty often enough
+/// are freed. Ghosts that stand for no cell are left alone, the program's own. What is decided depends on the values
+/// only: results have the same bits on any number of ranks.
+///
+/// In steps, for other work in between, or for task lists; each for all channels, those within the rank, or the others,
+/// in any order that makes sense. `setBounds` for the second of them allocates and frees:
+///
+///     species.startReceiveBoundBufs();                    // may be left out
+///     species.sendBoundBufs();
+///     species.setBounds(Bounds::Local);                   // while messages are on their way
+///     while (!species.receiveBoundBufs()) doSomethingElse();
+///     species.setBounds(Bounds::NonLocal);
+///
+/// Until the exchange is over, cells may be read, not written, and blocks neither allocated nor freed by the program.
+///
+/// Where memory ends, `setBounds` (`finishExchangeGhosts`, `exchangeGhosts`) throws MemoryError on that rank; what was
+/// there stays, what came is kept, and after making room `setBounds(Bounds::Any)` or `finishExchangeGhosts` completes
+/// the exchange. If the rank begins the next one instead, its peers throw PeerError there. A rank that cannot send
+/// throws, and its peers throw PeerError at the end of the same exchange, with their other ghosts refreshed. One object
+/// is used by one thread at a time.
+class SparseFields {
+  public:
+    /// Collective; all ranks give the same fields in the same order. Throws on all ranks ArgumentError for no field,
+    /// one that is named twice, or fields on different patterns; StateError naming what differs between ranks.
+    SparseFields(std::string name, std::initializer_list<SparseFieldCore *> fields)
+        : SparseFields(std::move(name), std::span(fields.begin(), fields.size())) {}
+    SparseFields(std::string name, std::span<SparseFieldCore *const> fields);
+    /// Of one field, by its name.
+    explicit SparseFields(SparseFieldCore &field);
+    SparseFields(const SparseFields &) = delete;
+    SparseFields &operator=(const SparseFields &) = delete;
+    ~SparseFields();
+
+    /// Begins and completes. Local, but waits for peers. Throws MemoryError, PeerError as above; StateError where the
+    /// exchange before is not over, or a peer is in another one; PeerError after DNDS_WAIT_TIMEOUT.
+    void exchangeGhosts() {
+        startExchangeGhosts();
+        finishExchangeGhosts();
+    }
+    void startExchangeGhosts() { sendBoundBufs(Bounds::Any); }
+    void finishExchangeGhosts();
+
+    /// The same in steps, with Parthenon's names. Each throws StateError out of order: sent twice, received before it
+    /// was begun, set before it was received.
+    ///
+    /// Makes room for what this rank will send. Local; the others do it where it was not done.
+    void buildSparseBoundaryBuffers();
+    /// Begins the exchange. Messages need no receive beforehand: this is for programs that have the call.
+    void startReceiveBoundBufs(Bounds which = Bounds::Any);
+    void sendBoundBufs(Bounds which = Bounds::Any);
+    /// Whether all has come. Does not wait.
+    bool receiveBoundBufs(Bounds which = Bounds::Any);
+    /// Fills ghosts; completes the exchange where nothing else is left to be set.
+    void setBounds(Bounds which = Bounds::Any);
+
+    bool inFlight() const noexcept;
+    /// What was done so far on this rank. Local.
+    SparseTraffic traffic() const;
+
+  private:
+    struct State;
+
+    std::unique_ptr<State> state_;
+};
+
+} // namespace DNDS

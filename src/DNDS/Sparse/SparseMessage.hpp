@@ -1,0 +1,63 @@
+/// @file SparseMessage.hpp
+/// @brief How the rims of sparse blocks lie in a message: bits first, then data.
+#pragma once
+
+#include <algorithm>
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+namespace DNDS {
+
+/// What a message begins with. Then come, for each field and channel, a bit that says whether data follow (channel c of
+/// field f is bit f * channels + c); for each of these a bit that says whether they are loud; and from `dataStart` on
+/// the data in the same order, those of each field from a multiple of 8 bytes on.
+struct SparseHeader {
+    /// Whether the sender took part.
+    enum Code : std::uint32_t {
+        Fine,
+        Refused, ///< it failed before it could send: nothing follows
+        LostLast ///< it could not store what it got in the exchange before; everything follows
+    };
+    std::uint64_t epoch = 0;
+    std::uint64_t signature = 0; ///< of pattern, fields and thresholds
+    std::uint64_t code = Fine;
+    std::uint64_t dataStart = 0; ///< in bytes
+};
+
+/// Bits in words that somebody else keeps.
+namespace Bits {
+
+inline std::size_t words(std::size_t bits) noexcept { return (bits + 63) / 64; }
+inline bool test(const std::uint64_t *bits, std::size_t k) noexcept { return (bits[k / 64] >> k % 64 & 1U) != 0; }
+inline void set(std::uint64_t *bits, std::size_t k) noexcept { bits[k / 64] |= std::uint64_t{1} << k % 64; }
+inline void unset(std::uint64_t *bits, std::size_t k) noexcept { bits[k / 64] &= ~(std::uint64_t{1} << k % 64); }
+/// Calls `visit(k)` for those that are set, ascending; bit k may be unset meanwhile.
+template <class Visit>
+void forEach(const std::uint64_t *bits, std::size_t words, Visit &&visit) {
+    for (std::size_t w = 0; w < words; ++w)
+        for (std::uint64_t rest = bits[w]; rest != 0; rest &= rest - 1)
+            visit(w * 64 + static_cast<std::size_t>(std::countr_zero(rest)));
+}
+
+} // namespace Bits
+
+/// One bit a block of this rank.
+class BlockBits {
+  public:
+    void resize(std::size_t blocks) { words_.assign(Bits::words(blocks), 0); }
+    void clear() noexcept { std::fill(words_.begin(), words_.end(), 0); }
+    bool test(int block) const noexcept { return Bits::test(words_.data(), static_cast<std::size_t>(block)); }
+    void set(int block) noexcept { Bits::set(words_.data(), static_cast<std::size_t>(block)); }
+    void unset(int block) noexcept { Bits::unset(words_.data(), static_cast<std::size_t>(block)); }
+    template <class Visit>
+    void forEach(Visit &&visit) const {
+        Bits::forEach(words_.data(), words_.size(), [&](std::size_t block) { visit(static_cast<int>(block)); });
+    }
+
+  private:
+    std::vector<std::uint64_t> words_;
+};
+
+} // namespace DNDS

@@ -1,0 +1,198 @@
+#include "DNDS/Sparse/SparsePattern.hpp"
+
+#include "DNDS/Blocks/BlockLinks.hpp"
+#include "DNDS/Mpi/FailTogether.hpp"
+#include "DNDS/Transport/RowScatter.hpp"
+
+#include <algorithm>
+#include <array>
+#include <tuple>
+#include <utility>
+
+namespace DNDS {
+
+namespace {
+
+using Loops = std::array<index, RowBox::loops>;
+
+/// Links between boxes, whose rows are those of a dense field, as rows of blocks that have memory of their own. Most
+/// blocks are of one shape, so that few kinds of rows remain: links of one kind share what copying needs to know.
+class BoxesOfBlocks {
+  public:
+    explicit BoxesOfBlocks(const BlockLinks &links) {
+        for (const BlockMemory &block : links.blocks) {
+            places_[block.block] = {static_cast<int>(links_.blocks.size()), block.firstRow};
+            links_.blocks.push_back(block);
+            links_.blocks.back().firstRow = 0;
+        }
+        for (const PeerLinks &peer : links.given)
+            for (const BlockLink &link : peer.links)
+                links_.peers[peer.rank].given.push_back(linkOf(link));
+        for (const PeerLinks &peer : links.received)
+            for (const BlockLink &link : peer.links)
+                links_.peers[peer.rank].received.push_back(linkOf(link));
+    }
+    SparseLinks take() { return std::move(links_); }
+
+  private:
+    SparseLinks::Link linkOf(const BlockLink &link) {
+        const auto [place, firstRow] = places_.at(link.block);
+        RowBox rows = link.rows;
+        rows.first -= firstRow;
+        auto found = shapes_.find({rows.first, rows.counts, rows.strides});
+        if (found == shapes_.end())
+            found =
+                shapes_.emplace(std::tuple(rows.first, rows.counts, rows.strides), RowList::boxes({&rows, 1})).first;
+        return {place, found->second};
+    }
+
+    SparseLinks links_;
+    std::map<int, std::pair<int, index>> places_; ///< by block: its place and first row
+    std::map<std::tuple<index, Loops, Loops>, RowList> shapes_;
+};
+
+} // namespace
+
+/// Sorts links by peer and by block.
+class SparsePattern::Builder {
+  public:
+    Builder(SparsePattern &made, SparseLinks links) : made_(made) {
+        made_.blocks_ = std::move(links.blocks);
+        made_.signature_ = links.signature;
+        made_.kept_ = std::move(links.kept);
+        const int rank = made_.context_->comm().rank();
+        for (auto &[peer, channels] : links.peers)
+            if (peer == rank)
+                for (std::size_t k = 0; k < channels.given.size(); ++k)
+                    made_.local_.push_back({endOf(channels.given[k]), receivedEndOf(channels.received[k])});
+            else
+                addPeer(peer, channels);
+        sortByBlock();
+    }
+
+  private:
+    ChannelEnd endOf(const SparseLinks::Link &link) {
+        // Boxes of one kind are copies of one list.
+        const void *kind = link.rows.boxes() != nullptr ? static_cast<const void *>(link.rows.boxes().get()) : nullptr;
+        const auto key = std::tuple(kind, link.rows.first(), link.rows.count(), link.rows.list().data());
+        const auto [shape, isNew] = numbers_.try_emplace(key, static_cast<std::int32_t>(made_.shapes_.size()));
+        if (isNew)
+            made_.shapes_.push_back(link.rows);
+        return {link.block, shape->second};
+    }
+    ChannelEnd receivedEndOf(const SparseLinks::Link &link) {
+        DNDS_CHECK(!link.rows.isList(), ArgumentError, "block {} receives a list of rows: give ranges or boxes",
+                   made_.blocks_[toSize(link.block)].block);
+        return endOf(link);
+    }
+    void addPeer(int rank, const SparseLinks::Peer &links) {
+        PeerChannels &channels = made_.peers_.emplace_back(PeerChannels{rank, {}, {}});
+        for (const SparseLinks::Link &link : links.given)
+            channels.given.push_back(endOf(link));
+        for (const SparseLinks::Link &link : links.received)
+            channels.received.push_back(receivedEndOf(link));
+    }
+
+    /// `items` are (block, item).
+    template <class T>
+    ByBlock<T> sorted(const std::vector<std::pair<std::int32_t, T>> &items) const {
+        ByBlock<T> by;
+        by.starts.assign(made_.blocks_.size() + 1, 0);
+        for (const auto &[block, item] : items)
+            ++by.starts[toSize(block) + 1];
+        for (std::size_t b = 1; b < by.starts.size(); ++b)
+            by.starts[b] += by.starts[b - 1];
+        by.items.resize(items.size());
+        std::vector<std::int32_t> next(by.starts.begin(), by.starts.end() - 1);
+        for (const auto &[block, item] : items)
+            by.items[toSize(next[toSize(block)]++)] = item;
+        return by;
+    }
+
+    void sortByBlock() {
+        std::vector<std::pair<std::int32_t, Place>> given;
+        std::vector<std::pair<std::int32_t, Place>> received;
+        for (std::size_t p = 0; p < made_.peers_.size(); ++p) {
+            const auto place = [p](std::size_t k) {
+                return Place{static_cast<std::int32_t>(p), static_cast<std::int32_t>(k)};
+            };
+            const PeerChannels &peer = made_.peers_[p];
+            for (std::size_t k = 0; k < peer.given.size(); ++k)
+                given.emplace_back(peer.given[k].block, place(k));
+            for (std::size_t k = 0; k < peer.received.size(); ++k)
+                received.emplace_back(peer.received[k].block, place(k));
+        }
+        made_.given_ = sorted(given);
+        made_.received_ = sorted(received);
+        std::vector<std::pair<std::int32_t, std::int32_t>> from;
+        std::vector<std::pair<std::int32_t, std::int32_t>> to;
+        for (std::size_t k = 0; k < made_.local_.size(); ++k) {
+            from.emplace_back(made_.local_[k].from.block, static_cast<std::int32_t>(k));
+            to.emplace_back(made_.local_[k].to.block, static_cast<std::int32_t>(k));
+        }
+        made_.localFrom_ = sorted(from);
+        made_.localTo_ = sorted(to);
+    }
+
+    SparsePattern &made_;
+    std::map<std::tuple<const void *, index, index, const index *>, std::int32_t> numbers_;
+};
+
+SparsePattern::SparsePattern()
+    : pool_("blocks of sparse fields", [](std::size_t bytes) { return HostDeviceBuffer(bytes); }) {}
+
+SparsePattern::~SparsePattern() = default;
+
+std::shared_ptr<const SparsePattern>
+SparsePattern::make(const CommunicatorView &comm, std::shared_ptr<const BlockGrid> grid, const GhostWidths &ghosts) {
+    return failTogether(comm, [&] {
+        const auto context = CommunicatorContext::of(comm);
+        const std::uint64_t signature = agreeOnBlocks(comm, grid.get(), ghosts, 0);
+        const BlockLinks links = blockLinksOf(*context, *grid, ghosts, 0);
+        SparseLinks boxes = BoxesOfBlocks(links).take();
+        boxes.signature = signature;
+        const std::shared_ptr<SparsePattern> made(new SparsePattern);
+        made->grid_ = std::move(grid);
+        made->ghosts_ = ghosts;
+        made->context_ = context;
+        const Builder build(*made, std::move(boxes));
+        return std::shared_ptr<const SparsePattern>(made);
+    });
+}
+
+std::shared_ptr<const SparsePattern> SparsePattern::fromLinks(std::shared_ptr<CommunicatorContext> context,
+                                                              SparseLinks links) {
+    const std::shared_ptr<SparsePattern> made(new SparsePattern);
+    made->context_ = std::move(context);
+    const Builder build(*made, std::move(links));
+    return made;
+}
+
+int SparsePattern::localOf(int number) const noexcept {
+    const auto found = std::ranges::lower_bound(blocks_, number, {}, &BlockMemory::block);
+    return found != blocks_.end() && found->block == number ? static_cast<int>(found - blocks_.begin()) : -1;
+}
+
+const SparsePattern::Copies &SparsePattern::copies(std::size_t cellBytes) const {
+    auto &known = copies_[cellBytes];
+    if (known == nullptr) {
+        auto made = std::make_unique<Copies>();
+        RowPart part;
+        part.stride = cellBytes;
+        for (const RowList &rows : shapes_) {
+            made->gathers.emplace_back(rows, part);
+            made->scatters.push_back(rows.isList() ? RowScatter() : RowScatter(rows, part)); // lists are only given
+        }
+        known = std::move(made);
+    }
+    return *known;
+}
+
+index SparsePattern::mostCells() const noexcept {
+    index most = 0;
+    for (const RowList &rows : shapes_)
+        most = std::max(most, rows.count());
+    return most;
+}
+
+} // namespace DNDS

@@ -1,0 +1,151 @@
+/// @file SparsePattern.hpp
+/// @brief The channels between the blocks of a grid, shared by all sparse fields on it.
+#pragma once
+
+#include "DNDS/Blocks/BlockPattern.hpp"
+#include "DNDS/Sparse/ObjectPool.hpp"
+#include "DNDS/Storage/HostDeviceBuffer.hpp"
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <span>
+#include <vector>
+
+namespace DNDS {
+
+class RowGather;
+class RowScatter;
+
+/// Memory of blocks, by size in bytes.
+using BlockPool = ObjectPool<HostDeviceBuffer>;
+
+/// One end of a channel: some cells or ghosts of a block of this rank.
+struct ChannelEnd {
+    std::int32_t block = 0; ///< of this rank
+    std::int32_t shape = 0; ///< which rows of the block's memory: a number in `SparsePattern::copies`
+};
+
+/// From a block of this rank to another one, or to itself through a period.
+struct LocalChannel {
+    ChannelEnd from;
+    ChannelEnd to;
+};
+
+/// The channels to and from one other rank. Channel k that rank s gives to rank r is channel k that r receives from s.
+struct PeerChannels {
+    int rank = 0;
+    std::vector<ChannelEnd> given;
+    std::vector<ChannelEnd> received;
+};
+
+/// Where sparse fields are: the blocks of one rank and the rows that they exchange. Rows of a block are counted from 0;
+/// given ones may be lists, received ones are ranges or boxes.
+/// The lists of rank r for s and those of s for r name the same channels in the same order.
+struct SparseLinks {
+    struct Link {
+        int block = 0; ///< place in `blocks`
+        RowList rows;
+    };
+    struct Peer {
+        std::vector<Link> given;
+        std::vector<Link> received;
+    };
+    std::vector<BlockMemory> blocks;  ///< ascending numbers
+    std::map<int, Peer> peers;        ///< by rank, this one among them
+    std::uint64_t signature = 0;      ///< of all blocks and channels: the same on all ranks
+    std::shared_ptr<const void> kept; ///< what lists of rows show
+};
+
+/// What sparse fields with one grid and ghost widths share: how a block lies in memory, and the channels between
+/// blocks, 8 bytes an end, whatever the number of fields. A channel leads from the cells of one block to the ghosts of
+/// another one that are copies of them. Immutable, but for the pool of the fields' memory.
+///
+///     const auto pattern = SparsePattern::make(comm, grid, {2, 2, 2});
+///     pattern->pool().setLimit(std::size_t{4} << 30);        // bytes for blocks on this rank
+class SparsePattern {
+  public:
+    /// Collective; all ranks give the same. Cost: O(channels), one message a peer. Throws on all ranks as
+    /// BlockPattern::make.
+    static std::shared_ptr<const SparsePattern> make(const CommunicatorView &comm,
+                                                     std::shared_ptr<const BlockGrid> grid, const GhostWidths &ghosts);
+
+    /// For blocks of other kinds: of meshes, see Geom/Sparse. Local; all ranks give links that fit each other.
+    static std::shared_ptr<const SparsePattern> fromLinks(std::shared_ptr<CommunicatorContext> context,
+                                                          SparseLinks links);
+
+    SparsePattern(const SparsePattern &) = delete;
+    SparsePattern &operator=(const SparsePattern &) = delete;
+    ~SparsePattern();
+
+    /// Null for blocks of another kind.
+    const std::shared_ptr<const BlockGrid> &grid() const noexcept { return grid_; }
+    const GhostWidths &ghosts() const noexcept { return ghosts_; }
+    /// Differs for other grids, ghosts and meshes; the same on all ranks.
+    std::uint64_t signature() const noexcept { return signature_; }
+    const std::shared_ptr<CommunicatorContext> &context() const noexcept { return context_; }
+    /// This rank's blocks, in the order of their numbers. `firstRow` is 0: blocks have memory of their own.
+    std::span<const BlockMemory> blocks() const noexcept { return blocks_; }
+    /// The place in `blocks` of the block with this number in the grid, or -1 where another rank has it. O(log blocks).
+    int localOf(int number) const noexcept;
+    /// Where blocks of all fields on this pattern get their memory.
+    BlockPool &pool() const noexcept { return pool_; }
+
+    /// Other ranks that share channels with this one, ascending; mutual.
+    std::span<const PeerChannels> peers() const noexcept { return peers_; }
+    std::span<const LocalChannel> localChannels() const noexcept { return local_; }
+
+    /// Number `channel` of those with `peers()[peer]`.
+    struct Place {
+        std::int32_t peer = 0;
+        std::int32_t channel = 0;
+    };
+    /// The channels to other ranks that begin in a block of this rank, and those from other ranks that end there.
+    std::span<const Place> givenBy(int block) const noexcept { return given_.of(block); }
+    std::span<const Place> receivedBy(int block) const noexcept { return received_.of(block); }
+    /// The same within this rank: numbers in `localChannels`.
+    std::span<const std::int32_t> localFrom(int block) const noexcept { return localFrom_.of(block); }
+    std::span<const std::int32_t> localTo(int block) const noexcept { return localTo_.of(block); }
+
+    /// How the rows of a shape are copied where a cell has so many bytes.
+    struct Copies {
+        std::vector<RowGather> gathers;   ///< [shapes]
+        std::vector<RowScatter> scatters; ///< [shapes]
+    };
+    /// Local; O(shapes), for lists O(rows), at the first call for a width.
+    const Copies &copies(std::size_t cellBytes) const;
+    /// The largest number of cells of a shape.
+    index mostCells() const noexcept;
+
+  private:
+    template <class T>
+    struct ByBlock {
+        std::vector<std::int32_t> starts;
+        std::vector<T> items;
+        std::span<const T> of(int block) const noexcept {
+            const auto first = static_cast<std::size_t>(starts[toSize(block)]);
+            return std::span(items).subspan(first, static_cast<std::size_t>(starts[toSize(block) + 1]) - first);
+        }
+    };
+    class Builder;
+
+    SparsePattern();
+
+    std::shared_ptr<const BlockGrid> grid_;
+    GhostWidths ghosts_;
+    std::shared_ptr<CommunicatorContext> context_;
+    std::vector<BlockMemory> blocks_;
+    std::vector<PeerChannels> peers_;
+    std::vector<LocalChannel> local_;
+    ByBlock<Place> given_;
+    ByBlock<Place> received_;
+    ByBlock<std::int32_t> localFrom_;
+    ByBlock<std::int32_t> localTo_;
+    std::vector<RowList> shapes_; ///< rows from the first one of the block
+    std::shared_ptr<const void> kept_;
+    std::uint64_t signature_ = 0;
+    mutable BlockPool pool_;
+    mutable std::map<std::size_t, std::unique_ptr<const Copies>> copies_; ///< by bytes of a cell
+};
+
+} // namespace DNDS

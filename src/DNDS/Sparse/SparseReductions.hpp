@@ -1,0 +1,138 @@
+/// @file SparseReductions.hpp
+/// @brief Sums, norms and extrema of sparse fields, in which absent blocks have the default value.
+#pragma once
+
+#include "DNDS/Mpi/ExactSum.hpp"
+#include "DNDS/Sparse/SparseField.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <vector>
+
+namespace DNDS {
+
+namespace Detail {
+
+/// Calls `visit(first, count)` for runs of elements that follow each other: the cells of an allocated block, no ghosts.
+template <class T, class Visit>
+void forEachRun(const BlockView<T> &view, Visit &&visit) {
+    const int last = view.dims() - 1;
+    Box lines(view.dims(), {}, {});
+    for (int d = 0; d <= last; ++d)
+        lines.upper[toSize(d)] = d == last ? 1 : view.extent(d);
+    forEachCell(lines, [&](const IndexVector &cell) {
+        T *at = view.data();
+        for (int d = 0; d < last; ++d)
+            at += cell[toSize(d)] * view.stride(d);
+        visit(at, view.extent(last) * view.components());
+    });
+}
+
+/// Cells of this rank's blocks that are not there.
+template <class T>
+index absentCells(const SparseField<T> &field) {
+    index cells = 0;
+    for (int b = 0; b < field.blocks(); ++b)
+        if (!field.isAllocated(b))
+            cells += field.block(b).cells.size();
+    return cells;
+}
+
+/// The cells of a field, or what `Map` makes of them, for `exactSums`.
+template <class T, class Map>
+class SparseExactRows final : public ExactRows {
+  public:
+    SparseExactRows(const SparseField<T> &field, Map map) : field_(field), map_(map), absent_(absentCells(field)) {}
+
+    void findLargest(std::span<real> largest) const override {
+        const real background = map_(static_cast<real>(field_.defaultValue()));
+        std::ranges::fill(largest, absent_ > 0 ? FixedPoint::magnitude(background) : 0.0);
+        forEachValue(
+            [&](std::size_t c, real value) { largest[c] = std::max(largest[c], FixedPoint::magnitude(value)); });
+    }
+    void add(std::span<const std::optional<int>> shifts, std::span<FixedPoint::Wide> sums) const override {
+        const real background = map_(static_cast<real>(field_.defaultValue()));
+        for (std::size_t c = 0; c < sums.size(); ++c)
+            sums[c] = shifts[c] ? FixedPoint::toInteger(background, *shifts[c]) * absent_ : 0;
+        forEachValue([&](std::size_t c, real value) {
+            if (shifts[c])
+                sums[c] += FixedPoint::toInteger(value, *shifts[c]);
+        });
+    }
+
+  private:
+    template <class Visit>
+    void forEachValue(Visit &&visit) const {
+        const auto components = static_cast<std::size_t>(field_.components());
+        for (const int b : field_.allocatedBlocks())
+            forEachRun(field_.view(b), [&](const T *first, index count) {
+                for (std::size_t i = 0; i < toSize(count); ++i)
+                    visit(i % components, map_(static_cast<real>(first[i])));
+            });
+    }
+
+    const SparseField<T> &field_;
+    Map map_;
+    index absent_;
+};
+
+} // namespace Detail
+
+/// The sum of each component over all cells of all ranks: [components]. Bitwise that of the dense field, on any number
+/// of ranks; see `exactSums`. Costs nothing for absent blocks. Collective; two reductions.
+template <class T>
+std::vector<real> sums(const SparseField<T> &field) {
+    std::vector<real> result(toSize(field.components()));
+    const auto same = [](real value) { return value; };
+    exactSums(field.pattern()->context()->comm(), Detail::SparseExactRows<T, decltype(same)>(field, same), result);
+    return result;
+}
+
+/// The square root of the sum of squares of each component: [components]. As `sums`.
+template <class T>
+std::vector<real> norms2(const SparseField<T> &field) {
+    std::vector<real> result(toSize(field.components()));
+    const auto square = [](real value) { return value * value; };
+    exactSums(field.pattern()->context()->comm(), Detail::SparseExactRows<T, decltype(square)>(field, square), result);
+    for (real &norm : result)
+        norm = std::sqrt(norm);
+    return result;
+}
+
+/// The least and the largest value of one component; NaN where there is one.
+struct Extrema {
+    real least = std::numeric_limits<real>::infinity();
+    real largest = -std::numeric_limits<real>::infinity();
+};
+
+/// Of each component over all cells of all ranks: [components]. The default counts where some block is absent.
+/// Collective; one reduction.
+template <class T>
+std::vector<Extrema> extrema(const SparseField<T> &field) {
+    const auto components = toSize(field.components());
+    constexpr real infinity = std::numeric_limits<real>::infinity();
+    std::vector<real> most(3 * components, -infinity); // the largest, minus the least, whether there is a NaN
+    const auto take = [&](std::size_t c, real value) {
+        most[3 * c] = std::max(most[3 * c], value);
+        most[3 * c + 1] = std::max(most[3 * c + 1], -value);
+        most[3 * c + 2] = std::isnan(value) ? 1 : most[3 * c + 2];
+    };
+    for (std::size_t c = 0; c < components && Detail::absentCells(field) > 0; ++c)
+        take(c, static_cast<real>(field.defaultValue()));
+    for (const int b : field.allocatedBlocks())
+        Detail::forEachRun(field.view(b), [&](const T *first, index count) {
+            for (std::size_t i = 0; i < toSize(count); ++i)
+                take(i % components, static_cast<real>(first[i]));
+        });
+    field.pattern()->context()->comm().allReduce(most.data(), static_cast<int>(most.size()), MPI_MAX);
+    std::vector<Extrema> result(components);
+    for (std::size_t c = 0; c < components; ++c) {
+        result[c] = {-most[3 * c + 1], most[3 * c]};
+        if (most[3 * c + 2] > 0)
+            result[c].least = result[c].largest = std::numeric_limits<real>::quiet_NaN();
+    }
+    return result;
+}
+
+} // namespace DNDS

@@ -1,0 +1,96 @@
+/// @file SparseRows.hpp
+/// @brief Sparse fields as rows with ids, for checkpoints: what is there, and its counters.
+#pragma once
+
+#include "DNDS/Base/ContentHash.hpp"
+#include "DNDS/Sparse/SparseReductions.hpp"
+#include "DNDS/Storage/Array.hpp"
+
+#include <algorithm>
+#include <cstdint>
+#include <vector>
+
+namespace DNDS {
+
+/// The blocks of a field on this rank, one row each, for checkpoints that any number of ranks can read:
+///
+///     CheckpointWriter file(comm, path, {.mesh = blocksFingerprint(*grid)});
+///     const SparseRows rows = sparseRows(dust);
+///     file.add("dust", rows.cells, rows.ids);
+///     file.add("dust.blocks", rows.blocks, rows.ids);      // and write() while `rows` lives
+///
+///     const CheckpointReader file(comm, path, {.mesh = blocksFingerprint(*grid)});
+///     SparseRows rows = sparseRows(dust);                  // for the ids
+///     file.read("dust", rows.cells, rows.ids);
+///     file.read("dust.blocks", rows.blocks, rows.ids);
+///     setBlocks(dust, rows);
+///
+/// Absent blocks are empty rows: 20 bytes. A run that goes on from there by exchanging ghosts has the same bits as one
+/// that was not interrupted, on any number of ranks.
+template <class T>
+struct SparseRows {
+    Array<T, NonUniformSize, NonUniformSize> cells; ///< [blocks]: cells x components of stage 0, in C order
+    Array<std::int32_t, 2> blocks; ///< [blocks x 2]: whether it is there, exchanges in which it was empty
+    std::vector<index> ids;        ///< the blocks' numbers in the grid
+};
+
+/// A copy of this rank's blocks. Local.
+template <class T>
+SparseRows<T> sparseRows(const SparseField<T> &field) {
+    SparseRows<T> rows;
+    rows.blocks.resize(field.blocks());
+    rows.cells.resize(field.blocks(), [&](index b) {
+        const int block = static_cast<int>(b);
+        const index elements = field.block(block).cells.size() * field.components();
+        return field.isAllocated(block) ? static_cast<rowsize>(elements) : 0;
+    });
+    for (int b = 0; b < field.blocks(); ++b) {
+        rows.ids.push_back(field.block(b).block);
+        rows.blocks(b, 0) = field.isAllocated(b) ? 1 : 0;
+        rows.blocks(b, 1) = field.emptyExchanges(b);
+    }
+    for (const int b : field.allocatedBlocks()) {
+        T *to = rows.cells[b];
+        Detail::forEachRun(field.view(b), [&](const T *first, index count) { to = std::copy_n(first, count, to); });
+    }
+    return rows;
+}
+
+/// The inverse: makes the field's blocks what the rows say; ghosts and other stages have the default value. Local.
+/// Throws LayoutError for rows of other blocks or components, before anything changes; MemoryError at the pool's limit.
+template <class T>
+void setBlocks(SparseField<T> &field, const SparseRows<T> &rows) {
+    const auto elementsOf = [&](int b) { return field.block(b).cells.size() * field.components(); };
+    DNDS_CHECK(rows.blocks.size() == field.blocks() && rows.cells.size() == field.blocks(), LayoutError,
+               "'{}' has {} blocks here, but {} rows are given", field.name(), field.blocks(), rows.blocks.size());
+    for (int b = 0; b < field.blocks(); ++b)
+        DNDS_CHECK(rows.cells.rowSize(b) == (rows.blocks(b, 0) != 0 ? elementsOf(b) : 0), LayoutError,
+                   "block {} of '{}' has {} elements, but {} are given: the rows are of other blocks or components",
+                   field.block(b).block, field.name(), elementsOf(b), rows.cells.rowSize(b));
+    for (int b = 0; b < field.blocks(); ++b) {
+        field.free(b);
+        if (rows.blocks(b, 0) == 0)
+            continue;
+        field.allocate(b);
+        field.setEmptyExchanges(b, rows.blocks(b, 1));
+        const T *from = rows.cells[b];
+        Detail::forEachRun(field.view(b), [&](T *first, index count) {
+            std::copy_n(from, count, first);
+            from += count;
+        });
+    }
+}
+
+/// A number that differs for grids of other blocks, and does not depend on which rank has which: what checkpoints of
+/// sparse fields are for. Local.
+inline std::uint64_t blocksFingerprint(const BlockGrid &grid) {
+    ContentHash hash;
+    for (const Block &block : grid.blocks()) {
+        hash.addBytes(block.cells.lower.data(), sizeof block.cells.lower);
+        hash.addBytes(block.cells.upper.data(), sizeof block.cells.upper);
+        hash.add(static_cast<std::uint64_t>(block.space));
+    }
+    return hash.value();
+}
+
+} // namespace DNDS

@@ -1,0 +1,107 @@
+#include "DNDS/Geom/Clusters/SourceClusters.hpp"
+
+#include "DNDS/Geom/Partition/SpaceFillingCurve.hpp"
+#include "DNDS/Mpi/FailTogether.hpp"
+#include "DNDS/Mpi/Rendezvous.hpp"
+
+#include <algorithm>
+#include <limits>
+
+namespace DNDS::Geom {
+
+namespace {
+
+using Position = std::array<real, 3>;
+
+/// The first number of each rank, and the end, of lists that are cut into blocks. Collective.
+std::vector<index> firstNumbers(CommunicatorView comm, index first, index total) {
+    std::vector<index> firsts = comm.allGather(first);
+    firsts.push_back(total);
+    for (std::size_t r = firsts.size() - 1; r-- > 0;) // ranks without any may say anything
+        firsts[r] = std::min(firsts[r], firsts[r + 1]);
+    return firsts;
+}
+
+int rankWith(const std::vector<index> &firsts, index number) {
+    return static_cast<int>(std::ranges::upper_bound(firsts, number) - firsts.begin()) - 1;
+}
+
+/// The corners of a cell as a list of nodes: numbers of corners of polyhedra left out.
+template <class Visit>
+void forEachNode(const ElementBlock &cells, index cell, Visit &&visit) {
+    const auto nodes = cells.nodesOf(cell);
+    if (cells.types[toSize(cell)] != ElementType::Polyhedron) {
+        std::ranges::for_each(nodes, visit);
+        return;
+    }
+    for (std::size_t k = 0; k < nodes.size(); k += toSize(nodes[k]) + 1)
+        for (std::size_t corner = 1; corner <= toSize(nodes[k]); ++corner)
+            visit(nodes[k + corner]);
+}
+
+/// The means of the cells' nodes, in the order of the file: the same bits on any number of ranks. Collective.
+std::vector<Position> centresOf(CommunicatorContext &context, const SourceMesh &source) {
+    std::vector<index> nodes;
+    std::vector<std::size_t> starts{0};
+    for (index c = 0; c < source.cells.size(); ++c) {
+        forEachNode(source.cells, c, [&](index node) { nodes.push_back(node); });
+        starts.push_back(nodes.size());
+    }
+    const auto firsts = firstNumbers(context.comm(), source.firstNode, source.globalNodes);
+    std::vector<Position> found(nodes.size());
+    queryOwners(
+        context, nodes.size(), [&](std::size_t i) { return rankWith(firsts, nodes[i]); },
+        [&](std::size_t i) { return nodes[i]; },
+        [&](index node, std::vector<index> &reply) {
+            for (const real x : source.coordinates.at(toSize(node - source.firstNode)))
+                reply.push_back(asWord(x));
+        },
+        [&](std::size_t i, RecordReader &reader) { found[i] = reader.nextPoint(); });
+    std::vector<Position> centres(toSize(source.cells.size()));
+    for (std::size_t c = 0; c < centres.size(); ++c)
+        for (std::size_t d = 0; d < 3; ++d) {
+            for (std::size_t k = starts[c]; k < starts[c + 1]; ++k)
+                centres[c][d] += found[k][d];
+            centres[c][d] /= static_cast<real>(std::max<std::size_t>(1, starts[c + 1] - starts[c]));
+        }
+    return centres;
+}
+
+/// The positions of points on the curve through the box of all. Collective.
+std::vector<index> positionsOnCurve(CommunicatorView comm, const std::vector<Position> &points) {
+    std::array<real, 6> box; // lower ends, and upper ones with the other sign
+    box.fill(std::numeric_limits<real>::infinity());
+    for (const Position &point : points)
+        for (std::size_t d = 0; d < 3; ++d) {
+            box[d] = std::min(box[d], point[d]);
+            box[d + 3] = std::min(box[d + 3], -point[d]);
+        }
+    comm.allReduce(box.data(), 6, MPI_MIN);
+    return curveKeys(points, {box[0], box[1], box[2]}, {-box[3], -box[4], -box[5]});
+}
+
+} // namespace
+
+std::vector<int> SourceClusters::parts(int ranks) const {
+    std::vector<int> ranksOf;
+    ranksOf.reserve(clusterOf.size());
+    for (const index cluster : clusterOf)
+        ranksOf.push_back(rankOf(cluster, ranks));
+    return ranksOf;
+}
+
+SourceClusters cutClusters(CommunicatorView comm, const SourceMesh &source, index cellsPerCluster) {
+    return failTogether(comm, [&] {
+        DNDS_CHECK(cellsPerCluster >= 1, ArgumentError, "clusters of {} cells: give 1 or more", cellsPerCluster);
+        const auto context = CommunicatorContext::of(comm);
+        SourceClusters clusters;
+        clusters.firstCells = firstNumbers(comm, source.cells.first, source.cells.globalSize);
+        clusters.count = std::max<index>(1, (source.cells.globalSize + cellsPerCluster / 2) / cellsPerCluster);
+        const std::vector<index> keys = positionsOnCurve(comm, centresOf(*context, source));
+        for (const int cluster : partitionCurve(comm, keys, {}, static_cast<int>(clusters.count)))
+            clusters.clusterOf.push_back(cluster);
+        return clusters;
+    });
+}
+
+} // namespace DNDS::Geom

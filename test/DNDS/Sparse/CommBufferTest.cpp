@@ -1,0 +1,122 @@
+#include "DNDS/Sparse/CommBuffer.hpp"
+
+#include "DNDS/Mpi/ThrowsOnAll.hpp"
+
+#include <numeric>
+#include <random>
+
+namespace DNDS::test {
+namespace {
+
+CommunicatorView world() { return {MPI_COMM_WORLD}; }
+
+template <class Receive>
+void waitFor(const Receive &receive) {
+    while (!receive()) {
+    }
+}
+
+/// Each rank sends to the next one, which is itself where it is alone.
+struct Ring {
+    typename CommBuffer<real>::Pool pool = CommBuffer<real>::makePool();
+    int me = world().rank();
+    int next = (me + 1) % world().size();
+    int previous = (me + world().size() - 1) % world().size();
+    CommBuffer<real> out;
+    CommBuffer<real> in;
+
+    explicit Ring(ReceiveWay way)
+        : out(7, me, next, world(), 100, pool, way),
+          in(next == me ? out : CommBuffer<real>(7, previous, me, world(), 100, pool, way)) {}
+};
+
+class CommBuffers : public testing::TestWithParam<ReceiveWay> {};
+
+TEST_P(CommBuffers, SendsOrSendsNothing) {
+    Ring ring(GetParam());
+    std::mt19937 random(5); // the same on all ranks
+    for (int step = 0; step < 200; ++step) {
+        std::vector<int> sends(toSize(world().size()));
+        for (int &s : sends)
+            s = static_cast<int>(random() % 3);
+        EXPECT_EQ(ring.out.state(), ChannelState::Stale);
+        if (sends[toSize(ring.me)] > 0) {
+            ring.out.allocate();
+            EXPECT_TRUE(ring.out.isAllocated());
+            std::iota(ring.out.buffer().begin(), ring.out.buffer().end(), 1000 * step + ring.me);
+            ring.out.send();
+        } else {
+            ring.out.sendNull();
+        }
+        if (step % 2 == 0)
+            (void)ring.in.tryStartReceive();
+        waitFor([&] { return ring.in.tryReceive(); });
+        EXPECT_TRUE(ring.in.tryReceive()) << "as often as one likes";
+        if (sends[toSize(ring.previous)] > 0) {
+            ASSERT_EQ(ring.in.state(), ChannelState::Received);
+            EXPECT_EQ(ring.in.buffer().back(), 1000 * step + ring.previous + 99);
+        } else {
+            EXPECT_EQ(ring.in.state(), ChannelState::ReceivedNull);
+        }
+        ring.in.stale();
+        waitFor([&] { return ring.out.state() == ChannelState::Stale; });
+        if (step % 3 == 0) {
+            ring.out.free();
+            ring.in.free();
+            EXPECT_FALSE(ring.in.isAllocated());
+        }
+    }
+    EXPECT_LE(ring.pool.use().peak, 2 * 100 * sizeof(real));
+}
+
+TEST_P(CommBuffers, NonsenseThrows) {
+    Ring ring(GetParam());
+    EXPECT_THROW(ring.out.send(), StateError) << "there is no buffer";
+    EXPECT_THROW(ring.in.stale(), StateError) << "nothing has come";
+    ring.out.allocate();
+    ring.out.send();
+    if (world().size() == 1) {
+        EXPECT_THROW(ring.out.send(), StateError);
+        EXPECT_THROW(ring.out.free(), StateError);
+    } else {
+        EXPECT_THROW(ring.out.tryReceive(), StateError);
+        EXPECT_THROW(ring.in.sendNull(), StateError);
+        if (GetParam() == ReceiveWay::Ahead) {
+            EXPECT_TRUE(ring.in.tryStartReceive());
+            EXPECT_THROW(ring.in.free(), StateError);
+        }
+    }
+    waitFor([&] { return ring.in.tryReceive(); });
+    ring.in.stale();
+    EXPECT_THROW(ring.in.stale(), StateError);
+    if (world().size() > 2) {
+        EXPECT_THROW(CommBuffer<real>(7, ring.next, ring.previous, world(), 1, ring.pool), ArgumentError);
+    }
+}
+
+TEST_P(CommBuffers, DestroyedInFlight) {
+    const int tag = GetParam() == ReceiveWay::Ahead ? 8 : 9;
+    auto pool = CommBuffer<real>::makePool();
+    const int next = (world().rank() + 1) % world().size();
+    {
+        CommBuffer<real> out(tag, world().rank(), next, world(), 100'000, pool, GetParam());
+        out.allocate();
+        std::fill(out.buffer().begin(), out.buffer().end(), world().rank());
+        out.send();
+    }
+    if (world().size() == 1)
+        return;
+    const int previous = (world().rank() + world().size() - 1) % world().size();
+    CommBuffer<real> in(tag, previous, world().rank(), world(), 100'000, pool, GetParam());
+    waitFor([&] { return in.tryReceive(); });
+    EXPECT_EQ(in.buffer().front(), previous);
+    EXPECT_EQ(in.buffer().back(), previous);
+    { CommBuffer<real> never(tag + 10, previous, world().rank(), world(), 10, pool, GetParam()); }
+    CommBuffer<real> waiting(tag + 20, previous, world().rank(), world(), 10, pool, GetParam());
+    EXPECT_EQ(waiting.tryStartReceive(), GetParam() == ReceiveWay::Ahead);
+}
+
+INSTANTIATE_TEST_SUITE_P(Ways, CommBuffers, testing::Values(ReceiveWay::Ahead, ReceiveWay::SizesFirst));
+
+} // namespace
+} // namespace DNDS::test

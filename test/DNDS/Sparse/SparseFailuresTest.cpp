@@ -1,0 +1,180 @@
+// What goes wrong: memory that ends, ranks that differ, calls out of order.
+
+#include "DNDS/Mpi/ThrowsOnAll.hpp"
+#include "DNDS/Sparse/SparseCase.hpp"
+
+namespace DNDS::test {
+namespace {
+
+CommunicatorView world() { return {MPI_COMM_WORLD}; }
+
+const SparseGrid ring{"ring", {{"ring", Box({0}, {64}), {true}}}, {4}, {1}};
+
+/// Every second block is there, so that the others are wanted.
+struct Comb {
+    std::shared_ptr<const SparsePattern> pattern = SparsePattern::make(world(), ring.on(world()), ring.ghosts);
+    SparseField<real> u{"u", pattern, {.deallocationCount = 0}};
+
+    Comb() {
+        for (int b = 0; b < u.blocks(); ++b)
+            if (u.block(b).block % 2 == 0) {
+                u.allocate(b);
+                for (index i = 0; i < u.view(b).extent(0); ++i)
+                    u.view(b)(i) = 1 + static_cast<real>(u.view(b).global(i, 0));
+            }
+    }
+    bool hasAll() const { return static_cast<int>(u.allocatedBlocks().size()) == u.blocks(); }
+    void expectGhosts() const {
+        for (const int b : u.allocatedBlocks()) {
+            const auto v = u.view(b);
+            if (u.block(b).block % 2 == 1) {
+                EXPECT_EQ(v(-1), static_cast<real>(v.global(0, 0)));
+                EXPECT_EQ(v(v.extent(0)), static_cast<real>((v.global(v.extent(0), 0)) % 64 + 1));
+            }
+        }
+    }
+};
+
+TEST(SparseFailures, ExchangeIsCompletedWhenThereIsRoom) {
+    Comb comb;
+    const int last = world().size() - 1;
+    const bool mine = world().rank() == last && comb.u.blocks() > 1;
+    BlockPool &pool = comb.pattern->pool();
+    if (mine)
+        pool.setLimit(pool.use().live);
+    comb.u.exchange(); // collective
+    if (mine) {
+        expectContains(messageOf<MemoryError>([&] { comb.u.exchangeGhosts(); }), "limit");
+        EXPECT_FALSE(comb.hasAll());
+        EXPECT_EQ(pool.use().live, comb.u.memoryBytes()) << "what was reserved went back";
+        EXPECT_THROW(comb.u.allocate(comb.u.blocks() - 1), StateError) << "the exchange is not over";
+        EXPECT_THROW(comb.u.exchange().finishExchangeGhosts(), MemoryError);
+        pool.setLimit(std::size_t{1} << 30);
+        comb.u.exchange().finishExchangeGhosts();
+    } else {
+        comb.u.exchangeGhosts();
+    }
+    EXPECT_TRUE(comb.hasAll());
+    comb.expectGhosts();
+    comb.u.exchangeGhosts();
+    comb.expectGhosts();
+}
+
+TEST(SparseFailures, PeersAreToldOfWhatWasLost) {
+    Comb comb;
+    const int last = world().size() - 1;
+    const bool mine = world().rank() == last && comb.u.blocks() > 1;
+    BlockPool &pool = comb.pattern->pool();
+    comb.u.exchange();
+    if (mine) {
+        pool.setLimit(pool.use().live);
+        EXPECT_THROW(comb.u.exchangeGhosts(), MemoryError);
+        pool.setLimit(std::size_t{1} << 30);
+    } else {
+        comb.u.exchangeGhosts();
+    }
+    const bool told = std::ranges::any_of(comb.pattern->peers(), [&](const PeerChannels &p) { return p.rank == last; });
+    const int failed = world().allReduce(mine ? 1 : 0, MPI_MAX);
+    if (told && failed == 1)
+        expectContains(messageOf<PeerError>([&] { comb.u.exchangeGhosts(); }), "could not complete");
+    else
+        comb.u.exchangeGhosts();
+    EXPECT_TRUE(comb.hasAll()) << "the next exchange brings what is still there";
+    comb.expectGhosts();
+    comb.u.exchangeGhosts();
+    comb.expectGhosts();
+}
+
+TEST(SparseFailures, RanksDiffer) {
+    const auto pattern = SparsePattern::make(world(), ring.on(world()), ring.ghosts);
+    if (world().size() == 1)
+        return;
+    const bool other = world().rank() == world().size() - 1;
+    SparseField<real> a("a", pattern, {.allocationThreshold = other ? 1e-3 : 1e-4});
+    expectContains(messageOnAll<StateError>([&] { a.exchangeGhosts(); }), "0.0001");
+    SparseField<real> b("b", pattern, {}, other ? 0.0 : -0.0);
+    messageOnAll<StateError>([&] { b.exchangeGhosts(); });
+    SparseField<real> c("c", pattern);
+    SparseField<real> d("d", pattern);
+    expectContains(messageOnAll<StateError>([&] {
+                       SparseFields both("both", other ? std::vector<SparseFieldCore *>{&c}
+                                                       : std::vector<SparseFieldCore *>{&c, &d});
+                   }),
+                   "rank");
+    const auto grid = ring.on(world());
+    messageOnAll<StateError>([&] { SparsePattern::make(world(), grid, other ? GhostWidths{2} : GhostWidths{1}); });
+    c.exchangeGhosts(); // all is well
+}
+
+TEST(SparseFailures, BadOptions) {
+    const auto pattern = SparsePattern::make(world(), ring.on(world()), ring.ghosts);
+    const auto make = [&](const SparseFieldOptions &options, real value) {
+        SparseField<real> made("u", pattern, options, value);
+    };
+    EXPECT_THROW(make({.components = 0}, 0), ArgumentError);
+    EXPECT_THROW(make({.stages = 0}, 0), ArgumentError);
+    expectContains(
+        messageOf<ArgumentError>([&] { make({.allocationThreshold = 1e-7, .deallocationThreshold = 1e-6}, 0); }),
+        "1e-07");
+    EXPECT_THROW(make({.deallocationCount = -1}, 0), ArgumentError);
+    const real nan = std::numeric_limits<real>::quiet_NaN();
+    EXPECT_THROW(make({.allocationThreshold = 1}, nan), ArgumentError);
+    EXPECT_NO_THROW(make({}, nan));
+    EXPECT_THROW(SparseField<real>("u", nullptr), ArgumentError);
+    SparseField<real> u("u", pattern);
+    const auto second = SparsePattern::make(world(), ring.on(world()), ring.ghosts);
+    SparseField<real> v("v", second);
+    EXPECT_THROW(SparseFields("both", {&u, &v}), ArgumentError);
+    EXPECT_THROW(SparseFields("both", {&u, &u}), ArgumentError);
+}
+
+TEST(SparseFailures, StepsOutOfOrder) {
+    Comb comb;
+    SparseFields &exchange = comb.u.exchange();
+    EXPECT_THROW(exchange.receiveBoundBufs(), StateError);
+    EXPECT_THROW(exchange.setBounds(), StateError);
+    EXPECT_THROW(exchange.finishExchangeGhosts(), StateError);
+    exchange.startExchangeGhosts();
+    EXPECT_THROW(exchange.startExchangeGhosts(), StateError) << "a skipped receive would shift all that follow";
+    if (comb.u.blocks() > 0) {
+        EXPECT_THROW(comb.u.allocate(comb.u.blocks() - 1), StateError);
+        EXPECT_THROW(comb.u.swapStages(0, 1), IndexError);
+    }
+    exchange.setBounds(Bounds::Local);
+    EXPECT_THROW(exchange.setBounds(Bounds::Local), StateError);
+    exchange.finishExchangeGhosts();
+    EXPECT_THROW(exchange.finishExchangeGhosts(), StateError);
+    comb.expectGhosts();
+}
+
+TEST(SparseFailures, AbsentBlocksHaveNoView) {
+    const auto pattern = SparsePattern::make(world(), ring.on(world()), ring.ghosts);
+    SparseField<real> u("u", pattern);
+    if (u.blocks() > 0)
+        expectContains(messageOf<StateError>([&] { (void)u.view(0); }), "not allocated");
+    EXPECT_THROW((void)u.view(u.blocks()), IndexError);
+    EXPECT_THROW((void)u.isAllocated(-1), IndexError);
+}
+
+TEST(SparseFailures, CommunicatorFreed) {
+    MPI_Comm copy = MPI_COMM_NULL;
+    MPI_Comm_dup(MPI_COMM_WORLD, &copy);
+    const auto pattern = SparsePattern::make({copy}, ring.on({copy}), ring.ghosts);
+    SparseField<real> u("u", pattern);
+    u.exchangeGhosts();
+    MPI_Comm_free(&copy);
+    expectContains(messageOf<StateError>([&] { u.exchangeGhosts(); }), "freed");
+}
+
+TEST(SparseFailures, DestroyedInFlight) {
+    for (int k = 0; k < 20; ++k) {
+        Comb comb;
+        comb.u.exchange().startExchangeGhosts();
+    }
+    Comb comb;
+    comb.u.exchangeGhosts();
+    comb.expectGhosts();
+}
+
+} // namespace
+} // namespace DNDS::test

@@ -1,0 +1,109 @@
+// One rank alone has no memory for the n-th allocation: in set-up all ranks throw; in an exchange that rank does, its
+// peers are told, and all go on. This source replaces operator new of the program (support/FailingAllocations.hpp).
+
+#include "DNDS/Sparse/SparseCase.hpp"
+
+#include "support/FailingAllocations.hpp"
+
+#include <optional>
+
+namespace DNDS::test {
+namespace {
+
+CommunicatorView world() { return {MPI_COMM_WORLD}; }
+
+const SparseGrid torus{"torus", {{"torus", Box({0, 0}, {24, 16}), {true, true}}}, {4, 4}, {1, 1}};
+
+TEST(SparseOutOfMemory, EndsTheSetUpOnAllRanks) {
+    if (world().size() > 4)
+        GTEST_SKIP() << "runs with 4 ranks tell it, and faster";
+    const auto grid = torus.on(world());
+    failEverywhere(40, [&] { (void)SparsePattern::make(world(), grid, torus.ghosts); });
+    const auto pattern = SparsePattern::make(world(), grid, torus.ghosts);
+    SparseField<real> u("u", pattern);
+    SparseField<float> v("v", pattern, {.components = 3});
+    failEverywhere(40, [&] { SparseFields both("both", {&u, &v}); });
+    u.exchangeGhosts();
+}
+
+/// A field of which some blocks are there, and the exchange wants their neighbours. Made anew for each failure.
+struct Wanting {
+    SparseField<real> u;
+    SparseFields exchange{u};
+
+    explicit Wanting(const std::shared_ptr<const SparsePattern> &pattern)
+        : u("u", pattern, {.components = 2, .deallocationCount = 0}) {
+        pattern->pool().trim();
+        for (int b = 0; b < u.blocks(); ++b)
+            if (const index number = u.block(b).block; number % 5 == 0) {
+                u.allocate(b);
+                const auto v = u.view(b);
+                for (index n = 0; n < v.size(); ++n)
+                    v(v.indexOf(n, 0), v.indexOf(n, 1), 1) = static_cast<real>(n + number);
+            }
+    }
+    /// Two exchanges with all that went wrong before out of the way; returns whether one threw.
+    bool exchangeAndTell() {
+        try {
+            exchange.exchangeGhosts();
+        } catch (const PeerError &) {
+            return true;
+        }
+        return false;
+    }
+};
+
+TEST(SparseOutOfMemory, IsToldInExchanges) {
+    if (world().size() > 4)
+        GTEST_SKIP() << "runs with 4 ranks tell it, and faster";
+    const auto pattern = SparsePattern::make(world(), torus.on(world()), torus.ghosts);
+    Wanting reference(pattern);
+    for (int k = 0; k < 4; ++k)
+        reference.exchange.exchangeGhosts();
+    for (const int victim : {0, world().size() - 1}) {
+        std::int64_t count = 0;
+        {
+            Wanting all(pattern);
+            allocations = 0;
+            all.exchange.exchangeGhosts();
+            count = world().allReduce(world().rank() == victim ? allocations : 0, MPI_MAX);
+        }
+        ASSERT_GT(count, 0);
+        for (const std::int64_t n : chosen(count, 30)) {
+            SCOPED_TRACE(testing::Message() << "allocation " << n << " of " << count << " of rank " << victim);
+            Wanting one(pattern);
+            failed = false;
+            allocations = 0;
+            failsAt = world().rank() == victim ? n : 0;
+            bool threw = false;
+            try {
+                one.exchange.exchangeGhosts();
+            } catch (const Error &) {
+                threw = true;
+            } catch (const std::bad_alloc &) {
+                threw = true;
+            }
+            failsAt = 0;
+            const bool told = one.exchangeAndTell();
+            if (world().rank() == victim) {
+                EXPECT_EQ(threw, failed);
+                EXPECT_FALSE(told);
+            }
+            const int victims = world().allReduce(world().rank() == victim && threw ? 1 : 0, MPI_MAX);
+            const int informed = world().allReduce(world().rank() != victim && (threw || told) ? 1 : 0, MPI_MAX);
+            EXPECT_EQ(informed, world().size() > 1 ? victims : 0) << "peers learn of it";
+            for (int k = 0; k < 2; ++k)
+                one.exchange.exchangeGhosts(); // the rest of what spreads from block to block
+            ASSERT_FALSE(one.exchange.inFlight());
+            for (int b = 0; b < one.u.blocks(); ++b)
+                if (reference.u.isAllocated(b)) {
+                    ASSERT_TRUE(one.u.isAllocated(b)) << b;
+                    EXPECT_TRUE(sameBits(elementsOf(std::as_const(one.u).view(b)),
+                                         elementsOf(std::as_const(reference.u).view(b))));
+                }
+        }
+    }
+}
+
+} // namespace
+} // namespace DNDS::test

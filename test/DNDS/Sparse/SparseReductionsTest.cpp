@@ -1,0 +1,77 @@
+#include "DNDS/Sparse/SparseReductions.hpp"
+
+#include "DNDS/Blocks/BlockFile.hpp"
+#include "DNDS/Sparse/SparseCase.hpp"
+
+namespace DNDS::test {
+namespace {
+
+CommunicatorView world() { return {MPI_COMM_WORLD}; }
+
+/// A value for a cell in some blocks, of any size; elsewhere the default.
+real valueOf(int number, const IndexVector &cell, rowsize c) {
+    const auto draw = drawn(1000, {static_cast<std::uint64_t>(number), static_cast<std::uint64_t>(cell[0]),
+                                   static_cast<std::uint64_t>(cell[1]), static_cast<std::uint64_t>(c)});
+    return (static_cast<real>(draw) - 700) * std::pow(1.7, static_cast<real>(draw % 60) - 30);
+}
+
+TEST(SparseReductions, AreThoseOfTheDenseField) {
+    for (const SparseGrid &grid : sparseGrids())
+        for (const std::uint64_t presence : {0U, 1U, 3U, 4U}) {
+            SCOPED_TRACE(grid.name);
+            constexpr real background = 0.1;
+            const auto blocks = grid.on(world());
+            SparseField<real> u("u", SparsePattern::make(world(), blocks, grid.ghosts), {.components = 2}, background);
+            BlockField<real> dense("dense", world(), blocks, {.ghosts = grid.ghosts, .components = 2});
+            for (int b = 0; b < u.blocks(); ++b) {
+                const int number = u.block(b).block;
+                const bool there = drawn(4, {static_cast<std::uint64_t>(number)}) < presence;
+                if (there)
+                    u.allocate(b);
+                const Box cells = u.block(b).cells;
+                Box local(cells.dims, {}, {});
+                for (int d = 0; d < cells.dims; ++d)
+                    local.upper[toSize(d)] = cells.extent(d);
+                forEachCell(local, [&](const IndexVector &cell) {
+                    for (rowsize c = 0; c < 2; ++c) {
+                        at(dense.view(b), cell, c) = there ? valueOf(number, cell, c) : background;
+                        if (there)
+                            at(u.view(b), cell, c) = valueOf(number, cell, c);
+                    }
+                });
+            }
+            const CellRows<real> rows = cellRows(dense);
+            std::vector<real> expected(2);
+            std::vector<real> squares;
+            const std::span<const real> values(rows.values.data(), rows.ids.size() * 2);
+            exactSums(world(), values, expected);
+            EXPECT_TRUE(sameBits(sums(u), expected)) << sums(u)[0] << " " << expected[0];
+            for (const real value : values)
+                squares.push_back(value * value);
+            exactSums(world(), squares, expected);
+            EXPECT_EQ(norms2(u)[1], std::sqrt(expected[1]));
+            Extrema own;
+            for (std::size_t i = 0; i < values.size(); i += 2) {
+                own.least = std::min(own.least, values[i]);
+                own.largest = std::max(own.largest, values[i]);
+            }
+            EXPECT_EQ(extrema(u)[0].least, world().allReduce(own.least, MPI_MIN));
+            EXPECT_EQ(extrema(u)[0].largest, world().allReduce(own.largest, MPI_MAX));
+        }
+}
+
+TEST(SparseReductions, TellOfNan) {
+    const SparseGrid grid = sparseGrids().front();
+    SparseField<real> u("u", SparsePattern::make(world(), grid.on(world()), grid.ghosts), {}, 2.0);
+    EXPECT_EQ(sums(u)[0], 80);
+    EXPECT_EQ(extrema(u)[0].least, 2);
+    if (const int b = u.pattern()->localOf(3); b >= 0) {
+        u.allocate(b);
+        u.view(b)(0) = std::numeric_limits<real>::quiet_NaN();
+    }
+    EXPECT_TRUE(std::isnan(sums(u)[0]));
+    EXPECT_TRUE(std::isnan(extrema(u)[0].largest));
+}
+
+} // namespace
+} // namespace DNDS::test

@@ -1,0 +1,196 @@
+#include "DNDS/Geom/Clusters/MeshClusters.hpp"
+
+#include "DNDS/Base/ContentHash.hpp"
+#include "DNDS/Geom/Build/BuildMesh.hpp"
+#include "DNDS/Geom/Generate/BoxMesh.hpp"
+#include "DNDS/Mpi/ThrowsOnAll.hpp"
+#include "DNDS/Sparse/SparseReductions.hpp"
+
+#include <gtest/gtest.h>
+
+#include <map>
+#include <utility>
+#include <vector>
+
+namespace DNDS::Geom::test {
+namespace {
+
+using namespace DNDS::test;
+
+CommunicatorView world() { return {MPI_COMM_WORLD}; }
+
+std::vector<std::pair<const char *, BoxMeshOptions>> meshes() {
+    BoxMeshOptions hexahedra;
+    hexahedra.fill = BoxCells::Hexahedra;
+    hexahedra.cells = {9, 8, 7};
+    hexahedra.periodic = {true, false, true};
+    BoxMeshOptions tetrahedra;
+    tetrahedra.cells = {4, 5, 4};
+    tetrahedra.jitter = 0.1;
+    tetrahedra.shuffled = true;
+    BoxMeshOptions polyhedra;
+    polyhedra.fill = BoxCells::Polyhedra;
+    polyhedra.cells = {6, 6, 5};
+    BoxMeshOptions triangles;
+    triangles.fill = BoxCells::Triangles;
+    triangles.cells = {16, 12, 1};
+    triangles.periodic = {true, true, false};
+    return {{"hexahedra", hexahedra}, {"tetrahedra", tetrahedra}, {"polyhedra", polyhedra}, {"triangles", triangles}};
+}
+
+/// A mesh in clusters, on the ranks of a communicator.
+struct Clustered {
+    SourceClusters cut;
+    UnstructuredMesh mesh;
+    MeshClusters clusters;
+
+    Clustered(const CommunicatorView &comm, const BoxMeshOptions &options, index size)
+        : Clustered(comm, makeBoxMesh(options, comm), size) {}
+    Clustered(const CommunicatorView &comm, SourceMesh source, index size)
+        : cut(cutClusters(comm, source, size)), mesh(buildMesh(comm, std::move(source), optionsFor(comm, cut))),
+          clusters(mesh, cut) {}
+    static MeshOptions optionsFor(const CommunicatorView &comm, const SourceClusters &cut) {
+        MeshOptions options;
+        options.partitioner = Partitioner::Given;
+        options.givenPart = cut.parts(comm.size());
+        return options;
+    }
+    /// A value of an own cell of the start: something in few clusters.
+    real start(index cluster, LocalIndex cell) const {
+        ContentHash hash;
+        hash.add(static_cast<std::uint64_t>(cluster));
+        return hash.value() % 5 == 0 ? 1 + static_cast<real>(mesh.cells.fileNumbers[toSize(cell)] % 7) : 0;
+    }
+};
+
+/// One step of diffusion: the same operations in the same order for each way to store the field.
+template <class Neighbours, class Value>
+real diffused(const Neighbours &neighbours, real here, const Value &value) {
+    real change = 0;
+    for (const LocalIndex j : neighbours)
+        if (j != noEntity)
+            change += value(j) - here;
+    return here + 0.1 * change;
+}
+
+/// A sparse field on clusters, `steps` later.
+SparseField<real> sparseRun(const Clustered &on, int steps, const SparseFieldOptions &thresholds) {
+    SparseFieldOptions options = thresholds;
+    options.stages = 2;
+    SparseField<real> u("u", on.clusters.pattern(), options);
+    for (int b = 0; b < u.blocks(); ++b) {
+        const auto cells = on.clusters.cells(b);
+        for (index i = 0; i < u.block(b).cells.extent(0); ++i)
+            if (const real value = on.start(u.block(b).block, cells[toSize(i)]); value != 0) {
+                u.allocate(b);
+                u.view(b)(i) = value;
+            }
+    }
+    for (int step = 0; step < steps; ++step) {
+        u.exchangeGhosts();
+        for (const int b : u.allocatedBlocks()) {
+            const auto now = std::as_const(u).view(b);
+            const auto next = u.view(b, 1);
+            for (index i = 0; i < now.extent(0); ++i)
+                next(i) = diffused(on.clusters.neighbours(b, i), now(i), [&](LocalIndex j) { return now(j); });
+        }
+        u.swapStages(0, 1);
+    }
+    return u;
+}
+
+TEST(MeshClusters, SparseFieldIsThatOfTheMesh) {
+    for (const auto &[name, options] : meshes()) {
+        SCOPED_TRACE(name);
+        const Clustered on(world(), options, 40);
+        constexpr int steps = 3;
+        const SparseField<real> u = sparseRun(on, steps, {.deallocationCount = 1});
+        ArrayPair<ParArray<real, 1>> now;
+        ArrayPair<ParArray<real, 1>> next;
+        for (auto *field : {&now, &next}) {
+            field->initPair("u", world());
+            field->father->resize(on.mesh.cells.owned);
+            attachField(*field, on.mesh.cells);
+        }
+        const auto forEachOwn = [&](auto &&visit) {
+            for (int b = 0; b < u.blocks(); ++b)
+                for (index i = 0; i < u.block(b).cells.extent(0); ++i)
+                    visit(b, i, on.clusters.cells(b)[toSize(i)]);
+        };
+        index seen = 0;
+        forEachOwn([&](int b, index, LocalIndex cell) {
+            now.father->view()(cell, 0) = on.start(u.block(b).block, cell);
+            ++seen;
+        });
+        EXPECT_EQ(seen, on.mesh.cells.owned) << "each cell is in one cluster";
+        const auto across = std::as_const(on.mesh.cellCells).view();
+        for (int step = 0; step < steps; ++step) {
+            now.trans.pullOnce();
+            const auto values = std::as_const(now).view();
+            for (index c = 0; c < on.mesh.cells.owned; ++c)
+                next.father->view()(c, 0) =
+                    diffused(across[c], values(c, 0), [&](LocalIndex j) { return values(j, 0); });
+            now.father->swapData(*next.father);
+        }
+        const auto values = std::as_const(*now.father).view();
+        forEachOwn([&](int b, index i, LocalIndex cell) {
+            ASSERT_EQ(u.isAllocated(b) ? u.view(b)(i) : 0, values(cell, 0)) << "cell " << cell << " of block " << b;
+        });
+        const auto there = world().allReduce(static_cast<index>(u.allocatedBlocks().size()), MPI_SUM);
+        EXPECT_GT(there, 0);
+    }
+}
+
+TEST(MeshClusters, DoNotDependOnRanks) {
+    for (const auto &[name, options] : meshes()) {
+        SCOPED_TRACE(name);
+        const SparseFieldOptions thresholds{
+            .allocationThreshold = 1e-2, .deallocationThreshold = 1e-3, .deallocationCount = 2};
+        const Clustered alone({MPI_COMM_SELF}, options, 40);
+        const Clustered together(world(), options, 40);
+        EXPECT_EQ(together.clusters.pattern()->signature(), alone.clusters.pattern()->signature());
+        const SparseField<real> one = sparseRun(alone, 12, thresholds);
+        const SparseField<real> all = sparseRun(together, 12, thresholds);
+        EXPECT_EQ(sums(one), sums(all));
+        for (int b = 0; b < all.blocks(); ++b) {
+            const int other = one.pattern()->localOf(all.block(b).block);
+            ASSERT_GE(other, 0);
+            ASSERT_EQ(all.isAllocated(b), one.isAllocated(other));
+            EXPECT_EQ(all.emptyExchanges(b), one.emptyExchanges(other));
+            for (index i = 0; all.isAllocated(b) && i < all.block(b).cells.extent(0); ++i)
+                ASSERT_EQ(all.view(b)(i), one.view(other)(i));
+        }
+    }
+}
+
+TEST(MeshClusters, AreOfNearlyOneSize) {
+    BoxMeshOptions options;
+    options.cells = {8, 8, 8};
+    const SourceMesh source = makeBoxMesh(options, world());
+    const SourceClusters cut = cutClusters(world(), source, 100);
+    EXPECT_EQ(cut.count, 31);
+    std::vector<index> sizes(toSize(cut.count));
+    for (const index cluster : cut.clusterOf)
+        ++sizes[toSize(cluster)];
+    world().allReduce(sizes.data(), static_cast<int>(sizes.size()), MPI_SUM);
+    EXPECT_LE(std::ranges::max(sizes) - std::ranges::min(sizes), 40);
+}
+
+TEST(MeshClusters, OfAnotherPartition) {
+    messageOnAll<ArgumentError>([&] { cutClusters(world(), makeBoxMesh({}, world()), 0); });
+    if (world().size() == 1)
+        return;
+    BoxMeshOptions options;
+    options.cells = {6, 6, 6};
+    SourceMesh source = makeBoxMesh(options, world());
+    const SourceClusters cut = cutClusters(world(), source, 50);
+    MeshOptions other;
+    other.partitioner = Partitioner::Given;
+    for (const int part : cut.parts(world().size()))
+        other.givenPart.push_back(world().size() - 1 - part);
+    const UnstructuredMesh mesh = buildMesh(world(), std::move(source), other);
+    expectContains(messageOnAll<ArgumentError>([&] { MeshClusters(mesh, cut); }), "Partitioner::Given");
+}
+
+} // namespace
+} // namespace DNDS::Geom::test
