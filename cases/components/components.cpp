@@ -172,8 +172,8 @@ std::pair<index, index> countComponents(const Numbers &labels) {
 int run(CommunicatorView comm, index cells, double share, const std::string &on) {
     Geom::UnstructuredMesh mesh = makeMesh(comm, cells);
     Numbers numbers = numberCells(mesh, share);
+    const Found pulled = byPulls(mesh, numbers); // first: it is for fields that are on the host alone
     const Found swapped = byCompareAndSwap(mesh, numbers, on);
-    const Found pulled = byPulls(mesh, numbers);
     index different = 0;
     for (index cell = 0; cell < mesh.cells.owned; ++cell)
         different += (*swapped.labels.father)(cell, 0) != (*pulled.labels.father)(cell, 0) ? 1 : 0;
