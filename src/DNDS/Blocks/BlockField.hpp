@@ -102,11 +102,13 @@ class BlockField : public BlockFieldCore {
     }
 
     /// Exchanges the values of two fields on one pattern, ghosts included: old and new state. Local, O(1). Throws
-    /// ArgumentError for other patterns or numbers of components.
+    /// ArgumentError for other patterns or numbers of components, StateError where one is on the device.
     void swapData(BlockField &other) {
         DNDS_CHECK(blockPattern() == other.blockPattern() && components() == other.components(), ArgumentError,
                    "'{}' and '{}' cannot be swapped: they are not on one pattern, or have {} and {} components", name(),
                    other.name(), components(), other.components());
+        DNDS_CHECK(side() == other.side(), StateError,
+                   "'{}' and '{}' cannot be swapped: one is on the device, one on the host", name(), other.name());
         array().swapData(other.array());
     }
 

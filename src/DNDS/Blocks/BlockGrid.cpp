@@ -34,6 +34,12 @@ BlockGrid::Bins::Bins(std::span<const Block> all, int space, int dims) {
         sizes[k] = std::max<index>(1, static_cast<index>(std::ceil(mean[k] / inBins * coarser)));
         counts[k] = (bounds.extent(d) + sizes[k] - 1) / sizes[k];
     }
+    // Spaces that are thin in some dimensions get their coarser bins in the others.
+    while (inBins > 0 && static_cast<double>(Box(dims, {}, counts).size()) > 8 * inBins + 64) {
+        const auto most = static_cast<std::size_t>(std::ranges::max_element(counts) - counts.begin());
+        sizes[most] *= 2;
+        counts[most] = (bounds.extent(static_cast<int>(most)) + sizes[most] - 1) / sizes[most];
+    }
     const Box bin = Box(dims, {}, counts);
     starts.assign(toSize(bin.size()) + 1, 0);
     const auto eachBin = [&](auto &&function) {
@@ -71,9 +77,10 @@ BlockGrid::BlockGrid(std::vector<IndexSpace> spaces, std::vector<Block> blocks, 
     : spaces_(std::move(spaces)), blocks_(std::move(blocks)), connections_(std::move(connections)),
       how_(std::move(how)) {
     checkSpaces();
+    checkBlocks();
     for (std::size_t space = 0; space < spaces_.size(); ++space)
         bins_.emplace_back(blocks_, static_cast<int>(space), dims());
-    checkBlocks();
+    checkOverlaps();
     addRanks();
     passages_.resize(spaces_.size());
     addPeriods();
@@ -120,8 +127,13 @@ void BlockGrid::checkBlocks() const {
         DNDS_CHECK(block.cells.dims == dims() && !block.cells.empty() && space.cells.contains(block.cells),
                    ArgumentError, "block {}, {}, is not in index space '{}', {}, or has no cells", b,
                    toString(block.cells), space.name, toString(space.cells));
-        DNDS_CHECK(block.rank >= 0, ArgumentError, "block {} is on rank {}: ranks are numbered from 0", b, block.rank);
+        constexpr int mostRanks = 1 << 24; // some bytes are kept for each
+        DNDS_CHECK(block.rank >= 0 && block.rank < mostRanks, ArgumentError,
+                   "block {} is on rank {}: ranks are numbered from 0 to {}", b, block.rank, mostRanks - 1);
     }
+}
+
+void BlockGrid::checkOverlaps() const {
     for (std::size_t b = 0; b < blocks_.size(); ++b)
         visitBlocks(blocks_[b].space, blocks_[b].cells, [&](int other, const Box &common) {
             DNDS_CHECK(toSize(other) == b, ArgumentError,

@@ -116,7 +116,8 @@ class BlockGrid {
     /// O(blocks nearby).
     void visitBlocks(int space, const Box &box, const std::function<void(int, const Box &)> &visit) const;
     /// Where the ghosts of a block come from; regions do not overlap, and ghosts in none of them stand for no cell.
-    /// Any widths are right, also wider than blocks or periods. O(regions x blocks nearby).
+    /// Any widths are right, also wider than blocks or periods. O(regions x blocks nearby). Throws ArgumentError where
+    /// they reach through 1000 periods or connections.
     std::vector<GhostRegion> ghostRegions(int block, const GhostWidths &widths) const;
 
     /// How it was cut and what each rank has, for people. Local.
@@ -136,6 +137,7 @@ class BlockGrid {
               std::string how);
     void checkSpaces() const;
     void checkBlocks() const;
+    void checkOverlaps() const;
     void addRanks();
     void addPassages(const Connection &connection, std::size_t number);
     void addPassage(int space, Passage passage, std::size_t number);

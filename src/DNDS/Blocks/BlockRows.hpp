@@ -73,7 +73,6 @@ class BlockRows {
     /// Throws ArgumentError where the rank has more than 2^30 rows.
     BlockRows(std::string name, std::shared_ptr<const BlockPattern> pattern);
 
-    const Task::RowSpace &space() const noexcept { return space_; }
     /// What tasks loop over: all cells of this rank's blocks, no ghosts.
     const Task::Region &cells() const noexcept { return cells_; }
     /// The same by other names: "inner" (cells whose stencils of the pattern's ghost widths read no ghosts), "rim" (the

@@ -34,7 +34,8 @@ double linesMoved(const Box &cells, const std::array<bool, maxBlockDims> &period
         for (int e = 0; e < dims; ++e)
             (e < d ? runs : cellsARun) *= e == d ? 1 : static_cast<double>(extents[toSize(e)]);
         const bool bothSides = parts[k] > 2 || periodic[k];
-        for (const index width : {options.ghosts.low[k], bothSides ? options.ghosts.high[k] : index{0}})
+        const index low = options.ghosts.low[k], high = options.ghosts.high[k];
+        for (const index width : {bothSides ? low : std::max(low, high), bothSides ? high : index{0}})
             if (width > 0) // a run touches one line more than it fills, where it does not begin with one
                 lines += runs * (static_cast<double>(width) * cellsARun * bytes / cacheLineBytes + (d == 0 ? 0 : 1));
     }

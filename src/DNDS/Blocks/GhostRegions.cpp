@@ -75,7 +75,7 @@ IndexVector otherVertexOf(const Connection &connection, const IndexVector &verte
     for (int d = 0; d < dims; ++d) {
         const std::size_t k = toSize(d);
         const int to = connection.transform[k];
-        if (to != 0 && std::abs(to) <= dims)
+        if (to != 0)
             other[toSize(std::abs(to) - 1)] += (to > 0 ? 1 : -1) * (vertex[k] - connection.begin[k]);
     }
     return other;
@@ -123,10 +123,15 @@ void BlockGrid::addPassages(const Connection &connection, std::size_t number) {
     const IndexSpace &mine = spaces_[toSize(connection.space)];
     const IndexSpace &others = spaces_[toSize(connection.other)];
     const ConnectedFace here(mine, connection.begin, connection.end, number);
-    for (int d = 0; d < dims(); ++d)
-        DNDS_CHECK(connection.transform[toSize(d)] != 0 || d == here.axis, ArgumentError,
+    for (int d = 0; d < dims(); ++d) {
+        const int entry = connection.transform[toSize(d)];
+        DNDS_CHECK(entry >= -dims() && entry <= dims(), ArgumentError,
+                   "entry {} of the transform of connection {} is {}: there are {} dimensions", d, number, entry,
+                   dims());
+        DNDS_CHECK(entry != 0 || d == here.axis, ArgumentError,
                    "entry {} of the transform of connection {} is 0: only that of the face's normal, {}, may be", d,
                    number, here.axis);
+    }
     const ConnectedFace there(others, connection.otherBegin, otherVertexOf(connection, connection.end, dims()), number);
     const auto transform = completedTransform(connection.transform, here, there, number);
     IndexTransform toOther;
@@ -164,14 +169,19 @@ class BlockGrid::GhostFinder {
   public:
     GhostFinder(const BlockGrid &grid, int block, const GhostWidths &widths) : grid_(grid), block_(block) {
         const Block &mine = grid.block(block);
-        find(mine.space, mine.cells.grow(widths), IndexTransform::translation(grid.dims(), {}), true);
+        find(mine.space, mine.cells.grow(widths), IndexTransform::translation(grid.dims(), {}), 0);
     }
     std::vector<GhostRegion> take() { return std::move(regions_); }
 
   private:
     /// Finds the owners of `box`, whose cells `toHere` maps ghosts to. Returns what has none.
-    /// Ends, since each passage brings cells nearer to their index space.
-    std::vector<Box> find(int space, const Box &box, const IndexTransform &toHere, bool own) {
+    /// Ends, since each passage brings cells nearer to their index space. `passed` counts the passages so far.
+    std::vector<Box> find(int space, const Box &box, const IndexTransform &toHere, int passed) {
+        DNDS_CHECK(passed <= mostPassed && ++searches_ <= mostSearches, ArgumentError,
+                   "the ghosts of block {} reach through {} periods and connections in {} pieces: they are far wider "
+                   "than the index spaces",
+                   block_, passed, searches_);
+        const bool own = passed == 0;
         const Box &cells = grid_.spaces_[toSize(space)].cells;
         std::vector<Box> left = findInside(space, box.intersect(cells), toHere, own);
         std::vector<Box> outside;
@@ -185,7 +195,7 @@ class BlockGrid::GhostFinder {
                     continue;
                 const IndexTransform back = passage.toOther.inverse();
                 for (const Box &missed :
-                     find(passage.other, passage.toOther(through), toHere.then(passage.toOther), false))
+                     find(passage.other, passage.toOther(through), toHere.then(passage.toOther), passed + 1))
                     still.push_back(back(missed));
             }
             outside = std::move(still);
@@ -214,8 +224,12 @@ class BlockGrid::GhostFinder {
         return left;
     }
 
+    static constexpr int mostPassed = 1000;
+    static constexpr int mostSearches = 1000000;
+
     const BlockGrid &grid_;
     int block_;
+    int searches_ = 0;
     std::vector<GhostRegion> regions_;
 };
 

@@ -43,16 +43,14 @@ class NdArray {
     NdArray() = default;
     explicit NdArray(std::string name) : name_(std::move(name)) {}
 
-    /// Cuts the array over the ranks; forgets contents and cut of before, unless it throws. An extent of 0 makes an
-    /// array without cells, as in NumPy: no rank has any. Collective; all ranks give the same. Throws on all ranks as
-    /// BlockGrid::cut and BlockField.
+    /// Cuts the array over the ranks; forgets contents and cut of before, unless it throws. The best cut depends on the
+    /// shape, periodic directions and ranks alone: arrays of one shape have the same cells on each rank. An extent of 0
+    /// makes an array without cells, as in NumPy: no rank has any. Collective; all ranks give the same. Throws on all
+    /// ranks as BlockGrid::cut and BlockField.
     void decompose(const CommunicatorView &comm, const Decomposition &how) {
         field_ = failTogether(comm, [&] {
-            const auto grid = BlockGrid::cut(comm, how.shape, how.periodic,
-                                             {.ranks = how.ranks,
-                                              .parts = how.parts,
-                                              .ghosts = how.ghosts,
-                                              .cellBytes = sizeof(T) * toSize(how.components)});
+            // Neither type nor ghosts: arrays of one shape lie alike, so that their indices go together.
+            const auto grid = BlockGrid::cut(comm, how.shape, how.periodic, {.ranks = how.ranks, .parts = how.parts});
             return BlockField<T>(name_, comm, grid,
                                  {.ghosts = how.ghosts, .components = how.components, .order = how.order});
         });

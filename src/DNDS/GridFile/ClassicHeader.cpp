@@ -94,8 +94,9 @@ class ClassicHeader {
         checkEnds();
     }
 
-    index neededBytes() {
+    index neededBytes(index records) {
         parse();
+        records_ = std::max(records_, records);
         const index stride = recordStride();
         index needed = bytes_.place();
         for (const HeaderVariable &variable : variables_)
@@ -293,8 +294,8 @@ void checkClassicFile(const std::string &path, index fileBytes, const ReadBytesA
     ClassicHeader(path, fileBytes, read).check();
 }
 
-index classicFileBytes(const std::string &path, index fileBytes, const ReadBytesAt &read) {
-    return ClassicHeader(path, fileBytes, read).neededBytes();
+index classicFileBytes(const std::string &path, index fileBytes, const ReadBytesAt &read, index records) {
+    return ClassicHeader(path, fileBytes, read).neededBytes(records);
 }
 
 } // namespace DNDS::Detail

@@ -27,8 +27,8 @@ NetcdfKind netcdfKindOf(const ReadBytesAt &read, index fileBytes);
 /// Format: https://docs.unidata.ucar.edu/netcdf-c/current/file_format_specifications.html
 void checkClassicFile(const std::string &path, index fileBytes, const ReadBytesAt &read);
 
-/// The bytes that a classic file needs for all that its header announces, be it shorter. Local.
-/// @throws DataError for a header that is wrong.
-index classicFileBytes(const std::string &path, index fileBytes, const ReadBytesAt &read);
+/// The bytes that a classic file needs for all that its header announces, and for `records` records, be it shorter.
+/// Local. The largest number where they are more. @throws DataError for a header that is wrong.
+index classicFileBytes(const std::string &path, index fileBytes, const ReadBytesAt &read, index records = 0);
 
 } // namespace DNDS::Detail

@@ -5,6 +5,7 @@
 #include "DNDS/GridFile/SlabChunks.hpp"
 #include "DNDS/Mpi/BroadcastList.hpp"
 #include "DNDS/Mpi/FailTogether.hpp"
+#include "DNDS/Mpi/RequireSame.hpp"
 #include "DNDS/Serialize/DurableFile.hpp"
 
 #include <fmt/format.h>
@@ -112,6 +113,15 @@ void readHdfDataset(CommunicatorView comm, const std::string &path, const std::s
 void writeHdfDataset(CommunicatorView comm, const std::string &path, const std::string &dataset,
                      const std::vector<index> &shape, ElementKind kind, std::span<const WrittenSlab> slabs,
                      bool append) {
+    std::vector<std::string> mine;
+    comm.guarded([&] {
+        mine.push_back(fmt::format("dataset '{}' of {} {}", dataset, fmt::join(shape, " x "), elementKindName(kind)));
+        for (const index n : shape)
+            DNDS_CHECK(n >= 0, ArgumentError, "{}: {}", path, mine.front());
+    });
+    requireSame(comm, mine, [&](std::size_t, const std::string *first) {
+        throw ArgumentError(fmt::format("{}: this rank writes {}, rank 0 {}", path, mine.front(), *first));
+    });
     comm.guarded([&] {
         for (const WrittenSlab &slab : slabs) {
             checkSlab(slab, shape, fmt::format("{}: dataset '{}'", path, dataset));

@@ -57,7 +57,7 @@ void NetcdfWriter::define() { failWithoutNetcdf(file_->path); }
 void NetcdfWriter::write(std::string_view, std::span<const WrittenSlab>, bool) { failWithoutNetcdf(file_->path); }
 index NetcdfWriter::length(std::string_view) const { failWithoutNetcdf(file_->path); }
 void NetcdfWriter::close() { failWithoutNetcdf(file_->path); }
-const std::vector<std::string> &NetcdfWriter::notes() const noexcept { return file_->notes; }
-const std::string &NetcdfWriter::path() const noexcept { return file_->path; }
+const std::vector<std::string> &NetcdfWriter::notes() const { return file_->notes; }
+const std::string &NetcdfWriter::path() const { return file_->path; }
 
 } // namespace DNDS

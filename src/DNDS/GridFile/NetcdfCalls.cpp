@@ -7,9 +7,7 @@
 
 #include <algorithm>
 #include <array>
-#include <filesystem>
 #include <map>
-#include <system_error>
 #include <utility>
 
 namespace DNDS::Detail {
@@ -93,8 +91,14 @@ class ContentReader {
                         : type == NC_CHAR                    ? "char"
                         : type == NC_STRING                  ? "string"
                                                              : "user-defined";
-        for (const int dimension : ids)
-            variable.dimensions.push_back(dimensions_.at(dimension));
+        for (const int dimension : ids) {
+            const auto known = dimensions_.find(dimension);
+            DNDS_CHECK(known != dimensions_.end(), DataError,
+                       "{} is damaged: variable '{}' has dimension {}, which it "
+                       "does not have",
+                       path_, variable.name, dimension);
+            variable.dimensions.push_back(known->second);
+        }
         variable.attributes = attributesOf(group, id, variable.name);
         content_.variables.push_back(std::move(variable));
         places_.push_back({group, id});
@@ -202,21 +206,16 @@ void checkNetcdfFile(const std::string &path) {
         checkClassicFile(path, bytes, read);
 }
 
-void completeNetcdfFile(const std::string &path) {
+void makeRoomInNetcdf(const std::string &path, index records) {
     index needed = 0;
     {
         const DurableFile file = DurableFile::forReading(path);
-        const index bytes = file.size();
         const ReadBytesAt read = [&](index place, std::span<std::byte> to) { file.readAt(place, to); };
-        if (netcdfKindOf(read, bytes) != NetcdfKind::Classic)
-            return;
-        needed = classicFileBytes(path, bytes, read);
-        if (needed <= bytes)
-            return;
+        if (netcdfKindOf(read, file.size()) == NetcdfKind::Classic)
+            needed = classicFileBytes(path, file.size(), read, records);
     }
-    std::error_code error;
-    std::filesystem::resize_file(path, static_cast<std::uintmax_t>(needed), error);
-    DNDS_CHECK(!error, DataError, "{} cannot be made {} bytes long: {}", path, needed, error.message());
+    if (needed > 0)
+        DurableFile::forWriting(path).reserve(needed);
 }
 
 } // namespace DNDS::Detail

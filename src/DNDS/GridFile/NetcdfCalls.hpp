@@ -32,7 +32,9 @@ NetcdfContent readNetcdfContent(int file, const std::string &path, std::vector<N
 /// Throws DataError.
 void checkNetcdfFile(const std::string &path);
 
-/// Makes a classic file as long as its header says, where elements at its end were not written: they are 0 then. Local.
-void completeNetcdfFile(const std::string &path);
+/// Makes a classic file as long as its header says, and long enough for `records` records. What nobody writes is 0
+/// then, and a full disk is noticed now: MPI's files may lose what does not fit without a word. Local. Throws
+/// DataError.
+void makeRoomInNetcdf(const std::string &path, index records);
 
 } // namespace DNDS::Detail

@@ -193,7 +193,13 @@ index NetcdfReader::place(const NetcdfVariable &variable, const DimensionPick &p
 
 void NetcdfReader::read(std::string_view name, std::span<const Slab> slabs, const NetcdfReadOptions &options) const {
     ReadPlan plan;
+    std::vector<std::string> asked;
     comm_.guarded([&] {
+        DNDS_CHECK(file_ != nullptr, StateError, "this NetcdfReader was moved from");
+        asked.push_back(fmt::format("variable '{}'", name));
+        for (const DimensionPick &pick : options.picks)
+            asked.push_back(pick.byValue ? fmt::format("'{}' near {}", pick.dimension, pick.value)
+                                         : fmt::format("place {} of '{}'", pick.at, pick.dimension));
         plan.variable = &variable(name);
         const std::string what = fmt::format("{}: '{}'", path_, name);
         DNDS_CHECK(plan.variable->kind != ElementKind::Opaque, LayoutError, "{} holds {}, not numbers", what,
@@ -211,6 +217,11 @@ void NetcdfReader::read(std::string_view name, std::span<const Slab> slabs, cons
                        what, plan.variable->type, elementKindName(slab.kind));
         }
     });
+    requireSame(comm_, asked, [&](std::size_t k, const std::string *first) {
+        throw ArgumentError(fmt::format("{}: this rank reads {}, rank 0 {}", path_,
+                                        k < asked.size() ? asked[k] : "nothing more of it",
+                                        first == nullptr ? "nothing more of it" : *first));
+    });
     for (const DimensionPick &pick : options.picks)
         plan.picks.push_back({dimensionOf(*plan.variable, pick), place(*plan.variable, pick)});
     std::sort(plan.picks.begin(), plan.picks.end(),
@@ -222,7 +233,10 @@ void NetcdfReader::read(std::string_view name, std::span<const Slab> slabs, cons
     });
 }
 
-std::vector<std::string> NetcdfReader::notes() const { return file_->notes; }
+std::vector<std::string> NetcdfReader::notes() const {
+    DNDS_CHECK(file_ != nullptr, StateError, "this NetcdfReader was moved from");
+    return file_->notes;
+}
 
 bool NetcdfReader::built() noexcept { return true; }
 

@@ -25,6 +25,7 @@ using Detail::SlabChunks;
 
 constexpr index writeBufferBytes = index{64} << 20;
 constexpr index mostCdf2Bytes = (index{1} << 31) - 4; ///< of a variable, or of one of its records
+constexpr index mostCdf2Records = (index{1} << 32) - 2;
 constexpr auto endless = static_cast<index>(~std::uint64_t{0} >> 1U);
 
 std::string attributeText(const NetcdfAttribute &attribute) {
@@ -79,6 +80,7 @@ struct NetcdfWriter::File {
     std::vector<NetcdfPlace> places;
     std::vector<std::string> notes;
     int id = -1;
+    bool closed = false;
     int exceptionsAtStart = std::uncaught_exceptions();
 
     File(CommunicatorView ranks, std::string to, const NetcdfWriteOptions &chosen)
@@ -108,8 +110,8 @@ struct NetcdfWriter::File {
 
 void NetcdfWriter::File::declare(NetcdfDimension dimension) {
     needDeclaring();
-    DNDS_CHECK(dimension.length >= 0, ArgumentError, "{}: dimension '{}' of {} elements", path, dimension.name,
-               dimension.length);
+    DNDS_CHECK(dimension.length > 0 || dimension.unlimited, ArgumentError,
+               "{}: dimension '{}' of {} elements: NetCDF has none below 1", path, dimension.name, dimension.length);
     for (const NetcdfDimension &known : content.dimensions) {
         if (known.name != dimension.name)
             continue;
@@ -252,6 +254,8 @@ void NetcdfWriter::File::create(NetcdfFormat format) {
     comm.guarded([&] {
         for (const NetcdfPlace &place : places)
             Detail::needNetcdf(nc_var_par_access(id, place.variable, NC_COLLECTIVE), path, "write together");
+        if (comm.rank() == 0)
+            Detail::makeRoomInNetcdf(temporary, 0);
     });
 }
 
@@ -343,6 +347,7 @@ void NetcdfWriter::File::putAll(const WritePlan &plan, std::span<const WrittenSl
     comm.agree(failure);
 }
 
+/// Before it is written: how long unlimited dimensions become, and disk space for that.
 void NetcdfWriter::File::grow(const WritePlan &plan, std::span<const WrittenSlab> slabs) {
     for (std::size_t d = 0; d < plan.variable->dimensions.size(); d++) {
         if (!plan.variable->dimensions[d].unlimited)
@@ -353,9 +358,20 @@ void NetcdfWriter::File::grow(const WritePlan &plan, std::span<const WrittenSlab
                 end = std::max(end, slab.start[d] + slab.count[d]);
         end = comm.allReduce(end, MPI_MAX);
         const std::string name = plan.variable->dimensions[d].name;
-        for (NetcdfDimension &dimension : content.dimensions)
-            if (dimension.name == name)
-                dimension.length = std::max(dimension.length, end);
+        for (NetcdfDimension &dimension : content.dimensions) {
+            if (dimension.name != name || dimension.length >= end)
+                continue;
+            comm.guarded([&] {
+                int format = 0;
+                Detail::needNetcdf(nc_inq_format(id, &format), path, "tell its format");
+                DNDS_CHECK(format > NC_FORMAT_64BIT_OFFSET || end < mostCdf2Records, LayoutError,
+                           "{}: {} steps of '{}', but a CDF-2 file has at most {}", plan.what, end, name,
+                           mostCdf2Records);
+                if (comm.rank() == 0)
+                    Detail::makeRoomInNetcdf(temporary, end);
+            });
+            dimension.length = end;
+        }
     }
 }
 
@@ -385,10 +401,10 @@ NetcdfWriter::~NetcdfWriter() {
 }
 
 void NetcdfWriter::dimension(const std::string &name, index length) {
-    file_->declare(NetcdfDimension{name, length, false});
+    open().declare(NetcdfDimension{name, length, false});
 }
 
-void NetcdfWriter::unlimited(const std::string &name) { file_->declare(NetcdfDimension{name, 0, true}); }
+void NetcdfWriter::unlimited(const std::string &name) { open().declare(NetcdfDimension{name, 0, true}); }
 
 void NetcdfWriter::variable(const std::string &name, ElementKind kind, const std::vector<std::string> &dimensions,
                             std::vector<NetcdfAttribute> attributes) {
@@ -397,18 +413,18 @@ void NetcdfWriter::variable(const std::string &name, ElementKind kind, const std
     added.kind = kind;
     added.attributes = std::move(attributes);
     for (const std::string &wanted : dimensions) {
-        const auto &known = file_->content.dimensions;
+        const auto &known = open().content.dimensions;
         const auto found =
             std::find_if(known.begin(), known.end(), [&](const NetcdfDimension &d) { return d.name == wanted; });
         DNDS_CHECK(found != known.end(), ArgumentError, "{}: variable '{}' has dimension '{}', which is not declared",
                    file_->path, name, wanted);
         added.dimensions.push_back(*found);
     }
-    file_->declare(std::move(added));
+    open().declare(std::move(added));
 }
 
 void NetcdfWriter::attribute(NetcdfAttribute attribute) {
-    file_->needDeclaring();
+    open().needDeclaring();
     auto &known = file_->content.attributes;
     known.erase(
         std::remove_if(known.begin(), known.end(), [&](const NetcdfAttribute &a) { return a.name == attribute.name; }),
@@ -420,19 +436,19 @@ void NetcdfWriter::coordinate(const std::string &name, std::vector<real> values,
                               std::vector<NetcdfAttribute> attributes) {
     dimension(name, static_cast<index>(values.size()));
     variable(name, ElementKind::Float64, {name}, std::move(attributes));
-    file_->coordinates.emplace_back(name, std::move(values));
+    open().coordinates.emplace_back(name, std::move(values));
 }
 
 void NetcdfWriter::like(const NetcdfVariable &variable) {
     NetcdfVariable copy = variable;
     copy.name.erase(0, copy.name.rfind('/') + 1); // npos + 1 is 0
     for (const NetcdfDimension &dimension : copy.dimensions)
-        file_->declare(dimension.unlimited ? NetcdfDimension{dimension.name, 0, true} : dimension);
-    file_->declare(std::move(copy));
+        open().declare(dimension.unlimited ? NetcdfDimension{dimension.name, 0, true} : dimension);
+    open().declare(std::move(copy));
 }
 
 void NetcdfWriter::define() {
-    File &file = *file_;
+    File &file = open();
     if (file.id >= 0)
         return;
     std::vector<std::string> declared;
@@ -470,41 +486,51 @@ void NetcdfWriter::define() {
 
 void NetcdfWriter::write(std::string_view name, std::span<const WrittenSlab> slabs, bool raw) {
     define();
-    File &file = *file_;
+    File &file = open();
     WritePlan plan;
     file.comm.guarded([&] { file.prepare(name, slabs, raw, plan); });
     if (plan.variable->dimensions.empty()) {
         file.putScalar(plan, slabs);
         return;
     }
-    file.putAll(plan, slabs);
     file.grow(plan, slabs);
+    file.putAll(plan, slabs);
 }
 
 index NetcdfWriter::length(std::string_view dimension) const {
-    for (const NetcdfDimension &known : file_->content.dimensions)
+    for (const NetcdfDimension &known : made().content.dimensions)
         if (known.name == dimension)
             return known.length;
     throw ArgumentError(fmt::format("{} has no dimension '{}'", file_->path, dimension));
 }
 
 void NetcdfWriter::close() {
-    DNDS_CHECK(file_ != nullptr, StateError, "the file is closed");
     define();
-    File &file = *file_;
+    File &file = open();
     file.comm.beforeCollective();
+    file.closed = true;
     const int status = nc_close(std::exchange(file.id, -1));
     file.comm.guarded([&] {
         Detail::needNetcdf(status, file.path, "complete it");
         if (file.comm.rank() != 0)
             return;
-        Detail::completeNetcdfFile(file.options.append ? file.path : file.temporary);
+        Detail::makeRoomInNetcdf(file.temporary, 0);
         if (!file.options.append)
             renameDurably(file.temporary, file.path);
     });
 }
 
-const std::vector<std::string> &NetcdfWriter::notes() const noexcept { return file_->notes; }
-const std::string &NetcdfWriter::path() const noexcept { return file_->path; }
+const std::vector<std::string> &NetcdfWriter::notes() const { return made().notes; }
+const std::string &NetcdfWriter::path() const { return made().path; }
+
+NetcdfWriter::File &NetcdfWriter::made() const {
+    DNDS_CHECK(file_ != nullptr, StateError, "this NetcdfWriter was moved from");
+    return *file_;
+}
+
+NetcdfWriter::File &NetcdfWriter::open() const {
+    DNDS_CHECK(!made().closed, StateError, "{} is closed: open it again with `append` to add to it", made().path);
+    return *file_;
+}
 
 } // namespace DNDS

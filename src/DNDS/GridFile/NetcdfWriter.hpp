@@ -78,11 +78,14 @@ class NetcdfWriter {
     void close();
 
     /// Which format was chosen and why, and what was dropped. Local after `define`.
-    const std::vector<std::string> &notes() const noexcept;
-    const std::string &path() const noexcept;
+    const std::vector<std::string> &notes() const;
+    const std::string &path() const;
 
   private:
     struct File;
+    File &made() const;
+    File &open() const;
+
     std::unique_ptr<File> file_;
 };
 

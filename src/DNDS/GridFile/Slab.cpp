@@ -4,6 +4,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 namespace DNDS {
 
 template <class Byte>
@@ -19,6 +21,12 @@ void checkSlab(const BasicSlab<Byte> &slab, const std::vector<index> &shape, con
                        slab.count[d] <= shape[d] - slab.start[d],
                    LayoutError, "{} has {} elements, but a box of {} elements from {} is given", what,
                    fmt::join(shape, " x "), fmt::join(slab.count, " x "), fmt::join(slab.start, ", "));
+    index elements = 1;
+    bool tooMany = false;
+    for (const index n : slab.count)
+        tooMany = __builtin_mul_overflow(elements, n, &elements) || tooMany;
+    DNDS_CHECK(!tooMany || std::ranges::count(slab.count, 0) > 0, LayoutError,
+               "{}: a box of {} elements is more than memory can hold", what, fmt::join(slab.count, " x "));
     DNDS_CHECK(slab.elements() == 0 || slab.data != nullptr, ArgumentError, "{}: a box of {} elements has no memory",
                what, fmt::join(slab.count, " x "));
 }

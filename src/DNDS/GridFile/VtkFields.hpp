@@ -5,6 +5,9 @@
 #include "DNDS/Base/Error.hpp"
 #include "DNDS/GridFile/ElementConversion.hpp"
 #include "DNDS/GridFile/VtkGridFile.hpp"
+#include "DNDS/Mpi/RequireSame.hpp"
+
+#include <fmt/format.h>
 
 #include <span>
 #include <string>
@@ -20,6 +23,23 @@ inline std::vector<index> vtkShape(const std::array<index, 3> &cells, const VtkG
     return shape;
 }
 
+/// Throws on all ranks where they give different grids or fields. Collective.
+inline void requireSameFields(const CommunicatorView &comm, const std::string &path, const std::array<index, 3> &cells,
+                              std::span<const VtkGridField> fields) {
+    std::vector<std::string> mine;
+    comm.guarded([&] {
+        mine.push_back(fmt::format("{} x {} x {} cells", cells[0], cells[1], cells[2]));
+        for (const VtkGridField &field : fields)
+            mine.push_back(
+                fmt::format("field '{}' of {} {}", field.name, field.components, elementKindName(field.kind)));
+    });
+    requireSame(comm, mine, [&](std::size_t k, const std::string *first) {
+        throw ArgumentError(fmt::format("{}: this rank writes {}, rank 0 {}", path,
+                                        k < mine.size() ? mine[k] : "no more fields",
+                                        first == nullptr ? "no more fields" : *first));
+    });
+}
+
 /// Throws for fields that are not of this grid, and for names that are empty or repeated. Local.
 inline void checkVtkFields(const std::string &path, const std::array<index, 3> &cells,
                            std::span<const VtkGridField> fields) {
@@ -27,7 +47,12 @@ inline void checkVtkFields(const std::string &path, const std::array<index, 3> &
         DNDS_CHECK(n >= 1, ArgumentError, "{}: a grid of {} x {} x {} cells", path, cells[0], cells[1], cells[2]);
     for (std::size_t f = 0; f < fields.size(); f++) {
         const VtkGridField &field = fields[f];
-        (void)bytesOf(field.kind);
+        index bytes = static_cast<index>(bytesOf(field.kind));
+        bool tooMany = false;
+        for (const index n : vtkShape(cells, field))
+            tooMany = __builtin_mul_overflow(bytes, n, &bytes) || tooMany;
+        DNDS_CHECK(!tooMany, ArgumentError, "{}: field '{}' of {} x {} x {} cells has more bytes than a file can have",
+                   path, field.name, cells[0], cells[1], cells[2]);
         DNDS_CHECK(!field.name.empty() && field.name.find('/') == std::string::npos, ArgumentError,
                    "{}: '{}' is no name of a field", path, field.name);
         DNDS_CHECK(field.components >= 1, ArgumentError, "{}: field '{}' has {} components", path, field.name,

@@ -34,6 +34,7 @@ void writeVtkImage(CommunicatorView comm, const std::string &path, const std::ar
                    std::span<const VtkGridField> fields, VtkPlacement placement) {
     const index points = placement == VtkPlacement::Cells ? 0 : 1;
     const std::string temporary = path + ".part";
+    Detail::requireSameFields(comm, path, cells, fields);
     comm.guarded([&] {
         Detail::checkVtkFields(path, cells, fields);
         if (comm.rank() == 0)

@@ -99,6 +99,9 @@ void writeVtkRectilinear(CommunicatorView comm, const std::string &path, const s
             DNDS_CHECK(!points[d].empty(), ArgumentError, "{}: dimension {} has no point", path, d);
             cells[d] = std::max<index>(1, static_cast<index>(points[d].size()) - 1);
         }
+    });
+    Detail::requireSameFields(comm, path, cells, fields);
+    comm.guarded([&] {
         Detail::checkVtkFields(path, cells, fields);
         plan = planVtr(points, cells, fields);
         if (comm.rank() == 0)

@@ -57,15 +57,22 @@ DurableFile DurableFile::forWriting(const std::string &path) {
 DurableFile DurableFile::create(const std::string &path, index bytes) {
     checkLimit(path, bytes);
     DurableFile file(path, opened(path, O_WRONLY | O_CREAT | O_TRUNC, "cannot be created"));
+    file.reserve(bytes);
+    return file;
+}
+
+void DurableFile::reserve(index bytes) const {
+    if (bytes <= size())
+        return;
+    checkLimit(path_, bytes);
     int result = 0;
     do
-        result = bytes > 0 ? ::fallocate(file.descriptor_, 0, 0, bytes) : 0;
+        result = ::fallocate(descriptor_, 0, 0, bytes);
     while (result != 0 && errno == EINTR);
     if (result != 0 && errno != EOPNOTSUPP && errno != ENOSYS && errno != EINVAL)
-        fail(path, fmt::format("has no room for {} bytes", bytes), errno);
-    if (::ftruncate(file.descriptor_, bytes) != 0)
-        fail(path, fmt::format("has no room for {} bytes", bytes), errno);
-    return file;
+        fail(path_, fmt::format("has no room for {} bytes", bytes), errno);
+    if (size() < bytes && ::ftruncate(descriptor_, bytes) != 0)
+        fail(path_, fmt::format("has no room for {} bytes", bytes), errno);
 }
 
 DurableFile::DurableFile(DurableFile &&other) noexcept

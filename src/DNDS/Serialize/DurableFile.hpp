@@ -26,6 +26,9 @@ class DurableFile {
     DurableFile &operator=(const DurableFile &) = delete;
     ~DurableFile();
 
+    /// Makes a shorter file `bytes` long; disk space as above.
+    void reserve(index bytes) const;
+
     const std::string &path() const noexcept { return path_; }
     index size() const;
     /// Its number in the file system (inode), which differs for a file that replaces it.

@@ -6,6 +6,8 @@
 
 #include <gtest/gtest.h>
 
+#include <limits>
+
 #include <algorithm>
 #include <set>
 
@@ -176,6 +178,25 @@ TEST(BlockGrid, SignaturesTellGridsApart) {
     IndexSpace open = plane();
     open.periodic = {};
     EXPECT_NE(grid->signature(), BlockGrid::make({open}, {{Box({4, 4}, {8, 8}), 0, 0}})->signature());
+}
+
+TEST(BlockGrid, WhatWouldTakeForEverIsRefused) {
+    const auto ring = BlockGrid::make({{"ring", Box({0}, {1}), {true}}}, {{Box({0}, {1}), 0, 0}});
+    EXPECT_EQ(ring->ghostRegions(0, GhostWidths::uniform(1, 900)).size(), 1800U);
+    EXPECT_THROW((void)ring->ghostRegions(0, GhostWidths::uniform(1, 30000)), ArgumentError);
+    const auto hole = BlockGrid::make({{"hole", Box({0, 0}, {1, 2}), {true, true}}}, {{Box({0, 0}, {1, 1}), 0, 0}});
+    EXPECT_THROW((void)hole->ghostRegions(0, GhostWidths::uniform(2, 40)), ArgumentError);
+    EXPECT_THROW(
+        (void)BlockGrid::make({{"a", Box({0}, {4}), {}}}, {{Box({0}, {4}), std::numeric_limits<int>::max(), 0}}),
+        ArgumentError);
+    const index far = index{1} << 40;
+    const auto thin = BlockGrid::make({{"thin", Box({0, 0, 0}, {1, 1, far}), {}}},
+                                      {{Box({0, 0, 0}, {1, 1, 1}), 0, 0}, {Box({0, 0, far - 1}, {1, 1, far}), 0, 0}});
+    EXPECT_EQ(thin->ownerOf({0, 0, far - 1}), 1);
+    Connection odd{0, {4, 0}, {4, 4}, 1, {0, 0}, {1, std::numeric_limits<int>::min()}};
+    EXPECT_THROW((void)BlockGrid::make({{"a", Box({0, 0}, {4, 4}), {}}, {"b", Box({0, 0}, {4, 4}), {}}},
+                                       {{Box({0, 0}, {4, 4}), 0, 0}}, {odd}),
+                 ArgumentError);
 }
 
 } // namespace

@@ -128,5 +128,14 @@ TEST(NdArray, ErrorsAreThrownOnAllRanks) {
     a.exchangeGhosts();
 }
 
+TEST(NdArray, ArraysOfOneShapeLieAlike) {
+    const CommunicatorView comm(MPI_COMM_WORLD);
+    NdArray<double> field("field");
+    field.decompose(comm, {.shape = {24, 24, 24}, .ghosts = GhostWidths::uniform(3, 2), .components = 5});
+    NdArray<std::uint8_t> mask("mask");
+    mask.decompose(comm, {24, 24, 24});
+    EXPECT_EQ(mask.localCore(), field.localCore());
+}
+
 } // namespace
 } // namespace DNDS::test

@@ -419,6 +419,83 @@ TEST_F(Netcdf, FilesWithElementsThatNobodyWroteAreComplete) {
     }
 }
 
+TEST_F(Netcdf, ClosedFilesStayAsTheyAre) {
+    const TemporaryFile path(".nc");
+    const auto expectClosed = [](NetcdfWriter &file) {
+        const double value = 1;
+        EXPECT_THROW(file.close(), StateError);
+        EXPECT_THROW(file.write("a", slabOf(&value, {0, 0}, {0, 0})), StateError);
+        EXPECT_THROW(file.define(), StateError);
+        EXPECT_THROW(file.unlimited("t"), StateError);
+    };
+    const std::vector<double> values(5, 4);
+    const index own = world().rank() == 0 ? 1 : 0;
+    NetcdfWriter file(world(), path.path());
+    file.unlimited("t");
+    file.dimension("x", 5);
+    file.variable("a", ElementKind::Float64, {"t", "x"});
+    file.write("a", slabOf(values.data(), {0, 0}, {own, 5}));
+    file.close();
+    expectClosed(file);
+    NetcdfWriter more(world(), path.path(), {.append = true});
+    more.write("a", slabOf(values.data(), {1, 0}, {own, 5}));
+    more.close();
+    expectClosed(more);
+    const NetcdfWriter other = std::move(more);
+    EXPECT_EQ(other.path(), path.path());
+    EXPECT_THROW(more.close(), StateError); // NOLINT: moved from
+    NetcdfReader back(world(), path.path());
+    std::vector<double> read(10);
+    back.read("a", slabOf(read.data(), {0, 0}, {2, 5}));
+    EXPECT_EQ(read, std::vector<double>(10, 4));
+    const NetcdfReader taken = std::move(back);
+    EXPECT_THROW(back.read("a", slabOf(read.data(), {0, 0}, {2, 5})), StateError); // NOLINT: moved from
+    EXPECT_THROW((void)back.notes(), StateError);                                  // NOLINT: moved from
+}
+
+TEST_F(Netcdf, WhatRanksAskForMustBeTheSame) {
+    const TemporaryFile path(".nc");
+    writeSteps(path.path(), NetcdfFormat::Automatic, 0, 3, false);
+    world().barrier();
+    const NetcdfReader file(world(), path.path());
+    const NetcdfVariable *steps = nullptr;
+    for (const NetcdfVariable &variable : file.content().variables)
+        if (variable.dimensions.size() > 1)
+            steps = &variable;
+    ASSERT_NE(steps, nullptr);
+    const std::string &first = steps->dimensions.front().name;
+    std::vector<index> shape = steps->shape();
+    shape.erase(shape.begin());
+    const std::vector<index> none(shape.size(), 0);
+    double value = 0;
+    const bool last = world().rank() + 1 == world().size();
+    const std::string wrong = messageOf(
+        [&] { file.read(steps->name, slabOf(&value, none, none), {.picks = {atIndex(first, last ? 99 : 0)}}); });
+    EXPECT_NE(wrong.find(world().size() == 1 ? "has no place 99" : "place 99"), std::string::npos) << wrong;
+    EXPECT_NE(messageOf([&] {
+                  file.read(steps->name, slabOf(&value, none, none), {.picks = {atIndex(first, 99)}});
+              }).find("has no place 99"),
+              std::string::npos);
+}
+
+TEST_F(Netcdf, DimensionsWithoutElementsAndStepsBeyondTheFormat) {
+    const TemporaryFile path(".nc");
+    NetcdfWriter file(world(), path.path(), {.format = NetcdfFormat::Cdf2});
+    EXPECT_THROW(file.dimension("none", 0), ArgumentError);
+    file.unlimited("t");
+    file.dimension("x", 4);
+    file.variable("a", ElementKind::Float32, {"t", "x"});
+    const std::vector<float> values(4, 1);
+    const index own = world().rank() == 0 ? 1 : 0;
+    EXPECT_NE(messageOf([&] {
+                  file.write("a", slabOf(values.data(), {index{1} << 33, 0}, {own, 4}));
+              }).find("at most"),
+              std::string::npos);
+    EXPECT_THROW(file.write("a", slabOf(values.data(), {0, 0}, {index{1} << 62, 4})), LayoutError);
+    file.write("a", slabOf(values.data(), {0, 0}, {own, 4}));
+    file.close();
+}
+
 TEST_F(Netcdf, TruncatedFilesAreRefused) {
     for (const NetcdfFormat format : {NetcdfFormat::Cdf2, NetcdfFormat::Cdf5, NetcdfFormat::Netcdf4}) {
         const TemporaryFile path(".nc");
