@@ -82,7 +82,6 @@ class CheckpointWriter {
     /// until `write`.
     void add(const std::string &name, const ArrayBase &array, std::span<const index> ids);
     void add(const std::string &name, const ArrayBase &&array, std::span<const index> ids) = delete; ///< gone too early
-    void add(const std::string &name, const ArrayBase &array, const std::vector<index> &&ids) = delete; ///< the same
     /// The same for matrices of differing shapes; the shapes are stored as a second array `name.shapes`.
     template <HasRowShapes TArray>
     void add(const std::string &name, const TArray &array, std::span<const index> ids) {
