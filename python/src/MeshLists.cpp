@@ -81,7 +81,7 @@ nb::list patchesOf(const Mesh &self) {
     return patches;
 }
 
-nb::object facesOfPatch(const Mesh &self, std::string_view name, bool owned) {
+nb::object facesOfPatch(const Mesh &self, const std::string &name, bool owned) {
     const Geom::MeshPatch &patch = self.mesh().patch(name);
     return owned ? numpyOf(patch.ownFaces(), self.data) : listOf(self, patch.faces);
 }

@@ -44,7 +44,7 @@ std::shared_ptr<const BlockPattern> BlockPattern::make(const CommunicatorView &c
         const std::uint64_t key = agreeOnBlocks(comm, grid.get(), ghosts, componentsOutside);
         const auto context = CommunicatorContext::of(comm);
         std::weak_ptr<const BlockPattern> &place = knownPattern(*context, key);
-        if (const auto known = place.lock(); comm.allReduce(known != nullptr ? 1 : 0, MPI_MIN) == 1)
+        if (auto known = place.lock(); comm.allReduce(known != nullptr ? 1 : 0, MPI_MIN) == 1)
             return known;
         const BlockLinks links = blockLinksOf(*context, *grid, ghosts, componentsOutside);
         const std::shared_ptr<BlockPattern> made(new BlockPattern);

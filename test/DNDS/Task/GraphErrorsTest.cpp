@@ -36,7 +36,7 @@ TEST_F(GraphErrors, RowsOfAnotherSpace) {
     refuses([&] { graph.task("copy", world.cells).writes(other).run(nothing); }, {"'copy'", "'other'", "writes"});
     // As many rows, but of another mesh
     const PlanWorld twin;
-    refuses([&] { graph.task("copy", twin.cells).reads(*u).run(nothing); }, {"'copy'", "'u'", "different meshes"});
+    refuses([&] { graph.task("copy", twin.cells).reads(*u).run(nothing); }, {"'copy'", "'u'", "their patterns differ"});
 }
 
 TEST_F(GraphErrors, AdjacenciesWithAnotherNumberOfRows) {
