@@ -201,6 +201,15 @@ void Exchange::rebindChanged() {
 
 void Exchange::wait() {
     finish();
+    synchronize();
+}
+
+void Exchange::waitAndDrop() {
+    finish(false);
+    synchronize();
+}
+
+void Exchange::synchronize() {
     if (state_->stream) {
         state_->stream->stream.synchronize();
         state_->releaseArrays();
@@ -213,7 +222,7 @@ void Exchange::wait(Device::StreamHandle consumer) {
         state_->stream->precede(consumer);
 }
 
-void Exchange::finish() {
+void Exchange::finish(bool combines) {
     State &state = *state_;
     requireStarted();
     state.inFlight = false;
@@ -221,7 +230,7 @@ void Exchange::finish() {
     try {
         complete();
         requireUnchanged();
-        if (direction_ == Direction::Push)
+        if (combines && direction_ == Direction::Push)
             combinePushed();
         state.tellPulled(direction_, *pattern_, true);
     } catch (...) {

@@ -113,6 +113,9 @@ class Exchange {
     /// The same for the device, but kernels may still run when it returns: `consumer` waits for them, the host does
     /// not.
     void wait(Device::StreamHandle consumer);
+    /// As `wait`, but after a push the owned rows stay as they are, and ghosts keep what was pushed: for who gives up
+    /// what the rows are for.
+    void waitAndDrop();
     /// Whether `wait` would return, or throw, without waiting for peers; lets this and the thread's other exchanges go
     /// on, as `wait` does. For those who wait for several things at once. Local, does not wait. What has failed is told
     /// by `wait`. Throws StateError without start, or when the communicator was freed.
@@ -156,7 +159,8 @@ class Exchange {
     /// Lets everything go on; whether there is nothing to wait for any more.
     bool progress();
     void complete();
-    void finish();
+    void finish(bool combines = true);
+    void synchronize();
     void requireCommunicator() const;
     void requireStartable() const;
     void requireStarted() const;

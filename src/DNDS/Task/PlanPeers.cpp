@@ -112,7 +112,7 @@ void Plan::State::refuseRest(std::size_t next) noexcept {
             if (starts && !exchange.inFlight())
                 exchange.refuse();
             else if (waits && exchange.inFlight())
-                exchange.wait();
+                exchange.waitAndDrop();
         } catch (...) { // what comes first is thrown
             continue;
         }
