@@ -11,6 +11,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstring>
+#include <optional>
 
 namespace DNDS {
 
@@ -29,6 +33,25 @@ herr_t addDatasetName(hid_t, const char *name, const H5O_info_t *info, void *nam
     } catch (...) {
         return -1;
     }
+}
+
+/// Ends a conversion at the first value that memory's type cannot hold, and notes it; HDF5 would take the nearest one.
+/// Infinities fit floating-point numbers, and integers may be rounded to those.
+H5T_conv_ret_t noteUnfit(H5T_conv_except_t kind, hid_t from, hid_t to, void *source, void *, void *unfit) noexcept {
+    if (kind == H5T_CONV_EXCEPT_PRECISION)
+        return H5T_CONV_UNHANDLED;
+    std::array<std::byte, 64> buffer{};
+    const std::size_t bytes = H5Tget_size(from);
+    double value = 0;
+    if (bytes > 0 && bytes <= buffer.size()) {
+        std::memcpy(buffer.data(), source, bytes);
+        if (H5Tconvert(from, H5T_NATIVE_DOUBLE, 1, buffer.data(), nullptr, H5P_DEFAULT) >= 0)
+            std::memcpy(&value, buffer.data(), sizeof value);
+    }
+    if (!std::isfinite(value) && H5Tget_class(to) == H5T_FLOAT)
+        return H5T_CONV_UNHANDLED;
+    *static_cast<std::optional<double> *>(unfit) = value;
+    return H5T_CONV_ABORT;
 }
 
 /// An open dataset of a file that this rank reads for itself.
@@ -63,6 +86,9 @@ struct OpenDataset {
         const Detail::SlabChunks chunks(slab.count, hdfReadBytes / static_cast<index>(width));
         std::vector<std::byte> buffer;
         const HdfObject fileSpace(H5Dget_space(data.get()), H5Sclose, what);
+        std::optional<double> unfit;
+        const HdfObject transfer(H5Pcreate(H5P_DATASET_XFER), H5Pclose, what);
+        Detail::hdfNeed(H5Pset_type_conv_cb(transfer.get(), noteUnfit, &unfit), what);
         for (index k = 0; k < chunks.size(); k++) {
             const Detail::SlabChunk chunk = chunks.at(k);
             const std::vector<index> first = Detail::fileStart(slab, chunk);
@@ -75,9 +101,10 @@ struct OpenDataset {
                     H5Sselect_hyperslab(fileSpace.get(), H5S_SELECT_SET, start.data(), nullptr, count.data(), nullptr),
                     what);
             buffer.resize(static_cast<std::size_t>(chunk.elements) * width);
-            Detail::hdfNeed(H5Dread(data.get(), Detail::hdfNumberType(slab.kind), memorySpace.get(), fileSpace.get(),
-                                    H5P_DEFAULT, buffer.data()),
-                            what);
+            const herr_t result = H5Dread(data.get(), Detail::hdfNumberType(slab.kind), memorySpace.get(),
+                                          fileSpace.get(), transfer.get(), buffer.data());
+            DNDS_CHECK(!unfit, DataError, "{}: {} does not fit {}", what, *unfit, elementKindName(slab.kind));
+            Detail::hdfNeed(result, what);
             Detail::scatterChunk(slab, chunk, width, buffer.data());
         }
     }

@@ -9,8 +9,10 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <filesystem>
 #include <fstream>
+#include <limits>
 
 namespace DNDS {
 namespace {
@@ -87,6 +89,31 @@ TEST(RawFile, OtherSizesAndTypesAreRefused) {
     EXPECT_NE(read({{1}, ElementKind::Float64, 1}).find("has 8 bytes"), std::string::npos);
     EXPECT_NE(read({{2}, ElementKind::Float32}).find("holds float32, but memory is float64"), std::string::npos);
     EXPECT_NE(read({{index{1} << 40, index{1} << 40}, ElementKind::Float64}).find("elements"), std::string::npos);
+}
+
+TEST(HdfDataset, RefusesValuesThatMemoryCannotHold) {
+    if (!CheckpointWriter::built())
+        GTEST_SKIP() << "built without HDF5";
+    const TemporaryFile path(".h5");
+    const double infinity = std::numeric_limits<double>::infinity();
+    const std::vector<double> values{1, 1e300, -3e9, 0.5, infinity, std::nan("")};
+    const std::vector<index> all6{6};
+    writeHdfDataset(all(), path.path(), "u", all6, ElementKind::Float64,
+                    std::vector{slabOf(values.data(), {0}, {all().rank() == 0 ? index{6} : 0})});
+    const auto read = [&](auto number, index at) {
+        const std::string message = complaint(
+            [&] { readHdfDataset(all(), path.path(), "u", std::vector{slabOf(&number, {at}, {1})}); });
+        return message.empty() ? fmt::format("{}", number) : message;
+    };
+    EXPECT_EQ(read(std::int32_t{}, 0), "1");
+    EXPECT_NE(read(float{}, 1).find("1e+300 does not fit float32"), std::string::npos) << read(float{}, 1);
+    EXPECT_NE(read(std::int32_t{}, 2).find("-3000000000 does not fit int32"), std::string::npos)
+        << read(std::int32_t{}, 2);
+    EXPECT_NE(read(std::int64_t{}, 3).find("0.5 does not fit int64"), std::string::npos) << read(std::int64_t{}, 3);
+    EXPECT_NE(read(std::int64_t{}, 4).find("inf does not fit int64"), std::string::npos) << read(std::int64_t{}, 4);
+    EXPECT_NE(read(std::int64_t{}, 5).find("nan does not fit int64"), std::string::npos) << read(std::int64_t{}, 5);
+    EXPECT_EQ(read(float{}, 4), "inf");
+    EXPECT_EQ(read(float{}, 5), "nan");
 }
 
 TEST(HdfDataset, ComesBackConvertedWhateverTheCut) {
