@@ -102,6 +102,15 @@ class VtkFile {
         const nb::gil_scoped_release others;
         opened().writeStep(time, {.cells = atCells.list(), .nodes = atNodes.list()});
     }
+    index continueFrom(nb::handle path, real last) {
+        std::string old;
+        guarded(mesh_.comm->view, [&] {
+            (void)opened();
+            old = pathOf(path);
+        });
+        const nb::gil_scoped_release others;
+        return opened().continueFrom(old, last);
+    }
     void close() {
         (void)opened();
         const nb::gil_scoped_release others;
@@ -189,6 +198,12 @@ file cannot be written, NotBuiltError without parallel HDF5.)")
                     "nodes: collections.abc.Mapping[str, Field | numpy.typing.ArrayLike] | None = None) -> None"),
             R"(Appends fields at a time: by name fields, or arrays [owned] or [owned, components], on cells and nodes. Later calls
 use the same names. Collective.)")
+        .def(
+            "continue_from", &VtkFile::continueFrom, "path"_a.none(), "last"_a = std::numeric_limits<real>::infinity(),
+            nb::sig("def continue_from(self, path: str | os.PathLike[str], last: float = float('inf')) -> int"),
+            R"(Copies the steps of a complete file of the same mesh up to and including the time `last`, and returns how many: a
+program that restarts goes on with its series. `path` may be this file's own. Before the first `write`. Collective.
+Raises ArgumentError for a file of another mesh, DataError for files of other programs.)")
         .def("close", &VtkFile::close, "Completes the file. Collective.")
         .def(
             "__enter__", [](nb::object self) { return self; }, nb::sig("def __enter__(self) -> VtkFile"))

@@ -184,6 +184,17 @@ def test_vtk_files_hold_fields_in_file_order(comm, shared_path):
         np.testing.assert_array_equal(root["CellData/u"][-cells:, 1], np.arange(cells) + 2)
         np.testing.assert_array_equal(root["PointData/height"][: mesh.nodes.global_count], root["Points"][:, 2])
         assert set(root["CellData"]) == {"u", "one", "rank"}
+    with dnds.VtkFile(mesh, path, ranks=True) as file:
+        assert file.continue_from(path, 0.5) == 2
+        with pytest.raises(dnds.StateError, match="2 steps already"):
+            file.continue_from(path)
+        file.write(0.75, {"u": u, "one": np.ones(mesh.cells.owned)},
+                   nodes={"height": mesh.coordinates[: mesh.nodes.owned, 2]})
+    comm.Barrier()
+    with h5py.File(path) as content:
+        root = content["VTKHDF"]
+        np.testing.assert_array_equal(root["Steps/Values"], [0, 0.5, 0.75])
+        np.testing.assert_array_equal(root["CellData/u"][cells : 2 * cells, 1], np.arange(cells) + 1)
     with pytest.raises(dnds.StateError, match="closed"):
         file.write(2)
     with pytest.raises(dnds.DataError, match="no-such-folder"):

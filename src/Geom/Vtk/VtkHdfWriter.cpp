@@ -1,7 +1,9 @@
 #include "DNDS/Geom/Vtk/VtkHdfWriter.hpp"
 
+#include "DNDS/Base/ContentHash.hpp"
 #include "DNDS/Geom/Vtk/HdfOutput.hpp"
 #include "DNDS/Geom/Vtk/VtkElements.hpp"
+#include "DNDS/Geom/Vtk/VtkHdfSteps.hpp"
 #include "DNDS/Mpi/FailTogether.hpp"
 
 #include <algorithm>
@@ -139,6 +141,7 @@ class VtkHdfWriter::Implementation {
         if (polyhedra)
             writePolyhedra(cells);
         polyhedra_ = polyhedra;
+        content_ = contentOf({reinterpret_cast<const real *>(mesh.points.data()), 3 * mesh.points.size()}, cells.types);
         isOpen_ = true;
     }
 
@@ -157,6 +160,29 @@ class VtkHdfWriter::Implementation {
         appendFields(pointFields, points_, pointFields_);
         appendFields(cellFields, cells_, cellFields_);
         steps_++;
+    }
+
+    index continueFrom(const std::string &path, real last) {
+        const CommunicatorView comm = output_.comm();
+        std::unique_ptr<Detail::VtkHdfSteps> old;
+        index kept = 0;
+        comm.guarded([&] {
+            DNDS_CHECK(steps_ == 0, StateError, "{} has {} steps already: call continueFrom before writeStep", path_,
+                       steps_);
+            old = std::make_unique<Detail::VtkHdfSteps>(path);
+            requireSameMesh(*old, path);
+            while (kept < static_cast<index>(old->times().size()) && old->times()[toSize(kept)] <= last)
+                kept++;
+        });
+        for (index step = 0; step < kept; step++) {
+            OldStep points, cells;
+            comm.guarded([&] {
+                points = OldStep(*old, "PointData", step, points_);
+                cells = OldStep(*old, "CellData", step, cells_);
+            });
+            writeStep(old->times()[toSize(step)], points.slices, cells.slices);
+        }
+        return kept;
     }
 
     void close() {
@@ -188,6 +214,39 @@ class VtkHdfWriter::Implementation {
     }
 
   private:
+    /// This rank's rows of the fields of a step of another file.
+    struct OldStep {
+        std::vector<Detail::VtkHdfSteps::Field> fields;
+        std::vector<std::vector<real>> values;
+        std::vector<FieldSlice> slices;
+
+        OldStep() = default;
+        OldStep(const Detail::VtkHdfSteps &file, const std::string &group, index step, const HdfRows &rows)
+            : fields(file.fields(group)) {
+            for (const auto &field : fields)
+                values.push_back(file.values(group, field, step, rows.global, rows.first, rows.own));
+            for (std::size_t f = 0; f < fields.size(); f++)
+                slices.push_back({fields[f].name, fields[f].components, values[f]});
+        }
+    };
+
+    /// Of this rank's points and types of cells.
+    static std::uint64_t contentOf(std::span<const real> coordinates, std::span<const std::uint8_t> types) {
+        ContentHash hash;
+        hash.addBytes(coordinates.data(), coordinates.size_bytes());
+        hash.addBytes(types.data(), types.size_bytes());
+        return hash.value();
+    }
+
+    void requireSameMesh(const Detail::VtkHdfSteps &old, const std::string &path) const {
+        DNDS_CHECK(old.points() == points_.global && old.cells() == cells_.global, ArgumentError,
+                   "{} has {} points and {} cells, but this mesh {} and {}: its steps cannot be continued", path,
+                   old.points(), old.cells(), points_.global, cells_.global);
+        DNDS_CHECK(
+            contentOf(old.pointRows(points_.first, points_.own), old.cellTypes(cells_.first, cells_.own)) == content_,
+            ArgumentError, "{} has another mesh of as many points and cells: its steps cannot be continued", path);
+    }
+
     /// `end` holds the end of each row; the file has a 0 before all of them.
     void writeOffsets(const char *name, std::vector<index> end, index before) {
         for (index &value : end)
@@ -240,13 +299,16 @@ class VtkHdfWriter::Implementation {
                            field.name);
             if (steps_ == 0)
                 continue;
-            DNDS_CHECK(f < known.size(), ArgumentError, "{} field '{}' was not in the first step", what, field.name);
-            DNDS_CHECK(known[f].name == field.name && known[f].components == field.components, ArgumentError,
-                       "{} field '{}' has {} components, but the first step had '{}' with {} here", what, field.name,
-                       field.components, known[f].name, known[f].components);
+            const auto first = std::ranges::find(known, field.name, &Field::name);
+            DNDS_CHECK(first != known.end(), ArgumentError, "{} field '{}' was not in the first step", what,
+                       field.name);
+            DNDS_CHECK(first->components == field.components, ArgumentError,
+                       "{} field '{}' has {} components, but {} in the first step", what, field.name, field.components,
+                       first->components);
         }
-        DNDS_CHECK(steps_ == 0 || fields.size() == known.size(), ArgumentError,
-                   "{} field '{}' of the first step is missing", what, known[fields.size()].name);
+        for (const Field &field : known)
+            DNDS_CHECK(std::ranges::find(fields, field.name, &FieldSlice::name) != fields.end(), ArgumentError,
+                       "{} field '{}' of the first step is missing", what, field.name);
     }
 
     /// Creates the datasets that grow with every step.
@@ -279,11 +341,12 @@ class VtkHdfWriter::Implementation {
         }
     }
 
-    void appendFields(std::span<const FieldSlice> fields, HdfRows rows, std::vector<Field> &known) {
-        for (std::size_t f = 0; f < fields.size(); f++) {
-            rows.columns = fields[f].components == 1 ? 0 : fields[f].components;
-            append(known[f].offsets, fields[f].name, steps_ * rows.global);
-            output_.appendRows(known[f].data, fields[f].name, rows, steps_ * rows.global, fields[f].values.data());
+    void appendFields(std::span<const FieldSlice> fields, HdfRows rows, const std::vector<Field> &known) {
+        for (const FieldSlice &field : fields) {
+            const Field &there = *std::ranges::find(known, field.name, &Field::name);
+            rows.columns = field.components == 1 ? 0 : field.components;
+            append(there.offsets, field.name, steps_ * rows.global);
+            output_.appendRows(there.data, field.name, rows, steps_ * rows.global, field.values.data());
         }
     }
 
@@ -307,6 +370,7 @@ class VtkHdfWriter::Implementation {
     std::vector<Field> cellFields_;
     HdfRows points_;
     HdfRows cells_;
+    std::uint64_t content_ = 0;
     bool polyhedra_ = false;
     bool isOpen_ = false;
     index steps_ = 0;
@@ -338,6 +402,11 @@ void VtkHdfWriter::writeStep(real time, std::span<const FieldSlice> pointFields,
                              std::span<const FieldSlice> cellFields) {
     DNDS_CHECK(implementation_ != nullptr, StateError, "the file is closed");
     failTogether(implementation_->comm(), [&] { implementation_->writeStep(time, pointFields, cellFields); });
+}
+
+index VtkHdfWriter::continueFrom(const std::string &path, real last) {
+    DNDS_CHECK(implementation_ != nullptr, StateError, "the file is closed");
+    return failTogether(implementation_->comm(), [&] { return implementation_->continueFrom(path, last); });
 }
 
 void VtkHdfWriter::close() {

@@ -5,6 +5,7 @@
 #include "DNDS/Geom/Source/MeshSlice.hpp"
 #include "DNDS/Mpi/Communicator.hpp"
 
+#include <limits>
 #include <memory>
 #include <span>
 #include <string>
@@ -17,6 +18,11 @@ namespace DNDS::Geom {
 ///     for (...)
 ///         writer.writeStep(time, pointFields, cellFields);
 ///     writer.close();
+///
+/// A program that restarts goes on with the steps of its last file, up to the time of its checkpoint:
+///
+///     VtkHdfWriter writer(comm, "flow.vtkhdf", sliceOf(mesh));
+///     writer.continueFrom("flow.vtkhdf", timeOfCheckpoint);
 ///
 /// The file is one piece in the order of the slices: its content does not depend on the number of ranks. It is called
 /// `path` + ".part" until `close` renames it: a file at `path` is complete. All ranks write their own rows together;
@@ -38,8 +44,14 @@ class VtkHdfWriter {
     /// without waiting for others.
     ~VtkHdfWriter();
 
-    /// Appends fields at a time. The first call sets the names and components; later ones must give the same.
+    /// Appends fields at a time. The first call sets the names and components; later ones must give the same, in any
+    /// order.
     void writeStep(real time, std::span<const FieldSlice> pointFields, std::span<const FieldSlice> cellFields);
+
+    /// Copies the steps of a complete file of the same mesh, which may be the one that this writer replaces, up to and
+    /// including the time `last`; before the first `writeStep`. Returns how many. Cost: reads and writes them all.
+    /// Throws ArgumentError for a file of another mesh, StateError after a step, DataError for files of other programs.
+    index continueFrom(const std::string &path, real last = std::numeric_limits<real>::infinity());
 
     /// Completes the file. Without any step it holds only the mesh.
     void close();

@@ -69,6 +69,8 @@ void MeshWriter::writeStep(real time, const std::vector<FieldSlice> &nodeFields,
     writeStep(time, {.cells = cellFields, .nodes = nodeFields});
 }
 
+index MeshWriter::continueFrom(const std::string &path, real last) { return writer_.continueFrom(path, last); }
+
 void MeshWriter::close() { writer_.close(); }
 
 void writeCgnsMesh(const UnstructuredMesh &mesh, const std::string &path, const StepFields &fields,

@@ -8,6 +8,7 @@
 #include "DNDS/Geom/Write/FileOrder.hpp"
 
 #include <algorithm>
+#include <limits>
 #include <memory>
 #include <span>
 #include <string>
@@ -72,6 +73,9 @@ class MeshWriter {
     /// The same, with lists that are easily confused.
     [[deprecated("name the lists: writeStep(time, {.cells = ..., .nodes = ...})")]] void
     writeStep(real time, const std::vector<FieldSlice> &nodeFields, const std::vector<FieldSlice> &cellFields);
+    /// Copies the steps of a complete file of the same mesh up to the time `last`, so that a program which restarts
+    /// goes on with its series: see `VtkHdfWriter::continueFrom`. On any number of ranks, but for the field "rank".
+    index continueFrom(const std::string &path, real last = std::numeric_limits<real>::infinity());
     /// Completes the file.
     void close();
 

@@ -101,8 +101,8 @@ TEST(HdfDataset, RefusesValuesThatMemoryCannotHold) {
     writeHdfDataset(all(), path.path(), "u", all6, ElementKind::Float64,
                     std::vector{slabOf(values.data(), {0}, {all().rank() == 0 ? index{6} : 0})});
     const auto read = [&](auto number, index at) {
-        const std::string message = complaint(
-            [&] { readHdfDataset(all(), path.path(), "u", std::vector{slabOf(&number, {at}, {1})}); });
+        const std::string message =
+            complaint([&] { readHdfDataset(all(), path.path(), "u", std::vector{slabOf(&number, {at}, {1})}); });
         return message.empty() ? fmt::format("{}", number) : message;
     };
     EXPECT_EQ(read(std::int32_t{}, 0), "1");

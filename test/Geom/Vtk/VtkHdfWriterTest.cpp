@@ -220,6 +220,74 @@ TEST(VtkHdfWriter, WritesPolyhedraByTheirFaces) {
     EXPECT_EQ(hdf.values<index>("VTKHDF/Steps/PolyhedronToFaceIdOffsets"), (std::vector<index>{0, 0}));
 }
 
+void writeStep(VtkHdfWriter &writer, const SourceMesh &mesh, int step) {
+    const auto pressure = valuesOf(mesh.firstNode, mesh.nodes(), 1, step);
+    const auto velocity = valuesOf(mesh.cells.first, mesh.cells.size(), 3, 10 * step);
+    const auto energy = valuesOf(mesh.cells.first, mesh.cells.size(), 1, 20 * step);
+    const FieldSlice pointFields[] = {{"pressure", 1, pressure}};
+    const FieldSlice cellFields[] = {{"velocity", 3, velocity}, {"energy", 1, energy}};
+    writer.writeStep(0.5 * step, pointFields, cellFields);
+}
+
+TEST(VtkHdfWriter, ContinuesASeries) {
+    const CommunicatorView comm(MPI_COMM_WORLD);
+    const TemporaryFile whole(".vtkhdf"), file(".vtkhdf");
+    for (const BoxCells fill : {BoxCells::MixedVolume, BoxCells::Polyhedra}) {
+        const SourceMesh mesh = boxOf(fill, comm);
+        const auto write = [&](const std::string &path, int steps) {
+            VtkHdfWriter writer(comm, path, sliceOf(mesh));
+            for (int step = 0; step < steps; step++)
+                writeStep(writer, mesh, step);
+            writer.close();
+        };
+        write(whole.path(), 5);
+        write(file.path(), 4);
+        {
+            VtkHdfWriter writer(comm, file.path(), sliceOf(mesh));
+            EXPECT_EQ(writer.continueFrom(file.path(), 1), 3); // at 0, 0.5 and 1; what is after the checkpoint goes
+            EXPECT_THROW(writer.continueFrom(file.path()), StateError) << "has steps";
+            for (int step = 3; step < 5; step++)
+                writeStep(writer, mesh, step);
+            writer.close();
+        }
+        const Hdf expected(whole.path()), found(file.path());
+        EXPECT_EQ(found.attribute("VTKHDF/Steps", "NSteps", 1), (std::vector<index>{5}));
+        for (const char *name : {"VTKHDF/Steps/Values", "VTKHDF/PointData/pressure", "VTKHDF/CellData/velocity",
+                                 "VTKHDF/CellData/energy"}) {
+            EXPECT_EQ(found.shape(name), expected.shape(name)) << name;
+            EXPECT_EQ(found.values<real>(name), expected.values<real>(name)) << name;
+        }
+        for (const char *name : {"VTKHDF/Steps/CellDataOffsets/energy", "VTKHDF/Connectivity"})
+            EXPECT_EQ(found.values<index>(name), expected.values<index>(name)) << name;
+    }
+}
+
+TEST(VtkHdfWriter, ContinuesOnlyWhatFits) {
+    const CommunicatorView comm(MPI_COMM_WORLD);
+    const TemporaryFile empty(".vtkhdf"), file(".vtkhdf"), text(".vtkhdf");
+    const SourceMesh mesh = boxOf(BoxCells::Hexahedra, comm);
+    VtkHdfWriter(comm, empty.path(), sliceOf(mesh)).close();
+    if (comm.rank() == 0)
+        std::ofstream(text.path()) << "nothing";
+    comm.barrier();
+    VtkHdfWriter writer(comm, file.path(), sliceOf(mesh));
+    EXPECT_EQ(writer.continueFrom(empty.path()), 0) << "no steps";
+    EXPECT_THROW(writer.continueFrom(text.path()), DataError);
+    EXPECT_THROW(writer.continueFrom("/no/such/file.vtkhdf"), DataError);
+    SourceMesh moved = boxOf(BoxCells::Hexahedra, comm);
+    if (comm.rank() == comm.size() - 1)
+        moved.coordinates.back()[0] += 1e-9;
+    const TemporaryFile other(".vtkhdf");
+    VtkHdfWriter(comm, other.path(), sliceOf(moved)).close();
+    EXPECT_THROW(writer.continueFrom(other.path()), ArgumentError) << "another mesh of the same counts";
+    const SourceMesh cut = boxOf(BoxCells::Tetrahedra, comm);
+    VtkHdfWriter(comm, other.path(), sliceOf(cut)).close();
+    EXPECT_THROW(writer.continueFrom(other.path()), ArgumentError) << "other counts";
+    writeStep(writer, mesh, 0); // refusals have changed nothing
+    writer.close();
+    EXPECT_EQ(Hdf(file.path()).values<real>("VTKHDF/Steps/Values"), (std::vector<real>{0}));
+}
+
 TEST(VtkHdfWriter, AnyNumberOfRanksWritesTheSameBytes) {
     const CommunicatorView comm(MPI_COMM_WORLD);
     const auto bytesOf = [](const std::string &path) {
