@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Checks that files of src/ include only what their layer may, and that no folders include each other in a circle.
+"""Checks that files of src/ include only what their layer may, that no folders include each other in a circle, and that
+installed headers include installed ones only.
 
     scripts/check_layers.py [--graph] [FILE]
 
@@ -56,6 +57,27 @@ def includes(source):
                 yield file, folder, name, folder_of_include(name)
 
 
+def installed_headers(source):
+    """Names, as they are included, of the headers that each CMakeLists.txt under `source` installs."""
+    names = set()
+    for lists in source.rglob("CMakeLists.txt"):
+        folder = lists.parent.relative_to(source)
+        prefix = "" if folder == pathlib.Path(".") else f"DNDS/{folder.as_posix().removeprefix('DNDS/')}/"
+        for block in re.findall(r"^set\(headers\s(.*?)\)", lists.read_text(), re.MULTILINE | re.DOTALL):
+            names.update(prefix + name for name in re.findall(r"^\s*([\w/]+\.(?:hpp|cuh))", block, re.MULTILINE))
+    return names
+
+
+def missing_headers(source):
+    """(installed header, header that it includes and that is not installed)."""
+    installed = installed_headers(source)
+    for name in sorted(installed):
+        file = source / name
+        for included in INCLUDE.findall(file.read_text()) if file.is_file() else ():
+            if included not in installed:
+                yield name, included
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("layers", nargs="?", type=pathlib.Path, default=ROOT / "scripts/layers.txt")
@@ -89,6 +111,8 @@ def main():
     for folder in layers:
         for other in sorted(layers[folder] - {second for first, second in graph if first == folder}):
             errors.append(f"{arguments.layers}: {folder} includes nothing of {other}: take it off the list")
+    for name, included in missing_headers(arguments.source):
+        errors.append(f"{name} is installed, but includes {included}, which is not (headers in CMakeLists.txt)")
     for error in errors:
         print(error)
     if errors:

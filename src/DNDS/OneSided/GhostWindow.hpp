@@ -66,8 +66,8 @@ class GhostWindowCore {
 /// O(ghosts), and O(ranks) for what every rank knows of the others.
 ///
 /// All functions are Local unless stated. They throw as those of `RemoteMemory`, IndexError for a row or element that
-/// does not exist, and StateError after the father was resized, swapped or moved to another memory. What one rank does
-/// to a row is ordered only by `fence`, `quiet` and `barrier`.
+/// does not exist, and StateError after the father was resized, swapped or moved to another memory, or the pair got
+/// another ghost mapping. What one rank does to a row is ordered only by `fence`, `quiet` and `barrier`.
 template <class T>
 class GhostWindow {
   public:
@@ -94,7 +94,7 @@ class GhostWindow {
               static_cast<void>(father->rowLayout(space, Access::Write));
           }),
           generation_([father = static_cast<std::shared_ptr<TArray>>(pair.father)] { return father->generation(); }),
-          made_(generation_()) {}
+          made_(generation_()), pattern_(pair.trans.member().pattern), madeFor_(pattern_()) {}
 
     /// The owner's row of ghost `k`; of a local row, owned or ghost; of a global row (O(log ranks)).
     GhostTarget ghost(index k) const noexcept { return core_->host().ghost(k); }
@@ -161,6 +161,8 @@ class GhostWindow {
     void requireSameRows() const {
         DNDS_CHECK(generation_() == made_, StateError,
                    "the rows under a window were resized, swapped or moved: make the window again");
+        DNDS_CHECK(pattern_() == madeFor_, StateError,
+                   "the pair under a window got another ghost mapping: make the window again");
     }
     std::size_t locate(RemoteCall call, GhostTarget target, index j, index count) {
         requireSameRows();
@@ -178,6 +180,8 @@ class GhostWindow {
     std::function<void()> touch_;
     std::function<std::uint64_t()> generation_;
     std::uint64_t made_;
+    std::function<const ExchangePattern *()> pattern_; ///< that the pair has now
+    const ExchangePattern *madeFor_;                   ///< compared, never looked into
 };
 
 template <class TArray>

@@ -16,6 +16,9 @@ struct GhostTarget {
 
 namespace Detail {
 
+/// Rows of a rank are fewer: their offsets in bytes fit 64 bits.
+inline constexpr std::int64_t mostRows = std::int64_t{1} << 40;
+
 /// What a window over rows knows besides the memory.
 struct GhostTable : RemoteTable {
     const GhostTarget *ghosts = nullptr;     ///< by ghost
@@ -44,7 +47,7 @@ struct GhostTable : RemoteTable {
     /// The offset of `count` elements from element `j` of a row; beyond all memory where there are no such.
     template <class T>
     DNDS_HOST_DEVICE std::uint64_t offsetOf(GhostTarget target, index j, index count) const {
-        const bool sane = target.row >= 0 && j >= 0 && count >= 0 && j + count <= width;
+        const bool sane = target.row >= 0 && target.row < mostRows && j >= 0 && count >= 0 && j <= width - count;
         return sane ? static_cast<std::uint64_t>(target.row) * stride + static_cast<std::uint64_t>(j) * sizeof(T)
                     : UINT64_MAX;
     }

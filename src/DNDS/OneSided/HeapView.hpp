@@ -79,7 +79,7 @@ class HeapView {
     template <class T>
     DNDS_HOST_DEVICE void putStrided(SymmetricPointer<T> to, index toStride, const T *from, index fromStride,
                                      index count, int rank, Lane lane = {}) const {
-        std::byte *target = reach(RemoteCall::Put, to, count > 0 ? (count - 1) * toStride + 1 : 0, rank);
+        std::byte *target = reach(RemoteCall::Put, to, spanOf(count, toStride), rank);
         for (index k = target != nullptr ? lane.number : count; k < count; k += lane.count)
             Detail::copyShare(reinterpret_cast<std::byte *>(reinterpret_cast<T *>(target) + k * toStride),
                               reinterpret_cast<const std::byte *>(from + k * fromStride), sizeof(T), {});
@@ -87,7 +87,7 @@ class HeapView {
     template <class T>
     DNDS_HOST_DEVICE void getStrided(T *to, index toStride, SymmetricPointer<T> from, index fromStride, index count,
                                      int rank, Lane lane = {}) const {
-        const std::byte *source = reach(RemoteCall::Get, from, count > 0 ? (count - 1) * fromStride + 1 : 0, rank);
+        const std::byte *source = reach(RemoteCall::Get, from, spanOf(count, fromStride), rank);
         for (index k = source != nullptr ? lane.number : count; k < count; k += lane.count)
             Detail::copyShare(reinterpret_cast<std::byte *>(to + k * toStride),
                               reinterpret_cast<const std::byte *>(reinterpret_cast<const T *>(source) + k * fromStride),
@@ -195,6 +195,12 @@ class HeapView {
     DNDS_HOST_DEVICE void quiet() const { Atomics::fenceSystem(); }
 
   private:
+    /// Objects from the first to the last of `count` at a stride; -1, which is no size, where numbers make no sense.
+    DNDS_HOST_DEVICE static index spanOf(index count, index stride) {
+        if (count <= 0 || stride <= 0)
+            return count == 0 ? 0 : -1;
+        return count - 1 < INT64_MAX / stride ? (count - 1) * stride + 1 : -1;
+    }
     template <class T>
     DNDS_HOST_DEVICE static std::uint64_t bytesOf(index count) {
         return static_cast<std::uint64_t>(count) * sizeof(T);

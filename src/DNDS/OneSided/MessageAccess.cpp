@@ -61,21 +61,29 @@ void MessageAccess::markUsed(int rank) {
     isUsed_[static_cast<std::size_t>(rank)] = true;
 }
 
+void MessageAccess::requireUsable() const {
+    requireMpiActive("reach memory of another node");
+    DNDS_CHECK(context_->alive(), StateError, "the communicator of this memory was freed: it can only be destroyed");
+}
+
 void MessageAccess::put(int rank, std::size_t offset, const void *from, std::size_t bytes, Completion completion) {
-    markUsed(rank);
+    requireUsable();
     window_.put(from, bytes, rank, offset);
+    markUsed(rank); // only now: a thread that takes the mark completes this put
     if (completion == Completion::Now)
         window_.flushLocal(rank);
 }
 
 void MessageAccess::get(int rank, std::size_t offset, void *to, std::size_t bytes, Completion completion) {
-    markUsed(rank);
+    requireUsable();
     window_.get(to, bytes, rank, offset);
+    markUsed(rank);
     if (completion == Completion::Now)
         window_.flush(rank);
 }
 
 std::uint64_t MessageAccess::send(int rank, std::size_t offset, const AtomicRequest &request, bool wanted) {
+    requireUsable();
     const std::lock_guard lock(mutex_);
     const std::uint64_t number = next_++;
     pending_.emplace(number, Pending{rank, wanted});
@@ -123,7 +131,9 @@ void MessageAccess::waitForAnswers(std::size_t most) {
 }
 
 void MessageAccess::quiet() {
+    requireUsable();
     waitForAnswers(0);
+    const std::lock_guard flushing(flushing_); // who comes after another thread took the marks waits for its flushes
     std::vector<int> used;
     {
         const std::lock_guard lock(mutex_);
@@ -159,6 +169,8 @@ void MessageAccess::receiveAnswer(MPI_Message message) {
 }
 
 void MessageAccess::progress() {
+    if (!context_->alive() || inForkedChild())
+        return;
     const std::unique_lock lock(mutex_, std::try_to_lock);
     if (!lock)
         return; // another thread is at it

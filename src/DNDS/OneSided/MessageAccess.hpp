@@ -62,6 +62,8 @@ class MessageAccess final : public FarAccess {
         std::uint64_t bits = 0;
     };
 
+    /// Throws StateError in a forked child, after MPI_Finalize, and where the communicator was freed.
+    void requireUsable() const;
     void markUsed(int rank);
     std::uint64_t send(int rank, std::size_t offset, const AtomicRequest &request, bool wanted);
     void serveOne(MPI_Message message, int from);
@@ -78,12 +80,13 @@ class MessageAccess final : public FarAccess {
     Channel answers_;
     RmaWindow window_;
 
+    std::mutex flushing_;   ///< held while marks are taken and their ranks flushed; before `mutex_`
     std::mutex mutex_;      ///< of all below: the thread serves, too
     std::vector<int> used_; ///< ranks with puts or gets that are not flushed
     std::vector<bool> isUsed_;
     std::list<Sending> sending_;
     std::map<std::uint64_t, Pending> pending_;
-    std::uint64_t next_ = 1;
+    std::atomic<std::uint64_t> next_ = 1; ///< read by the thread without the mutex
 
     ProgressEngine engine_;
     std::atomic<bool> stop_{false};

@@ -33,6 +33,8 @@ std::array<std::pair<std::uint64_t, std::uint64_t>, n> ranges(const Communicator
     return result;
 }
 
+constexpr std::uint64_t allocating = 1, freeing = 2; // the collective calls
+
 bool differ(const std::pair<std::uint64_t, std::uint64_t> &range) { return range.first != range.second; }
 
 /// Polls of a wait in a kernel: some seconds.
@@ -48,9 +50,11 @@ SymmetricHeap::SymmetricHeap(CommunicatorView comm, std::size_t bytes, MemorySpa
     DNDS_CHECK(!differ(seen[1]), ArgumentError, "{}: some ranks ask for host memory, some for device memory", name);
     DNDS_CHECK(bytes <= mostBytes, MemoryError, "{}: no room for {} bytes", name, bytes);
     std::shared_ptr<std::byte> memory;
+    const std::uint64_t number = context->nextSerial();
     comm.guarded([&] {
         core_ = std::make_unique<Core>(inUnits(bytes));
         core_->context = context;
+        core_->number = number;
         memory = RemoteMemory::allocate(*context, core_->size, space, name);
     });
     std::byte *own = memory.get();
@@ -64,10 +68,10 @@ SymmetricHeap::SymmetricHeap(CommunicatorView comm, std::size_t bytes, MemorySpa
 SymmetricHeap::~SymmetricHeap() = default;
 
 HeapView SymmetricHeap::view(KernelWaits waits) const {
-    Detail::HeapTable table = core_->table;
+    Detail::HeapTable table = core().table;
     if (waits == KernelWaits::Yes) {
-        const std::string &whyNot = core_->memory->whyNoKernelWaits();
-        DNDS_CHECK(whyNot.empty(), StateError, "{}: kernels must not wait: {}", core_->memory->name(), whyNot);
+        const std::string &whyNot = core().memory->whyNoKernelWaits();
+        DNDS_CHECK(whyNot.empty(), StateError, "{}: kernels must not wait: {}", core().memory->name(), whyNot);
         table.patience = kernelPatience;
     }
     return HeapView(table);
@@ -79,71 +83,79 @@ std::size_t SymmetricHeap::span(std::size_t count, std::size_t stride) {
     return count == 0 ? 0 : (count - 1) * stride + 1;
 }
 
+/// Waits for all ranks, serving them, and compares what they call. Collective.
+std::array<std::pair<std::uint64_t, std::uint64_t>, 2>
+SymmetricHeap::agreeOnCall(std::uint64_t call, const std::array<std::uint64_t, 2> &arguments) {
+    barrier(); // the reduction below serves nobody, and waits for ranks that have ended
+    const auto seen = ranges<3>(core().context->comm(), {call, arguments[0], arguments[1]});
+    DNDS_CHECK(!differ(seen[0]), ArgumentError,
+               "{}: some ranks allocate while others free: make all ranks allocate and free the same in the same order",
+               core().memory->name());
+    return {seen[1], seen[2]};
+}
+
 HeapBlock SymmetricHeap::allocateBytes(std::size_t count, std::size_t objectBytes) {
-    const CommunicatorView &comm = core_->context->comm();
-    if (core_->memory->servesOthers())
-        core_->memory->barrier(); // the reduction below serves nobody
+    const CommunicatorView &comm = core().context->comm();
     const std::size_t bytes = count > mostBytes / objectBytes ? mostBytes : count * objectBytes;
-    const auto seen = ranges<2>(comm, {bytes, core_->calls});
+    const auto seen = agreeOnCall(allocating, {bytes, core().calls});
     DNDS_CHECK(!differ(seen[0]) && !differ(seen[1]), ArgumentError,
                "{}: ranks allocate from {} to {} bytes in their calls {} to {}; here {} bytes: make all ranks allocate "
                "and free the same in the same order",
-               core_->memory->name(), seen[0].first, seen[0].second, seen[1].first, seen[1].second, bytes);
+               core().memory->name(), seen[0].first, seen[0].second, seen[1].first, seen[1].second, bytes);
     const std::size_t needed = inUnits(bytes) + heapUnit;
     HeapBlock block;
     comm.guarded([&] {
-        const auto found = core_->blocks.allocate(needed, heapUnit);
+        const auto found = core().blocks.allocate(needed, heapUnit);
         DNDS_CHECK(found.has_value(), MemoryError,
                    "{}: no room for {} bytes (and {} of its own): {} of {} bytes are free, the largest piece has {}",
-                   core_->memory->name(), bytes, heapUnit, core_->blocks.freeBytes(), core_->size,
-                   core_->blocks.largestFree());
-        ++core_->calls;
-        block = {core_->calls * 0x9E3779B97F4A7C15U | 1U, *found + heapUnit, bytes};
-        core_->live.emplace(block.begin, block);
+                   core().memory->name(), bytes, heapUnit, core().blocks.freeBytes(), core().size,
+                   core().blocks.largestFree());
+        ++core().calls;
+        block = {(core().number << 32U) + core().calls, *found + heapUnit, bytes};
+        core().live.emplace(block.begin, block);
         writeBlock(block.begin, block);
     });
     return block;
 }
 
 void SymmetricHeap::freeBlock(const Detail::HeapTable *heap, std::uint64_t begin, std::uint64_t serial) {
-    barrier();
-    const CommunicatorView &comm = core_->context->comm();
-    const auto found = core_->live.find(begin);
-    const bool mine = heap == &core_->table && found != core_->live.end() && found->second.serial == serial;
-    const auto seen = ranges<2>(comm, {mine ? 1U : 0U, serial});
-    DNDS_CHECK(!differ(seen[1]), ArgumentError, "{}: ranks free different allocations", core_->memory->name());
+    const CommunicatorView &comm = core().context->comm();
+    const auto found = core().live.find(begin);
+    const bool mine = heap == &core().table && found != core().live.end() && found->second.serial == serial;
+    const auto seen = agreeOnCall(freeing, {mine ? 1U : 0U, serial});
+    DNDS_CHECK(!differ(seen[1]), ArgumentError, "{}: ranks free different allocations", core().memory->name());
     DNDS_CHECK(seen[0].first == 1, StateError, "{}: what is freed is not allocated in this heap, or was freed before",
-               core_->memory->name());
+               core().memory->name());
     comm.guarded([&] {
-        core_->blocks.release(begin - heapUnit, inUnits(found->second.bytes) + heapUnit);
+        core().blocks.release(begin - heapUnit, inUnits(found->second.bytes) + heapUnit);
         writeBlock(begin, {});
-        core_->live.erase(found);
+        core().live.erase(found);
     });
 }
 
 void SymmetricHeap::writeBlock(std::uint64_t begin, const HeapBlock &block) {
-    core_->memory->put(rank(), begin - heapUnit, &block, sizeof(block));
+    core().memory->put(rank(), begin - heapUnit, &block, sizeof(block));
 }
 
 AccessFault SymmetricHeap::checkLive(const Detail::HeapTable *heap, int rank, std::uint64_t offset, std::uint64_t begin,
                                      std::uint64_t serial, std::uint64_t bytes, std::uint64_t alignment) const {
-    if (heap != &core_->table)
+    if (heap != &core().table)
         return AccessFault::Foreign;
-    const auto found = core_->live.find(begin);
-    return core_->table.checkBlock(found == core_->live.end() ? HeapBlock{} : found->second, rank, offset, serial,
+    const auto found = core().live.find(begin);
+    return core().table.checkBlock(found == core().live.end() ? HeapBlock{} : found->second, rank, offset, serial,
                                    bytes, alignment);
 }
 
 void SymmetricHeap::throwFault(AccessFault fault, RemoteCall call, int rank, std::uint64_t offset, std::uint64_t begin,
                                std::uint64_t bytes) const {
     if (fault == AccessFault::Range) {
-        const HeapBlock &block = core_->live.at(begin);
+        const HeapBlock &block = core().live.at(begin);
         const auto first = static_cast<std::int64_t>(offset - begin);
         throw IndexError(fmt::format("{}: bytes [{}, {}) of an allocation of {} bytes are accessed on rank {}",
-                                     core_->memory->name(), first,
+                                     core().memory->name(), first,
                                      static_cast<double>(first) + static_cast<double>(bytes), block.bytes, rank));
     }
-    core_->memory->throwFault(fault, call, rank, offset, bytes);
+    core().memory->throwFault(fault, call, rank, offset, bytes);
 }
 
 } // namespace DNDS

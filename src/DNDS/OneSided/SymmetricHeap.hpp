@@ -7,6 +7,7 @@
 #include "DNDS/OneSided/HeapView.hpp"
 #include "DNDS/OneSided/RemoteMemory.hpp"
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <map>
@@ -45,8 +46,9 @@ class SymmetricHeap {
   public:
     using Completion = FarAccess::Completion;
 
-    /// `bytes` bytes on each rank, all to be used by allocations. Collective. Throws on all ranks: ArgumentError where
-    /// ranks differ in `bytes` or `space`, MemoryError, NotBuiltError without a device.
+    /// `bytes` bytes on each rank. Allocations take their size rounded up to a multiple of 128 bytes, and 128 more.
+    /// Collective. Throws on all ranks: ArgumentError where ranks differ in `bytes` or `space`, MemoryError,
+    /// NotBuiltError without a device.
     SymmetricHeap(CommunicatorView comm, std::size_t bytes, MemorySpace space = MemorySpace::Host,
                   std::string name = "a symmetric heap");
     SymmetricHeap(SymmetricHeap &&other) noexcept = default;
@@ -60,26 +62,25 @@ class SymmetricHeap {
     int ranks() const noexcept { return core_->memory->ranks(); }
     MemorySpace space() const noexcept { return core_->table.space; }
     /// DNDS's duplicate of the communicator.
-    const CommunicatorView &communicator() const { return core_->context->comm(); }
+    const CommunicatorView &communicator() const { return core().context->comm(); }
     /// Where this rank's own objects are in the heap's space. Local; checks nothing.
     template <class T>
     T *own(SymmetricPointer<T> pointer) const noexcept {
         return reinterpret_cast<T *>(core_->table.own + pointer.offset());
     }
     /// How this rank reaches the memory of another one, for people.
-    std::string path(int rank) const { return core_->memory->path(rank); }
+    std::string path(int rank) const { return core().memory->path(rank); }
     /// Bytes that are free, and the largest piece of them.
     std::size_t freeBytes() const noexcept { return core_->blocks.freeBytes(); }
     std::size_t largestFree() const noexcept { return core_->blocks.largestFree(); }
 
-    /// `count` objects on each rank, uninitialised, at a multiple of 128 bytes; each takes as many bytes more.
-    /// Collective. Throws on all ranks: ArgumentError where ranks ask for different amounts, MemoryError that says how
-    /// much is free.
+    /// `count` objects on each rank, uninitialised, at a multiple of 128 bytes. Collective. Throws on all ranks:
+    /// ArgumentError where ranks ask for different amounts, MemoryError that says how much is free.
     template <class T>
     SymmetricPointer<T> allocate(std::size_t count) {
         static_assert(std::is_trivially_copyable_v<T>, "other ranks write the bytes");
         const Detail::HeapBlock block = allocateBytes(count, sizeof(T));
-        return {&core_->table, block.begin, block.serial};
+        return {&core().table, block.begin, block.serial};
     }
     /// Frees an allocation on all ranks, after all have completed their operations. `pointer` may point anywhere in it.
     /// Collective. Throws on all ranks where they free different ones, or one that was freed.
@@ -88,29 +89,36 @@ class SymmetricHeap {
         freeBlock(pointer.heap(), pointer.begin(), pointer.serial());
     }
 
+    /// Throws on all ranks what an access to `count` own objects would. Collective.
+    template <class T>
+    void requireAllocated(SymmetricPointer<T> pointer, std::size_t count) {
+        barrier();
+        communicator().guarded([&] { check(RemoteCall::Put, pointer, count, rank()); });
+    }
+
     /// Copies `count` objects to another rank. `from` may be changed afterwards; `quiet` completes it.
     template <class T>
     void put(SymmetricPointer<T> to, const T *from, std::size_t count, int rank) {
         check(RemoteCall::Put, to, count, rank);
-        core_->memory->put(rank, to.offset(), from, count * sizeof(T));
+        core().memory->put(rank, to.offset(), from, count * sizeof(T));
     }
     /// The same; `from` must stay as it is until `quiet`.
     template <class T>
     void putNbi(SymmetricPointer<T> to, const T *from, std::size_t count, int rank) {
         check(RemoteCall::Put, to, count, rank);
-        core_->memory->put(rank, to.offset(), from, count * sizeof(T), Completion::AtQuiet);
+        core().memory->put(rank, to.offset(), from, count * sizeof(T), Completion::AtQuiet);
     }
     /// Copies `count` objects from another rank; they are there when it returns.
     template <class T>
     void get(T *to, SymmetricPointer<T> from, std::size_t count, int rank) {
         check(RemoteCall::Get, from, count, rank);
-        core_->memory->get(rank, from.offset(), to, count * sizeof(T));
+        core().memory->get(rank, from.offset(), to, count * sizeof(T));
     }
     /// The same; they are there after `quiet`.
     template <class T>
     void getNbi(T *to, SymmetricPointer<T> from, std::size_t count, int rank) {
         check(RemoteCall::Get, from, count, rank);
-        core_->memory->get(rank, from.offset(), to, count * sizeof(T), Completion::AtQuiet);
+        core().memory->get(rank, from.offset(), to, count * sizeof(T), Completion::AtQuiet);
     }
     /// One object; words of 4 and 8 bytes are never torn.
     template <class T>
@@ -128,15 +136,17 @@ class SymmetricHeap {
     template <class T>
     void putStrided(SymmetricPointer<T> to, std::size_t toStride, const T *from, std::size_t fromStride,
                     std::size_t count, int rank) {
+        static_cast<void>(span(count, fromStride));
         check(RemoteCall::Put, to, span(count, toStride), rank);
-        core_->memory->putStrided(rank, to.offset(), toStride * sizeof(T), from, fromStride * sizeof(T), sizeof(T),
+        core().memory->putStrided(rank, to.offset(), toStride * sizeof(T), from, fromStride * sizeof(T), sizeof(T),
                                   count);
     }
     template <class T>
     void getStrided(T *to, std::size_t toStride, SymmetricPointer<T> from, std::size_t fromStride, std::size_t count,
                     int rank) {
+        static_cast<void>(span(count, toStride));
         check(RemoteCall::Get, from, span(count, fromStride), rank);
-        core_->memory->getStrided(rank, from.offset(), fromStride * sizeof(T), to, toStride * sizeof(T), sizeof(T),
+        core().memory->getStrided(rank, from.offset(), fromStride * sizeof(T), to, toStride * sizeof(T), sizeof(T),
                                   count);
     }
 
@@ -190,7 +200,7 @@ class SymmetricHeap {
     T atomic(AtomicOp op, SymmetricPointer<T> word, std::type_identity_t<T> operand, std::type_identity_t<T> compare,
              int rank, Completion completion = Completion::Now) {
         check(RemoteCall::Atomic, word, 1, rank, sizeof(T));
-        return core_->memory->atomic(rank, word.offset(), op, T{operand}, T{compare}, completion);
+        return core().memory->atomic(rank, word.offset(), op, T{operand}, T{compare}, completion);
     }
 
     /// Puts, then changes the signal: whoever sees the signal sees what was put, and all that a fence before covers.
@@ -199,34 +209,34 @@ class SymmetricHeap {
                    std::uint64_t value, SignalOp op, int rank) {
         check(RemoteCall::Signal, signal, 1, rank, sizeof(value));
         put(to, from, count, rank);
-        core_->memory->signal(rank, signal.offset(), value, op == SignalOp::Add);
+        core().memory->signal(rank, signal.offset(), value, op == SignalOp::Add);
     }
     /// Waits until this rank's word compares with `value` as told, and returns the word. What was put before the
     /// signal is seen afterwards. Serves other ranks meanwhile.
     template <AtomicWord T>
     T waitUntil(SymmetricPointer<T> word, Comparison comparison, std::type_identity_t<T> value) {
         check(RemoteCall::Wait, word, 1, rank(), sizeof(T));
-        return core_->memory->waitUntil(word.offset(), comparison, T{value});
+        return core().memory->waitUntil(word.offset(), comparison, T{value});
     }
     /// Whether this rank's word compares so now; serves other ranks.
     template <AtomicWord T>
     bool test(SymmetricPointer<T> word, Comparison comparison, std::type_identity_t<T> value) {
         check(RemoteCall::Wait, word, 1, rank(), sizeof(T));
-        core_->memory->progress();
-        return holds(core_->memory->atomic(rank(), word.offset(), AtomicOp::Fetch, T{}), comparison, T{value});
+        core().memory->progress();
+        return holds(core().memory->atomic(rank(), word.offset(), AtomicOp::Fetch, T{}), comparison, T{value});
     }
 
     /// Puts, signals and atomic operations to one rank before it are seen there before those after it. Not gets.
-    void fence() { core_->memory->fence(); }
+    void fence() { core().memory->fence(); }
     /// All operations of this rank are complete, and seen by all.
     void quiet() {
-        core_->memory->checkKernels();
-        core_->memory->quiet();
+        core().memory->checkKernels();
+        core().memory->quiet();
     }
     /// `quiet` on all ranks. Collective.
-    void barrier() { core_->memory->barrier(); }
+    void barrier() { core().memory->barrier(); }
     /// Serves other ranks' atomic operations on this rank's words, where these come as messages. For long computations.
-    void progress() { core_->memory->progress(); }
+    void progress() { core().memory->progress(); }
 
     /// For kernels in this heap's space. Throws StateError where they are to wait and must not, because kernels of
     /// ranks that share a GPU take turns.
@@ -238,7 +248,7 @@ class SymmetricHeap {
     }
     /// Throws what kernels with a view of this heap did wrong. Call it after the stream was synchronised; the
     /// operations above do it, too.
-    void checkKernels() { core_->memory->checkKernels(); }
+    void checkKernels() { core().memory->checkKernels(); }
 
   private:
     struct Core {
@@ -249,16 +259,22 @@ class SymmetricHeap {
         BlockAllocator blocks;
         std::size_t size;
         std::map<std::uint64_t, Detail::HeapBlock> live; ///< by their offsets
+        std::uint64_t number =
+            0; ///< of the heap, on its communicator: allocations of two heaps differ in their serials
         std::uint64_t calls = 0;
         std::unique_ptr<RemoteMemory> memory;
     };
 
+    Core &core() const {
+        DNDS_CHECK(core_ != nullptr, StateError, "this symmetric heap was moved from");
+        return *core_;
+    }
     static std::size_t span(std::size_t count, std::size_t stride);
     template <class T>
     void check(RemoteCall call, SymmetricPointer<T> pointer, std::size_t count, int rank,
                std::size_t alignment = 1) const {
-        const Detail::HeapTable &table = core_->table;
-        core_->memory->checkKernels();
+        const Detail::HeapTable &table = core().table;
+        core().memory->checkKernels();
         const std::uint64_t bytes = count > PTRDIFF_MAX / sizeof(T) ? UINT64_MAX : count * sizeof(T);
         const AccessFault fault = table.space == MemorySpace::Host
                                       ? table.checkBlock(pointer.heap(), rank, pointer.offset(), pointer.begin(),
@@ -272,6 +288,8 @@ class SymmetricHeap {
                           std::uint64_t serial, std::uint64_t bytes, std::uint64_t alignment) const;
     [[noreturn]] void throwFault(AccessFault fault, RemoteCall call, int rank, std::uint64_t offset,
                                  std::uint64_t begin, std::uint64_t bytes) const;
+    std::array<std::pair<std::uint64_t, std::uint64_t>, 2> agreeOnCall(std::uint64_t call,
+                                                                       const std::array<std::uint64_t, 2> &arguments);
     Detail::HeapBlock allocateBytes(std::size_t count, std::size_t objectBytes);
     void freeBlock(const Detail::HeapTable *heap, std::uint64_t begin, std::uint64_t serial);
     void writeBlock(std::uint64_t begin, const Detail::HeapBlock &block);

@@ -119,12 +119,16 @@ void Window::setHeld(int rank, std::uint32_t how) {
     core_->locks.putValue(core_->held + rank, how, this->rank());
 }
 
+void Window::requireUnlocked(int rank) const {
+    DNDS_CHECK(core_->heldHere[static_cast<std::size_t>(rank)] == 0, StateError,
+               "rank {} of a window is locked by this rank already", rank);
+}
+
 void Window::lock(LockType type, int rank) {
     core_->data->checkKernels();
     SymmetricHeap &locks = core_->locks;
     core_->data->check(RemoteCall::Lock, rank, 0, 0);
-    DNDS_CHECK(core_->heldHere[static_cast<std::size_t>(rank)] == 0, StateError,
-               "rank {} of a window is locked by this rank already", rank);
+    requireUnlocked(rank);
     const std::uint64_t ticket = WindowLock::draw(locks, core_->lock, rank);
     std::uint64_t holder = 0;
     try {
@@ -153,10 +157,25 @@ void Window::unlock(int rank) {
 
 void Window::lockAll() {
     for (int rank = 0; rank < ranks(); ++rank)
-        lock(LockType::Shared, rank);
+        requireUnlocked(rank);
+    int rank = 0;
+    try {
+        for (; rank < ranks(); ++rank)
+            lock(LockType::Shared, rank);
+    } catch (...) {
+        while (rank-- > 0)
+            try {
+                unlock(rank);
+            } catch (...) { // what comes first is thrown
+                continue;
+            }
+        throw;
+    }
 }
 
 void Window::unlockAll() {
+    for (int rank = 0; rank < ranks(); ++rank)
+        requireLocked(RemoteCall::Unlock, rank);
     for (int rank = 0; rank < ranks(); ++rank)
         unlock(rank);
 }

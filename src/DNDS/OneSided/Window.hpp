@@ -39,15 +39,18 @@ class Window {
     /// `bytes` new bytes, zeroed, which may differ between ranks. Collective. Throws on all ranks.
     static Window allocate(CommunicatorView comm, std::size_t bytes, std::size_t displacementUnit,
                            const WindowInfo &info = {});
-    /// Over an allocation of a heap, which must outlive the window. Collective.
+    /// Over `count` objects of an allocation of a heap, which must outlive the window. Collective. Throws on all ranks
+    /// what an access to them would.
     template <class T>
     static Window create(SymmetricHeap &heap, SymmetricPointer<T> memory, std::size_t count) {
-        heap.barrier();
+        heap.requireAllocated(memory, count);
         return Window(CommunicatorView(heap.communicator()), unowned(heap.own(memory)), count * sizeof(T), sizeof(T),
                       heap.space(), {});
     }
     /// Over memory of the caller, which must outlive the window; `bytes` may be 0. On the host only memory in the
-    /// node's arena (sons, and what `RemoteMemory::allocate` gives) is mapped by other ranks of the node. Collective.
+    /// node's arena (sons, and what `RemoteMemory::allocate` gives) is mapped by other ranks of the node. Words that
+    /// are changed atomically lie at multiples of their size: aligned displacements do not help where `base` is not.
+    /// Collective.
     static Window create(CommunicatorView comm, void *base, std::size_t bytes, std::size_t displacementUnit,
                          MemorySpace space = MemorySpace::Host, const WindowInfo &info = {});
     Window(Window &&other) noexcept = default;
@@ -84,7 +87,7 @@ class Window {
     void lock(LockType type, int rank);
     /// Completes all operations there and lets others in.
     void unlock(int rank);
-    /// Shared locks of all ranks. O(ranks).
+    /// Shared locks of all ranks, or of none where it throws. O(ranks).
     void lockAll();
     void unlockAll();
     /// Completes all operations on that rank's memory, there too.
@@ -102,18 +105,18 @@ class Window {
 
     template <class T>
     void put(const T *origin, std::size_t count, int rank, std::size_t at) {
-        const std::size_t offset = locate(RemoteCall::Put, rank, at, count * sizeof(T), 1);
+        const std::size_t offset = locate(RemoteCall::Put, rank, at, bytesOf<T>(count), 1);
         core_->data->put(rank, offset, origin, count * sizeof(T));
     }
     template <class T>
     void get(T *origin, std::size_t count, int rank, std::size_t at) {
-        const std::size_t offset = locate(RemoteCall::Get, rank, at, count * sizeof(T), 1);
+        const std::size_t offset = locate(RemoteCall::Get, rank, at, bytesOf<T>(count), 1);
         core_->data->fence(); // MPI orders nothing, but users of one process expect their own puts
         core_->data->get(rank, offset, origin, count * sizeof(T));
     }
     template <AtomicWord T>
     void accumulate(const T *origin, std::size_t count, int rank, std::size_t at, AccumulateOp op) {
-        const std::size_t offset = locate(RemoteCall::Atomic, rank, at, count * sizeof(T), sizeof(T));
+        const std::size_t offset = locate(RemoteCall::Atomic, rank, at, bytesOf<T>(count), sizeof(T));
         for (std::size_t k = 0; k < count && op != AccumulateOp::NoOp; ++k)
             core_->data->atomic(rank, offset + k * sizeof(T), typed<T>(op), origin[k], T{},
                                 RemoteMemory::Completion::AtQuiet);
@@ -121,7 +124,7 @@ class Window {
     /// The elements as they were before go to `result`.
     template <AtomicWord T>
     void getAccumulate(const T *origin, T *result, std::size_t count, int rank, std::size_t at, AccumulateOp op) {
-        const std::size_t offset = locate(RemoteCall::Atomic, rank, at, count * sizeof(T), sizeof(T));
+        const std::size_t offset = locate(RemoteCall::Atomic, rank, at, bytesOf<T>(count), sizeof(T));
         for (std::size_t k = 0; k < count; ++k)
             result[k] = core_->data->atomic(rank, offset + k * sizeof(T), typed<T>(op),
                                             op == AccumulateOp::NoOp ? T{} : origin[k]);
@@ -160,6 +163,10 @@ class Window {
         return {std::shared_ptr<void>{}, static_cast<std::byte *>(base)};
     }
     template <class T>
+    static std::uint64_t bytesOf(std::size_t count) noexcept {
+        return count > PTRDIFF_MAX / sizeof(T) ? UINT64_MAX : count * sizeof(T);
+    }
+    template <class T>
     static AtomicOp typed(AccumulateOp op) {
         DNDS_CHECK(std::is_integral_v<T> || (op != AccumulateOp::BitAnd && op != AccumulateOp::BitOr), ArgumentError,
                    "BitAnd and BitOr are for integers");
@@ -171,6 +178,7 @@ class Window {
         if (core_->heldHere[static_cast<std::size_t>(rank)] == 0)
             core_->data->throwFault(AccessFault::NotLocked, call, rank, 0, 0);
     }
+    void requireUnlocked(int rank) const;
     std::size_t locate(RemoteCall call, int rank, std::size_t at, std::size_t bytes, std::size_t alignment) const {
         core_->data->checkKernels();
         requireLocked(call, rank);

@@ -209,6 +209,19 @@ TEST(GhostWindow, NeedsAMappingAndRowsOfOneWidth) {
     expectContains(messageOnAll<LayoutError>([&] { GhostWindow window(rows); }), "rows of one width");
 }
 
+TEST(GhostWindow, IsRefusedAfterAnotherMapping) {
+    Labels u;
+    makeLabels(u);
+    GhostWindow window(u);
+    EXPECT_THROW(window.accumulate({0, index{1} << 61}, 0, 1), IndexError); // beyond 64 bits in bytes
+    window.barrier();
+    const std::vector<index> none;
+    u.trans.createGhostMapping(none);
+    expectContains(messageOf<StateError>([&] { window.accumulate({worldRank(), 0}, 0, 1); }), "another ghost mapping");
+    EXPECT_THROW(window.view(), StateError);
+    window.barrier();
+}
+
 TEST(GhostWindow, SumsAreThoseOfAPush) {
     ArrayPair<ParArray<double, 2>> u;
     u.initPair("u", CommunicatorView(MPI_COMM_WORLD));

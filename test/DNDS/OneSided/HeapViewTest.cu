@@ -76,7 +76,12 @@ struct OneSidedWrong {
             heap.fetchAdd(words, 1, heap.ranks());
         else if (how == 2)
             heap.getValue(words, 0); // of freed memory
-        else
+        else if (how == 4) {
+            const std::int64_t value = 1;
+            const volatile index unseen = index{1} << 32; // compilers refuse what they see
+            const index far = unseen;
+            heap.putStrided(words, far, &value, 1, far + 1, 0);
+        } else
             heap.waitUntil(words, Comparison::Equal, -77);
     }
 };
@@ -242,6 +247,7 @@ TEST_P(HeapViews, WrongAccessesAreThrownByTheNextCallOnTheHost) {
               std::string::npos);
     EXPECT_NE(textOf(2, freed).find("this memory was freed"), std::string::npos);
     EXPECT_NE(textOf(3, words).find("PeerError"), std::string::npos);
+    EXPECT_NE(textOf(4, words).find("IndexError"), std::string::npos) << "more than 64 bits";
     heap.quiet(); // thrown once
     EXPECT_EQ(own(heap, words, 8), std::vector<std::int64_t>(8, 5)) << "wrong accesses are skipped";
     heap.barrier();

@@ -8,6 +8,7 @@
 #include <gtest/gtest.h>
 
 #include <bit>
+#include <memory>
 #include <numeric>
 #include <random>
 #include <vector>
@@ -91,6 +92,8 @@ TEST(SymmetricHeap, WrongAccessesSayWhatAndWhere) {
     messageOf<IndexError>([&] { heap.get(values.data(), words - 1, 1, 0); });
     messageOf<IndexError>([&] { heap.get(values.data(), words, SIZE_MAX / 2, 0); });
     messageOf<IndexError>([&] { heap.putStrided(words, 5, values.data(), 1, 3, 0); });
+    messageOf<ArgumentError>([&] { heap.putStrided(words, 1, values.data(), 0, 3, 0); });
+    messageOf<ArgumentError>([&] { heap.getStrided(values.data(), 0, words, 1, 3, 0); });
     messageOf<IndexError>([&] { heap.putValue(words, 1, -1); });
     expectContains(messageOf<StateError>([&] { heap.putValue(freed, 1, 0); }), "this memory was freed");
     expectContains(messageOf<ArgumentError>([&] { heap.putValue(foreign, 1, 0); }), "another heap");
@@ -220,6 +223,65 @@ TEST(SymmetricHeap, WaitsOfExchangesServeAtomicOperations) {
     heap.barrier();
     EXPECT_EQ(*word.local(), previous() % 2 == 0 ? 20 : 0);
     heap.barrier();
+}
+
+TEST(SymmetricHeap, PointersOfAHeapThatIsGoneAreStrangers) {
+    auto heap = std::make_unique<SymmetricHeap>(MPI_COMM_WORLD, 8192);
+    const auto old = heap->allocate<int>(8);
+    heap.reset();
+    heap = std::make_unique<SymmetricHeap>(MPI_COMM_WORLD, 8192); // likely at the same place
+    const auto pointer = heap->allocate<int>(8);
+    heap->putValue(pointer, 5, worldRank());
+    EXPECT_THROW(heap->putValue(old, 77, worldRank()), Error);
+    EXPECT_EQ(heap->getValue(pointer, worldRank()), 5);
+    messageOnAll<StateError>([&] { heap->free(old); });
+    heap->free(pointer);
+}
+
+TEST(SymmetricHeap, AllocatingWhileOthersFreeIsRefused) {
+    if (worldSize() == 1)
+        GTEST_SKIP() << "for several ranks";
+    SymmetricHeap heap(MPI_COMM_WORLD, 8192);
+    const auto pointer = heap.allocate<int>(8);
+    const std::string text = messageOnAll<ArgumentError>([&] {
+        if (worldRank() == 0)
+            static_cast<void>(heap.allocate<int>(1));
+        else
+            heap.free(pointer);
+    });
+    expectContains(text, "some ranks allocate while others free");
+    heap.free(pointer);
+}
+
+TEST(SymmetricHeap, CannotBeUsedAfterItWasMovedFrom) {
+    SymmetricHeap heap(MPI_COMM_WORLD, 8192);
+    const auto pointer = heap.allocate<int>(8);
+    SymmetricHeap taken(std::move(heap));
+    taken.putValue(pointer, 1, worldRank());
+    expectContains(messageOf<StateError>([&] { heap.putValue(pointer, 1, 0); }), "moved from"); // NOLINT: on purpose
+    messageOf<StateError>([&] { heap.barrier(); });
+    messageOf<StateError>([&] { heap.quiet(); });
+    messageOf<StateError>([&] { static_cast<void>(heap.allocate<int>(1)); });
+    messageOf<StateError>([&] { static_cast<void>(heap.view()); });
+    taken.barrier();
+}
+
+/// Between nodes MPI is asked, which ends the job for a communicator that is gone.
+TEST(SymmetricHeap, CannotBeUsedAfterItsCommunicatorWasFreed) {
+    MPI_Comm mine = MPI_COMM_NULL;
+    MPI_Comm_dup(MPI_COMM_WORLD, &mine);
+    SymmetricHeap heap(mine, 8192), other(MPI_COMM_WORLD, 8192);
+    const auto word = heap.allocate<std::int64_t>(1);
+    heap.set(word, 0, worldRank());
+    heap.barrier();
+    MPI_Comm_free(&mine);
+    if (word.at(next()) == nullptr) {
+        expectContains(messageOf<StateError>([&] { heap.fetchAdd(word, 1, next()); }), "communicator");
+        messageOf<StateError>([&] { heap.putValue(word, 1, next()); });
+        messageOf<StateError>([&] { static_cast<void>(heap.getValue(word, next())); });
+    }
+    messageOf<StateError>([&] { heap.barrier(); });
+    other.barrier(); // serves all heaps
 }
 
 TEST(SymmetricHeap, SeveralHeapsDoNotMix) {

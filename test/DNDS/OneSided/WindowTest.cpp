@@ -298,6 +298,13 @@ TEST(Window, WrongUseSaysWhatIsWrong) {
     messageOf<StateError>([&] { window.lock(LockType::Shared, worldRank()); });
     messageOf<IndexError>([&] { window.put(&value, 1, worldRank(), 10); });
     messageOf<IndexError>([&] { window.put(&value, 1, worldRank(), SIZE_MAX / 4); });
+    for (const std::size_t count : {(std::size_t{1} << 61U) + 1, SIZE_MAX}) { // bytes beyond 64 bits
+        std::int64_t result = 0;
+        messageOf<IndexError>([&] { window.put(&value, count, worldRank(), 0); });
+        messageOf<IndexError>([&] { window.get(&result, count, worldRank(), 0); });
+        messageOf<IndexError>([&] { window.accumulate(&value, count, worldRank(), 0, AccumulateOp::Sum); });
+        messageOf<IndexError>([&] { window.getAccumulate(&value, &result, count, worldRank(), 0, AccumulateOp::Sum); });
+    }
     messageOf<ArgumentError>([&] { window.accumulate(&real, 1, worldRank(), 0, AccumulateOp::BitOr); });
     window.unlock(worldRank());
     messageOnAll<ArgumentError>([] { Window::allocate(MPI_COMM_WORLD, 8, worldRank() == 0 ? 0 : 1); });
@@ -309,6 +316,35 @@ TEST(Window, WrongUseSaysWhatIsWrong) {
                    "multiples of their size");
     crooked.unlock(worldRank());
     crooked.barrier();
+}
+
+TEST(Window, LocksAllRanksOrNone) {
+    Window window = Window::allocate(MPI_COMM_WORLD, 80, 8);
+    const std::int64_t value = 1;
+    const int last = worldSize() - 1;
+    window.lock(LockType::Shared, last);
+    messageOf<StateError>([&] { window.lockAll(); });
+    if (last > 0) {
+        messageOf<StateError>([&] { window.put(&value, 1, 0, 0); });
+        messageOf<StateError>([&] { window.unlockAll(); });
+    }
+    window.put(&value, 1, last, 0);
+    window.unlock(last);
+    window.lockAll();
+    window.unlockAll();
+    window.barrier();
+}
+
+TEST(Window, IsNotMadeBeyondAnAllocation) {
+    SymmetricHeap heap(MPI_COMM_WORLD, 8192), other(MPI_COMM_WORLD, 8192);
+    const auto values = heap.allocate<std::int64_t>(8), freed = heap.allocate<std::int64_t>(8);
+    heap.free(freed);
+    messageOnAll<IndexError>([&] { Window::create(heap, values, worldRank() == 0 ? 1000 : 8); });
+    messageOnAll<IndexError>([&] { Window::create(heap, values, (std::size_t{1} << 61U) + 1); });
+    messageOnAll<StateError>([&] { Window::create(heap, freed, 8); });
+    messageOnAll<ArgumentError>([&] { Window::create(heap, SymmetricPointer<std::int64_t>{}, 8); });
+    messageOnAll<ArgumentError>([&] { Window::create(other, values, 8); });
+    heap.barrier();
 }
 
 TEST(Window, SaysWhereItIsAndWhatKernelsMayDo) {
