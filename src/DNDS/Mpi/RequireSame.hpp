@@ -2,6 +2,7 @@
 /// @brief Checks that all ranks pass the same: settings, names, types.
 #pragma once
 
+#include "DNDS/Base/Error.hpp"
 #include "DNDS/Mpi/BroadcastList.hpp"
 
 #include <algorithm>
@@ -35,6 +36,18 @@ void requireSame(const CommunicatorView &comm, std::span<const std::string> mine
         for (std::size_t k = 0; k < std::max(mine.size(), first.size()); ++k)
             if (k >= mine.size() || k >= first.size() || mine[k] != first[k])
                 complain(k, k < first.size() ? &first[k] : nullptr);
+    });
+}
+
+/// The same for settings, as "name = value": throws ArgumentError on all ranks that names `call` and the first setting
+/// that differs. `describe` makes the list, on each rank the same names in the same order.
+template <class Describe>
+void requireSameSettings(const CommunicatorView &comm, const char *call, Describe &&describe) {
+    std::vector<std::string> mine;
+    comm.guarded([&] { mine = describe(); });
+    requireSame(comm, mine, [&](std::size_t k, const std::string *first) {
+        throw ArgumentError(fmt::format("{}: options differ between ranks: {} on rank {}, {} on rank 0", call, mine[k],
+                                        comm.rank(), *first));
     });
 }
 

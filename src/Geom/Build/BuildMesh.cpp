@@ -10,12 +10,22 @@
 #include "DNDS/Geom/Source/NumberTable.hpp"
 #include "DNDS/Mpi/FailTogether.hpp"
 #include "DNDS/Mpi/Rendezvous.hpp"
+#include "DNDS/Mpi/RequireSame.hpp"
 
 namespace DNDS::Geom {
 
 namespace {
 
 void checkOptions(CommunicatorView comm, const SourceMesh &source, const MeshOptions &options) {
+    requireSameSettings(comm, "buildMesh", [&] {
+        return std::vector<std::string>{fmt::format("ghostLayers = {}", options.ghostLayers),
+                                        fmt::format("ghostsBy = {}", static_cast<int>(options.ghostsBy)),
+                                        fmt::format("partitioner = {}", static_cast<int>(options.partitioner)),
+                                        fmt::format("cellOrder = {}", static_cast<int>(options.cellOrder)),
+                                        fmt::format("imbalance = {}", options.imbalance),
+                                        fmt::format("seed = {}", options.seed),
+                                        fmt::format("openPolyhedra = {}", options.openPolyhedra)};
+    });
     const bool weighted = needWeights(comm, options.cellWeights, source.cells.size());
     comm.guarded([&] {
         DNDS_CHECK(options.ghostLayers >= 0 && options.ghostLayers <= 16, ArgumentError, "{} ghost layers",
@@ -128,6 +138,13 @@ void describe(UnstructuredMesh &mesh, MeshReport &report, const SourceMesh &sour
     mesh.periodic = source.periodic;
     for (const BoundaryPatch &patch : source.patches)
         mesh.patches.push_back({patch.name, patch.kind, patch.family, {}});
+    for (MeshPatch &patch : mesh.patches)
+        if (patch.name == "unassigned") {
+            patch.name = "unassigned_in_file";
+            report.warnings.push_back(fmt::format("{}: the file's patch 'unassigned' is called '{}' here: faces in no "
+                                                  "patch have that name",
+                                                  report.origin, patch.name));
+        }
     mesh.patches.push_back({"unassigned", "", "", {}});
 }
 

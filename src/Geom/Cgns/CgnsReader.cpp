@@ -11,6 +11,7 @@
 #include "DNDS/Geom/Cgns/SharedTree.hpp"
 #include "DNDS/Geom/Cgns/Solutions.hpp"
 #include "DNDS/Mpi/FailTogether.hpp"
+#include "DNDS/Mpi/RequireSame.hpp"
 
 #include <algorithm>
 
@@ -67,8 +68,20 @@ SourceMesh readParts(CommunicatorView user, const std::string &path, const CgnsO
 
 } // namespace
 
+void requireSameOptions(CommunicatorView comm, const CgnsOptions &options) {
+    requireSameSettings(comm, "the reader", [&] {
+        return std::vector<std::string>{fmt::format("base = '{}'", options.base),
+                                        fmt::format("joinCoincidentNodes = {}", options.joinCoincidentNodes),
+                                        fmt::format("joinTolerance = {}", options.joinTolerance),
+                                        fmt::format("fields = {}", options.fields != nullptr ? "given" : "none")};
+    });
+}
+
 SourceMesh readCgns(CommunicatorView user, const std::string &path, const CgnsOptions &options) {
-    return failTogether(user, [&] { return readParts(user, path, options); });
+    return failTogether(user, [&] {
+        requireSameOptions(user, options);
+        return readParts(user, path, options);
+    });
 }
 
 } // namespace DNDS::Geom

@@ -26,6 +26,9 @@ struct CgnsOptions {
     MeshFields *fields = nullptr;
 };
 
+/// Throws ArgumentError on all ranks where their options differ. Collective; one reduction. Readers call it.
+void requireSameOptions(CommunicatorView comm, const CgnsOptions &options);
+
 /// Reads one base of a CGNS file. Collective.
 ///
 /// Rank 0 reads the tree of small nodes and broadcasts it; every rank then reads its own slices of coordinates,

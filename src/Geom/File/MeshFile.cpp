@@ -18,7 +18,8 @@ constexpr std::size_t longestLine = std::size_t{1} << 20;
 
 bool isBlank(char c) { return c == ' ' || c == '\t' || c == '\r' || c == '\n' || c == '\v' || c == '\f'; }
 
-/// A word as an error message shows it.
+} // namespace
+
 std::string shown(std::string_view word) {
     std::string text;
     for (const char c : word.substr(0, 40))
@@ -26,10 +27,8 @@ std::string shown(std::string_view word) {
     return text + (word.size() > 40 ? "..." : "");
 }
 
-} // namespace
-
 MeshFile::MeshFile(std::string path)
-    : path_(std::move(path)), descriptor_(::open(path_.c_str(), O_RDONLY | O_CLOEXEC)) {
+    : path_(std::move(path)), descriptor_(::open(path_.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK)) {
     DNDS_CHECK(descriptor_ >= 0, DataError, "{} cannot be opened: {}", path_, std::strerror(errno));
     struct stat status {};
     const bool known = ::fstat(descriptor_, &status) == 0;
@@ -168,7 +167,7 @@ void FileCursor::skipBehindLine(std::string_view text) {
         line_ += atLineBegin && line_ > 0 ? 1 : 0;
     }
     lineNumber_ = line_;
-    fail(fmt::format("the file ends where {} should be", text));
+    fail(fmt::format("the file ends where {} should be", shown(text)));
 }
 
 void FileCursor::takeBytes(char *into, std::size_t count) {
@@ -231,7 +230,9 @@ real WordReader::number(std::string_view what) {
     const char *begin = text.data() + (text.size() > 1 && text[0] == '+' && text[1] != '-' ? 1 : 0);
     real value = 0;
     const auto [end, error] = std::from_chars(begin, text.data() + text.size(), value);
-    const bool tiny = error == std::errc::result_out_of_range && std::abs(value) < 1; // below the smallest: 0
+    // Numbers below the smallest are 0; from_chars tells them from those above the largest by nothing.
+    const bool tiny =
+        error == std::errc::result_out_of_range && std::abs(std::strtod(std::string(text).c_str(), nullptr)) < 1;
     if ((error != std::errc() && !tiny) || end != text.data() + text.size() || !std::isfinite(value))
         cursor_->fail(fmt::format("{} is '{}', which is not a finite number", what, shown(text)));
     return value;

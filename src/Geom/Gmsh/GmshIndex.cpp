@@ -97,7 +97,7 @@ class Indexer {
                     fmt::format("{} belongs to version 1 of the format, which is not supported; {}", section, saveAs));
             if (section[0] != '$' || section == "$Nodes" || section == "$Elements" || section == "$Entities" ||
                 section == "$PartitionedEntities" || section == "$Periodic" || section.starts_with("$End"))
-                cursor.fail(fmt::format("expected $MeshFormat before '{}'", section.substr(0, 40)));
+                cursor.fail(fmt::format("expected $MeshFormat before '{}'", shown(section)));
             readSection(section);
         }
     }
@@ -133,7 +133,7 @@ class Indexer {
         const std::string end = "$End" + section.substr(1);
         cursor.needLine(end);
         if (cursor.line() != end)
-            cursor.fail(fmt::format("expected {}", end));
+            cursor.fail(fmt::format("expected {}", shown(end)));
     }
 
     void readSection(const std::string &section) {
@@ -152,7 +152,7 @@ class Indexer {
         } else if (section == "$Periodic") {
             readPeriodic();
         } else if (section == "$Nodes" || section == "$Elements" || section.starts_with("$End")) {
-            input_.cursor().fail(fmt::format("unexpected {}", section));
+            input_.cursor().fail(fmt::format("unexpected {}", shown(section)));
         } else {
             input_.cursor().skipBehindLine("$End" + section.substr(1));
             return;

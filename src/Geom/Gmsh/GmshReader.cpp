@@ -319,8 +319,11 @@ class FaceMarker {
                 keys.push_back(key);
         });
         for (const index key : unionOfAll(comm, std::move(keys))) {
-            patches_[key] = static_cast<int>(mesh.patches.size());
-            mesh.patches.push_back({nameOf(key), "", ""});
+            std::string name = nameOf(key); // groups of one name are one patch
+            const auto known = std::ranges::find(mesh.patches, name, &BoundaryPatch::name);
+            patches_[key] = static_cast<int>(known - mesh.patches.begin());
+            if (known == mesh.patches.end())
+                mesh.patches.push_back({std::move(name), "", ""});
         }
     }
 

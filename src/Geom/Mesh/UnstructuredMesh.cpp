@@ -24,12 +24,13 @@ const MeshPatch &UnstructuredMesh::patch(std::string_view name) const {
 std::shared_ptr<const ExchangePattern> UnstructuredMesh::firstLayers(int layers) const {
     std::vector<index> ghosts;
     comm.guarded([&] {
+        static_cast<void>(cells.builtPattern());
         DNDS_CHECK(layers >= 0, ArgumentError, "{}: {} layers of ghosts are not a number of layers", origin, layers);
         for (index ghost = 0; ghost < cells.ghosts; ghost++)
             if (cellLayers[static_cast<std::size_t>(cells.owned + ghost)] <= layers)
                 ghosts.push_back(ghost);
     });
-    return cells.pattern->restrictedTo(ghosts);
+    return cells.builtPattern().restrictedTo(ghosts);
 }
 
 } // namespace DNDS::Geom

@@ -8,6 +8,7 @@
 #include "DNDS/Geom/Source/ElementType.hpp"
 #include "DNDS/Geom/Source/MeshImage.hpp"
 
+#include <algorithm>
 #include <concepts>
 #include <memory>
 #include <span>
@@ -46,10 +47,15 @@ struct MeshEntities {
     std::vector<int> images;        ///< [all] number in UnstructuredMesh::images; 0 for owned ones
 
     index size() const noexcept { return owned + ghosts; }
-    const GhostMapping &mapping() const { return *pattern->mapping(); }
+    const GhostMapping &mapping() const { return *builtPattern().mapping(); }
+    /// `*pattern`. Throws StateError where there is none. Local.
+    const ExchangePattern &builtPattern() const {
+        DNDS_CHECK(pattern != nullptr, StateError, "this mesh was not built by buildMesh, or was moved from");
+        return *pattern;
+    }
     /// [owned] of `fileNumbers`: the permanent numbers of own rows, as checkpoints take them. Local, O(1).
     std::span<const index> ownFileNumbers() const {
-        return std::span<const index>(fileNumbers).first(static_cast<std::size_t>(owned));
+        return std::span<const index>(fileNumbers).first(std::min(fileNumbers.size(), static_cast<std::size_t>(owned)));
     }
 
     /// A field of zeros with a row for each owned entity and each ghost, and its persistent pull. Collective. On the
@@ -84,7 +90,7 @@ struct MeshEntities {
   private:
     template <class TField, class Create>
     TField makeField(const Create &create) const {
-        const CommunicatorView comm = pattern->context().comm();
+        const CommunicatorView comm = builtPattern().context().comm();
         TField made;
         comm.guarded([&] { create(made, comm); });
         attachField(made, *this);

@@ -6,8 +6,8 @@
 #include "DNDS/Mpi/FailTogether.hpp"
 
 #include <algorithm>
-#include <array>
 #include <cctype>
+#include <vector>
 
 namespace DNDS::Geom {
 
@@ -15,9 +15,10 @@ namespace {
 
 using namespace std::string_view_literals;
 
-constexpr std::size_t lookedAt = 4096;
+constexpr std::size_t lookedAt = 1 << 16; // comments may come first
 
-/// SU2 has no magic number: the first word outside comments is a keyword with '='.
+/// SU2 has no magic number: the first word outside comments is a keyword with '='. Programs put keywords of their own
+/// before the mesh's.
 bool looksLikeSu2(std::string_view text) {
     while (!text.empty()) {
         const std::size_t end = std::min(text.find('\n'), text.size());
@@ -26,11 +27,10 @@ bool looksLikeSu2(std::string_view text) {
         line.remove_prefix(std::min(line.find_first_not_of(" \t\r"), line.size()));
         if (line.empty() || line[0] == '%')
             continue;
-        for (const std::string_view keyword :
-             {"NDIME"sv, "NZONE"sv, "IZONE"sv, "NELEM"sv, "NPOIN"sv, "NMARK"sv, "NPERIODIC"sv, "AOA"sv, "AOS"sv})
-            if (line.starts_with(keyword))
-                return line.find('=') != std::string_view::npos;
-        return false;
+        const std::size_t word =
+            line.find_first_not_of("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz_0123456789");
+        const std::size_t sign = line.find_first_not_of(" \t", word);
+        return word > 0 && sign != std::string_view::npos && line[sign] == '=';
     }
     return false;
 }
@@ -54,7 +54,7 @@ MeshFormat meshFormat(CommunicatorView comm, const std::string &path) {
     comm.guarded([&] {
         if (comm.rank() != 0)
             return;
-        std::array<char, lookedAt> bytes;
+        std::vector<char> bytes(lookedAt);
         const MeshFile file(path);
         format = meshFormatOf({bytes.data(), file.read(0, bytes.data(), bytes.size())});
     });
@@ -64,6 +64,7 @@ MeshFormat meshFormat(CommunicatorView comm, const std::string &path) {
 
 SourceMesh readMesh(CommunicatorView comm, const std::string &path, const CgnsOptions &cgns) {
     return failTogether(comm, [&]() -> SourceMesh {
+        requireSameOptions(comm, cgns);
         switch (meshFormat(comm, path)) {
         case MeshFormat::Gmsh:
             return readGmsh(comm, path);

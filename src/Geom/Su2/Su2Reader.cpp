@@ -190,7 +190,6 @@ class Indexer {
             result_.markers.push_back(name);
         addSection(result_.faceSegments, result_.faces, count, marker, "elements of a marker");
         result_.faces += count;
-        skipping_ = true; // SEND_TO= and the like
     }
 
     /// Old files describe periodic transformations here; SU2's configuration names the markers they connect.

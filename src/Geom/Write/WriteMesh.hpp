@@ -38,6 +38,11 @@ template <class TArray>
 FieldSlice fieldOf(std::string name, const ArrayPair<TArray> &field) {
     return fieldOf(std::move(name), std::as_const(*field.father));
 }
+/// Not of a temporary, whose values would be gone when they are written: name the field first.
+template <class T, rowsize width, rowsize most>
+FieldSlice fieldOf(std::string name, ParArray<T, width, most> &&temporary) = delete;
+template <class TArray>
+FieldSlice fieldOf(std::string name, ArrayPair<TArray> &&temporary) = delete;
 /// One component as a field of its own, copied. Local, O(rows). Throws IndexError for a component that rows do not
 /// have.
 ///

@@ -114,6 +114,46 @@ void expectPulled(const UnstructuredMesh &mesh, TField &field, rowsize width) {
     (void)rows;
 }
 
+TEST(DailyUse, OptionsThatDifferBetweenRanksAreRefused) {
+    const CommunicatorView comm(MPI_COMM_WORLD);
+    if (comm.size() == 1)
+        GTEST_SKIP() << "for several ranks";
+    const int own = comm.rank() == comm.size() - 1 ? 1 : 0;
+    for (int which = 0; which < 4; which++) {
+        MeshOptions options;
+        options.ghostLayers = which == 0 ? 1 + own : 1;
+        options.ghostsBy = which == 1 && own == 1 ? GhostNeighbours::Faces : GhostNeighbours::Nodes;
+        options.partitioner = which == 2 && own == 1 ? Partitioner::Curve : Partitioner::Graph;
+        options.cellOrder = which == 3 && own == 1 ? CellOrder::ReverseCuthillMcKee : CellOrder::Curve;
+        EXPECT_THROW(buildMesh(comm, makeBoxMesh({}, comm), options), ArgumentError) << which;
+    }
+}
+
+TEST(DailyUse, MovedFromMeshesSaySo) {
+    const CommunicatorView comm(MPI_COMM_WORLD);
+    UnstructuredMesh mesh = buildMesh(comm, makeBoxMesh({}, comm));
+    const UnstructuredMesh taken = std::move(mesh);
+    EXPECT_THROW(mesh.field<1>("u"), StateError); // NOLINT: on purpose
+    EXPECT_THROW((void)mesh.firstLayers(1), StateError);
+    EXPECT_THROW((void)mesh.cells.mapping(), StateError);
+    EXPECT_TRUE(mesh.cells.ownFileNumbers().empty());
+    EXPECT_THROW(UnstructuredMesh(comm).field<1>("u"), StateError);
+}
+
+TEST(DailyUse, FacesInNoPatchKeepTheirName) {
+    const CommunicatorView comm(MPI_COMM_WORLD);
+    SourceMesh source = makeBoxMesh({}, comm);
+    ASSERT_FALSE(source.patches.empty());
+    source.patches[0].name = "unassigned";
+    MeshReport report;
+    MeshOptions options;
+    options.report = &report;
+    const UnstructuredMesh mesh = buildMesh(comm, std::move(source), options);
+    EXPECT_EQ(mesh.patch("unassigned").id, static_cast<int>(mesh.patches.size()) - 1);
+    EXPECT_EQ(mesh.patch("unassigned_in_file").id, 0);
+    EXPECT_EQ(report.warnings.size(), 1U);
+}
+
 TEST(DailyUse, FieldsInOneLine) {
     const UnstructuredMesh mesh = box(CommunicatorView(MPI_COMM_WORLD));
     auto u = mesh.field<5>("u");

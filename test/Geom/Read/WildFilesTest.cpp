@@ -117,6 +117,29 @@ TEST(WildGmsh, PhysicalNamesMayLackDimensionsAndHaveTextAfterThem) {
                   "line 6: the dimension is 7");
 }
 
+TEST(WildGmsh, GroupsOfOneNameAreOnePatch) {
+    const std::string names = "$PhysicalNames\n3\n1 1 \"wall\"\n1 2 \"east\"\n1 3 \"wall\"\n$EndPhysicalNames\n";
+    const SourceMesh mesh = readWhole(format2 + names + square);
+    EXPECT_EQ(namesOf(mesh), (Names{"wall", "east", "physical_4"}));
+    EXPECT_EQ(mesh.faceMarks, (std::vector<int>{0, 1, 0, 2}));
+}
+
+TEST(WildGmsh, CoordinatesBeyondAllNumbersAreRefused) {
+    const auto with = [](const std::string &coordinate) {
+        std::string text = square;
+        return format2 + text.replace(text.find("2 1 0 0"), 7, "2 " + coordinate + " 0 0");
+    };
+    EXPECT_EQ(failure(with("1e-400")), "") << "it is 0";
+    for (const char *large : {"1e400", "-1e400", "1e999999999"})
+        expectFailure(with(large), fmt::format("a coordinate is '{}', which is not a finite number", large));
+}
+
+TEST(WildGmsh, TextThatCannotBePrintedIsNotRepeated) {
+    const std::string message = failure(format2 + "$Odd\x01\x1b[31m" + std::string(1000, 'x') + "\nno end\n");
+    EXPECT_NE(message.find("the file ends where $EndOdd??[31mx"), std::string::npos) << message;
+    EXPECT_LT(message.size(), 200U);
+}
+
 /// A strip of two squares, divided between them: curve 1 into 11 and 12, curve 2 not at all; 13 separates the parts.
 std::string partitioned(bool withParentGroups, bool withPieceGroups) {
     const auto groups = [](bool with, int group) { return with ? fmt::format("1 {}", group) : std::string("0"); };
@@ -189,6 +212,40 @@ TEST(WildSu2, MarkersMayBeSpelledAsSu2ReadsThem) {
                   "line 10: expected MARKER_ELEMS= of marker a");
     expectFailure(triangle + "NMARK= 1\nMARKER_TAG= SEND_RECEIVE\nMARKER_ELEMS= 0\n",
                   "read the file from which they were made");
+}
+
+TEST(WildSu2, MarkersHaveNoMoreElementsThanAnnounced) {
+    expectFailure(triangle + "NMARK= 1\nMARKER_TAG= wall\nMARKER_ELEMS= 1\n3 0 1\n3 1 2\n",
+                  "line 12: expected a keyword and '='");
+    EXPECT_EQ(failure(triangle + "NMARK= 1\nMARKER_TAG= wall\nMARKER_ELEMS= 1\n3 0 1\nSEND_TO= 2\n3 1 2\n"), "")
+        << "lines of other keywords";
+}
+
+TEST(WildSu2, KeywordsOfOthersMayComeFirst) {
+    EXPECT_EQ(failure("FFD_NBOX= 1\nFFD_LEVEL= 0\n" + triangle), "");
+    EXPECT_EQ(failure(std::string(6000, '%') + "\n" + triangle), "") << "a long comment";
+}
+
+TEST(WildFiles, OptionsThatDifferBetweenRanksAreRefused) {
+    const CommunicatorView comm(MPI_COMM_WORLD);
+    if (comm.size() == 1)
+        GTEST_SKIP() << "for several ranks";
+    const TemporaryFile file(".su2", triangle);
+    const bool last = comm.rank() == comm.size() - 1;
+    MeshFields fields;
+    for (int which = 0; which < 3; which++) {
+        CgnsOptions options;
+        options.base = last && which == 0 ? "other" : "";
+        options.joinCoincidentNodes = last && which == 1;
+        options.fields = last && which == 2 ? &fields : nullptr;
+        try {
+            (void)readMesh(comm, file.path(), options);
+            ADD_FAILURE() << "no error";
+        } catch (const ArgumentError &error) {
+            EXPECT_NE(std::string(error.what()).find("options differ between ranks"), std::string::npos)
+                << error.what();
+        }
+    }
 }
 
 TEST(WildSu2, OneOfSeveralZonesIsRead) {
