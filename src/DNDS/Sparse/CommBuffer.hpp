@@ -57,7 +57,8 @@ class CommBuffer {
     CommBuffer(int tag, int sender, int receiver, CommunicatorView comm, std::size_t elements, Pool &pool,
                ReceiveWay way = ReceiveWay::Ahead)
         : CommBuffer(
-              tag, sender, receiver, comm, elements, [&pool](std::size_t n) { return pool.get(n * sizeof(T)); }, way) {}
+              tag, sender, receiver, comm, elements, [pool](std::size_t n) mutable { return pool.get(n * sizeof(T)); },
+              way) {}
 
     ChannelState state() const { return state_->channel.state(); }
     bool isAllocated() const noexcept { return state_->buffer.isValid(); }

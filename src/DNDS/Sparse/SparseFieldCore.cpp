@@ -76,6 +76,13 @@ SparseFieldCore::SparseFieldCore(std::string name, std::shared_ptr<const SparseP
     DNDS_CHECK(options.deallocationCount >= 0, ArgumentError,
                "'{}' is to free blocks after {} exchanges: give 1 or more, or 0 for never", name,
                options.deallocationCount);
+    constexpr std::size_t most = std::size_t{1} << 46U; // bytes, of a block and of all that is multiplied for it
+    std::size_t rows = 1;
+    for (const BlockMemory &block : pattern->blocks())
+        rows = std::max(rows, toSize(block.rows));
+    DNDS_CHECK(toSize(options.components) <= most / elements->bytes() / toSize(options.stages) / rows, ArgumentError,
+               "a block of '{}' has {} cells with ghosts, {} components and {} stages: too many bytes", name, rows,
+               options.components, options.stages);
     state_ = std::make_shared<SparseFieldState>();
     SparseFieldState &state = *state_;
     state.name = std::move(name);
@@ -138,6 +145,8 @@ int SparseFieldCore::emptyExchanges(int local) const {
 
 void SparseFieldCore::setEmptyExchanges(int local, int count) {
     DNDS_CHECK(isAllocated(local), StateError, "block {} of '{}' is not allocated", block(local).block, name());
+    DNDS_CHECK(count >= 0, ArgumentError, "block {} of '{}' was empty in {} exchanges: give 0 or more",
+               block(local).block, name(), count);
     state_->blocks[toSize(local)].below = count;
 }
 

@@ -1,6 +1,7 @@
 #include "DNDS/Sparse/SparseFields.hpp"
 
 #include "DNDS/Base/ContentHash.hpp"
+#include "DNDS/Mpi/Check.hpp"
 #include "DNDS/Mpi/FailTogether.hpp"
 #include "DNDS/Mpi/RequireSame.hpp"
 #include "DNDS/Sparse/PeerMessages.hpp"
@@ -10,9 +11,11 @@
 #include "DNDS/Transport/RowScatter.hpp"
 
 #include <algorithm>
+#include <chrono>
 #include <cstring>
 #include <exception>
 #include <optional>
+#include <utility>
 #include <vector>
 
 namespace DNDS {
@@ -58,6 +61,10 @@ struct SparseFields::State {
     void sendNonLocal();
     std::size_t pack(std::size_t p, std::uint64_t code);
     void sendHeader(std::size_t p, std::uint64_t code);
+    /// Throws StateError in a forked child, after MPI_Finalize, and where the communicator was freed.
+    void requireUsable() const;
+    void checkPeers();
+    void checkPeers(double seconds);
     bool receive();
     bool receiveFrom(std::size_t p);
     void accept(std::size_t p);
@@ -103,6 +110,8 @@ struct SparseFields::State {
     bool incomplete = false; ///< there was no memory for what came; another attempt may succeed
     bool lostLast = false;   ///< the exchange before was given up for that
     std::exception_ptr failure;
+    /// Since when a program asks whether all has come, and when peers were looked at last.
+    std::optional<std::pair<std::chrono::steady_clock::time_point, std::chrono::steady_clock::time_point>> polling;
 };
 
 SparseFields::State::State(std::string label, std::span<SparseFieldCore *const> cores) : name(std::move(label)) {
@@ -124,14 +133,41 @@ SparseFields::State::State(std::string label, std::span<SparseFieldCore *const> 
         peers.emplace_back().present.resize(Bits::words(peer.given.size() * members.size()));
 }
 
-void SparseFields::State::begin() {
+void SparseFields::State::requireUsable() const {
+    requireMpiActive("exchange a sparse field");
     (void)pattern->context()->comm(); // throws where the communicator was freed
-    if (inFlight && incomplete) {     // the program goes on without what came
+}
+
+/// For what is asked again and again: looks now and then whether those are alive that are waited for.
+void SparseFields::State::checkPeers() {
+    const auto now = std::chrono::steady_clock::now();
+    if (!polling)
+        polling.emplace(now, now);
+    constexpr std::chrono::milliseconds pause(50);
+    if (now - polling->second < pause)
+        return;
+    polling->second = now;
+    checkPeers(std::chrono::duration<double>(now - polling->first).count());
+}
+
+void SparseFields::State::checkPeers(double seconds) {
+    for (std::size_t p = 0; p < peers.size(); ++p)
+        if (!peers[p].arrived)
+            messages->checkPeer(p, fmt::format("send its blocks of '{}'", name), seconds);
+}
+
+void SparseFields::State::begin() {
+    requireUsable();
+    if (inFlight && incomplete) { // the program goes on without what came
         abandon();
         lostLast = true;
     }
     if (inFlight)
         return;
+    for (const Member &member : members)
+        DNDS_CHECK(member.field->inFlight == 0, StateError,
+                   "'{}' cannot begin: '{}' is in another exchange, which is not finished", name, member.field->name);
+    polling = {};
     ++epoch;
     inFlight = true;
     built = sentLocal = sentNonLocal = localSet = nonLocalSet = incomplete = false;
@@ -264,6 +300,7 @@ void SparseFields::State::sendHeader(std::size_t p, std::uint64_t code) {
 }
 
 bool SparseFields::State::receive() {
+    requireUsable();
     bool all = true;
     for (std::size_t p = 0; p < peers.size(); ++p) {
         while (!peers[p].arrived && receiveFrom(p))
@@ -430,7 +467,7 @@ void SparseFields::State::freeEmpty() {
             continue;
         field.allocated.forEach([&](int block) {
             int &below = field.blocks[toSize(block)].below;
-            below = field.isBelow(block) ? below + 1 : 0;
+            below = field.isBelow(block) ? std::min(below, most) + 1 : 0;
             if (below >= most) {
                 field.drop(block);
                 ++traffic.frees;
@@ -456,20 +493,25 @@ void SparseFields::State::complete() {
 SparseFields::SparseFields(SparseFieldCore &field) : SparseFields(field.name(), {&field}) {}
 
 SparseFields::SparseFields(std::string name, std::span<SparseFieldCore *const> fields) {
-    DNDS_CHECK(!fields.empty() && fields.front() != nullptr, ArgumentError, "the exchange '{}' has no fields", name);
-    const auto context = fields.front()->pattern()->context();
+    const auto some = std::ranges::find_if(
+        fields, [](const SparseFieldCore *field) { return field != nullptr && field->state_ != nullptr; });
+    DNDS_CHECK(some != fields.end(), ArgumentError, "the exchange '{}' has no fields", name);
+    const auto &pattern = (*some)->pattern();
+    const auto context = pattern->context();
     const CommunicatorView comm = context->comm();
     const Channel channel = context->nextChannel(); // before anything can fail: ranks stay in step
     std::vector<std::string> texts;
     comm.guarded([&] {
         for (const SparseFieldCore *field : fields) {
-            DNDS_CHECK(field != nullptr && field->pattern() == fields.front()->pattern(), ArgumentError,
+            DNDS_CHECK(field != nullptr && field->state_ != nullptr, ArgumentError,
+                       "a field of '{}' is null, or was moved from", name);
+            DNDS_CHECK(field->pattern() == pattern, ArgumentError,
                        "the fields of '{}' are on different patterns: make them on one", name);
             texts.push_back(field->state_->describe());
             DNDS_CHECK(std::ranges::count(fields, field) == 1, ArgumentError, "'{}' is twice in '{}'", field->name(),
                        name);
         }
-        texts.push_back(fmt::format("{} on blocks {:016x}", name, fields.front()->pattern()->signature()));
+        texts.push_back(fmt::format("{} on blocks {:016x}", name, pattern->signature()));
     });
     requireSame(comm, texts, [&](std::size_t k, const std::string *first) {
         throw StateError(
@@ -519,8 +561,13 @@ bool SparseFields::receiveBoundBufs(Bounds which) {
     State &state = *state_;
     DNDS_CHECK(inFlight(), StateError, "no exchange of '{}' was begun: send first", state.name);
     const bool local = !isLocal(which) || state.sentLocal;
-    return (!isNonLocal(which) || state.receive()) && local;
+    const bool come = !isNonLocal(which) || state.receive();
+    if (!come)
+        state.checkPeers();
+    return come && local;
 }
+
+void SparseFields::abandon() noexcept { state_->abandon(); }
 
 void SparseFields::setBounds(Bounds which) {
     State &state = *state_;
@@ -551,9 +598,7 @@ void SparseFields::finishExchangeGhosts() {
         state.pattern->context()->progressParked();
         backoff.pause();
         if (backoff.longWait())
-            for (std::size_t p = 0; p < state.peers.size(); ++p)
-                if (!state.peers[p].arrived)
-                    state.messages->checkPeer(p, fmt::format("send its blocks of '{}'", state.name), backoff.seconds());
+            state.checkPeers(backoff.seconds());
     }
     setBounds(Bounds::Any);
 }

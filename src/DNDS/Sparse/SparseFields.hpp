@@ -59,7 +59,8 @@ struct SparseTraffic {
 class SparseFields {
   public:
     /// Collective; all ranks give the same fields in the same order. Throws on all ranks ArgumentError for no field,
-    /// one that is named twice, or fields on different patterns; StateError naming what differs between ranks.
+    /// (on this rank only where it gives none at all), one that is named twice, or fields on different patterns;
+    /// StateError naming what differs between ranks.
     SparseFields(std::string name, std::initializer_list<SparseFieldCore *> fields)
         : SparseFields(std::move(name), std::span(fields.begin(), fields.size())) {}
     SparseFields(std::string name, std::span<SparseFieldCore *const> fields);
@@ -86,10 +87,15 @@ class SparseFields {
     /// Begins the exchange. Messages need no receive beforehand: this is for programs that have the call.
     void startReceiveBoundBufs(Bounds which = Bounds::Any);
     void sendBoundBufs(Bounds which = Bounds::Any);
-    /// Whether all has come. Does not wait.
+    /// Whether all has come. Does not wait, but throws PeerError where a peer's process has ended, or after asking for
+    /// DNDS_WAIT_TIMEOUT seconds.
     bool receiveBoundBufs(Bounds which = Bounds::Any);
     /// Fills ghosts; completes the exchange where nothing else is left to be set.
     void setBounds(Bounds which = Bounds::Any);
+
+    /// Gives up an exchange that has begun, after an error for example: ghosts are old or new, blocks as they were.
+    /// Peers complete theirs with what this rank has sent. Local.
+    void abandon() noexcept;
 
     bool inFlight() const noexcept;
     /// What was done so far on this rank. Local.

@@ -80,7 +80,7 @@ class SparseExactRows final : public ExactRows {
 } // namespace Detail
 
 /// The sum of each component over all cells of all ranks: [components]. Bitwise that of the dense field, on any number
-/// of ranks; see `exactSums`. Costs nothing for absent blocks. Collective; two reductions.
+/// of ranks; see `exactSums`. Costs nothing for absent blocks. At most 2^46 cells in all. Collective; two reductions.
 template <class T>
 std::vector<real> sums(const SparseField<T> &field) {
     std::vector<real> result(toSize(field.components()));
@@ -89,7 +89,8 @@ std::vector<real> sums(const SparseField<T> &field) {
     return result;
 }
 
-/// The square root of the sum of squares of each component: [components]. As `sums`.
+/// The square root of the sum of squares of each component: [components]. As `sums`. Squares that are too large or too
+/// small for a number make it infinite, NaN or 0.
 template <class T>
 std::vector<real> norms2(const SparseField<T> &field) {
     std::vector<real> result(toSize(field.components()));

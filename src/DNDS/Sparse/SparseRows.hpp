@@ -26,7 +26,8 @@ namespace DNDS {
 ///     setBlocks(dust, rows);
 ///
 /// Absent blocks are empty rows: 20 bytes. A run that goes on from there by exchanging ghosts has the same bits as one
-/// that was not interrupted, on any number of ranks.
+/// that was not interrupted, on any number of ranks; but other stages and ghosts at walls begin with the default, and
+/// a block that only these kept above the threshold is freed earlier: write them anew before the first exchange.
 template <class T>
 struct SparseRows {
     Array<T, NonUniformSize, NonUniformSize> cells; ///< [blocks]: cells x components of stage 0, in C order
@@ -63,10 +64,18 @@ void setBlocks(SparseField<T> &field, const SparseRows<T> &rows) {
     const auto elementsOf = [&](int b) { return field.block(b).cells.size() * field.components(); };
     DNDS_CHECK(rows.blocks.size() == field.blocks() && rows.cells.size() == field.blocks(), LayoutError,
                "'{}' has {} blocks here, but {} rows are given", field.name(), field.blocks(), rows.blocks.size());
-    for (int b = 0; b < field.blocks(); ++b)
+    DNDS_CHECK(rows.ids.size() == toSize(field.blocks()), LayoutError, "'{}' has {} blocks here, but {} ids are given",
+               field.name(), field.blocks(), rows.ids.size());
+    for (int b = 0; b < field.blocks(); ++b) {
+        DNDS_CHECK(rows.ids[toSize(b)] == field.block(b).block, LayoutError, "block {} of '{}' is given the row of {}",
+                   field.block(b).block, field.name(), rows.ids[toSize(b)]);
+        DNDS_CHECK((rows.blocks(b, 0) == 0 || rows.blocks(b, 0) == 1) && rows.blocks(b, 1) >= 0, LayoutError,
+                   "block {} of '{}': {} is neither there (1) nor absent (0), or its {} empty exchanges are no number",
+                   field.block(b).block, field.name(), rows.blocks(b, 0), rows.blocks(b, 1));
         DNDS_CHECK(rows.cells.rowSize(b) == (rows.blocks(b, 0) != 0 ? elementsOf(b) : 0), LayoutError,
                    "block {} of '{}' has {} elements, but {} are given: the rows are of other blocks or components",
                    field.block(b).block, field.name(), elementsOf(b), rows.cells.rowSize(b));
+    }
     for (int b = 0; b < field.blocks(); ++b) {
         field.free(b);
         if (rows.blocks(b, 0) == 0)

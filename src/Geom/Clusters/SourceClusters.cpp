@@ -3,6 +3,7 @@
 #include "DNDS/Geom/Partition/SpaceFillingCurve.hpp"
 #include "DNDS/Mpi/FailTogether.hpp"
 #include "DNDS/Mpi/Rendezvous.hpp"
+#include "DNDS/Mpi/RequireSame.hpp"
 
 #include <algorithm>
 #include <limits>
@@ -92,6 +93,9 @@ std::vector<int> SourceClusters::parts(int ranks) const {
 
 SourceClusters cutClusters(CommunicatorView comm, const SourceMesh &source, index cellsPerCluster) {
     return failTogether(comm, [&] {
+        requireSameSettings(comm, "cutClusters", [&] {
+            return std::vector<std::string>{fmt::format("cellsPerCluster = {}", cellsPerCluster)};
+        });
         DNDS_CHECK(cellsPerCluster >= 1, ArgumentError, "clusters of {} cells: give 1 or more", cellsPerCluster);
         const auto context = CommunicatorContext::of(comm);
         SourceClusters clusters;

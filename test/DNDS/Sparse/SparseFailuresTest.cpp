@@ -128,6 +128,57 @@ TEST(SparseFailures, BadOptions) {
     EXPECT_THROW(SparseFields("both", {&u, &u}), ArgumentError);
 }
 
+TEST(SparseFailures, SizesBeyondAllMemory) {
+    const auto pattern = SparsePattern::make(world(), ring.on(world()), ring.ghosts);
+    SparseFieldOptions options{.components = 1 << 30, .stages = 1 << 24};
+    expectContains(messageOf<ArgumentError>([&] { SparseField<real> made("u", pattern, options); }), "too many bytes");
+}
+
+TEST(SparseFailures, NullAndMovedFromFields) {
+    const auto pattern = SparsePattern::make(world(), ring.on(world()), ring.ghosts);
+    SparseField<real> u("u", pattern), gone("gone", pattern);
+    const SparseField<real> taken(std::move(gone));
+    const auto make = [&](std::vector<SparseFieldCore *> fields) { SparseFields both("both", fields); };
+    EXPECT_THROW(make({}), ArgumentError);
+    messageOnAll<ArgumentError>([&] { make({world().rank() == 0 ? nullptr : &u, &u}); });
+    messageOnAll<ArgumentError>([&] { make({&u, &gone}); }); // NOLINT: on purpose
+    u.exchangeGhosts();
+}
+
+TEST(SparseFailures, OneExchangeOfAFieldAtATime) {
+    Comb comb;
+    SparseFields first("first", {&comb.u}), second("second", {&comb.u});
+    first.startExchangeGhosts();
+    expectContains(messageOf<StateError>([&] { second.startExchangeGhosts(); }), "'u' is in another exchange");
+    first.finishExchangeGhosts();
+    second.exchangeGhosts();
+    comb.expectGhosts();
+}
+
+TEST(SparseFailures, AnExchangeMayBeGivenUp) {
+    Comb comb;
+    comb.u.exchange().startExchangeGhosts();
+    comb.u.exchange().abandon();
+    EXPECT_FALSE(comb.u.exchange().inFlight());
+    if (comb.u.blocks() > 0)
+        comb.u.allocate(comb.u.blocks() - 1); // it is no longer locked
+    comb.u.exchangeGhosts();
+    EXPECT_TRUE(comb.hasAll());
+    comb.expectGhosts();
+}
+
+TEST(SparseFailures, ACommunicatorFreedDuringAnExchange) {
+    MPI_Comm mine = MPI_COMM_NULL;
+    MPI_Comm_dup(MPI_COMM_WORLD, &mine);
+    SparseField<real> u("u", SparsePattern::make(mine, ring.on(mine), ring.ghosts));
+    u.exchange().startExchangeGhosts();
+    world().barrier();
+    MPI_Comm_free(&mine);
+    EXPECT_THROW((void)u.exchange().receiveBoundBufs(), StateError);
+    EXPECT_THROW(u.exchange().setBounds(), StateError);
+    EXPECT_THROW(u.exchange().finishExchangeGhosts(), StateError);
+}
+
 TEST(SparseFailures, StepsOutOfOrder) {
     Comb comb;
     SparseFields &exchange = comb.u.exchange();

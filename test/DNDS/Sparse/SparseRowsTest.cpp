@@ -99,6 +99,17 @@ TEST(SparseRows, OfOtherBlocks) {
     if (!run.u.allocatedBlocks().empty()) {
         expectContains(messageOf<LayoutError>([&] { setBlocks(other, rows); }), "other blocks or components");
     }
+    if (run.u.blocks() > 0) {
+        const auto with = [&](auto &&change) {
+            SparseRows<real> wrong = sparseRows(run.u);
+            change(wrong);
+            return messageOf<LayoutError>([&] { setBlocks(run.u, wrong); });
+        };
+        expectContains(with([](auto &wrong) { wrong.ids.clear(); }), "0 ids are given");
+        expectContains(with([](auto &wrong) { wrong.ids[0] += 1; }), "is given the row of");
+        expectContains(with([](auto &wrong) { wrong.blocks(0, 0) = 99; }), "neither there (1) nor absent (0)");
+        expectContains(with([](auto &wrong) { wrong.blocks(0, 1) = -7; }), "-7 empty exchanges");
+    }
     EXPECT_NE(blocksFingerprint(*run.blocks), blocksFingerprint(*sparseGrids()[2].on(world())));
     EXPECT_EQ(blocksFingerprint(*run.blocks), blocksFingerprint(*run.grid.on({MPI_COMM_SELF})));
 }

@@ -178,6 +178,9 @@ TEST(MeshClusters, AreOfNearlyOneSize) {
 
 TEST(MeshClusters, OfAnotherPartition) {
     messageOnAll<ArgumentError>([&] { cutClusters(world(), makeBoxMesh({}, world()), 0); });
+    if (world().size() > 1)
+        messageOnAll<ArgumentError>(
+            [&] { cutClusters(world(), makeBoxMesh({}, world()), world().rank() == 0 ? 20 : 10); });
     if (world().size() == 1)
         return;
     BoxMeshOptions options;
