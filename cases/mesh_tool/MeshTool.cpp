@@ -381,9 +381,9 @@ int runMeshTool(CommunicatorView comm, std::vector<std::string> arguments, std::
     try {
         const Progress progress(comm, err, showProgress);
         Run run(comm, values, out, progress);
-        for (const auto &[command, function] : commands)
-            if (command->parsed())
-                return DNDS::failTogether(comm, [&] { return (run.*function)(); });
+        for (const auto &entry : commands)
+            if (entry.first->parsed())
+                return DNDS::failTogether(comm, [&] { return (run.*entry.second)(); });
     } catch (const DNDS::Error &error) {
         if (error.kind() == DNDS::ErrorKind::Mpi || error.kind() == DNDS::ErrorKind::Peer)
             throw;
