@@ -139,8 +139,9 @@ TEST(MeshTool, FindsTwistedFacesOnAnyNumberOfRanks) {
     const TemporaryFile file(".msh", twisted);
     const Outcome outcome = runAlike({"check", file.path()});
     EXPECT_EQ(outcome.code, warned);
-    if (first())
+    if (first()) {
         EXPECT_NE(outcome.out.find("the faces of a cell do not close"), std::string::npos) << outcome.out;
+    }
 }
 
 TEST(MeshTool, PrintsJsonWhateverTheNamesAre) {

@@ -90,7 +90,7 @@ std::vector<VtkHdfSteps::Field> VtkHdfSteps::fields(const std::string &group) co
     }
     std::vector<Field> fields;
     for (const std::string &name : names) {
-        const std::vector<index> size = shape("VTKHDF/" + group + "/" + name);
+        const std::vector<index> size = shape(fmt::format("VTKHDF/{}/{}", group, name));
         fields.push_back({name, size.size() == 1 ? 1 : static_cast<int>(size[1])});
     }
     return fields;
@@ -98,7 +98,7 @@ std::vector<VtkHdfSteps::Field> VtkHdfSteps::fields(const std::string &group) co
 
 std::vector<real> VtkHdfSteps::values(const std::string &group, const Field &field, index step, index global,
                                       index first, index count) const {
-    return rows("VTKHDF/" + group + "/" + field.name, field.components, step * global + first, count);
+    return rows(fmt::format("VTKHDF/{}/{}", group, field.name), field.components, step * global + first, count);
 }
 
 } // namespace DNDS::Geom::Detail
