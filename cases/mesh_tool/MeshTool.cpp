@@ -89,8 +89,7 @@ class Run {
 
     int check() {
         Geom::MeshReport report;
-        // With ghosts, both cells of a face share its corners on any number of ranks, and are found not to close.
-        const Geom::UnstructuredMesh mesh = build(report, 1, Geom::GhostNeighbours::Faces);
+        const Geom::UnstructuredMesh mesh = build(report, 0, Geom::GhostNeighbours::Faces);
         progress_("measure");
         const real closure = Geom::computeMetrics(mesh).closure;
         // Cells of curved surfaces do not close, and need not.

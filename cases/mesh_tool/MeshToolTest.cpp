@@ -75,42 +75,6 @@ void expectRefusal(const std::vector<std::string> &arguments, const std::vector<
         EXPECT_NE(outcome.err.find(word), std::string::npos) << "no " << word << " in: " << outcome.err;
 }
 
-/// Two hexahedra that list the corners of their common face in different cycles.
-constexpr const char *twisted = R"($MeshFormat
-2.2 0 8
-$EndMeshFormat
-$Nodes
-12
-1 0 0 0
-2 1 0 0
-3 2 0 0
-4 0 1 0
-5 1 1 0
-6 2 1 0
-7 0 0 1
-8 1 0 1
-9 2 0 1
-10 0 1 1
-11 1 1 1
-12 2 1 1
-$EndNodes
-$Elements
-12
-1 5 2 10 1 1 2 5 4 7 8 11 10
-2 5 2 10 1 2 3 6 11 8 9 12 5
-3 3 2 1 1 1 4 5 2
-4 3 2 1 1 1 2 8 7
-5 3 2 1 1 5 4 10 11
-6 3 2 1 1 1 7 10 4
-7 3 2 1 1 7 8 11 10
-8 3 2 1 1 2 11 6 3
-9 3 2 1 1 2 3 9 8
-10 3 2 1 1 3 6 12 9
-11 3 2 1 1 6 11 5 12
-12 3 2 1 1 8 9 12 5
-$EndElements
-)";
-
 constexpr const char *square = R"(NDIME= 2
 NELEM= 2
 5 0 1 2 0
@@ -133,15 +97,6 @@ MARKER_ELEMS= 3
 
 std::string replaced(std::string text, const std::string &what, const std::string &with) {
     return text.replace(text.find(what), what.size(), with);
-}
-
-TEST(MeshTool, FindsTwistedFacesOnAnyNumberOfRanks) {
-    const TemporaryFile file(".msh", twisted);
-    const Outcome outcome = runAlike({"check", file.path()});
-    EXPECT_EQ(outcome.code, warned);
-    if (first()) {
-        EXPECT_NE(outcome.out.find("the faces of a cell do not close"), std::string::npos) << outcome.out;
-    }
 }
 
 TEST(MeshTool, PrintsJsonWhateverTheNamesAre) {

@@ -148,8 +148,7 @@ TEST(MeshWriter, NamesTheFieldThatDoesNotFit) {
             EXPECT_SAYS(writing({.cells = last ? std::vector<FieldSlice>{} : good}), "here no more fields");
         }
         writer.writeStep(0.0, {.cells = good});
-        EXPECT_SAYS(writing({.cells = {{"pressure", 3, cells}}}),
-                    "cell field 'pressure' has 3 components, but the first step had 'velocity' with 3 here");
+        EXPECT_SAYS(writing({.cells = {{"pressure", 3, cells}}}), "cell field 'pressure' was not in the first step");
         EXPECT_SAYS(writing({}), "cell field 'velocity' of the first step is missing");
         EXPECT_SAYS(writing({.cells = {good[0], {"more", 3, cells}}}), "cell field 'more' was not in the first step");
         writer.close();
