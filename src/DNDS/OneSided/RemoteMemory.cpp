@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cstdio>
 #include <cstring>
 #include <exception>
 #include <limits>
@@ -200,7 +201,11 @@ void RemoteMemory::getStrided(int rank, std::size_t offset, std::size_t fromStri
 }
 
 void RemoteMemory::barrier() {
-    checkKernels();
+    meet();
+    checkKernels(); // only now: the others must not wait for a rank whose kernels did wrong
+}
+
+void RemoteMemory::meet() {
     quiet();
     PendingBarrier barrier(*context_);
     waitFor(PeerWaits::anyone, "come to a barrier", [&] { return barrier.reached(); });
@@ -208,7 +213,10 @@ void RemoteMemory::barrier() {
 }
 
 void RemoteMemory::close() {
-    barrier();
+    meet();
+    if (faults_->taken != 0)
+        std::fprintf(stderr, "DNDS: %s: a kernel of rank %d did wrong, and nobody asked (checkKernels)\n", name_.c_str(),
+                     rank_);
     if (far_) {
         far_->close();
         far_.reset();

@@ -131,7 +131,8 @@ class RemoteMemory {
         if (far_)
             far_->sync();
     }
-    /// `quiet` on all ranks; afterwards loads see what was put. Collective; serves other ranks while it waits.
+    /// `quiet` on all ranks; afterwards loads see what was put. Throws what a kernel of this rank noted once all have
+    /// come. Collective; serves other ranks meanwhile.
     void barrier();
     /// Whether other ranks' atomic operations come here as messages, which waits have to serve.
     bool servesOthers() const noexcept { return far_ != nullptr && device_ == nullptr; }
@@ -159,6 +160,7 @@ class RemoteMemory {
 
   private:
     void exchangePlaces(std::size_t bytes);
+    void meet();
     void close();
     [[noreturn]] void throwKernelFault();
 

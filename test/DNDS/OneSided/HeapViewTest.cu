@@ -253,6 +253,26 @@ TEST_P(HeapViews, WrongAccessesAreThrownByTheNextCallOnTheHost) {
     heap.barrier();
 }
 
+TEST_P(HeapViews, FaultsOfOneRankDoNotHoldUpOthers) {
+    SymmetricHeap heap(MPI_COMM_WORLD, 1 << 14, GetParam());
+    const auto words = filled<std::int64_t>(heap, 8, 5);
+    const bool mine = worldRank() == 0;
+    const auto doWrong = [&] {
+        if (!mine)
+            return;
+        parallelFor(executor(), 3, OneSidedWrong{heap.view(), words, 0});
+        executor().synchronize();
+    };
+    doWrong();
+    if (mine) {
+        EXPECT_THROW(heap.barrier(), IndexError);
+    } else {
+        heap.barrier();
+    }
+    heap.barrier();
+    doWrong(); // nobody asks before the heap goes
+}
+
 TEST_P(HeapViews, KernelsSignalEachOther) {
     SymmetricHeap heap(MPI_COMM_WORLD, 1 << 14, GetParam());
     if (!allReached(heap))
