@@ -215,8 +215,8 @@ void RemoteMemory::meet() {
 void RemoteMemory::close() {
     meet();
     if (faults_->taken != 0)
-        std::fprintf(stderr, "DNDS: %s: a kernel of rank %d did wrong, and nobody asked (checkKernels)\n", name_.c_str(),
-                     rank_);
+        std::fprintf(stderr, "DNDS: %s: a kernel of rank %d did wrong, and nobody asked (checkKernels)\n",
+                     name_.c_str(), rank_);
     if (far_) {
         far_->close();
         far_.reset();
