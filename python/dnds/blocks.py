@@ -84,13 +84,9 @@ class NdArray:
         return self.grid.comm
 
     @property
-    def is_decomposed(self):
-        return self._field is not None
-
-    @property
     def is_distributed(self):
-        """Whether more than one rank has cells."""
-        return self.is_decomposed and len(self.grid.blocks) > 1
+        """Whether it was cut, be it on one rank."""
+        return self._field is not None
 
     @property
     def components(self):
@@ -231,5 +227,5 @@ class NdArray:
         return self.grid.describe()
 
     def __repr__(self):
-        what = self.field.grid if self.is_decomposed else "not decomposed"
+        what = self.field.grid if self.is_distributed else "not decomposed"
         return f"<dnds.NdArray '{self.name}' of {self.dtype}: {what}>"

@@ -5,19 +5,24 @@
 #include "Comm.hpp"
 
 #include "DNDS/Blocks/BlockFile.hpp"
+#include "DNDS/Sparse/SparsePattern.hpp"
 
 #include <nanobind/nanobind.h>
 
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace DNDS::Python {
 
 /// A grid and the communicator whose ranks have its blocks.
 struct GridHandle {
+    using SparsePatterns = std::vector<std::pair<GhostWidths, std::shared_ptr<const SparsePattern>>>;
+
     CommPtr comm;
     std::shared_ptr<const BlockGrid> grid;
+    std::shared_ptr<SparsePatterns> sparse = std::make_shared<SparsePatterns>(); ///< shared by fields, by their ghosts
 };
 
 /// What Python needs of a BlockField of any type.

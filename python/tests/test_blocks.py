@@ -33,9 +33,9 @@ def cells_of(box):
 def test_ghosts_are_the_cells_they_stand_for(comm, dtype, order, components):
     shape, periodic = (9, 7, 5), (True, False, True)
     a = dnds.NdArray("a", dtype)
-    assert not a.is_decomposed and not a.is_distributed
+    assert not a.is_distributed
     a.decompose(shape, ghosts=[1, (2, 1), 1], periodic=periodic, components=components, order=order, comm=comm)
-    assert a.is_distributed == (comm.size > 1) and a.global_shape == shape and a.dtype == np.dtype(dtype)
+    assert a.is_distributed and a.global_shape == shape and a.dtype == np.dtype(dtype)
     axis = 0 if order == "outside" else -1
     weights = np.arange(1, components + 1)
 
@@ -166,7 +166,7 @@ def test_what_is_wrong_on_one_rank_raises_on_all(comm):
         a.decompose((8, 8), components=2, order="both" if last else "inside", comm=comm)
     with pytest.raises(dnds.Error, match="components"):
         a.decompose((8, 8), components=0, comm=comm)
-    assert not a.is_decomposed
+    assert not a.is_distributed
     a.decompose((8, 8), comm=comm)
     assert comm.allreduce(a.core.size) == 64
 

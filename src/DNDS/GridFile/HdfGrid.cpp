@@ -4,7 +4,6 @@
 #include "DNDS/GridFile/SlabChunks.hpp"
 
 #include <algorithm>
-#include <exception>
 #include <utility>
 
 namespace DNDS::Detail {
@@ -55,58 +54,10 @@ hid_t hdfNumberType(ElementKind kind) {
     });
 }
 
-HdfGridFile::HdfGridFile(CommunicatorView comm, std::string path, bool append) : comm_(comm), path_(std::move(path)) {
-    const HdfQuiet quiet;
-    HdfObject access(H5Pcreate(H5P_FILE_ACCESS), H5Pclose);
-    comm_.beforeCollective(); // HDF5 duplicates the communicator
-    need(H5Pset_fapl_mpio(access.get(), comm_.handle(), MPI_INFO_NULL), "by MPI");
-    file_ = HdfObject(append ? H5Fopen(path_.c_str(), H5F_ACC_RDWR, access.get())
-                             : H5Fcreate(path_.c_str(), H5F_ACC_TRUNC, H5P_DEFAULT, access.get()),
-                      H5Fclose);
-    need(file_.get(), "the file");
-}
-
-HdfObject HdfGridFile::makeGroup(hid_t parent, const char *name) {
-    const HdfQuiet quiet;
-    comm_.beforeCollective();
-    HdfObject group(H5Gcreate2(parent, name, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT), H5Gclose);
-    need(group.get(), name);
-    return group;
-}
-
-void HdfGridFile::writeText(hid_t object, const char *name, std::string_view text) {
-    const HdfQuiet quiet;
-    comm_.beforeCollective();
-    HdfObject type(H5Tcopy(H5T_C_S1), H5Tclose);
-    need(H5Tset_size(type.get(), text.size()), name);
-    HdfObject space(H5Screate(H5S_SCALAR), H5Sclose);
-    HdfObject attribute(H5Acreate2(object, name, type.get(), space.get(), H5P_DEFAULT, H5P_DEFAULT), H5Aclose);
-    need(attribute.get(), name);
-    need(H5Awrite(attribute.get(), type.get(), text.data()), name);
-}
-
-void HdfGridFile::writeNumbers(hid_t object, const char *name, hid_t type, std::size_t count, const void *numbers) {
-    const HdfQuiet quiet;
-    comm_.beforeCollective();
-    const hsize_t size = count;
-    HdfObject space(H5Screate_simple(1, &size, nullptr), H5Sclose);
-    HdfObject attribute(H5Acreate2(object, name, type, space.get(), H5P_DEFAULT, H5P_DEFAULT), H5Aclose);
-    need(attribute.get(), name);
-    need(H5Awrite(attribute.get(), type, numbers), name);
-}
-
-void HdfGridFile::writeNumbers(hid_t object, const char *name, std::span<const index> numbers) {
-    writeNumbers(object, name, H5T_NATIVE_INT64, numbers.size(), numbers.data());
-}
-
-void HdfGridFile::writeNumbers(hid_t object, const char *name, std::span<const real> numbers) {
-    writeNumbers(object, name, H5T_NATIVE_DOUBLE, numbers.size(), numbers.data());
-}
-
 void HdfGridFile::writeDataset(hid_t parent, const std::string &name, const std::vector<index> &shape, ElementKind kind,
                                std::span<const WrittenSlab> slabs) {
     const HdfQuiet quiet;
-    comm_.beforeCollective();
+    comm().beforeCollective();
     const std::vector<hsize_t> size(shape.begin(), shape.end());
     HdfObject links(H5Pcreate(H5P_LINK_CREATE), H5Pclose);
     need(H5Pset_create_intermediate_group(links.get(), 1), name);
@@ -131,7 +82,7 @@ void HdfGridFile::writeSlabs(hid_t data, const std::string &name, ElementKind ki
         for (index k = 0; k < parts.size(); k++)
             chunks.emplace_back(&slab, parts.at(k));
     }
-    const index rounds = comm_.allReduce(static_cast<index>(chunks.size()), MPI_MAX);
+    const index rounds = comm().allReduce(static_cast<index>(chunks.size()), MPI_MAX);
     std::vector<std::byte> buffer(sizeof(real));
     for (index k = 0; k < rounds; k++) {
         std::vector<hsize_t> start;
@@ -144,15 +95,9 @@ void HdfGridFile::writeSlabs(hid_t data, const std::string &name, ElementKind ki
             start.assign(first.begin(), first.end());
             count.assign(chunk.count.begin(), chunk.count.end());
         }
-        comm_.beforeCollective();
+        comm().beforeCollective();
         need(writeChunk(data, hdfNumberType(kind), start, count, buffer.data()), name);
     }
-}
-
-void HdfGridFile::close() {
-    const HdfQuiet quiet;
-    comm_.beforeCollective();
-    need(file_.close(), "the end of the file");
 }
 
 } // namespace DNDS::Detail

@@ -45,16 +45,6 @@ SlabChunk SlabChunks::at(index k) const {
     return chunk;
 }
 
-bool isContiguous(const SlabChunk &chunk, const std::vector<index> &strides) {
-    index expected = 1;
-    for (std::size_t d = strides.size(); d-- > 0;) {
-        if (chunk.count[d] != 1 && strides[d] != expected)
-            return false;
-        expected *= chunk.count[d];
-    }
-    return true;
-}
-
 void gatherChunk(const WrittenSlab &slab, const SlabChunk &chunk, std::size_t elementBytes, std::byte *packed) {
     const auto *data = static_cast<const std::byte *>(slab.data);
     const auto bytes = static_cast<index>(elementBytes);

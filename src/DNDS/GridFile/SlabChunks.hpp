@@ -69,9 +69,6 @@ void forEachRun(const SlabChunk &chunk, const std::vector<index> &strides, Run &
     }
 }
 
-/// Whether a chunk of a slab is contiguous in memory, in the file's order.
-bool isContiguous(const SlabChunk &chunk, const std::vector<index> &strides);
-
 /// Copies the elements of a chunk from memory, one after another, to `packed`, or back. Local.
 void gatherChunk(const WrittenSlab &slab, const SlabChunk &chunk, std::size_t elementBytes, std::byte *packed);
 void scatterChunk(const Slab &slab, const SlabChunk &chunk, std::size_t elementBytes, const std::byte *packed);

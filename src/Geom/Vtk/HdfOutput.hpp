@@ -2,13 +2,11 @@
 /// @brief Writes an HDF5 file by all ranks together. Part of VtkHdfWriter.
 #pragma once
 
-#include "DNDS/Mpi/Communicator.hpp"
-#include "DNDS/Mpi/Datatype.hpp"
-#include "DNDS/Serialize/HdfObject.hpp"
+#include "DNDS/Serialize/HdfSharedFile.hpp"
 
 #include <string>
-#include <string_view>
 #include <type_traits>
+#include <utility>
 
 namespace DNDS::Geom::Detail {
 
@@ -22,18 +20,10 @@ struct HdfRows {
     index own = 0;
 };
 
-/// A file that all ranks write. All functions are Collective and throw DataError on all ranks if one fails; call them
-/// in `failTogether`, since ranks wait for each other within HDF5. HDF5 prints nothing meanwhile.
-class HdfOutput {
+/// A new file of tables that all ranks write.
+class HdfOutput : public DNDS::Detail::HdfSharedFile {
   public:
-    HdfOutput(CommunicatorView comm, std::string path);
-
-    hid_t file() const noexcept { return file_.get(); }
-    CommunicatorView comm() const noexcept { return comm_; }
-
-    HdfObject makeGroup(hid_t parent, const char *name);
-    void writeText(hid_t object, const char *name, const std::string &text);
-    void writeIntegers(hid_t object, const char *name, const std::vector<index> &values);
+    HdfOutput(CommunicatorView comm, std::string path) : HdfSharedFile(comm, std::move(path), false) {}
 
     /// A dataset of all ranks' rows.
     template <class T>
@@ -57,8 +47,6 @@ class HdfOutput {
         write(data.get(), name, typeOf<T>(), rows, before, values);
     }
 
-    void close();
-
   private:
     template <class T>
     static hid_t typeOf() {
@@ -73,17 +61,6 @@ class HdfOutput {
                           bool growing);
     void grow(hid_t data, const std::string &name, const HdfRows &rows, index length);
     void write(hid_t data, const std::string &name, hid_t type, const HdfRows &rows, index before, const void *values);
-    /// Checks the result of an HDF5 call, negative on failure, on all ranks. `what` is not a string, which would be
-    /// made before the call and might fail on one rank while others wait within it.
-    template <class Result>
-    Result need(Result result, std::string_view what) {
-        comm_.guarded([&] { DNDS_CHECK(result >= 0, DataError, "{}: HDF5 cannot write {}", path_, what); });
-        return result;
-    }
-
-    CommunicatorView comm_;
-    std::string path_;
-    HdfObject file_;
 };
 
 } // namespace DNDS::Geom::Detail

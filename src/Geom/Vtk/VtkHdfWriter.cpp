@@ -133,7 +133,7 @@ class VtkHdfWriter::Implementation {
         });
         const bool polyhedra = comm.allReduce(cells.faceOffsets.empty() ? 0 : 1, MPI_MAX) == 1;
         root_ = output_.makeGroup(output_.file(), "VTKHDF");
-        output_.writeIntegers(root_.get(), "Version", polyhedra ? std::vector<index>{2, 5} : std::vector<index>{2, 0});
+        output_.writeNumbers(root_.get(), "Version", polyhedra ? std::vector<index>{2, 5} : std::vector<index>{2, 0});
         output_.writeText(root_.get(), "Type", "UnstructuredGrid");
         for (const char *name : {"PointData", "CellData", "FieldData"})
             output_.makeGroup(root_.get(), name);
@@ -188,7 +188,7 @@ class VtkHdfWriter::Implementation {
     void close() {
         isOpen_ = false; // failures throw
         if (steps_ > 0)
-            output_.writeIntegers(stepsGroup_.get(), "NSteps", {steps_});
+            output_.writeNumbers(stepsGroup_.get(), "NSteps", std::span(&steps_, 1));
         pointFields_.clear();
         cellFields_.clear();
         zeros_.clear();

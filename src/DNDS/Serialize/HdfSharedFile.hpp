@@ -1,0 +1,89 @@
+/// @file HdfSharedFile.hpp
+/// @brief An HDF5 file that all ranks write: groups and attributes. Part of VtkHdfWriter, VtkGridFile and HdfDataset.
+#pragma once
+
+#include "DNDS/Base/Types.hpp"
+#include "DNDS/Mpi/Communicator.hpp"
+#include "DNDS/Serialize/HdfObject.hpp"
+
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+
+namespace DNDS::Detail {
+
+/// A file that all ranks write. All functions are Collective and throw DataError on all ranks if one fails; call them
+/// in `failTogether`, since ranks wait for each other within HDF5. HDF5 prints nothing meanwhile.
+class HdfSharedFile {
+  public:
+    /// A new file, or an existing one to add to.
+    HdfSharedFile(CommunicatorView comm, std::string path, bool append) : comm_(comm), path_(std::move(path)) {
+        const HdfQuiet quiet;
+        HdfObject access(H5Pcreate(H5P_FILE_ACCESS), H5Pclose);
+        comm_.beforeCollective(); // HDF5 duplicates the communicator
+        need(H5Pset_fapl_mpio(access.get(), comm_.handle(), MPI_INFO_NULL), "by MPI");
+        file_ = HdfObject(append ? H5Fopen(path_.c_str(), H5F_ACC_RDWR, access.get())
+                                 : H5Fcreate(path_.c_str(), H5F_ACC_TRUNC, H5P_DEFAULT, access.get()),
+                          H5Fclose);
+        need(file_.get(), "the file");
+    }
+
+    hid_t file() const noexcept { return file_.get(); }
+    CommunicatorView comm() const noexcept { return comm_; }
+
+    HdfObject makeGroup(hid_t parent, const char *name) {
+        const HdfQuiet quiet;
+        comm_.beforeCollective();
+        HdfObject group(H5Gcreate2(parent, name, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT), H5Gclose);
+        need(group.get(), name);
+        return group;
+    }
+    void writeText(hid_t object, const char *name, std::string_view text) {
+        const HdfQuiet quiet;
+        comm_.beforeCollective();
+        HdfObject type(H5Tcopy(H5T_C_S1), H5Tclose);
+        need(H5Tset_size(type.get(), text.size()), name);
+        HdfObject space(H5Screate(H5S_SCALAR), H5Sclose);
+        writeAttribute(object, name, type.get(), space, text.data());
+    }
+    /// An attribute of integers or reals: one number is a scalar.
+    void writeNumbers(hid_t object, const char *name, std::span<const index> numbers) {
+        writeNumbers(object, name, H5T_NATIVE_INT64, numbers.size(), numbers.data());
+    }
+    void writeNumbers(hid_t object, const char *name, std::span<const real> numbers) {
+        writeNumbers(object, name, H5T_NATIVE_DOUBLE, numbers.size(), numbers.data());
+    }
+    void close() {
+        const HdfQuiet quiet;
+        comm_.beforeCollective();
+        need(file_.close(), "the end of the file");
+    }
+
+    /// Checks the result of an HDF5 call, negative on failure, on all ranks. `what` is not a string, which would be
+    /// made before the call and might fail on one rank while others wait within it.
+    template <class Result>
+    Result need(Result result, std::string_view what) const {
+        comm_.guarded([&] { DNDS_CHECK(result >= 0, DataError, "{}: HDF5 cannot write {}", path_, what); });
+        return result;
+    }
+
+  private:
+    void writeNumbers(hid_t object, const char *name, hid_t type, hsize_t count, const void *numbers) {
+        const HdfQuiet quiet;
+        comm_.beforeCollective();
+        HdfObject space(count == 1 ? H5Screate(H5S_SCALAR) : H5Screate_simple(1, &count, nullptr), H5Sclose);
+        writeAttribute(object, name, type, space, numbers);
+    }
+    void writeAttribute(hid_t object, const char *name, hid_t type, const HdfObject &space, const void *values) {
+        HdfObject attribute(H5Acreate2(object, name, type, space.get(), H5P_DEFAULT, H5P_DEFAULT), H5Aclose);
+        need(attribute.get(), name);
+        need(H5Awrite(attribute.get(), type, values), name);
+    }
+
+    CommunicatorView comm_;
+    std::string path_;
+    HdfObject file_;
+};
+
+} // namespace DNDS::Detail
