@@ -5,6 +5,7 @@
 #include "Field.hpp"
 #include "Integers.hpp"
 #include "NumpyViews.hpp"
+#include "SparseHandle.hpp"
 
 #include "DNDS/Serialize/Checkpoint.hpp"
 
@@ -52,11 +53,16 @@ void setValue(CheckpointWriter &file, const std::string &name, nb::handle value)
         file.set(name, nb::cast<std::vector<real>>(value));
 }
 
+/// The mesh, or the grid's blocks, that an array belongs to.
+std::optional<std::uint64_t> meshOf(nb::handle array) {
+    if (nb::isinstance<SparseHandle>(array))
+        return nb::cast<const SparseHandle &>(array).fingerprint;
+    return nb::isinstance<Field>(array) ? nb::cast<const Field &>(array).mesh() : std::nullopt;
+}
+
 /// Adds the mesh of a field. Throws ArgumentError if it differs from the known one.
 void joinMesh(std::optional<std::uint64_t> &known, nb::handle array, const std::string &name) {
-    if (!nb::isinstance<Field>(array))
-        return;
-    const std::optional<std::uint64_t> &its = nb::cast<const Field &>(array).mesh();
+    const std::optional<std::uint64_t> its = meshOf(array);
     DNDS_CHECK(!its || !known || *its == *known, ArgumentError,
                "'{}' is a field of another mesh than the fields before it: a checkpoint is for one mesh", name);
     if (its)
@@ -89,11 +95,18 @@ index writeCheckpoint(nb::handle path, nb::handle arrays, nb::handle ids, nb::ha
     }
     std::optional<CheckpointWriter> file;
     std::vector<Integers> kept;
+    std::vector<std::unique_ptr<AnySparseRows>> keptRows;
     guarded(shared->view, [&] {
         file.emplace(shared->view, where, CheckpointOptions{.mesh = mesh});
         try {
             const bool sameIds = !nb::isinstance<nb::dict>(ids);
             for (const auto [name, array] : nb::cast<nb::dict>(arrays)) {
+                if (nb::isinstance<SparseHandle>(array)) {
+                    AnySparseRows &rows = *keptRows.emplace_back(nb::cast<const SparseHandle &>(array).field->rows());
+                    file->add(nb::cast<std::string>(name), std::as_const(rows.cells()), rows.ids());
+                    file->add(nb::cast<std::string>(name) + ".blocks", std::as_const(rows.blocks()), rows.ids());
+                    continue;
+                }
                 const nb::object its = sameIds ? nb::borrow(ids) : nb::object(nb::cast<nb::dict>(ids)[name]);
                 kept.emplace_back(its, "ids");
                 file->add(nb::cast<std::string>(name), std::as_const(rowsOf(array)), kept.back().span());
@@ -102,8 +115,9 @@ index writeCheckpoint(nb::handle path, nb::handle arrays, nb::handle ids, nb::ha
                 for (const auto [name, value] : nb::cast<nb::dict>(values))
                     setValue(*file, nb::cast<std::string>(name), value);
         } catch (const nb::cast_error &) {
-            throw ArgumentError("a checkpoint holds Field and Array objects, and values that are numbers, lists of "
-                                "numbers, or text");
+            throw ArgumentError(
+                "a checkpoint holds Field, Array and SparseField objects, and values that are numbers, lists of "
+                "numbers, or text");
         }
     });
     const nb::gil_scoped_release others;
@@ -118,10 +132,10 @@ struct Checkpoint {
 };
 
 /// Refuses rows of another mesh. Local; called on all ranks.
-void needMeshOf(Checkpoint &self, const Field &field) {
-    if (!field.mesh())
+void needMeshOf(Checkpoint &self, const std::optional<std::uint64_t> &mesh) {
+    if (!mesh)
         return;
-    self.file->needMesh(*field.mesh());
+    self.file->needMesh(*mesh);
     if (self.file->content().mesh || self.warned)
         return;
     self.warned = true;
@@ -145,14 +159,32 @@ nb::dict valuesOf(const Checkpoint &self) {
     return values;
 }
 
+void readSparse(Checkpoint &self, const std::string &name, const SparseHandle &into, nb::handle ids, bool anyMesh) {
+    std::unique_ptr<AnySparseRows> rows;
+    guarded(self.comm->view, [&] {
+        DNDS_CHECK(ids.is_none(), ArgumentError, "'{}' is a sparse field: it knows its ids itself", into.core().name());
+        if (!anyMesh)
+            needMeshOf(self, into.fingerprint);
+        rows = into.field->rows();
+    });
+    {
+        const nb::gil_scoped_release others;
+        self.file->read(name, rows->cells(), rows->ids());
+        self.file->read(name + ".blocks", rows->blocks(), rows->ids());
+    }
+    guarded(self.comm->view, [&] { rows->restore(); });
+}
+
 void readRows(Checkpoint &self, const std::string &name, nb::handle into, nb::handle ids, bool anyMesh) {
+    if (nb::isinstance<SparseHandle>(into))
+        return readSparse(self, name, nb::cast<const SparseHandle &>(into), ids, anyMesh);
     std::optional<Integers> list;
     ArrayBase *rows = nullptr;
     guarded(self.comm->view, [&] {
         list.emplace(ids, "ids");
         rows = &rowsOf(into);
         if (!anyMesh && nb::isinstance<Field>(into))
-            needMeshOf(self, nb::cast<const Field &>(into));
+            needMeshOf(self, meshOf(into));
         const bool fixed = nb::isinstance<Field>(into) || nb::cast<const AnyArray &>(into).fixedRows;
         DNDS_CHECK(!fixed || static_cast<index>(list->span().size()) == rows->size(), ArgumentError,
                    "'{}' has {} owned rows, but {} ids", rows->label(), rows->size(), list->span().size());
@@ -165,17 +197,17 @@ void readRows(Checkpoint &self, const std::string &name, nb::handle into, nb::ha
 
 void bindCheckpoint(nb::module_ &module) {
     module.def(
-        "write_checkpoint", &writeCheckpoint, "path"_a.none(), "arrays"_a, "ids"_a, "values"_a.none() = nb::none(),
-        nb::kw_only(), "comm"_a.none() = nb::none(),
+        "write_checkpoint", &writeCheckpoint, "path"_a.none(), "arrays"_a, "ids"_a.none() = nb::none(),
+        "values"_a.none() = nb::none(), nb::kw_only(), "comm"_a.none() = nb::none(),
         nb::sig("def write_checkpoint(path: str | os.PathLike[str], "
-                "arrays: collections.abc.Mapping[str, Field | Array], "
-                "ids: numpy.typing.ArrayLike | collections.abc.Mapping[str, numpy.typing.ArrayLike], "
+                "arrays: collections.abc.Mapping[str, Field | Array | SparseField], "
+                "ids: numpy.typing.ArrayLike | collections.abc.Mapping[str, numpy.typing.ArrayLike] | None = None, "
                 "values: collections.abc.Mapping[str, float | str | collections.abc.Sequence[float]] | None = None, "
                 "*, comm: mpi4py.MPI.Comm | None = None) -> int"),
         R"(Writes arrays and values to an HDF5 file that is complete or absent, and returns its size in bytes. Collective.
 
 `ids` [owned], for all arrays or by name, are unique numbers over all ranks, for example
-mesh.cells.own_file_numbers: any number of ranks finds its rows by them. Fields are written without
+mesh.cells.own_file_numbers: any number of ranks finds its rows by them. Sparse fields need none. Fields are written without
 ghosts; those of a mesh (`Mesh.field`) are read only into fields of the same mesh. Raises DataError on all ranks if the
 file cannot be written; an existing file then stays.)");
     nb::class_<Checkpoint>(module, "Checkpoint", R"(A checkpoint file, read on any number of ranks.
@@ -212,10 +244,12 @@ file cannot be written; an existing file then stays.)");
             },
             nb::sig("def arrays(self) -> dict[str, str]"), "Descriptions of the arrays by name.")
         .def(
-            "read", &readRows, "name"_a, "into"_a, "ids"_a, nb::kw_only(), "any_mesh"_a = false,
-            nb::sig("def read(self, name: str, into: Field | Array, ids: numpy.typing.ArrayLike, *, "
-                    "any_mesh: bool = False) -> None"),
+            "read", &readRows, "name"_a, "into"_a, "ids"_a.none() = nb::none(), nb::kw_only(), "any_mesh"_a = false,
+            nb::sig("def read(self, name: str, into: Field | Array | SparseField, "
+                    "ids: numpy.typing.ArrayLike | None = None, *, any_mesh: bool = False) -> None"),
             R"(Fills the owned rows of a field, or an array (which gets that many rows), with the rows of these ids. Collective.
+
+A sparse field, for which no ids are given, gets the blocks that the file has; ghosts and other stages have the default.
 
 Raises on all ranks: ArgumentError if the file was written with fields of another mesh than the field's, unless
 `any_mesh`; LayoutError for another type or width, DataError for ids that the file lacks and damaged blocks. Warns if

@@ -1,8 +1,10 @@
+#include "FieldGroup.hpp"
+
 #include "Field.hpp"
 
 #include <nanobind/stl/string_view.h>
-#include <nanobind/stl/vector.h>
 
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -11,34 +13,28 @@ namespace DNDS::Python {
 namespace nb = nanobind;
 using namespace nb::literals;
 
-namespace {
-
-/// Several fields of one mapping, in one message per peer.
-class FieldGroup {
-  public:
-    explicit FieldGroup(const std::vector<Field *> &fields) {
-        DNDS_CHECK(!fields.empty(), ArgumentError, "a group needs at least one field");
-        std::shared_ptr<const ExchangePattern> pattern;
-        std::vector<Exchanger::Member> members;
-        for (const Field *field : fields) {
-            (void)field->pattern(); // throws before there are ghosts
-            if (!pattern)
-                pattern = field->pair().pattern();
-            DNDS_CHECK(field->pair().pattern() == pattern, ArgumentError,
-                       "'{}' and '{}' cannot share messages: their mappings differ; use share_ghosts, or fields of "
-                       "one mesh",
-                       fields.front()->father().label(), field->father().label());
-            members.push_back(field->exchangeMember());
+FieldGroup::FieldGroup(const nb::iterable &fields, const Ghosts &some) {
+    std::vector<Exchanger::Member> members;
+    std::shared_ptr<const ExchangePattern> pattern;
+    std::string first;
+    for (const nb::handle object : fields) {
+        if (!nb::isinstance<Field>(object))
+            throw nb::type_error("a group is made of Field objects");
+        const Field *field = nb::cast<Field *>(object);
+        (void)field->pattern(); // throws before there are ghosts
+        if (members.empty()) {
+            pattern = field->pair().pattern();
+            first = field->father().label();
         }
-        exchanger_.reset(std::move(pattern), std::move(members));
+        DNDS_CHECK(field->pair().pattern() == pattern, ArgumentError,
+                   "'{}' and '{}' cannot share messages: their mappings differ; use share_ghosts, or fields of "
+                   "one mesh",
+                   first, field->father().label());
+        members.push_back(field->exchangeMember());
     }
-    Exchanger &exchanger() noexcept { return exchanger_; }
-
-  private:
-    Exchanger exchanger_;
-};
-
-} // namespace
+    DNDS_CHECK(!members.empty(), ArgumentError, "a group needs at least one field");
+    exchanger_.reset(some ? some(std::move(pattern)) : std::move(pattern), std::move(members));
+}
 
 void bindFieldGroup(nb::module_ &module) {
     using Release = nb::call_guard<nb::gil_scoped_release>;
@@ -46,17 +42,8 @@ void bindFieldGroup(nb::module_ &module) {
 
 Types, widths and layouts may differ. The group keeps the arrays alive. Fields that get other ghosts need a new group.)")
         .def(
-            "__init__",
-            [](FieldGroup *self, const nb::iterable &fields) {
-                std::vector<Field *> members;
-                for (const nb::handle field : fields) {
-                    if (!nb::isinstance<Field>(field))
-                        throw nb::type_error("a group is made of Field objects");
-                    members.push_back(nb::cast<Field *>(field));
-                }
-                new (self) FieldGroup(members);
-            },
-            "fields"_a, nb::sig("def __init__(self, fields: collections.abc.Iterable[Field]) -> None"),
+            "__init__", [](FieldGroup *self, const nb::iterable &fields) { new (self) FieldGroup(fields); }, "fields"_a,
+            nb::sig("def __init__(self, fields: collections.abc.Iterable[Field]) -> None"),
             "Raises ArgumentError for fields of different mappings. Local.")
         .def(
             "__len__", [](FieldGroup &self) { return self.exchanger().size(); }, "Fields in the group.")

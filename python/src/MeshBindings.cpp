@@ -1,5 +1,6 @@
 #include "Errors.hpp"
 #include "Field.hpp"
+#include "FieldGroup.hpp"
 #include "Integers.hpp"
 #include "MeshHandle.hpp"
 #include "NumpyViews.hpp"
@@ -15,6 +16,7 @@
 
 #include <algorithm>
 #include <initializer_list>
+#include <optional>
 #include <utility>
 
 namespace DNDS::Python {
@@ -51,9 +53,10 @@ class Progress {
 
 Mesh buildMesh(Source &source, std::string_view partitioner, real imbalance, int seed, nb::handle part,
                nb::handle weights, std::string_view ghostsBy, int ghostLayers, std::string_view cellOrder,
-               nb::handle given) {
+               nb::handle cellsPerCluster, nb::handle given) {
     Geom::MeshOptions options;
     const CommPtr comm = source.comm();
+    index clusterCells = 0;
     guarded(comm->view, [&] { // an error on one rank throws on all
         (void)source.mesh();
         options.partitioner = chosen(partitioner, "partitioner", partitioners);
@@ -66,6 +69,10 @@ Mesh buildMesh(Source &source, std::string_view partitioner, real imbalance, int
                 options.givenPart.push_back(rank >= 0 && rank < comm->view.size() ? static_cast<int>(rank) : -1);
         }
         options.cellWeights = integersOrNone(weights, "weights");
+        DNDS_CHECK(cellsPerCluster.is_none() || (part.is_none() && weights.is_none()), ArgumentError,
+                   "clusters are given to ranks by their number: leave out part and weights");
+        DNDS_CHECK(cellsPerCluster.is_none() || nb::try_cast(cellsPerCluster, clusterCells), ArgumentError,
+                   "cells_per_cluster is no integer");
     });
     options.imbalance = imbalance;
     options.seed = seed;
@@ -78,9 +85,19 @@ Mesh buildMesh(Source &source, std::string_view partitioner, real imbalance, int
         options.report = &report;
         Geom::SourceMesh taken = source.take();
         const nb::gil_scoped_release others;
+        std::optional<Geom::SourceClusters> cut;
+        if (!cellsPerCluster.is_none()) {
+            cut = Geom::cutClusters(comm->view, taken, clusterCells);
+            options.partitioner = Geom::Partitioner::Given;
+            options.givenPart = cut->parts(comm->view.size());
+        }
         Geom::UnstructuredMesh mesh = Geom::buildMesh(comm->view, std::move(taken), options);
+        std::shared_ptr<const Geom::MeshClusters> clusters;
+        if (cut)
+            clusters = std::make_shared<const Geom::MeshClusters>(mesh, *cut);
         const std::uint64_t fingerprint = Geom::fingerprint(mesh);
-        return std::make_shared<const MeshData>(MeshData{std::move(mesh), std::move(report), fingerprint});
+        return std::make_shared<const MeshData>(
+            MeshData{std::move(mesh), std::move(report), fingerprint, std::move(clusters)});
     }();
     agree(comm->view, progress.failure());
     return {comm, data};
@@ -130,6 +147,28 @@ std::unique_ptr<Field> makeField(const Mesh &mesh, nb::handle width, nb::handle 
     return field;
 }
 
+std::unique_ptr<FieldGroup> firstLayers(const Mesh &mesh, int layers, const nb::sequence &sequence) {
+    const auto fields = nb::borrow<nb::iterable>(sequence);
+    // On all ranks or none before the pattern is made by all.
+    std::unique_ptr<FieldGroup> group;
+    FieldGroup::Pattern pattern;
+    guarded(mesh.comm->view, [&] {
+        const FieldGroup all(fields, [&](FieldGroup::Pattern ofFields) {
+            DNDS_CHECK(ofFields == mesh.mesh().cells.pattern, ArgumentError,
+                       "the fields of first_layers must be fields on the cells of the mesh");
+            return ofFields;
+        });
+    });
+    {
+        const nb::gil_scoped_release others;
+        pattern = mesh.mesh().firstLayers(layers);
+    }
+    guarded(mesh.comm->view, [&] {
+        group = std::make_unique<FieldGroup>(fields, [&](const FieldGroup::Pattern &) { return pattern; });
+    });
+    return group;
+}
+
 /// Whether ranks make a source separately or together.
 enum class Makes : bool { Alone, Together };
 
@@ -174,9 +213,31 @@ const Geom::MeshEntities &entitiesOf(const Mesh &mesh, std::string_view at) {
     return mesh.mesh().*chosen(at, "place of fields", places);
 }
 
+namespace {
+
+void bindFieldsOf(nb::class_<Mesh> &type) {
+    type.def(
+            "field", &makeField, "width"_a.none() = nb::none(), "dtype"_a = "float64", nb::kw_only(), "at"_a = "cells",
+            "name"_a = "field",
+            nb::sig("def field(self, width: int | None = None, dtype: numpy.typing.DTypeLike = 'float64', *, "
+                    "at: str = 'cells', name: str = 'field') -> Field"),
+            R"(A field of zeros on cells, "nodes" or "faces", with their ghosts: data is [all, width], or [all] for width None.
+Collective.)")
+        .def("first_layers", &firstLayers, "layers"_a, "fields"_a,
+             nb::sig("def first_layers(self, layers: int, fields: collections.abc.Sequence[Field]) -> FieldGroup"),
+             R"(A group of fields on the cells that pulls the first layers of ghosts only; the others are left alone.
+Collective; O(ghosts). Make it once, and pull in the time loop:
+
+    near = mesh.first_layers(1, [u])
+    near.pull()
+)");
+}
+
+} // namespace
+
 void bindMesh(nb::module_ &module) {
-    nb::class_<Mesh>(module, "Mesh",
-                     R"(One rank's part of a mesh: cells, nodes and faces with ghosts, and their connectivity.
+    nb::class_<Mesh> type(module, "Mesh",
+                          R"(One rank's part of a mesh: cells, nodes and faces with ghosts, and their connectivity.
 
 In all lists owned entities come first, then ghosts; entries are local numbers unless stated otherwise. Lists are
 read-only NumPy arrays without copying, which may outlive the mesh.
@@ -185,15 +246,15 @@ read-only NumPy arrays without copying, which may outlive the mesh.
     u = mesh.field(5)
     with u.start_pull():
         ...
-)")
-        .def_static("build", &buildMesh, "source"_a, nb::kw_only(), "partitioner"_a = "graph", "imbalance"_a = 0.03,
+)");
+    type.def_static("build", &buildMesh, "source"_a, nb::kw_only(), "partitioner"_a = "graph", "imbalance"_a = 0.03,
                     "seed"_a = 1, "part"_a.none() = nb::none(), "weights"_a.none() = nb::none(),
                     "ghosts_by"_a = "nodes", "ghost_layers"_a = 1, "cell_order"_a = "curve",
-                    "progress"_a.none() = nb::none(),
+                    "cells_per_cluster"_a.none() = nb::none(), "progress"_a.none() = nb::none(),
                     nb::sig("def build(source: SourceMesh, *, partitioner: str = 'graph', imbalance: float = 0.03, "
                             "seed: int = 1, part: numpy.typing.ArrayLike | None = None, "
                             "weights: numpy.typing.ArrayLike | None = None, ghosts_by: str = 'nodes', "
-                            "ghost_layers: int = 1, cell_order: str = 'curve', "
+                            "ghost_layers: int = 1, cell_order: str = 'curve', cells_per_cluster: int | None = None, "
                             "progress: collections.abc.Callable[[str], object] | None = None) -> Mesh"),
                     buildText)
         .def_static(
@@ -206,7 +267,7 @@ read-only NumPy arrays without copying, which may outlive the mesh.
                     "join_coincident_nodes: bool = False, partitioner: str = 'graph', imbalance: float = 0.03, "
                     "seed: int = 1, part: numpy.typing.ArrayLike | None = None, "
                     "weights: numpy.typing.ArrayLike | None = None, ghosts_by: str = 'nodes', "
-                    "ghost_layers: int = 1, cell_order: str = 'curve', "
+                    "ghost_layers: int = 1, cell_order: str = 'curve', cells_per_cluster: int | None = None, "
                     "progress: collections.abc.Callable[[str], object] | None = None) -> Mesh"),
             "Mesh.build of SourceMesh.read, with the options of both. Collective.")
         .def_static(
@@ -221,7 +282,7 @@ read-only NumPy arrays without copying, which may outlive the mesh.
                     "comm: mpi4py.MPI.Comm | None = None, partitioner: str = 'graph', imbalance: float = 0.03, "
                     "seed: int = 1, part: numpy.typing.ArrayLike | None = None, "
                     "weights: numpy.typing.ArrayLike | None = None, ghosts_by: str = 'nodes', "
-                    "ghost_layers: int = 1, cell_order: str = 'curve', "
+                    "ghost_layers: int = 1, cell_order: str = 'curve', cells_per_cluster: int | None = None, "
                     "progress: collections.abc.Callable[[str], object] | None = None) -> Mesh"),
             "Mesh.build of SourceMesh.box, with the options of both (`seed` is that of the partition). Collective.")
         .def_prop_ro(
@@ -241,14 +302,8 @@ read-only NumPy arrays without copying, which may outlive the mesh.
         .def_prop_ro(
             "report", &reportOf, nb::sig("def report(self) -> dict[str, typing.Any]"),
             R"(Findings: cells by type, patches, volume, bounding box, warnings, ... The same on all ranks and for
-any number of ranks.)")
-        .def(
-            "field", &makeField, "width"_a.none() = nb::none(), "dtype"_a = "float64", nb::kw_only(), "at"_a = "cells",
-            "name"_a = "field",
-            nb::sig("def field(self, width: int | None = None, dtype: numpy.typing.DTypeLike = 'float64', *, "
-                    "at: str = 'cells', name: str = 'field') -> Field"),
-            R"(A field of zeros on cells, "nodes" or "faces", with their ghosts: data is [all, width], or [all] for width None.
-Collective.)");
+any number of ranks.)");
+    bindFieldsOf(type);
 }
 
 } // namespace DNDS::Python

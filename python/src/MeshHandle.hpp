@@ -6,6 +6,7 @@
 #include "Comm.hpp"
 
 #include "DNDS/Geom/Build/BuildMesh.hpp"
+#include "DNDS/Geom/Clusters/MeshClusters.hpp"
 #include "DNDS/Geom/Mesh/MeshMetrics.hpp"
 
 #include <nanobind/nanobind.h>
@@ -20,7 +21,8 @@ namespace DNDS::Python {
 struct MeshData {
     Geom::UnstructuredMesh mesh;
     Geom::MeshReport report;
-    std::uint64_t fingerprint; ///< of the mesh: see Geom::fingerprint
+    std::uint64_t fingerprint;                            ///< of the mesh: see Geom::fingerprint
+    std::shared_ptr<const Geom::MeshClusters> clusters{}; ///< where it was built of clusters
 };
 
 /// A mesh of this rank, shared with all views of its parts.
@@ -74,5 +76,7 @@ void bindMesh(nanobind::module_ &module);
 void bindMeshLists(nanobind::module_ &module);
 void bindMeshParts(nanobind::module_ &module);
 void bindMeshOutput(nanobind::module_ &module);
+/// Adds sparse fields on clusters; after `bindSparse`, too.
+void bindMeshClusters(nanobind::module_ &module);
 
 } // namespace DNDS::Python

@@ -6,6 +6,7 @@
 #include "Exchanger.hpp"
 #include "Field.hpp"
 #include "MeshHandle.hpp"
+#include "SparseHandle.hpp"
 #include "Tasks.hpp"
 
 #include <nanobind/nanobind.h>
@@ -25,11 +26,13 @@ NB_MODULE(_core, module) {
     bindBlockGrid(module);
     bindBlockField(module);
     bindBlockFiles(module);
+    bindSparse(module);
     bindSource(module);
     bindMesh(module);
     bindMeshLists(module);
     bindMeshParts(module);
     bindMeshOutput(module);
+    bindMeshClusters(module);
     bindSeenRows(module);
     bindGraph(module);
     bindPlan(module);

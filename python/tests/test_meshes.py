@@ -85,6 +85,24 @@ def test_ghosts_bring_coordinates_of_their_cells(comm):
     assert np.isfinite(inner) and mesh.cell_layers.max(initial=0) <= 2
 
 
+def test_the_first_layers_of_ghosts_alone(comm):
+    mesh = box("tetrahedra", (5, 5, 5), comm, ghost_layers=2)
+    u, v = mesh.field(), mesh.field(None, "int32", name="v")
+    near = mesh.first_layers(1, [u, v])
+    u.owned[:] = 1 + mesh.cells.global_numbers[: mesh.cells.owned]
+    v.owned[:] = 1
+    near.pull()
+    layers = mesh.cell_layers
+    np.testing.assert_array_equal(u.data, np.where(layers <= 1, 1 + mesh.cells.global_numbers, 0))
+    np.testing.assert_array_equal(v.data, layers <= 1)
+    with pytest.raises(dnds.ArgumentError, match="on the cells of the mesh"):
+        mesh.first_layers(1, [mesh.field(at="nodes")])
+    with pytest.raises(dnds.ArgumentError, match="at least one field"):
+        mesh.first_layers(1, [])
+    with pytest.raises(dnds.ArgumentError):
+        mesh.first_layers(-1, [u])
+
+
 def test_options_of_build(comm):
     steps = []
     source = dnds.SourceMesh.box("hexahedra", (4, 4, 4), comm=comm)

@@ -18,10 +18,12 @@ namespace DNDS::test {
 
 inline thread_local std::int64_t allocations = 0; ///< since it was set to 0
 inline thread_local std::int64_t failsAt = 0;     ///< none fails where it is 0
+inline thread_local bool failsOn = false;         ///< so do all that follow
 inline thread_local bool failed = false;
 
 inline void *allocateOrFail(std::size_t bytes) {
-    if (++allocations == failsAt) {
+    ++allocations;
+    if (allocations == failsAt || (failsOn && failsAt > 0 && allocations > failsAt)) {
         failed = true;
         throw std::bad_alloc();
     }

@@ -31,6 +31,7 @@
 #include <random>
 #include <sstream>
 #include <string>
+#include <string_view>
 #include <thread>
 #include <vector>
 
@@ -336,7 +337,9 @@ std::uint64_t rankSeed(std::uint64_t salt) {
 
 int main(int argc, char **argv) {
     int provided = 0;
-    MPI_Init_thread(&argc, &argv, MPI_THREAD_FUNNELED, &provided);
+    const char *threads = std::getenv("DNDS_TEST_MPI_THREADS");
+    const bool multiple = threads != nullptr && std::string_view(threads) == "multiple";
+    MPI_Init_thread(&argc, &argv, multiple ? MPI_THREAD_MULTIPLE : MPI_THREAD_FUNNELED, &provided);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_size(MPI_COMM_WORLD, &size);
     std::set_terminate(onTerminate);

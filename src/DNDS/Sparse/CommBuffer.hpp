@@ -27,8 +27,10 @@ namespace DNDS {
 ///     }
 ///
 /// What makes no sense throws StateError: sending twice before the channel is stale, changing memory that is on its
-/// way, discarding what has not come. `SparseFields` moves all channels of two ranks in one message: use that where it
-/// fits, and this for single channels. `T` is trivially copyable. Everything is Local.
+/// way, receiving before what has come was discarded. `T` is trivially copyable. Everything is Local.
+///
+/// For programs that move data of their own block by block, with Parthenon's names; nothing in DNDS uses it.
+/// `SparseFields` moves all channels of two ranks in one message (PeerMessages), which is faster wherever it fits.
 template <class T>
 class CommBuffer {
     static_assert(std::is_trivially_copyable_v<T> && !std::is_same_v<T, bool>);
@@ -64,11 +66,12 @@ class CommBuffer {
     bool isAllocated() const noexcept { return state_->buffer.isValid(); }
     /// The memory. Throws StateError where there is none.
     std::vector<T> &buffer() const { return state_->buffer.get(); }
-    /// Makes memory, unless there is some. Throws StateError where the channel is not at rest; what the pool throws.
+    /// Makes memory of all elements, unless there is some. Throws StateError where the channel is not at rest; what the
+    /// pool throws.
     void allocate() {
         state_->channel.requireAtRest();
         if (!isAllocated())
-            state_->buffer = state_->make(state_->elements);
+            (void)state_->room(state_->elements);
     }
     /// Gives it back. Throws StateError as above.
     void free() {
@@ -77,7 +80,7 @@ class CommBuffer {
     }
 
     /// Sends all elements of the buffer. Throws StateError unless this rank sends, the channel is stale and there is a
-    /// buffer.
+    /// buffer; ArgumentError where receives are posted ahead and there are more than the channel was made for.
     void send() {
         const std::vector<T> &from = buffer();
         state_->channel.send(std::as_bytes(std::span(from)), std::make_shared<Buffer>(state_->buffer));
@@ -86,11 +89,18 @@ class CommBuffer {
     void sendNull() { state_->channel.sendNull(); }
 
     /// Begins to receive, if the way to receive allows it now; `tryReceive` does where it was not called. Whether a
-    /// receive is under way. Throws as `allocate`.
+    /// receive is under way. Throws as `allocate`; StateError where something that has come is not stale yet.
     bool tryStartReceive() { return state_->channel.tryStartReceive(makeRoom()); }
-    /// Whether something has come: the state is then Received or ReceivedNull. Does not wait. Throws StateError unless
-    /// this rank receives.
-    bool tryReceive() { return state_->channel.tryReceive(makeRoom()); }
+    /// Whether something has come: the state is then Received, and the buffer has as many elements as were sent, or
+    /// ReceivedNull. Does not wait. Throws StateError unless this rank receives; LayoutError, from then on always,
+    /// where more came than there was room for ahead.
+    bool tryReceive() {
+        if (!state_->channel.tryReceive(makeRoom()))
+            return false;
+        if (state_->channel.state() == ChannelState::Received)
+            buffer().resize(state_->channel.receivedBytes() / sizeof(T));
+        return true;
+    }
     /// Ends the use of what has come. Throws StateError where nothing has.
     void stale() { state_->channel.discard(); }
 
@@ -100,13 +110,18 @@ class CommBuffer {
         MakeBuffer make;
         Buffer buffer;
         CommChannel channel; ///< last: MPI lets go of the buffer before it goes
+
+        std::vector<T> &room(std::size_t count) {
+            if (!buffer.isValid())
+                buffer = make(count);
+            buffer->resize(count); // the last message may have been shorter
+            return buffer.get();
+        }
     };
 
     CommChannel::MakeRoom makeRoom() {
         return [state = state_.get()](std::size_t bytes) {
-            if (!state->buffer.isValid() || state->buffer->size() != bytes / sizeof(T))
-                state->buffer = state->make(bytes / sizeof(T));
-            return std::as_writable_bytes(std::span(state->buffer.get()));
+            return std::as_writable_bytes(std::span(state->room(bytes / sizeof(T))));
         };
     }
 

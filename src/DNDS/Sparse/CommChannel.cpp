@@ -1,18 +1,22 @@
 #include "DNDS/Sparse/CommChannel.hpp"
 
+#include "DNDS/Sparse/MatchedMessage.hpp"
+
 #include <mpi.h>
 
+#include <exception>
 #include <list>
 #include <mutex>
-#include <optional>
 #include <utility>
+#include <vector>
 
 namespace DNDS {
 
 namespace {
 
-/// Sends whose channel is gone. Their memory is kept until MPI has read it.
-class OrphanedSends {
+/// Messages whose channel is gone. Their memory is kept until MPI is done with it. Not parked with a communicator's
+/// context, as PeerMessages are: to make that is collective, and a channel is made on two ranks.
+class OrphanedMessages {
   public:
     static void add(MPI_Request request, std::shared_ptr<const void> kept) {
         const std::lock_guard lock(mutex());
@@ -22,14 +26,14 @@ class OrphanedSends {
         const std::lock_guard lock(mutex());
         if (list().empty() || !mpiActive())
             return;
-        std::erase_if(list(), [](Send &send) {
+        std::erase_if(list(), [](Message &message) {
             int done = 0;
-            return MPI_Test(&send.request, &done, MPI_STATUS_IGNORE) == MPI_SUCCESS && done != 0;
+            return MPI_Test(&message.request, &done, MPI_STATUS_IGNORE) == MPI_SUCCESS && done != 0;
         });
     }
 
   private:
-    struct Send {
+    struct Message {
         MPI_Request request;
         std::shared_ptr<const void> kept;
     };
@@ -37,8 +41,8 @@ class OrphanedSends {
         static std::mutex only;
         return only;
     }
-    static std::list<Send> &list() {
-        static auto *only = new std::list<Send>; // MPI may read what is in it until the process ends
+    static std::list<Message> &list() {
+        static auto *only = new std::list<Message>; // MPI may use what is in it until the process ends
         return *only;
     }
 };
@@ -51,18 +55,36 @@ struct CommChannel::Shared {
     Shared(const Shared &) = delete;
     Shared &operator=(const Shared &) = delete;
     ~Shared() {
-        if (request == MPI_REQUEST_NULL || !mpiActive() || inForkedChild())
+        if (!mpiActive() || inForkedChild())
+            return;
+        if (matched.isFound())
+            takeUnread();
+        if (request == MPI_REQUEST_NULL)
             return;
         if (comm.rank() == sender) {
             try {
-                OrphanedSends::add(request, std::move(kept));
-                OrphanedSends::freeFinished();
+                OrphanedMessages::add(request, std::move(kept));
+                OrphanedMessages::freeFinished();
             } catch (...) { // no memory to remember it: then it has to end here
                 MPI_Wait(&request, MPI_STATUS_IGNORE);
             }
         } else {
             MPI_Cancel(&request);
             MPI_Wait(&request, MPI_STATUS_IGNORE);
+        }
+    }
+    /// Receives what was found but had no room yet: its sender may wait for that.
+    void takeUnread() noexcept {
+        try {
+            const auto unread = std::make_shared<std::vector<std::byte>>(matched.bytes());
+            kept = unread;
+            matched.receive(unread->data(), request);
+            OrphanedMessages::add(request, kept);
+            request = MPI_REQUEST_NULL;
+            OrphanedMessages::freeFinished();
+        } catch (...) { // no memory: then none of it is stored
+            if (matched.isFound())
+                matched.refuse(request);
         }
     }
     bool within() const noexcept { return sender == receiver; }
@@ -72,14 +94,31 @@ struct CommChannel::Shared {
             return true;
         int done = 0;
         MPI_Status status;
-        checkMpi(MPI_Test(&request, &done, &status), "MPI_Test");
+        const int code = MPI_Test(&request, &done, &status);
+        if (code != MPI_SUCCESS) {
+            noteFailure(code);
+            std::rethrow_exception(failure);
+        }
         if (done == 0)
             return false;
         if (comm.rank() == receiver)
             count(status);
         kept.reset();
-        size.reset();
         return true;
+    }
+    /// Remembers why nothing can be received any more: the message is lost, and with it the order of those after it.
+    void noteFailure(int code) noexcept {
+        try {
+            int kind = MPI_SUCCESS;
+            MPI_Error_class(code, &kind);
+            DNDS_CHECK(kind != MPI_ERR_TRUNCATE, LayoutError,
+                       "rank {} has sent more than the {} bytes that channel {} has here: make it of equal numbers of "
+                       "elements on both ranks. It cannot be used any more",
+                       sender, mostBytes, tag);
+            checkMpi(code, "MPI_Test");
+        } catch (...) {
+            failure = std::current_exception();
+        }
     }
     void count(const MPI_Status &status) {
         MPI_Count bytes = 0;
@@ -95,11 +134,11 @@ struct CommChannel::Shared {
     std::size_t mostBytes;
     ChannelState state = ChannelState::Stale;
     MPI_Request request = MPI_REQUEST_NULL;
-    MPI_Message matched = MPI_MESSAGE_NULL; ///< found, but there was no room for it
-    std::optional<ByteCount> size;          ///< of the message under way
+    MatchedMessage matched; ///< where there was no room for it yet
     std::shared_ptr<const void> kept;
     std::size_t received = 0;
     bool receiving = false; ///< a receive was started and not used yet
+    std::exception_ptr failure;
 };
 
 CommChannel::CommChannel(int tag, int sender, int receiver, CommunicatorView comm, ReceiveWay way, std::size_t bytes)
@@ -109,7 +148,7 @@ CommChannel::CommChannel(int tag, int sender, int receiver, CommunicatorView com
                comm.rank());
     DNDS_CHECK(sender >= 0 && sender < comm.size() && receiver >= 0 && receiver < comm.size(), ArgumentError,
                "a channel from rank {} to rank {}, of {} ranks", sender, receiver, comm.size());
-    OrphanedSends::freeFinished();
+    OrphanedMessages::freeFinished();
 }
 
 bool CommChannel::sends() const noexcept { return shared_->comm.rank() == shared_->sender; }
@@ -153,6 +192,9 @@ void CommChannel::send(std::span<const std::byte> bytes, std::shared_ptr<const v
     (void)state();
     DNDS_CHECK(!bytes.empty(), ArgumentError, "nothing is sent on channel {}: that is what sendNull is for",
                shared_->tag);
+    DNDS_CHECK(shared_->within() || shared_->way != ReceiveWay::Ahead || bytes.size() <= shared_->mostBytes,
+               ArgumentError, "{} bytes are sent on channel {}, which was made for {}: make it larger, or SizesFirst",
+               bytes.size(), shared_->tag, shared_->mostBytes);
     apply(ChannelEvent::Send);
     shared_->received = bytes.size();
     if (!shared_->within())
@@ -170,41 +212,35 @@ void CommChannel::sendNull() {
 
 void CommChannel::startSend(std::span<const std::byte> bytes, std::shared_ptr<const void> kept) {
     Shared &shared = *shared_;
-    shared.size.emplace(bytes.size());
+    const ByteCount size(bytes.size());
     shared.kept = std::move(kept);
-    checkMpi(MPI_Isend(bytes.data(), shared.size->count(), shared.size->type(), shared.receiver, shared.tag,
-                       shared.comm.handle(), &shared.request),
+    checkMpi(MPI_Isend(bytes.data(), size.count(), size.type(), shared.receiver, shared.tag, shared.comm.handle(),
+                       &shared.request),
              "MPI_Isend");
 }
 
 bool CommChannel::tryStartReceive(const MakeRoom &makeRoom) {
     requireReceiver();
     Shared &shared = *shared_;
+    DNDS_CHECK(!isReceived(shared.state), StateError,
+               "the next receive of channel {} would overwrite what has come: call stale when it was used", shared.tag);
+    if (shared.failure)
+        std::rethrow_exception(shared.failure);
     if (shared.within() || shared.receiving)
         return true;
     const bool ahead = shared.way == ReceiveWay::Ahead;
-    std::size_t bytes = shared.mostBytes;
-    if (!ahead) {
-        if (shared.matched == MPI_MESSAGE_NULL) {
-            int found = 0;
-            MPI_Status status;
-            checkMpi(MPI_Improbe(shared.sender, shared.tag, shared.comm.handle(), &found, &shared.matched, &status),
-                     "MPI_Improbe");
-            if (found == 0)
-                return false;
-            shared.count(status);
-        }
-        bytes = shared.received;
-    }
+    if (!ahead && !shared.matched.find(shared.sender, {shared.comm.handle(), shared.tag}))
+        return false;
+    const std::size_t bytes = ahead ? shared.mostBytes : shared.matched.bytes();
     const std::span<std::byte> room = bytes > 0 ? makeRoom(bytes) : std::span<std::byte>();
-    shared.size.emplace(bytes);
-    if (ahead)
-        checkMpi(MPI_Irecv(room.data(), shared.size->count(), shared.size->type(), shared.sender, shared.tag,
-                           shared.comm.handle(), &shared.request),
+    if (ahead) {
+        const ByteCount size(bytes);
+        checkMpi(MPI_Irecv(room.data(), size.count(), size.type(), shared.sender, shared.tag, shared.comm.handle(),
+                           &shared.request),
                  "MPI_Irecv");
-    else
-        checkMpi(MPI_Imrecv(room.data(), shared.size->count(), shared.size->type(), &shared.matched, &shared.request),
-                 "MPI_Imrecv");
+    } else {
+        shared.matched.receive(room.data(), shared.request);
+    }
     shared.receiving = true;
     return true;
 }

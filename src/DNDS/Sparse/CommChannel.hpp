@@ -39,7 +39,8 @@ class CommChannel {
     /// `kept` is what the bytes lie in, until MPI has read them.
     void send(std::span<const std::byte> bytes, std::shared_ptr<const void> kept);
     void sendNull();
-    /// Whether a receive is under way or done. Within a rank there is nothing to be started.
+    /// Whether a receive is under way or done. Within a rank there is nothing to be started. Both throw LayoutError,
+    /// from then on always, where more came than there was room for ahead.
     bool tryStartReceive(const MakeRoom &makeRoom);
     bool tryReceive(const MakeRoom &makeRoom);
     /// The bytes that have come, where they are data.

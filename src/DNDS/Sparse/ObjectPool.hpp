@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <deque>
@@ -32,6 +33,13 @@ struct PoolUse {
     std::size_t peakLive = 0;
     std::size_t peak = 0; ///< of live and pooled together
 };
+
+/// The size class of so many bytes, for resources of many sizes that differ by little: eight classes between two powers
+/// of two, so that at most an eighth is more than was asked for.
+constexpr std::size_t roundedSize(std::size_t bytes) noexcept {
+    const std::size_t step = std::max<std::size_t>(std::bit_floor(bytes) / 8, 1);
+    return (bytes + step - 1) / step * step;
+}
 
 /// Makes resources by a function and hands them out; what comes back is handed out again. Resources of one size class
 /// are interchangeable; by default the class is the size in bytes.

@@ -2,10 +2,13 @@
 
 #include "DNDS/Base/Environment.hpp"
 #include "DNDS/Mpi/NodeTopology.hpp"
+#include "DNDS/Sparse/MatchedMessage.hpp"
 #include "DNDS/Transport/Backoff.hpp"
 #include "DNDS/Transport/PeerFailure.hpp"
 
+#include <algorithm>
 #include <array>
+#include <atomic>
 #include <deque>
 #include <new>
 #include <thread>
@@ -38,26 +41,46 @@ struct MessageBuffer {
 } // namespace
 
 struct PeerMessages::Buffers {
-    enum class Arrival : unsigned char { None, Matched, Moving, There };
+    enum class Arrival : unsigned char { None, Moving, There };
     struct Outgoing {
-        alignas(16) std::array<std::byte, 64> small; ///< so that short messages never lack memory
+        alignas(16) std::array<std::byte, mostNoteBytes> small; ///< so that short messages never lack memory
         MessageBuffer large;
         std::byte *prepared = nullptr;
+        MPI_Request request = MPI_REQUEST_NULL;
+    };
+    /// A short message beside the others.
+    struct Note {
+        std::array<std::byte, mostNoteBytes> bytes;
         MPI_Request request = MPI_REQUEST_NULL;
     };
     struct Peer {
         int rank = 0;
         std::array<Outgoing, 2> out;
+        Note note;
+        Note farewell;
+        bool saidFarewell = false;
         std::size_t turn = 0; ///< which of them is next
         Arrival state = Arrival::None;
-        MPI_Message matched = MPI_MESSAGE_NULL;
+        MatchedMessage matched;
         MPI_Request request = MPI_REQUEST_NULL;
         MessageBuffer in;
-        std::size_t bytes = 0;
     };
     std::deque<Peer> peers; ///< MPI knows their addresses
+    Channel channel;
+    std::array<std::byte, mostNoteBytes> farewell{};
+    std::size_t farewellBytes = 0;
     std::thread::id maker = std::this_thread::get_id();
     std::shared_ptr<Buffers> keptForEver; ///< itself, where there was no memory to park it
+    Buffers *keptBefore = nullptr;        ///< the one that was kept before it: leak checkers find all
+    static inline std::atomic<Buffers *> keptLast{nullptr};
+
+    /// Keeps `buffers` until the process ends. Needs no memory.
+    static void keep(const std::shared_ptr<Buffers> &buffers) noexcept {
+        buffers->keptForEver = buffers;
+        buffers->keptBefore = keptLast.load();
+        while (!keptLast.compare_exchange_weak(buffers->keptBefore, buffers.get())) {
+        }
+    }
 
     static bool complete(MPI_Request &request) {
         int done = 1;
@@ -65,28 +88,75 @@ struct PeerMessages::Buffers {
             checkMpi(MPI_Test(&request, &done, MPI_STATUS_IGNORE), "MPI_Test");
         return done != 0;
     }
-    /// Whether MPI needs nothing of this any more.
-    bool idle() noexcept {
+    void send(const Peer &peer, std::span<const std::byte> bytes, MPI_Request &request) const {
+        const ByteCount size(bytes.size());
+        checkMpi(MPI_Isend(bytes.data(), size.count(), size.type(), peer.rank, channel.tag, channel.comm, &request),
+                 "MPI_Isend");
+    }
+    void send(const Peer &peer, std::span<const std::byte> bytes, Note &note) const {
+        std::ranges::copy(bytes, note.bytes.begin());
+        send(peer, std::span(note.bytes).first(bytes.size()), note.request);
+    }
+    bool receive(Peer &peer) const;
+    /// Whether the message that is there is the peer's last one.
+    bool isFarewell(const Peer &peer) const {
+        return farewellBytes > 0 && peer.matched.bytes() == farewellBytes &&
+               std::equal(farewell.begin(), farewell.begin() + farewellBytes, peer.in.memory.get());
+    }
+    bool close(Peer &peer) const;
+    /// For the time after the object: says farewell, and takes what peers send up to their own. Whether MPI needs
+    /// nothing of this any more.
+    bool close() noexcept {
         try {
             bool all = true;
-            for (Peer &peer : peers) {
-                for (Outgoing &out : peer.out)
-                    all = complete(out.request) && all;
-                all = complete(peer.request) && all;
-            }
+            for (Peer &peer : peers)
+                all = close(peer) && all;
             return all;
-        } catch (...) {
+        } catch (...) { // no memory for a message now; an error of MPI
             return false;
         }
     }
 };
 
+/// Whether the next message of the peer is there.
+bool PeerMessages::Buffers::receive(Peer &peer) const {
+    if (peer.state == Arrival::None) {
+        if (!peer.matched.find(peer.rank, channel))
+            return false;
+        peer.in.reserve(peer.matched.bytes());
+        peer.matched.receive(peer.in.memory.get(), peer.request);
+        peer.state = Arrival::Moving;
+    }
+    if (peer.state == Arrival::Moving && complete(peer.request))
+        peer.state = Arrival::There;
+    return peer.state == Arrival::There;
+}
+
+bool PeerMessages::Buffers::close(Peer &peer) const {
+    if (farewellBytes > 0 && !std::exchange(peer.saidFarewell, true))
+        send(peer, std::span(farewell).first(farewellBytes), peer.farewell);
+    bool all = complete(peer.farewell.request) && complete(peer.note.request);
+    for (Outgoing &out : peer.out)
+        all = complete(out.request) && all;
+    if (farewellBytes == 0) // what was found has to be received: its sender may wait for that
+        return ((peer.state == Arrival::None && !peer.matched.isFound()) || receive(peer)) && all;
+    while (receive(peer) && !isFarewell(peer))
+        peer.state = Arrival::None;
+    return peer.state == Arrival::There && all;
+}
+
 PeerMessages::PeerMessages(std::shared_ptr<CommunicatorContext> context, const Channel &channel,
                            std::span<const int> peers)
     : context_(std::move(context)), channel_(channel), buffers_(std::make_shared<Buffers>()),
       crowded_(context_->node().crowded), patience_(readEnvironment().waitTimeout) {
+    buffers_->channel = channel;
     for (const int rank : peers)
         buffers_->peers.emplace_back().rank = rank;
+}
+
+void PeerMessages::setFarewell(std::span<const std::byte> bytes) noexcept {
+    std::ranges::copy(bytes, buffers_->farewell.begin());
+    buffers_->farewellBytes = bytes.size();
 }
 
 PeerMessages::~PeerMessages() {
@@ -95,15 +165,17 @@ PeerMessages::~PeerMessages() {
     Buffers *const buffers = buffers_.get();
     try {
         const bool mayAsk = mayCallMpi(buffers->maker);
-        if (mayAsk && buffers->idle())
+        if (!context_->alive()) // what goes through it has ended with it
+            buffers->farewellBytes = 0;
+        if (mayAsk && buffers->close())
             return;
-        const auto idle = [buffers] { return buffers->idle(); };
+        const auto closed = [buffers] { return buffers->close(); };
         if (context_->alive() && mayAsk)
-            context_->park(buffers_, idle);
+            context_->park(buffers_, closed);
         else
-            context_->leave(buffers_, idle);
+            context_->leave(buffers_, closed);
     } catch (...) { // no memory
-        buffers->keptForEver = buffers_;
+        Buffers::keep(buffers_);
     }
 }
 
@@ -125,41 +197,27 @@ std::span<std::byte> PeerMessages::prepare(std::size_t k, std::size_t bytes) {
 void PeerMessages::send(std::size_t k, std::size_t bytes) {
     Buffers::Peer &peer = buffers_->peers[k];
     Buffers::Outgoing &out = peer.out[peer.turn];
-    const ByteCount size(bytes);
-    checkMpi(MPI_Isend(out.prepared, size.count(), size.type(), peer.rank, channel_.tag, channel_.comm, &out.request),
-             "MPI_Isend");
+    buffers_->send(peer, {out.prepared, bytes}, out.request);
     peer.turn = 1 - peer.turn;
 }
 
-bool PeerMessages::receive(std::size_t k) {
-    using Arrival = Buffers::Arrival;
+bool PeerMessages::sendNote(std::size_t k, std::span<const std::byte> bytes) noexcept {
     Buffers::Peer &peer = buffers_->peers[k];
-    if (peer.state == Arrival::None) {
-        int found = 0;
-        MPI_Status status;
-        checkMpi(MPI_Improbe(peer.rank, channel_.tag, channel_.comm, &found, &peer.matched, &status), "MPI_Improbe");
-        if (found == 0)
+    try {
+        if (!Buffers::complete(peer.note.request))
             return false;
-        MPI_Count bytes = 0;
-        checkMpi(MPI_Get_elements_x(&status, MPI_BYTE, &bytes), "MPI_Get_elements_x");
-        peer.bytes = static_cast<std::size_t>(bytes);
-        peer.state = Arrival::Matched;
+        buffers_->send(peer, bytes, peer.note);
+        return true;
+    } catch (...) { // an error of MPI, which the next call reports
+        return false;
     }
-    if (peer.state == Arrival::Matched) {
-        peer.in.reserve(peer.bytes);
-        const ByteCount size(peer.bytes);
-        checkMpi(MPI_Imrecv(peer.in.memory.get(), size.count(), size.type(), &peer.matched, &peer.request),
-                 "MPI_Imrecv");
-        peer.state = Arrival::Moving;
-    }
-    if (peer.state == Arrival::Moving && Buffers::complete(peer.request))
-        peer.state = Arrival::There;
-    return peer.state == Arrival::There;
 }
+
+bool PeerMessages::receive(std::size_t k) { return buffers_->receive(buffers_->peers[k]); }
 
 std::span<const std::byte> PeerMessages::received(std::size_t k) const {
     const Buffers::Peer &peer = buffers_->peers[k];
-    return {peer.in.memory.get(), peer.bytes};
+    return {peer.in.memory.get(), peer.matched.bytes()};
 }
 
 void PeerMessages::take(std::size_t k) { buffers_->peers[k].state = Buffers::Arrival::None; }

@@ -25,11 +25,18 @@ namespace DNDS {
 /// Destroying it in flight keeps what MPI reads until it was read. Local, but for construction.
 class PeerMessages {
   public:
+    static constexpr std::size_t mostNoteBytes = 64;
+
     /// `channel` is its own. Local.
     PeerMessages(std::shared_ptr<CommunicatorContext> context, const Channel &channel, std::span<const int> peers);
     PeerMessages(const PeerMessages &) = delete;
     PeerMessages &operator=(const PeerMessages &) = delete;
     ~PeerMessages();
+
+    /// From now on peers get this as the last message, when this rank destroys the object; what they send until then is
+    /// taken and left aside. At most 64 bytes, which no other message consists of; the same on all ranks, which set it
+    /// all, or none. Local.
+    void setFarewell(std::span<const std::byte> bytes) noexcept;
 
     /// Room for the next message to peer `k`, at an address divisible by 16. Waits until the message before the last
     /// was read, which it was where the peer has answered it. Throws MemoryError, but for up to 64 bytes; PeerError as
@@ -37,6 +44,9 @@ class PeerMessages {
     std::span<std::byte> prepare(std::size_t k, std::size_t bytes);
     /// Sends the first bytes of what was prepared.
     void send(std::size_t k, std::size_t bytes);
+    /// Sends up to 64 bytes at once, in order with other messages, from memory of its own: needs none, and waits for
+    /// nothing. False where the note before has not left yet.
+    bool sendNote(std::size_t k, std::span<const std::byte> bytes) noexcept;
     /// Whether the next message of peer `k` is there. Does not wait. Throws MemoryError where there is no room for it;
     /// then it may be called again.
     bool receive(std::size_t k);

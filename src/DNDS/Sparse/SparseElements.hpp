@@ -53,9 +53,12 @@ class SparseElementsOf final : public SparseElements {
             return first(values, count, [wanted = std::bit_cast<Bits>(value_)](T value) {
                 return std::bit_cast<Bits>(value) != wanted;
             });
-        return first(values, count, [wanted = static_cast<real>(value_), threshold](T value) {
-            return !(std::fabs(static_cast<real>(value) - wanted) <= threshold);
-        });
+        if constexpr (std::is_integral_v<T>)
+            return firstFarther(values, count, threshold);
+        else
+            return first(values, count, [wanted = static_cast<real>(value_), threshold](T value) {
+                return !(std::fabs(static_cast<real>(value) - wanted) <= threshold);
+            });
     }
     void fill(std::byte *to, std::size_t count) const noexcept override {
         std::fill_n(reinterpret_cast<T *>(to), count, value_);
@@ -68,6 +71,17 @@ class SparseElementsOf final : public SparseElements {
     T value() const noexcept { return value_; }
 
   private:
+    /// Of integers: exact also where a `real` does not hold all their digits.
+    std::size_t firstFarther(const T *values, std::size_t count, real threshold) const noexcept {
+        constexpr real beyondAll = 18446744073709551616.0; // 2^64
+        if (threshold >= beyondAll)
+            return count;
+        return first(values, count, [wanted = value_, most = static_cast<std::uint64_t>(threshold)](T value) {
+            const T larger = std::max(value, wanted);
+            const T smaller = std::min(value, wanted);
+            return static_cast<std::uint64_t>(larger) - static_cast<std::uint64_t>(smaller) > most;
+        });
+    }
     /// In chunks without branches, which compilers make vectors of.
     template <class IsAbove>
     static std::size_t first(const T *values, std::size_t count, IsAbove isAbove) noexcept {

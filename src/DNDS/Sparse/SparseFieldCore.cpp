@@ -10,7 +10,7 @@
 namespace DNDS {
 
 BlockPool::Owner SparseFieldState::reserve(int block) const {
-    BlockPool::Owner memory = pattern->pool().get(totalBytes(block));
+    BlockPool::Owner memory = pattern->pool().get(pooledBytes(block));
     (void)memory->write(MemorySpace::Host, name);
     return memory;
 }
@@ -19,7 +19,7 @@ void SparseFieldState::take(int block, BlockPool::Owner memory) noexcept {
     Memory &mine = blocks[toSize(block)];
     mine.owner = std::move(memory);
     mine.bytes = mine.owner->write(MemorySpace::Host, name); // `reserve` found that it can be
-    mine.witness = 0;
+    mine.witness = firstWitness(block);
     mine.below = 0;
     elements->fill(mine.bytes, totalBytes(block) / elements->bytes());
     allocated.set(block);
@@ -32,17 +32,27 @@ void SparseFieldState::drop(int block) noexcept {
     ++frees;
 }
 
+std::size_t SparseFieldState::firstWitness(int block) const {
+    return toSize(pattern->cellRows(block).front().first * options.components);
+}
+
 bool SparseFieldState::isBelow(int block) noexcept {
     Memory &mine = blocks[toSize(block)];
+    const std::byte *const at = memory(block);
     const std::size_t bytes = elements->bytes();
     const real threshold = options.deallocationThreshold;
-    if (elements->firstAbove(mine.bytes + mine.witness * bytes, 1, threshold) == 0)
+    if (elements->firstAbove(at + mine.witness * bytes, 1, threshold) == 0)
         return false;
-    const std::size_t count = totalBytes(block) / bytes;
-    mine.witness = elements->firstAbove(mine.bytes, count, threshold);
-    if (mine.witness < count)
-        return false;
-    mine.witness = 0;
+    for (const RowRange &rows : pattern->cellRows(block)) {
+        const std::size_t first = toSize(rows.first * options.components);
+        const std::size_t count = toSize((rows.last - rows.first) * options.components);
+        const std::size_t above = elements->firstAbove(at + first * bytes, count, threshold);
+        if (above < count) {
+            mine.witness = first + above;
+            return false;
+        }
+    }
+    mine.witness = firstWitness(block);
     return true;
 }
 
@@ -167,6 +177,11 @@ std::byte *SparseFieldCore::memoryOf(int local, int stage) const {
     return state_->memory(local, stage);
 }
 
+std::shared_ptr<const void> SparseFieldCore::keep(int local) const {
+    (void)memoryOf(local, 0);
+    return std::make_shared<BlockPool::Owner>(state_->blocks[toSize(local)].owner);
+}
+
 SparseFields &SparseFieldCore::exchange() {
     if (alone_ == nullptr)
         alone_ = std::make_unique<SparseFields>(*this);
@@ -177,7 +192,7 @@ void SparseFieldCore::exchangeGhosts() { exchange().exchangeGhosts(); }
 
 std::size_t SparseFieldCore::memoryBytes() const noexcept {
     std::size_t bytes = 0;
-    state_->allocated.forEach([&](int block) { bytes += state_->totalBytes(block); });
+    state_->allocated.forEach([&](int block) { bytes += state_->pooledBytes(block); });
     return bytes;
 }
 

@@ -23,8 +23,8 @@ struct SparseFieldOptions {
     int stages = 1;
     /// A neighbour's block is allocated when a value at the rim differs from the default by more than this.
     real allocationThreshold = 0;
-    /// A block counts as empty while no value of it, ghosts included, differs from the default by more than this. At
-    /// most the allocation threshold.
+    /// A block counts as empty while no value of its stage 0, ghosts included that stand for cells, differs from the
+    /// default by more than this. At most the allocation threshold.
     real deallocationThreshold = 0;
     /// A block is freed when it was empty in so many exchanges in a row. 0: never.
     int deallocationCount = 5;
@@ -61,6 +61,10 @@ class SparseFieldCore {
     /// For restarts: as if it had been empty in so many exchanges. Local. Throws StateError for an absent block.
     void setEmptyExchanges(int local, int count);
 
+    /// Keeps the memory of an allocated block for as long as the result lives, though the block be freed: for views in
+    /// languages that count owners. Local. Throws StateError for an absent block.
+    std::shared_ptr<const void> keep(int local) const;
+
     /// Exchanges two stages of all blocks: old and new. Local, O(1). Throws IndexError; StateError during an exchange.
     void swapStages(int a, int b);
 
@@ -70,7 +74,7 @@ class SparseFieldCore {
     /// The exchange of this field alone, for its steps. Collective the first time.
     SparseFields &exchange();
 
-    /// Bytes of memory that blocks of this field have on this rank. Local, O(blocks).
+    /// Bytes of the pool that blocks of this field have on this rank: see `roundedSize`. Local, O(blocks).
     std::size_t memoryBytes() const noexcept;
 
   protected:

@@ -25,7 +25,7 @@ struct SparseFieldState {
     struct Memory {
         BlockPool::Owner owner;
         std::byte *bytes = nullptr;
-        std::size_t witness = 0; ///< the element that was last found above the threshold
+        std::size_t witness = 0; ///< the element of stage 0 that was last found above the threshold
         int below = 0;           ///< exchanges in a row in which the block was below it
     };
     std::vector<Memory> blocks;
@@ -37,6 +37,8 @@ struct SparseFieldState {
 
     std::size_t stageBytes(int block) const { return toSize(pattern->blocks()[toSize(block)].rows) * cellBytes; }
     std::size_t totalBytes(int block) const { return stageBytes(block) * places.size(); }
+    /// What the block takes of the pool.
+    std::size_t pooledBytes(int block) const { return roundedSize(totalBytes(block)); }
     std::byte *memory(int block, int stage = 0) const {
         return blocks[toSize(block)].bytes + stageBytes(block) * toSize(places[toSize(stage)]);
     }
@@ -46,9 +48,10 @@ struct SparseFieldState {
     /// Makes a block be there, with default values. Does not throw.
     void take(int block, BlockPool::Owner memory) noexcept;
     void drop(int block) noexcept;
-    /// Whether the block, all stages with ghosts, is below the threshold for freeing. Looks first where it last was
-    /// not.
+    /// Whether stage 0 of the block, with ghosts that stand for cells, is below the threshold for freeing: what a
+    /// restart has, too, after its first exchange. Looks first where it last was not.
     bool isBelow(int block) noexcept;
+    std::size_t firstWitness(int block) const;
     void requireNoFlight(std::string_view what) const;
     /// All that ranks must agree on.
     std::string describe() const;

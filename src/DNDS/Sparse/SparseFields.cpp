@@ -14,6 +14,7 @@
 #include <chrono>
 #include <cstring>
 #include <exception>
+#include <new>
 #include <optional>
 #include <utility>
 #include <vector>
@@ -48,6 +49,8 @@ struct SparseFields::State {
         std::size_t mostBytes = 0;          ///< of data to be sent
         bool arrived = false;
         bool usable = false; ///< the message holds bits and data
+        bool kept = false;   ///< the message is for later exchanges, too
+        bool closed = false; ///< nothing comes any more
     };
 
     // Set-up.
@@ -60,7 +63,9 @@ struct SparseFields::State {
     void sendLocal();
     void sendNonLocal();
     std::size_t pack(std::size_t p, std::uint64_t code);
-    void sendHeader(std::size_t p, std::uint64_t code);
+    void refuse(std::size_t p) noexcept;
+    /// Throws MemoryError, which was made beforehand.
+    [[noreturn]] void failForMemory() const { std::rethrow_exception(noMemory); }
     /// Throws StateError in a forked child, after MPI_Finalize, and where the communicator was freed.
     void requireUsable() const;
     void checkPeers();
@@ -75,6 +80,7 @@ struct SparseFields::State {
     void fillAbsent();
     void complete();
     void allocateWanted();
+    bool anyFresh() const noexcept;
     void freeEmpty();
     /// Remembers the first failure, which is thrown when the exchange is over. `text` says what, if there is memory.
     template <class AnyError, class Text>
@@ -92,6 +98,7 @@ struct SparseFields::State {
     void forEachReceived(std::size_t p, Visit &&visit) const;
 
     std::string name;
+    std::string awaited; ///< what peers are to do, for messages: a wait allocates nothing
     std::shared_ptr<const SparsePattern> pattern;
     std::vector<Member> members;
     std::vector<Peer> peers;
@@ -110,12 +117,22 @@ struct SparseFields::State {
     bool incomplete = false; ///< there was no memory for what came; another attempt may succeed
     bool lostLast = false;   ///< the exchange before was given up for that
     std::exception_ptr failure;
+    std::exception_ptr noMemory; ///< what to throw where there is none to say it
     /// Since when a program asks whether all has come, and when peers were looked at last.
     std::optional<std::pair<std::chrono::steady_clock::time_point, std::chrono::steady_clock::time_point>> polling;
 };
 
-SparseFields::State::State(std::string label, std::span<SparseFieldCore *const> cores) : name(std::move(label)) {
+SparseFields::State::State(std::string label, std::span<SparseFieldCore *const> cores)
+    : name(std::move(label)), awaited(fmt::format("send its blocks of '{}'", name)) {
     pattern = cores.front()->pattern();
+    try {
+        throw MemoryError(
+            fmt::format("the exchange of '{}' finds no memory on this rank: make room, then complete it, or go on with "
+                        "the next one",
+                        name));
+    } catch (const MemoryError &) {
+        noMemory = std::current_exception();
+    }
     std::size_t widest = 0;
     for (SparseFieldCore *core : cores) {
         Member &member = members.emplace_back();
@@ -153,7 +170,7 @@ void SparseFields::State::checkPeers() {
 void SparseFields::State::checkPeers(double seconds) {
     for (std::size_t p = 0; p < peers.size(); ++p)
         if (!peers[p].arrived)
-            messages->checkPeer(p, fmt::format("send its blocks of '{}'", name), seconds);
+            messages->checkPeer(p, awaited, seconds);
 }
 
 void SparseFields::State::begin() {
@@ -173,7 +190,7 @@ void SparseFields::State::begin() {
     built = sentLocal = sentNonLocal = localSet = nonLocalSet = incomplete = false;
     failure = nullptr;
     for (Peer &peer : peers)
-        peer.arrived = peer.usable = false;
+        peer.arrived = peer.usable = peer.kept = false;
     for (Member &member : members) {
         ++member.field->inFlight;
         member.wanted.clear();
@@ -186,7 +203,7 @@ void SparseFields::State::abandon() noexcept {
     if (!inFlight)
         return;
     for (std::size_t p = 0; p < peers.size(); ++p)
-        if (peers[p].arrived)
+        if (peers[p].arrived && !peers[p].kept)
             messages->take(p);
     for (Member &member : members)
         --member.field->inFlight;
@@ -239,18 +256,22 @@ void SparseFields::State::sendNonLocal() {
     try {
         build();
         for (; sent < peers.size(); ++sent) {
+            if (peers[sent].closed)
+                continue;
             const std::size_t bytes = pack(sent, code);
             messages->send(sent, bytes);
             ++traffic.messages;
             traffic.bytes += bytes;
         }
-    } catch (const MpiError &) {
-        throw;
     } catch (...) {
         for (; sent < peers.size(); ++sent)
-            sendHeader(sent, SparseHeader::Refused);
+            refuse(sent);
         abandon();
-        throw;
+        try {
+            throw;
+        } catch (const std::bad_alloc &) {
+            failForMemory();
+        }
     }
     sentNonLocal = true;
 }
@@ -293,10 +314,12 @@ std::size_t SparseFields::State::pack(std::size_t p, std::uint64_t code) {
     return end;
 }
 
-void SparseFields::State::sendHeader(std::size_t p, std::uint64_t code) {
-    const SparseHeader header{epoch, signature, code, headerBytes};
-    std::memcpy(messages->prepare(p, headerBytes).data(), &header, headerBytes);
-    messages->send(p, headerBytes);
+/// Tells a peer that nothing comes in this exchange. Where it has not even taken the word before, the next message that
+/// it gets shows that this rank is further on.
+void SparseFields::State::refuse(std::size_t p) noexcept {
+    const SparseHeader header{epoch, signature, SparseHeader::Refused, headerBytes};
+    if (!peers[p].closed)
+        (void)messages->sendNote(p, std::as_bytes(std::span(&header, 1)));
 }
 
 bool SparseFields::State::receive() {
@@ -313,10 +336,15 @@ bool SparseFields::State::receive() {
 /// Whether a message of peer `p` is there.
 bool SparseFields::State::receiveFrom(std::size_t p) {
     try {
-        return messages->receive(p);
+        const bool there = messages->receive(p);
+        incomplete = false; // there is memory again
+        return there;
     } catch (const MemoryError &) {
         incomplete = true;
         throw;
+    } catch (const std::bad_alloc &) {
+        incomplete = true;
+        failForMemory();
     }
 }
 
@@ -325,10 +353,19 @@ void SparseFields::State::accept(std::size_t p) {
     const int rank = pattern->peers()[p].rank;
     SparseHeader header;
     std::memcpy(&header, message.data(), std::min(message.size(), headerBytes));
+    Peer &peer = peers[p];
+    if (header.code == SparseHeader::Closed) {
+        peer.arrived = peer.kept = peer.closed = true;
+        return noteFailure<PeerError>([&] {
+            return fmt::format(
+                "rank {} has destroyed its exchange '{}', or an exception did: no ghosts come from there any more",
+                rank, name);
+        });
+    }
     if (header.epoch < epoch) // of an exchange that this rank gave up
         return messages->take(p);
-    Peer &peer = peers[p];
     peer.arrived = true;
+    peer.kept = header.epoch > epoch;
     if (header.epoch != epoch || header.signature != signature)
         return noteFailure<StateError>([&] {
             return fmt::format(
@@ -391,11 +428,15 @@ void SparseFields::State::setLocal(bool freshOnly) {
                 const LocalChannel &channel = pattern->localChannels()[toSize(k)];
                 const RowScatter &to = member.scatter(channel.to);
                 const std::byte *rim = member.defaults.data();
-                if (const int from = channel.from.block; field.allocated.test(from) && !member.fresh.test(from)) {
+                const int from = channel.from.block;
+                if (field.allocated.test(from) && !member.fresh.test(from)) {
+                    if (field.options.sendQuiet) {
+                        member.copies->copyLocal(toSize(k), channel, field.memory(from), field.memory(block));
+                        continue;
+                    }
                     member.gather(channel.from).gather(field.memory(from), scratch.data());
                     const std::size_t count = to.bytes() / field.elements->bytes();
-                    if (field.options.sendQuiet ||
-                        field.elements->firstAbove(scratch.data(), count, field.options.allocationThreshold) < count)
+                    if (field.elements->firstAbove(scratch.data(), count, field.options.allocationThreshold) < count)
                         rim = scratch.data();
                 }
                 to.scatter(rim, field.memory(block));
@@ -450,13 +491,23 @@ void SparseFields::State::allocateWanted() {
         BlockPool::Owner memory;
     };
     std::vector<Reserved> reserved;
-    for (Member &member : members)
-        member.wanted.forEach([&](int block) { reserved.push_back({&member, block, member.field->reserve(block)}); });
+    try {
+        for (Member &member : members)
+            member.wanted.forEach([&](int block) {
+                reserved.push_back({&member, block, member.field->reserve(block)});
+            });
+    } catch (const std::bad_alloc &) {
+        failForMemory();
+    }
     for (Reserved &one : reserved) { // from here on nothing fails
         one.member->field->take(one.block, std::move(one.memory));
         one.member->fresh.set(one.block);
         ++traffic.allocations;
     }
+}
+
+bool SparseFields::State::anyFresh() const noexcept {
+    return std::ranges::any_of(members, [](const Member &member) { return member.fresh.any(); });
 }
 
 void SparseFields::State::freeEmpty() {
@@ -481,8 +532,10 @@ void SparseFields::State::complete() {
     incomplete = true; // unless what follows succeeds
     allocateWanted();
     incomplete = false;
-    setLocal(true);
-    setNonLocal(true);
+    if (anyFresh()) {
+        setLocal(true);
+        setNonLocal(true);
+    }
     freeEmpty();
     ++traffic.exchanges;
     abandon();
@@ -530,6 +583,8 @@ SparseFields::SparseFields(std::string name, std::span<SparseFieldCore *const> f
             hash.addText(text);
         state_->signature = hash.value();
     });
+    const SparseHeader farewell{0, state_->signature, SparseHeader::Closed, headerBytes};
+    state_->messages->setFarewell(std::as_bytes(std::span(&farewell, 1)));
 }
 
 SparseFields::~SparseFields() {

@@ -51,11 +51,12 @@ struct SparseTraffic {
 ///
 /// Until the exchange is over, cells may be read, not written, and blocks neither allocated nor freed by the program.
 ///
-/// Where memory ends, `setBounds` (`finishExchangeGhosts`, `exchangeGhosts`) throws MemoryError on that rank; what was
-/// there stays, what came is kept, and after making room `setBounds(Bounds::Any)` or `finishExchangeGhosts` completes
-/// the exchange. If the rank begins the next one instead, its peers throw PeerError there. A rank that cannot send
-/// throws, and its peers throw PeerError at the end of the same exchange, with their other ghosts refreshed. One object
-/// is used by one thread at a time.
+/// Where memory ends, at the pool's limit or the machine's, `receiveBoundBufs` and `setBounds` (`finishExchangeGhosts`,
+/// `exchangeGhosts`) throw MemoryError on that rank; what was there stays, what came is kept, and after making room
+/// `setBounds(Bounds::Any)` or `finishExchangeGhosts` completes the exchange. If the rank begins the next one instead,
+/// its peers throw PeerError there. A rank that cannot send throws, and has given the exchange up; its peers throw
+/// PeerError at the end of the same exchange, with their other ghosts refreshed. Peers of a rank that has destroyed its
+/// object throw PeerError in each later exchange. One object is used by one thread at a time.
 class SparseFields {
   public:
     /// Collective; all ranks give the same fields in the same order. Throws on all ranks ArgumentError for no field,
@@ -68,6 +69,7 @@ class SparseFields {
     explicit SparseFields(SparseFieldCore &field);
     SparseFields(const SparseFields &) = delete;
     SparseFields &operator=(const SparseFields &) = delete;
+    /// Tells peers, who may wait for what does not come any more. Local, and does not wait.
     ~SparseFields();
 
     /// Begins and completes. Local, but waits for peers. Throws MemoryError, PeerError as above; StateError where the

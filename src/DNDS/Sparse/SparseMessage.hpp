@@ -17,10 +17,11 @@ struct SparseHeader {
     /// Whether the sender took part.
     enum Code : std::uint32_t {
         Fine,
-        Refused, ///< it failed before it could send: nothing follows
-        LostLast ///< it could not store what it got in the exchange before; everything follows
+        Refused,  ///< it failed before it could send: nothing follows
+        LostLast, ///< it could not store what it got in the exchange before; everything follows
+        Closed    ///< it has destroyed its exchange: nothing comes any more
     };
-    std::uint64_t epoch = 0;
+    std::uint64_t epoch = 0;     ///< 0 where it is closed
     std::uint64_t signature = 0; ///< of pattern, fields and thresholds
     std::uint64_t code = Fine;
     std::uint64_t dataStart = 0; ///< in bytes
@@ -51,6 +52,9 @@ class BlockBits {
     bool test(int block) const noexcept { return Bits::test(words_.data(), static_cast<std::size_t>(block)); }
     void set(int block) noexcept { Bits::set(words_.data(), static_cast<std::size_t>(block)); }
     void unset(int block) noexcept { Bits::unset(words_.data(), static_cast<std::size_t>(block)); }
+    bool any() const noexcept {
+        return std::any_of(words_.begin(), words_.end(), [](std::uint64_t word) { return word != 0; });
+    }
     template <class Visit>
     void forEach(Visit &&visit) const {
         Bits::forEach(words_.data(), words_.size(), [&](std::size_t block) { visit(static_cast<int>(block)); });

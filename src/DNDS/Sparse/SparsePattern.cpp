@@ -2,6 +2,7 @@
 
 #include "DNDS/Blocks/BlockLinks.hpp"
 #include "DNDS/Mpi/FailTogether.hpp"
+#include "DNDS/Transport/BoxToBox.hpp"
 #include "DNDS/Transport/RowScatter.hpp"
 
 #include <algorithm>
@@ -68,6 +69,7 @@ class SparsePattern::Builder {
             else
                 addPeer(peer, channels);
         sortByBlock();
+        findCellRows();
     }
 
   private:
@@ -134,6 +136,50 @@ class SparsePattern::Builder {
         made_.localTo_ = sorted(to);
     }
 
+    void findCellRows() {
+        std::map<std::vector<RowRange>, std::int32_t> known; // most blocks are alike
+        std::vector<char> marks;
+        const auto mark = [&](const ChannelEnd &end) {
+            made_.shapes_[toSize(end.shape)].forEach([&](index row) { marks[toSize(row)] = 1; });
+        };
+        for (std::size_t b = 0; b < made_.blocks_.size(); ++b) {
+            const int block = static_cast<int>(b);
+            marks.assign(toSize(made_.blocks_[b].rows), 0);
+            markOwn(made_.blocks_[b], marks);
+            for (const Place &place : made_.receivedBy(block))
+                mark(made_.peers_[toSize(place.peer)].received[toSize(place.channel)]);
+            for (const std::int32_t k : made_.localTo(block))
+                mark(made_.local_[toSize(k)].to);
+            const auto [kind, isNew] =
+                known.try_emplace(rangesOf(marks), static_cast<std::int32_t>(made_.cellRows_.size()));
+            if (isNew)
+                made_.cellRows_.push_back(kind->first);
+            made_.cellRowsOf_.push_back(kind->second);
+        }
+    }
+    static void markOwn(const BlockMemory &block, std::vector<char> &marks) {
+        const int last = block.cells.dims - 1;
+        Box lines = block.cells;
+        lines.upper[toSize(last)] = lines.lower[toSize(last)] + 1;
+        forEachCell(lines, [&](const IndexVector &cell) {
+            index row = 0;
+            for (int d = 0; d <= last; ++d)
+                row = row * (block.extent.upper[toSize(d)] - block.extent.lower[toSize(d)]) + cell[toSize(d)] -
+                      block.extent.lower[toSize(d)];
+            std::fill_n(marks.begin() + row, block.cells.upper[toSize(last)] - block.cells.lower[toSize(last)], 1);
+        });
+    }
+    static std::vector<RowRange> rangesOf(const std::vector<char> &marks) {
+        std::vector<RowRange> ranges;
+        const auto place = [&](auto at) { return static_cast<index>(at - marks.begin()); };
+        for (auto first = std::find(marks.begin(), marks.end(), 1); first != marks.end();) {
+            const auto last = std::find(first, marks.end(), 0);
+            ranges.push_back({place(first), place(last)});
+            first = std::find(last, marks.end(), 1);
+        }
+        return ranges;
+    }
+
     SparsePattern &made_;
     std::map<std::tuple<const void *, index, index, const index *>, std::int32_t> numbers_;
 };
@@ -183,9 +229,35 @@ const SparsePattern::Copies &SparsePattern::copies(std::size_t cellBytes) const 
             made->gathers.emplace_back(rows, part);
             made->scatters.push_back(rows.isList() ? RowScatter() : RowScatter(rows, part)); // lists are only given
         }
+        addDirect(*made);
         known = std::move(made);
     }
     return *known;
+}
+
+void SparsePattern::addDirect(Copies &made) const {
+    std::map<std::pair<std::int32_t, std::int32_t>, std::int32_t> known; // by shapes
+    for (const LocalChannel &channel : local_) {
+        const RowGather &from = made.gathers[toSize(channel.from.shape)];
+        const RowScatter &to = made.scatters[toSize(channel.to.shape)];
+        if (to.contiguous()) { // a gather does it
+            made.directOf.push_back(-1);
+            continue;
+        }
+        const auto [at, isNew] =
+            known.try_emplace({channel.from.shape, channel.to.shape}, static_cast<std::int32_t>(made.direct.size()));
+        if (isNew)
+            made.direct.emplace_back(from.byteBoxes(), BoxCopy(made.gathers[toSize(channel.to.shape)].byteBoxes()));
+        made.directOf.push_back(at->second);
+    }
+}
+
+void SparsePattern::Copies::copyLocal(std::size_t k, const LocalChannel &channel, const std::byte *from,
+                                      std::byte *to) const {
+    if (const std::int32_t number = directOf[k]; number >= 0)
+        direct[toSize(number)].copy(from, to, nullptr);
+    else
+        gathers[toSize(channel.from.shape)].gather(from, to + scatters[toSize(channel.to.shape)].offset());
 }
 
 index SparsePattern::mostCells() const noexcept {

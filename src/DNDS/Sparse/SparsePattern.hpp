@@ -6,6 +6,7 @@
 #include "DNDS/Sparse/ObjectPool.hpp"
 #include "DNDS/Storage/HostDeviceBuffer.hpp"
 
+#include <compare>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -14,11 +15,19 @@
 
 namespace DNDS {
 
+class BoxToBox;
 class RowGather;
 class RowScatter;
 
 /// Memory of blocks, by size in bytes.
 using BlockPool = ObjectPool<HostDeviceBuffer>;
+
+/// The rows [first, last) of a block's memory.
+struct RowRange {
+    index first = 0;
+    index last = 0;
+    friend auto operator<=>(const RowRange &, const RowRange &) = default; // NOLINT(modernize-use-nullptr): false alarm
+};
 
 /// One end of a channel: some cells or ghosts of a block of this rank.
 struct ChannelEnd {
@@ -70,7 +79,7 @@ class SparsePattern {
     static std::shared_ptr<const SparsePattern> make(const CommunicatorView &comm,
                                                      std::shared_ptr<const BlockGrid> grid, const GhostWidths &ghosts);
 
-    /// For blocks of other kinds: of meshes, see Geom/Sparse. Local; all ranks give links that fit each other.
+    /// For blocks of other kinds: of meshes, see Geom/Clusters. Local; all ranks give links that fit each other.
     static std::shared_ptr<const SparsePattern> fromLinks(std::shared_ptr<CommunicatorContext> context,
                                                           SparseLinks links);
 
@@ -107,12 +116,23 @@ class SparsePattern {
     std::span<const std::int32_t> localFrom(int block) const noexcept { return localFrom_.of(block); }
     std::span<const std::int32_t> localTo(int block) const noexcept { return localTo_.of(block); }
 
+    /// The rows of a block that stand for cells: its own, and ghosts that channels fill, not those at walls. Ascending.
+    std::span<const RowRange> cellRows(int block) const noexcept {
+        return cellRows_[toSize(cellRowsOf_[toSize(block)])];
+    }
+
     /// How the rows of a shape are copied where a cell has so many bytes.
     struct Copies {
         std::vector<RowGather> gathers;   ///< [shapes]
         std::vector<RowScatter> scatters; ///< [shapes]
+        /// Straight from block to block, for each pair of shapes of local channels.
+        std::vector<BoxToBox> direct;
+        std::vector<std::int32_t> directOf; ///< [local channels]: which of them; -1 where the ghosts are one run
+
+        /// Copies what local channel `k` moves, from one block's memory to another's.
+        void copyLocal(std::size_t k, const LocalChannel &channel, const std::byte *from, std::byte *to) const;
     };
-    /// Local; O(shapes), for lists O(rows), at the first call for a width.
+    /// Local; O(shapes + local channels), for lists O(rows), at the first call for a width.
     const Copies &copies(std::size_t cellBytes) const;
     /// The largest number of cells of a shape.
     index mostCells() const noexcept;
@@ -130,6 +150,7 @@ class SparsePattern {
     class Builder;
 
     SparsePattern();
+    void addDirect(Copies &made) const;
 
     std::shared_ptr<const BlockGrid> grid_;
     GhostWidths ghosts_;
@@ -141,7 +162,9 @@ class SparsePattern {
     ByBlock<Place> received_;
     ByBlock<std::int32_t> localFrom_;
     ByBlock<std::int32_t> localTo_;
-    std::vector<RowList> shapes_; ///< rows from the first one of the block
+    std::vector<std::vector<RowRange>> cellRows_; ///< of some kinds of blocks
+    std::vector<std::int32_t> cellRowsOf_;        ///< [blocks]: which of them
+    std::vector<RowList> shapes_;                 ///< rows from the first one of the block
     std::shared_ptr<const void> kept_;
     std::uint64_t signature_ = 0;
     mutable BlockPool pool_;

@@ -26,8 +26,8 @@ namespace DNDS {
 ///     setBlocks(dust, rows);
 ///
 /// Absent blocks are empty rows: 20 bytes. A run that goes on from there by exchanging ghosts has the same bits as one
-/// that was not interrupted, on any number of ranks; but other stages and ghosts at walls begin with the default, and
-/// a block that only these kept above the threshold is freed earlier: write them anew before the first exchange.
+/// that was not interrupted, on any number of ranks, and the same blocks are there. Other stages and ghosts at walls
+/// begin with the default; they keep no block.
 template <class T>
 struct SparseRows {
     Array<T, NonUniformSize, NonUniformSize> cells; ///< [blocks]: cells x components of stage 0, in C order
@@ -90,14 +90,25 @@ void setBlocks(SparseField<T> &field, const SparseRows<T> &rows) {
     }
 }
 
-/// A number that differs for grids of other blocks, and does not depend on which rank has which: what checkpoints of
-/// sparse fields are for. Local.
+/// A number that differs for grids of other blocks, periods or connections, and does not depend on which rank has
+/// which: what checkpoints of sparse fields are for. Local.
 inline std::uint64_t blocksFingerprint(const BlockGrid &grid) {
     ContentHash hash;
     for (const Block &block : grid.blocks()) {
         hash.addBytes(block.cells.lower.data(), sizeof block.cells.lower);
         hash.addBytes(block.cells.upper.data(), sizeof block.cells.upper);
         hash.add(static_cast<std::uint64_t>(block.space));
+    }
+    for (const IndexSpace &space : grid.spaces())
+        for (const bool periodic : space.periodic)
+            hash.add(periodic ? 1U : 0U);
+    for (const Connection &touching : grid.connections()) {
+        hash.add(static_cast<std::uint64_t>(touching.space));
+        hash.add(static_cast<std::uint64_t>(touching.other));
+        hash.addBytes(touching.begin.data(), sizeof touching.begin);
+        hash.addBytes(touching.end.data(), sizeof touching.end);
+        hash.addBytes(touching.otherBegin.data(), sizeof touching.otherBegin);
+        hash.addBytes(touching.transform.data(), sizeof touching.transform);
     }
     return hash.value();
 }

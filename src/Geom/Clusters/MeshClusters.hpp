@@ -2,6 +2,7 @@
 /// @brief Clusters of a partitioned mesh as blocks of sparse fields.
 #pragma once
 
+#include "DNDS/Base/Error.hpp"
 #include "DNDS/Geom/Clusters/SourceClusters.hpp"
 #include "DNDS/Geom/Mesh/UnstructuredMesh.hpp"
 #include "DNDS/Sparse/SparsePattern.hpp"
@@ -33,14 +34,17 @@ class MeshClusters {
 
     /// For sparse fields. Its blocks' numbers are the clusters'.
     const std::shared_ptr<const SparsePattern> &pattern() const noexcept { return pattern_; }
-    /// The mesh's cells, own ones first, then ghosts, of this rank's block `local`: [own + ghosts].
-    std::span<const LocalIndex> cells(int local) const { return pieces_.at(toSize(local)).cells; }
+    /// The mesh's cells, own ones first, then ghosts, of this rank's block `local`: [own + ghosts]. Throws IndexError
+    /// where there is no such block.
+    std::span<const LocalIndex> cells(int local) const { return piece(local).cells; }
     /// The indices in the block of the cells across the faces of its own cell `i`, in the order of
-    /// `UnstructuredMesh::cellFaces`; `noEntity` at the boundary.
+    /// `UnstructuredMesh::cellFaces`; `noEntity` at the boundary. Throws IndexError.
     std::span<const LocalIndex> neighbours(int local, index i) const {
-        const Piece &piece = pieces_.at(toSize(local));
-        return std::span(piece.neighbours)
-            .subspan(toSize(piece.starts[toSize(i)]), toSize(piece.starts[toSize(i) + 1] - piece.starts[toSize(i)]));
+        const Piece &of = piece(local);
+        DNDS_CHECK(i >= 0 && i < of.own, IndexError, "cluster {} has {} cells of its own, none {}", of.cluster, of.own,
+                   i);
+        return std::span(of.neighbours)
+            .subspan(toSize(of.starts[toSize(i)]), toSize(of.starts[toSize(i) + 1] - of.starts[toSize(i)]));
     }
 
   private:
@@ -52,6 +56,12 @@ class MeshClusters {
         std::vector<LocalIndex> neighbours;
     };
     class Maker;
+
+    const Piece &piece(int local) const {
+        DNDS_CHECK(local >= 0 && toSize(local) < pieces_.size(), IndexError, "this rank has {} clusters, none {}",
+                   pieces_.size(), local);
+        return pieces_[toSize(local)];
+    }
 
     std::vector<Piece> pieces_;
     std::shared_ptr<const SparsePattern> pattern_;

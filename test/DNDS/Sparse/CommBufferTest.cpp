@@ -116,6 +116,83 @@ TEST_P(CommBuffers, DestroyedInFlight) {
     EXPECT_EQ(waiting.tryStartReceive(), GetParam() == ReceiveWay::Ahead);
 }
 
+TEST_P(CommBuffers, WhatHasComeIsNotOverwritten) {
+    Ring ring(GetParam());
+    ring.out.allocate();
+    ring.out.buffer()[0] = 1;
+    ring.out.send();
+    waitFor([&] { return ring.in.tryReceive(); });
+    expectContains(messageOf<StateError>([&] { (void)ring.in.tryStartReceive(); }), "would overwrite");
+    EXPECT_EQ(ring.in.state(), ChannelState::Received);
+    ring.in.stale();
+    EXPECT_EQ(ring.in.tryStartReceive(), GetParam() == ReceiveWay::Ahead || world().size() == 1);
+}
+
+TEST_P(CommBuffers, BuffersHaveAsManyElementsAsWereSent) {
+    Ring ring(GetParam());
+    for (const std::size_t count : {std::size_t{100}, std::size_t{10}, std::size_t{100}, std::size_t{55}}) {
+        waitFor([&] { return ring.out.state() == ChannelState::Stale; });
+        ring.out.allocate();
+        ring.out.buffer().assign(count, static_cast<real>(count));
+        ring.out.send();
+        waitFor([&] { return ring.in.tryReceive(); });
+        ASSERT_EQ(ring.in.buffer().size(), count);
+        EXPECT_EQ(ring.in.buffer().back(), static_cast<real>(count));
+        ring.in.stale();
+    }
+}
+
+TEST(CommBuffer, MoreThanThereIsRoomFor) {
+    if (world().size() == 1)
+        GTEST_SKIP() << "there is one buffer then";
+    MPI_Comm returning = MPI_COMM_NULL;
+    MPI_Comm_dup(MPI_COMM_WORLD, &returning);
+    const auto handle = [&](MPI_Errhandler handler) {
+        for (const MPI_Comm comm :
+             {returning, MPI_COMM_WORLD, MPI_COMM_SELF}) // MPIs differ in whose handler MPI_Test asks
+            MPI_Comm_set_errhandler(comm, handler);
+    };
+    handle(MPI_ERRORS_RETURN); // MPI ends the program otherwise
+    auto pool = CommBuffer<real>::makePool();
+    if (world().rank() == 0) {
+        CommBuffer<real> out(21, 0, 1, {returning}, 100, pool);
+        out.allocate();
+        out.buffer().resize(101);
+        expectContains(messageOf<ArgumentError>([&] { out.send(); }), "was made for 800");
+        out.buffer().resize(100);
+        out.send();
+        waitFor([&] { return out.state() == ChannelState::Stale; });
+    } else if (world().rank() == 1) {
+        CommBuffer<real> in(21, 0, 1, {returning}, 50, pool);
+        const auto text = [&] { return messageOf<LayoutError>([&] { waitFor([&] { return in.tryReceive(); }); }); };
+        expectContains(text(), "more than the 400 bytes");
+        expectContains(text(), "more than the 400 bytes"); // not: nothing
+        EXPECT_NE(in.state(), ChannelState::ReceivedNull);
+    }
+    handle(MPI_ERRORS_ARE_FATAL);
+    MPI_Comm_free(&returning);
+}
+
+TEST(CommBuffer, DestroyedBetweenSizeAndData) {
+    if (world().size() == 1)
+        GTEST_SKIP() << "there is one buffer then";
+    auto pool = CommBuffer<real>::makePool();
+    constexpr std::size_t count = 1'000'000; // so many that the sender waits for the receiver
+    if (world().rank() == 0) {
+        CommBuffer<real> out(22, 0, 1, world(), count, pool);
+        out.allocate();
+        out.send();
+        waitFor([&] { return out.state() == ChannelState::Stale; });
+    } else if (world().rank() == 1) {
+        CommBuffer<real> in(
+            22, 0, 1, world(), count,
+            [](std::size_t) -> CommBuffer<real>::Buffer { throw MemoryError("no room for it"); },
+            ReceiveWay::SizesFirst);
+        EXPECT_EQ(messageOf<MemoryError>([&] { waitFor([&] { return in.tryReceive(); }); }).empty(), false);
+    }
+    world().barrier();
+}
+
 INSTANTIATE_TEST_SUITE_P(Ways, CommBuffers, testing::Values(ReceiveWay::Ahead, ReceiveWay::SizesFirst));
 
 } // namespace

@@ -41,6 +41,19 @@ TEST(ObjectPool, RecyclesBySizeClass) {
     EXPECT_EQ(use.peak, 136U);
 }
 
+TEST(ObjectPool, RoundedSizes) {
+    std::size_t classes = 0;
+    for (std::size_t bytes = 1; bytes < 100'000; ++bytes) {
+        const std::size_t rounded = roundedSize(bytes);
+        ASSERT_GE(rounded, bytes);
+        ASSERT_LE(8 * (rounded - bytes), bytes);
+        ASSERT_EQ(roundedSize(rounded), rounded);
+        classes += bytes >= 65'536 && rounded == bytes ? 1 : 0;
+    }
+    EXPECT_EQ(classes, 5U) << "65536, and four more of 8192 bytes each";
+    EXPECT_EQ(roundedSize(0), 0U);
+}
+
 TEST(ObjectPool, LastOwnerGivesBack) {
     int made = 0;
     auto pool = numberedPool(made);

@@ -295,7 +295,7 @@ TEST(SparseField, RandomCallsDoNotGrow) {
     SparseFields exchange("both", {&u, &flags});
     std::size_t bound = 0;
     for (const BlockMemory &block : pattern->blocks())
-        bound += toSize(block.rows) * (sizeof(real) + 2 * sizeof(std::int32_t));
+        bound += roundedSize(toSize(block.rows) * sizeof(real)) + roundedSize(toSize(block.rows) * 8);
     constexpr std::uint64_t rounds = 3000;
     for (std::uint64_t round = 0; round < rounds; ++round) {
         for (int b = 0; b < u.blocks(); ++b) {

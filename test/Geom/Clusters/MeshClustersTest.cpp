@@ -176,6 +176,31 @@ TEST(MeshClusters, AreOfNearlyOneSize) {
     EXPECT_LE(std::ranges::max(sizes) - std::ranges::min(sizes), 40);
 }
 
+TEST(MeshClusters, MemoryOfOneServesTheOthers) {
+    BoxMeshOptions box;
+    box.fill = BoxCells::Hexahedra;
+    box.cells = {16, 16, 16};
+    box.periodic = {true, true, true};
+    const Clustered on(world(), box, 256); // they differ in ghosts by some percent
+    SparseField<real> u("u", on.clusters.pattern());
+    for (int b = 0; b < u.blocks(); ++b) {
+        u.allocate(b);
+        u.free(b);
+    }
+    EXPECT_LE(3 * on.clusters.pattern()->pool().use().pooledObjects, toSize(u.blocks()) + 6);
+}
+
+TEST(MeshClusters, BlocksThatThereAreNot) {
+    const Clustered on(world(), meshes()[0].second, 40);
+    const int blocks = static_cast<int>(on.clusters.pattern()->blocks().size());
+    EXPECT_THROW((void)on.clusters.cells(blocks), IndexError);
+    EXPECT_THROW((void)on.clusters.cells(-1), IndexError);
+    EXPECT_THROW((void)on.clusters.neighbours(blocks, 0), IndexError);
+    if (blocks > 0) {
+        EXPECT_THROW((void)on.clusters.neighbours(0, on.clusters.pattern()->blocks()[0].cells.extent(0)), IndexError);
+    }
+}
+
 TEST(MeshClusters, OfAnotherPartition) {
     messageOnAll<ArgumentError>([&] { cutClusters(world(), makeBoxMesh({}, world()), 0); });
     if (world().size() > 1)

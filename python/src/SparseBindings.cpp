@@ -1,0 +1,332 @@
+#include "AnyArray.hpp"
+#include "Errors.hpp"
+#include "SparseHandle.hpp"
+
+#include "DNDS/Sparse/SparseDense.hpp"
+#include "DNDS/Sparse/SparseFields.hpp"
+#include "DNDS/Sparse/SparseRows.hpp"
+
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
+
+#include <algorithm>
+#include <utility>
+
+namespace DNDS::Python {
+
+namespace nb = nanobind;
+using namespace nb::literals;
+
+namespace {
+
+using Release = nb::call_guard<nb::gil_scoped_release>;
+
+template <class T>
+class SparseRowsOf final : public AnySparseRows {
+  public:
+    explicit SparseRowsOf(SparseField<T> &field) : field_(field), rows_(sparseRows(field)) {}
+    ArrayBase &cells() override { return rows_.cells; }
+    ArrayBase &blocks() override { return rows_.blocks; }
+    const std::vector<index> &ids() const override { return rows_.ids; }
+    void restore() override { setBlocks(field_, rows_); }
+
+  private:
+    SparseField<T> &field_;
+    SparseRows<T> rows_;
+};
+
+template <class T>
+class SparseFieldOf final : public AnySparseField {
+  public:
+    SparseFieldOf(const SparseArguments &arguments, std::shared_ptr<const SparsePattern> pattern)
+        : field_(arguments.name, std::move(pattern), arguments.options, numberOf(arguments.defaultValue)) {}
+
+    SparseFieldCore &core() override { return field_; }
+    ElementKind kind() const override { return DNDS::elementKindOf<T>(); }
+    nb::object defaultValue() const override { return nb::cast(field_.defaultValue()); }
+    Block view(int local, int stage, bool ghosts) override {
+        const BlockView<T> cells = field_.view(local, stage);
+        Block block;
+        block.kind = kind();
+        T *first = cells.data();
+        for (int d = 0; d < cells.dims(); ++d) {
+            const index low = ghosts ? cells.ghostsLow(d) : 0;
+            const index high = ghosts ? cells.ghostsHigh(d) : 0;
+            first -= low * cells.stride(d);
+            block.shape.push_back(toSize(low + cells.extent(d) + high));
+            block.strides.push_back(cells.stride(d));
+        }
+        if (cells.components() > 1) {
+            block.shape.push_back(toSize(cells.components()));
+            block.strides.push_back(cells.stride(cells.dims()));
+        }
+        block.data = first;
+        return block;
+    }
+    std::vector<real> sums() const override { return DNDS::sums(field_); }
+    std::vector<real> norms2() const override { return DNDS::norms2(field_); }
+    std::vector<Extrema> extrema() const override { return DNDS::extrema(field_); }
+    void toDense(AnyBlockField &dense) const override { DNDS::toDense(field_, typed(dense)); }
+    void fromDense(AnyBlockField &dense) override { DNDS::fromDense(std::as_const(typed(dense)), field_); }
+    std::unique_ptr<AnySparseRows> rows() override { return std::make_unique<SparseRowsOf<T>>(field_); }
+
+  private:
+    static T numberOf(nb::handle given) {
+        T number{};
+        DNDS_CHECK(nb::try_cast(given, number), ArgumentError, "the default value is no {}",
+                   elementKindName(DNDS::elementKindOf<T>()));
+        return number;
+    }
+    BlockField<T> &typed(AnyBlockField &dense) const {
+        DNDS_CHECK(dense.array().shape().kind == kind(), ArgumentError, "'{}' has elements of {}, '{}' of {}",
+                   field_.name(), elementKindName(kind()), dense.core().name(),
+                   elementKindName(dense.array().shape().kind));
+        return static_cast<BlockField<T> &>(dense.core());
+    }
+
+    SparseField<T> field_;
+};
+
+/// Several fields on one pattern, and what keeps them.
+struct SparseGroup {
+    std::vector<std::shared_ptr<AnySparseField>> fields;
+    std::unique_ptr<SparseFields> exchange;
+};
+
+SparseGroup makeGroup(const nb::sequence &given, const std::string &name) {
+    SparseGroup group;
+    std::vector<SparseFieldCore *> cores;
+    CommPtr comm;
+    for (const nb::handle object : given) {
+        if (!nb::isinstance<SparseHandle>(object))
+            throw nb::type_error("a group is made of SparseField objects");
+        const auto &field = nb::cast<const SparseHandle &>(object);
+        group.fields.push_back(field.field);
+        cores.push_back(&field.core());
+    }
+    const nb::gil_scoped_release others;
+    group.exchange = std::make_unique<SparseFields>(name, cores);
+    return group;
+}
+
+nb::dict trafficOf(const SparseTraffic &traffic) {
+    nb::dict result;
+    result["exchanges"] = traffic.exchanges;
+    result["messages"] = traffic.messages;
+    result["bytes"] = traffic.bytes;
+    result["loud"] = traffic.loud;
+    result["quiet"] = traffic.quiet;
+    result["allocations"] = traffic.allocations;
+    result["frees"] = traffic.frees;
+    result["buffer_bytes"] = traffic.bufferBytes;
+    return result;
+}
+
+/// One number for one component, else a list.
+nb::object perComponent(const std::vector<real> &values) {
+    return values.size() == 1 ? nb::cast(values.front()) : nb::cast(values);
+}
+
+template <class... Extra>
+void bindBlocks(nb::class_<SparseHandle, Extra...> &type) {
+    type.def(
+            "__len__", [](const SparseHandle &self) { return self.core().blocks(); },
+            "Blocks of this rank, there or not.")
+        .def_prop_ro(
+            "allocated_blocks", [](const SparseHandle &self) { return self.core().allocatedBlocks(); },
+            "Blocks of this rank that have memory, ascending.")
+        .def(
+            "is_allocated", [](const SparseHandle &self, int block) { return self.core().isAllocated(block); },
+            "block"_a, "Whether a block of this rank has memory.")
+        .def(
+            "allocate", [](const SparseHandle &self, int block) { return self.core().allocate(block); }, "block"_a,
+            R"(Gives a block memory, at the default value; returns whether it had none. Local.
+
+Raises MemoryError at the pool's limit.)")
+        .def(
+            "free", [](const SparseHandle &self, int block) { return self.core().free(block); }, "block"_a,
+            "Takes its memory away, and with it what was there; returns whether it had any. Local. Views that exist "
+            "show what was there.")
+        .def(
+            "view",
+            [](const SparseHandle &self, int block, int stage, bool ghosts) {
+                const Block shown = self.field->view(block, stage, ghosts);
+                return numpyOf(shown, self.core().keep(block), true);
+            },
+            "block"_a, "stage"_a = 0, nb::kw_only(), "ghosts"_a = false,
+            nb::sig("def view(self, block: int, stage: int = 0, *, ghosts: bool = False) -> NDArray"),
+            R"(The cells of a block that is there, or cells and ghosts, without copying: [cells..., components], without the
+last dimension for one component. On clusters of a mesh cells and then ghosts have one dimension.
+
+Take views anew after an exchange and after `swap_stages`. Raises StateError for a block that is absent. Local.)")
+        .def(
+            "number", [](const SparseHandle &self, int block) { return self.core().block(block).block; }, "block"_a,
+            "The number of a block of this rank in the grid, or of a cluster in the mesh. Local.")
+        .def(
+            "box",
+            [](const SparseHandle &self, int block, bool ghosts) {
+                const BlockMemory &memory = self.core().block(block);
+                const Box &box = ghosts ? memory.extent : memory.cells;
+                return nb::make_tuple(tupleOf(box.lower, box.dims), tupleOf(box.upper, box.dims));
+            },
+            "block"_a, nb::kw_only(), "ghosts"_a = false,
+            nb::sig("def box(self, block: int, *, ghosts: bool = False) -> tuple[tuple[int, ...], tuple[int, ...]]"),
+            "The first cell of a block and the one behind its last, in the grid's numbers. Local.")
+        .def(
+            "swap_stages", [](const SparseHandle &self, int a, int b) { self.core().swapStages(a, b); }, "a"_a = 0,
+            "b"_a = 1, "Exchanges two stages of all blocks: old and new. Local, O(1).");
+}
+
+template <class... Extra>
+void bindValues(nb::class_<SparseHandle, Extra...> &type) {
+    type.def(
+            "exchange_ghosts", [](const SparseHandle &self) { self.core().exchangeGhosts(); }, Release(),
+            R"(Refreshes the ghosts of stage 0, allocates blocks that something has reached, and frees those that have been empty.
+
+Collective the first time, then between peers. Raises MemoryError on a rank where memory ends, PeerError on its peers at
+their next exchange.)")
+        .def_prop_ro(
+            "traffic", [](const SparseHandle &self) { return trafficOf(self.core().exchange().traffic()); },
+            nb::sig("def traffic(self) -> dict[str, int]"),
+            "What exchanges of this field alone have done on this rank. Collective the first time.")
+        .def(
+            "sums", [](const SparseHandle &self) { return perComponent(self.field->sums()); },
+            nb::sig("def sums(self) -> float | list[float]"),
+            "The sum over all cells of all ranks, a list for several components; the same bits on any number of "
+            "ranks. Collective.")
+        .def(
+            "norms2", [](const SparseHandle &self) { return perComponent(self.field->norms2()); },
+            nb::sig("def norms2(self) -> float | list[float]"),
+            "The root of the sum of squares, as `sums`. Collective.")
+        .def(
+            "extrema",
+            [](const SparseHandle &self) -> nb::object {
+                nb::list all;
+                for (const Extrema &one : self.field->extrema())
+                    all.append(nb::make_tuple(one.least, one.largest));
+                return nb::len(all) == 1 ? nb::object(all[0]) : nb::object(all);
+            },
+            nb::sig("def extrema(self) -> tuple[float, float] | list[tuple[float, float]]"),
+            "The least and the largest value over all cells of all ranks, as `sums`. Collective.")
+        .def(
+            "to_dense",
+            [](const SparseHandle &self, const BlockFieldHandle &dense) {
+                dense.needLanded("be written");
+                self.field->toDense(*dense.field);
+            },
+            "dense"_a, "Copies the cells to a BlockField on the same grid; absent blocks become the default. Local.")
+        .def(
+            "from_dense",
+            [](const SparseHandle &self, const BlockFieldHandle &dense) { self.field->fromDense(*dense.field); },
+            "dense"_a, "The other way round: blocks with something above the allocation threshold are there. Local.")
+        .def_prop_ro(
+            "name", [](const SparseHandle &self) { return self.core().name(); }, "The name in messages.")
+        .def_prop_ro(
+            "components", [](const SparseHandle &self) { return self.core().components(); }, "Numbers of each cell.")
+        .def_prop_ro(
+            "dtype",
+            [](const SparseHandle &self) {
+                return nb::module_::import_("numpy").attr("dtype")(std::string(elementKindName(self.field->kind())));
+            },
+            nb::sig("def dtype(self) -> DType"), "The NumPy type of elements.")
+        .def_prop_ro(
+            "default", [](const SparseHandle &self) { return self.field->defaultValue(); },
+            nb::sig("def default(self) -> float"), "The value of cells in absent blocks.")
+        .def_prop_ro(
+            "memory_bytes", [](const SparseHandle &self) { return self.core().memoryBytes(); },
+            "Bytes of memory that blocks of this field have on this rank.")
+        .def("__repr__", [](const SparseHandle &self) {
+            return fmt::format("<dnds.SparseField '{}': {} of {} blocks here have memory, {} x {}>", self.core().name(),
+                               self.core().allocatedBlocks().size(), self.core().blocks(), self.core().components(),
+                               elementKindName(self.field->kind()));
+        });
+}
+
+std::shared_ptr<const SparsePattern> patternOf(const GridHandle &grid, const GhostWidths &widths) {
+    for (const auto &[known, pattern] : *grid.sparse)
+        if (known.low == widths.low && known.high == widths.high)
+            return pattern;
+    const nb::gil_scoped_release others;
+    auto pattern = SparsePattern::make(grid.comm->view, grid.grid, widths);
+    grid.sparse->emplace_back(widths, pattern);
+    return pattern;
+}
+
+SparseHandle sparseFieldOf(const GridHandle &grid, const std::string &name, rowsize components, nb::handle dtype,
+                           nb::handle ghosts, int stages, real allocationThreshold, real deallocationThreshold,
+                           int deallocationCount, bool sendQuiet, nb::handle defaultValue) {
+    GhostWidths widths;
+    guarded(grid.comm->view, [&] { widths = ghostWidthsOf(ghosts, grid.grid->dims()); });
+    return makeSparseField(
+        grid.comm, patternOf(grid, widths), blocksFingerprint(*grid.grid),
+        {name,
+         dtype,
+         defaultValue,
+         {components, stages, allocationThreshold, deallocationThreshold, deallocationCount, sendQuiet}});
+}
+
+} // namespace
+
+SparseHandle makeSparseField(const CommPtr &comm, std::shared_ptr<const SparsePattern> pattern,
+                             std::uint64_t fingerprint, const SparseArguments &arguments) {
+    SparseHandle made{comm, nullptr, fingerprint};
+    guarded(comm->view, [&] {
+        made.field = withType(elementKindOf(arguments.dtype), RowKind::Fixed,
+                              [&](auto element, auto) -> std::shared_ptr<AnySparseField> {
+                                  return std::make_shared<SparseFieldOf<decltype(element)>>(arguments, pattern);
+                              });
+    });
+    return made;
+}
+
+void bindSparse(nb::module_ &module) {
+    nb::class_<SparseHandle> type(module, "SparseField",
+                                  R"(A field that has memory only in blocks in which something is.
+
+Made by `BlockGrid.sparse_field` and `Mesh.sparse_field`. The other blocks have the default value everywhere.
+
+    grid = dnds.BlockGrid.blocks_of((256, 128), (16, 16), periodic=(True, True))
+    dust = grid.sparse_field("dust", ghosts=1, stages=2, allocation_threshold=1e-9, deallocation_threshold=1e-10)
+    dust.exchange_ghosts()                        # sends what is there; blocks come and go
+    for b in dust.allocated_blocks:
+        old, new = dust.view(b, ghosts=True), dust.view(b, 1)
+)");
+    bindBlocks(type);
+    bindValues(type);
+    nb::class_<SparseGroup>(module, "SparseFields", R"(Sparse fields on one grid with equal ghosts, exchanged together.
+
+    species = dnds.SparseFields([dust, soot])
+    species.exchange_ghosts()
+)")
+        .def(
+            "__init__",
+            [](SparseGroup *self, const nb::sequence &fields, const std::string &name) {
+                new (self) SparseGroup(makeGroup(fields, name));
+            },
+            "fields"_a, "name"_a = "sparse fields",
+            nb::sig("def __init__(self, fields: collections.abc.Sequence[SparseField], name: str = 'sparse fields') "
+                    "-> None"),
+            "Collective; all ranks give the same fields in the same order, or all raise.")
+        .def(
+            "exchange_ghosts", [](SparseGroup &self) { self.exchange->exchangeGhosts(); }, Release(),
+            "As SparseField.exchange_ghosts, in one message a peer.")
+        .def_prop_ro(
+            "traffic", [](const SparseGroup &self) { return trafficOf(self.exchange->traffic()); },
+            nb::sig("def traffic(self) -> dict[str, int]"), "What was done on this rank.")
+        .def(
+            "__len__", [](const SparseGroup &self) { return self.fields.size(); }, "Fields in the group.");
+    nb::class_<GridHandle> grids = nb::borrow<nb::class_<GridHandle>>(module.attr("BlockGrid"));
+    grids.def("sparse_field", &sparseFieldOf, "name"_a = "field", "components"_a = 1, "dtype"_a = "float64",
+              nb::kw_only(), "ghosts"_a = 1, "stages"_a = 1, "allocation_threshold"_a = 0.0,
+              "deallocation_threshold"_a = 0.0, "deallocation_count"_a = 5, "send_quiet"_a = true, "default"_a = 0,
+              nb::sig("def sparse_field(self, name: str = 'field', components: int = 1, dtype: DTypeLike = 'float64', "
+                      "*, ghosts: object = 1, stages: int = 1, allocation_threshold: float = 0.0, "
+                      "deallocation_threshold: float = 0.0, deallocation_count: int = 5, send_quiet: bool = True, "
+                      "default: float = 0) -> SparseField"),
+              R"(A field that has memory only in blocks in which something is; at first nowhere. Collective.
+
+Thresholds, stages and quiet rims are explained in the documentation of sparse fields; `ghosts` as of BlockField. Fields
+of one grid object with equal ghosts can be exchanged together. What is wrong on one rank raises on all.)");
+}
+
+} // namespace DNDS::Python

@@ -1,0 +1,80 @@
+/// @file SparseHandle.hpp
+/// @brief Sparse fields on the blocks of a grid or the clusters of a mesh, for Python.
+#pragma once
+
+#include "BlockHandles.hpp"
+#include "NumpyViews.hpp"
+
+#include "DNDS/Sparse/SparseReductions.hpp"
+
+#include <nanobind/nanobind.h>
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace DNDS::Python {
+
+/// Blocks as rows of a checkpoint: see SparseRows.
+class AnySparseRows {
+  public:
+    AnySparseRows() = default;
+    AnySparseRows(const AnySparseRows &) = delete;
+    AnySparseRows &operator=(const AnySparseRows &) = delete;
+    virtual ~AnySparseRows() = default;
+
+    virtual ArrayBase &cells() = 0;
+    virtual ArrayBase &blocks() = 0;
+    virtual const std::vector<index> &ids() const = 0;
+    /// Makes the field's blocks what the rows say. Local; see `setBlocks`.
+    virtual void restore() = 0;
+};
+
+/// What Python needs of a SparseField of any type.
+class AnySparseField {
+  public:
+    AnySparseField() = default;
+    AnySparseField(const AnySparseField &) = delete;
+    AnySparseField &operator=(const AnySparseField &) = delete;
+    virtual ~AnySparseField() = default;
+
+    virtual SparseFieldCore &core() = 0;
+    virtual ElementKind kind() const = 0;
+    virtual nanobind::object defaultValue() const = 0;
+    /// The cells of a block, with or without ghosts. Throws as `SparseField::view`.
+    virtual Block view(int local, int stage, bool ghosts) = 0;
+    /// Collective.
+    virtual std::vector<real> sums() const = 0;
+    virtual std::vector<real> norms2() const = 0;
+    virtual std::vector<Extrema> extrema() const = 0;
+    /// Local. Throw ArgumentError for another element type, and what `toDense` throws.
+    virtual void toDense(AnyBlockField &dense) const = 0;
+    virtual void fromDense(AnyBlockField &dense) = 0;
+    virtual std::unique_ptr<AnySparseRows> rows() = 0;
+};
+
+struct SparseHandle {
+    CommPtr comm;
+    std::shared_ptr<AnySparseField> field;
+    std::uint64_t fingerprint = 0; ///< of the grid's blocks, or the mesh: which checkpoints are for it
+
+    SparseFieldCore &core() const { return field->core(); }
+};
+
+/// The arguments of `sparse_field`, of grids and meshes.
+struct SparseArguments {
+    std::string name;
+    nanobind::handle dtype;
+    nanobind::handle defaultValue;
+    SparseFieldOptions options;
+};
+
+/// Collective over `comm`: what is wrong on one rank raises on all.
+SparseHandle makeSparseField(const CommPtr &comm, std::shared_ptr<const SparsePattern> pattern,
+                             std::uint64_t fingerprint, const SparseArguments &arguments);
+
+/// The fields, and `sparse_field` of grids; after those.
+void bindSparse(nanobind::module_ &module);
+
+} // namespace DNDS::Python

@@ -1,0 +1,168 @@
+import gc
+
+import dnds
+import numpy as np
+import pytest
+
+
+def puff(comm):
+    """A grid of 32 blocks, and a field of which one block is there."""
+    grid = dnds.BlockGrid.blocks_of((64, 32), (8, 8), periodic=(True, True), comm=comm)
+    smoke = grid.sparse_field("smoke", stages=2, allocation_threshold=1e-9, deallocation_threshold=1e-10)
+    for b in range(len(smoke)):
+        if smoke.box(b) == ((8, 8), (16, 16)):
+            assert smoke.allocate(b) and not smoke.allocate(b)
+            smoke.view(b)[3, 4] = 1
+    return grid, smoke
+
+
+def drift(smoke):
+    """Carries it by half a cell."""
+    for b in smoke.allocated_blocks:
+        u = smoke.view(b, ghosts=True)[:-1, 1:-1]
+        smoke.view(b, 1)[...] = u[1:] - 0.5 * (u[1:] - u[:-1])
+    smoke.swap_stages()
+
+
+def all_cells(grid, smoke):
+    """The dense field, the same on all ranks."""
+    whole = np.zeros(grid.shape, smoke.dtype)
+    for b in smoke.allocated_blocks:
+        low, high = smoke.box(b)
+        whole[low[0] : high[0], low[1] : high[1]] = smoke.view(b)
+    return grid.comm.allreduce(whole)
+
+
+def test_blocks_come_and_go_as_in_a_dense_field(comm):
+    grid, smoke = puff(comm)
+    dense = all_cells(grid, smoke)
+    for _ in range(60):
+        smoke.exchange_ghosts()
+        drift(smoke)
+        dense = dense - 0.5 * (dense - np.roll(dense, 1, axis=0))
+    np.testing.assert_allclose(all_cells(grid, smoke), dense, atol=1e-8)
+    there = comm.allreduce(len(smoke.allocated_blocks))
+    assert 1 < there < 32 and smoke.sums() == pytest.approx(1, abs=1e-7)
+    assert smoke.extrema()[0] == 0 and smoke.extrema()[1] == pytest.approx(dense.max())
+    assert smoke.norms2() == pytest.approx(np.sqrt((dense**2).sum()))
+    assert smoke.traffic["exchanges"] == 60 and f"{len(smoke.allocated_blocks)} of" in repr(smoke)
+    held = len(smoke.allocated_blocks) * 2 * 100 * 8
+    assert held <= smoke.memory_bytes <= held * 9 / 8, "rounded up to sizes that others can use again"
+
+
+def test_species_travel_together(comm):
+    grid, smoke = puff(comm)
+    count = grid.sparse_field("count", 2, "int32", ghosts=1, default=7)
+    other = grid.sparse_field("wide", ghosts=2)
+    assert count.default == 7 and count.dtype == np.int32 and count.components == 2
+    both = dnds.SparseFields([smoke, count], "species")
+    for b in smoke.allocated_blocks:
+        count.allocate(b)
+        count.view(b)[0, :, 1] = 5
+    both.exchange_ghosts()
+    assert len(both) == 2 and both.traffic["exchanges"] == 1
+    above = comm.allreduce(sum(count.box(b)[0] == (0, 8) for b in count.allocated_blocks))
+    assert above == 1, "its ghosts differ from the default"
+    cells = 64 * 32
+    assert count.sums() == [7 * cells, 7 * cells - 2 * 8]
+    with pytest.raises(dnds.ArgumentError, match="different patterns"):
+        dnds.SparseFields([smoke, other])
+    with pytest.raises(dnds.ArgumentError, match="thresholds"):
+        grid.sparse_field(allocation_threshold=1.0, deallocation_threshold=2.0)
+    with pytest.raises(dnds.ArgumentError, match="default value"):
+        grid.sparse_field(dtype="int8", default="much" if comm.rank == comm.size - 1 else 1)
+    with pytest.raises(TypeError, match="SparseField objects"):
+        dnds.SparseFields([1])
+
+
+def test_views_outlive_their_blocks(comm):
+    grid, smoke = puff(comm)
+    if not len(smoke):
+        return
+    smoke.allocate(0)
+    view = smoke.view(0, 1, ghosts=True)
+    assert view.shape == (10, 10)
+    view[...] = 3
+    assert smoke.free(0) and not smoke.is_allocated(0)
+    with pytest.raises(dnds.StateError, match="not allocated"):
+        smoke.view(0)
+    smoke.allocate(0)
+    assert not smoke.view(0, 1, ghosts=True).any(), "the memory of the view is not used again"
+    del smoke, grid
+    gc.collect()
+    assert (view == 3).all()
+
+
+def test_to_dense_and_back(comm):
+    grid, smoke = puff(comm)
+    dense = dnds.BlockField(grid, ghosts=0)
+    smoke.to_dense(dense)
+    assert comm.allreduce(sum(dense.view(b).sum() for b in range(len(dense)))) == 1
+    again = grid.sparse_field("again", allocation_threshold=0.5)
+    again.from_dense(dense)
+    assert comm.allreduce(len(again.allocated_blocks)) == 1 and again.sums() == 1
+    with pytest.raises(dnds.ArgumentError, match="elements of"):
+        smoke.to_dense(dnds.BlockField(grid, dtype="float32"))
+
+
+def test_restarts(comm, shared_path):
+    if not hasattr(dnds, "Checkpoint"):
+        pytest.skip("this build has no checkpoints")
+    grid, smoke = puff(comm)
+    for _ in range(20):
+        smoke.exchange_ghosts()
+        drift(smoke)
+    path = shared_path / "smoke.h5"
+    dnds.write_checkpoint(path, {"smoke": smoke}, values={"step": 20}, comm=comm)
+    _, later = puff(comm)
+    file = dnds.Checkpoint(path, comm)
+    file.read("smoke", later)
+    assert file.values["step"] == 20 and later.allocated_blocks == smoke.allocated_blocks
+    np.testing.assert_array_equal(all_cells(grid, later), all_cells(grid, smoke))
+    coarse = dnds.BlockGrid.blocks_of((64, 32), (16, 16), comm=comm).sparse_field()
+    with pytest.raises(dnds.ArgumentError):
+        file.read("smoke", coarse)
+
+
+def test_clusters_of_a_mesh(comm, shared_path):
+    mesh = dnds.Mesh.box("tetrahedra", (6, 6, 6), cells_per_cluster=50, comm=comm)
+    u = mesh.sparse_field("radical", stages=2, allocation_threshold=1e-6, deallocation_threshold=1e-7)
+    whole = mesh.field(None)
+    start = mesh.cells.own_file_numbers == 700
+    whole.owned[start] = 1
+    for b in range(len(u)):
+        cells = mesh.cluster_cells(b)[: u.box(b)[1][0]]
+        if (whole.data[cells] != 0).any():
+            u.allocate(b)
+            u.view(b)[:] = whole.data[cells]
+    for _ in range(5):
+        u.exchange_ghosts()
+        whole.pull()
+        old = whole.data.copy()
+        for b in range(len(u)):
+            starts, places = mesh.cluster_neighbours(b)
+            cells = mesh.cluster_cells(b)
+            own = len(starts) - 1
+            cell = np.repeat(np.arange(own), np.diff(starts))[places >= 0]
+            other = places[places >= 0]
+            np.add.at(whole.data, cells[cell], 0.1 * (old[cells[other]] - old[cells[cell]]))
+            if u.is_allocated(b):
+                now, then = u.view(b, ghosts=True), u.view(b, 1)
+                then[:] = now[:own]
+                np.add.at(then, cell, 0.1 * (now[other] - now[cell]))
+        u.swap_stages()
+    for b in range(len(u)):
+        cells = mesh.cluster_cells(b)[: u.box(b)[1][0]]
+        values = u.view(b) if u.is_allocated(b) else 0
+        np.testing.assert_allclose(values, whole.data[cells], atol=1e-5)
+    assert 1 <= comm.allreduce(len(u.allocated_blocks)) < comm.allreduce(len(u))
+    if hasattr(dnds, "Checkpoint"):
+        path = shared_path / "radical.h5"
+        dnds.write_checkpoint(path, {"u": u, "whole": whole}, {"whole": mesh.cells.own_file_numbers}, comm=comm)
+        v = mesh.sparse_field()
+        dnds.Checkpoint(path, comm).read("u", v)
+        assert v.allocated_blocks == u.allocated_blocks and v.sums() == u.sums()
+    with pytest.raises(dnds.StateError, match="cells_per_cluster"):
+        dnds.Mesh.box("tetrahedra", (2, 2, 2), comm=comm).sparse_field()
+    with pytest.raises(dnds.ArgumentError, match="leave out part"):
+        dnds.Mesh.box("tetrahedra", (2, 2, 2), cells_per_cluster=10, part=[0], comm=comm)
