@@ -6,6 +6,7 @@
 #include "DNDS/Mpi/FailTogether.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cctype>
 #include <vector>
 
@@ -35,6 +36,57 @@ bool looksLikeSu2(std::string_view text) {
     return false;
 }
 
+/// What a file of no known format is, and what to do with it.
+struct OtherContent {
+    std::string_view begin;
+    std::string_view advice;
+};
+
+constexpr std::array otherContents{
+    OtherContent{"\xef\xbb\xbf"sv, "it begins with a byte order mark; save it as text without one"sv},
+    OtherContent{"\xff\xfe"sv, "it is text in UTF-16; save it as ASCII or UTF-8"sv},
+    OtherContent{"\xfe\xff"sv, "it is text in UTF-16; save it as ASCII or UTF-8"sv},
+    OtherContent{"\x1f\x8b"sv, "it is compressed (gzip); unpack it"sv},
+    OtherContent{"BZh"sv, "it is compressed (bzip2); unpack it"sv},
+    OtherContent{"\3757zXZ"sv, "it is compressed (xz); unpack it"sv},
+    OtherContent{"PK\x03\x04"sv, "it is compressed (zip); unpack it"sv},
+    OtherContent{"# vtk DataFile"sv, "it is a VTK file; convert it to CGNS, Gmsh or SU2, for example with meshio"sv},
+    OtherContent{"<VTKFile"sv, "it is a VTK file; convert it to CGNS, Gmsh or SU2, for example with meshio"sv},
+    OtherContent{"<?xml"sv, "it is XML; convert it to CGNS, Gmsh or SU2, for example with meshio"sv},
+    OtherContent{"CDF"sv,
+                 "it is a NetCDF file; if it is Exodus, convert it to CGNS, Gmsh or SU2, for example with meshio"sv},
+    OtherContent{"solid "sv, "it is a surface in STL, which has no cells"sv},
+};
+
+struct Recognized {
+    MeshFormat format = MeshFormat::Unknown;
+    std::uint8_t other = otherContents.size(); ///< of otherContents, of an unknown format
+    bool empty = false;
+
+    std::string advice() const {
+        if (empty)
+            return ": it is empty";
+        return other < otherContents.size() ? fmt::format(": {}", otherContents[other].advice) : std::string();
+    }
+};
+
+/// Collective: rank 0 reads.
+Recognized recognize(CommunicatorView comm, const std::string &path) {
+    Recognized file;
+    comm.guarded([&] {
+        if (comm.rank() != 0)
+            return;
+        std::vector<char> bytes(lookedAt);
+        const MeshFile opened(path);
+        const std::string_view first{bytes.data(), opened.read(0, bytes.data(), bytes.size())};
+        const auto *const other = std::ranges::find_if(
+            otherContents, [&](const OtherContent &each) { return first.starts_with(each.begin); });
+        file = {meshFormatOf(first), static_cast<std::uint8_t>(other - otherContents.begin()), first.empty()};
+    });
+    comm.broadcast(file);
+    return file;
+}
+
 } // namespace
 
 MeshFormat meshFormatOf(std::string_view firstBytes) {
@@ -49,23 +101,13 @@ MeshFormat meshFormatOf(std::string_view firstBytes) {
     return looksLikeSu2(firstBytes) ? MeshFormat::Su2 : MeshFormat::Unknown;
 }
 
-MeshFormat meshFormat(CommunicatorView comm, const std::string &path) {
-    MeshFormat format = MeshFormat::Unknown;
-    comm.guarded([&] {
-        if (comm.rank() != 0)
-            return;
-        std::vector<char> bytes(lookedAt);
-        const MeshFile file(path);
-        format = meshFormatOf({bytes.data(), file.read(0, bytes.data(), bytes.size())});
-    });
-    comm.broadcast(format);
-    return format;
-}
+MeshFormat meshFormat(CommunicatorView comm, const std::string &path) { return recognize(comm, path).format; }
 
 SourceMesh readMesh(CommunicatorView comm, const std::string &path, const CgnsOptions &cgns) {
     return failTogether(comm, [&]() -> SourceMesh {
         requireSameOptions(comm, cgns);
-        switch (meshFormat(comm, path)) {
+        const Recognized file = recognize(comm, path);
+        switch (file.format) {
         case MeshFormat::Gmsh:
             return readGmsh(comm, path);
         case MeshFormat::Su2:
@@ -76,7 +118,8 @@ SourceMesh readMesh(CommunicatorView comm, const std::string &path, const CgnsOp
         case MeshFormat::Unknown:
             break;
         }
-        throw DataError(fmt::format("{} is not a mesh file of a known format (CGNS, Gmsh, SU2)", path));
+        throw DataError(
+            fmt::format("{} is not a mesh file of a known format (CGNS, Gmsh, SU2){}", path, file.advice()));
     });
 }
 

@@ -255,6 +255,10 @@ TEST(ReadMesh, RecognizesFormatsByTheirContent) {
     EXPECT_EQ(meshFormatOf(""), MeshFormat::Unknown);
     const auto read = [](CommunicatorView comm, const std::string &path) { return readMesh(comm, path); };
     EXPECT_NE(failureOf("solid cube\n", read).find("not a mesh file of a known format"), std::string::npos);
+    EXPECT_NE(failureOf("\xef\xbb\xbfNDIME= 3\n", read).find("byte order mark"), std::string::npos);
+    EXPECT_NE(failureOf("\x1f\x8b\x08", read).find("unpack it"), std::string::npos);
+    EXPECT_NE(failureOf("<VTKFile type=", read).find("meshio"), std::string::npos);
+    EXPECT_NE(failureOf("", read).find("it is empty"), std::string::npos);
     EXPECT_THROW(readMesh(CommunicatorView(MPI_COMM_WORLD), "/no/such/file"), DataError);
 }
 
