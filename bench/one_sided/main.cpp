@@ -1,12 +1,11 @@
 /// @file main.cpp
-/// @brief bench_one_sided: operations on a symmetric heap beside MPI's windows, between two ranks of a node.
+/// @brief bench_one_sided: operations on a symmetric heap beside MPI's windows, between two ranks of a node, and
+/// updates of ghosts beside pushes.
 #include "AlignedVector.hpp"
-#include "Interleave.hpp"
+#include "GhostUpdates.hpp"
+#include "Measure.hpp"
 #include "MpiWindow.hpp"
-#include "Options.hpp"
-#include "Report.hpp"
 #include "RunBenchmark.hpp"
-#include "Statistics.hpp"
 
 #include "DNDS/OneSided/SymmetricHeap.hpp"
 
@@ -16,7 +15,7 @@
 #include <algorithm>
 #include <cstring>
 #include <string>
-#include <vector>
+#include <utility>
 
 namespace DNDS::Bench {
 
@@ -24,42 +23,8 @@ namespace {
 
 constexpr std::size_t mostBytes = std::size_t{1} << 20U;
 
-struct Setting {
-    CommunicatorView comm;
-    NodeSync &sync;
-    Report &report;
-    CommonOptions common;
-};
-
-/// Median microseconds over turns, whatever the regime: the ratio between contestants of one run is what counts.
-double medianOf(const std::vector<Block> &blocks) {
-    std::vector<double> times;
-    for (const Block &block : blocks)
-        times.push_back(block.microseconds);
-    std::sort(times.begin(), times.end());
-    return times[times.size() / 2];
-}
-
-/// Times `contestants`, of which each does `repeats` operations, and adds a row of times of one operation.
-void measure(Setting &setting, Table &table, const std::string &what, std::size_t bytes, int repeats,
-             const std::vector<Contestant> &contestants) {
-    const auto blocks = interleave(setting.comm, setting.sync, contestants, setting.common.plan);
-    std::vector<std::string> row{bytes >= 1024 ? fmt::format("{} {} KiB", what, bytes / 1024)
-                                               : fmt::format("{} {} B", what, bytes)};
-    const double ours = medianOf(blocks[0]) / repeats;
-    row.push_back(numberOrDash(ours));
-    for (std::size_t k = 1; k < contestants.size(); ++k) {
-        const double theirs = medianOf(blocks[k]) / repeats;
-        row.push_back(contestants[k].name.empty() ? "-"
-                                                  : fmt::format("{} ({:.2f})", numberOrDash(theirs), ours / theirs));
-        if (!contestants[k].name.empty())
-            setting.report.add({{"operation", what},
-                                {"bytes", bytes},
-                                {"heapMicroseconds", ours},
-                                {"baseline", contestants[k].name},
-                                {"baselineMicroseconds", theirs}});
-    }
-    table.add(row);
+std::string sized(const char *what, std::size_t bytes) {
+    return bytes >= 1024 ? fmt::format("{} {} KiB", what, bytes / 1024) : fmt::format("{} {} B", what, bytes);
 }
 
 /// A contestant of whom only rank 0 does something.
@@ -83,7 +48,7 @@ void transfers(Setting &setting, SymmetricHeap &heap, SymmetricPointer<char> inb
         const auto contestant = [&](const char *name, auto operation) {
             return byRankZero(setting.comm, name, repeats, operation);
         };
-        measure(setting, table, "put, complete", bytes, repeats,
+        measure(setting, table, sized("put, complete", bytes), repeats,
                 {contestant("heap",
                             [&] {
                                 heap.put(inbox, mine.data(), bytes, 1);
@@ -92,7 +57,7 @@ void transfers(Setting &setting, SymmetricHeap &heap, SymmetricPointer<char> inb
                  contestant("MPI_Win_allocate", [&] { allocated.put(mine.data(), bytes, 1); }),
                  contestant("shared window", [&] { shared.put(mine.data(), bytes, 1); }),
                  contestant("copy", [&] { std::memcpy(inbox.at(1), mine.data(), bytes); })});
-        measure(setting, table, "get", bytes, repeats,
+        measure(setting, table, sized("get", bytes), repeats,
                 {contestant("heap", [&] { heap.get(mine.data(), inbox, bytes, 1); }),
                  contestant("MPI_Win_allocate", [&] { allocated.get(mine.data(), bytes, 1); }),
                  contestant("shared window", [&] { shared.get(mine.data(), bytes, 1); }),
@@ -109,12 +74,12 @@ void atomics(Setting &setting, SymmetricHeap &heap, SymmetricPointer<std::int64_
         return byRankZero(setting.comm, name, repeats, operation);
     };
     std::int64_t seen = 0;
-    measure(setting, table, "fetch and add", 8, repeats,
+    measure(setting, table, "fetch and add", repeats,
             {contestant("heap", [&] { seen += heap.fetchAdd(word, 1, 1); }),
              contestant("MPI_Win_allocate", [&] { seen += allocated.fetchAdd(1, 1); }),
              contestant("shared window", [&] { seen += shared.fetchAdd(1, 1); })});
     // Open MPI 4's window of one-sided RDMA crashes in compare-and-swap of 8 bytes
-    measure(setting, table, "compare and swap", 8, repeats,
+    measure(setting, table, "compare and swap", repeats,
             {contestant("heap", [&] { seen += heap.compareSwap(word, 5, 7, 1); }), contestant("", [] {}),
              contestant("shared window", [&] { seen += shared.compareSwap(5, 7, 1); })});
     say(setting.comm, table.text());
@@ -137,7 +102,7 @@ void rounds(Setting &setting, SymmetricHeap &heap, SymmetricPointer<char> inbox,
             while (Atomics::loadAcquire(word) != value) {
             }
         };
-        measure(setting, table, "round", bytes, repeats,
+        measure(setting, table, sized("round", bytes), repeats,
                 {{"heap",
                   {},
                   [&] {
@@ -197,6 +162,7 @@ int run(int argc, char **argv, CommunicatorView comm) {
         atomics(setting, heap, word, allocated, shared);
         rounds(setting, heap, inbox, signal);
     }
+    ghostUpdates(setting);
     if (!setting.common.json.empty() && comm.rank() == 0)
         report.write(setting.common.json);
     heap.barrier();

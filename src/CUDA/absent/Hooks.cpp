@@ -27,6 +27,7 @@ void useDevice(int /*number*/) { throwAbsent("choose a device"); }
 
 void *allocate(std::size_t /*bytes*/) { throwAbsent("allocate device memory"); }
 void deallocate(void * /*pointer*/) noexcept {}
+std::string whyNoAtomics(const std::string & /*identity*/) { throwAbsent("ask for atomic operations"); }
 void *allocatePinned(std::size_t /*bytes*/) { throwAbsent("allocate pinned host memory"); }
 void deallocatePinned(void * /*pointer*/) noexcept {}
 void pin(void * /*pointer*/, std::size_t /*bytes*/) { throwAbsent("pin host memory"); }

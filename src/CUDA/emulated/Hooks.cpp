@@ -181,6 +181,13 @@ void closeShared(void *pointer) noexcept {
     memory().close(pointer);
 }
 
+std::string whyNoAtomics(const std::string & /*identity*/) {
+    return emulatedDevicePretends("no-peer-atomics")
+               ? "emulated device: atomic operations on another rank's memory are "
+                 "refused"
+               : std::string();
+}
+
 // ---------------------------------------------------------------------------------------------------------------------
 // Streams, events, graphs
 

@@ -47,6 +47,13 @@ int deviceCount() {
     return count;
 }
 
+std::string identityOf(const cudaDeviceProp &properties) {
+    std::string identity;
+    for (const char byte : properties.uuid.bytes)
+        identity += fmt::format("{:02x}", static_cast<unsigned char>(byte));
+    return identity;
+}
+
 } // namespace
 
 void throwFailure(cudaError_t status, std::string_view what) {
@@ -87,10 +94,29 @@ DeviceInfo deviceInfo() {
     cudaDeviceProp properties{};
     check(cudaGetDeviceProperties(&properties, info.number), "describing the device");
     info.name = properties.name;
-    for (const char byte : properties.uuid.bytes)
-        info.identity += fmt::format("{:02x}", static_cast<unsigned char>(byte));
+    info.identity = identityOf(properties);
     info.memoryBytes = properties.totalGlobalMem;
     return info;
+}
+
+std::string whyNoAtomics(const std::string &identity) {
+    const DeviceInfo mine = deviceInfo();
+    if (identity == mine.identity)
+        return {};
+    for (int number = 0; number < mine.count; ++number) {
+        cudaDeviceProp properties{};
+        check(cudaGetDeviceProperties(&properties, number), "describing a device");
+        if (identityOf(properties) != identity)
+            continue;
+        int native = 0;
+        check(cudaDeviceGetP2PAttribute(&native, cudaDevP2PAttrNativeAtomicSupported, mine.number, number),
+              "asking for atomic operations between devices");
+        return native != 0 ? std::string()
+                           : fmt::format("devices {} and {} are not connected in a way that has them, such as NVLink",
+                                         mine.number, number);
+    }
+    return "its device is not visible to this process, so that CUDA cannot be asked: let CUDA_VISIBLE_DEVICES name the "
+           "devices of all ranks of the node, and choose by Device::useDevice";
 }
 
 void launchHostKernel(StreamHandle /*stream*/, index /*threads*/, KernelBody /*body*/) {

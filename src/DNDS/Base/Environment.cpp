@@ -52,10 +52,11 @@ Environment readEnvironment() {
             .waitTimeout = numberOf("DNDS_WAIT_TIMEOUT", 0.0),
             .forceHostStaging = switchOf("DNDS_FORCE_HOST_STAGING"),
             .disableGpuAwareMpi = switchOf("DNDS_DISABLE_GPU_AWARE_MPI"),
+            .oneSidedProxy = switchOf("DNDS_ONE_SIDED_PROXY"),
             .trace = traceFile()};
 }
 
-std::array<std::pair<const char *, std::string>, 6> Environment::choices() const {
+std::array<std::pair<const char *, std::string>, 7> Environment::choices() const {
     const auto number = [](auto value) { return value == 0 ? std::string() : fmt::format("{}", value); };
     const auto onOrOff = [](bool on) { return std::string(on ? "1" : ""); };
     return {{{"DNDS_TRANSPORT", transport == "auto" ? std::string() : transport},
@@ -63,6 +64,7 @@ std::array<std::pair<const char *, std::string>, 6> Environment::choices() const
              {"DNDS_WAIT_TIMEOUT", number(waitTimeout)},
              {"DNDS_FORCE_HOST_STAGING", onOrOff(forceHostStaging)},
              {"DNDS_DISABLE_GPU_AWARE_MPI", onOrOff(disableGpuAwareMpi)},
+             {"DNDS_ONE_SIDED_PROXY", onOrOff(oneSidedProxy)},
              {"DNDS_TRACE", trace}}};
 }
 

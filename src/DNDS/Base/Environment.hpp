@@ -23,11 +23,13 @@ struct Environment {
     bool forceHostStaging = false;
     /// DNDS_DISABLE_GPU_AWARE_MPI=1: device memory is never passed to MPI.
     bool disableGpuAwareMpi = false;
+    /// DNDS_ONE_SIDED_PROXY=1: kernels reach all other ranks through the proxy, also where loads and stores would do.
+    bool oneSidedProxy = false;
     /// DNDS_TRACE: the file in which ranks record what they do when (`Task::Trace`). Empty: not set.
     std::string trace;
 
     /// The variables and their values as text; empty where the value is the default. Local.
-    std::array<std::pair<const char *, std::string>, 6> choices() const;
+    std::array<std::pair<const char *, std::string>, 7> choices() const;
 };
 
 /// Reads the process's environment. Local. Throws ArgumentError with the variable's name for values that are no numbers

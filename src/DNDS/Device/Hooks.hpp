@@ -104,6 +104,10 @@ void *openShared(const SharedHandle &handle);
 /// Closes what `openShared` returned; null is allowed.
 void closeShared(void *pointer) noexcept;
 
+/// Why kernels of this process cannot change words in memory of another device atomically, of which `identity` is in
+/// its `DeviceInfo`; empty where they can. Loads and stores may reach it all the same.
+std::string whyNoAtomics(const std::string &identity);
+
 /// The pointer to pass to a GPU-aware MPI for device memory from `allocate`: on a real device the pointer itself. The
 /// emulated device has such an MPI if DNDS_EMULATED_DEVICE says so.
 void *messageAddress(void *pointer, std::size_t bytes);

@@ -1,30 +1,31 @@
 #include "DNDS/Mpi/PendingBarrier.hpp"
 
-#include <new>
-
 namespace DNDS {
 
-PendingBarrier::PendingBarrier(CommunicatorContext &context)
-    : context_(context), request_(std::make_shared<MPI_Request>(MPI_REQUEST_NULL)) {
-    checkMpi(MPI_Ibarrier(context.comm().handle(), request_.get()), "MPI_Ibarrier");
+PendingBarrier::PendingBarrier(const CommunicatorView &comm, const Channel &channel) : comm_(comm), channel_(channel) {
+    tell();
 }
 
-PendingBarrier::~PendingBarrier() {
-    if (*request_ == MPI_REQUEST_NULL || !mpiActive())
+void PendingBarrier::tell() const {
+    if (distance_ >= comm_.size())
         return;
-    try {
-        context_.park(request_, [request = request_] {
-            int done = 1;
-            return MPI_Test(request.get(), &done, MPI_STATUS_IGNORE) != MPI_SUCCESS || done != 0;
-        });
-    } catch (...) { // no memory: MPI completes it, or the job ends
-    }
+    MPI_Request request = MPI_REQUEST_NULL;
+    checkMpi(MPI_Isend(nullptr, 0, MPI_BYTE, (comm_.rank() + distance_) % comm_.size(), channel_.tag, channel_.comm,
+                       &request),
+             "MPI_Isend");
+    checkMpi(MPI_Request_free(&request), "MPI_Request_free"); // there is no buffer to wait for
 }
 
 bool PendingBarrier::reached() {
-    int done = 0;
-    checkMpi(MPI_Test(request_.get(), &done, MPI_STATUS_IGNORE), "MPI_Test");
-    return done != 0;
+    for (; distance_ < comm_.size(); distance_ *= 2, tell()) {
+        const int from = (comm_.rank() + comm_.size() - distance_) % comm_.size();
+        int found = 0;
+        checkMpi(MPI_Iprobe(from, channel_.tag, channel_.comm, &found, MPI_STATUS_IGNORE), "MPI_Iprobe");
+        if (found == 0)
+            return false;
+        checkMpi(MPI_Recv(nullptr, 0, MPI_BYTE, from, channel_.tag, channel_.comm, MPI_STATUS_IGNORE), "MPI_Recv");
+    }
+    return true;
 }
 
 } // namespace DNDS

@@ -4,25 +4,25 @@
 
 #include "DNDS/Mpi/CommunicatorContext.hpp"
 
-#include <memory>
-
 namespace DNDS {
 
-/// A barrier over all ranks of a communicator. All ranks start theirs in the same order. Local. Destroyed before the
-/// others have come, it is kept until they have.
+/// A barrier over all ranks of a communicator, by messages on a channel that carries nothing else: O(log ranks). All
+/// ranks start those of a channel in the same order. Local. A rank that destroys it before it is reached may be missed
+/// by others for ever, and the channel is of no use then; nothing else on the communicator is touched, as it would be
+/// with a barrier of MPI.
 class PendingBarrier {
   public:
-    explicit PendingBarrier(CommunicatorContext &context);
-    PendingBarrier(const PendingBarrier &) = delete;
-    PendingBarrier &operator=(const PendingBarrier &) = delete;
-    ~PendingBarrier();
+    PendingBarrier(const CommunicatorView &comm, const Channel &channel);
 
     /// Whether all ranks have started it.
     bool reached();
 
   private:
-    CommunicatorContext &context_;
-    std::shared_ptr<MPI_Request> request_;
+    void tell() const;
+
+    CommunicatorView comm_;
+    Channel channel_;
+    int distance_ = 1; ///< of the ranks that are told and heard next: doubled in each round
 };
 
 } // namespace DNDS

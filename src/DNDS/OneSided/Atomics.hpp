@@ -10,7 +10,6 @@
 #include "DNDS/Base/ElementKind.hpp"
 #include "DNDS/Base/Types.hpp"
 
-#include <atomic>
 #include <cstdint>
 #include <cstring>
 #include <type_traits>
@@ -24,6 +23,12 @@ concept AtomicWord = std::is_arithmetic_v<T> && !std::is_same_v<T, bool> && (siz
 /// What an atomic operation makes of the word. Min and Max compare as `<`: an operand that is NaN changes nothing. And
 /// and Or are for integers; CompareSwap compares bits, so 0.0 and -0.0 differ.
 enum class AtomicOp : std::uint8_t { Fetch, Set, Add, Min, Max, And, Or, Swap, CompareSwap };
+
+/// Whether an operation is for numbers of this type.
+template <AtomicWord T>
+DNDS_HOST_DEVICE constexpr bool suits(AtomicOp op) {
+    return std::is_integral_v<T> || (op != AtomicOp::And && op != AtomicOp::Or);
+}
 
 /// The name as messages give it, for example "compareSwap".
 const char *atomicOpName(AtomicOp op) noexcept;
@@ -63,12 +68,19 @@ DNDS_HOST_DEVICE T fromBits(std::uint64_t bits) {
     return valueOf<T>(static_cast<Bits<T>>(bits));
 }
 
+// The thread sanitizer takes no account of fences, and g++ says so at each. They order accesses of different processes,
+// which it does not see; threads are ordered by the atomic operations.
+#if defined(__SANITIZE_THREAD__) && defined(__GNUC__) && !defined(__clang__)
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wtsan"
+#endif
+
 /// Orders all accesses before it before all after it, for every rank and device: a fence of sequential consistency.
 DNDS_HOST_DEVICE inline void fenceSystem() {
 #if defined(__CUDA_ARCH__)
     __threadfence_system();
 #else
-    std::atomic_thread_fence(std::memory_order_seq_cst);
+    __atomic_thread_fence(__ATOMIC_SEQ_CST);
 #endif
 }
 
@@ -77,9 +89,13 @@ DNDS_HOST_DEVICE inline void fenceRelease() {
 #if defined(__CUDA_ARCH__)
     __threadfence_system();
 #else
-    std::atomic_thread_fence(std::memory_order_acq_rel);
+    __atomic_thread_fence(__ATOMIC_ACQ_REL);
 #endif
 }
+
+#if defined(__SANITIZE_THREAD__) && defined(__GNUC__) && !defined(__clang__)
+#pragma GCC diagnostic pop
+#endif
 
 /// The word; what its writer did before a `storeRelease` is seen after this.
 template <class W>
@@ -166,6 +182,42 @@ DNDS_HOST_DEVICE T combined(AtomicOp op, T value, T operand) {
     }
 }
 
+#if defined(__CUDA_ARCH__)
+/// Applies `op` where the GPU has an instruction for it, and returns whether it has; `before` is what the word was.
+/// Sums of float flush numbers below the normal ones to zero.
+template <AtomicWord T>
+__device__ bool applyInstruction(T *address, AtomicOp op, T operand, T &before) {
+    if constexpr (std::is_floating_point_v<T>) {
+        if (op != AtomicOp::Add)
+            return false;
+        before = atomicAdd_system(address, operand);
+        return true;
+    } else {
+        using Signed = std::conditional_t<sizeof(T) == 8, long long, int>;
+        using Unsigned = std::conditional_t<sizeof(T) == 8, unsigned long long, unsigned int>;
+        using Number = std::conditional_t<std::is_signed_v<T>, Signed, Unsigned>;
+        auto *number = reinterpret_cast<Number *>(address);
+        auto *bits = reinterpret_cast<Unsigned *>(address);
+        switch (op) {
+        case AtomicOp::Min:
+            before = static_cast<T>(atomicMin_system(number, static_cast<Number>(operand)));
+            return true;
+        case AtomicOp::Max:
+            before = static_cast<T>(atomicMax_system(number, static_cast<Number>(operand)));
+            return true;
+        case AtomicOp::And:
+            before = static_cast<T>(atomicAnd_system(bits, static_cast<Unsigned>(operand)));
+            return true;
+        case AtomicOp::Or:
+            before = static_cast<T>(atomicOr_system(bits, static_cast<Unsigned>(operand)));
+            return true;
+        default:
+            return false;
+        }
+    }
+}
+#endif
+
 /// Applies `op` to the word; returns what it was before. The address is a multiple of the word's size.
 template <AtomicWord T>
 DNDS_HOST_DEVICE T apply(T *address, AtomicOp op, T operand, T compare = T{}) {
@@ -185,15 +237,20 @@ DNDS_HOST_DEVICE T apply(T *address, AtomicOp op, T operand, T compare = T{}) {
     }
     if (std::is_integral_v<T> && op == AtomicOp::Add)
         return valueOf<T>(fetchAdd(word, wordOf(operand)));
+#if defined(__CUDA_ARCH__)
+    T before;
+    if (applyInstruction(address, op, operand, before))
+        return before;
+#endif
     Bits<T> seen = loadAcquire(word);
     while (true) {
         const Bits<T> wanted = wordOf(combined(op, valueOf<T>(seen), operand));
         if (wanted == seen)
             return valueOf<T>(seen);
-        const Bits<T> before = compareExchange(word, seen, wanted);
-        if (before == seen)
+        const Bits<T> found = compareExchange(word, seen, wanted);
+        if (found == seen)
             return valueOf<T>(seen);
-        seen = before;
+        seen = found;
     }
 }
 

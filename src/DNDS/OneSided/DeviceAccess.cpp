@@ -1,19 +1,31 @@
 #include "DNDS/OneSided/DeviceAccess.hpp"
 
-#include "DNDS/Base/ContentHash.hpp"
-#include "DNDS/Mpi/PendingBarrier.hpp"
 #include "DNDS/Transport/DeviceTopology.hpp"
 
 #include <algorithm>
-#include <functional>
 #include <new>
 #include <span>
 
 namespace DNDS {
 
+namespace {
+
+/// `DeviceInfo::identity` in a message.
+using DeviceIdentity = std::array<char, 64>;
+
+template <class T>
+Device::DeviceBuffer<T> toDeviceBuffer(const std::vector<T> &values, Device::StreamHandle stream) {
+    Device::DeviceBuffer<T> buffer(values.size());
+    Device::copy(buffer.data(), MemorySpace::Device, values.data(), MemorySpace::Host, values.size() * sizeof(T),
+                 stream);
+    return buffer;
+}
+
+} // namespace
+
 DeviceAccess::DeviceAccess(std::shared_ptr<CommunicatorContext> context, std::byte *base,
                            const std::vector<std::uint64_t> &bytes, const std::string &name)
-    : context_(std::move(context)), waits_(*context_), rank_(context_->comm().rank()) {
+    : context_(std::move(context)), rank_(context_->comm().rank()) {
     const CommunicatorView &comm = context_->comm();
     DeviceTopology::of(*context_); // tries what openPeers relies on
     Device::SharedHandle handle;
@@ -21,9 +33,10 @@ DeviceAccess::DeviceAccess(std::shared_ptr<CommunicatorContext> context, std::by
         bases_.resize(bytes.size());
         opened_.resize(bytes.size());
         bases_[static_cast<std::size_t>(rank_)] = base;
-        handle = Device::share(base);
+        handle = shareOrExplain(base, name);
     });
     const auto handles = comm.allGatherV(std::span<const Device::SharedHandle>(&handle, 1));
+    const std::vector<std::string> devices = gatherDevices();
     comm.guarded([&] {
         openPeers(name);
         for (std::size_t rank = 0; rank < handles.size(); ++rank)
@@ -31,19 +44,27 @@ DeviceAccess::DeviceAccess(std::shared_ptr<CommunicatorContext> context, std::by
                 opened_[rank] = Device::SharedMemory(handles[rank]);
                 bases_[rank] = opened_[rank].as<std::byte>();
             }
-        deviceBases_ = Device::DeviceBuffer<std::byte *>(bases_.size());
-        deviceBytes_ = Device::DeviceBuffer<std::uint64_t>(bytes.size());
+        findAbilities(devices);
         pinned_.reset(new (Device::allocatePinned(sizeof(Pinned))) Pinned);
-        Device::copy(deviceBases_.data(), MemorySpace::Device, bases_.data(), MemorySpace::Host,
-                     bases_.size() * sizeof(std::byte *), stream_);
-        Device::copy(deviceBytes_.data(), MemorySpace::Device, bytes.data(), MemorySpace::Host,
-                     bytes.size() * sizeof(std::uint64_t), stream_);
+        deviceBases_ = toDeviceBuffer(bases_, stream_);
+        deviceBytes_ = toDeviceBuffer(bytes, stream_);
         stream_.synchronize();
     });
-    findWaits();
 }
 
 DeviceAccess::~DeviceAccess() = default;
+
+Device::SharedHandle DeviceAccess::shareOrExplain(const std::byte *base, const std::string &name) {
+    try {
+        return Device::share(base);
+    } catch (const ArgumentError &error) {
+        throw ArgumentError(
+            fmt::format("{}: other processes cannot open this memory: {}. Let DNDS allocate it "
+                        "(Window::allocate, a heap, Device::allocate, arrays), as what cudaMalloc gives "
+                        "may be a piece of something larger, and pools are not exported at all",
+                        name, error.message()));
+    }
+}
 
 void DeviceAccess::openPeers(const std::string &name) {
     const auto devices = DeviceTopology::madeFor(*context_);
@@ -55,25 +76,59 @@ void DeviceAccess::openPeers(const std::string &name) {
             name, rank, rank_, devices->whyNot(rank));
 }
 
-void DeviceAccess::findWaits() {
+std::vector<std::string> DeviceAccess::gatherDevices() const {
     const CommunicatorView &comm = context_->comm();
-    std::uint64_t identity = 0;
-    comm.guarded([&] { identity = std::hash<std::string>{}(Device::deviceInfo().identity); });
-    const std::vector<std::uint64_t> all = comm.allGather(identity);
+    DeviceIdentity mine{};
     comm.guarded([&] {
-        const auto same = std::ranges::count(all, identity);
-        if (same > 1 && Device::name() == "cuda")
-            whyNoWaits_ = fmt::format("{} ranks share this rank's GPU, and their kernels take turns: one that waits "
-                                      "for another rank keeps it from running. Use one rank a GPU, or wait on the host",
-                                      same);
+        const std::string identity = Device::deviceInfo().identity;
+        DNDS_CHECK(identity.size() < mine.size(), StateError, "the device's identity is longer than expected: {}",
+                   identity);
+        std::ranges::copy(identity, mine.begin());
     });
+    const std::vector<DeviceIdentity> all = comm.allGatherV(std::span<const DeviceIdentity>(&mine, 1));
+    std::vector<std::string> devices;
+    comm.guarded([&] {
+        for (const DeviceIdentity &identity : all)
+            devices.emplace_back(identity.data());
+    });
+    return devices;
+}
+
+std::string Detail::whyNoKernelWaits(std::span<const std::string> devices) {
+    for (std::size_t rank = 0; rank < devices.size(); ++rank) {
+        const auto before = std::ranges::find(devices, devices[rank]);
+        const auto first = static_cast<std::size_t>(before - devices.begin());
+        if (first != rank)
+            return fmt::format("ranks {} and {} share a GPU, and their kernels take turns: one that waits for another "
+                               "rank keeps it from running. Use one rank a GPU, or wait on the host",
+                               first, rank);
+    }
+    return {};
+}
+
+void DeviceAccess::findAbilities(const std::vector<std::string> &devices) {
+    if (Device::name() == "cuda")
+        whyNoWaits_ = Detail::whyNoKernelWaits(devices);
+    std::vector<std::uint8_t> lacking(devices.size());
+    whyNoAtomics_.resize(devices.size());
+    for (std::size_t rank = 0; rank < devices.size(); ++rank)
+        if (static_cast<int>(rank) != rank_) {
+            whyNoAtomics_[rank] = Device::whyNoAtomics(devices[rank]);
+            lacking[rank] = whyNoAtomics_[rank].empty() ? 0 : 1;
+        }
+    if (std::ranges::find(lacking, 1) != lacking.end()) {
+        deviceNoAtomics_ = toDeviceBuffer(lacking, stream_);
+        stream_.synchronize();
+    }
 }
 
 RemoteTable DeviceAccess::table() const {
-    return {deviceBases_.data(), deviceBytes_.data(), &pinned_->faults, rank_, static_cast<int>(bases_.size())};
+    return {deviceBases_.data(),    deviceBytes_.data(), &pinned_->faults, rank_, static_cast<int>(bases_.size()),
+            deviceNoAtomics_.data()};
 }
 
 void DeviceAccess::put(int rank, std::size_t offset, const void *from, std::size_t bytes, Completion completion) {
+    const std::lock_guard lock(mutex_);
     Device::copy(bases_[static_cast<std::size_t>(rank)] + offset, MemorySpace::Device, from, MemorySpace::Host, bytes,
                  stream_);
     if (completion == Completion::Now)
@@ -81,6 +136,7 @@ void DeviceAccess::put(int rank, std::size_t offset, const void *from, std::size
 }
 
 void DeviceAccess::get(int rank, std::size_t offset, void *to, std::size_t bytes, Completion completion) {
+    const std::lock_guard lock(mutex_);
     Device::copy(to, MemorySpace::Host, bases_[static_cast<std::size_t>(rank)] + offset, MemorySpace::Device, bytes,
                  stream_);
     if (completion == Completion::Now)
@@ -88,6 +144,12 @@ void DeviceAccess::get(int rank, std::size_t offset, void *to, std::size_t bytes
 }
 
 std::uint64_t DeviceAccess::atomic(int rank, std::size_t offset, const AtomicRequest &request, Completion completion) {
+    const std::string &whyNot = whyNoAtomics(rank);
+    DNDS_CHECK(whyNot.empty() || request.op == AtomicOp::Fetch || request.op == AtomicOp::Set, StateError,
+               "the atomic operation {} on device memory of rank {}: this rank's GPU cannot do it ({}): use puts and "
+               "signals that are set, or a heap in host memory",
+               atomicOpName(request.op), rank, whyNot);
+    const std::lock_guard lock(mutex_);
     Detail::launchAtomic(stream_, bases_[static_cast<std::size_t>(rank)] + offset, request, &pinned_->result);
     if (completion == Completion::AtQuiet)
         return 0;
@@ -95,12 +157,14 @@ std::uint64_t DeviceAccess::atomic(int rank, std::size_t offset, const AtomicReq
     return pinned_->result;
 }
 
+void DeviceAccess::quiet() {
+    const std::lock_guard lock(mutex_);
+    stream_.synchronize();
+}
+
 void DeviceAccess::close() {
     stream_.synchronize();
     opened_.clear();
-    PendingBarrier closed(*context_); // owners free their memory after it
-    waits_.waitFor(
-        PeerWaits::anyone, "close a heap", [&] { return closed.reached(); }, [] {});
 }
 
 } // namespace DNDS

@@ -5,11 +5,15 @@
 #include "DNDS/Device/DeviceBuffer.hpp"
 #include "DNDS/Device/SharedMemory.hpp"
 #include "DNDS/Device/Stream.hpp"
+#include "DNDS/Mpi/CommunicatorContext.hpp"
 #include "DNDS/OneSided/FarAccess.hpp"
-#include "DNDS/OneSided/PeerWaits.hpp"
 #include "DNDS/OneSided/RemoteTable.hpp"
 
+#include <array>
+#include <cstdint>
 #include <memory>
+#include <mutex>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -19,7 +23,7 @@ namespace DNDS {
 class DeviceAccess final : public FarAccess {
   public:
     /// Collective. `base` is this rank's device memory. Throws on all ranks: NotBuiltError without a device, StateError
-    /// where two ranks cannot open each other's memory.
+    /// where two ranks cannot open each other's memory, ArgumentError for memory that DNDS did not allocate.
     DeviceAccess(std::shared_ptr<CommunicatorContext> context, std::byte *base, const std::vector<std::uint64_t> &bytes,
                  const std::string &name);
     ~DeviceAccess() override;
@@ -28,30 +32,35 @@ class DeviceAccess final : public FarAccess {
     const std::vector<std::byte *> &bases() const noexcept { return bases_; }
     /// In device memory.
     RemoteTable table() const;
-    /// Why kernels must not wait for other ranks; empty where they may.
+    /// Why kernels must not wait for other ranks; empty where they may. The same on all ranks, or some would wait for
+    /// others that do not.
     const std::string &whyNoWaits() const noexcept { return whyNoWaits_; }
+    /// Why this rank's GPU cannot change words of a rank's memory atomically; empty where it can.
+    const std::string &whyNoAtomics(int rank) const { return whyNoAtomics_[static_cast<std::size_t>(rank)]; }
 
     void put(int rank, std::size_t offset, const void *from, std::size_t bytes, Completion completion) override;
     void get(int rank, std::size_t offset, void *to, std::size_t bytes, Completion completion) override;
     std::uint64_t atomic(int rank, std::size_t offset, const AtomicRequest &request, Completion completion) override;
     void fence() override {} // the stream keeps the order
-    void quiet() override { stream_.synchronize(); }
+    void quiet() override;
     void sync() override {}
-    void progress() override {}
+    bool progress() override { return false; }
     void close() override;
 
   private:
+    static Device::SharedHandle shareOrExplain(const std::byte *base, const std::string &name);
     void openPeers(const std::string &name);
-    void findWaits();
+    void findAbilities(const std::vector<std::string> &devices);
+    std::vector<std::string> gatherDevices() const;
 
     std::shared_ptr<CommunicatorContext> context_;
-    PeerWaits waits_;
     int rank_;
     std::vector<std::byte *> bases_;
     std::vector<Device::SharedMemory> opened_;
     Device::Stream stream_;
     Device::DeviceBuffer<std::byte *> deviceBases_;
     Device::DeviceBuffer<std::uint64_t> deviceBytes_;
+    Device::DeviceBuffer<std::uint8_t> deviceNoAtomics_; ///< empty where all may be changed
     struct Pinned {
         FaultRecord faults;
         std::uint64_t result = 0;
@@ -60,10 +69,15 @@ class DeviceAccess final : public FarAccess {
         void operator()(Pinned *pinned) const noexcept { Device::deallocatePinned(pinned); }
     };
     std::unique_ptr<Pinned, FreePinned> pinned_;
+    std::mutex mutex_; ///< the proxy operates, too
     std::string whyNoWaits_;
+    std::vector<std::string> whyNoAtomics_; ///< by rank
 };
 
 namespace Detail {
+
+/// Why kernels of ranks on these devices must not wait for each other; empty where each has its own.
+std::string whyNoKernelWaits(std::span<const std::string> devices);
 
 /// Queues the operation on a word in device memory; `result`, in pinned memory, becomes what it was.
 void launchAtomic(Device::StreamHandle stream, void *word, const AtomicRequest &request, std::uint64_t *result);

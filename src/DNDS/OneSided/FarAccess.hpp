@@ -31,8 +31,8 @@ class FarAccess {
     virtual void quiet() = 0;
     /// What others have put here is seen by loads from now on, and stores made before by their gets.
     virtual void sync() = 0;
-    /// Serves other ranks. Does not wait.
-    virtual void progress() = 0;
+    /// Serves other ranks; returns whether there was anything to do. Does not wait.
+    virtual bool progress() = 0;
     /// Serves nobody from now on; what MPI still uses stays.
     virtual void stop() noexcept {}
     /// Ends it. Collective, after all have completed their operations.

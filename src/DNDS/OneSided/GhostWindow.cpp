@@ -10,8 +10,14 @@ namespace DNDS::Detail {
 
 HostMemoryResource arenaOf(const CommunicatorContext &context) { return context.node().arena; }
 
-GhostWindowCore::GhostWindowCore(std::shared_ptr<CommunicatorContext> context, const std::function<Rows()> &describe) {
+GhostWindowCore::GhostWindowCore(std::shared_ptr<CommunicatorContext> context, MemorySpace space,
+                                 const std::function<Rows()> &describe) {
     const CommunicatorView &comm = context->comm();
+    const int onDevice = space == MemorySpace::Device ? 1 : 0; // compared first: rows move to it
+    std::array<int, 2> spaces{onDevice, -onDevice};
+    comm.allReduce(spaces.data(), 2, MPI_MAX);
+    DNDS_CHECK(spaces[0] == -spaces[1], ArgumentError,
+               "a window over rows is in host memory on some ranks and in device memory on others: give all the same");
     Rows rows;
     std::shared_ptr<std::byte> memory;
     std::size_t bytes = 0;
@@ -44,7 +50,7 @@ GhostWindowCore::GhostWindowCore(std::shared_ptr<CommunicatorContext> context, c
     comm.guarded([&] {
         host_ = tableOf(rows);
         kernels_ = host_;
-        static_cast<RemoteTable &>(kernels_) = memory_->table();
+        static_cast<RemoteTable &>(kernels_) = memory_->kernelTable();
         if (rows.layout.space == MemorySpace::Device)
             copyToDevice();
     });

@@ -29,8 +29,10 @@ class GhostWindowCore {
         rowsize width = 0;
         std::string name;
     };
-    /// Collective. `describe` is called once and may throw, which is thrown on all ranks.
-    GhostWindowCore(std::shared_ptr<CommunicatorContext> context, const std::function<Rows()> &describe);
+    /// Collective. `describe`, which finds the rows in `space`, is called once and may throw, which is thrown on all
+    /// ranks.
+    GhostWindowCore(std::shared_ptr<CommunicatorContext> context, MemorySpace space,
+                    const std::function<Rows()> &describe);
 
     RemoteMemory &memory() noexcept { return *memory_; }
     /// For calls on the host.
@@ -61,7 +63,8 @@ class GhostWindowCore {
 ///     window.compareAndSwap(window.global(row), 0, expected, value);
 ///     window.barrier();                                           // now owners see it, and ghosts are stale
 ///
-/// In host memory the father moves to where the ranks of the node map it; other nodes are reached as by a
+/// In host memory the father moves to where the ranks of the node map it, so that views and pointers taken before show
+/// nothing any more; other nodes are reached as by a
 /// `SymmetricHeap`. In device memory (`MemorySpace::Device`) ranks have to reach each other's devices. Tables are
 /// O(ghosts), and O(ranks) for what every rank knows of the others.
 ///
@@ -72,12 +75,13 @@ template <class T>
 class GhostWindow {
   public:
     /// Collective. The pair has its ghost mapping; its father outlives the window and keeps its size. Throws on all
-    /// ranks: StateError without a mapping, LayoutError for rows that differ in size.
+    /// ranks: StateError without a mapping, LayoutError for rows that differ in size, ArgumentError where ranks differ
+    /// in `space`.
     template <class TArray>
     requires std::is_same_v<typename TArray::Element, T>
     explicit GhostWindow(ArrayPair<TArray> &pair, MemorySpace space = MemorySpace::Host)
         : core_(std::make_unique<Detail::GhostWindowCore>(
-              CommunicatorContext::of(pair.father->comm()),
+              CommunicatorContext::of(pair.father->comm()), space,
               [&pair, space]() -> Detail::GhostWindowCore::Rows {
                   DNDS_CHECK(pair.trans.pattern() != nullptr && pair.trans.ghostMapping() != nullptr, StateError,
                              "a window over '{}' needs a ghost mapping: call createGhostMapping or borrowGGIndexing "
@@ -167,12 +171,22 @@ class GhostWindow {
     std::size_t locate(RemoteCall call, GhostTarget target, index j, index count) {
         requireSameRows();
         core_->memory().checkKernels();
+        DNDS_CHECK(
+            target.rank >= 0, IndexError,
+            "a window over rows: there is no row {} of that kind; ghosts here are 0 to {} (excluded), own rows 0 to "
+            "{}",
+            target.row, core_->host().ghostCount, core_->host().owned);
+        DNDS_CHECK(j >= 0 && j <= width() - count, IndexError,
+                   "a window over rows: element {} of row {} of rank {}: rows have {} elements", j, target.row,
+                   target.rank, width());
         const std::uint64_t offset = core_->host().template offsetOf<T>(target, j, count);
         core_->memory().check(call, target.rank, offset, toSize(count) * sizeof(T));
         return offset;
     }
     T atomic(GhostTarget target, rowsize j, AtomicOp op, T operand, T compare, RemoteMemory::Completion completion) {
         const std::size_t offset = locate(RemoteCall::Atomic, target, j, 1);
+        if (!suits<T>(op)) [[unlikely]]
+            core_->memory().throwFault(AccessFault::Real, RemoteCall::Atomic, target.rank, offset, sizeof(T));
         return core_->memory().atomic(target.rank, offset, op, operand, compare, completion);
     }
 

@@ -82,14 +82,12 @@ class GhostWindowView {
 
     /// A whole row.
     DNDS_HOST_DEVICE void put(GhostTarget target, const T *row) const {
-        if (std::byte *to = reach(RemoteCall::Put, target, 0, table_.width, 1))
-            Detail::copyShare(to, reinterpret_cast<const std::byte *>(row),
-                              static_cast<std::uint64_t>(table_.width) * sizeof(T), {});
+        placeOf(RemoteCall::Put, target, 0, table_.width, 1)
+            .put(0, row, static_cast<std::uint64_t>(table_.width) * sizeof(T));
     }
     DNDS_HOST_DEVICE void get(GhostTarget target, T *row) const {
-        if (const std::byte *from = reach(RemoteCall::Get, target, 0, table_.width, 1))
-            Detail::copyShare(reinterpret_cast<std::byte *>(row), from,
-                              static_cast<std::uint64_t>(table_.width) * sizeof(T), {});
+        placeOf(RemoteCall::Get, target, 0, table_.width, 1)
+            .get(0, row, static_cast<std::uint64_t>(table_.width) * sizeof(T));
     }
     /// Element `j` of a row, atomically; returns what it was.
     DNDS_HOST_DEVICE T fetchAndOp(GhostTarget target, rowsize j, T operand, AtomicOp op) const requires AtomicWord<T> {
@@ -100,13 +98,13 @@ class GhostWindowView {
     }
     DNDS_HOST_DEVICE void accumulate(GhostTarget target, rowsize j, T operand,
                                      AtomicOp op = AtomicOp::Add) const requires AtomicWord<T> {
-        atomic(target, j, op, operand, T{});
+        placeOf(RemoteCall::Atomic, target, j, 1, sizeof(T)).atomic(0, op, operand);
     }
     /// All elements of a row, each atomically.
     DNDS_HOST_DEVICE void accumulateRow(GhostTarget target, const T *row,
                                         AtomicOp op = AtomicOp::Add) const requires AtomicWord<T> {
         for (rowsize j = 0; j < table_.width; ++j)
-            atomic(target, j, op, row[j], T{});
+            accumulate(target, j, row[j], op);
     }
     /// Sets the element to `value` if it has the bits of `expected`; returns what it was.
     DNDS_HOST_DEVICE T compareAndSwap(GhostTarget target, rowsize j, T expected, T value) const requires AtomicWord<T> {
@@ -114,14 +112,18 @@ class GhostWindowView {
     }
 
   private:
-    DNDS_HOST_DEVICE std::byte *reach(RemoteCall call, GhostTarget target, index j, index count,
-                                      std::uint64_t alignment) const {
-        return table_.reach(call, target.rank, table_.template offsetOf<T>(target, j, count),
-                            static_cast<std::uint64_t>(count) * sizeof(T), alignment);
+    DNDS_HOST_DEVICE RemotePlace placeOf(RemoteCall call, GhostTarget target, index j, index count,
+                                         std::uint64_t alignment) const {
+        const std::uint64_t offset = table_.template offsetOf<T>(target, j, count);
+        const std::uint64_t bytes = static_cast<std::uint64_t>(count) * sizeof(T);
+        return table_.placeOf(table_.check(target.rank, offset, bytes, alignment), call, target.rank, offset, bytes);
     }
     DNDS_HOST_DEVICE T atomic(GhostTarget target, rowsize j, AtomicOp op, T operand, T compare) const {
-        std::byte *word = reach(RemoteCall::Atomic, target, j, 1, sizeof(T));
-        return word == nullptr ? T{} : Atomics::apply(reinterpret_cast<T *>(word), op, operand, compare);
+        if (!suits<T>(op)) {
+            table_.faults->note(AccessFault::Real, RemoteCall::Atomic, target.rank, 0, sizeof(T));
+            return T{};
+        }
+        return placeOf(RemoteCall::Atomic, target, j, 1, sizeof(T)).fetchAtomic(0, op, operand, compare);
     }
 
     Detail::GhostTable table_;

@@ -26,8 +26,9 @@ enum class SignalOp : unsigned char { Set, Add };
 ///     parallelFor(Executor::device(stream), n, PutRim{heap.view(), halo, rim, next});
 ///     heap.barrier(stream);
 ///
-/// Ranks are reached by loads and stores only. A wrong access, or one to a rank out of reach, is skipped, and the first
-/// of them is thrown by the next call of the heap on the host. Operations that return something return 0 then.
+/// Ranks are reached by loads and stores, and others through the proxy where there is one (docs/one_sided.md). A wrong
+/// access, or one to a rank out of reach, is skipped, and the first of them is thrown by the next call of the heap on
+/// the host. Operations that return something return 0 then.
 ///
 /// Each thread completes and orders its own operations. Kernel and host must not both operate on the same memory
 /// between two synchronisations of the stream.
@@ -40,11 +41,13 @@ class HeapView {
     DNDS_HOST_DEVICE int ranks() const { return table_.ranks; }
     /// Polls of a wait; 0 where the view does not allow any.
     std::uint64_t patience() const { return table_.patience; }
-    /// Whether kernels reach this rank.
+    /// What this rank's kernels cannot change words of that rank's memory for; None where they can.
+    DNDS_HOST_DEVICE AccessFault whyNoAtomics(int rank) const { return table_.whyNoAtomics(rank); }
+    /// Whether kernels reach this rank, by loads and stores or through the proxy.
     DNDS_HOST_DEVICE bool reaches(int rank) const {
-        return rank >= 0 && rank < table_.ranks && table_.bases[rank] != nullptr;
+        return rank >= 0 && rank < table_.ranks && (table_.bases[rank] != nullptr || table_.proxy);
     }
-    /// Where a kernel finds the object of `rank`; null where it does not. Checks nothing.
+    /// Where a kernel finds the object of `rank`; null where loads and stores do not reach it. Checks nothing.
     template <class T>
     DNDS_HOST_DEVICE T *at(SymmetricPointer<T> pointer, int rank) const {
         std::byte *base = table_.bases[rank];
@@ -57,13 +60,11 @@ class HeapView {
 
     template <class T>
     DNDS_HOST_DEVICE void put(SymmetricPointer<T> to, const T *from, index count, int rank, Lane lane = {}) const {
-        if (std::byte *target = reach(RemoteCall::Put, to, count, rank))
-            Detail::copyShare(target, reinterpret_cast<const std::byte *>(from), bytesOf<T>(count), lane);
+        placeOf(RemoteCall::Put, to, count, rank).put(0, from, bytesOf<T>(count), lane);
     }
     template <class T>
     DNDS_HOST_DEVICE void get(T *to, SymmetricPointer<T> from, index count, int rank, Lane lane = {}) const {
-        if (const std::byte *source = reach(RemoteCall::Get, from, count, rank))
-            Detail::copyShare(reinterpret_cast<std::byte *>(to), source, bytesOf<T>(count), lane);
+        placeOf(RemoteCall::Get, from, count, rank).get(0, to, bytesOf<T>(count), lane);
     }
     template <class T>
     DNDS_HOST_DEVICE void putValue(SymmetricPointer<T> to, const std::type_identity_t<T> &value, int rank) const {
@@ -79,19 +80,16 @@ class HeapView {
     template <class T>
     DNDS_HOST_DEVICE void putStrided(SymmetricPointer<T> to, index toStride, const T *from, index fromStride,
                                      index count, int rank, Lane lane = {}) const {
-        std::byte *target = reach(RemoteCall::Put, to, spanOf(count, toStride), rank);
-        for (index k = target != nullptr ? lane.number : count; k < count; k += lane.count)
-            Detail::copyShare(reinterpret_cast<std::byte *>(reinterpret_cast<T *>(target) + k * toStride),
-                              reinterpret_cast<const std::byte *>(from + k * fromStride), sizeof(T), {});
+        const RemotePlace target = placeOf(RemoteCall::Put, to, spanOf(count, toStride), rank);
+        for (index k = target ? lane.number : count; k < count; k += lane.count)
+            target.put(bytesOf<T>(k * toStride), from + k * fromStride, sizeof(T));
     }
     template <class T>
     DNDS_HOST_DEVICE void getStrided(T *to, index toStride, SymmetricPointer<T> from, index fromStride, index count,
                                      int rank, Lane lane = {}) const {
-        const std::byte *source = reach(RemoteCall::Get, from, spanOf(count, fromStride), rank);
-        for (index k = source != nullptr ? lane.number : count; k < count; k += lane.count)
-            Detail::copyShare(reinterpret_cast<std::byte *>(to + k * toStride),
-                              reinterpret_cast<const std::byte *>(reinterpret_cast<const T *>(source) + k * fromStride),
-                              sizeof(T), {});
+        const RemotePlace source = placeOf(RemoteCall::Get, from, spanOf(count, fromStride), rank);
+        for (index k = source ? lane.number : count; k < count; k += lane.count)
+            source.get(bytesOf<T>(k * fromStride), to + k * toStride, sizeof(T));
     }
 
     template <AtomicWord T>
@@ -100,11 +98,11 @@ class HeapView {
     }
     template <AtomicWord T>
     DNDS_HOST_DEVICE void set(SymmetricPointer<T> word, std::type_identity_t<T> value, int rank) const {
-        atomic(AtomicOp::Set, word, value, T{}, rank);
+        change(AtomicOp::Set, word, T{value}, rank);
     }
     template <AtomicWord T>
     DNDS_HOST_DEVICE void add(SymmetricPointer<T> word, std::type_identity_t<T> value, int rank) const {
-        atomic(AtomicOp::Add, word, value, T{}, rank);
+        change(AtomicOp::Add, word, T{value}, rank);
     }
     template <AtomicWord T>
     DNDS_HOST_DEVICE T fetchAdd(SymmetricPointer<T> word, std::type_identity_t<T> value, int rank) const {
@@ -122,28 +120,31 @@ class HeapView {
     }
     template <AtomicWord T>
     DNDS_HOST_DEVICE void min(SymmetricPointer<T> word, std::type_identity_t<T> value, int rank) const {
-        atomic(AtomicOp::Min, word, value, T{}, rank);
+        change(AtomicOp::Min, word, T{value}, rank);
     }
     template <AtomicWord T>
     DNDS_HOST_DEVICE void max(SymmetricPointer<T> word, std::type_identity_t<T> value, int rank) const {
-        atomic(AtomicOp::Max, word, value, T{}, rank);
+        change(AtomicOp::Max, word, T{value}, rank);
     }
     template <AtomicWord T>
-    requires std::is_integral_v<T> DNDS_HOST_DEVICE void bitAnd(SymmetricPointer<T> word, std::type_identity_t<T> value,
-                                                                int rank) const {
-        atomic(AtomicOp::And, word, value, T{}, rank);
+    DNDS_HOST_DEVICE void bitAnd(SymmetricPointer<T> word, std::type_identity_t<T> value, int rank) const {
+        static_assert(std::is_integral_v<T>, "And and Or are for words that are integers");
+        change(AtomicOp::And, word, T{value}, rank);
     }
     template <AtomicWord T>
-    requires std::is_integral_v<T> DNDS_HOST_DEVICE void bitOr(SymmetricPointer<T> word, std::type_identity_t<T> value,
-                                                               int rank) const {
-        atomic(AtomicOp::Or, word, value, T{}, rank);
+    DNDS_HOST_DEVICE void bitOr(SymmetricPointer<T> word, std::type_identity_t<T> value, int rank) const {
+        static_assert(std::is_integral_v<T>, "And and Or are for words that are integers");
+        change(AtomicOp::Or, word, T{value}, rank);
     }
     /// Any of the above as a value; returns what the word was.
     template <AtomicWord T>
     DNDS_HOST_DEVICE T atomic(AtomicOp op, SymmetricPointer<T> word, std::type_identity_t<T> operand,
                               std::type_identity_t<T> compare, int rank) const {
-        std::byte *target = reach(RemoteCall::Atomic, word, 1, rank, sizeof(T));
-        return target == nullptr ? T{} : Atomics::apply(reinterpret_cast<T *>(target), op, T{operand}, T{compare});
+        if (!suits<T>(op)) {
+            table_.faults->note(AccessFault::Real, RemoteCall::Atomic, rank, word.offset(), sizeof(T));
+            return T{};
+        }
+        return placeOf(RemoteCall::Atomic, word, 1, rank, sizeof(T)).fetchAtomic(0, op, T{operand}, T{compare});
     }
 
     /// Puts, then changes the signal: by one thread. Where several put, let one call `signal` after their barrier.
@@ -157,17 +158,13 @@ class HeapView {
     /// Changes a word after everything that this thread did before, and threads before a barrier with it.
     DNDS_HOST_DEVICE void signal(SymmetricPointer<std::uint64_t> word, std::uint64_t value, SignalOp op,
                                  int rank) const {
-        std::byte *target = reach(RemoteCall::Signal, word, 1, rank, sizeof(value));
-        if (target == nullptr)
-            return;
-        Atomics::fenceRelease();
-        Atomics::apply(reinterpret_cast<std::uint64_t *>(target), op == SignalOp::Add ? AtomicOp::Add : AtomicOp::Set,
-                       value);
+        const RemoteCall call = op == SignalOp::Add ? RemoteCall::Atomic : RemoteCall::Signal;
+        placeOf(call, word, 1, rank, sizeof(value)).signal(value, op == SignalOp::Add);
     }
     /// Whether this rank's word compares so now; if so, what was put before the signal is seen.
     template <AtomicWord T>
     DNDS_HOST_DEVICE bool test(SymmetricPointer<T> word, Comparison comparison, std::type_identity_t<T> value) const {
-        const std::byte *own = reach(RemoteCall::Wait, word, 1, table_.rank, sizeof(T));
+        const std::byte *own = placeOf(RemoteCall::Wait, word, 1, table_.rank, sizeof(T)).address();
         return own != nullptr && holds(loadOwn(reinterpret_cast<const T *>(own)), comparison, T{value});
     }
     /// Waits for that, by one thread of a kernel, whose view allows it (`KernelWaits::Yes`). Gives up after some
@@ -175,7 +172,8 @@ class HeapView {
     template <AtomicWord T>
     DNDS_HOST_DEVICE bool waitUntil(SymmetricPointer<T> word, Comparison comparison,
                                     std::type_identity_t<T> value) const {
-        const auto *own = reinterpret_cast<const T *>(reach(RemoteCall::Wait, word, 1, table_.rank, sizeof(T)));
+        const auto *own =
+            reinterpret_cast<const T *>(placeOf(RemoteCall::Wait, word, 1, table_.rank, sizeof(T)).address());
         if (own == nullptr)
             return false;
         for (std::uint64_t poll = 0;; ++poll) {
@@ -190,9 +188,9 @@ class HeapView {
     }
 
     /// This thread's puts and atomic operations before it are seen before those after it.
-    DNDS_HOST_DEVICE void fence() const { Atomics::fenceRelease(); }
+    DNDS_HOST_DEVICE void fence() const { table_.fence(); }
     /// This thread's operations are seen by all.
-    DNDS_HOST_DEVICE void quiet() const { Atomics::fenceSystem(); }
+    DNDS_HOST_DEVICE void quiet() const { table_.quiet(); }
 
   private:
     /// Objects from the first to the last of `count` at a stride; -1, which is no size, where numbers make no sense.
@@ -205,23 +203,22 @@ class HeapView {
     DNDS_HOST_DEVICE static std::uint64_t bytesOf(index count) {
         return static_cast<std::uint64_t>(count) * sizeof(T);
     }
+    template <AtomicWord T>
+    DNDS_HOST_DEVICE void change(AtomicOp op, SymmetricPointer<T> word, T value, int rank) const {
+        placeOf(RemoteCall::Atomic, word, 1, rank, sizeof(T)).atomic(0, op, value);
+    }
     template <class T>
     DNDS_HOST_DEVICE static T loadOwn(const T *own) {
         return Atomics::valueOf<T>(Atomics::loadAcquire(reinterpret_cast<const Atomics::Bits<T> *>(own)));
     }
     template <class T>
-    DNDS_HOST_DEVICE std::byte *reach(RemoteCall call, SymmetricPointer<T> pointer, index count, int rank,
-                                      std::uint64_t alignment = 1) const {
+    DNDS_HOST_DEVICE RemotePlace placeOf(RemoteCall call, SymmetricPointer<T> pointer, index count, int rank,
+                                         std::uint64_t alignment = 1) const {
         const bool counts = count >= 0 && count < INT64_MAX / static_cast<index>(sizeof(T));
         const std::uint64_t bytes = counts ? bytesOf<T>(count) : UINT64_MAX;
-        AccessFault fault = table_.checkBlock(pointer.heap(), rank, pointer.offset(), pointer.begin(), pointer.serial(),
-                                              bytes, alignment);
-        if (fault == AccessFault::None && table_.bases[rank] == nullptr)
-            fault = AccessFault::Unreachable;
-        if (fault == AccessFault::None)
-            return table_.bases[rank] + pointer.offset();
-        table_.faults->note(fault, call, rank, pointer.offset(), bytes);
-        return nullptr;
+        const AccessFault fault = table_.checkBlock(pointer.heap(), rank, pointer.offset(), pointer.begin(),
+                                                    pointer.serial(), bytes, alignment);
+        return table_.placeOf(fault, call, rank, pointer.offset(), bytes);
     }
 
     Detail::HeapTable table_;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <system_error>
 #include <utility>
 
 namespace DNDS {
@@ -11,6 +12,11 @@ namespace {
 /// Requests without a result that a rank has under way at most: more would fill its owners' queues.
 constexpr std::size_t mostPending = 256;
 
+/// The thread polls so often without a pause after it served; then it sleeps, up to so many short pauses at a time.
+constexpr int idlePolls = 200;
+constexpr int longestPause = 25;
+constexpr std::chrono::microseconds shortPause(20);
+
 bool allThreadsMayCallMpi() {
     int level = MPI_THREAD_SINGLE;
     checkMpi(MPI_Query_thread(&level), "MPI_Query_thread");
@@ -19,18 +25,38 @@ bool allThreadsMayCallMpi() {
 
 } // namespace
 
-MessageAccess::MessageAccess(std::shared_ptr<CommunicatorContext> context, std::byte *base, std::size_t bytes)
-    : context_(std::move(context)), waits_(*context_), base_(base), asks_(context_->nextChannel()),
+MessageAccess::MessageAccess(std::shared_ptr<CommunicatorContext> context, PeerWaits &waits, std::byte *base,
+                             std::size_t bytes)
+    : context_(std::move(context)), waits_(waits), base_(base), asks_(context_->nextChannel()),
       answers_(context_->nextChannel()), window_(context_->comm(), base, bytes) {
-    context_->comm().guarded([&] {
-        isUsed_.resize(static_cast<std::size_t>(context_->comm().size()));
-        engine_.begin([this] { progress(); });
-        if (allThreadsMayCallMpi())
-            thread_ = std::thread([this] { runThread(); });
-    });
+    try {
+        context_->comm().guarded([&] {
+            isUsed_.resize(static_cast<std::size_t>(context_->comm().size()));
+            engine_.begin([this] { serve(); });
+            if (allThreadsMayCallMpi())
+                startThread();
+        });
+    } catch (const MpiError &) { // on this rank alone
+        stop();
+        throw;
+    } catch (...) {
+        stop();
+        window_.free();
+        throw;
+    }
 }
 
 MessageAccess::~MessageAccess() { stop(); }
+
+void MessageAccess::startThread() {
+    try {
+        thread_ = std::thread([this] { runThread(); });
+    } catch (const std::system_error &error) {
+        throw StateError(fmt::format("the thread that serves other ranks cannot be started ({}): with fewer threads in "
+                                     "each process, or without MPI_THREAD_MULTIPLE, it can do without",
+                                     error.what()));
+    }
+}
 
 void MessageAccess::stop() noexcept {
     stop_ = true;
@@ -40,16 +66,13 @@ void MessageAccess::stop() noexcept {
 }
 
 void MessageAccess::runThread() {
-    auto pause = std::chrono::microseconds(20);
-    while (!stop_) {
-        const std::size_t before = next_;
-        try {
-            progress();
-        } catch (...) { // the thread that waits meets the same error of MPI
-            return;
-        }
-        pause = before == next_ ? std::min(pause * 2, std::chrono::microseconds(500)) : std::chrono::microseconds(20);
-        std::this_thread::sleep_for(pause);
+    int idle = 0;
+    while (!stop_ && !waits_.broken()) {
+        idle = serve() ? 0 : idle + 1;
+        if (idle < idlePolls) // whoever asked once may ask again
+            std::this_thread::yield();
+        else
+            std::this_thread::sleep_for(shortPause * std::min(idle - idlePolls + 1, longestPause));
     }
 }
 
@@ -94,13 +117,23 @@ std::uint64_t MessageAccess::send(int rank, std::size_t offset, const AtomicRequ
     return number;
 }
 
+template <class Done>
+void MessageAccess::waitForRank(int rank, const char *what, Done &&done) {
+    try {
+        waits_.waitFor(rank, what, std::forward<Done>(done), [&] { progress(); });
+    } catch (...) { // nobody asks for these answers any more
+        const std::lock_guard lock(mutex_);
+        pending_.clear();
+        throw;
+    }
+}
+
 std::uint64_t MessageAccess::atomic(int rank, std::size_t offset, const AtomicRequest &request, Completion completion) {
     const bool wanted = completion == Completion::Now;
     const std::uint64_t number = send(rank, offset, request, wanted);
     std::uint64_t bits = 0;
     if (wanted)
-        waits_.waitFor(
-            rank, "carry out an atomic operation", [&] { return answered(number, bits); }, [&] { progress(); });
+        waitForRank(rank, "carry out an atomic operation", [&] { return answered(number, bits); });
     else
         waitForAnswers(mostPending);
     return bits;
@@ -109,7 +142,7 @@ std::uint64_t MessageAccess::atomic(int rank, std::size_t offset, const AtomicRe
 bool MessageAccess::answered(std::uint64_t number, std::uint64_t &bits) {
     const std::lock_guard lock(mutex_);
     const auto found = pending_.find(number);
-    if (!found->second.done)
+    if (found == pending_.end() || !found->second.done)
         return false;
     bits = found->second.bits;
     pending_.erase(found);
@@ -127,7 +160,7 @@ void MessageAccess::waitForAnswers(std::size_t most) {
         return pending_.size() <= most;
     };
     if (!few())
-        waits_.waitFor(rankOutstanding(), "carry out atomic operations", few, [&] { progress(); });
+        waitForRank(rankOutstanding(), "carry out atomic operations", few);
 }
 
 void MessageAccess::quiet() {
@@ -146,7 +179,14 @@ void MessageAccess::quiet() {
     window_.sync();
 }
 
-void MessageAccess::serveOne(MPI_Message message, int from) {
+void MessageAccess::serveOne(MPI_Message message, const MPI_Status &status) {
+    const int from = status.MPI_SOURCE;
+    int bytes = 0;
+    checkMpi(MPI_Get_count(&status, MPI_BYTE, &bytes), "MPI_Get_count");
+    DNDS_CHECK(bytes == static_cast<int>(sizeof(Ask)), StateError,
+               "a request of rank {} for an atomic operation has {} bytes instead of {}: do all ranks run the same "
+               "program?",
+               from, bytes, sizeof(Ask));
     Sending &sending = sending_.emplace_back();
     checkMpi(MPI_Mrecv(&sending.ask, sizeof(Ask), MPI_BYTE, &message, MPI_STATUS_IGNORE), "MPI_Mrecv");
     window_.sync();
@@ -160,6 +200,8 @@ void MessageAccess::receiveAnswer(MPI_Message message) {
     Answer answer{};
     checkMpi(MPI_Mrecv(&answer, sizeof(Answer), MPI_BYTE, &message, MPI_STATUS_IGNORE), "MPI_Mrecv");
     const auto found = pending_.find(answer.number);
+    if (found == pending_.end()) // whoever asked has given up
+        return;
     if (!found->second.wanted) {
         pending_.erase(found);
         return;
@@ -168,18 +210,35 @@ void MessageAccess::receiveAnswer(MPI_Message message) {
     found->second.done = true;
 }
 
-void MessageAccess::progress() {
-    if (!context_->alive() || inForkedChild())
-        return;
+bool MessageAccess::progress() {
+    const bool served = serve();
+    waits_.requireSound();
+    return served;
+}
+
+bool MessageAccess::serve() noexcept {
+    if (!context_->alive() || inForkedChild() || waits_.broken())
+        return false;
     const std::unique_lock lock(mutex_, std::try_to_lock);
     if (!lock)
-        return; // another thread is at it
+        return false; // another thread is at it
+    try {
+        return serveAll();
+    } catch (...) {
+        waits_.breakDown(std::current_exception());
+        return false;
+    }
+}
+
+bool MessageAccess::serveAll() {
+    bool any = false;
     for (int found = 1; found != 0;) {
         MPI_Message message = MPI_MESSAGE_NULL;
         MPI_Status status;
         checkMpi(MPI_Improbe(MPI_ANY_SOURCE, asks_.tag, asks_.comm, &found, &message, &status), "MPI_Improbe");
         if (found != 0)
-            serveOne(message, status.MPI_SOURCE);
+            serveOne(message, status);
+        any = any || found != 0;
     }
     for (int found = pending_.empty() ? 0 : 1; found != 0;) {
         MPI_Message message = MPI_MESSAGE_NULL;
@@ -187,12 +246,14 @@ void MessageAccess::progress() {
                  "MPI_Improbe");
         if (found != 0)
             receiveAnswer(message);
+        any = any || found != 0;
     }
     std::erase_if(sending_, [](Sending &sending) {
         int done = 0;
         checkMpi(MPI_Test(&sending.request, &done, MPI_STATUS_IGNORE), "MPI_Test");
         return done != 0;
     });
+    return any;
 }
 
 void MessageAccess::close() {

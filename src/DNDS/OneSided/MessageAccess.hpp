@@ -23,11 +23,12 @@ namespace DNDS {
 ///
 /// The owner serves requests in all waits of DNDS on the thread that made this object, and on a thread of its own where
 /// MPI runs with MPI_THREAD_MULTIPLE. Without that, a rank that computes, or waits in a collective of MPI, serves
-/// nobody.
+/// nobody. What fails while serving breaks `waits` down: the owner's next call throws it, and whoever asks is told.
 class MessageAccess final : public FarAccess {
   public:
-    /// Collective. `base` and `bytes` are this rank's memory.
-    MessageAccess(std::shared_ptr<CommunicatorContext> context, std::byte *base, std::size_t bytes);
+    /// Collective. `base` and `bytes` are this rank's memory; `waits` outlives this object. Throws on all ranks:
+    /// StateError where the thread cannot be started.
+    MessageAccess(std::shared_ptr<CommunicatorContext> context, PeerWaits &waits, std::byte *base, std::size_t bytes);
     ~MessageAccess() override;
 
     void put(int rank, std::size_t offset, const void *from, std::size_t bytes, Completion completion) override;
@@ -36,7 +37,7 @@ class MessageAccess final : public FarAccess {
     void fence() override { quiet(); }
     void quiet() override;
     void sync() override { window_.sync(); }
-    void progress() override;
+    bool progress() override;
     void stop() noexcept override;
     void close() override;
 
@@ -64,17 +65,22 @@ class MessageAccess final : public FarAccess {
 
     /// Throws StateError in a forked child, after MPI_Finalize, and where the communicator was freed.
     void requireUsable() const;
+    void startThread();
     void markUsed(int rank);
     std::uint64_t send(int rank, std::size_t offset, const AtomicRequest &request, bool wanted);
-    void serveOne(MPI_Message message, int from);
+    void serveOne(MPI_Message message, const MPI_Status &status);
     void receiveAnswer(MPI_Message message);
     bool answered(std::uint64_t number, std::uint64_t &bits);
     int rankOutstanding();
+    template <class Done>
+    void waitForRank(int rank, const char *what, Done &&done);
     void waitForAnswers(std::size_t most);
+    bool serve() noexcept;
+    bool serveAll();
     void runThread();
 
     std::shared_ptr<CommunicatorContext> context_;
-    PeerWaits waits_;
+    PeerWaits &waits_;
     std::byte *base_;
     Channel asks_;
     Channel answers_;
@@ -86,7 +92,7 @@ class MessageAccess final : public FarAccess {
     std::vector<bool> isUsed_;
     std::list<Sending> sending_;
     std::map<std::uint64_t, Pending> pending_;
-    std::atomic<std::uint64_t> next_ = 1; ///< read by the thread without the mutex
+    std::uint64_t next_ = 1;
 
     ProgressEngine engine_;
     std::atomic<bool> stop_{false};

@@ -1,12 +1,27 @@
 #include "DNDS/OneSided/PeerWaits.hpp"
 
+#include "DNDS/Mpi/Check.hpp"
+
 namespace DNDS {
 
-void PeerWaits::check(int peer, const char *what, double seconds) const {
+namespace {
+
+/// What messages are made of; requests may read them at any time.
+constexpr unsigned char reasons[] = {static_cast<unsigned char>(PeerWaits::Leaving::ByException),
+                                     static_cast<unsigned char>(PeerWaits::Leaving::AfterError)};
+
+} // namespace
+
+PeerWaits::PeerWaits(std::shared_ptr<CommunicatorContext> context, std::string name)
+    : context_(std::move(context)), name_(std::move(name)), leaving_(context_->nextChannel()),
+      patience_(readEnvironment().waitTimeout) {}
+
+bool PeerWaits::alive(int rank) const {
     const NodeTopology &node = context_->node();
-    const auto alive = [&](int rank) {
-        return !node.arena || !node.sameNode(rank) || node.arena->alive(node.nodeRank[static_cast<std::size_t>(rank)]);
-    };
+    return !node.arena || !node.sameNode(rank) || node.arena->alive(node.nodeRank[static_cast<std::size_t>(rank)]);
+}
+
+void PeerWaits::checkAlive(int peer, const char *what, double seconds) const {
     if (peer != anyone)
         return checkPeer(alive(peer), peer, what, seconds, patience_);
     for (int rank = 0; rank < context_->comm().size(); ++rank)
@@ -15,6 +30,81 @@ void PeerWaits::check(int peer, const char *what, double seconds) const {
     DNDS_CHECK(patience_ <= 0.0 || seconds < patience_, PeerError,
                "waited {:.3g} s for other ranks to {} (DNDS_WAIT_TIMEOUT): has one of them ended, or is it elsewhere?",
                seconds, what);
+}
+
+void PeerWaits::check(int peer, const char *what, double seconds) {
+    requireSound(); // another thread may have found out
+    requireAll();
+    try {
+        checkAlive(peer, what, seconds);
+    } catch (const PeerError &) {
+        breakDown(std::current_exception());
+        throw;
+    }
+}
+
+void PeerWaits::requireAll() {
+    if (!mpiActive() || !context_->alive() || !mayCallMpi(maker_))
+        return;
+    const std::unique_lock lock(mutex_);
+    MPI_Message message = MPI_MESSAGE_NULL;
+    MPI_Status status;
+    int found = 0;
+    checkMpi(MPI_Improbe(MPI_ANY_SOURCE, leaving_.tag, leaving_.comm, &found, &message, &status), "MPI_Improbe");
+    if (found == 0)
+        return;
+    unsigned char why = 0;
+    checkMpi(MPI_Mrecv(&why, 1, MPI_BYTE, &message, MPI_STATUS_IGNORE), "MPI_Mrecv");
+    told_ = true; // all have the same message
+    try {
+        throw PeerError(fmt::format("rank {} has left {}, since {}", status.MPI_SOURCE, name_,
+                                    static_cast<Leaving>(why) == Leaving::ByException
+                                        ? "an exception destroyed it there: see that rank's own error"
+                                        : "a wait or request failed there: see that rank's own error"));
+    } catch (const PeerError &) {
+        if (!broken_) {
+            cause_ = std::current_exception();
+            broken_ = true;
+        }
+        throw;
+    }
+}
+
+void PeerWaits::breakDown(std::exception_ptr cause) noexcept {
+    {
+        const std::lock_guard lock(mutex_);
+        if (broken_)
+            return;
+        cause_ = std::move(cause);
+        broken_ = true;
+    }
+    leave(Leaving::AfterError);
+}
+
+void PeerWaits::leave(Leaving why) noexcept {
+    if (!mpiActive() || !context_->alive() || !mayCallMpi(maker_))
+        return;
+    const std::lock_guard lock(mutex_);
+    if (std::exchange(told_, true))
+        return;
+    try {
+        const CommunicatorView &comm = context_->comm();
+        for (int step = 1; step < comm.size(); ++step) {
+            const int rank = (comm.rank() + step) % comm.size();
+            if (!alive(rank))
+                continue;
+            MPI_Request request = MPI_REQUEST_NULL;
+            if (MPI_Isend(&reasons[static_cast<std::size_t>(why)], 1, MPI_BYTE, rank, leaving_.tag, leaving_.comm,
+                          &request) == MPI_SUCCESS)
+                MPI_Request_free(&request);
+        }
+    } catch (...) { // they give up when their time is up
+    }
+}
+
+void PeerWaits::throwCause() const {
+    const std::lock_guard lock(mutex_);
+    std::rethrow_exception(cause_);
 }
 
 } // namespace DNDS

@@ -1,5 +1,5 @@
 /// @file PeerWaits.hpp
-/// @brief Waiting for other ranks: serves them meanwhile, and gives up where one has died.
+/// @brief Waiting for other ranks: serves them meanwhile, and gives up where one has died or left.
 #pragma once
 
 #include "DNDS/Base/Environment.hpp"
@@ -8,22 +8,35 @@
 #include "DNDS/Transport/PeerFailure.hpp"
 #include "DNDS/Transport/ProgressEngine.hpp"
 
+#include <atomic>
+#include <exception>
 #include <memory>
+#include <mutex>
+#include <string>
+#include <thread>
 #include <utility>
 
 namespace DNDS {
 
-/// What a rank knows of the others while it waits for them. Copied freely; the context outlives it.
+/// What the ranks that share a heap or window know of each other while they wait. The first wait that fails breaks it
+/// for good: this rank tells the others, and all later waits throw the same at once, here and there.
 class PeerWaits {
   public:
     static constexpr int anyone = -1;
+    /// Why a rank takes part no more, as it tells the others.
+    enum class Leaving : unsigned char { ByException, AfterError };
 
-    explicit PeerWaits(CommunicatorContext &context) : context_(&context), patience_(readEnvironment().waitTimeout) {}
+    /// `name` of what is shared, for messages. Collective: takes a channel.
+    PeerWaits(std::shared_ptr<CommunicatorContext> context, std::string name);
+    PeerWaits(const PeerWaits &) = delete;
+    PeerWaits &operator=(const PeerWaits &) = delete;
 
     /// Calls `progress` until `done` returns true. Local. Throws PeerError where the process of `peer` has ended (for
-    /// `anyone`, that of any rank of this node), or after DNDS_WAIT_TIMEOUT seconds. `what` is what the peer should do.
+    /// `anyone`, that of any rank of this node), where any rank has left, or after DNDS_WAIT_TIMEOUT seconds. `what` is
+    /// what the peer should do.
     template <class Done, class Progress>
-    void waitFor(int peer, const char *what, Done &&done, Progress &&progress) const {
+    void waitFor(int peer, const char *what, Done &&done, Progress &&progress) {
+        requireSound();
         if (done())
             return;
         Backoff backoff(context_->comm().handle(), context_->node().crowded);
@@ -39,11 +52,35 @@ class PeerWaits {
         }
     }
 
-  private:
-    void check(int peer, const char *what, double seconds) const;
+    /// Whether a wait has failed, or `breakDown` was called.
+    bool broken() const noexcept { return broken_.load(std::memory_order_relaxed); }
+    /// Throws what broke it.
+    void requireSound() const {
+        if (broken()) [[unlikely]]
+            throwCause();
+    }
+    /// Throws PeerError where another rank has told that it left. Local; looks for a message, on threads that may.
+    void requireAll();
+    /// Keeps `cause`, unless there is one, and tells the others, who would wait for this rank. Local; does not wait.
+    void breakDown(std::exception_ptr cause) noexcept;
+    /// Tells the others, unless they have been told. Local; O(ranks) messages, which it does not wait for.
+    void leave(Leaving why) noexcept;
 
-    CommunicatorContext *context_;
+  private:
+    void check(int peer, const char *what, double seconds);
+    void checkAlive(int peer, const char *what, double seconds) const;
+    bool alive(int rank) const;
+    [[noreturn]] void throwCause() const;
+
+    std::shared_ptr<CommunicatorContext> context_;
+    std::string name_;
+    Channel leaving_;
     double patience_;
+    std::thread::id maker_ = std::this_thread::get_id();
+    std::atomic<bool> broken_ = false;
+    mutable std::mutex mutex_; ///< of what follows: any thread may wait where MPI allows it
+    std::exception_ptr cause_;
+    bool told_ = false; ///< the others know that this rank, or another one, has left
 };
 
 } // namespace DNDS

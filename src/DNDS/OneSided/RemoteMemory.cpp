@@ -1,9 +1,12 @@
 #include "DNDS/OneSided/RemoteMemory.hpp"
 
 #include "DNDS/Base/HostMemory.hpp"
+#include "DNDS/Device/Hooks.hpp"
+#include "DNDS/Device/Stream.hpp"
 #include "DNDS/Mpi/NodeTopology.hpp"
 #include "DNDS/Mpi/PendingBarrier.hpp"
 #include "DNDS/OneSided/DeviceAccess.hpp"
+#include "DNDS/OneSided/HostProxy.hpp"
 #include "DNDS/OneSided/MessageAccess.hpp"
 
 #include <algorithm>
@@ -46,8 +49,9 @@ struct Place {
 
 RemoteMemory::RemoteMemory(std::shared_ptr<CommunicatorContext> context, std::shared_ptr<std::byte> memory,
                            std::size_t bytes, MemorySpace space, std::string name)
-    : context_(std::move(context)), arena_(context_->node().arena), memory_(std::move(memory)), waits_(*context_),
-      name_(std::move(name)), space_(space), rank_(context_->comm().rank()), exceptions_(std::uncaught_exceptions()) {
+    : context_(std::move(context)), arena_(context_->node().arena), memory_(std::move(memory)), waits_(context_, name),
+      meetings_(context_->nextChannel()), name_(std::move(name)), space_(space), rank_(context_->comm().rank()),
+      exceptions_(std::uncaught_exceptions()) {
     const CommunicatorView &comm = context_->comm();
     comm.guarded([&] {
         mapped_.resize(static_cast<std::size_t>(comm.size()));
@@ -61,11 +65,13 @@ RemoteMemory::RemoteMemory(std::shared_ptr<CommunicatorContext> context, std::sh
         faults_ = device->table().faults;
         device_ = device.get();
         far_ = std::move(device);
+        startProxy();
         return;
     }
     const int far = std::ranges::find(mapped_, nullptr) != mapped_.end() ? 1 : 0;
     if (comm.allReduce(far, MPI_MAX) != 0)
-        far_ = std::make_unique<MessageAccess>(context_, memory_.get(), bytes);
+        far_ = std::make_unique<MessageAccess>(context_, waits_, memory_.get(), bytes);
+    startProxy();
 }
 
 std::shared_ptr<std::byte> RemoteMemory::allocate(const CommunicatorContext &context, std::size_t bytes,
@@ -86,12 +92,19 @@ std::shared_ptr<std::byte> RemoteMemory::allocate(const CommunicatorContext &con
 }
 
 RemoteMemory::~RemoteMemory() {
-    if (mpiActive() && context_->alive() && std::uncaught_exceptions() <= exceptions_)
+    if (mpiActive() && context_->alive()) {
+        const bool passing = std::uncaught_exceptions() > exceptions_;
         try {
-            close();
-            return;
-        } catch (...) { // a peer has failed: who waits for it has been told
+            if (!passing && !waits_.broken()) {
+                close();
+                return;
+            }
+        } catch (const std::exception &error) {
+            std::fprintf(stderr, "DNDS: rank %d ends %s without the others: %s\n", rank_, name_.c_str(), error.what());
         }
+        waits_.leave(passing ? PeerWaits::Leaving::ByException : PeerWaits::Leaving::AfterError);
+    }
+    proxy_.reset();
     if (far_)
         far_->stop();
     try { // others, and MPI, may still read and write it
@@ -139,6 +152,85 @@ RemoteTable RemoteMemory::table() const {
     return device_ != nullptr ? device_->table() : RemoteTable{mapped_.data(), bytes_.data(), faults_, rank_, ranks()};
 }
 
+RemoteTable RemoteMemory::kernelTable() const {
+    RemoteTable result = table();
+    if (proxy_)
+        result.proxy = proxy_->view();
+    if (!onlyOwn_.empty())
+        result.bases = device_ != nullptr ? deviceOnlyOwn_.data() : onlyOwn_.data();
+    return result;
+}
+
+void RemoteMemory::startProxy() {
+    const bool forced = readEnvironment().oneSidedProxy; // the same on all ranks
+    const bool byMessages = far_ != nullptr && device_ == nullptr;
+    if (!forced && !byMessages)
+        return;
+    context_->comm().guarded([&] {
+        int level = MPI_THREAD_SINGLE;
+        checkMpi(MPI_Query_thread(&level), "MPI_Query_thread");
+        if (byMessages && level != MPI_THREAD_MULTIPLE) {
+            DNDS_CHECK(!forced, StateError,
+                       "{}: DNDS_ONE_SIDED_PROXY=1 needs MPI_THREAD_MULTIPLE where ranks are on several nodes: while "
+                       "the host waits for a kernel, another thread has to call MPI for it",
+                       name_);
+            return;
+        }
+#if !defined(DNDS_CUDA_PROXY)
+        DNDS_CHECK(device_ == nullptr || Device::name() != "cuda", StateError,
+                   "{}: DNDS_ONE_SIDED_PROXY=1 on GPUs needs kernels that were compiled with the proxy: configure DNDS "
+                   "with -DDNDS_CUDA_PROXY=ON",
+                   name_);
+#endif
+        if (forced) {
+            onlyOwn_.resize(mapped_.size());
+            onlyOwn_[static_cast<std::size_t>(rank_)] =
+                device_ != nullptr ? device_->bases()[static_cast<std::size_t>(rank_)] : mapped(rank_);
+        }
+        if (forced && device_ != nullptr) {
+            const Device::Stream stream;
+            deviceOnlyOwn_ = Device::DeviceBuffer<std::byte *>(onlyOwn_.size());
+            Device::copy(deviceOnlyOwn_.data(), MemorySpace::Device, onlyOwn_.data(), MemorySpace::Host,
+                         onlyOwn_.size() * sizeof(std::byte *), stream);
+            stream.synchronize();
+        }
+        proxy_ = std::make_unique<HostProxy>(
+            space_, [this](Detail::ProxySlot &slot) { return carryOut(slot); },
+            [this] { faults_->note(AccessFault::Proxy, RemoteCall::Flush, rank_, 0, 0); });
+    });
+}
+
+std::uint64_t RemoteMemory::carryOut(Detail::ProxySlot &slot) {
+    switch (slot.op) {
+    case Detail::ProxyOp::Put:
+        put(slot.rank, slot.offset, slot.data.data(), slot.bytes);
+        return 0;
+    case Detail::ProxyOp::Get:
+        get(slot.rank, slot.offset, slot.data.data(), slot.bytes);
+        return 0;
+    case Detail::ProxyOp::Signal:
+        signal(slot.rank, slot.offset, slot.request.operand, slot.request.op == AtomicOp::Add);
+        return 0;
+    case Detail::ProxyOp::Fence:
+        fence();
+        return 0;
+    case Detail::ProxyOp::Quiet:
+        Atomics::fenceSystem();
+        if (far_)
+            far_->quiet();
+        return 0;
+    case Detail::ProxyOp::Atomic:
+    case Detail::ProxyOp::FetchAtomic:
+        break;
+    }
+    if (std::byte *base = mapped(slot.rank))
+        return Atomics::apply(base + slot.offset, slot.request);
+    return far_->atomic(slot.rank, slot.offset, slot.request,
+                        slot.op == Detail::ProxyOp::Atomic ? Completion::AtQuiet : Completion::Now);
+}
+
+void RemoteMemory::drainProxy() { proxy_->drain(); }
+
 const std::string &RemoteMemory::whyNoKernelWaits() const noexcept {
     static const std::string none;
     return device_ != nullptr ? device_->whyNoWaits() : none;
@@ -162,12 +254,22 @@ void RemoteMemory::throwFault(AccessFault fault, RemoteCall call, int rank, std:
     case AccessFault::Alignment:
         throw ArgumentError(what + ": atomic operations need words at multiples of their size");
     case AccessFault::Unreachable:
-        throw StateError(what + ": kernels reach ranks by loads and stores only, and this one is out of reach: use the "
-                                "call on the host");
+        throw StateError(what +
+                         ": this one is out of reach of a kernel's loads and stores, and there is no proxy without "
+                         "MPI_THREAD_MULTIPLE: ask MPI for it, or use the call on the host");
     case AccessFault::NotLocked:
         throw StateError(what + ": the window is not locked for this rank: call lock or lockAll first");
+    case AccessFault::NoAtomics:
+        throw StateError(
+            fmt::format("{}: this rank's GPU does not change words of that rank's memory atomically{}: use "
+                        "puts and signals that are set, or a heap in host memory",
+                        what, device_ != nullptr ? " (" + device_->whyNoAtomics(rank) + ")" : ""));
+    case AccessFault::Real:
+        throw ArgumentError(what + ": And and Or are for integers");
     case AccessFault::Patience:
         throw PeerError(what + ": the word did not become what was waited for");
+    case AccessFault::Proxy:
+        throw PeerError(what + ": the proxy did not carry it out in a minute or so");
     case AccessFault::None:
         break;
     }
@@ -175,14 +277,16 @@ void RemoteMemory::throwFault(AccessFault fault, RemoteCall call, int rank, std:
 }
 
 void RemoteMemory::throwKernelFault() {
-    while (Atomics::loadAcquire(&faults_->taken) != 2)
-        std::this_thread::yield();
-    const FaultRecord seen = *faults_;
-    *faults_ = FaultRecord{};
+    const FaultRecord seen = faults_->take();
+    if (seen.fault == AccessFault::Proxy && proxy_)
+        proxy_->rethrow();
     try {
         throwFault(seen.fault, seen.call, seen.rank, seen.offset, seen.bytes);
     } catch (const Error &error) {
-        throwError(error.kind(), "in a kernel: " + error.message());
+        throwError(error.kind(),
+                   "in a kernel: " + error.message() +
+                       (seen.others == 0 ? std::string()
+                                         : fmt::format(" ({} more accesses were wrong, and skipped)", seen.others)));
     }
 }
 
@@ -207,20 +311,25 @@ void RemoteMemory::barrier() {
 
 void RemoteMemory::meet() {
     quiet();
-    PendingBarrier barrier(*context_);
+    PendingBarrier barrier(context_->comm(), meetings_);
     waitFor(PeerWaits::anyone, "come to a barrier", [&] { return barrier.reached(); });
     sync();
 }
 
 void RemoteMemory::close() {
+    if (device_ != nullptr)
+        Device::synchronizeAll(); // kernels that nobody has waited for may still use the memory of any rank
     meet();
-    if (faults_->taken != 0)
+    if (faults_->noted() || Atomics::loadAcquire(&faults_->others) != 0)
         std::fprintf(stderr, "DNDS: %s: a kernel of rank %d did wrong, and nobody asked (checkKernels)\n",
                      name_.c_str(), rank_);
-    if (far_) {
-        far_->close();
-        far_.reset();
-    }
+    proxy_.reset();
+    if (!far_)
+        return;
+    far_->close();
+    if (device_ != nullptr)
+        meet(); // nobody frees memory that another rank has open
+    far_.reset();
 }
 
 } // namespace DNDS

@@ -3,13 +3,16 @@
 #pragma once
 
 #include "DNDS/Base/MemorySpace.hpp"
+#include "DNDS/Device/DeviceBuffer.hpp"
 #include "DNDS/Mpi/CommunicatorContext.hpp"
 #include "DNDS/OneSided/FarAccess.hpp"
 #include "DNDS/OneSided/PeerWaits.hpp"
 #include "DNDS/OneSided/RemoteTable.hpp"
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <exception>
 #include <memory>
 #include <string>
 #include <utility>
@@ -18,12 +21,15 @@
 namespace DNDS {
 
 class DeviceAccess;
+class HostProxy;
 class NodeArena;
 
 /// Operations on the memory of other ranks, by rank and offset in bytes: loads and stores where the memory is mapped
 /// here, `FarAccess` elsewhere. docs/one_sided.md says what each promises.
 ///
 /// All functions are Local, unless stated. They throw what a kernel noted before (`checkKernels`), then
+/// - PeerError for good after one was thrown, here or by a call of another rank that this one was told of: the memory
+///   can only be destroyed then
 /// - IndexError for a rank that does not exist, or beyond its memory; ArgumentError for words that are not aligned
 /// - PeerError where a rank that is waited for has ended, or after DNDS_WAIT_TIMEOUT seconds.
 class RemoteMemory {
@@ -41,8 +47,9 @@ class RemoteMemory {
                  MemorySpace space, std::string name);
     RemoteMemory(const RemoteMemory &) = delete;
     RemoteMemory &operator=(const RemoteMemory &) = delete;
-    /// Collective: completes everything on all ranks. While an exception is on its way, after an error of a peer, and
-    /// after MPI_Finalize it waits for nobody, and what others may still use is kept for ever.
+    /// Collective: completes everything on all ranks, kernels too. While an exception is on its way, after a PeerError,
+    /// and after MPI_Finalize it waits for nobody, and what others may still use is kept for ever. The others are told,
+    /// and write to stderr that they end without this rank where they are in their destructors.
     ~RemoteMemory();
 
     int rank() const noexcept { return rank_; }
@@ -56,15 +63,24 @@ class RemoteMemory {
     /// How a rank's memory is reached, for people.
     std::string path(int rank) const;
 
-    /// For kernels, in memory of `space`; valid as long as this object.
+    /// What loads and stores reach, in memory of `space`; valid as long as this object.
     RemoteTable table() const;
+    /// The same for kernels, with the proxy. Views made from it are done with when this object goes.
+    RemoteTable kernelTable() const;
     /// Why kernels must not wait for other ranks; empty where they may.
     const std::string &whyNoKernelWaits() const noexcept;
-    /// Throws what a kernel noted, and forgets it.
+    /// Throws what a kernel noted, and forgets it; before that the PeerError that broke this memory.
     void checkKernels() {
-        if (faults_->taken != 0) [[unlikely]]
+        waits_.requireSound();
+        if (faults_->noted()) [[unlikely]]
             throwKernelFault();
     }
+    /// Whether a PeerError was thrown, after which it can only be destroyed.
+    bool broken() const noexcept { return waits_.broken(); }
+    /// As if `cause` had been thrown here. Tells the other ranks.
+    void breakDown(std::exception_ptr cause) noexcept { waits_.breakDown(std::move(cause)); }
+    /// Throws what broke this memory. Called where nothing else is.
+    void requireSound() const { waits_.requireSound(); }
     [[noreturn]] void throwFault(AccessFault fault, RemoteCall call, int rank, std::uint64_t offset,
                                  std::uint64_t bytes) const;
     void check(RemoteCall call, int rank, std::uint64_t offset, std::uint64_t bytes,
@@ -116,11 +132,15 @@ class RemoteMemory {
     }
 
     void fence() {
+        waits_.requireSound();
         Atomics::fenceRelease();
         if (far_)
             far_->fence();
     }
     void quiet() {
+        waits_.requireSound();
+        if (proxy_)
+            drainProxy();
         Atomics::fenceSystem();
         if (far_)
             far_->quiet();
@@ -136,15 +156,23 @@ class RemoteMemory {
     void barrier();
     /// Whether other ranks' atomic operations come here as messages, which waits have to serve.
     bool servesOthers() const noexcept { return far_ != nullptr && device_ == nullptr; }
-    /// Serves those that have come. Does not wait.
-    void progress() {
-        if (far_)
-            far_->progress();
+    /// Serves those that have come; returns whether there were any. Does not wait. Looks now and then whether another
+    /// rank has left.
+    bool progress() {
+        const unsigned poll = polls_.load(std::memory_order_relaxed) + 1;
+        polls_.store(poll, std::memory_order_relaxed); // threads that count the same look less often
+        if (poll % pollsPerLook == 0)
+            waits_.requireAll();
+        waits_.requireSound();
+        return far_ != nullptr && far_->progress();
     }
     /// Serves others until `done` returns true; as `PeerWaits::waitFor`.
     template <class Done>
     void waitFor(int peer, const char *what, Done &&done) {
-        waits_.waitFor(peer, what, std::forward<Done>(done), [this] { progress(); });
+        waits_.waitFor(peer, what, std::forward<Done>(done), [this] {
+            if (far_)
+                far_->progress();
+        });
     }
     /// Waits until the word in this rank's memory compares as told, and returns it.
     template <AtomicWord T>
@@ -162,12 +190,16 @@ class RemoteMemory {
     void exchangePlaces(std::size_t bytes);
     void meet();
     void close();
+    void startProxy();
+    void drainProxy();
+    std::uint64_t carryOut(Detail::ProxySlot &slot);
     [[noreturn]] void throwKernelFault();
 
     std::shared_ptr<CommunicatorContext> context_;
     std::shared_ptr<NodeArena> arena_; ///< keeps mappings alive
     std::shared_ptr<std::byte> memory_;
     PeerWaits waits_;
+    Channel meetings_; ///< of barriers
     std::string name_;
     MemorySpace space_;
     int rank_;
@@ -177,7 +209,12 @@ class RemoteMemory {
     DeviceAccess *device_ = nullptr; ///< the same, for device memory
     std::unique_ptr<FaultRecord> hostFaults_;
     FaultRecord *faults_ = nullptr;
-    int exceptions_; ///< on their way when this was made
+    std::vector<std::byte *> onlyOwn_;                ///< bases for kernels that are to use the proxy
+    Device::DeviceBuffer<std::byte *> deviceOnlyOwn_; ///< the same on the device
+    std::unique_ptr<HostProxy> proxy_;                ///< null where kernels reach all, or nobody could serve them
+    int exceptions_;                                  ///< on their way when this was made
+    static constexpr unsigned pollsPerLook = 64;
+    std::atomic<unsigned> polls_ = 0;
 };
 
 } // namespace DNDS

@@ -2,11 +2,11 @@
 /// @brief Where a kernel finds the memory of other ranks, and how it says that an access was wrong.
 #pragma once
 
-#include "DNDS/OneSided/Atomics.hpp"
+#include "DNDS/OneSided/ProxyView.hpp"
 
 #include <cstddef>
 #include <cstdint>
-#include <thread>
+#include <type_traits>
 
 namespace DNDS {
 
@@ -20,7 +20,10 @@ enum class AccessFault : std::uint32_t {
     Alignment,   ///< a word at an address that is no multiple of its size
     Unreachable, ///< a kernel cannot reach this rank's memory by loads and stores
     NotLocked,   ///< the window is not locked for this rank
-    Patience     ///< a wait in a kernel took longer than it may
+    NoAtomics,   ///< this rank's GPU cannot change a word of that rank's memory atomically
+    Real,        ///< And or Or of numbers that are not integers
+    Patience,    ///< a wait in a kernel took longer than it may
+    Proxy        ///< the proxy could not carry it out
 };
 
 /// What was called, for messages.
@@ -34,11 +37,14 @@ struct FaultRecord {
     std::int32_t rank = 0;
     std::uint64_t offset = 0;
     std::uint64_t bytes = 0;
+    std::uint32_t others = 0; ///< faults since the first one
 
-    /// Keeps the first fault that is noted.
+    /// Keeps the first fault that is noted, and counts the others.
     DNDS_HOST_DEVICE void note(AccessFault what, RemoteCall where, int target, std::uint64_t at, std::uint64_t size) {
-        if (Atomics::compareExchange<std::uint32_t>(&taken, 0, 1) != 0)
+        if (Atomics::compareExchange<std::uint32_t>(&taken, 0, 1) != 0) {
+            Atomics::fetchAdd<std::uint32_t>(&others, 1);
             return;
+        }
         fault = what;
         call = where;
         rank = target;
@@ -46,7 +52,26 @@ struct FaultRecord {
         bytes = size;
         Atomics::storeRelease<std::uint32_t>(&taken, 2);
     }
+    /// Whether there was a fault. For the host.
+    bool noted() const noexcept { return Atomics::loadAcquire(&taken) != 0; }
+    /// The first fault and the number of others, which are forgotten then; after `noted`. For the host.
+    FaultRecord take() noexcept {
+        while (Atomics::loadAcquire(&taken) != 2) // a kernel is writing it
+            std::this_thread::yield();
+        FaultRecord seen;
+        seen.taken = 2;
+        seen.fault = fault;
+        seen.call = call;
+        seen.rank = rank;
+        seen.offset = offset;
+        seen.bytes = bytes;
+        Atomics::storeRelease<std::uint32_t>(&taken, 0); // only now may kernels write the next one
+        seen.others = Atomics::exchange<std::uint32_t>(&others, 0);
+        return seen;
+    }
 };
+
+class RemotePlace;
 
 /// The memory of all ranks as kernels see it; trivially copyable. Offsets are bytes from the start of each rank's
 /// memory.
@@ -56,7 +81,15 @@ struct RemoteTable {
     FaultRecord *faults = nullptr;
     int rank = 0;
     int ranks = 0;
+    const std::uint8_t *noAtomics = nullptr; ///< by rank: 1 where words must not be changed; null where they all may
+    ProxyView proxy{};                       ///< for ranks without a base; may be absent
 
+    /// What an atomic operation of a kernel on a rank's memory fails with.
+    DNDS_HOST_DEVICE AccessFault whyNoAtomics(int target) const {
+        if (bases[target] == nullptr)
+            return proxy ? AccessFault::None : AccessFault::Unreachable;
+        return noAtomics != nullptr && noAtomics[target] != 0 ? AccessFault::NoAtomics : AccessFault::None;
+    }
     DNDS_HOST_DEVICE AccessFault check(int target, std::uint64_t offset, std::uint64_t size,
                                        std::uint64_t alignment = 1) const {
         if (target < 0 || target >= ranks)
@@ -65,71 +98,108 @@ struct RemoteTable {
             return AccessFault::Range;
         return offset % alignment != 0 ? AccessFault::Alignment : AccessFault::None;
     }
-    /// The address of memory of another rank, or null after the fault was noted.
-    DNDS_HOST_DEVICE std::byte *reach(RemoteCall call, int target, std::uint64_t offset, std::uint64_t size,
-                                      std::uint64_t alignment = 1) const {
-        AccessFault fault = check(target, offset, size, alignment);
-        if (fault == AccessFault::None && bases[target] == nullptr)
-            fault = AccessFault::Unreachable;
-        if (fault == AccessFault::None)
-            return bases[target] + offset;
-        faults->note(fault, call, target, offset, size);
-        return nullptr;
+    /// Where that access goes, or nowhere after `fault`, or that the rank is out of reach, was noted.
+    DNDS_HOST_DEVICE RemotePlace placeOf(AccessFault fault, RemoteCall call, int target, std::uint64_t offset,
+                                         std::uint64_t size) const;
+
+    /// This thread's puts, signals and atomic operations before it are seen before those after it.
+    DNDS_HOST_DEVICE void fence() const {
+        Atomics::fenceRelease();
+        if (proxy && !proxy.fence())
+            faults->note(AccessFault::Proxy, RemoteCall::Flush, rank, 0, 0);
+    }
+    /// This thread's operations are complete.
+    DNDS_HOST_DEVICE void quiet() const {
+        Atomics::fenceSystem();
+        if (proxy && !proxy.quiet())
+            faults->note(AccessFault::Proxy, RemoteCall::Flush, rank, 0, 0);
     }
 };
 
-/// One of several threads of a kernel that do an operation together: thread `number` of `count` copies its share.
-/// Nothing waits for the others: put the block's barrier behind the call.
-struct Lane {
-    index number = 0;
-    index count = 1;
+/// Memory of another rank that an access was found to be right for: at an address, through the proxy, or nowhere where
+/// it was wrong. `at` is in bytes from where the access begins. What the proxy fails at is noted as a fault.
+class RemotePlace {
+  public:
+    RemotePlace() = default;
+    /// Valid as long as the table.
+    DNDS_HOST_DEVICE RemotePlace(const RemoteTable &table, RemoteCall call, int rank, std::uint64_t offset)
+        : address_(table.bases[rank] == nullptr ? nullptr : table.bases[rank] + offset), table_(&table), call_(call),
+          rank_(rank), offset_(offset) {}
+
+    DNDS_HOST_DEVICE explicit operator bool() const { return table_ != nullptr; }
+    /// Null where loads and stores do not reach it.
+    DNDS_HOST_DEVICE std::byte *address() const { return address_; }
+
+    DNDS_HOST_DEVICE void put(std::uint64_t at, const void *from, std::uint64_t bytes, Lane lane = {}) const {
+        const auto *source = static_cast<const std::byte *>(from);
+        if (address_ != nullptr)
+            Detail::copyShare(address_ + at, source, bytes, lane);
+        else if (table_ != nullptr && table_->proxy)
+            note(table_->proxy.put(rank_, offset_ + at, source, bytes, lane), bytes);
+    }
+    DNDS_HOST_DEVICE void get(std::uint64_t at, void *to, std::uint64_t bytes, Lane lane = {}) const {
+        auto *target = static_cast<std::byte *>(to);
+        if (address_ != nullptr)
+            Detail::copyShare(target, address_ + at, bytes, lane);
+        else if (table_ != nullptr && table_->proxy)
+            note(table_->proxy.get(rank_, offset_ + at, target, bytes, lane), bytes);
+    }
+    /// Complete when it returns; what the word was, or 0 where nothing is done.
+    template <AtomicWord T>
+    DNDS_HOST_DEVICE T fetchAtomic(std::uint64_t at, AtomicOp op, T operand, T compare = T{}) const {
+        if (address_ != nullptr)
+            return Atomics::apply(reinterpret_cast<T *>(address_ + at), op, operand, compare);
+        std::uint64_t bits = 0;
+        if (table_ != nullptr && table_->proxy)
+            note(table_->proxy.fetchAtomic(rank_, offset_ + at, requestOf(op, operand, compare), bits), sizeof(T));
+        return Atomics::fromBits<T>(bits);
+    }
+    /// Complete when this thread has called `quiet`.
+    template <AtomicWord T>
+    DNDS_HOST_DEVICE void atomic(std::uint64_t at, AtomicOp op, T operand) const {
+        if (address_ != nullptr)
+            Atomics::apply(reinterpret_cast<T *>(address_ + at), op, operand);
+        else if (table_ != nullptr && table_->proxy)
+            note(table_->proxy.atomic(rank_, offset_ + at, requestOf(op, operand, T{})), sizeof(T));
+    }
+    /// After what this thread did to this rank before.
+    DNDS_HOST_DEVICE void signal(std::uint64_t value, bool add) const {
+        if (address_ != nullptr) {
+            Atomics::fenceRelease();
+            Atomics::apply(reinterpret_cast<std::uint64_t *>(address_), add ? AtomicOp::Add : AtomicOp::Set, value);
+        } else if (table_ != nullptr && table_->proxy) {
+            note(table_->proxy.signal(rank_, offset_, value, add), sizeof(value));
+        }
+    }
+
+  private:
+    template <AtomicWord T>
+    DNDS_HOST_DEVICE static AtomicRequest requestOf(AtomicOp op, T operand, T compare) {
+        return {op, std::integral_constant<ElementKind, elementKindOf<T>()>::value, Atomics::toBits(operand),
+                Atomics::toBits(compare)};
+    }
+    DNDS_HOST_DEVICE void note(bool well, std::uint64_t bytes) const {
+        if (!well)
+            table_->faults->note(AccessFault::Proxy, call_, rank_, offset_, bytes);
+    }
+
+    std::byte *address_ = nullptr;
+    const RemoteTable *table_ = nullptr;
+    RemoteCall call_ = RemoteCall::Put;
+    int rank_ = 0;
+    std::uint64_t offset_ = 0;
 };
 
-namespace Detail {
-
-/// Makes room for whoever is waited for.
-DNDS_HOST_DEVICE inline void pauseInKernel() {
-#if defined(__CUDA_ARCH__)
-    __nanosleep(200);
-#else
-    std::this_thread::yield();
-#endif
+DNDS_HOST_DEVICE inline RemotePlace RemoteTable::placeOf(AccessFault fault, RemoteCall call, int target,
+                                                         std::uint64_t offset, std::uint64_t size) const {
+    if (fault == AccessFault::None)
+        fault = call == RemoteCall::Atomic           ? whyNoAtomics(target)
+                : bases[target] == nullptr && !proxy ? AccessFault::Unreachable
+                                                     : AccessFault::None;
+    if (fault == AccessFault::None)
+        return {*this, call, target, offset};
+    faults->note(fault, call, target, offset, size);
+    return {};
 }
-
-/// memcpy on the host, out of sight of compilers that think of all sizes that a small buffer might be copied with.
-void copyMany(std::byte *to, const std::byte *from, std::uint64_t bytes) noexcept;
-
-/// Copies this lane's share, in words where both sides allow it, so that no word of 4 or 8 bytes is torn.
-DNDS_HOST_DEVICE inline void copyShare(std::byte *to, const std::byte *from, std::uint64_t bytes, Lane lane) {
-#if !defined(__CUDA_ARCH__)
-    if (lane.count == 1 && bytes > 64) {
-        copyMany(to, from, bytes);
-        return;
-    }
-#endif
-    const auto together = reinterpret_cast<std::uintptr_t>(to) | reinterpret_cast<std::uintptr_t>(from) | bytes;
-    const auto each = [&](auto word) {
-        using Word = decltype(word);
-        const auto count = static_cast<index>(bytes / sizeof(Word));
-        for (index k = lane.number; k < count; k += lane.count)
-#if defined(__CUDA_ARCH__)
-            static_cast<volatile Word *>(static_cast<void *>(to))[k] =
-                static_cast<const volatile Word *>(static_cast<const void *>(from))[k];
-#else
-            __atomic_store_n(
-                static_cast<Word *>(static_cast<void *>(to)) + k,
-                __atomic_load_n(static_cast<const Word *>(static_cast<const void *>(from)) + k, __ATOMIC_RELAXED),
-                __ATOMIC_RELAXED);
-#endif
-    };
-    if (together % 8 == 0)
-        each(std::uint64_t{});
-    else if (together % 4 == 0)
-        each(std::uint32_t{});
-    else
-        each(std::uint8_t{});
-}
-
-} // namespace Detail
 
 } // namespace DNDS

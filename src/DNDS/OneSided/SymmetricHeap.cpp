@@ -69,6 +69,7 @@ SymmetricHeap::~SymmetricHeap() = default;
 
 HeapView SymmetricHeap::view(KernelWaits waits) const {
     Detail::HeapTable table = core().table;
+    static_cast<RemoteTable &>(table) = core().memory->kernelTable();
     if (waits == KernelWaits::Yes) {
         const std::string &whyNot = core().memory->whyNoKernelWaits();
         DNDS_CHECK(whyNot.empty(), StateError, "{}: kernels must not wait: {}", core().memory->name(), whyNot);

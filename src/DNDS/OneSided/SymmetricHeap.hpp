@@ -38,7 +38,9 @@ enum class KernelWaits : unsigned char { No, Yes };
 /// - IndexError for a rank that does not exist, and beyond the allocation
 /// - StateError for memory that was freed, or a heap that was moved from
 /// - ArgumentError for a null pointer, one of another heap, and words of atomic operations that are not aligned
-/// - PeerError where a rank that is waited for has ended, or after DNDS_WAIT_TIMEOUT seconds
+/// - PeerError where a rank that is waited for has ended, or any rank has left the heap (an exception destroyed it
+///   there), or after DNDS_WAIT_TIMEOUT seconds. From then on all calls throw the same, and the heap can only be
+///   destroyed
 /// - what a kernel with a view of this heap did wrong before.
 ///
 /// Ranks on other nodes are reached from the thread that made the heap, or from any where MPI allows all to call it.
@@ -186,13 +188,13 @@ class SymmetricHeap {
         atomic(AtomicOp::Max, word, value, T{}, rank, Completion::AtQuiet);
     }
     template <AtomicWord T>
-    requires std::is_integral_v<T>
     void bitAnd(SymmetricPointer<T> word, std::type_identity_t<T> value, int rank) {
+        static_assert(std::is_integral_v<T>, "And and Or are for words that are integers");
         atomic(AtomicOp::And, word, value, T{}, rank, Completion::AtQuiet);
     }
     template <AtomicWord T>
-    requires std::is_integral_v<T>
     void bitOr(SymmetricPointer<T> word, std::type_identity_t<T> value, int rank) {
+        static_assert(std::is_integral_v<T>, "And and Or are for words that are integers");
         atomic(AtomicOp::Or, word, value, T{}, rank, Completion::AtQuiet);
     }
     /// Any of the above as a value; with Completion::AtQuiet what it returns means nothing.
@@ -200,6 +202,8 @@ class SymmetricHeap {
     T atomic(AtomicOp op, SymmetricPointer<T> word, std::type_identity_t<T> operand, std::type_identity_t<T> compare,
              int rank, Completion completion = Completion::Now) {
         check(RemoteCall::Atomic, word, 1, rank, sizeof(T));
+        if (!suits<T>(op)) [[unlikely]]
+            core().memory->throwFault(AccessFault::Real, RemoteCall::Atomic, rank, word.offset(), sizeof(T));
         return core().memory->atomic(rank, word.offset(), op, T{operand}, T{compare}, completion);
     }
 
@@ -235,8 +239,9 @@ class SymmetricHeap {
     }
     /// `quiet` on all ranks. Collective.
     void barrier() { core().memory->barrier(); }
-    /// Serves other ranks' atomic operations on this rank's words, where these come as messages. For long computations.
-    void progress() { core().memory->progress(); }
+    /// Serves other ranks' atomic operations on this rank's words, where these come as messages; returns whether there
+    /// was anything to do. For long computations.
+    bool progress() { return core().memory->progress(); }
 
     /// For kernels in this heap's space. Throws StateError where they are to wait and must not, because kernels of
     /// ranks that share a GPU take turns.
@@ -251,6 +256,8 @@ class SymmetricHeap {
     void checkKernels() { core().memory->checkKernels(); }
 
   private:
+    friend class Window; // whose locks are broken where its data are
+
     struct Core {
         explicit Core(std::size_t heapBytes) : blocks(heapBytes), size(heapBytes) {}
 

@@ -88,6 +88,24 @@ Window::Window(CommunicatorView comm, std::shared_ptr<std::byte> memory, std::si
     core.locks.barrier();
 }
 
+Window::Core::~Core() {
+    if (data != nullptr)
+        breakAlike();
+}
+
+void Window::Core::breakAlike() noexcept {
+    RemoteMemory &other = *locks.core_->memory;
+    const auto breakLike = [](RemoteMemory &broken, RemoteMemory &sound) {
+        try {
+            broken.requireSound();
+        } catch (...) {
+            sound.breakDown(std::current_exception());
+        }
+    };
+    breakLike(*data, other);
+    breakLike(other, *data);
+}
+
 Window::Shared Window::sharedQuery(int rank) const {
     core_->data->check(RemoteCall::Get, rank, 0, 0);
     return {core_->data->bytes(rank), core_->unitsHere[static_cast<std::size_t>(rank)], core_->data->mapped(rank)};
@@ -110,8 +128,12 @@ WindowView Window::view(KernelWaits waits) const {
     DNDS_CHECK(core_->data->space() == MemorySpace::Host || core_->populated, StateError,
                "a window is to be accessed by kernels, but was not populated to the device: call populateToDevice");
     const HeapView locks = core_->locks.view(waits); // throws where kernels must not wait
-    return {core_->data->table(), locks,        core_->lock,
-            core_->held,          core_->units, waits == KernelWaits::Yes ? locks.patience() : 0};
+    return {core_->data->kernelTable(),
+            locks,
+            core_->lock,
+            core_->held,
+            core_->units,
+            waits == KernelWaits::Yes ? locks.patience() : 0};
 }
 
 void Window::setHeld(int rank, std::uint32_t how) {
@@ -125,18 +147,19 @@ void Window::requireUnlocked(int rank) const {
 }
 
 void Window::lock(LockType type, int rank) {
-    core_->data->checkKernels();
+    core_->checkKernels();
     SymmetricHeap &locks = core_->locks;
     core_->data->check(RemoteCall::Lock, rank, 0, 0);
     requireUnlocked(rank);
-    const std::uint64_t ticket = WindowLock::draw(locks, core_->lock, rank);
     std::uint64_t holder = 0;
     try {
+        const std::uint64_t ticket = WindowLock::draw(locks, core_->lock, rank);
         core_->data->waitFor(PeerWaits::anyone, "let go of a window's lock",
                              [&] { return WindowLock::served(locks, core_->lock, rank, ticket, type); });
-    } catch (const PeerError &error) {
-        if (core_->lock.at(rank) != nullptr) // else the owner, who may be gone, would have to answer
+    } catch (const PeerError &error) { // those behind it in the queue would wait for this rank, and have to be told
+        if (core_->lock.at(rank) != nullptr && !locks.core_->memory->broken()) // else the owner would have to answer
             holder = locks.fetch(core_->lock + WindowLock::Holder, rank);
+        core_->breakAlike();
         throw PeerError(fmt::format("the lock of rank {} of a window{}: {}", rank,
                                     holder != 0 ? fmt::format(", which rank {} holds", holder - 1) : std::string(),
                                     error.message()));
@@ -148,7 +171,7 @@ void Window::lock(LockType type, int rank) {
 
 void Window::unlock(int rank) {
     requireLocked(RemoteCall::Unlock, rank);
-    core_->data->checkKernels();
+    core_->checkKernels();
     core_->data->quiet();
     const auto type = static_cast<LockType>(core_->heldHere[static_cast<std::size_t>(rank)]);
     setHeld(rank, 0);
@@ -186,7 +209,7 @@ void Window::flush(int rank) {
 }
 
 void Window::flushAll() {
-    core_->data->checkKernels();
+    core_->checkKernels();
     core_->data->quiet();
 }
 

@@ -32,7 +32,8 @@ using WindowInfo = std::map<std::string, std::string>;
 ///     window.unlock(neighbour);
 ///
 /// Operations are Local and throw as those of `RemoteMemory`, StateError without a lock of the target, and PeerError
-/// where a lock's holder has died: the window is of no use afterwards. Unlike with MPI, an origin's buffer may be
+/// where a lock's holder has died, or a rank has given up waiting for a lock: its place in the queue is never served,
+/// and the window is of no use to any rank afterwards. Unlike with MPI, an origin's buffer may be
 /// changed as soon as put and accumulate return, and what get and getAccumulate fetch is there.
 class Window {
   public:
@@ -146,6 +147,16 @@ class Window {
     struct Core {
         explicit Core(CommunicatorView comm, std::size_t lockBytes, MemorySpace space)
             : locks(comm, lockBytes, space, "the locks of a window") {}
+        Core(const Core &) = delete;
+        Core &operator=(const Core &) = delete;
+        ~Core();
+        /// Where the locks or the data are broken, the others are, too: one is of no use without the other.
+        void breakAlike() noexcept;
+        /// Throws what broke the window, or what a kernel did wrong.
+        void checkKernels() {
+            locks.checkKernels();
+            data->checkKernels();
+        }
         SymmetricHeap locks;
         SymmetricPointer<std::uint64_t> lock;  ///< [WindowLock::words]
         SymmetricPointer<std::uint32_t> held;  ///< [ranks] of this rank: for kernels
@@ -180,7 +191,7 @@ class Window {
     }
     void requireUnlocked(int rank) const;
     std::size_t locate(RemoteCall call, int rank, std::size_t at, std::size_t bytes, std::size_t alignment) const {
-        core_->data->checkKernels();
+        core_->checkKernels();
         requireLocked(call, rank);
         const std::uint64_t unit = core_->unitsHere[static_cast<std::size_t>(rank)];
         const std::uint64_t offset = at > UINT64_MAX / unit ? UINT64_MAX : at * unit;

@@ -20,33 +20,32 @@ class WindowView {
 
     DNDS_HOST_DEVICE int rank() const { return data_.rank; }
     DNDS_HOST_DEVICE int ranks() const { return data_.ranks; }
-    /// Where a kernel finds a rank's memory; null where it does not.
+    /// Where a kernel finds a rank's memory; null where loads and stores do not reach it.
     DNDS_HOST_DEVICE std::byte *sharedQuery(int rank) const { return data_.bases[rank]; }
 
     template <class T>
     DNDS_HOST_DEVICE void put(const T *origin, index count, int rank, index at, Lane lane = {}) const {
-        if (std::byte *target = locate<T>(RemoteCall::Put, count, rank, at, 1))
-            Detail::copyShare(target, reinterpret_cast<const std::byte *>(origin),
-                              static_cast<std::uint64_t>(count) * sizeof(T), lane);
+        locate<T>(RemoteCall::Put, count, rank, at, 1)
+            .put(0, origin, static_cast<std::uint64_t>(count) * sizeof(T), lane);
     }
     template <class T>
     DNDS_HOST_DEVICE void get(T *origin, index count, int rank, index at, Lane lane = {}) const {
-        if (const std::byte *target = locate<T>(RemoteCall::Get, count, rank, at, 1))
-            Detail::copyShare(reinterpret_cast<std::byte *>(origin), target,
-                              static_cast<std::uint64_t>(count) * sizeof(T), lane);
+        locate<T>(RemoteCall::Get, count, rank, at, 1)
+            .get(0, origin, static_cast<std::uint64_t>(count) * sizeof(T), lane);
     }
     template <AtomicWord T>
     DNDS_HOST_DEVICE void accumulate(const T *origin, index count, int rank, index at, AccumulateOp op) const {
-        T *target = words<T>(count, rank, at);
-        for (index k = 0; target != nullptr && k < count && op != AccumulateOp::NoOp; ++k)
-            Atomics::apply(target + k, atomicOpOf(op), origin[k]);
+        const RemotePlace target = words<T>(count, rank, at);
+        for (index k = 0; target && k < count && op != AccumulateOp::NoOp; ++k)
+            target.atomic(static_cast<std::uint64_t>(k) * sizeof(T), atomicOpOf(op), origin[k]);
     }
     template <AtomicWord T>
     DNDS_HOST_DEVICE void getAccumulate(const T *origin, T *result, index count, int rank, index at,
                                         AccumulateOp op) const {
-        T *target = words<T>(count, rank, at);
-        for (index k = 0; target != nullptr && k < count; ++k)
-            result[k] = Atomics::apply(target + k, atomicOpOf(op), op == AccumulateOp::NoOp ? T{} : origin[k]);
+        const RemotePlace target = words<T>(count, rank, at);
+        for (index k = 0; target && k < count; ++k)
+            result[k] = target.fetchAtomic(static_cast<std::uint64_t>(k) * sizeof(T), atomicOpOf(op),
+                                           op == AccumulateOp::NoOp ? T{} : origin[k]);
     }
     template <AtomicWord T>
     DNDS_HOST_DEVICE T fetchAndOp(T origin, int rank, index at, AccumulateOp op) const {
@@ -56,8 +55,7 @@ class WindowView {
     }
     template <AtomicWord T>
     DNDS_HOST_DEVICE T compareAndSwap(T origin, T compare, int rank, index at) const {
-        T *target = words<T>(1, rank, at);
-        return target == nullptr ? T{} : Atomics::apply(target, AtomicOp::CompareSwap, origin, compare);
+        return words<T>(1, rank, at).fetchAtomic(0, AtomicOp::CompareSwap, origin, compare);
     }
 
     /// Waits for the lock; false and a fault where that takes too long, or the view does not allow it.
@@ -65,6 +63,10 @@ class WindowView {
         if (rank < 0 || rank >= data_.ranks || patience_ == 0) {
             data_.faults->note(patience_ == 0 ? AccessFault::Patience : AccessFault::Rank, RemoteCall::Lock, rank, 0,
                                0);
+            return false;
+        }
+        if (const AccessFault fault = locks_.whyNoAtomics(rank); fault != AccessFault::None) {
+            data_.faults->note(fault, RemoteCall::Lock, rank, 0, 0);
             return false;
         }
         const std::uint64_t ticket = Detail::WindowLock::draw(locks_, lock_, rank);
@@ -86,12 +88,12 @@ class WindowView {
         std::uint32_t &held = locks_.local(held_)[rank];
         const auto type = static_cast<LockType>(held);
         held = 0;
-        Atomics::fenceSystem();
+        data_.quiet();
         Detail::WindowLock::leave(locks_, lock_, rank, type);
     }
     /// This thread's operations are complete, at the target too.
-    DNDS_HOST_DEVICE void flush(int /*rank*/) const { Atomics::fenceSystem(); }
-    DNDS_HOST_DEVICE void flushAll() const { Atomics::fenceSystem(); }
+    DNDS_HOST_DEVICE void flush(int /*rank*/) const { data_.quiet(); }
+    DNDS_HOST_DEVICE void flushAll() const { data_.quiet(); }
     DNDS_HOST_DEVICE void flushLocal(int /*rank*/) const {}
     DNDS_HOST_DEVICE void sync() const { Atomics::fenceSystem(); }
 
@@ -105,19 +107,20 @@ class WindowView {
         return fault == AccessFault::None;
     }
     template <class T>
-    DNDS_HOST_DEVICE std::byte *locate(RemoteCall call, index count, int rank, index at,
-                                       std::uint64_t alignment) const {
+    DNDS_HOST_DEVICE RemotePlace locate(RemoteCall call, index count, int rank, index at,
+                                        std::uint64_t alignment) const {
         if (!isLocked(call, rank))
-            return nullptr;
+            return {};
         const std::uint64_t unit = locks_.local(units_)[rank];
         const bool sane = count >= 0 && at >= 0 && count < INT64_MAX / static_cast<index>(sizeof(T)) &&
                           static_cast<std::uint64_t>(at) < UINT64_MAX / unit;
-        return data_.reach(call, rank, sane ? static_cast<std::uint64_t>(at) * unit : UINT64_MAX,
-                           sane ? static_cast<std::uint64_t>(count) * sizeof(T) : UINT64_MAX, alignment);
+        const std::uint64_t offset = sane ? static_cast<std::uint64_t>(at) * unit : UINT64_MAX;
+        const std::uint64_t bytes = sane ? static_cast<std::uint64_t>(count) * sizeof(T) : UINT64_MAX;
+        return data_.placeOf(data_.check(rank, offset, bytes, alignment), call, rank, offset, bytes);
     }
     template <class T>
-    DNDS_HOST_DEVICE T *words(index count, int rank, index at) const {
-        return reinterpret_cast<T *>(locate<T>(RemoteCall::Atomic, count, rank, at, sizeof(T)));
+    DNDS_HOST_DEVICE RemotePlace words(index count, int rank, index at) const {
+        return locate<T>(RemoteCall::Atomic, count, rank, at, sizeof(T));
     }
 
     RemoteTable data_;

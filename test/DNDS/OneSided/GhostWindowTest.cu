@@ -160,6 +160,7 @@ TEST_P(GhostWindows, ChangeTheOwnersRowsInKernels) {
             window.get(window.global(chosen), before);
             parallelFor(executor(), 1, OneSidedRows{window.view(), chosen});
             executor().synchronize();
+            window.quiet(); // the proxy, where there is one, has done it
             window.get(window.global(chosen), after);
             for (int j = 0; j < 3; ++j)
                 EXPECT_EQ(after[j], -before[j]);
@@ -176,10 +177,10 @@ TEST_P(GhostWindows, RowsThatDoNotExistAreErrors) {
     moveTo(u);
     GhostWindow window(u, GetParam());
     std::int64_t row[3] = {};
-    messageOf<IndexError>([&] { window.get(window.ghost(u.son->size()), row); });
+    expectContains(messageOf<IndexError>([&] { window.get(window.ghost(u.son->size()), row); }), "ghosts here are");
     messageOf<IndexError>([&] { window.get(window.ghost(-1), row); });
     messageOf<IndexError>([&] { window.get(window.global(u.father->globalMapping()->globalSize()), row); });
-    messageOf<IndexError>([&] { window.accumulate(window.global(0), 3, 1); });
+    expectContains(messageOf<IndexError>([&] { window.accumulate(window.global(0), 3, 1); }), ": rows have 3 elements");
     parallelFor(executor(), 1, OneSidedNoSuchRow{window.view()});
     executor().synchronize();
     expectContains(messageOf<IndexError>([&] { window.quiet(); }), "in a kernel: a window over 'labels'");
@@ -207,6 +208,32 @@ TEST(GhostWindow, NeedsAMappingAndRowsOfOneWidth) {
     rows.trans.createGhostMapping(std::vector<index>{0});
     rows.trans.createMPITypes();
     expectContains(messageOnAll<LayoutError>([&] { GhostWindow window(rows); }), "rows of one width");
+}
+
+TEST(GhostWindow, IsInOneSpaceOnAllRanks) {
+    if (worldSize() == 1)
+        GTEST_SKIP() << "for several ranks";
+    Labels u;
+    makeLabels(u);
+    const MemorySpace mine = worldRank() == 0 ? MemorySpace::Device : MemorySpace::Host;
+    expectContains(messageOnAll<ArgumentError>([&] { GhostWindow window(u, mine); }), "give all the same");
+    GhostWindow window(u); // nothing was moved
+    EXPECT_THROW(window.accumulate({worldRank(), 1000}, 0, 1), IndexError);
+    window.barrier();
+}
+
+TEST(GhostWindow, BitsAreThoseOfIntegers) {
+    ArrayPair<ParArray<double, 1>> u;
+    u.initPair("u", CommunicatorView(MPI_COMM_WORLD));
+    u.father->resize(2);
+    u.transAttach();
+    u.trans.createFatherGlobalMapping();
+    u.trans.createGhostMapping(std::vector<index>{0});
+    u.trans.createMPITypes();
+    GhostWindow window(u);
+    expectContains(messageOf<ArgumentError>([&] { window.accumulate(window.local(0), 0, 1.0, AtomicOp::And); }),
+                   "integers");
+    window.barrier();
 }
 
 TEST(GhostWindow, IsRefusedAfterAnotherMapping) {

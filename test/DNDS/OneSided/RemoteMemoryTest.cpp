@@ -8,6 +8,7 @@
 #include <gtest/gtest.h>
 #include <mpi.h>
 
+#include <atomic>
 #include <chrono>
 #include <cstring>
 #include <exception>
@@ -73,14 +74,49 @@ TEST(FaultRecord, KeepsTheFirstFault) {
     EXPECT_EQ(record.rank, 3);
     EXPECT_EQ(record.offset, 40U);
     EXPECT_EQ(record.bytes, 8U);
+    EXPECT_EQ(record.others, 1U) << "and counts the others";
+    const FaultRecord seen = record.take();
+    EXPECT_EQ(seen.fault, AccessFault::Range);
+    EXPECT_EQ(seen.others, 1U);
+    EXPECT_FALSE(record.noted());
+    record.note(AccessFault::Rank, RemoteCall::Put, 9, 1, 2);
+    EXPECT_TRUE(record.noted()) << "there is room for the next one";
+    EXPECT_EQ(record.take().rank, 9);
+}
+
+TEST(FaultRecord, LosesNoneWhileItIsRead) {
+    FaultRecord record;
+    constexpr std::uint64_t notes = 20000;
+    std::atomic<bool> done{false};
+    std::uint64_t seen = 0;
+    std::uint64_t torn = 0;
+    const auto takeAll = [&] {
+        while (record.noted()) {
+            const FaultRecord fault = record.take();
+            seen += 1 + fault.others;
+            torn += fault.offset == fault.bytes && static_cast<std::uint64_t>(fault.rank) == fault.offset ? 0 : 1;
+        }
+    };
+    std::thread writer([&] {
+        for (std::uint64_t k = 0; k < notes; ++k)
+            record.note(AccessFault::Range, RemoteCall::Put, static_cast<int>(k), k, k);
+        done = true;
+    });
+    while (!done)
+        takeAll();
+    writer.join();
+    takeAll();
+    EXPECT_EQ(seen + record.others, notes);
+    EXPECT_EQ(torn, 0U);
 }
 
 TEST(PendingBarrier, IsReachedWhenAllHaveCome) {
     const auto context = CommunicatorContext::of(MPI_COMM_WORLD);
+    const Channel channel = context->nextChannel(), another = context->nextChannel();
     if (worldRank() == 0)
         std::this_thread::sleep_for(std::chrono::milliseconds(20));
     const auto start = std::chrono::steady_clock::now();
-    PendingBarrier barrier(*context);
+    PendingBarrier barrier(MPI_COMM_WORLD, channel);
     bool early = false;
     while (!barrier.reached())
         early = true;
@@ -88,10 +124,31 @@ TEST(PendingBarrier, IsReachedWhenAllHaveCome) {
         EXPECT_TRUE(early);
         EXPECT_GT(std::chrono::steady_clock::now() - start, std::chrono::milliseconds(1));
     }
-    { const PendingBarrier abandoned(*context); } // completes by itself
-    PendingBarrier next(*context);
-    while (!next.reached())
-        context->progressParked();
+    { const PendingBarrier abandoned(MPI_COMM_WORLD, another); } // disturbs no other channel
+    for (int k = 0; k < 100; ++k) {
+        if ((worldRank() + k) % 3 == 0)
+            std::this_thread::yield();
+        PendingBarrier next(MPI_COMM_WORLD, channel);
+        while (!next.reached())
+            std::this_thread::yield();
+    }
+}
+
+TEST(PendingBarrier, HoldsUpAllWhereOneIsMissing) {
+    const auto context = CommunicatorContext::of(MPI_COMM_WORLD);
+    const Channel channel = context->nextChannel();
+    std::unique_ptr<PendingBarrier> barrier;
+    if (worldRank() != 0)
+        barrier = std::make_unique<PendingBarrier>(MPI_COMM_WORLD, channel);
+    const auto start = std::chrono::steady_clock::now();
+    while (barrier && std::chrono::steady_clock::now() - start < std::chrono::milliseconds(50))
+        ASSERT_FALSE(barrier->reached());
+    MPI_Barrier(MPI_COMM_WORLD);
+    if (!barrier)
+        barrier = std::make_unique<PendingBarrier>(MPI_COMM_WORLD, channel);
+    while (!barrier->reached())
+        std::this_thread::yield();
+    MPI_Barrier(MPI_COMM_WORLD);
 }
 
 TEST(RmaWindow, PutsAndGetsReachOtherRanks) {

@@ -9,8 +9,10 @@
 #include <gtest/gtest.h>
 #include <mpi.h>
 
+#include <cstdlib>
 #include <memory>
 #include <string>
+#include <vector>
 
 namespace DNDS {
 namespace {
@@ -141,6 +143,37 @@ TEST_P(WindowViews, AccessesWithoutALockAreThrownByTheHost) {
     window.get(&word, 1, worldRank(), 0);
     window.unlock(worldRank());
     EXPECT_EQ(word, 0);
+    window.barrier();
+}
+
+TEST(WindowViewsOfDevices, NeedMemoryThatOthersCanOpen) {
+    if (!Device::available())
+        GTEST_SKIP() << Device::unavailableReason();
+    std::vector<double> values(8); // as good as device memory that DNDS did not allocate
+    const std::string text = test::messageOnAll<ArgumentError>(
+        [&] { Window::create(MPI_COMM_WORLD, values.data(), 64, 8, MemorySpace::Device); });
+    test::expectContains(text, "a window: other processes cannot open this memory");
+    test::expectContains(text, "Let DNDS allocate it");
+}
+
+TEST(WindowViewsOfDevices, LocksAreRefusedWhereTheDevicesHaveNoAtomicOperations) {
+    if (Device::name() != "emulated" || worldSize() == 1)
+        GTEST_SKIP() << "for several ranks on the emulated device, which pretends";
+    ::setenv("DNDS_EMULATED_DEVICE", "no-peer-atomics", 1);
+    Window window = Window::allocate(MPI_COMM_WORLD, 16, 8,
+                                     {{"mpi_alloc_memory_kind", "gpu:device"}, {"win_populate_to_device", "true"}});
+    ::unsetenv("DNDS_EMULATED_DEVICE");
+    const int next = (worldRank() + 1) % worldSize();
+    const Device::Stream stream;
+    parallelFor(Executor::device(stream), 1, OneSidedLocked{window.view(KernelWaits::Yes), next});
+    stream.synchronize();
+    test::expectContains(test::messageOf<StateError>([&] { window.flushAll(); }), "atomically");
+    test::messageOf<StateError>([&] { window.lock(LockType::Shared, next); });
+    window.lock(LockType::Exclusive, worldRank());
+    std::int64_t both[2] = {-1, -1};
+    window.get(both, 2, worldRank(), 0);
+    EXPECT_EQ(both[0], 0) << "what was not locked was not changed";
+    window.unlock(worldRank());
     window.barrier();
 }
 

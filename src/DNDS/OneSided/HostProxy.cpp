@@ -1,0 +1,122 @@
+#include "DNDS/OneSided/HostProxy.hpp"
+
+#include "DNDS/Device/Stream.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <new>
+#include <utility>
+
+namespace DNDS {
+
+using Detail::ProxyOp;
+using Detail::ProxyRing;
+using Detail::ProxySlot;
+
+void HostProxy::FreeRing::operator()(ProxyRing *ring) const noexcept {
+    if (pinned)
+        Device::deallocatePinned(ring); // trivially destructible
+    else
+        delete ring;
+}
+
+HostProxy::HostProxy(MemorySpace space, CarryOut carryOut, std::function<void()> failed)
+    : space_(space), carryOut_(std::move(carryOut)), failed_(std::move(failed)),
+      ring_(nullptr, FreeRing{space == MemorySpace::Device}), hostTickets_(std::make_unique<std::uint64_t>(0)) {
+    if (space == MemorySpace::Device) {
+        ring_.reset(new (Device::allocatePinned(sizeof(ProxyRing))) ProxyRing);
+        deviceTickets_ = Device::DeviceBuffer<std::uint64_t>(1);
+        const Device::Stream stream;
+        Device::copy(deviceTickets_.data(), MemorySpace::Device, hostTickets_.get(), MemorySpace::Host,
+                     sizeof(std::uint64_t), stream);
+        stream.synchronize();
+    } else {
+        ring_.reset(new ProxyRing);
+    }
+    thread_ = std::thread([this] { run(); });
+}
+
+ProxyView HostProxy::view() const noexcept {
+    return {ring_.get(), space_ == MemorySpace::Device ? deviceTickets_.data() : hostTickets_.get()};
+}
+
+void HostProxy::run() noexcept {
+    constexpr auto longest = std::chrono::microseconds(500);
+    auto pause = std::chrono::microseconds(1);
+    try {
+        if (space_ == MemorySpace::Device)
+            Device::requireDevice("serve kernels"); // each thread chooses it
+        for (int idle = 0; !stop_;) {
+            const std::uint64_t asked = drainsAsked_.load(std::memory_order_acquire);
+            if (serveNext()) {
+                idle = 0;
+                pause = std::chrono::microseconds(1);
+                continue;
+            }
+            drainsDone_.store(asked, std::memory_order_release); // nothing was left after they asked
+            if (++idle < 100) {
+                std::this_thread::yield();
+                continue;
+            }
+            std::this_thread::sleep_for(pause);
+            pause = std::min(pause * 2, longest);
+        }
+    } catch (...) {
+        fail();
+    }
+}
+
+void HostProxy::fail() noexcept {
+    {
+        const std::lock_guard lock(mutex_);
+        failure_ = std::current_exception();
+    }
+    failed_();
+    Atomics::storeRelease<std::uint32_t>(&ring_->broken, 1); // who waits gives up
+}
+
+bool HostProxy::serveNext() {
+    ProxySlot &slot = ring_->slots[next_ % Detail::proxySlots];
+    const std::uint64_t stage = 3 * (next_ / Detail::proxySlots);
+    if (Atomics::loadAcquire(&slot.stage) != stage + 1)
+        return false;
+    serve(slot, stage);
+    return true;
+}
+
+void HostProxy::serve(ProxySlot &slot, std::uint64_t stage) {
+    const ProxyOp op = slot.op;
+    slot.result = carryOut_(slot);
+    if (op == ProxyOp::Quiet)
+        unfinished_ = false;
+    else if (op == ProxyOp::Put || op == ProxyOp::Atomic || op == ProxyOp::Signal)
+        unfinished_ = true;
+    ++next_;
+    if (!unfinished_)
+        Atomics::storeRelease(&ring_->complete, next_);
+    const bool wanted = op == ProxyOp::Get || op == ProxyOp::FetchAtomic || op == ProxyOp::Quiet;
+    Atomics::storeRelease(&slot.stage, stage + (wanted ? 2 : 3));
+}
+
+void HostProxy::drain() {
+    const std::uint64_t mine = drainsAsked_.fetch_add(1, std::memory_order_acq_rel) + 1;
+    const auto done = [&] {
+        return drainsDone_.load(std::memory_order_acquire) >= mine || Atomics::loadAcquire(&ring_->broken) != 0;
+    };
+    while (!stop_ && !done())
+        std::this_thread::yield();
+}
+
+void HostProxy::stop() noexcept {
+    stop_ = true;
+    if (thread_.joinable())
+        thread_.join();
+}
+
+void HostProxy::rethrow() {
+    const std::lock_guard lock(mutex_);
+    if (failure_)
+        std::rethrow_exception(failure_);
+}
+
+} // namespace DNDS

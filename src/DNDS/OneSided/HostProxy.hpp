@@ -1,0 +1,71 @@
+/// @file HostProxy.hpp
+/// @brief The thread that carries out what kernels ask for.
+#pragma once
+
+#include "DNDS/Base/MemorySpace.hpp"
+#include "DNDS/Device/DeviceBuffer.hpp"
+#include "DNDS/OneSided/ProxyView.hpp"
+
+#include <atomic>
+#include <cstdint>
+#include <exception>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <thread>
+
+namespace DNDS {
+
+/// Takes requests out of the ring of a `ProxyView`, in order, on a thread of its own: kernels wait for it while the
+/// host waits for the kernels.
+class HostProxy {
+  public:
+    /// Carries out a request; returns what a word was. May throw, which ends the proxy.
+    using CarryOut = std::function<std::uint64_t(Detail::ProxySlot &)>;
+
+    /// For kernels in `space`. `failed` is called by the proxy's thread, once, after a request could not be carried
+    /// out. Local. Throws std::bad_alloc, std::system_error, and in device memory what devices throw.
+    HostProxy(MemorySpace space, CarryOut carryOut, std::function<void()> failed);
+    HostProxy(const HostProxy &) = delete;
+    HostProxy &operator=(const HostProxy &) = delete;
+    ~HostProxy() { stop(); }
+
+    /// Valid as long as this object.
+    ProxyView view() const noexcept;
+    /// Waits until everything is carried out that was asked for before; kernels have been waited for. Does not throw
+    /// what the proxy met.
+    void drain();
+    /// Carries out nothing from now on. Waits for the request under way.
+    void stop() noexcept;
+    /// Throws why it failed, if it did.
+    void rethrow();
+
+  private:
+    struct FreeRing {
+        bool pinned = false;
+        void operator()(Detail::ProxyRing *ring) const noexcept;
+    };
+
+    void run() noexcept;
+    bool serveNext();
+    void serve(Detail::ProxySlot &slot, std::uint64_t stage);
+    void fail() noexcept;
+
+    MemorySpace space_;
+    CarryOut carryOut_;
+    std::function<void()> failed_;
+    std::unique_ptr<Detail::ProxyRing, FreeRing> ring_;
+    std::unique_ptr<std::uint64_t> hostTickets_;
+    Device::DeviceBuffer<std::uint64_t> deviceTickets_;
+
+    std::uint64_t next_ = 0;  ///< the ticket whose turn it is
+    bool unfinished_ = false; ///< something is complete only after a quiet
+    std::atomic<std::uint64_t> drainsAsked_{0};
+    std::atomic<std::uint64_t> drainsDone_{0};
+    std::atomic<bool> stop_{false};
+    std::mutex mutex_; ///< of failure_
+    std::exception_ptr failure_;
+    std::thread thread_; ///< the last member: it uses the others
+};
+
+} // namespace DNDS

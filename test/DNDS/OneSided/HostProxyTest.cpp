@@ -1,0 +1,145 @@
+// The ring alone: threads instead of kernels, an array instead of other ranks. No MPI.
+
+#include "DNDS/OneSided/HostProxy.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <stdexcept>
+#include <thread>
+#include <vector>
+
+namespace DNDS {
+namespace {
+
+/// What the proxy does to one rank's memory, noted.
+class Memory {
+  public:
+    explicit Memory(std::size_t bytes) : bytes_(bytes) {}
+
+    std::uint64_t carryOut(Detail::ProxySlot &slot) {
+        ops.push_back(slot.op);
+        std::byte *at = bytes_.data() + slot.offset;
+        switch (slot.op) {
+        case Detail::ProxyOp::Put:
+            std::memcpy(at, slot.data.data(), slot.bytes);
+            return 0;
+        case Detail::ProxyOp::Get:
+            std::memcpy(slot.data.data(), at, slot.bytes);
+            return 0;
+        case Detail::ProxyOp::Fence:
+        case Detail::ProxyOp::Quiet:
+            return 0;
+        default:
+            return Atomics::apply(at, slot.request);
+        }
+    }
+    std::int64_t word(std::size_t k) const {
+        std::int64_t value = 0;
+        std::memcpy(&value, bytes_.data() + 8 * k, 8);
+        return value;
+    }
+
+    std::vector<Detail::ProxyOp> ops; ///< of the proxy's thread; read it after drain
+
+  private:
+    std::vector<std::byte> bytes_;
+};
+
+const AtomicRequest addOne{AtomicOp::Add, ElementKind::Int64, 1, 0};
+
+TEST(HostProxies, ManyProducersAndMoreRequestsThanSlots) {
+    constexpr std::size_t threads = 8;
+    constexpr std::int64_t each = 500;
+    Memory memory(8 * (threads + 1));
+    HostProxy proxy(
+        MemorySpace::Host, [&](Detail::ProxySlot &slot) { return memory.carryOut(slot); }, [] {});
+    std::vector<std::int64_t> wrong(threads, 0);
+    std::vector<std::thread> crew;
+    for (std::size_t t = 0; t < threads; ++t)
+        crew.emplace_back([&, t, view = proxy.view()] {
+            std::uint64_t last = 0;
+            for (std::int64_t k = 0; k < each; ++k) {
+                std::uint64_t before = 0;
+                std::int64_t back = -1;
+                bool well = view.put(0, 8 * (t + 1), reinterpret_cast<const std::byte *>(&k), 8);
+                well = well && view.atomic(0, 0, addOne) && view.fetchAtomic(0, 0, addOne, before);
+                well = well && view.get(0, 8 * (t + 1), reinterpret_cast<std::byte *>(&back), 8);
+                wrong[t] += well && back == k && before > last ? 0 : 1;
+                last = before;
+            }
+        });
+    for (std::thread &thread : crew)
+        thread.join();
+    proxy.drain();
+    EXPECT_EQ(memory.word(0), static_cast<std::int64_t>(threads) * 2 * each);
+    for (std::size_t t = 0; t < threads; ++t) {
+        EXPECT_EQ(wrong[t], 0);
+        EXPECT_EQ(memory.word(t + 1), each - 1);
+    }
+}
+
+TEST(HostProxies, LongCopiesTakeSeveralSlots) {
+    constexpr std::size_t bytes = 5 * Detail::proxyDataBytes + 24;
+    Memory memory(bytes);
+    HostProxy proxy(
+        MemorySpace::Host, [&](Detail::ProxySlot &slot) { return memory.carryOut(slot); }, [] {});
+    std::vector<std::byte> from(bytes), to(bytes);
+    for (std::size_t k = 0; k < bytes; ++k)
+        from[k] = static_cast<std::byte>(k * 7);
+    const ProxyView view = proxy.view();
+    EXPECT_TRUE(view.put(0, 0, from.data(), bytes));
+    EXPECT_TRUE(view.get(0, 0, to.data(), bytes));
+    EXPECT_EQ(from, to);
+    EXPECT_TRUE(view.put(0, 0, from.data(), 0)); // nothing
+    proxy.drain();
+    EXPECT_EQ(memory.ops.size(), 12U);
+}
+
+TEST(HostProxies, QuietAsksOnlyWhereSomethingIsIncomplete) {
+    Memory memory(64);
+    HostProxy proxy(
+        MemorySpace::Host, [&](Detail::ProxySlot &slot) { return memory.carryOut(slot); }, [] {});
+    const ProxyView view = proxy.view();
+    std::uint64_t bits = 0;
+    EXPECT_TRUE(view.quiet());
+    EXPECT_TRUE(view.fetchAtomic(0, 0, addOne, bits));
+    EXPECT_TRUE(view.quiet()); // nothing to complete
+    EXPECT_TRUE(view.signal(0, 8, 3, true));
+    EXPECT_TRUE(view.fence());
+    EXPECT_TRUE(view.quiet());
+    EXPECT_TRUE(view.quiet());
+    proxy.drain();
+    using Detail::ProxyOp;
+    EXPECT_EQ(memory.ops,
+              (std::vector<ProxyOp>{ProxyOp::FetchAtomic, ProxyOp::Signal, ProxyOp::Fence, ProxyOp::Quiet}));
+    EXPECT_EQ(memory.word(1), 3);
+}
+
+TEST(HostProxies, AnErrorEndsItAndNobodyWaits) {
+    std::atomic<int> told{0};
+    HostProxy proxy(
+        MemorySpace::Host,
+        [](Detail::ProxySlot &slot) -> std::uint64_t {
+            if (slot.op == Detail::ProxyOp::Signal)
+                throw std::runtime_error("a peer has ended");
+            return 0;
+        },
+        [&] { ++told; });
+    const ProxyView view = proxy.view();
+    std::uint64_t bits = 0;
+    EXPECT_TRUE(view.fetchAtomic(0, 0, addOne, bits));
+    proxy.rethrow(); // nothing yet
+    EXPECT_TRUE(view.signal(0, 0, 1, false));
+    EXPECT_FALSE(view.quiet());
+    EXPECT_FALSE(view.fetchAtomic(0, 0, addOne, bits));
+    std::byte byte{};
+    EXPECT_FALSE(view.get(0, 0, &byte, 1));
+    EXPECT_FALSE(view.put(0, 0, &byte, 1));
+    proxy.drain();
+    EXPECT_EQ(told, 1);
+    EXPECT_THROW(proxy.rethrow(), std::runtime_error);
+}
+
+} // namespace
+} // namespace DNDS

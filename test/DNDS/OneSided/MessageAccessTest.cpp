@@ -1,0 +1,104 @@
+#include "DNDS/OneSided/MessageAccess.hpp"
+
+#include "../Mpi/ThrowsOnAll.hpp"
+#include "support/MpiTest.hpp"
+
+#include <gtest/gtest.h>
+#include <mpi.h>
+
+#include <algorithm>
+#include <chrono>
+#include <memory>
+#include <vector>
+
+namespace DNDS {
+namespace {
+
+using test::expectContains;
+using test::messageOf;
+using test::worldRank;
+using test::worldSize;
+
+/// Words of each rank that others reach by messages only.
+class MessageAccesses : public testing::Test {
+  protected:
+    void SetUp() override {
+        if (worldSize() == 1)
+            GTEST_SKIP() << "for several ranks";
+        context_ = CommunicatorContext::of(MPI_COMM_WORLD);
+        const auto here = std::ranges::count_if(context_->node().nodeRank, [](int rank) { return rank >= 0; });
+        if (context_->comm().allReduce(static_cast<int>(here), MPI_MAX) > 1)
+            GTEST_SKIP() << "for ranks on nodes of their own";
+        waits_ = std::make_unique<PeerWaits>(context_, "words of the test");
+        before_ = context_->nextChannel();
+        access_ =
+            std::make_unique<MessageAccess>(context_, *waits_, reinterpret_cast<std::byte *>(words), sizeof words);
+        words[0] = 0;
+        MPI_Barrier(MPI_COMM_WORLD);
+    }
+    void TearDown() override {
+        if (access_ == nullptr)
+            return;
+        if (!waits_->broken()) {
+            MPI_Barrier(MPI_COMM_WORLD);
+            access_->close();
+        } else {
+            access_->stop();
+            context_->leave(std::shared_ptr<MessageAccess>(std::move(access_)), [] { return false; }); // as `RemoteMemory`
+        }
+        MPI_Barrier(MPI_COMM_WORLD);
+    }
+    /// Serves until there was something to do; false after some seconds.
+    bool serveOnce() {
+        const auto start = std::chrono::steady_clock::now();
+        while (!access_->progress())
+            if (std::chrono::steady_clock::now() - start > std::chrono::seconds(5))
+                return false;
+        return true;
+    }
+
+    static std::int64_t words[4]; ///< outlive windows
+    std::shared_ptr<CommunicatorContext> context_;
+    std::unique_ptr<PeerWaits> waits_;
+    Channel before_; ///< the channel before that of the requests
+    std::unique_ptr<MessageAccess> access_;
+};
+std::int64_t MessageAccesses::words[4];
+
+TEST_F(MessageAccesses, ProgressSaysWhetherThereWasSomethingToDo) {
+    EXPECT_FALSE(access_->progress());
+    MPI_Barrier(MPI_COMM_WORLD);
+    const int last = worldSize() - 1;
+    if (worldRank() == 0) {
+        const auto add = Atomics::request(AtomicOp::Add, std::int64_t{5});
+        access_->atomic(last, 0, add, FarAccess::Completion::AtQuiet);
+        EXPECT_TRUE(serveOnce()) << "the answer";
+    } else if (worldRank() == last) {
+        EXPECT_TRUE(serveOnce()) << "the request";
+        EXPECT_EQ(words[0], 5);
+        EXPECT_FALSE(access_->progress());
+    }
+}
+
+TEST_F(MessageAccesses, WhatFailsWhileServingIsThrownAndTold) {
+    const int last = worldSize() - 1;
+    if (worldRank() == 0) {
+        const std::vector<char> tooLong(200);
+        MPI_Send(tooLong.data(), 200, MPI_BYTE, last, before_.tag + 1, before_.comm); // is no request
+        const auto fetch = Atomics::request(AtomicOp::Fetch, std::int64_t{0});
+        expectContains(messageOf<PeerError>([&] { access_->atomic(last, 0, fetch, FarAccess::Completion::Now); }),
+                       fmt::format("rank {} has left words of the test", last));
+    } else if (worldRank() == last) {
+        const std::string text = messageOf<StateError>([&] { serveOnce(); });
+        expectContains(text, "a request of rank 0 for an atomic operation has 200 bytes");
+        EXPECT_EQ(messageOf<StateError>([&] { access_->progress(); }), text) << "from now on";
+    } else {
+        messageOf<PeerError>([&] {
+            waits_->waitFor(
+                last, "fail", [] { return false; }, [] {});
+        });
+    }
+}
+
+} // namespace
+} // namespace DNDS
