@@ -44,7 +44,7 @@ fi
 build=build/cuda-compile
 kept=$PWD/$build/kept
 mkdir -p "$kept"
-cmake -S . -B "$build" -G Ninja -DCMAKE_BUILD_TYPE=Release -DDNDS_DEVICE=cuda -DDNDS_BUILD_BENCHMARKS=ON \
+cmake -S . -B "$build" -G Ninja -DCMAKE_BUILD_TYPE=Release -DDNDS_DEVICE=cuda -DDNDS_BUILD_BENCHMARKS=ON -DDNDS_FAST_COMPILE=ON "-DDNDS_CCACHE=${DNDS_CCACHE:-OFF}" \
     -DCMAKE_CUDA_COMPILER="$nvcc" "-DCMAKE_CUDA_ARCHITECTURES=$architectures" \
     "-DCMAKE_CUDA_FLAGS=-Xptxas=-v,-warn-spills --keep --keep-dir=$kept" >"$build/configure.log" 2>&1 || {
     cat "$build/configure.log"

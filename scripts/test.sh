@@ -2,7 +2,7 @@
 # Installs what is missing, builds DNDS and runs its tests.
 #
 #   scripts/test.sh [--preset NAME]... [--label REGEX] [--target NAME] [--jobs N] [--quick] [--werror]
-#                   [--line-tables] [--unity] [--verify-headers] [--no-install] [--build-only | --test-only]
+#                   [--fast-compile] [--verify-headers] [--no-install] [--build-only | --test-only]
 #
 #   --preset NAME     a preset of CMakePresets.json (release, debug, tsan, emulated, cuda, mpich); may be repeated;
 #                     release unless given
@@ -11,13 +11,14 @@
 #   --jobs N          compile and test N at a time (default: the number of processors)
 #   --quick           leave out slow tests and those on 3 and 8 ranks
 #   --werror          turn compiler warnings into errors
-#   --line-tables     debug information that suffices for traces, not for debuggers: compiles faster by a quarter to a third
-#   --unity           compile sources of the libraries several at a time
+#   --fast-compile    for machines: several sources of a library at a time, debug information that suffices for traces,
+#                     and fewer of the sanitizers' checks in programs; takes half the time
 #   --verify-headers  compile every public header by itself, too
 #   --no-install      install nothing
 #   --build-only      run no tests
 #   --test-only       neither configure nor build: run the tests of what is built
 #
+# DNDS_CCACHE=ON in the environment compiles through ccache.
 # It may be run as often as one likes; the last line counts passed and failed tests over all presets.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -33,8 +34,7 @@ jobs=$(nproc)
 ctest_options=()
 build_options=()
 werror=OFF
-line_tables=OFF
-unity=OFF
+fast_compile=OFF
 verify_headers=false
 install=true
 build=true
@@ -50,8 +50,7 @@ while [ $# -gt 0 ]; do
     --jobs) jobs=$2 && shift ;;
     --quick) ctest_options+=(--label-exclude '^(slow|np3|np8)$') ;;
     --werror) werror=ON ;;
-    --line-tables) line_tables=ON ;;
-    --unity) unity=ON ;;
+    --fast-compile) fast_compile=ON ;;
     --verify-headers) verify_headers=true ;;
     --no-install) install=false ;;
     --build-only) test=false ;;
@@ -89,7 +88,8 @@ build_preset() {
     say "$preset: configuring"
     mkdir -p "$directory"
     local log=$directory/configure.log
-    if ! cmake --preset "$preset" -DDNDS_WARNINGS_AS_ERRORS=$werror -DDNDS_LINE_TABLES=$line_tables -DDNDS_UNITY=$unity \
+    if ! cmake --preset "$preset" -DDNDS_WARNINGS_AS_ERRORS=$werror -DDNDS_FAST_COMPILE=$fast_compile \
+        "-DDNDS_CCACHE=${DNDS_CCACHE:-OFF}" \
         >"$log" 2>&1; then
         cat "$log"
         fail "$preset could not be configured"
