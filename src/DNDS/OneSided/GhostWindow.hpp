@@ -140,8 +140,8 @@ class GhostWindow {
     void fence() { core_->memory().fence(); }
     /// This rank's operations are complete, at the owners, too.
     void quiet() {
-        core_->memory().checkKernels();
         core_->memory().quiet();
+        core_->memory().checkKernels();
     }
     /// Completes the operations of all ranks; the father counts as written, in the window's space. Collective.
     void barrier() {

@@ -86,9 +86,9 @@ struct RemoteTable {
 
     /// What an atomic operation of a kernel on a rank's memory fails with.
     DNDS_HOST_DEVICE AccessFault whyNoAtomics(int target) const {
-        if (bases[target] == nullptr)
-            return proxy ? AccessFault::None : AccessFault::Unreachable;
-        return noAtomics != nullptr && noAtomics[target] != 0 ? AccessFault::NoAtomics : AccessFault::None;
+        if (noAtomics != nullptr && noAtomics[target] != 0)
+            return AccessFault::NoAtomics; // the proxy would use the same device
+        return bases[target] == nullptr && !proxy ? AccessFault::Unreachable : AccessFault::None;
     }
     DNDS_HOST_DEVICE AccessFault check(int target, std::uint64_t offset, std::uint64_t size,
                                        std::uint64_t alignment = 1) const {

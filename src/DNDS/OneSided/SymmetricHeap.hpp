@@ -234,8 +234,8 @@ class SymmetricHeap {
     void fence() { core().memory->fence(); }
     /// All operations of this rank are complete, and seen by all.
     void quiet() {
-        core().memory->checkKernels();
         core().memory->quiet();
+        core().memory->checkKernels(); // with what the proxy could not carry out
     }
     /// `quiet` on all ranks. Collective.
     void barrier() { core().memory->barrier(); }

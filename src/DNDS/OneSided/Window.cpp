@@ -171,8 +171,8 @@ void Window::lock(LockType type, int rank) {
 
 void Window::unlock(int rank) {
     requireLocked(RemoteCall::Unlock, rank);
-    core_->checkKernels();
     core_->data->quiet();
+    core_->checkKernels();
     const auto type = static_cast<LockType>(core_->heldHere[static_cast<std::size_t>(rank)]);
     setHeld(rank, 0);
     WindowLock::leave(core_->locks, core_->lock, rank, type);
@@ -209,8 +209,8 @@ void Window::flush(int rank) {
 }
 
 void Window::flushAll() {
-    core_->checkKernels();
     core_->data->quiet();
+    core_->checkKernels();
 }
 
 std::string whyNoDeviceWindows(CommunicatorView comm) {
