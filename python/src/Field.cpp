@@ -1,6 +1,5 @@
 #include "Field.hpp"
 
-#include "AdjoiningMemory.hpp"
 #include "Errors.hpp"
 
 #include <utility>
@@ -38,7 +37,7 @@ Field::Field(CommPtr comm, const FieldOptions &options) : comm_(std::move(comm))
 void Field::finishGhosts() {
     pair_->sizeSon();
     if (rows_ == RowKind::Fixed)
-        comm_->view.guarded([&] { adjoin(*pair_); });
+        comm_->view.guarded([&] { ArrayBase::joinRows(*father_, *son_, MemorySpace::Host); });
     exchanger_.reset(pair_->pattern(), {exchangeMember()});
 }
 
@@ -99,7 +98,7 @@ Block Field::block(bool writable, std::shared_ptr<const void> &hold) const {
     DNDS_CHECK(rows_ == RowKind::Fixed, LayoutError,
                "'{}' has rows of different sizes, which are not one NumPy array: use owned_array and ghost_array",
                father_->label());
-    DNDS_CHECK(areAdjoining(*father_, *son_), StateError,
+    DNDS_CHECK(ArrayBase::areJoined(*father_, *son_, MemorySpace::Host), StateError,
                "the ghosts of '{}' no longer follow its owned rows: use owned and ghosts", father_->label());
     Block all = blockOf(father_->size() > 0 || son_->size() == 0 ? *father_ : *son_, writable, hold);
     if (father_->size() > 0 && son_->size() > 0) {

@@ -6,6 +6,7 @@
 #include "DNDS/Array/ArrayTransformer.hpp"
 
 #include <memory>
+#include <span>
 #include <string>
 #include <typeinfo>
 #include <utility>
@@ -132,6 +133,23 @@ class ArrayPair {
         son->toHost();
     }
 
+    /// Moves the ghosts directly behind the owned rows in memory, so that one pointer serves both: for linear solvers
+    /// and libraries that take one block of owned and ghost values. For arrays whose rows all have one width. Contents
+    /// are kept and persistent exchanges go on; pointers and views taken before are invalid. It lasts until father or
+    /// son is resized or replaced, a pull of this pair has failed, or, on the device, arrays were resized on the host;
+    /// `swapData` takes it along. In device memory it needs `toDevice` before. Local; O(array).
+    /// Throws LayoutError for other layouts, MemoryError.
+    void makeContiguous(MemorySpace space = MemorySpace::Host) { ArrayBase::joinRows(*father, *son, space); }
+    /// Whether it holds. Local, O(1).
+    bool isContiguous(MemorySpace space = MemorySpace::Host) const {
+        return ArrayBase::areJoined(*father, *son, space);
+    }
+    /// All elements on the host, those of owned rows first. Local, O(1). Throws StateError unless `isContiguous`.
+    std::span<typename TArray::Element> elements() { return allOf<typename TArray::Element>(*father, *son); }
+    std::span<const typename TArray::Element> elements() const {
+        return allOf<const typename TArray::Element>(std::as_const(*father), std::as_const(*son));
+    }
+
     /// Exchanges the contents of two pairs in O(1), as solvers do with old and new states; persistent exchanges of both
     /// stay usable and move the new contents. Collective in effect: swap on all ranks. Throws StateError when the
     /// pairs' mappings differ.
@@ -162,6 +180,16 @@ class ArrayPair {
     std::uint64_t hash() const { return father->hash() * 31 + son->hash(); }
 
   private:
+    template <class Element, class Arrays>
+    static std::span<Element> allOf(Arrays &father, Arrays &son) {
+        DNDS_CHECK(ArrayBase::areJoined(father, son, MemorySpace::Host), StateError,
+                   "the ghosts of '{}' do not lie behind its owned rows: call makeContiguous (again, if an array was "
+                   "resized)",
+                   father.label());
+        Element *owned = father.data();
+        Element *ghosts = son.data(); // both, as both may be written
+        return {owned != nullptr ? owned : ghosts, static_cast<std::size_t>(father.dataSize() + son.dataSize())};
+    }
     template <class Self, class Function>
     static decltype(auto) dispatch(Self &self, index i, Function &&function) {
         using Target = std::conditional_t<std::is_const_v<Self>, const TArray, TArray>;

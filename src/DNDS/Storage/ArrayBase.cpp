@@ -393,6 +393,19 @@ void ArrayBase::rehost(const HostMemoryResource &resource) {
     sizes_.rehost(resource);
 }
 
+void ArrayBase::joinRows(ArrayBase &front, ArrayBase &back, MemorySpace space) {
+    for (const ArrayBase *array : {&front, &back})
+        DNDS_CHECK(
+            isFixedLayout(array->shape_->layout), LayoutError,
+            "rows of '{}' have sizes of their own ({}): only arrays whose rows all have one width can lie behind "
+            "each other",
+            array->label(), array->layoutSignature());
+    DNDS_CHECK(front.size() == 0 || back.size() == 0 || front.width_ == back.width_, LayoutError,
+               "'{}' has rows of {} elements, '{}' of {}: they cannot lie behind each other", front.label(),
+               front.width_, back.label(), back.width_);
+    HostDeviceBuffer::join(front.data_, back.data_, space);
+}
+
 const std::byte *ArrayBase::rowBytes(index i) const {
     if (!compressed_)
         return looseRow(i).data();

@@ -135,6 +135,15 @@ class ArrayBase {
     /// they are reallocated later. Contents are kept, generations change.
     void rehost(const HostMemoryResource &resource);
 
+    /// Moves elements of `back` directly behind those of `front` in `space`, until either is reallocated. Contents are
+    /// kept, generations change. See HostDeviceBuffer::join. @throws LayoutError unless all rows have one width, the
+    /// same in both; MemoryError.
+    static void joinRows(ArrayBase &front, ArrayBase &back, MemorySpace space);
+    /// Whether rows of `back` continue those of `front` there: one pointer serves both. O(1).
+    static bool areJoined(const ArrayBase &front, const ArrayBase &back, MemorySpace space) noexcept {
+        return HostDeviceBuffer::areJoined(front.data_, back.data_, space);
+    }
+
     /// A hash of the contents: number of rows, row sizes and the bytes of all elements, padding between rows excluded.
     /// Equal contents hash alike in every layout and state. Compares bits: -0.0 and 0.0 differ, and so may padding
     /// inside a struct. O(array). @throws StaleError where only the device has the values.

@@ -154,9 +154,54 @@ void HostDeviceBuffer::release() noexcept {
     bytes_ = 0;
 }
 
-void HostDeviceBuffer::allocateDevice() {
-    deviceOwner_ = {static_cast<std::byte *>(Device::allocate(bytes_)), Device::deallocate};
-    device_ = deviceOwner_.get();
+std::shared_ptr<std::byte> HostDeviceBuffer::allocateDevice(std::size_t bytes) {
+    return {static_cast<std::byte *>(Device::allocate(bytes)), Device::deallocate};
+}
+
+void HostDeviceBuffer::ensureDevice() {
+    if (device_ == nullptr)
+        placeAt(allocateDevice(bytes_), MemorySpace::Device);
+}
+
+void HostDeviceBuffer::placeAt(std::shared_ptr<std::byte> place, MemorySpace space) noexcept {
+    (space == MemorySpace::Host ? host_ : device_) = place.get();
+    (space == MemorySpace::Host ? hostOwner_ : deviceOwner_) = std::move(place);
+}
+
+void HostDeviceBuffer::copyWithin(MemorySpace space, std::byte *to) const {
+    if (space == MemorySpace::Host) {
+        if (hostValid_)
+            std::memcpy(to, host_, bytes_);
+    } else if (deviceValid_) {
+        Device::copy(to, space, device_, space, bytes_, nullptr);
+        Device::synchronize(nullptr);
+    }
+}
+
+bool HostDeviceBuffer::areJoined(const HostDeviceBuffer &front, const HostDeviceBuffer &back,
+                                 MemorySpace space) noexcept {
+    if (front.bytes_ == 0 || back.bytes_ == 0)
+        return true;
+    const std::byte *first = space == MemorySpace::Host ? front.host_ : front.device_;
+    return first != nullptr && first + front.bytes_ == (space == MemorySpace::Host ? back.host_ : back.device_);
+}
+
+void HostDeviceBuffer::join(HostDeviceBuffer &front, HostDeviceBuffer &back, MemorySpace space) {
+    if (areJoined(front, back, space))
+        return;
+    front.finishCopies();
+    back.finishCopies();
+    const std::size_t gap = (alignment - front.bytes_ % alignment) % alignment;
+    const std::size_t all = gap + front.bytes_ + back.bytes_;
+    const std::shared_ptr<std::byte> block =
+        space == MemorySpace::Host ? allocateHost(all, back.resource_) : allocateDevice(all);
+    std::byte *const first = block.get() + gap;
+    front.copyWithin(space, first);
+    back.copyWithin(space, first + front.bytes_);
+    front.placeAt({block, first}, space);
+    back.placeAt({block, first + front.bytes_}, space);
+    front.generation_ = nextGeneration();
+    back.generation_ = nextGeneration();
 }
 
 void HostDeviceBuffer::copyContents(const HostDeviceBuffer &other) {
@@ -167,8 +212,7 @@ void HostDeviceBuffer::copyContents(const HostDeviceBuffer &other) {
     finishCopies();
     other.finishCopies();
     if (other.deviceValid_) {
-        if (!device_)
-            allocateDevice();
+        ensureDevice();
         Device::copy(device_, MemorySpace::Device, other.device_, MemorySpace::Device, bytes_, nullptr);
         Device::synchronize(nullptr);
     }
@@ -183,8 +227,7 @@ void HostDeviceBuffer::toDevice(Device::StreamHandle stream) {
     DNDS_CHECK(Device::available(), NotBuiltError, "{}", Device::unavailableReason());
     if (valid(MemorySpace::Device))
         return;
-    if (!device_)
-        allocateDevice();
+    ensureDevice();
     queueCopy(MemorySpace::Device, stream);
     deviceValid_ = true;
 }

@@ -133,6 +133,15 @@ class HostDeviceBuffer {
     /// used by later reallocations.
     void rehost(HostMemoryResource resource);
 
+    /// Moves the sides that two buffers have in `space` into one allocation, `back` directly behind `front`, and keeps
+    /// contents and resources. The memory is that of `back`, which begins at a multiple of `alignment`; `front` then
+    /// only does where its size is one. Both have new generations. It lasts until either is reallocated. O(bytes);
+    /// does nothing where one of them is empty.
+    /// @throws MemoryError when there is no room: then nothing has changed.
+    static void join(HostDeviceBuffer &front, HostDeviceBuffer &back, MemorySpace space);
+    /// Whether `back` lies directly behind `front` in `space`, or one of them is empty. O(1).
+    static bool areJoined(const HostDeviceBuffer &front, const HostDeviceBuffer &back, MemorySpace space) noexcept;
+
     /// Shares ownership of the allocation in `space`, for exchanges in flight: it outlives resizing and destruction of
     /// the buffer until the last holder lets go. Null where there is none.
     std::shared_ptr<const void> hold(MemorySpace space) const noexcept {
@@ -148,7 +157,11 @@ class HostDeviceBuffer {
     [[noreturn]] static void throwStale(MemorySpace space, std::string_view owner);
 
     static std::shared_ptr<std::byte> allocateHost(std::size_t bytes, const HostMemoryResource &resource);
-    void allocateDevice();
+    static std::shared_ptr<std::byte> allocateDevice(std::size_t bytes);
+    void ensureDevice();
+    void placeAt(std::shared_ptr<std::byte> place, MemorySpace space) noexcept;
+    /// Copies the contents in `space`, if they are valid there, to memory of that space.
+    void copyWithin(MemorySpace space, std::byte *to) const;
     void copyContents(const HostDeviceBuffer &other);
     struct CopiesInFlight;
     /// Queues a copy to the other side and remembers that nobody has waited for it.
@@ -160,7 +173,7 @@ class HostDeviceBuffer {
     std::shared_ptr<std::byte> hostOwner_; ///< shared with whoever moves bytes in or out at the moment
     std::byte *host_ = nullptr;            ///< `hostOwner_.get()`, one load nearer
     std::shared_ptr<std::byte> deviceOwner_;
-    std::byte *device_ = nullptr; ///< `deviceOwner_.get()`
+    std::byte *device_ = nullptr; ///< `deviceOwner_.get()`; null where there is no device side
     std::size_t bytes_ = 0;
     HostMemoryResource resource_;
     std::uint64_t generation_;

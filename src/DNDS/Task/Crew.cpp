@@ -92,12 +92,18 @@ struct Crew::State {
     std::mutex failing;
     Failure failure;
 
+    static std::atomic<int> living;
+
     explicit State(int threads) : alone(threads == 1) {
-        if (alone)
-            return;
-        arena.emplace(threads - 1);
-        workers = arena->workers();
+        if (!alone) {
+            arena.emplace(threads - 1);
+            workers = arena->workers();
+        }
+        living.fetch_add(1, std::memory_order_relaxed);
     }
+    ~State() { living.fetch_sub(1, std::memory_order_relaxed); }
+    State(const State &) = delete;
+    State &operator=(const State &) = delete;
 
     bool forked() const noexcept { return process != countForks(); }
     bool workIsLeft(std::memory_order order) const noexcept {
@@ -114,6 +120,8 @@ struct Crew::State {
     void release() noexcept;
     void finish() noexcept;
 };
+
+std::atomic<int> Crew::State::living = 0;
 
 bool Crew::State::claim(Place &at, index &position) noexcept {
     if (alone) {
@@ -287,6 +295,8 @@ Crew &Crew::operator=(Crew &&other) noexcept {
 }
 
 bool Crew::hasThreads() noexcept { return WorkerArena::built(); }
+
+int Crew::living() noexcept { return State::living.load(std::memory_order_relaxed); }
 
 void Crew::begin(index works) {
     State &state = *state_;

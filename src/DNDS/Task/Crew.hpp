@@ -66,6 +66,9 @@ class Crew {
 
     /// Whether this build can have more than one thread.
     static bool hasThreads() noexcept;
+    /// Crews that there are, and those that are gone while threads that they called have not come yet, as on busy
+    /// machines: these keep a few hundred bytes each until then.
+    static int living() noexcept;
     int threads() const noexcept { return threads_; }
 
     /// A run begins, in which at most `works` works are published; calls workers. Allocates where no earlier run had so

@@ -238,6 +238,47 @@ TEST(ArrayPair, SwappedFieldsMoveTheirNewContents) {
     });
 }
 
+TEST(ArrayPair, GhostsLieBehindOwnedRowsOnRequest) {
+    forEachTransport([](const ExchangeOptions &options) {
+        RealField u = ringField("u");
+        RealField v = ringField("v");
+        v.trans.borrowGGIndexing(u.trans);
+        u.trans.initPersistentPull(options); // goes on afterwards
+        u.trans.initPersistentPush(PushOp::Replace, options);
+        fill(u, 1);
+        if (u.son->size() > 0) {
+            EXPECT_FALSE(u.isContiguous());
+            expectContains(messageOf<StateError>([&] { (void)u.elements(); }), "call makeContiguous");
+        }
+        u.makeContiguous();
+        EXPECT_TRUE(u.isContiguous());
+        for (int step = 2; step < 5; ++step) {
+            fill(u, step);
+            pull(u);
+            EXPECT_EQ(wrongGhosts(u, step), 0);
+            const std::span<const real> all = std::as_const(u).elements();
+            ASSERT_EQ(all.size(), static_cast<std::size_t>(5 * u.size()));
+            for (index row = 0; row < u.size(); ++row)
+                EXPECT_EQ(all[static_cast<std::size_t>(5 * row)], std::as_const(u)(row, 0));
+        }
+        const std::uint64_t version = u.son->version();
+        EXPECT_EQ(u.elements().data(), std::as_const(*u.father).data());
+        EXPECT_GT(u.son->version(), version) << "both count as written";
+        v.trans.initPersistentPull(options);
+        EXPECT_EQ(u.isContiguous(), true) << "another exchange of the same pattern";
+        u.swapData(v);
+        EXPECT_TRUE(v.isContiguous());
+        fill(v, 7);
+        pull(v);
+        EXPECT_EQ(wrongGhosts(v, 7), 0);
+        v.father->resize(ringRows + 1);
+        EXPECT_EQ(v.isContiguous(), v.son->size() == 0);
+    });
+    CsrField rows = makePair<CsrField>(
+        Wishes::ring(), [](auto &father, index n) { father.resize(n, 2); }, "rows");
+    expectContains(messageOf<LayoutError>([&] { rows.makeContiguous(); }), "sizes of their own");
+}
+
 TEST(ArrayPair, SwappedPaddedFieldsMoveTheirNewSizes) {
     forEachTransport([&](const ExchangeOptions &options) {
         for (const bool persistent : {true, false}) {

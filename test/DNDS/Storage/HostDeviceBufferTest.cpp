@@ -333,6 +333,71 @@ TEST(HostDeviceBufferOnDevice, ValidSidesTravelWithCopiesMovesAndSwaps) {
     EXPECT_EQ(text(copied), textAt(2, 100));
 }
 
+TEST(HostDeviceBuffer, TwoAreJoinedInOneAllocation) {
+    const auto memory = std::make_shared<CountingMemory>();
+    HostDeviceBuffer front(24);
+    auto back = std::make_unique<HostDeviceBuffer>(100, memory);
+    fill(front, 1);
+    fill(*back, 2);
+    const std::uint64_t version = front.version();
+    const std::uint64_t generations[] = {front.generation(), back->generation()};
+    EXPECT_FALSE(HostDeviceBuffer::areJoined(front, *back, MemorySpace::Host));
+    HostDeviceBuffer::join(front, *back, MemorySpace::Host);
+    EXPECT_TRUE(HostDeviceBuffer::areJoined(front, *back, MemorySpace::Host));
+    EXPECT_EQ(front.read(MemorySpace::Host, "front") + 24, back->read(MemorySpace::Host, "back"));
+    EXPECT_EQ(reinterpret_cast<std::uintptr_t>(back->read(MemorySpace::Host, "back")) % HostDeviceBuffer::alignment,
+              0U);
+    EXPECT_EQ(text(front), textAt(1, 24));
+    EXPECT_EQ(text(*back), textAt(2, 100));
+    EXPECT_EQ(front.version(), version);
+    EXPECT_NE(front.generation(), generations[0]);
+    EXPECT_NE(back->generation(), generations[1]);
+
+    const std::uint64_t before = front.generation();
+    HostDeviceBuffer::join(front, *back, MemorySpace::Host);
+    EXPECT_EQ(front.generation(), before) << "they are joined already";
+    back->rehost(memory);
+    EXPECT_TRUE(HostDeviceBuffer::areJoined(front, *back, MemorySpace::Host)) << "it is there already";
+    back.reset();
+    EXPECT_EQ(text(front), textAt(1, 24)) << "one outlives the other";
+    EXPECT_GT(memory->live, 0U);
+
+    HostDeviceBuffer other(100);
+    HostDeviceBuffer::join(front, other, MemorySpace::Host);
+    EXPECT_EQ(memory->live, 0U);
+    other.resize(50);
+    EXPECT_FALSE(HostDeviceBuffer::areJoined(front, other, MemorySpace::Host));
+    HostDeviceBuffer exhausted(10, memory);
+    memory->exhausted = true;
+    EXPECT_THROW(HostDeviceBuffer::join(front, exhausted, MemorySpace::Host), MemoryError);
+    EXPECT_EQ(text(front), textAt(1, 24));
+    HostDeviceBuffer empty;
+    HostDeviceBuffer::join(front, empty, MemorySpace::Host);
+    EXPECT_TRUE(HostDeviceBuffer::areJoined(front, empty, MemorySpace::Host));
+}
+
+TEST(HostDeviceBufferOnDevice, TwoAreJoinedThere) {
+    if (!Device::available())
+        GTEST_SKIP() << Device::unavailableReason();
+    HostDeviceBuffer front(10);
+    HostDeviceBuffer back(20);
+    fill(front, 1);
+    fill(back, 2);
+    front.toDevice();
+    incrementOnDevice(front);
+    EXPECT_FALSE(HostDeviceBuffer::areJoined(front, back, MemorySpace::Device));
+    HostDeviceBuffer::join(front, back, MemorySpace::Device);
+    EXPECT_TRUE(HostDeviceBuffer::areJoined(front, back, MemorySpace::Device));
+    EXPECT_FALSE(back.valid(MemorySpace::Device)) << "was not there before";
+    back.toDevice();
+    incrementOnDevice(back);
+    EXPECT_TRUE(HostDeviceBuffer::areJoined(front, back, MemorySpace::Device));
+    front.toHost();
+    back.toHost();
+    EXPECT_EQ(text(front), textAt(2, 10));
+    EXPECT_EQ(text(back), textAt(3, 20));
+}
+
 TEST(HostDeviceBufferOnDevice, ReallocationKeepsWhatOnlyTheDeviceHas) {
     if (!Device::available())
         GTEST_SKIP() << Device::unavailableReason();
