@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <limits>
+#include <optional>
+#include <vector>
 
 namespace DNDS::Geom::Cgns {
 
@@ -16,8 +18,10 @@ class PointReader {
         : comm_(comm), model_(model), source_(source),
           elements_(elements.cellTable.size() + elements.faceTable.size()) {}
 
-    /// This rank's share of the numbers of a set: elements, or nodes, from 1 in the zone.
-    std::vector<index> numbers(const PointSet &points, int zone, const std::string &where) const;
+    /// This rank's share of the numbers of a set: elements, or nodes, from 1 in the zone. Nodes that the zone does not
+    /// have are left out and added to `*left`; without it they are an error.
+    std::vector<index> numbers(const PointSet &points, int zone, const std::string &where,
+                               index *left = nullptr) const;
     /// This rank's share of the pairs of nodes, from 0 over all zones, that a structured connection joins.
     std::vector<std::pair<index, index>> gridPairs(const Connection &connection) const;
     /// Converts a node number from 1 in its zone to one from 0 over all zones.
@@ -32,7 +36,8 @@ class PointReader {
     }
 
   private:
-    index numberOf(const Zone &zone, std::span<const index> indices, const std::string &where) const;
+    std::optional<index> numberOf(const Zone &zone, std::span<const index> indices, const std::string &where,
+                                  bool mayLeave) const;
 
     const CommunicatorView &comm_;
     const Model &model_;
@@ -40,17 +45,23 @@ class PointReader {
     index elements_; ///< of the whole mesh
 };
 
-index PointReader::numberOf(const Zone &zone, std::span<const index> indices, const std::string &where) const {
+/// The number of a node given by its indices; nothing where it may leave the zone and does.
+std::optional<index> PointReader::numberOf(const Zone &zone, std::span<const index> indices, const std::string &where,
+                                           bool mayLeave) const {
     Triple at{1, 1, 1};
     for (std::size_t k = 0; k < indices.size(); k++) {
         at[k] = indices[k];
-        DNDS_CHECK(at[k] >= 1 && at[k] <= zone.vertices[k], DataError,
-                   "{}: index {} in a zone with {} nodes in that direction", where, at[k], zone.vertices[k]);
+        if (at[k] >= 1 && at[k] <= zone.vertices[k])
+            continue;
+        DNDS_CHECK(mayLeave, DataError, "{}: index {} in a zone with {} nodes in that direction", where, at[k],
+                   zone.vertices[k]);
+        return std::nullopt;
     }
     return zone.nodeAt(at) + 1;
 }
 
-std::vector<index> PointReader::numbers(const PointSet &points, int zoneNumber, const std::string &where) const {
+std::vector<index> PointReader::numbers(const PointSet &points, int zoneNumber, const std::string &where,
+                                        index *left) const {
     const Zone &zone = model_.zones[static_cast<std::size_t>(zoneNumber)];
     Range share = EvenSplit(points.size(), comm_.size()).part(comm_.rank());
     std::vector<index> result;
@@ -68,13 +79,20 @@ std::vector<index> PointReader::numbers(const PointSet &points, int zoneNumber, 
     if (zone.structured) {
         const auto width = static_cast<std::size_t>(points.numbersEach);
         for (std::size_t k = 0; k < result.size() / width; k++)
-            result[k] = numberOf(zone, std::span<const index>(result).subspan(k * width, width), where);
+            result[k] =
+                numberOf(zone, std::span<const index>(result).subspan(k * width, width), where, left != nullptr)
+                    .value_or(0);
         result.resize(result.size() / width);
     }
-    if (points.vertices)
-        for (const index number : result)
-            DNDS_CHECK(number >= 1 && number <= zone.nodes, DataError, "{}: node {} of a zone with {} nodes", where,
-                       number, zone.nodes);
+    if (!points.vertices)
+        return result;
+    const auto isOutside = [&](index number) { return number < 1 || number > zone.nodes; };
+    if (left != nullptr) {
+        *left += static_cast<index>(std::erase_if(result, isOutside));
+        return result;
+    }
+    for (const index number : result)
+        DNDS_CHECK(!isOutside(number), DataError, "{}: node {} of a zone with {} nodes", where, number, zone.nodes);
     return result;
 }
 
@@ -166,7 +184,7 @@ class MarkReader {
     const Elements &elements_;
     PointReader points_;
     Marks marks_;
-    std::vector<index> notFaces_; ///< [conditions]: elements that are none
+    std::vector<index> notFaces_; ///< [conditions]: elements that are none, or nodes that do not exist
 };
 
 std::vector<MarkReader::PeriodicSides> MarkReader::readPeriodicSides() const {
@@ -237,7 +255,8 @@ void MarkReader::markCondition(int number, Outbox &marked) {
     if (condition.section >= 0)
         return markSection(condition.section, condition.patch);
     if (points.vertices || points.list != nullptr) {
-        for (const index point : points_.numbers(points, condition.zone, points_.text(condition)))
+        index &left = notFaces_[static_cast<std::size_t>(number)];
+        for (const index point : points_.numbers(points, condition.zone, points_.text(condition), &left))
             if (points.vertices)
                 marks_.nodes.push_back({condition.patch, points_.node(condition.zone, point)});
             else
@@ -327,8 +346,11 @@ void MarkReader::warnOfOthers() {
     for (std::size_t k = 0; k < model_.conditions.size() && !model_.patchesAreSections; k++)
         if (notFaces_[k] > 0)
             marks_.warnings.push_back(
-                fmt::format("{}: {} of its {} elements{} are not faces", points_.text(model_.conditions[k]),
-                            notFaces_[k], model_.conditions[k].points.size(), rangeText(model_.conditions[k].points)));
+                fmt::format("{}: {} of its {} {}{} {}", points_.text(model_.conditions[k]), notFaces_[k],
+                            model_.conditions[k].points.size(),
+                            model_.conditions[k].points.vertices ? "nodes" : "elements",
+                            rangeText(model_.conditions[k].points),
+                            model_.conditions[k].points.vertices ? "do not exist in its zone" : "are not faces"));
 }
 
 void MarkReader::choosePatches() {

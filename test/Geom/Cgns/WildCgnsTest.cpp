@@ -168,6 +168,7 @@ TEST(WildCgns, InvalidRangesOfConditionsLeaveFacesUnassigned) {
         f.condition(zone, "vertices", "BCWall", "PointRange", Ints{1, 99});
         f.condition(zone, "six", "BCWall", "PointRange", Ints{1, 1, 1, 2, 2, 2}, "FaceCenter");
         f.condition(zone, "beyond", "BCWall", "PointRange", Ints{6, 9}, "FaceCenter");
+        f.condition(zone, "listed", "BCWall", "PointList", Ints{1, 0, 19, 2, 99});
         f.condition(zone, "good", "BCOutflow", "PointRange", Ints{5, 5}, "FaceCenter");
     });
     const MeshReport report = reportOf(file);
@@ -177,6 +178,7 @@ TEST(WildCgns, InvalidRangesOfConditionsLeaveFacesUnassigned) {
         {"'backwards'", "6 to 5 is not a range"},
         {"'vertices'", "nodes 1 to 99 of a zone with 18 nodes"},
         {"'six'", "a point range has 6 numbers instead of 2"},
+        {"'listed'", "3 of its 5 nodes do not exist in its zone"},
         {"'beyond'", "3 of its 4 elements from 6 to 9 are not faces"}};
     for (const auto &[name, text] : expected)
         EXPECT_NE(messageWith(report.warnings, text).find("zone 'Zone', boundary condition " + name), std::string::npos)
@@ -186,10 +188,12 @@ TEST(WildCgns, InvalidRangesOfConditionsLeaveFacesUnassigned) {
     structured.write(FileType::Hdf5, 3.4F, [&](CgnsFile &f) {
         const double zone = f.structuredZone(f.base("Base", 3, 3), "Block", {3, 3, 2});
         f.coordinates(zone, grid.points());
+        f.condition(zone, "listed", "BCWall", "PointList", Ints{1, 1, 1, 1, 4, 1, 0, 1, 1});
         f.condition(zone, "far", "BCWall", "PointRange", Ints{1, 1, 1, 1, 4, 2});
         f.condition(zone, "good", "BCWall", "PointRange", Ints{3, 1, 1, 3, 3, 2});
     });
     const MeshReport block = reportOf(structured);
+    EXPECT_NE(messageWith(block.warnings, "'listed': 2 of its 3 nodes do not exist in its zone"), "");
     EXPECT_NE(messageWith(block.warnings, "'far' is left out, its faces stay unassigned: its range [1, 1, 1, 1, 4, 2] "
                                           "leaves the zone of 3 x 3 x 2 nodes"),
               "");
