@@ -13,7 +13,9 @@
 namespace DNDS {
 
 /// Sends one message a round to each of some mutual peers and takes theirs, whose sizes only they know: memory follows
-/// what was sent, not what could be. Messages of one peer come in order; what they mean is up to the user.
+/// what was sent, not what could be. Messages of one peer come in order; what they mean is up to the user. On a node,
+/// where ranks map each other's memory, peers read messages where they were written (`NodeOutbox`), unless
+/// DNDS_TRANSPORT asks for another transport.
 ///
 ///     auto room = messages.prepare(k, mostBytes);   // written in place
 ///     messages.send(k, bytes);
@@ -27,7 +29,7 @@ class PeerMessages {
   public:
     static constexpr std::size_t mostNoteBytes = 64;
 
-    /// `channel` is its own. Local.
+    /// `channel` is its own. Local; the peers make theirs, too.
     PeerMessages(std::shared_ptr<CommunicatorContext> context, const Channel &channel, std::span<const int> peers);
     PeerMessages(const PeerMessages &) = delete;
     PeerMessages &operator=(const PeerMessages &) = delete;
@@ -53,6 +55,8 @@ class PeerMessages {
     std::span<const std::byte> received(std::size_t k) const;
     void take(std::size_t k);
 
+    /// Whether messages to peer `k` stay in the node's memory.
+    bool staysOnNode(std::size_t k) const noexcept;
     /// For those who wait long: throws PeerError where peer `k` has ended or too much time has passed.
     void checkPeer(std::size_t k, std::string_view what, double secondsWaited) const;
     bool crowded() const noexcept { return crowded_; }

@@ -20,8 +20,7 @@ class PointReader {
 
     /// This rank's share of the numbers of a set: elements, or nodes, from 1 in the zone. Nodes that the zone does not
     /// have are left out and added to `*left`; without it they are an error.
-    std::vector<index> numbers(const PointSet &points, int zone, const std::string &where,
-                               index *left = nullptr) const;
+    std::vector<index> numbers(const PointSet &points, int zone, const std::string &where, index *left = nullptr) const;
     /// This rank's share of the pairs of nodes, from 0 over all zones, that a structured connection joins.
     std::vector<std::pair<index, index>> gridPairs(const Connection &connection) const;
     /// Converts a node number from 1 in its zone to one from 0 over all zones.
@@ -79,9 +78,8 @@ std::vector<index> PointReader::numbers(const PointSet &points, int zoneNumber, 
     if (zone.structured) {
         const auto width = static_cast<std::size_t>(points.numbersEach);
         for (std::size_t k = 0; k < result.size() / width; k++)
-            result[k] =
-                numberOf(zone, std::span<const index>(result).subspan(k * width, width), where, left != nullptr)
-                    .value_or(0);
+            result[k] = numberOf(zone, std::span<const index>(result).subspan(k * width, width), where, left != nullptr)
+                            .value_or(0);
         result.resize(result.size() / width);
     }
     if (!points.vertices)
@@ -345,12 +343,11 @@ void MarkReader::warnOfOthers() {
         notFaces_[k] += missing(model_.conditions[k]);
     for (std::size_t k = 0; k < model_.conditions.size() && !model_.patchesAreSections; k++)
         if (notFaces_[k] > 0)
-            marks_.warnings.push_back(
-                fmt::format("{}: {} of its {} {}{} {}", points_.text(model_.conditions[k]), notFaces_[k],
-                            model_.conditions[k].points.size(),
-                            model_.conditions[k].points.vertices ? "nodes" : "elements",
-                            rangeText(model_.conditions[k].points),
-                            model_.conditions[k].points.vertices ? "do not exist in its zone" : "are not faces"));
+            marks_.warnings.push_back(fmt::format(
+                "{}: {} of its {} {}{} {}", points_.text(model_.conditions[k]), notFaces_[k],
+                model_.conditions[k].points.size(), model_.conditions[k].points.vertices ? "nodes" : "elements",
+                rangeText(model_.conditions[k].points),
+                model_.conditions[k].points.vertices ? "do not exist in its zone" : "are not faces"));
 }
 
 void MarkReader::choosePatches() {
