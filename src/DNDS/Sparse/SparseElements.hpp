@@ -30,6 +30,9 @@ class SparseElements {
     /// Makes `count` elements the default.
     virtual void fill(std::byte *to, std::size_t count) const noexcept = 0;
     virtual std::size_t bytes() const noexcept = 0;
+    virtual ElementKind kind() const noexcept = 0;
+    /// Those of the default, in the lowest bytes.
+    virtual std::uint64_t bits() const noexcept = 0;
     /// Type and default, for comparison between ranks; to the bit.
     virtual std::string describe() const = 0;
     virtual bool finiteDefault() const noexcept = 0;
@@ -64,6 +67,8 @@ class SparseElementsOf final : public SparseElements {
         std::fill_n(reinterpret_cast<T *>(to), count, value_);
     }
     std::size_t bytes() const noexcept override { return sizeof(T); }
+    ElementKind kind() const noexcept override { return elementKindOf<T>(); }
+    std::uint64_t bits() const noexcept override { return std::bit_cast<Bits>(value_); }
     std::string describe() const override {
         return fmt::format("{} {} ({:x})", elementKindName(elementKindOf<T>()), +value_, std::bit_cast<Bits>(value_));
     }

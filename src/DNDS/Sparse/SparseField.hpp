@@ -7,11 +7,44 @@
 #include "DNDS/Sparse/SparseFieldCore.hpp"
 #include "DNDS/Sparse/SparseFields.hpp"
 
+#include <algorithm>
+#include <cstring>
 #include <memory>
 #include <string>
+#include <type_traits>
 #include <utility>
+#include <vector>
 
 namespace DNDS {
+
+/// The allocated blocks of a rank, for kernels:
+///
+///     parallelFor(executor, blocks.size() * blocks.mostCells(), Step{blocks});
+///
+///     DNDS_HOST_DEVICE void operator()(index i) const {
+///         const auto v = blocks[i / blocks.mostCells()];
+///         if (const index n = i % blocks.mostCells(); n < v.size())
+///             v(v.indexOf(n, 0), v.indexOf(n, 1)) += dt;
+///     }
+template <class T>
+class SparseBlocksView {
+  public:
+    SparseBlocksView() = default;
+    SparseBlocksView(const BlockView<std::remove_const_t<T>> *blocks, index size, index mostCells)
+        : blocks_(blocks), size_(size), mostCells_(mostCells) {}
+
+    /// The number of allocated blocks.
+    DNDS_HOST_DEVICE index size() const { return size_; }
+    /// The cells of the largest of them.
+    DNDS_HOST_DEVICE index mostCells() const { return mostCells_; }
+    /// The view of the k-th of them, in the order of `allocatedBlocks`.
+    DNDS_HOST_DEVICE BlockView<T> operator[](index k) const { return blocks_[k]; }
+
+  private:
+    const BlockView<std::remove_const_t<T>> *blocks_ = nullptr;
+    index size_ = 0;
+    index mostCells_ = 0;
+};
 
 /// Numbers on the blocks of a grid, of which each is allocated or not, as a whole; those that are not have the default
 /// value everywhere. Exchanges send only what is there, allocate a block when something arrives at its rim, and free
@@ -28,7 +61,7 @@ namespace DNDS {
 ///
 /// An exchange may move memory of blocks: take views anew after it. Fields on one pattern (species) go together in one
 /// message a peer: `SparseFields`. Making a field is Local; give all ranks the same, which is checked when the exchange
-/// is made. Memory is on the host.
+/// is made. Memory is on the host, or on the device after `toDevice`.
 template <class T>
 class SparseField : public SparseFieldCore {
   public:
@@ -42,16 +75,60 @@ class SparseField : public SparseFieldCore {
 
     T defaultValue() const noexcept { return static_cast<const SparseElementsOf<T> &>(elements()).value(); }
 
-    /// A view of the rank's block `local`, which is allocated. O(1). Throws IndexError; StateError for one that is not.
-    BlockView<T> view(int local, int stage = 0) { return viewAs<T>(local, stage); }
-    BlockView<const T> view(int local, int stage = 0) const { return viewAs<const T>(local, stage); }
+    /// A view of the rank's block `local`, which is allocated. O(1). Throws IndexError; StateError for one that is not;
+    /// StaleError where blocks are on the device.
+    BlockView<T> view(int local, int stage = 0) { return viewAs<T>(local, stage, MemorySpace::Host); }
+    BlockView<const T> view(int local, int stage = 0) const { return viewAs<const T>(local, stage, MemorySpace::Host); }
+    /// The same for kernels of `backend`. Throws StaleError where blocks are in the other space.
+    template <DeviceBackend backend>
+    BlockView<T> deviceView(int local, int stage = 0) {
+        return viewAs<T>(local, stage, memorySpaceOf(backend));
+    }
+    template <DeviceBackend backend>
+    BlockView<const T> deviceView(int local, int stage = 0) const {
+        return viewAs<const T>(local, stage, memorySpaceOf(backend));
+    }
+
+    /// The rank's allocated blocks in one trivially copyable view, for kernels over (block, cell). O(blocks); on the
+    /// device it waits for a copy of some hundred bytes a block. Valid until blocks are allocated, freed, moved or
+    /// exchanged, and until the next call for that stage. Throws IndexError, StaleError, MemoryError.
+    template <DeviceBackend backend>
+    SparseBlocksView<T> blocksView(int stage = 0) {
+        return blocksViewAs<T, backend>(stage);
+    }
+    template <DeviceBackend backend>
+    SparseBlocksView<const T> blocksView(int stage = 0) const {
+        return blocksViewAs<const T, backend>(stage);
+    }
 
   private:
     template <class U>
-    BlockView<U> viewAs(int local, int stage) const {
+    BlockView<U> viewAs(int local, int stage, MemorySpace space) const {
         const BlockMemory &memory = block(local);
-        return {
-            reinterpret_cast<U *>(memoryOf(local, stage)), memory.cells, memory.extent, components(), components(), 1};
+        return {reinterpret_cast<U *>(memoryOf(local, stage, space)),
+                memory.cells,
+                memory.extent,
+                components(),
+                components(),
+                1};
+    }
+    template <class U, DeviceBackend backend>
+    SparseBlocksView<U> blocksViewAs(int stage) const {
+        constexpr MemorySpace space = memorySpaceOf(backend);
+        const std::vector<int> there = allocatedBlocks();
+        HostDeviceBuffer &table = viewTable(stage, there.size() * sizeof(BlockView<T>));
+        std::byte *to = table.write(MemorySpace::Host, name());
+        index mostCells = 0;
+        for (const int local : there) {
+            const auto view = viewAs<T>(local, stage, space);
+            mostCells = std::max(mostCells, view.size());
+            std::memcpy(to, &view, sizeof view);
+            to += sizeof view;
+        }
+        if (space == MemorySpace::Device)
+            table.toDevice();
+        return {reinterpret_cast<const BlockView<T> *>(table.read(space, name())), static_cast<index>(there.size()),
+                mostCells};
     }
 };
 

@@ -11,17 +11,43 @@ namespace DNDS {
 
 BlockPool::Owner SparseFieldState::reserve(int block) const {
     BlockPool::Owner memory = pattern->pool().get(pooledBytes(block));
-    (void)memory->write(MemorySpace::Host, name);
+    if (space == MemorySpace::Host) // it may have been used on the other side
+        memory->toHost();
+    else
+        memory->toDevice();
+    (void)memory->write(space, name);
     return memory;
+}
+
+void SparseFieldState::moveTo(MemorySpace to) {
+    const auto keepIn = [&](MemorySpace kept) {
+        space = kept;
+        allocated.forEach([&](int block) {
+            Memory &mine = blocks[toSize(block)];
+            mine.bytes = mine.owner->write(kept, name); // what the other side has is old from now on
+            mine.witness = firstWitness(block);
+        });
+    };
+    try {
+        allocated.forEach([&](int block) {
+            HostDeviceBuffer &memory = *blocks[toSize(block)].owner;
+            to == MemorySpace::Host ? memory.toHost() : memory.toDevice();
+        });
+    } catch (...) {
+        keepIn(space);
+        throw;
+    }
+    keepIn(to);
 }
 
 void SparseFieldState::take(int block, BlockPool::Owner memory) noexcept {
     Memory &mine = blocks[toSize(block)];
     mine.owner = std::move(memory);
-    mine.bytes = mine.owner->write(MemorySpace::Host, name); // `reserve` found that it can be
+    mine.bytes = mine.owner->write(space, name); // `reserve` found that it can be
     mine.witness = firstWitness(block);
     mine.below = 0;
-    elements->fill(mine.bytes, totalBytes(block) / elements->bytes());
+    if (space == MemorySpace::Host)
+        elements->fill(mine.bytes, totalBytes(block) / elements->bytes());
     allocated.set(block);
     ++allocations;
 }
@@ -136,9 +162,30 @@ bool SparseFieldCore::allocate(int local) {
     state_->requireNoFlight("allocated");
     if (isAllocated(local))
         return false;
-    state_->take(local, state_->reserve(local));
+    SparseFieldState &state = *state_;
+    BlockPool::Owner memory = state.reserve(local);
+    if (state.space == MemorySpace::Device) { // one block: filled here and copied
+        memory->toHost();
+        state.elements->fill(memory->write(MemorySpace::Host, name()),
+                             state.totalBytes(local) / state.elements->bytes());
+        memory->toDevice();
+    }
+    state.take(local, std::move(memory));
     return true;
 }
+
+void SparseFieldCore::toDevice() {
+    Device::requireDevice("move the blocks of '" + name() + "' there");
+    state_->requireNoFlight("moved");
+    state_->moveTo(MemorySpace::Device);
+}
+
+void SparseFieldCore::toHost() {
+    state_->requireNoFlight("moved");
+    state_->moveTo(MemorySpace::Host);
+}
+
+MemorySpace SparseFieldCore::space() const noexcept { return state_->space; }
 
 bool SparseFieldCore::free(int local) {
     state_->requireNoFlight("freed");
@@ -168,7 +215,10 @@ void SparseFieldCore::swapStages(int a, int b) {
     std::swap(state_->places[toSize(a)], state_->places[toSize(b)]);
 }
 
-std::byte *SparseFieldCore::memoryOf(int local, int stage) const {
+std::byte *SparseFieldCore::memoryOf(int local, int stage, MemorySpace space) const {
+    DNDS_CHECK(space == state_->space, StaleError, "the blocks of '{}' are {}", name(),
+               space == MemorySpace::Host ? "on the device: call toHost() first"
+                                          : "on the host: call toDevice() first");
     DNDS_CHECK(isAllocated(local), StateError,
                "block {} of '{}' (number {} in the grid) is not allocated: ask isAllocated, or call allocate", local,
                name(), block(local).block);
@@ -178,8 +228,19 @@ std::byte *SparseFieldCore::memoryOf(int local, int stage) const {
 }
 
 std::shared_ptr<const void> SparseFieldCore::keep(int local) const {
-    (void)memoryOf(local, 0);
+    (void)memoryOf(local, 0, state_->space);
     return std::make_shared<BlockPool::Owner>(state_->blocks[toSize(local)].owner);
+}
+
+HostDeviceBuffer &SparseFieldCore::viewTable(int stage, std::size_t bytes) const {
+    DNDS_CHECK(stage >= 0 && stage < options().stages, IndexError, "'{}' has {} stages, none {}", name(),
+               options().stages, stage);
+    state_->views.resize(toSize(options().stages));
+    HostDeviceBuffer &table = state_->views[toSize(stage)];
+    if (table.bytes() < bytes)
+        table.renew(bytes + bytes / 4);
+    table.toHost();
+    return table;
 }
 
 SparseFields &SparseFieldCore::exchange() {

@@ -61,6 +61,13 @@ class SparseFieldCore {
     /// For restarts: as if it had been empty in so many exchanges. Local. Throws StateError for an absent block.
     void setEmptyExchanges(int local, int count);
 
+    /// Moves all blocks to the device, or back, and waits. Exchanges then pack, compare and unpack there, in one kernel
+    /// for all channels; what is decided is the same. Views of the side that is left throw StaleError. Local,
+    /// O(blocks). Throws StateError during an exchange; NotBuiltError, MemoryError.
+    void toDevice();
+    void toHost();
+    MemorySpace space() const noexcept;
+
     /// Keeps the memory of an allocated block for as long as the result lives, though the block be freed: for views in
     /// languages that count owners. Local. Throws StateError for an absent block.
     std::shared_ptr<const void> keep(int local) const;
@@ -84,8 +91,11 @@ class SparseFieldCore {
     SparseFieldCore &operator=(SparseFieldCore &&) noexcept;
     ~SparseFieldCore();
 
-    /// The first byte of an allocated block. Throws IndexError, StateError for one that is not there.
-    std::byte *memoryOf(int local, int stage) const;
+    /// The first byte of an allocated block in `space`. Throws IndexError, StateError for one that is not there,
+    /// StaleError where blocks are in the other one.
+    std::byte *memoryOf(int local, int stage, MemorySpace space) const;
+    /// Memory for views of the blocks that are there, to be written on the host. Throws IndexError, MemoryError.
+    HostDeviceBuffer &viewTable(int stage, std::size_t bytes) const;
     const SparseElements &elements() const noexcept;
 
   private:

@@ -24,14 +24,16 @@ struct SparseFieldState {
     /// A block that is there: memory for all stages behind each other.
     struct Memory {
         BlockPool::Owner owner;
-        std::byte *bytes = nullptr;
-        std::size_t witness = 0; ///< the element of stage 0 that was last found above the threshold
-        int below = 0;           ///< exchanges in a row in which the block was below it
+        std::byte *bytes = nullptr; ///< in the field's space
+        std::size_t witness = 0;    ///< the element of stage 0 that was last found above the threshold
+        int below = 0;              ///< exchanges in a row in which the block was below it
     };
     std::vector<Memory> blocks;
     BlockBits allocated;
-    std::vector<int> places; ///< where each stage is; permuted by swaps
-    int inFlight = 0;        ///< exchanges that have begun
+    std::vector<int> places;               ///< where each stage is; permuted by swaps
+    MemorySpace space = MemorySpace::Host; ///< where blocks are now
+    std::vector<HostDeviceBuffer> views;   ///< [stages]: of all blocks that are there, for kernels
+    int inFlight = 0;                      ///< exchanges that have begun
     std::uint64_t allocations = 0;
     std::uint64_t frees = 0;
 
@@ -43,10 +45,12 @@ struct SparseFieldState {
         return blocks[toSize(block)].bytes + stageBytes(block) * toSize(places[toSize(stage)]);
     }
 
-    /// Memory for a block, not yet its own. Throws MemoryError.
+    /// Memory for a block in the field's space, not yet its own. Throws MemoryError.
     BlockPool::Owner reserve(int block) const;
-    /// Makes a block be there, with default values. Does not throw.
+    /// Makes a block be there. On the host it has default values then. Does not throw.
     void take(int block, BlockPool::Owner memory) noexcept;
+    /// Moves all blocks. Throws MemoryError: then they are where they were.
+    void moveTo(MemorySpace to);
     void drop(int block) noexcept;
     /// Whether stage 0 of the block, with ghosts that stand for cells, is below the threshold for freeing: what a
     /// restart has, too, after its first exchange. Looks first where it last was not.

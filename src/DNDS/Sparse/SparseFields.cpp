@@ -5,6 +5,7 @@
 #include "DNDS/Mpi/FailTogether.hpp"
 #include "DNDS/Mpi/RequireSame.hpp"
 #include "DNDS/Sparse/PeerMessages.hpp"
+#include "DNDS/Sparse/SparseDevice.hpp"
 #include "DNDS/Sparse/SparseFieldState.hpp"
 #include "DNDS/Transport/Backoff.hpp"
 #include "DNDS/Transport/ProgressEngine.hpp"
@@ -43,6 +44,16 @@ struct SparseFields::State {
 
         const RowGather &gather(const ChannelEnd &end) const { return copies->gathers[toSize(end.shape)]; }
         const RowScatter &scatter(const ChannelEnd &end) const { return copies->scatters[toSize(end.shape)]; }
+        SparseKind kind() const {
+            return {field->elements->bits(), field->elements->kind(),
+                    static_cast<std::uint32_t>(field->elements->bytes()),
+                    static_cast<std::uint32_t>(field->options.components)};
+        }
+    };
+    /// A rim that the device has packed.
+    struct Packed {
+        std::size_t offset = 0; ///< in pinned memory
+        bool loud = false;
     };
     struct Peer {
         std::vector<std::uint64_t> present; ///< of what is sent
@@ -82,6 +93,27 @@ struct SparseFields::State {
     void allocateWanted();
     bool anyFresh() const noexcept;
     void freeEmpty();
+    /// Calls `visit(field's member, channel's number, whether its source is there)` for the channels within this rank
+    /// whose ghosts are to be filled.
+    template <class Visit>
+    void forEachBound(bool freshOnly, Visit &&visit) const;
+    /// Calls `visit(field, end of the channel)` for ghosts for which nothing came from other ranks.
+    template <class Visit>
+    void forEachAbsent(Visit &&visit) const;
+    /// Calls `visit(field's member, local channel)` for those that may make an absent block be wanted.
+    template <class Visit>
+    void forEachAsking(Visit &&visit);
+    bool packRim(const Member &member, const ChannelEnd &channel, std::byte *to);
+
+    // The same on the device, all channels at a time.
+    bool onDevice() const noexcept { return space == MemorySpace::Device; }
+    SparseJob jobOf(const Member &member, const ChannelEnd *from, const ChannelEnd *to) const;
+    void packOnDevice();
+    void sendLocalOnDevice();
+    void setLocalOnDevice(bool freshOnly);
+    void setNonLocalOnDevice(bool freshOnly);
+    void fillFreshOnDevice();
+    std::vector<bool> emptyOnDevice();
     /// Remembers the first failure, which is thrown when the exchange is over. `text` says what, if there is memory.
     template <class AnyError, class Text>
     void noteFailure(Text &&text) noexcept {
@@ -103,7 +135,11 @@ struct SparseFields::State {
     std::vector<Member> members;
     std::vector<Peer> peers;
     std::unique_ptr<PeerMessages> messages;
-    std::vector<std::byte> scratch; ///< for the largest shape of the widest field
+    std::vector<std::byte> scratch;        ///< for the largest shape of the widest field
+    MemorySpace space = MemorySpace::Host; ///< of all fields in this exchange
+    std::unique_ptr<SparseDevice> device;  ///< once they were there
+    std::vector<Packed> packed;            ///< in the order of messages
+    std::size_t nextPacked = 0;
     std::uint64_t signature = 0;
     std::uint64_t epoch = 0;
     SparseTraffic traffic;
@@ -184,6 +220,15 @@ void SparseFields::State::begin() {
     for (const Member &member : members)
         DNDS_CHECK(member.field->inFlight == 0, StateError,
                    "'{}' cannot begin: '{}' is in another exchange, which is not finished", name, member.field->name);
+    for (const Member &member : members)
+        DNDS_CHECK(member.field->space == members.front().field->space, StateError,
+                   "'{}' cannot begin: '{}' is on the {}, and '{}' is not", name, members.front().field->name,
+                   members.front().field->space == MemorySpace::Host ? "host" : "device", member.field->name);
+    space = members.front().field->space;
+    if (onDevice() && device == nullptr)
+        device = std::make_unique<SparseDevice>();
+    if (device != nullptr)
+        device->clear();
     polling = {};
     ++epoch;
     inFlight = true;
@@ -231,22 +276,40 @@ void SparseFields::State::build() {
     built = true;
 }
 
-void SparseFields::State::sendLocal() {
-    for (Member &member : members) {
-        SparseFieldState &field = *member.field;
-        field.allocated.forEach([&](int block) {
+template <class Visit>
+void SparseFields::State::forEachAsking(Visit &&visit) {
+    for (Member &member : members)
+        member.field->allocated.forEach([&](int block) {
             for (const std::int32_t k : pattern->localFrom(block)) {
                 const LocalChannel &channel = pattern->localChannels()[toSize(k)];
-                if (field.allocated.test(channel.to.block) || member.wanted.test(channel.to.block))
-                    continue;
-                const RowGather &copy = member.gather(channel.from);
-                copy.gather(field.memory(block), scratch.data());
-                const std::size_t count = copy.bytes() / field.elements->bytes();
-                if (field.elements->firstAbove(scratch.data(), count, field.options.allocationThreshold) < count)
-                    member.wanted.set(channel.to.block);
+                if (!member.field->allocated.test(channel.to.block) && !member.wanted.test(channel.to.block))
+                    visit(member, channel);
             }
         });
+}
+
+/// Copies a rim to host memory; returns whether it is loud.
+bool SparseFields::State::packRim(const Member &member, const ChannelEnd &channel, std::byte *to) {
+    const RowGather &copy = member.gather(channel);
+    const SparseFieldState &field = *member.field;
+    if (onDevice()) {
+        const Packed &rim = packed[nextPacked++];
+        std::memcpy(to, device->pinnedStaging(0) + rim.offset, copy.bytes());
+        return rim.loud;
     }
+    copy.gather(field.memory(channel.block), to);
+    const std::size_t count = copy.bytes() / field.elements->bytes();
+    return field.elements->firstAbove(to, count, field.options.allocationThreshold) < count;
+}
+
+void SparseFields::State::sendLocal() {
+    if (onDevice())
+        sendLocalOnDevice();
+    else
+        forEachAsking([&](Member &member, const LocalChannel &channel) {
+            if (packRim(member, channel.from, scratch.data()))
+                member.wanted.set(channel.to.block);
+        });
     sentLocal = true;
 }
 
@@ -255,6 +318,8 @@ void SparseFields::State::sendNonLocal() {
     std::size_t sent = 0;
     try {
         build();
+        if (onDevice())
+            packOnDevice();
         for (; sent < peers.size(); ++sent) {
             if (peers[sent].closed)
                 continue;
@@ -295,17 +360,14 @@ std::size_t SparseFields::State::pack(std::size_t p, std::uint64_t code) {
         const ChannelEnd &channel = channels.given[bit % channels.given.size()];
         const SparseFieldState &field = *members[f].field;
         const std::size_t at = f == lastField ? end : alignTo8(end);
-        const RowGather &copy = members[f].gather(channel);
-        copy.gather(field.memory(channel.block), to + at);
-        const std::size_t elements = copy.bytes() / field.elements->bytes();
-        const bool loud = field.elements->firstAbove(to + at, elements, field.options.allocationThreshold) < elements;
+        const bool loud = packRim(members[f], channel, to + at);
         if (!loud && !field.options.sendQuiet)
             return Bits::unset(peer.present.data(), bit);
         if (loud)
             Bits::set(loudBits, number);
         ++number;
         ++(loud ? traffic.loud : traffic.quiet);
-        end = at + copy.bytes();
+        end = at + members[f].gather(channel).bytes();
         lastField = f;
     });
     const SparseHeader header{epoch, signature, code, dataStart};
@@ -420,39 +482,45 @@ void SparseFields::State::wantLoud(std::size_t p) {
     });
 }
 
-void SparseFields::State::setLocal(bool freshOnly) {
-    for (Member &member : members) {
-        const SparseFieldState &field = *member.field;
-        const auto fill = [&](int block) {
+template <class Visit>
+void SparseFields::State::forEachBound(bool freshOnly, Visit &&visit) const {
+    for (const Member &member : members)
+        (freshOnly ? member.fresh : member.field->allocated).forEach([&](int block) {
             for (const std::int32_t k : pattern->localTo(block)) {
-                const LocalChannel &channel = pattern->localChannels()[toSize(k)];
-                const RowScatter &to = member.scatter(channel.to);
-                const std::byte *rim = member.defaults.data();
-                const int from = channel.from.block;
-                if (field.allocated.test(from) && !member.fresh.test(from)) {
-                    if (field.options.sendQuiet) {
-                        member.copies->copyLocal(toSize(k), channel, field.memory(from), field.memory(block));
-                        continue;
-                    }
-                    member.gather(channel.from).gather(field.memory(from), scratch.data());
-                    const std::size_t count = to.bytes() / field.elements->bytes();
-                    if (field.elements->firstAbove(scratch.data(), count, field.options.allocationThreshold) < count)
-                        rim = scratch.data();
-                }
-                to.scatter(rim, field.memory(block));
+                const int from = pattern->localChannels()[toSize(k)].from.block;
+                visit(member, toSize(k), member.field->allocated.test(from) && !member.fresh.test(from));
             }
-        };
-        (freshOnly ? member.fresh : field.allocated).forEach(fill);
-    }
+        });
+}
+
+void SparseFields::State::setLocal(bool freshOnly) {
+    if (onDevice())
+        setLocalOnDevice(freshOnly);
+    else
+        forEachBound(freshOnly, [&](const Member &member, std::size_t k, bool isThere) {
+            const LocalChannel &channel = pattern->localChannels()[k];
+            const SparseFieldState &field = *member.field;
+            std::byte *const to = field.memory(channel.to.block);
+            const std::byte *rim = member.defaults.data();
+            if (isThere && field.options.sendQuiet)
+                return member.copies->copyLocal(k, channel, field.memory(channel.from.block), to);
+            if (isThere && packRim(member, channel.from, scratch.data()))
+                rim = scratch.data();
+            member.scatter(channel.to).scatter(rim, to);
+        });
     localSet = true;
 }
 
 void SparseFields::State::setNonLocal(bool freshOnly) {
-    if (!freshOnly) // fresh blocks hold the default
-        fillAbsent();
-    for (std::size_t p = 0; p < peers.size(); ++p)
-        if (peers[p].usable)
-            unpack(p, freshOnly);
+    if (onDevice()) {
+        setNonLocalOnDevice(freshOnly);
+    } else {
+        if (!freshOnly) // fresh blocks hold the default
+            fillAbsent();
+        for (std::size_t p = 0; p < peers.size(); ++p)
+            if (peers[p].usable)
+                unpack(p, freshOnly);
+    }
     nonLocalSet = true;
 }
 
@@ -464,8 +532,8 @@ void SparseFields::State::unpack(std::size_t p, bool freshOnly) {
     });
 }
 
-/// Ghosts for which nothing came.
-void SparseFields::State::fillAbsent() {
+template <class Visit>
+void SparseFields::State::forEachAbsent(Visit &&visit) const {
     for (std::size_t f = 0; f < members.size(); ++f) {
         const Member &member = members[f];
         member.field->allocated.forEach([&](int block) {
@@ -477,11 +545,16 @@ void SparseFields::State::fillAbsent() {
                 const auto *const present =
                     reinterpret_cast<const std::uint64_t *>(messages->received(p).data() + headerBytes);
                 if (!Bits::test(present, f * channels.size() + toSize(place.channel)))
-                    member.scatter(channels[toSize(place.channel)])
-                        .scatter(member.defaults.data(), member.field->memory(block));
+                    visit(member, channels[toSize(place.channel)]);
             }
         });
     }
+}
+
+void SparseFields::State::fillAbsent() {
+    forEachAbsent([](const Member &member, const ChannelEnd &channel) {
+        member.scatter(channel).scatter(member.defaults.data(), member.field->memory(channel.block));
+    });
 }
 
 void SparseFields::State::allocateWanted() {
@@ -504,6 +577,16 @@ void SparseFields::State::allocateWanted() {
         one.member->fresh.set(one.block);
         ++traffic.allocations;
     }
+    if (onDevice() && !reserved.empty())
+        try {
+            fillFreshOnDevice();
+        } catch (...) {
+            for (const Reserved &one : reserved)
+                one.member->field->drop(one.block);
+            for (Member &member : members)
+                member.fresh.clear();
+            throw;
+        }
 }
 
 bool SparseFields::State::anyFresh() const noexcept {
@@ -511,6 +594,8 @@ bool SparseFields::State::anyFresh() const noexcept {
 }
 
 void SparseFields::State::freeEmpty() {
+    const std::vector<bool> empty = onDevice() ? emptyOnDevice() : std::vector<bool>();
+    std::size_t next = 0;
     for (Member &member : members) {
         SparseFieldState &field = *member.field;
         const int most = field.options.deallocationCount;
@@ -518,13 +603,175 @@ void SparseFields::State::freeEmpty() {
             continue;
         field.allocated.forEach([&](int block) {
             int &below = field.blocks[toSize(block)].below;
-            below = field.isBelow(block) ? std::min(below, most) + 1 : 0;
+            below = (onDevice() ? empty[next++] : field.isBelow(block)) ? std::min(below, most) + 1 : 0;
             if (below >= most) {
                 field.drop(block);
                 ++traffic.frees;
             }
         });
     }
+}
+
+// ---------------------------------------------------------------------------------------------------------------------
+// On the device
+
+/// A copy between rims; without `from` of the default, without `to` none yet.
+SparseJob SparseFields::State::jobOf(const Member &member, const ChannelEnd *from, const ChannelEnd *to) const {
+    SparseJob job;
+    job.elements = member.kind();
+    job.threshold = member.field->options.allocationThreshold;
+    const auto place = [&](const ChannelEnd &end, auto &memory, const std::uint32_t *&rows) {
+        const SparsePattern::DeviceRows &shape = pattern->deviceRows(end.shape);
+        memory = member.field->memory(end.block) + toSize(shape.first) * member.field->cellBytes;
+        rows = shape.rows;
+        job.cells = static_cast<std::uint64_t>(shape.count);
+    };
+    if (from != nullptr)
+        place(*from, job.source, job.sourceRows);
+    if (to != nullptr)
+        place(*to, job.destination, job.destinationRows);
+    return job;
+}
+
+void SparseFields::State::sendLocalOnDevice() {
+    std::vector<std::pair<Member *, int>> asking;
+    forEachAsking([&](Member &member, const LocalChannel &channel) {
+        SparseJob job = jobOf(member, &channel.from, nullptr);
+        job.flag = static_cast<std::int32_t>(asking.size());
+        device->add(job);
+        asking.emplace_back(&member, channel.to.block);
+    });
+    const std::span<const std::uint32_t> loud = device->run(asking.size());
+    for (std::size_t k = 0; k < asking.size(); ++k)
+        if (loud[k] != 0)
+            asking[k].first->wanted.set(asking[k].second);
+}
+
+/// Packs and compares what goes to all peers, and brings it to pinned memory.
+void SparseFields::State::packOnDevice() {
+    packed.clear();
+    nextPacked = 0;
+    std::size_t bytes = 0;
+    const auto forEachRim = [&](const auto &visit) {
+        for (std::size_t p = 0; p < peers.size(); ++p) {
+            const std::vector<ChannelEnd> &given = pattern->peers()[p].given;
+            if (!peers[p].closed)
+                Bits::forEach(peers[p].present.data(), peers[p].present.size(),
+                              [&](std::size_t bit) { visit(members[bit / given.size()], given[bit % given.size()]); });
+        }
+    };
+    forEachRim([&](const Member &member, const ChannelEnd &channel) {
+        packed.push_back({bytes, false});
+        bytes = alignTo8(bytes + member.gather(channel).bytes());
+    });
+    std::byte *const there = device->staging(bytes);
+    std::size_t number = 0;
+    forEachRim([&](const Member &member, const ChannelEnd &channel) {
+        SparseJob job = jobOf(member, &channel, nullptr);
+        job.destination = there + packed[number].offset;
+        job.flag = static_cast<std::int32_t>(number++);
+        device->add(job);
+    });
+    const std::span<const std::uint32_t> loud = device->run(packed.size());
+    for (std::size_t k = 0; k < packed.size(); ++k)
+        packed[k].loud = loud[k] != 0;
+    if (bytes > 0) {
+        Device::copy(device->pinnedStaging(bytes), MemorySpace::Host, there, MemorySpace::Device, bytes,
+                     device->stream());
+        Device::synchronize(device->stream());
+    }
+}
+
+void SparseFields::State::setLocalOnDevice(bool freshOnly) {
+    // Where quiet rims count as nothing, they are found first.
+    std::vector<std::uint32_t> loud;
+    std::size_t asked = 0;
+    const auto asks = [](const Member &member, bool isThere) { return isThere && !member.field->options.sendQuiet; };
+    forEachBound(freshOnly, [&](const Member &member, std::size_t k, bool isThere) {
+        if (!asks(member, isThere))
+            return;
+        SparseJob job = jobOf(member, &pattern->localChannels()[k].from, nullptr);
+        job.flag = static_cast<std::int32_t>(asked++);
+        device->add(job);
+    });
+    if (asked > 0) {
+        const std::span<const std::uint32_t> flags = device->run(asked);
+        loud.assign(flags.begin(), flags.end());
+    }
+    std::size_t next = 0;
+    forEachBound(freshOnly, [&](const Member &member, std::size_t k, bool isThere) {
+        const LocalChannel &channel = pattern->localChannels()[k];
+        const bool counts = isThere && (!asks(member, isThere) || loud[next++] != 0);
+        device->add(jobOf(member, counts ? &channel.from : nullptr, &channel.to));
+    });
+    (void)device->run(0);
+}
+
+void SparseFields::State::setNonLocalOnDevice(bool freshOnly) {
+    std::size_t bytes = 0;
+    std::vector<std::size_t> starts;
+    for (std::size_t p = 0; p < peers.size(); ++p) {
+        starts.push_back(bytes);
+        bytes += peers[p].usable ? alignTo8(messages->received(p).size()) : 0;
+    }
+    std::byte *const there = device->staging(bytes);
+    if (!freshOnly) // fresh blocks hold the default
+        forEachAbsent(
+            [&](const Member &member, const ChannelEnd &channel) { device->add(jobOf(member, nullptr, &channel)); });
+    for (std::size_t p = 0; p < peers.size(); ++p) {
+        if (!peers[p].usable)
+            continue;
+        const std::span<const std::byte> message = messages->received(p);
+        Device::copy(there + starts[p], MemorySpace::Device, message.data(), MemorySpace::Host, message.size(),
+                     device->stream());
+        forEachReceived(p, [&](std::size_t f, const ChannelEnd &channel, bool /*loud*/, const std::byte *data) {
+            const Member &member = members[f];
+            if (!(freshOnly ? member.fresh : member.field->allocated).test(channel.block))
+                return;
+            SparseJob job = jobOf(member, nullptr, &channel);
+            job.source = there + starts[p] + (data - message.data());
+            device->add(job);
+        });
+    }
+    (void)device->run(0);
+    Device::synchronize(device->stream()); // copies of messages without any job
+}
+
+void SparseFields::State::fillFreshOnDevice() {
+    for (const Member &member : members)
+        member.fresh.forEach([&](int block) {
+            SparseJob job;
+            job.elements = member.kind();
+            job.destination = member.field->blocks[toSize(block)].bytes;
+            job.cells = member.field->totalBytes(block) / member.field->cellBytes;
+            device->add(job);
+        });
+    (void)device->run(0);
+}
+
+/// For each allocated block of the fields that free any, whether it is below the threshold: as
+/// SparseFieldState::isBelow.
+std::vector<bool> SparseFields::State::emptyOnDevice() {
+    std::size_t number = 0;
+    for (const Member &member : members)
+        if (const SparseFieldState &field = *member.field; field.options.deallocationCount > 0)
+            field.allocated.forEach([&](int block) {
+                for (const RowRange &rows : pattern->cellRows(block)) {
+                    SparseJob job;
+                    job.elements = member.kind();
+                    job.source = field.memory(block) + toSize(rows.first) * field.cellBytes;
+                    job.cells = static_cast<std::uint64_t>(rows.last - rows.first);
+                    job.flag = static_cast<std::int32_t>(number);
+                    job.threshold = field.options.deallocationThreshold;
+                    device->add(job);
+                }
+                ++number;
+            });
+    const std::span<const std::uint32_t> above = device->run(number);
+    std::vector<bool> empty;
+    for (const std::uint32_t flag : above)
+        empty.push_back(flag == 0);
+    return empty;
 }
 
 /// When both kinds of channels were set: what depends on all of them.

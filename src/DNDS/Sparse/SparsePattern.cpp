@@ -1,12 +1,14 @@
 #include "DNDS/Sparse/SparsePattern.hpp"
 
 #include "DNDS/Blocks/BlockLinks.hpp"
+#include "DNDS/Device/Stream.hpp"
 #include "DNDS/Mpi/FailTogether.hpp"
 #include "DNDS/Transport/BoxToBox.hpp"
 #include "DNDS/Transport/RowScatter.hpp"
 
 #include <algorithm>
 #include <array>
+#include <limits>
 #include <tuple>
 #include <utility>
 
@@ -258,6 +260,39 @@ void SparsePattern::Copies::copyLocal(std::size_t k, const LocalChannel &channel
         direct[toSize(number)].copy(from, to, nullptr);
     else
         gathers[toSize(channel.from.shape)].gather(from, to + scatters[toSize(channel.to.shape)].offset());
+}
+
+const SparsePattern::DeviceRows &SparsePattern::deviceRows(std::int32_t shape) const {
+    if (deviceRows_.empty())
+        makeDeviceRows();
+    return deviceRows_[toSize(shape)];
+}
+
+void SparsePattern::makeDeviceRows() const {
+    std::vector<std::uint32_t> all;
+    std::vector<std::size_t> starts;
+    for (const RowList &shape : shapes_) {
+        starts.push_back(all.size());
+        if (shape.isRange())
+            continue;
+        shape.forEach([&](index row) {
+            DNDS_CHECK(row >= 0 && row <= std::numeric_limits<std::uint32_t>::max(), ArgumentError,
+                       "a block has {} cells: too many for the device", row);
+            all.push_back(static_cast<std::uint32_t>(row));
+        });
+    }
+    Device::DeviceBuffer<std::uint32_t> rows(all.size());
+    const Device::Stream stream;
+    if (!all.empty())
+        Device::copy(rows.data(), MemorySpace::Device, all.data(), MemorySpace::Host, all.size() * sizeof all[0],
+                     stream);
+    stream.synchronize();
+    std::vector<DeviceRows> made;
+    for (std::size_t k = 0; k < shapes_.size(); ++k)
+        made.push_back({shapes_[k].isRange() ? nullptr : rows.data() + starts[k],
+                        shapes_[k].isRange() ? shapes_[k].first() : 0, shapes_[k].count()});
+    rowsOnDevice_ = std::move(rows);
+    deviceRows_ = std::move(made);
 }
 
 index SparsePattern::mostCells() const noexcept {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "DNDS/Blocks/BlockPattern.hpp"
+#include "DNDS/Device/DeviceBuffer.hpp"
 #include "DNDS/Sparse/ObjectPool.hpp"
 #include "DNDS/Storage/HostDeviceBuffer.hpp"
 
@@ -134,6 +135,14 @@ class SparsePattern {
     };
     /// Local; O(shapes + local channels), for lists O(rows), at the first call for a width.
     const Copies &copies(std::size_t cellBytes) const;
+    /// The cells of a shape for kernels: `rows` of the block's memory, on the device; null for those from `first` on.
+    struct DeviceRows {
+        const std::uint32_t *rows = nullptr;
+        index first = 0;
+        index count = 0;
+    };
+    /// Local; O(cells of all shapes) at the first call. Throws NotBuiltError, MemoryError.
+    const DeviceRows &deviceRows(std::int32_t shape) const;
     /// The largest number of cells of a shape.
     index mostCells() const noexcept;
 
@@ -151,6 +160,7 @@ class SparsePattern {
 
     SparsePattern();
     void addDirect(Copies &made) const;
+    void makeDeviceRows() const;
 
     std::shared_ptr<const BlockGrid> grid_;
     GhostWidths ghosts_;
@@ -169,6 +179,8 @@ class SparsePattern {
     std::uint64_t signature_ = 0;
     mutable BlockPool pool_;
     mutable std::map<std::size_t, std::unique_ptr<const Copies>> copies_; ///< by bytes of a cell
+    mutable std::vector<DeviceRows> deviceRows_;                          ///< [shapes]
+    mutable Device::DeviceBuffer<std::uint32_t> rowsOnDevice_;
 };
 
 } // namespace DNDS

@@ -5,6 +5,7 @@
 
 #include "support/FailingAllocations.hpp"
 
+#include <cstdlib>
 #include <optional>
 
 namespace DNDS::test {
@@ -158,7 +159,9 @@ TEST(SparseOutOfMemory, MemoryThatComesBackKeepsRanksInStep) {
     if (world().size() == 1)
         GTEST_SKIP() << "nothing is received";
     const auto pattern = SparsePattern::make(world(), torus.on(world()), torus.ghosts);
+    ::setenv("DNDS_TRANSPORT", "packed", 1); // what stays on the node needs no memory where it is received
     Wanting one(pattern);
+    ::unsetenv("DNDS_TRANSPORT");
     const bool mine = world().rank() == world().size() - 1 && !pattern->peers().empty();
     one.exchange.startExchangeGhosts();
     if (mine) {

@@ -1,0 +1,90 @@
+/// @file SparseDevice.hpp
+/// @brief Copies and threshold tests of many rims of sparse blocks on the device: one kernel for all of them.
+#pragma once
+
+#include "DNDS/Base/ElementKind.hpp"
+#include "DNDS/Device/DeviceBuffer.hpp"
+#include "DNDS/Device/Stream.hpp"
+#include "DNDS/Storage/HostDeviceBuffer.hpp"
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+namespace DNDS {
+
+/// The elements of a field as kernels see them.
+struct SparseKind {
+    std::uint64_t defaultBits = 0; ///< in the lowest bytes
+    ElementKind kind = ElementKind::Opaque;
+    std::uint32_t bytes = 0; ///< of an element
+    std::uint32_t components = 1;
+};
+
+/// Cells that are copied, compared with the default, or both. Rows count cells.
+struct SparseJob {
+    const std::byte *source = nullptr;         ///< null: the default value
+    const std::uint32_t *sourceRows = nullptr; ///< null: one behind the other
+    std::byte *destination = nullptr;          ///< null: nothing is written
+    const std::uint32_t *destinationRows = nullptr;
+    std::uint64_t cells = 0;
+    SparseKind elements;
+    std::int32_t flag = -1; ///< which flag becomes 1 where an element is above the threshold; -1: no test
+    real threshold = 0;
+};
+
+namespace Detail {
+
+/// What one block of threads does.
+struct SparseTile {
+    std::uint32_t job = 0;
+    std::uint64_t first = 0; ///< element of the job
+};
+inline constexpr index sparseTileElements = 256;
+
+/// Queues the kernel. Everything is in device memory.
+void launchSparseJobs(Device::StreamHandle stream, const SparseJob *jobs, const SparseTile *tiles, index tileCount,
+                      std::uint32_t *flags);
+
+} // namespace Detail
+
+/// Collects jobs and runs them. Local. For one thread at a time.
+///
+///     device.add(job);                              // as many as there are
+///     const auto flags = device.run(flagCount);     // waits; valid until the next run
+class SparseDevice {
+  public:
+    /// Throws NotBuiltError without a device.
+    SparseDevice() = default;
+
+    void add(const SparseJob &job);
+    /// Forgets what was added and not run, after an error.
+    void clear() noexcept {
+        jobs_.clear();
+        tiles_.clear();
+    }
+    /// One kernel for all that was added. Throws MemoryError; then what was added is gone.
+    std::span<const std::uint32_t> run(std::size_t flags);
+
+    /// Memory on the device, and pinned on the host, of at least so many bytes; what was there is lost where it grows.
+    std::byte *staging(std::size_t bytes);
+    std::byte *pinnedStaging(std::size_t bytes);
+    Device::StreamHandle stream() const noexcept { return stream_; }
+
+  private:
+    struct Both {
+        HostDeviceBuffer pinned;
+        Device::DeviceBuffer<std::byte> device;
+    };
+    static std::byte *ofPinned(HostDeviceBuffer &buffer, std::size_t bytes);
+    static std::byte *ofDevice(Device::DeviceBuffer<std::byte> &buffer, std::size_t bytes);
+
+    Device::Stream stream_;
+    std::vector<SparseJob> jobs_;
+    std::vector<Detail::SparseTile> tiles_;
+    Both arguments_; ///< jobs, tiles and flags
+    Both staging_;
+};
+
+} // namespace DNDS

@@ -1,0 +1,255 @@
+// Sparse fields on the device: the same blocks, bits and counts as on the host.
+
+#include "DNDS/Device/ParallelFor.hpp"
+#include "DNDS/Device/Stream.hpp"
+#include "DNDS/Mpi/ThrowsOnAll.hpp"
+#include "DNDS/Sparse/SparseCase.hpp"
+
+#include <gtest/gtest.h>
+
+#include <limits>
+#include <memory>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+namespace DNDS::test {
+namespace {
+
+CommunicatorView world() { return {MPI_COMM_WORLD}; }
+
+class SparseOnDevice : public testing::Test {
+  protected:
+    void SetUp() override {
+        if (!Device::available())
+            GTEST_SKIP() << Device::unavailableReason();
+    }
+};
+
+/// Values around the thresholds, which are 0.5 and 0.25 or so, and now and then something wild.
+template <class T>
+T valueOf(T background, std::uint64_t draw) {
+    if (draw % 16 < 12)
+        return background;
+    if constexpr (std::is_floating_point_v<T>) {
+        if (draw % 97 == 0)
+            return std::numeric_limits<T>::quiet_NaN();
+        return background + static_cast<T>(0.125) * static_cast<T>(draw % 7);
+    } else {
+        return static_cast<T>(background + static_cast<T>(draw % 7));
+    }
+}
+
+template <class T>
+void fillAlike(SparseField<T> &a, SparseField<T> &b, std::uint64_t round) {
+    for (int k = 0; k < a.blocks(); ++k) {
+        const auto number = static_cast<std::uint64_t>(a.block(k).block);
+        const std::uint64_t draw = drawn(8, {number, round});
+        if (draw == 1) {
+            a.free(k);
+            b.free(k);
+        }
+        if (draw != 0)
+            continue;
+        const bool quiet = drawn(2, {number, round, 1}) == 0; // nearly nothing
+        a.allocate(k);
+        b.allocate(k);
+        for (auto *field : {&a, &b}) {
+            const auto v = field->view(k);
+            for (index n = 0; n < v.size(); ++n)
+                for (rowsize c = 0; c < v.components(); ++c) {
+                    index offset = c;
+                    for (int d = 0; d < v.dims(); ++d)
+                        offset += v.indexOf(n, d) * v.stride(d);
+                    const std::uint64_t one =
+                        drawn(1000, {number, round, static_cast<std::uint64_t>(n), static_cast<std::uint64_t>(c)});
+                    v.data()[offset] = valueOf(field->defaultValue(), quiet ? one % 12 : one);
+                }
+        }
+    }
+}
+
+template <class T>
+void expectSame(const SparseField<T> &host, SparseField<T> &device) {
+    ASSERT_EQ(device.allocatedBlocks(), host.allocatedBlocks()) << host.name();
+    device.toHost();
+    for (const int b : host.allocatedBlocks()) {
+        EXPECT_TRUE(sameBits(elementsOf(std::as_const(device).view(b)), elementsOf(host.view(b))))
+            << host.name() << ", block " << host.block(b).block;
+        EXPECT_EQ(device.emptyExchanges(b), host.emptyExchanges(b));
+    }
+}
+
+void exchangeInSteps(SparseFields &fields, std::uint64_t round) {
+    if (round % 3 == 0)
+        return fields.exchangeGhosts();
+    const Bounds first = round % 3 == 1 ? Bounds::Local : Bounds::NonLocal;
+    const Bounds last = round % 3 == 1 ? Bounds::NonLocal : Bounds::Local;
+    fields.sendBoundBufs(first);
+    fields.sendBoundBufs(last);
+    while (!fields.receiveBoundBufs()) {
+    }
+    fields.setBounds(first);
+    fields.setBounds(last);
+}
+
+/// One species of each kind of element, all in one exchange.
+struct Species {
+    SparseField<real> dust;
+    SparseField<float> ice;
+    SparseField<std::int8_t> small;
+    SparseField<std::uint64_t> large;
+
+    Species(const std::string &where, const std::shared_ptr<const SparsePattern> &pattern, bool sendQuiet)
+        : dust(where + " dust", pattern, options(2, 0.5, 0.25, sendQuiet), 0.1),
+          ice(where + " ice", pattern, options(3, 0.25, 0.125, sendQuiet), -2.5F),
+          small(where + " small", pattern, options(5, 2, 1, sendQuiet), std::int8_t{-7}),
+          large(where + " large", pattern, options(1, 0, 0, sendQuiet), std::uint64_t{1} << 62U) {}
+    static SparseFieldOptions options(rowsize components, real allocation, real deallocation, bool sendQuiet) {
+        return {.components = components,
+                .stages = 2,
+                .allocationThreshold = allocation,
+                .deallocationThreshold = deallocation,
+                .deallocationCount = 2,
+                .sendQuiet = sendQuiet};
+    }
+    std::vector<SparseFieldCore *> all() { return {&dust, &ice, &small, &large}; }
+    void toDevice() {
+        for (SparseFieldCore *field : all())
+            field->toDevice();
+    }
+};
+
+TEST_F(SparseOnDevice, DecidesAndSendsWhatTheHostDoes) {
+    for (const SparseGrid &grid : sparseGrids())
+        for (const bool sendQuiet : {true, false}) {
+            SCOPED_TRACE(testing::Message() << grid.name << (sendQuiet ? "" : ", without quiet rims"));
+            const auto pattern = SparsePattern::make(world(), grid.on(world()), grid.ghosts);
+            Species host("host", pattern, sendQuiet);
+            Species device("device", pattern, sendQuiet);
+            SparseFields ofHost("host", host.all());
+            SparseFields ofDevice("device", device.all());
+            for (std::uint64_t round = 0; round < 6; ++round) {
+                SCOPED_TRACE(round);
+                fillAlike(host.dust, device.dust, round);
+                fillAlike(host.ice, device.ice, round + 100);
+                fillAlike(host.small, device.small, round + 200);
+                fillAlike(host.large, device.large, round + 300);
+                device.toDevice();
+                exchangeInSteps(ofHost, round);
+                exchangeInSteps(ofDevice, round);
+                expectSame(host.dust, device.dust);
+                expectSame(host.ice, device.ice);
+                expectSame(host.small, device.small);
+                expectSame(host.large, device.large);
+                host.dust.swapStages(0, 1);
+                device.dust.swapStages(0, 1);
+            }
+            EXPECT_EQ(ofDevice.traffic().bytes, ofHost.traffic().bytes);
+            EXPECT_EQ(ofDevice.traffic().loud, ofHost.traffic().loud);
+            EXPECT_EQ(ofDevice.traffic().quiet, ofHost.traffic().quiet);
+        }
+}
+
+struct SparseAddOne {
+    SparseBlocksView<real> blocks;
+    DNDS_HOST_DEVICE void operator()(index i) const {
+        const BlockView<real> v = blocks[i / blocks.mostCells()];
+        const index n = i % blocks.mostCells();
+        if (n < v.size())
+            v(v.indexOf(n, 0), v.indexOf(n, 1)) += 1;
+    }
+};
+
+const SparseGrid torus{"torus", {{"torus", Box({0, 0}, {24, 16}), {true, true}}}, {5, 4}, {1, 1}};
+
+TEST_F(SparseOnDevice, KernelsSeeAllAllocatedBlocks) {
+    SparseField<real> u("u", SparsePattern::make(world(), torus.on(world()), torus.ghosts));
+    for (int b = 0; b < u.blocks(); b += 2)
+        u.allocate(b);
+    const auto onHost = u.blocksView<DeviceBackend::Host>();
+    EXPECT_EQ(onHost.size(), static_cast<index>(u.allocatedBlocks().size()));
+    parallelFor(Executor::host(), onHost.size() * onHost.mostCells(), SparseAddOne{onHost});
+    EXPECT_NE(messageOf<StaleError>([&] { (void)u.blocksView<DeviceBackend::CUDA>(); }).find("toDevice"),
+              u.blocks() > 0 ? std::string::npos : 0);
+    u.toDevice();
+    const Device::Stream stream;
+    const auto there = u.blocksView<DeviceBackend::CUDA>();
+    parallelFor(Executor::device(stream), there.size() * there.mostCells(), SparseAddOne{there});
+    stream.synchronize();
+    if (u.blocks() > 0) {
+        EXPECT_NE(messageOf<StaleError>([&] { (void)u.view(0); }).find("toHost"), std::string::npos);
+        EXPECT_EQ(u.space(), MemorySpace::Device);
+        EXPECT_NE(u.deviceView<DeviceBackend::CUDA>(0).data(), nullptr);
+    }
+    u.toHost();
+    for (const int b : u.allocatedBlocks()) {
+        const auto v = std::as_const(u).view(b);
+        for (index n = 0; n < v.size(); ++n)
+            EXPECT_EQ(v(v.indexOf(n, 0), v.indexOf(n, 1)), 2);
+    }
+}
+
+TEST_F(SparseOnDevice, BlocksThatArriveHaveTheDefaultElsewhere) {
+    SparseField<real> u("u", SparsePattern::make(world(), torus.on(world()), torus.ghosts), {.components = 2}, 3.5);
+    if (const int first = u.pattern()->localOf(0); first >= 0) {
+        u.allocate(first);
+        const auto v = u.view(first);
+        for (index n = 0; n < v.size(); ++n)
+            v(v.indexOf(n, 0), v.indexOf(n, 1), 1) = 7;
+    }
+    u.toDevice();
+    u.exchangeGhosts();
+    EXPECT_EQ(world().allReduce(static_cast<int>(u.allocatedBlocks().size()), MPI_SUM), 9);
+    u.toHost();
+    for (const int b : u.allocatedBlocks())
+        if (u.block(b).block != 0) {
+            const auto v = std::as_const(u).view(b);
+            for (index n = 0; n < v.size(); ++n)
+                for (rowsize c = 0; c < 2; ++c)
+                    EXPECT_EQ(v(v.indexOf(n, 0), v.indexOf(n, 1), c), 3.5);
+        }
+}
+
+TEST_F(SparseOnDevice, FieldsOfOneExchangeAreInOneSpace) {
+    const auto pattern = SparsePattern::make(world(), torus.on(world()), torus.ghosts);
+    SparseField<real> u("u", pattern);
+    SparseField<real> v("v", pattern);
+    SparseFields both("both", {&u, &v});
+    v.toDevice();
+    expectContains(messageOf<StateError>([&] { both.exchangeGhosts(); }), "'u' is on the host, and 'v' is not");
+    u.toDevice();
+    both.exchangeGhosts();
+    both.startExchangeGhosts();
+    expectContains(messageOf<StateError>([&] { u.toHost(); }), "cannot be moved during an exchange");
+    both.finishExchangeGhosts();
+}
+
+TEST_F(SparseOnDevice, MemoryThatEndsIsMended) {
+    const auto pattern = SparsePattern::make(world(), torus.on(world()), torus.ghosts);
+    SparseField<real> u("u", pattern);
+    const bool mine = u.pattern()->localOf(0) >= 0;
+    if (mine) {
+        const int first = u.pattern()->localOf(0);
+        u.allocate(first);
+        u.view(first)(0, 0) = 1;
+    }
+    u.toDevice();
+    const std::size_t before = u.memoryBytes();
+    pattern->pool().setLimit(before); // nothing more
+    bool threw = false;
+    try {
+        u.exchangeGhosts();
+    } catch (const MemoryError &) {
+        threw = true;
+    }
+    EXPECT_EQ(u.memoryBytes(), before);
+    EXPECT_EQ(u.exchange().inFlight(), threw);
+    pattern->pool().setLimit(std::numeric_limits<std::size_t>::max());
+    if (threw)
+        u.exchange().finishExchangeGhosts();
+    EXPECT_EQ(world().allReduce(static_cast<int>(u.allocatedBlocks().size()), MPI_SUM), 4); // a corner reaches three
+}
+
+} // namespace
+} // namespace DNDS::test
