@@ -90,7 +90,7 @@ std::vector<MarkedFace> markedFaces(const UnstructuredMesh &mesh) {
 
 } // namespace
 
-FileOrder::FileOrder(const UnstructuredMesh &mesh) {
+FileOrder::FileOrder(const UnstructuredMesh &mesh, UnusedNodes unused) {
     failTogether(mesh.comm, [&] {
         context_ = CommunicatorContext::of(mesh.comm);
         source_.origin = mesh.origin;
@@ -98,13 +98,13 @@ FileOrder::FileOrder(const UnstructuredMesh &mesh) {
         source_.periodic = mesh.periodic;
         for (std::size_t p = 0; p + 1 < mesh.patches.size(); p++)
             source_.patches.push_back({mesh.patches[p].name, mesh.patches[p].kind, mesh.patches[p].family});
-        sendNodes(mesh);
+        sendNodes(mesh, unused);
         sendCells(mesh);
         sendFaces(mesh);
     });
 }
 
-void FileOrder::sendNodes(const UnstructuredMesh &mesh) {
+void FileOrder::sendNodes(const UnstructuredMesh &mesh, UnusedNodes unused) {
     const EvenSplit blocks = blocksOf(mesh.comm, mesh.nodes);
     nodes_.ranks = ranksOf(blocks, mesh.nodes);
     const auto coordinates = mesh.coordinates.view();
@@ -126,11 +126,22 @@ void FileOrder::sendNodes(const UnstructuredMesh &mesh) {
     const std::vector<std::size_t> order = ascending(numbers);
     nodes_.places = inversePermutation(order);
     std::vector<index> present;
+    if (unused == UnusedNodes::Kept) {
+        const auto block = blocks.part(mesh.comm.rank());
+        source_.coordinates.resize(toSize(block.size()));
+        for (std::size_t k = 0; k < numbers.size(); k++)
+            source_.coordinates[toSize(numbers[k] - block.begin)] = points[k];
+    }
     for (const std::size_t k : order) {
         present.push_back(numbers[k]);
-        source_.coordinates.push_back(points[k]);
+        if (unused == UnusedNodes::LeftOut)
+            source_.coordinates.push_back(points[k]);
     }
     numberNodes(mesh.comm, source_);
+    if (unused == UnusedNodes::Kept) {
+        newNumbers_ = mesh.nodes.fileNumbers;
+        return;
+    }
 
     newNumbers_.resize(toSize(mesh.nodes.size()));
     queryOwners(

@@ -9,9 +9,12 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace DNDS::Geom {
+
+enum class UnusedNodes : unsigned char { LeftOut, Kept };
 
 /// A mesh in the order of its file, cut into blocks of nearly equal size, one per rank. All blocks together do not
 /// depend on the partition or the number of ranks, except where they are cut.
@@ -22,13 +25,15 @@ class FileOrder {
   public:
     /// Sends cells, coordinates and boundary faces to their blocks. Two sparse exchanges for each of them.
     ///
-    /// Nodes in no cell were left out when the mesh was built, so later nodes have lower numbers than in the file.
+    /// Nodes in no cell were left out when the mesh was built: without them, later nodes have lower numbers than in the
+    /// file; kept, they are at the origin, and numbers are those of the file up to the last node that a cell has.
     /// Boundary faces are in the order of their cells in the file, with their corners only; sides of periodic
     /// connections are marked as in the source; faces of no patch are left out.
-    explicit FileOrder(const UnstructuredMesh &mesh);
+    explicit FileOrder(const UnstructuredMesh &mesh, UnusedNodes unused = UnusedNodes::LeftOut);
 
     /// This rank's blocks, in the form of readers. Local.
     const SourceMesh &mesh() const noexcept { return source_; }
+    SourceMesh &&take() noexcept { return std::move(source_); }
     const CommunicatorView &comm() const { return context_->comm(); }
 
     /// The rows of this rank's block of cells (nodes) from the owned rows of all ranks: `owned` are [owned x
@@ -42,7 +47,7 @@ class FileOrder {
         std::vector<int> ranks;    ///< [owned] rank of the block
         std::vector<index> places; ///< [block] block row of the k-th entity received
     };
-    void sendNodes(const UnstructuredMesh &mesh);
+    void sendNodes(const UnstructuredMesh &mesh, UnusedNodes unused);
     void sendCells(const UnstructuredMesh &mesh);
     void sendFaces(const UnstructuredMesh &mesh);
     std::vector<real> sendValues(const Route &route, std::span<const real> owned, int components) const;

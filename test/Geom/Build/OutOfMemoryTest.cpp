@@ -7,6 +7,7 @@
 #include "DNDS/Geom/Generate/BoxMesh.hpp"
 #include "DNDS/Geom/Mesh/MeshMetrics.hpp"
 #include "DNDS/Geom/Read/ReadMesh.hpp"
+#include "DNDS/Geom/Repartition/Repartition.hpp"
 #include "DNDS/Geom/Write/WriteMesh.hpp"
 #include "DNDS/Mpi/CommunicatorContext.hpp"
 #include "DNDS/Mpi/FailTogether.hpp"
@@ -48,6 +49,38 @@ TEST(OutOfMemory, EndsBuildMeshOnAllRanks) {
             failTogether(MPI_COMM_WORLD, [&] { EXPECT_LT(computeMetrics(buildSmallBox(options)).closure, 1e-9); });
         });
     }
+}
+
+/// Whatever fails, mesh and field are as they were.
+TEST(OutOfMemory, EndsRepartitioningOnAllRanks) {
+    UnstructuredMesh mesh = buildSmallBox();
+    auto u = mesh.field<2>("u");
+    auto p = mesh.nodes.field<1>("p");
+    for (index c = 0; c < mesh.cells.owned; c++)
+        (*u.father)(c, 1) = static_cast<real>(mesh.cells.fileNumbers[toSize(c)]);
+    u.trans.pullOnce();
+    const std::uint64_t before = u.hash();
+    const index owned = mesh.cells.owned;
+    std::vector<int> targets;
+    for (const index cell : mesh.cells.ownFileNumbers())
+        targets.push_back(static_cast<int>(cell / 3 % worldSize()));
+    failEverywhere(
+        25,
+        [&] {
+            failTogether(MPI_COMM_WORLD, [&] {
+                Repartition move(mesh, targets);
+                move.onCells(u).onNodes(p);
+                EXPECT_EQ(u.hash(), before);
+                EXPECT_EQ(mesh.cells.owned, owned);
+            });
+        },
+        Outcome::ThrowsOrDoesWithout); // exchanges keep what was destroyed in flight
+    EXPECT_EQ(u.hash(), before);
+    Repartition move(mesh, targets);
+    move.onCells(u).onNodes(p);
+    move.commit();
+    for (index c = 0; c < mesh.cells.owned; c++)
+        EXPECT_EQ(std::as_const(u)(c, 1), static_cast<real>(mesh.cells.fileNumbers[toSize(c)]));
 }
 
 TEST(OutOfMemory, EndsReportsOfPartitionsOnAllRanks) {

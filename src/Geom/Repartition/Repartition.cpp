@@ -1,0 +1,255 @@
+#include "DNDS/Geom/Repartition/Repartition.hpp"
+
+#include "DNDS/Array/ParArray.hpp"
+#include "DNDS/Geom/Build/BuildMesh.hpp"
+#include "DNDS/Geom/Build/PartitionReport.hpp"
+#include "DNDS/Geom/Source/CellRecords.hpp"
+#include "DNDS/Geom/Write/FileOrder.hpp"
+#include "DNDS/Mpi/FailTogether.hpp"
+#include "DNDS/Mpi/Rendezvous.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+#include <tuple>
+#include <unordered_map>
+
+namespace DNDS::Geom {
+
+namespace {
+
+/// The numbers by which owned rows are known on any partition: file numbers; of a face that of its first cell with the
+/// face's place in that cell.
+std::vector<index> permanentNumbers(const UnstructuredMesh &mesh, MeshEntityKind kind) {
+    if (kind != MeshEntityKind::Faces) {
+        const auto own = (kind == MeshEntityKind::Cells ? mesh.cells : mesh.nodes).ownFileNumbers();
+        return {own.begin(), own.end()};
+    }
+    std::vector<index> numbers;
+    const auto faceCells = mesh.faceCells.view();
+    for (index face = 0; face < mesh.faces.owned; ++face) {
+        const LocalIndex cell = faceCells(face, 0);
+        DNDS_CHECK(
+            cell >= 0, StateError,
+            "face {} belongs to a cell that is not on this rank: rows of faces move where meshes have a layer of "
+            "ghosts",
+            face);
+        const auto ofCell = mesh.cellFaces.view()[cell];
+        const auto slot = std::ranges::find(ofCell, static_cast<LocalIndex>(face)) - ofCell.begin();
+        numbers.push_back(mesh.cells.fileNumbers[toSize(cell)] * FaceLink::maxSlots + slot);
+    }
+    return numbers;
+}
+
+/// The rank that has each of `before` afterwards: ranks that have it say so where both meet. Collective.
+std::vector<int> findOwners(CommunicatorContext &context, std::span<const index> before, std::span<const index> after) {
+    const int ranks = context.comm().size();
+    const auto meetsAt = [ranks](index number) { return static_cast<int>(number % ranks); };
+    const RankLists told = sparseExchange(
+        context, packByRank(
+                     ranks, after.size(), [&](std::size_t i) { return meetsAt(after[i]); },
+                     [](std::size_t) { return 1; }, [&](std::size_t i, index *word) { *word = after[i]; }));
+    std::vector<int> owners(before.size());
+    std::unordered_map<index, int> known;
+    context.comm().guarded([&] {
+        for (std::size_t k = 0; k < told.size(); ++k)
+            for (const index number : told.list(k))
+                known.emplace(number, told.ranks[k]);
+    });
+    queryOwners(
+        context, before.size(), [&](std::size_t i) { return meetsAt(before[i]); },
+        [&](std::size_t i) { return before[i]; },
+        [&](index number, std::vector<index> &reply) { reply.push_back(known.at(number)); },
+        [&](std::size_t i, RecordReader &reader) { owners[i] = static_cast<int>(reader.next()); });
+    return owners;
+}
+
+/// The movement of rows to `targets`, where row k is the one that has the number `after[k]`. Collective.
+Redistribute movement(std::shared_ptr<const GlobalMapping> mapping, std::span<const int> targets,
+                      std::span<const index> before, std::span<const index> after) {
+    const CommunicatorView comm = mapping->context()->comm();
+    const Redistribute arriving = Redistribute::toRanks(std::move(mapping), targets);
+    ParArray<index, 1> numbers("permanent numbers", comm);
+    comm.guarded([&] {
+        numbers.resize(static_cast<index>(before.size()));
+        std::ranges::copy(before, numbers.data());
+    });
+    arriving.move(numbers);
+    std::vector<index> places;
+    comm.guarded([&] {
+        std::unordered_map<index, index> placeOf;
+        for (std::size_t k = 0; k < after.size(); ++k)
+            placeOf.emplace(after[k], static_cast<index>(k));
+        for (index i = 0; i < numbers.size(); ++i)
+            places.push_back(placeOf.at(std::as_const(numbers)(i, 0)));
+    });
+    return arriving.permuted(places);
+}
+
+UnstructuredMesh rebuilt(const UnstructuredMesh &mesh, std::span<const int> targets, const MeshOptions &options) {
+    const CommunicatorView comm = mesh.comm;
+    std::vector<real> ranks;
+    comm.guarded([&] {
+        (void)mesh.cells.builtPattern();
+        DNDS_CHECK(static_cast<index>(targets.size()) == mesh.cells.owned, ArgumentError,
+                   "{} targets are given for {} own cells", targets.size(), mesh.cells.owned);
+        for (std::size_t c = 0; c < targets.size(); ++c)
+            DNDS_CHECK(targets[c] >= 0 && targets[c] < comm.size(), ArgumentError, "cell {} is given to rank {} of {}",
+                       c, targets[c], comm.size());
+        ranks.assign(targets.begin(), targets.end());
+    });
+    FileOrder order(mesh, UnusedNodes::Kept); // so that all numbers are kept
+    const std::vector<real> parts = order.cellValues(ranks, 1);
+    MeshOptions given = options;
+    comm.guarded([&] {
+        given.partitioner = Partitioner::Given;
+        given.cellWeights.clear();
+        given.givenPart.assign(parts.begin(), parts.end());
+    });
+    return buildMesh(comm, order.take(), given);
+}
+
+} // namespace
+
+Repartition::Repartition(UnstructuredMesh &mesh, std::span<const int> targets, const MeshOptions &options)
+    : before_(mesh), after_(failTogether(mesh.comm, [&] { return rebuilt(mesh, targets, options); })) {
+    failTogether(mesh.comm, [&] {
+        cells_ = std::make_unique<const Redistribute>(movement(mesh.cells.mapping().global(), targets,
+                                                               permanentNumbers(before_, MeshEntityKind::Cells),
+                                                               permanentNumbers(after_, MeshEntityKind::Cells)));
+    });
+}
+
+const MeshEntities &Repartition::entitiesOf(MeshEntityKind kind) const noexcept {
+    return kind == MeshEntityKind::Cells ? after_.cells : kind == MeshEntityKind::Nodes ? after_.nodes : after_.faces;
+}
+
+const Redistribute &Repartition::rows(MeshEntityKind kind) {
+    if (kind == MeshEntityKind::Cells)
+        return *cells_;
+    std::unique_ptr<const Redistribute> &known = kind == MeshEntityKind::Nodes ? nodes_ : faces_;
+    if (known == nullptr)
+        failTogether(after_.comm, [&] {
+            const std::vector<index> before = permanentNumbers(before_, kind);
+            const std::vector<index> after = permanentNumbers(after_, kind);
+            const MeshEntities &entities = kind == MeshEntityKind::Nodes ? before_.nodes : before_.faces;
+            const std::shared_ptr<const GlobalMapping> mapping = entities.mapping().global();
+            const std::vector<int> targets = findOwners(*mapping->context(), before, after);
+            known = std::make_unique<const Redistribute>(movement(mapping, targets, before, after));
+        });
+    return *known;
+}
+
+void Repartition::commit() noexcept {
+    for (const std::function<void()> &one : commits_)
+        one();
+    commits_.clear();
+    before_ = std::move(after_);
+}
+
+// ---------------------------------------------------------------------------------------------------------------------
+// Targets
+
+namespace {
+
+/// Gives each part to a rank: in descending order of what a rank has of a part already, then what is left in order.
+std::vector<index> ranksOfParts(int ranks, std::vector<std::tuple<index, index, index>> shared) {
+    std::ranges::sort(shared, std::greater<>());
+    std::vector<index> rankOf(toSize(ranks), -1);
+    std::vector<bool> taken(toSize(ranks), false);
+    for (const auto &[cells, part, rank] : shared)
+        if (rankOf[toSize(part)] < 0 && !taken[toSize(rank)]) {
+            rankOf[toSize(part)] = rank;
+            taken[toSize(rank)] = true;
+        }
+    std::size_t next = 0;
+    for (index &rank : rankOf) {
+        if (rank >= 0)
+            continue;
+        while (taken[next])
+            ++next;
+        rank = static_cast<index>(next);
+        taken[next] = true;
+    }
+    return rankOf;
+}
+
+std::vector<int> targetsOf(const UnstructuredMesh &mesh, std::span<const index> costs,
+                           const RepartitionOptions &options) {
+    const CommunicatorView comm = mesh.comm;
+    std::vector<int> parts = partitionCells(mesh, comm.size(), options.partitioner,
+                                            {.imbalance = options.imbalance, .seed = options.seed}, costs);
+    RankLists shared;
+    comm.guarded([&] {
+        std::vector<index> cells(toSize(comm.size()), 0);
+        for (const int part : parts)
+            ++cells[toSize(part)];
+        shared.ranks.push_back(0);
+        for (std::size_t part = 0; part < cells.size(); ++part)
+            if (cells[part] > 0)
+                shared.values.insert(shared.values.end(), {cells[part], static_cast<index>(part)});
+        shared.starts.push_back(static_cast<index>(shared.values.size()));
+    });
+    const RankLists all = sparseExchange(*CommunicatorContext::of(comm), shared);
+    std::vector<index> rankOf(toSize(comm.size()));
+    comm.guarded([&] {
+        if (comm.rank() != 0)
+            return;
+        std::vector<std::tuple<index, index, index>> found;
+        for (std::size_t k = 0; k < all.size(); ++k)
+            for (RecordReader reader(all.list(k)); !reader.atEnd();) {
+                const index cells = reader.next();
+                found.emplace_back(cells, reader.next(), all.ranks[k]);
+            }
+        rankOf = ranksOfParts(comm.size(), std::move(found));
+    });
+    comm.broadcast(rankOf.data(), rankOf.size());
+    for (int &part : parts)
+        part = static_cast<int>(rankOf[toSize(part)]);
+    return parts;
+}
+
+} // namespace
+
+std::vector<int> repartitionTargets(const UnstructuredMesh &mesh, std::span<const index> costs,
+                                    const RepartitionOptions &options) {
+    return failTogether(mesh.comm, [&] { return targetsOf(mesh, costs, options); });
+}
+
+// ---------------------------------------------------------------------------------------------------------------------
+// When
+
+Imbalance measureImbalance(const CommunicatorView &comm, double own) {
+    comm.guarded(
+        [&] { DNDS_CHECK(own >= 0 && std::isfinite(own), ArgumentError, "a rank's work is measured as {}", own); });
+    Imbalance result;
+    result.most = comm.allReduce(own, MPI_MAX);
+    result.mean = comm.allReduce(own, MPI_SUM) / comm.size();
+    result.slowest = comm.allReduce(own == result.most ? comm.rank() : comm.size(), MPI_MIN);
+    return result;
+}
+
+std::string describeImbalance(const CommunicatorView &comm, const Imbalance &imbalance) {
+    if (comm.size() == 1 || imbalance.mean == 0)
+        return "there is nothing to balance";
+    return fmt::format("rank {} has {:.2f} x the mean of {} ranks: balancing would save at most {:.0f} % of a step",
+                       imbalance.slowest, imbalance.excess() + 1, comm.size(),
+                       100 * (1 - imbalance.mean / imbalance.most));
+}
+
+Rebalancing::Rebalancing(double threshold) : threshold_(threshold) {
+    DNDS_CHECK(threshold >= 0, ArgumentError, "a threshold of {} for balancing: give 0 or more", threshold);
+}
+
+bool Rebalancing::isDue(const CommunicatorView &comm, double seconds) {
+    last_ = measureImbalance(comm, seconds);
+    lost_ += last_.most - last_.mean;
+    return last_.excess() > threshold_ && lost_ >= cost_;
+}
+
+void Rebalancing::moved(const CommunicatorView &comm, double seconds) {
+    cost_ = measureImbalance(comm, seconds).most;
+    lost_ = 0;
+}
+
+} // namespace DNDS::Geom
