@@ -7,6 +7,7 @@
 #include "DNDS/Sparse/SparseFieldCore.hpp"
 #include "DNDS/Sparse/SparseFields.hpp"
 
+#include <cstring>
 #include <memory>
 #include <string>
 #include <utility>
@@ -45,6 +46,13 @@ class SparseField : public SparseFieldCore {
     /// A view of the rank's block `local`, which is allocated. O(1). Throws IndexError; StateError for one that is not.
     BlockView<T> view(int local, int stage = 0) { return viewAs<T>(local, stage); }
     BlockView<const T> view(int local, int stage = 0) const { return viewAs<const T>(local, stage); }
+
+    /// Copies stage 0 of a block, ghosts included, to that of `to`, a field on the same pattern; allocated in both.
+    /// Local. Throws StateError where it is not.
+    void copyBlock(int local, SparseField &to) const {
+        const std::size_t bytes = toSize(block(local).rows) * toSize(components()) * sizeof(T);
+        std::memcpy(to.memoryOf(local, 0), memoryOf(local, 0), bytes);
+    }
 
   private:
     template <class U>

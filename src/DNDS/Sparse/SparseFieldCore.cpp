@@ -102,6 +102,8 @@ SparseFieldCore::SparseFieldCore(std::string name, std::shared_ptr<const SparseP
     state.elements = std::move(elements);
     state.blocks.resize(state.pattern->blocks().size());
     state.allocated.resize(state.blocks.size());
+    state.taskRows.setName(state.name);
+    state.taskRows.resize(static_cast<index>(state.blocks.size()));
     state.places.resize(toSize(options.stages));
     std::iota(state.places.begin(), state.places.end(), 0);
 }
@@ -181,6 +183,9 @@ std::shared_ptr<const void> SparseFieldCore::keep(int local) const {
     (void)memoryOf(local, 0);
     return std::make_shared<BlockPool::Owner>(state_->blocks[toSize(local)].owner);
 }
+
+ArrayBase &SparseFieldCore::rows() const noexcept { return state_->taskRows; }
+void SparseFieldCore::markWritten() noexcept { state_->taskRows.markWritten(); }
 
 SparseFields &SparseFieldCore::exchange() {
     if (alone_ == nullptr)

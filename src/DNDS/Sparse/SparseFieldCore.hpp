@@ -11,6 +11,7 @@
 
 namespace DNDS {
 
+class ArrayBase;
 class SparseElements;
 class SparseFields;
 struct SparseFieldState;
@@ -73,6 +74,11 @@ class SparseFieldCore {
     void exchangeGhosts();
     /// The exchange of this field alone, for its steps. Collective the first time.
     SparseFields &exchange();
+
+    /// For task graphs: what stands there for the field, a row without elements for each block, allocated or not.
+    ArrayBase &rows() const noexcept;
+    /// The same for `Task::changed`.
+    void markWritten() noexcept;
 
     /// Bytes of the pool that blocks of this field have on this rank: see `roundedSize`. Local, O(blocks).
     std::size_t memoryBytes() const noexcept;

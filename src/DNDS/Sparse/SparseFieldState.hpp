@@ -5,6 +5,7 @@
 #include "DNDS/Sparse/SparseElements.hpp"
 #include "DNDS/Sparse/SparseFieldCore.hpp"
 #include "DNDS/Sparse/SparseMessage.hpp"
+#include "DNDS/Storage/Array.hpp"
 
 #include <cstdint>
 #include <memory>
@@ -30,8 +31,9 @@ struct SparseFieldState {
     };
     std::vector<Memory> blocks;
     BlockBits allocated;
-    std::vector<int> places; ///< where each stage is; permuted by swaps
-    int inFlight = 0;        ///< exchanges that have begun
+    Array<std::uint8_t, 0> taskRows; ///< see `SparseFieldCore::rows`
+    std::vector<int> places;         ///< where each stage is; permuted by swaps
+    int inFlight = 0;                ///< exchanges that have begun
     std::uint64_t allocations = 0;
     std::uint64_t frees = 0;
 
