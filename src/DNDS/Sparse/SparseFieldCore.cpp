@@ -32,6 +32,12 @@ void SparseFieldState::drop(int block) noexcept {
     ++frees;
 }
 
+void SparseFieldState::dropEmpty(int block) noexcept {
+    if (freeing)
+        freeing(block, memory(block));
+    drop(block);
+}
+
 std::size_t SparseFieldState::firstWitness(int block) const {
     return toSize(pattern->cellRows(block).front().first * options.components);
 }
@@ -182,6 +188,11 @@ std::byte *SparseFieldCore::memoryOf(int local, int stage) const {
 std::shared_ptr<const void> SparseFieldCore::keep(int local) const {
     (void)memoryOf(local, 0);
     return std::make_shared<BlockPool::Owner>(state_->blocks[toSize(local)].owner);
+}
+
+void SparseFieldCore::onFree(std::function<void(int, const std::byte *)> visit) {
+    state_->requireNoFlight("watched");
+    state_->freeing = std::move(visit);
 }
 
 ArrayBase &SparseFieldCore::rows() const noexcept { return state_->taskRows; }

@@ -8,6 +8,7 @@
 #include "DNDS/Storage/Array.hpp"
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -31,9 +32,10 @@ struct SparseFieldState {
     };
     std::vector<Memory> blocks;
     BlockBits allocated;
-    Array<std::uint8_t, 0> taskRows; ///< see `SparseFieldCore::rows`
-    std::vector<int> places;         ///< where each stage is; permuted by swaps
-    int inFlight = 0;                ///< exchanges that have begun
+    Array<std::uint8_t, 0> taskRows;                     ///< see `SparseFieldCore::rows`
+    std::vector<int> places;                             ///< where each stage is; permuted by swaps
+    int inFlight = 0;                                    ///< exchanges that have begun
+    std::function<void(int, const std::byte *)> freeing; ///< see `SparseFieldCore::onFree`
     std::uint64_t allocations = 0;
     std::uint64_t frees = 0;
 
@@ -50,6 +52,8 @@ struct SparseFieldState {
     /// Makes a block be there, with default values. Does not throw.
     void take(int block, BlockPool::Owner memory) noexcept;
     void drop(int block) noexcept;
+    /// The same for exchanges, which tell the program.
+    void dropEmpty(int block) noexcept;
     /// Whether stage 0 of the block, with ghosts that stand for cells, is below the threshold for freeing: what a
     /// restart has, too, after its first exchange. Looks first where it last was not.
     bool isBelow(int block) noexcept;

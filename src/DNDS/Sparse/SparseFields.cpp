@@ -520,7 +520,7 @@ void SparseFields::State::freeEmpty() {
             int &below = field.blocks[toSize(block)].below;
             below = field.isBelow(block) ? std::min(below, most) + 1 : 0;
             if (below >= most) {
-                field.drop(block);
+                field.dropEmpty(block);
                 ++traffic.frees;
             }
         });
