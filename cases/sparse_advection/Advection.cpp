@@ -1,6 +1,6 @@
 #include "Advection.hpp"
 
-#include "DNDS/Sparse/SparseReductions.hpp"
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <cmath>
@@ -105,6 +105,8 @@ SparseRun::SparseRun(const CommunicatorView &comm, const Setup &setup, const DND
         fields_.emplace_back(species.name, pattern_, options);
     for (auto &field : fields_)
         cores.push_back(&field);
+    for (auto &field : fields_)
+        dropped_.emplace_back(field);
     exchange_ = std::make_unique<DNDS::SparseFields>("species", cores);
     for (std::size_t s = 0; s < fields_.size(); ++s)
         for (int b = 0; b < fields_[s].blocks(); ++b) {
@@ -157,6 +159,18 @@ std::vector<real> SparseRun::masses() const {
     for (const auto &field : fields_)
         masses.push_back(DNDS::sums(field)[0] * std::pow(setup_.cellSize(), 3));
     return masses;
+}
+
+std::vector<real> SparseRun::dropped() const {
+    std::vector<real> masses;
+    for (const auto &sums : dropped_)
+        masses.push_back(sums.sums()[0] * std::pow(setup_.cellSize(), 3));
+    return masses;
+}
+
+std::string lossText(real before, real after, real dropped) {
+    return fmt::format("changed by {:.1e}: {:.1e} with blocks that were freed, {:.1e} at faces whose ghosts were 0",
+                       after / before - 1, 0 - dropped / before, (after - before + dropped) / before);
 }
 
 DenseRun::DenseRun(const CommunicatorView &comm, const Setup &setup)

@@ -5,6 +5,7 @@
 #include "DNDS/Blocks/BlockField.hpp"
 #include "DNDS/Exchange/ExchangeGroup.hpp"
 #include "DNDS/Sparse/SparseField.hpp"
+#include "DNDS/Sparse/SparseReductions.hpp"
 
 #include <array>
 #include <memory>
@@ -49,6 +50,9 @@ real blobAt(const Species &species, const std::array<real, 3> &point);
 void advanceBlock(const BlockView<const real> &now, const BlockView<const real> &old, const BlockView<real> &next,
                   const std::array<real, 3> &courants, real keep);
 
+/// "changed by ...", and in which ways: blocks that were freed hold `dropped`, the rest left through faces.
+std::string lossText(real before, real after, real dropped);
+
 /// The species on sparse fields: blocks appear ahead and vanish behind.
 class SparseRun {
   public:
@@ -62,11 +66,14 @@ class SparseRun {
     double allocatedBlocks() const;
     /// Of each species on all ranks. Collective.
     std::vector<real> masses() const;
+    /// What was lost with blocks that were freed: as above.
+    std::vector<real> dropped() const;
 
   private:
     Setup setup_;
     std::shared_ptr<const DNDS::SparsePattern> pattern_;
     std::vector<DNDS::SparseField<real>> fields_;
+    std::vector<DNDS::DroppedSums<real>> dropped_;
     std::unique_ptr<DNDS::SparseFields> exchange_;
 };
 

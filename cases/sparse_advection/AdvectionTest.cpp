@@ -40,8 +40,12 @@ TEST(SparseAdvection, LosesNoMoreThanTheThresholdsCut) {
     }
     EXPECT_LT(largestDifference(sparse, dense), 1e-4);
     const auto after = sparse.masses();
-    for (std::size_t s = 0; s < before.size(); ++s)
+    const auto dropped = sparse.dropped();
+    for (std::size_t s = 0; s < before.size(); ++s) {
         EXPECT_NEAR(after[s] / before[s], 1, 1e-4);
+        EXPECT_LE(dropped[s], before[s] - after[s] + 1e-14) << "nothing comes in through faces";
+    }
+    EXPECT_GT(*std::ranges::max_element(dropped), 0);
     EXPECT_GT(world().allReduce(static_cast<double>(sparse.traffic().frees), MPI_SUM), 0);
 }
 

@@ -77,6 +77,8 @@ MeshRun::MeshRun(const CommunicatorView &comm, const Setup &setup, index bricks,
     for (std::size_t s = 0; s < fields_.size(); ++s) {
         start(fields_[s], setup.species[s]);
         cores.push_back(&fields_[s]);
+        dropped_.emplace_back(
+            fields_[s], [&volumes = volumes_](int block, index cell) { return volumes[toSize(block)][toSize(cell)]; });
     }
     exchange_ = std::make_unique<DNDS::SparseFields>("species", cores);
 }
@@ -135,6 +137,13 @@ std::vector<real> MeshRun::masses() const {
                 amounts.push_back(field.view(b)(i) * volumes_[toSize(b)][toSize(i)]);
         masses.push_back(DNDS::exactSum(mesh_->comm, amounts));
     }
+    return masses;
+}
+
+std::vector<real> MeshRun::dropped() const {
+    std::vector<real> masses;
+    for (const auto &sums : dropped_)
+        masses.push_back(sums.sums()[0]);
     return masses;
 }
 

@@ -23,6 +23,8 @@ class MeshRun {
     double shareAllocated() const;
     /// Of each species on all ranks. Collective.
     std::vector<real> masses() const;
+    /// What was lost with clusters that were freed: as above.
+    std::vector<real> dropped() const;
     real timeStep() const { return timeStep_; }
     index cells() const;
 
@@ -40,6 +42,7 @@ class MeshRun {
     std::vector<std::vector<std::array<real, 3>>> centres_;
     std::vector<std::vector<std::vector<real>>> courants_; ///< [species][blocks][faces of own cells]: outwards
     std::vector<DNDS::SparseField<real>> fields_;
+    std::vector<DNDS::DroppedSums<real>> dropped_;
     std::unique_ptr<DNDS::SparseFields> exchange_;
 };
 

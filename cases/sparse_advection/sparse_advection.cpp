@@ -113,12 +113,13 @@ int carry(const CommunicatorView &comm, const Options &options) {
     }
     record.picture(steps, run);
     const std::vector<real> after = run.masses();
+    const std::vector<real> dropped = run.dropped();
     bool kept = true;
     for (std::size_t s = 0; s < before.size(); ++s) {
         const real change = after[s] / before[s] - 1;
         kept = kept && std::abs(change) < 1e-3;
-        say(fmt::format("{}: mass {:.15e}, changed by {:.1e} (what the thresholds cut)", options.setup.species[s].name,
-                        after[s], change));
+        say(fmt::format("{}: mass {:.15e}, {}", options.setup.species[s].name, after[s],
+                        SparseAdvection::lossText(before[s], after[s], dropped[s])));
     }
     DNDS_CHECK(kept, DNDS::DataError, "more than a thousandth of the mass was lost: lower the thresholds");
     const DNDS::SparseTraffic traffic = run.traffic();

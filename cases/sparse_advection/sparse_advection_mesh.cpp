@@ -38,12 +38,13 @@ int carry(const DNDS::CommunicatorView &comm, const Options &options) {
     for (int step = 0; step < steps; ++step)
         run.step();
     const auto after = run.masses();
+    const std::vector<real> dropped = run.dropped();
     bool kept = true;
     for (std::size_t s = 0; s < before.size(); ++s) {
         const real change = after[s] / before[s] - 1;
         kept = kept && std::abs(change) < 1e-3;
-        say(fmt::format("{}: mass {:.15e}, changed by {:.1e} (what the thresholds cut)", setup.species[s].name,
-                        after[s], change));
+        say(fmt::format("{}: mass {:.15e}, {}", setup.species[s].name, after[s],
+                        SparseAdvection::lossText(before[s], after[s], dropped[s])));
     }
     say(fmt::format("{:.3f} of the clusters hold something", run.shareAllocated()));
     DNDS_CHECK(kept, DNDS::DataError, "more than a thousandth of the mass was lost: lower the thresholds");

@@ -3,6 +3,7 @@
 #include "Errors.hpp"
 #include "Field.hpp"
 #include "MeshHandle.hpp"
+#include "SparseHandle.hpp"
 
 #include "DNDS/Geom/Write/WriteMesh.hpp"
 
@@ -25,8 +26,11 @@ using Geom::FieldSlice;
 namespace {
 
 /// Fields of a file from a dict of names and Field objects, or NumPy arrays [owned] or [owned, components].
+/// Sparse fields among those of cells, on clusters of `mesh`, become two fields each.
 class FieldSlices {
   public:
+    explicit FieldSlices(const Mesh &mesh) : mesh_(mesh) {}
+
     /// None is no field. Local.
     void add(nb::handle fields) {
         if (fields.is_none())
@@ -42,6 +46,8 @@ class FieldSlices {
     using Values = nb::ndarray<const real, nb::c_contig, nb::device::cpu>;
 
     void add(std::string name, nb::handle given) {
+        if (nb::isinstance<SparseHandle>(given))
+            return addSparse(name, nb::cast<const SparseHandle &>(given));
         const nb::object values = nb::isinstance<Field>(given) ? given.attr("owned") : nb::borrow(given);
         const nb::object plain = numbersOf(name, values);
         const auto numbers = nb::cast<Values>(plain);
@@ -51,6 +57,16 @@ class FieldSlices {
         const int components = numbers.ndim() == 1 ? 1 : static_cast<int>(numbers.shape(1));
         slices_.push_back({std::move(name), components, {numbers.data(), numbers.size()}});
         kept_.push_back(plain);
+    }
+
+    /// Under the name that the file shall have.
+    void addSparse(const std::string &name, const SparseHandle &field) {
+        DNDS_CHECK(mesh_.data->clusters != nullptr && field.core().grid() == nullptr, ArgumentError,
+                   "'{}' is not on the clusters of this mesh", name);
+        for (FieldSlice &slice : field.field->fields(*mesh_.data->clusters)) {
+            slice.name.replace(0, field.core().name().size(), name);
+            slices_.push_back(std::move(slice));
+        }
     }
 
     static nb::object numbersOf(const std::string &name, const nb::object &values) {
@@ -64,6 +80,7 @@ class FieldSlices {
         }
     }
 
+    const Mesh &mesh_;
     std::vector<FieldSlice> slices_;
     std::vector<nb::object> kept_;
 };
@@ -92,8 +109,8 @@ class VtkFile {
     }
 
     void write(real time, nb::handle cells, nb::handle nodes) {
-        FieldSlices atCells;
-        FieldSlices atNodes;
+        FieldSlices atCells(mesh_);
+        FieldSlices atNodes(mesh_);
         guarded(mesh_.comm->view, [&] {
             (void)opened();
             atCells.add(cells);
@@ -160,8 +177,8 @@ constexpr Words<Geom::CgnsFileType, 2> cgnsFileTypes{
 
 void writeCgns(const Mesh &self, nb::handle path, nb::handle cells, nb::handle nodes, std::string_view fileType) {
     std::string file;
-    FieldSlices atCells;
-    FieldSlices atNodes;
+    FieldSlices atCells(self);
+    FieldSlices atNodes(self);
     Geom::CgnsWriteOptions options;
     guarded(self.comm->view, [&] {
         file = pathOf(path);
@@ -194,10 +211,11 @@ file cannot be written, NotBuiltError without parallel HDF5.)")
         .def(
             "write", &VtkFile::write, "time"_a = 0.0, "cells"_a.none() = nb::none(), "nodes"_a.none() = nb::none(),
             nb::sig("def write(self, time: float = 0.0, "
-                    "cells: collections.abc.Mapping[str, Field | numpy.typing.ArrayLike] | None = None, "
+                    "cells: collections.abc.Mapping[str, Field | SparseField | numpy.typing.ArrayLike] | None = None, "
                     "nodes: collections.abc.Mapping[str, Field | numpy.typing.ArrayLike] | None = None) -> None"),
             R"(Appends fields at a time: by name fields, or arrays [owned] or [owned, components], on cells and nodes. Later calls
-use the same names. Collective.)")
+use the same names. A sparse field of cells is the default where clusters are absent, and is followed by
+`<name>.allocated`, 1 where they are there. Collective.)")
         .def(
             "continue_from", &VtkFile::continueFrom, "path"_a.none(), "last"_a = std::numeric_limits<real>::infinity(),
             nb::sig("def continue_from(self, path: str | os.PathLike[str], last: float = float('inf')) -> int"),
@@ -216,7 +234,7 @@ Raises ArgumentError for a file of another mesh, DataError for files of other pr
         "write_cgns", &writeCgns, "path"_a.none(), "cells"_a.none() = nb::none(), "nodes"_a.none() = nb::none(),
         nb::kw_only(), "file_type"_a = "hdf5",
         nb::sig("def write_cgns(self, path: str | os.PathLike[str], "
-                "cells: collections.abc.Mapping[str, Field | numpy.typing.ArrayLike] | None = None, "
+                "cells: collections.abc.Mapping[str, Field | SparseField | numpy.typing.ArrayLike] | None = None, "
                 "nodes: collections.abc.Mapping[str, Field | numpy.typing.ArrayLike] | None = None, *, "
                 "file_type: str = 'hdf5') -> None"),
         R"(Writes the mesh, its patches and fields as a CGNS file, "hdf5" or "adf", in the order of the mesh file. Collective.

@@ -1,16 +1,23 @@
 #include "AnyArray.hpp"
+#include "Arguments.hpp"
 #include "Errors.hpp"
 #include "SparseHandle.hpp"
 
+#include "DNDS/Geom/Clusters/ClusterFields.hpp"
 #include "DNDS/Sparse/SparseDense.hpp"
 #include "DNDS/Sparse/SparseFields.hpp"
 #include "DNDS/Sparse/SparseRows.hpp"
 
+#include <nanobind/stl/array.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
 #include <algorithm>
+#include <array>
+#include <memory>
+#include <string>
 #include <utility>
+#include <vector>
 
 namespace DNDS::Python {
 
@@ -69,6 +76,10 @@ class SparseFieldOf final : public AnySparseField {
     void toDense(AnyBlockField &dense) const override { DNDS::toDense(field_, typed(dense)); }
     void fromDense(AnyBlockField &dense) override { DNDS::fromDense(std::as_const(typed(dense)), field_); }
     std::unique_ptr<AnySparseRows> rows() override { return std::make_unique<SparseRowsOf<T>>(field_); }
+    void addTo(SparseResults &results) const override { results.add(field_); }
+    std::vector<Geom::FieldSlice> fields(const Geom::MeshClusters &clusters) const override {
+        return Geom::fieldsOf(clusters, field_);
+    }
 
   private:
     static T numberOf(nb::handle given) {
@@ -86,6 +97,30 @@ class SparseFieldOf final : public AnySparseField {
 
     SparseField<T> field_;
 };
+
+constexpr const char *writeVtkSignature = "def write_vtk(self, path: str | os.PathLike[str], *, "
+                                          "origin: collections.abc.Sequence[float] = (0, 0, 0), "
+                                          "spacing: collections.abc.Sequence[float] = (1, 1, 1), "
+                                          "centres: bool = False) -> None";
+
+/// Writes fields on a grid as a VTKHDF file. Collective.
+void writeVtk(const std::vector<std::shared_ptr<AnySparseField>> &fields, nb::handle path,
+              const std::array<real, 3> &origin, const std::array<real, 3> &spacing, bool centres) {
+    SparseFieldCore &first = fields.front()->core();
+    const CommunicatorView comm = first.pattern()->context()->comm();
+    std::string file;
+    guarded(comm, [&] {
+        file = pathOf(path);
+        DNDS_CHECK(first.grid() != nullptr, ArgumentError,
+                   "'{}' is on clusters of a mesh: give it to VtkFile.write, among the cells", first.name());
+    });
+    const nb::gil_scoped_release others;
+    SparseResults results;
+    for (const auto &field : fields)
+        field->addTo(results);
+    writeVtkImage(comm, file, *first.grid(), results,
+                  {origin, spacing, centres ? VtkPlacement::Centres : VtkPlacement::Cells});
+}
 
 /// Several fields on one pattern, and what keeps them.
 struct SparseGroup {
@@ -219,6 +254,16 @@ their next exchange.)")
             "from_dense",
             [](const SparseHandle &self, const BlockFieldHandle &dense) { self.field->fromDense(*dense.field); },
             "dense"_a, "The other way round: blocks with something above the allocation threshold are there. Local.")
+        .def(
+            "write_vtk",
+            [](const SparseHandle &self, nb::handle path, const std::array<real, 3> &origin,
+               const std::array<real, 3> &spacing,
+               bool centres) { writeVtk({self.field}, path, origin, spacing, centres); },
+            "path"_a.none(), nb::kw_only(), "origin"_a = std::array<real, 3>{0, 0, 0},
+            "spacing"_a = std::array<real, 3>{1, 1, 1}, "centres"_a = false, nb::sig(writeVtkSignature),
+            R"(Writes a VTKHDF file with the field, its default where blocks are absent, and `<name>.allocated`, 1 where they are
+there. For fields on a grid of one index space; those on a mesh are given to VtkFile.write. `origin` and `spacing` are
+x, y, z, of which x is the last index. `centres`: as points in the cells' centres, which VTK 9.1 reads. Collective.)")
         .def_prop_ro(
             "name", [](const SparseHandle &self) { return self.core().name(); }, "The name in messages.")
         .def_prop_ro(
@@ -310,6 +355,14 @@ Made by `BlockGrid.sparse_field` and `Mesh.sparse_field`. The other blocks have 
         .def(
             "exchange_ghosts", [](SparseGroup &self) { self.exchange->exchangeGhosts(); }, Release(),
             "As SparseField.exchange_ghosts, in one message a peer.")
+        .def(
+            "write_vtk",
+            [](const SparseGroup &self, nb::handle path, const std::array<real, 3> &origin,
+               const std::array<real, 3> &spacing,
+               bool centres) { writeVtk(self.fields, path, origin, spacing, centres); },
+            "path"_a.none(), nb::kw_only(), "origin"_a = std::array<real, 3>{0, 0, 0},
+            "spacing"_a = std::array<real, 3>{1, 1, 1}, "centres"_a = false, nb::sig(writeVtkSignature),
+            "As SparseField.write_vtk, with all fields in one file.")
         .def_prop_ro(
             "traffic", [](const SparseGroup &self) { return trafficOf(self.exchange->traffic()); },
             nb::sig("def traffic(self) -> dict[str, int]"), "What was done on this rank.")

@@ -5,6 +5,8 @@
 #include "BlockHandles.hpp"
 #include "NumpyViews.hpp"
 
+#include "DNDS/Geom/Source/MeshSlice.hpp"
+#include "DNDS/Sparse/SparseFile.hpp"
 #include "DNDS/Sparse/SparseReductions.hpp"
 
 #include <nanobind/nanobind.h>
@@ -13,6 +15,10 @@
 #include <memory>
 #include <string>
 #include <vector>
+
+namespace DNDS::Geom {
+class MeshClusters;
+}
 
 namespace DNDS::Python {
 
@@ -52,6 +58,9 @@ class AnySparseField {
     virtual void toDense(AnyBlockField &dense) const = 0;
     virtual void fromDense(AnyBlockField &dense) = 0;
     virtual std::unique_ptr<AnySparseRows> rows() = 0;
+    /// For files: of grids, collective; of clusters, local. Throw as SparseResults::add and `Geom::fieldsOf`.
+    virtual void addTo(SparseResults &results) const = 0;
+    virtual std::vector<Geom::FieldSlice> fields(const Geom::MeshClusters &clusters) const = 0;
 };
 
 struct SparseHandle {

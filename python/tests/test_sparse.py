@@ -1,6 +1,7 @@
 import gc
 
 import dnds
+import h5py
 import numpy as np
 import pytest
 
@@ -105,6 +106,28 @@ def test_to_dense_and_back(comm):
         smoke.to_dense(dnds.BlockField(grid, dtype="float32"))
 
 
+def test_vtk_files_of_a_grid(comm, shared_path):
+    grid, smoke = puff(comm)
+    count = grid.sparse_field("count", dtype="int32", default=7)
+    path = shared_path / "smoke.vtkhdf"
+    try:
+        dnds.SparseFields([smoke, count]).write_vtk(path, spacing=(0.5, 0.5, 1))
+    except dnds.NotBuiltError:
+        pytest.skip("built without HDF5")
+    dense = all_cells(grid, smoke)
+    with h5py.File(path) as file:
+        cells = file["VTKHDF/CellData"]
+        np.testing.assert_array_equal(np.squeeze(cells["smoke"]), dense)
+        there = np.zeros(grid.shape)
+        there[8:16, 8:16] = 1
+        np.testing.assert_array_equal(np.squeeze(cells["smoke.allocated"]), there)
+        assert (cells["count"][:] == 7).all() and (cells["count.allocated"][:] == 0).all()
+    comm.barrier()
+    smoke.write_vtk(path, centres=True)
+    with h5py.File(path) as file:
+        np.testing.assert_array_equal(np.squeeze(file["VTKHDF/PointData/smoke"]), dense)
+
+
 def test_restarts(comm, shared_path):
     if not hasattr(dnds, "Checkpoint"):
         pytest.skip("this build has no checkpoints")
@@ -122,6 +145,21 @@ def test_restarts(comm, shared_path):
     coarse = dnds.BlockGrid.blocks_of((64, 32), (16, 16), comm=comm).sparse_field()
     with pytest.raises(dnds.ArgumentError):
         file.read("smoke", coarse)
+
+
+def write_clusters(mesh, u, whole, path):
+    """A sparse field in a file: where clusters are there it is the dense one, and 0 elsewhere."""
+    try:
+        with dnds.VtkFile(mesh, path) as file:
+            file.write(cells={"r": u, "whole": whole})
+    except dnds.NotBuiltError:
+        return
+    with h5py.File(path) as file:
+        cells = file["VTKHDF/CellData"]
+        there = cells["r.allocated"][:] == 1
+        assert 0 < there.sum() < len(there)
+        np.testing.assert_allclose(cells["r"][:], cells["whole"][:], atol=1e-5)
+        assert (cells["r"][:][~there] == 0).all() and cells["r"][:].max() > 0
 
 
 def test_clusters_of_a_mesh(comm, shared_path):
@@ -156,6 +194,7 @@ def test_clusters_of_a_mesh(comm, shared_path):
         values = u.view(b) if u.is_allocated(b) else 0
         np.testing.assert_allclose(values, whole.data[cells], atol=1e-5)
     assert 1 <= comm.allreduce(len(u.allocated_blocks)) < comm.allreduce(len(u))
+    write_clusters(mesh, u, whole, shared_path / "radical.vtkhdf")
     if hasattr(dnds, "Checkpoint"):
         path = shared_path / "radical.h5"
         dnds.write_checkpoint(path, {"u": u, "whole": whole}, {"whole": mesh.cells.own_file_numbers}, comm=comm)

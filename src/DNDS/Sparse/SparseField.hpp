@@ -101,6 +101,13 @@ class SparseField : public SparseFieldCore {
         return blocksViewAs<const T, backend>(stage);
     }
 
+    /// Copies stage 0 of a block, ghosts included, to that of `to`, a field on the same pattern; allocated in both.
+    /// On the host. Local. Throws StateError where it is not, StaleError where blocks are on the device.
+    void copyBlock(int local, SparseField &to) const {
+        const std::size_t bytes = toSize(block(local).rows) * toSize(components()) * sizeof(T);
+        std::memcpy(to.memoryOf(local, 0, MemorySpace::Host), memoryOf(local, 0, MemorySpace::Host), bytes);
+    }
+
   private:
     template <class U>
     BlockView<U> viewAs(int local, int stage, MemorySpace space) const {

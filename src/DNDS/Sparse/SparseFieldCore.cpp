@@ -58,6 +58,18 @@ void SparseFieldState::drop(int block) noexcept {
     ++frees;
 }
 
+void SparseFieldState::dropEmpty(int block) noexcept {
+    if (freeing)
+        try {
+            const HostDeviceBuffer &owned = *blocks[toSize(block)].owner;
+            const std::ptrdiff_t stage = memory(block) - blocks[toSize(block)].bytes;
+            blocks[toSize(block)].owner->toHost(); // where the program looks
+            freeing(block, owned.read(MemorySpace::Host, name) + stage);
+        } catch (const Error &) { // the device is lost, which others say
+        }
+    drop(block);
+}
+
 std::size_t SparseFieldState::firstWitness(int block) const {
     return toSize(pattern->cellRows(block).front().first * options.components);
 }
@@ -128,6 +140,8 @@ SparseFieldCore::SparseFieldCore(std::string name, std::shared_ptr<const SparseP
     state.elements = std::move(elements);
     state.blocks.resize(state.pattern->blocks().size());
     state.allocated.resize(state.blocks.size());
+    state.taskRows.setName(state.name);
+    state.taskRows.resize(static_cast<index>(state.blocks.size()));
     state.places.resize(toSize(options.stages));
     std::iota(state.places.begin(), state.places.end(), 0);
 }
@@ -242,6 +256,14 @@ HostDeviceBuffer &SparseFieldCore::viewTable(int stage, std::size_t bytes) const
     table.toHost();
     return table;
 }
+
+void SparseFieldCore::onFree(std::function<void(int, const std::byte *)> visit) {
+    state_->requireNoFlight("watched");
+    state_->freeing = std::move(visit);
+}
+
+ArrayBase &SparseFieldCore::rows() const noexcept { return state_->taskRows; }
+void SparseFieldCore::markWritten() noexcept { state_->taskRows.markWritten(); }
 
 SparseFields &SparseFieldCore::exchange() {
     if (alone_ == nullptr)

@@ -4,6 +4,8 @@
 
 #include "DNDS/Sparse/SparsePattern.hpp"
 
+#include <cstddef>
+#include <functional>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -11,6 +13,7 @@
 
 namespace DNDS {
 
+class ArrayBase;
 class SparseElements;
 class SparseFields;
 struct SparseFieldState;
@@ -80,6 +83,16 @@ class SparseFieldCore {
     void exchangeGhosts();
     /// The exchange of this field alone, for its steps. Collective the first time.
     SparseFields &exchange();
+
+    /// Calls `visit(local, first byte of stage 0)` for each block that an exchange frees, while it is still there: to
+    /// count what is lost, see `DroppedSums`. It must not throw, and takes the place of the one before; empty: none.
+    /// Local. Throws StateError during an exchange.
+    void onFree(std::function<void(int local, const std::byte *stage0)> visit);
+
+    /// For task graphs: what stands there for the field, a row without elements for each block, allocated or not.
+    ArrayBase &rows() const noexcept;
+    /// The same for `Task::changed`.
+    void markWritten() noexcept;
 
     /// Bytes of the pool that blocks of this field have on this rank: see `roundedSize`. Local, O(blocks).
     std::size_t memoryBytes() const noexcept;

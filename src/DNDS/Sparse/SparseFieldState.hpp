@@ -5,8 +5,10 @@
 #include "DNDS/Sparse/SparseElements.hpp"
 #include "DNDS/Sparse/SparseFieldCore.hpp"
 #include "DNDS/Sparse/SparseMessage.hpp"
+#include "DNDS/Storage/Array.hpp"
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -30,10 +32,12 @@ struct SparseFieldState {
     };
     std::vector<Memory> blocks;
     BlockBits allocated;
-    std::vector<int> places;               ///< where each stage is; permuted by swaps
-    MemorySpace space = MemorySpace::Host; ///< where blocks are now
-    std::vector<HostDeviceBuffer> views;   ///< [stages]: of all blocks that are there, for kernels
-    int inFlight = 0;                      ///< exchanges that have begun
+    Array<std::uint8_t, 0> taskRows;                     ///< see `SparseFieldCore::rows`
+    std::vector<int> places;                             ///< where each stage is; permuted by swaps
+    MemorySpace space = MemorySpace::Host;               ///< where blocks are now
+    std::vector<HostDeviceBuffer> views;                 ///< [stages]: of all blocks that are there, for kernels
+    int inFlight = 0;                                    ///< exchanges that have begun
+    std::function<void(int, const std::byte *)> freeing; ///< see `SparseFieldCore::onFree`
     std::uint64_t allocations = 0;
     std::uint64_t frees = 0;
 
@@ -52,6 +56,8 @@ struct SparseFieldState {
     /// Moves all blocks. Throws MemoryError: then they are where they were.
     void moveTo(MemorySpace to);
     void drop(int block) noexcept;
+    /// The same for exchanges, which tell the program.
+    void dropEmpty(int block) noexcept;
     /// Whether stage 0 of the block, with ghosts that stand for cells, is below the threshold for freeing: what a
     /// restart has, too, after its first exchange. Looks first where it last was not.
     bool isBelow(int block) noexcept;

@@ -605,7 +605,7 @@ void SparseFields::State::freeEmpty() {
             int &below = field.blocks[toSize(block)].below;
             below = (onDevice() ? empty[next++] : field.isBelow(block)) ? std::min(below, most) + 1 : 0;
             if (below >= most) {
-                field.drop(block);
+                field.dropEmpty(block);
                 ++traffic.frees;
             }
         });
@@ -871,6 +871,19 @@ bool SparseFields::receiveBoundBufs(Bounds which) {
 
 void SparseFields::abandon() noexcept { state_->abandon(); }
 
+void SparseFields::giveUp() noexcept {
+    State &state = *state_;
+    try {
+        state.begin();
+    } catch (...) { // nobody can be told
+        return;
+    }
+    for (std::size_t p = 0; p < state.peers.size() && !state.sentNonLocal; ++p)
+        state.refuse(p);
+    state.lostLast = state.lostLast || state.incomplete;
+    state.abandon();
+}
+
 void SparseFields::setBounds(Bounds which) {
     State &state = *state_;
     DNDS_CHECK(inFlight() && (!isLocal(which) || state.sentLocal) && (!isNonLocal(which) || state.sentNonLocal),
@@ -905,7 +918,16 @@ void SparseFields::finishExchangeGhosts() {
     setBounds(Bounds::Any);
 }
 
+const std::string &SparseFields::name() const noexcept { return state_->name; }
+
 bool SparseFields::inFlight() const noexcept { return state_->inFlight; }
+
+std::vector<ArrayBase *> SparseFields::rows() const {
+    std::vector<ArrayBase *> rows;
+    for (const State::Member &member : state_->members)
+        rows.push_back(&member.field->taskRows);
+    return rows;
+}
 
 SparseTraffic SparseFields::traffic() const {
     SparseTraffic traffic = state_->traffic;

@@ -10,6 +10,7 @@
 #include <span>
 #include <string>
 #include <utility>
+#include <vector>
 
 namespace DNDS {
 
@@ -99,7 +100,14 @@ class SparseFields {
     /// Peers complete theirs with what this rank has sent. Local.
     void abandon() noexcept;
 
+    /// The same, or where this rank has not sent yet: peers get nothing from it in the exchange under way, or in the
+    /// next one where there is none, and throw PeerError at its end. For programs that fail in between. Local.
+    void giveUp() noexcept;
+
+    const std::string &name() const noexcept;
     bool inFlight() const noexcept;
+    /// For task graphs: those of the fields.
+    std::vector<ArrayBase *> rows() const;
     /// What was done so far on this rank. Local.
     SparseTraffic traffic() const;
 

@@ -2,12 +2,18 @@
 /// @brief Sums, norms and extrema of sparse fields, in which absent blocks have the default value.
 #pragma once
 
+#include "DNDS/Base/ExactAccumulator.hpp"
 #include "DNDS/Mpi/ExactSum.hpp"
 #include "DNDS/Sparse/SparseField.hpp"
 
 #include <algorithm>
 #include <cmath>
+#include <cstddef>
+#include <functional>
 #include <limits>
+#include <memory>
+#include <span>
+#include <utility>
 #include <vector>
 
 namespace DNDS {
@@ -100,6 +106,78 @@ std::vector<real> norms2(const SparseField<T> &field) {
         norm = std::sqrt(norm);
     return result;
 }
+
+/// What a field has lost with blocks that exchanges have freed: the sum of their values beyond the default, from when
+/// this was made. What else a conservative scheme loses has left through faces whose ghosts were the default.
+///
+///     const DroppedSums<real> dropped(dust);
+///     const real before = sums(dust)[0];
+///     ...                                                           // steps
+///     const real throughFaces = before - sums(dust)[0] - dropped.sums()[0];
+///
+/// Costs a pass over each block that is freed. A field is watched by the last one that was made of it.
+template <class T>
+class DroppedSums {
+  public:
+    /// The volume, say, of a cell of this rank's block `local`, counted from 0 in C order.
+    using Weight = std::function<real(int local, index cell)>;
+
+    /// Local; ranks give the same weights. Throws StateError during an exchange.
+    explicit DroppedSums(SparseField<T> &field, Weight weight = {})
+        : counts_(std::make_shared<Counts>(Counts{field.pattern(), field.defaultValue(), std::move(weight),
+                                                  std::vector<WideExactAccumulator>(toSize(field.components()))})) {
+        field.onFree([counts = counts_](int local, const std::byte *stage0) { counts->add(local, stage0); });
+    }
+    DroppedSums(DroppedSums &&) noexcept = default;
+    DroppedSums &operator=(DroppedSums &&) = delete;
+    DroppedSums(const DroppedSums &) = delete;
+    DroppedSums &operator=(const DroppedSums &) = delete;
+    /// Weights are not asked for any more.
+    ~DroppedSums() {
+        if (counts_)
+            counts_->ended = true;
+    }
+
+    /// Of each component, on all ranks: [components]. The same bits on any number of ranks. Collective.
+    std::vector<real> sums() const {
+        const auto all = counts_->pattern->context()->comm().allGatherV(std::span(std::as_const(counts_->sums)));
+        std::vector<WideExactAccumulator> total(counts_->sums.size());
+        for (std::size_t k = 0; k < all.size(); ++k)
+            total[k % total.size()] += all[k];
+        std::vector<real> result;
+        for (const WideExactAccumulator &sum : total)
+            result.push_back(sum.value());
+        return result;
+    }
+
+  private:
+    struct Counts {
+        std::shared_ptr<const SparsePattern> pattern;
+        T background;
+        Weight weight;
+        std::vector<WideExactAccumulator> sums;
+        bool ended = false;
+
+        void add(int local, const std::byte *stage0) {
+            if (ended)
+                return;
+            const BlockMemory &block = pattern->blocks()[toSize(local)];
+            const auto components = static_cast<rowsize>(sums.size());
+            const BlockView<const T> view(reinterpret_cast<const T *>(stage0), block.cells, block.extent, components,
+                                          components, 1);
+            std::size_t at = 0; // of the elements of all cells
+            Detail::forEachRun(view, [&](const T *first, index count) {
+                for (std::size_t i = 0; i < toSize(count); ++i, ++at) {
+                    const real volume = weight ? weight(local, static_cast<index>(at / sums.size())) : 1;
+                    sums[at % sums.size()] += volume * static_cast<real>(first[i]);
+                    sums[at % sums.size()] -= volume * static_cast<real>(background);
+                }
+            });
+        }
+    };
+
+    std::shared_ptr<Counts> counts_; ///< shared with the field
+};
 
 /// The least and the largest value of one component; NaN where there is one.
 struct Extrema {

@@ -98,6 +98,23 @@ class TaskBody {
     virtual void runAdding(const PartRows &rows, index first, index last) const = 0;
     /// The same on the device.
     virtual void runAdding(const Executor &executor, const Contributions &sums) const = 0;
+    /// How many rows a thread takes at once where the program does not say; 0: as many as are worth it for cells.
+    virtual index rowsPerChunk() const { return 0; }
+};
+
+/// An exchange that the plan does not make itself, as two calls of a graph: one starts it, a later one finishes it.
+class CalledExchange {
+  public:
+    virtual ~CalledExchange() = default;
+    /// Does not wait.
+    virtual void start() = 0;
+    /// Whether all has come. Does not wait.
+    virtual bool ready() = 0;
+    /// After `ready`.
+    virtual void finish() = 0;
+    virtual bool inFlight() const = 0;
+    /// In a run that fails: one that was started is left, for one that was not peers are told that nothing comes.
+    virtual void giveUp() noexcept = 0;
 };
 
 /// What a task is.
@@ -112,12 +129,14 @@ struct TaskModel {
     TaskKind kind = TaskKind::Loop;
     std::optional<Region> loop;
     std::vector<ArrayAccess> accesses;
-    std::shared_ptr<TaskBody> body;      ///< loops
-    std::function<void()> call;          ///< calls and swaps
-    index every = 1;                     ///< calls: runs from one to the next
-    std::shared_ptr<Aside> aside;        ///< calls that run in a thread of their own
-    bool recomputesGhosts = false;       ///< it computes ghosts as well where that saves a pull
-    std::optional<double> secondsPerRow; ///< for the estimate whether that pays
+    std::shared_ptr<TaskBody> body;           ///< loops
+    std::function<void()> call;               ///< calls and swaps
+    index every = 1;                          ///< calls: runs from one to the next
+    std::shared_ptr<Aside> aside;             ///< calls that run in a thread of their own
+    std::shared_ptr<CalledExchange> exchange; ///< calls that start or finish one, in place of `call`
+    bool startsExchange = false;              ///< the former
+    bool recomputesGhosts = false;            ///< it computes ghosts as well where that saves a pull
+    std::optional<double> secondsPerRow;      ///< for the estimate whether that pays
 };
 
 /// Calls `visit(target)` for each row that `row` of a task adds to, in each of its arrays. -1 stands for none.

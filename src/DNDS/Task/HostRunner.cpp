@@ -36,7 +36,9 @@ void Plan::HostRunner::cut(Chunks &chunks, const Part &part) {
         cutSums(chunks, part);
         chunks.work.chunks = static_cast<index>(chunks.lists.size());
     } else {
-        chunks.rows = rowsOfChunk(part.rows.count, crew_.threads(), state_.options.rowsPerChunk);
+        const index ofProgram = state_.options.rowsPerChunk;
+        const index ofBody = state_.graph.tasks[part.task].body->rowsPerChunk();
+        chunks.rows = rowsOfChunk(part.rows.count, crew_.threads(), ofProgram > 0 ? ofProgram : ofBody);
         chunks.work.chunks = (part.rows.count + chunks.rows - 1) / chunks.rows;
     }
     chunks.work.run = runChunk;

@@ -184,7 +184,7 @@ int Order::rank(const Operation &operation) const {
     case OperationKind::Swap:
         return 2;
     case OperationKind::Call:
-        return 3;
+        return graph_.tasks[operation.what].startsExchange ? 0 : 3;
     case OperationKind::Wait:
         break;
     }

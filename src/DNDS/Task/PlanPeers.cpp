@@ -78,9 +78,11 @@ void Plan::State::giveUp(std::size_t next, bool begins) noexcept {
             left[a] = contentsOf(a);
     } catch (...) { // no memory: nothing that is allocated here is needed below
     }
+    giveUpCalled(next);
     if (disagrees) { // who waits for this rank's rows is told that its exchanges are gone
         exchanges.clear();
         agreement.reset();
+        starting = false;
     } else {
         refuseRest(next);
     }
@@ -96,6 +98,20 @@ void Plan::State::leaveRuns() noexcept {
             reduceNothing();
     } catch (...) { // what comes first is thrown
         return;
+    }
+}
+
+/// Peers of exchanges that calls start wait for this rank, too.
+void Plan::State::giveUpCalled(std::size_t next) noexcept {
+    for (std::size_t k = next; k < plan.operations.size(); ++k) {
+        const Operation &operation = plan.operations[k];
+        if (operation.kind != OperationKind::Call)
+            continue;
+        const TaskModel &task = graph.tasks[operation.what];
+        // A start that throws has told its peers.
+        if (task.exchange && isDue(task) && task.exchange->inFlight() != task.startsExchange &&
+            !(k == next && starting))
+            task.exchange->giveUp();
     }
 }
 

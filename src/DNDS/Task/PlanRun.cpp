@@ -4,6 +4,7 @@
 #include "DNDS/Task/DeviceRunner.hpp"
 #include "DNDS/Task/HostRunner.hpp"
 #include "DNDS/Transport/Backoff.hpp"
+#include "DNDS/Transport/ProgressEngine.hpp"
 
 #include <algorithm>
 
@@ -92,21 +93,26 @@ void Plan::State::start(const Transfer &transfer, Device::StreamHandle stream) {
     statistics.secondsStarting += MPI_Wtime() - begin;
 }
 
+template <class IsReady, class Check>
+void Plan::State::waitUntil(const IsReady &isReady, const Check &check) {
+    if (isReady())
+        return;
+    Backoff backoff(context->comm().handle(), context->node().crowded);
+    while (!isReady()) {
+        requireAgreement();
+        if (host && host->help())
+            continue;
+        backoff.pause();
+        if (backoff.longWait())
+            check(backoff.seconds());
+    }
+}
+
 void Plan::State::wait(const Transfer &transfer, std::optional<Device::StreamHandle> stream) {
     const double begin = MPI_Wtime();
     const double traced = trace != nullptr ? Trace::now() : 0.0;
     Exchange &exchange = *exchanges[transfer.exchange];
-    if (!exchange.ready()) {
-        Backoff backoff(context->comm().handle(), context->node().crowded);
-        while (!exchange.ready()) {
-            requireAgreement();
-            if (host && host->help())
-                continue;
-            backoff.pause();
-            if (backoff.longWait())
-                exchange.checkPeers(backoff.seconds());
-        }
-    }
+    waitUntil([&] { return exchange.ready(); }, [&](double seconds) { exchange.checkPeers(seconds); });
     stream ? exchange.wait(*stream) : exchange.wait();
     statistics.secondsWaiting += MPI_Wtime() - begin;
     if (trace == nullptr)
@@ -139,6 +145,27 @@ bool Plan::State::isFinished(std::size_t array) const {
     return std::ranges::any_of(graph.finishes, [&](const PullFinish &finish) { return finish.array == array; });
 }
 
+void Plan::State::call(const TaskModel &task) {
+    if (!task.exchange)
+        return task.call();
+    if (task.startsExchange) {
+        starting = true;
+        task.exchange->start();
+        starting = false;
+        return;
+    }
+    const double begin = MPI_Wtime();
+    waitUntil(
+        [&] {
+            ProgressEngine::progressAll(); // peers may need rows before they send
+            context->progressParked();
+            return task.exchange->ready();
+        },
+        [](double /*seconds*/) {});
+    statistics.secondsWaiting += MPI_Wtime() - begin;
+    task.exchange->finish();
+}
+
 void Plan::State::run(const Operation &operation) {
     switch (operation.kind) {
     case OperationKind::Part:
@@ -162,7 +189,7 @@ void Plan::State::run(const Operation &operation) {
         return;
     const double begin = trace != nullptr ? Trace::now() : 0.0;
     try {
-        task.call();
+        call(task);
     } catch (...) {
         rethrowFrom(task, nullptr);
     }

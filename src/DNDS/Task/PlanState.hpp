@@ -56,6 +56,11 @@ struct Plan::State {
     [[noreturn]] static void rethrowFrom(const TaskModel &task, const Part *part);
     void start(const Transfer &transfer, Device::StreamHandle stream);
     void wait(const Transfer &transfer, std::optional<Device::StreamHandle> stream);
+    /// Helps with chunks meanwhile; `check(seconds)` now and then. Throws where ranks do not run the same.
+    template <class IsReady, class Check>
+    void waitUntil(const IsReady &isReady, const Check &check);
+    /// Calls the functor of a call or a swap, or does the step of its exchange.
+    void call(const TaskModel &task);
     /// Whether pull `transfer` is followed by finish number `k`.
     bool finishes(const Transfer &transfer, std::size_t k) const;
     void finish(std::size_t k, const PartRows &finished, const Executor &where);
@@ -79,6 +84,7 @@ struct Plan::State {
     void leaveRuns() noexcept;
     /// Takes part no more in the exchanges of this run from operation `next` on.
     void refuseRest(std::size_t next) noexcept;
+    void giveUpCalled(std::size_t next) noexcept;
     void noteOutcome();
     void forgetPulls();
     void requireWritten() const;

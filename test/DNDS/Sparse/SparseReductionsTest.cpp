@@ -73,5 +73,91 @@ TEST(SparseReductions, TellOfNan) {
     EXPECT_TRUE(std::isnan(extrema(u)[0].largest));
 }
 
+/// What a run on some ranks ends with: sums before and after, and what was dropped between.
+struct Dropped {
+    std::vector<real> before, after, dropped;
+};
+
+/// Values that are below the threshold, and not, in some blocks; after three exchanges the former are gone.
+Dropped freeSome(const SparseGrid &grid, const CommunicatorView &comm, bool weighted) {
+    constexpr real background = 0.75;
+    SparseField<real> u("u", SparsePattern::make(comm, grid.on(comm), grid.ghosts),
+                        {.components = 2, .allocationThreshold = 2, .deallocationThreshold = 1, .deallocationCount = 3},
+                        background);
+    for (int b = 0; b < u.blocks(); ++b) {
+        const auto number = static_cast<std::uint64_t>(u.block(b).block);
+        u.allocate(b);
+        const auto v = u.view(b);
+        for (index n = 0; n < v.size(); ++n) {
+            IndexVector cell{};
+            for (int d = 0; d < v.dims(); ++d)
+                cell[toSize(d)] = v.indexOf(n, d);
+            for (rowsize c = 0; c < 2; ++c) // multiples of 1/64, whose sums are exact
+                at(v, cell, c) = background + static_cast<real>(drawn(64, {number, toSize(n), toSize(c)})) / 64;
+        }
+    }
+    const DroppedSums<real> all(u, weighted ? [](int, index cell) { return cell == 1 ? 0.5 : 0.0; }
+                                            : DroppedSums<real>::Weight());
+    Dropped result{sums(u), {}, {}};
+    for (int k = 0; k < 3; ++k)
+        u.exchangeGhosts();
+    result.after = sums(u);
+    result.dropped = all.sums();
+    EXPECT_TRUE(u.allocatedBlocks().empty());
+    return result;
+}
+
+TEST(SparseReductions, WhatIsDroppedWithBlocksIsWhatSumsMiss) {
+    for (const SparseGrid &grid : sparseGrids()) {
+        SCOPED_TRACE(grid.name);
+        const Dropped here = freeSome(grid, world(), false);
+        for (std::size_t c = 0; c < 2; ++c) {
+            EXPECT_EQ(here.before[c] - here.dropped[c], here.after[c]);
+            EXPECT_GT(here.dropped[c], 0);
+        }
+        const Dropped alone = freeSome(grid, CommunicatorView(MPI_COMM_SELF), false);
+        EXPECT_TRUE(sameBits(here.dropped, alone.dropped));
+        const Dropped weighted = freeSome(grid, world(), true);
+        EXPECT_TRUE(sameBits(weighted.dropped, freeSome(grid, CommunicatorView(MPI_COMM_SELF), true).dropped));
+        EXPECT_LT(weighted.dropped[0], here.dropped[0]);
+    }
+}
+
+/// Blocks that the program frees are its own business; a field may go before what counts, and the other way round.
+TEST(SparseReductions, DroppedSumsCountExchangesOnly) {
+    const SparseGrid grid = sparseGrids().front();
+    auto u = std::make_unique<SparseField<real>>(
+        "u", SparsePattern::make(world(), grid.on(world()), grid.ghosts),
+        SparseFieldOptions{.allocationThreshold = 2, .deallocationThreshold = 1, .deallocationCount = 1});
+    const auto fill = [&] {
+        for (int b = 0; b < u->blocks(); ++b) {
+            u->allocate(b);
+            u->view(b)(0) = 0.5;
+        }
+    };
+    const auto count = [&](SparseField<real> &field) { return DroppedSums<real>(field); };
+    const DroppedSums<real> all = count(*u);
+    fill();
+    for (int b = 0; b < u->blocks(); ++b)
+        u->free(b);
+    EXPECT_EQ(all.sums(), std::vector<real>{0});
+    fill();
+    u->exchangeGhosts();
+    const auto blocks = static_cast<real>(u->grid()->blocks().size());
+    EXPECT_EQ(all.sums(), std::vector<real>{0.5 * blocks});
+    {
+        const DroppedSums<real> later(*u);
+        fill();
+        u->exchangeGhosts();
+        EXPECT_EQ(later.sums(), std::vector<real>{0.5 * blocks});
+        EXPECT_EQ(all.sums(), std::vector<real>{0.5 * blocks}) << "the last one counts";
+    }
+    fill();
+    u->exchangeGhosts();
+    world().barrier();
+    u.reset();
+    EXPECT_EQ(all.sums(), std::vector<real>{0.5 * blocks});
+}
+
 } // namespace
 } // namespace DNDS::test

@@ -2,6 +2,7 @@
 
 #include "DNDS/Base/ContentHash.hpp"
 #include "DNDS/Geom/Build/BuildMesh.hpp"
+#include "DNDS/Geom/Clusters/ClusterFields.hpp"
 #include "DNDS/Geom/Generate/BoxMesh.hpp"
 #include "DNDS/Mpi/ThrowsOnAll.hpp"
 #include "DNDS/Sparse/SparseReductions.hpp"
@@ -198,6 +199,40 @@ TEST(MeshClusters, BlocksThatThereAreNot) {
     EXPECT_THROW((void)on.clusters.neighbours(blocks, 0), IndexError);
     if (blocks > 0) {
         EXPECT_THROW((void)on.clusters.neighbours(0, on.clusters.pattern()->blocks()[0].cells.extent(0)), IndexError);
+    }
+}
+
+/// Cells of a file: values where a cluster is there, the default elsewhere, and which is which.
+TEST(MeshClusters, FieldsOfResultFiles) {
+    for (const auto &[name, options] : meshes()) {
+        SCOPED_TRACE(name);
+        const Clustered on(world(), options, 40);
+        SparseField<real> u("u", on.clusters.pattern(), {}, 0.25);
+        SparseField<std::int32_t> v("v", on.clusters.pattern(), {.components = 2}, -3);
+        std::vector<real> expected(toSize(on.mesh.cells.owned), 0.25);
+        std::vector<real> there(expected.size(), 0);
+        for (int b = 0; b < u.blocks(); ++b) {
+            if (u.block(b).block % 3 != 0)
+                continue;
+            u.allocate(b);
+            for (index i = 0; i < u.block(b).cells.size(); ++i) {
+                const auto cell = toSize(on.clusters.cells(b)[toSize(i)]);
+                u.view(b)(i) = expected[cell] = static_cast<real>(on.mesh.cells.fileNumbers[cell]);
+                there[cell] = 1;
+            }
+        }
+        const std::vector<FieldSlice> fields = fieldsOf(on.clusters, u, v);
+        ASSERT_EQ(fields.size(), 4U);
+        EXPECT_EQ(fields[0].name, "u");
+        EXPECT_EQ(std::vector<real>(fields[0].values.begin(), fields[0].values.end()), expected);
+        EXPECT_EQ(fields[1].name, "u.allocated");
+        EXPECT_EQ(std::vector<real>(fields[1].values.begin(), fields[1].values.end()), there);
+        EXPECT_EQ(fields[2].components, 2);
+        EXPECT_EQ(std::vector<real>(fields[2].values.begin(), fields[2].values.end()),
+                  std::vector<real>(2 * expected.size(), -3));
+        EXPECT_EQ(fields[3].name, "v.allocated");
+        const Clustered other(world(), options, 40);
+        EXPECT_THROW((void)fieldsOf(other.clusters, u), ArgumentError);
     }
 }
 

@@ -1,0 +1,78 @@
+#include "DNDS/Sparse/SparseTasks.hpp"
+
+namespace DNDS {
+
+namespace {
+
+class SparseExchangeCalls final : public Task::CalledExchange {
+  public:
+    explicit SparseExchangeCalls(SparseFields &fields) : fields_(&fields) {}
+
+    void start() override {
+        fields_->startReceiveBoundBufs();
+        fields_->sendBoundBufs();
+    }
+    bool ready() override {
+        const bool all = fields_->receiveBoundBufs();
+        if (!all && !std::exchange(localSet_, true))
+            fields_->setBounds(Bounds::Local); // while messages are on their way
+        return all;
+    }
+    void finish() override { fields_->setBounds(std::exchange(localSet_, false) ? Bounds::NonLocal : Bounds::Any); }
+    bool inFlight() const override { return fields_->inFlight(); }
+    void giveUp() noexcept override {
+        localSet_ = false;
+        fields_->giveUp();
+    }
+
+  private:
+    SparseFields *fields_;
+    bool localSet_ = false; ///< by `ready`
+};
+
+/// A call that does something with fields: reads them, or changes all of them.
+Task::TaskModel callWith(Task::GraphModel &graph, std::string name, const std::vector<ArrayBase *> &fields,
+                         Task::Mode mode) {
+    Task::TaskModel task;
+    task.name = std::move(name);
+    task.kind = Task::TaskKind::Call;
+    for (ArrayBase *rows : fields)
+        task.accesses.push_back(
+            {graph.add(std::make_shared<Task::SparseHandle>(*rows, true)), mode, Task::Reach::Whole, {}, {}});
+    return task;
+}
+
+} // namespace
+
+Task::RowSpace blocksOf(const SparseFieldCore &field) {
+    return {fmt::format("the blocks of '{}'", field.name()), index{field.blocks()}};
+}
+
+void startExchangeGhosts(Task::Graph &graph, SparseFields &fields) {
+    auto task =
+        callWith(graph.model(), fmt::format("start exchange of '{}'", fields.name()), fields.rows(), Task::Mode::Reads);
+    task.exchange = std::make_shared<SparseExchangeCalls>(fields);
+    task.startsExchange = true;
+    graph.model().add(std::move(task));
+}
+
+void finishExchangeGhosts(Task::Graph &graph, SparseFields &fields) {
+    auto task = callWith(graph.model(), fmt::format("finish exchange of '{}'", fields.name()), fields.rows(),
+                         Task::Mode::ReadsWrites);
+    task.exchange = std::make_shared<SparseExchangeCalls>(fields);
+    graph.model().add(std::move(task));
+}
+
+void exchangeGhosts(Task::Graph &graph, SparseFields &fields) {
+    startExchangeGhosts(graph, fields);
+    finishExchangeGhosts(graph, fields);
+}
+
+void swapStages(Task::Graph &graph, SparseFieldCore &field, int a, int b) {
+    auto task = callWith(graph.model(), fmt::format("swap stages {} and {} of '{}'", a, b, field.name()),
+                         {&field.rows()}, Task::Mode::ReadsWrites);
+    task.call = [&field, a, b] { field.swapStages(a, b); };
+    graph.model().add(std::move(task));
+}
+
+} // namespace DNDS

@@ -1,0 +1,210 @@
+/// @file SparseTasks.hpp
+/// @brief Sparse fields as data of tasks: include it where graphs read and write them.
+#pragma once
+
+#include "DNDS/Sparse/SparseField.hpp"
+#include "DNDS/Task/Graph.hpp"
+
+#include <memory>
+#include <optional>
+#include <tuple>
+#include <type_traits>
+#include <utility>
+
+namespace DNDS {
+
+/// The blocks of a sparse field as rows of a loop, whose functor is called for those that are allocated when the loop
+/// runs, with the number of the block on this rank and what it has of each field:
+///
+///     const auto blocks = blocksOf(dust);
+///     exchangeGhosts(step, species);                          // a SparseFields with `dust`
+///     step.task("advance", blocks).readsWrites(dust).run([](int, const SparseBlock<real> &u) {
+///         advance(std::as_const(u).view(), u.view(1));
+///     });
+///     swapStages(step, dust, 0, 1);
+///
+/// The first field that the task names decides which blocks it is called for; it is a sparse one. Of others it gets a
+/// SparseBlock that may be absent; dense fields and arrays are read whole, `reads(whole(wind))`, and come as a view of
+/// the block, or of the array. With threads each takes a block at a time. Plans run on the host. Local.
+Task::RowSpace blocksOf(const SparseFieldCore &field);
+
+/// The exchange of `fields` as two tasks of a graph, which refresh the ghosts of stage 0, allocate and free. Tasks that
+/// are declared between them may read the fields' cells, and do so while messages are on their way; write them before
+/// or after. Where a run fails on a rank before it has sent, its peers throw PeerError as well. `fields` must outlive
+/// graph and plans. Local; throw ArgumentError as Graph::call.
+void startExchangeGhosts(Task::Graph &graph, SparseFields &fields);
+void finishExchangeGhosts(Task::Graph &graph, SparseFields &fields);
+/// Both, one after the other.
+void exchangeGhosts(Task::Graph &graph, SparseFields &fields);
+
+/// `field.swapStages(a, b)` as a task of a graph. Local; runs throw IndexError.
+void swapStages(Task::Graph &graph, SparseFieldCore &field, int a, int b);
+
+/// What a task over the blocks of a sparse field sees of one: the stages of a block. `T` is const where it reads.
+template <class T>
+class SparseBlock {
+    using Field = std::conditional_t<std::is_const_v<T>, const SparseField<std::remove_const_t<T>>, SparseField<T>>;
+
+  public:
+    SparseBlock(Field &field, int local) : field_(&field), local_(local) {}
+
+    bool isAllocated() const { return field_->isAllocated(local_); }
+    /// As SparseField::view. Throws StateError where it is absent.
+    BlockView<T> view(int stage = 0) const { return field_->view(local_, stage); }
+    /// The same for reading.
+    BlockView<const T> readView(int stage = 0) const { return std::as_const(*field_).view(local_, stage); }
+
+  private:
+    Field *field_;
+    int local_;
+};
+
+namespace Task {
+
+template <class TField>
+struct ElementOfSparse;
+template <class T>
+struct ElementOfSparse<SparseField<T>> {
+    using type = T;
+};
+template <class T>
+struct ElementOfSparse<const SparseField<T>> {
+    using type = const T;
+};
+
+template <class TField>
+concept IsSparseField = requires {
+    typename ElementOfSparse<TField>::type;
+};
+
+/// A sparse field to a graph: rows without elements, no ghosts that the graph knows of.
+class SparseHandle : public ArrayHandle {
+  public:
+    SparseHandle(ArrayBase &rows, bool writable) : rows_(&rows), writable_(writable) {}
+
+    std::string_view name() const override { return rows_->label(); }
+    const ArrayBase &father() const override { return *rows_; }
+    const ArrayBase *son() const override { return nullptr; }
+    std::shared_ptr<const ExchangePattern> pattern() const override { return nullptr; }
+    ExchangeMember member() const override { return {}; }
+    bool writable() const override { return writable_; }
+    void toDevice() override {} // it stays on the host
+    void toHost() override {}
+    void markWritten() override { rows_->markWritten(); }
+    void setPulledFrom(std::uint64_t /*version*/, std::uint64_t /*finishedBy*/) override {}
+
+  private:
+    ArrayBase *rows_;
+    bool writable_;
+};
+
+template <IsSparseField TField>
+class HandleOf<TField> final : public SparseHandle {
+  public:
+    explicit HandleOf(TField &field) : SparseHandle(field.rows(), !std::is_const_v<TField>) {}
+};
+
+/// A copy of stage 0 of the blocks that are allocated, for `aside`: a field of its own.
+template <IsSparseField TField>
+class Snapshot<TField> {
+    using Field = std::remove_const_t<TField>;
+
+  public:
+    void take(const Field &field) {
+        if (!copy_) {
+            SparseFieldOptions options = field.options();
+            options.stages = 1;
+            copy_.emplace(field.name(), field.pattern(), options, field.defaultValue());
+        }
+        for (int b = 0; b < field.blocks(); ++b) {
+            if (!field.isAllocated(b)) {
+                copy_->free(b);
+                continue;
+            }
+            copy_->allocate(b);
+            field.copyBlock(b, *copy_);
+        }
+    }
+    const Field &view() const { return *copy_; }
+
+  private:
+    std::optional<Field> copy_;
+};
+
+/// Calls the functor of a loop for blocks in which the first field is allocated.
+template <class Kernel, class First, class... Rest>
+class SparseLoopBody final : public TaskBody {
+  public:
+    SparseLoopBody(Kernel kernel, First first, Rest... rest) : kernel_(std::move(kernel)), slots_(first, rest...) {
+        (requireSameBlocks(*first.array, *rest.array), ...);
+    }
+
+    void bind(MemorySpace space, std::span<const RowGuard> /*guards*/) override {
+        DNDS_CHECK(space == MemorySpace::Host, ArgumentError,
+                   "'{}' is on the host: compile graphs with sparse fields for Executor::host()", field().name());
+    }
+    void run(const Executor & /*executor*/, const PartRows &rows, index begin, index end) const override {
+        for (index i = begin; i < end; ++i) {
+            const int block = static_cast<int>(rows(i));
+            if (field().isAllocated(block))
+                std::apply([&](const auto &...slots) { kernel_(block, ofBlock(slots, block)...); }, slots_);
+        }
+    }
+    void runAdding(const PartRows & /*rows*/, index /*first*/, index /*last*/) const override {}
+    void runAdding(const Executor & /*executor*/, const Contributions & /*sums*/) const override {}
+    index rowsPerChunk() const override { return 1; }
+
+  private:
+    const auto &field() const { return std::as_const(*std::get<0>(slots_).array); }
+    template <class Other>
+    static void requireSameBlocks(const typename First::Array &field, const Other &other) {
+        bool same = true;
+        if constexpr (IsSparseField<Other>)
+            same = other.pattern() == field.pattern();
+        else if constexpr (requires { other.blockPattern(); })
+            same = field.grid() != nullptr && other.grid()->signature() == field.grid()->signature();
+        DNDS_CHECK(
+            same, ArgumentError,
+            "a task over the blocks of '{}' names a field on other blocks: sparse fields must be on its pattern, "
+            "dense ones on its grid",
+            field.name());
+    }
+    /// What the functor gets of an array: its part in the block, or all of it.
+    template <class AnySlot>
+    static typename AnySlot::View ofBlock(const AnySlot &slot, int block) {
+        if constexpr (requires { slot.template blockView<DeviceBackend::Host>(block); })
+            return slot.template blockView<DeviceBackend::Host>(block);
+        else
+            return slot.template view<DeviceBackend::Host>(nullptr);
+    }
+
+    Kernel kernel_;
+    std::tuple<First, Rest...> slots_;
+};
+
+template <IsSparseField TField, Mode does>
+struct Slot<TField, does> {
+    static_assert(does != Mode::Adds, "tasks over sparse fields write the block that they are at: adds is for meshes");
+    using Array = TField;
+    static constexpr Mode mode = does;
+    static constexpr bool adds = false;
+    using Element = typename ElementOfSparse<TField>::type;
+    using View = SparseBlock<std::conditional_t<mode == Mode::Reads, std::add_const_t<Element>, Element>>;
+    using LoopRow = int;
+    template <class Kernel, class... Slots>
+    using Loop = SparseLoopBody<Kernel, Slots...>;
+    /// Calls get the field itself.
+    using CallView = std::conditional_t<mode == Mode::Reads, const TField &, TField &>;
+    TField *array;
+
+    template <DeviceBackend backend>
+    View blockView(int block) const {
+        static_assert(backend == DeviceBackend::Host);
+        return {*array, block};
+    }
+    CallView callView() const { return *array; }
+};
+
+} // namespace Task
+
+} // namespace DNDS
