@@ -65,6 +65,22 @@ void Field::usePattern(const std::shared_ptr<const ExchangePattern> &pattern) {
     finishGhosts();
 }
 
+std::unique_ptr<Field> Field::moved(const Redistribute &rows, const std::shared_ptr<const ExchangePattern> &pattern,
+                                    std::uint64_t mesh) const {
+    comm_->view.guarded([&] { needSettled("move to other ranks"); });
+    const nb::str dtype(std::string(elementKindName(father_->shape().kind)).c_str());
+    const bool none = scalar_ || rows_ == RowKind::Csr;
+    const nb::object width = none ? nb::object(nb::none()) : nb::object(nb::int_(father_->width()));
+    auto made = std::make_unique<Field>(comm_, FieldOptions{father_->name(), rows.after()->localSize(), dtype,
+                                                            rowKindName(father_->shape().layout), width, nb::none()});
+    const nb::gil_scoped_release others;
+    comm_->view.guarded([&] { father_->toHost(); });
+    rows.move(*father_, *made->father_);
+    made->setMesh(mesh);
+    made->usePattern(pattern);
+    return made;
+}
+
 const ExchangePattern &Field::pattern() const {
     DNDS_CHECK(pair_->pattern() != nullptr, StateError, "'{}' has no ghosts yet: call set_ghosts or share_ghosts first",
                father_->label());

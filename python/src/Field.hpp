@@ -6,6 +6,8 @@
 #include "Exchanger.hpp"
 #include "NumpyViews.hpp"
 
+#include "DNDS/Index/Redistribute.hpp"
+
 #include <nanobind/nanobind.h>
 
 #include <cstdint>
@@ -56,6 +58,10 @@ class Field {
     /// Ghosts: copies of these global rows, those of another mapping. Collective.
     void setGhosts(std::span<const index> globalRows);
     void usePattern(const std::shared_ptr<const ExchangePattern> &pattern);
+    /// A field of the same kind whose owned rows are those of this one, moved, with the ghosts of `pattern`.
+    /// Collective; called with Python's lock.
+    std::unique_ptr<Field> moved(const Redistribute &rows, const std::shared_ptr<const ExchangePattern> &pattern,
+                                 std::uint64_t mesh) const;
     /// The pattern; throws StateError before there are ghosts.
     const ExchangePattern &pattern() const;
 

@@ -6,6 +6,7 @@
 #include "NumpyViews.hpp"
 
 #include "DNDS/Geom/Mesh/Fingerprint.hpp"
+#include "DNDS/Geom/Repartition/Repartition.hpp"
 
 #include <nanobind/stl/array.h>
 #include <nanobind/stl/optional.h>
@@ -192,6 +193,66 @@ nb::object readAndBuild(const char *maker, Makes makes, const nb::args &argument
     return nb::type<Mesh>().attr("build")(source, **forBuild);
 }
 
+/// The kind of entities that a field is on, by its ghosts.
+Geom::MeshEntityKind kindOf(const Mesh &mesh, const Field &field) {
+    for (const auto kind : {Geom::MeshEntityKind::Cells, Geom::MeshEntityKind::Nodes, Geom::MeshEntityKind::Faces}) {
+        const Geom::MeshEntities &entities = kind == Geom::MeshEntityKind::Cells   ? mesh.mesh().cells
+                                             : kind == Geom::MeshEntityKind::Nodes ? mesh.mesh().nodes
+                                                                                   : mesh.mesh().faces;
+        if (&field.pattern() == entities.pattern.get())
+            return kind;
+    }
+    throw ArgumentError(fmt::format("'{}' is no field of this mesh", field.father().label()));
+}
+
+nb::tuple repartition(const Mesh &self, nb::handle targets, nb::handle weights, const nb::iterable &fields,
+                      std::string_view partitioner, std::string_view ghostsBy, int ghostLayers,
+                      std::string_view cellOrder) {
+    const Geom::UnstructuredMesh &mesh = self.mesh();
+    Geom::MeshOptions options;
+    Geom::RepartitionOptions how;
+    std::vector<int> ranks;
+    std::vector<index> costs;
+    std::vector<const Field *> all;
+    std::vector<Geom::MeshEntityKind> kinds;
+    guarded(self.comm->view, [&] {
+        DNDS_CHECK(self.data->clusters == nullptr, StateError,
+                   "this mesh was built of clusters, which are given to ranks by their number: build it again");
+        how.partitioner = chosen(partitioner, "partitioner", partitioners);
+        options.ghostsBy = chosen(ghostsBy, "kind of ghosts", ghostNeighbours);
+        options.cellOrder = chosen(cellOrder, "order of cells", orders);
+        options.ghostLayers = ghostLayers;
+        if (!targets.is_none())
+            for (const index rank : Integers(targets, "targets").span())
+                ranks.push_back(rank >= 0 && rank < self.comm->view.size() ? static_cast<int>(rank) : -1);
+        costs = integersOrNone(weights, "weights");
+        for (nb::handle field : fields) {
+            all.push_back(&nb::cast<const Field &>(field));
+            kinds.push_back(kindOf(self, *all.back()));
+        }
+    });
+    std::unique_ptr<Geom::MovedMesh> moved;
+    std::uint64_t fingerprint = 0;
+    {
+        const nb::gil_scoped_release others;
+        if (self.comm->view.allReduce(targets.is_none() ? 1 : 0, MPI_MAX) != 0)
+            ranks = Geom::repartitionTargets(mesh, costs, how);
+        moved = std::make_unique<Geom::MovedMesh>(mesh, ranks, options);
+        fingerprint = Geom::fingerprint(moved->after());
+    }
+    nb::list made;
+    for (std::size_t k = 0; k < all.size(); ++k) {
+        const Redistribute *rows = nullptr;
+        {
+            const nb::gil_scoped_release others;
+            rows = &moved->rows(kinds[k]);
+        }
+        made.append(nb::cast(all[k]->moved(*rows, moved->entitiesOf(kinds[k]).pattern, fingerprint)));
+    }
+    Mesh after{self.comm, std::make_shared<const MeshData>(MeshData{moved->take(), self.data->report, fingerprint})};
+    return nb::make_tuple(std::move(after), std::move(made));
+}
+
 const char *const buildText =
     R"(Partitions a mesh over the ranks of its communicator, finds faces and ghosts. Collective.
 
@@ -223,6 +284,23 @@ void bindFieldsOf(nb::class_<Mesh> &type) {
                     "at: str = 'cells', name: str = 'field') -> Field"),
             R"(A field of zeros on cells, "nodes" or "faces", with their ghosts: data is [all, width], or [all] for width None.
 Collective.)")
+        .def(
+            "repartition", &repartition, "targets"_a.none() = nb::none(), nb::kw_only(),
+            "weights"_a.none() = nb::none(), "fields"_a = nb::tuple(), "partitioner"_a = "curve",
+            "ghosts_by"_a = "nodes", "ghost_layers"_a = 1, "cell_order"_a = "curve",
+            nb::sig("def repartition(self, targets: numpy.typing.ArrayLike | None = None, *, "
+                    "weights: numpy.typing.ArrayLike | None = None, "
+                    "fields: collections.abc.Iterable[Field] = (), partitioner: str = 'curve', "
+                    "ghosts_by: str = 'nodes', ghost_layers: int = 1, cell_order: str = 'curve') "
+                    "-> tuple[Mesh, list[Field]]"),
+            R"(The mesh on another partition, and fields of this mesh moved to it, with ghosts that are to be pulled. Collective.
+
+`targets` [own cells] are ranks; without them, shares of equal `weights` [own cells], integers from 1, are found with
+"curve" or "graph". Ghosts and order of cells as in `build`. This mesh and its fields stay as they are. Raises
+ArgumentError or StateError on all ranks.
+
+    mesh, (u, p) = mesh.repartition(weights=costs, fields=[u, p])
+)")
         .def("first_layers", &firstLayers, "layers"_a, "fields"_a,
              nb::sig("def first_layers(self, layers: int, fields: collections.abc.Sequence[Field]) -> FieldGroup"),
              R"(A group of fields on the cells that pulls the first layers of ghosts only; the others are left alone.

@@ -269,3 +269,32 @@ def test_cgns_files_are_written_and_read(comm, shared_path, file_type):
     assert np.isclose(again.report["volume"], 1) and again.origin == str(path)
     with pytest.raises(dnds.DataError, match="missing.cgns"):
         dnds.Mesh.read(shared_path / "missing.cgns", comm)
+
+
+def test_repartitioning_keeps_values_by_file_number(comm):
+    mesh = box("tetrahedra", (6, 4, 4), comm)
+    u, p, f = mesh.field(2, name="u"), mesh.field(at="nodes", name="p"), mesh.field(at="faces", name="f")
+    u.owned[:, 1] = mesh.cells.own_file_numbers
+    p.owned[:] = mesh.nodes.own_file_numbers
+    f.owned[:] = 3
+    u.pull()
+    targets = (mesh.cells.own_file_numbers * 7 // 3) % comm.size
+    after, fields = mesh.repartition(targets, fields=[u, p, f])
+    assert (u.owned[:, 1] == mesh.cells.own_file_numbers).all()  # as it was
+    assert after.cells.global_count == mesh.cells.global_count
+    assert ((after.cells.own_file_numbers * 7 // 3) % comm.size == comm.rank).all()
+    moved, nodal, on_faces = fields
+    moved.pull()
+    nodal.pull()
+    assert (moved.data[:, 1] == after.cells.file_numbers).all() and (moved.data[:, 0] == 0).all()
+    assert (nodal.data == after.nodes.file_numbers).all()
+    assert len(on_faces.owned) == after.faces.owned and (on_faces.owned == 3).all()
+    weights = np.where(after.cells.own_file_numbers < 100, 5, 1)
+    balanced, [again] = after.repartition(weights=weights, fields=[moved])
+    cost = np.where(balanced.cells.own_file_numbers < 100, 5, 1).sum()
+    assert cost * comm.size < 1.1 * comm.allreduce(cost)
+    assert (again.owned[:, 1] == balanced.cells.own_file_numbers).all()
+    with pytest.raises(dnds.ArgumentError, match="is given to rank"):
+        mesh.repartition(np.full(mesh.cells.owned, comm.size))
+    with pytest.raises(dnds.ArgumentError, match="is no field of this mesh"):
+        mesh.repartition(targets, fields=[moved])

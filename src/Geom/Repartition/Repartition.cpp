@@ -111,7 +111,7 @@ UnstructuredMesh rebuilt(const UnstructuredMesh &mesh, std::span<const int> targ
 
 } // namespace
 
-Repartition::Repartition(UnstructuredMesh &mesh, std::span<const int> targets, const MeshOptions &options)
+MovedMesh::MovedMesh(const UnstructuredMesh &mesh, std::span<const int> targets, const MeshOptions &options)
     : before_(mesh), after_(failTogether(mesh.comm, [&] { return rebuilt(mesh, targets, options); })) {
     failTogether(mesh.comm, [&] {
         cells_ = std::make_unique<const Redistribute>(movement(mesh.cells.mapping().global(), targets,
@@ -120,11 +120,11 @@ Repartition::Repartition(UnstructuredMesh &mesh, std::span<const int> targets, c
     });
 }
 
-const MeshEntities &Repartition::entitiesOf(MeshEntityKind kind) const noexcept {
+const MeshEntities &MovedMesh::entitiesOf(MeshEntityKind kind) const noexcept {
     return kind == MeshEntityKind::Cells ? after_.cells : kind == MeshEntityKind::Nodes ? after_.nodes : after_.faces;
 }
 
-const Redistribute &Repartition::rows(MeshEntityKind kind) {
+const Redistribute &MovedMesh::rows(MeshEntityKind kind) {
     if (kind == MeshEntityKind::Cells)
         return *cells_;
     std::unique_ptr<const Redistribute> &known = kind == MeshEntityKind::Nodes ? nodes_ : faces_;
@@ -144,7 +144,7 @@ void Repartition::commit() noexcept {
     for (const std::function<void()> &one : commits_)
         one();
     commits_.clear();
-    before_ = std::move(after_);
+    mesh_ = take();
 }
 
 // ---------------------------------------------------------------------------------------------------------------------

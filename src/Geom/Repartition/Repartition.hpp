@@ -18,6 +18,32 @@ namespace DNDS::Geom {
 /// Whose rows a field has.
 enum class MeshEntityKind : unsigned char { Cells, Nodes, Faces };
 
+/// A mesh with another partition, made beside the old one, and how rows get there: what `Repartition` stands on, for
+/// programs that keep both meshes.
+class MovedMesh {
+  public:
+    /// Builds the new mesh: [own cells] `targets` are ranks. Collective; cost as buildMesh without a partitioner. Of
+    /// the options, ghosts, order of cells and openPolyhedra count: give those that the mesh was built with. `before`
+    /// must outlive this. Throws on all ranks ArgumentError for targets that are no ranks or not as many as own cells;
+    /// StateError for a mesh that was moved from; MemoryError.
+    MovedMesh(const UnstructuredMesh &before, std::span<const int> targets, const MeshOptions &options = {});
+
+    /// The new mesh. Local.
+    const UnstructuredMesh &after() const noexcept { return after_; }
+    /// Hands it out, when nothing else is asked any more. Local.
+    UnstructuredMesh take() noexcept { return std::move(after_); }
+    /// How owned rows move, for any arrays. Local for cells; for others collective at the first call. Throws on all
+    /// ranks StateError for faces of a mesh without ghosts on several ranks.
+    const Redistribute &rows(MeshEntityKind kind);
+    /// Those of the new mesh. Local.
+    const MeshEntities &entitiesOf(MeshEntityKind kind) const noexcept;
+
+  private:
+    const UnstructuredMesh &before_;
+    UnstructuredMesh after_;
+    std::unique_ptr<const Redistribute> cells_, nodes_, faces_;
+};
+
 /// A mesh on its way to another partition, beside the old one, with fields of any type and layout:
 ///
 ///     const std::vector<int> targets = repartitionTargets(mesh, costs);   // or any ranks: [own cells]
@@ -33,13 +59,11 @@ enum class MeshEntityKind : unsigned char { Cells, Nodes, Faces };
 /// Fields on the device go through the host, and are there afterwards, too.
 ///
 /// Needs about the memory of the old mesh and fields once more. Nothing may be in flight.
-class Repartition {
+class Repartition : private MovedMesh {
   public:
-    /// Builds the new mesh: [own cells] `targets` are ranks. Collective; cost as buildMesh without a partitioner. Of
-    /// the options, ghosts, order of cells and openPolyhedra count: give those that the mesh was built with. Throws on
-    /// all ranks ArgumentError for targets that are no ranks or not as many as own cells; StateError for a mesh that
-    /// was moved from; MemoryError.
-    Repartition(UnstructuredMesh &mesh, std::span<const int> targets, const MeshOptions &options = {});
+    /// Builds the new mesh, as MovedMesh.
+    Repartition(UnstructuredMesh &mesh, std::span<const int> targets, const MeshOptions &options = {})
+        : MovedMesh(mesh, targets, options), mesh_(mesh) {}
     Repartition(const Repartition &) = delete;
     Repartition &operator=(const Repartition &) = delete;
 
@@ -62,23 +86,19 @@ class Repartition {
         return *this;
     }
 
-    /// The new mesh. Local.
-    const UnstructuredMesh &after() const noexcept { return after_; }
-    /// How owned rows move, for arrays that are no fields. Local for cells; for others collective at the first call.
-    const Redistribute &rows(MeshEntityKind kind);
+    using MovedMesh::after;
+    using MovedMesh::rows;
 
     /// Puts the new mesh and fields in the place of the old ones. Local. Once.
     void commit() noexcept;
 
   private:
-    const MeshEntities &entitiesOf(MeshEntityKind kind) const noexcept;
-
     template <class TArray>
     void add(ArrayPair<TArray> &field, MeshEntityKind kind) {
         static_assert(!hasRowShapes<TArray>,
                       "matrices whose shapes differ by row cannot be moved: make the field anew");
         const Redistribute &moved = rows(kind);
-        const CommunicatorView comm = after_.comm;
+        const CommunicatorView comm = after().comm;
         std::shared_ptr<ArrayPair<TArray>> made;
         bool onDevice = false;
         comm.guarded([&] {
@@ -114,9 +134,7 @@ class Repartition {
             return false;
     }();
 
-    UnstructuredMesh &before_;
-    UnstructuredMesh after_;
-    std::unique_ptr<const Redistribute> cells_, nodes_, faces_;
+    UnstructuredMesh &mesh_;
     std::vector<std::function<void()>> commits_;
 };
 
