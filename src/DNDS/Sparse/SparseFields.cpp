@@ -69,6 +69,7 @@ struct SparseFields::State {
 
     // Steps.
     void begin();
+    void dropOld() noexcept;
     void abandon() noexcept;
     void build();
     void sendLocal();
@@ -240,6 +241,24 @@ void SparseFields::State::begin() {
         ++member.field->inFlight;
         member.wanted.clear();
         member.fresh.clear();
+    }
+    dropOld();
+}
+
+/// Takes what has come for exchanges that this rank gave up: peers have room for two messages, and would wait.
+void SparseFields::State::dropOld() noexcept {
+    try {
+        for (std::size_t p = 0; p < peers.size(); ++p)
+            while (messages->receive(p)) {
+                SparseHeader header;
+                const std::span<const std::byte> message = messages->received(p);
+                std::memcpy(&header, message.data(), std::min(message.size(), headerBytes));
+                if (header.epoch >= epoch || header.code == SparseHeader::Closed)
+                    break;
+                messages->take(p);
+            }
+    } catch (...) { // no memory, which receiving reports
+        return;
     }
 }
 

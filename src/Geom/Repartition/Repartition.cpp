@@ -13,6 +13,7 @@
 #include <numeric>
 #include <tuple>
 #include <unordered_map>
+#include <utility>
 
 namespace DNDS::Geom {
 
@@ -141,6 +142,8 @@ const Redistribute &MovedMesh::rows(MeshEntityKind kind) {
 }
 
 void Repartition::commit() noexcept {
+    if (std::exchange(committed_, true))
+        return;
     for (const std::function<void()> &one : commits_)
         one();
     commits_.clear();

@@ -89,7 +89,7 @@ class Repartition : private MovedMesh {
     using MovedMesh::after;
     using MovedMesh::rows;
 
-    /// Puts the new mesh and fields in the place of the old ones. Local. Once.
+    /// Puts the new mesh and fields in the place of the old ones. Local. Later calls do nothing.
     void commit() noexcept;
 
   private:
@@ -135,6 +135,7 @@ class Repartition : private MovedMesh {
     }();
 
     UnstructuredMesh &mesh_;
+    bool committed_ = false;
     std::vector<std::function<void()>> commits_;
 };
 

@@ -167,6 +167,18 @@ TEST(SparseFailures, AnExchangeMayBeGivenUp) {
     comb.expectGhosts();
 }
 
+/// Nobody receives; nobody waits for that.
+TEST(SparseFailures, ManyExchangesMayBeGivenUpInARow) {
+    Comb comb;
+    for (int k = 0; k < 20; ++k) {
+        comb.u.exchange().startExchangeGhosts();
+        comb.u.exchange().abandon();
+    }
+    comb.u.exchangeGhosts();
+    EXPECT_TRUE(comb.hasAll());
+    comb.expectGhosts();
+}
+
 TEST(SparseFailures, ACommunicatorFreedDuringAnExchange) {
     MPI_Comm mine = MPI_COMM_NULL;
     MPI_Comm_dup(MPI_COMM_WORLD, &mine);
