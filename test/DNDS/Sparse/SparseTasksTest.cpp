@@ -1,6 +1,7 @@
 #include "DNDS/Sparse/SparseTasks.hpp"
 
 #include "DNDS/Blocks/BlockTasks.hpp"
+#include "DNDS/Device/Stream.hpp"
 #include "DNDS/Mpi/ThrowsOnAll.hpp"
 #include "DNDS/Sparse/SparseCase.hpp"
 #include "DNDS/Task/Crew.hpp"
@@ -288,6 +289,24 @@ TEST(SparseTasks, ARunThatFailsDuringTheExchangeLeavesIt) {
     fails = false;
     plan.recover();
     plan.run();
+}
+
+TEST(SparseTasks, PlansOnADeviceSayThatFieldsAreOnTheHost) {
+    if (!Device::available())
+        GTEST_SKIP() << Device::unavailableReason();
+    const SparseGrid grid = ring();
+    Case now(grid);
+    Device::Stream stream;
+    Task::Graph exchange("exchange", world());
+    exchangeGhosts(exchange, now.species);
+    swapStages(exchange, now.dust, 0, 1);
+    Task::Plan calls = exchange.compile(Executor::device(stream)); // calls run on the host
+    calls.run();
+    EXPECT_EQ(now.species.traffic().exchanges, 1U);
+    Task::Graph loop("loop", world());
+    loop.task("loop", blocksOf(now.dust)).reads(now.dust).run([](int /*block*/, const SparseBlock<const real> &) {});
+    Task::Plan plan = loop.compile(Executor::device(stream));
+    expectContains(messageOf<ArgumentError>([&] { plan.run(); }), "on the host");
 }
 
 TEST(SparseTasks, FieldsOnOtherBlocksAreRefused) {
