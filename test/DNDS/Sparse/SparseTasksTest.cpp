@@ -291,6 +291,33 @@ TEST(SparseTasks, ARunThatFailsDuringTheExchangeLeavesIt) {
     plan.run();
 }
 
+/// A run that finds no memory for what comes fails on that rank; all recover, and the next one works everywhere.
+TEST(SparseTasks, ARunWithoutMemoryCanBeRepeated) {
+    const SparseGrid grid = ring();
+    Case now(grid);
+    Task::Graph graph("exchange", world());
+    exchangeGhosts(graph, now.species);
+    Task::Plan plan = graph.compile();
+    const auto before = now.dust.allocatedBlocks().size() + now.soot.allocatedBlocks().size();
+    now.pattern->pool().setLimit(now.pattern->pool().use().live);
+    std::exception_ptr failure;
+    try {
+        plan.run();
+    } catch (const MemoryError &) {
+        failure = std::current_exception();
+    }
+    EXPECT_EQ(now.dust.allocatedBlocks().size() + now.soot.allocatedBlocks().size(), before);
+    EXPECT_THROW(world().agree(failure), MemoryError) << "some block has lit neighbours";
+    now.pattern->pool().setLimit(std::numeric_limits<std::size_t>::max());
+    plan.recover();
+    Task::changed(now.dust);
+    Task::changed(now.soot);
+    plan.run();
+    const auto after = now.dust.allocatedBlocks().size() + now.soot.allocatedBlocks().size();
+    EXPECT_GT(world().allReduce(after, MPI_SUM), world().allReduce(before, MPI_SUM));
+    EXPECT_EQ(now.species.traffic().exchanges, failure ? 1U : 2U);
+}
+
 TEST(SparseTasks, PlansOnADeviceSayThatFieldsAreOnTheHost) {
     if (!Device::available())
         GTEST_SKIP() << Device::unavailableReason();
