@@ -15,6 +15,7 @@
 #include <algorithm>
 #include <array>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -73,6 +74,15 @@ class SparseFieldOf final : public AnySparseField {
     std::vector<real> sums() const override { return DNDS::sums(field_); }
     std::vector<real> norms2() const override { return DNDS::norms2(field_); }
     std::vector<Extrema> extrema() const override { return DNDS::extrema(field_); }
+    void countDropped() override {
+        dropped_.reset();
+        dropped_.emplace(field_);
+    }
+    std::vector<real> dropped() const override {
+        DNDS_CHECK(dropped_, StateError, "what '{}' loses is not counted: call count_dropped() on all ranks first",
+                   field_.name());
+        return dropped_->sums();
+    }
     void toDense(AnyBlockField &dense) const override { DNDS::toDense(field_, typed(dense)); }
     void fromDense(AnyBlockField &dense) override { DNDS::fromDense(std::as_const(typed(dense)), field_); }
     std::unique_ptr<AnySparseRows> rows() override { return std::make_unique<SparseRowsOf<T>>(field_); }
@@ -96,6 +106,7 @@ class SparseFieldOf final : public AnySparseField {
     }
 
     SparseField<T> field_;
+    std::optional<DroppedSums<T>> dropped_;
 };
 
 constexpr const char *writeVtkSignature = "def write_vtk(self, path: str | os.PathLike[str], *, "
@@ -243,6 +254,14 @@ their next exchange.)")
             },
             nb::sig("def extrema(self) -> tuple[float, float] | list[tuple[float, float]]"),
             "The least and the largest value over all cells of all ranks, as `sums`. Collective.")
+        .def(
+            "count_dropped", [](const SparseHandle &self) { self.field->countDropped(); },
+            "Counts from now on what is lost with blocks that exchanges free: see `dropped_sums`. On all ranks. Local.")
+        .def(
+            "dropped_sums", [](const SparseHandle &self) { return perComponent(self.field->dropped()); },
+            nb::sig("def dropped_sums(self) -> float | list[float]"),
+            "What blocks held beyond the default when exchanges freed them, since `count_dropped`, as `sums`. What else a "
+            "conservative scheme loses has left through faces whose ghosts were the default. Collective.")
         .def(
             "to_dense",
             [](const SparseHandle &self, const BlockFieldHandle &dense) {

@@ -54,6 +54,10 @@ class AnySparseField {
     virtual std::vector<real> sums() const = 0;
     virtual std::vector<real> norms2() const = 0;
     virtual std::vector<Extrema> extrema() const = 0;
+    /// See DroppedSums, of which this begins one. Local.
+    virtual void countDropped() = 0;
+    /// Collective. Throws StateError where nothing is counted.
+    virtual std::vector<real> dropped() const = 0;
     /// Local. Throw ArgumentError for another element type, and what `toDense` throws.
     virtual void toDense(AnyBlockField &dense) const = 0;
     virtual void fromDense(AnyBlockField &dense) = 0;

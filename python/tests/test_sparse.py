@@ -51,6 +51,22 @@ def test_blocks_come_and_go_as_in_a_dense_field(comm):
     assert held <= smoke.memory_bytes <= held * 9 / 8, "rounded up to sizes that others can use again"
 
 
+def test_what_is_lost_with_blocks(comm):
+    _, smoke = puff(comm)
+    with pytest.raises(dnds.StateError, match="count_dropped"):
+        smoke.dropped_sums()
+    smoke.count_dropped()
+    before = smoke.sums()
+    for _ in range(100):
+        smoke.exchange_ghosts()
+        drift(smoke)
+    lost = before - smoke.sums()
+    dropped = smoke.dropped_sums()
+    assert comm.allreduce(smoke.traffic["frees"]) > 0 and 0 < dropped < lost * (1 + 1e-6)
+    smoke.count_dropped()
+    assert smoke.dropped_sums() == 0
+
+
 def test_species_travel_together(comm):
     grid, smoke = puff(comm)
     count = grid.sparse_field("count", 2, "int32", ghosts=1, default=7)

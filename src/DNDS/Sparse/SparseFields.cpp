@@ -893,13 +893,13 @@ void SparseFields::abandon() noexcept { state_->abandon(); }
 void SparseFields::giveUp() noexcept {
     State &state = *state_;
     try {
-        state.begin();
+        if (!state.inFlight)
+            state.begin();
     } catch (...) { // nobody can be told
         return;
     }
     for (std::size_t p = 0; p < state.peers.size() && !state.sentNonLocal; ++p)
         state.refuse(p);
-    state.lostLast = state.lostLast || state.incomplete;
     state.abandon();
 }
 

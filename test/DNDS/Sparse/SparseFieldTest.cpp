@@ -287,6 +287,34 @@ TEST(SparseField, AbsentBlocksCostABit) {
     EXPECT_EQ(u.memoryBytes(), 0U);
 }
 
+/// What Parthenon's controlling variables are: one field decides where another one, of another type, is there.
+TEST(SparseField, OneFieldMayFollowAnotherOne) {
+    for (const SparseGrid &grid : sparseGrids()) {
+        SCOPED_TRACE(grid.name);
+        const auto pattern = SparsePattern::make(world(), grid.on(world()), grid.ghosts);
+        SparseField<real> dust("dust", pattern, {.stages = 2, .deallocationCount = 2});
+        SparseField<std::int32_t> size("size", pattern, {.allocationThreshold = 1000, .deallocationCount = 0});
+        SparseFields both("both", {&dust, &size});
+        for (int b = 0; b < dust.blocks(); ++b)
+            if (drawn(4, {static_cast<std::uint64_t>(dust.block(b).block)}) == 0) {
+                dust.allocate(b);
+                at(dust.view(b), IndexVector{}, 0) = 1;
+            }
+        for (int step = 0; step < 6; ++step) {
+            both.exchangeGhosts();
+            for (int b = 0; b < dust.blocks(); ++b) {
+                (void)(dust.isAllocated(b) ? size.allocate(b) : size.free(b));
+                if (size.isAllocated(b))
+                    at(size.view(b), IndexVector{}, 0) = step + 1;
+            }
+            EXPECT_EQ(size.allocatedBlocks(), dust.allocatedBlocks());
+            for (const int b : dust.allocatedBlocks())
+                diffuse(std::as_const(dust).view(b), dust.view(b, 1), real{0}, grid.ghosts);
+            dust.swapStages(0, 1);
+        }
+    }
+}
+
 TEST(SparseField, RandomCallsDoNotGrow) {
     const SparseGrid grid = sparseGrids()[1];
     const auto pattern = SparsePattern::make(world(), grid.on(world()), grid.ghosts);

@@ -1,6 +1,7 @@
 #include "DNDS/Sparse/SparseTasks.hpp"
 
 #include "DNDS/Blocks/BlockTasks.hpp"
+#include "DNDS/Device/Stream.hpp"
 #include "DNDS/Mpi/ThrowsOnAll.hpp"
 #include "DNDS/Sparse/SparseCase.hpp"
 #include "DNDS/Task/Crew.hpp"
@@ -288,6 +289,51 @@ TEST(SparseTasks, ARunThatFailsDuringTheExchangeLeavesIt) {
     fails = false;
     plan.recover();
     plan.run();
+}
+
+/// A run that finds no memory for what comes fails on that rank; all recover, and the next one works everywhere.
+TEST(SparseTasks, ARunWithoutMemoryCanBeRepeated) {
+    const SparseGrid grid = ring();
+    Case now(grid);
+    Task::Graph graph("exchange", world());
+    exchangeGhosts(graph, now.species);
+    Task::Plan plan = graph.compile();
+    const auto before = now.dust.allocatedBlocks().size() + now.soot.allocatedBlocks().size();
+    now.pattern->pool().setLimit(now.pattern->pool().use().live);
+    std::exception_ptr failure;
+    try {
+        plan.run();
+    } catch (const MemoryError &) {
+        failure = std::current_exception();
+    }
+    EXPECT_EQ(now.dust.allocatedBlocks().size() + now.soot.allocatedBlocks().size(), before);
+    EXPECT_THROW(world().agree(failure), MemoryError) << "some block has lit neighbours";
+    now.pattern->pool().setLimit(std::numeric_limits<std::size_t>::max());
+    plan.recover();
+    Task::changed(now.dust);
+    Task::changed(now.soot);
+    plan.run();
+    const auto after = now.dust.allocatedBlocks().size() + now.soot.allocatedBlocks().size();
+    EXPECT_GT(world().allReduce(after, MPI_SUM), world().allReduce(before, MPI_SUM));
+    EXPECT_EQ(now.species.traffic().exchanges, failure ? 1U : 2U);
+}
+
+TEST(SparseTasks, PlansOnADeviceSayThatFieldsAreOnTheHost) {
+    if (!Device::available())
+        GTEST_SKIP() << Device::unavailableReason();
+    const SparseGrid grid = ring();
+    Case now(grid);
+    Device::Stream stream;
+    Task::Graph exchange("exchange", world());
+    exchangeGhosts(exchange, now.species);
+    swapStages(exchange, now.dust, 0, 1);
+    Task::Plan calls = exchange.compile(Executor::device(stream)); // calls run on the host
+    calls.run();
+    EXPECT_EQ(now.species.traffic().exchanges, 1U);
+    Task::Graph loop("loop", world());
+    loop.task("loop", blocksOf(now.dust)).reads(now.dust).run([](int /*block*/, const SparseBlock<const real> &) {});
+    Task::Plan plan = loop.compile(Executor::device(stream));
+    expectContains(messageOf<ArgumentError>([&] { plan.run(); }), "on the host");
 }
 
 TEST(SparseTasks, FieldsOnOtherBlocksAreRefused) {

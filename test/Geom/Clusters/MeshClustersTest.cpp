@@ -6,6 +6,7 @@
 #include "DNDS/Geom/Generate/BoxMesh.hpp"
 #include "DNDS/Mpi/ThrowsOnAll.hpp"
 #include "DNDS/Sparse/SparseReductions.hpp"
+#include "DNDS/Sparse/SparseTasks.hpp"
 
 #include <gtest/gtest.h>
 
@@ -139,6 +140,54 @@ TEST(MeshClusters, SparseFieldIsThatOfTheMesh) {
         });
         const auto there = world().allReduce(static_cast<index>(u.allocatedBlocks().size()), MPI_SUM);
         EXPECT_GT(there, 0);
+    }
+}
+
+/// Loops over clusters read fields of the mesh, whose ghosts the plan pulls.
+TEST(MeshClusters, TasksReadFieldsOfTheMesh) {
+    for (const auto &[name, options] : meshes()) {
+        SCOPED_TRACE(name);
+        const Clustered on(world(), options, 40);
+        SparseField<real> u("u", on.clusters.pattern(), {.stages = 2});
+        SparseFields exchange(u);
+        ArrayPair<ParArray<real, 1>> weights;
+        weights.initPair("weights", world());
+        weights.father->resize(on.mesh.cells.owned);
+        attachField(weights, on.mesh.cells);
+        for (index c = 0; c < on.mesh.cells.owned; ++c)
+            weights.father->view()(c, 0) = static_cast<real>(on.mesh.cells.fileNumbers[toSize(c)] % 11);
+        for (int b = 0; b < u.blocks(); ++b) {
+            if (u.block(b).block % 2 != 0)
+                continue;
+            u.allocate(b);
+            for (index i = 0; i < u.block(b).cells.size(); ++i)
+                u.view(b)(i) = 1;
+        }
+        Task::Graph step("weigh", world());
+        exchangeGhosts(step, exchange);
+        step.task("weigh", blocksOf(u))
+            .readsWrites(u)
+            .reads(Task::whole(weights))
+            .run([&](int block, const SparseBlock<real> &here, const auto &weight) {
+                const auto cells = on.clusters.cells(block);
+                for (index i = 0; i < here.view().extent(0); ++i) {
+                    real sum = 0;
+                    for (const LocalIndex j : on.clusters.neighbours(block, i))
+                        sum += j == noEntity ? 0 : weight(cells[toSize(j)]);
+                    here.view(1)(i) = here.readView()(i) * sum;
+                }
+            });
+        step.compile().run();
+        for (const int b : u.allocatedBlocks())
+            for (index i = 0; i < u.block(b).cells.size(); ++i) {
+                real sum = 0;
+                for (const LocalIndex j : on.clusters.neighbours(b, i))
+                    if (j != noEntity) {
+                        const auto cell = toSize(on.clusters.cells(b)[toSize(j)]);
+                        sum += static_cast<real>(on.mesh.cells.fileNumbers[cell] % 11);
+                    }
+                ASSERT_EQ(u.view(b, 1)(i), u.view(b)(i) * sum);
+            }
     }
 }
 
