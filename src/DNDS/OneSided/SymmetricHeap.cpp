@@ -1,5 +1,7 @@
 #include "DNDS/OneSided/SymmetricHeap.hpp"
 
+#include "DNDS/Mpi/NodeMemory.hpp"
+
 #include <algorithm>
 #include <array>
 #include <limits>
@@ -49,6 +51,8 @@ SymmetricHeap::SymmetricHeap(CommunicatorView comm, std::size_t bytes, MemorySpa
                seen[0].first, seen[0].second);
     DNDS_CHECK(!differ(seen[1]), ArgumentError, "{}: some ranks ask for host memory, some for device memory", name);
     DNDS_CHECK(bytes <= mostBytes, MemoryError, "{}: no room for {} bytes", name, bytes);
+    if (space == MemorySpace::Host)
+        requireNodeMemory(*context, inUnits(bytes), name);
     std::shared_ptr<std::byte> memory;
     const std::uint64_t number = context->nextSerial();
     comm.guarded([&] {

@@ -49,8 +49,9 @@ class SymmetricHeap {
     using Completion = FarAccess::Completion;
 
     /// `bytes` bytes on each rank. Allocations take their size rounded up to a multiple of 128 bytes, and 128 more.
-    /// Collective. Throws on all ranks: ArgumentError where ranks differ in `bytes` or `space`, MemoryError,
-    /// NotBuiltError without a device.
+    /// Collective. Throws on all ranks: ArgumentError where ranks differ in `bytes` or `space`, MemoryError
+    /// (of the host: before any is taken, where the ranks of a node ask for more than it has), NotBuiltError without a
+    /// device.
     SymmetricHeap(CommunicatorView comm, std::size_t bytes, MemorySpace space = MemorySpace::Host,
                   std::string name = "a symmetric heap");
     SymmetricHeap(SymmetricHeap &&other) noexcept = default;

@@ -1,5 +1,6 @@
 #include "DNDS/OneSided/Window.hpp"
 
+#include "DNDS/Mpi/NodeMemory.hpp"
 #include "DNDS/Transport/DeviceTopology.hpp"
 
 #include <cstring>
@@ -33,8 +34,9 @@ Window Window::allocate(CommunicatorView comm, std::size_t bytes, std::size_t di
     const std::shared_ptr<CommunicatorContext> context = CommunicatorContext::of(comm);
     std::shared_ptr<std::byte> memory;
     MemorySpace space = MemorySpace::Host;
+    comm.guarded([&] { space = spaceOf(info); });
+    requireNodeMemory(*context, space == MemorySpace::Host ? bytes : 0, "a window");
     comm.guarded([&] {
-        space = spaceOf(info);
         memory = RemoteMemory::allocate(*context, bytes, space, "a window");
         if (space == MemorySpace::Host) {
             std::memset(memory.get(), 0, bytes);

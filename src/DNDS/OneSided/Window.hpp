@@ -37,7 +37,8 @@ using WindowInfo = std::map<std::string, std::string>;
 /// changed as soon as put and accumulate return, and what get and getAccumulate fetch is there.
 class Window {
   public:
-    /// `bytes` new bytes, zeroed, which may differ between ranks. Collective. Throws on all ranks.
+    /// `bytes` new bytes, zeroed, which may differ between ranks. Collective. Throws on all ranks: MemoryError as
+    /// heaps do, and what is wrong with `info`.
     static Window allocate(CommunicatorView comm, std::size_t bytes, std::size_t displacementUnit,
                            const WindowInfo &info = {});
     /// Over `count` objects of an allocation of a heap, which must outlive the window. Collective. Throws on all ranks

@@ -44,7 +44,8 @@ class MessageAccesses : public testing::Test {
             access_->close();
         } else {
             access_->stop();
-            context_->leave(std::shared_ptr<MessageAccess>(std::move(access_)), [] { return false; }); // as `RemoteMemory`
+            context_->leave(std::shared_ptr<MessageAccess>(std::move(access_)),
+                            [] { return false; }); // as `RemoteMemory`
         }
         MPI_Barrier(MPI_COMM_WORLD);
     }

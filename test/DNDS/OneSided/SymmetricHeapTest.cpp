@@ -2,7 +2,9 @@
 
 #include "../Mpi/ThrowsOnAll.hpp"
 #include "DNDS/Array/ArrayPair.hpp"
+#include "DNDS/Mpi/NodeMemory.hpp"
 #include "DNDS/Mpi/NodeTopology.hpp"
+#include "DNDS/OneSided/Window.hpp"
 #include "support/MpiTest.hpp"
 
 #include <gtest/gtest.h>
@@ -56,6 +58,20 @@ TEST(SymmetricHeap, ExhaustionSaysHowMuchThereIs) {
     expectContains(text, "no room for 8388608 bytes");
     expectContains(text, "7040 of 8192 bytes are free, the largest piece has 5888");
     heap.putValue(second, 'a', next()); // still works
+}
+
+TEST(SymmetricHeap, MoreThanTheNodeHasIsRefusedBeforeItIsTaken) {
+    if (memoryLeft().machine == MemoryLeft::unlimited)
+        GTEST_SKIP() << "the system does not say what it has";
+    constexpr std::size_t much = std::size_t{1} << 50U;
+    std::string text = messageOnAll<MemoryError>(
+        [] { SymmetricHeap heap(MPI_COMM_WORLD, much, MemorySpace::Host, "the heap of the test"); });
+    expectContains(text, "the heap of the test: no room for 1125899906842624 bytes: with what the other ranks");
+    expectContains(text, " are available ");
+    text = messageOnAll<MemoryError>([] { // for all, where one rank asks for it
+        static_cast<void>(Window::allocate(MPI_COMM_WORLD, worldRank() == 0 ? much : 8, 8));
+    });
+    expectContains(text, " are available ");
 }
 
 TEST(SymmetricHeap, AllocationsThatDifferAreRefusedOnAllRanks) {
