@@ -9,10 +9,12 @@
 #include "DNDS/Transport/ProgressEngine.hpp"
 
 #include <atomic>
+#include <cstdint>
 #include <exception>
 #include <memory>
 #include <mutex>
 #include <string>
+#include <string_view>
 #include <thread>
 #include <utility>
 
@@ -35,7 +37,7 @@ class PeerWaits {
     /// `anyone`, that of any rank of this node), where any rank has left, or after DNDS_WAIT_TIMEOUT seconds. `what` is
     /// what the peer should do.
     template <class Done, class Progress>
-    void waitFor(int peer, const char *what, Done &&done, Progress &&progress) {
+    void waitFor(int peer, std::string_view what, Done &&done, Progress &&progress) {
         requireSound();
         if (done())
             return;
@@ -52,6 +54,12 @@ class PeerWaits {
         }
     }
 
+    /// Throws PeerError as `waitFor` where `peer` has ended, or `seconds` of waiting are `patience` or more. Local.
+    static void checkAlive(const CommunicatorContext &context, int peer, std::string_view name, std::string_view what,
+                           double seconds, double patience);
+
+    /// Which heap or window this is, for `Meetings`.
+    std::uint32_t object() const noexcept { return static_cast<std::uint32_t>(leaving_.tag) & 0xffffffU; }
     /// Whether a wait has failed, or `breakDown` was called.
     bool broken() const noexcept { return broken_.load(std::memory_order_relaxed); }
     /// Throws what broke it.
@@ -67,9 +75,8 @@ class PeerWaits {
     void leave(Leaving why) noexcept;
 
   private:
-    void check(int peer, const char *what, double seconds);
-    void checkAlive(int peer, const char *what, double seconds) const;
-    bool alive(int rank) const;
+    void check(int peer, std::string_view what, double seconds);
+    void noteLeft() noexcept;
     [[noreturn]] void throwCause() const;
 
     std::shared_ptr<CommunicatorContext> context_;

@@ -4,7 +4,6 @@
 #include "DNDS/Device/Hooks.hpp"
 #include "DNDS/Device/Stream.hpp"
 #include "DNDS/Mpi/NodeTopology.hpp"
-#include "DNDS/Mpi/PendingBarrier.hpp"
 #include "DNDS/OneSided/DeviceAccess.hpp"
 #include "DNDS/OneSided/HostProxy.hpp"
 #include "DNDS/OneSided/MessageAccess.hpp"
@@ -305,21 +304,27 @@ void RemoteMemory::getStrided(int rank, std::size_t offset, std::size_t fromStri
 }
 
 void RemoteMemory::barrier() {
-    meet();
+    meet(CollectiveCall::Barrier);
     checkKernels(); // only now: the others must not wait for a rank whose kernels did wrong
 }
 
-void RemoteMemory::meet() {
+std::array<Meetings::Extremes, 2> RemoteMemory::meet(CollectiveCall call, const std::array<std::uint64_t, 2> &mine) {
     quiet();
-    PendingBarrier barrier(context_->comm(), meetings_);
-    waitFor(PeerWaits::anyone, "come to a barrier", [&] { return barrier.reached(); });
+    Meeting meeting(context_, meetings_, waits_.object(), call, mine, name_);
+    try {
+        waitFor(PeerWaits::anyone, "come to a barrier", [&] { return meeting.reached(); });
+    } catch (const ArgumentError &) { // they are elsewhere, and will not come
+        breakDown(std::current_exception());
+        throw;
+    }
     sync();
+    return meeting.seen();
 }
 
 void RemoteMemory::close() {
     if (device_ != nullptr)
         Device::synchronizeAll(); // kernels that nobody has waited for may still use the memory of any rank
-    meet();
+    meet(CollectiveCall::End);
     if (faults_->noted() || Atomics::loadAcquire(&faults_->others) != 0)
         std::fprintf(stderr, "DNDS: %s: a kernel of rank %d did wrong, and nobody asked (checkKernels)\n",
                      name_.c_str(), rank_);
@@ -328,7 +333,7 @@ void RemoteMemory::close() {
         return;
     far_->close();
     if (device_ != nullptr)
-        meet(); // nobody frees memory that another rank has open
+        meet(CollectiveCall::End); // nobody frees memory that another rank has open
     far_.reset();
 }
 

@@ -7,14 +7,12 @@
 #include "DNDS/OneSided/HeapView.hpp"
 #include "DNDS/OneSided/RemoteMemory.hpp"
 
-#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <map>
 #include <memory>
 #include <string>
 #include <string_view>
-#include <utility>
 
 namespace DNDS {
 
@@ -92,10 +90,10 @@ class SymmetricHeap {
         freeBlock(pointer.heap(), pointer.begin(), pointer.serial());
     }
 
-    /// Throws on all ranks what an access to `count` own objects would. Collective.
+    /// Throws on all ranks what an access to `count` own objects would: for windows over them. Collective.
     template <class T>
     void requireAllocated(SymmetricPointer<T> pointer, std::size_t count) {
-        barrier();
+        core().memory->meet(CollectiveCall::MakeWindowOver);
         communicator().guarded([&] { check(RemoteCall::Put, pointer, count, rank()); });
     }
 
@@ -296,8 +294,6 @@ class SymmetricHeap {
                           std::uint64_t serial, std::uint64_t bytes, std::uint64_t alignment) const;
     [[noreturn]] void throwFault(AccessFault fault, RemoteCall call, int rank, std::uint64_t offset,
                                  std::uint64_t begin, std::uint64_t bytes) const;
-    std::array<std::pair<std::uint64_t, std::uint64_t>, 2> agreeOnCall(std::uint64_t call,
-                                                                       const std::array<std::uint64_t, 2> &arguments);
     Detail::HeapBlock allocateBytes(std::size_t count, std::size_t objectBytes);
     void freeBlock(const Detail::HeapTable *heap, std::uint64_t begin, std::uint64_t serial);
     void writeBlock(std::uint64_t begin, const Detail::HeapBlock &block);

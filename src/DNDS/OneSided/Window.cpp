@@ -32,6 +32,7 @@ MemorySpace spaceOf(const WindowInfo &info) {
 Window Window::allocate(CommunicatorView comm, std::size_t bytes, std::size_t displacementUnit,
                         const WindowInfo &info) {
     const std::shared_ptr<CommunicatorContext> context = CommunicatorContext::of(comm);
+    Meetings::of(*context).toMake(context, CollectiveCall::MakeWindow, {}, "a window");
     std::shared_ptr<std::byte> memory;
     MemorySpace space = MemorySpace::Host;
     comm.guarded([&] { space = spaceOf(info); });
@@ -52,6 +53,8 @@ Window Window::allocate(CommunicatorView comm, std::size_t bytes, std::size_t di
 
 Window Window::create(CommunicatorView comm, void *base, std::size_t bytes, std::size_t displacementUnit,
                       MemorySpace space, const WindowInfo &info) {
+    const std::shared_ptr<CommunicatorContext> context = CommunicatorContext::of(comm);
+    Meetings::of(*context).toMake(context, CollectiveCall::MakeWindow, {}, "a window");
     comm.guarded([&] {
         DNDS_CHECK(base != nullptr || bytes == 0, ArgumentError, "a window of {} bytes is made over no memory", bytes);
     });
