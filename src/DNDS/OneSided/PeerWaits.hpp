@@ -16,6 +16,7 @@
 #include <string>
 #include <string_view>
 #include <thread>
+#include <type_traits>
 #include <utility>
 
 namespace DNDS {
@@ -35,9 +36,9 @@ class PeerWaits {
 
     /// Calls `progress` until `done` returns true. Local. Throws PeerError where the process of `peer` has ended (for
     /// `anyone`, that of any rank of this node), where any rank has left, or after DNDS_WAIT_TIMEOUT seconds. `what` is
-    /// what the peer should do.
-    template <class Done, class Progress>
-    void waitFor(int peer, std::string_view what, Done &&done, Progress &&progress) {
+    /// what the peer should do, or returns it.
+    template <class What, class Done, class Progress>
+    void waitFor(int peer, What &&what, Done &&done, Progress &&progress) {
         requireSound();
         if (done())
             return;
@@ -50,7 +51,7 @@ class PeerWaits {
             context_->progressParked();
             backoff.pause();
             if (backoff.longWait())
-                check(peer, what, backoff.seconds());
+                check(peer, textOf(what), backoff.seconds());
         }
     }
 
@@ -75,6 +76,13 @@ class PeerWaits {
     void leave(Leaving why) noexcept;
 
   private:
+    template <class What>
+    static std::string textOf(const What &what) {
+        if constexpr (std::is_invocable_v<What>)
+            return what();
+        else
+            return std::string(what);
+    }
     void check(int peer, std::string_view what, double seconds);
     void noteLeft() noexcept;
     [[noreturn]] void throwCause() const;

@@ -25,14 +25,22 @@ const char *atomicOpName(AtomicOp op) noexcept {
     return names[static_cast<std::size_t>(op)];
 }
 
+const char *remoteCallName(RemoteCall call) noexcept {
+    constexpr std::array<const char *, 8> names{"put",    "get",  "an atomic operation", "a signal", "wait", "lock",
+                                                "unlock", "flush"};
+    return names[static_cast<std::size_t>(call)];
+}
+
+const char *comparisonName(Comparison comparison) noexcept {
+    constexpr std::array<const char *, 6> names{"==", "!=", "<", "<=", ">", ">="};
+    return names[static_cast<std::size_t>(comparison)];
+}
+
 void Detail::copyMany(std::byte *to, const std::byte *from, std::uint64_t bytes) noexcept {
     std::memcpy(to, from, bytes);
 }
 
 namespace {
-
-constexpr std::array<const char *, 8> callNames{"put",    "get",  "an atomic operation", "a signal", "wait", "lock",
-                                                "unlock", "flush"};
 
 constexpr std::size_t pageBytes = 4096;
 
@@ -237,8 +245,11 @@ const std::string &RemoteMemory::whyNoKernelWaits() const noexcept {
 
 void RemoteMemory::throwFault(AccessFault fault, RemoteCall call, int rank, std::uint64_t offset,
                               std::uint64_t bytes) const {
-    const std::string what = fmt::format("{}: {} of {} bytes at offset {} of rank {}", name_,
-                                         callNames[static_cast<std::size_t>(call)], bytes, offset, rank);
+    const char *name = remoteCallName(call);
+    const bool ofRank = bytes == 0 && offset == 0; // locks and the like, or nothing at the beginning
+    const std::string what =
+        ofRank ? fmt::format("{}: {} on rank {}", name_, name, rank)
+               : fmt::format("{}: {} of {} bytes at offset {} of rank {}", name_, name, bytes, offset, rank);
     switch (fault) {
     case AccessFault::Rank:
         throw IndexError(fmt::format("{}: ranks are 0 to {}", what, ranks() - 1));

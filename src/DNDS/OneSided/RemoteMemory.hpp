@@ -17,7 +17,6 @@
 #include <exception>
 #include <memory>
 #include <string>
-#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -174,9 +173,9 @@ class RemoteMemory {
         return far_ != nullptr && far_->progress();
     }
     /// Serves others until `done` returns true; as `PeerWaits::waitFor`.
-    template <class Done>
-    void waitFor(int peer, std::string_view what, Done &&done) {
-        waits_.waitFor(peer, what, std::forward<Done>(done), [this] {
+    template <class What, class Done>
+    void waitFor(int peer, What &&what, Done &&done) {
+        waits_.waitFor(peer, std::forward<What>(what), std::forward<Done>(done), [this] {
             if (far_)
                 far_->progress();
         });
@@ -185,7 +184,11 @@ class RemoteMemory {
     template <AtomicWord T>
     T waitUntil(std::size_t offset, Comparison comparison, T value) {
         T seen{};
-        waitFor(PeerWaits::anyone, "set a word", [&] {
+        const auto what = [&] {
+            return fmt::format("set the word at offset {}, which is {} and is to be {} {}", offset, seen,
+                               comparisonName(comparison), value);
+        };
+        waitFor(PeerWaits::anyone, what, [&] {
             seen = atomic(rank_, offset, AtomicOp::Fetch, T{});
             return holds(seen, comparison, value);
         });

@@ -127,13 +127,14 @@ AccessFault SymmetricHeap::checkLive(const Detail::HeapTable *heap, int rank, st
 }
 
 void SymmetricHeap::throwFault(AccessFault fault, RemoteCall call, int rank, std::uint64_t offset, std::uint64_t begin,
-                               std::uint64_t bytes) const {
+                               std::uint64_t bytes, std::uint64_t object) const {
     if (fault == AccessFault::Range) {
         const HeapBlock &block = core().live.at(begin);
-        const auto first = static_cast<std::int64_t>(offset - begin);
-        throw IndexError(fmt::format("{}: bytes [{}, {}) of an allocation of {} bytes are accessed on rank {}",
-                                     core().memory->name(), first,
-                                     static_cast<double>(first) + static_cast<double>(bytes), block.bytes, rank));
+        const auto size = static_cast<std::int64_t>(object);
+        throw IndexError(fmt::format(
+            "{}: {} of {} elements of {} bytes from element {} of an allocation of {} on rank {}: beyond its ends",
+            core().memory->name(), remoteCallName(call), bytes / object, object,
+            static_cast<std::int64_t>(offset - begin) / size, block.bytes / object, rank));
     }
     core().memory->throwFault(fault, call, rank, offset, bytes);
 }

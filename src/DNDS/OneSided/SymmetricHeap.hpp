@@ -62,6 +62,7 @@ class SymmetricHeap {
     int rank() const noexcept { return core_->memory->rank(); }
     int ranks() const noexcept { return core_->memory->ranks(); }
     MemorySpace space() const noexcept { return core_->table.space; }
+    const std::string &name() const { return core().memory->name(); }
     /// DNDS's duplicate of the communicator.
     const CommunicatorView &communicator() const { return core().context->comm(); }
     /// Where this rank's own objects are in the heap's space. Local; checks nothing.
@@ -288,12 +289,12 @@ class SymmetricHeap {
                                       : checkLive(pointer.heap(), rank, pointer.offset(), pointer.begin(),
                                                   pointer.serial(), bytes, alignment);
         if (fault != AccessFault::None) [[unlikely]]
-            throwFault(fault, call, rank, pointer.offset(), pointer.begin(), bytes);
+            throwFault(fault, call, rank, pointer.offset(), pointer.begin(), bytes, sizeof(T));
     }
     AccessFault checkLive(const Detail::HeapTable *heap, int rank, std::uint64_t offset, std::uint64_t begin,
                           std::uint64_t serial, std::uint64_t bytes, std::uint64_t alignment) const;
     [[noreturn]] void throwFault(AccessFault fault, RemoteCall call, int rank, std::uint64_t offset,
-                                 std::uint64_t begin, std::uint64_t bytes) const;
+                                 std::uint64_t begin, std::uint64_t bytes, std::uint64_t object) const;
     Detail::HeapBlock allocateBytes(std::size_t count, std::size_t objectBytes);
     void freeBlock(const Detail::HeapTable *heap, std::uint64_t begin, std::uint64_t serial);
     void writeBlock(std::uint64_t begin, const Detail::HeapBlock &block);

@@ -104,8 +104,10 @@ TEST(SymmetricHeap, WrongAccessesSayWhatAndWhere) {
     expectContains(text, fmt::format("the heap of the test: put of 40 bytes"));
     expectContains(text, fmt::format("of rank {}: ranks are 0 to {}", n, n - 1));
     text = messageOf<IndexError>([&] { heap.put(words + 5, values.data(), 6, 0); });
-    expectContains(text, "bytes [20, 44) of an allocation of 40 bytes are accessed on rank 0");
-    messageOf<IndexError>([&] { heap.get(values.data(), words - 1, 1, 0); });
+    expectContains(
+        text, "the heap of the test: put of 6 elements of 4 bytes from element 5 of an allocation of 10 on rank 0");
+    text = messageOf<IndexError>([&] { heap.get(values.data(), words - 1, 1, 0); });
+    expectContains(text, "get of 1 elements of 4 bytes from element -1 of an allocation of 10");
     messageOf<IndexError>([&] { heap.get(values.data(), words, SIZE_MAX / 2, 0); });
     messageOf<IndexError>([&] { heap.putStrided(words, 5, values.data(), 1, 3, 0); });
     messageOf<ArgumentError>([&] { heap.putStrided(words, 1, values.data(), 0, 3, 0); });
