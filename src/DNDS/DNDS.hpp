@@ -1,6 +1,8 @@
 /// @file DNDS.hpp
 /// @brief All that a program needs to keep fields in distributed arrays, exchange ghosts and launch kernels. Meshes:
-/// DNDS/Geom/Geom.hpp. Checkpoints, in a library of their own: DNDS/Serialize/Checkpoint.hpp.
+/// DNDS/Geom/Geom.hpp. Checkpoints, in a library of their own: DNDS/Serialize/Checkpoint.hpp. What few programs need
+/// has headers of its own: tasks, blocks, sparse fields, and one-sided access (DNDS/OneSided/SymmetricHeap.hpp,
+/// Window.hpp, GhostWindow.hpp).
 #pragma once
 
 #include "DNDS/Array/ArrayAdjacency.hpp"

@@ -1,30 +1,92 @@
 #include "DNDS/Mpi/PendingBarrier.hpp"
 
+#include <deque>
+#include <new>
+#include <utility>
+#include <vector>
+
 namespace DNDS {
 
-PendingBarrier::PendingBarrier(const CommunicatorView &comm, const Channel &channel) : comm_(comm), channel_(channel) {
+struct PendingBarrier::Sent {
+    std::deque<Message> messages; ///< they stay where they are
+    std::vector<MPI_Request> requests;
+
+    bool complete() noexcept {
+        int done = 0;
+        return !mpiActive() ||
+               MPI_Testall(static_cast<int>(requests.size()), requests.data(), &done, MPI_STATUSES_IGNORE) !=
+                   MPI_SUCCESS ||
+               done != 0;
+    }
+};
+
+PendingBarrier::PendingBarrier(std::shared_ptr<CommunicatorContext> context, const Channel &channel,
+                               std::uint64_t number, const Words &mine)
+    : context_(std::move(context)), channel_(channel), rank_(context_->comm().rank()), ranks_(context_->comm().size()),
+      sent_(std::make_shared<Sent>()) {
+    seen_.number = number;
+    for (std::size_t k = 0; k < words; ++k)
+        seen_.extremes[k] = {mine[k], mine[k], rank_, rank_};
     tell();
 }
 
-void PendingBarrier::tell() const {
-    if (distance_ >= comm_.size())
+PendingBarrier::~PendingBarrier() {
+    if (sent_->complete())
         return;
-    MPI_Request request = MPI_REQUEST_NULL;
-    checkMpi(MPI_Isend(nullptr, 0, MPI_BYTE, (comm_.rank() + distance_) % comm_.size(), channel_.tag, channel_.comm,
-                       &request),
+    try {
+        context_->leave(sent_, [sent = sent_] { return sent->complete(); });
+    } catch (...) { // no memory: rather than to free what MPI reads
+        static_cast<void>(new (std::nothrow) std::shared_ptr<Sent>(sent_));
+    }
+}
+
+void PendingBarrier::tell() {
+    if (distance_ >= ranks_)
+        return;
+    const Message &message = sent_->messages.emplace_back(seen_);
+    checkMpi(MPI_Isend(&message, sizeof(Message), MPI_BYTE, (rank_ + distance_) % ranks_, channel_.tag, channel_.comm,
+                       &sent_->requests.emplace_back(MPI_REQUEST_NULL)),
              "MPI_Isend");
-    checkMpi(MPI_Request_free(&request), "MPI_Request_free"); // there is no buffer to wait for
+}
+
+/// Whether the message of `from` is here; passes over those of barriers that were given up.
+bool PendingBarrier::hear(int from) {
+    while (true) {
+        int found = 0;
+        MPI_Message message = MPI_MESSAGE_NULL;
+        checkMpi(MPI_Improbe(from, channel_.tag, channel_.comm, &found, &message, MPI_STATUS_IGNORE), "MPI_Improbe");
+        if (found == 0)
+            return false;
+        Message theirs;
+        checkMpi(MPI_Mrecv(&theirs, sizeof(Message), MPI_BYTE, &message, MPI_STATUS_IGNORE), "MPI_Mrecv");
+        DNDS_CHECK(theirs.number <= seen_.number, StateError,
+                   "rank {} is in a later barrier: it has given up the one that this rank waits in", from);
+        if (theirs.number < seen_.number)
+            continue;
+        add(theirs);
+        return true;
+    }
+}
+
+void PendingBarrier::add(const Message &theirs) noexcept {
+    for (std::size_t k = 0; k < words; ++k) {
+        Extremes &mine = seen_.extremes[k];
+        const Extremes &other = theirs.extremes[k];
+        if (std::pair(other.least, other.leastRank) < std::pair(mine.least, mine.leastRank)) {
+            mine.least = other.least;
+            mine.leastRank = other.leastRank;
+        }
+        if (other.most > mine.most || (other.most == mine.most && other.mostRank < mine.mostRank)) {
+            mine.most = other.most;
+            mine.mostRank = other.mostRank;
+        }
+    }
 }
 
 bool PendingBarrier::reached() {
-    for (; distance_ < comm_.size(); distance_ *= 2, tell()) {
-        const int from = (comm_.rank() + comm_.size() - distance_) % comm_.size();
-        int found = 0;
-        checkMpi(MPI_Iprobe(from, channel_.tag, channel_.comm, &found, MPI_STATUS_IGNORE), "MPI_Iprobe");
-        if (found == 0)
+    for (; distance_ < ranks_; distance_ *= 2, tell())
+        if (!hear((rank_ + ranks_ - distance_) % ranks_))
             return false;
-        checkMpi(MPI_Recv(nullptr, 0, MPI_BYTE, from, channel_.tag, channel_.comm, MPI_STATUS_IGNORE), "MPI_Recv");
-    }
     return true;
 }
 

@@ -1,27 +1,64 @@
 /// @file PendingBarrier.hpp
-/// @brief A barrier that is started, and polled while this rank serves others.
+/// @brief A barrier that is started, and polled while this rank serves others, and that compares what ranks bring.
 #pragma once
 
 #include "DNDS/Mpi/CommunicatorContext.hpp"
 
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+
 namespace DNDS {
 
-/// A barrier over all ranks of a communicator, by messages on a channel that carries nothing else: O(log ranks). All
-/// ranks start those of a channel in the same order. Local. A rank that destroys it before it is reached may be missed
-/// by others for ever, and the channel is of no use then; nothing else on the communicator is touched, as it would be
-/// with a barrier of MPI.
+/// A barrier over all ranks of a communicator, by messages on a channel that carries nothing else: O(log ranks). Each
+/// rank brings a few numbers; all learn the least and the largest of each. Ranks start those of a channel in the same
+/// order and number them. Local.
+///
+/// A rank that destroys it before it is reached may be missed by others for ever. What is left of it then is passed
+/// over by later barriers with larger numbers, and nothing else on the communicator is touched, as it would be with a
+/// barrier of MPI.
 class PendingBarrier {
   public:
-    PendingBarrier(const CommunicatorView &comm, const Channel &channel);
+    static constexpr std::size_t words = 3;
+    using Words = std::array<std::uint64_t, words>;
+    /// Of the ranks' numbers.
+    struct Extremes {
+        std::uint64_t least = 0;
+        std::uint64_t most = 0;
+        std::int32_t leastRank = 0; ///< the first rank that brings the least
+        std::int32_t mostRank = 0;  ///< the first rank that brings the largest
+        bool differ() const noexcept { return least != most; }
+    };
 
-    /// Whether all ranks have started it.
+    PendingBarrier(std::shared_ptr<CommunicatorContext> context, const Channel &channel, std::uint64_t number,
+                   const Words &mine = {});
+    PendingBarrier(const PendingBarrier &) = delete;
+    PendingBarrier &operator=(const PendingBarrier &) = delete;
+    ~PendingBarrier();
+
+    /// Whether all ranks have started it. Throws StateError where one is in a later barrier, since it gave up this one.
     bool reached();
+    /// What they brought; when it is reached.
+    const std::array<Extremes, words> &seen() const noexcept { return seen_.extremes; }
 
   private:
-    void tell() const;
+    struct Message {
+        std::uint64_t number = 0;
+        std::array<Extremes, words> extremes{};
+    };
+    struct Sent; ///< MPI reads it
 
-    CommunicatorView comm_;
+    void tell();
+    bool hear(int from);
+    void add(const Message &theirs) noexcept;
+
+    std::shared_ptr<CommunicatorContext> context_;
     Channel channel_;
+    int rank_;
+    int ranks_;
+    Message seen_;
+    std::shared_ptr<Sent> sent_;
     int distance_ = 1; ///< of the ranks that are told and heard next: doubled in each round
 };
 

@@ -306,6 +306,9 @@ constexpr std::size_t wordBytes(ElementKind kind) {
 /// How `waitUntil` and `test` compare a word with a value.
 enum class Comparison : std::uint8_t { Equal, NotEqual, Less, LessOrEqual, Greater, GreaterOrEqual };
 
+/// As C++ writes it. Never null.
+const char *comparisonName(Comparison comparison) noexcept;
+
 template <class T>
 DNDS_HOST_DEVICE bool holds(T value, Comparison comparison, T other) {
     switch (comparison) {

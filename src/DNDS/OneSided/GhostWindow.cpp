@@ -13,11 +13,12 @@ HostMemoryResource arenaOf(const CommunicatorContext &context) { return context.
 GhostWindowCore::GhostWindowCore(std::shared_ptr<CommunicatorContext> context, MemorySpace space,
                                  const std::function<Rows()> &describe) {
     const CommunicatorView &comm = context->comm();
-    const int onDevice = space == MemorySpace::Device ? 1 : 0; // compared first: rows move to it
-    std::array<int, 2> spaces{onDevice, -onDevice};
-    comm.allReduce(spaces.data(), 2, MPI_MAX);
-    DNDS_CHECK(spaces[0] == -spaces[1], ArgumentError,
-               "a window over rows is in host memory on some ranks and in device memory on others: give all the same");
+    const auto [where, unused] = // compared first: rows move to it
+        Meetings::of(*context).toMake(context, CollectiveCall::MakeGhostWindow, {static_cast<std::uint64_t>(space), 0},
+                                      "a window over rows");
+    DNDS_CHECK(!where.differ(), ArgumentError,
+               "a window over rows is in host memory on rank {}, but in device memory on rank {}: give all the same",
+               where.leastRank, where.mostRank);
     Rows rows;
     std::shared_ptr<std::byte> memory;
     std::size_t bytes = 0;

@@ -1,6 +1,7 @@
 #include "DNDS/OneSided/PeerWaits.hpp"
 
 #include "DNDS/Mpi/Check.hpp"
+#include "DNDS/OneSided/Meetings.hpp"
 
 namespace DNDS {
 
@@ -10,33 +11,34 @@ namespace {
 constexpr unsigned char reasons[] = {static_cast<unsigned char>(PeerWaits::Leaving::ByException),
                                      static_cast<unsigned char>(PeerWaits::Leaving::AfterError)};
 
+bool alive(const CommunicatorContext &context, int rank) {
+    const NodeTopology &node = context.node();
+    return !node.arena || !node.sameNode(rank) || node.arena->alive(node.nodeRank[static_cast<std::size_t>(rank)]);
+}
+
 } // namespace
 
 PeerWaits::PeerWaits(std::shared_ptr<CommunicatorContext> context, std::string name)
     : context_(std::move(context)), name_(std::move(name)), leaving_(context_->nextChannel()),
       patience_(readEnvironment().waitTimeout) {}
 
-bool PeerWaits::alive(int rank) const {
-    const NodeTopology &node = context_->node();
-    return !node.arena || !node.sameNode(rank) || node.arena->alive(node.nodeRank[static_cast<std::size_t>(rank)]);
+void PeerWaits::checkAlive(const CommunicatorContext &context, int peer, std::string_view name, std::string_view what,
+                           double seconds, double patience) {
+    for (int rank = 0; rank < context.comm().size(); ++rank)
+        DNDS_CHECK((peer != anyone && rank != peer) || alive(context, rank), PeerError,
+                   "{}: the process of rank {} has ended while this rank waited for {} to {}", name, rank,
+                   peer == anyone ? "others" : "it", what);
+    DNDS_CHECK(patience <= 0.0 || seconds < patience, PeerError,
+               "{}: waited {:.3g} s for {} to {} (DNDS_WAIT_TIMEOUT): has {} ended, or is it elsewhere?", name, seconds,
+               peer == anyone ? std::string("other ranks") : fmt::format("rank {}", peer), what,
+               peer == anyone ? "one of them" : "it");
 }
 
-void PeerWaits::checkAlive(int peer, const char *what, double seconds) const {
-    if (peer != anyone)
-        return checkPeer(alive(peer), peer, what, seconds, patience_);
-    for (int rank = 0; rank < context_->comm().size(); ++rank)
-        DNDS_CHECK(alive(rank), PeerError, "the process of rank {} has ended while this rank waited for others to {}",
-                   rank, what);
-    DNDS_CHECK(patience_ <= 0.0 || seconds < patience_, PeerError,
-               "waited {:.3g} s for other ranks to {} (DNDS_WAIT_TIMEOUT): has one of them ended, or is it elsewhere?",
-               seconds, what);
-}
-
-void PeerWaits::check(int peer, const char *what, double seconds) {
+void PeerWaits::check(int peer, std::string_view what, double seconds) {
     requireSound(); // another thread may have found out
     requireAll();
     try {
-        checkAlive(peer, what, seconds);
+        checkAlive(*context_, peer, name_, what, seconds, patience_);
     } catch (const PeerError &) {
         breakDown(std::current_exception());
         throw;
@@ -56,6 +58,7 @@ void PeerWaits::requireAll() {
     unsigned char why = 0;
     checkMpi(MPI_Mrecv(&why, 1, MPI_BYTE, &message, MPI_STATUS_IGNORE), "MPI_Mrecv");
     told_ = true; // all have the same message
+    noteLeft();
     try {
         throw PeerError(fmt::format("rank {} has left {}, since {}", status.MPI_SOURCE, name_,
                                     static_cast<Leaving>(why) == Leaving::ByException
@@ -87,11 +90,12 @@ void PeerWaits::leave(Leaving why) noexcept {
     const std::lock_guard lock(mutex_);
     if (std::exchange(told_, true))
         return;
+    noteLeft();
     try {
         const CommunicatorView &comm = context_->comm();
         for (int step = 1; step < comm.size(); ++step) {
             const int rank = (comm.rank() + step) % comm.size();
-            if (!alive(rank))
+            if (!alive(*context_, rank))
                 continue;
             MPI_Request request = MPI_REQUEST_NULL;
             if (MPI_Isend(&reasons[static_cast<std::size_t>(why)], 1, MPI_BYTE, rank, leaving_.tag, leaving_.comm,
@@ -100,6 +104,11 @@ void PeerWaits::leave(Leaving why) noexcept {
         }
     } catch (...) { // they give up when their time is up
     }
+}
+
+void PeerWaits::noteLeft() noexcept {
+    if (const std::shared_ptr<Meetings> meetings = context_->attachment<Meetings>())
+        meetings->noteLeft(object());
 }
 
 void PeerWaits::throwCause() const {

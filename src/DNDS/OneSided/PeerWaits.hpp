@@ -9,11 +9,14 @@
 #include "DNDS/Transport/ProgressEngine.hpp"
 
 #include <atomic>
+#include <cstdint>
 #include <exception>
 #include <memory>
 #include <mutex>
 #include <string>
+#include <string_view>
 #include <thread>
+#include <type_traits>
 #include <utility>
 
 namespace DNDS {
@@ -33,9 +36,9 @@ class PeerWaits {
 
     /// Calls `progress` until `done` returns true. Local. Throws PeerError where the process of `peer` has ended (for
     /// `anyone`, that of any rank of this node), where any rank has left, or after DNDS_WAIT_TIMEOUT seconds. `what` is
-    /// what the peer should do.
-    template <class Done, class Progress>
-    void waitFor(int peer, const char *what, Done &&done, Progress &&progress) {
+    /// what the peer should do, or returns it.
+    template <class What, class Done, class Progress>
+    void waitFor(int peer, What &&what, Done &&done, Progress &&progress) {
         requireSound();
         if (done())
             return;
@@ -48,10 +51,16 @@ class PeerWaits {
             context_->progressParked();
             backoff.pause();
             if (backoff.longWait())
-                check(peer, what, backoff.seconds());
+                check(peer, textOf(what), backoff.seconds());
         }
     }
 
+    /// Throws PeerError as `waitFor` where `peer` has ended, or `seconds` of waiting are `patience` or more. Local.
+    static void checkAlive(const CommunicatorContext &context, int peer, std::string_view name, std::string_view what,
+                           double seconds, double patience);
+
+    /// Which heap or window this is, for `Meetings`.
+    std::uint32_t object() const noexcept { return static_cast<std::uint32_t>(leaving_.tag) & 0xffffffU; }
     /// Whether a wait has failed, or `breakDown` was called.
     bool broken() const noexcept { return broken_.load(std::memory_order_relaxed); }
     /// Throws what broke it.
@@ -67,9 +76,15 @@ class PeerWaits {
     void leave(Leaving why) noexcept;
 
   private:
-    void check(int peer, const char *what, double seconds);
-    void checkAlive(int peer, const char *what, double seconds) const;
-    bool alive(int rank) const;
+    template <class What>
+    static std::string textOf(const What &what) {
+        if constexpr (std::is_invocable_v<What>)
+            return what();
+        else
+            return std::string(what);
+    }
+    void check(int peer, std::string_view what, double seconds);
+    void noteLeft() noexcept;
     [[noreturn]] void throwCause() const;
 
     std::shared_ptr<CommunicatorContext> context_;

@@ -4,7 +4,6 @@
 #include "DNDS/Device/Hooks.hpp"
 #include "DNDS/Device/Stream.hpp"
 #include "DNDS/Mpi/NodeTopology.hpp"
-#include "DNDS/Mpi/PendingBarrier.hpp"
 #include "DNDS/OneSided/DeviceAccess.hpp"
 #include "DNDS/OneSided/HostProxy.hpp"
 #include "DNDS/OneSided/MessageAccess.hpp"
@@ -26,14 +25,22 @@ const char *atomicOpName(AtomicOp op) noexcept {
     return names[static_cast<std::size_t>(op)];
 }
 
+const char *remoteCallName(RemoteCall call) noexcept {
+    constexpr std::array<const char *, 8> names{"put",    "get",  "an atomic operation", "a signal", "wait", "lock",
+                                                "unlock", "flush"};
+    return names[static_cast<std::size_t>(call)];
+}
+
+const char *comparisonName(Comparison comparison) noexcept {
+    constexpr std::array<const char *, 6> names{"==", "!=", "<", "<=", ">", ">="};
+    return names[static_cast<std::size_t>(comparison)];
+}
+
 void Detail::copyMany(std::byte *to, const std::byte *from, std::uint64_t bytes) noexcept {
     std::memcpy(to, from, bytes);
 }
 
 namespace {
-
-constexpr std::array<const char *, 8> callNames{"put",    "get",  "an atomic operation", "a signal", "wait", "lock",
-                                                "unlock", "flush"};
 
 constexpr std::size_t pageBytes = 4096;
 
@@ -238,8 +245,11 @@ const std::string &RemoteMemory::whyNoKernelWaits() const noexcept {
 
 void RemoteMemory::throwFault(AccessFault fault, RemoteCall call, int rank, std::uint64_t offset,
                               std::uint64_t bytes) const {
-    const std::string what = fmt::format("{}: {} of {} bytes at offset {} of rank {}", name_,
-                                         callNames[static_cast<std::size_t>(call)], bytes, offset, rank);
+    const char *name = remoteCallName(call);
+    const bool ofRank = bytes == 0 && offset == 0; // locks and the like, or nothing at the beginning
+    const std::string what =
+        ofRank ? fmt::format("{}: {} on rank {}", name_, name, rank)
+               : fmt::format("{}: {} of {} bytes at offset {} of rank {}", name_, name, bytes, offset, rank);
     switch (fault) {
     case AccessFault::Rank:
         throw IndexError(fmt::format("{}: ranks are 0 to {}", what, ranks() - 1));
@@ -305,21 +315,27 @@ void RemoteMemory::getStrided(int rank, std::size_t offset, std::size_t fromStri
 }
 
 void RemoteMemory::barrier() {
-    meet();
+    meet(CollectiveCall::Barrier);
     checkKernels(); // only now: the others must not wait for a rank whose kernels did wrong
 }
 
-void RemoteMemory::meet() {
+std::array<Meetings::Extremes, 2> RemoteMemory::meet(CollectiveCall call, const std::array<std::uint64_t, 2> &mine) {
     quiet();
-    PendingBarrier barrier(context_->comm(), meetings_);
-    waitFor(PeerWaits::anyone, "come to a barrier", [&] { return barrier.reached(); });
+    Meeting meeting(context_, meetings_, waits_.object(), call, mine, name_);
+    try {
+        waitFor(PeerWaits::anyone, "come to a barrier", [&] { return meeting.reached(); });
+    } catch (const ArgumentError &) { // they are elsewhere, and will not come
+        breakDown(std::current_exception());
+        throw;
+    }
     sync();
+    return meeting.seen();
 }
 
 void RemoteMemory::close() {
     if (device_ != nullptr)
         Device::synchronizeAll(); // kernels that nobody has waited for may still use the memory of any rank
-    meet();
+    meet(CollectiveCall::End);
     if (faults_->noted() || Atomics::loadAcquire(&faults_->others) != 0)
         std::fprintf(stderr, "DNDS: %s: a kernel of rank %d did wrong, and nobody asked (checkKernels)\n",
                      name_.c_str(), rank_);
@@ -328,7 +344,7 @@ void RemoteMemory::close() {
         return;
     far_->close();
     if (device_ != nullptr)
-        meet(); // nobody frees memory that another rank has open
+        meet(CollectiveCall::End); // nobody frees memory that another rank has open
     far_.reset();
 }
 

@@ -6,9 +6,11 @@
 #include "DNDS/Device/DeviceBuffer.hpp"
 #include "DNDS/Mpi/CommunicatorContext.hpp"
 #include "DNDS/OneSided/FarAccess.hpp"
+#include "DNDS/OneSided/Meetings.hpp"
 #include "DNDS/OneSided/PeerWaits.hpp"
 #include "DNDS/OneSided/RemoteTable.hpp"
 
+#include <array>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
@@ -154,6 +156,10 @@ class RemoteMemory {
     /// `quiet` on all ranks; afterwards loads see what was put. Throws what a kernel of this rank noted once all have
     /// come. Collective; serves other ranks meanwhile.
     void barrier();
+    /// `quiet` on all ranks that call the same; returns what they bring. Collective. Throws ArgumentError on all ranks
+    /// where others call something else of this memory, which can be used further, or where a rank of this node waits
+    /// in a call of another one, which breaks this one.
+    std::array<Meetings::Extremes, 2> meet(CollectiveCall call, const std::array<std::uint64_t, 2> &mine = {});
     /// Whether other ranks' atomic operations come here as messages, which waits have to serve.
     bool servesOthers() const noexcept { return far_ != nullptr && device_ == nullptr; }
     /// Serves those that have come; returns whether there were any. Does not wait. Looks now and then whether another
@@ -167,9 +173,9 @@ class RemoteMemory {
         return far_ != nullptr && far_->progress();
     }
     /// Serves others until `done` returns true; as `PeerWaits::waitFor`.
-    template <class Done>
-    void waitFor(int peer, const char *what, Done &&done) {
-        waits_.waitFor(peer, what, std::forward<Done>(done), [this] {
+    template <class What, class Done>
+    void waitFor(int peer, What &&what, Done &&done) {
+        waits_.waitFor(peer, std::forward<What>(what), std::forward<Done>(done), [this] {
             if (far_)
                 far_->progress();
         });
@@ -178,7 +184,11 @@ class RemoteMemory {
     template <AtomicWord T>
     T waitUntil(std::size_t offset, Comparison comparison, T value) {
         T seen{};
-        waitFor(PeerWaits::anyone, "set a word", [&] {
+        const auto what = [&] {
+            return fmt::format("set the word at offset {}, which is {} and is to be {} {}", offset, seen,
+                               comparisonName(comparison), value);
+        };
+        waitFor(PeerWaits::anyone, what, [&] {
             seen = atomic(rank_, offset, AtomicOp::Fetch, T{});
             return holds(seen, comparison, value);
         });
@@ -188,7 +198,6 @@ class RemoteMemory {
 
   private:
     void exchangePlaces(std::size_t bytes);
-    void meet();
     void close();
     void startProxy();
     void drainProxy();
@@ -199,7 +208,7 @@ class RemoteMemory {
     std::shared_ptr<NodeArena> arena_; ///< keeps mappings alive
     std::shared_ptr<std::byte> memory_;
     PeerWaits waits_;
-    Channel meetings_; ///< of barriers
+    Channel meetings_; ///< of collective calls
     std::string name_;
     MemorySpace space_;
     int rank_;

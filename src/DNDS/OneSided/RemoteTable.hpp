@@ -29,6 +29,9 @@ enum class AccessFault : std::uint32_t {
 /// What was called, for messages.
 enum class RemoteCall : std::uint32_t { Put, Get, Atomic, Signal, Wait, Lock, Unlock, Flush };
 
+/// For messages; never null.
+const char *remoteCallName(RemoteCall call) noexcept;
+
 /// The first fault of kernels, in memory that kernels and the host share. The next call on the host throws it.
 struct FaultRecord {
     std::uint32_t taken = 0; ///< 1 while a kernel writes the rest, then 2

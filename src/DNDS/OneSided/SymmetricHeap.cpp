@@ -1,7 +1,8 @@
 #include "DNDS/OneSided/SymmetricHeap.hpp"
 
+#include "DNDS/Mpi/NodeMemory.hpp"
+
 #include <algorithm>
-#include <array>
 #include <limits>
 
 namespace DNDS {
@@ -17,26 +18,6 @@ std::size_t inUnits(std::size_t bytes) {
     return (std::max<std::size_t>(bytes, 1) + heapUnit - 1) / heapUnit * heapUnit;
 }
 
-/// The least and the largest of the ranks' numbers. Collective; one reduction.
-template <std::size_t n>
-std::array<std::pair<std::uint64_t, std::uint64_t>, n> ranges(const CommunicatorView &comm,
-                                                              const std::array<std::uint64_t, n> &mine) {
-    std::array<std::uint64_t, 2 * n> both{};
-    for (std::size_t k = 0; k < n; ++k) {
-        both[2 * k] = ~mine[k];
-        both[2 * k + 1] = mine[k];
-    }
-    comm.allReduce(both.data(), static_cast<int>(2 * n), MPI_MAX);
-    std::array<std::pair<std::uint64_t, std::uint64_t>, n> result;
-    for (std::size_t k = 0; k < n; ++k)
-        result[k] = {~both[2 * k], both[2 * k + 1]};
-    return result;
-}
-
-constexpr std::uint64_t allocating = 1, freeing = 2; // the collective calls
-
-bool differ(const std::pair<std::uint64_t, std::uint64_t> &range) { return range.first != range.second; }
-
 /// Polls of a wait in a kernel: some seconds.
 constexpr std::uint64_t kernelPatience = std::uint64_t{1} << 24U;
 
@@ -44,11 +25,16 @@ constexpr std::uint64_t kernelPatience = std::uint64_t{1} << 24U;
 
 SymmetricHeap::SymmetricHeap(CommunicatorView comm, std::size_t bytes, MemorySpace space, std::string name) {
     const std::shared_ptr<CommunicatorContext> context = CommunicatorContext::of(comm);
-    const auto seen = ranges<2>(comm, {bytes, static_cast<std::uint64_t>(space)});
-    DNDS_CHECK(!differ(seen[0]), ArgumentError, "{}: ranks give from {} to {} bytes: give all the same", name,
-               seen[0].first, seen[0].second);
-    DNDS_CHECK(!differ(seen[1]), ArgumentError, "{}: some ranks ask for host memory, some for device memory", name);
+    const auto [size, where] = Meetings::of(*context).toMake(context, CollectiveCall::MakeHeap,
+                                                             {bytes, static_cast<std::uint64_t>(space)}, name);
+    DNDS_CHECK(!size.differ(), ArgumentError, "{}: rank {} gives {} bytes, but rank {} gives {}: give all the same",
+               name, size.leastRank, size.least, size.mostRank, size.most);
+    DNDS_CHECK(!where.differ(), ArgumentError,
+               "{}: rank {} asks for host memory, but rank {} for device memory: give all the same", name,
+               where.leastRank, where.mostRank);
     DNDS_CHECK(bytes <= mostBytes, MemoryError, "{}: no room for {} bytes", name, bytes);
+    if (space == MemorySpace::Host)
+        requireNodeMemory(*context, inUnits(bytes), name);
     std::shared_ptr<std::byte> memory;
     const std::uint64_t number = context->nextSerial();
     comm.guarded([&] {
@@ -84,25 +70,17 @@ std::size_t SymmetricHeap::span(std::size_t count, std::size_t stride) {
     return count == 0 ? 0 : (count - 1) * stride + 1;
 }
 
-/// Waits for all ranks, serving them, and compares what they call. Collective.
-std::array<std::pair<std::uint64_t, std::uint64_t>, 2>
-SymmetricHeap::agreeOnCall(std::uint64_t call, const std::array<std::uint64_t, 2> &arguments) {
-    barrier(); // the reduction below serves nobody, and waits for ranks that have ended
-    const auto seen = ranges<3>(core().context->comm(), {call, arguments[0], arguments[1]});
-    DNDS_CHECK(!differ(seen[0]), ArgumentError,
-               "{}: some ranks allocate while others free: make all ranks allocate and free the same in the same order",
-               core().memory->name());
-    return {seen[1], seen[2]};
-}
-
 HeapBlock SymmetricHeap::allocateBytes(std::size_t count, std::size_t objectBytes) {
     const CommunicatorView &comm = core().context->comm();
     const std::size_t bytes = count > mostBytes / objectBytes ? mostBytes : count * objectBytes;
-    const auto seen = agreeOnCall(allocating, {bytes, core().calls});
-    DNDS_CHECK(!differ(seen[0]) && !differ(seen[1]), ArgumentError,
-               "{}: ranks allocate from {} to {} bytes in their calls {} to {}; here {} bytes: make all ranks allocate "
-               "and free the same in the same order",
-               core().memory->name(), seen[0].first, seen[0].second, seen[1].first, seen[1].second, bytes);
+    const auto [size, before] = core().memory->meet(CollectiveCall::Allocate, {bytes, core().calls});
+    DNDS_CHECK(!size.differ(), ArgumentError,
+               "{}: rank {} allocates {} bytes, but rank {} allocates {}: make all ranks allocate and free the same in "
+               "the same order",
+               core().memory->name(), size.leastRank, size.least, size.mostRank, size.most);
+    DNDS_CHECK(!before.differ(), ArgumentError,
+               "{}: rank {} has allocated {} times before, but rank {} {} times: make all ranks allocate the same",
+               core().memory->name(), before.leastRank, before.least, before.mostRank, before.most);
     const std::size_t needed = inUnits(bytes) + heapUnit;
     HeapBlock block;
     comm.guarded([&] {
@@ -123,9 +101,10 @@ void SymmetricHeap::freeBlock(const Detail::HeapTable *heap, std::uint64_t begin
     const CommunicatorView &comm = core().context->comm();
     const auto found = core().live.find(begin);
     const bool mine = heap == &core().table && found != core().live.end() && found->second.serial == serial;
-    const auto seen = agreeOnCall(freeing, {mine ? 1U : 0U, serial});
-    DNDS_CHECK(!differ(seen[1]), ArgumentError, "{}: ranks free different allocations", core().memory->name());
-    DNDS_CHECK(seen[0].first == 1, StateError, "{}: what is freed is not allocated in this heap, or was freed before",
+    const auto [known, which] = core().memory->meet(CollectiveCall::Free, {mine ? 1U : 0U, serial});
+    DNDS_CHECK(!which.differ(), ArgumentError, "{}: ranks {} and {} free different allocations", core().memory->name(),
+               which.leastRank, which.mostRank);
+    DNDS_CHECK(known.least == 1, StateError, "{}: what is freed is not allocated in this heap, or was freed before",
                core().memory->name());
     comm.guarded([&] {
         core().blocks.release(begin - heapUnit, inUnits(found->second.bytes) + heapUnit);
@@ -148,13 +127,14 @@ AccessFault SymmetricHeap::checkLive(const Detail::HeapTable *heap, int rank, st
 }
 
 void SymmetricHeap::throwFault(AccessFault fault, RemoteCall call, int rank, std::uint64_t offset, std::uint64_t begin,
-                               std::uint64_t bytes) const {
+                               std::uint64_t bytes, std::uint64_t object) const {
     if (fault == AccessFault::Range) {
         const HeapBlock &block = core().live.at(begin);
-        const auto first = static_cast<std::int64_t>(offset - begin);
-        throw IndexError(fmt::format("{}: bytes [{}, {}) of an allocation of {} bytes are accessed on rank {}",
-                                     core().memory->name(), first,
-                                     static_cast<double>(first) + static_cast<double>(bytes), block.bytes, rank));
+        const auto size = static_cast<std::int64_t>(object);
+        throw IndexError(fmt::format(
+            "{}: {} of {} elements of {} bytes from element {} of an allocation of {} on rank {}: beyond its ends",
+            core().memory->name(), remoteCallName(call), bytes / object, object,
+            static_cast<std::int64_t>(offset - begin) / size, block.bytes / object, rank));
     }
     core().memory->throwFault(fault, call, rank, offset, bytes);
 }

@@ -7,14 +7,12 @@
 #include "DNDS/OneSided/HeapView.hpp"
 #include "DNDS/OneSided/RemoteMemory.hpp"
 
-#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <map>
 #include <memory>
 #include <string>
 #include <string_view>
-#include <utility>
 
 namespace DNDS {
 
@@ -49,8 +47,9 @@ class SymmetricHeap {
     using Completion = FarAccess::Completion;
 
     /// `bytes` bytes on each rank. Allocations take their size rounded up to a multiple of 128 bytes, and 128 more.
-    /// Collective. Throws on all ranks: ArgumentError where ranks differ in `bytes` or `space`, MemoryError,
-    /// NotBuiltError without a device.
+    /// Collective. Throws on all ranks: ArgumentError where ranks differ in `bytes` or `space`, MemoryError
+    /// (of the host: before any is taken, where the ranks of a node ask for more than it has), NotBuiltError without a
+    /// device.
     SymmetricHeap(CommunicatorView comm, std::size_t bytes, MemorySpace space = MemorySpace::Host,
                   std::string name = "a symmetric heap");
     SymmetricHeap(SymmetricHeap &&other) noexcept = default;
@@ -63,6 +62,7 @@ class SymmetricHeap {
     int rank() const noexcept { return core_->memory->rank(); }
     int ranks() const noexcept { return core_->memory->ranks(); }
     MemorySpace space() const noexcept { return core_->table.space; }
+    const std::string &name() const { return core().memory->name(); }
     /// DNDS's duplicate of the communicator.
     const CommunicatorView &communicator() const { return core().context->comm(); }
     /// Where this rank's own objects are in the heap's space. Local; checks nothing.
@@ -91,10 +91,10 @@ class SymmetricHeap {
         freeBlock(pointer.heap(), pointer.begin(), pointer.serial());
     }
 
-    /// Throws on all ranks what an access to `count` own objects would. Collective.
+    /// Throws on all ranks what an access to `count` own objects would: for windows over them. Collective.
     template <class T>
     void requireAllocated(SymmetricPointer<T> pointer, std::size_t count) {
-        barrier();
+        core().memory->meet(CollectiveCall::MakeWindowOver);
         communicator().guarded([&] { check(RemoteCall::Put, pointer, count, rank()); });
     }
 
@@ -289,14 +289,12 @@ class SymmetricHeap {
                                       : checkLive(pointer.heap(), rank, pointer.offset(), pointer.begin(),
                                                   pointer.serial(), bytes, alignment);
         if (fault != AccessFault::None) [[unlikely]]
-            throwFault(fault, call, rank, pointer.offset(), pointer.begin(), bytes);
+            throwFault(fault, call, rank, pointer.offset(), pointer.begin(), bytes, sizeof(T));
     }
     AccessFault checkLive(const Detail::HeapTable *heap, int rank, std::uint64_t offset, std::uint64_t begin,
                           std::uint64_t serial, std::uint64_t bytes, std::uint64_t alignment) const;
     [[noreturn]] void throwFault(AccessFault fault, RemoteCall call, int rank, std::uint64_t offset,
-                                 std::uint64_t begin, std::uint64_t bytes) const;
-    std::array<std::pair<std::uint64_t, std::uint64_t>, 2> agreeOnCall(std::uint64_t call,
-                                                                       const std::array<std::uint64_t, 2> &arguments);
+                                 std::uint64_t begin, std::uint64_t bytes, std::uint64_t object) const;
     Detail::HeapBlock allocateBytes(std::size_t count, std::size_t objectBytes);
     void freeBlock(const Detail::HeapTable *heap, std::uint64_t begin, std::uint64_t serial);
     void writeBlock(std::uint64_t begin, const Detail::HeapBlock &block);

@@ -1,8 +1,12 @@
 #include "DNDS/OneSided/Window.hpp"
 
+#include "DNDS/Mpi/NodeMemory.hpp"
 #include "DNDS/Transport/DeviceTopology.hpp"
 
+#include <algorithm>
+#include <chrono>
 #include <cstring>
+#include <exception>
 #include <string>
 #include <utility>
 
@@ -11,6 +15,8 @@ namespace DNDS {
 namespace {
 
 using Detail::WindowLock;
+
+constexpr std::chrono::milliseconds betweenLooks(50); ///< at who holds a lock
 
 std::string valueOf(const WindowInfo &info, const char *key, const char *otherwise) {
     const auto found = info.find(key);
@@ -26,16 +32,20 @@ MemorySpace spaceOf(const WindowInfo &info) {
     return MemorySpace::Host;
 }
 
+std::string nameOf(const WindowInfo &info) { return valueOf(info, "name", "a window"); }
+
 } // namespace
 
 Window Window::allocate(CommunicatorView comm, std::size_t bytes, std::size_t displacementUnit,
                         const WindowInfo &info) {
     const std::shared_ptr<CommunicatorContext> context = CommunicatorContext::of(comm);
+    Meetings::of(*context).toMake(context, CollectiveCall::MakeWindow, {}, nameOf(info));
     std::shared_ptr<std::byte> memory;
     MemorySpace space = MemorySpace::Host;
+    comm.guarded([&] { space = spaceOf(info); });
+    requireNodeMemory(*context, space == MemorySpace::Host ? bytes : 0, nameOf(info));
     comm.guarded([&] {
-        space = spaceOf(info);
-        memory = RemoteMemory::allocate(*context, bytes, space, "a window");
+        memory = RemoteMemory::allocate(*context, bytes, space, nameOf(info));
         if (space == MemorySpace::Host) {
             std::memset(memory.get(), 0, bytes);
             return;
@@ -50,8 +60,11 @@ Window Window::allocate(CommunicatorView comm, std::size_t bytes, std::size_t di
 
 Window Window::create(CommunicatorView comm, void *base, std::size_t bytes, std::size_t displacementUnit,
                       MemorySpace space, const WindowInfo &info) {
+    const std::shared_ptr<CommunicatorContext> context = CommunicatorContext::of(comm);
+    Meetings::of(*context).toMake(context, CollectiveCall::MakeWindow, {}, nameOf(info));
     comm.guarded([&] {
-        DNDS_CHECK(base != nullptr || bytes == 0, ArgumentError, "a window of {} bytes is made over no memory", bytes);
+        DNDS_CHECK(base != nullptr || bytes == 0, ArgumentError, "{}: {} bytes are to lie in no memory", nameOf(info),
+                   bytes);
     });
     return Window(comm, unowned(base), bytes, displacementUnit, space, info);
 }
@@ -60,13 +73,14 @@ Window::Window(CommunicatorView comm, std::shared_ptr<std::byte> memory, std::si
                MemorySpace space, const WindowInfo &info) {
     const std::shared_ptr<CommunicatorContext> context = CommunicatorContext::of(comm);
     const auto n = static_cast<std::size_t>(comm.size());
+    const std::string name = nameOf(info);
     comm.guarded([&] {
-        DNDS_CHECK(unit > 0, ArgumentError, "the displacement unit of a window is 0: give at least 1");
+        DNDS_CHECK(unit > 0, ArgumentError, "{}: the displacement unit is 0: give at least 1", name);
         if (memory == nullptr) // a rank without memory still has a place, in which nothing is
-            memory = RemoteMemory::allocate(*context, 1, space, "a window");
+            memory = RemoteMemory::allocate(*context, 1, space, name);
     });
     const std::size_t lockBytes = 1024 + n * (sizeof(std::uint32_t) + sizeof(std::uint64_t));
-    core_ = std::make_unique<Core>(comm, lockBytes, space);
+    core_ = std::make_unique<Core>(comm, lockBytes, space, name);
     Core &core = *core_;
     core.unitsHere = comm.allGather(static_cast<std::uint64_t>(unit));
     comm.guarded([&] {
@@ -80,7 +94,7 @@ Window::Window(CommunicatorView comm, std::shared_ptr<std::byte> memory, std::si
     core.locks.put(core.lock, zeros, WindowLock::words, comm.rank());
     core.locks.put(core.held, core.heldHere.data(), n, comm.rank());
     core.locks.put(core.units, core.unitsHere.data(), n, comm.rank());
-    core.data = std::make_unique<RemoteMemory>(context, std::move(memory), bytes, space, "a window");
+    core.data = std::make_unique<RemoteMemory>(context, std::move(memory), bytes, space, name);
     comm.guarded([&] {
         if (valueOf(info, "win_populate_to_device", "false") == "true")
             populateToDevice();
@@ -112,21 +126,24 @@ Window::Shared Window::sharedQuery(int rank) const {
 }
 
 WindowInfo Window::info() const {
-    return {{"mpi_alloc_memory_kind", core_->data->space() == MemorySpace::Host ? "system" : "gpu:device"},
+    return {{"name", core_->data->name()},
+            {"mpi_alloc_memory_kind", core_->data->space() == MemorySpace::Host ? "system" : "gpu:device"},
             {"win_populate_to_device", core_->populated ? "true" : "false"}};
 }
 
 void Window::populateToDevice() {
     Device::requireDevice("populate a window to the device");
     DNDS_CHECK(core_->data->space() == MemorySpace::Device, StateError,
-               "a window in host memory cannot be populated to the device: make it with mpi_alloc_memory_kind = "
-               "gpu:device");
+               "{}: a window in host memory cannot be populated to the device: make it with mpi_alloc_memory_kind = "
+               "gpu:device",
+               core_->data->name());
     core_->populated = true;
 }
 
 WindowView Window::view(KernelWaits waits) const {
     DNDS_CHECK(core_->data->space() == MemorySpace::Host || core_->populated, StateError,
-               "a window is to be accessed by kernels, but was not populated to the device: call populateToDevice");
+               "{} is to be accessed by kernels, but was not populated to the device: call populateToDevice",
+               core_->data->name());
     const HeapView locks = core_->locks.view(waits); // throws where kernels must not wait
     return {core_->data->kernelTable(),
             locks,
@@ -143,28 +160,49 @@ void Window::setHeld(int rank, std::uint32_t how) {
 
 void Window::requireUnlocked(int rank) const {
     DNDS_CHECK(core_->heldHere[static_cast<std::size_t>(rank)] == 0, StateError,
-               "rank {} of a window is locked by this rank already", rank);
+               "{}: rank {} is locked by this rank already", core_->data->name(), rank);
+}
+
+void Window::requireAnyLocked() const {
+    DNDS_CHECK(std::ranges::any_of(core_->heldHere, [](std::uint32_t how) { return how != 0; }), StateError,
+               "{}: flush: no rank is locked: call lock or lockAll first", core_->data->name());
+}
+
+/// Waits until it is this rank's turn; `holder` becomes the rank that has an exclusive lock, plus 1, as far as it was
+/// seen meanwhile.
+void Window::waitForTurn(LockType type, int rank, std::uint64_t &holder) {
+    SymmetricHeap &locks = core_->locks;
+    const std::uint64_t ticket = WindowLock::draw(locks, core_->lock, rank);
+    auto look = std::chrono::steady_clock::now() + betweenLooks;
+    core_->data->waitFor(
+        PeerWaits::anyone, [&] { return fmt::format("let go of the lock of rank {}", rank); },
+        [&] {
+            if (WindowLock::served(locks, core_->lock, rank, ticket, type))
+                return true;
+            if (const auto now = std::chrono::steady_clock::now(); now > look) { // later its owner may not answer
+                holder = locks.fetch(core_->lock + WindowLock::Holder, rank);
+                look = now + betweenLooks;
+            }
+            return false;
+        });
 }
 
 void Window::lock(LockType type, int rank) {
     core_->checkKernels();
-    SymmetricHeap &locks = core_->locks;
     core_->data->check(RemoteCall::Lock, rank, 0, 0);
     requireUnlocked(rank);
     std::uint64_t holder = 0;
     try {
-        const std::uint64_t ticket = WindowLock::draw(locks, core_->lock, rank);
-        core_->data->waitFor(PeerWaits::anyone, "let go of a window's lock",
-                             [&] { return WindowLock::served(locks, core_->lock, rank, ticket, type); });
+        waitForTurn(type, rank, holder);
     } catch (const PeerError &error) { // those behind it in the queue would wait for this rank, and have to be told
-        if (core_->lock.at(rank) != nullptr && !locks.core_->memory->broken()) // else the owner would have to answer
-            holder = locks.fetch(core_->lock + WindowLock::Holder, rank);
+        if (holder == 0 && core_->lock.at(rank) != nullptr && !core_->locks.core_->memory->broken())
+            holder = core_->locks.fetch(core_->lock + WindowLock::Holder, rank);
         core_->breakAlike();
-        throw PeerError(fmt::format("the lock of rank {} of a window{}: {}", rank,
+        throw PeerError(fmt::format("the lock of rank {} of {}{}: {}", rank, core_->data->name(),
                                     holder != 0 ? fmt::format(", which rank {} holds", holder - 1) : std::string(),
                                     error.message()));
     }
-    WindowLock::enter(locks, core_->lock, rank, type);
+    WindowLock::enter(core_->locks, core_->lock, rank, type);
     setHeld(rank, static_cast<std::uint32_t>(type));
     core_->data->sync();
 }
@@ -173,6 +211,11 @@ void Window::unlock(int rank) {
     requireLocked(RemoteCall::Unlock, rank);
     core_->data->quiet();
     core_->checkKernels();
+    release(rank);
+}
+
+/// After all operations there are complete.
+void Window::release(int rank) {
     const auto type = static_cast<LockType>(core_->heldHere[static_cast<std::size_t>(rank)]);
     setHeld(rank, 0);
     WindowLock::leave(core_->locks, core_->lock, rank, type);
@@ -199,8 +242,18 @@ void Window::lockAll() {
 void Window::unlockAll() {
     for (int rank = 0; rank < ranks(); ++rank)
         requireLocked(RemoteCall::Unlock, rank);
+    core_->checkKernels();
+    core_->data->quiet();
+    std::exception_ptr first;
     for (int rank = 0; rank < ranks(); ++rank)
-        unlock(rank);
+        try {
+            release(rank);
+        } catch (...) { // the others are let in all the same
+            if (!first)
+                first = std::current_exception();
+        }
+    if (first)
+        std::rethrow_exception(first);
 }
 
 void Window::flush(int rank) {
@@ -209,6 +262,7 @@ void Window::flush(int rank) {
 }
 
 void Window::flushAll() {
+    requireAnyLocked();
     core_->data->quiet();
     core_->checkKernels();
 }

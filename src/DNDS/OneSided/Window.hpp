@@ -16,8 +16,9 @@
 
 namespace DNDS {
 
-/// Keys and values, as MPI_Info. Windows know `mpi_alloc_memory_kind` (`system`, `gpu:device`), where `allocate` takes
-/// memory, and `win_populate_to_device` (`true`, `false`), which calls `populateToDevice`. Others are ignored.
+/// Keys and values, as MPI_Info. Windows know `name`, which messages say, `mpi_alloc_memory_kind` (`system`,
+/// `gpu:device`), where `allocate` takes memory, and `win_populate_to_device` (`true`, `false`), which calls
+/// `populateToDevice`. Others are ignored.
 using WindowInfo = std::map<std::string, std::string>;
 
 /// An MPI window, by other means: loads, stores and atomic operations of the processor where memory is mapped, MPI's
@@ -37,7 +38,8 @@ using WindowInfo = std::map<std::string, std::string>;
 /// changed as soon as put and accumulate return, and what get and getAccumulate fetch is there.
 class Window {
   public:
-    /// `bytes` new bytes, zeroed, which may differ between ranks. Collective. Throws on all ranks.
+    /// `bytes` new bytes, zeroed, which may differ between ranks. Collective. Throws on all ranks: MemoryError as
+    /// heaps do, and what is wrong with `info`.
     static Window allocate(CommunicatorView comm, std::size_t bytes, std::size_t displacementUnit,
                            const WindowInfo &info = {});
     /// Over `count` objects of an allocation of a heap, which must outlive the window. Collective. Throws on all ranks
@@ -46,7 +48,7 @@ class Window {
     static Window create(SymmetricHeap &heap, SymmetricPointer<T> memory, std::size_t count) {
         heap.requireAllocated(memory, count);
         return Window(CommunicatorView(heap.communicator()), unowned(heap.own(memory)), count * sizeof(T), sizeof(T),
-                      heap.space(), {});
+                      heap.space(), {{"name", "a window over an allocation of " + heap.name()}});
     }
     /// Over memory of the caller, which must outlive the window; `bytes` may be 0. On the host only memory in the
     /// node's arena (sons, and what `RemoteMemory::allocate` gives) is mapped by other ranks of the node. Words that
@@ -90,13 +92,15 @@ class Window {
     void unlock(int rank);
     /// Shared locks of all ranks, or of none where it throws. O(ranks).
     void lockAll();
+    /// All of them, or none where a kernel did wrong. O(ranks).
     void unlockAll();
     /// Completes all operations on that rank's memory, there too.
     void flush(int rank);
+    /// The same for all ranks; throws StateError where none is locked.
     void flushAll();
     /// Origins may be reused; here they always may.
     void flushLocal(int rank) const { requireLocked(RemoteCall::Flush, rank); }
-    void flushLocalAll() const {}
+    void flushLocalAll() const { requireAnyLocked(); }
     /// Loads of this rank see what others have put and completed, and their gets what it has stored.
     void sync() { core_->data->sync(); }
     /// Completes the operations of all ranks. Collective.
@@ -145,8 +149,8 @@ class Window {
 
   private:
     struct Core {
-        explicit Core(CommunicatorView comm, std::size_t lockBytes, MemorySpace space)
-            : locks(comm, lockBytes, space, "the locks of a window") {}
+        Core(CommunicatorView comm, std::size_t lockBytes, MemorySpace space, const std::string &name)
+            : locks(comm, lockBytes, space, "the locks of " + name) {}
         Core(const Core &) = delete;
         Core &operator=(const Core &) = delete;
         ~Core();
@@ -178,23 +182,30 @@ class Window {
         return count > PTRDIFF_MAX / sizeof(T) ? UINT64_MAX : count * sizeof(T);
     }
     template <class T>
-    static AtomicOp typed(AccumulateOp op) {
+    AtomicOp typed(AccumulateOp op) const {
         DNDS_CHECK(std::is_integral_v<T> || (op != AccumulateOp::BitAnd && op != AccumulateOp::BitOr), ArgumentError,
-                   "BitAnd and BitOr are for integers");
+                   "{}: BitAnd and BitOr are for integers", core_->data->name());
         return atomicOpOf(op);
     }
-    void requireLocked(RemoteCall call, int rank) const {
-        if (rank < 0 || rank >= ranks())
-            core_->data->throwFault(AccessFault::Rank, call, rank, 0, 0);
+    void requireLocked(RemoteCall call, int rank, std::uint64_t offset = 0, std::uint64_t bytes = 0) const {
+        requireRank(call, rank, offset, bytes);
         if (core_->heldHere[static_cast<std::size_t>(rank)] == 0)
-            core_->data->throwFault(AccessFault::NotLocked, call, rank, 0, 0);
+            core_->data->throwFault(AccessFault::NotLocked, call, rank, offset, bytes);
+    }
+    void requireRank(RemoteCall call, int rank, std::uint64_t offset, std::uint64_t bytes) const {
+        if (rank < 0 || rank >= ranks())
+            core_->data->throwFault(AccessFault::Rank, call, rank, offset, bytes);
     }
     void requireUnlocked(int rank) const;
+    void requireAnyLocked() const;
+    void waitForTurn(LockType type, int rank, std::uint64_t &holder);
+    void release(int rank);
     std::size_t locate(RemoteCall call, int rank, std::size_t at, std::size_t bytes, std::size_t alignment) const {
         core_->checkKernels();
-        requireLocked(call, rank);
+        requireRank(call, rank, at, bytes);
         const std::uint64_t unit = core_->unitsHere[static_cast<std::size_t>(rank)];
         const std::uint64_t offset = at > UINT64_MAX / unit ? UINT64_MAX : at * unit;
+        requireLocked(call, rank, offset, bytes);
         core_->data->check(call, rank, offset, bytes, alignment);
         return offset;
     }

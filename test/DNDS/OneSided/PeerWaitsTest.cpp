@@ -147,7 +147,9 @@ TEST_F(RankZeroLeaves, AfterOthersHaveGivenUp) {
     heap.barrier();
     if (worldRank() == worldSize() - 1) {
         const std::string text = messageOf<PeerError>([&] { heap.waitUntil(word, Comparison::Equal, 1); });
-        expectContains(text, "waited ");
+        expectContains(text, "a symmetric heap: waited ");
+        expectContains(text, fmt::format("s for other ranks to set the word at offset {}, which is 0 and is to be == 1",
+                                         word.offset()));
         expectContains(text, "DNDS_WAIT_TIMEOUT");
         const auto start = Clock::now();
         EXPECT_EQ(messageOf<PeerError>([&] { heap.waitUntil(word, Comparison::Equal, 0); }), text);
@@ -168,7 +170,8 @@ TEST_F(RankZeroLeaves, ALockThatAnotherGaveUp) {
         window.barrier();
         if (worldRank() == last) {
             const std::string text = messageOf<PeerError>([&] { window.lock(LockType::Exclusive, 0); });
-            expectContains(text, "the lock of rank 0 of a window");
+            expectContains(text, "the lock of rank 0 of a window, which rank 0 holds: a window: waited ");
+            expectContains(text, "s for other ranks to let go of the lock of rank 0");
             messageOf<PeerError>([&] { window.lock(LockType::Shared, last); }); // at once, and for good
         } else if (worldRank() == 0) {
             for (const auto start = Clock::now(); since(start) < 2.5; std::this_thread::yield())

@@ -116,7 +116,7 @@ TEST(PendingBarrier, IsReachedWhenAllHaveCome) {
     if (worldRank() == 0)
         std::this_thread::sleep_for(std::chrono::milliseconds(20));
     const auto start = std::chrono::steady_clock::now();
-    PendingBarrier barrier(MPI_COMM_WORLD, channel);
+    PendingBarrier barrier(context, channel, 1);
     bool early = false;
     while (!barrier.reached())
         early = true;
@@ -124,14 +124,31 @@ TEST(PendingBarrier, IsReachedWhenAllHaveCome) {
         EXPECT_TRUE(early);
         EXPECT_GT(std::chrono::steady_clock::now() - start, std::chrono::milliseconds(1));
     }
-    { const PendingBarrier abandoned(MPI_COMM_WORLD, another); } // disturbs no other channel
+    { const PendingBarrier abandoned(context, another, 1); } // disturbs no other channel, and later ones here
     for (int k = 0; k < 100; ++k) {
         if ((worldRank() + k) % 3 == 0)
             std::this_thread::yield();
-        PendingBarrier next(MPI_COMM_WORLD, channel);
+        PendingBarrier next(context, k % 2 == 0 ? channel : another, static_cast<std::uint64_t>(k) + 2);
         while (!next.reached())
             std::this_thread::yield();
     }
+}
+
+TEST(PendingBarrier, SaysWhoBringsTheLeastAndTheMost) {
+    const auto context = CommunicatorContext::of(MPI_COMM_WORLD);
+    const auto rank = static_cast<std::uint64_t>(worldRank());
+    PendingBarrier barrier(context, context->nextChannel(), 1, {7, ~rank, rank / 2});
+    while (!barrier.reached())
+        std::this_thread::yield();
+    const auto &[equal, inverse, halves] = barrier.seen();
+    EXPECT_FALSE(equal.differ());
+    EXPECT_EQ(equal.most, 7U);
+    EXPECT_EQ(equal.leastRank + equal.mostRank, 0);
+    EXPECT_EQ(inverse.most, ~std::uint64_t{0});
+    EXPECT_EQ(inverse.leastRank, worldSize() - 1);
+    const int last = (worldSize() - 1) / 2;
+    EXPECT_EQ(halves.most, static_cast<std::uint64_t>(last));
+    EXPECT_EQ(halves.mostRank, 2 * last) << "the first of those";
 }
 
 TEST(PendingBarrier, HoldsUpAllWhereOneIsMissing) {
@@ -139,13 +156,13 @@ TEST(PendingBarrier, HoldsUpAllWhereOneIsMissing) {
     const Channel channel = context->nextChannel();
     std::unique_ptr<PendingBarrier> barrier;
     if (worldRank() != 0)
-        barrier = std::make_unique<PendingBarrier>(MPI_COMM_WORLD, channel);
+        barrier = std::make_unique<PendingBarrier>(context, channel, 1);
     const auto start = std::chrono::steady_clock::now();
     while (barrier && std::chrono::steady_clock::now() - start < std::chrono::milliseconds(50))
         ASSERT_FALSE(barrier->reached());
     MPI_Barrier(MPI_COMM_WORLD);
     if (!barrier)
-        barrier = std::make_unique<PendingBarrier>(MPI_COMM_WORLD, channel);
+        barrier = std::make_unique<PendingBarrier>(context, channel, 1);
     while (!barrier->reached())
         std::this_thread::yield();
     MPI_Barrier(MPI_COMM_WORLD);

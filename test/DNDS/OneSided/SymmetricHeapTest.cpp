@@ -2,7 +2,9 @@
 
 #include "../Mpi/ThrowsOnAll.hpp"
 #include "DNDS/Array/ArrayPair.hpp"
+#include "DNDS/Mpi/NodeMemory.hpp"
 #include "DNDS/Mpi/NodeTopology.hpp"
+#include "DNDS/OneSided/Window.hpp"
 #include "support/MpiTest.hpp"
 
 #include <gtest/gtest.h>
@@ -58,12 +60,26 @@ TEST(SymmetricHeap, ExhaustionSaysHowMuchThereIs) {
     heap.putValue(second, 'a', next()); // still works
 }
 
+TEST(SymmetricHeap, MoreThanTheNodeHasIsRefusedBeforeItIsTaken) {
+    if (memoryLeft().machine == MemoryLeft::unlimited)
+        GTEST_SKIP() << "the system does not say what it has";
+    constexpr std::size_t much = std::size_t{1} << 50U;
+    std::string text = messageOnAll<MemoryError>(
+        [] { SymmetricHeap heap(MPI_COMM_WORLD, much, MemorySpace::Host, "the heap of the test"); });
+    expectContains(text, "the heap of the test: no room for 1125899906842624 bytes: with what the other ranks");
+    expectContains(text, " are available ");
+    text = messageOnAll<MemoryError>([] { // for all, where one rank asks for it
+        static_cast<void>(Window::allocate(MPI_COMM_WORLD, worldRank() == 0 ? much : 8, 8));
+    });
+    expectContains(text, " are available ");
+}
+
 TEST(SymmetricHeap, AllocationsThatDifferAreRefusedOnAllRanks) {
     SymmetricHeap heap(MPI_COMM_WORLD, 8192);
     if (worldSize() > 1) {
         const std::string text =
             messageOnAll<ArgumentError>([&] { heap.allocate<int>(static_cast<std::size_t>(10 + worldRank())); });
-        expectContains(text, "ranks allocate from 40 to ");
+        expectContains(text, "rank 0 allocates 40 bytes, but rank ");
         messageOnAll<ArgumentError>(
             [] { SymmetricHeap other(MPI_COMM_WORLD, static_cast<std::size_t>(1000 + worldRank())); });
         const auto a = heap.allocate<int>(1);
@@ -88,8 +104,10 @@ TEST(SymmetricHeap, WrongAccessesSayWhatAndWhere) {
     expectContains(text, fmt::format("the heap of the test: put of 40 bytes"));
     expectContains(text, fmt::format("of rank {}: ranks are 0 to {}", n, n - 1));
     text = messageOf<IndexError>([&] { heap.put(words + 5, values.data(), 6, 0); });
-    expectContains(text, "bytes [20, 44) of an allocation of 40 bytes are accessed on rank 0");
-    messageOf<IndexError>([&] { heap.get(values.data(), words - 1, 1, 0); });
+    expectContains(
+        text, "the heap of the test: put of 6 elements of 4 bytes from element 5 of an allocation of 10 on rank 0");
+    text = messageOf<IndexError>([&] { heap.get(values.data(), words - 1, 1, 0); });
+    expectContains(text, "get of 1 elements of 4 bytes from element -1 of an allocation of 10");
     messageOf<IndexError>([&] { heap.get(values.data(), words, SIZE_MAX / 2, 0); });
     messageOf<IndexError>([&] { heap.putStrided(words, 5, values.data(), 1, 3, 0); });
     messageOf<ArgumentError>([&] { heap.putStrided(words, 1, values.data(), 0, 3, 0); });
@@ -236,21 +254,6 @@ TEST(SymmetricHeap, PointersOfAHeapThatIsGoneAreStrangers) {
     EXPECT_EQ(heap->getValue(pointer, worldRank()), 5);
     messageOnAll<StateError>([&] { heap->free(old); });
     heap->free(pointer);
-}
-
-TEST(SymmetricHeap, AllocatingWhileOthersFreeIsRefused) {
-    if (worldSize() == 1)
-        GTEST_SKIP() << "for several ranks";
-    SymmetricHeap heap(MPI_COMM_WORLD, 8192);
-    const auto pointer = heap.allocate<int>(8);
-    const std::string text = messageOnAll<ArgumentError>([&] {
-        if (worldRank() == 0)
-            static_cast<void>(heap.allocate<int>(1));
-        else
-            heap.free(pointer);
-    });
-    expectContains(text, "some ranks allocate while others free");
-    heap.free(pointer);
 }
 
 TEST(SymmetricHeap, CannotBeUsedAfterItWasMovedFrom) {

@@ -287,15 +287,24 @@ TEST(Window, IsMadeOverArraysAndHeaps) {
 }
 
 TEST(Window, WrongUseSaysWhatIsWrong) {
-    Window window = Window::allocate(MPI_COMM_WORLD, 80, 8);
+    Window window = Window::allocate(MPI_COMM_WORLD, 80, 8, {{"name", "the window of the test"}});
+    EXPECT_EQ(window.info()["name"], "the window of the test");
     const std::int64_t value = 1;
     const double real = 1;
-    expectContains(messageOf<StateError>([&] { window.put(&value, 1, 0, 0); }), "not locked for this rank");
-    messageOf<StateError>([&] { window.unlock(0); });
+    std::string text = messageOf<StateError>([&] { window.put(&value, 1, 0, 2); });
+    expectContains(text, "the window of the test: put of 8 bytes at offset 16 of rank 0: the window is not locked");
+    expectContains(messageOf<StateError>([&] { window.unlock(0); }), "the window of the test: unlock on rank 0: the");
     messageOf<StateError>([&] { window.flush(0); });
-    messageOf<IndexError>([&] { window.lock(LockType::Shared, worldSize()); });
+    expectContains(messageOf<StateError>([&] { window.flushAll(); }),
+                   "the window of the test: flush: no rank is locked");
+    messageOf<StateError>([&] { window.flushLocalAll(); });
+    text = messageOf<IndexError>([&] { window.lock(LockType::Shared, worldSize()); });
+    expectContains(text, fmt::format("lock on rank {}: ranks are 0 to", worldSize()));
     window.lock(LockType::Shared, worldRank());
-    messageOf<StateError>([&] { window.lock(LockType::Shared, worldRank()); });
+    window.flushAll();
+    window.flushLocalAll();
+    text = messageOf<StateError>([&] { window.lock(LockType::Shared, worldRank()); });
+    expectContains(text, "the window of the test: rank ");
     messageOf<IndexError>([&] { window.put(&value, 1, worldRank(), 10); });
     messageOf<IndexError>([&] { window.put(&value, 1, worldRank(), SIZE_MAX / 4); });
     for (const std::size_t count : {(std::size_t{1} << 61U) + 1, SIZE_MAX}) { // bytes beyond 64 bits
@@ -349,7 +358,9 @@ TEST(Window, IsNotMadeBeyondAnAllocation) {
 
 TEST(Window, SaysWhereItIsAndWhatKernelsMayDo) {
     Window window = Window::allocate(MPI_COMM_WORLD, 80, 8, {{"unknown", "kept by nobody"}});
-    EXPECT_EQ(window.info(), (WindowInfo{{"mpi_alloc_memory_kind", "system"}, {"win_populate_to_device", "false"}}));
+    EXPECT_EQ(
+        window.info(),
+        (WindowInfo{{"name", "a window"}, {"mpi_alloc_memory_kind", "system"}, {"win_populate_to_device", "false"}}));
     EXPECT_EQ(window.residing(), MemorySpace::Host);
     window.view(); // for kernels on the host
     if (!Device::available()) {

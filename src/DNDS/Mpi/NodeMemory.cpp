@@ -1,0 +1,134 @@
+#include "DNDS/Mpi/NodeMemory.hpp"
+
+#include "DNDS/Base/Environment.hpp"
+#include "DNDS/Mpi/NodeTopology.hpp"
+
+#include <algorithm>
+#include <cstdlib>
+#include <fstream>
+#include <functional>
+#include <span>
+#include <string_view>
+#include <vector>
+
+namespace DNDS {
+
+namespace {
+
+/// The number behind `key` in a file of keys and numbers; `otherwise` where there is none.
+std::uint64_t numberIn(const std::string &file, std::string_view key, std::uint64_t otherwise) {
+    std::ifstream in(file);
+    for (std::string word; in >> word;)
+        if (std::uint64_t number = 0; word == key && in >> number)
+            return number;
+    return otherwise;
+}
+
+/// A file that is one number; `otherwise` where it is none ("max").
+std::uint64_t numberOf(const std::string &file, std::uint64_t otherwise) {
+    std::ifstream in(file);
+    std::uint64_t number = 0;
+    return in >> number ? number : otherwise;
+}
+
+struct GroupFiles {
+    const char *limit;
+    const char *used;
+    const char *activeCache;
+    const char *inactiveCache;
+};
+constexpr GroupFiles version1{"/memory.limit_in_bytes", "/memory.usage_in_bytes", "total_active_file",
+                              "total_inactive_file"};
+constexpr GroupFiles version2{"/memory.max", "/memory.current", "active_file", "inactive_file"};
+
+/// Takes the limit of one group into account.
+void lookAt(MemoryLeft &left, const std::string &folder, const GroupFiles &files) {
+    const std::uint64_t limit = numberOf(folder + files.limit, MemoryLeft::unlimited);
+    const std::uint64_t used = numberOf(folder + files.used, MemoryLeft::unlimited);
+    if (limit == MemoryLeft::unlimited || used == MemoryLeft::unlimited)
+        return;
+    const std::string kinds = folder + "/memory.stat";
+    const std::uint64_t cached = numberIn(kinds, files.activeCache, 0) + numberIn(kinds, files.inactiveCache, 0);
+    const std::uint64_t taken = used - std::min(used, cached);
+    const std::uint64_t room = limit - std::min(limit, taken);
+    if (room >= left.group)
+        return;
+    left.group = room;
+    left.groupName = folder;
+}
+
+/// What ranks tell each other.
+struct Wish {
+    std::uint64_t bytes = 0;
+    std::uint64_t group = 0; ///< which control group limits the rank
+};
+
+/// What the wishes that `counts` come to, without overflow.
+template <class Counts>
+std::uint64_t sumOf(std::span<const Wish> wishes, Counts &&counts) {
+    std::uint64_t sum = 0;
+    for (std::size_t rank = 0; rank < wishes.size(); ++rank)
+        if (counts(static_cast<int>(rank)))
+            sum = wishes[rank].bytes > MemoryLeft::unlimited - sum ? MemoryLeft::unlimited : sum + wishes[rank].bytes;
+    return sum;
+}
+
+} // namespace
+
+MemoryLeft memoryLeft(const std::string &root) {
+    MemoryLeft left;
+    const std::uint64_t kilobytes = numberIn(root + "/proc/meminfo", "MemAvailable:", MemoryLeft::unlimited);
+    if (kilobytes != MemoryLeft::unlimited)
+        left.machine = kilobytes * 1024;
+    std::ifstream groups(root + "/proc/self/cgroup");
+    for (std::string line; std::getline(groups, line);) { // "0::/path", or "5:memory:/path"
+        const std::size_t first = line.find(':');
+        const std::size_t second = first == std::string::npos ? first : line.find(':', first + 1);
+        if (second == std::string::npos)
+            continue;
+        const std::string kind = line.substr(first + 1, second - first - 1);
+        if (!kind.empty() && kind != "memory")
+            continue;
+        std::string path = line.substr(second + 1);
+        const std::string top = root + "/sys/fs/cgroup" + (kind.empty() ? "" : "/memory");
+        for (; !path.empty() && path != "/"; path.resize(path.rfind('/')))
+            lookAt(left, top + path, kind.empty() ? version2 : version1);
+        lookAt(left, top, kind.empty() ? version2 : version1); // within a container, its own
+    }
+    return left;
+}
+
+void requireNodeMemory(const CommunicatorContext &context, std::size_t bytes, const std::string &name) {
+    const CommunicatorView &comm = context.comm();
+    const NodeTopology &node = context.node();
+    MemoryLeft left;
+    Wish mine;
+    bool oneMachine = false; // of virtual nodes
+    comm.guarded([&] {
+        left = memoryLeft();
+        oneMachine = readEnvironment().ranksPerNode > 0;
+        const std::size_t held = node.arena ? node.arena->bytesHeld() : 0;
+        const std::size_t used = node.arena ? node.arena->bytesInUse() : 0;
+        const std::size_t unused = held - std::min(held, used);
+        mine = {bytes - std::min(bytes, unused), std::hash<std::string>{}(left.groupName)};
+    });
+    const std::vector<Wish> wishes = comm.allGatherV(std::span<const Wish>(&mine, 1));
+    const auto here = [&](int rank) { return oneMachine || rank == comm.rank() || node.sameNode(rank); };
+    const auto alike = [&](int rank) {
+        return here(rank) && wishes[static_cast<std::size_t>(rank)].group == mine.group;
+    };
+    const std::uint64_t onMachine = sumOf(wishes, here);
+    const std::uint64_t inGroup = sumOf(wishes, alike);
+    comm.guarded([&] {
+        DNDS_CHECK(onMachine <= left.machine, MemoryError,
+                   "{}: no room for {} bytes: with what the other ranks of the node ask for, {} more bytes are "
+                   "needed, and {} are available there",
+                   name, bytes, onMachine, left.machine);
+        DNDS_CHECK(inGroup <= left.group, MemoryError,
+                   "{}: no room for {} bytes: with what the other ranks of the node ask for, {} more bytes are "
+                   "needed, and {} are available within the limit of the container or job ({})",
+                   name, bytes, inGroup, left.group, left.groupName);
+    });
+}
+
+} // namespace DNDS
