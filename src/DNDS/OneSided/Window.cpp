@@ -242,8 +242,8 @@ void Window::lockAll() {
 void Window::unlockAll() {
     for (int rank = 0; rank < ranks(); ++rank)
         requireLocked(RemoteCall::Unlock, rank);
-    core_->checkKernels();
     core_->data->quiet();
+    core_->checkKernels();
     std::exception_ptr first;
     for (int rank = 0; rank < ranks(); ++rank)
         try {
