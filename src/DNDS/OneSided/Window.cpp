@@ -262,9 +262,9 @@ void Window::flush(int rank) {
 }
 
 void Window::flushAll() {
-    requireAnyLocked();
     core_->data->quiet();
-    core_->checkKernels();
+    core_->checkKernels(); // what a kernel did wrong comes first
+    requireAnyLocked();
 }
 
 std::string whyNoDeviceWindows(CommunicatorView comm) {
