@@ -1,11 +1,13 @@
 #include "DNDS/OneSided/HostProxy.hpp"
 
 #include "DNDS/Device/Stream.hpp"
+#include "DNDS/Transport/ProgressEngine.hpp"
 
 #include <algorithm>
 #include <chrono>
 #include <new>
 #include <utility>
+#include <vector>
 
 namespace DNDS {
 
@@ -20,7 +22,39 @@ void HostProxy::FreeRing::operator()(ProxyRing *ring) const noexcept {
         delete ring;
 }
 
-HostProxy::HostProxy(MemorySpace space, CarryOut carryOut, std::function<void()> failed)
+namespace {
+
+/// Those that this thread serves; null where they have ended.
+using Entries = std::vector<std::shared_ptr<std::atomic<HostProxy *>>>;
+Entries &entries() noexcept {
+    static thread_local Entries mine;
+    return mine;
+}
+
+} // namespace
+
+bool Detail::serveProxies() noexcept {
+    static thread_local bool inside = false;
+    Entries &mine = entries();
+    if (mine.empty() || inside) // requests are carried out in order
+        return false;
+    inside = true;
+    bool any = false;
+    for (std::size_t k = 0; k < mine.size(); ++k)
+        if (HostProxy *proxy = mine[k]->load())
+            any = proxy->serveWaiting() || any;
+    inside = false;
+    return any;
+}
+
+void Detail::pauseOnHost() noexcept {
+    if (serveProxies())
+        return;
+    ProgressEngine::progressAll();
+    std::this_thread::yield();
+}
+
+HostProxy::HostProxy(MemorySpace space, CarryOut carryOut, std::function<void()> failed, Serving serving)
     : space_(space), carryOut_(std::move(carryOut)), failed_(std::move(failed)),
       ring_(nullptr, FreeRing{space == MemorySpace::Device}), hostTickets_(std::make_unique<std::uint64_t>(0)) {
     if (space == MemorySpace::Device) {
@@ -33,7 +67,25 @@ HostProxy::HostProxy(MemorySpace space, CarryOut carryOut, std::function<void()>
     } else {
         ring_.reset(new ProxyRing);
     }
-    thread_ = std::thread([this] { run(); });
+    if (serving == Serving::ByThread) {
+        thread_ = std::thread([this] { run(); });
+        return;
+    }
+    entry_ = std::make_shared<std::atomic<HostProxy *>>(this);
+    std::erase_if(entries(), [](const auto &entry) { return entry->load() == nullptr; });
+    entries().push_back(entry_);
+}
+
+/// What has been asked for so far.
+bool HostProxy::serveWaiting() noexcept {
+    bool any = false;
+    try {
+        while (!stop_ && Atomics::loadAcquire(&ring_->broken) == 0 && serveNext())
+            any = true;
+    } catch (...) {
+        fail();
+    }
+    return any;
 }
 
 ProxyView HostProxy::view() const noexcept {
@@ -99,6 +151,10 @@ void HostProxy::serve(ProxySlot &slot, std::uint64_t stage) {
 }
 
 void HostProxy::drain() {
+    if (entry_) {
+        serveWaiting();
+        return;
+    }
     const std::uint64_t mine = drainsAsked_.fetch_add(1, std::memory_order_acq_rel) + 1;
     const auto done = [&] {
         return drainsDone_.load(std::memory_order_acquire) >= mine || Atomics::loadAcquire(&ring_->broken) != 0;
@@ -109,6 +165,8 @@ void HostProxy::drain() {
 
 void HostProxy::stop() noexcept {
     stop_ = true;
+    if (entry_)
+        entry_->store(nullptr);
     if (thread_.joinable())
         thread_.join();
 }

@@ -16,16 +16,20 @@
 
 namespace DNDS {
 
-/// Takes requests out of the ring of a `ProxyView`, in order, on a thread of its own: kernels wait for it while the
-/// host waits for the kernels.
+/// Takes requests out of the ring of a `ProxyView`, in order: on a thread of its own, as kernels wait for it while the
+/// host waits for the kernels; or, where only one thread may call MPI, in the waits of that one, and while kernels run
+/// on it.
 class HostProxy {
   public:
+    enum class Serving : unsigned char { ByThread, InWaits };
+
     /// Carries out a request; returns what a word was. May throw, which ends the proxy.
     using CarryOut = std::function<std::uint64_t(Detail::ProxySlot &)>;
 
-    /// For kernels in `space`. `failed` is called by the proxy's thread, once, after a request could not be carried
-    /// out. Local. Throws std::bad_alloc, std::system_error, and in device memory what devices throw.
-    HostProxy(MemorySpace space, CarryOut carryOut, std::function<void()> failed);
+    /// For kernels in `space`. InWaits serves in waits of the thread that calls this. `failed` is called once, after a
+    /// request could not be carried out. Local. Throws std::bad_alloc, std::system_error, and in device memory what
+    /// devices throw.
+    HostProxy(MemorySpace space, CarryOut carryOut, std::function<void()> failed, Serving serving = Serving::ByThread);
     HostProxy(const HostProxy &) = delete;
     HostProxy &operator=(const HostProxy &) = delete;
     ~HostProxy() { stop(); }
@@ -46,6 +50,9 @@ class HostProxy {
         void operator()(Detail::ProxyRing *ring) const noexcept;
     };
 
+    friend bool Detail::serveProxies() noexcept;
+
+    bool serveWaiting() noexcept;
     void run() noexcept;
     bool serveNext();
     void serve(Detail::ProxySlot &slot, std::uint64_t stage);
@@ -65,7 +72,8 @@ class HostProxy {
     std::atomic<bool> stop_{false};
     std::mutex mutex_; ///< of failure_
     std::exception_ptr failure_;
-    std::thread thread_; ///< the last member: it uses the others
+    std::shared_ptr<std::atomic<HostProxy *>> entry_; ///< InWaits, in the list of the thread that made this
+    std::thread thread_;                              ///< the last member: it uses the others
 };
 
 } // namespace DNDS

@@ -4,6 +4,7 @@
 
 #include "DNDS/Base/Environment.hpp"
 #include "DNDS/Mpi/NodeTopology.hpp"
+#include "DNDS/OneSided/ProxyView.hpp"
 #include "DNDS/Transport/Backoff.hpp"
 #include "DNDS/Transport/PeerFailure.hpp"
 #include "DNDS/Transport/ProgressEngine.hpp"
@@ -45,6 +46,7 @@ class PeerWaits {
         Backoff backoff(context_->comm().handle(), context_->node().crowded);
         while (true) {
             progress();
+            Detail::serveProxies();
             if (done())
                 return;
             ProgressEngine::progressAll();

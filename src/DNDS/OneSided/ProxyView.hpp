@@ -7,7 +7,6 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
-#include <thread>
 
 namespace DNDS {
 
@@ -20,12 +19,18 @@ struct Lane {
 
 namespace Detail {
 
+/// Carries out what kernels of the host have asked the proxies of this thread for (`HostProxy::Serving::InWaits`);
+/// returns whether there was anything. Local.
+bool serveProxies() noexcept;
+/// What a kernel on the host does while it waits: serves them, and other ranks, or makes room.
+void pauseOnHost() noexcept;
+
 /// Makes room for whoever is waited for.
 DNDS_HOST_DEVICE inline void pauseInKernel() {
 #if defined(__CUDA_ARCH__)
     __nanosleep(200);
 #else
-    std::this_thread::yield();
+    pauseOnHost();
 #endif
 }
 

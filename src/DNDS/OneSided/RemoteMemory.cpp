@@ -176,13 +176,8 @@ void RemoteMemory::startProxy() {
     context_->comm().guarded([&] {
         int level = MPI_THREAD_SINGLE;
         checkMpi(MPI_Query_thread(&level), "MPI_Query_thread");
-        if (byMessages && level != MPI_THREAD_MULTIPLE) {
-            DNDS_CHECK(!forced, StateError,
-                       "{}: DNDS_ONE_SIDED_PROXY=1 needs MPI_THREAD_MULTIPLE where ranks are on several nodes: while "
-                       "the host waits for a kernel, another thread has to call MPI for it",
-                       name_);
-            return;
-        }
+        const auto serving =
+            byMessages && level != MPI_THREAD_MULTIPLE ? HostProxy::Serving::InWaits : HostProxy::Serving::ByThread;
 #if !defined(DNDS_CUDA_PROXY)
         DNDS_CHECK(device_ == nullptr || Device::name() != "cuda", StateError,
                    "{}: DNDS_ONE_SIDED_PROXY=1 on GPUs needs kernels that were compiled with the proxy: configure DNDS "
@@ -203,7 +198,7 @@ void RemoteMemory::startProxy() {
         }
         proxy_ = std::make_unique<HostProxy>(
             space_, [this](Detail::ProxySlot &slot) { return carryOut(slot); },
-            [this] { faults_->note(AccessFault::Proxy, RemoteCall::Flush, rank_, 0, 0); });
+            [this] { faults_->note(AccessFault::Proxy, RemoteCall::Flush, rank_, 0, 0); }, serving);
     });
 }
 
@@ -265,8 +260,8 @@ void RemoteMemory::throwFault(AccessFault fault, RemoteCall call, int rank, std:
         throw ArgumentError(what + ": atomic operations need words at multiples of their size");
     case AccessFault::Unreachable:
         throw StateError(what +
-                         ": this one is out of reach of a kernel's loads and stores, and there is no proxy without "
-                         "MPI_THREAD_MULTIPLE: ask MPI for it, or use the call on the host");
+                         ": this one is out of reach of a kernel's loads and stores, and this kernel has no proxy: "
+                         "compile it with -DDNDS_CUDA_PROXY=ON, or use the call on the host");
     case AccessFault::NotLocked:
         throw StateError(what + ": the window is not locked for this rank: call lock or lockAll first");
     case AccessFault::NoAtomics:

@@ -170,7 +170,8 @@ class RemoteMemory {
         if (poll % pollsPerLook == 0)
             waits_.requireAll();
         waits_.requireSound();
-        return far_ != nullptr && far_->progress();
+        const bool asked = Detail::serveProxies();
+        return (far_ != nullptr && far_->progress()) || asked;
     }
     /// Serves others until `done` returns true; as `PeerWaits::waitFor`.
     template <class What, class Done>
@@ -220,7 +221,7 @@ class RemoteMemory {
     FaultRecord *faults_ = nullptr;
     std::vector<std::byte *> onlyOwn_;                ///< bases for kernels that are to use the proxy
     Device::DeviceBuffer<std::byte *> deviceOnlyOwn_; ///< the same on the device
-    std::unique_ptr<HostProxy> proxy_;                ///< null where kernels reach all, or nobody could serve them
+    std::unique_ptr<HostProxy> proxy_;                ///< null where kernels reach all
     int exceptions_;                                  ///< on their way when this was made
     static constexpr unsigned pollsPerLook = 64;
     std::atomic<unsigned> polls_ = 0;

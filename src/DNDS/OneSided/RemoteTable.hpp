@@ -6,6 +6,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <thread>
 #include <type_traits>
 
 namespace DNDS {

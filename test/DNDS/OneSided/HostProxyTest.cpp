@@ -79,6 +79,35 @@ TEST(HostProxies, ManyProducersAndMoreRequestsThanSlots) {
     }
 }
 
+TEST(HostProxies, ServeInWaitsWhereNoThreadMay) {
+    Memory memory(16);
+    {
+        HostProxy proxy(
+            MemorySpace::Host, [&](Detail::ProxySlot &slot) { return memory.carryOut(slot); }, [] {},
+            HostProxy::Serving::InWaits);
+        const ProxyView view = proxy.view();
+        std::uint64_t before = 7;
+        EXPECT_TRUE(view.atomic(0, 0, addOne));
+        EXPECT_EQ(memory.word(0), 0) << "nobody waits";
+        EXPECT_TRUE(view.fetchAtomic(0, 0, addOne, before)); // this thread is the one that serves
+        EXPECT_EQ(before, 1U);
+        EXPECT_TRUE(view.atomic(0, 0, addOne));
+        std::thread other([&] { EXPECT_FALSE(Detail::serveProxies()) << "not its proxy"; });
+        other.join();
+        EXPECT_TRUE(Detail::serveProxies());
+        EXPECT_EQ(memory.word(0), 3);
+        EXPECT_FALSE(Detail::serveProxies());
+        EXPECT_TRUE(view.atomic(0, 8, addOne));
+        proxy.drain();
+        EXPECT_EQ(memory.word(1), 1);
+        for (std::size_t k = 0; k < 3 * Detail::proxySlots; ++k) // who finds the ring full serves it
+            EXPECT_TRUE(view.atomic(0, 8, addOne));
+        EXPECT_TRUE(view.quiet());
+        EXPECT_EQ(memory.word(1), 1 + static_cast<std::int64_t>(3 * Detail::proxySlots));
+    }
+    EXPECT_FALSE(Detail::serveProxies()) << "it has ended";
+}
+
 TEST(HostProxies, LongCopiesTakeSeveralSlots) {
     constexpr std::size_t bytes = 5 * Detail::proxyDataBytes + 24;
     Memory memory(bytes);
