@@ -88,8 +88,8 @@ void bindSource(nb::module_ &module) {
                             "base: str = '', join_coincident_nodes: bool = False) -> SourceMesh"),
                     R"(Reads a CGNS, Gmsh or SU2 file, each rank its share. Collective.
 
-`base` and `join_coincident_nodes` are for CGNS files: the base to read (the first with cells unless given), and whether
-coincident nodes of different zones become one. Raises DataError on all ranks, with the file and the element.)")
+`base` is the base of a CGNS file (the first with cells unless given), or the zone of an SU2 file that has several;
+with `join_coincident_nodes`, coincident nodes of different zones of a CGNS file become one. Raises DataError on all ranks, with the file and the element.)")
         .def_static("box", &makeBox, "fill"_a = "tetrahedra", "cells"_a = std::vector<index>{8, 8, 8}, nb::kw_only(),
                     "lengths"_a = std::vector<real>{1, 1, 1}, "jitter"_a = 0.0, "shuffled"_a = false,
                     "periodic"_a = std::vector<bool>{}, "seed"_a = 1, "comm"_a.none() = nb::none(),

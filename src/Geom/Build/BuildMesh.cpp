@@ -12,6 +12,8 @@
 #include "DNDS/Mpi/Rendezvous.hpp"
 #include "DNDS/Mpi/RequireSame.hpp"
 
+#include <cmath>
+
 namespace DNDS::Geom {
 
 namespace {
@@ -148,7 +150,8 @@ void describe(UnstructuredMesh &mesh, MeshReport &report, const SourceMesh &sour
     mesh.patches.push_back({"unassigned", "", "", {}});
 }
 
-void warnAboutFaces(MeshReport &report, const Finding &lost, const PeriodicResult &periodic) {
+/// `size` is the diagonal of the mesh.
+void warnAboutFaces(MeshReport &report, const Finding &lost, const PeriodicResult &periodic, real size) {
     if (lost.count > 0)
         report.warnings.push_back(fmt::format("{}: {} boundary elements are no face of a cell, the first is {}",
                                               report.origin, lost.count, lost.fileId));
@@ -157,6 +160,12 @@ void warnAboutFaces(MeshReport &report, const Finding &lost, const PeriodicResul
             fmt::format("{}: {} faces of periodic connections have no partner, the first is one of element {}",
                         report.origin, periodic.unmatched.count, periodic.unmatched.fileId));
     report.periodicPairs = periodic.pairs;
+    // More than what single precision leaves of a position.
+    if (periodic.relativeOffset > 1e-3 && periodic.offset > 1e-6 * size)
+        report.warnings.push_back(fmt::format("{}: sides of periodic connections lie up to {:.3g} apart, {:.2g} of a "
+                                              "face's shortest edge: their transform "
+                                              "does not fit",
+                                              report.origin, periodic.offset, periodic.relativeOffset));
 }
 
 UnstructuredMesh build(CommunicatorView comm, SourceMesh &source, const MeshOptions &options) {
@@ -195,7 +204,9 @@ UnstructuredMesh build(CommunicatorView comm, SourceMesh &source, const MeshOpti
     const PeriodicResult periodic = linkPeriodic(*nodeBlocks, cells, source, images);
     source.faces = {};
     source.nodeMarks = {};
-    warnAboutFaces(report, lost, periodic);
+    warnAboutFaces(report, lost, periodic,
+                   std::hypot(geometry.upper[0] - geometry.lower[0], geometry.upper[1] - geometry.lower[1],
+                              geometry.upper[2] - geometry.lower[2]));
     if (options.partitioner == Partitioner::Graph && comm.size() > 1)
         partitionByGraph(comm, cells, *cellBlocks, options, progress);
 

@@ -82,6 +82,8 @@ PeriodicResult linkPeriodic(const GlobalMapping &nodeBlocks, CellRecords &cells,
             if (matches[f].cell < 0)
                 continue;
             const int step = stepOf(faces[f]);
+            result.offset = std::max(result.offset, matches[f].offset);
+            result.relativeOffset = std::max(result.relativeOffset, periodicReach * matches[f].offset / faces[f].reach);
             linked += link(faces[f].cell - cellMapping->localBegin(), faces[f].slot,
                            {matches[f].cell, matches[f].slot, step, true});
             for (std::size_t i = 0; i < faces[f].nodes.size(); i++)
@@ -110,6 +112,8 @@ PeriodicResult linkPeriodic(const GlobalMapping &nodeBlocks, CellRecords &cells,
                source.origin, twice.fileId);
     result.unmatched.agree(comm);
     result.pairs = comm.allReduce(linked, MPI_SUM) / 2;
+    result.offset = comm.allReduce(result.offset, MPI_MAX);
+    result.relativeOffset = comm.allReduce(result.relativeOffset, MPI_MAX);
     std::sort(result.partners.begin(), result.partners.end());
     result.partners.erase(std::unique(result.partners.begin(), result.partners.end()), result.partners.end());
     return result;

@@ -18,8 +18,10 @@ struct NodePartner {
 };
 
 struct PeriodicResult {
-    index pairs = 0;                   ///< of faces, on all ranks
-    Finding unmatched;                 ///< marked faces without a partner; they stay boundary faces
+    index pairs = 0;         ///< of faces, on all ranks
+    Finding unmatched;       ///< marked faces without a partner; they stay boundary faces
+    real offset = 0;         ///< the largest distance of corners that belong together, by the connection's transform
+    real relativeOffset = 0; ///< the largest of them by the shortest edge of the face
     std::vector<NodePartner> partners; ///< of nodes of this rank's cells; ascending
 };
 

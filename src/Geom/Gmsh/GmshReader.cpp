@@ -56,6 +56,26 @@ class NodeReader {
   public:
     NodeReader(GmshInput &input, Nodes &nodes) : input_(input), nodes_(nodes) {}
 
+    /// Of long blocks, whose tags and coordinates lie far apart in the file, first all tags and then all coordinates.
+    void read(std::span<const FileSegment> segments) {
+        for (std::size_t first = 0; first < segments.size();) {
+            std::size_t last = first;
+            for (; last < segments.size() && isPart(segments[last]); last++) {
+                input_.cursor().moveTo(segments[last].place);
+                readTags(segments[last].count);
+            }
+            for (; first < last; first++) {
+                input_.cursor().moveTo(segments[first].secondPlace);
+                readPoints(segments[first].count, segments[first].type);
+            }
+            if (first < segments.size())
+                read(segments[first++]);
+        }
+    }
+
+  private:
+    bool isPart(const FileSegment &segment) const { return input_.format().version4 && segment.inBlock > 0; }
+
     void read(const FileSegment &segment) {
         input_.cursor().moveTo(segment.place);
         if (!input_.format().version4) {
@@ -64,10 +84,6 @@ class NodeReader {
                 readTag();
                 readPoint(0);
             }
-        } else if (segment.inBlock > 0) {
-            readTags(segment.count);
-            input_.cursor().moveTo(segment.secondPlace);
-            readPoints(segment.count, segment.type);
         } else {
             for (index left = segment.count; left > 0;) {
                 const GmshBlock block = Detail::readNodeHeader(input_, left);
@@ -77,8 +93,6 @@ class NodeReader {
             }
         }
     }
-
-  private:
     void readTag() { nodes_.tags.push_back(input_.size("the tag of a node")); }
 
     void readTags(index count) {
@@ -246,6 +260,11 @@ class FaceMarker {
         for (const GmshPeriodicLink &link : gmsh_.links) {
             if (link.dimension != faceDimension_)
                 continue;
+            if (link.master == link.entity) {
+                mesh.warnings.push_back(
+                    fmt::format("{}: the periodic link of entity {} to itself is left out", mesh.origin, link.entity));
+                continue;
+            }
             bool empty = false;
             for (const index entity : {link.master, link.entity})
                 if (!empty && !std::binary_search(withFaces.begin(), withFaces.end(), entity)) {
@@ -405,8 +424,7 @@ SourceMesh readParts(CommunicatorView comm, const std::string &path) {
         const auto nodeSegments = ownSegments(gmsh.nodeSegments, gmsh.nodes, comm);
         nodes.tags.reserve(entriesOf(nodeSegments));
         nodes.coordinates.reserve(entriesOf(nodeSegments));
-        for (const FileSegment &segment : nodeSegments)
-            nodeReader.read(segment);
+        nodeReader.read(nodeSegments);
         ElementReader elementReader(input, elements);
         const auto elementSegments = ownSegments(gmsh.elementSegments, gmsh.elements, comm);
         elements.reserve(entriesOf(elementSegments));

@@ -8,12 +8,12 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
+#include <tuple>
 
 namespace DNDS::Geom {
 
 namespace {
-
-constexpr real nearness = 0.2;
 
 /// Boxes at least twice as large as any reach, so that a face searches few of them.
 class Boxes {
@@ -58,8 +58,9 @@ class Boxes {
 };
 
 /// For each corner of `face` the node of `other` at the same place; empty if some corner has none.
-std::vector<index> matchCorners(const PeriodicFace &face, const PeriodicFace &other) {
+std::vector<index> matchCorners(const PeriodicFace &face, const PeriodicFace &other, real &offset) {
     std::vector<index> matched;
+    offset = 0;
     if (other.nodes.size() != face.nodes.size())
         return matched;
     for (const Point &corner : face.corners) {
@@ -69,6 +70,7 @@ std::vector<index> matchCorners(const PeriodicFace &face, const PeriodicFace &ot
                 nearest = i;
         if (norm(other.corners[nearest] - corner) > face.reach)
             return {};
+        offset = std::max(offset, norm(other.corners[nearest] - corner));
         matched.push_back(other.nodes[nearest]);
     }
     if (hasRepeats(matched))
@@ -76,32 +78,42 @@ std::vector<index> matchCorners(const PeriodicFace &face, const PeriodicFace &ot
     return matched;
 }
 
-/// Second sides that this rank received, by box, and by x within a box.
+/// Second sides that this rank received, by box, and within a box along the direction in which those of a connection
+/// spread most: many faces of a plane have one x.
 class Candidates {
   public:
     Candidates(const RankLists &lists, const Boxes &boxes) {
         for (RecordReader reader(lists.values); !reader.atEnd();) {
             PeriodicFace face = PeriodicFace::read(reader);
             const Point centre = face.centre();
+            axes_.resize(std::max(axes_.size(), static_cast<std::size_t>(face.connection) + 1), 0);
             entries_.push_back({boxes.boxAt(face.connection, centre), centre, std::move(face)});
         }
-        std::sort(entries_.begin(), entries_.end(),
-                  [](const Entry &a, const Entry &b) { return a.box != b.box ? a.box < b.box : a.centre < b.centre; });
+        findAxes();
+        std::sort(entries_.begin(), entries_.end(), [&](const Entry &a, const Entry &b) {
+            const auto key = [&](const Entry &e) { return std::tuple(e.box, e.centre[axisOf(e.face)], e.centre); };
+            return key(a) < key(b);
+        });
     }
     PeriodicMatch nearest(std::uint64_t box, const PeriodicFace &face) const {
         PeriodicMatch best;
+        if (static_cast<std::size_t>(face.connection) >= axes_.size())
+            return best;
         const Point centre = face.centre();
-        const auto begin = std::lower_bound(entries_.begin(), entries_.end(), std::pair{box, centre[0] - face.reach},
-                                            [](const Entry &entry, const auto &bound) {
+        const std::size_t axis = axisOf(face);
+        const auto begin = std::lower_bound(entries_.begin(), entries_.end(), std::pair{box, centre[axis] - face.reach},
+                                            [&](const Entry &entry, const auto &bound) {
                                                 return entry.box != bound.first ? entry.box < bound.first
-                                                                                : entry.centre[0] < bound.second;
+                                                                                : entry.centre[axis] < bound.second;
                                             });
-        for (auto it = begin; it != entries_.end() && it->box == box && it->centre[0] <= centre[0] + face.reach; ++it) {
+        for (auto it = begin; it != entries_.end() && it->box == box && it->centre[axis] <= centre[axis] + face.reach;
+             ++it) {
             const real distance = norm(it->centre - centre);
             if (it->face.connection != face.connection || distance > face.reach || distance >= best.distance)
                 continue;
-            if (std::vector<index> nodes = matchCorners(face, it->face); !nodes.empty())
-                best = {distance, it->face.cell, it->face.slot, std::move(nodes)};
+            real offset = 0;
+            if (std::vector<index> nodes = matchCorners(face, it->face, offset); !nodes.empty())
+                best = {distance, it->face.cell, it->face.slot, offset, std::move(nodes)};
         }
         return best;
     }
@@ -112,7 +124,25 @@ class Candidates {
         Point centre;
         PeriodicFace face;
     };
+    std::size_t axisOf(const PeriodicFace &face) const { return axes_[static_cast<std::size_t>(face.connection)]; }
+    void findAxes() {
+        constexpr real far = std::numeric_limits<real>::infinity();
+        std::vector<std::pair<Point, Point>> bounds(axes_.size(), {{far, far, far}, {-far, -far, -far}});
+        for (const Entry &entry : entries_) {
+            auto &[low, high] = bounds[static_cast<std::size_t>(entry.face.connection)];
+            for (std::size_t d = 0; d < 3; d++) {
+                low[d] = std::min(low[d], entry.centre[d]);
+                high[d] = std::max(high[d], entry.centre[d]);
+            }
+        }
+        for (std::size_t c = 0; c < axes_.size(); c++)
+            for (std::size_t d = 1; d < 3; d++)
+                if (bounds[c].second[d] - bounds[c].first[d] > bounds[c].second[axes_[c]] - bounds[c].first[axes_[c]])
+                    axes_[c] = d;
+    }
+
     std::vector<Entry> entries_;
+    std::vector<std::size_t> axes_; ///< [connections]
 };
 
 } // namespace
@@ -167,8 +197,8 @@ void placeFaces(const GlobalMapping &nodeBlocks, const SourceMesh &source, std::
             continue;
         face.reach = std::numeric_limits<real>::infinity();
         for (std::size_t i = 0; i < face.corners.size(); i++)
-            face.reach =
-                std::min(face.reach, nearness * norm(face.corners[(i + 1) % face.corners.size()] - face.corners[i]));
+            face.reach = std::min(face.reach,
+                                  periodicReach * norm(face.corners[(i + 1) % face.corners.size()] - face.corners[i]));
     }
 }
 
@@ -211,7 +241,7 @@ std::vector<PeriodicMatch> matchPeriodic(CommunicatorContext &context, const std
             const auto box = static_cast<std::uint64_t>(reader.next());
             const PeriodicMatch match = candidates.nearest(box, PeriodicFace::read(reader));
             replies.values.insert(replies.values.end(), {asWord(match.distance), match.cell, match.slot,
-                                                         static_cast<index>(match.nodes.size())});
+                                                         asWord(match.offset), static_cast<index>(match.nodes.size())});
             replies.values.insert(replies.values.end(), match.nodes.begin(), match.nodes.end());
         }
         replies.ranks.push_back(asked.ranks[k]);
@@ -225,6 +255,7 @@ std::vector<PeriodicMatch> matchPeriodic(CommunicatorContext &context, const std
         match.distance = reader.nextReal();
         match.cell = reader.next();
         match.slot = static_cast<int>(reader.next());
+        match.offset = reader.nextReal();
         const auto nodes = reader.next(reader.next());
         match.nodes.assign(nodes.begin(), nodes.end());
         if (match.distance < matches[question.face].distance)

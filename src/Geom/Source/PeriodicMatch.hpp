@@ -12,6 +12,9 @@
 
 namespace DNDS::Geom {
 
+/// Faces of both sides belong together up to this part of their shortest edge.
+inline constexpr real periodicReach = 0.2;
+
 /// A face of one side of a periodic connection, in the frame of the second side. A node is a face of one corner.
 struct PeriodicFace {
     int connection;
@@ -38,6 +41,7 @@ struct PeriodicMatch {
     real distance = std::numeric_limits<real>::infinity();
     index cell = -1; ///< the caller's number; -1: none
     int slot = 0;
+    real offset = 0;          ///< the largest distance of corners that belong together
     std::vector<index> nodes; ///< of the other face, in the order of this one's
 };
 

@@ -46,11 +46,13 @@ class Indexer {
             const std::size_t sign = line.find('=');
             if (sign == std::string_view::npos) {
                 if (!skipping_)
-                    cursor_.fail("expected a keyword and '='");
+                    cursor_.fail("expected a keyword and '='; or the list before has more lines than announced, or a "
+                                 "comment inside");
                 continue;
             }
+            const std::string_view value = line.substr(sign + 1);
             readKeyword(std::string(line.substr(0, line.find_last_not_of(" \t", sign - 1) + 1)),
-                        std::string(line.substr(sign + 1)));
+                        std::string(value.substr(0, value.find('%'))));
         }
         if (zones_ > 1 && !sawZone_)
             cursor_.fail(fmt::format("the file has no IZONE= {}", wantedZone_));
@@ -130,10 +132,10 @@ class Indexer {
         return letters;
     }
 
-    /// Without blanks, as SU2 reads it, and without a comment.
+    /// Without blanks, as SU2 reads it.
     static std::string markerName(std::string_view value) {
         std::string name;
-        for (const char c : value.substr(0, value.find('%')))
+        for (const char c : value)
             if (c != ' ' && c != '\t')
                 name += c;
         return name;
@@ -178,7 +180,8 @@ class Indexer {
         do
             cursor_.needLine("MARKER_ELEMS=");
         while (cursor_.line()[0] == '%');
-        const std::string_view line = cursor_.line();
+        const std::string_view whole = cursor_.line();
+        const std::string_view line = whole.substr(0, whole.find('%'));
         const std::size_t sign = line.find('=');
         if (!plain(line.substr(0, sign)).starts_with("MARKERELEM") || sign == std::string_view::npos)
             cursor_.fail(fmt::format("expected MARKER_ELEMS= of marker {}", name));

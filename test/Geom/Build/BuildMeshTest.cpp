@@ -134,6 +134,22 @@ TEST(BuildMesh, TakesTwoConnectionsOfOneMotionAsOne) {
     }
 }
 
+TEST(BuildMesh, SaysHowFarPeriodicSidesAreApart) {
+    for (const real by : {0.0, 1e-9, 0.04}) {
+        WholeMesh whole = makeBox({.counts = {3, 4, 3}, .periodic = {true, false, false}, .jitter = false});
+        whole.periodic[0].transform.translation[0] += by;
+        MeshReport report;
+        MeshOptions options;
+        options.report = &report;
+        buildMesh(MPI_COMM_WORLD, whole.slice(MPI_COMM_WORLD), options);
+        EXPECT_EQ(report.periodicPairs, 12);
+        const bool warned = std::ranges::any_of(report.warnings, [](const std::string &warning) {
+            return warning.find("lie up to 0.04 apart, 0.04 of a face's shortest edge") != std::string::npos;
+        });
+        EXPECT_EQ(warned, by == 0.04) << by;
+    }
+}
+
 TEST(BuildMesh, RefusesFacesWithTwoPartnersInTheSameWords) {
     const CommunicatorView comm(MPI_COMM_WORLD);
     WholeMesh whole = makeBox({.counts = {3, 3, 3}, .periodic = {true, false, false}, .jitter = false});

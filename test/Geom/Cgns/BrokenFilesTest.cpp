@@ -208,9 +208,8 @@ TEST_P(CgnsBroken, ParentsThatAreNoCells) {
 
 TEST_P(CgnsBroken, PointSetsAndConnectionsThatNameWhatIsNotThere) {
     Parts parts;
-    parts.more = [](CgnsFile &f, double zone) { f.condition(zone, "wall", "BCWall", "PointList", Ints{1, 7}); };
-    expect(parts, {"zone 'Block'", "boundary condition 'wall'", "node 7"});
-    for (const Longs &range : {Longs{1, std::int64_t{1} << 50}, Longs{5, 2}, Longs{0, 3}}) { // see WildCgns
+    for (const Longs &range :
+         {Longs{1, std::int64_t{1} << 50}, Longs{5, 2}, Longs{0, 3}}) { // conditions only lose faces: see WildCgns
         parts.more = [&](CgnsFile &f, double zone) { f.condition(zone, "wall", "BCWall", "PointRange", range); };
         parts.fileType = GetParam();
         write(file_, parts);

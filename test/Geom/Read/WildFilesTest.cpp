@@ -214,6 +214,14 @@ TEST(WildSu2, MarkersMayBeSpelledAsSu2ReadsThem) {
                   "read the file from which they were made");
 }
 
+TEST(WildSu2, CommentsMayFollowNumbers) {
+    const std::string text = "NDIME= 2% dimensions\nNELEM= 1% one\n5 0 1 2 0\nNPOIN= 3% three\n0 0 0\n1 0 1\n0 1 2\n"
+                             "NMARK= 1%\nMARKER_TAG= wall\nMARKER_ELEMS= 1%\n3 0 1\n";
+    EXPECT_EQ(failure(text), "");
+    expectFailure(triangle + "NMARK= 1\nMARKER_TAG= wall\nMARKER_ELEMS= 2\n3 0 1\n% a comment\n3 1 2\n",
+                  "or a comment inside");
+}
+
 TEST(WildSu2, MarkersHaveNoMoreElementsThanAnnounced) {
     expectFailure(triangle + "NMARK= 1\nMARKER_TAG= wall\nMARKER_ELEMS= 1\n3 0 1\n3 1 2\n",
                   "line 12: expected a keyword and '='");
