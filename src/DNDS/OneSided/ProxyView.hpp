@@ -102,8 +102,8 @@ struct ProxyRing {
 /// itself. Trivially copyable. Operations return false where they were not carried out because the proxy has failed, or
 /// did not come round for a minute or so; then it is out of order for good.
 ///
-/// Another way to reach ranks from kernels (NVSHMEM, the device API of NCCL) takes the place of this class and of
-/// `HostProxy`: the views of heaps and windows use nothing else.
+/// Another way to reach ranks from kernels takes the place of this class (`FarView`): the views of heaps and windows
+/// use nothing else.
 class ProxyView {
   public:
     ProxyView() = default;
