@@ -72,7 +72,7 @@ DNDS_HOST_DEVICE inline void copyShare(std::byte *to, const std::byte *from, std
 enum class ProxyOp : std::uint32_t { Put, Get, Atomic, FetchAtomic, Signal, Fence, Quiet };
 
 /// Of a slot: longer puts and gets take several.
-inline constexpr std::size_t proxyDataBytes = 1024;
+inline constexpr std::size_t proxyDataBytes = 4096;
 /// Requests under way at most; who comes then waits.
 inline constexpr std::uint64_t proxySlots = 256;
 
