@@ -22,8 +22,8 @@ double medianOf(const std::vector<Block> &blocks) {
 
 } // namespace
 
-void measure(Setting &setting, Table &table, const std::string &what, int repeats,
-             const std::vector<Contestant> &contestants) {
+double measure(Setting &setting, Table &table, const std::string &what, int repeats,
+               const std::vector<Contestant> &contestants) {
     const auto blocks = interleave(setting.comm, setting.sync, contestants, setting.common.plan);
     const double ours = medianOf(blocks[0]) / repeats;
     std::vector<std::string> row{what, numberOrDash(ours)};
@@ -39,6 +39,7 @@ void measure(Setting &setting, Table &table, const std::string &what, int repeat
                                 {"baselineMicroseconds", theirs}});
     }
     table.add(row);
+    return ours;
 }
 
 } // namespace DNDS::Bench

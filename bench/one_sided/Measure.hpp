@@ -20,8 +20,8 @@ struct Setting {
 
 /// Times `contestants`, of which each does `repeats` operations, and adds a row of times of one operation in
 /// microseconds, the first contestant's divided by the others' in brackets. Contestants without a name are left out.
-/// Collective.
-void measure(Setting &setting, Table &table, const std::string &what, int repeats,
-             const std::vector<Contestant> &contestants);
+/// Returns the first one's microseconds. Collective.
+double measure(Setting &setting, Table &table, const std::string &what, int repeats,
+               const std::vector<Contestant> &contestants);
 
 } // namespace DNDS::Bench

@@ -13,6 +13,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <cstring>
 #include <string>
 #include <utility>
@@ -133,6 +134,53 @@ void rounds(Setting &setting, SymmetricHeap &heap, SymmetricPointer<char> inbox,
     say(setting.comm, table.text());
 }
 
+/// A kernel's operations by requests to the host, beside the same kernel's loads and stores.
+void throughProxy(Setting &setting, SymmetricHeap &direct, SymmetricPointer<char> there,
+                  SymmetricPointer<std::int64_t> directWord) {
+    ::setenv("DNDS_ONE_SIDED_PROXY", "1", 1); // read when heaps are made
+    SymmetricHeap heap(setting.comm, 2 * mostBytes, MemorySpace::Host, "a heap behind the proxy");
+    ::unsetenv("DNDS_ONE_SIDED_PROXY");
+    const auto inbox = heap.allocate<char>(mostBytes);
+    const auto word = heap.allocate<std::int64_t>(1);
+    *word.local() = 0;
+    heap.barrier();
+    const HeapView proxy = heap.view(), loads = direct.view();
+    AlignedVector<char> mine(mostBytes, 'x');
+    Table table({"microseconds", "through the proxy", "loads and stores (ratio)"});
+    const auto contestant = [&](const char *name, int repeats, auto operation) {
+        return byRankZero(setting.comm, name, repeats, operation);
+    };
+    double put = 0, get = 0;
+    for (const std::size_t bytes : {8U, 1024U, 65536U, 1048576U}) {
+        const int repeats = std::max(2, static_cast<int>(50000 / (bytes + 1000)));
+        const auto count = static_cast<index>(bytes);
+        const auto puts = [&mine, count](const HeapView &view, SymmetricPointer<char> to) {
+            return [&mine, count, view, to] {
+                view.put(to, mine.data(), count, 1);
+                view.quiet();
+            };
+        };
+        const auto gets = [&mine, count](const HeapView &view, SymmetricPointer<char> from) {
+            return [&mine, count, view, from] { view.get(mine.data(), from, count, 1); };
+        };
+        put = measure(
+            setting, table, sized("put, complete", bytes), repeats,
+            {contestant("proxy", repeats, puts(proxy, inbox)), contestant("stores", repeats, puts(loads, there))});
+        get = measure(
+            setting, table, sized("get", bytes), repeats,
+            {contestant("proxy", repeats, gets(proxy, inbox)), contestant("loads", repeats, gets(loads, there))});
+    }
+    std::int64_t seen = 0;
+    measure(setting, table, "fetch and add", 100,
+            {contestant("proxy", 100, [&] { seen += proxy.fetchAdd(word, 1, 1); }),
+             contestant("loads", 100, [&] { seen += loads.fetchAdd(directWord, 1, 1); })});
+    say(setting.comm, table.text());
+    say(setting.comm,
+        fmt::format("through the proxy, 1 MiB: put {:.2f} GB/s, get {:.2f} GB/s\n\n",
+                    static_cast<double>(mostBytes) / put / 1e3, static_cast<double>(mostBytes) / get / 1e3));
+    heap.barrier();
+}
+
 int run(int argc, char **argv, CommunicatorView comm) {
     NodeSync sync(comm);
     Report report;
@@ -161,6 +209,7 @@ int run(int argc, char **argv, CommunicatorView comm) {
         transfers(setting, heap, inbox, allocated, shared);
         atomics(setting, heap, word, allocated, shared);
         rounds(setting, heap, inbox, signal);
+        throughProxy(setting, heap, inbox, word);
     }
     ghostUpdates(setting);
     if (!setting.common.json.empty() && comm.rank() == 0)

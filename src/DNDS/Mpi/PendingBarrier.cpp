@@ -1,6 +1,5 @@
 #include "DNDS/Mpi/PendingBarrier.hpp"
 
-#include <deque>
 #include <new>
 #include <utility>
 #include <vector>
@@ -8,7 +7,7 @@
 namespace DNDS {
 
 struct PendingBarrier::Sent {
-    std::deque<Message> messages; ///< they stay where they are
+    std::vector<Message> messages; ///< with room for all: they stay where they are
     std::vector<MPI_Request> requests;
 
     bool complete() noexcept {
@@ -27,6 +26,11 @@ PendingBarrier::PendingBarrier(std::shared_ptr<CommunicatorContext> context, con
     seen_.number = number;
     for (std::size_t k = 0; k < words; ++k)
         seen_.extremes[k] = {mine[k], mine[k], rank_, rank_};
+    std::size_t rounds = 0;
+    for (int distance = 1; distance < ranks_; distance *= 2)
+        ++rounds;
+    sent_->messages.reserve(rounds);
+    sent_->requests.reserve(rounds);
     tell();
 }
 

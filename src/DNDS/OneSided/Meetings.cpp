@@ -162,7 +162,7 @@ std::array<Meetings::Extremes, 2> Meetings::toMake(const std::shared_ptr<Communi
         backoff.pause();
         if (backoff.longWait())
             PeerWaits::checkAlive(*context, PeerWaits::anyone, name, "make it, too", backoff.seconds(),
-                                  readEnvironment().waitTimeout);
+                                  0.0); // set-up calls wait without a limit
     }
     return meeting.seen();
 }

@@ -46,7 +46,7 @@ class Meetings {
 
     /// Waits until all ranks make what `call` says, and returns what they bring. `name` is for messages. Collective.
     /// Throws ArgumentError on all ranks where they make different things, and where a rank of this node waits in
-    /// another collective call; PeerError as waits of heaps.
+    /// another collective call; PeerError where the process of a rank of this node has ended.
     std::array<Extremes, 2> toMake(const std::shared_ptr<CommunicatorContext> &context, CollectiveCall call,
                                    const std::array<std::uint64_t, 2> &mine, std::string_view name);
 

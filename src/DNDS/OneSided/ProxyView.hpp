@@ -72,7 +72,7 @@ DNDS_HOST_DEVICE inline void copyShare(std::byte *to, const std::byte *from, std
 enum class ProxyOp : std::uint32_t { Put, Get, Atomic, FetchAtomic, Signal, Fence, Quiet };
 
 /// Of a slot: longer puts and gets take several.
-inline constexpr std::size_t proxyDataBytes = 1024;
+inline constexpr std::size_t proxyDataBytes = 4096;
 /// Requests under way at most; who comes then waits.
 inline constexpr std::uint64_t proxySlots = 256;
 
@@ -102,8 +102,8 @@ struct ProxyRing {
 /// itself. Trivially copyable. Operations return false where they were not carried out because the proxy has failed, or
 /// did not come round for a minute or so; then it is out of order for good.
 ///
-/// Another way to reach ranks from kernels (NVSHMEM, the device API of NCCL) takes the place of this class and of
-/// `HostProxy`: the views of heaps and windows use nothing else.
+/// Another way to reach ranks from kernels takes the place of this class (`FarView`): the views of heaps and windows
+/// use nothing else.
 class ProxyView {
   public:
     ProxyView() = default;
@@ -134,24 +134,33 @@ class ProxyView {
         }
         return well;
     }
-    /// The values are at `to` when it returns.
+    /// The values are at `to` when it returns. Asks for several pieces at a time.
     DNDS_HOST_DEVICE bool get(int rank, std::uint64_t offset, std::byte *to, std::uint64_t bytes,
                               Lane lane = {}) const {
+        const std::uint64_t step = stepOf(lane);
+        std::uint64_t at = firstOf(lane);
         bool well = true;
-        for (std::uint64_t at = firstOf(lane); at < bytes && well; at += stepOf(lane)) {
-            const std::uint64_t size = pieceOf(bytes, at);
-            Turn turn;
-            well = begin(turn, Detail::ProxyOp::Get, rank, offset + at);
-            if (!well)
-                break;
-            turn.slot->bytes = size;
-            hand(turn);
-            well = answered(turn);
-            if (well)
-                Detail::copyShare(to + at, turn.slot->data.data(), size, {});
-            leave(turn, well);
+        while (at < bytes && well && Atomics::loadAcquire(&ring_->broken) == 0) {
+            const std::uint64_t left = (bytes - at + step - 1) / step;
+            const std::uint64_t count = left < getsAtOnce ? left : getsAtOnce;
+            const std::uint64_t first = draw(count);
+            for (std::uint64_t k = 0; k < count && well; ++k) {
+                const Turn turn = turnOf(first + k);
+                well = fill(turn, Detail::ProxyOp::Get, rank, offset + at + k * step);
+                if (well) {
+                    turn.slot->bytes = pieceOf(bytes, at + k * step);
+                    hand(turn);
+                }
+            }
+            for (std::uint64_t k = 0; k < count && well; ++k, at += step) {
+                const Turn turn = turnOf(first + k);
+                well = answered(turn);
+                if (well)
+                    Detail::copyShare(to + at, turn.slot->data.data(), pieceOf(bytes, at), {});
+                leave(turn, well);
+            }
         }
-        return well;
+        return well && at >= bytes;
     }
     /// `bits` becomes what the word was.
     DNDS_HOST_DEVICE bool fetchAtomic(int rank, std::uint64_t offset, const AtomicRequest &request,
@@ -196,6 +205,8 @@ class ProxyView {
         Detail::ProxySlot *slot = nullptr;
         std::uint64_t stage = 0; ///< when the slot is free for this request
     };
+    /// Pieces of a long get that are under way together.
+    static constexpr std::uint64_t getsAtOnce = 16;
     /// Polls of a wait for the host.
     static constexpr std::uint64_t patience = std::uint64_t{1} << 26U;
 
@@ -220,19 +231,27 @@ class ProxyView {
         }
         return true;
     }
-    /// Waits for a slot.
-    DNDS_HOST_DEVICE bool begin(Turn &turn, Detail::ProxyOp op, int rank, std::uint64_t offset) const {
-        if (Atomics::loadAcquire(&ring_->broken) != 0)
-            return false;
-        const std::uint64_t ticket = Atomics::fetchAdd<std::uint64_t>(tickets_, 1);
-        turn.slot = &ring_->slots[ticket % Detail::proxySlots];
-        turn.stage = 3 * (ticket / Detail::proxySlots);
+    /// So many turns behind each other, of which this is the first one's ticket.
+    DNDS_HOST_DEVICE std::uint64_t draw(std::uint64_t count) const {
+        return Atomics::fetchAdd<std::uint64_t>(tickets_, count);
+    }
+    DNDS_HOST_DEVICE Turn turnOf(std::uint64_t ticket) const {
+        return {&ring_->slots[ticket % Detail::proxySlots], 3 * (ticket / Detail::proxySlots)};
+    }
+    /// Waits for the slot.
+    DNDS_HOST_DEVICE bool fill(const Turn &turn, Detail::ProxyOp op, int rank, std::uint64_t offset) const {
         if (!reaches(*turn.slot, turn.stage))
             return false;
         turn.slot->op = op;
         turn.slot->rank = rank;
         turn.slot->offset = offset;
         return true;
+    }
+    DNDS_HOST_DEVICE bool begin(Turn &turn, Detail::ProxyOp op, int rank, std::uint64_t offset) const {
+        if (Atomics::loadAcquire(&ring_->broken) != 0)
+            return false;
+        turn = turnOf(draw(1));
+        return fill(turn, op, rank, offset);
     }
     /// To the host, with everything that this thread did before.
     DNDS_HOST_DEVICE void hand(const Turn &turn) const { Atomics::storeRelease(&turn.slot->stage, turn.stage + 1); }

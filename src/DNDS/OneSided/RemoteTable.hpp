@@ -2,7 +2,7 @@
 /// @brief Where a kernel finds the memory of other ranks, and how it says that an access was wrong.
 #pragma once
 
-#include "DNDS/OneSided/ProxyView.hpp"
+#include "DNDS/OneSided/FarView.hpp"
 
 #include <cstddef>
 #include <cstdint>
@@ -86,7 +86,7 @@ struct RemoteTable {
     int rank = 0;
     int ranks = 0;
     const std::uint8_t *noAtomics = nullptr; ///< by rank: 1 where words must not be changed; null where they all may
-    ProxyView proxy{};                       ///< for ranks without a base; may be absent
+    FarView proxy{};                         ///< for ranks without a base; may be absent
 
     /// What an atomic operation of a kernel on a rank's memory fails with.
     DNDS_HOST_DEVICE AccessFault whyNoAtomics(int target) const {

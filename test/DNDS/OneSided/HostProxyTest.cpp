@@ -4,6 +4,8 @@
 
 #include <gtest/gtest.h>
 
+#include <atomic>
+#include <chrono>
 #include <cstring>
 #include <stdexcept>
 #include <thread>
@@ -106,6 +108,27 @@ TEST(HostProxies, ServeInWaitsWhereNoThreadMay) {
         EXPECT_EQ(memory.word(1), 1 + static_cast<std::int64_t>(3 * Detail::proxySlots));
     }
     EXPECT_FALSE(Detail::serveProxies()) << "it has ended";
+}
+
+TEST(HostProxies, PiecesOfALongGetAreUnderWayTogether) {
+    constexpr std::size_t bytes = 8 * Detail::proxyDataBytes;
+    Memory memory(bytes);
+    HostProxy proxy(
+        MemorySpace::Host, [&](Detail::ProxySlot &slot) { return memory.carryOut(slot); }, [] {},
+        HostProxy::Serving::InWaits);
+    std::vector<std::byte> to(bytes, std::byte{1});
+    std::atomic<bool> done{false};
+    std::thread kernel([&, view = proxy.view()] {
+        EXPECT_TRUE(view.get(0, 0, to.data(), bytes));
+        done = true;
+    });
+    std::this_thread::sleep_for(std::chrono::milliseconds(100)); // it has asked by then
+    int serves = 0;
+    while (!done)
+        serves += Detail::serveProxies() ? 1 : 0;
+    kernel.join();
+    EXPECT_LE(serves, 2) << "one after the other";
+    EXPECT_EQ(to, std::vector<std::byte>(bytes, std::byte{0}));
 }
 
 TEST(HostProxies, LongCopiesTakeSeveralSlots) {

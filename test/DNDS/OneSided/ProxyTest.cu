@@ -305,7 +305,7 @@ TEST_P(Proxies, LongCopiesAndStrides) {
 
 TEST_P(Proxies, WhoSeesTheSignalSeesWhatWasPut) {
     SymmetricHeap heap(MPI_COMM_WORLD, 1 << 17, GetParam());
-    constexpr index count = 700; // six slots
+    constexpr index count = 2800; // six slots
     const auto inbox = filled<std::int64_t>(heap, count, 0);
     const auto values = filled<std::int64_t>(heap, count, 0);
     const auto signal = filled<std::uint64_t>(heap, 1, 0);
