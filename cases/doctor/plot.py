@@ -1,0 +1,51 @@
+#!/usr/bin/env python3
+"""Draws what `dnds-doctor --json FILE` measured: latency and bandwidth between ranks, as matrices.
+
+    plot.py FILE PICTURE
+"""
+
+import argparse
+import json
+
+import matplotlib
+
+matplotlib.use("Agg")
+import matplotlib.pyplot as plt  # noqa: E402
+import numpy as np  # noqa: E402
+
+
+def matrix(report, name):
+    """The numbers of all pairs, both ways; NaN where none was measured."""
+    ranks = len(report["ranks"])
+    values = np.full((ranks, ranks), np.nan)
+    for pair in report["pairs"]:
+        values[pair["from"], pair["to"]] = values[pair["to"], pair["from"]] = pair[name]
+    return values
+
+
+def draw(report, picture):
+    figure, panels = plt.subplots(1, 2, figsize=(10, 4.5), layout="constrained")
+    for axes, name, title in zip(panels, ("latency_us", "megabytes_per_s"),
+                                 ("latency in microseconds", "bandwidth in MB/s"), strict=True):
+        values = matrix(report, name)
+        image = axes.imshow(values, cmap="viridis")
+        axes.set(title=title, xlabel="rank", ylabel="rank")
+        figure.colorbar(image, ax=axes)
+        if len(values) <= 12:
+            for row, column in np.argwhere(~np.isnan(values)):
+                axes.text(column, row, f"{values[row, column]:.3g}", ha="center", va="center", color="white",
+                          fontsize=8)
+    figure.savefig(picture, dpi=120)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("file", help="what dnds-doctor --json wrote")
+    parser.add_argument("picture", help="PNG, PDF or SVG")
+    options = parser.parse_args()
+    with open(options.file, encoding="utf-8") as file:
+        draw(json.load(file), options.picture)
+
+
+if __name__ == "__main__":
+    main()
