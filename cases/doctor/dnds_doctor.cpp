@@ -14,6 +14,7 @@
 
 #include <array>
 #include <csignal>
+#include <cstdio>
 #include <fstream>
 #include <string>
 
@@ -83,6 +84,7 @@ void print(const Json &report) {
         if (const std::string cure = finding["cure"]; !cure.empty())
             fmt::print("         -> {}\n", cure);
     }
+    std::fflush(stdout); // a launcher ends all ranks once one of them has ended with another code than 0
 }
 
 /// On rank 0. The exit code.

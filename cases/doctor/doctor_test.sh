@@ -38,6 +38,13 @@ assert len(report["ranks"]) == 2 and len(report["pairs"]) == 1 and len(report["f
 assert all(pull["wrong"] == 0 for pull in report["pulls"])
 END
 
+# The picture, where there is Matplotlib.
+here=$(cd "$(dirname "$0")" && pwd)
+if python=$("$here/../../scripts/find-python.sh" matplotlib 2>/dev/null); then
+    "$python" "$here/plot.py" "$folder/report.json" "$folder/report.png" || failed=1
+    [ -s "$folder/report.png" ] || failed=1
+fi
+
 if [ "$(nproc)" -gt 1 ]; then
     taskset -c "$(taskset -pc $$ | sed 's/.*: *//; s/[-,].*//')" "${command[@]}" >"$folder/out" 2>&1
     code=$?

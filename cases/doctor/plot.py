@@ -28,12 +28,15 @@ def draw(report, picture):
     for axes, name, title in zip(panels, ("latency_us", "megabytes_per_s"),
                                  ("latency in microseconds", "bandwidth in MB/s"), strict=True):
         values = matrix(report, name)
-        image = axes.imshow(values, cmap="viridis")
+        # From 0, so that small differences look small.
+        image = axes.imshow(values, cmap="Blues", vmin=0, vmax=2 * np.nanmax(values, initial=1e-9))
         axes.set(title=title, xlabel="rank", ylabel="rank")
+        axes.xaxis.get_major_locator().set_params(integer=True)
+        axes.yaxis.get_major_locator().set_params(integer=True)
         figure.colorbar(image, ax=axes)
         if len(values) <= 12:
             for row, column in np.argwhere(~np.isnan(values)):
-                axes.text(column, row, f"{values[row, column]:.3g}", ha="center", va="center", color="white",
+                axes.text(column, row, f"{values[row, column]:.{1 if name == 'latency_us' else 0}f}", ha="center", va="center",
                           fontsize=8)
     figure.savefig(picture, dpi=120)
 
