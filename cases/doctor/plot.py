@@ -36,8 +36,8 @@ def draw(report, picture):
         figure.colorbar(image, ax=axes)
         if len(values) <= 12:
             for row, column in np.argwhere(~np.isnan(values)):
-                axes.text(column, row, f"{values[row, column]:.{1 if name == 'latency_us' else 0}f}", ha="center", va="center",
-                          fontsize=8)
+                digits = 1 if name == "latency_us" else 0
+                axes.text(column, row, f"{values[row, column]:.{digits}f}", ha="center", va="center", fontsize=8)
     figure.savefig(picture, dpi=120)
 
 
