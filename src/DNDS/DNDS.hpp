@@ -21,6 +21,7 @@
 #include "DNDS/Device/ParallelFor.hpp"
 #include "DNDS/Device/Stream.hpp"
 #include "DNDS/Exchange/ExchangeGroup.hpp"
+#include "DNDS/Exchange/Report.hpp"
 #include "DNDS/Index/Redistribute.hpp"
 #include "DNDS/Mpi/Communicator.hpp"
 #include "DNDS/Mpi/ExactSum.hpp"

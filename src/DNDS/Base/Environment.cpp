@@ -53,10 +53,11 @@ Environment readEnvironment() {
             .forceHostStaging = switchOf("DNDS_FORCE_HOST_STAGING"),
             .disableGpuAwareMpi = switchOf("DNDS_DISABLE_GPU_AWARE_MPI"),
             .oneSidedProxy = switchOf("DNDS_ONE_SIDED_PROXY"),
-            .trace = traceFile()};
+            .trace = traceFile(),
+            .report = switchOf("DNDS_REPORT")};
 }
 
-std::array<std::pair<const char *, std::string>, 7> Environment::choices() const {
+std::array<std::pair<const char *, std::string>, 8> Environment::choices() const {
     const auto number = [](auto value) { return value == 0 ? std::string() : fmt::format("{}", value); };
     const auto onOrOff = [](bool on) { return std::string(on ? "1" : ""); };
     return {{{"DNDS_TRANSPORT", transport == "auto" ? std::string() : transport},
@@ -65,7 +66,8 @@ std::array<std::pair<const char *, std::string>, 7> Environment::choices() const
              {"DNDS_FORCE_HOST_STAGING", onOrOff(forceHostStaging)},
              {"DNDS_DISABLE_GPU_AWARE_MPI", onOrOff(disableGpuAwareMpi)},
              {"DNDS_ONE_SIDED_PROXY", onOrOff(oneSidedProxy)},
-             {"DNDS_TRACE", trace}}};
+             {"DNDS_TRACE", trace},
+             {"DNDS_REPORT", onOrOff(report)}}};
 }
 
 std::string traceFile() { return textOf("DNDS_TRACE"); }

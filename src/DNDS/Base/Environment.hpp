@@ -27,9 +27,11 @@ struct Environment {
     bool oneSidedProxy = false;
     /// DNDS_TRACE: the file in which ranks record what they do when (`Task::Trace`). Empty: not set.
     std::string trace;
+    /// DNDS_REPORT=1: exchanges are counted, and reported when the program ends (`report`).
+    bool report = false;
 
     /// The variables and their values as text; empty where the value is the default. Local.
-    std::array<std::pair<const char *, std::string>, 7> choices() const;
+    std::array<std::pair<const char *, std::string>, 8> choices() const;
 };
 
 /// Reads the process's environment. Local. Throws ArgumentError with the variable's name for values that are no numbers

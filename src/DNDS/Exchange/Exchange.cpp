@@ -129,6 +129,7 @@ void Exchange::refuse() {
 void Exchange::start(Device::StreamHandle producer) {
     State &state = *state_;
     requireStartable();
+    const double begin = state.counts ? monotonicSeconds() : 0.0;
     state.failure = nullptr;
     state.lost = false;
     try {
@@ -163,6 +164,8 @@ void Exchange::start(Device::StreamHandle producer) {
         state.drain();
         throw;
     }
+    if (state.counts)
+        state.counts->started(begin);
 }
 
 void Exchange::rebindChanged() {
@@ -225,6 +228,7 @@ void Exchange::wait(Device::StreamHandle consumer) {
 void Exchange::finish(bool combines) {
     State &state = *state_;
     requireStarted();
+    const double begin = state.counts ? monotonicSeconds() : 0.0;
     state.inFlight = false;
     state.engine.end();
     try {
@@ -241,6 +245,8 @@ void Exchange::finish(bool combines) {
     }
     if (!state.stream)
         state.releaseArrays();
+    if (state.counts)
+        state.counts->waited(begin);
 }
 
 bool Exchange::ready() {

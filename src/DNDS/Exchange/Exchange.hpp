@@ -152,6 +152,8 @@ class Exchange {
     /// Chooses transports and lays out messages, in memory that it may take. Local. Returns the signature of what
     /// moves.
     std::uint64_t prepare(CommunicatorContext &context, std::uint64_t round, const ExchangeOptions &options);
+    /// Where exchanges are counted, under the name of these arrays. Local.
+    void beginCounting(const std::string &names);
     /// Lets transports find their peers. Collective.
     void connect(const CommunicatorView &comm);
     /// Finds the arrays again and tells the transports where they are now. Local. Throws where rows have changed.

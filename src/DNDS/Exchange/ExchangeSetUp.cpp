@@ -31,6 +31,20 @@ std::string namesOf(std::span<const ExchangeMember> members) {
     return names;
 }
 
+std::size_t bytesOf(const RowLayout &layout) {
+    std::size_t bytes = 0;
+    for (int part = 0; part < layout.partCount && layout.rows > 0; ++part)
+        bytes += layout.parts[static_cast<std::size_t>(part)].begin(layout.rows);
+    return bytes;
+}
+
+std::size_t bytesOf(const PeerRows &peers) {
+    std::size_t bytes = peers.values.size_bytes() + peers.starts.size_bytes() + peers.ranks.size_bytes();
+    for (const RowList &rows : peers.lists)
+        bytes += sizeof rows + (rows.boxes() ? rows.boxes()->size() * sizeof(RowBox) : 0);
+    return bytes;
+}
+
 CommunicatorContext &contextOf(const std::shared_ptr<const ExchangePattern> &pattern) {
     DNDS_CHECK(pattern != nullptr, StateError, "an exchange needs a pattern: create a ghost mapping first");
     return pattern->context();
@@ -62,6 +76,7 @@ Exchange::Exchange(CommunicatorContext &context, Direction direction, const std:
     : direction_(direction), op_(op), ghosts_(direction == Direction::Push ? options.ghosts : GhostsAfterPush::Keep),
       channel_(context.nextChannel()) { // before anything can fail: ranks stay in step
     const std::uint64_t round = context.nextRound();
+    announceReport(context);
     const TransportTable &transports = TransportTable::of(context);
     std::exception_ptr failure;
     const auto attempt = [&](auto &&action) {
@@ -94,6 +109,7 @@ Exchange::Exchange(CommunicatorContext &context, Direction direction, const std:
         created.pattern = pattern_->serial();
         created.names = namesOf(state_->members);
         created.signature = prepare(context, round, options);
+        beginCounting(created.names);
     });
     const MessagePlan none;
     agreeOnPlan(context, failure ? none : state_->plan, created,
@@ -140,6 +156,22 @@ std::uint64_t Exchange::prepare(CommunicatorContext &context, std::uint64_t roun
     paths_ = pathsOf(*pattern_, direction_, state.plan, choices);
     // A rank without owned rows has no widths of its own, but its ghosts have.
     return signatureOf(pattern_->fatherSize() > 0 ? state.fathers : state.sons, direction_, op_, ghosts_, space_);
+}
+
+void Exchange::beginCounting(const std::string &names) {
+    State &state = *state_;
+    state.counts = countsOf(pattern_->context(), fmt::format("{} of '{}'", directionName(direction_), names));
+    if (!state.counts)
+        return;
+    ExchangeCounts &counts = *state.counts;
+    counts.describe(paths_, space_ == MemorySpace::Device);
+    counts.owned = static_cast<std::uint64_t>(pattern_->fatherSize());
+    counts.ghosts = static_cast<std::uint64_t>(pattern_->sonSize());
+    counts.listBytes = bytesOf(pattern_->readers()) + bytesOf(pattern_->owners());
+    for (const std::size_t bytes : state.plan.destinationBytes)
+        counts.bufferBytes += bytes;
+    for (std::size_t m = 0; m < state.members.size(); ++m)
+        counts.arrays[state.members[m].name] = {bytesOf(state.fathers[m]), bytesOf(state.sons[m])};
 }
 
 void Exchange::connect(const CommunicatorView &comm) {

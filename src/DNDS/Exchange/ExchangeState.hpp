@@ -4,6 +4,7 @@
 
 #include "DNDS/Device/DeviceBuffer.hpp"
 #include "DNDS/Exchange/Exchange.hpp"
+#include "DNDS/Exchange/ExchangeCounts.hpp"
 #include "DNDS/Exchange/MessagePlan.hpp"
 #include "DNDS/Exchange/PushedRows.hpp"
 #include "DNDS/Storage/HostDeviceBuffer.hpp"
@@ -58,11 +59,12 @@ struct Exchange::State {
     bool bound = true; ///< false after planning or binding failed half-way
     bool inFlight = false;
     std::uint64_t starts = 0;
-    std::exception_ptr failure;  ///< the first one of this epoch, for `wait`
-    bool lost = false;           ///< nothing can be waited for any more in this epoch
-    bool refused = false;        ///< some epoch: what peers sent in it may still be under way
-    bool broken = false;         ///< a peer did not come, or the device failed: bytes may still move
-    std::shared_ptr<State> kept; ///< itself, while nobody else does
+    std::shared_ptr<ExchangeCounts> counts; ///< null while nothing is counted
+    std::exception_ptr failure;             ///< the first one of this epoch, for `wait`
+    bool lost = false;                      ///< nothing can be waited for any more in this epoch
+    bool refused = false;                   ///< some epoch: what peers sent in it may still be under way
+    bool broken = false;                    ///< a peer did not come, or the device failed: bytes may still move
+    std::shared_ptr<State> kept;            ///< itself, while nobody else does
 
     /// Makes room for the rows of one part that will be pushed to this rank.
     void addStaging(std::size_t bytes, const HostMemoryResource &memory);

@@ -56,6 +56,10 @@ TEST(Environment, SwitchesAreZeroOrOneAndOffWhereUnset) {
     ::setenv("DNDS_DISABLE_GPU_AWARE_MPI", "1", 1);
     EXPECT_TRUE(readEnvironment().disableGpuAwareMpi);
     ::unsetenv("DNDS_DISABLE_GPU_AWARE_MPI");
+    ::setenv("DNDS_REPORT", "1", 1);
+    EXPECT_TRUE(readEnvironment().report);
+    EXPECT_EQ(readEnvironment().choices().back().second, "1"); // ranks compare it
+    ::unsetenv("DNDS_REPORT");
 }
 
 } // namespace

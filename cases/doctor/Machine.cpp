@@ -1,0 +1,156 @@
+#include "Machine.hpp"
+
+#include "DNDS/Mpi/ClockOffset.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstring>
+#include <fstream>
+#include <limits>
+#include <numeric>
+#include <string>
+#include <system_error>
+
+#include <fcntl.h>
+#include <sched.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+namespace DNDS::Doctor {
+
+namespace {
+
+std::string firstLine(const std::filesystem::path &path) {
+    std::ifstream file(path);
+    std::string line;
+    std::getline(file, line);
+    return line;
+}
+
+std::vector<int> allowedProcessors() {
+    std::vector<int> processors;
+    cpu_set_t set;
+    CPU_ZERO(&set);
+    if (::sched_getaffinity(0, sizeof set, &set) == 0)
+        for (int cpu = 0; cpu < CPU_SETSIZE; ++cpu)
+            if (CPU_ISSET(static_cast<std::size_t>(cpu), &set))
+                processors.push_back(cpu);
+    return processors;
+}
+
+/// The processors' worth of time that the control group grants; null where it has no limit.
+Json quota() {
+    std::ifstream unified("/sys/fs/cgroup/cpu.max");
+    double granted = 0.0;
+    double period = 0.0;
+    if (unified >> granted >> period && period > 0.0) // "max" is no number
+        return granted / period;
+    std::ifstream("/sys/fs/cgroup/cpu/cpu.cfs_quota_us") >> granted;
+    std::ifstream("/sys/fs/cgroup/cpu/cpu.cfs_period_us") >> period;
+    return granted > 0.0 && period > 0.0 ? Json(granted / period) : Json();
+}
+
+/// Bytes; null where there is no limit.
+Json memoryOfGroup() {
+    for (const char *path : {"/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes"}) {
+        double bytes = 0.0;
+        if (std::ifstream(path) >> bytes && bytes < 1e18) // the older interface has a huge number for no limit
+            return bytes;
+    }
+    return {};
+}
+
+Json limitOf(int resource) {
+    ::rlimit limit{};
+    if (::getrlimit(static_cast<__rlimit_resource>(resource), &limit) != 0 || limit.rlim_cur == RLIM_INFINITY)
+        return {};
+    return limit.rlim_cur;
+}
+
+/// Bytes, by a name of /proc/meminfo; null where there is none.
+Json memoryNamed(const std::string &name) {
+    std::ifstream file("/proc/meminfo");
+    for (std::string line; std::getline(file, line);)
+        if (line.starts_with(name + ":"))
+            return 1024.0 * std::stod(line.substr(name.size() + 1));
+    return {};
+}
+
+/// The word in brackets: "always [madvise] never".
+std::string chosen(const std::string &line) {
+    const std::size_t begin = line.find('[');
+    const std::size_t end = line.find(']');
+    return begin == std::string::npos || end == std::string::npos ? line : line.substr(begin + 1, end - begin - 1);
+}
+
+} // namespace
+
+Json lookAtMachine() {
+    std::array<char, 256> host{};
+    (void)::gethostname(host.data(), host.size() - 1);
+    Json machine;
+    machine["host"] = host.data();
+    machine["process"] = ::getpid();
+    machine["processors"] = allowedProcessors();
+    machine["processors_online"] = ::sysconf(_SC_NPROCESSORS_ONLN);
+    machine["processor_quota"] = quota();
+    machine["numa_nodes"] = firstLine("/sys/devices/system/node/online");
+    machine["memory"] = memoryNamed("MemTotal");
+    machine["memory_available"] = memoryNamed("MemAvailable");
+    machine["memory_of_group"] = memoryOfGroup();
+    machine["address_space_limit"] = limitOf(RLIMIT_AS);
+    machine["locked_memory_limit"] = limitOf(RLIMIT_MEMLOCK);
+    machine["huge_pages"] = chosen(firstLine("/sys/kernel/mm/transparent_hugepage/enabled"));
+    machine["huge_pages_shared"] = chosen(firstLine("/sys/kernel/mm/transparent_hugepage/shmem_enabled"));
+    machine["infiniband"] = std::filesystem::exists("/sys/class/infiniband");
+    return machine;
+}
+
+std::vector<Json> gather(CommunicatorView comm, const Json &mine) {
+    const std::string text = mine.dump(-1, ' ', false, Json::error_handler_t::replace);
+    const std::vector<std::size_t> lengths = comm.allGather(text.size());
+    const std::vector<char> all = comm.allGatherV(std::span<const char>(text));
+    std::vector<Json> gathered;
+    auto begin = all.begin();
+    for (const std::size_t length : lengths) {
+        const auto end = begin + static_cast<std::ptrdiff_t>(length);
+        gathered.push_back(Json::parse(begin, end));
+        begin = end;
+    }
+    return gathered;
+}
+
+Json tryFiles(const std::filesystem::path &folder, int rank, std::size_t bytes) {
+    Json result;
+    std::error_code error;
+    const auto space = std::filesystem::space(folder, error);
+    result["space"] = error ? Json() : Json(space.available);
+    const std::filesystem::path path =
+        folder / ("dnds-doctor." + std::to_string(::getpid()) + "." + std::to_string(rank));
+    const std::vector<char> block(std::min<std::size_t>(bytes, std::size_t{1} << 20), 'd');
+    const double begin = monotonicSeconds();
+    int failure = 0;
+    const int file = ::open(path.c_str(), O_CREAT | O_EXCL | O_WRONLY | O_CLOEXEC, 0600);
+    if (file < 0)
+        failure = errno;
+    for (std::size_t written = 0; written < bytes && failure == 0;) {
+        const ::ssize_t count = ::write(file, block.data(), std::min(block.size(), bytes - written));
+        if (count <= 0)
+            failure = count < 0 ? errno : ENOSPC;
+        else
+            written += static_cast<std::size_t>(count);
+    }
+    if (failure == 0 && ::fsync(file) != 0)
+        failure = errno;
+    if (file >= 0) {
+        (void)::close(file);
+        (void)::unlink(path.c_str());
+    }
+    result["bytes"] = bytes;
+    result["seconds"] = monotonicSeconds() - begin;
+    result["error"] = failure == 0 ? Json() : Json(std::generic_category().message(failure));
+    return result;
+}
+
+} // namespace DNDS::Doctor

@@ -1,0 +1,28 @@
+/// @file Machine.hpp
+/// @brief What one rank can find out about its machine without asking other ranks.
+#pragma once
+
+#include "DNDS/Mpi/Communicator.hpp"
+
+#include <nlohmann/json.hpp>
+
+#include <cstddef>
+#include <filesystem>
+#include <vector>
+
+namespace DNDS::Doctor {
+
+using Json = nlohmann::ordered_json;
+
+/// Host, processors that this rank may use, quotas and limits, memory, NUMA nodes, huge pages. What the system does not
+/// tell is null. Local.
+Json lookAtMachine();
+
+/// The objects of all ranks, in order of rank. Collective.
+std::vector<Json> gather(CommunicatorView comm, const Json &mine);
+
+/// Writes a file of `bytes` bytes for each rank into `folder`, all at once, and removes them: seconds, space that is
+/// left, and why it failed, if it did. Local; to be called on all ranks at once.
+Json tryFiles(const std::filesystem::path &folder, int rank, std::size_t bytes);
+
+} // namespace DNDS::Doctor

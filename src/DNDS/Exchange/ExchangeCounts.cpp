@@ -1,0 +1,97 @@
+#include "DNDS/Exchange/ExchangeCounts.hpp"
+
+#include "DNDS/Exchange/Report.hpp"
+#include "DNDS/Mpi/AtFinalize.hpp"
+#include "DNDS/Mpi/CommunicatorContext.hpp"
+#include "DNDS/Mpi/NodeTopology.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace DNDS {
+
+namespace {
+
+PathClass classOf(TransportKind kind, bool onDevice) {
+    switch (kind) {
+    case TransportKind::Local:
+        return onDevice ? PathClass::Device : PathClass::OwnMemory;
+    case TransportKind::NodeShared:
+        return PathClass::NodeShared;
+    case TransportKind::Datatype:
+    case TransportKind::Packed:
+        return PathClass::Messages;
+    case TransportKind::Staged:
+    case TransportKind::Direct:
+    case TransportKind::Peer:
+        return PathClass::Device;
+    default:
+        return PathClass::Added;
+    }
+}
+
+/// Bytes between the arrays that a path needs, as far as they are known.
+std::size_t buffersOf(const PeerPath &path) {
+    switch (path.transport) {
+    case TransportKind::Packed:
+    case TransportKind::Direct:
+    case TransportKind::Peer:
+        return path.bytesSent;
+    case TransportKind::Staged:
+        return path.bytesSent + path.bytesReceived;
+    default:
+        return path.bytesThroughSlot;
+    }
+}
+
+bool holdsAllRanks(const CommunicatorContext &context) {
+    int same = MPI_UNEQUAL;
+    checkMpi(MPI_Comm_compare(context.comm().handle(), MPI_COMM_WORLD, &same), "MPI_Comm_compare");
+    return same != MPI_UNEQUAL;
+}
+
+} // namespace
+
+void ExchangeCounts::describe(std::span<const PeerPath> peersNow, bool onDevice) {
+    ++made;
+    peers = peersNow.size();
+    rowsSent = rowsReceived = bytesSent = bytesReceived = bufferBytes = 0;
+    paths = {};
+    for (const PeerPath &path : peersNow) {
+        rowsSent += static_cast<std::uint64_t>(path.rowsSent);
+        rowsReceived += static_cast<std::uint64_t>(path.rowsReceived);
+        bytesSent += path.bytesSent;
+        bytesReceived += path.bytesReceived;
+        bufferBytes += buffersOf(path);
+        PathShare &share = paths[static_cast<std::size_t>(classOf(path.transport, onDevice))];
+        ++share.peers;
+        share.bytes += path.bytesSent;
+    }
+}
+
+CountsOfProcess &CountsOfProcess::instance() {
+    static auto *counts = new CountsOfProcess; // never deleted: MPI may end after static objects have gone
+    return *counts;
+}
+
+void announceReport(const CommunicatorContext &context) {
+    static bool announced = false;
+    if (announced || !reportsAtEnd() || !holdsAllRanks(context))
+        return;
+    context.comm().guarded([] { atFinalize([](void *) noexcept { printReportAtEnd(); }, nullptr); });
+    announced = true;
+}
+
+std::shared_ptr<ExchangeCounts> countsOf(const CommunicatorContext &context, const std::string &name) {
+    if (!countsExchanges())
+        return nullptr;
+    CountsOfProcess &counts = CountsOfProcess::instance();
+    std::shared_ptr<ExchangeCounts> &found = counts.exchanges[name];
+    if (!found)
+        found = std::make_shared<ExchangeCounts>();
+    if (const auto &arena = context.node().arena)
+        counts.arenaBytes = std::max(counts.arenaBytes, arena->bytesHeld());
+    return found;
+}
+
+} // namespace DNDS

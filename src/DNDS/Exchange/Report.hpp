@@ -1,0 +1,84 @@
+/// @file Report.hpp
+/// @brief What exchanges moved, how long ranks waited for each other, and what memory it took.
+#pragma once
+
+#include "DNDS/Exchange/ExchangeTypes.hpp"
+#include "DNDS/Mpi/Communicator.hpp"
+
+#include <array>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace DNDS {
+
+/// A number that each rank has.
+struct Spread {
+    double least = 0.0;
+    double median = 0.0;
+    double most = 0.0;
+    double mean = 0.0;
+    int mostAt = 0; ///< the rank that has most, the lowest of them
+
+    /// Of one number a rank, and the numbers of these ranks. Local.
+    static Spread of(std::span<const double> values, std::span<const int> ranks);
+    /// How much more than the mean the highest rank has: 0.5 is half as much again. 0 where all have nothing.
+    double imbalance() const noexcept { return mean > 0.0 ? most / mean - 1.0 : 0.0; }
+};
+
+/// What exchanges of one name did on all ranks that have one.
+struct ExchangeReport {
+    std::string name; ///< "pull of 'u'"
+    int ranks = 0;
+    std::uint64_t runs = 0; ///< of the rank that ran it most often
+    Spread peers;
+    Spread owned; ///< rows
+    Spread ghosts;
+    Spread rowsSent; ///< this and the next ones in each run
+    Spread bytesSent;
+    Spread startSeconds; ///< in all runs
+    Spread waitSeconds;
+    /// Peers and bytes sent each run, summed over ranks: in own memory, node-shared, by messages, on devices, by
+    /// transports that a program added.
+    std::array<std::pair<std::uint64_t, std::uint64_t>, 5> paths{};
+    /// The rank that starts last, on average over all runs, and how many seconds after the others; -1 where ranks
+    /// ran it differently often, or there is but one.
+    int latest = -1;
+    double late = 0.0;
+    /// Whether that is why the others wait: it is late by at least half of what they wait, and that is not little.
+    bool keepsOthersWaiting = false;
+};
+
+/// Of all ranks; see `report`.
+struct Report {
+    int ranks = 0;
+    std::vector<ExchangeReport> exchanges; ///< those that took most time first
+    /// Bytes a rank: owned rows and ghosts of arrays that are exchanged (arrays of one name count once), lists of rows,
+    /// buffers, the memory that the rank's node shares, and the most that the process ever had.
+    std::array<Spread, 6> memory{};
+
+    const ExchangeReport *find(std::string_view name) const noexcept;
+    /// As tables for people. Local.
+    std::string text() const;
+};
+
+/// Whether exchanges that are made from now on are counted; DNDS_REPORT=1 counts from the beginning. A run costs four
+/// readings of the clock (0.1 us) while it is counted, and nothing else. Local, on all ranks alike.
+void countExchanges(bool on) noexcept;
+/// Local.
+bool countsExchanges();
+
+/// What was counted until now, also by exchanges that are gone; the same on all ranks. Ranks of `comm` are named by
+/// their number in it. Collective; a few reductions for each name of an exchange, and messages between rank 0 and each
+/// other rank to compare clocks. Throws on all ranks where one has no memory.
+Report report(CommunicatorView comm);
+
+/// Whether DNDS_REPORT=1. Local.
+bool reportsAtEnd();
+/// Prints the report of all ranks to stderr on rank 0. Collective over MPI_COMM_WORLD.
+void printReportAtEnd() noexcept;
+
+} // namespace DNDS
