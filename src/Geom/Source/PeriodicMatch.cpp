@@ -26,7 +26,8 @@ class Boxes {
         ranks_ = comm.size();
     }
     std::uint64_t boxAt(int connection, const Point &point) const {
-        std::uint64_t hash = static_cast<std::uint64_t>(connection);
+        // Mixed, so that no two connections share boxes: each is searched along an axis of its own.
+        std::uint64_t hash = mixBits(static_cast<std::uint64_t>(connection) + 1);
         for (const real x : point)
             hash = mixBits(hash ^ static_cast<std::uint64_t>(coordinate(x)));
         return hash;
