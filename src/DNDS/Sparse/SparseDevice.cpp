@@ -43,6 +43,8 @@ std::byte *SparseDevice::pinnedStaging(std::size_t bytes) { return ofPinned(stag
 std::span<const std::uint32_t> SparseDevice::run(std::size_t flags) {
     const std::vector<SparseJob> jobs = std::exchange(jobs_, {});
     const std::vector<Detail::SparseTile> tiles = std::exchange(tiles_, {});
+    if (tiles.empty() && flags == 0)
+        return {};
     const std::size_t tilesAt = aligned(jobs.size() * sizeof(SparseJob));
     const std::size_t flagsAt = tilesAt + aligned(tiles.size() * sizeof(Detail::SparseTile));
     const std::size_t flagBytes = flags * sizeof(std::uint32_t);
