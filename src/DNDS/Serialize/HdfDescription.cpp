@@ -394,7 +394,7 @@ std::vector<std::byte> checkedDescription(const DurableFile &file, index bytes) 
                "it has version {} of the format, but this library supports up to {}", found, version);
     DNDS_CHECK(numbers == 4 && text.starts_with(fmt::format(headerText, found, size, end, sum)), DataError,
                "its header is damaged");
-    DNDS_CHECK(size <= bytes, DataError, "it is truncated: it has {} bytes instead of {}", size, bytes);
+    DNDS_CHECK(size <= bytes, DataError, "it is truncated: it has {} bytes instead of {}", bytes, size);
     DNDS_CHECK(size == bytes && end >= static_cast<index>(headerBytes) && end <= size, DataError,
                "it has {} bytes, but its header says {}", bytes, size);
     DNDS_CHECK(end <= mostDescription, DataError, "its description has {} bytes, more than {}", end, mostDescription);

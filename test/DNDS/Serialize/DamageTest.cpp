@@ -88,6 +88,13 @@ TEST(CheckpointDamage, NeverChangesWhatIsRead) {
         attempt(whole.substr(0, size));
         EXPECT_EQ(refused, before + 1) << "cut at " << size;
     }
+    overwrite(path, whole.substr(0, whole.size() - 100));
+    try {
+        (void)everythingIn(MPI_COMM_SELF, path);
+        ADD_FAILURE() << "a truncated file was read";
+    } catch (const DataError &error) {
+        EXPECT_CONTAINS(error.message(), fmt::format("has {} bytes instead of {}", whole.size() - 100, whole.size()));
+    }
     const std::size_t before = refused;
     attempt("step,time\n1,2\n");
     attempt(std::string(5000, '\0'));
