@@ -260,8 +260,7 @@ their next exchange.)")
         .def(
             "dropped_sums", [](const SparseHandle &self) { return perComponent(self.field->dropped()); },
             nb::sig("def dropped_sums(self) -> float | list[float]"),
-            "What blocks held beyond the default when exchanges freed them, since `count_dropped`, as `sums`. What "
-            "else a "
+            "What blocks held beyond the default when exchanges freed them, since `count_dropped`. What else a "
             "conservative scheme loses has left through faces whose ghosts were the default. Collective.")
         .def(
             "to_dense",

@@ -52,8 +52,9 @@ template <class T>
 DNDS_HOST_DEVICE bool isFarther(std::uint64_t bits, std::uint64_t wanted, std::uint64_t most) {
     const T a = fromBits<T>(bits);
     const T b = fromBits<T>(wanted);
-    const std::uint64_t larger = static_cast<std::uint64_t>(a < b ? b : a);
-    return larger - static_cast<std::uint64_t>(a < b ? a : b) > most;
+    const auto larger = static_cast<std::uint64_t>(a < b ? b : a);  // NOLINT(bugprone-signed-char-misuse): with the
+    const auto smaller = static_cast<std::uint64_t>(a < b ? a : b); // NOLINT(bugprone-signed-char-misuse): sign
+    return larger - smaller > most;
 }
 
 /// As SparseElementsOf::firstAbove.
