@@ -3,7 +3,6 @@
 #include "DNDS/Device/PinnedMemory.hpp"
 
 #include <cstring>
-#include <utility>
 
 namespace DNDS {
 
@@ -41,8 +40,10 @@ std::byte *SparseDevice::staging(std::size_t bytes) { return ofDevice(staging_.d
 std::byte *SparseDevice::pinnedStaging(std::size_t bytes) { return ofPinned(staging_.pinned, bytes); }
 
 std::span<const std::uint32_t> SparseDevice::run(std::size_t flags) {
-    const std::vector<SparseJob> jobs = std::exchange(jobs_, {});
-    const std::vector<Detail::SparseTile> tiles = std::exchange(tiles_, {});
+    std::vector<SparseJob> jobs;
+    std::vector<Detail::SparseTile> tiles;
+    jobs.swap(jobs_); // what fails leaves nothing
+    tiles.swap(tiles_);
     if (tiles.empty() && flags == 0)
         return {};
     const std::size_t tilesAt = aligned(jobs.size() * sizeof(SparseJob));
@@ -63,6 +64,9 @@ std::span<const std::uint32_t> SparseDevice::run(std::size_t flags) {
                          stream_);
         stream_.synchronize();
     }
+    jobs_.swap(jobs); // for the next ones
+    tiles_.swap(tiles);
+    clear();
     return {reinterpret_cast<const std::uint32_t *>(pinned + flagsAt), flags};
 }
 

@@ -105,7 +105,8 @@ class Repartition : private MovedMesh {
             made = std::make_shared<ArrayPair<TArray>>();
             onDevice = field.father->dataSize() > 0 && field.father->valid(MemorySpace::Device);
             field.father->toHost();
-            made->father = std::make_shared<TArray>(*field.father);
+            made->father = std::make_shared<TArray>(field.father->name(), comm);
+            made->father->adoptShape(*field.father);
             made->son = std::make_shared<TArray>(field.son->name(), comm);
             commits_.reserve(commits_.size() + 1);
         });
