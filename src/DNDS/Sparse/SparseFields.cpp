@@ -153,6 +153,7 @@ struct SparseFields::State {
     bool nonLocalSet = false;
     bool incomplete = false; ///< there was no memory for what came; another attempt may succeed
     bool lostLast = false;   ///< the exchange before was given up for that
+    bool gaveUp = false;     ///< the exchange before was: its messages may still come
     std::exception_ptr failure;
     std::exception_ptr noMemory; ///< what to throw where there is none to say it
     /// Since when a program asks whether all has come, and when peers were looked at last.
@@ -242,7 +243,8 @@ void SparseFields::State::begin() {
         member.wanted.clear();
         member.fresh.clear();
     }
-    dropOld();
+    if (std::exchange(gaveUp, false))
+        dropOld();
 }
 
 /// Takes what has come for exchanges that this rank gave up: peers have room for two messages, and would wait.
@@ -272,6 +274,7 @@ void SparseFields::State::abandon() noexcept {
     for (Member &member : members)
         --member.field->inFlight;
     inFlight = false;
+    gaveUp = true;
 }
 
 void SparseFields::State::build() {
@@ -805,6 +808,7 @@ void SparseFields::State::complete() {
     freeEmpty();
     ++traffic.exchanges;
     abandon();
+    gaveUp = false; // all has come
     if (failure)
         std::rethrow_exception(std::exchange(failure, nullptr));
 }
