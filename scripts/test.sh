@@ -114,7 +114,8 @@ for preset in "${presets[@]}"; do
     say "$preset: testing"
     result=$PWD/build/$preset/junit.xml
     rm -f "$result"
-    ctest --preset "$preset" --parallel "$jobs" "${ctest_options[@]}" --output-junit "$result" </dev/null ||
+    # Brief: of a program that failed, only what failed is printed.
+    GTEST_BRIEF=1 ctest --preset "$preset" --parallel "$jobs" "${ctest_options[@]}" --output-junit "$result" </dev/null ||
         broken+=("$preset")
     [ -s "$result" ] || fail "$preset: no test ran"
     total=$(count tests "$result") bad=$(count failures "$result")

@@ -4,12 +4,9 @@
 #include "DNDS/Mpi/Check.hpp"
 #include "DNDS/Mpi/FailTogether.hpp"
 #include "DNDS/Mpi/RequireSame.hpp"
-#include "DNDS/Sparse/PeerMessages.hpp"
-#include "DNDS/Sparse/SparseDevice.hpp"
-#include "DNDS/Sparse/SparseFieldState.hpp"
+#include "DNDS/Sparse/SparseFieldsState.hpp"
 #include "DNDS/Transport/Backoff.hpp"
 #include "DNDS/Transport/ProgressEngine.hpp"
-#include "DNDS/Transport/RowScatter.hpp"
 
 #include <algorithm>
 #include <chrono>
@@ -24,141 +21,10 @@ namespace DNDS {
 
 namespace {
 
-constexpr std::size_t headerBytes = sizeof(SparseHeader);
-
-constexpr std::size_t alignTo8(std::size_t bytes) { return (bytes + 7) / 8 * 8; }
-
 bool isLocal(Bounds which) { return which != Bounds::NonLocal; }
 bool isNonLocal(Bounds which) { return which != Bounds::Local; }
 
 } // namespace
-
-struct SparseFields::State {
-    /// A field with what exchanges need of it.
-    struct Member {
-        std::shared_ptr<SparseFieldState> field;
-        const SparsePattern::Copies *copies = nullptr;
-        std::vector<std::byte> defaults; ///< as many as the largest shape has
-        BlockBits wanted;                ///< blocks that got something loud and are absent
-        BlockBits fresh;                 ///< blocks that this exchange has allocated
-
-        const RowGather &gather(const ChannelEnd &end) const { return copies->gathers[toSize(end.shape)]; }
-        const RowScatter &scatter(const ChannelEnd &end) const { return copies->scatters[toSize(end.shape)]; }
-        SparseKind kind() const {
-            return {field->elements->bits(), field->elements->kind(),
-                    static_cast<std::uint32_t>(field->elements->bytes()),
-                    static_cast<std::uint32_t>(field->options.components)};
-        }
-    };
-    /// A rim that the device has packed.
-    struct Packed {
-        std::size_t offset = 0; ///< in pinned memory
-        bool loud = false;
-    };
-    struct Peer {
-        std::vector<std::uint64_t> present; ///< of what is sent
-        std::size_t mostBytes = 0;          ///< of data to be sent
-        bool arrived = false;
-        bool usable = false; ///< the message holds bits and data
-        bool kept = false;   ///< the message is for later exchanges, too
-        bool closed = false; ///< nothing comes any more
-    };
-
-    // Set-up.
-    State(std::string label, std::span<SparseFieldCore *const> cores);
-
-    // Steps.
-    void begin();
-    void dropOld() noexcept;
-    void abandon() noexcept;
-    void build();
-    void sendLocal();
-    void sendNonLocal();
-    std::size_t pack(std::size_t p, std::uint64_t code);
-    void refuse(std::size_t p) noexcept;
-    /// Throws MemoryError, which was made beforehand.
-    [[noreturn]] void failForMemory() const { std::rethrow_exception(noMemory); }
-    /// Throws StateError in a forked child, after MPI_Finalize, and where the communicator was freed.
-    void requireUsable() const;
-    void checkPeers();
-    void checkPeers(double seconds);
-    bool receive();
-    bool receiveFrom(std::size_t p);
-    void accept(std::size_t p);
-    void wantLoud(std::size_t p);
-    void setLocal(bool freshOnly);
-    void setNonLocal(bool freshOnly);
-    void unpack(std::size_t p, bool freshOnly);
-    void fillAbsent();
-    void complete();
-    void allocateWanted();
-    bool anyFresh() const noexcept;
-    void freeEmpty();
-    /// Calls `visit(field's member, channel's number, whether its source is there)` for the channels within this rank
-    /// whose ghosts are to be filled.
-    template <class Visit>
-    void forEachBound(bool freshOnly, Visit &&visit) const;
-    /// Calls `visit(field, end of the channel)` for ghosts for which nothing came from other ranks.
-    template <class Visit>
-    void forEachAbsent(Visit &&visit) const;
-    /// Calls `visit(field's member, local channel)` for those that may make an absent block be wanted.
-    template <class Visit>
-    void forEachAsking(Visit &&visit);
-    bool packRim(const Member &member, const ChannelEnd &channel, std::byte *to);
-
-    // The same on the device, all channels at a time.
-    bool onDevice() const noexcept { return space == MemorySpace::Device; }
-    SparseJob jobOf(const Member &member, const ChannelEnd *from, const ChannelEnd *to) const;
-    void packOnDevice();
-    void sendLocalOnDevice();
-    void setLocalOnDevice(bool freshOnly);
-    void setNonLocalOnDevice(bool freshOnly);
-    void fillFreshOnDevice();
-    std::vector<bool> emptyOnDevice();
-    /// Remembers the first failure, which is thrown when the exchange is over. `text` says what, if there is memory.
-    template <class AnyError, class Text>
-    void noteFailure(Text &&text) noexcept {
-        if (failure)
-            return;
-        try {
-            throw AnyError(text());
-        } catch (...) {
-            failure = std::current_exception();
-        }
-    }
-    /// Calls `visit(field, channel, is loud, data)` for all that the message from peer `p` holds.
-    template <class Visit>
-    void forEachReceived(std::size_t p, Visit &&visit) const;
-
-    std::string name;
-    std::string awaited; ///< what peers are to do, for messages: a wait allocates nothing
-    std::shared_ptr<const SparsePattern> pattern;
-    std::vector<Member> members;
-    std::vector<Peer> peers;
-    std::unique_ptr<PeerMessages> messages;
-    std::vector<std::byte> scratch;        ///< for the largest shape of the widest field
-    MemorySpace space = MemorySpace::Host; ///< of all fields in this exchange
-    std::unique_ptr<SparseDevice> device;  ///< once they were there
-    std::vector<Packed> packed;            ///< in the order of messages
-    std::size_t nextPacked = 0;
-    std::uint64_t signature = 0;
-    std::uint64_t epoch = 0;
-    SparseTraffic traffic;
-
-    bool inFlight = false;
-    bool built = false;
-    bool sentLocal = false;
-    bool sentNonLocal = false;
-    bool localSet = false;
-    bool nonLocalSet = false;
-    bool incomplete = false; ///< there was no memory for what came; another attempt may succeed
-    bool lostLast = false;   ///< the exchange before was given up for that
-    bool gaveUp = false;     ///< the exchange before was: its messages may still come
-    std::exception_ptr failure;
-    std::exception_ptr noMemory; ///< what to throw where there is none to say it
-    /// Since when a program asks whether all has come, and when peers were looked at last.
-    std::optional<std::pair<std::chrono::steady_clock::time_point, std::chrono::steady_clock::time_point>> polling;
-};
 
 SparseFields::State::State(std::string label, std::span<SparseFieldCore *const> cores)
     : name(std::move(label)), awaited(fmt::format("send its blocks of '{}'", name)) {
@@ -254,7 +120,7 @@ void SparseFields::State::dropOld() noexcept {
             while (messages->receive(p)) {
                 SparseHeader header;
                 const std::span<const std::byte> message = messages->received(p);
-                std::memcpy(&header, message.data(), std::min(message.size(), headerBytes));
+                std::memcpy(&header, message.data(), std::min(message.size(), sparseHeaderBytes));
                 if (header.epoch >= epoch || header.code == SparseHeader::Closed)
                     break;
                 messages->take(p);
@@ -296,18 +162,6 @@ void SparseFields::State::build() {
         });
     }
     built = true;
-}
-
-template <class Visit>
-void SparseFields::State::forEachAsking(Visit &&visit) {
-    for (Member &member : members)
-        member.field->allocated.forEach([&](int block) {
-            for (const std::int32_t k : pattern->localFrom(block)) {
-                const LocalChannel &channel = pattern->localChannels()[toSize(k)];
-                if (!member.field->allocated.test(channel.to.block) && !member.wanted.test(channel.to.block))
-                    visit(member, channel);
-            }
-        });
 }
 
 /// Copies a rim to host memory; returns whether it is loud.
@@ -369,7 +223,7 @@ std::size_t SparseFields::State::pack(std::size_t p, std::uint64_t code) {
     std::size_t count = 0;
     for (const std::uint64_t word : peer.present)
         count += static_cast<std::size_t>(std::popcount(word));
-    const std::size_t loudStart = headerBytes + peer.present.size() * sizeof(std::uint64_t);
+    const std::size_t loudStart = sparseHeaderBytes + peer.present.size() * sizeof(std::uint64_t);
     const std::size_t dataStart = loudStart + Bits::words(count) * sizeof(std::uint64_t);
     std::byte *const to = messages->prepare(p, dataStart + peer.mostBytes + 8 * members.size()).data();
     auto *const loudBits = reinterpret_cast<std::uint64_t *>(to + loudStart);
@@ -393,15 +247,15 @@ std::size_t SparseFields::State::pack(std::size_t p, std::uint64_t code) {
         lastField = f;
     });
     const SparseHeader header{epoch, signature, code, dataStart};
-    std::memcpy(to, &header, headerBytes);
-    std::ranges::copy(peer.present, reinterpret_cast<std::uint64_t *>(to + headerBytes));
+    std::memcpy(to, &header, sparseHeaderBytes);
+    std::ranges::copy(peer.present, reinterpret_cast<std::uint64_t *>(to + sparseHeaderBytes));
     return end;
 }
 
 /// Tells a peer that nothing comes in this exchange. Where it has not even taken the word before, the next message that
 /// it gets shows that this rank is further on.
 void SparseFields::State::refuse(std::size_t p) noexcept {
-    const SparseHeader header{epoch, signature, SparseHeader::Refused, headerBytes};
+    const SparseHeader header{epoch, signature, SparseHeader::Refused, sparseHeaderBytes};
     if (!peers[p].closed)
         (void)messages->sendNote(p, std::as_bytes(std::span(&header, 1)));
 }
@@ -436,7 +290,7 @@ void SparseFields::State::accept(std::size_t p) {
     const std::span<const std::byte> message = messages->received(p);
     const int rank = pattern->peers()[p].rank;
     SparseHeader header;
-    std::memcpy(&header, message.data(), std::min(message.size(), headerBytes));
+    std::memcpy(&header, message.data(), std::min(message.size(), sparseHeaderBytes));
     Peer &peer = peers[p];
     if (header.code == SparseHeader::Closed) {
         peer.arrived = peer.kept = peer.closed = true;
@@ -475,44 +329,11 @@ void SparseFields::State::accept(std::size_t p) {
     wantLoud(p);
 }
 
-template <class Visit>
-void SparseFields::State::forEachReceived(std::size_t p, Visit &&visit) const {
-    const std::vector<ChannelEnd> &channels = pattern->peers()[p].received;
-    const std::byte *const from = messages->received(p).data();
-    SparseHeader header;
-    std::memcpy(&header, from, headerBytes);
-    const auto *const present = reinterpret_cast<const std::uint64_t *>(from + headerBytes);
-    const std::size_t words = Bits::words(channels.size() * members.size());
-    const std::uint64_t *const loud = present + words;
-    std::size_t at = header.dataStart;
-    std::size_t number = 0;
-    std::size_t lastField = 0;
-    Bits::forEach(present, words, [&](std::size_t bit) {
-        const std::size_t f = bit / channels.size();
-        const ChannelEnd &channel = channels[bit % channels.size()];
-        at = f == lastField ? at : alignTo8(at);
-        visit(f, channel, Bits::test(loud, number++), from + at);
-        at += members[f].gather(channel).bytes();
-        lastField = f;
-    });
-}
-
 void SparseFields::State::wantLoud(std::size_t p) {
     forEachReceived(p, [&](std::size_t f, const ChannelEnd &channel, bool loud, const std::byte * /*data*/) {
         if (loud && !members[f].field->allocated.test(channel.block))
             members[f].wanted.set(channel.block);
     });
-}
-
-template <class Visit>
-void SparseFields::State::forEachBound(bool freshOnly, Visit &&visit) const {
-    for (const Member &member : members)
-        (freshOnly ? member.fresh : member.field->allocated).forEach([&](int block) {
-            for (const std::int32_t k : pattern->localTo(block)) {
-                const int from = pattern->localChannels()[toSize(k)].from.block;
-                visit(member, toSize(k), member.field->allocated.test(from) && !member.fresh.test(from));
-            }
-        });
 }
 
 void SparseFields::State::setLocal(bool freshOnly) {
@@ -552,25 +373,6 @@ void SparseFields::State::unpack(std::size_t p, bool freshOnly) {
         if ((freshOnly ? member.fresh : member.field->allocated).test(channel.block))
             member.scatter(channel).scatter(data, member.field->memory(channel.block));
     });
-}
-
-template <class Visit>
-void SparseFields::State::forEachAbsent(Visit &&visit) const {
-    for (std::size_t f = 0; f < members.size(); ++f) {
-        const Member &member = members[f];
-        member.field->allocated.forEach([&](int block) {
-            for (const SparsePattern::Place &place : pattern->receivedBy(block)) {
-                const auto p = toSize(place.peer);
-                if (!peers[p].usable)
-                    continue;
-                const std::vector<ChannelEnd> &channels = pattern->peers()[p].received;
-                const auto *const present =
-                    reinterpret_cast<const std::uint64_t *>(messages->received(p).data() + headerBytes);
-                if (!Bits::test(present, f * channels.size() + toSize(place.channel)))
-                    visit(member, channels[toSize(place.channel)]);
-            }
-        });
-    }
 }
 
 void SparseFields::State::fillAbsent() {
@@ -634,168 +436,6 @@ void SparseFields::State::freeEmpty() {
     }
 }
 
-// ---------------------------------------------------------------------------------------------------------------------
-// On the device
-
-/// A copy between rims; without `from` of the default, without `to` none yet.
-SparseJob SparseFields::State::jobOf(const Member &member, const ChannelEnd *from, const ChannelEnd *to) const {
-    SparseJob job;
-    job.elements = member.kind();
-    job.threshold = member.field->options.allocationThreshold;
-    const auto place = [&](const ChannelEnd &end, auto &memory, const std::uint32_t *&rows) {
-        const SparsePattern::DeviceRows &shape = pattern->deviceRows(end.shape);
-        memory = member.field->memory(end.block) + toSize(shape.first) * member.field->cellBytes;
-        rows = shape.rows;
-        job.cells = static_cast<std::uint64_t>(shape.count);
-    };
-    if (from != nullptr)
-        place(*from, job.source, job.sourceRows);
-    if (to != nullptr)
-        place(*to, job.destination, job.destinationRows);
-    return job;
-}
-
-void SparseFields::State::sendLocalOnDevice() {
-    std::vector<std::pair<Member *, int>> asking;
-    forEachAsking([&](Member &member, const LocalChannel &channel) {
-        SparseJob job = jobOf(member, &channel.from, nullptr);
-        job.flag = static_cast<std::int32_t>(asking.size());
-        device->add(job);
-        asking.emplace_back(&member, channel.to.block);
-    });
-    const std::span<const std::uint32_t> loud = device->run(asking.size());
-    for (std::size_t k = 0; k < asking.size(); ++k)
-        if (loud[k] != 0)
-            asking[k].first->wanted.set(asking[k].second);
-}
-
-/// Packs and compares what goes to all peers, and brings it to pinned memory.
-void SparseFields::State::packOnDevice() {
-    packed.clear();
-    nextPacked = 0;
-    std::size_t bytes = 0;
-    const auto forEachRim = [&](const auto &visit) {
-        for (std::size_t p = 0; p < peers.size(); ++p) {
-            const std::vector<ChannelEnd> &given = pattern->peers()[p].given;
-            if (!peers[p].closed)
-                Bits::forEach(peers[p].present.data(), peers[p].present.size(),
-                              [&](std::size_t bit) { visit(members[bit / given.size()], given[bit % given.size()]); });
-        }
-    };
-    forEachRim([&](const Member &member, const ChannelEnd &channel) {
-        packed.push_back({bytes, false});
-        bytes = alignTo8(bytes + member.gather(channel).bytes());
-    });
-    std::byte *const there = device->staging(bytes);
-    std::size_t number = 0;
-    forEachRim([&](const Member &member, const ChannelEnd &channel) {
-        SparseJob job = jobOf(member, &channel, nullptr);
-        job.destination = there + packed[number].offset;
-        job.flag = static_cast<std::int32_t>(number++);
-        device->add(job);
-    });
-    const std::span<const std::uint32_t> loud = device->run(packed.size());
-    for (std::size_t k = 0; k < packed.size(); ++k)
-        packed[k].loud = loud[k] != 0;
-    if (bytes > 0) {
-        Device::copy(device->pinnedStaging(bytes), MemorySpace::Host, there, MemorySpace::Device, bytes,
-                     device->stream());
-        Device::synchronize(device->stream());
-    }
-}
-
-void SparseFields::State::setLocalOnDevice(bool freshOnly) {
-    // Where quiet rims count as nothing, they are found first.
-    std::vector<std::uint32_t> loud;
-    std::size_t asked = 0;
-    const auto asks = [](const Member &member, bool isThere) { return isThere && !member.field->options.sendQuiet; };
-    forEachBound(freshOnly, [&](const Member &member, std::size_t k, bool isThere) {
-        if (!asks(member, isThere))
-            return;
-        SparseJob job = jobOf(member, &pattern->localChannels()[k].from, nullptr);
-        job.flag = static_cast<std::int32_t>(asked++);
-        device->add(job);
-    });
-    if (asked > 0) {
-        const std::span<const std::uint32_t> flags = device->run(asked);
-        loud.assign(flags.begin(), flags.end());
-    }
-    std::size_t next = 0;
-    forEachBound(freshOnly, [&](const Member &member, std::size_t k, bool isThere) {
-        const LocalChannel &channel = pattern->localChannels()[k];
-        const bool counts = isThere && (!asks(member, isThere) || loud[next++] != 0);
-        device->add(jobOf(member, counts ? &channel.from : nullptr, &channel.to));
-    });
-    (void)device->run(0);
-}
-
-void SparseFields::State::setNonLocalOnDevice(bool freshOnly) {
-    std::size_t bytes = 0;
-    std::vector<std::size_t> starts;
-    for (std::size_t p = 0; p < peers.size(); ++p) {
-        starts.push_back(bytes);
-        bytes += peers[p].usable ? alignTo8(messages->received(p).size()) : 0;
-    }
-    std::byte *const there = device->staging(bytes);
-    if (!freshOnly) // fresh blocks hold the default
-        forEachAbsent(
-            [&](const Member &member, const ChannelEnd &channel) { device->add(jobOf(member, nullptr, &channel)); });
-    for (std::size_t p = 0; p < peers.size(); ++p) {
-        if (!peers[p].usable)
-            continue;
-        const std::span<const std::byte> message = messages->received(p);
-        Device::copy(there + starts[p], MemorySpace::Device, message.data(), MemorySpace::Host, message.size(),
-                     device->stream());
-        forEachReceived(p, [&](std::size_t f, const ChannelEnd &channel, bool /*loud*/, const std::byte *data) {
-            const Member &member = members[f];
-            if (!(freshOnly ? member.fresh : member.field->allocated).test(channel.block))
-                return;
-            SparseJob job = jobOf(member, nullptr, &channel);
-            job.source = there + starts[p] + (data - message.data());
-            device->add(job);
-        });
-    }
-    (void)device->run(0);
-    Device::synchronize(device->stream()); // copies of messages without any job
-}
-
-void SparseFields::State::fillFreshOnDevice() {
-    for (const Member &member : members)
-        member.fresh.forEach([&](int block) {
-            SparseJob job;
-            job.elements = member.kind();
-            job.destination = member.field->blocks[toSize(block)].bytes;
-            job.cells = member.field->totalBytes(block) / member.field->cellBytes;
-            device->add(job);
-        });
-    (void)device->run(0);
-}
-
-/// For each allocated block of the fields that free any, whether it is below the threshold: as
-/// SparseFieldState::isBelow.
-std::vector<bool> SparseFields::State::emptyOnDevice() {
-    std::size_t number = 0;
-    for (const Member &member : members)
-        if (const SparseFieldState &field = *member.field; field.options.deallocationCount > 0)
-            field.allocated.forEach([&](int block) {
-                for (const RowRange &rows : pattern->cellRows(block)) {
-                    SparseJob job;
-                    job.elements = member.kind();
-                    job.source = field.memory(block) + toSize(rows.first) * field.cellBytes;
-                    job.cells = static_cast<std::uint64_t>(rows.last - rows.first);
-                    job.flag = static_cast<std::int32_t>(number);
-                    job.threshold = field.options.deallocationThreshold;
-                    device->add(job);
-                }
-                ++number;
-            });
-    const std::span<const std::uint32_t> above = device->run(number);
-    std::vector<bool> empty;
-    for (const std::uint32_t flag : above)
-        empty.push_back(flag == 0);
-    return empty;
-}
-
 /// When both kinds of channels were set: what depends on all of them.
 void SparseFields::State::complete() {
     incomplete = true; // unless what follows succeeds
@@ -853,7 +493,7 @@ SparseFields::SparseFields(std::string name, std::span<SparseFieldCore *const> f
             hash.addText(text);
         state_->signature = hash.value();
     });
-    const SparseHeader farewell{0, state_->signature, SparseHeader::Closed, headerBytes};
+    const SparseHeader farewell{0, state_->signature, SparseHeader::Closed, sparseHeaderBytes};
     state_->messages->setFarewell(std::as_bytes(std::span(&farewell, 1)));
 }
 

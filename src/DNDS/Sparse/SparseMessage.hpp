@@ -26,6 +26,9 @@ struct SparseHeader {
     std::uint64_t code = Fine;
     std::uint64_t dataStart = 0; ///< in bytes
 };
+inline constexpr std::size_t sparseHeaderBytes = sizeof(SparseHeader);
+
+constexpr std::size_t alignTo8(std::size_t bytes) { return (bytes + 7) / 8 * 8; }
 
 /// Bits in words that somebody else keeps.
 namespace Bits {

@@ -1,0 +1,170 @@
+// The steps of exchanges of fields on the device: each looks at all channels at a time.
+
+#include "DNDS/Sparse/SparseFieldsState.hpp"
+
+#include <span>
+#include <utility>
+#include <vector>
+
+namespace DNDS {
+
+/// A copy between rims; without `from` of the default, without `to` none yet.
+SparseJob SparseFields::State::jobOf(const Member &member, const ChannelEnd *from, const ChannelEnd *to) const {
+    SparseJob job;
+    job.elements = member.kind();
+    job.threshold = member.field->options.allocationThreshold;
+    const auto place = [&](const ChannelEnd &end, auto &memory, const std::uint32_t *&rows) {
+        const SparsePattern::DeviceRows &shape = pattern->deviceRows(end.shape);
+        memory = member.field->memory(end.block) + toSize(shape.first) * member.field->cellBytes;
+        rows = shape.rows;
+        job.cells = static_cast<std::uint64_t>(shape.count);
+    };
+    if (from != nullptr)
+        place(*from, job.source, job.sourceRows);
+    if (to != nullptr)
+        place(*to, job.destination, job.destinationRows);
+    return job;
+}
+
+void SparseFields::State::sendLocalOnDevice() {
+    std::vector<std::pair<Member *, int>> asking;
+    forEachAsking([&](Member &member, const LocalChannel &channel) {
+        SparseJob job = jobOf(member, &channel.from, nullptr);
+        job.flag = static_cast<std::int32_t>(asking.size());
+        device->add(job);
+        asking.emplace_back(&member, channel.to.block);
+    });
+    const std::span<const std::uint32_t> loud = device->run(asking.size());
+    for (std::size_t k = 0; k < asking.size(); ++k)
+        if (loud[k] != 0)
+            asking[k].first->wanted.set(asking[k].second);
+}
+
+/// Packs and compares what goes to all peers, and brings it to pinned memory.
+void SparseFields::State::packOnDevice() {
+    packed.clear();
+    nextPacked = 0;
+    std::size_t bytes = 0;
+    const auto forEachRim = [&](const auto &visit) {
+        for (std::size_t p = 0; p < peers.size(); ++p) {
+            const std::vector<ChannelEnd> &given = pattern->peers()[p].given;
+            if (!peers[p].closed)
+                Bits::forEach(peers[p].present.data(), peers[p].present.size(),
+                              [&](std::size_t bit) { visit(members[bit / given.size()], given[bit % given.size()]); });
+        }
+    };
+    forEachRim([&](const Member &member, const ChannelEnd &channel) {
+        packed.push_back({bytes, false});
+        bytes = alignTo8(bytes + member.gather(channel).bytes());
+    });
+    std::byte *const there = device->staging(bytes);
+    std::size_t number = 0;
+    forEachRim([&](const Member &member, const ChannelEnd &channel) {
+        SparseJob job = jobOf(member, &channel, nullptr);
+        job.destination = there + packed[number].offset;
+        job.flag = static_cast<std::int32_t>(number++);
+        device->add(job);
+    });
+    const std::span<const std::uint32_t> loud = device->run(packed.size());
+    for (std::size_t k = 0; k < packed.size(); ++k)
+        packed[k].loud = loud[k] != 0;
+    if (bytes > 0) {
+        Device::copy(device->pinnedStaging(bytes), MemorySpace::Host, there, MemorySpace::Device, bytes,
+                     device->stream());
+        Device::synchronize(device->stream());
+    }
+}
+
+void SparseFields::State::setLocalOnDevice(bool freshOnly) {
+    // Where quiet rims count as nothing, they are found first.
+    std::vector<std::uint32_t> loud;
+    std::size_t asked = 0;
+    const auto asks = [](const Member &member, bool isThere) { return isThere && !member.field->options.sendQuiet; };
+    forEachBound(freshOnly, [&](const Member &member, std::size_t k, bool isThere) {
+        if (!asks(member, isThere))
+            return;
+        SparseJob job = jobOf(member, &pattern->localChannels()[k].from, nullptr);
+        job.flag = static_cast<std::int32_t>(asked++);
+        device->add(job);
+    });
+    if (asked > 0) {
+        const std::span<const std::uint32_t> flags = device->run(asked);
+        loud.assign(flags.begin(), flags.end());
+    }
+    std::size_t next = 0;
+    forEachBound(freshOnly, [&](const Member &member, std::size_t k, bool isThere) {
+        const LocalChannel &channel = pattern->localChannels()[k];
+        const bool counts = isThere && (!asks(member, isThere) || loud[next++] != 0);
+        device->add(jobOf(member, counts ? &channel.from : nullptr, &channel.to));
+    });
+    (void)device->run(0);
+}
+
+void SparseFields::State::setNonLocalOnDevice(bool freshOnly) {
+    std::size_t bytes = 0;
+    std::vector<std::size_t> starts;
+    for (std::size_t p = 0; p < peers.size(); ++p) {
+        starts.push_back(bytes);
+        bytes += peers[p].usable ? alignTo8(messages->received(p).size()) : 0;
+    }
+    std::byte *const there = device->staging(bytes);
+    if (!freshOnly) // fresh blocks hold the default
+        forEachAbsent(
+            [&](const Member &member, const ChannelEnd &channel) { device->add(jobOf(member, nullptr, &channel)); });
+    for (std::size_t p = 0; p < peers.size(); ++p) {
+        if (!peers[p].usable)
+            continue;
+        const std::span<const std::byte> message = messages->received(p);
+        Device::copy(there + starts[p], MemorySpace::Device, message.data(), MemorySpace::Host, message.size(),
+                     device->stream());
+        forEachReceived(p, [&](std::size_t f, const ChannelEnd &channel, bool /*loud*/, const std::byte *data) {
+            const Member &member = members[f];
+            if (!(freshOnly ? member.fresh : member.field->allocated).test(channel.block))
+                return;
+            SparseJob job = jobOf(member, nullptr, &channel);
+            job.source = there + starts[p] + (data - message.data());
+            device->add(job);
+        });
+    }
+    (void)device->run(0);
+    Device::synchronize(device->stream()); // copies of messages without any job
+}
+
+void SparseFields::State::fillFreshOnDevice() {
+    for (const Member &member : members)
+        member.fresh.forEach([&](int block) {
+            SparseJob job;
+            job.elements = member.kind();
+            job.destination = member.field->blocks[toSize(block)].bytes;
+            job.cells = member.field->totalBytes(block) / member.field->cellBytes;
+            device->add(job);
+        });
+    (void)device->run(0);
+}
+
+/// For each allocated block of the fields that free any, whether it is below the threshold: as
+/// SparseFieldState::isBelow.
+std::vector<bool> SparseFields::State::emptyOnDevice() {
+    std::size_t number = 0;
+    for (const Member &member : members)
+        if (const SparseFieldState &field = *member.field; field.options.deallocationCount > 0)
+            field.allocated.forEach([&](int block) {
+                for (const RowRange &rows : pattern->cellRows(block)) {
+                    SparseJob job;
+                    job.elements = member.kind();
+                    job.source = field.memory(block) + toSize(rows.first) * field.cellBytes;
+                    job.cells = static_cast<std::uint64_t>(rows.last - rows.first);
+                    job.flag = static_cast<std::int32_t>(number);
+                    job.threshold = field.options.deallocationThreshold;
+                    device->add(job);
+                }
+                ++number;
+            });
+    const std::span<const std::uint32_t> above = device->run(number);
+    std::vector<bool> empty;
+    for (const std::uint32_t flag : above)
+        empty.push_back(flag == 0);
+    return empty;
+}
+
+} // namespace DNDS
