@@ -3,16 +3,20 @@
 #include "Errors.hpp"
 #include "Field.hpp"
 #include "MeshHandle.hpp"
+#include "NumpyViews.hpp"
 #include "SparseHandle.hpp"
 
+#include "DNDS/Geom/Write/VtkGrid.hpp"
 #include "DNDS/Geom/Write/WriteMesh.hpp"
 
 #include <nanobind/ndarray.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/string_view.h>
 
+#include <cstdint>
 #include <cstdio>
 #include <memory>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -190,6 +194,19 @@ void writeCgns(const Mesh &self, nb::handle path, nb::handle cells, nb::handle n
     Geom::writeCgnsMesh(self.mesh(), file, {.cells = atCells.list(), .nodes = atNodes.list()}, options);
 }
 
+/// The lists of Geom::VtkCells, for dnds/vtk.py.
+nb::dict vtkCellsOf(const Mesh &self, index cells) {
+    const auto grid = std::make_shared<const Geom::VtkCells>(Geom::vtkCells(self.mesh(), cells));
+    nb::dict lists;
+    lists["types"] = numpyOf(std::span<const std::uint8_t>(grid->types), grid);
+    lists["connectivity"] = numpyOf(std::span<const index>(grid->connectivity), grid);
+    lists["offsets"] = numpyOf(std::span<const index>(grid->offsets), grid);
+    lists["face_connectivity"] = numpyOf(std::span<const index>(grid->faceConnectivity), grid);
+    lists["face_offsets"] = numpyOf(std::span<const index>(grid->faceOffsets), grid);
+    lists["polyhedron_offsets"] = numpyOf(std::span<const index>(grid->polyhedronOffsets), grid);
+    return lists;
+}
+
 } // namespace
 
 void bindMeshOutput(nb::module_ &module) {
@@ -241,6 +258,8 @@ Raises ArgumentError for a file of another mesh, DataError for files of other pr
 
 Fields as in VtkFile.write. Raises DataError if the file cannot be written, NotBuiltError without the CGNS
 library.)");
+    type.def("_vtk_cells", &vtkCellsOf, "cells"_a, nb::sig("def _vtk_cells(self, cells: int) -> dict[str, NDArray]"),
+             "The first local cells as VTK lists them, for dnds.vtk. Local.");
 }
 
 } // namespace DNDS::Python

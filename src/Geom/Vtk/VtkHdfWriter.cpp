@@ -2,7 +2,7 @@
 
 #include "DNDS/Base/ContentHash.hpp"
 #include "DNDS/Geom/Vtk/HdfOutput.hpp"
-#include "DNDS/Geom/Vtk/VtkElements.hpp"
+#include "DNDS/Geom/Vtk/VtkCells.hpp"
 #include "DNDS/Geom/Vtk/VtkHdfSteps.hpp"
 #include "DNDS/Mpi/FailTogether.hpp"
 
@@ -19,55 +19,13 @@ using Detail::HdfObject;
 using Detail::HdfOutput;
 using Detail::HdfRows;
 
-/// This rank's cells as VTK lists them; offsets are ends of cells (faces), counted within this rank.
-struct VtkCells {
-    std::vector<std::uint8_t> types;
-    std::vector<index> connectivity;
-    std::vector<index> offsets;
-    std::vector<index> faceConnectivity;
-    std::vector<index> faceOffsets;
-    std::vector<index> polyhedronToFaces;
-    std::vector<index> polyhedronOffsets;
-};
-
-void addPolyhedron(std::span<const index> nodes, VtkCells &cells) {
-    const auto firstPoint = static_cast<std::ptrdiff_t>(cells.connectivity.size());
-    for (std::size_t at = 0; at < nodes.size();) {
-        const auto corners = static_cast<std::size_t>(nodes[at]);
-        DNDS_CHECK(nodes[at] >= 3 && corners < nodes.size() - at, ArgumentError,
-                   "a polyhedron lists a face of {} corners among {} numbers", nodes[at], nodes.size());
-        for (const index node : nodes.subspan(at + 1, corners)) {
-            cells.faceConnectivity.push_back(node);
-            cells.connectivity.push_back(node);
-        }
-        cells.polyhedronToFaces.push_back(static_cast<index>(cells.faceOffsets.size()));
-        cells.faceOffsets.push_back(static_cast<index>(cells.faceConnectivity.size()));
-        at += corners + 1;
-    }
-    std::sort(cells.connectivity.begin() + firstPoint, cells.connectivity.end());
-    cells.connectivity.erase(std::unique(cells.connectivity.begin() + firstPoint, cells.connectivity.end()),
-                             cells.connectivity.end());
-}
-
 VtkCells vtkCells(const MeshSlice &mesh) {
     VtkCells cells;
     cells.types.reserve(mesh.types.size());
     cells.offsets.reserve(mesh.types.size());
     cells.connectivity.reserve(mesh.nodes.size());
-    for (index c = 0; c < mesh.cells(); c++) {
-        const ElementType type = mesh.types[static_cast<std::size_t>(c)];
-        const VtkElement element = vtkElement(type);
-        const std::span<const index> nodes = mesh.nodesOf(c);
-        if (type == ElementType::Polyhedron)
-            addPolyhedron(nodes, cells);
-        else if (element.order.empty())
-            cells.connectivity.insert(cells.connectivity.end(), nodes.begin(), nodes.end());
-        for (const std::uint8_t k : element.order)
-            cells.connectivity.push_back(nodes[k]);
-        cells.types.push_back(element.type);
-        cells.offsets.push_back(static_cast<index>(cells.connectivity.size()));
-        cells.polyhedronOffsets.push_back(static_cast<index>(cells.polyhedronToFaces.size()));
-    }
+    for (index c = 0; c < mesh.cells(); c++)
+        cells.add(mesh.types[static_cast<std::size_t>(c)], mesh.nodesOf(c));
     return cells;
 }
 

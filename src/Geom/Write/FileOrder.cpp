@@ -44,26 +44,6 @@ std::vector<index> inversePermutation(const std::vector<std::size_t> &order) {
     return places;
 }
 
-/// The nodes of a cell as `ElementBlock` lists them, renumbered by `numbers` [local nodes].
-void appendCellNodes(const UnstructuredMesh &mesh, index cell, std::span<const index> numbers,
-                     std::vector<index> &result) {
-    if (mesh.cellTypes[toSize(cell)] != ElementType::Polyhedron) {
-        for (const LocalIndex node : mesh.cellNodes.view()[cell])
-            result.push_back(numbers[static_cast<std::size_t>(node)]);
-        return;
-    }
-    const auto faceCells = mesh.faceCells.view();
-    for (const LocalIndex face : mesh.cellFaces.view()[cell]) {
-        const auto corners = mesh.faceNodes.view()[face];
-        result.push_back(static_cast<index>(corners.size()));
-        const auto begin = static_cast<std::ptrdiff_t>(result.size());
-        for (const LocalIndex node : corners)
-            result.push_back(numbers[static_cast<std::size_t>(node)]);
-        if (faceCells(face, 0) != cell) // its normal points into this cell
-            std::reverse(result.begin() + begin, result.end());
-    }
-}
-
 /// The element type of a face with this many corners.
 ElementType faceType(int dimension, std::size_t corners) {
     if (dimension == 2)
@@ -89,6 +69,25 @@ std::vector<MarkedFace> markedFaces(const UnstructuredMesh &mesh) {
 }
 
 } // namespace
+
+void appendCellNodes(const UnstructuredMesh &mesh, index cell, std::span<const index> numbers,
+                     std::vector<index> &result) {
+    if (mesh.cellTypes[toSize(cell)] != ElementType::Polyhedron) {
+        for (const LocalIndex node : mesh.cellNodes.view()[cell])
+            result.push_back(numbers[static_cast<std::size_t>(node)]);
+        return;
+    }
+    const auto faceCells = mesh.faceCells.view();
+    for (const LocalIndex face : mesh.cellFaces.view()[cell]) {
+        const auto corners = mesh.faceNodes.view()[face];
+        result.push_back(static_cast<index>(corners.size()));
+        const auto begin = static_cast<std::ptrdiff_t>(result.size());
+        for (const LocalIndex node : corners)
+            result.push_back(numbers[static_cast<std::size_t>(node)]);
+        if (faceCells(face, 0) != cell) // its normal points into this cell
+            std::reverse(result.begin() + begin, result.end());
+    }
+}
 
 FileOrder::FileOrder(const UnstructuredMesh &mesh, UnusedNodes unused) {
     failTogether(mesh.comm, [&] {

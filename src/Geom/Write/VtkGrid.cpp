@@ -1,0 +1,25 @@
+#include "DNDS/Geom/Write/VtkGrid.hpp"
+
+#include "DNDS/Geom/Write/FileOrder.hpp"
+
+#include <numeric>
+#include <vector>
+
+namespace DNDS::Geom {
+
+VtkCells vtkCells(const UnstructuredMesh &mesh, index cells) {
+    DNDS_CHECK(cells >= 0 && cells <= mesh.cells.size(), ArgumentError, "{} cells asked for: this rank has {}", cells,
+               mesh.cells.size());
+    std::vector<index> local(static_cast<std::size_t>(mesh.nodes.size()));
+    std::iota(local.begin(), local.end(), index{0});
+    VtkCells grid;
+    std::vector<index> nodes;
+    for (index cell = 0; cell < cells; ++cell) {
+        nodes.clear();
+        appendCellNodes(mesh, cell, local, nodes);
+        grid.add(mesh.cellTypes[static_cast<std::size_t>(cell)], nodes);
+    }
+    return grid;
+}
+
+} // namespace DNDS::Geom
