@@ -4,6 +4,7 @@ Importing this starts MPI through mpi4py, where it does not run yet. Where the l
 each rank believes to be alone, the first says so on stderr.
 """
 
+import atexit as _atexit
 import sys as _sys
 
 
@@ -34,4 +35,5 @@ if not _runs_a_tool():
     from .blocks import NdArray as NdArray
 
     _check_mpi()
+    _atexit.register(set_warning_sink, None)  # noqa: F405
     _MPI.COMM_WORLD.Set_errhandler(_MPI.ERRORS_RETURN)

@@ -1,15 +1,19 @@
 #include "Errors.hpp"
 
 #include "DNDS/Base/Error.hpp"
+#include "DNDS/Base/Warning.hpp"
 
 #include <nanobind/stl/string.h>
 
 #include <array>
+#include <memory>
 #include <string>
+#include <string_view>
 
 namespace DNDS::Python {
 
 namespace nb = nanobind;
+using namespace nb::literals;
 
 namespace {
 
@@ -111,7 +115,36 @@ void rethrowWithNote(const std::exception_ptr &raised, std::string_view note) {
     }
 }
 
+namespace {
+
+/// Calls a Python function with each warning; what it raises is shown as Python shows what destructors raise.
+void giveWarningsTo(const nb::object &function) {
+    if (function.is_none())
+        return setWarningSink({});
+    DNDS_CHECK(nb::isinstance<nb::callable>(function), ArgumentError,
+               "a warning sink is a function of a text, or None");
+    const std::shared_ptr<nb::object> kept(new nb::object(function), [](nb::object *ended) {
+        const nb::gil_scoped_acquire lock;
+        delete ended;
+    });
+    setWarningSink([kept](std::string_view text) {
+        const nb::gil_scoped_acquire lock;
+        try {
+            (*kept)(nb::str(text.data(), text.size()));
+        } catch (nb::python_error &error) {
+            error.discard_as_unraisable(*kept);
+        }
+    });
+}
+
+} // namespace
+
 void bindErrors(nb::module_ &module) {
+    module.def(
+        "set_warning_sink", &giveWarningsTo, "sink"_a.none(),
+        nb::sig("def set_warning_sink(sink: collections.abc.Callable[[str], object] | None) -> None"),
+        R"(Gives what the library has to say where it cannot raise to `sink`, say `logging.warning`, instead of stderr,
+to which None goes back. Failures that end the job go to stderr always. Local.)");
     PyObject *base = makeException("Error", PyExc_RuntimeError, nullptr,
                                    "Base of all exceptions of the library. The text has kind, rank and source "
                                    "location; `message` is the text alone, `rank` the rank in MPI.COMM_WORLD.");

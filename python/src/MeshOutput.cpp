@@ -6,6 +6,7 @@
 #include "NumpyViews.hpp"
 #include "SparseHandle.hpp"
 
+#include "DNDS/Base/Warning.hpp"
 #include "DNDS/Geom/Write/VtkGrid.hpp"
 #include "DNDS/Geom/Write/WriteMesh.hpp"
 
@@ -14,7 +15,6 @@
 #include <nanobind/stl/string_view.h>
 
 #include <cstdint>
-#include <cstdio>
 #include <memory>
 #include <span>
 #include <string>
@@ -105,10 +105,9 @@ class VtkFile {
         if (writer_ == nullptr)
             return;
         if (mesh_.comm->view.rank() == 0)
-            std::fprintf(stderr,
-                         "dnds: %s is not complete: its VtkFile was neither closed nor used by 'with'. What was "
-                         "written is in %s.part\n",
-                         path_.c_str(), path_.c_str());
+            warn("{0} is not complete: its VtkFile was neither closed nor used by 'with'. What was written is in "
+                 "{0}.part",
+                 path_);
         abandon();
     }
 

@@ -254,6 +254,15 @@ def test_a_file_that_was_not_closed_is_named(comm, shared_path, capfd):
     gc.collect()
     said = capfd.readouterr().err
     assert (f"{path} is not complete: its VtkFile was neither closed nor used by 'with'" in said) == (comm.rank == 0)
+    heard = []
+    dnds.set_warning_sink(heard.append)
+    file = dnds.VtkFile(mesh, path)
+    del file
+    gc.collect()
+    dnds.set_warning_sink(None)
+    assert capfd.readouterr().err == "" and len(heard) == (1 if comm.rank == 0 else 0)
+    with pytest.raises(dnds.ArgumentError, match="sink"):
+        dnds.set_warning_sink(3)
     comm.Barrier()
     assert not path.exists()
 

@@ -15,6 +15,7 @@
 #include "DNDS/Array/ExactSums.hpp"
 #include "DNDS/Base/Error.hpp"
 #include "DNDS/Base/Types.hpp"
+#include "DNDS/Base/Warning.hpp"
 #include "DNDS/Device/DeviceBuffer.hpp"
 #include "DNDS/Device/Event.hpp"
 #include "DNDS/Device/Graph.hpp"

@@ -1,6 +1,7 @@
 #include "DNDS/Exchange/Report.hpp"
 
 #include "DNDS/Base/Environment.hpp"
+#include "DNDS/Base/Warning.hpp"
 #include "DNDS/Exchange/ExchangeCounts.hpp"
 #include "DNDS/Mpi/BroadcastList.hpp"
 #include "DNDS/Mpi/ClockOffset.hpp"
@@ -284,7 +285,7 @@ void printReportAtEnd() noexcept {
         if (world.rank() == 0)
             std::fputs(made.text().c_str(), stderr);
     } catch (const std::exception &error) {
-        std::fprintf(stderr, "DNDS: there is no report (DNDS_REPORT): %s\n", error.what());
+        warn("there is no report (DNDS_REPORT): {}", error.what());
     }
 }
 

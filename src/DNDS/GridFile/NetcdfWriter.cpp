@@ -1,6 +1,7 @@
 #include "DNDS/GridFile/NetcdfWriter.hpp"
 
 #include "DNDS/Base/Error.hpp"
+#include "DNDS/Base/Warning.hpp"
 #include "DNDS/GridFile/ElementConversion.hpp"
 #include "DNDS/GridFile/NetcdfCalls.hpp"
 #include "DNDS/GridFile/Packing.hpp"
@@ -395,9 +396,8 @@ NetcdfWriter::~NetcdfWriter() {
     }
     nc_close(file_->id);
     if (root)
-        std::fprintf(stderr,
-                     "DNDS: %s is not complete: its writer was destroyed without close(). What was written is in %s\n",
-                     file_->path.c_str(), file_->temporary.c_str());
+        warn("{} is not complete: its writer was destroyed without close(). What was written is in {}", file_->path,
+             file_->temporary);
 }
 
 void NetcdfWriter::dimension(const std::string &name, index length) {

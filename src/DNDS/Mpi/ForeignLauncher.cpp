@@ -1,18 +1,19 @@
 #include "DNDS/Mpi/ForeignLauncher.hpp"
 
+#include "DNDS/Base/Warning.hpp"
 #include "DNDS/Mpi/Check.hpp"
 
 #include <array>
-#include <cstdio>
+#include <string_view>
 
 namespace DNDS {
 
 std::string foreignLauncherWarning(const LauncherSays &launcher, int ranks, const std::string &mpiVersion) {
     if (ranks != 1 || launcher.ranks <= 1 || launcher.rank > 0)
         return {};
-    return fmt::format("DNDS: {} processes were started ({}={}), but MPI sees one rank: each of them computes "
+    return fmt::format("{} processes were started ({}={}), but MPI sees one rank: each of them computes "
                        "everything alone. The launcher (mpiexec, srun) belongs to another MPI than the program, "
-                       "which has {}: start it with that one's.\n",
+                       "which has {}: start it with that one's.",
                        launcher.ranks, launcher.variable, launcher.ranks,
                        mpiVersion.substr(0, mpiVersion.find_first_of(",\n")));
 }
@@ -26,7 +27,8 @@ void warnOfForeignLauncher() {
     int length = 0;
     checkMpi(MPI_Get_library_version(version.data(), &length), "MPI_Get_library_version");
     const std::string warning = foreignLauncherWarning(launcherSays(), ranks, version.data());
-    std::fputs(warning.c_str(), stderr);
+    if (!warning.empty())
+        warn(std::string_view(warning));
 }
 
 } // namespace DNDS

@@ -1,6 +1,7 @@
 #include "DNDS/OneSided/RemoteMemory.hpp"
 
 #include "DNDS/Base/HostMemory.hpp"
+#include "DNDS/Base/Warning.hpp"
 #include "DNDS/Device/Hooks.hpp"
 #include "DNDS/Device/Stream.hpp"
 #include "DNDS/Mpi/NodeTopology.hpp"
@@ -10,7 +11,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cstdio>
 #include <cstring>
 #include <exception>
 #include <limits>
@@ -107,7 +107,7 @@ RemoteMemory::~RemoteMemory() {
                 return;
             }
         } catch (const std::exception &error) {
-            std::fprintf(stderr, "DNDS: rank %d ends %s without the others: %s\n", rank_, name_.c_str(), error.what());
+            warn("rank {} ends {} without the others: {}", rank_, name_, error.what());
         }
         waits_.leave(passing ? PeerWaits::Leaving::ByException : PeerWaits::Leaving::AfterError);
     }
@@ -332,8 +332,7 @@ void RemoteMemory::close() {
         Device::synchronizeAll(); // kernels that nobody has waited for may still use the memory of any rank
     meet(CollectiveCall::End);
     if (faults_->noted() || Atomics::loadAcquire(&faults_->others) != 0)
-        std::fprintf(stderr, "DNDS: %s: a kernel of rank %d did wrong, and nobody asked (checkKernels)\n",
-                     name_.c_str(), rank_);
+        warn("{}: a kernel of rank {} did wrong, and nobody asked (checkKernels)", name_, rank_);
     proxy_.reset();
     if (!far_)
         return;

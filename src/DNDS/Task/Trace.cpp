@@ -2,6 +2,7 @@
 
 #include "DNDS/Base/Environment.hpp"
 #include "DNDS/Base/Error.hpp"
+#include "DNDS/Base/Warning.hpp"
 #include "DNDS/Mpi/AtFinalize.hpp"
 #include "DNDS/Mpi/BroadcastList.hpp"
 
@@ -11,7 +12,6 @@
 #include <array>
 #include <cmath>
 #include <cstdint>
-#include <cstdio>
 #include <cstdlib>
 #include <filesystem>
 #include <iterator>
@@ -284,9 +284,7 @@ void Trace::format() {
 
 void Trace::stop(std::string_view reason) noexcept {
     recording_.store(false, std::memory_order_relaxed);
-    // No allocation: memory may be what is missing.
-    std::fprintf(stderr, "dnds: rank %d stops tracing: '%s' cannot be written: %.*s\n", rank_, file_.path().c_str(),
-                 static_cast<int>(reason.size()), reason.data());
+    warn("rank {} stops tracing: '{}' cannot be written: {}", rank_, file_.path(), reason);
 }
 
 } // namespace DNDS::Task

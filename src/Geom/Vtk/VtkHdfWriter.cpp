@@ -1,6 +1,7 @@
 #include "DNDS/Geom/Vtk/VtkHdfWriter.hpp"
 
 #include "DNDS/Base/ContentHash.hpp"
+#include "DNDS/Base/Warning.hpp"
 #include "DNDS/Geom/Vtk/HdfOutput.hpp"
 #include "DNDS/Geom/Vtk/VtkCells.hpp"
 #include "DNDS/Geom/Vtk/VtkHdfSteps.hpp"
@@ -67,10 +68,8 @@ class VtkHdfWriter::Implementation {
     Implementation &operator=(const Implementation &) = delete;
     ~Implementation() {
         if (isOpen_ && !unwinding() && output_.comm().rank() == 0)
-            std::fprintf(
-                stderr,
-                "DNDS: %s is not complete: its writer was destroyed without close(). What was written is in %s\n",
-                path_.c_str(), temporary_.c_str());
+            warn("{} is not complete: its writer was destroyed without close(). What was written is in {}", path_,
+                 temporary_);
     }
 
     CommunicatorView comm() const noexcept { return output_.comm(); }
