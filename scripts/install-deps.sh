@@ -9,7 +9,7 @@
 #   --petsc  PETSc, the baseline of some benchmarks
 #   --plot   Matplotlib, h5py and netCDF4, for pictures and to read what was written
 #   --lint   what continuous integration needs besides: ccache, clang-format, clang-tidy, shellcheck, iproute2 (network
-#            tests), VTK (opens results in a test)
+#            tests), VTK and meshio (tests of the Python package use them)
 #   --python what the Python package needs: headers, mpi4py, NumPy, pytest, and nanobind in build/python-venv
 #   --sanitizers  names of the C library's functions, by which known leaks of MPI libraries are told from ours
 set -euo pipefail
@@ -30,7 +30,7 @@ for argument in "$@"; do
     --mpich) packages+=(mpich libmpich-dev) ;;
     --petsc) optional+=(petsc-dev python3-petsc4py) ;;
     --plot) packages+=(python3 python3-numpy python3-matplotlib python3-h5py python3-netcdf4) ;;
-    --lint) packages+=(ccache clang-format-14 clang-tidy-14 shellcheck git iproute2 python3-venv python3-vtk9) ;;
+    --lint) packages+=(ccache clang-format-14 clang-tidy-14 shellcheck git iproute2 python3-meshio python3-venv python3-vtk9) ;;
     --sanitizers) packages+=(libc6-dbg) ;;
     --python)
         python=true

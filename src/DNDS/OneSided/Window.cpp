@@ -16,7 +16,7 @@ namespace {
 
 using Detail::WindowLock;
 
-constexpr std::chrono::milliseconds betweenLooks(50); ///< at who holds a lock
+constexpr std::chrono::milliseconds betweenHolderLooks(50); ///< at who holds a lock
 
 std::string valueOf(const WindowInfo &info, const char *key, const char *otherwise) {
     const auto found = info.find(key);
@@ -173,7 +173,7 @@ void Window::requireAnyLocked() const {
 void Window::waitForTurn(LockType type, int rank, std::uint64_t &holder) {
     SymmetricHeap &locks = core_->locks;
     const std::uint64_t ticket = WindowLock::draw(locks, core_->lock, rank);
-    auto look = std::chrono::steady_clock::now() + betweenLooks;
+    auto look = std::chrono::steady_clock::now() + betweenHolderLooks;
     core_->data->waitFor(
         PeerWaits::anyone, [&] { return fmt::format("let go of the lock of rank {}", rank); },
         [&] {
@@ -181,7 +181,7 @@ void Window::waitForTurn(LockType type, int rank, std::uint64_t &holder) {
                 return true;
             if (const auto now = std::chrono::steady_clock::now(); now > look) { // later its owner may not answer
                 holder = locks.fetch(core_->lock + WindowLock::Holder, rank);
-                look = now + betweenLooks;
+                look = now + betweenHolderLooks;
             }
             return false;
         });
