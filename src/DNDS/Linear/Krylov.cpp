@@ -1,0 +1,38 @@
+#include "DNDS/Linear/Krylov.hpp"
+
+#include "DNDS/Mpi/RequireSame.hpp"
+
+namespace DNDS {
+
+std::string KrylovResult::text() const {
+    const auto how = [this]() -> std::string_view {
+        switch (end) {
+        case End::Converged:
+            return "converged";
+        case End::IterationLimit:
+            return "not converged: the limit of iterations";
+        case End::NotPositiveDefinite:
+            return "not converged: the matrix or the preconditioner is not positive definite";
+        case End::Breakdown:
+            return "not converged: BiCGStab broke down";
+        case End::NotFinite:
+            break;
+        }
+        return "not converged: infinite or not a number";
+    };
+    return fmt::format("{} after {} iterations, residual {:.3g} of {:.3g}", how(), iterations, residual, first);
+}
+
+void Detail::requireSameOptions(CommunicatorView comm, const char *method, const KrylovOptions &options) {
+    requireSameSettings(comm, method, [&] {
+        DNDS_CHECK(options.restart >= 1 && options.maxIterations >= 0 && options.relative >= 0 && options.absolute >= 0,
+                   ArgumentError, "{}: restart is at least 1, the others at least 0; here {}, {}, {}, {}", method,
+                   options.restart, options.maxIterations, options.relative, options.absolute);
+        return std::vector<std::string>{
+            fmt::format("relative = {}", options.relative), fmt::format("absolute = {}", options.absolute),
+            fmt::format("maxIterations = {}", options.maxIterations), fmt::format("restart = {}", options.restart),
+            fmt::format("exactSums = {}", options.exactSums)};
+    });
+}
+
+} // namespace DNDS

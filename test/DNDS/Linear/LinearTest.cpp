@@ -1,0 +1,367 @@
+// Matrices and solvers on a grid of points whose rows lie on ranks in uneven pieces; each rank solves the whole by
+// itself, too, and has to get the same bits.
+
+#include "DNDS/Mpi/ThrowsOnAll.hpp"
+
+#include "DNDS/Linear/BlockJacobi.hpp"
+#include "DNDS/Linear/EigenMatrix.hpp"
+#include "DNDS/Linear/Krylov.hpp"
+#include "DNDS/Linear/SparseMatrix.hpp"
+
+#include <Eigen/SparseLU>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <array>
+#include <memory>
+#include <numeric>
+#include <utility>
+#include <vector>
+
+namespace DNDS {
+namespace {
+
+using namespace DNDS::test;
+using GhostRows = MatrixPattern::GhostRows;
+
+constexpr index width = 12;
+constexpr index points = width * 11;
+
+/// The points next to one: west, east, south, north.
+std::vector<index> neighboursOf(index point) {
+    std::vector<index> result;
+    if (point % width > 0)
+        result.push_back(point - 1);
+    if (point % width < width - 1)
+        result.push_back(point + 1);
+    if (point >= width)
+        result.push_back(point - width);
+    if (point + width < points)
+        result.push_back(point + width);
+    return result;
+}
+
+/// Rank 1 has none, the others have more and more.
+index rowsOf(int rank, int size) {
+    if (size == 1)
+        return points;
+    const index weights = index{size} * (size + 1) / 2 - 2;
+    const index share = rank == 1 ? 0 : (rank + 1) * points / weights;
+    if (rank < size - 1 || size == 2)
+        return size == 2 ? (rank == 0 ? points : 0) : share;
+    index before = 0;
+    for (int other = 0; other < rank; ++other)
+        before += rowsOf(other, size);
+    return points - before;
+}
+
+/// The grid on a communicator, with vectors of b numbers a point.
+template <int b>
+struct Grid {
+    explicit Grid(CommunicatorView on, GhostRows ghostRows = GhostRows::None) : comm(on) {
+        x.initPair("x", comm);
+        const index own = rowsOf(comm.rank(), comm.size());
+        first = comm.exclusiveScan(own);
+        x.father->resize(own);
+        x.transAttach();
+        x.trans.createFatherGlobalMapping();
+        std::vector<index> ghosts;
+        for (index row = first; row < first + own; ++row)
+            for (const index other : neighboursOf(row))
+                if (other < first || other >= first + own)
+                    ghosts.push_back(other);
+        x.trans.createGhostMapping(ghosts);
+        x.trans.createMPITypes();
+        MatrixPattern::Neighbours lists("neighbours", comm);
+        lists.resize(own, [&](index row) { return static_cast<rowsize>(neighboursOf(first + row).size()); });
+        for (index row = 0; row < own; ++row)
+            std::ranges::transform(neighboursOf(first + row), lists[row].begin(), [&](index other) {
+                return static_cast<LocalIndex>(*x.trans.ghostMapping()->toLocal(other));
+            });
+        pattern = MatrixPattern::create("grid", x.trans.pattern(), lists, ghostRows);
+    }
+    ArrayDof<b, 1> vector() const {
+        ArrayDof<b, 1> made;
+        made.clone(x);
+        made.setConstant(0);
+        made.trans.initPersistentPull();
+        return made;
+    }
+    index global(index local) const { return pattern->unknowns()->mapping()->toGlobal(local); }
+
+    CommunicatorView comm;
+    ArrayDof<b, 1> x;
+    index first = 0;
+    std::shared_ptr<const MatrixPattern> pattern;
+};
+
+/// An entry by global numbers: of the Laplacian with blocks that mix components, and with wind from the west.
+template <int b>
+typename SparseMatrix<b>::Block entryOf(index row, index column, real wind) {
+    using Block = typename SparseMatrix<b>::Block;
+    Block mixing = Block::Identity();
+    for (int k = 0; k + 1 < b; ++k)
+        mixing(k, k + 1) = mixing(k + 1, k) = 0.25 + 0.01 * real(row % 3 + column % 3);
+    if (row == column)
+        return 6.5 * mixing + 0.3 * Block::Identity();
+    const real upwind = column == row - 1 ? wind : column == row + 1 ? -wind : 0;
+    return (-1 - upwind) * Block::Identity();
+}
+
+template <int b>
+SparseMatrix<b> assembled(const Grid<b> &grid, real wind = 0) {
+    SparseMatrix<b> a("laplacian", grid.pattern);
+    for (index row = 0; row < grid.pattern->rows(); ++row)
+        for (const LocalIndex column : grid.pattern->columns(row))
+            a.add(row, column, entryOf<b>(grid.global(row), grid.global(column), wind));
+    return a;
+}
+
+template <int b>
+void fill(const Grid<b> &grid, ArrayDof<b, 1> &u) {
+    for (index row = 0; row < u.father->size(); ++row)
+        for (int k = 0; k < b; ++k)
+            (*u.father)(row, k) = std::sin(real(grid.first + row) * 0.7 + k) + 0.1 * k;
+}
+
+/// What the rows that this rank owns are in a vector of the whole grid.
+template <int b>
+std::vector<real> partOf(const Grid<b> &grid, const ArrayDof<b, 1> &whole) {
+    const real *const begin = std::as_const(*whole.father).data() + grid.first * b;
+    return {begin, begin + grid.pattern->rows() * b};
+}
+template <int b>
+std::vector<real> ownOf(const ArrayDof<b, 1> &u) {
+    const real *const begin = std::as_const(*u.father).data();
+    return {begin, begin + std::as_const(*u.father).dataSize()};
+}
+
+template <int b, class Solve>
+void expectTheSameBitsOfTheWhole(Solve &&solve) {
+    const Grid<b> parts{CommunicatorView(MPI_COMM_WORLD)};
+    const Grid<b> whole{CommunicatorView(MPI_COMM_SELF)};
+    EXPECT_EQ(ownOf(solve(parts)), partOf(parts, solve(whole)));
+}
+
+TEST(SparseMatrix, ProductsAreThoseOfTheWhole) {
+    const auto product = [](const auto &grid) {
+        const auto a = assembled(grid, 0.4);
+        auto x = grid.vector(), y = grid.vector();
+        fill(grid, x);
+        a.multiply(x, y);
+        return y;
+    };
+    expectTheSameBitsOfTheWhole<1>(product);
+    expectTheSameBitsOfTheWhole<5>(product);
+    expectTheSameBitsOfTheWhole<10>(product);
+}
+
+TEST(SparseMatrix, IsWhatItWasMadeOf) {
+    const Grid<2> grid{CommunicatorView(MPI_COMM_SELF)};
+    const SparseMatrix<2> a = assembled(grid, 0.4);
+    auto x = grid.vector(), y = grid.vector();
+    fill(grid, x);
+    a.multiply(x, y);
+    for (index row = 0; row < points; ++row) {
+        Eigen::Vector2d sum = entryOf<2>(row, row, 0.4) * (*x.father)[row];
+        for (const index column : neighboursOf(row))
+            sum += entryOf<2>(row, column, 0.4) * (*x.father)[column];
+        EXPECT_LT((sum - (*y.father)[row]).norm(), 1e-13);
+    }
+}
+
+TEST(SparseMatrix, WhatIsAddedToGhostRowsComesToTheirOwners) {
+    const Grid<1> grid(CommunicatorView(MPI_COMM_WORLD), GhostRows::Kept);
+    SparseMatrix<> a("graph", grid.pattern);
+    // Each edge is computed where its first point is: there both rows get their share.
+    for (int round = 0; round < 2; ++round) {
+        a.setZero();
+        for (index row = 0; row < grid.pattern->rows(); ++row)
+            for (const LocalIndex column : grid.pattern->columns(row))
+                if (grid.global(column) > grid.global(row)) {
+                    const real weight = 1 + real(grid.global(row) % 7);
+                    a.add(row, row, weight);
+                    a.add(row, column, -weight);
+                    a.add(column, column, weight);
+                    a.add(column, row, -weight);
+                }
+        a.finish();
+        for (index row = 0; row < grid.pattern->rows(); ++row) {
+            const index mine = grid.global(row);
+            real diagonal = 0;
+            for (const LocalIndex column : grid.pattern->columns(row)) {
+                const index other = grid.global(column);
+                if (other == mine)
+                    continue;
+                const real weight = 1 + real(std::min(mine, other) % 7);
+                diagonal += weight;
+                EXPECT_EQ(a.at(grid.pattern->find(row, column))(0, 0), -weight);
+            }
+            EXPECT_EQ(a.at(grid.pattern->find(row, row))(0, 0), diagonal);
+        }
+    }
+}
+
+TEST(SparseMatrix, WrongEntriesAreNamed) {
+    const Grid<1> grid{CommunicatorView(MPI_COMM_WORLD)};
+    SparseMatrix<> a("laplacian", grid.pattern);
+    EXPECT_THROW(a.add(-1, 0, 1.0), IndexError);
+    EXPECT_THROW(a.add(grid.pattern->rows(), 0, 1.0), IndexError);
+    if (grid.pattern->rows() > 0) {
+        EXPECT_THROW(a.add(0, -2, 1.0), IndexError);
+        expectContains(messageOf<IndexError>([&] { a.add(0, 5, 1.0); }), "row 0 has no entry in column 5");
+    }
+    ArrayDof<1, 1> other;
+    other.initPair("other", grid.comm);
+    other.father->resize(grid.pattern->rows());
+    auto y = grid.vector();
+    expectContains(messageOf<StateError>([&] { a.multiply(other, y); }), "different patterns");
+}
+
+TEST(MatrixPattern, WrongListsThrowOnAllRanks) {
+    const Grid<1> grid{CommunicatorView(MPI_COMM_WORLD)};
+    const auto made = [&](index rows, LocalIndex column) {
+        MatrixPattern::Neighbours lists("lists", grid.comm);
+        lists.resize(rows, 1);
+        for (index row = 0; row < rows; ++row)
+            lists[row][0] = column;
+        return MatrixPattern::create("wrong", grid.x.trans.pattern(), lists);
+    };
+    EXPECT_THROW((void)made(std::max<index>(0, grid.pattern->rows() - 1), 0), LayoutError);
+    EXPECT_THROW((void)made(grid.pattern->rows(), 100000), IndexError);
+    const auto diagonal = made(grid.pattern->rows(), -1);
+    EXPECT_EQ(diagonal->columns().size(), static_cast<std::size_t>(grid.pattern->rows()));
+    EXPECT_TRUE(diagonal->borderRows().empty());
+}
+
+/// Each method on a matrix it is for.
+template <int b>
+auto solverOf(int method, bool preconditioned) {
+    return [=](const Grid<b> &grid) {
+        const SparseMatrix<b> a = assembled(grid, method == 0 ? 0.0 : 0.4);
+        auto x = grid.vector(), right = grid.vector(), y = grid.vector();
+        fill(grid, right);
+        const auto multiply = [&](ArrayDof<b, 1> &d, ArrayDof<b, 1> &to) { a.multiply(d, to); };
+        const KrylovOptions options{.relative = 1e-10, .restart = 7};
+        const auto solve = [&](auto &&preconditioner) {
+            return method == 0   ? conjugateGradients(multiply, right, x, preconditioner, options)
+                   : method == 1 ? biCgStab(multiply, right, x, preconditioner, options)
+                                 : gmres(multiply, right, x, preconditioner, options);
+        };
+        const KrylovResult done = preconditioned ? solve(BlockJacobi<b>(a)) : solve(NoPreconditioner{});
+        EXPECT_TRUE(done.converged()) << done.text();
+        EXPECT_GT(done.iterations, 3);
+        auto direction = grid.vector();
+        direction.copyFrom(x);
+        a.multiply(direction, y);
+        EXPECT_LE(y.norm2(right), 1.1e-10 * right.norm2());
+        EXPECT_NEAR(done.residual, y.norm2(right), 1e-11 * right.norm2());
+        return x;
+    };
+}
+
+TEST(Krylov, SolutionsAreRightAndTheirBitsThoseOfOneRank) {
+    for (const bool preconditioned : {false, true})
+        for (int method = 0; method < 3; ++method) {
+            SCOPED_TRACE(testing::Message() << "method " << method << ", preconditioned: " << preconditioned);
+            expectTheSameBitsOfTheWhole<1>(solverOf<1>(method, preconditioned));
+            expectTheSameBitsOfTheWhole<3>(solverOf<3>(method, preconditioned));
+        }
+}
+
+TEST(Krylov, SumsOfRanksDoAsWell) {
+    const Grid<1> grid{CommunicatorView(MPI_COMM_WORLD)};
+    const SparseMatrix<> a = assembled(grid);
+    auto x = grid.vector(), right = grid.vector();
+    fill(grid, right);
+    int calls = 0;
+    KrylovOptions options{.exactSums = false};
+    options.monitor = [&](int iteration, real residual) {
+        EXPECT_EQ(iteration, calls++);
+        EXPECT_GE(residual, 0);
+    };
+    const KrylovResult done =
+        conjugateGradients([&](auto &d, auto &y) { a.multiply(d, y); }, right, x, BlockJacobi(a), options);
+    EXPECT_TRUE(done.converged());
+    EXPECT_EQ(calls, done.iterations + 1);
+    calls = 0; // from the solution on there is nothing to do
+    const KrylovResult again = conjugateGradients([&](auto &d, auto &y) { a.multiply(d, y); }, right, x, {}, options);
+    EXPECT_TRUE(again.converged());
+    EXPECT_LE(again.iterations, 1);
+}
+
+TEST(Krylov, SaysWhyItStops) {
+    const Grid<1> grid{CommunicatorView(MPI_COMM_WORLD)};
+    const SparseMatrix<> a = assembled(grid);
+    auto x = grid.vector(), right = grid.vector();
+    fill(grid, right);
+    const auto negative = [&](auto &d, auto &y) {
+        a.multiply(d, y);
+        y *= real(-1);
+    };
+    EXPECT_EQ(conjugateGradients(negative, right, x).end, KrylovResult::End::NotPositiveDefinite);
+    const auto endless = [&](auto &, auto &y) { y.setConstant(std::numeric_limits<real>::quiet_NaN()); };
+    for (int method = 0; method < 3; ++method) {
+        x.setConstant(0);
+        const KrylovResult done = method == 0   ? conjugateGradients(endless, right, x)
+                                  : method == 1 ? biCgStab(endless, right, x)
+                                                : gmres(endless, right, x);
+        EXPECT_EQ(done.end, KrylovResult::End::NotFinite);
+        expectContains(done.text(), "not a number");
+    }
+    x.setConstant(0);
+    const auto multiply = [&](auto &d, auto &y) { a.multiply(d, y); };
+    const KrylovOptions few{.maxIterations = 5, .restart = 3};
+    EXPECT_EQ(gmres(multiply, right, x, {}, few).iterations, 5);
+    EXPECT_EQ(biCgStab(multiply, right, x, {}, few).end, KrylovResult::End::IterationLimit);
+    // A singular matrix that no method can do anything with.
+    const auto nothing = [&](auto &, auto &y) { y.setConstant(0); };
+    x.setConstant(0);
+    EXPECT_EQ(biCgStab(nothing, right, x).end, KrylovResult::End::Breakdown);
+    x.setConstant(0);
+    EXPECT_EQ(gmres(nothing, right, x, {}, few).end, KrylovResult::End::IterationLimit);
+    right.setConstant(0);
+    for (const KrylovResult &done : {conjugateGradients(multiply, right, x), biCgStab(multiply, right, x)})
+        EXPECT_TRUE(done.converged() && done.iterations == 0) << done.text();
+}
+
+TEST(Krylov, WrongCallsThrowOnAllRanks) {
+    const Grid<1> grid{CommunicatorView(MPI_COMM_WORLD)};
+    const SparseMatrix<> a = assembled(grid);
+    auto x = grid.vector(), right = grid.vector();
+    const auto multiply = [&](auto &d, auto &y) { a.multiply(d, y); };
+    const auto solve = [&](const KrylovOptions &options) { (void)gmres(multiply, right, x, {}, options); };
+    EXPECT_THROW(solve({.restart = 0}), ArgumentError);
+    if (worldSize() > 1) {
+        EXPECT_THROW(solve({.maxIterations = 5 + worldRank()}), ArgumentError);
+    }
+    ArrayDof<1, 1> other;
+    other.initPair("other", grid.comm);
+    other.father->resize(grid.pattern->rows());
+    EXPECT_THROW((void)gmres(multiply, right, other), LayoutError);
+    SparseMatrix<> singular("zero", grid.pattern);
+    EXPECT_THROW(BlockJacobi<1>{singular}, ArgumentError);
+}
+
+TEST(EigenMatrix, SharesMemoryAndIsSolvedDirectly) {
+    const Grid<1> grid{CommunicatorView(MPI_COMM_SELF)};
+    const SparseMatrix<> a = assembled(grid, 0.4);
+    const auto view = eigenMatrix(a);
+    EXPECT_EQ(view.valuePtr(), a.values().data());
+    auto right = grid.vector(), x = grid.vector();
+    fill(grid, right);
+    const Eigen::SparseMatrix<real> sorted = view;
+    const Eigen::SparseLU<Eigen::SparseMatrix<real>> factors(sorted);
+    const Eigen::VectorXd direct = factors.solve(Eigen::Map<const Eigen::VectorXd>(right.father->data(), points));
+    const KrylovOptions options{.relative = 1e-13};
+    ASSERT_TRUE(gmres([&](auto &d, auto &y) { a.multiply(d, y); }, right, x, BlockJacobi(a), options).converged());
+    EXPECT_LT((direct - Eigen::Map<const Eigen::VectorXd>(x.father->data(), points)).norm(), 1e-11 * direct.norm());
+    const Grid<1> parts{CommunicatorView(MPI_COMM_WORLD)};
+    const SparseMatrix<> part = assembled(parts);
+    if (!parts.pattern->borderRows().empty()) {
+        EXPECT_THROW((void)eigenMatrix(part), StateError);
+    }
+}
+
+} // namespace
+} // namespace DNDS
