@@ -172,7 +172,7 @@ std::string Checkpoints::write(const Solver &solver, const RunPoint &point) cons
     file.set("drag", point.now.drag);
     file.set("lift", point.now.lift);
     file.add("conserved", solver.conserved(),
-             std::span(mesh_.cells.fileNumbers).first(static_cast<std::size_t>(mesh_.cells.owned)));
+             mesh_.cells.ownFileNumbers());
     file.write();
     if (mesh_.comm.rank() == 0) {
         const std::vector<std::string> all = checkpointsIn(output.folder);
@@ -219,7 +219,7 @@ RunPoint readCheckpoint(const Geom::UnstructuredMesh &mesh, const Configuration 
     point.now.lift = file.number("lift");
     ParArray<real, variables> conserved("conserved", mesh.comm);
     file.read("conserved", conserved,
-              std::span(mesh.cells.fileNumbers).first(static_cast<std::size_t>(mesh.cells.owned)));
+              mesh.cells.ownFileNumbers());
     solver.setConserved(conserved);
     if (out != nullptr)
         *out << fmt::format("continues from {}: step {}, time {:.5e}{}{}{}\n", file.path(), point.now.steps,

@@ -33,7 +33,7 @@ int run(DNDS::CommunicatorView world, int argc, char **argv) {
     const real time = 0.25;
 
     // The file numbers of this rank's cells; in `fileNumbers` those of its ghosts follow.
-    const auto own = std::span(mesh.cells.fileNumbers).first(static_cast<std::size_t>(mesh.cells.owned));
+    const auto own = mesh.cells.ownFileNumbers();
     const std::uint64_t meshId = Geom::fingerprint(mesh); // the same for any partition of this mesh
     DNDS::CheckpointWriter writer(world, argv[1], {.mesh = meshId});
     writer.set("time", time);                 // the same on all ranks

@@ -147,7 +147,7 @@ def test_boundaries_and_periodic_images(comm):
     names = [patch["name"] for patch in mesh.patches]
     assert set(mesh.face_patches[mesh.patch("y-")]) <= {names.index("y-")}
     assert np.array_equal(np.flatnonzero(mesh.face_patches != -1), mesh.boundary_faces)
-    with pytest.raises(dnds.ArgumentError, match="there is no patch 'wing'; there are: y-"):
+    with pytest.raises(dnds.ArgumentError, match="there is no patch 'wing'; there are: 'y-'"):
         mesh.patch("wing")
 
 

@@ -58,7 +58,7 @@ std::string failureOf(std::string_view content, Read &&read) {
     std::vector<std::string> message{""};
     try {
         read(comm, file.path());
-    } catch (const DataError &error) {
+    } catch (const Error &error) {
         message[0] = error.message();
         EXPECT_NE(message[0].find(file.path()), std::string::npos) << "the file is not named: " << message[0];
     }

@@ -17,7 +17,7 @@ HdfObject textType(std::size_t size) {
     return type;
 }
 
-void writeAttribute(hid_t object, const std::string &name, hid_t type, std::size_t count, const void *values) {
+void writeElements(hid_t object, const std::string &name, hid_t type, std::size_t count, const void *values) {
     const hsize_t size = count;
     const HdfObject space(count == 1 ? H5Screate(H5S_SCALAR) : H5Screate_simple(1, &size, nullptr), H5Sclose, name);
     const HdfObject attribute(H5Acreate2(object, name.c_str(), type, space.get(), H5P_DEFAULT, H5P_DEFAULT), H5Aclose,
@@ -76,12 +76,12 @@ HdfObject hdfScalarType(ElementKind kind, index elementBytes) {
 
 void writeAttribute(hid_t object, const std::string &name, const CheckpointValue &value) {
     if (const auto *integers = std::get_if<std::vector<index>>(&value)) {
-        writeAttribute(object, name, H5T_NATIVE_INT64, integers->size(), integers->data());
+        writeElements(object, name, H5T_NATIVE_INT64, integers->size(), integers->data());
     } else if (const auto *numbers = std::get_if<std::vector<real>>(&value)) {
-        writeAttribute(object, name, H5T_NATIVE_DOUBLE, numbers->size(), numbers->data());
+        writeElements(object, name, H5T_NATIVE_DOUBLE, numbers->size(), numbers->data());
     } else {
         const auto &text = std::get<std::string>(value);
-        writeAttribute(object, name, textType(text.size()).get(), 1, text.data());
+        writeElements(object, name, textType(text.size()).get(), 1, text.data());
     }
 }
 

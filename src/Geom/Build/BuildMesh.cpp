@@ -179,6 +179,7 @@ UnstructuredMesh build(CommunicatorView comm, SourceMesh &source, const MeshOpti
     UnstructuredMesh mesh(comm);
     MeshReport report;
     describe(mesh, report, source);
+    mesh.ghostLayers = options.ghostLayers;
     const auto nodeBlocks = GlobalMapping::create(comm, source.nodes());
     const auto cellBlocks = GlobalMapping::create(comm, source.cells.size());
     CommunicatorContext &context = *nodeBlocks->context();

@@ -325,6 +325,33 @@ index countCoincident(CommunicatorContext &context, const UnstructuredMesh &mesh
     return context.comm().allReduce(coincident, MPI_SUM);
 }
 
+/// Faces in several patches, and two of these.
+void noteSharedFaces(const UnstructuredMesh &mesh, MeshReport &report) {
+    const auto none = static_cast<int>(mesh.patches.size());
+    std::vector<int> first(toSize(mesh.faces.owned), none);
+    std::array<index, 2> pair{none, none};
+    index count = 0;
+    std::vector<bool> counted(first.size());
+    for (int p = 0; p < none; p++)
+        for (const LocalIndex face : mesh.patches[toSize(p)].ownFaces()) {
+            const auto f = toSize(face);
+            if (first[f] == none) {
+                first[f] = p;
+                continue;
+            }
+            count += counted[f] ? 0 : 1;
+            counted[f] = true;
+            pair = std::min(pair, std::array<index, 2>{first[f], p});
+        }
+    count = mesh.comm.allReduce(count, MPI_SUM);
+    if (count == 0)
+        return;
+    const index code = mesh.comm.allReduce(pair[0] * none + pair[1], MPI_MIN);
+    report.notes.push_back(fmt::format("{}: {} faces are in several patches, as in '{}' and '{}': facePatches has the first",
+                                       mesh.origin, count, mesh.patches[toSize(code / none)].name,
+                                       mesh.patches[toSize(code % none)].name));
+}
+
 void fillReport(CommunicatorContext &context, const UnstructuredMesh &mesh, const FaceList &list,
                 std::span<const index> foundOfNew, MeshReport &report) {
     std::vector<index> counts(3 + 2 * mesh.patches.size(), 0);
@@ -349,6 +376,7 @@ void fillReport(CommunicatorContext &context, const UnstructuredMesh &mesh, cons
             report.warnings.push_back(fmt::format("{}: {} of {} faces of '{}' are inside the mesh", mesh.origin,
                                                   counts[4 + 2 * p], counts[3 + 2 * p], mesh.patches[p].name));
     }
+    noteSharedFaces(mesh, report);
     report.unassignedFaces = counts[3 + 2 * (mesh.patches.size() - 1)];
     if (report.unassignedFaces == 0)
         return;

@@ -1,5 +1,6 @@
 #include "DNDS/Geom/Cgns/CgnsWriter.hpp"
 
+#include "DNDS/Base/Warning.hpp"
 #include "DNDS/Geom/Cgns/CgnsOutput.hpp"
 #include "DNDS/Geom/Cgns/InOrder.hpp"
 #include "DNDS/Geom/Cgns/PeriodicPairs.hpp"
@@ -281,6 +282,10 @@ class Writer {
         const std::string name = names.make(patch.name);
         Node node = 0;
         onFirst([&] {
+            if (name != patch.name)
+                warn("{}: the patch '{}' is written as '{}': names in CGNS files are unique and have at most 32 "
+                     "characters, none of them '/'",
+                     path_, patch.name, name);
             node = output_->addText(parent, name, "BC_t", patch.kind.empty() ? "UserDefined" : patch.kind);
             output_->addText(node, "GridLocation", "GridLocation_t", location);
             if (!patch.family.empty())

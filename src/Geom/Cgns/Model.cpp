@@ -53,7 +53,7 @@ void ModelBuilder::chooseBase() {
     for (const TreeNode &node : root_.children) {
         if (node.label != "CGNSBase_t")
             continue;
-        names += (names.empty() ? "" : ", ") + node.name;
+        names += fmt::format("{}'{}'", names.empty() ? "" : ", ", node.name);
         if (baseNode_ == nullptr && (options_.base.empty() ? hasCells(node) : node.name == options_.base))
             baseNode_ = &node;
     }

@@ -80,6 +80,10 @@ class Indexer {
         }
         if (!sawNodes_ || !sawElements_)
             cursor.fail(fmt::format("the file has no {}", sawNodes_ ? "$Elements" : "$Nodes"));
+        if (input_.format().version4 && !result_.names.empty() && !sawEntities_)
+            result_.warnings.push_back(fmt::format("{}: $PhysicalNames without $Entities: which elements the names are for "
+                                                   "is not known; patches are named by their entities",
+                                                   cursor.file().path()));
         std::sort(result_.groups.begin(), result_.groups.end());
         result_.groups.erase(std::unique(result_.groups.begin(), result_.groups.end()), result_.groups.end());
         std::sort(result_.pieces.begin(), result_.pieces.end());
@@ -146,8 +150,10 @@ class Indexer {
         } else if (section == "$PhysicalNames") {
             readPhysicalNames();
         } else if (section == "$Entities") {
+            sawEntities_ = true;
             readEntities();
         } else if (section == "$PartitionedEntities") {
+            sawEntities_ = true;
             readPartitionedEntities();
         } else if (section == "$Periodic") {
             readPeriodic();
@@ -450,6 +456,7 @@ class Indexer {
     GmshIndex result_;
     bool sawNodes_ = false;
     bool sawElements_ = false;
+    bool sawEntities_ = false;
 };
 
 } // namespace

@@ -17,7 +17,7 @@ const MeshPatch &UnstructuredMesh::patch(std::string_view name) const {
         return *found;
     std::string names;
     for (const MeshPatch &each : patches)
-        names += (names.empty() ? "" : ", ") + each.name;
+        names += fmt::format("{}'{}'", names.empty() ? "" : ", ", each.name);
     throw ArgumentError(fmt::format("{}: there is no patch '{}'; there are: {}", origin, name, names));
 }
 
@@ -25,7 +25,10 @@ std::shared_ptr<const ExchangePattern> UnstructuredMesh::firstLayers(int layers)
     std::vector<index> ghosts;
     comm.guarded([&] {
         static_cast<void>(cells.builtPattern());
-        DNDS_CHECK(layers >= 0, ArgumentError, "{}: {} layers of ghosts are not a number of layers", origin, layers);
+        DNDS_CHECK(layers >= 0 && layers <= ghostLayers, ArgumentError,
+                   "{}: the first {} layers of ghosts were asked for, and the mesh was built with {} "
+                   "(MeshOptions::ghostLayers)",
+                   origin, layers, ghostLayers);
         for (index ghost = 0; ghost < cells.ghosts; ghost++)
             if (cellLayers[static_cast<std::size_t>(cells.owned + ghost)] <= layers)
                 ghosts.push_back(ghost);

@@ -75,6 +75,8 @@ struct MeshEntities {
     requires(!PairField<T>) ArrayPair<ParArray<T, DynamicSize>> field(const std::string &name, rowsize width)
     const {
         return makeField<ArrayPair<ParArray<T, DynamicSize>>>([&](auto &made, CommunicatorView comm) {
+            DNDS_CHECK(width > 0, ArgumentError, "a field has at least one number in a row: '{}' was to have {}", name,
+                       width);
             made.initPair(name, comm);
             made.father->resize(owned, width);
         });
@@ -133,6 +135,7 @@ struct UnstructuredMesh {
     MeshEntities faces;
     std::vector<ElementType> cellTypes; ///< [cells]
     std::vector<int> cellLayers;        ///< [cells] 0: owned, 1: first layer of ghosts, ...
+    int ghostLayers = 0;                ///< of cells, that the mesh was built with
     ParArray<real, 3> coordinates;      ///< [nodes]; images at their own positions
 
     /// [cells] nodes as in the standard; of a Polyhedron each once, its faces are in `cellFaces`.
@@ -168,7 +171,7 @@ struct UnstructuredMesh {
     const MeshPatch &patch(std::string_view name) const;
 
     /// The pattern that pulls the first `layers` layers of ghost cells only; the other ghosts are left alone.
-    /// Collective; see ExchangePattern::restrictedTo.
+    /// Collective; see ExchangePattern::restrictedTo. Throws ArgumentError on all ranks for more layers than there are.
     ///
     ///     Exchange pull(mesh.firstLayers(1), Direction::Pull, {u.trans.member()});
     std::shared_ptr<const ExchangePattern> firstLayers(int layers) const;

@@ -42,6 +42,8 @@ struct OtherContent {
     std::string_view advice;
 };
 
+constexpr std::string_view vtkHdfGroup = "VTKHDF";
+
 constexpr std::array otherContents{
     OtherContent{"\xef\xbb\xbf"sv, "it begins with a byte order mark; save it as text without one"sv},
     OtherContent{"\xff\xfe"sv, "it is text in UTF-16; save it as ASCII or UTF-8"sv},
@@ -56,6 +58,7 @@ constexpr std::array otherContents{
     OtherContent{"CDF"sv,
                  "it is a NetCDF file; if it is Exodus, convert it to CGNS, Gmsh or SU2, for example with meshio"sv},
     OtherContent{"solid "sv, "it is a surface in STL, which has no cells"sv},
+    OtherContent{vtkHdfGroup, "it is a VTKHDF file of results; give the mesh that they were computed on"sv}, // within HDF5
 };
 
 struct Recognized {
@@ -70,6 +73,11 @@ struct Recognized {
     }
 };
 
+/// Whether the root group of an HDF5 file, whose names stand near its begin, is that of VTK.
+bool isVtkHdf(std::string_view first) {
+    return first.find(vtkHdfGroup) != std::string_view::npos && first.find("CGNSLibraryVersion") == std::string_view::npos;
+}
+
 /// Collective: rank 0 reads.
 Recognized recognize(CommunicatorView comm, const std::string &path) {
     Recognized file;
@@ -79,9 +87,14 @@ Recognized recognize(CommunicatorView comm, const std::string &path) {
         std::vector<char> bytes(lookedAt);
         const MeshFile opened(path);
         const std::string_view first{bytes.data(), opened.read(0, bytes.data(), bytes.size())};
-        const auto *const other = std::ranges::find_if(
-            otherContents, [&](const OtherContent &each) { return first.starts_with(each.begin); });
-        file = {meshFormatOf(first), static_cast<std::uint8_t>(other - otherContents.begin()), first.empty()};
+        file.format = meshFormatOf(first);
+        if (file.format == MeshFormat::CgnsHdf5 && isVtkHdf(first))
+            file.format = MeshFormat::Unknown;
+        const auto *const other = std::ranges::find_if(otherContents, [&](const OtherContent &each) {
+            return first.starts_with(each.begin) || (each.begin == vtkHdfGroup && isVtkHdf(first));
+        });
+        file.other = static_cast<std::uint8_t>(other - otherContents.begin());
+        file.empty = first.empty();
     });
     comm.broadcast(file);
     return file;
@@ -109,6 +122,10 @@ SourceMesh readMesh(CommunicatorView comm, const std::string &path, const CgnsOp
         const Recognized file = recognize(comm, path);
         switch (file.format) {
         case MeshFormat::Gmsh:
+            DNDS_CHECK(cgns.base.empty(), ArgumentError,
+                       "{} is a Gmsh file, which has no '{}': a base (CgnsOptions::base, dnds-mesh --base) is one of a CGNS "
+                       "file, or a zone of an SU2 file",
+                       path, cgns.base);
             return readGmsh(comm, path);
         case MeshFormat::Su2:
             return readSu2Zone(comm, path, cgns.base);

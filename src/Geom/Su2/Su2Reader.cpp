@@ -51,21 +51,32 @@ class Indexer {
                 continue;
             }
             const std::string_view value = line.substr(sign + 1);
-            readKeyword(std::string(line.substr(0, line.find_last_not_of(" \t", sign - 1) + 1)),
-                        std::string(value.substr(0, value.find('%'))));
+            std::string keyword(line.substr(0, line.find_last_not_of(" \t", sign - 1) + 1));
+            for (char &letter : keyword)
+                letter = static_cast<char>(std::toupper(static_cast<unsigned char>(letter)));
+            readKeyword(keyword, std::string(value.substr(0, value.find('%'))));
         }
+        if (zones_ == 1 && !wantedZone_.empty() && wantedZone_ != "1")
+            cursor_.fail(fmt::format("there is no zone '{}': the file has one, without a name", wantedZone_));
         if (zones_ > 1 && !sawZone_)
             cursor_.fail(fmt::format("the file has no IZONE= {}", wantedZone_));
         for (const auto &[seen, keyword] :
              {std::pair{sawDimension_, "NDIME="}, std::pair{sawCells_, "NELEM="}, std::pair{sawNodes_, "NPOIN="}})
             if (!seen)
-                cursor_.fail(fmt::format("the file has no {}", keyword));
+                cursor_.fail(fmt::format("the file has no {}{}", keyword, tooManyAnnounced()));
         if (markersLeft_ > 0)
             cursor_.fail(fmt::format("the file ends where {} more markers should be", markersLeft_));
         return std::move(result_);
     }
 
   private:
+    /// Lines beyond a list may have been taken for some of it.
+    std::string tooManyAnnounced() const {
+        if (!sawCells_ && !sawNodes_)
+            return {};
+        return fmt::format(", or it was taken for a line of the list before: {}= {} may be too many",
+                           sawCells_ ? "NELEM" : "NPOIN", sawCells_ ? result_.cells : result_.nodes);
+    }
     void readKeyword(const std::string &keyword, const std::string &value) {
         WordReader words(cursor_, value);
         if (keyword == "NZONE")
@@ -88,6 +99,7 @@ class Indexer {
             addSection(result_.nodeSegments, 0, result_.nodes, 0, "points");
         } else if (keyword == "NMARK") {
             markersLeft_ = words.integer(keyword, 0, cursor_.bytesLeft());
+            sawMarkers_ = true;
         } else if (plain(keyword) == "MARKERTAG") {
             words.word("the name of a marker");
             readMarker(markerName(value));
@@ -170,9 +182,8 @@ class Indexer {
     }
 
     void readMarker(const std::string &name) {
-        if (markersLeft_ == 0)
+        if (sawMarkers_ && markersLeft_-- == 0)
             cursor_.fail(fmt::format("marker {} exceeds the number in NMARK=", name));
-        markersLeft_--;
         if (name == "SEND_RECEIVE")
             cursor_.fail(
                 "SEND_RECEIVE markers belong to files that were divided for old versions of SU2; read the file "
@@ -207,7 +218,8 @@ class Indexer {
     FileCursor cursor_;
     int ranks_;
     Su2Index result_;
-    index markersLeft_ = 0;
+    index markersLeft_ = 0; ///< where the file says how many there are
+    bool sawMarkers_ = false;
     std::string wantedZone_;
     index zones_ = 1;
     index zone_ = 0; ///< the one to read, if there are several

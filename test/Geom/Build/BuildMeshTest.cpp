@@ -150,6 +150,29 @@ TEST(BuildMesh, SaysHowFarPeriodicSidesAreApart) {
     }
 }
 
+TEST(BuildMesh, NotesFacesInSeveralPatches) {
+    WholeMesh whole = makeBox({.counts = {3, 3, 3}, .jitter = false});
+    whole.patches.push_back({"again", "", ""});
+    int first = -1;
+    for (std::size_t f = 0, count = whole.faces.size(), left = 2; f < count && left > 0; f++)
+        if (whole.faceMarks[f] >= 0 && (first < 0 || whole.faceMarks[f] == first)) {
+            first = whole.faceMarks[f];
+            const auto again = whole.faces[f];
+            whole.faces.push_back(again);
+            whole.faceMarks.push_back(static_cast<int>(whole.patches.size()) - 1);
+            left--;
+        }
+    MeshReport report;
+    MeshOptions options;
+    options.report = &report;
+    buildMesh(MPI_COMM_WORLD, whole.slice(MPI_COMM_WORLD), options);
+    const std::string expected =
+        fmt::format("2 faces are in several patches, as in '{}' and 'again'", whole.patches[static_cast<std::size_t>(first)].name);
+    EXPECT_TRUE(std::ranges::any_of(report.notes, [&](const std::string &note) {
+        return note.find(expected) != std::string::npos;
+    })) << expected;
+}
+
 TEST(BuildMesh, RefusesFacesWithTwoPartnersInTheSameWords) {
     const CommunicatorView comm(MPI_COMM_WORLD);
     WholeMesh whole = makeBox({.counts = {3, 3, 3}, .periodic = {true, false, false}, .jitter = false});

@@ -1,5 +1,6 @@
 #include "DNDS/Geom/Cgns/CgnsWriter.hpp"
 
+#include "DNDS/Base/Warning.hpp"
 #include "DNDS/Geom/Generate/BoxMesh.hpp"
 #include "support/GatheredMesh.hpp"
 #include "support/MpiTest.hpp"
@@ -14,6 +15,7 @@
 #include <limits>
 #include <string>
 #include <tuple>
+#include <vector>
 
 namespace DNDS::Geom {
 namespace {
@@ -208,7 +210,17 @@ TEST(CgnsWriter, WritesMeshConditionsAndFieldsInBothFileTypes) {
             const TemporaryFile file(".cgns");
             const FieldSlice pointFields[] = {{"Pressure", 1, pressure}};
             const FieldSlice cellFields[] = {{"Velocity", 3, velocity}};
+            std::vector<std::string> warnings;
+            setWarningSink([&](std::string_view text) { warnings.emplace_back(text); });
             writeCgns(comm, file.path(), mesh, pointFields, cellFields, {fileType, "Base", "Zone"});
+            setWarningSink({});
+            ASSERT_EQ(warnings.size(), comm.rank() == 0 ? 1U : 0U);
+            if (comm.rank() == 0) {
+                EXPECT_NE(warnings[0].find("the patch 'a name that is longer than the standard/allows' is written as 'a name "
+                                           "that is longer than the s'"),
+                          std::string::npos)
+                    << warnings[0];
+            }
             EXPECT_FALSE(std::filesystem::exists(file.path() + ".part"));
 
             const SourceMesh whole = test::gatherMesh(comm, mesh);

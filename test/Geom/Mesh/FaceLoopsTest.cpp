@@ -50,7 +50,7 @@ TEST(DailyUse, PatchesHaveNamesIdsAndOwnFaces) {
         (void)mesh.patch("wall");
         ADD_FAILURE() << "there is no such patch";
     } catch (const ArgumentError &error) {
-        EXPECT_NE(std::string(error.what()).find("there is no patch 'wall'; there are: x-, x+, y-, y+, z-, z+"),
+        EXPECT_NE(std::string(error.what()).find("there is no patch 'wall'; there are: 'x-', 'x+', 'y-', 'y+', 'z-', 'z+'"),
                   std::string::npos)
             << error.what();
     }
@@ -191,6 +191,8 @@ TEST(DailyUse, TheFirstLayersOfGhostsAlone) {
     }
     EXPECT_EQ(comm.allReduce(outer, MPI_SUM) > 0, comm.size() > 1);
     EXPECT_THROW((void)mesh.firstLayers(-1), ArgumentError);
+    EXPECT_THROW((void)mesh.firstLayers(3), ArgumentError);
+    EXPECT_THROW((void)mesh.field("nothing", 0), ArgumentError);
 }
 
 TEST(DailyUse, FieldsOfFilesAreOfAnyNumbersAndWidths) {

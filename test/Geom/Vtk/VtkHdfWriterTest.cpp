@@ -273,6 +273,12 @@ TEST(VtkHdfWriter, ContinuesOnlyWhatFits) {
     VtkHdfWriter writer(comm, file.path(), sliceOf(mesh));
     EXPECT_EQ(writer.continueFrom(empty.path()), 0) << "no steps";
     EXPECT_THROW(writer.continueFrom(text.path()), DataError);
+    try {
+        writer.continueFrom(text.path() + ".missing");
+        ADD_FAILURE() << "no error";
+    } catch (const DataError &error) {
+        EXPECT_NE(error.message().find("there is no file"), std::string::npos) << error.message();
+    }
     EXPECT_THROW(writer.continueFrom("/no/such/file.vtkhdf"), DataError);
     SourceMesh moved = boxOf(BoxCells::Hexahedra, comm);
     if (comm.rank() == comm.size() - 1)
