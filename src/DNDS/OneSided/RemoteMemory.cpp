@@ -66,6 +66,8 @@ RemoteMemory::RemoteMemory(std::shared_ptr<CommunicatorContext> context, std::sh
         hostFaults_ = std::make_unique<FaultRecord>();
         faults_ = hostFaults_.get();
     });
+    Meetings &meetings = Meetings::of(*context_);
+    comm.guarded([&] { known_ = meetings.know(waits_, meetings_); });
     exchangePlaces(bytes);
     if (space == MemorySpace::Device) {
         auto device = std::make_unique<DeviceAccess>(context_, memory_.get(), bytes_, name_);
