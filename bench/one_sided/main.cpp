@@ -42,7 +42,8 @@ Contestant byRankZero(CommunicatorView comm, std::string name, int repeats, Oper
 
 void transfers(Setting &setting, SymmetricHeap &heap, SymmetricPointer<char> inbox, const MpiWindow &allocated,
                const MpiWindow &shared) {
-    Table table({"microseconds", "heap", "MPI_Win_allocate (ratio)", "shared window (ratio)", "copy by hand (ratio)"});
+    Table table({"microseconds", "heap", "MPI_Win_allocate (ratio)", "shared window (ratio)",
+                 "by hand: a copy, and a fence after a put (ratio)"});
     AlignedVector<char> mine(mostBytes, 'x');
     for (const std::size_t bytes : {8U, 64U, 1024U, 16384U, 65536U, 1048576U}) {
         const int repeats = std::max(2, static_cast<int>(200000 / (bytes + 1000)));
@@ -57,7 +58,10 @@ void transfers(Setting &setting, SymmetricHeap &heap, SymmetricPointer<char> inb
                             }),
                  contestant("MPI_Win_allocate", [&] { allocated.put(mine.data(), bytes, 1); }),
                  contestant("shared window", [&] { shared.put(mine.data(), bytes, 1); }),
-                 contestant("copy", [&] { std::memcpy(inbox.at(1), mine.data(), bytes); })});
+                 contestant("copy and fence", [&] {
+                     std::memcpy(inbox.at(1), mine.data(), bytes);
+                     Atomics::fenceSystem();
+                 })});
         measure(setting, table, sized("get", bytes), repeats,
                 {contestant("heap", [&] { heap.get(mine.data(), inbox, bytes, 1); }),
                  contestant("MPI_Win_allocate", [&] { allocated.get(mine.data(), bytes, 1); }),

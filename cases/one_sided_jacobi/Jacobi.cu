@@ -10,4 +10,8 @@ void iterate(const DNDS::Executor &executor, const Strip &strip, index first, in
     }
 }
 
+void iterateInOneKernel(DNDS::Device::StreamHandle stream, const Iterate &steps) {
+    DNDS::parallelFor(DNDS::Executor::device(stream), steps.workers, steps);
+}
+
 } // namespace Jacobi

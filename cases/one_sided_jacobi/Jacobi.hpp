@@ -21,6 +21,7 @@ struct Strip {
     DNDS::HeapView heap;
     DNDS::SymmetricPointer<real> windows;          ///< [2][rows + 2][columns]
     DNDS::SymmetricPointer<std::uint64_t> signals; ///< [2]
+    DNDS::SymmetricPointer<std::uint64_t> arrived; ///< threads of `Iterate` that have come to its barriers, in total
     index rows;
     index columns;
     int before, after; ///< ranks
@@ -42,16 +43,16 @@ struct PutRims {
     }
 };
 
-/// One thread, after all of PutRims: tells both neighbours, then waits for both.
+/// One thread, after all of PutRims: tells both neighbours, then waits for both; whether they came.
 struct Meet {
     Strip strip;
     index step;
-    DNDS_HOST_DEVICE void operator()(index /*thread*/) const {
+    DNDS_HOST_DEVICE bool operator()(index /*thread*/) const {
         const auto count = static_cast<std::uint64_t>(step + 1);
         strip.heap.signal(strip.signals + 1, count, DNDS::SignalOp::Set, strip.before);
         strip.heap.signal(strip.signals, count, DNDS::SignalOp::Set, strip.after);
-        strip.heap.waitUntil(strip.signals, DNDS::Comparison::GreaterOrEqual, count);
-        strip.heap.waitUntil(strip.signals + 1, DNDS::Comparison::GreaterOrEqual, count);
+        return strip.heap.waitUntil(strip.signals, DNDS::Comparison::GreaterOrEqual, count) &&
+               strip.heap.waitUntil(strip.signals + 1, DNDS::Comparison::GreaterOrEqual, count);
     }
 };
 
@@ -70,7 +71,43 @@ struct Sweep {
     }
 };
 
-/// Queues `count` steps from `first` on; on the host, runs them. No rank's host takes part in what happens between.
+/// One of `workers` threads that do `count` steps from `first` on in one kernel. They wait for each other, so all of
+/// them have to run at the same time. Whoever waits for too long ends, and so do the others then.
+struct Iterate {
+    Strip strip;
+    index first, count;
+    index workers; ///< the same in all launches
+    DNDS_HOST_DEVICE void operator()(index worker) const {
+        for (index step = first; step < first + count; ++step) {
+            share(worker, strip.columns, PutRims{strip, step});
+            if (!barrier(3 * step + 1) || (worker == 0 && !Meet{strip, step}(0)) || !barrier(3 * step + 2))
+                return;
+            share(worker, strip.rows * strip.columns, Sweep{strip, step});
+            if (!barrier(3 * step + 3))
+                return;
+        }
+    }
+
+  private:
+    template <class Part>
+    DNDS_HOST_DEVICE void share(index worker, index size, const Part &part) const {
+        for (index i = worker; i < size; i += workers)
+            part(i);
+    }
+    /// Of the workers; barriers are numbered from 1 on. Whether all came.
+    DNDS_HOST_DEVICE bool barrier(index number) const {
+        DNDS::Atomics::fenceSystem();
+        strip.heap.add(strip.arrived, 1, strip.heap.rank());
+        return strip.heap.waitUntil(strip.arrived, DNDS::Comparison::GreaterOrEqual,
+                                    static_cast<std::uint64_t>(workers * number));
+    }
+};
+
+/// Queues `count` steps from `first` on, three kernels each; on the host, runs them. No rank's host takes part in what
+/// happens between.
 void iterate(const DNDS::Executor &executor, const Strip &strip, index first, index count);
+
+/// The same in one kernel of `workers` threads, on the device.
+void iterateInOneKernel(DNDS::Device::StreamHandle stream, const Iterate &steps);
 
 } // namespace Jacobi

@@ -2,8 +2,8 @@
 //
 //   mpiexec -n 4 one_sided_jacobi --rows 200 --columns 500 --steps 1000 --on device
 //
-// The steps of the first are queued many at a time: no host takes part in an exchange. The program ends with an error
-// unless both come to the same bits.
+// Many steps of the first are launched together, as kernels that are queued or as a single one: no host takes part in
+// an exchange. The program ends with an error unless all come to the same bits.
 
 #include "Jacobi.hpp"
 
@@ -17,6 +17,7 @@
 #include <cmath>
 #include <memory>
 #include <string>
+#include <thread>
 #include <vector>
 
 namespace {
@@ -32,7 +33,8 @@ struct Options {
     index rows = 100; ///< of each rank
     index columns = 200;
     index steps = 200;
-    index launch = 20; ///< steps that are queued at once
+    index launch = 20; ///< steps that are launched together
+    index workers = 0; ///< threads of a kernel that does many steps; 0: as many as suit
     std::string on = "host";
 };
 
@@ -47,17 +49,48 @@ struct Result {
     double secondsPerStep = 0;
 };
 
+/// All run at the same time on any GPU since Turing: fewer than its multiprocessors have room for.
+constexpr index mostWorkers = 8192;
+
+index workersOf(const Options &options) {
+    const bool emulated = options.on == "device" && DNDS::Device::name() == "emulated";
+    if (options.workers == 0)
+        return options.on == "host" || emulated ? 1 : mostWorkers / 2;
+    DNDS_CHECK(!emulated || options.workers == 1, DNDS::ArgumentError,
+               "{} workers are to wait for each other, but threads of the emulated device run one after the other",
+               options.workers);
+    return options.workers;
+}
+
+/// All steps of a launch in one kernel, or in as many host threads as it has workers.
+void iterateAtOnce(const Executor &executor, const Iterate &steps) {
+    if (executor.onDevice()) {
+        iterateInOneKernel(executor.stream(), steps);
+        return;
+    }
+    std::vector<std::thread> others;
+    for (index worker = 1; worker < steps.workers; ++worker)
+        others.emplace_back(steps, worker);
+    steps(0);
+    for (std::thread &thread : others)
+        thread.join();
+}
+
+enum class Launch : unsigned char { Queued, OneKernel };
+
 /// Rows follow each other around the ranks: the first rank comes after the last one.
-Result byPuts(CommunicatorView comm, const Options &options) {
+Result byPuts(CommunicatorView comm, const Options &options, Launch launch) {
     const bool onDevice = options.on == "device";
     const auto [rows, columns] = std::pair(options.rows, options.columns);
     const std::size_t window = toSize((rows + 2) * columns);
+    const index workers = workersOf(options);
     DNDS::SymmetricHeap heap(comm, 2 * window * sizeof(real) + 4096,
                              onDevice ? MemorySpace::Device : MemorySpace::Host);
     const int me = comm.rank(), ranks = comm.size();
-    const Strip strip{heap.view(DNDS::KernelWaits::Yes),
+    const Strip strip{heap.view(DNDS::KernelWaits::Yes), // throws on all ranks where kernels must not wait
                       heap.allocate<real>(2 * window),
                       heap.allocate<std::uint64_t>(2),
+                      heap.allocate<std::uint64_t>(1),
                       rows,
                       columns,
                       (me + ranks - 1) % ranks,
@@ -70,6 +103,7 @@ Result byPuts(CommunicatorView comm, const Options &options) {
     const std::uint64_t zeros[2] = {0, 0};
     heap.put(strip.row(0, 1), result.values.data(), result.values.size(), me);
     heap.put(strip.signals, zeros, 2, me);
+    heap.put(strip.arrived, zeros, 1, me);
     heap.barrier();
     std::unique_ptr<DNDS::Device::Stream> stream;
     if (onDevice)
@@ -77,7 +111,11 @@ Result byPuts(CommunicatorView comm, const Options &options) {
     const Executor executor = onDevice ? Executor::device(*stream) : Executor::host();
     const double start = seconds();
     for (index step = 0; step < options.steps; step += options.launch) {
-        iterate(executor, strip, step, std::min(options.launch, options.steps - step));
+        const index count = std::min(options.launch, options.steps - step);
+        if (launch == Launch::Queued)
+            iterate(executor, strip, step, count);
+        else
+            iterateAtOnce(executor, {strip, step, count, workers});
         executor.synchronize();
         heap.checkKernels();
     }
@@ -133,19 +171,27 @@ Result byPulls(CommunicatorView comm, const Options &options) {
 }
 
 int run(CommunicatorView comm, const Options &options) {
-    const Result puts = byPuts(comm, options);
     const Result pulls = byPulls(comm, options);
-    const index different = comm.allReduce(puts.values == pulls.values ? index{0} : index{1}, MPI_SUM);
-    const double putTime = comm.allReduce(puts.secondsPerStep, MPI_MAX);
-    const double pullTime = comm.allReduce(pulls.secondsPerStep, MPI_MAX);
-    if (comm.rank() == 0) {
-        fmt::print("{} x {} cells on {} ranks, {} steps, {} queued at once\n", options.rows * comm.size(),
-                   options.columns, comm.size(), options.steps, options.launch);
-        fmt::print("puts and signals in kernels ({:6})  {:9.2f} us a step\n", options.on, 1e6 * putTime);
-        fmt::print("pulls (host)                          {:9.2f} us a step\n", 1e6 * pullTime);
-        fmt::print("{}\n", different == 0 ? "the same bits" : fmt::format("{} ranks have other bits", different));
+    const auto microseconds = [&](const Result &result) {
+        return 1e6 * comm.allReduce(result.secondsPerStep, MPI_MAX);
+    };
+    const double pullTime = microseconds(pulls);
+    if (comm.rank() == 0)
+        fmt::print("{} x {} cells on {} ranks, {} steps, launched {} at a time\n"
+                   "pulls (host)                     {:9.2f} us a step\n",
+                   options.rows * comm.size(), options.columns, comm.size(), options.steps, options.launch, pullTime);
+    bool same = true;
+    for (const auto &[launch, text] :
+         {std::pair(Launch::Queued, "three kernels a step"), std::pair(Launch::OneKernel, "one kernel a launch")}) {
+        const Result puts = byPuts(comm, options, launch);
+        const index different = comm.allReduce(puts.values == pulls.values ? index{0} : index{1}, MPI_SUM);
+        const double time = microseconds(puts);
+        if (comm.rank() == 0)
+            fmt::print("{:20} ({:6})    {:9.2f} us a step, {}\n", text, options.on, time,
+                       different == 0 ? "the same bits" : fmt::format("{} ranks have other bits", different));
+        same = same && different == 0;
     }
-    return different == 0 ? 0 : 1;
+    return same ? 0 : 1;
 }
 
 int runWithArguments(CommunicatorView comm, int argc, char **argv) {
@@ -155,7 +201,9 @@ int runWithArguments(CommunicatorView comm, int argc, char **argv) {
     app.add_option("--rows", options.rows, "rows of cells on each rank")->check(CLI::Range(1, 1000000));
     app.add_option("--columns", options.columns, "cells in a row")->check(CLI::Range(3, 1000000));
     app.add_option("--steps", options.steps, "steps")->check(CLI::Range(1, 1000000));
-    app.add_option("--launch", options.launch, "steps that are queued at once")->check(CLI::Range(1, 10000));
+    app.add_option("--launch", options.launch, "steps that are launched together")->check(CLI::Range(1, 10000));
+    app.add_option("--workers", options.workers, "threads of a kernel that does many steps; 0: as many as suit")
+        ->check(CLI::Range(index{0}, mostWorkers));
     app.add_option("--on", options.on, "where the kernels run")->check(CLI::IsMember({"host", "device"}));
     try {
         app.parse(argc, argv);

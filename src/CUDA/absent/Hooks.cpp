@@ -23,6 +23,7 @@ std::string unavailableReason() {
 
 void requireDevice(std::string_view what) { throwAbsent(what); }
 DeviceInfo deviceInfo() { throwAbsent("describe the device"); }
+std::string sharedScheduler() { throwAbsent("ask for its scheduler"); }
 void useDevice(int /*number*/) { throwAbsent("choose a device"); }
 
 void *allocate(std::size_t /*bytes*/) { throwAbsent("allocate device memory"); }

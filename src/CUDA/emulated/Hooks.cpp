@@ -96,6 +96,10 @@ DeviceInfo deviceInfo() {
     return info;
 }
 
+std::string sharedScheduler() {
+    return emulatedDevicePretends("takes-turns") ? std::string() : "processes of the host";
+}
+
 void useDevice(int number) { DNDS_CHECK(number >= 0, ArgumentError, "device {} does not exist", number); }
 
 // ---------------------------------------------------------------------------------------------------------------------

@@ -5,7 +5,9 @@
 #include "Check.hpp"
 #include "Streams.hpp"
 
+#include "DNDS/Base/Environment.hpp"
 #include "DNDS/Base/Error.hpp"
+#include "DNDS/Device/Mps.hpp"
 
 #include <atomic>
 
@@ -97,6 +99,16 @@ DeviceInfo deviceInfo() {
     info.identity = identityOf(properties);
     info.memoryBytes = properties.totalGlobalMem;
     return info;
+}
+
+std::string sharedScheduler() {
+    constexpr auto mpsEnabled = static_cast<cudaDeviceAttr>(133); // cudaDevAttrMpsEnabled, which CUDA 11 does not know
+    const int number = deviceInfo().number;
+    int mps = 0;
+    const bool known = cudaDeviceGetAttribute(&mps, mpsEnabled, number) == cudaSuccess;
+    if (!known)
+        static_cast<void>(cudaGetLastError());
+    return (known ? mps != 0 : mpsAnswers(mpsFolder())) ? "MPS of " + mpsFolder() : std::string();
 }
 
 std::string whyNoAtomics(const std::string &identity) {

@@ -105,6 +105,11 @@ LauncherSays launcherSays() {
     return says;
 }
 
+std::string mpsFolder() {
+    const std::string chosen = textOf("CUDA_MPS_PIPE_DIRECTORY");
+    return chosen.empty() ? "/tmp/nvidia-mps" : chosen;
+}
+
 bool emulatedDevicePretends(const std::string &what) {
     return fmt::format(",{},", textOf("DNDS_EMULATED_DEVICE")).find(fmt::format(",{},", what)) != std::string::npos;
 }

@@ -63,6 +63,9 @@ struct LauncherSays {
 /// ignored. Local.
 LauncherSays launcherSays();
 
+/// CUDA_MPS_PIPE_DIRECTORY: where NVIDIA's MPS talks with programs; its default where it is not set. Local.
+std::string mpsFolder();
+
 /// Whether DNDS_EMULATED_DEVICE contains `what`. It lists what the emulated device pretends, for tests: words such as
 /// "gpu-aware-mpi", separated by commas. Local.
 bool emulatedDevicePretends(const std::string &what);

@@ -57,6 +57,10 @@ struct DeviceInfo {
 };
 DeviceInfo deviceInfo();
 
+/// What runs kernels of several processes beside each other on the device in use: those of processes whose texts are
+/// equal. Empty: they take turns, and one that waits for another's keeps it from running.
+std::string sharedScheduler();
+
 /// Selects one of several devices for this process: `number` modulo the number of visible devices. Ranks pass
 /// `rankOnMachine`, or `rankByLauncher` before MPI_Init. Call it first: memory allocated before stays where it is.
 void useDevice(int number);

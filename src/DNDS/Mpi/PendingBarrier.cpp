@@ -53,23 +53,28 @@ void PendingBarrier::tell() {
              "MPI_Isend");
 }
 
+std::optional<PendingBarrier::Message> PendingBarrier::receive(const Channel &channel, int from) {
+    int found = 0;
+    MPI_Message message = MPI_MESSAGE_NULL;
+    checkMpi(MPI_Improbe(from, channel.tag, channel.comm, &found, &message, MPI_STATUS_IGNORE), "MPI_Improbe");
+    if (found == 0)
+        return std::nullopt;
+    Message theirs;
+    checkMpi(MPI_Mrecv(&theirs, sizeof(Message), MPI_BYTE, &message, MPI_STATUS_IGNORE), "MPI_Mrecv");
+    return theirs;
+}
+
 /// Whether the message of `from` is here; passes over those of barriers that were given up.
 bool PendingBarrier::hear(int from) {
-    while (true) {
-        int found = 0;
-        MPI_Message message = MPI_MESSAGE_NULL;
-        checkMpi(MPI_Improbe(from, channel_.tag, channel_.comm, &found, &message, MPI_STATUS_IGNORE), "MPI_Improbe");
-        if (found == 0)
-            return false;
-        Message theirs;
-        checkMpi(MPI_Mrecv(&theirs, sizeof(Message), MPI_BYTE, &message, MPI_STATUS_IGNORE), "MPI_Mrecv");
-        DNDS_CHECK(theirs.number <= seen_.number, StateError,
+    while (const auto theirs = receive(channel_, from)) {
+        DNDS_CHECK(theirs->number <= seen_.number, StateError,
                    "rank {} is in a later barrier: it has given up the one that this rank waits in", from);
-        if (theirs.number < seen_.number)
+        if (theirs->number < seen_.number)
             continue;
-        add(theirs);
+        add(*theirs);
         return true;
     }
+    return false;
 }
 
 void PendingBarrier::add(const Message &theirs) noexcept {
@@ -85,6 +90,22 @@ void PendingBarrier::add(const Message &theirs) noexcept {
             mine.mostRank = other.mostRank;
         }
     }
+}
+
+bool PendingBarrier::waiting(const CommunicatorView &comm, const Channel &channel) {
+    int found = 0;
+    checkMpi(MPI_Iprobe(before(comm), channel.tag, channel.comm, &found, MPI_STATUS_IGNORE), "MPI_Iprobe");
+    return found != 0;
+}
+
+std::optional<PendingBarrier::Started> PendingBarrier::take(const CommunicatorView &comm, const Channel &channel) {
+    const auto theirs = receive(channel, before(comm)); // of its first round: nobody else's numbers
+    if (!theirs)
+        return std::nullopt;
+    Started started{theirs->number, {}};
+    for (std::size_t k = 0; k < words; ++k)
+        started.words[k] = theirs->extremes[k].least;
+    return started;
 }
 
 bool PendingBarrier::reached() {

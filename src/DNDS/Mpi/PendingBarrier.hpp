@@ -8,6 +8,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 
 namespace DNDS {
 
@@ -39,6 +40,21 @@ class PendingBarrier {
 
     /// Whether all ranks have started it. Throws StateError where one is in a later barrier, since it gave up this one.
     bool reached();
+    /// Whether the rank before this one is known to have started it.
+    bool heardOne() const noexcept { return distance_ > 1; }
+
+    /// What a rank brought to a barrier when it started it.
+    struct Started {
+        std::uint64_t number;
+        Words words;
+    };
+    /// The rank that this one hears first.
+    static int before(const CommunicatorView &comm) { return (comm.rank() + comm.size() - 1) % comm.size(); }
+    /// Whether that rank has started a barrier on a channel on which this rank is in none. Local.
+    static bool waiting(const CommunicatorView &comm, const Channel &channel);
+    /// Which one; nothing where none was. This rank must not start it afterwards. Local.
+    static std::optional<Started> take(const CommunicatorView &comm, const Channel &channel);
+
     /// What they brought; when it is reached.
     const std::array<Extremes, words> &seen() const noexcept { return seen_.extremes; }
 
@@ -49,6 +65,7 @@ class PendingBarrier {
     };
     struct Sent; ///< MPI reads it
 
+    static std::optional<Message> receive(const Channel &channel, int from);
     void tell();
     bool hear(int from);
     void add(const Message &theirs) noexcept;

@@ -10,8 +10,11 @@ namespace DNDS {
 
 namespace {
 
-/// `DeviceInfo::identity` in a message.
-using DeviceIdentity = std::array<char, 64>;
+/// `DeviceOfRank` in a message.
+struct DeviceMessage {
+    std::array<char, 64> identity{};
+    std::array<char, 192> scheduler{};
+};
 
 template <class T>
 Device::DeviceBuffer<T> toDeviceBuffer(const std::vector<T> &values, Device::StreamHandle stream) {
@@ -36,7 +39,7 @@ DeviceAccess::DeviceAccess(std::shared_ptr<CommunicatorContext> context, std::by
         handle = shareOrExplain(base, name);
     });
     const auto handles = comm.allGatherV(std::span<const Device::SharedHandle>(&handle, 1));
-    const std::vector<std::string> devices = gatherDevices();
+    const std::vector<Detail::DeviceOfRank> devices = gatherDevices();
     comm.guarded([&] {
         openPeers(name);
         for (std::size_t rank = 0; rank < handles.size(); ++rank)
@@ -76,44 +79,50 @@ void DeviceAccess::openPeers(const std::string &name) {
             name, rank, rank_, devices->whyNot(rank));
 }
 
-std::vector<std::string> DeviceAccess::gatherDevices() const {
+std::vector<Detail::DeviceOfRank> DeviceAccess::gatherDevices() const {
     const CommunicatorView &comm = context_->comm();
-    DeviceIdentity mine{};
+    DeviceMessage mine;
     comm.guarded([&] {
-        const std::string identity = Device::deviceInfo().identity;
-        DNDS_CHECK(identity.size() < mine.size(), StateError, "the device's identity is longer than expected: {}",
-                   identity);
-        std::ranges::copy(identity, mine.begin());
+        const auto write = [](const std::string &text, auto &to) {
+            DNDS_CHECK(text.size() < to.size(), StateError, "what is known of the device is longer than expected: {}",
+                       text);
+            std::ranges::copy(text, to.begin());
+        };
+        write(Device::deviceInfo().identity, mine.identity);
+        write(Device::sharedScheduler(), mine.scheduler);
     });
-    const std::vector<DeviceIdentity> all = comm.allGatherV(std::span<const DeviceIdentity>(&mine, 1));
-    std::vector<std::string> devices;
+    const std::vector<DeviceMessage> all = comm.allGatherV(std::span<const DeviceMessage>(&mine, 1));
+    std::vector<Detail::DeviceOfRank> devices;
     comm.guarded([&] {
-        for (const DeviceIdentity &identity : all)
-            devices.emplace_back(identity.data());
+        for (const DeviceMessage &message : all)
+            devices.push_back({message.identity.data(), message.scheduler.data()});
     });
     return devices;
 }
 
-std::string Detail::whyNoKernelWaits(std::span<const std::string> devices) {
+std::string Detail::whyNoKernelWaits(std::span<const DeviceOfRank> devices) {
     for (std::size_t rank = 0; rank < devices.size(); ++rank) {
-        const auto before = std::ranges::find(devices, devices[rank]);
+        const auto before = std::ranges::find(devices, devices[rank].identity, &DeviceOfRank::identity);
         const auto first = static_cast<std::size_t>(before - devices.begin());
-        if (first != rank)
-            return fmt::format("ranks {} and {} share a GPU, and their kernels take turns: one that waits for another "
-                               "rank keeps it from running. Use one rank a GPU, or wait on the host",
-                               first, rank);
+        const std::string &one = before->scheduler, &other = devices[rank].scheduler;
+        if (first == rank || (one == other && !one.empty()))
+            continue;
+        const auto orNothing = [](const std::string &text) { return text.empty() ? "without MPS" : text.c_str(); };
+        return fmt::format("ranks {} and {} share a GPU ({}; {}), and their kernels take turns: one that waits for "
+                           "another rank keeps it from running. Use one rank a GPU, start NVIDIA's MPS before the "
+                           "program (nvidia-cuda-mps-control -d), or wait on the host",
+                           first, rank, orNothing(one), orNothing(other));
     }
     return {};
 }
 
-void DeviceAccess::findAbilities(const std::vector<std::string> &devices) {
-    if (Device::name() == "cuda")
-        whyNoWaits_ = Detail::whyNoKernelWaits(devices);
+void DeviceAccess::findAbilities(const std::vector<Detail::DeviceOfRank> &devices) {
+    whyNoWaits_ = Detail::whyNoKernelWaits(devices);
     std::vector<std::uint8_t> lacking(devices.size());
     whyNoAtomics_.resize(devices.size());
     for (std::size_t rank = 0; rank < devices.size(); ++rank)
         if (static_cast<int>(rank) != rank_) {
-            whyNoAtomics_[rank] = Device::whyNoAtomics(devices[rank]);
+            whyNoAtomics_[rank] = Device::whyNoAtomics(devices[rank].identity);
             lacking[rank] = whyNoAtomics_[rank].empty() ? 0 : 1;
         }
     if (std::ranges::find(lacking, 1) != lacking.end()) {

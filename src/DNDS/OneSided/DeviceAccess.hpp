@@ -19,6 +19,20 @@
 
 namespace DNDS {
 
+namespace Detail {
+
+/// What a rank says of its device.
+struct DeviceOfRank {
+    std::string identity;  ///< as in `Device::DeviceInfo`
+    std::string scheduler; ///< `Device::sharedScheduler()`
+};
+
+/// Why kernels of ranks on these devices must not wait for each other; empty where each has its own, or the kernels of
+/// those that share one run beside each other.
+std::string whyNoKernelWaits(std::span<const DeviceOfRank> devices);
+
+} // namespace Detail
+
 /// Copies and kernels on a stream of its own, in order. Each rank opens the memory of all others once.
 class DeviceAccess final : public FarAccess {
   public:
@@ -50,8 +64,8 @@ class DeviceAccess final : public FarAccess {
   private:
     static Device::SharedHandle shareOrExplain(const std::byte *base, const std::string &name);
     void openPeers(const std::string &name);
-    void findAbilities(const std::vector<std::string> &devices);
-    std::vector<std::string> gatherDevices() const;
+    void findAbilities(const std::vector<Detail::DeviceOfRank> &devices);
+    std::vector<Detail::DeviceOfRank> gatherDevices() const;
 
     std::shared_ptr<CommunicatorContext> context_;
     int rank_;
@@ -75,9 +89,6 @@ class DeviceAccess final : public FarAccess {
 };
 
 namespace Detail {
-
-/// Why kernels of ranks on these devices must not wait for each other; empty where each has its own.
-std::string whyNoKernelWaits(std::span<const std::string> devices);
 
 /// Queues the operation on a word in device memory; `result`, in pinned memory, becomes what it was.
 void launchAtomic(Device::StreamHandle stream, void *word, const AtomicRequest &request, std::uint64_t *result);

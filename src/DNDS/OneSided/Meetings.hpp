@@ -11,6 +11,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -19,6 +20,7 @@
 namespace DNDS {
 
 class NodeArena;
+class PeerWaits;
 
 /// A collective call of a heap or window.
 enum class CollectiveCall : std::uint8_t {
@@ -32,8 +34,10 @@ enum class CollectiveCall : std::uint8_t {
     End
 };
 
-/// What the ranks of a communicator say of the collective calls that they wait in. Those of a node look at each
-/// other's: two that wait in different ones would do so for ever, and throw instead. One object a communicator.
+/// What the ranks of a communicator say of the collective calls that they wait in: two that wait in different ones
+/// would do so for ever, and throw instead. Those of a node look at each other's. Between nodes, a rank that has waited
+/// for a while looks for what the rank before it has sent of other calls: where ranks wait in different ones, so do two
+/// that follow each other. One object a communicator.
 class Meetings {
   public:
     using Extremes = PendingBarrier::Extremes;
@@ -49,6 +53,10 @@ class Meetings {
     /// another collective call; PeerError where the process of a rank of this node has ended.
     std::array<Extremes, 2> toMake(const std::shared_ptr<CommunicatorContext> &context, CollectiveCall call,
                                    const std::array<std::uint64_t, 2> &mine, std::string_view name);
+
+    /// A heap or window in whose calls ranks may wait for this one, on `channel`; `waits` outlives what is returned.
+    /// Local.
+    std::shared_ptr<void> know(PeerWaits &waits, const Channel &channel);
 
     /// From now on this rank does not come to the calls of a heap or window, and messages tell the others so: they are
     /// not in different calls. Local.
@@ -71,13 +79,38 @@ class Meetings {
         bool hasLeft(std::uint32_t object) const noexcept;
     };
 
+    /// A heap or window, or those to be made, that ranks may be in while this one is in another.
+    struct Place {
+        Channel channel;
+        PeerWaits *waits; ///< null for those to be made
+    };
+    using Suspect = std::optional<std::uint32_t>;
+    /// What `lookAround` finds.
+    struct Collisions {
+        Token mine;
+        std::string text; ///< of the first one
+        std::size_t noted = 0;
+        std::uint32_t unmade = 0; ///< the number of what will not be made
+    };
+
     Token arrive(std::uint32_t object, CollectiveCall call);
     void leave(Token token, bool together) noexcept;
     bool collides(const Post &post, Token mine, Token theirs);
-    void requireAll(Token mine, std::string_view name) const;
-    void lookAround(Token mine, std::string_view name);
+    bool hasCome(std::uint32_t object, std::uint32_t turn);
+    void note(Collisions &found, int rank, Token theirs, bool foundByThem);
+    void requireAll(Token mine, std::string_view name);
+    void lookAround(CommunicatorContext &context, Token mine, std::string_view name, Suspect *suspect);
+    PeerWaits *lookBack(const CommunicatorView &comm, Collisions &found, Suspect &suspect);
+    void tellUnmade(CommunicatorContext &context, std::uint32_t turn) const;
+    std::uint32_t hearUnmade() noexcept;
 
     Channel making_;
+    Channel unmade_;       ///< of numbers of what will not be made
+    std::vector<int> far_; ///< ranks of other nodes
+    bool farBefore_;       ///< the rank before this one is one of them
+    std::mutex knowing_;   ///< of places_, and that their waits live
+    std::map<std::uint32_t, Place> places_;
+    std::uint32_t lastUnmade_ = 0; ///< that others have told
     std::shared_ptr<Post> own_;
     std::vector<std::pair<int, const Post *>> others_; ///< of this node, with their ranks
     std::mutex mutex_;                                 ///< of turns_: heaps may be used by several threads
@@ -108,6 +141,8 @@ class Meeting {
     std::string_view name_;
     Meetings::Token token_;
     PendingBarrier barrier_;
+    std::shared_ptr<CommunicatorContext> context_;
+    Meetings::Suspect suspect_; ///< what the rank before this one was in when this rank looked last
     bool reached_ = false;
     std::chrono::steady_clock::time_point look_; ///< when next
 };

@@ -73,6 +73,14 @@ void PeerWaits::requireAll() {
     }
 }
 
+bool PeerWaits::hasBroken() {
+    try {
+        requireAll();
+    } catch (const PeerError &) { // kept
+    }
+    return broken();
+}
+
 void PeerWaits::breakDown(std::exception_ptr cause) noexcept {
     {
         const std::lock_guard lock(mutex_);

@@ -65,6 +65,8 @@ class PeerWaits {
     std::uint32_t object() const noexcept { return static_cast<std::uint32_t>(leaving_.tag) & 0xffffffU; }
     /// Whether a wait has failed, or `breakDown` was called.
     bool broken() const noexcept { return broken_.load(std::memory_order_relaxed); }
+    /// The same, after a look whether another rank has told that it left. Local.
+    bool hasBroken();
     /// Throws what broke it.
     void requireSound() const {
         if (broken()) [[unlikely]]

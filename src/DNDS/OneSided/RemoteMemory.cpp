@@ -66,6 +66,8 @@ RemoteMemory::RemoteMemory(std::shared_ptr<CommunicatorContext> context, std::sh
         hostFaults_ = std::make_unique<FaultRecord>();
         faults_ = hostFaults_.get();
     });
+    Meetings &meetings = Meetings::of(*context_);
+    comm.guarded([&] { known_ = meetings.know(waits_, meetings_); });
     exchangePlaces(bytes);
     if (space == MemorySpace::Device) {
         auto device = std::make_unique<DeviceAccess>(context_, memory_.get(), bytes_, name_);
@@ -263,6 +265,7 @@ void RemoteMemory::throwFault(AccessFault fault, RemoteCall call, int rank, std:
                          ": this one is out of reach of a kernel's loads and stores, and this kernel has no proxy: "
                          "compile it with -DDNDS_CUDA_PROXY=ON, or use the call on the host");
     case AccessFault::NotLocked:
+        DNDS_CHECK(rank != anyRank, StateError, "{}: {}: no rank is locked: call lock or lockAll first", name_, name);
         throw StateError(what + ": the window is not locked for this rank: call lock or lockAll first");
     case AccessFault::NoAtomics:
         throw StateError(

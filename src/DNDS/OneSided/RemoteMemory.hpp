@@ -209,7 +209,8 @@ class RemoteMemory {
     std::shared_ptr<NodeArena> arena_; ///< keeps mappings alive
     std::shared_ptr<std::byte> memory_;
     PeerWaits waits_;
-    Channel meetings_; ///< of collective calls
+    Channel meetings_;            ///< of collective calls
+    std::shared_ptr<void> known_; ///< in `Meetings`
     std::string name_;
     MemorySpace space_;
     int rank_;

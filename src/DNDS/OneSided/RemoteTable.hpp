@@ -30,6 +30,9 @@ enum class AccessFault : std::uint32_t {
 /// What was called, for messages.
 enum class RemoteCall : std::uint32_t { Put, Get, Atomic, Signal, Wait, Lock, Unlock, Flush };
 
+/// Of a fault for want of any locked rank.
+inline constexpr int anyRank = -1;
+
 /// For messages; never null.
 const char *remoteCallName(RemoteCall call) noexcept;
 

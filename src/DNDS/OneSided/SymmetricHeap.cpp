@@ -44,7 +44,7 @@ SymmetricHeap::SymmetricHeap(CommunicatorView comm, std::size_t bytes, MemorySpa
         memory = RemoteMemory::allocate(*context, core_->size, space, name);
     });
     std::byte *own = memory.get();
-    core_->memory = std::make_unique<RemoteMemory>(context, std::move(memory), core_->size, space, std::move(name));
+    core_->memory.emplace(context, std::move(memory), core_->size, space, std::move(name));
     static_cast<RemoteTable &>(core_->table) = core_->memory->table();
     core_->table.heap = &core_->table;
     core_->table.own = own;
@@ -63,6 +63,8 @@ HeapView SymmetricHeap::view(KernelWaits waits) const {
     }
     return HeapView(table);
 }
+
+void SymmetricHeap::throwMoved() { throw StateError("this symmetric heap was moved from"); }
 
 std::size_t SymmetricHeap::span(std::size_t count, std::size_t stride) {
     DNDS_CHECK(stride > 0, ArgumentError, "a stride is 0: give at least 1");

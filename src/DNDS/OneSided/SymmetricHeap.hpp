@@ -11,6 +11,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -269,13 +270,15 @@ class SymmetricHeap {
         std::uint64_t number =
             0; ///< of the heap, on its communicator: allocations of two heaps differ in their serials
         std::uint64_t calls = 0;
-        std::unique_ptr<RemoteMemory> memory;
+        std::optional<RemoteMemory> memory; ///< always there in a heap
     };
 
     Core &core() const {
-        DNDS_CHECK(core_ != nullptr, StateError, "this symmetric heap was moved from");
+        if (core_ == nullptr) [[unlikely]]
+            throwMoved();
         return *core_;
     }
+    [[noreturn]] static void throwMoved();
     static std::size_t span(std::size_t count, std::size_t stride);
     template <class T>
     void check(RemoteCall call, SymmetricPointer<T> pointer, std::size_t count, int rank,

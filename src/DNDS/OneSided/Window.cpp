@@ -164,8 +164,8 @@ void Window::requireUnlocked(int rank) const {
 }
 
 void Window::requireAnyLocked() const {
-    DNDS_CHECK(std::ranges::any_of(core_->heldHere, [](std::uint32_t how) { return how != 0; }), StateError,
-               "{}: flush: no rank is locked: call lock or lockAll first", core_->data->name());
+    if (std::ranges::none_of(core_->heldHere, [](std::uint32_t how) { return how != 0; }))
+        core_->data->throwFault(AccessFault::NotLocked, RemoteCall::Flush, anyRank, 0, 0);
 }
 
 /// Waits until it is this rank's turn; `holder` becomes the rank that has an exclusive lock, plus 1, as far as it was

@@ -92,9 +92,20 @@ class WindowView {
         Detail::WindowLock::leave(locks_, lock_, rank, type);
     }
     /// This thread's operations are complete, at the target too.
-    DNDS_HOST_DEVICE void flush(int /*rank*/) const { data_.quiet(); }
-    DNDS_HOST_DEVICE void flushAll() const { data_.quiet(); }
-    DNDS_HOST_DEVICE void flushLocal(int /*rank*/) const {}
+    DNDS_HOST_DEVICE void flush(int rank) const {
+        if (isLocked(RemoteCall::Flush, rank))
+            data_.quiet();
+    }
+    /// The same for all ranks, of which one at least has to be locked.
+    DNDS_HOST_DEVICE void flushAll() const {
+        for (int rank = 0; rank < data_.ranks; ++rank)
+            if (locks_.local(held_)[rank] != 0) {
+                data_.quiet();
+                return;
+            }
+        data_.faults->note(AccessFault::NotLocked, RemoteCall::Flush, anyRank, 0, 0);
+    }
+    DNDS_HOST_DEVICE void flushLocal(int rank) const { isLocked(RemoteCall::Flush, rank); }
     DNDS_HOST_DEVICE void sync() const { Atomics::fenceSystem(); }
 
   private:

@@ -12,12 +12,17 @@ namespace {
 
 using test::expectContains;
 
-TEST(KernelWaits, AreForRanksThatEachHaveADevice) {
-    const auto why = [](const std::vector<std::string> &devices) { return Detail::whyNoKernelWaits(devices); };
-    EXPECT_EQ(why({"a"}), "");
-    EXPECT_EQ(why({"a", "b", "c"}), "");
-    expectContains(why({"a", "b", "a"}), "ranks 0 and 2 share a GPU"); // the same for rank 1, which shares none
-    expectContains(why({"a", "b", "b"}), "ranks 1 and 2 share a GPU");
+TEST(KernelWaits, AreForRanksWhoseKernelsRunBesideEachOther) {
+    const auto why = [](const std::vector<Detail::DeviceOfRank> &devices) { return Detail::whyNoKernelWaits(devices); };
+    EXPECT_EQ(why({{"a", ""}}), "");
+    EXPECT_EQ(why({{"a", ""}, {"b", ""}, {"c", "MPS of /x"}}), "");
+    expectContains(why({{"a", ""}, {"b", ""}, {"a", ""}}), "ranks 0 and 2 share a GPU"); // the same for rank 1
+    expectContains(why({{"a", ""}, {"b", ""}, {"b", ""}}), "ranks 1 and 2 share a GPU (without MPS; without MPS)");
+    EXPECT_EQ(why({{"a", "MPS of /x"}, {"b", ""}, {"a", "MPS of /x"}}), "");
+    EXPECT_EQ(why({{"a", "MPS of /x"}, {"a", "MPS of /x"}, {"a", "MPS of /x"}}), "");
+    expectContains(why({{"a", "MPS of /x"}, {"a", "MPS of /x"}, {"a", ""}}),
+                   "ranks 0 and 2 share a GPU (MPS of /x; without MPS)");
+    expectContains(why({{"a", "MPS of /x"}, {"a", "MPS of /y"}}), "(MPS of /x; MPS of /y)");
 }
 
 } // namespace

@@ -1,17 +1,14 @@
 // Windows over the rows of distributed arrays: calls on the host and kernels, in both memory spaces.
 
-#include "DNDS/OneSided/GhostWindow.hpp"
+#include "HeapTest.hpp"
 
 #include "../Mpi/ThrowsOnAll.hpp"
-#include "DNDS/Device/ParallelFor.hpp"
-#include "DNDS/Device/Stream.hpp"
-#include "support/MpiTest.hpp"
+#include "DNDS/OneSided/GhostWindow.hpp"
 
 #include <gtest/gtest.h>
 #include <mpi.h>
 
 #include <algorithm>
-#include <memory>
 #include <random>
 #include <string>
 #include <vector>
@@ -19,6 +16,7 @@
 namespace DNDS {
 namespace {
 
+using test::allReached;
 using test::expectContains;
 using test::messageOf;
 using test::messageOnAll;
@@ -77,27 +75,11 @@ struct OneSidedNoSuchRow {
     DNDS_HOST_DEVICE void operator()(index k) const { window.accumulate(window.ghost(window.ghostSize() + k), 0, 1); }
 };
 
-class GhostWindows : public testing::TestWithParam<MemorySpace> {
+class GhostWindows : public test::InBothSpaces {
   protected:
-    void SetUp() override {
-        if (!onDevice())
-            return;
-        if (!Device::available())
-            GTEST_SKIP() << Device::unavailableReason();
-        stream_ = std::make_unique<Device::Stream>();
-    }
-    static bool onDevice() { return GetParam() == MemorySpace::Device; }
-    Executor executor() const { return onDevice() ? Executor::device(*stream_) : Executor::host(); }
     static void moveTo(Labels &u) {
         if (onDevice())
             u.toDevice();
-    }
-    template <class Window>
-    static bool allReached(const Window &window) {
-        for (int rank = 0; rank < worldSize(); ++rank)
-            if (window.path(rank).find("MPI") != std::string::npos)
-                return false;
-        return true;
     }
     /// Ranks whose ghosts include a row.
     static std::vector<int> readersOf(index row) {
@@ -120,8 +102,6 @@ class GhostWindows : public testing::TestWithParam<MemorySpace> {
                                         : std::count(readers.begin(), readers.end(), taken) == 1);
         }
     }
-
-    std::unique_ptr<Device::Stream> stream_;
 };
 
 TEST_P(GhostWindows, ChangeTheOwnersRowsFromTheHost) {
@@ -190,12 +170,8 @@ TEST_P(GhostWindows, RowsThatDoNotExistAreErrors) {
     window.quiet();
 }
 
-std::string whichSpace(const testing::TestParamInfo<MemorySpace> &space) {
-    return space.param == MemorySpace::Host ? "Host" : "Device";
-}
-
 INSTANTIATE_TEST_SUITE_P(InBothSpaces, GhostWindows, testing::Values(MemorySpace::Host, MemorySpace::Device),
-                         whichSpace);
+                         test::spaceName);
 
 TEST(GhostWindow, NeedsAMappingAndRowsOfOneWidth) {
     ArrayPair<ParArray<double, NonUniformSize>> rows;

@@ -1,70 +1,27 @@
 // Heaps in kernels: the same functors in host memory, called on the host, and in device memory, in kernels.
 
-#include "DNDS/OneSided/SymmetricHeap.hpp"
+#include "HeapTest.hpp"
 
 #include "../Mpi/ThrowsOnAll.hpp"
-#include "DNDS/Device/ParallelFor.hpp"
-#include "DNDS/Device/Stream.hpp"
-#include "DNDS/Mpi/NodeTopology.hpp"
-#include "support/MpiTest.hpp"
 
 #include <gtest/gtest.h>
 #include <mpi.h>
 
 #include <cstdlib>
-#include <memory>
 #include <string>
 #include <vector>
 
 namespace DNDS {
 namespace {
 
+using test::allReached;
+using test::filled;
+using test::next;
+using test::onOneNode;
+using test::own;
+using test::previous;
 using test::worldRank;
 using test::worldSize;
-
-int next() { return (worldRank() + 1) % worldSize(); }
-int previous() { return (worldRank() + worldSize() - 1) % worldSize(); }
-
-/// Each thread puts one value to every rank, in its own place there, and adds to a sum.
-struct OneSidedScatter {
-    HeapView heap;
-    SymmetricPointer<std::int64_t> table; ///< [ranks x threads]
-    SymmetricPointer<std::int64_t> sum;
-    SymmetricPointer<double> real;
-    SymmetricPointer<std::int32_t> largest;
-    index threads;
-    DNDS_HOST_DEVICE void operator()(index k) const {
-        for (int rank = 0; rank < heap.ranks(); ++rank) {
-            heap.putValue(table + heap.rank() * threads + k, 1000 * heap.rank() + k, rank);
-            heap.add(sum, k, rank);
-            heap.add(real, 0.5, rank);
-            heap.max(largest, static_cast<std::int32_t>(k), rank);
-        }
-    }
-};
-
-/// Each thread takes tickets from the last rank.
-struct OneSidedTickets {
-    HeapView heap;
-    SymmetricPointer<std::uint32_t> counter;
-    SymmetricPointer<std::uint32_t> taken; ///< [threads], of this rank
-    DNDS_HOST_DEVICE void operator()(index k) const {
-        heap.local(taken)[k] = heap.fetchAdd(counter, 1U, heap.ranks() - 1);
-    }
-};
-
-/// Threads of one block copy together: forth as they are, back with strides.
-struct OneSidedLanes {
-    HeapView heap;
-    SymmetricPointer<float> from, to, gathered;
-    index count;
-    index lanes;
-    int rank;
-    DNDS_HOST_DEVICE void operator()(index k) const {
-        heap.put(to, heap.local(from), count, rank, Lane{k, lanes});
-        heap.getStrided(heap.local(gathered), 1, from, 2, count / 2, rank, Lane{k, lanes});
-    }
-};
 
 struct OneSidedWrong {
     HeapView heap;
@@ -119,113 +76,27 @@ struct OneSidedReceive {
     }
 };
 
-class HeapViews : public testing::TestWithParam<MemorySpace> {
-  protected:
-    void SetUp() override {
-        if (!onDevice())
-            return;
-        if (!Device::available())
-            GTEST_SKIP() << Device::unavailableReason();
-        stream_ = std::make_unique<Device::Stream>();
-    }
-    static bool onDevice() { return GetParam() == MemorySpace::Device; }
-    Executor executor() const { return onDevice() ? Executor::device(*stream_) : Executor::host(); }
-    /// This rank's part of an array, by way of the heap.
-    template <class T>
-    static std::vector<T> own(SymmetricHeap &heap, SymmetricPointer<T> pointer, std::size_t count) {
-        std::vector<T> values(count);
-        heap.get(values.data(), pointer, count, worldRank());
-        return values;
-    }
-    template <class T>
-    static SymmetricPointer<T> filled(SymmetricHeap &heap, std::size_t count, T value) {
-        const auto pointer = heap.allocate<T>(count);
-        const std::vector<T> values(count, value);
-        heap.put(pointer, values.data(), count, worldRank());
-        return pointer;
-    }
+class HeapViews : public test::InBothSpaces {};
 
-    std::unique_ptr<Device::Stream> stream_;
-};
-
-/// Whether kernels reach all ranks; where not, they must say so.
-bool allReached(const SymmetricHeap &heap) {
-    for (int rank = 0; rank < worldSize(); ++rank)
-        if (heap.path(rank).find("MPI") != std::string::npos)
-            return false;
-    return true;
-}
-
-TEST_P(HeapViews, PutAndChangeWordsOfAllRanks) {
+TEST_P(HeapViews, AllOperationsOnAllRanks) {
     SymmetricHeap heap(MPI_COMM_WORLD, 1 << 18, GetParam());
     if (!allReached(heap))
         GTEST_SKIP() << "ranks on several nodes";
-    constexpr index threads = 300;
-    const auto n = static_cast<std::size_t>(worldSize());
-    const auto table = filled<std::int64_t>(heap, n * threads, -1);
-    const auto sum = filled<std::int64_t>(heap, 1, 0);
-    const auto real = filled<double>(heap, 1, 0);
-    const auto largest = filled<std::int32_t>(heap, 1, -5);
-    heap.barrier();
-    parallelFor(executor(), threads, OneSidedScatter{heap.view(), table, sum, real, largest, threads});
-    executor().synchronize();
-    heap.barrier();
-    const auto got = own(heap, table, n * threads);
-    for (std::size_t k = 0; k < got.size(); ++k)
-        ASSERT_EQ(got[k], static_cast<std::int64_t>(1000 * (k / threads) + k % threads));
-    EXPECT_EQ(own(heap, sum, 1)[0], worldSize() * threads * (threads - 1) / 2);
-    EXPECT_EQ(own(heap, real, 1)[0], 0.5 * static_cast<double>(worldSize() * threads));
-    EXPECT_EQ(own(heap, largest, 1)[0], threads - 1);
-    heap.barrier();
+    test::testAllOperations(heap, executor());
 }
 
 TEST_P(HeapViews, TicketsAreGivenOnce) {
     SymmetricHeap heap(MPI_COMM_WORLD, 1 << 16, GetParam());
     if (!allReached(heap))
         GTEST_SKIP() << "ranks on several nodes";
-    constexpr std::size_t threads = 500;
-    const auto counter = filled<std::uint32_t>(heap, 1, 0);
-    const auto taken = filled<std::uint32_t>(heap, threads, 0);
-    heap.barrier();
-    parallelFor(executor(), threads, OneSidedTickets{heap.view(), counter, taken});
-    executor().synchronize();
-    heap.barrier();
-    std::vector<bool> seen(threads * static_cast<std::size_t>(worldSize()));
-    for (int rank = 0; rank < worldSize(); ++rank) {
-        std::vector<std::uint32_t> tickets(threads);
-        heap.get(tickets.data(), taken, threads, rank);
-        for (const std::uint32_t ticket : tickets) {
-            ASSERT_LT(ticket, seen.size());
-            ASSERT_FALSE(seen[ticket]);
-            seen[ticket] = true;
-        }
-    }
-    heap.barrier();
+    test::testTickets(heap, executor());
 }
 
-TEST_P(HeapViews, LanesCopyTogether) {
-    SymmetricHeap heap(MPI_COMM_WORLD, 1 << 16, GetParam());
+TEST_P(HeapViews, LongCopiesAndStrides) {
+    SymmetricHeap heap(MPI_COMM_WORLD, 1 << 17, GetParam());
     if (!allReached(heap))
         GTEST_SKIP() << "ranks on several nodes";
-    constexpr std::size_t n = 1001;
-    std::vector<float> values(n);
-    for (std::size_t k = 0; k < n; ++k)
-        values[k] = static_cast<float>(k) + 2000.0F * static_cast<float>(worldRank());
-    const auto from = heap.allocate<float>(n);
-    const auto to = filled<float>(heap, n, 0);
-    const auto gathered = filled<float>(heap, n, 0);
-    heap.put(from, values.data(), n, worldRank());
-    heap.barrier();
-    parallelFor(executor(), 32, OneSidedLanes{heap.view(), from, to, gathered, n, 32, next()});
-    executor().synchronize();
-    heap.barrier();
-    const auto got = own(heap, to, n);
-    const auto strided = own(heap, gathered, n);
-    for (std::size_t k = 0; k < n; ++k) {
-        ASSERT_EQ(got[k], static_cast<float>(k) + 2000.0F * static_cast<float>(previous()));
-        ASSERT_EQ(strided[k], k < n / 2 ? static_cast<float>(2 * k) + 2000.0F * static_cast<float>(next()) : 0.0F);
-    }
-    heap.barrier();
+    test::testLongCopiesAndStrides(heap, executor());
 }
 
 TEST_P(HeapViews, WrongAccessesAreThrownByTheNextCallOnTheHost) {
@@ -344,14 +215,6 @@ TEST_P(HeapViews, ReachRanksOfOtherNodesThroughTheProxy) {
     heap.barrier();
 }
 
-bool onOneNode() {
-    const NodeTopology &node = CommunicatorContext::of(MPI_COMM_WORLD)->node();
-    for (int rank = 0; rank < worldSize(); ++rank)
-        if (!node.sameNode(rank))
-            return false;
-    return true;
-}
-
 TEST(DeviceHeaps, AreRefusedWhereRanksAreOutOfReach) {
     if (!Device::available()) {
         test::messageOnAll<NotBuiltError>([] { SymmetricHeap(MPI_COMM_WORLD, 4096, MemorySpace::Device); });
@@ -378,6 +241,20 @@ TEST(DeviceHeaps, KernelsMayWaitOnAllRanksOrOnNone) {
     }
     const int all = CommunicatorView(MPI_COMM_WORLD).allReduce(may, MPI_SUM);
     EXPECT_TRUE(all == 0 || all == worldSize()) << all;
+    heap.barrier();
+}
+
+TEST(DeviceHeaps, KernelsMustNotWaitWhereTheyTakeTurns) {
+    if (Device::name() != "emulated" || !onOneNode() || worldSize() == 1)
+        GTEST_SKIP() << "for several ranks on the emulated device of one node, which pretends";
+    const bool odd = worldRank() == worldSize() - 1; // all ranks come to know of one
+    if (odd)
+        ::setenv("DNDS_EMULATED_DEVICE", "takes-turns", 1);
+    SymmetricHeap heap(MPI_COMM_WORLD, 4096, MemorySpace::Device);
+    ::unsetenv("DNDS_EMULATED_DEVICE");
+    const std::string text = test::messageOnAll<StateError>([&] { heap.view(KernelWaits::Yes); });
+    test::expectContains(text, fmt::format("kernels must not wait: ranks 0 and {} share a GPU", worldSize() - 1));
+    heap.view(); // others may be made
     heap.barrier();
 }
 
@@ -468,11 +345,8 @@ TEST_P(HeapViews, BitsAreThoseOfIntegers) {
     heap.barrier();
 }
 
-std::string spaceName(const testing::TestParamInfo<MemorySpace> &space) {
-    return space.param == MemorySpace::Host ? "Host" : "Device";
-}
-
-INSTANTIATE_TEST_SUITE_P(InBothSpaces, HeapViews, testing::Values(MemorySpace::Host, MemorySpace::Device), spaceName);
+INSTANTIATE_TEST_SUITE_P(InBothSpaces, HeapViews, testing::Values(MemorySpace::Host, MemorySpace::Device),
+                         test::spaceName);
 
 } // namespace
 } // namespace DNDS

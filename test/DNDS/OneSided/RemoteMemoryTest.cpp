@@ -1,9 +1,9 @@
-#include "DNDS/OneSided/RemoteMemory.hpp"
+#include "HeapTest.hpp"
 
 #include "../Mpi/ThrowsOnAll.hpp"
 #include "DNDS/Mpi/PendingBarrier.hpp"
 #include "DNDS/Mpi/RmaWindow.hpp"
-#include "support/MpiTest.hpp"
+#include "DNDS/OneSided/RemoteMemory.hpp"
 
 #include <gtest/gtest.h>
 #include <mpi.h>
@@ -171,14 +171,14 @@ TEST(PendingBarrier, HoldsUpAllWhereOneIsMissing) {
 TEST(RmaWindow, PutsAndGetsReachOtherRanks) {
     std::vector<int> memory(4, -1);
     RmaWindow window(MPI_COMM_WORLD, memory.data(), 16);
-    const int next = (worldRank() + 1) % worldSize();
+    const int next = test::next();
     const int mine = 100 + worldRank();
     window.put(&mine, 4, next, 8);
     window.flushLocal(next);
     window.flush(next);
     MPI_Barrier(MPI_COMM_WORLD);
     window.sync();
-    EXPECT_EQ(memory[2], 100 + (worldRank() + worldSize() - 1) % worldSize());
+    EXPECT_EQ(memory[2], 100 + test::previous());
     int got = 0;
     window.get(&got, 4, next, 8);
     window.flush(next);

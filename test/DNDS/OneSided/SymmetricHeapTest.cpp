@@ -1,11 +1,9 @@
-#include "DNDS/OneSided/SymmetricHeap.hpp"
+#include "HeapTest.hpp"
 
 #include "../Mpi/ThrowsOnAll.hpp"
 #include "DNDS/Array/ArrayPair.hpp"
 #include "DNDS/Mpi/NodeMemory.hpp"
-#include "DNDS/Mpi/NodeTopology.hpp"
 #include "DNDS/OneSided/Window.hpp"
-#include "support/MpiTest.hpp"
 
 #include <gtest/gtest.h>
 
@@ -21,11 +19,10 @@ namespace {
 using test::expectContains;
 using test::messageOf;
 using test::messageOnAll;
+using test::next;
+using test::previous;
 using test::worldRank;
 using test::worldSize;
-
-int next() { return (worldRank() + 1) % worldSize(); }
-int previous() { return (worldRank() + worldSize() - 1) % worldSize(); }
 
 TEST(SymmetricHeap, OffsetsAreEqualEverywhereAndMemoryIsReused) {
     SymmetricHeap heap(MPI_COMM_WORLD, 1 << 16);

@@ -1,7 +1,7 @@
-#include "DNDS/OneSided/Window.hpp"
+#include "HeapTest.hpp"
 
 #include "../Mpi/ThrowsOnAll.hpp"
-#include "support/MpiTest.hpp"
+#include "DNDS/OneSided/Window.hpp"
 
 #include <gtest/gtest.h>
 #include <mpi.h>
@@ -264,7 +264,7 @@ TEST(Window, IsMadeOverArraysAndHeaps) {
     {
         Window overArray = Window::create(MPI_COMM_WORLD, mine.data(), 80, 8);
         Window overHeap = Window::create(heap, inHeap, 10);
-        const int next = (worldRank() + 1) % worldSize();
+        const int next = test::next();
         const double term = 0.5;
         for (Window *window : {&overArray, &overHeap}) {
             window->lock(LockType::Shared, next);

@@ -1,16 +1,14 @@
 // Windows in kernels.
 
-#include "DNDS/OneSided/Window.hpp"
+#include "HeapTest.hpp"
 
 #include "../Mpi/ThrowsOnAll.hpp"
-#include "DNDS/Device/ParallelFor.hpp"
-#include "support/MpiTest.hpp"
+#include "DNDS/OneSided/Window.hpp"
 
 #include <gtest/gtest.h>
 #include <mpi.h>
 
 #include <cstdlib>
-#include <memory>
 #include <string>
 #include <vector>
 
@@ -56,16 +54,24 @@ struct OneSidedLocked {
     }
 };
 
-class WindowViews : public testing::TestWithParam<MemorySpace> {
-  protected:
-    void SetUp() override {
-        if (onDevice() && !Device::available())
-            GTEST_SKIP() << Device::unavailableReason();
-        if (onDevice())
-            stream_ = std::make_unique<Device::Stream>();
+/// Nothing but a flush, of one kind.
+struct OneSidedFlush {
+    enum Kind : int { One, All, Local };
+    WindowView window;
+    Kind kind;
+    int rank;
+    DNDS_HOST_DEVICE void operator()(index /*k*/) const {
+        if (kind == One)
+            window.flush(rank);
+        else if (kind == All)
+            window.flushAll();
+        else
+            window.flushLocal(rank);
     }
-    static bool onDevice() { return GetParam() == MemorySpace::Device; }
-    Executor executor() const { return onDevice() ? Executor::device(*stream_) : Executor::host(); }
+};
+
+class WindowViews : public test::InBothSpaces {
+  protected:
     static Window make(std::size_t words) {
         WindowInfo info;
         if (onDevice())
@@ -78,8 +84,6 @@ class WindowViews : public testing::TestWithParam<MemorySpace> {
                 return false;
         return true;
     }
-
-    std::unique_ptr<Device::Stream> stream_;
 };
 
 TEST_P(WindowViews, OperateOnAllRanks) {
@@ -146,6 +150,30 @@ TEST_P(WindowViews, AccessesWithoutALockAreThrownByTheHost) {
     window.barrier();
 }
 
+TEST_P(WindowViews, FlushesWithoutALockAreThrownByTheHost) {
+    Window window = make(2);
+    const int home = worldSize() - 1;
+    const auto flush = [&](OneSidedFlush::Kind kind, int rank) {
+        parallelFor(executor(), 1, OneSidedFlush{window.view(), kind, rank});
+        executor().synchronize();
+    };
+    const auto messageOf = [&] { return test::messageOf<StateError>([&] { window.lock(LockType::Shared, home); }); };
+    for (const auto kind : {OneSidedFlush::One, OneSidedFlush::Local}) {
+        flush(kind, home);
+        test::expectContains(messageOf(),
+                             fmt::format("flush on rank {}: the window is not locked for this rank", home));
+        flush(kind, worldSize());
+        test::messageOf<IndexError>([&] { window.lock(LockType::Shared, home); });
+    }
+    flush(OneSidedFlush::All, home);
+    test::expectContains(messageOf(), "in a kernel: a window: flush: no rank is locked");
+    window.lock(LockType::Shared, home);
+    for (const auto kind : {OneSidedFlush::One, OneSidedFlush::All, OneSidedFlush::Local})
+        flush(kind, home);
+    window.unlock(home);
+    window.barrier();
+}
+
 TEST(WindowViewsOfDevices, NeedMemoryThatOthersCanOpen) {
     if (!Device::available())
         GTEST_SKIP() << Device::unavailableReason();
@@ -163,7 +191,7 @@ TEST(WindowViewsOfDevices, LocksAreRefusedWhereTheDevicesHaveNoAtomicOperations)
     Window window = Window::allocate(MPI_COMM_WORLD, 16, 8,
                                      {{"mpi_alloc_memory_kind", "gpu:device"}, {"win_populate_to_device", "true"}});
     ::unsetenv("DNDS_EMULATED_DEVICE");
-    const int next = (worldRank() + 1) % worldSize();
+    const int next = test::next();
     const Device::Stream stream;
     parallelFor(Executor::device(stream), 1, OneSidedLocked{window.view(KernelWaits::Yes), next});
     stream.synchronize();
@@ -191,12 +219,8 @@ TEST(WindowViewsOfDevices, NeedToBePopulated) {
     window.barrier();
 }
 
-std::string nameOfSpace(const testing::TestParamInfo<MemorySpace> &space) {
-    return space.param == MemorySpace::Host ? "Host" : "Device";
-}
-
 INSTANTIATE_TEST_SUITE_P(InBothSpaces, WindowViews, testing::Values(MemorySpace::Host, MemorySpace::Device),
-                         nameOfSpace);
+                         test::spaceName);
 
 } // namespace
 } // namespace DNDS
