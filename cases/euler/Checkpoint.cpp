@@ -171,8 +171,7 @@ std::string Checkpoints::write(const Solver &solver, const RunPoint &point) cons
     file.set("firstResidual", point.firstResidual);
     file.set("drag", point.now.drag);
     file.set("lift", point.now.lift);
-    file.add("conserved", solver.conserved(),
-             mesh_.cells.ownFileNumbers());
+    file.add("conserved", solver.conserved(), mesh_.cells.ownFileNumbers());
     file.write();
     if (mesh_.comm.rank() == 0) {
         const std::vector<std::string> all = checkpointsIn(output.folder);
@@ -218,8 +217,7 @@ RunPoint readCheckpoint(const Geom::UnstructuredMesh &mesh, const Configuration 
     point.now.drag = file.number("drag");
     point.now.lift = file.number("lift");
     ParArray<real, variables> conserved("conserved", mesh.comm);
-    file.read("conserved", conserved,
-              mesh.cells.ownFileNumbers());
+    file.read("conserved", conserved, mesh.cells.ownFileNumbers());
     solver.setConserved(conserved);
     if (out != nullptr)
         *out << fmt::format("continues from {}: step {}, time {:.5e}{}{}{}\n", file.path(), point.now.steps,

@@ -347,9 +347,9 @@ void noteSharedFaces(const UnstructuredMesh &mesh, MeshReport &report) {
     if (count == 0)
         return;
     const index code = mesh.comm.allReduce(pair[0] * none + pair[1], MPI_MIN);
-    report.notes.push_back(fmt::format("{}: {} faces are in several patches, as in '{}' and '{}': facePatches has the first",
-                                       mesh.origin, count, mesh.patches[toSize(code / none)].name,
-                                       mesh.patches[toSize(code % none)].name));
+    report.notes.push_back(
+        fmt::format("{}: {} faces are in several patches, as in '{}' and '{}': facePatches has the first", mesh.origin,
+                    count, mesh.patches[toSize(code / none)].name, mesh.patches[toSize(code % none)].name));
 }
 
 void fillReport(CommunicatorContext &context, const UnstructuredMesh &mesh, const FaceList &list,

@@ -81,9 +81,10 @@ class Indexer {
         if (!sawNodes_ || !sawElements_)
             cursor.fail(fmt::format("the file has no {}", sawNodes_ ? "$Elements" : "$Nodes"));
         if (input_.format().version4 && !result_.names.empty() && !sawEntities_)
-            result_.warnings.push_back(fmt::format("{}: $PhysicalNames without $Entities: which elements the names are for "
-                                                   "is not known; patches are named by their entities",
-                                                   cursor.file().path()));
+            result_.warnings.push_back(
+                fmt::format("{}: $PhysicalNames without $Entities: which elements the names are for "
+                            "is not known; patches are named by their entities",
+                            cursor.file().path()));
         std::sort(result_.groups.begin(), result_.groups.end());
         result_.groups.erase(std::unique(result_.groups.begin(), result_.groups.end()), result_.groups.end());
         std::sort(result_.pieces.begin(), result_.pieces.end());

@@ -58,7 +58,8 @@ constexpr std::array otherContents{
     OtherContent{"CDF"sv,
                  "it is a NetCDF file; if it is Exodus, convert it to CGNS, Gmsh or SU2, for example with meshio"sv},
     OtherContent{"solid "sv, "it is a surface in STL, which has no cells"sv},
-    OtherContent{vtkHdfGroup, "it is a VTKHDF file of results; give the mesh that they were computed on"sv}, // within HDF5
+    OtherContent{vtkHdfGroup,
+                 "it is a VTKHDF file of results; give the mesh that they were computed on"sv}, // within HDF5
 };
 
 struct Recognized {
@@ -75,7 +76,8 @@ struct Recognized {
 
 /// Whether the root group of an HDF5 file, whose names stand near its begin, is that of VTK.
 bool isVtkHdf(std::string_view first) {
-    return first.find(vtkHdfGroup) != std::string_view::npos && first.find("CGNSLibraryVersion") == std::string_view::npos;
+    return first.find(vtkHdfGroup) != std::string_view::npos &&
+           first.find("CGNSLibraryVersion") == std::string_view::npos;
 }
 
 /// Collective: rank 0 reads.
@@ -122,10 +124,11 @@ SourceMesh readMesh(CommunicatorView comm, const std::string &path, const CgnsOp
         const Recognized file = recognize(comm, path);
         switch (file.format) {
         case MeshFormat::Gmsh:
-            DNDS_CHECK(cgns.base.empty(), ArgumentError,
-                       "{} is a Gmsh file, which has no '{}': a base (CgnsOptions::base, dnds-mesh --base) is one of a CGNS "
-                       "file, or a zone of an SU2 file",
-                       path, cgns.base);
+            DNDS_CHECK(
+                cgns.base.empty(), ArgumentError,
+                "{} is a Gmsh file, which has no '{}': a base (CgnsOptions::base, dnds-mesh --base) is one of a CGNS "
+                "file, or a zone of an SU2 file",
+                path, cgns.base);
             return readGmsh(comm, path);
         case MeshFormat::Su2:
             return readSu2Zone(comm, path, cgns.base);

@@ -24,7 +24,8 @@ herr_t addLinkName(hid_t, const char *name, const H5L_info_t *, void *names) noe
 
 VtkHdfSteps::VtkHdfSteps(std::string path) : path_(std::move(path)) {
     DNDS_CHECK(std::filesystem::exists(path_), DataError,
-               "there is no file {}: give the file of the series to go on with, or begin one without continueFrom", path_);
+               "there is no file {}: give the file of the series to go on with, or begin one without continueFrom",
+               path_);
     const HdfQuiet quiet;
     file_ = HdfObject(H5Fopen(path_.c_str(), H5F_ACC_RDONLY, H5P_DEFAULT), H5Fclose);
     DNDS_CHECK(file_.valid(), DataError, "{} cannot be opened as an HDF5 file", path_);

@@ -166,8 +166,8 @@ TEST(BuildMesh, NotesFacesInSeveralPatches) {
     MeshOptions options;
     options.report = &report;
     buildMesh(MPI_COMM_WORLD, whole.slice(MPI_COMM_WORLD), options);
-    const std::string expected =
-        fmt::format("2 faces are in several patches, as in '{}' and 'again'", whole.patches[static_cast<std::size_t>(first)].name);
+    const std::string expected = fmt::format("2 faces are in several patches, as in '{}' and 'again'",
+                                             whole.patches[static_cast<std::size_t>(first)].name);
     EXPECT_TRUE(std::ranges::any_of(report.notes, [&](const std::string &note) {
         return note.find(expected) != std::string::npos;
     })) << expected;

@@ -216,9 +216,10 @@ TEST(CgnsWriter, WritesMeshConditionsAndFieldsInBothFileTypes) {
             setWarningSink({});
             ASSERT_EQ(warnings.size(), comm.rank() == 0 ? 1U : 0U);
             if (comm.rank() == 0) {
-                EXPECT_NE(warnings[0].find("the patch 'a name that is longer than the standard/allows' is written as 'a name "
-                                           "that is longer than the s'"),
-                          std::string::npos)
+                EXPECT_NE(
+                    warnings[0].find("the patch 'a name that is longer than the standard/allows' is written as 'a name "
+                                     "that is longer than the s'"),
+                    std::string::npos)
                     << warnings[0];
             }
             EXPECT_FALSE(std::filesystem::exists(file.path() + ".part"));

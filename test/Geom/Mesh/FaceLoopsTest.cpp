@@ -50,8 +50,9 @@ TEST(DailyUse, PatchesHaveNamesIdsAndOwnFaces) {
         (void)mesh.patch("wall");
         ADD_FAILURE() << "there is no such patch";
     } catch (const ArgumentError &error) {
-        EXPECT_NE(std::string(error.what()).find("there is no patch 'wall'; there are: 'x-', 'x+', 'y-', 'y+', 'z-', 'z+'"),
-                  std::string::npos)
+        EXPECT_NE(
+            std::string(error.what()).find("there is no patch 'wall'; there are: 'x-', 'x+', 'y-', 'y+', 'z-', 'z+'"),
+            std::string::npos)
             << error.what();
     }
 }

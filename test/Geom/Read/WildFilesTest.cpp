@@ -232,7 +232,8 @@ TEST(WildSu2, MarkersHaveNoMoreElementsThanAnnounced) {
 TEST(WildSu2, KeywordsMayBeInLowerCaseAndMarkersUncounted) {
     const std::string marker = "MARKER_TAG= Wall\nMARKER_ELEMS= 1\n3 0 1\n";
     EXPECT_EQ(namesOf(readWhole(triangle + marker)), Names{"Wall"});
-    EXPECT_EQ(namesOf(readWhole("ndime= 2\nnelem= 1\n5 0 1 2\nnpoin= 3\n0 0\n1 0\n0 1\nnmark= 1\n" + marker)), Names{"Wall"});
+    EXPECT_EQ(namesOf(readWhole("ndime= 2\nnelem= 1\n5 0 1 2\nnpoin= 3\n0 0\n1 0\n0 1\nnmark= 1\n" + marker)),
+              Names{"Wall"});
     expectFailure(triangle + "NMARK= 0\n" + marker, "marker Wall exceeds the number in NMARK=");
     expectFailure("NDIME= 2\nNELEM= 9\n5 0 1 2\nNPOIN= 3\n0 0\n1 0\n0 1\nNMARK= 1\n" + marker,
                   "the file has no NPOIN=, or it was taken for a line of the list before: NELEM= 9 may be too many");
@@ -242,7 +243,8 @@ TEST(WildFiles, ABaseIsRefusedWhereThereAreNone) {
     CgnsOptions options;
     options.base = "other";
     const auto messageOf = [&](const std::string &content) {
-        return failureOf(content, [&](CommunicatorView comm, const std::string &path) { return readMesh(comm, path, options); });
+        return failureOf(content,
+                         [&](CommunicatorView comm, const std::string &path) { return readMesh(comm, path, options); });
     };
     EXPECT_NE(messageOf(format2 + square).find("is a Gmsh file, which has no 'other'"), std::string::npos);
     EXPECT_NE(messageOf(triangle).find("there is no zone 'other': the file has one"), std::string::npos);
@@ -255,9 +257,10 @@ TEST(WildFiles, ResultsAreNoMesh) {
 }
 
 TEST(WildGmsh, NamesWithoutEntitiesAreToldToBeUseless) {
-    const SourceMesh mesh = readWhole("$MeshFormat\n4.1 0 8\n$EndMeshFormat\n$PhysicalNames\n1\n1 7 \"wall\"\n$EndPhysicalNames\n"
-                                      "$Nodes\n1 3 1 3\n2 1 0 3\n1\n2\n3\n0 0 0\n1 0 0\n0 1 0\n$EndNodes\n"
-                                      "$Elements\n2 2 1 2\n2 1 2 1\n1 1 2 3\n1 1 1 1\n2 1 2\n$EndElements\n");
+    const SourceMesh mesh =
+        readWhole("$MeshFormat\n4.1 0 8\n$EndMeshFormat\n$PhysicalNames\n1\n1 7 \"wall\"\n$EndPhysicalNames\n"
+                  "$Nodes\n1 3 1 3\n2 1 0 3\n1\n2\n3\n0 0 0\n1 0 0\n0 1 0\n$EndNodes\n"
+                  "$Elements\n2 2 1 2\n2 1 2 1\n1 1 2 3\n1 1 1 1\n2 1 2\n$EndElements\n");
     ASSERT_EQ(mesh.warnings.size(), 1U);
     EXPECT_NE(mesh.warnings[0].find("$PhysicalNames without $Entities"), std::string::npos);
     EXPECT_EQ(namesOf(mesh), Names{"entity_1"});
