@@ -54,18 +54,10 @@ class Advection {
     }
 
   private:
-    /// Calls `visit(face, other cell, sign)`: area vectors point out of the cell where `sign` is 1, else into it.
-    template <class Visit>
-    void forEachFace(index cell, const Visit &visit) const {
-        const auto faces = mesh.cellFaces[cell];
-        for (DNDS::rowsize k = 0; k < faces.size(); k++)
-            visit(faces[k], mesh.cellCells(cell, k), mesh.faceCells(faces[k], 0) == cell ? 1.0 : -1.0);
-    }
-
     /// By Gauss' theorem, from the means of both cells at each face; at the boundary from the cell's own value.
     void computeGradient(index cell, const auto &value, const auto &slope) const {
         real sum[2] = {};
-        forEachFace(cell, [&](index face, index other, real sign) {
+        Geom::forEachFaceOf(mesh, cell, [&](index face, index other, real sign) {
             const real mean = other >= 0 ? 0.5 * (value(cell) + value(other)) : value(cell);
             for (int d = 0; d < 2; d++)
                 sum[d] += sign * mean * mesh.areaVectors(face, d);
@@ -78,7 +70,7 @@ class Advection {
     /// outside is zero.
     void computeRate(index cell, const auto &value, const auto &slope, const auto &change, const auto &lost) const {
         real sum = 0, outflow = 0;
-        forEachFace(cell, [&](index face, index other, real sign) {
+        Geom::forEachFaceOf(mesh, cell, [&](index face, index other, real sign) {
             const real *x = mesh.faceCentres[face];
             const real *area = mesh.areaVectors[face];
             const real out = 2 * std::numbers::pi * sign * ((0.5 - x[1]) * area[0] + (x[0] - 0.5) * area[1]);

@@ -38,11 +38,10 @@ real conductance(const Geom::MeshView &mesh, LocalIndex cell, LocalIndex other, 
 /// Calls `visit(neighbour, conductance)` for all neighbours of a cell; the boundary is adiabatic.
 template <class Visit>
 void forEachNeighbour(const Geom::MeshView &mesh, LocalIndex cell, Visit &&visit) {
-    const auto faces = mesh.cellFaces[cell];
-    const auto others = mesh.cellCells[cell];
-    for (DNDS::rowsize k = 0; k < faces.size(); k++)
-        if (others[k] >= 0)
-            visit(others[k], conductance(mesh, cell, others[k], faces[k]));
+    Geom::forEachFaceOf(mesh, cell, [&](LocalIndex face, LocalIndex other, real /*sign*/) {
+        if (other >= 0)
+            visit(other, conductance(mesh, cell, other, face));
+    });
 }
 
 /// A time step in which no cell gives away more than half of what it has. Collective.

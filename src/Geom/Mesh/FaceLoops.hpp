@@ -1,10 +1,26 @@
 /// @file FaceLoops.hpp
-/// @brief Loops over the faces of a rank's own cells.
+/// @brief Loops over the faces of one cell, and of all cells that a rank owns.
 #pragma once
 
 #include "DNDS/Geom/Mesh/MeshView.hpp"
 
 namespace DNDS::Geom {
+
+/// Calls `visit(face, other, sign)` for each face of an own cell, in the order of the file: `other` is the cell behind
+/// the face, negative where there is none; area vectors point out of the cell where `sign` is 1, into it where it is
+/// -1. Local, O(faces of the cell), on the host.
+///
+///     forEachFaceOf(view, cell, [&](LocalIndex face, LocalIndex other, real sign) {
+///         const real mean = other >= 0 ? 0.5 * (u(cell) + u(other)) : u(cell);
+///         slope += sign * mean * view.areaVectors(face, 0);
+///     });
+template <class Visit>
+void forEachFaceOf(const MeshView &mesh, index cell, Visit &&visit) {
+    const auto faces = mesh.cellFaces[cell];
+    const auto others = mesh.cellCells[cell];
+    for (rowsize k = 0; k < faces.size(); k++)
+        visit(faces[k], others[k], mesh.faceCells(faces[k], 0) == cell ? real(1) : real(-1));
+}
 
 /// Calls `visit(face, first, second)` for each face between two cells of which this rank owns at least one: area
 /// vectors point from the first into the second. Local, O(local faces), on the host.

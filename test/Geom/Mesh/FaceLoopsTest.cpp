@@ -71,7 +71,7 @@ TEST_P(FaceLoops, CloseOwnCells) {
     const MeshMetrics metrics = computeMetrics(mesh);
     const MeshView view = viewOf(mesh, metrics);
     std::vector<std::array<real, 3>> sums(static_cast<std::size_t>(view.cells));
-    const auto add = [&](LocalIndex cell, LocalIndex face, real sign) {
+    const auto add = [&](index cell, LocalIndex face, real sign) {
         for (int d = 0; d < 3; d++)
             sums[static_cast<std::size_t>(cell)][static_cast<std::size_t>(d)] += sign * view.areaVectors(face, d);
     };
@@ -85,9 +85,20 @@ TEST_P(FaceLoops, CloseOwnCells) {
         add(cell, face, 1);
         boundary++;
     });
-    for (index cell = 0; cell < view.ownedCells; cell++)
-        for (const real sum : sums[static_cast<std::size_t>(cell)])
-            EXPECT_NEAR(sum, 0, 1e-14) << cell;
+    for (index cell = 0; cell < view.ownedCells; cell++) {
+        auto &sum = sums[static_cast<std::size_t>(cell)];
+        for (const real each : sum)
+            EXPECT_NEAR(each, 0, 1e-14) << cell;
+        sum = {};
+        forEachFaceOf(view, cell, [&](LocalIndex face, LocalIndex other, real sign) {
+            add(cell, face, sign);
+            const int side = sign > 0 ? 0 : 1;
+            EXPECT_EQ(view.faceCells(face, side), cell);
+            EXPECT_EQ(view.faceCells(face, 1 - side), other);
+        });
+        for (const real each : sum)
+            EXPECT_NEAR(each, 0, 1e-14) << cell;
+    }
     for (const MeshPatch &patch : mesh.patches)
         forEachFace(view, patch, [&](LocalIndex face, LocalIndex cell) {
             EXPECT_EQ(mesh.faceCells(face, 0), cell);
