@@ -60,7 +60,7 @@ bool mayChange(const std::string &key) {
                              "mesh.file", "mesh.partitioner"})
         if (key == free)
             return true;
-    return key.starts_with("output.");
+    return key.starts_with("output.") || key.starts_with("balance.");
 }
 
 /// The differences, one line per key.
@@ -127,7 +127,8 @@ Checkpoints::Checkpoints(const Geom::UnstructuredMesh &mesh, const Configuration
         signal_.emplace(mesh.comm);
 }
 
-CheckpointNotice Checkpoints::afterStep(const Solver &solver, const RunPoint &point, bool last) {
+CheckpointNotice Checkpoints::afterStep(const Solver &solver, const Kinetics *kinetics, const RunPoint &point,
+                                        bool last) {
     if (!signal_)
         return {};
     const OutputChoice &output = configuration_.output;
@@ -144,7 +145,7 @@ CheckpointNotice Checkpoints::afterStep(const Solver &solver, const RunPoint &po
         return {};
     begin_ = clock_();
     try {
-        const std::string path = write(solver, point);
+        const std::string path = write(solver, kinetics, point);
         if (stop)
             return {true,
                     fmt::format("stopped by a signal after step {}: continue with --restart latest or --restart {}\n",
@@ -158,7 +159,7 @@ CheckpointNotice Checkpoints::afterStep(const Solver &solver, const RunPoint &po
     return {};
 }
 
-std::string Checkpoints::write(const Solver &solver, const RunPoint &point) const {
+std::string Checkpoints::write(const Solver &solver, const Kinetics *kinetics, const RunPoint &point) const {
     const OutputChoice &output = configuration_.output;
     const std::string path =
         (fs::path(output.folder) / fmt::format("{}{:08}{}", prefix, point.now.steps, suffix)).string();
@@ -172,6 +173,8 @@ std::string Checkpoints::write(const Solver &solver, const RunPoint &point) cons
     file.set("drag", point.now.drag);
     file.set("lift", point.now.lift);
     file.add("conserved", solver.conserved(), mesh_.cells.ownFileNumbers());
+    if (kinetics != nullptr)
+        file.add("species", kinetics->fractions(), mesh_.cells.ownFileNumbers());
     file.write();
     if (mesh_.comm.rank() == 0) {
         const std::vector<std::string> all = checkpointsIn(output.folder);
@@ -183,7 +186,7 @@ std::string Checkpoints::write(const Solver &solver, const RunPoint &point) cons
 }
 
 RunPoint readCheckpoint(const Geom::UnstructuredMesh &mesh, const Configuration &configuration, Solver &solver,
-                        const std::string &path, const RestartChoice &choice, std::ostream *out) {
+                        Kinetics *kinetics, const std::string &path, const RestartChoice &choice, std::ostream *out) {
     const DNDS::CheckpointReader file = open(mesh.comm, path, configuration.output.folder, out);
     DNDS_CHECK(file.has("program") && file.text("program") == "euler", ArgumentError,
                "{} was not written by this program; it contains:\n{}", file.path(), file.content().manifest());
@@ -219,6 +222,11 @@ RunPoint readCheckpoint(const Geom::UnstructuredMesh &mesh, const Configuration 
     ParArray<real, variables> conserved("conserved", mesh.comm);
     file.read("conserved", conserved, mesh.cells.ownFileNumbers());
     solver.setConserved(conserved);
+    if (kinetics != nullptr) {
+        ParArray<real, species> fractions("species", mesh.comm);
+        file.read("species", fractions, mesh.cells.ownFileNumbers());
+        kinetics->setFractions(std::move(fractions));
+    }
     if (out != nullptr)
         *out << fmt::format("continues from {}: step {}, time {:.5e}{}{}{}\n", file.path(), point.now.steps,
                             point.now.time,

@@ -40,10 +40,10 @@ class Checkpoints {
     ///
     /// If a checkpoint cannot be written, the message says so and the run continues; for the last one, the DataError is
     /// thrown on all ranks.
-    CheckpointNotice afterStep(const Solver &solver, const RunPoint &point, bool last);
+    CheckpointNotice afterStep(const Solver &solver, const Kinetics *kinetics, const RunPoint &point, bool last);
 
     /// Writes one and removes all but the newest. Collective. Returns its path. Throws as CheckpointWriter.
-    std::string write(const Solver &solver, const RunPoint &point) const;
+    std::string write(const Solver &solver, const Kinetics *kinetics, const RunPoint &point) const;
 
   private:
     const DNDS::Geom::UnstructuredMesh &mesh_;
@@ -65,6 +65,6 @@ struct RestartChoice {
 /// mesh and for settings that differ, unless `choice` allows them, and if there is no checkpoint; DataError for an
 /// unreadable file.
 RunPoint readCheckpoint(const DNDS::Geom::UnstructuredMesh &mesh, const Configuration &configuration, Solver &solver,
-                        const std::string &path, const RestartChoice &choice, std::ostream *out);
+                        Kinetics *kinetics, const std::string &path, const RestartChoice &choice, std::ostream *out);
 
 } // namespace Euler

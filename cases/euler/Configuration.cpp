@@ -193,6 +193,27 @@ TimeChoice timeOf(Settings settings) {
     return time;
 }
 
+HotRegion hotRegionOf(Settings settings) {
+    HotRegion region;
+    region.centre = vectorOf(settings, "centre");
+    if (settings.has("velocity"))
+        region.velocity = vectorOf(settings, "velocity");
+    region.radius = settings.positive("radius");
+    region.substeps = std::max<index>(1, settings.count("substeps", region.substeps));
+    settings.finish();
+    return region;
+}
+
+BalanceChoice balanceOf(Settings settings) {
+    BalanceChoice balance;
+    balance.threshold = settings.get<real>("threshold", balance.threshold);
+    DNDS_CHECK(balance.threshold >= 0, ArgumentError, "{} is {}: it must not be negative", settings.pathOf("threshold"),
+               balance.threshold);
+    balance.graph = settings.choice<bool>("partitioner", {{"graph", true}, {"curve", false}}, false);
+    settings.finish();
+    return balance;
+}
+
 OutputChoice outputOf(Settings settings) {
     OutputChoice output;
     output.folder = settings.get<std::string>("folder", output.folder);
@@ -249,6 +270,10 @@ Configuration configurationOf(const json &content, const std::string &path) {
     }
     configuration.scheme = schemeOf(settings.object("scheme"), configuration.gas, configuration.reference);
     configuration.time = timeOf(settings.object("time"));
+    if (settings.has("kinetics"))
+        configuration.kinetics = hotRegionOf(settings.object("kinetics"));
+    if (settings.has("balance"))
+        configuration.balance = balanceOf(settings.object("balance"));
     configuration.output = outputOf(settings.object("output"));
     settings.finish();
     return configuration;

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "ExactFlows.hpp"
+#include "Kinetics.hpp"
 #include "Solver.hpp"
 
 #include "DNDS/Geom/Cgns/CgnsReader.hpp"
@@ -45,6 +46,12 @@ struct TimeChoice {
     real tolerance = 0; ///< steady: stop when the mass residual relative to the first one is this small
 };
 
+/// When cells move to other ranks.
+struct BalanceChoice {
+    real threshold = 0.1; ///< of what the slowest rank takes beyond the mean: less is left alone
+    bool graph = false;   ///< parts with the fewest faces between them, by the graph instead of a curve
+};
+
 struct OutputChoice {
     std::string folder = "output";
     index historyEvery = 10;
@@ -65,6 +72,8 @@ struct Configuration {
     std::map<std::string, BoundaryCondition> boundaries; ///< by patch
     Scheme scheme;
     TimeChoice time;
+    std::optional<HotRegion> kinetics;
+    std::optional<BalanceChoice> balance;
     OutputChoice output;
     std::map<std::string, std::string> choices; ///< every key read, with its value as JSON
 };

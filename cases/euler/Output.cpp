@@ -112,7 +112,7 @@ void History::write(const RunResult &now) {
 FieldWriter::FieldWriter(const Geom::UnstructuredMesh &mesh, const std::string &path)
     : writer_(mesh, path, {.ranks = true}) {}
 
-void FieldWriter::write(const Solver &solver, const Gas &gas, real time) {
+void FieldWriter::write(const Solver &solver, const Kinetics *kinetics, const Gas &gas, real time) {
     const ParArray<real, variables> &state = solver.state();
     std::vector<real> density, velocity, pressure, mach;
     for (index cell = 0; cell < state.size(); cell++) {
@@ -122,9 +122,11 @@ void FieldWriter::write(const Solver &solver, const Gas &gas, real time) {
         pressure.push_back(w.pressure);
         mach.push_back(gas.mach(w));
     }
-    writer_.writeStep(
-        time,
-        {.cells = {{"density", 1, density}, {"velocity", 3, velocity}, {"pressure", 1, pressure}, {"mach", 1, mach}}});
+    Geom::StepFields fields{
+        .cells = {{"density", 1, density}, {"velocity", 3, velocity}, {"pressure", 1, pressure}, {"mach", 1, mach}}};
+    if (kinetics != nullptr)
+        fields.cells.push_back(Geom::fieldOf("species", kinetics->fractions()));
+    writer_.writeStep(time, fields);
 }
 
 void writeSurface(const Geom::UnstructuredMesh &mesh, const Geom::MeshMetrics &metrics, const Solver &solver,

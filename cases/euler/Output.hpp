@@ -30,12 +30,15 @@ class History {
     std::ofstream file_;
 };
 
-/// fields.vtkhdf: density, velocity, pressure, Mach number and rank of cells, in the order of the mesh's file.
+/// fields.vtkhdf: density, velocity, pressure, Mach number, species if there are any, and rank of cells, in the order
+/// of the mesh's file.
 class FieldWriter {
   public:
     /// All functions are Collective and throw as MeshWriter.
     FieldWriter(const DNDS::Geom::UnstructuredMesh &mesh, const std::string &path);
-    void write(const Solver &solver, const Gas &gas, real time);
+    void write(const Solver &solver, const Kinetics *kinetics, const Gas &gas, real time);
+    /// The mesh has another partition from now on.
+    void moved(const DNDS::Geom::UnstructuredMesh &mesh) { writer_.moved(mesh); }
     void close() { writer_.close(); }
 
   private:

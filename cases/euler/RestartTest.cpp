@@ -67,6 +67,8 @@ index stateOf(Simulation &run) {
         hash.add(static_cast<std::uint64_t>(run.mesh().cells.fileNumbers[static_cast<std::size_t>(cell)]));
         hash.addBytes(run.solver().conserved()[cell], variables * sizeof(real));
         hash.addBytes(run.solver().state()[cell], variables * sizeof(real));
+        if (run.kinetics() != nullptr)
+            hash.addBytes(run.kinetics()->fractions()[cell], species * sizeof(real));
         sum += hash.value();
     }
     return static_cast<index>(run.mesh().comm.allReduce(sum, MPI_SUM));
@@ -93,7 +95,7 @@ std::string complaint(Body &&body) {
 #define EXPECT_SAYS(text, part) EXPECT_NE((text).find(part), std::string::npos) << (text)
 
 TEST(Restart, GoesOnToTheSameBitsOnAnyNumberOfRanks) {
-    for (const char *what : {"unsteady", "steady", "periodic"}) {
+    for (const char *what : {"unsteady", "steady", "periodic", "kinetics"}) {
         const Folder folder;
         json content = caseIn(folder, what == std::string("steady"));
         if (what == std::string("periodic")) {
@@ -104,6 +106,10 @@ TEST(Restart, GoesOnToTheSameBitsOnAnyNumberOfRanks) {
                                       {"periodic", {"x", "y", "z"}}};
             content.erase("boundaries");
             content["initial"] = {{"kind", "vortex"}, {"centre", {0.4, 0.5}}, {"radius", 0.2}};
+        }
+        if (what == std::string("kinetics")) {
+            content["kinetics"] = {{"centre", {0, 0}}, {"velocity", {1, 0}}, {"radius", 0.4}};
+            content["balance"] = {{"threshold", 0}};
         }
         Simulation whole = runOf(content);
         const RunResult expected = whole(nullptr);
@@ -286,7 +292,7 @@ TEST(Restart, AnIntervalOfTimeHasOneCheckpoint) {
         Checkpoints checkpoints(run.mesh(), run.configuration(), [&] { return now; });
         for (index step = 1; step <= 26; step++) {
             now += 10; // seconds
-            checkpoints.afterStep(run.solver(), {.now = {.steps = step}}, false);
+            checkpoints.afterStep(run.solver(), nullptr, {.now = {.steps = step}}, false);
         }
         world().barrier();
         return folder.checkpoints();

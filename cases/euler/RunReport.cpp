@@ -17,8 +17,6 @@ namespace {
 
 namespace Geom = DNDS::Geom;
 
-int stagesOf(const Scheme &scheme) { return scheme.time == TimeScheme::SspRk2 ? 2 : 3; }
-
 /// The peak memory of this process; meshes and fields are allocated by now, so this is what a run needs.
 double memoryOfProcess() {
     rusage usage{};
@@ -61,15 +59,16 @@ double RunCosts::hidden() const {
     return pullsOfStageAlone > 0 ? std::clamp(1 - pullsOfStage / pullsOfStageAlone, 0.0, 1.0) : 0;
 }
 
-RunCosts measureCosts(DNDS::CommunicatorView comm, Solver &solver, const Scheme &scheme, index cells, index steps,
-                      double seconds) {
+RunCosts measureCosts(DNDS::CommunicatorView comm, Solver &solver, const Kinetics *kinetics,
+                      const BalanceResult &balance, const Scheme &scheme, index cells, index steps, double seconds) {
     const SolverTimes times = solver.times(); // before pulls are timed
     const double stages = times.stages > 0 ? static_cast<double>(times.stages) : 1;
     const double alone = solver.timePulls(20);
     const double spent = times.start + times.wait;
-    std::array<double, 6> sums{times.compute, spent, spent / stages, alone, times.start, times.wait};
+    const double reacting = kinetics != nullptr ? kinetics->seconds() : 0;
+    std::array<double, 7> sums{times.compute, spent, spent / stages, alone, times.start, times.wait, reacting};
     comm.allReduce(sums.data(), static_cast<int>(sums.size()), MPI_SUM);
-    std::array<double, 2> most{times.compute, spent};
+    std::array<double, 3> most{times.compute, spent, reacting};
     comm.allReduce(most.data(), static_cast<int>(most.size()), MPI_MAX);
     RunCosts costs;
     costs.ranks = comm.size();
@@ -85,6 +84,9 @@ RunCosts measureCosts(DNDS::CommunicatorView comm, Solver &solver, const Scheme 
     costs.waiting = sums[5] / costs.ranks;
     costs.computingMost = most[0];
     costs.pullsMost = most[1];
+    costs.kinetics = sums[6] / costs.ranks;
+    costs.kineticsMost = most[2];
+    costs.balance = balance;
     costs.pullsMade = times.pulls;
     costs.bytesSent = comm.allReduce(static_cast<index>(times.bytesSent), MPI_SUM);
     costs.bytesPulled = comm.allReduce(static_cast<index>(times.bytesReceived), MPI_SUM);
@@ -106,6 +108,13 @@ std::string textOf(const RunCosts &costs) {
                             "{:.1f} without overlap: {:.0f} % hidden\n",
                             static_cast<double>(costs.bytesSent) / 1e6, costs.pullsMade, 1e6 * costs.pullsOfStage,
                             1e6 * costs.pullsOfStageAlone, 100 * costs.hidden());
+    if (costs.kinetics > 0)
+        text += fmt::format("kinetics {:.3f} s (slowest rank {:.3f} s)\n", costs.kinetics, costs.kineticsMost);
+    if (costs.balance.mean > 0)
+        text += fmt::format(
+            "balanced {} times in {:.3f} s: {} cells moved; the slowest rank of each step had {:.2f} x the "
+            "mean of all ranks' work\n",
+            costs.balance.moves, costs.balance.seconds, costs.balance.cells, costs.balance.most / costs.balance.mean);
     if (costs.graphUse && costs.graphUse->whyNot.empty())
         text +=
             fmt::format("on the device, {} of {} ranks replayed steps from graphs; rank 0: {} graphs, {} launches\n",
@@ -123,6 +132,7 @@ void writeRunReport(DNDS::CommunicatorView comm, const std::string &path, const 
         if (comm.rank() != 0)
             return;
         using nlohmann::ordered_json;
+        const auto list = [](Vector v) { return std::array{v.x, v.y, v.z}; };
         const Primitive &far = configuration.reference.state;
         ordered_json report;
         report["configuration"] = configuration.path;
@@ -157,6 +167,18 @@ void writeRunReport(DNDS::CommunicatorView comm, const std::string &path, const 
                            {"bytes sent", costs.bytesSent},
                            {"bytes pulled", costs.bytesPulled},
                            {"hidden share of pulls", costs.hidden()}};
+        if (configuration.kinetics)
+            report["kinetics"] = {{"centre", list(configuration.kinetics->centre)},
+                                  {"velocity", list(configuration.kinetics->velocity)},
+                                  {"radius", configuration.kinetics->radius},
+                                  {"seconds", costs.kinetics},
+                                  {"seconds, slowest rank", costs.kineticsMost}};
+        if (configuration.balance)
+            report["balance"] = {{"moves", costs.balance.moves},
+                                 {"cells moved", costs.balance.cells},
+                                 {"seconds", costs.balance.seconds},
+                                 {"work, slowest ranks", costs.balance.most},
+                                 {"work, mean of ranks", costs.balance.mean}};
         if (costs.graphUse)
             report["graphs"] = {{"ranks", costs.ranksWithGraphs},
                                 {"captured", costs.graphUse->graphs},

@@ -3,13 +3,12 @@
 #pragma once
 
 #include "Configuration.hpp"
+#include "RunResult.hpp"
 #include "Solver.hpp"
 
 #include <string>
 
 namespace Euler {
-
-struct RunResult;
 
 /// Where the time went; the same on all ranks.
 struct RunCosts {
@@ -27,19 +26,21 @@ struct RunCosts {
     index bytesSent = 0, bytesPulled = 0;           ///< of all ranks
     std::optional<DNDS::Task::PlanGraphs> graphUse; ///< on the device: of rank 0
     int ranksWithGraphs = 0;
+    double kinetics = 0, kineticsMost = 0; ///< a mean of ranks, and the slowest rank
+    BalanceResult balance;
 
     double cellsPerSecondAndRank() const {
         return seconds > 0 ? static_cast<double>(cells) * static_cast<double>(steps) / seconds / ranks : 0;
     }
     /// Seconds of a rank outside kernels and pulls: copies and reductions, including their waiting time.
-    double rest() const { return seconds - computing - pulls; }
+    double rest() const { return seconds - computing - kinetics - pulls; }
     /// Achieved overlap: the share of the pulls' time hidden by computing.
     double hidden() const;
 };
 
 /// Measures the cost of pulls without overlap and collects the times of all ranks. Collective.
-RunCosts measureCosts(DNDS::CommunicatorView comm, Solver &solver, const Scheme &scheme, index cells, index steps,
-                      double seconds);
+RunCosts measureCosts(DNDS::CommunicatorView comm, Solver &solver, const Kinetics *kinetics,
+                      const BalanceResult &balance, const Scheme &scheme, index cells, index steps, double seconds);
 std::string textOf(const RunCosts &costs);
 
 /// run.json: result, costs and the names of the other files. Rank 0 writes it; Collective. Throws DataError on all

@@ -22,4 +22,12 @@ struct RunResult {
     std::array<real, variables> total{}; ///< integrals of the conserved variables
 };
 
+/// What moving cells to other ranks has cost; the same on all ranks.
+struct BalanceResult {
+    index moves = 0;
+    index cells = 0; ///< that went to another rank
+    double seconds = 0;
+    double most = 0, mean = 0; ///< seconds of work of the slowest rank of each step, and of all ranks
+};
+
 } // namespace Euler

@@ -73,8 +73,10 @@ TEST(Configuration, TakesChanges) {
 /// Properties of objects of the schema, by path; "" is the file.
 TEST(Configuration, HasTheKeysOfItsSchema) {
     const json schema = json::parse(std::ifstream(EULER_FOLDER "/euler.schema.json"));
-    for (const char *object : {"", "mesh", "gas", "reference", "initial", "scheme", "time", "output"}) {
+    for (const char *object :
+         {"", "mesh", "gas", "reference", "initial", "scheme", "time", "output", "kinetics", "balance"}) {
         json content = baseCase();
+        content["kinetics"] = {{"centre", {0, 0}}, {"radius", 1}};
         content["initial"] = {{"kind", "reference"}};
         json::json_pointer place(*object != '\0' ? "/" + std::string(object) : "");
         content[place]["?"] = 1;
@@ -159,6 +161,43 @@ TEST(Simulation, PlansWhatItWouldTake) {
     EXPECT_EQ(received, sizeof(real) * static_cast<std::size_t>(run.mesh().cells.ghosts) * (variables + gradientWidth));
     content["output"]["folder"] = "/dev/null/results";
     EXPECT_THROW(runOf(content).plan(), DNDS::DataError);
+}
+
+/// A hot region that crosses the mesh.
+json unevenCase() {
+    json content = baseCase();
+    content["mesh"]["box"]["cells"] = {24, 24, 1};
+    content["time"]["steps"] = 30;
+    setAllBoundaries(content, 2, "far field");
+    content["boundaries"]["y-"] = "wall";
+    content["kinetics"] = {{"centre", {0, 0}}, {"velocity", {1, 1}}, {"radius", 0.3}, {"substeps", 60}};
+    return content;
+}
+
+TEST(Balance, ChangesNoBits) {
+    const DNDS::CommunicatorView comm(MPI_COMM_WORLD);
+    for (const char *partitioner : {"curve", "graph"}) {
+        json content = unevenCase();
+        content["balance"] = {{"threshold", 0}, {"partitioner", partitioner}};
+        expectSameBits(content);
+        Simulation balanced = runOf(content);
+        std::ostringstream out;
+        (void)balanced(&out, ProgressStyle::None);
+        EXPECT_EQ(balanced.balance().moves > 0, comm.size() > 1);
+        EXPECT_EQ(out.str().find("balance after step 1: ") != std::string::npos, comm.size() > 1) << out.str();
+        EXPECT_NE(out.str().find("cells moved; the slowest rank of each step"), std::string::npos) << out.str();
+    }
+}
+
+TEST(Kinetics, AreRobertsonsProblem) {
+    Fractions now = {1, 0, 0};
+    for (int second = 0; second < 40; second++)
+        now = react(now, 50);
+    // As cvRoberts prints them, an example of CVODE (SUNDIALS).
+    EXPECT_NEAR(now[0], 0.7158, 2e-3);
+    EXPECT_NEAR(now[1], 9.185e-6, 5e-8);
+    EXPECT_NEAR(now[2], 0.2842, 2e-3);
+    EXPECT_NEAR(now[0] + now[1] + now[2], 1, 1e-14);
 }
 
 TEST(Simulation, WritesHistoriesFieldsAndSurfaces) {

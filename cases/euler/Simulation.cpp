@@ -8,6 +8,7 @@
 #include "DNDS/Mpi/ExactSum.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <filesystem>
 #include <optional>
 #include <ostream>
@@ -36,6 +37,8 @@ std::string nameOf(BoundaryKind kind) {
     }
     return "pressure outlet";
 }
+
+const Geom::MeshOptions meshOptions{.ghostsBy = Geom::GhostNeighbours::Faces};
 
 } // namespace
 
@@ -69,9 +72,13 @@ class Simulation::Files {
         if (history_)
             history_->write(now);
     }
-    void writeFields(const Solver &solver, const Gas &gas, real time) {
+    void writeFields(const Simulation &run, real time) {
         if (fields_)
-            fields_->write(solver, gas, time);
+            fields_->write(run.solver(), run.kinetics(), run.configuration().gas, time);
+    }
+    void moved(const Geom::UnstructuredMesh &mesh) {
+        if (fields_)
+            fields_->moved(mesh);
     }
     void close() {
         if (fields_)
@@ -91,9 +98,8 @@ Geom::UnstructuredMesh buildMeshOf(DNDS::CommunicatorView comm, const MeshChoice
         comm.guarded([&] { source = makeBoxMesh(*choice.box, comm); });
     else
         source = readMesh(comm, choice.file, choice.cgns);
-    Geom::MeshOptions options;
+    Geom::MeshOptions options = meshOptions;
     options.partitioner = choice.curve ? Geom::Partitioner::Curve : Geom::Partitioner::Graph;
-    options.ghostsBy = Geom::GhostNeighbours::Faces;
     return buildMesh(comm, std::move(source), options);
 }
 
@@ -104,6 +110,10 @@ Simulation::Simulation(DNDS::CommunicatorView comm, Configuration configuration)
                                        conditionsOf(mesh_, configuration_.boundaries));
     forcePatches_ = forcePatches(mesh_, configuration_);
     solver_->setState([&](Vector point) { return flowAt(configuration_, point, 0); });
+    if (configuration_.kinetics)
+        kinetics_.emplace(*configuration_.kinetics, mesh_);
+    if (configuration_.balance)
+        policy_.emplace(configuration_.balance->threshold);
 }
 
 std::string Simulation::plan() const {
@@ -127,10 +137,81 @@ std::string Simulation::describe() const {
 
 real Simulation::step(real time) {
     const TimeChoice &choice = configuration_.time;
-    if (!choice.steady)
-        return solver_->advance(choice.cfl, choice.end - time);
-    solver_->advanceLocally(choice.cfl);
-    return 0;
+    real length = 0;
+    if (choice.steady)
+        solver_->advanceLocally(choice.cfl);
+    else
+        length = solver_->advance(choice.cfl, choice.end - time);
+    if (kinetics_)
+        kinetics_->advance(metrics_, time);
+    return length;
+}
+
+/// Costs of own cells in whole numbers: 100 for one without kinetics. Collective.
+std::vector<index> Simulation::costs(real time) const {
+    std::array<double, 4> measured{solver_->times().compute, static_cast<double>(mesh_.cells.owned), 0, 0};
+    if (kinetics_)
+        measured = {measured[0], measured[1], kinetics_->seconds(), static_cast<double>(kinetics_->substeps())};
+    comm_.allReduce(measured.data(), static_cast<int>(measured.size()), MPI_SUM);
+    std::vector<index> all(static_cast<std::size_t>(mesh_.cells.owned), 100);
+    const double stages = static_cast<double>(std::max<index>(1, solver_->times().stages));
+    const double cell = measured[0] / (measured[1] * stages / stagesOf(configuration_.scheme));
+    if (!kinetics_ || cell <= 0)
+        return all;
+    const std::vector<index> substeps = kinetics_->costs(metrics_, time);
+    const double substep = measured[2] / measured[3];
+    for (std::size_t i = 0; i < all.size(); i++)
+        all[i] += std::llround(100 * std::min(1e6, static_cast<double>(substeps[i]) * substep / cell));
+    return all;
+}
+
+/// The mesh, and all that is on it, on the ranks `targets` [own cells]. Collective.
+void Simulation::moveTo(const std::vector<int> &targets) {
+    Geom::MovedMesh moved(mesh_, targets, meshOptions);
+    ParArray<real, variables> conserved("conserved", comm_);
+    moved.rows(Geom::MeshEntityKind::Cells).move(solver_->conserved(), conserved);
+    if (kinetics_) {
+        ParArray<real, species> fractions("species", comm_);
+        moved.rows(Geom::MeshEntityKind::Cells).move(kinetics_->fractions(), fractions);
+        kinetics_->setFractions(std::move(fractions));
+    }
+    const SolverTimes times = solver_->times();
+    solver_.reset(); // it refers to the old mesh
+    mesh_ = moved.take();
+    metrics_ = computeMetrics(mesh_);
+    solver_ = std::make_unique<Solver>(mesh_, metrics_, configuration_.gas, configuration_.scheme,
+                                       conditionsOf(mesh_, configuration_.boundaries));
+    solver_->setConserved(conserved);
+    solver_->continueTimes(times);
+}
+
+/// Moves cells where that pays, after a step; returns a line about it, or nothing. Collective.
+std::string Simulation::rebalance(Files &files, const RunResult &now) {
+    if (!policy_)
+        return {};
+    const double worked = solver_->times().compute + (kinetics_ ? kinetics_->seconds() : 0);
+    const bool due = policy_->isDue(comm_, worked - std::exchange(counted_, worked));
+    balance_.most += policy_->last().most;
+    balance_.mean += policy_->last().mean;
+    if (!due)
+        return {};
+    const double begin = MPI_Wtime();
+    const std::vector<int> targets = repartitionTargets(
+        mesh_, costs(now.time),
+        {.partitioner = configuration_.balance->graph ? Geom::Partitioner::Graph : Geom::Partitioner::Curve});
+    const auto stay = std::count(targets.begin(), targets.end(), comm_.rank());
+    const index moved = comm_.allReduce(mesh_.cells.owned - static_cast<index>(stay), MPI_SUM);
+    if (moved > 0) {
+        moveTo(targets);
+        files.moved(mesh_);
+    }
+    const double seconds = comm_.allReduce(MPI_Wtime() - begin, MPI_MAX);
+    policy_->moved(comm_, seconds);
+    balance_.moves += moved > 0 ? 1 : 0;
+    balance_.cells += moved;
+    balance_.seconds += seconds;
+    return fmt::format("balance after step {}: {} of {} cells move ({:.3f} s); {}\n", now.steps, moved, cells_, seconds,
+                       describeImbalance(comm_, policy_->last()));
 }
 
 RunResult Simulation::measure(index steps, real time) const {
@@ -168,19 +249,19 @@ void Simulation::measureErrors(RunResult &result) const {
 }
 
 void Simulation::restart(const std::string &path, const RestartChoice &choice, std::ostream *out) {
-    start_ = readCheckpoint(mesh_, configuration_, *solver_, path, choice, out);
+    start_ = readCheckpoint(mesh_, configuration_, *solver_, kinetics_ ? &*kinetics_ : nullptr, path, choice, out);
 }
 
 /// Writes and reports the results. Collective.
 void Simulation::finish(RunResult &now, Files &files, double seconds, std::ostream *out) {
     const OutputChoice &output = configuration_.output;
-    files.writeFields(*solver_, configuration_.gas, now.time);
+    files.writeFields(*this, now.time);
     files.close();
     if (!output.folder.empty())
         writeSurface(mesh_, metrics_, *solver_, configuration_.reference, forcePatches_, files.pathOf("surface.csv"));
     measureErrors(now);
-    const RunCosts costs =
-        measureCosts(comm_, *solver_, configuration_.scheme, cells_, now.steps - start_.now.steps, seconds);
+    const RunCosts costs = measureCosts(comm_, *solver_, kinetics(), balance_, configuration_.scheme, cells_,
+                                        now.steps - start_.now.steps, seconds);
     if (!output.folder.empty())
         writeRunReport(comm_, files.pathOf("run.json"), configuration_, mesh_.origin, now, costs);
     if (out == nullptr)
@@ -247,17 +328,20 @@ RunResult Simulation::operator()(std::ostream *out, ProgressStyle style) {
         if (done)
             break;
         if (output.fieldsEvery > 0 && now.steps % output.fieldsEvery == 0)
-            files.writeFields(*solver_, configuration_.gas, now.time);
-        const CheckpointNotice notice = checkpoints.afterStep(*solver_, {now, firstResidual}, false);
+            files.writeFields(*this, now.time);
+        const CheckpointNotice notice = checkpoints.afterStep(*solver_, kinetics(), {now, firstResidual}, false);
         progress.say(notice.message);
         if (notice.stopped) {
             files.close();
             return now;
         }
+        const double balancing = MPI_Wtime();
+        progress.say(rebalance(files, now));
+        seconds += MPI_Wtime() - balancing; // where this is on, ranks wait for the slowest one here
     }
     finish(now, files, seconds, out);
     // After all results: if the last checkpoint exists, so do they. Otherwise the run continues from the one before.
-    checkpoints.afterStep(*solver_, {now, firstResidual}, true);
+    checkpoints.afterStep(*solver_, kinetics(), {now, firstResidual}, true);
     return now;
 }
 

@@ -4,11 +4,15 @@
 
 #include "Checkpoint.hpp"
 #include "Configuration.hpp"
+#include "Kinetics.hpp"
 #include "Progress.hpp"
 #include "Solver.hpp"
 
+#include "DNDS/Geom/Repartition/Repartition.hpp"
+
 #include <iosfwd>
 #include <memory>
+#include <optional>
 
 namespace Euler {
 
@@ -39,11 +43,17 @@ class Simulation {
     const Configuration &configuration() const { return configuration_; }
     Solver &solver() { return *solver_; }
     const Solver &solver() const { return *solver_; }
+    /// Null without `"kinetics"`.
+    const Kinetics *kinetics() const { return kinetics_ ? &*kinetics_ : nullptr; }
+    const BalanceResult &balance() const { return balance_; }
 
   private:
     class Files;
 
     real step(real time);
+    std::string rebalance(Files &files, const RunResult &now);
+    std::vector<index> costs(real time) const;
+    void moveTo(const std::vector<int> &targets);
     RunResult measure(index steps, real time) const;
     void measureErrors(RunResult &result) const;
     void finish(RunResult &now, Files &files, double seconds, std::ostream *out);
@@ -53,6 +63,10 @@ class Simulation {
     DNDS::Geom::UnstructuredMesh mesh_;
     DNDS::Geom::MeshMetrics metrics_;
     std::unique_ptr<Solver> solver_;
+    std::optional<Kinetics> kinetics_;
+    std::optional<DNDS::Geom::Rebalancing> policy_;
+    BalanceResult balance_;
+    double counted_ = 0; ///< seconds of this rank's own work that `policy_` knows of
     RunPoint start_;
     std::vector<int> forcePatches_;
     index cells_ = 0; ///< of all ranks

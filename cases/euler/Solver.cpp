@@ -158,7 +158,7 @@ void Solver::setConserved(const ParArray<real, variables> &conserved) {
 }
 
 SolverTimes Solver::times() const {
-    SolverTimes times;
+    SolverTimes times = before_;
     for (const Plan *plan : {&*timeSteps_, &*stages_}) {
         const DNDS::Task::PlanStatistics &spent = plan->statistics();
         times.compute += spent.seconds - spent.secondsStarting - spent.secondsWaiting;
@@ -168,7 +168,7 @@ SolverTimes Solver::times() const {
         times.bytesSent += spent.bytesSent;
         times.bytesReceived += spent.bytesReceived;
     }
-    times.stages = stagesDone_;
+    times.stages += stagesDone_;
     return times;
 }
 

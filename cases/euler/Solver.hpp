@@ -41,6 +41,9 @@ struct Scheme {
     bool graphs = true;  ///< on the device, replay steps from graphs
 };
 
+/// Stages of a step.
+inline int stagesOf(const Scheme &scheme) { return scheme.time == TimeScheme::SspRk2 ? 2 : 3; }
+
 /// Seconds of this rank, and its pulls.
 ///
 /// On the device, `compute` is the host's time for starting kernels and waiting for them, and `wait` the time waiting
@@ -102,8 +105,9 @@ class Solver {
     /// The pressure at boundary faces at the start of the last stage. Local.
     std::vector<real> wallPressures(std::span<const index> faces) const;
 
-    /// Of all steps so far. Local.
+    /// Of all steps so far, and those of a solver that this one replaces. Local.
     SolverTimes times() const;
+    void continueTimes(const SolverTimes &before) { before_ = before; }
     /// How steps are started on the device; empty on the host.
     std::optional<DNDS::Task::PlanGraphs> graphUse() const;
     /// The tasks of a step, and what the library made of them: for people. Local.
@@ -190,6 +194,7 @@ class Solver {
     mutable DNDS::Array<real, variables> flux_;
     real volume_ = 0; ///< of all ranks
     index stagesDone_ = 0;
+    SolverTimes before_;
     /// What a solver on the device has. Streams and plans go before the memory they use.
     struct OnDevice {
         explicit OnDevice(index cells) : minimum(cells) {}

@@ -78,6 +78,9 @@ inline void expectSameBits(const json &content) {
     index different = 0;
     for (index cell = 0; cell < run.mesh().cells.owned; cell++) {
         const auto number = static_cast<std::size_t>(run.mesh().cells.fileNumbers[static_cast<std::size_t>(cell)]);
+        for (int k = 0; run.kinetics() != nullptr && k < species; k++)
+            different +=
+                run.kinetics()->fractions()(cell, k) == serial.kinetics()->fractions()(cellOfNumber[number], k) ? 0 : 1;
         for (int k = 0; k < variables; k++)
             different +=
                 run.solver().conserved()(cell, k) == serial.solver().conserved()(cellOfNumber[number], k) ? 0 : 1;

@@ -4,6 +4,7 @@
     plot.py FOLDER [--output FOLDER] [--wedge X Y DEGREES] [--reference CSV] [--zoom X0 X1 Y0 Y1]
 
 field.png    the pressure, and the outlines of the parts that the ranks computed; needs h5py and a flat mesh
+parts.png    with "balance": the parts of the ranks at six times
 history.png  residuals and force coefficients by step
 surface.png  the pressure coefficient on walls; --reference adds a solution of SU2 (node values with the columns x, y
              and Pressure) where its nodes lie on the walls
@@ -25,7 +26,7 @@ import numpy as np
 
 # The drawing of the package dnds, from its sources: it needs no compiled module.
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "python/dnds"))
-from plotting import BLUE, GREEN, INK, ORANGE, STYLE, VtkContent, draw_cells, draw_parts, read_columns
+from plotting import BLUE, GREEN, INK, ORANGE, STYLE, VtkContent, draw_cells, draw_owners, draw_parts, read_columns
 
 # ----------------------------------------------------------------------------------------------------------------------
 # Reading
@@ -258,6 +259,23 @@ def picture_of_field(folder, field, run, zoom):
     return save(figure, folder / "field.png")
 
 
+def picture_of_parts(folder, path, hot=None):
+    last = len(VtkContent(path).times) - 1
+    steps = sorted({round(last * k / 5) for k in range(6)})
+    figure, axes = plt.subplots(2, 3, figsize=(10, 4.6), layout="constrained")
+    for place in axes.flat[len(steps) :]:
+        place.set_axis_off()
+    for place, step in zip(axes.flat, steps, strict=False):
+        field = VtkContent(path, step)
+        time = field.times[field.step]
+        draw_owners(place, field, field.fields["rank"].astype(int))
+        if hot:
+            centre = np.array(hot["centre"]) + time * np.array(hot["velocity"])
+            place.add_patch(plt.Circle(centre[:2], hot["radius"], fill=False, color=INK, linestyle="--"))
+        place.set_title(f"time {time:.3g}", fontsize=9)
+    return save(figure, folder / "parts.png")
+
+
 def picture_of_history(folder, history):
     forces = np.any(history["lift"] != 0) or np.any(history["drag"] != 0)
     rows = 1 + forces
@@ -307,6 +325,8 @@ def main():
     pictures = []
     if field is not None:
         pictures.append(picture_of_field(folder, field, run, arguments.zoom))
+    if field is not None and "balance" in run and len(field.times) > 1:
+        pictures.append(picture_of_parts(folder, files[-1], run.get("kinetics")))
     pictures.append(picture_of_history(folder, read_columns(arguments.folder / "history.csv")))
     if arguments.wedge:
         pictures.append(picture_of_shock(folder, field, surface, run, arguments.wedge))

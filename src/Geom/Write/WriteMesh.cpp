@@ -3,6 +3,8 @@
 #include "DNDS/Geom/Source/NumberTable.hpp"
 #include "DNDS/Mpi/FailTogether.hpp"
 
+#include <array>
+
 namespace DNDS::Geom {
 
 namespace {
@@ -48,10 +50,30 @@ struct OrderedStep {
 MeshWriter::MeshWriter(const UnstructuredMesh &mesh, std::string path, const MeshWriterOptions &options)
     : order_(mesh), ownedNodes_(mesh.nodes.owned), ownedCells_(mesh.cells.owned), writesRanks_(options.ranks),
       writer_(failTogether(mesh.comm, [&] {
-          if (writesRanks_)
-              ranks_.assign(toSize(mesh.cells.owned), static_cast<real>(mesh.comm.rank()));
+          setRanks();
           return VtkHdfWriter(mesh.comm, std::move(path), sliceOf(order_.mesh()));
       })) {}
+
+void MeshWriter::setRanks() {
+    if (writesRanks_)
+        ranks_.assign(toSize(ownedCells_), static_cast<real>(order_.comm().rank()));
+}
+
+void MeshWriter::moved(const UnstructuredMesh &mesh) {
+    failTogether(order_.comm(), [&] {
+        FileOrder order(mesh);
+        const auto sizeOf = [](const FileOrder &of) { return std::array{of.mesh().nodes(), of.mesh().cells.size()}; };
+        DNDS_CHECK(
+            sizeOf(order) == sizeOf(order_), ArgumentError,
+            "{} was repartitioned, but this is another mesh: {} cells and {} nodes in this block, instead of {} and {}",
+            order_.mesh().origin, order.mesh().cells.size(), order.mesh().nodes(), order_.mesh().cells.size(),
+            order_.mesh().nodes());
+        order_ = std::move(order);
+        ownedNodes_ = mesh.nodes.owned;
+        ownedCells_ = mesh.cells.owned;
+        setRanks();
+    });
+}
 
 void MeshWriter::writeStep(real time, const StepFields &fields) {
     failTogether(order_.comm(), [&] {

@@ -81,10 +81,15 @@ class MeshWriter {
     /// Copies the steps of a complete file of the same mesh up to the time `last`, so that a program which restarts
     /// goes on with its series: see `VtkHdfWriter::continueFrom`. On any number of ranks, but for the field "rank".
     index continueFrom(const std::string &path, real last = std::numeric_limits<real>::infinity());
+    /// The mesh has been repartitioned: fields of later steps have the rows of this one. Costs as making the writer,
+    /// but for the file. Throws ArgumentError for a mesh of another size.
+    void moved(const UnstructuredMesh &mesh);
     /// Completes the file.
     void close();
 
   private:
+    void setRanks();
+
     FileOrder order_;
     index ownedNodes_;
     index ownedCells_;

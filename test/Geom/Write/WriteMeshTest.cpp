@@ -2,6 +2,7 @@
 
 #include "DNDS/Geom/Build/BuildMesh.hpp"
 #include "DNDS/Geom/Generate/BoxMesh.hpp"
+#include "DNDS/Geom/Repartition/Repartition.hpp"
 #include "support/MpiTest.hpp"
 #include "support/TemporaryFile.hpp"
 
@@ -56,17 +57,23 @@ BoxMeshOptions boxOf(BoxCells fill) {
     return options;
 }
 
-/// Two steps of a field at cells, with ghosts, and one at nodes.
-void writeResults(CommunicatorView comm, BoxCells fill, const std::string &path, bool ranks) {
-    const UnstructuredMesh mesh = buildMesh(comm, makeBoxMesh(boxOf(fill), comm));
-    ArrayPair<ParArray<real, 3>> velocity;
-    velocity.initPair("velocity", comm);
-    velocity.father->resize(mesh.cells.owned);
-    attachField(velocity, mesh.cells);
-    ParArray<real, 1> height("height", comm);
-    height.resize(mesh.nodes.owned);
+enum class Cells { Stay, Move };
+
+/// Two steps of a field at cells, with ghosts, and one at nodes; before the second one all cells may go to the next
+/// rank.
+void writeResults(CommunicatorView comm, BoxCells fill, const std::string &path, bool ranks,
+                  Cells between = Cells::Stay) {
+    UnstructuredMesh mesh = buildMesh(comm, makeBoxMesh(boxOf(fill), comm));
     MeshWriter writer(mesh, path, {.ranks = ranks});
     for (int step = 0; step < 2; step++) {
+        if (step == 1 && between == Cells::Move) {
+            const std::vector<int> targets(static_cast<std::size_t>(mesh.cells.owned), (comm.rank() + 1) % comm.size());
+            mesh = MovedMesh(mesh, targets).take();
+            writer.moved(mesh);
+        }
+        auto velocity = mesh.field<3>("velocity");
+        ParArray<real, 1> height("height", comm);
+        height.resize(mesh.nodes.owned);
         for (index c = 0; c < mesh.cells.owned; c++)
             for (rowsize k = 0; k < 3; k++)
                 velocity(c, k) =
@@ -105,6 +112,17 @@ TEST_P(WrittenMeshes, AreTheSameFilesOnAnyNumberOfRanks) {
     }
     for (std::size_t i = 0; i < velocity.size(); i++)
         EXPECT_EQ(velocity[i], static_cast<real>(100 * (i / 3 % cells) + i % 3 + i / (3 * cells)));
+}
+
+TEST_P(WrittenMeshes, StayTheSameWhereCellsMove) {
+    const CommunicatorView comm(MPI_COMM_WORLD);
+    const TemporaryFile still(".vtkhdf");
+    const TemporaryFile moved(".vtkhdf");
+    writeResults(comm, GetParam(), still.path(), false);
+    writeResults(comm, GetParam(), moved.path(), false, Cells::Move);
+    if (comm.rank() == 0) {
+        EXPECT_EQ(contentOf(still.path()), contentOf(moved.path()));
+    }
 }
 
 INSTANTIATE_TEST_SUITE_P(Boxes, WrittenMeshes,
@@ -153,6 +171,12 @@ TEST(MeshWriter, NamesTheFieldThatDoesNotFit) {
         EXPECT_SAYS(writing({.cells = {good[0], {"more", 3, cells}}}), "cell field 'more' was not in the first step");
         writer.close();
     }
+    const UnstructuredMesh other = buildMesh(comm, makeBoxMesh(boxOf(BoxCells::Tetrahedra), comm));
+    const TemporaryFile unmoved(".vtkhdf");
+    MeshWriter writer(mesh, unmoved.path());
+    EXPECT_SAYS(messageOf([&] { writer.moved(other); }), "was repartitioned, but this is another mesh");
+    writer.writeStep(0.0, {.cells = good});
+    writer.close();
     const TemporaryFile cgns(".cgns");
     EXPECT_SAYS(messageOf([&] {
                     writeCgnsMesh(mesh, cgns.path(), {.cells = {{"speed", 1, cells}}});
