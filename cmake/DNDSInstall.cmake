@@ -47,3 +47,5 @@ install(FILES cmake/DNDSKernels.cmake cmake/DNDSMpiOfLibrary.cmake cmake/FindCGN
 # Draws what DNDS_TRACE records; needs Python with Matplotlib, and none of the library.
 install(FILES python/dnds/trace.py DESTINATION "${CMAKE_INSTALL_DATADIR}/dnds")
 install(FILES LICENSE DESTINATION "${CMAKE_INSTALL_DOCDIR}")
+
+include(DNDSPkgConfig)

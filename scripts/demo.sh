@@ -1,10 +1,12 @@
 #!/usr/bin/env bash
-# Builds DNDS and runs its demo: four ranks compute the flow over a wedge at Mach 2 and pictures show what came out.
+# Builds DNDS and runs its demo: as many ranks as there are cores compute the flow over a wedge at Mach 2, pictures show what
+# came out, and a case of 300,000 cells what computing during pulls won.
 #
 #   scripts/demo.sh [--ghosts] [--generated] [--jobs N] [--ranks N] [--no-install]
 #
 #   --ghosts      the smaller demo ghost_pull instead: who owns a mesh, who has copies of what, and what a pull moves
 #   --generated   generate the wedge's mesh even where ../shared/meshes/wedge_hdf5.cgns is there
+#   --ranks N     so many instead of one a core, at most 16
 #   --no-install  install no packages
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -16,7 +18,8 @@ fail() {
 }
 
 jobs=$(nproc)
-ranks=4
+cores=$(nproc)
+ranks=$((cores < 16 ? cores : 16))
 install=true
 case=euler
 mesh=../shared/meshes/wedge_hdf5.cgns
@@ -32,7 +35,7 @@ while [ $# -gt 0 ]; do
     --ranks) ranks=$2 && shift ;;
     --no-install) install=false ;;
     -h | --help)
-        sed -n '2,8s/^# \{0,1\}//p' "$0"
+        sed -n '2,10s/^# \{0,1\}//p' "$0"
         exit 0
         ;;
     *) fail "unknown option $1 (see --help)" ;;
@@ -86,4 +89,36 @@ for candidate in build/python-venv/bin/python3 "$python"; do
         break
     fi
 done
+
+# seconds BOOLEAN: of 20 steps on 300,000 cells, with or without computing during pulls.
+seconds() {
+    local folder=$output/overlap
+    scripts/mpirun.sh "$ranks" "$program" cases/euler/ramp.json --progress none --set 'mesh.box.cells=[600,500,1]' \
+        --set mesh.partitioner=curve --set "scheme.overlap=$1" --set time.steps=20 --set output.fields=false \
+        --set "output.folder=$folder" >/dev/null
+    sed -n 's/.*"seconds": \([0-9.]*\).*/\1/p' "$folder/run.json" | head -n 1
+}
+if [ "$ranks" -gt 1 ]; then
+    say "300,000 cells on $ranks ranks: 20 steps, computing during pulls and after them, the better of two runs each"
+    with=() without=()
+    for _ in 1 2; do
+        with+=("$(seconds true)")
+        without+=("$(seconds false)")
+    done
+    printf '%s %s %s %s\n' "${with[@]}" "${without[@]}" | awk '{
+        a = $1 < $2 ? $1 : $2; b = $3 < $4 ? $3 : $4
+        printf "overlap: %.2f s with it, %.2f s without: %+.1f %% of the time\n", a, b, 100 * (a / b - 1)
+    }'
+    [ "$ranks" -le "$cores" ] || echo "($ranks ranks on $cores cores: who waits for a core hides what overlap wins)"
+fi
+
 say "the field is $output/fields.vtkhdf (for ParaView), the pictures are named above"
+cat <<TEXT
+Next:
+  scripts/demo.sh --ghosts                                 who owns a mesh, and what a pull moves
+  cases/euler/README.md                                    your own flow: configurations, checkpoints, clusters, GPUs
+  docs/tutorial.md, docs/first_solver.md                   a solver of your own, in C++
+  docs/python.md                                           and in Python
+  scripts/mpirun.sh $ranks build/release/.../dnds-doctor       what this machine gives to MPI (docs/diagnosis.md)
+  scripts/test.sh                                          the tests
+TEXT

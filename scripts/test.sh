@@ -82,6 +82,30 @@ $build || $test || fail "--build-only and --test-only leave nothing to do"
 
 count() { sed -n "s/.*[[:space:]]$1=\"\([0-9]*\)\".*/\1/p" "$2" | head -n 1; }
 
+# The reasons of tests that skipped themselves, but for those that other numbers of ranks run: results in the form of JUnit.
+reasons() { sed -n '/: Skipped$/{n;p}' "$@" | grep -Ev 'rank|peer|nodes?$|one buffer|received|build has (a|one)|there is a device' || true; }
+
+# hint REGEX WHAT HOW: how to have the skipped tests whose reasons match; takes these from $skips.
+hint() {
+    local count
+    count=$(grep -Ec "$1" <<<"$skips" || true)
+    [ "$count" -eq 0 ] || printf '  %3d  %s: %s\n' "$count" "$2" "$3"
+    skips=$(grep -Ev "$1" <<<"$skips" || true)
+}
+
+# tell_skipped JUNIT...: what the tests left out, and how to have it.
+tell_skipped() {
+    local skips
+    skips=$(reasons "$@")
+    [ -n "$skips" ] || return 0
+    say "skipped on all numbers of ranks, and how to have it"
+    hint 'device|kernels|GPU|host code' "for a device" "scripts/test.sh --preset emulated, or --preset cuda with a GPU"
+    hint 'DNDS_DEBUG_CHECKS|debug checks|sanitizer' "for checked builds" "scripts/test.sh --preset debug"
+    hint 'HDF5|NetCDF|oneTBB|CGNS' "for libraries" "scripts/install-deps.sh, then configure anew"
+    hint 'not there|not here|^no |has no ' "for public meshes and fields" "the folder ../shared/meshes"
+    sort <<<"$skips" | uniq -c | sed -n '/[^ 0-9]/s/^ \{4\}//p'
+}
+
 # build_preset NAME: configures, and compiles what was asked for.
 build_preset() {
     local preset=$1 directory=build/$1
@@ -106,6 +130,7 @@ build_preset() {
 }
 
 passed=0 failed=0 skipped=0
+results=()
 broken=()
 for preset in "${presets[@]}"; do
     ! $build || build_preset "$preset"
@@ -118,6 +143,7 @@ for preset in "${presets[@]}"; do
     GTEST_BRIEF=1 ctest --preset "$preset" --parallel "$jobs" "${ctest_options[@]}" --output-junit "$result" </dev/null ||
         broken+=("$preset")
     [ -s "$result" ] || fail "$preset: no test ran"
+    results+=("$result")
     total=$(count tests "$result") bad=$(count failures "$result")
     idle=$(($(count skipped "$result") + $(count disabled "$result")))
     passed=$((passed + total - bad - idle)) failed=$((failed + bad)) skipped=$((skipped + idle))
@@ -125,6 +151,7 @@ done
 $test || exit 0
 
 [ ${#broken[@]} -eq 0 ] || say "tests failed in: ${broken[*]}"
+tell_skipped "${results[@]}"
 [ "$skipped" -eq 0 ] || echo "$skipped skipped"
 echo "$passed passed, $failed failed"
 [ ${#broken[@]} -eq 0 ] && [ "$failed" -eq 0 ]

@@ -1,5 +1,6 @@
-# Installs the build to a temporary prefix, then configures, builds and runs the project beside this script against it.
-# Called by ctest with buildDir, sourceDir, workDir, generator, buildType, compiler and mpiexecCommand.
+# Installs the build to a temporary prefix, moves it, then builds and runs the project beside this script against it: by CMake, by
+# pkg-config, and from the sources by FetchContent. Called by ctest with buildDir, projectDir, sourceDir, workDir, generator,
+# buildType, compiler, mpiCompiler and mpiexecCommand.
 
 set(prefix "${workDir}/prefix")
 file(REMOVE_RECURSE "${workDir}")
@@ -10,11 +11,46 @@ function(run)
   execute_process(COMMAND ${ARGN} COMMAND_ERROR_IS_FATAL ANY)
 endfunction()
 
-run("${CMAKE_COMMAND}" --install "${buildDir}" --prefix "${prefix}")
+run("${CMAKE_COMMAND}" --install "${buildDir}" --prefix "${workDir}/installed")
+file(RENAME "${workDir}/installed" "${prefix}")
 run("${CMAKE_COMMAND}" -S "${sourceDir}" -B "${workDir}/build" -G "${generator}" "-DCMAKE_BUILD_TYPE=${buildType}"
     "-DCMAKE_CXX_COMPILER=${compiler}" "-DCMAKE_PREFIX_PATH=${prefix}")
 run("${CMAKE_COMMAND}" --build "${workDir}/build")
 # Where the library is shared, the consumer's run path points to the prefix.
-foreach(program IN ITEMS consumer checked_O0 checked_O2)
+set(programs consumer checked_O0 checked_O2)
+if(EXISTS "${workDir}/build/mesh")
+  list(APPEND programs mesh)
+endif()
+foreach(program IN LISTS programs)
   run(${mpiexecCommand} "${workDir}/build/${program}")
 endforeach()
+
+# By pkg-config
+find_program(pkgConfig pkg-config)
+file(GLOB_RECURSE files "${prefix}/dnds*.pc")
+if(NOT files)
+  message(FATAL_ERROR "no files of pkg-config were installed")
+endif()
+if(pkgConfig AND mpiCompiler)
+  list(GET files 0 first)
+  cmake_path(GET first PARENT_PATH folder)
+  set(ENV{PKG_CONFIG_PATH} "${folder}")
+  foreach(pair IN ITEMS main:dnds mesh:dnds-geom)
+    string(REPLACE ":" ";" pair "${pair}")
+    list(POP_FRONT pair source)
+    if(NOT EXISTS "${folder}/${pair}.pc")
+      continue()
+    endif()
+    execute_process(COMMAND "${pkgConfig}" --cflags --libs ${pair} OUTPUT_VARIABLE flags COMMAND_ERROR_IS_FATAL ANY)
+    separate_arguments(flags UNIX_COMMAND "${flags}")
+    run("${mpiCompiler}" -O1 "${sourceDir}/${source}.cpp" ${flags} "-Wl,-rpath,${prefix}/lib" -o "${workDir}/${source}")
+    run(${mpiexecCommand} "${workDir}/${source}")
+  endforeach()
+else()
+  message(STATUS "SKIPPED: there is no pkg-config or no compiler of MPI")
+endif()
+
+# From the sources: what a program includes compiles, without the library itself
+run("${CMAKE_COMMAND}" -S "${sourceDir}/fetched" -B "${workDir}/fetched" -G "${generator}" "-DCMAKE_BUILD_TYPE=${buildType}"
+    "-DCMAKE_CXX_COMPILER=${compiler}" "-DsourceDir=${projectDir}")
+run("${CMAKE_COMMAND}" --build "${workDir}/fetched" --target consumer)

@@ -1,0 +1,74 @@
+# Files of pkg-config, one a library, for builds without CMake: mpicxx solver.cpp $(pkg-config --cflags --libs dnds-geom)
+#
+# They find their prefix by where they lie, so that an installation can be moved. MPI is left to mpicxx.
+
+# dnds_pkg_config(NAME LIBRARY REQUIRES names... LIBS paths and flags...)
+function(dnds_pkg_config name library)
+  cmake_parse_arguments(PARSE_ARGV 2 arg "" "" "REQUIRES;LIBS;CFLAGS")
+  list(JOIN arg_REQUIRES " " requires)
+  list(JOIN arg_LIBS " " libs)
+  list(JOIN arg_CFLAGS " " cflags)
+  file(RELATIVE_PATH up "/${CMAKE_INSTALL_LIBDIR}/pkgconfig" "/")
+  file(
+    CONFIGURE
+    OUTPUT "${PROJECT_BINARY_DIR}/${name}.pc"
+    CONTENT
+      "prefix=\${pcfiledir}/${up}
+includedir=\${prefix}/${CMAKE_INSTALL_INCLUDEDIR}
+libdir=\${prefix}/${CMAKE_INSTALL_LIBDIR}
+
+Name: ${name}
+Description: ${PROJECT_DESCRIPTION} (${library}); compile and link with mpicxx
+Version: ${PROJECT_VERSION}
+Requires: ${requires}
+Cflags: -std=c++20 -I\${includedir} ${cflags}
+Libs: -L\${libdir} -l${library} ${libs}
+"
+    @ONLY)
+  install(FILES "${PROJECT_BINARY_DIR}/${name}.pc" DESTINATION "${CMAKE_INSTALL_LIBDIR}/pkgconfig")
+endfunction()
+
+set(requires fmt eigen3)
+set(libs)
+set(cflags)
+if(DNDS_HAS_TBB)
+  list(APPEND requires tbb)
+endif()
+if(DNDS_DEVICE STREQUAL "cuda")
+  list(APPEND libs "-L${CUDAToolkit_LIBRARY_DIR}" -lcudart -lcublas)
+elseif(DNDS_DEVICE STREQUAL "emulated")
+  list(APPEND libs -pthread)
+endif()
+foreach(option IN ITEMS DNDS_DEBUG_CHECKS DNDS_CUDA_PROXY) # which headers ask for
+  if(${option})
+    list(APPEND cflags -D${option})
+  endif()
+endforeach()
+dnds_pkg_config(dnds DNDS REQUIRES ${requires} LIBS ${libs} CFLAGS ${cflags})
+
+set(hdf5)
+if(DNDS_HAS_HDF5)
+  set(hdf5 "${ParallelHDF5_LIBRARY}")
+endif()
+if(DNDS_HAS_SERIALIZE)
+  dnds_pkg_config(dnds-serialize DNDSSerialize REQUIRES dnds zlib LIBS ${hdf5})
+endif()
+if(DNDS_HAS_GRIDFILE)
+  set(netcdf)
+  if(DNDS_HAS_NETCDF)
+    set(netcdf "${ParallelNetCDF_LIBRARY}")
+  endif()
+  set(serialize dnds)
+  if(DNDS_HAS_SERIALIZE)
+    set(serialize dnds-serialize)
+  endif()
+  dnds_pkg_config(dnds-gridfile DNDSGridFile REQUIRES ${serialize} LIBS ${netcdf} ${hdf5})
+endif()
+if(DNDS_HAS_GEOM)
+  set(cgns)
+  if(DNDS_HAS_CGNS)
+    set(cgns "${CGNSLibrary_LIBRARY}")
+  endif()
+  dnds_pkg_config(dnds-geom DNDSGeom REQUIRES dnds zlib LIBS ${cgns} ${hdf5} "${PTScotch_LIBRARY}" "${PTScotch_SCOTCH_LIBRARY}"
+                  "${PTScotch_ERROR_LIBRARY}")
+endif()
