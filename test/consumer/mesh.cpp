@@ -3,7 +3,8 @@
 /// Sums the volumes of a box's cells on all ranks.
 int main(int argc, char **argv) {
     return DNDS::runMain(argc, argv, [](DNDS::CommunicatorView world) {
-        const DNDS::Geom::UnstructuredMesh mesh = buildMesh(world, DNDS::Geom::makeBoxMesh({.cells = {4, 4, 4}}, world));
+        const DNDS::Geom::UnstructuredMesh mesh =
+            buildMesh(world, DNDS::Geom::makeBoxMesh({.cells = {4, 4, 4}}, world));
         const DNDS::Geom::MeshMetrics metrics = computeMetrics(mesh);
         DNDS::real volume = 0;
         for (DNDS::index cell = 0; cell < mesh.cells.owned; cell++)
