@@ -240,7 +240,9 @@ std::string bytesOf(CheckpointParts parts) {
                     return array.ragged ? numberAt<index>(offsets, static_cast<std::size_t>(row * word)) : 0;
                 };
                 const auto scaled = [&](index row) { // as far as it means anything
-                    const index count = array.ragged ? start(row) - start(0) : row * array.width;
+                    // Offsets may be any numbers, so that their difference is taken modulo 2^64.
+                    const auto from = static_cast<std::uint64_t>(start(0)), to = static_cast<std::uint64_t>(start(row));
+                    const index count = array.ragged ? static_cast<index>(to - from) : row * array.width;
                     return std::clamp<index>(count, 0, largeFile) * std::clamp<index>(array.elementBytes, 0, largeFile);
                 };
                 ofValues.emplace_back(scaled(begin), scaled(end));
