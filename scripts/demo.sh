@@ -119,6 +119,6 @@ Next:
   cases/euler/README.md                                    your own flow: configurations, checkpoints, clusters, GPUs
   docs/tutorial.md, docs/first_solver.md                   a solver of your own, in C++
   docs/python.md                                           and in Python
-  scripts/mpirun.sh $ranks build/release/.../dnds-doctor       what this machine gives to MPI (docs/diagnosis.md)
+  cases/doctor/README.md                                   what this machine gives to MPI
   scripts/test.sh                                          the tests
 TEXT
