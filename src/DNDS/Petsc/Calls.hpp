@@ -59,7 +59,8 @@ class ErrorNotes {
 /// Throws what `ErrorNotes::check` does, on this rank: for calls of PETSc in programs, whose errors PETSc has printed.
 /// Local.
 inline void check(PetscErrorCode code, const char *call, SourceLocation where = SourceLocation::current()) {
-    ErrorNotes().check(code, call, where);
+    if (code != 0) [[unlikely]]
+        ErrorNotes().check(code, call, where);
 }
 
 /// Runs `body(notes)`, which calls PETSc, on all ranks of `comm`. What it throws on any rank is thrown on all, by one
@@ -88,15 +89,21 @@ class Owner {
     }
     Owner(const Owner &) = delete;
     Owner &operator=(const Owner &) = delete;
-    ~Owner() {
+    ~Owner() { reset(); }
+
+    Object get() const noexcept { return object_; }
+    operator Object() const noexcept { return object_; } // NOLINT: implicit on purpose, for calls of PETSc
+    /// For functions that make an object; destroys the one that is there.
+    Object *out() noexcept {
+        reset();
+        return &object_;
+    }
+    void reset() noexcept {
         PetscBool ended = PETSC_FALSE;
         if (object_ != nullptr && PetscFinalized(&ended) == 0 && ended == PETSC_FALSE)
             destroy(&object_);
+        object_ = nullptr;
     }
-
-    Object get() const noexcept { return object_; }
-    /// For functions that make the object. Only while there is none.
-    Object *out() noexcept { return &object_; }
 
   private:
     Object object_ = nullptr;
