@@ -18,16 +18,16 @@ class Dmda : public GhostMethod {
         const auto size = [&](int d) { return static_cast<PetscInt>(cells.extent(d)); };
         const auto cut = [&](std::size_t d) { return static_cast<PetscInt>(parts[d]); };
         Petsc::check(DMDACreate3d(of.comm().handle(), DM_BOUNDARY_NONE, DM_BOUNDARY_NONE, DM_BOUNDARY_NONE,
-                                DMDA_STENCIL_BOX, size(2), size(1), size(0), cut(2), cut(1), cut(0), of.components(),
-                                static_cast<PetscInt>(of.width()), nullptr, nullptr, nullptr, &dm_),
-                   "DMDACreate3d");
+                                  DMDA_STENCIL_BOX, size(2), size(1), size(0), cut(2), cut(1), cut(0), of.components(),
+                                  static_cast<PetscInt>(of.width()), nullptr, nullptr, nullptr, &dm_),
+                     "DMDACreate3d");
         Petsc::check(DMSetUp(dm_), "DMSetUp");
         Petsc::check(DMCreateLocalVector(dm_, &local_), "DMCreateLocalVector");
         std::array<PetscInt, 3> low{}, count{};
         Petsc::check(DMDAGetCorners(dm_, &low[2], &low[1], &low[0], &count[2], &count[1], &count[0]), "DMDAGetCorners");
         owned_ = boxOf(low, count);
         Petsc::check(DMDAGetGhostCorners(dm_, &low[2], &low[1], &low[0], &count[2], &count[1], &count[0]),
-                   "DMDAGetGhostCorners");
+                     "DMDAGetGhostCorners");
         extent_ = boxOf(low, count);
         inner_ = owned_;
         for (int d = 0; d < 3; ++d) {

@@ -34,9 +34,9 @@ class StarForest {
     StarForest(MPI_Comm comm, index owned, std::vector<PetscSFNode> &nodes) {
         Petsc::check(PetscSFCreate(comm, &forest_), "PetscSFCreate");
         Petsc::check(PetscSFSetType(forest_, PETSCSFBASIC), "PetscSFSetType");
-        Petsc::check(PetscSFSetGraph(forest_, static_cast<PetscInt>(owned), static_cast<PetscInt>(nodes.size()), nullptr,
-                                   PETSC_COPY_VALUES, nodes.data(), PETSC_COPY_VALUES),
-                   "PetscSFSetGraph");
+        Petsc::check(PetscSFSetGraph(forest_, static_cast<PetscInt>(owned), static_cast<PetscInt>(nodes.size()),
+                                     nullptr, PETSC_COPY_VALUES, nodes.data(), PETSC_COPY_VALUES),
+                     "PetscSFSetGraph");
         Petsc::check(PetscSFSetUp(forest_), "PetscSFSetUp");
     }
     StarForest(const StarForest &) = delete;

@@ -129,9 +129,9 @@ MeshParts run(CommunicatorView comm, const Geom::BoxMeshOptions &box, StageClock
         comm.barrier();
         clock.begin("create");
         Petsc::check(DMPlexCreateFromCellListParallelPetsc(comm.handle(), 3, list.size(), list.ownNodes, PETSC_DECIDE,
-                                                         list.corners, PETSC_FALSE, list.cells.data(), 3,
-                                                         list.coordinates.data(), nullptr, nullptr, plex.out()),
-                   "DMPlexCreateFromCellListParallelPetsc");
+                                                           list.corners, PETSC_FALSE, list.cells.data(), 3,
+                                                           list.coordinates.data(), nullptr, nullptr, plex.out()),
+                     "DMPlexCreateFromCellListParallelPetsc");
     }
     clock.begin("faces");
     Plex faces;

@@ -33,8 +33,8 @@ using SystemSolver = std::function<DNDS::KrylovResult(const DNDS::SparseMatrix<>
 /// Conjugate gradients of DNDS, preconditioned by block Jacobi.
 DNDS::KrylovResult solveByDnds(const DNDS::SparseMatrix<> &a, const Temperature &right, Temperature &x,
                                const DNDS::KrylovOptions &options);
-/// The KSP of PETSc whose options have the prefix poisson_, conjugate gradients unless they say otherwise. PETSc runs as
-/// long as the function lives. Collective. Throws NotBuiltError on all ranks in builds without PETSc.
+/// The KSP of PETSc whose options have the prefix poisson_, conjugate gradients unless they say otherwise. PETSc runs
+/// as long as the function lives. Collective. Throws NotBuiltError on all ranks in builds without PETSc.
 SystemSolver solveByPetsc();
 
 /// The discrete body. Rows of the matrix are computed by the ranks that own their nodes from all cells around them, in

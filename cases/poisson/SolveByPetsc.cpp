@@ -15,9 +15,9 @@ SystemSolver solveByPetsc() {
         Petsc::Solver solver(matrix.get(), "poisson_");
         Petsc::check(KSPSetType(solver.get(), KSPCG), "KSPSetType");
         Petsc::check(KSPSetNormType(solver.get(), KSP_NORM_UNPRECONDITIONED), "KSPSetNormType");
-        Petsc::check(KSPSetTolerances(solver.get(), options.relative, options.absolute, PETSC_DEFAULT,
-                                      options.maxIterations),
-                     "KSPSetTolerances");
+        Petsc::check(
+            KSPSetTolerances(solver.get(), options.relative, options.absolute, PETSC_DEFAULT, options.maxIterations),
+            "KSPSetTolerances");
         return solver.solve(right, x);
     };
 }

@@ -107,7 +107,8 @@ bool verify(CommunicatorView comm, const Choices &choices) {
     Geom::BoxMeshOptions box{.fill = Geom::boxCellsOf(choices.verify), .jitter = 0.1};
     real last = 0;
     real order = 0;
-    print(comm, fmt::format("{:>8} {:>12} {:>8} {:>6}", "nodes", "error", "order", choices.by == "dnds" ? "CG" : "KSP"));
+    print(comm,
+          fmt::format("{:>8} {:>12} {:>8} {:>6}", "nodes", "error", "order", choices.by == "dnds" ? "CG" : "KSP"));
     for (const DNDS::index bricks : {4, 8, 16}) {
         box.cells = {bricks, bricks, bricks};
         const Geom::UnstructuredMesh mesh = Geom::buildMesh(comm, Geom::makeBoxMesh(box, comm));

@@ -1,5 +1,5 @@
 # Installs the build to a temporary prefix, then configures, builds and runs the project beside this script against it.
-# Called by ctest with buildDir, sourceDir, workDir, generator, buildType, compiler and mpiexecCommand.
+# Called by ctest with buildDir, sourceDir, workDir, generator, buildType, compiler, mpiexecCommand and hasPetsc.
 
 set(prefix "${workDir}/prefix")
 file(REMOVE_RECURSE "${workDir}")
@@ -15,6 +15,10 @@ run("${CMAKE_COMMAND}" -S "${sourceDir}" -B "${workDir}/build" -G "${generator}"
     "-DCMAKE_CXX_COMPILER=${compiler}" "-DCMAKE_PREFIX_PATH=${prefix}")
 run("${CMAKE_COMMAND}" --build "${workDir}/build")
 # Where the library is shared, the consumer's run path points to the prefix.
-foreach(program IN ITEMS consumer checked_O0 checked_O2)
+set(programs consumer checked_O0 checked_O2)
+if(hasPetsc)
+  list(APPEND programs petsc)
+endif()
+foreach(program IN LISTS programs)
   run(${mpiexecCommand} "${workDir}/build/${program}")
 endforeach()

@@ -15,11 +15,12 @@ namespace DNDS::Petsc {
 
 /// A Mat that multiplies by a function over ArrayDof, such as those that conjugateGradients takes:
 ///
-///     Petsc::ShellMatrix<ArrayDof<5, 1>> jacobian(u, [&](auto &d, auto &y) { ... });
+///     Petsc::ShellMatrix jacobian(u, [&](auto &d, auto &y) { ... });
 ///     Petsc::Solver(jacobian.get(), "newton_").solve(residual, u);
 ///
 /// `multiply(d, y)` sets the owned rows of y to A d; it pulls d, whose persistent pull has been prepared, if it needs
-/// ghosts: so messages are those of DNDS. Vectors of PETSc are copied into d and out of y.
+/// ghosts: so messages are those of DNDS. Vectors of PETSc are copied into d and out of y. It must outlive its solvers'
+/// last use.
 ///
 /// What `multiply` throws, on one rank or on all, becomes a product of NaN: norms tell all ranks, so that solvers stop,
 /// and Solver::solve throws it on all. It must not throw before ranks wait for it in its own messages.
@@ -100,5 +101,8 @@ class ShellMatrix {
     std::exception_ptr failure_; ///< of the first product that failed since a solver asked
     Owner<Mat, MatDestroy> mat_;
 };
+
+template <class TVector, class Multiply>
+ShellMatrix(const TVector &, Multiply) -> ShellMatrix<TVector>;
 
 } // namespace DNDS::Petsc
