@@ -13,7 +13,7 @@
 
 namespace DNDS::Petsc {
 
-/// A Mat that multiplies by a function over ArrayDof, such as those that conjugateGradients takes:
+/// A Mat that multiplies by a function over ArrayDof, such as the one that conjugateGradients takes:
 ///
 ///     Petsc::ShellMatrix jacobian(u, [&](auto &d, auto &y) { ... });
 ///     Petsc::Solver(jacobian.get(), "newton_").solve(residual, u);
@@ -22,8 +22,9 @@ namespace DNDS::Petsc {
 /// ghosts: so messages are those of DNDS. Vectors of PETSc are copied into d and out of y. It must outlive its solvers'
 /// last use.
 ///
-/// What `multiply` throws, on one rank or on all, becomes a product of NaN: norms tell all ranks, so that solvers stop,
-/// and Solver::solve throws it on all. It must not throw before ranks wait for it in its own messages.
+/// Where `multiply` throws, on one rank or on all, the product is NaN there: solvers stop on all ranks when they see it
+/// in a norm, and Solver::solve throws on all what was thrown. `multiply` itself has to see to it that no rank waits
+/// for messages of one that has thrown: pull first.
 template <class TVector>
 class ShellMatrix {
   public:

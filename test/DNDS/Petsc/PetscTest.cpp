@@ -4,6 +4,7 @@
 #include "DNDS/Linear/Grid.hpp"
 #include "DNDS/Mpi/ThrowsOnAll.hpp"
 
+#include "DNDS/Device/Hooks.hpp"
 #include "DNDS/Linear/BlockJacobi.hpp"
 #include "DNDS/Petsc/Petsc.hpp"
 
@@ -109,6 +110,19 @@ TEST(PetscVector, WhatCannotBeIsRefusedOnAllRanks) {
     auto padded = std::make_shared<ParArray<real, 3, 3, 64>>("padded", world());
     padded->resize(world().rank() == 0 ? 2 : 0);
     expectContains(messageOnAll<LayoutError>([&] { Vector{padded}; }), "'padded' has 16 elements in 2 rows of 3");
+}
+
+TEST(PetscVector, TheHostSideHasToBeCurrent) {
+    if (!Device::available())
+        GTEST_SKIP() << Device::unavailableReason();
+    auto rows = std::make_shared<ParArray<real, 2>>("rows", world());
+    rows->resize(world().rank() == 1 ? 0 : 3);
+    rows->toDevice();
+    { const Vector vector(rows); }
+    EXPECT_EQ(rows->valid(MemorySpace::Device), rows->size() == 0) << "PETSc may write the host side";
+    rows->toDevice();
+    (void)rows->deviceView<DeviceBackend::CUDA>();
+    expectContains(messageOnAll<StaleError>([&] { Vector{rows}; }), "the host copy is stale");
 }
 
 template <int b>
