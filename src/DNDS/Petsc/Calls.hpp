@@ -46,7 +46,7 @@ class ErrorNotes {
         return argument ? ErrorKind::Argument : ErrorKind::State;
     }
     static PetscErrorCode note(MPI_Comm /*comm*/, int /*line*/, const char *function, const char * /*file*/,
-                               PetscErrorCode code, PetscErrorType type, const char *text, void *self) {
+                               PetscErrorCode code, PetscErrorType type, const char *text, void *self) noexcept {
         if (type == PETSC_ERROR_INITIAL)
             static_cast<ErrorNotes *>(self)->first_ =
                 fmt::format(", {} ({})", text != nullptr ? text : "", function != nullptr ? function : "");

@@ -6,7 +6,6 @@
 #include "DNDS/Linear/SparseMatrix.hpp"
 #include "DNDS/Petsc/Calls.hpp"
 
-#include <algorithm>
 #include <cstddef>
 #include <memory>
 #include <string>
@@ -15,7 +14,8 @@
 namespace DNDS::Petsc {
 
 /// A Mat with the entries of a SparseMatrix: rows lie on the same ranks, in the order of global numbers. It is a copy:
-/// PETSc keeps entries of own and of ghost columns apart and sorted, DNDS each row in the order of its list.
+/// PETSc keeps entries of own and of ghost columns apart and sorted, DNDS each row in the order of its list. Entries
+/// whose columns are copies of one row, periodic images, are added.
 ///
 /// Its type is aij for numbers and baij for blocks, unless the option `-mat_type` with the prefix given says otherwise;
 /// of any type it has the block size b. Some preconditioners take aij only.
@@ -67,6 +67,10 @@ class Matrix {
                        matrix.name());
         });
         onAllRanks(comm(), [&](const ErrorNotes &notes) {
+            PetscBool filled = PETSC_FALSE;
+            notes.check(MatAssembled(get(), &filled), "MatAssembled");
+            if (filled == PETSC_TRUE)
+                notes.check(MatZeroEntries(get()), "MatZeroEntries");
             const auto first = static_cast<PetscInt>(pattern_->unknowns()->mapping()->global()->localBegin());
             for (index row = 0; row < pattern_->rows(); ++row) {
                 const auto begin = static_cast<std::size_t>(pattern_->starts()[static_cast<std::size_t>(row)]);
@@ -77,7 +81,7 @@ class Matrix {
                 for (PetscInt k = 0; k < count; k += together) {
                     const std::size_t at = begin + static_cast<std::size_t>(k);
                     notes.check(MatSetValuesBlocked(get(), 1, &number, together, &columns_[at],
-                                                    matrix.values().data() + at * b * b, INSERT_VALUES),
+                                                    matrix.values().data() + at * b * b, ADD_VALUES),
                                 "MatSetValuesBlocked");
                 }
             }
@@ -94,10 +98,13 @@ class Matrix {
         columns_.reserve(pattern_->columns().size());
         for (index row = 0; row < pattern_->rows(); ++row) {
             const auto columns = pattern_->columns(row);
-            for (const LocalIndex column : columns)
-                columns_.push_back(static_cast<PetscInt>(mapping.toGlobal(column)));
-            const auto own = std::ranges::count_if(columns, [&](LocalIndex c) { return c < pattern_->rows(); });
-            own_.push_back(static_cast<PetscInt>(own));
+            PetscInt own = 0;
+            for (const LocalIndex column : columns) {
+                const index global = mapping.toGlobal(column);
+                columns_.push_back(static_cast<PetscInt>(global));
+                own += mapping.global()->isLocal(global) ? 1 : 0; // also where a ghost copies an own row
+            }
+            own_.push_back(own);
             ghosts_.push_back(static_cast<PetscInt>(columns.size()) - own_.back());
         }
     }
@@ -105,7 +112,7 @@ class Matrix {
     std::shared_ptr<const MatrixPattern> pattern_;
     Owner<Mat, MatDestroy> mat_;
     std::vector<PetscInt> columns_; ///< global block columns of owned rows' entries
-    std::vector<PetscInt> own_;     ///< [owned rows] entries in own columns
+    std::vector<PetscInt> own_;     ///< [owned rows] entries in columns of this rank
     std::vector<PetscInt> ghosts_;  ///< [owned rows] the others
 };
 

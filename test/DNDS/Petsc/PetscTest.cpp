@@ -161,6 +161,45 @@ TEST(PetscMatrix, ProductsAreThoseOfDnds) {
     expectProductsOfDnds<3>("aij");
 }
 
+TEST(PetscMatrix, ColumnsThatAreCopiesOfOneRowAddUp) {
+    ArrayDof<1, 1> x, y, its;
+    x.initPair("x", world());
+    x.father->resize(3);
+    x.transAttach();
+    x.trans.createFatherGlobalMapping();
+    const index first = x.father->globalMapping()->localBegin();
+    x.trans.createGhostMapping(std::vector<index>{first, first + 1, first + 2, (first + 3) % (3 * world().size())});
+    x.trans.createMPITypes();
+    x.trans.initPersistentPull();
+    const GhostMapping &mapping = *x.trans.ghostMapping();
+    MatrixPattern::Neighbours lists("a row and copies", world());
+    lists.resize(3, 3);
+    for (index row = 0; row < 3; ++row) {
+        const auto copyOf = [&](index global) { return static_cast<LocalIndex>(3 + *mapping.findGhost(global)); };
+        const index next = (row + 1) % 3;
+        lists[row][0] = static_cast<LocalIndex>(next);
+        lists[row][1] = copyOf(first + next);
+        lists[row][2] = copyOf((first + 3) % (3 * world().size()));
+    }
+    SparseMatrix<> a("periodic", MatrixPattern::create("periodic", x.trans.pattern(), lists));
+    for (index row = 0; row < 3; ++row)
+        for (const LocalIndex column : a.pattern().columns(row))
+            a.add(row, column, 1 + real(row) + 0.1 * column);
+    for (index row = 0; row < 3; ++row)
+        (*x.father)(row, 0) = real(first + row + 1);
+    y.clone(x);
+    its.clone(x);
+    a.multiply(x, y);
+    Matrix m(a);
+    for (int round = 0; round < 2; ++round) {
+        const auto from = reading(x.father);
+        const Vector to(its.father);
+        check(MatMult(m.get(), from.get(), to.get()), "MatMult");
+        EXPECT_LT(y.norm2(its), 1e-13 * y.norm2());
+        m.update(a);
+    }
+}
+
 TEST(PetscMatrix, WhatCannotBeIsRefusedOnAllRanks) {
     const Grid<1> grid{world()}, other{world()};
     const SparseMatrix<> a = assembled(grid), b = assembled(other);
