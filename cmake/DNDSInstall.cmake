@@ -22,6 +22,12 @@ if(TARGET DNDSGridFile)
 else()
   set(DNDS_HAS_GRIDFILE FALSE)
 endif()
+if(TARGET DNDSPetsc)
+  list(APPEND targets DNDSPetsc)
+  set(DNDS_HAS_PETSC TRUE)
+else()
+  set(DNDS_HAS_PETSC FALSE)
+endif()
 if(TARGET DNDSGeom)
   list(APPEND targets DNDSGeom)
   set(DNDS_HAS_GEOM TRUE)
@@ -42,7 +48,7 @@ write_basic_package_version_file("${PROJECT_BINARY_DIR}/DNDSConfigVersion.cmake"
 install(FILES "${PROJECT_BINARY_DIR}/DNDSConfig.cmake" "${PROJECT_BINARY_DIR}/DNDSConfigVersion.cmake"
         DESTINATION "${packageDir}")
 install(FILES cmake/DNDSKernels.cmake cmake/DNDSMpiOfLibrary.cmake cmake/FindCGNSLibrary.cmake
-              cmake/FindParallelHDF5.cmake cmake/FindParallelNetCDF.cmake cmake/FindPTScotch.cmake
+              cmake/FindParallelHDF5.cmake cmake/FindParallelNetCDF.cmake cmake/FindPetscLibrary.cmake cmake/FindPTScotch.cmake
         DESTINATION "${packageDir}")
 # Draws what DNDS_TRACE records; needs Python with Matplotlib, and none of the library.
 install(FILES python/dnds/trace.py DESTINATION "${CMAKE_INSTALL_DATADIR}/dnds")

@@ -6,7 +6,7 @@
 # Without options: compiler, CMake, Ninja, Open MPI, fmt, Eigen, oneTBB, GoogleTest, CLI11, nlohmann-json, PT-Scotch,
 # parallel HDF5, parallel NetCDF, the CGNS library and zlib.
 #   --mpich  MPICH besides Open MPI (preset mpich)
-#   --petsc  PETSc, the baseline of some benchmarks
+#   --petsc  PETSc and petsc4py: for DNDS::Petsc, dnds.petsc, and as the baseline of some benchmarks
 #   --plot   Matplotlib, h5py and netCDF4, for pictures and to read what was written
 #   --lint   what continuous integration needs besides: ccache, clang-format, clang-tidy, shellcheck, iproute2 (network
 #            tests), VTK and meshio (tests of the Python package use them)

@@ -2,17 +2,13 @@
 /// @brief PETSc's distributed arrays as contestants.
 #include "GhostMethod.hpp"
 
-#include "DNDS/Base/Error.hpp"
+#include "DNDS/Petsc/Session.hpp"
 
 #include <petscdmda.h>
 
 namespace DNDS::Bench {
 
 namespace {
-
-void checkPetsc(PetscErrorCode code, const char *call) {
-    DNDS_CHECK(code == 0, StateError, "{} failed with PETSc error {}", call, static_cast<int>(code));
-}
 
 /// The cells of one index space; PETSc's x is the last dimension here.
 class Dmda : public GhostMethod {
@@ -21,17 +17,17 @@ class Dmda : public GhostMethod {
         const Box &cells = of.pattern()->grid()->spaces().front().cells;
         const auto size = [&](int d) { return static_cast<PetscInt>(cells.extent(d)); };
         const auto cut = [&](std::size_t d) { return static_cast<PetscInt>(parts[d]); };
-        checkPetsc(DMDACreate3d(of.comm().handle(), DM_BOUNDARY_NONE, DM_BOUNDARY_NONE, DM_BOUNDARY_NONE,
-                                DMDA_STENCIL_BOX, size(2), size(1), size(0), cut(2), cut(1), cut(0), of.components(),
-                                static_cast<PetscInt>(of.width()), nullptr, nullptr, nullptr, &dm_),
-                   "DMDACreate3d");
-        checkPetsc(DMSetUp(dm_), "DMSetUp");
-        checkPetsc(DMCreateLocalVector(dm_, &local_), "DMCreateLocalVector");
+        Petsc::check(DMDACreate3d(of.comm().handle(), DM_BOUNDARY_NONE, DM_BOUNDARY_NONE, DM_BOUNDARY_NONE,
+                                  DMDA_STENCIL_BOX, size(2), size(1), size(0), cut(2), cut(1), cut(0), of.components(),
+                                  static_cast<PetscInt>(of.width()), nullptr, nullptr, nullptr, &dm_),
+                     "DMDACreate3d");
+        Petsc::check(DMSetUp(dm_), "DMSetUp");
+        Petsc::check(DMCreateLocalVector(dm_, &local_), "DMCreateLocalVector");
         std::array<PetscInt, 3> low{}, count{};
-        checkPetsc(DMDAGetCorners(dm_, &low[2], &low[1], &low[0], &count[2], &count[1], &count[0]), "DMDAGetCorners");
+        Petsc::check(DMDAGetCorners(dm_, &low[2], &low[1], &low[0], &count[2], &count[1], &count[0]), "DMDAGetCorners");
         owned_ = boxOf(low, count);
-        checkPetsc(DMDAGetGhostCorners(dm_, &low[2], &low[1], &low[0], &count[2], &count[1], &count[0]),
-                   "DMDAGetGhostCorners");
+        Petsc::check(DMDAGetGhostCorners(dm_, &low[2], &low[1], &low[0], &count[2], &count[1], &count[0]),
+                     "DMDAGetGhostCorners");
         extent_ = boxOf(low, count);
         inner_ = owned_;
         for (int d = 0; d < 3; ++d) {
@@ -45,7 +41,7 @@ class Dmda : public GhostMethod {
     }
     void compare(int round) const override {
         const double *values = nullptr;
-        checkPetsc(VecGetArrayRead(local_, &values), "VecGetArrayRead");
+        Petsc::check(VecGetArrayRead(local_, &values), "VecGetArrayRead");
         forEachCell(extent_, [&](const IndexVector &cell) {
             if (owned_.contains(cell))
                 return;
@@ -60,7 +56,7 @@ class Dmda : public GhostMethod {
     /// Writes the cells near the ends of the owned box in memory of `layout`.
     void write(Vec vector, const Box &layout, int round) {
         double *values = nullptr;
-        checkPetsc(VecGetArray(vector, &values), "VecGetArray");
+        Petsc::check(VecGetArray(vector, &values), "VecGetArray");
         forEachCell(owned_, [&](const IndexVector &cell) {
             if (inner_.contains(cell))
                 return;
@@ -93,12 +89,12 @@ class Dmda : public GhostMethod {
 class GlobalToLocal final : public Dmda {
   public:
     GlobalToLocal(const BlockCase &of, const IndexVector &parts) : Dmda(GlobalToLocalName, of, parts) {
-        checkPetsc(DMCreateGlobalVector(dm(), &global_), "DMCreateGlobalVector");
+        Petsc::check(DMCreateGlobalVector(dm(), &global_), "DMCreateGlobalVector");
     }
     ~GlobalToLocal() override { VecDestroy(&global_); }
     void exchange() override {
-        checkPetsc(DMGlobalToLocalBegin(dm(), global_, INSERT_VALUES, local()), "DMGlobalToLocalBegin");
-        checkPetsc(DMGlobalToLocalEnd(dm(), global_, INSERT_VALUES, local()), "DMGlobalToLocalEnd");
+        Petsc::check(DMGlobalToLocalBegin(dm(), global_, INSERT_VALUES, local()), "DMGlobalToLocalBegin");
+        Petsc::check(DMGlobalToLocalEnd(dm(), global_, INSERT_VALUES, local()), "DMGlobalToLocalEnd");
     }
     void rewrite(int round) override { write(global_, owned(), round); }
 
@@ -110,20 +106,15 @@ class LocalToLocal final : public Dmda {
   public:
     LocalToLocal(const BlockCase &of, const IndexVector &parts) : Dmda(LocalToLocalName, of, parts) {}
     void exchange() override {
-        checkPetsc(DMLocalToLocalBegin(dm(), local(), INSERT_VALUES, local()), "DMLocalToLocalBegin");
-        checkPetsc(DMLocalToLocalEnd(dm(), local(), INSERT_VALUES, local()), "DMLocalToLocalEnd");
+        Petsc::check(DMLocalToLocalBegin(dm(), local(), INSERT_VALUES, local()), "DMLocalToLocalBegin");
+        Petsc::check(DMLocalToLocalEnd(dm(), local(), INSERT_VALUES, local()), "DMLocalToLocalEnd");
     }
     void rewrite(int round) override { write(local(), extent(), round); }
 };
 
 } // namespace
 
-DmdaSession::DmdaSession() {
-    checkPetsc(PetscOptionsSetValue(nullptr, "-no_signal_handler", "true"), "PetscOptionsSetValue");
-    checkPetsc(PetscInitializeNoArguments(), "PetscInitializeNoArguments");
-}
-
-DmdaSession::~DmdaSession() { PetscFinalize(); }
+std::shared_ptr<void> startPetsc() { return std::make_shared<Petsc::Session>(); }
 
 std::unique_ptr<GhostMethod> makeGlobalToLocal(const BlockCase &of, const IndexVector &parts) {
     return std::make_unique<GlobalToLocal>(of, parts);

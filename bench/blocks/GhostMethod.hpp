@@ -57,13 +57,7 @@ std::unique_ptr<GhostMethod> makeDnds(const BlockCase &of, TransportKind kind);
 std::unique_ptr<GhostMethod> makeGlobalToLocal(const BlockCase &of, const IndexVector &parts);
 std::unique_ptr<GhostMethod> makeLocalToLocal(const BlockCase &of, const IndexVector &parts);
 
-/// Starts PETSc, if it is there.
-class DmdaSession {
-  public:
-    DmdaSession();
-    DmdaSession(const DmdaSession &) = delete;
-    DmdaSession &operator=(const DmdaSession &) = delete;
-    ~DmdaSession();
-};
+/// Starts PETSc, as long as what this returns lives; does nothing in builds without it.
+std::shared_ptr<void> startPetsc();
 
 } // namespace DNDS::Bench

@@ -136,7 +136,7 @@ int run(int argc, char **argv, CommunicatorView comm) {
         return *code;
     if (options.common.pin)
         pinToCore(comm);
-    const DmdaSession petsc;
+    const auto petsc = startPetsc();
     NodeSync sync(comm);
     Report report;
     Setting setting{comm, sync, report, options.common.plan, {}};

@@ -4,6 +4,8 @@
 #include "PullMethod.hpp"
 #include "SetupMethod.hpp"
 
+#include "DNDS/Petsc/Session.hpp"
+
 #include <petscsf.h>
 
 #include <algorithm>
@@ -13,10 +15,6 @@
 namespace DNDS::Bench {
 
 namespace {
-
-void checkPetsc(PetscErrorCode code, const char *call) {
-    DNDS_CHECK(code == 0, StateError, "{} failed with PETSc error {}", call, static_cast<int>(code));
-}
 
 /// The owners' numbering of global rows, as PETSc wants its graph: O(rows log ranks).
 std::vector<PetscSFNode> translate(std::span<const index> offsets, std::span<const index> rows) {
@@ -34,20 +32,20 @@ class StarForest {
   public:
     /// Collective.
     StarForest(MPI_Comm comm, index owned, std::vector<PetscSFNode> &nodes) {
-        checkPetsc(PetscSFCreate(comm, &forest_), "PetscSFCreate");
-        checkPetsc(PetscSFSetType(forest_, PETSCSFBASIC), "PetscSFSetType");
-        checkPetsc(PetscSFSetGraph(forest_, static_cast<PetscInt>(owned), static_cast<PetscInt>(nodes.size()), nullptr,
-                                   PETSC_COPY_VALUES, nodes.data(), PETSC_COPY_VALUES),
-                   "PetscSFSetGraph");
-        checkPetsc(PetscSFSetUp(forest_), "PetscSFSetUp");
+        Petsc::check(PetscSFCreate(comm, &forest_), "PetscSFCreate");
+        Petsc::check(PetscSFSetType(forest_, PETSCSFBASIC), "PetscSFSetType");
+        Petsc::check(PetscSFSetGraph(forest_, static_cast<PetscInt>(owned), static_cast<PetscInt>(nodes.size()),
+                                     nullptr, PETSC_COPY_VALUES, nodes.data(), PETSC_COPY_VALUES),
+                     "PetscSFSetGraph");
+        Petsc::check(PetscSFSetUp(forest_), "PetscSFSetUp");
     }
     StarForest(const StarForest &) = delete;
     StarForest &operator=(const StarForest &) = delete;
     ~StarForest() { PetscSFDestroy(&forest_); }
 
     void broadcast(MPI_Datatype unit, const double *father, double *son) {
-        checkPetsc(PetscSFBcastBegin(forest_, unit, father, son, MPI_REPLACE), "PetscSFBcastBegin");
-        checkPetsc(PetscSFBcastEnd(forest_, unit, father, son, MPI_REPLACE), "PetscSFBcastEnd");
+        Petsc::check(PetscSFBcastBegin(forest_, unit, father, son, MPI_REPLACE), "PetscSFBcastBegin");
+        Petsc::check(PetscSFBcastEnd(forest_, unit, father, son, MPI_REPLACE), "PetscSFBcastEnd");
     }
 
   private:
@@ -88,12 +86,7 @@ class PetscPull final : public PullMethod {
 
 } // namespace
 
-PetscSession::PetscSession() {
-    checkPetsc(PetscOptionsSetValue(nullptr, "-no_signal_handler", "true"), "PetscOptionsSetValue");
-    checkPetsc(PetscInitializeNoArguments(), "PetscInitializeNoArguments");
-}
-
-PetscSession::~PetscSession() { PetscFinalize(); }
+std::shared_ptr<void> startPetsc() { return std::make_shared<Petsc::Session>(); }
 
 std::string petscVersion() {
     return fmt::format("{}.{}.{}", PETSC_VERSION_MAJOR, PETSC_VERSION_MINOR, PETSC_VERSION_SUBMINOR);

@@ -7,6 +7,7 @@
 #include "DNDS/Exchange/ExchangeTypes.hpp"
 
 #include <functional>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -35,13 +36,7 @@ std::vector<SetupMethod> petscSetups(CommunicatorView comm, const Problem &probl
 /// PETSc's version, or an empty text in builds without it.
 std::string petscVersion();
 
-/// Starts and ends PETSc, which must happen inside MPI's lifetime. Does nothing in builds without it.
-class PetscSession {
-  public:
-    PetscSession();
-    PetscSession(const PetscSession &) = delete;
-    PetscSession &operator=(const PetscSession &) = delete;
-    ~PetscSession();
-};
+/// Starts PETSc, as long as what this returns lives; does nothing in builds without it.
+std::shared_ptr<void> startPetsc();
 
 } // namespace DNDS::Bench

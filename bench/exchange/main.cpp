@@ -79,7 +79,7 @@ int run(int argc, char **argv, CommunicatorView comm) {
     }
     if (options.common.pin)
         pinToCore(comm);
-    const PetscSession petsc;
+    const auto petsc = startPetsc();
     NodeSync sync(comm);
     Report report;
     Setting setting{comm, sync, report, options.common.plan, {}, {}};

@@ -7,6 +7,7 @@
 #include "DNDS/Geom/Generate/BoxMesh.hpp"
 
 #include <functional>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -44,14 +45,8 @@ std::vector<MeshMethod> dndsMethods();
 /// dmplex and, all cells being on rank 0 at first, dmplex_root; none in builds without PETSc.
 std::vector<MeshMethod> plexMethods();
 
-/// PETSc between construction and destruction; nothing in builds without it.
-class PlexSession {
-  public:
-    PlexSession();
-    PlexSession(const PlexSession &) = delete;
-    PlexSession &operator=(const PlexSession &) = delete;
-    ~PlexSession();
-};
+/// Starts PETSc, as long as what this returns lives; does nothing in builds without it.
+std::shared_ptr<void> startPetsc();
 /// "3.18.5", or "" without PETSc.
 std::string plexVersion();
 

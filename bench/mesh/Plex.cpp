@@ -2,6 +2,8 @@
 /// @brief PETSc's DMPlex.
 #include "MeshMethod.hpp"
 
+#include "DNDS/Petsc/Session.hpp"
+
 #include <petsc/private/partitionerimpl.h> // to time the partitioner alone
 #include <petscdmplex.h>
 #include <petscsf.h>
@@ -12,31 +14,8 @@ namespace DNDS::Bench {
 
 namespace {
 
-void checkPetsc(PetscErrorCode code, const char *call) {
-    DNDS_CHECK(code == 0, StateError, "{} failed with PETSc error {}", call, static_cast<int>(code));
-}
-
-/// Owns a PETSc object.
-template <class Handle, PetscErrorCode (*destroy)(Handle *)>
-class Owner {
-  public:
-    Owner() = default;
-    Owner(const Owner &) = delete;
-    Owner &operator=(const Owner &) = delete;
-    ~Owner() { destroy(&handle_); }
-    operator Handle() const { return handle_; } // NOLINT(google-explicit-constructor): as PETSc's own handle
-    /// Destroys what is there.
-    Handle *out() {
-        destroy(&handle_);
-        return &handle_;
-    }
-    void swap(Owner &other) { std::swap(handle_, other.handle_); }
-
-  private:
-    Handle handle_ = nullptr;
-};
-using Plex = Owner<DM, DMDestroy>;
-using Numbers = Owner<Vec, VecDestroy>;
+using Plex = Petsc::Owner<DM, DMDestroy>;
+using Numbers = Petsc::Owner<Vec, VecDestroy>;
 
 /// PT-Scotch as PETSc calls it, with the time of the call. PETSc gives a partitioner's function no place for data.
 double partitionSeconds = 0.0;
@@ -56,8 +35,8 @@ PetscErrorCode timedPartition(PetscPartitioner partitioner, PetscInt parts, Pets
 
 void usePtScotch(DM plex) {
     PetscPartitioner partitioner = nullptr;
-    checkPetsc(DMPlexGetPartitioner(plex, &partitioner), "DMPlexGetPartitioner");
-    checkPetsc(PetscPartitionerSetType(partitioner, PETSCPARTITIONERPTSCOTCH), "PetscPartitionerSetType");
+    Petsc::check(DMPlexGetPartitioner(plex, &partitioner), "DMPlexGetPartitioner");
+    Petsc::check(PetscPartitionerSetType(partitioner, PETSCPARTITIONERPTSCOTCH), "PetscPartitionerSetType");
     originalPartition = partitioner->ops->partition;
     partitioner->ops->partition = timedPartition;
 }
@@ -92,41 +71,41 @@ void distribute(Plex &plex, StageClock &clock) {
     partitionSeconds = 0.0;
     clock.begin("distribute");
     usePtScotch(plex);
-    checkPetsc(DMPlexDistribute(plex, 0, nullptr, moved.out()), "DMPlexDistribute");
+    Petsc::check(DMPlexDistribute(plex, 0, nullptr, moved.out()), "DMPlexDistribute");
     clock.moveTo(PartitionStage, partitionSeconds);
-    plex.swap(moved);
+    std::swap(plex, moved);
     moved.out();
     clock.begin("ghosts");
-    checkPetsc(DMPlexDistributeOverlap(plex, 1, nullptr, moved.out()), "DMPlexDistributeOverlap");
-    plex.swap(moved);
+    Petsc::check(DMPlexDistributeOverlap(plex, 1, nullptr, moved.out()), "DMPlexDistributeOverlap");
+    std::swap(plex, moved);
 }
 
 MeshParts measure(DM plex, StageClock &clock) {
     clock.begin("metrics");
     Numbers cellGeometry;
     Numbers faceGeometry;
-    checkPetsc(DMPlexComputeGeometryFVM(plex, cellGeometry.out(), faceGeometry.out()), "DMPlexComputeGeometryFVM");
+    Petsc::check(DMPlexComputeGeometryFVM(plex, cellGeometry.out(), faceGeometry.out()), "DMPlexComputeGeometryFVM");
     clock.end();
 
     MeshParts parts;
     PetscInt begin = 0;
     PetscInt end = 0;
-    checkPetsc(DMPlexGetHeightStratum(plex, 1, &begin, &end), "DMPlexGetHeightStratum");
+    Petsc::check(DMPlexGetHeightStratum(plex, 1, &begin, &end), "DMPlexGetHeightStratum");
     parts.faces = end - begin;
-    checkPetsc(DMPlexGetHeightStratum(plex, 0, &begin, &end), "DMPlexGetHeightStratum");
+    Petsc::check(DMPlexGetHeightStratum(plex, 0, &begin, &end), "DMPlexGetHeightStratum");
     PetscSF points = nullptr;
-    checkPetsc(DMGetPointSF(plex, &points), "DMGetPointSF");
+    Petsc::check(DMGetPointSF(plex, &points), "DMGetPointSF");
     PetscInt leaves = 0;
     const PetscInt *places = nullptr;
-    checkPetsc(PetscSFGetGraph(points, nullptr, &leaves, &places, nullptr), "PetscSFGetGraph");
+    Petsc::check(PetscSFGetGraph(points, nullptr, &leaves, &places, nullptr), "PetscSFGetGraph");
     std::vector<bool> isGhost(static_cast<std::size_t>(end - begin), false);
     for (PetscInt i = 0; i < leaves; i++)
         if (const PetscInt point = places != nullptr ? places[i] : i; point >= begin && point < end)
             isGhost[static_cast<std::size_t>(point - begin)] = true;
     DM geometryPlex = nullptr;
-    checkPetsc(VecGetDM(cellGeometry, &geometryPlex), "VecGetDM");
+    Petsc::check(VecGetDM(cellGeometry, &geometryPlex), "VecGetDM");
     const PetscScalar *values = nullptr;
-    checkPetsc(VecGetArrayRead(cellGeometry, &values), "VecGetArrayRead");
+    Petsc::check(VecGetArrayRead(cellGeometry, &values), "VecGetArrayRead");
     for (PetscInt cell = begin; cell < end; cell++) {
         if (isGhost[static_cast<std::size_t>(cell - begin)]) {
             parts.ghosts++;
@@ -134,10 +113,10 @@ MeshParts measure(DM plex, StageClock &clock) {
         }
         parts.cells++;
         PetscFVCellGeom *geometry = nullptr;
-        checkPetsc(DMPlexPointLocalRead(geometryPlex, cell, values, &geometry), "DMPlexPointLocalRead");
+        Petsc::check(DMPlexPointLocalRead(geometryPlex, cell, values, &geometry), "DMPlexPointLocalRead");
         parts.volume += geometry->volume;
     }
-    checkPetsc(VecRestoreArrayRead(cellGeometry, &values), "VecRestoreArrayRead");
+    Petsc::check(VecRestoreArrayRead(cellGeometry, &values), "VecRestoreArrayRead");
     return parts;
 }
 
@@ -149,15 +128,15 @@ MeshParts run(CommunicatorView comm, const Geom::BoxMeshOptions &box, StageClock
         const CellList list = fromRoot ? CellList::onRoot(comm, box) : CellList(Geom::makeBoxMesh(box, comm));
         comm.barrier();
         clock.begin("create");
-        checkPetsc(DMPlexCreateFromCellListParallelPetsc(comm.handle(), 3, list.size(), list.ownNodes, PETSC_DECIDE,
-                                                         list.corners, PETSC_FALSE, list.cells.data(), 3,
-                                                         list.coordinates.data(), nullptr, nullptr, plex.out()),
-                   "DMPlexCreateFromCellListParallelPetsc");
+        Petsc::check(DMPlexCreateFromCellListParallelPetsc(comm.handle(), 3, list.size(), list.ownNodes, PETSC_DECIDE,
+                                                           list.corners, PETSC_FALSE, list.cells.data(), 3,
+                                                           list.coordinates.data(), nullptr, nullptr, plex.out()),
+                     "DMPlexCreateFromCellListParallelPetsc");
     }
     clock.begin("faces");
     Plex faces;
-    checkPetsc(DMPlexInterpolate(plex, faces.out()), "DMPlexInterpolate");
-    plex.swap(faces);
+    Petsc::check(DMPlexInterpolate(plex, faces.out()), "DMPlexInterpolate");
+    std::swap(plex, faces);
     faces.out();
     if (comm.size() > 1)
         distribute(plex, clock);
@@ -166,14 +145,8 @@ MeshParts run(CommunicatorView comm, const Geom::BoxMeshOptions &box, StageClock
 
 } // namespace
 
-PlexSession::PlexSession() {
-    checkPetsc(PetscOptionsSetValue(nullptr, "-no_signal_handler", "true"), "PetscOptionsSetValue");
-    checkPetsc(PetscInitializeNoArguments(), "PetscInitializeNoArguments");
-    // A mesh is distributed when the benchmark says so.
-    checkPetsc(PetscOptionsSetValue(nullptr, "-dm_distribute", "false"), "PetscOptionsSetValue");
-}
-
-PlexSession::~PlexSession() { PetscFinalize(); }
+// A mesh is distributed when the benchmark says so.
+std::shared_ptr<void> startPetsc() { return std::make_shared<Petsc::Session>("-dm_distribute false"); }
 
 std::string plexVersion() {
     return fmt::format("{}.{}.{}", PETSC_VERSION_MAJOR, PETSC_VERSION_MINOR, PETSC_VERSION_SUBMINOR);

@@ -260,7 +260,7 @@ int run(int argc, char **argv, CommunicatorView comm) {
         return *code;
     if (options.pin)
         pinToCore(comm);
-    const PlexSession petsc;
+    const auto petsc = startPetsc();
     say(comm, fmt::format("{} ranks, {}, {}\nPETSc: {}\n", comm.size(), mpiLibrary(), cpuName(),
                           plexVersion().empty() ? "absent, this build has no DMPlex to compare with" : plexVersion()));
     Report report;

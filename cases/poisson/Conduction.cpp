@@ -114,6 +114,12 @@ MatrixPattern::Neighbours neighboursOf(const UnstructuredMesh &mesh) {
 
 } // namespace
 
+KrylovResult solveByDnds(const SparseMatrix<> &a, const Temperature &right, Temperature &x,
+                         const KrylovOptions &options) {
+    return conjugateGradients([&](Temperature &d, Temperature &y) { a.multiply(d, y); }, right, x, BlockJacobi<1>(a),
+                              options);
+}
+
 Conduction::Conduction(const UnstructuredMesh &mesh, Material material, const std::map<std::string, Function> &fixed)
     : mesh_(mesh), material_(std::move(material)) {
     mesh.comm.guarded([&] {
@@ -213,8 +219,7 @@ KrylovResult Conduction::solve(Temperature &t, real massPerTime, const KrylovOpt
             (*t.father)(node, 0) = (*fixed_.father)(node, 0);
     }
     const SparseMatrix<> system = systemOf(massPerTime);
-    return conjugateGradients([&](Temperature &d, Temperature &y) { system.multiply(d, y); }, right, t,
-                              BlockJacobi<1>(system), options);
+    return solver_(system, right, t, options);
 }
 
 KrylovResult Conduction::solveSteady(Temperature &t, const KrylovOptions &options) { return solve(t, 0, options); }

@@ -8,6 +8,7 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 /// Heat conduction in a body, by linear finite elements on the nodes of any mesh of linear cells.
@@ -26,6 +27,16 @@ struct Material {
     Function source{};     ///< W / m^3 (in two dimensions for a plate 1 m thick); none: 0
 };
 
+/// Solves A x = right, from the x given. Collective.
+using SystemSolver = std::function<DNDS::KrylovResult(const DNDS::SparseMatrix<> &a, const Temperature &right,
+                                                      Temperature &x, const DNDS::KrylovOptions &options)>;
+/// Conjugate gradients of DNDS, preconditioned by block Jacobi.
+DNDS::KrylovResult solveByDnds(const DNDS::SparseMatrix<> &a, const Temperature &right, Temperature &x,
+                               const DNDS::KrylovOptions &options);
+/// The KSP of PETSc whose options have the prefix poisson_, conjugate gradients unless they say otherwise. PETSc runs
+/// as long as the function lives. Collective. Throws NotBuiltError on all ranks in builds without PETSc.
+SystemSolver solveByPetsc();
+
 /// The discrete body. Rows of the matrix are computed by the ranks that own their nodes from all cells around them, in
 /// the order of the file, so that no bit of a result depends on the number of ranks.
 class Conduction {
@@ -35,10 +46,11 @@ class Conduction {
     Conduction(const DNDS::Geom::UnstructuredMesh &mesh, Material material,
                const std::map<std::string, Function> &fixed);
 
+    /// Instead of solveByDnds. Local.
+    void setSolver(SystemSolver solver) { solver_ = std::move(solver); }
     /// A temperature of 0 K but where it is fixed. Collective.
     Temperature start() const;
-    /// Makes T the steady temperature, or advances it by an implicit Euler step of `seconds`. Conjugate gradients,
-    /// block Jacobi. Collective.
+    /// Makes T the steady temperature, or advances it by an implicit Euler step of `seconds`. Collective.
     DNDS::KrylovResult solveSteady(Temperature &t, const DNDS::KrylovOptions &options);
     DNDS::KrylovResult step(Temperature &t, real seconds, const DNDS::KrylovOptions &options);
     /// The heat that enters through each fixed patch, in W, when T is steady. Collective; exact sums.
@@ -54,6 +66,7 @@ class Conduction {
 
     const DNDS::Geom::UnstructuredMesh &mesh_;
     Material material_;
+    SystemSolver solver_ = solveByDnds;
     std::vector<std::string> names_; ///< of fixed patches
     std::shared_ptr<const DNDS::MatrixPattern> pattern_;
     std::unique_ptr<DNDS::SparseMatrix<>> stiffness_;

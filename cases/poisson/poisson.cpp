@@ -33,6 +33,8 @@ struct Choices {
     real timeStep = 0;
     int steps = 0;
     KrylovOptions solver;
+    std::string by = "dnds";
+    SystemSolver solve = solveByDnds;
 };
 
 void print(CommunicatorView comm, const std::string &text) {
@@ -67,6 +69,7 @@ bool solveBody(CommunicatorView comm, const Choices &choices) {
     DNDS_CHECK(!fixed.empty() || choices.steps > 0, DNDS::ArgumentError,
                "a steady temperature needs a patch where it is fixed: --fix PATCH=KELVIN (or --steps and --dt)");
     Conduction body(mesh, material, fixed);
+    body.setSolver(choices.solve);
     Temperature t = body.start();
     std::unique_ptr<Geom::MeshWriter> writer;
     if (!choices.output.empty())
@@ -104,7 +107,8 @@ bool verify(CommunicatorView comm, const Choices &choices) {
     Geom::BoxMeshOptions box{.fill = Geom::boxCellsOf(choices.verify), .jitter = 0.1};
     real last = 0;
     real order = 0;
-    print(comm, fmt::format("{:>8} {:>12} {:>8} {:>6}", "nodes", "error", "order", "CG"));
+    print(comm,
+          fmt::format("{:>8} {:>12} {:>8} {:>6}", "nodes", "error", "order", choices.by == "dnds" ? "CG" : "KSP"));
     for (const DNDS::index bricks : {4, 8, 16}) {
         box.cells = {bricks, bricks, bricks};
         const Geom::UnstructuredMesh mesh = Geom::buildMesh(comm, Geom::makeBoxMesh(box, comm));
@@ -119,6 +123,7 @@ bool verify(CommunicatorView comm, const Choices &choices) {
             if (patch.name != "unassigned")
                 fixed[patch.name] = exact;
         Conduction body(mesh, material, fixed);
+        body.setSolver(choices.solve);
         Temperature t = body.start();
         const KrylovResult done = body.solveSteady(t, choices.solver);
         if (!done.converged()) {
@@ -152,6 +157,8 @@ int run(CommunicatorView comm, int argc, char **argv) {
     steps->needs(app.add_option("--dt", choices.timeStep, "s")->check(CLI::PositiveNumber));
     app.add_option("--tolerance", choices.solver.relative, "of the residual, relative to the right-hand side");
     app.add_option("--iterations", choices.solver.maxIterations, "at most");
+    app.add_option("--by", choices.by, "whose solver: dnds, or petsc with its options in PETSC_OPTIONS (-poisson_...)")
+        ->check(CLI::IsMember({"dnds", "petsc"}));
     app.add_option("--output", choices.output, "a VTKHDF file of the temperature at nodes");
     try {
         app.parse(argc, argv);
@@ -160,6 +167,8 @@ int run(CommunicatorView comm, int argc, char **argv) {
     } catch (const CLI::ParseError &error) {
         return comm.rank() == 0 ? app.exit(error) : error.get_exit_code();
     }
+    if (choices.by == "petsc")
+        choices.solve = solveByPetsc();
     return (choices.verify.empty() ? solveBody(comm, choices) : verify(comm, choices)) ? 0 : 1;
 }
 

@@ -1,6 +1,6 @@
 # Installs the build to a temporary prefix, moves it, then builds and runs the project beside this script against it: by CMake, by
 # pkg-config, and from the sources by FetchContent. Called by ctest with buildDir, projectDir, sourceDir, workDir, generator,
-# buildType, compiler, mpiCompiler and mpiexecCommand.
+# buildType, compiler, mpiCompiler, mpiexecCommand and hasPetsc.
 
 set(prefix "${workDir}/prefix")
 file(REMOVE_RECURSE "${workDir}")
@@ -20,6 +20,9 @@ run("${CMAKE_COMMAND}" --build "${workDir}/build")
 set(programs consumer checked_O0 checked_O2)
 if(EXISTS "${workDir}/build/mesh")
   list(APPEND programs mesh)
+endif()
+if(hasPetsc)
+  list(APPEND programs petsc)
 endif()
 foreach(program IN LISTS programs)
   run(${mpiexecCommand} "${workDir}/build/${program}")

@@ -14,13 +14,16 @@ std::string KrylovResult::text() const {
         case End::NotPositiveDefinite:
             return "not converged: the matrix or the preconditioner is not positive definite";
         case End::Breakdown:
-            return "not converged: BiCGStab broke down";
+            return "not converged: the method broke down";
+        case End::Failed:
+            return "not converged: the solver gave up";
         case End::NotFinite:
             break;
         }
         return "not converged: infinite or not a number";
     };
-    return fmt::format("{} after {} iterations, residual {:.3g} of {:.3g}", how(), iterations, residual, first);
+    return fmt::format("{}{} after {} iterations, residual {:.3g} of {:.3g}", how(),
+                       reason.empty() ? reason : fmt::format(" ({})", reason), iterations, residual, first);
 }
 
 void Detail::requireSameOptions(CommunicatorView comm, const char *method, const KrylovOptions &options) {

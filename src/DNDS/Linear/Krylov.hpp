@@ -33,12 +33,14 @@ struct KrylovResult {
         IterationLimit,
         NotPositiveDefinite, ///< conjugate gradients met a direction d with d * A d <= 0
         Breakdown,           ///< BiCGStab cannot go on from here: start anew from x, or take GMRES
-        NotFinite            ///< infinite or not a number
+        NotFinite,           ///< infinite or not a number
+        Failed               ///< a solver of another library gave up
     };
     End end = End::IterationLimit;
     int iterations = 0;
-    real first = 0;    ///< norm of the residual at the start
-    real residual = 0; ///< and at the end
+    real first = 0;       ///< norm of the residual at the start
+    real residual = 0;    ///< and at the end
+    std::string reason{}; ///< what another library calls the end
 
     bool converged() const noexcept { return end == End::Converged; }
     std::string text() const;

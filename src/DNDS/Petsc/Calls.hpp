@@ -1,0 +1,138 @@
+/// @file Calls.hpp
+/// @brief Calls of PETSc whose errors are exceptions on all ranks, and owners of PETSc's objects.
+#pragma once
+
+#include "DNDS/Base/Error.hpp"
+#include "DNDS/Mpi/Communicator.hpp"
+
+#include <petscksp.h>
+
+#include <string>
+#include <type_traits>
+#include <utility>
+
+namespace DNDS::Petsc {
+
+static_assert(std::is_same_v<PetscScalar, real>, "DNDS::Petsc needs a PETSc of real double numbers");
+
+/// While one lives, errors of PETSc are noted instead of printed. They nest. Local.
+class ErrorNotes {
+  public:
+    ErrorNotes() { PetscPushErrorHandler(note, this); }
+    ErrorNotes(const ErrorNotes &) = delete;
+    ErrorNotes &operator=(const ErrorNotes &) = delete;
+    ~ErrorNotes() { PetscPopErrorHandler(); }
+
+    /// Throws unless `code` is 0: MemoryError where PETSc has no memory, ArgumentError for what it takes for wrong
+    /// arguments or options, else StateError, with PETSc's text and the function that it comes from.
+    void check(PetscErrorCode code, const char *call, SourceLocation where = SourceLocation::current()) const {
+        if (code == 0) [[likely]]
+            return;
+        const char *general = nullptr;
+        PetscErrorMessage(code, &general, nullptr);
+        throwError(
+            kindOf(code),
+            fmt::format("{} failed: {}{}", call, general != nullptr ? general : fmt::format("error {}", code), first_),
+            where);
+    }
+
+  private:
+    static ErrorKind kindOf(PetscErrorCode code) {
+        if (code == PETSC_ERR_MEM)
+            return ErrorKind::Memory;
+        const bool argument = (code >= PETSC_ERR_ARG_SIZ && code <= PETSC_ERR_ARG_OUTOFRANGE) ||
+                              code == PETSC_ERR_ARG_INCOMP || code == PETSC_ERR_ARG_UNKNOWN_TYPE ||
+                              code == PETSC_ERR_USER_INPUT;
+        return argument ? ErrorKind::Argument : ErrorKind::State;
+    }
+    static PetscErrorCode note(MPI_Comm /*comm*/, int /*line*/, const char *function, const char * /*file*/,
+                               PetscErrorCode code, PetscErrorType type, const char *text, void *self) noexcept {
+        if (type == PETSC_ERROR_INITIAL)
+            static_cast<ErrorNotes *>(self)->first_ =
+                fmt::format(", {} ({})", text != nullptr ? text : "", function != nullptr ? function : "");
+        return code;
+    }
+
+    std::string first_; ///< what the function that failed said of it
+};
+
+/// Throws what `ErrorNotes::check` does, on this rank: for calls of PETSc in programs, whose errors PETSc has printed.
+/// Local.
+inline void check(PetscErrorCode code, const char *call, SourceLocation where = SourceLocation::current()) {
+    if (code != 0) [[unlikely]]
+        ErrorNotes().check(code, call, where);
+}
+
+/// Runs `body(notes)`, which calls PETSc, on all ranks of `comm`. What it throws on any rank is thrown on all, by one
+/// reduction at the end; where PETSc itself waits for other ranks, all of them have to come so far. Collective.
+template <class Body>
+void onAllRanks(CommunicatorView comm, Body &&body, SourceLocation where = SourceLocation::current()) {
+    comm.beforeCollective(where);
+    comm.guarded(
+        [&] {
+            const ErrorNotes notes;
+            body(notes);
+        },
+        where);
+}
+
+/// Owns an object of PETSc: `Owner<Vec, VecDestroy>`. Move-only. Objects are destroyed in the same order on all ranks
+/// and before PETSc ends; after that the destructor does nothing.
+template <class Object, PetscErrorCode (*destroy)(Object *)>
+class Owner {
+  public:
+    Owner() = default;
+    Owner(Owner &&other) noexcept : object_(std::exchange(other.object_, nullptr)) {}
+    Owner &operator=(Owner &&other) noexcept {
+        std::swap(object_, other.object_);
+        return *this;
+    }
+    Owner(const Owner &) = delete;
+    Owner &operator=(const Owner &) = delete;
+    ~Owner() { reset(); }
+
+    Object get() const noexcept { return object_; }
+    operator Object() const noexcept { return object_; } // NOLINT: implicit on purpose, for calls of PETSc
+    /// For functions that make an object; destroys the one that is there.
+    Object *out() noexcept {
+        reset();
+        return &object_;
+    }
+    void reset() noexcept {
+        PetscBool ended = PETSC_FALSE;
+        if (object_ != nullptr && PetscFinalized(&ended) == 0 && ended == PETSC_FALSE)
+            destroy(&object_);
+        object_ = nullptr;
+    }
+
+  private:
+    Object object_ = nullptr;
+};
+
+/// Throws StateError unless PETSc has been started and has not ended. Local.
+inline void requireStarted(const char *what, SourceLocation where = SourceLocation::current()) {
+    PetscBool started = PETSC_FALSE;
+    PetscBool ended = PETSC_FALSE;
+    PetscInitialized(&started);
+    PetscFinalized(&ended);
+    if (started == PETSC_FALSE || ended == PETSC_TRUE)
+        throw StateError(fmt::format("{} needs PETSc, which is not running: make a Petsc::Session first", what), where);
+}
+
+namespace Detail {
+
+/// By what name a Mat carries the std::exception_ptr of its failed products.
+inline constexpr const char *failureName = "DNDS: failure of a product";
+
+} // namespace Detail
+
+/// A number of rows or columns as PETSc counts. Local. Throws ArgumentError where PETSc's integers are too short.
+inline PetscInt toPetscInt(index number, const char *what) {
+    const auto made = static_cast<PetscInt>(number);
+    DNDS_CHECK(made == number, ArgumentError,
+               "{}: {} is more than the {}-bit integers of this PETSc hold: configure it with --with-64-bit-indices",
+               what, number, sizeof(PetscInt) * 8);
+    return made;
+}
+
+} // namespace DNDS::Petsc

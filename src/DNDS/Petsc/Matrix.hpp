@@ -1,0 +1,119 @@
+/// @file Matrix.hpp
+/// @brief Sparse matrices of DNDS as those of PETSc.
+#pragma once
+
+#include "DNDS/Index/GhostMapping.hpp"
+#include "DNDS/Linear/SparseMatrix.hpp"
+#include "DNDS/Petsc/Calls.hpp"
+
+#include <cstddef>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace DNDS::Petsc {
+
+/// A Mat with the entries of a SparseMatrix: rows lie on the same ranks, in the order of global numbers. It is a copy:
+/// PETSc keeps entries of own and of ghost columns apart and sorted, DNDS each row in the order of its list. Entries
+/// whose columns are copies of one row, periodic images, are added.
+///
+/// Its type is aij for numbers and baij for blocks, unless the option `-mat_type` with the prefix given says otherwise;
+/// of any type it has the block size b. Some preconditioners take aij only.
+///
+///     Petsc::Matrix m(a, "heat_");
+///     Petsc::Solver solver(m.get(), "heat_");
+///     ...                                        // other values in a, the same pattern
+///     m.update(a);
+template <int b>
+class Matrix {
+  public:
+    /// Collective. O(entries). Throws on all ranks StateError without PETSc or for a pattern without global numbers,
+    /// ArgumentError where PETSc's integers are too short, and what PETSc refuses (ErrorNotes::check).
+    explicit Matrix(const SparseMatrix<b> &matrix, const std::string &prefix = {}) : pattern_(matrix.sharedPattern()) {
+        const CommunicatorView comm = this->comm();
+        onAllRanks(comm, [&](const ErrorNotes &) {
+            requireStarted("a matrix");
+            const auto &mapping = pattern_->unknowns()->mapping();
+            DNDS_CHECK(mapping != nullptr, StateError,
+                       "'{}' cannot become a matrix of PETSc: its pattern was made from lists, without global numbers",
+                       matrix.name());
+            (void)toPetscInt(mapping->global()->globalSize() * b, "the rows of a matrix");
+            numberEntries(*mapping);
+        });
+        onAllRanks(comm, [&](const ErrorNotes &notes) {
+            const auto rows = static_cast<PetscInt>(pattern_->rows() * b);
+            notes.check(MatCreate(comm.handle(), mat_.out()), "MatCreate");
+            notes.check(MatSetSizes(get(), rows, rows, PETSC_DETERMINE, PETSC_DETERMINE), "MatSetSizes");
+            notes.check(PetscObjectSetName(reinterpret_cast<PetscObject>(get()), matrix.name().c_str()),
+                        "PetscObjectSetName");
+            notes.check(MatSetOptionsPrefix(get(), prefix.c_str()), "MatSetOptionsPrefix");
+            notes.check(MatSetType(get(), b == 1 ? MATAIJ : MATBAIJ), "MatSetType");
+            notes.check(MatSetFromOptions(get()), "MatSetFromOptions");
+            notes.check(MatXAIJSetPreallocation(get(), b, own_.data(), ghosts_.data(), nullptr, nullptr),
+                        "MatXAIJSetPreallocation");
+            notes.check(MatSetOption(get(), MAT_NO_OFF_PROC_ENTRIES, PETSC_TRUE), "MatSetOption");
+        });
+        update(matrix);
+    }
+
+    Mat get() const noexcept { return mat_.get(); }
+
+    /// Takes the values of a matrix of the same pattern. Collective. O(entries). Throws on all ranks StateError for a
+    /// matrix of another pattern.
+    void update(const SparseMatrix<b> &matrix) {
+        onAllRanks(comm(), [&](const ErrorNotes &) {
+            DNDS_CHECK(matrix.sharedPattern() == pattern_, StateError,
+                       "the matrix '{}' has another pattern than the one that its copy in PETSc was made from",
+                       matrix.name());
+        });
+        onAllRanks(comm(), [&](const ErrorNotes &notes) {
+            PetscBool filled = PETSC_FALSE;
+            notes.check(MatAssembled(get(), &filled), "MatAssembled");
+            if (filled == PETSC_TRUE)
+                notes.check(MatZeroEntries(get()), "MatZeroEntries");
+            const auto first = static_cast<PetscInt>(pattern_->unknowns()->mapping()->global()->localBegin());
+            for (index row = 0; row < pattern_->rows(); ++row) {
+                const auto begin = static_cast<std::size_t>(pattern_->starts()[static_cast<std::size_t>(row)]);
+                const auto count = static_cast<PetscInt>(pattern_->columns(row).size());
+                const PetscInt number = first + static_cast<PetscInt>(row);
+                // Blocks one at a time: PETSc takes those of a row with the numbers of several columns interleaved.
+                const PetscInt together = b == 1 ? count : 1;
+                for (PetscInt k = 0; k < count; k += together) {
+                    const std::size_t at = begin + static_cast<std::size_t>(k);
+                    notes.check(MatSetValuesBlocked(get(), 1, &number, together, &columns_[at],
+                                                    matrix.values().data() + at * b * b, ADD_VALUES),
+                                "MatSetValuesBlocked");
+                }
+            }
+            notes.check(MatAssemblyBegin(get(), MAT_FINAL_ASSEMBLY), "MatAssemblyBegin");
+            notes.check(MatAssemblyEnd(get(), MAT_FINAL_ASSEMBLY), "MatAssemblyEnd");
+        });
+    }
+
+  private:
+    CommunicatorView comm() const { return pattern_->unknowns()->context().comm(); }
+
+    /// Global numbers of columns, and how many of them in each row are own and ghosts.
+    void numberEntries(const GhostMapping &mapping) {
+        columns_.reserve(pattern_->columns().size());
+        for (index row = 0; row < pattern_->rows(); ++row) {
+            const auto columns = pattern_->columns(row);
+            PetscInt own = 0;
+            for (const LocalIndex column : columns) {
+                const index global = mapping.toGlobal(column);
+                columns_.push_back(static_cast<PetscInt>(global));
+                own += mapping.global()->isLocal(global) ? 1 : 0; // also where a ghost copies an own row
+            }
+            own_.push_back(own);
+            ghosts_.push_back(static_cast<PetscInt>(columns.size()) - own_.back());
+        }
+    }
+
+    std::shared_ptr<const MatrixPattern> pattern_;
+    Owner<Mat, MatDestroy> mat_;
+    std::vector<PetscInt> columns_; ///< global block columns of owned rows' entries
+    std::vector<PetscInt> own_;     ///< [owned rows] entries in columns of this rank
+    std::vector<PetscInt> ghosts_;  ///< [owned rows] the others
+};
+
+} // namespace DNDS::Petsc

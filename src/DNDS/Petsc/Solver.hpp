@@ -1,0 +1,135 @@
+/// @file Solver.hpp
+/// @brief Linear systems by PETSc's KSP.
+#pragma once
+
+#include "DNDS/Linear/Krylov.hpp"
+#include "DNDS/Petsc/Vector.hpp"
+
+#include <exception>
+#include <memory>
+#include <string>
+#include <utility>
+
+namespace DNDS::Petsc {
+
+/// A KSP whose method, preconditioner and tolerances are options of PETSc with a prefix of its own. It starts from the
+/// x given.
+///
+///     Petsc::Solver solver(matrix.get(), "heat_");   // -heat_ksp_type cg -heat_pc_type gamg -heat_ksp_rtol 1e-10
+///     const KrylovResult done = solver.solve(b, x);
+///
+/// What a program sets of `get()` before the first solve gives way to options. Preconditioners are kept between solves
+/// until the matrix has other values.
+class Solver {
+  public:
+    /// `preconditioner` is the matrix that preconditioners are made from, A itself unless given. Collective. Throws on
+    /// all ranks what PETSc refuses (ErrorNotes::check).
+    explicit Solver(Mat a, const std::string &prefix = {}, Mat preconditioner = nullptr)
+        : comm_(PetscObjectComm(reinterpret_cast<PetscObject>(a))) {
+        onAllRanks(comm_, [&](const ErrorNotes &notes) {
+            notes.check(KSPCreate(comm_.handle(), ksp_.out()), "KSPCreate");
+            notes.check(KSPSetOptionsPrefix(get(), prefix.c_str()), "KSPSetOptionsPrefix");
+            notes.check(KSPSetOperators(get(), a, preconditioner != nullptr ? preconditioner : a), "KSPSetOperators");
+            notes.check(KSPSetInitialGuessNonzero(get(), PETSC_TRUE), "KSPSetInitialGuessNonzero");
+            notes.check(KSPSetResidualHistory(get(), nullptr, PETSC_DECIDE, PETSC_TRUE), "KSPSetResidualHistory");
+        });
+    }
+
+    KSP get() const noexcept { return ksp_.get(); }
+
+    /// Solves A x = b over owned rows, in the memory of b and x on the host; ghosts of x are stale then. The result
+    /// names PETSc's reason; norms are those that the KSP stops by, 0 where it computes none. Collective. Throws on all
+    /// ranks what the operator has thrown on any (ShellMatrix), what Petsc::Vector and PETSc refuse.
+    template <class TVector>
+    KrylovResult solve(const TVector &b, TVector &x) {
+        using Rows = typename TVector::ArrayType;
+        const Vector<const Rows> right{std::shared_ptr<const Rows>(b.father)};
+        const Vector<Rows> solution{std::shared_ptr<Rows>(x.father)};
+        return solve(right.get(), solution.get());
+    }
+    KrylovResult solve(Vec b, Vec x) {
+        KrylovResult result;
+        configure();
+        onAllRanks(comm_, [&](const ErrorNotes &notes) {
+            notes.check(KSPSolve(get(), b, x), "KSPSolve");
+            throwFailureOfOperator(notes);
+            result = resultOf(notes);
+        });
+        return result;
+    }
+
+  private:
+    void configure() {
+        if (std::exchange(configured_, true))
+            return;
+        onAllRanks(comm_, [&](const ErrorNotes &notes) {
+            notes.check(KSPSetFromOptions(get()), "KSPSetFromOptions");
+            PetscBool direct = PETSC_FALSE;
+            notes.check(PetscObjectTypeCompare(reinterpret_cast<PetscObject>(get()), KSPPREONLY, &direct),
+                        "PetscObjectTypeCompare");
+            if (direct == PETSC_TRUE) // it refuses to start from anything
+                notes.check(KSPSetInitialGuessNonzero(get(), PETSC_FALSE), "KSPSetInitialGuessNonzero");
+        });
+    }
+    void throwFailureOfOperator(const ErrorNotes &notes) {
+        Mat a = nullptr;
+        PetscContainer container = nullptr;
+        notes.check(KSPGetOperators(get(), &a, nullptr), "KSPGetOperators");
+        notes.check(PetscObjectQuery(reinterpret_cast<PetscObject>(a), Detail::failureName,
+                                     reinterpret_cast<PetscObject *>(&container)),
+                    "PetscObjectQuery");
+        if (container == nullptr)
+            return;
+        void *failure = nullptr;
+        notes.check(PetscContainerGetPointer(container, &failure), "PetscContainerGetPointer");
+        if (const auto thrown = std::exchange(*static_cast<std::exception_ptr *>(failure), nullptr))
+            std::rethrow_exception(thrown);
+    }
+    KrylovResult resultOf(const ErrorNotes &notes) const {
+        KrylovResult result;
+        KSPConvergedReason reason = KSP_CONVERGED_ITERATING;
+        notes.check(KSPGetConvergedReason(get(), &reason), "KSPGetConvergedReason");
+        const char *name = nullptr;
+        notes.check(KSPGetConvergedReasonString(get(), &name), "KSPGetConvergedReasonString");
+        PetscInt number = 0;
+        notes.check(KSPGetIterationNumber(get(), &number), "KSPGetIterationNumber");
+        const PetscReal *norms = nullptr;
+        PetscInt count = 0;
+        notes.check(KSPGetResidualHistory(get(), &norms, &count), "KSPGetResidualHistory");
+        notes.check(KSPGetResidualNorm(get(), &result.residual), "KSPGetResidualNorm");
+        result.end = endOf(reason);
+        result.reason = name;
+        result.iterations = static_cast<int>(number);
+        result.first = count > 0 ? norms[0] : 0;
+        return result;
+    }
+    static KrylovResult::End endOf(KSPConvergedReason reason) {
+        using End = KrylovResult::End;
+        switch (reason) {
+        case KSP_DIVERGED_ITS:
+            return End::IterationLimit;
+        case KSP_DIVERGED_INDEFINITE_PC:
+        case KSP_DIVERGED_INDEFINITE_MAT:
+            return End::NotPositiveDefinite;
+        case KSP_DIVERGED_BREAKDOWN:
+        case KSP_DIVERGED_BREAKDOWN_BICG:
+            return End::Breakdown;
+        case KSP_DIVERGED_NANORINF:
+            return End::NotFinite;
+        default:
+            return reason > 0 ? End::Converged : End::Failed;
+        }
+    }
+
+    CommunicatorView comm_;
+    Owner<KSP, KSPDestroy> ksp_;
+    bool configured_ = false;
+};
+
+/// One solve, by a Solver of its own.
+template <class TVector>
+KrylovResult solve(Mat a, const TVector &b, TVector &x, const std::string &prefix = {}) {
+    return Solver(a, prefix).solve(b, x);
+}
+
+} // namespace DNDS::Petsc
