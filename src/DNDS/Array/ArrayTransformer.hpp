@@ -65,12 +65,16 @@ class ArrayTransformer : public TransformerCore {
     const std::shared_ptr<TArray> &son() const noexcept { return son_; }
 
     /// Numbers the father's rows globally. Collective.
-    void createFatherGlobalMapping() { requireArrays().father_->createGlobalMapping(); }
+    void createFatherGlobalMapping() {
+        const Doing doing("createFatherGlobalMapping of", requireArrays().father_->label());
+        father_->createGlobalMapping();
+    }
 
     /// Makes this rank's ghosts: copies of the global rows in `pullRows` (any order, duplicates welcome). Collective.
     /// See GhostMapping::fromPullList for cost and errors. The father's global mapping must exist.
     void createGhostMapping(std::span<const index> pullRows, PeerDiscovery discovery = PeerDiscovery::Auto) {
-        const auto context = CommunicatorContext::of(requireArrays().father_->comm());
+        const Doing doing("createGhostMapping of", requireArrays().father_->label());
+        const auto context = CommunicatorContext::of(father_->comm());
         setMapping(GhostMapping::fromPullList(
             *context,
             [&] {
@@ -83,7 +87,8 @@ class ArrayTransformer : public TransformerCore {
     /// See GhostMapping::fromPushList.
     void createGhostMapping(std::span<const index> localRows, std::span<const index> starts,
                             PeerDiscovery discovery = PeerDiscovery::Auto) {
-        requireArrays().father_->comm().guarded([&] { requireGlobalMapping(); });
+        const Doing doing("createGhostMapping of", requireArrays().father_->label());
+        father_->comm().guarded([&] { requireGlobalMapping(); });
         setMapping(
             GhostMapping::fromPushList(father_->globalMapping(), localRows, starts, discovery, father_->label()));
     }
@@ -145,12 +150,14 @@ class ArrayTransformer : public TransformerCore {
     /// Prepares pulls for repeated use, in place of those prepared before. Collective. See Exchange for cost and
     /// errors; throws StateError on all ranks while a pull is in flight on any. Where it throws, the one before stays.
     void initPersistentPull(const ExchangeOptions &options = {}) {
+        const Doing doing("initPersistentPull of", father_ ? father_->label() : "");
         init(
             *context(), Direction::Pull, [&] { return request("initPersistentPull"); }, options);
     }
     /// Prepares pushes for repeated use. Collective. As above. Ghosts keep their values after a push, so that the next
     /// one with PushOp::Sum adds them again, unless `options.ghosts` is GhostsAfterPush::Zero.
     void initPersistentPush(PushOp op = PushOp::Replace, const ExchangeOptions &options = {}) {
+        const Doing doing("initPersistentPush of", father_ ? father_->label() : "");
         init(
             *context(), Direction::Push, [&] { return request("initPersistentPush"); }, options, op);
     }

@@ -54,10 +54,11 @@ Environment readEnvironment() {
             .disableGpuAwareMpi = switchOf("DNDS_DISABLE_GPU_AWARE_MPI"),
             .oneSidedProxy = switchOf("DNDS_ONE_SIDED_PROXY"),
             .trace = traceFile(),
-            .report = switchOf("DNDS_REPORT")};
+            .report = switchOf("DNDS_REPORT"),
+            .rollCall = switchOf("DNDS_ROLL_CALL")};
 }
 
-std::array<std::pair<const char *, std::string>, 8> Environment::choices() const {
+std::array<std::pair<const char *, std::string>, 9> Environment::choices() const {
     const auto number = [](auto value) { return value == 0 ? std::string() : fmt::format("{}", value); };
     const auto onOrOff = [](bool on) { return std::string(on ? "1" : ""); };
     return {{{"DNDS_TRANSPORT", transport == "auto" ? std::string() : transport},
@@ -67,7 +68,8 @@ std::array<std::pair<const char *, std::string>, 8> Environment::choices() const
              {"DNDS_DISABLE_GPU_AWARE_MPI", onOrOff(disableGpuAwareMpi)},
              {"DNDS_ONE_SIDED_PROXY", onOrOff(oneSidedProxy)},
              {"DNDS_TRACE", trace},
-             {"DNDS_REPORT", onOrOff(report)}}};
+             {"DNDS_REPORT", onOrOff(report)},
+             {"DNDS_ROLL_CALL", onOrOff(rollCall)}}};
 }
 
 std::string traceFile() { return textOf("DNDS_TRACE"); }

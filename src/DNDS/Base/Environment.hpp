@@ -29,9 +29,11 @@ struct Environment {
     std::string trace;
     /// DNDS_REPORT=1: exchanges are counted, and reported when the program ends (`report`).
     bool report = false;
+    /// DNDS_ROLL_CALL=1: on SIGUSR1 each rank writes to stderr what it is doing.
+    bool rollCall = false;
 
     /// The variables and their values as text; empty where the value is the default. Local.
-    std::array<std::pair<const char *, std::string>, 8> choices() const;
+    std::array<std::pair<const char *, std::string>, 9> choices() const;
 };
 
 /// Reads the process's environment. Local. Throws ArgumentError with the variable's name for values that are no numbers

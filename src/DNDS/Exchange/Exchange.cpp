@@ -279,6 +279,8 @@ bool Exchange::progress() {
 
 void Exchange::complete() {
     State &state = *state_;
+    const Doing doing(direction_ == Direction::Pull ? "wait for the pull of" : "wait for the push of", label(),
+                      state.starts);
     const auto &transports = state.transports;
     // complete all transports, then report the first failure
     state.noteFailure(state.engine.takeFailure());

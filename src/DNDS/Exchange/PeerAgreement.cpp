@@ -190,7 +190,7 @@ void PeerAgreement::State::checkPeers(double secondsWaited) const {
         if (peer.receiving || taken == 0)
             checkPeer(peer.nodeRank < 0 || arena->alive(peer.nodeRank), peer.rank,
                       fmt::format("{} round {} of {}", peer.receiving ? "begin" : "end", round, what), secondsWaited,
-                      patience);
+                      patience, arena.get());
     }
 }
 
@@ -284,12 +284,16 @@ void PeerAgreement::finish() {
     requireUsable();
     State &state = *state_;
     Backoff backoff(state.channel.comm, state.crowded);
+    std::optional<Doing> doing;
     while (!state.progress() && !state.failed) {
         ProgressEngine::progressAll(); // peers may need rows before they begin
         context_->progressParked();
         backoff.pause();
-        if (backoff.longWait())
-            state.checkPeers(backoff.seconds());
+        if (!backoff.longWait())
+            continue;
+        if (!doing)
+            doing.emplace("agreement about", state.what, state.round);
+        state.checkPeers(backoff.seconds());
     }
     state.requireAgreement();
 }

@@ -122,6 +122,7 @@ void agreeIn(Detail::FailureScope *scope, const CommunicatorView &comm, const st
     if (mine && scope != nullptr && scope->isAgreed(mine)) // all ranks throw it already
         std::rethrow_exception(mine);
     const CommunicatorView &meeting = scope != nullptr ? scope->comm() : comm;
+    const Doing doing(where.function);
     int worst = mine ? meeting.size() - meeting.rank() : 0;
     checkMpi(MPI_Allreduce(MPI_IN_PLACE, &worst, 1, MPI_INT, MPI_MAX, meeting.handle()), "MPI_Allreduce", where);
     if (worst == 0) [[likely]]
@@ -160,6 +161,7 @@ void CommunicatorView::beforeCollective(SourceLocation where) const {
 
 void CommunicatorView::broadcastBytes(void *bytes, std::size_t count, int root) const {
     constexpr std::size_t most = std::size_t{1} << 30U; // counts of MPI are int
+    const Doing doing("MPI_Bcast");
     beforeCollective();
     for (std::size_t done = 0; done < count; done += most)
         checkMpi(MPI_Bcast(static_cast<std::byte *>(bytes) + done, static_cast<int>(std::min(most, count - done)),
@@ -187,6 +189,7 @@ void Detail::allGatherBytes(const CommunicatorView &comm, const void *mine, std:
         starts.resize(counts.size());
         std::exclusive_scan(counts.begin(), counts.end(), starts.begin(), 0);
     });
+    const Doing doing("MPI_Allgatherv");
     checkMpi(MPI_Allgatherv(mine, counts[static_cast<std::size_t>(comm.rank())], MPI_BYTE, begin, counts.data(),
                             starts.data(), MPI_BYTE, comm.handle()),
              "MPI_Allgatherv");

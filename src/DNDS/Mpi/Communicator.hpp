@@ -4,6 +4,7 @@
 
 #include "DNDS/Mpi/Check.hpp"
 #include "DNDS/Mpi/Datatype.hpp"
+#include "DNDS/Mpi/Whereabouts.hpp"
 
 #include <mpi.h>
 
@@ -70,6 +71,7 @@ class CommunicatorView {
     /// Collective. Every rank passes `count` values; afterwards all hold the result of `op` over ranks, element-wise.
     template <class T>
     void allReduce(T *values, int count, MPI_Op op) const {
+        const Doing doing("MPI_Allreduce");
         beforeCollective();
         checkMpi(MPI_Allreduce(MPI_IN_PLACE, values, count, mpiTypeOf<T>(), op, comm_), "MPI_Allreduce");
     }
@@ -84,6 +86,7 @@ class CommunicatorView {
     std::vector<T> allGather(T value) const {
         requireMpiActive("ranks communicate");
         std::vector<T> all(static_cast<std::size_t>(size_));
+        const Doing doing("MPI_Allgather");
         beforeCollective();
         checkMpi(MPI_Allgather(&value, 1, mpiTypeOf<T>(), all.data(), 1, mpiTypeOf<T>(), comm_), "MPI_Allgather");
         return all;
@@ -111,6 +114,7 @@ class CommunicatorView {
     /// Collective. Replaces each of `count` values by its sum over the ranks before this one: 0 on rank 0.
     template <class T>
     void exclusiveScan(T *values, int count) const {
+        const Doing doing("MPI_Exscan");
         beforeCollective();
         checkMpi(MPI_Exscan(MPI_IN_PLACE, values, count, mpiTypeOf<T>(), MPI_SUM, comm_), "MPI_Exscan");
         if (rank_ == 0) // MPI leaves them as they are
@@ -124,6 +128,7 @@ class CommunicatorView {
     }
     /// Collective.
     void barrier() const {
+        const Doing doing("MPI_Barrier");
         beforeCollective();
         checkMpi(MPI_Barrier(comm_), "MPI_Barrier");
     }

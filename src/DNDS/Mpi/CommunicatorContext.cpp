@@ -105,6 +105,7 @@ std::shared_ptr<CommunicatorContext> CommunicatorContext::of(CommunicatorView co
         const Environment environment = readEnvironment();
         ranksPerNode = environment.ranksPerNode;
         choices = environment.choices();
+        Detail::prepareRollCall(environment);
         held = std::make_unique<Attribute>(std::make_shared<CommunicatorContext>(comm));
         std::erase_if(*keys().contexts, [](const auto &context) { return context.expired(); });
         keys().contexts->reserve(keys().contexts->size() + 1);

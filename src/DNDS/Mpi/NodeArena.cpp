@@ -22,6 +22,27 @@ std::size_t blockBytes(std::size_t bytes) { return roundedUp(std::max<std::size_
 NodeArena::NodeArena(int nodeRank, int nodeSize) : nodeRank_(nodeRank), nodeSize_(nodeSize) {
     own_.reserve(ArenaHeader::mostSegments); // the header is looked up while another thread may add a segment
     addSegment(std::max(firstSegmentBytes, 2 * ArenaHeader::bytesWithBoard(nodeSize)));
+    Detail::addWhereabouts(ownHeader().whereabouts);
+}
+
+NodeArena::~NodeArena() {
+    if (!own_.empty())
+        Detail::removeWhereabouts(ownHeader().whereabouts);
+}
+
+Whereabouts::Said NodeArena::whereabouts(int nodeRank) {
+    const ProcessState state = peers_->state(nodeRank);
+    if (state == ProcessState::Ended)
+        return {"ended", 0};
+    Whereabouts::Said said;
+    try {
+        said = peers_->header(nodeRank).whereabouts.read();
+    } catch (const MemoryError &) {
+        return {"cannot be seen", 0};
+    }
+    if (state == ProcessState::Stopped)
+        said.text = fmt::format("stopped by a signal{}{}", said.text.empty() ? "" : ", in ", said.text);
+    return said;
 }
 
 void NodeArena::addSegment(std::size_t bytes) {

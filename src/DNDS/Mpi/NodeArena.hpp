@@ -18,6 +18,7 @@
 #include <mutex>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace DNDS {
@@ -45,7 +46,7 @@ class NodeArena : public std::pmr::memory_resource {
 
     NodeArena(const NodeArena &) = delete;
     NodeArena &operator=(const NodeArena &) = delete;
-    ~NodeArena() override = default;
+    ~NodeArena() override;
 
     int nodeRank() const noexcept { return nodeRank_; }
     int nodeSize() const noexcept { return nodeSize_; }
@@ -57,6 +58,18 @@ class NodeArena : public std::pmr::memory_resource {
     std::byte *translate(int nodeRank, const ArenaLocation &location) { return peers_->translate(nodeRank, location); }
     /// Whether a rank's process still exists. Local; a system call.
     bool alive(int nodeRank) const noexcept { return peers_->alive(nodeRank); }
+
+    /// What a rank is doing, as far as it has said; that it has ended, or was stopped. Local; some system calls.
+    Whereabouts::Said whereabouts(int nodeRank);
+    /// The ranks of the communicator, [node ranks], and whether it has others on other nodes: for messages. Local.
+    void setRanks(std::vector<int> ranks, bool hasOthers) noexcept {
+        ranks_ = std::move(ranks);
+        hasOthers_ = hasOthers;
+    }
+    int rankOf(int nodeRank) const noexcept {
+        return ranks_.empty() ? nodeRank : ranks_[static_cast<std::size_t>(nodeRank)];
+    }
+    bool hasOthers() const noexcept { return hasOthers_; }
 
     /// A note for another rank of the node about a record in this rank's arena; see `NoticeBoard`. Local.
     void publish(int reader, std::uint64_t round, const ArenaLocation &location) noexcept {
@@ -107,6 +120,8 @@ class NodeArena : public std::pmr::memory_resource {
 
     int nodeRank_;
     int nodeSize_;
+    std::vector<int> ranks_;
+    bool hasOthers_ = false;
     std::optional<PeerMemory> peers_; ///< from `create` on
     mutable std::mutex mutex_;        ///< of all below, but for the header
     std::vector<OwnSegment> own_;

@@ -23,6 +23,8 @@ NodeTopology NodeTopology::discover(CommunicatorView comm, int ranksPerNode) {
     comm.guarded([&] { // what the ranks of one node agree on, those of other nodes hear of
         if (node.size() > 1)
             topology.arena = NodeArena::create(node, topology.whyNoArena);
+        if (topology.arena)
+            topology.arena->setRanks(members, node.size() < comm.size());
         else
             topology.whyNoArena = "no other rank on this node";
     });

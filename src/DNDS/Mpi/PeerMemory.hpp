@@ -4,6 +4,7 @@
 
 #include "DNDS/Mpi/NoticeBoard.hpp"
 #include "DNDS/Mpi/SharedSegment.hpp"
+#include "DNDS/Mpi/Whereabouts.hpp"
 
 #include <array>
 #include <atomic>
@@ -22,7 +23,8 @@ struct ArenaHeader {
         int file;
         std::uint64_t bytes;
     };
-    std::uint64_t mark; ///< differs between ranks, so that nobody takes one for another
+    Whereabouts whereabouts; ///< of the rank's process
+    std::uint64_t mark;      ///< differs between ranks, so that nobody takes one for another
     std::array<Entry, mostSegments> entries;
     std::atomic<std::uint32_t> count;
 
@@ -56,6 +58,9 @@ class PeerMemory {
     /// Where this process sees a location of a rank. Throws MemoryError.
     std::byte *translate(int nodeRank, const ArenaLocation &location);
     /// Whether a rank's process still exists. A system call.
+    ProcessState state(int nodeRank) const noexcept {
+        return peers_[static_cast<std::size_t>(nodeRank)].told.owner.state();
+    }
     bool alive(int nodeRank) const noexcept { return peers_[static_cast<std::size_t>(nodeRank)].told.owner.alive(); }
 
   private:

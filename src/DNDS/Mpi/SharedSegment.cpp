@@ -1,7 +1,9 @@
 #include "DNDS/Mpi/SharedSegment.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
+#include <cstdio>
 #include <cstring>
 #include <string>
 
@@ -36,6 +38,25 @@ ProcessId ProcessId::own() noexcept {
 }
 
 bool ProcessId::alive() const noexcept { return kill(static_cast<pid_t>(process), 0) == 0 || errno != ESRCH; }
+
+ProcessState ProcessId::state() const noexcept {
+    if (!alive())
+        return ProcessState::Ended;
+    std::array<char, 512> text{};
+    std::array<char, 64> path{};
+    std::snprintf(path.data(), path.size(), "/proc/%lld/stat", static_cast<long long>(process));
+    const int file = open(path.data(), O_RDONLY | O_CLOEXEC);
+    if (file < 0)
+        return ProcessState::Runs;
+    const ssize_t size = read(file, text.data(), text.size() - 1);
+    close(file);
+    // "PID (NAME) STATE ...", and the name may hold anything
+    const char *end = size > 0 ? std::strrchr(text.data(), ')') : nullptr;
+    const char letter = end != nullptr && end[1] == ' ' ? end[2] : 'R';
+    return letter == 'T' || letter == 't'   ? ProcessState::Stopped
+           : letter == 'Z' || letter == 'X' ? ProcessState::Ended
+                                            : ProcessState::Runs;
+}
 
 SharedSegment::~SharedSegment() {
     if (base_ != nullptr) {
@@ -123,6 +144,7 @@ std::size_t SharedSegment::held() const noexcept {
 
 ProcessId ProcessId::own() noexcept { return {}; }
 bool ProcessId::alive() const noexcept { return true; }
+ProcessState ProcessId::state() const noexcept { return ProcessState::Runs; }
 SharedSegment::~SharedSegment() = default;
 SharedSegment SharedSegment::make(std::size_t) {
     throw NoSharedMemory("shared memory between ranks is built for Linux only");

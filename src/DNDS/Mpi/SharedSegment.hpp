@@ -27,6 +27,8 @@ class NoSharedMemory : public std::bad_alloc {
 };
 
 /// What a process tells others of the machine, so that they find its files.
+enum class ProcessState : unsigned char { Runs, Stopped, Ended };
+
 struct ProcessId {
     std::int64_t process = -1;
     std::int64_t space = 0; ///< in which the number means this process; 0 where that is not known
@@ -34,6 +36,8 @@ struct ProcessId {
     static ProcessId own() noexcept;
     /// Whether the process still exists. A system call.
     bool alive() const noexcept;
+    /// The same, with what the system says of it. Several system calls.
+    ProcessState state() const noexcept;
 };
 
 /// A mapping of an anonymous file in memory (Linux memfd). Others open it through /proc for as long as the process that

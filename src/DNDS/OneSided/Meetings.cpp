@@ -32,6 +32,8 @@ constexpr const char *advice = "make all ranks call the same in the same order";
 
 } // namespace
 
+const char *verbOf(CollectiveCall call) noexcept { return verbs[static_cast<std::size_t>(call)]; }
+
 Meetings &Meetings::of(CommunicatorContext &context) {
     return context.attach<Meetings>([&] { return std::make_shared<Meetings>(context); });
 }
@@ -256,6 +258,7 @@ void Meetings::lookAround(CommunicatorContext &context, Token mine, std::string_
 std::array<Meetings::Extremes, 2> Meetings::toMake(const std::shared_ptr<CommunicatorContext> &context,
                                                    CollectiveCall call, const std::array<std::uint64_t, 2> &mine,
                                                    std::string_view name) {
+    const Doing doing(verbOf(call), name);
     Meeting meeting(context, making_, toBeMade, call, mine, name);
     Backoff backoff(context->comm().handle(), context->node().crowded);
     while (!meeting.reached()) {

@@ -34,6 +34,9 @@ enum class CollectiveCall : std::uint8_t {
     End
 };
 
+/// "is in a barrier". Local.
+const char *verbOf(CollectiveCall call) noexcept;
+
 /// What the ranks of a communicator say of the collective calls that they wait in: two that wait in different ones
 /// would do so for ever, and throw instead. Those of a node look at each other's. Between nodes, a rank that has waited
 /// for a while looks for what the rank before it has sent of other calls: where ranks wait in different ones, so do two

@@ -1,6 +1,7 @@
 #include "DNDS/OneSided/PeerWaits.hpp"
 
 #include "DNDS/Mpi/Check.hpp"
+#include "DNDS/Mpi/Whereabouts.hpp"
 #include "DNDS/OneSided/Meetings.hpp"
 
 namespace DNDS {
@@ -26,12 +27,12 @@ void PeerWaits::checkAlive(const CommunicatorContext &context, int peer, std::st
                            double seconds, double patience) {
     for (int rank = 0; rank < context.comm().size(); ++rank)
         DNDS_CHECK((peer != anyone && rank != peer) || alive(context, rank), PeerError,
-                   "{}: the process of rank {} has ended while this rank waited for {} to {}", name, rank,
-                   peer == anyone ? "others" : "it", what);
+                   "{}: the process of rank {} has ended while this rank waited for {} to {}{}", name, rank,
+                   peer == anyone ? "others" : "it", what, rollCall(context.node().arena.get()));
     DNDS_CHECK(patience <= 0.0 || seconds < patience, PeerError,
-               "{}: waited {:.3g} s for {} to {} (DNDS_WAIT_TIMEOUT): has {} ended, or is it elsewhere?", name, seconds,
-               peer == anyone ? std::string("other ranks") : fmt::format("rank {}", peer), what,
-               peer == anyone ? "one of them" : "it");
+               "{}: waited {:.3g} s for {} to {} (DNDS_WAIT_TIMEOUT): has {} ended, or is it elsewhere?{}", name,
+               seconds, peer == anyone ? std::string("other ranks") : fmt::format("rank {}", peer), what,
+               peer == anyone ? "one of them" : "it", rollCall(context.node().arena.get()));
 }
 
 void PeerWaits::check(int peer, std::string_view what, double seconds) {

@@ -319,6 +319,7 @@ void RemoteMemory::barrier() {
 
 std::array<Meetings::Extremes, 2> RemoteMemory::meet(CollectiveCall call, const std::array<std::uint64_t, 2> &mine) {
     quiet();
+    const Doing doing(verbOf(call), name_);
     Meeting meeting(context_, meetings_, waits_.object(), call, mine, name_);
     try {
         waitFor(PeerWaits::anyone, "come to a barrier", [&] { return meeting.reached(); });

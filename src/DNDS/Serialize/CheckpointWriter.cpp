@@ -222,6 +222,7 @@ void CheckpointWriter::describe() {
 }
 
 index CheckpointWriter::write() {
+    const Doing doing("write of", path_);
     return failTogether(comm_, [&] {
         describe();
         const std::string temporary = path_ + ".part";

@@ -340,7 +340,7 @@ void PeerMessages::checkPeer(std::size_t k, std::string_view what, double second
     const NodeTopology &node = context_->node();
     const int rank = buffers_->peers[k].rank;
     const bool alive = !node.arena || !node.sameNode(rank) || node.arena->alive(node.nodeRank[toSize(rank)]);
-    DNDS::checkPeer(alive, rank, what, secondsWaited, patience_);
+    DNDS::checkPeer(alive, rank, what, secondsWaited, patience_, node.arena.get());
 }
 
 std::size_t PeerMessages::bufferBytes() const noexcept {

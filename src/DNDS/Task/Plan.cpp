@@ -208,6 +208,7 @@ Plan Plan::compile(GraphModel graph, const CommunicatorView &comm, const Executo
 }
 
 void Plan::run() {
+    const Doing doing("run of", state().graph.name);
     start();
     wait();
 }

@@ -108,8 +108,8 @@ void HostHandshake::checkPeers(double secondsWaited) const {
         DNDS_CHECK(
             patience_ <= 0.0 || secondsWaited < patience_, PeerError,
             "waited {:.0f} s (DNDS_WAIT_TIMEOUT) for the rows of this exchange, or of one that was started before "
-            "it over the same transport",
-            secondsWaited);
+            "it over the same transport{}",
+            secondsWaited, rollCall(watch_.arena()));
 }
 
 } // namespace DNDS

@@ -40,7 +40,7 @@ std::byte *NodeTransport::lookUpBytes(int nodeRank, int peer) {
 
 void NodeTransport::checkPeers(double secondsWaited) {
     const auto check = [&](int peer, int nodeRank, const char *what) {
-        checkPeer(arena_->alive(nodeRank), peer, what, secondsWaited, patience_);
+        checkPeer(arena_->alive(nodeRank), peer, what, secondsWaited, patience_, arena_.get());
     };
     for (std::size_t k = 0; k < plan_.outgoing.size(); ++k)
         if (waitsForReader(k))

@@ -5,6 +5,7 @@
 #include "DNDS/Base/Error.hpp"
 #include "DNDS/Mpi/NodeTopology.hpp"
 #include "DNDS/Mpi/RequestSet.hpp"
+#include "DNDS/Mpi/Whereabouts.hpp"
 #include "DNDS/Transport/Backoff.hpp"
 #include "DNDS/Transport/TransportDescriptor.hpp"
 
@@ -68,14 +69,17 @@ inline std::string_view reasonOf(const std::exception &error) noexcept {
 }
 
 /// Throws PeerError where the process of rank `peer` has ended (not `alive`) while this rank waited for it to do
-/// `what`, or where that takes longer than `patience` seconds (0: as long as it lives). Local.
-inline void checkPeer(bool alive, int peer, std::string_view what, double secondsWaited, double patience) {
-    DNDS_CHECK(alive, PeerError, "the process of rank {} has ended while this rank waited for it to {}", peer, what);
+/// `what`, or where that takes longer than `patience` seconds (0: as long as it lives); with what the ranks in `arena`,
+/// if there is one, are doing. Local.
+inline void checkPeer(bool alive, int peer, std::string_view what, double secondsWaited, double patience,
+                      NodeArena *arena) {
+    DNDS_CHECK(alive, PeerError, "the process of rank {} has ended while this rank waited for it to {}{}", peer, what,
+               rollCall(arena));
     DNDS_CHECK(
         patience <= 0.0 || secondsWaited < patience, PeerError,
         "waited {:.3g} s for rank {} to {} (DNDS_WAIT_TIMEOUT): is it in another exchange, did it destroy this one "
-        "before starting it, or is it stuck?",
-        secondsWaited, peer, what);
+        "before starting it, or is it stuck?{}",
+        secondsWaited, peer, what, rollCall(arena));
 }
 
 /// Calls `transport.progress()` until everything is complete; looks after the peers where it takes long. The class is
@@ -109,6 +113,7 @@ class PeerWatch {
 
     /// Whether a rank that waits should make room for others.
     bool crowded() const noexcept { return crowded_; }
+    NodeArena *arena() const noexcept { return arena_.get(); }
     /// As `checkPeer`, for those of `requests` that are not complete; request k is with `peers[k].peer`. Local; costs a
     /// system call a peer.
     template <class Peers>
@@ -118,7 +123,7 @@ class PeerWatch {
                 continue;
             const auto onNode = nodeRanks_.find(peers[k].peer);
             const bool alive = onNode == nodeRanks_.end() || arena_->alive(onNode->second);
-            checkPeer(alive, peers[k].peer, what, secondsWaited, patience_);
+            checkPeer(alive, peers[k].peer, what, secondsWaited, patience_, arena_.get());
         }
     }
 

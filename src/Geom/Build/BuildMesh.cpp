@@ -244,6 +244,7 @@ UnstructuredMesh build(CommunicatorView comm, SourceMesh &source, const MeshOpti
 } // namespace
 
 UnstructuredMesh buildMesh(CommunicatorView comm, SourceMesh &&source, const MeshOptions &options) {
+    const Doing doing("buildMesh");
     return failTogether(comm, [&] { return build(comm, source, options); });
 }
 

@@ -119,6 +119,7 @@ MeshFormat meshFormatOf(std::string_view firstBytes) {
 MeshFormat meshFormat(CommunicatorView comm, const std::string &path) { return recognize(comm, path).format; }
 
 SourceMesh readMesh(CommunicatorView comm, const std::string &path, const CgnsOptions &cgns) {
+    const Doing doing("readMesh of", path);
     return failTogether(comm, [&]() -> SourceMesh {
         requireSameOptions(comm, cgns);
         const Recognized file = recognize(comm, path);

@@ -76,6 +76,7 @@ void MeshWriter::moved(const UnstructuredMesh &mesh) {
 }
 
 void MeshWriter::writeStep(real time, const StepFields &fields) {
+    const Doing doing("writeStep");
     failTogether(order_.comm(), [&] {
         StepFields all = fields;
         if (writesRanks_)

@@ -1,0 +1,260 @@
+#include "DNDS/Mpi/Whereabouts.hpp"
+
+#include "DNDS/Base/Environment.hpp"
+#include "DNDS/Base/Warning.hpp"
+#include "DNDS/Mpi/NodeArena.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <csignal>
+#include <cstring>
+#include <ctime>
+#include <map>
+#include <mutex>
+#include <utility>
+#include <vector>
+
+#include <unistd.h>
+
+namespace DNDS {
+
+namespace {
+
+/// The same clock in all processes of a machine.
+double machineSeconds() noexcept {
+    timespec now{};
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec);
+}
+
+/// Where this process says what it does. Never destroyed: arenas may live longer than statics.
+struct Places {
+    std::mutex mutex;
+    std::vector<Whereabouts *> all;
+    Whereabouts own{}; ///< for signal handlers
+    pid_t process = getpid();
+    std::atomic<int> rank{-1};
+};
+
+Places &places() {
+    static auto *all = new Places;
+    return *all;
+}
+
+thread_local const Doing *innermostCall = nullptr;
+
+/// Only what signal handlers may call.
+void answerSignal(int /*signal*/) {
+    const int before = errno;
+    char line[Whereabouts::mostBytes + 64];
+    std::size_t size = 0;
+    const auto add = [&](std::string_view text) {
+        const std::size_t count = std::min(text.size(), sizeof(line) - 1 - size);
+        std::memcpy(line + size, text.data(), count);
+        size += count;
+    };
+    add("DNDS: rank ");
+    char digits[12];
+    std::size_t first = sizeof(digits);
+    for (int left = std::max(0, places().rank.load()); first == sizeof(digits) || left > 0; left /= 10)
+        digits[--first] = static_cast<char>('0' + left % 10);
+    add({digits + first, sizeof(digits) - first});
+    add(": ");
+    char text[Whereabouts::mostBytes];
+    const std::size_t count = places().own.copy(text, sizeof(text));
+    add(count > 0 ? std::string_view(text, count) : "in no call of DNDS");
+    line[size++] = '\n';
+    [[maybe_unused]] const ssize_t written = write(STDERR_FILENO, line, size);
+    errno = before;
+}
+
+std::string ranksText(const std::vector<int> &ranks) {
+    std::string text;
+    for (std::size_t i = 0; i < ranks.size();) {
+        std::size_t last = i;
+        while (last + 1 < ranks.size() && ranks[last + 1] == ranks[last] + 1)
+            ++last;
+        text += fmt::format("{}{}", text.empty() ? "" : ", ", ranks[i]);
+        if (last > i)
+            text += fmt::format("-{}", ranks[last]);
+        i = last + 1;
+    }
+    return fmt::format("rank{} {}", ranks.size() > 1 ? "s" : "", text);
+}
+
+/// Ranks that do the same, and since when.
+struct Group {
+    std::vector<int> ranks;
+    double first = 0, last = 0;
+};
+
+std::string textOf(const std::string &what, const Group &group, double now) {
+    const double longest = now - group.first, shortest = now - group.last;
+    std::string text = fmt::format("; {}: {}", ranksText(group.ranks), what.empty() ? "in no call of DNDS" : what);
+    if (group.first <= 0)
+        return text;
+    return longest > 1.5 * shortest + 0.1 ? text + fmt::format(" for {:.2g} to {:.2g} s", shortest, longest)
+                                          : text + fmt::format(" for {:.2g} s", longest);
+}
+
+} // namespace
+
+void Whereabouts::say(std::string_view text, double since) noexcept {
+    const std::uint32_t version = version_.load(std::memory_order_relaxed);
+    version_.store(version | 1U, std::memory_order_relaxed);
+    std::atomic_thread_fence(std::memory_order_release);
+    std::array<std::uint64_t, mostBytes / sizeof(std::uint64_t)> words{};
+    std::memcpy(words.data(), text.data(), std::min(text.size(), mostBytes - 1));
+    for (std::size_t k = 0; k < words.size(); ++k)
+        words_[k].store(words[k], std::memory_order_relaxed);
+    since_.store(since, std::memory_order_relaxed);
+    version_.store((version | 1U) + 1U, std::memory_order_release);
+}
+
+std::size_t Whereabouts::copy(char *to, std::size_t room) const noexcept {
+    std::array<std::uint64_t, mostBytes / sizeof(std::uint64_t)> words{};
+    for (std::size_t k = 0; k < words.size(); ++k)
+        words[k] = words_[k].load(std::memory_order_relaxed);
+    const auto *text = reinterpret_cast<const char *>(words.data());
+    const std::size_t size = std::min(strnlen(text, mostBytes), room);
+    std::memcpy(to, text, size);
+    return size;
+}
+
+Whereabouts::Said Whereabouts::read() const {
+    Said said;
+    said.text.resize(mostBytes);
+    std::size_t size = 0;
+    for (int attempt = 0; attempt < 1000; ++attempt) { // a rank that was stopped while it wrote stays unreadable
+        const std::uint32_t before = version_.load(std::memory_order_acquire);
+        size = copy(said.text.data(), said.text.size());
+        said.since = since_.load(std::memory_order_relaxed);
+        std::atomic_thread_fence(std::memory_order_acquire);
+        if (before % 2 == 0 && version_.load(std::memory_order_relaxed) == before)
+            break;
+    }
+    said.text.resize(size);
+    return said;
+}
+
+void Doing::enter(std::string_view call, std::string_view name, std::uint64_t number) noexcept {
+    entered_ = true;
+    outer_ = std::exchange(innermostCall, this);
+    call_ = call;
+    name_ = name;
+    number_ = number;
+    since_ = machineSeconds();
+    tell(this, since_);
+}
+
+void Doing::leave() noexcept {
+    innermostCall = outer_;
+    tell(outer_, outer_ != nullptr ? outer_->since_ : machineSeconds());
+}
+
+void Doing::tell(const Doing *innermost, double since) noexcept {
+    std::array<const Doing *, 6> calls{}; // what is deeper than that is not told
+    std::size_t depth = 0;
+    for (const Doing *call = innermost; call != nullptr && depth < calls.size(); call = call->outer_)
+        calls[depth++] = call;
+    std::array<char, Whereabouts::mostBytes> text; // NOLINT: written below as far as it is read
+    std::size_t size = 0;
+    const auto add = [&](std::string_view part) {
+        const std::size_t count = std::min(part.size(), text.size() - 1 - size);
+        std::memcpy(text.data() + size, part.data(), count);
+        size += count;
+    };
+    while (depth > 0) {
+        const Doing &call = *calls[--depth];
+        if (size > 0)
+            add(", ");
+        add(call.call_);
+        if (!call.name_.empty()) {
+            add(" '");
+            add(call.name_);
+            add("'");
+        }
+        if (call.number_ > 0) {
+            std::array<char, 32> digits; // NOLINT: as above
+            const auto end = fmt::format_to_n(digits.data(), digits.size(), " (number {})", call.number_);
+            add({digits.data(), std::min(end.size, digits.size())});
+        }
+    }
+    Places &all = places();
+    if (getpid() != all.process) // a forked child must not speak for its parent
+        return;
+    const std::lock_guard lock(all.mutex);
+    all.own.say({text.data(), size}, since);
+    for (Whereabouts *place : all.all)
+        place->say({text.data(), size}, since);
+}
+
+void Detail::addWhereabouts(Whereabouts &place) {
+    Places &all = places();
+    const std::lock_guard lock(all.mutex);
+    all.all.push_back(&place);
+    const Whereabouts::Said now = all.own.read();
+    place.say(now.text, now.since);
+}
+
+void Detail::removeWhereabouts(Whereabouts &place) noexcept {
+    Places &all = places();
+    const std::lock_guard lock(all.mutex);
+    std::erase(all.all, &place);
+}
+
+void Detail::prepareRollCall(const Environment &environment) {
+    if (!environment.rollCall && environment.waitTimeout <= 0)
+        return;
+    int rank = 0;
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    places().rank = rank;
+    Doing::on() = true;
+    static std::once_flag once;
+    if (environment.rollCall)
+        std::call_once(once, [] {
+            struct sigaction now {};
+            sigaction(SIGUSR1, nullptr, &now);
+            if ((now.sa_flags & SA_SIGINFO) != 0 || now.sa_handler != SIG_DFL) {
+                warn("DNDS_ROLL_CALL: the program handles SIGUSR1 by itself, so this rank does not answer it");
+                return;
+            }
+            now.sa_handler = answerSignal;
+            now.sa_flags = SA_RESTART;
+            sigemptyset(&now.sa_mask);
+            sigaction(SIGUSR1, &now, nullptr);
+        });
+}
+
+std::string rollCall(NodeArena *arena) noexcept {
+    if (arena == nullptr || !Doing::on())
+        return {};
+    try {
+        const double now = machineSeconds();
+        std::map<std::string, Group> groups;
+        for (int nodeRank = 0; nodeRank < arena->nodeSize(); ++nodeRank) {
+            const auto [text, since] = arena->whereabouts(nodeRank);
+            Group &group = groups[text];
+            if (group.ranks.empty())
+                group.first = group.last = since;
+            group.ranks.push_back(arena->rankOf(nodeRank));
+            group.first = std::min(group.first, since);
+            group.last = std::max(group.last, since);
+        }
+        std::map<int, std::string> texts; // by the lowest rank
+        for (const auto &[what, group] : groups)
+            texts[group.ranks.front()] = textOf(what, group, now);
+        std::string text;
+        for (const auto &each : texts)
+            text += each.second;
+        if (arena->hasOthers())
+            text += "; ranks of other nodes cannot be seen from here";
+        return text;
+    } catch (...) { // no memory: the message goes without
+        return {};
+    }
+}
+
+} // namespace DNDS

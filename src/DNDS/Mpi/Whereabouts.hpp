@@ -1,0 +1,92 @@
+/// @file Whereabouts.hpp
+/// @brief What each rank is doing, in memory that the others of its node can read.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+namespace DNDS {
+
+class NodeArena;
+struct Environment;
+
+/// The last thing that a rank has said of itself. In shared memory: others read it also where the rank is stopped, or
+/// waits in a call that never ends. Zeroed memory says that the rank is in no call.
+class Whereabouts {
+  public:
+    static constexpr std::size_t mostBytes = 192;
+
+    /// Of this process. Local.
+    void say(std::string_view text, double since) noexcept;
+    struct Said {
+        std::string text; ///< empty: in no call of DNDS
+        double since = 0; ///< steady clock of the machine, in seconds; 0: from the start
+    };
+    /// Of any process. Local. Throws std::bad_alloc.
+    Said read() const;
+    /// Into `to`, at most `room` bytes, for signal handlers; returns the size.
+    std::size_t copy(char *to, std::size_t room) const noexcept;
+
+  private:
+    std::atomic<std::uint32_t> version_; ///< odd while it changes
+    std::atomic<double> since_;
+    std::array<std::atomic<std::uint64_t>, mostBytes / sizeof(std::uint64_t)> words_; ///< the text, ended by 0
+};
+
+/// Says that this process is in a call, as long as the object lives; calls within it are named behind it. Free unless
+/// DNDS_WAIT_TIMEOUT or DNDS_ROLL_CALL is set; then some 0.1 us. Local; of several threads, the latest counts.
+///
+///     const Doing doing("createGhostMapping of", name());
+class Doing {
+  public:
+    /// The texts must outlive the object. `number` is told where it is not 0.
+    explicit Doing(std::string_view call, std::string_view name = {}, std::uint64_t number = 0) noexcept {
+        if (on().load(std::memory_order_relaxed)) [[unlikely]]
+            enter(call, name, number);
+    }
+    Doing(const Doing &) = delete;
+    Doing &operator=(const Doing &) = delete;
+    ~Doing() {
+        if (entered_) [[unlikely]]
+            leave();
+    }
+
+    /// Whether anybody asks.
+    static std::atomic<bool> &on() noexcept {
+        static std::atomic<bool> on{false};
+        return on;
+    }
+
+  private:
+    void enter(std::string_view call, std::string_view name, std::uint64_t number) noexcept;
+    void leave() noexcept;
+    static void tell(const Doing *innermost, double since) noexcept;
+
+    bool entered_ = false;
+    const Doing *outer_ = nullptr;
+    std::string_view call_, name_;
+    std::uint64_t number_ = 0;
+    double since_ = 0;
+};
+
+namespace Detail {
+
+/// From now on, until `removeWhereabouts`, this process says in `place`, too, what it does. Local.
+void addWhereabouts(Whereabouts &place);
+void removeWhereabouts(Whereabouts &place) noexcept;
+/// For DNDS_WAIT_TIMEOUT and DNDS_ROLL_CALL; with the latter SIGUSR1 makes this process write what it does to stderr,
+/// unless the program has a handler of its own. Local.
+void prepareRollCall(const Environment &environment);
+
+} // namespace Detail
+
+/// What all ranks of this rank's node are doing, those who do the same together, as the end of a message: "; ranks 0-6:
+/// wait for the pull of 'state' for 12 s; rank 7: createGhostMapping of 'u', MPI_Allreduce for 3 s". Empty where
+/// nothing is known. Local; maps the memory of ranks that were not peers.
+std::string rollCall(NodeArena *arena) noexcept;
+
+} // namespace DNDS

@@ -1,0 +1,91 @@
+// Ranks that wait for one that does not come say where all are: roll_call_programs HOW
+//
+// Rank 2 of 3 goes elsewhere (wanders), stops, ends, or computes (computes); on asking (signal), ranks tell it by
+// themselves.
+
+#include "DNDS/Array/ArrayPair.hpp"
+#include "DNDS/Mpi/RunMain.hpp"
+
+#include <fmt/core.h>
+
+#include <chrono>
+#include <csignal>
+#include <cstdio>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include <unistd.h>
+
+using Row = DNDS::index;
+
+namespace {
+
+using Pair = DNDS::ArrayPair<DNDS::ParArray<double, 1>>;
+
+Pair ring(DNDS::CommunicatorView world, const char *name) {
+    Pair u;
+    u.initPair(name, world);
+    u.father->resize(2);
+    u.transAttach();
+    u.trans.createFatherGlobalMapping();
+    const Row rows = 2 * world.size();
+    const std::vector<Row> ghosts{(2 * world.rank() + 2) % rows, (2 * world.rank() + rows - 1) % rows};
+    u.trans.createGhostMapping(ghosts);
+    u.trans.createMPITypes();
+    u.trans.initPersistentPull();
+    return u;
+}
+
+void goElsewhere(const std::string &how, DNDS::CommunicatorView world) {
+    if (how == "stops")
+        std::raise(SIGSTOP);
+    else if (how == "ends")
+        _exit(0);
+    else if (how == "wanders") {
+        Pair other;
+        other.initPair("other", world);
+        other.father->resize(2);
+        other.transAttach();
+        other.trans.createFatherGlobalMapping();
+    }
+    for (;;) // until the others end the job
+        std::this_thread::sleep_for(std::chrono::seconds(1));
+}
+
+} // namespace
+
+int main(int argc, char **argv) {
+    return DNDS::runMain(argc, argv, [&](DNDS::CommunicatorView world) {
+        const std::string how = argc > 1 ? argv[1] : "";
+        Pair u = ring(world, "state");
+        const std::vector<Row> processes = world.allGather(static_cast<Row>(getpid()));
+        if (how == "signal") {
+            if (world.rank() == 0)
+                for (const Row process : processes)
+                    kill(static_cast<pid_t>(process), SIGUSR1);
+            world.barrier();
+            return 0;
+        }
+        u.trans.startPersistentPull();
+        u.trans.waitPersistentPull();
+        if (world.rank() == 2)
+            goElsewhere(how, world);
+        try {
+            u.trans.startPersistentPull();
+            u.trans.waitPersistentPull();
+        } catch (const DNDS::PeerError &error) {
+            if (world.rank() == 0)
+                std::fputs(fmt::format("noticed: {}\n", error.message()).c_str(), stdout);
+            std::fflush(stdout);
+        }
+        if (world.rank() == 0) {
+            std::this_thread::sleep_for(std::chrono::milliseconds(200)); // the other rank may print
+            kill(static_cast<pid_t>(processes[2]), SIGKILL);
+            MPI_Abort(world.handle(), 0);
+        }
+        for (;;)
+            std::this_thread::sleep_for(std::chrono::seconds(1));
+        return 1;
+    });
+}
