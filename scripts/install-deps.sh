@@ -1,15 +1,16 @@
 #!/usr/bin/env bash
 # Installs what DNDS needs from the packages of Debian 12 or Ubuntu 24.04, and only what is missing.
 #
-#   scripts/install-deps.sh [--mpich] [--petsc] [--plot] [--lint] [--sanitizers] [--python]
+#   scripts/install-deps.sh [--mpich] [--petsc] [--plot] [--lint] [--docs] [--sanitizers] [--python]
 #
 # Without options: compiler, CMake, Ninja, Open MPI, fmt, Eigen, oneTBB, GoogleTest, CLI11, nlohmann-json, PT-Scotch,
 # parallel HDF5, parallel NetCDF, the CGNS library and zlib.
 #   --mpich  MPICH besides Open MPI (preset mpich)
 #   --petsc  PETSc and petsc4py: for DNDS::Petsc, dnds.petsc, and as the baseline of some benchmarks
 #   --plot   Matplotlib, h5py and netCDF4, for pictures and to read what was written
-#   --lint   what continuous integration needs besides: ccache, clang-format, clang-tidy, shellcheck, iproute2 (network
-#            tests), VTK and meshio (tests of the Python package use them)
+#   --lint   what continuous integration needs besides: ccache, clang-format, clang-tidy, doxygen, shellcheck, iproute2
+#            (network tests), VTK and meshio (tests of the Python package use them)
+#   --docs   what scripts/docs.sh needs: doxygen, and Python that makes virtual environments
 #   --python what the Python package needs: headers, mpi4py, NumPy, pytest, and nanobind in build/python-venv
 #   --sanitizers  names of the C library's functions, by which known leaks of MPI libraries are told from ours
 set -euo pipefail
@@ -30,7 +31,9 @@ for argument in "$@"; do
     --mpich) packages+=(mpich libmpich-dev) ;;
     --petsc) optional+=(petsc-dev python3-petsc4py) ;;
     --plot) packages+=(python3 python3-numpy python3-matplotlib python3-h5py python3-netcdf4) ;;
-    --lint) packages+=(ccache clang-format-14 clang-tidy-14 shellcheck git iproute2 python3-meshio python3-venv python3-vtk9) ;;
+    --lint) packages+=(ccache clang-format-14 clang-tidy-14 doxygen shellcheck git iproute2 python3-meshio python3-venv
+        python3-vtk9) ;;
+    --docs) packages+=(doxygen python3-venv) ;;
     --sanitizers) packages+=(libc6-dbg) ;;
     --python)
         python=true
@@ -38,7 +41,7 @@ for argument in "$@"; do
             python3-matplotlib)
         ;;
     -h | --help)
-        sed -n '2,14s/^# \{0,1\}//p' "$0"
+        sed -n '2,15s/^# \{0,1\}//p' "$0"
         exit 0
         ;;
     *) fail "unknown option $argument (see --help)" ;;
