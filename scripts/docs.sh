@@ -53,7 +53,7 @@ site_of() {
     (
         cd "$source"
         { cat docs/Doxyfile && printf '%s\n' "OUTPUT_DIRECTORY = $work" 'GENERATE_HTML = NO' 'GENERATE_XML = YES' \
-            'XML_PROGRAMLISTING = NO' 'INPUT = src/DNDS src/Geom' 'EXTRACT_ALL = NO' 'HIDE_UNDOC_MEMBERS = NO'; } | doxygen - >/dev/null
+            'XML_PROGRAMLISTING = NO' 'INPUT = src/DNDS' 'EXTRACT_ALL = NO' 'HIDE_UNDOC_MEMBERS = NO'; } | doxygen - >/dev/null
     )
     stub=$(find "$source"/build -maxdepth 4 -path '*/dnds/_core.pyi' -print -quit 2>/dev/null || true)
     "$venv/bin/python" docs/site/assemble.py "$source" "$work/xml" "$work/source" ${stub:+"$stub"}

@@ -130,6 +130,12 @@ check_shell() {
     fi
 }
 
+# Tables of pages for newcomers name what there is.
+check_names() {
+    say "names in pages for newcomers"
+    python3 docs/site/check_names.py . docs/coming_from.md docs/dndsr.md || failed+=("names in pages for newcomers")
+}
+
 check_python() {
     local scripts ruff
     mapfile -t scripts < <(files '*.py')
@@ -183,6 +189,7 @@ else
     check_layers
     check_collectives
     check_shell
+    check_names
     check_python
 fi
 

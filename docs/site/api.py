@@ -2,6 +2,7 @@
 
 import pathlib
 import re
+import sys
 import xml.etree.ElementTree as ElementTree
 
 SHOWN = ("public-type", "public-func", "public-static-func", "public-attrib", "public-static-attrib", "friend",
@@ -147,7 +148,8 @@ def signature(member):
     kind, name = member.get("kind"), plain(member.find("name"))
     kind_of = tidy(plain(member.find("type")))
     arguments = tidy(plain(member.find("argsstring"))).replace("=", " = ").replace(" =  = ", " == ")
-    arguments = arguments.replace(" =  0", " = 0").replace(" =  default", " = default").replace(" =  delete", " = delete")
+    for word in ("0", "default", "delete"):
+        arguments = arguments.replace(f" =  {word}", f" = {word}")
     if kind == "enum":
         values = ", ".join(plain(value.find("name")) for value in member.iter("enumvalue"))
         return f"enum class {name} {{ {values} }}"
@@ -176,6 +178,7 @@ class Reference:
                     self.compounds[compound.get("id")] = compound
         self.prose = Prose({})
         self.written = set()
+        self.silent = []  # classes without a description
         self.headers = {plain_path(one): one for one in self.compounds.values()
                         if one.get("kind") == "file" and plain_path(one).endswith(".hpp")}
         self.free = {}  # header -> members of namespaces that it declares
@@ -207,13 +210,16 @@ class Reference:
             return []
         self.written.add(refid)
         name = tidy(plain(one.find("compoundname"))).removeprefix("DNDS::")
+        described = self.prose.description(one)
+        if not described and not re.search(r"<|::|Detail", name.removeprefix("Geom::").removeprefix("Task::")):
+            self.silent.append(f"{plain_path(one)}: {name}")
         lines = [f"({anchor(refid)})=", f"## {one.get('kind')} {escape(name)}", ""]
         if one.find("templateparamlist") is not None:
             lines += ["```cpp", template_line(one) + f"{one.get('kind')} {name}", "```", ""]
         bases = [tidy(plain(base)) for base in one.findall("basecompoundref") if base.get("prot") == "public"]
         if bases:
             lines += ["Is a " + ", ".join(f"`{base}`" for base in bases) + ".", ""]
-        for block in self.prose.description(one):
+        for block in described:
             lines += [*block, ""]
         for section in one.findall("sectiondef"):
             if section.get("kind") in SHOWN:
@@ -268,8 +274,10 @@ def write(xml, headers, target):
             page.write_text(reference.page(known))
         names = "\n".join(f"{slug}/{header.rsplit('/', 1)[1].removesuffix('.hpp')}" for header, _ in entries)
         (target / f"{slug}.md").write_text(f"# {folder}\n\n```{{toctree}}\n:maxdepth: 1\n\n{names}\n```\n")
+    if reference.silent:
+        sys.exit("classes without a description:\n  " + "\n  ".join(reference.silent))
     listed = "\n".join(folder.replace("/", "_") for folder in folders)
-    (target / "index.md").write_text("# C++ reference\n\nOne page a header, folder by folder in the order of the layers; "
+    (target / "index.md").write_text("# C++ reference\n\nOne page a header, folder by folder in the order of layers; "
                                      "the [map of the headers](../docs/reference.md) says where to start.\n\n"
                                      f"```{{toctree}}\n:maxdepth: 2\n\n{listed}\n```\n")
     return sum(len(entries) for entries in folders.values())

@@ -18,7 +18,8 @@ LINK = re.compile(r"\]\(([A-Za-z0-9_./-]+)(#[^)]*)?\)")
 
 def public_headers(source):
     """The headers that the library installs, as programs include them, in the order of the lists."""
-    for folder, prefix in (("src", ""), ("src/DNDS/Serialize", "DNDS/Serialize/"), ("src/DNDS/GridFile", "DNDS/GridFile/"),
+    parts = ("Serialize", "GridFile", "Petsc")
+    for folder, prefix in (("src", ""), *((f"src/DNDS/{part}", f"DNDS/{part}/") for part in parts),
                            ("src/Geom", "DNDS/Geom/")):
         if (source / folder / "CMakeLists.txt").exists():
             block = re.search(r"set\(headers\s+(.*?)\)", (source / folder / "CMakeLists.txt").read_text(), re.S)[1]

@@ -33,7 +33,7 @@ def class_(node):
 
 def page(files):
     """One page of all public classes and functions in `files`, a list of (title, path)."""
-    lines = ["# Python reference", "", "All public names of the package `dnds`; [Python](docs/python.md) teaches them.", ""]
+    lines = ["# Python reference", "", "All public names of the package; [Python](docs/python.md) teaches them.", ""]
     for title, path in files:
         tree = ast.parse(path.read_text())
         functions = [node for node in tree.body if isinstance(node, ast.FunctionDef) and public(node)]

@@ -120,6 +120,7 @@ class HandleOf<TField> final : public ArrayHandle {
 
 inline namespace DNDS_DEVICE_COMPILATION {
 
+/// A task's functor over cells of blocks as a kernel.
 template <class Kernel, class Views>
 struct KernelOfBlocks {
     PartRows rows;

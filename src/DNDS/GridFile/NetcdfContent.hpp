@@ -17,6 +17,7 @@ namespace DNDS {
 /// Text, or one or several numbers; their type in the file is `NetcdfAttribute::kind`.
 using NetcdfValue = std::variant<std::string, std::vector<std::int64_t>, std::vector<std::uint64_t>, std::vector<real>>;
 
+/// An attribute of a file or variable.
 struct NetcdfAttribute {
     std::string name;
     ElementKind kind = ElementKind::Opaque; ///< Opaque: text
@@ -34,6 +35,7 @@ struct NetcdfAttribute {
     friend bool operator==(const NetcdfAttribute &, const NetcdfAttribute &) = default;
 };
 
+/// A dimension of a file.
 struct NetcdfDimension {
     std::string name;
     index length = 0;       ///< so far, if it is unlimited
@@ -42,6 +44,7 @@ struct NetcdfDimension {
     friend bool operator==(const NetcdfDimension &, const NetcdfDimension &) = default;
 };
 
+/// A variable of a file, without its numbers.
 struct NetcdfVariable {
     std::string name;                        ///< of variables in groups: "group/name"
     ElementKind kind = ElementKind::Opaque;  ///< Opaque: not numbers, see `type`
@@ -58,6 +61,7 @@ struct NetcdfVariable {
     std::string description() const;
 };
 
+/// What a NetCDF file holds, but for the numbers themselves.
 struct NetcdfContent {
     std::string format; ///< "CDF-1", "CDF-2", "CDF-5", "NetCDF-4"
     std::vector<NetcdfDimension> dimensions;

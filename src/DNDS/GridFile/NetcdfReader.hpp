@@ -15,6 +15,7 @@
 
 namespace DNDS {
 
+/// Choices for `NetcdfReader`; the same on all ranks.
 struct NetcdfReadOptions {
     /// Dimensions at one place; slabs have the others, in the file's order.
     std::vector<DimensionPick> picks{};

@@ -21,6 +21,7 @@ enum class NetcdfFormat {
     Netcdf4
 };
 
+/// Choices for `NetcdfWriter`; the same on all ranks.
 struct NetcdfWriteOptions {
     NetcdfFormat format = NetcdfFormat::Automatic;
     int deflate = 0;     ///< 1 to 9: variables are compressed, which needs NetCDF-4

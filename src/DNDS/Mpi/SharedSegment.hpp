@@ -26,9 +26,10 @@ class NoSharedMemory : public std::bad_alloc {
     std::array<char, 256> text_;
 };
 
-/// What a process tells others of the machine, so that they find its files.
+/// What the system says of a process.
 enum class ProcessState : unsigned char { Runs, Stopped, Ended };
 
+/// What a process tells others of the machine, so that they find its files.
 struct ProcessId {
     std::int64_t process = -1;
     std::int64_t space = 0; ///< in which the number means this process; 0 where that is not known

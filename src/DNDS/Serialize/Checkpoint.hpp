@@ -24,6 +24,7 @@
 
 namespace DNDS {
 
+/// Choices for `CheckpointWriter`; the same on all ranks.
 struct CheckpointOptions {
     /// Bytes per checksum. Ranks read and write whole blocks, so small arrays involve few ranks.
     index blockBytes = index{1} << 20;
@@ -32,6 +33,7 @@ struct CheckpointOptions {
     std::optional<std::uint64_t> mesh{};
 };
 
+/// Choices for `CheckpointReader`; the same on all ranks.
 struct CheckpointReadOptions {
     /// The mesh for which rows are read, as `CheckpointOptions::mesh`. The same on all ranks.
     std::optional<std::uint64_t> mesh{};

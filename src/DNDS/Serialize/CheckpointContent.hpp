@@ -44,6 +44,7 @@ struct CheckpointArray {
 /// One number is a list of one.
 using CheckpointValue = std::variant<std::vector<index>, std::vector<real>, std::string>;
 
+/// What a checkpoint holds, but for the rows themselves.
 struct CheckpointContent {
     /// The fingerprint of the mesh that the ids belong to; empty if the file has none.
     std::optional<std::uint64_t> mesh;

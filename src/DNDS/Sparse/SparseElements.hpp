@@ -38,6 +38,7 @@ class SparseElements {
     virtual bool finiteDefault() const noexcept = 0;
 };
 
+/// The same for elements of type `T`.
 template <class T>
 class SparseElementsOf final : public SparseElements {
     static_assert(std::is_arithmetic_v<T> && !std::is_same_v<T, bool> && sizeof(T) <= 8,

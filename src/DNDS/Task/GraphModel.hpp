@@ -56,6 +56,7 @@ enum class Reach : unsigned char {
     Region   ///< those of a region
 };
 
+/// What a task does with an array.
 struct ArrayAccess {
     std::size_t array = 0; ///< number in the model
     Mode mode = Mode::Reads;
@@ -124,6 +125,7 @@ enum class TaskKind : unsigned char {
     Swap  ///< exchanges the contents of two arrays
 };
 
+/// A task as the program declared it, whatever its types.
 struct TaskModel {
     std::string name;
     TaskKind kind = TaskKind::Loop;
@@ -178,6 +180,7 @@ struct ReductionModel {
     std::function<std::span<const real>(MemorySpace)> elements;
 };
 
+/// A graph as the program declared it: what plans are made of.
 struct GraphModel {
     std::string name;
     /// Whether the program, not the library, was built with DNDS_DEBUG_CHECKS.

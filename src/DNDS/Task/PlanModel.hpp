@@ -75,6 +75,7 @@ struct ArrayOutcome {
     bool readsEntry = false; ///< a run reads contents from before it
 };
 
+/// What a plan does on this rank, and when: the result of `compile`, without the program's functions.
 struct PlanModel {
     std::vector<RowMask> taskRows; ///< [tasks] on this rank
     std::vector<Part> parts;

@@ -37,6 +37,7 @@ struct ReducedOf {
     }
 };
 
+/// Of arrays of one type.
 template <class TArray>
 class HandleOf final : public ArrayHandle {
     static constexpr bool isConst = std::is_const_v<TArray>;
@@ -196,6 +197,7 @@ struct Bundle<First, Rest...> {
     }
 };
 
+/// A task's functor over rows as a kernel.
 template <class Kernel, class Views>
 struct KernelOfRows {
     PartRows rows;
@@ -204,6 +206,7 @@ struct KernelOfRows {
     DNDS_HOST_DEVICE void operator()(index i) const { views.call(kernel, rows(i)); }
 };
 
+/// The same of functors that add.
 template <class Kernel, class Views>
 struct KernelOfSums {
     Contributions sums;

@@ -42,6 +42,7 @@ struct ElementFace {
     std::array<std::uint8_t, 4> corner; ///< the first `corners` entries count
 };
 
+/// A type of elements in numbers.
 struct ElementInfo {
     std::string_view name; ///< as in CGNS files: "TETRA_4"
     int dimension;

@@ -1,0 +1,30 @@
+"""Names of ours in tables of pages for newcomers exist: the words in the second column, looked up in the headers.
+
+usage: check_names.py SOURCE PAGE...
+"""
+
+import pathlib
+import re
+import sys
+
+
+def main(source, *pages):
+    headers = "\n".join(path.read_text() for path in pathlib.Path(source, "src").rglob("*.hpp"))
+    variables = pathlib.Path(source, "docs/environment.md").read_text()
+    known = set(re.findall(r"\w+", headers)) | set(re.findall(r"\b(DNDS_\w+)", variables))
+    wrong = []
+    for page in pages:
+        for number, line in enumerate(pathlib.Path(source, page).read_text().splitlines(), 1):
+            if not line.startswith("| "):
+                continue
+            ours = re.split(r"(?<!\\)\|", line)[2]
+            for code in re.findall(r"`([^`]*)`(?! is gone)", ours):
+                code = re.sub(r'"[^"]*"', "", code)
+                names = re.findall(r"[A-Za-z_]{4}\w*", code)
+                wrong += [f"{page}:{number}: there is no {name}" for name in names if name not in known]
+    if wrong:
+        sys.exit("\n".join(wrong))
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
