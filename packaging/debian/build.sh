@@ -7,7 +7,7 @@ folder=build/debian/dnds-$version
 rm -rf build/debian
 mkdir -p "$folder"
 git archive HEAD | tar -x -C "$folder"
-tar -C build/debian --exclude=packaging -czf "build/debian/dnds_$version.orig.tar.gz" "dnds-$version"
+tar -C build/debian -czf "build/debian/dnds_$version.orig.tar.gz" "dnds-$version"
 cp -r packaging/debian "$folder/debian"
 rm "$folder/debian/build.sh"
 sed -i "1s/([^)]*)/($version-1)/" "$folder/debian/changelog"
