@@ -9,11 +9,12 @@ import sys as _sys
 
 
 def _runs_a_tool():
-    """Whether this is `python -m dnds.trace`, which needs neither MPI nor the compiled module."""
+    """Whether this is `python -m dnds.trace` or `dnds.doctor`, which need neither MPI nor the compiled module."""
     if _sys.argv[:1] != ["-m"]:  # so while the package of a module to be run is imported
         return False
     arguments = _sys.orig_argv
-    return "-mdnds.trace" in arguments or ("-m", "dnds.trace") in zip(arguments, arguments[1:])  # noqa: B905
+    pairs = list(zip(arguments, arguments[1:]))  # noqa: B905
+    return any(f"-m{tool}" in arguments or ("-m", tool) in pairs for tool in ("dnds.trace", "dnds.doctor"))
 
 
 if not _runs_a_tool():

@@ -1,6 +1,10 @@
 """Programs that fail on one rank end, where they are started as docs/python.md says. Starts its own MPI."""
 
+import importlib.util
+import json
 import os
+import pathlib
+import shutil
 import subprocess
 import sys
 import textwrap
@@ -93,3 +97,26 @@ def test_ranks_of_another_launcher_are_warned_of():
 
     assert "4 processes were started (MV2_COMM_WORLD_SIZE=4), but MPI sees one rank" in said(MV2_COMM_WORLD_SIZE="4")
     assert said(MV2_COMM_WORLD_SIZE="4", MV2_COMM_WORLD_RANK="1") == said() == ""
+
+
+def test_the_doctor_is_a_module(tmp_path):
+    package = pathlib.Path(importlib.util.find_spec("dnds").origin).parent
+    if not (package.parents[1] / "cases").is_dir():
+        pytest.skip("built without the cases, of which dnds-doctor is one")
+    launcher = [part.replace("RANKS", "2") for part in os.environ["DNDS_TEST_MPIEXEC"].split(";")]
+    report = tmp_path / "machine.json"
+    options = ["--folder", str(tmp_path), "--megabytes", "1", "--json", str(report)]
+    done = subprocess.run([*launcher, sys.executable, "-m", "dnds.doctor", *options], capture_output=True, text=True,
+                          timeout=120)
+    found = json.loads(report.read_text())
+    assert len(found["ranks"]) == 2, "they are ranks of one job"
+    assert done.returncode == found["exit_code"] == max(finding["level"] for finding in found["findings"])
+    assert found["findings"][0]["what"] in done.stdout
+
+
+def test_the_doctor_may_be_missing(tmp_path):
+    package = pathlib.Path(importlib.util.find_spec("dnds").origin).parent
+    shutil.copytree(package, tmp_path / "dnds", ignore=shutil.ignore_patterns("_core*", "bin"))
+    done = subprocess.run([sys.executable, "-m", "dnds.doctor"], cwd=tmp_path, capture_output=True, text=True,
+                          env={**os.environ, "PATH": "/nowhere", "PYTHONPATH": str(tmp_path)})
+    assert done.returncode == 2 and "there is no dnds-doctor" in done.stderr
