@@ -1,6 +1,7 @@
 """mpiexec -n 64 python3 -m dnds.doctor: what is wrong with the machines that a job got, and what to do.
 
-Becomes the program dnds-doctor, with its options and exit codes: 0 fine, 1 warnings, 2 errors. Start it as the solver is started.
+Becomes the program dnds-doctor, with its options and exit codes: 0 fine, 1 warnings, 2 errors. Start it as the solver
+is started.
 """
 
 import os
@@ -10,7 +11,7 @@ import sys
 
 
 def program():
-    """The path of dnds-doctor: beside the package, in the build that the package belongs to, or in PATH. None without one."""
+    """The path of dnds-doctor: beside the package, in the build that it belongs to, or in PATH. None without one."""
     package = pathlib.Path(__file__).resolve().parent
     for path in (package / "bin/dnds-doctor", package.parents[1] / "cases/doctor/dnds-doctor"):
         if os.access(path, os.X_OK):
@@ -21,8 +22,8 @@ def program():
 def main(arguments=None):
     path = program()
     if path is None:
-        print("dnds.doctor: there is no dnds-doctor beside this package or in PATH: build the target dnds_doctor of DNDS, and "
-              "install it (cmake --install)", file=sys.stderr)
+        print("dnds.doctor: there is no dnds-doctor beside this package or in PATH: build the target dnds_doctor of DNDS, "
+              "and install it (cmake --install)", file=sys.stderr)
         return 2
     # MPI must not run yet: it would be started twice in one process.
     os.execv(path, [path, *(sys.argv[1:] if arguments is None else arguments)])
