@@ -22,8 +22,8 @@ def program():
 def main(arguments=None):
     path = program()
     if path is None:
-        print("dnds.doctor: there is no dnds-doctor beside this package or in PATH: build the target dnds_doctor of DNDS, "
-              "and install it (cmake --install)", file=sys.stderr)
+        print("dnds.doctor: there is no dnds-doctor beside this package or in PATH: build the target dnds_doctor of "
+              "DNDS, and install it (cmake --install)", file=sys.stderr)
         return 2
     # MPI must not run yet: it would be started twice in one process.
     os.execv(path, [path, *(sys.argv[1:] if arguments is None else arguments)])
