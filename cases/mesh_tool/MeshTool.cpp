@@ -70,6 +70,7 @@ struct Arguments {
     bool curve = false;
     bool byFaces = false;
     double imbalance = 0.03;
+    Geom::PartitionEffort effort = Geom::PartitionEffort::Usual;
     std::vector<std::string> weights; ///< TYPE=NUMBER
     std::string folder;
 };
@@ -149,7 +150,7 @@ class Run {
         const std::vector<DNDS::index> weights = weightsOf(mesh);
         const std::vector<int> part = partitionCells(
             mesh, arguments_.parts, arguments_.curve ? Geom::Partitioner::Curve : Geom::Partitioner::Graph,
-            {.imbalance = arguments_.imbalance}, weights);
+            {.imbalance = arguments_.imbalance, .effort = arguments_.effort}, weights);
         const Geom::PartitionReport report = reportPartition(mesh, part, arguments_.parts, by, weights);
         print(arguments_.json ? jsonOf(report) : textOf(report));
         if (!arguments_.folder.empty())
@@ -318,6 +319,11 @@ void addPartition(CLI::App &command, Arguments &arguments) {
     command.add_flag("--by-faces", arguments.byFaces, "count ghosts across faces instead of nodes");
     command.add_option("--imbalance", arguments.imbalance, "how much heavier than average a part may be")
         ->capture_default_str();
+    command.add_option("--effort", arguments.effort, "of PT-Scotch: least, usual, most")
+        ->transform(CLI::CheckedTransformer(
+            std::map<std::string, Geom::PartitionEffort>{{"least", Geom::PartitionEffort::Least},
+                                                         {"usual", Geom::PartitionEffort::Usual},
+                                                         {"most", Geom::PartitionEffort::Most}}));
     command
         .add_option("--weights", arguments.weights,
                     "what cells of a type cost, 1 where nothing is said: TETRA_4=2,HEXA_8=3")

@@ -26,6 +26,7 @@ void checkOptions(CommunicatorView comm, const SourceMesh &source, const MeshOpt
                                         fmt::format("cellOrder = {}", static_cast<int>(options.cellOrder)),
                                         fmt::format("imbalance = {}", options.imbalance),
                                         fmt::format("seed = {}", options.seed),
+                                        fmt::format("effort = {}", static_cast<int>(options.effort)),
                                         fmt::format("openPolyhedra = {}", options.openPolyhedra)};
     });
     const bool weighted = needWeights(comm, options.cellWeights, source.cells.size());
@@ -79,8 +80,8 @@ void partitionByGraph(CommunicatorView comm, CellRecords &cells, const GlobalMap
     if (comm.allReduce(options.cellWeights.empty() ? 0 : 1, MPI_MAX) != 0)
         graph.weights = fetchWeights(cellBlocks, options.cellWeights, cells.numbers);
     progress("partition");
-    const std::vector<int> part =
-        partitionGraph(comm, graph, comm.size(), {.imbalance = options.imbalance, .seed = options.seed});
+    const std::vector<int> part = partitionGraph(
+        comm, graph, comm.size(), {.imbalance = options.imbalance, .seed = options.seed, .effort = options.effort});
     graph = {};
     progress("migrate");
     std::vector<index> numbers(toSize(cells.size()));

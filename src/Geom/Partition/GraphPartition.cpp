@@ -131,6 +131,18 @@ index weightDivisor(CommunicatorView comm, const DistributedGraph &graph, index 
     return total <= room ? 1 : static_cast<index>(total / std::max(room, 1.0)) + 1;
 }
 
+SCOTCH_Num strategyOf(PartitionEffort effort) {
+    switch (effort) {
+    case PartitionEffort::Least:
+        return SCOTCH_STRATSPEED;
+    case PartitionEffort::Most:
+        return SCOTCH_STRATQUALITY;
+    case PartitionEffort::Usual:
+        break;
+    }
+    return SCOTCH_STRATDEFAULT;
+}
+
 /// Fills `part` by PT-Scotch's k-way partitioning. Collective over `comm`, which must not be used otherwise.
 void runScotch(CommunicatorView comm, NarrowGraph &graph, bool weighted, int parts, const PartitionOptions &options,
                std::vector<SCOTCH_Num> &part) {
@@ -152,7 +164,7 @@ void runScotch(CommunicatorView comm, NarrowGraph &graph, bool weighted, int par
     }
     ScotchStrategy strategy;
     strategy.alive = SCOTCH_stratInit(&strategy.object) == 0;
-    code |= strategy.alive ? SCOTCH_stratDgraphMapBuild(&strategy.object, SCOTCH_STRATDEFAULT,
+    code |= strategy.alive ? SCOTCH_stratDgraphMapBuild(&strategy.object, strategyOf(options.effort),
                                                         static_cast<SCOTCH_Num>(comm.size()),
                                                         static_cast<SCOTCH_Num>(parts), options.imbalance)
                            : 1;
@@ -185,13 +197,14 @@ void checkOptions(CommunicatorView comm, int parts, const PartitionOptions &opti
         DNDS_CHECK(options.imbalance >= 0.0 && options.imbalance <= 1.0, ArgumentError,
                    "an imbalance of {} is outside [0, 1]", options.imbalance);
     });
-    std::array<double, 6> extremes{static_cast<double>(parts), static_cast<double>(options.seed), options.imbalance};
-    for (std::size_t i = 0; i < 3; i++)
-        extremes[i + 3] = -extremes[i];
-    comm.allReduce(extremes.data(), 6, MPI_MAX);
-    for (std::size_t i = 0; i < 3; i++)
-        DNDS_CHECK(extremes[i] == -extremes[i + 3], ArgumentError,
-                   "parts, seed or imbalance differ between ranks: they range from {} to {}", -extremes[i + 3],
+    std::array<double, 8> extremes{static_cast<double>(parts), static_cast<double>(options.seed), options.imbalance,
+                                   static_cast<double>(options.effort)};
+    for (std::size_t i = 0; i < 4; i++)
+        extremes[i + 4] = -extremes[i];
+    comm.allReduce(extremes.data(), 8, MPI_MAX);
+    for (std::size_t i = 0; i < 4; i++)
+        DNDS_CHECK(extremes[i] == -extremes[i + 4], ArgumentError,
+                   "parts, seed, imbalance or effort differ between ranks: they range from {} to {}", -extremes[i + 4],
                    extremes[i]);
 }
 

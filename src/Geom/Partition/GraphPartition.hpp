@@ -10,10 +10,14 @@
 
 namespace DNDS::Geom {
 
+/// PT-Scotch's strategies: how long it looks for parts with few edges between them (docs/performance.md compares).
+enum class PartitionEffort : unsigned char { Least, Usual, Most };
+
 /// Choices for `partitionGraph`; the same on all ranks.
 struct PartitionOptions {
     double imbalance = 0.03; ///< how much heavier than the average a part may be; a goal, not met on some small graphs
     int seed = 1;            ///< most other seeds give another partition of similar quality
+    PartitionEffort effort = PartitionEffort::Usual;
 };
 
 /// The part, in [0, parts), of each vertex of this rank: [own vertices]. Collective.

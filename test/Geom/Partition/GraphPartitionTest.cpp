@@ -84,6 +84,22 @@ TEST(GraphPartition, DividesAMeshEvenlyAndWithShortInterfaces) {
     }
 }
 
+TEST(GraphPartition, TakesMoreOrLessEffort) {
+    const DistributedGraph graph = triangles(20000);
+    const auto cutBy = [&](PartitionEffort effort) {
+        const std::vector<int> part = partitionGraph(world(), graph, 7, {.effort = effort});
+        expectEveryPartIsUsed(graph, part, 7, 0.06);
+        return static_cast<double>(partitionQuality(world(), graph, part, 7).edgeCut);
+    };
+    const double usual = cutBy(PartitionEffort::Usual);
+    EXPECT_LT(cutBy(PartitionEffort::Least), 1.5 * usual);
+    EXPECT_LT(cutBy(PartitionEffort::Most), 1.5 * usual);
+    if (world().size() > 1) {
+        const PartitionEffort own = world().rank() == 0 ? PartitionEffort::Least : PartitionEffort::Most;
+        EXPECT_THROW(partitionGraph(world(), graph, 7, {.effort = own}), ArgumentError);
+    }
+}
+
 TEST(GraphPartition, IsTheSameEachTimeAndVariesWithTheSeed) {
     DistributedGraph graph = triangles(5000);
     for (index v = 0; v < graph.size(); v++) // a mesh as even as this one has few good partitions
