@@ -8,9 +8,11 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <charconv>
 #include <csignal>
 #include <cstring>
 #include <ctime>
+#include <exception>
 #include <map>
 #include <mutex>
 #include <utility>
@@ -177,18 +179,23 @@ void Doing::tell(const Doing *innermost, double since) noexcept {
             add("'");
         }
         if (call.number_ > 0) {
-            std::array<char, 32> digits; // NOLINT: as above
-            const auto end = fmt::format_to_n(digits.data(), digits.size(), " (number {})", call.number_);
-            add({digits.data(), std::min(end.size, digits.size())});
+            std::array<char, 20> digits; // NOLINT: as above
+            const auto end = std::to_chars(digits.data(), digits.data() + digits.size(), call.number_).ptr;
+            add(" (number ");
+            add({digits.data(), static_cast<std::size_t>(end - digits.data())});
+            add(")");
         }
     }
-    Places &all = places();
-    if (getpid() != all.process) // a forked child must not speak for its parent
-        return;
-    const std::lock_guard lock(all.mutex);
-    all.own.say({text.data(), size}, since);
-    for (Whereabouts *place : all.all)
-        place->say({text.data(), size}, since);
+    try { // a lock may fail; then nobody hears of it
+        Places &all = places();
+        if (getpid() != all.process) // a forked child must not speak for its parent
+            return;
+        const std::lock_guard lock(all.mutex);
+        all.own.say({text.data(), size}, since);
+        for (Whereabouts *place : all.all)
+            place->say({text.data(), size}, since);
+    } catch (const std::exception &) {
+    }
 }
 
 void Detail::addWhereabouts(Whereabouts &place) {
