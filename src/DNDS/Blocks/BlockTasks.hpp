@@ -25,6 +25,7 @@ Task::Seen<TField> stencil(TField &field, const GhostWidths &widths) {
 
 namespace Task {
 
+/// What a field on blocks is made of.
 template <class TField>
 struct ElementOfBlocks;
 template <class T>

@@ -61,6 +61,7 @@ class SparseBlock {
 
 namespace Task {
 
+/// What a sparse field is made of.
 template <class TField>
 struct ElementOfSparse;
 template <class T>

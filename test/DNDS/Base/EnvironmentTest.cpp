@@ -58,8 +58,11 @@ TEST(Environment, SwitchesAreZeroOrOneAndOffWhereUnset) {
     ::unsetenv("DNDS_DISABLE_GPU_AWARE_MPI");
     ::setenv("DNDS_REPORT", "1", 1);
     EXPECT_TRUE(readEnvironment().report);
-    EXPECT_EQ(readEnvironment().choices().back().second, "1"); // ranks compare it
     ::unsetenv("DNDS_REPORT");
+    ::setenv("DNDS_ROLL_CALL", "1", 1);
+    EXPECT_TRUE(readEnvironment().rollCall);
+    EXPECT_EQ(readEnvironment().choices().back().second, "1"); // ranks compare it
+    ::unsetenv("DNDS_ROLL_CALL");
 }
 
 } // namespace
