@@ -61,6 +61,7 @@ int main(int argc, char **argv) {
         Pair u = ring(world, "state");
         const std::vector<Row> processes = world.allGather(static_cast<Row>(getpid()));
         if (how == "signal") {
+            world.barrier(); // nobody is in the call before
             if (world.rank() == 0)
                 for (const Row process : processes)
                     kill(static_cast<pid_t>(process), SIGUSR1);
@@ -80,9 +81,9 @@ int main(int argc, char **argv) {
             std::fflush(stdout);
         }
         if (world.rank() == 0) {
-            std::this_thread::sleep_for(std::chrono::milliseconds(200)); // the other rank may print
-            kill(static_cast<pid_t>(processes[2]), SIGKILL);
-            MPI_Abort(world.handle(), 0);
+            for (const int rank : {1, 2}) // MPI_Abort may wait for a rank that is stopped
+                kill(static_cast<pid_t>(processes[static_cast<std::size_t>(rank)]), SIGKILL);
+            _exit(0);
         }
         for (;;)
             std::this_thread::sleep_for(std::chrono::seconds(1));
