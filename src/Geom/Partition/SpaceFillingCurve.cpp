@@ -1,6 +1,7 @@
 #include "DNDS/Geom/Partition/SpaceFillingCurve.hpp"
 
 #include "DNDS/Geom/Source/NumberTable.hpp"
+#include "DNDS/Mpi/FindCuts.hpp"
 
 #include <algorithm>
 #include <numeric>
@@ -10,8 +11,6 @@ namespace DNDS::Geom {
 namespace {
 
 constexpr int bitsPerAxis = 21;
-constexpr int bitsPerRound = 4;
-constexpr index trialsPerRound = (index{1} << bitsPerRound) - 1;
 
 /// The weight of this rank's keys below a given key, by bisection.
 class WeightBelow {
@@ -26,10 +25,13 @@ class WeightBelow {
             sums_[i + 1] = sums_[i] + (weights.empty() ? 1 : weights[toSize(order[i])]);
         }
     }
-    index operator()(index key) const {
-        return sums_[static_cast<std::size_t>(std::lower_bound(sorted_.begin(), sorted_.end(), key) - sorted_.begin())];
+    index operator()(std::uint64_t key) const {
+        const auto isBelow = [](index a, std::uint64_t b) { return static_cast<std::uint64_t>(a) < b; };
+        return sums_[toSize(std::lower_bound(sorted_.begin(), sorted_.end(), key, isBelow) - sorted_.begin())];
     }
     index total() const { return sums_.back(); }
+    /// One more than the largest key, or 0.
+    std::uint64_t end() const { return sorted_.empty() ? 0 : static_cast<std::uint64_t>(sorted_.back()) + 1; }
 
   private:
     std::vector<index> sorted_;
@@ -96,28 +98,16 @@ std::vector<int> partitionCurve(CommunicatorView comm, std::span<const index> ke
     const WeightBelow below(keys, weights);
     const index total = comm.allReduce(below.total(), MPI_SUM);
 
-    // Cut k is the least key with k / parts of the weight below the next one; digits are found from the highest down.
-    std::vector<index> cuts(static_cast<std::size_t>(parts) - 1, 0);
-    std::vector<index> counts(cuts.size() * static_cast<std::size_t>(trialsPerRound));
-    for (int shift = 64 - bitsPerRound; shift >= 0; shift -= bitsPerRound) {
-        const auto trial = [&](std::size_t cut, index digit) { return cuts[cut] + (digit << shift); };
-        const index digits = shift + bitsPerRound > 63 ? (index{1} << (63 - shift)) - 1 : trialsPerRound; // no overflow
-        for (std::size_t cut = 0; cut < cuts.size(); cut++)
-            for (index d = 1; d <= trialsPerRound; d++)
-                counts[cut * toSize(trialsPerRound) + toSize(d - 1)] = d <= digits ? below(trial(cut, d)) : 0;
-        comm.allReduce(counts.data(), static_cast<int>(counts.size()), MPI_SUM);
-        for (std::size_t cut = 0; cut < cuts.size(); cut++) {
-            const auto target = static_cast<index>(static_cast<double>(total) * static_cast<double>(cut + 1) / parts);
-            index digit = 0;
-            while (digit < digits && counts[cut * toSize(trialsPerRound) + toSize(digit)] <= target)
-                digit++;
-            cuts[cut] += digit << shift;
-        }
-    }
-    // `cuts[k]` is now the largest key with at most its share below it.
+    // A part begins at the largest key that has at most the share of all parts before it below: the next key has more.
+    std::vector<index> goals(static_cast<std::size_t>(parts) - 1);
+    for (std::size_t cut = 0; cut < goals.size(); cut++)
+        goals[cut] = 1 + static_cast<index>(static_cast<double>(total) * static_cast<double>(cut + 1) / parts);
+    const std::uint64_t end = comm.allReduce(below.end(), MPI_MAX) + 1;
+    const std::vector<std::uint64_t> cuts = findCuts(comm, goals, 0, end, below);
     std::vector<int> part(keys.size());
-    for (std::size_t i = 0; i < keys.size(); i++)
-        part[i] = static_cast<int>(std::upper_bound(cuts.begin(), cuts.end(), keys[i]) - cuts.begin());
+    for (std::size_t i = 0; i < keys.size(); i++) // `cuts` are these next keys
+        part[i] = static_cast<int>(std::upper_bound(cuts.begin(), cuts.end(), static_cast<std::uint64_t>(keys[i]) + 1) -
+                                   cuts.begin());
     return part;
 }
 
