@@ -112,8 +112,7 @@ Exchange::Exchange(CommunicatorContext &context, Direction direction, const std:
         beginCounting(created.names);
     });
     const MessagePlan none;
-    agreeOnPlan(context, failure ? none : state_->plan, created,
-                failure ? std::span<const TransportKind>() : state_->kinds, failure);
+    agreeOnPlan(context, failure ? none : state_->plan, created, state_->kinds, failure);
     connect(context.comm());
     state_->releaseArrays();
 }
@@ -124,13 +123,12 @@ std::uint64_t Exchange::prepare(CommunicatorContext &context, std::uint64_t roun
     const std::size_t count = state.members.size();
     for (std::vector<RowLayout> *layouts : {&state.fathers, &state.sons, &state.fathersNow, &state.sonsNow})
         layouts->resize(count);
-    state.kinds.assign(static_cast<std::size_t>(context.comm().size()), TransportKind::Auto);
     std::map<int, TransportChoice> choices;
     const TransportTable &transports = TransportTable::of(context);
     for (const PeerRows *peers : {&pattern_->readers(), &pattern_->owners()})
         for (const int peer : peers->ranks) {
             const TransportChoice choice = transports.choose(context, peer, options.transport, space_);
-            state.kinds[static_cast<std::size_t>(peer)] = choice.kind;
+            state.kinds[peer] = choice.kind;
             choices.emplace(peer, choice);
             state.sonsInArena = state.sonsInArena || transports.at(choice.kind).destinationsInArena;
         }

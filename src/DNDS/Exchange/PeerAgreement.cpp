@@ -106,7 +106,7 @@ void PeerAgreement::State::create(const CommunicatorContext &context, const Chan
         DNDS_CHECK(rank >= 0 && rank < comm.size(), IndexError, "there is no rank {} to agree with about {}", rank,
                    what);
         if (rank != comm.rank())
-            peers.push_back({rank, arena ? node.nodeRank[static_cast<std::size_t>(rank)] : -1});
+            peers.push_back({rank, arena ? node.nodeRank(rank) : -1});
     }
     receives.assign(peers.size(), MPI_REQUEST_NULL);
     sends.assign(peers.size(), MPI_REQUEST_NULL);

@@ -241,7 +241,7 @@ std::string Report::text() const {
     return text;
 }
 
-void countExchanges(bool on) noexcept { counting().store(on, std::memory_order_relaxed); }
+void countExchanges(bool on) { counting().store(on, std::memory_order_relaxed); }
 
 bool countsExchanges() { return counting().load(std::memory_order_relaxed); }
 

@@ -7,7 +7,7 @@ namespace DNDS {
 namespace {
 
 constexpr std::size_t mostTrials = 15;
-constexpr std::size_t mostNumbers = 65536; ///< of a reduction with more than one trial a goal
+constexpr std::size_t mostNumbers = 4096; ///< of a reduction with more than one trial a goal: they take as long as its latency
 
 } // namespace
 

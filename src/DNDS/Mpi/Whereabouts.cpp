@@ -2,6 +2,7 @@
 
 #include "DNDS/Base/Environment.hpp"
 #include "DNDS/Base/Warning.hpp"
+#include "DNDS/Mpi/Check.hpp"
 #include "DNDS/Mpi/NodeArena.hpp"
 
 #include <fmt/format.h>
@@ -36,7 +37,6 @@ struct Places {
     std::mutex mutex;
     std::vector<Whereabouts *> all;
     Whereabouts own{}; ///< for signal handlers
-    pid_t process = getpid();
     std::atomic<int> rank{-1};
 };
 
@@ -188,7 +188,7 @@ void Doing::tell(const Doing *innermost, double since) noexcept {
     }
     try { // a lock may fail; then nobody hears of it
         Places &all = places();
-        if (getpid() != all.process) // a forked child must not speak for its parent
+        if (inForkedChild()) // which must not speak for its parent
             return;
         const std::lock_guard lock(all.mutex);
         all.own.say({text.data(), size}, since);
@@ -207,6 +207,8 @@ void Detail::addWhereabouts(Whereabouts &place) {
 }
 
 void Detail::removeWhereabouts(Whereabouts &place) noexcept {
+    if (inForkedChild()) // another thread of the parent may have held the lock when it forked
+        return;
     Places &all = places();
     const std::lock_guard lock(all.mutex);
     std::erase(all.all, &place);

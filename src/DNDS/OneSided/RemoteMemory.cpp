@@ -139,8 +139,9 @@ void RemoteMemory::exchangePlaces(std::size_t bytes) {
             bytes_[rank] = all[rank].bytes;
             if (static_cast<int>(rank) == rank_ && onHost)
                 mapped_[rank] = memory_.get();
-            else if (arena_ && node.nodeRank[rank] >= 0 && all[rank].inArena != 0)
-                mapped_[rank] = arena_->translate(node.nodeRank[rank], {all[rank].segment, all[rank].offset});
+            else if (const int here = node.nodeRank(static_cast<int>(rank));
+                     arena_ && here >= 0 && all[rank].inArena != 0)
+                mapped_[rank] = arena_->translate(here, {all[rank].segment, all[rank].offset});
         }
     });
 }

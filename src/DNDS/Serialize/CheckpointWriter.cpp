@@ -123,6 +123,7 @@ struct CheckpointWriter::Source {
     const ArrayBase *array;
     std::span<const index> ids;
     CheckpointArray description;
+    bool idsOfPrevious = false; ///< on all ranks these are the ids, in memory, of the array before
 };
 
 CheckpointWriter::CheckpointWriter(CommunicatorView comm, std::string path, const CheckpointOptions &options)
@@ -196,12 +197,16 @@ void CheckpointWriter::describe() {
         constexpr index none = std::numeric_limits<index>::min();
         const bool fixed = isFixedLayout(array.shape().layout) && array.size() > 0;
         const index width = fixed ? array.rowSize() : none;
+        const auto before = &source == sources_.data() ? std::span<const index>{} : (&source - 1)->ids;
+        const bool same = before.data() == source.ids.data() && before.size() == source.ids.size();
         most.insert(most.end(), {source.ids.empty() ? none : *largest, source.ids.empty() ? none : -*least, width,
-                                 fixed ? -width : none});
+                                 fixed ? -width : none, same ? 0 : 1});
     }
     comm_.allReduce(sums.data(), static_cast<int>(sums.size()), MPI_SUM);
     comm_.allReduce(most.data(), static_cast<int>(most.size()), MPI_MAX);
     for (std::size_t s = 0; s < sources_.size(); s++) {
+        const std::span<const index> own = std::span(most).subspan(5 * s, 5);
+        sources_[s].idsOfPrevious = s > 0 && own[4] == 0;
         CheckpointArray &array = sources_[s].description;
         array = {};
         const ArrayShape &shape = sources_[s].array->shape();
@@ -211,12 +216,11 @@ void CheckpointWriter::describe() {
         array.ragged = !isFixedLayout(shape.layout);
         array.rows = sums[2 * s];
         array.elements = sums[2 * s + 1];
-        array.listed = array.rows > 0 && (most[4 * s] != array.rows - 1 || most[4 * s + 1] != 0);
+        array.listed = array.rows > 0 && (own[0] != array.rows - 1 || own[1] != 0);
         if (!array.ragged && array.rows > 0) {
-            array.width = most[4 * s + 2];
-            DNDS_CHECK(most[4 * s + 2] == -most[4 * s + 3], LayoutError,
-                       "rows of {} are {} elements wide on one rank and {} on another", array.name, -most[4 * s + 3],
-                       most[4 * s + 2]);
+            array.width = own[2];
+            DNDS_CHECK(own[2] == -own[3], LayoutError, "rows of {} are {} elements wide on one rank and {} on another",
+                       array.name, -own[3], own[2]);
         } else if (!array.ragged) {
             array.width = std::max<index>(0, shape.rowSize);
         }
@@ -275,13 +279,15 @@ index CheckpointWriter::writeFile(const std::string &temporary) {
     };
     bool isOpen = comm_.rank() == 0;
     std::uint64_t content = 0;
+    std::vector<index> rows; // of the ids
     for (std::size_t s = 0; s < sources_.size(); s++) {
         const Source &source = sources_[s];
         CheckpointArray array = source.description;
         CheckpointPlace *const all[] = {&array.values, &array.offsets, &array.ids};
         for (std::size_t k = 0; k < 3; k++)
             *all[k] = {places[6 * s + 2 * k], places[6 * s + 2 * k + 1]};
-        const std::vector<index> rows = Detail::rowsOfIds(*context, files, source.ids, array.listed);
+        if (!source.idsOfPrevious)
+            rows = Detail::rowsOfIds(*context, files, source.ids, array.listed);
         const Detail::RowSlab slab = Detail::gatherSlab(*context, files, array, *source.array, rows, source.ids);
         const index before = comm_.exclusiveScan(slab.start(slab.rows));
         attempt([&] {

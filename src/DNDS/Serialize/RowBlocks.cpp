@@ -123,6 +123,7 @@ RowSlab gatherSlab(CommunicatorContext &context, const FileRanks &files, const C
         failure = std::current_exception();
     }
     const RankLists incoming = sparseExchange(context, outgoing, PeerDiscovery::Auto, failure);
+    outgoing = {};
 
     RowSlab slab;
     comm.guarded([&] {
@@ -144,6 +145,11 @@ RowSlab gatherSlab(CommunicatorContext &context, const FileRanks &files, const C
                     slab.ids[row] = packed.ids[i];
             }
         }
+        // A row that is missing: ids are 0, 1, ... as far as least, largest and number tell, but one is there twice.
+        const auto missing = std::find(sizes.begin(), sizes.end(), absent);
+        DNDS_CHECK(missing == sizes.end(), ArgumentError,
+                   "{}: no row has the id {}, and two have another: ids must be unique over all ranks", target.name,
+                   slab.first + (missing - sizes.begin()));
         slab.offsets.assign(toSize(count) + 1, 0);
         std::partial_sum(sizes.begin(), sizes.end(), slab.offsets.begin() + 1);
         slab.values.resize(toSize(slab.offsets.back()));
@@ -271,6 +277,7 @@ ArrivedRows fetchRows(CommunicatorContext &context, const FileRanks &files, cons
         missing = std::current_exception();
     }
     const RankLists incoming = sparseExchange(context, answers, PeerDiscovery::Auto, missing);
+    answers = {};
 
     ArrivedRows rows;
     comm.guarded([&] { rows = inOrder(incoming, outgoing, order); });

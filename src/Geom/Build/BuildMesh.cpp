@@ -200,7 +200,7 @@ UnstructuredMesh build(CommunicatorView comm, SourceMesh &source, const MeshOpti
     CellRecords cells = migrateCells(context, cellRecords(std::move(source.cells)), part, keys).cells;
     needLocalNumbers(comm, cells.size(), "cells", source.origin);
     progress("faces");
-    linkFaces(comm, cells, source.origin);
+    linkFaces(*nodeBlocks, cells, source.origin);
     const Finding lost = markFaces(*nodeBlocks, cells, source);
     ImageTable images(source.periodic, geometry.lower, geometry.upper);
     const PeriodicResult periodic = linkPeriodic(*nodeBlocks, cells, source, images);

@@ -95,8 +95,12 @@ std::vector<int> partitionCurve(CommunicatorView comm, std::span<const index> ke
         for (const index weight : weights)
             DNDS_CHECK(weight >= 0, ArgumentError, "a cell has weight {}: weights must not be negative", weight);
     });
-    const WeightBelow below(keys, weights);
-    const index total = comm.allReduce(below.total(), MPI_SUM);
+    WeightBelow below(keys, weights);
+    index total = comm.allReduce(below.total(), MPI_SUM);
+    if (total == 0) { // then by number
+        below = WeightBelow(keys, {});
+        total = comm.allReduce(below.total(), MPI_SUM);
+    }
 
     // A part begins at the largest key that has at most the share of all parts before it below: the next key has more.
     std::vector<index> goals(static_cast<std::size_t>(parts) - 1);

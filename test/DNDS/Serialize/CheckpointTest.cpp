@@ -294,6 +294,9 @@ TEST(CheckpointErrors, AreTheSameOnAllRanks) {
     for (index &id : bad)
         id = 1000 * id + 7;
     EXPECT_CONTAINS(writing(bad), "two rows have the id");
+    bad = ids;
+    std::replace(bad.begin(), bad.end(), rows - 2, index{1}); // in the blocks of other ranks
+    EXPECT_CONTAINS(writing(bad), "ids must be unique over all ranks");
     bad.resize(bad.size() > 0 ? bad.size() - 1 : 0);
     EXPECT_CONTAINS(writing(bad), "ids are given");
     if (world().size() > 1) {
