@@ -33,6 +33,11 @@ MACHINES = {
 SECONDS_A_RANK_OF_A_COMMUNICATOR = 2e-8  # to sort what ranks tell when one is made
 COPY = 5e9  # bytes a second that a rank copies or scans
 MOST_WRITERS, RANKS_A_WRITER = 256, 8  # CheckpointOptions::writers
+# Bytes of memory that stay for each rank of the communicator: the limits of bench_scale --check. Between few ranks a line
+# through the counts would show neighbours instead, which are more where more ranks have some on all sides.
+KEPT = {"numbering": 8, "arrays": 8, "mesh": 24}
+# Cuts of the curve: 15 numbers a cut and reduction up to so many cuts (findCuts), and 63 reductions of one number beyond.
+CUTS_BY_FEW_REDUCTIONS, BYTES_OF_CUT = 273, 2 * 8 * 63
 LIMIT = 0.05
 
 
@@ -49,24 +54,29 @@ def fit(records, key):
 class Phase:
     """What one phase asks for, on any number of ranks."""
 
-    def __init__(self, records):
+    def __init__(self, name, records):
         # Messages and their bytes follow the neighbours of a rank, whose number does not rise for ever: the most counted.
         self.messages = max(r["messages"] for r in records)
         self.bytes = max(r["message_bytes"] for r in records)
         self.collectives = max(r["collectives"] for r in records)
         self.communicators = max(r["communicators"] for r in records)
-        self.collective_bytes = fit(records, "collective_bytes")
-        self.kept = fit(records, "memory_kept")
+        self.constant, self.each = fit(records, "collective_bytes")
+        self.cuts = name == "mesh"
+        self.kept = KEPT.get(name, 0)
+
+    def collective_bytes(self, ranks):
+        if self.cuts:
+            return self.constant + max(self.each * min(ranks, CUTS_BY_FEW_REDUCTIONS), BYTES_OF_CUT * ranks)
+        return self.constant + self.each * ranks
 
     def seconds(self, ranks, machine):
         each = machine["bandwidth"] / min(machine["ranks_per_node"], ranks)
         steps = 2 * math.ceil(math.log2(max(2, ranks)))
-        collective_bytes = self.collective_bytes[0] + self.collective_bytes[1] * ranks
         return {
             "messages": self.messages * machine["overhead"] + (machine["latency"] if self.messages else 0)
             + self.bytes / each,
             "collectives": (self.collectives + self.communicators) * steps * machine["latency"],
-            "O(ranks)": collective_bytes / each + self.kept[1] * ranks / COPY
+            "O(ranks)": self.collective_bytes(ranks) / each + self.kept * ranks / COPY
             + self.communicators * ranks * SECONDS_A_RANK_OF_A_COMMUNICATOR,
         }
 
@@ -82,13 +92,17 @@ class Model:
 
     def __init__(self, counts, options):
         names = {r["phase"] for r in counts}
-        self.phases = {name: Phase([r for r in counts if r["phase"] == name]) for name in names}
+        self.phases = {name: Phase(name, [r for r in counts if r["phase"] == name]) for name in names}
         self.options = options
 
     def pull(self, ranks, machine):
+        """Copies within a node, and what crosses the surface of its cells by its network, behind each other."""
         phase = self.phases["pull"]
-        phase.bytes = halo_bytes(self.options.cells, self.options.row_bytes)
-        return sum(phase.seconds(ranks, machine).values())
+        on_node = min(ranks, machine["ranks_per_node"])
+        crossing = halo_bytes(self.options.cells * on_node, self.options.row_bytes) if ranks > on_node else 0
+        copied = halo_bytes(self.options.cells, self.options.row_bytes)
+        return (phase.messages * machine["overhead"] + machine["latency"] + copied / COPY
+                + crossing / machine["bandwidth"])
 
     def setup(self, ranks, machine):
         """Seconds of each part of a start: numberings and exchanges of one field, and the mesh by the curve."""
@@ -105,7 +119,7 @@ class Model:
     def checkpoint(self, ranks, machine):
         writers = min(ranks, max(MOST_WRITERS, ranks // RANKS_A_WRITER))
         total = self.options.cells * self.options.row_bytes * ranks
-        phase = self.phases.get("checkpoint write") or Phase([dict.fromkeys(KEYS, 0) | {"ranks": ranks}])
+        phase = self.phases.get("checkpoint write") or Phase("", [dict.fromkeys(KEYS, 0) | {"ranks": ranks}])
         bandwidth = min(machine["file_bandwidth"], writers * machine["file_writer"])
         return {
             "data": total / bandwidth,
@@ -146,7 +160,7 @@ def report(model, name, machine, ranks):
     for part in columns[1:]:
         where = f"from {crossed[part]} ranks on" if part in crossed else f"not up to {ranks[-1]} ranks"
         print(f"  {part} above {LIMIT:.0%} of a step: {where}")
-    kept = sum(phase.kept[1] for phase in model.phases.values())
+    kept = sum(KEPT.values())
     print(f"  memory that grows with ranks: {kept:.0f} bytes a rank for each rank, "
           f"{kept * ranks[-1] * machine['ranks_per_node'] / 2**30:.1f} GiB a node at {ranks[-1]} ranks")
 
@@ -207,17 +221,18 @@ def beside(counts, measured):
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
     parser.add_argument("counts", help="JSON of bench_scale")
-    parser.add_argument("--machine", action="append", help=f"one of {', '.join(MACHINES)}, or a JSON file; all by default")
+    known = ", ".join(MACHINES)
+    parser.add_argument("--machine", action="append", help=f"one of {known}, or a JSON file; all by default")
     parser.add_argument("--cells", type=float, default=100_000, help="of each rank (default %(default)g)")
     parser.add_argument("--cell-time", type=float, default=1e-6, help="seconds of work a cell and step")
     parser.add_argument("--mesh-time", type=float, default=1e-5, help="seconds of work a cell to build the mesh")
-    parser.add_argument("--row-bytes", type=float, default=40, help="bytes of a cell's row that pulls and checkpoints move")
+    parser.add_argument("--row-bytes", type=float, default=40, help="of a cell, in pulls and checkpoints")
     parser.add_argument("--pulls", type=int, default=3, help="a step")
     parser.add_argument("--steps", type=int, default=10_000, help="over which set-up is spread")
     parser.add_argument("--checkpoint-every", type=int, default=1000, help="steps")
     parser.add_argument("--most-ranks", type=int, default=2**20)
     parser.add_argument("--plot", metavar="PNG")
-    parser.add_argument("--beside", metavar="JSON", help="records of bench_scale, to compare with predictions for this machine")
+    parser.add_argument("--beside", metavar="JSON", help="more records, to compare with predictions")
     options = parser.parse_args()
 
     def load(path):

@@ -7,7 +7,8 @@ namespace DNDS {
 namespace {
 
 constexpr std::size_t mostTrials = 15;
-constexpr std::size_t mostNumbers = 4096; ///< of a reduction with more than one trial a goal: they take as long as its latency
+constexpr std::size_t mostNumbers =
+    4096; ///< of a reduction with more than one trial a goal: they take as long as its latency
 
 } // namespace
 

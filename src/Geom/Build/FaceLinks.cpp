@@ -93,12 +93,14 @@ void throwNonManifold(CommunicatorView comm, const CellRecords &cells, const std
             sides.push_back({mapping->localBegin() + c, 0, cells.numbers[toSize(c)], cells.fileIds[toSize(c)]});
         });
     const SharedFace mine = firstShared(GatheredSides(sparseExchange(
-        *mapping->context(),
-        packByRank(
-            comm.size(), keys.size(), 
-            [&](std::size_t i) { return static_cast<int>((keys[i].hash >> 32U) % static_cast<std::uint64_t>(comm.size())); },
-            [](std::size_t) { return sideWords; },
-            [&](std::size_t i, index *words) { writeSide(keys[i], sides[i], words); }))));
+        *mapping->context(), packByRank(
+                                 comm.size(), keys.size(),
+                                 [&](std::size_t i) {
+                                     return static_cast<int>((keys[i].hash >> 32U) %
+                                                             static_cast<std::uint64_t>(comm.size()));
+                                 },
+                                 [](std::size_t) { return sideWords; },
+                                 [&](std::size_t i, index *words) { writeSide(keys[i], sides[i], words); }))));
     std::vector<SharedFace> all(static_cast<std::size_t>(comm.size()));
     for (std::size_t i = 0; i < 3; i++) {
         const std::vector<index> numbers = comm.allGather(mine.numbers[i]);

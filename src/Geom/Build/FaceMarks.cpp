@@ -31,8 +31,9 @@ RankLists sendMarks(const GlobalMapping &nodeBlocks, const ElementBlock &block, 
 
 /// Brings marked faces and cells' faces together; returns those of `chosen` that found no cell. Collective.
 template <class Wanted>
-std::vector<index> joinMarks(const GlobalMapping &nodeBlocks, const GlobalMapping &cellMapping, CellRecords &cells, const OwnFaces &faces,
-                             const SourceMesh &source, const std::vector<index> &chosen, Wanted &&wanted) {
+std::vector<index> joinMarks(const GlobalMapping &nodeBlocks, const GlobalMapping &cellMapping, CellRecords &cells,
+                             const OwnFaces &faces, const SourceMesh &source, const std::vector<index> &chosen,
+                             Wanted &&wanted) {
     CommunicatorContext &context = *cellMapping.context();
     const int ranks = context.comm().size();
     const GatheredSides meeting(
