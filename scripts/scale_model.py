@@ -5,9 +5,9 @@
     scripts/scale_model.py counts.json --machine supermuc-ng --plot scale.png
     scripts/scale_model.py counts.json --beside measured.json
 
-The counts of a phase become seconds as in the LogGP model: messages cost an overhead each and a latency in all, bytes the
-bandwidth that a rank has of its node's, a collective two latencies for each doubling of the ranks, and what grows with
-the ranks (bytes of collectives, memory) is a line through the counts. The work of a rank is given in seconds a cell.
+The counts of a phase become seconds as in the LogGP model: messages cost an overhead each and a latency in all, bytes
+the bandwidth that a rank has of its node's, a collective two latencies for each doubling of the ranks, and what grows
+with the ranks (bytes of collectives, memory) is a line through the counts. A rank's work is given in seconds a cell.
 """
 
 import argparse
@@ -33,10 +33,10 @@ MACHINES = {
 SECONDS_A_RANK_OF_A_COMMUNICATOR = 2e-8  # to sort what ranks tell when one is made
 COPY = 5e9  # bytes a second that a rank copies or scans
 MOST_WRITERS, RANKS_A_WRITER = 256, 8  # CheckpointOptions::writers
-# Bytes of memory that stay for each rank of the communicator: the limits of bench_scale --check. Between few ranks a line
-# through the counts would show neighbours instead, which are more where more ranks have some on all sides.
+# Bytes of memory that stay for each rank of the communicator: the limits of bench_scale --check. Between few ranks a
+# line through the counts would show neighbours instead, which are more where more ranks have some on all sides.
 KEPT = {"numbering": 8, "arrays": 8, "mesh": 24}
-# Cuts of the curve: 15 numbers a cut and reduction up to so many cuts (findCuts), and 63 reductions of one number beyond.
+# Cuts of the curve (findCuts): 15 numbers a cut and reduction up to so many cuts, 63 reductions of one number beyond.
 CUTS_BY_FEW_REDUCTIONS, BYTES_OF_CUT = 273, 2 * 8 * 63
 LIMIT = 0.05
 
@@ -55,7 +55,7 @@ class Phase:
     """What one phase asks for, on any number of ranks."""
 
     def __init__(self, name, records):
-        # Messages and their bytes follow the neighbours of a rank, whose number does not rise for ever: the most counted.
+        # Messages and their bytes follow a rank's neighbours, whose number does not rise for ever: the most counted.
         self.messages = max(r["messages"] for r in records)
         self.bytes = max(r["message_bytes"] for r in records)
         self.collectives = max(r["collectives"] for r in records)
@@ -128,7 +128,7 @@ class Model:
         }
 
     def step(self, ranks, machine):
-        """The parts of one step: work, pulls and the reduction for the time step; set-up and checkpoints by their share."""
+        """The parts of one step: work, pulls, the reduction for the time step, shares of set-up and checkpoints."""
         steps = 2 * math.ceil(math.log2(max(2, ranks)))
         return {
             "work": self.options.cells * self.options.cell_time,
@@ -172,7 +172,7 @@ def plot(model, machines, ranks, path):
     import matplotlib.pyplot as plt
 
     figure, axes = plt.subplots(1, len(machines), figsize=(4.2 * len(machines), 4), sharey=True, squeeze=False)
-    for axis, (name, machine) in zip(axes[0], machines.items()):
+    for axis, (name, machine) in zip(axes[0], machines.items(), strict=True):
         parts = [model.step(count, machine) for count in ranks]
         for part in parts[0]:
             axis.loglog(ranks, [p[part] for p in parts], label=part, lw=2.5 if part == "work" else 1.5)
@@ -191,8 +191,8 @@ def plot(model, machines, ranks, path):
 def beside(counts, measured):
     """Predictions for ranks that share this machine's cores beside what they took.
 
-    What one rank costs with each call is taken from the fewest ranks; then only the counts and the number of ranks that a
-    core serves are known of the others.
+    What one rank costs with each call is taken from the fewest ranks; then only the counts and the number of ranks
+    that a core serves are known of the others.
     """
     print("\nThis machine: measured beside predicted milliseconds (costs of calls from the fewest ranks)")
     names = sorted({r["phase"] for r in measured} & {r["phase"] for r in counts})
