@@ -90,6 +90,8 @@ class CommunicatorContext : public std::enable_shared_from_this<CommunicatorCont
         if (const std::shared_ptr<T> made = attachment<T>())
             return *made;
         const SetUp setUp(*this);
+        if (const std::shared_ptr<T> made = attachment<T>()) // by a thread that was waited for
+            return *made;
         std::shared_ptr<void> *place = nullptr;
         comm().guarded([&] {
             setUp.requireAlone();

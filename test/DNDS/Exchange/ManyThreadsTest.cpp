@@ -304,8 +304,9 @@ TEST_F(ManyThreads, ASetUpWaitsForThatOfAnotherThread) {
             const CommunicatorContext::SetUp second(*context);
             EXPECT_TRUE(over);
             alone = second.alone();
-            if (!alone)
+            if (!alone) {
                 EXPECT_THROW(second.requireAlone(), StateError);
+            }
         });
         come.wait();
         std::this_thread::yield();
