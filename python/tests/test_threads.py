@@ -28,7 +28,7 @@ def test_each_thread_pulls_a_field_of_its_own(comm, transport):
         for step in range(50):
             u.owned[:] = 1000 * k + 100 * step + rows[:4]
             with u.start_pull():
-                temporary = dnds.Array(step % 3 + 1)  # comes and goes meanwhile
+                temporary = dnds.Array(step % 3 + 1, 2)  # comes and goes meanwhile
             np.testing.assert_array_equal(u.ghosts, 1000 * k + 100 * step + rows[4:])
             del temporary
 
