@@ -55,6 +55,8 @@ struct Exchange::State {
     PeerKinds kinds;
     bool sonsInArena = false; ///< in memory that the ranks of the node share
     std::thread::id maker = std::this_thread::get_id();
+    ThreadUse ownUse;
+    ThreadUse *use = &ownUse; ///< or that of the process, where MPI does not serve several threads
     ProgressEngine engine;
     bool bound = true; ///< false after planning or binding failed half-way
     bool inFlight = false;

@@ -221,9 +221,11 @@ bool PeerAgreement::State::ended() noexcept {
 PeerAgreement::PeerAgreement(std::shared_ptr<CommunicatorContext> context, std::string_view what,
                              std::span<const int> peers)
     : context_(std::move(context)) {
+    const CommunicatorContext::SetUp setUp(*context_);
     const CommunicatorView comm = context_->comm();
     const Channel channel = context_->nextChannel(); // before anything can fail: ranks stay in step
     comm.guarded([&] {
+        setUp.requireAlone();
         state_ = std::make_shared<State>();
         state_->create(*context_, channel, what, peers);
     });

@@ -177,10 +177,8 @@ void RemoteMemory::startProxy() {
     if (!forced && !byMessages)
         return;
     context_->comm().guarded([&] {
-        int level = MPI_THREAD_SINGLE;
-        checkMpi(MPI_Query_thread(&level), "MPI_Query_thread");
         const auto serving =
-            byMessages && level != MPI_THREAD_MULTIPLE ? HostProxy::Serving::InWaits : HostProxy::Serving::ByThread;
+            byMessages && !mpiServesAllThreads() ? HostProxy::Serving::InWaits : HostProxy::Serving::ByThread;
 #if !defined(DNDS_CUDA_PROXY)
         DNDS_CHECK(device_ == nullptr || Device::name() != "cuda", StateError,
                    "{}: DNDS_ONE_SIDED_PROXY=1 on GPUs needs kernels that were compiled with the proxy: configure DNDS "
