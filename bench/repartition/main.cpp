@@ -132,8 +132,7 @@ class Case {
              timed(comm_,
                    [&] {
                        Geom::Repartition all(mesh, targets);
-                       for (Field &field : fields)
-                           all.onCells(field);
+                       all.onCells(fields);
                        all.commit();
                    }),
              moved);

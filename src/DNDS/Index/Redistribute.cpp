@@ -3,6 +3,7 @@
 #include "DNDS/Index/RowPacking.hpp"
 #include "DNDS/Mpi/Rendezvous.hpp"
 
+#include <algorithm>
 #include <numeric>
 #include <utility>
 
@@ -51,9 +52,32 @@ std::vector<index> lookUp(const GlobalMapping &mapping, std::span<const index> n
 
 /// What one rank has sent of one array.
 struct Arrival {
-    std::span<const index> sizes; ///< of the rows in bytes, if they differ
-    const std::byte *bytes = nullptr;
+    std::span<const index> sizes;     ///< of the rows in bytes, if they differ
+    const std::byte *bytes = nullptr; ///< null for rows that stay where they are until they are copied
 };
+
+/// Whether rows that stay on their rank must be set aside: an array of them gets others before it is copied.
+bool overwritesSources(std::span<const Redistribute::Move> arrays) {
+    return std::ranges::any_of(arrays, [&](const Redistribute::Move &one) {
+        return std::ranges::any_of(arrays, [&](const Redistribute::Move &other) { return other.from == one.to; });
+    });
+}
+
+/// Copies rows `from[i]` of one array, of `bytesOf(from[i])` bytes each, to rows `to[i]` of another: runs at once.
+template <class BytesOf>
+void copyRows(const RowPart &source, std::span<const index> from, const RowPart &target, std::span<const index> to,
+              BytesOf &&bytesOf) {
+    for (std::size_t i = 0; i < from.size();) {
+        const std::byte *const begin = source.base + source.begin(from[i]);
+        std::byte *const place = target.base + target.begin(to[i]);
+        index bytes = 0;
+        do {
+            bytes += bytesOf(from[i++]);
+        } while (i < from.size() && source.base + source.begin(from[i]) == begin + bytes &&
+                 target.base + target.begin(to[i]) == place + bytes);
+        Detail::copyBytes(place, begin, bytes);
+    }
+}
 
 /// Gives an array rows of these sizes, or of `width`, that of `from` before anything was moved. Contents are what they
 /// are.
@@ -71,9 +95,10 @@ void resizeLike(const ArrayBase &from, rowsize width, ArrayBase &to, index rows,
     }
 }
 
-/// Gives `to` its rows. Row i of the k-th list that has arrived becomes row `places.list(k)[i]`.
-void takeRows(const RankLists &places, std::span<const Arrival> arrived, const ArrayBase &from, rowsize width,
-              ArrayBase &to) {
+/// Gives `to` its rows. Row i of the k-th list that has arrived becomes row `places.list(k)[i]`; `staying` are the rows
+/// of `from` that stay on this rank.
+void takeRows(const RankLists &places, std::span<const Arrival> arrived, std::span<const index> staying,
+              const ArrayBase &from, rowsize width, ArrayBase &to) {
     const auto elementBytes = static_cast<index>(from.shape().elementBytes);
     const bool fixed = isFixedLayout(from.shape().layout);
     const index rowBytes = width * elementBytes; // where it is fixed
@@ -87,11 +112,17 @@ void takeRows(const RankLists &places, std::span<const Arrival> arrived, const A
     const RowLayout layout = to.rowLayout(MemorySpace::Host, Access::Write);
     const RowPart &elements = layout.parts[0];
     for (std::size_t k = 0; k < arrived.size(); ++k) {
+        const auto bytesOf = [&](index row) { return fixed ? rowBytes : sizes[toSize(row)] * elementBytes; };
         const std::byte *bytes = arrived[k].bytes;
+        if (bytes == nullptr) {
+            const Detail::HostRows rows(from);
+            copyRows(rows.layout().parts[0], staying, elements, places.list(k),
+                     [&](index row) { return fixed ? rowBytes : rows.bytes(row); });
+            continue;
+        }
         for (const index row : places.list(k)) {
-            const index size = fixed ? rowBytes : sizes[toSize(row)] * elementBytes;
-            Detail::copyBytes(elements.base + elements.begin(row), bytes, size);
-            bytes += size;
+            Detail::copyBytes(elements.base + elements.begin(row), bytes, bytesOf(row));
+            bytes += bytesOf(row);
         }
     }
 }
@@ -233,6 +264,7 @@ RankLists Redistribute::packRows(std::span<const Move> arrays) const {
                    array.to->label(), array.to->layoutSignature());
         rows.emplace_back(*array.from);
     }
+    const bool setAside = overwritesSources(arrays);
     RankLists outgoing;
     Detail::Packer packer(outgoing.values);
     for (std::size_t k = 0; k < leaving_.size(); ++k) {
@@ -245,7 +277,8 @@ RankLists Redistribute::packRows(std::span<const Move> arrays) const {
             if (!isFixedLayout(arrays[a].from->shape().layout))
                 for (const index row : members)
                     packer.put(rows[a].bytes(row));
-            packer.putRows(rows[a], members);
+            if (leaving_.ranks[k] != comm().rank() || setAside)
+                packer.putRows(rows[a], members);
         }
         outgoing.ranks.push_back(leaving_.ranks[k]);
         outgoing.starts.push_back(static_cast<index>(outgoing.values.size()));
@@ -256,7 +289,9 @@ RankLists Redistribute::packRows(std::span<const Move> arrays) const {
 void Redistribute::unpackRows(std::span<const Move> arrays, const RankLists &incoming) const {
     std::vector<std::vector<Arrival>> arrived; // of each array, from each rank
     std::vector<rowsize> widths;               // an array that is changed below may be the source of a later one
+    std::span<const index> staying;
     comm().guarded([&] {
+        const bool setAside = overwritesSources(arrays);
         for (const Move &array : arrays)
             widths.push_back(array.from->width());
         arrived.assign(arrays.size(), std::vector<Arrival>(incoming.size()));
@@ -291,14 +326,19 @@ void Redistribute::unpackRows(std::span<const Move> arrays, const RankLists &inc
                     arrived[a][k].sizes = reader.next(rows);
                     bytes = std::accumulate(arrived[a][k].sizes.begin(), arrived[a][k].sizes.end(), index{0});
                 }
+                if (incoming.ranks[k] == comm().rank() && !setAside)
+                    continue;
                 const auto words = reader.next(Detail::wordsOf(bytes));
                 arrived[a][k].bytes = reinterpret_cast<const std::byte *>(words.data());
             }
         }
     });
+    const auto here = std::ranges::lower_bound(leaving_.ranks, comm().rank()) - leaving_.ranks.begin();
+    if (toSize(here) < leaving_.size() && leaving_.ranks[toSize(here)] == comm().rank())
+        staying = leaving_.list(toSize(here));
     comm().guarded([&] { // from here on arrays change
         for (std::size_t a = 0; a < arrays.size(); ++a)
-            takeRows(arriving_, arrived[a], *arrays[a].from, widths[a], *arrays[a].to);
+            takeRows(arriving_, arrived[a], staying, *arrays[a].from, widths[a], *arrays[a].to);
     });
 }
 
