@@ -63,20 +63,34 @@ bool overwritesSources(std::span<const Redistribute::Move> arrays) {
     });
 }
 
-/// Copies rows `from[i]` of one array, of `bytesOf(from[i])` bytes each, to rows `to[i]` of another: runs at once.
-template <class BytesOf>
-void copyRows(const RowPart &source, std::span<const index> from, const RowPart &target, std::span<const index> to,
-              BytesOf &&bytesOf) {
-    for (std::size_t i = 0; i < from.size();) {
-        const std::byte *const begin = source.base + source.begin(from[i]);
-        std::byte *const place = target.base + target.begin(to[i]);
-        index bytes = 0;
-        do {
-            bytes += bytesOf(from[i++]);
-        } while (i < from.size() && source.base + source.begin(from[i]) == begin + bytes &&
-                 target.base + target.begin(to[i]) == place + bytes);
-        Detail::copyBytes(place, begin, bytes);
-    }
+/// Rows that follow each other before and after.
+struct RowRun {
+    index from;
+    index to;
+    index count;
+};
+
+std::vector<RowRun> runsOf(std::span<const index> from, std::span<const index> to) {
+    std::vector<RowRun> runs;
+    for (std::size_t i = 0; i < from.size(); ++i)
+        if (!runs.empty() && from[i] == runs.back().from + runs.back().count &&
+            to[i] == runs.back().to + runs.back().count)
+            ++runs.back().count;
+        else
+            runs.push_back({from[i], to[i], 1});
+    return runs;
+}
+
+/// Copies rows between two arrays of one layout, of `rowBytes` bytes each where that is fixed, else -1.
+void copyRuns(const Detail::HostRows &rows, std::span<const RowRun> runs, index rowBytes, const RowPart &to) {
+    const RowPart &from = rows.layout().parts[0];
+    for (const RowRun &run : runs)
+        if (rowBytes >= 0 && from.stride == to.stride)
+            Detail::copyBytes(to.base + to.begin(run.to), from.base + from.begin(run.from),
+                              (run.count - 1) * static_cast<index>(from.stride) + rowBytes);
+        else
+            for (index k = 0; k < run.count; ++k)
+                Detail::copyBytes(to.base + to.begin(run.to + k), rows.begin(run.from + k), rows.bytes(run.from + k));
 }
 
 /// Gives an array rows of these sizes, or of `width`, that of `from` before anything was moved. Contents are what they
@@ -97,7 +111,7 @@ void resizeLike(const ArrayBase &from, rowsize width, ArrayBase &to, index rows,
 
 /// Gives `to` its rows. Row i of the k-th list that has arrived becomes row `places.list(k)[i]`; `staying` are the rows
 /// of `from` that stay on this rank.
-void takeRows(const RankLists &places, std::span<const Arrival> arrived, std::span<const index> staying,
+void takeRows(const RankLists &places, std::span<const Arrival> arrived, std::span<const RowRun> staying,
               const ArrayBase &from, rowsize width, ArrayBase &to) {
     const auto elementBytes = static_cast<index>(from.shape().elementBytes);
     const bool fixed = isFixedLayout(from.shape().layout);
@@ -115,9 +129,7 @@ void takeRows(const RankLists &places, std::span<const Arrival> arrived, std::sp
         const auto bytesOf = [&](index row) { return fixed ? rowBytes : sizes[toSize(row)] * elementBytes; };
         const std::byte *bytes = arrived[k].bytes;
         if (bytes == nullptr) {
-            const Detail::HostRows rows(from);
-            copyRows(rows.layout().parts[0], staying, elements, places.list(k),
-                     [&](index row) { return fixed ? rowBytes : rows.bytes(row); });
+            copyRuns(Detail::HostRows(from), staying, fixed ? rowBytes : -1, elements);
             continue;
         }
         for (const index row : places.list(k)) {
@@ -289,7 +301,7 @@ RankLists Redistribute::packRows(std::span<const Move> arrays) const {
 void Redistribute::unpackRows(std::span<const Move> arrays, const RankLists &incoming) const {
     std::vector<std::vector<Arrival>> arrived; // of each array, from each rank
     std::vector<rowsize> widths;               // an array that is changed below may be the source of a later one
-    std::span<const index> staying;
+    std::vector<RowRun> staying;
     comm().guarded([&] {
         const bool setAside = overwritesSources(arrays);
         for (const Move &array : arrays)
@@ -300,6 +312,10 @@ void Redistribute::unpackRows(std::span<const Move> arrays, const RankLists &inc
             "{} ranks send rows to rank {}, which expects rows of {}: call move of the same movement on all ranks",
             incoming.size(), comm().rank(), arriving_.size());
         for (std::size_t k = 0; k < incoming.size(); ++k) {
+            if (incoming.ranks[k] == comm().rank() && !setAside) {
+                const auto own = std::ranges::find(leaving_.ranks, comm().rank()) - leaving_.ranks.begin();
+                staying = runsOf(leaving_.list(static_cast<std::size_t>(own)), arriving_.list(k));
+            }
             const index rows = arriving_.starts[k + 1] - arriving_.starts[k];
             RecordReader reader(incoming.list(k));
             const index fromBefore = reader.next();
@@ -333,9 +349,6 @@ void Redistribute::unpackRows(std::span<const Move> arrays, const RankLists &inc
             }
         }
     });
-    const auto here = std::ranges::lower_bound(leaving_.ranks, comm().rank()) - leaving_.ranks.begin();
-    if (toSize(here) < leaving_.size() && leaving_.ranks[toSize(here)] == comm().rank())
-        staying = leaving_.list(toSize(here));
     comm().guarded([&] { // from here on arrays change
         for (std::size_t a = 0; a < arrays.size(); ++a)
             takeRows(arriving_, arrived[a], staying, *arrays[a].from, widths[a], *arrays[a].to);

@@ -57,9 +57,10 @@ void checkGhostLayers(const MeshOptions &options) {
                options.ghostLayers);
 }
 
-CellNumbers assembleMesh(UnstructuredMesh &mesh, CellRecords &&cells, const NodeBlocks &nodes, ImageTable &images,
+CellNumbers assembleMesh(UnstructuredMesh &mesh, MigratedCells &&migrated, const NodeBlocks &nodes, ImageTable &images,
                          const MeshOptions &options, MeshReport *report) {
     const CommunicatorView &comm = mesh.comm;
+    auto [cells, keys] = std::move(migrated);
     const auto need = [&](index count, const char *what) { needLocalNumbers(comm, count, what, mesh.origin); };
     need(cells.size(), "cells");
     need(static_cast<index>(cells.links.size()), "faces of cells");
@@ -85,6 +86,8 @@ CellNumbers assembleMesh(UnstructuredMesh &mesh, CellRecords &&cells, const Node
     if (options.progress)
         options.progress("number");
     CellNumbers numbers = numberCells(mesh, cellMapping, local, images, options.cellOrder);
+    for (index c = 0; c < local.owned; c++)
+        mesh.curvePositions.push_back(keys[toSize(numbers.order[toSize(c)])]);
     const NodeFinder finder = numberNodes(mesh, nodes.blocks, nodes.coordinates, local, numbers, sharing, images);
     numberFaces(mesh, *cellMapping, local, numbers, finder, images, report);
     mesh.images = images.images();

@@ -21,10 +21,11 @@ struct NodeBlocks {
 void checkGhostLayers(const MeshOptions &options);
 
 /// Adds ghosts, numbers cells, nodes and faces, and fills in their part of `mesh`, which has all that the source says
-/// about it as a whole, its patches without faces. Collective. `cells` are linked, marked, and sorted on each rank.
+/// about it as a whole, its patches without faces. Collective. `cells` are linked, marked, and sorted on each rank by
+/// their positions on the curve, which are their keys.
 ///
 /// Without a report the cells are those of a mesh that was built before: its faces are not checked again.
-CellNumbers assembleMesh(UnstructuredMesh &mesh, CellRecords &&cells, const NodeBlocks &nodes, ImageTable &images,
+CellNumbers assembleMesh(UnstructuredMesh &mesh, MigratedCells &&cells, const NodeBlocks &nodes, ImageTable &images,
                          const MeshOptions &options, MeshReport *report);
 
 } // namespace DNDS::Geom

@@ -1,5 +1,6 @@
 #include "DNDS/Geom/Build/BuildMesh.hpp"
 
+#include "DNDS/Array/ParArray.hpp"
 #include "DNDS/Geom/Build/AssembleMesh.hpp"
 #include "DNDS/Geom/Build/FaceLinks.hpp"
 #include "DNDS/Geom/Build/FaceMarks.hpp"
@@ -69,9 +70,10 @@ std::vector<index> fetchWeights(const GlobalMapping &cellBlocks, std::span<const
 }
 
 /// Moves cells to their parts in a graph partition. `cellBlocks` numbers the cells of the source.
-void partitionByGraph(CommunicatorView comm, CellRecords &cells, const GlobalMapping &cellBlocks,
+void partitionByGraph(CommunicatorView comm, MigratedCells &migrated, const GlobalMapping &cellBlocks,
                       const MeshOptions &options, const std::function<void(std::string_view)> &progress) {
     progress("graph");
+    CellRecords &cells = migrated.cells;
     const auto before = GlobalMapping::create(comm, cells.size());
     DistributedGraph graph = dualGraph(cells, before->localBegin());
     if (comm.allReduce(options.cellWeights.empty() ? 0 : 1, MPI_MAX) != 0)
@@ -84,7 +86,13 @@ void partitionByGraph(CommunicatorView comm, CellRecords &cells, const GlobalMap
     std::vector<index> numbers(toSize(cells.size()));
     std::iota(numbers.begin(), numbers.end(), before->localBegin());
     cells = migrateCells(*before->context(), std::move(cells), part, numbers).cells;
-    renumberLinks(cells, Redistribute::toRanks(before, part));
+    const Redistribute moved = Redistribute::toRanks(before, part);
+    renumberLinks(cells, moved);
+    ParArray<index, 1> keys("positions on the curve", comm);
+    keys.resize(before->localSize());
+    std::ranges::copy(migrated.keys, keys.data());
+    moved.move(keys); // in the order of `numbers`
+    migrated.keys.assign(keys.data(), keys.data() + keys.size());
 }
 
 void describe(UnstructuredMesh &mesh, MeshReport &report, const SourceMesh &source) {
@@ -151,7 +159,8 @@ UnstructuredMesh build(CommunicatorView comm, SourceMesh &source, const MeshOpti
     const std::vector<int> part = options.partitioner == Partitioner::Given
                                       ? options.givenPart
                                       : partitionCurve(comm, keys, weights, comm.size());
-    CellRecords cells = migrateCells(context, cellRecords(std::move(source.cells)), part, keys).cells;
+    MigratedCells migrated = migrateCells(context, cellRecords(std::move(source.cells)), part, keys);
+    CellRecords &cells = migrated.cells;
     needLocalNumbers(comm, cells.size(), "cells", source.origin);
     progress("faces");
     linkFaces(comm, cells, source.origin);
@@ -164,9 +173,9 @@ UnstructuredMesh build(CommunicatorView comm, SourceMesh &source, const MeshOpti
                    std::hypot(geometry.upper[0] - geometry.lower[0], geometry.upper[1] - geometry.lower[1],
                               geometry.upper[2] - geometry.lower[2]));
     if (options.partitioner == Partitioner::Graph && comm.size() > 1)
-        partitionByGraph(comm, cells, *cellBlocks, options, progress);
+        partitionByGraph(comm, migrated, *cellBlocks, options, progress);
 
-    assembleMesh(mesh, std::move(cells), {*nodeBlocks, source.coordinates, periodic.partners}, images, options,
+    assembleMesh(mesh, std::move(migrated), {*nodeBlocks, source.coordinates, periodic.partners}, images, options,
                  &report);
     if (options.report != nullptr)
         *options.report = std::move(report);

@@ -44,14 +44,14 @@ void sortRuns(std::vector<SortKey> &list) {
     }
 }
 
-/// The movement to other ranks, where cells are sorted. Collective.
-Redistribute sortedRows(const UnstructuredMesh &mesh, std::span<const int> targets, std::span<const index> keys) {
+/// The movement to other ranks, where cells are sorted along the curve; fills in their `keys`. Collective.
+Redistribute sortedRows(const UnstructuredMesh &mesh, std::span<const int> targets, std::vector<index> &keys) {
     const Redistribute arriving = Redistribute::toRanks(mesh.cells.mapping().global(), targets);
     ParArray<index, 2> sortKeys("sort keys", mesh.comm);
     std::vector<index> places;
     sortKeys.resize(mesh.cells.owned);
     for (index c = 0; c < mesh.cells.owned; ++c) {
-        sortKeys(c, 0) = keys[toSize(c)];
+        sortKeys(c, 0) = mesh.curvePositions[toSize(c)];
         sortKeys(c, 1) = mesh.cells.fileNumbers[toSize(c)];
     }
     arriving.move(sortKeys);
@@ -62,8 +62,10 @@ Redistribute sortedRows(const UnstructuredMesh &mesh, std::span<const int> targe
         order.push_back({view(row, 0), view(row, 1), row});
     sortRuns(order);
     places.resize(order.size());
-    for (std::size_t place = 0; place < order.size(); ++place)
+    for (std::size_t place = 0; place < order.size(); ++place) {
+        keys.push_back(order[place].key);
         places[toSize(order[place].row)] = static_cast<index>(place);
+    }
     return arriving.permuted(places);
 }
 
@@ -217,14 +219,15 @@ std::vector<FaceMark> moveMarks(const UnstructuredMesh &mesh, std::span<const in
 
 } // namespace
 
-MovedCells moveCells(const UnstructuredMesh &mesh, std::span<const int> targets, std::span<const index> keys) {
+MovedCells moveCells(const UnstructuredMesh &mesh, std::span<const int> targets) {
+    std::vector<index> keys;
     Redistribute rows = sortedRows(mesh, targets, keys);
     CellWriter writer(mesh, withGhosts(mesh.cells, rows.newNumbers()));
     const index firstCell = rows.after()->localBegin();
     CellRecords cells = moveRecords(mesh, sortOut(mesh.comm.rank(), mesh.comm.size(), targets), writer, firstCell,
                                     rows.after()->localSize());
     cells.marks = moveMarks(mesh, targets, writer, firstCell);
-    return {std::move(cells), std::move(rows)};
+    return {{std::move(cells), std::move(keys)}, std::move(rows)};
 }
 
 } // namespace DNDS::Geom

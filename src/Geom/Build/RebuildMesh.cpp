@@ -3,9 +3,6 @@
 #include "DNDS/Geom/Build/AssembleMesh.hpp"
 #include "DNDS/Geom/Build/FaceLinks.hpp"
 #include "DNDS/Geom/Build/MovedCells.hpp"
-#include "DNDS/Geom/Mesh/CellNodes.hpp"
-#include "DNDS/Geom/Partition/SpaceFillingCurve.hpp"
-#include "DNDS/Geom/Source/ElementFaces.hpp"
 #include "DNDS/Mpi/EvenSplit.hpp"
 #include "DNDS/Mpi/FailTogether.hpp"
 #include "DNDS/Mpi/Rendezvous.hpp"
@@ -19,6 +16,9 @@ void checkTargets(const UnstructuredMesh &mesh, std::span<const int> targets, co
     const CommunicatorView &comm = mesh.comm;
     comm.guarded([&] {
         (void)mesh.cells.builtPattern();
+        DNDS_CHECK(static_cast<index>(mesh.curvePositions.size()) == mesh.cells.owned, StateError,
+                   "the mesh has {} own cells, but positions on the curve of {}: it is not one of buildMesh",
+                   mesh.cells.owned, mesh.curvePositions.size());
         checkGhostLayers(options);
         DNDS_CHECK(static_cast<index>(targets.size()) == mesh.cells.owned, ArgumentError,
                    "{} targets are given for {} own cells", targets.size(), mesh.cells.owned);
@@ -35,27 +35,11 @@ void checkTargets(const UnstructuredMesh &mesh, std::span<const int> targets, co
 
 std::vector<Point> ownPoints(const UnstructuredMesh &mesh) {
     std::vector<Point> points;
-    points.reserve(toSize(mesh.nodes.size()));
+    points.reserve(toSize(mesh.nodes.owned));
     const auto coordinates = mesh.coordinates.view();
-    for (index node = 0; node < mesh.nodes.size(); ++node)
+    for (index node = 0; node < mesh.nodes.owned; ++node)
         points.push_back({coordinates(node, 0), coordinates(node, 1), coordinates(node, 2)});
     return points;
-}
-
-/// The positions of own cells on the curve through `bounds`.
-std::vector<index> keysOf(const UnstructuredMesh &mesh, std::span<const Point> points, const Bounds &bounds) {
-    std::vector<index> locals(points.size());
-    std::iota(locals.begin(), locals.end(), index{0});
-    std::vector<Point> centres;
-    centres.reserve(toSize(mesh.cells.owned));
-    std::vector<index> nodes;
-    for (index cell = 0; cell < mesh.cells.owned; ++cell) {
-        nodes.clear();
-        appendCellNodes(mesh, cell, locals, nodes);
-        centres.push_back(
-            meanOfCorners(mesh.cellTypes[toSize(cell)], nodes, [&](index node) { return points[toSize(node)]; }));
-    }
-    return curveKeys(centres, bounds.lower, bounds.upper);
 }
 
 /// The nodes of all ranks in blocks, by file number; those that no cell has are at the origin. Collective.
@@ -102,14 +86,14 @@ RebuiltMesh rebuild(const UnstructuredMesh &before, std::span<const int> targets
     UnstructuredMesh mesh(comm);
     describeLike(before, mesh);
     const std::vector<Point> points = ownPoints(before);
-    const Bounds bounds = boundsOf(comm, std::span(points).first(toSize(before.nodes.owned)));
-    auto [cells, rows] = moveCells(before, targets, keysOf(before, points, bounds));
+    const Bounds bounds = boundsOf(comm, points);
+    auto [cells, rows] = moveCells(before, targets);
     if (comm.size() > 1 && before.ghostLayers == 0)
-        linkFaces(comm, cells, before.origin);
+        linkFaces(comm, cells.cells, before.origin);
     const SourceMesh source = nodesInBlocks(before, points);
     const auto nodeBlocks = GlobalMapping::create(comm, source.nodes());
     ImageTable images(source.periodic, bounds.lower, bounds.upper);
-    const PeriodicResult periodic = linkPeriodic(*nodeBlocks, cells, source, images);
+    const PeriodicResult periodic = linkPeriodic(*nodeBlocks, cells.cells, source, images);
     const CellNumbers numbers = assembleMesh(
         mesh, std::move(cells), {*nodeBlocks, source.coordinates, periodic.partners}, images, options, nullptr);
     const std::vector<index> places(numbers.newOfOld.begin(), numbers.newOfOld.begin() + mesh.cells.owned);

@@ -21,10 +21,11 @@ enum class MeshEntityKind : unsigned char { Cells, Nodes, Faces };
 /// programs that keep both meshes.
 class MovedMesh {
   public:
-    /// Builds the new mesh: [own cells] `targets` are ranks. Collective; cost as buildMesh without a partitioner. Of
-    /// the options, ghosts, order of cells and openPolyhedra count: give those that the mesh was built with. `before`
-    /// must outlive this. Throws on all ranks ArgumentError for targets that are no ranks or not as many as own cells;
-    /// StateError for a mesh that was moved from; MemoryError.
+    /// Builds the new mesh from the old one: [own cells] `targets` are ranks. Collective; only cells that change ranks
+    /// are sent, but ghosts are collected and all is numbered anew. Of the options, ghosts, order of cells and progress
+    /// count: give those that the mesh was built with. `before` must outlive this. Throws on all ranks ArgumentError
+    /// for targets that are no ranks or not as many as own cells; StateError for a mesh that was moved from;
+    /// MemoryError.
     MovedMesh(const UnstructuredMesh &before, std::span<const int> targets, const MeshOptions &options = {});
 
     /// The new mesh. Local.

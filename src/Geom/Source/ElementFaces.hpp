@@ -95,18 +95,6 @@ inline std::span<const index> cornerNodes(ElementType type, std::span<const inde
     return info.corners > 0 ? nodes.first(static_cast<std::size_t>(info.corners)) : nodes;
 }
 
-/// The mean of a cell's corners, of a Polyhedron's as often as its faces have them, in the order listed. Local.
-template <class PointOf>
-Point meanOfCorners(ElementType type, std::span<const index> nodes, PointOf &&pointOf) {
-    Point sum{};
-    real count = 0.0;
-    forEachNode(type, type == ElementType::Polyhedron ? nodes : cornerNodes(type, nodes), [&](index node) {
-        sum = sum + pointOf(node);
-        count += 1.0;
-    });
-    return (1.0 / count) * sum;
-}
-
 /// The volume of a three-dimensional element from its corners, negative if its faces point inward: the sum of cones
 /// over its faces, each fanned around the mean of its corners, so that neighbours fill space without gaps. Local.
 template <class PointOf>

@@ -178,7 +178,18 @@ class CellGeometry {
     const Point &operator()(index node) const { return points_[toSize(node)]; }
     std::span<const Point> points() const { return points_; }
 
-    Point centre(index cell) { return meanOfCorners(type(cell), nodesOf(cell), *this); }
+    Point centre(index cell) {
+        Point sum{};
+        real count = 0.0;
+        const auto corners = type(cell) == ElementType::Polyhedron
+                                 ? std::span<const index>(nodesOf(cell))
+                                 : cornerNodes(type(cell), std::span<const index>(nodesOf(cell)));
+        forEachNode(type(cell), corners, [&](index node) {
+            sum = sum + (*this)(node);
+            count += 1.0;
+        });
+        return (1.0 / count) * sum;
+    }
     /// A length squared or cubed to compare a cell's measure with.
     real size(index cell, int dimension) {
         Point low = (*this)(firstNode(cell));
