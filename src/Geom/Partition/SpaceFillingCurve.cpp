@@ -12,6 +12,16 @@ namespace {
 
 constexpr int bitsPerAxis = 21;
 
+/// Bit i of 21 becomes bit 3 i.
+std::uint64_t everyThirdBit(std::uint32_t bits) noexcept {
+    std::uint64_t spread = bits;
+    spread = (spread | (spread << 32)) & 0x001f00000000ffff;
+    spread = (spread | (spread << 16)) & 0x001f0000ff0000ff;
+    spread = (spread | (spread << 8)) & 0x100f00f00f00f00f;
+    spread = (spread | (spread << 4)) & 0x10c30c30c30c30c3;
+    return (spread | (spread << 2)) & 0x1249249249249249;
+}
+
 /// The weight of this rank's keys below a given key, by bisection.
 class WeightBelow {
   public:
@@ -41,31 +51,24 @@ class WeightBelow {
 } // namespace
 
 std::uint64_t hilbertNumber(std::array<std::uint32_t, 3> x) noexcept {
-    constexpr std::uint32_t top = 1U << (bitsPerAxis - 1);
-    for (std::uint32_t q = top; q > 1; q >>= 1) {
-        const std::uint32_t p = q - 1;
+    // Without branches: the bits of positions are as good as random.
+    for (int bit = bitsPerAxis - 1; bit > 0; bit--) {
+        const std::uint32_t below = (1U << bit) - 1;
         for (std::uint32_t &axis : x) {
-            if ((axis & q) != 0) {
-                x[0] ^= p;
-            } else {
-                const std::uint32_t t = (x[0] ^ axis) & p;
-                x[0] ^= t;
-                axis ^= t;
-            }
+            const std::uint32_t isSet = 0U - ((axis >> bit) & 1U); // all bits or none
+            const std::uint32_t exchanged = (x[0] ^ axis) & below & ~isSet;
+            x[0] ^= (below & isSet) | exchanged;
+            axis ^= exchanged;
         }
     }
     x[1] ^= x[0];
     x[2] ^= x[1];
-    std::uint32_t t = 0;
-    for (std::uint32_t q = top; q > 1; q >>= 1)
-        if ((x[2] & q) != 0)
-            t ^= q - 1;
-    for (std::uint32_t &axis : x)
-        axis ^= t;
+    std::uint32_t parity = x[2]; // of the bits from each one up
+    for (int shift = 1; shift < bitsPerAxis; shift *= 2)
+        parity ^= parity >> shift;
     std::uint64_t number = 0;
-    for (int bit = bitsPerAxis - 1; bit >= 0; bit--)
-        for (const std::uint32_t axis : x)
-            number = (number << 1) | ((axis >> bit) & 1U);
+    for (const std::uint32_t axis : x)
+        number = (number << 1) | everyThirdBit(axis ^ (parity >> 1));
     return number;
 }
 
