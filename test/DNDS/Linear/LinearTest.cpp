@@ -13,9 +13,8 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <array>
-#include <memory>
-#include <numeric>
+#include <cstdint>
+#include <limits>
 #include <utility>
 #include <vector>
 
@@ -105,6 +104,10 @@ TEST(SparseMatrix, WrongEntriesAreNamed) {
     other.father->resize(grid.pattern->rows());
     auto y = grid.vector();
     expectContains(messageOf<StateError>([&] { a.multiply(other, y); }), "different patterns");
+    expectContains(messageOf<ArgumentError>([&] { a.multiply(y, y); }), "cannot multiply");
+    auto x = grid.vector();
+    y.father->resize(grid.pattern->rows() + 1);
+    EXPECT_THROW(a.multiply(x, y), LayoutError);
 }
 
 TEST(MatrixPattern, WrongListsThrowOnAllRanks) {
@@ -200,6 +203,7 @@ TEST(Krylov, SaysWhyItStops) {
     }
     x.setConstant(0);
     const auto multiply = [&](auto &d, auto &y) { a.multiply(d, y); };
+    x.setConstant(0);
     const KrylovOptions few{.maxIterations = 5, .restart = 3};
     EXPECT_EQ(gmres(multiply, right, x, {}, few).iterations, 5);
     EXPECT_EQ(biCgStab(multiply, right, x, {}, few).end, KrylovResult::End::IterationLimit);
@@ -230,6 +234,42 @@ TEST(Krylov, WrongCallsThrowOnAllRanks) {
     EXPECT_THROW((void)gmres(multiply, right, other), LayoutError);
     SparseMatrix<> singular("zero", grid.pattern);
     EXPECT_THROW(BlockJacobi<1>{singular}, ArgumentError);
+}
+
+/// The inverse of the diagonal block [2 x 2] on each row, times (1, 1).
+ArrayDof<2, 1> inverted(const Grid<2> &grid, const Eigen::Matrix2d &block) {
+    SparseMatrix<2> a("blocks", grid.pattern);
+    for (index row = 0; row < grid.pattern->rows(); ++row)
+        a.add(row, row, block);
+    auto r = grid.vector(), z = grid.vector();
+    r.setConstant(1);
+    BlockJacobi<2>{a}(r, z);
+    return z;
+}
+
+TEST(BlockJacobi, BlocksWithParallelRowsAreSingular) {
+    const Grid<2> grid{CommunicatorView(MPI_COMM_WORLD)};
+    Eigen::Matrix2d block;
+    block << 0.1, 0.3, 0.7, 2.1; // but for rounding
+    expectContains(messageOnAll<ArgumentError>([&] { (void)inverted(grid, block); }),
+                   "own row 0 of rank 0 is singular to rounding");
+    expectContains(messageOnAll<ArgumentError>([&] { (void)inverted(grid, 1e-200 * block); }), "singular");
+    block << 1, 2, 3, std::numeric_limits<real>::infinity();
+    expectContains(messageOnAll<ArgumentError>([&] { (void)inverted(grid, block); }),
+                   "own row 0 of rank 0 is not finite");
+}
+
+TEST(BlockJacobi, UnitsDoNotMakeBlocksSingular) {
+    const Grid<2> grid{CommunicatorView(MPI_COMM_WORLD)};
+    Eigen::Matrix2d block;
+    for (const real unit : {1.0, 1e20, 1e-120}) {
+        block << 2 * unit, 1 * unit, 3 / unit, 2 / unit; // the inverse is 2 / unit, -unit; -3 / unit, 2 unit
+        const auto z = inverted(grid, block);
+        for (index row = 0; row < grid.pattern->rows(); ++row) {
+            EXPECT_NEAR((*z.father)(row, 0) / (2 / unit - unit), 1, 1e-14);
+            EXPECT_NEAR((*z.father)(row, 1) / (2 * unit - 3 / unit), 1, 1e-14);
+        }
+    }
 }
 
 TEST(EigenMatrix, SharesMemoryAndIsSolvedDirectly) {
