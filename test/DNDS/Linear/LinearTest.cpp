@@ -4,6 +4,8 @@
 #include "DNDS/Linear/Grid.hpp"
 #include "DNDS/Mpi/ThrowsOnAll.hpp"
 
+#include "DNDS/Exchange/ExchangeCounts.hpp"
+#include "DNDS/Exchange/Report.hpp"
 #include "DNDS/Linear/BlockJacobi.hpp"
 #include "DNDS/Linear/EigenMatrix.hpp"
 #include "DNDS/Linear/Krylov.hpp"
@@ -17,6 +19,18 @@
 #include <limits>
 #include <utility>
 #include <vector>
+
+namespace {
+
+int reductions = 0; // of this rank
+
+} // namespace
+
+// By MPI's profiling interface.
+extern "C" int MPI_Allreduce(const void *from, void *to, int count, MPI_Datatype type, MPI_Op op, MPI_Comm comm) {
+    ++reductions;
+    return PMPI_Allreduce(from, to, count, type, op, comm);
+}
 
 namespace DNDS {
 namespace {
@@ -161,6 +175,43 @@ TEST(Krylov, SolutionsAreRightAndTheirBitsThoseOfOneRank) {
         }
 }
 
+TEST(Krylov, SetsUpOnePullAndReducesFewTimes) {
+    const Grid<1> grid{CommunicatorView(MPI_COMM_WORLD)};
+    const SparseMatrix<> a = assembled(grid);
+    auto x = grid.vector(), right = grid.vector();
+    fill(grid, right);
+    const auto multiply = [&](auto &d, auto &y) { a.multiply(d, y); };
+    const auto exchangesMade = [] {
+        std::uint64_t made = 0;
+        for (const auto &[name, counts] : CountsOfProcess::instance().exchanges)
+            made += counts->made;
+        return made;
+    };
+    countExchanges(true);
+    for (const bool exact : {false, true})
+        for (int method = 0; method < 3; ++method) {
+            int last = 0;
+            int before = 0;
+            int most = 0; // of an iteration after the first cycle of GMRES, which makes its vectors
+            KrylovOptions options{.relative = 0, .maxIterations = 12, .restart = 4, .exactSums = exact};
+            options.monitor = [&](int iteration, real) {
+                if (iteration > 4 && iteration > last)
+                    most = std::max(most, reductions - before);
+                before = reductions;
+                last = iteration;
+            };
+            x.setConstant(0);
+            const std::uint64_t made = exchangesMade();
+            const KrylovResult done = method == 0   ? conjugateGradients(multiply, right, x, {}, options)
+                                      : method == 1 ? biCgStab(multiply, right, x, {}, options)
+                                                    : gmres(multiply, right, x, {}, options);
+            EXPECT_EQ(done.iterations, 12) << done.text();
+            EXPECT_EQ(exchangesMade() - made, 1U) << "method " << method;
+            EXPECT_EQ(most, (method == 1 ? 3 : 2) * (exact ? 2 : 1)) << "method " << method;
+        }
+    countExchanges(false);
+}
+
 TEST(Krylov, SumsOfRanksDoAsWell) {
     const Grid<1> grid{CommunicatorView(MPI_COMM_WORLD)};
     const SparseMatrix<> a = assembled(grid);
@@ -203,6 +254,15 @@ TEST(Krylov, SaysWhyItStops) {
     }
     x.setConstant(0);
     const auto multiply = [&](auto &d, auto &y) { a.multiply(d, y); };
+    const auto preconditionedBy = [&](real factor) {
+        x.setConstant(0);
+        return conjugateGradients(multiply, right, x, [&](const auto &r, auto &z) {
+            z.copyFrom(r);
+            z *= factor;
+        });
+    };
+    EXPECT_EQ(preconditionedBy(-1).end, KrylovResult::End::NotPositiveDefinite);
+    EXPECT_EQ(preconditionedBy(std::numeric_limits<real>::quiet_NaN()).end, KrylovResult::End::NotFinite);
     x.setConstant(0);
     const KrylovOptions few{.maxIterations = 5, .restart = 3};
     EXPECT_EQ(gmres(multiply, right, x, {}, few).iterations, 5);
