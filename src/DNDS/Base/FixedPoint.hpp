@@ -18,16 +18,6 @@ __extension__ using UnsignedWide = unsigned __int128;
 inline constexpr int resolution = 80;
 inline constexpr int halfResolution = resolution / 2;
 
-/// The shift for numbers up to `largest`, which is finite and not 0.
-inline int shiftFor(real largest) { return resolution - 1 - std::ilogb(largest); }
-
-/// `value * 2^shift`, which is smaller than 2^80, rounded towards zero. Exact in two steps of 40 bits.
-DNDS_HOST_DEVICE inline Wide toInteger(real value, int shift) {
-    const real high = std::trunc(std::ldexp(value, shift - halfResolution));
-    const real low = std::trunc(std::ldexp(value - std::ldexp(high, halfResolution - shift), shift));
-    return (static_cast<Wide>(static_cast<std::int64_t>(high)) << halfResolution) + static_cast<std::int64_t>(low);
-}
-
 /// The magnitude; infinity for NaN.
 DNDS_HOST_DEVICE inline real magnitude(real value) {
     constexpr real infinity = std::numeric_limits<real>::infinity();
