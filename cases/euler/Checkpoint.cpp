@@ -172,6 +172,11 @@ std::string Checkpoints::write(const Solver &solver, const Kinetics *kinetics, c
     file.set("firstResidual", point.firstResidual);
     file.set("drag", point.now.drag);
     file.set("lift", point.now.lift);
+    if (configuration_.implicit) {
+        file.set("nextCfl", point.now.implicit.nextCfl);
+        file.set("firstImplicitResidual", point.now.implicit.first);
+        file.set("krylovIterations", point.now.implicit.iterations);
+    }
     file.add("conserved", solver.conserved(), mesh_.cells.ownFileNumbers());
     if (kinetics != nullptr)
         file.add("species", kinetics->fractions(), mesh_.cells.ownFileNumbers());
@@ -219,6 +224,11 @@ RunPoint readCheckpoint(const Geom::UnstructuredMesh &mesh, const Configuration 
     point.firstResidual = file.number("firstResidual");
     point.now.drag = file.number("drag");
     point.now.lift = file.number("lift");
+    if (configuration.implicit && file.has("nextCfl")) { // else a run of explicit steps goes on with implicit ones
+        point.now.implicit.nextCfl = file.number("nextCfl");
+        point.now.implicit.first = file.number("firstImplicitResidual");
+        point.now.implicit.iterations = file.integer("krylovIterations");
+    }
     ParArray<real, variables> conserved("conserved", mesh.comm);
     file.read("conserved", conserved, mesh.cells.ownFileNumbers());
     solver.setConserved(conserved);

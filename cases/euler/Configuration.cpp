@@ -193,6 +193,32 @@ TimeChoice timeOf(Settings settings) {
     return time;
 }
 
+ImplicitChoice implicitOf(Settings settings) {
+    ImplicitChoice choice;
+    const auto within = [&](const char *key, real value, bool fits, const char *what) {
+        DNDS_CHECK(fits, ArgumentError, "{} is {}: it must be {}", settings.pathOf(key), value, what);
+        return value;
+    };
+    choice.cfl = settings.positive("cfl", choice.cfl);
+    choice.growth = settings.get<real>("growth", choice.growth);
+    within("growth", choice.growth, choice.growth >= 1, "at least 1");
+    choice.cflMost = settings.get<real>("cflMost", std::max(choice.cfl, choice.cflMost));
+    within("cflMost", choice.cflMost, choice.cflMost >= choice.cfl, "at least that of the first step, implicit.cfl");
+    choice.krylovTolerance = settings.positive("krylovTolerance", choice.krylovTolerance);
+    within("krylovTolerance", choice.krylovTolerance, choice.krylovTolerance < 1, "less than 1");
+    const auto count = [&](const char *key, int otherwise) {
+        const index value = settings.count(key, otherwise);
+        within(key, static_cast<real>(value), value >= 1 && value <= 1000, "from 1 to 1000");
+        return static_cast<int>(value);
+    };
+    choice.krylovIterations = count("krylovIterations", choice.krylovIterations);
+    choice.sweeps = count("sweeps", choice.sweeps);
+    choice.newtonBelow = settings.get<real>("newtonBelow", choice.newtonBelow);
+    within("newtonBelow", choice.newtonBelow, choice.newtonBelow >= 0, "at least 0");
+    settings.finish();
+    return choice;
+}
+
 HotRegion hotRegionOf(Settings settings) {
     HotRegion region;
     region.centre = vectorOf(settings, "centre");
@@ -247,6 +273,24 @@ void change(json &content, const std::string &assignment) {
     *place = value.is_discarded() ? json(text) : value;
 }
 
+/// Throws for settings that implicit steps do not take.
+void checkImplicit(const Configuration &configuration, const json &content) {
+    const auto given = [&](const char *object, const char *key) {
+        return content.contains(object) && content.at(object).contains(key);
+    };
+    DNDS_CHECK(configuration.time.steady, ArgumentError,
+               "implicit needs time.mode 'steady': remove implicit from a time-accurate run");
+    DNDS_CHECK(!configuration.scheme.device, ArgumentError,
+               "implicit steps are computed on the host: set scheme.device to host, or remove implicit");
+    DNDS_CHECK(!configuration.kinetics, ArgumentError,
+               "kinetics are advanced by explicit steps only: remove kinetics or implicit");
+    DNDS_CHECK(!configuration.balance, ArgumentError,
+               "balance measures explicit steps only: remove balance or implicit");
+    DNDS_CHECK(!given("time", "cfl"), ArgumentError, "time.cfl is of explicit steps: set implicit.cfl instead");
+    DNDS_CHECK(!given("scheme", "timeStepping"), ArgumentError,
+               "scheme.timeStepping is of explicit steps: remove it, or implicit");
+}
+
 Configuration configurationOf(const json &content, const std::string &path) {
     Configuration configuration;
     configuration.path = path;
@@ -270,12 +314,16 @@ Configuration configurationOf(const json &content, const std::string &path) {
     }
     configuration.scheme = schemeOf(settings.object("scheme"), configuration.gas, configuration.reference);
     configuration.time = timeOf(settings.object("time"));
+    if (settings.has("implicit"))
+        configuration.implicit = implicitOf(settings.object("implicit"));
     if (settings.has("kinetics"))
         configuration.kinetics = hotRegionOf(settings.object("kinetics"));
     if (settings.has("balance"))
         configuration.balance = balanceOf(settings.object("balance"));
     configuration.output = outputOf(settings.object("output"));
     settings.finish();
+    if (configuration.implicit)
+        checkImplicit(configuration, content);
     return configuration;
 }
 

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "ExactFlows.hpp"
+#include "ImplicitSteps.hpp"
 #include "Kinetics.hpp"
 #include "Solver.hpp"
 
@@ -72,6 +73,7 @@ struct Configuration {
     std::map<std::string, BoundaryCondition> boundaries; ///< by patch
     Scheme scheme;
     TimeChoice time;
+    std::optional<ImplicitChoice> implicit; ///< of steady runs
     std::optional<HotRegion> kinetics;
     std::optional<BalanceChoice> balance;
     OutputChoice output;

@@ -66,10 +66,13 @@ std::vector<index> wallFaces(const Geom::MeshView &view, const Geom::Unstructure
     return list;
 }
 
-constexpr const char *heading = "step,time,density,momentumX,momentumY,momentumZ,energy,drag,lift\n";
+std::string headingOf(bool implicit) {
+    return std::string("step,time,density,momentumX,momentumY,momentumZ,energy,drag,lift") +
+           (implicit ? ",cfl,krylovIterations\n" : "\n");
+}
 
 /// The lines of a history up to a step; none without a file or for step 0. A truncated line is dropped.
-std::string linesUpTo(const std::string &path, index step) {
+std::string linesUpTo(const std::string &path, index step, const std::string &heading) {
     std::ifstream file(path);
     std::string line, kept;
     if (step == 0 || !std::getline(file, line))
@@ -83,11 +86,13 @@ std::string linesUpTo(const std::string &path, index step) {
 
 } // namespace
 
-History::History(DNDS::CommunicatorView comm, const std::string &path, index step) : comm_(comm), path_(path) {
+History::History(DNDS::CommunicatorView comm, const std::string &path, index step, bool implicit)
+    : comm_(comm), path_(path), implicit_(implicit) {
     comm_.guarded([&] {
         if (comm_.rank() != 0)
             return;
-        const std::string kept = linesUpTo(path_, step);
+        const std::string heading = headingOf(implicit);
+        const std::string kept = linesUpTo(path_, step, heading);
         const std::string temporary = path_ + ".part"; // the old lines must not be lost
         file_.open(temporary);
         file_ << heading << kept << std::flush;
@@ -104,7 +109,10 @@ void History::write(const RunResult &now) {
         file_ << fmt::format("{},{}", now.steps, now.time);
         for (const real value : now.residual)
             file_ << fmt::format(",{}", value);
-        file_ << fmt::format(",{},{}\n", now.drag, now.lift) << std::flush;
+        file_ << fmt::format(",{},{}", now.drag, now.lift);
+        if (implicit_)
+            file_ << fmt::format(",{},{}", now.implicit.cfl, now.implicit.iterations);
+        file_ << '\n' << std::flush;
         DNDS_CHECK(file_.good(), DNDS::DataError, "{} cannot be written", path_);
     });
 }

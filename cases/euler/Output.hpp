@@ -20,13 +20,15 @@ class History {
   public:
     /// A run continued from a step keeps the lines up to it and drops later ones. Collective. Throws DataError on all
     /// ranks if the file cannot be written, and if the file to keep is not a history.
-    History(DNDS::CommunicatorView comm, const std::string &path, index step = 0);
+    /// `implicit` adds the CFL number and the iterations of GMRES so far.
+    History(DNDS::CommunicatorView comm, const std::string &path, index step = 0, bool implicit = false);
     /// Collective.
     void write(const RunResult &now);
 
   private:
     DNDS::CommunicatorView comm_;
     std::string path_;
+    bool implicit_;
     std::ofstream file_;
 };
 

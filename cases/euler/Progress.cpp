@@ -64,7 +64,9 @@ std::string Progress::text(const ProgressNow &now) const {
         line += fmt::format("/{}", goal_.lastStep);
     if (std::isfinite(goal_.end))
         line += fmt::format("  time {:.3g}/{:g}", now.time, goal_.end);
-    line += fmt::format("  residual {:.1e} of first  CFL {:g}", now.residual, goal_.cfl);
+    line += fmt::format("  residual {:.1e} of first  CFL {:.4g}", now.residual, now.cfl);
+    if (now.krylovIterations > 0)
+        line += fmt::format("  {} Krylov iterations", now.krylovIterations);
     if (now.seconds > 0)
         line += fmt::format("  {:.2f} Mcells/s",
                             1e-6 * static_cast<double>(goal_.cells * (now.step - goal_.firstStep)) / now.seconds);

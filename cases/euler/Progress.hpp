@@ -22,7 +22,6 @@ struct ProgressGoal {
     real begin = 0;
     real end = std::numeric_limits<real>::infinity(); ///< infinite: no time is shown
     real tolerance = 0;                               ///< of the residual, as a share of the first; 0: none
-    real cfl = 0;
 };
 
 /// The state after a step.
@@ -31,6 +30,8 @@ struct ProgressNow {
     real time = 0;
     real residual = 0;  ///< of mass, as a share of the first
     double seconds = 0; ///< since the run began
+    real cfl = 0;
+    index krylovIterations = 0; ///< of all steps; 0: none are shown
 };
 
 /// Local; meant for rank 0.

@@ -81,6 +81,8 @@ void expectEqual(const RunResult &a, const RunResult &b) {
     EXPECT_EQ(a.drag, b.drag);
     EXPECT_EQ(a.lift, b.lift);
     EXPECT_EQ(a.total, b.total);
+    EXPECT_EQ(a.implicit.cfl, b.implicit.cfl);
+    EXPECT_EQ(a.implicit.iterations, b.implicit.iterations);
 }
 
 template <class ErrorType, class Body>
@@ -95,9 +97,12 @@ std::string complaint(Body &&body) {
 #define EXPECT_SAYS(text, part) EXPECT_NE((text).find(part), std::string::npos) << (text)
 
 TEST(Restart, GoesOnToTheSameBitsOnAnyNumberOfRanks) {
-    for (const char *what : {"unsteady", "steady", "periodic", "kinetics"}) {
+    for (const char *what : {"unsteady", "steady", "implicit", "periodic", "kinetics"}) {
         const Folder folder;
-        json content = caseIn(folder, what == std::string("steady"));
+        const bool implicit = what == std::string("implicit");
+        json content = caseIn(folder, implicit || what == std::string("steady"));
+        if (implicit)
+            content["implicit"] = {{"cfl", 5}, {"newtonBelow", 0.3}}; // both operators
         if (what == std::string("periodic")) {
             content["mesh"]["box"] = {{"fill", "tetrahedra"},
                                       {"cells", {4, 3, 3}},

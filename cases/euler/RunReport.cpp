@@ -28,7 +28,7 @@ double memoryOfProcess() {
 enum Column { Cells, Ghosts, Faces, Peers, Messages, Sent, Received, Fields, Process, columns };
 using PlanRow = std::array<double, columns>;
 
-PlanRow ownRow(const Geom::UnstructuredMesh &mesh, const Solver &solver) {
+PlanRow ownRow(const Geom::UnstructuredMesh &mesh, const Solver &solver, const ImplicitSteps *implicit) {
     PlanRow row{};
     row[Cells] = static_cast<double>(mesh.cells.owned);
     row[Ghosts] = static_cast<double>(mesh.cells.ghosts);
@@ -42,7 +42,7 @@ PlanRow ownRow(const Geom::UnstructuredMesh &mesh, const Solver &solver) {
         if (path.transport != DNDS::TransportKind::NodeShared)
             row[Messages] += path.bytesSent > 0 ? 1 : 0;
     }
-    row[Fields] = static_cast<double>(solver.bytes());
+    row[Fields] = static_cast<double>(solver.bytes() + (implicit != nullptr ? implicit->bytes() : 0));
     row[Process] = memoryOfProcess();
     return row;
 }
@@ -60,7 +60,7 @@ double RunCosts::hidden() const {
 }
 
 RunCosts measureCosts(DNDS::CommunicatorView comm, Solver &solver, const Kinetics *kinetics,
-                      const BalanceResult &balance, const Scheme &scheme, index cells, index steps, double seconds) {
+                      const BalanceResult &balance, index cells, index steps, double seconds) {
     const SolverTimes times = solver.times(); // before pulls are timed
     const double stages = times.stages > 0 ? static_cast<double>(times.stages) : 1;
     const double alone = solver.timePulls(20);
@@ -74,7 +74,7 @@ RunCosts measureCosts(DNDS::CommunicatorView comm, Solver &solver, const Kinetic
     costs.ranks = comm.size();
     costs.cells = cells;
     costs.steps = steps;
-    costs.stages = stagesOf(scheme);
+    costs.stages = stages / static_cast<double>(std::max<index>(1, steps));
     costs.seconds = seconds;
     costs.computing = sums[0] / costs.ranks;
     costs.pulls = sums[1] / costs.ranks;
@@ -126,6 +126,18 @@ std::string textOf(const RunCosts &costs) {
     return text;
 }
 
+std::string textOf(const ImplicitRecord &record, index steps) {
+    std::string text = fmt::format("implicit steps: CFL number {:.4g} at the end, {} iterations of GMRES", record.cfl,
+                                   record.iterations);
+    if (record.unconverged > 0)
+        text += fmt::format("; {} linear systems of {} steps were left above implicit.krylovTolerance: lower "
+                            "implicit.cflMost, or raise implicit.krylovIterations or implicit.sweeps",
+                            record.unconverged, steps);
+    if (record.rejected > 0)
+        text += fmt::format("; {} attempts were repeated with a smaller CFL number", record.rejected);
+    return text + "\n";
+}
+
 void writeRunReport(DNDS::CommunicatorView comm, const std::string &path, const Configuration &configuration,
                     const std::string &origin, const RunResult &result, const RunCosts &costs) {
     comm.guarded([&] {
@@ -167,6 +179,11 @@ void writeRunReport(DNDS::CommunicatorView comm, const std::string &path, const 
                            {"bytes sent", costs.bytesSent},
                            {"bytes pulled", costs.bytesPulled},
                            {"hidden share of pulls", costs.hidden()}};
+        if (configuration.implicit)
+            report["implicit"] = {{"cfl", result.implicit.cfl},
+                                  {"krylov iterations", result.implicit.iterations},
+                                  {"unconverged systems", result.implicit.unconverged},
+                                  {"rejected attempts", result.implicit.rejected}};
         if (configuration.kinetics)
             report["kinetics"] = {{"centre", list(configuration.kinetics->centre)},
                                   {"velocity", list(configuration.kinetics->velocity)},
@@ -191,17 +208,21 @@ void writeRunReport(DNDS::CommunicatorView comm, const std::string &path, const 
     });
 }
 
-std::string planOf(const Geom::UnstructuredMesh &mesh, const Solver &solver, const Scheme &scheme) {
+std::string planOf(const Geom::UnstructuredMesh &mesh, const Solver &solver, const ImplicitSteps *implicit,
+                   const Scheme &scheme) {
     const DNDS::CommunicatorView comm = mesh.comm;
-    const PlanRow mine = ownRow(mesh, solver);
+    const PlanRow mine = ownRow(mesh, solver, implicit);
     std::array<std::vector<double>, columns> all;
     for (std::size_t column = 0; column < columns; column++)
         all[column] = comm.allGather(mine[column]);
     std::string text =
-        fmt::format("each step has {} stages, each stage pulls twice:\n{:>6} {:>10} {:>8} {:>10} {:>5} {:>8} "
-                    "{:>10} {:>10} {:>9} {:>8}\n{:>6} {:>10} {:>8} {:>10} {:>5} {:>8} {:>10} {:>10} {:>9} {:>8}\n",
-                    stagesOf(scheme), "rank", "cells", "ghosts", "faces", "peers", "messages", "sent", "received",
-                    "fields", "process", "", "", "", "", "", "a stage", "kB/stage", "kB/stage", "MB", "MB");
+        implicit != nullptr
+            ? "each iteration of GMRES pulls twice, as a stage of an explicit step, and its preconditioner:\n"
+            : fmt::format("each step has {} stages, each stage pulls twice:\n", stagesOf(scheme));
+    text += fmt::format("{:>6} {:>10} {:>8} {:>10} {:>5} {:>8} "
+                        "{:>10} {:>10} {:>9} {:>8}\n{:>6} {:>10} {:>8} {:>10} {:>5} {:>8} {:>10} {:>10} {:>9} {:>8}\n",
+                        "rank", "cells", "ghosts", "faces", "peers", "messages", "sent", "received", "fields",
+                        "process", "", "", "", "", "", "a stage", "kB/stage", "kB/stage", "MB", "MB");
     constexpr std::size_t fewRanks = 32;
     const auto ranks = static_cast<std::size_t>(comm.size());
     for (std::size_t rank = 0; rank < ranks && ranks <= fewRanks; rank++) {

@@ -13,9 +13,9 @@ namespace Euler {
 /// Where the time went; the same on all ranks.
 struct RunCosts {
     int ranks = 1;
-    index cells = 0; ///< of all ranks
-    index steps = 0; ///< of this run
-    int stages = 3;  ///< of a step
+    index cells = 0;   ///< of all ranks
+    index steps = 0;   ///< of this run
+    double stages = 3; ///< of a step, a mean; of implicit ones: how often rates were computed
     double seconds = 0;
     double computing = 0, computingMost = 0;        ///< means of ranks and the slowest rank
     double starting = 0, waiting = 0;               ///< of pulls: means of ranks
@@ -40,8 +40,10 @@ struct RunCosts {
 
 /// Measures the cost of pulls without overlap and collects the times of all ranks. Collective.
 RunCosts measureCosts(DNDS::CommunicatorView comm, Solver &solver, const Kinetics *kinetics,
-                      const BalanceResult &balance, const Scheme &scheme, index cells, index steps, double seconds);
+                      const BalanceResult &balance, index cells, index steps, double seconds);
 std::string textOf(const RunCosts &costs);
+/// How implicit steps have gone, as a line.
+std::string textOf(const ImplicitRecord &record, index steps);
 
 /// run.json: result, costs and the names of the other files. Rank 0 writes it; Collective. Throws DataError on all
 /// ranks if it cannot be written.
@@ -49,7 +51,9 @@ void writeRunReport(DNDS::CommunicatorView comm, const std::string &path, const 
                     const std::string &origin, const RunResult &result, const RunCosts &costs);
 
 /// For `--dry-run`: cells, ghosts, memory and messages of each rank. Collective; complete on all ranks.
-std::string planOf(const DNDS::Geom::UnstructuredMesh &mesh, const Solver &solver, const Scheme &scheme);
+/// `implicit` may be null.
+std::string planOf(const DNDS::Geom::UnstructuredMesh &mesh, const Solver &solver, const ImplicitSteps *implicit,
+                   const Scheme &scheme);
 
 /// Throws DataError on all ranks unless the output folder is writable or can be created. Creates nothing. Collective.
 void checkOutputFolder(DNDS::CommunicatorView comm, const std::string &folder);

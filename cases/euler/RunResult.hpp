@@ -8,6 +8,16 @@
 
 namespace Euler {
 
+/// How implicit steps have gone.
+struct ImplicitRecord {
+    real cfl = 0;          ///< of the last step
+    real nextCfl = 0;      ///< 0: no step was made
+    real first = 0;        ///< residual before the first step, as ImplicitSteps measures it; 0: unknown
+    index iterations = 0;  ///< of GMRES in all steps
+    index unconverged = 0; ///< of this run: linear systems that GMRES left above the tolerance
+    index rejected = 0;    ///< of this run: attempts repeated with a smaller CFL number
+};
+
 /// The same on all ranks and for any number of ranks.
 struct RunResult {
     index steps = 0;
@@ -19,6 +29,7 @@ struct RunResult {
     /// Mean and root mean square error of density against the exact flow; 0 if none is known.
     real meanError = 0;
     real squareError = 0;
+    ImplicitRecord implicit;
     std::array<real, variables> total{}; ///< integrals of the conserved variables
 };
 

@@ -74,7 +74,7 @@ TEST(Configuration, TakesChanges) {
 TEST(Configuration, HasTheKeysOfItsSchema) {
     const json schema = json::parse(std::ifstream(EULER_FOLDER "/euler.schema.json"));
     for (const char *object :
-         {"", "mesh", "gas", "reference", "initial", "scheme", "time", "output", "kinetics", "balance"}) {
+         {"", "mesh", "gas", "reference", "initial", "scheme", "time", "output", "implicit", "kinetics", "balance"}) {
         json content = baseCase();
         content["kinetics"] = {{"centre", {0, 0}}, {"radius", 1}};
         content["initial"] = {{"kind", "reference"}};
@@ -101,15 +101,15 @@ TEST(Configuration, HasTheKeysOfItsSchema) {
 }
 
 TEST(Progress, SaysHowFarARunIs) {
-    const ProgressGoal goal{.cells = 1000000, .lastStep = 2000, .tolerance = 1e-6, .cfl = 0.8};
+    const ProgressGoal goal{.cells = 1000000, .lastStep = 2000, .tolerance = 1e-6};
     const auto line = [](const ProgressGoal &to, const ProgressNow &now) {
         return Progress(nullptr, ProgressStyle::None, to).text(now);
     };
-    EXPECT_EQ(line(goal, {.step = 1, .residual = 1, .seconds = 0.5}),
+    EXPECT_EQ(line(goal, {.step = 1, .residual = 1, .seconds = 0.5, .cfl = 0.8}),
               "step 1/2000  residual 1.0e+00 of first  CFL 0.8  2.00 Mcells/s  16:40 min left");
     // By the residual, half of the run is done.
-    EXPECT_EQ(line(goal, {.step = 100, .residual = 1e-3, .seconds = 20}),
-              "step 100/2000  residual 1.0e-03 of first  CFL 0.8  5.00 Mcells/s  20 s left");
+    EXPECT_EQ(line(goal, {.step = 100, .residual = 1e-3, .seconds = 20, .cfl = 1234.56, .krylovIterations = 345}),
+              "step 100/2000  residual 1.0e-03 of first  CFL 1235  345 Krylov iterations  5.00 Mcells/s  20 s left");
     const ProgressGoal timed{
         .cells = 100, .firstStep = 50, .lastStep = std::numeric_limits<int>::max(), .begin = 1, .end = 3};
     EXPECT_EQ(line(timed, {.step = 150, .time = 1.5, .seconds = 1200}),

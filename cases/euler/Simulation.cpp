@@ -46,7 +46,9 @@ const Geom::MeshOptions meshOptions{.ghostsBy = Geom::GhostNeighbours::Faces};
 class Simulation::Files {
   public:
     /// Files of a continued run do not replace those of earlier steps.
-    Files(const Geom::UnstructuredMesh &mesh, const OutputChoice &choice, index step) : choice_(choice) {
+    Files(const Geom::UnstructuredMesh &mesh, const Configuration &configuration, index step)
+        : choice_(configuration.output) {
+        const OutputChoice &choice = configuration.output;
         if (choice.folder.empty())
             return;
         mesh.comm.guarded([&] {
@@ -54,7 +56,7 @@ class Simulation::Files {
             std::filesystem::create_directories(choice.folder, error);
             DNDS_CHECK(!error, DNDS::DataError, "the folder {} cannot be created: {}", choice.folder, error.message());
         });
-        history_.emplace(mesh.comm, pathOf("history.csv"), step);
+        history_.emplace(mesh.comm, pathOf("history.csv"), step, configuration.implicit.has_value());
         if (step > 0)
             fieldsName_ = fmt::format("fields-{:08}.vtkhdf", step);
         if (choice.fields)
@@ -110,6 +112,9 @@ Simulation::Simulation(DNDS::CommunicatorView comm, Configuration configuration)
                                        conditionsOf(mesh_, configuration_.boundaries));
     forcePatches_ = forcePatches(mesh_, configuration_);
     solver_->setState([&](Vector point) { return flowAt(configuration_, point, 0); });
+    if (configuration_.implicit)
+        implicit_.emplace(*solver_, mesh_, metrics_, configuration_.gas, configuration_.reference.state,
+                          configuration_.scheme, *configuration_.implicit);
     if (configuration_.kinetics)
         kinetics_.emplace(*configuration_.kinetics, mesh_);
     if (configuration_.balance)
@@ -118,7 +123,7 @@ Simulation::Simulation(DNDS::CommunicatorView comm, Configuration configuration)
 
 std::string Simulation::plan() const {
     checkOutputFolder(comm_, configuration_.output.folder);
-    return planOf(mesh_, *solver_, configuration_.scheme);
+    return planOf(mesh_, *solver_, implicit_ ? &*implicit_ : nullptr, configuration_.scheme);
 }
 
 std::string Simulation::describe() const {
@@ -138,7 +143,9 @@ std::string Simulation::describe() const {
 real Simulation::step(real time) {
     const TimeChoice &choice = configuration_.time;
     real length = 0;
-    if (choice.steady)
+    if (implicit_)
+        implicit_->advance();
+    else if (choice.steady)
         solver_->advanceLocally(choice.cfl);
     else
         length = solver_->advance(choice.cfl, choice.end - time);
@@ -219,6 +226,8 @@ RunResult Simulation::measure(index steps, real time) const {
     result.steps = steps;
     result.time = time;
     result.residual = solver_->residual();
+    if (implicit_)
+        result.implicit = implicit_->record();
     const Reference &reference = configuration_.reference;
     const Primitive &far = reference.state;
     const real dynamic = 0.5 * far.density * dot(far.velocity, far.velocity);
@@ -250,6 +259,8 @@ void Simulation::measureErrors(RunResult &result) const {
 
 void Simulation::restart(const std::string &path, const RestartChoice &choice, std::ostream *out) {
     start_ = readCheckpoint(mesh_, configuration_, *solver_, kinetics_ ? &*kinetics_ : nullptr, path, choice, out);
+    if (implicit_)
+        implicit_->continueFrom(start_.now.implicit);
 }
 
 /// Writes and reports the results. Collective.
@@ -260,14 +271,16 @@ void Simulation::finish(RunResult &now, Files &files, double seconds, std::ostre
     if (!output.folder.empty())
         writeSurface(mesh_, metrics_, *solver_, configuration_.reference, forcePatches_, files.pathOf("surface.csv"));
     measureErrors(now);
-    const RunCosts costs = measureCosts(comm_, *solver_, kinetics(), balance_, configuration_.scheme, cells_,
-                                        now.steps - start_.now.steps, seconds);
+    const RunCosts costs =
+        measureCosts(comm_, *solver_, kinetics(), balance_, cells_, now.steps - start_.now.steps, seconds);
     if (!output.folder.empty())
         writeRunReport(comm_, files.pathOf("run.json"), configuration_, mesh_.origin, now, costs);
     if (out == nullptr)
         return;
     *out << fmt::format("{} after {} steps: residual {:.3e}, drag {:.6f}, lift {:.6f}\n",
                         now.converged ? "converged" : "ended", now.steps, now.residual[0], now.drag, now.lift);
+    if (implicit_)
+        *out << textOf(now.implicit, now.steps - start_.now.steps);
     if (now.meanError > 0)
         *out << fmt::format("error of density: mean {:.6e}, root mean square {:.6e}\n", now.meanError, now.squareError);
     *out << textOf(costs);
@@ -294,7 +307,11 @@ RunResult Simulation::operator()(std::ostream *out, ProgressStyle style) {
         measureErrors(now);
         return now;
     }
-    Files files(mesh_, output, now.steps);
+    Files files(mesh_, configuration_, now.steps);
+    if (implicit_ && now.steps == 0) {
+        implicit_->evaluate();
+        firstResidual = solver_->residual()[0];
+    }
     Checkpoints checkpoints(mesh_, configuration_);
     Progress progress(out, style,
                       {.cells = cells_,
@@ -302,8 +319,7 @@ RunResult Simulation::operator()(std::ostream *out, ProgressStyle style) {
                        .lastStep = choice.steps,
                        .begin = now.time,
                        .end = choice.end,
-                       .tolerance = choice.tolerance,
-                       .cfl = choice.cfl});
+                       .tolerance = choice.tolerance});
     double seconds = 0;
     while (true) {
         const double begin = MPI_Wtime();
@@ -311,10 +327,12 @@ RunResult Simulation::operator()(std::ostream *out, ProgressStyle style) {
         now.steps++;
         seconds += MPI_Wtime() - begin;
         bool done = atEnd();
+        if (implicit_)
+            now.implicit = implicit_->record();
         if (done || now.steps % output.historyEvery == 0 || now.steps == 1) {
             solver_->checkState();
             now = measure(now.steps, now.time);
-            if (now.steps == 1)
+            if (now.steps == 1 && !implicit_)
                 firstResidual = now.residual[0];
             now.converged = hasConverged();
             done = done || now.converged;
@@ -323,7 +341,9 @@ RunResult Simulation::operator()(std::ostream *out, ProgressStyle style) {
         progress({.step = now.steps,
                   .time = now.time,
                   .residual = firstResidual > 0 ? now.residual[0] / firstResidual : 0,
-                  .seconds = seconds},
+                  .seconds = seconds,
+                  .cfl = implicit_ ? implicit_->record().cfl : choice.cfl,
+                  .krylovIterations = implicit_ ? implicit_->record().iterations : 0},
                  done);
         if (done)
             break;

@@ -63,6 +63,7 @@ class Simulation {
     DNDS::Geom::UnstructuredMesh mesh_;
     DNDS::Geom::MeshMetrics metrics_;
     std::unique_ptr<Solver> solver_;
+    std::optional<ImplicitSteps> implicit_;
     std::optional<Kinetics> kinetics_;
     std::optional<DNDS::Geom::Rebalancing> policy_;
     BalanceResult balance_;

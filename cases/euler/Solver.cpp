@@ -159,7 +159,9 @@ void Solver::setConserved(const ParArray<real, variables> &conserved) {
 
 SolverTimes Solver::times() const {
     SolverTimes times = before_;
-    for (const Plan *plan : {&*timeSteps_, &*stages_}) {
+    for (const Plan *plan : {&*timeSteps_, &*stages_, trial_ ? &*trial_->plan : nullptr}) {
+        if (plan == nullptr)
+            continue;
         const DNDS::Task::PlanStatistics &spent = plan->statistics();
         times.compute += spent.seconds - spent.secondsStarting - spent.secondsWaiting;
         times.start += spent.secondsStarting;

@@ -19,9 +19,14 @@
 #include <span>
 #include <vector>
 
-namespace DNDS::Task {
+namespace DNDS {
+template <int b>
+class SparseMatrix;
+namespace Task {
 class Graph;
-}
+class RowSpace;
+} // namespace Task
+} // namespace DNDS
 
 namespace Euler {
 
@@ -90,6 +95,25 @@ class Solver {
     /// Throws DataError on all ranks if a cell no longer has positive density and pressure. Collective.
     void checkState();
 
+    // For implicit steps, on the host.
+
+    /// A change of the conserved variables to try, [owned cells x variables]: set it, then call the functions below.
+    DNDS::Array<real, variables> &change() { return trial_->change; }
+    const DNDS::Array<real, variables> &change() const { return trial_->change; }
+    /// Makes `change` available. Collective.
+    void prepareTrials();
+    /// Rates of change, [owned cells x variables], of the flow with `conserved() + share * change()`. State, residual
+    /// and force are of that flow then, until the next call or step. Local except for pulls.
+    const DNDS::Array<real, variables> &ratesWith(real share);
+    /// Adds share * change() to the conserved variables; the state is that of the last `ratesWith`. Local.
+    void accept(real share);
+    /// The time steps that CFL number 1 allows cells in the state as it is, [owned cells]. Local.
+    const DNDS::Array<real, 1> &longestTimeSteps();
+    /// Sets a matrix of the pattern of `cellCells` to the derivatives of the rates of change by the conserved
+    /// variables, in the state of the last `ratesWith`, without gradients: a scheme of first order with the same
+    /// fluxes. Entries have the same bits on any number of ranks. Local, O(faces).
+    void setJacobian(DNDS::SparseMatrix<variables> &matrix) const;
+
     /// Root mean squares of the rates of change, at the start of the last stage computed. Collective.
     std::array<real, variables> residual() const;
     /// The force of the pressure minus `reference` on the faces of `patches`, at the same time. Collective.
@@ -131,6 +155,13 @@ class Solver {
         std::optional<Plan> plan;
     };
 
+    /// Flows beside the one that the steps have reached.
+    struct Trial {
+        DNDS::Array<real, variables> change, rates;
+        DNDS::Array<real, 1> share; ///< [1]
+        std::optional<Plan> plan;
+    };
+
     void findConditions(const std::vector<BoundaryCondition> &conditions);
     void findTurnedGhosts();
     /// The view of an array that no task writes, for kernels.
@@ -145,7 +176,10 @@ class Solver {
         return device_ ? DNDS::Executor::device(device_->stream) : DNDS::Executor::hostThreads(scheme_.threads);
     }
     Plan compile(const DNDS::Task::Graph &graph) const;
+    void declareTurns(DNDS::Task::Graph &graph, DNDS::Task::RowSpace &cells);
+    void declareFluxes(DNDS::Task::Graph &graph, const DNDS::Task::RowSpace &cells, const DNDS::Task::RowSpace &faces);
     Plan declareStages();
+    Plan declareTrial(Trial &trial);
     Plan declareTimeSteps();
     Plan declareResidual() const;
     Plan declareTotal() const;
@@ -205,6 +239,7 @@ class Solver {
     mutable std::optional<OnDevice> device_;
     mutable std::optional<Plan> timeSteps_, stages_, residual_, total_;
     mutable std::unique_ptr<ForceFaces> forceFaces_; ///< those used last
+    std::unique_ptr<Trial> trial_;
 };
 
 } // namespace Euler

@@ -20,6 +20,29 @@ Solver::Plan Solver::compile(const Graph &graph) const {
     return graph.compile(executor(), options);
 }
 
+/// Ghosts in rotated images are turned after each pull.
+void Solver::declareTurns(Graph &graph, RowSpace &cells) {
+    const GhostTurns turns{constant(images_), constant(turns_)};
+    const auto turned = cells.define("ghosts in rotated images", turnedGhosts_);
+    graph.finishPulls(state_, turned, TurnStateKernel{turns});
+    graph.finishPulls(gradient_, turned, TurnGradientKernel{turns});
+}
+
+/// From states to fluxes.
+void Solver::declareFluxes(Graph &graph, const RowSpace &cells, const RowSpace &faces) {
+    const auto faceCondition = constant(faceCondition_);
+    const auto conditions = constant(conditions_);
+    graph.task("gradient", cells)
+        .reads(around(state_, mesh_.cellCells))
+        .writes(gradient_)
+        .run(GradientKernel{kernelMesh_, constant(weights_), faceCondition, conditions, gas_, scheme_.limiter,
+                            mesh_.dimension});
+    graph.task("flux", faces)
+        .reads(through(state_, mesh_.faceCells), through(gradient_, mesh_.faceCells))
+        .writes(flux_)
+        .run(FluxKernel{kernelMesh_, faceCondition, conditions, gas_, scheme_.flux, scheme_.entropyFix});
+}
+
 /// All stages of a step.
 Solver::Plan Solver::declareStages() {
     // The weight of the state at the start of the step in each stage.
@@ -29,21 +52,9 @@ Solver::Plan Solver::declareStages() {
     Graph graph("stages", mesh_.comm);
     mesh_.comm.guarded([&] {
         RowSpace cells("cells", mesh_.cells), faces("faces", mesh_.faces);
-        const auto faceCondition = constant(faceCondition_);
-        const auto conditions = constant(conditions_);
-        const GradientKernel gradients{kernelMesh_, constant(weights_), faceCondition,  conditions,
-                                       gas_,        scheme_.limiter,    mesh_.dimension};
-        const FluxKernel fluxes{kernelMesh_, faceCondition, conditions, gas_, scheme_.flux, scheme_.entropyFix};
-        const GhostTurns turns{constant(images_), constant(turns_)};
-        const auto turned = cells.define("ghosts in rotated images", turnedGhosts_);
-        graph.finishPulls(state_, turned, TurnStateKernel{turns});
-        graph.finishPulls(gradient_, turned, TurnGradientKernel{turns});
+        declareTurns(graph, cells);
         for (const real keep : keeps) {
-            graph.task("gradient", cells).reads(around(state_, mesh_.cellCells)).writes(gradient_).run(gradients);
-            graph.task("flux", faces)
-                .reads(through(state_, mesh_.faceCells), through(gradient_, mesh_.faceCells))
-                .writes(flux_)
-                .run(fluxes);
+            declareFluxes(graph, cells, faces);
             auto update = graph.task("update", cells).reads(through(flux_, mesh_.cellFaces), timeStep_, whole(length_));
             if (keep == 0)
                 std::move(update)
@@ -58,6 +69,25 @@ Solver::Plan Solver::declareStages() {
                     .writes(state_)
                     .run(UpdateKernel{kernelMesh_, gas_, keep});
         }
+    });
+    return compile(graph);
+}
+
+/// The rates of change of a flow beside the one that the steps have reached.
+Solver::Plan Solver::declareTrial(Trial &trial) {
+    Graph graph("trial", mesh_.comm);
+    mesh_.comm.guarded([&] {
+        RowSpace cells("cells", mesh_.cells), faces("faces", mesh_.faces);
+        declareTurns(graph, cells);
+        graph.task("trial state", cells)
+            .reads(conserved_, trial.change, whole(trial.share))
+            .writes(state_)
+            .run(TrialKernel{gas_});
+        declareFluxes(graph, cells, faces);
+        graph.task("rate", cells)
+            .reads(through(flux_, mesh_.cellFaces))
+            .writes(trial.rates)
+            .run(RateKernel{kernelMesh_});
     });
     return compile(graph);
 }

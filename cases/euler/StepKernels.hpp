@@ -107,6 +107,27 @@ struct FirstUpdateKernel {
     }
 };
 
+/// The state after a share of a change, which `conserved` does not take.
+DNDS_HOST_DEVICE inline Conserved changed(const real *conserved, real share, const real *change) {
+    return Conserved::load(conserved) + share * Conserved::load(change);
+}
+struct TrialKernel {
+    Gas gas;
+
+    DNDS_HOST_DEVICE void operator()(index cell, const ReadOwn<variables> &conserved, const ReadOwn<variables> &change,
+                                     const ReadOwn<1> &share, const WriteRows<variables> &state) const {
+        gas.primitive(changed(conserved[cell], share(0), change[cell])).store(state[cell]);
+    }
+};
+struct RateKernel {
+    DNDS::Geom::MeshView mesh;
+
+    DNDS_HOST_DEVICE void operator()(index cell, const ReadOwn<variables> &flux,
+                                     const WriteOwn<variables> &rates) const {
+        rateOf(mesh, cell, flux).store(rates[cell]);
+    }
+};
+
 /// The time step that CFL number 1 allows each cell: [owned cells]; -1 where the state is impossible, or where the step
 /// would not be a positive number.
 struct TimeStepKernel {
