@@ -136,6 +136,12 @@ check_names() {
     python3 docs/site/check_names.py . docs/coming_from.md docs/dndsr.md || failed+=("names in pages for newcomers")
 }
 
+# docs/settings.md lists what the sources read.
+check_settings() {
+    say "settings"
+    python3 scripts/settings.py --check || failed+=("settings (scripts/settings.py mends the page)")
+}
+
 check_python() {
     local scripts ruff
     mapfile -t scripts < <(files '*.py')
@@ -190,6 +196,7 @@ else
     check_collectives
     check_shell
     check_names
+    check_settings
     check_python
 fi
 

@@ -18,8 +18,8 @@
 #   --build-only      run no tests
 #   --test-only       neither configure nor build: run the tests of what is built
 #
-# DNDS_CCACHE=ON in the environment compiles through ccache.
 # It may be run as often as one likes; the last line counts passed and failed tests over all presets.
+# DNDS_CCACHE=ON|OFF: ON compiles through ccache.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
