@@ -106,7 +106,7 @@ def linked(text):
             sys.exit(f"settings.py: there is no part {part} in docs/{match[1]}")
         return f"[{named[0]}]({match[1]}{part})"
 
-    return re.sub(r"docs/([\w-]+\.md)(#[\w-]+)?", link, text).replace("|", "\\|")
+    return re.sub(r"`?docs/([\w-]+\.md)(#[\w-]+)?`?", link, text).replace("|", "\\|")
 
 
 def values_of(text):

@@ -10,7 +10,8 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-say() { printf '\033[1m==> %s\033[0m\n' "$*"; }
+# shellcheck source=/dev/null
+. scripts/say.sh
 
 built=""
 while [ $# -gt 0 ]; do

@@ -1,6 +1,7 @@
 #include "Simulation.hpp"
 
 #include "Output.hpp"
+#include "Picture.hpp"
 #include "RunReport.hpp"
 
 #include "DNDS/Geom/Build/BuildMesh.hpp"
@@ -46,7 +47,8 @@ const Geom::MeshOptions meshOptions{.ghostsBy = Geom::GhostNeighbours::Faces};
 class Simulation::Files {
   public:
     /// Files of a continued run do not replace those of earlier steps.
-    Files(const Geom::UnstructuredMesh &mesh, const OutputChoice &choice, index step) : choice_(choice) {
+    Files(const Geom::UnstructuredMesh &mesh, const Geom::MeshMetrics &metrics, const OutputChoice &choice, index step)
+        : choice_(choice) {
         if (choice.folder.empty())
             return;
         mesh.comm.guarded([&] {
@@ -59,6 +61,8 @@ class Simulation::Files {
             fieldsName_ = fmt::format("fields-{:08}.vtkhdf", step);
         if (choice.fields)
             fields_.emplace(mesh, pathOf(fieldsName_));
+        if (choice.picture)
+            pictures_.emplace(mesh, metrics, *choice.picture, choice.folder);
     }
     std::string pathOf(const std::string &name) const {
         return (std::filesystem::path(choice_.folder) / name).string();
@@ -76,9 +80,16 @@ class Simulation::Files {
         if (fields_)
             fields_->write(run.solver(), run.kinetics(), run.configuration().gas, time);
     }
-    void moved(const Geom::UnstructuredMesh &mesh) {
+    void writePicture(const Simulation &run, const RunResult &now) {
+        if (pictures_)
+            pictures_->write(run.solver(), run.configuration().gas, now);
+    }
+    PictureResult pictures() const { return pictures_ ? pictures_->result() : PictureResult{}; }
+    void moved(const Geom::UnstructuredMesh &mesh, const Geom::MeshMetrics &metrics) {
         if (fields_)
             fields_->moved(mesh);
+        if (pictures_)
+            pictures_->moved(mesh, metrics);
     }
     void close() {
         if (fields_)
@@ -90,6 +101,7 @@ class Simulation::Files {
     std::optional<History> history_;
     std::string fieldsName_ = "fields.vtkhdf";
     std::optional<FieldWriter> fields_;
+    std::optional<Pictures> pictures_;
 };
 
 Geom::UnstructuredMesh buildMeshOf(DNDS::CommunicatorView comm, const MeshChoice &choice) {
@@ -203,7 +215,7 @@ std::string Simulation::rebalance(Files &files, const RunResult &now) {
     const index moved = comm_.allReduce(mesh_.cells.owned - static_cast<index>(stay), MPI_SUM);
     if (moved > 0) {
         moveTo(targets);
-        files.moved(mesh_);
+        files.moved(mesh_, metrics_);
     }
     const double seconds = comm_.allReduce(MPI_Wtime() - begin, MPI_MAX);
     policy_->moved(comm_, seconds);
@@ -260,8 +272,10 @@ void Simulation::finish(RunResult &now, Files &files, double seconds, std::ostre
     if (!output.folder.empty())
         writeSurface(mesh_, metrics_, *solver_, configuration_.reference, forcePatches_, files.pathOf("surface.csv"));
     measureErrors(now);
-    const RunCosts costs = measureCosts(comm_, *solver_, kinetics(), balance_, configuration_.scheme, cells_,
-                                        now.steps - start_.now.steps, seconds);
+    RunCosts costs = measureCosts(comm_, *solver_, kinetics(), balance_, configuration_.scheme, cells_,
+                                  now.steps - start_.now.steps, seconds);
+    costs.pictures = files.pictures();
+    costs.pictures.seconds = comm_.allReduce(costs.pictures.seconds, MPI_MAX);
     if (!output.folder.empty())
         writeRunReport(comm_, files.pathOf("run.json"), configuration_, mesh_.origin, now, costs);
     if (out == nullptr)
@@ -294,7 +308,7 @@ RunResult Simulation::operator()(std::ostream *out, ProgressStyle style) {
         measureErrors(now);
         return now;
     }
-    Files files(mesh_, output, now.steps);
+    Files files(mesh_, metrics_, output, now.steps);
     Checkpoints checkpoints(mesh_, configuration_);
     Progress progress(out, style,
                       {.cells = cells_,
@@ -325,6 +339,7 @@ RunResult Simulation::operator()(std::ostream *out, ProgressStyle style) {
                   .residual = firstResidual > 0 ? now.residual[0] / firstResidual : 0,
                   .seconds = seconds},
                  done);
+        files.writePicture(*this, now);
         if (done)
             break;
         if (output.fieldsEvery > 0 && now.steps % output.fieldsEvery == 0)

@@ -26,7 +26,7 @@ struct Environment {
     /// DNDS_DISABLE_GPU_AWARE_MPI=0|1: 1: device memory is never passed to MPI, not even for a trial.
     bool disableGpuAwareMpi = false;
     /// DNDS_ONE_SIDED_PROXY=0|1: 1: kernels reach all other ranks through the proxy
-    /// (docs/one_sided.md#the-proxy-of-kernels), also those that loads and stores would reach; heaps and windows for
+    /// (`docs/one_sided.md#the-proxy-of-kernels`), also those that loads and stores would reach; heaps and windows for
     /// which there can be none throw. Unset or 0: the proxy is used where it is needed and possible.
     bool oneSidedProxy = false;
     /// DNDS_TRACE=FILE: ranks record when they computed, pulled and waited, into this file (docs/tracing.md). It is
@@ -35,11 +35,15 @@ struct Environment {
     /// DNDS_REPORT=0|1: 1: exchanges are counted, and rank 0 prints a report (docs/diagnosis.md) on stderr when the
     /// program ends.
     bool report = false;
-    /// DNDS_ROLL_CALL=0|1: 1: on SIGUSR1 each rank writes to stderr what it is doing (docs/diagnosis.md#roll-call).
+    /// DNDS_ROLL_CALL=0|1: 1: on SIGUSR1 each rank writes to stderr what it is doing (`docs/diagnosis.md#roll-call`).
     bool rollCall = false;
+    /// DNDS_WARNINGS=stderr|rank0|none|FILE: where warnings go that the program does not take (`setWarningSink`): to
+    /// stderr, as where it is not set; to stderr by rank 0 alone; nowhere; or to the end of a file, in whose name `%r`
+    /// stands for the rank (`docs/errors.md#warnings`). Failures that end the job go to stderr always.
+    std::string warnings; ///< empty: not set
 
     /// The variables and their values as text; empty where the value is the default. Local.
-    std::array<std::pair<const char *, std::string>, 9> choices() const;
+    std::array<std::pair<const char *, std::string>, 10> choices() const;
 };
 
 /// Reads the process's environment. Local. Throws ArgumentError with the variable's name for values that are no numbers
@@ -49,6 +53,9 @@ Environment readEnvironment();
 
 /// DNDS_TRACE alone, which is needed before MPI starts. Local.
 std::string traceFile();
+
+/// DNDS_WARNINGS alone, which is needed before MPI starts, too. Local.
+std::string warningPlace();
 
 /// The variable, if set, that enables device memory in MPI libraries without a query for it; else empty. Local.
 ///
@@ -84,7 +91,7 @@ LauncherSays launcherSays();
 /// Where NVIDIA's MPS talks with programs; its default where the variable is not set. Local.
 ///
 /// CUDA_MPS_PIPE_DIRECTORY=FOLDER: where the daemon of NVIDIA's MPS is looked for (`/tmp/nvidia-mps` where it is not
-/// set) when ranks that share a GPU want kernels to wait (docs/one_sided.md#kernels-that-wait).
+/// set) when ranks that share a GPU want kernels to wait (`docs/one_sided.md#kernels-that-wait`).
 std::string mpsFolder();
 
 /// Whether DNDS_EMULATED_DEVICE contains the word `what`. Local.
