@@ -70,6 +70,7 @@ struct MeshWriterOptions {
 /// says so on stderr. All functions are Collective and throw as those of VtkHdfWriter.
 class MeshWriter {
   public:
+    /// Starts the file and writes the mesh, which may end before the writer does.
     MeshWriter(const UnstructuredMesh &mesh, std::string path, const MeshWriterOptions &options = {});
 
     /// Fields have the rows of owned cells or nodes: see `fieldOf`. Throws ArgumentError with the field's name if it
