@@ -14,11 +14,8 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-say() { printf '\033[1m==> %s\033[0m\n' "$*"; }
-fail() {
-    printf 'bench.sh: %s\n' "$*" >&2
-    exit 1
-}
+# shellcheck source=/dev/null
+. scripts/say.sh
 
 name=""
 ranks=2,4

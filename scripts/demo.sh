@@ -11,11 +11,8 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-say() { printf '\033[1m==> %s\033[0m\n' "$*"; }
-fail() {
-    printf 'demo.sh: %s\n' "$*" >&2
-    exit 1
-}
+# shellcheck source=/dev/null
+. scripts/say.sh
 
 jobs=$(nproc)
 cores=$(nproc)

@@ -11,11 +11,8 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-say() { printf '\033[1m==> %s\033[0m\n' "$*"; }
-fail() {
-    printf 'docs.sh: %s\n' "$*" >&2
-    exit 1
-}
+# shellcheck source=/dev/null
+. scripts/say.sh
 
 install=true
 versions=false
@@ -47,18 +44,14 @@ command -v doxygen >/dev/null || fail "there is no doxygen (scripts/install-deps
 # site_of SOURCE NAME FOLDER: the site of one tree of sources.
 site_of() {
     local source=$1 name=$2 folder=$3 stub
-    local work=$PWD/build/site/work/$name
-    rm -rf "$work" "$folder"
-    mkdir -p "$work"
-    (
-        cd "$source"
-        { cat docs/Doxyfile && printf '%s\n' "OUTPUT_DIRECTORY = $work" 'GENERATE_HTML = NO' 'GENERATE_XML = YES' \
-            'XML_PROGRAMLISTING = NO' 'INPUT = src/DNDS' 'EXTRACT_ALL = NO' 'HIDE_UNDOC_MEMBERS = NO'; } | doxygen - >/dev/null
-    )
+    local parts=$PWD/build/site/parts/$name
+    rm -rf "$parts" "$folder"
+    mkdir -p "$parts"
+    (cd "$source" && { cat docs/Doxyfile && echo "OUTPUT_DIRECTORY = $parts"; } | doxygen - >/dev/null)
     stub=$(find "$source"/build -maxdepth 4 -path '*/dnds/_core.pyi' -print -quit 2>/dev/null || true)
-    "$venv/bin/python" docs/site/assemble.py "$source" "$work/xml" "$work/source" ${stub:+"$stub"}
+    "$venv/bin/python" docs/site/assemble.py "$source" "$parts/xml" "$parts/source" ${stub:+"$stub"}
     DNDS_SITE_VERSION=$name DNDS_SITE_VERSIONS=${names[*]} "$venv/bin/sphinx-build" --quiet --fail-on-warning --keep-going \
-        --jobs auto -c docs/site -d "$work/doctrees" "$work/source" "$folder"
+        --jobs auto -c docs/site -d "$parts/doctrees" "$parts/source" "$folder"
     "$venv/bin/python" docs/site/check_html.py "$folder"
 }
 

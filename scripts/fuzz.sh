@@ -13,7 +13,8 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-say() { printf '\033[1m==> %s\033[0m\n' "$*"; }
+# shellcheck source=/dev/null
+. scripts/say.sh
 
 seconds=240
 formats=gmsh,su2,adf,hdf5,checkpoint

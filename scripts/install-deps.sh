@@ -9,17 +9,14 @@
 #   --petsc  PETSc and petsc4py: for DNDS::Petsc, dnds.petsc, and as the baseline of some benchmarks
 #   --plot   Matplotlib, h5py and netCDF4, for pictures and to read what was written
 #   --lint   what continuous integration needs besides: ccache, clang-format, clang-tidy, doxygen, shellcheck, iproute2
-#            (network tests), VTK and meshio (tests of the Python package use them)
+#            (network tests), spdlog (an example), VTK and meshio (tests of the Python package use them)
 #   --docs   what scripts/docs.sh needs: doxygen, and Python that makes virtual environments
 #   --python what the Python package needs: headers, mpi4py, NumPy, pytest, and nanobind in build/python-venv
 #   --sanitizers  names of the C library's functions, by which known leaks of MPI libraries are told from ours
 set -euo pipefail
 
-say() { printf '\033[1m==> %s\033[0m\n' "$*"; }
-fail() {
-    printf 'install-deps: %s\n' "$*" >&2
-    exit 1
-}
+# shellcheck source=/dev/null
+. "$(dirname "${BASH_SOURCE[0]}")/say.sh"
 
 packages=(g++ cmake ninja-build pkg-config openmpi-bin libopenmpi-dev libfmt-dev libeigen3-dev libtbb-dev
     libgtest-dev libcli11-dev nlohmann-json3-dev libptscotch-dev libhdf5-openmpi-dev libcgns-dev
@@ -31,7 +28,8 @@ for argument in "$@"; do
     --mpich) packages+=(mpich libmpich-dev) ;;
     --petsc) optional+=(petsc-dev python3-petsc4py) ;;
     --plot) packages+=(python3 python3-numpy python3-matplotlib python3-h5py python3-netcdf4) ;;
-    --lint) packages+=(ccache clang-format-14 clang-tidy-14 doxygen shellcheck git iproute2 python3-meshio python3-venv
+    --lint) packages+=(ccache clang-format-14 clang-tidy-14 doxygen libspdlog-dev shellcheck git iproute2
+        python3-meshio python3-venv
         python3-vtk9) ;;
     --docs) packages+=(doxygen python3-venv) ;;
     --sanitizers) packages+=(libc6-dbg) ;;

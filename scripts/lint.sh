@@ -11,7 +11,8 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-say() { printf '\033[1m==> %s\033[0m\n' "$*"; }
+# shellcheck source=/dev/null
+. scripts/say.sh
 
 fix=false
 tidy=false
@@ -136,6 +137,24 @@ check_names() {
     python3 docs/site/check_names.py . docs/coming_from.md docs/dndsr.md || failed+=("names in pages for newcomers")
 }
 
+# docs/settings.md lists what the sources read.
+check_settings() {
+    say "settings"
+    python3 scripts/settings.py --check || failed+=("settings (scripts/settings.py mends the page)")
+}
+
+# Public functions without a description do not become more.
+check_descriptions() {
+    say "descriptions"
+    if ! command -v doxygen >/dev/null; then
+        echo "skipped: doxygen is not installed"
+        return
+    fi
+    mkdir -p build/doxygen
+    { doxygen docs/Doxyfile >/dev/null && python3 docs/site/check_descriptions.py . build/doxygen/xml; } ||
+        failed+=("descriptions")
+}
+
 check_python() {
     local scripts ruff
     mapfile -t scripts < <(files '*.py')
@@ -190,6 +209,8 @@ else
     check_collectives
     check_shell
     check_names
+    check_settings
+    check_descriptions
     check_python
 fi
 

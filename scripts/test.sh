@@ -18,16 +18,13 @@
 #   --build-only      run no tests
 #   --test-only       neither configure nor build: run the tests of what is built
 #
-# DNDS_CCACHE=ON in the environment compiles through ccache.
 # It may be run as often as one likes; the last line counts passed and failed tests over all presets.
+# DNDS_CCACHE=ON|OFF: ON compiles through ccache.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-say() { printf '\033[1m==> %s\033[0m\n' "$*"; }
-fail() {
-    printf 'test.sh: %s\n' "$*" >&2
-    exit 1
-}
+# shellcheck source=/dev/null
+. scripts/say.sh
 
 presets=()
 jobs=$(nproc)

@@ -6,11 +6,12 @@
 #   --built FOLDER  use the library of this build folder instead of compiling it again
 #
 # The wheel is left in build/wheelhouse. Without a network it is built, but not tried: mpi4py and NumPy come from PyPI.
-# In CI (where $CI is set) it fails without build/python-venv, unless there is no network to make it with.
+# CI=true: scripts and tests that miss a tool which continuous integration installs fail, instead of being skipped.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-say() { printf '\033[1m==> %s\033[0m\n' "$*"; }
+# shellcheck source=/dev/null
+. scripts/say.sh
 
 built=""
 while [ $# -gt 0 ]; do

@@ -240,6 +240,45 @@ BalanceChoice balanceOf(Settings settings) {
     return balance;
 }
 
+const std::vector<std::pair<std::string, PictureField>> pictureFields{{"density", PictureField::Density},
+                                                                      {"pressure", PictureField::Pressure},
+                                                                      {"mach", PictureField::Mach},
+                                                                      {"speed", PictureField::Speed}};
+
+/// A list of ascending pairs.
+template <std::size_t size>
+std::optional<std::array<real, size>> intervals(Settings &settings, const char *key) {
+    if (!settings.has(key))
+        return {};
+    const auto list = settings.need<std::vector<real>>(key);
+    bool ascending = list.size() == size;
+    for (std::size_t i = 0; ascending && i < size; i += 2)
+        ascending = list[i] < list[i + 1];
+    DNDS_CHECK(ascending, ArgumentError, "{} must be {} numbers: a low and a higher one for each interval",
+               settings.pathOf(key), size);
+    std::array<real, size> all{};
+    std::copy(list.begin(), list.end(), all.begin());
+    return all;
+}
+
+PictureChoice pictureOf(Settings settings) {
+    PictureChoice picture;
+    picture.every = settings.count("every", 0);
+    DNDS_CHECK(picture.every > 0, ArgumentError, "{} must be given, and positive", settings.pathOf("every"));
+    picture.field = settings.choice<PictureField>("field", pictureFields, picture.field);
+    picture.range = intervals<2>(settings, "range");
+    picture.window = intervals<4>(settings, "window");
+    picture.normal = settings.choice<int>("normal", {{"x", 0}, {"y", 1}, {"z", 2}}, picture.normal);
+    if (settings.has("at"))
+        picture.at = settings.need<real>("at");
+    const index width = settings.count("width", picture.width);
+    DNDS_CHECK(width >= 16 && width <= 4096, ArgumentError, "{} is {}: give 16 to 4096 pixels",
+               settings.pathOf("width"), width);
+    picture.width = static_cast<std::uint32_t>(width);
+    settings.finish();
+    return picture;
+}
+
 OutputChoice outputOf(Settings settings) {
     OutputChoice output;
     output.folder = settings.get<std::string>("folder", output.folder);
@@ -253,6 +292,11 @@ OutputChoice outputOf(Settings settings) {
     output.keep = settings.count("keep", output.keep);
     DNDS_CHECK(output.keep > 0, ArgumentError, "{} is 0: the last checkpoint must be kept", settings.pathOf("keep"));
     output.forces = settings.get<std::vector<std::string>>("forces", {});
+    if (settings.has("picture")) {
+        output.picture = pictureOf(settings.object("picture"));
+        DNDS_CHECK(!output.folder.empty(), ArgumentError, "{} needs a folder: {} is empty", settings.pathOf("picture"),
+                   settings.pathOf("folder"));
+    }
     settings.finish();
     return output;
 }
@@ -354,6 +398,12 @@ int patchOf(const Geom::UnstructuredMesh &mesh, const std::string &name, const c
 }
 
 } // namespace
+
+std::string pictureFieldName(PictureField field) {
+    return std::find_if(pictureFields.begin(), pictureFields.end(),
+                        [&](const auto &one) { return one.second == field; })
+        ->first;
+}
 
 Configuration parseConfiguration(const std::string &text, const std::string &path,
                                  const std::vector<std::string> &changes) {

@@ -10,6 +10,8 @@
 #include "DNDS/Geom/Cgns/CgnsReader.hpp"
 #include "DNDS/Geom/Generate/BoxMesh.hpp"
 
+#include <array>
+#include <cstdint>
 #include <limits>
 #include <map>
 #include <optional>
@@ -53,6 +55,22 @@ struct BalanceChoice {
     bool graph = false;   ///< parts with the fewest faces between them, by the graph instead of a curve
 };
 
+enum class PictureField { Density, Pressure, Mach, Speed };
+
+/// The word for it in the file.
+std::string pictureFieldName(PictureField field);
+
+/// Pictures while a run computes.
+struct PictureChoice {
+    index every = 0; ///< steps
+    PictureField field = PictureField::Pressure;
+    std::optional<std::array<real, 2>> range;  ///< of colours; else of what each picture shows
+    std::optional<std::array<real, 4>> window; ///< low and high along the width and the height; else the mesh's
+    int normal = 2;                            ///< the coordinate across the plane, in three dimensions
+    std::optional<real> at;                    ///< where the plane is; else in the middle
+    std::uint32_t width = 960;                 ///< pixels; the height follows from the window
+};
+
 struct OutputChoice {
     std::string folder = "output";
     index historyEvery = 10;
@@ -62,6 +80,7 @@ struct OutputChoice {
     real checkpointMinutes = 0;      ///< 0: never
     index keep = 2;                  ///< checkpoints
     std::vector<std::string> forces; ///< patches; empty: all walls
+    std::optional<PictureChoice> picture;
 };
 
 struct Configuration {

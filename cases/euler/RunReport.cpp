@@ -115,6 +115,9 @@ std::string textOf(const RunCosts &costs) {
             "balanced {} times in {:.3f} s: {} cells moved; the slowest rank of each step had {:.2f} x the "
             "mean of all ranks' work\n",
             costs.balance.moves, costs.balance.seconds, costs.balance.cells, costs.balance.most / costs.balance.mean);
+    if (costs.pictures.written > 0)
+        text += fmt::format("{} pictures in {:.3f} s besides, {:.1f} % of the time of steps\n", costs.pictures.written,
+                            costs.pictures.seconds, 100 * costs.pictures.seconds / costs.seconds);
     if (costs.graphUse && costs.graphUse->whyNot.empty())
         text +=
             fmt::format("on the device, {} of {} ranks replayed steps from graphs; rank 0: {} graphs, {} launches\n",
@@ -196,6 +199,8 @@ void writeRunReport(DNDS::CommunicatorView comm, const std::string &path, const 
                                  {"seconds", costs.balance.seconds},
                                  {"work, slowest ranks", costs.balance.most},
                                  {"work, mean of ranks", costs.balance.mean}};
+        if (configuration.output.picture)
+            report["pictures"] = {{"written", costs.pictures.written}, {"seconds", costs.pictures.seconds}};
         if (costs.graphUse)
             report["graphs"] = {{"ranks", costs.ranksWithGraphs},
                                 {"captured", costs.graphUse->graphs},

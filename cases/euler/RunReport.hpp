@@ -28,6 +28,7 @@ struct RunCosts {
     int ranksWithGraphs = 0;
     double kinetics = 0, kineticsMost = 0; ///< a mean of ranks, and the slowest rank
     BalanceResult balance;
+    PictureResult pictures; ///< of the slowest rank; not part of `seconds`
 
     double cellsPerSecondAndRank() const {
         return seconds > 0 ? static_cast<double>(cells) * static_cast<double>(steps) / seconds / ranks : 0;

@@ -41,4 +41,10 @@ struct BalanceResult {
     double most = 0, mean = 0; ///< seconds of work of the slowest rank of each step, and of all ranks
 };
 
+/// What pictures have cost.
+struct PictureResult {
+    index written = 0;
+    double seconds = 0;
+};
+
 } // namespace Euler

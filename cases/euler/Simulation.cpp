@@ -1,6 +1,7 @@
 #include "Simulation.hpp"
 
 #include "Output.hpp"
+#include "Picture.hpp"
 #include "RunReport.hpp"
 
 #include "DNDS/Geom/Build/BuildMesh.hpp"
@@ -46,7 +47,8 @@ const Geom::MeshOptions meshOptions{.ghostsBy = Geom::GhostNeighbours::Faces};
 class Simulation::Files {
   public:
     /// Files of a continued run do not replace those of earlier steps.
-    Files(const Geom::UnstructuredMesh &mesh, const Configuration &configuration, index step)
+    Files(const Geom::UnstructuredMesh &mesh, const Geom::MeshMetrics &metrics, const Configuration &configuration,
+          index step)
         : choice_(configuration.output) {
         const OutputChoice &choice = configuration.output;
         if (choice.folder.empty())
@@ -61,6 +63,8 @@ class Simulation::Files {
             fieldsName_ = fmt::format("fields-{:08}.vtkhdf", step);
         if (choice.fields)
             fields_.emplace(mesh, pathOf(fieldsName_));
+        if (choice.picture)
+            pictures_.emplace(mesh, metrics, *choice.picture, choice.folder);
     }
     std::string pathOf(const std::string &name) const {
         return (std::filesystem::path(choice_.folder) / name).string();
@@ -78,9 +82,16 @@ class Simulation::Files {
         if (fields_)
             fields_->write(run.solver(), run.kinetics(), run.configuration().gas, time);
     }
-    void moved(const Geom::UnstructuredMesh &mesh) {
+    void writePicture(const Simulation &run, const RunResult &now) {
+        if (pictures_)
+            pictures_->write(run.solver(), run.configuration().gas, now);
+    }
+    PictureResult pictures() const { return pictures_ ? pictures_->result() : PictureResult{}; }
+    void moved(const Geom::UnstructuredMesh &mesh, const Geom::MeshMetrics &metrics) {
         if (fields_)
             fields_->moved(mesh);
+        if (pictures_)
+            pictures_->moved(mesh, metrics);
     }
     void close() {
         if (fields_)
@@ -92,6 +103,7 @@ class Simulation::Files {
     std::optional<History> history_;
     std::string fieldsName_ = "fields.vtkhdf";
     std::optional<FieldWriter> fields_;
+    std::optional<Pictures> pictures_;
 };
 
 Geom::UnstructuredMesh buildMeshOf(DNDS::CommunicatorView comm, const MeshChoice &choice) {
@@ -210,7 +222,7 @@ std::string Simulation::rebalance(Files &files, const RunResult &now) {
     const index moved = comm_.allReduce(mesh_.cells.owned - static_cast<index>(stay), MPI_SUM);
     if (moved > 0) {
         moveTo(targets);
-        files.moved(mesh_);
+        files.moved(mesh_, metrics_);
     }
     const double seconds = comm_.allReduce(MPI_Wtime() - begin, MPI_MAX);
     policy_->moved(comm_, seconds);
@@ -271,8 +283,10 @@ void Simulation::finish(RunResult &now, Files &files, double seconds, std::ostre
     if (!output.folder.empty())
         writeSurface(mesh_, metrics_, *solver_, configuration_.reference, forcePatches_, files.pathOf("surface.csv"));
     measureErrors(now);
-    const RunCosts costs =
+    RunCosts costs =
         measureCosts(comm_, *solver_, kinetics(), balance_, cells_, now.steps - start_.now.steps, seconds);
+    costs.pictures = files.pictures();
+    costs.pictures.seconds = comm_.allReduce(costs.pictures.seconds, MPI_MAX);
     if (!output.folder.empty())
         writeRunReport(comm_, files.pathOf("run.json"), configuration_, mesh_.origin, now, costs);
     if (out == nullptr)
@@ -307,7 +321,7 @@ RunResult Simulation::operator()(std::ostream *out, ProgressStyle style) {
         measureErrors(now);
         return now;
     }
-    Files files(mesh_, configuration_, now.steps);
+    Files files(mesh_, metrics_, configuration_, now.steps);
     if (implicit_ && now.steps == 0) {
         implicit_->evaluate();
         firstResidual = solver_->residual()[0];
@@ -345,6 +359,7 @@ RunResult Simulation::operator()(std::ostream *out, ProgressStyle style) {
                   .cfl = implicit_ ? implicit_->record().cfl : choice.cfl,
                   .krylovIterations = implicit_ ? implicit_->record().iterations : 0},
                  done);
+        files.writePicture(*this, now);
         if (done)
             break;
         if (output.fieldsEvery > 0 && now.steps % output.fieldsEvery == 0)

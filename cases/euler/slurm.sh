@@ -3,9 +3,10 @@
 #
 #   sbatch [SBATCH OPTION]... cases/euler/slurm.sh CONFIGURATION [EULER OPTION]...
 #
-# EULER is the program (build/release/cases/euler/euler), EULER_OUTPUT the folder of results and checkpoints
-# (euler-<name of the configuration>). Paths are relative to the folder where the job is submitted. On GPUs: a program of
-# the preset cuda, --gpus-per-node=N before the script, and --set scheme.device=cuda after the configuration.
+# Paths are relative to the folder where the job is submitted. On GPUs: a program of the preset cuda, --gpus-per-node=N
+# before the script, and --set scheme.device=cuda after the configuration.
+# EULER=PROGRAM: the program that the job runs; unset: build/release/cases/euler/euler
+# EULER_OUTPUT=FOLDER: of results and checkpoints; unset: `euler-NAME`, NAME being that of the configuration
 #SBATCH --job-name=euler
 #SBATCH --nodes=2
 #SBATCH --ntasks-per-node=64
@@ -18,7 +19,7 @@
 set -euo pipefail
 
 if [ $# -lt 1 ]; then
-    sed -n '2,8s/^# \{0,1\}//p' "$0" >&2
+    sed -n '2,9s/^# \{0,1\}//p' "$0" >&2
     exit 2
 fi
 configuration=$1

@@ -165,11 +165,25 @@ def signature(member):
     return template_line(member) + f"{static}{kind_of} {name}{arguments}".strip()
 
 
-class Reference:
-    """The XML of one run of Doxygen."""
+def position(member):
+    """Header and line of a declaration."""
+    where = member.find("location")
+    return where.get("file"), int(where.get("line"))
 
-    def __init__(self, folder):
+
+def is_special(member, owner):
+    """Copying, moving, destroying, and constructors without arguments: what they do needs no words."""
+    name, arguments = plain(member.find("name")), plain(member.find("argsstring"))
+    return name.startswith("~") or name == "operator=" or (
+        name == owner and re.match(rf"\((\)|(const )?{re.escape(owner)}\b[^,]*&)", arguments) is not None)
+
+
+class Reference:
+    """The XML of one run of Doxygen over the headers below `source`/src."""
+
+    def __init__(self, folder, source):
         self.folder = pathlib.Path(folder)
+        self.source = pathlib.Path(source) / "src"
         self.compounds = {}
         for path in self.folder.glob("*.xml"):
             if path.name not in ("index.xml", "Doxyfile.xml"):
@@ -181,6 +195,7 @@ class Reference:
         self.silent = []  # classes without a description
         self.headers = {plain_path(one): one for one in self.compounds.values()
                         if one.get("kind") == "file" and plain_path(one).endswith(".hpp")}
+        self.texts = {}  # header -> its lines
         self.free = {}  # header -> members of namespaces that it declares
         for one in self.compounds.values():
             if one.get("kind") in ("namespace", "file"):
@@ -194,8 +209,55 @@ class Reference:
                               if one.get("kind") in ("class", "struct", "union") and plain_path(one) in headers
                               and one.get("prot") == "public" and "::detail" not in plain(one.find("compoundname"))}
 
-    def member(self, member):
-        lines = ["::::{container} api-member", "```cpp", signature(member), "```"]
+    def comment_above(self, member):
+        """The line where the comment ends that describes this declaration and those before it in one block, without an
+        empty line between; None if there is none."""
+        header, line = position(member)
+        if header not in self.texts:
+            self.texts[header] = (self.source / header).read_text().splitlines()
+        text = self.texts[header]
+        indent = len(text[line - 1]) - len(text[line - 1].lstrip())
+        for number in range(line - 1, 0, -1):
+            before = text[number - 1]
+            if before.strip().startswith("///"):
+                return number
+            if not before.strip() or len(before) - len(before.lstrip()) < indent or re.match(
+                    r"\s*(public|protected|private):|#", before):
+                return None
+        return None
+
+    def grouped(self, members):
+        """Members, each as a list that begins with the one whose comment describes all of it."""
+        groups, of_comment = [], {}
+        for member in members:
+            described = bool(self.prose.description(member))
+            comment = (position(member)[0], self.comment_above(member)) if not described else None
+            if comment in of_comment and comment[1] is not None:
+                of_comment[comment].append(member)
+                continue
+            groups.append([member])
+            if described:
+                of_comment.setdefault((position(member)[0], self.comment_above(member)), groups[-1])
+        return groups
+
+    def undescribed(self, headers):
+        """(header, line, function) of public functions of these headers that no comment describes, be it of a group."""
+        for compound in self.compounds.values():
+            if compound.get("kind") not in ("class", "struct", "file", "namespace"):
+                continue
+            owner = re.sub(r"<.*", "", plain(compound.find("compoundname"))).split("::")[-1].strip()
+            for member in compound.iter("memberdef"):
+                name = plain(member.find("qualifiedname"))
+                needed = (member.get("kind") == "function" and member.get("prot") == "public"
+                          and not re.search("detail::", name, re.IGNORECASE) and not is_special(member, owner)
+                          and member.find("reimplements") is None)
+                if (needed and position(member)[0] in headers and not self.prose.description(member)
+                        and self.comment_above(member) is None):
+                    yield *position(member), name + plain(member.find("argsstring"))
+
+    def member(self, group):
+        member = group[0]
+        lines = ["::::{container} api-member", "```cpp", *(signature(one) for one in group), "```"]
         for block in self.prose.description(member):
             lines += ["", *block]
         for value in member.iter("enumvalue"):
@@ -221,11 +283,11 @@ class Reference:
             lines += ["Is a " + ", ".join(f"`{base}`" for base in bases) + ".", ""]
         for block in described:
             lines += [*block, ""]
-        for section in one.findall("sectiondef"):
-            if section.get("kind") in SHOWN:
-                for member in section.findall("memberdef"):
-                    if member.get("prot") == "public" and member.get("kind") != "friend":
-                        lines += self.member(member)
+        members = [member for section in one.findall("sectiondef") if section.get("kind") in SHOWN
+                   for member in section.findall("memberdef")
+                   if member.get("prot") == "public" and member.get("kind") != "friend"]
+        for group in self.grouped(members):
+            lines += self.member(group)
         for inner in one.findall("innerclass"):
             if inner.get("prot") == "public":
                 lines += self.compound(inner.get("refid"))
@@ -246,8 +308,8 @@ class Reference:
                 if "detail::" not in plain(member.find("qualifiedname"))]
         if free:
             lines += ["## Functions and names", ""]
-            for member in free:
-                lines += self.member(member)
+            for group in self.grouped(free):
+                lines += self.member(group)
         return "\n".join(lines)
 
 
@@ -256,9 +318,9 @@ def plain_path(compound):
     return location.get("file") if location is not None else ""
 
 
-def write(xml, headers, target):
+def write(xml, source, headers, target):
     """A page for each of `headers` (as they are included) below `target`, and one a folder. Returns their number."""
-    reference = Reference(xml)
+    reference = Reference(xml, source)
     folders = {}
     for header in headers:
         known = header if header in reference.headers else header.removeprefix("DNDS/")

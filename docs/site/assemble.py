@@ -64,7 +64,7 @@ def main(source, xml, target, stub=None):
     shutil.rmtree(target, ignore_errors=True)
     target.mkdir(parents=True)
     pages = guide(source, target)
-    count = api.write(xml, list(public_headers(source)), target / "api")
+    count = api.write(xml, source, list(public_headers(source)), target / "api")
     python = [("dnds", pathlib.Path(stub))] if stub else []
     python += [(f"dnds.{name}", source / f"python/dnds/{name}.py") for name in ("blocks", "mesh")
                if (source / f"python/dnds/{name}.py").exists()]

@@ -1,4 +1,7 @@
-"""Sphinx configuration of the site; scripts/docs.sh sets the environment variables read here."""
+"""Sphinx configuration of the site.
+
+DNDS_SITE_VERSION, DNDS_SITE_VERSIONS: set by scripts/docs.sh: the version of the pages, and all that the site has.
+"""
 
 import os
 

@@ -143,8 +143,8 @@ void bindErrors(nb::module_ &module) {
     module.def(
         "set_warning_sink", &giveWarningsTo, "sink"_a.none(),
         nb::sig("def set_warning_sink(sink: collections.abc.Callable[[str], object] | None) -> None"),
-        R"(Gives what the library has to say where it cannot raise to `sink`, say `logging.warning`, instead of stderr,
-to which None goes back. Failures that end the job go to stderr always. Local.)");
+        R"(Gives what the library has to say where it cannot raise to `sink`, say `logging.warning`, instead of stderr
+or where DNDS_WARNINGS says, to which None goes back. Failures that end the job go to stderr always. Local.)");
     PyObject *base = makeException("Error", PyExc_RuntimeError, nullptr,
                                    "Base of all exceptions of the library. The text has kind, rank and source "
                                    "location; `message` is the text alone, `rank` the rank in MPI.COMM_WORLD.");

@@ -1,4 +1,7 @@
-"""What the documents quote is real: code stands in the examples, and output is what they print. Starts its own MPI."""
+"""What the documents quote is real: code stands in the examples, and output is what they print. Starts its own MPI.
+
+DNDS_TEST_MPIEXEC=LIST: how CTest starts ranks: mpiexec and its flags separated by ;, RANKS for the number.
+"""
 
 import os
 import pathlib

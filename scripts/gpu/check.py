@@ -1,4 +1,7 @@
-"""What scripts/gpu-check.sh does: builds for the GPU of this machine, runs what needs one, writes a report."""
+"""What scripts/gpu-check.sh does: builds for the GPU of this machine, runs what needs one, writes a report.
+
+DNDS_GPU_BUNDLE=FILE: the default of --bundle.
+"""
 
 import argparse
 import glob

@@ -6,10 +6,8 @@
 #   scripts/gpu/openmpi-cuda.sh FILE.tar.gz
 set -euo pipefail
 
-fail() {
-    printf 'openmpi-cuda.sh: %s\n' "$*" >&2
-    exit 1
-}
+# shellcheck source=/dev/null
+. "$(dirname "$0")/../say.sh"
 [ $# -eq 1 ] || fail "usage: scripts/gpu/openmpi-cuda.sh FILE.tar.gz"
 out=$(realpath -m "$1")
 

@@ -1,15 +1,19 @@
 // The main of test programs that run on several ranks.
 //
-// Rank 0 prints as GoogleTest does. Every other rank writes to rank<r>.log in DNDS_TEST_LOG_DIR (default: the working
-// directory's dnds_test_logs); logs of ranks with failures are printed when the run ends. After each test the ranks
-// meet, on a communicator of their own, and agree on whether it failed anywhere.
+// Rank 0 prints as GoogleTest does. Every other rank writes a log; logs of ranks with failures are printed when the run
+// ends. After each test the ranks meet, on a communicator of their own, and agree on whether it failed anywhere.
 //
 // A program never waits for ever:
 //   - An exception that leaves a test body ends the job with its message (on one rank it is a failure like any other).
-//   - A rank that failed a test and then waits DNDS_TEST_FAILURE_GRACE_S (10) seconds for the others ends the job.
-//   - After DNDS_TEST_TIMEOUT_S (50) seconds in all, every rank says which test it is in and ends the job.
+//   - A rank that failed a test and then waits a while for the others ends the job.
+//   - After some time in all, every rank says which test it is in and ends the job.
 //
-// DNDS_TEST_RANKS, if set, is the number of ranks that there must be.
+// DNDS_TEST_LOG_DIR=FOLDER: where ranks other than 0 write `rank<r>.log`; unset: dnds_test_logs where the program runs.
+// DNDS_TEST_FAILURE_GRACE_S=SECONDS: how long a rank that failed a test waits for the others (10).
+// DNDS_TEST_TIMEOUT_S=SECONDS: how long a test program may take in all (50).
+// DNDS_TEST_RANKS=NUMBER: how many ranks there must be; unset: any number.
+// DNDS_TEST_SEED=NUMBER|random: the seed for random input, which rank 0 prints; unset: always the same.
+// DNDS_TEST_MPI_THREADS=multiple: MPI is started for calls by several threads.
 
 #include "support/MpiTest.hpp"
 

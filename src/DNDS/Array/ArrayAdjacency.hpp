@@ -18,12 +18,15 @@ namespace DNDS {
 template <class T>
 class AdjacencyRow {
   public:
+    /// The `size` numbers from `begin` on, which must outlive it; or a mutable row for reading. Local, O(1), as all
+    /// below.
     DNDS_HOST_DEVICE constexpr AdjacencyRow(T *begin, rowsize size) : begin_(begin), size_(size) {}
     template <class U>
     requires(std::is_const_v<T> &&std::is_same_v<const U, T>) DNDS_HOST_DEVICE
         constexpr AdjacencyRow(const AdjacencyRow<U> &other)
         : begin_(other.data()), size_(other.size()) {}
 
+    /// The numbers of the row: how many, where they lie, and number `j`.
     DNDS_HOST_DEVICE constexpr rowsize size() const { return size_; }
     DNDS_HOST_DEVICE constexpr bool empty() const { return size_ == 0; }
     DNDS_HOST_DEVICE constexpr T *data() const { return begin_; }
@@ -55,6 +58,7 @@ class ArrayAdjacencyView : public ArrayView<T, rowSizeParam, rowMaxParam> {
     using Base = ArrayView<T, rowSizeParam, rowMaxParam>;
 
     ArrayAdjacencyView() = default;
+    /// The same rows, seen as lists of row numbers.
     DNDS_HOST_DEVICE constexpr ArrayAdjacencyView(const Base &rows) : Base(rows) {} // NOLINT: implicit on purpose
     /// A mutable view is a const view, too.
     template <class U>
@@ -62,6 +66,7 @@ class ArrayAdjacencyView : public ArrayView<T, rowSizeParam, rowMaxParam> {
         constexpr ArrayAdjacencyView(const ArrayAdjacencyView<U, rowSizeParam, rowMaxParam> &other)
         : Base(static_cast<const ArrayView<U, rowSizeParam, rowMaxParam> &>(other)) {}
 
+    /// Row `i`. O(1).
     DNDS_HOST_DEVICE constexpr AdjacencyRow<T> operator[](index i) const {
         return {Base::operator[](i), this->rowSize(i)};
     }
@@ -85,6 +90,7 @@ class ArrayAdjacency : public ParArray<Index, rowSizeParam, rowMaxParam> {
     using View = ArrayAdjacencyView<Index, rowSizeParam, rowMaxParam>;
     using ConstView = ArrayAdjacencyView<const Index, rowSizeParam, rowMaxParam>;
 
+    /// No rows, on the ranks of `comm`. The name is for messages.
     explicit ArrayAdjacency(CommunicatorView comm) : Base(comm) {}
     ArrayAdjacency(std::string name, CommunicatorView comm) : Base(std::move(name), comm) {}
     /// Chooses the run-time width of the Fixed and Max layouts.

@@ -49,6 +49,7 @@ class ArrayEigenMatrix
     /// Whether shapes are kept for each row, as the last part of `rowLayout`.
     static constexpr bool shapePerRow = Traits::shapePerRow;
 
+    /// No rows, on the ranks of `comm`. The name is for messages.
     explicit ArrayEigenMatrix(CommunicatorView comm) : Base(comm) {}
     ArrayEigenMatrix(std::string name, CommunicatorView comm) : Base(std::move(name), comm) {}
     /// Chooses the run-time sizes, or limits, as `resize(0, rows, cols)`.
@@ -183,6 +184,7 @@ class ArrayEigenMatrix
     }
     bool hasRowShapes() const noexcept override { return shapePerRow; }
 
+    /// As ArrayBase's, for elements and shapes.
     void toDevice() {
         Base::toDevice();
         shapes_.perRow().toDevice();
@@ -191,6 +193,7 @@ class ArrayEigenMatrix
         Base::toDevice(stream);
         shapes_.perRow().toDevice(stream);
     }
+    /// As ArrayBase's, for elements and shapes.
     void toHost() {
         Base::toHost();
         shapes_.perRow().toHost();
@@ -223,6 +226,7 @@ class ArrayEigenMatrix
     /// As ArrayBase::hash; equal elements in other shapes hash differently.
     std::uint64_t hash() const { return shapes_.hash(Base::hash(), this->label()); }
 
+    /// As Array's: contents and shapes change places.
     void swapData(ArrayEigenMatrix &other) noexcept {
         Base::swapData(other);
         shapes_.swap(other.shapes_);
@@ -231,6 +235,7 @@ class ArrayEigenMatrix
         swap(static_cast<Base &>(a), static_cast<Base &>(b));
         a.shapes_.swap(b.shapes_);
     }
+    /// As Array's: a copy of contents and shapes.
     void clone(const ArrayEigenMatrix &other) {
         Base::clone(other);
         shapes_ = other.shapes_;

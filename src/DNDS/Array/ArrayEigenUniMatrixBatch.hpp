@@ -81,6 +81,7 @@ class ArrayEigenUniMatrixBatch : public ParArray<real, NonUniformSize> {
     using View = ArrayEigenUniMatrixBatchView<real, m, n>;
     using ConstView = ArrayEigenUniMatrixBatchView<const real, m, n>;
 
+    /// No rows, on the ranks of `comm`. The name is for messages.
     explicit ArrayEigenUniMatrixBatch(CommunicatorView comm) : Base(comm) {}
     ArrayEigenUniMatrixBatch(std::string name, CommunicatorView comm) : Base(std::move(name), comm) {}
     /// Chooses the size of the matrices.

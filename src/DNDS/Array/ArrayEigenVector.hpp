@@ -23,6 +23,7 @@ class ArrayEigenVector : public ArrayEigenMatrix<sizeParam, 1, maxParam, 1, alig
   public:
     using Base = ArrayEigenMatrix<sizeParam, 1, maxParam, 1, align>;
 
+    /// No rows, on the ranks of `comm`. The name is for messages.
     explicit ArrayEigenVector(CommunicatorView comm) : Base(comm) {}
     ArrayEigenVector(std::string name, CommunicatorView comm) : Base(std::move(name), comm) {}
     /// Chooses the run-time size, or maximum.

@@ -19,8 +19,10 @@ template <class TArray>
 class PairArray : public std::shared_ptr<TArray> {
   public:
     using std::shared_ptr<TArray>::shared_ptr;
+    /// Shares the array.
     PairArray(std::shared_ptr<TArray> array) noexcept : std::shared_ptr<TArray>(std::move(array)) {} // NOLINT: implicit
 
+    /// The array. Throws StateError where there is none.
     TArray &operator*() const {
         DNDS_CHECK(this->get() != nullptr, StateError,
                    "this pair has no arrays (not initialised, or moved from): call initPair first");
@@ -120,6 +122,7 @@ class ArrayPair {
         const TArray &constSon = *son;
         return ArrayPairView(constFather.template deviceView<backend>(), constSon.template deviceView<backend>());
     }
+    /// The same of host memory.
     auto view() { return deviceView<DeviceBackend::Host>(); }
     auto view(GhostUse use = GhostUse::Unchecked) const { return deviceView<DeviceBackend::Host>(use); }
 

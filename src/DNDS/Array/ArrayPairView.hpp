@@ -15,13 +15,16 @@ template <class View>
 class ArrayPairView {
   public:
     ArrayPairView() = default;
+    /// Views of both arrays in one memory. Local, O(1), as all below.
     DNDS_HOST_DEVICE ArrayPairView(View father, View son) : father_(father), son_(son) {}
 
+    /// The number of rows, of them owned, and the views of both parts.
     DNDS_HOST_DEVICE index size() const { return father_.size() + son_.size(); }
     DNDS_HOST_DEVICE index fatherSize() const { return father_.size(); }
     DNDS_HOST_DEVICE const View &father() const { return father_; }
     DNDS_HOST_DEVICE const View &son() const { return son_; }
 
+    /// The number of elements of row `i`.
     DNDS_HOST_DEVICE rowsize rowSize(index i) const {
         return isGhost(i) ? son_.rowSize(i - fatherSize()) : father_.rowSize(i);
     }

@@ -61,6 +61,7 @@ class ArrayTransformer : public TransformerCore {
         son_ = std::move(son);
     }
 
+    /// The arrays given to `setFatherSon`; null before. Local.
     const std::shared_ptr<TArray> &father() const noexcept { return father_; }
     const std::shared_ptr<TArray> &son() const noexcept { return son_; }
 

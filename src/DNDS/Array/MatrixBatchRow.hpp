@@ -30,8 +30,10 @@ class MatrixBatchRow {
     using Matrix = Eigen::Matrix<real, Eigen::Dynamic, Eigen::Dynamic>;
     using Map = MatrixMap<Matrix, T, NoAlign>;
 
+    /// The `size` elements of a row from `row` on.
     DNDS_HOST_DEVICE MatrixBatchRow(T *row, rowsize size) : row_(row), size_(size) {}
 
+    /// How many matrices the row has; where number `k` lies, and its shape; and number `k` itself.
     DNDS_HOST_DEVICE rowsize batchSize() const {
         if (size_ == 0)
             return 0;

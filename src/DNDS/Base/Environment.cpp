@@ -55,10 +55,11 @@ Environment readEnvironment() {
             .oneSidedProxy = switchOf("DNDS_ONE_SIDED_PROXY"),
             .trace = traceFile(),
             .report = switchOf("DNDS_REPORT"),
-            .rollCall = switchOf("DNDS_ROLL_CALL")};
+            .rollCall = switchOf("DNDS_ROLL_CALL"),
+            .warnings = warningPlace()};
 }
 
-std::array<std::pair<const char *, std::string>, 9> Environment::choices() const {
+std::array<std::pair<const char *, std::string>, 10> Environment::choices() const {
     const auto number = [](auto value) { return value == 0 ? std::string() : fmt::format("{}", value); };
     const auto onOrOff = [](bool on) { return std::string(on ? "1" : ""); };
     return {{{"DNDS_TRANSPORT", transport == "auto" ? std::string() : transport},
@@ -69,10 +70,13 @@ std::array<std::pair<const char *, std::string>, 9> Environment::choices() const
              {"DNDS_ONE_SIDED_PROXY", onOrOff(oneSidedProxy)},
              {"DNDS_TRACE", trace},
              {"DNDS_REPORT", onOrOff(report)},
-             {"DNDS_ROLL_CALL", onOrOff(rollCall)}}};
+             {"DNDS_ROLL_CALL", onOrOff(rollCall)},
+             {"DNDS_WARNINGS", warnings == "stderr" ? std::string() : warnings}}};
 }
 
 std::string traceFile() { return textOf("DNDS_TRACE"); }
+
+std::string warningPlace() { return textOf("DNDS_WARNINGS"); }
 
 std::string mpiSwitchForDevices() {
     for (const char *name : {"MV2_USE_CUDA", "MPICH_GPU_SUPPORT_ENABLED", "I_MPI_OFFLOAD"})

@@ -44,8 +44,10 @@ std::string_view errorKindName(ErrorKind kind);
 /// Base of every exception that DNDS throws. `what()` is the whole message: kind, rank, text and source location.
 class Error : public std::runtime_error {
   public:
+    /// With the rank that `setErrorRank` gave.
     Error(ErrorKind kind, std::string message, SourceLocation where);
 
+    /// What went wrong, of a fixed list.
     ErrorKind kind() const noexcept { return kind_; }
     /// The text alone, without kind, rank and location.
     const std::string &message() const noexcept { return message_; }
@@ -64,6 +66,7 @@ class Error : public std::runtime_error {
 template <ErrorKind Kind>
 class ErrorOf : public Error {
   public:
+    /// Thrown by `DNDS_CHECK` and its like; `where` is the caller.
     explicit ErrorOf(std::string message, SourceLocation where = SourceLocation::current())
         : Error(Kind, std::move(message), where) {}
 };

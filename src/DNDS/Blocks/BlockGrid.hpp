@@ -98,6 +98,7 @@ class BlockGrid {
     BlockGrid &operator=(const BlockGrid &) = delete;
     ~BlockGrid();
 
+    /// As it was made: dimensions, index spaces, and how these are connected. Local.
     int dims() const noexcept { return spaces_.front().cells.dims; }
     const std::vector<IndexSpace> &spaces() const noexcept { return spaces_; }
     const std::vector<Connection> &connections() const noexcept { return connections_; }

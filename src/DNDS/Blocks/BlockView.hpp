@@ -62,6 +62,7 @@ class BlockView {
         }
     }
 
+    /// The number of dimensions, and of elements a cell.
     DNDS_HOST_DEVICE int dims() const { return dims_; }
     DNDS_HOST_DEVICE rowsize components() const { return components_; }
     /// Cells of dimension `d`, without ghosts.

@@ -41,6 +41,7 @@ class NdArray {
     using Element = T;
 
     NdArray() = default;
+    /// No cells yet: `decompose` gives them. The name is for messages.
     explicit NdArray(std::string name) : name_(std::move(name)) {}
 
     /// Cuts the array over the ranks; forgets contents and cut of before, unless it throws. The best cut depends on the
@@ -73,6 +74,7 @@ class NdArray {
     const std::string &name() const noexcept { return name_; }
     const BlockGrid &grid() const { return *field().grid(); }
 
+    /// The number of dimensions, 1 to 4, and of elements a cell. Local.
     int dims() const { return grid().dims(); }
     rowsize components() const { return field().components(); }
     /// Cells a dimension, of all ranks.
@@ -115,6 +117,7 @@ class NdArray {
     T *devicePointer() { return field().array().template deviceView<DeviceBackend::CUDA>().data(); }
     const T *devicePointer() const { return field().array().template deviceView<DeviceBackend::CUDA>().data(); }
 
+    /// As the functions of `BlockField` of the same names.
     void toDevice() { field().toDevice(); }
     void toHost() { field().toHost(); }
     void exchangeGhosts(Device::StreamHandle producer = nullptr) { field().exchangeGhosts(producer); }

@@ -34,6 +34,7 @@ class Event {
     /// Null in a moved-from object.
     EventHandle handle() const noexcept { return handle_; }
 
+    /// The event happens when the work queued on `stream` until now has run. Returns at once.
     void record(StreamHandle stream) const { recordEvent(handle_, stream); }
     /// Makes later work on `stream` wait for the event; returns at once.
     void holdBack(StreamHandle stream) const { waitEvent(stream, handle_); }

@@ -20,6 +20,7 @@ class Executor {
     /// In kernels on `stream` of the device.
     static Executor device(Device::StreamHandle stream) { return {MemorySpace::Device, stream, 1}; }
 
+    /// As it was made: where rows must lie; the stream, null on the host; the threads of the host, else 1. Local.
     MemorySpace space() const noexcept { return space_; }
     bool onDevice() const noexcept { return space_ == MemorySpace::Device; }
     Device::StreamHandle stream() const noexcept { return stream_; }

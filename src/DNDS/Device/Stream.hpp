@@ -17,6 +17,7 @@ namespace DNDS::Device {
 /// Local. The constructor throws NotBuiltError without a device back end; the destructor waits for the work.
 class Stream {
   public:
+    /// A new stream; kernels of a higher priority start first where both wait.
     explicit Stream(Priority priority = Priority::Normal) : handle_(createStream(priority)) {}
     Stream(Stream &&other) noexcept : handle_(std::exchange(other.handle_, nullptr)) {}
     Stream &operator=(Stream &&other) noexcept {

@@ -139,6 +139,7 @@ class Exchange {
     /// Which copies of the arrays are moved.
     MemorySpace space() const noexcept { return space_; }
 
+    /// Whether it pulls or pushes, and between which rows. Local.
     Direction direction() const noexcept { return direction_; }
     const std::shared_ptr<const ExchangePattern> &pattern() const noexcept { return pattern_; }
     /// How each peer is reached, ascending; as the arrays lay at the last start, or when it was made. Local.

@@ -25,7 +25,9 @@ struct PeerRows {
         values; ///< row numbers of all peers; may be empty where those of each peer are a range or boxes
     std::vector<RowList> lists; ///< the rows of each peer; exchanges share what these find out about them
 
+    /// The number of peers. Local.
     std::size_t size() const noexcept { return ranks.size(); }
+    /// Calls `function(row)` for the rows of all peers, peer by peer. Local, O(rows).
     template <class Function>
     void forEachRow(Function &&function) const {
         for (const RowList &rows : lists)
@@ -65,6 +67,7 @@ class ExchangePattern : public std::enable_shared_from_this<ExchangePattern> {
         std::vector<int> ranks;     ///< ascending strictly
         std::vector<RowList> lists; ///< of each of them: `RowList::boxes(...)` or a range
 
+        /// Adds the next peer; ranks ascend.
         void append(int rank, RowList rows) {
             ranks.push_back(rank);
             lists.push_back(std::move(rows));
@@ -113,6 +116,7 @@ class ExchangePattern : public std::enable_shared_from_this<ExchangePattern> {
     /// Whether it moves some of the ghosts of another pattern only.
     bool isRestriction() const noexcept { return whole_ != nullptr; }
 
+    /// Owned rows and ghosts of this rank. Local, O(1).
     index fatherSize() const noexcept { return fatherSize_; }
     index sonSize() const noexcept { return sonSize_; }
     /// Ranks that read rows of this rank, and which; ascending for each reader where there is a mapping.

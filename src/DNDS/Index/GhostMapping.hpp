@@ -62,10 +62,12 @@ class GhostMapping {
                                                             const std::function<PullRequest()> &describe,
                                                             PeerDiscovery discovery = PeerDiscovery::Auto);
 
+    /// The numbering of the owned rows. Local.
     const std::shared_ptr<const GlobalMapping> &global() const noexcept { return global_; }
     /// The number of this mapping among the numberings and mappings of its communicator: the same on all ranks.
     std::uint64_t serial() const noexcept { return serial_; }
 
+    /// Owned rows and ghosts of this rank. Local, O(1).
     index fatherSize() const noexcept { return global_->localSize(); }
     index ghostSize() const noexcept { return static_cast<index>(ghosts_.values.size()); }
     /// Global rows of the ghosts, ascending: [ghostSize()].

@@ -24,6 +24,7 @@ class GlobalMapping {
     /// rank passes a negative number.
     static std::shared_ptr<const GlobalMapping> create(CommunicatorView comm, index localRows);
 
+    /// This rank, and the number of ranks. Local.
     int rank() const noexcept { return rank_; }
     int ranks() const noexcept { return static_cast<int>(offsets_.size()) - 1; }
     /// The rows of all ranks. Local, O(1), as all functions below unless they say otherwise.

@@ -45,12 +45,14 @@ struct KrylovResult {
     real residual = 0;    ///< and at the end
     std::string reason{}; ///< what another library calls the end
 
+    /// Whether the residual fell to the tolerance; and a line about the end, for people. Local.
     bool converged() const noexcept { return end == End::Converged; }
     std::string text() const;
 };
 
 /// No preconditioner: z = r.
 struct NoPreconditioner {
+    /// Copies `r` to `z`.
     template <class TVector>
     void operator()(const TVector &r, TVector &z) const {
         z.copyFrom(r);

@@ -47,6 +47,7 @@ class SparseMatrix {
         values_.trans.initPersistentPush(PushOp::Sum);
     }
 
+    /// Which entries there are, and the name for messages. Local.
     const MatrixPattern &pattern() const noexcept { return *pattern_; }
     const std::shared_ptr<const MatrixPattern> &sharedPattern() const noexcept { return pattern_; }
     const std::string &name() const { return values_.father->name(); }

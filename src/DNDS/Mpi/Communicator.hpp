@@ -33,6 +33,7 @@ namespace DNDS {
 /// within the scope what is to be handled. Constructor and destructor are Collective over MPI_COMM_WORLD.
 class MpiSession {
   public:
+    /// Starts MPI unless it runs. Throws StateError where MPI grants less than `threadLevel` needs.
     MpiSession(int &argc, char **&argv, int threadLevel = MPI_THREAD_FUNNELED);
     MpiSession(const MpiSession &) = delete;
     MpiSession &operator=(const MpiSession &) = delete;
@@ -64,6 +65,7 @@ class CommunicatorView {
     /// Local. Throws StateError outside MPI's lifetime and ArgumentError for MPI_COMM_NULL.
     CommunicatorView(MPI_Comm comm, SourceLocation where = SourceLocation::current()); // NOLINT: implicit on purpose
 
+    /// The communicator of MPI, this rank in it, and how many ranks it has. Local.
     MPI_Comm handle() const noexcept { return comm_; }
     int rank() const noexcept { return rank_; }
     int size() const noexcept { return size_; }
@@ -187,6 +189,7 @@ class Communicator {
     /// divided into virtual nodes of so many ranks, to try multi-node paths on one machine.
     static Communicator splitNode(CommunicatorView parent, int ranksPerNode = 0);
 
+    /// Whether there is a communicator: not so when default constructed or moved from. Local.
     bool valid() const noexcept { return comm_ != MPI_COMM_NULL; }
     /// Throws StateError on an empty owner (default constructed or moved from).
     CommunicatorView view(SourceLocation where = SourceLocation::current()) const;

@@ -41,7 +41,7 @@ class CommunicatorContext : public std::enable_shared_from_this<CommunicatorCont
   public:
     /// The context of `comm`, made on first use; of a private duplicate, the context that owns it. Collective on first
     /// use, Local afterwards, on any thread. Throws ArgumentError on all ranks where their environment variables differ
-    /// (docs/environment.md), or say what cannot be.
+    /// (docs/settings.md), or say what cannot be.
     static std::shared_ptr<CommunicatorContext> of(CommunicatorView comm);
 
     /// For `of`: Local, and of no use before `connect`.

@@ -54,6 +54,8 @@ class RemoteMemory {
     /// and write to stderr that they end without this rank where they are in their destructors.
     ~RemoteMemory();
 
+    /// This rank and the number of ranks; the memory it lies in, its name, its communicator, and the bytes of a rank.
+    /// Local.
     int rank() const noexcept { return rank_; }
     int ranks() const noexcept { return static_cast<int>(bytes_.size()); }
     MemorySpace space() const noexcept { return space_; }

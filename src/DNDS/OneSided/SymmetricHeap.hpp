@@ -60,6 +60,7 @@ class SymmetricHeap {
     /// Collective: waits for all ranks, as `RemoteMemory`.
     ~SymmetricHeap();
 
+    /// This rank and the number of ranks; the memory it lies in, and its name. Local.
     int rank() const noexcept { return core_->memory->rank(); }
     int ranks() const noexcept { return core_->memory->ranks(); }
     MemorySpace space() const noexcept { return core_->table.space; }

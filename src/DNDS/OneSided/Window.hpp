@@ -63,6 +63,7 @@ class Window {
     /// Collective, as `RemoteMemory`.
     ~Window() = default;
 
+    /// This rank, and the number of ranks. Local.
     int rank() const noexcept { return core_->data->rank(); }
     int ranks() const noexcept { return core_->data->ranks(); }
 

@@ -150,6 +150,7 @@ class CheckpointReader {
     /// a file of another mesh; NotBuiltError without HDF5.
     CheckpointReader(CommunicatorView comm, std::string path, const CheckpointReadOptions &options = {});
 
+    /// The file. Local.
     const std::string &path() const noexcept { return path_; }
     /// The arrays and values in the file. Local.
     const CheckpointContent &content() const noexcept { return content_; }

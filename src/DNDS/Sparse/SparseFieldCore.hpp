@@ -39,6 +39,7 @@ struct SparseFieldOptions {
 /// The blocks of one sparse field: which of them are there. The base of `SparseField`; move-only.
 class SparseFieldCore {
   public:
+    /// As it was made: name, pattern, grid, options, and elements a cell. Local.
     const std::string &name() const noexcept;
     const std::shared_ptr<const SparsePattern> &pattern() const noexcept;
     const std::shared_ptr<const BlockGrid> &grid() const noexcept { return pattern()->grid(); }

@@ -104,6 +104,7 @@ class SparseFields {
     /// next one where there is none, and throw PeerError at its end. For programs that fail in between. Local.
     void giveUp() noexcept;
 
+    /// The name for messages, and whether an exchange has started that was not finished. Local.
     const std::string &name() const noexcept;
     bool inFlight() const noexcept;
     /// For task graphs: those of the fields.

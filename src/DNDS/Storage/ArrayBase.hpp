@@ -47,6 +47,7 @@ class ArrayBase {
     /// The name, or "unnamed array".
     std::string_view label() const noexcept { return name_.empty() ? std::string_view("unnamed array") : name_; }
 
+    /// Rows, widths and starts of rows, which arrays may share. Local.
     const ArrayShape &shape() const noexcept { return *shape_; }
 
     /// The number of rows.

@@ -51,6 +51,7 @@ class HostDeviceBuffer {
     void swap(HostDeviceBuffer &other) noexcept;
     friend void swap(HostDeviceBuffer &a, HostDeviceBuffer &b) noexcept { a.swap(b); }
 
+    /// The size of the allocation, the same in both memories. O(1).
     std::size_t bytes() const noexcept { return bytes_; }
 
     /// A number that no two allocations in the process share. It travels with the allocation on move and swap, so

@@ -316,6 +316,7 @@ class Graph {
         return Plan::compile(*model_, comm_, executor, options);
     }
 
+    /// The name for messages and traces.
     const std::string &name() const noexcept { return model_->name; }
 
     /// For bindings: the graph without types.

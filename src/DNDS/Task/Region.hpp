@@ -23,6 +23,7 @@ class RowSpace;
 /// Some rows of a space, by a name that is the same on all ranks. Copied freely.
 class Region {
   public:
+    /// The name, and the space whose rows they are. Local.
     const std::string &name() const noexcept { return name_; }
     const RowSpace &space() const noexcept { return *space_; }
     /// The rows on this rank, out of owned rows and ghosts. Null: the owned rows, and of the ghosts those that other
@@ -72,6 +73,8 @@ class RowSpace {
         }
     }
 
+    /// As it was made: name, owned rows, these and ghosts, and the pattern of the ghosts, null where there are none.
+    /// Local.
     const std::string &name() const noexcept { return name_; }
     index owned() const noexcept { return owned_; }
     index size() const noexcept { return owned_ + ghosts_; }

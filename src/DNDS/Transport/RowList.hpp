@@ -22,6 +22,7 @@ struct RowBox {
     std::array<index, loops> counts{1, 1, 1, 1, 1};
     std::array<index, loops> strides{}; ///< in rows; may be negative
 
+    /// The number of rows. O(1).
     index size() const noexcept {
         index rows = 1;
         for (const index count : counts)

@@ -11,6 +11,7 @@ namespace DNDS::Geom {
 /// Computed from corners, also for ghosts; images at their own positions. In two dimensions "volume" is area, "area" is
 /// length.
 struct MeshMetrics {
+    /// Empty; `computeMetrics` makes whole ones.
     explicit MeshMetrics(CommunicatorView comm);
 
     ParArray<real, 1> volumes;     ///< [cells] positive

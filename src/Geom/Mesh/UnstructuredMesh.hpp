@@ -46,7 +46,9 @@ struct MeshEntities {
                                     ///< if the file does not list them
     std::vector<int> images;        ///< [all] number in UnstructuredMesh::images; 0 for owned ones
 
+    /// Owned entities and ghosts. Local, O(1).
     index size() const noexcept { return owned + ghosts; }
+    /// Global numbers and owners. Local. Throws StateError where there is no pattern.
     const GhostMapping &mapping() const { return *builtPattern().mapping(); }
     /// `*pattern`. Throws StateError where there is none. Local.
     const ExchangePattern &builtPattern() const {
@@ -123,6 +125,7 @@ struct MeshPatch {
 /// with the first cell on its left.) That is the same on all ranks and for every number of ranks. For each face of a
 /// periodic boundary the own cell is first and a ghost, an image of the cell on the other side, is second.
 struct UnstructuredMesh {
+    /// Empty; `buildMesh` makes whole ones.
     explicit UnstructuredMesh(CommunicatorView comm);
 
     CommunicatorView comm;

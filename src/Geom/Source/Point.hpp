@@ -11,6 +11,7 @@ namespace DNDS::Geom {
 
 using Point = std::array<real, 3>;
 
+/// Vectors in space: differences, sums, multiples, products and length.
 inline Point operator-(const Point &a, const Point &b) { return {a[0] - b[0], a[1] - b[1], a[2] - b[2]}; }
 inline Point operator+(const Point &a, const Point &b) { return {a[0] + b[0], a[1] + b[1], a[2] + b[2]}; }
 inline Point operator*(real s, const Point &a) { return {s * a[0], s * a[1], s * a[2]}; }

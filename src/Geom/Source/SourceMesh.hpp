@@ -29,6 +29,7 @@ struct ElementBlock {
     std::vector<index> nodes;
     std::vector<index> fileIds; ///< [own]: the element's number in the file, from 1 in its zone
 
+    /// The elements of this rank, and the nodes of one of them. Local.
     index size() const noexcept { return static_cast<index>(types.size()); }
     std::span<const index> nodesOf(index element) const {
         const auto e = static_cast<std::size_t>(element);
@@ -90,6 +91,7 @@ struct SourceMesh {
     std::vector<std::string> warnings; ///< the same on all ranks
     std::vector<std::string> notes;    ///< what was left out without harm; the same on all ranks
 
+    /// The nodes of this rank. Local.
     index nodes() const noexcept { return static_cast<index>(coordinates.size()); }
 };
 

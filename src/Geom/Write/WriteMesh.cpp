@@ -62,12 +62,15 @@ void MeshWriter::setRanks() {
 void MeshWriter::moved(const UnstructuredMesh &mesh) {
     failTogether(order_.comm(), [&] {
         FileOrder order(mesh);
-        const auto sizeOf = [](const FileOrder &of) { return std::array{of.mesh().nodes(), of.mesh().cells.size()}; };
-        DNDS_CHECK(
-            sizeOf(order) == sizeOf(order_), ArgumentError,
-            "{} was repartitioned, but this is another mesh: {} cells and {} nodes in this block, instead of {} and {}",
-            order_.mesh().origin, order.mesh().cells.size(), order.mesh().nodes(), order_.mesh().cells.size(),
-            order_.mesh().nodes());
+        const SourceMesh &now = order.mesh(), &before = order_.mesh();
+        DNDS_CHECK(now.nodes() == before.nodes() && now.cells.size() == before.cells.size(), ArgumentError,
+                   "{} was repartitioned, but this is another mesh: {} cells and {} nodes in this block, instead of {} "
+                   "and {}",
+                   before.origin, now.cells.size(), now.nodes(), before.cells.size(), before.nodes());
+        DNDS_CHECK(now.cells.types == before.cells.types && now.cells.nodes == before.cells.nodes &&
+                       now.coordinates == before.coordinates,
+                   ArgumentError, "{} was repartitioned, but this is another mesh: it has other cells or coordinates",
+                   before.origin);
         order_ = std::move(order);
         ownedNodes_ = mesh.nodes.owned;
         ownedCells_ = mesh.cells.owned;

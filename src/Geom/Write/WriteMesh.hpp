@@ -70,6 +70,7 @@ struct MeshWriterOptions {
 /// says so on stderr. All functions are Collective and throw as those of VtkHdfWriter.
 class MeshWriter {
   public:
+    /// Starts the file and writes the mesh, which may end before the writer does.
     MeshWriter(const UnstructuredMesh &mesh, std::string path, const MeshWriterOptions &options = {});
 
     /// Fields have the rows of owned cells or nodes: see `fieldOf`. Throws ArgumentError with the field's name if it
@@ -82,7 +83,8 @@ class MeshWriter {
     /// goes on with its series: see `VtkHdfWriter::continueFrom`. On any number of ranks, but for the field "rank".
     index continueFrom(const std::string &path, real last = std::numeric_limits<real>::infinity());
     /// The mesh has been repartitioned: fields of later steps have the rows of this one. Costs as making the writer,
-    /// but for the file. Throws ArgumentError for a mesh of another size.
+    /// but for the file. Throws ArgumentError for another mesh: sizes, cells and
+    /// coordinates are compared.
     void moved(const UnstructuredMesh &mesh);
     /// Completes the file.
     void close();

@@ -5,7 +5,7 @@
 
 Each trial starts the writer on another number of ranks. It reads the last checkpoint, compares all of it, and writes
 one after the other until a rank is killed, or all at once. No checkpoint that was reported as written may be lost, and
-none may be half there. DNDS_KILL_TRIALS: how many trials (8); DNDS_TEST_SEED: other moments.
+none may be half there. Another DNDS_TEST_SEED: other moments.
 """
 
 import contextlib

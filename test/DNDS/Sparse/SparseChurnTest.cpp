@@ -74,6 +74,7 @@ struct Churn {
     }
 };
 
+// DNDS_TEST_SPARSE_STEPS=NUMBER: blocks come and go for so many steps, instead of 20 s or a million steps.
 TEST(SparseChurn, NothingGrows) {
     const char *const asked = std::getenv("DNDS_TEST_SPARSE_STEPS"); // NOLINT(concurrency-mt-unsafe)
     const std::int64_t most = asked != nullptr ? std::atoll(asked) : 1'000'000;

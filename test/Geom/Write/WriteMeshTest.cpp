@@ -174,7 +174,12 @@ TEST(MeshWriter, NamesTheFieldThatDoesNotFit) {
     const UnstructuredMesh other = buildMesh(comm, makeBoxMesh(boxOf(BoxCells::Tetrahedra), comm));
     const TemporaryFile unmoved(".vtkhdf");
     MeshWriter writer(mesh, unmoved.path());
-    EXPECT_SAYS(messageOf([&] { writer.moved(other); }), "was repartitioned, but this is another mesh");
+    EXPECT_SAYS(messageOf([&] { writer.moved(other); }), "was repartitioned, but this is another mesh: ");
+    UnstructuredMesh bent = buildMesh(comm, makeBoxMesh(boxOf(BoxCells::Hexahedra), comm));
+    writer.moved(bent); // the same
+    if (bent.nodes.owned > 0)
+        bent.coordinates(0, 0) += 1e-9;
+    EXPECT_SAYS(messageOf([&] { writer.moved(bent); }), "this is another mesh: it has other cells or coordinates");
     writer.writeStep(0.0, {.cells = good});
     writer.close();
     const TemporaryFile cgns(".cgns");

@@ -1,0 +1,11 @@
+# shellcheck shell=bash
+# How scripts speak; they source it.
+
+# A heading, bold.
+say() { printf '\033[1m==> %s\033[0m\n' "$*"; }
+
+# Ends the script with its name and a message.
+fail() {
+    printf '%s: %s\n' "$(basename "$0")" "$*" >&2
+    exit 1
+}
