@@ -1,6 +1,7 @@
 /// @file Plex.cpp
 /// @brief PETSc's DMPlex.
 #include "MeshMethod.hpp"
+#include "PlexCells.hpp"
 
 #include "DNDS/Petsc/Session.hpp"
 
@@ -14,7 +15,6 @@ namespace DNDS::Bench {
 
 namespace {
 
-using Plex = Petsc::Owner<DM, DMDestroy>;
 using Numbers = Petsc::Owner<Vec, VecDestroy>;
 
 /// PT-Scotch as PETSc calls it, with the time of the call. PETSc gives a partitioner's function no place for data.
@@ -40,30 +40,6 @@ void usePtScotch(DM plex) {
     originalPartition = partitioner->ops->partition;
     partitioner->ops->partition = timedPartition;
 }
-
-/// The blocks of the generator as DMPlex takes cells. Its tetrahedra and hexahedra are numbered inside out.
-struct CellList {
-    PetscInt corners = 0;
-    std::vector<PetscInt> cells;
-    std::vector<PetscReal> coordinates;
-    PetscInt ownNodes = 0;
-
-    explicit CellList(const Geom::SourceMesh &source) {
-        corners = source.cells.size() > 0 ? static_cast<PetscInt>(source.cells.nodesOf(0).size()) : 1;
-        cells.assign(source.cells.nodes.begin(), source.cells.nodes.end());
-        for (std::size_t at = 0; at < cells.size(); at += static_cast<std::size_t>(corners))
-            corners == 8 ? std::swap(cells[at + 1], cells[at + 3]) : std::swap(cells[at], cells[at + 1]);
-        for (const auto &point : source.coordinates)
-            coordinates.insert(coordinates.end(), point.begin(), point.end());
-        ownNodes = static_cast<PetscInt>(source.nodes());
-    }
-    static CellList onRoot(CommunicatorView comm, const Geom::BoxMeshOptions &box) {
-        CellList list(comm.rank() == 0 ? Geom::makeBoxMesh(box, 0, 1) : Geom::SourceMesh());
-        list.corners = comm.allReduce(list.corners, MPI_MAX);
-        return list;
-    }
-    PetscInt size() const { return static_cast<PetscInt>(cells.size()) / corners; }
-};
 
 /// Moves the cells to parts and adds a layer of those that share a node with them.
 void distribute(Plex &plex, StageClock &clock) {
@@ -125,19 +101,15 @@ MeshParts run(CommunicatorView comm, const Geom::BoxMeshOptions &box, StageClock
     clock.begin(GenerateStage);
     Plex plex;
     {
-        const CellList list = fromRoot ? CellList::onRoot(comm, box) : CellList(Geom::makeBoxMesh(box, comm));
+        CellList list(fromRoot ? comm.rank() == 0 ? Geom::makeBoxMesh(box, 0, 1) : Geom::SourceMesh()
+                               : Geom::makeBoxMesh(box, comm));
+        list.corners = comm.allReduce(list.corners, MPI_MAX);
         comm.barrier();
         clock.begin("create");
-        Petsc::check(DMPlexCreateFromCellListParallelPetsc(comm.handle(), 3, list.size(), list.ownNodes, PETSC_DECIDE,
-                                                           list.corners, PETSC_FALSE, list.cells.data(), 3,
-                                                           list.coordinates.data(), nullptr, nullptr, plex.out()),
-                     "DMPlexCreateFromCellListParallelPetsc");
+        plex = list.create(comm);
     }
     clock.begin("faces");
-    Plex faces;
-    Petsc::check(DMPlexInterpolate(plex, faces.out()), "DMPlexInterpolate");
-    std::swap(plex, faces);
-    faces.out();
+    plex = interpolated(plex);
     if (comm.size() > 1)
         distribute(plex, clock);
     return measure(plex, clock);

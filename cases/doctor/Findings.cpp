@@ -217,10 +217,9 @@ void judgeFiles(const Json &report, Findings &findings) {
                             fmt::format("{} has {:.0f} MiB left", report["folder"].get<std::string>(), space),
                             "free space, or work in another folder"});
     else
-        findings.push_back(
-            {rate < 5.0 ? Level::Warning : Level::Fine,
-             fmt::format("all ranks together write {:.0f} MiB/s; {:.0f} GiB are left", rate, space / 1024.0),
-             rate < 5.0 ? "work in a folder on a parallel or local file system" : ""});
+        findings.push_back({rate < 5.0 ? Level::Warning : Level::Fine,
+                            fmt::format("ranks together write {:.0f} MiB/s; {:.0f} GiB are left", rate, space / 1024.0),
+                            rate < 5.0 ? "work in a folder on a parallel or local file system" : ""});
 }
 
 } // namespace

@@ -114,7 +114,7 @@ TEST(Findings, Files) {
     expectFinding(report, Level::Warning, "work has 95 MiB left");
     report = healthy();
     report["files"][2]["seconds"] = 1e4;
-    expectFinding(report, Level::Warning, "all ranks together write 0 MiB/s");
+    expectFinding(report, Level::Warning, "ranks together write 0 MiB/s");
     report["files"][1]["error"] = "No space left on device";
     expectFinding(report, Level::Error, "rank 1 cannot write 954 MiB into work: No space left on device");
 }

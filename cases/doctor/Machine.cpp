@@ -1,6 +1,7 @@
 #include "Machine.hpp"
 
 #include "DNDS/Mpi/ClockOffset.hpp"
+#include "DNDS/Mpi/SparseExchange.hpp"
 
 #include <algorithm>
 #include <array>
@@ -109,14 +110,17 @@ Json lookAtMachine() {
 
 std::vector<Json> gather(CommunicatorView comm, const Json &mine) {
     const std::string text = mine.dump(-1, ' ', false, Json::error_handler_t::replace);
-    const std::vector<std::size_t> lengths = comm.allGather(text.size());
-    const std::vector<char> all = comm.allGatherV(std::span<const char>(text));
+    std::vector<index> words(1 + (text.size() + sizeof(index) - 1) / sizeof(index));
+    words[0] = static_cast<index>(text.size());
+    std::memcpy(words.data() + 1, text.data(), text.size());
+    RankLists outgoing;
+    outgoing.append(0, words);
+    const RankLists arrived = sparseExchange(*CommunicatorContext::of(comm), outgoing);
     std::vector<Json> gathered;
-    auto begin = all.begin();
-    for (const std::size_t length : lengths) {
-        const auto end = begin + static_cast<std::ptrdiff_t>(length);
-        gathered.push_back(Json::parse(begin, end));
-        begin = end;
+    for (std::size_t k = 0; k < arrived.size(); ++k) {
+        const auto list = arrived.list(k);
+        const auto *const begin = reinterpret_cast<const char *>(list.data() + 1);
+        gathered.push_back(Json::parse(begin, begin + list[0]));
     }
     return gathered;
 }

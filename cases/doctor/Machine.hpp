@@ -18,7 +18,7 @@ using Json = nlohmann::ordered_json;
 /// tell is null. Local.
 Json lookAtMachine();
 
-/// The objects of all ranks, in order of rank. Collective.
+/// On rank 0 the objects of all ranks, in order of rank; empty on the others. Collective.
 std::vector<Json> gather(CommunicatorView comm, const Json &mine);
 
 /// Writes a file of `bytes` bytes for each rank into `folder`, all at once, and removes them: seconds, space that is

@@ -47,13 +47,16 @@ Json measurePair(const CommunicatorView &comm, int peer, bool first) {
     return {{"latency_us", 0.5e6 * small}, {"megabytes_per_s", 2e-6 * static_cast<double>(large) / whole}};
 }
 
-/// All pairs of `comm`, one after another; what this rank began.
+constexpr int mostForAllPairs = 16; ///< ranks; of more, each measures with the next one and with one far away
+
+/// Pairs of `comm`, one after another; what this rank began.
 void measureAll(const CommunicatorView &comm, std::span<const int> worldRanks, bool sameMachine, bool neighboursOnly,
                 Json &into) {
     const int me = comm.rank();
     for (int a = 0; a < comm.size(); ++a)
         for (int b = a + 1; b < comm.size(); ++b) {
-            if (neighboursOnly && b != a + 1)
+            const bool few = comm.size() <= mostForAllPairs || b == a + comm.size() / 2;
+            if (b != a + 1 && (neighboursOnly || !few))
                 continue;
             if (me == a || me == b) {
                 const Json pair = measurePair(comm, me == a ? b : a, me == a);
@@ -164,7 +167,7 @@ Json measurePulls(CommunicatorView world) {
         Json pull{{"transport", transportName(kind)}, {"device", onDevice}};
         try {
             pull.update(measurePull(world, kind, onDevice)); // what set-up throws is thrown on all ranks
-        } catch (const StateError &error) {
+        } catch (const Error &error) {
             pull.update(Json{{"microseconds", nullptr}, {"paths", nullptr}, {"wrong", 0}, {"error", error.what()}});
         }
         list.push_back(pull);

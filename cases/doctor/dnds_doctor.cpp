@@ -12,14 +12,21 @@
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <csignal>
 #include <cstdio>
 #include <fstream>
+#include <functional>
 #include <string>
+#include <vector>
 
 namespace DNDS::Doctor {
 namespace {
+
+constexpr std::size_t mostPairsPrinted = 120;
+constexpr int mostWritersOfMachine = 4; ///< of many ranks, so many of each machine write a file that is not empty
+constexpr int mostWritersInAll = 16;
 
 struct Options {
     std::string folder = ".";
@@ -62,13 +69,21 @@ Json examine(CommunicatorView world, const Options &options) {
     report["pairs"] = measurePairs(world);
     report["pulls"] = measurePulls(world);
     world.barrier();
-    report["files"] = gather(world, tryFiles(options.folder, world.rank(), options.megabytes << 20U));
+    const bool writes = rankOnMachine(world) < mostWritersOfMachine || world.size() <= mostWritersInAll;
+    report["files"] = gather(world, tryFiles(options.folder, world.rank(), writes ? options.megabytes << 20U : 0));
     return report;
 }
 
 void print(const Json &report) {
+    std::vector<Json> pairs = report["pairs"];
+    if (pairs.size() > mostPairsPrinted) {
+        fmt::print("The slowest {} of {} pairs:\n", mostPairsPrinted, pairs.size());
+        std::ranges::stable_sort(pairs, std::greater<>(),
+                                 [](const Json &pair) { return pair["latency_us"].get<double>(); });
+        pairs.resize(mostPairsPrinted);
+    }
     fmt::print("{:>6} {:>6} {:>12} {:>12}\n", "from", "to", "latency us", "MB/s");
-    for (const Json &pair : report["pairs"])
+    for (const Json &pair : pairs)
         fmt::print("{:>6} {:>6} {:>12.2f} {:>12.0f}{}\n", pair["from"].get<int>(), pair["to"].get<int>(),
                    pair["latency_us"].get<double>(), pair["megabytes_per_s"].get<double>(),
                    pair["same_machine"] ? "" : "  between machines");

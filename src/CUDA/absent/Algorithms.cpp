@@ -12,7 +12,8 @@ void minimum(StreamHandle /*stream*/, std::span<const real> /*x*/, real * /*resu
     std::terminate();
 }
 void largestMagnitude(StreamHandle /*stream*/, const Column & /*column*/, real * /*result*/) { std::terminate(); }
-void integerSum(StreamHandle /*stream*/, const Column & /*column*/, int /*shift*/, FixedPoint::Wide * /*result*/) {
+void integerSum(StreamHandle /*stream*/, const Column & /*column*/, const Scale & /*scale*/,
+                FixedPoint::Wide * /*result*/) {
     std::terminate();
 }
 void exclusiveScan(StreamHandle /*stream*/, std::span<const index> /*counts*/, std::span<index> /*starts*/) {

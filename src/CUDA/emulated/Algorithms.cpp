@@ -45,11 +45,11 @@ void largestMagnitude(StreamHandle stream, const Column &column, real *result) {
     });
 }
 
-void integerSum(StreamHandle stream, const Column &column, int shift, FixedPoint::Wide *result) {
-    queue(stream, [column, shift, result] {
+void integerSum(StreamHandle stream, const Column &column, const Scale &scale, FixedPoint::Wide *result) {
+    queue(stream, [column, scale, result] {
         *result = 0;
         for (index row = 0; row < column.size; ++row)
-            *result += FixedPoint::toInteger(column(row), shift);
+            *result += scale.toInteger(column(row));
     });
 }
 

@@ -70,8 +70,8 @@ struct MagnitudeIn {
 };
 struct IntegerIn {
     Column column;
-    int shift;
-    DNDS_HOST_DEVICE FixedPoint::Wide operator()(index row) const { return FixedPoint::toInteger(column(row), shift); }
+    Scale scale;
+    DNDS_HOST_DEVICE FixedPoint::Wide operator()(index row) const { return scale.toInteger(column(row)); }
 };
 
 /// Queues `*result` = `of(0)`, `of(1)`, ... combined by `join`.
@@ -104,8 +104,8 @@ void largestMagnitude(StreamHandle stream, const Column &column, real *result) {
     reduce("finding the largest magnitude", stream, column.size, MagnitudeIn{column}, result, Larger{}, real{0});
 }
 
-void integerSum(StreamHandle stream, const Column &column, int shift, FixedPoint::Wide *result) {
-    reduce("adding up exactly", stream, column.size, IntegerIn{column, shift}, result, Plus{}, FixedPoint::Wide{0});
+void integerSum(StreamHandle stream, const Column &column, const Scale &scale, FixedPoint::Wide *result) {
+    reduce("adding up exactly", stream, column.size, IntegerIn{column, scale}, result, Plus{}, FixedPoint::Wide{0});
 }
 
 real sum(StreamHandle stream, std::span<const real> x) {

@@ -6,27 +6,33 @@ namespace DNDS {
 
 namespace {
 
-class RowsOnDevice final : public ExactRows {
+class ColumnsOnDevice final : public ExactRows {
   public:
-    RowsOnDevice(Device::StreamHandle stream, std::span<const real> rows) : stream_(stream), rows_(rows) {}
+    ColumnsOnDevice(Device::StreamHandle stream, const ExactColumns &columns) : stream_(stream), columns_(columns) {}
 
-    void findLargest(std::span<real> largest) const override { Device::largestOfColumns(stream_, rows_, largest); }
-    void add(std::span<const std::optional<int>> shifts, std::span<FixedPoint::Wide> sums) const override {
-        Device::integerSumsOfColumns(stream_, rows_, shifts, sums);
+    void findLargest(std::span<real> largest) const override { Device::largestOfColumns(stream_, columns_(), largest); }
+    void add(std::span<const std::optional<FixedPoint::Scale>> scales,
+             std::span<FixedPoint::Wide> sums) const override {
+        Device::integerSumsOfColumns(stream_, columns_(), scales, sums);
     }
 
   private:
     Device::StreamHandle stream_;
-    std::span<const real> rows_;
+    const ExactColumns &columns_;
 };
 
 } // namespace
 
-void exactSums(CommunicatorView comm, const Executor &on, std::span<const real> rows, std::span<real> sums) {
+void exactSums(CommunicatorView comm, const Executor &on, const ExactColumns &columns, std::span<real> sums) {
     if (on.onDevice())
-        exactSums(comm, RowsOnDevice(on.stream(), rows), sums);
+        exactSums(comm, ColumnsOnDevice(on.stream(), columns), sums);
     else
-        exactSums(comm, rows, sums);
+        exactSums(comm, columns, sums);
+}
+
+void exactSums(CommunicatorView comm, const Executor &on, std::span<const real> rows, std::span<real> sums) {
+    exactSums(
+        comm, on, [&] { return FixedPoint::columnsOf(rows, sums.size()); }, sums);
 }
 
 } // namespace DNDS

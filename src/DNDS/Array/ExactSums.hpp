@@ -14,4 +14,7 @@ namespace DNDS {
 /// stream was waited for on return. Collective. Throws also what the device reports on some rank, on all ranks.
 void exactSums(CommunicatorView comm, const Executor &on, std::span<const real> rows, std::span<real> sums);
 
+/// The same of columns, or of products of columns, in the memory of the executor.
+void exactSums(CommunicatorView comm, const Executor &on, const ExactColumns &columns, std::span<real> sums);
+
 } // namespace DNDS

@@ -10,17 +10,11 @@ real sum(StreamHandle stream, std::span<const real> x);
 std::size_t scratchOfMinimum(std::size_t count); ///< bytes; count may be 0
 void minimum(StreamHandle stream, std::span<const real> x, real *result, std::span<std::byte> scratch);
 
-/// One column of rows on the device; there may be 0 rows.
-struct Column {
-    const real *first;
-    index width; ///< of rows
-    index size;
-
-    DNDS_HOST_DEVICE real operator()(index row) const { return first[row * width]; }
-};
-/// `result` is in device memory. Both functions queue.
+using FixedPoint::Column;
+using FixedPoint::Scale;
+/// `result` is in device memory; columns may have 0 rows. Both functions queue.
 void largestMagnitude(StreamHandle stream, const Column &column, real *result);
-void integerSum(StreamHandle stream, const Column &column, int shift, FixedPoint::Wide *result);
+void integerSum(StreamHandle stream, const Column &column, const Scale &scale, FixedPoint::Wide *result);
 void exclusiveScan(StreamHandle stream, std::span<const index> counts, std::span<index> starts);
 void sortByKey(StreamHandle stream, std::span<index> keys, std::span<index> values);
 void multiply(StreamHandle stream, real alpha, const MatrixRows<const real> &a, const MatrixRows<const real> &b,

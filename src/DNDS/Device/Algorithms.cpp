@@ -22,41 +22,31 @@ void Minimum::operator()(StreamHandle stream, std::span<const real> x, real *res
 
 namespace {
 
-void requireRows(std::span<const real> rows, std::size_t columns) {
-    requireDevice("reduce rows");
-    DNDS_CHECK(columns > 0 && rows.size() % columns == 0, ArgumentError, "{} values do not make rows of {} columns",
-               rows.size(), columns);
-}
-
-/// Calls `reduce(k, column, result)` for each column and copies the results from the device to the host.
+/// Calls `reduce(k, result)` for each column and copies the results from the device to the host.
 template <class T, class Reduce>
-void forColumns(StreamHandle stream, std::span<const real> rows, std::span<T> results, const Reduce &reduce) {
-    const std::size_t columns = results.size();
+void forColumns(StreamHandle stream, std::size_t columns, std::span<T> results, const Reduce &reduce) {
+    requireDevice("reduce columns");
+    DNDS_CHECK(columns > 0 && columns == results.size(), ArgumentError, "{} columns are given for {} results", columns,
+               results.size());
     const DeviceBuffer<T> found(columns);
     for (std::size_t k = 0; k < columns; ++k)
-        reduce(k,
-               Hooks::Column{rows.data() + k, static_cast<index>(columns), static_cast<index>(rows.size() / columns)},
-               found.data() + k);
+        reduce(k, found.data() + k);
     copy(results.data(), MemorySpace::Host, found.data(), MemorySpace::Device, results.size_bytes(), stream);
     synchronize(stream);
 }
 
 } // namespace
 
-void largestOfColumns(StreamHandle stream, std::span<const real> rows, std::span<real> largest) {
-    requireRows(rows, largest.size());
-    forColumns(stream, rows, largest, [&](std::size_t, const Hooks::Column &column, real *result) {
-        Hooks::largestMagnitude(stream, column, result);
-    });
+void largestOfColumns(StreamHandle stream, std::span<const FixedPoint::Column> columns, std::span<real> largest) {
+    forColumns(stream, columns.size(), largest,
+               [&](std::size_t k, real *result) { Hooks::largestMagnitude(stream, columns[k], result); });
 }
 
-void integerSumsOfColumns(StreamHandle stream, std::span<const real> rows, std::span<const std::optional<int>> shifts,
-                          std::span<FixedPoint::Wide> sums) {
-    requireRows(rows, sums.size());
-    forColumns(stream, rows, sums, [&](std::size_t k, Hooks::Column column, FixedPoint::Wide *result) {
-        if (!shifts[k])
-            column.size = 0;
-        Hooks::integerSum(stream, column, shifts[k].value_or(0), result);
+void integerSumsOfColumns(StreamHandle stream, std::span<const FixedPoint::Column> columns,
+                          std::span<const std::optional<FixedPoint::Scale>> scales, std::span<FixedPoint::Wide> sums) {
+    forColumns(stream, columns.size(), sums, [&](std::size_t k, FixedPoint::Wide *result) {
+        const FixedPoint::Column column = scales[k] ? columns[k] : FixedPoint::Column{};
+        Hooks::integerSum(stream, column, scales[k].value_or(FixedPoint::Scale(1)), result);
     });
 }
 

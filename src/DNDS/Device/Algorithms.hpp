@@ -6,7 +6,7 @@
 /// throw NotBuiltError without a device, MemoryError, or ArgumentError for sizes that do not match.
 #pragma once
 
-#include "DNDS/Base/FixedPoint.hpp"
+#include "DNDS/Base/FixedPointSums.hpp"
 #include "DNDS/Base/Types.hpp"
 #include "DNDS/Device/DeviceBuffer.hpp"
 #include "DNDS/Device/Hooks.hpp"
@@ -34,13 +34,13 @@ class Minimum {
     DeviceBuffer<std::byte> scratch_;
 };
 
-/// The largest `FixedPoint::magnitude` in each column of rows [rows x columns] on the device, to [columns] on the host;
-/// 0 without rows. Waits. For `exactSums`.
-void largestOfColumns(StreamHandle stream, std::span<const real> rows, std::span<real> largest);
+/// The largest `FixedPoint::magnitude` in each column on the device, to [columns] on the host; 0 without rows. Waits.
+/// For `exactSums`.
+void largestOfColumns(StreamHandle stream, std::span<const FixedPoint::Column> columns, std::span<real> largest);
 
-/// The sums of `FixedPoint::toInteger(value, shift)` in each column; 0 in columns without shift. Waits.
-void integerSumsOfColumns(StreamHandle stream, std::span<const real> rows, std::span<const std::optional<int>> shifts,
-                          std::span<FixedPoint::Wide> sums);
+/// The sums of `scale.toInteger(value)` in each column; 0 in columns without scale. Waits.
+void integerSumsOfColumns(StreamHandle stream, std::span<const FixedPoint::Column> columns,
+                          std::span<const std::optional<FixedPoint::Scale>> scales, std::span<FixedPoint::Wide> sums);
 
 /// starts[i] = counts[0] + ... + counts[i - 1]: row sizes to row offsets. Both may be the same memory.
 void exclusiveScan(StreamHandle stream, std::span<const index> counts, std::span<index> starts);

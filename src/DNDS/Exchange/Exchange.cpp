@@ -120,7 +120,13 @@ void Exchange::requireStarted() const {
     requireCommunicator(); // where it is gone the exchange stays in flight, and its memory is kept
 }
 
+ThreadUse::Scope Exchange::enter() const {
+    return ThreadUse::Scope(*state_->use,
+                            [this] { return fmt::format("the {} of '{}'", directionName(direction_), label()); });
+}
+
 void Exchange::refuse() {
+    const ThreadUse::Scope use = enter();
     requireStartable();
     state_->refused = true;
     refuseAll(state_->transports);
@@ -128,6 +134,7 @@ void Exchange::refuse() {
 
 void Exchange::start(Device::StreamHandle producer) {
     State &state = *state_;
+    const ThreadUse::Scope use = enter();
     requireStartable();
     const double begin = state.counts ? monotonicSeconds() : 0.0;
     state.failure = nullptr;
@@ -203,11 +210,13 @@ void Exchange::rebindChanged() {
 }
 
 void Exchange::wait() {
+    const ThreadUse::Scope use = enter();
     finish();
     synchronize();
 }
 
 void Exchange::waitAndDrop() {
+    const ThreadUse::Scope use = enter();
     finish(false);
     synchronize();
 }
@@ -220,6 +229,7 @@ void Exchange::synchronize() {
 }
 
 void Exchange::wait(Device::StreamHandle consumer) {
+    const ThreadUse::Scope use = enter();
     finish();
     if (state_->stream)
         state_->stream->precede(consumer);
@@ -250,12 +260,16 @@ void Exchange::finish(bool combines) {
 }
 
 bool Exchange::ready() {
+    const ThreadUse::Scope use = enter();
     requireStarted();
+    state_->engine.moveHere();
     return progress();
 }
 
 void Exchange::checkPeers(double secondsWaited) {
+    const ThreadUse::Scope use = enter();
     requireStarted();
+    state_->engine.moveHere();
     state_->checkPeers(secondsWaited);
 }
 

@@ -61,10 +61,10 @@ struct ExchangeRequest {
 /// other side (host, device), and where the library is built with DNDS_DEBUG_CHECKS also one whose sent host rows were
 /// written. It throws when all is complete, and its peers do not hear of it.
 ///
-/// One thread of a rank uses exchanges at a time, except that any thread may destroy one that no other thread uses, as
-/// garbage collectors do. Unless MPI grants MPI_THREAD_MULTIPLE, what the destruction needs of MPI is then left to the
-/// next set-up of an exchange on the communicator. In a forked child exchanges are the parent's: there start and wait
-/// throw, and destroying is silent.
+/// Where MPI grants MPI_THREAD_MULTIPLE, several threads may each use an exchange; else one thread at a time uses
+/// exchanges. Using one beside another thread throws StateError where it is noticed. Any thread may destroy one that no
+/// other uses; without MPI_THREAD_MULTIPLE, what that needs of MPI is left to the next set-up on the communicator. In a
+/// forked child exchanges are the parent's: there start and wait throw, and destroying is silent.
 ///
 /// An exchange moves either the host's or the device's copies (`ExchangeOptions::space`). On the device, rows are
 /// packed and unpacked on a stream of the exchange: what it does runs after what the stream given to `start` held then,
@@ -149,6 +149,9 @@ class Exchange {
   private:
     struct State;
 
+    Exchange(const CommunicatorContext::SetUp &setUp, CommunicatorContext &context, Direction direction,
+             const std::function<ExchangeRequest()> &describe, const ExchangeOptions &options, PushOp op);
+
     /// Chooses transports and lays out messages, in memory that it may take. Local. Returns the signature of what
     /// moves.
     std::uint64_t prepare(CommunicatorContext &context, std::uint64_t round, const ExchangeOptions &options);
@@ -167,6 +170,8 @@ class Exchange {
     void requireStartable() const;
     void requireStarted() const;
     const std::string &label() const;
+    /// Marks this thread as the user. Throws StateError where another one is.
+    ThreadUse::Scope enter() const;
     void requireUnchanged();
     void combinePushed();
 

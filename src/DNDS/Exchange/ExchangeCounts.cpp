@@ -74,18 +74,29 @@ CountsOfProcess &CountsOfProcess::instance() {
     return *counts;
 }
 
-void announceReport(const CommunicatorContext &context) {
-    static bool announced = false;
-    if (announced || !reportsAtEnd() || !holdsAllRanks(context))
+void announceReport(CommunicatorContext &context) {
+    struct Announced {}; // on each communicator: threads may set up on several at a time, in any order
+    if (!reportsAtEnd() || context.attachment<Announced>() || !holdsAllRanks(context))
         return;
-    context.comm().guarded([] { atFinalize([](void *) noexcept { printReportAtEnd(); }, nullptr); });
-    announced = true;
+    context.attach<Announced>([&] {
+        std::shared_ptr<Announced> made;
+        context.comm().guarded([&] {
+            made = std::make_shared<Announced>();
+            static bool announced = false;
+            const std::lock_guard lock(CountsOfProcess::instance().mutex);
+            if (!announced)
+                atFinalize([](void *) noexcept { printReportAtEnd(); }, nullptr);
+            announced = true;
+        });
+        return made;
+    });
 }
 
 std::shared_ptr<ExchangeCounts> countsOf(const CommunicatorContext &context, const std::string &name) {
     if (!countsExchanges())
         return nullptr;
     CountsOfProcess &counts = CountsOfProcess::instance();
+    const std::lock_guard lock(counts.mutex);
     std::shared_ptr<ExchangeCounts> &found = counts.exchanges[name];
     if (!found)
         found = std::make_shared<ExchangeCounts>();

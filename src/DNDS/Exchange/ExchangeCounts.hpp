@@ -6,11 +6,13 @@
 #include "DNDS/Mpi/ClockOffset.hpp"
 
 #include <array>
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <map>
 #include <memory>
+#include <mutex>
 #include <span>
 #include <string>
 
@@ -28,8 +30,8 @@ struct PathShare {
     std::uint64_t bytes = 0; ///< sent each time the exchange runs
 };
 
-/// Sums over all runs of all exchanges of one name, and the shape of the latest of them. Counters have no lock: one
-/// thread of a rank uses exchanges at a time.
+/// Sums over all runs of all exchanges of one name, and the shape of the latest of them. Several threads may count
+/// runs; the rest is under the lock of all counts.
 struct ExchangeCounts {
     struct Array {
         std::size_t owned = 0; ///< bytes
@@ -37,11 +39,11 @@ struct ExchangeCounts {
     };
 
     std::uint64_t made = 0;
-    std::uint64_t runs = 0;  ///< waited for with success
-    std::uint64_t begun = 0; ///< started with success
-    double startSeconds = 0.0;
-    double waitSeconds = 0.0;
-    double startsAt = 0.0; ///< the sum of the moments of all starts, by `monotonicSeconds`
+    std::atomic<std::uint64_t> runs = 0;  ///< waited for with success
+    std::atomic<std::uint64_t> begun = 0; ///< started with success
+    std::atomic<double> startSeconds = 0.0;
+    std::atomic<double> waitSeconds = 0.0;
+    std::atomic<double> startsAt = 0.0; ///< the sum of the moments of all starts, by `monotonicSeconds`
     std::uint64_t peers = 0;
     std::uint64_t rowsSent = 0; ///< this and the next ones in each run
     std::uint64_t rowsReceived = 0;
@@ -63,12 +65,13 @@ struct ExchangeCounts {
         ++runs;
         waitSeconds += monotonicSeconds() - begin;
     }
-    /// The shape of an exchange that was just made. Local.
+    /// The shape of an exchange that was just made. Local; under the lock.
     void describe(std::span<const PeerPath> peersNow, bool onDevice);
 };
 
 /// All counts of this process, by the name of the exchange. Names are the same on all ranks of an exchange.
 struct CountsOfProcess {
+    std::mutex mutex; ///< of all but runs
     std::map<std::string, std::shared_ptr<ExchangeCounts>> exchanges;
     std::size_t arenaBytes = 0; ///< the most that was seen when an exchange was made
 
@@ -76,10 +79,11 @@ struct CountsOfProcess {
 };
 
 /// Before the first exchange of all ranks is made: with DNDS_REPORT=1, the program will end with a report. Collective
-/// the first time, else Local and of no cost.
-void announceReport(const CommunicatorContext &context);
+/// the first time for each communicator of all ranks, else Local and of no cost.
+void announceReport(CommunicatorContext &context);
 
-/// The counts under that name, made if need be; null while nothing is counted. Local. Throws std::bad_alloc.
+/// The counts under that name, made if need be; null while nothing is counted. Local; takes the lock. Throws
+/// std::bad_alloc.
 std::shared_ptr<ExchangeCounts> countsOf(const CommunicatorContext &context, const std::string &name);
 
 } // namespace DNDS

@@ -186,11 +186,13 @@ std::vector<index> PeerRows::allRows() const {
 std::shared_ptr<const ExchangePattern> ExchangePattern::fromLists(const std::shared_ptr<CommunicatorContext> &context,
                                                                   const std::function<Rows()> &describe) {
     DNDS_CHECK(context != nullptr, ArgumentError, "a pattern from lists needs a communicator's context");
+    const CommunicatorContext::SetUp setUp(*context);
     const CommunicatorView &comm = context->comm();
     const std::uint64_t serial = context->nextSerial();
     std::shared_ptr<const ExchangePattern> made;
     std::exception_ptr failure;
     try {
+        setUp.requireAlone();
         Rows rows = describe();
         DNDS_CHECK(rows.fatherSize >= 0 && rows.sonSize >= 0, ArgumentError,
                    "a pattern cannot have {} owned rows and {} ghosts", rows.fatherSize, rows.sonSize);
@@ -211,11 +213,13 @@ std::shared_ptr<const ExchangePattern> ExchangePattern::fromLists(const std::sha
 std::shared_ptr<const ExchangePattern> ExchangePattern::fromBoxes(const std::shared_ptr<CommunicatorContext> &context,
                                                                   const std::function<Boxes()> &describe) {
     DNDS_CHECK(context != nullptr, ArgumentError, "a pattern from boxes needs a communicator's context");
+    const CommunicatorContext::SetUp setUp(*context);
     const int ranks = context->comm().size();
     const std::uint64_t serial = context->nextSerial();
     std::shared_ptr<const ExchangePattern> made;
     std::exception_ptr failure;
     try {
+        setUp.requireAlone();
         Boxes boxes = describe();
         DNDS_CHECK(boxes.fatherSize >= 0 && boxes.sonSize >= 0, ArgumentError,
                    "a pattern cannot have {} owned rows and {} ghosts", boxes.fatherSize, boxes.sonSize);
@@ -234,11 +238,13 @@ std::shared_ptr<const ExchangePattern> ExchangePattern::fromBoxes(const std::sha
 }
 
 std::shared_ptr<const ExchangePattern> ExchangePattern::restrictedTo(std::span<const index> ghosts) const {
+    const CommunicatorContext::SetUp setUp(*context_);
     const std::uint64_t serial = context_->nextSerial();
     RankLists wanted; // of each owner: numbers in its list of what it gives
     Rows rows{fatherSize_, sonSize_, {}, {}};
     std::exception_ptr failure;
     try {
+        setUp.requireAlone();
         DNDS_CHECK(!weak_from_this().expired(), StateError, "a pattern that is restricted is kept by a shared_ptr");
         std::vector<bool> keep(static_cast<std::size_t>(sonSize_));
         for (const index row : ghosts) {
@@ -294,9 +300,8 @@ std::shared_ptr<const ExchangePattern> ExchangePattern::restrictedTo(std::span<c
 }
 
 void ExchangePattern::classifyRows() const {
-    if (classified_)
-        return;
     boundary_ = sortedUnique(readers().allRows());
+    inner_.clear(); // what an attempt without memory left
     inner_.reserve(static_cast<std::size_t>(fatherSize()) - boundary_.size());
     auto next = boundary_.begin();
     for (index row = 0; row < fatherSize(); ++row) {
@@ -305,16 +310,15 @@ void ExchangePattern::classifyRows() const {
         else
             inner_.push_back(row);
     }
-    classified_ = true;
 }
 
 std::span<const index> ExchangePattern::boundaryRows() const {
-    classifyRows();
+    std::call_once(classified_, [this] { classifyRows(); });
     return boundary_;
 }
 
 std::span<const index> ExchangePattern::innerRows() const {
-    classifyRows();
+    std::call_once(classified_, [this] { classifyRows(); });
     return inner_;
 }
 

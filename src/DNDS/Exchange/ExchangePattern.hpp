@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <mutex>
 #include <span>
 #include <utility>
 #include <vector>
@@ -140,7 +141,7 @@ class ExchangePattern : public std::enable_shared_from_this<ExchangePattern> {
                 ///< mapping keeps the lists
     PeerRows readers_;
     PeerRows owners_;
-    mutable bool classified_ = false; ///< many exchanges never ask, and set-up is to be fast
+    mutable std::once_flag classified_; ///< many exchanges never ask, and set-up is to be fast
     mutable std::vector<index> boundary_;
     mutable std::vector<index> inner_;
 };

@@ -5,6 +5,7 @@
 #include "DNDS/Mpi/NodeTopology.hpp"
 #include "DNDS/Transport/TransportTable.hpp"
 
+#include <mutex>
 #include <new>
 #include <utility>
 
@@ -73,6 +74,10 @@ std::unique_ptr<Exchange> Exchange::make(CommunicatorContext &context, Direction
 
 Exchange::Exchange(CommunicatorContext &context, Direction direction, const std::function<ExchangeRequest()> &describe,
                    const ExchangeOptions &options, PushOp op)
+    : Exchange(CommunicatorContext::SetUp(context), context, direction, describe, options, op) {}
+
+Exchange::Exchange(const CommunicatorContext::SetUp &setUp, CommunicatorContext &context, Direction direction,
+                   const std::function<ExchangeRequest()> &describe, const ExchangeOptions &options, PushOp op)
     : direction_(direction), op_(op), ghosts_(direction == Direction::Push ? options.ghosts : GhostsAfterPush::Keep),
       channel_(context.nextChannel()) { // before anything can fail: ranks stay in step
     const std::uint64_t round = context.nextRound();
@@ -88,7 +93,9 @@ Exchange::Exchange(CommunicatorContext &context, Direction direction, const std:
             }
     };
     attempt([&] {
+        setUp.requireAlone();
         state_ = std::make_shared<State>();
+        state_->use = &context.useOf(state_->ownUse);
         ExchangeRequest request = describe();
         (void)contextOf(request.pattern);
         pattern_ = std::move(request.pattern);
@@ -112,8 +119,7 @@ Exchange::Exchange(CommunicatorContext &context, Direction direction, const std:
         beginCounting(created.names);
     });
     const MessagePlan none;
-    agreeOnPlan(context, failure ? none : state_->plan, created,
-                failure ? std::span<const TransportKind>() : state_->kinds, failure);
+    agreeOnPlan(context, failure ? none : state_->plan, created, state_->kinds, failure);
     connect(context.comm());
     state_->releaseArrays();
 }
@@ -124,13 +130,12 @@ std::uint64_t Exchange::prepare(CommunicatorContext &context, std::uint64_t roun
     const std::size_t count = state.members.size();
     for (std::vector<RowLayout> *layouts : {&state.fathers, &state.sons, &state.fathersNow, &state.sonsNow})
         layouts->resize(count);
-    state.kinds.assign(static_cast<std::size_t>(context.comm().size()), TransportKind::Auto);
     std::map<int, TransportChoice> choices;
     const TransportTable &transports = TransportTable::of(context);
     for (const PeerRows *peers : {&pattern_->readers(), &pattern_->owners()})
         for (const int peer : peers->ranks) {
             const TransportChoice choice = transports.choose(context, peer, options.transport, space_);
-            state.kinds[static_cast<std::size_t>(peer)] = choice.kind;
+            state.kinds[peer] = choice.kind;
             choices.emplace(peer, choice);
             state.sonsInArena = state.sonsInArena || transports.at(choice.kind).destinationsInArena;
         }
@@ -163,6 +168,7 @@ void Exchange::beginCounting(const std::string &names) {
     state.counts = countsOf(pattern_->context(), fmt::format("{} of '{}'", directionName(direction_), names));
     if (!state.counts)
         return;
+    const std::lock_guard lock(CountsOfProcess::instance().mutex);
     ExchangeCounts &counts = *state.counts;
     counts.describe(paths_, space_ == MemorySpace::Device);
     counts.owned = static_cast<std::uint64_t>(pattern_->fatherSize());

@@ -52,9 +52,11 @@ struct Exchange::State {
     std::unique_ptr<DeviceCombine> combine; ///< pushes on the device
     std::optional<GhostZeroing> zeroing;    ///< pushes that leave zero ghosts
     std::vector<std::unique_ptr<Transport>> transports;
-    std::vector<TransportKind> kinds; ///< by rank
-    bool sonsInArena = false;         ///< in memory that the ranks of the node share
+    PeerKinds kinds;
+    bool sonsInArena = false; ///< in memory that the ranks of the node share
     std::thread::id maker = std::this_thread::get_id();
+    ThreadUse ownUse;
+    ThreadUse *use = &ownUse; ///< or that of the process, where MPI does not serve several threads
     ProgressEngine engine;
     bool bound = true; ///< false after planning or binding failed half-way
     bool inFlight = false;

@@ -131,10 +131,10 @@ MessagePlan planMessages(const ExchangePattern &pattern, Direction direction, st
 }
 
 std::map<TransportKind, TransportPlan> splitByTransport(const MessagePlan &plan, const Channel &channel,
-                                                        std::span<const TransportKind> kinds) {
+                                                        const PeerKinds &kinds) {
     std::map<TransportKind, TransportPlan> plans;
     const auto planOf = [&](int peer) -> TransportPlan & {
-        TransportPlan &ofKind = plans[kinds[static_cast<std::size_t>(peer)]];
+        TransportPlan &ofKind = plans[kinds.at(peer)];
         ofKind.channel = channel;
         return ofKind;
     };
@@ -179,12 +179,11 @@ bool sameMemory(const RowLayout &bound, const RowLayout &now) {
     return true;
 }
 
-void agreeOnPlan(CommunicatorContext &context, const MessagePlan &plan, const Created &created,
-                 std::span<const TransportKind> kinds, const std::exception_ptr &mine) {
+void agreeOnPlan(CommunicatorContext &context, const MessagePlan &plan, const Created &created, const PeerKinds &kinds,
+                 const std::exception_ptr &mine) {
     const CommunicatorView &comm = context.comm();
     const auto terms = [&](int peer, std::size_t bytes, std::uint64_t widths) {
-        return Terms{bytes, created.signature, static_cast<std::uint64_t>(kinds[static_cast<std::size_t>(peer)]),
-                     widths};
+        return Terms{bytes, created.signature, static_cast<std::uint64_t>(kinds.at(peer)), widths};
     };
 
     // Senders add the fingerprints of what they send, receivers subtract those of what they expect, and so does each

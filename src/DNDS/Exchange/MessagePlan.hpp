@@ -28,9 +28,12 @@ struct MessagePlan {
 MessagePlan planMessages(const ExchangePattern &pattern, Direction direction, std::span<const RowLayout> fathers,
                          std::span<const RowLayout> sons);
 
+/// The transport to each peer.
+using PeerKinds = std::map<int, TransportKind>;
+
 /// One plan for each transport. Local.
 std::map<TransportKind, TransportPlan> splitByTransport(const MessagePlan &plan, const Channel &channel,
-                                                        std::span<const TransportKind> kinds);
+                                                        const PeerKinds &kinds);
 
 /// The addresses of the parts: sources and destinations of the arrays themselves, in a push without the destinations.
 Endpoints endpointsOf(Direction direction, std::span<const RowLayout> fathers, std::span<const RowLayout> sons);
@@ -53,7 +56,7 @@ struct Created {
 /// transport. Collective; one reduction when all is well. Throws on all ranks: `mine`, which is what this rank caught
 /// while planning, if anything; StateError naming arrays that differ; LayoutError or ArgumentError naming the pair of
 /// ranks that disagrees.
-void agreeOnPlan(CommunicatorContext &context, const MessagePlan &plan, const Created &created,
-                 std::span<const TransportKind> kinds, const std::exception_ptr &mine);
+void agreeOnPlan(CommunicatorContext &context, const MessagePlan &plan, const Created &created, const PeerKinds &kinds,
+                 const std::exception_ptr &mine);
 
 } // namespace DNDS

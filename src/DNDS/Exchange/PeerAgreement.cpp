@@ -106,7 +106,7 @@ void PeerAgreement::State::create(const CommunicatorContext &context, const Chan
         DNDS_CHECK(rank >= 0 && rank < comm.size(), IndexError, "there is no rank {} to agree with about {}", rank,
                    what);
         if (rank != comm.rank())
-            peers.push_back({rank, arena ? node.nodeRank[static_cast<std::size_t>(rank)] : -1});
+            peers.push_back({rank, arena ? node.nodeRank(rank) : -1});
     }
     receives.assign(peers.size(), MPI_REQUEST_NULL);
     sends.assign(peers.size(), MPI_REQUEST_NULL);
@@ -221,9 +221,11 @@ bool PeerAgreement::State::ended() noexcept {
 PeerAgreement::PeerAgreement(std::shared_ptr<CommunicatorContext> context, std::string_view what,
                              std::span<const int> peers)
     : context_(std::move(context)) {
+    const CommunicatorContext::SetUp setUp(*context_);
     const CommunicatorView comm = context_->comm();
     const Channel channel = context_->nextChannel(); // before anything can fail: ranks stay in step
     comm.guarded([&] {
+        setUp.requireAlone();
         state_ = std::make_shared<State>();
         state_->create(*context_, channel, what, peers);
     });

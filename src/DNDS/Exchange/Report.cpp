@@ -13,6 +13,7 @@
 #include <cstdio>
 #include <functional>
 #include <iterator>
+#include <mutex>
 #include <numeric>
 #include <set>
 
@@ -35,7 +36,9 @@ struct Told {
 };
 
 Told toldOf(const std::string &name, double clockOffset) {
-    const auto &exchanges = CountsOfProcess::instance().exchanges;
+    CountsOfProcess &process = CountsOfProcess::instance();
+    const std::lock_guard lock(process.mutex);
+    const auto &exchanges = process.exchanges;
     const auto found = exchanges.find(name);
     if (found == exchanges.end())
         return {};
@@ -58,14 +61,17 @@ Told toldOf(const std::string &name, double clockOffset) {
 std::vector<std::string> namesOnAllRanks(CommunicatorView comm) {
     std::vector<std::string> names;
     std::string others;
-    const auto &exchanges = CountsOfProcess::instance().exchanges;
+    CountsOfProcess &process = CountsOfProcess::instance();
+    const auto &exchanges = process.exchanges;
     comm.guarded([&] {
+        const std::lock_guard lock(process.mutex);
         if (comm.rank() == 0)
             for (const auto &exchange : exchanges)
                 names.push_back(exchange.first);
     });
     broadcastStrings(comm, names);
     comm.guarded([&] {
+        const std::lock_guard lock(process.mutex);
         for (const auto &exchange : exchanges)
             if (std::ranges::find(names, exchange.first) == names.end())
                 others += exchange.first + '\0';
@@ -136,7 +142,8 @@ ExchangeReport summaryOf(const std::string &name, std::span<const Told> all) {
 }
 
 std::array<double, 6> memoryOfProcess() {
-    const CountsOfProcess &process = CountsOfProcess::instance();
+    CountsOfProcess &process = CountsOfProcess::instance();
+    const std::lock_guard lock(process.mutex);
     std::map<std::string, ExchangeCounts::Array> arrays;
     double lists = 0.0;
     double buffers = 0.0;
@@ -241,7 +248,7 @@ std::string Report::text() const {
     return text;
 }
 
-void countExchanges(bool on) noexcept { counting().store(on, std::memory_order_relaxed); }
+void countExchanges(bool on) { counting().store(on, std::memory_order_relaxed); }
 
 bool countsExchanges() { return counting().load(std::memory_order_relaxed); }
 

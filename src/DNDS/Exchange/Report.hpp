@@ -67,7 +67,7 @@ struct Report {
 
 /// Whether exchanges that are made from now on are counted; DNDS_REPORT=1 counts from the beginning. A run costs four
 /// readings of the clock (0.1 us) while it is counted, and nothing else. Local, on all ranks alike.
-void countExchanges(bool on) noexcept;
+void countExchanges(bool on);
 /// Local.
 bool countsExchanges();
 

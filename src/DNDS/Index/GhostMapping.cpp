@@ -105,11 +105,13 @@ std::shared_ptr<const GhostMapping> GhostMapping::fromPullList(std::shared_ptr<c
 std::shared_ptr<const GhostMapping> GhostMapping::fromPullList(CommunicatorContext &context,
                                                                const std::function<PullRequest()> &describe,
                                                                PeerDiscovery discovery) {
+    const CommunicatorContext::SetUp setUp(context);
     RankLists ghosts;
     std::shared_ptr<const GlobalMapping> global;
     std::string_view name;
     std::exception_ptr failure;
     try {
+        setUp.requireAlone();
         const PullRequest request = describe();
         global = request.global;
         name = request.name;
@@ -139,9 +141,12 @@ std::shared_ptr<const GhostMapping> GhostMapping::fromRepeatedPullList(std::shar
                                                                        std::span<const index> pullRows,
                                                                        PeerDiscovery discovery) {
     requireGlobal(global);
+    CommunicatorContext &context = *global->context();
+    const CommunicatorContext::SetUp setUp(context);
     RankLists ghosts;
     std::exception_ptr failure;
     try {
+        setUp.requireAlone();
         DNDS_CHECK(std::is_sorted(pullRows.begin(), pullRows.end()), ArgumentError,
                    "a pull list of {} rows with repeats does not ascend", pullRows.size());
         DNDS_CHECK(pullRows.empty() || (global->contains(pullRows.front()) && global->contains(pullRows.back())),
@@ -151,8 +156,7 @@ std::shared_ptr<const GhostMapping> GhostMapping::fromRepeatedPullList(std::shar
     } catch (...) {
         failure = std::current_exception();
     }
-    RankLists wanted = sparseExchange(*global->context(), ghosts, discovery, failure);
-    CommunicatorContext &context = *global->context();
+    RankLists wanted = sparseExchange(context, ghosts, discovery, failure);
     return make(context, std::move(global), std::move(ghosts), std::move(wanted), {});
 }
 
@@ -163,7 +167,9 @@ std::shared_ptr<const GhostMapping> GhostMapping::fromPushList(std::shared_ptr<c
     requireGlobal(global);
     RankLists given;
     CommunicatorContext &context = *global->context();
+    const CommunicatorContext::SetUp setUp(context);
     context.comm().guarded([&] {
+        setUp.requireAlone();
         const auto ranks = static_cast<std::size_t>(global->ranks());
         DNDS_CHECK(starts.size() == ranks + 1, ArgumentError, "the push list has {} starts; {} ranks need {}",
                    starts.size(), ranks, ranks + 1);

@@ -1,13 +1,24 @@
 #include "DNDS/Index/GlobalMapping.hpp"
 
 #include <algorithm>
+#include <limits>
 
 namespace DNDS {
 
+namespace {
+
+/// Takes the place of a number of rows where a rank has failed.
+constexpr index failed = std::numeric_limits<index>::min();
+
+} // namespace
+
 std::shared_ptr<const GlobalMapping> GlobalMapping::create(CommunicatorView comm, index localRows) {
     auto context = CommunicatorContext::of(comm);
+    const CommunicatorContext::SetUp setUp(*context);
     const std::uint64_t serial = context->nextSerial(); // before a rank can fail alone, so that ranks stay in step
-    const std::vector<index> sizes = context->comm().allGather(localRows);
+    const std::vector<index> sizes = context->comm().allGather(setUp.alone() ? localRows : failed);
+    if (std::ranges::find(sizes, failed) != sizes.end())
+        context->comm().guarded([&] { setUp.requireAlone(); });
     std::vector<index> offsets(sizes.size() + 1, 0);
     for (std::size_t r = 0; r < sizes.size(); ++r) {
         DNDS_CHECK(sizes[r] >= 0, ArgumentError, "rank {} owns {} rows; a number of rows cannot be negative", r,

@@ -3,6 +3,7 @@
 #include "DNDS/Index/RowPacking.hpp"
 #include "DNDS/Mpi/Rendezvous.hpp"
 
+#include <algorithm>
 #include <numeric>
 #include <utility>
 
@@ -51,9 +52,46 @@ std::vector<index> lookUp(const GlobalMapping &mapping, std::span<const index> n
 
 /// What one rank has sent of one array.
 struct Arrival {
-    std::span<const index> sizes; ///< of the rows in bytes, if they differ
-    const std::byte *bytes = nullptr;
+    std::span<const index> sizes;     ///< of the rows in bytes, if they differ
+    const std::byte *bytes = nullptr; ///< null for rows that stay where they are until they are copied
 };
+
+/// Whether rows that stay on their rank must be set aside: an array of them gets others before it is copied.
+bool overwritesSources(std::span<const Redistribute::Move> arrays) {
+    return std::ranges::any_of(arrays, [&](const Redistribute::Move &one) {
+        return std::ranges::any_of(arrays, [&](const Redistribute::Move &other) { return other.from == one.to; });
+    });
+}
+
+/// Rows that follow each other before and after.
+struct RowRun {
+    index from;
+    index to;
+    index count;
+};
+
+std::vector<RowRun> runsOf(std::span<const index> from, std::span<const index> to) {
+    std::vector<RowRun> runs;
+    for (std::size_t i = 0; i < from.size(); ++i)
+        if (!runs.empty() && from[i] == runs.back().from + runs.back().count &&
+            to[i] == runs.back().to + runs.back().count)
+            ++runs.back().count;
+        else
+            runs.push_back({from[i], to[i], 1});
+    return runs;
+}
+
+/// Copies rows between two arrays of one layout, of `rowBytes` bytes each where that is fixed, else -1.
+void copyRuns(const Detail::HostRows &rows, std::span<const RowRun> runs, index rowBytes, const RowPart &to) {
+    const RowPart &from = rows.layout().parts[0];
+    for (const RowRun &run : runs)
+        if (rowBytes >= 0 && from.stride == to.stride)
+            Detail::copyBytes(to.base + to.begin(run.to), from.base + from.begin(run.from),
+                              (run.count - 1) * static_cast<index>(from.stride) + rowBytes);
+        else
+            for (index k = 0; k < run.count; ++k)
+                Detail::copyBytes(to.base + to.begin(run.to + k), rows.begin(run.from + k), rows.bytes(run.from + k));
+}
 
 /// Gives an array rows of these sizes, or of `width`, that of `from` before anything was moved. Contents are what they
 /// are.
@@ -71,9 +109,10 @@ void resizeLike(const ArrayBase &from, rowsize width, ArrayBase &to, index rows,
     }
 }
 
-/// Gives `to` its rows. Row i of the k-th list that has arrived becomes row `places.list(k)[i]`.
-void takeRows(const RankLists &places, std::span<const Arrival> arrived, const ArrayBase &from, rowsize width,
-              ArrayBase &to) {
+/// Gives `to` its rows. Row i of the k-th list that has arrived becomes row `places.list(k)[i]`; `staying` are the rows
+/// of `from` that stay on this rank.
+void takeRows(const RankLists &places, std::span<const Arrival> arrived, std::span<const RowRun> staying,
+              const ArrayBase &from, rowsize width, ArrayBase &to) {
     const auto elementBytes = static_cast<index>(from.shape().elementBytes);
     const bool fixed = isFixedLayout(from.shape().layout);
     const index rowBytes = width * elementBytes; // where it is fixed
@@ -87,11 +126,15 @@ void takeRows(const RankLists &places, std::span<const Arrival> arrived, const A
     const RowLayout layout = to.rowLayout(MemorySpace::Host, Access::Write);
     const RowPart &elements = layout.parts[0];
     for (std::size_t k = 0; k < arrived.size(); ++k) {
+        const auto bytesOf = [&](index row) { return fixed ? rowBytes : sizes[toSize(row)] * elementBytes; };
         const std::byte *bytes = arrived[k].bytes;
+        if (bytes == nullptr) {
+            copyRuns(Detail::HostRows(from), staying, fixed ? rowBytes : -1, elements);
+            continue;
+        }
         for (const index row : places.list(k)) {
-            const index size = fixed ? rowBytes : sizes[toSize(row)] * elementBytes;
-            Detail::copyBytes(elements.base + elements.begin(row), bytes, size);
-            bytes += size;
+            Detail::copyBytes(elements.base + elements.begin(row), bytes, bytesOf(row));
+            bytes += bytesOf(row);
         }
     }
 }
@@ -233,6 +276,7 @@ RankLists Redistribute::packRows(std::span<const Move> arrays) const {
                    array.to->label(), array.to->layoutSignature());
         rows.emplace_back(*array.from);
     }
+    const bool setAside = overwritesSources(arrays);
     RankLists outgoing;
     Detail::Packer packer(outgoing.values);
     for (std::size_t k = 0; k < leaving_.size(); ++k) {
@@ -245,7 +289,8 @@ RankLists Redistribute::packRows(std::span<const Move> arrays) const {
             if (!isFixedLayout(arrays[a].from->shape().layout))
                 for (const index row : members)
                     packer.put(rows[a].bytes(row));
-            packer.putRows(rows[a], members);
+            if (leaving_.ranks[k] != comm().rank() || setAside)
+                packer.putRows(rows[a], members);
         }
         outgoing.ranks.push_back(leaving_.ranks[k]);
         outgoing.starts.push_back(static_cast<index>(outgoing.values.size()));
@@ -256,7 +301,9 @@ RankLists Redistribute::packRows(std::span<const Move> arrays) const {
 void Redistribute::unpackRows(std::span<const Move> arrays, const RankLists &incoming) const {
     std::vector<std::vector<Arrival>> arrived; // of each array, from each rank
     std::vector<rowsize> widths;               // an array that is changed below may be the source of a later one
+    std::vector<RowRun> staying;
     comm().guarded([&] {
+        const bool setAside = overwritesSources(arrays);
         for (const Move &array : arrays)
             widths.push_back(array.from->width());
         arrived.assign(arrays.size(), std::vector<Arrival>(incoming.size()));
@@ -265,6 +312,10 @@ void Redistribute::unpackRows(std::span<const Move> arrays, const RankLists &inc
             "{} ranks send rows to rank {}, which expects rows of {}: call move of the same movement on all ranks",
             incoming.size(), comm().rank(), arriving_.size());
         for (std::size_t k = 0; k < incoming.size(); ++k) {
+            if (incoming.ranks[k] == comm().rank() && !setAside) {
+                const auto own = std::ranges::find(leaving_.ranks, comm().rank()) - leaving_.ranks.begin();
+                staying = runsOf(leaving_.list(static_cast<std::size_t>(own)), arriving_.list(k));
+            }
             const index rows = arriving_.starts[k + 1] - arriving_.starts[k];
             RecordReader reader(incoming.list(k));
             const index fromBefore = reader.next();
@@ -291,6 +342,8 @@ void Redistribute::unpackRows(std::span<const Move> arrays, const RankLists &inc
                     arrived[a][k].sizes = reader.next(rows);
                     bytes = std::accumulate(arrived[a][k].sizes.begin(), arrived[a][k].sizes.end(), index{0});
                 }
+                if (incoming.ranks[k] == comm().rank() && !setAside)
+                    continue;
                 const auto words = reader.next(Detail::wordsOf(bytes));
                 arrived[a][k].bytes = reinterpret_cast<const std::byte *>(words.data());
             }
@@ -298,7 +351,7 @@ void Redistribute::unpackRows(std::span<const Move> arrays, const RankLists &inc
     });
     comm().guarded([&] { // from here on arrays change
         for (std::size_t a = 0; a < arrays.size(); ++a)
-            takeRows(arriving_, arrived[a], *arrays[a].from, widths[a], *arrays[a].to);
+            takeRows(arriving_, arrived[a], staying, *arrays[a].from, widths[a], *arrays[a].to);
     });
 }
 

@@ -70,7 +70,8 @@ class Redistribute {
     /// Moves the rows of arrays, all in one message a peer. Collective. `to` gets this rank's rows after the movement,
     /// of the sizes they had, and its width from `from`; it has the type and layout of `from`. CSR arrays are
     /// compressed before and afterwards. Host memory; buffers take the bytes of the rows that leave and of those that
-    /// arrive (rows that stay on their rank count as both) and 8 bytes a row where rows differ in size.
+    /// arrive, and 8 bytes a row where rows differ in size. Rows that stay on their rank are copied without a buffer,
+    /// unless an array gets rows and gives some, too.
     ///
     /// Throws ArgumentError where an array has not the rows of `before()`; LayoutError where types or layouts differ
     /// between `from` and `to`, or these, run-time widths or the number of arrays between ranks that exchange rows;

@@ -6,7 +6,10 @@
 
 #include <Eigen/LU>
 
+#include <cmath>
 #include <cstddef>
+#include <limits>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -19,7 +22,8 @@ class BlockJacobi {
     using Row = Eigen::Matrix<real, b, 1>;
 
   public:
-    /// Collective. O(rows). Throws ArgumentError on all ranks where a block has no inverse, which names its row.
+    /// Collective. O(rows b^3). Throws ArgumentError on all ranks where a block is singular to rounding, whatever the
+    /// units of its rows and columns, or not finite; the message names its row.
     explicit BlockJacobi(const SparseMatrix<b> &matrix) {
         const MatrixPattern &pattern = matrix.pattern();
         pattern.unknowns()->context().comm().guarded([&] {
@@ -27,11 +31,13 @@ class BlockJacobi {
             for (index row = 0; row < pattern.rows(); ++row) {
                 const Block block =
                     matrix.at(static_cast<std::size_t>(pattern.starts()[static_cast<std::size_t>(row)]));
-                inverses_.push_back(block.inverse());
-                DNDS_CHECK(
-                    inverses_.back().allFinite(), ArgumentError,
-                    "the matrix '{}' has no block Jacobi preconditioner: the diagonal block of own row {} is singular",
-                    matrix.name(), row);
+                const std::optional<Block> inverse = inverseOf(block);
+                DNDS_CHECK(inverse.has_value(), ArgumentError,
+                           "the matrix '{}' has no block Jacobi preconditioner: the diagonal block of own row {} of "
+                           "rank {} is {}; is there a row without an equation of its own?",
+                           matrix.name(), row, pattern.unknowns()->context().comm().rank(),
+                           block.allFinite() ? "singular to rounding" : "not finite");
+                inverses_.push_back(*inverse);
             }
         });
     }
@@ -52,6 +58,26 @@ class BlockJacobi {
     }
 
   private:
+    /// A power of two that makes the largest of these magnitudes a number between 1 and 2; 0 if they are all 0.
+    static real scaleOf(real largest) { return largest > 0 ? std::ldexp(1.0, -std::ilogb(largest)) : 0; }
+
+    /// Nothing where rows or columns are linearly dependent but for rounding errors. Their units are scaled away first.
+    static std::optional<Block> inverseOf(const Block &block) {
+        const Row rows = block.cwiseAbs().rowwise().maxCoeff().unaryExpr(&scaleOf);
+        Block scaled = rows.asDiagonal() * block;
+        const Row columns = scaled.cwiseAbs().colwise().maxCoeff().transpose().unaryExpr(&scaleOf);
+        scaled *= columns.asDiagonal();
+        if (!scaled.allFinite())
+            return std::nullopt;
+        Eigen::FullPivLU<Eigen::Matrix<real, b, b>> factors(scaled);
+        factors.setThreshold(10 * b * std::numeric_limits<real>::epsilon());
+        if (!factors.isInvertible())
+            return std::nullopt;
+        const Block ofScaled = factors.inverse();
+        const Block inverse = columns.asDiagonal() * ofScaled * rows.asDiagonal();
+        return inverse.allFinite() ? std::optional<Block>(inverse) : std::nullopt;
+    }
+
     std::vector<Block> inverses_;
 };
 

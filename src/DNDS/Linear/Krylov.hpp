@@ -5,8 +5,11 @@
 #include "DNDS/Array/ArrayDof.hpp"
 #include "DNDS/Array/ExactSums.hpp"
 
+#include <algorithm>
 #include <cmath>
+#include <exception>
 #include <functional>
+#include <initializer_list>
 #include <span>
 #include <string>
 #include <utility>
@@ -71,37 +74,61 @@ class KrylovWork {
                        b.father->label(), x.father->label());
         });
         requireSameOptions(b.father->comm(), method, options);
-        if (options.exactSums)
-            products_.clone(b);
         result_.residual = norm(b);
         limit_ = std::max(options.absolute, options.relative * result_.residual);
     }
 
-    /// A copy of the right-hand side, on its executor, with a persistent pull.
+    /// A copy of the right-hand side, on its executor.
     TVector vector() const {
         TVector made;
         made.clone(b_);
         made.runOn(b_.executor());
+        return made;
+    }
+    /// The same with a persistent pull, for what the operator is applied to.
+    TVector direction() const {
+        TVector made = vector();
         if (made.trans.pattern() != nullptr)
             made.trans.initPersistentPull();
         return made;
     }
-    real dot(const TVector &x, const TVector &y) {
-        if (!options_.exactSums)
-            return x.dot(y);
-        products_.runOn(b_.executor());
-        products_.copyFrom(x);
-        products_ *= y;
-        const auto count = static_cast<std::size_t>(products_.father->dataSize());
-        const TVector &made = products_;
-        const real *const rows = b_.executor().onDevice()
-                                     ? made.father->template deviceView<DeviceBackend::CUDA>().rows().data()
-                                     : made.father->data();
-        real sum = 0;
-        DNDS::exactSums(b_.father->comm(), b_.executor(), {rows, count}, {&sum, 1});
-        return sum;
+    /// What is multiplied, row by row, and added up.
+    struct Factors {
+        const TVector &x;
+        const TVector &y;
+    };
+    /// Scalar products, all of them in one reduction, or the two of exact sums. Collective.
+    std::vector<real> dots(std::span<const Factors> factors) const {
+        std::vector<real> results(factors.size());
+        const CommunicatorView comm = b_.father->comm();
+        if (options_.exactSums) {
+            exactSums(
+                comm, b_.executor(),
+                [&] {
+                    std::vector<FixedPoint::Column> columns;
+                    for (const auto &[x, y] : factors)
+                        columns.push_back(
+                            {ownedOf(x).data(), static_cast<index>(ownedOf(x).size()), 1, ownedOf(y).data()});
+                    return columns;
+                },
+                results);
+            return results;
+        }
+        std::exception_ptr failure;
+        try {
+            for (std::size_t k = 0; k < factors.size(); ++k)
+                results[k] = DofExecution::dot(b_.executor(), ownedOf(factors[k].x), ownedOf(factors[k].y));
+        } catch (...) {
+            failure = std::current_exception();
+        }
+        reduceOrThrow(comm, results, Reduction::Sum, failure);
+        return results;
     }
-    real norm(const TVector &x) { return std::sqrt(dot(x, x)); }
+    std::vector<real> dots(std::initializer_list<Factors> factors) const {
+        return dots(std::span(factors.begin(), factors.size()));
+    }
+    real dot(const TVector &x, const TVector &y) const { return dots({{x, y}})[0]; }
+    real norm(const TVector &x) const { return std::sqrt(dot(x, x)); }
 
     /// Notes a residual. Whether to stop.
     bool isOver(int iteration, real residual) {
@@ -117,6 +144,11 @@ class KrylovWork {
             return end(KrylovResult::End::Converged);
         return iteration >= options_.maxIterations && end(KrylovResult::End::IterationLimit);
     }
+    /// Whether to stop as a product that should be positive is not.
+    bool isIndefinite(real product) {
+        return !(product > 0) &&
+               end(std::isnan(product) ? KrylovResult::End::NotFinite : KrylovResult::End::NotPositiveDefinite);
+    }
     bool end(KrylovResult::End how) {
         result_.end = how;
         return true;
@@ -124,9 +156,19 @@ class KrylovWork {
     const KrylovResult &result() const { return result_; }
 
   private:
+    /// The owned elements, where the executor is. Throws LayoutError where they are not as many as those of b.
+    std::span<const real> ownedOf(const TVector &x) const {
+        const auto &rows = std::as_const(*x.father);
+        DNDS_CHECK(rows.dataSize() == b_.father->dataSize(), LayoutError, "'{}' has {} elements, but '{}' has {}",
+                   rows.label(), rows.dataSize(), b_.father->label(), b_.father->dataSize());
+        const auto count = static_cast<std::size_t>(rows.dataSize());
+        if (b_.executor().onDevice())
+            return {rows.template deviceView<DeviceBackend::CUDA>().rows().data(), count};
+        return {rows.data(), count};
+    }
+
     const KrylovOptions &options_;
     const TVector &b_;
-    TVector products_;
     real limit_ = 0;
     KrylovResult result_;
 };
@@ -138,61 +180,89 @@ void residualOf(const TVector &b, TVector &x) {
     x += b;
 }
 
+/// Makes w orthogonal to an orthonormal basis by classical Gram-Schmidt, twice, which is as good as modified
+/// Gram-Schmidt and takes two reductions (Giraud, Langou, Rozloznik and van den Eshof 2005). Adds to the coefficients,
+/// and returns the norm of what is left.
+template <class TVector>
+real orthogonalise(const KrylovWork<TVector> &work, std::span<const TVector> basis, TVector &w,
+                   std::span<real> coefficients) {
+    std::vector<typename KrylovWork<TVector>::Factors> factors;
+    for (const TVector &v : basis)
+        factors.push_back({v, w});
+    factors.push_back({w, w});
+    real before = 0, left = 0; // squares of norms
+    for (int pass = 0; pass < 2; ++pass) {
+        const std::vector<real> sums = work.dots(factors);
+        before = left = sums.back();
+        for (std::size_t i = 0; i < basis.size(); ++i) {
+            coefficients[i] += sums[i];
+            w.addTo(basis[i], -sums[i]);
+            left -= sums[i] * sums[i];
+        }
+    }
+    // By Pythagoras, unless what the first pass had left was mostly rounding errors.
+    return left > before / 2 ? std::sqrt(left) : work.norm(w);
+}
+
 } // namespace Detail
 
 /// Solves A x = b for a symmetric positive definite A by conjugate gradients (Hestenes and Stiefel 1952), from the x
 /// given.
 ///
 /// `multiply(d, y)` sets the owned rows of y to A d; it may pull d, whose persistent pull has been prepared: d is
-/// always the same vector. `precondition(r, z)` sets those of z to an approximation of A^-1 r, symmetric and positive
-/// definite, too. Vectors are ArrayDof of one pattern; they work on the executor of b. Collective; per iteration one
-/// product and three reductions (each exact sum is two), four work vectors and one for exact sums. An exception that
-/// the functions throw on one rank leaves the others waiting, as in any collective. Throws on all ranks LayoutError for
-/// vectors that do not fit and ArgumentError for options that differ.
+/// always the same vector, and the only one with a pull. `precondition(r, z)` sets those of z to an approximation of
+/// A^-1 r, symmetric and positive definite, too. Vectors are ArrayDof of one pattern; they work on the executor of b.
+/// Collective; per iteration one product and two reductions (each is two with exact sums), four work vectors. An
+/// exception that the functions throw on one rank leaves the others waiting, as in any collective. Throws on all ranks
+/// LayoutError for vectors that do not fit and ArgumentError for options that differ.
 ///
 ///     const KrylovResult done = conjugateGradients([&](auto &d, auto &y) { a.multiply(d, y); }, b, x, BlockJacobi(a));
 template <class TVector, class Multiply, class Precondition = NoPreconditioner>
 KrylovResult conjugateGradients(Multiply &&multiply, const TVector &b, TVector &x, Precondition &&precondition = {},
                                 const KrylovOptions &options = {}) {
     Detail::KrylovWork<TVector> work("conjugateGradients", b, x, options);
-    TVector d = work.vector(), r = work.vector(), z = work.vector(), y = work.vector();
+    TVector d = work.direction(), r = work.vector(), z = work.vector(), y = work.vector();
     d.copyFrom(x);
     multiply(d, r);
     Detail::residualOf(b, r);
     precondition(std::as_const(r), z);
     d.copyFrom(z);
-    real rz = work.dot(r, z);
-    for (int iteration = 0; !work.isOver(iteration, work.norm(r)); ++iteration) {
+    std::vector<real> sums = work.dots({{r, r}, {r, z}});
+    for (int iteration = 0; !work.isOver(iteration, std::sqrt(sums[0])); ++iteration) {
+        const real rz = sums[1];
+        if (work.isIndefinite(rz))
+            break;
         multiply(d, y);
         const real energy = work.dot(d, y);
-        if (!(energy > 0) && work.end(KrylovResult::End::NotPositiveDefinite))
+        if (work.isIndefinite(energy))
             break;
         const real step = rz / energy;
         x.addTo(d, step);
         r.addTo(y, -step);
         precondition(std::as_const(r), z);
-        const real before = std::exchange(rz, work.dot(r, z));
-        d *= rz / before;
+        sums = work.dots({{r, r}, {r, z}});
+        d *= sums[1] / rz;
         d += z;
     }
     return work.result();
 }
 
 /// The same for any A by BiCGStab (van der Vorst 1992), preconditioned from the right: the residual is that of A x = b.
-/// Per iteration two products and six reductions; eight work vectors.
+/// Per iteration two products and three reductions; six work vectors.
 template <class TVector, class Multiply, class Precondition = NoPreconditioner>
 KrylovResult biCgStab(Multiply &&multiply, const TVector &b, TVector &x, Precondition &&precondition = {},
                       const KrylovOptions &options = {}) {
     Detail::KrylovWork<TVector> work("biCgStab", b, x, options);
-    TVector d = work.vector(), r = work.vector(), first = work.vector(), p = work.vector(), v = work.vector(),
-            t = work.vector(), update = work.vector();
+    TVector d = work.direction(), r = work.vector(), first = work.vector(), p = work.vector(), v = work.vector(),
+            t = work.vector();
     d.copyFrom(x);
     multiply(d, r);
     Detail::residualOf(b, r);
     first.copyFrom(r);
     p.copyFrom(r);
-    real rho = work.dot(first, r);
-    for (int iteration = 0; !work.isOver(iteration, work.norm(r)); ++iteration) {
+    std::vector<real> sums = work.dots({{r, r}, {first, r}});
+    for (int iteration = 0; !work.isOver(iteration, std::sqrt(sums[0])); ++iteration) {
+        const real rho = sums[1];
         precondition(std::as_const(p), d);
         multiply(d, v);
         const real along = work.dot(first, v);
@@ -203,31 +273,30 @@ KrylovResult biCgStab(Multiply &&multiply, const TVector &b, TVector &x, Precond
         r.addTo(v, -alpha);
         precondition(std::as_const(r), d);
         multiply(d, t);
-        const real size = work.dot(t, t);
-        const real omega = size > 0 ? work.dot(t, r) / size : 0;
+        const std::vector<real> of = work.dots({{t, t}, {t, r}});
+        const real omega = of[0] > 0 ? of[1] / of[0] : 0;
         x.addTo(d, omega);
         r.addTo(t, -omega);
-        const real before = std::exchange(rho, work.dot(first, r));
+        sums = work.dots({{r, r}, {first, r}});
         if (omega == 0) { // r was zero, or nothing can be gained
-            if (!work.isOver(iteration + 1, work.norm(r)))
+            if (!work.isOver(iteration + 1, std::sqrt(sums[0])))
                 work.end(KrylovResult::End::Breakdown);
             break;
         }
         p.addTo(v, -omega);
-        p *= rho / before * (alpha / omega);
+        p *= sums[1] / rho * (alpha / omega);
         p += r;
     }
     return work.result();
 }
 
-/// The same for any A by GMRES (Saad and Schultz 1986) with restarts, preconditioned from the right, with modified
-/// Gram-Schmidt: iteration k after a restart takes one product and k + 1 reductions, and `restart` + 3 work vectors in
-/// all.
+/// The same for any A by GMRES (Saad and Schultz 1986) with restarts, preconditioned from the right, with classical
+/// Gram-Schmidt, twice: an iteration takes one product and two reductions, and `restart` + 3 work vectors in all.
 template <class TVector, class Multiply, class Precondition = NoPreconditioner>
 KrylovResult gmres(Multiply &&multiply, const TVector &b, TVector &x, Precondition &&precondition = {},
                    const KrylovOptions &options = {}) {
     Detail::KrylovWork<TVector> work("gmres", b, x, options);
-    TVector d = work.vector(), z = work.vector();
+    TVector d = work.direction(), z = work.vector();
     std::vector<TVector> basis;
     basis.push_back(work.vector());
     const auto most = static_cast<std::size_t>(options.restart);
@@ -250,12 +319,9 @@ KrylovResult gmres(Multiply &&multiply, const TVector &b, TVector &x, Preconditi
             multiply(d, basis[k + 1]);
             std::vector<real> &column = h[k];
             column.assign(k + 2, 0);
-            for (std::size_t i = 0; i <= k; ++i) {
-                column[i] = work.dot(basis[i], basis[k + 1]);
-                basis[k + 1].addTo(basis[i], -column[i]);
-            }
-            column[k + 1] = work.norm(basis[k + 1]);
-            const real rest = column[k + 1];
+            const real rest =
+                Detail::orthogonalise(work, std::span(std::as_const(basis)).first(k + 1), basis[k + 1], column);
+            column[k + 1] = rest;
             if (rest > 0)
                 basis[k + 1] *= 1 / rest;
             for (std::size_t i = 0; i < k; ++i) {

@@ -79,11 +79,16 @@ class SparseMatrix {
     }
 
     /// y = A x, with a pull of x meanwhile: prepare it once, `x.trans.initPersistentPull()`. Ghosts of y are stale
-    /// then. Collective. Rows are summed in the order of the pattern. Throws LayoutError where rows differ, StateError
-    /// for vectors of another pattern, StaleError for vectors on the device.
+    /// then. Collective. Rows are summed in the order of the pattern. Throws ArgumentError where x and y are one
+    /// vector, LayoutError where rows differ, StateError for vectors of another pattern, StaleError for vectors on the
+    /// device.
     void multiply(Vector &x, Vector &y) const {
         requireMine(x);
         requireMine(y);
+        DNDS_CHECK(x.father != y.father, ArgumentError,
+                   "the matrix '{}' cannot multiply '{}' in place: rows of the product would be taken for those of the "
+                   "vector; give another vector for the product",
+                   name(), x.father->label());
         Product product{pattern_->starts().data(),
                         pattern_->columns().data(),
                         values().data(),
@@ -137,9 +142,11 @@ class SparseMatrix {
     void requireMine(const Vector &x) const {
         DNDS_CHECK(x.trans.pattern() == pattern_->unknowns(), StateError,
                    "the matrix '{}' and the vector '{}' have ghosts of different patterns: make the vector with the "
-                   "pattern of "
-                   "the matrix (attachField, borrowGGIndexing)",
+                   "pattern of the matrix (attachField, borrowGGIndexing)",
                    name(), x.father->label());
+        DNDS_CHECK(x.father->size() == pattern_->rows(), LayoutError,
+                   "the matrix '{}' has {} owned rows, but the vector '{}' {}", name(), pattern_->rows(),
+                   x.father->label(), x.father->size());
     }
     std::shared_ptr<const MatrixPattern> pattern_;
     Values values_;

@@ -43,11 +43,12 @@ bool mpiActive() noexcept {
     return initialized != 0 && finalized == 0 && !inForkedChild();
 }
 
-bool mayCallMpi(std::thread::id maker) noexcept {
+bool mpiServesAllThreads() noexcept {
     int level = MPI_THREAD_SINGLE;
-    return maker == std::this_thread::get_id() ||
-           (MPI_Query_thread(&level) == MPI_SUCCESS && level == MPI_THREAD_MULTIPLE);
+    return MPI_Query_thread(&level) == MPI_SUCCESS && level == MPI_THREAD_MULTIPLE;
 }
+
+bool mayCallMpi(std::thread::id maker) noexcept { return maker == std::this_thread::get_id() || mpiServesAllThreads(); }
 
 void requireMpiActive(const char *what, SourceLocation where) {
     int initialized = 0;

@@ -21,6 +21,10 @@ void requireMpiActive(const char *what, SourceLocation where = SourceLocation::c
 /// Whether MPI calls are allowed now: after MPI_Init and before MPI_Finalize, but not in forked children. Local.
 bool mpiActive() noexcept;
 
+/// Whether MPI was started with MPI_THREAD_MULTIPLE, so that several threads may call it at a time. Local; between
+/// MPI_Init and MPI_Finalize.
+bool mpiServesAllThreads() noexcept;
+
 /// Whether this thread may call MPI for something that thread `maker` has begun: it is the same, or MPI allows it to
 /// all. Local.
 bool mayCallMpi(std::thread::id maker) noexcept;

@@ -5,6 +5,7 @@
 #include "DNDS/Mpi/RequireSame.hpp"
 
 #include <chrono>
+#include <condition_variable>
 #include <functional>
 #include <string>
 #include <string_view>
@@ -35,8 +36,13 @@ int deleteLeftovers(MPI_Comm, int, void *value, void *) {
     return MPI_SUCCESS;
 }
 
-/// The two attribute keys, and the list of all contexts, which hangs on MPI_COMM_SELF.
+class Making;
+
+/// The attribute keys, and the list of all contexts, which hangs on MPI_COMM_SELF.
 struct Keys {
+    std::mutex mutex;             ///< of what follows, and held while a context is looked for or hung on
+    std::condition_variable made; ///< tells of the end of a `Making`
+    Making *making = nullptr;
     int context = MPI_KEYVAL_INVALID;
     int leftovers = MPI_KEYVAL_INVALID;
     int duplicate = MPI_KEYVAL_INVALID; ///< on the private duplicates: the context, which owns them
@@ -58,6 +64,38 @@ Keys &keys() {
     static Keys made;
     return made;
 }
+
+/// While one lives, some thread makes the context of a communicator. They form a list on the threads' stacks: nothing
+/// is allocated by one rank alone.
+class Making {
+  public:
+    /// Under the lock of `keys()`.
+    explicit Making(MPI_Comm comm) : comm_(comm), next_(std::exchange(keys().making, this)) {}
+    Making(const Making &) = delete;
+    Making &operator=(const Making &) = delete;
+    ~Making() {
+        {
+            const std::lock_guard lock(keys().mutex);
+            Making **place = &keys().making;
+            while (*place != this)
+                place = &(*place)->next_;
+            *place = next_;
+        }
+        keys().made.notify_all();
+    }
+
+    /// Under the lock of `keys()`.
+    static bool isUnderWay(MPI_Comm comm) {
+        const Making *making = keys().making;
+        while (making != nullptr && making->comm_ != comm)
+            making = making->next_;
+        return making != nullptr;
+    }
+
+  private:
+    MPI_Comm comm_;
+    Making *next_;
+};
 
 int largestTag(MPI_Comm comm) {
     void *value = nullptr;
@@ -88,16 +126,31 @@ void agreeOn(const CommunicatorView &comm, const Choices &choices) {
 
 } // namespace
 
-std::shared_ptr<CommunicatorContext> CommunicatorContext::of(CommunicatorView comm) {
-    requireMpiActive("a communicator's context is needed");
+std::shared_ptr<CommunicatorContext> CommunicatorContext::find(const CommunicatorView &comm) {
     void *value = nullptr;
     int found = 0;
     checkMpi(MPI_Comm_get_attr(comm.handle(), keys().context, &value, &found), "MPI_Comm_get_attr");
     if (found != 0)
         return *static_cast<Attribute *>(value);
     checkMpi(MPI_Comm_get_attr(comm.handle(), keys().duplicate, &value, &found), "MPI_Comm_get_attr");
-    if (found != 0)
-        return static_cast<CommunicatorContext *>(value)->shared_from_this();
+    return found != 0 ? static_cast<CommunicatorContext *>(value)->shared_from_this() : nullptr;
+}
+
+std::shared_ptr<CommunicatorContext> CommunicatorContext::of(CommunicatorView comm) {
+    requireMpiActive("a communicator's context is needed");
+    // It is the same whichever thread of each rank makes it, so that several may ask for it at a time.
+    std::optional<Making> making;
+    {
+        std::unique_lock lock(keys().mutex);
+        keys().made.wait(lock, [&] { return !Making::isUnderWay(comm.handle()); });
+        if (auto found = find(comm))
+            return found;
+        making.emplace(comm.handle());
+    }
+    return make(comm);
+}
+
+std::shared_ptr<CommunicatorContext> CommunicatorContext::make(const CommunicatorView &comm) {
     std::unique_ptr<Attribute> held;
     int ranksPerNode = 0;
     Choices choices;
@@ -107,14 +160,15 @@ std::shared_ptr<CommunicatorContext> CommunicatorContext::of(CommunicatorView co
         choices = environment.choices();
         Detail::prepareRollCall(environment);
         held = std::make_unique<Attribute>(std::make_shared<CommunicatorContext>(comm));
+        const std::lock_guard lock(keys().mutex);
         std::erase_if(*keys().contexts, [](const auto &context) { return context.expired(); });
-        keys().contexts->reserve(keys().contexts->size() + 1);
+        keys().contexts->push_back(*held);
     });
     agreeOn(comm, choices);
     // All ranks have this context, or none has: from here on nothing is allocated by one alone.
     (*held)->connect(ranksPerNode);
+    const std::lock_guard lock(keys().mutex);
     checkMpi(MPI_Comm_set_attr(comm.handle(), keys().context, held.get()), "MPI_Comm_set_attr");
-    keys().contexts->push_back(*held);
     return *held.release();
 }
 
@@ -130,7 +184,8 @@ void CommunicatorContext::addDuplicate() {
     checkMpi(MPI_Comm_set_attr(owned_.back().view().handle(), keys().duplicate, this), "MPI_Comm_set_attr");
 }
 
-CommunicatorContext::CommunicatorContext(CommunicatorView user) : view_(user), node_(std::make_unique<NodeTopology>()) {
+CommunicatorContext::CommunicatorContext(CommunicatorView user)
+    : servesThreads_(mpiServesAllThreads()), view_(user), node_(std::make_unique<NodeTopology>()) {
     owned_.reserve(1);
 }
 
@@ -142,7 +197,25 @@ const CommunicatorView &CommunicatorContext::comm(SourceLocation where) const {
     return view_;
 }
 
+CommunicatorContext::SetUp::SetUp(CommunicatorContext &context, SourceLocation where)
+    : lock_(context.settingUp_, std::try_to_lock), alone_(lock_.owns_lock()) {
+    if (!context.servesThreads_)
+        use_.emplace(
+            ThreadUse::ofProcess(), [] { return std::string("an array or exchange is set up"); }, where);
+    if (!alone_)
+        lock_.lock();
+}
+
+void CommunicatorContext::SetUp::requireAlone(SourceLocation where) const {
+    if (!alone_) [[unlikely]]
+        throw StateError("two threads are in collective set-up calls of one communicator at the same time: make such "
+                         "calls one after another, in the same order on all ranks, or give each thread a communicator "
+                         "of its own (Communicator::duplicate)",
+                         where);
+}
+
 Channel CommunicatorContext::nextChannel() {
+    const SetUp setUp(*this);
     const CommunicatorView base = comm();
     base.beforeCollective(); // or ranks that have failed would count differently
     freeFinished();
@@ -154,7 +227,13 @@ Channel CommunicatorContext::nextChannel() {
     return {owned_.back().view().handle(), nextTag_++};
 }
 
+std::uint64_t CommunicatorContext::nextRound() {
+    const SetUp setUp(*this);
+    return round_++;
+}
+
 std::uint64_t CommunicatorContext::nextSerial() {
+    const SetUp setUp(*this);
     comm().beforeCollective(); // as above
     return serial_++;
 }

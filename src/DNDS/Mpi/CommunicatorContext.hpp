@@ -3,6 +3,7 @@
 #pragma once
 
 #include "DNDS/Mpi/Communicator.hpp"
+#include "DNDS/Mpi/ThreadUse.hpp"
 
 #include <atomic>
 #include <cstdint>
@@ -11,6 +12,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <typeindex>
 #include <utility>
 #include <vector>
@@ -31,10 +33,14 @@ struct Channel {
 /// The duplicate is freed when the user frees the communicator, or in MPI_Finalize: both are the same moment on all
 /// ranks, which destructors of arrays are not. Patterns hold the object by `shared_ptr`; after its communicator is gone
 /// `alive()` is false and starting an exchange throws.
+///
+/// It serves several threads where MPI does (MPI_THREAD_MULTIPLE). Set-ups are collective: one at a time, in the same
+/// order on all ranks, on whichever thread (`SetUp` notices two at a time). Between them, each thread may run an
+/// exchange, and any thread may destroy one. Threads that set up at the same time have a communicator each.
 class CommunicatorContext : public std::enable_shared_from_this<CommunicatorContext> {
   public:
     /// The context of `comm`, made on first use; of a private duplicate, the context that owns it. Collective on first
-    /// use, Local afterwards. Throws ArgumentError on all ranks where their environment variables differ
+    /// use, Local afterwards, on any thread. Throws ArgumentError on all ranks where their environment variables differ
     /// (docs/environment.md), or say what cannot be.
     static std::shared_ptr<CommunicatorContext> of(CommunicatorView comm);
 
@@ -45,6 +51,28 @@ class CommunicatorContext : public std::enable_shared_from_this<CommunicatorCont
     /// The private duplicate. Throws StateError when the user's communicator was freed or MPI is finalized.
     const CommunicatorView &comm(SourceLocation where = SourceLocation::current()) const;
     bool alive() const noexcept { return alive_.load(std::memory_order_relaxed); }
+
+    /// While one lives, this thread makes a collective set-up call; they nest. A thread that comes while another one is
+    /// in such a call waits for its end: messages and numbers of the two must not mix.
+    class [[nodiscard]] SetUp {
+      public:
+        /// Throws StateError, before anything was sent, in a call at the same time as one of another thread where MPI
+        /// does not serve several threads. Local; may wait for other threads.
+        explicit SetUp(CommunicatorContext &context, SourceLocation where = SourceLocation::current());
+        /// Throws StateError where another thread was in a set-up call of the context when this one began: then the
+        /// order is not the same on all ranks but by chance. To be called where ranks agree on failures. Local.
+        void requireAlone(SourceLocation where = SourceLocation::current()) const;
+        bool alone() const noexcept { return alone_; }
+
+      private:
+        std::optional<ThreadUse::Scope> use_;
+        std::unique_lock<std::recursive_mutex> lock_;
+        bool alone_;
+    };
+
+    /// Whose users `ThreadUse` has to tell apart: `own`, or, where MPI does not serve several threads, those of the
+    /// process. Local.
+    ThreadUse &useOf(ThreadUse &own) const noexcept { return servesThreads_ ? own : ThreadUse::ofProcess(); }
 
     /// A channel that was never handed out before. Local, but all ranks must call it in the same order (it is part of
     /// collective set-up calls), so that they get equal channels. Collective (one duplication) each time MPI's tags run
@@ -61,23 +89,32 @@ class CommunicatorContext : public std::enable_shared_from_this<CommunicatorCont
     T &attach(Make &&make) {
         if (const std::shared_ptr<T> made = attachment<T>())
             return *made;
+        const SetUp setUp(*this);
+        if (const std::shared_ptr<T> made = attachment<T>()) // by a thread that was waited for
+            return *made;
         std::shared_ptr<void> *place = nullptr;
-        comm().guarded([&] { place = &attachments_[std::type_index(typeid(T))]; });
+        comm().guarded([&] {
+            setUp.requireAlone();
+            const std::lock_guard lock(attaching_);
+            place = &attachments_[std::type_index(typeid(T))];
+        });
         std::shared_ptr<T> made = std::forward<Make>(make)();
         comm().guarded(
             [&] { DNDS_CHECK(made != nullptr, StateError, "there is nothing to attach to a communicator"); });
+        const std::lock_guard lock(attaching_);
         *place = made;
         return *made;
     }
     /// The same where it was made; null elsewhere. Local.
     template <class T>
     std::shared_ptr<T> attachment() const {
+        const std::lock_guard lock(attaching_);
         const auto found = attachments_.find(std::type_index(typeid(T)));
         return found == attachments_.end() ? nullptr : std::static_pointer_cast<T>(found->second);
     }
 
     /// Counts the exchanges set up on this communicator: the same number on all ranks. Local, called as `nextChannel`.
-    std::uint64_t nextRound() noexcept { return round_++; }
+    std::uint64_t nextRound();
     /// The same for numberings and mappings, which ranks tell apart by it.
     std::uint64_t nextSerial();
 
@@ -111,6 +148,10 @@ class CommunicatorContext : public std::enable_shared_from_this<CommunicatorCont
     static ParkedList &forEver();
     void add(std::shared_ptr<void> kept, std::function<bool()> finished);
     void keepForEver() noexcept;
+    /// The context of `comm`, null before it was made. Local; under the lock of all contexts.
+    static std::shared_ptr<CommunicatorContext> find(const CommunicatorView &comm);
+    /// Makes it. Collective.
+    static std::shared_ptr<CommunicatorContext> make(const CommunicatorView &comm);
     /// Makes the duplicate and finds out about the node. Collective.
     void connect(int ranksPerNode);
     /// One more private duplicate, at the end of `owned_`, which has room. Collective.
@@ -118,12 +159,15 @@ class CommunicatorContext : public std::enable_shared_from_this<CommunicatorCont
     /// Whether nothing is left.
     bool freeFinished();
 
+    bool servesThreads_; ///< whether MPI does
+    std::recursive_mutex settingUp_;
     std::vector<Communicator> owned_;
     std::mutex parking_; ///< of `parked_`: exchanges may be destroyed on any thread
     ParkedList parked_;
     std::atomic<std::size_t> parkedCount_{0};
     CommunicatorView view_;
     std::unique_ptr<NodeTopology> node_; ///< filled in by `connect`
+    mutable std::mutex attaching_;       ///< of `attachments_`
     std::map<std::type_index, std::shared_ptr<void>> attachments_;
     std::uint64_t round_ = 0;
     std::uint64_t serial_ = 1;

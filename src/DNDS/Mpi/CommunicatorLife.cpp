@@ -1,6 +1,10 @@
 #include "DNDS/Mpi/CommunicatorLife.hpp"
 
 #include "DNDS/Mpi/Check.hpp"
+#include "DNDS/Mpi/ThreadUse.hpp"
+
+#include <mutex>
+#include <optional>
 
 namespace DNDS {
 
@@ -28,7 +32,12 @@ CommunicatorLife::CommunicatorLife(CommunicatorView comm) {
         ended_ = std::make_shared<const std::atomic<bool>>(true);
         return;
     }
+    std::optional<ThreadUse::Scope> use;
+    if (!mpiServesAllThreads())
+        use.emplace(ThreadUse::ofProcess(), [] { return std::string("an array is made"); });
     static const int key = makeKey();
+    static std::mutex hanging; // or two threads hang a flag each, and MPI deletes the first one
+    const std::lock_guard lock(hanging);
     void *value = nullptr;
     int found = 0;
     checkMpi(MPI_Comm_get_attr(comm.handle(), key, &value, &found), "MPI_Comm_get_attr");

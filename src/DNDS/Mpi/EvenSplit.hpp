@@ -23,6 +23,7 @@ class EvenSplit {
     EvenSplit(index total, int ranks) noexcept
         : total_(total), ranks_(ranks), each_(total / ranks), larger_(total % ranks) {}
 
+    int parts() const noexcept { return static_cast<int>(ranks_); }
     /// Where the part of a rank begins; the total for rank `ranks`.
     index begin(int rank) const noexcept { return each_ * rank + larger_ * rank / ranks_; }
     index end(int rank) const noexcept { return begin(rank + 1); }

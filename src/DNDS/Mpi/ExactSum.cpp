@@ -34,30 +34,71 @@ Wide toWide(const Limbs &limbs) {
            static_cast<Wide>(limbs[0]);
 }
 
-class RowsOnHost final : public ExactRows {
+using FixedPoint::Column;
+using FixedPoint::Scale;
+
+/// Calls `visit(k, part)` for parts of all columns, row by row: columns may share memory, which stays in the cache.
+template <class Visit>
+void forParts(std::span<const Column> columns, const Visit &visit) {
+    constexpr index together = 2048;
+    index rows = 0;
+    for (const Column &column : columns)
+        rows = std::max(rows, column.size);
+    for (index begin = 0; begin < rows; begin += together)
+        for (std::size_t k = 0; k < columns.size(); ++k) {
+            Column part = columns[k];
+            part.size = std::min(together, part.size - begin);
+            if (part.size <= 0)
+                continue;
+            part.values += begin * part.stride;
+            if (part.factors != nullptr)
+                part.factors += begin * part.stride;
+            visit(k, part);
+        }
+}
+
+/// Calls `visit(value)` for each value of a column.
+template <class Visit>
+void forValues(const Column &column, const Visit &visit) {
+    if (column.factors == nullptr)
+        for (index i = 0; i < column.size; ++i)
+            visit(column.values[i * column.stride]);
+    else
+        for (index i = 0; i < column.size; ++i)
+            visit(column.values[i * column.stride] * column.factors[i * column.stride]);
+}
+
+class ColumnsOnHost final : public ExactRows {
   public:
-    explicit RowsOnHost(std::span<const real> rows) : rows_(rows) {}
+    explicit ColumnsOnHost(const ExactColumns &columns) : columns_(columns) {}
 
     void findLargest(std::span<real> largest) const override {
-        DNDS_CHECK(!largest.empty() && rows_.size() % largest.size() == 0, ArgumentError, "{} values are no rows of {}",
-                   rows_.size(), largest.size());
-        std::fill(largest.begin(), largest.end(), 0.0);
-        for (std::size_t i = 0; i < rows_.size(); i += largest.size())
-            for (std::size_t k = 0; k < largest.size(); k++)
-                largest[k] = std::max(largest[k], FixedPoint::magnitude(rows_[i + k]));
+        std::ranges::fill(largest, 0.0);
+        forParts(columns(largest.size()), [&](std::size_t k, const Column &part) {
+            real found = largest[k];
+            forValues(part, [&](real value) { found = std::max(found, FixedPoint::magnitude(value)); });
+            largest[k] = found;
+        });
     }
-
-    void add(std::span<const std::optional<int>> shifts, std::span<Wide> sums) const override {
-        for (std::size_t k = 0; k < sums.size(); k++) {
-            sums[k] = 0;
-            if (shifts[k])
-                for (std::size_t i = k; i < rows_.size(); i += sums.size())
-                    sums[k] += FixedPoint::toInteger(rows_[i], *shifts[k]);
-        }
+    void add(std::span<const std::optional<Scale>> scales, std::span<Wide> sums) const override {
+        std::ranges::fill(sums, Wide{0});
+        forParts(columns(sums.size()), [&](std::size_t k, const Column &part) {
+            if (!scales[k])
+                return;
+            const Scale scale = *scales[k];
+            Wide sum = 0;
+            forValues(part, [&](real value) { sum += scale.toInteger(value); });
+            sums[k] += sum;
+        });
     }
 
   private:
-    std::span<const real> rows_;
+    std::vector<Column> columns(std::size_t count) const {
+        std::vector<Column> columns = columns_();
+        DNDS_CHECK(columns.size() == count, ArgumentError, "{} columns are given for {} sums", columns.size(), count);
+        return columns;
+    }
+    const ExactColumns &columns_;
 };
 
 /// What `body` throws.
@@ -83,12 +124,12 @@ void exactSums(CommunicatorView comm, const ExactRows &rows, std::span<real> sum
     if (largest.back() > 0)
         comm.agree(failure);
 
-    std::vector<std::optional<int>> shifts(columns);
+    std::vector<std::optional<Scale>> scales(columns);
     for (std::size_t k = 0; k < columns; k++)
         if (std::isfinite(largest[k]) && largest[k] != 0.0)
-            shifts[k] = FixedPoint::shiftFor(largest[k]);
+            scales[k].emplace(largest[k]);
     std::vector<Wide> own(columns);
-    failure = failureOf([&] { rows.add(shifts, own); });
+    failure = failureOf([&] { rows.add(scales, own); });
     std::vector<Limbs> limbs;
     for (const Wide sum : own)
         limbs.push_back(toLimbs(sum));
@@ -97,14 +138,19 @@ void exactSums(CommunicatorView comm, const ExactRows &rows, std::span<real> sum
     if (limbs.back()[0] > 0)
         comm.agree(failure);
     for (std::size_t k = 0; k < columns; k++)
-        if (shifts[k])
-            sums[k] = static_cast<real>(std::ldexp(static_cast<long double>(toWide(limbs[k])), -*shifts[k]));
+        if (scales[k])
+            sums[k] = scales[k]->toReal(toWide(limbs[k]));
         else
             sums[k] = largest[k] == 0.0 ? 0.0 : std::numeric_limits<real>::quiet_NaN();
 }
 
+void exactSums(CommunicatorView comm, const ExactColumns &columns, std::span<real> sums) {
+    exactSums(comm, ColumnsOnHost(columns), sums);
+}
+
 void exactSums(CommunicatorView comm, std::span<const real> rows, std::span<real> sums) {
-    exactSums(comm, RowsOnHost(rows), sums);
+    exactSums(
+        comm, [&] { return FixedPoint::columnsOf(rows, sums.size()); }, sums);
 }
 
 } // namespace DNDS

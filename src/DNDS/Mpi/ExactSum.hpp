@@ -2,11 +2,13 @@
 /// @brief Sums over rows that do not depend on their order, nor on the number of ranks.
 #pragma once
 
-#include "DNDS/Base/FixedPoint.hpp"
+#include "DNDS/Base/FixedPointSums.hpp"
 #include "DNDS/Mpi/Communicator.hpp"
 
+#include <functional>
 #include <optional>
 #include <span>
+#include <vector>
 
 namespace DNDS {
 
@@ -20,8 +22,9 @@ class ExactRows {
 
     /// Fills [columns] with the largest `FixedPoint::magnitude` of each column, 0 without rows.
     virtual void findLargest(std::span<real> largest) const = 0;
-    /// Fills [columns] with the sum of `FixedPoint::toInteger(value, shift)` of each column that has a shift.
-    virtual void add(std::span<const std::optional<int>> shifts, std::span<FixedPoint::Wide> sums) const = 0;
+    /// Fills [columns] with the sum of `scale.toInteger(value)` of each column that has a scale.
+    virtual void add(std::span<const std::optional<FixedPoint::Scale>> scales,
+                     std::span<FixedPoint::Wide> sums) const = 0;
 };
 
 /// The sum of each column of all ranks' rows, the same to the bit however the rows are spread over ranks:
@@ -31,6 +34,13 @@ class ExactRows {
 /// associative; the idea is that of Kulisch's long accumulator. A value that is not finite makes its column's sum NaN.
 /// Throws ArgumentError on all ranks where `rows` is no whole number of rows. Rows in device memory: `Array/ExactSums`.
 void exactSums(CommunicatorView comm, std::span<const real> rows, std::span<real> sums);
+
+/// Lists the columns of this rank, as many as there are sums. Local; called twice, and may throw.
+using ExactColumns = std::function<std::vector<FixedPoint::Column>()>;
+
+/// The same for columns anywhere in host memory, or products of columns: several scalar products in two reductions.
+/// What `columns` throws on one rank is thrown on all.
+void exactSums(CommunicatorView comm, const ExactColumns &columns, std::span<real> sums);
 
 /// The same for rows elsewhere. What one rank's rows throw is thrown on all ranks.
 void exactSums(CommunicatorView comm, const ExactRows &rows, std::span<real> sums);

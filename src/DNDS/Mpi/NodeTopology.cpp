@@ -8,15 +8,10 @@ NodeTopology NodeTopology::discover(CommunicatorView comm, int ranksPerNode) {
     NodeTopology topology;
     const Communicator owner = Communicator::splitNode(comm, ranksPerNode);
     const CommunicatorView node = owner.view();
-    std::vector<int> members;
-    comm.guarded([&] {
-        topology.nodeRank.assign(static_cast<std::size_t>(comm.size()), -1);
-        members.resize(static_cast<std::size_t>(node.size()));
-    });
+    std::vector<int> &members = topology.members;
+    comm.guarded([&] { members.resize(static_cast<std::size_t>(node.size())); });
     const int mine = comm.rank();
     checkMpi(MPI_Allgather(&mine, 1, MPI_INT, members.data(), 1, MPI_INT, node.handle()), "MPI_Allgather");
-    for (std::size_t rank = 0; rank < members.size(); ++rank)
-        topology.nodeRank[static_cast<std::size_t>(members[rank])] = static_cast<int>(rank);
     const int onMachine = ranksPerNode > 0 ? comm.size() : node.size();
     const unsigned processors = std::thread::hardware_concurrency();
     topology.crowded = processors > 0 && static_cast<unsigned>(onMachine) > processors;

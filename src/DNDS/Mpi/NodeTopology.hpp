@@ -4,6 +4,7 @@
 
 #include "DNDS/Mpi/NodeArena.hpp"
 
+#include <algorithm>
 #include <memory>
 #include <string>
 #include <vector>
@@ -12,12 +13,17 @@ namespace DNDS {
 
 /// What a communicator's ranks know about the node they are on.
 struct NodeTopology {
-    std::vector<int> nodeRank; ///< for each rank of the communicator: its rank on this node, or -1 on another node
+    std::vector<int> members;         ///< the ranks of the communicator on this node, by node rank: ascending
     std::shared_ptr<NodeArena> arena; ///< null where memory cannot be shared
     std::string whyNoArena;
     bool crowded = false; ///< more ranks than processors: a rank that waits should make room
 
-    bool sameNode(int rank) const { return nodeRank[static_cast<std::size_t>(rank)] >= 0; }
+    /// The rank on this node of a rank of the communicator; -1 for one on another node. O(log members).
+    int nodeRank(int rank) const {
+        const auto at = std::lower_bound(members.begin(), members.end(), rank);
+        return at != members.end() && *at == rank ? static_cast<int>(at - members.begin()) : -1;
+    }
+    bool sameNode(int rank) const { return nodeRank(rank) >= 0; }
 
     /// Finds out. Collective over `comm`. `ranksPerNode` as in Communicator::splitNode.
     static NodeTopology discover(CommunicatorView comm, int ranksPerNode);

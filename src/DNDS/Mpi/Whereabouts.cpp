@@ -2,6 +2,7 @@
 
 #include "DNDS/Base/Environment.hpp"
 #include "DNDS/Base/Warning.hpp"
+#include "DNDS/Mpi/Check.hpp"
 #include "DNDS/Mpi/NodeArena.hpp"
 
 #include <fmt/format.h>
@@ -15,6 +16,7 @@
 #include <exception>
 #include <map>
 #include <mutex>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -35,8 +37,8 @@ double machineSeconds() noexcept {
 struct Places {
     std::mutex mutex;
     std::vector<Whereabouts *> all;
-    Whereabouts own{}; ///< for signal handlers
-    pid_t process = getpid();
+    std::vector<std::pair<std::thread::id, const Doing *>> calls; ///< the innermost ones of threads that are in calls
+    Whereabouts own{};                                            ///< for signal handlers
     std::atomic<int> rank{-1};
 };
 
@@ -157,10 +159,6 @@ void Doing::leave() noexcept {
 }
 
 void Doing::tell(const Doing *innermost, double since) noexcept {
-    std::array<const Doing *, 6> calls{}; // what is deeper than that is not told
-    std::size_t depth = 0;
-    for (const Doing *call = innermost; call != nullptr && depth < calls.size(); call = call->outer_)
-        calls[depth++] = call;
     std::array<char, Whereabouts::mostBytes> text; // NOLINT: written below as far as it is read
     std::size_t size = 0;
     const auto add = [&](std::string_view part) {
@@ -168,29 +166,46 @@ void Doing::tell(const Doing *innermost, double since) noexcept {
         std::memcpy(text.data() + size, part.data(), count);
         size += count;
     };
-    while (depth > 0) {
-        const Doing &call = *calls[--depth];
-        if (size > 0)
-            add(", ");
-        add(call.call_);
-        if (!call.name_.empty()) {
-            add(" '");
-            add(call.name_);
-            add("'");
+    const auto addCalls = [&](const Doing *last) {
+        std::array<const Doing *, 6> calls{}; // what is deeper than that is not told
+        std::size_t depth = 0;
+        for (const Doing *call = last; call != nullptr && depth < calls.size(); call = call->outer_)
+            calls[depth++] = call;
+        for (const std::size_t most = depth; depth > 0;) {
+            const Doing &call = *calls[--depth];
+            if (depth + 1 < most)
+                add(", ");
+            add(call.call_);
+            if (!call.name_.empty()) {
+                add(" '");
+                add(call.name_);
+                add("'");
+            }
+            if (call.number_ > 0) {
+                std::array<char, 20> digits; // NOLINT: as above
+                const auto end = std::to_chars(digits.data(), digits.data() + digits.size(), call.number_).ptr;
+                add(" (number ");
+                add({digits.data(), static_cast<std::size_t>(end - digits.data())});
+                add(")");
+            }
         }
-        if (call.number_ > 0) {
-            std::array<char, 20> digits; // NOLINT: as above
-            const auto end = std::to_chars(digits.data(), digits.data() + digits.size(), call.number_).ptr;
-            add(" (number ");
-            add({digits.data(), static_cast<std::size_t>(end - digits.data())});
-            add(")");
-        }
-    }
+    };
     try { // a lock may fail; then nobody hears of it
         Places &all = places();
-        if (getpid() != all.process) // a forked child must not speak for its parent
+        if (inForkedChild()) // which must not speak for its parent
             return;
         const std::lock_guard lock(all.mutex);
+        // Calls of other threads stay until their end, which takes the lock before they go.
+        const std::thread::id self = std::this_thread::get_id();
+        std::erase_if(all.calls, [&](const auto &call) { return call.first == self; });
+        if (innermost != nullptr)
+            all.calls.emplace_back(self, innermost);
+        for (const auto &[thread, call] : all.calls) {
+            if (size > 0)
+                add("; on another thread: ");
+            addCalls(call);
+            since = std::min(since, call->since_);
+        }
         all.own.say({text.data(), size}, since);
         for (Whereabouts *place : all.all)
             place->say({text.data(), size}, since);
@@ -207,6 +222,8 @@ void Detail::addWhereabouts(Whereabouts &place) {
 }
 
 void Detail::removeWhereabouts(Whereabouts &place) noexcept {
+    if (inForkedChild()) // another thread of the parent may have held the lock when it forked
+        return;
     Places &all = places();
     const std::lock_guard lock(all.mutex);
     std::erase(all.all, &place);

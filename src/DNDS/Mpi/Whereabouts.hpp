@@ -38,7 +38,7 @@ class Whereabouts {
 };
 
 /// Says that this process is in a call, as long as the object lives; calls within it are named behind it. Free unless
-/// DNDS_WAIT_TIMEOUT or DNDS_ROLL_CALL is set; then some 0.1 us. Local; of several threads, the latest counts.
+/// DNDS_WAIT_TIMEOUT or DNDS_ROLL_CALL is set; then some 0.1 us. Local; on any thread.
 ///
 ///     const Doing doing("createGhostMapping of", name());
 class Doing {

@@ -67,9 +67,8 @@ Meetings::Meetings(CommunicatorContext &context)
         for (int rank = 0; arena_ && rank < comm.size(); ++rank) {
             const auto &[segment, offset] = all[static_cast<std::size_t>(rank)];
             if (rank != comm.rank() && node.sameNode(rank))
-                others_.emplace_back(rank, reinterpret_cast<const Post *>(
-                                               arena_->translate(node.nodeRank[static_cast<std::size_t>(rank)],
-                                                                 {static_cast<std::uint32_t>(segment), offset})));
+                others_.emplace_back(rank, reinterpret_cast<const Post *>(arena_->translate(
+                                               node.nodeRank(rank), {static_cast<std::uint32_t>(segment), offset})));
         }
     });
 }

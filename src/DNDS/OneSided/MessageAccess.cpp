@@ -17,12 +17,6 @@ constexpr int idlePolls = 200;
 constexpr int longestPause = 25;
 constexpr std::chrono::microseconds shortPause(20);
 
-bool allThreadsMayCallMpi() {
-    int level = MPI_THREAD_SINGLE;
-    checkMpi(MPI_Query_thread(&level), "MPI_Query_thread");
-    return level == MPI_THREAD_MULTIPLE;
-}
-
 } // namespace
 
 MessageAccess::MessageAccess(std::shared_ptr<CommunicatorContext> context, PeerWaits &waits, std::byte *base,
@@ -33,7 +27,7 @@ MessageAccess::MessageAccess(std::shared_ptr<CommunicatorContext> context, PeerW
         context_->comm().guarded([&] {
             isUsed_.resize(static_cast<std::size_t>(context_->comm().size()));
             engine_.begin([this] { serve(); });
-            if (allThreadsMayCallMpi())
+            if (mpiServesAllThreads())
                 startThread();
         });
     } catch (const MpiError &) { // on this rank alone

@@ -14,7 +14,7 @@ constexpr unsigned char reasons[] = {static_cast<unsigned char>(PeerWaits::Leavi
 
 bool alive(const CommunicatorContext &context, int rank) {
     const NodeTopology &node = context.node();
-    return !node.arena || !node.sameNode(rank) || node.arena->alive(node.nodeRank[static_cast<std::size_t>(rank)]);
+    return !node.arena || !node.sameNode(rank) || node.arena->alive(node.nodeRank(rank));
 }
 
 } // namespace

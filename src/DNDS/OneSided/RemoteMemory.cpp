@@ -139,8 +139,9 @@ void RemoteMemory::exchangePlaces(std::size_t bytes) {
             bytes_[rank] = all[rank].bytes;
             if (static_cast<int>(rank) == rank_ && onHost)
                 mapped_[rank] = memory_.get();
-            else if (arena_ && node.nodeRank[rank] >= 0 && all[rank].inArena != 0)
-                mapped_[rank] = arena_->translate(node.nodeRank[rank], {all[rank].segment, all[rank].offset});
+            else if (const int here = node.nodeRank(static_cast<int>(rank));
+                     arena_ && here >= 0 && all[rank].inArena != 0)
+                mapped_[rank] = arena_->translate(here, {all[rank].segment, all[rank].offset});
         }
     });
 }
@@ -176,10 +177,8 @@ void RemoteMemory::startProxy() {
     if (!forced && !byMessages)
         return;
     context_->comm().guarded([&] {
-        int level = MPI_THREAD_SINGLE;
-        checkMpi(MPI_Query_thread(&level), "MPI_Query_thread");
         const auto serving =
-            byMessages && level != MPI_THREAD_MULTIPLE ? HostProxy::Serving::InWaits : HostProxy::Serving::ByThread;
+            byMessages && !mpiServesAllThreads() ? HostProxy::Serving::InWaits : HostProxy::Serving::ByThread;
 #if !defined(DNDS_CUDA_PROXY)
         DNDS_CHECK(device_ == nullptr || Device::name() != "cuda", StateError,
                    "{}: DNDS_ONE_SIDED_PROXY=1 on GPUs needs kernels that were compiled with the proxy: configure DNDS "

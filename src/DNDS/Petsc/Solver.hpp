@@ -50,9 +50,17 @@ class Solver {
     KrylovResult solve(Vec b, Vec x) {
         KrylovResult result;
         configure();
-        onAllRanks(comm_, [&](const ErrorNotes &notes) {
-            notes.check(KSPSolve(get(), b, x), "KSPSolve");
-            throwFailureOfOperator(notes);
+        comm_.beforeCollective();
+        const ErrorNotes notes;
+        PetscErrorCode code = 0;
+        comm_.guarded([&] {
+            (void)takeFailureOfOperator(notes); // of products that no solve asked for
+            code = KSPSolve(get(), b, x);
+            if (const std::exception_ptr thrown = takeFailureOfOperator(notes))
+                std::rethrow_exception(thrown);
+        });
+        comm_.guarded([&] { // not before: what an operator throws on one rank counts more than what PETSc makes of it
+            notes.check(code, "KSPSolve");
             result = resultOf(notes);
         });
         return result;
@@ -71,7 +79,8 @@ class Solver {
                 notes.check(KSPSetInitialGuessNonzero(get(), PETSC_FALSE), "KSPSetInitialGuessNonzero");
         });
     }
-    void throwFailureOfOperator(const ErrorNotes &notes) {
+    /// What a product of A has thrown on this rank since this was asked last.
+    std::exception_ptr takeFailureOfOperator(const ErrorNotes &notes) {
         Mat a = nullptr;
         PetscContainer container = nullptr;
         notes.check(KSPGetOperators(get(), &a, nullptr), "KSPGetOperators");
@@ -79,11 +88,10 @@ class Solver {
                                      reinterpret_cast<PetscObject *>(&container)),
                     "PetscObjectQuery");
         if (container == nullptr)
-            return;
+            return nullptr;
         void *failure = nullptr;
         notes.check(PetscContainerGetPointer(container, &failure), "PetscContainerGetPointer");
-        if (const auto thrown = std::exchange(*static_cast<std::exception_ptr *>(failure), nullptr))
-            std::rethrow_exception(thrown);
+        return std::exchange(*static_cast<std::exception_ptr *>(failure), nullptr);
     }
     KrylovResult resultOf(const ErrorNotes &notes) const {
         KrylovResult result;

@@ -24,6 +24,10 @@
 
 namespace DNDS {
 
+namespace Detail {
+class FileRanks;
+}
+
 /// Choices for `CheckpointWriter`; the same on all ranks.
 struct CheckpointOptions {
     /// Bytes per checksum. Ranks read and write whole blocks, so small arrays involve few ranks.
@@ -31,6 +35,9 @@ struct CheckpointOptions {
     /// What the ids number: `Geom::fingerprint(mesh)`, or any number that differs for other meshes and numberings. The
     /// same on all ranks. Readers compare it; without it, ids of another mesh go unnoticed.
     std::optional<std::uint64_t> mesh{};
+    /// How many ranks open the file, at most; the others send their rows to these. 0: all ranks up to 256, and one in
+    /// eight of more than 2048. A rank needs memory for its share of one array. The file is the same.
+    int writers = 0;
 };
 
 /// Choices for `CheckpointReader`; the same on all ranks.
@@ -39,6 +46,8 @@ struct CheckpointReadOptions {
     std::optional<std::uint64_t> mesh{};
     /// Read rows even if the file may be for another mesh.
     bool anyMesh = false;
+    /// How many ranks open the file, at most, as `CheckpointOptions::writers`.
+    int readers = 0;
 };
 
 /// An array that keeps a matrix shape per row beside its elements (an `ArrayEigenMatrix` of differing matrices).
@@ -182,8 +191,8 @@ class CheckpointReader {
         });
     }
 
-    /// The ids of the rows in this rank's blocks: each row is on one rank. For reading without a partition. Collective.
-    /// @throws as `read`.
+    /// The ids of this rank's even share of all rows: each row is on one rank. For reading without a partition.
+    /// Collective. @throws as `read`.
     std::vector<index> ownBlock(std::string_view name) const;
 
     /// Reads every block and compares its checksum. Collective. @throws DataError on all ranks.
@@ -192,12 +201,14 @@ class CheckpointReader {
   private:
     /// Opens the file and reads its description. False if ranks find different files. Collective.
     bool open();
+    Detail::FileRanks fileRanks() const;
     /// With `resize`, rows must have `sizes` elements, and `resize` gives `array` such rows.
     void readRows(std::string_view name, ArrayBase &array, std::span<const index> ids, std::span<const index> sizes,
                   const std::function<void()> &resize) const;
 
     CommunicatorView comm_;
     std::string path_;
+    int readers_ = 0;
     bool meshKnown_ = false; ///< it fits, or any mesh is allowed
     std::shared_ptr<const DurableFile> file_;
     CheckpointContent content_;

@@ -154,15 +154,15 @@ std::vector<T> readList(const DurableFile &file, index place, index count) {
 }
 
 /// Reads and checks this rank's blocks. Local.
-RowSlab readSlab(const DurableFile &file, const CheckpointArray &array, CommunicatorView comm) {
+RowSlab readSlab(const DurableFile &file, const CheckpointArray &array, const Detail::FileRanks &files, int rank) {
     const std::string &path = file.path();
-    const Detail::BlockSpread spread(array, comm.size());
-    const index firstBlock = spread.firstBlock(comm.rank());
-    const index blocks = spread.firstBlock(comm.rank() + 1) - firstBlock;
+    const Detail::BlockSpread spread(array, files);
+    const index firstBlock = spread.firstBlock(rank);
+    const index blocks = spread.firstBlock(rank + 1) - firstBlock;
     constexpr auto word = static_cast<index>(sizeof(index));
     RowSlab slab;
-    slab.first = spread.firstRow(comm.rank());
-    const index rows = slab.rows = spread.firstRow(comm.rank() + 1) - slab.first;
+    slab.first = spread.firstRow(rank);
+    const index rows = slab.rows = spread.firstRow(rank + 1) - slab.first;
     slab.rowBytes = array.width * array.elementBytes;
     if (blocks == 0)
         return slab;
@@ -170,7 +170,7 @@ RowSlab readSlab(const DurableFile &file, const CheckpointArray &array, Communic
     if (array.ragged) {
         const std::vector<index> starts = readList<index>(file, array.offsets.values + slab.first * word, rows + 1);
         const BlockCheck check(file, path, array, "offsets", array.offsets, firstBlock, blocks);
-        Detail::forEachBlock(array, comm.rank(), comm.size(), [&](index block, index begin, index end) {
+        Detail::forEachBlock(array, files, rank, [&](index block, index begin, index end) {
             check(block, std::as_bytes(std::span(starts).subspan(static_cast<std::size_t>(begin),
                                                                  static_cast<std::size_t>(end - begin) + 1)));
         });
@@ -185,7 +185,7 @@ RowSlab readSlab(const DurableFile &file, const CheckpointArray &array, Communic
     if (array.listed) {
         slab.ids = readList<index>(file, array.ids.values + slab.first * word, rows);
         const BlockCheck check(file, path, array, "ids", array.ids, firstBlock, blocks);
-        Detail::forEachBlock(array, comm.rank(), comm.size(), [&](index block, index begin, index end) {
+        Detail::forEachBlock(array, files, rank, [&](index block, index begin, index end) {
             check(block, std::as_bytes(std::span(slab.ids).subspan(static_cast<std::size_t>(begin),
                                                                    static_cast<std::size_t>(end - begin))));
         });
@@ -194,7 +194,7 @@ RowSlab readSlab(const DurableFile &file, const CheckpointArray &array, Communic
     }
     slab.values = readList<std::byte>(file, array.values.values + before, slab.start(rows));
     const BlockCheck check(file, path, array, "values", array.values, firstBlock, blocks);
-    Detail::forEachBlock(array, comm.rank(), comm.size(),
+    Detail::forEachBlock(array, files, rank,
                          [&](index block, index begin, index end) { check(block, slab.bytes(begin, end)); });
     return slab;
 }
@@ -251,8 +251,11 @@ T single(const std::vector<T> &list, const std::string &path, std::string_view n
 } // namespace
 
 CheckpointReader::CheckpointReader(CommunicatorView comm, std::string path, const CheckpointReadOptions &options)
-    : comm_(comm), path_(std::move(path)), meshKnown_(options.anyMesh || options.mesh) {
+    : comm_(comm), path_(std::move(path)), readers_(options.readers), meshKnown_(options.anyMesh || options.mesh) {
     failTogether(comm_, [&] {
+        DNDS_CHECK(readers_ >= 0, ArgumentError, "{} ranks cannot read a checkpoint: 0 leaves it to DNDS", readers_);
+        DNDS_CHECK(isSameOnAll(comm_, static_cast<std::uint64_t>(readers_)), ArgumentError,
+                   "{}: the option readers differs between ranks: give the same on all ranks", path_);
         constexpr int attempts = 10; // a file may be replaced while ranks open it, but not this often
         bool same = false;
         for (int attempt = 0; !same && attempt < attempts; attempt++)
@@ -265,6 +268,8 @@ CheckpointReader::CheckpointReader(CommunicatorView comm, std::string path, cons
             needMesh(*options.mesh);
     });
 }
+
+Detail::FileRanks CheckpointReader::fileRanks() const { return {comm_.size(), readers_}; }
 
 bool CheckpointReader::open() {
     DurableFile file;
@@ -282,7 +287,7 @@ bool CheckpointReader::open() {
     int different = 0;
     comm_.guarded([&] {
         const bool reads = std::any_of(content_.arrays.begin(), content_.arrays.end(), [&](const auto &array) {
-            const Detail::BlockSpread spread(array, comm_.size());
+            const Detail::BlockSpread spread(array, fileRanks());
             return spread.firstBlock(comm_.rank()) < spread.firstBlock(comm_.rank() + 1);
         });
         if (reads && comm_.rank() != 0) {
@@ -348,11 +353,12 @@ void CheckpointReader::readRows(std::string_view name, ArrayBase &target, std::s
     RowSlab slab;
     std::exception_ptr failure;
     try {
-        slab = readSlab(*file_, stored, comm_);
+        slab = readSlab(*file_, stored, fileRanks(), comm_.rank());
     } catch (...) {
         failure = std::current_exception();
     }
-    const Detail::ArrivedRows rows = Detail::fetchRows(*CommunicatorContext::of(comm_), stored, slab, ids, failure);
+    const Detail::ArrivedRows rows =
+        Detail::fetchRows(*CommunicatorContext::of(comm_), fileRanks(), stored, slab, ids, failure);
     slab = {};
     index longest = 0;
     for (std::size_t i = 0; i < ids.size(); i++)
@@ -391,23 +397,24 @@ void CheckpointReader::readRows(std::string_view name, ArrayBase &target, std::s
 
 std::vector<index> CheckpointReader::ownBlock(std::string_view name) const {
     const CheckpointArray &stored = array(name);
-    const Detail::BlockSpread spread(stored, comm_.size());
+    RowSlab slab;
     std::vector<index> ids;
     comm_.guarded([&] {
         if (stored.listed) {
-            ids = readSlab(*file_, stored, comm_).ids;
+            slab = readSlab(*file_, stored, fileRanks(), comm_.rank());
         } else {
-            ids.resize(static_cast<std::size_t>(spread.firstRow(comm_.rank() + 1) - spread.firstRow(comm_.rank())));
-            std::iota(ids.begin(), ids.end(), spread.firstRow(comm_.rank()));
+            const IndexRange share = EvenSplit(stored.rows, comm_.size()).part(comm_.rank());
+            ids.resize(static_cast<std::size_t>(share.size()));
+            std::iota(ids.begin(), ids.end(), share.begin);
         }
     });
-    return ids;
+    return stored.listed ? Detail::shareIds(*CommunicatorContext::of(comm_), stored, slab) : ids;
 }
 
 void CheckpointReader::verify() const {
     comm_.guarded([&] {
         for (const CheckpointArray &stored : content_.arrays)
-            (void)readSlab(*file_, stored, comm_);
+            (void)readSlab(*file_, stored, fileRanks(), comm_.rank());
     });
 }
 

@@ -73,11 +73,11 @@ class DatasetWriter {
 };
 
 /// Writes a rank's blocks of an array and returns a hash of their content. `before`: the bytes of lower ranks. Local.
-std::uint64_t writeSlab(const DurableFile &file, const CheckpointArray &array, CommunicatorView comm,
+std::uint64_t writeSlab(const DurableFile &file, const CheckpointArray &array, const Detail::FileRanks &files, int rank,
                         const Detail::RowSlab &slab, index before) {
-    const index firstBlock = Detail::BlockSpread(array, comm.size()).firstBlock(comm.rank());
+    const index firstBlock = Detail::BlockSpread(array, files).firstBlock(rank);
     constexpr auto word = static_cast<index>(sizeof(index));
-    if (slab.rows == 0 && !(array.rows == 0 && comm.rank() == 0))
+    if (slab.rows == 0 && !(array.rows == 0 && rank == 0))
         return 0;
     std::vector<index> starts;
     if (array.ragged)
@@ -86,7 +86,7 @@ std::uint64_t writeSlab(const DurableFile &file, const CheckpointArray &array, C
     DatasetWriter values(file, array.values, firstBlock);
     DatasetWriter offsets(file, array.offsets, firstBlock);
     DatasetWriter ids(file, array.ids, firstBlock);
-    Detail::forEachBlock(array, comm.rank(), comm.size(), [&](index, index begin, index end) {
+    Detail::forEachBlock(array, files, rank, [&](index, index begin, index end) {
         const auto from = static_cast<std::size_t>(begin);
         const auto count = static_cast<std::size_t>(end - begin);
         values.addBlock(slab.bytes(begin, end));
@@ -123,12 +123,15 @@ struct CheckpointWriter::Source {
     const ArrayBase *array;
     std::span<const index> ids;
     CheckpointArray description;
+    bool idsOfPrevious = false; ///< on all ranks these are the ids, in memory, of the array before
 };
 
 CheckpointWriter::CheckpointWriter(CommunicatorView comm, std::string path, const CheckpointOptions &options)
     : comm_(comm), path_(std::move(path)), options_(options) {
     DNDS_CHECK(options.blockBytes > 0, ArgumentError, "blocks of a checkpoint cannot have {} bytes",
                options.blockBytes);
+    DNDS_CHECK(options.writers >= 0, ArgumentError, "{} ranks cannot write a checkpoint: 0 leaves it to DNDS",
+               options.writers);
 }
 CheckpointWriter::~CheckpointWriter() = default;
 
@@ -173,12 +176,13 @@ void CheckpointWriter::describe() {
     choices.add(static_cast<std::uint64_t>(options_.blockBytes));
     choices.add(options_.mesh ? 1U : 0U);
     choices.add(options_.mesh.value_or(0));
+    choices.add(static_cast<std::uint64_t>(options_.writers));
     const auto hash = static_cast<index>(all.value() >> 1U);
     const auto chosen = static_cast<index>(choices.value() >> 1U);
     std::array<index, 4> extremes{hash, -hash, chosen, -chosen};
     comm_.allReduce(extremes.data(), 4, MPI_MAX);
     DNDS_CHECK(extremes[2] == -extremes[3], ArgumentError,
-               "{}: options (blockBytes, mesh) differ between ranks: give the same on all ranks", path_);
+               "{}: options (blockBytes, mesh, writers) differ between ranks: give the same on all ranks", path_);
     DNDS_CHECK(extremes[0] == -extremes[1], ArgumentError,
                "{}: arrays, their order or their types differ between ranks: add the same on all ranks", path_);
 
@@ -193,12 +197,16 @@ void CheckpointWriter::describe() {
         constexpr index none = std::numeric_limits<index>::min();
         const bool fixed = isFixedLayout(array.shape().layout) && array.size() > 0;
         const index width = fixed ? array.rowSize() : none;
+        const auto before = &source == sources_.data() ? std::span<const index>{} : (&source - 1)->ids;
+        const bool same = before.data() == source.ids.data() && before.size() == source.ids.size();
         most.insert(most.end(), {source.ids.empty() ? none : *largest, source.ids.empty() ? none : -*least, width,
-                                 fixed ? -width : none});
+                                 fixed ? -width : none, same ? 0 : 1});
     }
     comm_.allReduce(sums.data(), static_cast<int>(sums.size()), MPI_SUM);
     comm_.allReduce(most.data(), static_cast<int>(most.size()), MPI_MAX);
     for (std::size_t s = 0; s < sources_.size(); s++) {
+        const std::span<const index> own = std::span(most).subspan(5 * s, 5);
+        sources_[s].idsOfPrevious = s > 0 && own[4] == 0;
         CheckpointArray &array = sources_[s].description;
         array = {};
         const ArrayShape &shape = sources_[s].array->shape();
@@ -208,12 +216,11 @@ void CheckpointWriter::describe() {
         array.ragged = !isFixedLayout(shape.layout);
         array.rows = sums[2 * s];
         array.elements = sums[2 * s + 1];
-        array.listed = array.rows > 0 && (most[4 * s] != array.rows - 1 || most[4 * s + 1] != 0);
+        array.listed = array.rows > 0 && (own[0] != array.rows - 1 || own[1] != 0);
         if (!array.ragged && array.rows > 0) {
-            array.width = most[4 * s + 2];
-            DNDS_CHECK(most[4 * s + 2] == -most[4 * s + 3], LayoutError,
-                       "rows of {} are {} elements wide on one rank and {} on another", array.name, -most[4 * s + 3],
-                       most[4 * s + 2]);
+            array.width = own[2];
+            DNDS_CHECK(own[2] == -own[3], LayoutError, "rows of {} are {} elements wide on one rank and {} on another",
+                       array.name, -own[3], own[2]);
         } else if (!array.ragged) {
             array.width = std::max<index>(0, shape.rowSize);
         }
@@ -259,6 +266,7 @@ index CheckpointWriter::writeFile(const std::string &temporary) {
     comm_.broadcast(places.data(), places.size());
 
     const auto context = CommunicatorContext::of(comm_);
+    const Detail::FileRanks files(comm_.size(), options_.writers);
     std::exception_ptr failure; // of this rank, which continues with the others until all know
     const auto attempt = [&failure](auto &&body) {
         if (failure)
@@ -271,14 +279,16 @@ index CheckpointWriter::writeFile(const std::string &temporary) {
     };
     bool isOpen = comm_.rank() == 0;
     std::uint64_t content = 0;
+    std::vector<index> rows; // of the ids
     for (std::size_t s = 0; s < sources_.size(); s++) {
         const Source &source = sources_[s];
         CheckpointArray array = source.description;
         CheckpointPlace *const all[] = {&array.values, &array.offsets, &array.ids};
         for (std::size_t k = 0; k < 3; k++)
             *all[k] = {places[6 * s + 2 * k], places[6 * s + 2 * k + 1]};
-        const std::vector<index> rows = Detail::rowsOfIds(*context, source.ids, array.listed);
-        const Detail::RowSlab slab = Detail::gatherSlab(*context, array, *source.array, rows, source.ids);
+        if (!source.idsOfPrevious)
+            rows = Detail::rowsOfIds(*context, files, source.ids, array.listed);
+        const Detail::RowSlab slab = Detail::gatherSlab(*context, files, array, *source.array, rows, source.ids);
         const index before = comm_.exclusiveScan(slab.start(slab.rows));
         attempt([&] {
             if (slab.rows > 0 && !isOpen) {
@@ -286,7 +296,7 @@ index CheckpointWriter::writeFile(const std::string &temporary) {
                 isOpen = true;
             }
             if (isOpen)
-                content += writeSlab(file, array, comm_, slab, before);
+                content += writeSlab(file, array, files, comm_.rank(), slab, before);
         });
     }
     attempt([&] {

@@ -20,8 +20,8 @@ inline std::uint32_t crc32Of(std::span<const std::byte> bytes) {
 
 /// Calls `block(number, begin, end)` for each block of a rank, with its rows in the slab.
 template <class Block>
-void forEachBlock(const CheckpointArray &array, int rank, int ranks, Block &&block) {
-    const BlockSpread spread(array, ranks);
+void forEachBlock(const CheckpointArray &array, const FileRanks &files, int rank, Block &&block) {
+    const BlockSpread spread(array, files);
     const index first = spread.firstRow(rank);
     for (index b = spread.firstBlock(rank); b < spread.firstBlock(rank + 1); b++)
         block(b, spread.rowOfBlock(b) - first, spread.rowOfBlock(b + 1) - first);

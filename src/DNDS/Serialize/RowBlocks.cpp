@@ -2,6 +2,7 @@
 
 #include "DNDS/Base/Error.hpp"
 #include "DNDS/Index/RowPacking.hpp"
+#include "DNDS/Mpi/FindCuts.hpp"
 #include "DNDS/Mpi/Rendezvous.hpp"
 
 #include <algorithm>
@@ -37,43 +38,33 @@ struct PackedRows {
 
 } // namespace
 
-std::vector<index> evenShares(CommunicatorView comm, std::span<const index> ids) {
+std::vector<index> evenShares(CommunicatorView comm, std::span<const index> ids, int shares) {
     std::vector<index> sorted(ids.begin(), ids.end());
     std::sort(sorted.begin(), sorted.end());
     const index least = comm.allReduce(sorted.empty() ? std::numeric_limits<index>::max() : sorted.front(), MPI_MIN);
     const index largest = comm.allReduce(sorted.empty() ? index{0} : sorted.back(), MPI_MAX);
     const index all = comm.allReduce(static_cast<index>(sorted.size()), MPI_SUM);
-    // A share starts at the least number with enough ids below it: all shares are bisected together.
-    const std::size_t ranks = toSize(comm.size());
-    const EvenSplit split(all, comm.size());
-    std::vector<index> lower(ranks, std::min(least, largest)), upper(ranks, largest);
-    upper[0] = lower[0];
-    std::vector<index> middles(ranks), before(ranks);
-    while (lower != upper) {
-        for (std::size_t rank = 0; rank < ranks; rank++) {
-            middles[rank] = lower[rank] + (upper[rank] - lower[rank]) / 2;
-            before[rank] = std::lower_bound(sorted.begin(), sorted.end(), middles[rank]) - sorted.begin();
-        }
-        comm.allReduce(before.data(), comm.size(), MPI_SUM);
-        for (std::size_t rank = 0; rank < ranks; rank++) {
-            if (lower[rank] == upper[rank])
-                continue;
-            if (before[rank] >= split.begin(static_cast<int>(rank)))
-                upper[rank] = middles[rank];
-            else
-                lower[rank] = middles[rank] + 1;
-        }
-    }
-    return lower;
+    const EvenSplit split(all, shares);
+    std::vector<index> goals(toSize(shares));
+    for (int share = 0; share < shares; share++)
+        goals[toSize(share)] = split.begin(share);
+    const auto cuts =
+        findCuts(comm, goals, static_cast<std::uint64_t>(std::min(least, largest)), static_cast<std::uint64_t>(largest),
+                 [&](std::uint64_t id) {
+                     return std::lower_bound(sorted.begin(), sorted.end(), static_cast<index>(id)) - sorted.begin();
+                 });
+    return {cuts.begin(), cuts.end()};
 }
 
-std::vector<index> rowsOfIds(CommunicatorContext &context, std::span<const index> ids, bool listed) {
+std::vector<index> rowsOfIds(CommunicatorContext &context, const FileRanks &files, std::span<const index> ids,
+                             bool listed) {
     if (!listed)
         return {ids.begin(), ids.end()};
     const CommunicatorView comm = context.comm();
-    const std::vector<index> shares = evenShares(comm, ids);
+    const std::vector<index> shares = evenShares(comm, ids, files.count());
     const RankLists groups = groupByRank(comm.size(), ids.size(), [&](std::size_t i) {
-        return static_cast<int>(std::upper_bound(shares.begin(), shares.end(), ids[i]) - shares.begin() - 1);
+        const auto next = std::upper_bound(shares.begin(), shares.end(), ids[i]);
+        return files.rank(static_cast<int>(next - shares.begin()) - 1);
     });
     RankLists outgoing = groups;
     for (index &id : outgoing.values)
@@ -102,10 +93,10 @@ std::vector<index> rowsOfIds(CommunicatorContext &context, std::span<const index
     return places;
 }
 
-RowSlab gatherSlab(CommunicatorContext &context, const CheckpointArray &target, const ArrayBase &array,
-                   std::span<const index> places, std::span<const index> ids) {
+RowSlab gatherSlab(CommunicatorContext &context, const FileRanks &files, const CheckpointArray &target,
+                   const ArrayBase &array, std::span<const index> places, std::span<const index> ids) {
     const CommunicatorView comm = context.comm();
-    const BlockSpread spread(target, comm.size());
+    const BlockSpread spread(target, files);
     std::exception_ptr failure;
     RankLists outgoing;
     try {
@@ -132,6 +123,7 @@ RowSlab gatherSlab(CommunicatorContext &context, const CheckpointArray &target, 
         failure = std::current_exception();
     }
     const RankLists incoming = sparseExchange(context, outgoing, PeerDiscovery::Auto, failure);
+    outgoing = {};
 
     RowSlab slab;
     comm.guarded([&] {
@@ -153,6 +145,11 @@ RowSlab gatherSlab(CommunicatorContext &context, const CheckpointArray &target, 
                     slab.ids[row] = packed.ids[i];
             }
         }
+        // A row that is missing: ids are 0, 1, ... as far as least, largest and number tell, but one is there twice.
+        const auto missing = std::find(sizes.begin(), sizes.end(), absent);
+        DNDS_CHECK(missing == sizes.end(), ArgumentError,
+                   "{}: no row has the id {}, and two have another: ids must be unique over all ranks", target.name,
+                   slab.first + (missing - sizes.begin()));
         slab.offsets.assign(toSize(count) + 1, 0);
         std::partial_sum(sizes.begin(), sizes.end(), slab.offsets.begin() + 1);
         slab.values.resize(toSize(slab.offsets.back()));
@@ -233,10 +230,10 @@ ArrivedRows inOrder(const RankLists &answers, const RankLists &asked, const std:
 
 } // namespace
 
-ArrivedRows fetchRows(CommunicatorContext &context, const CheckpointArray &source, const RowSlab &slab,
-                      std::span<const index> ids, const std::exception_ptr &failure) {
+ArrivedRows fetchRows(CommunicatorContext &context, const FileRanks &files, const CheckpointArray &source,
+                      const RowSlab &slab, std::span<const index> ids, const std::exception_ptr &failure) {
     const CommunicatorView comm = context.comm();
-    const BlockSpread spread(source, comm.size());
+    const BlockSpread spread(source, files);
     comm.agree(failure);
 
     // The first id of each rank's blocks; ranks without blocks get the next one's.
@@ -280,10 +277,26 @@ ArrivedRows fetchRows(CommunicatorContext &context, const CheckpointArray &sourc
         missing = std::current_exception();
     }
     const RankLists incoming = sparseExchange(context, answers, PeerDiscovery::Auto, missing);
+    answers = {};
 
     ArrivedRows rows;
     comm.guarded([&] { rows = inOrder(incoming, outgoing, order); });
     return rows;
+}
+
+std::vector<index> shareIds(CommunicatorContext &context, const CheckpointArray &source, const RowSlab &slab) {
+    const EvenSplit shares(source.rows, context.comm().size());
+    std::exception_ptr failure;
+    RankLists outgoing;
+    try {
+        outgoing = packByRank(
+            context.comm().size(), slab.ids.size(),
+            [&](std::size_t i) { return shares.owner(slab.first + static_cast<index>(i)); },
+            [](std::size_t) { return 1; }, [&](std::size_t i, index *word) { *word = slab.ids[i]; });
+    } catch (...) {
+        failure = std::current_exception();
+    }
+    return sparseExchange(context, outgoing, PeerDiscovery::Auto, failure).values;
 }
 
 } // namespace DNDS::Detail

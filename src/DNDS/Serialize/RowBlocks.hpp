@@ -15,21 +15,41 @@
 
 namespace DNDS::Detail {
 
-/// Whole blocks, spread as evenly as possible, in order of rank. Local, O(1).
+/// The ranks that may open the file, spread evenly over all; the others send their rows there. Local, O(1).
+class FileRanks {
+  public:
+    static constexpr int mostByDefault = 256; ///< and of more ranks than that
+    static constexpr int ranksEach = 8;       ///< one in so many, if these are more
+
+    /// `wanted` of `ranks`, or the default if it is 0.
+    FileRanks(int ranks, int wanted)
+        : ranks_(ranks, std::min(ranks, wanted > 0 ? wanted : std::max(mostByDefault, ranks / ranksEach))) {}
+
+    int count() const { return ranks_.parts(); }
+    int rank(int k) const { return static_cast<int>(ranks_.begin(k)); }
+    /// How many of them are lower than this rank.
+    int below(int rank) const { return rank == 0 ? 0 : ranks_.owner(rank - 1) + 1; }
+
+  private:
+    EvenSplit ranks_;
+};
+
+/// Whole blocks, spread over the ranks of the file as evenly as possible, in order of rank. Local, O(1).
 class BlockSpread {
   public:
-    BlockSpread(const CheckpointArray &array, int ranks)
-        : rows_(array.rows), blockRows_(array.blockRows), blocks_(array.blocks(), ranks) {}
+    BlockSpread(const CheckpointArray &array, const FileRanks &files)
+        : rows_(array.rows), blockRows_(array.blockRows), files_(files), blocks_(array.blocks(), files.count()) {}
 
-    index firstBlock(int rank) const { return blocks_.begin(rank); }
+    index firstBlock(int rank) const { return blocks_.begin(files_.below(rank)); }
     index firstRow(int rank) const { return rowOfBlock(firstBlock(rank)); }
     /// The first row of a block, or the end of all rows.
     index rowOfBlock(index block) const { return std::min(rows_, block * blockRows_); }
-    int owner(index row) const { return blocks_.owner(row / blockRows_); }
+    int owner(index row) const { return files_.rank(blocks_.owner(row / blockRows_)); }
 
   private:
     index rows_;
     index blockRows_;
+    FileRanks files_;
     EvenSplit blocks_;
 };
 
@@ -49,19 +69,20 @@ struct RowSlab {
     }
 };
 
-/// Splits the ids of all ranks, >= 0, into one share per rank, ascending; returns the least id of each share. If ids
-/// are unique, share sizes differ by at most one, whatever the ids. Collective; one reduction of one number per rank
-/// for each bit of the range of ids.
-std::vector<index> evenShares(CommunicatorView comm, std::span<const index> ids);
+/// Splits the ids of all ranks, >= 0, into shares, ascending; returns the least id of each share. If ids are unique,
+/// share sizes differ by at most one, whatever the ids. Collective; one reduction of one number per share for each bit
+/// of the range of ids.
+std::vector<index> evenShares(CommunicatorView comm, std::span<const index> ids, int shares);
 
-/// The row of the file for each id. Ids that are not 0, 1, ... are sorted over all ranks, evenly shared. Collective.
-/// Throws ArgumentError on all ranks for a repeated id.
-std::vector<index> rowsOfIds(CommunicatorContext &context, std::span<const index> ids, bool listed);
+/// The row of the file for each id. Ids that are not 0, 1, ... are sorted by the ranks of the file, evenly shared.
+/// Collective. Throws ArgumentError on all ranks for a repeated id.
+std::vector<index> rowsOfIds(CommunicatorContext &context, const FileRanks &files, std::span<const index> ids,
+                             bool listed);
 
 /// Sends rows to the ranks of their blocks. `places`: the file rows of the array's rows. Collective. Throws
 /// ArgumentError on all ranks for a repeated row.
-RowSlab gatherSlab(CommunicatorContext &context, const CheckpointArray &target, const ArrayBase &array,
-                   std::span<const index> places, std::span<const index> ids);
+RowSlab gatherSlab(CommunicatorContext &context, const FileRanks &files, const CheckpointArray &target,
+                   const ArrayBase &array, std::span<const index> places, std::span<const index> ids);
 
 /// Rows in the order of arrival.
 struct ArrivedRows {
@@ -71,7 +92,10 @@ struct ArrivedRows {
 
 /// The rows with these ids, in their order, from the slabs of all ranks. `failure` is what this rank caught while it
 /// made its slab. Collective. Throws on all ranks: the failure of any rank; DataError for an id that no slab has.
-ArrivedRows fetchRows(CommunicatorContext &context, const CheckpointArray &source, const RowSlab &slab,
-                      std::span<const index> ids, const std::exception_ptr &failure);
+ArrivedRows fetchRows(CommunicatorContext &context, const FileRanks &files, const CheckpointArray &source,
+                      const RowSlab &slab, std::span<const index> ids, const std::exception_ptr &failure);
+
+/// The ids of an even share of all rows, ascending, from those of the slabs. Collective.
+std::vector<index> shareIds(CommunicatorContext &context, const CheckpointArray &source, const RowSlab &slab);
 
 } // namespace DNDS::Detail

@@ -243,7 +243,7 @@ PeerMessages::PeerMessages(std::shared_ptr<CommunicatorContext> context, const C
         Buffers::Peer &peer = buffers_->peers.emplace_back();
         peer.rank = rank;
         if (buffers_->arena && node.sameNode(rank))
-            buffers_->greet(peer, node.nodeRank[toSize(rank)]);
+            buffers_->greet(peer, node.nodeRank(rank));
     }
 }
 
@@ -339,7 +339,7 @@ bool PeerMessages::staysOnNode(std::size_t k) const noexcept { return buffers_->
 void PeerMessages::checkPeer(std::size_t k, std::string_view what, double secondsWaited) const {
     const NodeTopology &node = context_->node();
     const int rank = buffers_->peers[k].rank;
-    const bool alive = !node.arena || !node.sameNode(rank) || node.arena->alive(node.nodeRank[toSize(rank)]);
+    const bool alive = !node.arena || !node.sameNode(rank) || node.arena->alive(node.nodeRank(rank));
     DNDS::checkPeer(alive, rank, what, secondsWaited, patience_, node.arena.get());
 }
 

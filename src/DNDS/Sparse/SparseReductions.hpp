@@ -57,13 +57,14 @@ class SparseExactRows final : public ExactRows {
         forEachValue(
             [&](std::size_t c, real value) { largest[c] = std::max(largest[c], FixedPoint::magnitude(value)); });
     }
-    void add(std::span<const std::optional<int>> shifts, std::span<FixedPoint::Wide> sums) const override {
+    void add(std::span<const std::optional<FixedPoint::Scale>> scales,
+             std::span<FixedPoint::Wide> sums) const override {
         const real background = map_(static_cast<real>(field_.defaultValue()));
         for (std::size_t c = 0; c < sums.size(); ++c)
-            sums[c] = shifts[c] ? FixedPoint::toInteger(background, *shifts[c]) * absent_ : 0;
+            sums[c] = scales[c] && absent_ > 0 ? scales[c]->toInteger(background) * absent_ : 0;
         forEachValue([&](std::size_t c, real value) {
-            if (shifts[c])
-                sums[c] += FixedPoint::toInteger(value, *shifts[c]);
+            if (scales[c])
+                sums[c] += scales[c]->toInteger(value);
         });
     }
 

@@ -149,14 +149,19 @@ DeviceTopology &DeviceTopology::of(CommunicatorContext &context) {
     return context.attach<DeviceTopology>([&] { return std::shared_ptr<DeviceTopology>(new DeviceTopology(context)); });
 }
 
+const std::string &DeviceTopology::whyNot(int peer) const {
+    static const std::string elsewhere = "on another node";
+    const auto found = whyNot_.find(peer);
+    return found == whyNot_.end() ? elsewhere : found->second;
+}
+
 std::shared_ptr<DeviceTopology> DeviceTopology::madeFor(const CommunicatorContext &context) {
     std::shared_ptr<DeviceTopology> devices = context.attachment<DeviceTopology>();
     DNDS_CHECK(devices != nullptr, StateError, "no exchange of device memory was made on this communicator");
     return devices;
 }
 
-DeviceTopology::DeviceTopology(CommunicatorContext &context)
-    : whyNot_(static_cast<std::size_t>(context.comm().size()), "on another node") {
+DeviceTopology::DeviceTopology(CommunicatorContext &context) {
     const bool available = Device::available();
     tryPeers(context, available);
     tryMpi(context, available);
@@ -178,8 +183,7 @@ void DeviceTopology::tryPeers(CommunicatorContext &context, bool available) {
     const CommunicatorView &comm = context.comm();
     const NodeTopology &node = context.node();
     const std::uint64_t round = context.nextRound();
-    const auto ranksHere =
-        static_cast<std::size_t>(std::ranges::count_if(node.nodeRank, [](int rank) { return rank >= 0; }));
+    const std::size_t ranksHere = node.members.size();
     const std::size_t bytes = sizeof(Trial) + ranksHere * sizeof(std::atomic<std::uint32_t>);
     std::unique_ptr<Pattern> pattern;
     Trial *mine = nullptr;
@@ -212,9 +216,8 @@ void DeviceTopology::tryPeers(CommunicatorContext &context, bool available) {
         }
     };
     const auto forEachPeer = [&](auto &&body) {
-        for (int peer = 0; peer < comm.size(); ++peer)
-            if (const int nodeRank = node.nodeRank[static_cast<std::size_t>(peer)]; nodeRank >= 0)
-                body(peer, nodeRank, whyNot_[static_cast<std::size_t>(peer)]);
+        for (std::size_t k = 0; k < ranksHere; ++k)
+            body(node.members[k], static_cast<int>(k), whyNot_[node.members[k]]);
     };
     forEachPeer([&](int peer, int nodeRank, std::string &why) {
         const Trial *theirs = mine != nullptr ? trialOf(nodeRank) : nullptr;
@@ -226,7 +229,7 @@ void DeviceTopology::tryPeers(CommunicatorContext &context, bool available) {
             mine->read[nodeRank].store(why.empty() ? 1 : 0, std::memory_order_release);
     });
     comm.barrier();
-    const int me = node.nodeRank[static_cast<std::size_t>(comm.rank())];
+    const int me = node.nodeRank(comm.rank());
     forEachPeer([&](int, int nodeRank, std::string &why) {
         const Trial *theirs = mine != nullptr ? trialOf(nodeRank) : nullptr;
         if (why.empty() && (theirs == nullptr || theirs->read[me].load(std::memory_order_acquire) == 0))

@@ -4,6 +4,7 @@
 
 #include "DNDS/Mpi/CommunicatorContext.hpp"
 
+#include <map>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -30,9 +31,9 @@ class DeviceTopology {
     const std::string &aboutMpi() const noexcept { return aboutMpi_; }
 
     /// Whether this rank and `peer` read each other's device memory: tried both ways. The same answer on both.
-    bool reaches(int peer) const { return whyNot_[static_cast<std::size_t>(peer)].empty(); }
+    bool reaches(int peer) const { return whyNot(peer).empty(); }
     /// Why not; empty where they do.
-    const std::string &whyNot(int peer) const { return whyNot_[static_cast<std::size_t>(peer)]; }
+    const std::string &whyNot(int peer) const;
 
     /// Keeps what peers may still read until they have closed it. Local.
     void retire(std::unique_ptr<PackedSource> source) noexcept;
@@ -49,8 +50,8 @@ class DeviceTopology {
     void tryPeers(CommunicatorContext &context, bool available);
     void tryMpi(CommunicatorContext &context, bool available);
 
-    std::vector<std::string> whyNot_;
-    std::mutex retiring_; ///< of `retired_`: exchanges may be destroyed on any thread
+    std::map<int, std::string> whyNot_; ///< of the ranks of this node
+    std::mutex retiring_;               ///< of `retired_`: exchanges may be destroyed on any thread
     std::vector<std::unique_ptr<PackedSource>> retired_;
     std::string aboutMpi_;
     bool gpuAware_ = false;

@@ -11,7 +11,7 @@ NodeTransport::NodeTransport(TransportPlan plan, const TransportSetup &setup)
       round_(setup.round), patience_(setup.patience) {
     DNDS_CHECK(arena_ != nullptr, StateError, "there is no shared memory on this node: {}",
                setup.context.node().whyNoArena);
-    const auto rankOf = [&](int peer) { return setup.context.node().nodeRank[static_cast<std::size_t>(peer)]; };
+    const auto rankOf = [&](int peer) { return setup.context.node().nodeRank(peer); };
     for (const Outgoing &outgoing : plan_.outgoing)
         readerRanks_.push_back(rankOf(outgoing.peer));
     for (const Incoming &incoming : plan_.incoming)

@@ -103,7 +103,7 @@ class PeerWatch {
         const NodeTopology &node = setup.context.node();
         const auto add = [&](int peer) {
             if (arena_ && node.sameNode(peer))
-                nodeRanks_[peer] = node.nodeRank[static_cast<std::size_t>(peer)];
+                nodeRanks_[peer] = node.nodeRank(peer);
         };
         for (const Outgoing &outgoing : plan.outgoing)
             add(outgoing.peer);

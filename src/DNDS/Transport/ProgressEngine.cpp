@@ -28,6 +28,13 @@ void ProgressEngine::begin(std::function<void()> step) {
     enlist();
 }
 
+void ProgressEngine::moveHere() {
+    if (!list_ || list_ == list())
+        return;
+    end();
+    enlist();
+}
+
 void ProgressEngine::enlist() {
     if (!list())
         list() = std::make_shared<List>();

@@ -31,6 +31,9 @@ class ProgressEngine {
     /// From now on `progressAll` of this thread calls `step`, too, which serves ranks that may need this one at any
     /// time. It must neither wait nor call `progressAll`. Throws std::bad_alloc.
     void begin(std::function<void()> step);
+    /// From now on `progressAll` of this thread does so, in place of the one that `begin` was called on. Throws
+    /// std::bad_alloc.
+    void moveHere();
     void end() noexcept;
     /// What a transport threw while another exchange was waited for, once: the wait for its own has to tell it.
     std::exception_ptr takeFailure() noexcept { return std::exchange(failure_, nullptr); }

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <mutex>
 #include <utility>
 
 namespace DNDS {
@@ -33,6 +34,12 @@ RowBox withFewestLoops(const RowBox &box) {
 
 /// Whether the rows of a box with the fewest loops follow each other.
 bool isRun(const RowBox &box) { return box.counts.back() == box.size() && box.strides.back() == 1; }
+
+/// Held while a list is looked through for the first time. Several threads may bind exchanges of one pattern.
+std::mutex &findingOut() {
+    static std::mutex only;
+    return only;
+}
 
 RowList::Extent extentOf(std::span<const RowBox> boxes) {
     RowList::Extent extent{boxes.front().first, boxes.front().first, 0};
@@ -81,6 +88,11 @@ RowList RowList::boxes(std::span<const RowBox> boxes) {
 }
 
 const RowList::Extent &RowList::extent() const {
+    const std::lock_guard lock(findingOut());
+    return findExtent();
+}
+
+const RowList::Extent &RowList::findExtent() const {
     if (extent_.runs == 0 && boxes_ != nullptr)
         extent_ = extentOf(*boxes_);
     if (extent_.runs > 0 || rows_.empty())
@@ -96,11 +108,13 @@ const RowList::Extent &RowList::extent() const {
 }
 
 const std::shared_ptr<const std::vector<std::uint32_t>> &RowList::numbers() const {
-    if (numbers_ || !isList() || extent().most - extent().least > index{std::numeric_limits<std::uint32_t>::max()})
+    const std::lock_guard lock(findingOut());
+    if (numbers_ || !isList() ||
+        findExtent().most - findExtent().least > index{std::numeric_limits<std::uint32_t>::max()})
         return numbers_;
     auto numbers = std::make_shared<std::vector<std::uint32_t>>(rows_.size());
     std::transform(rows_.begin(), rows_.end(), numbers->begin(),
-                   [least = extent().least](index row) { return static_cast<std::uint32_t>(row - least); });
+                   [least = findExtent().least](index row) { return static_cast<std::uint32_t>(row - least); });
     return numbers_ = std::move(numbers);
 }
 

@@ -40,8 +40,7 @@ struct RowBox {
 };
 
 /// Rows in the order in which they are moved: a range, boxes, or a list that somebody else keeps. What copying needs to
-/// know about a list is found out once, on first use, and shared by all gathers of it. Not for several threads at a
-/// time.
+/// know about a list is found out once, on first use, and shared by all gathers of it.
 class RowList {
   public:
     /// The rows from `first` up to but without `last`.
@@ -92,6 +91,8 @@ class RowList {
     const std::shared_ptr<const std::vector<std::uint32_t>> &numbers() const;
 
   private:
+    const Extent &findExtent() const;
+
     std::span<const index> rows_;
     std::shared_ptr<const std::vector<RowBox>> boxes_; ///< shared by copies
     bool range_ = false;

@@ -1,10 +1,9 @@
 #include "DNDS/Geom/Build/BuildMesh.hpp"
 
+#include "DNDS/Array/ParArray.hpp"
+#include "DNDS/Geom/Build/AssembleMesh.hpp"
 #include "DNDS/Geom/Build/FaceLinks.hpp"
 #include "DNDS/Geom/Build/FaceMarks.hpp"
-#include "DNDS/Geom/Build/GhostCells.hpp"
-#include "DNDS/Geom/Build/LocalFaces.hpp"
-#include "DNDS/Geom/Mesh/PeriodicNodes.hpp"
 #include "DNDS/Geom/Partition/GraphPartition.hpp"
 #include "DNDS/Geom/Partition/SpaceFillingCurve.hpp"
 #include "DNDS/Geom/Source/NumberTable.hpp"
@@ -31,8 +30,7 @@ void checkOptions(CommunicatorView comm, const SourceMesh &source, const MeshOpt
     });
     const bool weighted = needWeights(comm, options.cellWeights, source.cells.size());
     comm.guarded([&] {
-        DNDS_CHECK(options.ghostLayers >= 0 && options.ghostLayers <= 16, ArgumentError, "{} ghost layers",
-                   options.ghostLayers);
+        checkGhostLayers(options);
         DNDS_CHECK(!weighted || options.partitioner != Partitioner::Given, ArgumentError,
                    "cell weights have no effect where parts are given");
         if (options.partitioner != Partitioner::Given)
@@ -72,9 +70,10 @@ std::vector<index> fetchWeights(const GlobalMapping &cellBlocks, std::span<const
 }
 
 /// Moves cells to their parts in a graph partition. `cellBlocks` numbers the cells of the source.
-void partitionByGraph(CommunicatorView comm, CellRecords &cells, const GlobalMapping &cellBlocks,
+void partitionByGraph(CommunicatorView comm, MigratedCells &migrated, const GlobalMapping &cellBlocks,
                       const MeshOptions &options, const std::function<void(std::string_view)> &progress) {
     progress("graph");
+    CellRecords &cells = migrated.cells;
     const auto before = GlobalMapping::create(comm, cells.size());
     DistributedGraph graph = dualGraph(cells, before->localBegin());
     if (comm.allReduce(options.cellWeights.empty() ? 0 : 1, MPI_MAX) != 0)
@@ -87,49 +86,13 @@ void partitionByGraph(CommunicatorView comm, CellRecords &cells, const GlobalMap
     std::vector<index> numbers(toSize(cells.size()));
     std::iota(numbers.begin(), numbers.end(), before->localBegin());
     cells = migrateCells(*before->context(), std::move(cells), part, numbers).cells;
-    renumberLinks(cells, Redistribute::toRanks(before, part));
-}
-
-CellNumbers numberCells(UnstructuredMesh &mesh, std::shared_ptr<const GlobalMapping> global, const LocalCells &cells,
-                        ImageTable &images, CellOrder order) {
-    std::vector<index> base;
-    if (order == CellOrder::ReverseCuthillMcKee) {
-        std::vector<index> starts{0};
-        std::vector<LocalIndex> neighbours;
-        for (index c = 0; c < cells.owned; c++) {
-            for (const index word : cells.cells.linksOf(c))
-                if (word != FaceLink::none)
-                    neighbours.push_back(cells.across(c, FaceLink::unpack(word), images));
-            starts.push_back(static_cast<index>(neighbours.size()));
-        }
-        base = reverseCuthillMcKee(starts, neighbours);
-    }
-    std::vector<GhostEntity> ghosts;
-    for (index c = cells.owned; c < cells.size(); c++)
-        ghosts.push_back({cells.numbers[toSize(c)], cells.images[toSize(c)]});
-    Renumbering renumbering = renumber(std::move(global), ghosts, base);
-
-    CellNumbers numbers;
-    numbers.order.resize(toSize(cells.size()));
-    for (std::size_t c = 0; c < numbers.order.size(); c++)
-        numbers.order[static_cast<std::size_t>(renumbering.newOfOld[c])] = static_cast<index>(c);
-    numbers.newOfOld = std::move(renumbering.newOfOld);
-    mesh.cells.owned = cells.owned;
-    mesh.cells.ghosts = cells.size() - cells.owned;
-    mesh.cells.pattern = std::make_shared<const ExchangePattern>(std::move(renumbering.mapping));
-    mesh.cells.fileNumbers.reserve(numbers.order.size());
-    mesh.cells.fileIds.reserve(numbers.order.size());
-    mesh.cells.images.reserve(numbers.order.size());
-    mesh.cellTypes.reserve(numbers.order.size());
-    mesh.cellLayers.reserve(numbers.order.size());
-    for (const index old : numbers.order) {
-        mesh.cells.fileNumbers.push_back(cells.cells.numbers[toSize(old)]);
-        mesh.cells.fileIds.push_back(cells.cells.fileIds[toSize(old)]);
-        mesh.cells.images.push_back(cells.images[toSize(old)]);
-        mesh.cellTypes.push_back(cells.cells.types[toSize(old)]);
-        mesh.cellLayers.push_back(cells.layers[toSize(old)]);
-    }
-    return numbers;
+    const Redistribute moved = Redistribute::toRanks(before, part);
+    renumberLinks(cells, moved);
+    ParArray<index, 1> keys("positions on the curve", comm);
+    keys.resize(before->localSize());
+    std::ranges::copy(migrated.keys, keys.data());
+    moved.move(keys); // in the order of `numbers`
+    migrated.keys.assign(keys.data(), keys.data() + keys.size());
 }
 
 void describe(UnstructuredMesh &mesh, MeshReport &report, const SourceMesh &source) {
@@ -180,7 +143,6 @@ UnstructuredMesh build(CommunicatorView comm, SourceMesh &source, const MeshOpti
     UnstructuredMesh mesh(comm);
     MeshReport report;
     describe(mesh, report, source);
-    mesh.ghostLayers = options.ghostLayers;
     const auto nodeBlocks = GlobalMapping::create(comm, source.nodes());
     const auto cellBlocks = GlobalMapping::create(comm, source.cells.size());
     CommunicatorContext &context = *nodeBlocks->context();
@@ -197,10 +159,11 @@ UnstructuredMesh build(CommunicatorView comm, SourceMesh &source, const MeshOpti
     const std::vector<int> part = options.partitioner == Partitioner::Given
                                       ? options.givenPart
                                       : partitionCurve(comm, keys, weights, comm.size());
-    CellRecords cells = migrateCells(context, cellRecords(std::move(source.cells)), part, keys).cells;
+    MigratedCells migrated = migrateCells(context, cellRecords(std::move(source.cells)), part, keys);
+    CellRecords &cells = migrated.cells;
     needLocalNumbers(comm, cells.size(), "cells", source.origin);
     progress("faces");
-    linkFaces(comm, cells, source.origin);
+    linkFaces(*nodeBlocks, cells, source.origin);
     const Finding lost = markFaces(*nodeBlocks, cells, source);
     ImageTable images(source.periodic, geometry.lower, geometry.upper);
     const PeriodicResult periodic = linkPeriodic(*nodeBlocks, cells, source, images);
@@ -210,32 +173,10 @@ UnstructuredMesh build(CommunicatorView comm, SourceMesh &source, const MeshOpti
                    std::hypot(geometry.upper[0] - geometry.lower[0], geometry.upper[1] - geometry.lower[1],
                               geometry.upper[2] - geometry.lower[2]));
     if (options.partitioner == Partitioner::Graph && comm.size() > 1)
-        partitionByGraph(comm, cells, *cellBlocks, options, progress);
+        partitionByGraph(comm, migrated, *cellBlocks, options, progress);
 
-    needLocalNumbers(comm, cells.size(), "cells", source.origin);
-    needLocalNumbers(comm, static_cast<index>(cells.links.size()), "faces of cells", source.origin);
-    progress("ghosts");
-    const auto cellMapping = GlobalMapping::create(comm, cells.size());
-    const bool byNodes = options.ghostsBy == GhostNeighbours::Nodes && options.ghostLayers > 0;
-    const NodeSharing sharing = shareNodes(*nodeBlocks, *cellMapping, cells, periodic.partners, byNodes, source.origin);
-    report.unusedNodes = sharing.unused;
-    if (sharing.unused > 0)
-        report.warnings.push_back(
-            fmt::format("{}: {} nodes are in no cell and are left out", source.origin, sharing.unused));
-    const LocalCells local = collectGhosts(*cellMapping, *nodeBlocks, std::move(cells), sharing, images,
-                                           options.ghostsBy, options.ghostLayers);
-
-    needLocalNumbers(comm, local.size(), "cells, ghosts included", source.origin);
-    needLocalNumbers(comm, static_cast<index>(local.cells.links.size()), "faces of cells, ghosts included",
-                     source.origin);
-    needLocalNumbers(comm, static_cast<index>(local.cells.nodes.size()), "nodes of cells, ghosts included",
-                     source.origin);
-    progress("number");
-    const CellNumbers numbers = numberCells(mesh, cellMapping, local, images, options.cellOrder);
-    const NodeFinder nodes = numberNodes(mesh, *nodeBlocks, source.coordinates, local, numbers, sharing, images);
-    numberFaces(mesh, *cellMapping, local, numbers, nodes, images, report);
-    mesh.images = images.images();
-    mesh.nodeCells = transpose("node cells", mesh.cellNodes, mesh.nodes.size(), cellsInFileOrder(mesh));
+    assembleMesh(mesh, std::move(migrated), {*nodeBlocks, source.coordinates, periodic.partners}, images, options,
+                 &report);
     if (options.report != nullptr)
         *options.report = std::move(report);
     source = {};

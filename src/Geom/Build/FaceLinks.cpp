@@ -93,11 +93,14 @@ void throwNonManifold(CommunicatorView comm, const CellRecords &cells, const std
             sides.push_back({mapping->localBegin() + c, 0, cells.numbers[toSize(c)], cells.fileIds[toSize(c)]});
         });
     const SharedFace mine = firstShared(GatheredSides(sparseExchange(
-        *mapping->context(),
-        packByRank(
-            comm.size(), keys.size(), [&](std::size_t i) { return rendezvousRank(keys[i], comm.size()); },
-            [](std::size_t) { return sideWords; },
-            [&](std::size_t i, index *words) { writeSide(keys[i], sides[i], words); }))));
+        *mapping->context(), packByRank(
+                                 comm.size(), keys.size(),
+                                 [&](std::size_t i) {
+                                     return static_cast<int>((keys[i].hash >> 32U) %
+                                                             static_cast<std::uint64_t>(comm.size()));
+                                 },
+                                 [](std::size_t) { return sideWords; },
+                                 [&](std::size_t i, index *words) { writeSide(keys[i], sides[i], words); }))));
     std::vector<SharedFace> all(static_cast<std::size_t>(comm.size()));
     for (std::size_t i = 0; i < 3; i++) {
         const std::vector<index> numbers = comm.allGather(mine.numbers[i]);
@@ -112,7 +115,8 @@ void throwNonManifold(CommunicatorView comm, const CellRecords &cells, const std
                                 first.fileIds[0], first.fileIds[1], first.fileIds[2]));
 }
 
-void linkFaces(CommunicatorView comm, CellRecords &cells, const std::string &origin) {
+void linkFaces(const GlobalMapping &nodeBlocks, CellRecords &cells, const std::string &origin) {
+    const CommunicatorView comm = nodeBlocks.context()->comm();
     const auto mapping = GlobalMapping::create(comm, cells.size());
     CommunicatorContext &context = *mapping->context();
     const index firstCell = mapping->localBegin();
@@ -138,7 +142,7 @@ void linkFaces(CommunicatorView comm, CellRecords &cells, const std::string &ori
     // A third cell of a face whose other two met on their rank looks like one at the boundary: see checkManifold in
     // NodeSharing.cpp.
     const GatheredSides meeting(sendSides(
-        context, cells, firstCell, faces, [&](std::size_t f) { return cells.links[f] == FaceLink::none; }, failure));
+        nodeBlocks, cells, firstCell, faces, [&](std::size_t f) { return cells.links[f] == FaceLink::none; }, failure));
     std::vector<index> partner;
     std::exception_ptr mine;
     try {

@@ -4,16 +4,17 @@
 
 #include "DNDS/Geom/Source/CellRecords.hpp"
 #include "DNDS/Geom/Source/DistributedGraph.hpp"
+#include "DNDS/Index/GlobalMapping.hpp"
 
 namespace DNDS::Geom {
 
 /// Links each face of each cell to the cell across it: fills `cells.links`. Collective.
 ///
 /// Faces are equal if they have the same distinct corners. Those without a partner on this rank are compared on a rank
-/// chosen by a hash of their corners: O(own faces) memory and time, and messages for the unmatched ones only. A key is
-/// 64 bits of hash and the least corner; two faces of one node (a few dozen) share a hash once in 10^17 faces. Throws
-/// as `throwNonManifold` if three cells share a face.
-void linkFaces(CommunicatorView comm, CellRecords &cells, const std::string &origin);
+/// that has their least node in its block of the file: O(own faces) memory and time, and messages for the unmatched
+/// ones only. A key is 64 bits of hash and the least corner; two faces of one node (a few dozen) share a hash once in
+/// 10^17 faces. Throws as `throwNonManifold` if three cells share a face.
+void linkFaces(const GlobalMapping &nodeBlocks, CellRecords &cells, const std::string &origin);
 
 /// Throws DataError on all ranks with the first face in file order that three or more cells share: the same message on
 /// any number of ranks. For meshes known to have such a face. Collective; O(own faces) memory.

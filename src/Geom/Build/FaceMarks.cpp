@@ -8,16 +8,16 @@ namespace DNDS::Geom {
 namespace {
 
 /// What the source's marked faces say: [marks] of key, mark and file id.
-RankLists sendMarks(CommunicatorContext &context, const ElementBlock &block, std::span<const int> marks,
+RankLists sendMarks(const GlobalMapping &nodeBlocks, const ElementBlock &block, std::span<const int> marks,
                     const std::vector<index> &chosen) {
-    const int ranks = context.comm().size();
     const auto keyOf = [&](std::size_t i) {
         const index face = chosen[i];
         return faceKey(distinctCorners(cornerNodes(block.types[toSize(face)], block.nodesOf(face))));
     };
-    return sparseExchange(context,
+    return sparseExchange(*nodeBlocks.context(),
                           packByRank(
-                              ranks, chosen.size(), [&](std::size_t i) { return rendezvousRank(keyOf(i), ranks); },
+                              nodeBlocks.ranks(), chosen.size(),
+                              [&](std::size_t i) { return rendezvousRank(keyOf(i), nodeBlocks); },
                               [](std::size_t) { return 5; },
                               [&](std::size_t i, index *words) {
                                   const FaceKey key = keyOf(i);
@@ -31,13 +31,14 @@ RankLists sendMarks(CommunicatorContext &context, const ElementBlock &block, std
 
 /// Brings marked faces and cells' faces together; returns those of `chosen` that found no cell. Collective.
 template <class Wanted>
-std::vector<index> joinMarks(const GlobalMapping &cellMapping, CellRecords &cells, const OwnFaces &faces,
-                             const SourceMesh &source, const std::vector<index> &chosen, Wanted &&wanted) {
+std::vector<index> joinMarks(const GlobalMapping &nodeBlocks, const GlobalMapping &cellMapping, CellRecords &cells,
+                             const OwnFaces &faces, const SourceMesh &source, const std::vector<index> &chosen,
+                             Wanted &&wanted) {
     CommunicatorContext &context = *cellMapping.context();
     const int ranks = context.comm().size();
     const GatheredSides meeting(
-        sendSides(context, cells, cellMapping.localBegin(), faces, std::forward<Wanted>(wanted), nullptr));
-    const RankLists marks = sendMarks(context, source.faces, source.faceMarks, chosen);
+        sendSides(nodeBlocks, cells, cellMapping.localBegin(), faces, std::forward<Wanted>(wanted), nullptr));
+    const RankLists marks = sendMarks(nodeBlocks, source.faces, source.faceMarks, chosen);
 
     // Sides of one key are chained: an inner face has two.
     FaceTable table(meeting.keys);
@@ -184,10 +185,10 @@ Finding markFaces(const GlobalMapping &nodeBlocks, CellRecords &cells, const Sou
         std::iota(chosen.begin(), chosen.end(), index{0});
         const OwnFaces faces = listFaces(cells);
         // Nearly all marked faces are on the boundary. Only where some are not do the inner ones meet them, too.
-        chosen = joinMarks(*cellMapping, cells, faces, source, chosen,
+        chosen = joinMarks(nodeBlocks, *cellMapping, cells, faces, source, chosen,
                            [&](std::size_t f) { return cells.links[f] == FaceLink::none; });
         if (comm.allReduce(chosen.empty() ? 0 : 1, MPI_MAX) != 0)
-            chosen = joinMarks(*cellMapping, cells, faces, source, chosen,
+            chosen = joinMarks(nodeBlocks, *cellMapping, cells, faces, source, chosen,
                                [&](std::size_t f) { return cells.links[f] != FaceLink::none; });
         for (const index face : chosen)
             lost.add(source.faces.first + face, source.faces.fileIds[toSize(face)]);

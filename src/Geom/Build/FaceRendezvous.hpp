@@ -5,6 +5,7 @@
 
 #include "DNDS/Geom/Source/CellRecords.hpp"
 #include "DNDS/Geom/Source/ElementFaces.hpp"
+#include "DNDS/Index/GlobalMapping.hpp"
 #include "DNDS/Mpi/Rendezvous.hpp"
 
 #include <algorithm>
@@ -34,8 +35,10 @@ inline FaceKey faceKey(std::span<const index> corners) {
     return key;
 }
 
-inline int rendezvousRank(const FaceKey &key, int ranks) {
-    return static_cast<int>((key.hash >> 32) % static_cast<std::uint64_t>(ranks));
+/// The rank that has the face's least node in its block of the file: neighbours in the file have few of them, where a
+/// hash would have all ranks.
+inline int rendezvousRank(const FaceKey &key, const GlobalMapping &nodeBlocks) {
+    return nodeBlocks.owner(key.least).rank;
 }
 
 /// Finds earlier faces of the same key: open addressing, positions only.
@@ -134,13 +137,12 @@ struct GatheredSides {
 
 /// Sends the faces for which `wanted(face)` holds to their rendezvous. Collective.
 template <class Wanted>
-RankLists sendSides(CommunicatorContext &context, const CellRecords &cells, index firstCell, const OwnFaces &faces,
+RankLists sendSides(const GlobalMapping &nodeBlocks, const CellRecords &cells, index firstCell, const OwnFaces &faces,
                     Wanted &&wanted, const std::exception_ptr &failure) {
-    const int ranks = context.comm().size();
-    return sparseExchange(context,
+    return sparseExchange(*nodeBlocks.context(),
                           packByRank(
-                              ranks, faces.keys.size(),
-                              [&](std::size_t f) { return wanted(f) ? rendezvousRank(faces.keys[f], ranks) : -1; },
+                              nodeBlocks.ranks(), faces.keys.size(),
+                              [&](std::size_t f) { return wanted(f) ? rendezvousRank(faces.keys[f], nodeBlocks) : -1; },
                               [](std::size_t) { return sideWords; },
                               [&](std::size_t f, index *words) {
                                   const auto c = static_cast<std::size_t>(faces.cells[f]);

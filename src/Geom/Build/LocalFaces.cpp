@@ -88,6 +88,9 @@ class MarksOfFaces {
             entries_.push_back({list.faceOf(mark.cell, mark.slot), mark.mark, mark.fileId});
         std::sort(entries_.begin(), entries_.end());
         entries_.erase(std::unique(entries_.begin(), entries_.end()), entries_.end());
+        marked_.assign(list.faces().size(), false);
+        for (const Entry &entry : entries_)
+            marked_[static_cast<std::size_t>(entry.face)] = true;
     }
     struct Entry {
         LocalIndex face; ///< in the list
@@ -96,6 +99,8 @@ class MarksOfFaces {
         friend auto operator<=>(const Entry &, const Entry &) = default; // NOLINT(modernize-use-nullptr): false alarm
     };
     std::span<const Entry> of(LocalIndex face) const {
+        if (!marked_[static_cast<std::size_t>(face)])
+            return {};
         const auto begin = std::lower_bound(entries_.begin(), entries_.end(), face,
                                             [](const Entry &entry, LocalIndex f) { return entry.face < f; });
         auto end = begin;
@@ -114,6 +119,7 @@ class MarksOfFaces {
 
   private:
     std::vector<Entry> entries_;
+    std::vector<bool> marked_; ///< [faces of the list]
 };
 
 /// The file's number of a face and its patches, ascending.
@@ -140,14 +146,9 @@ class FaceCorners {
                 const NodeFinder &nodes)
         : mesh_(mesh), cells_(cells), numbers_(numbers), nodes_(nodes), cellNodes_(mesh.cellNodes.view()) {}
 
-    rowsize count(const FoundFace &face) {
-        load(face.cell);
-        const auto slot = static_cast<std::size_t>(face.slot);
-        return static_cast<rowsize>(starts_[slot + 1] - starts_[slot]);
-    }
     /// In standard order: counter-clockwise seen from the second cell, starting with the node that is first in the
     /// file.
-    const std::vector<LocalIndex> &of(const FoundFace &face, bool firstCell) {
+    const std::vector<LocalIndex> &operator()(const FoundFace &face, bool firstCell) {
         load(face.cell);
         const auto begin = corners_.begin() + starts_[static_cast<std::size_t>(face.slot)];
         const auto end = corners_.begin() + starts_[static_cast<std::size_t>(face.slot) + 1];
@@ -392,7 +393,7 @@ void fillReport(CommunicatorContext &context, const UnstructuredMesh &mesh, cons
 } // namespace
 
 void numberFaces(UnstructuredMesh &mesh, const GlobalMapping &cellMapping, const LocalCells &cells,
-                 const CellNumbers &numbers, const NodeFinder &nodes, ImageTable &images, MeshReport &report) {
+                 const CellNumbers &numbers, const NodeFinder &nodes, ImageTable &images, MeshReport *report) {
     const FaceList list(cells, numbers, images);
     const MarksOfFaces marks(cells.cells, list);
     const FaceNumbers faceNumbers = numberFound(mesh, cellMapping, cells, list, marks);
@@ -405,13 +406,12 @@ void numberFaces(UnstructuredMesh &mesh, const GlobalMapping &cellMapping, const
     const auto newCell = [&](LocalIndex old) {
         return old < 0 ? old : numbers.newOfOld[static_cast<std::size_t>(old)];
     };
-    FaceCorners corners(mesh, cells, numbers, nodes);
-    std::vector<rowsize> cornerCounts(count);
-    for (std::size_t f = 0; f < count; f++) // in the order found: cells one after the other
-        cornerCounts[static_cast<std::size_t>(faceNumbers.newOfFound[f])] = corners.count(list.faces()[f]);
-    mesh.faceNodes.resize(static_cast<index>(count), [&](index face) { return cornerCounts[toSize(face)]; });
+    FaceCorners cornersOf(mesh, cells, numbers, nodes);
+    std::vector<std::size_t> cornerStarts{0}; // of faces as found: cells one after the other
+    std::vector<LocalIndex> corners;
+    cornerStarts.reserve(count + 1);
+    corners.reserve(4 * count);
     mesh.faceCells.resize(static_cast<index>(count));
-    const auto faceNodes = mesh.faceNodes.view();
     const auto faceCells = mesh.faceCells.view();
     for (std::size_t f = 0; f < count; f++) {
         const FoundFace &found = list.faces()[f];
@@ -421,8 +421,17 @@ void numberFaces(UnstructuredMesh &mesh, const GlobalMapping &cellMapping, const
         faceCells(face, first ? 0 : 1) = newCell(found.cell);
         faceCells(face, first ? 1 : 0) = newCell(found.other);
         mesh.faces.images[static_cast<std::size_t>(face)] = cells.images[toSize(found.cell)];
-        std::ranges::copy(corners.of(found, first), faceNodes[face].begin());
+        const auto &ofFace = cornersOf(found, first);
+        corners.insert(corners.end(), ofFace.begin(), ofFace.end());
+        cornerStarts.push_back(corners.size());
     }
+    const auto countOf = [&](index f) { return cornerStarts[toSize(f) + 1] - cornerStarts[toSize(f)]; };
+    mesh.faceNodes.resize(static_cast<index>(count),
+                          [&](index face) { return static_cast<rowsize>(countOf(foundOfNew[toSize(face)])); });
+    const auto faceNodes = mesh.faceNodes.view();
+    for (index face = 0; face < static_cast<index>(count); face++)
+        std::copy_n(corners.data() + cornerStarts[toSize(foundOfNew[toSize(face)])], faceNodes[face].size(),
+                    faceNodes[face].begin());
 
     std::vector<index> starts{0};
     std::vector<LocalIndex> cellFaces;
@@ -460,7 +469,8 @@ void numberFaces(UnstructuredMesh &mesh, const GlobalMapping &cellMapping, const
         if (face >= mesh.faces.owned && touchesOwn)
             mesh.sharedFaces.push_back(face);
     }
-    fillReport(*cellMapping.context(), mesh, list, foundOfNew, report);
+    if (report != nullptr)
+        fillReport(*cellMapping.context(), mesh, list, foundOfNew, *report);
 }
 
 } // namespace DNDS::Geom

@@ -8,11 +8,11 @@
 namespace DNDS::Geom {
 
 /// Numbers the faces of local cells in the order of cells and fills in the mesh's `faces`, all lists of or by faces,
-/// and the report about them. Collective. `cellMapping` has the numbers that links refer to. `mesh.patches` has those
-/// of the source and "unassigned".
+/// and the report about them, if there is one. Collective. `cellMapping` has the numbers that links refer to.
+/// `mesh.patches` has those of the source and "unassigned".
 ///
 /// A face between two ranks is owned by one of them, chosen evenly by a hash.
 void numberFaces(UnstructuredMesh &mesh, const GlobalMapping &cellMapping, const LocalCells &cells,
-                 const CellNumbers &numbers, const NodeFinder &nodes, ImageTable &images, MeshReport &report);
+                 const CellNumbers &numbers, const NodeFinder &nodes, ImageTable &images, MeshReport *report);
 
 } // namespace DNDS::Geom

@@ -13,6 +13,25 @@ struct FoundNode {
     int image;
 };
 
+/// The owners of found nodes; `places` are those of the nodes of own cells in this list, and of more. Collective.
+std::vector<int> ownersOf(const GlobalMapping &blocks, const NodeSharing &sharing, std::span<const LocalIndex> places,
+                          std::span<const index> nodes) {
+    std::vector<int> owners(nodes.size(), -1);
+    for (std::size_t at = 0; at < sharing.owners.size(); at++)
+        owners[static_cast<std::size_t>(places[at])] = sharing.owners[at];
+    std::vector<std::size_t> rest;
+    std::vector<index> numbers;
+    for (std::size_t i = 0; i < nodes.size(); i++)
+        if (owners[i] < 0) {
+            rest.push_back(i);
+            numbers.push_back(nodes[i]);
+        }
+    const std::vector<int> fetched = fetchNodeOwners(blocks, sharing, numbers);
+    for (std::size_t k = 0; k < rest.size(); k++)
+        owners[rest[k]] = fetched[k];
+    return owners;
+}
+
 } // namespace
 
 NodeFinder numberNodes(UnstructuredMesh &mesh, const GlobalMapping &blocks, std::span<const Point> blockPoints,
@@ -21,7 +40,8 @@ NodeFinder numberNodes(UnstructuredMesh &mesh, const GlobalMapping &blocks, std:
     CommunicatorContext &context = *blocks.context();
     const int here = context.comm().rank();
     NodeFinder finder;
-    finder.plain_ = NumberTable(toSize(sharing.nodes.size() + sharing.nodes.size() / 4));
+    finder.plain_ = sharing.nodes; // nodes of own cells keep their positions
+    finder.plainPlace_.assign(toSize(sharing.nodes.size()), NumberTable::none);
 
     // Rows of cells, with places in the list of found nodes.
     std::vector<FoundNode> found;
@@ -33,14 +53,18 @@ NodeFinder numberNodes(UnstructuredMesh &mesh, const GlobalMapping &blocks, std:
         const auto begin = static_cast<std::ptrdiff_t>(entries.size());
         const int image = cells.images[toSize(old)];
         const ElementType type = cells.cells.types[toSize(old)];
-        forEachNode(type, cells.cells.nodesOf(old), [&](index node) {
-            const auto [at, isNew] = image == 0 ? finder.plain_.add(node) : finder.images_.add(imageKey(node, image));
+        forEachNode(type, cells.cells.nodesOf(old), [&](const index &node) {
+            const LocalIndex at = old < cells.owned ? sharing.positions[toSize(&node - cells.cells.nodes.data())]
+                                  : image == 0      ? finder.plain_.add(node).first
+                                                    : finder.images_.add(imageKey(node, image)).first;
             auto &places = image == 0 ? finder.plainPlace_ : finder.imagePlace_;
-            if (isNew) {
-                places.push_back(static_cast<LocalIndex>(found.size()));
+            if (static_cast<std::size_t>(at) == places.size())
+                places.push_back(NumberTable::none);
+            LocalIndex &place = places[static_cast<std::size_t>(at)];
+            if (place < 0) {
+                place = static_cast<LocalIndex>(found.size());
                 found.push_back({node, image});
             }
-            const LocalIndex place = places[static_cast<std::size_t>(at)];
             if (type != ElementType::Polyhedron ||
                 std::find(entries.begin() + begin, entries.end(), place) == entries.end())
                 entries.push_back(place);
@@ -53,7 +77,7 @@ NodeFinder numberNodes(UnstructuredMesh &mesh, const GlobalMapping &blocks, std:
     nodeNumbers.reserve(found.size());
     for (const FoundNode &node : found)
         nodeNumbers.push_back(node.number);
-    const std::vector<int> owners = fetchNodeOwners(blocks, sharing, nodeNumbers);
+    const std::vector<int> owners = ownersOf(blocks, sharing, finder.plainPlace_, nodeNumbers);
     std::vector<std::size_t> ghosts;
     std::vector<LocalIndex> oldNumber(found.size());
     index owned = 0;

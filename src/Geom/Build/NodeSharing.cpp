@@ -32,14 +32,13 @@ struct Users {
     }
 };
 
-/// Adds the nodes of cells; returns the position of each, one cell after the other.
-std::vector<LocalIndex> listNodes(const CellRecords &cells, NumberTable &nodes) {
-    std::vector<LocalIndex> positions;
-    positions.reserve(cells.nodes.size());
+/// Adds the nodes of cells and fills in their positions.
+void listNodes(const CellRecords &cells, NodeSharing &sharing) {
+    sharing.positions.assign(cells.nodes.size(), NumberTable::none);
     for (index c = 0; c < cells.size(); c++)
-        forEachNode(cells.types[toSize(c)], cells.nodesOf(c),
-                    [&](index node) { positions.push_back(nodes.add(node).first); });
-    return positions;
+        forEachNode(cells.types[toSize(c)], cells.nodesOf(c), [&](const index &node) {
+            sharing.positions[toSize(&node - cells.nodes.data())] = sharing.nodes.add(node).first;
+        });
 }
 
 /// Sends partners to the owners of nodes, through the ranks of the nodes' blocks. Collective.
@@ -72,7 +71,7 @@ std::vector<NodePartner> routePartners(const GlobalMapping &blocks, const NodeSh
 
 /// Collects the cells around own nodes from all ranks. Collective.
 NodeSharing::Around collectAround(const GlobalMapping &cellMapping, const CellRecords &cells,
-                                  const NodeSharing &sharing, std::span<const LocalIndex> positions) {
+                                  const NodeSharing &sharing, int layers) {
     CommunicatorContext &context = *cellMapping.context();
     const int here = context.comm().rank();
     struct Pair {
@@ -81,17 +80,20 @@ NodeSharing::Around collectAround(const GlobalMapping &cellMapping, const CellRe
     };
     std::vector<Pair> own;
     std::vector<Pair> others;
+    std::vector<char> wanted(sharing.shared);
+    if (layers > 1)
+        std::ranges::fill(wanted, 1);
+    for (const NodePartner &partner : sharing.partners)
+        wanted[static_cast<std::size_t>(sharing.nodes.find(partner.node))] = 1;
     std::vector<index> lastCell(toSize(sharing.nodes.size()), -1); // polyhedra list nodes repeatedly
-    auto position = positions.begin();
-    own.reserve(positions.size());
     for (index c = 0; c < cells.size(); c++)
-        forEachNode(cells.types[toSize(c)], cells.nodesOf(c), [&](index) {
-            const LocalIndex at = *position++;
-            if (std::exchange(lastCell[static_cast<std::size_t>(at)], c) == c)
-                return;
-            (sharing.owners[static_cast<std::size_t>(at)] == here ? own : others)
-                .push_back({at, cellMapping.localBegin() + c});
-        });
+        for (index k = cells.nodeStarts[toSize(c)]; k < cells.nodeStarts[toSize(c) + 1]; k++) {
+            const LocalIndex node = sharing.positions[toSize(k)];
+            const auto at = static_cast<std::size_t>(node);
+            if (node < 0 || wanted[at] == 0 || std::exchange(lastCell[at], c) == c)
+                continue;
+            (sharing.owners[at] == here ? own : others).push_back({node, cellMapping.localBegin() + c});
+        }
     const RankLists received = sparseExchange(
         context, packByRank(
                      context.comm().size(), others.size(),
@@ -206,9 +208,9 @@ std::vector<SortedFace> showFaces(const GlobalMapping &blocks, const NodeSharing
 }
 
 /// Compares boundary faces, own and received, with the inner faces of own cells. Collective. Throws as
-/// `throwNonManifold` if one of them is an inner face. `positions`: the cells' nodes in `sharing.nodes`.
+/// `throwNonManifold` if one of them is an inner face.
 void checkManifold(const GlobalMapping &blocks, const CellRecords &cells, const NodeSharing &sharing,
-                   std::span<const LocalIndex> positions, const Users &users, const std::string &origin) {
+                   const Users &users, const std::string &origin) {
     const CommunicatorView &comm = blocks.context()->comm();
     if (comm.size() == 1)
         return; // linkFaces has seen all
@@ -223,11 +225,11 @@ void checkManifold(const GlobalMapping &blocks, const CellRecords &cells, const 
                 suspect[static_cast<std::size_t>(at)] = 1;
     bool manifold = true;
     comm.guarded([&] {
-        auto position = positions.begin();
         for (index c = 0; c < cells.size(); c++) {
             int count = 0;
-            forEachNode(cells.types[toSize(c)], cells.nodesOf(c),
-                        [&](index) { count += suspect[static_cast<std::size_t>(*position++)]; });
+            for (index k = cells.nodeStarts[toSize(c)]; k < cells.nodeStarts[toSize(c) + 1]; k++)
+                if (const LocalIndex node = sharing.positions[toSize(k)]; node >= 0)
+                    count += suspect[static_cast<std::size_t>(node)];
             if (count < 2) // an edge in two dimensions; more in three
                 continue;
             forEachSortedFace(cells, c, false, [&](const std::vector<index> &corners) {
@@ -252,11 +254,11 @@ std::span<const NodePartner> NodeSharing::partnersOf(index node) const {
 }
 
 NodeSharing shareNodes(const GlobalMapping &blocks, const GlobalMapping &cellMapping, const CellRecords &cells,
-                       const std::vector<NodePartner> &partners, bool wantCells, const std::string &origin) {
+                       const std::vector<NodePartner> &partners, int layers, bool check, const std::string &origin) {
     CommunicatorContext &context = *blocks.context();
     const int ranks = context.comm().size();
     NodeSharing sharing;
-    const std::vector<LocalIndex> positions = listNodes(cells, sharing.nodes);
+    listNodes(cells, sharing);
     const auto count = toSize(sharing.nodes.size());
     const auto blockOf = [&](std::size_t i) { return blocks.owner(sharing.nodes.numbers()[i]).rank; };
 
@@ -286,10 +288,11 @@ NodeSharing shareNodes(const GlobalMapping &blocks, const GlobalMapping &cellMap
             sharing.owners[i] = static_cast<int>(word / 2);
             sharing.shared[i] = static_cast<char>(word % 2);
         });
-    checkManifold(blocks, cells, sharing, positions, users, origin);
+    if (check)
+        checkManifold(blocks, cells, sharing, users, origin);
     sharing.partners = routePartners(blocks, sharing, partners);
-    if (wantCells)
-        sharing.around = collectAround(cellMapping, cells, sharing, positions);
+    if (layers > 0)
+        sharing.around = collectAround(cellMapping, cells, sharing, layers);
     return sharing;
 }
 

@@ -9,13 +9,15 @@ namespace DNDS::Geom {
 
 /// The nodes of this rank's own cells, and what their owners know about them.
 struct NodeSharing {
-    NumberTable nodes;            ///< in the order in which cells first have them
-    std::vector<int> owners;      ///< [nodes]
-    std::vector<char> shared;     ///< [nodes] whether cells of several ranks have the node
-    std::vector<int> blockOwners; ///< [nodes of this rank's block of the source] the owner, or -1: in no cell
-    index unused = 0;             ///< nodes of the source in no cell, on all ranks
+    NumberTable nodes;                 ///< in the order in which cells first have them
+    std::vector<LocalIndex> positions; ///< [entries of CellRecords::nodes] in `nodes`; -1 for counts of polyhedra
+    std::vector<int> owners;           ///< [nodes]
+    std::vector<char> shared;          ///< [nodes] whether cells of several ranks have the node
+    std::vector<int> blockOwners;      ///< [nodes of this rank's block of the source] the owner, or -1: in no cell
+    index unused = 0;                  ///< nodes of the source in no cell, on all ranks
 
-    /// For nodes that this rank owns: the global numbers of the cells around each.
+    /// For nodes that this rank owns: the global numbers of the cells around each. For one layer of ghosts only of
+    /// nodes that others ask about: those that are shared or have partners.
     struct Around {
         std::vector<index> starts; ///< [nodes + 1]; rows of nodes of others are empty
         std::vector<index> cells;
@@ -27,12 +29,12 @@ struct NodeSharing {
 };
 
 /// Gives each node to one of the ranks whose cells have it, chosen evenly by a hash. Collective. `blocks` numbers the
-/// nodes of the source; `partners` may be on any rank. O(nodes of own cells) memory; three sparse exchanges, or two
-/// more if `wantCells` requests the cells around nodes.
+/// nodes of the source; `partners` may be on any rank. O(nodes of own cells) memory; three sparse exchanges, or one
+/// more for `layers` of ghosts by nodes, which need the cells around nodes.
 ///
-/// Throws DataError on all ranks if a boundary face is also shared by two cells of another rank: the only non-manifold
-/// faces that `linkFaces` cannot detect.
+/// With `check`, throws DataError on all ranks if a boundary face is also shared by two cells of another rank: the only
+/// non-manifold faces that `linkFaces` cannot detect.
 NodeSharing shareNodes(const GlobalMapping &blocks, const GlobalMapping &cellMapping, const CellRecords &cells,
-                       const std::vector<NodePartner> &partners, bool wantCells, const std::string &origin);
+                       const std::vector<NodePartner> &partners, int layers, bool check, const std::string &origin);
 
 } // namespace DNDS::Geom

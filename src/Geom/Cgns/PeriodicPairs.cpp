@@ -4,6 +4,7 @@
 #include "DNDS/Geom/Source/ElementFaces.hpp"
 #include "DNDS/Geom/Source/PeriodicMatch.hpp"
 #include "DNDS/Index/GlobalMapping.hpp"
+#include "DNDS/Mpi/EvenSplit.hpp"
 #include "DNDS/Mpi/Rendezvous.hpp"
 
 #include <algorithm>
@@ -51,14 +52,12 @@ std::vector<PeriodicFace> eachOnce(CommunicatorContext &context, const std::vect
     }
     least = comm.allReduce(least, MPI_MIN);
     most = comm.allReduce(most, MPI_MAX);
-    const RankLists sent = sparseExchange(context, packByRank(
-                                                       comm.size(), marked.size(),
-                                                       [&](std::size_t i) {
-                                                           return static_cast<int>((marked[i].fileId - least) *
-                                                                                   comm.size() / (most - least + 1));
-                                                       },
-                                                       [&](std::size_t i) { return marked[i].words(); },
-                                                       [&](std::size_t i, index *words) { marked[i].write(words); }));
+    const EvenSplit split(most - std::min(least, most) + 1, comm.size());
+    const RankLists sent = sparseExchange(
+        context, packByRank(
+                     comm.size(), marked.size(), [&](std::size_t i) { return split.owner(marked[i].fileId - least); },
+                     [&](std::size_t i) { return marked[i].words(); },
+                     [&](std::size_t i, index *words) { marked[i].write(words); }));
     std::vector<PeriodicFace> faces;
     for (RecordReader reader(sent.values); !reader.atEnd();)
         faces.push_back(PeriodicFace::read(reader));

@@ -57,17 +57,17 @@ LocalAdjacency transpose(std::string name, const LocalAdjacency &rows, index col
                          std::span<const LocalIndex> order) {
     std::vector<index> starts(toSize(columns) + 1, 0);
     const auto view = rows.view();
-    const auto forEach = [&](auto &&visit) {
-        for (const LocalIndex row : order)
-            for (const LocalIndex column : view[row])
-                if (column >= 0)
-                    visit(row, static_cast<std::size_t>(column));
-    };
-    forEach([&](LocalIndex, std::size_t column) { starts[column + 1]++; });
+    for (index row = 0; row < rows.size(); row++) // in memory's order, where the order does not matter
+        for (const LocalIndex column : view[row])
+            if (column >= 0)
+                starts[static_cast<std::size_t>(column) + 1]++;
     std::partial_sum(starts.begin(), starts.end(), starts.begin());
     std::vector<LocalIndex> entries(toSize(starts.back()));
     std::vector<index> next(starts.begin(), starts.end() - 1);
-    forEach([&](LocalIndex row, std::size_t column) { entries[toSize(next[column]++)] = row; });
+    for (const LocalIndex row : order)
+        for (const LocalIndex column : view[row])
+            if (column >= 0)
+                entries[toSize(next[static_cast<std::size_t>(column)]++)] = row;
     return makeAdjacency(std::move(name), rows.comm(), starts, entries);
 }
 

@@ -135,8 +135,10 @@ struct UnstructuredMesh {
     MeshEntities faces;
     std::vector<ElementType> cellTypes; ///< [cells]
     std::vector<int> cellLayers;        ///< [cells] 0: owned, 1: first layer of ghosts, ...
-    int ghostLayers = 0;                ///< of cells, that the mesh was built with
-    ParArray<real, 3> coordinates;      ///< [nodes]; images at their own positions
+    /// [own cells] positions on the Hilbert curve through the mesh: what ranks sort their cells by.
+    std::vector<index> curvePositions;
+    int ghostLayers = 0;           ///< of cells, that the mesh was built with
+    ParArray<real, 3> coordinates; ///< [nodes]; images at their own positions
 
     /// [cells] nodes as in the standard; of a Polyhedron each once, its faces are in `cellFaces`.
     LocalAdjacency cellNodes;

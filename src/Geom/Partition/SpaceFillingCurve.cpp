@@ -1,6 +1,7 @@
 #include "DNDS/Geom/Partition/SpaceFillingCurve.hpp"
 
 #include "DNDS/Geom/Source/NumberTable.hpp"
+#include "DNDS/Mpi/FindCuts.hpp"
 
 #include <algorithm>
 #include <numeric>
@@ -10,8 +11,16 @@ namespace DNDS::Geom {
 namespace {
 
 constexpr int bitsPerAxis = 21;
-constexpr int bitsPerRound = 4;
-constexpr index trialsPerRound = (index{1} << bitsPerRound) - 1;
+
+/// Bit i of 21 becomes bit 3 i.
+std::uint64_t everyThirdBit(std::uint32_t bits) noexcept {
+    std::uint64_t spread = bits;
+    spread = (spread | (spread << 32)) & 0x001f00000000ffff;
+    spread = (spread | (spread << 16)) & 0x001f0000ff0000ff;
+    spread = (spread | (spread << 8)) & 0x100f00f00f00f00f;
+    spread = (spread | (spread << 4)) & 0x10c30c30c30c30c3;
+    return (spread | (spread << 2)) & 0x1249249249249249;
+}
 
 /// The weight of this rank's keys below a given key, by bisection.
 class WeightBelow {
@@ -26,10 +35,13 @@ class WeightBelow {
             sums_[i + 1] = sums_[i] + (weights.empty() ? 1 : weights[toSize(order[i])]);
         }
     }
-    index operator()(index key) const {
-        return sums_[static_cast<std::size_t>(std::lower_bound(sorted_.begin(), sorted_.end(), key) - sorted_.begin())];
+    index operator()(std::uint64_t key) const {
+        const auto isBelow = [](index a, std::uint64_t b) { return static_cast<std::uint64_t>(a) < b; };
+        return sums_[toSize(std::lower_bound(sorted_.begin(), sorted_.end(), key, isBelow) - sorted_.begin())];
     }
     index total() const { return sums_.back(); }
+    /// One more than the largest key, or 0.
+    std::uint64_t end() const { return sorted_.empty() ? 0 : static_cast<std::uint64_t>(sorted_.back()) + 1; }
 
   private:
     std::vector<index> sorted_;
@@ -39,31 +51,24 @@ class WeightBelow {
 } // namespace
 
 std::uint64_t hilbertNumber(std::array<std::uint32_t, 3> x) noexcept {
-    constexpr std::uint32_t top = 1U << (bitsPerAxis - 1);
-    for (std::uint32_t q = top; q > 1; q >>= 1) {
-        const std::uint32_t p = q - 1;
+    // Without branches: the bits of positions are as good as random.
+    for (int bit = bitsPerAxis - 1; bit > 0; bit--) {
+        const std::uint32_t below = (1U << bit) - 1;
         for (std::uint32_t &axis : x) {
-            if ((axis & q) != 0) {
-                x[0] ^= p;
-            } else {
-                const std::uint32_t t = (x[0] ^ axis) & p;
-                x[0] ^= t;
-                axis ^= t;
-            }
+            const std::uint32_t isSet = 0U - ((axis >> bit) & 1U); // all bits or none
+            const std::uint32_t exchanged = (x[0] ^ axis) & below & ~isSet;
+            x[0] ^= (below & isSet) | exchanged;
+            axis ^= exchanged;
         }
     }
     x[1] ^= x[0];
     x[2] ^= x[1];
-    std::uint32_t t = 0;
-    for (std::uint32_t q = top; q > 1; q >>= 1)
-        if ((x[2] & q) != 0)
-            t ^= q - 1;
-    for (std::uint32_t &axis : x)
-        axis ^= t;
+    std::uint32_t parity = x[2]; // of the bits from each one up
+    for (int shift = 1; shift < bitsPerAxis; shift *= 2)
+        parity ^= parity >> shift;
     std::uint64_t number = 0;
-    for (int bit = bitsPerAxis - 1; bit >= 0; bit--)
-        for (const std::uint32_t axis : x)
-            number = (number << 1) | ((axis >> bit) & 1U);
+    for (const std::uint32_t axis : x)
+        number = (number << 1) | everyThirdBit(axis ^ (parity >> 1));
     return number;
 }
 
@@ -94,31 +99,23 @@ std::vector<int> partitionCurve(CommunicatorView comm, std::span<const index> ke
         for (const index weight : weights)
             DNDS_CHECK(weight >= 0, ArgumentError, "a cell has weight {}: weights must not be negative", weight);
     });
-    const WeightBelow below(keys, weights);
-    const index total = comm.allReduce(below.total(), MPI_SUM);
-
-    // Cut k is the least key with k / parts of the weight below the next one; digits are found from the highest down.
-    std::vector<index> cuts(static_cast<std::size_t>(parts) - 1, 0);
-    std::vector<index> counts(cuts.size() * static_cast<std::size_t>(trialsPerRound));
-    for (int shift = 64 - bitsPerRound; shift >= 0; shift -= bitsPerRound) {
-        const auto trial = [&](std::size_t cut, index digit) { return cuts[cut] + (digit << shift); };
-        const index digits = shift + bitsPerRound > 63 ? (index{1} << (63 - shift)) - 1 : trialsPerRound; // no overflow
-        for (std::size_t cut = 0; cut < cuts.size(); cut++)
-            for (index d = 1; d <= trialsPerRound; d++)
-                counts[cut * toSize(trialsPerRound) + toSize(d - 1)] = d <= digits ? below(trial(cut, d)) : 0;
-        comm.allReduce(counts.data(), static_cast<int>(counts.size()), MPI_SUM);
-        for (std::size_t cut = 0; cut < cuts.size(); cut++) {
-            const auto target = static_cast<index>(static_cast<double>(total) * static_cast<double>(cut + 1) / parts);
-            index digit = 0;
-            while (digit < digits && counts[cut * toSize(trialsPerRound) + toSize(digit)] <= target)
-                digit++;
-            cuts[cut] += digit << shift;
-        }
+    WeightBelow below(keys, weights);
+    index total = comm.allReduce(below.total(), MPI_SUM);
+    if (total == 0) { // then by number
+        below = WeightBelow(keys, {});
+        total = comm.allReduce(below.total(), MPI_SUM);
     }
-    // `cuts[k]` is now the largest key with at most its share below it.
+
+    // A part begins at the largest key that has at most the share of all parts before it below: the next key has more.
+    std::vector<index> goals(static_cast<std::size_t>(parts) - 1);
+    for (std::size_t cut = 0; cut < goals.size(); cut++)
+        goals[cut] = 1 + static_cast<index>(static_cast<double>(total) * static_cast<double>(cut + 1) / parts);
+    const std::uint64_t end = comm.allReduce(below.end(), MPI_MAX) + 1;
+    const std::vector<std::uint64_t> cuts = findCuts(comm, goals, 0, end, below);
     std::vector<int> part(keys.size());
-    for (std::size_t i = 0; i < keys.size(); i++)
-        part[i] = static_cast<int>(std::upper_bound(cuts.begin(), cuts.end(), keys[i]) - cuts.begin());
+    for (std::size_t i = 0; i < keys.size(); i++) // `cuts` are these next keys
+        part[i] = static_cast<int>(std::upper_bound(cuts.begin(), cuts.end(), static_cast<std::uint64_t>(keys[i]) + 1) -
+                                   cuts.begin());
     return part;
 }
 

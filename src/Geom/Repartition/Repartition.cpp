@@ -1,10 +1,9 @@
 #include "DNDS/Geom/Repartition/Repartition.hpp"
 
 #include "DNDS/Array/ParArray.hpp"
-#include "DNDS/Geom/Build/BuildMesh.hpp"
 #include "DNDS/Geom/Build/PartitionReport.hpp"
+#include "DNDS/Geom/Build/RebuildMesh.hpp"
 #include "DNDS/Geom/Source/CellRecords.hpp"
-#include "DNDS/Geom/Write/FileOrder.hpp"
 #include "DNDS/Mpi/FailTogether.hpp"
 #include "DNDS/Mpi/Rendezvous.hpp"
 
@@ -19,11 +18,11 @@ namespace DNDS::Geom {
 
 namespace {
 
-/// The numbers by which owned rows are known on any partition: file numbers; of a face that of its first cell with the
-/// face's place in that cell.
+/// The numbers by which owned nodes or faces are known on any partition: file numbers; of a face that of its first cell
+/// with the face's place in that cell.
 std::vector<index> permanentNumbers(const UnstructuredMesh &mesh, MeshEntityKind kind) {
-    if (kind != MeshEntityKind::Faces) {
-        const auto own = (kind == MeshEntityKind::Cells ? mesh.cells : mesh.nodes).ownFileNumbers();
+    if (kind == MeshEntityKind::Nodes) {
+        const auto own = mesh.nodes.ownFileNumbers();
         return {own.begin(), own.end()};
     }
     std::vector<index> numbers;
@@ -87,38 +86,13 @@ Redistribute movement(std::shared_ptr<const GlobalMapping> mapping, std::span<co
     return arriving.permuted(places);
 }
 
-UnstructuredMesh rebuilt(const UnstructuredMesh &mesh, std::span<const int> targets, const MeshOptions &options) {
-    const CommunicatorView comm = mesh.comm;
-    std::vector<real> ranks;
-    comm.guarded([&] {
-        (void)mesh.cells.builtPattern();
-        DNDS_CHECK(static_cast<index>(targets.size()) == mesh.cells.owned, ArgumentError,
-                   "{} targets are given for {} own cells", targets.size(), mesh.cells.owned);
-        for (std::size_t c = 0; c < targets.size(); ++c)
-            DNDS_CHECK(targets[c] >= 0 && targets[c] < comm.size(), ArgumentError, "cell {} is given to rank {} of {}",
-                       c, targets[c], comm.size());
-        ranks.assign(targets.begin(), targets.end());
-    });
-    FileOrder order(mesh, UnusedNodes::Kept); // so that all numbers are kept
-    const std::vector<real> parts = order.cellValues(ranks, 1);
-    MeshOptions given = options;
-    comm.guarded([&] {
-        given.partitioner = Partitioner::Given;
-        given.cellWeights.clear();
-        given.givenPart.assign(parts.begin(), parts.end());
-    });
-    return buildMesh(comm, order.take(), given);
-}
-
 } // namespace
 
 MovedMesh::MovedMesh(const UnstructuredMesh &mesh, std::span<const int> targets, const MeshOptions &options)
-    : before_(mesh), after_(failTogether(mesh.comm, [&] { return rebuilt(mesh, targets, options); })) {
-    failTogether(mesh.comm, [&] {
-        cells_ = std::make_unique<const Redistribute>(movement(mesh.cells.mapping().global(), targets,
-                                                               permanentNumbers(before_, MeshEntityKind::Cells),
-                                                               permanentNumbers(after_, MeshEntityKind::Cells)));
-    });
+    : before_(mesh), after_(mesh.comm) {
+    RebuiltMesh made = rebuildMesh(mesh, targets, options);
+    mesh.comm.guarded([&] { cells_ = std::make_unique<const Redistribute>(std::move(made.cells)); });
+    after_ = std::move(made.mesh);
 }
 
 const MeshEntities &MovedMesh::entitiesOf(MeshEntityKind kind) const noexcept {
@@ -141,13 +115,39 @@ const Redistribute &MovedMesh::rows(MeshEntityKind kind) {
     return *known;
 }
 
+void Repartition::take(MeshEntityKind kind, std::vector<std::unique_ptr<MovingField>> moving) {
+    const Redistribute &moved = rows(kind);
+    const CommunicatorView &comm = after().comm;
+    std::vector<Redistribute::Move> moves;
+    std::vector<int> onDevice;
+    comm.guarded([&] {
+        for (const auto &field : moving) {
+            moves.push_back(field->prepare(comm));
+            onDevice.push_back(field->onDevice() ? 1 : 0);
+        }
+        fields_.reserve(fields_.size() + moving.size());
+    });
+    moved.move(moves);
+    for (const auto &field : moving)
+        field->attach(entitiesOf(kind));
+    for (const auto &field : moving)
+        field->startPull();
+    for (const auto &field : moving)
+        field->waitPull();
+    comm.allReduce(onDevice.data(), static_cast<int>(onDevice.size()), MPI_MAX);
+    for (std::size_t k = 0; k < moving.size(); ++k)
+        if (onDevice[k] != 0)
+            moving[k]->toDevice();
+    std::ranges::move(moving, std::back_inserter(fields_));
+}
+
 void Repartition::commit() noexcept {
     if (std::exchange(committed_, true))
         return;
-    for (const std::function<void()> &one : commits_)
-        one();
-    commits_.clear();
-    mesh_ = take();
+    for (const auto &field : fields_)
+        field->commit();
+    fields_.clear();
+    mesh_ = MovedMesh::take();
 }
 
 // ---------------------------------------------------------------------------------------------------------------------

@@ -7,7 +7,6 @@
 #include "DNDS/Geom/Mesh/UnstructuredMesh.hpp"
 #include "DNDS/Index/Redistribute.hpp"
 
-#include <functional>
 #include <memory>
 #include <span>
 #include <utility>
@@ -22,10 +21,11 @@ enum class MeshEntityKind : unsigned char { Cells, Nodes, Faces };
 /// programs that keep both meshes.
 class MovedMesh {
   public:
-    /// Builds the new mesh: [own cells] `targets` are ranks. Collective; cost as buildMesh without a partitioner. Of
-    /// the options, ghosts, order of cells and openPolyhedra count: give those that the mesh was built with. `before`
-    /// must outlive this. Throws on all ranks ArgumentError for targets that are no ranks or not as many as own cells;
-    /// StateError for a mesh that was moved from; MemoryError.
+    /// Builds the new mesh from the old one: [own cells] `targets` are ranks. Collective; only cells that change ranks
+    /// are sent, but ghosts are collected and all is numbered anew. Of the options, ghosts, order of cells and progress
+    /// count: give those that the mesh was built with. `before` must outlive this. Throws on all ranks ArgumentError
+    /// for targets that are no ranks or not as many as own cells; StateError for a mesh that was moved from;
+    /// MemoryError.
     MovedMesh(const UnstructuredMesh &before, std::span<const int> targets, const MeshOptions &options = {});
 
     /// The new mesh. Local.
@@ -42,6 +42,72 @@ class MovedMesh {
     const UnstructuredMesh &before_;
     UnstructuredMesh after_;
     std::unique_ptr<const Redistribute> cells_, nodes_, faces_;
+};
+
+/// A field on its way to another partition: what Repartition needs of any type of field.
+class MovingField {
+  public:
+    MovingField() = default;
+    MovingField(const MovingField &) = delete;
+    MovingField &operator=(const MovingField &) = delete;
+    virtual ~MovingField() = default;
+
+    /// Makes the new field, without rows. Local.
+    virtual Redistribute::Move prepare(const CommunicatorView &comm) = 0;
+    /// Whether this rank's rows were on the device when it was prepared.
+    bool onDevice() const noexcept { return onDevice_; }
+    /// After its rows have moved: adds ghosts, and prepares their pull. Collective.
+    virtual void attach(const MeshEntities &entities) = 0;
+    virtual void startPull() = 0;
+    virtual void waitPull() = 0;
+    /// Sends it to the device and prepares its pull there. Collective.
+    virtual void toDevice() = 0;
+    /// Puts it in the place of the old one. Local.
+    virtual void commit() noexcept = 0;
+
+  protected:
+    bool onDevice_ = false;
+};
+
+template <class TArray>
+class MovingPair final : public MovingField {
+  public:
+    explicit MovingPair(ArrayPair<TArray> &field) : field_(field) {
+        static_assert(!hasRowShapes, "matrices whose shapes differ by row cannot be moved: make the field anew");
+    }
+    Redistribute::Move prepare(const CommunicatorView &comm) override {
+        onDevice_ = field_.father->dataSize() > 0 && field_.father->valid(MemorySpace::Device);
+        field_.father->toHost();
+        made_.father = std::make_shared<TArray>(field_.father->name(), comm);
+        made_.father->adoptShape(*field_.father);
+        made_.son = std::make_shared<TArray>(field_.son->name(), comm);
+        return {&*field_.father, &*made_.father};
+    }
+    void attach(const MeshEntities &entities) override {
+        attachField(made_, entities);
+        made_.trans.initPersistentPull();
+    }
+    void startPull() override { made_.trans.startPersistentPull(); }
+    void waitPull() override { made_.trans.waitPersistentPull(); }
+    void toDevice() override {
+        made_.father->comm().guarded([&] { made_.toDevice(); });
+        made_.trans.initPersistentPull();
+    }
+    void commit() noexcept override {
+        field_.father = std::move(made_.father);
+        field_.son = std::move(made_.son);
+        field_.trans = std::move(made_.trans);
+    }
+
+  private:
+    static constexpr bool hasRowShapes = [] {
+        if constexpr (requires { TArray::shapePerRow; })
+            return TArray::shapePerRow;
+        else
+            return false;
+    }();
+    ArrayPair<TArray> &field_;
+    ArrayPair<TArray> made_;
 };
 
 /// A mesh on its way to another partition, beside the old one, with fields of any type and layout:
@@ -67,23 +133,21 @@ class Repartition : private MovedMesh {
     Repartition(const Repartition &) = delete;
     Repartition &operator=(const Repartition &) = delete;
 
-    /// Takes fields along. Collective, one field after the other; all ranks give the same. They must outlive `commit`.
-    /// Throws on all ranks ArgumentError for a field that has not the rows of the old mesh; StateError for a
-    /// decompressed CSR array, and for faces of a mesh without ghosts on several ranks; MemoryError.
-    template <class... TArray>
-    Repartition &onCells(ArrayPair<TArray> &...fields) {
-        (add(fields, MeshEntityKind::Cells), ...);
-        return *this;
+    /// Takes fields along: ArrayPairs, and ranges of them. Collective; all ranks give the same. Those of one call share
+    /// a message a peer. They must outlive `commit`. Throws on all ranks, and takes none of them, ArgumentError for a
+    /// field that has not the rows of the old mesh; StateError for a decompressed CSR array, and for faces of a mesh
+    /// without ghosts on several ranks; MemoryError.
+    template <class... TFields>
+    Repartition &onCells(TFields &...fields) {
+        return on(MeshEntityKind::Cells, fields...);
     }
-    template <class... TArray>
-    Repartition &onNodes(ArrayPair<TArray> &...fields) {
-        (add(fields, MeshEntityKind::Nodes), ...);
-        return *this;
+    template <class... TFields>
+    Repartition &onNodes(TFields &...fields) {
+        return on(MeshEntityKind::Nodes, fields...);
     }
-    template <class... TArray>
-    Repartition &onFaces(ArrayPair<TArray> &...fields) {
-        (add(fields, MeshEntityKind::Faces), ...);
-        return *this;
+    template <class... TFields>
+    Repartition &onFaces(TFields &...fields) {
+        return on(MeshEntityKind::Faces, fields...);
     }
 
     using MovedMesh::after;
@@ -93,51 +157,26 @@ class Repartition : private MovedMesh {
     void commit() noexcept;
 
   private:
-    template <class TArray>
-    void add(ArrayPair<TArray> &field, MeshEntityKind kind) {
-        static_assert(!hasRowShapes<TArray>,
-                      "matrices whose shapes differ by row cannot be moved: make the field anew");
-        const Redistribute &moved = rows(kind);
-        const CommunicatorView comm = after().comm;
-        std::shared_ptr<ArrayPair<TArray>> made;
-        bool onDevice = false;
-        comm.guarded([&] {
-            made = std::make_shared<ArrayPair<TArray>>();
-            onDevice = field.father->dataSize() > 0 && field.father->valid(MemorySpace::Device);
-            field.father->toHost();
-            made->father = std::make_shared<TArray>(field.father->name(), comm);
-            made->father->adoptShape(*field.father);
-            made->son = std::make_shared<TArray>(field.son->name(), comm);
-            commits_.reserve(commits_.size() + 1);
-        });
-        moved.move(*field.father, *made->father);
-        attachField(*made, entitiesOf(kind));
-        made->trans.initPersistentPull();
-        made->trans.startPersistentPull();
-        made->trans.waitPersistentPull();
-        if (comm.allReduce(onDevice ? 1 : 0, MPI_MAX) != 0) {
-            comm.guarded([&] { made->toDevice(); });
-            made->trans.initPersistentPull();
-        }
-        comm.guarded([&] {
-            commits_.push_back([&field, made] {
-                field.father = std::move(made->father);
-                field.son = std::move(made->son);
-                field.trans = std::move(made->trans);
-            });
-        });
+    template <class... TFields>
+    Repartition &on(MeshEntityKind kind, TFields &...fields) {
+        std::vector<std::unique_ptr<MovingField>> moving;
+        after().comm.guarded([&] { (list(fields, moving), ...); });
+        take(kind, std::move(moving));
+        return *this;
     }
-    template <class TArray>
-    static constexpr bool hasRowShapes = [] {
-        if constexpr (requires { TArray::shapePerRow; })
-            return TArray::shapePerRow;
+    template <class TFields>
+    static void list(TFields &fields, std::vector<std::unique_ptr<MovingField>> &moving) {
+        if constexpr (PairField<TFields>)
+            moving.push_back(std::make_unique<MovingPair<typename TFields::ArrayType>>(fields));
         else
-            return false;
-    }();
+            for (auto &field : fields)
+                list(field, moving);
+    }
+    void take(MeshEntityKind kind, std::vector<std::unique_ptr<MovingField>> moving);
 
     UnstructuredMesh &mesh_;
     bool committed_ = false;
-    std::vector<std::function<void()>> commits_;
+    std::vector<std::unique_ptr<MovingField>> fields_;
 };
 
 /// How to find new parts.

@@ -369,25 +369,33 @@ std::vector<Point> fetchCoordinates(const GlobalMapping &blocks, std::span<const
     return points;
 }
 
+Bounds boundsOf(CommunicatorView comm, std::span<const Point> points) {
+    std::array<real, 6> bounds; // lower and negated upper ones
+    bounds.fill(std::numeric_limits<real>::infinity());
+    for (const Point &point : points)
+        for (std::size_t d = 0; d < 3; d++) {
+            bounds[d] = std::min(bounds[d], point[d]);
+            bounds[d + 3] = std::min(bounds[d + 3], -point[d]);
+        }
+    comm.allReduce(bounds.data(), 6, MPI_MIN);
+    Bounds result;
+    for (std::size_t d = 0; d < 3; d++)
+        if (bounds[d] <= -bounds[d + 3]) {
+            result.lower[d] = bounds[d] + 0.0; // no -0.0, whichever of both zeros a reduction returns
+            result.upper[d] = -bounds[d + 3] + 0.0;
+        }
+    return result;
+}
+
 SourceGeometry orientCells(const GlobalMapping &blocks, SourceMesh &source, MeshReport &report, bool openPolyhedra) {
     constexpr real flatTolerance = 1e-13;
     const CommunicatorView &comm = blocks.context()->comm();
     CellGeometry geometry(blocks, source);
     SourceGeometry result;
 
-    // Lower and negated upper bounds of the nodes that cells have.
-    std::array<real, 6> bounds;
-    bounds.fill(std::numeric_limits<real>::infinity());
-    for (const Point &point : geometry.points())
-        for (std::size_t d = 0; d < 3; d++) {
-            bounds[d] = std::min(bounds[d], point[d]);
-            bounds[d + 3] = std::min(bounds[d + 3], -point[d]);
-        }
-    comm.allReduce(bounds.data(), 6, MPI_MIN);
-    for (std::size_t d = 0; d < 3 && source.cells.globalSize > 0; d++) {
-        result.lower[d] = bounds[d] + 0.0; // no -0.0, whichever of both zeros a reduction returns
-        result.upper[d] = -bounds[d + 3] + 0.0;
-    }
+    const auto [lower, upper] = boundsOf(comm, geometry.points());
+    result.lower = lower;
+    result.upper = upper;
     const bool planar = source.cellDimension == 2 && result.lower[2] == result.upper[2];
 
     Finding turned;

@@ -36,6 +36,13 @@ void needLocalNumbers(CommunicatorView comm, index count, const char *what, cons
 std::vector<Point> fetchCoordinates(const GlobalMapping &blocks, std::span<const Point> ownCoordinates,
                                     std::span<const index> nodes);
 
+/// The box around the points of all ranks; zeros if there are none. Collective; one reduction.
+struct Bounds {
+    Point lower{};
+    Point upper{};
+};
+Bounds boundsOf(CommunicatorView comm, std::span<const Point> points);
+
 /// Positions of cells; `orientCells` fills it in.
 struct SourceGeometry {
     std::vector<Point> centres; ///< [own cells] mean of the corners

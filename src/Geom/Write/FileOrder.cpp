@@ -1,6 +1,7 @@
 #include "DNDS/Geom/Write/FileOrder.hpp"
 
 #include "DNDS/Geom/File/ElementBlocks.hpp"
+#include "DNDS/Geom/Mesh/CellNodes.hpp"
 #include "DNDS/Geom/Source/NumberTable.hpp"
 #include "DNDS/Geom/Source/Point.hpp"
 #include "DNDS/Mpi/EvenSplit.hpp"
@@ -69,25 +70,6 @@ std::vector<MarkedFace> markedFaces(const UnstructuredMesh &mesh) {
 }
 
 } // namespace
-
-void appendCellNodes(const UnstructuredMesh &mesh, index cell, std::span<const index> numbers,
-                     std::vector<index> &result) {
-    if (mesh.cellTypes[toSize(cell)] != ElementType::Polyhedron) {
-        for (const LocalIndex node : mesh.cellNodes.view()[cell])
-            result.push_back(numbers[static_cast<std::size_t>(node)]);
-        return;
-    }
-    const auto faceCells = mesh.faceCells.view();
-    for (const LocalIndex face : mesh.cellFaces.view()[cell]) {
-        const auto corners = mesh.faceNodes.view()[face];
-        result.push_back(static_cast<index>(corners.size()));
-        const auto begin = static_cast<std::ptrdiff_t>(result.size());
-        for (const LocalIndex node : corners)
-            result.push_back(numbers[static_cast<std::size_t>(node)]);
-        if (faceCells(face, 0) != cell) // its normal points into this cell
-            std::reverse(result.begin() + begin, result.end());
-    }
-}
 
 FileOrder::FileOrder(const UnstructuredMesh &mesh, UnusedNodes unused) {
     failTogether(mesh.comm, [&] {

@@ -59,10 +59,6 @@ class FileOrder {
     std::vector<index> newNumbers_; ///< [nodes of the mesh] in the file order, without unused ones
 };
 
-/// Appends the nodes of a cell as `ElementBlock` lists them, renumbered by `numbers` [nodes of the mesh]. Local.
-void appendCellNodes(const UnstructuredMesh &mesh, index cell, std::span<const index> numbers,
-                     std::vector<index> &result);
-
 /// The reverse of FileOrder: sends values in file order to the owners of entities. `blockValues` are [own rows of the
 /// SourceMesh x components], as in `MeshField`; the result is [owned entities x components]. Collective; two sparse
 /// exchanges. Throws ArgumentError on all ranks if the blocks do not cover all entities.

@@ -1,6 +1,6 @@
 #include "DNDS/Geom/Write/VtkGrid.hpp"
 
-#include "DNDS/Geom/Write/FileOrder.hpp"
+#include "DNDS/Geom/Mesh/CellNodes.hpp"
 
 #include <numeric>
 #include <vector>

@@ -75,7 +75,8 @@ class BrokenRows final : public ExactRows {
   public:
     explicit BrokenRows(bool broken) : broken_(broken) {}
     void findLargest(std::span<real> largest) const override { largest[0] = 1; }
-    void add(std::span<const std::optional<int>> /*shifts*/, std::span<FixedPoint::Wide> /*sums*/) const override {
+    void add(std::span<const std::optional<FixedPoint::Scale>> /*scales*/,
+             std::span<FixedPoint::Wide> /*sums*/) const override {
         DNDS_CHECK(!broken_, MemoryError, "no room");
     }
 

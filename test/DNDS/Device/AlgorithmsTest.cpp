@@ -99,17 +99,18 @@ TEST(DeviceAlgorithms, TheSmallestElementIsFoundInGraphs) {
     }
 }
 
-TEST(DeviceAlgorithms, ColumnsNeedWholeRows) {
+TEST(DeviceAlgorithms, ResultsAreOfColumns) {
     if (!available())
         GTEST_SKIP() << unavailableReason();
     const Stream stream;
-    const DeviceBuffer<real> rows = sent(std::vector<real>(7));
-    std::vector<real> largest(3);
-    std::vector<FixedPoint::Wide> sums(3);
-    const std::vector<std::optional<int>> shifts(3);
-    EXPECT_THROW(largestOfColumns(stream, spanOf(rows), largest), ArgumentError);
-    EXPECT_THROW(integerSumsOfColumns(stream, spanOf(rows), shifts, sums), ArgumentError);
-    EXPECT_THROW(largestOfColumns(stream, spanOf(rows), {}), ArgumentError);
+    const DeviceBuffer<real> rows = sent(std::vector<real>(6));
+    const auto columns = FixedPoint::columnsOf(spanOf(rows), 3);
+    std::vector<real> largest(2);
+    std::vector<FixedPoint::Wide> sums(2);
+    const std::vector<std::optional<FixedPoint::Scale>> scales(3);
+    EXPECT_THROW(largestOfColumns(stream, columns, largest), ArgumentError);
+    EXPECT_THROW(integerSumsOfColumns(stream, columns, scales, sums), ArgumentError);
+    EXPECT_THROW(largestOfColumns(stream, {}, {}), ArgumentError);
 }
 
 TEST(DeviceAlgorithms, SortsAreStable) {

@@ -167,9 +167,7 @@ std::vector<TransportKind> allTransports() {
     // The same answer on all ranks, also where some have their node for themselves.
     const auto context = CommunicatorContext::of(MPI_COMM_WORLD);
     const NodeTopology &node = context->node();
-    const auto ranksHere =
-        std::count_if(node.nodeRank.begin(), node.nodeRank.end(), [](int rank) { return rank >= 0; });
-    if (context->comm().allReduce(node.arena != nullptr || ranksHere == 1 ? 1 : 0, MPI_MIN) == 1)
+    if (context->comm().allReduce(node.arena != nullptr || node.members.size() == 1 ? 1 : 0, MPI_MIN) == 1)
         kinds.push_back(TransportKind::NodeShared);
     return kinds;
 }

@@ -209,6 +209,23 @@ TEST(GhostMapping, LocalNumbersBeyond32BitsAreRefused) {
     EXPECT_EQ(mapping->toLocal(global->localBegin() + 2147483647), 2147483647); // 64-bit look-ups work
 }
 
+TEST(GhostMapping, OfMoreRowsThan32BitsCount) {
+    const index many = index{3} << 32;
+    const auto global = GlobalMapping::create(MPI_COMM_WORLD, many);
+    std::vector<index> rows; // the last two of every rank
+    for (int rank = 0; rank < worldSize(); ++rank)
+        rows.insert(rows.end(), {global->end(rank) - 2, global->end(rank) - 1});
+    const auto mapping = GhostMapping::fromPullList(global, rows);
+    EXPECT_TRUE(std::ranges::equal(mapping->ghosts(), rows));
+    EXPECT_EQ(mapping->fatherSize(), many);
+    EXPECT_EQ(mapping->toLocal(rows.back()), worldRank() == worldSize() - 1 ? many - 1 : many + 2 * worldSize() - 1);
+    EXPECT_EQ(mapping->toGlobal(many + 1), rows[1]);
+    const RankLists &readers = mapping->readerPeers();
+    ASSERT_EQ(readers.size(), static_cast<std::size_t>(worldSize()));
+    for (std::size_t k = 0; k < readers.size(); ++k)
+        EXPECT_TRUE(std::ranges::equal(readers.list(k), std::vector<index>{many - 2, many - 1}));
+}
+
 TEST(GhostMapping, OfTwoNumberingsInAnotherOrderOnOneRankFailsOnAllRanks) {
     if (worldSize() < 2)
         GTEST_SKIP() << "needs ranks that differ";

@@ -4,6 +4,8 @@
 #include "DNDS/Linear/Grid.hpp"
 #include "DNDS/Mpi/ThrowsOnAll.hpp"
 
+#include "DNDS/Exchange/ExchangeCounts.hpp"
+#include "DNDS/Exchange/Report.hpp"
 #include "DNDS/Linear/BlockJacobi.hpp"
 #include "DNDS/Linear/EigenMatrix.hpp"
 #include "DNDS/Linear/Krylov.hpp"
@@ -13,11 +15,22 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <array>
-#include <memory>
-#include <numeric>
+#include <cstdint>
+#include <limits>
 #include <utility>
 #include <vector>
+
+namespace {
+
+int reductions = 0; // of this rank
+
+} // namespace
+
+// By MPI's profiling interface.
+extern "C" int MPI_Allreduce(const void *from, void *to, int count, MPI_Datatype type, MPI_Op op, MPI_Comm comm) {
+    ++reductions;
+    return PMPI_Allreduce(from, to, count, type, op, comm);
+}
 
 namespace DNDS {
 namespace {
@@ -105,6 +118,10 @@ TEST(SparseMatrix, WrongEntriesAreNamed) {
     other.father->resize(grid.pattern->rows());
     auto y = grid.vector();
     expectContains(messageOf<StateError>([&] { a.multiply(other, y); }), "different patterns");
+    expectContains(messageOf<ArgumentError>([&] { a.multiply(y, y); }), "cannot multiply");
+    auto x = grid.vector();
+    y.father->resize(grid.pattern->rows() + 1);
+    EXPECT_THROW(a.multiply(x, y), LayoutError);
 }
 
 TEST(MatrixPattern, WrongListsThrowOnAllRanks) {
@@ -158,6 +175,43 @@ TEST(Krylov, SolutionsAreRightAndTheirBitsThoseOfOneRank) {
         }
 }
 
+TEST(Krylov, SetsUpOnePullAndReducesFewTimes) {
+    const Grid<1> grid{CommunicatorView(MPI_COMM_WORLD)};
+    const SparseMatrix<> a = assembled(grid);
+    auto x = grid.vector(), right = grid.vector();
+    fill(grid, right);
+    const auto multiply = [&](auto &d, auto &y) { a.multiply(d, y); };
+    const auto exchangesMade = [] {
+        std::uint64_t made = 0;
+        for (const auto &[name, counts] : CountsOfProcess::instance().exchanges)
+            made += counts->made;
+        return made;
+    };
+    countExchanges(true);
+    for (const bool exact : {false, true})
+        for (int method = 0; method < 3; ++method) {
+            int last = 0;
+            int before = 0;
+            int most = 0; // of an iteration after the first cycle of GMRES, which makes its vectors
+            KrylovOptions options{.relative = 0, .maxIterations = 12, .restart = 4, .exactSums = exact};
+            options.monitor = [&](int iteration, real) {
+                if (iteration > 4 && iteration > last)
+                    most = std::max(most, reductions - before);
+                before = reductions;
+                last = iteration;
+            };
+            x.setConstant(0);
+            const std::uint64_t made = exchangesMade();
+            const KrylovResult done = method == 0   ? conjugateGradients(multiply, right, x, {}, options)
+                                      : method == 1 ? biCgStab(multiply, right, x, {}, options)
+                                                    : gmres(multiply, right, x, {}, options);
+            EXPECT_EQ(done.iterations, 12) << done.text();
+            EXPECT_EQ(exchangesMade() - made, 1U) << "method " << method;
+            EXPECT_EQ(most, (method == 1 ? 3 : 2) * (exact ? 2 : 1)) << "method " << method;
+        }
+    countExchanges(false);
+}
+
 TEST(Krylov, SumsOfRanksDoAsWell) {
     const Grid<1> grid{CommunicatorView(MPI_COMM_WORLD)};
     const SparseMatrix<> a = assembled(grid);
@@ -200,6 +254,16 @@ TEST(Krylov, SaysWhyItStops) {
     }
     x.setConstant(0);
     const auto multiply = [&](auto &d, auto &y) { a.multiply(d, y); };
+    const auto preconditionedBy = [&](real factor) {
+        x.setConstant(0);
+        return conjugateGradients(multiply, right, x, [&](const auto &r, auto &z) {
+            z.copyFrom(r);
+            z *= factor;
+        });
+    };
+    EXPECT_EQ(preconditionedBy(-1).end, KrylovResult::End::NotPositiveDefinite);
+    EXPECT_EQ(preconditionedBy(std::numeric_limits<real>::quiet_NaN()).end, KrylovResult::End::NotFinite);
+    x.setConstant(0);
     const KrylovOptions few{.maxIterations = 5, .restart = 3};
     EXPECT_EQ(gmres(multiply, right, x, {}, few).iterations, 5);
     EXPECT_EQ(biCgStab(multiply, right, x, {}, few).end, KrylovResult::End::IterationLimit);
@@ -230,6 +294,42 @@ TEST(Krylov, WrongCallsThrowOnAllRanks) {
     EXPECT_THROW((void)gmres(multiply, right, other), LayoutError);
     SparseMatrix<> singular("zero", grid.pattern);
     EXPECT_THROW(BlockJacobi<1>{singular}, ArgumentError);
+}
+
+/// The inverse of the diagonal block [2 x 2] on each row, times (1, 1).
+ArrayDof<2, 1> inverted(const Grid<2> &grid, const Eigen::Matrix2d &block) {
+    SparseMatrix<2> a("blocks", grid.pattern);
+    for (index row = 0; row < grid.pattern->rows(); ++row)
+        a.add(row, row, block);
+    auto r = grid.vector(), z = grid.vector();
+    r.setConstant(1);
+    BlockJacobi<2>{a}(r, z);
+    return z;
+}
+
+TEST(BlockJacobi, BlocksWithParallelRowsAreSingular) {
+    const Grid<2> grid{CommunicatorView(MPI_COMM_WORLD)};
+    Eigen::Matrix2d block;
+    block << 0.1, 0.3, 0.7, 2.1; // but for rounding
+    expectContains(messageOnAll<ArgumentError>([&] { (void)inverted(grid, block); }),
+                   "own row 0 of rank 0 is singular to rounding");
+    expectContains(messageOnAll<ArgumentError>([&] { (void)inverted(grid, 1e-200 * block); }), "singular");
+    block << 1, 2, 3, std::numeric_limits<real>::infinity();
+    expectContains(messageOnAll<ArgumentError>([&] { (void)inverted(grid, block); }),
+                   "own row 0 of rank 0 is not finite");
+}
+
+TEST(BlockJacobi, UnitsDoNotMakeBlocksSingular) {
+    const Grid<2> grid{CommunicatorView(MPI_COMM_WORLD)};
+    Eigen::Matrix2d block;
+    for (const real unit : {1.0, 1e20, 1e-120}) {
+        block << 2 * unit, 1 * unit, 3 / unit, 2 / unit; // the inverse is 2 / unit, -unit; -3 / unit, 2 unit
+        const auto z = inverted(grid, block);
+        for (index row = 0; row < grid.pattern->rows(); ++row) {
+            EXPECT_NEAR((*z.father)(row, 0) / (2 / unit - unit), 1, 1e-14);
+            EXPECT_NEAR((*z.father)(row, 1) / (2 * unit - 3 / unit), 1, 1e-14);
+        }
+    }
 }
 
 TEST(EigenMatrix, SharesMemoryAndIsSolvedDirectly) {

@@ -61,5 +61,32 @@ TEST(ExactSum, SumsColumnsByThemselves) {
     EXPECT_THROW(exactSums(comm, std::span<const real>(rows).first(comm.rank() == 0 ? 7U : 8U), sums), ArgumentError);
 }
 
+TEST(ExactSum, ScalarProductsAreSumsOfProducts) {
+    const CommunicatorView comm(MPI_COMM_WORLD);
+    std::mt19937_64 random(test::seed() + static_cast<unsigned>(comm.rank()));
+    std::uniform_real_distribution<real> number(-1.0, 1.0);
+    const std::size_t count = comm.rank() == 1 ? 0 : 5000;
+    std::vector<real> x(2 * count), y(2 * count), products(2 * count);
+    for (std::size_t i = 0; i < 2 * count; ++i) {
+        x[i] = number(random);
+        y[i] = number(random);
+        products[i] = x[i] * y[i];
+    }
+    const auto rows = static_cast<index>(count);
+    const std::vector<FixedPoint::Column> columns{{x.data(), 2 * rows, 1, y.data()}, // of different lengths
+                                                  {x.data() + count, rows},
+                                                  {x.data(), rows, 2, y.data()}};
+    std::vector<real> sums(3);
+    exactSums(
+        comm, [&] { return columns; }, sums);
+    EXPECT_EQ(sums[0], exactSum(comm, products));
+    EXPECT_EQ(sums[1], exactSum(comm, std::span(x).subspan(count)));
+    std::vector<real> even(2);
+    exactSums(comm, products, even);
+    EXPECT_EQ(sums[2], even[0]);
+    const auto missing = [&] { return std::vector(columns.begin() + (comm.rank() == 0 ? 1 : 0), columns.end()); };
+    EXPECT_THROW(exactSums(comm, missing, sums), ArgumentError);
+}
+
 } // namespace
 } // namespace DNDS

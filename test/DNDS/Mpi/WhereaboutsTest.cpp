@@ -52,6 +52,22 @@ TEST_F(RollCall, NamesCallsWithinCalls) {
     EXPECT_EQ(mine().size(), Whereabouts::mostBytes - 1);
 }
 
+TEST_F(RollCall, NamesTheCallsOfAllThreads) {
+    if (alone())
+        GTEST_SKIP() << "needs a peer on this node";
+    {
+        const Doing waits("wait for the pull of", "state");
+        std::thread([] {
+            const Doing other("pull of", "p");
+            EXPECT_EQ(mine(), "wait for the pull of 'state'; on another thread: pull of 'p'");
+        }).join();
+        EXPECT_EQ(mine(), "wait for the pull of 'state'");
+        const Doing inner("MPI_Allreduce");
+        EXPECT_EQ(mine(), "wait for the pull of 'state', MPI_Allreduce");
+    }
+    EXPECT_EQ(mine(), "");
+}
+
 TEST_F(RollCall, PutsRanksTogether) {
     const CommunicatorView comm(MPI_COMM_WORLD);
     if (alone())

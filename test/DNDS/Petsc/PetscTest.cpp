@@ -335,6 +335,33 @@ TEST(PetscSolver, WhatAnOperatorThrowsIsThrownOnAllRanks) {
     }
 }
 
+TEST(PetscSolver, FailuresOfOperatorsEndWithTheirSolve) {
+    Problem<1> of;
+    const Options options{
+        {"-strict_ksp_type", "cg"}, {"-strict_ksp_rtol", "1e-12"}, {"-strict_ksp_error_if_not_converged", "true"}};
+    bool broken = true;
+    const ShellMatrix<ArrayDof<1, 1>> shell(of.right, [&](auto &d, auto &y) {
+        of.a.multiply(d, y);
+        DNDS_CHECK(!broken || world().rank() + 1 != world().size(), DataError, "the density is negative");
+    });
+    Solver solver(shell.get(), "strict_");
+    expectContains(messageOnAll<DataError>([&] { solver.solve(of.right, of.x); }), "the density is negative");
+    broken = false;
+    of.x.setConstant(0);
+    of.expectSolved(solver.solve(of.right, of.x));
+    // What a product outside of solves throws is none of a solve's business.
+    broken = true;
+    {
+        auto y = of.grid.vector();
+        const auto from = reading(of.right.father);
+        const Vector to(y.father);
+        check(MatMult(shell.get(), from.get(), to.get()), "MatMult");
+    }
+    broken = false;
+    of.x.setConstant(0);
+    of.expectSolved(solver.solve(of.right, of.x));
+}
+
 TEST(PetscSolver, GivesAllMemoryBack) {
     const Options options{{"-kept_ksp_type", "gmres"}, {"-kept_mat_type", "aij"}, {"-kept_pc_type", "gamg"}};
     PetscLogDouble before = 0, after = 0;

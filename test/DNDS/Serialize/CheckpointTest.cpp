@@ -1,8 +1,10 @@
 #include "DNDS/Serialize/Checkpoint.hpp"
 
 #include "CheckpointCase.hpp"
+
 #include "DNDS/Array/ArrayDof.hpp"
 #include "DNDS/Array/ArrayEigenMatrixBatch.hpp"
+#include "DNDS/Mpi/EvenSplit.hpp"
 
 #include <array>
 #include <chrono>
@@ -94,7 +96,8 @@ void roundTrip(rowsize width, const std::function<index(index)> &id) {
         if (!some.valid())
             continue;
         const std::vector<index> others = spreadIds(some.view(), rows, static_cast<unsigned>(ranks) + 10, id);
-        const CheckpointReader reader(some.view(), path);
+        const CheckpointReader reader(some.view(), path,
+                                      {.readers = std::max(0, ranks - 2)}); // all, one, more than one
         EXPECT_GT(reader.array("array").blocks(), 1);
         TArray back;
         const std::uint64_t version = back.version();
@@ -105,6 +108,7 @@ void roundTrip(rowsize width, const std::function<index(index)> &id) {
         reader.read("array", back, all);
         expectRows(back, all, width);
         const std::vector<index> block = reader.ownBlock("array");
+        EXPECT_EQ(static_cast<index>(block.size()), EvenSplit(rows, ranks).size(some.view().rank()));
         EXPECT_EQ(some.view().allReduce(static_cast<index>(block.size()), MPI_SUM), rows);
         reader.read("array", back, block);
         expectRows(back, block, width);
@@ -129,27 +133,31 @@ TYPED_TEST(CheckpointOf, IsReadByAnyNumberOfRanks) {
     roundTrip<TypeParam>(width, [](index row) { return row * row * 1000003 + 5; });
 }
 
-TEST(Checkpoint, HasTheSameBytesOnAnyNumberOfRanks) {
+TEST(Checkpoint, HasTheSameBytesOnAnyNumberOfRanksAndOfWriters) {
     const TemporaryFolder folder;
-    const auto write = [&](CommunicatorView comm, const std::string &path) {
+    const auto write = [&](CommunicatorView comm, const std::string &path, int writers) {
         const std::vector<index> ids = spreadIds(comm, rows, 3);
         const std::vector<index> others = spreadIds(comm, rows, 4, [](index row) { return 2 * row; });
         const auto fixed = filled<Array<real, 5>>(ids, 5);
         const auto ragged = filled<Array<index, NonUniformSize>>(others, 0);
         const Array<real, 2> none;
-        CheckpointWriter writer(comm, path, smallBlocks);
+        CheckpointOptions options = smallBlocks;
+        options.writers = writers;
+        CheckpointWriter writer(comm, path, options);
         writer.set("time", 0.1);
         writer.add("ragged", ragged, others);
         writer.add("fixed", fixed, ids);
         writer.add("none", none, {});
         writer.write();
     };
-    write(world(), folder.file("all.h5"));
+    write(world(), folder.file("all.h5"), 0);
+    write(world(), folder.file("by two.h5"), 2);
     if (world().rank() == 0) {
         std::this_thread::sleep_for(std::chrono::milliseconds(1100)); // HDF5's times of objects are in seconds
-        write(MPI_COMM_SELF, folder.file("one.h5"));
+        write(MPI_COMM_SELF, folder.file("one.h5"), 0);
         EXPECT_TRUE(contentOf(folder.file("all.h5")) == contentOf(folder.file("one.h5")));
-        EXPECT_EQ(folder.names(), (std::vector<std::string>{"all.h5", "one.h5"}));
+        EXPECT_TRUE(contentOf(folder.file("by two.h5")) == contentOf(folder.file("one.h5")));
+        EXPECT_EQ(folder.names(), (std::vector<std::string>{"all.h5", "by two.h5", "one.h5"}));
     }
 }
 
@@ -286,6 +294,9 @@ TEST(CheckpointErrors, AreTheSameOnAllRanks) {
     for (index &id : bad)
         id = 1000 * id + 7;
     EXPECT_CONTAINS(writing(bad), "two rows have the id");
+    bad = ids;
+    std::replace(bad.begin(), bad.end(), rows - 2, index{1}); // in the blocks of other ranks
+    EXPECT_CONTAINS(writing(bad), "ids must be unique over all ranks");
     bad.resize(bad.size() > 0 ? bad.size() - 1 : 0);
     EXPECT_CONTAINS(writing(bad), "ids are given");
     if (world().size() > 1) {
@@ -295,13 +306,14 @@ TEST(CheckpointErrors, AreTheSameOnAllRanks) {
                             writer.write();
                         }),
                         "arrays, their order or their types differ between ranks");
-        for (const CheckpointOptions &other : {CheckpointOptions{512}, CheckpointOptions{256, 7}})
+        for (const CheckpointOptions &other :
+             {CheckpointOptions{512}, CheckpointOptions{256, 7}, CheckpointOptions{256, {}, 1}})
             EXPECT_CONTAINS(failureOf<ArgumentError>([&] {
                                 CheckpointWriter writer(world(), path, world().rank() == 1 ? other : smallBlocks);
                                 writer.add("array", array, ids);
                                 writer.write();
                             }),
-                            "options (blockBytes, mesh) differ between ranks");
+                            "options (blockBytes, mesh, writers) differ between ranks");
     }
     EXPECT_CONTAINS(failureOf<ArgumentError>([&] {
                         CheckpointWriter writer(world(), path);

@@ -3,6 +3,7 @@
 
 #include "CheckpointCase.hpp"
 
+#include <array>
 #include <functional>
 #include <limits>
 #include <numeric>
@@ -14,7 +15,7 @@ using namespace test;
 
 /// How many ids each rank has in its share.
 std::vector<index> countsOf(const std::vector<index> &ids) {
-    const std::vector<index> shares = Detail::evenShares(world(), ids);
+    const std::vector<index> shares = Detail::evenShares(world(), ids, world().size());
     EXPECT_EQ(static_cast<int>(shares.size()), world().size());
     EXPECT_TRUE(std::is_sorted(shares.begin(), shares.end()));
     std::vector<index> counts(shares.size(), 0);
@@ -47,6 +48,46 @@ TEST(IdShares, TakeFewNoneAndRepeatedIds) {
     EXPECT_EQ(sum(countsOf({})), 0);
     EXPECT_EQ(sum(countsOf(world().rank() == 0 ? std::vector<index>{5} : std::vector<index>{})), 1);
     EXPECT_EQ(sum(countsOf({7, 7})), 2 * world().size()); // all in one share, where they are found
+}
+
+TEST(FileRanks, AreAllOfFewAndSomeOfMany) {
+    for (const auto &[ranks, wanted, expected] : std::vector<std::array<int, 3>>{{1, 0, 1},
+                                                                                 {256, 0, 256},
+                                                                                 {257, 0, 256},
+                                                                                 {2048, 0, 256},
+                                                                                 {1'000'000, 0, 125'000},
+                                                                                 {8, 3, 3},
+                                                                                 {8, 100, 8},
+                                                                                 {5, 1, 1}}) {
+        const Detail::FileRanks files(ranks, wanted);
+        EXPECT_EQ(files.count(), expected) << ranks;
+        EXPECT_EQ(files.rank(0), 0); // which writes the description
+        EXPECT_EQ(files.below(0), 0);
+        EXPECT_EQ(files.below(ranks), expected);
+        for (int k = 0; k < expected; k += 1 + expected / 50) {
+            EXPECT_EQ(files.below(files.rank(k)), k) << ranks;
+            EXPECT_EQ(files.below(files.rank(k) + 1), k + 1) << ranks;
+        }
+    }
+}
+
+TEST(FileRanks, TakeBlocksOfMoreRowsThan32BitsCount) {
+    CheckpointArray array;
+    array.rows = (index{1} << 40) + 3;
+    array.blockRows = 1 << 17;
+    constexpr int ranks = 1'000'000;
+    const Detail::FileRanks files(ranks, 1000);
+    const Detail::BlockSpread spread(array, files);
+    EXPECT_EQ(spread.firstRow(0), 0);
+    EXPECT_EQ(spread.firstRow(ranks), array.rows);
+    for (int rank = 0; rank < ranks; rank += 997) {
+        const index begin = spread.firstRow(rank), end = spread.firstRow(rank + 1);
+        EXPECT_EQ(end > begin, rank % 1000 == 0) << rank;
+        if (end > begin) {
+            EXPECT_EQ(spread.owner(begin), rank);
+            EXPECT_EQ(spread.owner(end - 1), rank);
+        }
+    }
 }
 
 } // namespace

@@ -72,6 +72,7 @@ void expectSameMesh(const UnstructuredMesh &a, const UnstructuredMesh &b) {
     EXPECT_EQ(a.planar, b.planar);
     EXPECT_EQ(a.cellTypes, b.cellTypes);
     EXPECT_EQ(a.cellLayers, b.cellLayers);
+    EXPECT_EQ(a.curvePositions, b.curvePositions);
     EXPECT_EQ(a.coordinates.hash(), b.coordinates.hash());
     expectSameRows(a.cellNodes, b.cellNodes, "nodes of cells");
     expectSameRows(a.cellFaces, b.cellFaces, "faces of cells");
@@ -244,6 +245,24 @@ TEST(Repartition, IsTheMeshThatIsBuiltAnew) {
             fields.expectOn(mesh, withFaces);
         }
     }
+}
+
+TEST(Repartition, TakesRangesOfFields) {
+    UnstructuredMesh mesh = builtAnew(test::makeBox({}), {}, 0);
+    std::vector<ArrayPair<ParArray<index, 1>>> several;
+    auto one = mesh.field<2>("one");
+    for (index k = 0; k < 3; ++k) {
+        auto &field = several.emplace_back(mesh.field<1, index>("several"));
+        for (index c = 0; c < mesh.cells.owned; ++c)
+            (*field.father)(c, 0) = 10 * Fields::number(mesh, c) + k;
+    }
+    Repartition move(mesh, targetsOf(mesh.cells.ownFileNumbers(), 1));
+    move.onCells(several, one);
+    move.commit();
+    EXPECT_EQ(one.size(), mesh.cells.size());
+    for (index k = 0; k < 3; ++k)
+        for (index c = 0; c < mesh.cells.size(); ++c) // ghosts, too
+            ASSERT_EQ(std::as_const(several[toSize(k)])(c, 0), 10 * Fields::number(mesh, c) + k);
 }
 
 TEST(Repartition, FacesNeedGhosts) {

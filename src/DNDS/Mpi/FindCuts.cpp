@@ -1,0 +1,52 @@
+#include "DNDS/Mpi/FindCuts.hpp"
+
+#include <algorithm>
+
+namespace DNDS {
+
+namespace {
+
+constexpr std::size_t mostTrials = 15;
+constexpr std::size_t mostNumbers =
+    4096; ///< of a reduction with more than one trial a goal: they take as long as its latency
+
+} // namespace
+
+std::vector<std::uint64_t> findCuts(CommunicatorView comm, std::span<const index> goals, std::uint64_t least,
+                                    std::uint64_t most, const std::function<index(std::uint64_t)> &below) {
+    const std::size_t trials =
+        std::clamp<std::size_t>(mostNumbers / std::max<std::size_t>(1, goals.size()), 1, mostTrials);
+    std::vector<std::uint64_t> lower, upper;
+    std::vector<index> weights;
+    comm.guarded([&] {
+        lower.assign(goals.size(), least);
+        upper.assign(goals.size(), std::max(least, most));
+        weights.resize(goals.size() * trials);
+    });
+    // The answer lies in [lower, upper]; trial t is so far in it, and below `upper`.
+    const auto trial = [&](std::size_t k, std::size_t t) {
+        const std::uint64_t width = upper[k] - lower[k];
+        const std::uint64_t step = width / (trials + 1), rest = width % (trials + 1);
+        return lower[k] + step * (t + 1) + rest * (t + 1) / (trials + 1);
+    };
+    while (lower != upper) {
+        for (std::size_t k = 0; k < goals.size(); k++)
+            for (std::size_t t = 0; t < trials; t++)
+                weights[k * trials + t] = lower[k] == upper[k] ? 0 : below(trial(k, t));
+        comm.allReduce(weights.data(), static_cast<int>(weights.size()), MPI_SUM);
+        for (std::size_t k = 0; k < goals.size(); k++) {
+            if (lower[k] == upper[k])
+                continue;
+            const auto first = weights.begin() + static_cast<std::ptrdiff_t>(k * trials);
+            const auto reached = std::lower_bound(first, first + static_cast<std::ptrdiff_t>(trials), goals[k]);
+            const auto t = static_cast<std::size_t>(reached - first);
+            const std::uint64_t end = t < trials ? trial(k, t) : upper[k];
+            if (t > 0)
+                lower[k] = trial(k, t - 1) + 1;
+            upper[k] = end;
+        }
+    }
+    return lower;
+}
+
+} // namespace DNDS

@@ -1,0 +1,53 @@
+/// @file ThreadUse.hpp
+/// @brief Notices two threads in what one thread at a time may use.
+#pragma once
+
+#include "DNDS/Base/Error.hpp"
+
+#include <atomic>
+#include <string>
+#include <thread>
+
+namespace DNDS {
+
+/// Which thread is using something. Not a lock: of two threads that enter in the same nanoseconds none may notice, so
+/// that entering costs two stores; a thread that waits in there is noticed by all that come.
+///
+///     const ThreadUse::Scope use(use_, [&] { return fmt::format("the pull of '{}'", name); });
+class ThreadUse {
+  public:
+    /// As long as it lives, this thread is the user. Scopes of one thread nest.
+    class [[nodiscard]] Scope {
+      public:
+        /// `what()` says for the message what is used, or, of the use of the process, what is about to be done. Throws
+        /// StateError while another thread is the user. Local.
+        template <class What>
+        Scope(ThreadUse &use, What &&what, SourceLocation where = SourceLocation::current())
+            : use_(use), before_(use.user_.load(std::memory_order_relaxed)) {
+            const std::thread::id self = std::this_thread::get_id();
+            if (before_ != std::thread::id() && before_ != self) [[unlikely]]
+                throwUsed(&use == &ofProcess(), what(), where);
+            use.user_.store(self, std::memory_order_relaxed);
+        }
+        Scope(const Scope &) = delete;
+        Scope &operator=(const Scope &) = delete;
+        ~Scope() { use_.user_.store(before_, std::memory_order_relaxed); }
+
+      private:
+        ThreadUse &use_;
+        std::thread::id before_;
+    };
+
+    /// That of MPI where it does not serve several threads at a time.
+    static ThreadUse &ofProcess() noexcept {
+        static ThreadUse process;
+        return process;
+    }
+
+  private:
+    [[noreturn]] static void throwUsed(bool process, const std::string &what, SourceLocation where);
+
+    std::atomic<std::thread::id> user_{};
+};
+
+} // namespace DNDS

@@ -1,0 +1,98 @@
+#include "DNDS/Geom/Build/AssembleMesh.hpp"
+
+#include "DNDS/Geom/Build/LocalFaces.hpp"
+#include "DNDS/Geom/Mesh/PeriodicNodes.hpp"
+#include "DNDS/Geom/Source/SourceChecks.hpp"
+
+namespace DNDS::Geom {
+
+namespace {
+
+CellNumbers numberCells(UnstructuredMesh &mesh, std::shared_ptr<const GlobalMapping> global, const LocalCells &cells,
+                        ImageTable &images, CellOrder order) {
+    std::vector<index> base;
+    if (order == CellOrder::ReverseCuthillMcKee) {
+        std::vector<index> starts{0};
+        std::vector<LocalIndex> neighbours;
+        for (index c = 0; c < cells.owned; c++) {
+            for (const index word : cells.cells.linksOf(c))
+                if (word != FaceLink::none)
+                    neighbours.push_back(cells.across(c, FaceLink::unpack(word), images));
+            starts.push_back(static_cast<index>(neighbours.size()));
+        }
+        base = reverseCuthillMcKee(starts, neighbours);
+    }
+    std::vector<GhostEntity> ghosts;
+    for (index c = cells.owned; c < cells.size(); c++)
+        ghosts.push_back({cells.numbers[toSize(c)], cells.images[toSize(c)]});
+    Renumbering renumbering = renumber(std::move(global), ghosts, base);
+
+    CellNumbers numbers;
+    numbers.order.resize(toSize(cells.size()));
+    for (std::size_t c = 0; c < numbers.order.size(); c++)
+        numbers.order[static_cast<std::size_t>(renumbering.newOfOld[c])] = static_cast<index>(c);
+    numbers.newOfOld = std::move(renumbering.newOfOld);
+    mesh.cells.owned = cells.owned;
+    mesh.cells.ghosts = cells.size() - cells.owned;
+    mesh.cells.pattern = std::make_shared<const ExchangePattern>(std::move(renumbering.mapping));
+    mesh.cells.fileNumbers.reserve(numbers.order.size());
+    mesh.cells.fileIds.reserve(numbers.order.size());
+    mesh.cells.images.reserve(numbers.order.size());
+    mesh.cellTypes.reserve(numbers.order.size());
+    mesh.cellLayers.reserve(numbers.order.size());
+    for (const index old : numbers.order) {
+        mesh.cells.fileNumbers.push_back(cells.cells.numbers[toSize(old)]);
+        mesh.cells.fileIds.push_back(cells.cells.fileIds[toSize(old)]);
+        mesh.cells.images.push_back(cells.images[toSize(old)]);
+        mesh.cellTypes.push_back(cells.cells.types[toSize(old)]);
+        mesh.cellLayers.push_back(cells.layers[toSize(old)]);
+    }
+    return numbers;
+}
+
+} // namespace
+
+void checkGhostLayers(const MeshOptions &options) {
+    DNDS_CHECK(options.ghostLayers >= 0 && options.ghostLayers <= 16, ArgumentError, "{} ghost layers",
+               options.ghostLayers);
+}
+
+CellNumbers assembleMesh(UnstructuredMesh &mesh, MigratedCells &&migrated, const NodeBlocks &nodes, ImageTable &images,
+                         const MeshOptions &options, MeshReport *report) {
+    const CommunicatorView &comm = mesh.comm;
+    auto [cells, keys] = std::move(migrated);
+    const auto need = [&](index count, const char *what) { needLocalNumbers(comm, count, what, mesh.origin); };
+    need(cells.size(), "cells");
+    need(static_cast<index>(cells.links.size()), "faces of cells");
+    if (options.progress)
+        options.progress("ghosts");
+    mesh.ghostLayers = options.ghostLayers;
+    const auto cellMapping = GlobalMapping::create(comm, cells.size());
+    const int layersByNodes = options.ghostsBy == GhostNeighbours::Nodes ? options.ghostLayers : 0;
+    const NodeSharing sharing =
+        shareNodes(nodes.blocks, *cellMapping, cells, nodes.partners, layersByNodes, report != nullptr, mesh.origin);
+    if (report != nullptr) {
+        report->unusedNodes = sharing.unused;
+        if (sharing.unused > 0)
+            report->warnings.push_back(
+                fmt::format("{}: {} nodes are in no cell and are left out", mesh.origin, sharing.unused));
+    }
+    const LocalCells local = collectGhosts(*cellMapping, nodes.blocks, std::move(cells), sharing, images,
+                                           options.ghostsBy, options.ghostLayers);
+
+    need(local.size(), "cells, ghosts included");
+    need(static_cast<index>(local.cells.links.size()), "faces of cells, ghosts included");
+    need(static_cast<index>(local.cells.nodes.size()), "nodes of cells, ghosts included");
+    if (options.progress)
+        options.progress("number");
+    CellNumbers numbers = numberCells(mesh, cellMapping, local, images, options.cellOrder);
+    for (index c = 0; c < local.owned; c++)
+        mesh.curvePositions.push_back(keys[toSize(numbers.order[toSize(c)])]);
+    const NodeFinder finder = numberNodes(mesh, nodes.blocks, nodes.coordinates, local, numbers, sharing, images);
+    numberFaces(mesh, *cellMapping, local, numbers, finder, images, report);
+    mesh.images = images.images();
+    mesh.nodeCells = transpose("node cells", mesh.cellNodes, mesh.nodes.size(), cellsInFileOrder(mesh));
+    return numbers;
+}
+
+} // namespace DNDS::Geom

@@ -1,0 +1,31 @@
+/// @file AssembleMesh.hpp
+/// @brief From cells on their final ranks to a mesh: what building a mesh and moving one have in common.
+#pragma once
+
+#include "DNDS/Geom/Build/LocalNodes.hpp"
+#include "DNDS/Geom/Build/MeshOptions.hpp"
+
+#include <span>
+#include <vector>
+
+namespace DNDS::Geom {
+
+/// The nodes of a mesh in blocks, one per rank, by their numbers in the file.
+struct NodeBlocks {
+    const GlobalMapping &blocks;              ///< numbers the nodes
+    std::span<const Point> coordinates;       ///< of this rank's block
+    const std::vector<NodePartner> &partners; ///< of periodic nodes, on any rank
+};
+
+/// Throws ArgumentError for a number of ghost layers that is not supported. Local.
+void checkGhostLayers(const MeshOptions &options);
+
+/// Adds ghosts, numbers cells, nodes and faces, and fills in their part of `mesh`, which has all that the source says
+/// about it as a whole, its patches without faces. Collective. `cells` are linked, marked, and sorted on each rank by
+/// their positions on the curve, which are their keys.
+///
+/// Without a report the cells are those of a mesh that was built before: its faces are not checked again.
+CellNumbers assembleMesh(UnstructuredMesh &mesh, MigratedCells &&cells, const NodeBlocks &nodes, ImageTable &images,
+                         const MeshOptions &options, MeshReport *report);
+
+} // namespace DNDS::Geom

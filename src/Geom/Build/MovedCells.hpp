@@ -1,0 +1,23 @@
+/// @file MovedCells.hpp
+/// @brief The cells of a mesh on their way to other ranks.
+#pragma once
+
+#include "DNDS/Geom/Mesh/UnstructuredMesh.hpp"
+#include "DNDS/Geom/Source/CellRecords.hpp"
+#include "DNDS/Index/Redistribute.hpp"
+
+#include <span>
+
+namespace DNDS::Geom {
+
+/// The own cells of a mesh on other ranks.
+struct MovedCells {
+    MigratedCells cells; ///< sorted along the curve, as buildMesh does; marked, and linked but for periodic boundaries
+    Redistribute rows;   ///< how rows of cells get there, in the order of `cells`
+};
+
+/// Sends own cell c to rank `targets[c]`: [own cells] `targets`. Only cells that change ranks are sent;
+/// links are those of the mesh. Collective. Cells of meshes without ghosts have no links.
+MovedCells moveCells(const UnstructuredMesh &mesh, std::span<const int> targets);
+
+} // namespace DNDS::Geom

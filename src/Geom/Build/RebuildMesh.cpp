@@ -1,0 +1,110 @@
+#include "DNDS/Geom/Build/RebuildMesh.hpp"
+
+#include "DNDS/Geom/Build/AssembleMesh.hpp"
+#include "DNDS/Geom/Build/FaceLinks.hpp"
+#include "DNDS/Geom/Build/MovedCells.hpp"
+#include "DNDS/Mpi/EvenSplit.hpp"
+#include "DNDS/Mpi/FailTogether.hpp"
+#include "DNDS/Mpi/Rendezvous.hpp"
+#include "DNDS/Mpi/RequireSame.hpp"
+
+namespace DNDS::Geom {
+
+namespace {
+
+void checkTargets(const UnstructuredMesh &mesh, std::span<const int> targets, const MeshOptions &options) {
+    const CommunicatorView &comm = mesh.comm;
+    comm.guarded([&] {
+        (void)mesh.cells.builtPattern();
+        DNDS_CHECK(static_cast<index>(mesh.curvePositions.size()) == mesh.cells.owned, StateError,
+                   "the mesh has {} own cells, but positions on the curve of {}: it is not one of buildMesh",
+                   mesh.cells.owned, mesh.curvePositions.size());
+        checkGhostLayers(options);
+        DNDS_CHECK(static_cast<index>(targets.size()) == mesh.cells.owned, ArgumentError,
+                   "{} targets are given for {} own cells", targets.size(), mesh.cells.owned);
+        for (std::size_t c = 0; c < targets.size(); ++c)
+            DNDS_CHECK(targets[c] >= 0 && targets[c] < comm.size(), ArgumentError, "cell {} is given to rank {} of {}",
+                       c, targets[c], comm.size());
+    });
+    requireSameSettings(comm, "Repartition", [&] {
+        return std::vector<std::string>{fmt::format("ghostLayers = {}", options.ghostLayers),
+                                        fmt::format("ghostsBy = {}", static_cast<int>(options.ghostsBy)),
+                                        fmt::format("cellOrder = {}", static_cast<int>(options.cellOrder))};
+    });
+}
+
+std::vector<Point> ownPoints(const UnstructuredMesh &mesh) {
+    std::vector<Point> points;
+    points.reserve(toSize(mesh.nodes.owned));
+    const auto coordinates = mesh.coordinates.view();
+    for (index node = 0; node < mesh.nodes.owned; ++node)
+        points.push_back({coordinates(node, 0), coordinates(node, 1), coordinates(node, 2)});
+    return points;
+}
+
+/// The nodes of all ranks in blocks, by file number; those that no cell has are at the origin. Collective.
+SourceMesh nodesInBlocks(const UnstructuredMesh &mesh, std::span<const Point> points) {
+    SourceMesh source;
+    source.origin = mesh.origin;
+    source.periodic = mesh.periodic;
+    index last = -1;
+    for (const index number : mesh.nodes.ownFileNumbers())
+        last = std::max(last, number);
+    const EvenSplit blocks(mesh.comm.allReduce(last, MPI_MAX) + 1, mesh.comm.size());
+    const RankLists incoming = sparseExchange(
+        *mesh.nodes.mapping().global()->context(),
+        packByRank(
+            mesh.comm.size(), toSize(mesh.nodes.owned),
+            [&](std::size_t i) { return blocks.owner(mesh.nodes.fileNumbers[i]); }, [](std::size_t) { return 4; },
+            [&](std::size_t i, index *words) {
+                *words++ = mesh.nodes.fileNumbers[i];
+                for (const real x : points[i])
+                    *words++ = asWord(x);
+            }));
+    const auto block = blocks.part(mesh.comm.rank());
+    source.coordinates.resize(toSize(block.size()));
+    for (RecordReader reader(incoming.values); !reader.atEnd();) {
+        const index number = reader.next();
+        source.coordinates[toSize(number - block.begin)] = reader.nextPoint();
+    }
+    return source;
+}
+
+/// What there is to say about the mesh as a whole.
+void describeLike(const UnstructuredMesh &before, UnstructuredMesh &mesh) {
+    mesh.origin = before.origin;
+    mesh.dimension = before.dimension;
+    mesh.planar = before.planar;
+    mesh.periodic = before.periodic;
+    for (const MeshPatch &patch : before.patches)
+        mesh.patches.push_back({patch.name, patch.kind, patch.family, {}});
+}
+
+RebuiltMesh rebuild(const UnstructuredMesh &before, std::span<const int> targets, const MeshOptions &options) {
+    const CommunicatorView &comm = before.comm;
+    checkTargets(before, targets, options);
+    UnstructuredMesh mesh(comm);
+    describeLike(before, mesh);
+    const std::vector<Point> points = ownPoints(before);
+    const Bounds bounds = boundsOf(comm, points);
+    auto [cells, rows] = moveCells(before, targets);
+    if (comm.size() > 1 && before.ghostLayers == 0)
+        linkFaces(comm, cells.cells, before.origin);
+    const SourceMesh source = nodesInBlocks(before, points);
+    const auto nodeBlocks = GlobalMapping::create(comm, source.nodes());
+    ImageTable images(source.periodic, bounds.lower, bounds.upper);
+    const PeriodicResult periodic = linkPeriodic(*nodeBlocks, cells.cells, source, images);
+    const CellNumbers numbers = assembleMesh(
+        mesh, std::move(cells), {*nodeBlocks, source.coordinates, periodic.partners}, images, options, nullptr);
+    const std::vector<index> places(numbers.newOfOld.begin(), numbers.newOfOld.begin() + mesh.cells.owned);
+    return {std::move(mesh), rows.permuted(places)};
+}
+
+} // namespace
+
+RebuiltMesh rebuildMesh(const UnstructuredMesh &before, std::span<const int> targets, const MeshOptions &options) {
+    const Doing doing("rebuildMesh");
+    return failTogether(before.comm, [&] { return rebuild(before, targets, options); });
+}
+
+} // namespace DNDS::Geom
