@@ -8,6 +8,11 @@ function(dnds_pkg_config name library)
   list(JOIN arg_REQUIRES " " requires)
   list(JOIN arg_LIBS " " libs)
   list(JOIN arg_CFLAGS " " cflags)
+  get_target_property(type ${library} TYPE)
+  set(link "-L\${libdir} -l${library} ")
+  if(type STREQUAL "INTERFACE_LIBRARY") # headers only
+    set(link "")
+  endif()
   file(RELATIVE_PATH up "/${CMAKE_INSTALL_LIBDIR}/pkgconfig" "/")
   file(
     CONFIGURE
@@ -22,7 +27,7 @@ Description: ${PROJECT_DESCRIPTION} (${library}); compile and link with mpicxx
 Version: ${PROJECT_VERSION}
 Requires: ${requires}
 Cflags: -std=c++20 -I\${includedir} ${cflags}
-Libs: -L\${libdir} -l${library} ${libs}
+Libs: ${link}${libs}
 "
     @ONLY)
   install(FILES "${PROJECT_BINARY_DIR}/${name}.pc" DESTINATION "${CMAKE_INSTALL_LIBDIR}/pkgconfig")
@@ -63,6 +68,9 @@ if(DNDS_HAS_GRIDFILE)
     set(serialize dnds-serialize)
   endif()
   dnds_pkg_config(dnds-gridfile DNDSGridFile REQUIRES ${serialize} LIBS ${netcdf} ${hdf5})
+endif()
+if(DNDS_HAS_PETSC)
+  dnds_pkg_config(dnds-petsc DNDSPetsc REQUIRES dnds "${PetscLibrary_MODULE_NAME}")
 endif()
 if(DNDS_HAS_GEOM)
   set(cgns)

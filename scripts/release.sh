@@ -6,7 +6,7 @@
 #
 #   --tag   sets the tag v<version>, too
 #
-# The version stands in CMakeLists.txt alone; the library, the CMake package, pkg-config, the wheel and the site read it there.
+# The version stands in CMakeLists.txt, where the library, the CMake package, pkg-config, the wheel and the site read it; recipes repeat it.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 

@@ -16,6 +16,7 @@ class Dnds(CMakePackage):  # noqa: F405
     variant("cgns", default=True, when="+geom", description="CGNS files of the ADF type")  # noqa: F405
     variant("netcdf", default=True, description="NetCDF files of structured blocks")  # noqa: F405
     variant("petsc", default=False, description="Adapters to PETSc")  # noqa: F405
+    variant("tools", default=True, description="The programs dnds-mesh and dnds-doctor")  # noqa: F405
     variant("cuda", default=False, description="Arrays and kernels on GPUs")  # noqa: F405
     variant("shared", default=False, description="Shared libraries")  # noqa: F405
 
@@ -31,6 +32,8 @@ class Dnds(CMakePackage):  # noqa: F405
     depends_on("cgns", when="+cgns")  # noqa: F405
     depends_on("netcdf-c+mpi", when="+netcdf")  # noqa: F405
     depends_on("petsc+mpi~complex", when="+petsc")  # noqa: F405
+    depends_on("cli11", when="+tools", type="build")  # noqa: F405
+    depends_on("nlohmann-json", when="+tools", type="build")  # noqa: F405
     depends_on("cuda@12:", when="+cuda")  # noqa: F405
 
     def cmake_args(self):
@@ -39,6 +42,7 @@ class Dnds(CMakePackage):  # noqa: F405
             self.define("DNDS_BUILD_CASES", False),
             self.define("DNDS_BUILD_PYTHON", "OFF"),
             self.define("DNDS_DEVICE", "cuda" if self.spec.satisfies("+cuda") else "absent"),
+            self.define_from_variant("DNDS_BUILD_TOOLS", "tools"),
             self.define_from_variant("DNDS_GEOM", "geom"),
             self.define_from_variant("DNDS_CGNS", "cgns"),
             self.define_from_variant("DNDS_NETCDF", "netcdf"),

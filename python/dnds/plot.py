@@ -1,7 +1,7 @@
 """python -m dnds.plot FILE.vtkhdf: a picture of a field, of the partition, and of residual histories.
 
     python -m dnds.plot flow.vtkhdf [--field NAME] [--component N] [--step N] [--history CSV] [--zoom X0 X1 Y0 Y1]
-                        [--output PNG]
+                        [-o PNG]
 
 Draws what VtkFile and the solvers in cases/ write: the field (the first one unless --field says which; of several
 components their magnitude, titled |NAME|, or that of --component, titled NAME[N]) at the last time, the field "rank"
@@ -122,7 +122,7 @@ def main(arguments=None):
     parser.add_argument("--step", type=int, default=-1, help="which time, from 0; negative from the end (default -1)")
     parser.add_argument("--history", help="a table of residuals by step, for example euler's history.csv")
     parser.add_argument("--zoom", type=float, nargs=4, metavar=("X0", "X1", "Y0", "Y1"), help="a part of a flat mesh")
-    parser.add_argument("--output", help="the picture (default: beside the file, with .png)")
+    parser.add_argument("-o", "--output", help="the picture (default: beside the file, with .png)")
     options = parser.parse_args(arguments)
     output = options.output or str(pathlib.Path(options.file).with_suffix(".png"))
     try:

@@ -66,7 +66,7 @@ def test_pictures_of_what_is_not_there(results, tmp_path, capsys):
                                (["--field", "speed", "--component", "3"], "has components 0 to 2: there is no 3"),
                                (["--step", "9"], "has 3 steps: there is no step 9"),
                                (["--history", str(results / "mixed-surface.vtkhdf")], "mixed-surface")):
-        assert plot.main([path, "--output", str(tmp_path / "x.png"), *arguments]) == 1
+        assert plot.main([path, "-o", str(tmp_path / "x.png"), *arguments]) == 1
         assert message in capsys.readouterr().err
     assert plot.main([str(tmp_path / "missing.vtkhdf")]) == 1
     assert plot.main([str(results / "mixed-volume.vtkhdf"), "--zoom", "0", "1", "0", "1"]) == 1

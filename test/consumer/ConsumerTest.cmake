@@ -28,6 +28,21 @@ foreach(program IN LISTS programs)
   run(${mpiexecCommand} "${workDir}/build/${program}")
 endforeach()
 
+# Where PETSc is gone, CMake says so.
+if(hasPetsc)
+  execute_process(
+    COMMAND
+      "${CMAKE_COMMAND}" -E env --unset=PETSC_DIR --unset=PKG_CONFIG_PATH "PKG_CONFIG_LIBDIR=${workDir}" "${CMAKE_COMMAND}" -S
+      "${sourceDir}" -B "${workDir}/without" -G "${generator}" "-DCMAKE_CXX_COMPILER=${compiler}" "-DCMAKE_PREFIX_PATH=${prefix}"
+      -DalwaysPetsc=ON
+    RESULT_VARIABLE result
+    OUTPUT_QUIET
+    ERROR_VARIABLE text)
+  if(result EQUAL 0 OR NOT text MATCHES "DNDS::Petsc cannot be used. PETSc was not found")
+    message(FATAL_ERROR "without PETSc: ${result}, ${text}")
+  endif()
+endif()
+
 # By pkg-config
 find_program(pkgConfig pkg-config)
 file(GLOB_RECURSE files "${prefix}/dnds*.pc")
@@ -38,7 +53,7 @@ if(pkgConfig AND mpiCompiler)
   list(GET files 0 first)
   cmake_path(GET first PARENT_PATH folder)
   set(ENV{PKG_CONFIG_PATH} "${folder}")
-  foreach(pair IN ITEMS main:dnds mesh:dnds-geom)
+  foreach(pair IN ITEMS main:dnds mesh:dnds-geom petsc:dnds-petsc)
     string(REPLACE ":" ";" pair "${pair}")
     list(POP_FRONT pair source)
     if(NOT EXISTS "${folder}/${pair}.pc")

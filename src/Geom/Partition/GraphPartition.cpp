@@ -59,7 +59,8 @@ void checkShape(const DistributedGraph &graph, bool weighted) {
                    std::is_sorted(graph.starts.begin(), graph.starts.end()),
                ArgumentError, "the graph's starts do not ascend from 0 to its {} neighbours", graph.neighbours.size());
     DNDS_CHECK(static_cast<index>(graph.weights.size()) == (weighted ? graph.size() : 0), ArgumentError,
-               "{} weights are given for {} vertices, and some rank gives weights", graph.weights.size(), graph.size());
+               "this rank gives {} weights for its {} vertices: give one for each on all ranks, or none on any",
+               graph.weights.size(), graph.size());
     for (const index weight : graph.weights)
         DNDS_CHECK(weight >= 1, ArgumentError, "a vertex has weight {}: weights must be at least 1", weight);
 }

@@ -94,7 +94,8 @@ std::vector<int> partitionCurve(CommunicatorView comm, std::span<const index> ke
     comm.guarded([&] {
         DNDS_CHECK(parts >= 1, ArgumentError, "cannot cut a curve into {} parts: give at least 1", parts);
         DNDS_CHECK(!weighted || weights.size() == keys.size(), ArgumentError,
-                   "{} weights are given for {} cells, and some rank gives weights", weights.size(), keys.size());
+                   "this rank gives {} weights for its {} cells: give one for each on all ranks, or none on any",
+                   weights.size(), keys.size());
         for (const index weight : weights)
             DNDS_CHECK(weight >= 0, ArgumentError, "a cell has weight {}: weights must not be negative", weight);
     });

@@ -297,7 +297,8 @@ bool needWeights(CommunicatorView comm, std::span<const index> weights, index ce
     const bool weighted = comm.allReduce(weights.empty() ? 0 : 1, MPI_MAX) != 0;
     comm.guarded([&] {
         DNDS_CHECK(!weighted || static_cast<index>(weights.size()) == cells, ArgumentError,
-                   "{} weights are given for {} cells, and some rank gives weights", weights.size(), cells);
+                   "this rank gives {} weights for its {} cells: give one for each on all ranks, or none on any",
+                   weights.size(), cells);
         for (const index weight : weights)
             DNDS_CHECK(weight >= 1 && weight <= std::numeric_limits<std::int32_t>::max(), ArgumentError,
                        "a cell has weight {}: weights must be from 1 to 2^31 - 1", weight);
