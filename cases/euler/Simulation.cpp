@@ -283,8 +283,7 @@ void Simulation::finish(RunResult &now, Files &files, double seconds, std::ostre
     if (!output.folder.empty())
         writeSurface(mesh_, metrics_, *solver_, configuration_.reference, forcePatches_, files.pathOf("surface.csv"));
     measureErrors(now);
-    RunCosts costs =
-        measureCosts(comm_, *solver_, kinetics(), balance_, cells_, now.steps - start_.now.steps, seconds);
+    RunCosts costs = measureCosts(comm_, *solver_, kinetics(), balance_, cells_, now.steps - start_.now.steps, seconds);
     costs.pictures = files.pictures();
     costs.pictures.seconds = comm_.allReduce(costs.pictures.seconds, MPI_MAX);
     if (!output.folder.empty())
