@@ -48,6 +48,7 @@ class NodeArena : public std::pmr::memory_resource {
     NodeArena &operator=(const NodeArena &) = delete;
     ~NodeArena() override;
 
+    /// This rank's number on the node, and how many ranks there are.
     int nodeRank() const noexcept { return nodeRank_; }
     int nodeSize() const noexcept { return nodeSize_; }
 

@@ -18,7 +18,9 @@ struct RankLists {
     std::vector<index> starts{0};
     std::vector<index> values;
 
+    /// How many lists there are.
     std::size_t size() const noexcept { return ranks.size(); }
+    /// The list of `ranks[k]`.
     std::span<const index> list(std::size_t k) const {
         return std::span<const index>(values).subspan(static_cast<std::size_t>(starts[k]),
                                                       static_cast<std::size_t>(starts[k + 1] - starts[k]));

@@ -56,6 +56,7 @@ class Matrix {
         update(matrix);
     }
 
+    /// PETSc's object, for its own calls.
     Mat get() const noexcept { return mat_.get(); }
 
     /// Takes the values of a matrix of the same pattern. Collective. O(entries). Throws on all ranks StateError for a

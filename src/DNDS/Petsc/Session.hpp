@@ -20,6 +20,7 @@ namespace DNDS::Petsc {
 /// constructor throws on all ranks what `ErrorNotes::check` does.
 class Session {
   public:
+    /// Starts PETSc unless it runs already; `options` as on its command line.
     explicit Session(const std::string &options = {}) {
         const CommunicatorView world(MPI_COMM_WORLD);
         PetscBool running = PETSC_FALSE;

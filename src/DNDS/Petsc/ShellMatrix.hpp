@@ -63,6 +63,7 @@ class ShellMatrix {
     ShellMatrix &operator=(const ShellMatrix &) = delete;
     ~ShellMatrix() = default;
 
+    /// PETSc's object, for its own calls.
     Mat get() const noexcept { return mat_.get(); }
 
   private:

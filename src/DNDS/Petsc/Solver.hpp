@@ -35,6 +35,7 @@ class Solver {
         });
     }
 
+    /// PETSc's object, for its own calls.
     KSP get() const noexcept { return ksp_.get(); }
 
     /// Solves A x = b over owned rows, in the memory of b and x on the host; ghosts of x are stale then. The result

@@ -63,6 +63,7 @@ class Vector {
     Vector &operator=(const Vector &) = delete;
     ~Vector() { noteWrites(); }
 
+    /// PETSc's object, for its own calls.
     Vec get() const noexcept { return vec_.get(); }
 
     /// Tells the array that PETSc has written it; the destructor does so, too. Local, O(1).
