@@ -1,5 +1,6 @@
 #include "DNDS/Exchange/ExchangeCounts.hpp"
 
+#include "DNDS/Base/Warning.hpp"
 #include "DNDS/Exchange/Report.hpp"
 #include "DNDS/Mpi/AtFinalize.hpp"
 #include "DNDS/Mpi/CommunicatorContext.hpp"
@@ -50,6 +51,17 @@ bool holdsAllRanks(const CommunicatorContext &context) {
     return same != MPI_UNEQUAL;
 }
 
+/// On rank 0; not at all where there is no memory. Local.
+void noteAtEnd(void (*note)(void *) noexcept) {
+    int rank = -1;
+    checkMpi(MPI_Comm_rank(MPI_COMM_WORLD, &rank), "MPI_Comm_rank");
+    if (rank == 0)
+        try {
+            atFinalize(note, nullptr);
+        } catch (const std::exception &) { // others of the communicator know of no failure
+        }
+}
+
 } // namespace
 
 void ExchangeCounts::describe(std::span<const PeerPath> peersNow, bool onDevice) {
@@ -76,8 +88,18 @@ CountsOfProcess &CountsOfProcess::instance() {
 
 void announceReport(const CommunicatorContext &context) {
     static bool announced = false;
-    if (announced || !reportsAtEnd() || !holdsAllRanks(context))
+    if (announced || !reportsAtEnd())
         return;
+    if (!holdsAllRanks(context)) {
+        static bool noted = false;
+        if (!std::exchange(noted, true))
+            noteAtEnd([](void *) noexcept {
+                if (!announced && !inForkedChild())
+                    warn("there is no report (DNDS_REPORT): no exchange was made by all ranks together; call "
+                         "DNDS::report with the communicators of the parts");
+            });
+        return;
+    }
     context.comm().guarded([] { atFinalize([](void *) noexcept { printReportAtEnd(); }, nullptr); });
     announced = true;
 }
@@ -89,6 +111,8 @@ std::shared_ptr<ExchangeCounts> countsOf(const CommunicatorContext &context, con
     std::shared_ptr<ExchangeCounts> &found = counts.exchanges[name];
     if (!found)
         found = std::make_shared<ExchangeCounts>();
+    const int ranks = context.comm().size();
+    found->ranks = found->ranks == 0 || found->ranks == ranks ? ranks : -1;
     if (const auto &arena = context.node().arena)
         counts.arenaBytes = std::max(counts.arenaBytes, arena->bytesHeld());
     return found;
