@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <map>
 #include <set>
+#include <string_view>
 #include <utility>
 
 namespace DNDS::Doctor {
@@ -16,6 +17,10 @@ constexpr double mebi = 1024.0 * 1024.0;
 
 using Findings = std::vector<Finding>;
 using Hosts = std::map<std::string, std::vector<int>>;
+
+std::string counted(std::size_t count, std::string_view what) {
+    return fmt::format("{} {}{}", count, what, count == 1 ? "" : "s");
+}
 
 Hosts hostsOf(const Json &ranks) {
     Hosts hosts;
@@ -47,7 +52,7 @@ void judgeMpi(const Json &report, const Hosts &hosts, Findings &findings) {
                             "ask for the same number of ranks on each machine (--ntasks-per-node, ppr:N:node)"});
     else
         findings.push_back(
-            {Level::Fine, fmt::format("{} ranks on {} machine(s)", report["ranks"].size(), hosts.size()), ""});
+            {Level::Fine, counted(report["ranks"].size(), "rank") + " on " + counted(hosts.size(), "machine"), ""});
 }
 
 /// Ranks of one host that may use the same processors, of which there are fewer than ranks.
@@ -66,30 +71,58 @@ void judgeProcessors(const Json &all, const std::string &host, const std::vector
         if (sharing.size() > mask.size() && mask.size() < online) {
             fine = false;
             findings.push_back({Level::Error,
-                                fmt::format("{}: ranks {} are bound to {} processor(s) ({}) of {}", host,
-                                            fmt::join(sharing, ", "), mask.size(), fmt::join(mask, ", "), online),
+                                fmt::format("{}: ranks {} are bound to {} ({}) of {}", host, fmt::join(sharing, ", "),
+                                            counted(mask.size(), "processor"), fmt::join(mask, ", "), online),
                                 "bind each rank to processors of its own (mpiexec --bind-to core, srun "
                                 "--cpu-bind=cores), or none (--bind-to none)"});
         }
     if (fine && ranks.size() > together.size()) {
         fine = false;
-        findings.push_back({Level::Warning,
-                            fmt::format("{}: {} ranks share {} processors", host, ranks.size(), together.size()),
-                            "start fewer ranks a machine, or ask for more processors (--cpus-per-task)"});
+        findings.push_back(
+            {Level::Warning,
+             fmt::format("{}: {} share {}", host, counted(ranks.size(), "rank"), counted(together.size(), "processor")),
+             "start fewer ranks a machine, or ask for more processors (--cpus-per-task)"});
     }
     if (const Json &quota = first["processor_quota"];
         !quota.is_null() && quota.get<double>() + 0.01 < static_cast<double>(ranks.size())) {
         fine = false;
         findings.push_back({Level::Warning,
-                            fmt::format("{}: the control group grants the time of {:.2g} processors to {} ranks", host,
-                                        quota.get<double>(), ranks.size()),
+                            fmt::format("{}: the control group grants the time of {:.2g} processors to {}", host,
+                                        quota.get<double>(), counted(ranks.size(), "rank")),
                             "raise the container's or job's limit (docker --cpus, cpu.max)"});
     }
     if (fine)
-        findings.push_back({Level::Fine,
-                            fmt::format("{}: {} ranks, {} processors of {}, NUMA nodes {}", host, ranks.size(),
-                                        together.size(), online, first["numa_nodes"].get<std::string>()),
-                            ""});
+        findings.push_back(
+            {Level::Fine,
+             fmt::format("{}: {}, {} of {}, NUMA nodes {}", host, counted(ranks.size(), "rank"),
+                         counted(together.size(), "processor"), online, first["numa_nodes"].get<std::string>()),
+             ""});
+}
+
+void judgeLoad(const Json &machine, const std::string &host, Findings &findings) {
+    const Json &load = machine["load_average"];
+    const auto online = machine["processors_online"].get<std::size_t>();
+    if (!load.is_null() && load.get<double>() > static_cast<double>(online))
+        findings.push_back({Level::Warning,
+                            fmt::format("{}: {:.1f} programs ran at a time in the last minute, on {}", host,
+                                        load.get<double>(), counted(online, "processor")),
+                            "look for other programs (top), or ask for whole machines (--exclusive)"});
+}
+
+/// Arrays, files and connections of MPI need some.
+void judgeDescriptors(const Json &all, const std::string &host, const std::vector<int> &ranks, Findings &findings) {
+    constexpr long needed = 128;
+    for (const int rank : ranks) {
+        const Json &limit = all[static_cast<std::size_t>(rank)]["descriptor_limit"];
+        const Json &open = all[static_cast<std::size_t>(rank)]["descriptors_open"];
+        if (limit.is_null() || open.is_null() || limit.get<long>() - open.get<long>() >= needed)
+            continue;
+        findings.push_back({Level::Warning,
+                            fmt::format("{}: rank {} may have {} files and connections, and has {} already (ulimit -n)",
+                                        host, rank, limit.get<long>(), open.get<long>()),
+                            "ulimit -n 1024, or more"});
+        return;
+    }
 }
 
 void judgeMemory(const Json &all, const std::string &host, const std::vector<int> &ranks, Findings &findings) {
@@ -161,7 +194,14 @@ void judgePairs(const Json &pairs, Findings &findings) {
         return;
     std::ranges::sort(latencies);
     const double median = latencies[latencies.size() / 2];
-    bool fine = true;
+    constexpr double slow = 50.0;
+    bool fine = median <= slow;
+    if (!fine)
+        findings.push_back(
+            {Level::Warning,
+             fmt::format("messages within a machine take {:.0f} us (median), which should be a few", median),
+             "start no more ranks than there are free processors, and let MPI use shared memory within "
+             "a machine (unset what chooses transports, such as OMPI_MCA_btl)"});
     for (const Json &pair : pairs)
         if (pair["same_machine"] && pair["latency_us"].get<double>() > std::max(20.0, 8.0 * median)) {
             fine = false;
@@ -197,6 +237,14 @@ void judgeFiles(const Json &report, Findings &findings) {
     double bytes = 0.0;
     double seconds = 0.0;
     for (std::size_t rank = 0; rank < files.size(); ++rank) {
+        if (!files[rank]["folder_usable"].get<bool>()) {
+            findings.push_back(
+                {Level::Error,
+                 fmt::format("rank {} cannot make a file in {}: {}", rank, report["folder"].get<std::string>(),
+                             files[rank]["error"].get<std::string>()),
+                 "give a folder that all machines have and that you may write to (--folder)"});
+            return;
+        }
         if (!files[rank]["error"].is_null()) {
             findings.push_back(
                 {Level::Error,
@@ -230,7 +278,9 @@ std::vector<Finding> findingsOf(const Json &report) {
     judgeMpi(report, hosts, findings);
     for (const auto &[host, ranks] : hosts) {
         judgeProcessors(report["ranks"], host, ranks, findings);
+        judgeLoad(report["ranks"][static_cast<std::size_t>(ranks.front())], host, findings);
         judgeMemory(report["ranks"], host, ranks, findings);
+        judgeDescriptors(report["ranks"], host, ranks, findings);
         judgeSharing(report, host, ranks, findings);
     }
     judgePairs(report["pairs"], findings);

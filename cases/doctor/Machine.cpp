@@ -6,8 +6,10 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <cstdlib>
 #include <cstring>
 #include <fstream>
+#include <iterator>
 #include <limits>
 #include <numeric>
 #include <string>
@@ -78,6 +80,24 @@ Json memoryNamed(const std::string &name) {
     return {};
 }
 
+/// Runnable processes of the machine, on average over the last minute.
+Json loadAverage() {
+    double load = 0.0;
+    return ::getloadavg(&load, 1) == 1 ? Json(load) : Json();
+}
+
+Json openDescriptors() {
+    std::error_code error;
+    const std::filesystem::directory_iterator list("/proc/self/fd", error);
+    return error ? Json() : Json(std::distance(begin(list), end(list)));
+}
+
+/// Whether making a file failed since the folder is not there, or not for this user.
+bool refusesFiles(int failure) {
+    static constexpr std::array<int, 6> reasons{ENOENT, ENOTDIR, EACCES, EPERM, EROFS, ELOOP};
+    return std::ranges::find(reasons, failure) != reasons.end();
+}
+
 /// The word in brackets: "always [madvise] never".
 std::string chosen(const std::string &line) {
     const std::size_t begin = line.find('[');
@@ -96,12 +116,15 @@ Json lookAtMachine() {
     machine["processors"] = allowedProcessors();
     machine["processors_online"] = ::sysconf(_SC_NPROCESSORS_ONLN);
     machine["processor_quota"] = quota();
+    machine["load_average"] = loadAverage();
     machine["numa_nodes"] = firstLine("/sys/devices/system/node/online");
     machine["memory"] = memoryNamed("MemTotal");
     machine["memory_available"] = memoryNamed("MemAvailable");
     machine["memory_of_group"] = memoryOfGroup();
     machine["address_space_limit"] = limitOf(RLIMIT_AS);
     machine["locked_memory_limit"] = limitOf(RLIMIT_MEMLOCK);
+    machine["descriptor_limit"] = limitOf(RLIMIT_NOFILE);
+    machine["descriptors_open"] = openDescriptors();
     machine["huge_pages"] = chosen(firstLine("/sys/kernel/mm/transparent_hugepage/enabled"));
     machine["huge_pages_shared"] = chosen(firstLine("/sys/kernel/mm/transparent_hugepage/shmem_enabled"));
     machine["infiniband"] = std::filesystem::exists("/sys/class/infiniband");
@@ -138,6 +161,9 @@ Json tryFiles(const std::filesystem::path &folder, int rank, std::size_t bytes) 
     const int file = ::open(path.c_str(), O_CREAT | O_EXCL | O_WRONLY | O_CLOEXEC, 0600);
     if (file < 0)
         failure = errno;
+    else
+        (void)::unlink(path.c_str()); // its space is freed however this process ends
+    result["folder_usable"] = file >= 0 || !refusesFiles(failure);
     for (std::size_t written = 0; written < bytes && failure == 0;) {
         const ::ssize_t count = ::write(file, block.data(), std::min(block.size(), bytes - written));
         if (count <= 0)
@@ -147,10 +173,8 @@ Json tryFiles(const std::filesystem::path &folder, int rank, std::size_t bytes) 
     }
     if (failure == 0 && ::fsync(file) != 0)
         failure = errno;
-    if (file >= 0) {
+    if (file >= 0)
         (void)::close(file);
-        (void)::unlink(path.c_str());
-    }
     result["bytes"] = bytes;
     result["seconds"] = monotonicSeconds() - begin;
     result["error"] = failure == 0 ? Json() : Json(std::generic_category().message(failure));

@@ -14,15 +14,15 @@ namespace DNDS::Doctor {
 
 using Json = nlohmann::ordered_json;
 
-/// Host, processors that this rank may use, quotas and limits, memory, NUMA nodes, huge pages. What the system does not
-/// tell is null. Local.
+/// Host, processors that this rank may use, load, quotas and limits, memory, NUMA nodes, huge pages. What the system
+/// does not tell is null. Local.
 Json lookAtMachine();
 
 /// On rank 0 the objects of all ranks, in order of rank; empty on the others. Collective.
 std::vector<Json> gather(CommunicatorView comm, const Json &mine);
 
-/// Writes a file of `bytes` bytes for each rank into `folder`, all at once, and removes them: seconds, space that is
-/// left, and why it failed, if it did. Local; to be called on all ranks at once.
+/// Writes a file of `bytes` bytes for each rank into `folder`, all at once, which nobody sees: seconds, space that is
+/// left, why it failed, if it did, and whether files can be made there. Local; to be called on all ranks at once.
 Json tryFiles(const std::filesystem::path &folder, int rank, std::size_t bytes);
 
 } // namespace DNDS::Doctor

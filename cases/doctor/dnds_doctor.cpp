@@ -11,14 +11,17 @@
 
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <array>
+#include <cerrno>
 #include <csignal>
 #include <cstdio>
 #include <fstream>
 #include <functional>
 #include <string>
+#include <system_error>
 #include <vector>
 
 namespace DNDS::Doctor {
@@ -91,7 +94,9 @@ void print(const Json &report) {
     for (const Json &pull : report["pulls"])
         fmt::print("{:<14} {:>12}  {}\n", pull["transport"].get<std::string>(),
                    pull["microseconds"].is_null() ? "-" : fmt::format("{:.1f}", pull["microseconds"].get<double>()),
-                   pull["paths"].is_null() ? pull["error"].get<std::string>() : pull["paths"].dump());
+                   pull["paths"].is_null()
+                       ? pull["error"].get<std::string>()
+                       : fmt::format("{}", fmt::join(pull["paths"].get<std::vector<std::string>>(), ", ")));
     fmt::print("\n");
     static constexpr std::array<const char *, 3> names{"fine", "warning", "ERROR"};
     for (const Json &finding : report["findings"]) {
@@ -102,8 +107,15 @@ void print(const Json &report) {
     std::fflush(stdout); // a launcher ends all ranks once one of them has ended with another code than 0
 }
 
+/// Whether the report could be written to `file`, which was opened as `path`; says so where not.
+bool wrote(const std::ofstream &file, const std::string &path) {
+    if (!file.good())
+        fmt::print(stderr, "'{}' (--json) cannot be written: {}\n", path, std::generic_category().message(errno));
+    return file.good();
+}
+
 /// On rank 0. The exit code.
-int judge(Json &report, const Options &options) {
+int judge(Json &report, std::ofstream &file, const Options &options) {
     int worst = 0;
     report["findings"] = Json::array();
     for (const Finding &finding : findingsOf(report)) {
@@ -114,10 +126,10 @@ int judge(Json &report, const Options &options) {
     report["exit_code"] = worst;
     print(report);
     if (!options.json.empty()) {
-        std::ofstream file(options.json);
         file << report.dump(2, ' ', false, Json::error_handler_t::replace) << '\n';
         file.close();
-        DNDS_CHECK(file.good(), ArgumentError, "'{}' (--json) cannot be written", options.json);
+        if (!wrote(file, options.json))
+            return 2;
     }
     return worst;
 }
@@ -128,7 +140,9 @@ int run(CommunicatorView world, int argc, char **argv) {
                  "warnings; 2: errors.",
                  "dnds-doctor");
     app.add_option("--folder", options.folder, "where to try how fast files are written")->capture_default_str();
-    app.add_option("--megabytes", options.megabytes, "of each rank's file")->capture_default_str();
+    app.add_option("--megabytes", options.megabytes, "of each rank's file")
+        ->check(CLI::Range(1, 1 << 20))
+        ->capture_default_str();
     app.add_option("--json", options.json, "writes all that was found to this file");
     try {
         app.parse(argc, argv);
@@ -136,12 +150,21 @@ int run(CommunicatorView world, int argc, char **argv) {
         const int code = world.rank() == 0 ? app.exit(error) : error.get_exit_code();
         return code == 0 ? 0 : 2;
     }
-    std::signal(SIGXFSZ, SIG_IGN); // a file beyond ulimit -f is a finding
-    Json report = examine(world, options);
     int code = 0;
+    std::ofstream file;
+    world.guarded([&] {
+        if (world.rank() == 0 && !options.json.empty()) {
+            file.open(options.json);
+            code = wrote(file, options.json) ? 0 : 2;
+        }
+    });
+    world.broadcast(code);
+    if (code != 0)
+        return code;
+    Json report = examine(world, options);
     world.guarded([&] {
         if (world.rank() == 0)
-            code = judge(report, options);
+            code = judge(report, file, options);
     });
     world.broadcast(code);
     return code;
@@ -151,6 +174,7 @@ int run(CommunicatorView world, int argc, char **argv) {
 } // namespace DNDS::Doctor
 
 int main(int argc, char **argv) {
+    std::signal(SIGXFSZ, SIG_IGN); // files beyond ulimit -f are a finding, also MPI's own
     return DNDS::runMain(
         argc, argv, [&](DNDS::CommunicatorView world) { return DNDS::Doctor::run(world, argc, argv); },
         MPI_THREAD_MULTIPLE);

@@ -1,6 +1,7 @@
 #include "Comm.hpp"
 
 #include "DNDS/Mpi/ForeignLauncher.hpp"
+#include "DNDS/Mpi/RollCall.hpp"
 
 #include <nanobind/stl/string.h>
 
@@ -58,8 +59,10 @@ void bindComm(nb::module_ &module) {
         [] {
             (void)checkedMpi4py();
             warnOfForeignLauncher();
+            Detail::prepareRollCall();
         },
-        "Throws ImportError unless mpi4py uses the same MPI. Warns on stderr if the launcher does not. Local.");
+        "Throws ImportError unless mpi4py uses the same MPI. Warns on stderr if the launcher does not. Prepares the "
+        "roll call. Local.");
 }
 
 } // namespace DNDS::Python

@@ -1,5 +1,6 @@
 #include "DNDS/Exchange/ExchangeCounts.hpp"
 
+#include "DNDS/Base/Warning.hpp"
 #include "DNDS/Exchange/Report.hpp"
 #include "DNDS/Mpi/AtFinalize.hpp"
 #include "DNDS/Mpi/CommunicatorContext.hpp"
@@ -50,6 +51,17 @@ bool holdsAllRanks(const CommunicatorContext &context) {
     return same != MPI_UNEQUAL;
 }
 
+/// On rank 0; not at all where there is no memory. Local.
+void noteAtEnd(void (*note)(void *) noexcept) {
+    int rank = -1;
+    checkMpi(MPI_Comm_rank(MPI_COMM_WORLD, &rank), "MPI_Comm_rank");
+    if (rank == 0)
+        try {
+            atFinalize(note, nullptr);
+        } catch (const std::exception &) { // others of the communicator know of no failure
+        }
+}
+
 } // namespace
 
 void ExchangeCounts::describe(std::span<const PeerPath> peersNow, bool onDevice) {
@@ -75,14 +87,24 @@ CountsOfProcess &CountsOfProcess::instance() {
 }
 
 void announceReport(CommunicatorContext &context) {
+    static std::atomic<bool> announced = false;
     struct Announced {}; // on each communicator: threads may set up on several at a time, in any order
-    if (!reportsAtEnd() || context.attachment<Announced>() || !holdsAllRanks(context))
+    if (!reportsAtEnd() || context.attachment<Announced>())
         return;
+    if (!holdsAllRanks(context)) {
+        static std::atomic<bool> noted = false;
+        if (!noted.exchange(true))
+            noteAtEnd([](void *) noexcept {
+                if (!announced && !inForkedChild())
+                    warn("there is no report (DNDS_REPORT): no exchange was made by all ranks together; call "
+                         "DNDS::report with the communicators of the parts");
+            });
+        return;
+    }
     context.attach<Announced>([&] {
         std::shared_ptr<Announced> made;
         context.comm().guarded([&] {
             made = std::make_shared<Announced>();
-            static bool announced = false;
             const std::lock_guard lock(CountsOfProcess::instance().mutex);
             if (!announced)
                 atFinalize([](void *) noexcept { printReportAtEnd(); }, nullptr);
@@ -100,6 +122,8 @@ std::shared_ptr<ExchangeCounts> countsOf(const CommunicatorContext &context, con
     std::shared_ptr<ExchangeCounts> &found = counts.exchanges[name];
     if (!found)
         found = std::make_shared<ExchangeCounts>();
+    const int ranks = context.comm().size();
+    found->ranks = found->ranks == 0 || found->ranks == ranks ? ranks : -1;
     if (const auto &arena = context.node().arena)
         counts.arenaBytes = std::max(counts.arenaBytes, arena->bytesHeld());
     return found;

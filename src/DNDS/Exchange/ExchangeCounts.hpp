@@ -38,6 +38,7 @@ struct ExchangeCounts {
         std::size_t ghosts = 0;
     };
 
+    int ranks = 0; ///< of the communicator; -1 where exchanges of this name are on communicators of different sizes
     std::uint64_t made = 0;
     std::atomic<std::uint64_t> runs = 0;  ///< waited for with success
     std::atomic<std::uint64_t> begun = 0; ///< started with success
@@ -78,8 +79,9 @@ struct CountsOfProcess {
     static CountsOfProcess &instance();
 };
 
-/// Before the first exchange of all ranks is made: with DNDS_REPORT=1, the program will end with a report. Collective
-/// the first time for each communicator of all ranks, else Local and of no cost.
+/// Before the first exchange of all ranks is made: with DNDS_REPORT=1, the program will end with a report; where there
+/// never is one, rank 0 says so, as far as it has made others. Collective the first time for each communicator of all
+/// ranks, else Local and of no cost.
 void announceReport(CommunicatorContext &context);
 
 /// The counts under that name, made if need be; null while nothing is counted. Local; takes the lock. Throws

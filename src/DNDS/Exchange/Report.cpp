@@ -30,6 +30,7 @@ std::atomic<bool> &counting() {
 
 /// What ranks tell each other about the exchanges of one name.
 struct Told {
+    std::int64_t commRanks;
     std::uint64_t made, runs, begun, peers, owned, ghosts, rowsSent, bytesSent;
     double startSeconds, waitSeconds, startsAt;
     std::array<PathShare, pathClasses> paths;
@@ -43,17 +44,10 @@ Told toldOf(const std::string &name, double clockOffset) {
     if (found == exchanges.end())
         return {};
     const ExchangeCounts &counts = *found->second;
-    return {counts.made,
-            counts.runs,
-            counts.begun,
-            counts.peers,
-            counts.owned,
-            counts.ghosts,
-            counts.rowsSent,
-            counts.bytesSent,
-            counts.startSeconds,
-            counts.waitSeconds,
-            counts.startsAt + clockOffset * static_cast<double>(counts.begun),
+    return {counts.ranks,        counts.made,        counts.runs,
+            counts.begun,        counts.peers,       counts.owned,
+            counts.ghosts,       counts.rowsSent,    counts.bytesSent,
+            counts.startSeconds, counts.waitSeconds, counts.startsAt + clockOffset * static_cast<double>(counts.begun),
             counts.paths};
 }
 
@@ -89,10 +83,12 @@ std::vector<std::string> namesOnAllRanks(CommunicatorView comm) {
     return names;
 }
 
-/// Who starts last, and whether the others wait for that.
+/// Who starts last, and whether the others wait for that. Nobody where these are not the ranks of one communicator:
+/// ranks of another one do not wait.
 void findLatest(ExchangeReport &exchange, std::span<const Told> told, std::span<const int> ranks) {
-    if (told.size() < 2 || told.front().begun == 0 ||
-        std::ranges::any_of(told, [&](const Told &t) { return t.begun != told.front().begun; }))
+    const auto count = static_cast<std::int64_t>(told.size());
+    if (count < 2 || told.front().begun == 0 ||
+        std::ranges::any_of(told, [&](const Told &t) { return t.begun != told.front().begun || t.commRanks != count; }))
         return;
     const auto runs = static_cast<double>(told.front().begun);
     std::vector<double> starts(told.size());

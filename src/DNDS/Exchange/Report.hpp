@@ -45,7 +45,7 @@ struct ExchangeReport {
     /// transports that a program added.
     std::array<std::pair<std::uint64_t, std::uint64_t>, 5> paths{};
     /// The rank that starts last, on average over all runs, and how many seconds after the others; -1 where ranks
-    /// ran it differently often, or there is but one.
+    /// ran it differently often, there is but one, or these are not the ranks of one communicator.
     int latest = -1;
     double late = 0.0;
     /// Whether that is why the others wait: it is late by at least half of what they wait, and that is not little.

@@ -4,6 +4,7 @@
 #include "DNDS/Mpi/EndJob.hpp"
 #include "DNDS/Mpi/FailTogether.hpp"
 #include "DNDS/Mpi/ForeignLauncher.hpp"
+#include "DNDS/Mpi/RollCall.hpp"
 
 #include <algorithm>
 #include <array>
@@ -37,6 +38,7 @@ MpiSession::MpiSession(int &argc, char **&argv, int threadLevel) : exceptionsAtS
     }
     learnRank();
     returnErrors(MPI_COMM_WORLD);
+    Detail::prepareRollCall();
     if (owner_) {
         Detail::watchForFailures();
         warnOfForeignLauncher();

@@ -62,13 +62,19 @@ class NodeArena : public std::pmr::memory_resource {
 
     /// What a rank is doing, as far as it has said; that it has ended, or was stopped. Local; some system calls.
     Whereabouts::Said whereabouts(int nodeRank);
-    /// The ranks of the communicator, [node ranks], and whether it has others on other nodes: for messages. Local.
-    void setRanks(std::vector<int> ranks, bool hasOthers) noexcept {
+    /// The ranks in the communicator and in MPI_COMM_WORLD, [node ranks], and whether it has others on other nodes: for
+    /// messages. `worldRanks` is empty where they are the same. Local.
+    void setRanks(std::vector<int> ranks, std::vector<int> worldRanks, bool hasOthers) noexcept {
         ranks_ = std::move(ranks);
+        worldRanks_ = std::move(worldRanks);
         hasOthers_ = hasOthers;
     }
     int rankOf(int nodeRank) const noexcept {
         return ranks_.empty() ? nodeRank : ranks_[static_cast<std::size_t>(nodeRank)];
+    }
+    /// -1 where all are what `rankOf` says.
+    int worldRankOf(int nodeRank) const noexcept {
+        return worldRanks_.empty() ? -1 : worldRanks_[static_cast<std::size_t>(nodeRank)];
     }
     bool hasOthers() const noexcept { return hasOthers_; }
 
@@ -122,6 +128,7 @@ class NodeArena : public std::pmr::memory_resource {
     int nodeRank_;
     int nodeSize_;
     std::vector<int> ranks_;
+    std::vector<int> worldRanks_;
     bool hasOthers_ = false;
     std::optional<PeerMemory> peers_; ///< from `create` on
     mutable std::mutex mutex_;        ///< of all below, but for the header

@@ -1,8 +1,28 @@
 #include "DNDS/Mpi/NodeTopology.hpp"
 
+#include <algorithm>
 #include <thread>
 
 namespace DNDS {
+
+namespace {
+
+/// In MPI_COMM_WORLD, of ranks of `comm`; empty where they are the same, or are not all there. Local.
+std::vector<int> worldRanksOf(CommunicatorView comm, const std::vector<int> &ranks) {
+    std::vector<int> worldRanks(ranks.size(), MPI_UNDEFINED);
+    MPI_Group group = MPI_GROUP_NULL, world = MPI_GROUP_NULL;
+    checkMpi(MPI_Comm_group(comm.handle(), &group), "MPI_Comm_group");
+    checkMpi(MPI_Comm_group(MPI_COMM_WORLD, &world), "MPI_Comm_group");
+    checkMpi(MPI_Group_translate_ranks(group, static_cast<int>(ranks.size()), ranks.data(), world, worldRanks.data()),
+             "MPI_Group_translate_ranks");
+    MPI_Group_free(&world);
+    MPI_Group_free(&group);
+    if (worldRanks == ranks || std::ranges::find(worldRanks, MPI_UNDEFINED) != worldRanks.end())
+        worldRanks.clear();
+    return worldRanks;
+}
+
+} // namespace
 
 NodeTopology NodeTopology::discover(CommunicatorView comm, int ranksPerNode) {
     NodeTopology topology;
@@ -19,7 +39,7 @@ NodeTopology NodeTopology::discover(CommunicatorView comm, int ranksPerNode) {
         if (node.size() > 1)
             topology.arena = NodeArena::create(node, topology.whyNoArena);
         if (topology.arena)
-            topology.arena->setRanks(members, node.size() < comm.size());
+            topology.arena->setRanks(members, worldRanksOf(comm, members), node.size() < comm.size());
         else
             topology.whyNoArena = "no other rank on this node";
     });

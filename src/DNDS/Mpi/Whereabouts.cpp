@@ -4,6 +4,7 @@
 #include "DNDS/Base/Warning.hpp"
 #include "DNDS/Mpi/Check.hpp"
 #include "DNDS/Mpi/NodeArena.hpp"
+#include "DNDS/Mpi/RollCall.hpp"
 
 #include <fmt/format.h>
 
@@ -39,7 +40,9 @@ struct Places {
     std::vector<Whereabouts *> all;
     std::vector<std::pair<std::thread::id, const Doing *>> calls; ///< the innermost ones of threads that are in calls
     Whereabouts own{};                                            ///< for signal handlers
-    std::atomic<int> rank{-1};
+    std::atomic<double> since{0.0};                               ///< likewise; 0 while it changes
+    std::atomic<int> rank{-1};                                    ///< of MPI_COMM_WORLD
+    std::atomic<pid_t> process{0};                                ///< forked children inherit the handler
 };
 
 Places &places() {
@@ -51,30 +54,60 @@ thread_local const Doing *innermostCall = nullptr;
 
 /// Only what signal handlers may call.
 void answerSignal(int /*signal*/) {
+    if (places().process.load() != getpid())
+        return;
     const int before = errno;
-    char line[Whereabouts::mostBytes + 64];
+    char line[Whereabouts::mostBytes + 128];
     std::size_t size = 0;
     const auto add = [&](std::string_view text) {
         const std::size_t count = std::min(text.size(), sizeof(line) - 1 - size);
         std::memcpy(line + size, text.data(), count);
         size += count;
     };
+    const auto addNumber = [&](long number) {
+        char digits[20];
+        std::size_t first = sizeof(digits);
+        for (long left = std::max(0L, number); first == sizeof(digits) || left > 0; left /= 10)
+            digits[--first] = static_cast<char>('0' + left % 10);
+        add({digits + first, sizeof(digits) - first});
+    };
     add("DNDS: rank ");
-    char digits[12];
-    std::size_t first = sizeof(digits);
-    for (int left = std::max(0, places().rank.load()); first == sizeof(digits) || left > 0; left /= 10)
-        digits[--first] = static_cast<char>('0' + left % 10);
-    add({digits + first, sizeof(digits) - first});
-    add(": ");
+    addNumber(places().rank.load());
+    add(" of MPI_COMM_WORLD: ");
     char text[Whereabouts::mostBytes];
     const std::size_t count = places().own.copy(text, sizeof(text));
     add(count > 0 ? std::string_view(text, count) : "in no call of DNDS");
+    if (const double since = places().since.load(); since > 0) {
+        const long tenths = static_cast<long>(10 * (machineSeconds() - since));
+        add(" for ");
+        addNumber(tenths / 10);
+        add(".");
+        addNumber(tenths % 10);
+        add(" s");
+    }
     line[size++] = '\n';
     [[maybe_unused]] const ssize_t written = write(STDERR_FILENO, line, size);
     errno = before;
 }
 
-std::string ranksText(const std::vector<int> &ranks) {
+void answerSignals() {
+    struct sigaction now {};
+    sigaction(SIGUSR1, nullptr, &now);
+    const bool simple = (now.sa_flags & SA_SIGINFO) == 0;
+    if (simple && now.sa_handler == SIG_DFL) {
+        now.sa_handler = answerSignal;
+        now.sa_flags = SA_RESTART;
+        sigemptyset(&now.sa_mask);
+        sigaction(SIGUSR1, &now, nullptr);
+    } else if (!simple || now.sa_handler != answerSignal) {
+        static std::once_flag once;
+        std::call_once(once, [] {
+            warn("DNDS_ROLL_CALL: the program handles SIGUSR1 by itself, so this rank does not answer it");
+        });
+    }
+}
+
+std::string listOf(const std::vector<int> &ranks) {
     std::string text;
     for (std::size_t i = 0; i < ranks.size();) {
         std::size_t last = i;
@@ -85,18 +118,22 @@ std::string ranksText(const std::vector<int> &ranks) {
             text += fmt::format("-{}", ranks[last]);
         i = last + 1;
     }
-    return fmt::format("rank{} {}", ranks.size() > 1 ? "s" : "", text);
+    return text;
 }
 
 /// Ranks that do the same, and since when.
 struct Group {
     std::vector<int> ranks;
+    std::vector<int> worldRanks; ///< empty where they are the same
     double first = 0, last = 0;
 };
 
 std::string textOf(const std::string &what, const Group &group, double now) {
     const double longest = now - group.first, shortest = now - group.last;
-    std::string text = fmt::format("; {}: {}", ranksText(group.ranks), what.empty() ? "in no call of DNDS" : what);
+    std::string text = fmt::format("; rank{} {}", group.ranks.size() > 1 ? "s" : "", listOf(group.ranks));
+    if (!group.worldRanks.empty())
+        text += fmt::format(" ({} of MPI_COMM_WORLD)", listOf(group.worldRanks));
+    text += fmt::format(": {}", what.empty() ? "in no call of DNDS" : what);
     if (group.first <= 0)
         return text;
     return longest > 1.5 * shortest + 0.1 ? text + fmt::format(" for {:.2g} to {:.2g} s", shortest, longest)
@@ -206,7 +243,9 @@ void Doing::tell(const Doing *innermost, double since) noexcept {
             addCalls(call);
             since = std::min(since, call->since_);
         }
+        all.since = 0.0;
         all.own.say({text.data(), size}, since);
+        all.since = since;
         for (Whereabouts *place : all.all)
             place->say({text.data(), size}, since);
     } catch (const std::exception &) {
@@ -235,21 +274,18 @@ void Detail::prepareRollCall(const Environment &environment) {
     int rank = 0;
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     places().rank = rank;
+    if (pid_t none = 0; places().process.compare_exchange_strong(none, getpid()))
+        places().since = machineSeconds();
     Doing::on() = true;
-    static std::once_flag once;
     if (environment.rollCall)
-        std::call_once(once, [] {
-            struct sigaction now {};
-            sigaction(SIGUSR1, nullptr, &now);
-            if ((now.sa_flags & SA_SIGINFO) != 0 || now.sa_handler != SIG_DFL) {
-                warn("DNDS_ROLL_CALL: the program handles SIGUSR1 by itself, so this rank does not answer it");
-                return;
-            }
-            now.sa_handler = answerSignal;
-            now.sa_flags = SA_RESTART;
-            sigemptyset(&now.sa_mask);
-            sigaction(SIGUSR1, &now, nullptr);
-        });
+        answerSignals();
+}
+
+void Detail::prepareRollCall() {
+    try {
+        prepareRollCall(readEnvironment());
+    } catch (const ArgumentError &) { // the first communicator throws it on all ranks
+    }
 }
 
 std::string rollCall(NodeArena *arena) noexcept {
@@ -264,6 +300,8 @@ std::string rollCall(NodeArena *arena) noexcept {
             if (group.ranks.empty())
                 group.first = group.last = since;
             group.ranks.push_back(arena->rankOf(nodeRank));
+            if (const int worldRank = arena->worldRankOf(nodeRank); worldRank >= 0)
+                group.worldRanks.push_back(worldRank);
             group.first = std::min(group.first, since);
             group.last = std::max(group.last, since);
         }

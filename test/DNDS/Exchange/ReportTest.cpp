@@ -86,17 +86,23 @@ TEST(Report, NamesTheRankThatTheOthersWaitFor) {
     EXPECT_NE(made.text().find("rank " + std::to_string(slow) + " keeps the others waiting"), std::string::npos);
 }
 
+/// Without ghosts.
+RealField fieldOfPart(const char *name, CommunicatorView part) {
+    auto u = emptyPair<RealField>(name, part);
+    u.father->resize(2);
+    u.transAttach();
+    u.trans.createFatherGlobalMapping();
+    u.trans.createGhostMapping({});
+    u.trans.createMPITypes();
+    u.trans.initPersistentPull();
+    return u;
+}
+
 TEST(Report, HasExchangesThatRankZeroHasNot) {
     const Counting counting;
     const Communicator part = Communicator::split(MPI_COMM_WORLD, worldRank() == 0 ? MPI_UNDEFINED : 0, worldRank());
     if (part.valid()) {
-        auto u = emptyPair<RealField>("part", part.view());
-        u.father->resize(2);
-        u.transAttach();
-        u.trans.createFatherGlobalMapping();
-        u.trans.createGhostMapping({});
-        u.trans.createMPITypes();
-        u.trans.initPersistentPull();
+        auto u = fieldOfPart("part", part.view());
         pull(u);
     }
     const Report made = report(MPI_COMM_WORLD);
@@ -109,6 +115,31 @@ TEST(Report, HasExchangesThatRankZeroHasNot) {
     EXPECT_EQ(pull->ranks, worldSize() - 1);
     EXPECT_EQ(pull->peers.most, 0.0);
     EXPECT_EQ(pull->owned.most, 2.0);
+}
+
+TEST(Report, AccusesNobodyOfAnotherCommunicator) {
+    const Counting counting;
+    const bool second = 2 * worldRank() >= worldSize();
+    const Communicator half = Communicator::split(MPI_COMM_WORLD, second ? 1 : 0, worldRank());
+    auto u = fieldOfPart("halves", half.view());
+    if (second)
+        std::this_thread::sleep_for(std::chrono::milliseconds(50));
+    pull(u);
+    const Report made = report(MPI_COMM_WORLD);
+    const ExchangeReport *halves = made.find("pull of 'halves'");
+    ASSERT_NE(halves, nullptr);
+    EXPECT_EQ(halves->ranks, worldSize());
+    EXPECT_EQ(halves->latest, -1);
+    EXPECT_FALSE(halves->keepsOthersWaiting);
+    const Report own = report(half.view());
+    EXPECT_EQ(own.find("pull of 'halves'")->latest >= 0, half.view().size() > 1);
+}
+
+/// Run once more with DNDS_REPORT=1, where ctest looks for what rank 0 says.
+TEST(Report, OfPartsOnly) {
+    const Communicator half = Communicator::split(MPI_COMM_WORLD, worldRank() == 0 ? 0 : 1, worldRank());
+    auto u = fieldOfPart("halves", half.view());
+    pull(u);
 }
 
 TEST(Report, SpreadsNumbersOverRanks) {

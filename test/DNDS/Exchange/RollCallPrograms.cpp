@@ -1,7 +1,8 @@
 // Ranks that wait for one that does not come say where all are: roll_call_programs HOW
 //
-// Rank 2 of 3 goes elsewhere (wanders), stops, ends, or computes (computes); on asking (signal), ranks tell it by
-// themselves.
+// Rank 2 of 3 goes elsewhere (wanders), stops, ends, or computes (computes, reversed: in a communicator of other
+// ranks); on asking (signal; early: before anything of DNDS is used), ranks tell it by themselves, their children do
+// not (child).
 
 #include "DNDS/Array/ArrayPair.hpp"
 #include "DNDS/Mpi/RunMain.hpp"
@@ -15,6 +16,7 @@
 #include <thread>
 #include <vector>
 
+#include <sys/wait.h>
 #include <unistd.h>
 
 using Row = DNDS::index;
@@ -53,11 +55,31 @@ void goElsewhere(const std::string &how, DNDS::CommunicatorView world) {
         std::this_thread::sleep_for(std::chrono::seconds(1));
 }
 
+void askChild() {
+    const pid_t child = fork();
+    if (child == 0) {
+        std::raise(SIGUSR1);
+        _exit(0);
+    }
+    int status = 1;
+    waitpid(child, &status, 0);
+    std::puts(WIFEXITED(status) ? "the child lives" : "the child was killed");
+}
+
 } // namespace
 
 int main(int argc, char **argv) {
-    return DNDS::runMain(argc, argv, [&](DNDS::CommunicatorView world) {
+    return DNDS::runMain(argc, argv, [&](DNDS::CommunicatorView all) {
         const std::string how = argc > 1 ? argv[1] : "";
+        if (how == "early")
+            std::raise(SIGUSR1);
+        if (how == "child")
+            askChild();
+        if (how == "early" || how == "child")
+            return 0;
+        const DNDS::Communicator other =
+            DNDS::Communicator::split(all, 0, how == "reversed" ? -all.rank() : all.rank());
+        const DNDS::CommunicatorView world = how == "reversed" ? other.view() : all;
         Pair u = ring(world, "state");
         const std::vector<Row> processes = world.allGather(static_cast<Row>(getpid()));
         if (how == "signal") {
