@@ -42,6 +42,20 @@ def test_other_numbers_are_refused(comm, PETSc):
         petsc.vec(dnds.Field(3, dtype="int32", comm=comm, name="n"))
 
 
+def test_what_is_wrong_on_one_rank_raises_on_all(comm, PETSc):
+    from dnds import petsc
+
+    last = comm.rank == comm.size - 1
+    u = dnds.Field(3, width=2, comm=comm, name="u")
+    text = "a dnds.Field, not of NoneType"
+    with pytest.raises(dnds.ArgumentError, match=text if last else rf"rank {comm.size - 1} cannot .*{text}"):
+        petsc.vec(None if last else u, comm=comm)
+    if comm.size > 1:
+        with pytest.raises(dnds.ArgumentError, match="2 to 3 on all ranks"):
+            petsc.vec(dnds.Field(3, width=2 if last else 3, comm=comm, name="u"))
+    petsc.vec(u).destroy()
+
+
 def test_implicit_steps_on_a_ring(comm, PETSc):
     path = pathlib.Path(__file__).resolve().parents[1] / "examples/implicit.py"
     spec = importlib.util.spec_from_file_location("implicit", path)

@@ -238,7 +238,9 @@ const T &valueOf(const CheckpointContent &content, const std::string &path, std:
     DNDS_CHECK(found != content.values.end(), ArgumentError, "{} has no value {}; it has:\n{}", path, name,
                content.manifest());
     const T *value = std::get_if<T>(&found->second);
-    DNDS_CHECK(value != nullptr, LayoutError, "{}: value {} is no {}", path, name, kind);
+    constexpr std::array readers{"integer", "number", "text"}; // as the types of CheckpointValue
+    DNDS_CHECK(value != nullptr, LayoutError, "{}: value {} is no {}: read it by {}(\"{}\")", path, name, kind,
+               readers.at(found->second.index()), name);
     return *value;
 }
 

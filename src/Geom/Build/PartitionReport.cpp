@@ -7,6 +7,7 @@
 #include "DNDS/Geom/Source/SourceChecks.hpp"
 #include "DNDS/Mpi/FailTogether.hpp"
 #include "DNDS/Mpi/Rendezvous.hpp"
+#include "DNDS/Mpi/RequireSame.hpp"
 
 #include <algorithm>
 #include <limits>
@@ -143,10 +144,19 @@ std::map<std::pair<int, int>, index> gatherPairs(CommunicatorContext &context,
 
 std::vector<int> divide(const UnstructuredMesh &mesh, int parts, Partitioner partitioner,
                         const PartitionOptions &options, std::span<const index> weights) {
+    requireSameSettings(mesh.comm, "partitionCells", [&] {
+        (void)mesh.cells.builtPattern();
+        return std::vector<std::string>{
+            fmt::format("parts = {}", parts), fmt::format("partitioner = {}", static_cast<int>(partitioner)),
+            fmt::format("imbalance = {}", options.imbalance), fmt::format("seed = {}", options.seed),
+            fmt::format("effort = {}", static_cast<int>(options.effort))};
+    });
     needWeights(mesh.comm, weights, mesh.cells.owned);
     mesh.comm.guarded([&] {
         DNDS_CHECK(parts >= 1, ArgumentError, "cannot divide cells into {} parts: give at least 1", parts);
         DNDS_CHECK(partitioner != Partitioner::Given, ArgumentError, "Given is not a partitioner: use Graph or Curve");
+        DNDS_CHECK(partitioner == Partitioner::Graph || partitioner == Partitioner::Curve, ArgumentError,
+                   "{} is no partitioner: use Graph or Curve", static_cast<int>(partitioner));
         DNDS_CHECK(hasGhosts(mesh), ArgumentError,
                    "{}: the mesh has no ghosts, so neighbours of cells are unknown: build it with a layer",
                    mesh.origin);

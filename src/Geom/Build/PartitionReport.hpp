@@ -15,7 +15,8 @@ namespace DNDS::Geom {
 /// `parts` need not be the number of ranks. Curve gives the same parts for every number of ranks; Graph (PT-Scotch)
 /// does not. `weights` are the costs of owned cells, at least 1, or empty on all ranks: equal costs. The mesh needs a
 /// layer of ghosts unless it is on one rank. Errors, the same on all ranks: ArgumentError for Given, for fewer than one
-/// part, for weights that do not match, and for a mesh without ghosts; those of `partitionGraph`.
+/// part, for options that differ between ranks, for weights that do not match, and for a mesh without ghosts;
+/// StateError for a mesh that was moved from; those of `partitionGraph`.
 std::vector<int> partitionCells(const UnstructuredMesh &mesh, int parts, Partitioner partitioner,
                                 const PartitionOptions &options = {}, std::span<const index> weights = {});
 

@@ -6,6 +6,7 @@
 #include "DNDS/Geom/Source/CellRecords.hpp"
 #include "DNDS/Mpi/FailTogether.hpp"
 #include "DNDS/Mpi/Rendezvous.hpp"
+#include "DNDS/Mpi/RequireSame.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -86,10 +87,14 @@ Redistribute movement(std::shared_ptr<const GlobalMapping> mapping, std::span<co
     return arriving.permuted(places);
 }
 
+const char *wordOf(MeshEntityKind kind) {
+    return kind == MeshEntityKind::Cells ? "cells" : kind == MeshEntityKind::Nodes ? "nodes" : "faces";
+}
+
 } // namespace
 
 MovedMesh::MovedMesh(const UnstructuredMesh &mesh, std::span<const int> targets, const MeshOptions &options)
-    : before_(mesh), after_(mesh.comm) {
+    : before_(mesh), after_(mesh.comm), patterns_{mesh.cells.pattern, mesh.nodes.pattern, mesh.faces.pattern} {
     RebuiltMesh made = rebuildMesh(mesh, targets, options);
     mesh.comm.guarded([&] { cells_ = std::make_unique<const Redistribute>(std::move(made.cells)); });
     after_ = std::move(made.mesh);
@@ -99,12 +104,24 @@ const MeshEntities &MovedMesh::entitiesOf(MeshEntityKind kind) const noexcept {
     return kind == MeshEntityKind::Cells ? after_.cells : kind == MeshEntityKind::Nodes ? after_.nodes : after_.faces;
 }
 
+bool MovedMesh::wasOn(MeshEntityKind kind, const std::shared_ptr<const ExchangePattern> &pattern) const noexcept {
+    return pattern == patterns_[static_cast<std::size_t>(kind)];
+}
+
+void MovedMesh::needMeshes() const {
+    DNDS_CHECK(after_.cells.pattern != nullptr, StateError,
+               "the new mesh has been handed out, by commit or take: move fields before, or make another Repartition");
+    DNDS_CHECK(before_.cells.pattern == patterns_.front(), StateError,
+               "{}: the mesh has been replaced since this movement was made: make another Repartition", after_.origin);
+}
+
 const Redistribute &MovedMesh::rows(MeshEntityKind kind) {
     if (kind == MeshEntityKind::Cells)
         return *cells_;
     std::unique_ptr<const Redistribute> &known = kind == MeshEntityKind::Nodes ? nodes_ : faces_;
     if (known == nullptr)
         failTogether(after_.comm, [&] {
+            needMeshes();
             const std::vector<index> before = permanentNumbers(before_, kind);
             const std::vector<index> after = permanentNumbers(after_, kind);
             const MeshEntities &entities = kind == MeshEntityKind::Nodes ? before_.nodes : before_.faces;
@@ -115,9 +132,36 @@ const Redistribute &MovedMesh::rows(MeshEntityKind kind) {
     return *known;
 }
 
+void requireSameFields(const CommunicatorView &comm, std::span<const MovingRows> fields) {
+    std::vector<std::string> mine;
+    comm.guarded([&] {
+        for (const auto &[kind, rows] : fields)
+            mine.push_back(fmt::format("'{}' on {} ({})", rows->label(), wordOf(kind), rows->shape().signature()));
+    });
+    requireSame(comm, mine, [&](std::size_t k, const std::string *first) {
+        const std::string none = "missing";
+        throw ArgumentError(fmt::format("ranks move different fields: field {} is {} on rank {}, {} on rank 0", k + 1,
+                                        k < mine.size() ? mine[k] : none, comm.rank(),
+                                        first != nullptr ? *first : none));
+    });
+}
+
 void Repartition::take(MeshEntityKind kind, std::vector<std::unique_ptr<MovingField>> moving) {
-    const Redistribute &moved = rows(kind);
     const CommunicatorView &comm = after().comm;
+    std::vector<MovingRows> given;
+    comm.guarded([&] {
+        needMeshes();
+        for (const auto &field : moving) {
+            given.push_back({kind, &field->father()});
+            DNDS_CHECK(wasOn(kind, field->pattern()), ArgumentError,
+                       "'{}' is no field on the {} of this mesh as it was partitioned when the movement was made: it "
+                       "belongs to another mesh, or was not moved when the mesh was; arrays that are no fields move by "
+                       "`rows`",
+                       field->father().label(), wordOf(kind));
+        }
+    });
+    requireSameFields(comm, given);
+    const Redistribute &moved = rows(kind);
     std::vector<Redistribute::Move> moves;
     std::vector<int> onDevice;
     comm.guarded([&] {
@@ -245,6 +289,8 @@ Rebalancing::Rebalancing(double threshold) : threshold_(threshold) {
 }
 
 bool Rebalancing::isDue(const CommunicatorView &comm, double seconds) {
+    requireSameSettings(comm, "Rebalancing",
+                        [&] { return std::vector<std::string>{fmt::format("threshold = {}", threshold_)}; });
     last_ = measureImbalance(comm, seconds);
     lost_ += last_.most - last_.mean;
     return last_.excess() > threshold_ && lost_ >= cost_;

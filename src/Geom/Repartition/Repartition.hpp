@@ -7,6 +7,7 @@
 #include "DNDS/Geom/Mesh/UnstructuredMesh.hpp"
 #include "DNDS/Index/Redistribute.hpp"
 
+#include <array>
 #include <memory>
 #include <span>
 #include <utility>
@@ -30,19 +31,35 @@ class MovedMesh {
 
     /// The new mesh. Local.
     const UnstructuredMesh &after() const noexcept { return after_; }
-    /// Hands it out, when nothing else is asked any more. Local.
+    /// Hands it out; afterwards `after` is empty. Local.
     UnstructuredMesh take() noexcept { return std::move(after_); }
     /// How owned rows move, for any arrays. Local for cells; for others collective at the first call. Throws on all
-    /// ranks StateError for faces of a mesh without ghosts on several ranks.
+    /// ranks StateError for faces of a mesh without ghosts on several ranks, and for rows that were not asked for
+    /// before the new mesh was handed out or the old one replaced.
     const Redistribute &rows(MeshEntityKind kind);
     /// Those of the new mesh. Local.
     const MeshEntities &entitiesOf(MeshEntityKind kind) const noexcept;
 
+    /// Whether a field with this pattern has rows of the old mesh, as it was when this was made. Local.
+    bool wasOn(MeshEntityKind kind, const std::shared_ptr<const ExchangePattern> &pattern) const noexcept;
+    /// Throws StateError unless both meshes are still there. Local.
+    void needMeshes() const;
+
   private:
     const UnstructuredMesh &before_;
     UnstructuredMesh after_;
+    std::array<std::shared_ptr<const ExchangePattern>, 3> patterns_; ///< of the old mesh: cells, nodes, faces
     std::unique_ptr<const Redistribute> cells_, nodes_, faces_;
 };
+
+/// The owned rows of a field that is to move, and what it is on.
+struct MovingRows {
+    MeshEntityKind kind;
+    const ArrayBase *rows;
+};
+/// Throws ArgumentError on all ranks, naming the first one, where they give other fields: other numbers of them, names,
+/// types, layouts or kinds. Collective; two reductions where all is well.
+void requireSameFields(const CommunicatorView &comm, std::span<const MovingRows> fields);
 
 /// A field on its way to another partition: what Repartition needs of any type of field.
 class MovingField {
@@ -52,6 +69,9 @@ class MovingField {
     MovingField &operator=(const MovingField &) = delete;
     virtual ~MovingField() = default;
 
+    /// The owned rows of the old field, and its ghosts' pattern. Local. Throws StateError for a pair without arrays.
+    virtual const ArrayBase &father() const = 0;
+    virtual const std::shared_ptr<const ExchangePattern> &pattern() const = 0;
     /// Makes the new field, without rows. Local.
     virtual Redistribute::Move prepare(const CommunicatorView &comm) = 0;
     /// Whether this rank's rows were on the device when it was prepared.
@@ -75,6 +95,8 @@ class MovingPair final : public MovingField {
     explicit MovingPair(ArrayPair<TArray> &field) : field_(field) {
         static_assert(!hasRowShapes, "matrices whose shapes differ by row cannot be moved: make the field anew");
     }
+    const ArrayBase &father() const override { return *field_.father; }
+    const std::shared_ptr<const ExchangePattern> &pattern() const override { return field_.trans.pattern(); }
     Redistribute::Move prepare(const CommunicatorView &comm) override {
         onDevice_ = field_.father->dataSize() > 0 && field_.father->valid(MemorySpace::Device);
         field_.father->toHost();
@@ -135,8 +157,9 @@ class Repartition : private MovedMesh {
 
     /// Takes fields along: ArrayPairs, and ranges of them. Collective; all ranks give the same. Those of one call share
     /// a message a peer. They must outlive `commit`. Throws on all ranks, and takes none of them, ArgumentError for a
-    /// field that has not the rows of the old mesh; StateError for a decompressed CSR array, and for faces of a mesh
-    /// without ghosts on several ranks; MemoryError.
+    /// field of another mesh or another partition of this one, and for fields that differ between ranks; StateError
+    /// for a decompressed CSR array, for faces of a mesh without ghosts on several ranks, and after `commit`;
+    /// MemoryError.
     template <class... TFields>
     Repartition &onCells(TFields &...fields) {
         return on(MeshEntityKind::Cells, fields...);
@@ -153,7 +176,7 @@ class Repartition : private MovedMesh {
     using MovedMesh::after;
     using MovedMesh::rows;
 
-    /// Puts the new mesh and fields in the place of the old ones. Local. Later calls do nothing.
+    /// Puts the new mesh and fields in the place of the old ones; `after` is empty then. Local. Later calls do nothing.
     void commit() noexcept;
 
   private:
@@ -190,7 +213,7 @@ struct RepartitionOptions {
 /// Ranks for the own cells of a mesh so that all have equal shares of the costs, [own cells] from 1 or empty on all
 /// ranks: equal costs. Parts are found from scratch and then given to the ranks that have most of them already.
 /// Collective. Memory on each rank O(ranks), and on rank 0 a number for each rank and part of which it has cells.
-/// Throws as partitionCells.
+/// Throws as partitionCells, so for options that differ between ranks.
 std::vector<int> repartitionTargets(const UnstructuredMesh &mesh, std::span<const index> costs = {},
                                     const RepartitionOptions &options = {});
 
@@ -203,8 +226,8 @@ struct Imbalance {
     /// How much more than the mean the slowest rank has: 0.2 for 20 %.
     double excess() const noexcept { return mean > 0 ? most / mean - 1 : 0; }
 };
-/// Of seconds, cells or costs of this rank. Collective; two reductions. Throws ArgumentError on all ranks for a number
-/// that is negative or not finite.
+/// Of seconds, cells or costs of this rank. Collective; a few reductions of a number. Throws ArgumentError on all ranks
+/// for a number that is negative or not finite.
 Imbalance measureImbalance(const CommunicatorView &comm, double own);
 /// "rank 3 has 1.42 x the mean of 4 ranks: balancing would save at most 30 % of a step".
 std::string describeImbalance(const CommunicatorView &comm, const Imbalance &imbalance);
@@ -222,12 +245,14 @@ std::string describeImbalance(const CommunicatorView &comm, const Imbalance &imb
 ///     }
 class Rebalancing {
   public:
-    /// `threshold`: less excess than this is left alone. Throws ArgumentError unless it is 0 or more.
+    /// `threshold`, the same on all ranks: less excess than this is left alone. Throws ArgumentError unless it is 0 or
+    /// more.
     explicit Rebalancing(double threshold);
 
-    /// Counts a step. Collective; three reductions. The same answer on all ranks.
+    /// Counts a step. Collective; a few reductions of a number. The same answer on all ranks. Throws ArgumentError on
+    /// all ranks where thresholds differ, and as measureImbalance.
     bool isDue(const CommunicatorView &comm, double seconds);
-    /// After moving, which took this rank so long. Collective; two reductions.
+    /// After moving, which took this rank so long. Collective; as measureImbalance.
     void moved(const CommunicatorView &comm, double seconds);
     /// Of the last step.
     const Imbalance &last() const noexcept { return last_; }

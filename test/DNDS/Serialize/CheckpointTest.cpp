@@ -188,7 +188,8 @@ TEST(Checkpoint, KeepsValuesToTheBit) {
     EXPECT_TRUE(reader.has("step"));
     EXPECT_FALSE(reader.has("steps"));
     EXPECT_CONTAINS(failureOf<ArgumentError>([&] { (void)reader.number("tim"); }), "value time: 1 numbers");
-    EXPECT_CONTAINS(failureOf<LayoutError>([&] { (void)reader.number("step"); }), "step is no floating-point number");
+    EXPECT_CONTAINS(failureOf<LayoutError>([&] { (void)reader.number("step"); }),
+                    "step is no floating-point number: read it by integer(\"step\")");
     EXPECT_CONTAINS(failureOf<LayoutError>([&] { (void)reader.integer("list"); }), "list of 2");
     EXPECT_CONTAINS(failureOf<ArgumentError>([&] { writer.set("a", std::string(70000, 'x')); }), "make it an array");
 }

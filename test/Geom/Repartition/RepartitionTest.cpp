@@ -318,6 +318,71 @@ TEST(Repartition, WhatFailsLeavesEverythingAsItWas) {
     messageOnAll<StateError>([&] { Repartition(mesh, good); }); // NOLINT(bugprone-use-after-move): just this
 }
 
+/// Each cell to the next rank: as many rows everywhere, but others.
+std::vector<int> toTheNext(const UnstructuredMesh &mesh) {
+    std::vector<int> targets(static_cast<std::size_t>(mesh.cells.owned), (worldRank() + 1) % worldSize());
+    return targets;
+}
+
+TEST(Repartition, RefusesFieldsThatAreNotOnTheMeshAsItIs) {
+    UnstructuredMesh mesh = builtAnew(test::makeBox({}), {}, 0);
+    auto u = mesh.field<1>("u");
+    auto forgotten = mesh.field<1>("forgotten");
+    auto other = builtAnew(test::makeBox({}), {}, 0).field<1>("of another mesh"); // as many rows
+    Repartition move(mesh, toTheNext(mesh));
+    expectContains(messageOnAll<ArgumentError>([&] { move.onCells(u, other); }),
+                   "'of another mesh' is no field on the cells");
+    {
+        Repartition first(mesh, toTheNext(mesh));
+        first.onCells(u);
+        first.commit();
+    }
+    expectContains(messageOnAll<StateError>([&] { move.onCells(u); }), "has been replaced");
+    expectContains(messageOnAll<StateError>([&] { move.rows(MeshEntityKind::Nodes); }), "has been replaced");
+    Repartition second(mesh, toTheNext(mesh));
+    expectContains(messageOnAll<ArgumentError>([&] { second.onCells(forgotten); }), "'forgotten' is no field");
+    second.onCells(u);
+    second.commit();
+    expectContains(messageOnAll<StateError>([&] { second.onCells(u); }), "commit");
+    expectContains(messageOnAll<StateError>([&] { second.rows(MeshEntityKind::Faces); }), "commit");
+}
+
+TEST(Repartition, RefusesFieldsThatDifferBetweenRanks) {
+    if (worldSize() == 1)
+        GTEST_SKIP() << "one rank agrees with itself";
+    UnstructuredMesh mesh = builtAnew(test::makeBox({}), {}, 0);
+    auto u = mesh.field<1>("u");
+    auto v = mesh.field<1>("v");
+    auto whole = mesh.field<1, index>("u");
+    auto nodal = mesh.nodes.field<1>("u");
+    std::vector<ArrayPair<ParArray<real, 1>>> some;
+    some.push_back(mesh.field<1>("a"));
+    auto more = mesh.field<1>("b");
+    if (worldRank() > 0)
+        some.push_back(std::move(more));
+    const bool last = worldRank() == worldSize() - 1;
+    Repartition move(mesh, toTheNext(mesh));
+    expectContains(messageOnAll<ArgumentError>([&] { move.onCells(some); }), "field 2 is 'b' on cells");
+    expectContains(messageOnAll<ArgumentError>([&] { last ? move.onCells(v, u) : move.onCells(u, v); }),
+                   "field 1 is 'v'");
+    expectContains(messageOnAll<ArgumentError>([&] { last ? move.onCells(whole) : move.onCells(u); }), "int64");
+    expectContains(messageOnAll<ArgumentError>([&] { last ? move.onNodes(nodal) : move.onCells(u); }), "on nodes");
+    move.onCells(u, v);
+}
+
+TEST(RepartitionTargets, AgreeOnOptions) {
+    UnstructuredMesh mesh = builtAnew(test::makeBox({}), {}, 0);
+    const auto with = [&](Partitioner partitioner) {
+        return [&, partitioner] { repartitionTargets(mesh, {}, {.partitioner = partitioner}); };
+    };
+    expectContains(messageOnAll<ArgumentError>(with(static_cast<Partitioner>(77))), "77 is no partitioner");
+    if (worldSize() > 1)
+        expectContains(messageOnAll<ArgumentError>(with(worldRank() == 1 ? Partitioner::Graph : Partitioner::Curve)),
+                       "options differ between ranks: partitioner");
+    const UnstructuredMesh taken = std::move(mesh);
+    messageOnAll<StateError>(with(Partitioner::Curve));
+}
+
 TEST(RepartitionTargets, ShareCostsAndLeaveCellsWhereTheyAre) {
     BoxMeshOptions box;
     box.fill = BoxCells::Tetrahedra;
@@ -370,6 +435,9 @@ TEST(Rebalancing, IsDueWhenItPaysOff) {
     EXPECT_TRUE(!uneven || std::abs(steps - 100 / lost) < 2) << steps;
     messageOnAll<ArgumentError>([&] { measureImbalance(world(), worldRank() == 0 ? -1.0 : 1.0); });
     EXPECT_THROW(Rebalancing(-1), ArgumentError);
+    Rebalancing other(worldRank() == 0 ? 0.1 : 10);
+    if (uneven)
+        expectContains(messageOnAll<ArgumentError>([&] { other.isDue(world(), mine); }), "threshold = 10 on rank 1");
 }
 
 } // namespace
