@@ -69,6 +69,28 @@ void joinMesh(std::optional<std::uint64_t> &known, nb::handle array, const std::
         known = its;
 }
 
+/// The ids of an array's rows: those given, or the file numbers of a field on a mesh.
+class RowIds {
+  public:
+    RowIds(nb::handle given, nb::handle array) {
+        if (!given.is_none()) {
+            given_.emplace(given, "ids");
+            return;
+        }
+        if (nb::isinstance<Field>(array))
+            ofMesh_ = nb::cast<const Field &>(array).ids();
+        const ArrayBase &rows = rowsOf(array);
+        DNDS_CHECK(meshOf(array) && static_cast<index>(ofMesh_.size()) == rows.size(), ArgumentError,
+                   "'{}' is no field on the cells or nodes of a mesh, whose file numbers would be its ids: give ids",
+                   rows.label());
+    }
+    std::span<const index> span() const { return given_ ? given_->span() : ofMesh_; }
+
+  private:
+    std::optional<Integers> given_;
+    std::span<const index> ofMesh_; ///< as long as the field lives
+};
+
 /// One mesh of all ranks: some may have none, because they add arrays that are not fields. Collective.
 std::optional<std::uint64_t> meshOfAll(CommunicatorView comm, const std::optional<std::uint64_t> &mine) {
     std::array<std::uint64_t, 3> most{mine ? std::uint64_t{1} : 0, mine.value_or(0), mine ? ~*mine : 0};
@@ -94,7 +116,7 @@ index writeCheckpoint(nb::handle path, nb::handle arrays, nb::handle ids, nb::ha
         mesh = meshOfAll(shared->view, mesh);
     }
     std::optional<CheckpointWriter> file;
-    std::vector<Integers> kept;
+    std::vector<RowIds> kept;
     std::vector<std::unique_ptr<AnySparseRows>> keptRows;
     guarded(shared->view, [&] {
         file.emplace(shared->view, where, CheckpointOptions{.mesh = mesh});
@@ -107,8 +129,8 @@ index writeCheckpoint(nb::handle path, nb::handle arrays, nb::handle ids, nb::ha
                     file->add(nb::cast<std::string>(name) + ".blocks", std::as_const(rows.blocks()), rows.ids());
                     continue;
                 }
-                const nb::object its = sameIds ? nb::borrow(ids) : nb::object(nb::cast<nb::dict>(ids)[name]);
-                kept.emplace_back(its, "ids");
+                const nb::object its = sameIds ? nb::borrow(ids) : nb::object(ids.attr("get")(name));
+                kept.emplace_back(its, array);
                 file->add(nb::cast<std::string>(name), std::as_const(rowsOf(array)), kept.back().span());
             }
             if (!values.is_none())
@@ -178,10 +200,10 @@ void readSparse(Checkpoint &self, const std::string &name, const SparseHandle &i
 void readRows(Checkpoint &self, const std::string &name, nb::handle into, nb::handle ids, bool anyMesh) {
     if (nb::isinstance<SparseHandle>(into))
         return readSparse(self, name, nb::cast<const SparseHandle &>(into), ids, anyMesh);
-    std::optional<Integers> list;
+    std::optional<RowIds> list;
     ArrayBase *rows = nullptr;
     guarded(self.comm->view, [&] {
-        list.emplace(ids, "ids");
+        list.emplace(ids, into);
         rows = &rowsOf(into);
         if (!anyMesh && nb::isinstance<Field>(into))
             needMeshOf(self, meshOf(into));
@@ -206,15 +228,15 @@ void bindCheckpoint(nb::module_ &module) {
                 "*, comm: mpi4py.MPI.Comm | None = None) -> int"),
         R"(Writes arrays and values to an HDF5 file that is complete or absent, and returns its size in bytes. Collective.
 
-`ids` [owned], for all arrays or by name, are unique numbers over all ranks, for example
-mesh.cells.own_file_numbers: any number of ranks finds its rows by them. Sparse fields need none. Fields are written without
+`ids` [owned], for all arrays or by name, are unique numbers over all ranks: any number of ranks finds its rows by them. Fields
+on the cells or nodes of a mesh have their file numbers where none are given; sparse fields need none. Fields are written without
 ghosts; those of a mesh (`Mesh.field`) are read only into fields of the same mesh. Raises DataError on all ranks if the
 file cannot be written; an existing file then stays.)");
     nb::class_<Checkpoint>(module, "Checkpoint", R"(A checkpoint file, read on any number of ranks.
 
     file = dnds.Checkpoint("run.h5")
     time = file.values["time"]
-    file.read("u", u, mesh.cells.own_file_numbers)
+    file.read("u", u)  # a field of a mesh; else with the ids of its rows
 )")
         .def(
             "__init__",
@@ -249,7 +271,7 @@ file cannot be written; an existing file then stays.)");
                     "ids: numpy.typing.ArrayLike | None = None, *, any_mesh: bool = False) -> None"),
             R"(Fills the owned rows of a field, or an array (which gets that many rows), with the rows of these ids. Collective.
 
-A sparse field, for which no ids are given, gets the blocks that the file has; ghosts and other stages have the default.
+A field on the cells or nodes of a mesh has their file numbers where no ids are given. A sparse field, for which none are given, gets the blocks that the file has; ghosts and other stages have the default.
 
 Raises on all ranks: ArgumentError if the file was written with fields of another mesh than the field's, unless
 `any_mesh`; LayoutError for another type or width, DataError for ids that the file lacks and damaged blocks. Warns if

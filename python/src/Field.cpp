@@ -65,8 +65,8 @@ void Field::usePattern(const std::shared_ptr<const ExchangePattern> &pattern) {
     finishGhosts();
 }
 
-std::unique_ptr<Field> Field::moved(const Redistribute &rows, const std::shared_ptr<const ExchangePattern> &pattern,
-                                    std::uint64_t mesh) const {
+std::unique_ptr<Field> Field::moved(const Redistribute &rows,
+                                    const std::shared_ptr<const ExchangePattern> &pattern) const {
     comm_->view.guarded([&] { needSettled("move to other ranks"); });
     const nb::str dtype(std::string(elementKindName(father_->shape().kind)).c_str());
     const bool none = scalar_ || rows_ == RowKind::Csr;
@@ -76,7 +76,6 @@ std::unique_ptr<Field> Field::moved(const Redistribute &rows, const std::shared_
     const nb::gil_scoped_release others;
     comm_->view.guarded([&] { father_->toHost(); });
     rows.move(*father_, *made->father_);
-    made->setMesh(mesh);
     made->usePattern(pattern);
     return made;
 }

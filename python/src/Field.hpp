@@ -45,7 +45,14 @@ class Field {
     bool scalar() const noexcept { return scalar_; }
     /// The fingerprint of the mesh whose cells, nodes or faces are the rows, if any.
     const std::optional<std::uint64_t> &mesh() const noexcept { return mesh_; }
-    void setMesh(std::uint64_t fingerprint) noexcept { mesh_ = fingerprint; }
+    /// The permanent numbers of owned rows, of fields on cells and nodes of a mesh; else empty.
+    std::span<const index> ids() const noexcept { return ids_; }
+    /// `ids` live as long as `data`.
+    void setMesh(std::uint64_t fingerprint, std::span<const index> ids, std::shared_ptr<const void> data) noexcept {
+        mesh_ = fingerprint;
+        ids_ = ids;
+        meshData_ = std::move(data);
+    }
     /// What versions of owned rows and ghosts there are here now, and were when all ranks knew that theirs belong
     /// together.
     using Versions = std::pair<std::uint64_t, std::uint64_t>;
@@ -60,8 +67,7 @@ class Field {
     void usePattern(const std::shared_ptr<const ExchangePattern> &pattern);
     /// A field of the same kind whose owned rows are those of this one, moved, with the ghosts of `pattern`.
     /// Collective; called with Python's lock.
-    std::unique_ptr<Field> moved(const Redistribute &rows, const std::shared_ptr<const ExchangePattern> &pattern,
-                                 std::uint64_t mesh) const;
+    std::unique_ptr<Field> moved(const Redistribute &rows, const std::shared_ptr<const ExchangePattern> &pattern) const;
     /// The pattern; throws StateError before there are ghosts.
     const ExchangePattern &pattern() const;
 
@@ -96,6 +102,8 @@ class Field {
     RowKind rows_ = RowKind::Fixed;
     bool scalar_ = false;
     std::optional<std::uint64_t> mesh_;
+    std::span<const index> ids_;
+    std::shared_ptr<const void> meshData_;
     Versions known_{};
 };
 

@@ -7,6 +7,7 @@
 
 #include "DNDS/Geom/Mesh/Fingerprint.hpp"
 #include "DNDS/Geom/Repartition/Repartition.hpp"
+#include "DNDS/Mpi/RequireSame.hpp"
 
 #include <nanobind/stl/array.h>
 #include <nanobind/stl/optional.h>
@@ -18,6 +19,7 @@
 #include <algorithm>
 #include <initializer_list>
 #include <optional>
+#include <span>
 #include <utility>
 
 namespace DNDS::Python {
@@ -97,8 +99,8 @@ Mesh buildMesh(Source &source, std::string_view partitioner, real imbalance, int
         if (cut)
             clusters = std::make_shared<const Geom::MeshClusters>(mesh, *cut);
         const std::uint64_t fingerprint = Geom::fingerprint(mesh);
-        return std::make_shared<const MeshData>(
-            MeshData{std::move(mesh), std::move(report), fingerprint, std::move(clusters)});
+        return std::make_shared<const MeshData>(MeshData{std::move(mesh), std::move(report), fingerprint,
+                                                         options.ghostsBy, options.cellOrder, std::move(clusters)});
     }();
     agree(comm->view, progress.failure());
     return {comm, data};
@@ -136,13 +138,20 @@ nb::dict reportOf(const Mesh &mesh) {
     return result;
 }
 
+/// Tells a field that its rows are these of a mesh, which it keeps alive for their numbers.
+void setMeshOf(Field &field, const Mesh &mesh, const Geom::MeshEntities &entities) {
+    const std::span<const index> own = entities.ownFileNumbers();
+    const bool numbered = own.empty() || own.front() >= 0; // faces are not
+    field.setMesh(mesh.data->fingerprint, numbered ? own : std::span<const index>(), mesh.data);
+}
+
 std::unique_ptr<Field> makeField(const Mesh &mesh, nb::handle width, nb::handle dtype, std::string_view at,
                                  std::string name) {
     const Geom::MeshEntities *entities = nullptr;
     guarded(mesh.comm->view, [&] { entities = &entitiesOf(mesh, at); });
     auto field = std::make_unique<Field>(
         mesh.comm, FieldOptions{std::move(name), entities->owned, dtype, "fixed", width, nb::none()});
-    field->setMesh(mesh.data->fingerprint);
+    setMeshOf(*field, mesh, *entities);
     const nb::gil_scoped_release others;
     field->usePattern(entities->pattern);
     return field;
@@ -193,64 +202,109 @@ nb::object readAndBuild(const char *maker, Makes makes, const nb::args &argument
     return nb::type<Mesh>().attr("build")(source, **forBuild);
 }
 
+const Geom::MeshEntities &entitiesOf(const Geom::UnstructuredMesh &mesh, Geom::MeshEntityKind kind) {
+    return kind == Geom::MeshEntityKind::Cells   ? mesh.cells
+           : kind == Geom::MeshEntityKind::Nodes ? mesh.nodes
+                                                 : mesh.faces;
+}
+
 /// The kind of entities that a field is on, by its ghosts.
 Geom::MeshEntityKind kindOf(const Mesh &mesh, const Field &field) {
-    for (const auto kind : {Geom::MeshEntityKind::Cells, Geom::MeshEntityKind::Nodes, Geom::MeshEntityKind::Faces}) {
-        const Geom::MeshEntities &entities = kind == Geom::MeshEntityKind::Cells   ? mesh.mesh().cells
-                                             : kind == Geom::MeshEntityKind::Nodes ? mesh.mesh().nodes
-                                                                                   : mesh.mesh().faces;
-        if (&field.pattern() == entities.pattern.get())
+    for (const auto kind : {Geom::MeshEntityKind::Cells, Geom::MeshEntityKind::Nodes, Geom::MeshEntityKind::Faces})
+        if (&field.pattern() == entitiesOf(mesh.mesh(), kind).pattern.get())
             return kind;
+    throw ArgumentError(fmt::format("'{}' is no field of this mesh: it belongs to another mesh, or to this one on "
+                                    "another partition",
+                                    field.father().label()));
+}
+
+/// What repartition is asked to do, after all ranks have agreed that they ask the same.
+struct Moving {
+    Geom::MeshOptions options;
+    Geom::RepartitionOptions how;
+    std::optional<std::vector<int>> targets;
+    std::vector<index> costs;
+    std::vector<nb::object> fields; ///< as long as they move
+    std::vector<Geom::MovingRows> rows;
+
+    const Field &field(std::size_t k) const { return nb::cast<const Field &>(fields[k]); }
+};
+
+/// Throws ArgumentError on all ranks where they give different fields, or some of them targets. Collective.
+void agreeOn(const Mesh &mesh, const Moving &moving) {
+    const nb::gil_scoped_release others;
+    requireSameSettings(mesh.comm->view, "repartition", [&] {
+        return std::vector<std::string>{moving.targets ? "targets = given" : "targets = None"};
+    });
+    Geom::requireSameFields(mesh.comm->view, moving.rows);
+}
+
+/// Moves the fields, and pulls their ghosts. Collective.
+std::vector<std::unique_ptr<Field>> moveFields(const Moving &moving, Geom::MovedMesh &mesh) {
+    std::vector<std::unique_ptr<Field>> made;
+    for (std::size_t k = 0; k < moving.fields.size(); ++k) {
+        const Redistribute *rows = nullptr;
+        {
+            const nb::gil_scoped_release others;
+            rows = &mesh.rows(moving.rows[k].kind);
+        }
+        made.push_back(moving.field(k).moved(*rows, mesh.entitiesOf(moving.rows[k].kind).pattern));
     }
-    throw ArgumentError(fmt::format("'{}' is no field of this mesh", field.father().label()));
+    const nb::gil_scoped_release others;
+    for (const auto &field : made)
+        field->exchanger().startPull();
+    for (const auto &field : made)
+        field->exchanger().waitPull();
+    return made;
 }
 
 nb::tuple repartition(const Mesh &self, nb::handle targets, nb::handle weights, const nb::iterable &fields,
-                      std::string_view partitioner, std::string_view ghostsBy, int ghostLayers,
-                      std::string_view cellOrder) {
-    const Geom::UnstructuredMesh &mesh = self.mesh();
-    Geom::MeshOptions options;
-    Geom::RepartitionOptions how;
-    std::vector<int> ranks;
-    std::vector<index> costs;
-    std::vector<const Field *> all;
-    std::vector<Geom::MeshEntityKind> kinds;
+                      std::string_view partitioner, std::optional<std::string_view> ghostsBy,
+                      std::optional<int> ghostLayers, std::optional<std::string_view> cellOrder) {
+    Moving moving;
     guarded(self.comm->view, [&] {
         DNDS_CHECK(self.data->clusters == nullptr, StateError,
                    "this mesh was built of clusters, which are given to ranks by their number: build it again");
-        how.partitioner = chosen(partitioner, "partitioner", partitioners);
-        options.ghostsBy = chosen(ghostsBy, "kind of ghosts", ghostNeighbours);
-        options.cellOrder = chosen(cellOrder, "order of cells", orders);
-        options.ghostLayers = ghostLayers;
-        if (!targets.is_none())
+        DNDS_CHECK(targets.is_none() || weights.is_none(), ArgumentError,
+                   "weights have no effect where targets are given: leave out one of them");
+        moving.how.partitioner = chosen(partitioner, "partitioner", partitioners);
+        moving.options.ghostsBy = ghostsBy ? chosen(*ghostsBy, "kind of ghosts", ghostNeighbours) : self.data->ghostsBy;
+        moving.options.cellOrder = cellOrder ? chosen(*cellOrder, "order of cells", orders) : self.data->cellOrder;
+        moving.options.ghostLayers = ghostLayers.value_or(self.mesh().ghostLayers);
+        if (!targets.is_none()) {
+            moving.targets.emplace();
             for (const index rank : Integers(targets, "targets").span())
-                ranks.push_back(rank >= 0 && rank < self.comm->view.size() ? static_cast<int>(rank) : -1);
-        costs = integersOrNone(weights, "weights");
-        for (nb::handle field : fields) {
-            all.push_back(&nb::cast<const Field &>(field));
-            kinds.push_back(kindOf(self, *all.back()));
+                moving.targets->push_back(rank >= 0 && rank < self.comm->view.size() ? static_cast<int>(rank) : -1);
+        }
+        moving.costs = integersOrNone(weights, "weights");
+        for (const nb::handle field : fields) {
+            if (!nb::isinstance<Field>(field))
+                throw nb::type_error("what moves with a mesh are Field objects");
+            moving.fields.push_back(nb::borrow(field));
+            const auto &its = nb::cast<const Field &>(field);
+            moving.rows.push_back({kindOf(self, its), &its.father()});
         }
     });
+    agreeOn(self, moving);
     std::unique_ptr<Geom::MovedMesh> moved;
     std::uint64_t fingerprint = 0;
     {
         const nb::gil_scoped_release others;
-        if (self.comm->view.allReduce(targets.is_none() ? 1 : 0, MPI_MAX) != 0)
-            ranks = Geom::repartitionTargets(mesh, costs, how);
-        moved = std::make_unique<Geom::MovedMesh>(mesh, ranks, options);
+        if (!moving.targets)
+            moving.targets = Geom::repartitionTargets(self.mesh(), moving.costs, moving.how);
+        moved = std::make_unique<Geom::MovedMesh>(self.mesh(), *moving.targets, moving.options);
         fingerprint = Geom::fingerprint(moved->after());
     }
-    nb::list made;
-    for (std::size_t k = 0; k < all.size(); ++k) {
-        const Redistribute *rows = nullptr;
-        {
-            const nb::gil_scoped_release others;
-            rows = &moved->rows(kinds[k]);
-        }
-        made.append(nb::cast(all[k]->moved(*rows, moved->entitiesOf(kinds[k]).pattern, fingerprint)));
+    std::vector<std::unique_ptr<Field>> made = moveFields(moving, *moved);
+    Mesh after{self.comm,
+               std::make_shared<const MeshData>(MeshData{moved->take(), self.data->report, fingerprint,
+                                                         moving.options.ghostsBy, moving.options.cellOrder})};
+    nb::list list;
+    for (std::size_t k = 0; k < made.size(); ++k) {
+        setMeshOf(*made[k], after, entitiesOf(after.mesh(), moving.rows[k].kind));
+        list.append(nb::cast(std::move(made[k])));
     }
-    Mesh after{self.comm, std::make_shared<const MeshData>(MeshData{moved->take(), self.data->report, fingerprint})};
-    return nb::make_tuple(std::move(after), std::move(made));
+    return nb::make_tuple(std::move(after), std::move(list));
 }
 
 const char *const buildText =
@@ -284,20 +338,20 @@ void bindFieldsOf(nb::class_<Mesh> &type) {
                     "at: str = 'cells', name: str = 'field') -> Field"),
             R"(A field of zeros on cells, "nodes" or "faces", with their ghosts: data is [all, width], or [all] for width None.
 Collective.)")
-        .def(
-            "repartition", &repartition, "targets"_a.none() = nb::none(), nb::kw_only(),
-            "weights"_a.none() = nb::none(), "fields"_a = nb::tuple(), "partitioner"_a = "curve",
-            "ghosts_by"_a = "nodes", "ghost_layers"_a = 1, "cell_order"_a = "curve",
-            nb::sig("def repartition(self, targets: numpy.typing.ArrayLike | None = None, *, "
-                    "weights: numpy.typing.ArrayLike | None = None, "
-                    "fields: collections.abc.Iterable[Field] = (), partitioner: str = 'curve', "
-                    "ghosts_by: str = 'nodes', ghost_layers: int = 1, cell_order: str = 'curve') "
-                    "-> tuple[Mesh, list[Field]]"),
-            R"(The mesh on another partition, and fields of this mesh moved to it, with ghosts that are to be pulled. Collective.
+        .def("repartition", &repartition, "targets"_a.none() = nb::none(), nb::kw_only(),
+             "weights"_a.none() = nb::none(), "fields"_a = nb::tuple(), "partitioner"_a = "curve",
+             "ghosts_by"_a.none() = nb::none(), "ghost_layers"_a.none() = nb::none(),
+             "cell_order"_a.none() = nb::none(),
+             nb::sig("def repartition(self, targets: numpy.typing.ArrayLike | None = None, *, "
+                     "weights: numpy.typing.ArrayLike | None = None, "
+                     "fields: collections.abc.Iterable[Field] = (), partitioner: str = 'curve', "
+                     "ghosts_by: str | None = None, ghost_layers: int | None = None, cell_order: str | None = None) "
+                     "-> tuple[Mesh, list[Field]]"),
+             R"(The mesh on another partition, and fields of this mesh moved to it, with current ghosts. Collective.
 
 `targets` [own cells] are ranks; without them, shares of equal `weights` [own cells], integers from 1, are found with
-"curve" or "graph". Ghosts and order of cells as in `build`. This mesh and its fields stay as they are. Raises
-ArgumentError or StateError on all ranks.
+"curve" or "graph". Ghosts and order of cells are those of this mesh, or given as in `build`. All ranks give the same
+fields in the same order. This mesh and its fields stay as they are. Raises ArgumentError or StateError on all ranks.
 
     mesh, (u, p) = mesh.repartition(weights=costs, fields=[u, p])
 )")

@@ -21,7 +21,9 @@ namespace DNDS::Python {
 struct MeshData {
     Geom::UnstructuredMesh mesh;
     Geom::MeshReport report;
-    std::uint64_t fingerprint;                            ///< of the mesh: see Geom::fingerprint
+    std::uint64_t fingerprint; ///< of the mesh: see Geom::fingerprint
+    Geom::GhostNeighbours ghostsBy;
+    Geom::CellOrder cellOrder;
     std::shared_ptr<const Geom::MeshClusters> clusters{}; ///< where it was built of clusters
 };
 

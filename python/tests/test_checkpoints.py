@@ -94,3 +94,16 @@ def test_rows_of_another_mesh_are_refused_unless_asked_for(comm, shared_path):
         dnds.Checkpoint(old, comm).read("u", v, theirs)
     np.testing.assert_array_equal(v.owned, theirs)
     assert [str(w.message).endswith("was not checked") for w in caught] == [True] * (comm.rank == 0)
+
+
+def test_fields_of_a_mesh_know_their_ids(comm, shared_path):
+    path = shared_path / "own-ids.h5"
+    mesh = dnds.Mesh.box("triangles", (6, 6), comm=comm)
+    u = mesh.field(name="u")
+    u.owned[:] = mesh.cells.own_file_numbers
+    dnds.write_checkpoint(path, {"u": u}, comm=comm)
+    v = dnds.Mesh.box("triangles", (6, 6), partitioner="curve", comm=comm).field(name="v")
+    dnds.Checkpoint(path, comm).read("u", v)
+    assert comm.allreduce(v.owned.sum()) == comm.allreduce(u.owned.sum())
+    with pytest.raises(dnds.ArgumentError, match="'w' is no field on the cells or nodes of a mesh"):
+        dnds.write_checkpoint(path, {"w": dnds.Field(2, comm=comm, name="w")}, comm=comm)

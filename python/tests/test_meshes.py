@@ -307,3 +307,37 @@ def test_repartitioning_keeps_values_by_file_number(comm):
         mesh.repartition(np.full(mesh.cells.owned, comm.size))
     with pytest.raises(dnds.ArgumentError, match="is no field of this mesh"):
         mesh.repartition(targets, fields=[moved])
+
+
+def test_repartitioning_keeps_ghosts_and_pulls_fields(comm):
+    mesh = box("tetrahedra", (6, 4, 4), comm, ghosts_by="faces", ghost_layers=2)
+    targets = (mesh.cells.own_file_numbers * 7 // 3) % comm.size
+
+    def fields():  # made while they are listed: kept only by repartition
+        for shift in range(3):
+            made = mesh.field(name=f"u{shift}")
+            made.owned[:] = mesh.cells.own_file_numbers + shift
+            yield made
+
+    after, moved = mesh.repartition(targets, fields=fields())
+    assert comm.allreduce(int(after.cell_layers.max()), op=max) == (2 if comm.size > 1 else 0)
+    for shift, field in enumerate(moved):
+        assert (field.data == after.cells.file_numbers + shift).all(), "ghosts are current"
+    near, _ = mesh.repartition(targets, ghost_layers=1)
+    assert near.cell_layers.max() <= 1
+
+
+def test_repartitioning_agrees_on_what_is_given(comm):
+    mesh = box("tetrahedra", (4, 4, 4), comm)
+    u, p = mesh.field(name="u"), mesh.field(at="nodes", name="p")
+    targets = np.zeros(mesh.cells.owned, int)
+    last = comm.rank == comm.size - 1
+    with pytest.raises(dnds.ArgumentError, match="leave out one"):
+        mesh.repartition(targets, weights=targets + 1)
+    if comm.size == 1:
+        return
+    for wrong in ([u] if last else [u, u], [u] if last else [p]):
+        with pytest.raises(dnds.ArgumentError, match="move different fields"):
+            mesh.repartition(targets, fields=wrong)
+    with pytest.raises(dnds.ArgumentError, match="targets = "):
+        mesh.repartition(None if last else targets)
