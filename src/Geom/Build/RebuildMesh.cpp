@@ -88,10 +88,10 @@ RebuiltMesh rebuild(const UnstructuredMesh &before, std::span<const int> targets
     const std::vector<Point> points = ownPoints(before);
     const Bounds bounds = boundsOf(comm, points);
     auto [cells, rows] = moveCells(before, targets);
-    if (comm.size() > 1 && before.ghostLayers == 0)
-        linkFaces(comm, cells.cells, before.origin);
     const SourceMesh source = nodesInBlocks(before, points);
     const auto nodeBlocks = GlobalMapping::create(comm, source.nodes());
+    if (comm.size() > 1 && before.ghostLayers == 0)
+        linkFaces(*nodeBlocks, cells.cells, before.origin);
     ImageTable images(source.periodic, bounds.lower, bounds.upper);
     const PeriodicResult periodic = linkPeriodic(*nodeBlocks, cells.cells, source, images);
     const CellNumbers numbers = assembleMesh(

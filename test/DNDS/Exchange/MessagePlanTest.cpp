@@ -25,8 +25,10 @@ TEST(MessagePlan, ExchangesOfOnePatternShareTheRowNumbers) {
     };
     const MessagePlan narrow = planOf(8);
     const MessagePlan wide = planOf(40);
-    const auto byTransport = splitByTransport(
-        narrow, {}, std::vector<TransportKind>(static_cast<std::size_t>(worldSize()), TransportKind::Packed));
+    PeerKinds kinds;
+    for (int rank = 0; rank < worldSize(); ++rank)
+        kinds[rank] = TransportKind::Packed;
+    const auto byTransport = splitByTransport(narrow, {}, kinds);
     ASSERT_EQ(narrow.outgoing.size(), static_cast<std::size_t>(worldSize()));
     for (std::size_t k = 0; k < narrow.outgoing.size(); ++k) {
         const std::span<const std::uint32_t> rows = narrow.outgoing[k].parts[0].rowNumbers();
