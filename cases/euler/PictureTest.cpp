@@ -81,7 +81,10 @@ std::string pictureOf(Simulation &run, const PictureChoice &choice, const Densit
         [&](Vector point) { return Primitive{.density = density(point), .velocity = {}, .pressure = 1}; });
     const std::string folder = run.configuration().output.folder;
     Pictures pictures(run.mesh(), metrics, choice, folder);
-    pictures.write(run.solver(), gas, {.steps = 7, .time = 0.5});
+    RunResult now;
+    now.steps = 7;
+    now.time = 0.5;
+    pictures.write(run.solver(), gas, now);
     EXPECT_EQ(pictures.result().written, 1);
     EXPECT_GE(pictures.result().seconds, 0);
     return DNDS::test::contentOf(folder + "/picture-00000007.png");

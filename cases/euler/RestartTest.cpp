@@ -297,7 +297,9 @@ TEST(Restart, AnIntervalOfTimeHasOneCheckpoint) {
         Checkpoints checkpoints(run.mesh(), run.configuration(), [&] { return now; });
         for (index step = 1; step <= 26; step++) {
             now += 10; // seconds
-            checkpoints.afterStep(run.solver(), nullptr, {.now = {.steps = step}}, false);
+            RunPoint point;
+            point.now.steps = step;
+            checkpoints.afterStep(run.solver(), nullptr, point, false);
         }
         world().barrier();
         return folder.checkpoints();
