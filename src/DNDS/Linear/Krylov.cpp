@@ -22,8 +22,9 @@ std::string KrylovResult::text() const {
         }
         return "not converged: infinite or not a number";
     };
-    return fmt::format("{}{} after {} iterations, residual {:.3g} of {:.3g}", how(),
-                       reason.empty() ? reason : fmt::format(" ({})", reason), iterations, residual, first);
+    return fmt::format("{}{} after {} iterations, residual {:.3g}{}, {:.3g} at the start", how(),
+                       reason.empty() ? reason : fmt::format(" ({})", reason), iterations, residual,
+                       limit > 0 ? fmt::format(" (limit {:.3g})", limit) : std::string(), first);
 }
 
 void Detail::requireSameOptions(CommunicatorView comm, const char *method, const KrylovOptions &options) {

@@ -35,7 +35,7 @@ struct KrylovResult {
         Converged,
         IterationLimit,
         NotPositiveDefinite, ///< conjugate gradients met a direction d with d * A d <= 0
-        Breakdown,           ///< BiCGStab cannot go on from here: start anew from x, or take GMRES
+        Breakdown,           ///< BiCGStab: start anew from x, or take GMRES. GMRES: the matrix is singular
         NotFinite,           ///< infinite or not a number
         Failed               ///< a solver of another library gave up
     };
@@ -43,6 +43,7 @@ struct KrylovResult {
     int iterations = 0;
     real first = 0;       ///< norm of the residual at the start
     real residual = 0;    ///< and at the end
+    real limit = 0;       ///< below which it had to fall; 0 where another library does not say
     std::string reason{}; ///< what another library calls the end
 
     /// Whether the residual fell to the tolerance; and a line about the end, for people. Local.
@@ -74,10 +75,24 @@ class KrylovWork {
             DNDS_CHECK(b.trans.pattern() == x.trans.pattern() && b.father->size() == x.father->size(), LayoutError,
                        "{}: the right-hand side '{}' and the solution '{}' have different rows or ghosts", method,
                        b.father->label(), x.father->label());
+            DNDS_CHECK(b.father != x.father, ArgumentError,
+                       "{}: the right-hand side '{}' is given as the solution, too, which overwrites it", method,
+                       b.father->label());
         });
         requireSameOptions(b.father->comm(), method, options);
-        result_.residual = norm(b);
-        limit_ = std::max(options.absolute, options.relative * result_.residual);
+        real length = norm(b);
+        if (!(length >= 1e-130 && length <= 1e130)) { // its square, or those of residuals, may be out of range
+            length = 0;
+            const auto most = b.componentNormInf();
+            if (const real largest = most.size() > 0 ? most.maxCoeff() : 0; largest > 0 && std::isfinite(largest)) {
+                unit_ = std::ldexp(real(1), std::clamp(std::ilogb(largest), -1000, 1000));
+                TVector scaled = vector();
+                scaled *= 1 / unit_;
+                length = norm(scaled);
+            }
+        }
+        limit_ = std::max(options.absolute / unit_, options.relative * length);
+        result_.limit = limit_ * unit_;
     }
 
     /// A copy of the right-hand side, on its executor.
@@ -90,9 +105,19 @@ class KrylovWork {
     /// The same with a persistent pull, for what the operator is applied to.
     TVector direction() const {
         TVector made = vector();
+        made.father->setName("direction of " + b_.father->name());
         if (made.trans.pattern() != nullptr)
             made.trans.initPersistentPull();
         return made;
+    }
+    /// The power of two in which residuals are measured, so that their squares neither underflow nor overflow.
+    real unit() const { return unit_; }
+    /// r = (b - r) / unit, for an r that is A x.
+    void toResidual(TVector &r) const {
+        r *= real(-1);
+        r += b_;
+        if (unit_ != 1)
+            r *= 1 / unit_;
     }
     /// What is multiplied, row by row, and added up.
     struct Factors {
@@ -132,14 +157,14 @@ class KrylovWork {
     real dot(const TVector &x, const TVector &y) const { return dots({{x, y}})[0]; }
     real norm(const TVector &x) const { return std::sqrt(dot(x, x)); }
 
-    /// Notes a residual. Whether to stop.
+    /// Notes a residual, in units. Whether to stop.
     bool isOver(int iteration, real residual) {
         result_.iterations = iteration;
-        result_.residual = residual;
+        result_.residual = residual * unit_;
         if (iteration == 0)
-            result_.first = residual;
+            result_.first = result_.residual;
         if (options_.monitor)
-            options_.monitor(iteration, residual);
+            options_.monitor(iteration, result_.residual);
         if (!std::isfinite(residual))
             return end(KrylovResult::End::NotFinite);
         if (residual <= limit_)
@@ -171,16 +196,10 @@ class KrylovWork {
 
     const KrylovOptions &options_;
     const TVector &b_;
-    real limit_ = 0;
+    real unit_ = 1;
+    real limit_ = 0; ///< in units
     KrylovResult result_;
 };
-
-/// x = b - x
-template <class TVector>
-void residualOf(const TVector &b, TVector &x) {
-    x *= real(-1);
-    x += b;
-}
 
 /// Makes w orthogonal to an orthonormal basis by classical Gram-Schmidt, twice, which is as good as modified
 /// Gram-Schmidt and takes two reductions (Giraud, Langou, Rozloznik and van den Eshof 2005). Adds to the coefficients,
@@ -216,7 +235,7 @@ real orthogonalise(const KrylovWork<TVector> &work, std::span<const TVector> bas
 /// A^-1 r, symmetric and positive definite, too. Vectors are ArrayDof of one pattern; they work on the executor of b.
 /// Collective; per iteration one product and two reductions (each is two with exact sums), four work vectors. An
 /// exception that the functions throw on one rank leaves the others waiting, as in any collective. Throws on all ranks
-/// LayoutError for vectors that do not fit and ArgumentError for options that differ.
+/// LayoutError for vectors that do not fit and ArgumentError for options that differ or b given as x.
 ///
 ///     const KrylovResult done = conjugateGradients([&](auto &d, auto &y) { a.multiply(d, y); }, b, x, BlockJacobi(a));
 template <class TVector, class Multiply, class Precondition = NoPreconditioner>
@@ -226,7 +245,7 @@ KrylovResult conjugateGradients(Multiply &&multiply, const TVector &b, TVector &
     TVector d = work.direction(), r = work.vector(), z = work.vector(), y = work.vector();
     d.copyFrom(x);
     multiply(d, r);
-    Detail::residualOf(b, r);
+    work.toResidual(r);
     precondition(std::as_const(r), z);
     d.copyFrom(z);
     std::vector<real> sums = work.dots({{r, r}, {r, z}});
@@ -239,7 +258,7 @@ KrylovResult conjugateGradients(Multiply &&multiply, const TVector &b, TVector &
         if (work.isIndefinite(energy))
             break;
         const real step = rz / energy;
-        x.addTo(d, step);
+        x.addTo(d, step * work.unit());
         r.addTo(y, -step);
         precondition(std::as_const(r), z);
         sums = work.dots({{r, r}, {r, z}});
@@ -259,7 +278,7 @@ KrylovResult biCgStab(Multiply &&multiply, const TVector &b, TVector &x, Precond
             t = work.vector();
     d.copyFrom(x);
     multiply(d, r);
-    Detail::residualOf(b, r);
+    work.toResidual(r);
     first.copyFrom(r);
     p.copyFrom(r);
     std::vector<real> sums = work.dots({{r, r}, {first, r}});
@@ -271,13 +290,13 @@ KrylovResult biCgStab(Multiply &&multiply, const TVector &b, TVector &x, Precond
         if ((along == 0 || rho == 0) && work.end(KrylovResult::End::Breakdown))
             break;
         const real alpha = rho / along;
-        x.addTo(d, alpha);
+        x.addTo(d, alpha * work.unit());
         r.addTo(v, -alpha);
         precondition(std::as_const(r), d);
         multiply(d, t);
         const std::vector<real> of = work.dots({{t, t}, {t, r}});
         const real omega = of[0] > 0 ? of[1] / of[0] : 0;
-        x.addTo(d, omega);
+        x.addTo(d, omega * work.unit());
         r.addTo(t, -omega);
         sums = work.dots({{r, r}, {first, r}});
         if (omega == 0) { // r was zero, or nothing can be gained
@@ -302,25 +321,28 @@ KrylovResult gmres(Multiply &&multiply, const TVector &b, TVector &x, Preconditi
     std::vector<TVector> basis;
     basis.push_back(work.vector());
     const auto most = static_cast<std::size_t>(options.restart);
-    std::vector<std::vector<real>> h(most); // column k: entries 0 ... k + 1, rotated as they come
-    std::vector<real> cosines(most), sines(most), right(most + 1);
+    std::vector<std::vector<real>> h; // column k: entries 0 ... k + 1, rotated as they come
+    std::vector<real> cosines, sines, right;
+    bool stuck = false; // A gives nothing new for any direction that is left
     for (int iteration = 0;;) {
         d.copyFrom(x);
         multiply(d, basis[0]);
-        Detail::residualOf(b, basis[0]);
+        work.toResidual(basis[0]);
         real residual = work.norm(basis[0]);
-        if (work.isOver(iteration, residual))
+        if (work.isOver(iteration, residual) || (stuck && work.end(KrylovResult::End::Breakdown)))
             return work.result();
         basis[0] *= 1 / residual;
-        right[0] = residual;
+        right.assign(1, residual);
+        h.clear();
+        cosines.clear();
+        sines.clear();
         std::size_t k = 0;
         for (bool over = false; k < most && !over; ++k) {
             precondition(std::as_const(basis[k]), d);
             if (basis.size() == k + 1)
                 basis.push_back(work.vector());
             multiply(d, basis[k + 1]);
-            std::vector<real> &column = h[k];
-            column.assign(k + 2, 0);
+            std::vector<real> &column = h.emplace_back(k + 2, 0);
             const real rest =
                 Detail::orthogonalise(work, std::span(std::as_const(basis)).first(k + 1), basis[k + 1], column);
             column[k + 1] = rest;
@@ -332,10 +354,11 @@ KrylovResult gmres(Multiply &&multiply, const TVector &b, TVector &x, Preconditi
                 column[i + 1] = cosines[i] * column[i + 1] - sines[i] * upper;
             }
             const real length = std::hypot(column[k], column[k + 1]);
-            cosines[k] = length > 0 ? column[k] / length : 1;
-            sines[k] = length > 0 ? column[k + 1] / length : 0;
+            stuck = length == 0;
+            cosines.push_back(stuck ? 1 : column[k] / length);
+            sines.push_back(stuck ? 0 : column[k + 1] / length);
             column[k] = length;
-            right[k + 1] = -sines[k] * right[k];
+            right.push_back(stuck ? right[k] : -sines[k] * right[k]);
             right[k] *= cosines[k];
             residual = std::abs(right[k + 1]);
             over = work.isOver(++iteration, residual) || rest == 0;
@@ -349,7 +372,7 @@ KrylovResult gmres(Multiply &&multiply, const TVector &b, TVector &x, Preconditi
             return work.result();
         z.setConstant(0);
         for (std::size_t i = 0; i < k; ++i)
-            z.addTo(basis[i], right[i]);
+            z.addTo(basis[i], right[i] * work.unit());
         precondition(std::as_const(z), d);
         x += d; // the next turn looks whether the residual has become what is expected
     }

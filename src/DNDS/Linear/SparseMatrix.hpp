@@ -141,6 +141,7 @@ class SparseMatrix {
         return at < owned ? values.father->data() + at : values.son->data() + (at - owned);
     }
     void requireMine(const Vector &x) const {
+        DNDS_CHECK(pattern_ != nullptr, StateError, "this matrix has been moved from");
         DNDS_CHECK(x.trans.pattern() == pattern_->unknowns(), StateError,
                    "the matrix '{}' and the vector '{}' have ghosts of different patterns: make the vector with the "
                    "pattern of the matrix (attachField, borrowGGIndexing)",

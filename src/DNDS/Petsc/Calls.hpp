@@ -7,6 +7,7 @@
 
 #include <petscksp.h>
 
+#include <exception>
 #include <string>
 #include <type_traits>
 #include <utility>
@@ -121,8 +122,12 @@ inline void requireStarted(const char *what, SourceLocation where = SourceLocati
 
 namespace Detail {
 
-/// By what name a Mat carries the std::exception_ptr of its failed products.
-inline constexpr const char *failureName = "DNDS: failure of a product";
+/// The first exception out of a product of this thread that no solve has thrown yet. PETSc's functions between a solver
+/// and an operator, which may be one of several in it, carry none.
+inline std::exception_ptr &failureOfProduct() {
+    thread_local std::exception_ptr failure;
+    return failure;
+}
 
 } // namespace Detail
 

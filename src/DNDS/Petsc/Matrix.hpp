@@ -49,8 +49,10 @@ class Matrix {
             notes.check(MatSetOptionsPrefix(get(), prefix.c_str()), "MatSetOptionsPrefix");
             notes.check(MatSetType(get(), b == 1 ? MATAIJ : MATBAIJ), "MatSetType");
             notes.check(MatSetFromOptions(get()), "MatSetFromOptions");
-            notes.check(MatXAIJSetPreallocation(get(), b, own_.data(), ghosts_.data(), nullptr, nullptr),
-                        "MatXAIJSetPreallocation");
+            notes.check( // of symmetric types the upper half, which has no more entries
+                MatXAIJSetPreallocation(get(), b, own_.data(), ghosts_.data(), own_.data(), ghosts_.data()),
+                "MatXAIJSetPreallocation");
+            notes.check(MatSetUp(get()), "MatSetUp"); // for types without preallocation, such as dense
             notes.check(MatSetOption(get(), MAT_NO_OFF_PROC_ENTRIES, PETSC_TRUE), "MatSetOption");
         });
         update(matrix);
@@ -60,9 +62,11 @@ class Matrix {
     Mat get() const noexcept { return mat_.get(); }
 
     /// Takes the values of a matrix of the same pattern. Collective. O(entries). Throws on all ranks StateError for a
-    /// matrix of another pattern.
+    /// matrix of another pattern, and where PETSc has ended; on this rank alone where this has been moved from.
     void update(const SparseMatrix<b> &matrix) {
+        DNDS_CHECK(pattern_ != nullptr, StateError, "this copy of the matrix '{}' has been moved from", matrix.name());
         onAllRanks(comm(), [&](const ErrorNotes &) {
+            requireStarted("a matrix");
             DNDS_CHECK(matrix.sharedPattern() == pattern_, StateError,
                        "the matrix '{}' has another pattern than the one that its copy in PETSc was made from",
                        matrix.name());
@@ -86,6 +90,8 @@ class Matrix {
                                 "MatSetValuesBlocked");
                 }
             }
+        });
+        onAllRanks(comm(), [&](const ErrorNotes &notes) { // apart, as it waits for all
             notes.check(MatAssemblyBegin(get(), MAT_FINAL_ASSEMBLY), "MatAssemblyBegin");
             notes.check(MatAssemblyEnd(get(), MAT_FINAL_ASSEMBLY), "MatAssemblyEnd");
         });

@@ -23,7 +23,8 @@ namespace DNDS::Petsc {
 /// last use.
 ///
 /// Where `multiply` throws, on one rank or on all, the product is NaN there: solvers stop on all ranks when they see it
-/// in a norm, and Solver::solve throws on all what was thrown. `multiply` itself has to see to it that no rank waits
+/// in a norm, and Solver::solve throws on all what was thrown, also where this is one matrix of several in the solver's.
+/// `multiply` itself has to see to it that no rank waits
 /// for messages of one that has thrown: pull first.
 template <class TVector>
 class ShellMatrix {
@@ -51,12 +52,6 @@ class ShellMatrix {
             notes.check(MatSetBlockSize(get(), width), "MatSetBlockSize");
             notes.check(MatShellSetOperation(get(), MATOP_MULT, reinterpret_cast<void (*)()>(apply)),
                         "MatShellSetOperation");
-            Owner<PetscContainer, PetscContainerDestroy> container;
-            notes.check(PetscContainerCreate(comm.handle(), container.out()), "PetscContainerCreate");
-            notes.check(PetscContainerSetPointer(container.get(), &failure_), "PetscContainerSetPointer");
-            notes.check(PetscObjectCompose(reinterpret_cast<PetscObject>(get()), Detail::failureName,
-                                           reinterpret_cast<PetscObject>(container.get())),
-                        "PetscObjectCompose");
         });
     }
     ShellMatrix(const ShellMatrix &) = delete;
@@ -88,8 +83,8 @@ class ShellMatrix {
             multiply_(direction_, product_);
             std::copy_n(std::as_const(*product_.father).data(), count, to);
         } catch (...) {
-            if (failure_ == nullptr)
-                failure_ = std::current_exception();
+            if (std::exception_ptr &failure = Detail::failureOfProduct(); failure == nullptr)
+                failure = std::current_exception();
             std::fill_n(to, count, std::numeric_limits<PetscScalar>::quiet_NaN());
         }
         code = VecRestoreArrayRead(x, &from);
@@ -100,7 +95,6 @@ class ShellMatrix {
     Multiply multiply_;
     TVector direction_;
     TVector product_;
-    std::exception_ptr failure_; ///< of the first product that failed since a solver asked
     Owner<Mat, MatDestroy> mat_;
 };
 

@@ -55,9 +55,10 @@ class Solver {
         const ErrorNotes notes;
         PetscErrorCode code = 0;
         comm_.guarded([&] {
-            (void)takeFailureOfOperator(notes); // of products that no solve asked for
+            std::exception_ptr &failure = Detail::failureOfProduct();
+            failure = nullptr; // of products that no solve asked for
             code = KSPSolve(get(), b, x);
-            if (const std::exception_ptr thrown = takeFailureOfOperator(notes))
+            if (const std::exception_ptr thrown = std::exchange(failure, nullptr))
                 std::rethrow_exception(thrown);
         });
         comm_.guarded([&] { // not before: what an operator throws on one rank counts more than what PETSc makes of it
@@ -79,20 +80,6 @@ class Solver {
             if (direct == PETSC_TRUE) // it refuses to start from anything
                 notes.check(KSPSetInitialGuessNonzero(get(), PETSC_FALSE), "KSPSetInitialGuessNonzero");
         });
-    }
-    /// What a product of A has thrown on this rank since this was asked last.
-    std::exception_ptr takeFailureOfOperator(const ErrorNotes &notes) {
-        Mat a = nullptr;
-        PetscContainer container = nullptr;
-        notes.check(KSPGetOperators(get(), &a, nullptr), "KSPGetOperators");
-        notes.check(PetscObjectQuery(reinterpret_cast<PetscObject>(a), Detail::failureName,
-                                     reinterpret_cast<PetscObject *>(&container)),
-                    "PetscObjectQuery");
-        if (container == nullptr)
-            return nullptr;
-        void *failure = nullptr;
-        notes.check(PetscContainerGetPointer(container, &failure), "PetscContainerGetPointer");
-        return std::exchange(*static_cast<std::exception_ptr *>(failure), nullptr);
     }
     KrylovResult resultOf(const ErrorNotes &notes) const {
         KrylovResult result;

@@ -15,6 +15,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
 #include <cstdint>
 #include <limits>
 #include <utility>
@@ -272,10 +273,49 @@ TEST(Krylov, SaysWhyItStops) {
     x.setConstant(0);
     EXPECT_EQ(biCgStab(nothing, right, x).end, KrylovResult::End::Breakdown);
     x.setConstant(0);
-    EXPECT_EQ(gmres(nothing, right, x, {}, few).end, KrylovResult::End::IterationLimit);
+    const KrylovResult stuck = gmres(nothing, right, x, {}, few);
+    EXPECT_EQ(stuck.end, KrylovResult::End::Breakdown);
+    EXPECT_EQ(stuck.residual, stuck.first);
+    EXPECT_EQ(x.norm2(), 0);
     right.setConstant(0);
     for (const KrylovResult &done : {conjugateGradients(multiply, right, x), biCgStab(multiply, right, x)})
         EXPECT_TRUE(done.converged() && done.iterations == 0) << done.text();
+}
+
+TEST(Krylov, UnitsOfTheRightHandSideChangeNothing) {
+    const Grid<1> grid{CommunicatorView(MPI_COMM_WORLD)};
+    const SparseMatrix<> a = assembled(grid);
+    const auto multiply = [&](auto &d, auto &y) { a.multiply(d, y); };
+    for (int method = 0; method < 3; ++method)
+        for (const bool exact : {false, true}) {
+            const auto solvedIn = [&](int exponent) {
+                auto x = grid.vector(), right = grid.vector();
+                fill(grid, right);
+                right *= std::ldexp(real(1), exponent);
+                const KrylovOptions options{.exactSums = exact};
+                const KrylovResult done = method == 0   ? conjugateGradients(multiply, right, x, {}, options)
+                                          : method == 1 ? biCgStab(multiply, right, x, {}, options)
+                                                        : gmres(multiply, right, x, {}, options);
+                EXPECT_TRUE(done.converged()) << done.text();
+                EXPECT_GT(done.iterations, 5);
+                EXPECT_GT(done.residual, 0);
+                EXPECT_LE(done.residual, done.limit);
+                x *= std::ldexp(real(1), -exponent);
+                return x;
+            };
+            const auto expected = solvedIn(0);
+            for (const int exponent : {-600, 600})
+                EXPECT_LT(solvedIn(exponent).norm2(expected), 1e-6 * expected.norm2()) << method << " " << exponent;
+        }
+}
+
+TEST(Krylov, RestartsMayBeAsFarAsTheyLike) {
+    const Grid<1> grid{CommunicatorView(MPI_COMM_WORLD)};
+    const SparseMatrix<> a = assembled(grid);
+    auto x = grid.vector(), right = grid.vector();
+    fill(grid, right);
+    const KrylovOptions options{.restart = std::numeric_limits<int>::max()};
+    EXPECT_TRUE(gmres([&](auto &d, auto &y) { a.multiply(d, y); }, right, x, {}, options).converged());
 }
 
 TEST(Krylov, WrongCallsThrowOnAllRanks) {
@@ -292,6 +332,10 @@ TEST(Krylov, WrongCallsThrowOnAllRanks) {
     other.initPair("other", grid.comm);
     other.father->resize(grid.pattern->rows());
     EXPECT_THROW((void)gmres(multiply, right, other), LayoutError);
+    EXPECT_THROW((void)conjugateGradients(multiply, right, right), ArgumentError);
+    SparseMatrix<> from = assembled(grid);
+    const SparseMatrix<> to = std::move(from);
+    EXPECT_THROW(from.multiply(right, x), StateError); // NOLINT: moved from on purpose
     SparseMatrix<> singular("zero", grid.pattern);
     EXPECT_THROW(BlockJacobi<1>{singular}, ArgumentError);
 }

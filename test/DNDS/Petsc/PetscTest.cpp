@@ -10,6 +10,7 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
 #include <initializer_list>
 #include <memory>
 #include <string>
@@ -200,11 +201,29 @@ TEST(PetscMatrix, ColumnsThatAreCopiesOfOneRowAddUp) {
     }
 }
 
+TEST(PetscMatrix, MayBeOfAnyType) {
+    const Grid<1> grid{world()};
+    const SparseMatrix<> a = assembled(grid);
+    auto x = grid.vector(), y = grid.vector(), its = grid.vector();
+    fill(grid, x);
+    a.multiply(x, y);
+    for (const char *type : {"dense", "sbaij"}) {
+        const Options options{{"-other_mat_type", type}, {"-other_mat_ignore_lower_triangular", "true"}};
+        const Matrix<1> m(a, "other_");
+        const auto from = reading(x.father);
+        const Vector to(its.father);
+        check(MatMult(m.get(), from.get(), to.get()), "MatMult");
+        EXPECT_LT(y.norm2(its), 1e-13 * y.norm2()) << type;
+    }
+}
+
 TEST(PetscMatrix, WhatCannotBeIsRefusedOnAllRanks) {
     const Grid<1> grid{world()}, other{world()};
     const SparseMatrix<> a = assembled(grid), b = assembled(other);
     Matrix<1> m(a);
     expectContains(messageOnAll<StateError>([&] { m.update(b); }), "another pattern");
+    const Matrix<1> moved = std::move(m);
+    expectContains(messageOnAll<StateError>([&] { m.update(a); }), "moved from"); // NOLINT: on purpose
     const auto local = ExchangePattern::fromLists(grid.pattern->unknowns()->sharedContext(), [] {
         ExchangePattern::Rows rows;
         rows.fatherSize = 1;
@@ -360,6 +379,21 @@ TEST(PetscSolver, FailuresOfOperatorsEndWithTheirSolve) {
     broken = false;
     of.x.setConstant(0);
     of.expectSolved(solver.solve(of.right, of.x));
+}
+
+TEST(PetscSolver, WhatThrowsMayBeAPartOfTheMatrix) {
+    Problem<1> of;
+    const auto last = world().size() - 1;
+    const ShellMatrix<ArrayDof<1, 1>> shell(of.right, [&](auto &d, auto &y) {
+        of.a.multiply(d, y);
+        DNDS_CHECK(world().rank() != last, DataError, "the density is negative");
+    });
+    Owner<Mat, MatDestroy> sum;
+    const Matrix<1> m(of.a);
+    std::array<Mat, 2> parts{m.get(), shell.get()};
+    check(MatCreateComposite(world().handle(), 2, parts.data(), sum.out()), "MatCreateComposite");
+    Solver solver(sum.get());
+    expectContains(messageOnAll<DataError>([&] { solver.solve(of.right, of.x); }), "the density is negative");
 }
 
 TEST(PetscSolver, GivesAllMemoryBack) {
