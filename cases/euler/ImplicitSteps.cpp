@@ -36,7 +36,8 @@ class JacobiSweeps {
         jacobi_(r, z);
         for (int sweep = 1; sweep < sweeps_; sweep++) {
             matrix_.multiply(z, rest_);
-            DNDS::Detail::residualOf(r, rest_);
+            rest_ *= real(-1);
+            rest_ += r;
             jacobi_(rest_, correction_);
             z += correction_;
         }
