@@ -30,6 +30,7 @@ def test_wrong_arguments_of_one_rank_raise_on_all(comm, shared_path):
     v = ring(comm)
     w = ring(comm)
     w.pull()
+    rows = 100 * comm.rank + np.arange(len(w.owned))  # of no mesh that would know them
 
     def pick(wrong, right):
         return wrong if last else right
@@ -53,7 +54,7 @@ def test_wrong_arguments_of_one_rank_raise_on_all(comm, shared_path):
         "first push": (lambda: v.push(pick("multiply", "sum")), "replace, sum, min or max"),
         "transport": (lambda: v.prepare_pull(pick("pigeon", "packed")), "pigeon"),
         "checkpoint path": (lambda: dnds.write_checkpoint(pick(1, checkpoint), {"u": u}, ids, comm=comm), "path"),
-        "checkpoint ids": (lambda: dnds.write_checkpoint(checkpoint, {"u": u}, pick({}, {"u": ids}), comm=comm), "u"),
+        "checkpoint ids": (lambda: dnds.write_checkpoint(checkpoint, {"w": w}, pick({}, {"w": rows}), comm=comm), "w"),
         "reading": (lambda: dnds.Checkpoint(pick(1, checkpoint), comm), "path"),
         "reading into": (lambda: dnds.Checkpoint(checkpoint, comm).read("u", pick("u", u), ids), None),
     }

@@ -23,9 +23,8 @@ namespace DNDS::Petsc {
 /// last use.
 ///
 /// Where `multiply` throws, on one rank or on all, the product is NaN there: solvers stop on all ranks when they see it
-/// in a norm, and Solver::solve throws on all what was thrown, also where this is one matrix of several in the solver's.
-/// `multiply` itself has to see to it that no rank waits
-/// for messages of one that has thrown: pull first.
+/// in a norm, and Solver::solve throws on all what was thrown, also where this is one matrix of several in the
+/// solver's. `multiply` itself has to see to it that no rank waits for messages of one that has thrown: pull first.
 template <class TVector>
 class ShellMatrix {
   public:
