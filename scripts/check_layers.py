@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Checks that files of src/ include only what their layer may, that no folders include each other in a circle, and that
-installed headers include installed ones only.
+installed headers and the Python package include installed ones only.
 
     scripts/check_layers.py [--graph] [FILE]
 
@@ -68,11 +68,12 @@ def installed_headers(source):
     return names
 
 
-def missing_headers(source):
-    """(installed header, header that it includes and that is not installed)."""
+def missing_headers(source, clients):
+    """(installed header or file of `clients`, header that it includes and that is not installed)."""
     installed = installed_headers(source)
-    for name in sorted(installed):
-        file = source / name
+    files = [(name, source / name) for name in sorted(installed)]
+    files += [(str(file), file) for folder in clients for file in sorted(folder.rglob("*")) if file.suffix in SUFFIXES]
+    for name, file in files:
         for included in INCLUDE.findall(file.read_text()) if file.is_file() else ():
             if included not in installed:
                 yield name, included
@@ -111,8 +112,9 @@ def main():
     for folder in layers:
         for other in sorted(layers[folder] - {second for first, second in graph if first == folder}):
             errors.append(f"{arguments.layers}: {folder} includes nothing of {other}: take it off the list")
-    for name, included in missing_headers(arguments.source):
-        errors.append(f"{name} is installed, but includes {included}, which is not (headers in CMakeLists.txt)")
+    # The Python package is built against an installed library, too.
+    for name, included in missing_headers(arguments.source, [arguments.source.parent / "python/src"]):
+        errors.append(f"{name} includes {included}, which is not installed (headers in CMakeLists.txt)")
     for error in errors:
         print(error)
     if errors:

@@ -23,16 +23,6 @@ json cornerCase(bool implicit) {
     return content;
 }
 
-template <class ErrorType, class Body>
-std::string complaint(Body &&body) {
-    try {
-        body();
-    } catch (const ErrorType &error) {
-        return error.message();
-    }
-    return "nothing";
-}
-
 TEST(Implicit, ReachesTheSteadyFlowOfExplicitSteps) {
     Simulation byExplicit = runOf(cornerCase(false));
     Simulation byImplicit = runOf(cornerCase(true));

@@ -85,15 +85,6 @@ void expectEqual(const RunResult &a, const RunResult &b) {
     EXPECT_EQ(a.implicit.iterations, b.implicit.iterations);
 }
 
-template <class ErrorType, class Body>
-std::string complaint(Body &&body) {
-    try {
-        body();
-    } catch (const ErrorType &error) {
-        return error.message();
-    }
-    return "nothing";
-}
 #define EXPECT_SAYS(text, part) EXPECT_NE((text).find(part), std::string::npos) << (text)
 
 TEST(Restart, GoesOnToTheSameBitsOnAnyNumberOfRanks) {

@@ -39,6 +39,17 @@ inline Simulation runOf(const json &content, DNDS::CommunicatorView comm = MPI_C
     return Simulation(comm, parseConfiguration(content.dump(), "test.json"));
 }
 
+/// What an exception of this type says that `body` throws; "nothing" where it throws none.
+template <class ErrorType, class Body>
+std::string complaint(Body &&body) {
+    try {
+        body();
+    } catch (const ErrorType &error) {
+        return error.message();
+    }
+    return "nothing";
+}
+
 /// A configuration of this folder that writes no files.
 inline json caseOf(const std::string &name) {
     json content = json::parse(std::ifstream(EULER_FOLDER "/" + name), nullptr, true, true);

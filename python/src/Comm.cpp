@@ -1,7 +1,7 @@
 #include "Comm.hpp"
 
 #include "DNDS/Mpi/ForeignLauncher.hpp"
-#include "DNDS/Mpi/RollCall.hpp"
+#include "DNDS/Mpi/Whereabouts.hpp"
 
 #include <nanobind/stl/string.h>
 

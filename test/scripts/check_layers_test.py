@@ -45,6 +45,19 @@ class CheckLayers(unittest.TestCase):
         self.assertEqual(self.check("Geom/Source:\nGeom/Cgns: Geom/Source\n", files)[0], 0)
         self.assertEqual(self.check("Geom/Source:\nGeom/Cgns:\n", files)[0], 1)
 
+    def test_names_files_that_include_what_is_not_installed(self):
+        files = {
+            "CMakeLists.txt": "set(headers\n    DNDS/Base/A.hpp\n    DNDS/Base/B.hpp)\n",
+            "DNDS/Base/A.hpp": '#include "DNDS/Base/B.hpp"\n',
+            "DNDS/Base/B.hpp": '#include "DNDS/Base/Private.hpp"\n',
+            "../python/src/C.cpp": '#include "DNDS/Base/A.hpp"\n#include "DNDS/Base/Other.hpp"\n',
+        }
+        code, text = self.check("DNDS/Base:\n", files)
+        self.assertEqual(code, 1)
+        self.assertIn("B.hpp includes DNDS/Base/Private.hpp, which is not installed", text)
+        self.assertIn("C.cpp includes DNDS/Base/Other.hpp, which is not installed", text)
+        self.assertEqual(len(text.splitlines()), 2, text)
+
     def test_refuses_cycles_unlisted_folders_unused_edges_and_paths_upward(self):
         code, text = self.check("DNDS/A: DNDS/B\nDNDS/B: DNDS/A\n", {})
         self.assertEqual(code, 1)

@@ -4,7 +4,7 @@
 #include "DNDS/Mpi/EndJob.hpp"
 #include "DNDS/Mpi/FailTogether.hpp"
 #include "DNDS/Mpi/ForeignLauncher.hpp"
-#include "DNDS/Mpi/RollCall.hpp"
+#include "DNDS/Mpi/Whereabouts.hpp"
 
 #include <algorithm>
 #include <array>

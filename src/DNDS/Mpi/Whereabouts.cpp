@@ -4,7 +4,6 @@
 #include "DNDS/Base/Warning.hpp"
 #include "DNDS/Mpi/Check.hpp"
 #include "DNDS/Mpi/NodeArena.hpp"
-#include "DNDS/Mpi/RollCall.hpp"
 
 #include <fmt/format.h>
 

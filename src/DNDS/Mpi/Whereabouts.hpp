@@ -81,6 +81,10 @@ void removeWhereabouts(Whereabouts &place) noexcept;
 /// For DNDS_WAIT_TIMEOUT and DNDS_ROLL_CALL; with the latter SIGUSR1 makes this process write what it does to stderr,
 /// unless the program has a handler of its own. Local.
 void prepareRollCall(const Environment &environment);
+/// The same by the process's environment, as soon as MPI runs, before a communicator is used: MpiSession and Python's
+/// `import dnds` call it. Does nothing where the environment is wrong, which the first communicator says on all ranks.
+/// Local.
+void prepareRollCall();
 
 } // namespace Detail
 

@@ -191,32 +191,6 @@ std::vector<FaceMark> marksOf(const UnstructuredMesh &mesh) {
     return marks;
 }
 
-/// Sends marks after their cells. Collective.
-std::vector<FaceMark> moveMarks(const UnstructuredMesh &mesh, std::span<const int> targets, const CellWriter &writer,
-                                index firstCell) {
-    const std::vector<FaceMark> marks = marksOf(mesh);
-    const RankLists received =
-        sparseExchange(*mesh.cells.mapping().global()->context(),
-                       packByRank(
-                           mesh.comm.size(), marks.size(),
-                           [&](std::size_t i) { return targets[toSize(marks[i].cell)]; }, [](std::size_t) { return 4; },
-                           [&](std::size_t i, index *words) {
-                               words[0] = writer.newNumber(marks[i].cell);
-                               words[1] = marks[i].slot;
-                               words[2] = marks[i].mark;
-                               words[3] = marks[i].fileId;
-                           }));
-    std::vector<FaceMark> result;
-    for (RecordReader reader(received.values); !reader.atEnd();) {
-        const index cell = reader.next() - firstCell;
-        const auto slot = static_cast<int>(reader.next());
-        const auto mark = static_cast<int>(reader.next());
-        result.push_back({cell, slot, mark, reader.next()});
-    }
-    std::sort(result.begin(), result.end());
-    return result;
-}
-
 } // namespace
 
 MovedCells moveCells(const UnstructuredMesh &mesh, std::span<const int> targets) {
@@ -226,7 +200,9 @@ MovedCells moveCells(const UnstructuredMesh &mesh, std::span<const int> targets)
     const index firstCell = rows.after()->localBegin();
     CellRecords cells = moveRecords(mesh, sortOut(mesh.comm.rank(), mesh.comm.size(), targets), writer, firstCell,
                                     rows.after()->localSize());
-    cells.marks = moveMarks(mesh, targets, writer, firstCell);
+    cells.marks = moveMarks(
+        *mesh.cells.mapping().global()->context(), marksOf(mesh), targets,
+        [&](index cell) { return writer.newNumber(cell); }, [&](index number) { return number - firstCell; });
     return {{std::move(cells), std::move(keys)}, std::move(rows)};
 }
 

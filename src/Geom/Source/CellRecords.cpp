@@ -12,24 +12,24 @@ namespace {
 
 constexpr index headWords = 4;
 
-/// Sends marks to the ranks of their cells; received marks name their cell by its unique key.
-std::vector<FaceMark> migrateMarks(CommunicatorContext &context, const CellRecords &cells, std::span<const int> part,
-                                   std::span<const index> keys, const MigratedCells &arrived) {
-    const auto &marks = cells.marks;
+} // namespace
+
+std::vector<FaceMark> moveMarks(CommunicatorContext &context, std::span<const FaceMark> marks,
+                                std::span<const int> part, const std::function<index(index)> &keyOf,
+                                const std::function<index(index)> &cellOf) {
     const RankLists received = sparseExchange(context, packByRank(
                                                            context.comm().size(), marks.size(),
                                                            [&](std::size_t i) { return part[toSize(marks[i].cell)]; },
                                                            [](std::size_t) { return 4; },
                                                            [&](std::size_t i, index *words) {
-                                                               words[0] = keys[toSize(marks[i].cell)];
+                                                               words[0] = keyOf(marks[i].cell);
                                                                words[1] = marks[i].slot;
                                                                words[2] = marks[i].mark;
                                                                words[3] = marks[i].fileId;
                                                            }));
     std::vector<FaceMark> result;
     for (RecordReader reader(received.values); !reader.atEnd();) {
-        const index key = reader.next();
-        const auto cell = std::lower_bound(arrived.keys.begin(), arrived.keys.end(), key) - arrived.keys.begin();
+        const index cell = cellOf(reader.next());
         const auto slot = static_cast<int>(reader.next());
         const auto mark = static_cast<int>(reader.next());
         result.push_back({cell, slot, mark, reader.next()});
@@ -37,8 +37,6 @@ std::vector<FaceMark> migrateMarks(CommunicatorContext &context, const CellRecor
     std::sort(result.begin(), result.end());
     return result;
 }
-
-} // namespace
 
 index cellRecordSize(const CellRecords &cells, index cell) {
     return headWords + static_cast<index>(cells.nodesOf(cell).size()) +
@@ -116,7 +114,9 @@ MigratedCells migrateCells(CommunicatorContext &context, CellRecords &&cells, st
         result.keys.push_back(arrival.key);
         appendCell(result.cells, record.first(toSize(cellRecordSize(record))));
     }
-    result.cells.marks = migrateMarks(context, cells, part, keys, result);
+    result.cells.marks = moveMarks(
+        context, cells.marks, part, [&](index cell) { return keys[toSize(cell)]; },
+        [&](index key) { return std::lower_bound(result.keys.begin(), result.keys.end(), key) - result.keys.begin(); });
     return result;
 }
 

@@ -6,6 +6,7 @@
 #include "DNDS/Index/GlobalMapping.hpp"
 #include "DNDS/Index/Redistribute.hpp"
 
+#include <functional>
 #include <memory>
 #include <span>
 #include <vector>
@@ -81,6 +82,12 @@ struct MigratedCells {
 };
 MigratedCells migrateCells(CommunicatorContext &context, CellRecords &&cells, std::span<const int> part,
                            std::span<const index> keys);
+
+/// Sends marks of this rank's cells to the ranks `part[cell]`; there `cellOf` finds the cell from its key, which
+/// `keyOf(cell)` is here. The result is ascending. Collective; O(marks) memory.
+std::vector<FaceMark> moveMarks(CommunicatorContext &context, std::span<const FaceMark> marks,
+                                std::span<const int> part, const std::function<index(index)> &keyOf,
+                                const std::function<index(index)> &cellOf);
 
 /// After cells were migrated with their old global numbers as keys, as `moved` moves rows: updates links to the new
 /// numbers. Collective; one message pair for each pair of ranks that keep neighbours.
