@@ -1,9 +1,12 @@
 #include "DNDS/Mpi/BroadcastText.hpp"
 
+#include "DNDS/Mpi/Whereabouts.hpp"
+
 namespace DNDS {
 
 ShortText broadcastText(const CommunicatorView &comm, std::string_view text) {
     ShortText shared(text);
+    const Doing doing = Doing::collective("MPI_Bcast");
     comm.beforeCollective();
     checkMpi(MPI_Bcast(shared.bytes_.data(), static_cast<int>(shared.bytes_.size()), MPI_CHAR, 0, comm.handle()),
              "MPI_Bcast");

@@ -125,6 +125,7 @@ void agreeIn(Detail::FailureScope *scope, const CommunicatorView &comm, const st
         std::rethrow_exception(mine);
     const CommunicatorView &meeting = scope != nullptr ? scope->comm() : comm;
     const Doing doing(where.function);
+    const Doing meets = Doing::collective("MPI_Allreduce");
     int worst = mine ? meeting.size() - meeting.rank() : 0;
     checkMpi(MPI_Allreduce(MPI_IN_PLACE, &worst, 1, MPI_INT, MPI_MAX, meeting.handle()), "MPI_Allreduce", where);
     if (worst == 0) [[likely]]
@@ -163,7 +164,7 @@ void CommunicatorView::beforeCollective(SourceLocation where) const {
 
 void CommunicatorView::broadcastBytes(void *bytes, std::size_t count, int root) const {
     constexpr std::size_t most = std::size_t{1} << 30U; // counts of MPI are int
-    const Doing doing("MPI_Bcast");
+    const Doing doing = Doing::collective("MPI_Bcast");
     beforeCollective();
     for (std::size_t done = 0; done < count; done += most)
         checkMpi(MPI_Bcast(static_cast<std::byte *>(bytes) + done, static_cast<int>(std::min(most, count - done)),
@@ -191,7 +192,7 @@ void Detail::allGatherBytes(const CommunicatorView &comm, const void *mine, std:
         starts.resize(counts.size());
         std::exclusive_scan(counts.begin(), counts.end(), starts.begin(), 0);
     });
-    const Doing doing("MPI_Allgatherv");
+    const Doing doing = Doing::collective("MPI_Allgatherv");
     checkMpi(MPI_Allgatherv(mine, counts[static_cast<std::size_t>(comm.rank())], MPI_BYTE, begin, counts.data(),
                             starts.data(), MPI_BYTE, comm.handle()),
              "MPI_Allgatherv");
@@ -204,6 +205,7 @@ Communicator::~Communicator() {
 
 Communicator Communicator::duplicate(CommunicatorView parent) {
     MPI_Comm comm = MPI_COMM_NULL;
+    const Doing doing = Doing::collective("MPI_Comm_dup");
     parent.beforeCollective();
     checkMpi(MPI_Comm_dup(parent.handle(), &comm), "MPI_Comm_dup");
     Communicator owner(comm);
@@ -213,6 +215,7 @@ Communicator Communicator::duplicate(CommunicatorView parent) {
 
 Communicator Communicator::split(CommunicatorView parent, int color, int key) {
     MPI_Comm comm = MPI_COMM_NULL;
+    const Doing doing = Doing::collective("MPI_Comm_split");
     parent.beforeCollective();
     checkMpi(MPI_Comm_split(parent.handle(), color, key, &comm), "MPI_Comm_split");
     Communicator owner(comm);
@@ -224,6 +227,7 @@ Communicator Communicator::split(CommunicatorView parent, int color, int key) {
 Communicator Communicator::splitNode(CommunicatorView parent, int ranksPerNode) {
     DNDS_CHECK(ranksPerNode >= 0, ArgumentError, "virtual nodes of {} ranks", ranksPerNode);
     MPI_Comm comm = MPI_COMM_NULL;
+    const Doing doing = Doing::collective("MPI_Comm_split_type");
     parent.beforeCollective();
     checkMpi(MPI_Comm_split_type(parent.handle(), MPI_COMM_TYPE_SHARED, parent.rank(), MPI_INFO_NULL, &comm),
              "MPI_Comm_split_type");

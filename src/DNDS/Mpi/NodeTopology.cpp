@@ -1,5 +1,8 @@
 #include "DNDS/Mpi/NodeTopology.hpp"
 
+#include "DNDS/Mpi/CollectiveWatch.hpp"
+#include "DNDS/Mpi/Whereabouts.hpp"
+
 #include <algorithm>
 #include <thread>
 
@@ -31,6 +34,7 @@ NodeTopology NodeTopology::discover(CommunicatorView comm, int ranksPerNode) {
     std::vector<int> &members = topology.members;
     comm.guarded([&] { members.resize(static_cast<std::size_t>(node.size())); });
     const int mine = comm.rank();
+    const Doing doing = Doing::collective("MPI_Allgather");
     checkMpi(MPI_Allgather(&mine, 1, MPI_INT, members.data(), 1, MPI_INT, node.handle()), "MPI_Allgather");
     const int onMachine = ranksPerNode > 0 ? comm.size() : node.size();
     const unsigned processors = std::thread::hardware_concurrency();
@@ -38,10 +42,12 @@ NodeTopology NodeTopology::discover(CommunicatorView comm, int ranksPerNode) {
     comm.guarded([&] { // what the ranks of one node agree on, those of other nodes hear of
         if (node.size() > 1)
             topology.arena = NodeArena::create(node, topology.whyNoArena);
-        if (topology.arena)
+        if (topology.arena) {
             topology.arena->setRanks(members, worldRanksOf(comm, members), node.size() < comm.size());
-        else
+            Detail::seeThrough(topology.arena);
+        } else {
             topology.whyNoArena = "no other rank on this node";
+        }
     });
     return topology;
 }

@@ -1,5 +1,7 @@
 #include "DNDS/Mpi/SparseExchange.hpp"
 
+#include "DNDS/Mpi/Whereabouts.hpp"
+
 #include <algorithm>
 #include <array>
 
@@ -41,6 +43,7 @@ std::vector<Announced> announceToAll(const CommunicatorView &comm, const RankLis
         forEachSent(comm, outgoing, [&](std::size_t k, std::span<const index> list) {
             countTo[static_cast<std::size_t>(outgoing.ranks[k])] = static_cast<index>(list.size());
         });
+    const Doing doing = Doing::collective("MPI_Alltoall");
     checkMpi(MPI_Alltoall(countTo.data(), 1, MPI_INT64_T, countFrom.data(), 1, MPI_INT64_T, comm.handle()),
              "MPI_Alltoall");
     if (std::find(countFrom.begin(), countFrom.end(), failed) != countFrom.end())
@@ -76,6 +79,7 @@ std::vector<Announced> announceToPeers(const CommunicatorView &comm, const Chann
 
     // A synchronous send is complete once its receive has started; when all of mine are, I enter the barrier, and when
     // the barrier is complete, nobody has a message for anyone any more.
+    const Doing doing = Doing::collective("MPI_Ibarrier");
     std::vector<Announced> announced;
     MPI_Request barrier = MPI_REQUEST_NULL;
     bool inBarrier = false;

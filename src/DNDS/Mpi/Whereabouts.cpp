@@ -3,6 +3,7 @@
 #include "DNDS/Base/Environment.hpp"
 #include "DNDS/Base/Warning.hpp"
 #include "DNDS/Mpi/Check.hpp"
+#include "DNDS/Mpi/CollectiveWatch.hpp"
 #include "DNDS/Mpi/NodeArena.hpp"
 
 #include <fmt/format.h>
@@ -24,14 +25,15 @@
 
 namespace DNDS {
 
-namespace {
-
-/// The same clock in all processes of a machine.
-double machineSeconds() noexcept {
+double Detail::machineSeconds() noexcept {
     timespec now{};
     clock_gettime(CLOCK_MONOTONIC, &now);
     return static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec);
 }
+
+namespace {
+
+using Detail::machineSeconds;
 
 /// Where this process says what it does. Never destroyed: arenas may live longer than statics.
 struct Places {
@@ -267,7 +269,20 @@ void Detail::removeWhereabouts(Whereabouts &place) noexcept {
     std::erase(all.all, &place);
 }
 
+double Detail::oldestCollective() noexcept {
+    double oldest = 0;
+    Places &all = places();
+    const std::lock_guard lock(all.mutex);
+    for (const auto &[thread, call] : all.calls)
+        if (call->collective_ && (oldest <= 0 || call->since_ < oldest))
+            oldest = call->since_;
+    return oldest;
+}
+
+std::string Detail::ownWhereabouts() { return places().own.read().text; }
+
 void Detail::prepareRollCall(const Environment &environment) {
+    watchCollectives(environment.waitTimeout);
     if (!environment.rollCall && environment.waitTimeout <= 0)
         return;
     int rank = 0;

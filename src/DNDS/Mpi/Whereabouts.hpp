@@ -14,6 +14,17 @@ namespace DNDS {
 class NodeArena;
 struct Environment;
 
+namespace Detail {
+
+/// Seconds, by one clock for all processes of a machine. Local.
+double machineSeconds() noexcept;
+/// When the oldest blocking collective call that this process is in now began; 0 where it is in none. Local.
+double oldestCollective() noexcept;
+/// What this process does. Local. Throws std::bad_alloc.
+std::string ownWhereabouts();
+
+} // namespace Detail
+
 /// The last thing that a rank has said of itself. In shared memory: others read it also where the rank is stopped, or
 /// waits in a call that never ends. Zeroed memory says that the rank is in no call.
 class Whereabouts {
@@ -48,6 +59,8 @@ class Doing {
         if (on().load(std::memory_order_relaxed)) [[unlikely]]
             enter(call, name, number);
     }
+    /// For a blocking collective call of MPI, which is told of when it lasts longer than DNDS_WAIT_TIMEOUT.
+    static Doing collective(std::string_view call) noexcept { return Doing(call, Collective{}); }
     Doing(const Doing &) = delete;
     Doing &operator=(const Doing &) = delete;
     ~Doing() {
@@ -62,11 +75,19 @@ class Doing {
     }
 
   private:
+    struct Collective {};
+    Doing(std::string_view call, Collective /*kind*/) noexcept : collective_(true) {
+        if (on().load(std::memory_order_relaxed)) [[unlikely]]
+            enter(call, {}, 0);
+    }
+    friend double Detail::oldestCollective() noexcept;
+
     void enter(std::string_view call, std::string_view name, std::uint64_t number) noexcept;
     void leave() noexcept;
     static void tell(const Doing *innermost, double since) noexcept;
 
     bool entered_ = false;
+    bool collective_ = false;
     const Doing *outer_ = nullptr;
     std::string_view call_, name_;
     std::uint64_t number_ = 0;

@@ -1,8 +1,8 @@
 // Ranks that wait for one that does not come say where all are: roll_call_programs HOW
 //
 // Rank 2 of 3 goes elsewhere (wanders), stops, ends, or computes (computes, reversed: in a communicator of other
-// ranks); on asking (signal; early: before anything of DNDS is used), ranks tell it by themselves, their children do
-// not (child).
+// ranks), or comes late to a barrier (late); on asking (signal; early: before anything of DNDS is used), ranks tell it
+// by themselves, their children do not (child).
 
 #include "DNDS/Array/ArrayPair.hpp"
 #include "DNDS/Mpi/RunMain.hpp"
@@ -81,6 +81,12 @@ int main(int argc, char **argv) {
             DNDS::Communicator::split(all, 0, how == "reversed" ? -all.rank() : all.rank());
         const DNDS::CommunicatorView world = how == "reversed" ? other.view() : all;
         Pair u = ring(world, "state");
+        if (how == "late") {
+            if (world.rank() == 2)
+                std::this_thread::sleep_for(std::chrono::seconds(4));
+            world.barrier();
+            return 0;
+        }
         const std::vector<Row> processes = world.allGather(static_cast<Row>(getpid()));
         if (how == "signal") {
             world.barrier(); // nobody is in the call before

@@ -1,0 +1,22 @@
+/// @file CollectiveWatch.hpp
+/// @brief Tells of collective calls of MPI that last too long: MPI cannot give them up.
+#pragma once
+
+#include <memory>
+
+namespace DNDS {
+
+class NodeArena;
+
+namespace Detail {
+
+/// From now on, a thread of this process warns, once a call, where a collective call has lasted `seconds`, with a roll
+/// call; of ranks of a node that wait in the same call, the lowest. 0: no longer. The call goes on: some rank may only
+/// be slow. Local; the thread ends with MPI.
+void watchCollectives(double seconds);
+
+/// Adds an arena through which other ranks can be seen. Local, thread-safe.
+void seeThrough(const std::shared_ptr<NodeArena> &arena);
+
+} // namespace Detail
+} // namespace DNDS
