@@ -89,6 +89,7 @@ class MovingField {
     bool onDevice_ = false;
 };
 
+/// A father and its son, in memory of the host or of a device.
 template <class TArray>
 class MovingPair final : public MovingField {
   public:
