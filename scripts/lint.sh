@@ -143,7 +143,7 @@ check_settings() {
     python3 scripts/settings.py --check || failed+=("settings (scripts/settings.py mends the page)")
 }
 
-# Public functions without a description do not become more.
+# Every public function has a description.
 check_descriptions() {
     say "descriptions"
     if ! command -v doxygen >/dev/null; then

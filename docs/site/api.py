@@ -243,7 +243,8 @@ class Reference:
     def undescribed(self, headers):
         """(header, line, function) of public functions of these headers that no comment describes, be it of a group."""
         for compound in self.compounds.values():
-            if compound.get("kind") not in ("class", "struct", "file", "namespace"):
+            if (compound.get("kind") not in ("class", "struct", "file", "namespace")
+                    or compound.get("prot", "public") != "public"):
                 continue
             owner = re.sub(r"<.*", "", plain(compound.find("compoundname"))).split("::")[-1].strip()
             for member in compound.iter("memberdef"):

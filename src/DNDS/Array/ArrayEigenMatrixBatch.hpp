@@ -22,6 +22,7 @@ class ArrayEigenMatrixBatchView {
     using Map = typename MatrixBatchRow<T>::Map;
 
     ArrayEigenMatrixBatchView() = default;
+    /// The matrices in `rows`, which are those of an ArrayEigenMatrixBatch.
     DNDS_HOST_DEVICE ArrayEigenMatrixBatchView(const Rows &rows) : rows_(rows) {} // NOLINT: implicit on purpose
     /// A mutable view is a const view, too.
     template <class U>
@@ -29,6 +30,7 @@ class ArrayEigenMatrixBatchView {
         ArrayEigenMatrixBatchView(const ArrayEigenMatrixBatchView<U> &other)
         : rows_(other.rows()) {}
 
+    /// The numbers of rows, of elements of row `i` (headers included) and of its matrices.
     DNDS_HOST_DEVICE index size() const { return rows_.size(); }
     DNDS_HOST_DEVICE rowsize rowSize(index i) const { return rows_.rowSize(i); }
     DNDS_HOST_DEVICE rowsize batchSize(index i) const { return (*this)[i].batchSize(); }

@@ -25,6 +25,7 @@ class ArrayEigenMatrixView {
     using Geometry = MatrixGeometry<m, n>;
 
     ArrayEigenMatrixView() = default;
+    /// The matrices in `rows`, of which `shapes` tells the shapes.
     DNDS_HOST_DEVICE ArrayEigenMatrixView(const Rows &rows, const Geometry &shapes) : rows_(rows), shapes_(shapes) {}
     /// A mutable view is a const view, too.
     template <class U>
@@ -32,9 +33,11 @@ class ArrayEigenMatrixView {
         ArrayEigenMatrixView(const ArrayEigenMatrixView<U, m, n, mMax, nMax, align> &other)
         : rows_(other.rows()), shapes_(other.geometry()) {}
 
+    /// The number of rows: one matrix each.
     DNDS_HOST_DEVICE index size() const { return rows_.size(); }
     /// The number of elements of the matrix of row `i`.
     DNDS_HOST_DEVICE rowsize rowSize(index i) const { return rows_.rowSize(i); }
+    /// Rows and columns of the matrix of row `i`.
     DNDS_HOST_DEVICE MatrixShape matrixShape(index i) const { return shapes_.shape(i, rows_.rowSize(i)); }
 
     /// The matrix of row `i`.

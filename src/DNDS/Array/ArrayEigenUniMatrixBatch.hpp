@@ -23,6 +23,7 @@ class ArrayEigenUniMatrixBatchView {
     using RowMap = MatrixMap<typename MatrixTraits<m, DynamicSize, m, DynamicSize>::Matrix, T, NoAlign>;
 
     ArrayEigenUniMatrixBatchView() = default;
+    /// The matrices in `rows`, of which `shapes` tells the size.
     DNDS_HOST_DEVICE ArrayEigenUniMatrixBatchView(const Rows &rows, const Geometry &shapes)
         : rows_(rows), shapes_(shapes) {}
     /// A mutable view is a const view, too.
@@ -31,6 +32,7 @@ class ArrayEigenUniMatrixBatchView {
         ArrayEigenUniMatrixBatchView(const ArrayEigenUniMatrixBatchView<U, m, n> &other)
         : rows_(other.rows()), shapes_(other.geometry()) {}
 
+    /// The numbers of rows, and of elements and matrices of row `i`; `matrixShape` is the size of every matrix.
     DNDS_HOST_DEVICE index size() const { return rows_.size(); }
     DNDS_HOST_DEVICE rowsize rowSize(index i) const { return rows_.rowSize(i); }
     DNDS_HOST_DEVICE MatrixShape matrixShape() const { return shapes_.shape(0, 0); }
@@ -178,6 +180,7 @@ class ArrayEigenUniMatrixBatch : public ParArray<real, NonUniformSize> {
     }
     std::uint64_t hash() const { return shapes_.hash(Base::hash(), this->label()); }
 
+    /// As ParArray's: contents and the sizes of the matrices change places. O(1).
     void swapData(ArrayEigenUniMatrixBatch &other) noexcept {
         Base::swapData(other);
         shapes_.swap(other.shapes_);
@@ -186,6 +189,7 @@ class ArrayEigenUniMatrixBatch : public ParArray<real, NonUniformSize> {
         swap(static_cast<Base &>(a), static_cast<Base &>(b));
         a.shapes_.swap(b.shapes_);
     }
+    /// As ParArray's: a deep copy of contents and of the size of the matrices. O(array).
     void clone(const ArrayEigenUniMatrixBatch &other) {
         Base::clone(other);
         shapes_ = other.shapes_;

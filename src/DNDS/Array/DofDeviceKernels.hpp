@@ -18,6 +18,7 @@ using DofKernels::Component;
 using DofKernels::Extremes;
 using DofKernels::Operation;
 
+/// As the functions of these names in DofKernels.hpp, queued on `stream`. They throw NotBuiltError without a device.
 void combine(StreamHandle stream, Operation operation, std::span<real> x, real a);
 void combine(StreamHandle stream, Operation operation, std::span<real> x, std::span<const real> y);
 void combineRows(StreamHandle stream, Operation operation, std::span<real> x, std::span<const real> row);
@@ -27,6 +28,8 @@ void fillRows(StreamHandle stream, std::span<real> x, std::span<const real> row)
 void addTo(StreamHandle stream, std::span<real> y, real a, std::span<const real> x);
 void copy(StreamHandle stream, std::span<real> to, std::span<const real> from);
 
+/// As the functions of these names in DofKernels.hpp; they wait for `stream`. `result` is on the host. They throw
+/// NotBuiltError without a device.
 real dot(StreamHandle stream, std::span<const real> x, std::span<const real> y);
 real squaredDistance(StreamHandle stream, std::span<const real> x, std::span<const real> y);
 real sum(StreamHandle stream, std::span<const real> x);

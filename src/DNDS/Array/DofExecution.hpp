@@ -14,6 +14,9 @@ using DofKernels::Component;
 using DofKernels::Extremes;
 using DofKernels::Operation;
 
+/// As the functions of these names in DofKernels.hpp, run where `on` says. On the device, those that return nothing are
+/// queued on its stream, but for `accumulate`; the others wait for it. They throw NotBuiltError for the device without
+/// one. Local.
 inline void combine(const Executor &on, Operation operation, std::span<real> x, real a) {
     return on.onDevice() ? DofDeviceKernels::combine(on.stream(), operation, x, a)
                          : DofKernels::combine(operation, x, a);

@@ -17,6 +17,7 @@ struct MatrixShape {
     rowsize rows = 0;
     rowsize cols = 0;
 
+    /// The number of elements, where rows and columns are known.
     DNDS_HOST_DEVICE constexpr rowsize size() const { return rows * cols; }
     friend constexpr bool operator==(const MatrixShape &, const MatrixShape &) = default;
 };
@@ -73,6 +74,7 @@ template <rowsize m, rowsize n>
 struct MatrixGeometry {
     MatrixShape common; ///< the dimensions that all rows have
 
+    /// Rows and columns of the matrix in a row of `size` elements.
     DNDS_HOST_DEVICE constexpr MatrixShape shape(index /*row*/, rowsize size) const {
         const rowsize rows = m >= 0 ? m : common.rows;
         const rowsize cols = n >= 0 ? n : common.cols;
@@ -88,6 +90,7 @@ struct MatrixGeometry {
 /// All dimensions are known to the compiler: takes no memory.
 template <rowsize m, rowsize n>
 requires(m >= 0 && n >= 0) struct MatrixGeometry<m, n> {
+    /// m x n, whatever the row.
     DNDS_HOST_DEVICE static constexpr MatrixShape shape(index /*row*/, rowsize /*size*/) { return {m, n}; }
 };
 
@@ -96,6 +99,7 @@ template <>
 struct MatrixGeometry<NonUniformSize, NonUniformSize> {
     const MatrixShape *shapes = nullptr;
 
+    /// Rows and columns of the matrix in `row`.
     DNDS_HOST_DEVICE constexpr MatrixShape shape(index row, rowsize /*size*/) const { return shapes[row]; }
 };
 

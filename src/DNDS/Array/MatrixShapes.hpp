@@ -48,6 +48,7 @@ class MatrixShapes {
         perRow_.swap(other.perRow_);
     }
 
+    /// For each dimension what all rows share or are limited to; DynamicSize where it was not chosen yet.
     const MatrixShape &common() const noexcept { return common_; }
     /// Whether all numbers that are to be chosen at run time were chosen.
     bool chosen() const noexcept { return common_.rows != DynamicSize && common_.cols != DynamicSize; }

@@ -13,6 +13,7 @@ namespace DNDS {
 /// First-fit allocation in [0, size); adjacent free ranges are merged. Knows no addresses. Local; O(free ranges).
 class BlockAllocator {
   public:
+    /// `size` bytes, all of them free.
     explicit BlockAllocator(std::size_t size) : free_{{0, size}} {}
 
     /// A range of `bytes` bytes at a multiple of `alignment` (a power of two); nothing if none is free.

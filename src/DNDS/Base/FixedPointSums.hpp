@@ -48,6 +48,7 @@ struct Column {
     index stride = 1;
     const real *factors = nullptr; ///< of each value, where there are any, with the same stride
 
+    /// The term of `row`: its value, or the product of its value and factor.
     DNDS_HOST_DEVICE real operator()(index row) const {
         const real value = values[row * stride];
         return factors != nullptr ? value * factors[row * stride] : value;

@@ -64,6 +64,7 @@ class BlockFieldCore {
     /// Where exchanges are.
     MemorySpace side() const noexcept { return side_; }
 
+    /// The name given when the field was made, which messages use.
     const std::string &name() const { return data().name(); }
     /// Components of each cell.
     rowsize components() const noexcept { return components_; }

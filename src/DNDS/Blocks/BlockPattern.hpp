@@ -34,11 +34,14 @@ class BlockPattern {
     static std::shared_ptr<const BlockPattern> make(const CommunicatorView &comm, std::shared_ptr<const BlockGrid> grid,
                                                     const GhostWidths &ghosts, rowsize componentsOutside = 0);
 
+    /// What this was made for: the grid, the layers of ghosts around blocks, and the components outside cells (0:
+    /// inside).
     const std::shared_ptr<const BlockGrid> &grid() const noexcept { return grid_; }
     const GhostWidths &ghosts() const noexcept { return ghosts_; }
     rowsize componentsOutside() const noexcept { return componentsOutside_; }
     /// This rank's blocks, in the order of their numbers.
     std::span<const BlockMemory> blocks() const noexcept { return blocks_; }
+    /// The number of this rank's rows, ghosts included; and who sends which of them to whom.
     index rows() const noexcept { return rows_; }
     const std::shared_ptr<const ExchangePattern> &exchange() const noexcept { return exchange_; }
 

@@ -18,6 +18,7 @@ namespace DNDS {
 struct BlockCell {
     int block = 0;               ///< of this rank
     index at[maxBlockDims] = {}; // NOLINT: plain, for kernels
+    /// The local index along dimension `d`.
     DNDS_HOST_DEVICE index operator[](int d) const { return at[d]; }
 };
 

@@ -46,6 +46,7 @@ concept IsBlockField = requires {
 template <class T>
 class BlockViews {
   public:
+    /// Views of all blocks of `field`, whose elements on this rank begin at `memory`.
     template <class TField, class Memory>
     BlockViews(const TField &field, Memory *memory) {
         for (int block = 0; block < field.blocks(); ++block) {
@@ -53,6 +54,7 @@ class BlockViews {
             views_.push_back(field.viewOf(memory, blocks_.back()));
         }
     }
+    /// The number of this rank's blocks, which are numbered from 0 below.
     int blocks() const { return static_cast<int>(views_.size()); }
     /// Its number in the grid, its cells and its place in memory.
     const BlockMemory &block(int local) const { return blocks_.at(toSize(local)); }
@@ -69,11 +71,14 @@ class Snapshot<TField> {
     using Element = std::remove_const_t<typename ElementOfBlocks<TField>::type>;
 
   public:
+    /// Copies the elements of cells and ghosts from the host. `field` must outlive this. O(rows). Throws StaleError
+    /// where the host is not current.
     void take(const TField &field) {
         const auto rows = field.array().view();
         copy_.assign(rows.data(), rows.data() + toSize(field.array().size() * field.array().rowSize()));
         field_ = &field;
     }
+    /// The copy. Only after `take`.
     BlockViews<const Element> view() const { return {*field_, copy_.data()}; }
 
   private:
@@ -84,8 +89,10 @@ class Snapshot<TField> {
 /// Components of cells, wherever they are.
 template <IsBlockField TField>
 struct ReducedOf<TField> {
+    /// The array with the components, and their number in a cell.
     static const auto &father(const TField &field) { return field.array(); }
     static rowsize columns(const TField &field) { return field.components(); }
+    /// Its rows of `cells`, or of all cells (null): one list, or one for each component where components are outside.
     static std::shared_ptr<const ReducedLists> lists(const TField &field, const RowMask *cells) {
         return std::make_shared<const ReducedLists>(BlockRows::rowsOfComponents(*field.blockPattern(), cells));
     }
@@ -97,6 +104,7 @@ class HandleOf<TField> final : public ArrayHandle {
     using Mutable = std::remove_const_t<TField>;
 
   public:
+    /// Refers to the field, which must outlive this.
     explicit HandleOf(TField &field) : field_(&field) {}
 
     std::string_view name() const override { return father().label(); }
@@ -129,6 +137,7 @@ struct KernelOfBlocks {
     const BlockPlace *places;
     const Views *views; ///< [blocks]
     int blocks;
+    /// Calls the functor for cell `i` of the part.
     DNDS_HOST_DEVICE void operator()(index i) const {
         const index row = rows(i);
         const int block = blockOfRow(places, blocks, row);
@@ -144,6 +153,7 @@ class BlockLoopBody final : public TaskBody {
                   "a task over the cells of blocks reads and writes fields on blocks");
 
   public:
+    /// Takes the functor, and slots that refer to the fields. Call `bind` before it runs.
     BlockLoopBody(Kernel kernel, Slots... slots) : kernel_(std::move(kernel)), slots_(slots...) {}
 
     void bind(MemorySpace space, std::span<const RowGuard> /*guards*/) override {
@@ -258,6 +268,8 @@ struct Slot<TField, does> {
     using CallView = BlockViews<std::conditional_t<mode == Mode::Reads, std::add_const_t<Element>, Element>>;
     TField *array;
 
+    /// What the functor of a loop gets: block `block` of this rank in the memory of `backend`. Throws as
+    /// BlockField::deviceView.
     template <DeviceBackend backend>
     View blockView(int block) const {
         if constexpr (mode == Mode::Reads)
@@ -265,6 +277,7 @@ struct Slot<TField, does> {
         else
             return array->template deviceView<backend>(block);
     }
+    /// What the functor of a call gets: all blocks of this rank, on the host. Throws StaleError.
     CallView callView() const {
         if constexpr (mode == Mode::Reads)
             return {*array, std::as_const(*array).array().view().data()};

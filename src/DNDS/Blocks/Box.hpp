@@ -90,6 +90,7 @@ struct Box {
         return {static_cast<int>(shape.size()), IndexVector{}, indexVector(shape)};
     }
 
+    /// Cells along dimension `d`.
     index extent(int d) const noexcept { return std::max<index>(0, upper[toSize(d)] - lower[toSize(d)]); }
     /// The number of cells.
     index size() const noexcept {
@@ -100,6 +101,7 @@ struct Box {
     }
     bool empty() const noexcept { return size() == 0; }
 
+    /// Whether the cell is in this box.
     bool contains(const IndexVector &cell) const noexcept {
         for (int d = 0; d < dims; ++d)
             if (cell[toSize(d)] < lower[toSize(d)] || cell[toSize(d)] >= upper[toSize(d)])

@@ -23,6 +23,7 @@ struct CutOptions {
 struct PartsChoice {
     IndexVector parts{1, 1, 1, 1};
     std::string why; ///< for people
+    /// The number of parts of the box.
     index count() const noexcept { return parts[0] * parts[1] * parts[2] * parts[3]; }
 };
 

@@ -30,6 +30,7 @@ struct IndexTransform {
     static IndexTransform ofVertices(std::span<const int> transform, const IndexVector &begin,
                                      const IndexVector &otherBegin);
 
+    /// The cell of the other space that is `cell` in this one.
     IndexVector operator()(const IndexVector &cell) const noexcept {
         IndexVector other{};
         for (int d = 0; d < dims; ++d)

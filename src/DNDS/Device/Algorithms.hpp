@@ -24,6 +24,7 @@ real sum(StreamHandle stream, std::span<const real> x);
 /// device, so it can be captured in a graph. Calls on one object must be ordered on one stream.
 class Minimum {
   public:
+    /// Allocates scratch memory for `count` elements.
     explicit Minimum(index count);
     /// Queues `*result` = the smallest of the `count` elements of `x`, none of them NaN; infinity if there are none.
     /// `result` is device memory.

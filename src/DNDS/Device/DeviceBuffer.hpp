@@ -21,6 +21,7 @@ class DeviceBuffer {
 
   public:
     DeviceBuffer() = default;
+    /// Allocates `size` elements.
     explicit DeviceBuffer(std::size_t size) : data_(static_cast<T *>(allocate(size * sizeof(T)))), size_(size) {}
     DeviceBuffer(DeviceBuffer &&other) noexcept
         : data_(std::exchange(other.data_, nullptr)), size_(std::exchange(other.size_, 0)) {}

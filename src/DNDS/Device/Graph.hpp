@@ -52,6 +52,7 @@ class Graph {
         return graph;
     }
 
+    /// Whether there is a graph to launch.
     explicit operator bool() const noexcept { return handle_ != nullptr; }
 
     /// Queues the graph as one entry of `stream`. @throws ArgumentError for an empty graph.

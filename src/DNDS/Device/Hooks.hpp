@@ -137,6 +137,7 @@ void synchronize(StreamHandle stream);
 /// Returns when everything queued on all streams of this process has run.
 void synchronizeAll();
 
+/// Creates an event, which was never recorded yet.
 EventHandle createEvent();
 void destroyEvent(EventHandle event) noexcept; ///< streams that wait for it still do; null is allowed
 

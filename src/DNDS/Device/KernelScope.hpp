@@ -16,6 +16,8 @@ namespace DNDS::Device {
 /// Device memory is open to all threads of the process while any scope is alive.
 class KernelScope {
   public:
+    /// Begins the scope: on the emulated device it returns when the work queued on `stream` has run. Null is the
+    /// default stream.
     explicit KernelScope(StreamHandle stream = nullptr) : stream_(stream) { beginKernel(stream_); }
     ~KernelScope() { endKernel(stream_); }
     KernelScope(const KernelScope &) = delete;

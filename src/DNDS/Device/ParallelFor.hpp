@@ -23,6 +23,8 @@ inline namespace DNDS_DEVICE_COMPILATION {
 
 namespace Launch {
 
+/// Calls `functor(i)` for all i in [0, count): in `threads` threads where the program is compiled with OpenMP, else in
+/// this one. Returns when all calls have.
 template <class Functor>
 void runOnHost([[maybe_unused]] int threads, index count, const Functor &functor) {
 #if defined(_OPENMP)
@@ -49,6 +51,8 @@ __global__ void __launch_bounds__(threadsPerBlock) kernelOf(index count, const F
         functor(i);
 }
 
+/// Queues a kernel that calls `functor(i)` for all i in [0, count) on `stream`. @throws NotBuiltError without a device,
+/// ArgumentError for more threads than a kernel can have.
 template <class Functor>
 void runOnDevice(Device::StreamHandle stream, index count, const Functor &functor) {
     Device::requireDevice("run a kernel");
@@ -61,6 +65,8 @@ void runOnDevice(Device::StreamHandle stream, index count, const Functor &functo
 
 #else
 
+/// The same in sources that the host compiler compiles: only the emulated device runs it. @throws NotBuiltError
+/// elsewhere.
 template <class Functor>
 void runOnDevice(Device::StreamHandle stream, index count, const Functor &functor) {
     Device::launchHostKernel(stream, count, [functor](index first, index last) {

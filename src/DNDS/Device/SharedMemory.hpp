@@ -18,6 +18,7 @@ namespace DNDS::Device {
 class SharedMemory {
   public:
     SharedMemory() = default;
+    /// Opens memory that another process shared. @throws as openShared.
     explicit SharedMemory(const SharedHandle &handle) : pointer_(openShared(handle)) {}
     SharedMemory(SharedMemory &&other) noexcept : pointer_(std::exchange(other.pointer_, nullptr)) {}
     SharedMemory &operator=(SharedMemory &&other) noexcept {
@@ -33,6 +34,7 @@ class SharedMemory {
 
     /// Where the shared byte is in this process; null when empty.
     void *get() const noexcept { return pointer_; }
+    /// The same as a pointer to `T`.
     template <class T>
     T *as() const noexcept {
         return static_cast<T *>(pointer_);

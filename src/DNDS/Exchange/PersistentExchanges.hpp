@@ -16,6 +16,7 @@ namespace DNDS {
 /// One exchange in a place of its own: empty, or set up. Move-only.
 class PersistentExchange {
   public:
+    /// Empty: for pulls, or for pushes.
     explicit PersistentExchange(Direction direction) : direction_(direction) {}
 
     /// Binds an exchange of what `describe` names, in place of the one before. Collective over the ranks of `context`;
@@ -26,6 +27,7 @@ class PersistentExchange {
     /// Forgets it. Local. Throws StateError in flight.
     void clear(std::string_view what);
 
+    /// Whether one is set up; and whether it was started and not waited for yet. Local.
     bool made() const noexcept { return exchange_ != nullptr; }
     bool inFlight() const noexcept { return exchange_ && exchange_->inFlight(); }
     /// The exchange. Local. Throws StateError before `init`.

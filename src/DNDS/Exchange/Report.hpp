@@ -60,6 +60,7 @@ struct Report {
     /// buffers, the memory that the rank's node shares, and the most that the process ever had.
     std::array<Spread, 6> memory{};
 
+    /// The exchange of this name, for example "pull of 'u'"; null where none was counted. Local, O(exchanges).
     const ExchangeReport *find(std::string_view name) const noexcept;
     /// As tables for people. Local.
     std::string text() const;

@@ -24,6 +24,7 @@ struct NetcdfAttribute {
     NetcdfValue value;
 
     NetcdfAttribute() = default;
+    /// A text; one number as Float64; or values, which the file stores as `type`.
     NetcdfAttribute(std::string attribute, std::string text) : name(std::move(attribute)), value(std::move(text)) {}
     NetcdfAttribute(std::string attribute, const char *text)
         : NetcdfAttribute(std::move(attribute), std::string(text)) {}
@@ -68,6 +69,7 @@ struct NetcdfContent {
     std::vector<NetcdfVariable> variables;
     std::vector<NetcdfAttribute> attributes;
 
+    /// Whether the file has a variable of this name. Local.
     bool has(std::string_view variable) const;
     /// Local. @throws ArgumentError for an unknown name; it lists all variables with their shapes.
     const NetcdfVariable &variable(std::string_view name, std::string_view path) const;

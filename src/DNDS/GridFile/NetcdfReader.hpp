@@ -45,8 +45,9 @@ class NetcdfReader {
     NetcdfReader &operator=(NetcdfReader &&) noexcept;
     ~NetcdfReader();
 
+    /// The path given when the file was opened. Local.
     const std::string &path() const noexcept { return path_; }
-    /// Local.
+    /// What the file holds, but for the numbers of its variables. Local.
     const NetcdfContent &content() const noexcept { return content_; }
     /// Local. @throws ArgumentError for an unknown name; it lists the known ones.
     const NetcdfVariable &variable(std::string_view name) const { return content_.variable(name, path_); }

@@ -30,6 +30,7 @@ struct BasicSlab {
         return {start, count, strides, kind, data, mask};
     }
 
+    /// The number of elements in the box.
     index elements() const {
         index product = 1;
         for (const index n : count)

@@ -41,6 +41,7 @@ class MatrixPattern {
                                                        const Neighbours &neighbours,
                                                        GhostRows ghostRows = GhostRows::None);
 
+    /// The name that `create` was given, for messages.
     const std::string &name() const noexcept { return name_; }
     /// Of vectors that the matrix takes.
     const std::shared_ptr<const ExchangePattern> &unknowns() const noexcept { return unknowns_; }

@@ -62,6 +62,7 @@ class Datatype {
     /// bytes are split into large chunks.
     static Datatype fromBlocks(std::span<const ByteBlock> blocks);
 
+    /// The datatype, for MPI calls while this lives; MPI_DATATYPE_NULL if it was moved from.
     MPI_Datatype handle() const noexcept { return type_; }
 
   private:
@@ -74,8 +75,10 @@ class Datatype {
 /// Up to 2^31 - 1 bytes this is plain MPI_BYTE; beyond, a derived type is made (MPI counts are `int` before MPI 4).
 class ByteCount {
   public:
+    /// Makes the pair, and a derived type where it takes one. Local.
     explicit ByteCount(std::size_t bytes);
 
+    /// The pair. The datatype is valid as long as this.
     int count() const noexcept { return count_; }
     MPI_Datatype type() const noexcept { return large_.handle() == MPI_DATATYPE_NULL ? MPI_BYTE : large_.handle(); }
 

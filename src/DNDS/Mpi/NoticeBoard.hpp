@@ -21,6 +21,7 @@ struct ArenaLocation {
 class NoticeBoard {
   public:
     static constexpr std::size_t alignment = 64;
+    /// The memory that a board for so many readers takes; it begins at a multiple of `alignment`.
     static std::size_t bytes(int readers) noexcept;
 
     /// The board at `memory`, which is there already.

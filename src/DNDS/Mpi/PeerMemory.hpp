@@ -28,6 +28,8 @@ struct ArenaHeader {
     std::array<Entry, mostSegments> entries;
     std::atomic<std::uint32_t> count;
 
+    /// Bytes from the header to the notice board, and of both together in a node of so many ranks; and the board's
+    /// memory.
     static std::size_t boardOffset() noexcept {
         return (sizeof(ArenaHeader) + NoticeBoard::alignment - 1) / NoticeBoard::alignment * NoticeBoard::alignment;
     }
@@ -47,8 +49,10 @@ class PeerMemory {
         std::int64_t mark = 0;
     };
 
+    /// `ranks` is what each rank of the node has announced. Maps nothing yet.
     explicit PeerMemory(std::span<const Announcement> ranks);
 
+    /// The number of ranks of the node.
     int nodeSize() const noexcept { return static_cast<int>(peers_.size()); }
     /// Throws MemoryError unless this rank can map the memory of the rank after it, or where a rank has none, or
     /// process numbers differ in meaning.

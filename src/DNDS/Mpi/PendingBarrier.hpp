@@ -29,9 +29,11 @@ class PendingBarrier {
         std::uint64_t most = 0;
         std::int32_t leastRank = 0; ///< the first rank that brings the least
         std::int32_t mostRank = 0;  ///< the first rank that brings the largest
+        /// Whether ranks brought different numbers.
         bool differ() const noexcept { return least != most; }
     };
 
+    /// Starts barrier `number` of the channel, to which this rank brings `mine`. Does not wait. Throws MpiError.
     PendingBarrier(std::shared_ptr<CommunicatorContext> context, const Channel &channel, std::uint64_t number,
                    const Words &mine = {});
     PendingBarrier(const PendingBarrier &) = delete;

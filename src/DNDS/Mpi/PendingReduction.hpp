@@ -37,6 +37,7 @@ struct ReductionValue {
 /// A reduction over all ranks of a communicator that is started, and asked for later. One at a time.
 class PendingReduction {
   public:
+    /// A reduction over the ranks of `context`, not started yet. Local.
     explicit PendingReduction(std::shared_ptr<CommunicatorContext> context);
     PendingReduction(const PendingReduction &) = delete;
     PendingReduction &operator=(const PendingReduction &) = delete;

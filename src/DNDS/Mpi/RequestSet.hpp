@@ -20,6 +20,7 @@ class RequestSet {
   public:
     enum class Kind : unsigned char { Send, Receive };
 
+    /// No requests yet; `add` makes room for one of this kind.
     explicit RequestSet(Kind kind) noexcept : kind_(kind) {}
     RequestSet(RequestSet &&other) noexcept : kind_(other.kind_), active_(other.active_) {
         requests_.swap(other.requests_);
@@ -30,6 +31,7 @@ class RequestSet {
     RequestSet &operator=(const RequestSet &) = delete;
     ~RequestSet() { clear(); }
 
+    /// The number of requests. Local.
     std::size_t size() const noexcept { return requests_.size(); }
     /// A place for MPI_Send_init or MPI_Recv_init to write the next request to.
     MPI_Request *add() { return &requests_.emplace_back(MPI_REQUEST_NULL); }

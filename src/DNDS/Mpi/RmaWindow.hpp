@@ -33,6 +33,7 @@ class RmaWindow {
     /// Ends the window. Collective; all ranks have completed their operations.
     void free();
 
+    /// Whether there is a window: not before it is made, nor after `free`.
     explicit operator bool() const noexcept { return window_ != MPI_WIN_NULL; }
 
     /// Begin an operation; `flush` completes it. Local.

@@ -16,6 +16,7 @@ namespace DNDS {
 /// Says why there is no shared memory; its text needs no memory.
 class NoSharedMemory : public std::bad_alloc {
   public:
+    /// Formats the text that `what` returns, of which 255 characters are kept.
     template <class... Arguments>
     explicit NoSharedMemory(fmt::format_string<Arguments...> format, Arguments &&...arguments) noexcept {
         *fmt::format_to_n(text_.data(), text_.size() - 1, format, std::forward<Arguments>(arguments)...).out = '\0';
@@ -34,6 +35,7 @@ struct ProcessId {
     std::int64_t process = -1;
     std::int64_t space = 0; ///< in which the number means this process; 0 where that is not known
 
+    /// This process, to be told to others; -1 where the system has no shared segments.
     static ProcessId own() noexcept;
     /// Whether the process still exists. A system call.
     bool alive() const noexcept;
@@ -62,6 +64,7 @@ class SharedSegment {
     /// `atLeast` on. Throws MemoryError where it cannot be opened, because the process has ended, say.
     static SharedSegment open(const ProcessId &owner, int file, std::size_t bytes, std::size_t atLeast = 1);
 
+    /// Whether memory is mapped; where this process sees it; and its size in bytes.
     explicit operator bool() const noexcept { return base_ != nullptr; }
     std::byte *base() const noexcept { return base_; }
     std::size_t bytes() const noexcept { return bytes_; }

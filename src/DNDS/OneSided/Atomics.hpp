@@ -135,6 +135,7 @@ DNDS_HOST_DEVICE W compareExchange(W *address, W expected, W value) {
 #endif
 }
 
+/// Sets the word to `value`; returns what it was. For std::uint32_t and std::uint64_t.
 template <class W>
 DNDS_HOST_DEVICE W exchange(W *address, W value) {
 #if defined(__CUDA_ARCH__)
@@ -309,6 +310,7 @@ enum class Comparison : std::uint8_t { Equal, NotEqual, Less, LessOrEqual, Great
 /// As C++ writes it. Never null.
 const char *comparisonName(Comparison comparison) noexcept;
 
+/// Whether `value` compares so with `other`, as the operators of C++ do: `value < other` for Less.
 template <class T>
 DNDS_HOST_DEVICE bool holds(T value, Comparison comparison, T other) {
     switch (comparison) {

@@ -137,6 +137,7 @@ class GhostWindow {
         return atomic(target, j, AtomicOp::CompareSwap, value, expected, RemoteMemory::Completion::Now);
     }
 
+    /// This rank's puts and changes before it are seen, at each owner, before those after it.
     void fence() { core_->memory().fence(); }
     /// This rank's operations are complete, at the owners, too.
     void quiet() {
@@ -198,6 +199,7 @@ class GhostWindow {
     const ExchangePattern *madeFor_;                   ///< compared, never looked into
 };
 
+/// `GhostWindow window(u)`: elements are those of the pair.
 template <class TArray>
 GhostWindow(ArrayPair<TArray> &, MemorySpace = MemorySpace::Host) -> GhostWindow<typename TArray::Element>;
 

@@ -70,6 +70,7 @@ template <class T>
 class GhostWindowView {
   public:
     GhostWindowView() = default;
+    /// For `GhostWindow::view`.
     explicit GhostWindowView(const Detail::GhostTable &table) : table_(table) {}
 
     /// The owner's row of ghost `k`; of a local row, owned or ghost; of a global row (O(log ranks)).

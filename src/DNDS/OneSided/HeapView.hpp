@@ -35,8 +35,10 @@ enum class SignalOp : unsigned char { Set, Add };
 class HeapView {
   public:
     HeapView() = default;
+    /// For `SymmetricHeap::view`.
     explicit HeapView(const Detail::HeapTable &table) : table_(table) {}
 
+    /// This rank, and the number of ranks.
     DNDS_HOST_DEVICE int rank() const { return table_.rank; }
     DNDS_HOST_DEVICE int ranks() const { return table_.ranks; }
     /// Polls of a wait; 0 where the view does not allow any.
@@ -53,19 +55,24 @@ class HeapView {
         std::byte *base = table_.bases[rank];
         return base == nullptr ? nullptr : reinterpret_cast<T *>(base + pointer.offset());
     }
+    /// This rank's own object.
     template <class T>
     DNDS_HOST_DEVICE T *local(SymmetricPointer<T> pointer) const {
         return reinterpret_cast<T *>(table_.own + pointer.offset());
     }
 
+    /// Copies `count` objects to another rank, or this lane's share of them. `from` may be changed afterwards; complete
+    /// after `quiet`.
     template <class T>
     DNDS_HOST_DEVICE void put(SymmetricPointer<T> to, const T *from, index count, int rank, Lane lane = {}) const {
         placeOf(RemoteCall::Put, to, count, rank).put(0, from, bytesOf<T>(count), lane);
     }
+    /// Copies `count` objects from another rank, or this lane's share of them; they are there when it returns.
     template <class T>
     DNDS_HOST_DEVICE void get(T *to, SymmetricPointer<T> from, index count, int rank, Lane lane = {}) const {
         placeOf(RemoteCall::Get, from, count, rank).get(0, to, bytesOf<T>(count), lane);
     }
+    /// One object; words of 4 and 8 bytes are never torn.
     template <class T>
     DNDS_HOST_DEVICE void putValue(SymmetricPointer<T> to, const std::type_identity_t<T> &value, int rank) const {
         put(to, &value, 1, rank);
@@ -92,6 +99,8 @@ class HeapView {
             source.get(bytesOf<T>(k * fromStride), to + k * toStride, sizeof(T));
     }
 
+    /// Atomic operations on a word of 32 or 64 bits. `set` and `add` are complete after `quiet`; the others return what
+    /// the word was, and are complete then.
     template <AtomicWord T>
     DNDS_HOST_DEVICE T fetch(SymmetricPointer<T> word, int rank) const {
         return atomic(AtomicOp::Fetch, word, T{}, T{}, rank);
@@ -112,12 +121,13 @@ class HeapView {
     DNDS_HOST_DEVICE T swap(SymmetricPointer<T> word, std::type_identity_t<T> value, int rank) const {
         return atomic(AtomicOp::Swap, word, value, T{}, rank);
     }
-    /// Sets the word to `value` if it has the bits of `expected`.
+    /// Sets the word to `value` if it has the bits of `expected`; returns what it was, and is complete then.
     template <AtomicWord T>
     DNDS_HOST_DEVICE T compareSwap(SymmetricPointer<T> word, std::type_identity_t<T> expected,
                                    std::type_identity_t<T> value, int rank) const {
         return atomic(AtomicOp::CompareSwap, word, value, expected, rank);
     }
+    /// The word becomes its minimum, maximum, And or Or with `value`. Complete after `quiet`.
     template <AtomicWord T>
     DNDS_HOST_DEVICE void min(SymmetricPointer<T> word, std::type_identity_t<T> value, int rank) const {
         change(AtomicOp::Min, word, T{value}, rank);

@@ -21,10 +21,13 @@ namespace DNDS {
 class NvshmemView {
   public:
     NvshmemView() = default;
+    /// `base` is where this element's memory begins, which offsets count from.
     explicit NvshmemView(std::byte *base) : base_(base) {}
 
+    /// Whether there is such memory.
     DNDS_HOST_DEVICE explicit operator bool() const { return base_ != nullptr; }
 
+    /// Copies this lane's share. `from` may be changed afterwards; complete after `quiet`.
     DNDS_HOST_DEVICE bool put([[maybe_unused]] int rank, [[maybe_unused]] std::uint64_t offset,
                               [[maybe_unused]] const std::byte *from, [[maybe_unused]] std::uint64_t bytes,
                               [[maybe_unused]] Lane lane = {}) const {
@@ -36,6 +39,7 @@ class NvshmemView {
         return false;
 #endif
     }
+    /// Copies this lane's share; it is there when it returns.
     DNDS_HOST_DEVICE bool get([[maybe_unused]] int rank, [[maybe_unused]] std::uint64_t offset,
                               [[maybe_unused]] std::byte *to, [[maybe_unused]] std::uint64_t bytes,
                               [[maybe_unused]] Lane lane = {}) const {
@@ -47,6 +51,8 @@ class NvshmemView {
         return false;
 #endif
     }
+    /// Changes a word; `bits` becomes what it was. Complete when it returns. False, too, for words without atomic
+    /// operations.
     DNDS_HOST_DEVICE bool fetchAtomic([[maybe_unused]] int rank, [[maybe_unused]] std::uint64_t offset,
                                       [[maybe_unused]] const AtomicRequest &request,
                                       [[maybe_unused]] std::uint64_t &bits) const {
@@ -57,10 +63,12 @@ class NvshmemView {
         return false;
 #endif
     }
+    /// The same without what the word was.
     DNDS_HOST_DEVICE bool atomic(int rank, std::uint64_t offset, const AtomicRequest &request) const {
         std::uint64_t unused = 0;
         return fetchAtomic(rank, offset, request, unused);
     }
+    /// Sets the word, or adds to it, after everything that this thread did before.
     DNDS_HOST_DEVICE bool signal([[maybe_unused]] int rank, [[maybe_unused]] std::uint64_t offset,
                                  [[maybe_unused]] std::uint64_t value, [[maybe_unused]] bool add) const {
 #if defined(DNDS_NVSHMEM) && defined(__CUDA_ARCH__)
@@ -72,6 +80,7 @@ class NvshmemView {
         return false;
 #endif
     }
+    /// This thread's puts and atomic operations before it are seen, at each rank, before those after it.
     DNDS_HOST_DEVICE bool fence() const {
 #if defined(DNDS_NVSHMEM) && defined(__CUDA_ARCH__)
         nvshmem_fence();
@@ -80,6 +89,7 @@ class NvshmemView {
         return false;
 #endif
     }
+    /// This thread's operations are complete.
     DNDS_HOST_DEVICE bool quiet() const {
 #if defined(DNDS_NVSHMEM) && defined(__CUDA_ARCH__)
         nvshmem_quiet();

@@ -107,6 +107,7 @@ struct ProxyRing {
 class ProxyView {
   public:
     ProxyView() = default;
+    /// For `HostProxy::view`: the ring, and the counter from which kernels draw their places in it.
     ProxyView(Detail::ProxyRing *ring, std::uint64_t *tickets) : ring_(ring), tickets_(tickets) {}
 
     /// Whether there is one. CUDA kernels have none unless they are compiled with DNDS_CUDA_PROXY.

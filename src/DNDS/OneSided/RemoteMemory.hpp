@@ -85,8 +85,10 @@ class RemoteMemory {
     void breakDown(std::exception_ptr cause) noexcept { waits_.breakDown(std::move(cause)); }
     /// Throws what broke this memory. Called where nothing else is.
     void requireSound() const { waits_.requireSound(); }
+    /// Throws what `fault` is for the host: IndexError, ArgumentError, StateError, ..., saying call, rank and bytes.
     [[noreturn]] void throwFault(AccessFault fault, RemoteCall call, int rank, std::uint64_t offset,
                                  std::uint64_t bytes) const;
+    /// Throws IndexError or ArgumentError unless an access to these bytes is right.
     void check(RemoteCall call, int rank, std::uint64_t offset, std::uint64_t bytes,
                std::uint64_t alignment = 1) const {
         const RemoteTable table{nullptr, bytes_.data(), nullptr, rank_, ranks()};
@@ -96,6 +98,8 @@ class RemoteMemory {
 
     // What follows does not check ranges: `check` does.
 
+    /// Copies to another rank. With Now `from` may be changed afterwards, with AtQuiet after `quiet`; complete after
+    /// `quiet`.
     void put(int rank, std::size_t offset, const void *from, std::size_t bytes,
              Completion completion = Completion::Now) {
         if (std::byte *to = mapped(rank)) [[likely]]
@@ -103,6 +107,7 @@ class RemoteMemory {
         else if (bytes > 0)
             far_->put(rank, offset, from, bytes, completion);
     }
+    /// Copies from another rank: the bytes are there when it returns, or with AtQuiet after `quiet`.
     void get(int rank, std::size_t offset, void *to, std::size_t bytes, Completion completion = Completion::Now) {
         if (const std::byte *from = mapped(rank)) [[likely]]
             Detail::copyShare(static_cast<std::byte *>(to), from + offset, bytes, {});
@@ -135,12 +140,14 @@ class RemoteMemory {
         far_->atomic(rank, offset, Atomics::request(add ? AtomicOp::Add : AtomicOp::Set, value), Completion::AtQuiet);
     }
 
+    /// This rank's puts and atomic operations before it are seen, at each rank, before those after it.
     void fence() {
         waits_.requireSound();
         Atomics::fenceRelease();
         if (far_)
             far_->fence();
     }
+    /// All operations of this rank are complete, those of its kernels through the proxy, too.
     void quiet() {
         waits_.requireSound();
         if (proxy_)

@@ -97,6 +97,7 @@ struct RemoteTable {
             return AccessFault::NoAtomics; // the proxy would use the same device
         return bases[target] == nullptr && !proxy ? AccessFault::Unreachable : AccessFault::None;
     }
+    /// What is wrong with an access to `size` bytes at `offset`; None where nothing is.
     DNDS_HOST_DEVICE AccessFault check(int target, std::uint64_t offset, std::uint64_t size,
                                        std::uint64_t alignment = 1) const {
         if (target < 0 || target >= ranks)
@@ -133,10 +134,13 @@ class RemotePlace {
         : address_(table.bases[rank] == nullptr ? nullptr : table.bases[rank] + offset), table_(&table), call_(call),
           rank_(rank), offset_(offset) {}
 
+    /// Whether there is such memory; what follows does nothing otherwise.
     DNDS_HOST_DEVICE explicit operator bool() const { return table_ != nullptr; }
     /// Null where loads and stores do not reach it.
     DNDS_HOST_DEVICE std::byte *address() const { return address_; }
 
+    /// Copies `bytes` bytes there, or this lane's share. `from` may be changed afterwards; complete after
+    /// RemoteTable::quiet.
     DNDS_HOST_DEVICE void put(std::uint64_t at, const void *from, std::uint64_t bytes, Lane lane = {}) const {
         const auto *source = static_cast<const std::byte *>(from);
         if (address_ != nullptr)
@@ -144,6 +148,7 @@ class RemotePlace {
         else if (table_ != nullptr && table_->proxy)
             note(table_->proxy.put(rank_, offset_ + at, source, bytes, lane), bytes);
     }
+    /// Copies `bytes` bytes from there, or this lane's share; they are in `to` when it returns.
     DNDS_HOST_DEVICE void get(std::uint64_t at, void *to, std::uint64_t bytes, Lane lane = {}) const {
         auto *target = static_cast<std::byte *>(to);
         if (address_ != nullptr)

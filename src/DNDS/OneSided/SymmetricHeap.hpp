@@ -154,8 +154,8 @@ class SymmetricHeap {
                                   count);
     }
 
-    // Atomic operations on words of 32 and 64 bits. Those that return something return what the word was.
-
+    /// Atomic operations on a word of 32 or 64 bits. `set` and `add` are complete after `quiet`; the others return what
+    /// the word was, and are complete then.
     template <AtomicWord T>
     T fetch(SymmetricPointer<T> word, int rank) {
         return atomic(AtomicOp::Fetch, word, T{}, T{}, rank, Completion::Now);
@@ -176,11 +176,12 @@ class SymmetricHeap {
     T swap(SymmetricPointer<T> word, std::type_identity_t<T> value, int rank) {
         return atomic(AtomicOp::Swap, word, value, T{}, rank, Completion::Now);
     }
-    /// Sets the word to `value` if it has the bits of `expected`.
+    /// Sets the word to `value` if it has the bits of `expected`; returns what it was, and is complete then.
     template <AtomicWord T>
     T compareSwap(SymmetricPointer<T> word, std::type_identity_t<T> expected, std::type_identity_t<T> value, int rank) {
         return atomic(AtomicOp::CompareSwap, word, value, expected, rank, Completion::Now);
     }
+    /// The word becomes its minimum, maximum, And or Or with `value`. Complete after `quiet`.
     template <AtomicWord T>
     void min(SymmetricPointer<T> word, std::type_identity_t<T> value, int rank) {
         atomic(AtomicOp::Min, word, value, T{}, rank, Completion::AtQuiet);

@@ -60,6 +60,7 @@ class SymmetricPointer {
     DNDS_HOST_DEVICE SymmetricPointer(const Detail::HeapTable *heap, std::uint64_t begin, std::uint64_t serial)
         : heap_(heap), offset_(begin), begin_(begin), serial_(serial) {}
 
+    /// Whether it was made by a heap; true also after its memory was freed.
     explicit operator bool() const noexcept { return heap_ != nullptr; }
 
     /// Where this process reads and writes the object of `rank`; null where loads and stores do not reach it, which
@@ -73,11 +74,14 @@ class SymmetricPointer {
     /// This rank's own object.
     T *local() const noexcept { return at(heap_->rank); }
 
+    /// For heaps: which one; bytes from the start of a rank's memory to the object and to its allocation; and the
+    /// serial number of the allocation.
     DNDS_HOST_DEVICE const Detail::HeapTable *heap() const noexcept { return heap_; }
     DNDS_HOST_DEVICE std::uint64_t offset() const noexcept { return offset_; }
     DNDS_HOST_DEVICE std::uint64_t begin() const noexcept { return begin_; }
     DNDS_HOST_DEVICE std::uint64_t serial() const noexcept { return serial_; }
 
+    /// Arithmetic in objects, on all ranks alike. Local.
     DNDS_HOST_DEVICE SymmetricPointer &operator+=(std::ptrdiff_t n) noexcept {
         offset_ += static_cast<std::uint64_t>(n) * sizeof(T);
         return *this;

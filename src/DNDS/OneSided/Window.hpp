@@ -109,17 +109,21 @@ class Window {
 
     // Operations on `count` elements from displacement `at` of the target
 
+    /// Copies `count` elements to the target, from its displacement `at` on. Complete after `flush` or `unlock`.
     template <class T>
     void put(const T *origin, std::size_t count, int rank, std::size_t at) {
         const std::size_t offset = locate(RemoteCall::Put, rank, at, bytesOf<T>(count), 1);
         core_->data->put(rank, offset, origin, count * sizeof(T));
     }
+    /// Copies `count` elements from the target, after this rank's own puts there; they are in `origin` when it returns.
     template <class T>
     void get(T *origin, std::size_t count, int rank, std::size_t at) {
         const std::size_t offset = locate(RemoteCall::Get, rank, at, bytesOf<T>(count), 1);
         core_->data->fence(); // MPI orders nothing, but users of one process expect their own puts
         core_->data->get(rank, offset, origin, count * sizeof(T));
     }
+    /// Changes `count` elements of the target, each atomically, by those at `origin`. Complete after `flush` or
+    /// `unlock`.
     template <AtomicWord T>
     void accumulate(const T *origin, std::size_t count, int rank, std::size_t at, AccumulateOp op) {
         const std::size_t offset = locate(RemoteCall::Atomic, rank, at, bytesOf<T>(count), sizeof(T));

@@ -14,6 +14,7 @@ enum class LockType : std::uint32_t { Shared = 1, Exclusive = 2 };
 /// What accumulate and the like do to each element. Replace and NoOp make getAccumulate a swap and an atomic load.
 enum class AccumulateOp : unsigned char { Sum, Min, Max, BitAnd, BitOr, Replace, NoOp };
 
+/// The atomic operation on one element; Fetch for NoOp.
 DNDS_HOST_DEVICE constexpr AtomicOp atomicOpOf(AccumulateOp op) {
     switch (op) {
     case AccumulateOp::Sum:

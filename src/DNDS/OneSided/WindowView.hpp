@@ -14,15 +14,19 @@ namespace DNDS {
 class WindowView {
   public:
     WindowView() = default;
+    /// For `Window::view`.
     WindowView(const RemoteTable &data, const HeapView &locks, SymmetricPointer<std::uint64_t> lock,
                SymmetricPointer<std::uint32_t> held, SymmetricPointer<std::uint64_t> units, std::uint64_t patience)
         : data_(data), locks_(locks), lock_(lock), held_(held), units_(units), patience_(patience) {}
 
+    /// This rank, and the number of ranks.
     DNDS_HOST_DEVICE int rank() const { return data_.rank; }
     DNDS_HOST_DEVICE int ranks() const { return data_.ranks; }
     /// Where a kernel finds a rank's memory; null where loads and stores do not reach it.
     DNDS_HOST_DEVICE std::byte *sharedQuery(int rank) const { return data_.bases[rank]; }
 
+    /// As the functions of `Window` of these names; put and get copy this lane's share. Without a lock of the target
+    /// they note a fault, and those that return something return 0.
     template <class T>
     DNDS_HOST_DEVICE void put(const T *origin, index count, int rank, index at, Lane lane = {}) const {
         locate<T>(RemoteCall::Put, count, rank, at, 1)
@@ -82,6 +86,7 @@ class WindowView {
         Atomics::fenceSystem();
         return true;
     }
+    /// Completes this thread's operations and lets others in. A fault without a lock.
     DNDS_HOST_DEVICE void unlock(int rank) const {
         if (!isLocked(RemoteCall::Unlock, rank))
             return;
@@ -105,6 +110,7 @@ class WindowView {
             }
         data_.faults->note(AccessFault::NotLocked, RemoteCall::Flush, anyRank, 0, 0);
     }
+    /// Origins may be reused, as they always may here; and loads of this thread see what others have completed.
     DNDS_HOST_DEVICE void flushLocal(int rank) const { isLocked(RemoteCall::Flush, rank); }
     DNDS_HOST_DEVICE void sync() const { Atomics::fenceSystem(); }
 

@@ -92,6 +92,7 @@ class Owner {
     Owner &operator=(const Owner &) = delete;
     ~Owner() { reset(); }
 
+    /// The object, for calls of PETSc; this keeps owning it. Null where there is none.
     Object get() const noexcept { return object_; }
     operator Object() const noexcept { return object_; } // NOLINT: implicit on purpose, for calls of PETSc
     /// For functions that make an object; destroys the one that is there.
@@ -99,6 +100,7 @@ class Owner {
         reset();
         return &object_;
     }
+    /// Destroys the object, if there is one and PETSc has not ended.
     void reset() noexcept {
         PetscBool ended = PETSC_FALSE;
         if (object_ != nullptr && PetscFinalized(&ended) == 0 && ended == PETSC_FALSE)

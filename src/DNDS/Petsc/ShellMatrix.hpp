@@ -97,6 +97,7 @@ class ShellMatrix {
     Owner<Mat, MatDestroy> mat_;
 };
 
+/// `ShellMatrix(u, multiply)`: vectors are of the type of `u`.
 template <class TVector, class Multiply>
 ShellMatrix(const TVector &, Multiply) -> ShellMatrix<TVector>;
 

@@ -36,6 +36,7 @@ struct CheckpointArray {
     CheckpointPlace offsets; ///< ragged: [rows + 1] the element at which each row starts
     CheckpointPlace ids;     ///< listed: [rows]
 
+    /// The number of blocks, the shorter last one included.
     index blocks() const { return (rows + blockRows - 1) / blockRows; }
     /// For example "float64[8] x 5, 1000 rows in 2 blocks".
     std::string description() const;

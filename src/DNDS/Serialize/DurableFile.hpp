@@ -14,6 +14,7 @@ namespace DNDS {
 class DurableFile {
   public:
     DurableFile() = default;
+    /// Opens an existing file, to read it only.
     static DurableFile forReading(const std::string &path);
     /// Opens an existing file.
     static DurableFile forWriting(const std::string &path);
@@ -29,6 +30,7 @@ class DurableFile {
     /// Makes a shorter file `bytes` long; disk space as above.
     void reserve(index bytes) const;
 
+    /// The path it was opened with; and its size in bytes now, for which the system is asked.
     const std::string &path() const noexcept { return path_; }
     index size() const;
     /// Its number in the file system (inode), which differs for a file that replaces it.

@@ -51,6 +51,7 @@ constexpr std::optional<ChannelState> stateAfter(ChannelState state, ChannelEven
     return table[static_cast<std::size_t>(event)][static_cast<std::size_t>(state)];
 }
 
+/// Whether data, or the note that there are none, are on their way; or have come.
 constexpr bool isSending(ChannelState state) noexcept {
     return state == ChannelState::Sending || state == ChannelState::SendingNull;
 }
@@ -58,6 +59,7 @@ constexpr bool isReceived(ChannelState state) noexcept {
     return state == ChannelState::Received || state == ChannelState::ReceivedNull;
 }
 
+/// The name for messages: "stale", "sending", "sendingNull", "received", "receivedNull".
 inline std::string_view channelStateName(ChannelState state) noexcept {
     constexpr std::array<std::string_view, channelStates> names{"stale", "sending", "sendingNull", "received",
                                                                 "receivedNull"};

@@ -62,6 +62,7 @@ class CommBuffer {
               tag, sender, receiver, comm, elements, [pool](std::size_t n) mutable { return pool.get(n * sizeof(T)); },
               way) {}
 
+    /// The state of this rank's end, after MPI was asked for progress; and whether it has memory now.
     ChannelState state() const { return state_->channel.state(); }
     bool isAllocated() const noexcept { return state_->buffer.isValid(); }
     /// The memory. Throws StateError where there is none.

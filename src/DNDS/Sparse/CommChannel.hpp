@@ -31,6 +31,7 @@ class CommChannel {
     /// where receives are posted ahead. Local. Throws ArgumentError unless this rank is one of the two.
     CommChannel(int tag, int sender, int receiver, CommunicatorView comm, ReceiveWay way, std::size_t bytes);
 
+    /// Whether this rank is the sender; the receiver. It is both of a channel within a rank.
     bool sends() const noexcept;
     bool receives() const noexcept;
     /// Local; lets MPI make progress.

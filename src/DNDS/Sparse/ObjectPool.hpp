@@ -104,6 +104,7 @@ class ObjectPool {
         }
         ~Owner() { reset(); }
 
+        /// Whether it owns a resource; false after `reset` or a move.
         bool isValid() const noexcept { return slot_ != nullptr; }
         explicit operator bool() const noexcept { return isValid(); }
         /// Throws StateError where it owns nothing.
@@ -146,6 +147,7 @@ class ObjectPool {
     class Weak {
       public:
         Weak() = default;
+        /// Whether the resource has not gone back to the pool since.
         bool isValid() const noexcept {
             return slot_ != nullptr && slot_->generation.load(std::memory_order_acquire) == generation_;
         }
@@ -187,6 +189,7 @@ class ObjectPool {
         return Owner(state_, slot);
     }
 
+    /// What is handed out and kept at the moment. O(1).
     PoolUse use() const {
         const std::lock_guard lock(state_->mutex);
         return state_->use;
@@ -196,6 +199,7 @@ class ObjectPool {
         const std::lock_guard lock(state_->mutex);
         state_->limit = bytes;
     }
+    /// The limit in bytes; the largest std::size_t where none was set.
     std::size_t limit() const {
         const std::lock_guard lock(state_->mutex);
         return state_->limit;

@@ -49,6 +49,7 @@ class SparseElementsOf final : public SparseElements {
                                               std::conditional_t<sizeof(T) == 2, std::uint16_t, std::uint8_t>>>;
 
   public:
+    /// `value` is the default.
     explicit SparseElementsOf(T value) : value_(value) {}
 
     std::size_t firstAbove(const std::byte *from, std::size_t count, real threshold) const noexcept override {
@@ -74,6 +75,7 @@ class SparseElementsOf final : public SparseElements {
         return fmt::format("{} {} ({:x})", elementKindName(elementKindOf<T>()), +value_, std::bit_cast<Bits>(value_));
     }
     bool finiteDefault() const noexcept override { return std::isfinite(static_cast<real>(value_)); }
+    /// The default.
     T value() const noexcept { return value_; }
 
   private:

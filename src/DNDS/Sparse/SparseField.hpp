@@ -30,6 +30,7 @@ template <class T>
 class SparseBlocksView {
   public:
     SparseBlocksView() = default;
+    /// For SparseField: `size` views at `blocks`, none of more than `mostCells` cells.
     SparseBlocksView(const BlockView<std::remove_const_t<T>> *blocks, index size, index mostCells)
         : blocks_(blocks), size_(size), mostCells_(mostCells) {}
 
@@ -73,6 +74,7 @@ class SparseField : public SparseFieldCore {
         : SparseFieldCore(std::move(name), std::move(pattern), options,
                           std::make_unique<SparseElementsOf<T>>(defaultValue)) {}
 
+    /// The value of all cells of absent blocks.
     T defaultValue() const noexcept { return static_cast<const SparseElementsOf<T> &>(elements()).value(); }
 
     /// A view of the rank's block `local`, which is allocated. O(1). Throws IndexError; StateError for one that is not;

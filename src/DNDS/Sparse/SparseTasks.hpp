@@ -46,8 +46,10 @@ class SparseBlock {
     using Field = std::conditional_t<std::is_const_v<T>, const SparseField<std::remove_const_t<T>>, SparseField<T>>;
 
   public:
+    /// Block `local` of this rank. `field` must outlive this.
     SparseBlock(Field &field, int local) : field_(&field), local_(local) {}
 
+    /// Whether the field has this block.
     bool isAllocated() const { return field_->isAllocated(local_); }
     /// As SparseField::view. Throws StateError where it is absent.
     BlockView<T> view(int stage = 0) const { return field_->view(local_, stage); }
@@ -81,6 +83,7 @@ concept IsSparseField = requires {
 /// A sparse field to a graph: rows without elements, no ghosts that the graph knows of.
 class SparseHandle : public ArrayHandle {
   public:
+    /// `rows` is SparseField::rows, which must outlive this.
     SparseHandle(ArrayBase &rows, bool writable) : rows_(&rows), writable_(writable) {}
 
     std::string_view name() const override { return rows_->label(); }
@@ -102,6 +105,7 @@ class SparseHandle : public ArrayHandle {
 template <IsSparseField TField>
 class HandleOf<TField> final : public SparseHandle {
   public:
+    /// Refers to the field, which must outlive this.
     explicit HandleOf(TField &field) : SparseHandle(field.rows(), !std::is_const_v<TField>) {}
 };
 
@@ -111,6 +115,8 @@ class Snapshot<TField> {
     using Field = std::remove_const_t<TField>;
 
   public:
+    /// Makes the copy equal to `field`: allocates and frees its blocks alike, and copies stage 0. O(cells of allocated
+    /// blocks). Throws as SparseField::allocate.
     void take(const Field &field) {
         if (!copy_) {
             SparseFieldOptions options = field.options();
@@ -126,6 +132,7 @@ class Snapshot<TField> {
             field.copyBlock(b, *copy_);
         }
     }
+    /// The copy. Only after `take`.
     const Field &view() const { return *copy_; }
 
   private:
@@ -136,6 +143,8 @@ class Snapshot<TField> {
 template <class Kernel, class First, class... Rest>
 class SparseLoopBody final : public TaskBody {
   public:
+    /// Takes the functor, and slots that refer to the fields. Throws ArgumentError where one is on other blocks than
+    /// the first.
     SparseLoopBody(Kernel kernel, First first, Rest... rest) : kernel_(std::move(kernel)), slots_(first, rest...) {
         (requireSameBlocks(*first.array, *rest.array), ...);
     }
@@ -198,11 +207,13 @@ struct Slot<TField, does> {
     using CallView = std::conditional_t<mode == Mode::Reads, const TField &, TField &>;
     TField *array;
 
+    /// What the functor of a loop gets: block `block` of this rank, which may be absent.
     template <DeviceBackend backend>
     View blockView(int block) const {
         static_assert(backend == DeviceBackend::Host);
         return {*array, block};
     }
+    /// What the functor of a call gets: the field.
     CallView callView() const { return *array; }
 };
 

@@ -18,6 +18,7 @@ template <rowsize rowSizeParam, rowsize rowMax, int align, std::size_t elementBy
 struct RowGeometry<ArrayLayout::StaticFixed, rowSizeParam, rowMax, align, elementBytes> {
     static constexpr index stride = rowStrideOf(rowSizeParam, elementBytes, align);
 
+    /// Rows start `stride` elements apart, padding included; all have the static width.
     DNDS_HOST_DEVICE constexpr index rowStart(index row) const { return row * stride; }
     DNDS_HOST_DEVICE constexpr rowsize rowSize(index /*row*/) const { return rowSizeParam; }
 };
@@ -27,6 +28,7 @@ struct RowGeometry<ArrayLayout::Fixed, rowSizeParam, rowMax, align, elementBytes
     index stride = 0;
     rowsize width = 0;
 
+    /// Rows start `stride` elements apart, padding included; all have `width` elements.
     DNDS_HOST_DEVICE constexpr index rowStart(index row) const { return row * stride; }
     DNDS_HOST_DEVICE constexpr rowsize rowSize(index /*row*/) const { return width; }
 };
@@ -36,6 +38,7 @@ struct RowGeometry<ArrayLayout::StaticMax, rowSizeParam, rowMax, align, elementB
     static constexpr index stride = rowStrideOf(rowMax, elementBytes, align);
     const rowsize *sizes = nullptr;
 
+    /// Rows start `stride` elements apart, room for the longest included; each has its own size.
     DNDS_HOST_DEVICE constexpr index rowStart(index row) const { return row * stride; }
     DNDS_HOST_DEVICE constexpr rowsize rowSize(index row) const { return sizes[row]; }
 };
@@ -45,6 +48,7 @@ struct RowGeometry<ArrayLayout::Max, rowSizeParam, rowMax, align, elementBytes> 
     const rowsize *sizes = nullptr;
     index stride = 0;
 
+    /// Rows start `stride` elements apart, room for the longest included; each has its own size.
     DNDS_HOST_DEVICE constexpr index rowStart(index row) const { return row * stride; }
     DNDS_HOST_DEVICE constexpr rowsize rowSize(index row) const { return sizes[row]; }
 };
@@ -53,6 +57,7 @@ template <rowsize rowSizeParam, rowsize rowMax, int align, std::size_t elementBy
 struct RowGeometry<ArrayLayout::CSR, rowSizeParam, rowMax, align, elementBytes> {
     const index *offsets = nullptr; ///< one more than there are rows; null only without rows
 
+    /// Rows follow each other without gaps; `offsets` has where each starts.
     DNDS_HOST_DEVICE constexpr index rowStart(index row) const { return offsets[row]; }
     DNDS_HOST_DEVICE constexpr rowsize rowSize(index row) const {
         return static_cast<rowsize>(offsets[row + 1] - offsets[row]);

@@ -23,21 +23,25 @@ namespace DNDS::Task {
 class ArrayHandle {
   public:
     virtual ~ArrayHandle() = default;
+    /// What messages call the array.
     virtual std::string_view name() const = 0;
     /// The rows that this rank owns; all of them where there are no ghosts.
     virtual const ArrayBase &father() const = 0;
     /// The ghosts; null for arrays that cannot be pulled.
     virtual const ArrayBase *son() const = 0;
+    /// How ghosts are pulled, and the array as exchanges take it; null and empty for arrays that cannot be pulled.
     virtual std::shared_ptr<const ExchangePattern> pattern() const = 0;
     virtual ExchangeMember member() const = 0;
     /// Whether it may be written.
     virtual bool writable() const = 0;
+    /// Brings the array and its ghosts to the device, or back to the host; marks its owned rows as written.
     virtual void toDevice() = 0;
     virtual void toHost() = 0;
     virtual void markWritten() = 0;
     /// See ArrayBase::setPulledFrom, for the ghosts.
     virtual void setPulledFrom(std::uint64_t version, std::uint64_t finishedBy) = 0;
 
+    /// The number of rows that this rank owns; the same with the ghosts, which follow them.
     index owned() const { return father().size(); }
     index size() const { return father().size() + (son() != nullptr ? son()->size() : 0); }
 };
@@ -75,6 +79,7 @@ struct PartRows {
     index first = 0;
     index count = 0;
 
+    /// Row `i` of the part, i < count.
     DNDS_HOST_DEVICE index operator()(index i) const { return list != nullptr ? list[i] : first + i; }
 };
 

@@ -21,6 +21,8 @@ struct RowGuard {
     const char *verb = "reads";
     bool sameRow = false; ///< only the row that the task is at
 
+    /// Throws IndexError, naming task, array and row, where the task did not declare this row. `refuse` always throws
+    /// it.
     void check(index row) const {
         if (row < 0 || row >= rows.size() || !rows.test(row)) [[unlikely]]
             refuse(row);
@@ -35,14 +37,17 @@ template <class View>
 class Rows {
   public:
     Rows() = default;
+    /// `guard` may be null; only builds with DNDS_DEBUG_CHECKS look at it.
     DNDS_HOST_DEVICE Rows(View view, [[maybe_unused]] const RowGuard *guard) : view_(view) {
 #if defined(DNDS_DEBUG_CHECKS)
         guard_ = guard;
 #endif
     }
 
+    /// The numbers of rows, owned ones and ghosts, and of elements of a row.
     DNDS_HOST_DEVICE index size() const { return view_.size(); }
     DNDS_HOST_DEVICE rowsize rowSize(index row) const { return view_.rowSize(row); }
+    /// Element `j` of a row, or its first one; `[]` gives the row as the array's view does.
     DNDS_HOST_DEVICE decltype(auto) operator()(index row, rowsize j) const {
         check(row);
         return view_(row, j);
@@ -102,6 +107,7 @@ template <class View>
 class AddedRows {
   public:
     AddedRows() = default;
+    /// Adds to all rows of `view`, unless narrowed. `guard` is as for Rows.
     DNDS_HOST_DEVICE AddedRows(View view, [[maybe_unused]] const RowGuard *guard) : view_(view), last_(view.size()) {
 #if defined(DNDS_DEBUG_CHECKS)
         guard_ = guard;

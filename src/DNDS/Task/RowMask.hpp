@@ -14,12 +14,16 @@ namespace DNDS::Task {
 class RowMask {
   public:
     RowMask() = default;
+    /// No rows of [0, size).
     explicit RowMask(index size) : words_(toSize((size + 63) / 64)), size_(size) {}
     /// The rows [first, last) out of [0, size).
     RowMask(index size, index first, index last) : RowMask(size) { setRange(first, last); }
 
+    /// The limit of row numbers. `count` is the number of rows in the set.
     index size() const noexcept { return size_; }
+    /// Whether `row`, of [0, size), is in the set.
     bool test(index row) const noexcept { return (words_[toSize(row) / 64] >> (row % 64) & 1U) != 0; }
+    /// Adds a row, or the rows [first, last), all of [0, size).
     void set(index row) noexcept { words_[toSize(row) / 64] |= std::uint64_t{1} << (row % 64); }
     void setRange(index first, index last) noexcept {
         for (; first < last && first % 64 != 0; ++first)
@@ -29,8 +33,10 @@ class RowMask {
         for (; first < last; ++first)
             set(first);
     }
+    /// Takes all rows out. O(size).
     void clear() noexcept { words_.assign(words_.size(), 0); }
 
+    /// Adds the rows of `other`, or keeps only those. O(size).
     RowMask &operator|=(const RowMask &other) noexcept {
         for (std::size_t k = 0; k < words_.size(); ++k)
             words_[k] |= other.words_[k];
@@ -48,6 +54,7 @@ class RowMask {
         return *this;
     }
 
+    /// Whether there are rows in the set; whether some are in both sets. O(size).
     bool any() const noexcept {
         for (const std::uint64_t word : words_)
             if (word != 0)
@@ -67,6 +74,7 @@ class RowMask {
                 return false;
         return true;
     }
+    /// The number of rows in the set. O(size).
     index count() const noexcept {
         index rows = 0;
         for (const std::uint64_t word : words_)
@@ -80,6 +88,7 @@ class RowMask {
             for (std::uint64_t word = words_[k]; word != 0; word &= word - 1)
                 visit(static_cast<index>(k * 64) + std::countr_zero(word));
     }
+    /// The rows of the set, ascending. O(size).
     std::vector<LocalIndex> list() const {
         std::vector<LocalIndex> rows;
         rows.reserve(toSize(count()));

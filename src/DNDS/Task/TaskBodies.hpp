@@ -24,6 +24,7 @@ concept IsPair = requires(TArray &array) {
 /// What reductions need of an array.
 template <class TArray>
 struct ReducedOf {
+    /// The array that has the owned rows, and the numbers in each of its rows.
     static const auto &father(const TArray &array) {
         if constexpr (IsPair<TArray>)
             return *array.father;
@@ -43,6 +44,7 @@ class HandleOf final : public ArrayHandle {
     static constexpr bool isConst = std::is_const_v<TArray>;
 
   public:
+    /// Refers to the array, which must outlive this.
     explicit HandleOf(TArray &array) : array_(&array) {}
 
     std::string_view name() const override { return father().label(); }
@@ -101,7 +103,9 @@ struct Slot {
     using CallView = View;
     TArray *array;
 
+    /// What the functor of a call gets: the rows on the host, all of which it may use. Throws StaleError.
     CallView callView() const { return view<DeviceBackend::Host>(nullptr); }
+    /// What the functor of a loop gets: the rows in the memory of `backend`. `guard` is as for Rows. Throws StaleError.
     template <DeviceBackend backend>
     View view(const RowGuard *guard) const {
         if constexpr (mode == Mode::Reads)
@@ -122,6 +126,7 @@ class Snapshot {
     }(std::declval<const TArray &>()))>;
 
   public:
+    /// Copies the array, with its ghosts where it has some. O(array).
     void take(const TArray &array) {
         if constexpr (IsPair<TArray>) {
             copy(father_, *array.father);
@@ -130,6 +135,7 @@ class Snapshot {
             copy(father_, array);
         }
     }
+    /// The copy, on the host. Only after `take`.
     ReadRows<TArray> view() const {
         if constexpr (IsPair<TArray>)
             return {ArrayPairView(std::as_const(*father_).view(), std::as_const(*son_).view()), nullptr};
@@ -153,6 +159,7 @@ inline namespace DNDS_DEVICE_COMPILATION {
 /// Views by value, trivially copyable where they are (a std::tuple never is).
 template <class... Views>
 struct Bundle {
+    /// Without views left, `call` calls the functor with the row and all views before; the others do nothing.
     template <class Kernel, class Row, class... Before>
     DNDS_HOST_DEVICE void call(const Kernel &kernel, const Row &row, const Before &...before) const {
         kernel(row, before...);
@@ -167,6 +174,7 @@ struct Bundle<First, Rest...> {
     First first{};
     Bundle<Rest...> rest{};
 
+    /// Calls `kernel(row, views...)`.
     template <class Kernel, class Row, class... Before>
     DNDS_HOST_DEVICE void call(const Kernel &kernel, const Row &row, const Before &...before) const {
         rest.call(kernel, row, before..., first);
@@ -185,6 +193,7 @@ struct Bundle<First, Rest...> {
                 __builtin_unreachable();
         rest.assumeOwned(row);
     }
+    /// Tells views, where they ask for it, the row that the task is at; the rows [begin, end) that sums are made for.
     void at(index row) {
         if constexpr (requires { first.at(row); })
             first.at(row);
@@ -203,6 +212,7 @@ struct KernelOfRows {
     PartRows rows;
     Kernel kernel;
     Views views;
+    /// Calls the functor for row `i` of the part.
     DNDS_HOST_DEVICE void operator()(index i) const { views.call(kernel, rows(i)); }
 };
 
@@ -212,6 +222,7 @@ struct KernelOfSums {
     Contributions sums;
     Kernel kernel;
     Views views;
+    /// Makes the sums of target `i`: calls the functor for each row that adds to it.
     DNDS_HOST_DEVICE void operator()(index i) const {
         Views mine = views;
         mine.narrow(sums.targets[i], sums.targets[i] + 1);
@@ -227,6 +238,7 @@ class LoopBody final : public TaskBody {
     static constexpr bool adds = (Slots::adds || ...);
 
   public:
+    /// Takes the functor, and slots that refer to the arrays. Call `bind` before it runs.
     LoopBody(Kernel kernel, Slots... slots) : kernel_(std::move(kernel)), slots_(slots...) {}
 
     void bind(MemorySpace space, std::span<const RowGuard> guards) override {

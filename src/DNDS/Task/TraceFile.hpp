@@ -35,6 +35,7 @@ class TraceFile {
     TraceFile &operator=(const TraceFile &) = delete;
     ~TraceFile();
 
+    /// Where the file is.
     const std::string &path() const noexcept { return path_; }
     /// The event that it was made with.
     const std::string &firstEvent() const noexcept { return firstEvent_; }

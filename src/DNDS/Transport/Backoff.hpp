@@ -20,6 +20,8 @@ class Backoff {
     /// `crowded`: ranks outnumber the processors of their node.
     Backoff(MPI_Comm comm, bool crowded) noexcept : comm_(comm), crowded_(crowded) {}
 
+    /// Call it after each look at the flag: the first calls spin, later ones yield (or sleep, on crowded nodes) and let
+    /// MPI make progress. Local.
     void pause() {
         if (++count_ < (crowded_ ? crowdedSpins : spins)) {
 #if defined(__SSE2__)

@@ -17,6 +17,7 @@ struct ByteBox {
     RowBox runs;
     std::size_t bytes = 0; ///< of each run
 
+    /// The bytes of all runs.
     std::size_t size() const noexcept { return static_cast<std::size_t>(runs.size()) * bytes; }
 };
 
@@ -54,6 +55,7 @@ class BoxCopy {
     /// The runs of `boxes`, in order. Local. Cost O(boxes).
     explicit BoxCopy(std::vector<ByteBox> boxes);
 
+    /// The bytes of all rows, as they are packed.
     std::size_t bytes() const noexcept { return bytes_; }
     /// In the order in which their bytes are packed. Local.
     std::span<const ByteBox> boxes() const noexcept {

@@ -63,6 +63,7 @@ class RowList {
     /// The boxes, none of them empty, each with as few loops as describe it; null for a range and a list.
     const std::shared_ptr<const std::vector<RowBox>> &boxes() const noexcept { return boxes_; }
 
+    /// Calls `function` with the number of each row, in order. O(rows).
     template <class Function>
     void forEach(Function &&function) const {
         for (index row = first_; range_ && row < first_ + count_; ++row)

@@ -21,6 +21,7 @@ class StreamWriter {
     /// Bytes that `room` can give at once.
     static constexpr std::size_t stageBytes = 16384;
 
+    /// Writes from `to` on, at any alignment.
     explicit StreamWriter(std::byte *to) noexcept;
 
     /// A place for the next `bytes` bytes, at most `stageBytes`.

@@ -22,6 +22,7 @@ struct Outgoing {
     std::uint64_t widths = 0; ///< a hash of the rows' own widths, where they have such (CSR): both sides must agree
 };
 
+/// The bytes of the rows of a part.
 inline std::size_t bytesOf(const RowGather &part) { return part.bytes(); }
 inline std::size_t bytesOf(const RowScatter &part) { return part.bytes(); }
 

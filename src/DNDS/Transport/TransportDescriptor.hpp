@@ -21,6 +21,8 @@ struct Reach {
     bool fallBack = false;
     std::string why; ///< for people; may be empty where it is usable anyway
 
+    /// Usable; not usable, an error where this transport was asked for (`no`), or a reason to use another one
+    /// (`notMeantFor`).
     static Reach yes(std::string why = {}) { return {true, false, std::move(why)}; }
     static Reach no(std::string why) { return {false, false, std::move(why)}; }
     static Reach notMeantFor(std::string why) { return {false, true, std::move(why)}; }
@@ -60,6 +62,7 @@ struct TransportDescriptor {
     /// The transport for the peers in the plan. Local; may throw.
     std::function<std::unique_ptr<Transport>(TransportPlan, const TransportSetup &)> make;
 
+    /// Whether it moves rows between arrays in this memory space.
     bool serves(MemorySpace space) const noexcept { return space == MemorySpace::Device ? servesDevice : servesHost; }
 };
 

@@ -29,6 +29,7 @@ struct BoxRamp {
     real start = 0; ///< x of the corner
     real angle = 0; ///< degrees, rising with x; 0: the side is flat
 
+    /// How far the ramp has raised the side at `x`, in units of length: 0 up to `start`, negative for negative angles.
     real heightAt(real x) const;
 };
 

@@ -93,6 +93,7 @@ class MovingField {
 template <class TArray>
 class MovingPair final : public MovingField {
   public:
+    /// Refers to the field, which must outlive this.
     explicit MovingPair(ArrayPair<TArray> &field) : field_(field) {
         static_assert(!hasRowShapes, "matrices whose shapes differ by row cannot be moved: make the field anew");
     }

@@ -19,7 +19,9 @@ struct DistributedGraph {
     std::vector<index> neighbours; ///< global vertex numbers
     std::vector<index> weights;    ///< [own vertices], >= 1; or empty on all ranks: all weights are 1
 
+    /// The number of own vertices.
     index size() const noexcept { return static_cast<index>(starts.size()) - 1; }
+    /// The global numbers of the neighbours of own vertex `vertex`, counted from 0 on this rank.
     std::span<const index> neighboursOf(index vertex) const {
         const auto v = static_cast<std::size_t>(vertex);
         return std::span<const index>(neighbours)

@@ -16,9 +16,11 @@ struct RigidMotion {
     std::array<real, 9> matrix{1, 0, 0, 0, 1, 0, 0, 0, 1};
     Point shift{};
 
+    /// Where the motion takes the point: matrix x + shift.
     Point operator()(const Point &x) const;
     /// Rotates a vector, such as a velocity.
     Point rotate(const Point &v) const;
+    /// The motion back; and the motion that is `before` first, then `after`.
     RigidMotion inverse() const;
     friend RigidMotion operator*(const RigidMotion &after, const RigidMotion &before);
 };

@@ -28,7 +28,9 @@ struct MeshSlice {
     std::span<const index> starts;      ///< [own cells + 1], into `nodes`
     std::span<const index> nodes;       ///< global points, listed as `ElementBlock` does
 
+    /// The number of own cells.
     index cells() const noexcept { return static_cast<index>(types.size()); }
+    /// The global points of own cell `cell`, counted from 0 on this rank.
     std::span<const index> nodesOf(index cell) const {
         const auto c = static_cast<std::size_t>(cell);
         return nodes.subspan(static_cast<std::size_t>(starts[c]), static_cast<std::size_t>(starts[c + 1] - starts[c]));

@@ -66,6 +66,7 @@ struct Finding {
     index number = -1; ///< in file order, of the first
     index fileId = 0;
 
+    /// Counts an element, and keeps its numbers if it is the first in the file so far. Local.
     void add(index elementNumber, index elementFileId) {
         if (count++ == 0 || elementNumber < number) {
             number = elementNumber;
