@@ -52,7 +52,6 @@ site_of() {
     "$venv/bin/python" docs/site/assemble.py "$source" "$parts/xml" "$parts/source" ${stub:+"$stub"}
     DNDS_SITE_VERSION=$name DNDS_SITE_VERSIONS=${names[*]} "$venv/bin/sphinx-build" --quiet --fail-on-warning --keep-going \
         --jobs auto -c docs/site -d "$parts/doctrees" "$parts/source" "$folder"
-    "$venv/bin/python" docs/site/check_html.py "$folder"
 }
 
 html=$PWD/build/site/html
@@ -77,4 +76,5 @@ else
     done
     printf '<meta http-equiv="refresh" content="0; url=latest/index.html">\n' >"$html/index.html"
 fi
+"$venv/bin/python" docs/site/check_html.py "$html" # links between versions, too
 say "the site is $html/index.html"
