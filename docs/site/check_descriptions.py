@@ -1,4 +1,4 @@
-"""Every public function of the installed headers has a description.
+"""Every public class and function of the installed headers has a description.
 
 usage: check_descriptions.py SOURCE XML
 
@@ -8,6 +8,7 @@ moving, destroying and overriding need none.
 
 import pathlib
 import sys
+import tempfile
 
 import api
 import assemble
@@ -15,6 +16,8 @@ import assemble
 
 def main(source, xml):
     source = pathlib.Path(source)
+    with tempfile.TemporaryDirectory() as folder:  # ends with a list of classes where some have none
+        api.write(xml, source, assemble.public_headers(source), pathlib.Path(folder))
     reference = api.Reference(xml, source)
     headers = {name for header in assemble.public_headers(source) for name in (header, header.removeprefix("DNDS/"))}
     found = sorted(set(reference.undescribed(headers)))
