@@ -22,6 +22,7 @@ void combine(Operation operation, std::span<real> x, std::span<const real> y);
 void combineRows(Operation operation, std::span<real> x, std::span<const real> row);
 /// Row `i` of `x` with the number `scalars[i]`.
 void combineScalars(Operation operation, std::span<real> x, std::span<const real> scalars);
+/// All elements.
 void fill(std::span<real> x, real value);
 void copy(std::span<real> to, std::span<const real> from);
 /// Makes every row of `x` a copy of `row`.
@@ -33,6 +34,7 @@ void addTo(std::span<real> y, real a, std::span<const real> x);
 real dot(std::span<const real> x, std::span<const real> y);
 /// The sum of all (x_i - y_i)^2.
 real squaredDistance(std::span<const real> x, std::span<const real> y);
+/// The sum of all elements.
 real sum(std::span<const real> x);
 
 /// The smallest and the largest element, both NaN if any element is; +infinity and -infinity where there are none.

@@ -56,6 +56,7 @@ class MatrixShapes {
     /// `common()` after choosing the run-time numbers from `shape`; changes nothing itself.
     /// @throws ArgumentError where `shape` contradicts static numbers, is negative, or has too many elements.
     MatrixShape merged(MatrixShape shape, std::string_view label) const;
+    /// Takes what `merged` or `mergedRows` returned.
     void setCommon(MatrixShape common) noexcept { common_ = common; }
 
     /// The same for the shapes of all rows, beginning with what `common` says: a dimension that is DynamicSize and not
@@ -75,6 +76,7 @@ class MatrixShapes {
     /// The shapes that belong to each row; 0 bytes unless both dimensions differ between rows.
     HostDeviceBuffer &perRow() noexcept { return perRow_; }
     const HostDeviceBuffer &perRow() const noexcept { return perRow_; }
+    /// The same as shapes, of which `space` is to have the latest: to be read, or to be changed there.
     const MatrixShape *read(MemorySpace space, std::string_view label) const {
         return reinterpret_cast<const MatrixShape *>(perRow_.read(space, label));
     }

@@ -39,6 +39,7 @@ struct IndexTransform {
     }
     /// The box of the cells that the cells of `box` are mapped to.
     Box operator()(const Box &box) const noexcept;
+    /// From the cells that it maps to, back.
     IndexTransform inverse() const noexcept;
     /// First this, then `next`.
     IndexTransform then(const IndexTransform &next) const noexcept;

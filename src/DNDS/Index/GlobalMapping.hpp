@@ -35,6 +35,7 @@ class GlobalMapping {
     /// This rank's first global row, and its number of rows.
     index localBegin() const noexcept { return begin(rank_); }
     index localSize() const noexcept { return size(rank_); }
+    /// Whether this rank owns a row of that number; whether there is one.
     bool isLocal(index global) const noexcept { return global >= begin(rank_) && global < end(rank_); }
     bool contains(index global) const noexcept { return global >= 0 && global < globalSize(); }
 

@@ -77,6 +77,7 @@ class GhostWindowView {
     DNDS_HOST_DEVICE GhostTarget ghost(index k) const { return table_.ghost(k); }
     DNDS_HOST_DEVICE GhostTarget local(index i) const { return table_.local(i); }
     DNDS_HOST_DEVICE GhostTarget global(index row) const { return table_.global(row); }
+    /// The number of ghosts, of owned rows, and of elements of a row.
     DNDS_HOST_DEVICE index ghostSize() const { return table_.ghostCount; }
     DNDS_HOST_DEVICE index fatherSize() const { return table_.owned; }
     DNDS_HOST_DEVICE rowsize width() const { return table_.width; }

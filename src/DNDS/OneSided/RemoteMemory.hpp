@@ -29,7 +29,8 @@ class NodeArena;
 /// Operations on the memory of other ranks, by rank and offset in bytes: loads and stores where the memory is mapped
 /// here, `FarAccess` elsewhere. docs/one_sided.md says what each promises.
 ///
-/// All functions are Local, unless stated. They throw what a kernel noted before (`checkKernels`), then
+/// All functions are Local, unless stated. Heaps and windows call `checkKernels` before them, for what a kernel noted.
+/// They throw
 /// - PeerError for good after one was thrown, here or by a call of another rank that this one was told of: the memory
 ///   can only be destroyed then
 /// - IndexError for a rank that does not exist, or beyond its memory; ArgumentError for words that are not aligned
@@ -114,7 +115,7 @@ class RemoteMemory {
         else if (bytes > 0)
             far_->get(rank, offset, to, bytes, completion);
     }
-    /// What the word was; with AtQuiet nothing is returned.
+    /// What the word was; with AtQuiet that is told only where the memory is mapped here.
     template <AtomicWord T>
     T atomic(int rank, std::size_t offset, AtomicOp op, T operand, T compare = T{},
              Completion completion = Completion::Now) {

@@ -269,8 +269,8 @@ class SymmetricHeap {
         BlockAllocator blocks;
         std::size_t size;
         std::map<std::uint64_t, Detail::HeapBlock> live; ///< by their offsets
-        std::uint64_t number =
-            0; ///< of the heap, on its communicator: allocations of two heaps differ in their serials
+        /// Of the heap, on its communicator: allocations of two heaps differ in their serials.
+        std::uint64_t number = 0;
         std::uint64_t calls = 0;
         std::optional<RemoteMemory> memory; ///< always there in a heap
     };

@@ -39,6 +39,7 @@ class CommChannel {
 
     /// `kept` is what the bytes lie in, until MPI has read them.
     void send(std::span<const std::byte> bytes, std::shared_ptr<const void> kept);
+    /// Says that there is nothing this time.
     void sendNull();
     /// Whether a receive is under way or done. Within a rank there is nothing to be started. Both throw LayoutError,
     /// from then on always, where more came than there was room for ahead.

@@ -29,12 +29,14 @@ class SparseElements {
     virtual std::size_t firstAbove(const std::byte *from, std::size_t count, real threshold) const noexcept = 0;
     /// Makes `count` elements the default.
     virtual void fill(std::byte *to, std::size_t count) const noexcept = 0;
+    /// Of an element: its size, and its type.
     virtual std::size_t bytes() const noexcept = 0;
     virtual ElementKind kind() const noexcept = 0;
     /// Those of the default, in the lowest bytes.
     virtual std::uint64_t bits() const noexcept = 0;
     /// Type and default, for comparison between ranks; to the bit.
     virtual std::string describe() const = 0;
+    /// Whether the default is neither infinite nor NaN.
     virtual bool finiteDefault() const noexcept = 0;
 };
 
