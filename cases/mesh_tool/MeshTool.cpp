@@ -70,7 +70,7 @@ struct Arguments {
     bool curve = false;
     bool byFaces = false;
     double imbalance = 0.03;
-    Geom::PartitionEffort effort = Geom::PartitionEffort::Usual;
+    Geom::PartitionEffort effort = Geom::PartitionEffort::Quick;
     std::vector<std::string> weights; ///< TYPE=NUMBER
     std::string folder;
 };
@@ -319,11 +319,9 @@ void addPartition(CLI::App &command, Arguments &arguments) {
     command.add_flag("--by-faces", arguments.byFaces, "count ghosts across faces instead of nodes");
     command.add_option("--imbalance", arguments.imbalance, "how much heavier than average a part may be")
         ->capture_default_str();
-    command.add_option("--effort", arguments.effort, "of PT-Scotch: least, usual, most")
-        ->transform(CLI::CheckedTransformer(
-            std::map<std::string, Geom::PartitionEffort>{{"least", Geom::PartitionEffort::Least},
-                                                         {"usual", Geom::PartitionEffort::Usual},
-                                                         {"most", Geom::PartitionEffort::Most}}));
+    command.add_option("--effort", arguments.effort, "of PT-Scotch: quick, thorough")
+        ->transform(CLI::CheckedTransformer(std::map<std::string, Geom::PartitionEffort>{
+            {"quick", Geom::PartitionEffort::Quick}, {"thorough", Geom::PartitionEffort::Thorough}}));
     command
         .add_option("--weights", arguments.weights,
                     "what cells of a type cost, 1 where nothing is said: TETRA_4=2,HEXA_8=3")

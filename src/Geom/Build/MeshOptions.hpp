@@ -33,7 +33,7 @@ struct MeshOptions {
     Partitioner partitioner = Partitioner::Graph;
     double imbalance = 0.03; ///< see PartitionOptions
     int seed = 1;
-    PartitionEffort effort = PartitionEffort::Usual;
+    PartitionEffort effort = PartitionEffort::Quick;
     std::vector<int> givenPart{}; ///< [own cells of the source] ranks
     /// [own cells of the source] costs of cells, from 1 to 2^31 - 1; empty on all ranks: equal costs. Ranks get equal
     /// shares of the cost instead of equal numbers of cells. Not with Given.

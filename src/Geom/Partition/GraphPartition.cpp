@@ -132,18 +132,6 @@ index weightDivisor(CommunicatorView comm, const DistributedGraph &graph, index 
     return total <= room ? 1 : static_cast<index>(total / std::max(room, 1.0)) + 1;
 }
 
-SCOTCH_Num strategyOf(PartitionEffort effort) {
-    switch (effort) {
-    case PartitionEffort::Least:
-        return SCOTCH_STRATSPEED;
-    case PartitionEffort::Most:
-        return SCOTCH_STRATQUALITY;
-    case PartitionEffort::Usual:
-        break;
-    }
-    return SCOTCH_STRATDEFAULT;
-}
-
 /// Fills `part` by PT-Scotch's k-way partitioning. Collective over `comm`, which must not be used otherwise.
 void runScotch(CommunicatorView comm, NarrowGraph &graph, bool weighted, int parts, const PartitionOptions &options,
                std::vector<SCOTCH_Num> &part) {
@@ -163,10 +151,10 @@ void runScotch(CommunicatorView comm, NarrowGraph &graph, bool weighted, int par
         SCOTCH_contextRandomReset(&context.object);
         code |= SCOTCH_contextThreadSpawn(&context.object, 1, nullptr);
     }
+    const SCOTCH_Num effort = options.effort == PartitionEffort::Quick ? SCOTCH_STRATSPEED : SCOTCH_STRATQUALITY;
     ScotchStrategy strategy;
     strategy.alive = SCOTCH_stratInit(&strategy.object) == 0;
-    code |= strategy.alive ? SCOTCH_stratDgraphMapBuild(&strategy.object, strategyOf(options.effort),
-                                                        static_cast<SCOTCH_Num>(comm.size()),
+    code |= strategy.alive ? SCOTCH_stratDgraphMapBuild(&strategy.object, effort, static_cast<SCOTCH_Num>(comm.size()),
                                                         static_cast<SCOTCH_Num>(parts), options.imbalance)
                            : 1;
     checkScotch(comm, code, "its set-up");

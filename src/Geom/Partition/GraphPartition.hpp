@@ -11,13 +11,16 @@
 namespace DNDS::Geom {
 
 /// PT-Scotch's strategies: how long it looks for parts with few edges between them (docs/performance.md compares).
-enum class PartitionEffort : unsigned char { Least, Usual, Most };
+enum class PartitionEffort : unsigned char {
+    Quick,   ///< little more than half the time, and on the average as few edges between parts
+    Thorough ///< its strategy for quality
+};
 
 /// Choices for `partitionGraph`; the same on all ranks.
 struct PartitionOptions {
     double imbalance = 0.03; ///< how much heavier than the average a part may be; a goal, not met on some small graphs
     int seed = 1;            ///< most other seeds give another partition of similar quality
-    PartitionEffort effort = PartitionEffort::Usual;
+    PartitionEffort effort = PartitionEffort::Quick;
 };
 
 /// The part, in [0, parts), of each vertex of this rank: [own vertices]. Collective.
