@@ -30,7 +30,7 @@ std::vector<index> weightsOfAll() {
             const auto &x = whole.coordinates[static_cast<std::size_t>(node)];
             return x[0] <= 0.5 && x[1] <= 0.5 && x[2] <= 0.5;
         });
-        weights.push_back(corner ? 20 : 1);
+        weights.push_back(corner ? 100 : 1);
     }
     return weights;
 }
