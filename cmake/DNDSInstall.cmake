@@ -10,7 +10,7 @@ foreach(library IN ITEMS HDF5 CGNS NETCDF TBB)
     set(DNDS_HAS_${library} FALSE)
   endif()
 endforeach()
-foreach(library IN ITEMS Serialize GridFile Petsc Geom)
+foreach(library IN ITEMS Serialize GridFile Petsc Hypre Geom)
   string(TOUPPER "DNDS_HAS_${library}" has)
   set(${has} FALSE)
   if(TARGET DNDS${library})
@@ -32,6 +32,7 @@ write_basic_package_version_file("${PROJECT_BINARY_DIR}/DNDSConfigVersion.cmake"
 install(FILES "${PROJECT_BINARY_DIR}/DNDSConfig.cmake" "${PROJECT_BINARY_DIR}/DNDSConfigVersion.cmake"
         DESTINATION "${packageDir}")
 install(FILES cmake/DNDSKernels.cmake cmake/DNDSMpiOfLibrary.cmake cmake/FindCGNSLibrary.cmake
+              cmake/FindHypreLibrary.cmake
               cmake/FindParallelHDF5.cmake cmake/FindParallelNetCDF.cmake cmake/FindPetscLibrary.cmake cmake/FindPTScotch.cmake
         DESTINATION "${packageDir}")
 # Draws what DNDS_TRACE records; needs Python with Matplotlib, and none of the library.

@@ -37,6 +37,10 @@ DNDS::KrylovResult solveByDnds(const DNDS::SparseMatrix<> &a, const Temperature 
 /// as long as the function lives. Collective. Throws NotBuiltError on all ranks in builds without PETSc.
 SystemSolver solveByPetsc();
 
+/// Conjugate gradients of DNDS, preconditioned by algebraic multigrid of hypre. Throws NotBuiltError on all ranks in
+/// builds without hypre.
+SystemSolver solveByHypre();
+
 /// The discrete body. Rows of the matrix are computed by the ranks that own their nodes from all cells around them, in
 /// the order of the file, so that no bit of a result depends on the number of ranks.
 class Conduction {

@@ -108,7 +108,7 @@ bool verify(CommunicatorView comm, const Choices &choices) {
     real last = 0;
     real order = 0;
     print(comm,
-          fmt::format("{:>8} {:>12} {:>8} {:>6}", "nodes", "error", "order", choices.by == "dnds" ? "CG" : "KSP"));
+          fmt::format("{:>8} {:>12} {:>8} {:>6}", "nodes", "error", "order", choices.by == "petsc" ? "KSP" : "CG"));
     for (const DNDS::index bricks : {4, 8, 16}) {
         box.cells = {bricks, bricks, bricks};
         const Geom::UnstructuredMesh mesh = Geom::buildMesh(comm, Geom::makeBoxMesh(box, comm));
@@ -157,8 +157,10 @@ int run(CommunicatorView comm, int argc, char **argv) {
     steps->needs(app.add_option("--dt", choices.timeStep, "s")->check(CLI::PositiveNumber));
     app.add_option("--tolerance", choices.solver.relative, "of the residual, relative to the right-hand side");
     app.add_option("--iterations", choices.solver.maxIterations, "at most");
-    app.add_option("--by", choices.by, "whose solver: dnds, or petsc with its options in PETSC_OPTIONS (-poisson_...)")
-        ->check(CLI::IsMember({"dnds", "petsc"}));
+    app.add_option("--by", choices.by,
+                   "whose solver: dnds; hypre, whose multigrid preconditions that of dnds; or petsc with its "
+                   "options in PETSC_OPTIONS (-poisson_...)")
+        ->check(CLI::IsMember({"dnds", "hypre", "petsc"}));
     app.add_option("--output", choices.output, "a VTKHDF file of the temperature at nodes");
     try {
         app.parse(argc, argv);
@@ -169,6 +171,8 @@ int run(CommunicatorView comm, int argc, char **argv) {
     }
     if (choices.by == "petsc")
         choices.solve = solveByPetsc();
+    if (choices.by == "hypre")
+        choices.solve = solveByHypre();
     return (choices.verify.empty() ? solveBody(comm, choices) : verify(comm, choices)) ? 0 : 1;
 }
 

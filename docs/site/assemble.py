@@ -18,7 +18,7 @@ LINK = re.compile(r"\]\(([A-Za-z0-9_./-]+)(#[^)]*)?\)")
 
 def public_headers(source):
     """The headers that the library installs, as programs include them, in the order of the lists."""
-    parts = ("Serialize", "GridFile", "Petsc")
+    parts = ("Serialize", "GridFile", "Petsc", "Hypre")
     for folder, prefix in (("src", ""), *((f"src/DNDS/{part}", f"DNDS/{part}/") for part in parts),
                            ("src/Geom", "DNDS/Geom/")):
         if (source / folder / "CMakeLists.txt").exists():

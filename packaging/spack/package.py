@@ -47,5 +47,6 @@ class Dnds(CMakePackage):  # noqa: F405
             self.define_from_variant("DNDS_CGNS", "cgns"),
             self.define_from_variant("DNDS_NETCDF", "netcdf"),
             self.define_from_variant("DNDS_PETSC", "petsc"),
+            self.define("DNDS_HYPRE", False),
             self.define_from_variant("BUILD_SHARED_LIBS", "shared"),
         ]

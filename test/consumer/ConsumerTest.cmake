@@ -1,6 +1,6 @@
 # Installs the build to a temporary prefix, moves it, then builds and runs the project beside this script against it: by CMake, by
 # pkg-config, and from the sources by FetchContent. Called by ctest with buildDir, projectDir, sourceDir, workDir, generator,
-# buildType, compiler, mpiCompiler, mpiexecCommand and hasPetsc.
+# buildType, compiler, mpiCompiler, mpiexecCommand, hasPetsc and hasHypre.
 
 set(prefix "${workDir}/prefix")
 file(REMOVE_RECURSE "${workDir}")
@@ -20,6 +20,9 @@ run("${CMAKE_COMMAND}" --build "${workDir}/build")
 set(programs consumer checked_O0 checked_O2)
 if(EXISTS "${workDir}/build/mesh")
   list(APPEND programs mesh)
+endif()
+if(hasHypre)
+  list(APPEND programs hypre)
 endif()
 if(hasPetsc)
   list(APPEND programs petsc)
@@ -53,7 +56,7 @@ if(pkgConfig AND mpiCompiler)
   list(GET files 0 first)
   cmake_path(GET first PARENT_PATH folder)
   set(ENV{PKG_CONFIG_PATH} "${folder}")
-  foreach(pair IN ITEMS main:dnds mesh:dnds-geom petsc:dnds-petsc)
+  foreach(pair IN ITEMS main:dnds mesh:dnds-geom petsc:dnds-petsc hypre:dnds-hypre)
     string(REPLACE ":" ";" pair "${pair}")
     list(POP_FRONT pair source)
     if(NOT EXISTS "${folder}/${pair}.pc")

@@ -2,14 +2,14 @@
 /// @brief Sparse matrices of DNDS as those of PETSc.
 #pragma once
 
-#include "DNDS/Index/GhostMapping.hpp"
+#include "DNDS/Linear/GlobalEntries.hpp"
 #include "DNDS/Linear/SparseMatrix.hpp"
 #include "DNDS/Petsc/Calls.hpp"
 
 #include <cstddef>
 #include <memory>
+#include <optional>
 #include <string>
-#include <vector>
 
 namespace DNDS::Petsc {
 
@@ -33,12 +33,8 @@ class Matrix {
         const CommunicatorView comm = this->comm();
         onAllRanks(comm, [&](const ErrorNotes &) {
             requireStarted("a matrix");
-            const auto &mapping = pattern_->unknowns()->mapping();
-            DNDS_CHECK(mapping != nullptr, StateError,
-                       "'{}' cannot become a matrix of PETSc: its pattern was made from lists, without global numbers",
-                       matrix.name());
-            (void)toPetscInt(mapping->global()->globalSize() * b, "the rows of a matrix");
-            numberEntries(*mapping);
+            entries_.emplace(*pattern_, "a matrix of PETSc");
+            (void)toPetscInt(pattern_->unknowns()->mapping()->global()->globalSize() * b, "the rows of a matrix");
         });
         onAllRanks(comm, [&](const ErrorNotes &notes) {
             const auto rows = static_cast<PetscInt>(pattern_->rows() * b);
@@ -49,9 +45,10 @@ class Matrix {
             notes.check(MatSetOptionsPrefix(get(), prefix.c_str()), "MatSetOptionsPrefix");
             notes.check(MatSetType(get(), b == 1 ? MATAIJ : MATBAIJ), "MatSetType");
             notes.check(MatSetFromOptions(get()), "MatSetFromOptions");
+            const PetscInt *const own = entries_->own.data();
+            const PetscInt *const others = entries_->others.data();
             notes.check( // of symmetric types the upper half, which has no more entries
-                MatXAIJSetPreallocation(get(), b, own_.data(), ghosts_.data(), own_.data(), ghosts_.data()),
-                "MatXAIJSetPreallocation");
+                MatXAIJSetPreallocation(get(), b, own, others, own, others), "MatXAIJSetPreallocation");
             notes.check(MatSetUp(get()), "MatSetUp"); // for types without preallocation, such as dense
             notes.check(MatSetOption(get(), MAT_NO_OFF_PROC_ENTRIES, PETSC_TRUE), "MatSetOption");
         });
@@ -85,7 +82,7 @@ class Matrix {
                 const PetscInt together = b == 1 ? count : 1;
                 for (PetscInt k = 0; k < count; k += together) {
                     const std::size_t at = begin + static_cast<std::size_t>(k);
-                    notes.check(MatSetValuesBlocked(get(), 1, &number, together, &columns_[at],
+                    notes.check(MatSetValuesBlocked(get(), 1, &number, together, &entries_->columns[at],
                                                     matrix.values().data() + at * b * b, ADD_VALUES),
                                 "MatSetValuesBlocked");
                 }
@@ -100,27 +97,9 @@ class Matrix {
   private:
     CommunicatorView comm() const { return pattern_->unknowns()->context().comm(); }
 
-    /// Global numbers of columns, and how many of them in each row are own and ghosts.
-    void numberEntries(const GhostMapping &mapping) {
-        columns_.reserve(pattern_->columns().size());
-        for (index row = 0; row < pattern_->rows(); ++row) {
-            const auto columns = pattern_->columns(row);
-            PetscInt own = 0;
-            for (const LocalIndex column : columns) {
-                const index global = mapping.toGlobal(column);
-                columns_.push_back(static_cast<PetscInt>(global));
-                own += mapping.global()->isLocal(global) ? 1 : 0; // also where a ghost copies an own row
-            }
-            own_.push_back(own);
-            ghosts_.push_back(static_cast<PetscInt>(columns.size()) - own_.back());
-        }
-    }
-
     std::shared_ptr<const MatrixPattern> pattern_;
     Owner<Mat, MatDestroy> mat_;
-    std::vector<PetscInt> columns_; ///< global block columns of owned rows' entries
-    std::vector<PetscInt> own_;     ///< [owned rows] entries in columns of this rank
-    std::vector<PetscInt> ghosts_;  ///< [owned rows] the others
+    std::optional<GlobalEntries<PetscInt>> entries_; ///< by blocks; always there in a matrix
 };
 
 } // namespace DNDS::Petsc

@@ -1,0 +1,128 @@
+/// @file Matrix.hpp
+/// @brief Sparse matrices of DNDS as those of hypre.
+#pragma once
+
+#include "DNDS/Hypre/Vector.hpp"
+#include "DNDS/Linear/GlobalEntries.hpp"
+#include "DNDS/Linear/SparseMatrix.hpp"
+#include "DNDS/Mpi/Communicator.hpp"
+
+#include <HYPRE_IJ_mv.h>
+
+#include <cstddef>
+#include <memory>
+#include <optional>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+namespace DNDS::Hypre {
+
+/// A ParCSR matrix of hypre with the entries of a SparseMatrix, on a communicator of its own: blocks become b rows and
+/// b columns of numbers. It is a copy: hypre keeps entries of own and of other ranks' columns apart. Entries whose
+/// columns are copies of one row, periodic images, are added.
+template <int b>
+class Matrix {
+  public:
+    /// Collective. O(entries). Throws on all ranks StateError for a pattern without global numbers, ArgumentError where
+    /// hypre's integers are too short, and what hypre refuses (`check`).
+    explicit Matrix(const SparseMatrix<b> &matrix)
+        : comm_(Communicator::duplicate(matrix.pattern().unknowns()->context().comm())), global_(globalOf(matrix)) {
+        std::optional<GlobalEntries<HYPRE_BigInt>> entries;
+        comm_.view().guarded([&] {
+            entries.emplace(matrix.pattern(), "a matrix of hypre");
+            (void)toHypreInt(global_->globalSize() * b, "the rows of a matrix");
+        });
+        comm_.view().guarded([&] { make(*entries); }); // apart, as hypre waits for all ranks there
+        comm_.view().guarded([&] { fill(matrix, *entries); });
+        comm_.view().guarded([&] { // likewise
+            check(HYPRE_IJMatrixAssemble(matrix_.get()), "HYPRE_IJMatrixAssemble");
+            void *object = nullptr;
+            check(HYPRE_IJMatrixGetObject(matrix_.get(), &object), "HYPRE_IJMatrixGetObject");
+            parcsr_ = static_cast<HYPRE_ParCSRMatrix>(object);
+        });
+    }
+
+    /// hypre's object, for its own calls.
+    HYPRE_ParCSRMatrix get() const noexcept { return parcsr_; }
+    /// The communicator in which hypre works.
+    CommunicatorView comm() const { return comm_.view(); }
+
+    /// The owned rows of `u` without a copy, which hypre may change. `u` must outlive it. Local. Throws LayoutError for
+    /// other rows than those of the matrix.
+    Vector vector(ArrayDof<b, 1> &u) const {
+        requireRows(u);
+        return Vector(comm_.view().handle(), *global_, b, u.father->data());
+    }
+    /// The same for a vector that hypre only reads.
+    Vector vector(const ArrayDof<b, 1> &u) const {
+        requireRows(u);
+        // hypre has no vectors of constant numbers.
+        return Vector(comm_.view().handle(), *global_, b, const_cast<real *>(std::as_const(*u.father).data()));
+    }
+
+  private:
+    struct Destroy {
+        void operator()(HYPRE_IJMatrix matrix) const noexcept {
+            if (mpiActive())
+                HYPRE_IJMatrixDestroy(matrix);
+        }
+    };
+
+    static std::shared_ptr<const GlobalMapping> globalOf(const SparseMatrix<b> &matrix) {
+        const auto &mapping = matrix.pattern().unknowns()->mapping();
+        return mapping != nullptr ? mapping->global() : nullptr;
+    }
+    void make(const GlobalEntries<HYPRE_BigInt> &entries) {
+        const auto begin = static_cast<HYPRE_BigInt>(global_->localBegin() * b);
+        const auto end = static_cast<HYPRE_BigInt>(begin + global_->localSize() * b);
+        HYPRE_ClearAllErrors(); // of calls by others
+        HYPRE_IJMatrix made = nullptr;
+        check(HYPRE_IJMatrixCreate(comm_.view().handle(), begin, end - 1, begin, end - 1, &made),
+              "HYPRE_IJMatrixCreate");
+        matrix_.reset(made);
+        check(HYPRE_IJMatrixSetObjectType(made, HYPRE_PARCSR), "HYPRE_IJMatrixSetObjectType");
+        const auto spread = [](const std::vector<HYPRE_BigInt> &blocks) {
+            std::vector<HYPRE_Int> rows;
+            rows.reserve(blocks.size() * b);
+            for (const HYPRE_BigInt count : blocks)
+                rows.insert(rows.end(), b, static_cast<HYPRE_Int>(count * b));
+            return rows;
+        };
+        check(HYPRE_IJMatrixSetDiagOffdSizes(made, spread(entries.own).data(), spread(entries.others).data()),
+              "HYPRE_IJMatrixSetDiagOffdSizes");
+        check(HYPRE_IJMatrixInitialize(made), "HYPRE_IJMatrixInitialize");
+    }
+    void fill(const SparseMatrix<b> &matrix, const GlobalEntries<HYPRE_BigInt> &entries) {
+        const MatrixPattern &pattern = matrix.pattern();
+        std::vector<HYPRE_BigInt> columns;
+        std::vector<real> values;
+        auto number = static_cast<HYPRE_BigInt>(global_->localBegin() * b);
+        for (index row = 0; row < pattern.rows(); ++row)
+            for (int i = 0; i < b; ++i, ++number) {
+                columns.clear();
+                values.clear();
+                const auto begin = static_cast<std::size_t>(pattern.starts()[static_cast<std::size_t>(row)]);
+                for (std::size_t at = begin; at < begin + pattern.columns(row).size(); ++at)
+                    for (int j = 0; j < b; ++j) {
+                        columns.push_back(entries.columns[at] * b + j);
+                        values.push_back(matrix.at(at)(i, j));
+                    }
+                auto count = static_cast<HYPRE_Int>(columns.size());
+                check(HYPRE_IJMatrixAddToValues(matrix_.get(), 1, &count, &number, columns.data(), values.data()),
+                      "HYPRE_IJMatrixAddToValues");
+            }
+    }
+    void requireRows(const ArrayDof<b, 1> &u) const {
+        DNDS_CHECK(u.father->size() == global_->localSize(), LayoutError,
+                   "the matrix has {} owned rows, but the vector '{}' {}", global_->localSize(), u.father->label(),
+                   u.father->size());
+    }
+
+    Communicator comm_;
+    std::shared_ptr<const GlobalMapping> global_;
+    std::unique_ptr<std::remove_pointer_t<HYPRE_IJMatrix>, Destroy> matrix_;
+    HYPRE_ParCSRMatrix parcsr_ = nullptr; ///< in it
+};
+
+} // namespace DNDS::Hypre
