@@ -193,6 +193,8 @@ class Reference:
         self.prose = Prose({})
         self.written = set()
         self.silent = []  # classes without a description
+        self.nested = {inner.get("refid") for other in self.compounds.values() if other.get("kind") in ("class", "struct")
+                       for inner in other.findall("innerclass")}
         self.headers = {plain_path(one): one for one in self.compounds.values()
                         if one.get("kind") == "file" and plain_path(one).endswith(".hpp")}
         self.texts = {}  # header -> its lines
@@ -274,7 +276,7 @@ class Reference:
         self.written.add(refid)
         name = tidy(plain(one.find("compoundname"))).removeprefix("DNDS::")
         described = self.prose.description(one)
-        if not described and not re.search(r"<|::|Detail", name.removeprefix("Geom::").removeprefix("Task::")):
+        if not described and not re.search(r"<|Detail", name) and refid not in self.nested:
             self.silent.append(f"{plain_path(one)}: {name}")
         lines = [f"({anchor(refid)})=", f"## {one.get('kind')} {escape(name)}", ""]
         if one.find("templateparamlist") is not None:
@@ -296,14 +298,12 @@ class Reference:
 
     def page(self, header):
         one = self.headers[header]
-        nested = {inner.get("refid") for other in self.compounds.values() if other.get("kind") in ("class", "struct")
-                  for inner in other.findall("innerclass")}
         lines = [f"# {header.rsplit('/', 1)[1]}", ""]
         for block in self.prose.description(one):
             lines += [*block, ""]
         lines += ["```cpp", f'#include "{header if header.startswith("DNDS/") else "DNDS/" + header}"', "```", ""]
         for inner in one.findall("innerclass"):
-            if inner.get("refid") not in nested:
+            if inner.get("refid") not in self.nested:
                 lines += self.compound(inner.get("refid"))
         free = [member for member in self.free.get(header, {}).values()
                 if "detail::" not in plain(member.find("qualifiedname"))]

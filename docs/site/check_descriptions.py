@@ -1,4 +1,4 @@
-"""Every public class and function of the installed headers has a description.
+"""Every public class and function of the installed headers has a description, but for classes within classes.
 
 usage: check_descriptions.py SOURCE XML
 

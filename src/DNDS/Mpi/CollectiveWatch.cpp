@@ -12,15 +12,32 @@
 #include <chrono>
 #include <condition_variable>
 #include <csignal>
+#include <exception>
 #include <mutex>
 #include <string>
-#include <system_error>
 #include <thread>
+#include <utility>
 #include <vector>
 
 namespace DNDS::Detail {
 
 namespace {
+
+/// While one lives, this thread takes no signals, nor do those that it starts.
+class SignalsBlocked {
+  public:
+    SignalsBlocked() {
+        sigset_t all;
+        sigfillset(&all);
+        pthread_sigmask(SIG_SETMASK, &all, &before_);
+    }
+    SignalsBlocked(const SignalsBlocked &) = delete;
+    SignalsBlocked &operator=(const SignalsBlocked &) = delete;
+    ~SignalsBlocked() { pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
+
+  private:
+    sigset_t before_{};
+};
 
 /// The thread, and what it looks at.
 class CollectiveWatch {
@@ -28,31 +45,36 @@ class CollectiveWatch {
     void setLimit(double seconds) {
         if (inForkedChild()) // which has no such thread
             return;
-        const std::lock_guard lock(mutex_);
-        limit_ = seconds;
-        if (seconds <= 0 || thread_.joinable())
-            return;
-        end_ = false;
-        atFinalize([](void *watch) noexcept { static_cast<CollectiveWatch *>(watch)->stop(); }, this);
-        // Signals are for the program's own threads.
-        sigset_t all, before;
-        sigfillset(&all);
-        pthread_sigmask(SIG_SETMASK, &all, &before);
-        try {
-            thread_ = std::thread([this] { run(); });
-        } catch (const std::system_error &) {
-            warn("DNDS_WAIT_TIMEOUT: there is no thread to be had that watches collective calls");
+        bool start = false;
+        {
+            const std::lock_guard lock(mutex_);
+            limit_ = seconds;
+            start = seconds > 0 && !std::exchange(started_, started_ || seconds > 0);
         }
-        pthread_sigmask(SIG_SETMASK, &before, nullptr);
+        changed_.notify_all();
+        if (!start)
+            return;
+        atFinalize([](void *watch) noexcept { static_cast<CollectiveWatch *>(watch)->stop(); }, this);
+        try {
+            const SignalsBlocked blocked; // they are for the program's own threads
+            thread_ = std::thread([this] { run(); });
+        } catch (const std::exception &error) {
+            warn("DNDS_WAIT_TIMEOUT: there is no thread that could watch collective calls: {}", error.what());
+        }
     }
 
     void seeThrough(const std::shared_ptr<NodeArena> &arena) {
         const std::lock_guard lock(mutex_);
-        std::erase_if(arenas_, [](const auto &other) { return other.expired(); });
-        arenas_.push_back(arena);
+        std::erase_if(arenas_, [](const Seen &other) { return other.arena.expired(); });
+        arenas_.push_back({arena, arena->nodeSize()});
     }
 
   private:
+    struct Seen {
+        std::weak_ptr<NodeArena> arena;
+        int nodeSize;
+    };
+
     void stop() noexcept {
         if (inForkedChild())
             return;
@@ -67,53 +89,55 @@ class CollectiveWatch {
 
     void run() {
         std::unique_lock lock(mutex_);
-        double told = 0; // the call that was told of began then
         while (!end_) {
+            if (limit_ > 0)
+                changed_.wait_for(lock, std::chrono::duration<double>(std::clamp(limit_ / 8, 0.01, 1.0)));
+            else
+                changed_.wait(lock);
             const double limit = limit_;
-            const double pause = std::clamp(limit / 8, 0.01, 1.0);
-            changed_.wait_for(lock, std::chrono::duration<double>(pause));
-            const double since = oldestCollective();
-            if (end_ || limit <= 0 || since <= told || machineSeconds() - since < limit)
+            const double since = oldestUntold();
+            if (end_ || limit <= 0 || since <= 0 || machineSeconds() - since < limit)
                 continue;
-            const std::shared_ptr<NodeArena> arena = widest();
+            const std::weak_ptr<NodeArena> arena = widest();
             lock.unlock();
-            if (tell(arena.get(), since))
-                told = since;
+            tell(arena.lock().get(), since, limit);
             lock.lock();
         }
     }
 
-    /// The arena that most ranks share; null where this rank is alone.
-    std::shared_ptr<NodeArena> widest() const {
-        std::shared_ptr<NodeArena> found;
-        for (const auto &candidate : arenas_)
-            if (auto arena = candidate.lock(); arena && (!found || arena->nodeSize() > found->nodeSize()))
-                found = std::move(arena);
-        return found;
+    /// The arena that most ranks share; none where this rank is alone.
+    std::weak_ptr<NodeArena> widest() const noexcept {
+        const Seen *found = nullptr;
+        for (const Seen &seen : arenas_)
+            if (!seen.arena.expired() && (found == nullptr || seen.nodeSize > found->nodeSize))
+                found = &seen;
+        return found != nullptr ? found->arena : std::weak_ptr<NodeArena>();
     }
 
-    /// Whether that was told, or another rank does it.
-    static bool tell(NodeArena *arena, double since) noexcept {
+    static void tell(NodeArena *arena, double since, double limit) noexcept {
         try {
             const std::string mine = ownWhereabouts();
-            for (int lower = 0; arena != nullptr && lower < arena->nodeRank(); ++lower)
-                if (arena->whereabouts(lower).text == mine)
-                    return true;
+            for (int lower = 0; arena != nullptr && lower < arena->nodeRank(); ++lower) {
+                const Whereabouts::Said said = arena->whereabouts(lower);
+                if (said.text == mine && said.since > 0 && machineSeconds() - said.since >= limit) {
+                    noteTold(since); // by that rank
+                    return;
+                }
+            }
             const std::string all = rollCall(arena);
-            if (oldestCollective() != since) // it has just ended
-                return false;
-            warn(fmt::format("rank {} has waited {:.2g} s for ranks that have not come (DNDS_WAIT_TIMEOUT), in {}{}",
-                             errorRank(), machineSeconds() - since, mine, all));
+            if (noteTold(since))
+                warn(fmt::format("rank {} has been for {} (DNDS_WAIT_TIMEOUT) in {}{}", errorRank(),
+                                 secondsText(machineSeconds() - since), mine, all));
         } catch (const std::exception &) { // no memory: nobody hears of it
         }
-        return true;
     }
 
     std::mutex mutex_;
     std::condition_variable changed_;
     double limit_ = 0;
+    bool started_ = false;
     bool end_ = false;
-    std::vector<std::weak_ptr<NodeArena>> arenas_;
+    std::vector<Seen> arenas_;
     std::thread thread_;
 };
 

@@ -11,8 +11,8 @@ class NodeArena;
 namespace Detail {
 
 /// From now on, a thread of this process warns, once a call, where a collective call has lasted `seconds`, with a roll
-/// call; of ranks of a node that wait in the same call, the lowest. 0: no longer. The call goes on: some rank may only
-/// be slow. Local; the thread ends with MPI.
+/// call; of ranks of a node that say the same of where they are, the lowest. 0: no longer. The call goes on: some rank
+/// may only be slow. Local; the thread ends with MPI.
 void watchCollectives(double seconds);
 
 /// Adds an arena through which other ranks can be seen. Local, thread-safe.

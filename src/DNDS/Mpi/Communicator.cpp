@@ -164,8 +164,8 @@ void CommunicatorView::beforeCollective(SourceLocation where) const {
 
 void CommunicatorView::broadcastBytes(void *bytes, std::size_t count, int root) const {
     constexpr std::size_t most = std::size_t{1} << 30U; // counts of MPI are int
-    const Doing doing = Doing::collective("MPI_Bcast");
     beforeCollective();
+    const Doing doing = Doing::collective("MPI_Bcast");
     for (std::size_t done = 0; done < count; done += most)
         checkMpi(MPI_Bcast(static_cast<std::byte *>(bytes) + done, static_cast<int>(std::min(most, count - done)),
                            MPI_BYTE, root, comm_),
@@ -205,8 +205,8 @@ Communicator::~Communicator() {
 
 Communicator Communicator::duplicate(CommunicatorView parent) {
     MPI_Comm comm = MPI_COMM_NULL;
-    const Doing doing = Doing::collective("MPI_Comm_dup");
     parent.beforeCollective();
+    const Doing doing = Doing::collective("MPI_Comm_dup");
     checkMpi(MPI_Comm_dup(parent.handle(), &comm), "MPI_Comm_dup");
     Communicator owner(comm);
     returnErrors(comm);
@@ -215,8 +215,8 @@ Communicator Communicator::duplicate(CommunicatorView parent) {
 
 Communicator Communicator::split(CommunicatorView parent, int color, int key) {
     MPI_Comm comm = MPI_COMM_NULL;
-    const Doing doing = Doing::collective("MPI_Comm_split");
     parent.beforeCollective();
+    const Doing doing = Doing::collective("MPI_Comm_split");
     checkMpi(MPI_Comm_split(parent.handle(), color, key, &comm), "MPI_Comm_split");
     Communicator owner(comm);
     if (comm != MPI_COMM_NULL)
@@ -227,8 +227,8 @@ Communicator Communicator::split(CommunicatorView parent, int color, int key) {
 Communicator Communicator::splitNode(CommunicatorView parent, int ranksPerNode) {
     DNDS_CHECK(ranksPerNode >= 0, ArgumentError, "virtual nodes of {} ranks", ranksPerNode);
     MPI_Comm comm = MPI_COMM_NULL;
-    const Doing doing = Doing::collective("MPI_Comm_split_type");
     parent.beforeCollective();
+    const Doing doing = Doing::collective("MPI_Comm_split_type");
     checkMpi(MPI_Comm_split_type(parent.handle(), MPI_COMM_TYPE_SHARED, parent.rank(), MPI_INFO_NULL, &comm),
              "MPI_Comm_split_type");
     Communicator node(comm);

@@ -73,8 +73,8 @@ class CommunicatorView {
     /// Collective. Every rank passes `count` values; afterwards all hold the result of `op` over ranks, element-wise.
     template <class T>
     void allReduce(T *values, int count, MPI_Op op) const {
-        const Doing doing = Doing::collective("MPI_Allreduce");
         beforeCollective();
+        const Doing doing = Doing::collective("MPI_Allreduce");
         checkMpi(MPI_Allreduce(MPI_IN_PLACE, values, count, mpiTypeOf<T>(), op, comm_), "MPI_Allreduce");
     }
     /// Collective. The result of `op` over the ranks' values.
@@ -88,8 +88,8 @@ class CommunicatorView {
     std::vector<T> allGather(T value) const {
         requireMpiActive("ranks communicate");
         std::vector<T> all(static_cast<std::size_t>(size_));
-        const Doing doing = Doing::collective("MPI_Allgather");
         beforeCollective();
+        const Doing doing = Doing::collective("MPI_Allgather");
         checkMpi(MPI_Allgather(&value, 1, mpiTypeOf<T>(), all.data(), 1, mpiTypeOf<T>(), comm_), "MPI_Allgather");
         return all;
     }
@@ -116,8 +116,8 @@ class CommunicatorView {
     /// Collective. Replaces each of `count` values by its sum over the ranks before this one: 0 on rank 0.
     template <class T>
     void exclusiveScan(T *values, int count) const {
-        const Doing doing = Doing::collective("MPI_Exscan");
         beforeCollective();
+        const Doing doing = Doing::collective("MPI_Exscan");
         checkMpi(MPI_Exscan(MPI_IN_PLACE, values, count, mpiTypeOf<T>(), MPI_SUM, comm_), "MPI_Exscan");
         if (rank_ == 0) // MPI leaves them as they are
             std::fill_n(values, count, T{});
@@ -130,8 +130,8 @@ class CommunicatorView {
     }
     /// Collective.
     void barrier() const {
-        const Doing doing = Doing::collective("MPI_Barrier");
         beforeCollective();
+        const Doing doing = Doing::collective("MPI_Barrier");
         checkMpi(MPI_Barrier(comm_), "MPI_Barrier");
     }
 

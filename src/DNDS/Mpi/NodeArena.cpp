@@ -106,7 +106,10 @@ std::shared_ptr<NodeArena> NodeArena::create(CommunicatorView node, std::string 
         failure = std::current_exception();
     }
     static_assert(sizeof(mine) == 4 * sizeof(std::int64_t));
-    checkMpi(MPI_Allgather(&mine, 4, MPI_INT64_T, all.data(), 4, MPI_INT64_T, node.handle()), "MPI_Allgather");
+    {
+        const Doing doing = Doing::collective("MPI_Allgather");
+        checkMpi(MPI_Allgather(&mine, 4, MPI_INT64_T, all.data(), 4, MPI_INT64_T, node.handle()), "MPI_Allgather");
+    }
 
     // Ranks that do not get so far, for want of memory, too, must not leave those waiting that do.
     int works = arena ? 1 : 0;
@@ -117,7 +120,10 @@ std::shared_ptr<NodeArena> NodeArena::create(CommunicatorView node, std::string 
         failure = std::current_exception();
         works = 0;
     }
-    checkMpi(MPI_Allreduce(MPI_IN_PLACE, &works, 1, MPI_INT, MPI_MIN, node.handle()), "MPI_Allreduce");
+    {
+        const Doing doing = Doing::collective("MPI_Allreduce");
+        checkMpi(MPI_Allreduce(MPI_IN_PLACE, &works, 1, MPI_INT, MPI_MIN, node.handle()), "MPI_Allreduce");
+    }
     if (works == 1)
         return arena;
     node.guarded([&] {

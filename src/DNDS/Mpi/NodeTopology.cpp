@@ -34,8 +34,10 @@ NodeTopology NodeTopology::discover(CommunicatorView comm, int ranksPerNode) {
     std::vector<int> &members = topology.members;
     comm.guarded([&] { members.resize(static_cast<std::size_t>(node.size())); });
     const int mine = comm.rank();
-    const Doing doing = Doing::collective("MPI_Allgather");
-    checkMpi(MPI_Allgather(&mine, 1, MPI_INT, members.data(), 1, MPI_INT, node.handle()), "MPI_Allgather");
+    {
+        const Doing doing = Doing::collective("MPI_Allgather");
+        checkMpi(MPI_Allgather(&mine, 1, MPI_INT, members.data(), 1, MPI_INT, node.handle()), "MPI_Allgather");
+    }
     const int onMachine = ranksPerNode > 0 ? comm.size() : node.size();
     const unsigned processors = std::thread::hardware_concurrency();
     topology.crowded = processors > 0 && static_cast<unsigned>(onMachine) > processors;

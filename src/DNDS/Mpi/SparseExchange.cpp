@@ -43,9 +43,11 @@ std::vector<Announced> announceToAll(const CommunicatorView &comm, const RankLis
         forEachSent(comm, outgoing, [&](std::size_t k, std::span<const index> list) {
             countTo[static_cast<std::size_t>(outgoing.ranks[k])] = static_cast<index>(list.size());
         });
-    const Doing doing = Doing::collective("MPI_Alltoall");
-    checkMpi(MPI_Alltoall(countTo.data(), 1, MPI_INT64_T, countFrom.data(), 1, MPI_INT64_T, comm.handle()),
-             "MPI_Alltoall");
+    {
+        const Doing doing = Doing::collective("MPI_Alltoall");
+        checkMpi(MPI_Alltoall(countTo.data(), 1, MPI_INT64_T, countFrom.data(), 1, MPI_INT64_T, comm.handle()),
+                 "MPI_Alltoall");
+    }
     if (std::find(countFrom.begin(), countFrom.end(), failed) != countFrom.end())
         comm.agree(failure);
     std::vector<Announced> announced;
@@ -162,6 +164,7 @@ RankLists deliver(const CommunicatorView &comm, const Channel &channel, const Ra
                  "MPI_Isend");
         ++size;
     });
+    const Doing doing = Doing::collective("MPI_Waitall");
     checkMpi(MPI_Waitall(static_cast<int>(requests.size()), requests.data(), MPI_STATUSES_IGNORE), "MPI_Waitall");
     return lists;
 }

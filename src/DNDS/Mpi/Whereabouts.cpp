@@ -31,6 +31,10 @@ double Detail::machineSeconds() noexcept {
     return static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec);
 }
 
+std::string Detail::secondsText(double seconds) {
+    return seconds < 10 ? fmt::format("{:.1f} s", seconds) : fmt::format("{:.0f} s", seconds);
+}
+
 namespace {
 
 using Detail::machineSeconds;
@@ -137,8 +141,9 @@ std::string textOf(const std::string &what, const Group &group, double now) {
     text += fmt::format(": {}", what.empty() ? "in no call of DNDS" : what);
     if (group.first <= 0)
         return text;
-    return longest > 1.5 * shortest + 0.1 ? text + fmt::format(" for {:.2g} to {:.2g} s", shortest, longest)
-                                          : text + fmt::format(" for {:.2g} s", longest);
+    if (longest > 1.5 * shortest + 0.1)
+        return text + fmt::format(" for {} to {}", Detail::secondsText(shortest), Detail::secondsText(longest));
+    return text + " for " + Detail::secondsText(longest);
 }
 
 } // namespace
@@ -269,14 +274,24 @@ void Detail::removeWhereabouts(Whereabouts &place) noexcept {
     std::erase(all.all, &place);
 }
 
-double Detail::oldestCollective() noexcept {
+double Detail::oldestUntold() noexcept {
     double oldest = 0;
     Places &all = places();
     const std::lock_guard lock(all.mutex);
     for (const auto &[thread, call] : all.calls)
-        if (call->collective_ && (oldest <= 0 || call->since_ < oldest))
+        if (call->collective_ && !call->told_ && (oldest <= 0 || call->since_ < oldest))
             oldest = call->since_;
     return oldest;
+}
+
+bool Detail::noteTold(double since) noexcept {
+    Places &all = places();
+    const std::lock_guard lock(all.mutex);
+    bool found = false;
+    for (const auto &[thread, call] : all.calls)
+        if (call->collective_ && call->since_ == since)
+            found = call->told_ = true;
+    return found;
 }
 
 std::string Detail::ownWhereabouts() { return places().own.read().text; }

@@ -18,8 +18,12 @@ namespace Detail {
 
 /// Seconds, by one clock for all processes of a machine. Local.
 double machineSeconds() noexcept;
-/// When the oldest blocking collective call that this process is in now began; 0 where it is in none. Local.
-double oldestCollective() noexcept;
+/// "3.2 s", or "120 s". Local. Throws std::bad_alloc.
+std::string secondsText(double seconds);
+/// When the oldest blocking collective call began that this process is in and that was not told of; 0: none. Local.
+double oldestUntold() noexcept;
+/// That call was told of; false where it has ended. Local.
+bool noteTold(double since) noexcept;
 /// What this process does. Local. Throws std::bad_alloc.
 std::string ownWhereabouts();
 
@@ -80,7 +84,8 @@ class Doing {
         if (on().load(std::memory_order_relaxed)) [[unlikely]]
             enter(call, {}, 0);
     }
-    friend double Detail::oldestCollective() noexcept;
+    friend double Detail::oldestUntold() noexcept;
+    friend bool Detail::noteTold(double since) noexcept;
 
     void enter(std::string_view call, std::string_view name, std::uint64_t number) noexcept;
     void leave() noexcept;
@@ -88,6 +93,7 @@ class Doing {
 
     bool entered_ = false;
     bool collective_ = false;
+    mutable bool told_ = false; ///< under the lock of what this process says
     const Doing *outer_ = nullptr;
     std::string_view call_, name_;
     std::uint64_t number_ = 0;

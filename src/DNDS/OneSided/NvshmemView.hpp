@@ -68,7 +68,7 @@ class NvshmemView {
         std::uint64_t unused = 0;
         return fetchAtomic(rank, offset, request, unused);
     }
-    /// Sets the word, or adds to it, after everything that this thread did before.
+    /// Sets the word, or adds to it, after what this thread put to that rank before.
     DNDS_HOST_DEVICE bool signal([[maybe_unused]] int rank, [[maybe_unused]] std::uint64_t offset,
                                  [[maybe_unused]] std::uint64_t value, [[maybe_unused]] bool add) const {
 #if defined(DNDS_NVSHMEM) && defined(__CUDA_ARCH__)

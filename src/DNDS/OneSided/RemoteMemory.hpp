@@ -29,8 +29,8 @@ class NodeArena;
 /// Operations on the memory of other ranks, by rank and offset in bytes: loads and stores where the memory is mapped
 /// here, `FarAccess` elsewhere. docs/one_sided.md says what each promises.
 ///
-/// All functions are Local, unless stated. Heaps and windows call `checkKernels` before them, for what a kernel noted.
-/// They throw
+/// All functions are Local, unless stated. Heaps and windows throw what a kernel noted (`checkKernels`)
+/// before accesses, and after `quiet` and `barrier`. They throw
 /// - PeerError for good after one was thrown, here or by a call of another rank that this one was told of: the memory
 ///   can only be destroyed then
 /// - IndexError for a rank that does not exist, or beyond its memory; ArgumentError for words that are not aligned

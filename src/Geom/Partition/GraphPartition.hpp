@@ -12,7 +12,7 @@ namespace DNDS::Geom {
 
 /// PT-Scotch's strategies: how long it looks for parts with few edges between them (docs/performance.md compares).
 enum class PartitionEffort : unsigned char {
-    Quick,   ///< little more than half the time, and on the average as few edges between parts
+    Quick,   ///< its strategy for speed, with hardly more edges between parts
     Thorough ///< its strategy for quality
 };
 

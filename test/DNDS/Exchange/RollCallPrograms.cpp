@@ -1,8 +1,9 @@
 // Ranks that wait for one that does not come say where all are: roll_call_programs HOW
 //
 // Rank 2 of 3 goes elsewhere (wanders), stops, ends, or computes (computes, reversed: in a communicator of other
-// ranks), or comes late to a barrier (late); on asking (signal; early: before anything of DNDS is used), ranks tell it
-// by themselves, their children do not (child).
+// ranks), or comes late to collective calls (late). Rank 0 of 2 comes late, and passes through such calls by itself
+// meanwhile (passes). On asking (signal; early: before anything of DNDS is used), ranks tell it by themselves, their
+// children do not (child).
 
 #include "DNDS/Array/ArrayPair.hpp"
 #include "DNDS/Mpi/RunMain.hpp"
@@ -82,9 +83,21 @@ int main(int argc, char **argv) {
         const DNDS::CommunicatorView world = how == "reversed" ? other.view() : all;
         Pair u = ring(world, "state");
         if (how == "late") {
-            if (world.rank() == 2)
-                std::this_thread::sleep_for(std::chrono::seconds(4));
+            const auto beLate = [&] {
+                if (world.rank() == 2)
+                    std::this_thread::sleep_for(std::chrono::seconds(4));
+            };
+            beLate();
             world.barrier();
+            beLate();
+            world.allReduce(1, MPI_SUM);
+            return 0;
+        }
+        if (how == "passes") {
+            const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(6);
+            while (world.rank() == 0 && std::chrono::steady_clock::now() < end)
+                DNDS::CommunicatorView(MPI_COMM_SELF).allReduce(1, MPI_SUM);
+            world.allReduce(1, MPI_SUM);
             return 0;
         }
         const std::vector<Row> processes = world.allGather(static_cast<Row>(getpid()));
