@@ -46,6 +46,8 @@ class BoomerAmg {
         });
         any.initPair("rows of a hierarchy", comm);
         comm.guarded([&] { any.father->resize(matrix.pattern().rows()); });
+        if (matrix_.globalRows() == 0) // hypre has no hierarchies of nothing
+            return;
         comm.guarded([&] {
             const Vector rows = matrix_.vector(any);
             check(HYPRE_BoomerAMGSetup(solver_.get(), matrix_.get(), rows.get(), rows.get()), "HYPRE_BoomerAMGSetup");
@@ -53,10 +55,15 @@ class BoomerAmg {
     }
 
     /// Sets the owned rows of z. Collective: hypre waits for its neighbours. Throws on this rank LayoutError for
-    /// vectors of other rows, and what hypre says.
+    /// vectors of other rows, ArgumentError where r and z are one, and what hypre says.
     void operator()(const ArrayDof<b, 1> &r, ArrayDof<b, 1> &z) const {
         const Vector from = matrix_.vector(r);
         const Vector to = matrix_.vector(z);
+        DNDS_CHECK(r.father != z.father, ArgumentError,
+                   "multigrid cannot overwrite '{}', to which it is applied, with the result: give another vector",
+                   r.father->label());
+        if (matrix_.globalRows() == 0)
+            return;
         std::fill_n(z.father->data(), z.father->dataSize(), real(0));
         check(HYPRE_BoomerAMGSolve(solver_.get(), matrix_.get(), from.get(), to.get()), "HYPRE_BoomerAMGSolve");
     }

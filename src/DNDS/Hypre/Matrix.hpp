@@ -9,6 +9,8 @@
 
 #include <HYPRE_IJ_mv.h>
 
+#include <algorithm>
+#include <cmath>
 #include <cstddef>
 #include <memory>
 #include <optional>
@@ -25,9 +27,10 @@ template <int b>
 class Matrix {
   public:
     /// Collective. O(entries). Throws on all ranks StateError for a pattern without global numbers, ArgumentError where
-    /// hypre's integers are too short, and what hypre refuses (`check`).
+    /// hypre's integers are too short or an entry is not finite, and what hypre refuses (`check`); on this rank alone
+    /// StateError for a matrix that has been moved from.
     explicit Matrix(const SparseMatrix<b> &matrix)
-        : comm_(Communicator::duplicate(matrix.pattern().unknowns()->context().comm())), global_(globalOf(matrix)) {
+        : comm_(Communicator::duplicate(commOf(matrix))), global_(globalOf(matrix)) {
         std::optional<GlobalEntries<HYPRE_BigInt>> entries;
         comm_.view().guarded([&] {
             entries.emplace(matrix.pattern(), "a matrix of hypre");
@@ -45,6 +48,8 @@ class Matrix {
 
     /// hypre's object, for its own calls.
     HYPRE_ParCSRMatrix get() const noexcept { return parcsr_; }
+    /// Rows of all ranks, counted in blocks. Local.
+    index globalRows() const noexcept { return global_->globalSize(); }
     /// The communicator in which hypre works.
     CommunicatorView comm() const { return comm_.view(); }
 
@@ -69,6 +74,10 @@ class Matrix {
         }
     };
 
+    static CommunicatorView commOf(const SparseMatrix<b> &matrix) {
+        DNDS_CHECK(matrix.sharedPattern() != nullptr, StateError, "this matrix has been moved from");
+        return matrix.pattern().unknowns()->context().comm();
+    }
     static std::shared_ptr<const GlobalMapping> globalOf(const SparseMatrix<b> &matrix) {
         const auto &mapping = matrix.pattern().unknowns()->mapping();
         return mapping != nullptr ? mapping->global() : nullptr;
@@ -108,6 +117,8 @@ class Matrix {
                         columns.push_back(entries.columns[at] * b + j);
                         values.push_back(matrix.at(at)(i, j));
                     }
+                DNDS_CHECK(std::ranges::all_of(values, [](real value) { return std::isfinite(value); }), ArgumentError,
+                           "the matrix '{}' has an entry in own row {} that is not finite", matrix.name(), row);
                 auto count = static_cast<HYPRE_Int>(columns.size());
                 check(HYPRE_IJMatrixAddToValues(matrix_.get(), 1, &count, &number, columns.data(), values.data()),
                       "HYPRE_IJMatrixAddToValues");

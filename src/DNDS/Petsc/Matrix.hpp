@@ -30,6 +30,7 @@ class Matrix {
     /// Collective. O(entries). Throws on all ranks StateError without PETSc or for a pattern without global numbers,
     /// ArgumentError where PETSc's integers are too short, and what PETSc refuses (ErrorNotes::check).
     explicit Matrix(const SparseMatrix<b> &matrix, const std::string &prefix = {}) : pattern_(matrix.sharedPattern()) {
+        DNDS_CHECK(pattern_ != nullptr, StateError, "this matrix has been moved from");
         const CommunicatorView comm = this->comm();
         onAllRanks(comm, [&](const ErrorNotes &) {
             requireStarted("a matrix");

@@ -10,6 +10,7 @@
 #include <gtest/gtest.h>
 
 #include <array>
+#include <limits>
 #include <memory>
 #include <string>
 #include <utility>
@@ -161,6 +162,37 @@ TEST(BoomerAmg, WhatCannotBeIsRefusedOnAllRanks) {
     other.father->resize(grid.pattern->rows() + 1);
     auto x = grid.vector();
     expectContains(messageOnAll<LayoutError>([&] { amg(other, x); }), "'other'");
+}
+
+TEST(BoomerAmg, TakesMatricesWithoutRows) {
+    ArrayDof<1, 1> x;
+    x.initPair("x", world());
+    x.transAttach();
+    x.trans.createFatherGlobalMapping();
+    x.trans.createGhostMapping({});
+    x.trans.createMPITypes();
+    MatrixPattern::Neighbours none("none", world());
+    none.resize(0, [](index) { return rowsize(0); });
+    const SparseMatrix<> nothing("nothing", MatrixPattern::create("nothing", x.trans.pattern(), none));
+    const BoomerAmg amg(nothing);
+    ArrayDof<1, 1> y;
+    y.clone(x);
+    amg(x, y);
+    EXPECT_EQ(y.father->size(), 0);
+}
+
+TEST(HypreMatrix, WhatIsNoMatrixIsRefusedOnAllRanks) {
+    const Grid<1> grid{world()};
+    SparseMatrix<> a = assembled(grid);
+    if (world().rank() == 0)
+        a.at(0)(0, 0) = std::numeric_limits<real>::quiet_NaN();
+    expectContains(messageOnAll<ArgumentError>([&] { const Matrix<1> matrix(a); }),
+                   "'laplacian' has an entry in own row 0 that is not finite");
+    const SparseMatrix<> other = std::move(a);
+    expectContains(messageOnAll<StateError>([&] { const Matrix<1> matrix(a); }), "moved from"); // NOLINT: on purpose
+    auto x = grid.vector();
+    const BoomerAmg amg(assembled(grid));
+    expectContains(messageOnAll<ArgumentError>([&] { amg(x, x); }), "give another vector");
 }
 
 TEST(HypreMatrix, PatternsWithoutGlobalNumbersAreRefused) {
