@@ -193,8 +193,8 @@ class Reference:
         self.prose = Prose({})
         self.written = set()
         self.silent = []  # classes without a description
-        self.nested = {inner.get("refid") for other in self.compounds.values() if other.get("kind") in ("class", "struct")
-                       for inner in other.findall("innerclass")}
+        classes = (one for one in self.compounds.values() if one.get("kind") in ("class", "struct"))
+        self.nested = {inner.get("refid") for one in classes for inner in one.findall("innerclass")}
         self.headers = {plain_path(one): one for one in self.compounds.values()
                         if one.get("kind") == "file" and plain_path(one).endswith(".hpp")}
         self.texts = {}  # header -> its lines

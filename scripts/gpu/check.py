@@ -186,7 +186,8 @@ class Check:
 
     def configure(self):
         flags = ["-S", ROOT, "-B", self.options.build, "-G", "Ninja", "-DCMAKE_BUILD_TYPE=Release",
-                 "-DDNDS_BUILD_BENCHMARKS=ON", "-DDNDS_PETSC=OFF", "-DDNDS_HYPRE=OFF", "-DDNDS_INSTALL=OFF", *self.flags]
+                 "-DDNDS_BUILD_BENCHMARKS=ON", "-DDNDS_PETSC=OFF", "-DDNDS_HYPRE=OFF", "-DDNDS_INSTALL=OFF",
+                 *self.flags]
         if self.options.emulated:
             flags.append("-DDNDS_DEVICE=emulated")
         else:
