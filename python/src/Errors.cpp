@@ -128,6 +128,8 @@ void giveWarningsTo(const nb::object &function) {
         delete ended;
     });
     setWarningSink([kept](std::string_view text) {
+        if (!nb::is_alive()) // Python has ended
+            return;
         const nb::gil_scoped_acquire lock;
         try {
             (*kept)(nb::str(text.data(), text.size()));

@@ -13,7 +13,8 @@
 namespace DNDS {
 
 /// Takes the text of a warning, one or more lines without the last line's end; it says which rank where that matters.
-/// It may be called on any thread, also on several at a time. What it throws is dropped.
+/// It may be called on any thread, also on several at a time and on threads of DNDS itself, which it must not
+/// end. What it throws is dropped.
 using WarningSink = std::function<void(std::string_view text)>;
 
 /// Gives this rank's warnings to `sink` from now on, say to a logger; with an empty one they go again where they go at

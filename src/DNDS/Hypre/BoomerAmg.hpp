@@ -27,7 +27,8 @@ class BoomerAmg {
   public:
     /// Copies the matrix and makes its hierarchy: for other values make another. `configure` calls
     /// HYPRE_BoomerAMGSet... before that, such as HYPRE_BoomerAMGSetStrongThreshold(solver, 0.5) for three dimensions,
-    /// on all ranks the same. Collective. Throws on all ranks what Hypre::Matrix, hypre and `configure` do.
+    /// on all ranks the same; hypre checks little of what it is told there. Collective. Throws on all ranks what
+    /// Hypre::Matrix, hypre and `configure` do.
     explicit BoomerAmg(const SparseMatrix<b> &matrix, const std::function<void(HYPRE_Solver)> &configure = {})
         : matrix_(matrix) {
         const CommunicatorView comm = matrix_.comm();
@@ -50,7 +51,8 @@ class BoomerAmg {
             return;
         comm.guarded([&] {
             const Vector rows = matrix_.vector(any);
-            check(HYPRE_BoomerAMGSetup(solver_.get(), matrix_.get(), rows.get(), rows.get()), "HYPRE_BoomerAMGSetup");
+            check(HYPRE_BoomerAMGSetup(solver_.get(), matrix_.get(), rows.get(), rows.get()),
+                  fmt::format("HYPRE_BoomerAMGSetup of '{}' (a row of zeros has no multigrid)", matrix.name()));
         });
     }
 

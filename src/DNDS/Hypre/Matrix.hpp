@@ -48,13 +48,16 @@ class Matrix {
 
     /// hypre's object, for its own calls.
     HYPRE_ParCSRMatrix get() const noexcept { return parcsr_; }
-    /// Rows of all ranks, counted in blocks. Local.
-    index globalRows() const noexcept { return global_->globalSize(); }
+    /// Rows of all ranks, counted in blocks. Local. Throws StateError where this has been moved from.
+    index globalRows() const {
+        requireMine();
+        return global_->globalSize();
+    }
     /// The communicator in which hypre works.
     CommunicatorView comm() const { return comm_.view(); }
 
     /// The owned rows of `u` without a copy, which hypre may change. `u` must outlive it. Local. Throws LayoutError for
-    /// other rows than those of the matrix.
+    /// other rows than those of the matrix, StateError where this has been moved from.
     Vector vector(ArrayDof<b, 1> &u) const {
         requireRows(u);
         return Vector(comm_.view().handle(), *global_, b, u.father->data());
@@ -124,7 +127,9 @@ class Matrix {
                       "HYPRE_IJMatrixAddToValues");
             }
     }
+    void requireMine() const { DNDS_CHECK(global_ != nullptr, StateError, "this matrix of hypre has been moved from"); }
     void requireRows(const ArrayDof<b, 1> &u) const {
+        requireMine();
         DNDS_CHECK(u.father->size() == global_->localSize(), LayoutError,
                    "the matrix has {} owned rows, but the vector '{}' {}", global_->localSize(), u.father->label(),
                    u.father->size());

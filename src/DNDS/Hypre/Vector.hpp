@@ -12,6 +12,7 @@
 
 #include <array>
 #include <memory>
+#include <string_view>
 #include <type_traits>
 #include <utility>
 
@@ -21,14 +22,15 @@ static_assert(std::is_same_v<HYPRE_Complex, real>, "DNDS::Hypre needs a hypre of
 
 /// Throws where a call of hypre has failed: MemoryError, ArgumentError, else StateError, with hypre's text. hypre keeps
 /// errors until they are cleared, which this does. That an iteration did not converge is none. Local.
-inline void check(HYPRE_Int code, const char *call, SourceLocation where = SourceLocation::current()) {
-    const HYPRE_Int failure = code & ~HYPRE_Int{HYPRE_ERROR_CONV};
-    if (code != 0)
-        HYPRE_ClearAllErrors();
-    if (failure == 0) [[likely]]
+inline void check(HYPRE_Int code, std::string_view call, SourceLocation where = SourceLocation::current()) {
+    if (code == 0) [[likely]]
         return;
     std::array<char, 1024> text{};
-    HYPRE_DescribeError(failure, text.data());
+    HYPRE_DescribeError(code, text.data()); // it looks at the error that is kept, too
+    HYPRE_ClearAllErrors();
+    const HYPRE_Int failure = code & ~HYPRE_Int{HYPRE_ERROR_CONV};
+    if (failure == 0)
+        return;
     const ErrorKind kind = (failure & HYPRE_ERROR_MEMORY) != 0 ? ErrorKind::Memory
                            : (failure & HYPRE_ERROR_ARG) != 0  ? ErrorKind::Argument
                                                                : ErrorKind::State;

@@ -78,13 +78,19 @@ class CollectiveWatch {
     void stop() noexcept {
         if (inForkedChild())
             return;
-        {
-            const std::lock_guard lock(mutex_);
-            end_ = true;
-        }
+        std::unique_lock lock(mutex_);
+        end_ = true;
         changed_.notify_all();
-        if (thread_.joinable())
+        if (!thread_.joinable())
+            return;
+        // Not for ever: a warning sink may end MPI, or wait for what this thread holds, Python's lock for example.
+        const bool here = thread_.get_id() == std::this_thread::get_id();
+        const bool ended = !here && changed_.wait_for(lock, std::chrono::seconds(5), [&] { return ended_; });
+        lock.unlock();
+        if (ended)
             thread_.join();
+        else
+            thread_.detach();
     }
 
     void run() {
@@ -103,6 +109,8 @@ class CollectiveWatch {
             tell(arena.lock().get(), since, limit);
             lock.lock();
         }
+        ended_ = true;
+        changed_.notify_all();
     }
 
     /// The arena that most ranks share; none where this rank is alone.
@@ -137,6 +145,7 @@ class CollectiveWatch {
     double limit_ = 0;
     bool started_ = false;
     bool end_ = false;
+    bool ended_ = false;
     std::vector<Seen> arenas_;
     std::thread thread_;
 };

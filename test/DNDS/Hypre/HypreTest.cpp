@@ -134,6 +134,7 @@ TEST(BoomerAmg, SurvivesMoves) {
     auto made = std::make_unique<BoomerAmg<1>>(assembled(grid)); // the matrix itself may go
     (*made)(right, x);
     const BoomerAmg<1> moved = std::move(*made);
+    expectContains(messageOnAll<StateError>([&] { (*made)(right, x); }), "moved from");
     made.reset();
     moved(right, y);
     EXPECT_EQ(ownOf(x), ownOf(y));
@@ -148,7 +149,7 @@ TEST(BoomerAmg, WhatCannotBeIsRefusedOnAllRanks) {
                 HYPRE_BoomerAMGSetMaxIter(solver, -1);
         });
     });
-    expectContains(wrong, "BoomerAMG");
+    expectContains(wrong, "argument 2");
     expectContains(messageOnAll<StateError>([&] {
                        const BoomerAmg amg(a, [](HYPRE_Solver) {
                            if (world().rank() == world().size() - 1)
@@ -190,6 +191,14 @@ TEST(HypreMatrix, WhatIsNoMatrixIsRefusedOnAllRanks) {
                    "'laplacian' has an entry in own row 0 that is not finite");
     const SparseMatrix<> other = std::move(a);
     expectContains(messageOnAll<StateError>([&] { const Matrix<1> matrix(a); }), "moved from"); // NOLINT: on purpose
+    const SparseMatrix<> b = [&] {
+        SparseMatrix<> made = assembled(grid);
+        if (world().rank() == 0)
+            for (std::size_t at = 0; at < grid.pattern->columns(0).size(); ++at)
+                made.at(at)(0, 0) = 0;
+        return made;
+    }();
+    expectContains(messageOnAll<ArgumentError>([&] { const BoomerAmg amg(b); }), "'laplacian' (a row of zeros");
     auto x = grid.vector();
     const BoomerAmg amg(assembled(grid));
     expectContains(messageOnAll<ArgumentError>([&] { amg(x, x); }), "give another vector");
