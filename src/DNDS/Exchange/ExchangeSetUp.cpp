@@ -118,8 +118,10 @@ Exchange::Exchange(const CommunicatorContext::SetUp &setUp, CommunicatorContext 
         created.signature = prepare(context, round, options);
         beginCounting(created.names);
     });
-    const MessagePlan none;
-    agreeOnPlan(context, failure ? none : state_->plan, created, state_->kinds, failure);
+    if (failure) // perhaps without a state
+        agreeOnPlan(context, MessagePlan{}, created, PeerKinds{}, failure);
+    else
+        agreeOnPlan(context, state_->plan, created, state_->kinds, nullptr);
     connect(context.comm());
     state_->releaseArrays();
 }

@@ -32,7 +32,7 @@ double Detail::machineSeconds() noexcept {
 }
 
 std::string Detail::secondsText(double seconds) {
-    return seconds < 10 ? fmt::format("{:.1f} s", seconds) : fmt::format("{:.0f} s", seconds);
+    return seconds < 10 ? fmt::format("{:.1f} s", std::max(0.0, seconds)) : fmt::format("{:.0f} s", seconds);
 }
 
 namespace {

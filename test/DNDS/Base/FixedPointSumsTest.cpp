@@ -13,6 +13,8 @@ namespace {
 
 /// `value * 2^shift`, rounded towards zero, from the bits of the number.
 Wide expected(real value, int shift) {
+    if (value == 0)
+        return 0;
     int exponent = 0;
     const auto digits = static_cast<std::int64_t>(std::ldexp(std::frexp(value, &exponent), 53));
     const int left = exponent - 53 + shift;
