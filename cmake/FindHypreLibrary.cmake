@@ -20,7 +20,7 @@ if(HypreLibrary_INCLUDE_DIR AND HypreLibrary_LIBRARY AND TARGET MPI::MPI_CXX)
      #include <_hypre_parcsr_mv.h>
      #include <type_traits>
      static_assert(std::is_same<HYPRE_Complex, double>::value, \"\");
-     #if defined(HYPRE_USING_GPU) || HYPRE_RELEASE_NUMBER < 22200
+     #if defined(HYPRE_USING_GPU) || HYPRE_RELEASE_NUMBER < 22600
      #error not this one
      #endif
      int main() { HYPRE_Solver solver; return static_cast<int>(HYPRE_BoomerAMGCreate(&solver)); }"
@@ -31,7 +31,7 @@ if(HypreLibrary_INCLUDE_DIR AND HypreLibrary_LIBRARY AND TARGET MPI::MPI_CXX)
   dnds_mpi_of_library("${HypreLibrary_LIBRARY}" _HypreLibrary_mpi_kind)
 
   if(NOT HypreLibrary_LINKS)
-    set(HypreLibrary_REASON "${HypreLibrary_LIBRARY} is for GPUs, for other numbers than double, older than 2.22, or does not link")
+    set(HypreLibrary_REASON "${HypreLibrary_LIBRARY} is for GPUs, for other numbers than double, older than 2.26, or does not link")
   elseif(NOT _HypreLibrary_mpi_kind STREQUAL DNDS_MPI_KIND)
     set(HypreLibrary_REASON "${HypreLibrary_LIBRARY} is made for ${_HypreLibrary_mpi_kind}, and this MPI is ${DNDS_MPI_KIND}")
   else()

@@ -110,14 +110,14 @@ int run(int argc, char **argv, CommunicatorView comm) {
     Report report;
     for (const int parts : options.parts) {
         const std::vector<Result> results = measure(mesh, parts, options.repeats);
-        const double longest = median(results[thorough].seconds);
-        const auto fewest = static_cast<double>(results[thorough].report.cut);
+        const double itsSeconds = median(results[thorough].seconds);
+        const auto itsCut = static_cast<double>(results[thorough].report.cut);
         Table table({"method", "s", "/ thorough", "faces cut", "/ thorough", "most ghosts", "imbalance"});
         for (std::size_t k = 0; k < methods.size(); ++k) {
             const auto &[seconds, quality] = results[k];
             const double cut = static_cast<double>(quality.cut);
-            table.add({methods[k].name, numberOrDash(median(seconds)), numberOrDash(median(seconds) / longest),
-                       fmt::format("{}", quality.cut), numberOrDash(cut / fewest),
+            table.add({methods[k].name, numberOrDash(median(seconds)), numberOrDash(median(seconds) / itsSeconds),
+                       fmt::format("{}", quality.cut), numberOrDash(cut / itsCut),
                        fmt::format("{}", mostGhosts(quality)), numberOrDash(quality.imbalance)});
             report.add({{"benchmark", "partition"},
                         {"mesh", mesh.origin},

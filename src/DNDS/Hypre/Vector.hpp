@@ -52,7 +52,7 @@ class Vector {
   public:
     /// Rows of `width` numbers at `rows`, which are numbered by `global`. Local. Throws MemoryError and ArgumentError.
     Vector(MPI_Comm comm, const GlobalMapping &global, int width, real *rows) {
-        // hypre has the numbers of its own rows only.
+        // The first own row, and the one after the last; hypre copies them.
         std::array<HYPRE_BigInt, 2> range{toHypreInt(global.localBegin() * width, "a vector"),
                                           toHypreInt((global.localBegin() + global.localSize()) * width, "a vector")};
         HYPRE_ClearAllErrors(); // of calls by others
@@ -60,6 +60,7 @@ class Vector {
         check(HYPRE_ParVectorCreate(comm, toHypreInt(global.globalSize() * width, "a vector"), range.data(), &made),
               "HYPRE_ParVectorCreate");
         vector_.reset(made);
+        // hypre has no public call that takes memory: its users reach it so.
         hypre_Vector *const local = hypre_ParVectorLocalVector(made);
         hypre_VectorData(local) = rows;
         hypre_VectorOwnsData(local) = 0;

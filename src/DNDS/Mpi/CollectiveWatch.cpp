@@ -127,10 +127,12 @@ class CollectiveWatch {
             const std::string mine = ownWhereabouts();
             for (int lower = 0; arena != nullptr && lower < arena->nodeRank(); ++lower) {
                 const Whereabouts::Said said = arena->whereabouts(lower);
-                if (said.text == mine && said.since > 0 && machineSeconds() - said.since >= limit) {
-                    noteTold(since); // by that rank
-                    return;
-                }
+                const double lasted = said.since > 0 ? machineSeconds() - said.since : 0;
+                if (said.text != mine || lasted < limit / 2) // it only passes by
+                    continue;
+                if (lasted >= limit)
+                    noteTold(since); // by that rank; else it does so soon, or this one when it looks again
+                return;
             }
             const std::string all = rollCall(arena);
             if (noteTold(since))

@@ -2,10 +2,11 @@
 //
 // Rank 2 of 3 goes elsewhere (wanders), stops, ends, or computes (computes, reversed: in a communicator of other
 // ranks), or comes late to collective calls (late). Rank 0 of 2 comes late, and passes through such calls by itself
-// meanwhile (passes). On asking (signal; early: before anything of DNDS is used), ranks tell it by themselves, their
-// children do not (child).
+// meanwhile (passes), or holds a lock for good that the sink of its warnings waits for (locked). On asking (signal;
+// early: before anything of DNDS is used), ranks tell it by themselves, their children do not (child).
 
 #include "DNDS/Array/ArrayPair.hpp"
+#include "DNDS/Base/Warning.hpp"
 #include "DNDS/Mpi/RunMain.hpp"
 
 #include <fmt/core.h>
@@ -13,7 +14,9 @@
 #include <chrono>
 #include <csignal>
 #include <cstdio>
+#include <mutex>
 #include <string>
+#include <string_view>
 #include <thread>
 #include <vector>
 
@@ -70,7 +73,7 @@ void askChild() {
 } // namespace
 
 int main(int argc, char **argv) {
-    return DNDS::runMain(argc, argv, [&](DNDS::CommunicatorView all) {
+    const int code = DNDS::runMain(argc, argv, [&](DNDS::CommunicatorView all) {
         const std::string how = argc > 1 ? argv[1] : "";
         if (how == "early")
             std::raise(SIGUSR1);
@@ -91,6 +94,21 @@ int main(int argc, char **argv) {
             world.barrier();
             beLate();
             world.allReduce(1, MPI_SUM);
+            return 0;
+        }
+        if (how == "locked") {
+            static auto *const held = new std::mutex; // never destroyed: a thread waits for it
+            if (world.rank() == 0) {
+                held->lock();
+                DNDS::setWarningSink([](std::string_view) {
+                    std::puts("the sink waits");
+                    std::fflush(stdout);
+                    const std::lock_guard lock(*held);
+                });
+            } else {
+                std::this_thread::sleep_for(std::chrono::seconds(3));
+            }
+            world.barrier();
             return 0;
         }
         if (how == "passes") {
@@ -130,4 +148,6 @@ int main(int argc, char **argv) {
             std::this_thread::sleep_for(std::chrono::seconds(1));
         return 1;
     });
+    std::puts("MPI has ended");
+    return code;
 }
