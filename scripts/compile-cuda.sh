@@ -1,12 +1,11 @@
 #!/usr/bin/env bash
 # Compiles all kernels for the GPUs that DNDS supports, without needing one, and looks at what the compiler made of them.
 #
-#   scripts/compile-cuda.sh [--architectures LIST] [--jobs N] [--require] [--nvshmem FOLDER]
+#   scripts/compile-cuda.sh [--architectures LIST] [--jobs N] [--require]
 #
 #   --architectures LIST  numbers as CMake takes them (default "75-real;80-real;90")
 #   --jobs N              compile N files at a time (default: the number of processors)
 #   --require             fail where there is no nvcc; else say so and end well
-#   --nvshmem FOLDER      only compile the kernels over NVSHMEM, whose include/nvshmem.h is there (a wheel unpacked)
 #
 # Every .cu file is compiled. No kernel may spill registers, fuse products and sums, or wait for others; those that move
 # rows must do so 16 bytes at a time (scripts/gpu/kernels.py has the rules). A program of the CUDA build is started and has
@@ -17,15 +16,13 @@ cd "$(dirname "$0")/.."
 architectures="75-real;80-real;90"
 jobs=$(nproc)
 require=false
-nvshmem=
 while [ $# -gt 0 ]; do
     case "$1" in
     --architectures) architectures=${2:?} && shift ;;
     --jobs) jobs=${2:?} && shift ;;
     --require) require=true ;;
-    --nvshmem) nvshmem=$(realpath "${2:?}") && shift ;;
     -h | --help)
-        sed -n '2,13s/^# \{0,1\}//p' "$0"
+        sed -n '2,12s/^# \{0,1\}//p' "$0"
         exit 0
         ;;
     *)
@@ -47,27 +44,15 @@ fi
 build=build/cuda-compile
 kept=$PWD/$build/kept
 mkdir -p "$kept"
-cmake -S . -B "$build" -G Ninja -DCMAKE_BUILD_TYPE=Release -DDNDS_DEVICE=cuda -DDNDS_BUILD_BENCHMARKS=ON -DDNDS_FAST_COMPILE=ON "-DDNDS_NVSHMEM=$nvshmem" "-DDNDS_CCACHE=${DNDS_CCACHE:-OFF}" \
+cmake -S . -B "$build" -G Ninja -DCMAKE_BUILD_TYPE=Release -DDNDS_DEVICE=cuda -DDNDS_BUILD_BENCHMARKS=ON -DDNDS_FAST_COMPILE=ON "-DDNDS_CCACHE=${DNDS_CCACHE:-OFF}" \
     -DCMAKE_CUDA_COMPILER="$nvcc" "-DCMAKE_CUDA_ARCHITECTURES=$architectures" \
     "-DCMAKE_CUDA_FLAGS=-Xptxas=-v,-warn-spills --keep --keep-dir=$kept" >"$build/configure.log" 2>&1 || {
     cat "$build/configure.log"
     exit 1
 }
 
-if [ -n "$nvshmem" ]; then
-    ninja -C "$build" -j "$jobs" nvshmem_kernels >"$build/nvshmem.log" 2>&1 || {
-        grep -v '^ptxas info' "$build/nvshmem.log"
-        exit 1
-    }
-    if grep -E 'spilled to local memory' "$build/nvshmem.log" | grep -v nvshmemi_; then # its own functions do
-        echo "compile-cuda.sh: kernels over NVSHMEM spill registers" >&2
-        exit 1
-    fi
-    echo "compile-cuda.sh: kernels over NVSHMEM compiled"
-    exit 0
-fi
 mapfile -t objects < <(ninja -C "$build" -t targets all | sed -n 's/^\(.*\.cu\.o\): CUDA_COMPILER.*/\1/p')
-mapfile -t sources < <(git ls-files '*.cu' ':!test/DNDS/OneSided/NvshmemKernels.cu')
+mapfile -t sources < <(git ls-files '*.cu')
 if [ ${#objects[@]} -eq 0 ] || [ ${#objects[@]} -lt ${#sources[@]} ]; then
     printf 'compile-cuda.sh: %d .cu files, but only %d are compiled:\n' ${#sources[@]} ${#objects[@]} >&2
     printf '  %s\n' "${sources[@]}" "${objects[@]}" >&2

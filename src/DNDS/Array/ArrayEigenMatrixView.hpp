@@ -4,6 +4,7 @@
 
 #include "DNDS/Array/MatrixShape.hpp"
 #include "DNDS/Storage/ArrayView.hpp"
+#include "DNDS/Storage/WithGeometry.hpp"
 
 #include <type_traits>
 
@@ -26,39 +27,38 @@ class ArrayEigenMatrixView {
 
     ArrayEigenMatrixView() = default;
     /// The matrices in `rows`, of which `shapes` tells the shapes.
-    DNDS_HOST_DEVICE ArrayEigenMatrixView(const Rows &rows, const Geometry &shapes) : rows_(rows), shapes_(shapes) {}
+    DNDS_HOST_DEVICE ArrayEigenMatrixView(const Rows &rows, const Geometry &shapes) : parts_(rows, shapes) {}
     /// A mutable view is a const view, too.
     template <class U>
     requires(std::is_const_v<T> &&std::is_same_v<const U, T>) DNDS_HOST_DEVICE
         ArrayEigenMatrixView(const ArrayEigenMatrixView<U, m, n, mMax, nMax, align> &other)
-        : rows_(other.rows()), shapes_(other.geometry()) {}
+        : parts_(other.rows(), other.geometry()) {}
 
     /// The number of rows: one matrix each.
-    DNDS_HOST_DEVICE index size() const { return rows_.size(); }
+    DNDS_HOST_DEVICE index size() const { return rows().size(); }
     /// The number of elements of the matrix of row `i`.
-    DNDS_HOST_DEVICE rowsize rowSize(index i) const { return rows_.rowSize(i); }
+    DNDS_HOST_DEVICE rowsize rowSize(index i) const { return rows().rowSize(i); }
     /// Rows and columns of the matrix of row `i`.
-    DNDS_HOST_DEVICE MatrixShape matrixShape(index i) const { return shapes_.shape(i, rows_.rowSize(i)); }
+    DNDS_HOST_DEVICE MatrixShape matrixShape(index i) const { return geometry().shape(i, rows().rowSize(i)); }
 
     /// The matrix of row `i`.
     DNDS_HOST_DEVICE Map operator[](index i) const {
         const MatrixShape shape = matrixShape(i);
-        return Map(rows_[i], shape.rows, shape.cols);
+        return Map(rows()[i], shape.rows, shape.cols);
     }
     /// Element `j` of row `i`, counted down the columns.
-    DNDS_HOST_DEVICE T &operator()(index i, rowsize j) const { return rows_(i, j); }
+    DNDS_HOST_DEVICE T &operator()(index i, rowsize j) const { return rows()(i, j); }
     /// Element (`row`, `col`) of the matrix of row `i`.
     DNDS_HOST_DEVICE T &operator()(index i, rowsize row, rowsize col) const {
-        return rows_(i, col * matrixShape(i).rows + row);
+        return rows()(i, col * matrixShape(i).rows + row);
     }
 
     /// The rows as plain elements.
-    DNDS_HOST_DEVICE const Rows &rows() const { return rows_; }
-    DNDS_HOST_DEVICE const Geometry &geometry() const { return shapes_; }
+    DNDS_HOST_DEVICE const Rows &rows() const { return parts_.member(); }
+    DNDS_HOST_DEVICE Geometry geometry() const { return parts_.geometry(); }
 
   private:
-    Rows rows_;
-    [[no_unique_address]] Geometry shapes_{};
+    WithGeometry<Rows, Geometry> parts_;
 };
 
 } // namespace DNDS

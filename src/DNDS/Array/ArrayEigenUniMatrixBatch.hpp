@@ -4,6 +4,7 @@
 
 #include "DNDS/Array/MatrixShapes.hpp"
 #include "DNDS/Array/ParArray.hpp"
+#include "DNDS/Storage/WithGeometry.hpp"
 
 #include <concepts>
 #include <limits>
@@ -24,20 +25,19 @@ class ArrayEigenUniMatrixBatchView {
 
     ArrayEigenUniMatrixBatchView() = default;
     /// The matrices in `rows`, of which `shapes` tells the size.
-    DNDS_HOST_DEVICE ArrayEigenUniMatrixBatchView(const Rows &rows, const Geometry &shapes)
-        : rows_(rows), shapes_(shapes) {}
+    DNDS_HOST_DEVICE ArrayEigenUniMatrixBatchView(const Rows &rows, const Geometry &shapes) : parts_(rows, shapes) {}
     /// A mutable view is a const view, too.
     template <class U>
     requires(std::is_const_v<T> &&std::is_same_v<const U, T>) DNDS_HOST_DEVICE
         ArrayEigenUniMatrixBatchView(const ArrayEigenUniMatrixBatchView<U, m, n> &other)
-        : rows_(other.rows()), shapes_(other.geometry()) {}
+        : parts_(other.rows(), other.geometry()) {}
 
     /// The numbers of rows, and of elements and matrices of row `i`; `matrixShape` is the size of every matrix.
-    DNDS_HOST_DEVICE index size() const { return rows_.size(); }
-    DNDS_HOST_DEVICE rowsize rowSize(index i) const { return rows_.rowSize(i); }
-    DNDS_HOST_DEVICE MatrixShape matrixShape() const { return shapes_.shape(0, 0); }
+    DNDS_HOST_DEVICE index size() const { return rows().size(); }
+    DNDS_HOST_DEVICE rowsize rowSize(index i) const { return rows().rowSize(i); }
+    DNDS_HOST_DEVICE MatrixShape matrixShape() const { return geometry().shape(0, 0); }
     DNDS_HOST_DEVICE rowsize batchSize(index i) const {
-        const rowsize size = rows_.rowSize(i);
+        const rowsize size = rows().rowSize(i);
         return size > 0 ? size / matrixShape().size() : 0;
     }
     /// Matrix `k` of row `i`.
@@ -45,22 +45,21 @@ class ArrayEigenUniMatrixBatchView {
         DNDS_DEBUG_CHECK(k >= 0 && k < batchSize(i), IndexError, "batch: matrix {} is outside [0, {})", k,
                          batchSize(i));
         const MatrixShape shape = matrixShape();
-        return Map(rows_[i] + index{k} * shape.size(), shape.rows, shape.cols);
+        return Map(rows()[i] + index{k} * shape.size(), shape.rows, shape.cols);
     }
     DNDS_HOST_DEVICE Map batch(index i, rowsize k) const { return (*this)(i, k); }
     /// The matrices of row `i` beside each other: [m x (n * batchSize)].
     DNDS_HOST_DEVICE RowMap operator[](index i) const {
         const MatrixShape shape = matrixShape();
-        return RowMap(rows_[i], shape.rows, batchSize(i) * shape.cols);
+        return RowMap(rows()[i], shape.rows, batchSize(i) * shape.cols);
     }
 
     /// The rows as plain elements.
-    DNDS_HOST_DEVICE const Rows &rows() const { return rows_; }
-    DNDS_HOST_DEVICE const Geometry &geometry() const { return shapes_; }
+    DNDS_HOST_DEVICE const Rows &rows() const { return parts_.member(); }
+    DNDS_HOST_DEVICE Geometry geometry() const { return parts_.geometry(); }
 
   private:
-    Rows rows_;
-    [[no_unique_address]] Geometry shapes_{};
+    WithGeometry<Rows, Geometry> parts_;
 };
 
 /// Any number of m x n matrices a row; m and n are positive numbers, or DynamicSize. Rows are CSR.

@@ -101,9 +101,6 @@ struct ProxyRing {
 /// A ring of requests that the host carries out in order (`HostProxy`). Many threads may ask at a time, each for
 /// itself. Trivially copyable. Operations return false where they were not carried out because the proxy has failed, or
 /// did not come round for a minute or so; then it is out of order for good.
-///
-/// Another way to reach ranks from kernels takes the place of this class (`FarView`): the views of heaps and windows
-/// use nothing else.
 class ProxyView {
   public:
     ProxyView() = default;

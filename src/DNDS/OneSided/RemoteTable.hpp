@@ -2,7 +2,7 @@
 /// @brief Where a kernel finds the memory of other ranks, and how it says that an access was wrong.
 #pragma once
 
-#include "DNDS/OneSided/FarView.hpp"
+#include "DNDS/OneSided/ProxyView.hpp"
 
 #include <cstddef>
 #include <cstdint>
@@ -89,7 +89,7 @@ struct RemoteTable {
     int rank = 0;
     int ranks = 0;
     const std::uint8_t *noAtomics = nullptr; ///< by rank: 1 where words must not be changed; null where they all may
-    FarView proxy{};                         ///< for ranks without a base; may be absent
+    ProxyView proxy{};                       ///< for ranks without a base; may be absent
 
     /// What an atomic operation of a kernel on a rank's memory fails with.
     DNDS_HOST_DEVICE AccessFault whyNoAtomics(int target) const {

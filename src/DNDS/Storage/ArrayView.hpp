@@ -5,6 +5,7 @@
 #include "DNDS/Base/Error.hpp"
 #include "DNDS/Base/Types.hpp"
 #include "DNDS/Storage/RowGeometry.hpp"
+#include "DNDS/Storage/WithGeometry.hpp"
 
 #include <cstddef>
 #include <span>
@@ -37,32 +38,32 @@ class ArrayView {
 
     /// A view of `rows` rows whose elements start at `data`, as `geometry` says.
     DNDS_HOST_DEVICE constexpr ArrayView(T *data, index rows, const Geometry &geometry)
-        : data_(data), rows_(rows), geometry_(geometry) {}
+        : parts_({data, rows}, geometry) {}
 
     /// A mutable view is a const view, too.
     template <class U>
     requires(std::is_const_v<T> &&std::is_same_v<const U, T>) DNDS_HOST_DEVICE
         constexpr ArrayView(const ArrayView<U, rowSizeParam, rowMaxParam, align> &other)
-        : data_(other.data()), rows_(other.size()), geometry_(other.geometry()) {}
+        : parts_({other.data(), other.size()}, other.geometry()) {}
 
     /// The number of rows.
-    DNDS_HOST_DEVICE constexpr index size() const { return rows_; }
+    DNDS_HOST_DEVICE constexpr index size() const { return parts_.member().rows; }
 
     /// The number of elements of row `i`.
     DNDS_HOST_DEVICE constexpr rowsize rowSize(index i) const {
         checkRow(i);
-        return geometry_.rowSize(i);
+        return geometry().rowSize(i);
     }
 
     /// The number of elements of every row; a constant where the width is static.
-    DNDS_HOST_DEVICE constexpr rowsize rowSize() const requires(isFixedLayout(layout)) { return geometry_.rowSize(0); }
+    DNDS_HOST_DEVICE constexpr rowsize rowSize() const requires(isFixedLayout(layout)) { return geometry().rowSize(0); }
 
     /// Element `j` of row `i`.
     DNDS_HOST_DEVICE constexpr T &operator()(index i, rowsize j) const {
         checkRow(i);
-        DNDS_DEBUG_CHECK(j >= 0 && j < geometry_.rowSize(i), IndexError,
-                         "view: element {} is outside [0, {}) of row {}", j, geometry_.rowSize(i), i);
-        return data_[geometry_.rowStart(i) + j];
+        DNDS_DEBUG_CHECK(j >= 0 && j < geometry().rowSize(i), IndexError,
+                         "view: element {} is outside [0, {}) of row {}", j, geometry().rowSize(i), i);
+        return data()[geometry().rowStart(i) + j];
     }
 
     /// The first element of row `i`.
@@ -71,26 +72,29 @@ class ArrayView {
     /// Where row `i` starts.
     DNDS_HOST_DEVICE constexpr T *operator[](index i) const {
         checkRow(i);
-        return data_ + geometry_.rowStart(i);
+        return data() + geometry().rowStart(i);
     }
 
     /// Row `i` as a span.
     DNDS_HOST_DEVICE constexpr std::span<T> row(index i) const {
-        return {(*this)[i], static_cast<std::size_t>(geometry_.rowSize(i))};
+        return {(*this)[i], static_cast<std::size_t>(geometry().rowSize(i))};
     }
 
     /// The start of the first row; null where there are no elements.
-    DNDS_HOST_DEVICE constexpr T *data() const { return data_; }
-    DNDS_HOST_DEVICE constexpr const Geometry &geometry() const { return geometry_; }
+    DNDS_HOST_DEVICE constexpr T *data() const { return parts_.member().data; }
+    DNDS_HOST_DEVICE constexpr Geometry geometry() const { return parts_.geometry(); }
 
   private:
     DNDS_HOST_DEVICE constexpr void checkRow([[maybe_unused]] index i) const {
-        DNDS_DEBUG_CHECK(i >= 0 && i < rows_, IndexError, "view: row {} is outside [0, {})", i, rows_);
+        DNDS_DEBUG_CHECK(i >= 0 && i < size(), IndexError, "view: row {} is outside [0, {})", i, size());
     }
 
-    T *data_ = nullptr;
-    index rows_ = 0;
-    [[no_unique_address]] Geometry geometry_{};
+    struct Elements {
+        T *data = nullptr;
+        index rows = 0;
+    };
+
+    WithGeometry<Elements, Geometry> parts_;
 };
 
 } // namespace DNDS

@@ -38,11 +38,7 @@ class Rows {
   public:
     Rows() = default;
     /// `guard` may be null; only builds with DNDS_DEBUG_CHECKS look at it.
-    DNDS_HOST_DEVICE Rows(View view, [[maybe_unused]] const RowGuard *guard) : view_(view) {
-#if defined(DNDS_DEBUG_CHECKS)
-        guard_ = guard;
-#endif
-    }
+    DNDS_HOST_DEVICE Rows(View view, const RowGuard *guard) : view_(view), guard_(guard) {}
 
     /// The numbers of rows, owned ones and ghosts, and of elements of a row.
     DNDS_HOST_DEVICE index size() const { return view_.size(); }
@@ -61,10 +57,8 @@ class Rows {
         return view_[row];
     }
 
-#if defined(DNDS_DEBUG_CHECKS)
-    /// For those who run kernels: the row that the task is at.
+    /// For those who run kernels: the row that the task is at. Only builds with DNDS_DEBUG_CHECKS look at it.
     void at(index row) { at_ = row; }
-#endif
 
   protected:
     DNDS_HOST_DEVICE const View &view() const { return view_; }
@@ -80,11 +74,9 @@ class Rows {
 #endif
     }
 
-    View view_;
-#if defined(DNDS_DEBUG_CHECKS)
-    const RowGuard *guard_ = nullptr;
+    View view_{};
+    const RowGuard *guard_ = nullptr; // in every build: no layout depends on a macro
     index at_ = -1;
-#endif
 };
 
 /// The row of an array that a kernel writes: the one that the task is at.
@@ -108,11 +100,7 @@ class AddedRows {
   public:
     AddedRows() = default;
     /// Adds to all rows of `view`, unless narrowed. `guard` is as for Rows.
-    DNDS_HOST_DEVICE AddedRows(View view, [[maybe_unused]] const RowGuard *guard) : view_(view), last_(view.size()) {
-#if defined(DNDS_DEBUG_CHECKS)
-        guard_ = guard;
-#endif
-    }
+    DNDS_HOST_DEVICE AddedRows(View view, const RowGuard *guard) : view_(view), last_(view.size()), guard_(guard) {}
 
     /// Adds to element `j` of `row`.
     template <class T>
@@ -137,12 +125,10 @@ class AddedRows {
     }
 
   private:
-    View view_;
+    View view_{};
     index first_ = 0;
     index last_ = 0;
-#if defined(DNDS_DEBUG_CHECKS)
     const RowGuard *guard_ = nullptr;
-#endif
 };
 
 /// What a kernel gets for an array (a pair, or an array without ghosts) that its task reads, writes or adds to.
