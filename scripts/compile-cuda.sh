@@ -1,13 +1,14 @@
 #!/usr/bin/env bash
 # Compiles all kernels for the GPUs that DNDS supports, without needing one, and looks at what the compiler made of them.
 #
-#   scripts/compile-cuda.sh [--architectures LIST] [--jobs N] [--require]
+#   scripts/compile-cuda.sh [--architectures LIST] [--jobs N] [--require] [--layout-only]
 #
 #   --architectures LIST  numbers as CMake takes them (default "75-real;80-real;90")
 #   --jobs N              compile N files at a time (default: the number of processors)
 #   --require             fail where there is no nvcc; else say so and end well
+#   --layout-only         compile to PTX only, and compare where kernels read their arguments with where the host puts them
 #
-# Every .cu file is compiled. No kernel may spill registers, fuse products and sums, or wait for others; those that move
+# Every .cu file is compiled. Kernels must read their arguments where the host puts them (scripts/gpu/layout.py). No kernel may spill registers, fuse products and sums, or wait for others; those that move
 # rows must do so 16 bytes at a time (scripts/gpu/kernels.py has the rules). A program of the CUDA build is started and has
 # to explain itself where there is no driver.
 set -euo pipefail
@@ -16,13 +17,15 @@ cd "$(dirname "$0")/.."
 architectures="75-real;80-real;90"
 jobs=$(nproc)
 require=false
+layout_only=false
 while [ $# -gt 0 ]; do
     case "$1" in
     --architectures) architectures=${2:?} && shift ;;
     --jobs) jobs=${2:?} && shift ;;
     --require) require=true ;;
+    --layout-only) layout_only=true ;;
     -h | --help)
-        sed -n '2,12s/^# \{0,1\}//p' "$0"
+        sed -n '2,14s/^# \{0,1\}//p' "$0"
         exit 0
         ;;
     *)
@@ -42,11 +45,17 @@ fi
 "$nvcc" --version | tail -n 1
 
 build=build/cuda-compile
+flags="-Xptxas=-v,-warn-spills"
+if $layout_only; then
+    build=build/cuda-layout
+    architectures=90-virtual
+    flags=
+fi
 kept=$PWD/$build/kept
 mkdir -p "$kept"
 cmake -S . -B "$build" -G Ninja -DCMAKE_BUILD_TYPE=Release -DDNDS_DEVICE=cuda -DDNDS_BUILD_BENCHMARKS=ON -DDNDS_FAST_COMPILE=ON "-DDNDS_CCACHE=${DNDS_CCACHE:-OFF}" \
     -DCMAKE_CUDA_COMPILER="$nvcc" "-DCMAKE_CUDA_ARCHITECTURES=$architectures" \
-    "-DCMAKE_CUDA_FLAGS=-Xptxas=-v,-warn-spills --keep --keep-dir=$kept" >"$build/configure.log" 2>&1 || {
+    "-DCMAKE_CUDA_FLAGS=$flags -I$PWD/scripts/gpu/layout --keep --keep-dir=$kept" >"$build/configure.log" 2>&1 || {
     cat "$build/configure.log"
     exit 1
 }
@@ -60,7 +69,9 @@ if [ ${#objects[@]} -eq 0 ] || [ ${#objects[@]} -lt ${#sources[@]} ]; then
 fi
 echo "compiling ${#objects[@]} .cu files for $architectures"
 compiled=true
-ninja -C "$build" -j "$jobs" cuda_no_driver "${objects[@]}" >"$build/compile.log" 2>&1 || compiled=false
+targets=("${objects[@]}")
+$layout_only || targets+=(cuda_no_driver)
+ninja -C "$build" -j "$jobs" "${targets[@]}" >"$build/compile.log" 2>&1 || compiled=false
 cat "$build/compile.log" >>"$build/all.log" # files that did not change are not compiled again
 if ! $compiled; then
     grep -v '^ptxas info' "$build/compile.log"
@@ -68,7 +79,6 @@ if ! $compiled; then
 fi
 grep -E '[Ww]arning' "$build/compile.log" || true
 
-echo "kernels whose speed matters, with registers by architecture:"
 suffix=.ptx # as nvcc names what it keeps: for one architecture, or for the last one of several
 case "$architectures" in *";"*)
     newest=${architectures##*;}
@@ -79,6 +89,13 @@ ptx=()
 for source in "${sources[@]}"; do
     ptx+=("$kept/$(basename "$source" .cu)$suffix")
 done
+python3 scripts/gpu/layout.py --objects "${objects[@]/#/$build/}" --ptx "${ptx[@]}" || {
+    echo "compile-cuda.sh: kernels read their arguments at wrong places: see above" >&2
+    exit 1
+}
+! $layout_only || exit 0
+
+echo "kernels whose speed matters, with registers by architecture:"
 python3 scripts/gpu/kernels.py "$build/all.log" "${ptx[@]}" || {
     echo "compile-cuda.sh: the compiler made of kernels what it should not: see above" >&2
     exit 1

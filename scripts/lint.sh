@@ -108,6 +108,12 @@ check_layers() {
     python3 scripts/check_layers.py || failed+=("layers (scripts/layers.txt)")
 }
 
+# Types that kernels take are laid out alike by all compilers.
+check_kernel_types() {
+    say "kernel types"
+    python3 scripts/check_kernel_types.py || failed+=("kernel types (scripts/check_kernel_types.py)")
+}
+
 # Only src/DNDS/Mpi calls collectives of MPI: those of CommunicatorView agree first on what any rank has failed with.
 check_collectives() {
     say "collectives"
@@ -206,6 +212,7 @@ else
     check_format
     check_lists
     check_layers
+    check_kernel_types
     check_collectives
     check_shell
     check_names

@@ -23,6 +23,7 @@ def pytest_configure(config):
         pytest.exit(f"started on {WORLD.size} ranks instead of {expected}: is mpi4py of another MPI than mpiexec?", 3)
     if WORLD.rank > 0:  # rank 0 prints; others only what failed
         config.option.verbose = -2
+        config.option.reportchars = ""
 
 
 def _all_ranks_are_here():
@@ -47,6 +48,13 @@ def pytest_runtest_makereport(item, call):
 
 
 def pytest_sessionfinish(session, exitstatus):
+    # pytest calls it a failure (5) where whole files are skipped, for want of a package that they need.
+    stats = session.config.pluginmanager.get_plugin("terminalreporter").stats
+    skipped = bool(stats.get("skipped")) and not any(stats.get(kind) for kind in ("passed", "failed", "error"))
+    if WORLD.allreduce(skipped, op=MPI.LAND) and int(exitstatus) in (0, 5):
+        exitstatus = 0
+        if WORLD.rank == 0:
+            print("\nEVERY TEST WAS SKIPPED")  # by which CTest knows
     # All ranks end alike, so that a failure on any of them is the job's.
     session.exitstatus = WORLD.allreduce(int(exitstatus), op=MPI.MAX)
 

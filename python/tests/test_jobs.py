@@ -99,6 +99,19 @@ def test_ranks_of_another_launcher_are_warned_of():
     assert said(MV2_COMM_WORLD_SIZE="4", MV2_COMM_WORLD_RANK="1") == said() == ""
 
 
+def test_files_whose_packages_are_absent_are_skipped(tmp_path):
+    for package in ("meshio", "vtkmodules"):
+        (tmp_path / f"{package}.py").write_text(f"raise ImportError('{package} is hidden')")
+    tests = pathlib.Path(__file__).parent
+    launcher = [part.replace("RANKS", "2") for part in os.environ["DNDS_TEST_MPIEXEC"].split(";")]
+    path = os.pathsep.join([str(tmp_path), os.environ["PYTHONPATH"]])
+    done = subprocess.run([*launcher, sys.executable, "-m", "pytest", "-q", "-rs", "-p", "no:cacheprovider",
+                           str(tests / "test_meshio.py"), str(tests / "test_vtk.py")],
+                          env=os.environ | {"PYTHONPATH": path}, capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "EVERY TEST WAS SKIPPED" in done.stdout and "needs the package meshio" in done.stdout
+
+
 def test_the_doctor_is_a_module(tmp_path):
     package = pathlib.Path(importlib.util.find_spec("dnds").origin).parent
     if not (package.parents[1] / "cases").is_dir():
