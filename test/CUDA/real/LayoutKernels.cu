@@ -21,6 +21,7 @@ namespace DNDS::Layouts {
 
 // Views with bases are of standard layout nowhere; both compilers know the offset all the same.
 #pragma GCC diagnostic ignored "-Winvalid-offsetof"
+#pragma nv_diag_suppress 1427 // the same warning of nvcc
 
 /// A functor as users write them: a view, then a number.
 template <class View>
