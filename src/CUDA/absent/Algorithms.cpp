@@ -1,28 +1,42 @@
 #include "DNDS/Device/AlgorithmHooks.hpp"
 
-#include <exception>
+#include "DNDS/Base/Error.hpp"
 
-// Never called: requireDevice throws before.
+// Without a device these are never called: requireDevice throws before. They are also part of CUDA builds by toolkits
+// without CUB.
 namespace DNDS::Device::Hooks {
 
-real sum(StreamHandle /*stream*/, std::span<const real> /*x*/) { std::terminate(); }
-std::size_t scratchOfMinimum(std::size_t /*count*/) { std::terminate(); }
+namespace {
+
+[[noreturn]] void notBuilt(const char *what) {
+    throw NotBuiltError(
+        fmt::format("cannot {} on the device: DNDS was built by a CUDA toolkit without CUB; install its "
+                    "package cuda-cccl (or nvidia-cuda-cccl) and build again",
+                    what));
+}
+
+} // namespace
+
+real sum(StreamHandle /*stream*/, std::span<const real> /*x*/) { notBuilt("sum elements"); }
+std::size_t scratchOfMinimum(std::size_t /*count*/) { notBuilt("find the smallest element"); }
 void minimum(StreamHandle /*stream*/, std::span<const real> /*x*/, real * /*result*/,
              std::span<std::byte> /*scratch*/) {
-    std::terminate();
+    notBuilt("find the smallest element");
 }
-void largestMagnitude(StreamHandle /*stream*/, const Column & /*column*/, real * /*result*/) { std::terminate(); }
+void largestMagnitude(StreamHandle /*stream*/, const Column & /*column*/, real * /*result*/) {
+    notBuilt("find the largest magnitude");
+}
 void integerSum(StreamHandle /*stream*/, const Column & /*column*/, const Scale & /*scale*/,
                 FixedPoint::Wide * /*result*/) {
-    std::terminate();
+    notBuilt("add up exactly");
 }
 void exclusiveScan(StreamHandle /*stream*/, std::span<const index> /*counts*/, std::span<index> /*starts*/) {
-    std::terminate();
+    notBuilt("compute offsets");
 }
-void sortByKey(StreamHandle /*stream*/, std::span<index> /*keys*/, std::span<index> /*values*/) { std::terminate(); }
+void sortByKey(StreamHandle /*stream*/, std::span<index> /*keys*/, std::span<index> /*values*/) { notBuilt("sort"); }
 void multiply(StreamHandle /*stream*/, real /*alpha*/, const MatrixRows<const real> & /*a*/,
               const MatrixRows<const real> & /*b*/, real /*beta*/, const MatrixRows<real> & /*c*/) {
-    std::terminate();
+    notBuilt("multiply matrices");
 }
 
 } // namespace DNDS::Device::Hooks

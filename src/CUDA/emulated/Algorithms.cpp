@@ -1,7 +1,5 @@
 #include "DNDS/Device/AlgorithmHooks.hpp"
 
-#include <Eigen/Core>
-
 #include <algorithm>
 #include <limits>
 #include <numeric>
@@ -70,19 +68,11 @@ void sortByKey(StreamHandle stream, std::span<index> keys, std::span<index> valu
 
 void multiply(StreamHandle stream, real alpha, const MatrixRows<const real> &a, const MatrixRows<const real> &b,
               real beta, const MatrixRows<real> &c) {
-    launchHostKernel(stream, c.count, [=](index first, index last) {
-        using Matrix = Eigen::MatrixXd;
-        for (index i = first; i < last; ++i) {
-            const Eigen::Map<const Matrix> left(a.data + i * a.stride, a.rows, a.cols);
-            const Eigen::Map<const Matrix> right(b.data + i * b.stride, b.rows, b.cols);
-            Eigen::Map<Matrix> product(c.data + i * c.stride, c.rows, c.cols);
-            const Matrix result = alpha * (left * right);
-            if (beta == 0) // the previous value is ignored, even if it is NaN
-                product = result;
-            else
-                product = result + beta * product;
-        }
-    });
+    launchHostKernel(stream, c.count * c.rows * c.cols,
+                     [element = ProductElement{alpha, beta, a, b, c}](index first, index last) {
+                         for (index i = first; i < last; ++i)
+                             element(i);
+                     });
 }
 
 } // namespace DNDS::Device::Hooks

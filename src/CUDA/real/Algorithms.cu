@@ -5,17 +5,15 @@
 
 #include "DNDS/Base/Error.hpp"
 #include "DNDS/Device/DeviceBuffer.hpp"
+#include "DNDS/Device/ParallelFor.hpp"
 
 #include <cub/device/device_radix_sort.cuh>
 #include <cub/device/device_reduce.cuh>
 #include <cub/device/device_scan.cuh>
-#include <cublas_v2.h>
 #include <thrust/iterator/counting_iterator.h>
 #include <thrust/iterator/transform_iterator.h>
 
 #include <limits>
-#include <map>
-#include <mutex>
 
 namespace DNDS::Device::Hooks {
 
@@ -29,30 +27,6 @@ void withScratch(const char *what, const Call &call) {
     const DeviceBuffer<std::byte> scratch(bytes > 0 ? bytes : 1);
     check(call(scratch.data(), bytes), what);
 }
-
-void checkBlas(cublasStatus_t status, const char *what) {
-    if (status != CUBLAS_STATUS_SUCCESS)
-        throw StateError(fmt::format("cuBLAS: {} failed: {}", what, cublasGetStatusString(status)));
-}
-
-/// cuBLAS's handle for each device, with its mutex. Never destroyed, as the driver may end before.
-struct Blas {
-    std::mutex mutex;
-    std::map<int, cublasHandle_t> handles;
-
-    static Blas &instance() {
-        static auto *blas = new Blas;
-        return *blas;
-    }
-    cublasHandle_t ofThisDevice() {
-        int device = 0;
-        check(cudaGetDevice(&device), "asking for the device");
-        cublasHandle_t &handle = handles[device];
-        if (!handle)
-            checkBlas(cublasCreate(&handle), "starting");
-        return handle;
-    }
-};
 
 // The results do not depend on the order in which CUB applies these.
 struct Smaller {
@@ -141,21 +115,7 @@ void sortByKey(StreamHandle stream, std::span<index> keys, std::span<index> valu
 
 void multiply(StreamHandle stream, real alpha, const MatrixRows<const real> &a, const MatrixRows<const real> &b,
               real beta, const MatrixRows<real> &c) {
-    Blas &blas = Blas::instance();
-    const std::scoped_lock lock(blas.mutex);
-    cublasHandle_t handle = blas.ofThisDevice();
-    checkBlas(cublasSetStream(handle, native(stream)), "choosing a stream");
-    const auto leading = [](rowsize rows) { return rows > 0 ? rows : 1; };
-    // counts are int: split large batches
-    constexpr index most = index{1} << 30;
-    for (index first = 0; first < c.count; first += most) {
-        const index count = c.count - first < most ? c.count - first : most;
-        checkBlas(cublasDgemmStridedBatched(
-                      handle, CUBLAS_OP_N, CUBLAS_OP_N, c.rows, c.cols, a.cols, &alpha, a.data + first * a.stride,
-                      leading(a.rows), a.stride, b.data + first * b.stride, leading(b.rows), b.stride, &beta,
-                      c.data + first * c.stride, leading(c.rows), c.stride, static_cast<int>(count)),
-                  "multiplying matrices");
-    }
+    parallelFor(Executor::device(stream), c.count * c.rows * c.cols, ProductElement{alpha, beta, a, b, c});
 }
 
 } // namespace DNDS::Device::Hooks

@@ -1,9 +1,10 @@
 /// @file Algorithms.hpp
-/// @brief Sums, scans, sorts and products of small matrices on the device: CUB and cuBLAS with CUDA.
+/// @brief Sums, scans and sorts on the device, by CUB with CUDA, and products of small matrices.
 ///
 /// Spans are of device memory. Functions that return nothing queue on `stream`; scratch memory comes from the pool, so
 /// only `Minimum` can be captured in a graph. Under `emulated` the host does the same. All functions are Local and
-/// throw NotBuiltError without a device, MemoryError, or ArgumentError for sizes that do not match.
+/// throw NotBuiltError without a device or, with CUDA, without CUB when DNDS was built, MemoryError, or ArgumentError
+/// for sizes that do not match.
 #pragma once
 
 #include "DNDS/Base/FixedPointSums.hpp"
@@ -59,7 +60,8 @@ struct MatrixRows {
     index count = 0;
 };
 
-/// c_i = alpha a_i b_i + beta c_i for all i. O(count m n k).
+/// c_i = alpha a_i b_i + beta c_i for all i. Products are added in the order of the columns of `a`: each element has
+/// the same bits on all devices. One thread an element, for matrices of some ten rows. O(count m n k).
 void multiply(StreamHandle stream, real alpha, const MatrixRows<const real> &a, const MatrixRows<const real> &b,
               real beta, const MatrixRows<real> &c);
 

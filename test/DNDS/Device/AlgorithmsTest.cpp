@@ -167,6 +167,17 @@ TEST(DeviceAlgorithms, ProductsOfManyMatricesAreEigens) {
     EXPECT_THROW(multiply(stream, 1, left, left, 0, product), ArgumentError);
     EXPECT_THROW(multiply(stream, 1, left, {bThere.data(), 4, 2, 8, 1}, 0, product), ArgumentError);
     multiply(stream, 1, {}, {}, 0, {});
+
+    // captured, and without beta the previous value does not matter
+    const DeviceBuffer<real> fresh = sent(std::vector<real>(c.size(), std::numeric_limits<real>::quiet_NaN()));
+    const Graph graph = Graph::capture(stream, [&] {
+        multiply(stream, 1, left, right, 0, {fresh.data(), 3, 2, 6, count});
+    });
+    graph.launch(stream);
+    stream.synchronize();
+    const std::vector<real> withoutBeta = fetched(fresh);
+    for (std::size_t i = 0; i < c.size(); ++i)
+        ASSERT_EQ(withoutBeta[i], (result[i] - 6) / 2);
 }
 
 } // namespace
