@@ -61,7 +61,7 @@ cmake -S . -B "$build" -G Ninja -DCMAKE_BUILD_TYPE=Release -DDNDS_DEVICE=cuda -D
 }
 
 mapfile -t objects < <(ninja -C "$build" -t targets all | sed -n 's/^\(.*\.cu\.o\): CUDA_COMPILER.*/\1/p')
-mapfile -t sources < <(git ls-files '*.cu')
+mapfile -t sources < <(find src test cases bench docs -name '*.cu') # also without git
 if [ ${#objects[@]} -eq 0 ] || [ ${#objects[@]} -lt ${#sources[@]} ]; then
     printf 'compile-cuda.sh: %d .cu files, but only %d are compiled:\n' ${#sources[@]} ${#objects[@]} >&2
     printf '  %s\n' "${sources[@]}" "${objects[@]}" >&2

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Packs what a GPU machine without a network lacks into one file, for scripts/gpu-check.sh: an Open MPI that takes device
-# pointers, and the headers and libraries that DNDS is built with, taken from this machine's packages.
+# pointers, the headers and libraries that DNDS is built with, taken from this machine's packages, and the headers of CCCL
+# (CUB) of the CUDA toolkit here, if there is one.
 #
 #   scripts/gpu-bundle.sh [--out FOLDER] [--openmpi FILE.tar.gz | --no-openmpi] [--max-mb N] [--no-install]
 #
@@ -35,7 +36,7 @@ while [ $# -gt 0 ]; do
     --max-mb) max_mb=$2 && shift ;;
     --no-install) install=false ;;
     -h | --help)
-        sed -n '2,16s/^# \{0,1\}//p' "$0"
+        sed -n '2,17s/^# \{0,1\}//p' "$0"
         exit 0
         ;;
     *) fail "unknown option $1 (see --help)" ;;
@@ -127,6 +128,18 @@ done
 find "$work/bundle/deps" -name '*.so*' -type f -exec strip --strip-unneeded {} +
 find "$work/bundle/deps" -name '*.a' -type f -exec strip --strip-debug {} +
 
+nvcc=$(command -v nvcc || true)
+[ -n "$nvcc" ] || nvcc=${CUDA_HOME:-/usr/local/cuda}/bin/nvcc
+include=$(dirname "$(dirname "$nvcc")")/include
+[ ! -d "$include/cccl" ] || include=$include/cccl # as of CUDA 13
+cccl=none
+if [ -d "$include/cub" ]; then
+    say "copying CCCL of $include"
+    mkdir "$work/bundle/cccl"
+    for folder in cub cuda nv thrust; do cp -rL "$include/$folder" "$work/bundle/cccl/"; done
+    cccl=$(sed -nE 's/^#define CUB_VERSION ([0-9]+).*/CUB \1/p' "$include/cub/version.cuh")
+fi
+
 if $with_openmpi; then
     say "unpacking Open MPI"
     mkdir "$work/bundle/openmpi"
@@ -155,6 +168,7 @@ fi
     # shellcheck source=/dev/null
     echo "made $(date -u +%Y-%m-%dT%H:%M:%SZ) on $(. /etc/os-release && echo "$PRETTY_NAME"), $(uname -m)"
     for package in "${packages[@]}"; do dpkg-query -W -f '${Package} ${Version}\n' "$package"; done
+    echo "CCCL: $cccl"
     if $with_openmpi; then
         LD_LIBRARY_PATH=$work/bundle/openmpi/lib OPAL_PREFIX=$work/bundle/openmpi \
             "$work/bundle/openmpi/bin/mpiexec" --version | sed -n '1s/^/with CUDA: /p'

@@ -1,28 +1,31 @@
 #!/usr/bin/env bash
-# Builds DNDS for the GPU of this machine and runs everything there that needs one: the tests (several ranks sharing the
-# GPU), the heat case against the host, the benchmarks, and compute-sanitizer where it works. Writes a report.
+# Builds DNDS for the GPU of this machine and runs everything there that needs one, the most valuable first: whether kernels
+# read their arguments where the host puts them, the tests of arrays and exchanges, of tasks, Euler, one-sided access and
+# fields (several ranks sharing the GPU), the benchmarks, and compute-sanitizer where it works. Writes a report.
 #
 #   scripts/gpu-check.sh [--out FOLDER] [--budget SECONDS] [--bundle FILE] [--build FOLDER] [--parts LIST] [--jobs N]
-#                        [--dry-run] [--emulated | --compile-only CC]
+#                        [--fresh] [--dry-run] [--emulated | --without-gpu CC]
 #
 #   --out FOLDER      where DATE.md and DATE.json are written (default $OUT where that is set, else docs/gpu-results)
-#   --budget SECONDS  end within this time (default 520): parts that find none left are reported as not run
+#   --budget SECONDS  end within this time (default 520); the same command goes on where a call was cut
 #   --bundle FILE     headers, libraries and MPI made by scripts/gpu-bundle.sh (default build/gpu-bundle/bundle.tar.gz
 #                     where it exists; else what is installed is used)
-#   --build FOLDER    the build folder (default build/gpu-check)
-#   --parts LIST      only some of tests,heat,bench,euler,sanitizer
+#   --build FOLDER    the build folder, which also keeps what earlier calls found (default build/gpu-check)
+#   --parts LIST      only some of layout,core,tasks,euler,one-sided,fields,bench,sanitizer
 #   --jobs N          compile N at a time (default: the number of processors)
+#   --fresh           begin anew, also where an earlier call was cut
 #   --dry-run         say what this machine has, what it lacks and what would be run; run nothing
 #   --emulated        a rehearsal on a machine without a GPU: the same with the emulated device, no CUDA needed
-#   --compile-only CC compile for GPUs of compute capability CC (9.0, ...) on a machine without one; run nothing
+#   --without-gpu CC  a rehearsal with nvcc for GPUs of compute capability CC (9.0, ...): tests find no device and skip
 #
 # Exit code: 0 everything passed, 1 something failed or did not end in time, 2 wrong usage, 3 the machine lacks something
-# (no GPU, no nvcc, ...; the text says what), in which case nothing was built. The report is rewritten after each part, so
-# that it is there even if the machine is taken away. docs/gpu-check.md describes how to read it.
+# (no GPU, no nvcc, ...; the text says what), in which case nothing was built, 4 the time was up before everything had run:
+# run it again. The report is rewritten after each step, so that it is there even if the machine is taken away.
+# docs/gpu-check.md describes how to read it.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 case " $* " in *" -h "* | *" --help "*)
-    sed -n '2,24s/^# \{0,1\}//p' "$0"
+    sed -n '2,27s/^# \{0,1\}//p' "$0"
     exit 0
     ;;
 esac

@@ -5,6 +5,7 @@ DNDS_GPU_BUNDLE=FILE: the default of --bundle.
 
 import argparse
 import glob
+import hashlib
 import json
 import os
 import re
@@ -13,23 +14,22 @@ import signal
 import subprocess
 import sys
 import tarfile
-import tempfile
 import time
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+import device_tests  # noqa: E402
 import machine  # noqa: E402
 import report  # noqa: E402
 from runner import Runner, tail  # noqa: E402
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-PARTS = ["tests", "heat", "bench", "euler", "sanitizer"]
+# In the order of their value, so that a call that is cut has the most valuable results.
+PARTS = ["layout", *report.TESTS, "bench", "sanitizer"]
 
-# Seconds that a part may take and that later parts are sure to get, for the standard budget; else in proportion. What a
-# part leaves unused goes to those after it.
+# Seconds that a part may take in one call at most, for the standard budget; else in proportion.
 BUDGET = 520
-CAPS = {"probe": 40, "configure": 60, "build": 260, "tests": 150, "heat": 40, "bench": 130, "euler": 60,
-        "sanitizer": 120}
-RESERVED = {"tests": 70, "heat": 10, "bench": 60, "euler": 10, "sanitizer": 25}
+CAPS = {"probe": 40, "configure": 60, "layout": 120, "build": 300, "core": 240, "tasks": 150, "euler": 150,
+        "one-sided": 150, "fields": 150, "bench": 130, "sanitizer": 150}
 CLOSING = 6  # for the report
 
 
@@ -43,14 +43,15 @@ def arguments(argv):
     parser.add_argument("--jobs", type=int, default=len(os.sched_getaffinity(0)))
     parser.add_argument("--dry-run", action="store_true")
     parser.add_argument("--emulated", action="store_true")
-    parser.add_argument("--compile-only", metavar="CC")
+    parser.add_argument("--without-gpu", metavar="CC")
+    parser.add_argument("--fresh", action="store_true")
     options = parser.parse_args(argv)
     options.parts = [part for part in options.parts.split(",") if part]
     for part in options.parts:
         if part not in PARTS:
             parser.error(f"--parts: there is no part {part}; there are {', '.join(PARTS)}")
-    if options.compile_only and (options.emulated or not re.fullmatch(r"\d+\.\d", options.compile_only)):
-        parser.error("--compile-only: give a compute capability, such as 9.0, and not --emulated")
+    if options.without_gpu and (options.emulated or not re.fullmatch(r"\d+\.\d", options.without_gpu)):
+        parser.error("--without-gpu: give a compute capability, such as 9.0, and not --emulated")
     if options.budget < 60:
         parser.error("--budget: at least 60 seconds are needed")
     standard = os.path.join(ROOT, "build", "gpu-bundle", "bundle.tar.gz")
@@ -67,43 +68,70 @@ def say(text):
 
 
 class Check:
-    """One run: its options, what was found, and the results so far, which are on disk after each part."""
+    """One call: its options, what was found, and the results so far, which are on disk after each step. A call goes on
+    where the last one with the same sources in this build folder was cut."""
 
     def __init__(self, options, found):
         self.options = options
         self.found = found
-        self.work = tempfile.mkdtemp(prefix="dnds-gpu-check-")
         self.runner = Runner(options.budget - CLOSING, os.path.join(options.build, "logs"))
-        self.rehearsal = "emulated" if options.emulated else "compiled" if options.compile_only else None
-        self.stem = os.path.join(options.out, time.strftime("%Y-%m-%d") + ("-rehearsal" if self.rehearsal else ""))
-        self.capability = options.compile_only or (found["gpus"][0]["compute_capability"] if found["gpus"] else None)
-        self.results = {
-            "format": 1, "started": time.strftime("%Y-%m-%dT%H:%M:%S%z"), "finished": False,
-            "budget_s": options.budget, "seconds": 0.0, "rehearsal": self.rehearsal, "parts": options.parts,
-            "source": source_version(), "machine": found, "bundle": None, "steps": [], "tests": [], "benchmarks": [],
-            "not_run": [],
+        self.rehearsal = "emulated" if options.emulated else "without GPU" if options.without_gpu else None
+        self.capability = options.without_gpu or (found["gpus"][0]["compute_capability"] if found["gpus"] else None)
+        self.state = os.path.join(options.build, "state.json")
+        key = [hash_of_sources(), self.rehearsal, self.capability, found["nvcc_version"]]
+        self.results = self.earlier(key) or {
+            "format": 2, "key": key, "started": time.strftime("%Y-%m-%dT%H:%M:%S%z"), "seconds": 0.0, "calls": 0,
+            "rehearsal": self.rehearsal, "source": source_version(), "bundle": None, "steps": [], "tests": [],
+            "benchmarks": [], "done": [],
         }
-        self.todo = list(options.parts)
+        self.before = self.results["seconds"]
+        self.results["calls"] += 1
+        self.results.update(finished=False, budget_s=options.budget, parts=options.parts, machine=found, not_run=[])
+        began = self.results["started"][:16].replace("T", "-").replace(":", "")
+        self.stem = os.path.join(options.out, began + ("-rehearsal" if self.rehearsal else ""))
+
+    def earlier(self, key):
+        """The results of calls that were cut, if they are of these sources and this kind of machine."""
+        if self.options.fresh:
+            return None
+        try:
+            with open(self.state, encoding="utf-8") as file:
+                results = json.load(file)
+        except (OSError, ValueError):
+            return None
+        if results.get("key") != key or set(self.options.parts) <= set(results["done"]):
+            return None
+        say(f"going on with the run of {results['started']}: {len(results['tests'])} tests and "
+            f"{', '.join(results['done']) or 'no part'} are done (--fresh begins anew)")
+        return results
 
     # -----------------------------------------------------------------------------------------------------------------
 
     def limit(self, part):
-        """Seconds that a part may take, so that those after it keep their reserve."""
-        scale = self.options.budget / BUDGET
-        later = sum(RESERVED[other] for other in self.todo if other != part) * scale
-        return max(min(CAPS[part] * max(scale, 1), self.runner.left() - later), 0)
+        """Seconds that a part may take."""
+        return max(min(CAPS[part] * max(self.options.budget / BUDGET, 1), self.runner.left()), 0)
 
-    def step(self, part, name, command, limit=None, environment=None, folder=None, quiet=False):
+    def step(self, part, name, command, limit=None, environment=None, folder=None):
+        """Runs a command and keeps its outcome. One with an outcome from an earlier call is not run again, unless it
+        prepares others."""
+        known = next((step for step in self.results["steps"] if step["name"] == name), None)
+        if known and known["status"] != "not run" and part not in ("probe", "configure", "build"):
+            return known
         outcome = self.runner.run(name, command, self.limit(part) if limit is None else limit, environment, folder)
         outcome["part"] = part
+        if outcome["status"] == "out of time" and self.runner.left() < 2:
+            outcome.update(status="not run", why=f"stopped after {outcome['seconds']:.0f} s: the time was up")
         if outcome["status"] != "passed":
             outcome["tail"] = tail(outcome["log"])
-        self.results["steps"].append(outcome)
-        if not quiet or outcome["status"] != "passed":
-            print(f"    {outcome['status']}: {name} ({outcome['seconds']:.1f} s, after {self.runner.elapsed():.0f} s)"
-                  + (f": {outcome['why']}" if outcome.get("why") else ""), flush=True)
-        self.save()
+        self.results["steps"] = [step for step in self.results["steps"] if step["name"] != name] + [outcome]
+        self.tell(outcome)
         return outcome
+
+    def tell(self, outcome):
+        why = f": {outcome['why']}" if outcome.get("why") else ""
+        print(f"    {outcome['status']}: {outcome['name']} ({outcome['seconds']:.1f} s, after "
+              f"{self.runner.elapsed():.0f} s){why}", flush=True)
+        self.save()
 
     def not_run(self, what, why):
         print(f"    not run: {what}: {why}", flush=True)
@@ -111,37 +139,52 @@ class Check:
         self.save()
 
     def save(self):
-        self.results["seconds"] = round(self.runner.elapsed(), 1)
+        self.results["seconds"] = round(self.before + self.runner.elapsed(), 1)
         report.write(self.results, self.stem)
+        report.write_file(self.state, json.dumps(self.results) + "\n")
+
+    def keep_logs(self):
+        """Packs the logs of what did not pass, for whoever cannot look at this machine later."""
+        bad = [entry["log"] for entry in self.results["steps"] + self.results["tests"]
+               if entry["status"] not in ("passed", "skipped") and entry.get("log") and os.path.exists(entry["log"])]
+        if bad:
+            with tarfile.open(self.stem + "-logs.tar.gz.partial", "w:gz") as archive:
+                for log in bad:
+                    archive.add(log, os.path.basename(log))
+            os.replace(self.stem + "-logs.tar.gz.partial", self.stem + "-logs.tar.gz")
 
     # -----------------------------------------------------------------------------------------------------------------
 
     def unpack(self):
         """Makes the bundle's MPI and libraries known to the commands that follow."""
         environment = self.runner.environment
-        paths = [os.path.dirname(tool) for tool in (self.found["nvcc"], self.found["compute_sanitizer"]) if tool]
+        self.nvcc = self.found["nvcc"]
+        if self.nvcc and not self.options.emulated:
+            self.nvcc = machine.whole_toolkit(self.nvcc, os.path.join(self.options.build, "toolkit"))
+        paths = [os.path.dirname(tool) for tool in (self.nvcc, self.found["compute_sanitizer"]) if tool]
         self.flags = []
         if self.options.bundle:
-            with tarfile.open(self.options.bundle) as archive:
-                if hasattr(tarfile, "fully_trusted_filter"):
-                    archive.extractall(self.work, filter="fully_trusted")
-                else:
-                    archive.extractall(self.work)
-            with open(os.path.join(self.work, "CONTENTS"), encoding="utf-8") as file:
+            unpacked = unpacked_bundle(self.options.bundle, self.options.build)
+            with open(os.path.join(unpacked, "CONTENTS"), encoding="utf-8") as file:
                 self.results["bundle"] = file.read().splitlines()
-            deps, openmpi = os.path.join(self.work, "deps"), os.path.join(self.work, "openmpi")
+            deps, openmpi = os.path.join(unpacked, "deps"), os.path.join(unpacked, "openmpi")
             libraries = glob.glob(os.path.join(deps, "lib", "*-linux-gnu")) + [os.path.join(deps, "lib")]
             # Old-style run paths, which hold for the libraries of libraries, too.
             linker = " ".join(f"-Wl,-rpath-link,{folder} -Wl,-rpath,{folder}" for folder in libraries)
             linker = f"-Wl,--disable-new-dtags {linker}"
             self.flags = [f"-DCMAKE_PREFIX_PATH={deps}", f"-DCMAKE_EXE_LINKER_FLAGS={linker}",
                           f"-DCMAKE_SHARED_LINKER_FLAGS={linker}", "-DDNDS_CGNS=OFF"]
+            environment.update({"CMAKE_PREFIX_PATH": deps, "LDFLAGS": linker})  # for the script of the layout gate
             if os.path.isdir(openmpi):
                 paths.insert(0, os.path.join(openmpi, "bin"))
                 environment["OPAL_PREFIX"] = openmpi
                 environment["LD_LIBRARY_PATH"] = os.pathsep.join(
                     [os.path.join(openmpi, "lib")] + list(filter(None, [environment.get("LD_LIBRARY_PATH")])))
+                environment["MPI_HOME"] = openmpi
                 self.flags.append(f"-DMPI_HOME={openmpi}")
+            cccl = os.path.join(unpacked, "cccl")
+            if not self.found["cub"] and os.path.isdir(cccl):
+                environment["NVCC_APPEND_FLAGS"] = f"-I{cccl}"
         environment["PATH"] = os.pathsep.join(paths + [environment.get("PATH", "/usr/bin:/bin")])
         environment.update({
             "OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
@@ -156,6 +199,10 @@ class Check:
             # Several ranks on one GPU may open each other's memory; without this, Open MPI copies through the host.
             environment.update({"OMPI_MCA_pml": "ob1", "OMPI_MCA_btl": "self,smcuda,vader",
                                 "OMPI_MCA_btl_smcuda_use_cuda_ipc_same_gpu": "1"})
+        if not self.options.emulated and not machine.finds_cub(
+                self.nvcc, environment.get("NVCC_APPEND_FLAGS", "").split()):
+            self.not_run("sums, scans and sorts on the device", "there is no CUB, neither in the toolkit nor in the "
+                         "bundle (install nvidia-cuda-cccl): tests that need them fail with NotBuiltError")
         # Without shared memory of a useful size, ranks of one node fail late and strangely.
         shared = shutil.disk_usage("/dev/shm").free if os.path.isdir("/dev/shm") else 0
         self.results["machine"]["dev_shm_mib"] = shared // 2**20
@@ -173,81 +220,107 @@ class Check:
 
     def probe(self):
         """Whether a kernel compiled here runs here. Returns False if nothing further makes sense."""
-        source, program = os.path.join(self.work, "probe.cu"), os.path.join(self.work, "probe")
+        source, program = os.path.join(self.options.build, "probe.cu"), os.path.join(self.options.build, "probe")
         with open(source, "w", encoding="utf-8") as file:
             file.write(machine.PROBE)
         capability = self.capability.replace(".", "")
-        compiled = self.step("probe", "compile a kernel",
-                             [self.found["nvcc"], f"-arch=sm_{capability}", "-ccbin", self.found["cxx"], "-o", program,
-                              source])
-        if compiled["status"] != "passed" or self.options.compile_only:
+        compiled = self.step("probe", "compile a kernel", [self.nvcc, f"-arch=sm_{capability}", "-ccbin",
+                                                           self.found["cxx"], "-o", program, source])
+        if compiled["status"] != "passed" or self.options.without_gpu:
             return compiled["status"] == "passed"
         return self.step("probe", "run a kernel", [program])["status"] == "passed"
+
+    def layout(self):
+        """Whether nvcc and the host lay out the arguments of kernels alike: else every other result is worthless."""
+        script = os.path.join(ROOT, "scripts", "compile-cuda.sh")
+        with open(script, encoding="utf-8") as file:
+            offered = "--layout-only" in file.read()
+        if self.options.emulated or not offered:
+            self.not_run("the layout of kernel arguments", "a rehearsal with the emulated device has no nvcc"
+                         if self.options.emulated else "scripts/compile-cuda.sh has no --layout-only")
+            return
+        self.step("layout", "layout of kernel arguments",
+                  [script, "--layout-only", "--require", "--architectures", self.capability.replace(".", "") + "-real",
+                   "--jobs", str(self.options.jobs)])
 
     def configure(self):
         flags = ["-S", ROOT, "-B", self.options.build, "-G", "Ninja", "-DCMAKE_BUILD_TYPE=Release",
                  "-DDNDS_BUILD_BENCHMARKS=ON", "-DDNDS_PETSC=OFF", "-DDNDS_HYPRE=OFF", "-DDNDS_INSTALL=OFF",
-                 *self.flags]
+                 "-DDNDS_BUILD_PYTHON=OFF", f"-DDNDS_CCACHE={os.environ.get('DNDS_CCACHE', 'OFF')}", *self.flags]
         if self.options.emulated:
             flags.append("-DDNDS_DEVICE=emulated")
         else:
             capability = self.capability.replace(".", "")
             flags += ["-DDNDS_DEVICE=cuda", f"-DCMAKE_CUDA_ARCHITECTURES={capability}-real",
-                      f"-DCMAKE_CUDA_COMPILER={self.found['nvcc']}"]
-        # A cache of another run would keep its paths, which are gone.
-        cache = os.path.join(self.options.build, "CMakeCache.txt")
-        if os.path.exists(cache):
+                      f"-DCMAKE_CUDA_COMPILER={self.nvcc}"]
+        # A cache of another run might keep its paths.
+        cache, used = os.path.join(self.options.build, "CMakeCache.txt"), os.path.join(self.options.build, "flags")
+        if os.path.exists(cache) and file_text(used) != "\n".join(flags):
             os.remove(cache)
+        report.write_file(used, "\n".join(flags))
         return self.step("configure", "configure", ["cmake", *flags])["status"] == "passed"
 
-    def build(self):
-        """Builds target by target, in the order of use, so that what does not compile keeps nobody from the rest.
-        Returns the targets that are there."""
-        listed = subprocess.run(["ninja", "-C", self.options.build, "-t", "targets", "all"], stdout=subprocess.PIPE,
-                                stderr=subprocess.DEVNULL, check=False, env=self.runner.environment).stdout.decode()
-        known = set(re.findall(r"^([\w.+-]+): phony$", listed, re.M))
-        wanted = {"tests": ["tests_device"], "heat": ["heat"], "bench": ["bench_gpu"], "euler": ["euler"],
-                  "sanitizer": ["tests_device"]}
-        built = set()
-        # One call for all, so that all processors are busy; should that fail, one by one to know what is there.
-        targets = list(dict.fromkeys(target for part in self.options.parts for target in wanted[part]))
-        for target in [target for target in targets if target not in known]:
-            self.not_run(f"building {target}", "this version of DNDS has no such target")
-        targets = [target for target in targets if target in known]
+    def build(self, part, targets):
+        """Builds the targets of a part. Returns whether all are there."""
         command = ["ninja", "-C", self.options.build, f"-j{self.options.jobs}", "-k", "0"]
-        if self.step("build", "build", [*command, *targets])["status"] == "passed":
-            return set(targets)
-        for target in targets:
-            outcome = self.step("build", f"build {target}", [*command, target], min(self.limit("build"), 60))
-            if outcome["status"] == "passed":
-                built.add(target)
-        return built
+        outcome = self.step("build", f"build {part}", [*command, *sorted(set(targets))])
+        if outcome["status"] != "passed":
+            self.keep_logs()
+        return outcome["status"] == "passed"
 
     # -----------------------------------------------------------------------------------------------------------------
 
-    def tests(self):
-        limit = self.limit("tests")
-        # ctest is asked to end by itself before it would be stopped, so that its summary is complete.
-        stop = time.strftime("%H:%M:%S", time.localtime(time.time() + max(limit - 10, 5)))
-        outcome = self.step("tests", "tests", ["ctest", "--test-dir", self.options.build, "-L", "^device$", "-j",
-                                               str(min(self.options.jobs, 8)), "--stop-time", stop, "--timeout", "60",
-                                               "--output-on-failure"], limit)
-        with open(outcome["log"], encoding="utf-8", errors="replace") as file:
-            self.results["tests"] = report.parse_ctest(file.read())
-        self.save()
+    def tests(self, group):
+        """Builds and runs the tests of a group, as far as they have not run in an earlier call."""
+        def chosen():
+            known = {test["name"] for test in self.results["tests"] if test["status"] != "not run"}
+            return [test for test in device_tests.listed(self.options.build, self.runner.environment)
+                    if test["group"] == group and test["name"] not in known]
 
-    def test_commands(self):
-        """Command and environment of each test with the label device, as ctest would run it."""
-        listed = subprocess.run(["ctest", "--test-dir", self.options.build, "-L", "^device$", "--show-only=json-v1"],
-                                stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, check=False,
-                                env=self.runner.environment).stdout.decode()
-        tests = []
-        for test in json.loads(listed or "{}").get("tests", []):
-            properties = {entry["name"]: entry["value"] for entry in test.get("properties", [])}
-            pairs = [pair.split("=", 1) for pair in properties.get("ENVIRONMENT", []) if "=" in pair]
-            tests.append({"name": test["name"], "command": test.get("command", []), "environment": dict(pairs),
-                          "labels": properties.get("LABELS", [])})
-        return tests
+        def done(result, outcome):
+            result["log"] = outcome["log"]
+            if result["status"] not in ("passed", "skipped"):
+                result["tail"] = tail(outcome["log"])
+            self.results["tests"] = [test for test in self.results["tests"] if test["name"] != result["name"]] + [result]
+            self.tell(result)
+            self.keep_logs()
+
+        if not chosen():
+            return
+        self.build(group, [test["target"] for test in chosen()])
+        reasons = {}
+        for test, why in device_tests.run(chosen(), self.runner, self.limit(group), done):
+            reasons.setdefault(why, []).append(test["name"])
+        for why, names in reasons.items():
+            self.not_run(f"{len(names)} tests of {group} ({', '.join(names[:4])}{', ...' if len(names) > 4 else ''})",
+                         why)
+
+    def cut(self, part):
+        """Whether a part lacks time or a program, so that the next call goes on with it."""
+        return (any(step["status"] == "not run" for step in self.results["steps"] if step["part"] == part)
+                or any(test["status"] == "not run" for test in self.results["tests"]
+                       if device_tests.group_of(test["name"]) == part)
+                or any(entry["why"] == device_tests.NO_TIME for entry in self.results["not_run"]
+                       if f"tests of {part} " in entry["what"]) or self.runner.left() < 2)
+
+    def core(self):
+        self.tests("core")
+        self.heat()
+
+    def tasks(self):
+        self.tests("tasks")
+
+    def euler(self):
+        self.tests("euler")
+        self.euler_case()
+
+    def one_sided(self):
+        self.tests("one-sided")
+
+    def fields(self):
+        self.tests("fields")
+
+    # -----------------------------------------------------------------------------------------------------------------
 
     def mpirun(self, ranks, *command):
         return [os.path.join(ROOT, "scripts", "mpirun.sh"), str(ranks), *command]
@@ -257,19 +330,29 @@ class Check:
         return found[0] if found else None
 
     def heat(self):
+        if self.without_gpu("the heat case on device and host") or not self.build("heat", ["heat"]):
+            return
         program = self.program("cases/heat/heat")
         size = ["--cells", "64,48,40", "--steps", "40"] if self.options.emulated else ["--cells", "256,192,128",
                                                                                        "--steps", "200"]
-        records = os.path.join(self.work, "heat.json")
+        records = os.path.join(self.options.build, "heat.json")
         for ranks in (1, 2, 4):
-            self.step("heat", f"heat on {ranks} ranks, device against host",
+            self.step("core", f"heat on {ranks} ranks, device against host",
                       self.mpirun(ranks, program, "--on", "both", "--json", records, *size),
-                      min(self.limit("heat"), 40))
+                      min(self.limit("core"), 40))
             self.keep_records(records)
 
+    def without_gpu(self, what):
+        """Whether this is a rehearsal that cannot run this."""
+        if self.options.without_gpu:
+            self.not_run(what, "a rehearsal without a GPU: the program would only say so")
+        return bool(self.options.without_gpu)
+
     def bench(self):
+        if not self.build("bench", ["bench_gpu"]) or self.without_gpu("bench_gpu"):
+            return
         program = self.program("bench/gpu/bench_gpu")
-        records = os.path.join(self.work, "bench.json")
+        records = os.path.join(self.options.build, "bench.json")
         for ranks in (1, 2, 4):
             limit = max(min(self.limit("bench"), {1: 60, 2: 45, 4: 45}[ranks]), 0)
             command = [program, "--json", records, "--seconds", str(int(max(limit - 12, 5)))]
@@ -285,13 +368,11 @@ class Check:
             os.remove(path)
         self.save()
 
-    def euler(self):
+    def euler_case(self):
         """Cells a second of the Euler case on the device, and on the host for comparison."""
         folder = os.path.join(ROOT, "cases", "euler")
-        with open(os.path.join(folder, "euler.schema.json"), encoding="utf-8") as file:
-            if '"device"' not in file.read():
-                self.not_run("the Euler case on the device", "this version computes it on the host only")
-                return
+        if self.without_gpu("the Euler case on the device") or not self.build("the Euler case", ["euler"]):
+            return
         program = self.program("cases/euler/euler")
         cells, steps = (16, 4) if self.options.emulated else (1000, 60)
         # One rank has its step in one graph, several have parts; without graphs, kernels are started one by one.
@@ -299,11 +380,14 @@ class Check:
                 (min(self.found["cores"], 16), "host", False)]
         for ranks, device, graphs in runs:
             how = device + (", graphs" if graphs else "")
-            output = os.path.join(self.work, f"euler-{ranks}-{device}-{graphs}")
+            output = os.path.join(self.options.build, f"euler-{ranks}-{device}-{graphs}")
             changes = [f"scheme.device={device}", f"scheme.graphs={str(graphs).lower()}",
                        f"mesh.box.cells=[{cells},{cells}]", f"time.steps={steps}",
                        f"output.folder={output}", "output.fields=false"]
             options = [word for change in changes for word in ("--set", change)]
+            if any(step["name"] == f"euler on {ranks} ranks, {how}" and step["status"] != "not run"
+                   for step in self.results["steps"]):
+                continue
             outcome = self.step("euler", f"euler on {ranks} ranks, {how}",
                                 self.mpirun(ranks, program, os.path.join(folder, "vortex.json"), *options),
                                 min(self.limit("euler"), 40))
@@ -322,33 +406,26 @@ class Check:
 
     def sanitizer(self):
         tool = self.found["compute_sanitizer"]
-        if self.options.emulated or not tool:
-            self.not_run("compute-sanitizer", "a rehearsal has no GPU" if self.options.emulated else "it was not found")
+        if self.rehearsal or not tool:
+            self.not_run("compute-sanitizer", "a rehearsal has no GPU" if self.rehearsal else "it was not found")
             return
         # Some virtual machines keep it from the device; that is no failure of DNDS.
         memcheck = [tool, "--tool", "memcheck", "--error-exitcode", "99", "--target-processes", "all"]
-        outcome = self.runner.run("sanitizer probe", [*memcheck, os.path.join(self.work, "probe")], 30)
+        outcome = self.runner.run("sanitizer probe", [*memcheck, os.path.join(self.options.build, "probe")], 30)
         if outcome["status"] != "passed":
             self.not_run("compute-sanitizer", "it does not work on this machine: "
                          + " / ".join(tail(outcome["log"], 3).splitlines()))
             return
-        ran = 0
-        for test in self.test_commands():
-            labels = test["labels"]
-            command = test["command"]
-            if not command or not ("np2" in labels or not any(label.startswith("np") for label in labels)):
+        for test in device_tests.listed(self.options.build, self.runner.environment):
+            if test["group"] != "core" or test["ranks"] > 2 or not test["command"]:
                 continue
-            programs = [number for number, word in enumerate(command)
-                        if os.path.realpath(word).startswith(os.path.realpath(self.options.build) + os.sep)
-                        and os.access(word, os.X_OK) and os.path.isfile(word)]
-            if not programs:
+            program = next((number for number, word in enumerate(test["command"])
+                            if os.path.basename(word) == test["target"] and os.access(word, os.X_OK)), None)
+            if program is None:
                 continue
-            command = command[:programs[0]] + memcheck + command[programs[0]:]
-            environment = {**test["environment"], "DNDS_TEST_TIMEOUT_S": "80"}
-            self.step("sanitizer", f"memcheck {test['name']}", command, min(90, self.runner.left() - 1), environment)
-            ran += 1
-        if ran == 0:
-            self.not_run("compute-sanitizer", "no test was built")
+            command = test["command"][:program] + memcheck + test["command"][program:]
+            self.step("sanitizer", f"memcheck {test['name']}", command, min(90, self.runner.left() - 1),
+                      {**test["environment"], "DNDS_TEST_TIMEOUT_S": "80"})
 
     # -----------------------------------------------------------------------------------------------------------------
 
@@ -364,31 +441,66 @@ class Check:
             say("a first kernel")
             if not self.probe():
                 return
-        say("configuring")
-        if not self.configure():
-            return
-        say("building")
-        built = self.build()
-        needs = {"tests": "tests_device", "heat": "heat", "bench": "bench_gpu", "euler": "euler",
-                 "sanitizer": "tests_device"}
+        if set(self.options.parts) - {"layout"}:
+            say("configuring")
+            if not self.configure():
+                return
         for part in self.options.parts:
-            if self.options.compile_only:
-                self.not_run(part, "only compiled, as asked for")
+            if part in self.results["done"]:
                 continue
             say(part)
-            # ctest runs what was built; the rest of a half-built set shows as failed, which it is.
-            if needs[part] not in built and part not in ("tests", "sanitizer"):
-                self.not_run(part, f"{needs[part]} was not built")
-            elif self.limit(part) < 5:
+            if self.limit(part) < 5:
                 self.not_run(part, "no time was left")
-            else:
-                getattr(self, part)()
-            self.todo.remove(part)
-        self.results["finished"] = True
+                continue
+            getattr(self, part.replace("-", "_"))()
+            if not self.cut(part):
+                self.results["done"].append(part)
+        self.results["finished"] = set(self.options.parts) <= set(self.results["done"])
 
     def close(self):
+        self.keep_logs()
         self.save()
-        shutil.rmtree(self.work, ignore_errors=True)
+
+
+def file_text(path):
+    """What a file holds; an empty string if it is not there."""
+    try:
+        with open(path, encoding="utf-8") as file:
+            return file.read()
+    except OSError:
+        return ""
+
+
+def unpacked_bundle(bundle, build):
+    """The folder with the contents of a bundle, which later calls use again: paths in a build stay the same."""
+    folder = os.path.join(build, "bundle")
+    with open(bundle, "rb") as file:
+        which = hashlib.sha256(file.read()).hexdigest()
+    if file_text(os.path.join(folder, "which")) == which:
+        return folder
+    shutil.rmtree(folder, ignore_errors=True)
+    os.makedirs(folder)
+    with tarfile.open(bundle) as archive:
+        if hasattr(tarfile, "fully_trusted_filter"):
+            archive.extractall(folder, filter="fully_trusted")
+        else:
+            archive.extractall(folder)
+    report.write_file(os.path.join(folder, "which"), which)
+    return folder
+
+
+def hash_of_sources():
+    """Tells whether results are of the same sources, also without git."""
+    total = hashlib.sha256()
+    for place in ("CMakeLists.txt", "cmake", "src", "test", "cases", "bench"):
+        top = os.path.join(ROOT, place)
+        paths = [top] if os.path.isfile(top) else [os.path.join(folder, name) for folder, _, names in os.walk(top)
+                                                   for name in names if not name.endswith(".pyc")]
+        for path in sorted(paths):
+            total.update(os.path.relpath(path, ROOT).encode())
+            with open(path, "rb") as file:
+                total.update(file.read())
+    return total.hexdigest()[:16]
 
 
 def source_version():
@@ -401,7 +513,7 @@ def source_version():
 def main(argv):
     options = arguments(argv)
     found = machine.facts()
-    lacks = machine.missing(found, cuda=not options.emulated, gpu=not (options.emulated or options.compile_only),
+    lacks = machine.missing(found, cuda=not options.emulated, gpu=not (options.emulated or options.without_gpu),
                             bundle=bool(options.bundle))
     for line in report.machine_lines(found):
         print(line)
@@ -432,7 +544,7 @@ def main(argv):
     verdict, why = report.verdict(check.results)
     say(f"{verdict}: {why}")
     print(f"report: {check.stem}.md\nvalues: {check.stem}.json\nlogs:   {check.runner.log_folder}")
-    return 0 if verdict == "passed" else 1
+    return {"passed": 0, "incomplete": 4}.get(verdict, 1)
 
 
 if __name__ == "__main__":

@@ -8,6 +8,7 @@ import re
 import shutil
 import subprocess
 import sys
+import tempfile
 
 # Asks the driver itself, in a process of its own: a broken driver may crash or hang whoever asks.
 ASK_DRIVER = """
@@ -82,11 +83,14 @@ def output_of(command, seconds=30):
 
 
 def find_tool(name):
-    """The path of a CUDA tool: in PATH, in CUDA_HOME, or in one of the usual folders, the newest first."""
+    """The path of a CUDA tool: in PATH, in CUDA_HOME, in one of the usual folders, the newest first, or in the wheels
+    of this Python."""
     places = [os.path.join(os.environ[key], "bin") for key in ("CUDA_HOME", "CUDA_PATH") if os.environ.get(key)]
     places += ["/usr/local/cuda/bin", "/usr/local/cuda/compute-sanitizer"]
     places += sorted(glob.glob("/usr/local/cuda-*/bin"), reverse=True)
     places += ["/usr/local/nvidia/bin", "/opt/cuda/bin"]
+    for folder in sys.path:
+        places += sorted(glob.glob(os.path.join(folder, "nvidia", "*", "bin")), reverse=True)
     found = shutil.which(name)
     for place in [] if found else places:
         candidate = os.path.join(place, name)
@@ -104,6 +108,47 @@ def version(command, pattern):
 def finds_header(compiler, name):
     """Whether the compiler finds a header where it looks by itself."""
     return bool(output_of([compiler, "-E", "-x", "c++", "-include", name, os.devnull]))
+
+
+def finds_cub(nvcc, flags=()):
+    """Whether nvcc finds the headers of CCCL, a package of their own."""
+    if not nvcc:
+        return False
+    with tempfile.TemporaryDirectory() as folder:
+        source = os.path.join(folder, "x.cu")
+        with open(source, "w", encoding="utf-8") as file:
+            file.write("#include <cub/version.cuh>\n")
+        return bool(output_of([nvcc, "-E", *flags, source]))
+
+
+def whole_toolkit(nvcc, folder):
+    """The nvcc of a toolkit with the folders that nvcc and CMake look into: this one where it has them. Toolkits of
+    Python wheels have lib instead of lib64, no libcudart.so, and before CUDA 13 a root for each package; for these a
+    tree of links is made in `folder`."""
+    root = os.path.dirname(os.path.dirname(os.path.abspath(nvcc)))
+    has = [os.path.join(root, lib, "libcudart.so") for lib in ("lib64", os.path.join("targets", "x86_64-linux", "lib"),
+                                                              os.path.join("targets", "sbsa-linux", "lib"))]
+    wheels = [lib for lib in (os.path.join(root, "lib"), os.path.join(os.path.dirname(root), "cuda_runtime", "lib"))
+              if glob.glob(os.path.join(lib, "libcudart.so.*"))]
+    if any(os.path.exists(library) for library in has) or not wheels:
+        return nvcc
+    roots = [root]
+    if os.path.dirname(wheels[0]) != root:
+        roots += sorted(glob.glob(os.path.join(os.path.dirname(root), "cuda_*")))
+    shutil.rmtree(folder, ignore_errors=True)
+    for place, target in (("bin", "bin"), ("include", "include"), ("lib", "lib64"), ("nvvm", "nvvm")):
+        os.makedirs(os.path.join(folder, target))
+        for tree in roots:
+            for entry in sorted(glob.glob(os.path.join(tree, place, "*"))):
+                link = os.path.join(folder, target, os.path.basename(entry))
+                if not os.path.lexists(link):
+                    os.symlink(entry, link)
+    for library in glob.glob(os.path.join(folder, "lib64", "lib*.so.*")):
+        short = re.sub(r"\.so\..*", ".so", library)
+        if not os.path.lexists(short):
+            os.symlink(os.path.basename(library), short)
+    os.symlink("lib64", os.path.join(folder, "lib"))
+    return os.path.join(folder, "bin", "nvcc")
 
 
 def ask_driver():
@@ -145,6 +190,7 @@ def facts():
         "cuda_of_driver": driver.get("cuda_of_driver"),
         "nvcc": nvcc,
         "nvcc_version": version([nvcc, "--version"], r"release ([\d.]+)"),
+        "cub": finds_cub(nvcc),
         "compute_sanitizer": sanitizer,
         "cxx": os.environ.get("CXX", "c++"),
         "cxx_version": version([os.environ.get("CXX", "c++"), "-dumpfullversion"], r"([\d.]+)"),

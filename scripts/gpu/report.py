@@ -2,8 +2,10 @@
 
 import json
 import os
-import re
 import sys
+
+# Parts that run tests.
+TESTS = ["core", "tasks", "euler", "one-sided", "fields"]
 
 # Keys of benchmark records that say what was measured, in the order of the tables' columns, and keys of results.
 KEYS = ["case", "kernel", "transport", "ranks", "rows", "doubles_per_row", "order", "kernels", "cells", "device"]
@@ -18,31 +20,6 @@ TITLES = {
     "heat": "The heat case",
     "euler": "The Euler case",
 }
-
-
-def parse_ctest(text):
-    """The tests in ctest's output: name, status (passed, failed, skipped, out of time, not run), seconds."""
-    tests = []
-    pattern = re.compile(r"^\s*\d+/\d+ Test\s+#\d+: (\S+) [. ]*(\*\*\*)?(.*?)\s+([\d.]+) sec", re.M)
-    for name, bad, status, seconds in pattern.findall(text):
-        status = status.strip().lower()
-        if not bad and status == "passed":
-            status = "passed"
-        elif "skip" in status:
-            status = "skipped"
-        elif "timeout" in status:
-            status = "out of time"
-        elif "not run" in status:
-            status = "not run"
-        else:
-            status = "failed"
-        tests.append({"name": name, "status": status, "seconds": float(seconds)})
-    seen = {test["name"] for test in tests}
-    for name in re.findall(r"^\s+Start\s+\d+: (\S+)\s*$", text, re.M):
-        if name not in seen:  # was running when ctest was stopped
-            tests.append({"name": name, "status": "out of time", "seconds": 0.0})
-            seen.add(name)
-    return tests
 
 
 def read_records(path):
@@ -93,22 +70,23 @@ def goals(records):
 
 def verdict(results):
     """("passed" | "failed" | "incomplete", one sentence)."""
-    bad = [test["name"] for test in results["tests"] if test["status"] not in ("passed", "skipped")]
-    bad += [step["name"] for step in results["steps"]
-            if step["status"] in ("failed", "out of time") and step["name"] not in ("tests", "build")]
+    bad = [test["name"] for test in results["tests"] if test["status"] in ("failed", "out of time")]
+    # A build that ran out of time goes on in the next call.
+    bad += [step["name"] for step in results["steps"] if step["status"] == "failed"
+            or (step["status"] == "out of time" and step["part"] != "build")]
     ran = [test for test in results["tests"] if test["status"] == "passed"]
-    broken = [step for step in results["steps"] if step["name"] in ("tests", "build") and step["status"] != "passed"]
-    bad += [step["name"] for step in broken if not bad]
+    skipped = sum(test["status"] == "skipped" for test in results["tests"])
     if bad:
-        return "failed", f"{len(bad)} failed or did not end: {', '.join(bad[:8])}{', ...' if len(bad) > 8 else ''}"
+        return "failed", f"{len(bad)} failed or did not end: {', '.join(bad[:8])}{', ...' if len(bad) > 8 else ''}" + (
+            "" if results["finished"] else "; the run was cut short")
     if not results["finished"]:
         reasons = [f"{entry['what']} was not run: {entry['why']}" for entry in results["not_run"]]
-        return "incomplete", "; ".join(["the run was cut short", *reasons[:3]])
-    if results["rehearsal"] == "compiled":
-        return "passed", "everything compiled; nothing was run"
-    if "tests" in results["parts"] and not ran:
+        return "incomplete", "; ".join([f"the run was cut short after {len(ran)} tests passed; the same command goes on",
+                                        *reasons[:3]])
+    if results["rehearsal"] == "without GPU":
+        return "passed", f"everything compiled; {skipped} tests found no device, {len(ran)} need none"
+    if set(results["parts"]) & set(TESTS) and not ran:
         return "failed", "no test ran"
-    skipped = len(results["tests"]) - len(ran)
     late = [entry["what"] for entry in results["not_run"]]
     late += [step["name"] for step in results["steps"] if step["status"] == "not run"]
     text = f"{len(ran)} tests passed" + (f", {skipped} skipped" if skipped else "")
@@ -135,6 +113,7 @@ def machine_lines(found):
     lines.append(f"nvcc: {named['nvcc_version']}; {found.get('cxx')} {named['cxx_version']}; "
                  f"CMake {named['cmake_version']}; ninja {named['ninja_version']}; "
                  f"Python {found.get('python_version')}; "
+                 f"CUB {'yes' if found.get('cub') else 'no'}; "
                  f"compute-sanitizer {'yes' if found.get('compute_sanitizer') else 'no'}")
     lines.append(f"host: {found.get('processor')}, {found.get('cores')} cores, {found.get('memory_gib')} GiB; "
                  f"{found.get('system')}, Linux {found.get('kernel')}")
@@ -170,12 +149,13 @@ def markdown(results):
     """The page. Everything in it comes from `results`."""
     name, why = verdict(results)
     rehearsal = results["rehearsal"]
-    title = {None: "", "emulated": " (rehearsal with the emulated device)", "compiled": " (compiled only)"}[rehearsal]
+    title = {None: "", "emulated": " (rehearsal with the emulated device)", "without GPU": " (rehearsal without a GPU)"}[rehearsal]
     lines = [f"# GPU check, {results['started'][:10]}{title}", "", f"**{name.capitalize()}:** {why}.", ""]
     if rehearsal:
         lines += ["No GPU took part: this shows that the commands work. Its times say nothing about a GPU.", ""]
-    lines += [f"Source {results['source']}; began {results['started']}, took {results['seconds']:.0f} of "
-              f"{results['budget_s']:.0f} s.", "", "## Machine", ""]
+    lines += [f"Source {results['source']}; began {results['started']}, took {results['seconds']:.0f} s in "
+              f"{results['calls']} call{'s' if results['calls'] > 1 else ''} of at most {results['budget_s']:.0f} s.", "",
+              "## Machine", ""]
     lines += [f"- {line}" for line in machine_lines(results["machine"])]
     if results["bundle"]:
         lines.append(f"- libraries from a bundle, {results['bundle'][0]}; "
@@ -194,8 +174,10 @@ def markdown(results):
             counts[test["status"]] = counts.get(test["status"], 0) + 1
         lines += ["", "## Tests", "", ", ".join(f"{count} {status}" for status, count in sorted(counts.items())) + ".",
                   ""]
-        lines += table(["test", "result", "seconds"],
-                       [[test["name"], test["status"], test["seconds"]] for test in results["tests"]])
+        lines += table(["test", "result", "seconds", "cases passed", "skipped", "why"],
+                       [[test["name"], test["status"], test["seconds"], test.get("passed"), test.get("skipped"),
+                         "; ".join(filter(None, [", ".join(test.get("failed", [])), test.get("why")])) or None]
+                        for test in results["tests"]])
 
     if results["benchmarks"]:
         lines += ["", "## Goals", ""]
@@ -205,7 +187,7 @@ def markdown(results):
                         for entry in goals(results["benchmarks"])])
         lines += ["", "## Benchmarks"] + benchmark_lines(results["benchmarks"])
 
-    failures = [step for step in results["steps"] if step["status"] in ("failed", "out of time")]
+    failures = [step for step in results["steps"] + results["tests"] if step["status"] in ("failed", "out of time")]
     if failures:
         lines += ["", "## Ends of the logs of what failed"]
         for step in failures:
@@ -213,13 +195,18 @@ def markdown(results):
     return "\n".join(lines) + "\n"
 
 
+def write_file(path, text):
+    """Writes a file at once, so that whoever reads meanwhile never sees half of it."""
+    with open(path + ".partial", "w", encoding="utf-8") as file:
+        file.write(text)
+    os.replace(path + ".partial", path)
+
+
 def write(results, stem):
-    """Writes stem.json and stem.md, each at once, so that whoever reads meanwhile never sees half a file."""
+    """Writes stem.json and stem.md."""
     os.makedirs(os.path.dirname(stem), exist_ok=True)
-    for ending, text in ((".json", json.dumps(results, indent=1) + "\n"), (".md", markdown(results))):
-        with open(stem + ending + ".partial", "w", encoding="utf-8") as file:
-            file.write(text)
-        os.replace(stem + ending + ".partial", stem + ending)
+    write_file(stem + ".json", json.dumps(results, indent=1) + "\n")
+    write_file(stem + ".md", markdown(results))
 
 
 if __name__ == "__main__":

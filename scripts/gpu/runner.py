@@ -1,23 +1,25 @@
 """Runs commands within a time budget, each in a process group of its own, and never leaves a process behind."""
 
+import itertools
 import os
 import signal
 import subprocess
+import threading
 import time
 
 
 class Runner:
-    """Knows when the whole run must have ended, and keeps the log of each command in a file."""
+    """Knows when the whole run must have ended, and keeps the log of each command in a file. Several threads may run
+    commands at once."""
 
     def __init__(self, budget, log_folder, environment=None):
         self.start = time.monotonic()
         self.deadline = self.start + budget
         self.log_folder = log_folder
         self.environment = dict(os.environ if environment is None else environment)
-        # Tells the processes of this run from others: what a launcher moved to another group is found by it.
-        self.mark = f"DNDS_GPU_CHECK_RUN={os.getpid()}.{int(time.time())}"
-        key, value = self.mark.split("=")
-        self.environment[key] = value
+        self._numbers = itertools.count()
+        self._live = {}  # number of a command -> its process
+        self._lock = threading.Lock()
         os.makedirs(log_folder, exist_ok=True)
 
     def elapsed(self):
@@ -28,8 +30,8 @@ class Runner:
 
     def run(self, name, command, limit, environment=None, folder=None):
         """Runs a command for at most `limit` seconds and not beyond the deadline. Returns a dictionary: name, status
-        (passed, failed, out of time), seconds, code, log (a path). A command that finds no time left is not started
-        (status: not run)."""
+        (passed, failed, skipped, out of time), seconds, code, log (a path), why. A command that finds no time left is
+        not started (status: not run). Exit code 77 is a skip."""
         limit = min(limit, self.left())
         log = os.path.join(self.log_folder, f"{name.replace(' ', '-').replace('/', '-')}.log")
         if limit < 1:
@@ -37,27 +39,48 @@ class Runner:
                     "why": "no time was left"}
         began = time.monotonic()
         out_of_time = False
+        # Tells the processes of this command from others: what a launcher moved to another group is found by it.
+        number = next(self._numbers)
+        mark = f"DNDS_GPU_CHECK_RUN={os.getpid()}.{int(self.start)}.{number}"
+        key, value = mark.split("=")
         with open(log, "wb") as output:
             output.write((" ".join(command) + "\n").encode())
             output.flush()
             try:
                 process = subprocess.Popen(command, stdout=output, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL,
-                                           cwd=folder, env={**self.environment, **(environment or {})},
+                                           cwd=folder, env={**self.environment, **(environment or {}), key: value},
                                            start_new_session=True)
             except OSError as error:
                 output.write(f"{error}\n".encode())
                 return {"name": name, "status": "failed", "seconds": 0.0, "code": None, "log": log, "why": str(error)}
+            with self._lock:
+                self._live[number] = process
             try:
                 code = process.wait(timeout=limit)
             except subprocess.TimeoutExpired:
                 out_of_time = True
                 code = self._stop(process)
-        self._stop_strays()
+            finally:
+                with self._lock:
+                    del self._live[number]
+        self._stop_strays(mark)
         result = {"name": name, "seconds": round(time.monotonic() - began, 2), "code": code, "log": log,
-                  "status": "out of time" if out_of_time else "passed" if code == 0 else "failed"}
+                  "status": "out of time" if out_of_time else "passed" if code == 0 else
+                            "skipped" if code == 77 else "failed"}
         if out_of_time:
             result["why"] = f"stopped after {limit:.0f} s"
         return result
+
+    def abort(self):
+        """Stops what other threads run, so that they return."""
+        self.deadline = time.monotonic()
+        with self._lock:
+            live = list(self._live.values())
+        for process in live:
+            try:
+                os.killpg(process.pid, signal.SIGKILL)
+            except ProcessLookupError:
+                pass
 
     def _stop(self, process):
         """First politely, so that a launcher ends its ranks; then by force."""
@@ -72,14 +95,14 @@ class Runner:
                 continue
         return None  # stuck in the kernel; nothing more can be done
 
-    def _stop_strays(self):
-        """Ends processes of this run that left their group, such as ranks whose launcher was killed."""
+    def _stop_strays(self, mark):
+        """Ends processes of a command that left its group, such as ranks whose launcher was killed."""
         for entry in os.listdir("/proc"):
             if not entry.isdigit() or int(entry) == os.getpid():
                 continue
             try:
                 with open(f"/proc/{entry}/environ", "rb") as file:
-                    ours = self.mark.encode() in file.read().split(b"\0")
+                    ours = mark.encode() in file.read().split(b"\0")
                 if ours:
                     os.kill(int(entry), signal.SIGKILL)
             except OSError:

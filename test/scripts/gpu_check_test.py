@@ -1,4 +1,5 @@
-"""Tests of scripts/gpu: the report writer, and the runner that keeps time limits. Needs Python only."""
+"""Tests of scripts/gpu: what a machine lacks, the order of a run, calls that are cut and go on, the report. Needs Python
+only; programs of builds and of CUDA are stand-ins."""
 
 import copy
 import json
@@ -12,24 +13,24 @@ import unittest
 SCRIPTS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "scripts")
 sys.path.insert(0, os.path.join(SCRIPTS, "gpu"))
 import check  # noqa: E402
+import device_tests  # noqa: E402
 import kernels  # noqa: E402
 import machine  # noqa: E402
 import report  # noqa: E402
 from runner import Runner, tail  # noqa: E402
 
-CTEST = """Test project /build
-      Start  1: storage_tests
-      Start 12: array_types_tests.np2
- 1/6 Test  #1: storage_tests ....................   Passed    0.52 sec
- 2/6 Test #12: array_types_tests.np2 ............***Failed    1.25 sec
-rank 1: row 3 differs
- 3/6 Test  #3: device_tests .....................***Skipped   0.01 sec
-      Start 14: transport_tests.np4
- 4/6 Test #14: transport_tests.np4 ..............***Timeout  60.01 sec
- 5/6 Test #15: x ................................***Not Run   0.00 sec
-      Start 16: slow_tests
-      Start 17: crashing
- 6/6 Test #17: crashing .........................***Exception: SegFault  0.30 sec
+GTEST = """Running main() from x.cc
+[ RUN      ] Device.Streams
+[       OK ] Device.Streams (0 ms)
+[ RUN      ] Device.Graphs
+/x/GraphTest.cpp:12: Skipped
+graphs need a newer driver
+
+[  SKIPPED ] Device.Graphs (0 ms)
+[==========] 2 tests from 1 test suite ran. (1 ms total)
+[  PASSED  ] 1 test.
+[  SKIPPED ] 1 test, listed below:
+[  SKIPPED ] Device.Graphs
 """
 
 MACHINE = {
@@ -38,7 +39,7 @@ MACHINE = {
               "l2_bytes": 60 * 2**20, "mps": 0}],
     "cuda_of_driver": "13.0", "nvcc": "/nvcc", "nvcc_version": "13.0", "compute_sanitizer": None, "cxx": "c++",
     "cxx_version": "13.2", "cmake_version": "3.28", "ninja_version": "1.11", "python_version": "3.12",
-    "mpi": True, "zlib": True,
+    "mpi": True, "zlib": True, "cub": True,
 }
 
 RECORDS = [
@@ -60,25 +61,52 @@ RECORDS = [
 
 def results():
     return copy.deepcopy({
-        "format": 1, "started": "2026-11-21T10:00:00+0000", "finished": True, "budget_s": 520, "seconds": 300.0,
-        "rehearsal": None, "parts": ["tests", "bench"], "source": "abc", "machine": MACHINE,
+        "format": 2, "started": "2026-11-21T10:00:00+0000", "finished": True, "budget_s": 520, "seconds": 300.0,
+        "calls": 1, "rehearsal": None, "parts": ["core", "bench"], "done": ["core", "bench"], "source": "abc", "machine": MACHINE,
         "bundle": ["made today", "with CUDA: mpiexec (OpenRTE) 4.1.4"],
-        "steps": [{"part": "tests", "name": "tests", "status": "passed", "seconds": 9.0, "log": None}],
+        "steps": [{"part": "build", "name": "build core", "status": "passed", "seconds": 9.0, "log": None}],
         "tests": [{"name": "a.np2", "status": "passed", "seconds": 1.0},
                   {"name": "b", "status": "skipped", "seconds": 0.0}],
         "benchmarks": RECORDS, "not_run": []})
 
 
-class Ctest(unittest.TestCase):
-    def test_every_outcome_is_told_apart(self):
-        self.assertEqual({test["name"]: test["status"] for test in report.parse_ctest(CTEST)},
-                         {"storage_tests": "passed", "array_types_tests.np2": "failed", "device_tests": "skipped",
-                          "transport_tests.np4": "out of time", "x": "not run", "slow_tests": "out of time",
-                          "crashing": "failed"})
-        self.assertEqual(report.parse_ctest(CTEST)[1]["seconds"], 1.25)
+class Judge(unittest.TestCase):
+    def judge(self, status, output, **more):
+        return device_tests.judge({"name": "x", "status": status, "seconds": 1.0, **more}, output)
 
-    def test_no_output_is_no_test(self):
-        self.assertEqual(report.parse_ctest("No tests were found!!!"), [])
+    def test_counts_cases(self):
+        result = self.judge("passed", GTEST)
+        self.assertEqual((result["status"], result["passed"], result["skipped"]), ("passed", 1, 1))
+
+    def test_a_program_that_skipped_everything_has_not_passed(self):
+        result = self.judge("passed", GTEST.replace("PASSED  ] 1 test", "PASSED  ] 0 tests"))
+        self.assertEqual((result["status"], result["why"]), ("skipped", "graphs need a newer driver"))
+        alone = self.judge("passed", "on the host alone: there is no driver\n")
+        self.assertEqual((alone["status"], alone["why"]), ("skipped", "on the host alone: there is no driver"))
+
+    def test_failures_are_named_with_what_the_program_said(self):
+        result = self.judge("failed", "[  FAILED  ] Device.A (1 ms)\n[  FAILED  ] Device.A\nCUDA says: no\n")
+        self.assertEqual((result["failed"], result["why"]), (["Device.A"], "CUDA says: no"))
+        hung = self.judge("out of time", "rank 0 of 2, Device.A: no end after 50 s\n", why="stopped after 60 s")
+        self.assertIn("no end after 50 s", hung["why"])
+
+
+class Order(unittest.TestCase):
+    def test_tests_are_grouped_by_value(self):
+        groups = {name: device_tests.group_of(name) for name in
+                  ("device_tests", "dof_device_tests.np2", "heat.np1", "task_tests.np8", "euler_tests.device.np1",
+                   "one_sided_device_tests.proxy.np2", "proxy_tests.np1", "block_tests.np1", "bench_gpu.np1")}
+        self.assertEqual(groups, {
+            "device_tests": "core", "dof_device_tests.np2": "core", "heat.np1": "core", "task_tests.np8": "tasks",
+            "euler_tests.device.np1": "euler", "one_sided_device_tests.proxy.np2": "one-sided",
+            "proxy_tests.np1": "one-sided", "block_tests.np1": "fields", "bench_gpu.np1": None})
+        self.assertEqual([part for part in check.PARTS if part in device_tests.GROUPS], list(device_tests.GROUPS))
+        self.assertEqual(check.PARTS[0], "layout")
+
+    def test_every_part_can_be_run_and_has_a_limit(self):
+        for part in check.PARTS:
+            self.assertTrue(callable(getattr(check.Check, part.replace("-", "_"))))
+            self.assertIn(part, check.CAPS)
 
 
 class Verdict(unittest.TestCase):
@@ -88,12 +116,12 @@ class Verdict(unittest.TestCase):
         self.assertIn("1 tests passed, 1 skipped", why)
 
     def test_a_failed_test_a_failed_step_and_a_test_without_end_fail(self):
-        for status in ("failed", "out of time", "not run"):
+        for status in ("failed", "out of time"):
             changed = results()
             changed["tests"].append({"name": "bad", "status": status, "seconds": 0.0})
             self.assertEqual(report.verdict(changed)[0], "failed", status)
             self.assertIn("bad", report.verdict(changed)[1])
-        for step in ("bench_gpu on 2 ranks", "build", "tests", "configure"):
+        for step in ("bench_gpu on 2 ranks", "build core", "layout of kernel arguments", "configure"):
             changed = results()
             changed["steps"].append({"part": "x", "name": step, "status": "failed", "seconds": 0.0, "log": None})
             self.assertEqual(report.verdict(changed), ("failed", f"1 failed or did not end: {step}"))
@@ -105,6 +133,8 @@ class Verdict(unittest.TestCase):
         changed = results()
         changed["finished"] = False
         self.assertEqual(report.verdict(changed)[0], "incomplete")
+        changed["steps"].append({"part": "build", "name": "build tasks", "status": "out of time", "seconds": 9.0})
+        self.assertEqual(report.verdict(changed)[0], "incomplete")  # the next call goes on building
 
     def test_what_was_not_run_is_named(self):
         changed = results()
@@ -125,7 +155,7 @@ class Goals(unittest.TestCase):
 class Page(unittest.TestCase):
     def test_holds_machine_tests_goals_and_every_record(self):
         page = report.markdown(results())
-        for text in ("**Passed:**", "NVIDIA H200", "compute capability 9.0", "made today", "| a.np2 | passed | 1 |",
+        for text in ("**Passed:**", "NVIDIA H200", "compute capability 9.0", "made today", "| a.np2 | passed | 1 |", "CUB yes",
                      "| staged is at least 20 x faster than copying whole arrays | 40.0 x | yes |", "### newcomer",
                      "a\\|b"):
             self.assertIn(text, page)
@@ -137,10 +167,10 @@ class Page(unittest.TestCase):
         changed["rehearsal"] = "emulated"
         changed["machine"]["gpus"] = []
         self.assertIn("No GPU took part", report.markdown(changed))
-        changed["rehearsal"] = "compiled"
-        changed["tests"] = []
-        self.assertEqual(report.verdict(changed), ("passed", "everything compiled; nothing was run"))
-        self.assertIn("(compiled only)", report.markdown(changed))
+        changed["rehearsal"] = "without GPU"
+        self.assertEqual(report.verdict(changed),
+                         ("passed", "everything compiled; 1 tests found no device, 1 need none"))
+        self.assertIn("(rehearsal without a GPU)", report.markdown(changed))
 
     def test_shows_the_end_of_failed_logs_without_breaking_out_of_the_block(self):
         changed = results()
@@ -201,6 +231,7 @@ class Time(unittest.TestCase):
         self.assertEqual(runner.run("good", ["true"], 5)["status"], "passed")
         self.assertEqual(runner.run("bad", ["sh", "-c", "echo reason; exit 3"], 5)["code"], 3)
         self.assertIn("reason", tail(os.path.join(self.folder.name, "bad.log")))
+        self.assertEqual(runner.run("skips", ["sh", "-c", "exit 77"], 5)["status"], "skipped")
         self.assertEqual(runner.run("absent", ["/does/not/exist"], 5)["status"], "failed")
         self.assertEqual(Runner(0, self.folder.name).run("late", ["true"], 5)["status"], "not run")
 
@@ -228,6 +259,33 @@ class Machine(unittest.TestCase):
         self.assertFalse(machine.finds_header("c++", "no/such/header.h"))
         self.assertFalse(machine.finds_header("/no/such/compiler", "cstdio"))
 
+    def test_a_toolkit_of_wheels_is_made_whole(self):
+        with tempfile.TemporaryDirectory() as folder:
+            def make(*paths):
+                for path in paths:
+                    os.makedirs(os.path.dirname(os.path.join(folder, path)), exist_ok=True)
+                    with open(os.path.join(folder, path), "w", encoding="utf-8"):
+                        pass
+
+            def whole(nvcc):
+                return machine.whole_toolkit(os.path.join(folder, nvcc), os.path.join(folder, "made"))
+
+            make("system/bin/nvcc", "system/lib64/libcudart.so")
+            self.assertEqual(whole("system/bin/nvcc"), os.path.join(folder, "system/bin/nvcc"))
+            # CUDA 13: one root, lib, no libcudart.so
+            make("nvidia/cu13/bin/nvcc", "nvidia/cu13/nvvm/bin/cicc", "nvidia/cu13/include/cuda.h",
+                 "nvidia/cu13/lib/libcudart.so.13", "nvidia/cu13/lib/libcudart_static.a")
+            # CUDA 12: a root for each package
+            make("nvidia/cuda_nvcc/bin/nvcc", "nvidia/cuda_nvcc/nvvm/bin/cicc", "nvidia/cuda_runtime/include/cuda.h",
+                 "nvidia/cuda_runtime/lib/libcudart.so.12", "nvidia/cuda_runtime/lib/libcudart_static.a")
+            for nvcc, number in (("nvidia/cu13/bin/nvcc", 13), ("nvidia/cuda_nvcc/bin/nvcc", 12)):
+                self.assertEqual(whole(nvcc), os.path.join(folder, "made/bin/nvcc"))
+                for path in ("bin/nvcc", "nvvm/bin/cicc", "include/cuda.h", "lib64/libcudart_static.a"):
+                    self.assertTrue(os.path.exists(os.path.join(folder, "made", path)), path)
+                self.assertEqual(os.readlink(os.path.join(folder, "made/lib/libcudart.so")), f"libcudart.so.{number}")
+            make("other/bin/nvcc")  # what nobody knows is left as it is
+            self.assertEqual(whole("other/bin/nvcc"), os.path.join(folder, "other/bin/nvcc"))
+
     def test_facts_are_found_on_any_machine(self):
         found = machine.facts()
         self.assertGreater(found["cores"], 0)
@@ -241,7 +299,7 @@ class Machine(unittest.TestCase):
 
         self.assertEqual(run("--parts", "nonsense").returncode, 2)
         self.assertEqual(run("--budget", "1").returncode, 2)
-        self.assertEqual(run("--compile-only", "nine").returncode, 2)
+        self.assertEqual(run("--without-gpu", "nine").returncode, 2)
         self.assertIn("Exit code", run("--help").stdout)
         outcome = run("--emulated", "--dry-run", CXX="/no/such/compiler")
         self.assertEqual(outcome.returncode, 3)
@@ -294,17 +352,138 @@ class Kernels(unittest.TestCase):
         self.assertEqual(self.wrongs(PTX, LOG.replace("Used 38", "Used 65") + LOG), "")
 
 
-class Reserve(unittest.TestCase):
-    def test_later_parts_keep_their_seconds(self):
+class Cut(unittest.TestCase):
+    """Calls with stand-ins for ctest and for the programs of tests."""
+
+    def setUp(self):
+        self.folder = tempfile.TemporaryDirectory()
+        self.build = os.path.join(self.folder.name, "build")
+        os.makedirs(self.build)
+        self.tests = []
+
+    def tearDown(self):
+        self.folder.cleanup()
+
+    def add(self, name, script, ranks=1, timeout=60.0):
+        """A test that writes its name to `ran` and goes on as `script` says."""
+        command = ["sh", "-c", f"echo {name} >> {self.folder.name}/ran; {script}"]
+        labels = ["device"] + ([f"np{ranks}"] if ranks > 1 else [])
+        self.tests.append({"name": name, "command": command, "properties": [
+            {"name": "LABELS", "value": labels}, {"name": "TIMEOUT", "value": timeout}]})
+
+    def run_check(self, *options):
+        """The state after a call whose ctest lists the tests that were added, and whose ninja builds everything."""
+        tools = os.path.join(self.folder.name, "bin")
+        os.makedirs(tools, exist_ok=True)
+        for name, text in (("ctest", "cat <<'E'\n" + json.dumps({"tests": self.tests}) + "\nE"), ("ninja", "true"),
+                           ("cmake", "true")):
+            with open(os.path.join(tools, name), "w", encoding="utf-8") as file:
+                file.write(f"#!/bin/sh\n{text}\n")
+            os.chmod(os.path.join(tools, name), 0o755)
+        found = {**MACHINE, "gpus": [], "nvcc": None}
+        run = check.Check(check.arguments(["--out", self.folder.name, "--build", self.build, "--emulated",
+                                           "--budget", "60", "--bundle", "", *options]), found)
+        run.runner.environment["PATH"] = tools + os.pathsep + run.runner.environment["PATH"]
+        run.probe_mpi = lambda: True
+        run.heat = run.euler_case = lambda: None
+        return run
+
+    def ran(self):
+        with open(os.path.join(self.folder.name, "ran"), encoding="utf-8") as file:
+            return file.read().split()
+
+    def test_a_call_goes_on_where_the_last_was_cut(self):
+        self.add("device_tests", "exit 0")
+        self.add("storage_tests", "exit 3")
+        self.add("task_tests", "exit 0")
+        first = self.run_check("--parts", "core,tasks")
+        first.limit = lambda part: 0 if part == "tasks" else 20  # as if the time were up
+        first.all()
+        first.close()
+        self.assertEqual(sorted(self.ran()), ["device_tests", "storage_tests"])
+        with open(first.stem + ".json", encoding="utf-8") as file:  # what a cut call leaves
+            left = json.load(file)
+        self.assertEqual({test["name"]: test["status"] for test in left["tests"]},
+                         {"device_tests": "passed", "storage_tests": "failed"})
+        self.assertEqual((left["finished"], left["done"]), (False, ["core"]))
+        self.assertTrue(os.path.exists(first.stem + "-logs.tar.gz"))
+
+        second = self.run_check("--parts", "core,tasks")
+        second.all()
+        second.close()
+        self.assertEqual(self.ran()[2:], ["task_tests"])  # the others are not run again
+        self.assertEqual((second.stem, second.results["calls"], second.results["finished"]), (first.stem, 2, True))
+        self.assertEqual(report.verdict(second.results)[0], "failed")
+        self.assertEqual(self.run_check("--parts", "core,tasks").results["calls"], 1)  # a finished run begins anew
+        self.assertEqual(self.run_check("--fresh").results["calls"], 1)
+
+    def test_results_are_on_disk_after_each_test(self):
+        self.add("device_tests", "exit 0")
+        self.add("storage_tests", f"cd {self.folder.name}; until grep -q device_tests *.json; do sleep 0.1; done; "
+                                  "cp *.json seen")
+        self.run_check("--parts", "core").all()
+        with open(os.path.join(self.folder.name, "seen"), encoding="utf-8") as file:
+            self.assertEqual(json.load(file)["tests"][0]["name"], "device_tests")
+
+    def test_other_sources_begin_anew(self):
+        self.add("device_tests", "exit 0")
+        first = self.run_check("--parts", "core,tasks")
+        first.limit = lambda part: 0
+        first.all()
+        first.close()
+        with open(first.state, encoding="utf-8") as file:
+            state = json.load(file)
+        state["key"][0] = "other sources"
+        report.write_file(first.state, json.dumps(state))
+        self.assertEqual(self.run_check("--parts", "core,tasks").results["calls"], 1)
+
+    def test_few_ranks_share_the_gpu(self):
+        watch = f"echo x >> {self.folder.name}/$N.now; ls {self.folder.name}/*.now | wc -l >> {self.folder.name}/count"
+        for number in range(5):
+            self.add(f"device_{number}", f"N={number}; {watch}; sleep 0.3; rm {self.folder.name}/$N.now", ranks=2)
+        self.run_check("--parts", "core").all()
+        with open(os.path.join(self.folder.name, "count"), encoding="utf-8") as file:
+            self.assertLessEqual(max(int(line) for line in file), device_tests.RANKS_AT_ONCE // 2)
+
+    def test_a_group_whose_tests_hang_is_left(self):
+        for number in range(8):
+            self.add(f"device_{number}", "sleep 60", ranks=4, timeout=1.5)
+        self.add("task_tests", "exit 0")
+        run = self.run_check("--parts", "core,tasks")
+        run.all()
+        statuses = [test["status"] for test in run.results["tests"]]
+        self.assertEqual(statuses, ["out of time"] * device_tests.MOST_HUNG + ["passed"])
+        self.assertIn("5 tests of core", run.results["not_run"][0]["what"])
+        self.assertEqual(run.results["done"], ["core", "tasks"])  # left out for good: the next call would hang, too
+
+    def test_a_test_that_was_not_built_is_no_success(self):
+        self.tests.append({"name": "device_tests", "properties": [{"name": "LABELS", "value": ["device"]}]})
+        run = self.run_check("--parts", "core")
+        run.all()
+        self.assertEqual(run.results["tests"][0]["why"], "device_tests was not built")
+        self.assertFalse(run.results["finished"])
+        self.assertEqual(report.verdict(run.results)[0], "incomplete")
+
+
+class WithoutGpu(unittest.TestCase):
+    """A machine whose driver answers, but whose GPU runs nothing."""
+
+    def test_a_kernel_that_does_not_run_ends_the_run_before_anything_is_built(self):
         with tempfile.TemporaryDirectory() as folder:
-            options = check.arguments(["--out", folder, "--build", folder, "--budget", "200", "--emulated"])
-            run = check.Check(options, MACHINE)
-            reserved = sum(check.RESERVED.values()) * 200 / check.BUDGET
-            self.assertAlmostEqual(run.limit("build"), 200 - check.CLOSING - reserved, delta=2)
-            run.todo = ["sanitizer"]
-            self.assertAlmostEqual(run.limit("sanitizer"), check.CAPS["sanitizer"], delta=2)
-            run.close()
-            self.assertTrue(os.path.exists(run.stem + ".md"))
+            nvcc = os.path.join(folder, "nvcc")
+            with open(nvcc, "w", encoding="utf-8") as file:  # "compiles" a program that fails as CUDA's would
+                file.write("""#!/bin/sh
+while [ "$1" != -o ]; do shift; done
+printf '#!/bin/sh\\necho "CUDA says: no CUDA-capable device is detected"; exit 1\\n' > "$2"; chmod +x "$2"
+""")
+            os.chmod(nvcc, 0o755)
+            run = check.Check(check.arguments(["--out", folder, "--build", os.path.join(folder, "build"),
+                                               "--bundle", ""]), {**MACHINE, "nvcc": nvcc})
+            run.probe_mpi = lambda: True
+            run.all()
+            self.assertEqual([step["name"] for step in run.results["steps"]], ["compile a kernel", "run a kernel"])
+            self.assertIn("no CUDA-capable device", report.markdown(run.results))
+            self.assertEqual(report.verdict(run.results)[0], "failed")
 
 
 if __name__ == "__main__":
