@@ -281,7 +281,8 @@ class Check:
             result["log"] = outcome["log"]
             if result["status"] not in ("passed", "skipped"):
                 result["tail"] = tail(outcome["log"])
-            self.results["tests"] = [test for test in self.results["tests"] if test["name"] != result["name"]] + [result]
+            others = [test for test in self.results["tests"] if test["name"] != result["name"]]
+            self.results["tests"] = [*others, result]
             self.tell(result)
             self.keep_logs()
 

@@ -43,7 +43,8 @@ def listed(build, environment):
         properties = {pair["name"]: pair["value"] for pair in entry.get("properties", [])}
         pairs = [pair.split("=", 1) for pair in properties.get("ENVIRONMENT", []) if "=" in pair]
         command = entry.get("command", [])
-        programs = [word for word in command[1:] if word.startswith(build + os.sep) and "." not in os.path.basename(word)]
+        programs = [word for word in command[1:]
+                    if word.startswith(build + os.sep) and "." not in os.path.basename(word)]
         ranks = [int(label[2:]) for label in properties.get("LABELS", []) if re.fullmatch(r"np\d+", label)]
         limit = min(LIMIT, properties.get("TIMEOUT") or LIMIT)
         variables = dict(pairs)

@@ -81,8 +81,8 @@ def verdict(results):
             "" if results["finished"] else "; the run was cut short")
     if not results["finished"]:
         reasons = [f"{entry['what']} was not run: {entry['why']}" for entry in results["not_run"]]
-        return "incomplete", "; ".join([f"the run was cut short after {len(ran)} tests passed; the same command goes on",
-                                        *reasons[:3]])
+        return "incomplete", "; ".join([f"the run was cut short after {len(ran)} tests passed; the same command goes "
+                                        "on", *reasons[:3]])
     if results["rehearsal"] == "without GPU":
         return "passed", f"everything compiled; {skipped} tests found no device, {len(ran)} need none"
     if set(results["parts"]) & set(TESTS) and not ran:
@@ -149,13 +149,14 @@ def markdown(results):
     """The page. Everything in it comes from `results`."""
     name, why = verdict(results)
     rehearsal = results["rehearsal"]
-    title = {None: "", "emulated": " (rehearsal with the emulated device)", "without GPU": " (rehearsal without a GPU)"}[rehearsal]
+    title = {None: "", "emulated": " (rehearsal with the emulated device)",
+             "without GPU": " (rehearsal without a GPU)"}[rehearsal]
     lines = [f"# GPU check, {results['started'][:10]}{title}", "", f"**{name.capitalize()}:** {why}.", ""]
     if rehearsal:
         lines += ["No GPU took part: this shows that the commands work. Its times say nothing about a GPU.", ""]
     lines += [f"Source {results['source']}; began {results['started']}, took {results['seconds']:.0f} s in "
-              f"{results['calls']} call{'s' if results['calls'] > 1 else ''} of at most {results['budget_s']:.0f} s.", "",
-              "## Machine", ""]
+              f"{results['calls']} call{'s' if results['calls'] > 1 else ''} of at most {results['budget_s']:.0f} s.",
+              "", "## Machine", ""]
     lines += [f"- {line}" for line in machine_lines(results["machine"])]
     if results["bundle"]:
         lines.append(f"- libraries from a bundle, {results['bundle'][0]}; "

@@ -1,5 +1,6 @@
-"""Tests of scripts/gpu: what a machine lacks, the order of a run, calls that are cut and go on, the report. Needs Python
-only; programs of builds and of CUDA are stand-ins."""
+"""Tests of scripts/gpu: what a machine lacks, the order of a run, calls that are cut and go on, the report.
+
+Needs Python only; programs of builds and of CUDA are stand-ins."""
 
 import copy
 import json
@@ -14,6 +15,7 @@ SCRIPTS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "
 sys.path.insert(0, os.path.join(SCRIPTS, "gpu"))
 import check  # noqa: E402
 import device_tests  # noqa: E402
+import hip_kernels  # noqa: E402
 import kernels  # noqa: E402
 import machine  # noqa: E402
 import report  # noqa: E402
@@ -62,7 +64,8 @@ RECORDS = [
 def results():
     return copy.deepcopy({
         "format": 2, "started": "2026-11-21T10:00:00+0000", "finished": True, "budget_s": 520, "seconds": 300.0,
-        "calls": 1, "rehearsal": None, "parts": ["core", "bench"], "done": ["core", "bench"], "source": "abc", "machine": MACHINE,
+        "calls": 1, "rehearsal": None, "parts": ["core", "bench"], "done": ["core", "bench"], "source": "abc",
+        "machine": MACHINE,
         "bundle": ["made today", "with CUDA: mpiexec (OpenRTE) 4.1.4"],
         "steps": [{"part": "build", "name": "build core", "status": "passed", "seconds": 9.0, "log": None}],
         "tests": [{"name": "a.np2", "status": "passed", "seconds": 1.0},
@@ -155,7 +158,8 @@ class Goals(unittest.TestCase):
 class Page(unittest.TestCase):
     def test_holds_machine_tests_goals_and_every_record(self):
         page = report.markdown(results())
-        for text in ("**Passed:**", "NVIDIA H200", "compute capability 9.0", "made today", "| a.np2 | passed | 1 |", "CUB yes",
+        for text in ("**Passed:**", "NVIDIA H200", "compute capability 9.0", "made today", "| a.np2 | passed | 1 |",
+                     "CUB yes",
                      "| staged is at least 20 x faster than copying whole arrays | 40.0 x | yes |", "### newcomer",
                      "a\\|b"):
             self.assertIn(text, page)
@@ -350,6 +354,49 @@ class Kernels(unittest.TestCase):
         self.assertIn("local memory", self.wrongs(PTX, LOG.replace("0 bytes stack", "40 bytes stack")))
         # what was compiled last counts
         self.assertEqual(self.wrongs(PTX, LOG.replace("Used 38", "Used 65") + LOG), "")
+
+
+NOTES = """AMDGPU Metadata
+    ---
+amdhsa.kernels:
+  - .args:
+      - .offset:         0
+        .size:           8
+        .value_kind:     by_value
+      - .offset:         8
+        .size:           24
+        .value_kind:     by_value
+      - .offset:         32
+        .size:           8
+        .value_kind:     hidden_global_offset_x
+    .group_segment_fixed_size: 0
+    .kernarg_segment_size: 88
+    .name:           _Z8kernelOfl5Scale
+    .private_segment_fixed_size: 0
+"""
+ENTRY = """.visible .entry _Z8kernelOfl5Scale(
+	.param .u64 _Z8kernelOfl5Scale_param_0,
+	.param .align 8 .b8 _Z8kernelOfl5Scale_param_1[24]
+)
+"""
+
+
+class HipKernels(unittest.TestCase):
+    def test_two_compilers_that_lay_out_arguments_differently_are_told(self):
+        notes = hip_kernels.sizes_in_notes(NOTES)
+        self.assertEqual(notes, {"_Z8kernelOfl5Scale": [8, 24]})
+        self.assertEqual(hip_kernels.differences(notes, hip_kernels.sizes_in_ptx(ENTRY)), (2, []))
+        # nvcc 13.0 and a view with an empty [[no_unique_address]] member
+        compared, lines = hip_kernels.differences(notes, hip_kernels.sizes_in_ptx(ENTRY.replace("[24]", "[40]")))
+        self.assertEqual(compared, 2)
+        self.assertEqual(lines, ["_Z8kernelOfl5Scale: [8, 24] bytes by HIP's compiler, [8, 40] by nvcc"])
+
+    def test_nothing_in_common_is_no_success(self):
+        with tempfile.TemporaryDirectory() as folder:
+            paths = [os.path.join(folder, name) for name in ("notes", "ptx")]
+            for path, text in zip(paths, (NOTES, ENTRY.replace("Scale", "Other")), strict=True):
+                report.write_file(path, text)
+            self.assertEqual(hip_kernels.main([paths[0], "--", paths[1]]), 1)
 
 
 class Cut(unittest.TestCase):

@@ -1,0 +1,67 @@
+"""Compares how two compilers lay out the arguments of kernels: AMD's by the notes of its code objects, nvcc by its PTX.
+
+    hip_kernels.py NOTES... -- PTX...
+
+NOTES hold the output of llvm-readelf --notes; PTX are kept files of nvcc. Kernels have the same mangled names. Prints
+how many arguments were compared and each that differs; ends with 1 where one does, or where no kernel is in both.
+"""
+
+import re
+import sys
+
+
+def sizes_in_notes(text):
+    """Kernel name -> bytes of each argument that the program passes. Each argument begins at its own offset."""
+    kernels, arguments = {}, []
+    size = None
+    for line in text.splitlines():
+        key, _, value = line.replace("- ", "", 1).strip().partition(":")
+        value = value.strip()
+        if key == ".args":
+            arguments = []
+        elif key == ".size":
+            size = int(value)
+        elif key == ".value_kind" and not value.startswith("hidden"):
+            arguments.append(size)
+        elif key == ".name" and value.startswith("_Z"):
+            kernels[value] = arguments
+    return kernels
+
+
+def sizes_in_ptx(text):
+    """Kernel name -> bytes of each parameter."""
+    kernels = {}
+    for name, parameters in re.findall(r"\.entry (\w+)\(([^)]*)\)", text):
+        kernels[name] = [int(count) if count else int(bits) // 8 for bits, count in
+                         re.findall(r"\.param (?:\.align \d+ )?\.[a-z](\d+) \w+(?:\[(\d+)\])?", parameters)]
+    return kernels
+
+
+def differences(one, other):
+    """(number of arguments compared, lines about those that differ)."""
+    compared, lines = 0, []
+    for name in sorted(set(one) & set(other)):
+        compared += len(one[name])
+        if one[name] != other[name]:
+            lines.append(f"{name}: {one[name]} bytes by HIP's compiler, {other[name]} by nvcc")
+    return compared, lines
+
+
+def main(argv):
+    split = argv.index("--")
+    sizes = []
+    for paths, read in ((argv[:split], sizes_in_notes), (argv[split + 1:], sizes_in_ptx)):
+        kernels = {}
+        for path in paths:
+            with open(path, encoding="utf-8", errors="replace") as file:
+                kernels.update(read(file.read()))
+        sizes.append(kernels)
+    compared, lines = differences(*sizes)
+    for line in lines:
+        print(f"  {line}")
+    print(f"{compared} arguments of kernels compared with nvcc's, {len(lines)} kernels differ")
+    return 1 if lines or not compared else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
