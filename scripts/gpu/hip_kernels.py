@@ -6,8 +6,19 @@ NOTES hold the output of llvm-readelf --notes; PTX are kept files of nvcc. Kerne
 how many arguments were compared and each that differs; ends with 1 where one does, or where no kernel is in both.
 """
 
+import os
 import re
 import sys
+
+
+def common_name(name):
+    """A mangled name with an anonymous namespace as all compilers but nvcc write it."""
+    match = re.search(r"(\d+)_GLOBAL__N_", name)
+    while match:
+        end = match.end(1) + int(match.group(1))
+        name = name[:match.start()] + "*" + name[end:]
+        match = re.search(r"(\d+)_GLOBAL__N_", name)
+    return name
 
 
 def sizes_in_notes(text):
@@ -24,7 +35,7 @@ def sizes_in_notes(text):
         elif key == ".value_kind" and not value.startswith("hidden"):
             arguments.append(size)
         elif key == ".name" and value.startswith("_Z"):
-            kernels[value] = arguments
+            kernels[common_name(value)] = arguments
     return kernels
 
 
@@ -32,7 +43,7 @@ def sizes_in_ptx(text):
     """Kernel name -> bytes of each parameter."""
     kernels = {}
     for name, parameters in re.findall(r"\.entry (\w+)\(([^)]*)\)", text):
-        kernels[name] = [int(count) if count else int(bits) // 8 for bits, count in
+        kernels[common_name(name)] = [int(count) if count else int(bits) // 8 for bits, count in
                          re.findall(r"\.param (?:\.align \d+ )?\.[a-z](\d+) \w+(?:\[(\d+)\])?", parameters)]
     return kernels
 
@@ -53,8 +64,9 @@ def main(argv):
     for paths, read in ((argv[:split], sizes_in_notes), (argv[split + 1:], sizes_in_ptx)):
         kernels = {}
         for path in paths:
+            source = os.path.basename(path).split(".")[0]
             with open(path, encoding="utf-8", errors="replace") as file:
-                kernels.update(read(file.read()))
+                kernels.update({f"{source}: {name}": size for name, size in read(file.read()).items()})
         sizes.append(kernels)
     compared, lines = differences(*sizes)
     for line in lines:

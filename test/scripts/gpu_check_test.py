@@ -391,9 +391,13 @@ class HipKernels(unittest.TestCase):
         self.assertEqual(compared, 2)
         self.assertEqual(lines, ["_Z8kernelOfl5Scale: [8, 24] bytes by HIP's compiler, [8, 40] by nvcc"])
 
+    def test_anonymous_namespaces_have_one_name(self):
+        nvccs = "_ZN4DNDS46_GLOBAL__N__a8edd333_13_ReduceRows_cu_9073309b10ReduceSomeE"
+        self.assertEqual(hip_kernels.common_name("_ZN4DNDS12_GLOBAL__N_110ReduceSomeE"), hip_kernels.common_name(nvccs))
+
     def test_nothing_in_common_is_no_success(self):
         with tempfile.TemporaryDirectory() as folder:
-            paths = [os.path.join(folder, name) for name in ("notes", "ptx")]
+            paths = [os.path.join(folder, name) for name in ("x.notes", "x.ptx")]
             for path, text in zip(paths, (NOTES, ENTRY.replace("Scale", "Other")), strict=True):
                 report.write_file(path, text)
             self.assertEqual(hip_kernels.main([paths[0], "--", paths[1]]), 1)
