@@ -8,9 +8,10 @@
 #   --require             fail where there is no nvcc; else say so and end well
 #   --layout-only         compile to PTX only, and compare where kernels read their arguments with where the host puts them
 #
-# Every .cu file is compiled. Kernels must read their arguments where the host puts them (scripts/gpu/layout.py). No kernel may spill registers, fuse products and sums, or wait for others; those that move
-# rows must do so 16 bytes at a time (scripts/gpu/kernels.py has the rules). A program of the CUDA build is started and has
-# to explain itself where there is no driver.
+# Every .cu file is compiled. Kernels must read their arguments where the host puts them (scripts/gpu/layout.py). No kernel may
+# spill registers, fuse products and sums, or wait for others; those that move rows must do so 16 bytes at a time
+# (scripts/gpu/kernels.py has the rules). A program of the CUDA build is started and has to explain itself where there is no
+# driver. Tests run its back end with stand-ins for CUDA's functions.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -70,7 +71,7 @@ fi
 echo "compiling ${#objects[@]} .cu files for $architectures"
 compiled=true
 targets=("${objects[@]}")
-$layout_only || targets+=(cuda_no_driver)
+$layout_only || targets+=(cuda_no_driver cuda_stand_in_tests)
 ninja -C "$build" -j "$jobs" "${targets[@]}" >"$build/compile.log" 2>&1 || compiled=false
 cat "$build/compile.log" >>"$build/all.log" # files that did not change are not compiled again
 if ! $compiled; then
@@ -102,4 +103,5 @@ python3 scripts/gpu/kernels.py "$build/all.log" "${ptx[@]}" || {
 }
 
 "$build/test/cuda_no_driver"
+"$build/test/cuda_stand_in_tests" --gtest_brief=1
 echo "compile-cuda.sh: ${#objects[@]} files compiled, kernels as they should be"

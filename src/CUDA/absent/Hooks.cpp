@@ -1,6 +1,8 @@
 #include "DNDS/Device/Hooks.hpp"
 
 #include "DNDS/Base/Error.hpp"
+#include "DNDS/Device/KernelLoading.hpp"
+#include "DNDS/Device/StreamUse.hpp"
 
 namespace DNDS::Device {
 
@@ -24,6 +26,7 @@ std::string unavailableReason() {
 void requireDevice(std::string_view what) { throwAbsent(what); }
 DeviceInfo deviceInfo() { throwAbsent("describe the device"); }
 std::string sharedScheduler() { throwAbsent("ask for its scheduler"); }
+bool loadsKernelsLazily() { throwAbsent("ask when it loads kernels"); }
 void useDevice(int /*number*/) { throwAbsent("choose a device"); }
 
 void *allocate(std::size_t /*bytes*/) { throwAbsent("allocate device memory"); }
@@ -49,6 +52,7 @@ void destroyStream(StreamHandle /*stream*/) noexcept {}
 // Nothing can be queued, so there is nothing to wait for; callers need not check the back end.
 void synchronize(StreamHandle /*stream*/) {}
 void synchronizeAll() {}
+void recordUse(void * /*stream*/) { throwAbsent("record a stream's use of memory"); }
 
 EventHandle createEvent() { throwAbsent("create an event"); }
 void destroyEvent(EventHandle /*event*/) noexcept {}

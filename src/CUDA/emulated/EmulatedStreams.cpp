@@ -108,6 +108,15 @@ void EmulatedStreams::finishAll() noexcept {
     });
 }
 
+void EmulatedStreams::recordUse(StreamHandle handle) {
+    const Lock lock(mutex_);
+    DNDS_CHECK(handle == nullptr || streams_.count(handle) == 1, ArgumentError,
+               "emulated device: this is not one of its streams, and others do not reach its memory");
+    DNDS_CHECK(!resolve(handle).capture, StateError,
+               "a stream's use of memory cannot be recorded while its work is captured for a graph: call recordUse "
+               "after the graph was launched");
+}
+
 void EmulatedStreams::synchronizeAll() {
     {
         const Lock lock(mutex_);

@@ -78,6 +78,8 @@ class EmulatedStreams {
     void synchronizeAll();
     /// Does not report failures.
     void finishAll() noexcept;
+    /// Only checks: freeing memory finishes all streams.
+    void recordUse(StreamHandle stream);
 
     void record(const SharedEvent &event, StreamHandle stream);
     void wait(StreamHandle stream, const SharedEvent &event);

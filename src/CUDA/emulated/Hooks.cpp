@@ -2,6 +2,8 @@
 
 #include "DNDS/Base/Environment.hpp"
 #include "DNDS/Base/Error.hpp"
+#include "DNDS/Device/KernelLoading.hpp"
+#include "DNDS/Device/StreamUse.hpp"
 #include "DNDS/Device/Transfers.hpp"
 
 #include "EmulatedMemory.hpp"
@@ -99,6 +101,8 @@ DeviceInfo deviceInfo() {
 std::string sharedScheduler() {
     return emulatedDevicePretends("takes-turns") ? std::string() : "processes of the host";
 }
+
+bool loadsKernelsLazily() { return emulatedDevicePretends("loads-lazily"); }
 
 void useDevice(int number) { DNDS_CHECK(number >= 0, ArgumentError, "device {} does not exist", number); }
 
@@ -208,6 +212,7 @@ void synchronizeAll() {
     requireNotLost();
     streams().synchronizeAll();
 }
+void recordUse(void *stream) { streams().recordUse(static_cast<StreamHandle>(stream)); }
 
 EventHandle createEvent() { return reinterpret_cast<EventHandle>(new EventOwner); }
 void destroyEvent(EventHandle event) noexcept { delete reinterpret_cast<EventOwner *>(event); }

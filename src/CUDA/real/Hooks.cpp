@@ -7,9 +7,14 @@
 
 #include "DNDS/Base/Environment.hpp"
 #include "DNDS/Base/Error.hpp"
+#include "DNDS/Base/Warning.hpp"
+#include "DNDS/Device/KernelLoading.hpp"
 #include "DNDS/Device/Mps.hpp"
 
+#include <cuda.h>
+
 #include <atomic>
+#include <mutex>
 
 namespace DNDS::Device {
 
@@ -30,23 +35,62 @@ const std::string &reasonOnce() {
     return reason;
 }
 
-/// -1 until a device is selected: CUDA's default.
-std::atomic<int> chosenDevice{-1};
-
-/// CUDA stores the selected device per thread.
-void selectDevice() {
-    thread_local int selected = -1;
-    const int chosen = chosenDevice.load(std::memory_order_relaxed);
-    if (selected == chosen) [[likely]]
-        return;
-    check(cudaSetDevice(chosen), fmt::format("choosing device {}", chosen));
-    selected = chosen;
-}
-
 int deviceCount() {
     int count = 0;
     check(cudaGetDeviceCount(&count), "counting devices");
     return count;
+}
+
+/// The device of all threads of this process; -1 until one is chosen.
+std::atomic<int> chosenDevice{-1};
+std::mutex choosing;
+
+/// Chooses, and starts to use the device: a mode that keeps this process from it shows here, and MPI libraries require
+/// it before they start.
+void choose(int number) {
+    const BesideCaptures beside;
+    cudaError_t status = cudaSetDevice(number);
+    if (status == cudaSuccess)
+        status = cudaFree(nullptr);
+    if (status == cudaErrorDevicesUnavailable) {
+        static_cast<void>(cudaGetLastError());
+        throw StateError(fmt::format(
+            "CUDA: device {} cannot be used by this process: its compute mode prohibits that, or is exclusive and "
+            "another process uses it (nvidia-smi -q -d COMPUTE). Give each rank a device of its own "
+            "(Device::useDevice(rankOnMachine(comm))), start NVIDIA's MPS, or run nvidia-smi -c DEFAULT",
+            number));
+    }
+    check(status, fmt::format("starting to use device {}", number));
+    chosenDevice = number;
+}
+
+/// On the first use, where useDevice was not called: ranks of a machine would all take device 0. A device that the
+/// program chose by cudaSetDevice in this thread is kept.
+int chooseByLauncher(int current) {
+    const int count = deviceCount();
+    const int number = current != 0 ? current : rankByLauncher() % count;
+    {
+        const std::scoped_lock lock(choosing);
+        if (chosenDevice >= 0) // by another thread
+            return chosenDevice;
+        choose(number);
+    }
+    if (number != current)
+        warn("DNDS: device {} of {} is used, by this rank's number on its machine ({}): Device::useDevice chooses "
+             "another one, if called first",
+             number, count, rankByLauncher());
+    return number;
+}
+
+/// CUDA stores the device per thread, and MPI or PyTorch may set another one at any time.
+void selectDevice() {
+    int current = 0;
+    check(cudaGetDevice(&current), "asking for the device");
+    int chosen = chosenDevice.load(std::memory_order_relaxed);
+    if (chosen < 0) [[unlikely]]
+        chosen = chooseByLauncher(current);
+    if (current != chosen) [[unlikely]]
+        check(cudaSetDevice(chosen), fmt::format("choosing device {}", chosen));
 }
 
 std::string identityOf(const cudaDeviceProp &properties) {
@@ -83,9 +127,8 @@ void requireDevice(std::string_view what) {
 void useDevice(int number) {
     DNDS_CHECK(number >= 0, ArgumentError, "device {} does not exist", number);
     DNDS_CHECK(available(), NotBuiltError, "cannot choose a device: {}", unavailableReason());
-    chosenDevice = number % deviceCount();
-    selectDevice();
-    check(cudaFree(nullptr), "starting to use the device"); // MPI libraries require this before they start
+    const std::scoped_lock lock(choosing);
+    choose(number % deviceCount());
 }
 
 DeviceInfo deviceInfo() {
@@ -109,6 +152,25 @@ std::string sharedScheduler() {
     if (!known)
         static_cast<void>(cudaGetLastError());
     return (known ? mps != 0 : mpsAnswers(mpsFolder())) ? "MPS of " + mpsFolder() : std::string();
+}
+
+bool loadsKernelsLazily() {
+    requireDevice("ask when it loads kernels");
+    // The driver is asked, since CUDA_MODULE_LOADING counts only where it is set before the driver starts.
+    void *query = nullptr;
+    cudaDriverEntryPointQueryResult found = cudaDriverEntryPointSymbolNotFound;
+#if CUDART_VERSION >= 12050
+    check(cudaGetDriverEntryPointByVersion("cuModuleGetLoadingMode", &query, 11070, cudaEnableDefault, &found),
+          "asking when kernels are loaded");
+#else
+    check(cudaGetDriverEntryPoint("cuModuleGetLoadingMode", &query, cudaEnableDefault, &found),
+          "asking when kernels are loaded");
+#endif
+    CUmoduleLoadingMode mode = CU_MODULE_LAZY_LOADING;
+    DNDS_CHECK(found == cudaDriverEntryPointSuccess &&
+                   reinterpret_cast<decltype(&cuModuleGetLoadingMode)>(query)(&mode) == CUDA_SUCCESS,
+               StateError, "CUDA: the driver does not say when it loads kernels");
+    return mode != CU_MODULE_EAGER_LOADING;
 }
 
 std::string whyNoAtomics(const std::string &identity) {

@@ -57,7 +57,6 @@ struct Pools {
         source.allocate = allocateSlab;
         source.free = [](void *slab) { static_cast<void>(cudaFree(slab)); };
         source.fence = makeFence;
-        source.wait = [] { check(cudaDeviceSynchronize(), "waiting for the device"); };
         return pools.emplace(device, MemoryPool(std::move(source))).first->second;
     }
 };
@@ -111,6 +110,7 @@ void *allocate(std::size_t bytes) {
     requireDevice("allocate device memory");
     if (bytes == 0)
         return nullptr;
+    const BesideCaptures beside;
     Pools &pools = Pools::instance();
     const std::scoped_lock lock(pools.mutex);
     void *pointer = bytes < SIZE_MAX / 2 ? pools.ofThisDevice().allocate(bytes, allocationAlignment) : nullptr;
@@ -130,6 +130,7 @@ void deallocate(void *pointer) noexcept {
     const std::scoped_lock lock(pools.mutex);
     try {
         requireDevice("free device memory");
+        const BesideCaptures beside;
         for (auto &[device, pool] : pools.pools)
             if (pool.deallocate(pointer))
                 return;
@@ -141,6 +142,7 @@ void deallocate(void *pointer) noexcept {
 
 void *allocatePinned(std::size_t bytes) {
     requireDevice("allocate pinned host memory");
+    const BesideCaptures beside;
     void *pointer = nullptr;
     if (bytes > 0)
         check(cudaHostAlloc(&pointer, bytes, cudaHostAllocPortable | cudaHostAllocMapped),
@@ -149,20 +151,25 @@ void *allocatePinned(std::size_t bytes) {
 }
 
 void deallocatePinned(void *pointer) noexcept {
-    if (pointer)
-        static_cast<void>(cudaFreeHost(pointer)); // waits for the device
+    if (!pointer)
+        return;
+    const BesideCaptures beside;
+    static_cast<void>(cudaFreeHost(pointer)); // waits for the device
 }
 
 void pin(void *pointer, std::size_t bytes) {
     requireDevice("pin host memory");
+    const BesideCaptures beside;
     if (bytes > 0)
         check(cudaHostRegister(pointer, bytes, cudaHostRegisterPortable | cudaHostRegisterMapped),
               fmt::format("pinning {} bytes of host memory", bytes));
 }
 
 void unpin(void *pointer) noexcept {
-    if (pointer)
-        static_cast<void>(cudaHostUnregister(pointer));
+    if (!pointer)
+        return;
+    const BesideCaptures beside;
+    static_cast<void>(cudaHostUnregister(pointer));
 }
 
 void copy(void *destination, MemorySpace destinationSpace, const void *source, MemorySpace sourceSpace,
@@ -200,6 +207,7 @@ SharedHandle share(const void *pointer) {
 
 void *openShared(const SharedHandle &handle) {
     requireDevice("open device memory of another process");
+    const BesideCaptures beside;
     Shared shared{};
     std::memcpy(&shared, handle.bytes.data(), sizeof(shared));
     DNDS_CHECK(shared.mark == handleMark, ArgumentError, "this is not a handle of shared device memory");
@@ -237,6 +245,7 @@ void closeShared(void *pointer) noexcept {
         return;
     try {
         requireDevice("close device memory of another process");
+        const BesideCaptures beside;
         static_cast<void>(cudaIpcCloseMemHandle(slab->second.base));
     } catch (const Error &) { // the driver is gone, and so is the memory
     }

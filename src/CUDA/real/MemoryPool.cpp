@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <thread>
 
 namespace DNDS::Device {
 
@@ -48,8 +49,9 @@ void *MemoryPool::allocate(std::size_t bytes, std::size_t alignment) {
     takeBackPassed();
     if (void *pointer = tryAllocate(bytes, alignment))
         return pointer;
-    source_.wait();
-    takeBackPassed();
+    // Not for the whole device: that would void a graph that another thread captures.
+    for (takeBackPassed(); !waiting_.empty(); takeBackPassed())
+        std::this_thread::yield();
     freeUnused();
     return tryAllocate(bytes, alignment);
 }

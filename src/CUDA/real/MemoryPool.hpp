@@ -22,7 +22,6 @@ class MemoryPool {
         std::function<void *(std::size_t bytes)> allocate; ///< null without room
         std::function<void(void *)> free;
         std::function<std::function<bool()>()> fence; ///< makes a function that returns whether it has been passed
-        std::function<void()> wait;                   ///< until all fences have been passed
     };
     /// The slab around an address.
     struct Place {
@@ -34,7 +33,7 @@ class MemoryPool {
 
     explicit MemoryPool(Source source) : source_(std::move(source)) {}
 
-    /// Null if there is no room, even after unused slabs were freed.
+    /// Null if there is no room, even after all fences were waited for and unused slabs freed.
     void *allocate(std::size_t bytes, std::size_t alignment);
     /// False if `pointer` is not from `allocate`.
     bool deallocate(void *pointer);

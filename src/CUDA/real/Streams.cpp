@@ -5,10 +5,13 @@
 #include "Check.hpp"
 
 #include "DNDS/Base/Error.hpp"
+#include "DNDS/Device/StreamUse.hpp"
 
+#include <map>
 #include <memory>
 #include <mutex>
 #include <set>
+#include <utility>
 #include <vector>
 
 namespace DNDS::Device {
@@ -20,10 +23,40 @@ cudaEvent_t native(EventHandle event) {
     return reinterpret_cast<cudaEvent_t>(event);
 }
 
+/// The end of what a stream held when this was made.
+class RecordedEvent {
+  public:
+    explicit RecordedEvent(cudaStream_t stream) {
+        check(cudaEventCreateWithFlags(&event_, cudaEventDisableTiming), "creating an event");
+        const cudaError_t status = cudaEventRecord(event_, stream);
+        if (status != cudaSuccess)
+            static_cast<void>(cudaEventDestroy(event_));
+        check(status, "recording an event");
+    }
+    RecordedEvent(const RecordedEvent &) = delete;
+    RecordedEvent &operator=(const RecordedEvent &) = delete;
+    ~RecordedEvent() { static_cast<void>(cudaEventDestroy(event_)); }
+
+    bool passed() const {
+        const cudaError_t status = cudaEventQuery(event_);
+        if (status == cudaErrorNotReady) {
+            static_cast<void>(cudaGetLastError());
+            return false;
+        }
+        check(status, "asking for an event");
+        return true;
+    }
+
+  private:
+    cudaEvent_t event_ = nullptr;
+};
+using SharedRecord = std::shared_ptr<const RecordedEvent>;
+
 /// The streams of this process. Never destroyed, as arrays may outlive anything else.
 struct Streams {
-    std::mutex mutex;
+    std::mutex mutex; ///< also held where a stream of DNDS may begin or join a capture: none does while all are asked
     std::set<cudaStream_t> streams{nullptr};
+    std::map<unsigned long long, SharedRecord> uses; ///< of other streams, by number, which is never used again
 
     static Streams &instance() {
         static auto *streams = new Streams;
@@ -37,42 +70,10 @@ bool captures(cudaStream_t stream) {
     return status != cudaStreamCaptureStatusNone;
 }
 
-cudaEvent_t newEvent() {
-    cudaEvent_t event = nullptr;
-    check(cudaEventCreateWithFlags(&event, cudaEventDisableTiming), "creating an event");
-    return event;
-}
-
-/// Events after which memory becomes free.
-struct Fence {
-    std::vector<cudaEvent_t> events;
-
-    Fence() = default;
-    Fence(const Fence &) = delete;
-    Fence &operator=(const Fence &) = delete;
-    ~Fence() {
-        for (cudaEvent_t event : events)
-            static_cast<void>(cudaEventDestroy(event));
-    }
-    bool passed() {
-        while (!events.empty()) {
-            const cudaError_t status = cudaEventQuery(events.back());
-            if (status == cudaErrorNotReady) {
-                static_cast<void>(cudaGetLastError());
-                return false;
-            }
-            check(status, "asking for an event");
-            static_cast<void>(cudaEventDestroy(events.back()));
-            events.pop_back();
-        }
-        return true;
-    }
-};
-
 } // namespace
 
 std::function<bool()> makeFence() {
-    const auto fence = std::make_shared<Fence>();
+    std::vector<SharedRecord> records;
     Streams &all = Streams::instance();
     const std::scoped_lock lock(all.mutex);
     for (cudaStream_t stream : all.streams) {
@@ -84,10 +85,32 @@ std::function<bool()> makeFence() {
         static_cast<void>(cudaGetLastError());
         if (status != cudaErrorNotReady)
             check(status, "asking for a stream");
-        fence->events.push_back(newEvent());
-        check(cudaEventRecord(fence->events.back(), stream), "recording an event");
+        records.push_back(std::make_shared<RecordedEvent>(stream));
     }
-    return [fence] { return fence->passed(); };
+    std::erase_if(all.uses, [](const auto &use) { return use.second->passed(); });
+    for (const auto &[stream, record] : all.uses)
+        records.push_back(record);
+    return [records = std::move(records)]() mutable {
+        while (!records.empty() && records.back()->passed())
+            records.pop_back();
+        return records.empty();
+    };
+}
+
+void recordUse(void *stream) {
+    requireDevice("record a stream's use of memory");
+    const BesideCaptures beside;
+    const auto user = static_cast<cudaStream_t>(stream);
+    Streams &all = Streams::instance();
+    const std::scoped_lock lock(all.mutex);
+    if (user == cudaStreamLegacy || all.streams.contains(user))
+        return;
+    DNDS_CHECK(!captures(user), StateError,
+               "a stream's use of memory cannot be recorded while its work is captured for a graph: call recordUse "
+               "after the graph was launched");
+    unsigned long long number = 0;
+    check(cudaStreamGetId(user, &number), "asking for a stream's number");
+    all.uses[number] = std::make_shared<RecordedEvent>(user);
 }
 
 StreamHandle createStream(Priority priority) {
@@ -118,6 +141,7 @@ void synchronize(StreamHandle stream) {
     if (!available())
         return;
     requireDevice("wait for a stream"); // the default stream is that of the thread's device
+    const BesideCaptures beside;
     check(cudaStreamSynchronize(native(stream)), "waiting for a stream");
 }
 
@@ -130,7 +154,9 @@ void synchronizeAll() {
 
 EventHandle createEvent() {
     requireDevice("create an event");
-    return reinterpret_cast<EventHandle>(newEvent());
+    cudaEvent_t event = nullptr;
+    check(cudaEventCreateWithFlags(&event, cudaEventDisableTiming), "creating an event");
+    return reinterpret_cast<EventHandle>(event);
 }
 
 void destroyEvent(EventHandle event) noexcept {
@@ -145,10 +171,13 @@ void recordEvent(EventHandle event, StreamHandle stream) {
 
 void waitEvent(StreamHandle stream, EventHandle event) {
     requireDevice("wait for an event");
+    Streams &all = Streams::instance();
+    const std::scoped_lock lock(all.mutex); // the stream may join a capture
     check(cudaStreamWaitEvent(native(stream), native(event), 0), "making a stream wait for an event");
 }
 
 bool eventReached(EventHandle event) {
+    const BesideCaptures beside;
     const cudaError_t status = cudaEventQuery(native(event));
     if (status == cudaErrorNotReady) {
         static_cast<void>(cudaGetLastError());
@@ -163,7 +192,10 @@ void callHost(StreamHandle stream, void (*function)(void *), void *argument) {
     check(cudaLaunchHostFunc(native(stream), function, argument), "queueing a call of the host");
 }
 
-void synchronizeEvent(EventHandle event) { check(cudaEventSynchronize(native(event)), "waiting for an event"); }
+void synchronizeEvent(EventHandle event) {
+    const BesideCaptures beside;
+    check(cudaEventSynchronize(native(event)), "waiting for an event");
+}
 
 // ---------------------------------------------------------------------------------------------------------------------
 // Graphs
@@ -176,6 +208,8 @@ struct GraphImpl {
 void beginCapture(StreamHandle stream) {
     requireDevice("capture a graph");
     DNDS_CHECK(stream != nullptr, ArgumentError, "the default stream cannot be captured; make one of your own");
+    Streams &all = Streams::instance();
+    const std::scoped_lock lock(all.mutex);
     check(cudaStreamBeginCapture(native(stream), cudaStreamCaptureModeRelaxed), "beginning the capture of a graph");
 }
 

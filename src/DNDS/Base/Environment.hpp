@@ -98,8 +98,8 @@ std::string mpsFolder();
 /// Whether DNDS_EMULATED_DEVICE contains the word `what`. Local.
 ///
 /// DNDS_EMULATED_DEVICE=WORDS: what the emulated device pretends, for tests: words of `gpu-aware-mpi`, `lying-mpi`,
-/// `crashing-mpi`, `no-sharing`, `no-graphs`, `no-kernels`, `no-room`, `no-peer-atomics`, `takes-turns`, `lost`,
-/// separated by commas. Ranks may differ in it.
+/// `crashing-mpi`, `no-sharing`, `no-graphs`, `no-kernels`, `no-room`, `no-peer-atomics`, `takes-turns`,
+/// `loads-lazily`, `lost`, separated by commas. Ranks may differ in it.
 bool emulatedDevicePretends(const std::string &what);
 
 } // namespace DNDS

@@ -20,6 +20,7 @@ struct FakeDevice {
     std::uintptr_t next = std::uintptr_t{1} << 40; // addresses that nobody follows
     std::shared_ptr<int> queued = std::make_shared<int>(0);
     std::shared_ptr<int> finished = std::make_shared<int>(0);
+    bool goesOn = false; ///< finishes work while it is asked
 
     MemoryPool::Source source() {
         return {[this](std::size_t bytes) -> void * {
@@ -36,8 +37,12 @@ struct FakeDevice {
                     ASSERT_EQ(slabs.erase(slab), 1U);
                     room += sizes[slab];
                 },
-                [this] { return [until = ++*queued, finished = finished] { return *finished >= until; }; },
-                [this] { *finished = *queued; }};
+                [this] {
+                    return [this, until = ++*queued] {
+                        *finished += goesOn && *finished < *queued ? 1 : 0;
+                        return *finished >= until;
+                    };
+                }};
     }
 
     std::map<void *, std::size_t> sizes;
@@ -110,6 +115,7 @@ TEST(MemoryPool, GivesBackWhatNobodyUsesBeforeItGivesUp) {
     ASSERT_NE(small, nullptr);
     EXPECT_EQ(pool.allocate(90 * mebibyte, 256), nullptr);
     EXPECT_TRUE(pool.deallocate(small)); // not passed yet: allocating waits
+    device.goesOn = true;
     void *large = pool.allocate(90 * mebibyte, 256);
     EXPECT_NE(large, nullptr);
     EXPECT_EQ(device.slabs.size(), 1U);

@@ -1,6 +1,8 @@
 #include "DNDS/Device/Hooks.hpp"
+#include "DNDS/Device/KernelLoading.hpp"
 #include "DNDS/Device/KernelScope.hpp"
 #include "DNDS/Device/Stream.hpp"
+#include "DNDS/Device/StreamUse.hpp"
 
 #include "DeviceWords.hpp"
 #include "Gate.hpp"
@@ -51,6 +53,8 @@ TEST(Hooks, ThrowNotBuiltWithoutDevice) {
     EXPECT_THROW(deviceInfo(), NotBuiltError);
     EXPECT_THROW(useDevice(0), NotBuiltError);
     EXPECT_THROW(requireDevice("run"), NotBuiltError);
+    EXPECT_THROW(recordUse(nullptr), NotBuiltError);
+    EXPECT_THROW(loadsKernelsLazily(), NotBuiltError);
     EXPECT_THROW(launchHostKernel(nullptr, 1, [](index, index) {}), NotBuiltError);
     EXPECT_THROW(copy(memory.data(), MemorySpace::Device, memory.data(), MemorySpace::Host, 4, nullptr), NotBuiltError);
     EXPECT_NO_THROW(synchronize(nullptr));
@@ -166,6 +170,27 @@ TEST(Hooks, MemoryIsUsedAgainOnlyAfterQueuedWork) {
         writer.synchronize();
         ASSERT_EQ(next.fetch(), Words(1000, 1));
     }
+}
+
+TEST(Hooks, RecordedUseKeepsMemoryUntilTheStreamHasRun) {
+    if (!available())
+        GTEST_SKIP() << unavailableReason();
+    recordUse(nullptr);
+    const Stream writer;
+    const Words words = countingWords(1000, 3);
+    auto *old = static_cast<std::uint32_t *>(allocate(4000));
+    copy(old, MemorySpace::Device, words.data(), MemorySpace::Host, 4000, writer);
+    recordUse(writer);
+    deallocate(old);
+    const DeviceWords next(Words(1000, 1));
+    writer.synchronize();
+    EXPECT_EQ(next.fetch(), Words(1000, 1));
+    beginCapture(writer);
+    EXPECT_THROW(recordUse(writer), StateError);
+    destroyGraph(endCapture(writer)); // not void
+    int stranger = 0;
+    if (isEmulated())
+        EXPECT_THROW(recordUse(&stranger), ArgumentError);
 }
 
 TEST(EmulatedDevice, StreamsRunBesideEachOtherAndOnlyWaitingIsSafe) {
