@@ -1,5 +1,6 @@
 #include "DNDS/OneSided/DeviceAccess.hpp"
 
+#include "DNDS/Device/KernelLoading.hpp"
 #include "DNDS/Transport/DeviceTopology.hpp"
 
 #include <algorithm>
@@ -13,7 +14,8 @@ namespace {
 /// `DeviceOfRank` in a message.
 struct DeviceMessage {
     std::array<char, 64> identity{};
-    std::array<char, 192> scheduler{};
+    std::array<char, 184> scheduler{};
+    std::uint64_t lazy = 0;
 };
 
 template <class T>
@@ -90,12 +92,13 @@ std::vector<Detail::DeviceOfRank> DeviceAccess::gatherDevices() const {
         };
         write(Device::deviceInfo().identity, mine.identity);
         write(Device::sharedScheduler(), mine.scheduler);
+        mine.lazy = Device::loadsKernelsLazily() ? 1 : 0;
     });
     const std::vector<DeviceMessage> all = comm.allGatherV(std::span<const DeviceMessage>(&mine, 1));
     std::vector<Detail::DeviceOfRank> devices;
     comm.guarded([&] {
         for (const DeviceMessage &message : all)
-            devices.push_back({message.identity.data(), message.scheduler.data()});
+            devices.push_back({message.identity.data(), message.scheduler.data(), message.lazy != 0});
     });
     return devices;
 }
@@ -113,6 +116,12 @@ std::string Detail::whyNoKernelWaits(std::span<const DeviceOfRank> devices) {
                            "program (nvidia-cuda-mps-control -d), or wait on the host",
                            first, rank, orNothing(one), orNothing(other));
     }
+    const auto lazy = std::ranges::find(devices, true, &DeviceOfRank::lazy);
+    if (lazy != devices.end())
+        return fmt::format("CUDA loads each kernel of rank {} when it is first launched (lazy loading), which may wait "
+                           "for kernels that run: one that waits for that launch keeps it from running. Start all "
+                           "ranks with CUDA_MODULE_LOADING=EAGER in the environment, or wait on the host",
+                           lazy - devices.begin());
     return {};
 }
 

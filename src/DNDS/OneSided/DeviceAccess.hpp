@@ -25,10 +25,11 @@ namespace Detail {
 struct DeviceOfRank {
     std::string identity;  ///< as in `Device::DeviceInfo`
     std::string scheduler; ///< `Device::sharedScheduler()`
+    bool lazy = false;     ///< `Device::loadsKernelsLazily()`
 };
 
 /// Why kernels of ranks on these devices must not wait for each other; empty where each has its own, or the kernels of
-/// those that share one run beside each other.
+/// those that share one run beside each other, and all kernels are loaded before any of them runs.
 std::string whyNoKernelWaits(std::span<const DeviceOfRank> devices);
 
 } // namespace Detail

@@ -246,8 +246,8 @@ class SymmetricHeap {
     /// was anything to do. For long computations.
     bool progress() { return core().memory->progress(); }
 
-    /// For kernels in this heap's space. Throws StateError where they are to wait and must not, because kernels of
-    /// ranks that share a GPU take turns.
+    /// For kernels in this heap's space. Throws StateError where they are to wait and must not: where kernels of ranks
+    /// that share a GPU take turns, or kernels are loaded at their first launch.
     HeapView view(KernelWaits waits = KernelWaits::No) const;
     /// Waits for the stream, then as `barrier`: what kernels there have put is seen by all ranks. Collective.
     void barrier(Device::StreamHandle stream) {

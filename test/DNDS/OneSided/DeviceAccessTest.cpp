@@ -23,6 +23,8 @@ TEST(KernelWaits, AreForRanksWhoseKernelsRunBesideEachOther) {
     expectContains(why({{"a", "MPS of /x"}, {"a", "MPS of /x"}, {"a", ""}}),
                    "ranks 0 and 2 share a GPU (MPS of /x; without MPS)");
     expectContains(why({{"a", "MPS of /x"}, {"a", "MPS of /y"}}), "(MPS of /x; MPS of /y)");
+    expectContains(why({{"a", ""}, {"b", "", true}}), "each kernel of rank 1 when it is first launched");
+    expectContains(why({{"a", "", true}}), "CUDA_MODULE_LOADING=EAGER"); // one rank's kernels may wait, too
 }
 
 } // namespace

@@ -258,6 +258,20 @@ TEST(DeviceHeaps, KernelsMustNotWaitWhereTheyTakeTurns) {
     heap.barrier();
 }
 
+TEST(DeviceHeaps, KernelsMustNotWaitWhereTheyAreLoadedLazily) {
+    if (Device::name() != "emulated" || !onOneNode())
+        GTEST_SKIP() << "for the emulated device of one node, which pretends";
+    if (worldRank() == worldSize() - 1) // all ranks come to know of one
+        ::setenv("DNDS_EMULATED_DEVICE", "loads-lazily", 1);
+    SymmetricHeap heap(MPI_COMM_WORLD, 4096, MemorySpace::Device);
+    ::unsetenv("DNDS_EMULATED_DEVICE");
+    const std::string text = test::messageOnAll<StateError>([&] { heap.view(KernelWaits::Yes); });
+    test::expectContains(text, fmt::format("each kernel of rank {} when it is first launched", worldSize() - 1));
+    test::expectContains(text, "CUDA_MODULE_LOADING=EAGER");
+    heap.view(); // others may be made
+    heap.barrier();
+}
+
 struct OneSidedSlowFill {
     HeapView heap;
     SymmetricPointer<std::int64_t> words;
