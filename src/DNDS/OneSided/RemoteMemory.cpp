@@ -199,7 +199,7 @@ void RemoteMemory::startProxy() {
         }
         proxy_ = std::make_unique<HostProxy>(
             space_, [this](Detail::ProxySlot &slot) { return carryOut(slot); },
-            [this] { faults_->note(AccessFault::Proxy, RemoteCall::Flush, rank_, 0, 0); }, serving);
+            [this] { hostFaults_->note(AccessFault::Proxy, RemoteCall::Flush, rank_, 0, 0); }, serving);
     });
 }
 
@@ -284,7 +284,7 @@ void RemoteMemory::throwFault(AccessFault fault, RemoteCall call, int rank, std:
 }
 
 void RemoteMemory::throwKernelFault() {
-    const FaultRecord seen = faults_->take();
+    const KernelFault seen = (faults_->noted() ? faults_ : hostFaults_.get())->take();
     if (seen.fault == AccessFault::Proxy && proxy_)
         proxy_->rethrow();
     try {
@@ -334,7 +334,7 @@ void RemoteMemory::close() {
     if (device_ != nullptr)
         Device::synchronizeAll(); // kernels that nobody has waited for may still use the memory of any rank
     meet(CollectiveCall::End);
-    if (faults_->noted() || Atomics::loadAcquire(&faults_->others) != 0)
+    if (faults_->noted() || hostFaults_->noted() || faults_->untold() != 0)
         warn("{}: a kernel of rank {} did wrong, and nobody asked (checkKernels)", name_, rank_);
     proxy_.reset();
     if (!far_)

@@ -77,7 +77,7 @@ class RemoteMemory {
     /// Throws what a kernel noted, and forgets it; before that the PeerError that broke this memory.
     void checkKernels() {
         waits_.requireSound();
-        if (faults_->noted()) [[unlikely]]
+        if (faults_->noted() || hostFaults_->noted()) [[unlikely]]
             throwKernelFault();
     }
     /// Whether a PeerError was thrown, after which it can only be destroyed.
@@ -226,10 +226,10 @@ class RemoteMemory {
     int rank_;
     std::vector<std::byte *> mapped_;
     std::vector<std::uint64_t> bytes_;
-    std::unique_ptr<FarAccess> far_; ///< null where all memory is mapped
-    DeviceAccess *device_ = nullptr; ///< the same, for device memory
-    std::unique_ptr<FaultRecord> hostFaults_;
-    FaultRecord *faults_ = nullptr;
+    std::unique_ptr<FarAccess> far_;                  ///< null where all memory is mapped
+    DeviceAccess *device_ = nullptr;                  ///< the same, for device memory
+    std::unique_ptr<FaultRecord> hostFaults_;         ///< of kernels on the host and of the proxy
+    FaultRecord *faults_ = nullptr;                   ///< of kernels: the same, or in memory that a device reaches
     std::vector<std::byte *> onlyOwn_;                ///< bases for kernels that are to use the proxy
     Device::DeviceBuffer<std::byte *> deviceOnlyOwn_; ///< the same on the device
     std::unique_ptr<HostProxy> proxy_;                ///< null where kernels reach all

@@ -36,46 +36,59 @@ inline constexpr int anyRank = -1;
 /// For messages; never null.
 const char *remoteCallName(RemoteCall call) noexcept;
 
-/// The first fault of kernels, in memory that kernels and the host share. The next call on the host throws it.
-struct FaultRecord {
-    std::uint32_t taken = 0; ///< 1 while a kernel writes the rest, then 2
+/// What kernels did wrong.
+struct KernelFault {
     AccessFault fault = AccessFault::None;
     RemoteCall call = RemoteCall::Put;
     std::int32_t rank = 0;
     std::uint64_t offset = 0;
     std::uint64_t bytes = 0;
     std::uint32_t others = 0; ///< faults since the first one
+};
 
-    /// Keeps the first fault that is noted, and counts the others.
+/// The first fault of kernels, in memory that kernels and the host share. The next call on the host throws it.
+///
+/// No word is changed by both, since atomic operations of a GPU and of a host are not atomic together over PCIe:
+/// kernels fill the record when `claimed_` equals `taken_`, and the host opens it again by `taken_`.
+class FaultRecord {
+  public:
+    /// Keeps the first fault that is noted, and counts the others. For kernels.
     DNDS_HOST_DEVICE void note(AccessFault what, RemoteCall where, int target, std::uint64_t at, std::uint64_t size) {
-        if (Atomics::compareExchange<std::uint32_t>(&taken, 0, 1) != 0) {
-            Atomics::fetchAdd<std::uint32_t>(&others, 1);
+        const std::uint32_t round = Atomics::loadAcquire(&taken_);
+        if (Atomics::compareExchange<std::uint32_t>(&claimed_, round, round + 1) != round) {
+            Atomics::fetchAdd<std::uint32_t>(&others_, 1);
             return;
         }
-        fault = what;
-        call = where;
-        rank = target;
-        offset = at;
-        bytes = size;
-        Atomics::storeRelease<std::uint32_t>(&taken, 2);
+        first_.fault = what;
+        first_.call = where;
+        first_.rank = target;
+        first_.offset = at;
+        first_.bytes = size;
+        Atomics::storeRelease(&written_, round + 1);
     }
     /// Whether there was a fault. For the host.
-    bool noted() const noexcept { return Atomics::loadAcquire(&taken) != 0; }
+    bool noted() const noexcept { return Atomics::loadAcquire(&claimed_) != Atomics::loadAcquire(&taken_); }
+    /// The number of faults that no `take` has returned, besides the one that is `noted`. For the host.
+    std::uint32_t untold() const noexcept { return Atomics::loadAcquire(&others_) - Atomics::loadAcquire(&told_); }
     /// The first fault and the number of others, which are forgotten then; after `noted`. For the host.
-    FaultRecord take() noexcept {
-        while (Atomics::loadAcquire(&taken) != 2) // a kernel is writing it
-            std::this_thread::yield();
-        FaultRecord seen;
-        seen.taken = 2;
-        seen.fault = fault;
-        seen.call = call;
-        seen.rank = rank;
-        seen.offset = offset;
-        seen.bytes = bytes;
-        Atomics::storeRelease<std::uint32_t>(&taken, 0); // only now may kernels write the next one
-        seen.others = Atomics::exchange<std::uint32_t>(&others, 0);
+    KernelFault take() noexcept {
+        std::uint32_t written = Atomics::loadAcquire(&written_);
+        for (; written != Atomics::loadAcquire(&claimed_); written = Atomics::loadAcquire(&written_))
+            std::this_thread::yield(); // a kernel is writing it
+        KernelFault seen = first_;
+        const std::uint32_t others = Atomics::loadAcquire(&others_);
+        seen.others = others - Atomics::exchange(&told_, others);
+        Atomics::storeRelease(&taken_, written); // last: from now on kernels write the next one
         return seen;
     }
+
+  private:
+    std::uint32_t claimed_ = 0; ///< records that kernels have begun
+    std::uint32_t written_ = 0; ///< records that are complete
+    std::uint32_t others_ = 0;  ///< faults that were not the first of their record
+    KernelFault first_;
+    alignas(128) std::uint32_t taken_ = 0; ///< by the host: records that it has read
+    std::uint32_t told_ = 0;               ///< by the host: `others_` that it has read
 };
 
 class RemotePlace;

@@ -8,6 +8,8 @@
 #include <gtest/gtest.h>
 #include <mpi.h>
 
+#include <algorithm>
+#include <array>
 #include <atomic>
 #include <chrono>
 #include <cstring>
@@ -68,20 +70,47 @@ TEST(FaultRecord, KeepsTheFirstFault) {
     FaultRecord record;
     record.note(AccessFault::Range, RemoteCall::Get, 3, 40, 8);
     record.note(AccessFault::Rank, RemoteCall::Put, 9, 1, 2);
-    EXPECT_EQ(record.taken, 2U);
-    EXPECT_EQ(record.fault, AccessFault::Range);
-    EXPECT_EQ(record.call, RemoteCall::Get);
-    EXPECT_EQ(record.rank, 3);
-    EXPECT_EQ(record.offset, 40U);
-    EXPECT_EQ(record.bytes, 8U);
-    EXPECT_EQ(record.others, 1U) << "and counts the others";
-    const FaultRecord seen = record.take();
+    EXPECT_TRUE(record.noted());
+    const KernelFault seen = record.take();
     EXPECT_EQ(seen.fault, AccessFault::Range);
-    EXPECT_EQ(seen.others, 1U);
+    EXPECT_EQ(seen.call, RemoteCall::Get);
+    EXPECT_EQ(seen.rank, 3);
+    EXPECT_EQ(seen.offset, 40U);
+    EXPECT_EQ(seen.bytes, 8U);
+    EXPECT_EQ(seen.others, 1U) << "and counts the others";
     EXPECT_FALSE(record.noted());
+    EXPECT_EQ(record.untold(), 0U);
     record.note(AccessFault::Rank, RemoteCall::Put, 9, 1, 2);
     EXPECT_TRUE(record.noted()) << "there is room for the next one";
-    EXPECT_EQ(record.take().rank, 9);
+    const KernelFault next = record.take();
+    EXPECT_EQ(next.rank, 9);
+    EXPECT_EQ(next.others, 0U);
+}
+
+/// A GPU's atomic operations and the host's are not atomic together over PCIe.
+TEST(FaultRecord, HasNoWordThatBothKernelsAndTheHostChange) {
+    FaultRecord record;
+    const auto bytesOf = [&] {
+        std::array<unsigned char, sizeof(FaultRecord)> bytes;
+        std::memcpy(bytes.data(), &record, sizeof(record));
+        return bytes;
+    };
+    std::array<bool, sizeof(FaultRecord) / 4> byKernels{};
+    std::array<bool, sizeof(FaultRecord) / 4> byHost{};
+    const auto watch = [&](auto &changed, const auto &change) {
+        const auto before = bytesOf();
+        change();
+        const auto after = bytesOf();
+        for (std::size_t k = 0; k < after.size(); ++k)
+            changed[k / 4] = changed[k / 4] || before[k] != after[k];
+    };
+    for (int round = 0; round < 3; ++round) {
+        for (int rank = 0; rank < 3; ++rank)
+            watch(byKernels, [&] { record.note(AccessFault::Range, RemoteCall::Get, rank + round, 40, 8); });
+        watch(byHost, [&] { EXPECT_TRUE(record.noted() && record.take().others == 2); });
+    }
+    for (std::size_t word = 0; word < byHost.size(); ++word)
+        EXPECT_FALSE(byKernels[word] && byHost[word]) << "word " << word;
 }
 
 TEST(FaultRecord, LosesNoneWhileItIsRead) {
@@ -92,7 +121,7 @@ TEST(FaultRecord, LosesNoneWhileItIsRead) {
     std::uint64_t torn = 0;
     const auto takeAll = [&] {
         while (record.noted()) {
-            const FaultRecord fault = record.take();
+            const KernelFault fault = record.take();
             seen += 1 + fault.others;
             torn += fault.offset == fault.bytes && static_cast<std::uint64_t>(fault.rank) == fault.offset ? 0 : 1;
         }
@@ -106,8 +135,26 @@ TEST(FaultRecord, LosesNoneWhileItIsRead) {
         takeAll();
     writer.join();
     takeAll();
-    EXPECT_EQ(seen + record.others, notes);
+    EXPECT_EQ(seen + record.untold(), notes);
     EXPECT_EQ(torn, 0U);
+}
+
+TEST(CopyShare, OfAllLanesCopiesEachByteAtAnyAlignment) {
+    alignas(16) std::array<std::byte, 200> source;
+    for (std::size_t k = 0; k < source.size(); ++k)
+        source[k] = static_cast<std::byte>(k + 1);
+    for (const std::size_t bytes : {0U, 1U, 4U, 8U, 12U, 15U, 16U, 20U, 24U, 31U, 32U, 40U, 48U, 60U, 100U, 136U})
+        for (const std::size_t shift : {0U, 1U, 4U, 8U, 16U, 20U, 24U})
+            for (const std::size_t other : {0U, 1U, 4U, 8U, 16U})
+                for (const index lanes : {1, 2, 3, 32}) {
+                    alignas(16) std::array<std::byte, 200> target{};
+                    for (index lane = 0; lane < lanes; ++lane)
+                        Detail::copyShare(target.data() + other, source.data() + shift, bytes, {lane, lanes});
+                    std::array<std::byte, 200> expected{};
+                    std::copy_n(source.begin() + static_cast<std::ptrdiff_t>(shift), bytes,
+                                expected.begin() + static_cast<std::ptrdiff_t>(other));
+                    EXPECT_EQ(target, expected) << bytes << " bytes, " << shift << ", " << other << ", " << lanes;
+                }
 }
 
 TEST(PendingBarrier, IsReachedWhenAllHaveCome) {
