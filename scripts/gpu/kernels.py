@@ -35,6 +35,7 @@ RULES = [
     Rule("TimeStepKernel", 128),
     Rule("ResidualKernel", 128),
     Rule("Diffuse", 64, direct=True),
+    Rule("OneSidedLanes", 64, 256, wide=True),
 ]
 
 # Kernels of CUB and Thrust are as they are.
@@ -119,7 +120,7 @@ def wrongs(kernel, rule):
         return found
     if match := CONVERSION.search(kernel.body):
         found.append(f"{match[0]}: converts between double and float")
-    if rule.wide and not all(re.search(rf"\b{way}\.global(\.nc)?\.(v2\.[bfu]64|v4\.[bfu]32)", kernel.body)
+    if rule.wide and not all(re.search(rf"\b{way}(\.volatile)?(\.global)?(\.nc)?\.(v2\.[bfu]64|v4\.[bfu]32)", kernel.body)
                              for way in ("ld", "st")):
         found.append("does not load and store 16 bytes at a time")
     if rule.direct and (match := re.search(r"\b(ld|st)\.(v[24]\.)?[bfsu]\d+", kernel.body)):

@@ -6,6 +6,7 @@
 
 #include "DNDS/Device/RowKernels.hpp"
 
+#include <array>
 #include <cstring>
 #include <type_traits>
 
@@ -47,6 +48,46 @@ DNDS_HOST_DEVICE inline void storeAs(std::byte *to, const T &value) {
 #endif
 }
 
+/// Whether `storeWide` is for these: bytes would take more registers than they are worth.
+template <class Chunk>
+inline constexpr bool storedTogether = sizeof(Chunk) == 4 || sizeof(Chunk) == 8;
+
+/// Stores `load(0)`, `load(1)`, ... one behind the other from `to`, several by one store of 16 bytes where they fill an
+/// aligned place; those at both ends one by one.
+template <class Chunk, class Load>
+DNDS_HOST_DEVICE inline void storeWide(std::byte *to, std::uint32_t chunks, std::uint32_t thread, std::uint32_t threads,
+                                       const Load &load) {
+    constexpr std::uint32_t perStore = sizeof(Chunk16) / sizeof(Chunk);
+    const auto skew =
+        static_cast<std::uint32_t>(reinterpret_cast<std::uintptr_t>(to) % sizeof(Chunk16) / sizeof(Chunk));
+    const std::uint32_t end = skew + chunks; // counted from the aligned address before `to`
+    std::byte *aligned = to - skew * sizeof(Chunk);
+    for (std::uint32_t first = thread * perStore; first < end; first += threads * perStore)
+        if (first >= skew && first + perStore <= end) {
+            std::array<Chunk, perStore> held;
+            for (std::uint32_t k = 0; k < perStore; ++k)
+                held[k] = load(first + k - skew);
+            Chunk16 together;
+            memcpy(&together, &held, sizeof(together));
+            storeAs(aligned + first * sizeof(Chunk), together);
+        } else {
+            for (std::uint32_t k = first; k < first + perStore; ++k)
+                if (k >= skew && k < end)
+                    storeAs(aligned + k * sizeof(Chunk), load(k - skew));
+        }
+}
+
+/// Chunk `chunk` of the rows of a tile.
+template <class Chunk>
+DNDS_HOST_DEVICE inline Chunk loadOfRows(const CopySegment &segment, std::uint64_t firstRow, std::uint32_t chunk) {
+    const auto row = segment.chunksPerRow == 1
+                         ? chunk
+                         : static_cast<std::uint32_t>(std::uint64_t{chunk} * segment.reciprocal >> 32U);
+    const std::uint64_t from = std::uint64_t{asGlobal(segment.rows)[firstRow + row]} * segment.chunksPerRow +
+                               (chunk - row * segment.chunksPerRow);
+    return loadAs<Chunk>(segment.source + from * sizeof(Chunk));
+}
+
 /// Rows of a tile: consecutive threads copy consecutive chunks, so that stores are coalesced. Several loads are issued
 /// before the first store, since the compiler must assume that the two overlap.
 template <class Chunk>
@@ -55,18 +96,19 @@ DNDS_HOST_DEVICE inline void copyTileRows(const CopySegment &segment, std::uint6
     constexpr std::uint32_t atOnce = 4;
     const std::uint32_t chunks = rows * segment.chunksPerRow;
     std::byte *to = segment.destination + firstRow * segment.chunksPerRow * sizeof(Chunk);
+    if constexpr (storedTogether<Chunk>)
+        if (segment.wideStores != 0) {
+            storeWide<Chunk>(to, chunks, thread, threads,
+                             [&](std::uint32_t chunk) { return loadOfRows<Chunk>(segment, firstRow, chunk); });
+            return;
+        }
     for (std::uint32_t begin = thread; begin < chunks; begin += threads * atOnce) {
         Chunk held[atOnce];
         for (std::uint32_t k = 0; k < atOnce; ++k) {
             const std::uint32_t chunk = begin + k * threads;
             if (chunk >= chunks)
                 break;
-            const auto row = segment.chunksPerRow == 1
-                                 ? chunk
-                                 : static_cast<std::uint32_t>(std::uint64_t{chunk} * segment.reciprocal >> 32U);
-            const std::uint64_t from = std::uint64_t{asGlobal(segment.rows)[firstRow + row]} * segment.chunksPerRow +
-                                       (chunk - row * segment.chunksPerRow);
-            held[k] = loadAs<Chunk>(segment.source + from * sizeof(Chunk));
+            held[k] = loadOfRows<Chunk>(segment, firstRow, chunk);
         }
         for (std::uint32_t k = 0; k < atOnce; ++k) {
             const std::uint32_t chunk = begin + k * threads;
@@ -78,8 +120,15 @@ DNDS_HOST_DEVICE inline void copyTileRows(const CopySegment &segment, std::uint6
 }
 
 template <class Chunk>
-DNDS_HOST_DEVICE inline void copyBlock(const std::byte *from, std::byte *to, std::uint64_t bytes, std::uint32_t lane,
-                                       std::uint32_t lanes) {
+DNDS_HOST_DEVICE inline void copyBlock(const std::byte *from, std::byte *to, std::uint64_t bytes, bool wideStores,
+                                       std::uint32_t lane, std::uint32_t lanes) {
+    if constexpr (storedTogether<Chunk>)
+        if (wideStores) {
+            storeWide<Chunk>(
+                to, static_cast<std::uint32_t>(bytes / sizeof(Chunk)), lane, lanes,
+                [&](std::uint32_t chunk) { return loadAs<Chunk>(from + std::size_t{chunk} * sizeof(Chunk)); });
+            return;
+        }
     for (std::uint64_t at = std::uint64_t{lane} * sizeof(Chunk); at < bytes; at += std::uint64_t{lanes} * sizeof(Chunk))
         storeAs(to + at, loadAs<Chunk>(from + at));
 }
@@ -93,14 +142,15 @@ DNDS_HOST_DEVICE inline void copyTileBlocks(const CopySegment &segment, std::uin
         const std::byte *from = segment.source + block.source;
         std::byte *to = segment.destination + block.destination;
         const auto bits = reinterpret_cast<std::uintptr_t>(from) | reinterpret_cast<std::uintptr_t>(to) | block.bytes;
+        const bool wide = segment.wideStores != 0;
         if (bits % 16 == 0)
-            copyBlock<Chunk16>(from, to, block.bytes, thread % lanes, lanes);
+            copyBlock<Chunk16>(from, to, block.bytes, wide, thread % lanes, lanes);
         else if (bits % 8 == 0)
-            copyBlock<std::uint64_t>(from, to, block.bytes, thread % lanes, lanes);
+            copyBlock<std::uint64_t>(from, to, block.bytes, wide, thread % lanes, lanes);
         else if (bits % 4 == 0)
-            copyBlock<std::uint32_t>(from, to, block.bytes, thread % lanes, lanes);
+            copyBlock<std::uint32_t>(from, to, block.bytes, wide, thread % lanes, lanes);
         else
-            copyBlock<std::uint8_t>(from, to, block.bytes, thread % lanes, lanes);
+            copyBlock<std::uint8_t>(from, to, block.bytes, wide, thread % lanes, lanes);
     }
 }
 

@@ -32,6 +32,7 @@ struct CopySegment {
     std::uint32_t chunkBytes;   ///< 16, 8, 4, 2 or 1: rows and bases are multiples of it
     std::uint32_t chunksPerRow;
     std::uint32_t reciprocal; ///< 2^32 / chunksPerRow, rounded up
+    std::uint32_t wideStores; ///< 1: chunks are stored 16 bytes at a time: for pinned memory, whose link likes that
 };
 
 /// All segments of one launch, cut into tiles of some kilobytes; a block of threads copies one tile.

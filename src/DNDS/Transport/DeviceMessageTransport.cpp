@@ -76,7 +76,8 @@ void DeviceMessageTransport::replacePlan(TransportPlan plan) {
 void DeviceMessageTransport::bind(const Endpoints &endpoints) {
     for (std::size_t k = 0, segment = 0; k < outgoing_.size(); ++k)
         for (std::size_t p = 0; p < plan_.outgoing[k].parts.size(); ++p, ++segment)
-            pack_.point(segment, endpoints.sources[p], sendBuffer_.forKernels + outgoing_.part(k, p));
+            pack_.point(segment, endpoints.sources[p], sendBuffer_.forKernels + outgoing_.part(k, p),
+                        buffers_ == Buffers::Pinned ? MemorySpace::Host : MemorySpace::Device);
     for (std::size_t k = 0, segment = 0; k < incoming_.size(); ++k)
         for (std::size_t p = 0; p < plan_.incoming[k].parts.size(); ++p, ++segment)
             unpack_.point(segment, receiveBuffer_.forKernels + incoming_.part(k, p),

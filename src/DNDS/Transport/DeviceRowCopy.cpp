@@ -82,12 +82,14 @@ std::size_t DeviceRowCopy::addBlocks(std::span<const Device::CopyBlock> blocks) 
     return plans_.size() - 1;
 }
 
-void DeviceRowCopy::point(std::size_t segment, const std::byte *source, std::byte *destination) {
+void DeviceRowCopy::point(std::size_t segment, const std::byte *source, std::byte *destination,
+                          MemorySpace destinationSpace) {
     Plan &plan = plans_.at(segment);
-    if (plan.source == source && plan.destination == destination)
+    if (plan.source == source && plan.destination == destination && plan.destinationSpace == destinationSpace)
         return;
     plan.source = source;
     plan.destination = destination;
+    plan.destinationSpace = destinationSpace;
     segmentsCurrent_ = false;
 }
 
@@ -157,6 +159,7 @@ void DeviceRowCopy::uploadSegments(Device::StreamHandle stream) {
         segment.items = plan.enabled ? itemsOf(plan) : 0;
         segment.firstTile = plan.firstTile;
         segment.itemsPerTile = itemsPerTile(plan, tileBytes_);
+        segment.wideStores = plan.destinationSpace == MemorySpace::Host ? 1 : 0;
         if (!plan.rows.empty()) {
             segment.chunkBytes = chunkBytesOf(segment.source, segment.destination, plan.stride);
             segment.chunksPerRow = static_cast<std::uint32_t>(plan.stride) / segment.chunkBytes;

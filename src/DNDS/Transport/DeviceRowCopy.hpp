@@ -2,6 +2,7 @@
 /// @brief A fixed set of copies of rows between device and pinned memory, made in one kernel launch.
 #pragma once
 
+#include "DNDS/Base/MemorySpace.hpp"
 #include "DNDS/Device/DeviceBuffer.hpp"
 #include "DNDS/Device/Event.hpp"
 #include "DNDS/Device/RowKernels.hpp"
@@ -38,8 +39,10 @@ class DeviceRowCopy {
     /// Blocks of any size and order that do not overlap in the destination. O(bytes / 4096 + blocks).
     std::size_t addBlocks(std::span<const Device::CopyBlock> blocks);
 
-    /// Sets the bases of a segment. The kernel that runs later reads and writes there.
-    void point(std::size_t segment, const std::byte *source, std::byte *destination);
+    /// Sets the bases of a segment. The kernel that runs later reads and writes there, and writes to pinned host memory
+    /// (`MemorySpace::Host`) 16 bytes at a time.
+    void point(std::size_t segment, const std::byte *source, std::byte *destination,
+               MemorySpace destinationSpace = MemorySpace::Device);
     /// Leaves a segment out of the launches that follow, or takes it in again.
     void enable(std::size_t segment, bool enabled);
 
@@ -58,6 +61,7 @@ class DeviceRowCopy {
         std::size_t bytes = 0;
         const std::byte *source = nullptr;
         std::byte *destination = nullptr;
+        MemorySpace destinationSpace = MemorySpace::Device;
         bool enabled = true;
         std::uint64_t rowsAt = 0; ///< where the lists begin in `lists_`
         std::uint64_t blocksAt = 0;

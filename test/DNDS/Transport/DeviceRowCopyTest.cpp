@@ -3,6 +3,7 @@
 #include "DNDS/Transport/DeviceRowCopy.hpp"
 
 #include "DNDS/Device/PinnedMemory.hpp"
+#include "DNDS/Device/RowKernelBodies.hpp"
 #include "DNDS/Device/Stream.hpp"
 #include "DNDS/Exchange/DeviceCase.hpp"
 #include "DNDS/Transport/MessageLayout.hpp"
@@ -49,20 +50,84 @@ TEST_F(DeviceRowCopies, GatherLikeTheHostForEveryWidthAndAlignment) {
             HostDeviceBuffer source(contents.size());
             std::memcpy(source.write(MemorySpace::Host, "source"), contents.data(), contents.size());
             source.toDevice();
-            HostDeviceBuffer target(expected.size() + 2 * shift, Device::pinnedHostMemory());
             DeviceRowCopy copy;
             EXPECT_EQ(copy.addGather(gather), 0U);
-            copy.point(0, source.read(MemorySpace::Device, "source") + shift,
-                       target.write(MemorySpace::Host, "target") + shift);
-            copy.launch(stream);
-            stream.synchronize();
-            const std::byte *got = target.read(MemorySpace::Host, "target");
-            EXPECT_EQ(std::memcmp(got + shift, expected.data(), expected.size()), 0);
-            for (std::size_t k = 0; k < shift; ++k) { // nothing beside the rows
-                EXPECT_EQ(got[k], std::byte{0});
-                EXPECT_EQ(got[shift + expected.size() + k], std::byte{0});
+            for (const MemorySpace space : {MemorySpace::Device, MemorySpace::Host}) { // which kernels write otherwise
+                HostDeviceBuffer target(expected.size() + 2 * shift, Device::pinnedHostMemory());
+                copy.point(0, source.read(MemorySpace::Device, "source") + shift,
+                           target.write(MemorySpace::Host, "target") + shift, space);
+                copy.launch(stream);
+                stream.synchronize();
+                const std::byte *got = target.read(MemorySpace::Host, "target");
+                EXPECT_EQ(std::memcmp(got + shift, expected.data(), expected.size()), 0);
+                for (std::size_t k = 0; k < shift; ++k) { // nothing beside the rows
+                    EXPECT_EQ(got[k], std::byte{0});
+                    EXPECT_EQ(got[shift + expected.size() + k], std::byte{0});
+                }
             }
         }
+    }
+}
+
+TEST(RowKernelBodies, WideStoresOfAllThreadsWriteEachChunkOnce) {
+    std::mt19937_64 random(seed());
+    const auto contents = randomBytes(20000, random);
+    const auto lists = [&](std::size_t stride) {
+        std::vector<std::uint32_t> rows(37);
+        for (std::uint32_t &row : rows)
+            row = static_cast<std::uint32_t>(random() % (contents.size() / stride));
+        return rows;
+    };
+    for (const std::size_t stride : {4U, 8U, 12U, 20U, 24U, 40U, 56U})
+        for (const std::size_t shift : {0U, 4U, 8U, 12U})
+            for (const std::uint32_t threads : {1U, 3U, 32U, 256U}) {
+                SCOPED_TRACE(testing::Message() << stride << ", " << shift << ", " << threads);
+                const std::vector<std::uint32_t> rows = lists(stride);
+                alignas(16) std::array<std::byte, 37 * 56 + 32> target{};
+                Device::CopySegment segment{};
+                segment.source = contents.data();
+                segment.destination = target.data() + 16 + shift;
+                segment.rows = rows.data();
+                segment.items = rows.size();
+                segment.itemsPerTile = 5;
+                segment.chunkBytes = stride % 8 == 0 && shift % 8 == 0 ? 8 : 4;
+                segment.chunksPerRow = static_cast<std::uint32_t>(stride / segment.chunkBytes);
+                segment.reciprocal = static_cast<std::uint32_t>(((std::uint64_t{1} << 32U) + segment.chunksPerRow - 1) /
+                                                                segment.chunksPerRow);
+                segment.wideStores = 1;
+                const std::vector<std::uint32_t> segmentOfTile(8, 0);
+                for (std::uint32_t tile = 0; tile < 8; ++tile)
+                    for (std::uint32_t thread = 0; thread < threads; ++thread)
+                        Device::copyTile({&segment, segmentOfTile.data(), 8}, tile, thread, threads);
+                std::array<std::byte, 37 * 56 + 32> expected{};
+                for (std::size_t k = 0; k < rows.size(); ++k)
+                    std::copy_n(contents.data() + rows[k] * stride, stride, expected.data() + 16 + shift + k * stride);
+                EXPECT_EQ(target, expected);
+            }
+}
+
+TEST(RowKernelBodies, WideStoresOfBlocksWriteEachWordOnce) {
+    std::mt19937_64 random(seed());
+    alignas(16) std::array<std::byte, 4096> contents{};
+    std::ranges::copy(randomBytes(contents.size(), random), contents.begin());
+    const std::vector<Device::CopyBlock> blocks{
+        {8, 0, 104}, {208, 104, 8}, {20, 112, 52}, {1000, 168, 1000}, {3, 1170, 5}};
+    for (const std::uint32_t threads : {1U, 32U, 256U}) {
+        alignas(16) std::array<std::byte, 4096> target{}, expected{};
+        Device::CopySegment segment{};
+        segment.source = contents.data();
+        segment.destination = target.data() + 8;
+        segment.blocks = blocks.data();
+        segment.items = blocks.size();
+        segment.itemsPerTile = 4;
+        segment.wideStores = 1;
+        const std::array<std::uint32_t, 2> segmentOfTile{};
+        for (std::uint32_t tile = 0; tile < 2; ++tile)
+            for (std::uint32_t thread = 0; thread < threads; ++thread)
+                Device::copyTile({&segment, segmentOfTile.data(), 2}, tile, thread, threads);
+        for (const Device::CopyBlock &block : blocks)
+            std::copy_n(contents.data() + block.source, block.bytes, expected.data() + 8 + block.destination);
+        EXPECT_EQ(target, expected) << threads;
     }
 }
 
@@ -85,6 +150,7 @@ TEST_F(DeviceRowCopies, RangesAndBlocksOfAnySizeGoInOneLaunchAndCanBeLeftOut) {
     copy.point(1, from, to);
     copy.point(2, from + 70001, to + 70001);
     for (const bool second : {true, false, true}) {
+        copy.point(2, from + 70001, to + 70001, second ? MemorySpace::Host : MemorySpace::Device);
         std::memset(to, 0, target.bytes());
         copy.enable(2, second);
         copy.launch(stream);
