@@ -4,8 +4,10 @@
 #include "GivenMemory.hpp"
 #include "NumpyViews.hpp"
 
+#include "DNDS/Base/Warning.hpp"
 #include "DNDS/Device/Hooks.hpp"
 #include "DNDS/Device/KernelScope.hpp"
+#include "DNDS/Device/StreamUse.hpp"
 #include "DNDS/Mpi/NodeTopology.hpp"
 
 #include <nanobind/stl/pair.h>
@@ -64,6 +66,57 @@ nb::dict cudaInterface(const DeviceView &self) {
     return result;
 }
 
+/// A stream of CUDA: its address, or an object of cuda.core, PyTorch or CuPy that has it; None is the default stream.
+void *streamOf(nb::handle stream) {
+    if (stream.is_none())
+        return nullptr;
+    nb::object address = nb::borrow(stream);
+    if (nb::hasattr(stream, "__cuda_stream__"))
+        address = stream.attr("__cuda_stream__")()[1];
+    else
+        for (const char *attribute : {"cuda_stream", "ptr"})
+            if (nb::hasattr(stream, attribute)) {
+                address = stream.attr(attribute);
+                break;
+            }
+    std::uintptr_t number = 0;
+    if (!nb::try_cast(address, number, false))
+        throw nb::type_error("a stream is None, an address, or an object of CuPy, PyTorch or cuda.core");
+    return reinterpret_cast<void *>(number); // NOLINT(performance-no-int-to-ptr)
+}
+
+void recordUse(nb::handle stream) {
+    DNDS_CHECK(Device::available(), NotBuiltError, "{}", Device::unavailableReason());
+    Device::recordUse(streamOf(stream));
+}
+
+/// Device memory in a capsule of DLPack.
+struct SharedByDlpack {
+    std::shared_ptr<const void> hold;
+    void *stream; ///< that its consumer works on; null for the default stream, or one that it did not tell
+};
+
+void release(void *held) noexcept {
+    auto *shared = static_cast<SharedByDlpack *>(held);
+    try {
+        if (shared->stream != nullptr)
+            Device::recordUse(shared->stream);
+        delete shared;
+    } catch (const std::exception &error) { // the stream may still use it
+        warn("device memory that was shared by DLPack is never freed: {}", error.what());
+    }
+}
+
+/// The stream of a consumer as the array API standard numbers it.
+void *consumersStream(nb::handle stream) {
+    if (stream.is_none())
+        return nullptr;
+    const auto number = nb::cast<std::int64_t>(stream);
+    if (number == 0 || number < -1)
+        throw nb::buffer_error("DLPack's streams of CUDA are -1, 1, 2, or an address");
+    return number == -1 ? nullptr : reinterpret_cast<void *>(number); // NOLINT(performance-no-int-to-ptr)
+}
+
 int deviceNumber() { return isCuda() ? Device::deviceInfo().number : 0; }
 
 std::pair<int, int> dlpackDeviceOf(const AnyArray &self) {
@@ -73,7 +126,7 @@ std::pair<int, int> dlpackDeviceOf(const AnyArray &self) {
 
 /// A capsule of DLPack: of the host side where it is current, else of the device. Arguments as the array API standard
 /// has them; the capsule is of the version before 1.0, which all consumers take.
-nb::object dlpackOf(const AnyArray &self, nb::handle, nb::handle, nb::handle wanted, nb::handle copy) {
+nb::object dlpackOf(const AnyArray &self, nb::handle stream, nb::handle, nb::handle wanted, nb::handle copy) {
     self.needLanded("be shared");
     const bool onHost = self.base->valid(MemorySpace::Host);
     const std::pair<int, int> device = dlpackDeviceOf(self);
@@ -95,8 +148,7 @@ nb::object dlpackOf(const AnyArray &self, nb::handle, nb::handle, nb::handle wan
     if (copied)
         throw nb::buffer_error("an array on the device is shared without copying: copy it where it arrives");
     const DeviceView view = deviceViewOf(self);
-    const nb::capsule owner(new std::shared_ptr<const void>(view.hold),
-                            [](void *held) noexcept { delete static_cast<std::shared_ptr<const void> *>(held); });
+    const nb::capsule owner(new SharedByDlpack{view.hold, consumersStream(stream)}, &release);
     const nb::ndarray<nb::array_api> array(view.block.data, view.block.shape.size(), view.block.shape.data(), owner,
                                            view.block.strides.data(), dtypeOf(view.block.kind), nb::device::cuda::value,
                                            deviceNumber());
@@ -175,17 +227,23 @@ void bindDevice(nb::module_ &module) {
         R"(Selects a device for this rank: its number on the machine, modulo the number of visible devices. Collective.
 
 Call it before allocating on a device. Raises NotBuiltError on all ranks if one has no device.)");
+    module.def("record_use", &recordUse, "stream"_a.none(), nb::sig("def record_use(stream: object) -> None"),
+               R"(Keeps device memory that is freed from now on from being reused until the work queued so far on `stream` has run.
+
+Call it after CuPy, PyTorch or Numba have queued work on a stream of theirs that uses device views, before these are
+dropped. A stream is its address, or an object of CuPy, PyTorch or cuda.core; the default stream (None) needs no such
+call. Local, does not wait. Raises StateError while the stream is captured, NotBuiltError without a device.)");
     module.def(
         "launch", &launch, "kernel"_a, "arrays"_a,
         nb::sig("def launch(kernel: collections.abc.Callable[..., object], *arrays: Array) -> None"),
         R"(Calls `kernel` with the device side of each array, where its values must be current; host sides become stale.
 
-On CUDA it gets DeviceView objects, which CuPy, PyTorch and Numba accept as arrays. On the emulated device it gets NumPy
+On CUDA it gets DeviceView objects, which CuPy, PyTorch and Numba accept as arrays; see `record_use`. On the emulated device it gets NumPy
 arrays that it must not keep: outside the call their memory faults, like device memory. Local.)");
     nb::class_<DeviceView>(module, "DeviceView",
                            R"(The device side of an array, for CuPy (cupy.asarray), PyTorch (torch.as_tensor) and Numba.
 
-It shares the memory and keeps it alive.)")
+It shares the memory and keeps it alive; for work that is queued when it is dropped see `record_use`.)")
         .def_prop_ro("__cuda_array_interface__", &cudaInterface, nb::sig("def __cuda_array_interface__(self) -> dict"),
                      "Version 3 of the interface. AttributeError on the emulated device.");
     nb::class_<AnyArray> type = nb::borrow<nb::class_<AnyArray>>(module.attr("Array"));
@@ -215,9 +273,10 @@ It shares the memory and keeps it alive.)")
              "max_version"_a.none() = nb::none(), "dl_device"_a.none() = nb::none(), "copy"_a.none() = nb::none(),
              nb::sig("def __dlpack__(self, *, stream: object = None, max_version: tuple[int, int] | None = None, "
                      "dl_device: tuple[int, int] | None = None, copy: bool | None = None) -> object"),
-             R"(DLPack: the host side if it is current, else the device's, already synchronised: it needs no stream.
+             R"(DLPack: the host side if it is current, else the device's, already synchronised.
 
-Shared unless `copy` is True. Raises BufferError if the array is not on `dl_device`, and for copies on the device.)")
+When the consumer drops it, the device's memory is not reused before the work queued on `stream` has run: the stream, which
+CuPy and PyTorch tell, has to exist until then. Shared unless `copy` is True. Raises BufferError if the array is not on `dl_device`, and for copies on the device.)")
         .def("__dlpack_device__", &dlpackDeviceOf, nb::sig("def __dlpack_device__(self) -> tuple[int, int]"))
         .def_static(
             "from_dlpack", &fromDlpack, "values"_a, nb::kw_only(), "name"_a = "",

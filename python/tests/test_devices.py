@@ -149,7 +149,7 @@ def test_what_cannot_be_adopted_says_so():
 def test_without_a_device_errors_say_why():
     array = dnds.Array(3, 1)
     assert array.on_host and not array.on_device and dnds.device_unavailable_reason()
-    for call in (array.to_device, array.device_view, lambda: dnds.launch(print, array)):
+    for call in (array.to_device, array.device_view, lambda: dnds.launch(print, array), lambda: dnds.record_use(None)):
         with pytest.raises(dnds.NotBuiltError):
             call()
 
@@ -173,6 +173,25 @@ def test_residency_is_kept_track_of():
     del array
     gc.collect()
     del view
+
+
+@emulated
+def test_uses_of_streams_are_recorded():
+    dnds.record_use(None)
+    for stream in (4096, Stream(cuda_stream=4096), Stream(ptr=4096), Stream(__cuda_stream__=lambda: (0, 4096))):
+        with pytest.raises(dnds.ArgumentError, match="not one of its streams"):
+            dnds.record_use(stream)
+    for stream in ("stream", object(), -4096, Stream(ptr="text")):
+        with pytest.raises(TypeError, match="PyTorch"):
+            dnds.record_use(stream)
+
+
+class Stream:
+    """What libraries for CUDA have for a stream."""
+
+    def __init__(self, **attributes):
+        for name, value in attributes.items():
+            setattr(self, name, value)
 
 
 @emulated
