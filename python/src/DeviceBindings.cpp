@@ -227,8 +227,9 @@ void bindDevice(nb::module_ &module) {
         R"(Selects a device for this rank: its number on the machine, modulo the number of visible devices. Collective.
 
 Call it before allocating on a device. Raises NotBuiltError on all ranks if one has no device.)");
-    module.def("record_use", &recordUse, "stream"_a.none(), nb::sig("def record_use(stream: object) -> None"),
-               R"(Keeps device memory that is freed from now on from being reused until the work queued so far on `stream` has run.
+    module.def(
+        "record_use", &recordUse, "stream"_a.none(), nb::sig("def record_use(stream: object) -> None"),
+        R"(Keeps device memory that is freed from now on from being reused until the work queued so far on `stream` has run.
 
 Call it after CuPy, PyTorch or Numba have queued work on a stream of theirs that uses device views, before these are
 dropped. A stream is its address, or an object of CuPy, PyTorch or cuda.core; the default stream (None) needs no such

@@ -57,6 +57,10 @@ FORBIDDEN = [
 CONVERSION = re.compile(r"\bcvt(\.\w+)*\.f32\.f64|\bcvt(\.\w+)*\.f64\.f32")
 
 
+# How PTX goes on after ld or st that move 16 bytes.
+WIDE = r"(\.volatile)?(\.global)?(\.nc)?\.(v2\.[bfu]64|v4\.[bfu]32)"
+
+
 @dataclass
 class Kernel:
     name: str
@@ -120,8 +124,7 @@ def wrongs(kernel, rule):
         return found
     if match := CONVERSION.search(kernel.body):
         found.append(f"{match[0]}: converts between double and float")
-    if rule.wide and not all(re.search(rf"\b{way}(\.volatile)?(\.global)?(\.nc)?\.(v2\.[bfu]64|v4\.[bfu]32)", kernel.body)
-                             for way in ("ld", "st")):
+    if rule.wide and not all(re.search(rf"\b{way}{WIDE}", kernel.body) for way in ("ld", "st")):
         found.append("does not load and store 16 bytes at a time")
     if rule.direct and (match := re.search(r"\b(ld|st)\.(v[24]\.)?[bfsu]\d+", kernel.body)):
         found.append(f"{match[0]}: an access to memory of an unknown kind")

@@ -21,6 +21,7 @@
 #include "DNDS/Device/Graph.hpp"
 #include "DNDS/Device/ParallelFor.hpp"
 #include "DNDS/Device/Stream.hpp"
+#include "DNDS/Device/StreamUse.hpp"
 #include "DNDS/Exchange/ExchangeGroup.hpp"
 #include "DNDS/Exchange/Report.hpp"
 #include "DNDS/Index/Redistribute.hpp"

@@ -189,8 +189,9 @@ TEST(Hooks, RecordedUseKeepsMemoryUntilTheStreamHasRun) {
     EXPECT_THROW(recordUse(writer), StateError);
     destroyGraph(endCapture(writer)); // not void
     int stranger = 0;
-    if (isEmulated())
+    if (isEmulated()) {
         EXPECT_THROW(recordUse(&stranger), ArgumentError);
+    }
 }
 
 TEST(EmulatedDevice, StreamsRunBesideEachOtherAndOnlyWaitingIsSafe) {
