@@ -76,7 +76,8 @@ class SparseFieldCore {
     /// languages that count owners. Local. Throws StateError for an absent block.
     std::shared_ptr<const void> keep(int local) const;
 
-    /// Exchanges two stages of all blocks: old and new. Local, O(1). Throws IndexError; StateError during an exchange.
+    /// Exchanges two stages of all blocks: old and new. Local, O(1); all ranks call it alike: the next exchange throws
+    /// StateError between ranks whose stages 0 differ. Throws IndexError; StateError during an exchange.
     void swapStages(int a, int b);
 
     /// Refreshes the ghosts of stage 0, allocates blocks and frees them, as `SparseFields` for this field alone.

@@ -93,6 +93,10 @@ void SparseFields::State::begin() {
                    "'{}' cannot begin: '{}' is on the {}, and '{}' is not", name, members.front().field->name,
                    members.front().field->space == MemorySpace::Host ? "host" : "device", member.field->name);
     space = members.front().field->space;
+    ContentHash places;
+    for (const Member &member : members)
+        places.add(static_cast<std::uint64_t>(member.field->places.front()));
+    stages = static_cast<std::uint32_t>(places.value());
     if (onDevice() && device == nullptr)
         device = std::make_unique<SparseDevice>();
     if (device != nullptr)
@@ -190,7 +194,7 @@ void SparseFields::State::sendLocal() {
 }
 
 void SparseFields::State::sendNonLocal() {
-    const std::uint64_t code = std::exchange(lostLast, false) ? SparseHeader::LostLast : SparseHeader::Fine;
+    const SparseHeader::Code code = std::exchange(lostLast, false) ? SparseHeader::LostLast : SparseHeader::Fine;
     std::size_t sent = 0;
     try {
         build();
@@ -217,7 +221,7 @@ void SparseFields::State::sendNonLocal() {
     sentNonLocal = true;
 }
 
-std::size_t SparseFields::State::pack(std::size_t p, std::uint64_t code) {
+std::size_t SparseFields::State::pack(std::size_t p, SparseHeader::Code code) {
     Peer &peer = peers[p];
     const PeerChannels &channels = pattern->peers()[p];
     std::size_t count = 0;
@@ -246,7 +250,7 @@ std::size_t SparseFields::State::pack(std::size_t p, std::uint64_t code) {
         end = at + members[f].gather(channel).bytes();
         lastField = f;
     });
-    const SparseHeader header{epoch, signature, code, dataStart};
+    const SparseHeader header = headerOf(code, dataStart);
     std::memcpy(to, &header, sparseHeaderBytes);
     std::ranges::copy(peer.present, reinterpret_cast<std::uint64_t *>(to + sparseHeaderBytes));
     return end;
@@ -255,7 +259,7 @@ std::size_t SparseFields::State::pack(std::size_t p, std::uint64_t code) {
 /// Tells a peer that nothing comes in this exchange. Where it has not even taken the word before, the next message that
 /// it gets shows that this rank is further on.
 void SparseFields::State::refuse(std::size_t p) noexcept {
-    const SparseHeader header{epoch, signature, SparseHeader::Refused, sparseHeaderBytes};
+    const SparseHeader header = headerOf(SparseHeader::Refused, sparseHeaderBytes);
     if (!peers[p].closed)
         (void)messages->sendNote(p, std::as_bytes(std::span(&header, 1)));
 }
@@ -317,6 +321,12 @@ void SparseFields::State::accept(std::size_t p) {
                 "rank {} could not send its blocks of '{}': see that rank's own error. Ghosts from it are "
                 "not up to date",
                 rank, name);
+        });
+    if (header.stages != stages)
+        return noteFailure<StateError>([&] {
+            return fmt::format("rank {} sends another stage of a field of '{}' than this rank in exchange {}: call "
+                               "swapStages() alike on all ranks. Ghosts from it are not up to date",
+                               rank, name, epoch);
         });
     if (header.code == SparseHeader::LostLast)
         noteFailure<PeerError>([&] {
@@ -493,7 +503,7 @@ SparseFields::SparseFields(std::string name, std::span<SparseFieldCore *const> f
             hash.addText(text);
         state_->signature = hash.value();
     });
-    const SparseHeader farewell{0, state_->signature, SparseHeader::Closed, sparseHeaderBytes};
+    const SparseHeader farewell{0, state_->signature, SparseHeader::Closed, 0, sparseHeaderBytes};
     state_->messages->setFarewell(std::as_bytes(std::span(&farewell, 1)));
 }
 

@@ -62,7 +62,10 @@ struct SparseFields::State {
     void build();
     void sendLocal();
     void sendNonLocal();
-    std::size_t pack(std::size_t p, std::uint64_t code);
+    std::size_t pack(std::size_t p, SparseHeader::Code code);
+    SparseHeader headerOf(SparseHeader::Code code, std::uint64_t dataStart) const {
+        return {epoch, signature, code, stages, dataStart};
+    }
     void refuse(std::size_t p) noexcept;
     /// Throws MemoryError, which was made beforehand.
     [[noreturn]] void failForMemory() const { std::rethrow_exception(noMemory); }
@@ -131,6 +134,7 @@ struct SparseFields::State {
     std::size_t nextPacked = 0;
     std::uint64_t signature = 0;
     std::uint64_t epoch = 0;
+    std::uint32_t stages = 0; ///< see SparseHeader
     SparseTraffic traffic;
 
     bool inFlight = false;

@@ -23,7 +23,8 @@ struct SparseHeader {
     };
     std::uint64_t epoch = 0;     ///< 0 where it is closed
     std::uint64_t signature = 0; ///< of pattern, fields and thresholds
-    std::uint64_t code = Fine;
+    std::uint32_t code = Fine;
+    std::uint32_t stages = 0;    ///< hash of the places of the stages 0, which `swapStages` moves
     std::uint64_t dataStart = 0; ///< in bytes
 };
 inline constexpr std::size_t sparseHeaderBytes = sizeof(SparseHeader);

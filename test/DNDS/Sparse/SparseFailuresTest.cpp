@@ -210,6 +210,39 @@ TEST(SparseFailures, StepsOutOfOrder) {
     comb.expectGhosts();
 }
 
+TEST(SparseFailures, StagesThatOneRankAloneHasSwapped) {
+    const auto pattern = SparsePattern::make(world(), ring.on(world()), ring.ghosts);
+    SparseField<real> u("u", pattern, {.stages = 2, .deallocationCount = 0}), v("v", pattern, {.stages = 3});
+    SparseFields both("both", {&v, &u});
+    for (int b = 0; b < u.blocks(); ++b) {
+        u.allocate(b);
+        for (index i = 0; i < u.view(b).extent(0); ++i) {
+            u.view(b)(i) = 1;
+            u.view(b, 1)(i) = 2;
+        }
+    }
+    both.exchangeGhosts();
+    const bool mine = world().rank() == 0;
+    if (mine)
+        u.swapStages(0, 1);
+    const auto peers = pattern->peers();
+    const bool differs =
+        mine ? !peers.empty() : std::ranges::any_of(peers, [](const PeerChannels &p) { return p.rank == 0; });
+    for (int k = 0; k < 2; ++k)
+        if (differs)
+            expectContains(messageOf<StateError>([&] { both.exchangeGhosts(); }), "call swapStages() alike");
+        else
+            both.exchangeGhosts();
+    if (!mine)
+        u.swapStages(0, 1);
+    v.swapStages(1, 2); // not what is exchanged
+    both.exchangeGhosts();
+    for (int b = 0; b < u.blocks(); ++b) {
+        EXPECT_EQ(u.view(b)(-1), 2);
+        EXPECT_EQ(u.view(b)(u.view(b).extent(0)), 2);
+    }
+}
+
 TEST(SparseFailures, AbsentBlocksHaveNoView) {
     const auto pattern = SparsePattern::make(world(), ring.on(world()), ring.ghosts);
     SparseField<real> u("u", pattern);
