@@ -72,9 +72,14 @@ void SparseFields::State::checkPeers() {
 }
 
 void SparseFields::State::checkPeers(double seconds) {
-    for (std::size_t p = 0; p < peers.size(); ++p)
-        if (!peers[p].arrived)
-            messages->checkPeer(p, awaited, seconds);
+    try {
+        for (std::size_t p = 0; p < peers.size(); ++p)
+            if (!peers[p].arrived)
+                messages->checkPeer(p, awaited, seconds);
+    } catch (...) { // what is missing will not be awaited again
+        abandon();
+        throw;
+    }
 }
 
 void SparseFields::State::begin() {
@@ -104,7 +109,7 @@ void SparseFields::State::begin() {
     polling = {};
     ++epoch;
     inFlight = true;
-    built = sentLocal = sentNonLocal = localSet = nonLocalSet = incomplete = false;
+    sentLocal = sentNonLocal = localSet = nonLocalSet = incomplete = false;
     failure = nullptr;
     for (Peer &peer : peers)
         peer.arrived = peer.usable = peer.kept = false;
@@ -148,8 +153,6 @@ void SparseFields::State::abandon() noexcept {
 }
 
 void SparseFields::State::build() {
-    if (built)
-        return;
     for (Peer &peer : peers) {
         std::fill(peer.present.begin(), peer.present.end(), 0);
         peer.mostBytes = 0;
@@ -165,7 +168,6 @@ void SparseFields::State::build() {
             }
         });
     }
-    built = true;
 }
 
 /// Copies a rim to host memory; returns whether it is loud.
@@ -512,12 +514,9 @@ SparseFields::~SparseFields() {
         state_->abandon();
 }
 
-void SparseFields::buildSparseBoundaryBuffers() {
-    state_->begin();
-    state_->build();
-}
+void SparseFields::buildSparseBoundaryBuffers() { state_->requireUsable(); }
 
-void SparseFields::startReceiveBoundBufs(Bounds /*which*/) { state_->begin(); }
+void SparseFields::startReceiveBoundBufs(Bounds /*which*/) { state_->requireUsable(); }
 
 void SparseFields::sendBoundBufs(Bounds which) {
     State &state = *state_;

@@ -50,14 +50,17 @@ struct SparseTraffic {
 ///     while (!species.receiveBoundBufs()) doSomethingElse();
 ///     species.setBounds(Bounds::NonLocal);
 ///
-/// Until the exchange is over, cells may be read, not written, and blocks neither allocated nor freed by the program.
+/// From the first send until the exchange is over, cells may be read, not written, and blocks neither allocated nor
+/// freed by the program.
 ///
 /// Where memory ends, at the pool's limit or the machine's, `receiveBoundBufs` and `setBounds` (`finishExchangeGhosts`,
 /// `exchangeGhosts`) throw MemoryError on that rank; what was there stays, what came is kept, and after making room
 /// `setBounds(Bounds::Any)` or `finishExchangeGhosts` completes the exchange. If the rank begins the next one instead,
 /// its peers throw PeerError there. A rank that cannot send throws, and has given the exchange up; its peers throw
-/// PeerError at the end of the same exchange, with their other ghosts refreshed. Peers of a rank that has destroyed its
-/// object throw PeerError in each later exchange. One object is used by one thread at a time.
+/// PeerError at the end of the same exchange, with their other ghosts refreshed. A rank that waits for a peer which has
+/// ended, or for longer than DNDS_WAIT_TIMEOUT, throws PeerError and has given the exchange up: the next one may begin.
+/// Peers of a rank that has destroyed its object throw PeerError in each later exchange. One object is used by one
+/// thread at a time.
 class SparseFields {
   public:
     /// Collective; all ranks give the same fields in the same order. Throws on all ranks ArgumentError for no field,
@@ -74,7 +77,7 @@ class SparseFields {
     ~SparseFields();
 
     /// Begins and completes. Local, but waits for peers. Throws MemoryError, PeerError as above; StateError where the
-    /// exchange before is not over, or a peer is in another one; PeerError after DNDS_WAIT_TIMEOUT.
+    /// exchange before is not over, a peer is in another one, or it has swapped stages otherwise.
     void exchangeGhosts() {
         startExchangeGhosts();
         finishExchangeGhosts();
@@ -83,15 +86,16 @@ class SparseFields {
     void finishExchangeGhosts();
 
     /// The same in steps, with Parthenon's names. Each throws StateError out of order: sent twice, received before it
-    /// was begun, set before it was received.
+    /// was sent, set before it was received.
     ///
-    /// Makes room for what this rank will send. Local; the others do it where it was not done.
+    /// For programs that have these two calls: sending makes its own room, and messages need no receive beforehand.
+    /// They begin nothing: blocks may still be allocated, freed and swapped. Local.
     void buildSparseBoundaryBuffers();
-    /// Begins the exchange. Messages need no receive beforehand: this is for programs that have the call.
     void startReceiveBoundBufs(Bounds which = Bounds::Any);
+    /// The first one begins the exchange.
     void sendBoundBufs(Bounds which = Bounds::Any);
-    /// Whether all has come. Does not wait, but throws PeerError where a peer's process has ended, or after asking for
-    /// DNDS_WAIT_TIMEOUT seconds.
+    /// Whether all has come. Does not wait. Throws PeerError, and has given the exchange up, where a peer's process has
+    /// ended, or after asking for DNDS_WAIT_TIMEOUT seconds.
     bool receiveBoundBufs(Bounds which = Bounds::Any);
     /// Fills ghosts; completes the exchange where nothing else is left to be set.
     void setBounds(Bounds which = Bounds::Any);

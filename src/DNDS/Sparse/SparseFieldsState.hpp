@@ -138,7 +138,6 @@ struct SparseFields::State {
     SparseTraffic traffic;
 
     bool inFlight = false;
-    bool built = false;
     bool sentLocal = false;
     bool sentNonLocal = false;
     bool localSet = false;

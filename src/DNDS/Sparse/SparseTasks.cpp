@@ -8,10 +8,7 @@ class SparseExchangeCalls final : public Task::CalledExchange {
   public:
     explicit SparseExchangeCalls(SparseFields &fields) : fields_(&fields) {}
 
-    void start() override {
-        fields_->startReceiveBoundBufs();
-        fields_->sendBoundBufs();
-    }
+    void start() override { fields_->startExchangeGhosts(); }
     bool ready() override {
         const bool all = fields_->receiveBoundBufs();
         if (!all && !std::exchange(localSet_, true))

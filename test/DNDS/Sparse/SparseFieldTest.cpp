@@ -215,6 +215,32 @@ TEST(SparseField, DoesNotDependOnRanksNorOnTheOrderOfSteps) {
     }
 }
 
+/// Parthenon's order: buffers at initialisation, receives early, then the step, then sends.
+TEST(SparseField, AnExchangeBeginsWithItsFirstSend) {
+    for (const SparseGrid &grid : sparseGrids()) {
+        SCOPED_TRACE(grid.name);
+        Twins<real> twins(grid, 0.5, 2);
+        SparseFields &exchange = twins.sparse.exchange();
+        exchange.buildSparseBoundaryBuffers();
+        for (std::uint64_t round = 0; round < 4; ++round) {
+            SCOPED_TRACE(round);
+            exchange.startReceiveBoundBufs();
+            EXPECT_FALSE(exchange.inFlight());
+            if (round > 0)
+                twins.step();     // swaps
+            twins.disturb(round); // allocates and frees
+            exchange.sendBoundBufs(round % 2 == 0 ? Bounds::Any : Bounds::Local);
+            EXPECT_TRUE(exchange.inFlight());
+            EXPECT_THROW(twins.sparse.swapStages(0, 1), StateError);
+            if (round % 2 == 1)
+                exchange.sendBoundBufs(Bounds::NonLocal);
+            exchange.finishExchangeGhosts();
+            twins.dense.exchangeGhosts();
+            twins.expectEqual();
+        }
+    }
+}
+
 const SparseGrid line{"line", {{"line", Box({0}, {64}), {true}}}, {4}, {1}};
 
 TEST(SparseField, BlocksComeAheadAndGoBehind) {

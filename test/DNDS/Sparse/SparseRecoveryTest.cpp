@@ -95,6 +95,41 @@ TEST(SparseRecovery, PeersAreToldOfASendThatFails) {
     full.expectGhosts();
 }
 
+TEST(SparseRecovery, AfterAPeerErrorTheNextExchangeBegins) {
+    if (world().size() == 1)
+        GTEST_SKIP() << "there is no peer";
+    const bool mine = world().rank() == 0;
+    std::optional<WaitTimeout> timeout;
+    if (mine)
+        timeout.emplace("0.3");
+    Full full(3);
+    timeout.reset();
+    SparseFields &exchange = *full.exchange;
+    exchange.exchangeGhosts();
+    for (const bool polls : {false, true}) { // the others are late
+        world().barrier();
+        if (mine && polls) {
+            exchange.startExchangeGhosts();
+            expectContains(messageOf<PeerError>([&] {
+                               while (!exchange.receiveBoundBufs()) {
+                               }
+                           }),
+                           "send its blocks");
+        } else if (mine) {
+            expectContains(messageOf<PeerError>([&] { exchange.exchangeGhosts(); }), "send its blocks");
+        }
+        EXPECT_FALSE(exchange.inFlight());
+        if (mine && full.u.blocks() > 0)
+            full.u.allocate(0); // not: during an exchange
+        world().barrier();
+        if (!mine)
+            exchange.exchangeGhosts();
+        for (int k = 0; k < 2; ++k)
+            exchange.exchangeGhosts(); // not: has sent already
+        full.expectGhosts();
+    }
+}
+
 TEST(SparseRecovery, ASkippedExchangeIsToldOnce) {
     if (world().size() == 1)
         GTEST_SKIP() << "there is no peer";
@@ -102,8 +137,8 @@ TEST(SparseRecovery, ASkippedExchangeIsToldOnce) {
     SparseFields &exchange = *full.exchange;
     exchange.exchangeGhosts();
     const bool mine = world().rank() == 0;
-    if (mine) { // begun, but nothing was sent
-        exchange.startReceiveBoundBufs();
+    if (mine) { // begun, but nothing was sent to others
+        exchange.sendBoundBufs(Bounds::Local);
         exchange.abandon();
     } else if (isPeer(*full.pattern, 0)) {
         expectContains(messageOf<StateError>([&] { exchange.exchangeGhosts(); }), "same exchanges");
