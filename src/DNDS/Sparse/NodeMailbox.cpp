@@ -21,18 +21,17 @@ ArenaLocation NodeOutbox::location() const { return *arena_->locate(box_); }
 
 std::byte *NodeOutbox::prepare(std::size_t bytes) {
     Turn &turn = turns_[turn_];
-    if (bytes <= NodeMailbox::smallBytes)
-        return prepared_ = next().small.data();
-    if (bytes > turn.capacity) {
+    const std::size_t large = bytes > NodeMailbox::smallBytes ? bytes : 0;
+    if (!fitsMessage(turn.capacity, large)) {
         if (turn.memory != nullptr)
             arena_->deallocate(turn.memory, turn.capacity, alignof(NodeMailbox));
         turn.memory = nullptr;
         turn.capacity = 0;
-        const std::size_t more = bytes + bytes / 4;
-        turn.memory = static_cast<std::byte *>(arena_->allocate(more, alignof(NodeMailbox)));
-        turn.capacity = more;
+        if (large > 0)
+            turn.memory = static_cast<std::byte *>(arena_->allocate(roomForMessage(large), alignof(NodeMailbox)));
+        turn.capacity = large > 0 ? roomForMessage(large) : 0;
     }
-    return prepared_ = turn.memory;
+    return prepared_ = large > 0 ? turn.memory : next().small.data();
 }
 
 void NodeOutbox::publish(std::size_t bytes) noexcept {

@@ -13,6 +13,14 @@
 
 namespace DNDS {
 
+/// The capacity to allocate for a message, and whether a buffer of some capacity serves one: it is large enough, and
+/// not more than four times as large, but for buffers of a page.
+constexpr std::size_t roomForMessage(std::size_t bytes) noexcept { return bytes + bytes / 4; }
+constexpr bool fitsMessage(std::size_t capacity, std::size_t bytes) noexcept {
+    constexpr std::size_t page = 4096;
+    return bytes <= capacity && (capacity <= page || bytes >= capacity / 4);
+}
+
 /// What the two sides share, in the sender's arena; each writes its own cache lines.
 struct NodeMailbox {
     static constexpr std::size_t smallBytes = 64;

@@ -21,23 +21,24 @@ namespace DNDS {
 
 namespace {
 
-/// Bytes that grow, by some more than asked for.
+/// Bytes that follow the size of messages: see `fitsMessage`.
 struct MessageBuffer {
     std::unique_ptr<std::byte[]> memory;
     std::size_t capacity = 0;
 
     void reserve(std::size_t bytes) {
-        if (bytes <= capacity)
+        if (fitsMessage(capacity, bytes))
             return;
-        const std::size_t more = bytes + bytes / 4;
         memory.reset();
         capacity = 0;
+        if (bytes == 0)
+            return;
         try {
-            memory = std::make_unique_for_overwrite<std::byte[]>(more);
+            memory = std::make_unique_for_overwrite<std::byte[]>(roomForMessage(bytes));
         } catch (const std::bad_alloc &) {
             throw MemoryError(fmt::format("no room for a message of {} bytes", bytes));
         }
-        capacity = more;
+        capacity = roomForMessage(bytes);
     }
 };
 
@@ -289,8 +290,7 @@ std::span<std::byte> PeerMessages::prepare(std::size_t k, std::size_t bytes) {
         } catch (const std::bad_alloc &error) {
             throw MemoryError(fmt::format("no room for a message of {} bytes: {}", bytes, error.what()));
         }
-    if (bytes > out.small.size())
-        out.large.reserve(bytes);
+    out.large.reserve(bytes > out.small.size() ? bytes : 0);
     out.prepared = bytes > out.small.size() ? out.large.memory.get() : out.small.data();
     return {out.prepared, bytes};
 }

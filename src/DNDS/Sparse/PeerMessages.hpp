@@ -13,8 +13,8 @@
 namespace DNDS {
 
 /// Sends one message a round to each of some mutual peers and takes theirs, whose sizes only they know: memory follows
-/// what was sent, not what could be. Messages of one peer come in order; what they mean is up to the user. On a node,
-/// where ranks map each other's memory, peers read messages where they were written (`NodeOutbox`), unless
+/// what was sent last, not what could be. Messages of one peer come in order; what they mean is up to the user. On a
+/// node, where ranks map each other's memory, peers read messages where they were written (`NodeOutbox`), unless
 /// DNDS_TRANSPORT asks for another transport.
 ///
 ///     auto room = messages.prepare(k, mostBytes);   // written in place

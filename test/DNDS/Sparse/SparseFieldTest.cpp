@@ -4,6 +4,7 @@
 #include "DNDS/Sparse/SparseCase.hpp"
 
 #include <algorithm>
+#include <cstdlib>
 #include <cstring>
 #include <map>
 
@@ -311,6 +312,30 @@ TEST(SparseField, AbsentBlocksCostABit) {
         most += 3 * (32 + (peer.given.size() + 63) / 64 * 8);
     EXPECT_EQ(traffic.bytes, most);
     EXPECT_EQ(u.memoryBytes(), 0U);
+}
+
+TEST(SparseField, MessageBuffersShrinkWithTheMessages) {
+    for (const char *transport : {"auto", "packed"}) {
+        SCOPED_TRACE(transport);
+        const auto pattern = SparsePattern::make(world(), line.on(world()), line.ghosts);
+        SparseField<real> u("u", pattern, {.components = 10'000, .deallocationCount = 0});
+        ::setenv("DNDS_TRANSPORT", transport, 1);
+        u.exchange();
+        ::unsetenv("DNDS_TRANSPORT");
+        for (int b = 0; b < u.blocks(); ++b)
+            u.allocate(b);
+        for (int k = 0; k < 3; ++k)
+            u.exchangeGhosts();
+        const std::size_t peers = pattern->peers().size();
+        EXPECT_GE(u.exchange().traffic().bufferBytes, peers * 2 * 80'000);
+        for (int b = 0; b < u.blocks(); ++b)
+            u.free(b);
+        for (int k = 0; k < 2; ++k) // two buffers a peer
+            u.exchangeGhosts();
+        EXPECT_LE(u.exchange().traffic().bufferBytes, peers * 3 * 4096);
+        pattern->pool().trim();
+        EXPECT_EQ(pattern->pool().use().pooled, 0U);
+    }
 }
 
 /// What Parthenon's controlling variables are: one field decides where another one, of another type, is there.
