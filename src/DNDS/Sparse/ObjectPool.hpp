@@ -3,6 +3,7 @@
 #pragma once
 
 #include "DNDS/Base/Error.hpp"
+#include "DNDS/Base/Types.hpp"
 #include "DNDS/Device/Event.hpp"
 
 #include <algorithm>
@@ -19,6 +20,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -41,6 +43,20 @@ constexpr std::size_t roundedSize(std::size_t bytes) noexcept {
     return (bytes + step - 1) / step * step;
 }
 
+namespace Detail {
+
+/// Whether handles derive from a resource; false where it is incomplete still: it has handles of its own.
+template <class T>
+constexpr bool isPoolView() {
+    if constexpr (requires { sizeof(T); })
+        return std::is_class_v<T> && !std::is_final_v<T> && std::is_trivially_copyable_v<T> &&
+               std::is_default_constructible_v<T> && std::is_copy_assignable_v<T>;
+    else
+        return false;
+}
+
+} // namespace Detail
+
 /// Makes resources by a function and hands them out; what comes back is handed out again. Resources of one size class
 /// are interchangeable; by default the class is the size in bytes.
 ///
@@ -50,11 +66,20 @@ constexpr std::size_t roundedSize(std::size_t bytes) noexcept {
 ///     block->write(MemorySpace::Host, "u");
 ///     block.reset();                                 // back to the pool; look.isValid() is false from now on
 ///
-/// The contents of recycled resources are those of their last use. Handles may outlive the pool; what they own goes
-/// with the last of them. `get`, the end of owners and all questions may come from several threads; one handle is for
+/// The contents of recycled resources are those of their last use. Handles may outlive the pool; resources that come
+/// back then are destroyed. `get`, the end of owners and all questions may come from several threads; one handle is for
 /// one thread at a time. All is Local.
+///
+/// A resource that is a view, that is a trivially copyable class, is a base of its handles: they have its members and
+/// may be passed where it is wanted, also in device code, where they are not counted and can be asked for nothing else.
+/// The base is the resource as it was when `get` handed it out. Other resources convert by `operator T &`.
 template <class T>
 class ObjectPool {
+    struct Nothing {};
+    static constexpr bool isView = Detail::isPoolView<T>();
+    using View = std::conditional_t<isView, T, Nothing>;
+    using Converted = std::conditional_t<isView, Nothing, T>;
+
     struct Slot {
         std::optional<T> value;
         std::size_t sizeClass = 0;
@@ -62,47 +87,115 @@ class ObjectPool {
         std::atomic<std::uint64_t> generation{0}; ///< odd: handed out
         std::vector<Device::StreamHandle> streams;
         std::vector<Device::Event> pending; ///< what the next user has to wait for
+
+        View view() const {
+            if constexpr (isView)
+                return *value;
+            else
+                return {};
+        }
     };
 
     struct State {
         std::string name;
         std::function<T(std::size_t)> create;
-        std::mutex mutex; ///< of all below
+        std::atomic<std::size_t> users{0}; ///< handles and pools: the last one deletes this
+        std::mutex mutex;                  ///< of all below; the program's code, `create` and destructors, runs without
         std::deque<Slot> slots;
         std::vector<Slot *> empty; ///< slots without a resource
         struct Class {
             std::vector<Slot *> idle;
-            std::size_t resources = 0;
+            std::size_t resources = 0; ///< with those that are being made
         };
         std::map<std::size_t, Class> classes;
         PoolUse use;
         std::size_t limit = std::numeric_limits<std::size_t>::max();
+        bool closed = false; ///< there is no pool to hand out again what comes back
 
         Slot *take(std::size_t sizeClass);
         void giveBack(Slot *slot) noexcept;
-        void makeRoom(std::size_t bytes);
-        bool discardOne();
-        Slot *add(std::size_t sizeClass);
+        void trim(std::size_t bytes) noexcept;
+        void close() noexcept;
+
+      private:
+        Slot *takeIdle(std::size_t sizeClass);
+        Slot *reserve(std::size_t sizeClass);
+        void cancel(Slot *slot) noexcept;
+        Slot *detachIdle() noexcept;
+        void destroy(Slot *slot) noexcept;
+        bool fits(std::size_t bytes) const noexcept { return bytes <= limit && use.live + use.pooled <= limit - bytes; }
+        void noteLive(std::size_t sizeClass) noexcept;
+    };
+
+    /// Counts the users of a state. In device code it only refers to it.
+    class Reference {
+      public:
+        Reference() = default;
+        DNDS_HOST_DEVICE explicit Reference(State *state) noexcept : state_(state) { count(); }
+        DNDS_HOST_DEVICE Reference(const Reference &other) noexcept : state_(other.state_) { count(); }
+        DNDS_HOST_DEVICE Reference &operator=(Reference other) noexcept {
+            State *const mine = state_;
+            state_ = other.state_;
+            other.state_ = mine;
+            return *this;
+        }
+        DNDS_HOST_DEVICE ~Reference() {
+#if !defined(__CUDA_ARCH__)
+            if (state_ != nullptr && state_->users.fetch_sub(1, std::memory_order_acq_rel) == 1)
+                delete state_;
+#endif
+        }
+        State *operator->() const noexcept { return state_; }
+
+      private:
+        DNDS_HOST_DEVICE void count() const noexcept {
+#if !defined(__CUDA_ARCH__)
+            if (state_ != nullptr)
+                state_->users.fetch_add(1, std::memory_order_relaxed);
+#endif
+        }
+
+        State *state_ = nullptr;
     };
 
   public:
     class Weak;
 
     /// Keeps the resource in use as long as it or a copy of it lives.
-    class Owner {
+    class Owner : public View {
       public:
         Owner() = default;
-        Owner(const Owner &other) noexcept : state_(other.state_), slot_(other.slot_) {
+        DNDS_HOST_DEVICE Owner(const Owner &other) noexcept : View(other), state_(other.state_), slot_(other.slot_) {
+#if !defined(__CUDA_ARCH__)
             if (slot_ != nullptr)
                 slot_->owners.fetch_add(1, std::memory_order_relaxed);
+#endif
         }
-        Owner(Owner &&other) noexcept : state_(std::move(other.state_)), slot_(std::exchange(other.slot_, nullptr)) {}
-        Owner &operator=(Owner other) noexcept {
-            std::swap(state_, other.state_);
-            std::swap(slot_, other.slot_);
+        DNDS_HOST_DEVICE Owner(Owner &&other) noexcept : View(other), state_(other.state_), slot_(other.slot_) {
+            other.slot_ = nullptr;
+        }
+        /// Owns what others own at this moment. Throws StateError where the resource has gone back to the pool; see
+        /// `Weak::lock`.
+        explicit Owner(const Weak &weak) : Owner(weak.lock()) {
+            DNDS_CHECK(isValid(), StateError, "what this handle refers to has gone back to its pool");
+        }
+        DNDS_HOST_DEVICE Owner &operator=(Owner other) noexcept {
+            const View view = *this;
+            static_cast<View &>(*this) = other;
+            static_cast<View &>(other) = view;
+            const Reference state = state_;
+            state_ = other.state_;
+            other.state_ = state;
+            Slot *const slot = slot_;
+            slot_ = other.slot_;
+            other.slot_ = slot;
             return *this;
         }
-        ~Owner() { reset(); }
+        DNDS_HOST_DEVICE ~Owner() {
+#if !defined(__CUDA_ARCH__)
+            reset();
+#endif
+        }
 
         /// Whether it owns a resource; false after `reset` or a move.
         bool isValid() const noexcept { return slot_ != nullptr; }
@@ -114,7 +207,10 @@ class ObjectPool {
         }
         T &operator*() const { return get(); }
         T *operator->() const { return &get(); }
-        operator T &() const { return get(); } // NOLINT: it stands for the resource
+        operator Converted &() const // NOLINT: it stands for the resource
+            requires(!isView) {
+            return get();
+        }
         std::size_t useCount() const noexcept { return slot_ == nullptr ? 0 : slot_->owners.load(); }
 
         /// `stream` uses the resource: whoever gets it next waits for what the stream holds when the last owner ends.
@@ -127,24 +223,26 @@ class ObjectPool {
         }
         /// Ends owning.
         void reset() noexcept {
-            if (slot_ != nullptr && slot_->owners.fetch_sub(1, std::memory_order_acq_rel) == 1)
-                state_->giveBack(slot_);
-            slot_ = nullptr;
-            state_.reset();
+            Slot *const slot = std::exchange(slot_, nullptr);
+            if (slot != nullptr && slot->owners.fetch_sub(1, std::memory_order_acq_rel) == 1)
+                state_->giveBack(slot);
+            state_ = {};
         }
-        Weak weak() const noexcept { return slot_ == nullptr ? Weak() : Weak(state_, slot_); }
+        Weak weak() const noexcept { return slot_ == nullptr ? Weak() : Weak(*this, state_, slot_); }
 
       private:
         friend class ObjectPool;
-        Owner(std::shared_ptr<State> state, Slot *slot) noexcept : state_(std::move(state)), slot_(slot) {}
+        friend class Weak;
+        Owner(const View &view, Reference state, Slot *slot) noexcept
+            : View(view), state_(std::move(state)), slot_(slot) {}
 
-        std::shared_ptr<State> state_;
+        Reference state_;
         Slot *slot_ = nullptr;
     };
 
     /// Refers to a resource that others own. Once it has gone back this is invalid for ever, also when the resource is
     /// handed out again.
-    class Weak {
+    class Weak : public View {
       public:
         Weak() = default;
         /// Whether the resource has not gone back to the pool since.
@@ -158,90 +256,137 @@ class ObjectPool {
         }
         T &operator*() const { return get(); }
         T *operator->() const { return &get(); }
-        operator T &() const { return get(); } // NOLINT: it stands for the resource
+        operator Converted &() const // NOLINT: it stands for the resource
+            requires(!isView) {
+            return get();
+        }
+        /// One more owner; one that owns nothing where the resource has gone back. Owners on other threads may end
+        /// meanwhile.
+        Owner lock() const noexcept {
+            std::size_t owners = slot_ == nullptr ? 0 : slot_->owners.load();
+            while (owners > 0 && !slot_->owners.compare_exchange_weak(owners, owners + 1)) {
+            }
+            if (owners == 0)
+                return {};
+            Owner owner(*this, state_, slot_); // of what is in the slot by now
+            return isValid() ? std::move(owner) : Owner();
+        }
 
       private:
         friend class Owner;
-        Weak(std::shared_ptr<State> state, Slot *slot) noexcept
-            : state_(std::move(state)), slot_(slot), generation_(slot->generation.load()) {}
+        Weak(const View &view, Reference state, Slot *slot) noexcept
+            : View(view), state_(std::move(state)), slot_(slot), generation_(slot->generation.load()) {}
 
-        std::shared_ptr<State> state_; ///< keeps the slot's memory, not the resource
+        Reference state_; ///< keeps the slot's memory, not the resource
         Slot *slot_ = nullptr;
         std::uint64_t generation_ = 0;
     };
 
-    /// `create(sizeClass)` makes a resource. `name` is for messages.
+    /// `create(sizeClass)` makes a resource; it may ask this pool for others, and several threads may be in it at a
+    /// time. `name` is for messages.
     explicit ObjectPool(std::string_view name, std::function<T(std::size_t)> create)
-        : state_(std::make_shared<State>()) {
-        state_->name = name;
-        state_->create = std::move(create);
+        : open_(std::make_shared<Open>(Reference(new State))) {
+        state()->name = name;
+        state()->create = std::move(create);
     }
 
     /// A resource, recycled where one of its class waits. Throws MemoryError where the limit leaves no room, also
     /// without what is pooled; what `create` throws.
     Owner get(std::size_t sizeClass = 1) {
-        Slot *const slot = state_->take(sizeClass);
+        Slot *const slot = state()->take(sizeClass);
         for (const Device::Event &event : slot->pending)
             event.synchronize();
         slot->pending.clear();
         slot->owners.store(1, std::memory_order_relaxed);
         slot->generation.fetch_add(1, std::memory_order_release);
-        return Owner(state_, slot);
+        return Owner(slot->view(), state(), slot);
     }
 
     /// What is handed out and kept at the moment. O(1).
     PoolUse use() const {
-        const std::lock_guard lock(state_->mutex);
-        return state_->use;
+        const std::lock_guard lock(state()->mutex);
+        return state()->use;
     }
     /// The most that live and pooled resources together may take. What is more already stays.
     void setLimit(std::size_t bytes) {
-        const std::lock_guard lock(state_->mutex);
-        state_->limit = bytes;
+        const std::lock_guard lock(state()->mutex);
+        state()->limit = bytes;
     }
     /// The limit in bytes; the largest std::size_t where none was set.
     std::size_t limit() const {
-        const std::lock_guard lock(state_->mutex);
-        return state_->limit;
+        const std::lock_guard lock(state()->mutex);
+        return state()->limit;
     }
     /// Destroys pooled resources until at most `bytes` are pooled.
-    void trim(std::size_t bytes = 0) {
-        const std::lock_guard lock(state_->mutex);
-        while (state_->use.pooled > bytes && state_->discardOne()) {
-        }
-    }
+    void trim(std::size_t bytes = 0) { state()->trim(bytes); }
 
   private:
-    std::shared_ptr<State> state_;
+    /// Shared by copies of a pool.
+    struct Open {
+        Reference state;
+        explicit Open(Reference of) noexcept : state(std::move(of)) {}
+        Open(const Open &) = delete;
+        Open &operator=(const Open &) = delete;
+        ~Open() { state->close(); }
+    };
+    const Reference &state() const noexcept { return open_->state; }
+
+    std::shared_ptr<Open> open_;
 };
 
 template <class T>
 auto ObjectPool<T>::State::take(std::size_t sizeClass) -> Slot * {
-    const std::lock_guard lock(mutex);
-    Class &ofSize = classes[sizeClass];
-    Slot *slot = nullptr;
-    if (!ofSize.idle.empty()) {
-        // Those that no stream uses first: no wait.
-        const auto ready = std::find_if(ofSize.idle.rbegin(), ofSize.idle.rend(),
-                                        [](const Slot *idle) { return idle->pending.empty(); });
-        const auto chosen = ready == ofSize.idle.rend() ? ofSize.idle.begin() : std::prev(ready.base());
-        slot = *chosen;
-        ofSize.idle.erase(chosen);
-        --use.pooledObjects;
-        use.pooled -= sizeClass;
-    } else {
-        makeRoom(sizeClass);
-        slot = add(sizeClass);
+    std::unique_lock lock(mutex);
+    Slot *slot = takeIdle(sizeClass);
+    while (slot == nullptr && !fits(sizeClass)) {
+        Slot *const idle = detachIdle();
+        DNDS_CHECK(idle != nullptr, MemoryError,
+                   "the pool '{}' has a limit of {} bytes, of which {} are in use by {} resources: there is no room "
+                   "for {} more. Raise the limit, or free some",
+                   name, limit, use.live, use.liveObjects, sizeClass);
+        lock.unlock();
+        destroy(idle);
+        lock.lock();
+        empty.push_back(idle);
+        slot = takeIdle(sizeClass); // what was destroyed may have owned one
     }
-    ++use.liveObjects;
-    use.live += sizeClass;
-    use.peakLive = std::max(use.peakLive, use.live);
-    use.peak = std::max(use.peak, use.live + use.pooled);
+    if (slot != nullptr)
+        return slot;
+    slot = reserve(sizeClass);
+    lock.unlock();
+    try {
+        slot->value.emplace(create(sizeClass));
+    } catch (...) {
+        lock.lock();
+        cancel(slot);
+        throw;
+    }
+    lock.lock();
+    noteLive(0);
     return slot;
 }
 
+/// One that waits to be used again; null where there is none.
 template <class T>
-auto ObjectPool<T>::State::add(std::size_t sizeClass) -> Slot * {
+auto ObjectPool<T>::State::takeIdle(std::size_t sizeClass) -> Slot * {
+    std::vector<Slot *> &idle = classes[sizeClass].idle;
+    if (idle.empty())
+        return nullptr;
+    // Those that no stream uses first: no wait.
+    const auto ready = std::find_if(idle.rbegin(), idle.rend(), [](const Slot *one) { return one->pending.empty(); });
+    const auto chosen = ready == idle.rend() ? idle.begin() : std::prev(ready.base());
+    Slot *const slot = *chosen;
+    idle.erase(chosen);
+    --use.pooledObjects;
+    use.pooled -= sizeClass;
+    ++use.liveObjects;
+    noteLive(sizeClass);
+    return slot;
+}
+
+/// A slot for a resource that is about to be made, which counts from now on.
+template <class T>
+auto ObjectPool<T>::State::reserve(std::size_t sizeClass) -> Slot * {
     Class &ofSize = classes[sizeClass];
     ofSize.idle.reserve(ofSize.resources + 1); // giving back allocates nothing
     empty.reserve(slots.size() + 1);
@@ -250,46 +395,81 @@ auto ObjectPool<T>::State::add(std::size_t sizeClass) -> Slot * {
         empty.push_back(&slots.back());
     }
     Slot *const slot = empty.back();
-    slot->value.emplace(create(sizeClass));
     empty.pop_back();
     slot->sizeClass = sizeClass;
     ++ofSize.resources;
+    ++use.liveObjects;
+    use.live += sizeClass;
     return slot;
 }
 
 template <class T>
-void ObjectPool<T>::State::makeRoom(std::size_t bytes) {
-    const auto fits = [&] { return bytes <= limit && use.live + use.pooled <= limit - bytes; };
-    while (!fits() && discardOne()) {
-    }
-    DNDS_CHECK(fits(), MemoryError,
-               "the pool '{}' has a limit of {} bytes, of which {} are in use by {} resources: there is no room for {} "
-               "more. Raise the limit, or free some",
-               name, limit, use.live, use.liveObjects, bytes);
+void ObjectPool<T>::State::cancel(Slot *slot) noexcept {
+    --classes[slot->sizeClass].resources;
+    --use.liveObjects;
+    use.live -= slot->sizeClass;
+    empty.push_back(slot);
 }
 
 template <class T>
-bool ObjectPool<T>::State::discardOne() {
+void ObjectPool<T>::State::noteLive(std::size_t sizeClass) noexcept {
+    use.live += sizeClass;
+    use.peakLive = std::max(use.peakLive, use.live);
+    use.peak = std::max(use.peak, use.live + use.pooled);
+}
+
+/// One that waits and is to be destroyed, which it counts as already; null where there is none.
+template <class T>
+auto ObjectPool<T>::State::detachIdle() noexcept -> Slot * {
     for (auto &[sizeClass, ofSize] : classes)
         if (!ofSize.idle.empty()) {
             Slot *const slot = ofSize.idle.back();
-            for (const Device::Event &event : slot->pending)
-                event.synchronize();
-            slot->pending.clear();
-            slot->value.reset();
             ofSize.idle.pop_back();
-            empty.push_back(slot);
             --ofSize.resources;
             --use.pooledObjects;
             use.pooled -= sizeClass;
-            return true;
+            return slot;
         }
-    return false;
+    return nullptr;
+}
+
+/// Without the lock: the resource may own others of this pool.
+template <class T>
+void ObjectPool<T>::State::destroy(Slot *slot) noexcept {
+    try {
+        for (const Device::Event &event : slot->pending)
+            event.synchronize();
+    } catch (...) { // a kernel's own error, which its stream reports
+    }
+    slot->pending.clear();
+    slot->value.reset();
+}
+
+template <class T>
+void ObjectPool<T>::State::trim(std::size_t bytes) noexcept {
+    std::unique_lock lock(mutex);
+    while (use.pooled > bytes || (bytes == 0 && use.pooledObjects > 0)) {
+        Slot *const slot = detachIdle();
+        lock.unlock();
+        destroy(slot);
+        lock.lock();
+        empty.push_back(slot);
+    }
+}
+
+/// Resources that own each other would keep this for ever, were they still pooled.
+template <class T>
+void ObjectPool<T>::State::close() noexcept {
+    {
+        const std::lock_guard lock(mutex);
+        closed = true;
+    }
+    trim(0);
 }
 
 template <class T>
 void ObjectPool<T>::State::giveBack(Slot *slot) noexcept {
-    const std::lock_guard lock(mutex);
+    std::unique_lock lock(mutex);
     slot->generation.fetch_add(1, std::memory_order_release);
     try {
         for (Device::StreamHandle stream : slot->streams) {
@@ -309,6 +489,10 @@ void ObjectPool<T>::State::giveBack(Slot *slot) noexcept {
     ++use.pooledObjects;
     use.live -= slot->sizeClass;
     use.pooled += slot->sizeClass;
+    const bool last = closed;
+    lock.unlock();
+    if (last)
+        trim(0);
 }
 
 } // namespace DNDS

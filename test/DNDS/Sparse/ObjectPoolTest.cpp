@@ -7,8 +7,12 @@
 #include <gtest/gtest.h>
 
 #include <memory>
+#include <numeric>
+#include <optional>
 #include <random>
 #include <thread>
+#include <type_traits>
+#include <utility>
 #include <vector>
 
 namespace DNDS {
@@ -76,7 +80,7 @@ TEST(ObjectPool, WeakHandlesNeverSeeTheNextUse) {
     auto owner = pool.get();
     const auto weak = owner.weak();
     EXPECT_TRUE(weak.isValid());
-    EXPECT_EQ(static_cast<Numbered &>(weak).number, 0);
+    EXPECT_EQ(static_cast<const Numbered &>(weak).number, 0);
     EXPECT_EQ(owner.useCount(), 1U);
     owner.reset();
     EXPECT_FALSE(weak.isValid());
@@ -134,6 +138,148 @@ TEST(ObjectPool, AFailedCreationChangesNothing) {
     EXPECT_EQ(pool.use().live, 0U);
     fails = false;
     EXPECT_EQ(*pool.get(4), 1);
+}
+
+/// As Parthenon's: memory of one class that is cut from a larger resource of the same pool.
+TEST(ObjectPool, CreateMayAskThePool) {
+    struct Piece {
+        int depth = 0;
+        ObjectPool<Piece>::Owner larger;
+    };
+    std::optional<ObjectPool<Piece>> pool;
+    pool.emplace("pieces", [&pool](std::size_t bytes) {
+        EXPECT_GE(pool->use().live, bytes);
+        Piece piece;
+        if (bytes < 64) {
+            piece.larger = pool->get(2 * bytes);
+            piece.depth = piece.larger->depth + 1;
+        }
+        return piece;
+    });
+    auto smallest = pool->get(8);
+    EXPECT_EQ(smallest->depth, 3);
+    EXPECT_EQ(pool->use().live, 8U + 16 + 32 + 64);
+    smallest.reset();
+    EXPECT_EQ(pool->use().pooled, 8U) << "it keeps the others";
+    pool->setLimit(130);
+    EXPECT_EQ(pool->get(100)->depth, 0) << "room is made by destroying what owns others";
+    EXPECT_EQ(pool->use().liveObjects, 0U);
+    (void)pool->get(8);
+    pool->trim();
+    EXPECT_EQ(pool->use().pooledObjects, 0U);
+    EXPECT_EQ(pool->use().live, 0U);
+}
+
+/// A resource whose end asks the pool, on any of the ways it may end.
+TEST(ObjectPool, DestructorsMayAskThePool) {
+    static int ended = 0;
+    ended = 0;
+    struct Asking {
+        ObjectPool<Asking> *pool = nullptr;
+        explicit Asking(ObjectPool<Asking> *of) : pool(of) {}
+        Asking(Asking &&other) noexcept : pool(std::exchange(other.pool, nullptr)) {}
+        Asking(const Asking &) = delete;
+        Asking &operator=(const Asking &) = delete;
+        Asking &operator=(Asking &&) = delete;
+        ~Asking() {
+            if (pool != nullptr)
+                ended += static_cast<int>(1 + pool->use().pooledObjects);
+        }
+    };
+    std::optional<ObjectPool<Asking>> pool;
+    pool.emplace("asking", [&pool](std::size_t) { return Asking(&*pool); });
+    (void)pool->get(8);
+    pool->trim();
+    EXPECT_EQ(ended, 1);
+    (void)pool->get(8);
+    pool->setLimit(10);
+    (void)pool->get(9);
+    EXPECT_EQ(ended, 2);
+}
+
+TEST(ObjectPool, ResourcesThatOwnEachOtherEndWithThePool) {
+    struct Counted {
+        std::shared_ptr<int> alive;
+        ObjectPool<Counted>::Owner other;
+    };
+    const auto alive = std::make_shared<int>();
+    ObjectPool<Counted>::Owner kept;
+    {
+        ObjectPool<Counted> pool("counted", [&](std::size_t) { return Counted{alive, {}}; });
+        auto first = pool.get(1);
+        first->other = pool.get(2);
+        first.reset();
+        kept = pool.get(3);
+        EXPECT_EQ(alive.use_count(), 4);
+    }
+    EXPECT_EQ(alive.use_count(), 2);
+    kept.reset();
+    EXPECT_EQ(alive.use_count(), 1);
+}
+
+/// What a kernel takes of a resource.
+struct Window {
+    double *at = nullptr;
+    std::size_t count = 0;
+    double sum() const { return std::accumulate(at, at + count, 0.0); }
+};
+
+TEST(ObjectPool, HandlesOfViewsAreViews) {
+    using Pool = ObjectPool<Window>;
+    static_assert(std::is_base_of_v<Window, Pool::Owner> && std::is_base_of_v<Window, Pool::Weak>);
+    static_assert(!std::is_base_of_v<std::vector<int>, ObjectPool<std::vector<int>>::Owner>);
+    std::vector<double> memory(10, 1.5);
+    std::size_t next = 0;
+    Pool pool("windows", [&](std::size_t count) {
+        return Window{memory.data() + std::exchange(next, next + count), count};
+    });
+    const auto sumOf = [](const Window &window) { return window.sum(); };
+    Pool::Owner owner = pool.get(4);
+    owner.at[0] = 2.5;
+    EXPECT_EQ(sumOf(owner), 7);
+    const Pool::Weak weak = owner.weak();
+    EXPECT_EQ(weak.at, memory.data());
+    EXPECT_EQ(sumOf(weak), 7);
+    Pool::Owner other = pool.get(2);
+    other = owner;
+    EXPECT_EQ(other.count, 4U);
+    EXPECT_EQ(owner.useCount(), 2U);
+    EXPECT_EQ(pool.use().pooledObjects, 1U);
+}
+
+TEST(ObjectPool, AWeakHandleCanBecomeAnOwner) {
+    int made = 0;
+    auto pool = numberedPool(made);
+    auto owner = pool.get();
+    const auto weak = owner.weak();
+    decltype(pool)::Owner second(weak);
+    EXPECT_EQ(owner.useCount(), 2U);
+    owner.reset();
+    EXPECT_TRUE(weak.isValid());
+    EXPECT_EQ(weak.lock()->number, 0);
+    second.reset();
+    EXPECT_FALSE(weak.lock().isValid());
+    EXPECT_THROW(decltype(pool)::Owner{weak}, StateError);
+    const auto again = pool.get();
+    EXPECT_FALSE(weak.lock().isValid()) << "the next use is another's";
+    EXPECT_EQ(again.useCount(), 1U);
+    EXPECT_FALSE(decltype(pool)::Weak().lock().isValid());
+}
+
+TEST(ObjectPool, WeakHandlesAreLockedWhileOwnersEnd) {
+    ObjectPool<std::vector<int>> pool("lists", [](std::size_t n) { return std::vector<int>(n); });
+    for (int round = 0; round < 2000; ++round) {
+        auto owner = pool.get(8);
+        owner->front() = round;
+        const auto weak = owner.weak();
+        std::thread other([mine = std::move(owner)]() mutable { mine.reset(); });
+        if (const auto locked = weak.lock()) {
+            EXPECT_EQ(locked->front(), round);
+        }
+        other.join();
+    }
+    EXPECT_EQ(pool.use().liveObjects, 0U);
+    EXPECT_EQ(pool.use().pooledObjects, 1U);
 }
 
 TEST(ObjectPool, AMillionRandomGetsAndFrees) {
