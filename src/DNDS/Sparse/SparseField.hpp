@@ -75,7 +75,7 @@ class SparseField : public SparseFieldCore {
                           std::make_unique<SparseElementsOf<T>>(defaultValue)) {}
 
     /// The value of all cells of absent blocks.
-    T defaultValue() const noexcept { return static_cast<const SparseElementsOf<T> &>(elements()).value(); }
+    T defaultValue() const { return static_cast<const SparseElementsOf<T> &>(elements()).value(); }
 
     /// A view of the rank's block `local`, which is allocated. O(1). Throws IndexError; StateError for one that is not;
     /// StaleError where blocks are on the device.

@@ -150,10 +150,15 @@ SparseFieldCore::SparseFieldCore(SparseFieldCore &&) noexcept = default;
 SparseFieldCore &SparseFieldCore::operator=(SparseFieldCore &&) noexcept = default;
 SparseFieldCore::~SparseFieldCore() = default;
 
-const std::string &SparseFieldCore::name() const noexcept { return state_->name; }
-const std::shared_ptr<const SparsePattern> &SparseFieldCore::pattern() const noexcept { return state_->pattern; }
-const SparseFieldOptions &SparseFieldCore::options() const noexcept { return state_->options; }
-const SparseElements &SparseFieldCore::elements() const noexcept { return *state_->elements; }
+SparseFieldState &SparseFieldCore::state() const {
+    DNDS_CHECK(state_ != nullptr, StateError, "this SparseField was moved from");
+    return *state_;
+}
+
+const std::string &SparseFieldCore::name() const { return state().name; }
+const std::shared_ptr<const SparsePattern> &SparseFieldCore::pattern() const { return state().pattern; }
+const SparseFieldOptions &SparseFieldCore::options() const { return state().options; }
+const SparseElements &SparseFieldCore::elements() const { return *state().elements; }
 
 const BlockMemory &SparseFieldCore::block(int local) const {
     DNDS_CHECK(local >= 0 && local < blocks(), IndexError, "'{}' has {} blocks on this rank, none {}", name(), blocks(),
@@ -163,20 +168,20 @@ const BlockMemory &SparseFieldCore::block(int local) const {
 
 bool SparseFieldCore::isAllocated(int local) const {
     (void)block(local);
-    return state_->allocated.test(local);
+    return state().allocated.test(local);
 }
 
 std::vector<int> SparseFieldCore::allocatedBlocks() const {
     std::vector<int> there;
-    state_->allocated.forEach([&](int block) { there.push_back(block); });
+    state().allocated.forEach([&](int block) { there.push_back(block); });
     return there;
 }
 
 bool SparseFieldCore::allocate(int local) {
-    state_->requireNoFlight("allocated");
+    SparseFieldState &state = this->state();
+    state.requireNoFlight("allocated");
     if (isAllocated(local))
         return false;
-    SparseFieldState &state = *state_;
     BlockPool::Owner memory = state.reserve(local);
     if (state.space == MemorySpace::Device) { // one block: filled here and copied
         memory->toHost();
@@ -190,47 +195,47 @@ bool SparseFieldCore::allocate(int local) {
 
 void SparseFieldCore::toDevice() {
     Device::requireDevice("move the blocks of '" + name() + "' there");
-    state_->requireNoFlight("moved");
-    state_->moveTo(MemorySpace::Device);
+    state().requireNoFlight("moved");
+    state().moveTo(MemorySpace::Device);
 }
 
 void SparseFieldCore::toHost() {
-    state_->requireNoFlight("moved");
-    state_->moveTo(MemorySpace::Host);
+    state().requireNoFlight("moved");
+    state().moveTo(MemorySpace::Host);
 }
 
-MemorySpace SparseFieldCore::space() const noexcept { return state_->space; }
+MemorySpace SparseFieldCore::space() const { return state().space; }
 
 bool SparseFieldCore::free(int local) {
-    state_->requireNoFlight("freed");
+    state().requireNoFlight("freed");
     if (!isAllocated(local))
         return false;
-    state_->drop(local);
+    state().drop(local);
     return true;
 }
 
 int SparseFieldCore::emptyExchanges(int local) const {
     (void)block(local);
-    return state_->blocks[toSize(local)].below;
+    return state().blocks[toSize(local)].below;
 }
 
 void SparseFieldCore::setEmptyExchanges(int local, int count) {
     DNDS_CHECK(isAllocated(local), StateError, "block {} of '{}' is not allocated", block(local).block, name());
     DNDS_CHECK(count >= 0, ArgumentError, "block {} of '{}' was empty in {} exchanges: give 0 or more",
                block(local).block, name(), count);
-    state_->blocks[toSize(local)].below = count;
+    state().blocks[toSize(local)].below = count;
 }
 
 void SparseFieldCore::swapStages(int a, int b) {
     for (const int stage : {a, b})
         DNDS_CHECK(stage >= 0 && stage < options().stages, IndexError, "'{}' has {} stages, none {}", name(),
                    options().stages, stage);
-    state_->requireNoFlight("swapped");
-    std::swap(state_->places[toSize(a)], state_->places[toSize(b)]);
+    state().requireNoFlight("swapped");
+    std::swap(state().places[toSize(a)], state().places[toSize(b)]);
 }
 
 std::byte *SparseFieldCore::memoryOf(int local, int stage, MemorySpace space) const {
-    DNDS_CHECK(space == state_->space, StaleError, "the blocks of '{}' are {}", name(),
+    DNDS_CHECK(space == state().space, StaleError, "the blocks of '{}' are {}", name(),
                space == MemorySpace::Host ? "on the device: call toHost() first"
                                           : "on the host: call toDevice() first");
     DNDS_CHECK(isAllocated(local), StateError,
@@ -238,19 +243,19 @@ std::byte *SparseFieldCore::memoryOf(int local, int stage, MemorySpace space) co
                name(), block(local).block);
     DNDS_CHECK(stage >= 0 && stage < options().stages, IndexError, "'{}' has {} stages, none {}", name(),
                options().stages, stage);
-    return state_->memory(local, stage);
+    return state().memory(local, stage);
 }
 
 std::shared_ptr<const void> SparseFieldCore::keep(int local) const {
-    (void)memoryOf(local, 0, state_->space);
-    return std::make_shared<BlockPool::Owner>(state_->blocks[toSize(local)].owner);
+    (void)memoryOf(local, 0, state().space);
+    return std::make_shared<BlockPool::Owner>(state().blocks[toSize(local)].owner);
 }
 
 HostDeviceBuffer &SparseFieldCore::viewTable(int stage, std::size_t bytes) const {
     DNDS_CHECK(stage >= 0 && stage < options().stages, IndexError, "'{}' has {} stages, none {}", name(),
                options().stages, stage);
-    state_->views.resize(toSize(options().stages));
-    HostDeviceBuffer &table = state_->views[toSize(stage)];
+    state().views.resize(toSize(options().stages));
+    HostDeviceBuffer &table = state().views[toSize(stage)];
     if (table.bytes() < bytes)
         table.renew(bytes + bytes / 4);
     table.toHost();
@@ -258,12 +263,12 @@ HostDeviceBuffer &SparseFieldCore::viewTable(int stage, std::size_t bytes) const
 }
 
 void SparseFieldCore::onFree(std::function<void(int, const std::byte *)> visit) {
-    state_->requireNoFlight("watched");
-    state_->freeing = std::move(visit);
+    state().requireNoFlight("watched");
+    state().freeing = std::move(visit);
 }
 
-ArrayBase &SparseFieldCore::rows() const noexcept { return state_->taskRows; }
-void SparseFieldCore::markWritten() noexcept { state_->taskRows.markWritten(); }
+ArrayBase &SparseFieldCore::rows() const { return state().taskRows; }
+void SparseFieldCore::markWritten() { state().taskRows.markWritten(); }
 
 SparseFields &SparseFieldCore::exchange() {
     if (alone_ == nullptr)
@@ -273,9 +278,9 @@ SparseFields &SparseFieldCore::exchange() {
 
 void SparseFieldCore::exchangeGhosts() { exchange().exchangeGhosts(); }
 
-std::size_t SparseFieldCore::memoryBytes() const noexcept {
+std::size_t SparseFieldCore::memoryBytes() const {
     std::size_t bytes = 0;
-    state_->allocated.forEach([&](int block) { bytes += state_->pooledBytes(block); });
+    state().allocated.forEach([&](int block) { bytes += state().pooledBytes(block); });
     return bytes;
 }
 

@@ -36,18 +36,19 @@ struct SparseFieldOptions {
     bool sendQuiet = true;
 };
 
-/// The blocks of one sparse field: which of them are there. The base of `SparseField`; move-only.
+/// The blocks of one sparse field: which of them are there. The base of `SparseField`; move-only. All functions throw
+/// StateError for a field that was moved from.
 class SparseFieldCore {
   public:
     /// As it was made: name, pattern, grid, options, and elements a cell. Local.
-    const std::string &name() const noexcept;
-    const std::shared_ptr<const SparsePattern> &pattern() const noexcept;
-    const std::shared_ptr<const BlockGrid> &grid() const noexcept { return pattern()->grid(); }
-    const SparseFieldOptions &options() const noexcept;
-    rowsize components() const noexcept { return options().components; }
+    const std::string &name() const;
+    const std::shared_ptr<const SparsePattern> &pattern() const;
+    const std::shared_ptr<const BlockGrid> &grid() const { return pattern()->grid(); }
+    const SparseFieldOptions &options() const;
+    rowsize components() const { return options().components; }
 
     /// The number of blocks on this rank, there or not.
-    int blocks() const noexcept { return static_cast<int>(pattern()->blocks().size()); }
+    int blocks() const { return static_cast<int>(pattern()->blocks().size()); }
     /// The number in the grid of the rank's block `local`, and its cells. Throws IndexError where there is none.
     const BlockMemory &block(int local) const;
 
@@ -70,7 +71,7 @@ class SparseFieldCore {
     /// O(blocks). Throws StateError during an exchange; NotBuiltError, MemoryError.
     void toDevice();
     void toHost();
-    MemorySpace space() const noexcept;
+    MemorySpace space() const;
 
     /// Keeps the memory of an allocated block for as long as the result lives, though the block be freed: for views in
     /// languages that count owners. Local. Throws StateError for an absent block.
@@ -92,12 +93,12 @@ class SparseFieldCore {
     void onFree(std::function<void(int local, const std::byte *stage0)> visit);
 
     /// For task graphs: what stands there for the field, a row without elements for each block, allocated or not.
-    ArrayBase &rows() const noexcept;
+    ArrayBase &rows() const;
     /// The same for `Task::changed`.
-    void markWritten() noexcept;
+    void markWritten();
 
     /// Bytes of the pool that blocks of this field have on this rank: see `roundedSize`. Local, O(blocks).
-    std::size_t memoryBytes() const noexcept;
+    std::size_t memoryBytes() const;
 
   protected:
     SparseFieldCore(std::string name, std::shared_ptr<const SparsePattern> pattern, const SparseFieldOptions &options,
@@ -111,10 +112,13 @@ class SparseFieldCore {
     std::byte *memoryOf(int local, int stage, MemorySpace space) const;
     /// Memory for views of the blocks that are there, to be written on the host. Throws IndexError, MemoryError.
     HostDeviceBuffer &viewTable(int stage, std::size_t bytes) const;
-    const SparseElements &elements() const noexcept;
+    const SparseElements &elements() const;
 
   private:
     friend class SparseFields;
+
+    /// Throws StateError where this was moved from.
+    SparseFieldState &state() const;
 
     std::shared_ptr<SparseFieldState> state_; ///< shared with exchanges
     std::unique_ptr<SparseFields> alone_;

@@ -2,6 +2,7 @@
 
 #include "DNDS/Mpi/ThrowsOnAll.hpp"
 #include "DNDS/Sparse/SparseCase.hpp"
+#include "DNDS/Sparse/SparseReductions.hpp"
 
 namespace DNDS::test {
 namespace {
@@ -143,6 +144,43 @@ TEST(SparseFailures, NullAndMovedFromFields) {
     messageOnAll<ArgumentError>([&] { make({world().rank() == 0 ? nullptr : &u, &u}); });
     messageOnAll<ArgumentError>([&] { make({&u, &gone}); }); // NOLINT: on purpose
     u.exchangeGhosts();
+}
+
+TEST(SparseFailures, AMovedFromFieldSaysSo) {
+    const auto pattern = SparsePattern::make(world(), ring.on(world()), ring.ghosts);
+    SparseField<real> gone("gone", pattern);
+    SparseField<real> u(std::move(gone));
+    const auto expectSaid = [](auto &&call) { // NOLINTBEGIN: all of it on purpose
+        expectContains(messageOf<StateError>([&] { (void)call(); }), "was moved from");
+    };
+    expectSaid([&] { return gone.blocks(); });
+    expectSaid([&] { return gone.name(); });
+    expectSaid([&] { return gone.pattern(); });
+    expectSaid([&] { return gone.options(); });
+    expectSaid([&] { return gone.defaultValue(); });
+    expectSaid([&] { return gone.allocatedBlocks(); });
+    expectSaid([&] { return gone.isAllocated(0); });
+    expectSaid([&] { return gone.allocate(0); });
+    expectSaid([&] { return gone.free(0); });
+    expectSaid([&] { return gone.view(0).size(); });
+    expectSaid([&] { return gone.blocksView<DeviceBackend::Host>().size(); });
+    expectSaid([&] { return gone.memoryBytes(); });
+    expectSaid([&] { return gone.space(); });
+    expectSaid([&] { return gone.emptyExchanges(0); });
+    expectSaid([&] { return gone.keep(0); });
+    expectSaid([&] { gone.exchangeGhosts(); });
+    expectSaid([&] { gone.swapStages(0, 0); });
+    expectSaid([&] { gone.toHost(); });
+    expectSaid([&] { gone.onFree({}); });
+    expectSaid([&] { return &gone.rows(); });
+    expectSaid([&] { gone.markWritten(); });
+    expectSaid([&] { return sums(gone); });
+    expectSaid([&] { return norms2(gone); });
+    expectSaid([&] { return extrema(gone); });
+    expectSaid([&] { const DroppedSums<real> dropped(gone); }); // NOLINTEND
+    u.exchangeGhosts();
+    gone = std::move(u);
+    gone.exchangeGhosts();
 }
 
 TEST(SparseFailures, OneExchangeOfAFieldAtATime) {
