@@ -1,6 +1,7 @@
 #include "DNDS/Mpi/CommunicatorContext.hpp"
 
 #include "DNDS/Base/Environment.hpp"
+#include "DNDS/Mpi/FindContext.hpp"
 #include "DNDS/Mpi/NodeTopology.hpp"
 #include "DNDS/Mpi/RequireSame.hpp"
 
@@ -124,9 +125,8 @@ void agreeOn(const CommunicatorView &comm, const Choices &choices) {
     });
 }
 
-} // namespace
-
-std::shared_ptr<CommunicatorContext> CommunicatorContext::find(const CommunicatorView &comm) {
+/// Under the lock of `keys`.
+std::shared_ptr<CommunicatorContext> foundOn(const CommunicatorView &comm) {
     void *value = nullptr;
     int found = 0;
     checkMpi(MPI_Comm_get_attr(comm.handle(), keys().context, &value, &found), "MPI_Comm_get_attr");
@@ -134,6 +134,15 @@ std::shared_ptr<CommunicatorContext> CommunicatorContext::find(const Communicato
         return *static_cast<Attribute *>(value);
     checkMpi(MPI_Comm_get_attr(comm.handle(), keys().duplicate, &value, &found), "MPI_Comm_get_attr");
     return found != 0 ? static_cast<CommunicatorContext *>(value)->shared_from_this() : nullptr;
+}
+
+} // namespace
+
+std::shared_ptr<CommunicatorContext> CommunicatorContext::find(const CommunicatorView &comm) { return foundOn(comm); }
+
+std::shared_ptr<CommunicatorContext> findContext(CommunicatorView comm) {
+    const std::lock_guard lock(keys().mutex);
+    return foundOn(comm);
 }
 
 std::shared_ptr<CommunicatorContext> CommunicatorContext::of(CommunicatorView comm) {

@@ -15,11 +15,12 @@
 namespace DNDS {
 
 /// Data for one other block, or the note that there are none. The two ranks make one each, from the same arguments;
-/// within a rank sender and receiver use copies of one. Used again in each step:
+/// within a rank sender and receiver use copies of one, which behave as if they were on two ranks. Used again in each
+/// step:
 ///
 ///     CommBuffer<real> channel(tag, sender, receiver, comm, 400, pool);
-///     channel.allocate();                           // sender
-///     fill(channel.buffer());   channel.send();     // or channel.sendNull()
+///     channel.allocate();                           // sender, where it has something
+///     fill(channel.buffer());   channel.send();     // without memory: channel.sendNull()
 ///     if (channel.tryReceive()) {                   // receiver, until true
 ///         if (channel.state() == ChannelState::Received)
 ///             use(channel.buffer());
@@ -28,6 +29,9 @@ namespace DNDS {
 ///
 /// What makes no sense throws StateError: sending twice before the channel is stale, changing memory that is on its
 /// way, receiving before what has come was discarded. `T` is trivially copyable. Everything is Local.
+///
+/// Within a rank each end has a buffer and a state of its own. A copy is about the sender's until it first receives,
+/// and from then on about the receiver's; one copy that does both is about the receiver's from `tryReceive` to `stale`.
 ///
 /// For programs that move data of their own block by block, with Parthenon's names; nothing in DNDS uses it.
 /// `SparseFields` moves all channels of two ranks in one message (PeerMessages), which is faster wherever it fits.
@@ -51,9 +55,19 @@ class CommBuffer {
     /// rank is one of the two.
     CommBuffer(int tag, int sender, int receiver, CommunicatorView comm, std::size_t elements, MakeBuffer make,
                ReceiveWay way = ReceiveWay::Ahead)
-        : state_(std::make_shared<State>(State{
-              elements, std::move(make), {}, CommChannel(tag, sender, receiver, comm, way, elements * sizeof(T))})) {
+        : receives_(comm.rank() != sender) {
         DNDS_CHECK(elements > 0, ArgumentError, "a channel of no elements");
+        const auto mail = sender == receiver ? std::make_shared<ChannelMail>() : nullptr;
+        const auto end = [&](bool sends) {
+            return std::make_shared<End>(
+                End{elements,
+                    way,
+                    make,
+                    {},
+                    CommChannel(tag, sender, receiver, comm, way, elements * sizeof(T), sends, mail)});
+        };
+        sender_ = receives_ ? end(false) : end(true);
+        receiver_ = sender == receiver ? end(false) : sender_;
     }
     /// With buffers from a pool.
     CommBuffer(int tag, int sender, int receiver, CommunicatorView comm, std::size_t elements, Pool &pool,
@@ -63,51 +77,66 @@ class CommBuffer {
               way) {}
 
     /// The state of this rank's end, after MPI was asked for progress; and whether it has memory now.
-    ChannelState state() const { return state_->channel.state(); }
-    bool isAllocated() const noexcept { return state_->buffer.isValid(); }
+    ChannelState state() const { return here().channel.state(); }
+    bool isAllocated() const noexcept { return here().buffer.isValid(); }
     /// The memory. Throws StateError where there is none.
-    std::vector<T> &buffer() const { return state_->buffer.get(); }
+    std::vector<T> &buffer() const { return here().buffer.get(); }
     /// Makes memory of all elements, unless there is some. Throws StateError where the channel is not at rest; what the
     /// pool throws.
     void allocate() {
-        state_->channel.requireAtRest();
+        here().channel.requireAtRest();
         if (!isAllocated())
-            (void)state_->room(state_->elements);
+            (void)here().room(here().elements);
     }
     /// Gives it back. Throws StateError as above.
     void free() {
-        state_->channel.requireAtRest();
-        state_->buffer = {};
+        here().channel.requireAtRest();
+        here().buffer = {};
     }
 
-    /// Sends all elements of the buffer. Throws StateError unless this rank sends, the channel is stale and there is a
-    /// buffer; ArgumentError where receives are posted ahead and there are more than the channel was made for.
+    /// Sends all elements of the buffer; without memory, `sendNull`. Throws StateError unless this rank sends and the
+    /// channel is stale; ArgumentError where receives are posted ahead and there are more than the channel was made
+    /// for.
     void send() {
-        const std::vector<T> &from = buffer();
-        state_->channel.send(std::as_bytes(std::span(from)), std::make_shared<Buffer>(state_->buffer));
+        End &from = senderEnd();
+        if (!from.buffer.isValid())
+            return from.channel.sendNull();
+        from.channel.send(std::as_bytes(std::span(from.buffer.get())), std::make_shared<Buffer>(from.buffer));
     }
     /// Tells that there is nothing.
-    void sendNull() { state_->channel.sendNull(); }
+    void sendNull() { senderEnd().channel.sendNull(); }
 
     /// Begins to receive, if the way to receive allows it now; `tryReceive` does where it was not called. Whether a
     /// receive is under way. Throws as `allocate`; StateError where something that has come is not stale yet.
-    bool tryStartReceive() { return state_->channel.tryStartReceive(makeRoom()); }
+    bool tryStartReceive() {
+        End &to = receiverEnd();
+        return to.channel.tryStartReceive(makeRoom(to));
+    }
     /// Whether something has come: the state is then Received, and the buffer has as many elements as were sent, or
-    /// ReceivedNull. Does not wait. Throws StateError unless this rank receives; LayoutError, from then on always,
-    /// where more came than there was room for ahead.
+    /// ReceivedNull; then a buffer that was made for sizes first has gone back. Does not wait. Throws StateError unless
+    /// this rank receives; LayoutError, from then on always, where more came than there was room for ahead; PeerError
+    /// where nothing comes and the process of the sender has ended, which is known of ranks of this node once a
+    /// pattern, say, or `CommunicatorContext::of(comm)` was made, or after asking for DNDS_WAIT_TIMEOUT seconds.
     bool tryReceive() {
-        if (!state_->channel.tryReceive(makeRoom()))
+        End &to = receiverEnd();
+        if (!to.channel.tryReceive(makeRoom(to)))
             return false;
-        if (state_->channel.state() == ChannelState::Received)
-            buffer().resize(state_->channel.receivedBytes() / sizeof(T));
+        if (to.channel.state() == ChannelState::Received)
+            to.buffer->resize(to.channel.receivedBytes() / sizeof(T));
+        else if (to.way == ReceiveWay::SizesFirst)
+            to.buffer = {};
         return true;
     }
     /// Ends the use of what has come. Throws StateError where nothing has.
-    void stale() { state_->channel.discard(); }
+    void stale() {
+        receiverEnd().channel.discard();
+        receives_ = !hasSent_ && receives_;
+    }
 
   private:
-    struct State {
+    struct End {
         std::size_t elements;
+        ReceiveWay way;
         MakeBuffer make;
         Buffer buffer;
         CommChannel channel; ///< last: MPI lets go of the buffer before it goes
@@ -120,13 +149,24 @@ class CommBuffer {
         }
     };
 
-    CommChannel::MakeRoom makeRoom() {
-        return [state = state_.get()](std::size_t bytes) {
-            return std::as_writable_bytes(std::span(state->room(bytes / sizeof(T))));
-        };
+    static CommChannel::MakeRoom makeRoom(End &to) {
+        return [&to](std::size_t bytes) { return std::as_writable_bytes(std::span(to.room(bytes / sizeof(T)))); };
+    }
+    End &here() const noexcept { return receives_ ? *receiver_ : *sender_; }
+    End &senderEnd() {
+        receives_ = false;
+        hasSent_ = true;
+        return *sender_;
+    }
+    End &receiverEnd() {
+        receives_ = true;
+        return *receiver_;
     }
 
-    std::shared_ptr<State> state_; ///< shared by copies
+    std::shared_ptr<End> sender_;   ///< shared by copies; of two ranks, this one's end
+    std::shared_ptr<End> receiver_; ///< the same one but within a rank
+    bool receives_;                 ///< which of them this copy is about
+    bool hasSent_ = false;
 };
 
 } // namespace DNDS

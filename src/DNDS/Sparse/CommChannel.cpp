@@ -1,9 +1,14 @@
 #include "DNDS/Sparse/CommChannel.hpp"
 
+#include "DNDS/Base/Environment.hpp"
+#include "DNDS/Mpi/FindContext.hpp"
 #include "DNDS/Sparse/MatchedMessage.hpp"
+#include "DNDS/Sparse/PollTimer.hpp"
+#include "DNDS/Transport/PeerFailure.hpp"
 
 #include <mpi.h>
 
+#include <algorithm>
 #include <exception>
 #include <list>
 #include <mutex>
@@ -50,8 +55,10 @@ class OrphanedMessages {
 } // namespace
 
 struct CommChannel::Shared {
-    Shared(int messageTag, int from, int to, CommunicatorView communicator, ReceiveWay receiveWay, std::size_t bytes)
-        : tag(messageTag), sender(from), receiver(to), comm(communicator), way(receiveWay), mostBytes(bytes) {}
+    Shared(int messageTag, int from, int to, CommunicatorView communicator, ReceiveWay receiveWay, std::size_t bytes,
+           bool isSender, std::shared_ptr<ChannelMail> own)
+        : tag(messageTag), sender(from), receiver(to), comm(communicator), way(receiveWay), mostBytes(bytes),
+          sends(isSender), mail(std::move(own)) {}
     Shared(const Shared &) = delete;
     Shared &operator=(const Shared &) = delete;
     ~Shared() {
@@ -61,7 +68,7 @@ struct CommChannel::Shared {
             takeUnread();
         if (request == MPI_REQUEST_NULL)
             return;
-        if (comm.rank() == sender) {
+        if (sends) {
             try {
                 OrphanedMessages::add(request, std::move(kept));
                 OrphanedMessages::freeFinished();
@@ -87,9 +94,10 @@ struct CommChannel::Shared {
                 matched.refuse(request);
         }
     }
-    bool within() const noexcept { return sender == receiver; }
-    /// Whether MPI is done with the message under way. Then there is none.
+    /// Whether the message under way has been moved. Then there is none.
     bool complete() {
+        if (mail != nullptr)
+            return sends || takeMail();
         if (request == MPI_REQUEST_NULL)
             return true;
         int done = 0;
@@ -101,11 +109,22 @@ struct CommChannel::Shared {
         }
         if (done == 0)
             return false;
-        if (comm.rank() == receiver)
+        if (!sends)
             count(status);
         kept.reset();
         return true;
     }
+    bool takeMail() {
+        if (mail->empty())
+            return false;
+        std::ranges::copy(mail->front(), room.begin());
+        received = mail->front().size();
+        mail->pop_front();
+        return true;
+    }
+    /// Whether the next message is there, and its size is known.
+    bool find() { return mail != nullptr ? !mail->empty() : matched.find(sender, {comm.handle(), tag}); }
+    std::size_t foundBytes() const noexcept { return mail != nullptr ? mail->front().size() : matched.bytes(); }
     /// Remembers why nothing can be received any more: the message is lost, and with it the order of those after it.
     void noteFailure(int code) noexcept {
         try {
@@ -132,6 +151,11 @@ struct CommChannel::Shared {
     CommunicatorView comm;
     ReceiveWay way;
     std::size_t mostBytes;
+    bool sends;
+    double patience = readEnvironment().waitTimeout;
+    std::shared_ptr<ChannelMail> mail; ///< within a rank
+    std::span<std::byte> room;         ///< for what comes from it
+    PollTimer polling;
     ChannelState state = ChannelState::Stale;
     MPI_Request request = MPI_REQUEST_NULL;
     MatchedMessage matched; ///< where there was no room for it yet
@@ -141,9 +165,10 @@ struct CommChannel::Shared {
     std::exception_ptr failure;
 };
 
-CommChannel::CommChannel(int tag, int sender, int receiver, CommunicatorView comm, ReceiveWay way, std::size_t bytes)
-    : shared_(std::make_shared<Shared>(tag, sender, receiver, comm, way, bytes)) {
-    DNDS_CHECK(comm.rank() == sender || comm.rank() == receiver, ArgumentError,
+CommChannel::CommChannel(int tag, int sender, int receiver, CommunicatorView comm, ReceiveWay way, std::size_t bytes,
+                         bool sends, std::shared_ptr<ChannelMail> mail)
+    : shared_(std::make_shared<Shared>(tag, sender, receiver, comm, way, bytes, sends, std::move(mail))) {
+    DNDS_CHECK(comm.rank() == (sends ? sender : receiver), ArgumentError,
                "a channel from rank {} to rank {} is made on rank {}: make it on these two", sender, receiver,
                comm.rank());
     DNDS_CHECK(sender >= 0 && sender < comm.size() && receiver >= 0 && receiver < comm.size(), ArgumentError,
@@ -151,14 +176,12 @@ CommChannel::CommChannel(int tag, int sender, int receiver, CommunicatorView com
     OrphanedMessages::freeFinished();
 }
 
-bool CommChannel::sends() const noexcept { return shared_->comm.rank() == shared_->sender; }
-bool CommChannel::receives() const noexcept { return shared_->comm.rank() == shared_->receiver; }
 std::size_t CommChannel::receivedBytes() const noexcept { return shared_->received; }
 
 ChannelState CommChannel::state() const {
     Shared &shared = *shared_;
-    if (!shared.within() && sends() && isSending(shared.state) && shared.complete())
-        shared.state = ChannelState::Stale; // this replica's data may be overwritten
+    if (shared.sends && isSending(shared.state) && shared.complete())
+        shared.state = ChannelState::Stale; // the data may be overwritten
     return shared.state;
 }
 
@@ -172,19 +195,19 @@ void CommChannel::apply(ChannelEvent event) const {
 }
 
 void CommChannel::requireSender() const {
-    DNDS_CHECK(sends(), StateError, "only rank {} sends on channel {}", shared_->sender, shared_->tag);
+    DNDS_CHECK(shared_->sends, StateError, "only rank {} sends on channel {}", shared_->sender, shared_->tag);
 }
 
 void CommChannel::requireReceiver() const {
-    DNDS_CHECK(receives(), StateError, "only rank {} receives from channel {}", shared_->receiver, shared_->tag);
+    DNDS_CHECK(!shared_->sends, StateError, "only rank {} receives from channel {}", shared_->receiver, shared_->tag);
 }
 
 void CommChannel::requireAtRest() const {
     const ChannelState now = state();
-    DNDS_CHECK(now == ChannelState::Stale || (receives() && isReceived(now)), StateError,
+    DNDS_CHECK(now == ChannelState::Stale || isReceived(now), StateError,
                "the buffer of channel {} is in use: the channel is {}", shared_->tag, channelStateName(now));
-    DNDS_CHECK(shared_->within() || !receives() || !shared_->receiving || isReceived(now), StateError,
-               "the buffer of channel {} is in use: a receive was started", shared_->tag);
+    DNDS_CHECK(!shared_->receiving, StateError, "the buffer of channel {} is in use: a receive was started",
+               shared_->tag);
 }
 
 void CommChannel::send(std::span<const std::byte> bytes, std::shared_ptr<const void> kept) {
@@ -192,26 +215,26 @@ void CommChannel::send(std::span<const std::byte> bytes, std::shared_ptr<const v
     (void)state();
     DNDS_CHECK(!bytes.empty(), ArgumentError, "nothing is sent on channel {}: that is what sendNull is for",
                shared_->tag);
-    DNDS_CHECK(shared_->within() || shared_->way != ReceiveWay::Ahead || bytes.size() <= shared_->mostBytes,
-               ArgumentError, "{} bytes are sent on channel {}, which was made for {}: make it larger, or SizesFirst",
-               bytes.size(), shared_->tag, shared_->mostBytes);
+    DNDS_CHECK(shared_->way != ReceiveWay::Ahead || bytes.size() <= shared_->mostBytes, ArgumentError,
+               "{} bytes are sent on channel {}, which was made for {}: make it larger, or SizesFirst", bytes.size(),
+               shared_->tag, shared_->mostBytes);
     apply(ChannelEvent::Send);
-    shared_->received = bytes.size();
-    if (!shared_->within())
-        startSend(bytes, std::move(kept));
+    startSend(bytes, std::move(kept));
 }
 
 void CommChannel::sendNull() {
     requireSender();
     (void)state();
     apply(ChannelEvent::SendNull);
-    shared_->received = 0;
-    if (!shared_->within())
-        startSend({}, nullptr);
+    startSend({}, nullptr);
 }
 
 void CommChannel::startSend(std::span<const std::byte> bytes, std::shared_ptr<const void> kept) {
     Shared &shared = *shared_;
+    if (shared.mail != nullptr) {
+        shared.mail->emplace_back(bytes.begin(), bytes.end());
+        return;
+    }
     const ByteCount size(bytes.size());
     shared.kept = std::move(kept);
     checkMpi(MPI_Isend(bytes.data(), size.count(), size.type(), shared.receiver, shared.tag, shared.comm.handle(),
@@ -226,38 +249,54 @@ bool CommChannel::tryStartReceive(const MakeRoom &makeRoom) {
                "the next receive of channel {} would overwrite what has come: call stale when it was used", shared.tag);
     if (shared.failure)
         std::rethrow_exception(shared.failure);
-    if (shared.within() || shared.receiving)
+    if (shared.receiving)
         return true;
     const bool ahead = shared.way == ReceiveWay::Ahead;
-    if (!ahead && !shared.matched.find(shared.sender, {shared.comm.handle(), shared.tag}))
+    if (!ahead && !shared.find())
         return false;
-    const std::size_t bytes = ahead ? shared.mostBytes : shared.matched.bytes();
-    const std::span<std::byte> room = bytes > 0 ? makeRoom(bytes) : std::span<std::byte>();
-    if (ahead) {
+    const std::size_t bytes = ahead ? shared.mostBytes : shared.foundBytes();
+    shared.room = bytes > 0 ? makeRoom(bytes) : std::span<std::byte>();
+    if (shared.mail != nullptr) {
+        // taken by `complete`
+    } else if (ahead) {
         const ByteCount size(bytes);
-        checkMpi(MPI_Irecv(room.data(), size.count(), size.type(), shared.sender, shared.tag, shared.comm.handle(),
-                           &shared.request),
+        checkMpi(MPI_Irecv(shared.room.data(), size.count(), size.type(), shared.sender, shared.tag,
+                           shared.comm.handle(), &shared.request),
                  "MPI_Irecv");
     } else {
-        shared.matched.receive(room.data(), shared.request);
+        shared.matched.receive(shared.room.data(), shared.request);
     }
     shared.receiving = true;
+    return true;
+}
+
+bool CommChannel::receiveNow(const MakeRoom &makeRoom) {
+    Shared &shared = *shared_;
+    if (!tryStartReceive(makeRoom) || !shared.complete())
+        return false;
+    shared.receiving = false;
+    shared.polling.reset();
+    apply(shared.received > 0 ? ChannelEvent::Send : ChannelEvent::SendNull); // as at the other end
+    apply(ChannelEvent::Receive);
     return true;
 }
 
 bool CommChannel::tryReceive(const MakeRoom &makeRoom) {
     requireReceiver();
     Shared &shared = *shared_;
-    if (isReceived(shared.state))
+    if (isReceived(shared.state) || receiveNow(makeRoom))
         return true;
-    if (!shared.within()) {
-        if (!tryStartReceive(makeRoom) || !shared.complete())
-            return false;
-        shared.receiving = false;
-        apply(shared.received > 0 ? ChannelEvent::Send : ChannelEvent::SendNull); // as the other replica did
-    }
-    apply(ChannelEvent::Receive);
-    return isReceived(shared.state);
+    const auto seconds = shared.polling.due();
+    if (!seconds)
+        return false;
+    const auto context = findContext(shared.comm); // to make it would be collective
+    NodeArena *const arena = context == nullptr ? nullptr : context->node().arena.get();
+    const int nodeRank = arena == nullptr ? -1 : context->node().nodeRank(shared.sender);
+    const bool alive = nodeRank < 0 || arena->alive(nodeRank);
+    if (receiveNow(makeRoom)) // what it sent before it ended
+        return true;
+    checkPeer(alive, shared.sender, fmt::format("send on channel {}", shared.tag), *seconds, shared.patience, arena);
+    return false;
 }
 
 void CommChannel::discard() {

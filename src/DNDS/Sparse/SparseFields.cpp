@@ -9,11 +9,9 @@
 #include "DNDS/Transport/ProgressEngine.hpp"
 
 #include <algorithm>
-#include <chrono>
 #include <cstring>
 #include <exception>
 #include <new>
-#include <optional>
 #include <utility>
 #include <vector>
 
@@ -59,18 +57,6 @@ void SparseFields::State::requireUsable() const {
     (void)pattern->context()->comm(); // throws where the communicator was freed
 }
 
-/// For what is asked again and again: looks now and then whether those are alive that are waited for.
-void SparseFields::State::checkPeers() {
-    const auto now = std::chrono::steady_clock::now();
-    if (!polling)
-        polling.emplace(now, now);
-    constexpr std::chrono::milliseconds pause(50);
-    if (now - polling->second < pause)
-        return;
-    polling->second = now;
-    checkPeers(std::chrono::duration<double>(now - polling->first).count());
-}
-
 void SparseFields::State::checkPeers(double seconds) {
     try {
         for (std::size_t p = 0; p < peers.size(); ++p)
@@ -106,7 +92,7 @@ void SparseFields::State::begin() {
         device = std::make_unique<SparseDevice>();
     if (device != nullptr)
         device->clear();
-    polling = {};
+    polling.reset();
     ++epoch;
     inFlight = true;
     sentLocal = sentNonLocal = localSet = nonLocalSet = incomplete = false;
@@ -537,7 +523,8 @@ bool SparseFields::receiveBoundBufs(Bounds which) {
     const bool local = !isLocal(which) || state.sentLocal;
     const bool come = !isNonLocal(which) || state.receive();
     if (!come)
-        state.checkPeers();
+        if (const auto seconds = state.polling.due())
+            state.checkPeers(*seconds);
     return come && local;
 }
 

@@ -4,17 +4,16 @@
 #pragma once
 
 #include "DNDS/Sparse/PeerMessages.hpp"
+#include "DNDS/Sparse/PollTimer.hpp"
 #include "DNDS/Sparse/SparseDevice.hpp"
 #include "DNDS/Sparse/SparseFieldState.hpp"
 #include "DNDS/Sparse/SparseFields.hpp"
 #include "DNDS/Sparse/SparseMessage.hpp"
 #include "DNDS/Transport/RowScatter.hpp"
 
-#include <chrono>
 #include <cstring>
 #include <exception>
 #include <memory>
-#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -71,7 +70,6 @@ struct SparseFields::State {
     [[noreturn]] void failForMemory() const { std::rethrow_exception(noMemory); }
     /// Throws StateError in a forked child, after MPI_Finalize, and where the communicator was freed.
     void requireUsable() const;
-    void checkPeers();
     void checkPeers(double seconds);
     bool receive();
     bool receiveFrom(std::size_t p);
@@ -147,8 +145,7 @@ struct SparseFields::State {
     bool gaveUp = false;     ///< the exchange before was: its messages may still come
     std::exception_ptr failure;
     std::exception_ptr noMemory; ///< what to throw where there is none to say it
-    /// Since when a program asks whether all has come, and when peers were looked at last.
-    std::optional<std::pair<std::chrono::steady_clock::time_point, std::chrono::steady_clock::time_point>> polling;
+    PollTimer polling;           ///< while a program asks whether all has come
 };
 
 template <class Visit>

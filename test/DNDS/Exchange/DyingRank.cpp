@@ -3,9 +3,11 @@
 //
 //   DyingRank exit|kill|throw before|between [device]     (start, or between start and wait)
 //   DyingRank exit|kill|throw rounds                      (of a PeerAgreement, before one of them)
+//   DyingRank exit|kill|throw channel                     (a CommBuffer, after two messages that are still read)
 
 #include "DNDS/Array/ArrayPair.hpp"
 #include "DNDS/Exchange/PeerAgreement.hpp"
+#include "DNDS/Sparse/CommBuffer.hpp"
 
 #include <unistd.h>
 
@@ -80,6 +82,39 @@ void runRounds(std::string_view how) {
     }
 }
 
+/// Rank 1 sends to each of the others.
+void runChannel(std::string_view how) {
+    const CommunicatorView world(MPI_COMM_WORLD);
+    const auto context = CommunicatorContext::of(world);
+    auto pool = CommBuffer<real>::makePool();
+    std::vector<CommBuffer<real>> channels;
+    for (int rank = 0; rank < world.size(); ++rank)
+        if (rank != dying && (world.rank() == dying || world.rank() == rank))
+            channels.emplace_back(5, dying, rank, world, 10, pool);
+    for (int step = 0; step < 5; ++step) {
+        if (world.rank() == dying && step == 2)
+            endAs(how);
+        if (step == 1)
+            std::this_thread::sleep_for(std::chrono::milliseconds(world.rank() == dying ? 0 : 400));
+        try {
+            for (auto &channel : channels)
+                if (world.rank() == dying) {
+                    while (channel.state() != ChannelState::Stale) {
+                    }
+                    channel.sendNull();
+                } else {
+                    while (!channel.tryReceive())
+                        std::this_thread::yield();
+                    channel.stale();
+                    std::fprintf(stderr, "received %d\n", step);
+                }
+        } catch (const PeerError &error) {
+            std::fprintf(stderr, "noticed: %s\n", error.what());
+            throw;
+        }
+    }
+}
+
 } // namespace
 } // namespace DNDS
 
@@ -89,6 +124,8 @@ int main(int argc, char **argv) {
         const std::string_view when = argc > 2 ? argv[2] : "";
         if (when == "rounds")
             DNDS::runRounds(argv[1]);
+        else if (when == "channel")
+            DNDS::runChannel(argv[1]);
         else
             DNDS::run(argc > 1 ? argv[1] : "", when, argc > 3);
     } catch (const std::exception &error) {
