@@ -146,7 +146,8 @@ class ClassicHeader {
             bytes_.fail("the name of {} has {} characters", what, length);
         std::string name = bytes_.text(length, what);
         bytes_.skip((4 - length % 4) % 4, what);
-        if (name.find('\0') != std::string::npos || name.find('/') != std::string::npos)
+        name.erase(name.find_last_not_of('\0') + 1); // old writers count the padding; npos + 1 is 0
+        if (name.empty() || name.find('\0') != std::string::npos || name.find('/') != std::string::npos)
             bytes_.fail("the name of {} has characters that no name has", what);
         return name;
     }

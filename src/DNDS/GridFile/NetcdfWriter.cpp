@@ -454,9 +454,6 @@ void NetcdfWriter::define() {
     std::vector<std::string> declared;
     NetcdfFormat format = NetcdfFormat::Automatic;
     file.comm.guarded([&] {
-        const auto &known = file.content.attributes;
-        if (std::none_of(known.begin(), known.end(), [](const NetcdfAttribute &a) { return a.name == "Conventions"; }))
-            attribute({"Conventions", "CF-1.8"});
         format = file.chooseFormat();
         file.checkFormat(format);
         for (const NetcdfDimension &dimension : file.content.dimensions)

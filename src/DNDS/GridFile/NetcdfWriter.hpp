@@ -31,6 +31,7 @@ struct NetcdfWriteOptions {
 /// Writes a NetCDF file.
 ///
 ///     NetcdfWriter file(comm, "output.nc");
+///     file.attribute({"Conventions", "CF-1.8"});                   // only what the program claims is in the file
 ///     file.coordinate("lat", latitudes, {{"units", "degrees_north"}});
 ///     file.unlimited("time");
 ///     file.variable("temp", ElementKind::Float32, {"time", "lat", "lon"}, {{"units", "K"}});

@@ -19,16 +19,17 @@ using Detail::checkClassicFile;
 /// x) of doubles with attributes.
 class ClassicBytes {
   public:
-    explicit ClassicBytes(int version, index records) : version_(version) {
+    explicit ClassicBytes(int version, index records, std::string padding = "")
+        : version_(version), padding_(std::move(padding)) {
         bytes_ = std::string("CDF") + static_cast<char>(version);
         wide(records);
         list(10, 3);
         for (const auto &[name, length] : {std::pair{"t", 0}, std::pair{"y", 3}, std::pair{"x", 2}}) {
-            text(name);
+            text(name + padding_);
             wide(length);
         }
         list(12, 1);
-        text("title");
+        text("title" + padding_);
         number(2, 4);
         text("hello");
         list(11, 2);
@@ -60,7 +61,7 @@ class ClassicBytes {
         bytes_.append((4 - characters.size() % 4) % 4, '\0');
     }
     void variable(const char *name, const std::vector<int> &dims, int type, int size) {
-        text(name);
+        text(name + padding_);
         wide(static_cast<index>(dims.size()));
         for (const int d : dims)
             wide(d);
@@ -75,6 +76,7 @@ class ClassicBytes {
     }
 
     int version_;
+    std::string padding_; ///< of names, counted as part of them
     std::size_t placeOfA_ = 0;
     std::string bytes_;
 };
@@ -130,6 +132,27 @@ TEST(ClassicHeader, StreamsOfUnknownLengthAreRefused) {
     std::string bytes = ClassicBytes(1, 3).bytes();
     bytes.replace(4, 4, "\xff\xff\xff\xff");
     EXPECT_NE(complaintAbout(bytes).find("stream"), std::string::npos);
+}
+
+/// As Unidata's ref_nctest_classic.nc.
+TEST(ClassicHeader, NamesPaddedByNulsAreNames) {
+    using namespace std::string_literals;
+    for (const int version : {1, 2, 5}) {
+        const std::string bytes = ClassicBytes(version, 3, "\0\0\0"s).bytes();
+        EXPECT_EQ(complaintAbout(bytes), "") << version;
+        EXPECT_NE(complaintAbout(ClassicBytes(version, 3, "\0x"s).bytes()).find("that no name has"), std::string::npos);
+        if (!NetcdfReader::built())
+            continue;
+        const Geom::test::TemporaryFile path(".nc", bytes);
+        const NetcdfReader file(MPI_COMM_WORLD, path.path());
+        EXPECT_EQ(file.content().dimensions[1].name, "y");
+        EXPECT_EQ(file.content().attributes[0].name, "title");
+        std::vector<double> values(6);
+        file.read("b", slabOf(values.data(), {0, 0}, {3, 2}), {.raw = true});
+        double expected = 0;
+        std::memset(&expected, 'b', sizeof expected);
+        EXPECT_EQ(values, std::vector<double>(6, expected));
+    }
 }
 
 /// Damaged headers through the reader: an error or a file that can be read, never a crash, a hang or an endless

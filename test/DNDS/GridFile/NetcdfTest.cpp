@@ -330,6 +330,36 @@ std::string messageOf(Act &&act) {
     return "";
 }
 
+TEST_F(Netcdf, FilesClaimTheConventionsOfTheProgramOnly) {
+    for (const bool claims : {false, true}) {
+        const TemporaryFile path(".nc");
+        NetcdfWriter file(world(), path.path());
+        if (claims)
+            file.attribute({"Conventions", "CF-1.6"});
+        file.dimension("x", 2);
+        file.variable("p", ElementKind::Int16, {"x"});
+        file.close();
+        const NetcdfReader back(world(), path.path());
+        ASSERT_EQ(back.content().attributes.size(), claims ? 1U : 0U);
+        if (claims) {
+            EXPECT_EQ(back.content().attributes[0], NetcdfAttribute("Conventions", "CF-1.6"));
+        }
+    }
+}
+
+TEST_F(Netcdf, BytesHaveNoDefaultFillValue) {
+    const TemporaryFile path(".nc");
+    const std::vector<std::int8_t> bytes{-127, -128, -1, 127};
+    NetcdfWriter out(world(), path.path());
+    out.dimension("x", 4);
+    out.variable("p", ElementKind::Int8, {"x"});
+    out.write("p", slabOf(bytes.data(), {0}, {world().rank() == 0 ? 4 : 0}), true);
+    out.close();
+    std::vector<double> values(4);
+    NetcdfReader(world(), path.path()).read("p", slabOf(values.data(), {0}, {4}));
+    EXPECT_EQ(values, (std::vector<double>{-127, -128, -1, 127}));
+}
+
 TEST_F(Netcdf, ErrorsListWhatThereIsOnAllRanks) {
     const TemporaryFile path(".nc");
     writeSteps(path.path(), NetcdfFormat::Cdf2, 0, 1, false);
