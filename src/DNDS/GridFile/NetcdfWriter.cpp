@@ -4,6 +4,7 @@
 #include "DNDS/Base/Warning.hpp"
 #include "DNDS/GridFile/ElementConversion.hpp"
 #include "DNDS/GridFile/NetcdfCalls.hpp"
+#include "DNDS/GridFile/NetcdfSpace.hpp"
 #include "DNDS/GridFile/Packing.hpp"
 #include "DNDS/Mpi/RequireSame.hpp"
 #include "DNDS/Serialize/DurableFile.hpp"
@@ -80,6 +81,7 @@ struct NetcdfWriter::File {
     std::vector<std::pair<std::string, std::vector<real>>> coordinates;
     std::vector<NetcdfPlace> places;
     std::vector<std::string> notes;
+    std::vector<std::vector<index>> extents; ///< of a NetCDF-4 file: how far each variable was written; else empty
     int id = -1;
     bool closed = false;
     int exceptionsAtStart = std::uncaught_exceptions();
@@ -107,6 +109,8 @@ struct NetcdfWriter::File {
     void putScalar(const WritePlan &plan, std::span<const WrittenSlab> slabs);
     void putAll(const WritePlan &plan, std::span<const WrittenSlab> slabs);
     void grow(const WritePlan &plan, std::span<const WrittenSlab> slabs);
+    void setExtents();
+    void reserve(const WritePlan &plan, std::span<const WrittenSlab> slabs);
 };
 
 void NetcdfWriter::File::declare(NetcdfDimension dimension) {
@@ -196,7 +200,14 @@ void NetcdfWriter::File::openExisting() {
         content = Detail::readNetcdfContent(id, path, places, notes);
         for (const NetcdfPlace &place : places)
             Detail::needNetcdf(nc_var_par_access(place.group, place.variable, NC_COLLECTIVE), path, "write together");
+        if (content.format == "NetCDF-4")
+            setExtents();
     });
+}
+
+void NetcdfWriter::File::setExtents() {
+    for (const NetcdfVariable &variable : content.variables)
+        extents.push_back(variable.shape());
 }
 
 int NetcdfWriter::File::defineVariable(const NetcdfVariable &variable, const std::vector<int> &dimensions) {
@@ -239,17 +250,33 @@ int NetcdfWriter::File::defineAll() {
 }
 
 void NetcdfWriter::File::create(NetcdfFormat format) {
+    const bool hdf = format == NetcdfFormat::Netcdf4;
+    const index needed = hdf ? Detail::netcdf4BytesAtStart(content, options.deflate) : 0;
     comm.guarded([&] {
-        if (comm.rank() == 0)
-            (void)DurableFile::create(temporary, 0); // says why it is impossible
+        if (comm.rank() != 0)
+            return;
+        const DurableFile file = DurableFile::create(temporary, 0); // says why it is impossible
+        try {
+            file.reserve(needed);
+        } catch (...) {
+            std::remove(temporary.c_str());
+            throw;
+        }
     });
-    const int mode = NC_CLOBBER | (format == NetcdfFormat::Netcdf4 ? NC_NETCDF4
-                                   : format == NetcdfFormat::Cdf5  ? NC_64BIT_DATA
-                                                                   : NC_64BIT_OFFSET);
+    const int mode = NC_CLOBBER | (hdf ? NC_NETCDF4 : format == NetcdfFormat::Cdf5 ? NC_64BIT_DATA : NC_64BIT_OFFSET);
     comm.beforeCollective();
     int status = nc_create_par(temporary.c_str(), mode, comm.handle(), MPI_INFO_NULL, &id);
     comm.guarded([&] { Detail::needNetcdf(status, path, "create it"); });
-    comm.guarded([&] { Detail::needNetcdf(defineAll(), path, "declare what is written"); });
+    try {
+        comm.guarded([&] {
+            Detail::needNetcdf(defineAll(), path, "declare what is written");
+            if (hdf && comm.rank() == 0) // creating it has given back what was reserved
+                Detail::reserveBehind(temporary, needed);
+        });
+    } catch (...) { // all ranks: closing it would write what there may be no room for
+        nc_abort(std::exchange(id, -1));
+        throw;
+    }
     status = nc_enddef(id);
     comm.guarded([&] { Detail::needNetcdf(status, path, "write the header"); });
     comm.guarded([&] {
@@ -257,6 +284,8 @@ void NetcdfWriter::File::create(NetcdfFormat format) {
             Detail::needNetcdf(nc_var_par_access(id, place.variable, NC_COLLECTIVE), path, "write together");
         if (comm.rank() == 0)
             Detail::makeRoomInNetcdf(temporary, 0);
+        if (hdf)
+            setExtents();
     });
 }
 
@@ -376,6 +405,35 @@ void NetcdfWriter::File::grow(const WritePlan &plan, std::span<const WrittenSlab
     }
 }
 
+/// The same for NetCDF-4.
+void NetcdfWriter::File::reserve(const WritePlan &plan, std::span<const WrittenSlab> slabs) {
+    if (extents.empty())
+        return;
+    const std::size_t dims = plan.variable->dimensions.size();
+    std::vector<index> ends(2 * dims, -endless); // the largest of minus the starts, and of the ends
+    for (const WrittenSlab &slab : slabs)
+        for (std::size_t d = 0; d < dims && slab.elements() > 0; d++) {
+            ends[d] = std::max(ends[d], -slab.start[d]);
+            ends[dims + d] = std::max(ends[dims + d], slab.start[d] + slab.count[d]);
+        }
+    comm.allReduce(ends.data(), static_cast<int>(ends.size()), MPI_MAX);
+    if (ends[0] == -endless) // no rank writes anything
+        return;
+    std::vector<index> &extent = extents[static_cast<std::size_t>(plan.variable - content.variables.data())];
+    comm.guarded([&] {
+        Detail::WrittenBox box;
+        for (std::size_t d = 0; d < dims; d++) {
+            box.first.push_back(-ends[d]);
+            box.last.push_back(ends[dims + d]);
+        }
+        if (comm.rank() == 0)
+            Detail::reserveBehind(temporary,
+                                  Detail::netcdf4BytesOf(plan.place, plan.variable->kind, extent, box, path));
+    });
+    for (std::size_t d = 0; d < dims; d++)
+        extent[d] = std::max(extent[d], ends[dims + d]);
+}
+
 NetcdfWriter::NetcdfWriter(CommunicatorView comm, std::string path, const NetcdfWriteOptions &options)
     : file_(std::make_unique<File>(comm, std::move(path), options)) {
     if (options.append)
@@ -491,6 +549,7 @@ void NetcdfWriter::write(std::string_view name, std::span<const WrittenSlab> sla
         return;
     }
     file.grow(plan, slabs);
+    file.reserve(plan, slabs);
     file.putAll(plan, slabs);
 }
 
@@ -512,6 +571,8 @@ void NetcdfWriter::close() {
         if (file.comm.rank() != 0)
             return;
         Detail::makeRoomInNetcdf(file.temporary, 0);
+        if (!file.extents.empty())
+            Detail::giveBackBehind(file.temporary);
         if (!file.options.append)
             renameDurably(file.temporary, file.path);
     });

@@ -6,6 +6,7 @@
 #include <cstdio>
 #include <cstring>
 #include <filesystem>
+#include <limits>
 #include <utility>
 
 #include <fcntl.h>
@@ -44,6 +45,16 @@ void checkLimit(const std::string &path, index bytes) {
                    limit.rlim_cur);
 }
 
+/// Disk space for bytes of a file, where its file system knows such a thing.
+void allocate(const std::string &path, int descriptor, int mode, index place, index bytes) {
+    int result = 0;
+    do
+        result = ::fallocate(descriptor, mode, place, bytes);
+    while (result != 0 && errno == EINTR);
+    if (result != 0 && errno != EOPNOTSUPP && errno != ENOSYS && errno != EINVAL)
+        fail(path, fmt::format("has no room for {} bytes{}", bytes, place > 0 ? " more" : ""), errno);
+}
+
 } // namespace
 
 DurableFile DurableFile::forReading(const std::string &path) {
@@ -65,14 +76,22 @@ void DurableFile::reserve(index bytes) const {
     if (bytes <= size())
         return;
     checkLimit(path_, bytes);
-    int result = 0;
-    do
-        result = ::fallocate(descriptor_, 0, 0, bytes);
-    while (result != 0 && errno == EINTR);
-    if (result != 0 && errno != EOPNOTSUPP && errno != ENOSYS && errno != EINVAL)
-        fail(path_, fmt::format("has no room for {} bytes", bytes), errno);
+    allocate(path_, descriptor_, 0, 0, bytes);
     if (size() < bytes && ::ftruncate(descriptor_, bytes) != 0)
         fail(path_, fmt::format("has no room for {} bytes", bytes), errno);
+}
+
+void DurableFile::reserveBehind(index bytes) const {
+    const index now = size();
+    DNDS_CHECK(bytes <= std::numeric_limits<index>::max() - now, DataError, "{} has no room for {} bytes more", path_,
+               bytes);
+    checkLimit(path_, now + bytes);
+    allocate(path_, descriptor_, FALLOC_FL_KEEP_SIZE, now, bytes);
+}
+
+void DurableFile::giveBackBehind() const {
+    if (::ftruncate(descriptor_, size()) != 0)
+        fail(path_, "cannot be cut where it ends", errno);
 }
 
 DurableFile::DurableFile(DurableFile &&other) noexcept

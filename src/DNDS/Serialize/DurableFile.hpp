@@ -29,6 +29,10 @@ class DurableFile {
 
     /// Makes a shorter file `bytes` long; disk space as above.
     void reserve(index bytes) const;
+    /// Asks for disk space of `bytes` behind the end of the file, whose size stays as it is, where the file system
+    /// supports that; what was asked for before counts. Then what was not used may be given back.
+    void reserveBehind(index bytes) const;
+    void giveBackBehind() const;
 
     /// The path it was opened with; and its size in bytes now, for which the system is asked.
     const std::string &path() const noexcept { return path_; }

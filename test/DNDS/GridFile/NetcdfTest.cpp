@@ -11,6 +11,9 @@
 #include <cmath>
 #include <filesystem>
 #include <limits>
+#include <random>
+
+#include <sys/mount.h>
 
 namespace DNDS {
 namespace {
@@ -542,6 +545,103 @@ TEST_F(Netcdf, TruncatedFilesAreRefused) {
                   std::string::npos)
             << message;
     }
+}
+
+/// A file system of 1 MiB, where this process may mount one; it goes with the object. Collective.
+class SmallDisk {
+  public:
+    SmallDisk() {
+        if (world().rank() == 0) {
+            std::filesystem::create_directory(place_.path());
+            mounted_ = ::mount("none", place_.path().c_str(), "tmpfs", MS_NOSUID, "size=1m") == 0 ? 1 : 0;
+        }
+        mounted_ = world().allReduce(mounted_, MPI_MAX);
+    }
+    SmallDisk(const SmallDisk &) = delete;
+    SmallDisk &operator=(const SmallDisk &) = delete;
+    ~SmallDisk() {
+        world().barrier();
+        if (world().rank() == 0 && mounted_ != 0)
+            ::umount2(place_.path().c_str(), MNT_DETACH);
+    }
+    bool mounted() const { return mounted_ != 0; }
+    std::string file(const char *name) const { return place_.path() + "/" + name; }
+
+  private:
+    TemporaryFile place_{".disk"};
+    int mounted_ = 0;
+};
+
+class FullDisk : public ::testing::TestWithParam<std::pair<NetcdfFormat, int>> {};
+
+/// No rank waits for one that found no room; what was written before can be read.
+TEST_P(FullDisk, IsAnErrorOnAllRanks) {
+    if (!NetcdfReader::built())
+        GTEST_SKIP() << "built without NetCDF";
+    const SmallDisk disk;
+    if (!disk.mounted())
+        GTEST_SKIP() << "no right to mount a small file system";
+    const auto [format, deflate] = GetParam();
+    constexpr index cells = 10'000; // 80 kB a step
+    const std::string path = disk.file("a.nc");
+    const auto declare = [&](NetcdfWriter &file, index fixed) {
+        file.unlimited("t");
+        file.dimension("x", cells);
+        file.dimension("n", fixed);
+        file.variable("u", ElementKind::Float64, {"t", "x"});
+        file.variable("v", ElementKind::Float64, {"n", "x"});
+    };
+    if (deflate == 0) {
+        NetcdfWriter file(world(), path, {.format = format});
+        declare(file, 20);
+        EXPECT_NE(messageOf([&] { file.define(); }).find("has no room for"), std::string::npos);
+    }
+    world().barrier();
+    EXPECT_FALSE(std::filesystem::exists(path));
+    world().barrier();
+    std::vector<double> noise(cells);
+    std::mt19937_64 random(1);
+    for (double &value : noise)
+        value = std::ldexp(static_cast<double>(random()), -32); // zlib makes it no shorter by much
+    const index begin = cells * world().rank() / world().size();
+    const index own = cells * (world().rank() + 1) / world().size() - begin;
+    index steps = 0;
+    {
+        NetcdfWriter file(world(), path, {.format = format, .deflate = deflate});
+        declare(file, 2);
+        std::string message;
+        while (message.empty() && steps < 30) {
+            message = messageOf([&] { file.write("u", slabOf(noise.data() + begin, {steps, begin}, {1, own})); });
+            steps += message.empty() ? 1 : 0;
+        }
+        EXPECT_NE(message.find("has no room for"), std::string::npos) << message;
+        EXPECT_GE(steps, 3);
+        EXPECT_LT(steps, 13);
+        EXPECT_NE(messageOf([&] { file.write("u", slabOf(noise.data(), {29, 0}, {1, 1})); }), "") << "again";
+        file.close();
+    }
+    const NetcdfReader back(world(), path);
+    std::vector<double> read(cells);
+    for (index step = 0; step < steps; step++) {
+        back.read("u", slabOf(read.data(), {step, 0}, {1, cells}), {.raw = true});
+        EXPECT_EQ(read, noise) << step;
+    }
+}
+
+INSTANTIATE_TEST_SUITE_P(Netcdf, FullDisk,
+                         ::testing::Values(std::pair{NetcdfFormat::Cdf5, 0}, std::pair{NetcdfFormat::Netcdf4, 0},
+                                           std::pair{NetcdfFormat::Netcdf4, 3}));
+
+TEST_F(Netcdf, SpaceThatWasNotUsedIsGivenBack) {
+    const SmallDisk disk;
+    if (!disk.mounted())
+        GTEST_SKIP() << "no right to mount a small file system";
+    const std::string path = disk.file("a.nc");
+    writeFile<double>(path, NetcdfFormat::Netcdf4, {10, 100}, 0);
+    world().barrier();
+    const auto space = std::filesystem::space(path);
+    EXPECT_LE(space.capacity - space.free, std::filesystem::file_size(path) + 16'384);
+    world().barrier();
 }
 
 /// The steps of the text of a manifest's checks: sums of raw numbers.
