@@ -85,16 +85,20 @@ class ArrayPair {
     }
     /// Element `j` of row `i`; bounds are always checked, so loops use `view()`.
     decltype(auto) operator()(index i, rowsize j) {
+        checkGhost(*this, i);
         return dispatch(*this, i, [&](TArray &a, index row) -> decltype(auto) { return a(row, j); });
     }
     decltype(auto) operator()(index i, rowsize j) const {
+        checkGhost(*this, i);
         return dispatch(*this, i, [&](const TArray &a, index row) -> decltype(auto) { return a(row, j); });
     }
     /// Row `i`, as the array returns it: a pointer, or an Eigen map.
     auto operator[](index i) {
+        checkGhost(*this, i);
         return dispatch(*this, i, [](TArray &a, index row) { return a[row]; });
     }
     auto operator[](index i) const {
+        checkGhost(*this, i);
         return dispatch(*this, i, [](const TArray &a, index row) { return a[row]; });
     }
 
@@ -106,25 +110,34 @@ class ArrayPair {
     /// Throws StaleError naming the array unless ghosts are current, in every build. Local, O(1).
     void requireCurrentGhosts() const { DNDS::requireCurrentGhosts(*father, *son); }
 
-    /// Owned rows and ghosts as one trivially copyable view of the memory of `backend`. O(1). Throws StaleError.
+    /// Owned rows and ghosts as one trivially copyable view of the memory of `backend`. O(1). Throws StaleError. With
+    /// DNDS_DEBUG_CHECKS, access to ghosts through a view of host memory throws between start and wait of a pull.
     template <DeviceBackend backend>
     auto deviceView() {
-        return ArrayPairView(father->template deviceView<backend>(), son->template deviceView<backend>());
+        GhostWatch *const watch = watchIn<backend>();
+        const bool unwritten = watch != nullptr && watch->unwritten();
+        ArrayPairView view(father->template deviceView<backend>(), son->template deviceView<backend>(),
+                           watch != nullptr ? &watch->writing() : nullptr);
+        if (unwritten)
+            watch->keep();
+        return view;
     }
-    /// The same for reading. With GhostUse::Read and DNDS_DEBUG_CHECKS it throws StaleError, too, where a pull is due.
+    /// The same for reading. What `use` says of ghosts is checked with DNDS_DEBUG_CHECKS: StaleError and StateError.
     template <DeviceBackend backend>
-    auto deviceView([[maybe_unused]] GhostUse use = GhostUse::Unchecked) const {
+    auto deviceView([[maybe_unused]] GhostUse use = GhostUse::Checked) const {
 #if defined(DNDS_DEBUG_CHECKS)
         if (use == GhostUse::Read)
             requireCurrentGhosts();
 #endif
         const TArray &constFather = *father;
         const TArray &constSon = *son;
-        return ArrayPairView(constFather.template deviceView<backend>(), constSon.template deviceView<backend>());
+        const GhostWatch *const watch = use == GhostUse::Unchecked ? nullptr : watchIn<backend>();
+        return ArrayPairView(constFather.template deviceView<backend>(), constSon.template deviceView<backend>(),
+                             watch != nullptr ? &watch->reading() : nullptr);
     }
     /// The same of host memory.
     auto view() { return deviceView<DeviceBackend::Host>(); }
-    auto view(GhostUse use = GhostUse::Unchecked) const { return deviceView<DeviceBackend::Host>(use); }
+    auto view(GhostUse use = GhostUse::Checked) const { return deviceView<DeviceBackend::Host>(use); }
 
     /// Copies both arrays to the device, or back. Waits.
     void toDevice() {
@@ -162,6 +175,8 @@ class ArrayPair {
                    "'{}' and '{}' cannot be swapped: their mappings differ", father->label(), otherFather.label());
         father->swapData(otherFather);
         son->swapData(*other.son);
+        if (trans.ghostWatch() != nullptr && other.trans.ghostWatch() != nullptr)
+            trans.ghostWatch()->swap(*other.trans.ghostWatch());
     }
     /// Makes this a deep copy of `other` with arrays of its own and the same mapping. Collective. Persistent exchanges
     /// are not copied: call `initPersistentPull` where they are needed.
@@ -183,6 +198,23 @@ class ArrayPair {
     std::uint64_t hash() const { return father->hash() * 31 + son->hash(); }
 
   private:
+    /// With DNDS_DEBUG_CHECKS, what checks ghosts in the memory of `backend`; else null.
+    template <DeviceBackend backend>
+    GhostWatch *watchIn() const {
+#if defined(DNDS_DEBUG_CHECKS)
+        if constexpr (backend == DeviceBackend::Host)
+            if (GhostWatch *watch = trans.ghostWatch(); watch != nullptr && watch->watches(father.get(), son.get()))
+                return watch;
+#endif
+        return nullptr;
+    }
+    template <class Self>
+    static void checkGhost([[maybe_unused]] Self &self, [[maybe_unused]] index i) {
+#if defined(DNDS_DEBUG_CHECKS)
+        if (const GhostWatch *watch = self.template watchIn<DeviceBackend::Host>(); watch && i >= self.father->size())
+            (std::is_const_v<Self> ? watch->reading() : watch->writing()).check();
+#endif
+    }
     template <class Element, class Arrays>
     static std::span<Element> allOf(Arrays &father, Arrays &son) {
         DNDS_CHECK(ArrayBase::areJoined(father, son, MemorySpace::Host), StateError,

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "DNDS/Array/GhostState.hpp"
+#include "DNDS/Array/GhostWatch.hpp"
 #include "DNDS/Array/ParArray.hpp"
 #include "DNDS/Array/TransformerCore.hpp"
 #include "DNDS/Index/GhostMapping.hpp"
@@ -48,17 +49,22 @@ class ArrayTransformer : public TransformerCore {
         DNDS_CHECK(father != nullptr || son != nullptr, ArgumentError,
                    "father and son are null: create the arrays first");
         std::shared_ptr<const ExchangePattern *> current;
+        std::shared_ptr<GhostWatch> watch = watch_;
         (father ? father : son)->comm().guarded([&] {
             DNDS_CHECK(father != nullptr, ArgumentError, "the father of '{}' is null", son->label());
             DNDS_CHECK(son != nullptr, ArgumentError, "the son of '{}' is null", father->label());
             DNDS_CHECK(father != son, ArgumentError, "'{}' cannot be father and son at once", father->label());
             requireOneType(*father, typeid(*father.get()), *son, typeid(*son.get()));
             current = std::make_shared<const ExchangePattern *>(nullptr);
+            if (!watch || !watch->watches(father.get(), son.get()))
+                watch = std::make_shared<GhostWatch>(*father, *son);
         });
         agreeOnType(father->comm(), *father, typeid(*father.get()));
         begin(std::move(current));
         father_ = std::move(father);
         son_ = std::move(son);
+        watch_ = std::move(watch);
+        watch_->forget();
     }
 
     /// The arrays given to `setFatherSon`; null before. Local.
@@ -146,6 +152,8 @@ class ArrayTransformer : public TransformerCore {
         }
         if (father_->hasRowShapes())
             pullRowShapes([&] { return member(); });
+        if constexpr (reports)
+            watch_->created();
     }
 
     /// Prepares pulls for repeated use, in place of those prepared before. Collective. See Exchange for cost and
@@ -191,11 +199,18 @@ class ArrayTransformer : public TransformerCore {
                 return father->valid(MemorySpace::Device) && son->valid(MemorySpace::Device);
             },
             currentPattern(),
-            [father = father_, son = son_, sent = std::uint64_t{0}](bool arrived, bool all) mutable {
+            [father = father_, son = son_, watch = watch_, sent = std::uint64_t{0}](bool arrived, bool all) mutable {
                 if (!arrived) // after a pull of some ghosts the others may be older: nothing is known of the whole
                     sent = all ? father->version() : 0;
                 son->setPulledFrom(arrived ? sent : 0);
-            }};
+                if (!all || !reports)
+                    watch->forget();
+                else if (arrived)
+                    watch->arrived();
+                else
+                    watch->started();
+            },
+            reports};
     }
 
     /// What this rank knows of the son's rows: whether its father was written since they were last pulled. Local, O(1);
@@ -204,8 +219,17 @@ class ArrayTransformer : public TransformerCore {
         requireArrays();
         return ghostStateOf(*father_, *son_);
     }
+    /// What checks access to the ghosts; null before `setFatherSon`. Local.
+    GhostWatch *ghostWatch() const noexcept { return watch_.get(); }
 
   private:
+    /// Whether this code reports to the watch.
+#if defined(DNDS_DEBUG_CHECKS)
+    static constexpr bool reports = true;
+#else
+    static constexpr bool reports = false;
+#endif
+
     std::string_view exchanged() const noexcept override { return father_ ? father_->label() : "arrays never set"; }
     const ArrayTransformer &requireArrays(SourceLocation where = SourceLocation::current()) const {
         if (!father_ || !son_) [[unlikely]]
@@ -235,10 +259,12 @@ class ArrayTransformer : public TransformerCore {
     void setMapping(std::shared_ptr<const GhostMapping> mapping) {
         TransformerCore::setMapping(std::move(mapping));
         son_->setPulledFrom(0);
+        watch_->forget();
     }
     void setPattern(std::shared_ptr<const ExchangePattern> pattern) {
         TransformerCore::setPattern(std::move(pattern));
         son_->setPulledFrom(0);
+        watch_->forget();
     }
     std::shared_ptr<CommunicatorContext> context() const { return contextFor(requireArrays().father_->comm()); }
     ExchangeRequest request(const char *what) const {
@@ -248,6 +274,7 @@ class ArrayTransformer : public TransformerCore {
 
     std::shared_ptr<TArray> father_;
     std::shared_ptr<TArray> son_;
+    std::shared_ptr<GhostWatch> watch_; ///< exchanges that outlive this report to it, too
 };
 
 } // namespace DNDS

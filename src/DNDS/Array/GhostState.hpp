@@ -44,10 +44,11 @@ inline GhostState ghostStateOf(const ArrayBase &father, const ArrayBase &son) no
     return son.pulledFrom() == father.version() ? GhostState::Current : GhostState::Stale;
 }
 
-/// Whether a view is about to read ghosts.
+/// What a view for reading checks of ghosts in code compiled with DNDS_DEBUG_CHECKS.
 enum class GhostUse : unsigned char {
-    Unchecked, ///< whatever they hold
-    Read       ///< with DNDS_DEBUG_CHECKS, StaleError unless they are current
+    Unchecked, ///< nothing: old values are meant
+    Checked,   ///< on the host, each access to a ghost: see GhostWatch
+    Read       ///< ghosts must be current when the view is taken, on the device, too: StaleError; then as Checked
 };
 
 /// Local, O(1). Throws StaleError naming the father unless `ghostStateOf` says that ghosts are current.

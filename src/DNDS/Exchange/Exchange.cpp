@@ -34,6 +34,8 @@ Exchange::~Exchange() {
     if (!moving && mayCall)
         return;
     State *const state = state_.get();
+    if (state->inFlight && state->maker == std::this_thread::get_id())
+        state->tellFailed(direction_);
     state->kept = std::move(state_); // leaks where the rest fails, rather than to free what MPI still uses
     const auto finished = [state] { return allCompleted(state->transports); };
     try {
@@ -143,12 +145,12 @@ void Exchange::start(Device::StreamHandle producer) {
         DNDS_CHECK(!state.stream || !Device::isCapturing(producer) || capturable(), StateError,
                    "the exchange of '{}' cannot be started on a stream whose work is captured for a graph", label());
         rebindChanged();
-        if (debugChecks && space_ == MemorySpace::Host)
+        if (state.checksSent())
             state.hashSent(direction_, state.sent);
         if (state.stream)
             state.stream->follow(producer);
-        state.tellPulled(direction_, *pattern_, false);
         state.engine.begin(state.transports);
+        state.tellPulled(direction_, *pattern_, false);
     } catch (...) {
         state.refused = true;
         refuseAll(state.transports);
@@ -163,6 +165,7 @@ void Exchange::start(Device::StreamHandle producer) {
     } catch (...) {
         const std::span transports(state.transports);
         state.refused = true;
+        state.tellFailed(direction_);
         refuseAll(transports.subspan(started));
         state.inFlight = false;
         state.broken = !allCompleted(transports.first(started)); // then it is served until it is destroyed
@@ -248,6 +251,7 @@ void Exchange::finish(bool combines) {
             combinePushed();
         state.tellPulled(direction_, *pattern_, true);
     } catch (...) {
+        state.tellFailed(direction_);
         state.drain();
         if (!state.broken)
             state.releaseArrays();

@@ -34,9 +34,12 @@ struct ExchangeMember {
     /// The pattern that the array has now, so that another mapping is noticed; without it, that of the exchange. An
     /// exchange by a restriction of it is one of the array, too.
     std::function<const ExchangePattern *()> pattern;
-    /// Told of pulls: `arrived` is false when one starts, true when its rows have arrived; `all` is false for pulls of
-    /// some ghosts only. Optional. It does not throw.
+    /// Told of pulls: `arrived` is false when one starts or has failed, true when its rows have arrived; `all` is false
+    /// for pulls of some ghosts only, and for those that failed. Optional. It does not throw.
     std::function<void(bool arrived, bool all)> pulled = nullptr;
+    /// Whether the program was built with DNDS_DEBUG_CHECKS: then `wait` finds host rows that were written after they
+    /// were sent, however the library was built.
+    bool checked = false;
 };
 
 /// What an exchange binds. Arrays have the same names on all ranks: that is how ranks tell that they create the same.
@@ -58,8 +61,8 @@ struct ExchangeRequest {
 ///
 /// Between start and wait the source must not be written and the destination not be used. What moves is what was bound
 /// at start: wait throws StateError on a rank whose arrays were resized, swapped or moved meanwhile, or written on the
-/// other side (host, device), and where the library is built with DNDS_DEBUG_CHECKS also one whose sent host rows were
-/// written. It throws when all is complete, and its peers do not hear of it.
+/// other side (host, device), and where the program or the library is built with DNDS_DEBUG_CHECKS also one whose sent
+/// host rows were written. It throws when all is complete, and its peers do not hear of it.
 ///
 /// Where MPI grants MPI_THREAD_MULTIPLE, several threads may each use an exchange; else one thread at a time uses
 /// exchanges. Using one beside another thread throws StateError where it is noticed. Any thread may destroy one that no

@@ -127,6 +127,18 @@ void Exchange::State::tellPulled(Direction direction, const ExchangePattern &pat
             member.pulled(arrived, !pattern.isRestriction());
 }
 
+void Exchange::State::tellFailed(Direction direction) const noexcept {
+    if (direction == Direction::Pull)
+        for (const ExchangeMember &member : members)
+            if (member.pulled)
+                member.pulled(false, false);
+}
+
+bool Exchange::State::checksSent() const noexcept {
+    const auto checked = [](const ExchangeMember &member) { return member.checked; };
+    return space == MemorySpace::Host && (debugChecks || std::ranges::any_of(members, checked));
+}
+
 void Exchange::State::hashSent(Direction direction, std::vector<std::uint64_t> &into) const {
     into.clear();
     const std::vector<const std::byte *> sources = endpointsOf(direction, fathers, sons).sources;

@@ -43,7 +43,7 @@ struct Exchange::State {
     std::vector<RowLayout> fathersNow; ///< what `start` finds, until it is accepted; what `wait` finds
     std::vector<RowLayout> sonsNow;
     MessagePlan plan;
-    std::vector<std::uint64_t> sent; ///< with debug checks: hashes of what leaves, by peer and part
+    std::vector<std::uint64_t> sent; ///< if `checksSent`: hashes of what leaves, by peer and part
     MemorySpace space = MemorySpace::Host;
     std::shared_ptr<ExchangeStream> stream; ///< on the device
     std::vector<HostDeviceBuffer> stagingOnHost;
@@ -94,7 +94,13 @@ struct Exchange::State {
     /// Tells the members of a pull that it has started, or that its rows have arrived.
     void tellPulled(Direction direction, const ExchangePattern &pattern, bool arrived) const;
 
-    /// Of the host's rows that peers get: found again at wait where nobody wrote them. O(bytes sent).
+    /// Tells the members of a pull that its rows will not arrive.
+    void tellFailed(Direction direction) const noexcept;
+
+    /// Whether `wait` compares the sent rows with those at start: in library or program with debug checks, on the host.
+    bool checksSent() const noexcept;
+
+    /// Hashes the host rows that peers get. O(bytes sent).
     void hashSent(Direction direction, std::vector<std::uint64_t> &into) const;
 
     /// Of all parts, staging buffers included.

@@ -108,7 +108,16 @@ struct Slot {
     /// What the functor of a loop gets: the rows in the memory of `backend`. `guard` is as for Rows. Throws StaleError.
     template <DeviceBackend backend>
     View view(const RowGuard *guard) const {
-        if constexpr (mode == Mode::Reads)
+        // Ghosts are not checked by the pair: the plan knows which ones are current.
+        if constexpr (IsPair<TArray> && mode == Mode::Reads)
+            return {ArrayPairView(std::as_const(*array->father).template deviceView<backend>(),
+                                  std::as_const(*array->son).template deviceView<backend>()),
+                    guard};
+        else if constexpr (IsPair<TArray>)
+            return {ArrayPairView(array->father->template deviceView<backend>(),
+                                  array->son->template deviceView<backend>()),
+                    guard};
+        else if constexpr (mode == Mode::Reads)
             return {std::as_const(*array).template deviceView<backend>(), guard};
         else
             return {array->template deviceView<backend>(), guard};

@@ -1,0 +1,72 @@
+#include "DNDS/Array/GhostWatch.hpp"
+
+#include "DNDS/Array/GhostState.hpp"
+
+#include <utility>
+
+namespace DNDS {
+
+void GhostWatch::created() {
+    sonVersion_ = son_->version();
+    state_.store(State::NeverPulled, std::memory_order_relaxed);
+}
+
+void GhostWatch::arrived() {
+    fatherVersion_.store(father_->version(), std::memory_order_relaxed);
+    hashed_ = father_->valid(MemorySpace::Host);
+    fatherHash_ = hashed_ ? father_->hash() : 0;
+    sonVersion_ = son_->version();
+    state_.store(State::Pulled, std::memory_order_relaxed);
+}
+
+bool GhostWatch::unwritten() const noexcept { return son_->version() == sonVersion_; }
+
+void GhostWatch::keep() noexcept { sonVersion_ = son_->version(); }
+
+void GhostWatch::swap(GhostWatch &other) noexcept {
+    state_.store(other.state_.exchange(state_.load()));
+    std::swap(sonVersion_, other.sonVersion_);
+    fatherVersion_.store(other.fatherVersion_.exchange(fatherVersion_.load()));
+    std::swap(fatherHash_, other.fatherHash_);
+    std::swap(hashed_, other.hashed_);
+}
+
+bool GhostWatch::sameContents() {
+    const std::uint64_t now = father_->version();
+    if (now == fatherVersion_.load(std::memory_order_relaxed))
+        return true;
+    if (!hashed_ || !father_->valid(MemorySpace::Host)) // the device has written: versions alone cannot tell
+        return true;
+    if (father_->hash() != fatherHash_)
+        return false;
+    fatherVersion_.store(now, std::memory_order_relaxed);
+    return true;
+}
+
+void GhostWatch::handOut(bool writes) noexcept {
+    if (writes && state_.load(std::memory_order_relaxed) != State::InFlight)
+        forget();
+}
+
+void GhostWatch::check(bool writes) {
+    const State state = state_.load(std::memory_order_relaxed);
+    if (state == State::Unknown)
+        return;
+    DNDS_CHECK(state != State::InFlight, StateError,
+               "the ghosts of '{}' are {} between start and wait of a pull: call waitPersistentPull first",
+               father_->label(), writes ? "accessed" : "read");
+    if (writes || !unwritten()) { // the program now answers for them
+        forget();
+        return;
+    }
+    if (ghostStateOf(*father_, *son_) == GhostState::Current) // also by pulls that did not report
+        return;
+    DNDS_CHECK(state != State::NeverPulled, StaleError,
+               "the ghosts of '{}' were never pulled: pull before reading them", father_->label());
+    DNDS_CHECK(sameContents(), StaleError,
+               "the ghosts of '{0}' are older than the owned rows, which were written after the last pull: pull before "
+               "reading them, or take `view(GhostUse::Unchecked)` of '{0}' where old values are meant",
+               father_->label());
+}
+
+} // namespace DNDS
