@@ -48,9 +48,10 @@ DNDS_HOST_DEVICE void copyWord(std::byte *to, const std::byte *from) {
 #endif
 }
 
-/// Copies two words of 8 bytes at addresses that are multiples of 16: on a device by one load and one store.
+/// Copies two words of 8 bytes at addresses that are multiples of 16: one load and one store where nvcc compiles it
+/// for a device.
 DNDS_HOST_DEVICE inline void copyTwoWords(std::byte *to, const std::byte *from) {
-#if defined(__CUDA_ARCH__)
+#if defined(__CUDA_ARCH__) && defined(__NVCC__)
     std::uint64_t first;
     std::uint64_t second;
     asm volatile("ld.volatile.v2.u64 {%0, %1}, [%2];" : "=l"(first), "=l"(second) : "l"(from) : "memory");
