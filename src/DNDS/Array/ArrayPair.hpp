@@ -186,6 +186,8 @@ class ArrayPair {
         other.father->comm().guarded([&] {
             ofFather = std::make_shared<TArray>(*other.father);
             ofSon = std::make_shared<TArray>(*other.son);
+            if (other.trans.pattern() != nullptr)
+                ofSon->rehost(other.trans.sonMemory()); // while nobody has views of it
         });
         father = std::move(ofFather);
         son = std::move(ofSon);

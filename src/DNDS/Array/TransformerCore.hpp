@@ -22,6 +22,9 @@ class TransformerCore : public PersistentExchanges {
     const std::shared_ptr<const GhostMapping> &ghostMapping() const noexcept;
     /// Who sends which rows to whom; null as above. Arrays that share it can travel together (`ExchangeGroup`). Local.
     const std::shared_ptr<const ExchangePattern> &pattern() const noexcept { return pattern_; }
+    /// Where sons of this mapping best live: memory that the node's ranks share where some of them own ghosts of this
+    /// rank, else null. Sons are allocated there, and exchanges do not move them. Local; there is a mapping.
+    HostMemoryResource sonMemory() const;
 
   protected:
     TransformerCore() = default;
@@ -46,9 +49,6 @@ class TransformerCore : public PersistentExchanges {
     /// Throws StateError unless there is a mapping. Local.
     void requireMapping(const char *what) const;
 
-    /// Where sons of this mapping best live: memory that the node's ranks share where some of them own ghosts of this
-    /// rank, else null. Local.
-    HostMemoryResource sonMemory() const;
     /// The sizes of ghost rows, from the sizes of owned rows. Collective.
     std::vector<rowsize> pullRowSizes(std::vector<rowsize> fatherSizes) const;
     /// Refreshes the last part of a son's rows alone, where arrays keep the shape of each row. Collective.

@@ -77,7 +77,8 @@ class BlockFieldCore {
 
     /// Takes the array, which has no rows yet. Local.
     void bind(std::shared_ptr<const BlockPattern> pattern, std::shared_ptr<ArrayBase> data, rowsize components);
-    /// Where the array's memory best lives: memory that the node's ranks share where some of them send ghosts. Local.
+    /// Where the array is allocated: memory that the node's ranks share where some of them send ghosts to this one.
+    /// Exchanges do not move it. Local.
     static HostMemoryResource memoryFor(const BlockPattern &pattern);
     const BlockMemory &memoryOf(int local) const;
     void requireMade(SourceLocation where = SourceLocation::current()) const;

@@ -27,7 +27,7 @@ struct ExchangeMember {
     std::string name;
     std::function<void(MemorySpace, Access, RowLayout &into)> father;
     std::function<void(MemorySpace, Access, RowLayout &into)> son;
-    /// Moves the son into memory that the ranks of the node share; optional.
+    /// Moves the son to other memory, after an exchange was destroyed in flight; optional.
     std::function<void(const HostMemoryResource &)> rehostSon;
     /// Whether father and son are current on the device; without it they never are.
     std::function<bool()> onDevice;

@@ -144,8 +144,6 @@ std::uint64_t Exchange::prepare(CommunicatorContext &context, std::uint64_t roun
     if (space_ == MemorySpace::Device)
         state.stream = std::make_shared<ExchangeStream>();
     for (std::size_t m = 0; m < count; ++m) {
-        if (state.sonsInArena && direction_ == Direction::Pull && state.members[m].rehostSon)
-            state.members[m].rehostSon(context.node().arena);
         locateRows(*pattern_, direction_, space_, state.members[m], state.fathers[m], state.sons[m]);
         if (direction_ == Direction::Push)
             combineFunction(state.fathers[m].parts[0].kind, op_);

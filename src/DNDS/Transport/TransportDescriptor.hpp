@@ -47,7 +47,7 @@ struct TransportDescriptor {
     /// Peers may need this rank while it waits for another exchange: to write their rows, or to send its own once they
     /// are packed.
     bool needsProgress = false;
-    /// Peers write to destinations, which therefore move to the node's shared memory (`NodeArena`).
+    /// Peers write to destinations that were allocated in the node's shared memory (`NodeArena`).
     bool destinationsInArena = false;
     /// An exchange starts its transports in ascending order, messages first, as they take longest; and refuses in
     /// descending order, so that a refusal that may have to wait for memory comes last.

@@ -200,6 +200,23 @@ TEST(BlockField, WhatIsSentIsNotChangedBehindItsBack) {
     EXPECT_GE(world().allReduce(threw, MPI_SUM), world().size() > 1 ? 3 : 1);
 }
 
+TEST(BlockField, ExchangesMoveNoMemory) {
+    std::vector<Config> all = configs();
+    all.push_back({"upwind, the first rank reads nobody", {40}, {}, GhostWidths::of({1}, {0}), {}, {}});
+    all.push_back({"upwind, the last rank reads nobody", {6, 40}, {}, GhostWidths::of({0, 0}, {0, 2}), {}, {}});
+    for (const Config &config : all) {
+        SCOPED_TRACE(config.name);
+        BlockField<real> u("u", world(), gridOf(config), {.ghosts = config.ghosts, .components = 2});
+        const real *before = std::as_const(u.array()).data();
+        const std::uint64_t generation = u.array().generation();
+        u.exchangeGhosts();
+        u.initExchangeGhosts();
+        u.exchangeGhosts();
+        EXPECT_EQ(std::as_const(u.array()).data(), before) << "views that were taken before dangle";
+        EXPECT_EQ(u.array().generation(), generation);
+    }
+}
+
 TEST(BlockField, FieldsOfOnePatternTravelTogether) {
     const Config config{"group", {16, 10, 6}, {true, false, true}, {1, 2, 1}, {4, 5, 3}, {}};
     const auto pattern = BlockPattern::make(world(), gridOf(config), config.ghosts);

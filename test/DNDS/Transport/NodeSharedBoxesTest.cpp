@@ -79,6 +79,7 @@ struct Cubes {
 struct CubeField {
     CubeField(const Cubes &on, rowsize width, const std::string &name = "cubes")
         : cubes(on), cells(std::make_shared<Cells>(name, on.comm)) {
+        cells->rehost(CommunicatorContext::of(on.comm)->node().arena); // exchanges do not move it there
         cells->resize(cubes.rows(), width);
     }
 

@@ -78,6 +78,18 @@ TEST_F(NodeShared, SonsThatLeaveTheArenaStillGetTheirRows) {
         }
 }
 
+TEST_F(NodeShared, SetUpsMoveNoMemory) {
+    Field field(world.comm(), Wishes::everything());
+    for (const bool inArena : {true, false}) {
+        field.pair.son->rehost(inArena ? HostMemoryResource(world.context->node().arena) : nullptr);
+        const real *ghosts = std::as_const(*field.pair.son).data();
+        field.pair.trans.initPersistentPull(nodeShared);
+        field.pull(inArena ? 1 : 2);
+        field.pair.trans.pullOnce();
+        EXPECT_EQ(std::as_const(*field.pair.son).data(), ghosts);
+    }
+}
+
 TEST_F(NodeShared, SwappedPairsKeepMovingTheirContents) {
     Field a(world.comm(), Wishes::everything(), "a");
     Field b(world.comm(), Wishes::everything(), "b");
