@@ -66,6 +66,12 @@ CommunicatorView::CommunicatorView(MPI_Comm comm, SourceLocation where) : comm_(
     requireMpiActive("a communicator is used", where);
     if (comm == MPI_COMM_NULL) [[unlikely]]
         throw ArgumentError("MPI_COMM_NULL is not a communicator", where);
+    int inter = 0;
+    checkMpi(MPI_Comm_test_inter(comm, &inter), "MPI_Comm_test_inter", where);
+    if (inter != 0) [[unlikely]]
+        throw ArgumentError("this is an intercommunicator, between two groups of ranks: make one of all ranks by "
+                            "MPI_Intercomm_merge, or give that of this rank's group",
+                            where);
     checkMpi(MPI_Comm_rank(comm, &rank_), "MPI_Comm_rank", where);
     checkMpi(MPI_Comm_size(comm, &size_), "MPI_Comm_size", where);
     if (errorRank() < 0)

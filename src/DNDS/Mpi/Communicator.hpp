@@ -62,7 +62,7 @@ void allGatherBytes(const CommunicatorView &comm, const void *mine, std::span<co
 /// Refers to a communicator that someone else owns; trivially copyable. The owner must outlive it.
 class CommunicatorView {
   public:
-    /// Local. Throws StateError outside MPI's lifetime and ArgumentError for MPI_COMM_NULL.
+    /// Local. StateError outside MPI's lifetime; ArgumentError for MPI_COMM_NULL and intercommunicators.
     CommunicatorView(MPI_Comm comm, SourceLocation where = SourceLocation::current()); // NOLINT: implicit on purpose
 
     /// The communicator of MPI, this rank in it, and how many ranks it has. Local.

@@ -1,5 +1,6 @@
 #include "DNDS/Mpi/Communicator.hpp"
 
+#include "DNDS/Mpi/CommunicatorContext.hpp"
 #include "ThrowsOnAll.hpp"
 
 #include <cstdint>
@@ -29,6 +30,19 @@ TEST(CommunicatorView, KnowsRankAndSizeAndTellsErrorsTheRank) {
     EXPECT_EQ(world.size(), worldSize());
     EXPECT_EQ(errorRank(), worldRank());
     expectContains(messageOf<ArgumentError>([] { CommunicatorView(MPI_COMM_NULL); }), "MPI_COMM_NULL");
+}
+
+TEST(CommunicatorView, IntercommunicatorsAreRefusedWhereverTheyComeIn) {
+    if (worldSize() == 1)
+        GTEST_SKIP() << "for two groups of ranks";
+    const CommunicatorView world(MPI_COMM_WORLD);
+    const bool odd = world.rank() % 2 == 1;
+    const Communicator half = Communicator::split(world, odd ? 1 : 0, 0);
+    MPI_Comm inter = MPI_COMM_NULL;
+    ASSERT_EQ(MPI_Intercomm_create(half.view().handle(), 0, MPI_COMM_WORLD, odd ? 0 : 1, 7, &inter), MPI_SUCCESS);
+    expectContains(messageOf<ArgumentError>([&] { CommunicatorView{inter}; }), "MPI_Intercomm_merge");
+    messageOf<ArgumentError>([&] { CommunicatorContext::of(inter); });
+    MPI_Comm_free(&inter);
 }
 
 TEST(CommunicatorView, ReducesAndGathersEveryArithmeticType) {
