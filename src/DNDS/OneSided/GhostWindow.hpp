@@ -98,7 +98,7 @@ class GhostWindow {
               static_cast<void>(father->rowLayout(space, Access::Write));
           }),
           generation_([father = static_cast<std::shared_ptr<TArray>>(pair.father)] { return father->generation(); }),
-          made_(generation_()), pattern_(pair.trans.member().pattern), madeFor_(pattern_()) {}
+          made_(generation_()), pattern_(pair.trans.member().pattern), madeFor_(pair.trans.pattern()) {}
 
     /// The owner's row of ghost `k`; of a local row, owned or ghost; of a global row (O(log ranks)).
     GhostTarget ghost(index k) const noexcept { return core_->host().ghost(k); }
@@ -166,7 +166,7 @@ class GhostWindow {
     void requireSameRows() const {
         DNDS_CHECK(generation_() == made_, StateError,
                    "the rows under a window were resized, swapped or moved: make the window again");
-        DNDS_CHECK(pattern_() == madeFor_, StateError,
+        DNDS_CHECK(pattern_() == madeFor_.get(), StateError,
                    "the pair under a window got another ghost mapping: make the window again");
     }
     std::size_t locate(RemoteCall call, GhostTarget target, index j, index count) {
@@ -196,7 +196,7 @@ class GhostWindow {
     std::function<std::uint64_t()> generation_;
     std::uint64_t made_;
     std::function<const ExchangePattern *()> pattern_; ///< that the pair has now
-    const ExchangePattern *madeFor_;                   ///< compared, never looked into
+    std::shared_ptr<const ExchangePattern> madeFor_;   ///< held, so that no later pattern has its address
 };
 
 /// `GhostWindow window(u)`: elements are those of the pair.

@@ -225,6 +225,22 @@ TEST(GhostWindow, IsRefusedAfterAnotherMapping) {
     window.barrier();
 }
 
+TEST(GhostWindow, IsRefusedHoweverManyMappingsFollow) {
+    Labels u;
+    makeLabels(u);
+    GhostWindow window(u);
+    window.barrier();
+    for (index count = 0; count < 40; ++count) { // allocators reuse the addresses of patterns that are gone
+        std::vector<index> wanted;
+        for (index row = 0; row < std::min(count % 4, u.father->globalMapping()->globalSize()); ++row)
+            wanted.push_back(row);
+        u.trans.createGhostMapping(wanted);
+        messageOf<StateError>([&] { window.accumulate({worldRank(), 0}, 0, 1); });
+        EXPECT_THROW(window.view(), StateError) << "mapping " << count;
+    }
+    window.barrier();
+}
+
 TEST(GhostWindow, SumsAreThoseOfAPush) {
     ArrayPair<ParArray<double, 2>> u;
     u.initPair("u", CommunicatorView(MPI_COMM_WORLD));
