@@ -172,6 +172,16 @@ class ArrayDof : public ArrayPair<ArrayEigenMatrix<m, n>> {
     Matrix componentNorm1() const { return components(DofKernels::Component::AbsoluteSum, Reduction::Sum); }
     Matrix componentNorm2() const { return components(DofKernels::Component::SquareSum, Reduction::Sum).cwiseSqrt(); }
     Matrix componentNormInf() const { return components(DofKernels::Component::AbsoluteMax, Reduction::Max); }
+    /// The same of the difference.
+    Matrix componentNorm1(const ArrayDof &other) const {
+        return components(DofKernels::Component::AbsoluteSum, Reduction::Sum, &other);
+    }
+    Matrix componentNorm2(const ArrayDof &other) const {
+        return components(DofKernels::Component::SquareSum, Reduction::Sum, &other).cwiseSqrt();
+    }
+    Matrix componentNormInf(const ArrayDof &other) const {
+        return components(DofKernels::Component::AbsoluteMax, Reduction::Max, &other);
+    }
 
   private:
     template <rowsize, rowsize>
@@ -309,7 +319,7 @@ class ArrayDof : public ArrayPair<ArrayEigenMatrix<m, n>> {
         reduceOrThrow(father->comm(), {&value, 1}, reduction, failure);
         return value;
     }
-    Matrix components(DofKernels::Component component, Reduction reduction) const {
+    Matrix components(DofKernels::Component component, Reduction reduction, const ArrayDof *other = nullptr) const {
         MatrixShape shape = ready().father->commonShape();
         if constexpr (m == DynamicSize || n == DynamicSize)
             shape = agreedShape(father->comm(), shape, father->label());
@@ -317,7 +327,8 @@ class ArrayDof : public ArrayPair<ArrayEigenMatrix<m, n>> {
         const std::span<real> values(result.data(), static_cast<std::size_t>(result.size()));
         std::exception_ptr failure;
         try {
-            DofExecution::accumulate(executor_, component, owned(), values);
+            const std::span<const real> theirs = other != nullptr ? ownedOf(*other) : std::span<const real>();
+            DofExecution::accumulate(executor_, component, owned(), theirs, values);
         } catch (...) {
             failure = std::current_exception();
         }

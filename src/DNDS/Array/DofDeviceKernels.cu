@@ -234,6 +234,7 @@ template <class Add>
 struct TileSums {
     Add add;
     const real *x;
+    const real *y; ///< null, or what is subtracted
     std::size_t count;
     std::size_t tile;
     real *sums; ///< [blocks of tiles x elements of a tile]
@@ -242,17 +243,19 @@ struct TileSums {
         std::size_t i = block * tilesPerBlock * tile + static_cast<std::size_t>(thread) % tile;
         real sum = 0;
         for (std::size_t k = 0; k < tilesPerBlock && i < count; ++k, i += tile)
-            sum = add(sum, x[i]);
+            sum = add(sum, y == nullptr ? x[i] : x[i] - y[i]);
         sums[thread] = sum;
     }
 };
 
 template <class Add, class Join>
-void accumulateRows(StreamHandle stream, std::span<const real> x, std::span<real> result, Add add, Join join) {
+void accumulateRows(StreamHandle stream, std::span<const real> x, std::span<const real> y, std::span<real> result,
+                    Add add, Join join) {
     const std::size_t tile = rowsPerTile(result.size()) * result.size();
     const std::size_t blocks = (x.size() + tile * tilesPerBlock - 1) / (tile * tilesPerBlock);
     const Device::DeviceBuffer<real> sums(blocks * tile);
-    launch(stream, blocks * tile, TileSums<Add>{add, x.data(), x.size(), tile, sums.data()});
+    launch(stream, blocks * tile,
+           TileSums<Add>{add, x.data(), y.empty() ? nullptr : y.data(), x.size(), tile, sums.data()});
     const std::vector<real> ofTiles = fetched(stream, sums.data(), blocks * tile);
     for (std::size_t i = 0; i < ofTiles.size(); ++i) {
         real &to = result[i % tile % result.size()];
@@ -331,17 +334,18 @@ Extremes extremes(StreamHandle stream, std::span<const real> x) {
     return result;
 }
 
-void accumulate(StreamHandle stream, Component component, std::span<const real> x, std::span<real> result) {
+void accumulate(StreamHandle stream, Component component, std::span<const real> x, std::span<const real> y,
+                std::span<real> result) {
     std::fill(result.begin(), result.end(), 0.0);
     if (x.empty())
         return;
     switch (component) {
     case Component::AbsoluteSum:
-        return accumulateRows(stream, x, result, AddMagnitude{}, Plus{});
+        return accumulateRows(stream, x, y, result, AddMagnitude{}, Plus{});
     case Component::SquareSum:
-        return accumulateRows(stream, x, result, AddSquare{}, Plus{});
+        return accumulateRows(stream, x, y, result, AddSquare{}, Plus{});
     case Component::AbsoluteMax:
-        return accumulateRows(stream, x, result, LargerMagnitude{}, Larger{});
+        return accumulateRows(stream, x, y, result, LargerMagnitude{}, Larger{});
     }
 }
 

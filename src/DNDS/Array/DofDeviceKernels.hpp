@@ -34,6 +34,7 @@ real dot(StreamHandle stream, std::span<const real> x, std::span<const real> y);
 real squaredDistance(StreamHandle stream, std::span<const real> x, std::span<const real> y);
 real sum(StreamHandle stream, std::span<const real> x);
 Extremes extremes(StreamHandle stream, std::span<const real> x);
-void accumulate(StreamHandle stream, Component component, std::span<const real> x, std::span<real> result);
+void accumulate(StreamHandle stream, Component component, std::span<const real> x, std::span<const real> y,
+                std::span<real> result);
 
 } // namespace DNDS::DofDeviceKernels

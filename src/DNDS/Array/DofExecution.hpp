@@ -57,9 +57,10 @@ inline real sum(const Executor &on, std::span<const real> x) {
 inline Extremes extremes(const Executor &on, std::span<const real> x) {
     return on.onDevice() ? DofDeviceKernels::extremes(on.stream(), x) : DofKernels::extremes(x);
 }
-inline void accumulate(const Executor &on, Component component, std::span<const real> x, std::span<real> result) {
-    return on.onDevice() ? DofDeviceKernels::accumulate(on.stream(), component, x, result)
-                         : DofKernels::accumulate(component, x, result);
+inline void accumulate(const Executor &on, Component component, std::span<const real> x, std::span<const real> y,
+                       std::span<real> result) {
+    return on.onDevice() ? DofDeviceKernels::accumulate(on.stream(), component, x, y, result)
+                         : DofKernels::accumulate(component, x, y, result);
 }
 
 } // namespace DNDS::DofExecution

@@ -54,19 +54,25 @@ real sumOf(std::size_t count, const Term &term) {
     return total;
 }
 
-/// Accumulates the rows of `x` in `result` with `add(sum, element)`; sums meet in `join(sum, sum)`.
+/// Accumulates the rows of `x`, or of `x - y`, in `result` with `add(sum, element)`; sums meet in `join(sum, sum)`.
 template <class Add, class Join>
-void accumulateRows(std::span<const real> x, std::span<real> result, const Add &add, const Join &join) {
+void accumulateRows(std::span<const real> x, std::span<const real> y, std::span<real> result, const Add &add,
+                    const Join &join) {
     std::vector<real> tile(rowsPerTile(result.size()) * result.size());
-    while (!x.empty()) {
+    for (std::size_t begin = 0; begin < x.size();) {
         std::fill(tile.begin(), tile.end(), 0.0);
-        for (std::size_t k = 0; k < tilesPerBlock && !x.empty(); ++k) {
-            const std::size_t count = std::min(tile.size(), x.size());
-            const real *from = x.data();
+        for (std::size_t k = 0; k < tilesPerBlock && begin < x.size(); ++k) {
+            const std::size_t count = std::min(tile.size(), x.size() - begin);
+            const real *from = x.data() + begin;
+            const real *less = y.empty() ? nullptr : y.data() + begin;
             real *to = tile.data();
-            for (std::size_t i = 0; i < count; ++i)
-                to[i] = add(to[i], from[i]);
-            x = x.subspan(count);
+            if (y.empty())
+                for (std::size_t i = 0; i < count; ++i)
+                    to[i] = add(to[i], from[i]);
+            else
+                for (std::size_t i = 0; i < count; ++i)
+                    to[i] = add(to[i], from[i] - less[i]);
+            begin += count;
         }
         for (std::size_t i = 0; i < tile.size(); ++i)
             result[i % result.size()] = join(result[i % result.size()], tile[i]);
@@ -167,7 +173,7 @@ Extremes extremes(std::span<const real> x) {
     return {*std::min_element(least.begin(), least.end()), *std::max_element(most.begin(), most.end())};
 }
 
-void accumulate(Component component, std::span<const real> x, std::span<real> result) {
+void accumulate(Component component, std::span<const real> x, std::span<const real> y, std::span<real> result) {
     std::fill(result.begin(), result.end(), 0.0);
     if (x.empty())
         return;
@@ -176,13 +182,13 @@ void accumulate(Component component, std::span<const real> x, std::span<real> re
     switch (component) {
     case Component::AbsoluteSum:
         return accumulateRows(
-            x, result, [](real a, real b) { return a + std::abs(b); }, plus);
+            x, y, result, [](real a, real b) { return a + std::abs(b); }, plus);
     case Component::SquareSum:
         return accumulateRows(
-            x, result, [](real a, real b) { return a + b * b; }, plus);
+            x, y, result, [](real a, real b) { return a + b * b; }, plus);
     case Component::AbsoluteMax:
         return accumulateRows(
-            x, result, [larger](real a, real b) { return larger(a, std::abs(b)); }, larger);
+            x, y, result, [larger](real a, real b) { return larger(a, std::abs(b)); }, larger);
     }
 }
 

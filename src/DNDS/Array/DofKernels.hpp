@@ -46,7 +46,8 @@ Extremes extremes(std::span<const real> x);
 
 /// What is accumulated over rows, for each of their elements.
 enum class Component : unsigned char { AbsoluteSum, SquareSum, AbsoluteMax };
-/// Fills `result`, of one row's width, with 0 and accumulates the rows of `x` in it. NaN stays NaN.
-void accumulate(Component component, std::span<const real> x, std::span<real> result);
+/// Fills `result`, of one row's width, with 0 and accumulates the rows of `x` in it, or of `x - y` where `y` is not
+/// empty. NaN stays NaN.
+void accumulate(Component component, std::span<const real> x, std::span<const real> y, std::span<real> result);
 
 } // namespace DNDS::DofKernels

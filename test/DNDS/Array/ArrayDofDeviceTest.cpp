@@ -134,6 +134,9 @@ TYPED_TEST(ArrayDofOnDevice, ReductionsAreThoseOfTheHost) {
         expectMatrix(u.componentNorm1(), uDevice.componentNorm1());
         expectMatrix(u.componentNorm2(), uDevice.componentNorm2());
         expectMatrix(u.componentNormInf(), uDevice.componentNormInf());
+        expectMatrix(u.componentNorm1(v), uDevice.componentNorm1(vDevice));
+        expectMatrix(u.componentNorm2(v), uDevice.componentNorm2(vDevice));
+        expectMatrix(u.componentNormInf(v), uDevice.componentNormInf(vDevice));
     };
     expectAll();
     EXPECT_NE(u.dot(v), u.norm2()) << "a dot is a dot";

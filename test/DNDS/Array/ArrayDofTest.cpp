@@ -139,6 +139,9 @@ TYPED_TEST(ArrayDofOfAnySize, ReductionsAreThoseOfASerialArray) {
     Eigen::MatrixXd one = Eigen::MatrixXd::Zero(this->shape.rows, this->shape.cols);
     Eigen::MatrixXd two = one;
     Eigen::MatrixXd largest = one;
+    Eigen::MatrixXd oneOfDifference = one;
+    Eigen::MatrixXd twoOfDifference = one;
+    Eigen::MatrixXd largestDifference = one;
     for (index global = 0; global < test::allRows(); ++global) {
         const Eigen::MatrixXd a = this->rowOf(global, 1);
         const Eigen::MatrixXd b = this->rowOf(global, 2);
@@ -151,6 +154,9 @@ TYPED_TEST(ArrayDofOfAnySize, ReductionsAreThoseOfASerialArray) {
         one += a.cwiseAbs();
         two += a.cwiseAbs2();
         largest = largest.cwiseMax(a.cwiseAbs());
+        oneOfDifference += (a - b).cwiseAbs();
+        twoOfDifference += (a - b).cwiseAbs2();
+        largestDifference = largestDifference.cwiseMax((a - b).cwiseAbs());
     }
     EXPECT_EQ(u.dot(v), dot);
     EXPECT_EQ(v.dot(u), dot);
@@ -164,6 +170,10 @@ TYPED_TEST(ArrayDofOfAnySize, ReductionsAreThoseOfASerialArray) {
     test::expectEqual(u.componentNorm1(), one);
     test::expectEqual(u.componentNorm2(), two.cwiseSqrt());
     test::expectEqual(u.componentNormInf(), largest);
+    test::expectEqual(u.componentNorm1(v), oneOfDifference);
+    test::expectEqual(u.componentNorm2(v), twoOfDifference.cwiseSqrt());
+    test::expectEqual(u.componentNormInf(v), largestDifference);
+    EXPECT_EQ(u.componentNorm1(u).sum(), 0);
 }
 
 TYPED_TEST(ArrayDofOfAnySize, PersistentPullsOutliveOperations) {
@@ -246,6 +256,7 @@ TEST(ArrayDof, MatricesOfOtherSizesAreRefused) {
     v.initPair("v", test::world(), 3, 2); // as many elements
     v.father->resize(test::ownedRows());
     EXPECT_THROW(u.dot(v), LayoutError) << "on all ranks, those without rows too";
+    EXPECT_THROW(u.componentNorm1(v), LayoutError);
     if (test::ownedRows() > 0) {
         EXPECT_THROW(u += v, LayoutError);
         EXPECT_THROW(u.setConstant(Eigen::MatrixXd::Zero(3, 2)), LayoutError);

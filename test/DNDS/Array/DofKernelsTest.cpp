@@ -138,16 +138,16 @@ TEST(DofKernels, AccumulatesComponents) {
                 largest[i % width] = std::max(largest[i % width], std::abs(x[i]));
             }
             std::vector<real> result(width, 17.0);
-            DofKernels::accumulate(Component::AbsoluteSum, x, result);
+            DofKernels::accumulate(Component::AbsoluteSum, x, {}, result);
             EXPECT_EQ(result, sums);
-            DofKernels::accumulate(Component::SquareSum, x, result);
+            DofKernels::accumulate(Component::SquareSum, x, {}, result);
             EXPECT_EQ(result, squares);
-            DofKernels::accumulate(Component::AbsoluteMax, x, result);
+            DofKernels::accumulate(Component::AbsoluteMax, x, {}, result);
             EXPECT_EQ(result, largest);
         }
     std::vector<real> withNan{1, 2, 3, nan, 5, 6};
     std::vector<real> result(2);
-    DofKernels::accumulate(Component::AbsoluteMax, withNan, result);
+    DofKernels::accumulate(Component::AbsoluteMax, withNan, {}, result);
     EXPECT_EQ(result[0], 5);
     EXPECT_TRUE(std::isnan(result[1]));
 }
