@@ -10,4 +10,6 @@ std::unique_ptr<NodeSource> openHdf5(const std::string &path) {
     throw NotBuiltError(fmt::format("{}: this build has no HDF5 and cannot read CGNS files of the HDF5 type", path));
 }
 
+std::vector<std::string> hdf5Names(const std::string &) { return {}; }
+
 } // namespace DNDS::Geom::Cgns

@@ -14,6 +14,7 @@
 #include <array>
 #include <filesystem>
 #include <map>
+#include <optional>
 #include <type_traits>
 
 namespace DNDS::Geom::Cgns {
@@ -116,6 +117,14 @@ void quietAtEnd() {
     done = true;
 }
 
+/// Closing the file closes what a damaged one leaves open.
+HdfObject openedFile(const std::string &path) {
+    quietAtEnd();
+    const HdfObject access(H5Pcreate(H5P_FILE_ACCESS), H5Pclose);
+    H5Pset_fclose_degree(access.get(), H5F_CLOSE_STRONG);
+    return {H5Fopen(path.c_str(), H5F_ACC_RDONLY, access.get()), H5Fclose};
+}
+
 class Hdf5Source : public NodeSource {
   public:
     explicit Hdf5Source(std::string path) : path_(std::move(path)) { open(path_); }
@@ -160,12 +169,9 @@ const Hdf5Source::OpenFile &Hdf5Source::open(const std::string &path) {
     if (known != files_.end())
         return known->second;
     const HdfQuiet quiet;
-    quietAtEnd();
     OpenFile file;
     file.bytes = fileSize(path);
-    const HdfObject access(H5Pcreate(H5P_FILE_ACCESS), H5Pclose);
-    H5Pset_fclose_degree(access.get(), H5F_CLOSE_STRONG);
-    file.handle = HdfObject(H5Fopen(path.c_str(), H5F_ACC_RDONLY, access.get()), H5Fclose);
+    file.handle = openedFile(path);
     DNDS_CHECK(file.handle.valid(), DataError, "{}: HDF5 cannot open it: {}", path, lastError());
     return files_.emplace(path, std::move(file)).first->second;
 }
@@ -193,12 +199,12 @@ TreeNode Hdf5Source::readNode(const std::string &file, const std::string &path, 
     return node;
 }
 
-/// The names of a group's children, in creation order if the file has it, else by name.
+/// The names of a group's links, in creation order if the file has it, else by name; nothing if they cannot be listed.
 ///
 /// HDF5 1.10 crashes on a damaged link while it fills a table of all links: it frees the unfilled part of the table.
 /// Looking up a missing name decodes the links without a table, as does iterating in the file's own order where there
 /// are many.
-std::vector<std::string> childNames(hid_t group, const TreeNode &node) {
+std::optional<std::vector<std::string>> linkNames(hid_t group) {
     struct Link {
         std::int64_t order;
         std::string name;
@@ -210,23 +216,29 @@ std::vector<std::string> childNames(hid_t group, const TreeNode &node) {
                                        group, H5_INDEX_NAME, H5_ITER_NATIVE, nullptr,
                                        [](hid_t, const char *name, const H5L_info_t *info, void *data) -> herr_t {
                                            try {
-                                               if (name[0] != ' ')
-                                                   static_cast<std::vector<Link> *>(data)->push_back(
-                                                       {info->corder_valid ? info->corder : 0, name});
+                                               static_cast<std::vector<Link> *>(data)->push_back(
+                                                   {info->corder_valid ? info->corder : 0, name});
                                                return 0;
                                            } catch (...) { // must not pass through HDF5
                                                return -1;
                                            }
                                        },
                                        &links);
-    DNDS_CHECK(status >= 0, DataError, "{}: the children of node {} cannot be listed: {}", node.file, node.path,
-               lastError());
+    if (status < 0)
+        return std::nullopt;
     std::sort(links.begin(), links.end(),
               [](const Link &a, const Link &b) { return a.order != b.order ? a.order < b.order : a.name < b.name; });
     std::vector<std::string> names;
     for (Link &link : links)
         names.push_back(std::move(link.name));
     return names;
+}
+
+std::vector<std::string> childNames(hid_t group, const TreeNode &node) {
+    std::optional<std::vector<std::string>> names = linkNames(group);
+    DNDS_CHECK(names, DataError, "{}: the children of node {} cannot be listed: {}", node.file, node.path, lastError());
+    std::erase_if(*names, [](const std::string &name) { return name.starts_with(' '); }); // data of the node itself
+    return std::move(*names);
 }
 
 void Hdf5Source::readChildren(hid_t group, TreeNode &node, WalkGuard &guard) {
@@ -389,6 +401,13 @@ void Hdf5Source::readValues(const TreeNode &node, index first, std::span<T> valu
 }
 
 } // namespace
+
+std::vector<std::string> hdf5Names(const std::string &path) {
+    const HdfQuiet quiet;
+    const HdfObject file = openedFile(path);
+    const HdfObject root(file.valid() ? H5Gopen2(file.get(), "/", H5P_DEFAULT) : -1, H5Gclose);
+    return root.valid() ? linkNames(root.get()).value_or(std::vector<std::string>()) : std::vector<std::string>();
+}
 
 std::unique_ptr<NodeSource> openHdf5(const std::string &path) { return std::make_unique<Hdf5Source>(path); }
 

@@ -39,6 +39,10 @@ class NodeSource {
 std::unique_ptr<NodeSource> openHdf5(const std::string &path);
 std::unique_ptr<NodeSource> openAdf(const std::string &path);
 
+/// The names in the root group of an HDF5 file, of any content; {} if it cannot be read or this build has no HDF5.
+/// Local.
+std::vector<std::string> hdf5Names(const std::string &path);
+
 /// Opens a file; its first bytes give the type. Local.
 std::unique_ptr<NodeSource> openSource(const std::string &path);
 

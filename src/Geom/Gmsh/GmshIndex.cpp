@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdlib>
 #include <functional>
 #include <limits>
 
@@ -107,6 +108,14 @@ class Indexer {
         }
     }
 
+    /// The version times 10: 22 of "2.2", and of "2.200000", which some programs write; 0 if it is no such number.
+    static long tenthsOf(const std::string &version) {
+        char *end = nullptr;
+        const double tenths = 10 * std::strtod(version.c_str(), &end);
+        const bool number = *end == '\0' && tenths > 0 && tenths < 1000 && std::abs(tenths - std::round(tenths)) < 1e-6;
+        return number ? std::lround(tenths) : 0;
+    }
+
     void readFormat() {
         findFormat();
         FileCursor &cursor = input_.cursor();
@@ -114,8 +123,9 @@ class Indexer {
         WordReader words(cursor);
         const std::string version(words.word("the version"));
         GmshFormat &format = result_.format;
-        format.version4 = version == "4.1";
-        if (!format.version4 && version != "2" && version != "2.0" && version != "2.1" && version != "2.2")
+        const long tenths = tenthsOf(version);
+        format.version4 = tenths == 41;
+        if (!format.version4 && (tenths < 20 || tenths > 22))
             cursor.fail(
                 fmt::format("version {} of the format is not supported; 2.0 to 2.2 and 4.1 are; {}", version, saveAs));
         format.binary = words.integer("the file type", 0, 1) == 1;

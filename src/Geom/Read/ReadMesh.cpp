@@ -1,12 +1,14 @@
 #include "DNDS/Geom/Read/ReadMesh.hpp"
 
+#include "DNDS/Geom/Cgns/NodeSource.hpp"
 #include "DNDS/Geom/File/MeshFile.hpp"
 #include "DNDS/Geom/Gmsh/GmshReader.hpp"
+#include "DNDS/Geom/Read/OtherFiles.hpp"
 #include "DNDS/Geom/Su2/Su2Reader.hpp"
+#include "DNDS/Mpi/BroadcastList.hpp"
 #include "DNDS/Mpi/FailTogether.hpp"
 
 #include <algorithm>
-#include <array>
 #include <cctype>
 #include <vector>
 
@@ -36,69 +38,35 @@ bool looksLikeSu2(std::string_view text) {
     return false;
 }
 
-/// What a file of no known format is, and what to do with it.
-struct OtherContent {
-    std::string_view begin;
-    std::string_view advice;
-};
-
-constexpr std::string_view vtkHdfGroup = "VTKHDF";
-
-constexpr std::array otherContents{
-    OtherContent{"\xef\xbb\xbf"sv, "it begins with a byte order mark; save it as text without one"sv},
-    OtherContent{"\xff\xfe"sv, "it is text in UTF-16; save it as ASCII or UTF-8"sv},
-    OtherContent{"\xfe\xff"sv, "it is text in UTF-16; save it as ASCII or UTF-8"sv},
-    OtherContent{"\x1f\x8b"sv, "it is compressed (gzip); unpack it"sv},
-    OtherContent{"BZh"sv, "it is compressed (bzip2); unpack it"sv},
-    OtherContent{"\3757zXZ"sv, "it is compressed (xz); unpack it"sv},
-    OtherContent{"PK\x03\x04"sv, "it is compressed (zip); unpack it"sv},
-    OtherContent{"# vtk DataFile"sv, "it is a VTK file; convert it to CGNS, Gmsh or SU2, for example with meshio"sv},
-    OtherContent{"<VTKFile"sv, "it is a VTK file; convert it to CGNS, Gmsh or SU2, for example with meshio"sv},
-    OtherContent{"<?xml"sv, "it is XML; convert it to CGNS, Gmsh or SU2, for example with meshio"sv},
-    OtherContent{"CDF"sv,
-                 "it is a NetCDF file; if it is Exodus, convert it to CGNS, Gmsh or SU2, for example with meshio"sv},
-    OtherContent{"solid "sv, "it is a surface in STL, which has no cells"sv},
-    OtherContent{vtkHdfGroup,
-                 "it is a VTKHDF file of results; give the mesh that they were computed on"sv}, // within HDF5
-};
-
 struct Recognized {
     MeshFormat format = MeshFormat::Unknown;
-    std::uint8_t other = otherContents.size(); ///< of otherContents, of an unknown format
-    bool empty = false;
-
-    std::string advice() const {
-        if (empty)
-            return ": it is empty";
-        return other < otherContents.size() ? fmt::format(": {}", otherContents[other].advice) : std::string();
-    }
+    std::string other; ///< of an unknown format: what it is, if known, and what to do
 };
-
-/// Whether the root group of an HDF5 file, whose names stand near its begin, is that of VTK.
-bool isVtkHdf(std::string_view first) {
-    return first.find(vtkHdfGroup) != std::string_view::npos &&
-           first.find("CGNSLibraryVersion") == std::string_view::npos;
-}
 
 /// Collective: rank 0 reads.
 Recognized recognize(CommunicatorView comm, const std::string &path) {
     Recognized file;
+    std::vector<std::string> other(1);
     comm.guarded([&] {
         if (comm.rank() != 0)
+            return;
+        other[0] = describeFolder(path);
+        if (!other[0].empty())
             return;
         std::vector<char> bytes(lookedAt);
         const MeshFile opened(path);
         const std::string_view first{bytes.data(), opened.read(0, bytes.data(), bytes.size())};
         file.format = meshFormatOf(first);
-        if (file.format == MeshFormat::CgnsHdf5 && isVtkHdf(first))
+        const std::vector<std::string> names =
+            file.format == MeshFormat::CgnsHdf5 ? Cgns::hdf5Names(path) : std::vector<std::string>();
+        if (file.format == MeshFormat::Unknown || !names.empty())
+            other[0] = describeOtherFile({first, opened.size(), names});
+        if (!other[0].empty())
             file.format = MeshFormat::Unknown;
-        const auto *const other = std::ranges::find_if(otherContents, [&](const OtherContent &each) {
-            return first.starts_with(each.begin) || (each.begin == vtkHdfGroup && isVtkHdf(first));
-        });
-        file.other = static_cast<std::uint8_t>(other - otherContents.begin());
-        file.empty = first.empty();
     });
-    comm.broadcast(file);
+    comm.broadcast(file.format);
+    broadcastStrings(comm, other);
+    file.other = std::move(other[0]);
     return file;
 }
 
@@ -109,6 +77,8 @@ MeshFormat meshFormatOf(std::string_view firstBytes) {
         return MeshFormat::CgnsHdf5;
     if (firstBytes.substr(std::min<std::size_t>(4, firstBytes.size())).starts_with("ADF Database Version"sv))
         return MeshFormat::CgnsAdf;
+    if (!describeOtherFile({firstBytes}).empty())
+        return MeshFormat::Unknown;
     const std::size_t begin = firstBytes.find_first_not_of(" \t\r\n");
     if (begin != std::string_view::npos && firstBytes[begin] == '$' && begin + 1 < firstBytes.size() &&
         std::isalpha(static_cast<unsigned char>(firstBytes[begin + 1])) != 0)
@@ -139,8 +109,8 @@ SourceMesh readMesh(CommunicatorView comm, const std::string &path, const CgnsOp
         case MeshFormat::Unknown:
             break;
         }
-        throw DataError(
-            fmt::format("{} is not a mesh file of a known format (CGNS, Gmsh, SU2){}", path, file.advice()));
+        throw DataError(fmt::format("{} is not a mesh file of a known format (CGNS, Gmsh, SU2){}{}", path,
+                                    file.other.empty() ? "" : ": ", file.other));
     });
 }
 

@@ -5,11 +5,15 @@
 #include "DNDS/Geom/Su2/Su2Reader.hpp"
 #include "support/GatheredMesh.hpp"
 #include "support/TemporaryFile.hpp"
+#include "support/TemporaryFolder.hpp"
 
 #include <gtest/gtest.h>
 
 #include <array>
+#include <cstdint>
 #include <cstring>
+#include <filesystem>
+#include <initializer_list>
 #include <string>
 #include <vector>
 
@@ -32,6 +36,15 @@ std::string failure(const std::string &content) {
 void expectFailure(const std::string &content, const std::string &expected) {
     const std::string message = failure(content);
     EXPECT_NE(message.find(expected), std::string::npos) << "'" << message << "' should contain '" << expected << "'";
+}
+
+void expectFailureOfFile(const std::string &path, const std::string &expected) {
+    try {
+        (void)readMesh(CommunicatorView(MPI_COMM_WORLD), path);
+        ADD_FAILURE() << "nothing failed";
+    } catch (const DataError &error) {
+        EXPECT_NE(error.message().find(expected), std::string::npos) << error.message();
+    }
 }
 
 std::vector<std::string> namesOf(const SourceMesh &mesh) {
@@ -95,6 +108,14 @@ TEST(WildGmsh, OtherVersionsAreNamedWithWhatToDo) {
         expectFailure(text, "line 2: version " + version + " of the format is not supported; 2.0 to 2.2 and 4.1 are");
         expectFailure(text, "-save -format msh41");
     }
+}
+
+TEST(WildGmsh, VersionsAreReadAsNumbers) {
+    for (const std::string version : {"2.200000", "2.2000000000000002", "2", "2.0", "2.10"})
+        EXPECT_EQ(failure("$MeshFormat\n" + version + " 0 8\n$EndMeshFormat\n" + square), "") << version;
+    for (const std::string version : {"2.25", "2.2x", "nan", "-2.2", "1e999"})
+        expectFailure("$MeshFormat\n" + version + " 0 8\n$EndMeshFormat\n" + square,
+                      "version " + version + " of the format is not supported");
 }
 
 TEST(WildGmsh, HigherOrderIsNamedWithWhatToDo) {
@@ -252,8 +273,58 @@ TEST(WildFiles, ABaseIsRefusedWhereThereAreNone) {
     EXPECT_EQ(messageOf(triangle), "");
 }
 
-TEST(WildFiles, ResultsAreNoMesh) {
-    expectFailure("\x89HDF\r\n\x1a\n" + std::string(500, ' ') + "VTKHDF", "it is a VTKHDF file of results");
+TEST(WildFiles, KindsOfOtherFilesAreNamedWithWhatConvertsThem) {
+    const std::string nothing(4, '\0');
+    const auto words = [](std::initializer_list<std::int32_t> values) {
+        return std::string(reinterpret_cast<const char *>(values.begin()), 4 * values.size());
+    };
+    const std::pair<std::string, std::string> kinds[] = {
+        {"", "it is empty"},
+        {"\xef\xbb\xbf$MeshFormat\n", "it is text with a byte order mark; save it as text without one"},
+        {"\x1f\x8b more", "it is compressed (gzip); unpack it"},
+        {"# vtk DataFile Version 3.0\n", "it is a VTK file; meshio converts it"},
+        {"<?xml version=\"1.0\"?>\n<VTKFile type=\"UnstructuredGrid\">", "it is a VTK file; meshio converts it"},
+        {"<?xml version=\"1.0\"?>\n<!DOCTYPE Xdmf>\n<Xdmf>", "it is an XDMF file; meshio converts it"},
+        {"<?xml version=\"1.0\"?>\n<html>", "it is XML"},
+        {"CDF\x01" + nothing + "num_nodes num_elem", "it is an Exodus mesh; meshio converts it"},
+        {"CDF\x02" + nothing + "time lat lon", "it is a NetCDF file without an Exodus mesh"},
+        {"solid cube\nfacet normal", "it is a surface in STL, which has no cells"},
+        {"ISO-10303-21;\nHEADER;", "it is a geometry in STEP; mesh it first"},
+        {"TITLE = \"a flow\"\nVARIABLES = \"X\"", "it is a Tecplot file; meshio converts it"},
+        {"/*---*- C++ -*---*\\\n|  a banner |\n\\*---*/\nFoamFile\n{\n version 2.0;",
+         "it is an OpenFOAM file; ParaView"},
+        {"(0 \"GAMBIT to Fluent File\")\n\n(2 3)\n", "it is a Fluent mesh; Fluent exports CGNS"},
+        {"\nMeshVersionFormatted 2\nDimension 3\n", "it is a Medit mesh; Gmsh converts it"},
+        {words({1, 3, 3, 36}), "it is a Medit mesh; Gmsh converts it"},
+        {words({0x01000000, 0x03000000}), "it is a Medit mesh; Gmsh converts it"},
+        {"$pyNastran: version=msc\n$NODES\nGRID           1              0.      0.      0.\n",
+         "it is a Nastran file; Gmsh converts it"},
+        {"SOL 101\nCEND\nBEGIN BULK\nGRID,1,,0.,0.,0.\n", "it is a Nastran file; Gmsh converts it"},
+        {"*KEYWORD\n*NODE\n", "it is an LS-DYNA file"},
+        {"*Heading\n a part\n*NODE\n1, 0., 0., 0.\n", "it is an Abaqus or CalculiX file; meshio converts it"},
+        {"** a comment\n*NODE\n1, 0., 0., 0.\n", "it is an Abaqus or CalculiX file; meshio converts it"},
+        {"    -1\n  2411\n         1         1         1        11\n", "it is an I-DEAS universal file (UNV)"},
+        {"mesh3d\ndimension\n3\n", "it is a Netgen mesh; meshio converts it"},
+        {"4 4 0 1 0 0 0\n0 0 0\n1 0 0\n", "it is a UGRID mesh; meshio converts it"},
+        {words({1, 0, 0, 1, 0, 0, 0}) + std::string(24 + 16, 'x'), "it is a UGRID mesh; meshio converts it"},
+        {"4 2 4\n0 0 1\n1 0 1\n1 1 1\n0 1 1\n1 2 3 0\n", "it is a FreeFem mesh; savemesh(Th, \"NEW.mesh\")"},
+        {"no format of anybody", "(CGNS, Gmsh, SU2)"},
+    };
+    for (const auto &[content, expected] : kinds) {
+        expectFailure(content, "is not a mesh file of a known format (CGNS, Gmsh, SU2)");
+        expectFailure(content, expected);
+    }
+}
+
+TEST(WildFiles, FoldersOfOpenFoamAreNamed) {
+    const CommunicatorView comm(MPI_COMM_WORLD);
+    const DNDS::test::TemporaryFolder folder;
+    expectFailureOfFile(folder.path(), "is not a file");
+    comm.guarded([&] {
+        if (comm.rank() == 0)
+            std::filesystem::create_directories(folder.path() + "/constant/polyMesh");
+    });
+    expectFailureOfFile(folder.path(), "it is an OpenFOAM case; ParaView");
 }
 
 TEST(WildGmsh, NamesWithoutEntitiesAreToldToBeUseless) {

@@ -1,0 +1,265 @@
+#include "DNDS/Geom/Read/OtherFiles.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+#include <charconv>
+#include <cstdint>
+#include <cstring>
+#include <filesystem>
+#include <optional>
+#include <vector>
+
+namespace DNDS::Geom {
+
+namespace {
+
+using namespace std::string_view_literals;
+
+constexpr std::string_view blanks = " \t\r\n";
+
+/// The next line that is neither empty nor begins with `comment`, without blanks around it; "" at the end.
+std::string_view nextLine(std::string_view &text, char comment = '\0') {
+    while (!text.empty()) {
+        const std::size_t end = std::min(text.find('\n'), text.size());
+        std::string_view line = text.substr(0, end);
+        text.remove_prefix(std::min(end + 1, text.size()));
+        line.remove_prefix(std::min(line.find_first_not_of(blanks), line.size()));
+        line = line.substr(0, line.find_last_not_of(blanks) + 1);
+        if (!line.empty() && line[0] != comment)
+            return line;
+    }
+    return {};
+}
+
+/// The numbers of a line; nothing if it has anything else.
+std::optional<std::vector<double>> numbersOf(std::string_view line) {
+    std::vector<double> numbers;
+    while (!line.empty()) {
+        double number = 0;
+        const auto [end, error] = std::from_chars(line.data(), line.data() + line.size(), number);
+        if (error != std::errc() || numbers.size() > 7)
+            return std::nullopt;
+        numbers.push_back(number);
+        line.remove_prefix(static_cast<std::size_t>(end - line.data()));
+        const std::size_t blank = line.find_first_not_of(blanks);
+        if (blank == 0)
+            return std::nullopt;
+        line.remove_prefix(std::min(blank, line.size()));
+    }
+    return numbers;
+}
+
+/// Whether the file begins with a line of `counts` whole numbers and a line of `least` to `most` numbers.
+bool beginsWithCounts(const FileStart &file, std::size_t counts, std::size_t least, std::size_t most) {
+    std::string_view text = file.bytes;
+    const auto first = numbersOf(nextLine(text));
+    const auto second = numbersOf(nextLine(text));
+    const auto isCount = [](double n) { return n >= 0 && n < 1e15 && n == static_cast<double>(static_cast<index>(n)); };
+    return first && first->size() == counts && std::ranges::all_of(*first, isCount) && (*first)[0] > 0 && second &&
+           second->size() >= least && second->size() <= most;
+}
+
+std::uint32_t wordAt(std::string_view bytes, std::size_t word, bool swapped) {
+    std::array<unsigned char, 4> b{};
+    std::memcpy(b.data(), bytes.data() + 4 * word, 4);
+    if (swapped)
+        std::reverse(b.begin(), b.end());
+    std::uint32_t value = 0;
+    std::memcpy(&value, b.data(), 4);
+    return value;
+}
+
+bool isFreeFem(const FileStart &file) { return beginsWithCounts(file, 3, 3, 4); }
+
+/// Text; or binary, of either byte order and precision: then the counts explain the size of the file.
+bool isUgrid(const FileStart &file) {
+    if (beginsWithCounts(file, 7, 3, 3))
+        return true;
+    if (file.bytes.size() < 28)
+        return false;
+    for (const bool swapped : {false, true}) {
+        std::array<index, 7> n{}; // nodes, triangles, quadrilaterals, tetrahedra, pyramids, prisms, hexahedra
+        for (std::size_t k = 0; k < 7; k++)
+            n[k] = wordAt(file.bytes, k, swapped);
+        const index elements = 28 + 4 * (4 * n[1] + 5 * n[2] + 4 * n[3] + 5 * n[4] + 6 * n[5] + 8 * n[6]);
+        if (n[0] > 0 && (file.size == elements + 24 * n[0] || file.size == elements + 12 * n[0]))
+            return true;
+    }
+    return false;
+}
+
+bool isMedit(const FileStart &file) {
+    std::string_view text = file.bytes;
+    if (nextLine(text, '#').starts_with("MeshVersionFormatted"))
+        return true;
+    for (const bool swapped : {false, true}) // the number 1, then the version
+        if (file.bytes.size() >= 8 && wordAt(file.bytes, 0, swapped) == 1 && wordAt(file.bytes, 1, swapped) >= 1 &&
+            wordAt(file.bytes, 1, swapped) <= 4)
+            return true;
+    return false;
+}
+
+/// Comments begin with $, as sections of Gmsh do.
+bool isNastran(const FileStart &file) {
+    if (file.bytes.find("$MeshFormat") != std::string_view::npos)
+        return false;
+    for (std::string_view text = file.bytes, line = nextLine(text, '$'); !line.empty(); line = nextLine(text, '$'))
+        for (const std::string_view card : {"GRID "sv, "GRID,"sv, "GRID*"sv, "BEGIN BULK"sv, "CEND"sv, "CQUAD4 "sv})
+            if (line.starts_with(card))
+                return true;
+    return false;
+}
+
+bool isAbaqus(const FileStart &file) {
+    std::string_view text = file.bytes;
+    const std::string_view line = nextLine(text);
+    return line.size() > 2 && line[0] == '*' && (line[1] == '*' || std::isalpha(static_cast<unsigned char>(line[1])));
+}
+
+bool isFluent(const FileStart &file) {
+    std::string_view text = file.bytes;
+    const std::string_view line = nextLine(text);
+    return line.size() > 1 && line[0] == '(' && std::isdigit(static_cast<unsigned char>(line[1])) != 0;
+}
+
+bool isOpenFoam(const FileStart &file) {
+    std::string_view text = file.bytes;
+    const std::string_view line = nextLine(text);
+    return line.starts_with("FoamFile") ||
+           (line.starts_with("/*") && file.bytes.substr(0, 4096).find("\nFoamFile") != std::string_view::npos);
+}
+
+bool isUniversal(const FileStart &file) {
+    std::string_view text = file.bytes;
+    const std::string_view first = nextLine(text);
+    const auto dataset = numbersOf(nextLine(text));
+    return first == "-1" && dataset && dataset->size() == 1 && (*dataset)[0] > 0;
+}
+
+bool isTecplot(const FileStart &file) {
+    std::string_view text = file.bytes;
+    std::string word(nextLine(text, '#'));
+    word.resize(std::min(word.find_first_of(" \t="), word.size()));
+    std::ranges::transform(word, word.begin(), [](unsigned char c) { return static_cast<char>(std::toupper(c)); });
+    return word == "TITLE" || word == "VARIABLES" || word == "ZONE";
+}
+
+bool isNetgen(const FileStart &file) {
+    std::string_view text = file.bytes;
+    return nextLine(text, '#').starts_with("mesh3d");
+}
+
+bool isExodus(const FileStart &file) {
+    return file.bytes.starts_with("CDF") && file.bytes.find("num_nodes") != std::string_view::npos &&
+           file.bytes.find("num_elem") != std::string_view::npos;
+}
+
+/// XML whose begin has `element`.
+bool isXmlOf(const FileStart &file, std::string_view element) {
+    return file.bytes.starts_with('<') && file.bytes.substr(0, 4096).find(element) != std::string_view::npos;
+}
+
+constexpr auto byGmsh = "Gmsh converts it: gmsh FILE -save -format msh41 -o NEW.msh"sv;
+constexpr auto byMeshio = "meshio converts it: meshio convert FILE NEW.msh"sv;
+constexpr auto byParaView = "ParaView (5.11 and later) reads it and saves CGNS"sv;
+constexpr auto unpack = "unpack it"sv;
+constexpr auto fromFluent = "Fluent exports CGNS; or ParaView (5.11 and later) reads it and saves CGNS"sv;
+constexpr auto fromFreeFem = "savemesh(Th, \"NEW.mesh\") in FreeFem writes a Medit mesh, which Gmsh converts"sv;
+
+/// A file fits where all that is given fits.
+struct Signature {
+    std::string_view what;
+    std::string_view advice;
+    std::string_view begin{};                   ///< first bytes
+    bool (*test)(const FileStart &) = nullptr;  ///< their content
+    std::array<std::string_view, 2> hdfNames{}; ///< in the root of an HDF5 file
+};
+
+constexpr std::array signatures{
+    Signature{"text with a byte order mark", "save it as text without one", "\xef\xbb\xbf"},
+    Signature{"text in UTF-16", "save it as ASCII or UTF-8", "\xff\xfe"},
+    Signature{"text in UTF-16", "save it as ASCII or UTF-8", "\xfe\xff"},
+    Signature{"compressed (gzip)", unpack, "\x1f\x8b"},
+    Signature{"compressed (bzip2)", unpack, "BZh"},
+    Signature{"compressed (xz)", unpack, "\3757zXZ"},
+    Signature{"compressed (zstd)", unpack, "\x28\xb5\x2f\xfd"},
+    Signature{"compressed (zip)", unpack, "PK\x03\x04"},
+    Signature{"a VTK file", byMeshio, "# vtk DataFile"},
+    Signature{"a VTK file", byMeshio, {}, [](const FileStart &file) { return isXmlOf(file, "<VTKFile"); }},
+    Signature{"an XDMF file", byMeshio, {}, [](const FileStart &file) { return isXmlOf(file, "<Xdmf"); }},
+    Signature{"a DOLFIN mesh", byMeshio, {}, [](const FileStart &file) { return isXmlOf(file, "<dolfin"); }},
+    Signature{"XML", "convert what it describes to CGNS, Gmsh or SU2", "<?xml"},
+    Signature{"an Exodus mesh", byMeshio, {}, isExodus},
+    Signature{"a NetCDF file without an Exodus mesh", "convert what it describes to CGNS, Gmsh or SU2", "CDF"},
+    Signature{"a surface in STL, which has no cells", "give the mesh of the volume", "solid "},
+    Signature{"a surface in PLY, which has no cells", "give the mesh of the volume", "ply"},
+    Signature{"a geometry in STEP", "mesh it first, for example with Gmsh", "ISO-10303-21"},
+    Signature{"a Tecplot file", "save the mesh as CGNS", "#!TD"},
+    Signature{"a Tecplot file", byMeshio, {}, isTecplot},
+    Signature{"an OpenFOAM file", byParaView, {}, isOpenFoam},
+    Signature{"a Fluent mesh", fromFluent, {}, isFluent},
+    Signature{"a Medit mesh", byGmsh, {}, isMedit},
+    Signature{"a Nastran file", byGmsh, {}, isNastran},
+    Signature{"an LS-DYNA file", "save the mesh as Nastran, which Gmsh converts", "*KEYWORD"},
+    Signature{"an Abaqus or CalculiX file", byMeshio, {}, isAbaqus},
+    Signature{"an I-DEAS universal file (UNV)", byGmsh, {}, isUniversal},
+    Signature{"a Netgen mesh", byMeshio, {}, isNetgen},
+    Signature{"a UGRID mesh", byMeshio, {}, isUgrid},
+    Signature{"a FreeFem mesh", fromFreeFem, {}, isFreeFem},
+    Signature{"a VTKHDF file of results", "give the mesh that they were computed on", {}, nullptr, {"VTKHDF"}},
+    Signature{"a MED mesh", byMeshio, {}, nullptr, {"ENS_MAA"}},
+    Signature{"a MED file without a mesh", "give the mesh", {}, nullptr, {"INFOS_GENERALES"}},
+    Signature{"a MOAB mesh (h5m)", byMeshio, {}, nullptr, {"tstt"}},
+    Signature{"an Exodus mesh", byMeshio, {}, nullptr, {"num_nodes", "num_elem"}},
+    Signature{"a Fluent case", fromFluent, {}, nullptr, {"meshes", "settings"}},
+};
+
+bool fits(const Signature &signature, const FileStart &file) {
+    const auto isThere = [&](std::string_view name) {
+        return name.empty() || std::ranges::find(file.hdfNames, name) != file.hdfNames.end();
+    };
+    return file.bytes.starts_with(signature.begin) && (signature.test == nullptr || signature.test(file)) &&
+           std::ranges::all_of(signature.hdfNames, isThere);
+}
+
+std::string sentence(std::string_view what, std::string_view advice) {
+    return fmt::format("it is {}; {}", what, advice);
+}
+
+} // namespace
+
+std::string describeOtherFile(const FileStart &file) {
+    if (file.bytes.empty())
+        return "it is empty";
+    const auto isCgns = [](std::string_view name) {
+        return name == "CGNSLibraryVersion" || name == " format" || name == " hdf5version";
+    };
+    if (std::ranges::find(file.hdfNames, "CGNSLibraryVersion") != file.hdfNames.end())
+        return "";
+    const auto *const found =
+        std::ranges::find_if(signatures, [&](const Signature &signature) { return fits(signature, file); });
+    if (found != signatures.end())
+        return sentence(found->what, found->advice);
+    if (file.hdfNames.empty() || std::ranges::any_of(file.hdfNames, isCgns))
+        return "";
+    const auto shown = file.hdfNames.first(std::min<std::size_t>(file.hdfNames.size(), 5));
+    return sentence(fmt::format("an HDF5 file without CGNS: its root has '{}'", fmt::join(shown, "', '")),
+                    "convert what it describes to CGNS, Gmsh or SU2");
+}
+
+std::string describeFolder(const std::string &path) {
+    const std::filesystem::path folder(path);
+    std::error_code none;
+    if (!std::filesystem::is_directory(folder, none))
+        return "";
+    for (const char *mesh : {"constant/polyMesh", "polyMesh", "faces"})
+        if (std::filesystem::exists(folder / mesh, none))
+            return sentence("an OpenFOAM case", byParaView);
+    return "";
+}
+
+} // namespace DNDS::Geom

@@ -1,0 +1,27 @@
+/// @file OtherFiles.hpp
+/// @brief Names files that are no meshes of a format that DNDS reads, and the tools that convert them.
+#pragma once
+
+#include "DNDS/Base/Types.hpp"
+
+#include <span>
+#include <string>
+#include <string_view>
+
+namespace DNDS::Geom {
+
+/// What is known of a file without reading all of it.
+struct FileStart {
+    std::string_view bytes;                  ///< the first ones
+    index size = 0;                          ///< of the whole file; 0 if unknown
+    std::span<const std::string> hdfNames{}; ///< in the root group of an HDF5 file
+};
+
+/// "it is a Medit mesh; Gmsh converts it: ..." for files of other formats, found in one table of signatures; "" for
+/// files that DNDS reads and for unknown ones. Local.
+std::string describeOtherFile(const FileStart &file);
+
+/// The same for a folder: "" unless it is an OpenFOAM case or its mesh. Local.
+std::string describeFolder(const std::string &path);
+
+} // namespace DNDS::Geom
