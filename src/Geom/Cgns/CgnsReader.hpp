@@ -12,7 +12,7 @@ namespace DNDS::Geom {
 
 /// Choices for `readCgns`; the same on all ranks.
 struct CgnsOptions {
-    std::string base; ///< the base to read; "" for the first with cells of two or three dimensions
+    std::string base; ///< the base to read; "" for the only one with cells of two or three dimensions
 
     /// Whether coincident nodes of different zones become one node, in addition to those that the file's connections
     /// join.
@@ -55,8 +55,9 @@ void requireSameOptions(CommunicatorView comm, const CgnsOptions &options);
 /// kept.
 ///
 /// The result does not depend on the number of ranks, except where lists are cut. Errors, the same on all ranks:
-/// DataError, with file, zone, section and element, if the file is not a CGNS file, is damaged, or contradicts itself;
-/// ArgumentError for an unknown base; NotBuiltError for a file type that this build cannot read.
+/// DataError, with file, zone, section and element, if the file is not a CGNS file, is damaged, contradicts itself, or
+/// has several bases with cells and none is chosen; ArgumentError for an unknown base; NotBuiltError for a file type
+/// that this build cannot read.
 ///
 /// Sources: CGNS Standard Interface Data Structures (SIDS) and SIDS file mapping manual, versions 2.5 to 4.5.
 SourceMesh readCgns(CommunicatorView comm, const std::string &path, const CgnsOptions &options = {});

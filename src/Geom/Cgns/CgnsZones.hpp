@@ -25,9 +25,9 @@ struct CgnsZones {
     std::vector<std::string> warnings;
 };
 
-/// Reads the zones and connections of a base ("": the first with cells of two or three dimensions). Collective. Rank 0
-/// reads the tree of small nodes and broadcasts it. Throws on all ranks as `readCgns`, and DataError for zones that are
-/// not structured: those are for `readCgns`.
+/// Reads the zones and connections of a base ("": the only one with cells of two or three dimensions). Collective. Rank
+/// 0 reads the tree of small nodes and broadcasts it. Throws on all ranks as `readCgns`, and DataError for zones that
+/// are not structured: those are for `readCgns`.
 CgnsZones readCgnsZones(CommunicatorView comm, const std::string &path, const std::string &base = "");
 
 /// Reads the centres of all cells, the mean of their vertices: `centres` is a field on blocks of the zones with as many

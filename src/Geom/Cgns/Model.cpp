@@ -2,6 +2,8 @@
 
 #include "DNDS/Geom/Cgns/ModelBuilder.hpp"
 
+#include <fmt/ranges.h>
+
 #include <cmath>
 
 namespace DNDS::Geom::Cgns {
@@ -49,17 +51,24 @@ bool ModelBuilder::hasCells(const TreeNode &base) {
 }
 
 void ModelBuilder::chooseBase() {
-    std::string names;
+    std::vector<std::string> names;
+    std::vector<std::string> withCells;
     for (const TreeNode &node : root_.children) {
         if (node.label != "CGNSBase_t")
             continue;
-        names += fmt::format("{}'{}'", names.empty() ? "" : ", ", node.name);
+        names.push_back(fmt::format("'{}'", node.name));
+        if (hasCells(node))
+            withCells.push_back(names.back());
         if (baseNode_ == nullptr && (options_.base.empty() ? hasCells(node) : node.name == options_.base))
             baseNode_ = &node;
     }
     DNDS_CHECK(baseNode_ != nullptr || options_.base.empty(), ArgumentError, "{}: no base '{}'; there are: {}",
-               model_.file, options_.base, names);
+               model_.file, options_.base, fmt::join(names, ", "));
     DNDS_CHECK(baseNode_ != nullptr, DataError, "{}: no base with cells of two or three dimensions", model_.file);
+    DNDS_CHECK(!options_.base.empty() || withCells.size() == 1, DataError,
+               "{}: files of several bases are read one base at a time: choose one of {} (dnds-mesh --base, "
+               "CgnsOptions::base)",
+               model_.file, fmt::join(withCells, ", "));
     const TreeNode &base = *baseNode_;
     model_.base = base.name;
     DNDS_CHECK(base.integers.size() == 2 && base.integers[0] >= 2 && base.integers[0] <= 3 &&
@@ -90,8 +99,13 @@ void ModelBuilder::readZone(const TreeNode &node) {
     zone.structured = type != "Unstructured";
     zone.dimensions = zone.structured ? model_.cellDimension : 1;
     const auto width = static_cast<std::size_t>(zone.dimensions);
-    DNDS_CHECK((type.empty() || type == "Structured" || type == "Unstructured") && node.integers.size() == 3 * width,
+    DNDS_CHECK((type.empty() || type == "Structured" || type == "Unstructured") && !node.integers.empty() &&
+                   node.integers.size() % 3 == 0,
                DataError, "{}: zone '{}' does not state its type and size", model_.file, node.name);
+    DNDS_CHECK(node.integers.size() == 3 * width, DataError,
+               "{}: zone '{}' has {} indices, but {} zones of base '{}' have {}{}", model_.file, node.name,
+               node.integers.size() / 3, zone.structured ? "structured" : "unstructured", model_.base, width,
+               zone.structured ? ", as many as its cells have dimensions: a surface needs a base of its own" : "");
     zone.nodes = 1;
     zone.cells = 1;
     for (std::size_t k = 0; k < width; k++) {

@@ -50,11 +50,17 @@ void ModelBuilder::addConnection(const TreeNode &node, const TreeNode &group, in
     const auto points = readValidPoints(node, zone, "", where);
     const auto donorPoints = readValidPoints(node, connection.donor, "Donor", where);
     const auto structured = [&](int of) { return model_.zones[static_cast<std::size_t>(of)].structured; };
-    const auto hasNumbers = [&](const std::optional<PointSet> &set) { return set && !set->grid; };
-    if (type != "Abutting1to1" || location == "CellCenter" || !hasNumbers(points) || !hasNumbers(donorPoints)) {
-        model_.warnings.push_back(fmt::format("{}: type '{}' at '{}' is left out; only Abutting1to1 between vertices "
-                                              "or faces, of structured zones in lists, is read",
-                                              where, type, location));
+    std::string reason;
+    if (type != "Abutting1to1" || location == "CellCenter" || (points && points->grid) ||
+        (donorPoints && donorPoints->grid))
+        reason = fmt::format("type '{}' at '{}' is left out; only Abutting1to1 between vertices or faces, of "
+                             "structured zones in lists, is read",
+                             type, location);
+    else if (!points || !donorPoints)
+        reason = fmt::format("it is left out: it has no list of the {} (PointList{})",
+                             points ? "other zone's points" : "zone's points", points ? "Donor" : "");
+    if (!reason.empty()) {
+        model_.warnings.push_back(fmt::format("{}: {}", where, reason));
         return;
     }
     connection.points = *points;

@@ -5,6 +5,7 @@
 #include "DNDS/Geom/Build/BuildMesh.hpp"
 #include "DNDS/Geom/Cgns/CgnsWriter.hpp"
 #include "DNDS/Geom/Generate/BoxMesh.hpp"
+#include "DNDS/Geom/Read/ReadMesh.hpp"
 #include "Geom/Cgns/BoxGrid.hpp"
 
 #include <gtest/gtest.h>
@@ -104,14 +105,11 @@ TEST(WildCgns, ConnectionsToOtherBasesAreLeftOut) {
                 f.zone(base, "Only", 0, 0);
         }
     });
-    for (const std::string base : {"", "Fluid"}) {
-        CgnsOptions options;
-        options.base = base;
-        const SourceMesh mesh = readWhole(file, options);
-        EXPECT_EQ(mesh.nodes(), grid.nodes()); // the zone of the same name in this base is not joined
-        EXPECT_NE(messageWith(mesh.warnings, "connection 'across' is left out: zone 'Solid/Zone' is in base 'Solid'"),
-                  "");
-    }
+    CgnsOptions options;
+    options.base = "Fluid";
+    const SourceMesh mesh = readWhole(file, options);
+    EXPECT_EQ(mesh.nodes(), grid.nodes()); // the zone of the same name in this base is not joined
+    EXPECT_NE(messageWith(mesh.warnings, "connection 'across' is left out: zone 'Solid/Zone' is in base 'Solid'"), "");
     const WrittenFile lost;
     lost.write(FileType::Hdf5, 3.4F, [&](CgnsFile &f) {
         const double zone = f.zone(f.base("Fluid", 3, 3), "Zone", grid.nodes(), grid.cells());
@@ -120,6 +118,69 @@ TEST(WildCgns, ConnectionsToOtherBasesAreLeftOut) {
         f.connection(zone, "across", "Gone/Zone", grid.nodesX(true), grid.nodesX(false));
     });
     EXPECT_NE(failureOf(lost).find("connection 'across': there is no zone 'Gone/Zone'"), std::string::npos);
+}
+
+TEST(WildCgns, ConnectionsWithoutAListAreToldWhichIsMissing) {
+    const Grid grid{2, 1, 1};
+    for (const bool donor : {true, false}) {
+        const WrittenFile file;
+        file.write(FileType::Hdf5, 3.4F, [&](CgnsFile &f) {
+            const double zone = f.zone(f.base("Base", 3, 3), "Zone", grid.nodes(), grid.cells());
+            f.coordinates(zone, grid.points());
+            f.section(zone, "Cubes", hexa8, 1, grid.cells(), grid.hexahedra());
+            const double group = f.add(zone, "ZoneGridConnectivity", "ZoneGridConnectivity_t");
+            const double join = f.add(group, "join", "GridConnectivity_t", std::string("Zone"));
+            f.add(join, "GridConnectivityType", "GridConnectivityType_t", std::string("Abutting1to1"));
+            const Ints list = grid.nodesX(true);
+            f.add(join, donor ? "PointList" : "PointListDonor", "IndexArray_t", list,
+                  {1, static_cast<int>(list.size())});
+        });
+        EXPECT_NE(messageWith(readWhole(file).warnings,
+                              donor ? "connection 'join': it is left out: it has no list of the other zone's points "
+                                      "(PointListDonor)"
+                                    : "connection 'join': it is left out: it has no list of the zone's points "
+                                      "(PointList)"),
+                  "");
+    }
+}
+
+TEST(WildCgns, ZonesWhoseIndicesDoNotFitTheirBaseAreExplained) {
+    const Grid grid{2, 2, 0};
+    const WrittenFile file;
+    file.write(FileType::Hdf5, 3.4F, [&](CgnsFile &f) {
+        f.coordinates(f.structuredZone(f.base("Base", 3, 3), "Wall", {3, 3}), grid.points());
+    });
+    EXPECT_NE(failureOf(file).find("zone 'Wall' has 2 indices, but structured zones of base 'Base' have 3, as many as "
+                                   "its cells have dimensions: a surface needs a base of its own"),
+              std::string::npos)
+        << failureOf(file);
+}
+
+TEST(WildCgns, HdfFilesWithoutCgnsAreNamed) {
+    const std::pair<std::vector<std::string>, std::string> kinds[] = {
+        {{"VTKHDF"}, "it is a VTKHDF file of results; give the mesh that they were computed on"},
+        {{"ENS_MAA", "INFOS_GENERALES"}, "it is a MED mesh; meshio converts it"},
+        {{"coordx", "num_elem", "num_nodes"}, "it is an Exodus mesh; meshio converts it"},
+        {{"meshes", "settings"}, "it is a Fluent case; Fluent exports CGNS"},
+        {{"tstt"}, "it is a MOAB mesh (h5m); meshio converts it"},
+    };
+    const auto expect = [](const WrittenFile &file, const std::string &expected) {
+        try {
+            (void)readMesh(CommunicatorView(MPI_COMM_WORLD), file.path());
+            ADD_FAILURE() << "nothing failed";
+        } catch (const DataError &error) {
+            EXPECT_NE(error.message().find(expected), std::string::npos) << error.message();
+        }
+    };
+    for (const auto &[names, expected] : kinds)
+        for (const float version : {0.0F, 3.4F}) { // a base of a CGNS file may have any name
+            const WrittenFile file;
+            file.write(FileType::Hdf5, version, [&, members = names](CgnsFile &f) {
+                for (const std::string &name : members)
+                    f.add(f.root(), name, "");
+            });
+            expect(file, version > 0.0F ? "no base with cells" : expected);
+        }
 }
 
 TEST(WildCgns, TypesOfVersion30AreRenumbered) {

@@ -382,14 +382,43 @@ TEST(CgnsWritten, OneOfSeveralBasesIsRead) {
             f.section(zone, "Cells", 17, 1, n, grid.hexahedra());
         }
     });
-    EXPECT_EQ(readWhole(file).cells.globalSize, 2);
     CgnsOptions options;
+    options.base = "Base2";
+    EXPECT_EQ(readWhole(file, options).cells.globalSize, 2);
     options.base = "Base3";
     EXPECT_EQ(readWhole(file, options).cells.globalSize, 3);
     options.base = "Base4";
     EXPECT_THROW(readCgns(comm, file.path(), options), ArgumentError);
     options.base = "Empty";
     EXPECT_THROW(readCgns(comm, file.path(), options), DataError);
+}
+
+TEST(CgnsWritten, BasesAreNotDroppedWithoutAWord) {
+    const Grid grid{2, 1, 1};
+    for (const FileType type : bothTypes) {
+        const WrittenFile file;
+        const auto write = [&](int bases) {
+            file.write(type, 3.2F, [&](CgnsFile &f) {
+                f.base("Empty", 3, 3);
+                for (int n = 0; n < bases; n++) {
+                    const double zone = f.zone(f.base(n == 0 ? "Fluid" : "Solid", 3, 3), "Zone", grid.nodes(), 2);
+                    f.coordinates(zone, grid.points());
+                    f.section(zone, "Cells", 17, 1, 2, grid.hexahedra());
+                }
+            });
+        };
+        write(1);
+        EXPECT_EQ(readWhole(file).cells.globalSize, 2) << "one base with cells needs no choice";
+        write(2);
+        try {
+            (void)readWhole(file);
+            ADD_FAILURE() << "a base was dropped";
+        } catch (const DataError &error) {
+            EXPECT_NE(error.message().find("choose one of 'Fluid', 'Solid' (dnds-mesh --base, CgnsOptions::base)"),
+                      std::string::npos)
+                << error.message();
+        }
+    }
 }
 
 TEST(CgnsWritten, LinksAreFollowedIntoOtherFiles) {
