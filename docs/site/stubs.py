@@ -33,7 +33,10 @@ def class_(node):
 
 def page(files):
     """One page of all public classes and functions in `files`, a list of (title, path)."""
-    lines = ["# Python reference", "", "All public names of the package; [Python](docs/python.md) teaches them.", ""]
+    complete = any(path.suffix == ".pyi" for _, path in files)
+    what = "All public names of the package" if complete else (
+        "Only what is written in Python: this site was made without a build of the module, which has most of the package")
+    lines = ["# Python reference", "", f"{what}; [Python](docs/python.md) teaches them.", ""]
     for title, path in files:
         tree = ast.parse(path.read_text())
         functions = [node for node in tree.body if isinstance(node, ast.FunctionDef) and public(node)]

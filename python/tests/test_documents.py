@@ -38,6 +38,18 @@ def test_code_stands_in_the_examples():
         assert any(block in source for source in sources), f"no example holds\n{block}"
 
 
+def test_expressions_for_users_of_other_libraries_work():
+    text = (ROOT / "docs/coming_from.md").read_text()
+    table = text[text.index("| DOLFINx in Python | DNDS |"):].split("\n\n")[0]
+    expressions = [code for line in table.splitlines() for code in re.findall(r"`([^`]*)`", line.split("|")[2])
+                   if code.startswith("mesh.") or code.startswith("u.")]
+    assert len(expressions) >= 8
+    program = ["import dnds", "mesh = dnds.Mesh.box('triangles', (4, 4))", "u = mesh.field(name='u')",
+               "rows, c = [0], 0"]
+    program += [code.replace('"wall"', '"x-"') for code in expressions]
+    run(1, "-c", "\n".join(program))
+
+
 @pytest.mark.parametrize("block", blocks("console"), ids=lambda block: block.splitlines()[0])
 def test_output_is_what_examples_print(block):
     command, expected = block.split("\n", 1)
