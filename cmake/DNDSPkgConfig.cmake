@@ -30,7 +30,11 @@ Cflags: -std=c++20 -I\${includedir} ${cflags}
 Libs: ${link}${libs}
 "
     @ONLY)
-  install(FILES "${PROJECT_BINARY_DIR}/${name}.pc" DESTINATION "${CMAKE_INSTALL_LIBDIR}/pkgconfig")
+  string(REGEX REPLACE "^DNDS(.)" "\\1" component ${library})
+  install(
+    FILES "${PROJECT_BINARY_DIR}/${name}.pc"
+    DESTINATION "${CMAKE_INSTALL_LIBDIR}/pkgconfig"
+    COMPONENT ${component})
 endfunction()
 
 set(requires fmt eigen3)
