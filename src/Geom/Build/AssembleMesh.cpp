@@ -73,6 +73,7 @@ CellNumbers assembleMesh(UnstructuredMesh &mesh, MigratedCells &&migrated, const
         shareNodes(nodes.blocks, *cellMapping, cells, nodes.partners, layersByNodes, report != nullptr, mesh.origin);
     if (report != nullptr) {
         report->unusedNodes = sharing.unused;
+        report->nodes -= sharing.unused;
         if (sharing.unused > 0)
             report->warnings.push_back(
                 fmt::format("{}: {} nodes are in no cell and are left out", mesh.origin, sharing.unused));

@@ -147,7 +147,7 @@ UnstructuredMesh build(CommunicatorView comm, SourceMesh &source, const MeshOpti
     const auto cellBlocks = GlobalMapping::create(comm, source.cells.size());
     CommunicatorContext &context = *nodeBlocks->context();
     const SourceGeometry geometry = orientCells(*nodeBlocks, source, report, options.openPolyhedra);
-    mesh.planar = mesh.dimension == 2 && geometry.lower[2] == geometry.upper[2];
+    mesh.planar = geometry.planar;
 
     // Gather neighbours in space on one rank, in order along the curve: then most of the following is local.
     progress("curve");

@@ -27,8 +27,8 @@ struct MeshReport {
     int dimension = 0;
     std::vector<TypeCount> cells; ///< of each type that occurs, ascending
     index cellsTotal = 0;
-    index nodes = 0;             ///< listed in the file
-    index unusedNodes = 0;       ///< of them, those in no cell; left out
+    index nodes = 0;             ///< of the mesh
+    index unusedNodes = 0;       ///< besides them: listed in the file and in no cell, left out
     real measure = 0.0;          ///< volume or area as the file orients its cells, from corner nodes
     real volume = 0.0;           ///< the same after reorienting cells
     index turnedCells = 0;       ///< reoriented: left-handed, clockwise or inward

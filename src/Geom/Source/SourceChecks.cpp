@@ -325,10 +325,11 @@ void checkSource(CommunicatorView comm, const SourceMesh &source) {
     DNDS_CHECK(source.cells.globalSize < FaceLink::maxCells && source.globalNodes < FaceLink::maxCells, DataError,
                "{}: {} cells and {} nodes are more than can be numbered", source.origin, source.cells.globalSize,
                source.globalNodes);
+    // One agreement a list: then the first error of the mesh is named, on any number of ranks.
+    comm.guarded([&] { checkBlock(source, source.cells, source.cellDimension, "element"); });
+    comm.guarded([&] { checkBlock(source, source.faces, source.cellDimension - 1, "boundary element"); });
+    comm.guarded([&] { checkMarks(source); });
     comm.guarded([&] {
-        checkBlock(source, source.cells, source.cellDimension, "element");
-        checkBlock(source, source.faces, source.cellDimension - 1, "boundary element");
-        checkMarks(source);
         for (const PeriodicConnection &connection : source.periodic)
             checkTransform(source, connection);
         for (const Point &point : source.coordinates)
@@ -389,6 +390,7 @@ Bounds boundsOf(CommunicatorView comm, std::span<const Point> points) {
 
 SourceGeometry orientCells(const GlobalMapping &blocks, SourceMesh &source, MeshReport &report, bool openPolyhedra) {
     constexpr real flatTolerance = 1e-13;
+    constexpr real planeTolerance = 1e-9; // of the diagonal: round-off of programs that compute z = const
     const CommunicatorView &comm = blocks.context()->comm();
     CellGeometry geometry(blocks, source);
     SourceGeometry result;
@@ -396,7 +398,7 @@ SourceGeometry orientCells(const GlobalMapping &blocks, SourceMesh &source, Mesh
     const auto [lower, upper] = boundsOf(comm, geometry.points());
     result.lower = lower;
     result.upper = upper;
-    const bool planar = source.cellDimension == 2 && result.lower[2] == result.upper[2];
+    result.planar = source.cellDimension == 2 && upper[2] - lower[2] <= planeTolerance * norm(upper - lower);
 
     Finding turned;
     Finding flat;
@@ -420,7 +422,7 @@ SourceGeometry orientCells(const GlobalMapping &blocks, SourceMesh &source, Mesh
             const auto local = std::span<const index>(geometry.nodesOf(c));
             const Point area = source.cellDimension == 2 ? vectorArea(type, local, geometry) : Point{};
             const real measure = source.cellDimension == 3 ? signedVolume(type, local, geometry)
-                                 : planar                  ? area[2]
+                                 : result.planar           ? area[2]
                                                            : norm(area);
             asGiven.push_back(measure);
             asKept.push_back(std::abs(measure));

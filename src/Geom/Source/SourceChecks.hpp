@@ -48,12 +48,14 @@ struct SourceGeometry {
     std::vector<Point> centres; ///< [own cells] mean of the corners
     Point lower{};              ///< of all nodes of cells
     Point upper{};
+    bool planar = false; ///< two-dimensional cells in a plane z = const, but for round-off
 };
 
 /// Reorients cells that are left-handed, clockwise or inward, and faces of polyhedra so that all point outward; fills
 /// in the report's part about cells. Collective, O(source).
 ///
-/// Orientation is not checked for surfaces outside a plane z = const. A polyhedron is closed if each of its edges
+/// Orientation is not checked for surfaces outside a plane z = const; round-off in z, up to 1e-9 of the diagonal of the
+/// mesh, leaves a plane a plane. A polyhedron is closed if each of its edges
 /// belongs to two faces or, with hanging nodes, if its face areas sum to zero. Throws DataError on all ranks, with the
 /// number of open polyhedra and the first, unless `openPolyhedra` allows them; these, elements without volume and
 /// collapsed ones are counted and reported as warnings.

@@ -184,6 +184,7 @@ TEST(SourceChecks, WarnOfFlatAndCollapsedCellsAndUnusedNodes) {
     EXPECT_EQ(report.collapsedCells, 1);
     EXPECT_EQ(report.flatCells, 0);
     EXPECT_EQ(report.unusedNodes, 2);
+    EXPECT_EQ(report.nodes, 10) << "nodes that are left out are not counted";
     EXPECT_EQ(report.volume, 1.5);
     EXPECT_EQ(report.innerFaces, 1);
     EXPECT_EQ(report.boundaryFaces, 5 + 4); // the wedge's collapsed face is none
@@ -198,6 +199,22 @@ TEST(SourceChecks, WarnOfFlatAndCollapsedCellsAndUnusedNodes) {
     (void)buildMesh(world(), whole.slice(world()), options);
     EXPECT_EQ(report.flatCells, 2);
     EXPECT_EQ(report.volume, 0.0);
+}
+
+TEST(SourceChecks, RoundOffInZLeavesAPlaneAPlane) {
+    for (const real noise : {0.0, 1e-16, 1e-12, 1e-3}) {
+        WholeMesh whole = makeBox({.cells = BoxCells::Triangles, .counts = {3, 3, 0}, .turnSome = false});
+        for (std::size_t n = 0; n < whole.points.size(); n++)
+            whole.points[n][2] = static_cast<real>(n % 3) * noise;
+        std::reverse(whole.cells[4].nodes.begin(), whole.cells[4].nodes.end());
+        MeshReport report;
+        const UnstructuredMesh mesh = buildMesh(world(), whole.slice(world()), {.report = &report});
+        EXPECT_EQ(mesh.planar, noise < 1e-3) << noise;
+        EXPECT_EQ(report.turnedCells, noise < 1e-3 ? 1 : 0) << noise;
+        if (mesh.planar) {
+            EXPECT_LT(computeMetrics(mesh).closure, 1e-12);
+        }
+    }
 }
 
 TEST(SourceChecks, AcceptAnEmptyMesh) {
