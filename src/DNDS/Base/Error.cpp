@@ -33,8 +33,11 @@ std::string decorate(ErrorKind kind, std::string_view message, const SourceLocat
     const int rank = errorRank();
     const std::string onRank = rank >= 0 ? fmt::format(" on rank {}", rank) : std::string();
     const char *slash = std::strrchr(where.file, '/');
+    std::string_view function = where.function;
+    if (!function.starts_with("operator<")) // arguments of templates fill a line without saying anything
+        function = function.substr(0, function.find('<'));
     return fmt::format("{}{}: {} [{}:{} in {}]", errorKindName(kind), onRank, message, slash ? slash + 1 : where.file,
-                       where.line, where.function);
+                       where.line, function);
 }
 
 } // namespace

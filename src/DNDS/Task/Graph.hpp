@@ -238,7 +238,7 @@ class Graph {
     /// The same over the rows of a mesh's cells, nodes or faces.
     template <HasRows Entities>
     TaskBuilder<> task(std::string name, const Entities &entities) {
-        RowSpace rows("the rows of '" + name + "'", entities);
+        RowSpace rows("rows of " + name, entities);
         return task(std::move(name), rows);
     }
     /// A task that is no loop: a library call, output. Its functor runs once, on the host, in the thread that runs the

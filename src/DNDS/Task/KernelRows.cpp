@@ -9,4 +9,9 @@ void RowGuard::refuse(index row) const {
                                                                : ""));
 }
 
+void RowGuard::refuseElement(index row, rowsize j, rowsize width) const {
+    throw IndexError(
+        fmt::format("task '{}' {} element {} of row {} of '{}', which has {}", task, verb, j, row, array, width));
+}
+
 } // namespace DNDS::Task

@@ -28,11 +28,18 @@ struct RowGuard {
             refuse(row);
     }
     [[noreturn]] void refuse(index row) const;
+    /// The same for element `j` of a row that has `width` elements.
+    void checkElement(index row, rowsize j, rowsize width) const {
+        if (j < 0 || j >= width) [[unlikely]]
+            refuseElement(row, j, width);
+    }
+    [[noreturn]] void refuseElement(index row, rowsize j, rowsize width) const;
 };
 
 /// The rows of an array that a kernel reads or writes. It is used as the array's own view, owned rows and then ghosts:
 /// `u(row, k)`, `u(row)`, `u[row]`. Trivially copyable. Where the library is built with DNDS_DEBUG_CHECKS, a row that
-/// the task did not declare throws IndexError on the host, naming task, array and row.
+/// the task did not declare, or an element that a row does not have, throws IndexError on the host, naming task, array
+/// and row.
 template <class View>
 class Rows {
   public:
@@ -46,12 +53,10 @@ class Rows {
     /// Element `j` of a row, or its first one; `[]` gives the row as the array's view does.
     DNDS_HOST_DEVICE decltype(auto) operator()(index row, rowsize j) const {
         check(row);
+        checkElement(row, j);
         return view_(row, j);
     }
-    DNDS_HOST_DEVICE decltype(auto) operator()(index row) const {
-        check(row);
-        return view_(row, 0);
-    }
+    DNDS_HOST_DEVICE decltype(auto) operator()(index row) const { return (*this)(row, 0); }
     DNDS_HOST_DEVICE auto operator[](index row) const {
         check(row);
         return view_[row];
@@ -71,6 +76,13 @@ class Rows {
             if (guard_->sameRow && at_ >= 0 && row != at_)
                 guard_->refuse(row);
         }
+#endif
+    }
+
+    DNDS_HOST_DEVICE void checkElement([[maybe_unused]] index row, [[maybe_unused]] rowsize j) const {
+#if defined(DNDS_DEBUG_CHECKS) && !defined(__CUDA_ARCH__)
+        if (guard_ != nullptr)
+            guard_->checkElement(row, j, view_.rowSize(row));
 #endif
     }
 
@@ -106,8 +118,10 @@ class AddedRows {
     template <class T>
     DNDS_HOST_DEVICE void add(index row, rowsize j, const T &value) const {
 #if defined(DNDS_DEBUG_CHECKS) && !defined(__CUDA_ARCH__)
-        if (guard_ != nullptr)
+        if (guard_ != nullptr) {
             guard_->check(row);
+            guard_->checkElement(row, j, view_.rowSize(row));
+        }
 #endif
         if (row >= first_ && row < last_)
             view_(row, j) += value;

@@ -57,6 +57,18 @@ TEST(Error, WhatNamesKindRankTextFileLineAndFunction) {
     EXPECT_EQ(error.where().line, here.line);
 }
 
+TEST(Error, WhatLeavesOutArgumentsOfTemplates) {
+    const auto generic = [](const auto &...values) { DNDS_CHECK(sizeof...(values) > 9, ArgumentError, "too few"); };
+    const std::vector<std::vector<std::string>> lists;
+    const std::string what = caught<ArgumentError>([&] { generic(lists, allKinds, 1.0); }).what();
+    EXPECT_NE(what.find(" in operator()]"), std::string::npos) << what;
+    EXPECT_EQ(what.find("std::"), std::string::npos) << what;
+    const std::string comparing = caught<StateError>([] {
+                                      throw StateError("odd", {"a/file.cpp", 3, "operator<"});
+                                  }).what();
+    EXPECT_NE(comparing.find("[file.cpp:3 in operator<]"), std::string::npos) << comparing;
+}
+
 TEST(Error, TheRankIsThatOfTheMomentOfThrowing) {
     const auto error = [] {
         const WithRank rank(5);

@@ -73,6 +73,24 @@ TEST(DebugGuards, RowsThatWereNotDeclared) {
         expectContains(text, "task 'sum' adds to row");
 }
 
+TEST(DebugGuards, ElementsThatRowsDoNotHave) {
+    const PlanWorld world;
+    auto u = PlanWorld::pair("u", world.cells, 1), v = PlanWorld::pair("v", world.cells, 2);
+    const bool any = world.cells.owned > 0;
+    std::string text = refusedBy(world, any, [&](Graph &graph) {
+        graph.task("read", world.cells).reads(*u).writes(*v).run([](index row, const auto &in, const auto &out) {
+            out(row) = in(row, 1);
+        });
+    });
+    if (any)
+        expectContains(text, "task 'read' reads element 1 of row 0 of 'u', which has 1");
+    text = refusedBy(world, any, [&](Graph &graph) {
+        graph.task("add", world.cells).adds(*v).run([](index row, const auto &out) { out.add(row, -1, 1.0); });
+    });
+    if (any)
+        expectContains(text, "task 'add' adds to element -1 of row 0 of 'v', which has 1");
+}
+
 TEST(DebugGuards, DeclaredRowsAreAllowed) {
     const PlanWorld world;
     auto u = PlanWorld::pair("u", world.cells, 1), v = PlanWorld::pair("v", world.cells, 2);

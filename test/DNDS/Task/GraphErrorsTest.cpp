@@ -249,6 +249,16 @@ TEST_F(GraphErrors, RanksThatDeclareDifferentGraphs) {
     EXPECT_NO_THROW((void)same.compile());
 }
 
+TEST_F(GraphErrors, LoopsAreNamedInOnePairOfQuotes) {
+    if (worldSize() == 1)
+        GTEST_SKIP() << "there is one rank";
+    if (worldRank() == 1)
+        graph.task("extra", world.cells).writes(*u).run(nothing);
+    const std::string text = messageOnAll<StateError>([&] { (void)graph.compile(); });
+    if (worldRank() == 1)
+        expectContains(text, "task 'extra' over 'rows of extra', writes 'u'");
+}
+
 TEST_F(GraphErrors, ChunksOfNegativeSize) {
     graph.task("one", world.cells).writes(*u).run(nothing);
     CompileOptions options;
