@@ -19,8 +19,8 @@ struct Environment {
     int ranksPerNode = 0; ///< 0: not set
     /// DNDS_WAIT_TIMEOUT=SECONDS: how long a rank waits for a peer, on its node or another one, before it gives up with
     /// `PeerError`. Unset or 0: as long as the peer's process lives; on other nodes, for ever. It bounds pulls and
-    /// pushes under way and the waits of one-sided access. Collective calls of MPI, as set-up calls make, cannot be
-    /// given up: one of DNDS that takes longer is warned of, with what all ranks of the node do, and goes on.
+    /// pushes under way, reductions of plans and waits of one-sided access. Collective calls of MPI, as in set-up,
+    /// cannot be given up: one of DNDS that takes longer is warned of, with what the node's ranks do, and goes on.
     double waitTimeout = 0.0;
     /// DNDS_FORCE_HOST_STAGING=0|1: 1: rows in device memory always go through the host.
     bool forceHostStaging = false;

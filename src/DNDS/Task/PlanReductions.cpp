@@ -1,7 +1,9 @@
+#include "DNDS/Base/Environment.hpp"
 #include "DNDS/Mpi/NodeTopology.hpp"
 #include "DNDS/Task/DeviceRunner.hpp"
 #include "DNDS/Task/HostRunner.hpp"
 #include "DNDS/Transport/Backoff.hpp"
+#include "DNDS/Transport/PeerFailure.hpp"
 #include "DNDS/Transport/ProgressEngine.hpp"
 
 #include <algorithm>
@@ -19,15 +21,30 @@ void Plan::State::reduceNothing() {
     ++reducedRuns;
 }
 
+void Plan::State::checkRanks(double seconds) const {
+    const NodeTopology &node = context->node();
+    const std::string what = fmt::format("end its run of '{}'", graph.name);
+    for (const int rank : node.members)
+        checkPeer(!node.arena || node.arena->alive(node.nodeRank(rank)), rank, what, seconds, 0.0, node.arena.get());
+    const double patience = readEnvironment().waitTimeout;
+    DNDS_CHECK(patience <= 0.0 || seconds < patience, PeerError,
+               "waited {:.3g} s for all ranks to end their run of '{}', for its reductions (DNDS_WAIT_TIMEOUT): is one "
+               "of them stopped, or elsewhere?{}",
+               seconds, graph.name, rollCall(node.arena.get()));
+}
+
 void Plan::State::awaitReductions() {
     if (!reduction->pending())
         return;
+    const Doing doing("wait for the reductions of", graph.name);
     Backoff backoff(context->comm().handle(), context->node().crowded);
     while (!reduction->ready()) { // peers may need this rank before they end their run
         progress();
         ProgressEngine::progressAll();
         context->progressParked();
         backoff.pause();
+        if (backoff.longWait())
+            checkRanks(backoff.seconds());
     }
 }
 

@@ -74,6 +74,8 @@ struct Plan::State {
     void requireReduction(Reduction chosen) const;
     std::span<const real> valuesOf(Reduction chosen, const std::vector<real> &all) const;
     void reduceNothing();
+    /// Throws PeerError where a rank of this node has ended, or after DNDS_WAIT_TIMEOUT seconds.
+    void checkRanks(double seconds) const;
     std::vector<double> measureExchanges();
     /// Whether a plan that computes ghosts again is taken to be faster than this one.
     bool recomputingPays(PlanModel &other);

@@ -1,9 +1,12 @@
 // Reductions of runs that fail, or of nothing; on the host only, with lambdas.
 
+#include "DNDS/Mpi/ThrowsOnAll.hpp"
 #include "DNDS/Task/Graph.hpp"
 
 #include <gtest/gtest.h>
 
+#include <cstdlib>
+#include <functional>
 #include <limits>
 
 namespace DNDS::Task {
@@ -65,6 +68,39 @@ TEST(PlanReductions, FailAfterTheRun) {
     }
     fails = false;
     plan.recover();
+    plan.run();
+    EXPECT_EQ(plan.result(sum)[0], 3 * comm.size());
+}
+
+/// A rank that does not run the plan, as one that is stopped.
+TEST(PlanReductions, GiveUpAfterTheTimeLimit) {
+    const CommunicatorView comm(MPI_COMM_WORLD);
+    if (comm.size() < 2)
+        GTEST_SKIP() << "needs another rank";
+    ParArray<real, 1> u("u", comm);
+    u.resize(3);
+    Graph graph("late", comm);
+    graph.task("ones", RowSpace("rows", 3)).writes(u).run([](index row, const auto &ones) { ones(row) = 1; });
+    const Reduction sum = graph.reduce("sum", ReduceOp::Sum, u);
+    Plan plan = graph.compile();
+    plan.run();
+    EXPECT_EQ(plan.result(sum)[0], 3 * comm.size());
+    ::setenv("DNDS_WAIT_TIMEOUT", "0.3", 1);
+    const bool late = comm.rank() == comm.size() - 1;
+    if (!late) {
+        plan.run();
+        for (const std::function<void()> &wait :
+             std::vector<std::function<void()>>{[&] { (void)plan.result(sum); }, [&] { plan.run(); }}) {
+            const std::string text = test::messageOf<PeerError>(wait);
+            test::expectContains(text, "for all ranks to end their run of 'late'");
+            test::expectContains(text, "DNDS_WAIT_TIMEOUT");
+        }
+    }
+    comm.barrier();
+    ::unsetenv("DNDS_WAIT_TIMEOUT");
+    if (late)
+        plan.run();
+    EXPECT_EQ(plan.result(sum)[0], 3 * comm.size()) << "it came after all";
     plan.run();
     EXPECT_EQ(plan.result(sum)[0], 3 * comm.size());
 }
