@@ -198,6 +198,8 @@ class ArrayPair {
     }
     /// A hash of the contents of both arrays on this rank. O(array).
     std::uint64_t hash() const { return father->hash() * 31 + son->hash(); }
+    /// Expires when this pair is destroyed, also where others share its arrays.
+    std::weak_ptr<const void> lifetime() const { return lifetime_.watch(); }
 
   private:
     /// With DNDS_DEBUG_CHECKS, what checks ghosts in the memory of `backend`; else null.
@@ -237,6 +239,8 @@ class ArrayPair {
         Target &target = i < owned ? *self.father : *self.son;
         return function(target, i < owned ? i : i - owned);
     }
+
+    Lifetime lifetime_;
 };
 
 } // namespace DNDS

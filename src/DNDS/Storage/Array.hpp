@@ -2,6 +2,7 @@
 /// @brief The local array of rows that all DNDS arrays build on.
 #pragma once
 
+#include "DNDS/Base/Lifetime.hpp"
 #include "DNDS/Storage/ArrayBase.hpp"
 #include "DNDS/Storage/ArrayView.hpp"
 
@@ -138,6 +139,9 @@ class Array : public ArrayBase {
     /// where rows and widths agree. O(array).
     void clone(const Array &other) { copyState(other); }
 
+    /// Expires when this object is destroyed, wherever its contents have gone.
+    std::weak_ptr<const void> lifetime() const { return lifetime_.watch(); }
+
   private:
     using Geometry = typename View::Geometry;
 
@@ -177,6 +181,8 @@ class Array : public ArrayBase {
             geometry.offsets = offsetsIn(space);
         return geometry;
     }
+
+    Lifetime lifetime_;
 };
 
 } // namespace DNDS

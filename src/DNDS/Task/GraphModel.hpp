@@ -40,6 +40,10 @@ class ArrayHandle {
     virtual void markWritten() = 0;
     /// See ArrayBase::setPulledFrom, for the ghosts.
     virtual void setPulledFrom(std::uint64_t version, std::uint64_t finishedBy) = 0;
+    /// Whether all ranks have the same contents.
+    virtual bool sameOnAllRanks() const { return false; }
+    /// False where the array is known to be destroyed: nothing else may be called then.
+    virtual bool alive() const { return true; }
 
     /// The number of rows that this rank owns; the same with the ghosts, which follow them.
     index owned() const { return father().size(); }

@@ -20,6 +20,13 @@ std::uint64_t nextPlan() {
     return next.fetch_add(1, std::memory_order_relaxed);
 }
 
+void requireAlive(const GraphModel &graph) {
+    for (const auto &array : graph.arrays)
+        DNDS_CHECK(array->alive(), StateError,
+                   "'{}' was destroyed, and graph '{}' uses it: arrays must outlive graphs and plans", array->name(),
+                   graph.name);
+}
+
 /// Graph and arrays belong to one communicator, which is still there. Ranks find the same, each for itself.
 void requireOneCommunicator(const GraphModel &graph, const CommunicatorView &comm) {
     for (const auto &array : graph.arrays) {
@@ -155,6 +162,8 @@ void Plan::State::requireSameRows() const {
         graph.requireFits(model);
 }
 
+void Plan::State::requireArrays() const { requireAlive(graph); }
+
 void Plan::State::requireCommunicator() const {
     DNDS_CHECK(context->alive(), StateError,
                "the communicator of plan '{}' was freed: free it after the last use of the plan", graph.name);
@@ -182,6 +191,7 @@ Plan::~Plan() = default;
 
 Plan Plan::compile(GraphModel graph, const CommunicatorView &comm, const Executor &executor,
                    const CompileOptions &options) {
+    requireAlive(graph);
     requireOneCommunicator(graph, comm);
     const bool estimates = options.recompute == CompileOptions::Recompute::IfItPays;
     CompileOptions first = options;
@@ -224,6 +234,13 @@ void Plan::start() {
     DNDS_CHECK(!state.failed, StateError, "a run of '{}' has failed: call recover() on all ranks before the next one",
                state.graph.name);
     DNDS_CHECK(!state.running, StateError, "'{}' is run by one of its own tasks", state.graph.name);
+    try {
+        state.requireArrays();
+    } catch (...) { // arrays cannot be looked at, so this rank only says that it takes part no more
+        ++state.statistics.runs;
+        state.leaveRuns();
+        throw;
+    }
     state.requireOwnArrays();
     if (state.reduction)
         state.collectReductions();
@@ -314,6 +331,7 @@ void Plan::recover() {
     if (state.reduction)
         state.awaitReductions();
     failTogether(state.comm, [&] {
+        state.comm.guarded([&] { state.requireArrays(); });
         state.connect();
         state.forgetPulls();
     });

@@ -93,6 +93,8 @@ struct Plan::State {
     /// That arrays are those that the parts were made for.
     void requireSameRows() const;
 
+    /// Throws StateError where an array was destroyed. Comes before all that looks at arrays.
+    void requireArrays() const;
     /// Contents of an array at some moment.
     struct Contents {
         std::uint64_t father = 0, son = 0; ///< versions

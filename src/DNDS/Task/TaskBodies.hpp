@@ -6,7 +6,9 @@
 #include "DNDS/Device/ParallelFor.hpp"
 #include "DNDS/Task/GraphModel.hpp"
 
+#include <memory>
 #include <optional>
+#include <string>
 #include <tuple>
 #include <type_traits>
 #include <utility>
@@ -45,9 +47,10 @@ class HandleOf final : public ArrayHandle {
 
   public:
     /// Refers to the array, which must outlive this.
-    explicit HandleOf(TArray &array) : array_(&array) {}
+    explicit HandleOf(TArray &array) : array_(&array), name_(father().label()), lifetime_(array.lifetime()) {}
 
-    std::string_view name() const override { return father().label(); }
+    std::string_view name() const override { return name_; }
+    bool alive() const override { return !lifetime_.expired(); }
     const ArrayBase &father() const override {
         if constexpr (IsPair<TArray>)
             return *array_->father;
@@ -89,6 +92,8 @@ class HandleOf final : public ArrayHandle {
 
   private:
     TArray *array_;
+    std::string name_; ///< for messages after the end of the array, too
+    std::weak_ptr<const void> lifetime_;
 };
 
 /// An array and what a task does with it, as a type.

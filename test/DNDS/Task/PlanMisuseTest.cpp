@@ -8,6 +8,7 @@
 
 #include <limits>
 #include <optional>
+#include <utility>
 
 namespace DNDS::Task {
 namespace {
@@ -173,6 +174,47 @@ TEST_F(PlanMisuse, MovedFrom) {
              [&] { (void)plan.graphs(); }})
         EXPECT_THROW(use(), StateError);
     // NOLINTEND(bugprone-use-after-move)
+}
+
+TEST_F(PlanMisuse, ArraysThatWereDestroyed) {
+    for (const bool pair : {false, true})
+        for (int rank = -1; rank < world.comm.size(); ++rank) {
+            std::optional<PlanLocal> flux(std::in_place, "flux", world.comm);
+            flux->resize(world.faces.size());
+            auto field = PlanWorld::pair("field", world.cells, 1);
+            Graph graph("graph", world.comm);
+            graph.task("mean", world.cells)
+                .reads(through(*flux, world.cellFaces), through(*field, world.cellCells))
+                .writes(*v)
+                .run([](index row, const auto &, const auto &, const auto &out) { out(row) = 1; });
+            graph.task("ones", world.cells).writes(*field).run([](index row, const auto &out) { out(row) = 1; });
+            const Reduction sum = graph.reduce("sum", ReduceOp::Sum, *v);
+            Plan plan = graph.compile();
+            plan.run();
+            EXPECT_EQ(plan.result(sum)[0], static_cast<real>(world.allCellCells.size()));
+            const bool here = rank < 0 || rank == world.comm.rank();
+            if (here && pair)
+                field.reset();
+            if (here && !pair)
+                flux.reset();
+            const std::string text = fmt::format("'{}' was destroyed", pair ? "field" : "flux");
+            if (here) {
+                expectContains(messageOf<StateError>([&] { plan.run(); }), text);
+            } else {
+                try { // a peer hears of it while it waits for rows, another rank when it asks for the sum
+                    plan.run();
+                    (void)plan.result(sum);
+                    ADD_FAILURE() << "without an array of another rank";
+                } catch (const PeerError &error) {
+                    EXPECT_FALSE(error.message().empty());
+                }
+            }
+            if (rank < 0) {
+                expectContains(messageOnAll<StateError>([&] { (void)graph.compile(); }), text);
+                expectContains(messageOnAll<StateError>([&] { plan.recover(); }), text);
+                expectContains(plan.describe(), world.exchanges ? "'field'" : "plan 'graph'");
+            }
+        }
 }
 
 TEST_F(PlanMisuse, ExceptionsThatAreNoStdExceptions) {

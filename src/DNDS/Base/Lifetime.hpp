@@ -1,0 +1,29 @@
+/// @file Lifetime.hpp
+/// @brief Lets others notice that an object which they refer to is gone.
+#pragma once
+
+#include <memory>
+
+namespace DNDS {
+
+/// A member that tells of the end of its object. Copies and moves leave each object its own: it belongs to the place,
+/// not to the contents. Local; not thread-safe. Allocates a byte when it is first watched.
+class Lifetime {
+  public:
+    Lifetime() noexcept = default;
+    Lifetime(const Lifetime & /*other*/) noexcept {}
+    Lifetime &operator=(const Lifetime & /*other*/) noexcept { return *this; }
+    ~Lifetime() = default;
+
+    /// Expires when the object is destroyed.
+    std::weak_ptr<const void> watch() const {
+        if (!token_)
+            token_ = std::make_shared<char>();
+        return token_;
+    }
+
+  private:
+    mutable std::shared_ptr<const void> token_;
+};
+
+} // namespace DNDS
