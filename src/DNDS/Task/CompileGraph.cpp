@@ -81,8 +81,10 @@ PlanModel compileGraph(const GraphModel &graph, const CommunicatorView &comm, co
                    "'{}': rowsPerChunk is {}; it is a number of rows, or 0 to have it chosen", graph.name,
                    options.rowsPerChunk);
         // arrays may have changed since they were declared
-        for (const TaskModel &task : graph.tasks)
+        for (const TaskModel &task : graph.tasks) {
             graph.requireFits(task);
+            graph.requireOwnTerms(task);
+        }
         for (const ReductionModel &reduction : graph.reductions)
             graph.requireFits(reduction);
     });

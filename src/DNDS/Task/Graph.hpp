@@ -282,9 +282,11 @@ class Graph {
     }
 
     /// Each run ends with the smallest, largest or summed value of each column of the owned rows of `array` on all
-    /// ranks (of its first `rows` rows, where it has no ghosts of its own), or of each component of the cells of a
-    /// field on blocks. Sums are those of ExactAccumulator: the same bits on any number of ranks, in any number of
-    /// threads, on the device. A NaN makes the result NaN, as does an infinite term of a sum. Local; see Plan::result.
+    /// ranks, or of each component of the cells of a field on blocks. An array without ghosts may have copies of other
+    /// ranks' rows after its own: its first `rows` rows count, or as many as the graph's loops over them have own rows;
+    /// where neither is known, `compile` throws. Sums are those of ExactAccumulator: the same bits on any number of
+    /// ranks, in any number of threads, on the device. A NaN makes the result NaN, as does an infinite term of a sum.
+    /// Local; see Plan::result.
     template <class TArray>
     Reduction reduce(std::string name, ReduceOp op, TArray &array, std::optional<index> rows = {}) {
         ReductionModel model = reductionOf(std::move(name), op, array);
@@ -292,8 +294,8 @@ class Graph {
         model.lists = ReducedOf<TArray>::lists(array, nullptr);
         return add(std::move(model));
     }
-    /// The same over owned rows of a region: `reduce("lift", ReduceOp::Sum, rowsOf(forces, wall))`. Throws
-    /// ArgumentError for regions with ghosts, or of other rows.
+    /// The same over owned rows of a region: `reduce("lift", ReduceOp::Sum, rowsOf(forces, wall))`. The array may have
+    /// rows for ghosts, which do not count. Throws ArgumentError for regions with ghosts, or of other rows.
     template <class TArray>
     Reduction reduce(std::string name, ReduceOp op, const Seen<TArray> &rows) {
         DNDS_CHECK(rows.reach == Reach::Region || rows.reach == Reach::Owned, ArgumentError,
@@ -304,6 +306,8 @@ class Graph {
             model.region = rows.region->name();
         }
         model.lists = ReducedOf<TArray>::lists(*rows.array, rows.region ? rows.region->rows().get() : nullptr);
+            if (!rows.region->rows())
+                model.rows = rows.region->space().owned();
         return add(std::move(model));
     }
 

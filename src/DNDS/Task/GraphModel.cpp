@@ -128,13 +128,76 @@ void GraphModel::requireFits(const ReductionModel &reduction) const {
 void GraphModel::requireReducible(const ReductionModel &reduction, const Region &region) const {
     const ArrayHandle &array = *arrays[reduction.array];
     const RowSpace &space = region.space();
-    DNDS_CHECK(array.owned() == space.owned(), ArgumentError,
+    DNDS_CHECK(array.owned() == space.owned() || (array.son() == nullptr && array.size() == space.size()),
+               ArgumentError,
                "reduction '{}' is over region '{}' of '{}', which is one of {} owned rows; the array has {}",
                reduction.name, region.name(), array.name(), space.owned(), array.owned());
     DNDS_CHECK(!region.rows() || !region.rows()->intersects(RowMask(space.size(), space.owned(), space.size())),
                ArgumentError,
                "reduction '{}' is over region '{}' of '{}', which has ghosts: they count at their owners",
                reduction.name, region.name(), array.name());
+}
+
+std::optional<index> GraphModel::ownRows(std::size_t array) const {
+    std::optional<index> owned;
+    const auto take = [&](const TaskModel &task, const RowSpace &space) {
+        DNDS_CHECK(
+            !owned || *owned == space.owned(), ArgumentError,
+            "task '{}' takes '{}', which has no ghosts, for {} own rows, another task for {}: name the own rows, "
+            "as in reduce(name, op, array, rows)",
+            task.name, arrays[array]->name(), space.owned(), *owned);
+        owned = space.owned();
+    };
+    for (const TaskModel &task : tasks)
+        for (const ArrayAccess &access : task.accesses) {
+            if (access.array != array)
+                continue;
+            if (access.reach == Reach::SameRow && task.loop)
+                take(task, task.loop->space());
+            if (access.reach == Reach::Region)
+                take(task, access.region->space());
+        }
+    return owned;
+}
+
+bool GraphModel::isTable(std::size_t array) const {
+    return arrays[array]->son() == nullptr && std::ranges::none_of(tasks, [&](const TaskModel &task) {
+               return std::ranges::any_of(task.accesses, [&](const ArrayAccess &access) {
+                   return access.array == array && access.reach != Reach::Whole;
+               });
+           });
+}
+
+void GraphModel::findReducedRows() {
+    for (ReductionModel &reduction : reductions) {
+        const ArrayHandle &array = *arrays[reduction.array];
+        if (reduction.lists || reduction.rows || array.son() != nullptr)
+            continue;
+        reduction.rows = ownRows(reduction.array);
+        const bool throughAny = std::ranges::any_of(tasks, [&](const TaskModel &task) {
+            return std::ranges::any_of(task.accesses, [&](const ArrayAccess &access) {
+                return access.array == reduction.array && access.reach == Reach::Through;
+            });
+        });
+        DNDS_CHECK(reduction.rows || !throughAny, ArgumentError,
+                   "reduction '{}' is of '{}', which has no ghosts and is seen through an adjacency: which of its {} "
+                   "rows are copies of other ranks' is not known. Give the number of own rows: reduce(name, op, array, "
+                   "rows)",
+                   reduction.name, array.name(), array.size());
+    }
+}
+
+void GraphModel::requireOwnTerms(const TaskModel &task) const {
+    if (task.kind != TaskKind::Loop || !task.loop->rows())
+        return;
+    const RowSpace &space = task.loop->space();
+    for (const ArrayAccess &access : task.accesses)
+        DNDS_CHECK(access.mode != Mode::Adds || !arrays[access.array]->pattern() ||
+                       !task.loop->rows()->intersects(RowMask(space.size(), space.owned(), space.size())),
+                   ArgumentError,
+                   "task '{}' adds to '{}' over region '{}', which has ghosts: what they add would count twice, as "
+                   "their owners add it, too. Loop over owned rows only",
+                   task.name, arrays[access.array]->name(), task.loop->name());
 }
 
 void GraphModel::requireFits(const TaskModel &task) const {

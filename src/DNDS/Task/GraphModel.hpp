@@ -212,6 +212,17 @@ struct GraphModel {
     void requireFits(const TaskModel &task) const;
     /// Throws ArgumentError where the array no longer has the rows and columns that the reduction was declared with.
     void requireFits(const ReductionModel &reduction) const;
+    /// The owned rows of an array without ghosts, which may have more: as many as those of the loops and regions in
+    /// which its rows are those of the same number. None where the graph has no such loop or region. Throws
+    /// ArgumentError where they differ.
+    std::optional<index> ownRows(std::size_t array) const;
+    /// Whether an array without ghosts is only seen whole: then ranks are taken to have the same contents.
+    bool isTable(std::size_t array) const;
+    /// Finds the rows of reductions of arrays without ghosts, where the program does not say. Throws ArgumentError
+    /// where the graph does not tell.
+    void findReducedRows();
+    /// Throws ArgumentError where ghosts would add to an array with ghosts: their owners do.
+    void requireOwnTerms(const TaskModel &task) const;
     /// Throws ArgumentError where the region has ghosts, or is not one of the array that is reduced.
     void requireReducible(const ReductionModel &reduction, const Region &region) const;
     /// Throws ArgumentError where the region is not one of ghosts of the array.

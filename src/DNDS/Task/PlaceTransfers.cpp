@@ -1,7 +1,10 @@
+#include "DNDS/Array/ArrayPair.hpp"
 #include "DNDS/Task/PlanModel.hpp"
 
 #include <algorithm>
+#include <map>
 #include <optional>
+#include <utility>
 
 namespace DNDS::Task {
 
@@ -51,6 +54,12 @@ std::optional<Lack> findLack(const GraphModel &graph, const TaskModel &task, con
                                     task.name, lack.row, array.name(), array.size()));
 }
 
+/// Whether a task that computes a row on a rank other than its owner may see other values there.
+bool dependsOnRank(const GraphModel &graph, const ArrayAccess &access) {
+    return access.reach != Reach::SameRow && access.reach != Reach::Through &&
+           !graph.arrays[access.array]->sameOnAllRanks();
+}
+
 /// Walks through a graph, first backwards to find which rows somebody needs, then forwards to find what is stale.
 class Placement {
   public:
@@ -65,8 +74,21 @@ class Placement {
 
   private:
     bool isPair(std::size_t array) const { return graph_.arrays[array]->pattern() != nullptr; }
+    bool writesHere(const ArrayAccess &access) const {
+        return access.writes() && access.mode != Mode::Adds && !isPair(access.array);
+    }
+    bool isFinished(std::size_t array) const {
+        return std::ranges::find(graph_.finishes, array, &PullFinish::array) != graph_.finishes.end();
+    }
+    /// Whether ghosts do not change places with the contents: what was finished for one array is not for the other.
+    bool swapsFinished(const TaskModel &swap) const {
+        return isFinished(swap.accesses[0].array) || isFinished(swap.accesses[1].array);
+    }
     bool mayRecompute(const TaskModel &task) const;
-    RowMask rowsOf(const TaskModel &task, bool ghostsOfPairs) const;
+    RowMask rowsOf(std::size_t t, bool ghostsOfPairs);
+    const std::optional<RowMask> &regionOfOwners(std::size_t t);
+    void requireCopies(std::size_t t, const RowMask &rows) const;
+    void requireWholeSums(const TaskModel &task) const;
     bool differFromOwners(const TaskModel &task, const RowMask &rows) const;
     void chooseRows(std::size_t t);
     void passDemand(std::size_t t);
@@ -84,8 +106,9 @@ class Placement {
     std::vector<RowMask> entryNeed_; ///< [arrays] ghosts that are read before the array is written
     std::vector<bool> written_;      ///< [arrays]
     std::vector<bool> pulled_;
-    std::vector<bool> replaced_;   ///< [arrays] all owned rows are written anew
-    std::vector<bool> readsEntry_; ///< [arrays]
+    std::vector<bool> replaced_;                                    ///< [arrays] all owned rows are written anew
+    std::vector<bool> readsEntry_;                                  ///< [arrays]
+    std::map<std::size_t, std::optional<RowMask>> regionsOfOwners_; ///< by task
     index number_ = 0;
 };
 
@@ -106,28 +129,127 @@ bool Placement::mayRecompute(const TaskModel &task) const {
     return true;
 }
 
-RowMask Placement::rowsOf(const TaskModel &task, bool ghostsOfPairs) const {
+/// The ghosts that their owners have in the region which the task loops over; none where the region's space has no
+/// pattern. Collective the first time.
+const std::optional<RowMask> &Placement::regionOfOwners(std::size_t t) {
+    const auto [found, isNew] = regionsOfOwners_.try_emplace(t);
+    const Region &region = *graph_.tasks[t].loop;
+    const RowSpace &space = region.space();
+    if (!isNew || comm_.allReduce(space.pattern() ? 1 : 0, MPI_MIN) == 0)
+        return found->second;
+    ArrayPair<ParArray<real, 1>> marks;
+    comm_.guarded([&] {
+        marks.initPair(fmt::format("rows of region '{}'", region.name()), space.pattern()->context().comm());
+        marks.father->resize(space.owned());
+        region.rows()->forEach([&](index row) {
+            if (row < space.owned())
+                (*marks.father)(row, 0) = 1;
+        });
+    });
+    marks.transAttach();
+    marks.trans.usePattern(space.pattern());
+    marks.trans.createMPITypes();
+    marks.trans.pullOnce();
+    comm_.guarded([&] {
+        RowMask ghosts(space.size());
+        for (index row = space.owned(); row < space.size(); ++row)
+            if (std::as_const(marks)(row, 0) > 0)
+                ghosts.set(row);
+        found->second = std::move(ghosts);
+    });
+    return found->second;
+}
+
+/// The rows that the program names, and those ghosts that later tasks need: of arrays without ghosts, and where
+/// `ghostsOfPairs` of the others.
+RowMask Placement::rowsOf(std::size_t t, bool ghostsOfPairs) {
+    const TaskModel &task = graph_.tasks[t];
     const RowSpace &space = task.loop->space();
-    if (task.loop->rows())
-        return *task.loop->rows();
-    RowMask rows(space.size(), 0, space.owned());
-    for (const ArrayAccess &access : task.accesses)
+    const auto &named = task.loop->rows();
+    RowMask needed(space.size());
+    bool writesHere = false;
+    for (const ArrayAccess &access : task.accesses) {
+        writesHere = writesHere || this->writesHere(access);
         if (access.writes() && access.mode != Mode::Adds && (ghostsOfPairs || !isPair(access.array)))
             masks_[access.array].forEach([&](index row) {
                 if (row >= space.owned() && row < space.size())
-                    rows.set(row);
+                    needed.set(row);
             });
+    }
+    RowMask rows = named ? *named : RowMask(space.size(), 0, space.owned());
+    if (named && writesHere) {
+        const std::optional<RowMask> &ofOwners = regionOfOwners(t);
+        comm_.guarded([&] {
+            needed -= rows;
+            DNDS_CHECK(ofOwners || !needed.any(), ArgumentError,
+                       "task '{}' writes an array without ghosts in region '{}', and a later task reads row {}, a copy "
+                       "of another rank's: whether it is in the region there is not known, as '{}' has no pattern. "
+                       "Make the space from the mesh's cells, nodes or faces",
+                       task.name, task.loop->name(), needed.list().front(), space.name());
+            if (ofOwners)
+                needed &= *ofOwners;
+        });
+    }
+    if (!named || writesHere)
+        rows |= needed;
     return rows;
 }
 
-/// Whether some of the ghosts are periodic images, or finished after pulls.
+/// Throws where this rank would compute copies of other ranks' rows, which are never pulled, from values that differ
+/// from those of their owners.
+void Placement::requireCopies(std::size_t t, const RowMask &rows) const {
+    const TaskModel &task = graph_.tasks[t];
+    const RowSpace &space = task.loop->space();
+    RowMask copies = rows;
+    copies -= task.loop->rows() ? *task.loop->rows() : RowMask(space.size(), 0, space.owned());
+    if (!copies.any())
+        return;
+    for (const ArrayAccess &access : task.accesses) {
+        if (!access.reads() || !dependsOnRank(graph_, access) || graph_.isTable(access.array))
+            continue;
+        const auto written = std::ranges::find_if(task.accesses, [&](const ArrayAccess &a) { return writesHere(a); });
+        throw ArgumentError(fmt::format(
+            "task '{}' reads {} of '{}', which is not the same on all ranks, and writes '{}', which has no ghosts: a "
+            "later task reads row {} of it, which another rank would compute otherwise. Give '{}' ghosts, so that they "
+            "are pulled",
+            task.name,
+            access.reach == Reach::Region  ? "a region"
+            : access.reach == Reach::Owned ? "own rows"
+                                           : "all",
+            graph_.arrays[access.array]->name(), graph_.arrays[written->array]->name(), copies.list().front(),
+            graph_.arrays[written->array]->name()));
+    }
+}
+
+/// Throws where a later task reads sums of rows to which other ranks add as well.
+void Placement::requireWholeSums(const TaskModel &task) const {
+    for (const ArrayAccess &access : task.accesses) {
+        if (access.mode != Mode::Adds || isPair(access.array))
+            continue;
+        const RowMask &demand = masks_[access.array];
+        const std::optional<index> owned = graph_.ownRows(access.array);
+        if (!owned || *owned >= demand.size())
+            continue;
+        RowMask copies(demand.size(), *owned, demand.size());
+        copies &= demand;
+        DNDS_CHECK(
+            !copies.any(), ArgumentError,
+            "task '{}' adds to '{}', which has no ghosts, and a later task reads row {} of it, a copy of another "
+            "rank's: what other ranks add to it is missing here. Give '{}' ghosts",
+            task.name, graph_.arrays[access.array]->name(), copies.list().front(), graph_.arrays[access.array]->name());
+    }
+}
+
+/// Whether some of the ghosts are periodic images or finished after pulls, or are computed from such: then this rank or
+/// the owner sees what the other does not.
 bool Placement::differFromOwners(const TaskModel &task, const RowMask &rows) const {
     const auto &images = task.loop->space().images();
     if (images && rows.intersects(*images))
         return true;
     return std::ranges::any_of(graph_.finishes, [&](const PullFinish &finish) {
         return std::ranges::any_of(task.accesses, [&](const ArrayAccess &access) {
-            return access.writes() && access.array == finish.array && rows.intersects(*finish.ghosts.rows());
+            return access.array == finish.array &&
+                   (access.reads() ? finish.ghosts.rows()->any() : rows.intersects(*finish.ghosts.rows()));
         });
     });
 }
@@ -135,16 +257,23 @@ bool Placement::differFromOwners(const TaskModel &task, const RowMask &rows) con
 void Placement::chooseRows(std::size_t t) {
     const TaskModel &task = graph_.tasks[t];
     bool recomputes = mayRecompute(task);
-    RowMask rows = rowsOf(task, recomputes);
+    if (recomputes && std::ranges::any_of(task.accesses, [&](const auto &a) { return dependsOnRank(graph_, a); })) {
+        recomputes = false;
+        plan_.notes.push_back(
+            fmt::format("'{}' does not compute ghosts: it reads rows that each rank has others of", task.name));
+    }
+    RowMask rows = rowsOf(t, recomputes);
     const bool cannot = recomputes && (differFromOwners(task, rows) || findLack(graph_, task, rows));
     if (recomputes && comm_.allReduce(cannot ? 1 : 0, MPI_MAX) > 0) {
         recomputes = false; // what it would need is further away than the ghosts of some rank, or elsewhere
         plan_.notes.push_back(fmt::format("'{}' does not compute ghosts: on some rank they need rows which are not "
-                                          "there, or are periodic images",
+                                          "there, or are periodic images, or finished after pulls",
                                           task.name));
-        rows = rowsOf(task, false);
+        rows = rowsOf(t, false);
     }
     comm_.guarded([&] {
+        requireCopies(t, rows);
+        requireWholeSums(task);
         if (const auto lack = findLack(graph_, task, rows))
             throwLack(graph_, task, *lack);
     });
@@ -154,8 +283,13 @@ void Placement::chooseRows(std::size_t t) {
 
 void Placement::passDemand(std::size_t t) {
     const TaskModel &task = graph_.tasks[t];
-    if (task.kind == TaskKind::Swap)
-        return std::swap(masks_[task.accesses[0].array], masks_[task.accesses[1].array]);
+    if (task.kind == TaskKind::Swap) {
+        std::swap(masks_[task.accesses[0].array], masks_[task.accesses[1].array]);
+        if (swapsFinished(task)) // a pull follows
+            for (const ArrayAccess &access : task.accesses)
+                masks_[access.array].clear();
+        return;
+    }
     for (const ArrayAccess &access : task.accesses) {
         RowMask &demand = masks_[access.array];
         if (!access.writes())
@@ -260,6 +394,10 @@ void Placement::passValidity(std::size_t t) {
             if (!written_[array]) // who reads these contents later takes all that was pulled for current
                 entryNeed_[array] |= masks_[array];
         std::swap(masks_[a], masks_[b]);
+        if (swapsFinished(task)) {
+            masks_[a].clear();
+            masks_[b].clear();
+        }
         written_[a] = written_[b] = true;
         return;
     }

@@ -14,10 +14,10 @@ namespace DNDS::Task {
 
 namespace {
 
-/// The same on all ranks of a communicator only where they compile the same plans; compared on one rank only.
-std::uint64_t nextPlan() {
+/// The first of `count` numbers that nobody else gets; compared on one rank only.
+std::uint64_t takeNumbers(std::size_t count) {
     static std::atomic<std::uint64_t> next{1};
-    return next.fetch_add(1, std::memory_order_relaxed);
+    return next.fetch_add(count, std::memory_order_relaxed);
 }
 
 void requireAlive(const GraphModel &graph) {
@@ -47,8 +47,8 @@ void requireOneCommunicator(const GraphModel &graph, const CommunicatorView &com
 } // namespace
 
 Plan::State::State(GraphModel model, const CommunicatorView &view, const Executor &where, const CompileOptions &chosen)
-    : graph(std::move(model)), comm(view), context(CommunicatorContext::of(view)), number(nextPlan()), executor(where),
-      options(chosen) {
+    : graph(std::move(model)), comm(view), context(CommunicatorContext::of(view)),
+      firstFinisher(takeNumbers(graph.arrays.size())), executor(where), options(chosen) {
     halfWritten.assign(graph.arrays.size(), 0);
     for (std::size_t a = 0; a < graph.arrays.size(); ++a)
         rows.push_back(rowsOf(a));
@@ -199,6 +199,7 @@ Plan Plan::compile(GraphModel graph, const CommunicatorView &comm, const Executo
         first.recompute = CompileOptions::Recompute::Never;
     std::unique_ptr<State> state = failTogether(comm, [&] {
         auto made = std::make_unique<State>(std::move(graph), comm, executor, options);
+        comm.guarded([&] { made->graph.findReducedRows(); });
         made->plan = compileGraph(made->graph, comm, first);
         made->record();
         made->connect();

@@ -40,7 +40,7 @@ void Plan::State::chooseTransfers() {
                          const bool asLeft = left[a] == contentsOf(a);
                          const ArrayHandle &array = *graph.arrays[a];
                          const bool pulled = array.son()->pulledFrom() == array.father().version() &&
-                                             array.son()->finishedBy() == (isFinished(a) ? number : 0);
+                                             array.son()->finishedBy() == finisherOf(a);
                          return pulled || (asLeft && plan.outcome[a].meetsEntry);
                      });
         if (dropped[k])
@@ -138,7 +138,7 @@ void Plan::State::finish(std::size_t k, const PartRows &finished, const Executor
     finish.body->bind(where.space(), {});
     finish.body->run(where, finished, 0, finished.count);
     ArrayHandle &array = *graph.arrays[finish.array];
-    array.setPulledFrom(array.father().version(), number); // its rows are as they were
+    array.setPulledFrom(array.father().version(), finisherOf(finish.array)); // its rows are as they were
 }
 
 bool Plan::State::isFinished(std::size_t array) const {
@@ -204,7 +204,7 @@ void Plan::State::noteOutcome() {
         if (plan.outcome[a].written)
             array.markWritten(); // also where this rank had no rows to write, as the others have
         if (plan.outcome[a].current && (plan.outcome[a].written || plan.outcome[a].pulled))
-            array.setPulledFrom(array.father().version(), isFinished(a) ? number : 0); // replayed pulls do not tell
+            array.setPulledFrom(array.father().version(), finisherOf(a)); // replayed pulls do not tell
         left[a] = contentsOf(a);
     }
     std::fill(halfWritten.begin(), halfWritten.end(), 0);

@@ -66,16 +66,19 @@ struct Plan::State {
     void finish(std::size_t k, const PartRows &finished, const Executor &where);
     /// Whether pulls of the array have to be finished.
     bool isFinished(std::size_t array) const;
+    /// What marks ghosts of the array that are finished as far as they have to be: a number of plan and array, since a
+    /// swap takes the mark along; 0 where there is nothing to finish.
+    std::uint64_t finisherOf(std::size_t array) const { return isFinished(array) ? firstFinisher + array : 0; }
     /// Finds what reductions need of this rank, and starts them.
     void startReductions();
     /// Waits for those of the last run. Throws PeerError where that has failed on some rank.
     void collectReductions();
     void awaitReductions();
+    /// Throws PeerError where a rank of this node has ended, or after DNDS_WAIT_TIMEOUT seconds.
+    void checkRanks(double seconds) const;
     void requireReduction(Reduction chosen) const;
     std::span<const real> valuesOf(Reduction chosen, const std::vector<real> &all) const;
     void reduceNothing();
-    /// Throws PeerError where a rank of this node has ended, or after DNDS_WAIT_TIMEOUT seconds.
-    void checkRanks(double seconds) const;
     std::vector<double> measureExchanges();
     /// Whether a plan that computes ghosts again is taken to be faster than this one.
     bool recomputingPays(PlanModel &other);
@@ -90,11 +93,11 @@ struct Plan::State {
     void noteOutcome();
     void forgetPulls();
     void requireWritten() const;
+    /// Throws StateError where an array was destroyed. Comes before all that looks at arrays.
+    void requireArrays() const;
     /// That arrays are those that the parts were made for.
     void requireSameRows() const;
 
-    /// Throws StateError where an array was destroyed. Comes before all that looks at arrays.
-    void requireArrays() const;
     /// Contents of an array at some moment.
     struct Contents {
         std::uint64_t father = 0, son = 0; ///< versions
@@ -125,7 +128,7 @@ struct Plan::State {
     GraphModel graph;
     CommunicatorView comm;
     std::shared_ptr<CommunicatorContext> context;
-    std::uint64_t number; ///< of all plans of the process: it marks ghosts that this plan has finished
+    std::uint64_t firstFinisher; ///< [arrays] numbers from here on belong to no other plan of the process
     Executor executor;
     CompileOptions options;
     PlanModel plan;

@@ -247,7 +247,7 @@ class RandomGraphs {
         step.salt = draw(1U << 30U);
         step.out = anyField(step.overCells);
         step.reads = draw(3) == 0;
-        step.someRows = fields_[step.out].pair && draw(6) == 0;
+        step.someRows = draw(6) == 0;
         step.recompute = draw(2) == 0;
         for (std::size_t &in : step.in)
             do
