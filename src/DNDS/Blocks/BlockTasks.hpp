@@ -149,8 +149,8 @@ struct KernelOfBlocks {
 template <class Kernel, class... Slots>
 class BlockLoopBody final : public TaskBody {
     using Views = Bundle<typename Slots::View...>;
-    static_assert((IsBlockField<typename Slots::Array> && ...),
-                  "a task over the cells of blocks reads and writes fields on blocks");
+    static_assert(((IsBlockField<typename Slots::Array> || IsValue<typename Slots::Array>)&&...),
+                  "a task over the cells of blocks reads and writes fields on blocks, and reads Values");
 
   public:
     /// Takes the functor, and slots that refer to the fields. Call `bind` before it runs.

@@ -5,6 +5,7 @@
 #include "DNDS/Mpi/Communicator.hpp"
 #include "DNDS/Task/Plan.hpp"
 #include "DNDS/Task/TaskBodies.hpp"
+#include "DNDS/Task/Value.hpp"
 
 #include <concepts>
 #include <memory>
@@ -59,8 +60,9 @@ Seen<TArray> rowsOf(TArray &array, const Region &region) {
 template <class... Slots>
 class [[nodiscard("a task without run() is not in the graph")]] TaskBuilder {
   public:
-    /// Arrays that the functor reads: each an array (its row of the same number; in calls, all of it) or rows seen by
-    /// `through`, `whole`, `owned`, `rowsOf`. The functor gets a `ReadRows` of each, in the order of declaration.
+    /// Arrays that the functor reads: each an array (its row of the same number; in calls, all of it), rows seen by
+    /// `through`, `around`, `whole`, `owned`, `rowsOf`, or a `Value`. The functor gets a `ReadRows` or `ReadValue` of
+    /// each, in the order of declaration.
     template <class... Accesses>
     auto reads(Accesses && ...accesses) && {
         return std::move(*this).template with<Mode::Reads>(seen(accesses)...);
@@ -182,7 +184,7 @@ class [[nodiscard("a task without run() is not in the graph")]] TaskBuilder {
 
     template <class TArray>
     static Seen<TArray> seen(TArray & array) {
-        return {&array};
+        return {&array, IsValue<TArray> ? Reach::Whole : Reach::SameRow};
     }
     template <class TArray>
     static Seen<TArray> seen(const Seen<TArray> &rows) {
@@ -304,10 +306,10 @@ class Graph {
         if (rows.region) {
             model_->requireReducible(model, *rows.region);
             model.region = rows.region->name();
-        }
-        model.lists = ReducedOf<TArray>::lists(*rows.array, rows.region ? rows.region->rows().get() : nullptr);
             if (!rows.region->rows())
                 model.rows = rows.region->space().owned();
+        }
+        model.lists = ReducedOf<TArray>::lists(*rows.array, rows.region ? rows.region->rows().get() : nullptr);
         return add(std::move(model));
     }
 
