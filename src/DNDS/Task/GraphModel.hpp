@@ -192,12 +192,13 @@ struct ReductionModel {
 /// A graph as the program declared it: what plans are made of.
 struct GraphModel {
     std::string name;
-    /// Whether the program, not the library, was built with DNDS_DEBUG_CHECKS.
+    /// Whether this source is compiled with DNDS_DEBUG_CHECKS.
 #if defined(DNDS_DEBUG_CHECKS)
-    bool guarded = true;
+    static constexpr bool checkedHere = true;
 #else
-    bool guarded = false;
+    static constexpr bool checkedHere = false;
 #endif
+    bool guarded = checkedHere; ///< whether the program, not the library, was built with DNDS_DEBUG_CHECKS
     std::vector<std::shared_ptr<ArrayHandle>> arrays;
     std::vector<TaskModel> tasks;
     std::vector<PullFinish> finishes;
