@@ -66,7 +66,7 @@ struct TransportDescriptor;
 ///
 /// Exchanges are started in any order, which may differ between ranks, and a rank may refuse any epoch. Tags and
 /// messages without bytes say both where there are such. A transport without tags, whose messages match by their order
-/// alone (NCCL is one), needs two things more, which `HostHandshake` provides:
+/// alone (NCCL is one), needs two things more; test/DNDS/Transport/HostHandshake.hpp is an example:
 ///
 ///  * *Refusal.* `start` moves nothing: it tells each peer that this rank takes part, `refuse` that it does not. Rows
 ///    move in `progress` once all peers have answered, and only to and from those that take part. As both sides know
