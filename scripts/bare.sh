@@ -52,7 +52,7 @@ in_view() {
     for folder in /tmp /usr/local; do mount -t tmpfs tmpfs "$root$folder"; done
     chmod 1777 "$root/tmp"
     rm -rf "$root$HOME"/.pyenv "$root$HOME"/.local
-    unset VIRTUAL_ENV PYTHONPATH PYENV_ROOT PYENV_VERSION
+    unset CI VIRTUAL_ENV PYTHONPATH PYENV_ROOT PYENV_VERSION
     # shellcheck disable=SC2016
     PATH=/usr/sbin:/usr/bin:/sbin:/bin exec chroot "$root" /bin/bash -euc 'cd "$1" && shift && strip_system && exec "$@"' bash "$tree" "$@"
 }
