@@ -49,22 +49,36 @@ class TemporaryFile {
     std::string path_;
 };
 
-/// The message with which `read` fails for a file of this content; "" where it does not fail. The same on all ranks, or
-/// the test fails. Collective.
+/// A message without the rank and the function that errors of one rank end in.
+inline std::string_view withoutRank(std::string_view message) {
+    return message.ends_with(')') ? message.substr(0, message.rfind(" (rank ")) : message;
+}
+
+/// The message with which `read` fails for a file; "" where it does not fail.
+template <class Read>
+std::string failureOn(const CommunicatorView &comm, const std::string &path, Read &&read) {
+    try {
+        read(comm, path);
+    } catch (const Error &error) {
+        EXPECT_NE(error.message().find(path), std::string::npos) << "the file is not named: " << error.message();
+        return error.message();
+    }
+    return "";
+}
+
+/// The same for a file of this content. The same on all ranks and on one rank alone, or the test fails. Collective.
 template <class Read>
 std::string failureOf(std::string_view content, Read &&read) {
     const CommunicatorView comm(MPI_COMM_WORLD);
     const TemporaryFile file(".bad", content);
-    std::vector<std::string> message{""};
-    try {
-        read(comm, file.path());
-    } catch (const Error &error) {
-        message[0] = error.message();
-        EXPECT_NE(message[0].find(file.path()), std::string::npos) << "the file is not named: " << message[0];
-    }
-    const std::string mine = message[0];
+    const std::string mine = failureOn(comm, file.path(), read);
+    std::vector<std::string> message{mine};
     broadcastStrings(comm, message);
     EXPECT_EQ(mine, message[0]);
+    if (comm.rank() == 0) {
+        EXPECT_EQ(withoutRank(mine), withoutRank(failureOn(CommunicatorView(MPI_COMM_SELF), file.path(), read)))
+            << "on one rank alone";
+    }
     return mine;
 }
 

@@ -10,6 +10,7 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <cstdint>
 #include <limits>
 #include <map>
@@ -50,6 +51,12 @@ std::string joined(const std::string &parent, const std::string &name) {
     return parent == "/" ? "/" + name : parent + "/" + name;
 }
 
+/// What tells two nodes of one open file apart in their numbers, which also have the number of the open file. The same
+/// on all ranks, unlike the numbers.
+index distance(double root, double id) {
+    return static_cast<index>(std::bit_cast<std::uint64_t>(root) ^ std::bit_cast<std::uint64_t>(id));
+}
+
 class AdfSource : public NodeSource {
   public:
     explicit AdfSource(std::string path) : path_(std::move(path)), bytes_(fileSize(path_)) {
@@ -84,7 +91,8 @@ class AdfSource : public NodeSource {
     void readChildren(double id, TreeNode &node, const Place &place, WalkGuard &guard);
     void describeData(double id, TreeNode &node) const;
     void loadSmallData(TreeNode &node);
-    double find(const std::string &path);
+    double find(const TreeNode &node);
+    double findByName(const std::string &path);
     template <class T>
     void readValues(const TreeNode &node, index first, std::span<T> values);
     template <class Stored, class T>
@@ -121,6 +129,7 @@ TreeNode AdfSource::readNode(double id, const std::string &path, const Place &pl
     TreeNode node;
     node.file = path_;
     node.path = path;
+    node.place = place.first == path_ && place.second == (path == "/" ? "" : path) ? distance(root_, id) : 0;
     node.name = path.substr(path.rfind('/') + 1);
     check(cgio_get_label(file_, id, text.data()), path);
     node.label = text.data();
@@ -129,7 +138,8 @@ TreeNode AdfSource::readNode(double id, const std::string &path, const Place &pl
     const Place real = placeOf(id, place);
     guard.enter(real);
     describeData(id, node);
-    ids_[path] = id;
+    if (node.place == 0)
+        ids_[path] = id;
     loadSmallData(node);
     readChildren(id, node, real, guard);
     guard.leave();
@@ -182,22 +192,29 @@ void AdfSource::loadSmallData(TreeNode &node) {
     const index size = node.size();
     if (node.type == DataType::Text && size <= TreeNode::mostText && size > 0) {
         std::string text(static_cast<std::size_t>(size), '\0');
-        check(cgio_read_block_data(file_, find(node.path), 1, static_cast<cgsize_t>(size), text.data()), node.path);
+        check(cgio_read_block_data(file_, find(node), 1, static_cast<cgsize_t>(size), text.data()), node.path);
         node.text = std::move(text);
     } else {
         loadFewNumbers(node);
     }
 }
 
+double AdfSource::find(const TreeNode &node) {
+    if (node.place == 0)
+        return findByName(node.path);
+    const std::uint64_t bits = std::bit_cast<std::uint64_t>(root_) ^ static_cast<std::uint64_t>(node.place);
+    return std::bit_cast<double>(bits);
+}
+
 /// Descends name by name, because whole paths may be longer than the library's buffers.
-double AdfSource::find(const std::string &path) {
+double AdfSource::findByName(const std::string &path) {
     const auto known = ids_.find(path);
     if (known != ids_.end())
         return known->second;
     double id = root_;
     if (path != "/") {
         const std::size_t slash = path.rfind('/');
-        const double parent = find(slash == 0 ? "/" : path.substr(0, slash));
+        const double parent = findByName(slash == 0 ? "/" : path.substr(0, slash));
         check(cgio_get_node_id(file_, parent, path.substr(slash + 1).c_str(), &id), path);
     }
     return ids_[path] = id;
@@ -205,7 +222,7 @@ double AdfSource::find(const std::string &path) {
 
 template <class Stored, class T>
 void AdfSource::readAs(const TreeNode &node, index first, std::span<T> values) {
-    const double id = find(node.path);
+    const double id = find(node);
     constexpr index piece = index{1} << 16;
     std::vector<Stored> buffer(static_cast<std::size_t>(std::min(piece, static_cast<index>(values.size()))));
     for (index done = 0; done < static_cast<index>(values.size());) {

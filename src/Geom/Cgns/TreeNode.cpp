@@ -27,6 +27,7 @@ class Packer {
         add(node.label);
         add(node.file);
         add(node.path);
+        add(node.place);
         add(static_cast<index>(node.type));
         add(node.dimensions);
         add(node.text);
@@ -68,6 +69,7 @@ class Unpacker {
         node.label = text();
         node.file = text();
         node.path = text();
+        node.place = number();
         node.type = static_cast<DataType>(number());
         node.dimensions = list<index>();
         node.text = text();

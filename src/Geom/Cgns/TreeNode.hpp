@@ -22,6 +22,9 @@ struct TreeNode {
     std::string label;
     std::string file; ///< where its data are, after links have been followed
     std::string path; ///< within that file
+    /// ADF: where the node is in the file, relative to the root, so that all ranks read the node that rank 0 has found;
+    /// 0 for nodes behind links, which each rank finds by name.
+    index place = 0;
     DataType type = DataType::None;
     std::vector<index> dimensions; ///< the first varies fastest
     std::string text;              ///< of Text nodes with at most `mostText` characters

@@ -416,15 +416,18 @@ SourceMesh readParts(CommunicatorView comm, const std::string &path) {
 
     Nodes nodes;
     Elements elements;
+    GmshInput input(*file, gmsh.format);
+    if (gmsh.format.binary)
+        input.cursor().countBytes();
+    // One agreement a list: then the first error of the file is named, on any number of ranks.
     comm.guarded([&] {
-        GmshInput input(*file, gmsh.format);
-        if (gmsh.format.binary)
-            input.cursor().countBytes();
         NodeReader nodeReader(input, nodes);
         const auto nodeSegments = ownSegments(gmsh.nodeSegments, gmsh.nodes, comm);
         nodes.tags.reserve(entriesOf(nodeSegments));
         nodes.coordinates.reserve(entriesOf(nodeSegments));
         nodeReader.read(nodeSegments);
+    });
+    comm.guarded([&] {
         ElementReader elementReader(input, elements);
         const auto elementSegments = ownSegments(gmsh.elementSegments, gmsh.elements, comm);
         elements.reserve(entriesOf(elementSegments));

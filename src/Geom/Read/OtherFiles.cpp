@@ -256,9 +256,9 @@ std::string describeFolder(const std::string &path) {
     std::error_code none;
     if (!std::filesystem::is_directory(folder, none))
         return "";
-    for (const char *mesh : {"constant/polyMesh", "polyMesh", "faces"})
-        if (std::filesystem::exists(folder / mesh, none))
-            return sentence("an OpenFOAM case", byParaView);
+    const auto has = [&](const char *name) { return std::filesystem::exists(folder / name, none); };
+    if (has("constant/polyMesh") || has("polyMesh") || (has("faces") && has("owner")))
+        return sentence("an OpenFOAM case", byParaView);
     return "";
 }
 

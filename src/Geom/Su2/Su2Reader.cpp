@@ -349,12 +349,17 @@ SourceMesh readParts(CommunicatorView comm, const std::string &path, const std::
     mesh.warnings = su2.warnings;
     for (const std::string &marker : su2.markers)
         mesh.patches.push_back({marker, "", ""});
+    Reader reader(*file, su2);
+    // One agreement a list: then the first error of the file is named, on any number of ranks.
     comm.guarded([&] {
-        Reader reader(*file, su2);
         for (const FileSegment &segment : ownSegments(su2.nodeSegments, su2.nodes, comm))
             reader.readNodes(segment, mesh);
+    });
+    comm.guarded([&] {
         for (const FileSegment &segment : ownSegments(su2.cellSegments, su2.cells, comm))
             reader.readElements(segment, su2.dimension, 1, mesh.cells);
+    });
+    comm.guarded([&] {
         for (const FileSegment &segment : ownSegments(su2.faceSegments, su2.faces, comm)) {
             reader.readElements(segment, su2.dimension - 1, su2.cells + 1, mesh.faces);
             mesh.faceMarks.resize(mesh.faces.types.size(), static_cast<int>(segment.tag));

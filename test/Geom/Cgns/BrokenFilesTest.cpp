@@ -32,6 +32,20 @@ std::optional<std::string> errorOf(const std::string &path) {
     return message;
 }
 
+/// The same on one rank alone.
+std::string errorAlone(const std::string &path) {
+    const CommunicatorView comm(MPI_COMM_WORLD);
+    std::vector<std::string> message{""};
+    if (comm.rank() == 0)
+        try {
+            readCgns(CommunicatorView(MPI_COMM_SELF), path);
+        } catch (const Error &error) {
+            message[0] = std::string(errorKindName(error.kind())) + ": " + error.message();
+        }
+    broadcastStrings(comm, message);
+    return message[0];
+}
+
 /// Expects an error of the kind given that says all of `words`.
 void expectError(const WrittenFile &file, const std::vector<std::string> &words, const char *kind = "DataError") {
     const auto message = errorOf(file.path());
@@ -281,7 +295,9 @@ void damage(FileType type, const std::function<void(std::string &, std::mt19937_
         if (comm.rank() == 0)
             change(changed, random);
         bad.write(changed);
-        errors += errorOf(bad.path()).has_value() ? 1 : 0;
+        const std::optional<std::string> error = errorOf(bad.path());
+        errors += error ? 1 : 0;
+        EXPECT_EQ(withoutRank(error.value_or("")), withoutRank(errorAlone(bad.path()))) << "on one rank: file " << k;
     }
     EXPECT_GT(errors, 0);
 }

@@ -10,6 +10,7 @@
 #include <cmath>
 #include <filesystem>
 #include <map>
+#include <optional>
 #include <set>
 
 namespace DNDS::Geom {
@@ -419,6 +420,23 @@ TEST(CgnsWritten, BasesAreNotDroppedWithoutAWord) {
                 << error.message();
         }
     }
+}
+
+TEST(CgnsWritten, AdfNodesAreFoundWhateverOtherFilesAreOpen) {
+    const CommunicatorView comm(MPI_COMM_WORLD);
+    const Grid grid{3, 2, 2};
+    const WrittenFile file;
+    file.write(FileType::Adf, 3.2F, [&](CgnsFile &f) {
+        const double zone = f.zone(f.base("Base", 3, 3), "Zone", grid.nodes(), grid.cells());
+        f.coordinates(zone, grid.points());
+        f.section(zone, "Cells", 17, 1, grid.cells(), grid.hexahedra());
+    });
+    const SourceMesh expected = readWhole(file);
+    const WrittenFile other;
+    std::optional<CgnsFile> opened; // numbers of nodes hold that of the file in the process
+    if (comm.rank() == 0)
+        opened.emplace(other.path(), FileType::Adf, 3.2F);
+    test::expectSame(readWhole(file), expected);
 }
 
 TEST(CgnsWritten, LinksAreFollowedIntoOtherFiles) {
