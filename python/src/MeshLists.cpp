@@ -112,6 +112,11 @@ In place of a number, -1 means that the mesh ends there, -2 an entity of which t
             "Where rows start in `data`, read-only, without copying: [rows + 1].")
         .def(
             "__len__", [](const Adjacency &self) { return self.rows->size(); }, "The number of rows.")
+        .def("__repr__",
+             [](const Adjacency &self) {
+                 return fmt::format("<dnds.Adjacency '{}': {} rows, {} entries>", self.rows->name(), self.rows->size(),
+                                    self.rows->dataSize());
+             })
         .def("__getitem__", &rowOf, "row"_a,
              nb::sig("def __getitem__(self, row: int, /) -> numpy.typing.NDArray[numpy.int32]"),
              "The entries of a row, read-only, without copying.")
@@ -133,6 +138,17 @@ void bindEntities(nb::module_ &module) {
             "ghosts", [](const Entities &self) { return self.entities->ghosts; }, "How many are ghosts.")
         .def(
             "__len__", [](const Entities &self) { return self.entities->size(); }, "Owned ones and ghosts.")
+        .def("__repr__",
+             [](const Entities &self) {
+                 const auto &mesh = self.owner.mesh();
+                 const CommunicatorView &comm = self.owner.comm->view;
+                 return fmt::format("<dnds.Entities: {} of {}, on rank {} of {}: {} owned, {} ghosts, {} on all ranks>",
+                                    self.entities == &mesh.cells   ? "cells"
+                                    : self.entities == &mesh.nodes ? "nodes"
+                                                                   : "faces",
+                                    mesh.origin, comm.rank(), comm.size(), self.entities->owned, self.entities->ghosts,
+                                    self.entities->mapping().global()->globalSize());
+             })
         .def_prop_ro(
             "global_count", [](const Entities &self) { return self.entities->mapping().global()->globalSize(); },
             "How many there are on all ranks.")
@@ -199,6 +215,10 @@ In two dimensions "volume" is area and "area" is length.)");
             list.name, list.view,
             nb::sig(("def " + std::string(list.name) + "(self) -> numpy.typing.NDArray[numpy.float64]").c_str()),
             list.text);
+    type.def("__repr__", [](const Metrics &m) {
+        return fmt::format("<dnds.Metrics of {} cells and {} faces, ghosts included: closure {:.1e}>", m.volumes.size(),
+                           m.areas.size(), m.closure);
+    });
     type.def_ro(
         "closure", &Metrics::closure,
         R"(The largest sum of outward area vectors over the sum of their lengths, of all cells of all ranks: about 1e-15.)");

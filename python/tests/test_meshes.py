@@ -57,6 +57,19 @@ def test_lists_are_shared_read_only_and_outlive_the_mesh(comm):
     assert len(again) == 3 and (np.diff(offsets) == 8).all() and data.max() < len(coordinates)
 
 
+def test_parts_of_a_mesh_say_what_they_are(comm):
+    mesh = box("hexahedra", (5, 4, 3), comm)
+    for at in ("cells", "nodes", "faces"):
+        part = getattr(mesh, at)
+        assert repr(part) == (
+            f"<dnds.Entities: {at} of {mesh.origin}, on rank {comm.rank} of {comm.size}: {part.owned} owned, "
+            f"{part.ghosts} ghosts, {part.global_count} on all ranks>")
+    nodes = mesh.cell_nodes
+    assert f"{len(nodes)} rows, {8 * len(nodes)} entries>" in repr(nodes) and "<dnds.Adjacency '" in repr(nodes)
+    assert repr(mesh.metrics()).startswith(
+        f"<dnds.Metrics of {len(mesh.cells)} cells and {len(mesh.faces)} faces, ghosts included: closure ")
+
+
 @pytest.mark.parametrize("at", ["cells", "nodes", "faces"])
 def test_fields_on_entities_are_pulled(comm, at):
     mesh = box("mixed-volume", (8, 4, 4), comm)

@@ -225,7 +225,7 @@ void GraphModel::requireFits(const TaskModel &task) const {
             const bool writes = one.mode != Mode::Reads || other.mode != Mode::Reads;
             DNDS_CHECK(one.array != other.array || !writes, ArgumentError,
                        "task '{}' {} '{}' and {} it, too: what it reads would depend on the order of rows. Declare "
-                       "readsWrites for one row, or write another array",
+                       "once that it reads and writes its own row, or write another array",
                        task.name, modeName(other.mode), arrays[one.array]->name(), modeName(one.mode));
             DNDS_CHECK(one.mode != Mode::Adds || other.mode != Mode::Adds ||
                            (arrays[one.array]->owned() == arrays[other.array]->owned() &&
