@@ -8,6 +8,7 @@
 
 #include <gtest/gtest.h>
 
+#include <utility>
 #include <vector>
 
 namespace DNDS {
@@ -19,6 +20,16 @@ struct DoubleAndAdd {
     DNDS_HOST_DEVICE void operator()(index i) const {
         for (real &value : u.row(i))
             value = 2 * value + static_cast<real>(i);
+    }
+};
+
+/// The functor of docs/gpu.md: a view of fixed shape, and a number after it.
+struct Scale {
+    ArrayView<real, 3> u;
+    real factor;
+    DNDS_HOST_DEVICE void operator()(index cell) const {
+        for (real &value : u.row(cell))
+            value *= factor;
     }
 };
 
@@ -66,6 +77,21 @@ TEST(ParallelFor, CallsEveryNumberOnceOnTheDevice) {
         Executor::device(stream).synchronize();
         expectDoubled(u, 2);
     }
+}
+
+/// Host and kernel must agree where members after a view lie.
+TEST(ParallelFor, KernelsReadWhatFollowsAViewInAFunctor) {
+    if (!Device::available())
+        GTEST_SKIP() << Device::unavailableReason();
+    Array<real, 3> onHost = numbered(1000);
+    Array<real, 3> onDevice = numbered(1000);
+    parallelFor(Executor::host(), onHost.size(), Scale{onHost.view(), 0.3});
+    const Device::Stream stream;
+    onDevice.toDevice(stream);
+    parallelFor(Executor::device(stream), onDevice.size(), Scale{onDevice.deviceView<DeviceBackend::CUDA>(), 0.3});
+    onDevice.toHost(stream);
+    stream.synchronize();
+    EXPECT_EQ(std::as_const(onHost).hash(), std::as_const(onDevice).hash());
 }
 
 TEST(ParallelFor, KernelsAreCaptured) {
