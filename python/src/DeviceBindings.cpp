@@ -111,8 +111,8 @@ void release(void *held) noexcept {
 void *consumersStream(nb::handle stream) {
     if (stream.is_none())
         return nullptr;
-    const auto number = nb::cast<std::int64_t>(stream);
-    if (number == 0 || number < -1)
+    std::int64_t number = 0;
+    if (!nb::try_cast(stream, number, false) || number == 0 || number < -1)
         throw nb::buffer_error("DLPack's streams of CUDA are -1, 1, 2, or an address");
     return number == -1 ? nullptr : reinterpret_cast<void *>(number); // NOLINT(performance-no-int-to-ptr)
 }
