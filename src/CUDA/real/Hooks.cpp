@@ -11,8 +11,6 @@
 #include "DNDS/Device/KernelLoading.hpp"
 #include "DNDS/Device/Mps.hpp"
 
-#include <cuda.h>
-
 #include <atomic>
 #include <mutex>
 
@@ -166,11 +164,13 @@ bool loadsKernelsLazily() {
     check(cudaGetDriverEntryPoint("cuModuleGetLoadingMode", &query, cudaEnableDefault, &found),
           "asking when kernels are loaded");
 #endif
-    CUmoduleLoadingMode mode = CU_MODULE_LAZY_LOADING;
-    DNDS_CHECK(found == cudaDriverEntryPointSuccess &&
-                   reinterpret_cast<decltype(&cuModuleGetLoadingMode)>(query)(&mode) == CUDA_SUCCESS,
-               StateError, "CUDA: the driver does not say when it loads kernels");
-    return mode != CU_MODULE_EAGER_LOADING;
+    if (found != cudaDriverEntryPointSuccess)
+        return false;       // a driver from before lazy loading
+    constexpr int lazy = 2; // CU_MODULE_LAZY_LOADING
+    int mode = lazy;
+    DNDS_CHECK(reinterpret_cast<int (*)(int *)>(query)(&mode) == 0, StateError,
+               "CUDA: the driver does not say when it loads kernels");
+    return mode == lazy;
 }
 
 std::string whyNoAtomics(const std::string &identity) {

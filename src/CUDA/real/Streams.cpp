@@ -7,7 +7,6 @@
 #include "DNDS/Base/Error.hpp"
 #include "DNDS/Device/StreamUse.hpp"
 
-#include <map>
 #include <memory>
 #include <mutex>
 #include <set>
@@ -56,11 +55,14 @@ using SharedRecord = std::shared_ptr<const RecordedEvent>;
 struct Streams {
     std::mutex mutex; ///< also held where a stream of DNDS may begin or join a capture: none does while all are asked
     std::set<cudaStream_t> streams{nullptr};
-    std::map<unsigned long long, SharedRecord> uses; ///< of other streams, by number, which is never used again
+    std::vector<SharedRecord> uses; ///< by other streams, as far as they have not been seen to have passed
 
     static Streams &instance() {
         static auto *streams = new Streams;
         return *streams;
+    }
+    void forgetPassedUses() {
+        std::erase_if(uses, [](const SharedRecord &use) { return use->passed(); });
     }
 };
 
@@ -87,9 +89,8 @@ std::function<bool()> makeFence() {
             check(status, "asking for a stream");
         records.push_back(std::make_shared<RecordedEvent>(stream));
     }
-    std::erase_if(all.uses, [](const auto &use) { return use.second->passed(); });
-    for (const auto &[stream, record] : all.uses)
-        records.push_back(record);
+    all.forgetPassedUses();
+    records.insert(records.end(), all.uses.begin(), all.uses.end());
     return [records = std::move(records)]() mutable {
         while (!records.empty() && records.back()->passed())
             records.pop_back();
@@ -103,14 +104,13 @@ void recordUse(void *stream) {
     const auto user = static_cast<cudaStream_t>(stream);
     Streams &all = Streams::instance();
     const std::scoped_lock lock(all.mutex);
-    if (user == cudaStreamLegacy || all.streams.contains(user))
+    if (all.streams.contains(user))
         return;
     DNDS_CHECK(!captures(user), StateError,
                "a stream's use of memory cannot be recorded while its work is captured for a graph: call recordUse "
                "after the graph was launched");
-    unsigned long long number = 0;
-    check(cudaStreamGetId(user, &number), "asking for a stream's number");
-    all.uses[number] = std::make_shared<RecordedEvent>(user);
+    all.forgetPassedUses();
+    all.uses.push_back(std::make_shared<RecordedEvent>(user));
 }
 
 StreamHandle createStream(Priority priority) {

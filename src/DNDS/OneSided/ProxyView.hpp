@@ -48,8 +48,7 @@ DNDS_HOST_DEVICE void copyWord(std::byte *to, const std::byte *from) {
 #endif
 }
 
-/// Copies two words of 8 bytes at addresses that are multiples of 16: one load and one store where nvcc compiles it
-/// for a device.
+/// Copies two words of 8 bytes at addresses that are multiples of 16: with CUDA by one load and one store.
 DNDS_HOST_DEVICE inline void copyTwoWords(std::byte *to, const std::byte *from) {
 #if defined(__CUDA_ARCH__) && defined(__NVCC__)
     std::uint64_t first;

@@ -100,9 +100,9 @@ TEST(CudaDeviceChoiceDeathTest, ExclusiveDeviceIsExplainedAtTheFirstUse) {
 }
 
 TEST(CudaKernelLoading, IsWhatTheDriverSays) {
-    runtime().loadingMode = 2;
+    runtime().lazy = true;
     EXPECT_TRUE(loadsKernelsLazily());
-    runtime().loadingMode = 1;
+    runtime().lazy = false;
     EXPECT_FALSE(loadsKernelsLazily());
 }
 

@@ -31,7 +31,7 @@ cudaError_t use(int device) {
 }
 
 CUresult loadingMode(CUmoduleLoadingMode *mode) {
-    *mode = static_cast<CUmoduleLoadingMode>(StandInRuntime::instance().loadingMode);
+    *mode = StandInRuntime::instance().lazy ? CU_MODULE_LAZY_LOADING : CU_MODULE_EAGER_LOADING;
     return CUDA_SUCCESS;
 }
 
@@ -120,10 +120,6 @@ cudaError_t cudaStreamCreateWithPriority(cudaStream_t *stream, unsigned /*flags*
 }
 cudaError_t cudaStreamDestroy(cudaStream_t stream) {
     StandInRuntime::instance().streams.erase(stream);
-    return cudaSuccess;
-}
-cudaError_t cudaStreamGetId(cudaStream_t stream, unsigned long long *number) {
-    *number = reinterpret_cast<std::uintptr_t>(stream);
     return cudaSuccess;
 }
 cudaError_t cudaStreamIsCapturing(cudaStream_t stream, cudaStreamCaptureStatus *status) {

@@ -24,7 +24,7 @@ struct StandInStream {
 struct StandInRuntime {
     int devices = 1;
     std::set<int> unavailable; ///< devices of which other processes are the exclusive users
-    int loadingMode = 1;       ///< what the driver says: 1 eager, 2 lazy
+    bool lazy = false;         ///< the driver loads kernels at their first launch
     std::map<cudaStream_t, StandInStream> streams;
     std::map<cudaEvent_t, std::pair<cudaStream_t, std::uint64_t>> events;
     std::map<void *, int> deviceOf;   ///< memory
