@@ -131,6 +131,8 @@ class Check:
         why = f": {outcome['why']}" if outcome.get("why") else ""
         print(f"    {outcome['status']}: {outcome['name']} ({outcome['seconds']:.1f} s, after "
               f"{self.runner.elapsed():.0f} s){why}", flush=True)
+        if outcome["status"] == "failed":
+            print("".join(f"        {line}\n" for line in outcome["tail"].splitlines()[-6:]), end="", flush=True)
         self.save()
 
     def not_run(self, what, why):
