@@ -80,7 +80,7 @@ def verdict(results):
         return "failed", f"{len(bad)} failed or did not end: {', '.join(bad[:8])}{', ...' if len(bad) > 8 else ''}" + (
             "" if results["finished"] else "; the run was cut short")
     if not results["finished"]:
-        reasons = [f"{entry['what']} was not run: {entry['why']}" for entry in results["not_run"]]
+        reasons = [f"not run: {entry['what']} ({entry['why']})" for entry in results["not_run"]]
         return "incomplete", "; ".join([f"the run was cut short after {len(ran)} tests passed; the same command goes "
                                         "on", *reasons[:3]])
     if results["rehearsal"] == "without GPU":
