@@ -420,7 +420,7 @@ class Check:
                          + " / ".join(tail(outcome["log"], 3).splitlines()))
             return
         for test in device_tests.listed(self.options.build, self.runner.environment):
-            if test["group"] != "core" or test["ranks"] > 2 or not test["command"]:
+            if test["group"] != "core" or test["ranks"] > 2 or test["name"].endswith(".np1") or not test["command"]:
                 continue
             program = next((number for number, word in enumerate(test["command"])
                             if os.path.basename(word) == test["target"] and os.access(word, os.X_OK)), None)
@@ -510,7 +510,7 @@ def source_version():
     """The commit of the sources, where git knows it."""
     commit = machine.output_of(["git", "-C", ROOT, "rev-parse", "--short=12", "HEAD"])
     changed = machine.output_of(["git", "-C", ROOT, "status", "--porcelain", "--untracked-files=no"])
-    return (commit + (" with changes" if changed else "")) if commit else "unknown (no git here)"
+    return commit + (" with changes" if changed else "") if commit else f"{hash_of_sources()} (a hash: no git here)"
 
 
 def main(argv):
