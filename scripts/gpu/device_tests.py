@@ -33,8 +33,8 @@ def group_of(name):
 
 
 def listed(build, environment):
-    """The tests of a build folder by value: name, group, target, ranks, command, environment, limit. A test without MPI
-    whose program is not built has no command yet."""
+    """The tests of a build folder by value: name, group, target, ranks, command, environment, limit. A test whose
+    program is not built has no command."""
     text = subprocess.run(["ctest", "--test-dir", build, "-L", "^device$", "--show-only=json-v1"],
                           stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, check=False,
                           env=environment).stdout.decode()
@@ -45,6 +45,8 @@ def listed(build, environment):
         command = entry.get("command", [])
         programs = [word for word in command[1:]
                     if word.startswith(build + os.sep) and "." not in os.path.basename(word)]
+        if not all(os.access(program, os.X_OK) for program in programs):
+            command = []
         ranks = [int(label[2:]) for label in properties.get("LABELS", []) if re.fullmatch(r"np\d+", label)]
         limit = min(LIMIT, properties.get("TIMEOUT") or LIMIT)
         variables = dict(pairs)

@@ -508,10 +508,14 @@ class Cut(unittest.TestCase):
         self.assertEqual(run.results["done"], ["core", "tasks"])  # left out for good: the next call would hang, too
 
     def test_a_test_that_was_not_built_is_no_success(self):
+        # ctest gives no command without MPI, and mpiexec's with it
         self.tests.append({"name": "device_tests", "properties": [{"name": "LABELS", "value": ["device"]}]})
+        self.tests.append({"name": "dof_tests.np2", "command": ["mpiexec", "-n", "2", self.build + "/test/dof_tests"],
+                           "properties": [{"name": "LABELS", "value": ["device", "np2"]}]})
         run = self.run_check("--parts", "core")
         run.all()
-        self.assertEqual(run.results["tests"][0]["why"], "device_tests was not built")
+        self.assertEqual([(test["status"], test["why"]) for test in run.results["tests"]],
+                         [("not run", "device_tests was not built"), ("not run", "dof_tests was not built")])
         self.assertFalse(run.results["finished"])
         self.assertEqual(report.verdict(run.results)[0], "incomplete")
 
