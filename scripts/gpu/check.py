@@ -28,7 +28,7 @@ PARTS = ["layout", *report.TESTS, "bench", "sanitizer"]
 
 # Seconds that a part may take in one call at most, for the standard budget; else in proportion.
 BUDGET = 520
-CAPS = {"probe": 40, "configure": 60, "layout": 120, "build": 300, "core": 240, "tasks": 150, "euler": 150,
+CAPS = {"probe": 40, "configure": 120, "layout": 120, "build": 300, "core": 240, "tasks": 150, "euler": 150,
         "one-sided": 150, "fields": 150, "bench": 130, "sanitizer": 150}
 CLOSING = 6  # for the report
 
