@@ -1,10 +1,10 @@
 /// @file Atomics.hpp
 /// @brief Atomic operations on words that ranks and kernels share: one text for processor and device.
 ///
-/// A word is a number of 32 or 64 bits at an address that is a multiple of its size. All functions are Local and act
-/// on addresses that this processor or kernel reaches by loads and stores. On the host, read-modify-write operations
-/// are sequentially consistent; in kernels they are atomic for all of the system, but order nothing: put
-/// `fenceSystem` between.
+/// A word is an integer of 8 to 64 bits, or a real of 32 or 64, at an address that is a multiple of its size. All
+/// functions are Local and act on addresses that this processor or kernel reaches by loads and stores. On the host,
+/// read-modify-write operations are sequentially consistent; in kernels they are atomic for all of the system, but
+/// order nothing: put `fenceSystem` between.
 #pragma once
 
 #include "DNDS/Base/ElementKind.hpp"
@@ -18,7 +18,8 @@ namespace DNDS {
 
 /// Numbers with atomic operations.
 template <class T>
-concept AtomicWord = std::is_arithmetic_v<T> && !std::is_same_v<T, bool> && (sizeof(T) == 4 || sizeof(T) == 8);
+concept AtomicWord = std::is_arithmetic_v<T> && !std::is_same_v<T, bool> &&
+                     (sizeof(T) == 4 || sizeof(T) == 8 || (std::is_integral_v<T> && sizeof(T) < 4));
 
 /// What an atomic operation makes of the word. Min and Max compare as `<`: an operand that is NaN changes nothing. And
 /// and Or are for integers; CompareSwap compares bits, so 0.0 and -0.0 differ.
@@ -44,7 +45,9 @@ struct AtomicRequest {
 namespace Atomics {
 
 template <class T>
-using Bits = std::conditional_t<sizeof(T) == 8, std::uint64_t, std::uint32_t>;
+using Bits = std::conditional_t<
+    sizeof(T) == 8, std::uint64_t,
+    std::conditional_t<sizeof(T) == 4, std::uint32_t, std::conditional_t<sizeof(T) == 2, std::uint16_t, std::uint8_t>>>;
 
 /// The bits of a number, and back.
 template <class T>
@@ -120,11 +123,35 @@ DNDS_HOST_DEVICE void storeRelease(W *address, W value) {
 #endif
 }
 
-/// Sets the word to `value` if it equals `expected`; returns what it was. For std::uint32_t and std::uint64_t.
+#if defined(__CUDA_ARCH__)
+/// Replaces a word of 8 or 16 bits by `change` of it, within the 32 bits that GPUs compare and swap; returns what it
+/// was. Device memory is allocated in larger units, so that these are there.
+template <class W, class Change>
+__device__ W changeNarrow(W *address, const Change &change) {
+    const auto place = reinterpret_cast<std::uintptr_t>(address);
+    auto *around = reinterpret_cast<unsigned int *>(place & ~std::uintptr_t{3});
+    const unsigned int shift = 8U * static_cast<unsigned int>(place & 3U);
+    const unsigned int mask = ((1U << (8U * sizeof(W))) - 1U) << shift;
+    unsigned int seen = *static_cast<const volatile unsigned int *>(around);
+    while (true) {
+        const auto before = static_cast<W>((seen & mask) >> shift);
+        const W wanted = change(before);
+        const unsigned int found =
+            atomicCAS_system(around, seen, (seen & ~mask) | (static_cast<unsigned int>(wanted) << shift));
+        if (found == seen)
+            return before;
+        seen = found;
+    }
+}
+#endif
+
+/// Sets the word to `value` if it equals `expected`; returns what it was. For unsigned integers, as the next two.
 template <class W>
 DNDS_HOST_DEVICE W compareExchange(W *address, W expected, W value) {
 #if defined(__CUDA_ARCH__)
-    if constexpr (sizeof(W) == 8)
+    if constexpr (sizeof(W) < 4)
+        return changeNarrow(address, [=](W before) { return before == expected ? value : before; });
+    else if constexpr (sizeof(W) == 8)
         return atomicCAS_system(reinterpret_cast<unsigned long long *>(address),
                                 static_cast<unsigned long long>(expected), static_cast<unsigned long long>(value));
     else
@@ -135,11 +162,13 @@ DNDS_HOST_DEVICE W compareExchange(W *address, W expected, W value) {
 #endif
 }
 
-/// Sets the word to `value`; returns what it was. For std::uint32_t and std::uint64_t.
+/// Sets the word to `value`; returns what it was.
 template <class W>
 DNDS_HOST_DEVICE W exchange(W *address, W value) {
 #if defined(__CUDA_ARCH__)
-    if constexpr (sizeof(W) == 8)
+    if constexpr (sizeof(W) < 4)
+        return changeNarrow(address, [=](W /*before*/) { return value; });
+    else if constexpr (sizeof(W) == 8)
         return atomicExch_system(reinterpret_cast<unsigned long long *>(address),
                                  static_cast<unsigned long long>(value));
     else
@@ -153,7 +182,9 @@ DNDS_HOST_DEVICE W exchange(W *address, W value) {
 template <class W>
 DNDS_HOST_DEVICE W fetchAdd(W *address, W operand) {
 #if defined(__CUDA_ARCH__)
-    if constexpr (sizeof(W) == 8)
+    if constexpr (sizeof(W) < 4)
+        return changeNarrow(address, [=](W before) { return static_cast<W>(before + operand); });
+    else if constexpr (sizeof(W) == 8)
         return atomicAdd_system(reinterpret_cast<unsigned long long *>(address),
                                 static_cast<unsigned long long>(operand));
     else
@@ -188,7 +219,9 @@ DNDS_HOST_DEVICE T combined(AtomicOp op, T value, T operand) {
 /// Sums of float flush numbers below the normal ones to zero.
 template <AtomicWord T>
 __device__ bool applyInstruction(T *address, AtomicOp op, T operand, T &before) {
-    if constexpr (std::is_floating_point_v<T>) {
+    if constexpr (sizeof(T) < 4) {
+        return false;
+    } else if constexpr (std::is_floating_point_v<T>) {
         if (op != AtomicOp::Add)
             return false;
         before = atomicAdd_system(address, operand);
@@ -227,6 +260,12 @@ DNDS_HOST_DEVICE T apply(T *address, AtomicOp op, T operand, T compare = T{}) {
     case AtomicOp::Fetch:
         return valueOf<T>(loadAcquire(word));
     case AtomicOp::Set:
+#if defined(__CUDA_ARCH__)
+        if constexpr (sizeof(T) < 4) { // others may change its neighbours by 32 bits at a time
+            exchange(word, wordOf(operand));
+            return operand;
+        }
+#endif
         storeRelease(word, wordOf(operand));
         return operand;
     case AtomicOp::Swap:
@@ -263,6 +302,14 @@ DNDS_HOST_DEVICE inline std::uint64_t apply(void *address, const AtomicRequest &
             apply(static_cast<T *>(address), request.op, fromBits<T>(request.operand), fromBits<T>(request.compare)));
     };
     switch (request.kind) {
+    case ElementKind::Int8:
+        return as(std::int8_t{});
+    case ElementKind::UInt8:
+        return as(std::uint8_t{});
+    case ElementKind::Int16:
+        return as(std::int16_t{});
+    case ElementKind::UInt16:
+        return as(std::uint16_t{});
     case ElementKind::Int32:
         return as(std::int32_t{});
     case ElementKind::UInt32:
@@ -284,22 +331,6 @@ DNDS_HOST_DEVICE inline std::uint64_t apply(void *address, const AtomicRequest &
 template <AtomicWord T>
 AtomicRequest request(AtomicOp op, T operand, T compare = T{}) {
     return {op, elementKindOf<T>(), toBits(operand), toBits(compare)};
-}
-
-/// Bytes of a word of this kind; 0 for kinds without atomic operations.
-constexpr std::size_t wordBytes(ElementKind kind) {
-    switch (kind) {
-    case ElementKind::Int32:
-    case ElementKind::UInt32:
-    case ElementKind::Float32:
-        return 4;
-    case ElementKind::Int64:
-    case ElementKind::UInt64:
-    case ElementKind::Float64:
-        return 8;
-    default:
-        return 0;
-    }
 }
 
 } // namespace Atomics

@@ -113,6 +113,11 @@ class GhostWindowView {
         return atomic(target, j, AtomicOp::CompareSwap, value, expected);
     }
 
+    /// This thread's puts and changes before it are seen, at each owner, before those after it.
+    DNDS_HOST_DEVICE void fence() const { table_.fence(); }
+    /// This thread's operations are complete, at the owners, too.
+    DNDS_HOST_DEVICE void quiet() const { table_.quiet(); }
+
   private:
     DNDS_HOST_DEVICE RemotePlace placeOf(RemoteCall call, GhostTarget target, index j, index count,
                                          std::uint64_t alignment) const {

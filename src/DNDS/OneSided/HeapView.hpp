@@ -41,8 +41,10 @@ class HeapView {
     /// This rank, and the number of ranks.
     DNDS_HOST_DEVICE int rank() const { return table_.rank; }
     DNDS_HOST_DEVICE int ranks() const { return table_.ranks; }
+    /// The memory that the heap lies in.
+    DNDS_HOST_DEVICE MemorySpace space() const { return table_.space; }
     /// Polls of a wait; 0 where the view does not allow any.
-    std::uint64_t patience() const { return table_.patience; }
+    DNDS_HOST_DEVICE std::uint64_t patience() const { return table_.patience; }
     /// What this rank's kernels cannot change words of that rank's memory for; None where they can.
     DNDS_HOST_DEVICE AccessFault whyNoAtomics(int rank) const { return table_.whyNoAtomics(rank); }
     /// Whether kernels reach this rank, by loads and stores or through the proxy.
@@ -55,10 +57,14 @@ class HeapView {
         std::byte *base = table_.bases[rank];
         return base == nullptr ? nullptr : reinterpret_cast<T *>(base + pointer.offset());
     }
-    /// This rank's own object.
+    /// This rank's own object, by the name that heaps have for it and by that of pointers.
+    template <class T>
+    DNDS_HOST_DEVICE T *own(SymmetricPointer<T> pointer) const {
+        return reinterpret_cast<T *>(table_.own + pointer.offset());
+    }
     template <class T>
     DNDS_HOST_DEVICE T *local(SymmetricPointer<T> pointer) const {
-        return reinterpret_cast<T *>(table_.own + pointer.offset());
+        return own(pointer);
     }
 
     /// Copies `count` objects to another rank, or this lane's share of them. `from` may be changed afterwards; complete
@@ -72,7 +78,16 @@ class HeapView {
     DNDS_HOST_DEVICE void get(T *to, SymmetricPointer<T> from, index count, int rank, Lane lane = {}) const {
         placeOf(RemoteCall::Get, from, count, rank).get(0, to, bytesOf<T>(count), lane);
     }
-    /// One object; words of 4 and 8 bytes are never torn.
+    /// `putNbi` and `getNbi` promise less, as on the host; here they do the same as `put` and `get`.
+    template <class T>
+    DNDS_HOST_DEVICE void putNbi(SymmetricPointer<T> to, const T *from, index count, int rank, Lane lane = {}) const {
+        put(to, from, count, rank, lane);
+    }
+    template <class T>
+    DNDS_HOST_DEVICE void getNbi(T *to, SymmetricPointer<T> from, index count, int rank, Lane lane = {}) const {
+        get(to, from, count, rank, lane);
+    }
+    /// One object; words of 2, 4 and 8 bytes are never torn.
     template <class T>
     DNDS_HOST_DEVICE void putValue(SymmetricPointer<T> to, const std::type_identity_t<T> &value, int rank) const {
         put(to, &value, 1, rank);
@@ -99,7 +114,7 @@ class HeapView {
             source.get(bytesOf<T>(k * fromStride), to + k * toStride, sizeof(T));
     }
 
-    /// Atomic operations on a word of 32 or 64 bits. `set` and `add` are complete after `quiet`; the others return what
+    /// Atomic operations on a word of 8 to 64 bits. `set` and `add` are complete after `quiet`; the others return what
     /// the word was, and are complete then.
     template <AtomicWord T>
     DNDS_HOST_DEVICE T fetch(SymmetricPointer<T> word, int rank) const {
@@ -174,27 +189,15 @@ class HeapView {
     /// Whether this rank's word compares so now; if so, what was put before the signal is seen.
     template <AtomicWord T>
     DNDS_HOST_DEVICE bool test(SymmetricPointer<T> word, Comparison comparison, std::type_identity_t<T> value) const {
-        const std::byte *own = placeOf(RemoteCall::Wait, word, 1, table_.rank, sizeof(T)).address();
-        return own != nullptr && holds(loadOwn(reinterpret_cast<const T *>(own)), comparison, T{value});
+        return placeOf(RemoteCall::Wait, word, 1, table_.rank, sizeof(T)).holds(comparison, T{value});
     }
     /// Waits for that, by one thread of a kernel, whose view allows it (`KernelWaits::Yes`). Gives up after some
     /// seconds: false, and a fault.
     template <AtomicWord T>
     DNDS_HOST_DEVICE bool waitUntil(SymmetricPointer<T> word, Comparison comparison,
                                     std::type_identity_t<T> value) const {
-        const auto *own =
-            reinterpret_cast<const T *>(placeOf(RemoteCall::Wait, word, 1, table_.rank, sizeof(T)).address());
-        if (own == nullptr)
-            return false;
-        for (std::uint64_t poll = 0;; ++poll) {
-            if (holds(loadOwn(own), comparison, T{value}))
-                return true;
-            if (poll >= table_.patience)
-                break;
-            Detail::pauseInKernel();
-        }
-        table_.faults->note(AccessFault::Patience, RemoteCall::Wait, table_.rank, word.offset(), sizeof(T));
-        return false;
+        return placeOf(RemoteCall::Wait, word, 1, table_.rank, sizeof(T))
+            .waitUntil(comparison, T{value}, table_.patience);
     }
 
     /// This thread's puts and atomic operations before it are seen before those after it.
@@ -216,10 +219,6 @@ class HeapView {
     template <AtomicWord T>
     DNDS_HOST_DEVICE void change(AtomicOp op, SymmetricPointer<T> word, T value, int rank) const {
         placeOf(RemoteCall::Atomic, word, 1, rank, sizeof(T)).atomic(0, op, value);
-    }
-    template <class T>
-    DNDS_HOST_DEVICE static T loadOwn(const T *own) {
-        return Atomics::valueOf<T>(Atomics::loadAcquire(reinterpret_cast<const Atomics::Bits<T> *>(own)));
     }
     template <class T>
     DNDS_HOST_DEVICE RemotePlace placeOf(RemoteCall call, SymmetricPointer<T> pointer, index count, int rank,

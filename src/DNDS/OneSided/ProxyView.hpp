@@ -61,7 +61,7 @@ DNDS_HOST_DEVICE inline void copyTwoWords(std::byte *to, const std::byte *from) 
 #endif
 }
 
-/// Copies this lane's share, in words where both sides allow it, so that no word of 4 or 8 bytes is torn.
+/// Copies this lane's share, in words where both sides allow it, so that no word of 2, 4 or 8 bytes is torn.
 DNDS_HOST_DEVICE inline void copyShare(std::byte *to, const std::byte *from, std::uint64_t bytes, Lane lane) {
 #if !defined(__CUDA_ARCH__)
     if (lane.count == 1 && bytes > 64) {
@@ -86,6 +86,8 @@ DNDS_HOST_DEVICE inline void copyShare(std::byte *to, const std::byte *from, std
         copyRest(std::uint64_t{});
     else if ((both | bytes) % 4 == 0)
         copyRest(std::uint32_t{});
+    else if ((both | bytes) % 2 == 0)
+        copyRest(std::uint16_t{});
     else
         copyRest(std::uint8_t{});
 }

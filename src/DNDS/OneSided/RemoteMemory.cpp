@@ -49,13 +49,13 @@ struct Place {
     std::uint64_t bytes = 0;
     std::uint64_t offset = 0;
     std::uint32_t segment = 0;
-    std::uint32_t inArena = 0;
+    std::int32_t owner = -1; ///< the rank of the node in whose part of the arena it lies; -1: in none
 };
 
 } // namespace
 
 RemoteMemory::RemoteMemory(std::shared_ptr<CommunicatorContext> context, std::shared_ptr<std::byte> memory,
-                           std::size_t bytes, MemorySpace space, std::string name)
+                           std::size_t bytes, MemorySpace space, std::string name, std::optional<LentMemory> lent)
     : context_(std::move(context)), arena_(context_->node().arena), memory_(std::move(memory)), waits_(context_, name),
       meetings_(context_->nextChannel()), name_(std::move(name)), space_(space), rank_(context_->comm().rank()),
       exceptions_(std::uncaught_exceptions()) {
@@ -68,7 +68,7 @@ RemoteMemory::RemoteMemory(std::shared_ptr<CommunicatorContext> context, std::sh
     });
     Meetings &meetings = Meetings::of(*context_);
     comm.guarded([&] { known_ = meetings.know(waits_, meetings_); });
-    exchangePlaces(bytes);
+    exchangePlaces(bytes, lent);
     if (space == MemorySpace::Device) {
         auto device = std::make_unique<DeviceAccess>(context_, memory_.get(), bytes_, name_);
         faults_ = device->table().faults;
@@ -125,23 +125,28 @@ RemoteMemory::~RemoteMemory() {
     }
 }
 
-void RemoteMemory::exchangePlaces(std::size_t bytes) {
+void RemoteMemory::exchangePlaces(std::size_t bytes, const std::optional<LentMemory> &lent) {
     const CommunicatorView &comm = context_->comm();
     const NodeTopology &node = context_->node();
     const bool onHost = space_ == MemorySpace::Host;
     Place place;
     place.bytes = bytes;
-    if (const auto found = onHost && arena_ ? arena_->locate(memory_.get()) : std::nullopt)
-        place = {bytes, found->offset, found->segment, 1};
+    if (lent)
+        place = {bytes, lent->place.offset, lent->place.segment, lent->owner};
+    else if (const auto found = onHost && arena_ ? arena_->locate(memory_.get()) : std::nullopt)
+        place = {bytes, found->offset, found->segment, arena_->nodeRank()};
     const std::vector<Place> all = comm.allGatherV(std::span<const Place>(&place, 1));
     comm.guarded([&] {
         for (std::size_t rank = 0; rank < all.size(); ++rank) {
             bytes_[rank] = all[rank].bytes;
             if (static_cast<int>(rank) == rank_ && onHost)
                 mapped_[rank] = memory_.get();
-            else if (const int here = node.nodeRank(static_cast<int>(rank));
-                     arena_ && here >= 0 && all[rank].inArena != 0)
-                mapped_[rank] = arena_->translate(here, {all[rank].segment, all[rank].offset});
+            else if (!arena_ || !node.sameNode(static_cast<int>(rank)) || all[rank].owner < 0)
+                continue;
+            else if (all[rank].owner == place.owner && all[rank].segment == place.segment) // one mapping for all of it
+                mapped_[rank] = memory_.get() + (all[rank].offset - place.offset);
+            else
+                mapped_[rank] = arena_->translate(all[rank].owner, {all[rank].segment, all[rank].offset});
         }
     });
 }
@@ -266,6 +271,8 @@ void RemoteMemory::throwFault(AccessFault fault, RemoteCall call, int rank, std:
     case AccessFault::NotLocked:
         DNDS_CHECK(rank != anyRank, StateError, "{}: {}: no rank is locked: call lock or lockAll first", name_, name);
         throw StateError(what + ": the window is not locked for this rank: call lock or lockAll first");
+    case AccessFault::Locked:
+        throw StateError(what + ": this rank has a lock of it already: unlock it first");
     case AccessFault::NoAtomics:
         throw StateError(
             fmt::format("{}: this rank's GPU does not change words of that rank's memory atomically{}: use "

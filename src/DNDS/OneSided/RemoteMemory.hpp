@@ -5,6 +5,7 @@
 #include "DNDS/Base/MemorySpace.hpp"
 #include "DNDS/Device/DeviceBuffer.hpp"
 #include "DNDS/Mpi/CommunicatorContext.hpp"
+#include "DNDS/Mpi/NoticeBoard.hpp"
 #include "DNDS/OneSided/FarAccess.hpp"
 #include "DNDS/OneSided/Meetings.hpp"
 #include "DNDS/OneSided/PeerWaits.hpp"
@@ -16,6 +17,7 @@
 #include <cstdint>
 #include <exception>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -25,6 +27,12 @@ namespace DNDS {
 class DeviceAccess;
 class HostProxy;
 class NodeArena;
+
+/// Memory that lies in another rank's part of the node's arena.
+struct LentMemory {
+    int owner; ///< its number on the node
+    ArenaLocation place;
+};
 
 /// Operations on the memory of other ranks, by rank and offset in bytes: loads and stores where the memory is mapped
 /// here, `FarAccess` elsewhere. docs/one_sided.md says what each promises.
@@ -44,10 +52,11 @@ class RemoteMemory {
     static std::shared_ptr<std::byte> allocate(const CommunicatorContext &context, std::size_t bytes, MemorySpace space,
                                                const std::string &name);
 
-    /// `bytes` bytes from `memory` in `space` on this rank; `name` is for messages. Collective. Throws on all ranks:
-    /// StateError for device memory that a rank cannot reach.
+    /// `bytes` bytes from `memory` in `space` on this rank, which is `lent` where another one allocated it; `name` is
+    /// for messages. Collective. Throws on all ranks: StateError for device
+    /// memory that a rank cannot reach.
     RemoteMemory(std::shared_ptr<CommunicatorContext> context, std::shared_ptr<std::byte> memory, std::size_t bytes,
-                 MemorySpace space, std::string name);
+                 MemorySpace space, std::string name, std::optional<LentMemory> lent = {});
     RemoteMemory(const RemoteMemory &) = delete;
     RemoteMemory &operator=(const RemoteMemory &) = delete;
     /// Collective: completes everything on all ranks, kernels too. While an exception is on its way, after a PeerError,
@@ -63,6 +72,8 @@ class RemoteMemory {
     const std::string &name() const noexcept { return name_; }
     CommunicatorContext &context() const noexcept { return *context_; }
     std::size_t bytes(int rank) const noexcept { return bytes_[static_cast<std::size_t>(rank)]; }
+    /// This rank's memory, in its space.
+    std::byte *own() const noexcept { return memory_.get(); }
     /// Where loads and stores of this processor reach a rank's memory; null where they do not.
     std::byte *mapped(int rank) const noexcept { return mapped_[static_cast<std::size_t>(rank)]; }
     /// How a rank's memory is reached, for people.
@@ -196,8 +207,8 @@ class RemoteMemory {
     T waitUntil(std::size_t offset, Comparison comparison, T value) {
         T seen{};
         const auto what = [&] {
-            return fmt::format("set the word at offset {}, which is {} and is to be {} {}", offset, seen,
-                               comparisonName(comparison), value);
+            return fmt::format("set the word at offset {}, which is {} and is to be {} {}", offset, +seen,
+                               comparisonName(comparison), +value);
         };
         waitFor(PeerWaits::anyone, what, [&] {
             seen = atomic(rank_, offset, AtomicOp::Fetch, T{});
@@ -208,7 +219,7 @@ class RemoteMemory {
     }
 
   private:
-    void exchangePlaces(std::size_t bytes);
+    void exchangePlaces(std::size_t bytes, const std::optional<LentMemory> &lent);
     void close();
     void startProxy();
     void drainProxy();

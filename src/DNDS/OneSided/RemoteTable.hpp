@@ -21,6 +21,7 @@ enum class AccessFault : std::uint32_t {
     Alignment,   ///< a word at an address that is no multiple of its size
     Unreachable, ///< a kernel cannot reach this rank's memory by loads and stores
     NotLocked,   ///< the window is not locked for this rank
+    Locked,      ///< this rank has locked it already
     NoAtomics,   ///< this rank's GPU cannot change a word of that rank's memory atomically
     Real,        ///< And or Or of numbers that are not integers
     Patience,    ///< a wait in a kernel took longer than it may
@@ -195,6 +196,29 @@ class RemotePlace {
         } else if (table_ != nullptr && table_->proxy) {
             note(table_->proxy.signal(rank_, offset_, value, add), sizeof(value));
         }
+    }
+
+    /// Whether this rank's own word there compares so now; if so, what was put before the signal is seen.
+    template <AtomicWord T>
+    DNDS_HOST_DEVICE bool holds(Comparison comparison, T value) const {
+        using Bits = Atomics::Bits<T>;
+        return address_ != nullptr &&
+               DNDS::holds(Atomics::valueOf<T>(Atomics::loadAcquire(reinterpret_cast<const Bits *>(address_))),
+                           comparison, value);
+    }
+    /// Waits for that, `patience` polls at most: false, and a fault.
+    template <AtomicWord T>
+    DNDS_HOST_DEVICE bool waitUntil(Comparison comparison, T value, std::uint64_t patience) const {
+        if (address_ == nullptr)
+            return false;
+        for (std::uint64_t poll = 0; !holds(comparison, value); ++poll) {
+            if (poll >= patience) {
+                table_->faults->note(AccessFault::Patience, call_, rank_, offset_, sizeof(T));
+                return false;
+            }
+            Detail::pauseInKernel();
+        }
+        return true;
     }
 
   private:

@@ -124,7 +124,7 @@ class SymmetricHeap {
         check(RemoteCall::Get, from, count, rank);
         core().memory->get(rank, from.offset(), to, count * sizeof(T), Completion::AtQuiet);
     }
-    /// One object; words of 4 and 8 bytes are never torn.
+    /// One object; words of 2, 4 and 8 bytes are never torn.
     template <class T>
     void putValue(SymmetricPointer<T> to, const std::type_identity_t<T> &value, int rank) {
         put(to, &value, 1, rank);
@@ -154,7 +154,7 @@ class SymmetricHeap {
                                   count);
     }
 
-    /// Atomic operations on a word of 32 or 64 bits. `set` and `add` are complete after `quiet`; the others return what
+    /// Atomic operations on a word of 8 to 64 bits. `set` and `add` are complete after `quiet`; the others return what
     /// the word was, and are complete then.
     template <AtomicWord T>
     T fetch(SymmetricPointer<T> word, int rank) {

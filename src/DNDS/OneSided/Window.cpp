@@ -1,6 +1,7 @@
 #include "DNDS/OneSided/Window.hpp"
 
 #include "DNDS/Mpi/NodeMemory.hpp"
+#include "DNDS/Mpi/NodeTopology.hpp"
 #include "DNDS/Transport/DeviceTopology.hpp"
 
 #include <algorithm>
@@ -58,6 +59,47 @@ Window Window::allocate(CommunicatorView comm, std::size_t bytes, std::size_t di
     return Window(comm, std::move(memory), bytes, displacementUnit, space, info);
 }
 
+Window Window::allocateShared(CommunicatorView comm, std::size_t bytes, std::size_t displacementUnit,
+                              const WindowInfo &info) {
+    const std::shared_ptr<CommunicatorContext> context = CommunicatorContext::of(comm);
+    const std::string name = nameOf(info);
+    Meetings::of(*context).toMake(context, CollectiveCall::MakeWindow, {}, name);
+    const NodeTopology &node = context->node();
+    const bool alone = comm.size() == 1;
+    comm.guarded([&] {
+        DNDS_CHECK(spaceOf(info) == MemorySpace::Host, ArgumentError,
+                   "{}: shared windows are in host memory: use Window::allocate for device memory", name);
+        DNDS_CHECK(node.members.size() == static_cast<std::size_t>(comm.size()), StateError,
+                   "{}: rank {} shares memory with {} of {} ranks, not with those of other nodes: split the "
+                   "communicator (Communicator::splitNode), or use Window::allocate",
+                   name, comm.rank(), node.members.size(), comm.size());
+        DNDS_CHECK(alone || node.arena != nullptr, StateError, "{}: rank {} shares no memory with others: {}", name,
+                   comm.rank(), node.whyNoArena);
+    });
+    requireNodeMemory(*context, bytes, name);
+    const std::uint64_t before = comm.exclusiveScan(static_cast<std::uint64_t>(bytes));
+    const std::uint64_t all = comm.allReduce(static_cast<std::uint64_t>(bytes), MPI_SUM);
+    std::shared_ptr<std::byte> memory;
+    LentMemory lent{node.arena ? node.arena->nodeRank() : 0, {}};
+    comm.guarded([&] {
+        if (comm.rank() != 0)
+            return;
+        memory = RemoteMemory::allocate(*context, all, MemorySpace::Host, name);
+        if (!alone)
+            lent.place = node.arena->locate(memory.get()).value();
+    });
+    comm.broadcast(lent);
+    comm.guarded([&] {
+        if (comm.rank() != 0) // rank 0 frees it when all have ended the window
+            memory = {node.arena, node.arena->translate(lent.owner, lent.place)};
+        memory = {memory, memory.get() + before};
+        lent.place.offset += before;
+        std::memset(memory.get(), 0, bytes);
+    });
+    return Window(comm, std::move(memory), bytes, displacementUnit, MemorySpace::Host, info,
+                  alone ? std::nullopt : std::optional(lent));
+}
+
 Window Window::create(CommunicatorView comm, void *base, std::size_t bytes, std::size_t displacementUnit,
                       MemorySpace space, const WindowInfo &info) {
     const std::shared_ptr<CommunicatorContext> context = CommunicatorContext::of(comm);
@@ -70,7 +112,7 @@ Window Window::create(CommunicatorView comm, void *base, std::size_t bytes, std:
 }
 
 Window::Window(CommunicatorView comm, std::shared_ptr<std::byte> memory, std::size_t bytes, std::size_t unit,
-               MemorySpace space, const WindowInfo &info) {
+               MemorySpace space, const WindowInfo &info, std::optional<LentMemory> lent) {
     const std::shared_ptr<CommunicatorContext> context = CommunicatorContext::of(comm);
     const auto n = static_cast<std::size_t>(comm.size());
     const std::string name = nameOf(info);
@@ -94,7 +136,7 @@ Window::Window(CommunicatorView comm, std::shared_ptr<std::byte> memory, std::si
     core.locks.put(core.lock, zeros, WindowLock::words, comm.rank());
     core.locks.put(core.held, core.heldHere.data(), n, comm.rank());
     core.locks.put(core.units, core.unitsHere.data(), n, comm.rank());
-    core.data = std::make_unique<RemoteMemory>(context, std::move(memory), bytes, space, name);
+    core.data = std::make_unique<RemoteMemory>(context, std::move(memory), bytes, space, name, lent);
     comm.guarded([&] {
         if (valueOf(info, "win_populate_to_device", "false") == "true")
             populateToDevice();

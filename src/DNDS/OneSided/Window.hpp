@@ -8,6 +8,7 @@
 #include <cstddef>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -24,8 +25,9 @@ using WindowInfo = std::map<std::string, std::string>;
 /// An MPI window, by other means: loads, stores and atomic operations of the processor where memory is mapped, MPI's
 /// puts and gets and requests to the owner elsewhere (see `RemoteMemory`). Passive target, memory model unified.
 ///
-/// Elements of accumulating operations are numbers of 32 or 64 bits; each element is changed atomically, and the
-/// operations of one rank on one element happen in its order. Displacements count the target's units.
+/// Elements of accumulating operations are integers of 8 to 64 bits and reals of 32 or 64; each element is changed
+/// atomically, and the operations of one rank on one element happen in its order. Displacements count the target's
+/// units.
 ///
 ///     Window window = Window::allocate(comm, 1000 * sizeof(double), sizeof(double));
 ///     window.lock(LockType::Shared, neighbour);
@@ -42,6 +44,12 @@ class Window {
     /// heaps do, and what is wrong with `info`.
     static Window allocate(CommunicatorView comm, std::size_t bytes, std::size_t displacementUnit,
                            const WindowInfo &info = {});
+    /// The same in one piece: a rank's bytes begin where those of the rank before it end, so that `sharedQuery(0)` is
+    /// the memory of all. Words that are changed atomically lie at multiples of their size only where the bytes of the
+    /// ranks before are such multiples. Collective. Throws also StateError where ranks cannot map each other's memory,
+    /// and ArgumentError for device memory.
+    static Window allocateShared(CommunicatorView comm, std::size_t bytes, std::size_t displacementUnit,
+                                 const WindowInfo &info = {});
     /// Over `count` objects of an allocation of a heap, which must outlive the window. Collective. Throws on all ranks
     /// what an access to them would.
     template <class T>
@@ -67,13 +75,11 @@ class Window {
     int rank() const noexcept { return core_->data->rank(); }
     int ranks() const noexcept { return core_->data->ranks(); }
 
-    /// A rank's memory, as MPI_Win_shared_query.
-    struct Shared {
-        std::size_t bytes;
-        std::size_t displacementUnit;
-        void *base; ///< null where loads and stores of the host do not reach it
-    };
+    /// A rank's memory, as MPI_Win_shared_query; its base is null where loads and stores of the host do not reach it.
+    using Shared = WindowShared;
     Shared sharedQuery(int rank) const;
+    /// This rank's memory in the window's space: for kernels and other libraries, where it is on the device.
+    void *own() const noexcept { return core_->data->own(); }
     /// The keys that are known, and their values in force.
     WindowInfo info() const;
     /// The attribute that says where windows are to be accessed from: Device after `populateToDevice`.
@@ -106,6 +112,29 @@ class Window {
     void sync() { core_->data->sync(); }
     /// Completes the operations of all ranks. Collective.
     void barrier() { core_->data->barrier(); }
+    /// Serves other ranks' locks and atomic operations, where these come as messages; returns whether there was
+    /// anything to do. For loops that compute, or look at this rank's memory by themselves.
+    bool progress() {
+        const bool any = core_->locks.progress();
+        return core_->data->progress() || any;
+    }
+    /// Whether the word at this rank's displacement `at` compares so with `value` now, whose type says what lies there;
+    /// serves other ranks. Needs no lock.
+    template <AtomicWord T>
+    bool test(std::size_t at, Comparison comparison, T value) {
+        const std::size_t offset = locateOwn(at, sizeof(T));
+        progress();
+        const bool so = holds(core_->data->atomic(rank(), offset, AtomicOp::Fetch, T{}), comparison, value);
+        if (so)
+            sync();
+        return so;
+    }
+    /// Waits for that, and returns the word: what was completed before it was set is seen afterwards. Serves other
+    /// ranks meanwhile. Needs no lock.
+    template <AtomicWord T>
+    T waitUntil(std::size_t at, Comparison comparison, T value) {
+        return core_->data->waitUntil(locateOwn(at, sizeof(T)), comparison, value);
+    }
 
     // Operations on `count` elements from displacement `at` of the target
 
@@ -178,7 +207,7 @@ class Window {
     };
 
     Window(CommunicatorView comm, std::shared_ptr<std::byte> memory, std::size_t bytes, std::size_t unit,
-           MemorySpace space, const WindowInfo &info);
+           MemorySpace space, const WindowInfo &info, std::optional<LentMemory> lent = {});
     static std::shared_ptr<std::byte> unowned(void *base) {
         return {std::shared_ptr<void>{}, static_cast<std::byte *>(base)};
     }
@@ -208,10 +237,19 @@ class Window {
     std::size_t locate(RemoteCall call, int rank, std::size_t at, std::size_t bytes, std::size_t alignment) const {
         core_->checkKernels();
         requireRank(call, rank, at, bytes);
-        const std::uint64_t unit = core_->unitsHere[static_cast<std::size_t>(rank)];
-        const std::uint64_t offset = at > UINT64_MAX / unit ? UINT64_MAX : at * unit;
+        const std::uint64_t offset = offsetOf(rank, at);
         requireLocked(call, rank, offset, bytes);
         core_->data->check(call, rank, offset, bytes, alignment);
+        return offset;
+    }
+    std::uint64_t offsetOf(int rank, std::size_t at) const noexcept {
+        const std::uint64_t unit = core_->unitsHere[static_cast<std::size_t>(rank)];
+        return at > UINT64_MAX / unit ? UINT64_MAX : at * unit;
+    }
+    std::size_t locateOwn(std::size_t at, std::size_t bytes) const {
+        core_->checkKernels();
+        const std::uint64_t offset = offsetOf(rank(), at);
+        core_->data->check(RemoteCall::Wait, rank(), offset, bytes, bytes);
         return offset;
     }
     void setHeld(int rank, std::uint32_t how);

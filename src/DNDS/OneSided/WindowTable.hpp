@@ -4,6 +4,7 @@
 
 #include "DNDS/OneSided/HeapView.hpp"
 
+#include <cstddef>
 #include <cstdint>
 
 namespace DNDS {
@@ -13,6 +14,13 @@ enum class LockType : std::uint32_t { Shared = 1, Exclusive = 2 };
 
 /// What accumulate and the like do to each element. Replace and NoOp make getAccumulate a swap and an atomic load.
 enum class AccumulateOp : unsigned char { Sum, Min, Max, BitAnd, BitOr, Replace, NoOp };
+
+/// A rank's memory in a window, as MPI_Win_shared_query.
+struct WindowShared {
+    std::size_t bytes = 0;
+    std::size_t displacementUnit = 0;
+    void *base = nullptr; ///< null where loads and stores do not reach it
+};
 
 /// The atomic operation on one element; Fetch for NoOp.
 DNDS_HOST_DEVICE constexpr AtomicOp atomicOpOf(AccumulateOp op) {

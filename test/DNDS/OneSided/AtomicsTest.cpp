@@ -24,7 +24,8 @@ T applied(T word, AtomicOp op, T operand, T compare = T{}) {
 
 template <class T>
 class AtomicsOf : public testing::Test {};
-using Words = testing::Types<std::int32_t, std::uint32_t, std::int64_t, std::uint64_t, float, double>;
+using Words = testing::Types<std::int8_t, std::uint8_t, std::int16_t, std::uint16_t, std::int32_t, std::uint32_t,
+                             std::int64_t, std::uint64_t, float, double>;
 TYPED_TEST_SUITE(AtomicsOf, Words);
 
 TYPED_TEST(AtomicsOf, EachOperationIsThatOfItsName) {

@@ -137,6 +137,65 @@ inline void testAllOperations(SymmetricHeap &heap, const Executor &executor) {
     heap.barrier();
 }
 
+/// Threads change bytes and 16-bit words side by side, on all ranks; and copy without blocking.
+struct OneSidedNarrow {
+    HeapView heap;
+    SymmetricPointer<std::uint8_t> bytes; ///< [ranks x 4], of each rank
+    SymmetricPointer<std::int16_t> words; ///< the same
+    SymmetricPointer<std::int64_t> wrong; ///< of this rank
+    DNDS_HOST_DEVICE void operator()(index k) const {
+        for (int rank = 0; rank < heap.ranks(); ++rank) {
+            const index mine = 4 * heap.rank() + k % 4;
+            heap.add(bytes + mine, 3, rank);
+            heap.fetchAdd(words + mine, -2, rank);
+            heap.max(words + 4 * heap.ranks(), static_cast<std::int16_t>(k), rank);
+            heap.bitOr(bytes + 4 * heap.ranks(), static_cast<std::uint8_t>(1U << static_cast<unsigned>(k % 8)), rank);
+            std::uint8_t seen = heap.fetch(bytes + (4 * heap.ranks() + 1), rank);
+            while (true) { // counts by compare-and-swap
+                const std::uint8_t before =
+                    heap.compareSwap(bytes + (4 * heap.ranks() + 1), seen, static_cast<std::uint8_t>(seen + 1), rank);
+                if (before == seen)
+                    break;
+                seen = before;
+            }
+            heap.set(bytes + (4 * heap.ranks() + 2), 77, rank);
+        }
+        const std::int64_t value = 5;
+        std::int64_t back = 0;
+        heap.putNbi(wrong + 1, &value, 1, heap.rank());
+        heap.quiet();
+        heap.getNbi(&back, wrong + 1, 1, heap.rank());
+        heap.quiet();
+        if (back != 5 || heap.own(wrong) != heap.local(wrong) || heap.space() == MemorySpace{255})
+            heap.add(wrong, 1, heap.rank());
+    }
+};
+
+inline void testNarrowWords(SymmetricHeap &heap, const Executor &executor) {
+    constexpr index threads = 40;
+    const auto n = static_cast<std::size_t>(worldSize());
+    const auto bytes = filled<std::uint8_t>(heap, 4 * n + 4, 0);
+    const auto words = filled<std::int16_t>(heap, 4 * n + 1, 0);
+    const auto wrong = filled<std::int64_t>(heap, 2, 0);
+    heap.barrier();
+    parallelFor(executor, threads, OneSidedNarrow{heap.view(), bytes, words, wrong});
+    executor.synchronize();
+    heap.barrier();
+    const auto gotBytes = own(heap, bytes, 4 * n + 4);
+    const auto gotWords = own(heap, words, 4 * n + 1);
+    for (std::size_t k = 0; k < 4 * n; ++k) {
+        ASSERT_EQ(gotBytes[k], 3 * threads / 4) << k;
+        ASSERT_EQ(gotWords[k], -2 * threads / 4) << k;
+    }
+    EXPECT_EQ(gotBytes[4 * n], 255);
+    EXPECT_EQ(gotBytes[4 * n + 1], static_cast<std::uint8_t>(threads * worldSize()));
+    EXPECT_EQ(gotBytes[4 * n + 2], 77);
+    EXPECT_EQ(gotBytes[4 * n + 3], 0) << "beside it";
+    EXPECT_EQ(gotWords[4 * n], threads - 1);
+    EXPECT_EQ(own(heap, wrong, 2), (std::vector<std::int64_t>{0, 5}));
+    heap.barrier();
+}
+
 /// Each thread takes a ticket from the last rank.
 struct OneSidedTickets {
     HeapView heap;

@@ -1,6 +1,7 @@
 #include "HeapTest.hpp"
 
 #include "../Mpi/ThrowsOnAll.hpp"
+#include "DNDS/Mpi/NodeTopology.hpp"
 #include "DNDS/OneSided/Window.hpp"
 
 #include <gtest/gtest.h>
@@ -354,6 +355,128 @@ TEST(Window, IsNotMadeBeyondAnAllocation) {
     messageOnAll<ArgumentError>([&] { Window::create(heap, SymmetricPointer<std::int64_t>{}, 8); });
     messageOnAll<ArgumentError>([&] { Window::create(other, values, 8); });
     heap.barrier();
+}
+
+/// Elements of 8 or 16 bits side by side, of which each rank changes its own.
+template <class T>
+class WindowsOfNarrow : public testing::Test {};
+using Narrow = testing::Types<std::int8_t, std::uint8_t, std::int16_t, std::uint16_t>;
+TYPED_TEST_SUITE(WindowsOfNarrow, Narrow);
+
+TYPED_TEST(WindowsOfNarrow, ElementsAreChangedAloneAndAsMpiDoes) {
+    using T = TypeParam;
+    const auto n = static_cast<std::size_t>(worldSize());
+    const auto mine = static_cast<std::size_t>(worldRank());
+    Window window = Window::allocate(MPI_COMM_WORLD, (n + 5) * sizeof(T), sizeof(T));
+    std::vector<T> memory(n + 5);
+    MPI_Win mpi = MPI_WIN_NULL;
+    MPI_Win_create(memory.data(), static_cast<MPI_Aint>(memory.size() * sizeof(T)), sizeof(T), MPI_INFO_NULL,
+                   MPI_COMM_WORLD, &mpi);
+    const MPI_Datatype type = mpiTypeOf<T>();
+    window.lockAll();
+    MPI_Win_lock_all(0, mpi);
+    constexpr AccumulateOp operations[] = {AccumulateOp::Sum, AccumulateOp::Min, AccumulateOp::Max,
+                                           AccumulateOp::BitAnd, AccumulateOp::BitOr};
+    for (int round = 0; round < 100; ++round)
+        for (int rank = 0; rank < worldSize(); ++rank) {
+            const auto value = static_cast<T>(37 * round + 11 * worldRank() + 5);
+            window.accumulate(&value, 1, rank, mine, AccumulateOp::Sum); // the elements beside it are others'
+            MPI_Accumulate(&value, 1, type, rank, static_cast<MPI_Aint>(mine), 1, type, MPI_SUM, mpi);
+            for (std::size_t k = 0; k < 5; ++k) {
+                window.accumulate(&value, 1, rank, n + k, operations[k]);
+                MPI_Accumulate(&value, 1, type, rank, static_cast<MPI_Aint>(n + k), 1, type, mpiOp(operations[k]), mpi);
+            }
+            MPI_Win_flush(rank, mpi);
+        }
+    window.barrier();
+    MPI_Win_unlock_all(mpi);
+    MPI_Barrier(MPI_COMM_WORLD);
+    const T *own = static_cast<const T *>(window.own());
+    EXPECT_EQ(std::vector<T>(own, own + n + 5), memory);
+    window.barrier();
+    const int next = test::next();
+    const T before = window.fetchAndOp(T{}, next, mine, AccumulateOp::NoOp);
+    EXPECT_EQ(window.compareAndSwap(T{3}, static_cast<T>(before + 1), next, mine), before) << "fails";
+    EXPECT_EQ(window.compareAndSwap(T{3}, before, next, mine), before);
+    EXPECT_EQ(window.fetchAndOp(T{9}, next, mine, AccumulateOp::Replace), T{3});
+    window.barrier();
+    const auto previous = static_cast<std::size_t>(test::previous());
+    EXPECT_EQ(window.waitUntil(previous, Comparison::Equal, T{9}), T{9});
+    for (std::size_t k = 0; k < n; ++k)
+        if (k != previous) {
+            EXPECT_EQ(own[k], memory[k]);
+        }
+    expectContains(messageOf<IndexError>([&] { window.fetchAndOp(T{}, next, n + 5, AccumulateOp::NoOp); }), "beyond");
+    window.unlockAll();
+    window.barrier();
+    MPI_Win_free(&mpi);
+}
+
+TEST(Window, OfMpiSharedMemoryIsInOnePiece) {
+    const auto bytesOf = [](int rank) { return static_cast<std::size_t>(rank % 3) * 24; };
+    const NodeTopology &node = CommunicatorContext::of(MPI_COMM_WORLD)->node();
+    if (worldSize() > 1 && node.members.size() < static_cast<std::size_t>(worldSize())) {
+        expectContains(messageOnAll<StateError>([&] { Window::allocateShared(MPI_COMM_WORLD, 8, 8); }), "splitNode");
+        return;
+    }
+    Window window = Window::allocateShared(MPI_COMM_WORLD, bytesOf(worldRank()), 8);
+    auto *at = static_cast<std::byte *>(window.sharedQuery(0).base);
+    for (int rank = 0; rank < worldSize(); ++rank) {
+        const Window::Shared part = window.sharedQuery(rank);
+        EXPECT_EQ(part.base, at) << "rank " << rank;
+        EXPECT_EQ(part.bytes, bytesOf(rank));
+        at += part.bytes;
+    }
+    EXPECT_EQ(window.own(), window.sharedQuery(worldRank()).base);
+    auto *all = static_cast<std::int64_t *>(window.sharedQuery(0).base);
+    const auto words = static_cast<std::size_t>(at - reinterpret_cast<std::byte *>(all)) / 8;
+    EXPECT_EQ(std::count(all, all + words, 0), static_cast<std::ptrdiff_t>(words)) << "zeroed";
+    window.barrier();
+    window.lockAll();
+    const std::int64_t one = 1;
+    for (int rank = 0; rank < worldSize(); ++rank)
+        for (std::size_t k = 0; k < bytesOf(rank) / 8; ++k)
+            window.accumulate(&one, 1, rank, k, AccumulateOp::Sum);
+    window.unlockAll();
+    window.barrier();
+    EXPECT_EQ(std::count(all, all + words, worldSize()), static_cast<std::ptrdiff_t>(words));
+    window.barrier();
+    messageOnAll<ArgumentError>([] {
+        Window::allocateShared(MPI_COMM_WORLD, 8, 8, {{"mpi_alloc_memory_kind", "gpu:device"}});
+    });
+}
+
+TEST(Window, ARankThatWatchesItsMemoryServesOthers) {
+    std::int64_t words[2] = {0, 0}; // not mapped by others: locks and atomic operations may come as messages
+    Window window = Window::create(MPI_COMM_WORLD, words, sizeof words, 8);
+    window.barrier();
+    constexpr std::int64_t requests = 30;
+    if (worldRank() == 0) {
+        const std::int64_t all = requests * (worldSize() - 1);
+        if (all > 0) {
+            while (!window.test(0, Comparison::GreaterOrEqual, all / 2)) { // serves, whatever MPI's threads
+            }
+        }
+        EXPECT_EQ(window.waitUntil(0, Comparison::GreaterOrEqual, all), all);
+        EXPECT_EQ(words[0], all);
+        std::int64_t done = 0;
+        while (done < worldSize() - 1) { // a loop of the program's own
+            window.progress();
+            done = Atomics::apply(&words[1], AtomicOp::Fetch, std::int64_t{});
+        }
+    } else {
+        for (std::int64_t k = 0; k < requests; ++k) {
+            window.lock(k % 2 == 0 ? LockType::Shared : LockType::Exclusive, 0);
+            window.fetchAndOp(std::int64_t{1}, 0, 0, AccumulateOp::Sum);
+            window.unlock(0);
+        }
+        window.lock(LockType::Shared, 0);
+        window.fetchAndOp(std::int64_t{1}, 0, 1, AccumulateOp::Sum);
+        window.unlock(0);
+    }
+    window.barrier();
+    expectContains(messageOf<IndexError>([&] { window.test(2, Comparison::Equal, std::int64_t{0}); }), "wait");
+    window.barrier();
 }
 
 TEST(Window, SaysWhereItIsAndWhatKernelsMayDo) {

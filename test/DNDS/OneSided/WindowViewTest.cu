@@ -54,6 +54,55 @@ struct OneSidedLocked {
     }
 };
 
+/// Locks all ranks, adds to a word of each, looks at what windows say of themselves, and lets others in.
+struct OneSidedLocksAll {
+    WindowView window;
+    std::size_t bytes;
+    DNDS_HOST_DEVICE void operator()(index /*k*/) const {
+        if (!window.lockAll())
+            return;
+        const std::int64_t one = 1;
+        for (int rank = 0; rank < window.ranks(); ++rank) {
+            const WindowShared part = window.sharedQuery(rank);
+            const bool well = part.bytes == bytes && part.displacementUnit == 8 &&
+                              (rank != window.rank() || part.base == window.own());
+            window.accumulate(&one, 1, rank, well ? 0 : 1, AccumulateOp::Sum);
+        }
+        window.flushAll();
+        window.flushLocalAll();
+        window.unlockAll();
+    }
+};
+
+/// Waits until the kernels of all ranks have added to its word 0, then says so in word 1.
+struct OneSidedWatches {
+    WindowView window;
+    DNDS_HOST_DEVICE void operator()(index /*k*/) const {
+        const auto all = static_cast<std::int64_t>(window.ranks());
+        if (window.waitUntil(0, Comparison::GreaterOrEqual, all) && window.test(0, Comparison::GreaterOrEqual, all))
+            static_cast<std::int64_t *>(window.own())[1] = 7;
+    }
+};
+
+/// Each of these is wrong.
+struct OneSidedWrongLocks {
+    enum Kind : int { Twice, All, UnlockAll, FlushLocalAll, Query };
+    WindowView window;
+    Kind kind;
+    DNDS_HOST_DEVICE void operator()(index /*k*/) const {
+        if (kind == Twice)
+            window.lock(LockType::Exclusive, window.rank());
+        else if (kind == All)
+            window.lockAll();
+        else if (kind == UnlockAll)
+            window.unlockAll();
+        else if (kind == FlushLocalAll)
+            window.flushLocalAll();
+        else
+            window.sharedQuery(window.ranks());
+    }
+};
+
 /// Nothing but a flush, of one kind.
 struct OneSidedFlush {
     enum Kind : int { One, All, Local };
@@ -131,6 +180,68 @@ TEST_P(WindowViews, TakeLocks) {
     window.unlock(home);
     EXPECT_EQ(both[0], turns * worldSize());
     EXPECT_EQ(both[1], turns * worldSize());
+    window.barrier();
+}
+
+TEST_P(WindowViews, LockAllRanksAndWatchTheirOwnWords) {
+    Window window = make(2);
+    if (!allReached(window))
+        GTEST_SKIP() << "ranks on several nodes";
+    EXPECT_EQ(window.sharedQuery(worldRank()).base, onDevice() ? nullptr : window.own());
+    EXPECT_NE(window.own(), nullptr);
+    WindowView view;
+    try {
+        view = window.view(KernelWaits::Yes);
+    } catch (const StateError &error) { // ranks that share a GPU
+        test::expectContains(error.what(), "take turns");
+        window.barrier();
+        return;
+    }
+    EXPECT_EQ(view.residing(), GetParam());
+    window.barrier();
+    parallelFor(executor(), 1, OneSidedLocksAll{view, 16});
+    parallelFor(executor(), 1, OneSidedWatches{view});
+    executor().synchronize();
+    window.barrier();
+    window.lock(LockType::Shared, worldRank());
+    std::int64_t both[2];
+    window.get(both, 2, worldRank(), 0);
+    EXPECT_EQ(both[0], worldSize());
+    EXPECT_EQ(both[1], 7);
+    window.unlock(worldRank());
+    window.barrier();
+}
+
+TEST_P(WindowViews, WrongLocksAreThrownByTheHost) {
+    Window window = make(2);
+    WindowView view;
+    try {
+        view = window.view(KernelWaits::Yes);
+    } catch (const StateError &error) { // ranks that share a GPU
+        test::expectContains(error.what(), "take turns");
+        window.barrier();
+        return;
+    }
+    const auto textOf = [&](OneSidedWrongLocks::Kind kind) -> std::string {
+        parallelFor(executor(), 1, OneSidedWrongLocks{view, kind});
+        executor().synchronize();
+        try {
+            window.test(0, Comparison::Equal, std::int64_t{0});
+        } catch (const Error &error) {
+            return error.what();
+        }
+        return "nothing";
+    };
+    test::expectContains(textOf(OneSidedWrongLocks::UnlockAll), "not locked for this rank");
+    test::expectContains(textOf(OneSidedWrongLocks::FlushLocalAll), "no rank is locked");
+    test::expectContains(textOf(OneSidedWrongLocks::Query), "IndexError");
+    window.lock(LockType::Shared, worldRank());
+    test::expectContains(textOf(OneSidedWrongLocks::Twice), "has a lock of it already");
+    test::expectContains(textOf(OneSidedWrongLocks::All), "has a lock of it already");
+    EXPECT_TRUE(window.test(0, Comparison::Equal, std::int64_t{0}));
+    window.unlock(worldRank()); // the queue is as it was
+    window.lock(LockType::Exclusive, worldRank());
+    window.unlock(worldRank());
     window.barrier();
 }
 
