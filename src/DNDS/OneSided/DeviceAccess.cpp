@@ -1,7 +1,6 @@
 #include "DNDS/OneSided/DeviceAccess.hpp"
 
 #include "DNDS/Device/KernelLoading.hpp"
-#include "DNDS/Transport/DeviceTopology.hpp"
 
 #include <algorithm>
 #include <new>
@@ -28,11 +27,11 @@ Device::DeviceBuffer<T> toDeviceBuffer(const std::vector<T> &values, Device::Str
 
 } // namespace
 
-DeviceAccess::DeviceAccess(std::shared_ptr<CommunicatorContext> context, std::byte *base,
+DeviceAccess::DeviceAccess(std::shared_ptr<CommunicatorContext> context, PeerWaits &waits, std::byte *base,
                            const std::vector<std::uint64_t> &bytes, const std::string &name)
     : context_(std::move(context)), rank_(context_->comm().rank()) {
     const CommunicatorView &comm = context_->comm();
-    DeviceTopology::of(*context_); // tries what openPeers relies on
+    DeviceTopology::of(*context_); // tries which ranks are reached
     Device::SharedHandle handle;
     comm.guarded([&] {
         bases_.resize(bytes.size());
@@ -42,10 +41,15 @@ DeviceAccess::DeviceAccess(std::shared_ptr<CommunicatorContext> context, std::by
     });
     const auto handles = comm.allGatherV(std::span<const Device::SharedHandle>(&handle, 1));
     const std::vector<Detail::DeviceOfRank> devices = gatherDevices();
+    int anyFar = 0;
     comm.guarded([&] {
-        openPeers(name);
+        devices_ = DeviceTopology::madeFor(*context_);
         for (std::size_t rank = 0; rank < handles.size(); ++rank)
-            if (static_cast<int>(rank) != rank_) {
+            if (static_cast<int>(rank) == rank_) {
+                continue;
+            } else if (!devices_->reaches(static_cast<int>(rank))) {
+                anyFar = 1;
+            } else {
                 opened_[rank] = Device::SharedMemory(handles[rank]);
                 bases_[rank] = opened_[rank].as<std::byte>();
             }
@@ -55,6 +59,8 @@ DeviceAccess::DeviceAccess(std::shared_ptr<CommunicatorContext> context, std::by
         deviceBytes_ = toDeviceBuffer(bytes, stream_);
         stream_.synchronize();
     });
+    if (comm.allReduce(anyFar, MPI_MAX) != 0)
+        messages_ = std::make_unique<MessageAccess>(context_, waits, *this);
 }
 
 DeviceAccess::~DeviceAccess() = default;
@@ -69,16 +75,6 @@ Device::SharedHandle DeviceAccess::shareOrExplain(const std::byte *base, const s
                         "may be a piece of something larger, and pools are not exported at all",
                         name, error.message()));
     }
-}
-
-void DeviceAccess::openPeers(const std::string &name) {
-    const auto devices = DeviceTopology::madeFor(*context_);
-    for (int rank = 0; rank < context_->comm().size(); ++rank)
-        DNDS_CHECK(
-            rank == rank_ || devices->reaches(rank), StateError,
-            "{}: device memory of rank {} is out of rank {}'s reach ({}). Heaps in device memory need ranks that "
-            "share a node and open each other's memory; heaps in host memory have no such limit",
-            name, rank, rank_, devices->whyNot(rank));
 }
 
 std::vector<Detail::DeviceOfRank> DeviceAccess::gatherDevices() const {
@@ -130,7 +126,7 @@ void DeviceAccess::findAbilities(const std::vector<Detail::DeviceOfRank> &device
     std::vector<std::uint8_t> lacking(devices.size());
     whyNoAtomics_.resize(devices.size());
     for (std::size_t rank = 0; rank < devices.size(); ++rank)
-        if (static_cast<int>(rank) != rank_) {
+        if (static_cast<int>(rank) != rank_ && bases_[rank] != nullptr) { // else the owner changes its words
             whyNoAtomics_[rank] = Device::whyNoAtomics(devices[rank].identity);
             lacking[rank] = whyNoAtomics_[rank].empty() ? 0 : 1;
         }
@@ -146,29 +142,33 @@ RemoteTable DeviceAccess::table() const {
 }
 
 void DeviceAccess::put(int rank, std::size_t offset, const void *from, std::size_t bytes, Completion completion) {
+    if (base(rank) == nullptr)
+        return messages_->put(rank, offset, from, bytes, completion);
     const std::lock_guard lock(mutex_);
-    Device::copy(bases_[static_cast<std::size_t>(rank)] + offset, MemorySpace::Device, from, MemorySpace::Host, bytes,
-                 stream_);
+    Device::copy(base(rank) + offset, MemorySpace::Device, from, MemorySpace::Host, bytes, stream_);
     if (completion == Completion::Now)
         stream_.synchronize();
 }
 
 void DeviceAccess::get(int rank, std::size_t offset, void *to, std::size_t bytes, Completion completion) {
+    if (base(rank) == nullptr)
+        return messages_->get(rank, offset, to, bytes, completion);
     const std::lock_guard lock(mutex_);
-    Device::copy(to, MemorySpace::Host, bases_[static_cast<std::size_t>(rank)] + offset, MemorySpace::Device, bytes,
-                 stream_);
+    Device::copy(to, MemorySpace::Host, base(rank) + offset, MemorySpace::Device, bytes, stream_);
     if (completion == Completion::Now)
         stream_.synchronize();
 }
 
 std::uint64_t DeviceAccess::atomic(int rank, std::size_t offset, const AtomicRequest &request, Completion completion) {
+    if (base(rank) == nullptr)
+        return messages_->atomic(rank, offset, request, completion);
     const std::string &whyNot = whyNoAtomics(rank);
     DNDS_CHECK(whyNot.empty() || request.op == AtomicOp::Fetch || request.op == AtomicOp::Set, StateError,
                "the atomic operation {} on device memory of rank {}: this rank's GPU cannot do it ({}): use puts and "
                "signals that are set, or a heap in host memory",
                atomicOpName(request.op), rank, whyNot);
     const std::lock_guard lock(mutex_);
-    Detail::launchAtomic(stream_, bases_[static_cast<std::size_t>(rank)] + offset, request, &pinned_->result);
+    Detail::launchAtomic(stream_, base(rank) + offset, request, &pinned_->result);
     if (completion == Completion::AtQuiet)
         return 0;
     stream_.synchronize();
@@ -176,11 +176,17 @@ std::uint64_t DeviceAccess::atomic(int rank, std::size_t offset, const AtomicReq
 }
 
 void DeviceAccess::quiet() {
-    const std::lock_guard lock(mutex_);
-    stream_.synchronize();
+    {
+        const std::lock_guard lock(mutex_);
+        stream_.synchronize();
+    }
+    if (messages_)
+        messages_->quiet();
 }
 
 void DeviceAccess::close() {
+    if (messages_)
+        messages_->close();
     stream_.synchronize();
     opened_.clear();
 }

@@ -1,5 +1,5 @@
 /// @file DeviceAccess.hpp
-/// @brief Operations of the host on device memory of the ranks of a node.
+/// @brief Operations of the host on device memory of other ranks.
 #pragma once
 
 #include "DNDS/Device/DeviceBuffer.hpp"
@@ -7,7 +7,10 @@
 #include "DNDS/Device/Stream.hpp"
 #include "DNDS/Mpi/CommunicatorContext.hpp"
 #include "DNDS/OneSided/FarAccess.hpp"
+#include "DNDS/OneSided/MessageAccess.hpp"
+#include "DNDS/OneSided/PeerWaits.hpp"
 #include "DNDS/OneSided/RemoteTable.hpp"
+#include "DNDS/Transport/DeviceTopology.hpp"
 
 #include <array>
 #include <cstdint>
@@ -34,16 +37,18 @@ std::string whyNoKernelWaits(std::span<const DeviceOfRank> devices);
 
 } // namespace Detail
 
-/// Copies and kernels on a stream of its own, in order. Each rank opens the memory of all others once.
+/// Copies and kernels on a stream of its own, in order, on the memory of ranks that this one reaches, which it opens
+/// once; requests to the owners of other memory (`MessageAccess`).
 class DeviceAccess final : public FarAccess {
   public:
-    /// Collective. `base` is this rank's device memory. Throws on all ranks: NotBuiltError without a device, StateError
-    /// where two ranks cannot open each other's memory, ArgumentError for memory that DNDS did not allocate.
-    DeviceAccess(std::shared_ptr<CommunicatorContext> context, std::byte *base, const std::vector<std::uint64_t> &bytes,
-                 const std::string &name);
+    /// Collective. `base` is this rank's device memory; `waits` outlives this object. Throws on all ranks:
+    /// NotBuiltError without a device, ArgumentError for memory that DNDS did not allocate, StateError as
+    /// `MessageAccess`.
+    DeviceAccess(std::shared_ptr<CommunicatorContext> context, PeerWaits &waits, std::byte *base,
+                 const std::vector<std::uint64_t> &bytes, const std::string &name);
     ~DeviceAccess() override;
 
-    /// By rank: device addresses in this process.
+    /// By rank: device addresses in this process; null for ranks that are reached by requests to them.
     const std::vector<std::byte *> &bases() const noexcept { return bases_; }
     /// In device memory.
     RemoteTable table() const;
@@ -52,6 +57,10 @@ class DeviceAccess final : public FarAccess {
     const std::string &whyNoWaits() const noexcept { return whyNoWaits_; }
     /// Why this rank's GPU cannot change words of a rank's memory atomically; empty where it can.
     const std::string &whyNoAtomics(int rank) const { return whyNoAtomics_[static_cast<std::size_t>(rank)]; }
+    /// Why a rank is reached by requests.
+    const std::string &whyNotReached(int rank) const { return devices_->whyNot(rank); }
+    /// Whether any rank reaches another one so: the same on all ranks.
+    bool sendsRequests() const noexcept { return messages_ != nullptr; }
 
     void put(int rank, std::size_t offset, const void *from, std::size_t bytes, Completion completion) override;
     void get(int rank, std::size_t offset, void *to, std::size_t bytes, Completion completion) override;
@@ -59,17 +68,22 @@ class DeviceAccess final : public FarAccess {
     void fence() override {} // the stream keeps the order
     void quiet() override;
     void sync() override {}
-    bool progress() override { return false; }
+    bool progress() override { return messages_ != nullptr && messages_->progress(); }
+    void stop() noexcept override {
+        if (messages_)
+            messages_->stop();
+    }
     void close() override;
 
   private:
     static Device::SharedHandle shareOrExplain(const std::byte *base, const std::string &name);
-    void openPeers(const std::string &name);
+    std::byte *base(int rank) const noexcept { return bases_[static_cast<std::size_t>(rank)]; }
     void findAbilities(const std::vector<Detail::DeviceOfRank> &devices);
     std::vector<Detail::DeviceOfRank> gatherDevices() const;
 
     std::shared_ptr<CommunicatorContext> context_;
     int rank_;
+    std::shared_ptr<DeviceTopology> devices_;
     std::vector<std::byte *> bases_;
     std::vector<Device::SharedMemory> opened_;
     Device::Stream stream_;
@@ -86,7 +100,8 @@ class DeviceAccess final : public FarAccess {
     std::unique_ptr<Pinned, FreePinned> pinned_;
     std::mutex mutex_; ///< the proxy operates, too
     std::string whyNoWaits_;
-    std::vector<std::string> whyNoAtomics_; ///< by rank
+    std::vector<std::string> whyNoAtomics_;   ///< by rank
+    std::unique_ptr<MessageAccess> messages_; ///< the last member: it uses the others; null where nobody needs it
 };
 
 namespace Detail {

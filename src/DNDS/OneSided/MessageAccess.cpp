@@ -1,7 +1,10 @@
 #include "DNDS/OneSided/MessageAccess.hpp"
 
+#include "DNDS/Device/Hooks.hpp"
+
 #include <algorithm>
 #include <chrono>
+#include <cstring>
 #include <system_error>
 #include <utility>
 
@@ -12,6 +15,9 @@ namespace {
 /// Requests without a result that a rank has under way at most: more would fill its owners' queues.
 constexpr std::size_t mostPending = 256;
 
+/// Bytes of device memory in a request or answer at most.
+constexpr std::size_t pieceBytes = std::size_t{256} << 10U;
+
 /// The thread polls so often without a pause after it served; then it sleeps, up to so many short pauses at a time.
 constexpr int idlePolls = 200;
 constexpr int longestPause = 25;
@@ -21,8 +27,16 @@ constexpr std::chrono::microseconds shortPause(20);
 
 MessageAccess::MessageAccess(std::shared_ptr<CommunicatorContext> context, PeerWaits &waits, std::byte *base,
                              std::size_t bytes)
-    : context_(std::move(context)), waits_(waits), base_(base), asks_(context_->nextChannel()),
-      answers_(context_->nextChannel()), window_(context_->comm(), base, bytes) {
+    : MessageAccess(std::move(context), waits, base, nullptr,
+                    [&](const CommunicatorView &comm) { return RmaWindow(comm, base, bytes); }) {}
+
+MessageAccess::MessageAccess(std::shared_ptr<CommunicatorContext> context, PeerWaits &waits, FarAccess &owner)
+    : MessageAccess(std::move(context), waits, nullptr, &owner, [](const CommunicatorView &) { return RmaWindow(); }) {}
+
+MessageAccess::MessageAccess(std::shared_ptr<CommunicatorContext> context, PeerWaits &waits, std::byte *base,
+                             FarAccess *owner, const std::function<RmaWindow(const CommunicatorView &)> &makeWindow)
+    : context_(std::move(context)), waits_(waits), base_(base), owner_(owner), asks_(context_->nextChannel()),
+      answers_(context_->nextChannel()), window_(makeWindow(context_->comm())) {
     try {
         context_->comm().guarded([&] {
             isUsed_.resize(static_cast<std::size_t>(context_->comm().size()));
@@ -35,7 +49,8 @@ MessageAccess::MessageAccess(std::shared_ptr<CommunicatorContext> context, PeerW
         throw;
     } catch (...) {
         stop();
-        window_.free();
+        if (window_)
+            window_.free();
         throw;
     }
 }
@@ -60,6 +75,13 @@ void MessageAccess::stop() noexcept {
 }
 
 void MessageAccess::runThread() {
+    try {
+        if (owner_ != nullptr)
+            Device::requireDevice("serve ranks of other nodes"); // each thread chooses it
+    } catch (...) {
+        waits_.breakDown(std::current_exception());
+        return;
+    }
     int idle = 0;
     while (!stop_ && !waits_.broken()) {
         idle = serve() ? 0 : idle + 1;
@@ -85,6 +107,15 @@ void MessageAccess::requireUsable() const {
 
 void MessageAccess::put(int rank, std::size_t offset, const void *from, std::size_t bytes, Completion completion) {
     requireUsable();
+    if (owner_ != nullptr) {
+        for (std::size_t at = 0; at < bytes; at += pieceBytes) {
+            const std::size_t piece = std::min(pieceBytes, bytes - at);
+            send(rank, {.offset = offset + at, .kind = Kind::Put, .bytes = piece, .request = {}}, {rank, false},
+                 static_cast<const std::byte *>(from) + at);
+            waitForAnswers(mostPending);
+        }
+        return;
+    }
     window_.put(from, bytes, rank, offset);
     markUsed(rank); // only now: a thread that takes the mark completes this put
     if (completion == Completion::Now)
@@ -93,22 +124,54 @@ void MessageAccess::put(int rank, std::size_t offset, const void *from, std::siz
 
 void MessageAccess::get(int rank, std::size_t offset, void *to, std::size_t bytes, Completion completion) {
     requireUsable();
+    if (owner_ != nullptr) {
+        std::uint64_t first = 0;
+        for (std::size_t at = 0; at < bytes; at += pieceBytes) {
+            const std::size_t piece = std::min(pieceBytes, bytes - at);
+            const std::uint64_t number =
+                send(rank, {.offset = offset + at, .kind = Kind::Get, .bytes = piece, .request = {}},
+                     {rank, false, static_cast<std::byte *>(to) + at, piece});
+            first = at == 0 ? number : first;
+            waitForAnswers(mostPending);
+        }
+        if (completion == Completion::Now)
+            waitForGets(rank, first);
+        return;
+    }
     window_.get(to, bytes, rank, offset);
     markUsed(rank);
     if (completion == Completion::Now)
         window_.flush(rank);
 }
 
-std::uint64_t MessageAccess::send(int rank, std::size_t offset, const AtomicRequest &request, bool wanted) {
+/// With so many bytes of data, which are in the message already.
+template <class Header>
+void MessageAccess::post(Sending &sending, const Header &header, std::size_t data, int rank, const Channel &channel) {
+    const void *from = &header;
+    if (data > 0) {
+        std::memcpy(sending.message.data(), &header, sizeof(Header));
+        from = sending.message.data();
+    }
+    checkMpi(MPI_Isend(from, static_cast<int>(sizeof(Header) + data), MPI_BYTE, rank, channel.tag, channel.comm,
+                       &sending.request),
+             "MPI_Isend");
+}
+
+std::uint64_t MessageAccess::send(int rank, Ask ask, Pending pending, const void *data) {
     requireUsable();
     const std::lock_guard lock(mutex_);
-    const std::uint64_t number = next_++;
-    pending_.emplace(number, Pending{rank, wanted});
-    Sending &sending = sending_.emplace_back();
-    sending.ask = {number, offset, request};
-    checkMpi(MPI_Isend(&sending.ask, sizeof(Ask), MPI_BYTE, rank, asks_.tag, asks_.comm, &sending.request),
-             "MPI_Isend");
-    return number;
+    const std::size_t bytes = data != nullptr ? ask.bytes : 0;
+    Sending sending;
+    if (bytes > 0) {
+        sending.message.resize(sizeof(Ask) + bytes);
+        std::memcpy(sending.message.data() + sizeof(Ask), data, bytes);
+    }
+    ask.number = next_++;
+    sending.ask = ask;
+    pending_.emplace(ask.number, pending);
+    Sending &kept = sending_.emplace_back(std::move(sending));
+    post(kept, kept.ask, bytes, rank, asks_);
+    return ask.number;
 }
 
 template <class Done>
@@ -124,7 +187,7 @@ void MessageAccess::waitForRank(int rank, const char *what, Done &&done) {
 
 std::uint64_t MessageAccess::atomic(int rank, std::size_t offset, const AtomicRequest &request, Completion completion) {
     const bool wanted = completion == Completion::Now;
-    const std::uint64_t number = send(rank, offset, request, wanted);
+    const std::uint64_t number = send(rank, {.offset = offset, .request = request}, {rank, wanted});
     std::uint64_t bits = 0;
     if (wanted)
         waitForRank(rank, "carry out an atomic operation", [&] { return answered(number, bits); });
@@ -157,9 +220,31 @@ void MessageAccess::waitForAnswers(std::size_t most) {
         waitForRank(rankOutstanding(), "carry out atomic operations", few);
 }
 
+/// This rank's gets from the first one on.
+void MessageAccess::waitForGets(int rank, std::uint64_t first) {
+    const auto all = [&] {
+        const std::lock_guard lock(mutex_);
+        return std::none_of(pending_.lower_bound(first), pending_.end(),
+                            [](const auto &pending) { return pending.second.to != nullptr; });
+    };
+    waitForRank(rank, "send what it is asked for", all);
+}
+
+void MessageAccess::fence() {
+    if (owner_ == nullptr) // else owners carry out a rank's requests in order
+        quiet();
+}
+
+void MessageAccess::sync() {
+    if (window_)
+        window_.sync();
+}
+
 void MessageAccess::quiet() {
     requireUsable();
     waitForAnswers(0);
+    if (!window_)
+        return;
     const std::lock_guard flushing(flushing_); // who comes after another thread took the marks waits for its flushes
     std::vector<int> used;
     {
@@ -177,25 +262,63 @@ void MessageAccess::serveOne(MPI_Message message, const MPI_Status &status) {
     const int from = status.MPI_SOURCE;
     int bytes = 0;
     checkMpi(MPI_Get_count(&status, MPI_BYTE, &bytes), "MPI_Get_count");
-    DNDS_CHECK(bytes == static_cast<int>(sizeof(Ask)), StateError,
-               "a request of rank {} for an atomic operation has {} bytes instead of {}: do all ranks run the same "
-               "program?",
-               from, bytes, sizeof(Ask));
-    Sending &sending = sending_.emplace_back();
-    checkMpi(MPI_Mrecv(&sending.ask, sizeof(Ask), MPI_BYTE, &message, MPI_STATUS_IGNORE), "MPI_Mrecv");
-    window_.sync();
-    sending.answer = {sending.ask.number, Atomics::apply(base_ + sending.ask.offset, sending.ask.request)};
-    window_.sync();
-    checkMpi(MPI_Isend(&sending.answer, sizeof(Answer), MPI_BYTE, from, answers_.tag, answers_.comm, &sending.request),
-             "MPI_Isend");
+    const auto size = static_cast<std::size_t>(bytes);
+    const auto require = [&](std::size_t expected) {
+        DNDS_CHECK(size == expected, StateError,
+                   "a request of rank {} for an atomic operation has {} bytes instead of {}: do all ranks run the same "
+                   "program?",
+                   from, size, expected);
+    };
+    if (owner_ == nullptr || size < sizeof(Ask))
+        require(sizeof(Ask));
+    received_.resize(size);
+    checkMpi(MPI_Mrecv(received_.data(), bytes, MPI_BYTE, &message, MPI_STATUS_IGNORE), "MPI_Mrecv");
+    Sending sending;
+    Ask &ask = sending.ask;
+    std::memcpy(&ask, received_.data(), sizeof(Ask));
+    require(sizeof(Ask) + (ask.kind == Kind::Put ? ask.bytes : 0));
+    const std::size_t back = ask.kind == Kind::Get ? ask.bytes : 0;
+    if (back > 0)
+        sending.message.resize(sizeof(Answer) + back);
+    std::vector<std::byte> &data = back > 0 ? sending.message : received_;
+    const std::size_t header = back > 0 ? sizeof(Answer) : sizeof(Ask);
+    sending.answer = {ask.number, carryOut(ask, data.data() + header)};
+    Sending &kept = sending_.emplace_back(std::move(sending));
+    post(kept, kept.answer, back, from, answers_);
 }
 
-void MessageAccess::receiveAnswer(MPI_Message message) {
+std::uint64_t MessageAccess::carryOut(const Ask &ask, std::byte *data) {
+    const int mine = context_->comm().rank();
+    switch (ask.kind) {
+    case Kind::Put:
+        owner_->put(mine, ask.offset, data, ask.bytes, Completion::Now);
+        return 0;
+    case Kind::Get:
+        owner_->get(mine, ask.offset, data, ask.bytes, Completion::Now);
+        return 0;
+    case Kind::Atomic:
+        break;
+    }
+    if (owner_ != nullptr)
+        return owner_->atomic(mine, ask.offset, ask.request, Completion::Now);
+    window_.sync();
+    const std::uint64_t bits = Atomics::apply(base_ + ask.offset, ask.request);
+    window_.sync();
+    return bits;
+}
+
+void MessageAccess::receiveAnswer(MPI_Message message, const MPI_Status &status) {
+    int bytes = 0;
+    checkMpi(MPI_Get_count(&status, MPI_BYTE, &bytes), "MPI_Get_count");
+    received_.resize(static_cast<std::size_t>(bytes));
+    checkMpi(MPI_Mrecv(received_.data(), bytes, MPI_BYTE, &message, MPI_STATUS_IGNORE), "MPI_Mrecv");
     Answer answer{};
-    checkMpi(MPI_Mrecv(&answer, sizeof(Answer), MPI_BYTE, &message, MPI_STATUS_IGNORE), "MPI_Mrecv");
+    std::memcpy(&answer, received_.data(), sizeof(Answer));
     const auto found = pending_.find(answer.number);
     if (found == pending_.end()) // whoever asked has given up
         return;
+    if (found->second.to != nullptr)
+        std::memcpy(found->second.to, received_.data() + sizeof(Answer), found->second.bytes);
     if (!found->second.wanted) {
         pending_.erase(found);
         return;
@@ -236,10 +359,10 @@ bool MessageAccess::serveAll() {
     }
     for (int found = pending_.empty() ? 0 : 1; found != 0;) {
         MPI_Message message = MPI_MESSAGE_NULL;
-        checkMpi(MPI_Improbe(MPI_ANY_SOURCE, answers_.tag, answers_.comm, &found, &message, MPI_STATUS_IGNORE),
-                 "MPI_Improbe");
+        MPI_Status status;
+        checkMpi(MPI_Improbe(MPI_ANY_SOURCE, answers_.tag, answers_.comm, &found, &message, &status), "MPI_Improbe");
         if (found != 0)
-            receiveAnswer(message);
+            receiveAnswer(message, status);
         any = any || found != 0;
     }
     std::erase_if(sending_, [](Sending &sending) {
@@ -257,7 +380,8 @@ void MessageAccess::close() {
     };
     waits_.waitFor(PeerWaits::anyone, "receive answers", allSent, [&] { progress(); });
     stop();
-    window_.free();
+    if (window_)
+        window_.free();
 }
 
 } // namespace DNDS

@@ -70,7 +70,7 @@ RemoteMemory::RemoteMemory(std::shared_ptr<CommunicatorContext> context, std::sh
     comm.guarded([&] { known_ = meetings.know(waits_, meetings_); });
     exchangePlaces(bytes, lent);
     if (space == MemorySpace::Device) {
-        auto device = std::make_unique<DeviceAccess>(context_, memory_.get(), bytes_, name_);
+        auto device = std::make_unique<DeviceAccess>(context_, waits_, memory_.get(), bytes_, name_);
         faults_ = device->table().faults;
         device_ = device.get();
         far_ = std::move(device);
@@ -154,6 +154,8 @@ void RemoteMemory::exchangePlaces(std::size_t bytes, const std::optional<LentMem
 std::string RemoteMemory::path(int rank) const {
     if (mapped(rank) != nullptr)
         return rank == rank_ ? "own memory" : "loads and stores in memory shared on the node";
+    if (device_ != nullptr && device_->bases()[static_cast<std::size_t>(rank)] == nullptr)
+        return fmt::format("requests to the owner, who copies, by messages of MPI ({})", device_->whyNotReached(rank));
     if (device_ != nullptr)
         return rank == rank_ ? "own device memory" : "device memory opened by this process: kernels and copies";
     const NodeTopology &node = context_->node();
@@ -178,18 +180,17 @@ RemoteTable RemoteMemory::kernelTable() const {
 
 void RemoteMemory::startProxy() {
     const bool forced = readEnvironment().oneSidedProxy; // the same on all ranks
-    const bool byMessages = far_ != nullptr && device_ == nullptr;
+    const bool byMessages = device_ != nullptr ? device_->sendsRequests() : far_ != nullptr;
     if (!forced && !byMessages)
         return;
     context_->comm().guarded([&] {
+        const std::string whyNot = device_ != nullptr ? whyNoDeviceProxy(byMessages) : std::string();
+        if (!forced && !whyNot.empty()) // kernels that need it are told
+            return;
+        DNDS_CHECK(whyNot.empty(), StateError, "{}: DNDS_ONE_SIDED_PROXY=1, but there can be no proxy: {}", name_,
+                   whyNot);
         const auto serving =
             byMessages && !mpiServesAllThreads() ? HostProxy::Serving::InWaits : HostProxy::Serving::ByThread;
-#if !defined(DNDS_CUDA_PROXY)
-        DNDS_CHECK(device_ == nullptr || Device::name() != "cuda", StateError,
-                   "{}: DNDS_ONE_SIDED_PROXY=1 on GPUs needs kernels that were compiled with the proxy: configure DNDS "
-                   "with -DDNDS_CUDA_PROXY=ON",
-                   name_);
-#endif
         if (forced) {
             onlyOwn_.resize(mapped_.size());
             onlyOwn_[static_cast<std::size_t>(rank_)] =
@@ -206,6 +207,18 @@ void RemoteMemory::startProxy() {
             space_, [this](Detail::ProxySlot &slot) { return carryOut(slot); },
             [this] { hostFaults_->note(AccessFault::Proxy, RemoteCall::Flush, rank_, 0, 0); }, serving);
     });
+}
+
+std::string RemoteMemory::whyNoDeviceProxy(bool byMessages) {
+#if !defined(DNDS_CUDA_PROXY)
+    if (Device::name() == "cuda")
+        return "kernels for GPUs are compiled without it: configure DNDS with -DDNDS_CUDA_PROXY=ON";
+#endif
+    // The thread that waits for a stream serves no kernel.
+    return byMessages && !mpiServesAllThreads()
+               ? "ranks are reached by messages, which a thread beside waiting kernels has to send: start MPI with "
+                 "MPI_THREAD_MULTIPLE"
+               : "";
 }
 
 std::uint64_t RemoteMemory::carryOut(Detail::ProxySlot &slot) {
@@ -265,9 +278,10 @@ void RemoteMemory::throwFault(AccessFault fault, RemoteCall call, int rank, std:
     case AccessFault::Alignment:
         throw ArgumentError(what + ": atomic operations need words at multiples of their size");
     case AccessFault::Unreachable:
-        throw StateError(what +
-                         ": this one is out of reach of a kernel's loads and stores, and this kernel has no proxy: "
-                         "compile it with -DDNDS_CUDA_PROXY=ON, or use the call on the host");
+        throw StateError(
+            fmt::format("{}: this one is out of reach of a kernel's loads and stores, and there is no proxy "
+                        "({}): use the call on the host",
+                        what, whyNoDeviceProxy(true)));
     case AccessFault::NotLocked:
         DNDS_CHECK(rank != anyRank, StateError, "{}: {}: no rank is locked: call lock or lockAll first", name_, name);
         throw StateError(what + ": the window is not locked for this rank: call lock or lockAll first");

@@ -53,8 +53,7 @@ class RemoteMemory {
                                                const std::string &name);
 
     /// `bytes` bytes from `memory` in `space` on this rank, which is `lent` where another one allocated it; `name` is
-    /// for messages. Collective. Throws on all ranks: StateError for device
-    /// memory that a rank cannot reach.
+    /// for messages. Collective. Throws on all ranks what `DeviceAccess` and `MessageAccess` do.
     RemoteMemory(std::shared_ptr<CommunicatorContext> context, std::shared_ptr<std::byte> memory, std::size_t bytes,
                  MemorySpace space, std::string name, std::optional<LentMemory> lent = {});
     RemoteMemory(const RemoteMemory &) = delete;
@@ -83,6 +82,9 @@ class RemoteMemory {
     RemoteTable table() const;
     /// The same for kernels, with the proxy. Views made from it are done with when this object goes.
     RemoteTable kernelTable() const;
+    /// Why kernels in device memory have no proxy to ranks out of their reach (`byMessages`), or to any; empty where
+    /// they have. Local.
+    static std::string whyNoDeviceProxy(bool byMessages);
     /// Why kernels must not wait for other ranks; empty where they may.
     const std::string &whyNoKernelWaits() const noexcept;
     /// Throws what a kernel noted, and forgets it; before that the PeerError that broke this memory.
@@ -181,8 +183,6 @@ class RemoteMemory {
     /// where others call something else of this memory, which can be used further, or where a rank of this node waits
     /// in a call of another one, which breaks this one.
     std::array<Meetings::Extremes, 2> meet(CollectiveCall call, const std::array<std::uint64_t, 2> &mine = {});
-    /// Whether other ranks' atomic operations come here as messages, which waits have to serve.
-    bool servesOthers() const noexcept { return far_ != nullptr && device_ == nullptr; }
     /// Serves those that have come; returns whether there were any. Does not wait. Looks now and then whether another
     /// rank has left.
     bool progress() {

@@ -318,7 +318,7 @@ std::string whyNoDeviceWindows(CommunicatorView comm) {
             unreached = rank;
     if (comm.allReduce(Device::available() ? 1 : 0, MPI_MIN) == 0)
         return Device::available() ? "another rank has no device" : Device::unavailableReason();
-    if (comm.allReduce(unreached, MPI_MAX) < 0)
+    if (comm.allReduce(unreached, MPI_MAX) < 0 || RemoteMemory::whyNoDeviceProxy(true).empty())
         return {};
     return unreached >= 0 ? fmt::format("rank {}: {}", unreached, devices.whyNot(unreached))
                           : std::string("another rank cannot reach the device memory of all");

@@ -85,6 +85,13 @@ TEST_P(HeapViews, AllOperationsOnAllRanks) {
     test::testAllOperations(heap, executor());
 }
 
+TEST_P(HeapViews, WordsOf8And16BitsAndCopiesThatDoNotBlock) {
+    SymmetricHeap heap(MPI_COMM_WORLD, 1 << 16, GetParam());
+    if (!allReached(heap))
+        GTEST_SKIP() << "ranks on several nodes";
+    test::testNarrowWords(heap, executor());
+}
+
 TEST_P(HeapViews, TicketsAreGivenOnce) {
     SymmetricHeap heap(MPI_COMM_WORLD, 1 << 16, GetParam());
     if (!allReached(heap))
@@ -200,7 +207,7 @@ TEST_P(HeapViews, TheHostOperatesOnTheSameMemory) {
 
 TEST_P(HeapViews, ReachRanksOfOtherNodesThroughTheProxy) {
     if (onDevice())
-        return; // DeviceHeaps.AreRefusedWhereRanksAreOutOfReach
+        return; // DeviceHeaps.ReachRanksOfOtherNodesByRequests
     SymmetricHeap heap(MPI_COMM_WORLD, 1 << 14);
     const auto words = filled<std::int64_t>(heap, 1, 0);
     heap.barrier();
@@ -215,17 +222,67 @@ TEST_P(HeapViews, ReachRanksOfOtherNodesThroughTheProxy) {
     heap.barrier();
 }
 
-TEST(DeviceHeaps, AreRefusedWhereRanksAreOutOfReach) {
-    if (!Device::available()) {
-        test::messageOnAll<NotBuiltError>([] { SymmetricHeap(MPI_COMM_WORLD, 4096, MemorySpace::Device); });
-        return;
+TEST(DeviceHeaps, NeedADevice) {
+    if (Device::available())
+        GTEST_SKIP() << "there is a device";
+    test::messageOnAll<NotBuiltError>([] { SymmetricHeap(MPI_COMM_WORLD, 4096, MemorySpace::Device); });
+}
+
+TEST(DeviceHeaps, ReachRanksOfOtherNodesByRequests) {
+    if (!Device::available() || onOneNode())
+        GTEST_SKIP() << "for devices on several nodes; " << Device::unavailableReason();
+    constexpr std::size_t n = 200001; // several requests
+    SymmetricHeap heap(MPI_COMM_WORLD, 1 << 23, MemorySpace::Device);
+    const auto to = filled<double>(heap, n, 0.0);
+    const auto strided = filled<std::int64_t>(heap, 30, -1);
+    const auto counter = filled<std::int64_t>(heap, 1, 0);
+    const auto bytes = filled<std::uint8_t>(heap, 4, 0);
+    const auto signal = filled<std::uint64_t>(heap, 1, 0);
+    heap.barrier();
+    const auto valuesOf = [](int rank) {
+        std::vector<double> values(n);
+        for (std::size_t k = 0; k < n; ++k)
+            values[k] = static_cast<double>(k) + 0.5 * rank;
+        return values;
+    };
+    heap.putSignal(to, valuesOf(worldRank()).data(), n, signal, 7, SignalOp::Add, next());
+    EXPECT_EQ(heap.waitUntil(signal, Comparison::Equal, 7), 7U);
+    EXPECT_EQ(own(heap, to, n), valuesOf(previous())) << "who sees the signal sees what was put";
+    std::vector<double> got(n);
+    heap.getNbi(got.data(), to, n, next());
+    heap.quiet();
+    EXPECT_EQ(got, valuesOf(worldRank()));
+    const std::int64_t few[3] = {1, 2, 3};
+    heap.putStrided(strided, 10, few, 1, 3, next());
+    std::int64_t back[3] = {};
+    heap.getStrided(back, 1, strided, 10, 3, next());
+    EXPECT_EQ(back[2], 3);
+    EXPECT_EQ(heap.getValue(strided + 1, next()), -1);
+    for (int rank = 0; rank < worldSize(); ++rank) {
+        heap.fetchAdd(counter, 1, rank);
+        heap.add(counter, 10, rank);
+        heap.bitOr(bytes + 2, static_cast<std::uint8_t>(1U << static_cast<unsigned>(worldRank())), rank);
     }
-    if (onOneNode())
-        GTEST_SKIP() << "ranks on one node";
-    const std::string text =
-        test::messageOnAll<StateError>([] { SymmetricHeap(MPI_COMM_WORLD, 4096, MemorySpace::Device); });
-    test::expectContains(text, "on another node");
-    test::expectContains(text, "heaps in host memory have no such limit");
+    heap.barrier();
+    EXPECT_EQ(heap.fetch(counter, next()), 11 * worldSize());
+    EXPECT_EQ(own(heap, bytes, 4)[2], (1U << static_cast<unsigned>(worldSize())) - 1);
+    EXPECT_EQ(own(heap, bytes, 4)[3], 0);
+    const bool withFirst = CommunicatorContext::of(MPI_COMM_WORLD)->node().sameNode(0);
+    const int far = withFirst ? worldSize() - 1 : 0;
+    const int toFirst = CommunicatorView(MPI_COMM_WORLD).allReduce(withFirst ? 0 : 1, MPI_SUM);
+    test::expectContains(heap.path(far), "requests to the owner");
+    heap.barrier();
+    const Device::Stream stream;
+    parallelFor(Executor::device(stream), 1, OneSidedOneAdd{heap.view(), counter, far});
+    stream.synchronize();
+    if (mpiServesAllThreads()) {
+        heap.quiet();
+    } else { // no thread carries out what kernels ask for
+        test::expectContains(test::messageOf<StateError>([&] { heap.quiet(); }), "MPI_THREAD_MULTIPLE");
+    }
+    heap.barrier();
+    EXPECT_EQ(heap.fetch(counter, 0) - 11 * worldSize(), mpiServesAllThreads() ? toFirst : 0);
+    heap.barrier();
 }
 
 /// On all ranks, or some would wait for kernels that others do not start.

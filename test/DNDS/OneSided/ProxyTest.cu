@@ -91,8 +91,8 @@ struct OneSidedProxyOnWindow {
 class Proxies : public test::InBothSpaces {
   protected:
     void SetUp() override {
-        if (onDevice() && Device::available() && !test::onOneNode())
-            GTEST_SKIP() << "heaps in device memory need ranks of one node";
+        if (onDevice() && Device::available() && !test::onOneNode() && !mpiServesAllThreads())
+            GTEST_SKIP() << "kernels in device memory need MPI_THREAD_MULTIPLE to reach ranks of other nodes";
         InBothSpaces::SetUp();
     }
 };
@@ -113,6 +113,11 @@ TEST(ProxiesAskedFor, AreUsedForAllOtherRanks) {
 TEST_P(Proxies, AllOperationsOnAllRanks) {
     SymmetricHeap heap(MPI_COMM_WORLD, 1 << 18, GetParam());
     test::testAllOperations(heap, executor());
+}
+
+TEST_P(Proxies, WordsOf8And16BitsAndCopiesThatDoNotBlock) {
+    SymmetricHeap heap(MPI_COMM_WORLD, 1 << 16, GetParam());
+    test::testNarrowWords(heap, executor());
 }
 
 TEST_P(Proxies, TicketsAreGivenOnce) {
@@ -184,30 +189,6 @@ TEST_P(Proxies, WrongAccessesAreSkipped) {
     EXPECT_EQ(own(heap, words, 8), std::vector<std::int64_t>(8, 5));
 }
 
-TEST(ProxiesOfWindows, KernelsOperateOnAllRanks) {
-    constexpr index threads = 40;
-    Window window = Window::allocate(MPI_COMM_WORLD, (2 + static_cast<std::size_t>(worldSize())) * 8, 8);
-    const std::vector<std::int64_t> zeros(2 + static_cast<std::size_t>(worldSize()), 0);
-    window.lockAll();
-    window.put(zeros.data(), zeros.size(), worldRank(), 0);
-    window.flushAll();
-    window.unlockAll();
-    window.barrier();
-    window.lockAll();
-    parallelFor(Executor::host(), threads, OneSidedProxyOnWindow{window.view()});
-    window.flushAll();
-    window.unlockAll();
-    window.barrier();
-    std::vector<std::int64_t> got(zeros.size());
-    window.lockAll();
-    window.get(got.data(), got.size(), worldRank(), 0);
-    window.unlockAll();
-    EXPECT_EQ(got[0], worldSize() * threads);
-    EXPECT_EQ(got[1], threads - 1);
-    EXPECT_EQ(std::count(got.begin() + 2, got.end(), 1), worldSize());
-    window.barrier();
-}
-
 /// Threads of the host are as good as those of a kernel.
 TEST(ProxiesOfThreads, ManyThreadsAtOnce) {
     SymmetricHeap heap(MPI_COMM_WORLD, 1 << 16);
@@ -241,6 +222,34 @@ TEST(ProxiesOfThreads, ManyThreadsAtOnce) {
     EXPECT_EQ(std::count(wrong.begin(), wrong.end(), 0), threads);
     EXPECT_EQ(*counter.local(), threads * each);
     heap.barrier();
+}
+
+TEST_P(Proxies, KernelsOperateOnWindowsOfAllRanks) {
+    constexpr index threads = 40;
+    WindowInfo info;
+    if (onDevice())
+        info = {{"mpi_alloc_memory_kind", "gpu:device"}, {"win_populate_to_device", "true"}};
+    Window window = Window::allocate(MPI_COMM_WORLD, (2 + static_cast<std::size_t>(worldSize())) * 8, 8, info);
+    const std::vector<std::int64_t> zeros(2 + static_cast<std::size_t>(worldSize()), 0);
+    window.lockAll();
+    window.put(zeros.data(), zeros.size(), worldRank(), 0);
+    window.flushAll();
+    window.unlockAll();
+    window.barrier();
+    window.lockAll();
+    parallelFor(executor(), threads, OneSidedProxyOnWindow{window.view()});
+    executor().synchronize();
+    window.flushAll();
+    window.unlockAll();
+    window.barrier();
+    std::vector<std::int64_t> got(zeros.size());
+    window.lockAll();
+    window.get(got.data(), got.size(), worldRank(), 0);
+    window.unlockAll();
+    EXPECT_EQ(got[0], worldSize() * threads);
+    EXPECT_EQ(got[1], threads - 1);
+    EXPECT_EQ(std::count(got.begin() + 2, got.end(), 1), worldSize());
+    window.barrier();
 }
 
 INSTANTIATE_TEST_SUITE_P(InBothSpaces, Proxies, testing::Values(MemorySpace::Host, MemorySpace::Device),
