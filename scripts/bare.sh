@@ -86,12 +86,12 @@ strip_system() {
     ldconfig
     apt-get "${quick[@]}" update </dev/null
     # shellcheck disable=SC2086
-    [ -z "$DNDS_BARE_WITH" ] || apt-get "${quick[@]}" -y --no-install-recommends install $DNDS_BARE_WITH >/dev/null </dev/null
+    [ -z "$with_packages" ] || apt-get "${quick[@]}" -y --no-install-recommends install $with_packages >/dev/null </dev/null
     printf '%d of %d packages are left\n' "$(dpkg-query -W -f='.\n' | wc -l)" \
         "$(($(dpkg-query -W -f='.\n' | wc -l) + ${#gone[@]}))"
 }
 
 export -f in_view strip_system
-export DNDS_BARE_WITH="${with[*]}"
+export with_packages="${with[*]}"
 say "a bare system runs: $*"
 exec unshare --mount --propagation private bash -c 'in_view "$@"' bash "$PWD" "$@"

@@ -2,9 +2,9 @@
 
     check_kernel_types.py [FILE...]
 
-Looks at the headers of src/ unless files are given: `[[no_unique_address]]`, virtual bases, bit fields and `long double`
-in members, and members inside `#if` ... `#endif`. nvcc lays out some of these in device code unlike the
-host; members that depend on a macro differ between a library and the program that includes its headers.
+Looks at the headers of src/ unless files are given: `[[no_unique_address]]`, virtual bases, bit fields and `long
+double` in members, and members inside `#if` ... `#endif`. nvcc lays out some of these in device code unlike the host;
+members that depend on a macro differ between a library and the program that includes its headers.
 """
 
 import pathlib

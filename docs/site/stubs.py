@@ -35,7 +35,7 @@ def page(files):
     """One page of all public classes and functions in `files`, a list of (title, path)."""
     complete = any(path.suffix == ".pyi" for _, path in files)
     what = "All public names of the package" if complete else (
-        "Only what is written in Python: this site was made without a build of the module, which has most of the package")
+        "Only what is written in Python: this site was made without a build of the module, which has most of it")
     lines = ["# Python reference", "", f"{what}; [Python](docs/python.md) teaches them.", ""]
     for title, path in files:
         tree = ast.parse(path.read_text())

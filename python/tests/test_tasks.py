@@ -301,7 +301,7 @@ def test_fields_are_swapped_inside_a_plan(comm):
 
     with pytest.raises(dnds.ArgumentError, match="through"):
         graph.task(mesh.cells, writes=[old.through(mesh.cell_cells)])(mean)
-    with pytest.raises(dnds.ArgumentError, match="Declare once that it reads and writes its own row"):  # in any language
+    with pytest.raises(dnds.ArgumentError, match="Declare once that it reads and writes its own row"):
         dnds.Graph("contradiction", comm).task(mesh.cells, reads=[old.through(mesh.cell_cells)], writes=[old])(mean)
     graph.swap(old, new)
     plan = graph.compile()

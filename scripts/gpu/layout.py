@@ -3,10 +3,10 @@
     layout.py --objects OBJECT... --ptx PTX...
 
 PTX declares each parameter of a kernel with its size as nvcc lays it out in device code. Objects compiled with
--Iscripts/gpu/layout hold the host's sizeof of each argument. Where the two differ, the kernel reads its members at other
-offsets than the host wrote them. Kernels named memberAfter (test/CUDA/real/LayoutKernels.cu) read the member of their first
-argument that is as many bytes after its start as their second argument is large. Ends with 1 where a kernel differs, or is
-missing on one side.
+-Iscripts/gpu/layout hold the host's sizeof of each argument. Where the two differ, the kernel reads its members at
+other offsets than the host wrote them. Kernels named memberAfter (test/CUDA/real/LayoutKernels.cu) read a member of
+their first argument, whose offset on the host is the size of their second argument. Ends with 1 where a kernel differs,
+or is missing on one side.
 """
 
 import argparse
@@ -31,7 +31,8 @@ def device_sizes(paths):
                 entry[2])]
             if "memberAfter" in entry[1]:
                 body = text[entry.end():text.index("\n}", entry.end())]
-                load = re.search(r"ld\.param\.[bf]64\s+%\w+,\s*\[" + re.escape(entry[1]) + r"_param_0(?:\+(\d+))?\]", body)
+                place = re.escape(entry[1]) + r"_param_0(?:\+(\d+))?"
+                load = re.search(rf"ld\.param\.[bf]64\s+%\w+,\s*\[{place}\]", body)
                 read[entry[1]] = int(load[1] or 0) if load else None
     return found, read
 

@@ -17,10 +17,10 @@ class WithGeometry {
   public:
     WithGeometry() = default;
     DNDS_HOST_DEVICE constexpr WithGeometry(const Member &member, const Geometry &geometry)
-        : member_(member), geometry_(geometry) {}
+        : member_(member), geometry_(geometry) {} ///< Of both.
 
-    DNDS_HOST_DEVICE constexpr const Member &member() const { return member_; }
-    DNDS_HOST_DEVICE constexpr Geometry geometry() const { return geometry_; }
+    DNDS_HOST_DEVICE constexpr const Member &member() const { return member_; } ///< The first.
+    DNDS_HOST_DEVICE constexpr Geometry geometry() const { return geometry_; }  ///< The second.
 
   private:
     Member member_{};
@@ -31,10 +31,10 @@ template <class Member, class Geometry>
 class WithGeometry<Member, Geometry, true> {
   public:
     WithGeometry() = default;
-    DNDS_HOST_DEVICE constexpr WithGeometry(const Member &member, const Geometry & /*geometry*/) : member_(member) {}
+    DNDS_HOST_DEVICE constexpr WithGeometry(const Member &member, const Geometry &) : member_(member) {} ///< Of both.
 
-    DNDS_HOST_DEVICE constexpr const Member &member() const { return member_; }
-    DNDS_HOST_DEVICE constexpr Geometry geometry() const { return {}; }
+    DNDS_HOST_DEVICE constexpr const Member &member() const { return member_; } ///< The first.
+    DNDS_HOST_DEVICE constexpr Geometry geometry() const { return {}; }         ///< The second.
 
   private:
     Member member_{};
