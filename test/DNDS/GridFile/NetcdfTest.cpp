@@ -616,7 +616,7 @@ TEST_P(FullDisk, IsAnErrorOnAllRanks) {
         }
         EXPECT_NE(message.find("has no room for"), std::string::npos) << message;
         EXPECT_GE(steps, 3);
-        EXPECT_LT(steps, 13);
+        EXPECT_LT(steps, 20);
         EXPECT_NE(messageOf([&] { file.write("u", slabOf(noise.data(), {29, 0}, {1, 1})); }), "") << "again";
         file.close();
     }
