@@ -3,6 +3,7 @@
 #include "DNDS/Device/ParallelFor.hpp"
 #include "DNDS/Device/Stream.hpp"
 #include "DNDS/Mpi/ThrowsOnAll.hpp"
+#include "DNDS/Sparse/ObjectPool.hpp"
 #include "DNDS/Sparse/SparseCase.hpp"
 
 #include <gtest/gtest.h>
@@ -249,6 +250,29 @@ TEST_F(SparseOnDevice, MemoryThatEndsIsMended) {
     if (threw)
         u.exchange().finishExchangeGhosts();
     EXPECT_EQ(world().allReduce(static_cast<int>(u.allocatedBlocks().size()), MPI_SUM), 4); // a corner reaches three
+}
+
+/// What a pool of views hands out.
+struct Cells {
+    const double *at = nullptr;
+    int count = 0;
+};
+
+/// nvcc compiles this for the device, too: handles are copied, assigned and ended there.
+DNDS_HOST_DEVICE double lastOf(ObjectPool<Cells>::Owner owner, const ObjectPool<Cells>::Weak &weak) {
+    ObjectPool<Cells>::Owner other;
+    other = owner;
+    const ObjectPool<Cells>::Weak same = weak;
+    const Cells &cells = same;
+    return other.at[cells.count - 1];
+}
+
+TEST(ObjectPool, HandlesOfViewsExistInDeviceCode) {
+    const double values[] = {1, 2, 3};
+    ObjectPool<Cells> pool("cells", [&](std::size_t count) { return Cells{values, static_cast<int>(count)}; });
+    const auto owner = pool.get(3);
+    EXPECT_EQ(lastOf(owner, owner.weak()), 3);
+    EXPECT_EQ(owner.useCount(), 1U);
 }
 
 } // namespace
