@@ -83,6 +83,8 @@ class PersistentExchanges {
     std::string describePull() const { return pull().describe(); }
     /// Whether start and wait of the persistent pull may be captured in a graph; see Exchange::capturable. Local.
     bool canCapturePull() const { return pull().capturable(); }
+    /// Whether the persistent pull or push was started and not waited for yet. Local.
+    bool inFlight() const noexcept { return pull_.inFlight() || push_.inFlight(); }
     /// How the persistent pull reaches each peer. Local. Throws StateError before `initPersistentPull`.
     std::vector<PeerPath> pullPaths() const { return pull().paths(); }
     /// The same for the persistent push.

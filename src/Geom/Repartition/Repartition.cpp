@@ -1,6 +1,7 @@
 #include "DNDS/Geom/Repartition/Repartition.hpp"
 
 #include "DNDS/Array/ParArray.hpp"
+#include "DNDS/Base/Warning.hpp"
 #include "DNDS/Geom/Build/PartitionReport.hpp"
 #include "DNDS/Geom/Build/RebuildMesh.hpp"
 #include "DNDS/Geom/Source/CellRecords.hpp"
@@ -158,6 +159,9 @@ void Repartition::take(MeshEntityKind kind, std::vector<std::unique_ptr<MovingFi
                        "belongs to another mesh, or was not moved when the mesh was; arrays that are no fields move by "
                        "`rows`",
                        field->father().label(), wordOf(kind));
+            DNDS_CHECK(!field->inFlight(), StateError,
+                       "a pull or push of '{}' is in flight: wait for it before the field moves to other ranks",
+                       field->father().label());
         }
     });
     requireSameFields(comm, given);
@@ -188,8 +192,13 @@ void Repartition::take(MeshEntityKind kind, std::vector<std::unique_ptr<MovingFi
 void Repartition::commit() noexcept {
     if (std::exchange(committed_, true))
         return;
-    for (const auto &field : fields_)
+    for (const auto &field : fields_) {
+        if (field->inFlight())
+            warn("a pull or push of '{}' is dropped: it was started before the field moved to other ranks, and not "
+                 "waited for",
+                 field->father().label());
         field->commit();
+    }
     fields_.clear();
     mesh_ = MovedMesh::take();
 }

@@ -72,6 +72,8 @@ class MovingField {
     /// The owned rows of the old field, and its ghosts' pattern. Local. Throws StateError for a pair without arrays.
     virtual const ArrayBase &father() const = 0;
     virtual const std::shared_ptr<const ExchangePattern> &pattern() const = 0;
+    /// Whether a pull or push of the old field was started and not waited for yet. Local.
+    virtual bool inFlight() const noexcept = 0;
     /// Makes the new field, without rows. Local.
     virtual Redistribute::Move prepare(const CommunicatorView &comm) = 0;
     /// Whether this rank's rows were on the device when it was prepared.
@@ -99,6 +101,7 @@ class MovingPair final : public MovingField {
     }
     const ArrayBase &father() const override { return *field_.father; }
     const std::shared_ptr<const ExchangePattern> &pattern() const override { return field_.trans.pattern(); }
+    bool inFlight() const noexcept override { return field_.trans.inFlight(); }
     Redistribute::Move prepare(const CommunicatorView &comm) override {
         onDevice_ = field_.father->dataSize() > 0 && field_.father->valid(MemorySpace::Device);
         field_.father->toHost();
@@ -148,7 +151,7 @@ class MovingPair final : public MovingField {
 /// options. What else refers to the old mesh (patterns, exchanges, groups, plans, views) is made anew by the program.
 /// Fields on the device go through the host, and are there afterwards, too.
 ///
-/// Needs about the memory of the old mesh and fields once more. Nothing may be in flight.
+/// Needs about the memory of the old mesh and fields once more. No pull or push of the fields may be in flight.
 class Repartition : private MovedMesh {
   public:
     /// Builds the new mesh, as MovedMesh.
@@ -160,8 +163,8 @@ class Repartition : private MovedMesh {
     /// Takes fields along: ArrayPairs, and ranges of them. Collective; all ranks give the same. Those of one call share
     /// a message a peer. They must outlive `commit`. Throws on all ranks, and takes none of them, ArgumentError for a
     /// field of another mesh or another partition of this one, and for fields that differ between ranks; StateError
-    /// for a decompressed CSR array, for faces of a mesh without ghosts on several ranks, and after `commit`;
-    /// MemoryError.
+    /// for a field whose persistent pull or push is in flight, for a decompressed CSR array, for faces of a mesh
+    /// without ghosts on several ranks, and after `commit`; MemoryError.
     template <class... TFields>
     Repartition &onCells(TFields &...fields) {
         return on(MeshEntityKind::Cells, fields...);
@@ -179,6 +182,7 @@ class Repartition : private MovedMesh {
     using MovedMesh::rows;
 
     /// Puts the new mesh and fields in the place of the old ones; `after` is empty then. Local. Later calls do nothing.
+    /// A pull or push that was started since a field was taken along is dropped, with a warning that names the field.
     void commit() noexcept;
 
   private:

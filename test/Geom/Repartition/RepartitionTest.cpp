@@ -1,6 +1,7 @@
 #include "DNDS/Geom/Repartition/Repartition.hpp"
 
 #include "DNDS/Array/ArrayDof.hpp"
+#include "DNDS/Base/Warning.hpp"
 #include "DNDS/Geom/Build/BuildMesh.hpp"
 #include "DNDS/Geom/Generate/BoxMesh.hpp"
 #include "DNDS/Mpi/ThrowsOnAll.hpp"
@@ -12,6 +13,8 @@
 #include <algorithm>
 #include <cmath>
 #include <numeric>
+#include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -381,6 +384,33 @@ TEST(RepartitionTargets, AgreeOnOptions) {
                        "options differ between ranks: partitioner");
     const UnstructuredMesh taken = std::move(mesh);
     messageOnAll<StateError>(with(Partitioner::Curve));
+}
+
+TEST(Repartition, PullsInFlightAreNotDroppedWithoutAWord) {
+    BoxMeshOptions box;
+    box.fill = BoxCells::Tetrahedra;
+    box.cells = {4, 4, 4};
+    UnstructuredMesh mesh = buildMesh(world(), makeBoxMesh(box, world()));
+    auto u = mesh.cells.field<1>("u");
+    const std::vector<int> targets = repartitionTargets(mesh);
+    {
+        Repartition move(mesh, targets);
+        u.trans.startPersistentPull();
+        expectContains(messageOnAll<StateError>([&] { move.onCells(u); }), "a pull or push of 'u' is in flight");
+        u.trans.waitPersistentPull();
+        move.onCells(u);
+    }
+    std::vector<std::string> warnings;
+    setWarningSink([&](std::string_view text) { warnings.emplace_back(text); });
+    Repartition move(mesh, targets);
+    move.onCells(u);
+    u.trans.startPersistentPull();
+    move.commit();
+    setWarningSink({});
+    ASSERT_EQ(warnings.size(), 1U);
+    EXPECT_NE(warnings[0].find("a pull or push of 'u' is dropped"), std::string::npos) << warnings[0];
+    EXPECT_THROW(u.trans.waitPersistentPull(), StateError);
+    u.trans.pullOnce();
 }
 
 TEST(RepartitionTargets, ShareCostsAndLeaveCellsWhereTheyAre) {
