@@ -141,7 +141,7 @@ void FileCursor::skipLines(index count, std::string_view expected) {
         const std::size_t end = findLineEnd();
         if (end == std::string_view::npos) {
             lineNumber_ = line_;
-            fail(fmt::format("the file ends where {} more lines of {} should be", count, expected));
+            fail(fmt::format("the file ends where more lines of {} should be", expected));
         }
         std::size_t begin = at_;
         while (begin < end && isBlank(window_[begin]))

@@ -490,7 +490,7 @@ void GmshInput::skipRecords(index count, index bytes, std::string_view what) {
         return;
     }
     if (count > 0 && count > cursor_.bytesLeft() / std::max<index>(bytes, 1))
-        cursor_.fail(fmt::format("the file ends where {} more {} should be", count, what));
+        cursor_.fail(fmt::format("the file ends where more {} should be", what));
     cursor_.skipBytes(count * bytes);
 }
 
