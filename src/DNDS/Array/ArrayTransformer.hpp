@@ -193,7 +193,12 @@ class ArrayTransformer : public TransformerCore {
             [father = father_](MemorySpace space, Access access, RowLayout &into) {
                 father->rowLayout(space, access, into);
             },
-            [son = son_](MemorySpace space, Access access, RowLayout &into) { son->rowLayout(space, access, into); },
+            [son = son_, watch = watch_](MemorySpace space, Access access, RowLayout &into) {
+                const bool unwritten = reports && watch->unwritten();
+                son->rowLayout(space, access, into);
+                if (unwritten) // set-up takes them for writing; pulls report themselves
+                    watch->keep();
+            },
             [son = son_](const HostMemoryResource &memory) { son->rehost(memory); },
             [father = father_, son = son_] {
                 return father->valid(MemorySpace::Device) && son->valid(MemorySpace::Device);

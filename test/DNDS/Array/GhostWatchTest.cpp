@@ -70,6 +70,11 @@ TEST(GhostWatch, GhostsThatWereNeverPulled) {
         expectReadsThrow<StaleError>(u, "were never pulled");
         write(u, 3);
         expectReadsThrow<StaleError>(u, "were never pulled");
+        u.trans.initPersistentPull();
+        ExchangeGroup group;
+        group.add(u.trans);
+        group.initPersistentPull();
+        expectReadsThrow<StaleError>(u, "were never pulled");
         u.trans.pullOnce();
         expectReadsWork(u);
         u.trans.createMPITypes();
