@@ -197,8 +197,9 @@ class Check:
         })
         if not (shutil.which("ssh") or shutil.which("rsh")):
             environment["OMPI_MCA_plm"] = "isolated"  # or Open MPI's mpiexec gives up, even with one machine
-        if not self.options.emulated:
-            # Several ranks on one GPU may open each other's memory; without this, Open MPI copies through the host.
+        if os.path.exists(os.path.join(environment.get("OPAL_PREFIX", ""), "lib", "openmpi", "mca_btl_smcuda.so")):
+            # Several ranks on one GPU may open each other's memory; without this, Open MPI copies through the host. An
+            # Open MPI without this component would not start.
             environment.update({"OMPI_MCA_pml": "ob1", "OMPI_MCA_btl": "self,smcuda,vader",
                                 "OMPI_MCA_btl_smcuda_use_cuda_ipc_same_gpu": "1"})
         if not self.options.emulated and not machine.finds_cub(
@@ -210,10 +211,16 @@ class Check:
         self.results["machine"]["dev_shm_mib"] = shared // 2**20
 
     def probe_mpi(self):
-        """Whether processes can be started. Returns False if nothing further makes sense."""
-        return self.step("probe", "start two processes",
-                         ["mpiexec", "-n", "2", "--oversubscribe", "--allow-run-as-root", "true"]
-                         if self.found_openmpi() else ["mpiexec", "-n", "2", "true"], 30)["status"] == "passed"
+        """Whether processes start and find each other. Returns False if nothing further makes sense."""
+        program = os.path.join(self.options.build, "probe_mpi")
+        with open(program + ".cpp", "w", encoding="utf-8") as file:
+            file.write(machine.MPI_PROBE)
+        if self.step("probe", "compile an MPI program",
+                     ["mpicxx", "-o", program, program + ".cpp"])["status"] != "passed":
+            return False
+        flags = ["--oversubscribe", "--allow-run-as-root"] if self.found_openmpi() else []
+        return self.step("probe", "two MPI processes",
+                         ["mpiexec", "-n", "2", *flags, program], 30)["status"] == "passed"
 
     def found_openmpi(self):
         asked = subprocess.run(["mpiexec", "--version"], stdout=subprocess.PIPE, stderr=subprocess.STDOUT,

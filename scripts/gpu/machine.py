@@ -71,6 +71,22 @@ int main() {
 }
 """
 
+# Two processes that find each other: MPI starts with the settings of this run.
+MPI_PROBE = r"""
+#include <mpi.h>
+#include <cstdio>
+int main(int argc, char **argv) {
+    MPI_Init(&argc, &argv);
+    int one = 1, size = 0, rank = 0;
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    MPI_Allreduce(&one, &size, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
+    if (rank == 0)
+        std::printf("%d processes met\n", size);
+    MPI_Finalize();
+    return size == 2 ? 0 : 1;
+}
+"""
+
 
 def output_of(command, seconds=30):
     """The standard output of a command; an empty string if it cannot be run, fails or takes too long."""

@@ -7,6 +7,7 @@ import json
 import os
 import subprocess
 import sys
+import tarfile
 import tempfile
 import time
 import unittest
@@ -506,6 +507,18 @@ class Cut(unittest.TestCase):
         self.assertEqual(statuses, ["out of time"] * device_tests.MOST_HUNG + ["passed"])
         self.assertIn("5 tests of core", run.results["not_run"][0]["what"])
         self.assertEqual(run.results["done"], ["core", "tasks"])  # left out for good: the next call would hang, too
+
+    def test_only_an_mpi_that_has_smcuda_is_told_to_use_it(self):
+        run = self.run_check("--parts", "core")
+        run.unpack()
+        self.assertNotIn("OMPI_MCA_btl", run.runner.environment)  # an installed one would not start
+        bundle = os.path.join(self.folder.name, "bundle.tar.gz")
+        with tarfile.open(bundle, "w:gz") as archive:
+            for name in ("CONTENTS", "openmpi/lib/openmpi/mca_btl_smcuda.so"):
+                archive.addfile(tarfile.TarInfo(name))
+        run = self.run_check("--parts", "core", "--bundle", bundle)
+        run.unpack()
+        self.assertIn("smcuda", run.runner.environment["OMPI_MCA_btl"])
 
     def test_a_test_that_was_not_built_is_no_success(self):
         # ctest gives no command without MPI, and mpiexec's with it
