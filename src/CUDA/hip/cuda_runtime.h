@@ -30,6 +30,8 @@ __device__ inline long long atomicMax_system(long long *address, long long value
 #define cudaDeviceGetP2PAttribute hipDeviceGetP2PAttribute
 #define cudaDeviceGetStreamPriorityRange hipDeviceGetStreamPriorityRange
 #define cudaDeviceSynchronize hipDeviceSynchronize
+#define cudaEnableDefault 0
+#define cudaErrorDevicesUnavailable hipErrorContextAlreadyInUse
 #define cudaErrorMemoryAllocation hipErrorOutOfMemory
 #define cudaErrorNoKernelImageForDevice hipErrorNoBinaryForGpu
 #define cudaErrorNotReady hipErrorNotReady
@@ -79,6 +81,7 @@ __device__ inline long long atomicMax_system(long long *address, long long value
 #define cudaMemcpyKind hipMemcpyKind
 #define cudaSetDevice hipSetDevice
 #define cudaStreamBeginCapture hipStreamBeginCapture
+#define cudaStreamCaptureMode hipStreamCaptureMode
 #define cudaStreamCaptureModeRelaxed hipStreamCaptureModeRelaxed
 #define cudaStreamCaptureStatus hipStreamCaptureStatus
 #define cudaStreamCaptureStatusNone hipStreamCaptureStatusNone
@@ -92,6 +95,15 @@ __device__ inline long long atomicMax_system(long long *address, long long value
 #define cudaStreamWaitEvent hipStreamWaitEvent
 #define cudaStream_t hipStream_t
 #define cudaSuccess hipSuccess
+#define cudaThreadExchangeStreamCaptureMode hipThreadExchangeStreamCaptureMode
+
+/// HIP loads all kernels of a program when it starts, and has no function to ask for.
+enum cudaDriverEntryPointQueryResult { cudaDriverEntryPointSuccess, cudaDriverEntryPointSymbolNotFound };
+inline hipError_t cudaGetDriverEntryPoint(const char * /*name*/, void ** /*function*/, int /*flags*/,
+                                          cudaDriverEntryPointQueryResult *found) {
+    *found = cudaDriverEntryPointSymbolNotFound;
+    return hipSuccess;
+}
 
 /// HIP has a function for what is a member here.
 struct cudaDeviceProp : hipDeviceProp_t {

@@ -3,6 +3,7 @@
 #include "DNDS/Base/HostMemory.hpp"
 #include "DNDS/Base/Warning.hpp"
 #include "DNDS/Device/Hooks.hpp"
+#include "DNDS/Device/KernelLoading.hpp"
 #include "DNDS/Device/Stream.hpp"
 #include "DNDS/Mpi/NodeTopology.hpp"
 #include "DNDS/OneSided/DeviceAccess.hpp"
@@ -214,6 +215,9 @@ std::string RemoteMemory::whyNoDeviceProxy(bool byMessages) {
     if (Device::name() == "cuda")
         return "kernels for GPUs are compiled without it: configure DNDS with -DDNDS_CUDA_PROXY=ON";
 #endif
+    if (Device::available() && Device::loadsKernelsLazily()) // the proxy launches kernels while others wait for it
+        return "CUDA loads kernels when they are first launched, which may wait for those that run: start all ranks "
+               "with CUDA_MODULE_LOADING=EAGER";
     // The thread that waits for a stream serves no kernel.
     return byMessages && !mpiServesAllThreads()
                ? "ranks are reached by messages, which a thread beside waiting kernels has to send: start MPI with "
