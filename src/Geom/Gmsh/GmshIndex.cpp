@@ -489,8 +489,11 @@ void GmshInput::skipRecords(index count, index bytes, std::string_view what) {
         cursor_.skipLines(count, what);
         return;
     }
-    if (count > 0 && count > cursor_.bytesLeft() / std::max<index>(bytes, 1))
+    const index there = cursor_.bytesLeft() / std::max<index>(bytes, 1);
+    if (count > 0 && count > there) {
+        cursor_.skipBytes(there * bytes); // to the first one that is missing
         cursor_.fail(fmt::format("the file ends where more {} should be", what));
+    }
     cursor_.skipBytes(count * bytes);
 }
 
