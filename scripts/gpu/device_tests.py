@@ -71,10 +71,12 @@ def judge(outcome, output):
               "failed": sorted(set(re.findall(r"^\[  FAILED  \] ([\w/]+\.[\w/]+)", output, re.M))),
               "why": outcome.get("why")}
     reasons = re.findall(r": Skipped\n(.+)$|^(on the host alone: .+)$", output, re.M)
-    if result["status"] == "passed" and (result["passed"] == 0 or any(alone for _, alone in reasons)):
+    # Cases of the host alone are no success on a GPU.
+    without = [one or other for one, other in reasons if other or "no CUDA device" in one]
+    if result["status"] == "passed" and (result["passed"] == 0 or without):
         result["status"] = "skipped"
     if result["status"] == "skipped" and reasons:
-        result["why"] = next(filter(None, reasons[0]))
+        result["why"] = (without or [one or other for one, other in reasons])[0]
     if result["status"] in ("failed", "out of time"):
         said = re.findall(r"^.*(?:no end after|uncaught exception|CUDA says|Error on rank).*$", output, re.M)
         result["why"] = "; ".join(filter(None, [result["why"], said[0][:200] if said else None])) or None

@@ -85,6 +85,8 @@ class Judge(unittest.TestCase):
     def test_a_program_that_skipped_everything_has_not_passed(self):
         result = self.judge("passed", GTEST.replace("PASSED  ] 1 test", "PASSED  ] 0 tests"))
         self.assertEqual((result["status"], result["why"]), ("skipped", "graphs need a newer driver"))
+        part = self.judge("passed", GTEST.replace("graphs need a newer driver", "no CUDA device can be used here: x"))
+        self.assertEqual((part["status"], part["why"]), ("skipped", "no CUDA device can be used here: x"))
         alone = self.judge("passed", "on the host alone: there is no driver\n")
         self.assertEqual((alone["status"], alone["why"]), ("skipped", "on the host alone: there is no driver"))
 
