@@ -6,7 +6,8 @@
 #   --architectures LIST  numbers as CMake takes them (default "75-real;80-real;90")
 #   --jobs N              compile N files at a time (default: the number of processors)
 #   --require             fail where there is no nvcc; else say so and end well
-#   --layout-only         compile to PTX only, and compare where kernels read their arguments with where the host puts them
+#   --layout-only         compile to PTX only (of the last architecture), and compare where kernels read their arguments with
+#                         where the host puts them
 #
 # Every .cu file is compiled. Kernels must read their arguments where the host puts them (scripts/gpu/layout.py). No kernel may
 # spill registers, fuse products and sums, or wait for others; those that move rows must do so 16 bytes at a time
@@ -26,7 +27,7 @@ while [ $# -gt 0 ]; do
     --require) require=true ;;
     --layout-only) layout_only=true ;;
     -h | --help)
-        sed -n '2,14s/^# \{0,1\}//p' "$0"
+        sed -n '2,16s/^# \{0,1\}//p' "$0"
         exit 0
         ;;
     *)
@@ -49,7 +50,8 @@ build=build/cuda-compile
 flags="-Xptxas=-v,-warn-spills"
 if $layout_only; then
     build=build/cuda-layout
-    architectures=90-virtual
+    architectures=${architectures##*;}
+    architectures=${architectures%%-*}-virtual
     flags=
 fi
 kept=$PWD/$build/kept
