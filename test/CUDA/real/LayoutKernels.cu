@@ -14,6 +14,7 @@
 #include "DNDS/Sparse/SparseField.hpp"
 #include "DNDS/Storage/ArrayView.hpp"
 #include "DNDS/Task/KernelRows.hpp"
+#include "DNDS/Task/Value.hpp"
 
 #include <cstddef>
 
