@@ -58,6 +58,7 @@ compileAll<Rows, ArrayView<const real, 1>, ArrayView<real, DynamicSize>, ArrayVi
            ArrayEigenMatrixBatchView<real>, ArrayPairView<Rows>, ArrayPairView<Matrices>,
            Geom::LocalAdjacency::ConstView, BlockView<real>, SparseBlocksView<real>, HeapView, WindowView,
            GhostWindowView<real>, Task::Rows<Rows>, Task::Rows<ArrayPairView<Rows>>,
-           Task::WrittenRows<ArrayPairView<Rows>>, Task::AddedRows<ArrayPairView<Rows>>, Geom::MeshView>();
+           Task::WrittenRows<ArrayPairView<Rows>>, Task::AddedRows<ArrayPairView<Rows>>, Task::ReadValue<real>,
+           Geom::MeshView>();
 
 } // namespace DNDS::Layouts
