@@ -6,8 +6,9 @@
 #
 #   --with PACKAGE  install this package first; for tools that change no result, such as ccache
 #
-# The folder above this checkout and ~/.cache are the real ones; all else that the command changes is dropped after it.
-# Needs root, overlayfs and the packages' archive. Where a machine allows no such view, it says SKIPPED and ends with 77.
+# This checkout, ../shared beside it (if there is one, read-only) and ~/.cache are the real ones; all else that the command
+# changes is dropped after it. Needs root, overlayfs and the packages' archive. Where a machine allows no such view, it says
+# SKIPPED and ends with 77.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -34,6 +35,8 @@ skip() {
 }
 [ "$(id -u)" -eq 0 ] || skip "this is not root"
 command -v apt-get >/dev/null || skip "this is no Debian"
+[ "$PWD" != / ] || fail "the checkout is the root folder: what is removed from the view would be removed from this machine"
+case "$HOME/ /usr/ /var/" in *"$PWD/"*) fail "$PWD holds the home folder or the system: nothing may be removed there" ;; esac
 unshare --mount true 2>/dev/null || skip "this machine allows no mounts"
 
 # Runs inside a mount namespace of its own. $1: the tree, then the command.
@@ -46,12 +49,21 @@ in_view() {
     mkdir "$view"/{upper,work,root}
     mount -t overlay -o "lowerdir=/,upperdir=$view/upper,workdir=$view/work" overlay "$view/root" || exit 77
     local root=$view/root folder
-    for folder in /proc /sys /dev "$(dirname "$tree")"; do mount --rbind "$folder" "$root$folder"; done
-    mkdir -p "$HOME/.cache" "$root$HOME/.cache"
-    mount --bind "$HOME/.cache" "$root$HOME/.cache"
+    # First what is emptied, and only then what is real.
     for folder in /tmp /usr/local; do mount -t tmpfs tmpfs "$root$folder"; done
     chmod 1777 "$root/tmp"
-    rm -rf "$root$HOME"/.pyenv "$root$HOME"/.local
+    rm -rf "${root:?}$HOME"/.pyenv "${root:?}$HOME"/.local
+    for folder in /proc /sys /dev; do mount --rbind "$folder" "$root$folder"; done
+    mkdir -p "$HOME/.cache"
+    for folder in "$tree" "$HOME/.cache"; do
+        mkdir -p "$root$folder"
+        mount --bind "$folder" "$root$folder"
+    done
+    folder=$(dirname "$tree")/shared
+    if [ -d "$folder" ]; then
+        mkdir -p "$root$folder"
+        mount --bind -o ro "$(realpath "$folder")" "$root$folder"
+    fi
     unset CI VIRTUAL_ENV PYTHONPATH PYENV_ROOT PYENV_VERSION
     # shellcheck disable=SC2016
     PATH=/usr/sbin:/usr/bin:/sbin:/bin exec chroot "$root" /bin/bash -euc 'cd "$1" && shift && strip_system && exec "$@"' bash "$tree" "$@"

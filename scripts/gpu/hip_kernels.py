@@ -10,6 +10,8 @@ import os
 import re
 import sys
 
+import layout
+
 
 def common_name(name):
     """A mangled name with an anonymous namespace as all compilers but nvcc write it."""
@@ -41,11 +43,7 @@ def sizes_in_notes(text):
 
 def sizes_in_ptx(text):
     """Kernel name -> bytes of each parameter."""
-    kernels = {}
-    for name, parameters in re.findall(r"\.entry (\w+)\(([^)]*)\)", text):
-        kernels[common_name(name)] = [int(count) if count else int(bits) // 8 for bits, count in
-                         re.findall(r"\.param (?:\.align \d+ )?\.[a-z](\d+) \w+(?:\[(\d+)\])?", parameters)]
-    return kernels
+    return {common_name(name): sizes for name, sizes in layout.device_sizes([text])[0].items()}
 
 
 def differences(one, other):

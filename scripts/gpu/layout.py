@@ -19,12 +19,10 @@ from kernels import named
 SIZES = {"8": 1, "16": 2, "32": 4, "64": 8}
 
 
-def device_sizes(paths):
-    """Of each kernel: the sizes of its parameters in PTX; and of memberAfter, where it reads the member."""
+def device_sizes(texts):
+    """Of each kernel in PTX: the sizes of its parameters; and of memberAfter, where it reads the member."""
     found, read = {}, {}
-    for path in paths:
-        with open(path, encoding="utf-8") as file:
-            text = file.read()
+    for text in texts:
         for entry in re.finditer(r"\.entry\s+(\S+?)\s*\((.*?)\)\s*[^{;]*\{", text, re.S):
             found[entry[1]] = [SIZES[bits] * int(count or 1) for bits, count in re.findall(
                 r"\.param\s+(?:\.align\s+\d+\s+)?\.[bfsu](\d+)\s+(?:\.ptr\S*\s+(?:\.align\s+\d+\s+)?)?[\w$]+(?:\[(\d+)\])?",
@@ -68,7 +66,11 @@ def main(argv):
     parser.add_argument("--objects", nargs="+", required=True)
     parser.add_argument("--ptx", nargs="+", required=True)
     options = parser.parse_args(argv)
-    (device, read), host = device_sizes(options.ptx), host_sizes(options.objects)
+    texts = []
+    for path in options.ptx:
+        with open(path, encoding="utf-8") as file:
+            texts.append(file.read())
+    (device, read), host = device_sizes(texts), host_sizes(options.objects)
     wrong = differences(device, host)
     for name, offset in read.items():
         if offset != device[name][1]:

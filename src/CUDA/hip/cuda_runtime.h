@@ -36,6 +36,7 @@ __device__ inline long long atomicMax_system(long long *address, long long value
 #define cudaErrorNoKernelImageForDevice hipErrorNoBinaryForGpu
 #define cudaErrorNotReady hipErrorNotReady
 #define cudaErrorUnsupportedPtxVersion hipErrorInvalidImage
+#define cudaErrorStreamCaptureImplicit hipErrorStreamCaptureImplicit
 #define cudaError_t hipError_t
 #define cudaEventCreateWithFlags hipEventCreateWithFlags
 #define cudaEventDestroy hipEventDestroy

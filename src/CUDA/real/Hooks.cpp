@@ -63,7 +63,7 @@ void choose(int number) {
 }
 
 /// On the first use, where useDevice was not called: ranks of a machine would all take device 0. A device that the
-/// program chose by cudaSetDevice in this thread is kept.
+/// program chose by cudaSetDevice in this thread is kept, but for device 0, CUDA's default.
 int chooseByLauncher(int current) {
     const int count = deviceCount();
     const int number = current != 0 ? current : rankByLauncher() % count;

@@ -36,14 +36,12 @@ class RecordedEvent {
     RecordedEvent &operator=(const RecordedEvent &) = delete;
     ~RecordedEvent() { static_cast<void>(cudaEventDestroy(event_)); }
 
-    bool passed() const {
-        const cudaError_t status = cudaEventQuery(event_);
-        if (status == cudaErrorNotReady) {
-            static_cast<void>(cudaGetLastError());
-            return false;
-        }
-        check(status, "asking for an event");
-        return true;
+    /// Also true after an error of the device: no work runs any more, and the next call of CUDA says why.
+    bool passed() const noexcept {
+        if (cudaEventQuery(event_) != cudaErrorNotReady)
+            return true;
+        static_cast<void>(cudaGetLastError());
+        return false;
     }
 
   private:
@@ -72,14 +70,25 @@ bool captures(cudaStream_t stream) {
     return status != cudaStreamCaptureStatusNone;
 }
 
+/// Whether the default stream must not be used, as a program captures a stream that synchronises with it.
+bool defaultStreamIsClosed() {
+    cudaStreamCaptureStatus status = cudaStreamCaptureStatusNone;
+    const cudaError_t answer = cudaStreamIsCapturing(nullptr, &status);
+    if (answer != cudaErrorStreamCaptureImplicit)
+        return false;
+    static_cast<void>(cudaGetLastError());
+    return true;
+}
+
 } // namespace
 
 std::function<bool()> makeFence() {
     std::vector<SharedRecord> records;
     Streams &all = Streams::instance();
     const std::scoped_lock lock(all.mutex);
+    bool defaultLater = defaultStreamIsClosed();
     for (cudaStream_t stream : all.streams) {
-        if (captures(stream))
+        if ((stream == nullptr && defaultLater) || captures(stream))
             continue;
         const cudaError_t status = cudaStreamQuery(stream);
         if (status == cudaSuccess)
@@ -91,7 +100,13 @@ std::function<bool()> makeFence() {
     }
     all.forgetPassedUses();
     records.insert(records.end(), all.uses.begin(), all.uses.end());
-    return [records = std::move(records)]() mutable {
+    return [records = std::move(records), defaultLater]() mutable {
+        if (defaultLater) {
+            if (defaultStreamIsClosed())
+                return false;
+            records.push_back(std::make_shared<RecordedEvent>(nullptr));
+            defaultLater = false;
+        }
         while (!records.empty() && records.back()->passed())
             records.pop_back();
         return records.empty();

@@ -24,6 +24,11 @@ bool GhostWatch::unwritten() const noexcept { return son_->version() == sonVersi
 void GhostWatch::keep() noexcept { sonVersion_ = son_->version(); }
 
 void GhostWatch::swap(GhostWatch &other) noexcept {
+    if (state_ == State::InFlight || other.state_ == State::InFlight) { // the pull belongs to its pair, not to contents
+        forget();
+        other.forget();
+        return;
+    }
     state_.store(other.state_.exchange(state_.load()));
     std::swap(sonVersion_, other.sonVersion_);
     fatherVersion_.store(other.fatherVersion_.exchange(fatherVersion_.load()));

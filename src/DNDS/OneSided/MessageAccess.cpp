@@ -168,9 +168,14 @@ std::uint64_t MessageAccess::send(int rank, Ask ask, Pending pending, const void
     }
     ask.number = next_++;
     sending.ask = ask;
-    pending_.emplace(ask.number, pending);
-    Sending &kept = sending_.emplace_back(std::move(sending));
-    post(kept, kept.ask, bytes, rank, asks_);
+    const auto expected = pending_.emplace(ask.number, pending).first;
+    try {
+        Sending &kept = sending_.emplace_back(std::move(sending));
+        post(kept, kept.ask, bytes, rank, asks_);
+    } catch (...) { // no answer comes
+        pending_.erase(expected);
+        throw;
+    }
     return ask.number;
 }
 
@@ -190,7 +195,7 @@ std::uint64_t MessageAccess::atomic(int rank, std::size_t offset, const AtomicRe
     const std::uint64_t number = send(rank, {.offset = offset, .request = request}, {rank, wanted});
     std::uint64_t bits = 0;
     if (wanted)
-        waitForRank(rank, "carry out an atomic operation", [&] { return answered(number, bits); });
+        waitForRank(rank, "answer an atomic operation", [&] { return answered(number, bits); });
     else
         waitForAnswers(mostPending);
     return bits;
@@ -217,7 +222,7 @@ void MessageAccess::waitForAnswers(std::size_t most) {
         return pending_.size() <= most;
     };
     if (!few())
-        waitForRank(rankOutstanding(), "carry out atomic operations", few);
+        waitForRank(rankOutstanding(), "answer requests", few);
 }
 
 /// This rank's gets from the first one on.
@@ -265,7 +270,7 @@ void MessageAccess::serveOne(MPI_Message message, const MPI_Status &status) {
     const auto size = static_cast<std::size_t>(bytes);
     const auto require = [&](std::size_t expected) {
         DNDS_CHECK(size == expected, StateError,
-                   "a request of rank {} for an atomic operation has {} bytes instead of {}: do all ranks run the same "
+                   "a request of rank {} has {} bytes instead of {}: do all ranks run the same "
                    "program?",
                    from, size, expected);
     };

@@ -118,7 +118,9 @@ struct RemoteTable {
             return AccessFault::Rank;
         if (size > bytes[target] || offset > bytes[target] - size)
             return AccessFault::Range;
-        return offset % alignment != 0 ? AccessFault::Alignment : AccessFault::None;
+        // Memory of the program may begin anywhere; addresses in this process differ by whole pages.
+        const auto place = reinterpret_cast<std::uintptr_t>(bases[target]) + offset;
+        return place % alignment != 0 ? AccessFault::Alignment : AccessFault::None;
     }
     /// Where that access goes, or nowhere after `fault`, or that the rank is out of reach, was noted.
     DNDS_HOST_DEVICE RemotePlace placeOf(AccessFault fault, RemoteCall call, int target, std::uint64_t offset,

@@ -294,10 +294,15 @@ class ObjectPool {
     /// without what is pooled; what `create` throws.
     Owner get(std::size_t sizeClass = 1) {
         Slot *const slot = state()->take(sizeClass);
-        for (const Device::Event &event : slot->pending)
-            event.synchronize();
+        try {
+            for (const Device::Event &event : slot->pending)
+                event.synchronize();
+        } catch (...) { // a kernel's own error: the resource goes back
+            state()->giveBack(slot);
+            throw;
+        }
         slot->pending.clear();
-        slot->owners.store(1, std::memory_order_relaxed);
+        slot->owners.store(1, std::memory_order_release);
         slot->generation.fetch_add(1, std::memory_order_release);
         return Owner(slot->view(), state(), slot);
     }

@@ -191,7 +191,7 @@ Plan::~Plan() = default;
 
 Plan Plan::compile(GraphModel graph, const CommunicatorView &comm, const Executor &executor,
                    const CompileOptions &options) {
-    requireAlive(graph);
+    comm.guarded([&] { requireAlive(graph); });
     requireOneCommunicator(graph, comm);
     const bool estimates = options.recompute == CompileOptions::Recompute::IfItPays;
     CompileOptions first = options;

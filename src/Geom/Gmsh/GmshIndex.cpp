@@ -3,6 +3,7 @@
 #include "DNDS/Mpi/BroadcastList.hpp"
 
 #include <algorithm>
+#include <charconv>
 #include <cmath>
 #include <cstdlib>
 #include <functional>
@@ -110,9 +111,11 @@ class Indexer {
 
     /// The version times 10: 22 of "2.2", and of "2.200000", which some programs write; 0 if it is no such number.
     static long tenthsOf(const std::string &version) {
-        char *end = nullptr;
-        const double tenths = 10 * std::strtod(version.c_str(), &end);
-        const bool number = *end == '\0' && tenths > 0 && tenths < 1000 && std::abs(tenths - std::round(tenths)) < 1e-6;
+        double value = 0;
+        const auto [end, error] = std::from_chars(version.data(), version.data() + version.size(), value);
+        const double tenths = 10 * value;
+        const bool number = error == std::errc() && end == version.data() + version.size() && tenths > 0 &&
+                            tenths < 1000 && std::abs(tenths - std::round(tenths)) < 1e-6;
         return number ? std::lround(tenths) : 0;
     }
 

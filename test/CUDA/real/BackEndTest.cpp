@@ -156,6 +156,15 @@ TEST_F(CudaPool, UseOfACapturedStreamIsRefused) {
     EXPECT_THROW(recordUse(user), StateError);
 }
 
+TEST_F(CudaPool, MemoryWaitsForTheDefaultStreamWhileItMustNotBeAsked) {
+    void *memory = allocate(1000);
+    runtime().blockingStreamCaptured = true;
+    deallocate(memory);
+    EXPECT_NE(allocate(1000), memory);
+    runtime().blockingStreamCaptured = false;
+    EXPECT_EQ(allocate(1000), memory);
+}
+
 TEST_F(CudaPool, GraphsOfOtherThreadsAreNotVoided) {
     const Stream stream;
     const auto own = reinterpret_cast<cudaStream_t>(stream.handle());

@@ -123,6 +123,8 @@ cudaError_t cudaStreamDestroy(cudaStream_t stream) {
     return cudaSuccess;
 }
 cudaError_t cudaStreamIsCapturing(cudaStream_t stream, cudaStreamCaptureStatus *status) {
+    if (stream == nullptr && StandInRuntime::instance().blockingStreamCaptured)
+        return cudaErrorStreamCaptureImplicit;
     const bool captured = StandInRuntime::instance().streams[stream].captured;
     *status = captured ? cudaStreamCaptureStatusActive : cudaStreamCaptureStatusNone;
     return cudaSuccess;

@@ -27,9 +27,10 @@ struct StandInRuntime {
     bool lazy = false;         ///< the driver loads kernels at their first launch
     std::map<cudaStream_t, StandInStream> streams;
     std::map<cudaEvent_t, std::pair<cudaStream_t, std::uint64_t>> events;
-    std::map<void *, int> deviceOf;   ///< memory
-    bool otherThreadCaptures = false; ///< in the default mode, in which calls of other threads void the graph
-    std::string voidedBy;             ///< the first call that did so
+    std::map<void *, int> deviceOf;      ///< memory
+    bool blockingStreamCaptured = false; ///< a stream that synchronises with the default one
+    bool otherThreadCaptures = false;    ///< in the default mode, in which calls of other threads void the graph
+    std::string voidedBy;                ///< the first call that did so
 
     static StandInRuntime &instance();
     /// The device that CUDA has stored for this thread.

@@ -247,6 +247,22 @@ TEST(GhostWatch, SwappedCopiedAndPulledInPart) {
     expectReadsWork(v);
 }
 
+TEST(GhostWatch, SwapsDuringAPullLeaveNoPairInFlight) {
+    RealField u = ringField("u");
+    RealField v = ringField("v");
+    fill(u, 1);
+    fill(v, 2);
+    pull(v);
+    u.trans.initPersistentPull();
+    u.trans.startPersistentPull();
+    u.swapData(v);
+    EXPECT_THROW(u.trans.waitPersistentPull(), StateError);
+    expectReadsWork(v); // no pull of it runs
+    CommunicatorView(MPI_COMM_WORLD).barrier();
+    pull(u);
+    expectReadsWork(u);
+}
+
 TEST(GhostWatch, PullsThatFailAreToldByTheirWaitAlone) {
     RealField u = ringField("u");
     RealField v = ringField("v");

@@ -91,7 +91,7 @@ TEST_F(MessageAccesses, WhatFailsWhileServingIsThrownAndTold) {
                        fmt::format("rank {} has left words of the test", last));
     } else if (worldRank() == last) {
         const std::string text = messageOf<StateError>([&] { serveOnce(); });
-        expectContains(text, "a request of rank 0 for an atomic operation has 200 bytes");
+        expectContains(text, "a request of rank 0 has 200 bytes");
         EXPECT_EQ(messageOf<StateError>([&] { access_->progress(); }), text) << "from now on";
     } else {
         messageOf<PeerError>([&] {

@@ -260,6 +260,10 @@ TEST(SparseTasks, ARunThatFailsBeforeTheExchangeTellsPeers) {
     world().barrier();
     fails = false;
     plan.recover();
+    if (text.empty()) { // ranks far from rank 0 have completed the step
+        now.soot.swapStages(0, 1);
+        now.dust.swapStages(0, 1);
+    }
     Task::changed(now.dust);
     Task::changed(now.soot);
     plan.run();
