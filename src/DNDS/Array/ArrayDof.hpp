@@ -88,7 +88,7 @@ class ArrayDof : public ArrayPair<ArrayEigenMatrix<m, n>> {
     }
     /// Takes the values of `other`, without touching allocations, mappings and persistent exchanges.
     void copyFrom(const ArrayDof &other) {
-        const bool current = !other.ready().ghostsAreStale();
+        const bool current = other.ready().hasPulledGhosts();
         forEachPart(other, [this](std::span<real> to, std::span<const real> from) {
             if (to.data() != from.data())
                 DofExecution::copy(executor_, to, from);
@@ -247,6 +247,8 @@ class ArrayDof : public ArrayPair<ArrayEigenMatrix<m, n>> {
                    other.father->label());
     }
 
+    /// Whether ghosts are copies of their owners, and were not finished after the pull (`Task::Graph::finishPulls`).
+    bool hasPulledGhosts() const { return !this->ghostsAreStale() && son->finishedBy() == 0; }
     /// After owned rows and ghosts were changed alike: ghosts that were copies of their owners still are.
     void keepGhosts(bool current) {
         if (current)
@@ -257,7 +259,7 @@ class ArrayDof : public ArrayPair<ArrayEigenMatrix<m, n>> {
     void forEachPart(const ArrayDof &other, const Function &function) {
         requirePartner(other);
         requireShape(other);
-        const bool current = !this->ghostsAreStale() && !other.ghostsAreStale();
+        const bool current = hasPulledGhosts() && other.hasPulledGhosts();
         const auto from = readParts(other);
         const auto to = writeParts();
         for (std::size_t part = 0; part < to.size(); ++part)
@@ -265,7 +267,7 @@ class ArrayDof : public ArrayPair<ArrayEigenMatrix<m, n>> {
         keepGhosts(current);
     }
     ArrayDof &combine(Operation operation, real a) {
-        const bool current = !ready().ghostsAreStale();
+        const bool current = ready().hasPulledGhosts();
         for (const std::span<real> part : writeParts())
             DofExecution::combine(executor_, operation, part, a);
         keepGhosts(current);
@@ -280,7 +282,7 @@ class ArrayDof : public ArrayPair<ArrayEigenMatrix<m, n>> {
     template <class Derived>
     ArrayDof &combineRows(Operation operation, const Eigen::MatrixBase<Derived> &value) {
         const Matrix row = fitted(value);
-        const bool current = !this->ghostsAreStale();
+        const bool current = hasPulledGhosts();
         for (const std::span<real> part : writeParts())
             DofExecution::combineRows(executor_, operation, part, {row.data(), static_cast<std::size_t>(row.size())});
         keepGhosts(current);
@@ -288,7 +290,7 @@ class ArrayDof : public ArrayPair<ArrayEigenMatrix<m, n>> {
     }
     ArrayDof &combineScalars(Operation operation, const ArrayDof<1, 1> &scalars) {
         requirePartner(scalars);
-        const bool current = !this->ghostsAreStale() && !scalars.ghostsAreStale();
+        const bool current = hasPulledGhosts() && scalars.hasPulledGhosts();
         const auto from = readParts(scalars);
         const auto to = writeParts();
         for (std::size_t part = 0; part < to.size(); ++part)

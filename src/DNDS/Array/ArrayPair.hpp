@@ -194,7 +194,8 @@ class ArrayPair {
         transAttach();
         if (other.trans.pattern() != nullptr)
             trans.borrowGGIndexing(other.trans);
-        son->setPulledFrom(other.ghostsAreStale() ? other.son->pulledFrom() : father->version());
+        son->setPulledFrom(other.ghostsAreStale() ? other.son->pulledFrom() : father->version(),
+                           other.son->finishedBy());
     }
     /// A hash of the contents of both arrays on this rank. O(array).
     std::uint64_t hash() const { return father->hash() * 31 + son->hash(); }

@@ -68,6 +68,8 @@ std::vector<DimensionPick> picksFor(const NetcdfVariable &variable, const std::v
     };
     if (left.size() > shape.size())
         pick(0, step);
+    else if (step > 0)
+        fail(fmt::format("it has no dimension of which step {} could be picked", step));
     for (std::size_t d = 0; d < left.size() && left.size() > shape.size();) {
         const std::size_t more = left.size() - shape.size();
         const bool wanted = d < shape.size() && shape[d] == 1 && left.size() - d <= more;

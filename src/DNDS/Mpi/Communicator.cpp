@@ -125,6 +125,16 @@ void broadcastNotice(MPI_Comm comm, bool isSource, int source, FailureNotice &no
 }
 
 /// `CommunicatorView::agree` of ranks that are in `scope`, if there is one.
+bool followsPeer(const std::exception_ptr &failure) {
+    try {
+        std::rethrow_exception(failure);
+    } catch (const PeerError &) {
+        return true;
+    } catch (...) {
+        return false;
+    }
+}
+
 void agreeIn(Detail::FailureScope *scope, const CommunicatorView &comm, const std::exception_ptr &mine,
              SourceLocation where) {
     if (mine && scope != nullptr && scope->isAgreed(mine)) // all ranks throw it already
@@ -132,12 +142,13 @@ void agreeIn(Detail::FailureScope *scope, const CommunicatorView &comm, const st
     const CommunicatorView &meeting = scope != nullptr ? scope->comm() : comm;
     const Doing doing(where.function);
     const Doing meets = Doing::collective("MPI_Allreduce");
-    int worst = mine ? meeting.size() - meeting.rank() : 0;
+    // The lowest rank whose failure is its own; failures that only follow another rank's come after.
+    int worst = mine ? meeting.size() - meeting.rank() + (followsPeer(mine) ? 0 : meeting.size()) : 0;
     checkMpi(MPI_Allreduce(MPI_IN_PLACE, &worst, 1, MPI_INT, MPI_MAX, meeting.handle()), "MPI_Allreduce", where);
     if (worst == 0) [[likely]]
         return;
 
-    const int source = meeting.size() - worst;
+    const int source = meeting.size() - (worst > meeting.size() ? worst - meeting.size() : worst);
     FailureNotice notice;
     if (source == meeting.rank())
         try {

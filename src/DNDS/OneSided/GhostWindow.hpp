@@ -101,21 +101,21 @@ class GhostWindow {
           made_(generation_()), pattern_(pair.trans.member().pattern), madeFor_(pair.trans.pattern()) {}
 
     /// The owner's row of ghost `k`; of a local row, owned or ghost; of a global row (O(log ranks)).
-    GhostTarget ghost(index k) const noexcept { return core_->host().ghost(k); }
-    GhostTarget local(index i) const noexcept { return core_->host().local(i); }
-    GhostTarget global(index row) const noexcept { return core_->host().global(row); }
-    rowsize width() const noexcept { return core_->host().width; }
+    GhostTarget ghost(index k) const { return core().host().ghost(k); }
+    GhostTarget local(index i) const { return core().host().local(i); }
+    GhostTarget global(index row) const { return core().host().global(row); }
+    rowsize width() const { return core().host().width; }
     /// How this rank reaches the rows of another one, for people.
-    std::string path(int rank) const { return core_->memory().path(rank); }
+    std::string path(int rank) const { return core().memory().path(rank); }
 
     /// A whole row; `row` may be changed afterwards.
     void put(GhostTarget target, const T *row) {
         const std::size_t offset = locate(RemoteCall::Put, target, 0, width());
-        core_->memory().put(target.rank, offset, row, toSize(width()) * sizeof(T));
+        core().memory().put(target.rank, offset, row, toSize(width()) * sizeof(T));
     }
     void get(GhostTarget target, T *row) {
         const std::size_t offset = locate(RemoteCall::Get, target, 0, width());
-        core_->memory().get(target.rank, offset, row, toSize(width()) * sizeof(T));
+        core().memory().get(target.rank, offset, row, toSize(width()) * sizeof(T));
     }
     /// Element `j` of a row, atomically; returns what it was.
     T fetchAndOp(GhostTarget target, rowsize j, T operand, AtomicOp op) requires AtomicWord<T> {
@@ -138,15 +138,15 @@ class GhostWindow {
     }
 
     /// This rank's puts and changes before it are seen, at each owner, before those after it.
-    void fence() { core_->memory().fence(); }
+    void fence() { core().memory().fence(); }
     /// This rank's operations are complete, at the owners, too.
     void quiet() {
-        core_->memory().quiet();
-        core_->memory().checkKernels();
+        core().memory().quiet();
+        core().memory().checkKernels();
     }
     /// Completes the operations of all ranks; the father counts as written, in the window's space. Collective.
     void barrier() {
-        core_->memory().barrier();
+        core().memory().barrier();
         touch_();
     }
     /// After the stream's work. Collective.
@@ -155,11 +155,11 @@ class GhostWindow {
         barrier();
     }
     /// Serves other ranks' operations on this rank's rows, where these come as messages.
-    void progress() { core_->memory().progress(); }
+    void progress() { core().memory().progress(); }
     /// For kernels in the window's space. Throws StateError as above.
     GhostWindowView<T> view() const {
         requireSameRows();
-        return GhostWindowView<T>(core_->kernels());
+        return GhostWindowView<T>(core().kernels());
     }
 
   private:
@@ -171,24 +171,29 @@ class GhostWindow {
     }
     std::size_t locate(RemoteCall call, GhostTarget target, index j, index count) {
         requireSameRows();
-        core_->memory().checkKernels();
+        core().memory().checkKernels();
         DNDS_CHECK(
             target.rank >= 0, IndexError,
             "a window over rows: there is no row {} of that kind; ghosts here are 0 to {} (excluded), own rows 0 to "
             "{}",
-            target.row, core_->host().ghostCount, core_->host().owned);
+            target.row, core().host().ghostCount, core().host().owned);
         DNDS_CHECK(j >= 0 && j <= width() - count, IndexError,
                    "a window over rows: element {} of row {} of rank {}: rows have {} elements", j, target.row,
                    target.rank, width());
-        const std::uint64_t offset = core_->host().template offsetOf<T>(target, j, count);
-        core_->memory().check(call, target.rank, offset, toSize(count) * sizeof(T));
+        const std::uint64_t offset = core().host().template offsetOf<T>(target, j, count);
+        core().memory().check(call, target.rank, offset, toSize(count) * sizeof(T));
         return offset;
     }
     T atomic(GhostTarget target, rowsize j, AtomicOp op, T operand, T compare, RemoteMemory::Completion completion) {
         const std::size_t offset = locate(RemoteCall::Atomic, target, j, 1);
         if (!suits<T>(op)) [[unlikely]]
-            core_->memory().throwFault(AccessFault::Real, RemoteCall::Atomic, target.rank, offset, sizeof(T));
-        return core_->memory().atomic(target.rank, offset, op, operand, compare, completion);
+            core().memory().throwFault(AccessFault::Real, RemoteCall::Atomic, target.rank, offset, sizeof(T));
+        return core().memory().atomic(target.rank, offset, op, operand, compare, completion);
+    }
+
+    Detail::GhostWindowCore &core() const {
+        DNDS_CHECK(core_ != nullptr, StateError, "this window of ghosts was moved from");
+        return *core_;
     }
 
     std::unique_ptr<Detail::GhostWindowCore> core_;

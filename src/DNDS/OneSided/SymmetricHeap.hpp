@@ -61,22 +61,22 @@ class SymmetricHeap {
     ~SymmetricHeap();
 
     /// This rank and the number of ranks; the memory it lies in, and its name. Local.
-    int rank() const noexcept { return core_->memory->rank(); }
-    int ranks() const noexcept { return core_->memory->ranks(); }
-    MemorySpace space() const noexcept { return core_->table.space; }
+    int rank() const { return core().memory->rank(); }
+    int ranks() const { return core().memory->ranks(); }
+    MemorySpace space() const { return core().table.space; }
     const std::string &name() const { return core().memory->name(); }
     /// DNDS's duplicate of the communicator.
     const CommunicatorView &communicator() const { return core().context->comm(); }
     /// Where this rank's own objects are in the heap's space. Local; checks nothing.
     template <class T>
     T *own(SymmetricPointer<T> pointer) const noexcept {
-        return reinterpret_cast<T *>(core_->table.own + pointer.offset());
+        return reinterpret_cast<T *>(core().table.own + pointer.offset());
     }
     /// How this rank reaches the memory of another one, for people.
     std::string path(int rank) const { return core().memory->path(rank); }
     /// Bytes that are free, and the largest piece of them.
-    std::size_t freeBytes() const noexcept { return core_->blocks.freeBytes(); }
-    std::size_t largestFree() const noexcept { return core_->blocks.largestFree(); }
+    std::size_t freeBytes() const { return core().blocks.freeBytes(); }
+    std::size_t largestFree() const { return core().blocks.largestFree(); }
 
     /// `count` objects on each rank, uninitialised, at a multiple of 128 bytes. Collective. Throws on all ranks:
     /// ArgumentError where ranks ask for different amounts, MemoryError that says how much is free.

@@ -72,18 +72,18 @@ class Window {
     ~Window() = default;
 
     /// This rank, and the number of ranks. Local.
-    int rank() const noexcept { return core_->data->rank(); }
-    int ranks() const noexcept { return core_->data->ranks(); }
+    int rank() const { return core().data->rank(); }
+    int ranks() const { return core().data->ranks(); }
 
     /// A rank's memory, as MPI_Win_shared_query; its base is null where loads and stores of the host do not reach it.
     using Shared = WindowShared;
     Shared sharedQuery(int rank) const;
     /// This rank's memory in the window's space: for kernels and other libraries, where it is on the device.
-    void *own() const noexcept { return core_->data->own(); }
+    void *own() const { return core().data->own(); }
     /// The keys that are known, and their values in force.
     WindowInfo info() const;
     /// The attribute that says where windows are to be accessed from: Device after `populateToDevice`.
-    MemorySpace residing() const noexcept { return core_->populated ? MemorySpace::Device : MemorySpace::Host; }
+    MemorySpace residing() const { return core().populated ? MemorySpace::Device : MemorySpace::Host; }
     /// Allows kernels to access the window, until it is freed. Throws NotBuiltError without a device; StateError for
     /// host memory, which kernels of the device do not reach.
     void populateToDevice();
@@ -109,14 +109,14 @@ class Window {
     void flushLocal(int rank) const { requireLocked(RemoteCall::Flush, rank); }
     void flushLocalAll() const { requireAnyLocked(); }
     /// Loads of this rank see what others have put and completed, and their gets what it has stored.
-    void sync() { core_->data->sync(); }
+    void sync() { core().data->sync(); }
     /// Completes the operations of all ranks. Collective.
-    void barrier() { core_->data->barrier(); }
+    void barrier() { core().data->barrier(); }
     /// Serves other ranks' locks and atomic operations, where these come as messages; returns whether there was
     /// anything to do. For loops that compute, or look at this rank's memory by themselves.
     bool progress() {
-        const bool any = core_->locks.progress();
-        return core_->data->progress() || any;
+        const bool any = core().locks.progress();
+        return core().data->progress() || any;
     }
     /// Whether the word at this rank's displacement `at` compares so with `value` now, whose type says what lies there;
     /// serves other ranks. Needs no lock.
@@ -124,7 +124,7 @@ class Window {
     bool test(std::size_t at, Comparison comparison, T value) {
         const std::size_t offset = locateOwn(at, sizeof(T));
         progress();
-        const bool so = holds(core_->data->atomic(rank(), offset, AtomicOp::Fetch, T{}), comparison, value);
+        const bool so = holds(core().data->atomic(rank(), offset, AtomicOp::Fetch, T{}), comparison, value);
         if (so)
             sync();
         return so;
@@ -133,7 +133,7 @@ class Window {
     /// ranks meanwhile. Needs no lock.
     template <AtomicWord T>
     T waitUntil(std::size_t at, Comparison comparison, T value) {
-        return core_->data->waitUntil(locateOwn(at, sizeof(T)), comparison, value);
+        return core().data->waitUntil(locateOwn(at, sizeof(T)), comparison, value);
     }
 
     // Operations on `count` elements from displacement `at` of the target
@@ -142,14 +142,14 @@ class Window {
     template <class T>
     void put(const T *origin, std::size_t count, int rank, std::size_t at) {
         const std::size_t offset = locate(RemoteCall::Put, rank, at, bytesOf<T>(count), 1);
-        core_->data->put(rank, offset, origin, count * sizeof(T));
+        core().data->put(rank, offset, origin, count * sizeof(T));
     }
     /// Copies `count` elements from the target, after this rank's own puts there; they are in `origin` when it returns.
     template <class T>
     void get(T *origin, std::size_t count, int rank, std::size_t at) {
         const std::size_t offset = locate(RemoteCall::Get, rank, at, bytesOf<T>(count), 1);
-        core_->data->fence(); // MPI orders nothing, but users of one process expect their own puts
-        core_->data->get(rank, offset, origin, count * sizeof(T));
+        core().data->fence(); // MPI orders nothing, but users of one process expect their own puts
+        core().data->get(rank, offset, origin, count * sizeof(T));
     }
     /// Changes `count` elements of the target, each atomically, by those at `origin`. Complete after `flush` or
     /// `unlock`.
@@ -157,7 +157,7 @@ class Window {
     void accumulate(const T *origin, std::size_t count, int rank, std::size_t at, AccumulateOp op) {
         const std::size_t offset = locate(RemoteCall::Atomic, rank, at, bytesOf<T>(count), sizeof(T));
         for (std::size_t k = 0; k < count && op != AccumulateOp::NoOp; ++k)
-            core_->data->atomic(rank, offset + k * sizeof(T), typed<T>(op), origin[k], T{},
+            core().data->atomic(rank, offset + k * sizeof(T), typed<T>(op), origin[k], T{},
                                 RemoteMemory::Completion::AtQuiet);
     }
     /// The elements as they were before go to `result`.
@@ -165,7 +165,7 @@ class Window {
     void getAccumulate(const T *origin, T *result, std::size_t count, int rank, std::size_t at, AccumulateOp op) {
         const std::size_t offset = locate(RemoteCall::Atomic, rank, at, bytesOf<T>(count), sizeof(T));
         for (std::size_t k = 0; k < count; ++k)
-            result[k] = core_->data->atomic(rank, offset + k * sizeof(T), typed<T>(op),
+            result[k] = core().data->atomic(rank, offset + k * sizeof(T), typed<T>(op),
                                             op == AccumulateOp::NoOp ? T{} : origin[k]);
     }
     template <AtomicWord T>
@@ -178,7 +178,7 @@ class Window {
     template <AtomicWord T>
     T compareAndSwap(T origin, T compare, int rank, std::size_t at) {
         const std::size_t offset = locate(RemoteCall::Atomic, rank, at, sizeof(T), sizeof(T));
-        return core_->data->atomic(rank, offset, AtomicOp::CompareSwap, origin, compare);
+        return core().data->atomic(rank, offset, AtomicOp::CompareSwap, origin, compare);
     }
 
   private:
@@ -218,41 +218,46 @@ class Window {
     template <class T>
     AtomicOp typed(AccumulateOp op) const {
         DNDS_CHECK(std::is_integral_v<T> || (op != AccumulateOp::BitAnd && op != AccumulateOp::BitOr), ArgumentError,
-                   "{}: BitAnd and BitOr are for integers", core_->data->name());
+                   "{}: BitAnd and BitOr are for integers", core().data->name());
         return atomicOpOf(op);
     }
     void requireLocked(RemoteCall call, int rank, std::uint64_t offset = 0, std::uint64_t bytes = 0) const {
         requireRank(call, rank, offset, bytes);
-        if (core_->heldHere[static_cast<std::size_t>(rank)] == 0)
-            core_->data->throwFault(AccessFault::NotLocked, call, rank, offset, bytes);
+        if (core().heldHere[static_cast<std::size_t>(rank)] == 0)
+            core().data->throwFault(AccessFault::NotLocked, call, rank, offset, bytes);
     }
     void requireRank(RemoteCall call, int rank, std::uint64_t offset, std::uint64_t bytes) const {
         if (rank < 0 || rank >= ranks())
-            core_->data->throwFault(AccessFault::Rank, call, rank, offset, bytes);
+            core().data->throwFault(AccessFault::Rank, call, rank, offset, bytes);
     }
     void requireUnlocked(int rank) const;
     void requireAnyLocked() const;
     void waitForTurn(LockType type, int rank, std::uint64_t &holder);
     void release(int rank);
     std::size_t locate(RemoteCall call, int rank, std::size_t at, std::size_t bytes, std::size_t alignment) const {
-        core_->checkKernels();
+        core().checkKernels();
         requireRank(call, rank, at, bytes);
         const std::uint64_t offset = offsetOf(rank, at);
         requireLocked(call, rank, offset, bytes);
-        core_->data->check(call, rank, offset, bytes, alignment);
+        core().data->check(call, rank, offset, bytes, alignment);
         return offset;
     }
     std::uint64_t offsetOf(int rank, std::size_t at) const noexcept {
-        const std::uint64_t unit = core_->unitsHere[static_cast<std::size_t>(rank)];
+        const std::uint64_t unit = core().unitsHere[static_cast<std::size_t>(rank)];
         return at > UINT64_MAX / unit ? UINT64_MAX : at * unit;
     }
     std::size_t locateOwn(std::size_t at, std::size_t bytes) const {
-        core_->checkKernels();
+        core().checkKernels();
         const std::uint64_t offset = offsetOf(rank(), at);
-        core_->data->check(RemoteCall::Wait, rank(), offset, bytes, bytes);
+        core().data->check(RemoteCall::Wait, rank(), offset, bytes, bytes);
         return offset;
     }
     void setHeld(int rank, std::uint32_t how);
+
+    Core &core() const {
+        DNDS_CHECK(core_ != nullptr, StateError, "this window was moved from");
+        return *core_;
+    }
 
     std::unique_ptr<Core> core_;
 };

@@ -286,9 +286,9 @@ class Graph {
     /// Each run ends with the smallest, largest or summed value of each column of the owned rows of `array` on all
     /// ranks, or of each component of the cells of a field on blocks. An array without ghosts may have copies of other
     /// ranks' rows after its own: its first `rows` rows count, or as many as the graph's loops over them have own rows;
-    /// where no loop is, all count, or `compile` asks. Sums are those of ExactAccumulator: the same bits on any number
-    /// of ranks, in any number of threads, on the device. A NaN makes the result NaN, as does an infinite term of a
-    /// sum. Local; see Plan::result.
+    /// where neither is known, `compile` throws. Sums are those of ExactAccumulator: the same bits on any number of
+    /// ranks, in any number of threads, on the device. A NaN makes the result NaN, as does an infinite term of a sum.
+    /// Local; see Plan::result.
     template <class TArray>
     Reduction reduce(std::string name, ReduceOp op, TArray &array, std::optional<index> rows = {}) {
         ReductionModel model = reductionOf(std::move(name), op, array);

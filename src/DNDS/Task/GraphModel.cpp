@@ -174,15 +174,10 @@ void GraphModel::findReducedRows() {
         if (reduction.lists || reduction.rows || array.son() != nullptr)
             continue;
         reduction.rows = ownRows(reduction.array);
-        const bool throughAny = std::ranges::any_of(tasks, [&](const TaskModel &task) {
-            return std::ranges::any_of(task.accesses, [&](const ArrayAccess &access) {
-                return access.array == reduction.array && access.reach == Reach::Through;
-            });
-        });
-        DNDS_CHECK(reduction.rows || !throughAny, ArgumentError,
-                   "reduction '{}' is of '{}', which has no ghosts and is seen through an adjacency: which of its {} "
-                   "rows are copies of other ranks' is not known. Give the number of own rows: reduce(name, op, array, "
-                   "rows)",
+        DNDS_CHECK(reduction.rows, ArgumentError,
+                   "reduction '{}' is of '{}', which has no ghosts and over which the graph has no loop: which of its "
+                   "{} rows are copies of other ranks' is not known. Give the number of own rows: reduce(name, op, "
+                   "array, rows)",
                    reduction.name, array.name(), array.size());
     }
 }

@@ -30,7 +30,7 @@ void requireAlive(const GraphModel &graph) {
 /// Graph and arrays belong to one communicator, which is still there. Ranks find the same, each for itself.
 void requireOneCommunicator(const GraphModel &graph, const CommunicatorView &comm) {
     for (const auto &array : graph.arrays) {
-        const auto pattern = array->pattern();
+        const auto pattern = array->alive() ? array->pattern() : nullptr;
         if (!pattern)
             continue;
         DNDS_CHECK(pattern->context().alive(), StateError,
@@ -191,13 +191,13 @@ Plan::~Plan() = default;
 
 Plan Plan::compile(GraphModel graph, const CommunicatorView &comm, const Executor &executor,
                    const CompileOptions &options) {
-    comm.guarded([&] { requireAlive(graph); });
     requireOneCommunicator(graph, comm);
     const bool estimates = options.recompute == CompileOptions::Recompute::IfItPays;
     CompileOptions first = options;
     if (estimates)
         first.recompute = CompileOptions::Recompute::Never;
     std::unique_ptr<State> state = failTogether(comm, [&] {
+        comm.guarded([&] { requireAlive(graph); });
         auto made = std::make_unique<State>(std::move(graph), comm, executor, options);
         comm.guarded([&] { made->graph.findReducedRows(); });
         made->plan = compileGraph(made->graph, comm, first);
@@ -249,10 +249,10 @@ void Plan::start() {
     State::runningHere.push_back(&state);
     state.running = true;
     ++state.statistics.runs;
-    state.chooseTransfers();
     std::size_t next = 0;
     bool begins = false;
     try {
+        state.chooseTransfers();
         state.agree();
         state.requireSameRows();
         state.requireWritten();

@@ -259,6 +259,12 @@ TEST(SymmetricHeap, CannotBeUsedAfterItWasMovedFrom) {
     SymmetricHeap taken(std::move(heap));
     taken.putValue(pointer, 1, worldRank());
     expectContains(messageOf<StateError>([&] { heap.putValue(pointer, 1, 0); }), "moved from"); // NOLINT: on purpose
+    expectContains(messageOf<StateError>([&] { (void)heap.freeBytes(); }), "moved from");
+    Window window = Window::allocate(MPI_COMM_WORLD, 8, 8);
+    const Window owner = std::move(window);
+    const int one = 1;
+    expectContains(messageOf<StateError>([&] { window.put(&one, 1, 0, 0); }), "moved from"); // NOLINT: on purpose
+    expectContains(messageOf<StateError>([&] { (void)window.rank(); }), "moved from");
     messageOf<StateError>([&] { heap.barrier(); });
     messageOf<StateError>([&] { heap.quiet(); });
     messageOf<StateError>([&] { static_cast<void>(heap.allocate<int>(1)); });

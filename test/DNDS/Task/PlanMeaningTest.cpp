@@ -3,6 +3,8 @@
 
 #include "DNDS/Task/PlanFields.hpp"
 
+#include "DNDS/Array/ArrayDof.hpp"
+
 #include <gtest/gtest.h>
 
 #include <array>
@@ -360,6 +362,50 @@ TEST_F(PlanMeaning, SumsInArraysWithoutGhostsAreReadByTheirRankAlone) {
         expectContains(messageOnAll<ArgumentError>([&] { (void)graph.compile(); }), "what other ranks add");
     else
         EXPECT_NO_THROW((void)graph.compile());
+}
+
+/// What was copied from finished ghosts, or computed from them outside tasks, is no pulled ghost.
+TEST_F(PlanMeaning, FinishedGhostsDoNotPassForPulledOnes) {
+    const auto dof = [&](const std::string &name) {
+        auto made = std::make_unique<ArrayDof<1, 1>>();
+        made->initPair(name, world.comm);
+        made->father->resize(world.cells.owned);
+        made->transAttach();
+        made->trans.usePattern(world.cells.pattern);
+        made->trans.createMPITypes();
+        for (index row = 0; row < world.cells.owned; ++row)
+            (*made->father)(row, 0) = allU[toSize(world.cells.global[toSize(row)])];
+        return made;
+    };
+    const auto expectGhostsOf = [&](auto &field, real factor) {
+        index wrong = 0;
+        Graph graph("look", world.comm);
+        graph.call("look").reads(whole(field)).run([&](const auto &rows) {
+            for (index row = 0; row < rows.size(); ++row)
+                if (rows(row, 0) != factor * allU[toSize(world.cells.global[toSize(row)])])
+                    ++wrong;
+        });
+        Plan plan = graph.compile();
+        plan.run();
+        EXPECT_EQ(wrong, 0);
+    };
+    const auto finished = dof("finished"), copied = dof("copied"), added = dof("added");
+    ArrayDof<1, 1> cloned;
+    Graph graph("finish", world.comm);
+    graph.finishPulls(*finished, cells.region("ghosts"), [](index row, const auto &ghosts) { ghosts(row, 0) += 1000; });
+    graph.call("read").reads(whole(*finished)).run([](const auto &) {});
+    Plan plan = graph.compile();
+    plan.run();
+    copied->copyFrom(*finished);
+    added->setConstant(0.);
+    *added += *finished;
+    cloned.clone(*finished);
+    expectGhostsOf(*copied, 1);
+    expectGhostsOf(*added, 1);
+    expectGhostsOf(cloned, 1);
+    plan.run();
+    *finished *= 2;
+    expectGhostsOf(*finished, 2);
 }
 
 } // namespace

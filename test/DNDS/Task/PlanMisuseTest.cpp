@@ -217,6 +217,22 @@ TEST_F(PlanMisuse, ArraysThatWereDestroyed) {
         }
 }
 
+TEST_F(PlanMisuse, ArraysThatWereMovedAwayAndBack) {
+    auto field = PlanWorld::pair("field", world.cells, 1);
+    Graph graph("graph", world.comm);
+    graph.call("look").reads(whole(*field)).run([](const auto &) {});
+    Plan plan = graph.compile();
+    plan.run();
+    PlanPair elsewhere = std::move(*field);
+    messageOnAll<StateError>([&] { plan.run(); });
+    *field = std::move(elsewhere);
+    plan.recover();
+    plan.run();
+    Graph other("other", world.comm);
+    other.call("look").reads(*v).run([](const auto &) {});
+    EXPECT_NO_THROW(other.compile().run());
+}
+
 TEST_F(PlanMisuse, ExceptionsThatAreNoStdExceptions) {
     Graph graph("odd", world.comm);
     graph.call("seven").run([] { throw 7; }); // NOLINT

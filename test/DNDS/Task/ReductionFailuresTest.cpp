@@ -109,8 +109,8 @@ TEST(PlanReductions, OfNothingAreNeutral) {
     const CommunicatorView comm(MPI_COMM_WORLD);
     ParArray<real, 1> u("u", comm);
     Graph graph("nothing", comm);
-    const Reduction least = graph.reduce("least", ReduceOp::Min, u);
-    const Reduction sum = graph.reduce("sum", ReduceOp::Sum, u);
+    const Reduction least = graph.reduce("least", ReduceOp::Min, u, 0);
+    const Reduction sum = graph.reduce("sum", ReduceOp::Sum, u, 0);
     Plan plan = graph.compile();
     plan.run();
     EXPECT_EQ(plan.result(least)[0], std::numeric_limits<real>::infinity());
