@@ -23,6 +23,7 @@ while [ $# -gt 0 ]; do
         sed -n '2,10s/^# \{0,1\}//p' "$0"
         exit 0
         ;;
+    -*) fail "unknown option $1 (see --help)" ;;
     *) break ;;
     esac
     shift

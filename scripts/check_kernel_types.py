@@ -82,6 +82,9 @@ def complaints(path):
 
 
 def main(names):
+    if any(name.startswith("-") for name in names):
+        print(__doc__)
+        return 0 if names in (["-h"], ["--help"]) else 2
     paths = [pathlib.Path(name) for name in names] or sorted(pathlib.Path("src").rglob("*.hpp"))
     found = [f"{path}:{number}: {what}" for path in paths for number, what in sorted(set(complaints(path)))]
     print("\n".join(found), end="\n" if found else "")

@@ -105,7 +105,7 @@ class RemoteMemory {
     /// Throws IndexError or ArgumentError unless an access to these bytes is right.
     void check(RemoteCall call, int rank, std::uint64_t offset, std::uint64_t bytes,
                std::uint64_t alignment = 1) const {
-        const RemoteTable table{nullptr, bytes_.data(), nullptr, rank_, ranks()};
+        const RemoteTable table{mapped_.empty() ? nullptr : mapped_.data(), bytes_.data(), nullptr, rank_, ranks()};
         if (const AccessFault fault = table.check(rank, offset, bytes, alignment); fault != AccessFault::None)
             throwFault(fault, call, rank, offset, bytes);
     }

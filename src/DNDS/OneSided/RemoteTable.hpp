@@ -119,7 +119,7 @@ struct RemoteTable {
         if (size > bytes[target] || offset > bytes[target] - size)
             return AccessFault::Range;
         // Memory of the program may begin anywhere; addresses in this process differ by whole pages.
-        const auto place = reinterpret_cast<std::uintptr_t>(bases[target]) + offset;
+        const auto place = (bases != nullptr ? reinterpret_cast<std::uintptr_t>(bases[target]) : 0) + offset;
         return place % alignment != 0 ? AccessFault::Alignment : AccessFault::None;
     }
     /// Where that access goes, or nowhere after `fault`, or that the rank is out of reach, was noted.
