@@ -252,14 +252,14 @@ TEST(GhostWatch, SwapsDuringAPullLeaveNoPairInFlight) {
     RealField v = ringField("v");
     fill(u, 1);
     fill(v, 2);
-    pull(v);
+    v.trans.pullOnce();
     u.trans.initPersistentPull();
     u.trans.startPersistentPull();
     u.swapData(v);
     EXPECT_THROW(u.trans.waitPersistentPull(), StateError);
     expectReadsWork(v); // no pull of it runs
     CommunicatorView(MPI_COMM_WORLD).barrier();
-    pull(u);
+    u.trans.pullOnce();
     expectReadsWork(u);
 }
 

@@ -3,6 +3,7 @@
 #include "HeapTest.hpp"
 
 #include "../Mpi/ThrowsOnAll.hpp"
+#include "DNDS/Base/Environment.hpp"
 
 #include <gtest/gtest.h>
 #include <mpi.h>
@@ -320,6 +321,13 @@ TEST(DeviceHeaps, KernelsMustNotWaitWhereTheyAreLoadedLazily) {
         GTEST_SKIP() << "for the emulated device of one node, which pretends";
     if (worldRank() == worldSize() - 1) // all ranks come to know of one
         ::setenv("DNDS_EMULATED_DEVICE", "loads-lazily", 1);
+    if (readEnvironment().oneSidedProxy) { // whose kernels wait, too
+        const std::string text =
+            test::messageOnAll<StateError>([] { SymmetricHeap(MPI_COMM_WORLD, 4096, MemorySpace::Device).barrier(); });
+        ::unsetenv("DNDS_EMULATED_DEVICE");
+        test::expectContains(text, "CUDA_MODULE_LOADING=EAGER");
+        return;
+    }
     SymmetricHeap heap(MPI_COMM_WORLD, 4096, MemorySpace::Device);
     ::unsetenv("DNDS_EMULATED_DEVICE");
     const std::string text = test::messageOnAll<StateError>([&] { heap.view(KernelWaits::Yes); });
