@@ -195,7 +195,7 @@ std::uint64_t MessageAccess::atomic(int rank, std::size_t offset, const AtomicRe
     const std::uint64_t number = send(rank, {.offset = offset, .request = request}, {rank, wanted});
     std::uint64_t bits = 0;
     if (wanted)
-        waitForRank(rank, "answer an atomic operation", [&] { return answered(number, bits); });
+        waitForRank(rank, "carry out an atomic operation", [&] { return answered(number, bits); });
     else
         waitForAnswers(mostPending);
     return bits;
