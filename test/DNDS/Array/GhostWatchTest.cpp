@@ -249,7 +249,11 @@ TEST(GhostWatch, SwappedCopiedAndPulledInPart) {
 
 TEST(GhostWatch, SwapsDuringAPullLeaveNoPairInFlight) {
     RealField u = ringField("u");
-    RealField v = ringField("v");
+    RealField v = emptyPair<RealField>("v");
+    v.father->resize(ringRows);
+    v.transAttach();
+    v.trans.borrowGGIndexing(u.trans);
+    v.trans.createMPITypes();
     fill(u, 1);
     fill(v, 2);
     v.trans.pullOnce();
