@@ -79,6 +79,9 @@ DNDS_HOST_DEVICE inline void copyShare(std::byte *to, const std::byte *from, std
             copyTwoWords(to + at, from + at);
     }
     const auto copyRest = [&](auto word) {
+#if defined(__CUDACC__)
+#pragma unroll 1 // or kernels that put and signal spill registers
+#endif
         for (std::uint64_t at = begin + number * sizeof(word); at < bytes; at += lanes * sizeof(word))
             copyWord<decltype(word)>(to + at, from + at);
     };

@@ -46,9 +46,10 @@ struct OneSidedProxySend {
     std::int64_t round;
     int rank;
     DNDS_HOST_DEVICE void operator()(index /*k*/) const {
+        std::int64_t *const mine = heap.local(values);
         for (index k = 0; k < count; ++k)
-            heap.local(values)[k] = round * 1000 + k;
-        heap.putSignal(inbox, heap.local(values), count, filled, 1, SignalOp::Add, rank);
+            mine[k] = round * 1000 + k;
+        heap.putSignal(inbox, mine, count, filled, 1, SignalOp::Add, rank);
     }
 };
 
