@@ -23,7 +23,7 @@ def device_sizes(texts):
     """Of each kernel in PTX: the sizes of its parameters; and of memberAfter, where it reads the member."""
     found, read = {}, {}
     for text in texts:
-        for entry in re.finditer(r"\.entry\s+(\S+?)\s*\((.*?)\)\s*[^{;]*\{", text, re.S):
+        for entry in re.finditer(r"\.entry\s+(\S+?)\s*\((.*?)\)", text, re.S):
             found[entry[1]] = [SIZES[bits] * int(count or 1) for bits, count in re.findall(
                 r"\.param\s+(?:\.align\s+\d+\s+)?\.[bfsu](\d+)\s+(?:\.ptr\S*\s+(?:\.align\s+\d+\s+)?)?[\w$]+(?:\[(\d+)\])?",
                 entry[2])]
