@@ -52,7 +52,7 @@ DNDS_HOST_DEVICE inline void storeAs(std::byte *to, const T &value) {
 template <class Chunk>
 inline constexpr bool storedTogether = sizeof(Chunk) == 4 || sizeof(Chunk) == 8;
 
-/// Stores `load(0)`, `load(1)`, ... one behind the other from `to`, several by one store of 16 bytes where they fill an
+/// Stores `load(0)`, `load(1)`, ... one after the other from `to`, several by one store of 16 bytes where they fill an
 /// aligned place; those at both ends one by one.
 template <class Chunk, class Load>
 DNDS_HOST_DEVICE inline void storeWide(std::byte *to, std::uint32_t chunks, std::uint32_t thread, std::uint32_t threads,

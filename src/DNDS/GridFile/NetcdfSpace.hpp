@@ -17,7 +17,7 @@ index netcdf4BytesAtStart(const NetcdfContent &content, int deflate);
 /// Boxes of one variable that all ranks write in one call: where they begin and end, along each dimension.
 struct WrittenBox {
     std::vector<index> first;
-    std::vector<index> last; ///< behind the last element
+    std::vector<index> last; ///< one past the last element
 };
 
 /// What writing them takes at most, where the variable has had `extent` elements along each dimension. Local, on a rank
