@@ -132,11 +132,12 @@ bool Placement::mayRecompute(const TaskModel &task) const {
 /// The ghosts that their owners have in the region which the task loops over; none where the region's space has no
 /// pattern. Collective the first time.
 const std::optional<RowMask> &Placement::regionOfOwners(std::size_t t) {
-    const auto [found, isNew] = regionsOfOwners_.try_emplace(t);
+    const auto inserted = regionsOfOwners_.try_emplace(t);
+    std::optional<RowMask> &ofOwners = inserted.first->second;
     const Region &region = *graph_.tasks[t].loop;
     const RowSpace &space = region.space();
-    if (!isNew || comm_.allReduce(space.pattern() ? 1 : 0, MPI_MIN) == 0)
-        return found->second;
+    if (!inserted.second || comm_.allReduce(space.pattern() ? 1 : 0, MPI_MIN) == 0)
+        return ofOwners;
     ArrayPair<ParArray<real, 1>> marks;
     comm_.guarded([&] {
         marks.initPair(fmt::format("rows of region '{}'", region.name()), space.pattern()->context().comm());
@@ -155,9 +156,9 @@ const std::optional<RowMask> &Placement::regionOfOwners(std::size_t t) {
         for (index row = space.owned(); row < space.size(); ++row)
             if (std::as_const(marks)(row, 0) > 0)
                 ghosts.set(row);
-        found->second = std::move(ghosts);
+        ofOwners = std::move(ghosts);
     });
-    return found->second;
+    return ofOwners;
 }
 
 /// The rows that the program names, and those ghosts that later tasks need: of arrays without ghosts, and where
