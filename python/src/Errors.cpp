@@ -24,7 +24,7 @@ struct Kind {
 };
 
 /// The Python exception of each kind; they live as long as the process, like Python's own.
-std::array<PyObject *, 10> exceptions{};
+std::array<PyObject *, 11> exceptions{};
 PyObject *anyOfOurs = nullptr; ///< dnds.Error
 
 PyObject *makeException(const std::string &name, PyObject *base, PyObject *alsoA, const char *meaning) {
@@ -47,7 +47,7 @@ void raise(const Error &error) {
 
 /// The kind of error closest to an exception of Python.
 ErrorKind kindOf(nb::handle type) {
-    for (std::size_t kind = 0; kind < exceptions.size(); ++kind)
+    for (std::size_t kind = exceptions.size(); kind-- > 0;) // RevokedError is a PeerError
         if (PyErr_GivenExceptionMatches(type.ptr(), exceptions[kind]) != 0)
             return static_cast<ErrorKind>(kind);
     for (const auto &[same, kind] :
@@ -163,10 +163,13 @@ or where DNDS_WARNINGS says, to which None goes back. Failures that end the job 
         Kind{ErrorKind::Mpi, nullptr, "An MPI call failed."},
         Kind{ErrorKind::Peer, nullptr, "Another rank failed in an exchange with this one."},
         Kind{ErrorKind::NotBuilt, nullptr, "This build lacks the requested part."},
+        Kind{ErrorKind::Revoked, nullptr, "A running call failed on some rank: recover() on all ranks goes on."},
     };
     for (const Kind &kind : kinds) {
         const std::string name(errorKindName(kind.kind));
-        PyObject *made = makeException(name, base, kind.alsoA != nullptr ? *kind.alsoA : nullptr, kind.meaning);
+        PyObject *const parent =
+            kind.kind == ErrorKind::Revoked ? exceptions.at(static_cast<std::size_t>(ErrorKind::Peer)) : base;
+        PyObject *made = makeException(name, parent, kind.alsoA != nullptr ? *kind.alsoA : nullptr, kind.meaning);
         exceptions.at(static_cast<std::size_t>(kind.kind)) = made;
         module.attr(name.c_str()) = nb::handle(made);
     }

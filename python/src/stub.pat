@@ -50,5 +50,8 @@ _core.__suffix__:
     class PeerError(Error):
         """Another rank failed in an exchange with this one."""
 
+    class RevokedError(PeerError):
+        """A running call failed on some rank; recover(), on all ranks, goes on."""
+
     class NotBuiltError(Error):
         """This build does not contain what is asked for."""

@@ -43,9 +43,9 @@ std::string decorate(ErrorKind kind, std::string_view message, const SourceLocat
 } // namespace
 
 std::string_view errorKindName(ErrorKind kind) {
-    static constexpr std::array<std::string_view, 10> names{
+    static constexpr std::array<std::string_view, 11> names{
         "ArgumentError", "IndexError",  "LayoutError", "StateError", "StaleError",
-        "DataError",     "MemoryError", "MpiError",    "PeerError",  "NotBuiltError"};
+        "DataError",     "MemoryError", "MpiError",    "PeerError",  "NotBuiltError", "RevokedError"};
     return names.at(static_cast<std::size_t>(kind));
 }
 
@@ -80,6 +80,8 @@ void throwError(ErrorKind kind, std::string message, SourceLocation where) {
         throw PeerError(std::move(message), where);
     case ErrorKind::NotBuilt:
         throw NotBuiltError(std::move(message), where);
+    case ErrorKind::Revoked:
+        throw RevokedError(std::move(message), -1, where);
     }
     throw Error(kind, std::move(message), where);
 }

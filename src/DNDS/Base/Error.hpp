@@ -36,7 +36,7 @@ struct SourceLocation {
 };
 
 /// What kind of failure an exception stands for. Ranks send it to each other, so that all throw the same type.
-enum class ErrorKind : int { Argument, Index, Layout, State, Stale, Data, Memory, Mpi, Peer, NotBuilt };
+enum class ErrorKind : int { Argument, Index, Layout, State, Stale, Data, Memory, Mpi, Peer, NotBuilt, Revoked };
 
 /// The name of `kind` as it appears in messages, for example "IndexError".
 std::string_view errorKindName(ErrorKind kind);
@@ -69,6 +69,10 @@ class ErrorOf : public Error {
     /// Thrown by `DNDS_CHECK` and its like; `where` is the caller.
     explicit ErrorOf(std::string message, SourceLocation where = SourceLocation::current())
         : Error(Kind, std::move(message), where) {}
+
+  protected:
+    /// Of a kind of this kind.
+    ErrorOf(ErrorKind kind, std::string message, SourceLocation where) : Error(kind, std::move(message), where) {}
 };
 
 using ArgumentError = ErrorOf<ErrorKind::Argument>; ///< an argument is outside what the function accepts
@@ -81,6 +85,21 @@ using MemoryError = ErrorOf<ErrorKind::Memory>;     ///< out of memory
 using MpiError = ErrorOf<ErrorKind::Mpi>;           ///< an MPI call failed
 using PeerError = ErrorOf<ErrorKind::Peer>;         ///< another rank failed in an exchange with this one
 using NotBuiltError = ErrorOf<ErrorKind::NotBuilt>; ///< this build lacks a back end
+
+/// The communicator was revoked: a running call failed on some rank, which the message names with its call and its own
+/// error. `recover`, on all ranks, makes it usable again.
+class RevokedError : public PeerError {
+  public:
+    /// `failedRank`: the first rank that failed, in the communicator; -1 where it is not known.
+    RevokedError(std::string message, int failedRank, SourceLocation where = SourceLocation::current())
+        : PeerError(ErrorKind::Revoked, std::move(message), where), failedRank_(failedRank) {}
+
+    /// The first rank that failed, in the communicator that was revoked; -1 where it is not known.
+    int failedRank() const noexcept { return failedRank_; }
+
+  private:
+    int failedRank_;
+};
 
 /// Throws the exception type of `kind`.
 [[noreturn]] void throwError(ErrorKind kind, std::string message, SourceLocation where = SourceLocation::current());

@@ -3,7 +3,7 @@
 #include "DNDS/Exchange/ExchangeState.hpp"
 #include "DNDS/Exchange/PathReport.hpp"
 #include "DNDS/Mpi/NodeTopology.hpp"
-#include "DNDS/Transport/Backoff.hpp"
+#include "DNDS/Mpi/Backoff.hpp"
 
 #include <algorithm>
 #include <utility>
@@ -149,7 +149,12 @@ void Exchange::start(Device::StreamHandle producer) {
             state.hashSent(direction_, state.sent);
         if (state.stream)
             state.stream->follow(producer);
-        state.engine.begin(state.transports);
+        if (std::ranges::any_of(state.transports, [](const auto &t) { return t->descriptor().needsProgress; }))
+            state.engine.begin([&state] {
+                for (const auto &transport : state.transports)
+                    if (transport->descriptor().needsProgress)
+                        transport->progress();
+            });
         state.tellPulled(direction_, *pattern_, false);
     } catch (...) {
         state.refused = true;

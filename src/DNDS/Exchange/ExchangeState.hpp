@@ -9,7 +9,7 @@
 #include "DNDS/Exchange/PushedRows.hpp"
 #include "DNDS/Storage/HostDeviceBuffer.hpp"
 #include "DNDS/Transport/ExchangeStream.hpp"
-#include "DNDS/Transport/ProgressEngine.hpp"
+#include "DNDS/Mpi/ProgressEngine.hpp"
 
 #include <exception>
 #include <optional>

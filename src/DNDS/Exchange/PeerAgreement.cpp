@@ -4,9 +4,9 @@
 #include "DNDS/Base/Environment.hpp"
 #include "DNDS/Exchange/ExchangePattern.hpp"
 #include "DNDS/Mpi/NodeTopology.hpp"
-#include "DNDS/Transport/Backoff.hpp"
+#include "DNDS/Mpi/Backoff.hpp"
 #include "DNDS/Transport/PeerFailure.hpp"
-#include "DNDS/Transport/ProgressEngine.hpp"
+#include "DNDS/Mpi/ProgressEngine.hpp"
 
 #include <algorithm>
 #include <string>

@@ -169,6 +169,7 @@ std::shared_ptr<CommunicatorContext> CommunicatorContext::make(const Communicato
         choices = environment.choices();
         Detail::prepareRollCall(environment);
         held = std::make_unique<Attribute>(std::make_shared<CommunicatorContext>(comm));
+        (*held)->patience_ = environment.waitTimeout;
         const std::lock_guard lock(keys().mutex);
         std::erase_if(*keys().contexts, [](const auto &context) { return context.expired(); });
         keys().contexts->push_back(*held);
@@ -186,11 +187,13 @@ void CommunicatorContext::connect(int ranksPerNode) {
     view_ = owned_.back().view();
     lastTag_ = largestTag(view_.handle());
     *node_ = NodeTopology::discover(view_, ranksPerNode);
+    view_.guarded([&] { revocation_.connect(view_, *node_); });
 }
 
 void CommunicatorContext::addDuplicate() {
-    owned_.push_back(Communicator::duplicate(view_));
-    checkMpi(MPI_Comm_set_attr(owned_.back().view().handle(), keys().duplicate, this), "MPI_Comm_set_attr");
+    std::vector<Communicator> &owners = channelOwners();
+    owners.push_back(Communicator::duplicate(view_));
+    checkMpi(MPI_Comm_set_attr(owners.back().view().handle(), keys().duplicate, this), "MPI_Comm_set_attr");
 }
 
 CommunicatorContext::CommunicatorContext(CommunicatorView user)
@@ -229,11 +232,11 @@ Channel CommunicatorContext::nextChannel() {
     base.beforeCollective(); // or ranks that have failed would count differently
     freeFinished();
     if (nextTag_ > lastTag_) {
-        base.guarded([&] { owned_.reserve(owned_.size() + 1); });
+        base.guarded([&] { channelOwners().reserve(channelOwners().size() + 1); });
         addDuplicate();
         nextTag_ = 1;
     }
-    return {owned_.back().view().handle(), nextTag_++};
+    return {channelOwners().back().view().handle(), nextTag_++};
 }
 
 std::uint64_t CommunicatorContext::nextRound() {
@@ -258,6 +261,11 @@ void CommunicatorContext::leave(std::shared_ptr<void> kept, std::function<bool()
     add(std::move(kept), std::move(finished));
     if (!alive())
         keepForEver();
+}
+
+void CommunicatorContext::keep(std::shared_ptr<void> kept) {
+    const std::lock_guard lock(parking_);
+    kept_.push_back(std::move(kept));
 }
 
 CommunicatorContext::ParkedList &CommunicatorContext::forEver() {
@@ -288,8 +296,10 @@ bool CommunicatorContext::freeFinished() {
 void CommunicatorContext::keepForEver() noexcept {
     static std::mutex keeping;
     const std::scoped_lock lock(parking_, keeping);
-    if (!parked_.empty())
-        forEver().splice(forEver().end(), parked_);
+    forEver().splice(forEver().end(), parked_);
+    for (std::shared_ptr<void> &kept : kept_)
+        forEver().push_back({std::move(kept), {}});
+    kept_.clear();
 }
 
 void CommunicatorContext::release() noexcept {
@@ -304,6 +314,7 @@ void CommunicatorContext::release() noexcept {
     } catch (...) { // an error of MPI: then it may still use the memory
     }
     keepForEver();
+    channels_.clear();
     owned_.clear();
 }
 

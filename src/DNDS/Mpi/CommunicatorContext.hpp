@@ -3,16 +3,19 @@
 #pragma once
 
 #include "DNDS/Mpi/Communicator.hpp"
+#include "DNDS/Mpi/Revocation.hpp"
 #include "DNDS/Mpi/ThreadUse.hpp"
 
 #include <atomic>
 #include <cstdint>
+#include <exception>
 #include <functional>
 #include <list>
 #include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <string_view>
 #include <typeindex>
 #include <utility>
 #include <vector>
@@ -25,6 +28,23 @@ struct NodeTopology;
 struct Channel {
     MPI_Comm comm = MPI_COMM_NULL;
     int tag = 0;
+};
+
+/// An object whose parts on the ranks of a communicator talk to each other, and go on after a recovery. Enlisted with the
+/// context by whoever owns it, from the end of its collective construction on.
+class Recoverable {
+  public:
+    Recoverable() = default;
+    Recoverable(const Recoverable &) = delete;
+    Recoverable &operator=(const Recoverable &) = delete;
+    virtual ~Recoverable() = default;
+
+    /// Gives up what is under way: cancels receives, and forgets what was begun. True when neither MPI nor a device
+    /// reads or writes memory of this object any more; called again until then. Local, does not wait.
+    virtual bool settle() noexcept = 0;
+    /// When all ranks have settled: becomes as it was when it was made, epochs included, and takes its channels from
+    /// `CommunicatorContext::renewed`. Local. What it throws is thrown on all ranks.
+    virtual void renew() = 0;
 };
 
 /// One object a communicator, cached on it as an MPI attribute (as PETSc does), so that any number of arrays and
@@ -79,6 +99,38 @@ class CommunicatorContext : public std::enable_shared_from_this<CommunicatorCont
     /// out.
     Channel nextChannel();
 
+    /// Runs `body`, a running call: start, wait, put, iterate. What it throws revokes the communicator, so that no other
+    /// rank waits for this one; `call` and `name` ("the pull of", "u") are what the others are told. Throws RevokedError
+    /// instead where it is revoked already. Local. Costs one load.
+    template <class Body>
+    decltype(auto) running(std::string_view call, std::string_view name, Body &&body,
+                           SourceLocation where = SourceLocation::current()) {
+        revocation_.requireValid(where);
+        try {
+            return std::forward<Body>(body)();
+        } catch (...) {
+            revoke(call, name, std::current_exception());
+            throw;
+        }
+    }
+    /// This rank has failed in `call` of `name`. Local, does not wait.
+    void revoke(std::string_view call, std::string_view name, const std::exception_ptr &failure) noexcept;
+    Revocation &revocation() noexcept { return revocation_; }
+
+    /// Makes the communicator and all that uses it usable again, after a failure on any rank: what was under way is
+    /// given up, epochs begin anew, and messages from before match nothing. Owned rows keep their values; ghosts are
+    /// stale. Collective over all ranks, each outside of other calls. Waits for all ranks. Throws PeerError where one
+    /// has ended, or does not come within DNDS_WAIT_TIMEOUT; on all ranks what one has no memory for.
+    void recover();
+    /// What `recover` calls from now on, until `delist`. Local. Throws std::bad_alloc.
+    void enlist(Recoverable &object);
+    void delist(Recoverable &object) noexcept;
+    /// For `Recoverable::renew`: the channel that takes the place of `channel`.
+    Channel renewed(const Channel &channel) const;
+
+    /// Seconds to wait for other ranks, as DNDS_WAIT_TIMEOUT says; 0: as long as their processes live. Local.
+    double patience() const noexcept { return patience_; }
+
     /// Which ranks share this rank's node, and their memory.
     const NodeTopology &node() const noexcept { return *node_; }
 
@@ -126,6 +178,9 @@ class CommunicatorContext : public std::enable_shared_from_this<CommunicatorCont
     /// never freed, as no other thread would come by. Local.
     void leave(std::shared_ptr<void> kept, std::function<bool()> finished);
 
+    /// Keeps memory that other ranks may still read and write until the communicator goes. Local, on any thread.
+    void keep(std::shared_ptr<void> kept);
+
     /// Whether something is parked. Local, O(1).
     bool hasParked() const noexcept { return parkedCount_.load(std::memory_order_relaxed) > 0; }
     /// Lets go on what is parked, if anything is: peers may wait for it. Local; on a thread that may call MPI.
@@ -154,16 +209,28 @@ class CommunicatorContext : public std::enable_shared_from_this<CommunicatorCont
     static std::shared_ptr<CommunicatorContext> make(const CommunicatorView &comm);
     /// Makes the duplicate and finds out about the node. Collective.
     void connect(int ranksPerNode);
-    /// One more private duplicate, at the end of `owned_`, which has room. Collective.
+    /// One more private duplicate for channels, in a list that has room. Collective.
     void addDuplicate();
+    std::vector<Communicator> &channelOwners() noexcept { return channels_.empty() ? owned_ : channels_; }
     /// Whether nothing is left.
     bool freeFinished();
+    /// Waits until all ranks have come here; takes what arrives on channels meanwhile.
+    void meet(std::string_view what, bool discards);
+    bool settleAll() noexcept;
+    void discardArrived();
 
     bool servesThreads_; ///< whether MPI does
     std::recursive_mutex settingUp_;
-    std::vector<Communicator> owned_;
+    std::vector<Communicator> owned_; ///< for collectives, and channels until the first recovery
+    std::vector<Communicator> channels_; ///< since then, in the place of `owned_`
+    std::vector<MPI_Comm> before_;       ///< during a recovery: the channels' communicators before
+    Revocation revocation_;
+    double patience_ = 0;
+    std::mutex enlisting_; ///< of `recoverables_`
+    std::vector<Recoverable *> recoverables_;
     std::mutex parking_; ///< of `parked_`: exchanges may be destroyed on any thread
     ParkedList parked_;
+    std::vector<std::shared_ptr<void>> kept_; ///< under the same lock
     std::atomic<std::size_t> parkedCount_{0};
     CommunicatorView view_;
     std::unique_ptr<NodeTopology> node_; ///< filled in by `connect`

@@ -45,6 +45,11 @@ Whereabouts::Said NodeArena::whereabouts(int nodeRank) {
     return said;
 }
 
+RevocationRecord &NodeArena::revocationRecord() {
+    const ArenaHeader &header = nodeRank_ == 0 ? ownHeader() : peers_->header(0);
+    return const_cast<ArenaHeader &>(header).revocation; // mapped for reading and writing
+}
+
 void NodeArena::addSegment(std::size_t bytes) {
     if (own_.size() == ArenaHeader::mostSegments)
         throw NoSharedMemory("this rank's shared memory is in {} segments already", own_.size());

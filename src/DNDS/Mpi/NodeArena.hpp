@@ -78,6 +78,10 @@ class NodeArena : public std::pmr::memory_resource {
     }
     bool hasOthers() const noexcept { return hasOthers_; }
 
+    /// Where the ranks of the node tell each other that the communicator is revoked: in the first one's memory. Local.
+    /// Throws MemoryError where it cannot be mapped.
+    RevocationRecord &revocationRecord();
+
     /// A note for another rank of the node about a record in this rank's arena; see `NoticeBoard`. Local.
     void publish(int reader, std::uint64_t round, const ArenaLocation &location) noexcept {
         NoticeBoard(ownHeader().board()).publish(reader, round, location);

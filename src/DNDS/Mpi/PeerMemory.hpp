@@ -3,6 +3,7 @@
 #pragma once
 
 #include "DNDS/Mpi/NoticeBoard.hpp"
+#include "DNDS/Mpi/Revocation.hpp"
 #include "DNDS/Mpi/SharedSegment.hpp"
 #include "DNDS/Mpi/Whereabouts.hpp"
 
@@ -24,6 +25,7 @@ struct ArenaHeader {
         std::uint64_t bytes;
     };
     Whereabouts whereabouts; ///< of the rank's process
+    RevocationRecord revocation; ///< of the node, where this is its first rank
     std::uint64_t mark;      ///< differs between ranks, so that nobody takes one for another
     std::array<Entry, mostSegments> entries;
     std::atomic<std::uint32_t> count;

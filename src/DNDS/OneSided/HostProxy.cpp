@@ -1,7 +1,7 @@
 #include "DNDS/OneSided/HostProxy.hpp"
 
 #include "DNDS/Device/Stream.hpp"
-#include "DNDS/Transport/ProgressEngine.hpp"
+#include "DNDS/Mpi/ProgressEngine.hpp"
 
 #include <algorithm>
 #include <chrono>

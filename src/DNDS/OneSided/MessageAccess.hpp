@@ -5,7 +5,7 @@
 #include "DNDS/Mpi/RmaWindow.hpp"
 #include "DNDS/OneSided/FarAccess.hpp"
 #include "DNDS/OneSided/PeerWaits.hpp"
-#include "DNDS/Transport/ProgressEngine.hpp"
+#include "DNDS/Mpi/ProgressEngine.hpp"
 
 #include <atomic>
 #include <cstddef>

@@ -118,8 +118,8 @@ RemoteMemory::~RemoteMemory() {
     if (far_)
         far_->stop();
     try { // others, and MPI, may still read and write it
-        context_->leave(memory_, [] { return false; });
-        context_->leave(std::shared_ptr<FarAccess>(std::move(far_)), [] { return false; });
+        context_->keep(memory_);
+        context_->keep(std::shared_ptr<FarAccess>(std::move(far_)));
     } catch (...) {
         static_cast<void>(new (std::nothrow) std::shared_ptr<std::byte>(memory_));
         static_cast<void>(far_.release());

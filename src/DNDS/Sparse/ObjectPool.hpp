@@ -142,10 +142,10 @@ class ObjectPool {
         DNDS_HOST_DEVICE ~Reference() {
 #if !defined(__CUDA_ARCH__)
             if (state_ != nullptr && state_->users.fetch_sub(1, std::memory_order_acq_rel) == 1)
-                delete state_;
+                delete state_; // NOLINT(clang-analyzer-cplusplus.NewDelete): it does not follow the count
 #endif
         }
-        State *operator->() const noexcept { return state_; }
+        State *operator->() const noexcept { return state_; } // NOLINT(clang-analyzer-cplusplus.NewDelete): likewise
 
       private:
         DNDS_HOST_DEVICE void count() const noexcept {

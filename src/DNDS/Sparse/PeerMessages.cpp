@@ -4,7 +4,7 @@
 #include "DNDS/Mpi/NodeTopology.hpp"
 #include "DNDS/Sparse/MatchedMessage.hpp"
 #include "DNDS/Sparse/NodeMailbox.hpp"
-#include "DNDS/Transport/Backoff.hpp"
+#include "DNDS/Mpi/Backoff.hpp"
 #include "DNDS/Transport/PeerFailure.hpp"
 
 #include <algorithm>

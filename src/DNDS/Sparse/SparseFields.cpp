@@ -5,8 +5,8 @@
 #include "DNDS/Mpi/FailTogether.hpp"
 #include "DNDS/Mpi/RequireSame.hpp"
 #include "DNDS/Sparse/SparseFieldsState.hpp"
-#include "DNDS/Transport/Backoff.hpp"
-#include "DNDS/Transport/ProgressEngine.hpp"
+#include "DNDS/Mpi/Backoff.hpp"
+#include "DNDS/Mpi/ProgressEngine.hpp"
 
 #include <algorithm>
 #include <cstring>

@@ -3,8 +3,8 @@
 #include "DNDS/Mpi/NodeTopology.hpp"
 #include "DNDS/Task/DeviceRunner.hpp"
 #include "DNDS/Task/HostRunner.hpp"
-#include "DNDS/Transport/Backoff.hpp"
-#include "DNDS/Transport/ProgressEngine.hpp"
+#include "DNDS/Mpi/Backoff.hpp"
+#include "DNDS/Mpi/ProgressEngine.hpp"
 
 #include <algorithm>
 

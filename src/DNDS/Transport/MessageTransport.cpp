@@ -1,6 +1,6 @@
 #include "DNDS/Transport/MessageTransport.hpp"
 
-#include "DNDS/Transport/Backoff.hpp"
+#include "DNDS/Mpi/Backoff.hpp"
 
 #include <algorithm>
 

@@ -6,7 +6,7 @@
 #include "DNDS/Mpi/NodeTopology.hpp"
 #include "DNDS/Mpi/RequestSet.hpp"
 #include "DNDS/Mpi/Whereabouts.hpp"
-#include "DNDS/Transport/Backoff.hpp"
+#include "DNDS/Mpi/Backoff.hpp"
 #include "DNDS/Transport/TransportDescriptor.hpp"
 
 #include <exception>

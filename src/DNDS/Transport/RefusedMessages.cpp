@@ -1,8 +1,8 @@
 #include "DNDS/Transport/RefusedMessages.hpp"
 
 #include "DNDS/Mpi/Datatype.hpp"
-#include "DNDS/Transport/Backoff.hpp"
-#include "DNDS/Transport/ProgressEngine.hpp"
+#include "DNDS/Mpi/Backoff.hpp"
+#include "DNDS/Mpi/ProgressEngine.hpp"
 
 #include <new>
 

@@ -1,24 +1,12 @@
-#include "DNDS/Transport/ProgressEngine.hpp"
+#include "DNDS/Mpi/ProgressEngine.hpp"
 
 #include "DNDS/Mpi/Check.hpp"
-#include "DNDS/Transport/TransportDescriptor.hpp"
 
 namespace DNDS {
 
 std::shared_ptr<ProgressEngine::List> &ProgressEngine::list() noexcept {
     static thread_local std::shared_ptr<List> made;
     return made;
-}
-
-void ProgressEngine::begin(std::span<const std::unique_ptr<Transport>> transports) {
-    end();
-    failure_ = nullptr;
-    transports_.clear();
-    for (const auto &transport : transports)
-        if (transport->descriptor().needsProgress)
-            transports_.push_back(transport.get());
-    if (!transports_.empty())
-        enlist();
 }
 
 void ProgressEngine::begin(std::function<void()> step) {
@@ -57,20 +45,13 @@ void ProgressEngine::progressAll() noexcept {
     if (!busy())
         return;
     const std::lock_guard lock(list()->mutex);
-    for (ProgressEngine *engine : list()->items) {
-        const auto attempt = [engine](const auto &progress) {
-            try {
-                progress();
-            } catch (...) {
-                if (!engine->failure_)
-                    engine->failure_ = std::current_exception();
-            }
-        };
-        if (engine->step_)
-            attempt(engine->step_);
-        for (Transport *transport : engine->transports_)
-            attempt([transport] { transport->progress(); });
-    }
+    for (ProgressEngine *engine : list()->items)
+        try {
+            engine->step_();
+        } catch (...) {
+            if (!engine->failure_)
+                engine->failure_ = std::current_exception();
+        }
 }
 
 bool ProgressEngine::busy() noexcept { return list() != nullptr && list()->count.load(std::memory_order_relaxed) > 0; }

@@ -1,0 +1,155 @@
+#include "DNDS/Mpi/Recovery.hpp"
+
+#include "DNDS/Mpi/CommunicatorContext.hpp"
+#include "DNDS/Mpi/FindContext.hpp"
+#include "DNDS/Mpi/NodeTopology.hpp"
+#include "DNDS/Mpi/Wait.hpp"
+
+#include <algorithm>
+#include <cstddef>
+#include <utility>
+
+namespace DNDS {
+
+namespace {
+
+std::shared_ptr<CommunicatorContext> contextOf(const CommunicatorView &comm) {
+    std::shared_ptr<CommunicatorContext> context = findContext(comm);
+    DNDS_CHECK(context != nullptr, StateError, "nothing of DNDS uses this communicator yet");
+    return context;
+}
+
+} // namespace
+
+void revoke(CommunicatorView comm, std::string_view why) {
+    contextOf(comm)->revocation().revoke("the program", why);
+}
+
+void revoke(CommunicatorView comm, const std::exception_ptr &why) {
+    DNDS_CHECK(why != nullptr, ArgumentError, "there is no exception to tell the other ranks of");
+    revoke(comm, Detail::textOf(why));
+}
+
+bool isRevoked(CommunicatorView comm) {
+    Revocation &revocation = contextOf(comm)->revocation();
+    revocation.listen();
+    return revocation.revoked();
+}
+
+void recover(CommunicatorView comm) { contextOf(comm)->recover(); }
+
+void CommunicatorContext::revoke(std::string_view call, std::string_view name,
+                                 const std::exception_ptr &failure) noexcept {
+    if (!alive() || revocation_.revoked())
+        return;
+    try {
+        revocation_.revoke(name.empty() ? std::string(call) : fmt::format("{} '{}'", call, name),
+                           Detail::textOf(failure));
+    } catch (const std::exception &) { // no memory to say more
+        revocation_.revoke(call, "it had no memory to say how");
+    }
+}
+
+void CommunicatorContext::enlist(Recoverable &object) {
+    const std::lock_guard lock(enlisting_);
+    recoverables_.push_back(&object);
+}
+
+void CommunicatorContext::delist(Recoverable &object) noexcept {
+    const std::lock_guard lock(enlisting_);
+    std::erase(recoverables_, &object);
+}
+
+Channel CommunicatorContext::renewed(const Channel &channel) const {
+    const auto found = std::ranges::find(before_, channel.comm);
+    DNDS_CHECK(found != before_.end(), StateError, "a channel that is not the communicator's is to be renewed");
+    return {channels_[static_cast<std::size_t>(found - before_.begin())].view().handle(), channel.tag};
+}
+
+/// Takes what arrives for nobody: its senders may wait for that.
+void CommunicatorContext::discardArrived() {
+    std::vector<std::byte> bytes;
+    for (const Communicator &owner : channelOwners())
+        for (int found = 1; found != 0;) {
+            MPI_Message message = MPI_MESSAGE_NULL;
+            MPI_Status status;
+            checkMpi(MPI_Improbe(MPI_ANY_SOURCE, MPI_ANY_TAG, owner.view().handle(), &found, &message, &status),
+                     "MPI_Improbe");
+            if (found == 0)
+                continue;
+            MPI_Count count = 0;
+            checkMpi(MPI_Get_elements_x(&status, MPI_BYTE, &count), "MPI_Get_elements_x");
+            bytes.resize(static_cast<std::size_t>(std::max<MPI_Count>(count, 0)));
+            const ByteCount size(bytes.size());
+            checkMpi(MPI_Mrecv(bytes.data(), size.count(), size.type(), &message, MPI_STATUS_IGNORE), "MPI_Mrecv");
+        }
+}
+
+bool CommunicatorContext::settleAll() noexcept {
+    bool settled = true;
+    const std::lock_guard lock(enlisting_);
+    for (Recoverable *object : recoverables_)
+        settled = object->settle() && settled;
+    return settled;
+}
+
+/// As a barrier of MPI, but one that sees ranks that have ended, and, where it discards, takes what arrives on channels.
+void CommunicatorContext::meet(std::string_view what, bool discards) {
+    MPI_Request request = MPI_REQUEST_NULL;
+    checkMpi(MPI_Ibarrier(view_.handle(), &request), "MPI_Ibarrier");
+    Backoff backoff(view_.handle(), node_->crowded);
+    for (int met = 0; met == 0;) {
+        if (discards)
+            discardArrived();
+        checkMpi(MPI_Test(&request, &met, MPI_STATUS_IGNORE), "MPI_Test");
+        if (met != 0)
+            return;
+        backoff.pauseIfCrowded();
+        if (backoff.longWait())
+            requireAlive(*this, what, backoff.seconds(), patience_);
+    }
+}
+
+void CommunicatorContext::recover() {
+    const SetUp setUp(*this);
+    if (comm().size() == 1)
+        return;
+    const Doing doing("recover");
+    revocation_.revoke("recover", "this rank wants all ranks to begin anew"); // whoever goes on is told
+    // Receives first, so that messages on their way are taken here, and not by what is given up.
+    static_cast<void>(settleAll());
+    meet("all ranks to call recover", true);
+    Backoff backoff(view_.handle(), node_->crowded);
+    for (bool settled = false; !settled;) {
+        discardArrived();
+        settled = settleAll() & freeFinished();
+        if (settled)
+            break;
+        backoff.pauseIfCrowded();
+        if (backoff.longWait())
+            requireAlive(*this, "messages to leave this rank", backoff.seconds(), patience_);
+    }
+    meet("all ranks to give up what is under way", true);
+
+    // All ranks are here, and nothing moves. Messages that nobody has taken are left to the communicators before.
+    std::vector<Communicator> channels;
+    const std::vector<Communicator> &old = channelOwners();
+    comm().guarded([&] {
+        before_.clear();
+        for (const Communicator &owner : old)
+            before_.push_back(owner.view().handle());
+        channels.reserve(old.size());
+    });
+    for (std::size_t k = 0; k < before_.size(); ++k)
+        channels.push_back(Communicator::duplicate(view_));
+    channels_.swap(channels);
+    comm().guarded([&] {
+        const std::lock_guard lock(enlisting_);
+        for (Recoverable *object : recoverables_)
+            object->renew();
+    });
+    revocation_.forget();
+    meet("all ranks to end their recovery", false);
+}
+
+} // namespace DNDS

@@ -1,0 +1,36 @@
+/// @file Recovery.hpp
+/// @brief What a program does about a failure on one rank: stop all ranks of the communicator, and go on together.
+#pragma once
+
+#include "DNDS/Mpi/Communicator.hpp"
+
+#include <exception>
+#include <string_view>
+
+namespace DNDS {
+
+/// Stops all ranks of `comm`: they throw RevokedError, which names this rank and says `why`, where they wait for others or
+/// make their next call. DNDS does so itself when one of its running calls throws; a program does it for errors of its
+/// own that only one rank sees. Does nothing where a rank has failed before, or there is only one. Local, does not wait.
+/// Throws StateError where nothing of DNDS uses `comm`.
+void revoke(CommunicatorView comm, std::string_view why);
+/// The same for an exception, which must not be null.
+void revoke(CommunicatorView comm, const std::exception_ptr &why);
+
+/// Whether a rank of `comm` has failed, as far as this one knows. Local; a probe of MPI where there are several nodes.
+bool isRevoked(CommunicatorView comm);
+
+/// Makes `comm` and all that uses it usable again. See CommunicatorContext::recover. Collective; two meetings and
+/// one duplicate. Throws on all ranks: MemoryError; on this rank: PeerError where another one does not come.
+///
+///     try {
+///         step(dt);
+///     } catch (const std::exception &) {       // on the rank that failed; on all others RevokedError
+///         DNDS::revoke(comm, std::current_exception());
+///         DNDS::recover(comm);
+///         restoreOwnedRows();
+///         dt /= 2;
+///     }
+void recover(CommunicatorView comm);
+
+} // namespace DNDS

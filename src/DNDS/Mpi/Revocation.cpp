@@ -1,0 +1,161 @@
+#include "DNDS/Mpi/Revocation.hpp"
+
+#include "DNDS/Mpi/Check.hpp"
+#include "DNDS/Mpi/Communicator.hpp"
+#include "DNDS/Mpi/NodeTopology.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <cstring>
+#include <utility>
+
+namespace DNDS {
+
+namespace {
+
+constexpr int noticeTag = 0; ///< channels begin at 1
+
+/// How long a reader waits for the text of a rank that has just failed.
+constexpr std::chrono::seconds patienceForText(1);
+
+} // namespace
+
+std::string Detail::textOf(const std::exception_ptr &failure) {
+    try {
+        std::rethrow_exception(failure);
+    } catch (const Error &error) {
+        return fmt::format("{} ({})", error.message(), errorKindName(error.kind()));
+    } catch (const std::bad_alloc &error) {
+        return fmt::format("not enough memory ({})", error.what());
+    } catch (const std::exception &error) {
+        return error.what();
+    } catch (...) {
+        return "an exception that is no std::exception";
+    }
+}
+
+Revocation::~Revocation() {
+    if (!sent_ || !mpiActive())
+        return;
+    int done = 1;
+    if (mayCallMpi(maker_))
+        MPI_Testall(static_cast<int>(sent_->requests.size()), sent_->requests.data(), &done, MPI_STATUSES_IGNORE);
+    if (done == 0) // a notice that a rank never took: its bytes must stay where MPI reads them
+        static_cast<void>(sent_.release());
+}
+
+void Revocation::connect(const CommunicatorView &comm, const NodeTopology &node) {
+    comm_ = comm.handle();
+    rank_ = comm.rank();
+    alone_ = comm.size() == 1;
+    if (node.arena) {
+        record_ = &node.arena->revocationRecord();
+        memory_ = node.arena;
+        first_ = node.arena->nodeRank() == 0;
+    }
+    const auto onNode = [&](int rank) { return rank == rank_ || (node.arena && node.sameNode(rank)); };
+    for (int rank = 0; rank < comm.size() && !otherNodes_; ++rank)
+        otherNodes_ = !onNode(rank);
+    for (int distance = 1; otherNodes_ && distance < comm.size(); distance *= 2)
+        for (const int rank : {(rank_ + distance) % comm.size(), (rank_ + comm.size() - distance) % comm.size()})
+            if (!onNode(rank) && std::ranges::find(neighbours_, rank) == neighbours_.end())
+                neighbours_.push_back(rank);
+}
+
+/// Whether this call was the first to write the record.
+bool Revocation::note(std::uint32_t failed, std::string_view text) noexcept {
+    std::uint32_t none = 0;
+    if (!record_->failed.compare_exchange_strong(none, failed, std::memory_order_acq_rel))
+        return false;
+    const std::size_t size = std::min(text.size(), RevocationRecord::mostBytes - 1);
+    std::memcpy(record_->text.data(), text.data(), size);
+    record_->text[size] = '\0';
+    record_->told.store(1, std::memory_order_release);
+    return true;
+}
+
+void Revocation::revoke(std::string_view call, std::string_view why) noexcept {
+    if (alone_ || inForkedChild())
+        return;
+    std::array<char, RevocationRecord::mostBytes> text{};
+    const auto [end, size] = fmt::format_to_n(text.data(), text.size() - 1, "{}: {}", call, why);
+    if (note(static_cast<std::uint32_t>(rank_) + 1, {text.data(), std::min(size, text.size() - 1)}))
+        forward();
+}
+
+void Revocation::listen() noexcept {
+    if (!otherNodes_ || !mpiActive() || !mayCallMpi(maker_))
+        return;
+    bool heard = false;
+    {
+        const std::unique_lock lock(mutex_, std::try_to_lock);
+        if (!lock)
+            return;
+        for (int found = 1; found != 0;) {
+            MPI_Message message = MPI_MESSAGE_NULL;
+            found = 0;
+            Notice notice;
+            if (MPI_Improbe(MPI_ANY_SOURCE, noticeTag, comm_, &found, &message, MPI_STATUS_IGNORE) != MPI_SUCCESS ||
+                found == 0 || MPI_Mrecv(&notice, sizeof notice, MPI_BYTE, &message, MPI_STATUS_IGNORE) != MPI_SUCCESS)
+                break;
+            if (notice.generation == generation_)
+                heard = note(notice.failed, notice.text.data()) || heard;
+        }
+    }
+    if (heard)
+        forward();
+}
+
+void Revocation::forward() noexcept {
+    const std::lock_guard lock(mutex_);
+    if (neighbours_.empty() || forwarded_ || !mpiActive() || !mayCallMpi(maker_))
+        return;
+    forwarded_ = true;
+    try {
+        auto sent = std::make_unique<Sent>();
+        sent->notice.generation = generation_;
+        sent->notice.failed = record_->failed.load(std::memory_order_acquire);
+        const std::string reason = text();
+        std::memcpy(sent->notice.text.data(), reason.data(), std::min(reason.size(), sent->notice.text.size() - 1));
+        sent->requests.assign(neighbours_.size(), MPI_REQUEST_NULL);
+        for (std::size_t k = 0; k < neighbours_.size(); ++k)
+            if (MPI_Isend(&sent->notice, sizeof(Notice), MPI_BYTE, neighbours_[k], noticeTag, comm_,
+                          &sent->requests[k]) != MPI_SUCCESS)
+                sent->requests[k] = MPI_REQUEST_NULL;
+        sent_ = std::move(sent);
+    } catch (const std::exception &) { // without memory: other ranks of this node forward it, too
+        return;
+    }
+}
+
+/// What the failed rank has told; it may be writing it at this moment.
+std::string Revocation::text() const {
+    const auto end = std::chrono::steady_clock::now() + patienceForText;
+    while (record_->told.load(std::memory_order_acquire) == 0)
+        if (std::chrono::steady_clock::now() > end)
+            return "its error is not known";
+        else
+            std::this_thread::yield();
+    return {record_->text.data(), strnlen(record_->text.data(), RevocationRecord::mostBytes)};
+}
+
+void Revocation::throwRevoked(SourceLocation where) {
+    forward();
+    const auto failed = static_cast<int>(record_->failed.load(std::memory_order_acquire)) - 1;
+    throw RevokedError(fmt::format("{} failed in {}. All ranks of the communicator stop: to go on, call "
+                                   "DNDS::recover for it on all of them",
+                                   failed == rank_ ? "this rank" : fmt::format("rank {}", failed), text()),
+                       failed, where);
+}
+
+void Revocation::forget() noexcept {
+    const std::lock_guard lock(mutex_);
+    ++generation_;
+    forwarded_ = false;
+    if (!first_)
+        return;
+    record_->told.store(0, std::memory_order_relaxed);
+    record_->failed.store(0, std::memory_order_release);
+}
+
+} // namespace DNDS

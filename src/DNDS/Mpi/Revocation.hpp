@@ -1,0 +1,108 @@
+/// @file Revocation.hpp
+/// @brief A communicator is one failure domain: what fails on one of its ranks stops all of them.
+#pragma once
+
+#include "DNDS/Base/Error.hpp"
+
+#include <mpi.h>
+
+#include <array>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <exception>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <string_view>
+#include <thread>
+#include <vector>
+
+namespace DNDS {
+
+class CommunicatorView;
+struct NodeTopology;
+
+/// What the ranks of one node know of a failure, in memory that they share. Zeroed memory: none has failed.
+struct RevocationRecord {
+    static constexpr std::size_t mostBytes = 1000;
+
+    std::atomic<std::uint32_t> failed; ///< the first rank that failed, plus one; 0: none has
+    std::atomic<std::uint32_t> told;   ///< 1: `text` is complete
+    std::array<char, mostBytes> text;  ///< the call that failed there, and its error; ended by 0
+};
+
+/// Whether a communicator is revoked, and why. After ULFM's MPI_Comm_revoke (Bland, Bouteiller, Herault, Bosilca,
+/// Dongarra: Post-failure recovery of MPI communication capability, IJHPCA 27(3), 2013).
+///
+/// The first rank that fails writes its record, which all ranks of its node poll while they wait. Between nodes the
+/// notice goes along a binomial graph: each rank that learns of it sends it to the ranks whose numbers differ from its
+/// own by a power of two, so that it arrives after log2(ranks) hops, and O(log2(ranks)) small messages a rank, however
+/// many ranks are busy elsewhere. Part of CommunicatorContext; functions are Local and may be called on any thread.
+class Revocation {
+  public:
+    /// Of a communicator of one rank, which is never revoked, and before `connect`.
+    Revocation() = default;
+    Revocation(const Revocation &) = delete;
+    Revocation &operator=(const Revocation &) = delete;
+    ~Revocation();
+
+    /// `comm` is private: no other message has tag 0 there. Throws MemoryError, std::bad_alloc.
+    void connect(const CommunicatorView &comm, const NodeTopology &node);
+
+    /// Whether some rank has failed, as far as this node knows. One load.
+    bool revoked() const noexcept { return record_->failed.load(std::memory_order_acquire) != 0; }
+    /// Throws RevokedError where some rank has failed. One load, and a probe where there are other nodes.
+    void requireValid(SourceLocation where = SourceLocation::current()) {
+        if (otherNodes_)
+            listen();
+        if (revoked()) [[unlikely]]
+            throwRevoked(where);
+    }
+    /// This rank has failed: `call` and `why` are what the others are told. Does nothing if another rank was first.
+    void revoke(std::string_view call, std::string_view why) noexcept;
+    /// Looks for a notice from other nodes. One probe of MPI where there are such; nothing elsewhere.
+    void listen() noexcept;
+    [[noreturn]] void throwRevoked(SourceLocation where);
+
+    /// For `CommunicatorContext::recover`, between two meetings of all ranks: forgets the failure.
+    void forget() noexcept;
+
+  private:
+    struct Notice {
+        std::uint32_t generation = 0; ///< of the communicator: how often it has recovered
+        std::uint32_t failed = 0;     ///< as in the record
+        std::array<char, RevocationRecord::mostBytes> text{};
+    };
+
+    bool note(std::uint32_t failed, std::string_view text) noexcept;
+    void forward() noexcept;
+    std::string text() const;
+
+    RevocationRecord own_{}; ///< where ranks share no memory
+    RevocationRecord *record_ = &own_;
+    std::shared_ptr<void> memory_; ///< of the record
+    bool first_ = true;            ///< of the ranks that share the record
+    bool alone_ = true;            ///< the communicator has one rank
+    bool otherNodes_ = false;
+    MPI_Comm comm_ = MPI_COMM_NULL;
+    int rank_ = 0;
+    std::thread::id maker_ = std::this_thread::get_id();
+    std::vector<int> neighbours_; ///< on other nodes
+    std::mutex mutex_;            ///< of what follows
+    std::uint32_t generation_ = 0;
+    bool forwarded_ = false;
+    struct Sent {
+        Notice notice;
+        std::vector<MPI_Request> requests;
+    };
+    std::unique_ptr<Sent> sent_; ///< MPI may still read it
+};
+
+namespace Detail {
+
+/// What an exception says, without the place where it was thrown. Local. Throws std::bad_alloc.
+std::string textOf(const std::exception_ptr &failure);
+
+} // namespace Detail
+} // namespace DNDS

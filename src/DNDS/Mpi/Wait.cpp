@@ -1,0 +1,39 @@
+#include "DNDS/Mpi/Wait.hpp"
+
+#include "DNDS/Mpi/NodeTopology.hpp"
+#include "DNDS/Mpi/ProgressEngine.hpp"
+#include "DNDS/Mpi/Whereabouts.hpp"
+
+namespace DNDS {
+
+Waiting::Waiting(CommunicatorContext &context, Looks looks)
+    : context_(context), looks_(looks), backoff_(context.comm().handle(), context.node().crowded) {}
+
+bool Waiting::pauseOnce() {
+    context_.revocation().requireValid();
+    ProgressEngine::progressAll();
+    context_.progressParked();
+    if (looks_ == Looks::AtMpi)
+        backoff_.pauseIfCrowded();
+    else
+        backoff_.pause();
+    return backoff_.longWait();
+}
+
+void Waiting::lookAround(std::string_view what) {
+    static_cast<void>(context_.comm()); // throws where it is gone
+    requireAlive(context_, what, backoff_.seconds(), context_.patience());
+}
+
+void requireAlive(const CommunicatorContext &context, std::string_view what, double seconds, double patience) {
+    const NodeTopology &node = context.node();
+    for (std::size_t k = 0; node.arena && k < node.members.size(); ++k)
+        DNDS_CHECK(node.arena->alive(static_cast<int>(k)), PeerError,
+                   "the process of rank {} has ended while this rank waited for {}{}", node.members[k], what,
+                   rollCall(node.arena.get()));
+    DNDS_CHECK(patience <= 0.0 || seconds < patience, PeerError,
+               "waited {:.3g} s for {} (DNDS_WAIT_TIMEOUT): do all ranks make the same calls, or is one stuck?{}",
+               seconds, what, rollCall(node.arena.get()));
+}
+
+} // namespace DNDS

@@ -1,0 +1,65 @@
+/// @file Wait.hpp
+/// @brief The only loop of the library that waits for other ranks.
+#pragma once
+
+#include "DNDS/Mpi/Backoff.hpp"
+#include "DNDS/Mpi/CommunicatorContext.hpp"
+
+#include <string>
+#include <string_view>
+#include <type_traits>
+#include <utility>
+
+namespace DNDS {
+
+/// What a look at the event that is waited for costs, and so how to pause between looks.
+enum class Looks : unsigned char {
+    AtMemory, ///< a few loads: MPI is given its turn now and then
+    AtMpi     ///< a call of MPI, in which it makes progress
+};
+
+/// One wait for other ranks: call `pause` after each look at what is waited for. Between looks all that this thread has
+/// under way goes on, as peers may need it first. Local.
+class Waiting {
+  public:
+    explicit Waiting(CommunicatorContext &context, Looks looks = Looks::AtMemory);
+
+    /// `what` completes "waited for ...", as "rank 3 to send its rows of 'u'"; a text, or a function that returns it.
+    /// Throws RevokedError where the communicator is revoked; PeerError, with a roll call, where the process of a rank
+    /// of this node has ended, or after DNDS_WAIT_TIMEOUT seconds. Throws StateError where the communicator was freed.
+    template <class What>
+    void pause(What &&what) {
+        if (!pauseOnce()) [[likely]]
+            return;
+        if constexpr (std::is_invocable_v<What>)
+            lookAround(what());
+        else
+            lookAround(what);
+    }
+
+  private:
+    /// Whether it is time for costly checks.
+    bool pauseOnce();
+    void lookAround(std::string_view what);
+
+    CommunicatorContext &context_;
+    Looks looks_;
+    Backoff backoff_;
+};
+
+/// Waits until `done()` is true. See Waiting.
+template <class Done, class What>
+void waitUntil(CommunicatorContext &context, Done &&done, What &&what, Looks looks = Looks::AtMemory) {
+    if (done())
+        return;
+    Waiting waiting(context, looks);
+    do
+        waiting.pause(what);
+    while (!done());
+}
+
+/// Throws PeerError where the process of a rank of this node has ended, or where `seconds` of waiting for `what` are
+/// more than `patience` (0: there is no limit). Local; a system call a rank of the node.
+void requireAlive(const CommunicatorContext &context, std::string_view what, double seconds, double patience);
+
+} // namespace DNDS

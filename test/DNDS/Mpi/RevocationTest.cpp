@@ -1,0 +1,171 @@
+#include "DNDS/Mpi/NodeTopology.hpp"
+#include "DNDS/Mpi/Recovery.hpp"
+#include "DNDS/Mpi/Wait.hpp"
+
+#include "DNDS/Mpi/ThrowsOnAll.hpp"
+#include "support/MpiTest.hpp"
+
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <stdexcept>
+#include <vector>
+
+using namespace DNDS;
+using namespace DNDS::test;
+
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+/// A duplicate, so that tests leave MPI_COMM_WORLD as it is.
+class RevocationTest : public ::testing::Test {
+  protected:
+    RevocationTest() : owner_(Communicator::duplicate(MPI_COMM_WORLD)), context_(CommunicatorContext::of(owner_.view())) {}
+
+    CommunicatorView comm() const { return owner_.view(); }
+    int rank() const { return comm().rank(); }
+    int ranks() const { return comm().size(); }
+    CommunicatorContext &context() { return *context_; }
+
+    /// Waits for what never comes.
+    void waitForEver() {
+        context().running("wait for", "Godot", [&] {
+            waitUntil(
+                context(), [] { return false; }, "Godot");
+        });
+    }
+
+  private:
+    Communicator owner_;
+    std::shared_ptr<CommunicatorContext> context_;
+};
+
+TEST_F(RevocationTest, AFailureOnAnyRankEndsTheWaitsOfAllAndRecoverGoesOn) {
+    if (ranks() == 1)
+        GTEST_SKIP() << "needs two ranks";
+    for (int failing = 0; failing < ranks(); ++failing) {
+        EXPECT_FALSE(isRevoked(comm()));
+        const auto begin = Clock::now();
+        if (rank() == failing) {
+            const std::string text = messageOf<DataError>(
+                [&] { context().running("step", "flow", [] { throw DataError("negative pressure"); }); });
+            expectContains(text, "negative pressure");
+            expectContains(messageOf<RevokedError>([&] { context().running("step", "flow", [] {}); }), "this rank");
+        } else {
+            try {
+                waitForEver();
+                ADD_FAILURE() << "the wait ended";
+            } catch (const RevokedError &error) {
+                EXPECT_EQ(error.failedRank(), failing);
+                expectContains(error.what(), fmt::format("rank {} failed in step 'flow': negative pressure (DataError)",
+                                                         failing));
+                expectContains(error.what(), "recover");
+            }
+        }
+        EXPECT_LT(std::chrono::duration<double>(Clock::now() - begin).count(), 5.0);
+        EXPECT_TRUE(isRevoked(comm()));
+        recover(comm());
+        EXPECT_FALSE(isRevoked(comm()));
+        // The ranks meet again, as often as they like.
+        EXPECT_EQ(comm().allReduce(1, MPI_SUM), ranks());
+        context().running("step", "flow", [] {});
+    }
+}
+
+TEST_F(RevocationTest, TheProgramMayRevokeAndTheFirstReasonCounts) {
+    if (ranks() == 1) {
+        revoke(comm(), "nobody else is here");
+        EXPECT_FALSE(isRevoked(comm()));
+        recover(comm());
+        return;
+    }
+    if (rank() == ranks() - 1) {
+        revoke(comm(), std::make_exception_ptr(std::runtime_error("the first reason")));
+        revoke(comm(), "the second reason");
+    }
+    const std::string text = messageOnAll<RevokedError>([&] { waitForEver(); });
+    expectContains(text, "the first reason");
+    recover(comm());
+}
+
+TEST_F(RevocationTest, RecoveringWithoutAFailureIsHarmless) {
+    for (int round = 0; round < 3; ++round)
+        recover(comm());
+    EXPECT_FALSE(isRevoked(comm()));
+}
+
+/// Talks to the next rank by messages that nobody need take.
+class Talker final : public Recoverable {
+  public:
+    explicit Talker(CommunicatorContext &context) : context_(context), channel_(context.nextChannel()) {
+        context.enlist(*this);
+    }
+    ~Talker() override { context_.delist(*this); }
+
+    void send(int to, std::size_t bytes) {
+        bytes_.assign(bytes, static_cast<std::byte>(renewals_));
+        checkMpi(MPI_Isend(bytes_.data(), static_cast<int>(bytes), MPI_BYTE, to, channel_.tag, channel_.comm, &send_),
+                 "MPI_Isend");
+    }
+    int receive(int from, std::size_t bytes) {
+        std::vector<std::byte> into(bytes);
+        checkMpi(MPI_Recv(into.data(), static_cast<int>(bytes), MPI_BYTE, from, channel_.tag, channel_.comm,
+                          MPI_STATUS_IGNORE),
+                 "MPI_Recv");
+        checkMpi(MPI_Wait(&send_, MPI_STATUS_IGNORE), "MPI_Wait");
+        return static_cast<int>(into.back());
+    }
+    bool settle() noexcept override {
+        int done = 0;
+        return MPI_Test(&send_, &done, MPI_STATUS_IGNORE) == MPI_SUCCESS && done != 0;
+    }
+    void renew() override {
+        channel_ = context_.renewed(channel_);
+        ++renewals_;
+    }
+    int renewals() const { return renewals_; }
+
+  private:
+    CommunicatorContext &context_;
+    Channel channel_;
+    std::vector<std::byte> bytes_;
+    MPI_Request send_ = MPI_REQUEST_NULL;
+    int renewals_ = 0;
+};
+
+TEST_F(RevocationTest, OldMessagesMatchNothingAfterwards) {
+    Talker talker(context());
+    const int next = (rank() + 1) % ranks(), before = (rank() + ranks() - 1) % ranks();
+    for (const std::size_t bytes : {std::size_t{8}, std::size_t{1} << 22U}) {
+        talker.send(next, bytes); // which nobody takes
+        recover(comm());
+        if (ranks() == 1) {
+            EXPECT_EQ(talker.renewals(), 0); // never revoked, so there is nothing to renew
+            EXPECT_EQ(talker.receive(before, bytes), 0);
+            continue;
+        }
+        talker.send(next, bytes);
+        EXPECT_EQ(talker.receive(before, bytes), talker.renewals());
+    }
+}
+
+TEST_F(RevocationTest, AWaitFindsRevocationsOfItsOwnCommunicatorOnly) {
+    if (ranks() == 1)
+        GTEST_SKIP() << "needs two ranks";
+    const Communicator other = Communicator::duplicate(MPI_COMM_WORLD);
+    static_cast<void>(CommunicatorContext::of(other.view()));
+    if (rank() == 0)
+        revoke(other.view(), "the other one");
+    EXPECT_FALSE(isRevoked(comm()));
+    context().running("step", "flow", [] {});
+    expectContains(messageOnAll<RevokedError>([&] {
+                       const auto otherContext = CommunicatorContext::of(other.view());
+                       waitUntil(
+                           *otherContext, [] { return false; }, "nothing");
+                   }),
+                   "the other one");
+    recover(other.view());
+}
+
+} // namespace
