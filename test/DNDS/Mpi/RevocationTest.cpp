@@ -45,7 +45,6 @@ TEST_F(RevocationTest, AFailureOnAnyRankEndsTheWaitsOfAllAndRecoverGoesOn) {
     if (ranks() == 1)
         GTEST_SKIP() << "needs two ranks";
     for (int failing = 0; failing < ranks(); ++failing) {
-        EXPECT_FALSE(isRevoked(comm()));
         const auto begin = Clock::now();
         if (rank() == failing) {
             const std::string text = messageOf<DataError>(
@@ -67,9 +66,8 @@ TEST_F(RevocationTest, AFailureOnAnyRankEndsTheWaitsOfAllAndRecoverGoesOn) {
         EXPECT_TRUE(isRevoked(comm()));
         recover(comm());
         EXPECT_FALSE(isRevoked(comm()));
-        // The ranks meet again, as often as they like.
-        EXPECT_EQ(comm().allReduce(1, MPI_SUM), ranks());
         context().running("step", "flow", [] {});
+        EXPECT_EQ(comm().allReduce(1, MPI_SUM), ranks()); // before the next rank fails
     }
 }
 
