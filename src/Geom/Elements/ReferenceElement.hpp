@@ -1,0 +1,209 @@
+/// @file ReferenceElement.hpp
+/// @brief Reference shapes of the element types: where their nodes are, and their edges; usable in kernels.
+#pragma once
+
+#include "DNDS/Geom/Source/ElementType.hpp"
+#include "DNDS/Geom/Source/Point.hpp"
+
+#include <cstdint>
+
+namespace DNDS::Geom {
+
+/// The domains of reference coordinates (xi, eta, zeta). Unused coordinates are 0.
+enum class ReferenceShape : std::uint8_t {
+    Vertex,
+    Segment,       ///< [-1, 1]
+    Triangle,      ///< corners (0, 0), (1, 0), (0, 1)
+    Quadrilateral, ///< [-1, 1]^2
+    Tetrahedron,   ///< corners at the origin and the three unit vectors
+    Pyramid,       ///< base [-1, 1]^2 at zeta = 0, apex (0, 0, 1)
+    Prism,         ///< triangle x [-1, 1]
+    Hexahedron     ///< [-1, 1]^3
+};
+
+/// The most nodes an element with shape functions has: HEXA_27.
+inline constexpr int maxElementNodes = 27;
+
+/// What shape functions need to know about a type.
+struct ElementLayout {
+    ReferenceShape shape = ReferenceShape::Vertex;
+    int order = 0;    ///< 1 or 2; 0 of Node
+    int nodes = 0;    ///< 0: the type has no shape functions (polygons, polyhedra, MIXED)
+    int complete = 0; ///< nodes of the complete element of that shape and order: 9 of QUAD_8; `nodes` if it is complete
+};
+
+/// The layout of a type. Local, O(1); in kernels, too.
+DNDS_HOST_DEVICE constexpr ElementLayout elementLayout(ElementType type) {
+    using Shape = ReferenceShape;
+    switch (type) {
+    case ElementType::Node:
+        return {Shape::Vertex, 0, 1, 1};
+    case ElementType::Bar2:
+        return {Shape::Segment, 1, 2, 2};
+    case ElementType::Bar3:
+        return {Shape::Segment, 2, 3, 3};
+    case ElementType::Tri3:
+        return {Shape::Triangle, 1, 3, 3};
+    case ElementType::Tri6:
+        return {Shape::Triangle, 2, 6, 6};
+    case ElementType::Quad4:
+        return {Shape::Quadrilateral, 1, 4, 4};
+    case ElementType::Quad8:
+        return {Shape::Quadrilateral, 2, 8, 9};
+    case ElementType::Quad9:
+        return {Shape::Quadrilateral, 2, 9, 9};
+    case ElementType::Tetra4:
+        return {Shape::Tetrahedron, 1, 4, 4};
+    case ElementType::Tetra10:
+        return {Shape::Tetrahedron, 2, 10, 10};
+    case ElementType::Pyra5:
+        return {Shape::Pyramid, 1, 5, 5};
+    case ElementType::Pyra13:
+        return {Shape::Pyramid, 2, 13, 14};
+    case ElementType::Pyra14:
+        return {Shape::Pyramid, 2, 14, 14};
+    case ElementType::Penta6:
+        return {Shape::Prism, 1, 6, 6};
+    case ElementType::Penta15:
+        return {Shape::Prism, 2, 15, 18};
+    case ElementType::Penta18:
+        return {Shape::Prism, 2, 18, 18};
+    case ElementType::Hexa8:
+        return {Shape::Hexahedron, 1, 8, 8};
+    case ElementType::Hexa20:
+        return {Shape::Hexahedron, 2, 20, 27};
+    case ElementType::Hexa27:
+        return {Shape::Hexahedron, 2, 27, 27};
+    default:
+        return {};
+    }
+}
+
+/// Corners, edges and quadrilaterals of a shape. Second-order types number their nodes by it, as the CGNS standard
+/// (SIDS, unstructured grid element numbering) does: corners, one node an edge, one a quadrilateral, one in the middle
+/// of a hexahedron.
+struct ReferenceTable {
+    std::int8_t dimension;
+    std::int8_t corners;
+    std::int8_t edges;
+    std::int8_t quads;        ///< quadrilateral faces; of a quadrilateral 1: itself
+    std::int8_t corner[8][3]; ///< reference coordinates
+    std::int8_t edge[12][2];  ///< corners
+    std::int8_t quad[6][8];   ///< four corners counter-clockwise seen from outside, then the edges that follow them
+};
+
+/// The table of a shape. Local, O(1); in kernels, too.
+DNDS_HOST_DEVICE inline const ReferenceTable &referenceTable(ReferenceShape shape) {
+    static constexpr ReferenceTable tables[] = {
+        {0, 1, 0, 0, {{0, 0, 0}}, {}, {}},
+        {1, 2, 1, 0, {{-1, 0, 0}, {1, 0, 0}}, {{0, 1}}, {}},
+        {2, 3, 3, 0, {{0, 0, 0}, {1, 0, 0}, {0, 1, 0}}, {{0, 1}, {1, 2}, {2, 0}}, {}},
+        {2,
+         4,
+         4,
+         1,
+         {{-1, -1, 0}, {1, -1, 0}, {1, 1, 0}, {-1, 1, 0}},
+         {{0, 1}, {1, 2}, {2, 3}, {3, 0}},
+         {{0, 1, 2, 3, 0, 1, 2, 3}}},
+        {3,
+         4,
+         6,
+         0,
+         {{0, 0, 0}, {1, 0, 0}, {0, 1, 0}, {0, 0, 1}},
+         {{0, 1}, {1, 2}, {2, 0}, {0, 3}, {1, 3}, {2, 3}},
+         {}},
+        {3,
+         5,
+         8,
+         1,
+         {{-1, -1, 0}, {1, -1, 0}, {1, 1, 0}, {-1, 1, 0}, {0, 0, 1}},
+         {{0, 1}, {1, 2}, {2, 3}, {3, 0}, {0, 4}, {1, 4}, {2, 4}, {3, 4}},
+         {{0, 3, 2, 1, 3, 2, 1, 0}}},
+        {3,
+         6,
+         9,
+         3,
+         {{0, 0, -1}, {1, 0, -1}, {0, 1, -1}, {0, 0, 1}, {1, 0, 1}, {0, 1, 1}},
+         {{0, 1}, {1, 2}, {2, 0}, {0, 3}, {1, 4}, {2, 5}, {3, 4}, {4, 5}, {5, 3}},
+         {{0, 1, 4, 3, 0, 4, 6, 3}, {1, 2, 5, 4, 1, 5, 7, 4}, {2, 0, 3, 5, 2, 3, 8, 5}}},
+        {3,
+         8,
+         12,
+         6,
+         {{-1, -1, -1}, {1, -1, -1}, {1, 1, -1}, {-1, 1, -1}, {-1, -1, 1}, {1, -1, 1}, {1, 1, 1}, {-1, 1, 1}},
+         {{0, 1}, {1, 2}, {2, 3}, {3, 0}, {0, 4}, {1, 5}, {2, 6}, {3, 7}, {4, 5}, {5, 6}, {6, 7}, {7, 4}},
+         {{0, 3, 2, 1, 3, 2, 1, 0},
+          {0, 1, 5, 4, 0, 5, 8, 4},
+          {1, 2, 6, 5, 1, 6, 9, 5},
+          {2, 3, 7, 6, 2, 7, 10, 6},
+          {0, 4, 7, 3, 4, 11, 7, 3},
+          {4, 5, 6, 7, 8, 9, 10, 11}}},
+    };
+    return tables[static_cast<int>(shape)];
+}
+
+/// The reference coordinates of a node: mid-nodes are the means of the corners around them. `node` counts as in the
+/// complete element. Local, O(1); in kernels, too.
+DNDS_HOST_DEVICE inline Point referenceNode(ReferenceShape shape, int node) {
+    const ReferenceTable &table = referenceTable(shape);
+    const auto mean = [&](const std::int8_t *corners, int count) {
+        Point sum{};
+        for (int k = 0; k < count; k++)
+            for (int d = 0; d < 3; d++)
+                sum[static_cast<std::size_t>(d)] += table.corner[corners[k]][d];
+        return (1.0 / count) * sum;
+    };
+    if (node < table.corners) {
+        const auto corner = static_cast<std::int8_t>(node);
+        return mean(&corner, 1);
+    }
+    const int edge = node - table.corners;
+    if (edge < table.edges)
+        return mean(table.edge[edge], 2);
+    const int quad = edge - table.edges;
+    return quad < table.quads ? mean(table.quad[quad], 4) : Point{};
+}
+
+/// The length, area or volume of a reference shape; 1 of a vertex. Local; in kernels, too.
+DNDS_HOST_DEVICE constexpr real referenceMeasure(ReferenceShape shape) {
+    constexpr real measures[] = {1.0, 2.0, 0.5, 4.0, 1.0 / 6.0, 4.0 / 3.0, 1.0, 8.0};
+    return measures[static_cast<int>(shape)];
+}
+
+/// How far a point is outside of a reference shape, in reference coordinates: the largest violation of its bounds, not
+/// above 0 for points inside or on the boundary. Local; in kernels, too.
+DNDS_HOST_DEVICE inline real outside(ReferenceShape shape, const Point &at) {
+    const auto larger = [](real a, real b) { return a > b ? a : b; };
+    const auto [x, y, z] = at;
+    const real beyond[] = {std::fabs(x) - 1.0, std::fabs(y) - 1.0, std::fabs(z) - 1.0};
+    const real triangle = larger(larger(-x, -y), x + y - 1.0);
+    switch (shape) {
+    case ReferenceShape::Segment:
+        return beyond[0];
+    case ReferenceShape::Triangle:
+        return triangle;
+    case ReferenceShape::Quadrilateral:
+        return larger(beyond[0], beyond[1]);
+    case ReferenceShape::Tetrahedron:
+        return larger(larger(larger(-x, -y), -z), x + y + z - 1.0);
+    case ReferenceShape::Pyramid:
+        return larger(-z, larger(beyond[0], beyond[1]) + z);
+    case ReferenceShape::Prism:
+        return larger(triangle, beyond[2]);
+    case ReferenceShape::Hexahedron:
+        return larger(larger(beyond[0], beyond[1]), beyond[2]);
+    default:
+        return larger(larger(std::fabs(x), std::fabs(y)), std::fabs(z));
+    }
+}
+
+/// A point well inside: the mean of the corners. Local; in kernels, too.
+DNDS_HOST_DEVICE inline Point referenceCentre(ReferenceShape shape) {
+    const int corners = referenceTable(shape).corners;
+    Point sum{};
+    for (int k = 0; k < corners; k++)
+        sum = sum + referenceNode(shape, k);
+    return (1.0 / corners) * sum;
+}
+
+} // namespace DNDS::Geom
