@@ -149,4 +149,9 @@ Quadrature::Quadrature(ReferenceShape shape, int degree) : shape_(shape), degree
             view(q, k) = rows[toSize(q)][static_cast<std::size_t>(k)];
 }
 
+QuadratureSet::QuadratureSet(int degree) {
+    for (std::size_t shape = 0; shape < referenceShapeCount; shape++)
+        rules_.emplace_back(static_cast<ReferenceShape>(shape), degree);
+}
+
 } // namespace DNDS::Geom

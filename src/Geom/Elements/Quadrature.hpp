@@ -5,7 +5,9 @@
 #include "DNDS/Geom/Elements/ReferenceElement.hpp"
 #include "DNDS/Storage/Array.hpp"
 
+#include <array>
 #include <type_traits>
+#include <vector>
 
 namespace DNDS::Geom {
 
@@ -58,6 +60,40 @@ class Quadrature {
     ReferenceShape shape_;
     int degree_;
     Array<real, 4> rows_;
+};
+
+/// Rules of one degree on all shapes, for kernels: points into a QuadratureSet, which must outlive it.
+struct QuadratureSetView {
+    std::array<QuadratureView, referenceShapeCount> rules; ///< by ReferenceShape
+
+    /// The rule of a shape. In kernels, too.
+    DNDS_HOST_DEVICE const QuadratureView &operator[](ReferenceShape shape) const {
+        return rules[static_cast<std::size_t>(shape)];
+    }
+};
+static_assert(std::is_trivially_copyable_v<QuadratureSetView>);
+
+/// Rules of one degree on all shapes, for meshes of several types: `view()[elementLayout(type).shape]`.
+class QuadratureSet {
+  public:
+    /// Local. Throws as Quadrature.
+    explicit QuadratureSet(int degree);
+
+    /// As of Quadrature. Local.
+    template <DeviceBackend backend = DeviceBackend::Host>
+    QuadratureSetView view() const {
+        QuadratureSetView view;
+        for (std::size_t i = 0; i < rules_.size(); i++)
+            view.rules[i] = rules_[i].template view<backend>();
+        return view;
+    }
+    void toDevice() {
+        for (Quadrature &rule : rules_)
+            rule.toDevice();
+    }
+
+  private:
+    std::vector<Quadrature> rules_; ///< [referenceShapeCount]
 };
 
 } // namespace DNDS::Geom

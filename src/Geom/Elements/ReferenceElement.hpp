@@ -21,6 +21,9 @@ enum class ReferenceShape : std::uint8_t {
     Hexahedron     ///< [-1, 1]^3
 };
 
+/// How many shapes there are.
+inline constexpr std::size_t referenceShapeCount = 8;
+
 /// The most nodes an element with shape functions has: HEXA_27.
 inline constexpr int maxElementNodes = 27;
 
@@ -83,13 +86,13 @@ DNDS_HOST_DEVICE constexpr ElementLayout elementLayout(ElementType type) {
 /// (SIDS, unstructured grid element numbering) does: corners, one node an edge, one a quadrilateral, one in the middle
 /// of a hexahedron.
 struct ReferenceTable {
-    std::int8_t dimension;
-    std::int8_t corners;
-    std::int8_t edges;
-    std::int8_t quads;        ///< quadrilateral faces; of a quadrilateral 1: itself
+    std::uint8_t dimension;
+    std::uint8_t corners;
+    std::uint8_t edges;
+    std::uint8_t quads;       ///< quadrilateral faces; of a quadrilateral 1: itself
     std::int8_t corner[8][3]; ///< reference coordinates
-    std::int8_t edge[12][2];  ///< corners
-    std::int8_t quad[6][8];   ///< four corners counter-clockwise seen from outside, then the edges that follow them
+    std::uint8_t edge[12][2]; ///< corners
+    std::uint8_t quad[6][8];  ///< four corners counter-clockwise seen from outside, then the edges that follow them
 };
 
 /// The table of a shape. Local, O(1); in kernels, too.
@@ -146,7 +149,7 @@ DNDS_HOST_DEVICE inline const ReferenceTable &referenceTable(ReferenceShape shap
 /// complete element. Local, O(1); in kernels, too.
 DNDS_HOST_DEVICE inline Point referenceNode(ReferenceShape shape, int node) {
     const ReferenceTable &table = referenceTable(shape);
-    const auto mean = [&](const std::int8_t *corners, int count) {
+    const auto mean = [&](const std::uint8_t *corners, int count) {
         Point sum{};
         for (int k = 0; k < count; k++)
             for (int d = 0; d < 3; d++)
@@ -154,7 +157,7 @@ DNDS_HOST_DEVICE inline Point referenceNode(ReferenceShape shape, int node) {
         return (1.0 / count) * sum;
     };
     if (node < table.corners) {
-        const auto corner = static_cast<std::int8_t>(node);
+        const auto corner = static_cast<std::uint8_t>(node);
         return mean(&corner, 1);
     }
     const int edge = node - table.corners;

@@ -88,13 +88,13 @@ DNDS_HOST_DEVICE inline void setSimplex(ShapeFunctions &result, const ElementLay
 
 /// Functions of a triangle times lines. In kernels, too.
 DNDS_HOST_DEVICE inline void setPrism(ShapeFunctions &result, const ElementLayout &layout, const Point &at) {
-    static constexpr std::int8_t inTriangle[] = {0, 1, 2, 0, 1, 2, 3, 4, 5, 0, 1, 2, 3, 4, 5, 3, 4, 5};
+    static constexpr std::uint8_t inTriangle[] = {0, 1, 2, 0, 1, 2, 3, 4, 5, 0, 1, 2, 3, 4, 5, 3, 4, 5};
     ShapeFunctions triangle;
     triangle.dimension = 2;
     const int nodes = layout.order == 1 ? 3 : 6;
     setSimplex(triangle, {ReferenceShape::Triangle, layout.order, nodes, nodes}, {at[0], at[1], 0.0});
     for (int k = 0; k < layout.complete; k++) {
-        const auto i = static_cast<std::size_t>(inTriangle[k]);
+        const std::size_t i = inTriangle[k];
         const Line up = line(layout.order, referenceNode(layout.shape, k)[2], at[2]);
         const Point &slope = triangle.gradients[i];
         result.set(k, triangle.values[i] * up.value,

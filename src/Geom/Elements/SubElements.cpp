@@ -66,9 +66,7 @@ SubElement edgeOf(ElementType type, int edge) {
     const ReferenceTable &table = referenceTable(layout.shape);
     DNDS_CHECK(edge >= 0 && edge < table.edges, ArgumentError, "{} has {} edges, not an edge {}",
                elementInfo(type).name, static_cast<int>(table.edges), edge);
-    const std::array corners{static_cast<std::uint8_t>(table.edge[edge][0]),
-                             static_cast<std::uint8_t>(table.edge[edge][1])};
-    return spanned(layout, corners);
+    return spanned(layout, table.edge[edge]);
 }
 
 Point inElement(ElementType type, const SubElement &part, const Point &at) {

@@ -19,7 +19,7 @@ namespace {
 struct Measure {
     ArrayView<const int, 1> types;
     ArrayView<const real, 3> nodes; ///< `maxElementNodes` for each element
-    QuadratureView rules[3];        ///< of pyramids, prisms, hexahedra
+    QuadratureSetView rules;
     ArrayView<real, 2> results;
 
     DNDS_HOST_DEVICE void operator()(index i) const {
@@ -28,8 +28,7 @@ struct Measure {
             const real *node = nodes[maxElementNodes * i + k];
             return Point{node[0], node[1], node[2]};
         };
-        const QuadratureView &rule =
-            rules[static_cast<int>(elementLayout(type).shape) - static_cast<int>(ReferenceShape::Pyramid)];
+        const QuadratureView &rule = rules[elementLayout(type).shape];
         results(i, 0) = 0.0;
         for (index q = 0; q < rule.size(); q++)
             results(i, 0) += rule.weight(q) * mapPoint(shapeFunctions(type, rule.point(q)), nodeAt).measure();
@@ -62,17 +61,12 @@ TEST(ElementKernel, GivesTheVolumesOfTheHost) {
             nodes(row, 2) = at[k][2] + 0.2 * at[k][0] * at[k][1];
         }
     }
-    std::vector<Quadrature> rules;
-    for (const ReferenceShape shape : {ReferenceShape::Pyramid, ReferenceShape::Prism, ReferenceShape::Hexahedron})
-        rules.emplace_back(shape, 5);
+    QuadratureSet rules(5);
     Array<real, 2> results;
     results.setName("results");
     results.resize(count);
     parallelFor(Executor::host(), count,
-                Measure{std::as_const(types).view(),
-                        std::as_const(nodes).view(),
-                        {rules[0].view(), rules[1].view(), rules[2].view()},
-                        results.view()});
+                Measure{std::as_const(types).view(), std::as_const(nodes).view(), rules.view(), results.view()});
     for (index i = 0; i < count; i++) {
         const ElementLayout layout = elementLayout(list[toSize(i)]);
         if (layout.order == 2) {
@@ -88,14 +82,11 @@ TEST(ElementKernel, GivesTheVolumesOfTheHost) {
     types.toDevice(stream);
     nodes.toDevice(stream);
     results.toDevice(stream);
-    for (Quadrature &rule : rules)
-        rule.toDevice();
+    rules.toDevice();
     constexpr DeviceBackend device = DeviceBackend::CUDA;
     parallelFor(Executor::device(stream), count,
-                Measure{std::as_const(types).deviceView<device>(),
-                        std::as_const(nodes).deviceView<device>(),
-                        {rules[0].view<device>(), rules[1].view<device>(), rules[2].view<device>()},
-                        results.deviceView<device>()});
+                Measure{std::as_const(types).deviceView<device>(), std::as_const(nodes).deviceView<device>(),
+                        rules.view<device>(), results.deviceView<device>()});
     results.toHost(stream);
     Executor::device(stream).synchronize();
     for (index i = 0; i < count; i++) {
