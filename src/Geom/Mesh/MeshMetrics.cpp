@@ -1,5 +1,6 @@
 #include "DNDS/Geom/Mesh/MeshMetrics.hpp"
 
+#include "DNDS/Geom/Mesh/CurvedMetrics.hpp"
 #include "DNDS/Geom/Source/ElementFaces.hpp"
 #include "DNDS/Mpi/FailTogether.hpp"
 
@@ -67,7 +68,28 @@ Point cornerMean(ElementType type, AdjacencyRow<const LocalIndex> nodes, PointOf
     return meanPoint(corners, [&](std::size_t i) { return pointOf(nodes[static_cast<rowsize>(i)]); });
 }
 
-MeshMetrics measure(const UnstructuredMesh &mesh) {
+/// `MeshMetrics::closure` of the own cells of this rank.
+real closureOf(const UnstructuredMesh &mesh, const MeshMetrics &metrics) {
+    const auto cellFaces = mesh.cellFaces.view();
+    const auto faceCells = mesh.faceCells.view();
+    const auto areaVectors = metrics.areaVectors.view();
+    const auto areas = metrics.areas.view();
+    real closure = 0.0;
+    for (index c = 0; c < mesh.cells.owned; c++) {
+        Point outward{};
+        real total = 0.0;
+        for (const LocalIndex f : cellFaces[c]) {
+            const real sign = (faceCells(f, 0) == c ? 1.0 : 0.0) - (faceCells(f, 1) == c ? 1.0 : 0.0);
+            outward = outward + sign * pointAt(areaVectors, f);
+            total += areas(f, 0);
+        }
+        if (total > 0.0)
+            closure = std::max(closure, norm(outward) / total);
+    }
+    return closure;
+}
+
+MeshMetrics measure(const UnstructuredMesh &mesh, const MetricOptions &options) {
     MeshMetrics metrics(mesh.comm);
     metrics.volumes.resize(mesh.cells.size());
     metrics.centroids.resize(mesh.cells.size());
@@ -110,23 +132,19 @@ MeshMetrics measure(const UnstructuredMesh &mesh) {
         const Point apex = cornerMean(mesh.cellTypes[toSize(c)], cellNodes[c], pointOf);
         real volume = 0.0;
         Point weighted{};
-        Point outward{};
-        real total = 0.0;
         for (const LocalIndex f : cellFaces[c]) {
             const real sign = (faceCells(f, 0) == c ? 1.0 : 0.0) - (faceCells(f, 1) == c ? 1.0 : 0.0);
             const Point area = sign * pointAt(areaVectors, f);
             const real cone = dot(means[static_cast<std::size_t>(f)] - apex, area) / dimension;
             volume += cone;
             weighted = weighted + (cone * dimension / (dimension + 1.0)) * (pointAt(faceCentres, f) - apex);
-            outward = outward + area;
-            total += areas(f, 0);
         }
         volumes(c, 0) = volume;
         setPoint(centroids, c, volume > 0.0 ? apex + (1.0 / volume) * weighted : apex);
-        if (c < mesh.cells.owned && total > 0.0)
-            metrics.closure = std::max(metrics.closure, norm(outward) / total);
     }
-    metrics.closure = mesh.comm.allReduce(metrics.closure, MPI_MAX);
+    if (options.curved)
+        metrics.invertedCells = mesh.comm.allReduce(curveMetrics(mesh, metrics), MPI_SUM);
+    metrics.closure = mesh.comm.allReduce(closureOf(mesh, metrics), MPI_MAX);
     return metrics;
 }
 
@@ -134,10 +152,11 @@ MeshMetrics measure(const UnstructuredMesh &mesh) {
 
 MeshMetrics::MeshMetrics(CommunicatorView comm)
     : volumes("cell volumes", comm), centroids("cell centroids", comm), areas("face areas", comm),
-      areaVectors("face area vectors", comm), faceCentres("face centres", comm) {}
+      areaVectors("face area vectors", comm), faceCentres("face centres", comm),
+      surfaceAreas("areas of curved faces", comm) {}
 
-MeshMetrics computeMetrics(const UnstructuredMesh &mesh) {
-    return failTogether(mesh.comm, [&] { return measure(mesh); });
+MeshMetrics computeMetrics(const UnstructuredMesh &mesh, const MetricOptions &options) {
+    return failTogether(mesh.comm, [&] { return measure(mesh, options); });
 }
 
 } // namespace DNDS::Geom

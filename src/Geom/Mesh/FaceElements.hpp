@@ -1,0 +1,43 @@
+/// @file FaceElements.hpp
+/// @brief The faces of a mesh as elements with all their nodes, for integrals over curved faces.
+#pragma once
+
+#include "DNDS/Geom/Mesh/UnstructuredMesh.hpp"
+#include "DNDS/Geom/Source/Point.hpp"
+
+#include <vector>
+
+namespace DNDS::Geom {
+
+/// Positions of an element's nodes, as `mapPoint` and `findReferencePoint` take them; in kernels, too.
+///
+///     const auto x = mapPoint(shapeFunctions(type, at), ElementNodes{mesh.coordinates.view(), mesh.cellNodes[cell]});
+struct ElementNodes {
+    ArrayView<const real, 3> coordinates;
+    AdjacencyRow<const LocalIndex> nodes;
+
+    /// The position of node `k` of the element. In kernels, too.
+    DNDS_HOST_DEVICE Point operator()(int k) const {
+        const real *at = coordinates[nodes[k]];
+        return {at[0], at[1], at[2]};
+    }
+};
+
+/// The faces of a mesh with their second-order nodes, which `UnstructuredMesh::faceNodes` has not. A face gets the
+/// nodes that its first cell gives it; the second where the first is not local, or is a polygon or polyhedron.
+struct FaceElements {
+    /// Where the nodes of a face come from.
+    struct Source {
+        LocalIndex cell = noEntity; ///< `noEntity`: its cells are polygons or polyhedra, its nodes are `faceNodes`
+        int face = 0;               ///< `faceOf(mesh.cellTypes[cell], face)` is it
+    };
+
+    std::vector<ElementType> types; ///< [faces] Bar2 to Quad9, or Polygon
+    LocalAdjacency nodes;        ///< [faces] in the order of the standard; the normal of the map leaves the first cell
+    std::vector<Source> sources; ///< [faces]
+};
+
+/// Makes the list for all local faces. Local. O(cells + faces).
+FaceElements faceElements(const UnstructuredMesh &mesh);
+
+} // namespace DNDS::Geom
