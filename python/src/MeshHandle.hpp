@@ -11,6 +11,7 @@
 
 #include <nanobind/nanobind.h>
 
+#include <array>
 #include <cstdint>
 #include <memory>
 #include <utility>
@@ -31,7 +32,8 @@ struct MeshData {
 struct Mesh {
     CommPtr comm;
     std::shared_ptr<const MeshData> data;
-    std::shared_ptr<const Geom::MeshMetrics> metrics{}; ///< on first request
+    /// From corners, and from maps, on first request.
+    std::array<std::shared_ptr<const Geom::MeshMetrics>, 2> metrics{};
 
     const Geom::UnstructuredMesh &mesh() const { return data->mesh; }
 };

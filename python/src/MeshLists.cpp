@@ -198,9 +198,8 @@ void bindMetrics(nb::module_ &module) {
         nb::object (*view)(const Metrics &);
         const char *text;
     };
-    nb::class_<Metrics> type(
-        module, "Metrics",
-        R"(Volumes, areas and centres, read-only: from corners; periodic images at their own positions.
+    nb::class_<Metrics> type(module, "Metrics",
+                             R"(Volumes, areas and centres, read-only; periodic images at their own positions.
 
 In two dimensions "volume" is area and "area" is length.)");
     for (const List &list :
@@ -209,6 +208,8 @@ In two dimensions "volume" is area and "area" is length.)");
           List{"areas", [](const Metrics &m) { return numbersOf(m.areas); }, "Of each face: [faces]."},
           List{"area_vectors", [](const Metrics &m) { return viewOf(m.areaVectors); },
                "Normals times areas, away from the first cell of each face: [faces, 3]."},
+          List{"surface_areas", [](const Metrics &m) { return numbersOf(m.surfaceAreas); },
+               "Areas of the faces themselves, which may be curved: [faces], or none unless `curved`."},
           List{"face_centres", [](const Metrics &m) { return viewOf(m.faceCentres); },
                "Centres of area of each face: [faces, 3]."}})
         type.def_prop_ro(
@@ -219,6 +220,8 @@ In two dimensions "volume" is area and "area" is length.)");
         return fmt::format("<dnds.Metrics of {} cells and {} faces, ghosts included: closure {:.1e}>", m.volumes.size(),
                            m.areas.size(), m.closure);
     });
+    type.def_ro("inverted_cells", &Metrics::invertedCells,
+                "How many cells of all ranks are inverted at a quadrature point; 0 unless `curved`.");
     type.def_ro(
         "closure", &Metrics::closure,
         R"(The largest sum of outward area vectors over the sum of their lengths, of all cells of all ranks: about 1e-15.)");
@@ -300,14 +303,20 @@ void bindMeshLists(nb::module_ &module) {
     addAdjacency(type, "face_nodes", &UnstructuredMesh::faceNodes, "The corners of each face.");
     type.def(
         "metrics",
-        [](Mesh &self) {
-            if (!self.metrics) {
+        [](Mesh &self, bool curved) {
+            std::shared_ptr<const Geom::MeshMetrics> &metrics = self.metrics[curved ? 1 : 0];
+            if (!metrics) {
                 const nb::gil_scoped_release others;
-                self.metrics = std::make_shared<const Geom::MeshMetrics>(Geom::computeMetrics(self.mesh()));
+                metrics =
+                    std::make_shared<const Geom::MeshMetrics>(Geom::computeMetrics(self.mesh(), {.curved = curved}));
             }
-            return std::const_pointer_cast<Geom::MeshMetrics>(self.metrics);
+            return std::const_pointer_cast<Geom::MeshMetrics>(metrics);
         },
-        "Volumes, centroids, areas, normals. Collective the first time, then kept.");
+        nb::kw_only(), "curved"_a = false,
+        R"(Volumes, centroids, areas, normals. Collective the first time, then kept.
+
+From corners; with `curved` from the maps of all nodes, so that volumes and normals of second-order elements follow their
+curved faces.)");
     module.def(
         "element_name",
         [](int number) {

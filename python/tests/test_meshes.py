@@ -57,6 +57,24 @@ def test_lists_are_shared_read_only_and_outlive_the_mesh(comm):
     assert len(again) == 3 and (np.diff(offsets) == 8).all() and data.max() < len(coordinates)
 
 
+def test_curved_metrics_follow_second_order_elements(comm, shared_path):
+    path = shared_path / "curved.msh"
+    # A tetrahedron under the map x (1 + y / 5): the corners stay, the middle of the edge from x to y moves.
+    nodes = [(0, 0, 0), (1, 0, 0), (0, 1, 0), (0, 0, 1), (.5, 0, 0), (.55, .5, 0), (0, .5, 0), (0, 0, .5), (0, .5, .5),
+             (.5, 0, .5)]
+    if comm.rank == 0:
+        lines = "".join(f"{i} {x} {y} {z}\n" for i, (x, y, z) in enumerate(nodes, 1))
+        path.write_text(f"$MeshFormat\n2.2 0 8\n$EndMeshFormat\n$Nodes\n{len(nodes)}\n{lines}$EndNodes\n"
+                        "$Elements\n1\n1 11 2 1 1 1 2 3 4 5 6 7 8 9 10\n$EndElements\n")
+    comm.barrier()
+    mesh = dnds.Mesh.read(path, comm=comm)
+    corners, curved = mesh.metrics(), mesh.metrics(curved=True)
+    for metrics, volume in ((corners, 1 / 6), (curved, 1 / 6 + 1 / 120)):
+        assert np.isclose(comm.allreduce(metrics.volumes[: mesh.cells.owned].sum()), volume) and metrics.closure < 1e-15
+    assert len(corners.surface_areas) == 0 and len(curved.surface_areas) == len(mesh.faces)
+    assert (curved.surface_areas >= curved.areas - 1e-15).all() and curved.inverted_cells == 0
+
+
 def test_parts_of_a_mesh_say_what_they_are(comm):
     mesh = box("hexahedra", (5, 4, 3), comm)
     for at in ("cells", "nodes", "faces"):
