@@ -7,6 +7,7 @@
 #include "DNDS/Array/ArrayEigenUniMatrixBatch.hpp"
 #include "DNDS/Array/ArrayPairView.hpp"
 #include "DNDS/Blocks/BlockView.hpp"
+#include "DNDS/Geom/Elements/Quadrature.hpp"
 #include "DNDS/Geom/Mesh/MeshView.hpp"
 #include "DNDS/OneSided/GhostWindowView.hpp"
 #include "DNDS/OneSided/HeapView.hpp"
@@ -59,6 +60,6 @@ compileAll<Rows, ArrayView<const real, 1>, ArrayView<real, DynamicSize>, ArrayVi
            Geom::LocalAdjacency::ConstView, BlockView<real>, SparseBlocksView<real>, HeapView, WindowView,
            GhostWindowView<real>, Task::Rows<Rows>, Task::Rows<ArrayPairView<Rows>>,
            Task::WrittenRows<ArrayPairView<Rows>>, Task::AddedRows<ArrayPairView<Rows>>, Task::ReadValue<real>,
-           Geom::MeshView>();
+           Geom::MeshView, Geom::QuadratureSetView>();
 
 } // namespace DNDS::Layouts
