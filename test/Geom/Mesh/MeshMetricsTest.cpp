@@ -228,6 +228,29 @@ TEST(MeshMetrics, OfCurvedBoxesAreExact) {
         }
 }
 
+TEST(MeshMetrics, OfCurvedCellsCloseAcrossPeriodicBoundaries) {
+    const Totals box = measured(
+        makeBox({.cells = Box::Hexahedra27, .counts = {4, 3, 3}, .periodic = {true, false, true}}).slice(world()),
+        true);
+    EXPECT_NEAR(box.volume, 36.0, 1e-12);
+    EXPECT_LT(box.metrics.closure, 1e-15);
+}
+
+TEST(MeshMetrics, OfCurvedCellsNeedNoGhosts) {
+    SourceMesh source = curve(makeBox({.cells = Box::Mixed}), Order::Complete, sheared).slice(world());
+    const UnstructuredMesh mesh = buildMesh(world(), std::move(source), {.ghostLayers = 0});
+    const MeshMetrics metrics = computeMetrics(mesh, {.curved = true});
+    EXPECT_LT(metrics.closure, 1e-15);
+    const auto faceCells = mesh.faceCells.view();
+    for (index f = 0; f < mesh.faces.size(); f++) {
+        const LocalIndex cell = faceCells(f, 0) >= 0 ? faceCells(f, 0) : faceCells(f, 1);
+        real outward = 0.0;
+        for (rowsize d = 0; d < 3; d++)
+            outward += metrics.areaVectors(f, d) * (metrics.faceCentres(f, d) - metrics.centroids(cell, d));
+        EXPECT_GT(faceCells(f, 0) >= 0 ? outward : -outward, 0.0) << "face " << f;
+    }
+}
+
 TEST(MeshMetrics, OfLinearTetrahedraAreThoseOfCorners) {
     const UnstructuredMesh mesh =
         buildMesh(world(), makeBoxMesh({.fill = BoxCells::Tetrahedra, .cells = {4, 3, 3}, .jitter = 0.1}, world()));
