@@ -149,6 +149,12 @@ check_settings() {
     python3 scripts/settings.py --check || failed+=("settings (scripts/settings.py mends the page)")
 }
 
+# Figures that may only fall: classes, lines, phrases to avoid (scripts/weight.json).
+check_weight() {
+    say "weight"
+    python3 scripts/weight.py || failed+=("weight (scripts/weight.py --words lists phrases; --update records progress)")
+}
+
 # Every public function has a description.
 check_descriptions() {
     say "descriptions"
@@ -217,6 +223,7 @@ else
     check_shell
     check_names
     check_settings
+    check_weight
     check_descriptions
     check_python
 fi
