@@ -10,17 +10,17 @@
 
 namespace DNDS::Device {
 
-/// What another process needs to open a byte of emulated device memory.
+/// Identifies a byte of emulated device memory to other processes.
 struct EmulatedShare {
     std::int64_t process = 0;
     std::int64_t file = 0;    ///< descriptor in that process
-    std::uint64_t inode = 0;  ///< of the file: distinguishes processes that reuse a number
-    std::uint64_t begin = 0;  ///< of the allocation in the file
-    std::uint64_t bytes = 0;  ///< of the allocation
-    std::uint64_t offset = 0; ///< of the byte in the allocation
+    std::uint64_t inode = 0;  ///< inode, which tells apart processes that reuse a number
+    std::uint64_t begin = 0;  ///< begin of the allocation in the file
+    std::uint64_t bytes = 0;  ///< size of the allocation
+    std::uint64_t offset = 0; ///< offset of the byte in the allocation
 };
 
-/// All device memory of the process under the emulated back end, and memory it opened of other processes.
+/// All device memory of this process under the emulated back end, and memory of other processes that it has opened.
 ///
 /// All allocations are in one anonymous file, which other processes open by the process's number. Each is mapped twice:
 /// at the user's address, which is inaccessible while no kernel runs, and at a second address for copies. So copies
@@ -38,7 +38,7 @@ class EmulatedMemory {
 
     /// @throws ArgumentError unless `pointer` lies in an allocation of this process.
     EmulatedShare share(const void *pointer) const;
-    /// The address of the byte shared. @throws StateError, ArgumentError, MemoryError.
+    /// The address of the shared byte. @throws StateError, ArgumentError, MemoryError.
     void *open(const EmulatedShare &shared);
     void close(void *pointer) noexcept;
 
@@ -51,10 +51,10 @@ class EmulatedMemory {
         std::byte *alias;
         std::size_t bytes;   ///< as requested
         std::size_t mapped;  ///< in whole pages
-        std::uint64_t begin; ///< in the file
+        std::uint64_t begin; ///< offset in the file
         bool foreign;        ///< belongs to another process
     };
-    using Blocks = std::map<const std::byte *, Block>; ///< by the address users hold
+    using Blocks = std::map<const std::byte *, Block>; ///< keyed by the user's address
 
     Blocks::const_iterator find(const void *pointer, std::size_t bytes) const;
     void openFile();

@@ -29,8 +29,8 @@ struct EmulatedNode {
 /// A graph under construction, shared by its streams and events.
 struct EmulatedCapture {
     std::vector<EmulatedNode> nodes;
-    std::vector<StreamHandle> streams; ///< that joined; the first one began
-    bool broken = false;               ///< an operation that graphs cannot hold
+    std::vector<StreamHandle> streams; ///< streams that joined; the first one began the capture
+    bool broken = false;               ///< whether an operation occurred that graphs cannot hold
     bool ended = false;
 };
 
@@ -42,30 +42,30 @@ struct GraphImpl {
 struct EventImpl {
     std::uint64_t recorded = 0; ///< number of records
     std::uint64_t reached = 0;  ///< the latest of these records that the device has passed
-    std::exception_ptr failure; ///< of the stream when it was recorded last
+    std::exception_ptr failure; ///< failure of the stream at the last record
     std::shared_ptr<EmulatedCapture> capture;
-    std::vector<std::size_t> captured; ///< the nodes before it
+    std::vector<std::size_t> captured; ///< nodes that precede the event
 };
 using SharedEvent = std::shared_ptr<EventImpl>;
 
 struct EmulatedEntry {
     EmulatedWork work;
-    SharedEvent record; ///< if set, passes it
-    SharedEvent wait;   ///< if set, runs when `version` of it was passed
+    SharedEvent record; ///< event to record, if set
+    SharedEvent wait;   ///< event to wait for, if set, until `version` has been passed
     std::uint64_t version = 0;
 };
 
 struct StreamImpl {
     std::deque<EmulatedEntry> entries;
-    bool running = false;       ///< the front entry is at work
-    std::exception_ptr failure; ///< of a kernel, not reported yet
+    bool running = false;       ///< whether the front entry is executing
+    std::exception_ptr failure; ///< failure of a kernel, not yet reported
     std::shared_ptr<EmulatedCapture> capture;
-    std::vector<std::size_t> captured; ///< the nodes that the next one waits for
+    std::vector<std::size_t> captured; ///< nodes that the next node depends on
 
     bool idle() const { return entries.empty() && !running; }
 };
 
-/// The queues and the threads. Never destroyed: static arrays may outlive anything else.
+/// The queues and their threads. Never destroyed, since static arrays may outlive everything else.
 /// Thread-safe.
 class EmulatedStreams {
   public:
@@ -76,9 +76,9 @@ class EmulatedStreams {
     void push(StreamHandle stream, EmulatedWork work);
     void synchronize(StreamHandle stream);
     void synchronizeAll();
-    /// Does not report failures.
+    /// Waits without reporting failures.
     void finishAll() noexcept;
-    /// Only checks: freeing memory finishes all streams.
+    /// Only checks the stream: freeing memory waits for all streams anyway.
     void recordUse(StreamHandle stream);
 
     void record(const SharedEvent &event, StreamHandle stream);

@@ -78,7 +78,7 @@ unsigned freshSeed() {
 /// A device lost in the middle of a run fails all later requests.
 void requireNotLost() { DNDS_CHECK(!emulatedDevicePretends("lost"), StateError, "emulated device: it is lost"); }
 
-/// First bytes of a handle; the rest is an EmulatedShare.
+/// Marks the first bytes of a handle; an EmulatedShare follows.
 constexpr std::uint64_t handleMark = 0x444E4453454D5531; // "DNDSEMU1"
 
 } // namespace

@@ -43,8 +43,8 @@ int deviceCount() {
 std::atomic<int> chosenDevice{-1};
 std::mutex choosing;
 
-/// Chooses, and starts to use the device: a mode that keeps this process from it shows here, and MPI libraries require
-/// it before they start.
+/// Selects the device and initialises it: an exclusive compute mode fails here, and MPI libraries require an
+/// initialised device before they start.
 void choose(int number) {
     const BesideCaptures beside;
     cudaError_t status = cudaSetDevice(number);
@@ -62,8 +62,8 @@ void choose(int number) {
     chosenDevice = number;
 }
 
-/// On the first use, where useDevice was not called: ranks of a machine would all take device 0. A device that the
-/// program chose by cudaSetDevice in this thread is kept, but for device 0, CUDA's default.
+/// Chooses the device at the first use without useDevice, since all ranks of a machine would otherwise take device 0.
+/// Keeps a device that the program chose in this thread by cudaSetDevice, except device 0, CUDA's default.
 int chooseByLauncher(int current) {
     const int count = deviceCount();
     const int number = current != 0 ? current : rankByLauncher() % count;
@@ -101,7 +101,7 @@ std::string identityOf(const cudaDeviceProp &properties) {
 } // namespace
 
 void throwFailure(cudaError_t status, std::string_view what) {
-    static_cast<void>(cudaGetLastError()); // or the next call would report this error again
+    static_cast<void>(cudaGetLastError()); // clears the error, which the next call would report again
     const std::string message =
         fmt::format("CUDA: {} failed: {} ({})", what, cudaGetErrorString(status), cudaGetErrorName(status));
     if (status == cudaErrorMemoryAllocation)
@@ -154,7 +154,7 @@ std::string sharedScheduler() {
 
 bool loadsKernelsLazily() {
     requireDevice("ask when it loads kernels");
-    // The driver is asked, since CUDA_MODULE_LOADING counts only where it is set before the driver starts.
+    // Asks the driver: CUDA_MODULE_LOADING only takes effect if it is set before the driver starts.
     void *query = nullptr;
     cudaDriverEntryPointQueryResult found = cudaDriverEntryPointSymbolNotFound;
 #if CUDART_VERSION >= 12050
@@ -165,7 +165,7 @@ bool loadsKernelsLazily() {
           "asking when kernels are loaded");
 #endif
     if (found != cudaDriverEntryPointSuccess)
-        return false;       // a driver from before lazy loading
+        return false;       // the driver predates lazy loading
     constexpr int lazy = 2; // CU_MODULE_LAZY_LOADING
     int mode = lazy;
     DNDS_CHECK(reinterpret_cast<int (*)(int *)>(query)(&mode) == 0, StateError,

@@ -38,7 +38,7 @@ void *allocateSlab(std::size_t bytes) {
     return pointer;
 }
 
-/// One pool per device used by this process. Never destroyed, as the driver may end before the last array.
+/// One pool for each device that this process uses. Never destroyed: the driver may shut down before the last array.
 struct Pools {
     std::mutex mutex;
     std::map<int, MemoryPool> pools;
@@ -81,13 +81,13 @@ constexpr std::uint64_t handleMark = 0x444E445343554431; // "DNDSCUD1"
 struct Shared {
     std::uint64_t mark;
     ProcessKey process;
-    std::uint64_t address; ///< in the process that shares
+    std::uint64_t address; ///< address in the sharing process
     std::uint64_t offset;  ///< from the start of the whole allocation that CUDA shares
     cudaIpcMemHandle_t memory;
 };
 static_assert(sizeof(Shared) <= sizeof(SharedHandle));
 
-/// Open slabs of other processes: CUDA opens each once.
+/// Slabs of other processes that are open: CUDA opens each only once.
 struct OpenSlabs {
     struct Slab {
         std::byte *base;
@@ -96,7 +96,7 @@ struct OpenSlabs {
     using Name = std::pair<ProcessKey, std::array<char, sizeof(cudaIpcMemHandle_t)>>;
     std::mutex mutex;
     std::map<Name, Slab> slabs;
-    std::multimap<const void *, Name> pointers; ///< handed out
+    std::multimap<const void *, Name> pointers; ///< pointers handed out
 
     static OpenSlabs &instance() {
         static auto *slabs = new OpenSlabs;
@@ -134,7 +134,7 @@ void deallocate(void *pointer) noexcept {
         for (auto &[device, pool] : pools.pools)
             if (pool.deallocate(pointer))
                 return;
-    } catch (const Error &) { // at process exit the driver may be gone before the last array: nothing to free
+    } catch (const Error &) { // at exit the driver may shut down before the last array: nothing to free
         return;
     }
     std::terminate(); // a double free, or not device memory
@@ -247,7 +247,7 @@ void closeShared(void *pointer) noexcept {
         requireDevice("close device memory of another process");
         const BesideCaptures beside;
         static_cast<void>(cudaIpcCloseMemHandle(slab->second.base));
-    } catch (const Error &) { // the driver is gone, and so is the memory
+    } catch (const Error &) { // the driver has shut down, which freed the memory
     }
     open.slabs.erase(slab);
 }

@@ -35,7 +35,7 @@ void *MemoryPool::tryAllocate(std::size_t bytes, std::size_t alignment) {
     for (auto slab = slabs_.begin(); slab != slabs_.end(); ++slab)
         if (void *pointer = allocateIn(slab, bytes, alignment))
             return pointer;
-    // Large allocations get a slab of their own, so that it can be freed; whole megabytes, as the driver maps them.
+    // Large allocations get their own slab, so that it can be freed; sizes are whole megabytes, the driver's unit.
     constexpr std::size_t granularity = std::size_t{2} << 20;
     const std::size_t size = bytes > slabBytes / 2 ? (bytes + granularity - 1) / granularity * granularity : slabBytes;
     auto *memory = static_cast<std::byte *>(source_.allocate(size));
@@ -49,7 +49,7 @@ void *MemoryPool::allocate(std::size_t bytes, std::size_t alignment) {
     takeBackPassed();
     if (void *pointer = tryAllocate(bytes, alignment))
         return pointer;
-    // Not for the whole device: that would void a graph that another thread captures.
+    // Does not synchronise the device, which would invalidate a graph that another thread captures.
     for (takeBackPassed(); !waiting_.empty(); takeBackPassed())
         std::this_thread::yield();
     freeUnused();

@@ -12,18 +12,18 @@
 
 namespace DNDS::Device {
 
-/// Hands out ranges of large allocations ("slabs"), and reuses freed ones without waiting for the device: a freed range
-/// may be reused when a fence made at that time has been passed. Knows nothing about CUDA, so it can be tested
-/// anywhere. Not thread-safe. O(slabs + free ranges).
+/// Hands out ranges of large allocations ("slabs") and reuses freed ranges without waiting for the device: a range is
+/// reusable once the fence made when it was freed has passed. Independent of CUDA, so that it can be tested anywhere.
+/// Not thread-safe. O(slabs + free ranges).
 class MemoryPool {
   public:
-    /// Allocates slabs, and tells when all work queued so far has run.
+    /// Allocates slabs, and reports when all work queued so far has run.
     struct Source {
-        std::function<void *(std::size_t bytes)> allocate; ///< null without room
+        std::function<void *(std::size_t bytes)> allocate; ///< returns null when out of memory
         std::function<void(void *)> free;
-        std::function<std::function<bool()>()> fence; ///< makes a function that returns whether it has been passed
+        std::function<std::function<bool()>()> fence; ///< makes a function that tells whether the fence has passed
     };
-    /// The slab around an address.
+    /// The slab that contains an address.
     struct Place {
         void *slab = nullptr;
         std::size_t offset = 0;
@@ -33,11 +33,11 @@ class MemoryPool {
 
     explicit MemoryPool(Source source) : source_(std::move(source)) {}
 
-    /// Null if there is no room, even after all fences were waited for and unused slabs freed.
+    /// Returns null when out of memory, even after waiting for all fences and freeing unused slabs.
     void *allocate(std::size_t bytes, std::size_t alignment);
     /// False if `pointer` is not from `allocate`.
     bool deallocate(void *pointer);
-    /// The slab of memory from `allocate`; null elsewhere.
+    /// The slab that holds `pointer`, or null if it is not from `allocate`.
     Place placeOf(const void *pointer) const;
 
     std::size_t slabs() const noexcept { return slabs_.size(); }
@@ -46,9 +46,9 @@ class MemoryPool {
     struct Slab {
         std::size_t bytes;
         BlockAllocator ranges;
-        std::map<std::size_t, std::size_t> used; ///< begin -> bytes, including those that wait for a fence
+        std::map<std::size_t, std::size_t> used; ///< begin -> bytes, including ranges that wait for a fence
     };
-    using Slabs = std::map<const std::byte *, Slab>; ///< by address
+    using Slabs = std::map<const std::byte *, Slab>; ///< keyed by address
     struct Waiting {
         void *pointer;
         std::function<bool()> passed;
@@ -62,7 +62,7 @@ class MemoryPool {
 
     Source source_;
     Slabs slabs_;
-    std::vector<Waiting> waiting_; ///< in the order in which they were freed
+    std::vector<Waiting> waiting_; ///< in the order of freeing
 };
 
 } // namespace DNDS::Device

@@ -22,7 +22,7 @@ cudaEvent_t native(EventHandle event) {
     return reinterpret_cast<cudaEvent_t>(event);
 }
 
-/// The end of what a stream held when this was made.
+/// Marks the end of the work that a stream held when this was made.
 class RecordedEvent {
   public:
     explicit RecordedEvent(cudaStream_t stream) {
@@ -36,7 +36,7 @@ class RecordedEvent {
     RecordedEvent &operator=(const RecordedEvent &) = delete;
     ~RecordedEvent() { static_cast<void>(cudaEventDestroy(event_)); }
 
-    /// Also true after an error of the device: no work runs any more, and the next call of CUDA says why.
+    /// Also true after a device error, when no work runs any more; the next CUDA call reports the reason.
     bool passed() const noexcept {
         if (cudaEventQuery(event_) != cudaErrorNotReady)
             return true;
@@ -51,9 +51,9 @@ using SharedRecord = std::shared_ptr<const RecordedEvent>;
 
 /// The streams of this process. Never destroyed, as arrays may outlive anything else.
 struct Streams {
-    std::mutex mutex; ///< also held where a stream of DNDS may begin or join a capture: none does while all are asked
+    std::mutex mutex; ///< also held where a stream may begin or join a capture, so that none does during a query of all
     std::set<cudaStream_t> streams{nullptr};
-    std::vector<SharedRecord> uses; ///< by other streams, as far as they have not been seen to have passed
+    std::vector<SharedRecord> uses; ///< uses by other streams that have not been seen to pass
 
     static Streams &instance() {
         static auto *streams = new Streams;
@@ -70,7 +70,7 @@ bool captures(cudaStream_t stream) {
     return status != cudaStreamCaptureStatusNone;
 }
 
-/// Whether the default stream must not be used, as a program captures a stream that synchronises with it.
+/// Whether the default stream is unusable because the program captures a stream that synchronises with it.
 bool defaultStreamIsClosed() {
     cudaStreamCaptureStatus status = cudaStreamCaptureStatusNone;
     const cudaError_t answer = cudaStreamIsCapturing(nullptr, &status);
@@ -234,7 +234,7 @@ GraphHandle endCapture(StreamHandle stream) {
     check(cudaStreamEndCapture(native(stream), &graph),
           "ending the capture of a graph (streams that joined must be joined back by events, and nothing may be "
           "waited for meanwhile)");
-    // Else all kernels would run with the priority of the stream that the graph is launched on.
+    // Without it, all kernels would run with the priority of the stream that launches the graph.
     const cudaError_t status =
         cudaGraphInstantiate(&result->executable, graph, cudaGraphInstantiateFlagUseNodePriority);
     static_cast<void>(cudaGraphDestroy(graph));

@@ -1,5 +1,5 @@
 /// @file Streams.hpp
-/// @brief What the memory pool needs to know about the streams of this process.
+/// @brief Stream queries for the memory pool.
 #pragma once
 
 #include "DNDS/Device/Hooks.hpp"
@@ -12,8 +12,8 @@ namespace DNDS::Device {
 
 inline cudaStream_t native(StreamHandle stream) { return reinterpret_cast<cudaStream_t>(stream); }
 
-/// Lets calls of this thread pass while another thread captures a graph in CUDA's default mode, as user code and
-/// PyTorch do: otherwise a query or an allocation here would fail and void that graph. Not for what is captured itself.
+/// Lets this thread call CUDA while another thread captures a graph in CUDA's default mode, as user code and PyTorch
+/// do: queries and allocations would otherwise fail and invalidate that graph. Not for captured code.
 class BesideCaptures {
   public:
     BesideCaptures() noexcept { exchange(); }
@@ -24,11 +24,11 @@ class BesideCaptures {
   private:
     void exchange() noexcept { static_cast<void>(cudaThreadExchangeStreamCaptureMode(&mode_)); }
 
-    cudaStreamCaptureMode mode_ = cudaStreamCaptureModeRelaxed; ///< of the thread, while this object exists
+    cudaStreamCaptureMode mode_ = cudaStreamCaptureModeRelaxed; ///< the thread's mode while this exists
 };
 
-/// A function that returns whether all work has run that is queued now on the default stream, on streams made here, and
-/// on others at their last `recordUse`. Work being captured does not count: it has not been queued.
+/// Makes a function that tells whether all work has run that is now queued on the default stream and our own streams,
+/// and on other streams up to their last `recordUse`. Work being captured is not queued and does not count.
 std::function<bool()> makeFence();
 
 } // namespace DNDS::Device

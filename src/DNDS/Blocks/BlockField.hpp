@@ -12,21 +12,21 @@
 
 namespace DNDS {
 
-/// Where the components of a cell are.
+/// Placement of a cell's components.
 enum class ComponentOrder : unsigned char {
-    Inside, ///< behind each other, cell by cell (AoS)
-    Outside ///< one box of cells a component (SoA)
+    Inside, ///< adjacent, cell by cell (AoS)
+    Outside ///< one box of cells for each component (SoA)
 };
 
-/// What a field on blocks has besides its name.
+/// Options of a BlockField.
 struct BlockFieldOptions {
     GhostWidths ghosts{};
     rowsize components = 1;
     ComponentOrder order = ComponentOrder::Inside;
 };
 
-/// Values of type `T` on all cells of a grid: one allocation a rank, a view a block. What AMReX calls a MultiFab, and
-/// `exchangeGhosts` FillBoundary. Move-only. Memory starts out zero.
+/// Values of type `T` on all cells of a grid: one allocation per rank, one view per block. AMReX calls this a MultiFab,
+/// and `exchangeGhosts` FillBoundary. Move-only. Memory is initially zero.
 ///
 ///     const auto grid = BlockGrid::blocksOf(comm, {"box", Box::ofShape(shape), {true, true, true}}, {32, 32, 32});
 ///     BlockField<real> u("u", comm, grid, {.ghosts = {1, 1, 1}, .components = 5});
@@ -34,14 +34,14 @@ struct BlockFieldOptions {
 ///     for (int b = 0; b < u.blocks(); ++b)
 ///         advance(u.view(b));                               // v(i, j, k, component)
 ///
-/// `T` is trivially copyable and not bool. Fields made of one BlockPattern share it, and can be exchanged together in
-/// one message a peer (ExchangeGroup).
+/// `T` is trivially copyable and not bool. Fields made from one BlockPattern share it, and can be exchanged together
+/// with one message per peer (ExchangeGroup).
 template <class T>
 class BlockField : public BlockFieldCore {
   public:
     using Element = T;
 
-    /// A field of nothing; all but assignment throws StateError.
+    /// An empty field; every call except assignment throws StateError.
     BlockField() = default;
     /// Collective. Throws as BlockPattern::make, ArgumentError for fewer than 1 component, MemoryError.
     BlockField(std::string name, const CommunicatorView &comm, std::shared_ptr<const BlockGrid> grid,
@@ -50,8 +50,8 @@ class BlockField : public BlockFieldCore {
                      BlockPattern::make(comm, std::move(grid), options.ghosts,
                                         options.order == ComponentOrder::Outside ? options.components : 0),
                      options.components) {}
-    /// On a pattern that other fields may have, too, and whose communicator `comm` is. `components` are inside the
-    /// cells; where the pattern has components outside it is their number. Collective. Throws as above.
+    /// Uses a pattern that other fields may share; `comm` is its communicator. `components` are inside the cells; if
+    /// the pattern has components outside, it is their number. Collective. Throws as above.
     BlockField(std::string name, const CommunicatorView &comm, const std::shared_ptr<const BlockPattern> &pattern,
                rowsize components = 1) {
         comm.guarded([&] {
@@ -72,7 +72,7 @@ class BlockField : public BlockFieldCore {
         requireMade();
         return static_cast<int>(blockPattern()->blocks().size());
     }
-    /// The number in the grid of the rank's block `local`, its cells and its place in memory.
+    /// The block's number in the grid, its cells and its place in memory; `local` counts this rank's blocks from 0.
     const BlockMemory &block(int local) const { return memoryOf(local); }
 
     /// A view of the rank's block `local` on the host; the device side becomes stale. O(1). Throws StaleError where the
@@ -91,7 +91,7 @@ class BlockField : public BlockFieldCore {
         return viewOf(std::as_const(*array_).template deviceView<backend>().data(), memory);
     }
 
-    /// All rows of all blocks of this rank: cells and ghosts (see BlockPattern). For writers and the like.
+    /// All rows of this rank's blocks, cells and ghosts (see BlockPattern). For writers and similar code.
     ParArray<T, DynamicSize> &array() {
         requireMade();
         return *array_;
@@ -112,7 +112,7 @@ class BlockField : public BlockFieldCore {
         array().swapData(other.array());
     }
 
-    /// A view of the rank's block `memory` in other memory that is laid out as the field's own: a copy. Local, O(1).
+    /// A view of the block `memory` in `all`, a copy of the field's memory with the same layout. Local, O(1).
     template <class U>
     BlockView<U> viewOf(U *all, const BlockMemory &memory) const {
         const index width = array_->width();

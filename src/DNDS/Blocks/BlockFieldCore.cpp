@@ -8,7 +8,7 @@ namespace DNDS {
 
 ExchangeMember BlockFieldCore::member() const {
     requireMade();
-    // Cells and ghosts are rows of one array: it is father and son.
+    // Cells and ghosts are rows of one array, which serves as father and as son.
     const auto layout = [array = data_](MemorySpace space, Access access, RowLayout &into) {
         array->rowLayout(space, access, into);
     };
@@ -69,7 +69,7 @@ void BlockFieldCore::finishExchangeGhosts(Device::StreamHandle consumer) { inFli
 
 Exchange &BlockFieldCore::inFlight() {
     requireMade();
-    PersistentExchange &started = onDevice_.inFlight() ? onDevice_ : onHost_; // whatever side it is on by now
+    PersistentExchange &started = onDevice_.inFlight() ? onDevice_ : onHost_; // the side it is on now
     DNDS_CHECK(started.inFlight(), StateError, "no exchange of the ghosts of '{}' is under way: start one first",
                data_->label());
     return *started.get(data_->label());

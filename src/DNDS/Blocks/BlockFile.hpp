@@ -1,5 +1,5 @@
 /// @file BlockFile.hpp
-/// @brief Fields on blocks in files: NetCDF, and boxes and rows for all other formats.
+/// @brief Fields on blocks in files: NetCDF directly, other formats through boxes and rows.
 #pragma once
 
 #include "DNDS/Blocks/BlockField.hpp"
@@ -16,9 +16,9 @@
 
 namespace DNDS {
 
-/// The shape that a field has in a file: cells of its index space, and its components, if there are several, as the
-/// last dimension (the first, where they are outside). Local. Throws ArgumentError for several index spaces: write each
-/// as rows, or with files of their own.
+/// The shape of a field in a file: the cells of its index space, then its components, if there are several (first if
+/// they are outside). Local. Throws ArgumentError for several index spaces: write each as rows, or to a file of its
+/// own.
 template <class T>
 std::vector<index> fileShape(const BlockField<T> &field) {
     const BlockGrid &grid = *field.grid();
@@ -32,9 +32,9 @@ std::vector<index> fileShape(const BlockField<T> &field) {
     return shape;
 }
 
-/// This rank's cells, block by block, as boxes of a file, for all that takes slabs (NetCDF, `readRawFile`,
-/// `writeHdfDataset`, ...). `leading` are places in dimensions of the file before the field's, a step of time for
-/// example. They point into the field's host memory: valid as a view. Local. Throws as `fileShape` and
+/// This rank's cells as boxes of a file, block by block, for functions that take slabs (NetCDF, `readRawFile`,
+/// `writeHdfDataset`, ...). `leading` are indices in file dimensions that precede the field's, such as a time step.
+/// Slabs point into the field's host memory and are valid as long as a view. Local. Throws as `fileShape` and
 /// BlockField::view.
 template <class Field>
 auto fileSlabs(Field &field, const std::vector<index> &leading = {}) {
@@ -111,8 +111,8 @@ void readNetcdf(const NetcdfReader &file, std::string_view name, BlockField<T> &
     file.read(name, slabs, options);
 }
 
-/// Writes a field's cells to a variable that was declared with the field's shape, after the places `leading`: a step of
-/// an unlimited dimension. Collective. @throws on all ranks as NetcdfWriter::write; StaleError.
+/// Writes a field's cells to a variable declared with the field's shape, at the indices `leading`, such as a step of an
+/// unlimited dimension. Collective. @throws on all ranks as NetcdfWriter::write; StaleError.
 template <class T>
 void writeNetcdf(NetcdfWriter &file, std::string_view name, const BlockField<T> &field,
                  const std::vector<index> &leading = {}) {
@@ -158,7 +158,7 @@ struct CellRows {
 
 namespace Detail {
 
-/// Calls `visit(cell, stride)` for this rank's cells, block by block: the first component, and what the next is away.
+/// Calls `visit(cell, stride)` for this rank's cells, block by block: the first component and the distance to the next.
 template <class Field, class Visit>
 void forEachOwnCell(Field &field, Visit &&visit) {
     for (int b = 0; b < field.blocks(); ++b) {
@@ -210,7 +210,7 @@ CellRows<T> cellRows(const BlockField<T> &field) {
     return rows;
 }
 
-/// The inverse. Local. Throws LayoutError for other numbers of rows or components than the field has.
+/// The inverse. Local. Throws LayoutError if the number of rows or components differs from the field's.
 template <class T>
 void setCells(BlockField<T> &field, const CellRows<T> &rows) {
     const auto cells = static_cast<index>(cellIds(field).size());

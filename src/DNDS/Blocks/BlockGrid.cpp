@@ -34,7 +34,7 @@ BlockGrid::Bins::Bins(std::span<const Block> all, int space, int dims) {
         sizes[k] = std::max<index>(1, static_cast<index>(std::ceil(mean[k] / inBins * coarser)));
         counts[k] = (bounds.extent(d) + sizes[k] - 1) / sizes[k];
     }
-    // Spaces that are thin in some dimensions get their coarser bins in the others.
+    // Spaces that are thin in some dimensions get coarser bins in the others.
     while (inBins > 0 && static_cast<double>(Box(dims, {}, counts).size()) > 8 * inBins + 64) {
         const auto most = static_cast<std::size_t>(std::ranges::max_element(counts) - counts.begin());
         sizes[most] *= 2;
@@ -127,7 +127,7 @@ void BlockGrid::checkBlocks() const {
         DNDS_CHECK(block.cells.dims == dims() && !block.cells.empty() && space.cells.contains(block.cells),
                    ArgumentError, "block {}, {}, is not in index space '{}', {}, or has no cells", b,
                    toString(block.cells), space.name, toString(space.cells));
-        constexpr int mostRanks = 1 << 24; // some bytes are kept for each
+        constexpr int mostRanks = 1 << 24; // each takes a few bytes
         DNDS_CHECK(block.rank >= 0 && block.rank < mostRanks, ArgumentError,
                    "block {} is on rank {}: ranks are numbered from 0 to {}", b, block.rank, mostRanks - 1);
     }
@@ -232,7 +232,7 @@ void BlockGrid::visitBlocks(int space, const Box &box, const std::function<void(
             const Box common = blocks_[toSize(bins.blocks[k])].cells.intersect(box);
             if (common.empty())
                 continue;
-            // A block is in several bins: it is visited in the first of those that are looked at.
+            // A block may be in several bins; it is visited in the first of the bins that are searched.
             const Box first = bins.binsOf(common);
             if (first.lower == bin)
                 visit(bins.blocks[k], common);

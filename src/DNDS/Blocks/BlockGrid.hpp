@@ -1,5 +1,5 @@
 /// @file BlockGrid.hpp
-/// @brief Boxes of cells in index spaces, which rank has which, and who touches whom.
+/// @brief Boxes of cells in index spaces, their ranks and their neighbours.
 #pragma once
 
 #include "DNDS/Blocks/CutBox.hpp"
@@ -16,24 +16,24 @@
 
 namespace DNDS {
 
-/// The cells of a box, numbered from its lower corner, that blocks are cut from: the grid of a file, or one zone of a
-/// grid of several.
+/// The box of cells, numbered from its lower corner, that blocks are cut from: the grid of a file, or one zone of a
+/// grid of several zones.
 struct IndexSpace {
     std::string name;
-    Box cells;                                 ///< its lower corner is the origin of the numbers, often 0
-    std::array<bool, maxBlockDims> periodic{}; ///< whether what follows the last cell of a dimension is the first
+    Box cells;                                 ///< the lower corner is the origin of the numbering, often 0
+    std::array<bool, maxBlockDims> periodic{}; ///< whether the last cell of a dimension is followed by the first
 };
 
-/// One box of cells, and the rank that computes it.
+/// One box of cells and the rank that computes it.
 struct Block {
     Box cells;
     int rank = 0;
     int space = 0;
 };
 
-/// Faces of two index spaces (or of one, twice) that touch vertex by vertex, as a CGNS 1-to-1 connection says it.
-/// Vertices are numbered as cells are: the cell c lies between the vertices c and c + 1 (CGNS files number from 1).
-/// One entry serves both directions.
+/// Faces of two index spaces (or two of one) that touch vertex by vertex, as in a CGNS 1-to-1 connection. Vertices are
+/// numbered like cells: cell c lies between the vertices c and c + 1 (CGNS files number from 1). One entry serves both
+/// directions.
 struct Connection {
     int space = 0;
     IndexVector begin{}; ///< first vertex of the face; begin and end are equal in one dimension
@@ -41,7 +41,7 @@ struct Connection {
     int other = 0;
     IndexVector otherBegin{}; ///< the vertex of the other space at `begin`
     /// Entry d is +-(a + 1) where dimension d runs along dimension a of the other space, forwards or backwards. One
-    /// entry may be 0, as in files: it is found from the faces.
+    /// entry may be 0, as in files: it is derived from the faces.
     std::array<int, maxBlockDims> transform{1, 2, 3, 4};
 };
 
@@ -49,40 +49,40 @@ struct Connection {
 struct GhostRegion {
     Box ghosts;              ///< in the numbers of the block's own index space; outside of its cells
     int source = 0;          ///< number of the block that owns the cells
-    IndexTransform toSource; ///< from those numbers to cells of the source, in the numbers of its index space
+    IndexTransform toSource; ///< maps those numbers to cells of the source, in the numbers of its index space
 };
 
-/// All blocks of a grid, known to all ranks. Immutable; shared by the fields on it. What AMReX calls a BoxArray with
-/// its DistributionMapping, and Geometry's periodicity. Memory: O(blocks) a rank.
+/// All blocks of a grid, known to all ranks. Immutable; shared by the fields on it. AMReX's BoxArray,
+/// DistributionMapping and periodicity in one object. Memory: O(blocks) per rank.
 ///
-/// A ghost cell is a copy of the one cell that it stands for: through periodic directions as often as it takes, and
-/// through connections. Outside of the index space in more than one dimension (at edges and corners of a space) it is
-/// reached through the connection of the lowest dimension first, and from there on by the same rule; where that ends
-/// nowhere, through the next dimension. So at edges where three or five spaces meet ghosts are the cells of one of the
-/// neighbours of the neighbour. Ghosts that stand for no cell (walls, holes) belong to the user: exchanges leave them
-/// alone.
+/// A ghost cell is a copy of at most one cell, found through any number of periodic directions and
+/// connections. A ghost outside the index space in several dimensions (at edges and corners) is sought
+/// through the connection of the lowest dimension first, and beyond it by the same rule; if that fails,
+/// through the next dimension. At edges where three or five spaces meet, ghosts are thus cells of a
+/// neighbour's neighbour. Ghosts that are copies of no cell (walls, holes) belong to the user: exchanges
+/// leave them unchanged.
 class BlockGrid {
   public:
-    /// Any blocks on any ranks. Local; all ranks give the same. Throws ArgumentError naming the entry for blocks that
-    /// overlap or leave their index space, ranks below 0, dimensions that differ, connections that do not lie on faces
-    /// of both spaces, whose transform is none, or that fold one space onto another.
+    /// Arbitrary blocks on arbitrary ranks. Local; all ranks pass the same. Throws ArgumentError naming the entry for
+    /// blocks that overlap or leave their index space, negative ranks, dimensions that differ, and connections that are
+    /// not on faces of both spaces, have an invalid transform or fold one space onto another.
     static std::shared_ptr<const BlockGrid> make(std::vector<IndexSpace> spaces, std::vector<Block> blocks,
                                                  std::vector<Connection> connections = {});
 
-    /// One block a rank, in parts of nearly equal size; see `PartsChoice`. Ranks on a node get neighbouring parts.
-    /// Ranks have no block where there are more than cells (or than `options.ranks`). Collective. Throws on all ranks
-    /// ArgumentError for parts that are more than ranks.
+    /// One block per rank, of nearly equal size; see `PartsChoice`. Ranks of a node get neighbouring parts. Ranks
+    /// beyond the number of cells (or beyond `options.ranks`) get no block. Collective. Throws ArgumentError on all
+    /// ranks if there are more parts than ranks.
     static std::shared_ptr<const BlockGrid> cut(const CommunicatorView &comm, const IndexSpace &space,
                                                 const CutOptions &options = {});
 
-    /// The same for a shape, which is checked on all ranks together: an index space from 0.
+    /// The same for an index space of this shape that starts at 0; all ranks check the shape together.
     static std::shared_ptr<const BlockGrid> cut(const CommunicatorView &comm, std::span<const index> shape,
                                                 const std::array<bool, maxBlockDims> &periodic,
                                                 const CutOptions &options = {});
 
-    /// Blocks of `blockShape` cells (smaller ones at the upper ends), ordered along a space-filling curve that is then
-    /// cut into as many cells for each rank as possible. Index spaces, of which there may be several that touch, follow
-    /// each other. Collective. Throws on all ranks ArgumentError for extents below 1, or as `make`.
+    /// Blocks of `blockShape` cells (smaller at the upper ends), ordered along a space-filling curve that is cut into
+    /// shares of nearly equal numbers of cells. Several index spaces, which may touch, follow each other. Collective.
+    /// Throws on all ranks ArgumentError for extents below 1, or as `make`.
     static std::shared_ptr<const BlockGrid> blocksOf(const CommunicatorView &comm,
                                                      const std::vector<IndexSpace> &spaces,
                                                      std::span<const index> blockShape,
@@ -98,34 +98,34 @@ class BlockGrid {
     BlockGrid &operator=(const BlockGrid &) = delete;
     ~BlockGrid();
 
-    /// As it was made: dimensions, index spaces, and how these are connected. Local.
+    /// Dimensions, index spaces and connections with which it was made. Local.
     int dims() const noexcept { return spaces_.front().cells.dims; }
     const std::vector<IndexSpace> &spaces() const noexcept { return spaces_; }
     const std::vector<Connection> &connections() const noexcept { return connections_; }
     /// All blocks, of all ranks.
     const std::vector<Block> &blocks() const noexcept { return blocks_; }
     const Block &block(int number) const;
-    /// Numbers of the blocks of one rank, ascending: the order in which the rank has them in memory. O(1).
+    /// The numbers of one rank's blocks, ascending, which is their order in memory. O(1).
     std::span<const int> blocksOfRank(int rank) const;
-    /// How many ranks it needs: one more than the highest that a block names.
+    /// The number of ranks that it needs: one more than the highest rank of a block.
     int ranks() const noexcept { return static_cast<int>(rankStarts_.size()) - 1; }
     index totalCells() const noexcept { return totalCells_; }
 
     /// The block that owns a cell of an index space, or -1. O(blocks nearby).
     int ownerOf(const IndexVector &cell, int space = 0) const;
-    /// Calls `visit(block, common)` for the blocks of an index space that have cells in `box`, periods not applied.
+    /// Calls `visit(block, common)` for the blocks of an index space with cells in `box`, ignoring periods.
     /// O(blocks nearby).
     void visitBlocks(int space, const Box &box, const std::function<void(int, const Box &)> &visit) const;
-    /// Where the ghosts of a block come from; regions do not overlap, and ghosts in none of them stand for no cell.
-    /// Any widths are right, also wider than blocks or periods. O(regions x blocks nearby). Throws ArgumentError where
-    /// they reach through 1000 periods or connections.
+    /// The sources of a block's ghosts; regions do not overlap, and ghosts in none of them are copies of no cell.
+    /// Widths may exceed blocks and periods. O(regions x blocks nearby). Throws ArgumentError if ghosts reach through
+    /// 1000 periods or connections.
     std::vector<GhostRegion> ghostRegions(int block, const GhostWidths &widths) const;
 
-    /// How it was cut and what each rank has, for people. Local.
+    /// A readable description of the cut and of each rank's part. Local.
     std::string describe() const;
-    /// Equal where the grids are; for checks that ranks agree. O(blocks) once.
+    /// Equal for equal grids, to check that ranks agree. O(blocks) once.
     std::uint64_t signature() const noexcept { return signature_; }
-    /// Equal where the cells of all index spaces have the same numbers, whatever the blocks and ranks:
+    /// Equal if the cells of all index spaces have the same numbers, whatever the blocks and ranks: for
     /// `CheckpointOptions::mesh` of a checkpoint of cells. Local. O(index spaces).
     std::uint64_t cellsSignature() const;
 
@@ -148,13 +148,13 @@ class BlockGrid {
     std::vector<IndexSpace> spaces_;
     std::vector<Block> blocks_;
     std::vector<Connection> connections_;
-    std::vector<std::vector<Passage>> passages_; ///< of each space, in the order in which they are tried
-    std::vector<Bins> bins_;                     ///< of each space: which blocks are where
+    std::vector<std::vector<Passage>> passages_; ///< passages of each space, in the order of trial
+    std::vector<Bins> bins_;                     ///< bins of each space, which locate its blocks
     std::vector<int> ofRank_;
     std::vector<std::size_t> rankStarts_;
     index totalCells_ = 0;
     std::uint64_t signature_ = 0;
-    std::string how_; ///< it was cut
+    std::string how_; ///< description of the cut
 };
 
 } // namespace DNDS

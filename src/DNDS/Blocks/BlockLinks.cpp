@@ -16,7 +16,7 @@ static_assert(RowBox::loops == maxBlockDims + 1, "components outside, then the d
 constexpr std::size_t wordsOfRowBox = 1 + 2 * RowBox::loops;
 constexpr std::size_t wordsOfLink = 2 + wordsOfRowBox; ///< the blocks of the ghosts and of the cells, then the rows
 
-/// As numbers for messages, and back.
+/// Converts boxes of rows to numbers for messages, and back.
 std::array<index, wordsOfRowBox> boxWordsOf(const RowBox &rows) {
     std::array<index, wordsOfRowBox> words{rows.first};
     std::ranges::copy(rows.counts, words.begin() + 1);
@@ -31,7 +31,7 @@ RowBox boxFromWords(std::span<const index> words) {
     return rows;
 }
 
-/// The rows of what `toBlock` makes of `box`, in the order of the cells of `box`.
+/// The rows of the image of `box` under `toBlock`, in the order of the cells of `box`.
 RowBox boxRowsOf(const Box &box, const IndexTransform &toBlock, const BlockMemory &memory, rowsize componentsOutside) {
     IndexVector strides{};
     index stride = 1;
@@ -55,7 +55,7 @@ RowBox boxRowsOf(const Box &box, const IndexTransform &toBlock, const BlockMemor
     return rows;
 }
 
-/// The blocks of one rank in its memory.
+/// The memory of one rank's blocks.
 std::vector<BlockMemory> memoryOfRank(const BlockGrid &grid, int rank, const GhostWidths &ghosts,
                                       rowsize componentsOutside) {
     std::vector<BlockMemory> all;
@@ -77,7 +77,7 @@ std::vector<BlockMemory> memoryOfRank(const BlockGrid &grid, int rank, const Gho
     return all;
 }
 
-/// The ghosts of this rank by owner: links, and the same as words for the owner.
+/// The ghosts of this rank by owner: as links, and as words for the owner.
 struct GhostLinks {
     std::vector<BlockLink> links;
     std::vector<index> words;
@@ -86,7 +86,7 @@ struct GhostLinks {
 std::map<int, GhostLinks> ghostsByOwner(const BlockGrid &grid, std::span<const BlockMemory> blocks,
                                         const GhostWidths &ghosts, rowsize componentsOutside) {
     std::map<int, GhostLinks> byOwner;
-    std::map<int, std::map<int, BlockMemory>> known; // of each owner, by block
+    std::map<int, std::map<int, BlockMemory>> known; // memory of each owner's blocks
     const IndexTransform here = IndexTransform::translation(grid.dims(), {});
     for (const BlockMemory &block : blocks)
         for (const GhostRegion &region : grid.ghostRegions(block.block, ghosts)) {

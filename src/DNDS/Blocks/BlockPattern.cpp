@@ -23,12 +23,12 @@ ExchangePattern::PeerBoxes boxesOf(std::span<const PeerLinks> peers) {
     return boxes;
 }
 
-/// Patterns of a communicator by what they are made of, as long as somebody has them.
+/// The patterns of a communicator that are in use, by their ingredients.
 struct KnownPatterns {
     std::map<std::uint64_t, std::weak_ptr<const BlockPattern>> byKey;
 };
 
-/// Where the pattern of `key` is or belongs. Collective the first time.
+/// The entry for the pattern of `key`. Collective at the first call.
 std::weak_ptr<const BlockPattern> &knownPattern(CommunicatorContext &context, std::uint64_t key) {
     auto &known = context.attach<KnownPatterns>([] { return std::make_shared<KnownPatterns>(); });
     std::erase_if(known.byKey, [](const auto &entry) { return entry.second.expired(); });
@@ -54,7 +54,7 @@ std::shared_ptr<const BlockPattern> BlockPattern::make(const CommunicatorView &c
         made->blocks_ = links.blocks;
         made->rows_ = made->blocks_.empty() ? 0 : made->blocks_.back().firstRow + made->blocks_.back().rows;
         made->exchange_ = ExchangePattern::fromBoxes(context, [&] {
-            // Cells and their ghosts are one memory.
+            // Cells and their ghosts lie in one allocation.
             return ExchangePattern::Boxes{made->rows_, made->rows_, boxesOf(links.given), boxesOf(links.received)};
         });
         place = made;

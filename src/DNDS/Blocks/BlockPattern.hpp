@@ -1,5 +1,5 @@
 /// @file BlockPattern.hpp
-/// @brief How the blocks of a rank lie in one allocation with their ghosts, and who sends which of their rows to whom.
+/// @brief The memory layout of a rank's blocks with their ghosts, and the rows that ranks exchange.
 #pragma once
 
 #include "DNDS/Blocks/BlockGrid.hpp"
@@ -11,8 +11,8 @@
 
 namespace DNDS {
 
-/// One block of this rank in memory. Its cells and ghosts are a box in C order (the last dimension is contiguous); with
-/// components outside, one such box a component, behind each other.
+/// One block of this rank in memory. Cells and ghosts form a box in C order (the last dimension is contiguous); with
+/// components outside, there is one such box per component, one after the other.
 struct BlockMemory {
     int block = 0;      ///< its number in the grid
     Box cells;          ///< without ghosts, in the numbers of its index space
@@ -21,27 +21,27 @@ struct BlockMemory {
     index rows = 0;
 };
 
-/// The memory of all fields with the same grid, ghost widths and order of components, and their exchange pattern. Rows
-/// are cells, or with `componentsOutside` components of cells. Immutable; shared by fields, which may then travel in
-/// one message a peer (ExchangeGroup).
+/// The memory layout of all fields with the same grid, ghost widths and component order, and their exchange pattern.
+/// Rows are cells or, with `componentsOutside`, components of cells. Immutable; shared by fields, which can then be
+/// exchanged in one message per peer (ExchangeGroup).
 class BlockPattern {
   public:
-    /// Collective; all ranks give the same. `componentsOutside` is 0 for components inside cells (AoS): then fields of
-    /// any number of components and any type share this. Where equal grids, widths and orders were given before, and a
-    /// field still has what was made of them, it is that one. Cost: O(ghosts), one message a peer. Throws on all ranks
-    /// ArgumentError for widths below 0 or above 2^30, or in a dimension that there is not, negative
-    /// `componentsOutside`, grids for more ranks than there are; StateError where ranks give different ones.
+    /// Collective; all ranks pass the same. `componentsOutside` is 0 for components inside cells (AoS): fields of any
+    /// type and number of components can then share the pattern. Returns the existing pattern for an equal grid, widths
+    /// and order if a field still uses it. Cost: O(ghosts), one message per peer. Throws on all ranks ArgumentError for
+    /// widths below 0, above 2^30 or in a missing dimension, negative `componentsOutside`, and grids for more ranks
+    /// than there are; StateError if ranks pass different ones.
     static std::shared_ptr<const BlockPattern> make(const CommunicatorView &comm, std::shared_ptr<const BlockGrid> grid,
                                                     const GhostWidths &ghosts, rowsize componentsOutside = 0);
 
-    /// What this was made for: the grid, the layers of ghosts around blocks, and the components outside cells (0:
-    /// inside).
+    /// The arguments of `make`: the grid, the layers of ghosts around blocks, and the number of components outside
+    /// cells (0: inside).
     const std::shared_ptr<const BlockGrid> &grid() const noexcept { return grid_; }
     const GhostWidths &ghosts() const noexcept { return ghosts_; }
     rowsize componentsOutside() const noexcept { return componentsOutside_; }
     /// This rank's blocks, in the order of their numbers.
     std::span<const BlockMemory> blocks() const noexcept { return blocks_; }
-    /// The number of this rank's rows, ghosts included; and who sends which of them to whom.
+    /// The number of this rank's rows, ghosts included; and the rows that ranks send to each other.
     index rows() const noexcept { return rows_; }
     const std::shared_ptr<const ExchangePattern> &exchange() const noexcept { return exchange_; }
 

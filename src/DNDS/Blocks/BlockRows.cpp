@@ -9,7 +9,7 @@ namespace DNDS {
 
 namespace {
 
-/// The memory row of a cell in the extent of the block.
+/// The row of a cell within the block's extent.
 index rowOf(const BlockMemory &memory, const IndexVector &cell) {
     index row = 0;
     for (int d = 0; d < memory.extent.dims; ++d)
@@ -17,7 +17,7 @@ index rowOf(const BlockMemory &memory, const IndexVector &cell) {
     return memory.firstRow + row;
 }
 
-/// The cells whose stencils of the ghost widths read no ghosts.
+/// The cells whose stencils of the given ghost widths read no ghosts.
 Box innerOf(const BlockMemory &memory, const GhostWidths &ghosts) {
     Box inner = memory.cells;
     for (int d = 0; d < inner.dims; ++d) {
@@ -42,7 +42,7 @@ Task::Region define(Task::RowSpace &space, const BlockPattern &pattern, const st
     return space.define(name, rows);
 }
 
-/// What is needed to find neighbours, shared by copies of an adjacency.
+/// Data for finding neighbours, shared by copies of an adjacency.
 struct Reachable {
     std::vector<BlockPlace> places;
     std::vector<std::uint8_t> kinds; ///< [memory rows]

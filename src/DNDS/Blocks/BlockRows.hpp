@@ -1,5 +1,5 @@
 /// @file BlockRows.hpp
-/// @brief The cells of blocks as rows that tasks loop over, and the rows that stencils reach.
+/// @brief The cells of blocks as rows for tasks, and the rows that stencils reach.
 #pragma once
 
 #include "DNDS/Base/MemorySpace.hpp"
@@ -14,15 +14,15 @@
 
 namespace DNDS {
 
-/// A cell that a task is at: the rank's block, and local indices as those of its BlockView.
+/// The current cell of a task: this rank's block, and local indices as in its BlockView.
 struct BlockCell {
-    int block = 0;               ///< of this rank
+    int block = 0;               ///< counts this rank's blocks
     index at[maxBlockDims] = {}; // NOLINT: plain, for kernels
     /// The local index along dimension `d`.
     DNDS_HOST_DEVICE index operator[](int d) const { return at[d]; }
 };
 
-/// Where the cells of one block are among the rows of its rank. Trivially copyable, for kernels.
+/// The place of one block's cells among the rows of its rank. Trivially copyable, for kernels.
 struct BlockPlace {
     index firstRow = 0;
     int dims = 0;
@@ -43,7 +43,7 @@ struct BlockPlace {
     }
 };
 
-/// The block of a memory row: that of the last place that begins at or before it.
+/// The block of a memory row: the last place that begins at or before it.
 DNDS_HOST_DEVICE inline int blockOfRow(const BlockPlace *places, int count, index row) {
     int first = 0;
     while (count > 1) {
@@ -67,29 +67,29 @@ DNDS_HOST_DEVICE inline int blockOfRow(const BlockPlace *places, int count, inde
 ///             now(c[0], c[1]) = 0.25 * (old(c[0] - 1, c[1]) + old(c[0] + 1, c[1]) + ...);
 ///         });
 ///
-/// The rows of the rank's memory are the owned rows of the space, of which only those of cells are looped over; once
-/// more, after them, they stand for ghosts. Local, O(rows); a bit a row.
+/// The owned rows of the space are the rows of the rank's memory, of which loops visit cells only; the same rows appear
+/// once more after them as ghosts. Local, O(rows); one bit per row.
 class BlockRows {
   public:
     /// Throws ArgumentError where the rank has more than 2^30 rows.
     BlockRows(std::string name, std::shared_ptr<const BlockPattern> pattern);
 
-    /// What tasks loop over: all cells of this rank's blocks, no ghosts.
+    /// The region of all cells of this rank's blocks, without ghosts.
     const Task::Region &cells() const noexcept { return cells_; }
-    /// The same by other names: "inner" (cells whose stencils of the pattern's ghost widths read no ghosts), "rim" (the
-    /// other cells). Throws ArgumentError for other names.
+    /// A named region: "inner" (cells whose stencils of the pattern's ghost widths read no ghosts) or "rim" (the other
+    /// cells). Throws ArgumentError for other names.
     const Task::Region &region(const std::string &name) const;
     const std::shared_ptr<const BlockPattern> &pattern() const noexcept { return pattern_; }
 
-    /// The rows of cells and ghosts up to `widths` away, in all directions. Throws ArgumentError where the fields have
-    /// fewer ghosts. Ghosts that stand for no cell are left out: they are the program's own.
+    /// The rows of cells and ghosts within `widths`, in all directions. Throws ArgumentError if the fields have fewer
+    /// ghosts. Omits ghosts that are copies of no cell: they belong to the program.
     static Task::Adjacency stencil(const std::shared_ptr<const BlockPattern> &pattern, const GhostWidths &widths);
 
-    /// The memory rows of cells (of those in `cells`; null: of all): one list, or one for each component where
-    /// components are outside. Local.
+    /// The memory rows of the cells in `cells` (null: of all cells): one list, or one per component if components are
+    /// outside. Local.
     static Task::ReducedLists rowsOfComponents(const BlockPattern &pattern, const Task::RowMask *cells);
 
-    /// Where the blocks of this rank are.
+    /// The places of this rank's blocks.
     static std::vector<BlockPlace> placesOf(const BlockPattern &pattern);
 
   private:

@@ -16,8 +16,8 @@
 
 namespace DNDS {
 
-/// The cells and ghosts of `field` up to `widths` away from the cell that the task is at: `stencil(u, {1, 1})`. Local.
-/// Throws ArgumentError where the field has fewer ghosts.
+/// The cells and ghosts of `field` within `widths` of the task's cell: `stencil(u, {1, 1})`. Local. Throws
+/// ArgumentError if the field has fewer ghosts.
 template <class TField>
 Task::Seen<TField> stencil(TField &field, const GhostWidths &widths) {
     return {&field, Task::Reach::Through, BlockRows::stencil(field.blockPattern(), widths)};
@@ -25,7 +25,7 @@ Task::Seen<TField> stencil(TField &field, const GhostWidths &widths) {
 
 namespace Task {
 
-/// What a field on blocks is made of.
+/// The element type of a field on blocks.
 template <class TField>
 struct ElementOfBlocks;
 template <class T>
@@ -42,7 +42,7 @@ concept IsBlockField = requires {
     typename ElementOfBlocks<TField>::type;
 };
 
-/// What the functors of calls get: the blocks of this rank.
+/// The argument of call functors: views of this rank's blocks.
 template <class T>
 class BlockViews {
   public:
@@ -54,9 +54,9 @@ class BlockViews {
             views_.push_back(field.viewOf(memory, blocks_.back()));
         }
     }
-    /// The number of this rank's blocks, which are numbered from 0 below.
+    /// The number of this rank's blocks, which `local` counts from 0.
     int blocks() const { return static_cast<int>(views_.size()); }
-    /// Its number in the grid, its cells and its place in memory.
+    /// The block's number in the grid, its cells and its place in memory.
     const BlockMemory &block(int local) const { return blocks_.at(toSize(local)); }
     const BlockView<T> &view(int local) const { return views_.at(toSize(local)); }
 
@@ -83,22 +83,22 @@ class Snapshot<TField> {
 
   private:
     std::vector<Element> copy_;
-    const TField *field_ = nullptr; ///< for what does not change
+    const TField *field_ = nullptr; ///< for properties that do not change
 };
 
-/// Components of cells, wherever they are.
+/// The components of cells, inside or outside.
 template <IsBlockField TField>
 struct ReducedOf<TField> {
     /// The array with the components, and their number in a cell.
     static const auto &father(const TField &field) { return field.array(); }
     static rowsize columns(const TField &field) { return field.components(); }
-    /// Its rows of `cells`, or of all cells (null): one list, or one for each component where components are outside.
+    /// The rows of `cells`, or of all cells (null): one list, or one for each component if components are outside.
     static std::shared_ptr<const ReducedLists> lists(const TField &field, const RowMask *cells) {
         return std::make_shared<const ReducedLists>(BlockRows::rowsOfComponents(*field.blockPattern(), cells));
     }
 };
 
-/// Cells and ghosts are rows of one array: it is father and son.
+/// Cells and ghosts are rows of one array, which serves as father and as son.
 template <IsBlockField TField>
 class HandleOf<TField> final : public ArrayHandle {
     using Mutable = std::remove_const_t<TField>;
@@ -113,7 +113,7 @@ class HandleOf<TField> final : public ArrayHandle {
     std::shared_ptr<const ExchangePattern> pattern() const override { return field_->pattern(); }
     ExchangeMember member() const override { return field_->member(); }
     bool writable() const override { return !std::is_const_v<TField>; }
-    // Copies between the sides change no contents, nor do pulls change cells.
+    // Neither copies between the sides nor pulls change the contents of cells.
     void toDevice() override { mutableField().toDevice(); }
     void toHost() override { mutableField().toHost(); }
     void markWritten() override { mutableField().array().markWritten(); }
@@ -174,7 +174,7 @@ class BlockLoopBody final : public TaskBody {
     void runAdding(const Executor & /*executor*/, const Contributions & /*sums*/) const override {}
 
   private:
-    /// Rows that follow each other in memory and in a block are cells along the last dimension.
+    /// Rows adjacent in memory and in a block are cells along the last dimension.
     [[gnu::flatten]] void loop(const PartRows &rows, index begin, index end) const {
         const int count = static_cast<int>(places_.size());
         for (index i = begin; i < end;) {
@@ -216,14 +216,14 @@ class BlockLoopBody final : public TaskBody {
             (cells_.push_back(std::get<k>(views).data()), ...);
         }
     }
-    /// A table on the device, and where the cells were that it was made for.
+    /// A table on the device, and the addresses of the cells for which it was made.
     template <class Value>
     struct Table {
         std::vector<const void *> cells;
         Device::DeviceBuffer<Value> there;
     };
-    /// Brings the table to the front that was made for the cells where they are now. Captured graphs read the one that
-    /// they were captured with, so more are kept than there are graphs of a part.
+    /// Moves the table for the current addresses of the cells to the front. Captured graphs read the table of their
+    /// capture, so more tables are kept than a part has graphs.
     template <class Value>
     static void bringToFront(std::list<Table<Value>> &tables, const std::vector<Value> &values,
                              const std::vector<const void *> &cells) {
@@ -247,8 +247,8 @@ class BlockLoopBody final : public TaskBody {
     std::tuple<Slots...> slots_;
     std::vector<BlockPlace> places_;
     std::vector<Views> views_;
-    std::vector<const void *> cells_;          ///< of all views, in order
-    std::list<Table<BlockPlace>> placesThere_; ///< that of this run in front
+    std::vector<const void *> cells_;          ///< addresses of all views' cells, in order
+    std::list<Table<BlockPlace>> placesThere_; ///< the current run's table in front
     std::list<Table<Views>> viewsThere_;
 };
 

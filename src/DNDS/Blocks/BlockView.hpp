@@ -1,5 +1,5 @@
 /// @file BlockView.hpp
-/// @brief What loops and kernels see of one block: local indices, ghosts at -1 and n.
+/// @brief The view of one block for loops and kernels: local indices, ghosts at -1 and n.
 #pragma once
 
 #include "DNDS/Blocks/Box.hpp"
@@ -17,16 +17,16 @@ namespace DNDS {
 ///         for (index j = 0; j < v.extent(1); ++j)
 ///             out(i, j) = v(i - 1, j) + v(i + 1, j) + v(i, j - 1) + v(i, j + 1) - 4 * v(i, j);
 ///
-/// The last dimension is contiguous (C order, as files have it); `fortran()` has the same cells with the dimensions in
-/// reverse, so that the first is contiguous. Take one a use, as ArrayView: it is valid until the field is moved,
-/// transferred or destroyed. Bounds are checked where `DNDS_DEBUG_CHECKS` is defined, and on the host only. All
-/// functions are Local, O(1), and usable on host and device.
+/// The last dimension is contiguous (C order, as in files); `fortran()` has the same cells with the dimensions
+/// reversed, so that the first is contiguous. Take a new view for each use, as with ArrayView: it is valid until the
+/// field is moved, transferred or destroyed. Bounds are checked where `DNDS_DEBUG_CHECKS` is defined, on the host only.
+/// All functions are Local, O(1), and usable on host and device.
 template <class T>
 class BlockView {
   public:
     using Element = T;
 
-    /// A view of no cells.
+    /// An empty view.
     BlockView() = default;
     /// A block at `memory` with ghosts in `extent` around `cells`. `componentStride` counts elements; cells are
     /// `cellStride` elements apart.
@@ -62,10 +62,10 @@ class BlockView {
         }
     }
 
-    /// The number of dimensions, and of elements a cell.
+    /// The number of dimensions, and of elements per cell.
     DNDS_HOST_DEVICE int dims() const { return dims_; }
     DNDS_HOST_DEVICE rowsize components() const { return components_; }
-    /// Cells of dimension `d`, without ghosts.
+    /// The number of cells along dimension `d`, without ghosts.
     DNDS_HOST_DEVICE index extent(int d) const { return extents_[d]; }
     DNDS_HOST_DEVICE index ghostsLow(int d) const { return low_[d]; }
     DNDS_HOST_DEVICE index ghostsHigh(int d) const { return high_[d]; }
@@ -78,10 +78,10 @@ class BlockView {
             cells *= extents_[d];
         return cells;
     }
-    /// Where cell (0, 0, ...) is; null where there is no memory.
+    /// The address of cell (0, 0, ...); null if there is no memory.
     DNDS_HOST_DEVICE T *data() const { return first_; }
 
-    /// The element at local indices, one a dimension, and a component, 0 if not named.
+    /// The element at local indices, one per dimension, and a component, 0 by default.
     template <class... Indices>
     DNDS_HOST_DEVICE T &operator()(Indices... indices) const {
         static_assert(sizeof...(Indices) >= 1 && sizeof...(Indices) <= maxBlockDims + 1);
@@ -108,7 +108,7 @@ class BlockView {
         return n % extents_[d];
     }
 
-    /// The same cells with the dimensions in reverse: `v.fortran()(k, j, i)` is `v(i, j, k)`. The component stays last.
+    /// The same cells with the dimensions reversed: `v.fortran()(k, j, i)` is `v(i, j, k)`. The component stays last.
     DNDS_HOST_DEVICE BlockView fortran() const {
         BlockView reversed = *this;
         for (int d = 0; d < dims_; ++d) {

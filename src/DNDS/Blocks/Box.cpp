@@ -33,7 +33,7 @@ void subtractBox(const Box &box, const Box &hole, std::vector<Box> &into) {
             into.push_back(box);
         return;
     }
-    Box left = box; // of which slabs are cut off, dimension by dimension
+    Box left = box; // the remaining box; slabs are cut off, dimension by dimension
     for (int d = 0; d < box.dims; ++d) {
         const std::size_t k = toSize(d);
         if (left.lower[k] < common.lower[k]) {

@@ -14,15 +14,15 @@
 
 namespace DNDS {
 
-/// Structured blocks have 1 to so many dimensions.
+/// The largest number of dimensions of structured blocks.
 inline constexpr int maxBlockDims = 4;
-/// One integer a dimension: a cell, a vertex, extents. Those of dimensions that there are not are 0.
+/// One integer per dimension: a cell, a vertex, extents. Unused dimensions are 0.
 using IndexVector = std::array<index, maxBlockDims>;
 
 /// The list as an IndexVector. Local. Throws ArgumentError unless there are 1 to 4 entries.
 IndexVector indexVector(std::span<const index> list);
 
-/// How many layers of ghost cells a block has below its lower and above its upper end, in each dimension.
+/// The number of ghost layers below a block's lower and above its upper end, in each dimension.
 ///
 ///     GhostWidths{1, 1}                     // one on each side of two dimensions
 ///     GhostWidths::of({1, 0}, {2, 0})       // one below and two above in the first, none in the second
@@ -31,7 +31,7 @@ struct GhostWidths {
     IndexVector high{};
 
     GhostWidths() = default;
-    /// The same below and above, one number a dimension; none in dimensions that are not named.
+    /// The same width below and above, one number per dimension; 0 in dimensions that are not named.
     GhostWidths(std::initializer_list<index> both) : GhostWidths(std::span(both.begin(), both.size())) {}
     explicit GhostWidths(std::span<const index> both) {
         if (!both.empty())
@@ -59,17 +59,17 @@ struct GhostWidths {
     friend bool operator==(const GhostWidths &, const GhostWidths &) = default;
 };
 
-/// The cells from `lower` up to but without `upper`, in each of `dims` dimensions. Trivially copyable. All is Local and
-/// O(1). The first dimension is the slowest in memory and files (C order).
+/// The cells from `lower` to `upper`, excluding `upper`, in `dims` dimensions. Trivially copyable. Everything is Local
+/// and O(1). The first dimension is the slowest in memory and files (C order).
 ///
 ///     Box cells({0, 0}, {1000, 800});
 ///     cells.grow(GhostWidths{1, 1}).intersect(other)
 struct Box {
     int dims = 0;
     IndexVector lower{};
-    IndexVector upper{}; ///< 1 in dimensions that there are not, so that sizes are products
+    IndexVector upper{}; ///< 1 in unused dimensions, so that sizes are products
 
-    /// No cells, no dimensions.
+    /// An empty box without dimensions.
     Box() = default;
     Box(int dimensions, const IndexVector &from, const IndexVector &to) : dims(dimensions), lower(from), upper(to) {
         for (int d = dims; d < maxBlockDims; ++d) {
@@ -77,7 +77,7 @@ struct Box {
             upper[toSize(d)] = 1;
         }
     }
-    /// Throws ArgumentError unless both have one number a dimension, of 1 to 4.
+    /// Throws ArgumentError unless both have the same number of entries, 1 to 4.
     Box(std::span<const index> from, std::span<const index> to)
         : Box(static_cast<int>(from.size()), indexVector(from), indexVector(to)) {
         DNDS_CHECK(from.size() == to.size(), ArgumentError, "a box from {} to {} numbers: give one a dimension",
@@ -85,12 +85,12 @@ struct Box {
     }
     Box(std::initializer_list<index> from, std::initializer_list<index> to)
         : Box(std::span(from.begin(), from.size()), std::span(to.begin(), to.size())) {}
-    /// The box of this shape that begins at 0.
+    /// The box of this shape at the origin.
     static Box ofShape(std::span<const index> shape) {
         return {static_cast<int>(shape.size()), IndexVector{}, indexVector(shape)};
     }
 
-    /// Cells along dimension `d`.
+    /// The number of cells along dimension `d`.
     index extent(int d) const noexcept { return std::max<index>(0, upper[toSize(d)] - lower[toSize(d)]); }
     /// The number of cells.
     index size() const noexcept {
@@ -108,10 +108,10 @@ struct Box {
                 return false;
         return dims > 0;
     }
-    /// Whether all cells of `other` are in this box; true for a box without cells.
+    /// Whether all cells of `other` are in this box; true for an empty box.
     bool contains(const Box &other) const noexcept { return other.empty() || intersect(other) == other; }
 
-    /// The cells of both; without cells where they do not meet.
+    /// The cells in both boxes; empty if the boxes do not meet.
     Box intersect(const Box &other) const noexcept {
         Box common = *this;
         for (int d = 0; d < dims; ++d) {
@@ -123,7 +123,7 @@ struct Box {
     }
     bool intersects(const Box &other) const noexcept { return !intersect(other).empty(); }
 
-    /// With so many more layers of cells on each side.
+    /// This box with `widths` more layers of cells.
     Box grow(const GhostWidths &widths) const noexcept {
         Box grown = *this;
         for (int d = 0; d < dims; ++d) {
@@ -163,7 +163,7 @@ void forEachCell(const Box &box, Function &&function) {
 /// For messages: "[0, 10) x [4, 8)".
 std::string toString(const Box &box);
 
-/// The parts of `box` that are not in `hole`, at most two a dimension. They do not overlap. Local.
+/// The parts of `box` outside `hole`, at most two per dimension. They do not overlap. Local.
 void subtractBox(const Box &box, const Box &hole, std::vector<Box> &into);
 
 } // namespace DNDS

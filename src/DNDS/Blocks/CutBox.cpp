@@ -9,7 +9,7 @@ namespace {
 
 constexpr double cacheLineBytes = 64;
 
-/// What a cut costs: cache lines of the ghosts of the largest part, and of the cells that it has more than an average
+/// The cost of a cut in cache lines: those of the ghosts of the largest part, and of its cells in excess of the average
 /// part.
 double linesMoved(const Box &cells, const std::array<bool, maxBlockDims> &periodic, const IndexVector &parts,
                   const CutOptions &options) {
@@ -36,7 +36,7 @@ double linesMoved(const Box &cells, const std::array<bool, maxBlockDims> &period
         const bool bothSides = parts[k] > 2 || periodic[k];
         const index low = options.ghosts.low[k], high = options.ghosts.high[k];
         for (const index width : {bothSides ? low : std::max(low, high), bothSides ? high : index{0}})
-            if (width > 0) // a run touches one line more than it fills, where it does not begin with one
+            if (width > 0) // a run that does not start at a line touches one line more than it fills
                 lines += runs * (static_cast<double>(width) * cellsARun * bytes / cacheLineBytes + (d == 0 ? 0 : 1));
     }
     return lines;
@@ -46,7 +46,7 @@ struct PartsSearch {
     const Box &cells;
     const std::array<bool, maxBlockDims> &periodic;
     const CutOptions &options;
-    const IndexVector &wanted; ///< of each dimension: parts, or -1
+    const IndexVector &wanted; ///< parts per dimension, or -1
     IndexVector best{};
     double cost = -1;
 
@@ -68,10 +68,10 @@ struct PartsSearch {
         };
         if (wanted[k] != -1) {
             parts[k] = wanted[k];
-            fill(parts, d + 1, left); // not of those that are sought
+            fill(parts, d + 1, left); // chosen parts alone divide `left`
             return;
         }
-        // Many parts first, so that of cuts that cost the same the one of the slowest dimension is taken.
+        // Tries many parts first, so that among equally cheap cuts the one of the slowest dimension wins.
         for (index part = std::min(left, std::max<index>(1, cells.extent(d))); part >= 1; --part)
             if (left % part == 0)
                 tryPart(part);
@@ -99,8 +99,8 @@ IndexVector wantedParts(const Box &cells, const CutOptions &options, int ranks) 
     return wanted;
 }
 
-/// The place of a cell on Hilbert's curve in `dims` dimensions of 2^bits cells, the highest bits first. By Skilling,
-/// Programming the Hilbert curve, AIP Conf. Proc. 707, 2004.
+/// The position of a cell on the Hilbert curve in `dims` dimensions of 2^bits cells, highest bits first. O(bits dims).
+/// Method: Skilling, Programming the Hilbert curve, AIP Conference Proceedings 707, 2004.
 std::array<std::uint64_t, maxBlockDims> curveKey(const IndexVector &cell, int dims, int bits) {
     std::array<std::uint64_t, maxBlockDims> x{};
     const std::size_t n = toSize(dims);
@@ -162,7 +162,7 @@ Box partOf(const Box &cells, const IndexVector &parts, const IndexVector &part) 
     for (int d = 0; d < cells.dims; ++d) {
         const std::size_t k = toSize(d);
         const index each = cells.extent(d) / parts[k];
-        const index larger = cells.extent(d) % parts[k]; // the first so many have one cell more
+        const index larger = cells.extent(d) % parts[k]; // the first parts have one cell more
         mine.lower[k] = cells.lower[k] + each * part[k] + std::min(part[k], larger);
         mine.upper[k] = mine.lower[k] + each + (part[k] < larger ? 1 : 0);
     }

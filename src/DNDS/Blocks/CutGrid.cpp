@@ -10,7 +10,7 @@ namespace DNDS {
 
 namespace {
 
-/// Ranks in an order in which those of a node follow each other, and on how many nodes they are.
+/// Ranks ordered so that those of a node are consecutive, and the number of nodes.
 struct OrderedRanks {
     std::vector<int> ranks;
     int nodes = 0;
@@ -50,7 +50,7 @@ std::vector<index> plainOrder(index count) {
     return order;
 }
 
-/// Cuts an index space into blocks of a shape, in the order of a space-filling curve.
+/// Cuts an index space into blocks of a given shape, in the order of a space-filling curve.
 void appendBlocks(const IndexSpace &space, int number, std::span<const index> blockShape, std::vector<Block> &into) {
     const Box &cells = space.cells;
     const IndexVector shape = indexVector(blockShape);
@@ -78,7 +78,7 @@ void appendBlocks(const IndexSpace &space, int number, std::span<const index> bl
     }
 }
 
-/// Gives each block to the rank in whose share of all cells its middle lies.
+/// Assigns each block to the rank whose share of all cells contains the block's middle.
 void dealBlocks(std::span<const int> ranks, std::vector<Block> &blocks) {
     index total = 0;
     for (const Block &block : blocks)
@@ -100,7 +100,7 @@ std::shared_ptr<const BlockGrid> BlockGrid::cut(const CommunicatorView &comm, co
         const OrderedRanks by = ranksByNode(comm, options.ranks);
         const PartsChoice choice = chooseParts(space.cells, space.periodic, static_cast<int>(by.ranks.size()), options);
         const index count = choice.count();
-        // On one node any order is as good: then that of the parts, which people expect.
+        // On one node any order is equally good, so keep the order of the parts, which surprises least.
         const std::vector<index> order =
             by.nodes > 1 ? curveOrder(Box(space.cells.dims, {}, choice.parts)) : plainOrder(count);
         std::vector<Block> blocks;

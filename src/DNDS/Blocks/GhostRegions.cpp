@@ -8,7 +8,7 @@ namespace DNDS {
 
 namespace {
 
-/// Where a space ends, nothing does. Transforms of it stay far from overflow.
+/// Stands for infinity. Transforms of it stay far from overflow.
 constexpr index endless = index{1} << 61;
 
 /// All cells beyond the face whose first layer of cells is `face`.
@@ -59,7 +59,7 @@ struct ConnectedFace {
                    space.name, axis);
     }
 
-    /// The first layer of cells beyond it.
+    /// The first layer of cells beyond the face.
     Box layer(int dims) const {
         Box cells(dims, low, high);
         const std::size_t k = toSize(axis);
@@ -69,7 +69,7 @@ struct ConnectedFace {
     }
 };
 
-/// The vertex of the other space at `vertex`; what is 0 in the transform does not move.
+/// The vertex of the other space at `vertex`; dimensions with a transform of 0 do not move.
 IndexVector otherVertexOf(const Connection &connection, const IndexVector &vertex, int dims) {
     IndexVector other = connection.otherBegin;
     for (int d = 0; d < dims; ++d) {
@@ -81,7 +81,7 @@ IndexVector otherVertexOf(const Connection &connection, const IndexVector &verte
     return other;
 }
 
-/// The transform with the entry of the normal filled in, where it is 0: the faces tell it.
+/// The transform with the entry of the normal, if it is 0, derived from the faces.
 std::array<int, maxBlockDims> completedTransform(std::array<int, maxBlockDims> transform, const ConnectedFace &here,
                                                  const ConnectedFace &there, std::size_t number) {
     const bool sameWay = here.upper != there.upper; // leaving here by the upper end enters there at the lower one
@@ -174,8 +174,8 @@ class BlockGrid::GhostFinder {
     std::vector<GhostRegion> take() { return std::move(regions_); }
 
   private:
-    /// Finds the owners of `box`, whose cells `toHere` maps ghosts to. Returns what has none.
-    /// Ends, since each passage brings cells nearer to their index space. `passed` counts the passages so far.
+    /// Finds the owners of the cells of `box`, to which `toHere` maps the ghosts. Returns the cells without an owner.
+    /// Terminates, because each passage brings cells nearer to their index space; `passed` counts the passages so far.
     std::vector<Box> find(int space, const Box &box, const IndexTransform &toHere, int passed) {
         DNDS_CHECK(passed <= mostPassed && ++searches_ <= mostSearches, ArgumentError,
                    "the ghosts of block {} reach through {} periods and connections in {} pieces: they are far wider "
@@ -208,7 +208,7 @@ class BlockGrid::GhostFinder {
         std::vector<Box> left;
         if (box.empty())
             return left;
-        // Whether anything may be left has to be known only where the space is not full of blocks.
+        // Only spaces that blocks do not fill can leave cells without an owner.
         const bool full = grid_.bins_[toSize(space)].cells == grid_.spaces_[toSize(space)].cells.size();
         if (!full)
             left.push_back(box);

@@ -1,5 +1,5 @@
 /// @file GridParts.hpp
-/// @brief What a BlockGrid keeps besides its blocks: where they are, and how one leaves an index space.
+/// @brief Search structures of a BlockGrid: bins of blocks, and passages between index spaces.
 #pragma once
 
 #include "DNDS/Blocks/BlockGrid.hpp"
@@ -9,28 +9,28 @@
 
 namespace DNDS {
 
-/// Which blocks of one index space are where: bins of equal boxes, each with the blocks that have cells in it. About as
+/// Locates the blocks of one index space: equal bins, each with the blocks that have cells in it. There are about as
 /// many bins as blocks, so that finding the neighbours of all blocks costs O(blocks).
 struct BlockGrid::Bins {
-    Box bounds; ///< of all blocks
+    Box bounds; ///< bounds of all blocks
     IndexVector counts{1, 1, 1, 1};
     IndexVector sizes{1, 1, 1, 1};
-    std::vector<std::size_t> starts; ///< of each bin, in C order
+    std::vector<std::size_t> starts; ///< start of each bin, in C order
     std::vector<int> blocks;
-    index cells = 0; ///< of all blocks of the space
+    index cells = 0; ///< cells of all blocks of the space
 
     Bins(std::span<const Block> all, int space, int dims);
-    /// The numbers of the bins that have cells in `box`.
+    /// The numbers of the bins with cells in `box`.
     Box binsOf(const Box &box) const;
     std::size_t numberOf(const IndexVector &bin) const noexcept;
 };
 
-/// One way out of an index space: cells that lie beyond one of its faces are cells of another.
+/// A passage out of an index space: the cells beyond one of its faces are cells of another space.
 struct BlockGrid::Passage {
     int axis = 0;
     bool upper = false; ///< beyond the upper end of `axis`
     Box face;           ///< the first layer of cells beyond the face
-    Box beyond;         ///< all cells beyond it; beside the space, too, where the face reaches its edges
+    Box beyond;         ///< all cells beyond it, also beside the space if the face reaches its edges
     int other = 0;
     IndexTransform toOther;
 };

@@ -19,7 +19,7 @@ IndexTransform IndexTransform::ofVertices(std::span<const int> transform, const 
         taken[toSize(axis)] = true;
         made.axis[d] = axis;
         made.sign[d] = transform[d] > 0 ? 1 : -1;
-        // A cell that is mirrored lies below the vertex that its lower vertex is mapped to.
+        // A mirrored cell lies below the image of its lower vertex.
         made.offset[toSize(axis)] = otherBegin[toSize(axis)] - made.sign[d] * begin[d] - (made.sign[d] < 0 ? 1 : 0);
     }
     return made;

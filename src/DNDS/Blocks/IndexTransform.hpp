@@ -1,5 +1,5 @@
 /// @file IndexTransform.hpp
-/// @brief How the cells of one index space are numbered in another: shifted, turned and mirrored.
+/// @brief The mapping of cell numbers between two index spaces: shifted, turned and mirrored.
 #pragma once
 
 #include "DNDS/Blocks/Box.hpp"
@@ -22,26 +22,26 @@ struct IndexTransform {
     static IndexTransform translation(int dims, const IndexVector &by) {
         return {dims, {0, 1, 2, 3}, {1, 1, 1, 1}, by};
     }
-    /// That of a CGNS 1-to-1 connection: vertex v of this space is T(v - begin) + otherBegin of the other. Entry d of
-    /// `transform` is +-(a + 1) where dimension d runs along dimension a of the other, forwards or backwards. Cells lie
-    /// between vertices: the cell from v to v + 1 is the one from the lower to the higher of the two vertices that
-    /// these are mapped to.
+    /// The transform of a CGNS 1-to-1 connection: vertex v of this space is T(v - begin) + otherBegin of the other.
+    /// Entry d of `transform` is +-(a + 1) where dimension d runs along dimension a of the other, forwards or
+    /// backwards. Cells lie between vertices: the cell from v to v + 1 is mapped to the cell between the images of
+    /// these two vertices.
     /// Throws ArgumentError unless `transform` names each dimension once.
     static IndexTransform ofVertices(std::span<const int> transform, const IndexVector &begin,
                                      const IndexVector &otherBegin);
 
-    /// The cell of the other space that is `cell` in this one.
+    /// The cell of the other space that coincides with `cell`.
     IndexVector operator()(const IndexVector &cell) const noexcept {
         IndexVector other{};
         for (int d = 0; d < dims; ++d)
             other[toSize(axis[toSize(d)])] = sign[toSize(d)] * cell[toSize(d)] + offset[toSize(axis[toSize(d)])];
         return other;
     }
-    /// The box of the cells that the cells of `box` are mapped to.
+    /// The image of `box`.
     Box operator()(const Box &box) const noexcept;
-    /// From the cells that it maps to, back.
+    /// The inverse map.
     IndexTransform inverse() const noexcept;
-    /// First this, then `next`.
+    /// This map followed by `next`.
     IndexTransform then(const IndexTransform &next) const noexcept;
 
     friend bool operator==(const IndexTransform &, const IndexTransform &) = default;

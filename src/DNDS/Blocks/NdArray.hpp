@@ -1,5 +1,5 @@
 /// @file NdArray.hpp
-/// @brief One array of 1 to 4 dimensions, cut over the ranks: the short way to structured blocks.
+/// @brief An array of 1 to 4 dimensions cut over the ranks: the short way to structured blocks.
 #pragma once
 
 #include "DNDS/Blocks/BlockField.hpp"
@@ -14,18 +14,18 @@
 
 namespace DNDS {
 
-/// All that `NdArray::decompose` may be told.
+/// Options of `NdArray::decompose`.
 struct Decomposition {
     std::vector<index> shape{};    ///< global, the slowest dimension first
-    int ranks = 0;                 ///< the first so many have cells; 0: all
-    std::vector<index> parts = {}; ///< a dimension; {}: best. 0 or 1: not cut. -1: best for this dimension
+    int ranks = 0;                 ///< number of ranks that get cells; 0: all
+    std::vector<index> parts = {}; ///< per dimension; {}: the best. 0 or 1: not cut. -1: the best for this dimension
     GhostWidths ghosts{};
     std::array<bool, maxBlockDims> periodic{};
     rowsize components = 1;
     ComponentOrder order = ComponentOrder::Inside;
 };
 
-/// An array of `T` of which each rank has one box of cells, with ghosts around it. Move-only. Memory starts out zero.
+/// An array of `T` of which each rank owns one box of cells, surrounded by ghosts. Move-only. Memory is initially zero.
 ///
 ///     NdArray<float> temperature("temperature");
 ///     temperature.decompose(comm, {1000, 800}, 0, {}, {1, 1});
@@ -33,24 +33,24 @@ struct Decomposition {
 ///     temperature.exchangeGhosts();
 ///     kernel(temperature.deviceView<DeviceBackend::CUDA>());      // v(i, j), ghosts at -1 and n; v.global(i, d)
 ///
-/// Ranks without cells (more ranks than cells) take part in what is Collective, and have views of extent 0. Exchanges,
-/// `toDevice`, `toHost`, and views are those of BlockField. Before `decompose` all that needs it throws StateError.
+/// Ranks without cells (more ranks than cells) take part in Collective calls and have views of extent 0. Exchanges,
+/// `toDevice`, `toHost` and views are those of BlockField. Functions before `decompose` throw StateError.
 template <class T>
 class NdArray {
   public:
     using Element = T;
 
     NdArray() = default;
-    /// No cells yet: `decompose` gives them. The name is for messages.
+    /// An array without cells until `decompose`. The name is for messages.
     explicit NdArray(std::string name) : name_(std::move(name)) {}
 
-    /// Cuts the array over the ranks; forgets contents and cut of before, unless it throws. The best cut depends on the
-    /// shape, periodic directions and ranks alone: arrays of one shape have the same cells on each rank. An extent of 0
-    /// makes an array without cells, as in NumPy: no rank has any. Collective; all ranks give the same. Throws on all
-    /// ranks as BlockGrid::cut and BlockField.
+    /// Cuts the array over the ranks and discards the previous cut and contents, unless it throws. The best cut depends
+    /// only on shape, periodic directions and ranks: arrays of one shape have the same cells on each rank. An extent of
+    /// 0 makes an array without cells, as in NumPy. Collective; all ranks pass the same. Throws on all ranks as
+    /// BlockGrid::cut and BlockField.
     void decompose(const CommunicatorView &comm, const Decomposition &how) {
         field_ = failTogether(comm, [&] {
-            // Neither type nor ghosts: arrays of one shape lie alike, so that their indices go together.
+            // Independent of type and ghosts: arrays of one shape are cut alike, so that their indices match.
             const auto grid = BlockGrid::cut(comm, how.shape, how.periodic, {.ranks = how.ranks, .parts = how.parts});
             return BlockField<T>(name_, comm, grid,
                                  {.ghosts = how.ghosts, .components = how.components, .order = how.order});
@@ -69,35 +69,35 @@ class NdArray {
         });
     }
 
-    /// Whether it was cut, be it on one rank.
+    /// Whether `decompose` has been called, even on a single rank.
     bool isDistributed() const noexcept { return field_.made(); }
     const std::string &name() const noexcept { return name_; }
     const BlockGrid &grid() const { return *field().grid(); }
 
-    /// The number of dimensions, 1 to 4, and of elements a cell. Local.
+    /// The number of dimensions, 1 to 4, and of elements per cell. Local.
     int dims() const { return grid().dims(); }
     rowsize components() const { return field().components(); }
-    /// Cells a dimension, of all ranks.
+    /// The number of cells per dimension, over all ranks.
     std::vector<index> globalShape() const {
         const Box &all = grid().spaces().front().cells;
         return {all.upper.begin(), all.upper.begin() + all.dims};
     }
-    /// The cells of this rank, in global numbers; without cells where it has none.
+    /// The cells of this rank, in global numbers; empty if it has none.
     Box localCore() const { return hasCells() ? field().block(0).cells : noCells(); }
-    /// The same with ghosts, whose global numbers may lie outside of the array.
+    /// The same with ghosts, whose global numbers may lie outside the array.
     Box localExtent() const { return hasCells() ? field().block(0).extent : noCells(); }
     /// Local indices of a global cell (those of ghosts are below 0 or from the core's extents on), and back.
     IndexVector toLocal(const IndexVector &global) const { return moved(global, -1); }
     IndexVector toGlobal(const IndexVector &local) const { return moved(local, 1); }
     /// Whether this rank has a global cell; ghosts do not count.
     bool isLocal(const IndexVector &global) const { return localCore().contains(global); }
-    /// The rank that has a global cell, or -1 outside of the array.
+    /// The rank that owns a global cell, or -1 outside the array.
     int ownerOf(const IndexVector &global) const {
         const int block = grid().ownerOf(global);
         return block < 0 ? -1 : grid().block(block).rank;
     }
 
-    /// As BlockField; views of no cells where this rank has none.
+    /// As BlockField; views are empty if this rank has no cells.
     BlockView<T> view() { return deviceView<DeviceBackend::Host>(); }
     BlockView<const T> view() const { return deviceView<DeviceBackend::Host>(); }
     template <DeviceBackend backend>
@@ -110,8 +110,8 @@ class NdArray {
         return hasCells() ? field().template deviceView<backend>()
                           : BlockView<const T>(nullptr, noCells(), noCells(), 1, components(), 1);
     }
-    /// The first byte of the memory, ghosts included, for libraries that take pointers. They count as writing; the
-    /// const ones do not. Null where there are no cells. Throws StaleError where that side is not current.
+    /// The first byte of the memory, ghosts included, for libraries that take pointers. The non-const functions count
+    /// as writing. Null if there are no cells. Throws StaleError if that side is not current.
     T *hostPointer() { return field().array().view().data(); }
     const T *hostPointer() const { return field().array().view().data(); }
     T *devicePointer() { return field().array().template deviceView<DeviceBackend::CUDA>().data(); }
@@ -152,7 +152,7 @@ class NdArray {
         file.close();
     }
 
-    /// The field itself, for all that is not here: streams, flights, options, groups.
+    /// The field itself, for everything that is missing here: streams, flights, options, groups.
     BlockField<T> &field() {
         requireDecomposed();
         return field_;
@@ -161,7 +161,7 @@ class NdArray {
         requireDecomposed();
         return field_;
     }
-    /// The cut, which was chosen why, and what each rank has. Local.
+    /// A readable description of the cut, the reason for it and each rank's part. Local.
     std::string describe() const { return grid().describe(); }
 
   private:

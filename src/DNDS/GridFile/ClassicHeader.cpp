@@ -16,7 +16,7 @@ namespace {
 constexpr index mostName = 256;        // NC_MAX_NAME
 constexpr index mostDimensions = 1024; // NC_MAX_VAR_DIMS
 
-/// Numbers of a header, one after another, through a window of the file.
+/// Reads the numbers of a header in sequence, through a window of the file.
 class HeaderBytes {
   public:
     HeaderBytes(const std::string &path, index bytes, const ReadBytesAt &read)
@@ -127,7 +127,7 @@ class ClassicHeader {
         return static_cast<index>(value);
     }
 
-    /// The number of entries of a list, of which each has at least `least` bytes.
+    /// The number of entries of a list; each takes at least `least` bytes.
     index listSize(std::uint64_t tag, index least, const char *what) {
         const std::uint64_t found = bytes_.number(4, what);
         const index size = asIndex(bytes_.number(wide(), what), what);
@@ -236,7 +236,7 @@ class ClassicHeader {
         return bytes;
     }
 
-    /// Where the last element of a variable ends; the largest number where it is beyond that.
+    /// The end of a variable's last element; the largest number on overflow.
     index endOf(const HeaderVariable &variable, index stride) const {
         if (variable.records && records_ == 0)
             return 0;
@@ -282,7 +282,7 @@ NetcdfKind netcdfKindOf(const ReadBytesAt &read, index fileBytes) {
             return NetcdfKind::Classic;
     }
     constexpr std::array<unsigned char, 8> hdf{0x89, 'H', 'D', 'F', '\r', '\n', 0x1a, '\n'};
-    for (index place = 0; place <= fileBytes - 8; place = place == 0 ? 512 : 2 * place) { // behind a user block
+    for (index place = 0; place <= fileBytes - 8; place = place == 0 ? 512 : 2 * place) { // after a user block
         read(place, first);
         if (std::equal(first.begin(), first.end(), hdf.begin(),
                        [](std::byte a, unsigned char b) { return a == std::byte{b}; }))

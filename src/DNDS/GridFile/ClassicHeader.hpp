@@ -17,18 +17,18 @@ using ReadBytesAt = std::function<void(index place, std::span<std::byte> bytes)>
 
 enum class NetcdfKind { Classic, Hdf5, Unknown };
 
-/// What the first bytes of a file say. Local.
+/// The kind of a file by its first bytes. Local.
 NetcdfKind netcdfKindOf(const ReadBytesAt &read, index fileBytes);
 
-/// Checks the header of a classic file before a library sees it, and that the file holds all that it announces:
-/// libraries read from truncated files without an error. Local; reads the header only.
-/// @throws DataError that names what is wrong, and the variable that ends behind the file's end.
+/// Checks the header of a classic file before a library reads it, and that the file is as long as it says:
+/// libraries read truncated files without an error. Local; reads the header only.
+/// @throws DataError that names the defect, and the variable that ends beyond the file's end.
 ///
 /// Format: https://docs.unidata.ucar.edu/netcdf-c/current/file_format_specifications.html
 void checkClassicFile(const std::string &path, index fileBytes, const ReadBytesAt &read);
 
-/// The bytes that a classic file needs for all that its header announces, and for `records` records, be it shorter.
-/// Local. The largest number where they are more. @throws DataError for a header that is wrong.
+/// The bytes that a classic file needs for the contents of its header and for `records` records, even if it is shorter.
+/// Local. The largest number on overflow. @throws DataError for an invalid header.
 index classicFileBytes(const std::string &path, index fileBytes, const ReadBytesAt &read, index records = 0);
 
 } // namespace DNDS::Detail

@@ -1,5 +1,5 @@
 /// @file ElementConversion.hpp
-/// @brief Numbers of one type as another, as far as it can hold them. Part of NetcdfReader and NetcdfWriter.
+/// @brief Conversion of numbers between types, with range checks. Part of NetcdfReader and NetcdfWriter.
 #pragma once
 
 #include "DNDS/Base/ElementKind.hpp"
@@ -57,7 +57,7 @@ bool holds(From value) {
         return value != value || static_cast<From>(static_cast<To>(value)) == value;
     } else if constexpr (std::is_floating_point_v<To>) {
         const To converted = static_cast<To>(value);
-        // 2^63 and 2^64, to which the largest integers round, are none of them
+        // excludes 2^63 and 2^64, to which the largest integers round
         if (converted >= static_cast<To>(std::numeric_limits<From>::max()))
             return value == std::numeric_limits<From>::max() && sizeof(From) < sizeof(To);
         return static_cast<From>(converted) == value;
@@ -72,7 +72,7 @@ bool holds(From value) {
     }
 }
 
-/// Turns the bytes of each number around.
+/// Reverses the bytes of each number.
 void swapBytes(std::span<std::byte> bytes, std::size_t elementBytes);
 
 } // namespace DNDS::Detail

@@ -35,8 +35,8 @@ herr_t addDatasetName(hid_t, const char *name, const H5O_info_t *info, void *nam
     }
 }
 
-/// Ends a conversion at the first value that memory's type cannot hold, and notes it; HDF5 would take the nearest one.
-/// Infinities fit floating-point numbers, and integers may be rounded to those.
+/// Aborts a conversion at the first value that the memory type cannot hold, and notes it; HDF5 would clamp it.
+/// Infinities fit floating-point types, and integers may be rounded to those.
 H5T_conv_ret_t noteUnfit(H5T_conv_except_t kind, hid_t from, hid_t to, void *source, void *, void *unfit) noexcept {
     if (kind == H5T_CONV_EXCEPT_PRECISION)
         return H5T_CONV_UNHANDLED;
@@ -54,14 +54,14 @@ H5T_conv_ret_t noteUnfit(H5T_conv_except_t kind, hid_t from, hid_t to, void *sou
     return H5T_CONV_ABORT;
 }
 
-/// An open dataset of a file that this rank reads for itself.
+/// An open dataset of a file that this rank reads independently.
 struct OpenDataset {
     HdfObject file;
     HdfObject data;
     std::vector<index> shape;
 
     OpenDataset(const std::string &path, const std::string &name) {
-        (void)DurableFile::forReading(path); // says why it cannot be opened
+        (void)DurableFile::forReading(path); // reports why it cannot be opened
         file = HdfObject(H5Fopen(path.c_str(), H5F_ACC_RDONLY, H5P_DEFAULT), H5Fclose);
         DNDS_CHECK(file.valid(), DataError, "{} is no HDF5 file, or is damaged or truncated", path);
         data = HdfObject(H5Dopen2(file.get(), name.c_str(), H5P_DEFAULT), H5Dclose);

@@ -62,7 +62,7 @@ void HdfGridFile::writeDataset(hid_t parent, const std::string &name, const std:
     HdfObject links(H5Pcreate(H5P_LINK_CREATE), H5Pclose);
     need(H5Pset_create_intermediate_group(links.get(), 1), name);
     HdfObject properties(H5Pcreate(H5P_DATASET_CREATE), H5Pclose);
-    H5Pset_obj_track_times(properties.get(), false); // the same content, the same file
+    H5Pset_obj_track_times(properties.get(), false); // equal contents make equal files
     HdfObject space(size.empty() ? H5Screate(H5S_SCALAR)
                                  : H5Screate_simple(static_cast<int>(size.size()), size.data(), nullptr),
                     H5Sclose);

@@ -19,7 +19,7 @@ class HdfGridFile : public HdfSharedFile {
   public:
     using HdfSharedFile::HdfSharedFile;
 
-    /// A dataset of this shape with all ranks' boxes, in missing groups of its name, too. Boxes are checked before.
+    /// Writes a dataset of all ranks' boxes and creates missing groups of its name. The boxes are checked already.
     void writeDataset(hid_t parent, const std::string &name, const std::vector<index> &shape, ElementKind kind,
                       std::span<const WrittenSlab> slabs);
 

@@ -14,7 +14,7 @@ namespace DNDS::Detail {
 
 namespace {
 
-/// The kinds beside the library's types.
+/// Element kinds and the library's types.
 constexpr std::array<std::pair<ElementKind, nc_type>, 10> numberTypes{{{ElementKind::Int8, NC_BYTE},
                                                                        {ElementKind::UInt8, NC_UBYTE},
                                                                        {ElementKind::Int16, NC_SHORT},

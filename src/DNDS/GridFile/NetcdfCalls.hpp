@@ -1,5 +1,5 @@
 /// @file NetcdfCalls.hpp
-/// @brief What NetcdfReader and NetcdfWriter have in common of the library: types and descriptions. Part of both.
+/// @brief Types and descriptions shared by NetcdfReader and NetcdfWriter. Part of both.
 #pragma once
 
 #include "DNDS/GridFile/NetcdfContent.hpp"
@@ -11,7 +11,7 @@
 
 namespace DNDS::Detail {
 
-/// Where the library keeps a variable.
+/// Handles of a variable in the library.
 struct NetcdfPlace {
     int group = -1;
     int variable = -1;
@@ -24,16 +24,16 @@ void needNetcdf(int status, const std::string &path, const std::string &what);
 nc_type netcdfType(ElementKind kind);
 ElementKind kindOfNetcdf(nc_type type);
 
-/// Describes an open file. `places` has an entry a variable, `notes` what is left out. Local. Throws DataError.
+/// Describes an open file. `places` gets an entry per variable, `notes` the omissions. Local. Throws DataError.
 NetcdfContent readNetcdfContent(int file, const std::string &path, std::vector<NetcdfPlace> &places,
                                 std::vector<std::string> &notes);
 
-/// Checks on one rank, before the library opens it, that a file is there, is NetCDF, and, if classic, is whole. Local.
+/// Checks on one rank, before the library opens it, that a file exists, is NetCDF and, if classic, is complete. Local.
 /// Throws DataError.
 void checkNetcdfFile(const std::string &path);
 
-/// Makes a classic file as long as its header says, and long enough for `records` records. What nobody writes is 0
-/// then, and a full disk is noticed now: MPI's files may lose what does not fit without a word. Local. Throws
+/// Extends a classic file to the length in its header, and to hold `records` records. Elements that are never
+/// written are then 0, and a full disk is detected now: MPI-IO may drop data silently. Local. Throws
 /// DataError.
 void makeRoomInNetcdf(const std::string &path, index records);
 

@@ -1,5 +1,5 @@
 /// @file NetcdfContent.hpp
-/// @brief What a NetCDF file holds, as plain data: dimensions, variables, attributes.
+/// @brief The contents of a NetCDF file as plain data: dimensions, variables, attributes.
 #pragma once
 
 #include "DNDS/Base/ElementKind.hpp"
@@ -39,7 +39,7 @@ struct NetcdfAttribute {
 /// A dimension of a file.
 struct NetcdfDimension {
     std::string name;
-    index length = 0;       ///< so far, if it is unlimited
+    index length = 0;       ///< current length, if it is unlimited
     bool unlimited = false; ///< grows with what is written
 
     friend bool operator==(const NetcdfDimension &, const NetcdfDimension &) = default;
@@ -62,7 +62,7 @@ struct NetcdfVariable {
     std::string description() const;
 };
 
-/// What a NetCDF file holds, but for the numbers themselves.
+/// The contents of a NetCDF file without the numbers themselves.
 struct NetcdfContent {
     std::string format; ///< "CDF-1", "CDF-2", "CDF-5", "NetCDF-4"
     std::vector<NetcdfDimension> dimensions;
@@ -73,11 +73,11 @@ struct NetcdfContent {
     bool has(std::string_view variable) const;
     /// Local. @throws ArgumentError for an unknown name; it lists all variables with their shapes.
     const NetcdfVariable &variable(std::string_view name, std::string_view path) const;
-    /// All variables with types, shapes and units, one a line.
+    /// All variables with types, shapes and units, one per line.
     std::string manifest() const;
 };
 
-/// One place along a dimension, which leaves the shape.
+/// One index of a dimension, which is dropped from the shape.
 struct DimensionPick {
     std::string dimension;
     bool byValue = false;
@@ -90,8 +90,8 @@ inline DimensionPick atIndex(std::string dimension, index at) { return {std::mov
 /// The place whose coordinate (variable of the dimension's name) is nearest to `value`, in its units.
 inline DimensionPick atValue(std::string dimension, real value) { return {std::move(dimension), true, 0, value}; }
 
-/// Which dimensions of a variable must be picked so that `shape` is left: extra dimensions of length 1, and a first
-/// dimension, whose place is `step`. Local. @throws LayoutError, which shows both shapes.
+/// The dimensions of a variable to pick so that `shape` remains: extra dimensions of length 1, and a leading dimension
+/// at index `step`. Local. @throws LayoutError, which shows both shapes.
 std::vector<DimensionPick> picksFor(const NetcdfVariable &variable, const std::vector<index> &shape, index step);
 
 } // namespace DNDS

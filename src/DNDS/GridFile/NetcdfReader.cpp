@@ -23,7 +23,7 @@ using Detail::SlabChunks;
 /// Elements are converted from a buffer of this size.
 constexpr index readBufferBytes = index{64} << 20;
 
-/// A pick whose place is known.
+/// A pick with its index resolved.
 struct PickedPlace {
     std::size_t dimension;
     index at;
@@ -36,7 +36,7 @@ std::size_t dimensionOf(const NetcdfVariable &variable, const DimensionPick &pic
     throw ArgumentError(fmt::format("{} has no dimension '{}' to pick", variable.description(), pick.dimension));
 }
 
-/// What is left of a variable's shape; throws where a dimension is picked twice.
+/// The remaining shape of a variable; throws if a dimension is picked twice.
 std::vector<index> shapeLeft(const NetcdfVariable &variable, std::span<const DimensionPick> picks) {
     std::vector<index> shape = variable.shape();
     for (const DimensionPick &pick : picks) {
@@ -49,7 +49,7 @@ std::vector<index> shapeLeft(const NetcdfVariable &variable, std::span<const Dim
     return shape;
 }
 
-/// The variable with the coordinates of a dimension: of its name, in the variable's group or the nearest one around it.
+/// The coordinate variable of a dimension: of the same name, in the variable's group or the nearest enclosing one.
 const NetcdfVariable *coordinateOf(const NetcdfContent &content, const NetcdfVariable &variable,
                                    const std::string &dimension) {
     std::string group = variable.name;
@@ -67,7 +67,7 @@ const NetcdfVariable *coordinateOf(const NetcdfContent &content, const NetcdfVar
     }
 }
 
-/// What `read` needs to know of a variable.
+/// A variable's data for `read`.
 struct ReadPlan {
     const NetcdfVariable *variable = nullptr;
     NetcdfPlace place;

@@ -17,11 +17,11 @@ namespace DNDS {
 
 /// Choices for `NetcdfReader`; the same on all ranks.
 struct NetcdfReadOptions {
-    /// Dimensions at one place; slabs have the others, in the file's order.
+    /// Dimensions fixed at one index; slabs have the others, in the file's order.
     std::vector<DimensionPick> picks{};
-    /// The file's own numbers: no `_Unsigned`, nothing masked, nothing scaled. Memory must have the file's type.
+    /// Reads the stored numbers: no `_Unsigned`, no masking, no scaling. Memory must have the file's type.
     bool raw = false;
-    /// Stands for missing values. Without it they become NaN; integers have none and need it, or a mask.
+    /// Replaces missing values, which are NaN by default; integers have no NaN and need it, or a mask.
     std::optional<real> fill{};
 };
 
@@ -34,7 +34,7 @@ struct NetcdfReadOptions {
 /// fill value, except of bytes), `valid_min`, `valid_max` and `valid_range` mark missing ones in the file's type, then
 /// `scale_factor` and `add_offset` apply. Integers are checked to fit memory's type.
 ///
-/// Each rank reads for itself, with requests below 2 GiB; ranks meet only to agree that all went well.
+/// Ranks read independently, in requests below 2 GiB, and communicate only to agree on success.
 class NetcdfReader {
   public:
     /// Collective. The size of classic files is compared with what their header says: the library reads zeros or noise
@@ -47,16 +47,16 @@ class NetcdfReader {
 
     /// The path given when the file was opened. Local.
     const std::string &path() const noexcept { return path_; }
-    /// What the file holds, but for the numbers of its variables. Local.
+    /// The contents of the file, without the numbers of its variables. Local.
     const NetcdfContent &content() const noexcept { return content_; }
     /// Local. @throws ArgumentError for an unknown name; it lists the known ones.
     const NetcdfVariable &variable(std::string_view name) const { return content_.variable(name, path_); }
 
     /// The shape that slabs of this variable have with these picks. Local. @throws ArgumentError.
     std::vector<index> shape(std::string_view name, std::span<const DimensionPick> picks = {}) const;
-    /// A variable of one dimension, all of it, on all ranks; for example coordinates. Collective. @throws as `read`.
+    /// A one-dimensional variable, such as coordinates, in full on all ranks. Collective. @throws as `read`.
     std::vector<real> values(std::string_view name) const;
-    /// What a pick means for a variable. Collective if it is by value. @throws as `read`, and ArgumentError where the
+    /// The index to which a pick refers. Collective for picks by value. @throws as `read`, and ArgumentError if the
     /// dimension has no coordinate.
     index place(const NetcdfVariable &variable, const DimensionPick &pick) const;
 

@@ -10,14 +10,14 @@ namespace DNDS::Detail {
 
 namespace {
 
-// Upper bounds of what HDF5 1.10 to 1.14 take beside the numbers.
+// Upper bounds of the space that HDF5 1.10 to 1.14 needs besides the numbers.
 constexpr double bytesOfFile = 1 << 16;
 constexpr double bytesOfVariable = 1 << 13; ///< its header, and the first node of the tree of its chunks
 constexpr double bytesOfAttribute = 1 << 9; ///< without its value
 constexpr double bytesOfChunk = 1 << 7;     ///< its entry in the tree
 constexpr double compressedFill = 0.01;     ///< of chunks that hold one value; zlib gets to 0.001
 
-/// Sizes that no disk has are refused by the disk.
+/// Clamps sizes beyond any disk, which the disk then refuses.
 index wholeBytes(double bytes) {
     constexpr double most = 9e18;
     return static_cast<index>(std::min(bytes, most));
@@ -68,7 +68,7 @@ index netcdf4BytesOf(const NetcdfPlace &place, ElementKind kind, const std::vect
         touched *= static_cast<double>(std::max<index>(chunks(box.last[d]) - box.first[d] / size, 0));
         chunkBytes *= static_cast<double>(size);
     }
-    // A compressed chunk that changes moves; others are where they were, or new.
+    // A compressed chunk that changes is relocated; others stay in place or are new.
     const double fresh = after - before;
     const double numbers = deflate != 0
                                ? touched * chunkBytes * (1 + compressedFill) + fresh * chunkBytes * compressedFill

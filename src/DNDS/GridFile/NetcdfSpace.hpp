@@ -1,6 +1,6 @@
 /// @file NetcdfSpace.hpp
-/// @brief Disk space that a NetCDF-4 file is about to need. Where the disk is full in a collective call of HDF5, ranks
-/// part: one waits in it for ever, the others have an error. So space is asked for before.
+/// @brief Reserves disk space before NetCDF-4 writes. If the disk is full in a collective call of HDF5, one rank waits
+/// in it indefinitely while the others get an error.
 #pragma once
 
 #include "DNDS/GridFile/NetcdfCalls.hpp"
@@ -10,25 +10,25 @@
 
 namespace DNDS::Detail {
 
-/// What creating a file takes at most: variables without unlimited dimensions, which HDF5 fills, and descriptions.
-/// `deflate` as in NetcdfWriteOptions. Local.
+/// An upper bound for the bytes of a new file: variables without unlimited dimensions, which HDF5 fills, and
+/// descriptions. `deflate` as in NetcdfWriteOptions. Local.
 index netcdf4BytesAtStart(const NetcdfContent &content, int deflate);
 
-/// Boxes of one variable that all ranks write in one call: where they begin and end, along each dimension.
+/// Boxes of one variable that all ranks write in one call: begin and end along each dimension.
 struct WrittenBox {
     std::vector<index> first;
     std::vector<index> last; ///< one past the last element
 };
 
-/// What writing them takes at most, where the variable has had `extent` elements along each dimension. Local, on a rank
+/// An upper bound for the bytes of writing them to a variable of length `extent` along each dimension. Local, on a rank
 /// that has the file open. Throws DataError.
 index netcdf4BytesOf(const NetcdfPlace &place, ElementKind kind, const std::vector<index> &extent,
                      const WrittenBox &box, const std::string &path);
 
-/// Asks for so many bytes of disk space behind the end of a file, whose length stays as it is; where the file system
-/// knows no such space, for none. Local. Throws DataError where there is no room.
+/// Reserves disk space of `bytes` beyond the end of a file without changing its length, or nothing if the file system
+/// has no such call. Local. Throws DataError if the disk is full.
 void reserveBehind(const std::string &path, index bytes);
-/// Gives back what was not used of it. Local. Throws DataError.
+/// Releases the unused part of the reservation. Local. Throws DataError.
 void giveBackBehind(const std::string &path);
 
 } // namespace DNDS::Detail

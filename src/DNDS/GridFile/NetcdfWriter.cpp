@@ -60,7 +60,7 @@ int putAttribute(int file, int variable, const NetcdfAttribute &attribute) {
     return nc_put_att(file, variable, name, Detail::netcdfType(attribute.kind), bytes.size() / width, bytes.data());
 }
 
-/// How one call of `write` goes, on this rank.
+/// The course of one call of `write` on this rank.
 struct WritePlan {
     const NetcdfVariable *variable = nullptr;
     NetcdfPlace place;
@@ -81,7 +81,7 @@ struct NetcdfWriter::File {
     std::vector<std::pair<std::string, std::vector<real>>> coordinates;
     std::vector<NetcdfPlace> places;
     std::vector<std::string> notes;
-    std::vector<std::vector<index>> extents; ///< of a NetCDF-4 file: how far each variable was written; else empty
+    std::vector<std::vector<index>> extents; ///< NetCDF-4: the written extents of each variable; else empty
     int id = -1;
     bool closed = false;
     int exceptionsAtStart = std::uncaught_exceptions();
@@ -223,7 +223,7 @@ int NetcdfWriter::File::defineVariable(const NetcdfVariable &variable, const std
     return status;
 }
 
-/// The same calls on all ranks, which fail alike.
+/// Makes the same calls on all ranks, so that failures are the same, too.
 int NetcdfWriter::File::defineAll() {
     int status = NC_NOERR;
     std::vector<int> ids;
@@ -255,7 +255,7 @@ void NetcdfWriter::File::create(NetcdfFormat format) {
     comm.guarded([&] {
         if (comm.rank() != 0)
             return;
-        const DurableFile file = DurableFile::create(temporary, 0); // says why it is impossible
+        const DurableFile file = DurableFile::create(temporary, 0); // reports why it is impossible
         try {
             file.reserve(needed);
         } catch (...) {
@@ -270,10 +270,10 @@ void NetcdfWriter::File::create(NetcdfFormat format) {
     try {
         comm.guarded([&] {
             Detail::needNetcdf(defineAll(), path, "declare what is written");
-            if (hdf && comm.rank() == 0) // creating it has given back what was reserved
+            if (hdf && comm.rank() == 0) // creating it released the reservation
                 Detail::reserveBehind(temporary, needed);
         });
-    } catch (...) { // all ranks: closing it would write what there may be no room for
+    } catch (...) { // all ranks: closing would write data that may not fit on the disk
         nc_abort(std::exchange(id, -1));
         throw;
     }
@@ -334,7 +334,7 @@ int NetcdfWriter::File::put(const WritePlan &plan, const WrittenSlab *slab, cons
         }
     }
     if (buffer.empty())
-        buffer.resize(sizeof(real)); // an address for those who write nothing
+        buffer.resize(sizeof(real)); // a valid address for ranks that write nothing
     return nc_put_vara(plan.place.group, plan.place.variable, start.data(), count.data(), buffer.data());
 }
 
@@ -377,7 +377,7 @@ void NetcdfWriter::File::putAll(const WritePlan &plan, std::span<const WrittenSl
     comm.agree(failure);
 }
 
-/// Before it is written: how long unlimited dimensions become, and disk space for that.
+/// Extends unlimited dimensions and reserves disk space before writing.
 void NetcdfWriter::File::grow(const WritePlan &plan, std::span<const WrittenSlab> slabs) {
     for (std::size_t d = 0; d < plan.variable->dimensions.size(); d++) {
         if (!plan.variable->dimensions[d].unlimited)
@@ -410,7 +410,7 @@ void NetcdfWriter::File::reserve(const WritePlan &plan, std::span<const WrittenS
     if (extents.empty())
         return;
     const std::size_t dims = plan.variable->dimensions.size();
-    std::vector<index> ends(2 * dims, -endless); // the largest of minus the starts, and of the ends
+    std::vector<index> ends(2 * dims, -endless); // maxima of the negated starts and of the ends
     for (const WrittenSlab &slab : slabs)
         for (std::size_t d = 0; d < dims && slab.elements() > 0; d++) {
             ends[d] = std::max(ends[d], -slab.start[d]);
@@ -446,7 +446,7 @@ NetcdfWriter::~NetcdfWriter() {
     if (!file_ || file_->id < 0)
         return;
     const bool root = file_->comm.rank() == 0;
-    // An exception may be known to this rank only: others would not come to the closing.
+    // The exception may be local to this rank: the others would not take part in closing.
     if (std::uncaught_exceptions() > file_->exceptionsAtStart) {
         if (root && !file_->options.append)
             std::remove(file_->temporary.c_str());

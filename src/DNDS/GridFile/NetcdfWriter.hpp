@@ -61,25 +61,25 @@ class NetcdfWriter {
     void attribute(NetcdfAttribute attribute);
     /// A dimension with its coordinates (CF), which rank 0 writes.
     void coordinate(const std::string &name, std::vector<real> values, std::vector<NetcdfAttribute> attributes = {});
-    /// The dimensions and attributes of a variable that was read, so that it can be written the same. A `_FillValue`
-    /// that its type cannot hold is dropped, with a note.
+    /// Copies the dimensions and attributes of a variable that was read, so that it is written alike. Drops a
+    /// `_FillValue` that the type cannot hold, with a note.
     void like(const NetcdfVariable &variable);
 
     /// Creates the file as declared; `write` calls it. Collective.
     void define();
-    /// Writes this rank's boxes, any number; along an unlimited dimension they may lie behind the end. Floating-point
-    /// memory of a variable with `scale_factor` or `add_offset` is packed, NaN and masked values become `_FillValue` or
-    /// `missing_value`. `raw`: memory of the file's type, as it is. Collective.
+    /// Writes this rank's boxes, any number; along an unlimited dimension they may extend beyond the end.
+    /// Floating-point memory of a variable with `scale_factor` or `add_offset` is packed; NaN and masked values become
+    /// `_FillValue` or `missing_value`. `raw` writes memory of the file's type unchanged. Collective.
     void write(std::string_view name, std::span<const WrittenSlab> slabs, bool raw = false);
     void write(std::string_view name, const WrittenSlab &slab, bool raw = false) {
         write(name, std::span<const WrittenSlab>(&slab, 1), raw);
     }
-    /// The length of a dimension, as far as it is written. Local after `define`, or with `append`.
+    /// The current length of a dimension. Local after `define`, or with `append`.
     index length(std::string_view dimension) const;
     /// Completes the file. Collective.
     void close();
 
-    /// Which format was chosen and why, and what was dropped. Local after `define`.
+    /// The chosen format, the reason for it, and omissions. Local after `define`.
     const std::vector<std::string> &notes() const;
     const std::string &path() const;
 

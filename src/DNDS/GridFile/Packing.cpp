@@ -247,7 +247,7 @@ std::optional<PackedNumber> packedNumber(const NetcdfAttribute &attribute, std::
                     return {};
                 return withNumber(kind, [&](auto zero) -> std::optional<PackedNumber> {
                     using Number = decltype(zero);
-                    // A double attribute of a float variable means the nearest float.
+                    // For a float variable, a double attribute means the nearest float.
                     if (!std::is_floating_point_v<Number> && !holds<Number>(list[which]))
                         return {};
                     return packedFrom(static_cast<Number>(list[which]));

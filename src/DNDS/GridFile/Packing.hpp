@@ -1,6 +1,6 @@
 /// @file Packing.hpp
-/// @brief How the numbers of a NetCDF variable stand for values: unsigned bytes, missing values, scale and offset. Part
-/// of NetcdfReader and NetcdfWriter.
+/// @brief The encoding of values by the numbers of a NetCDF variable: unsigned bytes, missing values, scale and offset.
+/// Part of NetcdfReader and NetcdfWriter.
 ///
 /// Conventions: NetCDF User's Guide, appendix A, and CF 1.8, sections 2.5.1 and 8.1.
 #pragma once
@@ -24,7 +24,7 @@ struct Packing {
     bool scaled = false;
     real scale = 1;
     real offset = 0;
-    bool declared = false;             ///< whether the first of `missing` is in the file, or the type's default
+    bool declared = false;             ///< whether the first of `missing` is in the file, not the type's default
     std::vector<PackedNumber> missing; ///< `_FillValue` first
     std::optional<PackedNumber> least; ///< smaller ones are missing
     std::optional<PackedNumber> most;  ///< larger ones
@@ -34,7 +34,7 @@ struct Packing {
 /// Local. The variable's numbers must be numbers.
 Packing packingOf(const NetcdfVariable &variable);
 
-/// Whether an attribute holds a number (the first, if there are several) that `kind` can hold, and which.
+/// The (first) number of an attribute in the type of `kind`; nothing if the attribute holds none that fits.
 std::optional<PackedNumber> packedNumber(const NetcdfAttribute &attribute, std::size_t which, ElementKind kind);
 
 /// Throws LayoutError where memory of `memory` cannot take the values: floating-point values need floating-point

@@ -11,7 +11,7 @@ namespace DNDS {
 
 namespace {
 
-/// The file's size. Throws LayoutError for shapes that no file has.
+/// The size of the file. Throws LayoutError for shapes too large for a file.
 index rawFileBytes(const std::string &path, const RawFileLayout &layout) {
     index bytes = static_cast<index>(Detail::bytesOf(layout.kind));
     for (const index n : layout.shape) {

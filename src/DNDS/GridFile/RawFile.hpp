@@ -12,7 +12,7 @@
 
 namespace DNDS {
 
-/// What is known of the file.
+/// The layout of the file.
 struct RawFileLayout {
     std::vector<index> shape; ///< slowest dimension first
     ElementKind kind = ElementKind::Float64;
@@ -20,14 +20,14 @@ struct RawFileLayout {
     std::endian order = std::endian::native;
 };
 
-/// Reads this rank's boxes. Memory has the file's type. Collective; ranks read for themselves.
-/// @throws on all ranks: LayoutError for other types and boxes outside the shape; DataError where the file is missing
-/// or has other than `header` plus the shape's bytes.
+/// Reads this rank's boxes. Memory has the file's type. Collective; ranks read independently.
+/// @throws on all ranks: LayoutError for other types and boxes outside the shape; DataError if the file is missing
+/// or its size is not `header` plus the bytes of the shape.
 void readRawFile(CommunicatorView comm, const std::string &path, const RawFileLayout &layout,
                  std::span<const Slab> slabs);
 
-/// Writes this rank's boxes, which together should be all of the shape, as `path` + ".part" and renames that: a file at
-/// `path` is complete. The header is zeros. Collective. @throws as above; DataError if it cannot be written.
+/// Writes this rank's boxes, which should cover the shape, as `path` + ".part", then renames the file: a file at `path`
+/// is complete. The header is filled with zeros. Collective. @throws as above; DataError if it cannot be written.
 void writeRawFile(CommunicatorView comm, const std::string &path, const RawFileLayout &layout,
                   std::span<const WrittenSlab> slabs);
 

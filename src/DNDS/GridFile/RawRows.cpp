@@ -9,13 +9,13 @@ namespace {
 
 constexpr index rawBufferBytes = index{16} << 20;
 
-/// Calls `move(place, chunk, bytes)` for parts of a box that lie in one run of the file, at most a buffer's size.
+/// Calls `move(place, chunk, bytes)` for contiguous runs of a box in the file, at most a buffer each.
 template <class Byte, class Move>
 void forEachFileRun(index place, const std::vector<index> &shape, const BasicSlab<Byte> &slab, Move &&move) {
     if (slab.elements() == 0)
         return;
     const auto elementBytes = static_cast<index>(bytesOf(slab.kind));
-    index run = 1; // elements of the box behind each other in the file
+    index run = 1; // elements of the box that are contiguous in the file
     for (std::size_t d = shape.size(); d-- > 0;) {
         run *= slab.count[d];
         if (slab.count[d] != shape[d])

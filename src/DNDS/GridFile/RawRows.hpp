@@ -1,5 +1,5 @@
 /// @file RawRows.hpp
-/// @brief Boxes of elements that lie one after another in a file, from a place on. Part of RawFile and VtkGridFile.
+/// @brief Boxes of elements stored contiguously from a place in a file. Part of RawFile and VtkGridFile.
 #pragma once
 
 #include "DNDS/GridFile/Slab.hpp"
@@ -9,8 +9,8 @@
 
 namespace DNDS::Detail {
 
-/// Reads a box of the elements of `shape`, the first of which is at byte `place`; `swap`: in the other byte order.
-/// Requests are as long as elements lie behind each other in the file. Local. Throws DataError.
+/// Reads a box of the elements of `shape`, the first of which is at byte `place`; `swap` reverses the byte order.
+/// Requests are as long as elements are contiguous in the file. Local. Throws DataError.
 void readRawSlab(const DurableFile &file, index place, const std::vector<index> &shape, bool swap, const Slab &slab);
 void writeRawSlab(const DurableFile &file, index place, const std::vector<index> &shape, bool swap,
                   const WrittenSlab &slab);

@@ -1,5 +1,5 @@
 /// @file Slab.hpp
-/// @brief A box of a file's elements, and where they are in this rank's memory.
+/// @brief A box of a file's elements and its place in this rank's memory.
 #pragma once
 
 #include "DNDS/Base/ElementKind.hpp"
@@ -18,14 +18,14 @@ template <class Byte>
 struct BasicSlab {
     using Mask = std::conditional_t<std::is_const_v<Byte>, const std::uint8_t, std::uint8_t>;
 
-    std::vector<index> start;   ///< its first element along each dimension, in the file's order (slowest first)
-    std::vector<index> count;   ///< its elements along each dimension; any 0: nothing
+    std::vector<index> start;   ///< first element along each dimension, in the file's order (slowest first)
+    std::vector<index> count;   ///< number of elements along each dimension; any 0: nothing
     std::vector<index> strides; ///< between neighbours in memory, in elements; empty: contiguous, last one fastest
     ElementKind kind = ElementKind::Opaque;
     Byte *data = nullptr; ///< the element `start`
     Mask *mask = nullptr; ///< if given, 1 where the value is missing, else 0; strides as the data's
 
-    /// What can be read into can be written.
+    /// A slab for reading can be written, too.
     operator BasicSlab<const void>() const requires(!std::is_const_v<Byte>) { // NOLINT: it only takes rights away
         return {start, count, strides, kind, data, mask};
     }
@@ -39,8 +39,8 @@ struct BasicSlab {
     }
 };
 
-using Slab = BasicSlab<void>;              ///< to be read
-using WrittenSlab = BasicSlab<const void>; ///< to be written
+using Slab = BasicSlab<void>;              ///< for reading
+using WrittenSlab = BasicSlab<const void>; ///< for writing
 
 /// A slab of memory, strides in elements of `T`. Local.
 template <class T>
@@ -58,7 +58,7 @@ auto slabOf(T *data, std::vector<index> start, std::vector<index> count, // NOLI
     return slab;
 }
 
-/// Throws where numbers of dimensions differ or the box is not within `shape`; `what` names the variable. Local.
+/// Checks the number of dimensions, and that the box lies within `shape`; `what` names the variable. Local.
 /// @throws ArgumentError, LayoutError.
 template <class Byte>
 void checkSlab(const BasicSlab<Byte> &slab, const std::vector<index> &shape, const std::string &what);

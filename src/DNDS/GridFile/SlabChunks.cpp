@@ -6,7 +6,7 @@ namespace DNDS::Detail {
 
 SlabChunks::SlabChunks(const std::vector<index> &count, index limit) : count_(count) {
     limit = std::max<index>(limit, 1);
-    index inner = 1; // elements of what is faster than `cut_`
+    index inner = 1; // elements in the dimensions faster than `cut_`
     index all = 1;
     for (const index n : count)
         all *= n;
@@ -15,7 +15,7 @@ SlabChunks::SlabChunks(const std::vector<index> &count, index limit) : count_(co
     std::size_t d = count.size();
     while (d > 0 && inner <= limit / count[d - 1])
         inner *= count[--d];
-    if (d == 0) { // everything at once
+    if (d == 0) { // the whole slab at once
         size_ = 1;
         rows_ = count.empty() ? 1 : count[0];
         return;

@@ -28,7 +28,7 @@ class SlabChunks {
   private:
     std::vector<index> count_;
     std::size_t cut_ = 0; ///< the dimension that is cut; slower ones advance by one, faster ones are whole
-    index rows_ = 1;      ///< along `cut_`, a chunk
+    index rows_ = 1;      ///< rows of a chunk along `cut_`
     index size_ = 0;
 };
 

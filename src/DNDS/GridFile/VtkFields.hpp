@@ -23,7 +23,7 @@ inline std::vector<index> vtkShape(const std::array<index, 3> &cells, const VtkG
     return shape;
 }
 
-/// Throws on all ranks where they give different grids or fields. Collective.
+/// Throws on all ranks if their grids or fields differ. Collective.
 inline void requireSameFields(const CommunicatorView &comm, const std::string &path, const std::array<index, 3> &cells,
                               std::span<const VtkGridField> fields) {
     std::vector<std::string> mine;
@@ -40,7 +40,7 @@ inline void requireSameFields(const CommunicatorView &comm, const std::string &p
     });
 }
 
-/// Throws for fields that are not of this grid, and for names that are empty or repeated. Local.
+/// Throws for fields of another grid, and for names that are empty or repeated. Local.
 inline void checkVtkFields(const std::string &path, const std::array<index, 3> &cells,
                            std::span<const VtkGridField> fields) {
     for (const index n : cells)

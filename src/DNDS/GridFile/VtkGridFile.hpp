@@ -20,10 +20,10 @@ struct VtkGridField {
     std::vector<WrittenSlab> slabs;
 };
 
-/// Where a uniform grid's values are.
+/// The location of values on a uniform grid.
 enum class VtkPlacement {
-    Cells,  ///< of cells. VTK 9.1 cannot read them; 9.7 can
-    Centres ///< of points in the centres of the cells: VTK 9.1 reads them too, but for grids of one cell in a direction
+    Cells,  ///< at cells. VTK 9.1 cannot read them; 9.7 can
+    Centres ///< at points in cell centres: VTK 9.1 reads them, too, except for grids of one cell in a direction
 };
 
 /// Writes a uniform grid of `cells` (x, y, z; 1 where it has no extent) as a VTKHDF ImageData file, complete or not

@@ -11,13 +11,13 @@ namespace DNDS {
 
 namespace {
 
-/// Leaves out the dimensions of one cell: what VTK expects of points, not of cells.
+/// Drops dimensions of one cell, as VTK expects for points but not for cells.
 void dropFlat(const std::array<index, 3> &cells, std::vector<index> &shape, std::vector<WrittenSlab> &slabs) {
     const auto drop = [](std::vector<index> &list, std::size_t at) {
         if (!list.empty())
             list.erase(list.begin() + static_cast<std::ptrdiff_t>(at));
     };
-    for (std::size_t d = 0; d < 3; d++) { // z, the first of the shape, is the last one to go
+    for (std::size_t d = 0; d < 3; d++) { // z, the first of the shape, is dropped last
         if (cells[d] > 1 || shape.size() == 1)
             continue;
         drop(shape, 2 - d);
@@ -63,7 +63,7 @@ void writeVtkImage(CommunicatorView comm, const std::string &path, const std::ar
                 dropFlat(cells, shape, slabs);
             file.writeDataset(data.get(), field.name, shape, field.kind, slabs);
         }
-        data.close(); // a file with open objects cannot be closed by MPI-IO
+        data.close(); // MPI-IO cannot close a file with open objects
         root.close();
         file.close();
     });

@@ -32,10 +32,10 @@ std::span<const std::byte> bytesOfReals(const std::vector<real> &values) {
     return std::as_bytes(std::span(values.data(), values.size()));
 }
 
-/// What is where in the file.
+/// The layout of the file.
 struct VtrPlan {
     std::string header;
-    std::vector<index> places; ///< of the blocks: fields, then coordinates
+    std::vector<index> places; ///< offsets of the blocks: fields, then coordinates
     std::vector<index> bytes;
     index end = 0;
 };
@@ -75,7 +75,7 @@ VtrPlan planVtr(const std::array<std::vector<real>, 3> &points, const std::array
     return plan;
 }
 
-/// All but the fields' values.
+/// Writes everything except the fields' values.
 void writeVtrFrame(const DurableFile &file, const VtrPlan &plan, const std::array<std::vector<real>, 3> &points) {
     file.writeAt(0, std::as_bytes(std::span(plan.header)));
     for (std::size_t k = 0; k < plan.places.size(); k++) {

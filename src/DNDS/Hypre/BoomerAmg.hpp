@@ -20,19 +20,19 @@ namespace DNDS::Hypre {
 ///     const KrylovResult done = conjugateGradients([&](auto &d, auto &y) { a.multiply(d, y); }, b, x, amg);
 ///
 /// For matrices of blocks, each component of a row is an unknown function of its own. The cycle is a symmetric operator
-/// where the matrix is one, unless it was configured otherwise. Its bits depend on the partition, and so do those of
-/// the solution. It works on the host.
+/// if the matrix is symmetric, unless configured otherwise. Its bits, and so those of the solution, depend on the
+/// partition. It works on the host.
 template <int b>
 class BoomerAmg {
   public:
-    /// Copies the matrix and makes its hierarchy: for other values make another. `configure` calls
-    /// HYPRE_BoomerAMGSet... before that, such as HYPRE_BoomerAMGSetStrongThreshold(solver, 0.5) for three dimensions,
-    /// on all ranks the same; hypre checks little of what it is told there. Collective. Throws on all ranks what
-    /// Hypre::Matrix, hypre and `configure` do.
+    /// Copies the matrix and sets up its hierarchy: for other values, make another object. Before the set-up,
+    /// `configure` may call HYPRE_BoomerAMGSet..., such as HYPRE_BoomerAMGSetStrongThreshold(solver, 0.5) for three
+    /// dimensions, identically on all ranks; hypre checks little of it. Collective. Throws on all ranks the errors of
+    /// Hypre::Matrix, hypre and `configure`.
     explicit BoomerAmg(const SparseMatrix<b> &matrix, const std::function<void(HYPRE_Solver)> &configure = {})
         : matrix_(matrix) {
         const CommunicatorView comm = matrix_.comm();
-        ArrayDof<b, 1> any; // hypre looks at the rows' numbers only
+        ArrayDof<b, 1> any; // hypre reads only the numbers of the rows
         comm.guarded([&] {
             HYPRE_Solver made = nullptr;
             check(HYPRE_BoomerAMGCreate(&made), "HYPRE_BoomerAMGCreate");
@@ -47,7 +47,7 @@ class BoomerAmg {
         });
         any.initPair("rows of a hierarchy", comm);
         comm.guarded([&] { any.father->resize(matrix.pattern().rows()); });
-        if (matrix_.globalRows() == 0) // hypre has no hierarchies of nothing
+        if (matrix_.globalRows() == 0) // hypre cannot set up an empty hierarchy
             return;
         comm.guarded([&] {
             const Vector rows = matrix_.vector(any);
@@ -57,7 +57,7 @@ class BoomerAmg {
     }
 
     /// Sets the owned rows of z. Collective: hypre waits for its neighbours. Throws on this rank LayoutError for
-    /// vectors of other rows, ArgumentError where r and z are one, and what hypre says.
+    /// vectors of other rows, ArgumentError if r and z are the same, and errors of hypre.
     void operator()(const ArrayDof<b, 1> &r, ArrayDof<b, 1> &z) const {
         const Vector from = matrix_.vector(r);
         const Vector to = matrix_.vector(z);
@@ -70,7 +70,7 @@ class BoomerAmg {
         check(HYPRE_BoomerAMGSolve(solver_.get(), matrix_.get(), from.get(), to.get()), "HYPRE_BoomerAMGSolve");
     }
 
-    /// hypre's object, for its own calls.
+    /// The object of hypre, for its own calls.
     HYPRE_Solver get() const noexcept { return solver_.get(); }
 
   private:

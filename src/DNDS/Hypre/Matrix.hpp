@@ -1,5 +1,5 @@
 /// @file Matrix.hpp
-/// @brief Sparse matrices of DNDS as those of hypre.
+/// @brief Conversion of sparse matrices of DNDS to those of hypre.
 #pragma once
 
 #include "DNDS/Hypre/Vector.hpp"
@@ -20,14 +20,14 @@
 
 namespace DNDS::Hypre {
 
-/// A ParCSR matrix of hypre with the entries of a SparseMatrix, on a communicator of its own: blocks become b rows and
-/// b columns of numbers. It is a copy: hypre keeps entries of own and of other ranks' columns apart. Entries whose
-/// columns are copies of one row, periodic images, are added.
+/// A ParCSR matrix of hypre with the entries of a SparseMatrix, on its own communicator: blocks become b rows and b
+/// columns of numbers. It is a copy, because hypre separates the columns of this rank from those of other ranks.
+/// Entries whose columns are copies of one row (periodic images) are added.
 template <int b>
 class Matrix {
   public:
-    /// Collective. O(entries). Throws on all ranks StateError for a pattern without global numbers, ArgumentError where
-    /// hypre's integers are too short or an entry is not finite, and what hypre refuses (`check`); on this rank alone
+    /// Collective. O(entries). Throws on all ranks StateError for a pattern without global numbers, ArgumentError if
+    /// hypre's integers are too short or an entry is not finite, and errors of hypre (`check`); on this rank alone
     /// StateError for a matrix that has been moved from.
     explicit Matrix(const SparseMatrix<b> &matrix)
         : comm_(Communicator::duplicate(commOf(matrix))), global_(globalOf(matrix)) {
@@ -36,7 +36,7 @@ class Matrix {
             entries.emplace(matrix.pattern(), "a matrix of hypre");
             (void)toHypreInt(global_->globalSize() * b, "the rows of a matrix");
         });
-        comm_.view().guarded([&] { make(*entries); }); // apart, as hypre waits for all ranks there
+        comm_.view().guarded([&] { make(*entries); }); // separate, because hypre waits for all ranks there
         comm_.view().guarded([&] { fill(matrix, *entries); });
         comm_.view().guarded([&] { // likewise
             check(HYPRE_IJMatrixAssemble(matrix_.get()), "HYPRE_IJMatrixAssemble");
@@ -46,9 +46,9 @@ class Matrix {
         });
     }
 
-    /// hypre's object, for its own calls.
+    /// The object of hypre, for its own calls.
     HYPRE_ParCSRMatrix get() const noexcept { return parcsr_; }
-    /// Rows of all ranks, counted in blocks. Local. Throws StateError where this has been moved from.
+    /// The number of rows of all ranks, in blocks. Local. Throws StateError if this has been moved from.
     index globalRows() const {
         requireMine();
         return global_->globalSize();
@@ -56,8 +56,8 @@ class Matrix {
     /// The communicator in which hypre works.
     CommunicatorView comm() const { return comm_.view(); }
 
-    /// The owned rows of `u` without a copy, which hypre may change. `u` must outlive it. Local. Throws LayoutError for
-    /// other rows than those of the matrix, StateError where this has been moved from.
+    /// The owned rows of `u` without a copy; hypre may change them. `u` must outlive the result. Local. Throws
+    /// LayoutError for rows that differ from those of the matrix, StateError if this has been moved from.
     Vector vector(ArrayDof<b, 1> &u) const {
         requireRows(u);
         return Vector(comm_.view().handle(), *global_, b, u.father->data());
@@ -65,7 +65,7 @@ class Matrix {
     /// The same for a vector that hypre only reads.
     Vector vector(const ArrayDof<b, 1> &u) const {
         requireRows(u);
-        // hypre has no vectors of constant numbers.
+        // hypre has no vectors of const numbers.
         return Vector(comm_.view().handle(), *global_, b, const_cast<real *>(std::as_const(*u.father).data()));
     }
 
@@ -88,7 +88,7 @@ class Matrix {
     void make(const GlobalEntries<HYPRE_BigInt> &entries) {
         const auto begin = static_cast<HYPRE_BigInt>(global_->localBegin() * b);
         const auto end = static_cast<HYPRE_BigInt>(begin + global_->localSize() * b);
-        HYPRE_ClearAllErrors(); // of calls by others
+        HYPRE_ClearAllErrors(); // clears errors of other callers
         HYPRE_IJMatrix made = nullptr;
         check(HYPRE_IJMatrixCreate(comm_.view().handle(), begin, end - 1, begin, end - 1, &made),
               "HYPRE_IJMatrixCreate");

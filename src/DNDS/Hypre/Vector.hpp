@@ -20,13 +20,13 @@ namespace DNDS::Hypre {
 
 static_assert(std::is_same_v<HYPRE_Complex, real>, "DNDS::Hypre needs a hypre of real double numbers");
 
-/// Throws where a call of hypre has failed: MemoryError, ArgumentError, else StateError, with hypre's text. hypre keeps
-/// errors until they are cleared, which this does. That an iteration did not converge is none. Local.
+/// Throws if a call of hypre has failed: MemoryError, ArgumentError, else StateError, with hypre's text. Clears the
+/// error, which hypre keeps otherwise. A lack of convergence is not an error. Local.
 inline void check(HYPRE_Int code, std::string_view call, SourceLocation where = SourceLocation::current()) {
     if (code == 0) [[likely]]
         return;
     std::array<char, 1024> text{};
-    HYPRE_DescribeError(code, text.data()); // it looks at the error that is kept, too
+    HYPRE_DescribeError(code, text.data()); // also reads the error that hypre keeps
     HYPRE_ClearAllErrors();
     const HYPRE_Int failure = code & ~HYPRE_Int{HYPRE_ERROR_CONV};
     if (failure == 0)
@@ -37,7 +37,7 @@ inline void check(HYPRE_Int code, std::string_view call, SourceLocation where = 
     throwError(kind, fmt::format("{} failed: {}", call, text.data()), where);
 }
 
-/// A number of rows or columns as hypre counts. Local. Throws ArgumentError where its integers are too short.
+/// Converts a number of rows or columns to hypre's integers. Local. Throws ArgumentError if they are too short.
 inline HYPRE_BigInt toHypreInt(index number, const char *what) {
     const auto made = static_cast<HYPRE_BigInt>(number);
     DNDS_CHECK(made == number, ArgumentError,
@@ -55,20 +55,20 @@ class Vector {
         // The first own row, and the one after the last; hypre copies them.
         std::array<HYPRE_BigInt, 2> range{toHypreInt(global.localBegin() * width, "a vector"),
                                           toHypreInt((global.localBegin() + global.localSize()) * width, "a vector")};
-        HYPRE_ClearAllErrors(); // of calls by others
+        HYPRE_ClearAllErrors(); // clears errors of other callers
         HYPRE_ParVector made = nullptr;
         check(HYPRE_ParVectorCreate(comm, toHypreInt(global.globalSize() * width, "a vector"), range.data(), &made),
               "HYPRE_ParVectorCreate");
         vector_.reset(made);
-        // hypre has no public call that takes memory: its users reach it so.
+        // hypre has no public call that takes memory; its users access the local vector.
         hypre_Vector *const local = hypre_ParVectorLocalVector(made);
         hypre_VectorData(local) = rows;
         hypre_VectorOwnsData(local) = 0;
         if (rows != nullptr)
-            check(HYPRE_ParVectorInitialize(made), "HYPRE_ParVectorInitialize"); // allocates nothing then
+            check(HYPRE_ParVectorInitialize(made), "HYPRE_ParVectorInitialize"); // does not allocate then
     }
 
-    /// hypre's object, for its own calls.
+    /// The object of hypre, for its own calls.
     HYPRE_ParVector get() const noexcept { return vector_.get(); }
 
   private:

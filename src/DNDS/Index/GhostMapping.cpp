@@ -31,7 +31,7 @@ RankLists splitByOwner(const GlobalMapping &global, std::vector<index> sorted) {
     return lists;
 }
 
-/// Whether the rows of each list, which ascend, are rows of the rank that the list is about.
+/// Whether the rows of each list, which ascend, belong to the rank of the list.
 template <class OwnerOf>
 bool areOwned(const GlobalMapping &global, const RankLists &lists, OwnerOf &&ownerOf) {
     for (std::size_t k = 0; k < lists.size(); ++k) {
@@ -50,7 +50,7 @@ std::shared_ptr<const GhostMapping> GhostMapping::make(CommunicatorContext &cont
                                                        RankLists wanted, std::string_view name) {
     const CommunicatorView &comm = context.comm();
     const std::uint64_t serial = context.nextSerial();
-    // Numberings of one number may still be those of two communicators.
+    // Two numberings of one serial may belong to different communicators.
     const bool owned = areOwned(*global, ghosts, [](int rank) { return rank; }) &&
                        areOwned(*global, wanted, [&](int) { return comm.rank(); });
     ShortText mine;
@@ -65,7 +65,7 @@ std::shared_ptr<const GhostMapping> GhostMapping::make(CommunicatorContext &cont
     } catch (...) {
         failure = std::current_exception();
     }
-    // All ranks mean the same if the largest and, inverted, the smallest of their keys are equal.
+    // The keys of all ranks are equal if the largest key and, inverted, the smallest are.
     const std::uint64_t key = std::hash<std::string_view>()(mine.view());
     std::array<std::uint64_t, 4> most{key, ~key, owned ? 0U : 1U, failure ? 1U : 0U};
     comm.allReduce(most.data(), 4, MPI_MAX);

@@ -1,5 +1,5 @@
 /// @file GhostMapping.hpp
-/// @brief Which rows of others this rank keeps copies of, and which of its rows others keep copies of.
+/// @brief The rows of other ranks that this rank copies, and its own rows that others copy.
 #pragma once
 
 #include "DNDS/Index/GlobalMapping.hpp"
@@ -17,46 +17,46 @@ namespace DNDS {
 
 /// The correspondence of ghost (son) rows with owned (father) rows. Immutable.
 ///
-/// Ghosts are sorted by owner, then by global row, without duplicates (`fromRepeatedPullList` keeps them); ghost k is
-/// row k of every son made with this mapping, so what one owner sends lands in one contiguous range. Rows of one's own
-/// rank may be ghosts too.
+/// Ghosts are sorted by owner, then by global row, without duplicates (except for `fromRepeatedPullList`); ghost k is
+/// row k of every son made with this mapping, so the rows of one owner are contiguous. A rank's own rows may be ghosts,
+/// too.
 ///
 /// In local numbering a rank's owned rows come first, then its ghosts: local row `fatherSize() + k` is ghost k.
 ///
-/// All ranks make their mappings in the same order. Where one takes another numbering, or an array of another name,
-/// than rank 0, all throw StateError that names both; one reduction.
+/// All ranks make their mappings in the same order. If a rank passes another numbering or array name than rank 0, all
+/// throw a StateError that names both; one reduction.
 class GhostMapping {
   public:
-    /// From the global rows this rank wants copies of, in any order, duplicates welcome. Collective.
-    /// Cost: a linear-time sort of the list and one message a peer. Throws IndexError on all ranks when a row of any
-    /// rank's list does not exist.
+    /// Makes a mapping from the global rows that this rank copies, in any order, duplicates allowed. Collective. Cost:
+    /// a linear-time sort of the list and one message per peer. Throws IndexError on all ranks if any rank lists a row
+    /// that does not exist.
     static std::shared_ptr<const GhostMapping> fromPullList(std::shared_ptr<const GlobalMapping> global,
                                                             std::span<const index> pullRows,
                                                             PeerDiscovery discovery = PeerDiscovery::Auto);
 
-    /// As `fromPullList`, but each entry of the list, which must ascend, is a ghost of its own: a row that is listed
-    /// twice is copied twice, as the images of a periodic mesh need it. `findGhost` and `toLocal` find the first copy.
-    /// Collective. Throws also ArgumentError on all ranks where a list does not ascend.
+    /// As `fromPullList`, but each entry of the list, which must ascend, is a separate ghost: a row listed twice is
+    /// copied twice, as for the images of a periodic mesh. `findGhost` and `toLocal` find the first copy. Collective.
+    /// Throws also ArgumentError on all ranks if a list does not ascend.
     static std::shared_ptr<const GhostMapping> fromRepeatedPullList(std::shared_ptr<const GlobalMapping> global,
                                                                     std::span<const index> pullRows,
                                                                     PeerDiscovery discovery = PeerDiscovery::Auto);
 
-    /// From the own rows this rank gives copies of: `localRows[starts[r]..starts[r + 1])` go to rank r. Collective.
-    /// `starts` has ranks + 1 entries. Ghosts are sorted as above, not in the order in which they were pushed. Throws
-    /// IndexError or ArgumentError on all ranks when any rank's list is wrong. `name` is that of the array, for
-    /// messages and to compare orders.
+    /// Makes a mapping from the own rows that others copy: `localRows[starts[r]..starts[r + 1])` go to rank r.
+    /// Collective. `starts` has ranks + 1 entries. Ghosts are sorted as above, not in push order. Throws IndexError or
+    /// ArgumentError on all ranks if any rank's list is invalid. `name` is the name of the array, for messages and to
+    /// compare orders.
     static std::shared_ptr<const GhostMapping> fromPushList(std::shared_ptr<const GlobalMapping> global,
                                                             std::span<const index> localRows,
                                                             std::span<const index> starts,
                                                             PeerDiscovery discovery = PeerDiscovery::Auto,
                                                             std::string_view name = {});
 
-    /// The same for rows that `describe` names when called; what it throws is thrown on all ranks, at no extra
-    /// communication. Collective over the ranks of `context`.
+    /// The same for rows that `describe` returns; its exceptions are thrown on all ranks, without extra communication.
+    /// Collective over the ranks of `context`.
     struct PullRequest {
         std::shared_ptr<const GlobalMapping> global;
         std::span<const index> pullRows;
-        std::string_view name = {}; ///< of the array, if there is one; it outlives the call
+        std::string_view name = {}; ///< name of the array, if any; must outlive the call
     };
     static std::shared_ptr<const GhostMapping> fromPullList(CommunicatorContext &context,
                                                             const std::function<PullRequest()> &describe,
@@ -64,7 +64,7 @@ class GhostMapping {
 
     /// The numbering of the owned rows. Local.
     const std::shared_ptr<const GlobalMapping> &global() const noexcept { return global_; }
-    /// The number of this mapping among the numberings and mappings of its communicator: the same on all ranks.
+    /// The serial number of this mapping among those of its communicator; equal on all ranks.
     std::uint64_t serial() const noexcept { return serial_; }
 
     /// Owned rows and ghosts of this rank. Local, O(1).
@@ -73,9 +73,9 @@ class GhostMapping {
     /// Global rows of the ghosts, ascending: [ghostSize()].
     std::span<const index> ghosts() const noexcept { return ghosts_.values; }
 
-    /// The ranks that own ghosts of this one, and the contiguous range of ghosts each owns. `values` are global rows.
+    /// The ranks that own ghosts of this rank, each with its contiguous range of ghosts. `values` are global rows.
     const RankLists &ownerPeers() const noexcept { return ghosts_; }
-    /// The ranks that keep copies of this rank's rows, and which. `values` are own rows, ascending for each reader.
+    /// The ranks that copy this rank's rows, each with these rows. `values` are own rows, ascending for each reader.
     const RankLists &readerPeers() const noexcept { return wanted_; }
 
     /// The local number of a global row: an owned row, else a ghost; nothing if this rank has neither. Local. O(log
@@ -94,7 +94,7 @@ class GhostMapping {
   private:
     GhostMapping(std::shared_ptr<const GlobalMapping> global, std::uint64_t serial, RankLists ghosts, RankLists wanted)
         : global_(std::move(global)), serial_(serial), ghosts_(std::move(ghosts)), wanted_(std::move(wanted)) {}
-    /// From global rows: this rank's ghosts, and what others want of its rows. Collective; one reduction.
+    /// Makes a mapping from this rank's ghosts and the requests of others, as global rows. Collective; one reduction.
     static std::shared_ptr<const GhostMapping> make(CommunicatorContext &context,
                                                     std::shared_ptr<const GlobalMapping> global, RankLists ghosts,
                                                     RankLists wanted, std::string_view name);

@@ -7,7 +7,7 @@ namespace DNDS {
 
 namespace {
 
-/// Takes the place of a number of rows where a rank has failed.
+/// Replaces the number of rows of a rank that has failed.
 constexpr index failed = std::numeric_limits<index>::min();
 
 } // namespace
@@ -15,7 +15,7 @@ constexpr index failed = std::numeric_limits<index>::min();
 std::shared_ptr<const GlobalMapping> GlobalMapping::create(CommunicatorView comm, index localRows) {
     auto context = CommunicatorContext::of(comm);
     const CommunicatorContext::SetUp setUp(*context);
-    const std::uint64_t serial = context->nextSerial(); // before a rank can fail alone, so that ranks stay in step
+    const std::uint64_t serial = context->nextSerial(); // before a rank can fail alone: ranks stay in step
     const std::vector<index> sizes = context->comm().allGather(setUp.alone() ? localRows : failed);
     if (std::ranges::find(sizes, failed) != sizes.end())
         context->comm().guarded([&] { setUp.requireAlone(); });

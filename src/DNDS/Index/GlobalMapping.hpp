@@ -1,5 +1,5 @@
 /// @file GlobalMapping.hpp
-/// @brief Which rank owns which global rows.
+/// @brief Ownership of global rows.
 #pragma once
 
 #include "DNDS/Base/Types.hpp"
@@ -27,7 +27,7 @@ class GlobalMapping {
     /// This rank, and the number of ranks. Local.
     int rank() const noexcept { return rank_; }
     int ranks() const noexcept { return static_cast<int>(offsets_.size()) - 1; }
-    /// The rows of all ranks. Local, O(1), as all functions below unless they say otherwise.
+    /// The number of rows of all ranks. Local, O(1), like all functions below unless stated otherwise.
     index globalSize() const noexcept { return offsets_.back(); }
     index begin(int rank) const noexcept { return offsets_[static_cast<std::size_t>(rank)]; }
     index end(int rank) const noexcept { return offsets_[static_cast<std::size_t>(rank) + 1]; }
@@ -35,7 +35,7 @@ class GlobalMapping {
     /// This rank's first global row, and its number of rows.
     index localBegin() const noexcept { return begin(rank_); }
     index localSize() const noexcept { return size(rank_); }
-    /// Whether this rank owns a row of that number; whether there is one.
+    /// Whether this rank owns a global row; whether the row exists.
     bool isLocal(index global) const noexcept { return global >= begin(rank_) && global < end(rank_); }
     bool contains(index global) const noexcept { return global >= 0 && global < globalSize(); }
 
@@ -44,9 +44,9 @@ class GlobalMapping {
     /// The global number of a rank's row. Throws IndexError when the rank has no such row.
     index toGlobal(int rank, index row) const;
 
-    /// The number of this numbering among the numberings and mappings of its communicator: the same on all ranks.
+    /// The serial number of this numbering among those of its communicator; equal on all ranks.
     std::uint64_t serial() const noexcept { return serial_; }
-    /// What DNDS keeps for the communicator of these rows.
+    /// The shared state of the communicator of these rows.
     const std::shared_ptr<CommunicatorContext> &context() const noexcept { return context_; }
 
   private:

@@ -15,7 +15,7 @@ void requireMapping(const std::shared_ptr<const GlobalMapping> &mapping) {
     DNDS_CHECK(mapping != nullptr, StateError, "rows are moved from one numbering to another: create theirs first");
 }
 
-/// Throws unless each of so many rows has a place of its own. Local.
+/// Throws unless `places` is a permutation of [0, rows). Local.
 void checkPermutation(std::span<const index> places, index rows) {
     DNDS_CHECK(static_cast<index>(places.size()) == rows, ArgumentError, "{} places for {} rows", places.size(), rows);
     std::vector<bool> taken(places.size());
@@ -27,7 +27,7 @@ void checkPermutation(std::span<const index> places, index rows) {
     }
 }
 
-/// What the owners' `numbers` hold for these rows. Collective.
+/// The owners' entries of `numbers` for these rows. Collective.
 std::vector<index> lookUp(const GlobalMapping &mapping, std::span<const index> numbers, std::span<const index> rows) {
     std::vector<index> found;
     std::vector<int> owners;
@@ -50,20 +50,20 @@ std::vector<index> lookUp(const GlobalMapping &mapping, std::span<const index> n
     return found;
 }
 
-/// What one rank has sent of one array.
+/// The rows of one array received from one rank.
 struct Arrival {
-    std::span<const index> sizes;     ///< of the rows in bytes, if they differ
-    const std::byte *bytes = nullptr; ///< null for rows that stay where they are until they are copied
+    std::span<const index> sizes;     ///< sizes of the rows in bytes, if they differ
+    const std::byte *bytes = nullptr; ///< null for rows that stay on their rank, until they are copied
 };
 
-/// Whether rows that stay on their rank must be set aside: an array of them gets others before it is copied.
+/// Whether rows that stay must be set aside, because their array is overwritten before they are copied.
 bool overwritesSources(std::span<const Redistribute::Move> arrays) {
     return std::ranges::any_of(arrays, [&](const Redistribute::Move &one) {
         return std::ranges::any_of(arrays, [&](const Redistribute::Move &other) { return other.from == one.to; });
     });
 }
 
-/// Rows that follow each other before and after.
+/// Rows that are consecutive both before and after.
 struct RowRun {
     index from;
     index to;
@@ -93,13 +93,13 @@ void copyRuns(const Detail::HostRows &rows, std::span<const RowRun> runs, index 
                 Detail::copyBytes(to.base + to.begin(run.to + k), rows.begin(run.from + k), rows.bytes(run.from + k));
 }
 
-/// Gives an array rows of these sizes, or of `width`, that of `from` before anything was moved. Contents are what they
-/// are.
+/// Gives `to` rows of these sizes, or of `width`, the width of `from` before the move. Their contents are
+/// unspecified.
 void resizeLike(const ArrayBase &from, rowsize width, ArrayBase &to, index rows, std::span<const rowsize> sizes) {
     const auto sizeOf = [&](index row) { return sizes[toSize(row)]; };
     if (isFixedLayout(from.shape().layout)) {
         if (&from != &to)
-            to.resize(0); // whatever it holds, and wherever, need not be copied
+            to.resize(0); // the old contents need not be copied
         if (width != DynamicSize)
             to.resize(rows, width);
     } else if (from.shape().layout == ArrayLayout::Max && width != DynamicSize) {
@@ -109,13 +109,13 @@ void resizeLike(const ArrayBase &from, rowsize width, ArrayBase &to, index rows,
     }
 }
 
-/// Gives `to` its rows. Row i of the k-th list that has arrived becomes row `places.list(k)[i]`; `staying` are the rows
-/// of `from` that stay on this rank.
+/// Fills `to` with its rows. Row i of the k-th received list becomes row `places.list(k)[i]`; `staying` are the rows of
+/// `from` that stay on this rank.
 void takeRows(const RankLists &places, std::span<const Arrival> arrived, std::span<const RowRun> staying,
               const ArrayBase &from, rowsize width, ArrayBase &to) {
     const auto elementBytes = static_cast<index>(from.shape().elementBytes);
     const bool fixed = isFixedLayout(from.shape().layout);
-    const index rowBytes = width * elementBytes; // where it is fixed
+    const index rowBytes = width * elementBytes; // if it is fixed
     std::vector<rowsize> sizes(fixed ? 0 : places.values.size());
     for (std::size_t k = 0; k < arrived.size() && !fixed; ++k)
         for (std::size_t i = 0; i < arrived[k].sizes.size(); ++i)
@@ -224,7 +224,7 @@ void Redistribute::number() {
         failure = std::current_exception();
     }
     const RankLists numbers = sparseExchange(*before_->context(), told, PeerDiscovery::Auto, failure);
-    for (std::size_t i = 0; i < numbers.values.size(); ++i) // lists come in the order of ranks, as the rows went
+    for (std::size_t i = 0; i < numbers.values.size(); ++i) // lists arrive in the order of ranks, as they were sent
         newNumbers_[toSize(leaving_.values[i])] = numbers.values[i];
 }
 
@@ -262,8 +262,8 @@ void Redistribute::move(std::span<const Move> arrays) const {
     unpackRows(arrays, incoming);
 }
 
-/// Each list holds the numberings and the number of arrays, then for each array: its signature, the sizes of rows where
-/// they differ, the bytes of rows.
+/// Each list holds the numberings and the number of arrays, then for each array: its signature, the row sizes if they
+/// differ, the bytes of rows.
 RankLists Redistribute::packRows(std::span<const Move> arrays) const {
     std::vector<Detail::HostRows> rows;
     for (const Move &array : arrays) {
@@ -300,7 +300,7 @@ RankLists Redistribute::packRows(std::span<const Move> arrays) const {
 
 void Redistribute::unpackRows(std::span<const Move> arrays, const RankLists &incoming) const {
     std::vector<std::vector<Arrival>> arrived; // of each array, from each rank
-    std::vector<rowsize> widths;               // an array that is changed below may be the source of a later one
+    std::vector<rowsize> widths;               // saved: an array changed below may be the source of a later one
     std::vector<RowRun> staying;
     comm().guarded([&] {
         const bool setAside = overwritesSources(arrays);

@@ -1,5 +1,5 @@
 /// @file RowPacking.hpp
-/// @brief Rows of any array as bytes in messages of words. What `Redistribute` and checkpoints share; not for users.
+/// @brief Packing of array rows into messages of words. Shared by `Redistribute` and checkpoints; not for users.
 #pragma once
 
 #include "DNDS/Storage/ArrayBase.hpp"
@@ -16,7 +16,7 @@ inline void copyBytes(std::byte *to, const std::byte *from, index bytes) {
         std::memcpy(to, from, static_cast<std::size_t>(bytes));
 }
 
-/// Where each row of an array is on the host. Padding is no part of it.
+/// The position of each row of an array on the host, without padding.
 class HostRows {
   public:
     /// Throws StateError for a decompressed CSR array; StaleError.
@@ -35,26 +35,26 @@ class HostRows {
     index elementBytes_;
 };
 
-/// The number of words that so many bytes take.
+/// The number of words that hold `bytes` bytes.
 inline index wordsOf(index bytes) {
     constexpr index wordBytes = sizeof(index);
     return (bytes + wordBytes - 1) / wordBytes;
 }
 
-/// Writes numbers and bytes one after the other into a list of words.
+/// Appends numbers and bytes to a list of words.
 class Packer {
   public:
     explicit Packer(std::vector<index> &words) : words_(words) {}
 
     void put(index value) { words_.push_back(value); }
-    /// Room for bytes, which `fill` writes.
+    /// Reserves room for bytes that `fill` writes.
     template <class Fill>
     void putBytes(index bytes, Fill &&fill) {
         const std::size_t begin = words_.size();
         words_.resize(begin + static_cast<std::size_t>(wordsOf(bytes)), 0);
         fill(reinterpret_cast<std::byte *>(words_.data() + begin));
     }
-    /// The bytes of these rows, one after the other.
+    /// Appends the bytes of these rows.
     void putRows(const HostRows &rows, std::span<const index> members) {
         index bytes = 0;
         for (const index row : members)

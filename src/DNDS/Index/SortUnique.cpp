@@ -14,7 +14,7 @@ namespace {
 
 constexpr std::size_t shortList = 64;
 
-/// A bitmap pays where a word of it yields this many values: each word costs a mispredicted branch.
+/// A bitmap pays off with this many values per word: each word costs a mispredicted branch.
 constexpr std::uint64_t valuesPerWord = 2;
 
 std::vector<index> byBitmap(std::span<const index> values, index least, std::uint64_t range) {
@@ -23,7 +23,7 @@ std::vector<index> byBitmap(std::span<const index> values, index least, std::uin
         const auto offset = static_cast<std::uint64_t>(value - least);
         bits[static_cast<std::size_t>(offset / 64)] |= std::uint64_t{1} << (offset % 64);
     }
-    // Every word stores up to 64 values; the list is long enough for all of them because they are distinct.
+    // A word yields up to 64 values; the list has room for them, because all are distinct.
     std::vector<index> sorted(values.size());
     std::size_t count = 0;
     for (std::size_t word = 0; word < bits.size(); ++word) {

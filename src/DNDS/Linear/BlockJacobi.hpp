@@ -61,7 +61,7 @@ class BlockJacobi {
     /// A power of two that makes the largest of these magnitudes a number between 1 and 2; 0 if they are all 0.
     static real scaleOf(real largest) { return largest > 0 ? std::ldexp(1.0, -std::ilogb(largest)) : 0; }
 
-    /// Nothing where rows or columns are linearly dependent but for rounding errors. Their units are scaled away first.
+    /// Empty if rows or columns are linearly dependent up to rounding. Scales their units away first.
     static std::optional<Block> inverseOf(const Block &block) {
         const Row rows = block.cwiseAbs().rowwise().maxCoeff().unaryExpr(&scaleOf);
         Block scaled = rows.asDiagonal() * block;

@@ -1,5 +1,5 @@
 /// @file EigenMatrix.hpp
-/// @brief A matrix of one rank as Eigen sees it.
+/// @brief A view of a matrix on one rank for Eigen.
 #pragma once
 
 #include "DNDS/Linear/SparseMatrix.hpp"

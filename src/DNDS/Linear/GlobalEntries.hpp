@@ -9,10 +9,10 @@
 
 namespace DNDS {
 
-/// Of the owned rows of a pattern, with numbers of type `Int`, which are wide enough for them.
+/// The entries of the owned rows of a pattern, in integers of type `Int`, which must be wide enough for them.
 template <class Int>
 struct GlobalEntries {
-    /// Local, O(entries). Throws StateError for a pattern without global numbers; `what` wants to have them.
+    /// Local, O(entries). Throws StateError, which names `what`, for a pattern without global numbers.
     GlobalEntries(const MatrixPattern &pattern, const char *what) {
         const auto &mapping = pattern.unknowns()->mapping();
         DNDS_CHECK(mapping != nullptr, StateError,
@@ -33,7 +33,7 @@ struct GlobalEntries {
 
     std::vector<Int> columns; ///< global numbers of the columns of all entries, in the order of the pattern
     std::vector<Int> own;     ///< [owned rows] entries in columns of this rank
-    std::vector<Int> others;  ///< [owned rows] entries in columns of others
+    std::vector<Int> others;  ///< [owned rows] entries in columns of other ranks
 };
 
 } // namespace DNDS

@@ -17,36 +17,36 @@
 
 namespace DNDS {
 
-/// When to stop, and how to sum.
+/// Stopping criteria and summation.
 struct KrylovOptions {
-    real relative = 1e-8;     ///< stop where the residual's norm is below this times that of the right-hand side,
+    real relative = 1e-8;     ///< stop if the residual's norm is below this times that of the right-hand side,
     real absolute = 0;        ///< or below this,
     int maxIterations = 1000; ///< or after as many products
-    int restart = 30;         ///< GMRES: directions that are kept
-    /// Products and norms are exact sums, the same to the bit for every number of ranks, and so is the solution where
-    /// the operator's products are. Otherwise they are sums of the ranks' sums.
+    int restart = 30;         ///< GMRES: number of directions kept
+    /// Scalar products and norms are exact sums, the same to the bit for any number of ranks, and so is the solution if
+    /// the operator's products are. Otherwise ranks add their partial sums.
     bool exactSums = true;
     std::function<void(int iteration, real residual)> monitor{}; ///< called on all ranks
 };
 
-/// How it ended: the same on all ranks.
+/// The outcome: the same on all ranks.
 struct KrylovResult {
     enum class End : unsigned char {
         Converged,
         IterationLimit,
         NotPositiveDefinite, ///< conjugate gradients met a direction d with d * A d <= 0
-        Breakdown,           ///< BiCGStab: start anew from x, or take GMRES. GMRES: the matrix is singular
+        Breakdown,           ///< BiCGStab: restart from x, or use GMRES. GMRES: the matrix is singular
         NotFinite,           ///< infinite or not a number
         Failed               ///< a solver of another library gave up
     };
     End end = End::IterationLimit;
     int iterations = 0;
     real first = 0;       ///< norm of the residual at the start
-    real residual = 0;    ///< and at the end
-    real limit = 0;       ///< below which it had to fall; 0 where another library does not say
-    std::string reason{}; ///< what another library calls the end
+    real residual = 0;    ///< norm of the residual at the end
+    real limit = 0;       ///< the bound for it; 0 if another library does not tell
+    std::string reason{}; ///< another library's reason for stopping
 
-    /// Whether the residual fell to the tolerance; and a line about the end, for people. Local.
+    /// Whether the residual fell to the tolerance; and a readable line about the outcome. Local.
     bool converged() const noexcept { return end == End::Converged; }
     std::string text() const;
 };
@@ -65,7 +65,7 @@ namespace Detail {
 /// Throws ArgumentError on all ranks for options that differ between ranks or make no sense. Collective.
 void requireSameOptions(CommunicatorView comm, const char *method, const KrylovOptions &options);
 
-/// What the methods share: work vectors like b, sums, and when to stop.
+/// State shared by the methods: work vectors like b, sums, and the stopping test.
 template <class TVector>
 class KrylovWork {
   public:
@@ -102,7 +102,7 @@ class KrylovWork {
         made.runOn(b_.executor());
         return made;
     }
-    /// The same with a persistent pull, for what the operator is applied to.
+    /// The same with a persistent pull, for arguments of the operator.
     TVector direction() const {
         TVector made = vector();
         made.father->setName("direction of " + b_.father->name());
@@ -110,21 +110,21 @@ class KrylovWork {
             made.trans.initPersistentPull();
         return made;
     }
-    /// The power of two in which residuals are measured, so that their squares neither underflow nor overflow.
+    /// The power of two by which residuals are scaled, so that their squares neither underflow nor overflow.
     real unit() const { return unit_; }
-    /// r = (b - r) / unit, for an r that is A x.
+    /// r = (b - r) / unit; on entry, r is A x.
     void toResidual(TVector &r) const {
         r *= real(-1);
         r += b_;
         if (unit_ != 1)
             r *= 1 / unit_;
     }
-    /// What is multiplied, row by row, and added up.
+    /// The factors of a scalar product, row by row.
     struct Factors {
         const TVector &x;
         const TVector &y;
     };
-    /// Scalar products, all of them in one reduction, or the two of exact sums. Collective.
+    /// Scalar products, all in one reduction, or in two for exact sums. Collective.
     std::vector<real> dots(std::span<const Factors> factors) const {
         std::vector<real> results(factors.size());
         const CommunicatorView comm = b_.father->comm();
@@ -157,7 +157,7 @@ class KrylovWork {
     real dot(const TVector &x, const TVector &y) const { return dots({{x, y}})[0]; }
     real norm(const TVector &x) const { return std::sqrt(dot(x, x)); }
 
-    /// Notes a residual, in units. Whether to stop.
+    /// Records a residual, in units. Returns whether to stop.
     bool isOver(int iteration, real residual) {
         result_.iterations = iteration;
         result_.residual = residual * unit_;
@@ -171,7 +171,7 @@ class KrylovWork {
             return end(KrylovResult::End::Converged);
         return iteration >= options_.maxIterations && end(KrylovResult::End::IterationLimit);
     }
-    /// Whether to stop as a product that should be positive is not.
+    /// Whether to stop because a product that should be positive is not.
     bool isIndefinite(real product) {
         return !(product > 0) &&
                end(std::isnan(product) ? KrylovResult::End::NotFinite : KrylovResult::End::NotPositiveDefinite);
@@ -183,7 +183,7 @@ class KrylovWork {
     const KrylovResult &result() const { return result_; }
 
   private:
-    /// The owned elements, where the executor is. Throws LayoutError where they are not as many as those of b.
+    /// The owned elements on the executor's side. Throws LayoutError if their number is not that of b.
     std::span<const real> ownedOf(const TVector &x) const {
         const auto &rows = std::as_const(*x.father);
         DNDS_CHECK(rows.dataSize() == b_.father->dataSize(), LayoutError, "'{}' has {} elements, but '{}' has {}",
@@ -201,9 +201,9 @@ class KrylovWork {
     KrylovResult result_;
 };
 
-/// Makes w orthogonal to an orthonormal basis by classical Gram-Schmidt, twice, which is as good as modified
-/// Gram-Schmidt and takes two reductions (Giraud, Langou, Rozloznik and van den Eshof 2005). Adds to the coefficients,
-/// and returns the norm of what is left.
+/// Orthogonalises w against an orthonormal basis by classical Gram-Schmidt, twice: as accurate as modified
+/// Gram-Schmidt, with two reductions (Giraud, Langou, Rozloznik and van den Eshof 2005). Adds to the coefficients and
+/// returns the norm of the remainder.
 template <class TVector>
 real orthogonalise(const KrylovWork<TVector> &work, std::span<const TVector> basis, TVector &w,
                    std::span<real> coefficients) {
@@ -221,7 +221,7 @@ real orthogonalise(const KrylovWork<TVector> &work, std::span<const TVector> bas
             left -= sums[i] * sums[i];
         }
     }
-    // By Pythagoras, unless what the first pass had left was mostly rounding errors.
+    // By Pythagoras, unless the remainder of the first pass was mostly rounding error.
     return left > before / 2 ? std::sqrt(left) : work.norm(w);
 }
 
@@ -323,7 +323,7 @@ KrylovResult gmres(Multiply &&multiply, const TVector &b, TVector &x, Preconditi
     const auto most = static_cast<std::size_t>(options.restart);
     std::vector<std::vector<real>> h; // column k: entries 0 ... k + 1, rotated as they come
     std::vector<real> cosines, sines, right;
-    bool stuck = false; // A gives nothing new for any direction that is left
+    bool stuck = false; // A yields nothing new for any direction that is left
     for (int iteration = 0;;) {
         d.copyFrom(x);
         multiply(d, basis[0]);
@@ -374,7 +374,7 @@ KrylovResult gmres(Multiply &&multiply, const TVector &b, TVector &x, Preconditi
         for (std::size_t i = 0; i < k; ++i)
             z.addTo(basis[i], right[i] * work.unit());
         precondition(std::as_const(z), d);
-        x += d; // the next turn looks whether the residual has become what is expected
+        x += d; // the next restart computes the true residual
     }
 }
 

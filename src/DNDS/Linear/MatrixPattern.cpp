@@ -12,7 +12,7 @@ namespace DNDS {
 
 namespace {
 
-constexpr LocalIndex noCopy = -2; // a column that this rank does not have
+constexpr LocalIndex noCopy = -2; // a column of which this rank has no copy
 
 } // namespace
 

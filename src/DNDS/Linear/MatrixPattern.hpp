@@ -1,5 +1,5 @@
 /// @file MatrixPattern.hpp
-/// @brief Which entries a distributed sparse matrix has.
+/// @brief The sparsity pattern of a distributed matrix.
 #pragma once
 
 #include "DNDS/Array/ArrayAdjacency.hpp"
@@ -13,22 +13,22 @@
 
 namespace DNDS {
 
-/// The entries of square sparse matrices whose rows and columns are the rows of distributed arrays: cells of a mesh,
-/// say. A rank has the rows that it owns; columns are local numbers, owned rows first, then ghosts. Shared by matrices;
-/// it never changes.
+/// The entries of square sparse matrices whose rows and columns are the rows of distributed arrays, such as the cells
+/// of a mesh. A rank has the rows that it owns; columns are local numbers, owned rows first, then ghosts. Shared by
+/// matrices; immutable.
 ///
 ///     const auto pattern = MatrixPattern::create("cells", mesh.cells.pattern, mesh.cellCells);
 ///
-/// An entry is a number, or a block of one size. The diagonal comes first in each row, the others in the order of the
-/// list they were made from. Where that order does not depend on the partition, as in the adjacencies of a mesh,
-/// neither do the bits of products.
+/// An entry is a number, or a block of a fixed size. The diagonal comes first in each row, the others in the order of
+/// the source list. If that order does not depend on the partition, as in the adjacencies of a mesh, neither do the
+/// bits of products.
 class MatrixPattern {
   public:
     using Neighbours = ArrayAdjacency<NonUniformSize, NonUniformSize, LocalIndex>;
-    /// Whether this rank may add to rows that others own.
+    /// Whether this rank may add to rows of other owners.
     enum class GhostRows : unsigned char {
         None,
-        Kept ///< it may, and keeps the entries of ghost rows, as their owners have them
+        Kept ///< it may, and keeps the entries of ghost rows, like their owners
     };
 
     /// From lists of local numbers, for owned rows at least: `neighbours[row]`. Negative numbers, repetitions and the
@@ -43,17 +43,17 @@ class MatrixPattern {
 
     /// The name that `create` was given, for messages.
     const std::string &name() const noexcept { return name_; }
-    /// Of vectors that the matrix takes.
+    /// The pattern of the vectors that the matrix multiplies.
     const std::shared_ptr<const ExchangePattern> &unknowns() const noexcept { return unknowns_; }
     /// Whether this was made with GhostRows::Kept, on all ranks.
     bool keepsGhostRows() const noexcept { return keepsGhostRows_; }
     /// Owned rows.
     index rows() const noexcept { return unknowns_->fatherSize(); }
-    /// Ghost rows of which entries are kept: all or none of the ghosts.
+    /// The number of ghost rows whose entries are kept: all ghosts or none.
     index ghostRows() const noexcept { return static_cast<index>(starts_.size()) - 1 - rows(); }
-    /// [rows + ghost rows + 1], into `columns`. 32 bits, as other libraries take it.
+    /// [rows + ghost rows + 1], into `columns`. 32 bits, as other libraries expect.
     std::span<const LocalIndex> starts() const noexcept { return starts_; }
-    /// Local numbers; -2 for a column of a ghost row that this rank has no copy of.
+    /// Local numbers; -2 for a column of a ghost row of which this rank has no copy.
     std::span<const LocalIndex> columns() const noexcept { return columns_; }
     std::span<const LocalIndex> columns(index row) const {
         const auto begin = static_cast<std::size_t>(starts_[static_cast<std::size_t>(row)]);
@@ -63,7 +63,7 @@ class MatrixPattern {
     /// The position in `columns()` of an entry. Local, O(entries of the row). Throws IndexError where there is none.
     std::size_t find(index row, index column) const;
 
-    /// Owned rows without ghost columns, ascending: what to multiply while a pull is under way. And the others.
+    /// Owned rows without ghost columns, ascending, to be multiplied during a pull. And the other owned rows.
     std::span<const LocalIndex> innerRows() const noexcept { return inner_; }
     std::span<const LocalIndex> borderRows() const noexcept { return border_; }
 

@@ -47,7 +47,7 @@ class SparseMatrix {
         values_.trans.initPersistentPush(PushOp::Sum);
     }
 
-    /// Which entries there are, and the name for messages. Local.
+    /// The sparsity pattern, and the name for messages. Local.
     const MatrixPattern &pattern() const noexcept { return *pattern_; }
     const std::shared_ptr<const MatrixPattern> &sharedPattern() const noexcept { return pattern_; }
     const std::string &name() const { return values_.father->name(); }
@@ -68,9 +68,9 @@ class SparseMatrix {
     /// All entries of owned rows, in the order of `pattern().columns()`, each row-major. Local, O(1).
     std::span<const real> values() const { return rowsOf(std::as_const(*values_.father)); }
 
-    /// Sends what was added to ghost rows to their owners, which add it, and sets ghost rows to zero. Collective; one
-    /// push. Nothing is done where the pattern keeps none. Sums from several ranks are in the order of ranks: their
-    /// last bits depend on the partition. Where they must not, let each rank compute all that belongs to its rows.
+    /// Sends contributions to ghost rows to their owners, which add them, and zeroes the ghost rows. Collective; one
+    /// push. Does nothing if the pattern keeps no ghost rows. Sums from several ranks are in rank order: their last
+    /// bits depend on the partition. To avoid that, let each rank compute all contributions to its own rows.
     void finish() {
         if (!pattern_->keepsGhostRows())
             return;
@@ -79,9 +79,9 @@ class SparseMatrix {
         std::ranges::fill(rowsOf(*values_.son), real(0));
     }
 
-    /// y = A x, with a pull of x meanwhile: prepare it once, `x.trans.initPersistentPull()`. Ghosts of y are stale
-    /// then. Collective. Rows are summed in the order of the pattern. Throws ArgumentError where x and y are one
-    /// vector, LayoutError where rows differ, StateError for vectors of another pattern, StaleError for vectors on the
+    /// y = A x, overlapped with a pull of x: prepare it once, `x.trans.initPersistentPull()`. Ghosts of y are stale
+    /// afterwards. Collective. Rows are summed in the order of the pattern. Throws ArgumentError if x and y are one
+    /// vector, LayoutError if rows differ, StateError for vectors of another pattern, StaleError for vectors on the
     /// device.
     void multiply(Vector &x, Vector &y) const {
         requireMine(x);
@@ -108,7 +108,7 @@ class SparseMatrix {
 
   private:
     using Values = ArrayPair<ParArray<real, NonUniformSize>>;
-    /// What a row's product reads and writes.
+    /// The operands of a row's product.
     struct Product {
         const LocalIndex *starts;
         const LocalIndex *columns;

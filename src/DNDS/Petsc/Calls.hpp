@@ -1,5 +1,5 @@
 /// @file Calls.hpp
-/// @brief Calls of PETSc whose errors are exceptions on all ranks, and owners of PETSc's objects.
+/// @brief Calls of PETSc whose errors become exceptions on all ranks, and owners of PETSc's objects.
 #pragma once
 
 #include "DNDS/Base/Error.hpp"
@@ -16,7 +16,7 @@ namespace DNDS::Petsc {
 
 static_assert(std::is_same_v<PetscScalar, real>, "DNDS::Petsc needs a PETSc of real double numbers");
 
-/// While one lives, errors of PETSc are noted instead of printed. They nest. Local.
+/// While an instance exists, errors of PETSc are recorded instead of printed. Instances nest. Local.
 class ErrorNotes {
   public:
     ErrorNotes() { PetscPushErrorHandler(note, this); }
@@ -24,8 +24,8 @@ class ErrorNotes {
     ErrorNotes &operator=(const ErrorNotes &) = delete;
     ~ErrorNotes() { PetscPopErrorHandler(); }
 
-    /// Throws unless `code` is 0: MemoryError where PETSc has no memory, ArgumentError for what it takes for wrong
-    /// arguments or options, else StateError, with PETSc's text and the function that it comes from.
+    /// Throws unless `code` is 0: MemoryError if PETSc is out of memory, ArgumentError for arguments or options that it
+    /// rejects, else StateError, with PETSc's text and the function that failed.
     void check(PetscErrorCode code, const char *call, SourceLocation where = SourceLocation::current()) const {
         if (code == 0) [[likely]]
             return;
@@ -54,18 +54,18 @@ class ErrorNotes {
         return code;
     }
 
-    std::string first_; ///< what the function that failed said of it
+    std::string first_; ///< message of the function that failed
 };
 
-/// Throws what `ErrorNotes::check` does, on this rank: for calls of PETSc in programs, whose errors PETSc has printed.
+/// Throws as `ErrorNotes::check`, on this rank: for calls of PETSc in programs, whose errors PETSc has printed.
 /// Local.
 inline void check(PetscErrorCode code, const char *call, SourceLocation where = SourceLocation::current()) {
     if (code != 0) [[unlikely]]
         ErrorNotes().check(code, call, where);
 }
 
-/// Runs `body(notes)`, which calls PETSc, on all ranks of `comm`. What it throws on any rank is thrown on all, by one
-/// reduction at the end; where PETSc itself waits for other ranks, all of them have to come so far. Collective.
+/// Runs `body(notes)`, which calls PETSc, on all ranks of `comm`. An exception on any rank is thrown on all, by one
+/// reduction at the end; all ranks must reach the calls in which PETSc itself waits for others. Collective.
 template <class Body>
 void onAllRanks(CommunicatorView comm, Body &&body, SourceLocation where = SourceLocation::current()) {
     comm.beforeCollective(where);
@@ -92,10 +92,10 @@ class Owner {
     Owner &operator=(const Owner &) = delete;
     ~Owner() { reset(); }
 
-    /// The object, for calls of PETSc; this keeps owning it. Null where there is none.
+    /// The object, for calls of PETSc; this remains its owner. Null if there is none.
     Object get() const noexcept { return object_; }
     operator Object() const noexcept { return object_; } // NOLINT: implicit on purpose, for calls of PETSc
-    /// For functions that make an object; destroys the one that is there.
+    /// For functions that create an object; destroys the current one.
     Object *out() noexcept {
         reset();
         return &object_;
@@ -124,8 +124,8 @@ inline void requireStarted(const char *what, SourceLocation where = SourceLocati
 
 namespace Detail {
 
-/// The first exception out of a product of this thread that no solve has thrown yet. PETSc's functions between a solver
-/// and an operator, which may be one of several in it, carry none.
+/// The first exception from a product on this thread that no solve has rethrown. PETSc's functions between a solver and
+/// an operator, possibly nested in another, cannot pass exceptions on.
 inline std::exception_ptr &failureOfProduct() {
     thread_local std::exception_ptr failure;
     return failure;
@@ -133,7 +133,7 @@ inline std::exception_ptr &failureOfProduct() {
 
 } // namespace Detail
 
-/// A number of rows or columns as PETSc counts. Local. Throws ArgumentError where PETSc's integers are too short.
+/// Converts a number of rows or columns to PETSc's integers. Local. Throws ArgumentError if they are too short.
 inline PetscInt toPetscInt(index number, const char *what) {
     const auto made = static_cast<PetscInt>(number);
     DNDS_CHECK(made == number, ArgumentError,

@@ -1,5 +1,5 @@
 /// @file Matrix.hpp
-/// @brief Sparse matrices of DNDS as those of PETSc.
+/// @brief Conversion of sparse matrices of DNDS to those of PETSc.
 #pragma once
 
 #include "DNDS/Linear/GlobalEntries.hpp"
@@ -13,12 +13,12 @@
 
 namespace DNDS::Petsc {
 
-/// A Mat with the entries of a SparseMatrix: rows lie on the same ranks, in the order of global numbers. It is a copy:
-/// PETSc keeps entries of own and of ghost columns apart and sorted, DNDS each row in the order of its list. Entries
-/// whose columns are copies of one row, periodic images, are added.
+/// A Mat with the entries of a SparseMatrix: rows are on the same ranks, in the order of global numbers. It is a copy,
+/// because PETSc separates and sorts the entries in own and in ghost columns, while DNDS keeps the order of its list.
+/// Entries whose columns are copies of one row (periodic images) are added.
 ///
-/// Its type is aij for numbers and baij for blocks, unless the option `-mat_type` with the prefix given says otherwise;
-/// of any type it has the block size b. Some preconditioners take aij only.
+/// Its type is aij for numbers and baij for blocks, unless the option `-mat_type` with the given prefix says otherwise;
+/// every type has the block size b. Some preconditioners take aij only.
 ///
 ///     Petsc::Matrix m(a, "heat_");
 ///     Petsc::Solver solver(m.get(), "heat_");
@@ -28,7 +28,7 @@ template <int b>
 class Matrix {
   public:
     /// Collective. O(entries). Throws on all ranks StateError without PETSc or for a pattern without global numbers,
-    /// ArgumentError where PETSc's integers are too short, and what PETSc refuses (ErrorNotes::check).
+    /// ArgumentError if PETSc's integers are too short, and errors of PETSc (ErrorNotes::check).
     explicit Matrix(const SparseMatrix<b> &matrix, const std::string &prefix = {}) : pattern_(matrix.sharedPattern()) {
         DNDS_CHECK(pattern_ != nullptr, StateError, "this matrix has been moved from");
         const CommunicatorView comm = this->comm();
@@ -60,7 +60,7 @@ class Matrix {
     Mat get() const noexcept { return mat_.get(); }
 
     /// Takes the values of a matrix of the same pattern. Collective. O(entries). Throws on all ranks StateError for a
-    /// matrix of another pattern, and where PETSc has ended; on this rank alone where this has been moved from.
+    /// matrix of another pattern and after PETSc has ended; on this rank alone if this has been moved from.
     void update(const SparseMatrix<b> &matrix) {
         DNDS_CHECK(pattern_ != nullptr, StateError, "this copy of the matrix '{}' has been moved from", matrix.name());
         onAllRanks(comm(), [&](const ErrorNotes &) {
@@ -79,7 +79,7 @@ class Matrix {
                 const auto begin = static_cast<std::size_t>(pattern_->starts()[static_cast<std::size_t>(row)]);
                 const auto count = static_cast<PetscInt>(pattern_->columns(row).size());
                 const PetscInt number = first + static_cast<PetscInt>(row);
-                // Blocks one at a time: PETSc takes those of a row with the numbers of several columns interleaved.
+                // One block at a time: PETSc expects the blocks of a row with their columns interleaved.
                 const PetscInt together = b == 1 ? count : 1;
                 for (PetscInt k = 0; k < count; k += together) {
                     const std::size_t at = begin + static_cast<std::size_t>(k);
@@ -89,7 +89,7 @@ class Matrix {
                 }
             }
         });
-        onAllRanks(comm(), [&](const ErrorNotes &notes) { // apart, as it waits for all
+        onAllRanks(comm(), [&](const ErrorNotes &notes) { // separate, because it waits for all ranks
             notes.check(MatAssemblyBegin(get(), MAT_FINAL_ASSEMBLY), "MatAssemblyBegin");
             notes.check(MatAssemblyEnd(get(), MAT_FINAL_ASSEMBLY), "MatAssemblyEnd");
         });

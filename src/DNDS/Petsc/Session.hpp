@@ -1,5 +1,5 @@
 /// @file Session.hpp
-/// @brief PETSc's begin and end.
+/// @brief Start and end of PETSc.
 #pragma once
 
 #include "DNDS/Petsc/Calls.hpp"
@@ -14,10 +14,10 @@ namespace DNDS::Petsc {
 ///     return DNDS::runMain(argc, argv, [&](DNDS::CommunicatorView world) {
 ///         const DNDS::Petsc::Session petsc("-heat_ksp_type cg -heat_pc_type gamg");
 ///
-/// PETSc reads options from PETSC_OPTIONS of the environment and from its files, and those given here, which count
-/// more. All objects of PETSc are to be gone before the session; where an exception leaves its scope, PETSc is not
-/// ended, since other ranks may not come along. Constructor and destructor are Collective over MPI_COMM_WORLD. The
-/// constructor throws on all ranks what `ErrorNotes::check` does.
+/// PETSc reads options from the environment variable PETSC_OPTIONS, from its files, and from `options`, which take
+/// precedence. Destroy all objects of PETSc before the session. If an exception leaves its scope, PETSc is not
+/// finalised, since other ranks may not take part. Constructor and destructor are Collective over MPI_COMM_WORLD. The
+/// constructor throws on all ranks as `ErrorNotes::check`.
 class Session {
   public:
     /// Starts PETSc unless it runs already; `options` as on its command line.

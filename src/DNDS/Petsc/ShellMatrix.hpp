@@ -1,5 +1,5 @@
 /// @file ShellMatrix.hpp
-/// @brief Operators without a matrix for PETSc.
+/// @brief Matrix-free operators for PETSc.
 #pragma once
 
 #include "DNDS/Petsc/Vector.hpp"
@@ -18,13 +18,13 @@ namespace DNDS::Petsc {
 ///     Petsc::ShellMatrix jacobian(u, [&](auto &d, auto &y) { ... });
 ///     Petsc::Solver(jacobian.get(), "newton_").solve(residual, u);
 ///
-/// `multiply(d, y)` sets the owned rows of y to A d; it pulls d, whose persistent pull has been prepared, if it needs
-/// ghosts: so messages are those of DNDS. Vectors of PETSc are copied into d and out of y. It must outlive its solvers'
-/// last use.
+/// `multiply(d, y)` sets the owned rows of y to A d; it pulls d, whose persistent pull is prepared, if it needs ghosts,
+/// so that messages are those of DNDS. Vectors of PETSc are copied into d and out of y. It must outlive the last use by
+/// its solvers.
 ///
-/// Where `multiply` throws, on one rank or on all, the product is NaN there: solvers stop on all ranks when they see it
-/// in a norm, and Solver::solve throws on all what was thrown, also where this is one matrix of several in the
-/// solver's. `multiply` itself has to see to it that no rank waits for messages of one that has thrown: pull first.
+/// Where `multiply` throws, on one rank or on all, the product is NaN: solvers stop on all ranks when it appears in a
+/// norm, and Solver::solve rethrows on all ranks, even if this is one of several matrices of the solver. `multiply`
+/// itself must ensure that no rank waits for messages of a rank that has thrown: pull first.
 template <class TVector>
 class ShellMatrix {
   public:
@@ -67,7 +67,7 @@ class ShellMatrix {
             return code;
         return static_cast<ShellMatrix *>(context)->product(x, y);
     }
-    /// Throws nothing: C functions have called it.
+    /// Does not throw, because its callers are C functions.
     PetscErrorCode product(Vec x, Vec y) {
         const PetscScalar *from = nullptr;
         PetscScalar *to = nullptr;

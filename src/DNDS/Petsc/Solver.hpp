@@ -18,12 +18,12 @@ namespace DNDS::Petsc {
 ///     Petsc::Solver solver(matrix.get(), "heat_");   // -heat_ksp_type cg -heat_pc_type gamg -heat_ksp_rtol 1e-10
 ///     const KrylovResult done = solver.solve(b, x);
 ///
-/// What a program sets of `get()` before the first solve gives way to options. Preconditioners are kept between solves
-/// until the matrix has other values.
+/// Options override settings made by `get()` before the first solve. Preconditioners are kept between solves until the
+/// values of the matrix change.
 class Solver {
   public:
-    /// `preconditioner` is the matrix that preconditioners are made from, A itself unless given. Collective. Throws on
-    /// all ranks what PETSc refuses (ErrorNotes::check).
+    /// `preconditioner` is the matrix from which preconditioners are made, by default A itself. Collective. Throws on
+    /// all ranks errors of PETSc (ErrorNotes::check).
     explicit Solver(Mat a, const std::string &prefix = {}, Mat preconditioner = nullptr)
         : comm_(PetscObjectComm(reinterpret_cast<PetscObject>(a))) {
         onAllRanks(comm_, [&](const ErrorNotes &notes) {
@@ -38,9 +38,9 @@ class Solver {
     /// PETSc's object, for its own calls.
     KSP get() const noexcept { return ksp_.get(); }
 
-    /// Solves A x = b over owned rows, in the memory of b and x on the host; ghosts of x are stale then. The result
-    /// names PETSc's reason; norms are those that the KSP stops by, 0 where it computes none. Collective. Throws on all
-    /// ranks what the operator has thrown on any (ShellMatrix), what Petsc::Vector and PETSc refuse.
+    /// Solves A x = b over owned rows, in the host memory of b and x; ghosts of x are stale afterwards. The result has
+    /// PETSc's reason; norms are those of the KSP's stopping test, 0 if it computes none. Collective. Throws on all
+    /// ranks exceptions of the operator on any rank (ShellMatrix), and errors of Petsc::Vector and PETSc.
     template <class TVector>
     KrylovResult solve(const TVector &b, TVector &x) {
         using Rows = typename TVector::ArrayType;
@@ -56,12 +56,12 @@ class Solver {
         PetscErrorCode code = 0;
         comm_.guarded([&] {
             std::exception_ptr &failure = Detail::failureOfProduct();
-            failure = nullptr; // of products that no solve asked for
+            failure = nullptr; // discards failures outside a solve
             code = KSPSolve(get(), b, x);
             if (const std::exception_ptr thrown = std::exchange(failure, nullptr))
                 std::rethrow_exception(thrown);
         });
-        comm_.guarded([&] { // not before: what an operator throws on one rank counts more than what PETSc makes of it
+        comm_.guarded([&] { // last: an exception of the operator on one rank takes precedence over PETSc's reaction
             notes.check(code, "KSPSolve");
             result = resultOf(notes);
         });
@@ -77,7 +77,7 @@ class Solver {
             PetscBool direct = PETSC_FALSE;
             notes.check(PetscObjectTypeCompare(reinterpret_cast<PetscObject>(get()), KSPPREONLY, &direct),
                         "PetscObjectTypeCompare");
-            if (direct == PETSC_TRUE) // it refuses to start from anything
+            if (direct == PETSC_TRUE) // it does not accept an initial guess
                 notes.check(KSPSetInitialGuessNonzero(get(), PETSC_FALSE), "KSPSetInitialGuessNonzero");
         });
     }
@@ -122,7 +122,7 @@ class Solver {
     bool configured_ = false;
 };
 
-/// One solve, by a Solver of its own.
+/// A single solve, by a temporary Solver.
 template <class TVector>
 KrylovResult solve(Mat a, const TVector &b, TVector &x, const std::string &prefix = {}) {
     return Solver(a, prefix).solve(b, x);

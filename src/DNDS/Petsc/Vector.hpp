@@ -19,15 +19,15 @@ PetscInt widthOf(const TArray &array) {
     return static_cast<PetscInt>(array.comm().allReduce(std::max(array.width(), rowsize(1)), MPI_MAX));
 }
 
-/// A Vec over the rows that this rank owns, in their memory on the host, without ghosts. Its block size is the width of
+/// A Vec of the rows that this rank owns, in their host memory, without ghosts. Its block size is the width of the
 /// rows.
 ///
 ///     Petsc::Vector x(solution.father);
 ///     VecScale(x.get(), 2);
 ///     x.noteWrites(); // tells the array: its ghosts are stale
 ///
-/// It keeps the array alive, which must not get other rows or be used on the device meanwhile. A Vec of a const array,
-/// `Petsc::Vector<const TArray>`, is for reading; PETSc does not check that.
+/// It keeps the array alive; the array must not be resized or used on the device meanwhile. A Vec of a const array,
+/// `Petsc::Vector<const TArray>`, is for reading, which PETSc does not enforce.
 template <class TArray>
 class Vector {
     static_assert(std::is_same_v<std::remove_cvref_t<decltype(*std::declval<TArray &>().data())>, real>,
@@ -66,7 +66,7 @@ class Vector {
     /// PETSc's object, for its own calls.
     Vec get() const noexcept { return vec_.get(); }
 
-    /// Tells the array that PETSc has written it; the destructor does so, too. Local, O(1).
+    /// Tells the array that PETSc has written it; so does the destructor. Local, O(1).
     void noteWrites() noexcept {
         if constexpr (!std::is_const_v<TArray>)
             rows_->markWritten();

@@ -32,11 +32,11 @@ class FileRanks;
 struct CheckpointOptions {
     /// Bytes per checksum. Ranks read and write whole blocks, so small arrays involve few ranks.
     index blockBytes = index{1} << 20;
-    /// What the ids number: `Geom::fingerprint(mesh)`, or any number that differs for other meshes and numberings. The
-    /// same on all ranks. Readers compare it; without it, ids of another mesh go unnoticed.
+    /// Identifies the numbering of ids: `Geom::fingerprint(mesh)`, or any number that differs for other meshes and
+    /// numberings. The same on all ranks. Readers compare it; without it, ids of another mesh go unnoticed.
     std::optional<std::uint64_t> mesh{};
-    /// How many ranks open the file, at most; the others send their rows to these. 0: all ranks up to 256, and one in
-    /// eight of more than 2048. A rank needs memory for its share of one array. The file is the same.
+    /// The maximum number of ranks that open the file; the others send their rows to these. 0: all of up to 256 ranks,
+    /// one in eight of more than 2048. A rank needs memory for its share of one array. The file is the same.
     int writers = 0;
 };
 
@@ -46,7 +46,7 @@ struct CheckpointReadOptions {
     std::optional<std::uint64_t> mesh{};
     /// Read rows even if the file may be for another mesh.
     bool anyMesh = false;
-    /// How many ranks open the file, at most, as `CheckpointOptions::writers`.
+    /// The maximum number of ranks that open the file, as `CheckpointOptions::writers`.
     int readers = 0;
 };
 

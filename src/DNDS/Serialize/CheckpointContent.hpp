@@ -1,5 +1,5 @@
 /// @file CheckpointContent.hpp
-/// @brief The content of a checkpoint, as plain data.
+/// @brief The contents of a checkpoint as plain data.
 #pragma once
 
 #include "DNDS/Base/ElementKind.hpp"
@@ -45,7 +45,7 @@ struct CheckpointArray {
 /// One number is a list of one.
 using CheckpointValue = std::variant<std::vector<index>, std::vector<real>, std::string>;
 
-/// What a checkpoint holds, but for the rows themselves.
+/// The contents of a checkpoint without the rows themselves.
 struct CheckpointContent {
     /// The fingerprint of the mesh that the ids belong to; empty if the file has none.
     std::optional<std::uint64_t> mesh;

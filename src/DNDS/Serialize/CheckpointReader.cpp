@@ -199,7 +199,7 @@ RowSlab readSlab(const DurableFile &file, const CheckpointArray &array, const De
     return slab;
 }
 
-/// Throws where rows of the file cannot become rows of `array`. Local.
+/// Throws if rows of the file do not fit `array`. Local.
 void checkFit(const std::string &path, const CheckpointArray &stored, const ArrayBase &array) {
     const ArrayShape &shape = array.shape();
     DNDS_CHECK(stored.kind == shape.kind && stored.elementBytes == static_cast<index>(shape.elementBytes), LayoutError,

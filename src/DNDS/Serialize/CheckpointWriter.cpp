@@ -48,7 +48,7 @@ class DatasetWriter {
         : file_(file), place_(place), firstBlock_(firstBlock) {}
 
     void addBlock(std::span<const std::byte> bytes) { sums_.push_back(Detail::crc32Of(bytes)); }
-    /// A hash of all checksums; those of all ranks and datasets are added.
+    /// A hash of all checksums; the hashes of all ranks and datasets are added.
     std::uint64_t contentHash() const {
         std::uint64_t sum = 0;
         for (std::size_t b = 0; b < sums_.size(); b++) {
@@ -123,7 +123,7 @@ struct CheckpointWriter::Source {
     const ArrayBase *array;
     std::span<const index> ids;
     CheckpointArray description;
-    bool idsOfPrevious = false; ///< on all ranks these are the ids, in memory, of the array before
+    bool idsOfPrevious = false; ///< whether, on all ranks, the ids are those of the previous array, in memory
 };
 
 CheckpointWriter::CheckpointWriter(CommunicatorView comm, std::string path, const CheckpointOptions &options)
@@ -166,7 +166,7 @@ void CheckpointWriter::checkSources() const {
     }
 }
 
-/// Combines what all ranks have.
+/// Combines the data of all ranks.
 void CheckpointWriter::describe() {
     comm_.guarded([&] { checkSources(); });
     ContentHash all;
@@ -267,7 +267,7 @@ index CheckpointWriter::writeFile(const std::string &temporary) {
 
     const auto context = CommunicatorContext::of(comm_);
     const Detail::FileRanks files(comm_.size(), options_.writers);
-    std::exception_ptr failure; // of this rank, which continues with the others until all know
+    std::exception_ptr failure; // failure of this rank, which takes part until all ranks know
     const auto attempt = [&failure](auto &&body) {
         if (failure)
             return;

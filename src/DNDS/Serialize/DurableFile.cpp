@@ -45,7 +45,7 @@ void checkLimit(const std::string &path, index bytes) {
                    limit.rlim_cur);
 }
 
-/// Disk space for bytes of a file, where its file system knows such a thing.
+/// Reserves disk space for bytes of a file, if the file system supports it.
 void allocate(const std::string &path, int descriptor, int mode, index place, index bytes) {
     int result = 0;
     do

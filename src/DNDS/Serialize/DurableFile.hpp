@@ -29,12 +29,12 @@ class DurableFile {
 
     /// Makes a shorter file `bytes` long; disk space as above.
     void reserve(index bytes) const;
-    /// Asks for disk space of `bytes` behind the end of the file, whose size stays as it is, where the file system
-    /// supports that; what was asked for before counts. Then what was not used may be given back.
+    /// Reserves disk space of `bytes` beyond the end of the file without changing its size, if the file system supports
+    /// that; earlier reservations count. May then release space that was not used.
     void reserveBehind(index bytes) const;
     void giveBackBehind() const;
 
-    /// The path it was opened with; and its size in bytes now, for which the system is asked.
+    /// The path with which it was opened; and its current size in bytes, as the system reports it.
     const std::string &path() const noexcept { return path_; }
     index size() const;
     /// Its number in the file system (inode), which differs for a file that replaces it.

@@ -36,7 +36,7 @@ constexpr index mostDescription = std::numeric_limits<int>::max();
 constexpr hsize_t headerBytes = alignment;
 constexpr const char *headerText =
     "DNDS checkpoint {}\nfile of {} bytes, description up to byte {} with crc32 {:08x}\n";
-/// The third line, which the first files lacked. Readers of that time ignore it.
+/// The third line, absent from the first files. Old readers ignore it.
 constexpr const char *contentText = "content {:016x}\n";
 /// Where version 2 of the superblock stores the size of the file without the header.
 constexpr std::size_t endOfFilePlace = headerBytes + 28;
@@ -449,7 +449,7 @@ std::uint64_t identityOf(const DurableFile &file) {
     hash.add(static_cast<std::uint64_t>(bytes));
     hash.addBytes(front.data(), front.size());
     const std::string_view text(reinterpret_cast<const char *>(front.data()), front.size());
-    if (text.find("\ncontent ") == std::string_view::npos) // a file from before there was such a line
+    if (text.find("\ncontent ") == std::string_view::npos) // a file older than this line
         hash.add(static_cast<std::uint64_t>(file.number()));
     return hash.value();
 }

@@ -1,5 +1,5 @@
 /// @file HdfDescription.hpp
-/// @brief The part of a checkpoint that HDF5 writes and reads: all but the bytes of datasets. Part of Checkpoint.
+/// @brief The part of a checkpoint that HDF5 writes and reads: all except the bytes of datasets. Part of Checkpoint.
 #pragma once
 
 #include "DNDS/Serialize/CheckpointContent.hpp"
@@ -15,7 +15,7 @@ namespace DNDS::Detail {
 /// A file whose datasets have places but no values yet.
 struct FileImage {
     index bytes = 0;              ///< of the whole file
-    std::vector<std::byte> front; ///< all but the values of datasets; the header is still empty
+    std::vector<std::byte> front; ///< everything except the values of datasets; the header is still empty
 };
 
 /// Makes the file in memory and sets the places of all arrays. HDF5 never accesses the disk: HDF5 1.10 crashes later if

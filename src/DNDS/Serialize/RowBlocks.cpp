@@ -145,7 +145,7 @@ RowSlab gatherSlab(CommunicatorContext &context, const FileRanks &files, const C
                     slab.ids[row] = packed.ids[i];
             }
         }
-        // A row that is missing: ids are 0, 1, ... as far as least, largest and number tell, but one is there twice.
+        // Finds a missing row: by least, largest and number, ids are 0, 1, ..., but one of them is repeated.
         const auto missing = std::find(sizes.begin(), sizes.end(), absent);
         DNDS_CHECK(missing == sizes.end(), ArgumentError,
                    "{}: no row has the id {}, and two have another: ids must be unique over all ranks", target.name,
@@ -203,8 +203,8 @@ RankLists answer(const RankLists &asked, const CheckpointArray &source, const Ro
     return answers;
 }
 
-/// The rows of answers. Lists arrive in the order of ranks, and so in that of `order`, which says for each row asked
-/// for where it goes.
+/// The rows of answers. Lists arrive in the order of ranks, and so in that of `order`, which gives the destination of
+/// each requested row.
 ArrivedRows inOrder(const RankLists &answers, const RankLists &asked, const std::vector<index> &order) {
     ArrivedRows rows;
     std::vector<index> sizes(order.size());

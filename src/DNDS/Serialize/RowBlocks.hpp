@@ -18,8 +18,8 @@ namespace DNDS::Detail {
 /// The ranks that may open the file, spread evenly over all; the others send their rows there. Local, O(1).
 class FileRanks {
   public:
-    static constexpr int mostByDefault = 256; ///< and of more ranks than that
-    static constexpr int ranksEach = 8;       ///< one in so many, if these are more
+    static constexpr int mostByDefault = 256; ///< default number of ranks, or
+    static constexpr int ranksEach = 8;       ///< one in this many ranks, if that is more
 
     /// `wanted` of `ranks`, or the default if it is 0.
     FileRanks(int ranks, int wanted)

@@ -27,10 +27,10 @@ namespace DNDS {
 /// `T` is trivially copyable and not bool. `align` (bytes, a power of two) makes every row of a fixed or padded layout
 /// start at a multiple of it. Memory starts out zero.
 ///
-/// `operator()` and `operator[]` check their bounds in every build and are for setting up and looking at; kernels take
-/// views. Access through a non-const array counts as writing and makes the device side stale: read through a const
-/// array or `view() const` where the device side is to stay valid. Everything is Local. Rows, widths and residency are
-/// in `ArrayBase`.
+/// `operator()` and `operator[]` check bounds in every build and are for set-up and inspection; kernels take
+/// views. Access through a non-const array counts as writing and makes the device side stale: read through a
+/// const array or `view() const` to keep it valid. Everything is Local. Rows, widths and residency are in
+/// `ArrayBase`.
 ///
 /// Copies are deep and take their memory from the ordinary allocator; a moved-from array is empty and usable.
 template <class T, rowsize rowSizeParam = 1, rowsize rowMaxParam = rowSizeParam, int alignParam = NoAlign>
@@ -66,7 +66,7 @@ class Array : public ArrayBase {
     T &operator()(index i) { return (*this)(i, 0); }
     const T &operator()(index i) const { return (*this)(i, 0); }
 
-    /// Where row `i` starts; the row is checked, what follows the pointer is not. @throws IndexError, StaleError.
+    /// The start of row `i`; the row is checked, accesses through the pointer are not. @throws IndexError, StaleError.
     T *operator[](index i) {
         checkRow(i);
         return rowPointer(i);
@@ -100,7 +100,7 @@ class Array : public ArrayBase {
     /// Appends `value` to row `i` of a padded or decompressed CSR array. Amortised O(1).
     /// @throws IndexError; ArgumentError when a padded row is full; StateError for a compressed CSR array; StaleError.
     void appendToRow(index i, const T &value) requires(!isFixedLayout(layout)) {
-        const T copy = value; // which may lie in the very row that grows
+        const T copy = value; // copied first: it may lie in the row that grows
         appendElement(i, reinterpret_cast<const std::byte *>(&copy));
     }
 

@@ -11,7 +11,7 @@ namespace DNDS {
 
 namespace {
 
-/// What the start of the first row is where there are no offsets, because there are no rows.
+/// The start of the first row if there are no offsets, because there are no rows.
 constexpr index noOffsets[1] = {0};
 
 rowsize initialWidth(const ArrayShape &shape) {
@@ -63,7 +63,7 @@ void ArrayBase::swapState(ArrayBase &other) noexcept {
 void ArrayBase::copyState(const ArrayBase &other) {
     if (this == &other)
         return;
-    // Memory is reused only where every row stays where it is: whoever remembers the generation remembers row
+    // Memory is reused only if every row keeps its position: code that remembers the generation remembers row
     // positions, too.
     const bool sameRows = rows_ == other.rows_ && stride_ == other.stride_ && shape_->layout != ArrayLayout::CSR;
     std::vector<std::vector<std::byte>> looseRows = other.looseRows_;

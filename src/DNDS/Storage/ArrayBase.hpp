@@ -1,5 +1,5 @@
 /// @file ArrayBase.hpp
-/// @brief What all arrays have in common, whatever their element type: rows, widths, buffers, residency. Compiled once.
+/// @brief The part of arrays that is independent of the element type: rows, widths, buffers, residency. Compiled once.
 #pragma once
 
 #include "DNDS/Base/Error.hpp"
@@ -21,9 +21,9 @@
 
 namespace DNDS {
 
-/// An array without its element type: the base of `Array`, and what code that is not a template takes. It has no
-/// virtual functions (those that arrays with ghosts need are in `ParArray`) and is neither made, copied nor destroyed
-/// on its own.
+/// An array without its element type: the base of `Array`, and the parameter of code that is not a template. It has
+/// no virtual functions (those of arrays with ghosts are in `ParArray`) and is not made, copied or destroyed on its
+/// own.
 ///
 /// Everything here is Local, and concerns the host side unless it says otherwise. Sizes and widths count elements.
 ///
@@ -41,7 +41,7 @@ namespace DNDS {
 /// grow one by one). Elements that no row has (padding, and what a row lost by shrinking) are kept zero.
 class ArrayBase {
   public:
-    /// What messages call this array; empty until set.
+    /// The name of this array in messages; empty until set.
     const std::string &name() const noexcept { return name_; }
     void setName(std::string name) { name_ = std::move(name); }
     /// The name, or "unnamed array".
@@ -136,9 +136,9 @@ class ArrayBase {
     /// they are reallocated later. Contents are kept, generations change.
     void rehost(const HostMemoryResource &resource);
 
-    /// Moves elements of `back` directly behind those of `front` in `space`, until either is reallocated. Contents are
-    /// kept, generations change. See HostDeviceBuffer::join. @throws LayoutError unless all rows have one width, the
-    /// same in both; MemoryError.
+    /// Moves the elements of `back` directly after those of `front` in `space`, until either is reallocated. Contents
+    /// are kept, generations change. See HostDeviceBuffer::join. @throws LayoutError unless all rows have one width,
+    /// the same in both; MemoryError.
     static void joinRows(ArrayBase &front, ArrayBase &back, MemorySpace space);
     /// Whether rows of `back` continue those of `front` there: one pointer serves both. O(1).
     static bool areJoined(const ArrayBase &front, const ArrayBase &back, MemorySpace space) noexcept {
@@ -164,7 +164,7 @@ class ArrayBase {
     RowLayout rowLayout(MemorySpace space, Access access);
     /// The same for reading.
     RowLayout rowLayout(MemorySpace space) const;
-    /// The same into a description of an array of this type that is there already: for callers to whom every nanosecond
+    /// The same, written into an existing description of an array of this type: for callers in which every nanosecond
     /// counts.
     void rowLayout(MemorySpace space, Access access, RowLayout &into);
 

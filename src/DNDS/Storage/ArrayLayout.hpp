@@ -1,5 +1,5 @@
 /// @file ArrayLayout.hpp
-/// @brief How the template parameters of an array choose the way its rows lie in memory.
+/// @brief The memory layout of rows that the template parameters of an array select.
 #pragma once
 
 #include "DNDS/Base/ContentHash.hpp"

@@ -1,5 +1,5 @@
 /// @file ArrayView.hpp
-/// @brief What kernels see of an array: raw pointers with the array's indexing.
+/// @brief The view of an array for kernels: raw pointers with the array's indexing.
 #pragma once
 
 #include "DNDS/Base/Error.hpp"
@@ -33,10 +33,10 @@ class ArrayView {
     static constexpr ArrayLayout layout = shape.layout;
     using Geometry = RowGeometry<layout, shape.rowSize, shape.rowMax, align, sizeof(T)>;
 
-    /// A view of no rows.
+    /// An empty view.
     ArrayView() = default;
 
-    /// A view of `rows` rows whose elements start at `data`, as `geometry` says.
+    /// A view of `rows` rows with elements from `data` on, laid out by `geometry`.
     DNDS_HOST_DEVICE constexpr ArrayView(T *data, index rows, const Geometry &geometry)
         : parts_({data, rows}, geometry) {}
 
@@ -69,7 +69,7 @@ class ArrayView {
     /// The first element of row `i`.
     DNDS_HOST_DEVICE constexpr T &operator()(index i) const { return (*this)(i, 0); }
 
-    /// Where row `i` starts.
+    /// The start of row `i`.
     DNDS_HOST_DEVICE constexpr T *operator[](index i) const {
         checkRow(i);
         return data() + geometry().rowStart(i);

@@ -13,7 +13,7 @@
 
 namespace DNDS {
 
-/// For each stream that copies, an event behind its last copy. Streams may be gone already: they end with their work.
+/// For each stream that copies, an event after its last copy. Destroyed streams have completed their work.
 struct HostDeviceBuffer::CopiesInFlight {
     struct Copy {
         Device::StreamHandle stream;
@@ -37,7 +37,7 @@ std::uint64_t HostDeviceBuffer::nextGeneration() noexcept {
 std::uint64_t HostDeviceBuffer::drawVersion() const noexcept {
     static std::atomic<std::uint64_t> counter{0};
     const std::uint64_t drawn = counter.fetch_add(1, std::memory_order_relaxed) + 1;
-    std::uint64_t present = 0; // of another thread that reads these contents, too
+    std::uint64_t present = 0; // set by another thread that reads the same contents
     return version_.compare_exchange_strong(present, drawn, std::memory_order_relaxed) ? drawn : present;
 }
 
@@ -56,7 +56,7 @@ std::shared_ptr<std::byte> HostDeviceBuffer::allocateHost(std::size_t bytes, con
     void *pointer = nullptr;
     try {
         pointer = memory->allocate(bytes, alignment);
-    } catch (const std::bad_alloc &error) { // that of the node's arena says why
+    } catch (const std::bad_alloc &error) { // the arena's own exception states the reason
         throw MemoryError(fmt::format("no room for {} bytes of host memory: {}", bytes, error.what()));
     }
     std::memset(pointer, 0, bytes);
@@ -130,7 +130,7 @@ void HostDeviceBuffer::finishCopies() const {
     if (!inFlight_)
         return;
     const std::shared_ptr<CopiesInFlight> finished = std::exchange(inFlight_, nullptr);
-    std::exception_ptr failure; // all are waited for, whatever one of them reports
+    std::exception_ptr failure; // waits for all copies, even after a failure
     for (const CopiesInFlight::Copy &copy : finished->copies) {
         try {
             copy.end.synchronize();
@@ -145,7 +145,7 @@ void HostDeviceBuffer::finishCopies() const {
 void HostDeviceBuffer::release() noexcept {
     try {
         finishCopies();
-    } catch (const Error &) { // the device is lost: nothing writes to this memory any more
+    } catch (const Error &) { // the device is lost and no longer writes to this memory
     }
     deviceOwner_.reset();
     hostOwner_.reset();
@@ -223,7 +223,7 @@ void HostDeviceBuffer::copyContents(const HostDeviceBuffer &other) {
 }
 
 void HostDeviceBuffer::toDevice(Device::StreamHandle stream) {
-    // asked before anything else, so that a rank without rows fails like all others
+    // checked first, so that a rank without rows fails like all others
     DNDS_CHECK(Device::available(), NotBuiltError, "{}", Device::unavailableReason());
     if (valid(MemorySpace::Device))
         return;

@@ -54,31 +54,31 @@ class HostDeviceBuffer {
     /// The size of the allocation, the same in both memories. O(1).
     std::size_t bytes() const noexcept { return bytes_; }
 
-    /// A number that no two allocations in the process share. It travels with the allocation on move and swap, so
-    /// whoever remembers it can tell later whether the addresses it remembers still belong to this buffer.
+    /// A number that no two allocations in the process share. It moves with the allocation on move and swap, so that
+    /// code can check later whether addresses that it remembers still belong to this buffer.
     std::uint64_t generation() const noexcept { return generation_; }
 
     /// A number that no two contents in the process share, and that grows with each change: equal numbers mean equal
-    /// contents. O(1). What moves it is what hands out bytes for writing or replaces them:
+    /// contents. O(1). It changes whenever bytes are handed out for writing or replaced:
     ///
     /// | new number                                         | same number                                     |
     /// |----------------------------------------------------|-------------------------------------------------|
     /// | `write`, `markWritten`, `resize` to another size,  | `read`, `toDevice`, `toHost`, `rehost`, `resize`|
     /// | `renew`; a copy, and what is assigned to           | to the same size; `swap`, move: travels along   |
     ///
-    /// It changes when bytes are handed out, not when they are written: whoever keeps a pointer, or replays a graph of
-    /// kernels, writes unseen and has to call `markWritten`.
+    /// It changes when bytes are handed out, not when they are written: code that keeps a pointer, or replays a graph
+    /// of kernels, writes unnoticed and has to call `markWritten`.
     std::uint64_t version() const noexcept {
         const std::uint64_t drawn = version_.load(std::memory_order_relaxed);
         return drawn != 0 ? drawn : drawVersion();
     }
-    /// Gives the contents a new version: for whoever writes them through a pointer taken earlier. O(1).
+    /// Gives the contents a new version: for code that writes them through a pointer obtained earlier. O(1).
     void markWritten() noexcept { version_.store(0, std::memory_order_relaxed); }
 
-    /// The version of the contents that these were last pulled from, 0 for none. It belongs to the contents: `swap`,
-    /// moves and `rehost` take it along, copies repeat it, new bytes have none, writing does not change it.
+    /// The version of the contents from which these were last pulled, 0 for none. It belongs to the contents: `swap`,
+    /// moves and `rehost` keep it, copies repeat it, new bytes have none, writing does not change it.
     std::uint64_t pulledFrom() const noexcept { return pulled_.from; }
-    /// Who has changed them after that pull (rotated periodic images), 0 for nobody: a number of its own choice.
+    /// Identifies the code that changed them after that pull (rotated periodic images), 0 for none.
     std::uint64_t finishedBy() const noexcept { return pulled_.finishedBy; }
     void setPulledFrom(std::uint64_t version, std::uint64_t finishedBy = 0) noexcept {
         pulled_ = {version, finishedBy};
@@ -134,17 +134,17 @@ class HostDeviceBuffer {
     /// used by later reallocations.
     void rehost(HostMemoryResource resource);
 
-    /// Moves the sides that two buffers have in `space` into one allocation, `back` directly behind `front`, and keeps
-    /// contents and resources. The memory is that of `back`, which begins at a multiple of `alignment`; `front` then
-    /// only does where its size is one. Both have new generations. It lasts until either is reallocated. O(bytes);
-    /// does nothing where one of them is empty.
+    /// Moves the sides of two buffers in `space` into one allocation, `back` directly after `front`, and keeps contents
+    /// and resources. The memory is that of `back`, which begins at a multiple of `alignment`; `front` is aligned only
+    /// if its size is a multiple, too. Both get new generations. Lasts until either is reallocated. O(bytes); does
+    /// nothing if one of them is empty.
     /// @throws MemoryError when there is no room: then nothing has changed.
     static void join(HostDeviceBuffer &front, HostDeviceBuffer &back, MemorySpace space);
-    /// Whether `back` lies directly behind `front` in `space`, or one of them is empty. O(1).
+    /// Whether `back` lies directly after `front` in `space`, or one of them is empty. O(1).
     static bool areJoined(const HostDeviceBuffer &front, const HostDeviceBuffer &back, MemorySpace space) noexcept;
 
     /// Shares ownership of the allocation in `space`, for exchanges in flight: it outlives resizing and destruction of
-    /// the buffer until the last holder lets go. Null where there is none.
+    /// the buffer until the last holder releases it. Null if there is none.
     std::shared_ptr<const void> hold(MemorySpace space) const noexcept {
         return space == MemorySpace::Host ? hostOwner_ : deviceOwner_;
     }
@@ -165,14 +165,14 @@ class HostDeviceBuffer {
     void copyWithin(MemorySpace space, std::byte *to) const;
     void copyContents(const HostDeviceBuffer &other);
     struct CopiesInFlight;
-    /// Queues a copy to the other side and remembers that nobody has waited for it.
+    /// Queues a copy to the other side and remembers that no call has waited for it.
     void queueCopy(MemorySpace to, Device::StreamHandle stream);
-    /// Waits for the copies that were queued, and for nothing else that their streams hold behind them.
+    /// Waits for the queued copies, but not for later work on their streams.
     void finishCopies() const;
     void release() noexcept;
 
-    std::shared_ptr<std::byte> hostOwner_; ///< shared with whoever moves bytes in or out at the moment
-    std::byte *host_ = nullptr;            ///< `hostOwner_.get()`, one load nearer
+    std::shared_ptr<std::byte> hostOwner_; ///< shared with transfers in progress
+    std::byte *host_ = nullptr;            ///< `hostOwner_.get()`, saves a load
     std::shared_ptr<std::byte> deviceOwner_;
     std::byte *device_ = nullptr; ///< `deviceOwner_.get()`; null where there is no device side
     std::size_t bytes_ = 0;
@@ -180,13 +180,13 @@ class HostDeviceBuffer {
     std::uint64_t generation_;
     bool hostValid_ = true;
     bool deviceValid_ = false;
-    /// 0 where it was written since it was last asked for; drawn by whoever asks, so that writing costs one store.
+    /// 0 if written since the last query; drawn by the query, so that writing costs one store.
     mutable std::atomic<std::uint64_t> version_ = 0;
     struct Pulled {
         std::uint64_t from = 0, finishedBy = 0;
     };
     Pulled pulled_;
-    /// Copies that nobody here waited for, null for none: memory may then only be freed or copied after a wait.
+    /// Copies not yet waited for, null for none: memory may be freed or copied only after a wait.
     mutable std::shared_ptr<CopiesInFlight> inFlight_;
 };
 

@@ -1,5 +1,5 @@
 /// @file RowGeometry.hpp
-/// @brief Where rows start and how long they are, one small trivially copyable type for each layout.
+/// @brief Starts and lengths of rows: one small trivially copyable type for each layout.
 #pragma once
 
 #include "DNDS/Base/Types.hpp"
@@ -55,9 +55,9 @@ struct RowGeometry<ArrayLayout::Max, rowSizeParam, rowMax, align, elementBytes> 
 
 template <rowsize rowSizeParam, rowsize rowMax, int align, std::size_t elementBytes>
 struct RowGeometry<ArrayLayout::CSR, rowSizeParam, rowMax, align, elementBytes> {
-    const index *offsets = nullptr; ///< one more than there are rows; null only without rows
+    const index *offsets = nullptr; ///< rows + 1 starts; null only without rows
 
-    /// Rows follow each other without gaps; `offsets` has where each starts.
+    /// Rows follow each other without gaps; `offsets` has their starts.
     DNDS_HOST_DEVICE constexpr index rowStart(index row) const { return offsets[row]; }
     DNDS_HOST_DEVICE constexpr rowsize rowSize(index row) const {
         return static_cast<rowsize>(offsets[row + 1] - offsets[row]);

@@ -1,5 +1,5 @@
 /// @file RowLayout.hpp
-/// @brief How an array's rows lie in memory, without its type: all that a transport needs to move them.
+/// @brief The memory layout of an array's rows without its type: all that a transport needs to move them.
 #pragma once
 
 #include "DNDS/Base/ElementKind.hpp"
@@ -32,9 +32,9 @@ struct RowPart {
     }
 };
 
-/// A snapshot of an array's memory. Part 0 holds the elements; further parts describe the rows (their sizes, say) and
-/// travel with them. It is valid until the array is resized, swapped, moved or destroyed, which the parts' generations
-/// reveal.
+/// A snapshot of an array's memory. Part 0 holds the elements; further parts describe the rows (such as their sizes)
+/// and are sent with them. Valid until the array is resized, swapped, moved or destroyed, which the generations of the
+/// parts reveal.
 struct RowLayout {
     static constexpr int maxParts = 3;
 

@@ -17,7 +17,7 @@ class WithGeometry {
   public:
     WithGeometry() = default;
     DNDS_HOST_DEVICE constexpr WithGeometry(const Member &member, const Geometry &geometry)
-        : member_(member), geometry_(geometry) {} ///< Of both.
+        : member_(member), geometry_(geometry) {} ///< Takes both.
 
     DNDS_HOST_DEVICE constexpr const Member &member() const { return member_; } ///< The first.
     DNDS_HOST_DEVICE constexpr Geometry geometry() const { return geometry_; }  ///< The second.
@@ -31,7 +31,7 @@ template <class Member, class Geometry>
 class WithGeometry<Member, Geometry, true> {
   public:
     WithGeometry() = default;
-    DNDS_HOST_DEVICE constexpr WithGeometry(const Member &member, const Geometry &) : member_(member) {} ///< Of both.
+    DNDS_HOST_DEVICE constexpr WithGeometry(const Member &member, const Geometry &) : member_(member) {} ///< Both.
 
     DNDS_HOST_DEVICE constexpr const Member &member() const { return member_; } ///< The first.
     DNDS_HOST_DEVICE constexpr Geometry geometry() const { return {}; }         ///< The second.

@@ -124,7 +124,7 @@ void warnAboutFaces(MeshReport &report, const Finding &lost, const PeriodicResul
             fmt::format("{}: {} faces of periodic connections have no partner, the first is one of element {}",
                         report.origin, periodic.unmatched.count, periodic.unmatched.fileId));
     report.periodicPairs = periodic.pairs;
-    // More than what single precision leaves of a position.
+    // More than the rounding error of single precision.
     if (periodic.relativeOffset > 1e-3 && periodic.offset > 1e-6 * size)
         report.warnings.push_back(fmt::format("{}: sides of periodic connections lie up to {:.3g} apart, {:.2g} of a "
                                               "face's shortest edge: their transform "
@@ -149,7 +149,7 @@ UnstructuredMesh build(CommunicatorView comm, SourceMesh &source, const MeshOpti
     const SourceGeometry geometry = orientCells(*nodeBlocks, source, report, options.openPolyhedra);
     mesh.planar = geometry.planar;
 
-    // Gather neighbours in space on one rank, in order along the curve: then most of the following is local.
+    // Gathers spatial neighbours on one rank, in curve order, so that most of the following is local.
     progress("curve");
     const std::vector<index> keys = curveKeys(geometry.centres, geometry.lower, geometry.upper);
     // Before graph partitioning, ranks get equal numbers of cells, whatever their weights.

@@ -8,13 +8,13 @@ namespace DNDS::Geom {
 
 namespace {
 
-/// The words by which `from` finds `to` on its other side.
+/// The packed link from `from` to `to`, which are two sides of one face.
 index linkBetween(const Side &from, const Side &to) {
     const bool first = from.number != to.number ? from.number < to.number : from.slot < to.slot;
     return FaceLink{to.cell, to.slot, 0, first}.pack();
 }
 
-/// For each side that met another, the other. Clears `manifold` where three meet.
+/// The partner of each side that met another. Clears `manifold` where three meet.
 std::vector<index> matchSides(const GatheredSides &meeting, bool &manifold) {
     FaceTable table(meeting.keys);
     std::vector<index> partner(meeting.keys.size(), -1);
@@ -56,8 +56,8 @@ struct SharedFace {
     std::array<index, 3> fileIds;
 };
 
-/// Of the faces that meet here and have three cells or more, the one whose cells come first in the file; numbers past
-/// all others where there is none.
+/// Of the faces that meet here and have three cells or more, the one whose cells come first in the file; numbers beyond
+/// all others if there is none.
 SharedFace firstShared(const GatheredSides &meeting) {
     SharedFace first{};
     first.numbers.fill(std::numeric_limits<index>::max());

@@ -7,7 +7,7 @@ namespace DNDS::Geom {
 
 namespace {
 
-/// What the source's marked faces say: [marks] of key, mark and file id.
+/// The source's marked faces: [marks] of key, mark and file id.
 RankLists sendMarks(const GlobalMapping &nodeBlocks, const ElementBlock &block, std::span<const int> marks,
                     const std::vector<index> &chosen) {
     const auto keyOf = [&](std::size_t i) {
@@ -29,7 +29,7 @@ RankLists sendMarks(const GlobalMapping &nodeBlocks, const ElementBlock &block, 
                               }));
 }
 
-/// Brings marked faces and cells' faces together; returns those of `chosen` that found no cell. Collective.
+/// Matches marked faces with cells' faces; returns those of `chosen` without a cell. Collective.
 template <class Wanted>
 std::vector<index> joinMarks(const GlobalMapping &nodeBlocks, const GlobalMapping &cellMapping, CellRecords &cells,
                              const OwnFaces &faces, const SourceMesh &source, const std::vector<index> &chosen,
@@ -184,7 +184,7 @@ Finding markFaces(const GlobalMapping &nodeBlocks, CellRecords &cells, const Sou
         std::vector<index> chosen(toSize(source.faces.size()));
         std::iota(chosen.begin(), chosen.end(), index{0});
         const OwnFaces faces = listFaces(cells);
-        // Nearly all marked faces are on the boundary. Only where some are not do the inner ones meet them, too.
+        // Nearly all marked faces are on the boundary; inner faces take part only if some are not.
         chosen = joinMarks(nodeBlocks, *cellMapping, cells, faces, source, chosen,
                            [&](std::size_t f) { return cells.links[f] == FaceLink::none; });
         if (comm.allReduce(chosen.empty() ? 0 : 1, MPI_MAX) != 0)

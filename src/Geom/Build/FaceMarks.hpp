@@ -10,7 +10,7 @@ namespace DNDS::Geom {
 /// Attaches the marks of the source to faces of cells: fills `cells.marks`. Collective. After `linkFaces`.
 ///
 /// Both sides of an inner face get its marks. Marks of nodes apply to boundary faces all of whose corners have the
-/// mark. The result counts listed faces that are no cell's face.
+/// mark. The result counts listed faces of no cell.
 Finding markFaces(const GlobalMapping &nodeBlocks, CellRecords &cells, const SourceMesh &source);
 
 } // namespace DNDS::Geom

@@ -15,7 +15,7 @@
 
 namespace DNDS::Geom {
 
-/// What two lists of the same distinct corners have in common, whatever their order.
+/// A key that is equal for lists of the same distinct corners in any order.
 struct FaceKey {
     std::uint64_t hash = 0;
     index least = std::numeric_limits<index>::max();
@@ -35,8 +35,8 @@ inline FaceKey faceKey(std::span<const index> corners) {
     return key;
 }
 
-/// The rank that has the face's least node in its block of the file: neighbours in the file have few of them, where a
-/// hash would have all ranks.
+/// The rank that has the face's least node in its block of the file. Neighbours in the file share few such ranks,
+/// whereas a hash would spread faces over all ranks.
 inline int rendezvousRank(const FaceKey &key, const GlobalMapping &nodeBlocks) {
     return nodeBlocks.owner(key.least).rank;
 }
@@ -94,7 +94,7 @@ inline OwnFaces listFaces(CellRecords &cells) {
     return faces;
 }
 
-/// A face as it is told to others.
+/// A face as sent to other ranks.
 struct Side {
     index cell; ///< global
     int slot;
@@ -113,7 +113,7 @@ inline void writeSide(const FaceKey &key, const Side &side, index *words) {
     words[5] = side.fileId;
 }
 
-/// Sides that came to their rendezvous.
+/// Sides that arrived at their rendezvous.
 struct GatheredSides {
     std::vector<FaceKey> keys;
     std::vector<Side> sides;

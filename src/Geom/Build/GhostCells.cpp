@@ -22,7 +22,7 @@ class Layer {
     NumberTable wanted_;
 };
 
-/// The faces of cells from `begin` on whose other cell is not local.
+/// Requests the cells across the faces of cells from `begin` on that are not local.
 void wantBehindFaces(const LocalCells &local, index begin, ImageTable &images, Layer &layer) {
     for (index c = begin; c < local.size(); c++)
         for (const index word : local.cells.linksOf(c)) {

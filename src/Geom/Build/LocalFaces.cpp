@@ -14,7 +14,7 @@ namespace DNDS::Geom {
 
 namespace {
 
-/// A face as a face of the first local cell that has it, `cell` (a position in LocalCells).
+/// A face, as a face of the first local cell that has it: `cell` is a position in LocalCells.
 struct FoundFace {
     LocalIndex cell;
     int slot;
@@ -59,7 +59,7 @@ class FaceList {
     std::vector<LocalIndex> ofHalf_;
 };
 
-/// The owner of a face, and the cell by which to ask for it.
+/// The owner of a face, and the cell that identifies it in requests.
 struct FaceOwner {
     int rank;
     index cell; ///< global
@@ -80,7 +80,7 @@ struct FaceOwner {
     }
 };
 
-/// The file's data about faces, by own cells.
+/// The file's data about faces, sorted by own cells.
 class MarksOfFaces {
   public:
     MarksOfFaces(const CellRecords &cells, const FaceList &list) {
@@ -199,7 +199,7 @@ class FaceCorners {
     std::vector<LocalIndex> result_;
 };
 
-/// Which faces are owned, and what other ranks know about the rest.
+/// The owners of faces, and the data of other ranks about ghosts.
 struct FaceNumbers {
     std::vector<LocalIndex> newOfFound; ///< [found faces] final local numbers
     std::vector<FaceNotes> ghostNotes;  ///< by ghost, as found
@@ -294,8 +294,8 @@ void fillNotes(UnstructuredMesh &mesh, const FaceList &list, const MarksOfFaces 
     }
 }
 
-/// How many faces in no patch have all their corners where another such face has its own: of parts that are not joined.
-/// Collective; one sparse exchange of two words for each of these faces.
+/// The number of faces in no patch that coincide with another such face: of parts that are not joined. Collective; one
+/// sparse exchange of two words for each of these faces.
 index countCoincident(CommunicatorContext &context, const UnstructuredMesh &mesh) {
     const auto ranks = static_cast<std::uint64_t>(context.comm().size());
     const auto faceNodes = mesh.faceNodes.view();
@@ -326,7 +326,7 @@ index countCoincident(CommunicatorContext &context, const UnstructuredMesh &mesh
     return context.comm().allReduce(coincident, MPI_SUM);
 }
 
-/// Faces in several patches, and two of these.
+/// Faces in several patches, with two of these patches.
 void noteSharedFaces(const UnstructuredMesh &mesh, MeshReport &report) {
     const auto none = static_cast<int>(mesh.patches.size());
     std::vector<int> first(toSize(mesh.faces.owned), none);

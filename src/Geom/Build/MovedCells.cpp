@@ -10,11 +10,11 @@ namespace DNDS::Geom {
 
 namespace {
 
-/// What cells are sorted by.
+/// The sort key of cells.
 struct SortKey {
     index key;
     index number;
-    index row; ///< as it arrived
+    index row; ///< row at arrival
 
     friend bool operator<(const SortKey &a, const SortKey &b) {
         return a.key != b.key ? a.key < b.key : a.number < b.number;
@@ -44,7 +44,7 @@ void sortRuns(std::vector<SortKey> &list) {
     }
 }
 
-/// The movement to other ranks, where cells are sorted along the curve; fills in their `keys`. Collective.
+/// The movement to other ranks, which sort cells along the curve; fills in their `keys`. Collective.
 Redistribute sortedRows(const UnstructuredMesh &mesh, std::span<const int> targets, std::vector<index> &keys) {
     const Redistribute arriving = Redistribute::toRanks(mesh.cells.mapping().global(), targets);
     ParArray<index, 2> sortKeys("sort keys", mesh.comm);
@@ -69,7 +69,7 @@ Redistribute sortedRows(const UnstructuredMesh &mesh, std::span<const int> targe
     return arriving.permuted(places);
 }
 
-/// What the owners of ghosts have for them, behind what this rank has for own cells: [cells]. Collective.
+/// This rank's values for own cells, followed by the owners' values for ghosts: [cells]. Collective.
 std::vector<index> withGhosts(const MeshEntities &entities, std::span<const index> own) {
     std::vector<index> all(own.begin(), own.end());
     RankLists readers = entities.mapping().readerPeers();

@@ -166,8 +166,8 @@ std::vector<SortedFace> boundaryFaces(const CellRecords &cells) {
     return faces;
 }
 
-/// Sends boundary faces all of whose corners other ranks have, too, to those ranks, through the blocks of their least
-/// corner; returns the faces sent to this rank. Collective.
+/// Sends boundary faces to other ranks that have all their corners, through the block of the least corner; returns the
+/// faces sent to this rank. Collective.
 std::vector<SortedFace> showFaces(const GlobalMapping &blocks, const NodeSharing &sharing, const Users &users,
                                   const std::vector<SortedFace> &faces) {
     CommunicatorContext &context = *blocks.context();
@@ -213,7 +213,7 @@ void checkManifold(const GlobalMapping &blocks, const CellRecords &cells, const 
                    const Users &users, const std::string &origin) {
     const CommunicatorView &comm = blocks.context()->comm();
     if (comm.size() == 1)
-        return; // linkFaces has seen all
+        return; // linkFaces has compared all faces
     std::vector<SortedFace> faces = boundaryFaces(cells);
     std::vector<SortedFace> shown = showFaces(blocks, sharing, users, faces);
     faces.insert(faces.end(), std::make_move_iterator(shown.begin()), std::make_move_iterator(shown.end()));

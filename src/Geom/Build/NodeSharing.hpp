@@ -7,7 +7,7 @@
 
 namespace DNDS::Geom {
 
-/// The nodes of this rank's own cells, and what their owners know about them.
+/// The nodes of this rank's own cells, with data from their owners.
 struct NodeSharing {
     NumberTable nodes;                 ///< in the order in which cells first have them
     std::vector<LocalIndex> positions; ///< [entries of CellRecords::nodes] in `nodes`; -1 for counts of polyhedra

@@ -18,10 +18,10 @@ struct NodePartner {
 };
 
 struct PeriodicResult {
-    index pairs = 0;         ///< of faces, on all ranks
-    Finding unmatched;       ///< marked faces without a partner; they stay boundary faces
-    real offset = 0;         ///< the largest distance of corners that belong together, by the connection's transform
-    real relativeOffset = 0; ///< the largest of them by the shortest edge of the face
+    index pairs = 0;                   ///< of faces, on all ranks
+    Finding unmatched;                 ///< marked faces without a partner; they stay boundary faces
+    real offset = 0;                   ///< largest distance between matched corners, by the connection's transform
+    real relativeOffset = 0;           ///< largest ratio of this distance to the shortest edge of the face
     std::vector<NodePartner> partners; ///< of nodes of this rank's cells; ascending
 };
 

@@ -42,7 +42,7 @@ std::vector<Point> ownPoints(const UnstructuredMesh &mesh) {
     return points;
 }
 
-/// The nodes of all ranks in blocks, by file number; those that no cell has are at the origin. Collective.
+/// The nodes of all ranks in blocks by file number; nodes of no cell are at the origin. Collective.
 SourceMesh nodesInBlocks(const UnstructuredMesh &mesh, std::span<const Point> points) {
     SourceMesh source;
     source.origin = mesh.origin;
@@ -70,7 +70,7 @@ SourceMesh nodesInBlocks(const UnstructuredMesh &mesh, std::span<const Point> po
     return source;
 }
 
-/// What there is to say about the mesh as a whole.
+/// Copies the description of the mesh as a whole.
 void describeLike(const UnstructuredMesh &before, UnstructuredMesh &mesh) {
     mesh.origin = before.origin;
     mesh.dimension = before.dimension;

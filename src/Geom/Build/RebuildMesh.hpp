@@ -10,16 +10,16 @@
 
 namespace DNDS::Geom {
 
-/// A mesh, and how rows of cells get to it from the one before.
+/// A mesh, and the movement of the rows of cells to it from its predecessor.
 struct RebuiltMesh {
     UnstructuredMesh mesh;
     Redistribute cells;
 };
 
-/// The mesh that `buildMesh` makes of the same file if it is given the parts `targets`, [own cells] ranks: from
-/// `before`, whose faces and neighbours need not be found again. Collective; O(own cells before and after, ghosts)
-/// memory. Of the options, ghosts and order of cells count. Throws on all ranks ArgumentError for other targets;
-/// StateError for a mesh that was moved from.
+/// Builds the mesh that `buildMesh` would make of the same file for the parts `targets`, [own cells] ranks, from
+/// `before`, without finding faces and neighbours again. Collective; O(own cells before and after, ghosts) memory. Of
+/// the options, uses ghosts and the order of cells. Throws on all ranks ArgumentError for invalid targets; StateError
+/// for a mesh that was moved from.
 RebuiltMesh rebuildMesh(const UnstructuredMesh &before, std::span<const int> targets, const MeshOptions &options);
 
 } // namespace DNDS::Geom

@@ -37,7 +37,7 @@ class BreadthFirst {
         : starts_(starts), neighbours_(neighbours), mark_(starts.size() - 1, 0) {}
 
     bool visited(index v) const { return mark_[toSize(v)] == done; }
-    /// Appends to `order` and returns where it began. With `keep`, vertices are not marked as visited.
+    /// Appends to `order` and returns the first position. With `keep`, vertices are not marked as visited.
     std::size_t search(index root, std::vector<index> &order, bool keep) {
         const std::size_t begin = order.size();
         const int seen = keep ? done : ++round_;

@@ -51,8 +51,8 @@ std::string joined(const std::string &parent, const std::string &name) {
     return parent == "/" ? "/" + name : parent + "/" + name;
 }
 
-/// What tells two nodes of one open file apart in their numbers, which also have the number of the open file. The same
-/// on all ranks, unlike the numbers.
+/// The difference between the numbers of two nodes of one open file. It is the same on all ranks, unlike the numbers,
+/// which include the number of the open file.
 index distance(double root, double id) {
     return static_cast<index>(std::bit_cast<std::uint64_t>(root) ^ std::bit_cast<std::uint64_t>(id));
 }

@@ -323,7 +323,7 @@ void MarkReader::sortMarks() {
                        marks_.faces.end());
 }
 
-/// How many numbers of a range of elements no section has.
+/// The number of elements in a range that no section has.
 index MarkReader::missing(const BoundaryCondition &condition) const {
     const PointSet &points = condition.points;
     if (condition.section >= 0 || points.vertices || points.list != nullptr)

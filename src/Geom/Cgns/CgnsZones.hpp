@@ -1,5 +1,5 @@
 /// @file CgnsZones.hpp
-/// @brief The structured zones of a CGNS file, kept structured: index spaces, which faces touch, where cells are.
+/// @brief The structured zones of a CGNS file as index spaces: touching faces and positions of cells.
 #pragma once
 
 #include "DNDS/Blocks/BlockField.hpp"

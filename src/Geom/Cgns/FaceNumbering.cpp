@@ -62,7 +62,7 @@ void address(const FaceList &faces, index firstUse, int ranks, Letters &letters)
     }
 }
 
-/// Where in a list a record begins, and who sent it.
+/// The position of a record in a list, and its sender.
 struct Record {
     const index *at;
     int sender;

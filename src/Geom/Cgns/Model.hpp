@@ -125,8 +125,8 @@ struct Model {
     std::vector<std::string> warnings;
     std::vector<std::string> notes;
 
-    /// The number of an element type in this standard, from that in the file. Version 3.0 put PYRA_13 before PYRA_14;
-    /// 3.1 moved it behind MIXED.
+    /// Converts the number of an element type from the file's version to the current standard. Version 3.0 put PYRA_13
+    /// before PYRA_14; 3.1 moved it after MIXED.
     index typeCode(index code) const noexcept {
         constexpr index pyra13 = 21;
         return !numbers30 || code < 13 || code > 21 ? code : code == 13 ? pyra13 : code - 1;

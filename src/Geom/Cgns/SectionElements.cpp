@@ -33,7 +33,7 @@ index SectionTable::idOf(index ordinal) const {
 
 namespace {
 
-/// Where in an old section's numbers the next rank's first element starts, and how many elements are before it.
+/// The position of the next rank's first element in an old section, and the number of elements before it.
 struct StreamState {
     index position = 0;
     index elements = 0;
@@ -48,7 +48,7 @@ class ElementReader {
           source_(source) {}
 
     ElementRun read() {
-        comm_.beforeCollective(); // others wait for this rank's part of old sections
+        comm_.beforeCollective(); // other ranks wait for this rank's part of old sections
         const Range own = EvenSplit(table_.size(), comm_.size()).part(comm_.rank());
         for (std::size_t k = own.size() > 0 ? table_.sectionOf(own.begin) : 0;
              k < table_.sections().size() && own.size() > 0 && table_.begin(k) < own.end; k++) {

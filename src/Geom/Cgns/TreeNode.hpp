@@ -16,14 +16,14 @@ enum class DataType : unsigned char { None, Text, Int32, Int64, Real32, Real64, 
 /// The size of one value; 0 for None and Other. Local.
 index bytesOf(DataType type) noexcept;
 
-/// A node and what is below it.
+/// A node and its descendants.
 struct TreeNode {
     std::string name;
     std::string label;
-    std::string file; ///< where its data are, after links have been followed
+    std::string file; ///< file of its data, after following links
     std::string path; ///< within that file
-    /// ADF: where the node is in the file, relative to the root, so that all ranks read the node that rank 0 has found;
-    /// 0 for nodes behind links, which each rank finds by name.
+    /// ADF: the position of the node in the file, relative to the root, so that all ranks read the node that rank 0
+    /// found; 0 for nodes reached through links, which each rank finds by name.
     index place = 0;
     DataType type = DataType::None;
     std::vector<index> dimensions; ///< the first varies fastest

@@ -12,7 +12,7 @@
 
 namespace DNDS::Geom {
 
-/// Finds the clusters of a rank, their ghosts, and who sends what.
+/// Builds the clusters of a rank, their ghosts and the lists of rows to exchange.
 class MeshClusters::Maker {
   public:
     Maker(MeshClusters &made, const UnstructuredMesh &mesh, const SourceClusters &clusters)
@@ -66,7 +66,7 @@ class MeshClusters::Maker {
         }
     }
 
-    /// Ghosts by cluster, so that what one cluster sends lands in one range.
+    /// Adds ghosts cluster by cluster, so that the rows from one cluster are contiguous.
     void addGhosts(Piece &piece) {
         const auto across = std::as_const(mesh_.cellCells).view();
         const auto isInside = [&](LocalIndex c) {
@@ -153,7 +153,7 @@ class MeshClusters::Maker {
         return rows;
     }
 
-    /// Of which cell is in which cluster. Collective.
+    /// A hash of the assignment of cells to clusters. Collective.
     std::uint64_t signature() const {
         std::uint64_t sum = 0;
         for (index c = 0; c < mesh_.cells.owned; ++c) {

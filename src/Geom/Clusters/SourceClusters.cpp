@@ -18,7 +18,7 @@ using Position = std::array<real, 3>;
 std::vector<index> firstNumbers(CommunicatorView comm, index first, index total) {
     std::vector<index> firsts = comm.allGather(first);
     firsts.push_back(total);
-    for (std::size_t r = firsts.size() - 1; r-- > 0;) // ranks without any may say anything
+    for (std::size_t r = firsts.size() - 1; r-- > 0;) // ranks without numbers may give any value
         firsts[r] = std::min(firsts[r], firsts[r + 1]);
     return firsts;
 }

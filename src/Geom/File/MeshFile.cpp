@@ -230,7 +230,7 @@ real WordReader::number(std::string_view what) {
     const char *begin = text.data() + (text.size() > 1 && text[0] == '+' && text[1] != '-' ? 1 : 0);
     real value = 0;
     const auto [end, error] = std::from_chars(begin, text.data() + text.size(), value);
-    // Numbers below the smallest are 0; from_chars tells them from those above the largest by nothing.
+    // Numbers below the smallest are 0; from_chars does not distinguish them from those above the largest.
     const bool tiny =
         error == std::errc::result_out_of_range && std::abs(std::strtod(std::string(text).c_str(), nullptr)) < 1;
     if ((error != std::errc() && !tiny) || end != text.data() + text.size() || !std::isfinite(value))

@@ -94,7 +94,7 @@ class Indexer {
     }
 
   private:
-    /// Comments and the like may come before `$MeshFormat`; sections whose form it states may not.
+    /// Comments and the like may precede `$MeshFormat`; sections whose form it states may not.
     void findFormat() {
         FileCursor &cursor = input_.cursor();
         for (cursor.needLine("$MeshFormat"); cursor.line() != "$MeshFormat"; cursor.needLine("$MeshFormat")) {

@@ -59,7 +59,7 @@ struct GmshPeriodicLink {
     std::array<real, 16> map;
 };
 
-/// What rank 0 finds and broadcasts.
+/// The result of rank 0's scan, which it broadcasts.
 struct GmshIndex {
     GmshFormat format;
     index nodes = 0;

@@ -56,7 +56,7 @@ class NodeReader {
   public:
     NodeReader(GmshInput &input, Nodes &nodes) : input_(input), nodes_(nodes) {}
 
-    /// Of long blocks, whose tags and coordinates lie far apart in the file, first all tags and then all coordinates.
+    /// In long blocks, tags and coordinates are far apart in the file: reads first all tags, then all coordinates.
     void read(std::span<const FileSegment> segments) {
         for (std::size_t first = 0; first < segments.size();) {
             std::size_t last = first;
@@ -315,7 +315,7 @@ class FaceMarker {
             }
             return any;
         };
-        // The parent has the groups of the model; those of its pieces may be one for each part.
+        // The parent has the groups of the model; its pieces may have one for each part.
         if (!visitGroups(elements_.entities[e]) && !elements_.pieces.empty())
             visitGroups(elements_.pieces[e]);
     }
@@ -419,7 +419,7 @@ SourceMesh readParts(CommunicatorView comm, const std::string &path) {
     GmshInput input(*file, gmsh.format);
     if (gmsh.format.binary)
         input.cursor().countBytes();
-    // One agreement a list: then the first error of the file is named, on any number of ranks.
+    // One agreement per list, so that the first error of the file is named on any number of ranks.
     comm.guarded([&] {
         NodeReader nodeReader(input, nodes);
         const auto nodeSegments = ownSegments(gmsh.nodeSegments, gmsh.nodes, comm);

@@ -6,9 +6,9 @@
 
 namespace DNDS::Geom {
 
-/// Calls `visit(face, other, sign)` for each face of an own cell, in the order of the file: `other` is the cell behind
-/// the face, negative where there is none; area vectors point out of the cell where `sign` is 1, into it where it is
-/// -1. Local, O(faces of the cell), on the host.
+/// Calls `visit(face, other, sign)` for each face of an own cell, in the order of the file: `other` is the cell across
+/// the face, negative at the boundary; area vectors point out of the cell if `sign` is 1, into it if it is -1. Local,
+/// O(faces of the cell), on the host.
 ///
 ///     forEachFaceOf(view, cell, [&](LocalIndex face, LocalIndex other, real sign) {
 ///         const real mean = other >= 0 ? 0.5 * (u(cell) + u(other)) : u(cell);
@@ -39,7 +39,7 @@ void forEachInnerFace(const MeshView &mesh, Visit &&visit) {
     for (LocalIndex face = 0; face < mesh.faces; face++) {
         const LocalIndex first = mesh.faceCells(face, 0);
         const LocalIndex second = mesh.faceCells(face, 1);
-        const bool hasBoth = first >= 0 && second >= 0; // else at the boundary, or beyond the last layer of ghosts
+        const bool hasBoth = first >= 0 && second >= 0; // else a boundary face, or beyond the last layer of ghosts
         if (hasBoth && (first < mesh.ownedCells || second < mesh.ownedCells))
             visit(face, first, second);
     }

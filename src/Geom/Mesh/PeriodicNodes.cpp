@@ -12,7 +12,7 @@ namespace DNDS::Geom {
 
 namespace {
 
-/// Nodes at one place form a set, named by its least node.
+/// Nodes at the same position form a set, represented by its least node.
 class SamePlace {
   public:
     explicit SamePlace(index nodes) : parent_(toSize(nodes)) { std::iota(parent_.begin(), parent_.end(), 0); }

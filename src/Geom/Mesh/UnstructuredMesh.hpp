@@ -30,8 +30,8 @@ concept PairField = requires {
     requires std::derived_from<T, ArrayPair<typename T::ArrayType>>;
 };
 
-/// A patch number for "on no patch": a face inside the mesh, or of a periodic boundary. Boundary faces that the file
-/// puts into no patch have the number of the patch `unassigned`.
+/// The patch number of faces inside the mesh or on a periodic boundary. Boundary faces that the file puts into no patch
+/// have the number of the patch `unassigned`.
 inline constexpr int noPatch = -1;
 
 /// The cells, nodes or faces of a mesh on one rank: owned ones first, then ghosts.
@@ -112,7 +112,7 @@ struct MeshPatch {
     int id = noPatch;              ///< its position in UnstructuredMesh::patches
     index owned = 0;               ///< how many of `faces` this rank owns: the first ones
 
-    /// Each face of the patch is in this list of one rank, which owns its first cell, too: for sums over a boundary.
+    /// The faces of the patch whose first cell this rank owns: each face is in the list of one rank, for boundary sums.
     std::span<const LocalIndex> ownFaces() const {
         return std::span<const LocalIndex>(faces).first(static_cast<std::size_t>(owned));
     }
@@ -138,7 +138,7 @@ struct UnstructuredMesh {
     MeshEntities faces;
     std::vector<ElementType> cellTypes; ///< [cells]
     std::vector<int> cellLayers;        ///< [cells] 0: owned, 1: first layer of ghosts, ...
-    /// [own cells] positions on the Hilbert curve through the mesh: what ranks sort their cells by.
+    /// [own cells] positions on the Hilbert curve through the mesh, by which ranks sort their cells.
     std::vector<index> curvePositions;
     int ghostLayers = 0;           ///< of cells, that the mesh was built with
     ParArray<real, 3> coordinates; ///< [nodes]; images at their own positions
@@ -171,11 +171,11 @@ struct UnstructuredMesh {
     std::vector<PeriodicConnection> periodic; ///< as in the source
     std::vector<MeshImage> images;            ///< 0 is the mesh itself
 
-    /// The patch of that name. Local, O(patches). Throws ArgumentError that lists the names there are: the same on all
-    /// ranks, which all know all patches.
+    /// The patch of that name. Local, O(patches). Throws an ArgumentError that lists the existing names: the same on
+    /// all ranks, which all know all patches.
     const MeshPatch &patch(std::string_view name) const;
 
-    /// The pattern that pulls the first `layers` layers of ghost cells only; the other ghosts are left alone.
+    /// A pattern that pulls only the first `layers` layers of ghost cells and leaves the other ghosts unchanged.
     /// Collective; see ExchangePattern::restrictedTo. Throws ArgumentError on all ranks for more layers than there are.
     ///
     ///     Exchange pull(mesh.firstLayers(1), Direction::Pull, {u.trans.member()});

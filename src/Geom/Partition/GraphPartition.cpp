@@ -122,7 +122,7 @@ struct NarrowGraph {
     }
 };
 
-/// The divisor of weights with which PT-Scotch can add them up. Collective.
+/// The divisor that keeps the sum of weights within PT-Scotch's integers. Collective.
 index weightDivisor(CommunicatorView comm, const DistributedGraph &graph, index globalVertices) {
     double total = 0.0;
     for (const index weight : graph.weights)

@@ -106,7 +106,7 @@ std::vector<int> partitionCurve(CommunicatorView comm, std::span<const index> ke
         total = comm.allReduce(below.total(), MPI_SUM);
     }
 
-    // A part begins at the largest key that has at most the share of all parts before it below: the next key has more.
+    // A part begins at the largest key with at most the share of all preceding parts below it: the next has more.
     std::vector<index> goals(static_cast<std::size_t>(parts) - 1);
     for (std::size_t cut = 0; cut < goals.size(); cut++)
         goals[cut] = 1 + static_cast<index>(static_cast<double>(total) * static_cast<double>(cut + 1) / parts);

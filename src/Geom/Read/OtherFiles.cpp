@@ -170,7 +170,7 @@ constexpr auto unpack = "unpack it"sv;
 constexpr auto fromFluent = "Fluent exports CGNS; or ParaView (5.11 and later) reads it and saves CGNS"sv;
 constexpr auto fromFreeFem = "savemesh(Th, \"NEW.mesh\") in FreeFem writes a Medit mesh, which Gmsh converts"sv;
 
-/// A file fits where all that is given fits.
+/// The signature of a format; a file matches if everything given here matches.
 struct Signature {
     std::string_view what;
     std::string_view advice;

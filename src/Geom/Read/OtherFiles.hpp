@@ -1,5 +1,5 @@
 /// @file OtherFiles.hpp
-/// @brief Names files that are no meshes of a format that DNDS reads, and the tools that convert them.
+/// @brief Names the format of mesh files that DNDS does not read, and the tools that convert them.
 #pragma once
 
 #include "DNDS/Base/Types.hpp"
@@ -10,7 +10,7 @@
 
 namespace DNDS::Geom {
 
-/// What is known of a file without reading all of it.
+/// Data about a file, without reading all of it.
 struct FileStart {
     std::string_view bytes;                  ///< the first ones
     index size = 0;                          ///< of the whole file; 0 if unknown

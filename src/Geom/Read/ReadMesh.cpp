@@ -40,7 +40,7 @@ bool looksLikeSu2(std::string_view text) {
 
 struct Recognized {
     MeshFormat format = MeshFormat::Unknown;
-    std::string other; ///< of an unknown format: what it is, if known, and what to do
+    std::string other; ///< unknown format: its name, if known, and advice
 };
 
 /// Collective: rank 0 reads.

@@ -20,8 +20,8 @@ namespace DNDS::Geom {
 
 namespace {
 
-/// The numbers by which owned nodes or faces are known on any partition: file numbers; of a face that of its first cell
-/// with the face's place in that cell.
+/// Numbers of owned nodes or faces that are the same on any partition: file numbers; for a face, the number of its
+/// first cell and the face's place in that cell.
 std::vector<index> permanentNumbers(const UnstructuredMesh &mesh, MeshEntityKind kind) {
     if (kind == MeshEntityKind::Nodes) {
         const auto own = mesh.nodes.ownFileNumbers();
@@ -43,7 +43,7 @@ std::vector<index> permanentNumbers(const UnstructuredMesh &mesh, MeshEntityKind
     return numbers;
 }
 
-/// The rank that has each of `before` afterwards: ranks that have it say so where both meet. Collective.
+/// The rank that owns each of `before` afterwards, found where old and new owners meet. Collective.
 std::vector<int> findOwners(CommunicatorContext &context, std::span<const index> before, std::span<const index> after) {
     const int ranks = context.comm().size();
     const auto meetsAt = [ranks](index number) { return static_cast<int>(number % ranks); };
@@ -66,7 +66,7 @@ std::vector<int> findOwners(CommunicatorContext &context, std::span<const index>
     return owners;
 }
 
-/// The movement of rows to `targets`, where row k is the one that has the number `after[k]`. Collective.
+/// The movement of rows to `targets`, after which row k is the row with number `after[k]`. Collective.
 Redistribute movement(std::shared_ptr<const GlobalMapping> mapping, std::span<const int> targets,
                       std::span<const index> before, std::span<const index> after) {
     const CommunicatorView comm = mapping->context()->comm();
@@ -208,7 +208,7 @@ void Repartition::commit() noexcept {
 
 namespace {
 
-/// Gives each part to a rank: in descending order of what a rank has of a part already, then what is left in order.
+/// Assigns parts to ranks: in descending order of the overlap with a rank's present cells, then the rest in order.
 std::vector<index> ranksOfParts(int ranks, std::vector<std::tuple<index, index, index>> shared) {
     std::ranges::sort(shared, std::greater<>());
     std::vector<index> rankOf(toSize(ranks), -1);

@@ -15,34 +15,34 @@
 
 namespace DNDS::Geom {
 
-/// Whose rows a field has.
+/// The entities on which a field has rows.
 enum class MeshEntityKind : unsigned char { Cells, Nodes, Faces };
 
-/// A mesh with another partition, made beside the old one, and how rows get there: what `Repartition` stands on, for
-/// programs that keep both meshes.
+/// A mesh with another partition, made beside the old one, and the movement of rows to it: the basis of `Repartition`,
+/// for programs that keep both meshes.
 class MovedMesh {
   public:
-    /// Builds the new mesh from the old one: [own cells] `targets` are ranks. Collective; only cells that change ranks
-    /// are sent, but ghosts are collected and all is numbered anew. Of the options, ghosts, order of cells and progress
-    /// count: give those that the mesh was built with. `before` must outlive this. Throws on all ranks ArgumentError
-    /// for targets that are no ranks or not as many as own cells; StateError for a mesh that was moved from;
+    /// Builds the new mesh from the old one; `targets` are ranks, [own cells]. Collective; sends only cells that change
+    /// ranks, but collects ghosts and renumbers everything. Of the options, uses ghosts, order of cells and progress:
+    /// pass those with which the mesh was built. `before` must outlive this. Throws on all ranks ArgumentError for
+    /// targets that are not ranks, or whose number is not that of own cells; StateError for a mesh that was moved from;
     /// MemoryError.
     MovedMesh(const UnstructuredMesh &before, std::span<const int> targets, const MeshOptions &options = {});
 
     /// The new mesh. Local.
     const UnstructuredMesh &after() const noexcept { return after_; }
-    /// Hands it out; afterwards `after` is empty. Local.
+    /// Hands over the new mesh; afterwards `after` is empty. Local.
     UnstructuredMesh take() noexcept { return std::move(after_); }
-    /// How owned rows move, for any arrays. Local for cells; for others collective at the first call. Throws on all
-    /// ranks StateError for faces of a mesh without ghosts on several ranks, and for rows that were not asked for
-    /// before the new mesh was handed out or the old one replaced.
+    /// The movement of owned rows, for any arrays. Local for cells; for others Collective at the first call. Throws on
+    /// all ranks StateError for faces of a mesh without ghosts on several ranks, and for rows first requested after the
+    /// new mesh was handed over or the old one replaced.
     const Redistribute &rows(MeshEntityKind kind);
-    /// Those of the new mesh. Local.
+    /// The entities of the new mesh. Local.
     const MeshEntities &entitiesOf(MeshEntityKind kind) const noexcept;
 
     /// Whether a field with this pattern has rows of the old mesh, as it was when this was made. Local.
     bool wasOn(MeshEntityKind kind, const std::shared_ptr<const ExchangePattern> &pattern) const noexcept;
-    /// Throws StateError unless both meshes are still there. Local.
+    /// Throws StateError unless both meshes still exist. Local.
     void needMeshes() const;
 
   private:
@@ -52,16 +52,16 @@ class MovedMesh {
     std::unique_ptr<const Redistribute> cells_, nodes_, faces_;
 };
 
-/// The owned rows of a field that is to move, and what it is on.
+/// The owned rows of a field to move, and the entities that they belong to.
 struct MovingRows {
     MeshEntityKind kind;
     const ArrayBase *rows;
 };
-/// Throws ArgumentError on all ranks, naming the first one, where they give other fields: other numbers of them, names,
-/// types, layouts or kinds. Collective; two reductions where all is well.
+/// Throws ArgumentError on all ranks, naming the first difference, if their fields differ in number, name, type, layout
+/// or kind. Collective; two reductions if all is well.
 void requireSameFields(const CommunicatorView &comm, std::span<const MovingRows> fields);
 
-/// A field on its way to another partition: what Repartition needs of any type of field.
+/// The interface of Repartition to a field of any type that moves to another partition.
 class MovingField {
   public:
     MovingField() = default;
@@ -84,7 +84,7 @@ class MovingField {
     virtual void waitPull() = 0;
     /// Sends it to the device and prepares its pull there. Collective.
     virtual void toDevice() = 0;
-    /// Puts it in the place of the old one. Local.
+    /// Replaces the old field by the new one. Local.
     virtual void commit() noexcept = 0;
 
   protected:
@@ -144,14 +144,14 @@ class MovingPair final : public MovingField {
 ///     move.onCells(u, residual).onNodes(p);
 ///     move.commit();                                                      // mesh, u, residual and p are the new ones
 ///
-/// Until `commit` mesh and fields are as they were; so they stay where anything fails, which throws on all ranks. The
-/// new mesh is the one that `buildMesh` makes of the same file with the parts `targets`, to the bit; file numbers are
-/// kept. (With polyhedra, corners of faces may begin elsewhere, and so nodes be numbered otherwise on a rank.) Fields
-/// keep their values by file number; their ghosts are pulled, and their persistent pulls prepared anew with default
-/// options. What else refers to the old mesh (patterns, exchanges, groups, plans, views) is made anew by the program.
-/// Fields on the device go through the host, and are there afterwards, too.
+/// Until `commit`, mesh and fields are unchanged, and remain so if anything fails, which throws on all ranks. The new
+/// mesh is the one that `buildMesh` makes of the same file with the parts `targets`, to the bit; file numbers are kept.
+/// (With polyhedra, the corners of faces may begin elsewhere, which may change a rank's node numbers.) Fields keep
+/// their values by file number; their ghosts are pulled, and their persistent pulls prepared with default options. The
+/// program remakes everything else that refers to the old mesh (patterns, exchanges, groups, plans, views). Fields on
+/// the device are moved through the host and end on the device.
 ///
-/// Needs about the memory of the old mesh and fields once more. No pull or push of the fields may be in flight.
+/// Needs about as much memory again as the old mesh and fields. No pull or push of the fields may be in flight.
 class Repartition : private MovedMesh {
   public:
     /// Builds the new mesh, as MovedMesh.
@@ -160,11 +160,11 @@ class Repartition : private MovedMesh {
     Repartition(const Repartition &) = delete;
     Repartition &operator=(const Repartition &) = delete;
 
-    /// Takes fields along: ArrayPairs, and ranges of them. Collective; all ranks give the same. Those of one call share
-    /// a message a peer. They must outlive `commit`. Throws on all ranks, and takes none of them, ArgumentError for a
-    /// field of another mesh or another partition of this one, and for fields that differ between ranks; StateError
-    /// for a field whose persistent pull or push is in flight, for a decompressed CSR array, for faces of a mesh
-    /// without ghosts on several ranks, and after `commit`; MemoryError.
+    /// Adds fields to move: ArrayPairs, and ranges of them. Collective; all ranks pass the same. The fields of one call
+    /// share one message per peer. They must outlive `commit`. Throws on all ranks, without adding any of them,
+    /// ArgumentError for a field of another mesh or another partition of this one, and for fields that differ between
+    /// ranks; StateError for a field whose persistent pull or push is in flight, for a decompressed CSR array, for
+    /// faces of a mesh without ghosts on several ranks, and after `commit`; MemoryError.
     template <class... TFields>
     Repartition &onCells(TFields &...fields) {
         return on(MeshEntityKind::Cells, fields...);
@@ -181,8 +181,8 @@ class Repartition : private MovedMesh {
     using MovedMesh::after;
     using MovedMesh::rows;
 
-    /// Puts the new mesh and fields in the place of the old ones; `after` is empty then. Local. Later calls do nothing.
-    /// A pull or push that was started since a field was taken along is dropped, with a warning that names the field.
+    /// Replaces the old mesh and fields by the new ones; `after` is empty then. Local. Later calls do nothing. A pull
+    /// or push started since a field was added is dropped, with a warning that names the field.
     void commit() noexcept;
 
   private:
@@ -208,38 +208,38 @@ class Repartition : private MovedMesh {
     std::vector<std::unique_ptr<MovingField>> fields_;
 };
 
-/// How to find new parts.
+/// Options of `repartitionTargets`.
 struct RepartitionOptions {
-    /// Curve: quick, and few cells move where costs change little. Graph: fewest faces between ranks.
+    /// Curve: quick, and few cells move if costs change little. Graph: fewest faces between ranks.
     Partitioner partitioner = Partitioner::Curve;
     double imbalance = 0.03; ///< for Graph: see PartitionOptions
     int seed = 1;
 };
 
-/// Ranks for the own cells of a mesh so that all have equal shares of the costs, [own cells] from 1 or empty on all
-/// ranks: equal costs. Parts are found from scratch and then given to the ranks that have most of them already.
-/// Collective. Memory on each rank O(ranks), and on rank 0 a number for each rank and part of which it has cells.
-/// Throws as partitionCells, so for options that differ between ranks.
+/// Ranks for the own cells of a mesh such that all have equal shares of the costs: [own cells], from 1, or empty on all
+/// ranks for equal costs. Finds parts from scratch, then gives each to the rank that already has most of it.
+/// Collective. Memory on each rank O(ranks), and on rank 0 a number for each rank and part that overlap. Throws as
+/// partitionCells, hence for options that differ between ranks.
 std::vector<int> repartitionTargets(const UnstructuredMesh &mesh, std::span<const index> costs = {},
                                     const RepartitionOptions &options = {});
 
-/// What a distribution of work costs: the same on all ranks.
+/// The distribution of work over ranks: the same on all ranks.
 struct Imbalance {
     double mean = 0;
     double most = 0;
-    int slowest = 0; ///< the lowest rank that has the most
+    int slowest = 0; ///< the lowest rank with the most
 
-    /// How much more than the mean the slowest rank has: 0.2 for 20 %.
+    /// The excess of the slowest rank over the mean: 0.2 for 20 %.
     double excess() const noexcept { return mean > 0 ? most / mean - 1 : 0; }
 };
-/// Of seconds, cells or costs of this rank. Collective; a few reductions of a number. Throws ArgumentError on all ranks
-/// for a number that is negative or not finite.
+/// Measures seconds, cells or costs of this rank. Collective; a few reductions of a number. Throws ArgumentError on all
+/// ranks for a number that is negative or not finite.
 Imbalance measureImbalance(const CommunicatorView &comm, double own);
 /// "rank 3 has 1.42 x the mean of 4 ranks: balancing would save at most 30 % of a step".
 std::string describeImbalance(const CommunicatorView &comm, const Imbalance &imbalance);
 
-/// Says when a time loop should repartition: when the excess over the mean, times the steps since, has cost more than
-/// moving did last time, and is above a threshold.
+/// Decides when a time loop should repartition: when the excess over the mean, summed over the steps since the last
+/// move, exceeds the cost of that move, and is above a threshold.
 ///
 ///     Rebalancing policy(0.1);
 ///     for (...) {
@@ -258,15 +258,15 @@ class Rebalancing {
     /// Counts a step. Collective; a few reductions of a number. The same answer on all ranks. Throws ArgumentError on
     /// all ranks where thresholds differ, and as measureImbalance.
     bool isDue(const CommunicatorView &comm, double seconds);
-    /// After moving, which took this rank so long. Collective; as measureImbalance.
+    /// Reports the duration of a move on this rank. Collective; as measureImbalance.
     void moved(const CommunicatorView &comm, double seconds);
-    /// Of the last step.
+    /// The imbalance of the last step.
     const Imbalance &last() const noexcept { return last_; }
 
   private:
     double threshold_;
-    double lost_ = 0; ///< seconds since the last move that the slowest rank took beyond the mean
-    double cost_ = 0; ///< of the last move
+    double lost_ = 0; ///< seconds of the slowest rank beyond the mean, since the last move
+    double cost_ = 0; ///< seconds of the last move
     Imbalance last_;
 };
 

@@ -1,5 +1,5 @@
 /// @file CellRecords.hpp
-/// @brief Cells while they move from a file to the rank that will own them.
+/// @brief Cells on their way from a file to the rank that will own them.
 #pragma once
 
 #include "DNDS/Geom/Source/ElementType.hpp"
@@ -13,7 +13,7 @@
 
 namespace DNDS::Geom {
 
-/// What is on the other side of a cell's face; packed into 63 bits, or -1 if there is nothing.
+/// The other side of a cell's face; packed into 63 bits, or -1 if there is none.
 struct FaceLink {
     index cell; ///< global
     int slot;   ///< which of that cell's faces
@@ -83,8 +83,8 @@ struct MigratedCells {
 MigratedCells migrateCells(CommunicatorContext &context, CellRecords &&cells, std::span<const int> part,
                            std::span<const index> keys);
 
-/// Sends marks of this rank's cells to the ranks `part[cell]`; there `cellOf` finds the cell from its key, which
-/// `keyOf(cell)` is here. The result is ascending. Collective; O(marks) memory.
+/// Sends marks of this rank's cells to the ranks `part[cell]`. `keyOf(cell)` is the key of a cell here; `cellOf` finds
+/// the cell of a key there. The result is ascending. Collective; O(marks) memory.
 std::vector<FaceMark> moveMarks(CommunicatorContext &context, std::span<const FaceMark> marks,
                                 std::span<const int> part, const std::function<index(index)> &keyOf,
                                 const std::function<index(index)> &cellOf);

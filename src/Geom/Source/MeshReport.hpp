@@ -11,7 +11,7 @@
 
 namespace DNDS::Geom {
 
-/// What was found in a mesh, for people and for tests: the same on all ranks, for any number of ranks.
+/// Findings about a mesh, readable and for tests: the same on all ranks, for any number of ranks.
 struct MeshReport {
     struct TypeCount {
         ElementType type;

@@ -49,7 +49,7 @@ struct FieldSlice {
     std::string name;
     int components = 1;
     std::span<const real> values;
-    std::shared_ptr<const std::vector<real>> copy{}; ///< the memory of `values`, if nobody else has it
+    std::shared_ptr<const std::vector<real>> copy{}; ///< memory of `values`, if it has no other owner
 };
 
 /// The fields of one step.

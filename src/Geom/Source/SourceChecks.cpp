@@ -243,7 +243,7 @@ Polyhedron closePolyhedron(index cell, std::span<index> nodes, CellGeometry &geo
     return check.closed || geometry.areaDefect(cell) < hangingTolerance ? Polyhedron::Kept : Polyhedron::Open;
 }
 
-/// An error, or a warning if `accepted`. Collective.
+/// Reports open polyhedra: an error, or a warning if `accepted`. Collective.
 void reportOpen(const SourceMesh &source, const Finding &open, bool accepted, MeshReport &report) {
     if (open.count == 0)
         return;
@@ -325,7 +325,7 @@ void checkSource(CommunicatorView comm, const SourceMesh &source) {
     DNDS_CHECK(source.cells.globalSize < FaceLink::maxCells && source.globalNodes < FaceLink::maxCells, DataError,
                "{}: {} cells and {} nodes are more than can be numbered", source.origin, source.cells.globalSize,
                source.globalNodes);
-    // One agreement a list: then the first error of the mesh is named, on any number of ranks.
+    // One agreement per list, so that the first error of the mesh is named on any number of ranks.
     comm.guarded([&] { checkBlock(source, source.cells, source.cellDimension, "element"); });
     comm.guarded([&] { checkBlock(source, source.faces, source.cellDimension - 1, "boundary element"); });
     comm.guarded([&] { checkMarks(source); });

@@ -62,7 +62,7 @@ struct SourceGeometry {
 SourceGeometry orientCells(const GlobalMapping &blocks, SourceMesh &source, MeshReport &report,
                            bool openPolyhedra = false);
 
-/// Elements with some finding: how many, and the first in the file. The same on all ranks after agreement.
+/// Elements with a common finding: how many, and the first in the file. The same on all ranks after agreement.
 struct Finding {
     index count = 0;
     index number = -1; ///< in file order, of the first

@@ -61,7 +61,7 @@ struct PeriodicConnection {
 
 /// One rank's blocks. Any of them may be empty.
 struct SourceMesh {
-    std::string origin;        ///< the file's path, or what made it: for messages
+    std::string origin;        ///< the file's path, or the generator: for messages
     int cellDimension = 0;     ///< 2 or 3
     int physicalDimension = 0; ///< 2 or 3; if 2, a third coordinate of 0 is stored
 

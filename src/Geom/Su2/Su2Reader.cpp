@@ -18,8 +18,8 @@ namespace DNDS::Geom {
 
 namespace {
 
-/// What rank 0 finds and broadcasts. Cells, nodes and faces are lists; the faces of all markers are one list, with the
-/// marker in the `tag` of a segment.
+/// The result of rank 0's scan, which it broadcasts. Cells, nodes and faces are lists; the faces of all markers are one
+/// list, with the marker in the `tag` of a segment.
 struct Su2Index {
     index dimension = 0;
     index nodes = 0;
@@ -350,7 +350,7 @@ SourceMesh readParts(CommunicatorView comm, const std::string &path, const std::
     for (const std::string &marker : su2.markers)
         mesh.patches.push_back({marker, "", ""});
     Reader reader(*file, su2);
-    // One agreement a list: then the first error of the file is named, on any number of ranks.
+    // One agreement per list, so that the first error of the file is named on any number of ranks.
     comm.guarded([&] {
         for (const FileSegment &segment : ownSegments(su2.nodeSegments, su2.nodes, comm))
             reader.readNodes(segment, mesh);

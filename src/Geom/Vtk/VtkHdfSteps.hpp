@@ -11,8 +11,8 @@
 
 namespace DNDS::Geom::Detail {
 
-/// A file that this rank reads for itself. All functions are Local and throw DataError, with the path, where the file
-/// cannot be read or is none of `VtkHdfWriter`.
+/// A file that this rank reads independently. All functions are Local and throw DataError, with the path, if the file
+/// cannot be read or was not written by `VtkHdfWriter`.
 class VtkHdfSteps {
   public:
     struct Field {

@@ -161,7 +161,7 @@ class VtkHdfWriter::Implementation {
     /// Whether an exception is active that was not when the file was opened.
     bool unwinding() const noexcept { return std::uncaught_exceptions() > exceptionsAtStart_; }
 
-    /// Abandons the file without waiting for other ranks, which may not know: HDF5 closes it at the end of MPI.
+    /// Abandons the file without waiting for other ranks, which may not know: HDF5 closes it when MPI ends.
     static void abandon(std::unique_ptr<Implementation> writer) noexcept {
         static Implementation *abandoned = nullptr; // keeps them reachable for leak checkers
         if (writer->comm().rank() == 0)

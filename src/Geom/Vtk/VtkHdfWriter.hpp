@@ -19,7 +19,7 @@ namespace DNDS::Geom {
 ///         writer.writeStep(time, pointFields, cellFields);
 ///     writer.close();
 ///
-/// A program that restarts goes on with the steps of its last file, up to the time of its checkpoint:
+/// A restarted program continues the steps of its last file, up to the time of its checkpoint:
 ///
 ///     VtkHdfWriter writer(comm, "flow.vtkhdf", sliceOf(mesh));
 ///     writer.continueFrom("flow.vtkhdf", timeOfCheckpoint);

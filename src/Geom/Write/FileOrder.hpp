@@ -25,10 +25,10 @@ class FileOrder {
   public:
     /// Sends cells, coordinates and boundary faces to their blocks. Two sparse exchanges for each of them.
     ///
-    /// Nodes in no cell were left out when the mesh was built: without them, later nodes have lower numbers than in the
-    /// file; kept, they are at the origin, and numbers are those of the file up to the last node that a cell has.
-    /// Boundary faces are in the order of their cells in the file, with their corners only; sides of periodic
-    /// connections are marked as in the source; faces of no patch are left out.
+    /// Nodes of no cell were dropped when the mesh was built. Without them, later nodes have lower numbers than in the
+    /// file; if kept, they are at the origin, and numbers are those of the file up to the last node of a cell. Boundary
+    /// faces are in the order of their cells in the file, with their corners only; sides of periodic connections are
+    /// marked as in the source; faces of no patch are omitted.
     explicit FileOrder(const UnstructuredMesh &mesh, UnusedNodes unused = UnusedNodes::LeftOut);
 
     /// This rank's blocks, in the form of readers. Local.

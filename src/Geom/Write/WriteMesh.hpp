@@ -38,7 +38,7 @@ template <class TArray>
 FieldSlice fieldOf(std::string name, const ArrayPair<TArray> &field) {
     return fieldOf(std::move(name), std::as_const(*field.father));
 }
-/// Not of a temporary, whose values would be gone when they are written: name the field first.
+/// Deleted for temporaries, whose values would be destroyed before they are written: name the field first.
 template <class T, rowsize width, rowsize most>
 FieldSlice fieldOf(std::string name, ParArray<T, width, most> &&temporary) = delete;
 template <class TArray>
@@ -79,12 +79,12 @@ class MeshWriter {
     /// The same, with lists that are easily confused.
     [[deprecated("name the lists: writeStep(time, {.cells = ..., .nodes = ...})")]] void
     writeStep(real time, const std::vector<FieldSlice> &nodeFields, const std::vector<FieldSlice> &cellFields);
-    /// Copies the steps of a complete file of the same mesh up to the time `last`, so that a program which restarts
-    /// goes on with its series: see `VtkHdfWriter::continueFrom`. On any number of ranks, but for the field "rank".
+    /// Copies the steps of a complete file of the same mesh up to the time `last`, so that a restarted program
+    /// continues its series: see `VtkHdfWriter::continueFrom`. On any number of ranks, except for the field "rank".
     index continueFrom(const std::string &path, real last = std::numeric_limits<real>::infinity());
-    /// The mesh has been repartitioned: fields of later steps have the rows of this one. Costs as making the writer,
-    /// but for the file. Throws ArgumentError for another mesh: sizes, cells and
-    /// coordinates are compared.
+    /// Continues with the repartitioned mesh: fields of later steps have the rows of this one. Costs as much as making
+    /// the writer, except for the file. Throws ArgumentError for another mesh: sizes, cells and coordinates are
+    /// compared.
     void moved(const UnstructuredMesh &mesh);
     /// Completes the file.
     void close();
