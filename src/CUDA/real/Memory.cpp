@@ -82,7 +82,7 @@ struct Shared {
     std::uint64_t mark;
     ProcessKey process;
     std::uint64_t address; ///< address in the sharing process
-    std::uint64_t offset;  ///< from the start of the whole allocation that CUDA shares
+    std::uint64_t offset;  ///< offset from the start of the whole allocation that CUDA shares
     cudaIpcMemHandle_t memory;
 };
 static_assert(sizeof(Shared) <= sizeof(SharedHandle));

@@ -17,7 +17,7 @@ struct BlockMemory {
     int block = 0;      ///< its number in the grid
     Box cells;          ///< without ghosts, in the numbers of its index space
     Box extent;         ///< with ghosts
-    index firstRow = 0; ///< of the rank's rows
+    index firstRow = 0; ///< index of its first row among the rank's rows
     index rows = 0;
 };
 

@@ -277,7 +277,7 @@ struct Slot<TField, does> {
         else
             return array->template deviceView<backend>(block);
     }
-    /// What the functor of a call gets: all blocks of this rank, on the host. Throws StaleError.
+    /// The argument of a call's functor: all blocks of this rank, on the host. Throws StaleError.
     CallView callView() const {
         if constexpr (mode == Mode::Reads)
             return {*array, std::as_const(*array).array().view().data()};

@@ -16,7 +16,7 @@ struct CutOptions {
     int ranks = 0;                 ///< number of ranks that get parts; 0: all
     std::vector<index> parts = {}; ///< per dimension; {}: the best. 0 or 1: not cut. -1: the best for this dimension
     GhostWidths ghosts = GhostWidths::uniform(maxBlockDims, 1);
-    std::size_t cellBytes = sizeof(real); ///< of all fields together
+    std::size_t cellBytes = sizeof(real); ///< size of a cell, over all fields
 };
 
 /// The chosen number of parts per dimension, and the reason.

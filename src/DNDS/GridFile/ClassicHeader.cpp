@@ -80,7 +80,7 @@ class HeaderBytes {
 struct HeaderVariable {
     std::string name;
     bool records = false;
-    index bytes = 0; ///< of all its elements, or of those of one record
+    index bytes = 0; ///< size of all its elements, or of those of one record
     index begin = 0;
 };
 

@@ -47,7 +47,7 @@ struct NetcdfDimension {
 
 /// A variable of a file, without its numbers.
 struct NetcdfVariable {
-    std::string name;                        ///< of variables in groups: "group/name"
+    std::string name;                        ///< "group/name" for variables in groups
     ElementKind kind = ElementKind::Opaque;  ///< Opaque: not numbers, see `type`
     std::string type;                        ///< for messages: "int16", "char", "string", ...
     std::vector<NetcdfDimension> dimensions; ///< slowest first

@@ -15,7 +15,7 @@ constexpr double bytesOfFile = 1 << 16;
 constexpr double bytesOfVariable = 1 << 13; ///< its header, and the first node of the tree of its chunks
 constexpr double bytesOfAttribute = 1 << 9; ///< without its value
 constexpr double bytesOfChunk = 1 << 7;     ///< its entry in the tree
-constexpr double compressedFill = 0.01;     ///< of chunks that hold one value; zlib gets to 0.001
+constexpr double compressedFill = 0.01;     ///< ratio for chunks that hold one value; zlib gets to 0.001
 
 /// Clamps sizes beyond any disk, which the disk then refuses.
 index wholeBytes(double bytes) {

@@ -26,7 +26,7 @@ using Detail::SlabChunk;
 using Detail::SlabChunks;
 
 constexpr index writeBufferBytes = index{64} << 20;
-constexpr index mostCdf2Bytes = (index{1} << 31) - 4; ///< of a variable, or of one of its records
+constexpr index mostCdf2Bytes = (index{1} << 31) - 4; ///< limit of a variable, or of one of its records
 constexpr index mostCdf2Records = (index{1} << 32) - 2;
 constexpr auto endless = static_cast<index>(~std::uint64_t{0} >> 1U);
 

@@ -20,7 +20,7 @@ namespace DNDS::Detail {
 using PackedNumber = std::array<std::byte, 8>;
 
 struct Packing {
-    ElementKind kind = ElementKind::Opaque; ///< of the file's numbers, after `_Unsigned`
+    ElementKind kind = ElementKind::Opaque; ///< kind of the file's numbers, after `_Unsigned`
     bool scaled = false;
     real scale = 1;
     real offset = 0;

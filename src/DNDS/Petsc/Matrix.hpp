@@ -100,7 +100,7 @@ class Matrix {
 
     std::shared_ptr<const MatrixPattern> pattern_;
     Owner<Mat, MatDestroy> mat_;
-    std::optional<GlobalEntries<PetscInt>> entries_; ///< by blocks; always there in a matrix
+    std::optional<GlobalEntries<PetscInt>> entries_; ///< in blocks; never empty
 };
 
 } // namespace DNDS::Petsc

@@ -14,7 +14,7 @@
 
 namespace DNDS {
 
-/// Where a dataset's bytes and the checksums of its blocks are in the file.
+/// The position of a dataset's bytes and of the checksums of its blocks in the file.
 struct CheckpointPlace {
     index values = 0;    ///< bytes from the start of the file
     index checksums = 0; ///< the same; one CRC-32 of 4 bytes a block
@@ -29,8 +29,8 @@ struct CheckpointArray {
     bool ragged = false; ///< rows differ in size: the file has offsets
     bool listed = false; ///< ids are not 0, 1, ...: the file has a list of them
     index width = 0;     ///< elements of a row that is not ragged
-    index rows = 0;      ///< of all ranks
-    index elements = 0;  ///< of all rows
+    index rows = 0;      ///< number of rows of all ranks
+    index elements = 0;  ///< number of elements of all rows
     index blockRows = 1;
     CheckpointPlace values;  ///< elements, row after row
     CheckpointPlace offsets; ///< ragged: [rows + 1] the element at which each row starts

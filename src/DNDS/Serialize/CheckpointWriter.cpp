@@ -108,7 +108,7 @@ void checkName(const std::string &name) {
                ArgumentError, "'{}' is not a valid name in a checkpoint: it must not be empty or contain /", name);
 }
 
-/// What must be equal on all ranks.
+/// A hash of everything that must be equal on all ranks.
 std::uint64_t hashOf(const std::string &name, const ArrayBase &array) {
     ContentHash hash;
     hash.addText(name);

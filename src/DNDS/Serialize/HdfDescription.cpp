@@ -38,7 +38,7 @@ constexpr const char *headerText =
     "DNDS checkpoint {}\nfile of {} bytes, description up to byte {} with crc32 {:08x}\n";
 /// The third line, absent from the first files. Old readers ignore it.
 constexpr const char *contentText = "content {:016x}\n";
-/// Where version 2 of the superblock stores the size of the file without the header.
+/// The position at which version 2 of the superblock stores the size of the file without the header.
 constexpr std::size_t endOfFilePlace = headerBytes + 28;
 
 /// The memory of a file that HDF5 keeps in memory ("core") and hands over when it closes the file. It ends with the

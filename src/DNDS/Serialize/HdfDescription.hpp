@@ -14,7 +14,7 @@ namespace DNDS::Detail {
 
 /// A file whose datasets have places but no values yet.
 struct FileImage {
-    index bytes = 0;              ///< of the whole file
+    index bytes = 0;              ///< size of the whole file
     std::vector<std::byte> front; ///< everything except the values of datasets; the header is still empty
 };
 

@@ -27,7 +27,7 @@ class FileRanks {
 
     int count() const { return ranks_.parts(); }
     int rank(int k) const { return static_cast<int>(ranks_.begin(k)); }
-    /// How many of them are lower than this rank.
+    /// The number of these ranks below a given rank.
     int below(int rank) const { return rank == 0 ? 0 : ranks_.owner(rank - 1) + 1; }
 
   private:
@@ -57,7 +57,7 @@ class BlockSpread {
 struct RowSlab {
     index first = 0; ///< row
     index rows = 0;
-    index rowBytes = 0;         ///< of each row, if there are no offsets
+    index rowBytes = 0;         ///< size of each row, if there are no offsets
     std::vector<index> offsets; ///< [rows + 1] bytes, or empty
     std::vector<index> ids;     ///< [rows] if listed
     std::vector<std::byte> values;

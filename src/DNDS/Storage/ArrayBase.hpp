@@ -115,7 +115,7 @@ class ArrayBase {
     /// Gives every row of a CSR array its own memory, so that rows can change size. Does nothing if they have, and for
     /// other layouts. @throws StaleError where only the device has the values.
     void decompress();
-    /// Whether rows lie in one block: always, but for decompressed CSR arrays.
+    /// Whether rows lie in one block: always, except for decompressed CSR arrays.
     bool isCompressed() const noexcept { return compressed_; }
 
     /// Takes the run-time width of `other`, but no rows: for arrays that get their rows later. O(1).

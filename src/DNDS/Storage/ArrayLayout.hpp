@@ -17,7 +17,7 @@
 
 namespace DNDS {
 
-/// How rows lie in memory.
+/// The arrangement of rows in memory.
 enum class ArrayLayout : unsigned char {
     StaticFixed, ///< all rows have one width, known to the compiler
     Fixed,       ///< all rows have one width, chosen at run time

@@ -149,7 +149,7 @@ class HostDeviceBuffer {
         return space == MemorySpace::Host ? hostOwner_ : deviceOwner_;
     }
 
-    /// Where host memory comes from; null for ordinary memory.
+    /// The resource of host memory; null for ordinary memory.
     const HostMemoryResource &resource() const noexcept { return resource_; }
 
   private:

@@ -13,7 +13,7 @@ namespace DNDS::Geom {
 /// The nodes of a mesh in blocks, one per rank, by their numbers in the file.
 struct NodeBlocks {
     const GlobalMapping &blocks;              ///< numbers the nodes
-    std::span<const Point> coordinates;       ///< of this rank's block
+    std::span<const Point> coordinates;       ///< coordinates of this rank's block
     const std::vector<NodePartner> &partners; ///< partners of periodic nodes, on any rank
 };
 

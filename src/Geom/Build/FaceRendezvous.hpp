@@ -98,7 +98,7 @@ inline OwnFaces listFaces(CellRecords &cells) {
 struct Side {
     index cell; ///< global
     int slot;
-    index number; ///< of the cell, in file order
+    index number; ///< number of the cell, in file order
     index fileId;
 };
 

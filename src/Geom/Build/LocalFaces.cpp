@@ -202,7 +202,7 @@ class FaceCorners {
 /// The owners of faces, and the data of other ranks about ghosts.
 struct FaceNumbers {
     std::vector<LocalIndex> newOfFound; ///< [found faces] final local numbers
-    std::vector<FaceNotes> ghostNotes;  ///< by ghost, as found
+    std::vector<FaceNotes> ghostNotes;  ///< notes of ghosts, as found
     std::vector<std::size_t> ghosts;    ///< found faces that are ghosts
 };
 

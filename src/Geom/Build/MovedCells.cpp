@@ -121,9 +121,9 @@ class CellWriter {
     std::vector<index> record_;
 };
 
-/// The cells that leave, and those that stay.
+/// The cells that leave this rank, and the cells that stay.
 struct Sorted {
-    RankLists leaving; ///< of other ranks, own cells in their order
+    RankLists leaving; ///< own cells for other ranks, in their order
     std::vector<index> staying;
 };
 
@@ -137,7 +137,7 @@ Sorted sortOut(int here, int ranks, std::span<const int> targets) {
     return sorted;
 }
 
-/// Sends records of cells that leave, and puts them and those that stay in their order. Collective.
+/// Sends records of leaving cells, and merges received and staying ones in their order. Collective.
 CellRecords moveRecords(const UnstructuredMesh &mesh, const Sorted &sorted, CellWriter &writer, index firstCell,
                         index count) {
     RankLists outgoing;
@@ -152,7 +152,7 @@ CellRecords moveRecords(const UnstructuredMesh &mesh, const Sorted &sorted, Cell
     }
     const RankLists incoming = sparseExchange(*mesh.cells.mapping().global()->context(), outgoing);
     const std::span<const index> words(incoming.values);
-    std::vector<index> sources(toSize(count)); // where a record begins, or -1 - cell of one that stays
+    std::vector<index> sources(toSize(count)); // begin of a record, or -1 - cell of one that stays
     for (std::size_t at = 0; at < words.size(); at += 1 + toSize(cellRecordSize(words.subspan(at + 1))))
         sources[toSize(words[at] - firstCell)] = static_cast<index>(at) + 1;
     for (const index cell : sorted.staying)

@@ -12,8 +12,8 @@ namespace DNDS::Geom {
 
 /// The own cells of a mesh on other ranks.
 struct MovedCells {
-    MigratedCells cells; ///< sorted along the curve, as buildMesh does; marked, and linked but for periodic boundaries
-    Redistribute rows;   ///< how rows of cells get there, in the order of `cells`
+    MigratedCells cells; ///< sorted along the curve, as by buildMesh; marked; linked except across periodic boundaries
+    Redistribute rows;   ///< movement of the rows of cells, in the order of `cells`
 };
 
 /// Sends own cell c to rank `targets[c]`: [own cells] `targets`. Only cells that change ranks are sent;

@@ -139,7 +139,7 @@ struct SortedFace {
     }
 };
 
-/// Visits the faces of a cell that are on the boundary, or those that are not, with ascending corners.
+/// Visits a cell's faces on the boundary, or its other faces, with ascending corners.
 template <class Visit>
 void forEachSortedFace(const CellRecords &cells, index cell, bool boundary, Visit &&visit) {
     const auto links = cells.linksOf(cell);

@@ -27,7 +27,7 @@ struct PartitionReport {
         index ghosts = 0; ///< copies of others' cells in one layer; periodic images count
         index faces = 0;  ///< shared with other parts
         int peers = 0;    ///< parts with ghosts on this one
-        index weight = 0; ///< of its cells
+        index weight = 0; ///< sum over its cells
     };
     struct Link {
         int part;

@@ -18,11 +18,11 @@ struct NodePartner {
 };
 
 struct PeriodicResult {
-    index pairs = 0;                   ///< of faces, on all ranks
+    index pairs = 0;                   ///< number of pairs of faces, on all ranks
     Finding unmatched;                 ///< marked faces without a partner; they stay boundary faces
     real offset = 0;                   ///< largest distance between matched corners, by the connection's transform
     real relativeOffset = 0;           ///< largest ratio of this distance to the shortest edge of the face
-    std::vector<NodePartner> partners; ///< of nodes of this rank's cells; ascending
+    std::vector<NodePartner> partners; ///< partners of nodes of this rank's cells; ascending
 };
 
 /// Links faces marked as sides of periodic connections with their partners. Collective. After `markFaces`.

@@ -41,7 +41,7 @@ class PointReader {
     const CommunicatorView &comm_;
     const Model &model_;
     NodeSource &source_;
-    index elements_; ///< of the whole mesh
+    index elements_; ///< number of elements of the whole mesh
 };
 
 /// The number of a node given by its indices; nothing where it may leave the zone and does.
@@ -157,7 +157,7 @@ class MarkReader {
     struct PeriodicSides {
         const Connection *connection;
         std::array<std::vector<index>, 2> numbers;
-        std::array<std::uint64_t, 2> hashes{}; ///< of the sets, over all ranks
+        std::array<std::uint64_t, 2> hashes{}; ///< hashes of the sets, over all ranks
     };
     static constexpr int noCondition = -1;
 
@@ -182,7 +182,7 @@ class MarkReader {
     const Elements &elements_;
     PointReader points_;
     Marks marks_;
-    std::vector<index> notFaces_; ///< [conditions]: elements that are none, or nodes that do not exist
+    std::vector<index> notFaces_; ///< [conditions]: elements that are not faces, or nodes that do not exist
 };
 
 std::vector<MarkReader::PeriodicSides> MarkReader::readPeriodicSides() const {

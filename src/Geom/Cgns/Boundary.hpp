@@ -20,11 +20,11 @@ struct Elements {
 /// A face of this rank with a mark: an element of one of the two lists.
 struct MarkedElement {
     bool inCells;  ///< in the list of cells
-    index element; ///< of this rank's run
+    index element; ///< element of this rank's run
     int mark;      ///< as `SourceMesh::faceMarks`
 };
 
-/// What boundary conditions and periodic connections mark.
+/// The marks of boundary conditions and periodic connections.
 struct Marks {
     std::vector<MarkedElement> faces; ///< in order of list, element and mark, each once
     std::vector<SourceMesh::NodeMark> nodes;
@@ -46,9 +46,9 @@ struct ElementKey {
 
 /// This rank's share of the pairs that non-periodic connections join.
 struct JoinPairs {
-    std::vector<std::pair<index, index>> nodes; ///< of all zones, counted from 0
+    std::vector<std::pair<index, index>> nodes; ///< pairs of nodes of all zones, counted from 0
     struct Faces {
-        int connection; ///< of the model
+        int connection; ///< number in the model
         index face;     ///< an ElementKey
         index donor;    ///< an ElementKey
     };

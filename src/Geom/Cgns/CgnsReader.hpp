@@ -34,7 +34,7 @@ void requireSameOptions(CommunicatorView comm, const CgnsOptions &options);
 /// Rank 0 reads the tree of small nodes and broadcasts it; every rank then reads its own slices of coordinates,
 /// connectivity and point lists, so that the memory of a rank is in proportion to its part of the mesh.
 ///
-/// How the file's content is converted:
+/// Conversion of the file's contents:
 /// - Zones follow each other. Nodes that Abutting1to1 or 1-to-1 connections (by vertices or faces) join become one.
 /// Structured zones become HEXA_8 or QUAD_4 cells; connections may list their faces. Connections to zones of other
 /// bases are left out with a warning.

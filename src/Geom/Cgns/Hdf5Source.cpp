@@ -21,7 +21,7 @@ namespace DNDS::Geom::Cgns {
 
 namespace {
 
-/// How far HDF5's compressors can shrink data at best.
+/// The best ratio of HDF5's compressors.
 constexpr index mostCompression = 1100;
 
 using DNDS::Detail::HdfObject;
@@ -91,8 +91,8 @@ DataType typeOf(hid_t dataset) {
 
 enum class Storage : unsigned char { Plain, Compressed, Elsewhere, TooSmall };
 
-/// How a data set of this many bytes is stored. HDF5 1.10 reads beyond its buffers if a damaged file reserves less room
-/// than the data set's extent needs.
+/// The storage of a data set of this many bytes. HDF5 1.10 reads beyond its buffers if a damaged file reserves less
+/// room than the data set's extent needs.
 Storage storageOf(hid_t dataset, index bytes) {
     const HdfObject creation(H5Dget_create_plist(dataset), H5Pclose);
     const H5D_layout_t layout = creation.valid() ? H5Pget_layout(creation.get()) : H5D_LAYOUT_ERROR;

@@ -20,11 +20,11 @@ struct Zone {
     std::string name;
     const TreeNode *node = nullptr;
     bool structured = false;
-    int dimensions = 0;       ///< of its indices: 1 if unstructured
+    int dimensions = 0;       ///< number of its indices: 1 if unstructured
     Triple vertices{1, 1, 1}; ///< structured: along each index
     index nodes = 0;
     index cells = 0;     ///< as the zone states
-    index firstNode = 0; ///< of the nodes of all zones
+    index firstNode = 0; ///< number of its first node among those of all zones
     std::array<const TreeNode *, 3> coordinates{};
     index skipped = 0; ///< rind points before the first node
 
@@ -50,13 +50,13 @@ struct Section {
     int zone = 0;
     SectionKind kind = SectionKind::Fixed;
     ElementType type = ElementType::Node; ///< Polygon for NGON_n, Polyhedron for NFACE_n
-    int nodes = 0;                        ///< of each element, where they all have as many
+    int nodes = 0;                        ///< nodes of each element, if their number is the same
     index firstId = 0;
     index size = 0;
     const TreeNode *connectivity = nullptr;
     const TreeNode *offsets = nullptr;
     const TreeNode *parents = nullptr;
-    const TreeNode *positions = nullptr; ///< of faces in their parents, from value `firstPosition` on
+    const TreeNode *positions = nullptr; ///< positions of faces in their parents, from value `firstPosition` on
     index firstPosition = 0;
     bool byParents = false; ///< elements without nodes of their own are those faces of their parents
     /// Patch: the index that is constant on its faces, and the first and the last of them, each named by its lowest
@@ -67,7 +67,7 @@ struct Section {
     Triple high{1, 1, 1};
     const TreeNode *corners = nullptr;
     index shift = 0;
-    const char *listedBy = "boundary condition"; ///< what lists the corners, for messages
+    const char *listedBy = "boundary condition"; ///< the kind of object that lists the corners, for messages
 
     index words() const { return connectivity == nullptr ? 0 : connectivity->size(); }
 };
@@ -91,7 +91,7 @@ struct BoundaryCondition {
     int zone = 0;
     int patch = 0;
     PointSet points;
-    int section = -1; ///< structured, but for lists of vertices: the one of `Model::faces` that holds its faces
+    int section = -1; ///< structured, except for lists of vertices: the section in `Model::faces` with its faces
 };
 
 struct Connection {
@@ -101,7 +101,7 @@ struct Connection {
     PointSet points;
     PointSet donorPoints;
     std::array<int, 3> axes{1, 2, 3};    ///< structured: which donor index each index follows, negative if backwards
-    std::array<int, 2> sections{-1, -1}; ///< of `Model::faces`: faces of structured zones on both sides, else -1
+    std::array<int, 2> sections{-1, -1}; ///< those of `Model::faces` for structured zones on both sides, else -1
     std::optional<PeriodicTransform> periodic;
 };
 
@@ -131,7 +131,7 @@ struct Model {
         constexpr index pyra13 = 21;
         return !numbers30 || code < 13 || code > 21 ? code : code == 13 ? pyra13 : code - 1;
     }
-    /// The corners of polygons of this type in an old file; 0 if it is no such type.
+    /// The corners of polygons of this type in an old file; 0 for other types.
     index polygonCorners(index code) const noexcept {
         return polygonCode > 0 && code >= polygonCode + 3 && code < 1000 ? code - polygonCode : 0;
     }

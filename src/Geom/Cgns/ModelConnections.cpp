@@ -115,7 +115,7 @@ void ModelBuilder::addStructuredConnection(const TreeNode &node, const TreeNode 
                            addPatchSection(connection.donor, *donorPoints->grid, node.name)};
     const auto &from = *connection.points.grid;
     const auto &to = *connection.donorPoints.grid;
-    // The entry of an index that does not change may be 0: it is the one that the others leave.
+    // The entry of an index that does not change may be 0: it is the index that the others leave over.
     int left = 0;
     for (std::size_t k = 0; k < width; k++)
         left += static_cast<int>(k) + 1 - std::abs(connection.axes[k]);

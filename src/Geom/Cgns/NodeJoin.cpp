@@ -126,7 +126,7 @@ class FaceJoiner {
     const Model &model_;
     const Elements &elements_;
     const NodeBlock &block_;
-    std::array<ElementRows, 2> rows_; ///< of the list of faces, and of that of cells
+    std::array<ElementRows, 2> rows_; ///< rows of the list of faces, and of the list of cells
 };
 
 // ---------------------------------------------------------------------------------------------------------------------

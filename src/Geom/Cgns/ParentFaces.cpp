@@ -11,7 +11,7 @@ namespace {
 
 /// A face of this rank, and where it is said to be.
 struct NamedFace {
-    index face; ///< of this rank's run
+    index face; ///< face of this rank's run
     std::size_t section;
     index cell;     ///< ordinal
     index position; ///< counted from 1
@@ -27,7 +27,7 @@ const ElementInfo *cellWith(int dimension, std::size_t nodes) {
     return nullptr;
 }
 
-/// The type of a face of so many corners.
+/// The type of a face with this number of corners.
 ElementType faceWith(std::size_t corners) {
     return corners == 2 ? ElementType::Bar2 : corners == 3 ? ElementType::Tri3 : ElementType::Quad4;
 }

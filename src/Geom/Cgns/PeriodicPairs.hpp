@@ -18,7 +18,7 @@ struct PeriodicPairs {
         std::array<std::vector<index>, 2> alone;  ///< without a partner
     };
     Sides faces; ///< elements
-    Sides nodes; ///< of sides that the mesh gives by nodes
+    Sides nodes; ///< pairs of sides that the mesh gives by nodes
 };
 
 /// Pairs the sides of each connection, without duplicates: [connections]. Collective; O(own marked faces and nodes)

@@ -44,7 +44,7 @@ class SectionTable {
 
 /// The elements of a list that this rank has read: contiguous, in order of rank.
 struct ElementRun {
-    std::shared_ptr<const GlobalMapping> mapping; ///< of ordinals
+    std::shared_ptr<const GlobalMapping> mapping; ///< ownership of ordinals
     std::vector<ElementType> types;
     std::vector<index> starts{0};
     /// Nodes of all zones, from 0. For a Polyhedron of an NFACE_n section its faces until they are resolved: the

@@ -27,9 +27,9 @@ struct TreeNode {
     index place = 0;
     DataType type = DataType::None;
     std::vector<index> dimensions; ///< the first varies fastest
-    std::string text;              ///< of Text nodes with at most `mostText` characters
-    std::vector<index> integers;   ///< of integer nodes with at most `mostNumbers` values
-    std::vector<real> reals;       ///< of integer and real nodes with at most `mostNumbers` values
+    std::string text;              ///< text of Text nodes with at most `mostText` characters
+    std::vector<index> integers;   ///< values of integer nodes with at most `mostNumbers` values
+    std::vector<real> reals;       ///< values of integer and real nodes with at most `mostNumbers` values
     std::vector<TreeNode> children;
 
     static constexpr index mostText = 1024;

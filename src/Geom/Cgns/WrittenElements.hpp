@@ -15,7 +15,7 @@ namespace DNDS::Geom::Detail {
 struct WrittenSection {
     std::string name;
     ElementType type = ElementType::Mixed;
-    index elements = 0; ///< of all ranks
+    index elements = 0; ///< number of elements of all ranks
     std::vector<index> connectivity;
     std::vector<index> starts{0}; ///< [own + 1]
 };

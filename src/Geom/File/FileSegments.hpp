@@ -13,8 +13,8 @@ namespace DNDS::Geom {
 struct FileSegment {
     index first = 0; ///< number of the first entry in the list
     index count = 0;
-    FilePlace place;       ///< of the first entry, or of the header of its block
-    FilePlace secondPlace; ///< of the second part, if entries are in two parts
+    FilePlace place;       ///< position of the first entry, or of the header of its block
+    FilePlace secondPlace; ///< position of the second part, if entries are in two parts
     index inBlock = 0;     ///< entries left in the current block; 0: a header follows
     /// The content of the block's header, as the format defines it.
     index dimension = 0;

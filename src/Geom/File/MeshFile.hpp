@@ -54,7 +54,7 @@ class FileCursor {
     explicit FileCursor(const MeshFile &file, FilePlace place = {});
 
     const MeshFile &file() const noexcept { return *file_; }
-    /// Where the next line or value begins.
+    /// The position of the next line or value.
     FilePlace place() const noexcept { return {windowOffset_ + static_cast<index>(at_), line_}; }
     index bytesLeft() const noexcept { return file_->size() - place().offset; }
     void moveTo(FilePlace place);
@@ -102,7 +102,7 @@ class FileCursor {
     std::size_t filled_ = 0;
     std::size_t at_ = 0; ///< in the window
     index windowOffset_ = 0;
-    index line_ = 1; ///< of the byte `at_`
+    index line_ = 1; ///< line of the byte `at_`
     index lineNumber_ = 0;
     std::size_t lineBegin_ = 0;
     std::size_t lineEnd_ = 0;

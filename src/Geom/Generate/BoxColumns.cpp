@@ -91,7 +91,7 @@ class ColumnPattern final : public BoxPattern {
     }
 
   private:
-    static constexpr real zigzag = 1.0 / 6.0; ///< of a row: regular hexagons for columns of the right width
+    static constexpr real zigzag = 1.0 / 6.0; ///< fraction of a row: regular hexagons for columns of the right width
 
     /// From half column `begin` to `end` in a row.
     struct Column {

@@ -11,8 +11,8 @@
 
 namespace DNDS::Geom {
 
-/// What a box is filled with. The grid of `BoxMeshOptions::cells` consists of bricks (rectangles in two dimensions),
-/// which are divided into cells.
+/// The cells of a box. The grid of `BoxMeshOptions::cells` consists of bricks (rectangles in two dimensions), which are
+/// divided into cells.
 enum class BoxCells : std::uint8_t {
     Triangles,      ///< 2-D: two per rectangle
     Quadrilaterals, ///< 2-D: one per rectangle
@@ -29,7 +29,7 @@ struct BoxRamp {
     real start = 0; ///< x of the corner
     real angle = 0; ///< degrees, rising with x; 0: the side is flat
 
-    /// How far the ramp has raised the side at `x`, in units of length: 0 up to `start`, negative for negative angles.
+    /// The rise of the side at `x`, in units of length: 0 up to `start`, negative for negative angles.
     real heightAt(real x) const;
 };
 
@@ -42,8 +42,8 @@ struct BoxMeshOptions {
     bool shuffled = false;                ///< number nodes, cells and faces at random: blocks are bad partitions
     std::array<bool, 3> periodic{};       ///< directions whose sides are periodic connections "x", "y", "z"
     std::uint64_t seed = 1;
-    BoxRamp floor{};   ///< of y-
-    BoxRamp ceiling{}; ///< of y+
+    BoxRamp floor{};   ///< ramp of y-
+    BoxRamp ceiling{}; ///< ramp of y+
 };
 
 /// The kind of cells for a user's word: "triangles", "mixed-surface", ... Local. Throws ArgumentError for an unknown

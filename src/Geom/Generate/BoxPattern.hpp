@@ -14,7 +14,7 @@ namespace DNDS::Geom::Detail {
 /// A cell or a face of a pattern; `nodes` is reused for the next one.
 struct BoxElement {
     ElementType type = ElementType::Node;
-    int side = -1;            ///< of faces: 0 to 5 for x-, x+, y-, y+, z-, z+
+    int side = -1;            ///< faces: 0 to 5 for x-, x+, y-, y+, z-, z+
     std::vector<index> nodes; ///< in the natural numbering, as `ElementBlock` lists them
 };
 

@@ -109,7 +109,7 @@ class Indexer {
         }
     }
 
-    /// The version times 10: 22 of "2.2", and of "2.200000", which some programs write; 0 if it is no such number.
+    /// The version times 10: 22 of "2.2", and of "2.200000", which some programs write; 0 for anything else.
     static long tenthsOf(const std::string &version) {
         double value = 0;
         const auto [end, error] = std::from_chars(version.data(), version.data() + version.size(), value);
@@ -311,7 +311,7 @@ class Indexer {
                 tag = words.integer("the tag of a group", -largestTag, largestTag);
             }
             std::string_view name = words.rest();
-            if (name.starts_with('"')) { // what follows the name is no part of it
+            if (name.starts_with('"')) { // text after the name is not part of it
                 name.remove_prefix(1);
                 name = name.substr(0, name.find('"'));
             }

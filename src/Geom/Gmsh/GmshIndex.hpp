@@ -22,7 +22,7 @@ struct GmshFormat {
     bool version4 = false; ///< 4.1; else 2.0 to 2.2
     bool binary = false;
     bool swapped = false; ///< binary values have the other byte order
-    int sizeBytes = 8;    ///< of counts and tags in binary files of version 4.1
+    int sizeBytes = 8;    ///< size of counts and tags in binary files of version 4.1
 };
 
 /// A curve or surface and one of its physical groups.
@@ -117,8 +117,8 @@ struct GmshBlock {
     index count = 0;
     index dimension = 0;
     index tag = 0;
-    index type = 0; ///< of elements: Gmsh's number; of nodes: how many parameters follow the coordinates
-    index tags = 0; ///< of elements in binary files of version 2
+    index type = 0; ///< elements: Gmsh's number; nodes: how many parameters follow the coordinates
+    index tags = 0; ///< number of tags of elements in binary files of version 2
 };
 GmshBlock readNodeHeader(GmshInput &input, index most);
 GmshBlock readElementHeader(GmshInput &input, index most);

@@ -24,8 +24,8 @@ void setPoint(const View &view, index row, const Point &point) {
 
 struct FaceGeometry {
     Point area;
-    Point centre; ///< of area
-    Point mean;   ///< of the corners
+    Point centre; ///< centroid of the area
+    Point mean;   ///< mean of the corners
 };
 
 /// A polygon in space: triangles around the mean of its corners.

@@ -17,7 +17,7 @@ namespace DNDS::Geom {
 LocalAdjacency nodeCellsAcrossPeriodic(const UnstructuredMesh &mesh);
 
 /// [cells] all local cells in file order, copies of a cell ordered by image: in this order, sums over cells do not
-/// depend on who owns them. Local. O(sort of cells).
+/// depend on their owners. Local. O(sort of cells).
 std::vector<LocalIndex> cellsInFileOrder(const UnstructuredMesh &mesh);
 
 } // namespace DNDS::Geom

@@ -110,7 +110,7 @@ struct MeshPatch {
     std::string family;
     std::vector<LocalIndex> faces; ///< owned and ghost, ascending; a face may be in several patches
     int id = noPatch;              ///< its position in UnstructuredMesh::patches
-    index owned = 0;               ///< how many of `faces` this rank owns: the first ones
+    index owned = 0;               ///< number of `faces` that this rank owns: the first ones
 
     /// The faces of the patch whose first cell this rank owns: each face is in the list of one rank, for boundary sums.
     std::span<const LocalIndex> ownFaces() const {
@@ -130,7 +130,7 @@ struct UnstructuredMesh {
 
     CommunicatorView comm;
     std::string origin;
-    int dimension = 0;   ///< of cells: 2 or 3
+    int dimension = 0;   ///< dimension of cells: 2 or 3
     bool planar = false; ///< two-dimensional cells in a plane z = const
 
     MeshEntities cells;
@@ -140,7 +140,7 @@ struct UnstructuredMesh {
     std::vector<int> cellLayers;        ///< [cells] 0: owned, 1: first layer of ghosts, ...
     /// [own cells] positions on the Hilbert curve through the mesh, by which ranks sort their cells.
     std::vector<index> curvePositions;
-    int ghostLayers = 0;           ///< of cells, that the mesh was built with
+    int ghostLayers = 0;           ///< number of layers of ghost cells with which the mesh was built
     ParArray<real, 3> coordinates; ///< [nodes]; images at their own positions
 
     /// [cells] nodes as in the standard; of a Polyhedron each once, its faces are in `cellFaces`.

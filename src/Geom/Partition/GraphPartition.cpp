@@ -89,7 +89,7 @@ std::uint64_t asymmetry(const DistributedGraph &graph, index firstVertex) {
 struct NarrowGraph {
     std::vector<SCOTCH_Num> starts{0};
     std::vector<SCOTCH_Num> neighbours;
-    std::vector<SCOTCH_Num> multiplicity; ///< of each neighbour
+    std::vector<SCOTCH_Num> multiplicity; ///< multiplicity of each neighbour
     std::vector<SCOTCH_Num> weights;
     bool repeats = false; ///< some multiplicity is not 1
 

@@ -40,7 +40,7 @@ std::vector<int> partitionGraph(CommunicatorView comm, const DistributedGraph &g
 
 /// The quality of a partition.
 struct PartitionQuality {
-    index edges = 0;        ///< of the whole graph, each counted once
+    index edges = 0;        ///< edges of the whole graph, each counted once
     index edgeCut = 0;      ///< edges between different parts
     double imbalance = 0.0; ///< weight of the heaviest part over the average, minus 1
     int emptyParts = 0;     ///< parts without a vertex

@@ -13,7 +13,7 @@ namespace DNDS::Geom {
 /// Data about a file, without reading all of it.
 struct FileStart {
     std::string_view bytes;                  ///< the first ones
-    index size = 0;                          ///< of the whole file; 0 if unknown
+    index size = 0;                          ///< size of the whole file; 0 if unknown
     std::span<const std::string> hdfNames{}; ///< in the root group of an HDF5 file
 };
 

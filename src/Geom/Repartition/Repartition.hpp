@@ -48,7 +48,7 @@ class MovedMesh {
   private:
     const UnstructuredMesh &before_;
     UnstructuredMesh after_;
-    std::array<std::shared_ptr<const ExchangePattern>, 3> patterns_; ///< of the old mesh: cells, nodes, faces
+    std::array<std::shared_ptr<const ExchangePattern>, 3> patterns_; ///< patterns of the old mesh: cells, nodes, faces
     std::unique_ptr<const Redistribute> cells_, nodes_, faces_;
 };
 

@@ -16,7 +16,7 @@ namespace DNDS::Geom {
 /// The other side of a cell's face; packed into 63 bits, or -1 if there is none.
 struct FaceLink {
     index cell; ///< global
-    int slot;   ///< which of that cell's faces
+    int slot;   ///< number of the face in that cell
     int step;   ///< 0, or the periodic step from the cell to the other one: see PeriodicImages.hpp
     bool first; ///< the face's normal points away from this side
 
@@ -39,7 +39,7 @@ struct FaceMark {
     index cell; ///< local
     int slot;
     int mark;     ///< as in SourceMesh::faceMarks
-    index fileId; ///< of the file's element, 0 if there is none
+    index fileId; ///< number of the file's element, 0 if there is none
 
     friend auto operator<=>(const FaceMark &, const FaceMark &) = default; // NOLINT(modernize-use-nullptr): false alarm
 };

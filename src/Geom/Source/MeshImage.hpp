@@ -16,7 +16,7 @@ struct RigidMotion {
     std::array<real, 9> matrix{1, 0, 0, 0, 1, 0, 0, 0, 1};
     Point shift{};
 
-    /// Where the motion takes the point: matrix x + shift.
+    /// The image of the point: matrix x + shift.
     Point operator()(const Point &x) const;
     /// Rotates a vector, such as a velocity.
     Point rotate(const Point &v) const;
@@ -38,8 +38,8 @@ PeriodicTransform inverseOf(const PeriodicTransform &transform);
 /// An image of the mesh: the mesh moved by `motion`, the product of its steps.
 struct MeshImage {
     struct Steps {
-        int connection; ///< of SourceMesh::periodic; the first of those with the same motion
-        int times;      ///< how often its motion is applied; negative: the inverse
+        int connection; ///< index in SourceMesh::periodic; the first connection with the same motion
+        int times;      ///< number of times that its motion is applied; negative: the inverse
         friend auto operator<=>(const Steps &, const Steps &) = default; // NOLINT(modernize-use-nullptr): false alarm
     };
     std::vector<Steps> steps; ///< ascending connections, none 0 times; empty: the mesh itself

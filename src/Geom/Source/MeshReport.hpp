@@ -21,13 +21,13 @@ struct MeshReport {
         std::string name;
         std::string kind;
         index faces = 0;      ///< all of the connection
-        index innerFaces = 0; ///< of them, those with cells on both sides
+        index innerFaces = 0; ///< the subset with cells on both sides
     };
     std::string origin;
     int dimension = 0;
-    std::vector<TypeCount> cells; ///< of each type that occurs, ascending
+    std::vector<TypeCount> cells; ///< numbers of cells of each type that occurs, ascending
     index cellsTotal = 0;
-    index nodes = 0;             ///< of the mesh
+    index nodes = 0;             ///< number of nodes of the mesh
     index unusedNodes = 0;       ///< besides them: listed in the file and in no cell, left out
     real measure = 0.0;          ///< volume or area as the file orients its cells, from corner nodes
     real volume = 0.0;           ///< the same after reorienting cells
@@ -39,10 +39,10 @@ struct MeshReport {
     std::vector<Patch> patches;
     index innerFaces = 0;
     index boundaryFaces = 0;   ///< with a cell on one side; periodic ones included
-    index unassignedFaces = 0; ///< of them, those in no patch and no periodic connection
+    index unassignedFaces = 0; ///< the subset in no patch and no periodic connection
     index periodicPairs = 0;
-    std::vector<std::string> warnings; ///< of the source, then those found here
-    std::vector<std::string> notes;    ///< of the source: what was left out without harm
+    std::vector<std::string> warnings; ///< warnings of the source, then those found here
+    std::vector<std::string> notes;    ///< notes of the source: harmless omissions
 };
 
 } // namespace DNDS::Geom

@@ -1,5 +1,5 @@
 /// @file PeriodicImages.hpp
-/// @brief Where copies of cells are placed on the other side of periodic connections.
+/// @brief Positions of copies of cells on the other side of periodic connections.
 #pragma once
 
 #include "DNDS/Geom/Source/MeshImage.hpp"

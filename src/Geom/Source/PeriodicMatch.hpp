@@ -12,7 +12,7 @@
 
 namespace DNDS::Geom {
 
-/// Faces of both sides belong together up to this part of their shortest edge.
+/// Faces of both sides match up to this part of their shortest edge.
 inline constexpr real periodicReach = 0.2;
 
 /// A face of one side of a periodic connection, in the frame of the second side. A node is a face of one corner.
@@ -41,8 +41,8 @@ struct PeriodicMatch {
     real distance = std::numeric_limits<real>::infinity();
     index cell = -1; ///< the caller's number; -1: none
     int slot = 0;
-    real offset = 0;          ///< the largest distance of corners that belong together
-    std::vector<index> nodes; ///< of the other face, in the order of this one's
+    real offset = 0;          ///< the largest distance of matched corners
+    std::vector<index> nodes; ///< nodes of the other face, in the order of this one's
 };
 
 /// The best match of each face of a first side: [faces], none for others. Collective.

@@ -46,9 +46,9 @@ Bounds boundsOf(CommunicatorView comm, std::span<const Point> points);
 /// Positions of cells; `orientCells` fills it in.
 struct SourceGeometry {
     std::vector<Point> centres; ///< [own cells] mean of the corners
-    Point lower{};              ///< of all nodes of cells
+    Point lower{};              ///< corner of the box around all nodes of cells
     Point upper{};
-    bool planar = false; ///< two-dimensional cells in a plane z = const, but for round-off
+    bool planar = false; ///< two-dimensional cells in a plane z = const, up to round-off
 };
 
 /// Reorients cells that are left-handed, clockwise or inward, and faces of polyhedra so that all point outward; fills

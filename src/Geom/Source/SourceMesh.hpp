@@ -89,7 +89,7 @@ struct SourceMesh {
     std::vector<BoundaryPatch> patches;
     std::vector<PeriodicConnection> periodic;
     std::vector<std::string> warnings; ///< the same on all ranks
-    std::vector<std::string> notes;    ///< what was left out without harm; the same on all ranks
+    std::vector<std::string> notes;    ///< harmless omissions; the same on all ranks
 
     /// The nodes of this rank. Local.
     index nodes() const noexcept { return static_cast<index>(coordinates.size()); }

@@ -218,7 +218,7 @@ class Indexer {
     FileCursor cursor_;
     int ranks_;
     Su2Index result_;
-    index markersLeft_ = 0; ///< where the file says how many there are
+    index markersLeft_ = 0; ///< if the file states their number
     bool sawMarkers_ = false;
     std::string wantedZone_;
     index zones_ = 1;

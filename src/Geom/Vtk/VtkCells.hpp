@@ -16,7 +16,7 @@ struct VtkCells {
     std::vector<std::uint8_t> types; ///< [cells] VTK's numbers
     std::vector<index> connectivity;
     std::vector<index> offsets;           ///< [cells]
-    std::vector<index> faceConnectivity;  ///< of polyhedra only; normals point outwards
+    std::vector<index> faceConnectivity;  ///< faces of polyhedra only; normals point outwards
     std::vector<index> faceOffsets;       ///< [faces of polyhedra]
     std::vector<index> polyhedronToFaces; ///< 0, 1, ...: faces are not shared
     std::vector<index> polyhedronOffsets; ///< [cells]
