@@ -19,6 +19,8 @@ void appendMissing(std::vector<std::size_t> &to, const std::vector<std::size_t> 
 
 } // namespace
 
+// A random topological order: any node without open predecessors may run next, which exposes missing dependencies.
+// O(nodes + edges). Method: Kahn, Topological sorting of large networks, Communications of the ACM 5, 1962.
 void runNodes(const std::vector<EmulatedNode> &nodes, std::mt19937 &random) {
     std::vector<std::size_t> missing(nodes.size());
     std::vector<std::vector<std::size_t>> before(nodes.size());

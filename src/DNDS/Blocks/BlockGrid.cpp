@@ -8,6 +8,8 @@
 
 namespace DNDS {
 
+// Bins of the mean size of blocks, enlarged until there are at most 8 per block and 64 more, also if blocks are sparse.
+// The lists are made by counting, in two passes over the blocks: O(blocks + entries).
 BlockGrid::Bins::Bins(std::span<const Block> all, int space, int dims) {
     double inBins = 0;
     std::array<double, maxBlockDims> mean{};

@@ -45,6 +45,8 @@ bool areOwned(const GlobalMapping &global, const RankLists &lists, OwnerOf &&own
 
 } // namespace
 
+// Agrees on a mapping by one reduction of four words: whether numbering and name are the same on all ranks, all rows
+// belong to their ranks, and no rank has failed. Ranks exchange details only if one of these is false. O(own ghosts).
 std::shared_ptr<const GhostMapping> GhostMapping::make(CommunicatorContext &context,
                                                        std::shared_ptr<const GlobalMapping> global, RankLists ghosts,
                                                        RankLists wanted, std::string_view name) {
@@ -102,6 +104,8 @@ std::shared_ptr<const GhostMapping> GhostMapping::fromPullList(std::shared_ptr<c
         discovery);
 }
 
+// Sorts the list, splits it by owner and sends each owner its part: one sparse exchange, O(n) for n rows. Invariant:
+// requests ascend on both ends, so that the ghosts of one owner are contiguous and need no unpacking by index.
 std::shared_ptr<const GhostMapping> GhostMapping::fromPullList(CommunicatorContext &context,
                                                                const std::function<PullRequest()> &describe,
                                                                PeerDiscovery discovery) {

@@ -5,6 +5,8 @@
 
 namespace DNDS {
 
+// Inverts the readers' lists (rows by reader) to readers by row, by counting, then sorts boundary rows by their sets of
+// readers. The sort is stable: rows of one set keep their order, and inner rows theirs.
 std::vector<index> localityOrder(index rows, const RankLists &readers) {
     DNDS_CHECK(rows >= 0, ArgumentError, "an order of {} rows", rows);
     // For each row the positions of its readers, as CSR: ascending because lists are visited in order.

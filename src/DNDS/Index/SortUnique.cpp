@@ -17,6 +17,8 @@ constexpr std::size_t shortList = 64;
 /// A bitmap pays off with this many values per word: each word costs a mispredicted branch.
 constexpr std::uint64_t valuesPerWord = 2;
 
+/// Distinct values of a dense range: sets a bit for each value, which removes duplicates, and reads the words in order.
+/// O(n + range / 64) time, range / 8 bytes.
 std::vector<index> byBitmap(std::span<const index> values, index least, std::uint64_t range) {
     std::vector<std::uint64_t> bits(static_cast<std::size_t>(range / 64) + 1, 0);
     for (const index value : values) {
@@ -36,6 +38,8 @@ std::vector<index> byBitmap(std::span<const index> values, index least, std::uin
 }
 
 /// Sorts distances from the least value, in as few passes of at most 11 bits as the range needs.
+/// O(n) per pass, and two buffers of n distances. Invariant: a pass is stable, so the order of lower digits survives.
+/// Method: radix sort from the least significant digit (Knuth, The Art of Computer Programming 3, section 5.2.5).
 template <class Distance>
 std::vector<index> byRadix(std::span<const index> values, index least, std::uint64_t range) {
     constexpr int mostBits = 11;

@@ -83,6 +83,8 @@ SharedFace firstShared(const GatheredSides &meeting) {
 
 } // namespace
 
+// Brings equal faces of all ranks together by a hash and sorts them by key and file number: more expensive than
+// `linkFaces`, but the face that is named does not depend on the partition. Only for meshes with a known error.
 void throwNonManifold(CommunicatorView comm, const CellRecords &cells, const std::string &origin) {
     const auto mapping = GlobalMapping::create(comm, cells.size());
     std::vector<FaceKey> keys;
@@ -115,6 +117,9 @@ void throwNonManifold(CommunicatorView comm, const CellRecords &cells, const std
                                 first.fileIds[0], first.fileIds[1], first.fileIds[2]));
 }
 
+// Matches faces on this rank by a hash table, then those without a partner at a rendezvous rank, which knows the face's
+// least node. O(own faces) time; one sparse exchange to the rendezvous and one back. Invariant: the two sides of a face
+// have the same key, hence the same rendezvous.
 void linkFaces(const GlobalMapping &nodeBlocks, CellRecords &cells, const std::string &origin) {
     const CommunicatorView comm = nodeBlocks.context()->comm();
     const auto mapping = GlobalMapping::create(comm, cells.size());

@@ -166,6 +166,9 @@ std::vector<int> fetchNodeOwners(const GlobalMapping &nodeBlocks, const NodeShar
     return owners;
 }
 
+// Grows the own cells breadth-first: each round takes the cells across the outermost layer that are not local yet, and
+// fetches their records from their owners. Invariant: after round k, all cells within k steps are local, each with its
+// image; the next round looks at new cells only, so the total cost is O(own cells + ghosts).
 LocalCells collectGhosts(const GlobalMapping &cellMapping, const GlobalMapping &nodeBlocks, CellRecords &&own,
                          const NodeSharing &sharing, ImageTable &images, GhostNeighbours neighbours, int depth) {
     LocalCells local;

@@ -253,6 +253,9 @@ std::span<const NodePartner> NodeSharing::partnersOf(index node) const {
     return {begin, end};
 }
 
+// A directory of nodes: each rank registers its nodes with the rank of the node's block in the file, which picks the
+// owner among the registered ranks by a hash and replies. O(nodes of own cells) time and memory. Invariant: the owner
+// depends on the node and its ranks alone, so all ranks agree on it.
 NodeSharing shareNodes(const GlobalMapping &blocks, const GlobalMapping &cellMapping, const CellRecords &cells,
                        const std::vector<NodePartner> &partners, int layers, bool check, const std::string &origin) {
     CommunicatorContext &context = *blocks.context();

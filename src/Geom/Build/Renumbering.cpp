@@ -74,6 +74,9 @@ class BreadthFirst {
 
 } // namespace
 
+// Two mappings: the first, in old numbers, tells owners which ranks copy which rows, from which the new order follows;
+// owners then send the new numbers along the same lists, and the second mapping is made of these. O(entities) plus the
+// sorts of ghosts. Invariant: ghosts ascend by new number, then image.
 Renumbering renumber(std::shared_ptr<const GlobalMapping> global, std::span<const GhostEntity> ghosts,
                      std::span<const index> base) {
     const index owned = global->localSize();
@@ -108,6 +111,9 @@ Renumbering renumber(std::shared_ptr<const GlobalMapping> global, std::span<cons
     return result;
 }
 
+// Each component is numbered breadth-first, neighbours by ascending degree; the whole order is reversed in the end. The
+// root is the last vertex of two searches: the pseudo-peripheral vertex of George and Liu (ACM Transactions on
+// Mathematical Software 5, 1979) with a fixed number of passes.
 std::vector<index> reverseCuthillMcKee(std::span<const index> starts, std::span<const LocalIndex> neighbours) {
     BreadthFirst graph(starts, neighbours);
     std::vector<index> order;

@@ -104,6 +104,9 @@ RankLists findFirst(const RankLists &received, index cellUses, const std::string
 
 } // namespace
 
+// A rendezvous by the hash of the corners finds the first use of each face; the ranks of first uses number these by a
+// prefix sum, and the others ask for the numbers. O(own faces log own faces) time on average. Invariant: numbers follow
+// the order of first uses, so they do not depend on the number of ranks.
 NumberedFaces numberFaces(CommunicatorContext &context, const FaceList &ofCells, const FaceList &ofBoundary,
                           const std::string &origin) {
     const CommunicatorView comm = context.comm();

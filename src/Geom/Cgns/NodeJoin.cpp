@@ -204,6 +204,9 @@ void addCoincident(CommunicatorContext &context, const Model &model, const NodeB
 // ---------------------------------------------------------------------------------------------------------------------
 // Chains of pairs
 
+// Connected components of the pairs of nodes: every node starts with its own number, and nodes pass smaller labels on
+// until none changes. One sparse exchange and one reduction per round, as many rounds as the longest chain. Result:
+// each node has the least number of its component, whatever the distribution.
 class LabelSpreader {
   public:
     LabelSpreader(CommunicatorContext &context, const NodeBlock &block)

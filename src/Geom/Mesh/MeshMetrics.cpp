@@ -89,6 +89,9 @@ real closureOf(const UnstructuredMesh &mesh, const MeshMetrics &metrics) {
     return closure;
 }
 
+// The divergence theorem for the field x - apex: a cell's volume is the sum of the cones over its faces, and the
+// centroid their weighted mean. O(cells + faces). Invariant: both neighbours of a face use the same area vector and
+// mean, so cells fill space without gaps, even with warped faces.
 MeshMetrics measure(const UnstructuredMesh &mesh, const MetricOptions &options) {
     MeshMetrics metrics(mesh.comm);
     metrics.volumes.resize(mesh.cells.size());

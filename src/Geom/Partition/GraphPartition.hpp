@@ -18,7 +18,7 @@ enum class PartitionEffort : unsigned char {
 
 /// Choices for `partitionGraph`; the same on all ranks.
 struct PartitionOptions {
-    double imbalance = 0.03; ///< how much heavier than the average a part may be; a goal, not met on some small graphs
+    double imbalance = 0.03; ///< allowed excess of a part over the average; a goal, missed on some small graphs
     int seed = 1;            ///< most other seeds give another partition of similar quality
     PartitionEffort effort = PartitionEffort::Quick;
 };

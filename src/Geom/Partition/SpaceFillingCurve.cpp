@@ -88,6 +88,9 @@ std::vector<index> curveKeys(std::span<const std::array<real, 3>> points, const 
     return keys;
 }
 
+// Finds all cuts at once by the weight below trial keys, like the splitters of histogram sort (Kale and Krishnan, A
+// comparison based parallel sorting algorithm, ICPP 1993): no key moves. Invariant: equal keys are never separated, so
+// parts do not depend on the distribution of the keys.
 std::vector<int> partitionCurve(CommunicatorView comm, std::span<const index> keys, std::span<const index> weights,
                                 int parts) {
     const bool weighted = comm.allReduce(weights.empty() ? 0 : 1, MPI_MAX) != 0;

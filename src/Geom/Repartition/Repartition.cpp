@@ -209,6 +209,8 @@ void Repartition::commit() noexcept {
 namespace {
 
 /// Assigns parts to ranks: in descending order of the overlap with a rank's present cells, then the rest in order.
+/// O(s log s) for s overlaps. Method: the greedy assignment on the similarity matrix of PLUM (Oliker and Biswas, PLUM:
+/// parallel load balancing for adaptive unstructured meshes, Journal of Parallel and Distributed Computing 52, 1998).
 std::vector<index> ranksOfParts(int ranks, std::vector<std::tuple<index, index, index>> shared) {
     std::ranges::sort(shared, std::greater<>());
     std::vector<index> rankOf(toSize(ranks), -1);
@@ -297,6 +299,7 @@ Rebalancing::Rebalancing(double threshold) : threshold_(threshold) {
     DNDS_CHECK(threshold >= 0, ArgumentError, "a threshold of {} for balancing: give 0 or more", threshold);
 }
 
+// Rent or buy: moving pays once the time lost to imbalance since the last move has reached the cost of that move.
 bool Rebalancing::isDue(const CommunicatorView &comm, double seconds) {
     requireSameSettings(comm, "Rebalancing",
                         [&] { return std::vector<std::string>{fmt::format("threshold = {}", threshold_)}; });

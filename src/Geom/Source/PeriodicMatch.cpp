@@ -203,6 +203,9 @@ void placeFaces(const GlobalMapping &nodeBlocks, const SourceMesh &source, std::
     }
 }
 
+// Spatial hashing: second sides go to the rank of the box around their centre, first sides ask the ranks of all boxes
+// within reach and take the nearest answer. O(own faces) on average. Invariant: boxes are at least twice as large as
+// any reach, so a face asks few of them and misses no partner.
 std::vector<PeriodicMatch> matchPeriodic(CommunicatorContext &context, const std::vector<PeriodicFace> &faces) {
     const int ranks = context.comm().size();
     const Boxes boxes(context.comm(), faces);

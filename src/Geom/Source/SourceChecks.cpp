@@ -132,6 +132,8 @@ EdgeCheck checkEdges(const std::vector<Edge> &edges) {
 }
 
 /// Orients the faces of a closed polyhedron like its first one.
+/// Spreads the orientation of one face of each component over shared edges until nothing changes. O(edges) per round.
+/// Invariant: two faces that are consistent traverse their common edge in opposite directions.
 void alignFaces(std::span<index> list, const std::vector<Edge> &edges) {
     std::vector<std::span<index>> faces;
     for (std::size_t at = 0; at < list.size(); at += toSize(list[at]) + 1)
