@@ -35,7 +35,8 @@ TOKEN = re.compile(
     r'|"(?:\\.|[^"\\\n])*"|(?<![0-9A-Za-z_])\'(?:\\.|[^\'\\\n])+\'',
     re.DOTALL,
 )
-# A definition: name, template arguments, final, bases; then its body. Not a template parameter, an enumeration or a declaration.
+# A definition: name, template arguments, final, bases; then its body. Not a template parameter, an enumeration or a
+# declaration.
 CLASS = re.compile(
     r"(?<!enum )(?<!friend )\b(?:class|struct)\s+(?:(?:alignas\s*\([^)]*\)|\[\[[^\]]*\]\]|[A-Z_]{6,})\s+)*"
     r"(?!final\b)[A-Za-z_][\w:]*\s*(?:<[^;{}()]*>)?\s*(?:final\s*)?(?::(?!:)[^;{}]*)?\{"
