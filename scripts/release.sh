@@ -31,9 +31,12 @@ version=$(sed -n 's/^  VERSION \([0-9.]*\)$/\1/p' CMakeLists.txt)
 [ -z "$(git status --porcelain)" ] || fail "there are changes that are not committed"
 grep -q "^## $version\( \|$\)" CHANGELOG.md ||
     fail "CHANGELOG.md has no section '## $version': rename 'Unreleased' to it, and begin a new one"
+newest=$(sed -n 's/^## \([0-9][0-9.]*\).*/\1/p' CHANGELOG.md | head -1)
+[ "$newest" = "$version" ] || fail "the newest section of CHANGELOG.md is $newest, not $version: raise the version in CMakeLists.txt"
 for recipe in packaging/conda/meta.yaml packaging/spack/package.py; do
     grep -qF "\"$version\"" "$recipe" || fail "$recipe is not for version $version"
 done
+grep -q "^version: $version\$" CITATION.cff || fail "CITATION.cff is not for version $version"
 ! git rev-parse -q --verify "refs/tags/v$version" >/dev/null || fail "there is a tag v$version already: raise the version"
 
 folder=build/release-$version
