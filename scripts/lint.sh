@@ -1,9 +1,12 @@
 #!/usr/bin/env bash
 # Checks formatting and style of everything in the repository.
 #
-#   scripts/lint.sh [--fix] [--tidy] [--tidy-seconds N]
+#   scripts/lint.sh [--fix] [--tidy] [--tidy-seconds N] [--only CHECK] [--subject FILE]
 #
 #   --fix             format C++ files in place instead of complaining
+#   --only CHECK      one of format, lists, layers, kernel_types, collectives, shell, names, settings, weight, subjects,
+#                     descriptions, python
+#   --subject FILE    whether a commit's message in a file has a subject of at most 72 characters, for a hook
 #   --tidy            clang-tidy over src/ instead of all else; needs a configured build/release
 #   --tidy-seconds N  stop clang-tidy after N seconds, without failing (default 300)
 #
@@ -17,13 +20,17 @@ cd "$(dirname "$0")/.."
 fix=false
 tidy=false
 tidy_seconds=300
+only=
+message=
 while [ $# -gt 0 ]; do
     case "$1" in
     --fix) fix=true ;;
     --tidy) tidy=true ;;
+    --only) only=${2:?} && shift ;;
+    --subject) message=${2:?} && shift ;;
     --tidy-seconds) tidy_seconds=${2:?} && shift ;;
     -h | --help)
-        sed -n '2,10s/^# \{0,1\}//p' "$0"
+        sed -n '2,13s/^# \{0,1\}//p' "$0"
         exit 0
         ;;
     *)
@@ -155,6 +162,24 @@ check_weight() {
     python3 scripts/weight.py || failed+=("weight (scripts/weight.py --words lists phrases; --update records progress)")
 }
 
+# Reads subjects, each after a name, and complains about long ones.
+short_subjects() {
+    awk -F '\t' 'length($2) > 72 {printf "%s: a subject of %d characters: %s\n", $1, length($2), $2; bad = 1} END {exit bad}'
+}
+
+# Subjects of commits since the one recorded in scripts/subjects_since.txt. Merges, which git words, are not looked at.
+check_subjects() {
+    say "subjects of commits"
+    local base
+    base=$(cat scripts/subjects_since.txt)
+    if ! git merge-base --is-ancestor "$base" HEAD 2>/dev/null; then
+        echo "skipped: the history does not reach back to $base"
+        return
+    fi
+    git log --no-merges --format='%h%x09%s' "$base..HEAD" | short_subjects ||
+        failed+=("subjects of commits: at most 72 characters")
+}
+
 # Every public function has a description.
 check_descriptions() {
     say "descriptions"
@@ -212,7 +237,16 @@ check_tidy() {
     fi
 }
 
-if $tidy; then
+if [ -n "$message" ]; then
+    sed '/^#/d' "$message" | awk 'NF {printf "commit\t%s\n", $0; exit}' | short_subjects ||
+        failed+=("subject of the commit: at most 72 characters")
+elif [ -n "$only" ]; then
+    if ! declare -F "check_$only" >/dev/null; then
+        echo "lint.sh: no check is called $only (see --help)" >&2
+        exit 2
+    fi
+    "check_$only"
+elif $tidy; then
     check_tidy
 else
     check_format
@@ -224,6 +258,7 @@ else
     check_names
     check_settings
     check_weight
+    check_subjects
     check_descriptions
     check_python
 fi
