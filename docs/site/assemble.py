@@ -11,8 +11,8 @@ import sys
 import api
 import stubs
 
-GUIDE = ("README.md", "CHANGELOG.md", "CONTRIBUTING.md", "docs/*.md", "cases/*/README.md", "bench/*/README.md",
-         "packaging/README.md")
+GUIDE = ("README.md", "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md", "docs/*.md", "cases/README.md",
+         "cases/*/README.md", "bench/*/README.md", "packaging/README.md")
 LINK = re.compile(r"\]\(([A-Za-z0-9_./-]+)(#[^)]*)?\)")
 
 
