@@ -75,8 +75,8 @@ class BlockField : public BlockFieldCore {
     /// The block's number in the grid, its cells and its place in memory; `local` counts this rank's blocks from 0.
     const BlockMemory &block(int local) const { return memoryOf(local); }
 
-    /// A view of the rank's block `local` on the host; the device side becomes stale. O(1). Throws StaleError where the
-    /// host is not current, IndexError where there is no such block.
+    /// A view of the rank's block `local` on the host; the device side becomes stale. O(1). Throws StaleError if the
+    /// host is not current, IndexError if there is no such block.
     BlockView<T> view(int local = 0) { return deviceView<DeviceBackend::Host>(local); }
     BlockView<const T> view(int local = 0) const { return deviceView<DeviceBackend::Host>(local); }
     /// The same in the memory of `backend`.
@@ -102,7 +102,7 @@ class BlockField : public BlockFieldCore {
     }
 
     /// Exchanges the values of two fields on one pattern, ghosts included: old and new state. Local, O(1). Throws
-    /// ArgumentError for other patterns or numbers of components, StateError where one is on the device.
+    /// ArgumentError for other patterns or numbers of components, StateError if one is on the device.
     void swapData(BlockField &other) {
         DNDS_CHECK(blockPattern() == other.blockPattern() && components() == other.components(), ArgumentError,
                    "'{}' and '{}' cannot be swapped: they are not on one pattern, or have {} and {} components", name(),

@@ -89,7 +89,7 @@ inline std::string textOf(const std::vector<index> &shape) {
 /// Reads a variable, each rank its own blocks; ghosts stay as they are. `options.picks` leaves the field's shape (see
 /// `picksFor`). `mask`, if given, has the field's pattern and components; it gets 1 where a value is missing.
 /// Collective.
-/// @throws on all ranks: as NetcdfReader::read; StaleError; LayoutError where the shape is another.
+/// @throws on all ranks: as NetcdfReader::read; StaleError; LayoutError if the shape is another.
 template <class T>
 void readNetcdf(const NetcdfReader &file, std::string_view name, BlockField<T> &field,
                 const NetcdfReadOptions &options = {}, BlockField<std::uint8_t> *mask = nullptr) {
@@ -121,7 +121,7 @@ void writeNetcdf(NetcdfWriter &file, std::string_view name, const BlockField<T> 
     file.write(name, slabs);
 }
 
-/// A field as one of a VTK file of its index space, of 1 to 3 dimensions, the last of which is VTK's x:
+/// A field for a VTK file of its index space, of 1 to 3 dimensions, the last of which is VTK's x:
 ///
 ///     writeVtkImage(comm, "u.vtkhdf", {nx, ny, 1}, origin, spacing, std::array{vtkField(u)});
 ///

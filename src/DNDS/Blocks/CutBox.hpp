@@ -36,7 +36,7 @@ struct PartsChoice {
 PartsChoice chooseParts(const Box &cells, const std::array<bool, maxBlockDims> &periodic, int ranks,
                         const CutOptions &options);
 
-/// The box of part `part` of `parts`, whose sizes differ by at most one cell a dimension. Local.
+/// The box of part `part` of `parts`, whose sizes differ by at most one cell per dimension. Local.
 Box partOf(const Box &cells, const IndexVector &parts, const IndexVector &part);
 
 /// The numbers of the cells of a box of `shape` in the order of a space-filling curve, whose neighbours are neighbours

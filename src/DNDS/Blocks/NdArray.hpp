@@ -125,8 +125,8 @@ class NdArray {
     void finishExchangeGhosts() { field().finishExchangeGhosts(); }
     void finishExchangeGhosts(Device::StreamHandle consumer) { field().finishExchangeGhosts(consumer); }
 
-    /// Reads a variable of a NetCDF file, each rank its own part; ghosts stay as they are. The variable has the array's
-    /// shape, besides dimensions of length 1 and a first one, of which `step` is taken (-1: the last). Missing values
+    /// Reads a variable of a NetCDF file, each rank its own part; ghosts are unchanged. The variable has the array's
+    /// shape, apart from dimensions of length 1 and a leading one, read at index `step` (-1: the last). Missing values
     /// are NaN, packed ones unpacked; see NetcdfReader. Collective; needs DNDS::GridFile. Throws as `readNetcdf`.
     void readNetcdfAuto(const std::string &path, const std::string &variable, index step = 0) {
         const NetcdfReader file(field().array().comm(), path);

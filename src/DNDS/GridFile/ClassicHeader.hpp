@@ -1,5 +1,5 @@
 /// @file ClassicHeader.hpp
-/// @brief The header of classic NetCDF files (CDF-1, CDF-2, CDF-5), as far as it says how long the file must be. Part
+/// @brief The header of classic NetCDF files (CDF-1, CDF-2, CDF-5), as far as needed for the length of the file. Part
 /// of NetcdfReader.
 #pragma once
 

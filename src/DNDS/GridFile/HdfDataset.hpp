@@ -17,7 +17,7 @@ std::vector<index> hdfDatasetShape(CommunicatorView comm, const std::string &pat
 /// Reads this rank's boxes of a dataset of integers or floating-point numbers; HDF5 converts them to the memory type.
 /// Collective; ranks read independently.
 /// @throws on all ranks: ArgumentError for an unknown dataset, with a list of the known ones; LayoutError for boxes
-/// outside it and data that are no numbers; DataError where the file cannot be read and for values that memory's type
+/// outside it and data that are no numbers; DataError if the file cannot be read and for values that memory's type
 /// cannot hold (integers may be rounded to floating-point numbers); NotBuiltError without HDF5.
 void readHdfDataset(CommunicatorView comm, const std::string &path, const std::string &dataset,
                     std::span<const Slab> slabs);

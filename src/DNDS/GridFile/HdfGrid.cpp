@@ -12,7 +12,7 @@ namespace {
 
 constexpr index hdfBufferBytes = index{64} << 20;
 
-/// Writes a chunk from a buffer, or takes part with nothing where the chunk is empty. Collective. Negative on failure.
+/// Writes a chunk from a buffer, or takes part with nothing if the chunk is empty. Collective. Negative on failure.
 herr_t writeChunk(hid_t data, hid_t type, const std::vector<hsize_t> &start, const std::vector<hsize_t> &count,
                   const void *buffer) {
     HdfObject fileSpace(H5Dget_space(data), H5Sclose);

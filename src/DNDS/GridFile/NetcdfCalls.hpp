@@ -17,7 +17,7 @@ struct NetcdfPlace {
     int variable = -1;
 };
 
-/// Throws DataError with the library's words: "path: NetCDF cannot `what`: ...".
+/// Throws DataError with the library's text: "path: NetCDF cannot `what`: ...".
 void needNetcdf(int status, const std::string &path, const std::string &what);
 
 /// The library's number of a type. Throws LayoutError for kinds that are no numbers.

@@ -40,7 +40,7 @@ struct NetcdfAttribute {
 struct NetcdfDimension {
     std::string name;
     index length = 0;       ///< current length, if it is unlimited
-    bool unlimited = false; ///< grows with what is written
+    bool unlimited = false; ///< grows as records are written
 
     friend bool operator==(const NetcdfDimension &, const NetcdfDimension &) = default;
 };
@@ -85,7 +85,7 @@ struct DimensionPick {
     real value = 0; ///< with `byValue`: the nearest coordinate is taken
 };
 
-/// The `at`-th place along a dimension; -1: the last one.
+/// The `at`-th index of a dimension; -1: the last one.
 inline DimensionPick atIndex(std::string dimension, index at) { return {std::move(dimension), false, at, 0}; }
 /// The place whose coordinate (variable of the dimension's name) is nearest to `value`, in its units.
 inline DimensionPick atValue(std::string dimension, real value) { return {std::move(dimension), true, 0, value}; }

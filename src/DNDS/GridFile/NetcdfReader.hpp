@@ -30,16 +30,16 @@ struct NetcdfReadOptions {
 ///     NetcdfReader file(comm, "input.nc");
 ///     file.read("temp", {slabOf(data, start, count, strides)}, {.picks = {atIndex("time", -1)}});
 ///
-/// Values are read as the conventions say: `_Unsigned` first, then `missing_value`, `_FillValue` (or the type's default
+/// Values are read by the conventions: `_Unsigned` first, then `missing_value`, `_FillValue` (or the type's default
 /// fill value, except of bytes), `valid_min`, `valid_max` and `valid_range` mark missing ones in the file's type, then
 /// `scale_factor` and `add_offset` apply. Integers are checked to fit memory's type.
 ///
 /// Ranks read independently, in requests below 2 GiB, and communicate only to agree on success.
 class NetcdfReader {
   public:
-    /// Collective. The size of classic files is compared with what their header says: the library reads zeros or noise
-    /// from truncated ones. @throws on all ranks: DataError for files that are missing, damaged, truncated or no
-    /// NetCDF; NotBuiltError without the NetCDF library.
+    /// Collective. Compares the size of classic files with their header, because the library reads zeros or noise from
+    /// truncated ones. @throws on all ranks: DataError for files that are missing, damaged, truncated or not NetCDF;
+    /// NotBuiltError without the NetCDF library.
     NetcdfReader(CommunicatorView comm, std::string path);
     NetcdfReader(NetcdfReader &&) noexcept;
     NetcdfReader &operator=(NetcdfReader &&) noexcept;
@@ -63,15 +63,15 @@ class NetcdfReader {
     /// Reads this rank's boxes, any number. Collective; all ranks name the same variable and picks. Missing values:
     /// NaN, `fill` or the slab's mask (with 1; the value is `fill`, NaN or, of integers, 0).
     /// @throws on all ranks: ArgumentError for an unknown variable or dimension; LayoutError for boxes outside the
-    /// variable, text, and memory whose type cannot hold the values; DataError where the file cannot be read, an
+    /// variable, text, and memory whose type cannot hold the values; DataError if the file cannot be read, an
     /// integer does not fit, or a missing value has no place.
     void read(std::string_view name, std::span<const Slab> slabs, const NetcdfReadOptions &options = {}) const;
     void read(std::string_view name, const Slab &slab, const NetcdfReadOptions &options = {}) const {
         read(name, std::span<const Slab>(&slab, 1), options);
     }
 
-    /// What could not be taken as it is in the file, for example a `_FillValue` that the variable's type cannot hold.
-    /// Local.
+    /// Values that could not be taken over from the file, for example a `_FillValue` that the variable's type cannot
+    /// hold. Local.
     std::vector<std::string> notes() const;
 
     /// Whether this build contains the NetCDF library. Local.

@@ -37,7 +37,7 @@ Packing packingOf(const NetcdfVariable &variable);
 /// The (first) number of an attribute in the type of `kind`; nothing if the attribute holds none that fits.
 std::optional<PackedNumber> packedNumber(const NetcdfAttribute &attribute, std::size_t which, ElementKind kind);
 
-/// Throws LayoutError where memory of `memory` cannot take the values: floating-point values need floating-point
+/// Throws LayoutError if memory of `memory` cannot take the values: floating-point values need floating-point
 /// memory.
 void checkUnpacking(const Packing &packing, ElementKind memory, const std::string &what);
 /// The same for writing: only packed variables round.

@@ -13,8 +13,8 @@ namespace DNDS {
 /// them. Local. O(rows + entries log entries).
 ///
 /// Entry k of the result is the present number of the row that becomes row k. Groups are ordered lexicographically by
-/// their readers, so that with one or two readers a row (faces between two parts) every reader's list becomes one run,
-/// and corners where more parts meet add a run each. Throws IndexError for rows outside [0, rows).
+/// their readers: with one or two readers per row (faces between two parts) every reader's list becomes one run, and
+/// corners of several parts add one run each. Throws IndexError for rows outside [0, rows).
 ///
 ///     const auto order = localityOrder(mapping->fatherSize(), mapping->readerPeers());
 ///     // give row order[k] the local number k, then make the global and the ghost mapping anew

@@ -22,7 +22,7 @@ class BlockJacobi {
     using Row = Eigen::Matrix<real, b, 1>;
 
   public:
-    /// Collective. O(rows b^3). Throws ArgumentError on all ranks where a block is singular to rounding, whatever the
+    /// Collective. O(rows b^3). Throws ArgumentError on all ranks if a block is singular to rounding, whatever the
     /// units of its rows and columns, or not finite; the message names its row.
     explicit BlockJacobi(const SparseMatrix<b> &matrix) {
         const MatrixPattern &pattern = matrix.pattern();

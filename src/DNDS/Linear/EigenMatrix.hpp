@@ -10,7 +10,7 @@ namespace DNDS {
 
 /// The matrix as a sparse matrix of Eigen that shares its memory. For matrices of numbers on one rank. Rows are not
 /// sorted by columns; a column-major copy is: `Eigen::SparseMatrix<real> sorted = eigenMatrix(a);`, which direct
-/// solvers take. Local, O(1). Throws StateError where rows have ghost columns, as on several ranks.
+/// solvers take. Local, O(1). Throws StateError if rows have ghost columns, as on several ranks.
 inline Eigen::Map<const Eigen::SparseMatrix<real, Eigen::RowMajor, LocalIndex>>
 eigenMatrix(const SparseMatrix<1> &matrix) {
     const MatrixPattern &pattern = matrix.pattern();

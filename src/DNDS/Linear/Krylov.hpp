@@ -21,7 +21,7 @@ namespace DNDS {
 struct KrylovOptions {
     real relative = 1e-8;     ///< stop if the residual's norm is below this times that of the right-hand side,
     real absolute = 0;        ///< or below this,
-    int maxIterations = 1000; ///< or after as many products
+    int maxIterations = 1000; ///< or after this number of products
     int restart = 30;         ///< GMRES: number of directions kept
     /// Scalar products and norms are exact sums, the same to the bit for any number of ranks, and so is the solution if
     /// the operator's products are. Otherwise ranks add their partial sums.
@@ -299,7 +299,7 @@ KrylovResult biCgStab(Multiply &&multiply, const TVector &b, TVector &x, Precond
         x.addTo(d, omega * work.unit());
         r.addTo(t, -omega);
         sums = work.dots({{r, r}, {first, r}});
-        if (omega == 0) { // r was zero, or nothing can be gained
+        if (omega == 0) { // r was zero, or no progress is possible
             if (!work.isOver(iteration + 1, std::sqrt(sums[0])))
                 work.end(KrylovResult::End::Breakdown);
             break;
@@ -321,7 +321,7 @@ KrylovResult gmres(Multiply &&multiply, const TVector &b, TVector &x, Preconditi
     std::vector<TVector> basis;
     basis.push_back(work.vector());
     const auto most = static_cast<std::size_t>(options.restart);
-    std::vector<std::vector<real>> h; // column k: entries 0 ... k + 1, rotated as they come
+    std::vector<std::vector<real>> h; // column k: entries 0 ... k + 1, rotated on arrival
     std::vector<real> cosines, sines, right;
     bool stuck = false; // A yields nothing new for any direction that is left
     for (int iteration = 0;;) {

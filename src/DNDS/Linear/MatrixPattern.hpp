@@ -33,9 +33,9 @@ class MatrixPattern {
 
     /// From lists of local numbers, for owned rows at least: `neighbours[row]`. Negative numbers, repetitions and the
     /// row itself are left out; the diagonal is always there. `unknowns` is the pattern by which ghosts of vectors are
-    /// pulled. Collective. O(entries); with ghost rows a pull of their lists. Throws on all ranks LayoutError where
+    /// pulled. Collective. O(entries); with ghost rows a pull of their lists. Throws on all ranks LayoutError if
     /// rows are missing, IndexError for columns that are neither owned nor ghosts, ArgumentError beyond 2^31 - 1
-    /// entries a rank, StateError for a pattern without a mapping where ghost rows are kept.
+    /// entries per rank, StateError for a pattern without a mapping where ghost rows are kept.
     static std::shared_ptr<const MatrixPattern> create(std::string name,
                                                        std::shared_ptr<const ExchangePattern> unknowns,
                                                        const Neighbours &neighbours,
@@ -60,7 +60,7 @@ class MatrixPattern {
         return std::span(columns_).subspan(begin, static_cast<std::size_t>(starts_[static_cast<std::size_t>(row) + 1]) -
                                                       begin);
     }
-    /// The position in `columns()` of an entry. Local, O(entries of the row). Throws IndexError where there is none.
+    /// The position in `columns()` of an entry. Local, O(entries of the row). Throws IndexError if there is none.
     std::size_t find(index row, index column) const;
 
     /// Owned rows without ghost columns, ascending, to be multiplied during a pull. And the other owned rows.

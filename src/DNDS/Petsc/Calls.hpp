@@ -92,7 +92,7 @@ class Owner {
     Owner &operator=(const Owner &) = delete;
     ~Owner() { reset(); }
 
-    /// The object, for calls of PETSc; this remains its owner. Null if there is none.
+    /// The object, for calls of PETSc; this remains its owner. May be null.
     Object get() const noexcept { return object_; }
     operator Object() const noexcept { return object_; } // NOLINT: implicit on purpose, for calls of PETSc
     /// For functions that create an object; destroys the current one.
@@ -100,7 +100,7 @@ class Owner {
         reset();
         return &object_;
     }
-    /// Destroys the object, if there is one and PETSc has not ended.
+    /// Destroys the object, unless it is null or PETSc has ended.
     void reset() noexcept {
         PetscBool ended = PETSC_FALSE;
         if (object_ != nullptr && PetscFinalized(&ended) == 0 && ended == PETSC_FALSE)

@@ -31,7 +31,7 @@ class ShellMatrix {
     using Multiply = std::function<void(TVector &d, TVector &y)>;
 
     /// Two work vectors like `like`, on the host. Collective. Throws on all ranks StateError without PETSc,
-    /// ArgumentError where PETSc's integers are too short.
+    /// ArgumentError if PETSc's integers are too short.
     ShellMatrix(const TVector &like, Multiply multiply) : multiply_(std::move(multiply)) {
         const CommunicatorView comm = like.father->comm();
         direction_.clone(like);

@@ -36,7 +36,7 @@ class Vector {
 
   public:
     /// Collective over the array's communicator: a few reductions. Throws on all ranks StateError without PETSc,
-    /// StaleError where the host side is not current, LayoutError for rows with padding, ArgumentError where PETSc's
+    /// StaleError if the host side is not current, LayoutError for rows with padding, ArgumentError if PETSc's
     /// integers are too short.
     explicit Vector(std::shared_ptr<TArray> rows) : rows_(std::move(rows)) {
         DNDS_CHECK(rows_ != nullptr, ArgumentError, "a vector of PETSc needs an array");

@@ -92,7 +92,7 @@ class CheckpointWriter {
     /// padding, with offsets. Each can be read into the others. Elements are read on the host. Array and ids must live
     /// until `write`.
     void add(const std::string &name, const ArrayBase &array, std::span<const index> ids);
-    void add(const std::string &name, const ArrayBase &&array, std::span<const index> ids) = delete; ///< gone too early
+    void add(const std::string &name, const ArrayBase &&array, std::span<const index> ids) = delete; ///< ends too early
     /// The same for matrices of differing shapes; the shapes are stored as a second array `name.shapes`.
     template <HasRowShapes TArray>
     void add(const std::string &name, const TArray &array, std::span<const index> ids) {

@@ -17,7 +17,7 @@ namespace DNDS {
 /// The position of a dataset's bytes and of the checksums of its blocks in the file.
 struct CheckpointPlace {
     index values = 0;    ///< bytes from the start of the file
-    index checksums = 0; ///< the same; one CRC-32 of 4 bytes a block
+    index checksums = 0; ///< the same; one CRC-32 of 4 bytes per block
 };
 
 /// An array in a checkpoint. Rows are in the order of their ids, in blocks of `blockRows` rows; the last one may have

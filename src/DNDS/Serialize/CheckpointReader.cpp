@@ -45,7 +45,7 @@ class Stream {
         takeBytes(list.data(), list.size() * sizeof(list[0]));
         return list;
     }
-    /// Broadcasts what rank 0 packed. Collective.
+    /// Broadcasts the values that rank 0 packed. Collective.
     void broadcast(CommunicatorView comm) { broadcastList(comm, bytes_); }
 
   private:

@@ -377,7 +377,7 @@ std::vector<std::byte> headerBytesOf(const DurableFile &file, index bytes) {
     return front;
 }
 
-/// Reads the description and checks it against the header. Returns what HDF5 is to read, from `headerBytes` on.
+/// Reads the description and checks it against the header. Returns the bytes for HDF5, from `headerBytes` on.
 std::vector<std::byte> checkedDescription(const DurableFile &file, index bytes) {
     DNDS_CHECK(bytes > 0, DataError, "it is empty");
     std::vector<std::byte> front = headerBytesOf(file, bytes);

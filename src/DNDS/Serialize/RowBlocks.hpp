@@ -90,8 +90,8 @@ struct ArrivedRows {
     std::vector<std::byte> values;
 };
 
-/// The rows with these ids, in their order, from the slabs of all ranks. `failure` is what this rank caught while it
-/// made its slab. Collective. Throws on all ranks: the failure of any rank; DataError for an id that no slab has.
+/// The rows with these ids, in their order, from the slabs of all ranks. `failure` is an exception from making this
+/// rank's slab. Collective. Throws on all ranks: the failure of any rank; DataError for an id that no slab has.
 ArrivedRows fetchRows(CommunicatorContext &context, const FileRanks &files, const CheckpointArray &source,
                       const RowSlab &slab, std::span<const index> ids, const std::exception_ptr &failure);
 

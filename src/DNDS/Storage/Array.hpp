@@ -49,7 +49,7 @@ class Array : public ArrayBase {
     /// No rows; run-time widths are not chosen. Allocates nothing.
     Array() noexcept : ArrayBase(shapeStatic) {}
 
-    /// Element `j` of row `i`. @throws IndexError naming array, row and element; StaleError where the host side is
+    /// Element `j` of row `i`. @throws IndexError naming array, row and element; StaleError if the host side is
     /// stale.
     T &operator()(index i, rowsize j) {
         checkRow(i);
@@ -86,7 +86,7 @@ class Array : public ArrayBase {
         return {start, static_cast<std::size_t>(rowSizeUnchecked(i))};
     }
 
-    /// All elements on the host, padding included; null where there are none.
+    /// All elements on the host, padding included; null if there are none.
     /// @throws StateError for a decompressed CSR array; StaleError.
     T *data() {
         checkCompressed();
@@ -110,7 +110,7 @@ class Array : public ArrayBase {
     View deviceView() {
         checkCompressed();
         constexpr MemorySpace space = memorySpaceOf(backend);
-        const auto geometry = geometryIn(space); // before writing, so that a failure changes nothing
+        const auto geometry = geometryIn(space); // first, so that a failure changes nothing
         return {reinterpret_cast<T *>(writeData(space)), size(), geometry};
     }
     /// The same for reading: no side becomes stale.
@@ -125,8 +125,8 @@ class Array : public ArrayBase {
     View view() { return deviceView<DeviceBackend::Host>(); }
     ConstView view() const { return deviceView<DeviceBackend::Host>(); }
 
-    /// Exchanges all state with `other` but the names, which stand for the variables: widths, row sizes, residency,
-    /// memory resources, compressed or not. Generations travel with the memory. O(1).
+    /// Exchanges all state with `other` except the names, which belong to the variables: widths, row sizes, residency,
+    /// memory resources, compressed or not. Generations move with the memory. O(1).
     void swapData(Array &other) noexcept { swapState(other); }
 
     /// Exchanges two arrays, names included. O(1).
@@ -139,7 +139,7 @@ class Array : public ArrayBase {
     /// where rows and widths agree. O(array).
     void clone(const Array &other) { copyState(other); }
 
-    /// Expires when this object is destroyed, wherever its contents have gone.
+    /// Expires when this object is destroyed, even if its contents have been moved.
     std::weak_ptr<const void> lifetime() const { return lifetime_.watch(); }
 
   private:

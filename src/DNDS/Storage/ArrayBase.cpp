@@ -102,7 +102,7 @@ void ArrayBase::throwDecompressed() const {
 
 std::size_t ArrayBase::checkedRowCount(index rows) const {
     DNDS_CHECK(rows >= 0, ArgumentError, "{}: cannot have {} rows", label(), rows);
-    // sizes and offsets have an entry a row, whatever the elements need
+    // sizes and offsets have an entry per row, whatever the elements need
     DNDS_CHECK(rows < std::numeric_limits<index>::max() / static_cast<index>(sizeof(index)), ArgumentError,
                "{}: {} rows are more than memory can hold", label(), rows);
     return static_cast<std::size_t>(rows);

@@ -25,7 +25,7 @@ namespace DNDS {
 /// no virtual functions (those of arrays with ghosts are in `ParArray`) and is not made, copied or destroyed on its
 /// own.
 ///
-/// Everything here is Local, and concerns the host side unless it says otherwise. Sizes and widths count elements.
+/// Everything here is Local, and concerns the host side unless stated otherwise. Sizes and widths count elements.
 ///
 /// The layouts differ in how rows get their sizes:
 ///
@@ -38,7 +38,7 @@ namespace DNDS {
 /// | CSR         |                            | 0 for new rows; decompressed until `compress()`            |
 ///
 /// A CSR array is either compressed (rows in one block, to be viewed, exchanged and transferred) or decompressed (rows
-/// grow one by one). Elements that no row has (padding, and what a row lost by shrinking) are kept zero.
+/// grow one by one). Elements outside rows (padding, and the rest of rows that shrank) are kept zero.
 class ArrayBase {
   public:
     /// The name of this array in messages; empty until set.
@@ -79,7 +79,7 @@ class ArrayBase {
     /// Changes the number of rows. Rows that remain keep their contents, new elements are zero, new rows of non-uniform
     /// layouts are empty. A compressed CSR array is decompressed first. The same number changes nothing; another one
     /// reallocates, after which the host side is the valid one. O(array).
-    /// @throws ArgumentError for a negative or unaddressable number; StateError where a run-time width was not chosen
+    /// @throws ArgumentError for a negative or unaddressable number; StateError if a run-time width was not chosen
     /// yet.
     void resize(index rows);
 
@@ -109,11 +109,11 @@ class ArrayBase {
     /// @throws IndexError, ArgumentError; StateError for a compressed CSR array; StaleError.
     void resizeRow(index i, rowsize width);
 
-    /// Brings the rows of a CSR array into one block, in a new allocation. Does nothing if they are, and for other
-    /// layouts.
+    /// Brings the rows of a CSR array into one block, in a new allocation. Does nothing if they already are in one
+    /// block, and for other layouts.
     void compress();
-    /// Gives every row of a CSR array its own memory, so that rows can change size. Does nothing if they have, and for
-    /// other layouts. @throws StaleError where only the device has the values.
+    /// Gives every row of a CSR array its own memory, so that rows can change size. Does nothing if they already have
+    /// it, and for other layouts. @throws StaleError if only the device has the values.
     void decompress();
     /// Whether rows lie in one block: always, except for decompressed CSR arrays.
     bool isCompressed() const noexcept { return compressed_; }
@@ -147,7 +147,7 @@ class ArrayBase {
 
     /// A hash of the contents: number of rows, row sizes and the bytes of all elements, padding between rows excluded.
     /// Equal contents hash alike in every layout and state. Compares bits: -0.0 and 0.0 differ, and so may padding
-    /// inside a struct. O(array). @throws StaleError where only the device has the values.
+    /// inside a struct. O(array). @throws StaleError if only the device has the values.
     std::uint64_t hash() const;
 
     /// Readable description of element type and layout, for example "float64[8]:CSR:-2:-2:-1"; see
@@ -189,7 +189,7 @@ class ArrayBase {
     }
 
     /// Shares ownership of a compressed CSR array's row starts on the host, as `RowPart::hold` does for elements: what
-    /// `RowLayout` points to outlives resizing and destruction of the array. Null where there are none.
+    /// `RowLayout` points to outlives resizing and destruction of the array. Null if there are none.
     std::shared_ptr<const void> holdOffsets() const noexcept { return offsets_.hold(MemorySpace::Host); }
 
   protected:
@@ -279,7 +279,7 @@ class ArrayBase {
     const ArrayShape *shape_;
     std::string name_;
     HostDeviceBuffer data_;                         ///< elements
-    HostDeviceBuffer sizes_;                        ///< padded layouts: one rowsize a row
+    HostDeviceBuffer sizes_;                        ///< padded layouts: one rowsize per row
     HostDeviceBuffer offsets_;                      ///< compressed CSR with rows: rows + 1 starts
     std::vector<std::vector<std::byte>> looseRows_; ///< decompressed CSR
     index rows_ = 0;

@@ -75,7 +75,7 @@ constexpr index rowStrideOf(rowsize width, std::size_t elementBytes, int align) 
     return static_cast<index>((static_cast<std::size_t>(width) + step - 1) / step * step);
 }
 
-/// The largest `align` an array can promise: what host and device allocations are aligned to.
+/// The largest `align` of an array: the alignment of host and device allocations.
 inline constexpr int maxRowAlignment = 256;
 
 /// The compile-time facts of an array type as a value, for code that is compiled once for all types.
@@ -105,7 +105,7 @@ struct ArrayShape {
     }
 };
 
-/// The shape of `Array<T, rowSize, rowMax, align>`. Rejects what cannot be an array.
+/// The shape of `Array<T, rowSize, rowMax, align>`. Rejects invalid arrays at compile time.
 template <class T, rowsize rowSize, rowsize rowMax, int align>
 constexpr ArrayShape arrayShapeOf() {
     static_assert(std::is_same_v<T, std::remove_cv_t<std::remove_reference_t<T>>>,

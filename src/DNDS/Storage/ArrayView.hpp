@@ -80,7 +80,7 @@ class ArrayView {
         return {(*this)[i], static_cast<std::size_t>(geometry().rowSize(i))};
     }
 
-    /// The start of the first row; null where there are no elements.
+    /// The start of the first row; null if there are no elements.
     DNDS_HOST_DEVICE constexpr T *data() const { return parts_.member().data; }
     DNDS_HOST_DEVICE constexpr Geometry geometry() const { return parts_.geometry(); }
 

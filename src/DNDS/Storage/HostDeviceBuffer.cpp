@@ -113,7 +113,7 @@ void HostDeviceBuffer::swap(HostDeviceBuffer &other) noexcept {
 
 void HostDeviceBuffer::queueCopy(MemorySpace to, Device::StreamHandle stream) {
     const Device::Event *end = nullptr;
-    if (!Device::isCapturing(stream)) { // in a graph, nothing runs now; what it names has to stay anyway
+    if (!Device::isCapturing(stream)) { // in a graph, nothing runs now; memory that it names must stay anyway
         if (!inFlight_)
             inFlight_ = std::make_shared<CopiesInFlight>();
         end = &inFlight_->endOn(stream);

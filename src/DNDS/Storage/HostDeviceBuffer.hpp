@@ -108,14 +108,14 @@ class HostDeviceBuffer {
         return space == MemorySpace::Host ? host_ : device_;
     }
 
-    /// Makes the device copy current and waits until it is. Does nothing where it is already.
+    /// Makes the device copy current and waits until it is. Does nothing if it is already.
     /// @throws NotBuiltError without a device back end, MemoryError when the device has no room.
     void toDevice();
     /// The same without waiting: the copy is queued on `stream`, and so must be whatever reads it. Keep the host side
     /// unwritten until the stream was synchronised.
     void toDevice(Device::StreamHandle stream);
 
-    /// Makes the host copy current and waits until it is. Does nothing where it is already, and needs no device then.
+    /// Makes the host copy current and waits until it is. Does nothing if it is already, and needs no device then.
     void toHost();
     /// The same without waiting: the host may read the bytes once `stream` was synchronised.
     void toHost(Device::StreamHandle stream);
@@ -130,7 +130,7 @@ class HostDeviceBuffer {
     void renew(std::size_t bytes);
 
     /// Moves the host allocation into `resource` (null: ordinary memory) and keeps the contents and the device side.
-    /// Does nothing where it is there already; otherwise there is a new generation. The resource is kept alive and is
+    /// Does nothing if it is there already; otherwise there is a new generation. The resource is kept alive and is
     /// used by later reallocations.
     void rehost(HostMemoryResource resource);
 
@@ -174,7 +174,7 @@ class HostDeviceBuffer {
     std::shared_ptr<std::byte> hostOwner_; ///< shared with transfers in progress
     std::byte *host_ = nullptr;            ///< `hostOwner_.get()`, saves a load
     std::shared_ptr<std::byte> deviceOwner_;
-    std::byte *device_ = nullptr; ///< `deviceOwner_.get()`; null where there is no device side
+    std::byte *device_ = nullptr; ///< `deviceOwner_.get()`; null if there is no device side
     std::size_t bytes_ = 0;
     HostMemoryResource resource_;
     std::uint64_t generation_;

@@ -9,8 +9,8 @@
 
 namespace DNDS {
 
-/// Tells the start and the size of rows in elements, without touching the elements. What the compiler can know (static
-/// widths) takes no memory and is a constant in address arithmetic. Specialised for each layout.
+/// The start and the size of rows in elements, without access to the elements. Values known at compile time (static
+/// widths) take no memory and are constants in address arithmetic. Specialised for each layout.
 template <ArrayLayout layout, rowsize rowSize, rowsize rowMax, int align, std::size_t elementBytes>
 struct RowGeometry;
 

@@ -14,7 +14,7 @@ namespace DNDS::Geom {
 /// All ranks share all steps, in memory proportional to their blocks of the source and their parts of the mesh. Errors,
 /// the same on all ranks: those of `checkSource` and `orientCells`; DataError for faces of three cells and for more
 /// cells, faces or nodes on a rank than 32 bits can number; ArgumentError for options out of range; MemoryError if a
-/// rank has not enough (see `failTogether`). The report warns of what is doubtful but usable.
+/// rank runs out of memory (see `failTogether`). The report warns of doubtful but usable properties.
 UnstructuredMesh buildMesh(CommunicatorView comm, SourceMesh &&source, const MeshOptions &options = {});
 
 } // namespace DNDS::Geom

@@ -10,10 +10,10 @@ namespace DNDS::Geom {
 
 /// Links each face of each cell to the cell across it: fills `cells.links`. Collective.
 ///
-/// Faces are equal if they have the same distinct corners. Those without a partner on this rank are compared on a rank
-/// that has their least node in its block of the file: O(own faces) memory and time, and messages for the unmatched
-/// ones only. A key is 64 bits of hash and the least corner; two faces of one node (a few dozen) share a hash once in
-/// 10^17 faces. Throws as `throwNonManifold` if three cells share a face.
+/// Faces are equal if they have the same distinct corners. Faces without a partner on this rank are compared on the
+/// rank whose block of the file has their least node: O(own faces) memory and time, and messages only for unmatched
+/// faces. A key is 64 bits of hash and the least corner; two faces of one node (a few dozen) share a hash once in 10^17
+/// faces. Throws as `throwNonManifold` if three cells share a face.
 void linkFaces(const GlobalMapping &nodeBlocks, CellRecords &cells, const std::string &origin);
 
 /// Throws DataError on all ranks with the first face in file order that three or more cells share: the same message on

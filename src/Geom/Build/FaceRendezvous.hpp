@@ -1,6 +1,6 @@
 /// @file FaceRendezvous.hpp
-/// @brief The rendezvous of faces of cells on different ranks: by a key of their corners, on a rank that a hash of the
-/// key chooses. What the links and the marks of faces share; not for users.
+/// @brief The rendezvous of faces of cells on different ranks: equal faces, by a key of their corners, meet on one
+/// rank. Shared by the links and the marks of faces; not for users.
 #pragma once
 
 #include "DNDS/Geom/Source/CellRecords.hpp"

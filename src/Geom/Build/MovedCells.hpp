@@ -16,8 +16,8 @@ struct MovedCells {
     Redistribute rows;   ///< movement of the rows of cells, in the order of `cells`
 };
 
-/// Sends own cell c to rank `targets[c]`: [own cells] `targets`. Only cells that change ranks are sent;
-/// links are those of the mesh. Collective. Cells of meshes without ghosts have no links.
+/// Sends own cell c to rank `targets[c]`: [own cells] `targets`. Only cells that change ranks are sent; links are taken
+/// from the mesh. Collective. Cells of meshes without ghosts have no links.
 MovedCells moveCells(const UnstructuredMesh &mesh, std::span<const int> targets);
 
 } // namespace DNDS::Geom

@@ -16,8 +16,8 @@ struct NodeSharing {
     std::vector<int> blockOwners;      ///< [nodes of this rank's block of the source] the owner, or -1: in no cell
     index unused = 0;                  ///< nodes of the source in no cell, on all ranks
 
-    /// For nodes that this rank owns: the global numbers of the cells around each. For one layer of ghosts only of
-    /// nodes that others ask about: those that are shared or have partners.
+    /// For nodes that this rank owns: the global numbers of the cells around each. For one layer of ghosts, only of
+    /// nodes about which others ask: shared nodes and nodes with partners.
     struct Around {
         std::vector<index> starts; ///< [nodes + 1]; rows of nodes of others are empty
         std::vector<index> cells;

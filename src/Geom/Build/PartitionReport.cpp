@@ -89,7 +89,7 @@ class GhostCounter {
             const int own = static_cast<int>(part(c));
             seen_.clear();
             collect(c, around.view());
-            // A neighbour in an image sees this cell in the opposite one: as many copies as images.
+            // A neighbour in an image sees this cell in the opposite image: as many copies as images.
             for (const auto &[other, image] : seen_)
                 if (other != own || image != 0)
                     ghosts[{other, own}]++;

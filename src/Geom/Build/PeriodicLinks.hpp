@@ -27,7 +27,7 @@ struct PeriodicResult {
 
 /// Links faces marked as sides of periodic connections with their partners. Collective. After `markFaces`.
 ///
-/// Faces are matched by `matchPeriodic`; those with cells on both sides are skipped. Throws DataError on all ranks if
+/// Faces are matched by `matchPeriodic`; faces with cells on both sides are skipped. Throws DataError on all ranks if
 /// two faces match the same one.
 PeriodicResult linkPeriodic(const GlobalMapping &nodeBlocks, CellRecords &cells, const SourceMesh &source,
                             const ImageTable &images);

@@ -44,7 +44,7 @@ class PointReader {
     index elements_; ///< number of elements of the whole mesh
 };
 
-/// The number of a node given by its indices; nothing where it may leave the zone and does.
+/// The number of a node given by its indices; nothing if it may leave the zone and does.
 std::optional<index> PointReader::numberOf(const Zone &zone, std::span<const index> indices, const std::string &where,
                                            bool mayLeave) const {
     Triple at{1, 1, 1};

@@ -12,7 +12,7 @@ namespace DNDS::Geom::Cgns {
 /// Both lists of elements, for the readers of boundary conditions.
 struct Elements {
     const SectionTable &cellTable;
-    const ElementRun &cells; ///< may hold faces, too: those of MIXED sections
+    const ElementRun &cells; ///< may hold faces, too, from MIXED sections
     const SectionTable &faceTable;
     const ElementRun &faces;
 };
@@ -28,7 +28,7 @@ struct MarkedElement {
 struct Marks {
     std::vector<MarkedElement> faces; ///< in order of list, element and mark, each once
     std::vector<SourceMesh::NodeMark> nodes;
-    std::vector<BoundaryPatch> patches; ///< those of the model, without sections that hold no faces
+    std::vector<BoundaryPatch> patches; ///< patches of the model, except sections without faces
     std::vector<PeriodicConnection> periodic;
     std::vector<std::string> warnings;
 };

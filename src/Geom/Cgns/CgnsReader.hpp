@@ -26,7 +26,7 @@ struct CgnsOptions {
     MeshFields *fields = nullptr;
 };
 
-/// Throws ArgumentError on all ranks where their options differ. Collective; one reduction. Readers call it.
+/// Throws ArgumentError on all ranks if their options differ. Collective; one reduction. Readers call it.
 void requireSameOptions(CommunicatorView comm, const CgnsOptions &options);
 
 /// Reads one base of a CGNS file. Collective.
@@ -40,7 +40,7 @@ void requireSameOptions(CommunicatorView comm, const CgnsOptions &options);
 /// bases are left out with a warning.
 /// - Cells are the elements of the base's cell dimension; NGON_n with NFACE_n, or with ParentElements only, give
 /// polyhedra, or polygons in two dimensions. Elements more than one dimension below are skipped with a note. Files of
-/// version 3.0, whose numbers of element types were others, are read by those.
+/// version 3.0, which numbered element types differently, are read accordingly.
 /// - Each boundary condition is a patch of the same name; conditions of one name in several zones are one patch. If it
 /// is FamilySpecified, its kind is that of its family. Point sets of elements mark faces, those of vertices mark nodes.
 /// Faces in no boundary condition are in no patch; but if the file has no boundary condition, each section of faces is

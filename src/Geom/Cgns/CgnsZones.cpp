@@ -29,7 +29,7 @@ Connection connectionInSpaces(const Cgns::Connection &from, int dims) {
                   .transform = {}};
     for (int d = 0; d < dims; ++d) {
         const int axis = from.axes[toSize(dims - 1 - d)];
-        const bool normal = to.begin[toSize(d)] == to.end[toSize(d)]; // follows from the faces, whatever the file says
+        const bool normal = to.begin[toSize(d)] == to.end[toSize(d)]; // by the faces, whatever the file's entry is
         to.transform[toSize(d)] = normal ? 0 : (axis < 0 ? -1 : 1) * (dims + 1 - std::abs(axis));
     }
     return to;

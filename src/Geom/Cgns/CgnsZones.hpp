@@ -27,12 +27,12 @@ struct CgnsZones {
 
 /// Reads the zones and connections of a base ("": the only one with cells of two or three dimensions). Collective. Rank
 /// 0 reads the tree of small nodes and broadcasts it. Throws on all ranks as `readCgns`, and DataError for zones that
-/// are not structured: those are for `readCgns`.
+/// are not structured: read these by `readCgns`.
 CgnsZones readCgnsZones(CommunicatorView comm, const std::string &path, const std::string &base = "");
 
 /// Reads the centres of all cells, the mean of their vertices: `centres` is a field on blocks of the zones with as many
 /// components as a point has coordinates. Ghosts are not filled: exchange them. Collective; each rank reads the planes
-/// of vertices that its blocks need. Throws on all ranks as above, and ArgumentError where the field does not fit.
+/// of vertices that its blocks need. Throws on all ranks as above, and ArgumentError if the field does not fit.
 void readCgnsCentres(CommunicatorView comm, const std::string &path, BlockField<real> &centres,
                      const std::string &base = "");
 

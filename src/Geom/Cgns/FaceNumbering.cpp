@@ -27,7 +27,7 @@ class Letters {
     std::map<int, std::vector<index>> lists_;
 };
 
-/// A use of a face, by a cell or by the boundary. All uses are numbered: those by cells first, rank by rank.
+/// A use of a face, by a cell or by the boundary. All uses are numbered: uses by cells first, rank by rank.
 struct Uses {
     std::vector<index> cellStarts; ///< [ranks + 1]
     index boundaryFirst;           ///< number of this rank's first use by the boundary

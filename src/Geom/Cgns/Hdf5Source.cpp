@@ -105,8 +105,8 @@ Storage storageOf(hid_t dataset, index bytes) {
     return layout == H5D_CHUNKED && H5Pget_nfilters(creation.get()) > 0 ? Storage::Compressed : Storage::Plain;
 }
 
-/// HDF5 cannot release all of a damaged file and says so when MPI_Finalize closes it ("infinite loop closing library"):
-/// the reader has told what is wrong with the file, so from then on HDF5 prints nothing. Called after HDF5 has
+/// HDF5 cannot release all of a damaged file and complains when MPI_Finalize closes it ("infinite loop closing
+/// library"): the reader has already reported the file, so HDF5 prints nothing from then on. Called after HDF5 has
 /// initialized itself, hence before it is closed: MPI deletes attributes of MPI_COMM_SELF in reverse order.
 void quietAtEnd() {
     static bool done = false;
@@ -117,7 +117,7 @@ void quietAtEnd() {
     done = true;
 }
 
-/// Closing the file closes what a damaged one leaves open.
+/// Closing the file also closes objects that a damaged file leaves open.
 HdfObject openedFile(const std::string &path) {
     quietAtEnd();
     const HdfObject access(H5Pcreate(H5P_FILE_ACCESS), H5Pclose);
@@ -199,7 +199,7 @@ TreeNode Hdf5Source::readNode(const std::string &file, const std::string &path, 
     return node;
 }
 
-/// The names of a group's links, in creation order if the file has it, else by name; nothing if they cannot be listed.
+/// The names of a group's links, in creation order if the file has it, else by name; empty if they cannot be listed.
 ///
 /// HDF5 1.10 crashes on a damaged link while it fills a table of all links: it frees the unfilled part of the table.
 /// Looking up a missing name decodes the links without a table, as does iterating in the file's own order where there

@@ -10,7 +10,7 @@ namespace DNDS::Geom::Cgns {
 
 namespace {
 
-/// The rounded number of the file's version times 1000; 0 if it does not say.
+/// The rounded number of the file's version times 1000; 0 if the file does not state it.
 int versionOf(const TreeNode &root) {
     const TreeNode *node = root.withLabel("CGNSLibraryVersion_t");
     if (node == nullptr || node->reals.size() != 1 || !(node->reals[0] > 0.0 && node->reals[0] < 100.0))

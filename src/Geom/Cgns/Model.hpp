@@ -40,7 +40,7 @@ enum class SectionKind : unsigned char {
     Stream,      ///< a section of an older file: elements of any length, each preceded by its type or length
     Structured,  ///< the cells of a structured zone
     FromParents, ///< the polyhedra of a zone that has only faces with parents
-    OfCells,     ///< faces that have no nodes of their own: each names a cell, and which of its faces it is
+    OfCells,     ///< faces without nodes of their own: each names a cell and the number of the face in it
     Patch        ///< faces of a structured zone normal to one of its indices
 };
 
@@ -58,7 +58,7 @@ struct Section {
     const TreeNode *parents = nullptr;
     const TreeNode *positions = nullptr; ///< positions of faces in their parents, from value `firstPosition` on
     index firstPosition = 0;
-    bool byParents = false; ///< elements without nodes of their own are those faces of their parents
+    bool byParents = false; ///< elements without nodes of their own are the named faces of their parents
     /// Patch: the index that is constant on its faces, and the first and the last of them, each named by its lowest
     /// corner. Or `corners` lists them (from 1 to `high`), with `shift` added to their index `normal`; -1 until
     /// `findListedDirections` has found it.

@@ -25,7 +25,7 @@ void ModelBuilder::readConnections(int zone) {
     }
 }
 
-/// Fills in what all kinds of connections share. False, with a warning, if the other zone is in another base.
+/// Fills in the common part of all kinds of connections. False, with a warning, if the other zone is in another base.
 bool ModelBuilder::startConnection(const TreeNode &node, int zone, Connection &connection) {
     const std::string where = text(zone, "connection", node.name);
     connection.name = node.name;

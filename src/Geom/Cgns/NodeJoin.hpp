@@ -25,11 +25,11 @@ NodeBlock readNodes(CommunicatorView comm, const Model &model, NodeSource &sourc
 /// Finds nodes to merge and numbers the remaining ones. Collective. Adds to `warnings`.
 ///
 /// Faces are joined corner by corner, each with the nearest of the other face. All nodes of a chain of pairs become the
-/// one with the lowest number: labels propagate until none changes, as many rounds as chains are long.
+/// node with the lowest number: labels propagate until none changes, as many rounds as chains are long.
 void joinNodes(CommunicatorContext &context, const Model &model, const Elements &elements, const JoinPairs &pairs,
                const CgnsOptions &options, NodeBlock &nodes, std::vector<std::string> &warnings);
 
-/// Translates numbers of the file to those after joining; only if `joined`. Collective.
+/// Translates numbers of the file to the numbers after joining; only if `joined`. Collective.
 void renumberNodes(CommunicatorContext &context, const NodeBlock &block, std::span<index> nodes);
 
 } // namespace DNDS::Geom::Cgns

@@ -12,8 +12,8 @@
 
 namespace DNDS::Geom::Cgns {
 
-/// A file open for reading, and those it links to. All functions are Local: ranks read independently, so that no rank
-/// waits for another that found a damaged part.
+/// A file open for reading, and the files to which it links. All functions are Local: ranks read independently, so that
+/// no rank waits for another that found a damaged part.
 class NodeSource {
   public:
     NodeSource() = default;
@@ -21,7 +21,7 @@ class NodeSource {
     NodeSource &operator=(const NodeSource &) = delete;
     virtual ~NodeSource() = default;
 
-    /// All wanted nodes, those of solutions if `withSolutions`, links followed. Throws DataError if the file is damaged
+    /// All wanted nodes, with solutions if `withSolutions`, links followed. Throws DataError if the file is damaged
     /// or links form a cycle.
     virtual TreeNode readTree(bool withSolutions) = 0;
     /// Values `first` to `first + values.size()` of a node's data, counted through all its dimensions. Integers of both

@@ -72,7 +72,7 @@ class ElementReader {
     void makePatch(const Section &section, const Range &part);
 
     std::vector<index> offsetsOf(const Section &section, const Range &part);
-    /// The type and the number of nodes that the first word of an element of a MIXED section stands for.
+    /// The type and the number of nodes that the first word of an element of a MIXED section encodes.
     std::pair<ElementType, index> mixedType(const Section &section, index id, index code) const;
     void appendElement(const Section &section, index id, ElementType type, std::span<const index> numbers);
     index nodeOf(const Section &section, index id, index number) const;
@@ -104,7 +104,7 @@ void ElementReader::readPart(std::size_t k, const Range &part) {
             return makeStructured(section, part);
         case SectionKind::Patch:
             return makePatch(section, part);
-        default: // polyhedra of parents, faces of cells: nothing to read yet
+        default: // polyhedra of parents, faces of cells: read later
             run_.types.insert(run_.types.end(), static_cast<std::size_t>(part.size()), section.type);
             run_.starts.insert(run_.starts.end(), static_cast<std::size_t>(part.size()), run_.starts.back());
         }
@@ -155,7 +155,7 @@ void ElementReader::readFixed(const Section &section, const Range &part) {
     std::size_t kept = before;
     for (index e = 0; e < part.size(); e++) {
         const auto own = nodes.subspan(static_cast<std::size_t>(e * width), static_cast<std::size_t>(width));
-        // Some programs write zeros where parents say which face an element is.
+        // Some programs write zeros for nodes if the parents already identify the face.
         if (!section.byParents || std::any_of(own.begin(), own.end(), [](index node) { return node != 0; }))
             for (const index number : own)
                 run_.nodes[kept++] = nodeOf(section, section.firstId + part.begin + e, number);

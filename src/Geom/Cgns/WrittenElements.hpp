@@ -11,7 +11,7 @@
 
 namespace DNDS::Geom::Detail {
 
-/// A section of elements: those of one type, MIXED, NGON_n or NFACE_n.
+/// A section of elements: of one type, MIXED, NGON_n or NFACE_n.
 struct WrittenSection {
     std::string name;
     ElementType type = ElementType::Mixed;

@@ -37,7 +37,7 @@ class MeshFile {
     index size_ = 0;
 };
 
-/// Text of a file as a message shows it: at most 40 characters, those that cannot be printed as '?'.
+/// A file's text as shown in messages: at most 40 characters, with '?' for unprintable ones.
 std::string shown(std::string_view text);
 
 /// A position in a file where a line begins, and the line's number (from 1; 0 if lines are not counted).

@@ -13,17 +13,17 @@ namespace DNDS::Geom::Detail {
 
 struct GmshElement {
     ElementType type;
-    /// Node `k` of the CGNS standard is Gmsh's node `order[k]`; empty where both agree.
+    /// Node `k` of the CGNS standard is Gmsh's node `order[k]`; empty if both agree.
     std::span<const std::uint8_t> order;
 };
 
 /// The element type for a Gmsh number; null unless linear or second-order. Local, O(1).
 const GmshElement *gmshElement(long long number) noexcept;
 
-/// A Gmsh number with what it stands for, if that is of higher order: "21 (triangles of order 3)". Local.
+/// A Gmsh number with its meaning, if that is of higher order: "21 (triangles of order 3)". Local.
 std::string gmshTypeText(long long number);
 
-/// Why a type is refused, and what to do.
+/// The reason why a type is refused, and advice.
 inline constexpr std::string_view onlySecondOrder =
     "only linear and second-order types are; save the mesh with Mesh.ElementOrder = 1 or 2";
 

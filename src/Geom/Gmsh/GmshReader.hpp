@@ -17,7 +17,7 @@ namespace DNDS::Geom {
 /// "entity_<tag>". Faces on curves or surfaces that $Periodic connects by a rotation and translation are marked as
 /// sides of a connection instead; a link whose sides have no elements of their own is left out with a warning. A mesh
 /// of the plane z = 0 has two physical dimensions. In files that Gmsh has partitioned, faces belong to the groups of
-/// the curve or surface that was divided, or to those of its parts if it has none; faces between parts are no patches.
+/// the curve or surface that was divided, or of its parts if it has none; faces between parts are in no patch.
 ///
 /// Rank 0 scans the file once for the positions of its parts; then every rank reads its share of nodes and elements.
 /// Memory in proportion to the share. Node tags may be any numbers; unused nodes are kept.

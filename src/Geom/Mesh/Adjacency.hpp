@@ -18,7 +18,7 @@ using LocalAdjacency = ArrayAdjacency<NonUniformSize, NonUniformSize, LocalIndex
 /// Two local numbers per row.
 using LocalPairs = ArrayAdjacency<2, 2, LocalIndex>;
 
-/// A local number for "none": the mesh ends here.
+/// The local number for "none", at the boundary of the mesh.
 inline constexpr LocalIndex noEntity = -1;
 /// A local number for an entity that exists, but of which this rank has no copy.
 inline constexpr LocalIndex notLocal = -2;

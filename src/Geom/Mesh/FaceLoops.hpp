@@ -31,8 +31,8 @@ void forEachFaceOf(const MeshView &mesh, index cell, Visit &&visit) {
 ///         residual(second) += flow;                  // rows of ghosts are given up: their owners compute the same
 ///     });
 ///
-/// The faces of an own cell come in the local order, which depends on the number of ranks, and so may the last bits of
-/// sums over them. Loops over `cellFaces` have the order of the file. Both sides of a periodic boundary are visited:
+/// The faces of an own cell are visited in local order, which depends on the number of ranks, and so may the last bits
+/// of sums over them. Loops over `cellFaces` have the order of the file. Both sides of a periodic boundary are visited:
 /// once for each own cell, the other cell is an image.
 template <class Visit>
 void forEachInnerFace(const MeshView &mesh, Visit &&visit) {

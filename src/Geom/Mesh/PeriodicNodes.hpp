@@ -8,7 +8,7 @@
 
 namespace DNDS::Geom {
 
-/// [nodes] the local cells around each node's position, in file order: those of `mesh.nodeCells`, and those with
+/// [nodes] the local cells around each node's position, in file order: the row of `mesh.nodeCells`, and the cells with
 /// another node at the same position because of a periodic image. Local. O(entries of nodeCells + sort of cells).
 ///
 /// Equal to `nodeCells` away from periodic boundaries. At an edge where two directions are periodic it has the cells of

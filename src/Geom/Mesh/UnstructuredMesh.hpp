@@ -48,9 +48,9 @@ struct MeshEntities {
 
     /// Owned entities and ghosts. Local, O(1).
     index size() const noexcept { return owned + ghosts; }
-    /// Global numbers and owners. Local. Throws StateError where there is no pattern.
+    /// Global numbers and owners. Local. Throws StateError if there is no pattern.
     const GhostMapping &mapping() const { return *builtPattern().mapping(); }
-    /// `*pattern`. Throws StateError where there is none. Local.
+    /// `*pattern`. Throws StateError if there is none. Local.
     const ExchangePattern &builtPattern() const {
         DNDS_CHECK(pattern != nullptr, StateError, "this mesh was not built by buildMesh, or was moved from");
         return *pattern;

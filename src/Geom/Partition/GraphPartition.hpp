@@ -48,8 +48,8 @@ struct PartitionQuality {
 
 /// Measures any assignment of vertices to parts, `part` being [own vertices]. Collective. O(parts) memory on every
 /// rank, and a message to each rank with neighbours of this rank's vertices. Throws IndexError on all ranks for a part
-/// outside [0, parts) or a neighbour that is no vertex, ArgumentError if `part` has not one entry per vertex or `parts`
-/// differs between ranks.
+/// outside [0, parts) or a neighbour that is not a vertex, ArgumentError if `part` does not have one entry per vertex
+/// or `parts` differs between ranks.
 PartitionQuality partitionQuality(CommunicatorView comm, const DistributedGraph &graph, std::span<const int> part,
                                   int parts);
 

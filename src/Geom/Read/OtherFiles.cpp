@@ -35,7 +35,7 @@ std::string_view nextLine(std::string_view &text, char comment = '\0') {
     return {};
 }
 
-/// The numbers of a line; nothing if it has anything else.
+/// The numbers of a line; nothing if it holds anything else.
 std::optional<std::vector<double>> numbersOf(std::string_view line) {
     std::vector<double> numbers;
     while (!line.empty()) {

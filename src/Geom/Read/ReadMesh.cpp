@@ -18,7 +18,7 @@ namespace {
 
 using namespace std::string_view_literals;
 
-constexpr std::size_t lookedAt = 1 << 16; // comments may come first
+constexpr std::size_t lookedAt = 1 << 16; // room for leading comments
 
 /// SU2 has no magic number: the first word outside comments is a keyword with '='. Programs put keywords of their own
 /// before the mesh's.
@@ -82,7 +82,7 @@ MeshFormat meshFormatOf(std::string_view firstBytes) {
     const std::size_t begin = firstBytes.find_first_not_of(" \t\r\n");
     if (begin != std::string_view::npos && firstBytes[begin] == '$' && begin + 1 < firstBytes.size() &&
         std::isalpha(static_cast<unsigned char>(firstBytes[begin + 1])) != 0)
-        return MeshFormat::Gmsh; // comments may come before $MeshFormat
+        return MeshFormat::Gmsh; // comments may precede $MeshFormat
     return looksLikeSu2(firstBytes) ? MeshFormat::Su2 : MeshFormat::Unknown;
 }
 

@@ -79,7 +79,7 @@ MigratedCells migrateCells(CommunicatorContext &context, CellRecords &&cells, st
                 words[0] = keys[i];
                 writeCellRecord(cells, static_cast<index>(i), words + 1);
             });
-        CellRecords kept; // only what marks need is kept
+        CellRecords kept; // keeps only what marks need
         kept.marks = std::move(cells.marks);
         cells = std::move(kept);
         received = sparseExchange(context, outgoing);

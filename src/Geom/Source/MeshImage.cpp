@@ -58,8 +58,8 @@ RigidMotion motionOf(const PeriodicTransform &transform) {
 }
 
 std::array<real, 3> anglesOf(const std::array<real, 9> &matrix) {
-    // If the rotation about y is a right angle, those about x and z turn about one axis, and nearly so around it: the
-    // one about x is what remains after the other is undone, however inaccurate that one is.
+    // If the rotation about y is a right angle, the other two turn about one axis, and nearly so around it: the angle
+    // about x is what remains after undoing the one about z, however inaccurate that is.
     const real z = std::atan2(matrix[3], matrix[0]);
     const real y = std::atan2(-matrix[6], std::hypot(matrix[0], matrix[3]));
     const real x = std::atan2(std::sin(z) * matrix[2] - std::cos(z) * matrix[5],

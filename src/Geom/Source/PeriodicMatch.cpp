@@ -58,7 +58,7 @@ class Boxes {
     int ranks_;
 };
 
-/// For each corner of `face` the node of `other` at the same place; empty if some corner has none.
+/// For each corner of `face`, the node of `other` at the same place; empty if a corner has no such node.
 std::vector<index> matchCorners(const PeriodicFace &face, const PeriodicFace &other, real &offset) {
     std::vector<index> matched;
     offset = 0;
@@ -79,8 +79,8 @@ std::vector<index> matchCorners(const PeriodicFace &face, const PeriodicFace &ot
     return matched;
 }
 
-/// Second sides that this rank received, by box, and within a box along the direction in which those of a connection
-/// spread most: many faces of a plane have one x.
+/// Second sides that this rank received, sorted by box, and within a box along the direction of the connection's
+/// largest extent, because many faces of a plane share one x.
 class Candidates {
   public:
     Candidates(const RankLists &lists, const Boxes &boxes) {

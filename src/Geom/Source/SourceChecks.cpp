@@ -78,7 +78,7 @@ void checkMark(const SourceMesh &source, index mark) {
                source.origin, mark, source.patches.size(), source.periodic.size());
 }
 
-/// Throws unless each rank's block begins where that of the rank before ends. Collective.
+/// Throws unless each rank's block begins at the end of the previous rank's block. Collective.
 void checkRanges(CommunicatorView comm, const SourceMesh &source, index first, index count, index total,
                  const char *what) {
     const auto mapping = GlobalMapping::create(comm, count);
@@ -192,7 +192,7 @@ class CellGeometry {
         });
         return (1.0 / count) * sum;
     }
-    /// A length squared or cubed to compare a cell's measure with.
+    /// A length squared or cubed, with which a cell's measure is compared.
     real size(index cell, int dimension) {
         Point low = (*this)(firstNode(cell));
         Point high = low;

@@ -22,7 +22,7 @@ struct VtkCells {
     std::vector<index> polyhedronOffsets; ///< [cells]
 
     /// Adds a cell with its nodes in the order of the CGNS standard; a polyhedron as the number of corners and the
-    /// corners of each of its faces. Local. Throws ArgumentError for a polyhedron that is none.
+    /// corners of each of its faces. Local. Throws ArgumentError for an invalid polyhedron.
     void add(ElementType type, std::span<const index> nodes);
 };
 

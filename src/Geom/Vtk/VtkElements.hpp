@@ -11,7 +11,7 @@ namespace DNDS::Geom {
 
 struct VtkElement {
     std::uint8_t type; ///< VTK's number
-    /// VTK's node `k` is node `order[k]` of the CGNS standard; empty where both agree.
+    /// VTK's node `k` is node `order[k]` of the CGNS standard; empty if both agree.
     std::span<const std::uint8_t> order;
 };
 

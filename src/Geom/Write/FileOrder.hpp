@@ -16,8 +16,8 @@ namespace DNDS::Geom {
 
 enum class UnusedNodes : unsigned char { LeftOut, Kept };
 
-/// A mesh in the order of its file, cut into blocks of nearly equal size, one per rank. All blocks together do not
-/// depend on the partition or the number of ranks, except where they are cut.
+/// A mesh in the order of its file, cut into blocks of nearly equal size, one per rank. Apart from the cuts, the blocks
+/// do not depend on the partition or the number of ranks.
 ///
 /// Memory is in proportion to a rank's part of the mesh and its block. All functions but `mesh` and `comm` are
 /// Collective.

@@ -8,7 +8,7 @@
 namespace DNDS::Geom {
 
 /// The first `cells` local cells, by local node numbers: `mesh.cells.owned` of them, or `mesh.cells.size()` with
-/// ghosts. Points are `mesh.coordinates`. Local. Throws ArgumentError where there are fewer cells.
+/// ghosts. Points are `mesh.coordinates`. Local. Throws ArgumentError if there are fewer cells.
 VtkCells vtkCells(const UnstructuredMesh &mesh, index cells);
 
 } // namespace DNDS::Geom
