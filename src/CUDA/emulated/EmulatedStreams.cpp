@@ -254,6 +254,8 @@ void EmulatedStreams::launch(const GraphImpl &graph, StreamHandle stream) {
 // ---------------------------------------------------------------------------------------------------------------------
 // The threads
 
+// Streams are queues; an entry may run if it is the first of its queue and the event that it waits for has been
+// recorded. Any such entry is chosen, so programs that rely on more order than they ask for fail sooner or later.
 StreamImpl *EmulatedStreams::chooseRunnable() {
     std::vector<StreamImpl *> runnable;
     for (StreamImpl *stream : streams_) {

@@ -45,6 +45,8 @@ void *MemoryPool::tryAllocate(std::size_t bytes, std::size_t alignment) {
     return allocateIn(slab, bytes, alignment);
 }
 
+// First fit over the slabs, then a new slab; only if the device is out of memory, waits for freed ranges and frees
+// unused slabs. Invariant: a range is handed out only after the fence of its last use has passed.
 void *MemoryPool::allocate(std::size_t bytes, std::size_t alignment) {
     takeBackPassed();
     if (void *pointer = tryAllocate(bytes, alignment))

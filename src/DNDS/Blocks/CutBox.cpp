@@ -131,6 +131,8 @@ std::array<std::uint64_t, maxBlockDims> curveKey(const IndexVector &cell, int di
 
 } // namespace
 
+// Tries all factorizations of the number of free parts over the dimensions, which are few, and takes the cheapest. If
+// no factorization fits the box, tries one part less; a single part always fits, so the search ends.
 PartsChoice chooseParts(const Box &cells, const std::array<bool, maxBlockDims> &periodic, int ranks,
                         const CutOptions &options) {
     DNDS_CHECK(ranks >= 1, ArgumentError, "a box cannot be cut for {} ranks", ranks);

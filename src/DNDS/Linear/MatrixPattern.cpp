@@ -36,6 +36,8 @@ std::shared_ptr<const MatrixPattern> MatrixPattern::create(std::string name,
     });
 }
 
+// O(entries): `lastSeen` marks the row in which a column was met last, so that repetitions are found without a search
+// and without clearing marks between rows. Invariant: entries keep the order of the list, the diagonal first.
 void MatrixPattern::addOwnedRows(const Neighbours &neighbours) {
     const index locals = rows() + unknowns_->sonSize();
     DNDS_CHECK(neighbours.size() >= rows(), LayoutError, "'{}' lists the neighbours of {} rows, but there are {}",

@@ -22,6 +22,8 @@ struct SortKey {
 };
 
 /// Sorts a list that consists of a few ascending runs, in O(n log runs).
+/// Method: natural two-way merge sort (Knuth, The Art of Computer Programming 3, section 5.2.4), with a plain sort for
+/// too many runs.
 void sortRuns(std::vector<SortKey> &list) {
     std::vector<std::ptrdiff_t> ends{0};
     for (auto at = list.begin(); at != list.end();) {

@@ -167,6 +167,9 @@ RankLists exchangePlaced(CommunicatorContext &context, const NodeBlock &block, c
     return sparseExchange(context, outbox.take());
 }
 
+// Spatial hashing: bins are 64 tolerances wide, and a node is sent to every bin that its ball touches, mostly one.
+// Invariant: two nodes within the tolerance meet in the bin of either. In a bin, a node is joined to the first kept
+// one; O(nodes) on average, one sparse exchange.
 void addCoincident(CommunicatorContext &context, const Model &model, const NodeBlock &block, const Box &box,
                    real tolerance, std::vector<NodePair> &pairs) {
     const real binSize = std::max({64.0 * tolerance, 1e-12 * box.longest(), std::numeric_limits<real>::min()});

@@ -91,6 +91,8 @@ std::vector<int> SourceClusters::parts(int ranks) const {
     return ranksOf;
 }
 
+// Cuts the Hilbert curve through the cells' centres into pieces of equal numbers of cells. Invariant: centres are
+// summed in file order, so that keys, and with them the clusters, are the same to the bit on any number of ranks.
 SourceClusters cutClusters(CommunicatorView comm, const SourceMesh &source, index cellsPerCluster) {
     return failTogether(comm, [&] {
         requireSameSettings(comm, "cutClusters", [&] {

@@ -19,6 +19,9 @@ std::uint64_t hashOfNumber(index number) {
 
 } // namespace
 
+// Adds hashes of entities, so that the sum does not depend on their order or owner: a multiset hash by addition (Clarke
+// and others, Incremental multiset hash functions, ASIACRYPT 2003), here without cryptographic strength. O(cells +
+// nodes).
 std::uint64_t fingerprint(const UnstructuredMesh &mesh) {
     std::uint64_t sum = 0; // of hashes: independent of the order
     const auto cellNodes = mesh.cellNodes.view();

@@ -12,7 +12,8 @@ namespace DNDS::Geom {
 
 namespace {
 
-/// Nodes at the same position form a set, represented by its least node.
+/// Nodes at the same position form a set, represented by its least node. Method: union-find with path halving (Tarjan
+/// and van Leeuwen, Worst-case analysis of set union algorithms, Journal of the ACM 31, 1984).
 class SamePlace {
   public:
     explicit SamePlace(index nodes) : parent_(toSize(nodes)) { std::iota(parent_.begin(), parent_.end(), 0); }
@@ -81,6 +82,8 @@ void sortByNumber(std::vector<LocalIndex> &entities, std::span<const index> numb
 
 } // namespace
 
+// Sorts by image first, then by number with a stable radix sort: O(cells) for each 11 bits of the largest number.
+// Invariant: copies of a cell follow each other in an order that all ranks share.
 std::vector<LocalIndex> cellsInFileOrder(const UnstructuredMesh &mesh) {
     // Ranks number images in the order of discovery, but all describe them by the same steps.
     std::vector<int> byImage(mesh.images.size());
@@ -100,6 +103,8 @@ std::vector<LocalIndex> cellsInFileOrder(const UnstructuredMesh &mesh) {
     return order;
 }
 
+// Joins the nodes of the two sides of each periodic face by union-find, then merges the rows of each set in file order.
+// O(entries) plus the sorts of rows. Invariant: nodes of one place get equal rows.
 LocalAdjacency nodeCellsAcrossPeriodic(const UnstructuredMesh &mesh) {
     SamePlace places(mesh.nodes.size());
     for (index f = 0; f < mesh.faces.size(); f++) {
