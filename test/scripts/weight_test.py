@@ -33,7 +33,8 @@ class Comments(unittest.TestCase):
     def test_lines_and_numbers(self):
         code, comments = weight.split('int a; // one\n/* two\nthree */\nauto s = "// no";\nint n = 1\'000; // four\n')
         self.assertEqual([number for number, _ in comments], [1, 2, 3, 5])
-        self.assertEqual([line.strip() for line in code.split("\n")], ["int a;", "", "", 'auto s = "";', "int n = 1'000;", ""])
+        lines = [line.strip() for line in code.split("\n")]
+        self.assertEqual(lines, ["int a;", "", "", 'auto s = "";', "int n = 1'000;", ""])
 
 
 if __name__ == "__main__":
