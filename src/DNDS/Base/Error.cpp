@@ -44,8 +44,8 @@ std::string decorate(ErrorKind kind, std::string_view message, const SourceLocat
 
 std::string_view errorKindName(ErrorKind kind) {
     static constexpr std::array<std::string_view, 11> names{
-        "ArgumentError", "IndexError",  "LayoutError", "StateError", "StaleError",
-        "DataError",     "MemoryError", "MpiError",    "PeerError",  "NotBuiltError", "RevokedError"};
+        "ArgumentError", "IndexError", "LayoutError", "StateError",    "StaleError",  "DataError",
+        "MemoryError",   "MpiError",   "PeerError",   "NotBuiltError", "RevokedError"};
     return names.at(static_cast<std::size_t>(kind));
 }
 

@@ -7,9 +7,9 @@
 #include "DNDS/Exchange/ExchangeCounts.hpp"
 #include "DNDS/Exchange/MessagePlan.hpp"
 #include "DNDS/Exchange/PushedRows.hpp"
+#include "DNDS/Mpi/ProgressEngine.hpp"
 #include "DNDS/Storage/HostDeviceBuffer.hpp"
 #include "DNDS/Transport/ExchangeStream.hpp"
-#include "DNDS/Mpi/ProgressEngine.hpp"
 
 #include <exception>
 #include <optional>

@@ -3,10 +3,10 @@
 #include "DNDS/Base/ContentHash.hpp"
 #include "DNDS/Base/Environment.hpp"
 #include "DNDS/Exchange/ExchangePattern.hpp"
-#include "DNDS/Mpi/NodeTopology.hpp"
 #include "DNDS/Mpi/Backoff.hpp"
-#include "DNDS/Transport/PeerFailure.hpp"
+#include "DNDS/Mpi/NodeTopology.hpp"
 #include "DNDS/Mpi/ProgressEngine.hpp"
+#include "DNDS/Transport/PeerFailure.hpp"
 
 #include <algorithm>
 #include <string>

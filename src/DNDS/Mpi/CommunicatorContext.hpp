@@ -30,8 +30,8 @@ struct Channel {
     int tag = 0;
 };
 
-/// An object whose parts on the ranks of a communicator talk to each other, and go on after a recovery. Enlisted with the
-/// context by whoever owns it, from the end of its collective construction on.
+/// An object whose parts on the ranks of a communicator talk to each other, and go on after a recovery. Enlisted with
+/// the context by whoever owns it, from the end of its collective construction on.
 class Recoverable {
   public:
     Recoverable() = default;
@@ -99,9 +99,9 @@ class CommunicatorContext : public std::enable_shared_from_this<CommunicatorCont
     /// out.
     Channel nextChannel();
 
-    /// Runs `body`, a running call: start, wait, put, iterate. What it throws revokes the communicator, so that no other
-    /// rank waits for this one; `call` and `name` ("the pull of", "u") are what the others are told. Throws RevokedError
-    /// instead where it is revoked already. Local. Costs one load.
+    /// Runs `body`, a running call: start, wait, put, iterate. What it throws revokes the communicator, so that no
+    /// other rank waits for this one; `call` and `name` ("the pull of", "u") are what the others are told. Throws
+    /// RevokedError instead where it is revoked already. Local. Costs one load.
     template <class Body>
     decltype(auto) running(std::string_view call, std::string_view name, Body &&body,
                            SourceLocation where = SourceLocation::current()) {
@@ -221,7 +221,7 @@ class CommunicatorContext : public std::enable_shared_from_this<CommunicatorCont
 
     bool servesThreads_; ///< whether MPI does
     std::recursive_mutex settingUp_;
-    std::vector<Communicator> owned_; ///< for collectives, and channels until the first recovery
+    std::vector<Communicator> owned_;    ///< for collectives, and channels until the first recovery
     std::vector<Communicator> channels_; ///< since then, in the place of `owned_`
     std::vector<MPI_Comm> before_;       ///< during a recovery: the channels' communicators before
     Revocation revocation_;

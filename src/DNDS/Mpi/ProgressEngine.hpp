@@ -13,9 +13,9 @@
 
 namespace DNDS {
 
-/// What this thread has under way and its peers may need, such as an exchange whose rows it has to write. Ranks may wait
-/// for things in different orders, so whoever waits calls `progressAll` for everything that its thread has begun. What
-/// one thread began may end on another. Local.
+/// What this thread has under way and its peers may need, such as an exchange whose rows it has to write. Ranks may
+/// wait for things in different orders, so whoever waits calls `progressAll` for everything that its thread has begun.
+/// What one thread began may end on another. Local.
 class ProgressEngine {
   public:
     ProgressEngine() = default;

@@ -21,9 +21,7 @@ std::shared_ptr<CommunicatorContext> contextOf(const CommunicatorView &comm) {
 
 } // namespace
 
-void revoke(CommunicatorView comm, std::string_view why) {
-    contextOf(comm)->revocation().revoke("the program", why);
-}
+void revoke(CommunicatorView comm, std::string_view why) { contextOf(comm)->revocation().revoke("the program", why); }
 
 void revoke(CommunicatorView comm, const std::exception_ptr &why) {
     DNDS_CHECK(why != nullptr, ArgumentError, "there is no exception to tell the other ranks of");
@@ -93,7 +91,8 @@ bool CommunicatorContext::settleAll() noexcept {
     return settled;
 }
 
-/// As a barrier of MPI, but one that sees ranks that have ended, and, where it discards, takes what arrives on channels.
+/// As a barrier of MPI, but one that sees ranks that have ended, and, where it discards, takes what arrives on
+/// channels.
 void CommunicatorContext::meet(std::string_view what, bool discards) {
     MPI_Request request = MPI_REQUEST_NULL;
     checkMpi(MPI_Ibarrier(view_.handle(), &request), "MPI_Ibarrier");

@@ -9,10 +9,10 @@
 
 namespace DNDS {
 
-/// Stops all ranks of `comm`: they throw RevokedError, which names this rank and says `why`, where they wait for others or
-/// make their next call. DNDS does so itself when one of its running calls throws; a program does it for errors of its
-/// own that only one rank sees. Does nothing where a rank has failed before, or there is only one. Local, does not wait.
-/// Throws StateError where nothing of DNDS uses `comm`.
+/// Stops all ranks of `comm`: they throw RevokedError, which names this rank and says `why`, where they wait for others
+/// or make their next call. DNDS does so itself when one of its running calls throws; a program does it for errors of
+/// its own that only one rank sees. Does nothing where a rank has failed before, or there is only one. Local, does not
+/// wait. Throws StateError where nothing of DNDS uses `comm`.
 void revoke(CommunicatorView comm, std::string_view why);
 /// The same for an exception, which must not be null.
 void revoke(CommunicatorView comm, const std::exception_ptr &why);

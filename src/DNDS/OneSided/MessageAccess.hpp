@@ -2,10 +2,10 @@
 /// @brief Memory of ranks on other nodes: puts and gets by MPI or by the owner, atomic operations by the owner.
 #pragma once
 
+#include "DNDS/Mpi/ProgressEngine.hpp"
 #include "DNDS/Mpi/RmaWindow.hpp"
 #include "DNDS/OneSided/FarAccess.hpp"
 #include "DNDS/OneSided/PeerWaits.hpp"
-#include "DNDS/Mpi/ProgressEngine.hpp"
 
 #include <atomic>
 #include <cstddef>

@@ -3,11 +3,11 @@
 #pragma once
 
 #include "DNDS/Base/Environment.hpp"
-#include "DNDS/Mpi/NodeTopology.hpp"
-#include "DNDS/OneSided/ProxyView.hpp"
 #include "DNDS/Mpi/Backoff.hpp"
-#include "DNDS/Transport/PeerFailure.hpp"
+#include "DNDS/Mpi/NodeTopology.hpp"
 #include "DNDS/Mpi/ProgressEngine.hpp"
+#include "DNDS/OneSided/ProxyView.hpp"
+#include "DNDS/Transport/PeerFailure.hpp"
 
 #include <atomic>
 #include <cstdint>

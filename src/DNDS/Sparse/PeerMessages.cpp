@@ -1,10 +1,10 @@
 #include "DNDS/Sparse/PeerMessages.hpp"
 
 #include "DNDS/Base/Environment.hpp"
+#include "DNDS/Mpi/Backoff.hpp"
 #include "DNDS/Mpi/NodeTopology.hpp"
 #include "DNDS/Sparse/MatchedMessage.hpp"
 #include "DNDS/Sparse/NodeMailbox.hpp"
-#include "DNDS/Mpi/Backoff.hpp"
 #include "DNDS/Transport/PeerFailure.hpp"
 
 #include <algorithm>

@@ -1,10 +1,10 @@
 #include "DNDS/Base/Environment.hpp"
+#include "DNDS/Mpi/Backoff.hpp"
 #include "DNDS/Mpi/NodeTopology.hpp"
+#include "DNDS/Mpi/ProgressEngine.hpp"
 #include "DNDS/Task/DeviceRunner.hpp"
 #include "DNDS/Task/HostRunner.hpp"
-#include "DNDS/Mpi/Backoff.hpp"
 #include "DNDS/Transport/PeerFailure.hpp"
-#include "DNDS/Mpi/ProgressEngine.hpp"
 
 #include <algorithm>
 

@@ -3,10 +3,10 @@
 #pragma once
 
 #include "DNDS/Base/Error.hpp"
+#include "DNDS/Mpi/Backoff.hpp"
 #include "DNDS/Mpi/NodeTopology.hpp"
 #include "DNDS/Mpi/RequestSet.hpp"
 #include "DNDS/Mpi/Whereabouts.hpp"
-#include "DNDS/Mpi/Backoff.hpp"
 #include "DNDS/Transport/TransportDescriptor.hpp"
 
 #include <exception>

@@ -1,7 +1,7 @@
 #include "DNDS/Transport/RefusedMessages.hpp"
 
-#include "DNDS/Mpi/Datatype.hpp"
 #include "DNDS/Mpi/Backoff.hpp"
+#include "DNDS/Mpi/Datatype.hpp"
 #include "DNDS/Mpi/ProgressEngine.hpp"
 
 #include <new>

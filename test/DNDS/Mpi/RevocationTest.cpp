@@ -21,7 +21,8 @@ using Clock = std::chrono::steady_clock;
 /// A duplicate, so that tests leave MPI_COMM_WORLD as it is.
 class RevocationTest : public ::testing::Test {
   protected:
-    RevocationTest() : owner_(Communicator::duplicate(MPI_COMM_WORLD)), context_(CommunicatorContext::of(owner_.view())) {}
+    RevocationTest()
+        : owner_(Communicator::duplicate(MPI_COMM_WORLD)), context_(CommunicatorContext::of(owner_.view())) {}
 
     CommunicatorView comm() const { return owner_.view(); }
     int rank() const { return comm().rank(); }
@@ -57,8 +58,8 @@ TEST_F(RevocationTest, AFailureOnAnyRankEndsTheWaitsOfAllAndRecoverGoesOn) {
                 ADD_FAILURE() << "the wait ended";
             } catch (const RevokedError &error) {
                 EXPECT_EQ(error.failedRank(), failing);
-                expectContains(error.what(), fmt::format("rank {} failed in step 'flow': negative pressure (DataError)",
-                                                         failing));
+                expectContains(error.what(),
+                               fmt::format("rank {} failed in step 'flow': negative pressure (DataError)", failing));
                 expectContains(error.what(), "recover");
             }
         }
