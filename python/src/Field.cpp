@@ -44,8 +44,7 @@ void Field::finishGhosts() {
 Exchanger::Member Field::exchangeMember() const {
     Exchanger::Member mine{pair_->member(), flight_};
     if (rows_ == RowKind::Fixed)
-        mine.rows.rehostSon = nullptr; // it follows the owned rows, if possible in memory that peers can write
-    return mine;
+        return mine;
 }
 
 void Field::setGhosts(std::span<const index> globalRows) {

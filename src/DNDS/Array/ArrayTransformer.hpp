@@ -199,7 +199,6 @@ class ArrayTransformer : public TransformerCore {
                 if (unwritten) // set-up takes them for writing; pulls report themselves
                     watch->keep();
             },
-            [son = son_](const HostMemoryResource &memory) { son->rehost(memory); },
             [father = father_, son = son_] {
                 return father->valid(MemorySpace::Device) && son->valid(MemorySpace::Device);
             },

@@ -94,7 +94,7 @@ std::vector<rowsize> TransformerCore::pullRowSizes(std::vector<rowsize> fatherSi
         return ExchangeRequest{
             pattern_,
             {ExchangeMember{"row sizes", [&](auto, auto, RowLayout &into) { describe(fatherSizes, into); },
-                            [&](auto, auto, RowLayout &into) { describe(sonSizes, into); }, nullptr, nullptr, nullptr,
+                            [&](auto, auto, RowLayout &into) { describe(sonSizes, into); }, nullptr, nullptr,
                             nullptr}}};
     };
     once(pattern_->context(), Direction::Pull, std::ref(request), {.space = ExchangeSpace::Host}, PushOp::Replace,

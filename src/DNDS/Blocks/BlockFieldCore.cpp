@@ -15,7 +15,6 @@ ExchangeMember BlockFieldCore::member() const {
     return {.name = std::string(data_->label()),
             .father = layout,
             .son = layout,
-            .rehostSon = [array = data_](const HostMemoryResource &memory) { array->rehost(memory); },
             .onDevice = [array = data_] { return array->valid(MemorySpace::Device); },
             .pattern = nullptr};
 }

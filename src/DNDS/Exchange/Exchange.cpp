@@ -2,70 +2,37 @@
 
 #include "DNDS/Exchange/ExchangeState.hpp"
 #include "DNDS/Exchange/PathReport.hpp"
-#include "DNDS/Mpi/Backoff.hpp"
 #include "DNDS/Mpi/NodeTopology.hpp"
+#include "DNDS/Mpi/Wait.hpp"
 
 #include <algorithm>
 #include <utility>
 
 namespace DNDS {
 
-namespace {
-
-/// Tells all peers and takes what they send, so that none of them waits for this rank.
-void refuseAll(std::span<const std::unique_ptr<Transport>> transports) noexcept {
-    // In reverse, because messages may have to wait for memory: the ranks of the node are told first.
-    for (auto transport = transports.rbegin(); transport != transports.rend(); ++transport) {
-        try {
-            (*transport)->refuse();
-        } catch (...) { // the reason for refusing is on its way to the caller already
-            continue;
-        }
-    }
-}
-
-} // namespace
-
 Exchange::~Exchange() {
-    if (!mpiActive())
+    if (!state_ || !mpiActive()) // moved into a context that is gone, or nobody may ask MPI
         return;
-    const bool moving = state_->inFlight || state_->broken || state_->refused;
+    const std::shared_ptr<CommunicatorContext> context = state_->context;
     const bool mayCall = mayCallMpi(state_->maker);
-    if (!moving && mayCall)
-        return;
-    State *const state = state_.get();
-    if (state->inFlight && state->maker == std::this_thread::get_id())
-        state->tellFailed(direction_);
-    state->kept = std::move(state_); // leaks where the rest fails, rather than to free what MPI still uses
-    const auto finished = [state] { return allCompleted(state->transports); };
-    try {
-        if (!mayCall) { // not even to free requests: a thread that may does all of it
-            pattern_->context().leave(nullptr, [state, finished, told = !moving]() mutable {
-                state->engine.end();
-                if (finished()) {
-                    const auto last = std::move(state->kept);
-                    return true;
-                }
-                if (!std::exchange(told, true))
-                    state->abandon();
-                return false;
-            });
-            return;
-        }
-        state->engine.end();
-        if (!finished()) { // what could not be moved is given up like the rest, and peers are told
-            state->abandon();
-            if (direction_ == Direction::Pull)
-                state->moveSonsAway(pattern_->context().node().arena);
-            pattern_->context().park(state->kept, finished);
-        }
-    } catch (...) { // no memory
-        return;
+    if (inFlight() && context->alive()) {
+        context->revocation().revoke(directionName(direction_),
+                                     fmt::format("it destroyed the exchange of '{}' in flight", label()));
+        if (state_->maker == std::this_thread::get_id())
+            state_->tellFailed(direction_);
     }
-    const auto last = std::move(state->kept);
+    state_->engine.end();
+    context->delist(*state_);
+    const auto settled = [state = state_.get()] { return state->settle(); };
+    if (state_->exposed())
+        context->keepUntilRecovery(state_);
+    if (!mayCall) // not even to free requests
+        context->leave(state_, settled);
+    else if (!state_->settle())
+        context->park(state_, settled);
 }
 
-bool Exchange::inFlight() const noexcept { return state_->inFlight; }
+bool Exchange::inFlight() const noexcept { return state_->stage == State::Stage::InFlight; }
 
 std::uint64_t Exchange::starts() const noexcept { return state_->starts; }
 
@@ -109,17 +76,10 @@ void Exchange::requireCommunicator() const {
                label());
 }
 
-void Exchange::requireStartable() const {
-    requireCommunicator();
-    DNDS_CHECK(!state_->inFlight, StateError, "the exchange of '{}' is already started: wait for it first", label());
-    DNDS_CHECK(!state_->broken, StateError, "the exchange of '{}' lost a peer: destroy it", label());
-}
-
 void Exchange::requireStarted() const {
-    DNDS_CHECK(state_->inFlight, StateError,
+    DNDS_CHECK(inFlight(), StateError,
                "wait for '{0}' without start: call startPersistent{1} (of a bare exchange, start) before each wait",
                label(), direction_ == Direction::Pull ? "Pull" : "Push");
-    requireCommunicator(); // where it is gone the exchange stays in flight, and its memory is kept
 }
 
 ThreadUse::Scope Exchange::enter() const {
@@ -127,21 +87,18 @@ ThreadUse::Scope Exchange::enter() const {
                             [this] { return fmt::format("the {} of '{}'", directionName(direction_), label()); });
 }
 
-void Exchange::refuse() {
-    const ThreadUse::Scope use = enter();
-    requireStartable();
-    state_->refused = true;
-    refuseAll(state_->transports);
+template <class Body>
+decltype(auto) Exchange::running(std::string_view pull, std::string_view push, Body &&body) {
+    const ThreadUse::Scope use = enter(); // another thread's use of it goes on
+    requireCommunicator();
+    return state_->context->running(direction_ == Direction::Pull ? pull : push, label(), std::forward<Body>(body));
 }
 
 void Exchange::start(Device::StreamHandle producer) {
-    State &state = *state_;
-    const ThreadUse::Scope use = enter();
-    requireStartable();
-    const double begin = state.counts ? monotonicSeconds() : 0.0;
-    state.failure = nullptr;
-    state.lost = false;
-    try {
+    running("the start of the pull of", "the start of the push of", [&] {
+        State &state = *state_;
+        DNDS_CHECK(!inFlight(), StateError, "the exchange of '{}' is already started: wait for it first", label());
+        const double begin = state.counts ? monotonicSeconds() : 0.0;
         DNDS_CHECK(!state.stream || !Device::isCapturing(producer) || capturable(), StateError,
                    "the exchange of '{}' cannot be started on a stream whose work is captured for a graph", label());
         rebindChanged();
@@ -149,38 +106,21 @@ void Exchange::start(Device::StreamHandle producer) {
             state.hashSent(direction_, state.sent);
         if (state.stream)
             state.stream->follow(producer);
-        if (std::ranges::any_of(state.transports, [](const auto &t) { return t->descriptor().needsProgress; }))
-            state.engine.begin([&state] {
-                for (const auto &transport : state.transports)
-                    if (transport->descriptor().needsProgress)
-                        transport->progress();
-            });
         state.tellPulled(direction_, *pattern_, false);
-    } catch (...) {
-        state.refused = true;
-        refuseAll(state.transports);
-        throw;
-    }
-    state.inFlight = true;
-    ++state.starts;
-    std::size_t started = 0;
-    try {
-        for (; started < state.transports.size(); ++started)
-            state.transports[started]->start();
-    } catch (...) {
-        const std::span transports(state.transports);
-        state.refused = true;
-        state.tellFailed(direction_);
-        refuseAll(transports.subspan(started));
-        state.inFlight = false;
-        state.broken = !allCompleted(transports.first(started)); // then it is served until it is destroyed
-        if (!state.broken)
-            state.engine.end();
-        state.drain();
-        throw;
-    }
-    if (state.counts)
-        state.counts->started(begin);
+        state.stage = State::Stage::InFlight;
+        ++state.starts;
+        try {
+            if (state.needsProgress)
+                state.engine.begin([&state] { static_cast<void>(state.progress()); });
+            for (const auto &transport : state.transports)
+                transport->start();
+        } catch (...) {
+            state.giveUp(direction_);
+            throw;
+        }
+        if (state.counts)
+            state.counts->started(begin);
+    });
 }
 
 void Exchange::rebindChanged() {
@@ -194,13 +134,13 @@ void Exchange::rebindChanged() {
         moved = moved || !sameMemory(state.fathers[m], father) || !sameMemory(state.sons[m], son);
         changed = changed || !sameRows(state.fathers[m], father) || !sameRows(state.sons[m], son);
     }
-    if (changed || !state.bound) [[unlikely]] {
-        state.bound = false;
+    if (changed || state.stage == State::Stage::Unbound) [[unlikely]] {
+        state.stage = State::Stage::Unbound;
         MessagePlan plan = planMessages(*pattern_, direction_, state.fathersNow, state.sonsNow);
         DNDS_CHECK(plan.sameAs(state.plan), StateError,
                    "the row widths of '{}' changed since the exchange was made: call createMPITypes and init again",
                    state.members.front().name);
-        auto plans = splitByTransport(plan, channel_, state.kinds);
+        auto plans = splitByTransport(plan, state.channel, state.kinds);
         for (const auto &transport : state.transports)
             transport->replacePlan(std::move(plans[transport->descriptor().kind]));
         if (state.combine)
@@ -209,27 +149,16 @@ void Exchange::rebindChanged() {
     }
     state.fathers.swap(state.fathersNow);
     state.sons.swap(state.sonsNow);
-    if (moved || changed || !state.bound) [[unlikely]] {
-        state.bound = false;
+    if (moved || state.stage == State::Stage::Unbound) [[unlikely]] {
+        state.stage = State::Stage::Unbound;
         for (const auto &transport : state.transports)
             transport->bind(state.endpoints(direction_));
-        state.bound = true;
+        state.stage = State::Stage::Idle;
     }
 }
 
 void Exchange::wait() {
-    const ThreadUse::Scope use = enter();
     finish();
-    synchronize();
-}
-
-void Exchange::waitAndDrop() {
-    const ThreadUse::Scope use = enter();
-    finish(false);
-    synchronize();
-}
-
-void Exchange::synchronize() {
     if (state_->stream) {
         state_->stream->stream.synchronize();
         state_->releaseArrays();
@@ -237,31 +166,39 @@ void Exchange::synchronize() {
 }
 
 void Exchange::wait(Device::StreamHandle consumer) {
-    const ThreadUse::Scope use = enter();
     finish();
     if (state_->stream)
         state_->stream->precede(consumer);
 }
 
-void Exchange::finish(bool combines) {
+void Exchange::finish() {
+    try {
+        running("the wait for the pull of", "the wait for the push of", [&] { completeEpoch(); });
+    } catch (const RevokedError &) { // perhaps before it was looked at
+        if (inFlight())
+            state_->giveUp(direction_);
+        throw;
+    }
+}
+
+void Exchange::completeEpoch() {
     State &state = *state_;
     requireStarted();
+    const Doing doing(direction_ == Direction::Pull ? "wait for the pull of" : "wait for the push of", label(),
+                      state.starts);
     const double begin = state.counts ? monotonicSeconds() : 0.0;
-    state.inFlight = false;
-    state.engine.end();
     try {
         complete();
         requireUnchanged();
-        if (combines && direction_ == Direction::Push)
+        if (direction_ == Direction::Push)
             combinePushed();
         state.tellPulled(direction_, *pattern_, true);
     } catch (...) {
-        state.tellFailed(direction_);
-        state.drain();
-        if (!state.broken)
-            state.releaseArrays();
+        state.giveUp(direction_);
         throw;
     }
+    state.engine.end();
+    state.stage = State::Stage::Idle;
     if (!state.stream)
         state.releaseArrays();
     if (state.counts)
@@ -269,66 +206,35 @@ void Exchange::finish(bool combines) {
 }
 
 bool Exchange::ready() {
-    const ThreadUse::Scope use = enter();
-    requireStarted();
-    state_->engine.moveHere();
-    return progress();
+    return running("the pull of", "the push of", [&] {
+        requireStarted();
+        State &state = *state_;
+        state.engine.moveHere();
+        if (const std::exception_ptr failure = state.engine.takeFailure())
+            std::rethrow_exception(failure);
+        const bool complete = state.progress();
+        ProgressEngine::progressAll();
+        state.context->progressParked();
+        return complete;
+    });
 }
 
-void Exchange::checkPeers(double secondsWaited) {
-    const ThreadUse::Scope use = enter();
-    requireStarted();
-    state_->engine.moveHere();
-    state_->checkPeers(secondsWaited);
-}
-
-bool Exchange::progress() {
-    State &state = *state_;
-    bool complete = true;
-    for (const auto &transport : state.transports)
-        try {
-            complete = transport->progress() && complete;
-        } catch (const MpiError &) { // nothing can be relied on then
-            state.noteFailure(std::current_exception());
-            state.lost = true;
-        } catch (...) { // told once, and the rest goes on
-            state.noteFailure(std::current_exception());
-            complete = false;
-        }
-    ProgressEngine::progressAll();
-    pattern_->context().progressParked();
-    return complete || state.lost;
+std::string Exchange::awaited() const {
+    for (const auto &transport : state_->transports)
+        if (std::string text = transport->awaited(); !text.empty())
+            return fmt::format("{} of '{}'", text, label());
+    return fmt::format("rows of '{}'", label());
 }
 
 void Exchange::complete() {
     State &state = *state_;
-    const Doing doing(direction_ == Direction::Pull ? "wait for the pull of" : "wait for the push of", label(),
-                      state.starts);
-    const auto &transports = state.transports;
-    // complete all transports, then report the first failure
-    state.noteFailure(state.engine.takeFailure());
-    // Several transports wait together, so that none starves while another one is waited for, also those of other
-    // exchanges.
-    CommunicatorContext &context = pattern_->context();
-    if (transports.size() > 1 || state.stream || state.failure || ProgressEngine::busy() || context.hasParked()) {
-        Backoff backoff(channel_.comm, context.node().crowded);
-        while (!progress()) {
-            backoff.pause();
-            if (backoff.longWait())
-                state.checkPeers(backoff.seconds());
-        }
-    }
-    for (const auto &transport : transports)
-        if (!state.failure || completed(*transport))
-            try {
-                transport->wait();
-            } catch (...) {
-                state.noteFailure(std::current_exception());
-            }
-    if (!state.failure)
-        return;
-    state.broken = !allCompleted(transports);
-    std::rethrow_exception(std::exchange(state.failure, nullptr));
+    if (const std::exception_ptr failure = state.engine.takeFailure())
+        std::rethrow_exception(failure);
+    waitUntil(
+        *state.context, [&] { return state.progress(); }, [&] { return awaited(); },
+        state.looksAtMpi ? Looks::AtMpi : Looks::AtMemory);
+    for (const auto &transport : state.transports)
+        transport->finish();
 }
 
 void Exchange::combinePushed() {

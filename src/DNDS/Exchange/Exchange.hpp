@@ -11,6 +11,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace DNDS {
@@ -27,8 +28,6 @@ struct ExchangeMember {
     std::string name;
     std::function<void(MemorySpace, Access, RowLayout &into)> father;
     std::function<void(MemorySpace, Access, RowLayout &into)> son;
-    /// Moves the son to other memory, after an exchange was destroyed in flight; optional.
-    std::function<void(const HostMemoryResource &)> rehostSon;
     /// Whether father and son are current on the device; without it they never are.
     std::function<bool()> onDevice;
     /// The pattern that the array has now, so that another mapping is noticed; without it, that of the exchange. An
@@ -55,14 +54,14 @@ struct ExchangeRequest {
 ///
 /// Any number of exchanges may be in flight, started in different orders on different ranks. An array that was swapped
 /// or re-allocated with the same rows is bound anew at the next start; one whose rows or mapping changed makes start
-/// throw StateError there and wait throw PeerError on its peers, so that nobody is left waiting. Destroying an exchange
-/// in flight keeps the memory in use until the communicator is freed. A pull's sons on the host move to other memory
-/// then (views of them have to be taken anew), so that rows which come late change nothing.
+/// throw StateError. What start, wait or ready throws on one rank revokes the communicator: the others throw
+/// RevokedError, and `recover` goes on (docs/errors.md). So does destroying an exchange in flight, which keeps the
+/// memory in use until then: rows that come late change ghosts, and nothing else.
 ///
 /// Between start and wait the source must not be written and the destination not be used. What moves is what was bound
 /// at start: wait throws StateError on a rank whose arrays were resized, swapped or moved meanwhile, or written on the
 /// other side (host, device), and where the program or the library is built with DNDS_DEBUG_CHECKS also one whose sent
-/// host rows were written. It throws when all is complete, and its peers do not hear of it.
+/// host rows were written. It throws when all is complete.
 ///
 /// Where MPI grants MPI_THREAD_MULTIPLE, several threads may each use an exchange; else one thread at a time uses
 /// exchanges. Using one beside another thread throws StateError where it is noticed. Any thread may destroy one that no
@@ -102,35 +101,25 @@ class Exchange {
     /// Begins; does not wait for peers. Local. On the device: `producer` is the stream that last wrote what is sent and
     /// last used what arrives (null: the default stream), not one that is captured for a graph unless `capturable()`.
     /// Throws StateError when already started, or when an array changed its rows; StaleError when the copy that this
-    /// exchange moves is not the current one; MemoryError; what the device reports. Peers are told, and it can be
-    /// started again, except where the device failed after some rows had left: then the exchange has to be destroyed.
-    /// Peers are not told by an exchange that was started already, has lost a peer, or whose communicator was freed.
+    /// exchange moves is not the current one; MemoryError; what the device reports; RevokedError. Nothing has to be
+    /// waited for then. StateError where the communicator was freed.
     void start(Device::StreamHandle producer = nullptr);
     /// Completes what `start` began: afterwards the host may use the rows, and so may all streams. Ghosts keep what was
     /// pushed, or are zero if that was asked for; where it throws they may be either. Throws StateError without start,
-    /// when arrays changed since (see above), or when the communicator was freed (the exchange can only be destroyed
-    /// then); PeerError when a peer could not take part (after a pull the rows of the others are there; a push then
-    /// changes no owned row of this rank), DataError when pushed padded rows have other sizes than their owner's; what
-    /// the device reports.
+    /// or when arrays changed since (see above); RevokedError when another rank has failed, after which ghosts are
+    /// stale and owned rows are what they were, after a push too; PeerError when the process of a rank has ended, or
+    /// after DNDS_WAIT_TIMEOUT; DataError when pushed padded rows have other sizes than their owner's; what the device
+    /// reports. Afterwards it is no longer in flight. StateError where the communicator was freed: then it stays so.
     void wait();
     /// The same for the device, but kernels may still run when it returns: `consumer` waits for them, the host does
     /// not.
     void wait(Device::StreamHandle consumer);
-    /// As `wait`, but after a push the owned rows stay as they are, and ghosts keep what was pushed: for who gives up
-    /// what the rows are for.
-    void waitAndDrop();
-    /// Whether `wait` would return, or throw, without waiting for peers; lets this and the thread's other exchanges go
-    /// on, as `wait` does. For those who wait for several things at once. Local, does not wait. What has failed is told
-    /// by `wait`. Throws StateError without start, or when the communicator was freed.
+    /// Whether `wait` would return without waiting for peers; lets this and the thread's other exchanges go on, as
+    /// `wait` does. For programs that wait for several things at once; `Waiting` pauses between looks. Local, does not
+    /// wait. Throws as `wait`.
     bool ready();
-    /// For those who call `ready` for a long time: now and then (`Backoff::longWait`) looks whether the peers that are
-    /// waited for are alive, and gives up after DNDS_WAIT_TIMEOUT. Then `ready` is true, and `wait` throws PeerError.
-    /// Local; costs a system call a peer. Throws as `ready`.
-    void checkPeers(double secondsWaited);
-    /// This rank takes no part in the next epoch: what peers wait for throws PeerError, as when `start` throws here,
-    /// and this rank's rows stay as they are. It can be started afterwards. Local. Throws StateError in flight, when it
-    /// has lost a peer, or when the communicator was freed.
-    void refuse();
+    /// Whom it waits for, as the end of "waited for": "rank 3 to send rows of 'u'". Local; in flight.
+    std::string awaited() const;
     bool inFlight() const noexcept;
     /// How often it was started. Local.
     std::uint64_t starts() const noexcept;
@@ -165,13 +154,12 @@ class Exchange {
     void connect(const CommunicatorView &comm);
     /// Finds the arrays again and tells the transports where they are now. Local. Throws where rows have changed.
     void rebindChanged();
-    /// Lets everything go on; whether there is nothing to wait for any more.
-    bool progress();
+    template <class Body>
+    decltype(auto) running(std::string_view pull, std::string_view push, Body &&body);
     void complete();
-    void finish(bool combines = true);
-    void synchronize();
+    void completeEpoch();
+    void finish();
     void requireCommunicator() const;
-    void requireStartable() const;
     void requireStarted() const;
     const std::string &label() const;
     /// Marks this thread as the user. Throws StateError where another one is.
@@ -184,7 +172,6 @@ class Exchange {
     PushOp op_;
     GhostsAfterPush ghosts_;
     MemorySpace space_ = MemorySpace::Host;
-    Channel channel_;
     std::shared_ptr<State> state_; ///< shared with the context when it is destroyed in flight
     std::vector<PeerPath> paths_;
 };

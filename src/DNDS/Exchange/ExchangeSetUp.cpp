@@ -78,8 +78,8 @@ Exchange::Exchange(CommunicatorContext &context, Direction direction, const std:
 
 Exchange::Exchange(const CommunicatorContext::SetUp &setUp, CommunicatorContext &context, Direction direction,
                    const std::function<ExchangeRequest()> &describe, const ExchangeOptions &options, PushOp op)
-    : direction_(direction), op_(op), ghosts_(direction == Direction::Push ? options.ghosts : GhostsAfterPush::Keep),
-      channel_(context.nextChannel()) { // before anything can fail: ranks stay in step
+    : direction_(direction), op_(op), ghosts_(direction == Direction::Push ? options.ghosts : GhostsAfterPush::Keep) {
+    const Channel channel = context.nextChannel(); // before anything can fail: ranks stay in step
     const std::uint64_t round = context.nextRound();
     announceReport(context);
     const TransportTable &transports = TransportTable::of(context);
@@ -95,6 +95,8 @@ Exchange::Exchange(const CommunicatorContext::SetUp &setUp, CommunicatorContext 
     attempt([&] {
         setUp.requireAlone();
         state_ = std::make_shared<State>();
+        state_->context = context.shared_from_this();
+        state_->channel = channel;
         state_->use = &context.useOf(state_->ownUse);
         ExchangeRequest request = describe();
         (void)contextOf(request.pattern);
@@ -105,7 +107,7 @@ Exchange::Exchange(const CommunicatorContext::SetUp &setUp, CommunicatorContext 
     space_ = agreeOnSpace(context.comm(), failure ? std::span<const ExchangeMember>() : state_->members, wish);
     transports.prepare(context, space_);
     Created created;
-    created.tag = channel_.tag;
+    created.tag = channel.tag;
     attempt([&] {
         DNDS_CHECK(
             ghosts_ == GhostsAfterPush::Keep || op_ == PushOp::Sum, ArgumentError,
@@ -133,13 +135,14 @@ std::uint64_t Exchange::prepare(CommunicatorContext &context, std::uint64_t roun
     for (std::vector<RowLayout> *layouts : {&state.fathers, &state.sons, &state.fathersNow, &state.sonsNow})
         layouts->resize(count);
     std::map<int, TransportChoice> choices;
+    bool sonsInArena = false; // in memory that the ranks of the node share
     const TransportTable &transports = TransportTable::of(context);
     for (const PeerRows *peers : {&pattern_->readers(), &pattern_->owners()})
         for (const int peer : peers->ranks) {
             const TransportChoice choice = transports.choose(context, peer, options.transport, space_);
             state.kinds[peer] = choice.kind;
             choices.emplace(peer, choice);
-            state.sonsInArena = state.sonsInArena || transports.at(choice.kind).destinationsInArena;
+            sonsInArena = sonsInArena || transports.at(choice.kind).destinationsInArena;
         }
     if (space_ == MemorySpace::Device)
         state.stream = std::make_shared<ExchangeStream>();
@@ -151,13 +154,16 @@ std::uint64_t Exchange::prepare(CommunicatorContext &context, std::uint64_t roun
     state.plan = planMessages(*pattern_, direction_, state.fathers, state.sons);
     if (direction_ == Direction::Push)
         for (const std::size_t bytes : state.plan.destinationBytes)
-            state.addStaging(bytes, state.sonsInArena ? HostMemoryResource(context.node().arena) : nullptr);
+            state.addStaging(bytes, sonsInArena ? HostMemoryResource(context.node().arena) : nullptr);
     if (direction_ == Direction::Push && space_ == MemorySpace::Device)
         state.combine = std::make_unique<DeviceCombine>(*pattern_, op_, state.fathers, state.stream->stream);
     if (ghosts_ == GhostsAfterPush::Zero)
         state.zeroing.emplace(*pattern_, state.sons, space_, state.stream ? state.stream->stream.handle() : nullptr);
     state.transports =
-        transports.make(splitByTransport(state.plan, channel_, state.kinds), {context, round, state.stream});
+        transports.make(splitByTransport(state.plan, state.channel, state.kinds), {context, round, state.stream});
+    for (const auto &transport : state.transports)
+        state.needsProgress = state.needsProgress || transport->descriptor().needsProgress;
+    state.looksAtMpi = state.transports.size() == 1 && state.transports.front()->descriptor().looksAtMpi;
     paths_ = pathsOf(*pattern_, direction_, state.plan, choices);
     // A rank without owned rows has no widths of its own, but its ghosts have.
     return signatureOf(pattern_->fatherSize() > 0 ? state.fathers : state.sons, direction_, op_, ghosts_, space_);
@@ -195,6 +201,7 @@ void Exchange::connect(const CommunicatorView &comm) {
             std::rethrow_exception(unconnected);
         for (const auto &transport : state.transports)
             transport->bind(state.endpoints(direction_));
+        state.context->enlist(state);
     });
 }
 

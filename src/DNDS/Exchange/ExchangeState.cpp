@@ -17,17 +17,6 @@ std::uint64_t hashOf(const RowGather &rows, const std::byte *base) {
     return hash.value();
 }
 
-/// Process memory under a name of its own, so that arrays can be moved to it from process memory.
-class OrdinaryMemory final : public std::pmr::memory_resource {
-    void *do_allocate(std::size_t bytes, std::size_t alignment) override {
-        return defaultHostMemory()->allocate(bytes, alignment);
-    }
-    void do_deallocate(void *memory, std::size_t bytes, std::size_t alignment) override {
-        defaultHostMemory()->deallocate(memory, bytes, alignment);
-    }
-    bool do_is_equal(const memory_resource &other) const noexcept override { return this == &other; }
-};
-
 } // namespace
 
 const char *directionName(Direction direction) { return direction == Direction::Pull ? "pull" : "push"; }
@@ -51,19 +40,45 @@ void locateRows(const ExchangePattern &pattern, Direction direction, MemorySpace
                LayoutError, "father and son of '{}' differ in element type, layout or width", member.name);
 }
 
-bool completed(Transport &transport) noexcept {
-    try {
-        return transport.progress();
-    } catch (...) {
-        return false;
-    }
+Exchange::State::~State() {
+    if (context && !inForkedChild()) // where the lock may be another thread's of the parent
+        context->delist(*this);
 }
 
-bool allCompleted(std::span<const std::unique_ptr<Transport>> transports) noexcept {
+bool Exchange::State::settle() noexcept {
+    engine.end();
+    if (stage == Stage::InFlight)
+        stage = Stage::Idle;
+    bool settled = true;
+    for (const auto &transport : transports)
+        settled = transport->settle() && settled;
+    return settled;
+}
+
+void Exchange::State::renew() {
+    channel = context->renewed(channel);
+    stage = Stage::Unbound;
+    for (const auto &transport : transports)
+        transport->renew(*context);
+}
+
+bool Exchange::State::exposed() const noexcept {
+    return std::ranges::any_of(transports, [](const auto &transport) { return transport->exposed(); });
+}
+
+bool Exchange::State::progress() const {
     bool complete = true;
     for (const auto &transport : transports)
-        complete = completed(*transport) && complete;
+        complete = transport->progress() && complete;
     return complete;
+}
+
+void Exchange::State::giveUp(Direction direction) noexcept {
+    engine.end();
+    if (stage == Stage::InFlight)
+        stage = Stage::Idle;
+    tellFailed(direction);
+    drain();
 }
 
 void Exchange::State::addStaging(std::size_t bytes, const HostMemoryResource &memory) {
@@ -79,16 +94,6 @@ void Exchange::State::releaseArrays() {
                 part.hold.reset();
 }
 
-void Exchange::State::checkPeers(double secondsWaited) noexcept {
-    try {
-        for (const auto &transport : transports)
-            transport->checkPeers(secondsWaited);
-    } catch (...) {
-        noteFailure(std::current_exception());
-        lost = true;
-    }
-}
-
 void Exchange::State::drain() const noexcept {
     try {
         if (stream)
@@ -96,26 +101,6 @@ void Exchange::State::drain() const noexcept {
     } catch (...) { // the device is lost: nothing runs there
         return;
     }
-}
-
-void Exchange::State::abandon() noexcept {
-    for (const auto &transport : transports)
-        transport->abandon();
-}
-
-void Exchange::State::moveSonsAway(const HostMemoryResource &arena) const noexcept {
-    if (space != MemorySpace::Host || maker != std::this_thread::get_id())
-        return;
-    for (const ExchangeMember &member : members)
-        try {
-            if (!member.rehostSon)
-                continue;
-            member.rehostSon(std::make_shared<OrdinaryMemory>()); // another one than it has, wherever it is
-            if (sonsInArena)
-                member.rehostSon(arena);
-        } catch (...) { // no memory: then they share it with what comes late, as the documents say
-            return;
-        }
 }
 
 void Exchange::State::tellPulled(Direction direction, const ExchangePattern &pattern, bool arrived) const {

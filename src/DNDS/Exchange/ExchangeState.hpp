@@ -30,13 +30,8 @@ const char *directionName(Direction direction);
 void locateRows(const ExchangePattern &pattern, Direction direction, MemorySpace space, const ExchangeMember &member,
                 RowLayout &father, RowLayout &son);
 
-/// Lets a transport go on; whether it is complete. What fails is not: nobody is there to hear of it.
-bool completed(Transport &transport) noexcept;
-/// Lets all transports go on; whether all of them are complete.
-bool allCompleted(std::span<const std::unique_ptr<Transport>> transports) noexcept;
-
 /// Everything that must stay alive while bytes move.
-struct Exchange::State {
+struct Exchange::State : Recoverable {
     std::vector<ExchangeMember> members;
     std::vector<RowLayout> fathers;
     std::vector<RowLayout> sons;
@@ -53,20 +48,28 @@ struct Exchange::State {
     std::optional<GhostZeroing> zeroing;    ///< pushes that leave zero ghosts
     std::vector<std::unique_ptr<Transport>> transports;
     PeerKinds kinds;
-    bool sonsInArena = false; ///< in memory that the ranks of the node share
     std::thread::id maker = std::this_thread::get_id();
     ThreadUse ownUse;
     ThreadUse *use = &ownUse; ///< or that of the process, where MPI does not serve several threads
     ProgressEngine engine;
-    bool bound = true; ///< false after planning or binding failed half-way
-    bool inFlight = false;
+    enum class Stage : unsigned char {
+        Unbound, ///< transports do not know where arrays are: planning or binding failed half-way, or it was renewed
+        Idle,
+        InFlight
+    };
+    Stage stage = Stage::Idle;
     std::uint64_t starts = 0;
     std::shared_ptr<ExchangeCounts> counts; ///< null while nothing is counted
-    std::exception_ptr failure;             ///< the first one of this epoch, for `wait`
-    bool lost = false;                      ///< nothing can be waited for any more in this epoch
-    bool refused = false;                   ///< some epoch: what peers sent in it may still be under way
-    bool broken = false;                    ///< a peer did not come, or the device failed: bytes may still move
-    std::shared_ptr<State> kept;            ///< itself, while nobody else does
+    bool needsProgress = false;             ///< while this rank waits for something else
+    bool looksAtMpi = false;                ///< `progress` does
+    std::shared_ptr<CommunicatorContext> context;
+    Channel channel;
+
+    ~State() override;
+    bool settle() noexcept override;
+    void renew() override;
+    /// Whether peers may write to destinations in spite of `settle`, until the communicator has recovered.
+    bool exposed() const noexcept;
 
     /// Makes room for the rows of one part that will be pushed to this rank.
     void addStaging(std::size_t bytes, const HostMemoryResource &memory);
@@ -75,21 +78,15 @@ struct Exchange::State {
     /// it is kept until the next start.
     void releaseArrays();
 
-    /// Remembers what was caught, unless something has failed before.
-    void noteFailure(const std::exception_ptr &caught) noexcept { failure = failure ? failure : caught; }
-
-    /// Looks whether the peers that are waited for are alive; see Exchange::checkPeers.
-    void checkPeers(double secondsWaited) noexcept;
-
     /// Waits for what the stream holds, before somebody handles an error: rows of other peers may still be on their
     /// way.
     void drain() const noexcept;
 
-    void abandon() noexcept;
+    /// Lets everything go on; whether all is complete.
+    bool progress() const;
 
-    /// Gives the sons other memory: rows of peers that come late land in that which they had, and which is kept here.
-    /// Not from a thread that the arrays may be in use on another.
-    void moveSonsAway(const HostMemoryResource &arena) const noexcept;
+    /// Ends an epoch that has failed.
+    void giveUp(Direction direction) noexcept;
 
     /// Tells the members of a pull that it has started, or that its rows have arrived.
     void tellPulled(Direction direction, const ExchangePattern &pattern, bool arrived) const;

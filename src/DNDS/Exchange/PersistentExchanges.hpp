@@ -55,7 +55,7 @@ class PersistentExchanges {
     /// rows have changed. On the device it runs after what `producer` holds; see Exchange::start.
     void startPersistentPull(Device::StreamHandle producer = nullptr) { pull().start(producer); }
     /// Completes the pull: the son equals its owners' rows. Throws StateError without start, or when father or son were
-    /// resized or swapped since (see Exchange); PeerError when a peer failed.
+    /// resized or swapped since; RevokedError when another rank has failed. See Exchange.
     void waitPersistentPull() { pull().wait(); }
     /// The same on the device, where what `consumer` gets from now on runs after the pull; see Exchange::wait.
     void waitPersistentPull(Device::StreamHandle consumer) { pull().wait(consumer); }

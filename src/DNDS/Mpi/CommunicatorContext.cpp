@@ -268,6 +268,11 @@ void CommunicatorContext::keep(std::shared_ptr<void> kept) {
     kept_.push_back(std::move(kept));
 }
 
+void CommunicatorContext::keepUntilRecovery(std::shared_ptr<void> kept) {
+    const std::lock_guard lock(parking_);
+    keptUntilRecovery_.push_back(std::move(kept));
+}
+
 CommunicatorContext::ParkedList &CommunicatorContext::forEver() {
     static auto *kept = new ParkedList;
     return *kept;
@@ -297,9 +302,11 @@ void CommunicatorContext::keepForEver() noexcept {
     static std::mutex keeping;
     const std::scoped_lock lock(parking_, keeping);
     forEver().splice(forEver().end(), parked_);
-    for (std::shared_ptr<void> &kept : kept_)
-        forEver().push_back({std::move(kept), {}});
-    kept_.clear();
+    for (std::vector<std::shared_ptr<void>> *kept : {&kept_, &keptUntilRecovery_}) {
+        for (std::shared_ptr<void> &one : *kept)
+            forEver().push_back({std::move(one), {}});
+        kept->clear();
+    }
 }
 
 void CommunicatorContext::release() noexcept {

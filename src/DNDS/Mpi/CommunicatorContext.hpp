@@ -108,6 +108,10 @@ class CommunicatorContext : public std::enable_shared_from_this<CommunicatorCont
         revocation_.requireValid(where);
         try {
             return std::forward<Body>(body)();
+        } catch (const PeerError &) { // seen from here; what that rank has told says more
+            revocation_.requireValid(where);
+            revoke(call, name, std::current_exception());
+            throw;
         } catch (...) {
             revoke(call, name, std::current_exception());
             throw;
@@ -180,6 +184,8 @@ class CommunicatorContext : public std::enable_shared_from_this<CommunicatorCont
 
     /// Keeps memory that other ranks may still read and write until the communicator goes. Local, on any thread.
     void keep(std::shared_ptr<void> kept);
+    /// The same until the communicator has recovered, or goes. Local, on any thread.
+    void keepUntilRecovery(std::shared_ptr<void> kept);
 
     /// Whether something is parked. Local, O(1).
     bool hasParked() const noexcept { return parkedCount_.load(std::memory_order_relaxed) > 0; }
@@ -231,6 +237,7 @@ class CommunicatorContext : public std::enable_shared_from_this<CommunicatorCont
     std::mutex parking_; ///< of `parked_`: exchanges may be destroyed on any thread
     ParkedList parked_;
     std::vector<std::shared_ptr<void>> kept_; ///< under the same lock
+    std::vector<std::shared_ptr<void>> keptUntilRecovery_;
     std::atomic<std::size_t> parkedCount_{0};
     CommunicatorView view_;
     std::unique_ptr<NodeTopology> node_; ///< filled in by `connect`

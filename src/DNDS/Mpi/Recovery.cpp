@@ -130,6 +130,12 @@ void CommunicatorContext::recover() {
     }
     meet("all ranks to give up what is under way", true);
 
+    std::vector<std::shared_ptr<void>> ended;
+    {
+        const std::lock_guard lock(parking_);
+        ended.swap(keptUntilRecovery_);
+    }
+    ended.clear();
     // All ranks are here, and nothing moves. Messages that nobody has taken are left to the communicators before.
     std::vector<Communicator> channels;
     const std::vector<Communicator> &old = channelOwners();

@@ -19,11 +19,13 @@ void RequestSet::startAll() {
         return;
     checkMpi(MPI_Startall(static_cast<int>(requests_.size()), requests_.data()), "MPI_Startall");
     active_ = true;
+    cancelled_ = false;
 }
 
 void RequestSet::start(std::size_t which) {
     checkMpi(MPI_Start(&requests_[which]), "MPI_Start");
     active_ = true;
+    cancelled_ = false;
 }
 
 void RequestSet::waitAll(std::span<MPI_Status> statuses) {
@@ -59,6 +61,24 @@ void RequestSet::check(int code, const char *call, std::span<const MPI_Status> s
             if (status.MPI_ERROR != MPI_SUCCESS && status.MPI_ERROR != MPI_ERR_PENDING)
                 checkMpi(status.MPI_ERROR, call);
     checkMpi(code, call);
+}
+
+void RequestSet::cancelReceives() noexcept {
+    if (!active_ || kind_ != Kind::Receive || std::exchange(cancelled_, true))
+        return;
+    for (MPI_Request &request : requests_)
+        if (request != MPI_REQUEST_NULL)
+            MPI_Cancel(&request); // has no effect on those that are complete
+}
+
+bool settleRequests(RequestSet &receives, RequestSet &sends) noexcept {
+    receives.cancelReceives();
+    try {
+        const bool received = receives.testAll();
+        return sends.testAll() && received;
+    } catch (const Error &) { // of MPI: then it may still use the buffers
+        return false;
+    }
 }
 
 void RequestSet::clear() noexcept {

@@ -47,6 +47,8 @@ class RequestSet {
     bool testAll(std::span<MPI_Status> statuses = {});
     /// Whether one request is complete or was not started. Local.
     bool complete(std::size_t which) const;
+    /// Cancels the receives that are active, without waiting: `testAll` says when they are through. Local.
+    void cancelReceives() noexcept;
     /// Frees all requests.
     void clear() noexcept;
 
@@ -55,7 +57,11 @@ class RequestSet {
 
     Kind kind_;
     bool active_ = false;
+    bool cancelled_ = false; ///< since the last start
     std::vector<MPI_Request> requests_;
 };
+
+/// Cancels active receives, and lets sends go on; whether none is active any more, so that MPI needs no buffer. Local.
+bool settleRequests(RequestSet &receives, RequestSet &sends) noexcept;
 
 } // namespace DNDS

@@ -125,10 +125,8 @@ void Plan::State::refuseRest(std::size_t next) noexcept {
             continue;
         try {
             Exchange &exchange = *exchanges[plan.transfers[operation.what].exchange];
-            if (starts && !exchange.inFlight())
-                exchange.refuse();
-            else if (waits && exchange.inFlight())
-                exchange.waitAndDrop();
+            if (waits && exchange.inFlight())
+                exchange.wait();
         } catch (...) { // what comes first is thrown
             continue;
         }

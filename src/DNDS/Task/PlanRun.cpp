@@ -112,7 +112,7 @@ void Plan::State::wait(const Transfer &transfer, std::optional<Device::StreamHan
     const double begin = MPI_Wtime();
     const double traced = trace != nullptr ? Trace::now() : 0.0;
     Exchange &exchange = *exchanges[transfer.exchange];
-    waitUntil([&] { return exchange.ready(); }, [&](double seconds) { exchange.checkPeers(seconds); });
+    waitUntil([&] { return exchange.ready(); }, [](double /*seconds*/) {});
     stream ? exchange.wait(*stream) : exchange.wait();
     statistics.secondsWaiting += MPI_Wtime() - begin;
     if (trace == nullptr)

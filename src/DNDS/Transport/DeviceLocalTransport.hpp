@@ -20,8 +20,6 @@ class DeviceLocalTransport final : public Transport {
     void bind(const Endpoints &endpoints) override;
     void start() override { copy_.launch(stream_->stream); }
     bool progress() override { return true; }
-    void wait() override {}
-    void refuse() override {}
 
   private:
     void build();

@@ -9,12 +9,8 @@
 namespace DNDS {
 
 DeviceMessageTransport::DeviceMessageTransport(Buffers buffers, TransportPlan plan, const TransportSetup &setup)
-    : buffers_(buffers), plan_(std::move(plan)), stream_(setup.stream), watch_(plan_, setup) {
+    : buffers_(buffers), plan_(std::move(plan)), stream_(setup.stream) {
     build();
-    std::vector<std::size_t> bytes(incoming_.size());
-    for (std::size_t k = 0; k < bytes.size(); ++k)
-        bytes[k] = incoming_.bytes(k);
-    refused_.emplace(plan_, std::move(bytes));
 }
 
 DeviceMessageTransport::~DeviceMessageTransport() {
@@ -87,9 +83,7 @@ void DeviceMessageTransport::bind(const Endpoints &endpoints) {
 }
 
 void DeviceMessageTransport::start() {
-    failure_.clear();
     unpacked_.synchronize(); // of the round before: the messages of this one go to the same buffer
-    // What a device may fail in comes first: nothing has begun then.
     pack_.launch(stream_->stream);
     packed_.record(stream_->stream);
     packing_ = true;
@@ -99,74 +93,39 @@ void DeviceMessageTransport::start() {
 }
 
 bool DeviceMessageTransport::progress() {
-    if (packing_) {
-        bool packed = false;
-        try {
-            packed = packed_.reached();
-        } catch (...) {
-            tellNoRows();
-            throw;
-        }
-        if (packed) {
-            packing_ = false;
-            sends_.startAll();
-        }
+    if (packing_ && packed_.reached()) {
+        packing_ = false;
+        sends_.startAll();
     }
     if (!received_ && receives_.testAll(statuses_)) {
         received_ = true;
-        unpack();
+        unpack_.launch(stream_->stream);
+        unpacked_.record(stream_->stream);
     }
     sent_ = sent_ || (!packing_ && sends_.testAll());
-    return refused_->complete() && received_ && sent_;
+    return received_ && sent_;
 }
 
-void DeviceMessageTransport::tellNoRows() {
+std::string DeviceMessageTransport::awaited() const {
+    for (std::size_t k = 0; !received_ && k < plan_.incoming.size(); ++k)
+        if (!receives_.complete(k))
+            return fmt::format("rank {} to send rows", plan_.incoming[k].peer);
+    for (std::size_t k = 0; !packing_ && !sent_ && k < plan_.outgoing.size(); ++k)
+        if (!sends_.complete(k))
+            return fmt::format("rank {} to take rows", plan_.outgoing[k].peer);
+    return "the device to pack rows";
+}
+
+bool DeviceMessageTransport::settle() noexcept {
     packing_ = false;
-    sent_ = true;
-    refused_->tellPeers();
+    received_ = sent_ = true;
+    return settleRequests(receives_, sends_);
 }
 
-void DeviceMessageTransport::unpack() {
-    // What a peer did not send is left as it is.
-    for (std::size_t k = 0, segment = 0; k < incoming_.size(); ++k) {
-        const ByteCount &size = sizes_[outgoing_.size() + k];
-        const bool sent = !RefusedMessages::isRefusal(statuses_[k], size.count(), size.type());
-        if (!sent)
-            failure_.noteRefused(plan_.incoming[k].peer);
-        for (std::size_t p = 0; p < plan_.incoming[k].parts.size(); ++p, ++segment)
-            unpack_.enable(segment, sent);
-    }
-    unpack_.launch(stream_->stream);
-    unpacked_.record(stream_->stream);
-}
-
-void DeviceMessageTransport::wait() {
-    waitUntilComplete(*this, Backoff(plan_.channel.comm, watch_.crowded()));
-    failure_.throwIfAny();
-}
-
-void DeviceMessageTransport::checkPeers(double secondsWaited) {
-    if (!received_)
-        watch_.check(receives_, plan_.incoming, "send rows", secondsWaited);
-    if (!packing_ && !sent_)
-        watch_.check(sends_, plan_.outgoing, "take rows", secondsWaited);
-}
-
-void DeviceMessageTransport::abandon() noexcept {
-    if (!packing_)
-        return;
-    try {
-        packed_.synchronize(); // this rank's own kernel, which will be through soon: the rows leave
-    } catch (const Error &) {  // of the device: peers are told below
-    }
-    while (packing_)
-        try {
-            progress();
-        } catch (const MpiError &) { // nothing can be sent any more
-            return;
-        } catch (...) { // thrown once
-            continue;
-        }
+void DeviceMessageTransport::renew(const CommunicatorContext &context) {
+    stream_->stream.synchronize();
+    plan_.channel = context.renewed(plan_.channel);
+    build();
 }
 
 namespace {

@@ -6,12 +6,9 @@
 #include "DNDS/Transport/DeviceRowCopy.hpp"
 #include "DNDS/Transport/ExchangeStream.hpp"
 #include "DNDS/Transport/MessageLayout.hpp"
-#include "DNDS/Transport/PeerFailure.hpp"
-#include "DNDS/Transport/RefusedMessages.hpp"
 #include "DNDS/Transport/TransportDescriptor.hpp"
 
 #include <memory>
-#include <optional>
 #include <vector>
 
 namespace DNDS {
@@ -34,10 +31,9 @@ class DeviceMessageTransport final : public Transport {
     void bind(const Endpoints &endpoints) override;
     void start() override;
     bool progress() override;
-    void wait() override;
-    void checkPeers(double secondsWaited) override;
-    void refuse() override { refused_->refuse(); }
-    void abandon() noexcept override;
+    std::string awaited() const override;
+    bool settle() noexcept override;
+    void renew(const CommunicatorContext &context) override;
 
   private:
     /// One buffer for all messages of a direction, where kernels reach it and where MPI does.
@@ -50,14 +46,10 @@ class DeviceMessageTransport final : public Transport {
 
     void build();
     Buffer makeBuffer(std::size_t bytes) const;
-    void unpack();
-    /// Instead of the sends: tells peers that no rows come.
-    void tellNoRows();
 
     Buffers buffers_;
     TransportPlan plan_;
     std::shared_ptr<ExchangeStream> stream_;
-    PeerWatch watch_;
     MessageLayout outgoing_;
     MessageLayout incoming_;
     DeviceRowCopy pack_;
@@ -68,13 +60,11 @@ class DeviceMessageTransport final : public Transport {
     std::vector<MPI_Status> statuses_;
     RequestSet receives_{RequestSet::Kind::Receive};
     RequestSet sends_{RequestSet::Kind::Send};
-    std::optional<RefusedMessages> refused_;
     Device::Event packed_;
     Device::Event unpacked_;
     bool packing_ = false; ///< sends wait for `packed_`
     bool received_ = true; ///< since the last start, and unpacking is queued
     bool sent_ = true;
-    PeerFailure failure_;
 };
 
 TransportDescriptor describeStagedTransport();

@@ -100,7 +100,6 @@ void DevicePeerTransport::giveBack() {
 }
 
 void DevicePeerTransport::start() {
-    failure_.clear();
     read_.synchronize(); // queued in the epoch before; writers need it for the one after this
     giveBack();
     ++epoch_;
@@ -108,14 +107,7 @@ void DevicePeerTransport::start() {
         writer.pending = true;
     reading_ = !writers_.empty();
     packing_ = plan_.outgoing.empty() ? Packing::Done : Packing::WaitingForReaders;
-    try {
-        progress();
-    } catch (...) { // `refuse` comes to this epoch anew
-        --epoch_;
-        packing_ = Packing::Done;
-        reading_ = false;
-        throw;
-    }
+    progress();
 }
 
 bool DevicePeerTransport::progress() {
@@ -130,28 +122,16 @@ void DevicePeerTransport::progressPacking() {
             if (!record->edge.mayPack(epoch_))
                 return;
     }
-    try {
-        if (packing_ == Packing::WaitingForReaders) {
-            copies_[epoch_ % 2].pack.launch(stream_->stream);
-            packed_.record(stream_->stream);
-            packing_ = Packing::Running;
-        }
-        if (packing_ == Packing::Running && packed_.reached()) {
-            for (PeerRecord *record : source_->records())
-                record->edge.packed(epoch_);
-            packing_ = Packing::Done;
-        }
-    } catch (...) {
-        refuseReaders();
-        throw;
+    if (packing_ == Packing::WaitingForReaders) {
+        copies_[epoch_ % 2].pack.launch(stream_->stream);
+        packed_.record(stream_->stream);
+        packing_ = Packing::Running;
     }
-}
-
-void DevicePeerTransport::refuseReaders() {
-    if (source_)
+    if (packing_ == Packing::Running && packed_.reached()) {
         for (PeerRecord *record : source_->records())
-            record->edge.refuse(epoch_);
-    packing_ = Packing::Done;
+            record->edge.packed(epoch_);
+        packing_ = Packing::Done;
+    }
 }
 
 void DevicePeerTransport::progressReading() {
@@ -163,55 +143,35 @@ void DevicePeerTransport::progressReading() {
         if (!writer.pending)
             continue;
         const EdgeState state = writer.record->edge.poll(epoch_);
-        if (state == EdgeState::Waiting) {
-            all = false;
-            continue;
-        }
-        writer.pending = false;
-        writer.arrived = state == EdgeState::Open;
-        if (state == EdgeState::Refused)
-            failure_.noteRefused(plan_.incoming[k].peer);
-        else if (state == EdgeState::Closed)
-            failure_.noteClosed(plan_.incoming[k].peer);
+        DNDS_CHECK(state != EdgeState::Closed, PeerError, "rank {} destroyed its exchange before sending its rows",
+                   plan_.incoming[k].peer);
+        writer.pending = state == EdgeState::Waiting;
+        all = all && !writer.pending;
     }
     if (!all)
         return;
-    DeviceRowCopy &unpack = copies_[epoch_ % 2].unpack;
-    std::size_t segment = 0;
-    for (std::size_t k = 0; k < writers_.size(); ++k)
-        for (std::size_t p = 0; p < plan_.incoming[k].parts.size(); ++p, ++segment)
-            unpack.enable(segment, writers_[k].arrived);
     reading_ = false;
-    unpack.launch(stream_->stream);
+    copies_[epoch_ % 2].unpack.launch(stream_->stream);
     read_.record(stream_->stream);
 }
 
-void DevicePeerTransport::wait() {
-    waitUntilComplete(*this, Backoff(plan_.channel.comm, crowded_));
-    failure_.throwIfAny();
-}
-
-void DevicePeerTransport::refuseEpoch() {
-    try {
-        read_.synchronize();
-    } catch (const Error &) { // the device is lost: nothing reads there any more
-    }
-    giveBack();
-    refuseReaders();
-}
-
-void DevicePeerTransport::abandon() noexcept {
-    // Whoever waits for this rank learns that nothing comes; what peers packed is not read any more.
-    try {
-        if (packing_ == Packing::Running) { // this rank's own kernel, which will be through soon
-            packed_.synchronize();
-            progressPacking();
-        }
-    } catch (const Error &) { // the device is lost
-    }
-    if (packing_ != Packing::Done)
-        refuseReaders();
+bool DevicePeerTransport::settle() noexcept {
+    packing_ = Packing::Done;
     reading_ = false;
+    try {
+        stream_->stream.synchronize(); // kernels that this rank has launched, which wait for nothing
+    } catch (const Error &) {          // the device is lost: nothing runs there any more
+    }
+    return true;
+}
+
+void DevicePeerTransport::renew(const CommunicatorContext & /*context*/) {
+    epoch_ = EpochFlag::initialEpoch;
+    if (source_)
+        for (PeerRecord *record : source_->records())
+            record->edge.renew();
+    for (Writer &writer : writers_)
+        writer.pending = false;
 }
 
 TransportDescriptor DevicePeerTransport::describe() {

@@ -28,8 +28,8 @@ class DevicePeerTransport final : public NodeTransport {
     void bind(const Endpoints &endpoints) override;
     void start() override;
     bool progress() override;
-    void wait() override;
-    void abandon() noexcept override;
+    bool settle() noexcept override;
+    void renew(const CommunicatorContext &context) override;
 
   private:
     /// A rank that this one reads from.
@@ -37,7 +37,6 @@ class DevicePeerTransport final : public NodeTransport {
         PeerRecord *record = nullptr;
         Device::SharedMemory memory;
         bool pending = false;
-        bool arrived = false;
     };
     /// Two launches, one for each buffer.
     struct Copies {
@@ -46,7 +45,6 @@ class DevicePeerTransport final : public NodeTransport {
     };
 
     void lookUpRecords() override;
-    void refuseEpoch() override;
     bool waitsForReader(std::size_t k) const override {
         return packing_ == Packing::WaitingForReaders && !source_->records()[k]->edge.mayPack(epoch_);
     }
@@ -55,10 +53,8 @@ class DevicePeerTransport final : public NodeTransport {
     void build();
     void progressPacking();
     void progressReading();
-    /// Reading of this epoch has run, or is left out: its buffers may be packed anew.
+    /// Reading of this epoch has run: its buffers may be packed anew.
     void giveBack();
-    /// Readers get no rows in this epoch, if they have none yet.
-    void refuseReaders();
     /// Where the second buffer begins behind the first.
     std::size_t secondBuffer() const noexcept { return outgoing_.next(); }
 

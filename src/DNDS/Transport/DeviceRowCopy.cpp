@@ -93,12 +93,6 @@ void DeviceRowCopy::point(std::size_t segment, const std::byte *source, std::byt
     segmentsCurrent_ = false;
 }
 
-void DeviceRowCopy::enable(std::size_t segment, bool enabled) {
-    Plan &plan = plans_.at(segment);
-    segmentsCurrent_ = segmentsCurrent_ && plan.enabled == enabled;
-    plan.enabled = enabled;
-}
-
 std::uint32_t DeviceRowCopy::itemsPerTile(const Plan &plan, std::size_t tileBytes) {
     if (plan.rows.empty())
         return static_cast<std::uint32_t>(std::max<std::size_t>(1, tileBytes / blockBytes));
@@ -156,7 +150,7 @@ void DeviceRowCopy::uploadSegments(Device::StreamHandle stream) {
         segment.destination = plan.destination;
         segment.rows = plan.rows.empty() ? nullptr : reinterpret_cast<const std::uint32_t *>(lists + plan.rowsAt);
         segment.blocks = reinterpret_cast<const Device::CopyBlock *>(lists + plan.blocksAt);
-        segment.items = plan.enabled ? itemsOf(plan) : 0;
+        segment.items = itemsOf(plan);
         segment.firstTile = plan.firstTile;
         segment.itemsPerTile = itemsPerTile(plan, tileBytes_);
         segment.wideStores = plan.destinationSpace == MemorySpace::Host ? 1 : 0;

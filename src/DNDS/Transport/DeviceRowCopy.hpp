@@ -43,13 +43,11 @@ class DeviceRowCopy {
     /// (`MemorySpace::Host`) 16 bytes at a time.
     void point(std::size_t segment, const std::byte *source, std::byte *destination,
                MemorySpace destinationSpace = MemorySpace::Device);
-    /// Leaves a segment out of the launches that follow, or takes it in again.
-    void enable(std::size_t segment, bool enabled);
 
     /// Takes the memory that launches need, so that only a device that fails can make them fail. O(rows) where there
     /// are new segments. Throws MemoryError.
     void prepare(Device::StreamHandle stream);
-    /// Queues all enabled segments as one kernel; nothing where there are no bytes. Prepares where that was not done.
+    /// Queues all segments as one kernel; nothing where there are no bytes. Prepares where that was not done.
     void launch(Device::StreamHandle stream);
 
   private:
@@ -62,7 +60,6 @@ class DeviceRowCopy {
         const std::byte *source = nullptr;
         std::byte *destination = nullptr;
         MemorySpace destinationSpace = MemorySpace::Device;
-        bool enabled = true;
         std::uint64_t rowsAt = 0; ///< where the lists begin in `lists_`
         std::uint64_t blocksAt = 0;
         std::uint64_t firstTile = 0;

@@ -16,8 +16,6 @@ class LocalTransport final : public Transport {
     void bind(const Endpoints &endpoints) override { endpoints_ = endpoints; }
     void start() override;
     bool progress() override { return true; }
-    void wait() override {}
-    void refuse() override {}
 
   private:
     struct Scattered { ///< a part whose destination is several runs

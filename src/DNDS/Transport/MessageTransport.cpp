@@ -1,7 +1,5 @@
 #include "DNDS/Transport/MessageTransport.hpp"
 
-#include "DNDS/Mpi/Backoff.hpp"
-
 #include <algorithm>
 
 namespace DNDS {
@@ -25,17 +23,18 @@ std::size_t countNonEmpty(const Parts &parts, std::size_t &last) {
 
 constexpr std::size_t cacheLine = 64;
 
-std::vector<std::size_t> messageBytes(const TransportPlan &plan) {
-    std::vector<std::size_t> bytes(plan.incoming.size());
-    std::ranges::transform(plan.incoming, bytes.begin(), &Incoming::bytes);
-    return bytes;
-}
-
 } // namespace
 
-MessageTransport::MessageTransport(TransportPlan plan, const TransportSetup &setup)
-    : plan_(std::move(plan)), statuses_(plan_.incoming.size()), refused_(plan_, messageBytes(plan_)),
-      watch_(plan_, setup) {}
+MessageTransport::MessageTransport(TransportPlan plan, const TransportSetup & /*setup*/)
+    : plan_(std::move(plan)), statuses_(plan_.incoming.size()) {}
+
+void MessageTransport::renew(const CommunicatorContext &context) {
+    receives_.clear();
+    sends_.clear();
+    bound_ = {};
+    plan_.channel = context.renewed(plan_.channel);
+    received_ = sent_ = true;
+}
 
 void MessageTransport::bind(const Endpoints &endpoints) {
     // Solvers swap old and new fathers each step: what did not move keeps its requests.
@@ -54,7 +53,6 @@ void MessageTransport::bind(const Endpoints &endpoints) {
 
 void MessageTransport::bindReceives(const Endpoints &endpoints) {
     receives_.clear();
-    expected_.clear();
     sizes_.clear();
     types_.clear();
     sizes_.reserve(plan_.incoming.size());
@@ -63,18 +61,18 @@ void MessageTransport::bindReceives(const Endpoints &endpoints) {
         for (std::size_t p = 0; p < incoming.parts.size(); ++p)
             for (const ByteBlock &run : incoming.parts[p].runs())
                 blocks.push_back({addressOf(endpoints.destinations[p]) + run.offset, run.bytes});
-        void *address = MPI_BOTTOM;
         if (blocks.size() == 1) {
             const ByteCount &size = sizes_.emplace_back(incoming.bytes);
-            expected_.push_back({size.count(), size.type()});
-            address = reinterpret_cast<void *>(blocks.front().offset);
+            addReceive(reinterpret_cast<void *>(blocks.front().offset), size.count(), size.type(), incoming.peer);
         } else {
-            expected_.push_back({1, types_.emplace_back(Datatype::fromBlocks(blocks)).handle()});
+            addReceive(MPI_BOTTOM, 1, types_.emplace_back(Datatype::fromBlocks(blocks)).handle(), incoming.peer);
         }
-        checkMpi(MPI_Recv_init(address, expected_.back().count, expected_.back().type, incoming.peer, plan_.channel.tag,
-                               plan_.channel.comm, receives_.add()),
-                 "MPI_Recv_init");
     }
+}
+
+void MessageTransport::addReceive(void *to, int count, MPI_Datatype type, int peer) {
+    checkMpi(MPI_Recv_init(to, count, type, peer, plan_.channel.tag, plan_.channel.comm, receives_.add()),
+             "MPI_Recv_init");
 }
 
 void MessageTransport::start() {
@@ -87,36 +85,24 @@ void MessageTransport::start() {
 bool MessageTransport::progress() {
     received_ = received_ || receives_.testAll(statuses_);
     sent_ = sent_ || sends_.testAll();
-    // What peers sent in refused epochs came before what they send in this one.
-    return refused_.complete() && received_ && sent_;
+    return received_ && sent_;
 }
 
-void MessageTransport::wait() {
-    // Testing makes MPI work as much as waiting in it would, and peers can be looked after.
-    Backoff backoff(plan_.channel.comm, watch_.crowded());
-    while (!progress()) {
-        backoff.pauseIfCrowded();
-        if (backoff.longWait())
-            checkPeers(backoff.seconds());
-    }
-    for (std::size_t k = 0; k < expected_.size(); ++k)
-        if (RefusedMessages::isRefusal(statuses_[k], expected_[k].count, expected_[k].type)) [[unlikely]]
-            failure_.noteRefused(plan_.incoming[k].peer);
-    failure_.throwIfAny();
-}
-
-void MessageTransport::checkPeers(double secondsWaited) {
-    if (!received_)
-        watch_.check(receives_, plan_.incoming, "send rows", secondsWaited);
-    if (!sent_)
-        watch_.check(sends_, plan_.outgoing, "take rows", secondsWaited);
+std::string MessageTransport::awaited() const {
+    for (std::size_t k = 0; !received_ && k < plan_.incoming.size(); ++k)
+        if (!receives_.complete(k))
+            return fmt::format("rank {} to send rows", plan_.incoming[k].peer);
+    for (std::size_t k = 0; !sent_ && k < plan_.outgoing.size(); ++k)
+        if (!sends_.complete(k))
+            return fmt::format("rank {} to take rows", plan_.outgoing[k].peer);
+    return "rows";
 }
 
 TransportDescriptor PackedTransport::describe() {
     TransportDescriptor transport;
     transport.kind = TransportKind::Packed;
     transport.name = "packed";
-    transport.servesHost = true;
+    transport.servesHost = transport.looksAtMpi = true;
     transport.order = 1;
     transport.preference = 10;
     transport.reach = [](const CommunicatorContext &, int) { return Reach::yes(); };
@@ -183,7 +169,7 @@ TransportDescriptor DatatypeTransport::describe() {
     TransportDescriptor transport;
     transport.kind = TransportKind::Datatype;
     transport.name = "datatype";
-    transport.servesHost = true;
+    transport.servesHost = transport.looksAtMpi = true;
     transport.reach = [](const CommunicatorContext &, int) { return Reach::yes(); };
     transport.make = [](TransportPlan plan, const TransportSetup &setup) {
         return std::make_unique<DatatypeTransport>(std::move(plan), setup);

@@ -1,10 +1,9 @@
 /// @file MessageTransport.hpp
-/// @brief What the transports that send one MPI message a peer have in common: receives, completion, refusal.
+/// @brief The transports that send one MPI message a peer, and what they have in common: receives and completion.
 #pragma once
 
 #include "DNDS/Mpi/RequestSet.hpp"
-#include "DNDS/Transport/PeerFailure.hpp"
-#include "DNDS/Transport/RefusedMessages.hpp"
+#include "DNDS/Transport/Transport.hpp"
 #include "DNDS/Transport/TransportDescriptor.hpp"
 
 namespace DNDS {
@@ -23,9 +22,9 @@ class MessageTransport : public Transport {
     void bind(const Endpoints &endpoints) final;
     void start() final;
     bool progress() final;
-    void wait() final;
-    void checkPeers(double secondsWaited) final;
-    void refuse() final { refused_.refuse(); }
+    std::string awaited() const final;
+    bool settle() noexcept final { return settleRequests(receives_, sends_); }
+    void renew(const CommunicatorContext &context) final;
 
   protected:
     /// Makes `sends` one persistent send a peer of `outgoing()`. Only the sources matter, and they differ from the last
@@ -39,23 +38,15 @@ class MessageTransport : public Transport {
 
   private:
     void bindReceives(const Endpoints &endpoints);
+    void addReceive(void *to, int count, MPI_Datatype type, int peer);
 
     TransportPlan plan_;
     Endpoints bound_; ///< what the requests were made for
-    /// The (count, type) that each receive was made with; a shorter message means that its sender refused.
-    struct Expected {
-        int count;
-        MPI_Datatype type;
-    };
     std::vector<ByteCount> sizes_;
     std::vector<Datatype> types_;
-    std::vector<Expected> expected_;
     std::vector<MPI_Status> statuses_; ///< of the receives
     RequestSet receives_{RequestSet::Kind::Receive};
     RequestSet sends_{RequestSet::Kind::Send};
-    RefusedMessages refused_;
-    PeerWatch watch_;
-    PeerFailure failure_;
     bool received_ = true; ///< since the last start
     bool sent_ = true;
 };

@@ -12,7 +12,7 @@ namespace DNDS {
 /// One directed edge: a writer (who owns the rows) and a reader (whose memory they go to). It lies in the reader's
 /// arena.
 ///
-/// Both sides are at most one epoch apart as long as neither refuses. Each side writes only its own cache lines:
+/// Both sides are at most one epoch apart. Each side writes only its own cache lines:
 ///
 ///     reader: open(e)   "my old ghosts are no longer needed: write"      writer: polls, copies rows, then
 ///     reader: polls     <------------------------------------------      arrive(e) "the rows of epoch e are there"
@@ -35,9 +35,7 @@ class NodeEdge {
     // The reader's side.
 
     /// The writer may overwrite the destination now.
-    void open(std::uint32_t epoch) noexcept { opened_.takePart(epoch); }
-    /// The writer is to skip this epoch.
-    void refuseToRead(std::uint32_t epoch) noexcept { opened_.refuse(epoch); }
+    void open(std::uint32_t epoch) noexcept { opened_.reach(epoch); }
     /// Whether the rows of `epoch` are there, or offered.
     EdgeState pollArrival(std::uint32_t epoch) const noexcept {
         const EdgeState state = arrived_.poll(epoch, writerClosed_);
@@ -57,7 +55,7 @@ class NodeEdge {
     /// Whether the destination may be overwritten for `epoch`.
     EdgeState pollOpening(std::uint32_t epoch) const noexcept { return opened_.poll(epoch, readerClosed_); }
     /// All rows of `epoch` are written.
-    void arrive(std::uint32_t epoch) noexcept { arrived_.takePart(epoch); }
+    void arrive(std::uint32_t epoch) noexcept { arrived_.reach(epoch); }
     /// All rows of `epoch` lie in the writer's memory, which stays as it is until they are taken or withdrawn.
     void offer(std::uint32_t epoch) noexcept {
         // The epoch before is over. If its rows were taken from an offer, `arrived_` has not counted it; counts that
@@ -79,9 +77,14 @@ class NodeEdge {
     bool wasTaken(std::uint32_t epoch) const noexcept {
         return offer_.load(std::memory_order_acquire) == offerWord(epoch, Offer::Taken);
     }
-    /// No rows come in this epoch.
-    void refuseToWrite(std::uint32_t epoch) noexcept { arrived_.refuse(epoch); }
     void closeWriter() noexcept { writerClosed_.store(1, std::memory_order_release); }
+
+    /// While neither side uses it: as it was when it was made.
+    void renew() noexcept {
+        opened_.reach(initialEpoch);
+        arrived_.reach(initialEpoch);
+        offer_.store(0, std::memory_order_release);
+    }
 
     /// Set once the writer will not touch the edge any more; then its memory may be reused.
     const ClosedFlag &writerClosed() const noexcept { return writerClosed_; }

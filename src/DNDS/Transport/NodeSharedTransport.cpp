@@ -149,10 +149,6 @@ bool NodeSharedTransport::placeBoxes(const RowScatter &to, Landing &landing, Pla
 }
 
 void NodeSharedTransport::start() {
-    failure_.clear();
-    // The epoch is counted and told here, so nothing below may throw: what fails for one peer is told to it in this
-    // very epoch, and thrown by `wait`. Otherwise `refuse` would count once more, and ranks would take one step's rows
-    // for another's.
     ++epoch_;
     for (Writer &writer : writers_) {
         writer.record->edge.open(epoch_);
@@ -192,13 +188,8 @@ void NodeSharedTransport::serveOrOffer() {
                 return;
     }
     for (std::size_t k = 0; k < readers_.size(); ++k) {
-        if (!readers_[k].pending)
-            continue;
-        try {
+        if (readers_[k].pending)
             offer(k);
-        } catch (const std::exception &error) {
-            refuseReader(k, reasonOf(error));
-        }
     }
 }
 
@@ -226,12 +217,9 @@ bool NodeSharedTransport::progressReader(std::size_t k) {
         else if (!edge.wasTaken(epoch_))
             return false;
         break;
-    case EdgeState::Refused: // its own error tells why; nothing is missing here
-        edge.withdraw(epoch_);
-        break;
     case EdgeState::Closed:
-        failure_.note(plan_.outgoing[k].peer, "destroyed its exchange before taking this rank's rows");
-        break;
+        throw PeerError(
+            fmt::format("rank {} destroyed its exchange before taking this rank's rows", plan_.outgoing[k].peer));
     }
     reader.pending = false;
     reader.offering = false;
@@ -252,12 +240,8 @@ bool NodeSharedTransport::progressWriter(std::size_t k) {
         if (!takeOffer(k))
             return false;
         break;
-    case EdgeState::Refused:
-        failure_.noteRefused(plan_.incoming[k].peer);
-        break;
     case EdgeState::Closed:
-        failure_.noteClosed(plan_.incoming[k].peer);
-        break;
+        throw PeerError(fmt::format("rank {} destroyed its exchange before sending its rows", plan_.incoming[k].peer));
     }
     writer.pending = false;
     return true;
@@ -283,25 +267,12 @@ void NodeSharedTransport::offer(std::size_t k) {
     reader.offering = true;
 }
 
-void NodeSharedTransport::refuseReader(std::size_t k, std::string_view why) noexcept {
-    readers_[k].record->edge.refuseToWrite(epoch_);
-    readers_[k].pending = false;
-    failure_.note(plan_.outgoing[k].peer, "did not get this rank's rows", why);
-}
-
 bool NodeSharedTransport::takeOffer(std::size_t k) {
     Writer &writer = writers_[k];
+    if (writer.offeredRows == nullptr)
+        writer.offeredRows = arena_->translate(writerRank(k), writer.record->offered);
     if (!writer.record->edge.take(epoch_))
         return false; // the writer found this rank ready and is writing
-    try {
-        if (writer.offeredRows == nullptr)
-            writer.offeredRows = arena_->translate(writerRank(k), writer.record->offered);
-    } catch (const std::exception &error) { // the writer need not wait for that; the next offer tries again
-        writer.record->edge.taken(epoch_);
-        failure_.note(plan_.incoming[k].peer,
-                      "offered rows that this rank cannot reach. The rows from it are not up to date", reasonOf(error));
-        return true;
-    }
     const std::byte *from = writer.offeredRows;
     for (std::size_t p = 0; p < parts_; ++p) {
         const RowScatter &to = plan_.incoming[k].parts[p];
@@ -342,11 +313,7 @@ void NodeSharedTransport::write(std::size_t k) {
     Reader &reader = readers_[k];
     const Outgoing &outgoing = plan_.outgoing[k];
     if (reader.version != reader.record->version) [[unlikely]]
-        try {
-            lookUpPlaces(k);
-        } catch (const std::exception &error) { // the next start tries again
-            return refuseReader(k, reasonOf(error));
-        }
+        lookUpPlaces(k);
 
     const bool timed = reader.streamable >= smallMessage;
     const StoreAutotuner::Way way = timed ? reader.stores.next() : StoreAutotuner::Ordinary;
@@ -371,43 +338,31 @@ void NodeSharedTransport::write(std::size_t k) {
         reader.stores.report(way, std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count());
 }
 
-void NodeSharedTransport::wait() {
-    waitUntilComplete(*this, Backoff(plan_.channel.comm, crowded_));
-    unpackSlots();
-    failure_.throwIfAny();
+bool NodeSharedTransport::settle() noexcept {
+    bool settled = true;
+    for (std::size_t k = 0; k < readers_.size(); ++k) {
+        Reader &reader = readers_[k];
+        if (!reader.pending)
+            continue;
+        // A reader that has begun to take what was offered is copying it.
+        const bool taking = reader.offering && !reader.record->edge.withdraw(epoch_) &&
+                            !reader.record->edge.wasTaken(epoch_) && arena_->alive(readerRank(k));
+        reader.pending = reader.offering = taking;
+        settled = settled && !taking;
+    }
+    return settled;
 }
 
-void NodeSharedTransport::refuseEpoch() {
-    for (Writer &writer : writers_)
-        writer.record->edge.refuseToRead(epoch_);
+bool NodeSharedTransport::exposed() const noexcept { return std::ranges::any_of(writers_, &Writer::pending); }
+
+void NodeSharedTransport::renew(const CommunicatorContext & /*context*/) {
+    epoch_ = EpochFlag::initialEpoch;
     for (Reader &reader : readers_)
-        reader.record->edge.refuseToWrite(epoch_);
-}
-
-void NodeSharedTransport::abandon() noexcept {
-    // Whoever waits for this rank learns that nothing comes; what it writes to this rank goes to memory that is kept.
-    for (std::size_t k = 0; k < readers_.size(); ++k)
-        if (Reader &reader = readers_[k]; reader.pending && reader.record != nullptr) {
-            if (reader.offering)
-                endOffer(k);
-            reader.record->edge.refuseToWrite(epoch_);
-            reader.pending = false;
-        }
-    for (Reader &reader : readers_)
-        if (reader.record != nullptr)
-            std::exchange(reader.record, nullptr)
-                ->edge.closeWriter(); // from then on the reader may use the memory otherwise
-    for (Writer &writer : writers_)
-        writer.record->edge.closeReader();
-}
-
-void NodeSharedTransport::endOffer(std::size_t k) noexcept {
-    Reader &reader = readers_[k];
-    reader.offering = false;
-    if (reader.record->edge.withdraw(epoch_))
-        return;
-    while (!reader.record->edge.wasTaken(epoch_) && arena_->alive(readerRank(k))) // it is copying
-        std::this_thread::yield();
+        reader.pending = reader.offering = false;
+    for (Writer &writer : writers_) {
+        writer.record->edge.renew();
+        writer.pending = writer.arrived = false;
+    }
 }
 
 void NodeSharedTransport::unpackSlots() {

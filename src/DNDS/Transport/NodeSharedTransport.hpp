@@ -11,7 +11,6 @@
 
 #include <cstdint>
 #include <memory>
-#include <string_view>
 #include <vector>
 
 namespace DNDS {
@@ -22,8 +21,8 @@ namespace DNDS {
 ///
 /// Each edge has its own flags (`NodeEdge`). `start` tells writers that old ghosts may go and serves the readers that
 /// are ready already or become so within about the time that a copy takes; for the others it copies the rows to memory
-/// of this rank and offers them. `wait` waits for what this rank reads, and until its own rows are written or taken.
-/// So, once both sides have started, each of them can finish without a further call of the other.
+/// of this rank and offers them. `progress` is true when it has what this rank reads, and until its own rows are
+/// written or taken. So, once both sides have started, each of them can finish without a further call of the other.
 ///
 /// The record of an edge lies in the reader's arena; the reader leaves the note, the writer reads it.
 class NodeSharedTransport final : public NodeTransport {
@@ -38,8 +37,10 @@ class NodeSharedTransport final : public NodeTransport {
     Detour detourFrom(int peer) const override;
     void start() override;
     bool progress() override;
-    void wait() override;
-    void abandon() noexcept override;
+    void finish() override { unpackSlots(); }
+    bool settle() noexcept override;
+    bool exposed() const noexcept override;
+    void renew(const CommunicatorContext &context) override;
 
   private:
     /// Where the rows of a part go, in the reader's arena.
@@ -91,7 +92,6 @@ class NodeSharedTransport final : public NodeTransport {
     };
 
     void lookUpRecords() override;
-    void refuseEpoch() override;
     bool waitsForReader(std::size_t k) const override { return readers_[k].pending; }
     bool waitsForWriter(std::size_t k) const override { return writers_[k].pending; }
 
@@ -105,9 +105,6 @@ class NodeSharedTransport final : public NodeTransport {
     void serveOrOffer();
     void offer(std::size_t reader);
     bool takeOffer(std::size_t writer);
-    /// The reader gets no rows in this epoch; `wait` throws.
-    void refuseReader(std::size_t reader, std::string_view why) noexcept;
-    void endOffer(std::size_t reader) noexcept;
     void unpackSlots();
 
     std::size_t parts_ = 0;

@@ -8,7 +8,7 @@ namespace DNDS {
 
 NodeTransport::NodeTransport(TransportPlan plan, const TransportSetup &setup)
     : plan_(std::move(plan)), arena_(setup.context.node().arena), crowded_(setup.context.node().crowded),
-      round_(setup.round), patience_(setup.patience) {
+      round_(setup.round) {
     DNDS_CHECK(arena_ != nullptr, StateError, "there is no shared memory on this node: {}",
                setup.context.node().whyNoArena);
     const auto rankOf = [&](int peer) { return setup.context.node().nodeRank(peer); };
@@ -38,16 +38,14 @@ std::byte *NodeTransport::lookUpBytes(int nodeRank, int peer) {
     return arena_->translate(nodeRank, *place);
 }
 
-void NodeTransport::checkPeers(double secondsWaited) {
-    const auto check = [&](int peer, int nodeRank, const char *what) {
-        checkPeer(arena_->alive(nodeRank), peer, what, secondsWaited, patience_, arena_.get());
-    };
-    for (std::size_t k = 0; k < plan_.outgoing.size(); ++k)
-        if (waitsForReader(k))
-            check(plan_.outgoing[k].peer, readerRanks_[k], "take rows");
+std::string NodeTransport::awaited() const {
     for (std::size_t k = 0; k < plan_.incoming.size(); ++k)
         if (waitsForWriter(k))
-            check(plan_.incoming[k].peer, writerRanks_[k], "send rows");
+            return fmt::format("rank {} to send rows", plan_.incoming[k].peer);
+    for (std::size_t k = 0; k < plan_.outgoing.size(); ++k)
+        if (waitsForReader(k))
+            return fmt::format("rank {} to take rows", plan_.outgoing[k].peer);
+    return "rows";
 }
 
 } // namespace DNDS

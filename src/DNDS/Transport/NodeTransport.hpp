@@ -1,15 +1,16 @@
 /// @file NodeTransport.hpp
-/// @brief What the transports between ranks of one node have in common: notes, connection, epochs, refusal, peers.
+/// @brief What the transports between ranks of one node have in common: notes, connection, epochs, peers.
 #pragma once
 
 #include "DNDS/Mpi/NodeTopology.hpp"
 #include "DNDS/Transport/EpochFlag.hpp"
-#include "DNDS/Transport/PeerFailure.hpp"
+#include "DNDS/Transport/Transport.hpp"
 #include "DNDS/Transport/TransportDescriptor.hpp"
 
 #include <cstdint>
 #include <exception>
 #include <memory>
+#include <string>
 #include <vector>
 
 namespace DNDS {
@@ -22,11 +23,7 @@ class NodeTransport : public Transport {
         connected_ = true;
         lookUpRecords();
     }
-    void refuse() final {
-        ++epoch_;
-        refuseEpoch();
-    }
-    void checkPeers(double secondsWaited) final;
+    std::string awaited() const final;
 
   protected:
     /// Local. Throws StateError where ranks of this node share no memory.
@@ -34,8 +31,6 @@ class NodeTransport : public Transport {
 
     /// Looks up the record of each peer that has left a note.
     virtual void lookUpRecords() = 0;
-    /// Tells all peers that this rank does not take part in `epoch_`, which has been counted.
-    virtual void refuseEpoch() = 0;
     /// Whether number k of `plan_.outgoing` still has to take rows / of `plan_.incoming` still has to send them.
     virtual bool waitsForReader(std::size_t k) const = 0;
     virtual bool waitsForWriter(std::size_t k) const = 0;
@@ -54,7 +49,7 @@ class NodeTransport : public Transport {
         return reinterpret_cast<Record *>(lookUpBytes(nodeRank, peer));
     }
     /// Calls `function` for each number below `count`; throws the first failure when all have been called: edges to
-    /// the other peers must be known, so that they can be told that this rank is gone.
+    /// the other peers must be known, so that they are closed in the end.
     template <class Function>
     static void forEachOf(std::size_t count, Function &&function) {
         std::exception_ptr failure;
@@ -73,7 +68,6 @@ class NodeTransport : public Transport {
     bool crowded_;
     bool connected_ = false;
     std::uint32_t epoch_ = EpochFlag::initialEpoch;
-    PeerFailure failure_; ///< what to throw once everything is complete
 
   private:
     std::byte *lookUpBytes(int nodeRank, int peer);
@@ -81,7 +75,6 @@ class NodeTransport : public Transport {
     std::vector<int> readerRanks_;
     std::vector<int> writerRanks_;
     std::uint64_t round_;
-    double patience_; ///< seconds to wait for a peer; 0: as long as it lives
 };
 
 } // namespace DNDS

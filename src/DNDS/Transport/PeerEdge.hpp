@@ -29,9 +29,7 @@ class PeerEdge {
     bool mayPack(std::uint32_t epoch) const noexcept {
         return EpochFlag::since(taken_.load(std::memory_order_acquire), epoch - 2) >= 0 || readerIsClosed();
     }
-    void packed(std::uint32_t epoch) noexcept { slots_[epoch % 2].takePart(epoch); }
-    /// What was packed in this buffer before is still there for a reader that is behind.
-    void refuse(std::uint32_t epoch) noexcept { slots_[epoch % 2].refuse(epoch); }
+    void packed(std::uint32_t epoch) noexcept { slots_[epoch % 2].reach(epoch); }
     void closeWriter() noexcept { writerClosed_.store(1, std::memory_order_release); }
     bool readerIsClosed() const noexcept { return readerClosed_.load(std::memory_order_acquire) != 0; }
 
@@ -39,10 +37,17 @@ class PeerEdge {
 
     /// Open: the rows are in the buffer of this epoch.
     EdgeState poll(std::uint32_t epoch) const noexcept { return slots_[epoch % 2].poll(epoch, writerClosed_); }
-    /// The reader's device is done with all epochs up to this one, or skips them.
+    /// The reader's device is done with all epochs up to this one.
     void taken(std::uint32_t epoch) noexcept { taken_.store(epoch, std::memory_order_release); }
     /// The reader will not touch the writer's memory any more.
     void closeReader() noexcept { readerClosed_.store(1, std::memory_order_release); }
+
+    /// While neither side uses it: as it was when it was made.
+    void renew() noexcept {
+        for (EpochFlag &slot : slots_)
+            slot.reach(initialEpoch);
+        taken_.store(initialEpoch, std::memory_order_release);
+    }
 
   private:
     alignas(128) std::array<EpochFlag, 2> slots_; ///< of even and odd epochs

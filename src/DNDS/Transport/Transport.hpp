@@ -61,20 +61,14 @@ struct Detour {
 
 struct TransportDescriptor;
 
-/// Moves the bytes of one exchange to and from some of its peers. Calls alternate: bind, then start, wait, start, wait,
-/// ... A source may be changed after `wait`, a destination may be read after it. `refuse` can stand for start and wait.
+/// Moves the bytes of one exchange to and from some of its peers. Calls alternate: bind, then start, progress until it
+/// is true, finish, start, ... A source may be changed after `finish`, a destination may be read after it.
 ///
-/// Exchanges are started in any order, which may differ between ranks, and a rank may refuse any epoch. Tags and
-/// messages without bytes say both where there are such. A transport without tags, whose messages match by their order
-/// alone (NCCL is one), needs two things more; test/DNDS/Transport/HostHandshake.hpp is an example:
+/// Exchanges are started in any order, which may differ between ranks: tags say what belongs together. A transport
+/// without tags, whose messages match by their order alone (NCCL is one), would have to find an order first.
 ///
-///  * *Refusal.* `start` moves nothing: it tells each peer that this rank takes part, `refuse` that it does not. Rows
-///    move in `progress` once all peers have answered, and only to and from those that take part. As both sides know
-///    both answers, nobody waits for rows that do not come. Such a transport `needsProgress`.
-///  * *Order.* All ranks start the exchanges that use such a transport in the same order; each of them has a serial
-///    number in it (`StartOrder`), which goes with the handshake. Epochs move their rows in that order. A rank that
-///    started another exchange is found out by its number before a row moves: both sides throw StateError and the epoch
-///    is given up as a refused one.
+/// What a call throws revokes the communicator (docs/errors.md), so a transport neither tells peers of failures nor
+/// survives them: `settle` and `renew` are all that it does about them.
 class Transport {
   public:
     Transport() = default;
@@ -94,22 +88,21 @@ class Transport {
     virtual void bind(const Endpoints &endpoints) = 0;
     /// What of the rows from `peer` takes a detour now, since the last `bind`. Local.
     virtual Detour detourFrom(int /*peer*/) const { return {}; }
-    /// Begins to move. Local: does not wait for peers. Where it throws, nothing has begun, and `refuse` has to follow.
+    /// Begins to move. Local: does not wait for peers.
     virtual void start() = 0;
-    /// Moves what can be moved now; true when everything is complete. Local, does not wait. What fails on this rank's
-    /// device is thrown once, after peers were told that their rows will not come, and the rest goes on.
+    /// Moves what can be moved now; true when everything is complete. Local, does not wait.
     virtual bool progress() = 0;
-    /// Completes. Throws PeerError, after everything is complete, when a peer refused to send.
-    virtual void wait() = 0;
-    /// Throws PeerError when a peer that is waited for has ended, or after too many seconds. Local; costs a system
-    /// call.
-    virtual void checkPeers(double /*secondsWaited*/) {}
-    /// Instead of `start` and `wait` on a rank that cannot take part: tells the peers and, until `progress` is true,
-    /// takes what they send without storing it, so that none of them is left waiting. Does not wait for that.
-    virtual void refuse() = 0;
-    /// The exchange is being destroyed in flight: whoever can be told is told; memory in use is kept by the caller.
-    /// Local.
-    virtual void abandon() noexcept {}
+    /// When `progress` was true: what is left to do on this rank, as unpacking. Local.
+    virtual void finish() {}
+    /// Whom `progress` waits for, as the end of "waited for": "rank 3 to send rows". Local.
+    virtual std::string awaited() const { return {}; }
+
+    /// Gives up what is under way. See Recoverable::settle.
+    virtual bool settle() noexcept { return true; }
+    /// Whether peers may write to destinations in spite of `settle`, until the communicator has recovered. Local.
+    virtual bool exposed() const noexcept { return false; }
+    /// Begins anew, on the renewed channel; `bind` follows. See Recoverable::renew.
+    virtual void renew(const CommunicatorContext & /*context*/) {}
 
   private:
     friend class TransportTable;

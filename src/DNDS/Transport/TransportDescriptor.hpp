@@ -33,7 +33,6 @@ struct TransportSetup {
     const CommunicatorContext &context;
     std::uint64_t round = 0;                ///< number of this set-up on the communicator: the same on all ranks
     std::shared_ptr<ExchangeStream> stream; ///< of an exchange of device memory; null for others
-    double patience = 0.0;                  ///< seconds to wait for a peer; 0: as long as its process lives
 };
 
 /// One line of the table of transports (`TransportTable`). A new transport is a class, a function that returns its
@@ -49,8 +48,9 @@ struct TransportDescriptor {
     bool needsProgress = false;
     /// Peers write to destinations that were allocated in the node's shared memory (`NodeArena`).
     bool destinationsInArena = false;
-    /// An exchange starts its transports in ascending order, messages first, as they take longest; and refuses in
-    /// descending order, so that a refusal that may have to wait for memory comes last.
+    /// `progress` looks by calls of MPI, which then makes progress by itself.
+    bool looksAtMpi = false;
+    /// An exchange starts its transports in ascending order, messages first, as they take longest.
     int order = 0;
     /// The usable transport of the highest preference is chosen; 0: only where it is asked for.
     int preference = 0;

@@ -173,8 +173,7 @@ TransportChoice TransportTable::choose(const CommunicatorContext &context, int p
 
 // NOLINTNEXTLINE(performance-unnecessary-value-param): plans are moved from
 std::vector<std::unique_ptr<Transport>> TransportTable::make(std::map<TransportKind, TransportPlan> plans,
-                                                             TransportSetup setup) const {
-    setup.patience = readEnvironment().waitTimeout;
+                                                             const TransportSetup &setup) const {
     std::vector<std::unique_ptr<Transport>> made;
     made.reserve(plans.size());
     for (auto &[kind, plan] : plans) {

@@ -57,10 +57,10 @@ class TransportTable {
     TransportChoice choose(const CommunicatorContext &context, int peer, TransportKind wish,
                            MemorySpace space = MemorySpace::Host) const;
 
-    /// One transport for each plan, in the order in which they are to be started. DNDS_WAIT_TIMEOUT is their patience.
+    /// One transport for each plan, in the order in which they are to be started.
     /// Local. Throws as they do.
     std::vector<std::unique_ptr<Transport>> make(std::map<TransportKind, TransportPlan> plans,
-                                                 TransportSetup setup) const;
+                                                 const TransportSetup &setup) const;
 
   private:
     struct Wish {

@@ -1,4 +1,4 @@
-// Exchanges that are polled instead of waited for, and epochs that ranks take no part in.
+// Exchanges that are polled instead of waited for.
 
 #include "DNDS/Exchange/Exchange.hpp"
 #include "DNDS/Exchange/FieldCase.hpp"
@@ -129,113 +129,6 @@ TEST(ExchangeReady, PolledPushesAddUp) {
             for (index row = 0; row < ringRows; ++row)
                 EXPECT_EQ((*u.father)(row, 1), ringValue<real>(worldRank() * ringRows + row, 1, version) *
                                                    copies[static_cast<std::size_t>(row)]);
-        }
-    });
-}
-
-TEST(ExchangeReady, OutOfTurnItSaysSo) {
-    forEachTransport([](const ExchangeOptions &options) {
-        RealField u = ringField();
-        Exchange pull = exchangeOf(u, Direction::Pull, options);
-        expectContains(messageOf<StateError>([&] { pull.ready(); }), "without start");
-        expectContains(messageOf<StateError>([&] { pull.checkPeers(1.0); }), "without start");
-        fill(u, 1);
-        pull.start();
-        expectContains(messageOf<StateError>([&] { pull.refuse(); }), "already started");
-        pull.checkPeers(1.0); // all are alive, and there is no limit
-        poll(pull);
-        pull.wait();
-        EXPECT_THROW(pull.ready(), StateError);
-        EXPECT_EQ(wrongGhosts(u, 1), 0);
-    });
-}
-
-/// Polls and waits; expects PeerError where one of the ranks that `refuse` gives this rank rows, and right ghosts
-/// elsewhere.
-void expectRefusals(RealField &u, Exchange &pull, int version, const std::function<bool(int)> &refuses) {
-    const Wishes wishes = Wishes::ring();
-    pull.start();
-    poll(pull);
-    for (int rank = 0; rank < worldSize(); ++rank)
-        if (refuses(rank) && wishes.hasReader(rank, worldRank())) {
-            expectContains(messageOf<PeerError>([&] { pull.wait(); }), "could not send its rows");
-            return;
-        }
-    pull.wait();
-    EXPECT_EQ(wrongGhosts(u, version), 0);
-}
-
-void expectStarts(RealField &u, Exchange &pull, int version) {
-    fill(u, version);
-    pull.start();
-    pull.wait();
-    EXPECT_EQ(wrongGhosts(u, version), 0);
-}
-
-TEST(ExchangeRefuse, PeersThrowAndTheNextEpochIsRight) {
-    forEachTransport([](const ExchangeOptions &options) {
-        RealField u = ringField();
-        Exchange pull = exchangeOf(u, Direction::Pull, options);
-        expectStarts(u, pull, 1);
-        for (int bad = 0; bad < worldSize(); ++bad)
-            for (int times = 1; times < 3; ++times) { // epochs in a row
-                SCOPED_TRACE(testing::Message() << "rank " << bad << " refuses " << times << " epochs");
-                for (int epoch = 0; epoch < times; ++epoch) {
-                    if (worldRank() == bad) {
-                        pull.refuse();
-                        EXPECT_EQ(wrongGhosts(u, 1), 0);
-                    } else {
-                        fill(u, 2 + epoch);
-                        expectRefusals(u, pull, 2 + epoch, [&](int rank) { return rank == bad; });
-                    }
-                }
-                expectStarts(u, pull, 10);
-                expectStarts(u, pull, 1);
-            }
-    });
-}
-
-TEST(ExchangeRefuse, OnSomeRanksAndOnAll) {
-    forEachTransport([](const ExchangeOptions &options) {
-        RealField u = ringField();
-        Exchange pull = exchangeOf(u, Direction::Pull, options);
-        for (int version = 1; version < 8; version += 2) {
-            const auto refuses = [&](int rank) { return version > 4 || rank % 2 == 0; };
-            fill(u, version);
-            if (refuses(worldRank()))
-                pull.refuse();
-            else
-                expectRefusals(u, pull, version, refuses);
-            expectStarts(u, pull, version + 1);
-        }
-        pull.refuse(); // and it is destroyed
-    });
-    RealField after = ringField();
-    after.trans.initPersistentPull();
-    expectPullWorks(after, 3);
-}
-
-TEST(ExchangeRefuse, ARefusedPushChangesNoOwnedRow) {
-    const Wishes wishes = Wishes::ring();
-    forEachTransport([&](const ExchangeOptions &options) {
-        RealField u = ringField();
-        fill(u, 1);
-        u.trans.pullOnce(options);
-        Exchange push = exchangeOf(u, Direction::Push, options);
-        for (int bad = 0; bad < worldSize(); ++bad) {
-            const std::uint64_t before = u.father->hash();
-            if (worldRank() == bad) {
-                push.refuse();
-            } else {
-                push.start();
-                poll(push);
-                if (wishes.hasReader(worldRank(), bad))
-                    messageOf<PeerError>([&] { push.wait(); });
-                else
-                    push.wait();
-            }
-            const bool changed = worldRank() != bad && !wishes.hasReader(worldRank(), bad);
-            EXPECT_EQ(u.father->hash() != before, changed);
         }
     });
 }

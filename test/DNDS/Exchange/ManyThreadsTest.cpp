@@ -134,7 +134,7 @@ TEST_F(ManyThreads, DestroyExchangesWhileOthersPull) {
         std::vector<RealField> fields = fieldsFor(2, comm_.view(), options);
         std::vector<RealField> doomed = fieldsFor(20, comm_.view(), options);
         for (std::size_t k = 0; k < doomed.size(); k += 3)
-            doomed[k].trans.startPersistentPull();
+            pull(doomed[k]);
         onThreads(threads, [&](int k) {
             for (std::size_t d = 0; k >= 2 && d < doomed.size(); ++d)
                 if (static_cast<int>(d) % 2 == k - 2)

@@ -254,7 +254,6 @@ ExchangeMember memberOf(const std::shared_ptr<RingArray> &array) {
     return {.name = "block",
             .father = layout,
             .son = layout,
-            .rehostSon = [array](const HostMemoryResource &memory) { array->rehost(memory); },
             .onDevice = [array] { return array->valid(MemorySpace::Device); },
             .pattern = nullptr};
 }

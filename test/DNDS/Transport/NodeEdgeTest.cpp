@@ -186,38 +186,6 @@ TEST(NodeEdge, aSideIsWaitedForUntilItComes) {
     EXPECT_EQ(edge.pollArrival(epoch), EdgeState::Open);
 }
 
-TEST(NodeEdge, refusalIsSeenEvenAfterLaterOnes) {
-    NodeEdge edge;
-    const std::uint32_t epoch = NodeEdge::initialEpoch + 1;
-    edge.refuseToWrite(epoch);
-    EXPECT_EQ(edge.pollArrival(epoch), EdgeState::Refused);
-    edge.refuseToWrite(epoch + 1); // the reader still waits for the first
-    EXPECT_EQ(edge.pollArrival(epoch), EdgeState::Refused);
-    EXPECT_EQ(edge.pollArrival(epoch + 1), EdgeState::Refused);
-    EXPECT_EQ(edge.pollArrival(epoch + 2), EdgeState::Waiting);
-    edge.refuseToRead(epoch);
-    EXPECT_EQ(edge.pollOpening(epoch), EdgeState::Refused);
-    edge.open(epoch + 1);
-    EXPECT_EQ(edge.pollOpening(epoch + 1), EdgeState::Open);
-}
-
-TEST(NodeEdge, whatASideDidBeforeRefusingCounts) {
-    NodeEdge edge;
-    const std::uint32_t epoch = NodeEdge::initialEpoch + 1;
-    edge.arrive(epoch);
-    edge.refuseToWrite(epoch + 1); // the reader has not looked at the first one yet
-    EXPECT_EQ(edge.pollArrival(epoch), EdgeState::Open);
-    edge.refuseToWrite(epoch + 2);
-    EXPECT_EQ(edge.pollArrival(epoch), EdgeState::Open);
-    EXPECT_EQ(edge.pollArrival(epoch + 1), EdgeState::Refused);
-    EXPECT_EQ(edge.pollArrival(epoch + 2), EdgeState::Refused);
-    EXPECT_EQ(edge.pollArrival(epoch + 3), EdgeState::Waiting);
-    edge.refuseToRead(epoch);
-    edge.open(epoch + 1);
-    EXPECT_EQ(edge.pollOpening(epoch), EdgeState::Refused);
-    EXPECT_EQ(edge.pollOpening(epoch + 1), EdgeState::Open);
-}
-
 TEST(NodeEdge, whatASideDidBeforeClosingCounts) {
     NodeEdge edge;
     const std::uint32_t epoch = NodeEdge::initialEpoch + 1;
@@ -254,14 +222,12 @@ TEST(NodeEdge, anOfferIsTakenOrWithdrawnButNotBoth) {
     EXPECT_EQ(edge.pollArrival(epoch + 1), EdgeState::Open);
 }
 
-TEST(NodeEdge, aWriterThatOfferedLearnsOfRefusalAndEnd) {
+TEST(NodeEdge, aWriterThatOfferedLearnsOfTheEnd) {
     NodeEdge edge;
     const std::uint32_t epoch = NodeEdge::initialEpoch + 1;
-    edge.offer(epoch);
-    edge.refuseToRead(epoch);
-    EXPECT_EQ(edge.pollOffer(epoch), EdgeState::Refused);
+    edge.arrive(epoch);
     edge.open(epoch + 1);
-    EXPECT_EQ(edge.pollArrival(epoch + 1), EdgeState::Waiting); // the old offer is no concern of this epoch
+    EXPECT_EQ(edge.pollArrival(epoch + 1), EdgeState::Waiting);
     edge.offer(epoch + 1);
     EXPECT_TRUE(edge.take(epoch + 1));
     edge.taken(epoch + 1);
@@ -270,11 +236,9 @@ TEST(NodeEdge, aWriterThatOfferedLearnsOfRefusalAndEnd) {
     edge.offer(epoch + 2);
     EXPECT_EQ(edge.pollOffer(epoch + 2), EdgeState::Closed);
     EXPECT_TRUE(edge.withdraw(epoch + 2));
-    edge.refuseToWrite(epoch + 2);
-    EXPECT_EQ(edge.pollArrival(epoch + 2), EdgeState::Refused);
 }
 
-TEST(NodeEdge, manyEpochsWhoseOffersWereAllTakenAreNoRefusal) {
+TEST(NodeEdge, manyEpochsWhoseOffersWereAllTakenAreNotTakenForArrivals) {
     // Three times round the counter in leaps, as 2^33 and more epochs would do in which the writer never arrives
     // itself.
     NodeEdge edge;
@@ -293,14 +257,18 @@ TEST(NodeEdge, manyEpochsWhoseOffersWereAllTakenAreNoRefusal) {
     }
 }
 
-TEST(NodeEdge, anOfferAfterARefusalLeavesTheRefusalForAReaderThatIsBehind) {
+TEST(NodeEdge, isAsNewWhenItIsRenewed) {
     NodeEdge edge;
-    const std::uint32_t epoch = NodeEdge::initialEpoch + 1;
-    edge.refuseToWrite(epoch);
-    edge.offer(epoch + 1);
-    EXPECT_EQ(edge.pollArrival(epoch), EdgeState::Refused);
-    EXPECT_EQ(edge.pollArrival(epoch + 1), EdgeState::Offered);
-    EXPECT_EQ(edge.pollArrival(epoch + 2), EdgeState::Waiting);
+    for (std::uint32_t past = 1; past < 4; ++past) {
+        const std::uint32_t epoch = NodeEdge::initialEpoch + past;
+        edge.open(epoch);
+        past == 2 ? edge.arrive(epoch) : edge.offer(epoch);
+    }
+    edge.renew();
+    const std::uint32_t first = NodeEdge::initialEpoch + 1;
+    EXPECT_EQ(edge.pollOpening(first), EdgeState::Waiting);
+    EXPECT_EQ(edge.pollArrival(first), EdgeState::Waiting);
+    EXPECT_EQ(edge.pollArrival(first + 2), EdgeState::Waiting); // which was offered
 }
 
 TEST(NodeEdge, flagsOfTheTwoSidesAreOnDifferentCacheLines) {

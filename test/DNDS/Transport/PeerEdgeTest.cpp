@@ -28,16 +28,15 @@ TEST(PeerEdge, TheWriterIsAtMostTwoEpochsAheadOfWhatWasTaken) {
     EXPECT_FALSE(edge.mayPack(e + 3));
 }
 
-TEST(PeerEdge, ARefusalKeepsWhatWasPackedBeforeAndIsSeen) {
+TEST(PeerEdge, IsAsNewWhenItIsRenewed) {
     PeerEdge edge;
     const std::uint32_t e = PeerEdge::initialEpoch + 1;
     edge.packed(e);
-    edge.refuse(e + 1);
-    edge.refuse(e + 2); // the same buffer as e, which the reader has not looked at yet
-    EXPECT_EQ(edge.poll(e), State::Open);
-    EXPECT_EQ(edge.poll(e + 1), State::Refused);
-    EXPECT_EQ(edge.poll(e + 2), State::Refused);
-    EXPECT_EQ(edge.poll(e + 3), State::Waiting);
+    edge.packed(e + 1);
+    edge.renew();
+    EXPECT_EQ(edge.poll(e), State::Waiting);
+    EXPECT_TRUE(edge.mayPack(e));
+    EXPECT_FALSE(edge.mayPack(e + 2));
 }
 
 TEST(PeerEdge, ClosingShowsOnlyWhereNothingCame) {
