@@ -187,7 +187,7 @@ check_descriptions() {
         echo "skipped: doxygen is not installed"
         return
     fi
-    mkdir -p build/doxygen
+    rm -rf build/doxygen && mkdir -p build/doxygen # what stays of headers that are gone would be checked, too
     { doxygen docs/Doxyfile >/dev/null && python3 docs/site/check_descriptions.py . build/doxygen/xml; } ||
         failed+=("descriptions")
 }
