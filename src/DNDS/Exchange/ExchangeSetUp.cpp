@@ -1,3 +1,4 @@
+#include "DNDS/Base/Attempt.hpp"
 #include "DNDS/Exchange/ChooseSpace.hpp"
 #include "DNDS/Exchange/Combine.hpp"
 #include "DNDS/Exchange/ExchangeState.hpp"
@@ -84,15 +85,7 @@ Exchange::Exchange(const CommunicatorContext::SetUp &setUp, CommunicatorContext 
     announceReport(context);
     const TransportTable &transports = TransportTable::of(context);
     std::exception_ptr failure;
-    const auto attempt = [&](auto &&action) {
-        if (!failure)
-            try {
-                action();
-            } catch (...) {
-                failure = std::current_exception();
-            }
-    };
-    attempt([&] {
+    attempt(failure, [&] {
         setUp.requireAlone();
         state_ = std::make_shared<State>();
         state_->context = context.shared_from_this();
@@ -108,18 +101,19 @@ Exchange::Exchange(const CommunicatorContext::SetUp &setUp, CommunicatorContext 
     transports.prepare(context, space_);
     Created created;
     created.tag = channel.tag;
-    attempt([&] {
-        DNDS_CHECK(
-            ghosts_ == GhostsAfterPush::Keep || op_ == PushOp::Sum, ArgumentError,
-            "GhostsAfterPush::Zero is for PushOp::Sum only: after another operation, zeros would take part in the "
-            "next push. Use GhostsAfterPush::Keep");
-        if (wish == ExchangeSpace::Device)
-            Device::requireDevice("exchange rows of device memory");
-        created.pattern = pattern_->serial();
-        created.names = namesOf(state_->members);
-        created.signature = prepare(context, round, options);
-        beginCounting(created.names);
-    });
+    if (!failure)
+        attempt(failure, [&] {
+            DNDS_CHECK(
+                ghosts_ == GhostsAfterPush::Keep || op_ == PushOp::Sum, ArgumentError,
+                "GhostsAfterPush::Zero is for PushOp::Sum only: after another operation, zeros would take part in the "
+                "next push. Use GhostsAfterPush::Keep");
+            if (wish == ExchangeSpace::Device)
+                Device::requireDevice("exchange rows of device memory");
+            created.pattern = pattern_->serial();
+            created.names = namesOf(state_->members);
+            created.signature = prepare(context, round, options);
+            beginCounting(created.names);
+        });
     if (failure) // perhaps without a state
         agreeOnPlan(context, MessagePlan{}, created, PeerKinds{}, failure);
     else
@@ -192,11 +186,7 @@ void Exchange::connect(const CommunicatorView &comm) {
     comm.guarded([&] {
         std::exception_ptr unconnected; // peers expect that each of them was connected, whatever happened to others
         for (const auto &transport : state.transports)
-            try {
-                transport->connect();
-            } catch (...) {
-                unconnected = std::current_exception();
-            }
+            attempt(unconnected, [&] { transport->connect(); });
         if (unconnected)
             std::rethrow_exception(unconnected);
         for (const auto &transport : state.transports)

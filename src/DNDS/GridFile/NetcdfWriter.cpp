@@ -1,5 +1,6 @@
 #include "DNDS/GridFile/NetcdfWriter.hpp"
 
+#include "DNDS/Base/Attempt.hpp"
 #include "DNDS/Base/Error.hpp"
 #include "DNDS/Base/Warning.hpp"
 #include "DNDS/GridFile/ElementConversion.hpp"
@@ -320,7 +321,7 @@ int NetcdfWriter::File::put(const WritePlan &plan, const WrittenSlab *slab, cons
     std::vector<std::size_t> start(dims, 0);
     std::vector<std::size_t> count(dims, 0);
     if (slab != nullptr && !failure) {
-        try {
+        attempt(failure, [&] {
             buffer.resize(static_cast<std::size_t>(chunk.elements) * plan.elementBytes);
             if (plan.raw)
                 Detail::gatherChunk(*slab, chunk, plan.elementBytes, buffer.data());
@@ -329,9 +330,7 @@ int NetcdfWriter::File::put(const WritePlan &plan, const WrittenSlab *slab, cons
             const std::vector<index> first = fileStart(*slab, chunk);
             std::copy(first.begin(), first.end(), start.begin());
             std::copy(chunk.count.begin(), chunk.count.end(), count.begin());
-        } catch (...) {
-            failure = std::current_exception();
-        }
+        });
     }
     if (buffer.empty())
         buffer.resize(sizeof(real)); // a valid address for ranks that write nothing

@@ -1,5 +1,7 @@
 #include "DNDS/Mpi/NodeArena.hpp"
 
+#include "DNDS/Base/Attempt.hpp"
+
 #include <algorithm>
 #include <new>
 
@@ -118,13 +120,12 @@ std::shared_ptr<NodeArena> NodeArena::create(CommunicatorView node, std::string 
 
     // Ranks that do not get so far, for want of memory, too, must not leave those waiting that do.
     int works = arena ? 1 : 0;
-    try {
+    attempt(failure, [&] {
         if (arena)
             arena->peers_.emplace(all).tryNext(node.rank());
-    } catch (...) {
-        failure = std::current_exception();
+    });
+    if (failure)
         works = 0;
-    }
     {
         const Doing doing = Doing::collective("MPI_Allreduce");
         checkMpi(MPI_Allreduce(MPI_IN_PLACE, &works, 1, MPI_INT, MPI_MIN, node.handle()), "MPI_Allreduce");

@@ -3,6 +3,7 @@
 /// questions that such a rank answers.
 #pragma once
 
+#include "DNDS/Base/Attempt.hpp"
 #include "DNDS/Mpi/SparseExchange.hpp"
 
 #include <algorithm>
@@ -98,28 +99,25 @@ void queryOwners(CommunicatorContext &context, std::size_t count, RankOf &&rankO
     RankLists items;
     RankLists questions;
     std::exception_ptr mine = failure;
-    try {
+    attempt(mine, [&] {
         if (!failure)
             items = groupByRank(ranks, count, rankOf);
         questions = items;
         for (index &question : questions.values)
             question = keyOf(static_cast<std::size_t>(question));
-    } catch (...) {
-        mine = std::current_exception();
-    }
+    });
     const RankLists asked = sparseExchange(context, questions, PeerDiscovery::Auto, mine);
     RankLists replies;
-    try {
+    attempt(mine, [&] {
         for (std::size_t k = 0; k < asked.size(); k++) {
             for (const index number : asked.list(k))
                 answer(number, replies.values);
             replies.ranks.push_back(asked.ranks[k]);
             replies.starts.push_back(static_cast<index>(replies.values.size()));
         }
-    } catch (...) {
-        mine = std::current_exception();
+    });
+    if (mine)
         replies = {};
-    }
     const RankLists received = sparseExchange(context, replies, PeerDiscovery::Auto, mine);
     // Replies come in ascending order of ranks, as the questions went.
     RecordReader reader(received.values);

@@ -1,5 +1,6 @@
 #include "DNDS/Mpi/SparseExchange.hpp"
 
+#include "DNDS/Base/Attempt.hpp"
 #include "DNDS/Mpi/Whereabouts.hpp"
 
 #include <algorithm>
@@ -51,13 +52,11 @@ std::vector<Announced> announceToAll(const CommunicatorView &comm, const RankLis
     if (std::find(countFrom.begin(), countFrom.end(), failed) != countFrom.end())
         comm.agree(failure);
     std::vector<Announced> announced;
-    try {
+    attempt(failure, [&] {
         for (int rank = 0; rank < comm.size(); ++rank)
             if (const index count = countFrom[static_cast<std::size_t>(rank)]; count > 0)
                 announced.push_back({rank, count});
-    } catch (...) {
-        failure = std::current_exception();
-    }
+    });
     return announced;
 }
 
@@ -94,11 +93,8 @@ std::vector<Announced> announceToPeers(const CommunicatorView &comm, const Chann
         if (waiting != 0) {
             Announced one{status.MPI_SOURCE, 0};
             checkMpi(MPI_Mrecv(&one.count, 1, MPI_INT64_T, &message, MPI_STATUS_IGNORE), "MPI_Mrecv");
-            try {
-                announced.push_back(one);
-            } catch (...) { // told when all have been received: their senders wait for that
-                failure = std::current_exception();
-            }
+            attempt(failure,
+                    [&] { announced.push_back(one); }); // told when all have been received: their senders wait for that
         }
         if (inBarrier) {
             checkMpi(MPI_Test(&barrier, &done, MPI_STATUS_IGNORE), "MPI_Test");

@@ -1,5 +1,6 @@
 #include "DNDS/Serialize/Checkpoint.hpp"
 
+#include "DNDS/Base/Attempt.hpp"
 #include "DNDS/Base/ContentHash.hpp"
 #include "DNDS/Mpi/BroadcastList.hpp"
 #include "DNDS/Mpi/FailTogether.hpp"
@@ -354,11 +355,7 @@ void CheckpointReader::readRows(std::string_view name, ArrayBase &target, std::s
     comm_.guarded([&] { checkFit(path_, stored, target); });
     RowSlab slab;
     std::exception_ptr failure;
-    try {
-        slab = readSlab(*file_, stored, fileRanks(), comm_.rank());
-    } catch (...) {
-        failure = std::current_exception();
-    }
+    attempt(failure, [&] { slab = readSlab(*file_, stored, fileRanks(), comm_.rank()); });
     const Detail::ArrivedRows rows =
         Detail::fetchRows(*CommunicatorContext::of(comm_), fileRanks(), stored, slab, ids, failure);
     slab = {};

@@ -1,5 +1,6 @@
 #include "DNDS/Serialize/Checkpoint.hpp"
 
+#include "DNDS/Base/Attempt.hpp"
 #include "DNDS/Base/ContentHash.hpp"
 #include "DNDS/Mpi/FailTogether.hpp"
 #include "DNDS/Serialize/Checksum.hpp"
@@ -271,11 +272,7 @@ index CheckpointWriter::writeFile(const std::string &temporary) {
     const auto attempt = [&failure](auto &&body) {
         if (failure)
             return;
-        try {
-            body();
-        } catch (...) {
-            failure = std::current_exception();
-        }
+        attempt(failure, [&] { body(); });
     };
     bool isOpen = comm_.rank() == 0;
     std::uint64_t content = 0;

@@ -1,5 +1,6 @@
 #include "DNDS/Geom/Build/FaceLinks.hpp"
 
+#include "DNDS/Base/Attempt.hpp"
 #include "DNDS/Geom/Build/FaceRendezvous.hpp"
 
 #include <numeric>
@@ -132,13 +133,12 @@ void linkFaces(const GlobalMapping &nodeBlocks, CellRecords &cells, const std::s
         if (comm.allReduce(manifold ? 1 : 0, MPI_MIN) == 0)
             throwNonManifold(comm, cells, origin);
     };
-    try {
+    attempt(failure, [&] {
         faces = listFaces(cells);
         linkOwnFaces(cells, firstCell, faces, manifold);
-    } catch (...) {
-        failure = std::current_exception();
+    });
+    if (failure)
         faces = {}; // some may lack their links
-    }
     if (comm.size() == 1) {
         comm.agree(failure);
         needManifold();
@@ -150,11 +150,7 @@ void linkFaces(const GlobalMapping &nodeBlocks, CellRecords &cells, const std::s
         nodeBlocks, cells, firstCell, faces, [&](std::size_t f) { return cells.links[f] == FaceLink::none; }, failure));
     std::vector<index> partner;
     std::exception_ptr mine;
-    try {
-        partner = matchSides(meeting, manifold);
-    } catch (...) {
-        mine = std::current_exception();
-    }
+    attempt(mine, [&] { partner = matchSides(meeting, manifold); });
     const RankLists answers = sparseExchange(
         context,
         packByRank(

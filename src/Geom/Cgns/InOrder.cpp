@@ -1,5 +1,7 @@
 #include "DNDS/Geom/Cgns/InOrder.hpp"
 
+#include "DNDS/Base/Attempt.hpp"
+
 #include <algorithm>
 #include <exception>
 #include <vector>
@@ -35,12 +37,10 @@ void streamToFirstRank(CommunicatorContext &context, std::span<const std::byte> 
         });
     } else {
         const auto tryToTake = [&](std::span<const std::byte> piece) {
-            try {
+            attempt(failure, [&] {
                 if (!failure)
                     take(piece);
-            } catch (...) {
-                failure = std::current_exception();
-            }
+            });
         };
         forEachPiece(mine.size(), [&](std::size_t done, std::size_t count) { tryToTake(mine.subspan(done, count)); });
         for (int rank = 1; rank < comm.size(); rank++)
