@@ -1,0 +1,120 @@
+#include "DNDS/Mpi/MessageReduction.hpp"
+
+#include "DNDS/Mpi/Recovery.hpp"
+#include "DNDS/Mpi/ThrowsOnAll.hpp"
+#include "DNDS/Mpi/Wait.hpp"
+
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <cmath>
+#include <limits>
+#include <memory>
+#include <numeric>
+#include <random>
+#include <thread>
+#include <vector>
+
+namespace DNDS {
+namespace {
+
+using namespace DNDS::test;
+
+constexpr auto plus = [](real a, real b) noexcept { return a + b; };
+
+class MessageReductionTest : public ::testing::Test {
+  protected:
+    CommunicatorView comm() const { return owner_.view(); }
+    CommunicatorContext &context() { return *context_; }
+    const std::shared_ptr<CommunicatorContext> &shared() { return context_; }
+
+    /// 1 + 2 + ... of the ranks' numbers.
+    void expectSum(MessageReduction &reduction) {
+        real value = comm().rank() + 1;
+        reduction.reduce(std::span(&value, 1), combineEach<real, plus>);
+        EXPECT_EQ(value, comm().size() * (comm().size() + 1) / 2);
+    }
+
+  private:
+    Communicator owner_ = Communicator::duplicate(MPI_COMM_WORLD);
+    std::shared_ptr<CommunicatorContext> context_ = CommunicatorContext::of(owner_.view());
+};
+
+TEST_F(MessageReductionTest, GivesAllRanksTheSameBits) {
+    MessageReduction reduction(context(), "numbers");
+    std::mt19937_64 random(rankSeed(1));
+    for (std::size_t round = 0; round < 200; ++round) {
+        if (random() % 16 == 0)
+            std::this_thread::sleep_for(std::chrono::microseconds(random() % 300));
+        std::vector<real> values(round == 100 ? 200000 : round % 5);
+        for (std::size_t k = 0; k < values.size(); ++k)
+            values[k] = std::sin(static_cast<real>(comm().rank() * 31 + static_cast<int>(k)));
+        reduction.reduce(std::span(values), combineEach<real, plus>);
+        std::vector<real> ofFirst = values;
+        comm().broadcast(ofFirst.data(), ofFirst.size(), 0);
+        EXPECT_EQ(values, ofFirst);
+        for (std::size_t k = 0; k < values.size(); ++k) {
+            real sum = 0;
+            for (int rank = 0; rank < comm().size(); ++rank)
+                sum += std::sin(static_cast<real>(rank * 31 + static_cast<int>(k)));
+            EXPECT_NEAR(values[k], sum, 1e-12);
+        }
+    }
+}
+
+TEST_F(MessageReductionTest, ARankThatFailsInsteadStopsTheOthers) {
+    MessageReduction reduction(context(), "numbers");
+    for (int failing = 0; failing < comm().size() && comm().size() > 1; ++failing) {
+        const auto begin = std::chrono::steady_clock::now();
+        if (comm().rank() == failing) {
+            revoke(comm(), "no number");
+        } else {
+            const real value = 1;
+            const std::string text = messageOf<RevokedError>([&] {
+                reduction.start(std::as_bytes(std::span(&value, 1)), combineEach<real, plus>);
+                reduction.wait();
+            });
+            expectContains(text, fmt::format("rank {} failed in the program: no number", failing));
+        }
+        EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(2));
+        recover(comm());
+        expectSum(reduction);
+        comm().barrier();
+    }
+}
+
+TEST_F(MessageReductionTest, IsDestroyedAtAnyTime) {
+    for (const std::size_t bytes : {std::size_t{8}, std::size_t{1} << 20U}) {
+        const std::vector<std::byte> mine(bytes);
+        for (int absent = -1; absent < comm().size(); ++absent) {
+            MessageReduction reduction(context(), "what is given up");
+            if (comm().rank() != absent)
+                reduction.start(mine, combineEach<real, plus>);
+        }
+    }
+    comm().barrier();
+    recover(comm());
+    EXPECT_EQ(context().hasParked() && comm().size() > 1, false);
+    MessageReduction reduction(context(), "numbers");
+    expectSum(reduction);
+}
+
+TEST_F(MessageReductionTest, DifferentLengthsAreTold) {
+    if (comm().size() == 1)
+        GTEST_SKIP() << "needs two ranks";
+    MessageReduction reduction(context(), "numbers");
+    std::vector<real> values(comm().rank() == 0 ? 1 : 2);
+    try {
+        reduction.reduce(std::span(values), combineEach<real, plus>);
+        ADD_FAILURE() << "threw nothing";
+    } catch (const Error &error) { // MPI's own where the message is too long
+        EXPECT_TRUE(error.kind() == ErrorKind::State || error.kind() == ErrorKind::Mpi ||
+                    error.kind() == ErrorKind::Revoked)
+            << error.what();
+    }
+    recover(comm());
+    expectSum(reduction);
+}
+
+} // namespace
+} // namespace DNDS
