@@ -30,6 +30,13 @@ void exactSums(CommunicatorView comm, const Executor &on, const ExactColumns &co
         exactSums(comm, columns, sums);
 }
 
+void exactSums(MessageReduction &messages, const Executor &on, const ExactColumns &columns, std::span<real> sums) {
+    if (on.onDevice())
+        exactSums(messages, ColumnsOnDevice(on.stream(), columns), sums);
+    else
+        exactSums(messages, columns, sums);
+}
+
 void exactSums(CommunicatorView comm, const Executor &on, std::span<const real> rows, std::span<real> sums) {
     exactSums(
         comm, on, [&] { return FixedPoint::columnsOf(rows, sums.size()); }, sums);

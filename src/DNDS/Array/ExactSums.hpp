@@ -17,4 +17,7 @@ void exactSums(CommunicatorView comm, const Executor &on, std::span<const real> 
 /// The same of columns, or of products of columns, in the memory of the executor.
 void exactSums(CommunicatorView comm, const Executor &on, const ExactColumns &columns, std::span<real> sums);
 
+/// The same in a running call, by messages.
+void exactSums(MessageReduction &messages, const Executor &on, const ExactColumns &columns, std::span<real> sums);
+
 } // namespace DNDS

@@ -39,4 +39,9 @@ void Detail::requireSameOptions(CommunicatorView comm, const char *method, const
     });
 }
 
+MessageReduction &Detail::krylovSums(CommunicatorContext &context) {
+    return context.attach<MessageReduction>(
+        [&] { return std::make_shared<MessageReduction>(context, "scalar products of solvers"); });
+}
+
 } // namespace DNDS

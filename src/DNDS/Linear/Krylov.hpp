@@ -4,12 +4,14 @@
 
 #include "DNDS/Array/ArrayDof.hpp"
 #include "DNDS/Array/ExactSums.hpp"
+#include "DNDS/Mpi/MessageReduction.hpp"
 
 #include <algorithm>
 #include <cmath>
 #include <exception>
 #include <functional>
 #include <initializer_list>
+#include <memory>
 #include <span>
 #include <string>
 #include <utility>
@@ -65,12 +67,16 @@ namespace Detail {
 /// Throws ArgumentError on all ranks for options that differ between ranks or make no sense. Collective.
 void requireSameOptions(CommunicatorView comm, const char *method, const KrylovOptions &options);
 
-/// State shared by the methods: work vectors like b, sums, and the stopping test.
+/// The reduction that all solvers of a communicator use, one after another. Collective at the first call.
+MessageReduction &krylovSums(CommunicatorContext &context);
+
+/// What the methods share: work vectors like b, sums, and when to stop.
 template <class TVector>
 class KrylovWork {
   public:
     KrylovWork(const char *method, const TVector &b, const TVector &x, const KrylovOptions &options)
-        : options_(options), b_(b) {
+        : method_(method), options_(options), b_(b), context_(CommunicatorContext::of(b.father->comm())),
+          messages_(krylovSums(*context_)) {
         b.father->comm().guarded([&] {
             DNDS_CHECK(b.trans.pattern() == x.trans.pattern() && b.father->size() == x.father->size(), LayoutError,
                        "{}: the right-hand side '{}' and the solution '{}' have different rows or ghosts", method,
@@ -80,7 +86,7 @@ class KrylovWork {
                        b.father->label());
         });
         requireSameOptions(b.father->comm(), method, options);
-        real length = norm(b);
+        real length = running([&] { return norm(b); });
         if (!(length >= 1e-130 && length <= 1e130)) { // its square, or those of residuals, may be out of range
             length = 0;
             const auto most = b.componentNormInf();
@@ -88,13 +94,18 @@ class KrylovWork {
                 unit_ = std::ldexp(real(1), std::clamp(std::ilogb(largest), -1000, 1000));
                 TVector scaled = vector();
                 scaled *= 1 / unit_;
-                length = norm(scaled);
+                length = running([&] { return norm(scaled); });
             }
         }
         limit_ = std::max(options.absolute / unit_, options.relative * length);
         result_.limit = limit_ * unit_;
     }
 
+    /// Runs the iterations: what they throw on one rank stops the others.
+    template <class Body>
+    decltype(auto) running(Body &&body) const {
+        return context_->running(method_, b_.father->name(), std::forward<Body>(body));
+    }
     /// A copy of the right-hand side, on its executor.
     TVector vector() const {
         TVector made;
@@ -124,13 +135,12 @@ class KrylovWork {
         const TVector &x;
         const TVector &y;
     };
-    /// Scalar products, all in one reduction, or in two for exact sums. Collective.
+    /// Scalar products, all of them in one reduction, or the two of exact sums. Running.
     std::vector<real> dots(std::span<const Factors> factors) const {
         std::vector<real> results(factors.size());
-        const CommunicatorView comm = b_.father->comm();
         if (options_.exactSums) {
             exactSums(
-                comm, b_.executor(),
+                messages_, b_.executor(),
                 [&] {
                     std::vector<FixedPoint::Column> columns;
                     for (const auto &[x, y] : factors)
@@ -141,14 +151,10 @@ class KrylovWork {
                 results);
             return results;
         }
-        std::exception_ptr failure;
-        try {
-            for (std::size_t k = 0; k < factors.size(); ++k)
-                results[k] = DofExecution::dot(b_.executor(), ownedOf(factors[k].x), ownedOf(factors[k].y));
-        } catch (...) {
-            failure = std::current_exception();
-        }
-        reduceOrThrow(comm, results, Reduction::Sum, failure);
+        constexpr auto sum = [](real a, real b) noexcept { return a + b; };
+        for (std::size_t k = 0; k < factors.size(); ++k)
+            results[k] = DofExecution::dot(b_.executor(), ownedOf(factors[k].x), ownedOf(factors[k].y));
+        messages_.reduce(std::span(results), combineEach<real, sum>);
         return results;
     }
     std::vector<real> dots(std::initializer_list<Factors> factors) const {
@@ -194,8 +200,11 @@ class KrylovWork {
         return {rows.data(), count};
     }
 
+    const char *method_;
     const KrylovOptions &options_;
     const TVector &b_;
+    std::shared_ptr<CommunicatorContext> context_;
+    MessageReduction &messages_;
     real unit_ = 1;
     real limit_ = 0; ///< in units
     KrylovResult result_;
@@ -233,9 +242,9 @@ real orthogonalise(const KrylovWork<TVector> &work, std::span<const TVector> bas
 /// `multiply(d, y)` sets the owned rows of y to A d; it may pull d, whose persistent pull has been prepared: d is
 /// always the same vector, and the only one with a pull. `precondition(r, z)` sets those of z to an approximation of
 /// A^-1 r, symmetric and positive definite, too. Vectors are ArrayDof of one pattern; they work on the executor of b.
-/// Collective; per iteration one product and two reductions (each is two with exact sums), four work vectors. An
-/// exception that the functions throw on one rank leaves the others waiting, as in any collective. Throws on all ranks
-/// LayoutError for vectors that do not fit and ArgumentError for options that differ or b given as x.
+/// Collective; per iteration one product and two reductions (each is two with exact sums), four work vectors. What the
+/// functions throw on one rank is thrown there; the others throw RevokedError. Throws on all ranks LayoutError for
+/// vectors that do not fit and ArgumentError for options that differ or b given as x.
 ///
 ///     const KrylovResult done = conjugateGradients([&](auto &d, auto &y) { a.multiply(d, y); }, b, x, BlockJacobi(a));
 template <class TVector, class Multiply, class Precondition = NoPreconditioner>
@@ -243,29 +252,31 @@ KrylovResult conjugateGradients(Multiply &&multiply, const TVector &b, TVector &
                                 const KrylovOptions &options = {}) {
     Detail::KrylovWork<TVector> work("conjugateGradients", b, x, options);
     TVector d = work.direction(), r = work.vector(), z = work.vector(), y = work.vector();
-    d.copyFrom(x);
-    multiply(d, r);
-    work.toResidual(r);
-    precondition(std::as_const(r), z);
-    d.copyFrom(z);
-    std::vector<real> sums = work.dots({{r, r}, {r, z}});
-    for (int iteration = 0; !work.isOver(iteration, std::sqrt(sums[0])); ++iteration) {
-        const real rz = sums[1];
-        if (work.isIndefinite(rz))
-            break;
-        multiply(d, y);
-        const real energy = work.dot(d, y);
-        if (work.isIndefinite(energy))
-            break;
-        const real step = rz / energy;
-        x.addTo(d, step * work.unit());
-        r.addTo(y, -step);
+    return work.running([&] {
+        d.copyFrom(x);
+        multiply(d, r);
+        work.toResidual(r);
         precondition(std::as_const(r), z);
-        sums = work.dots({{r, r}, {r, z}});
-        d *= sums[1] / rz;
-        d += z;
-    }
-    return work.result();
+        d.copyFrom(z);
+        std::vector<real> sums = work.dots({{r, r}, {r, z}});
+        for (int iteration = 0; !work.isOver(iteration, std::sqrt(sums[0])); ++iteration) {
+            const real rz = sums[1];
+            if (work.isIndefinite(rz))
+                break;
+            multiply(d, y);
+            const real energy = work.dot(d, y);
+            if (work.isIndefinite(energy))
+                break;
+            const real step = rz / energy;
+            x.addTo(d, step * work.unit());
+            r.addTo(y, -step);
+            precondition(std::as_const(r), z);
+            sums = work.dots({{r, r}, {r, z}});
+            d *= sums[1] / rz;
+            d += z;
+        }
+        return work.result();
+    });
 }
 
 /// The same for any A by BiCGStab (van der Vorst 1992), preconditioned from the right: the residual is that of A x = b.
@@ -276,39 +287,41 @@ KrylovResult biCgStab(Multiply &&multiply, const TVector &b, TVector &x, Precond
     Detail::KrylovWork<TVector> work("biCgStab", b, x, options);
     TVector d = work.direction(), r = work.vector(), first = work.vector(), p = work.vector(), v = work.vector(),
             t = work.vector();
-    d.copyFrom(x);
-    multiply(d, r);
-    work.toResidual(r);
-    first.copyFrom(r);
-    p.copyFrom(r);
-    std::vector<real> sums = work.dots({{r, r}, {first, r}});
-    for (int iteration = 0; !work.isOver(iteration, std::sqrt(sums[0])); ++iteration) {
-        const real rho = sums[1];
-        precondition(std::as_const(p), d);
-        multiply(d, v);
-        const real along = work.dot(first, v);
-        if ((along == 0 || rho == 0) && work.end(KrylovResult::End::Breakdown))
-            break;
-        const real alpha = rho / along;
-        x.addTo(d, alpha * work.unit());
-        r.addTo(v, -alpha);
-        precondition(std::as_const(r), d);
-        multiply(d, t);
-        const std::vector<real> of = work.dots({{t, t}, {t, r}});
-        const real omega = of[0] > 0 ? of[1] / of[0] : 0;
-        x.addTo(d, omega * work.unit());
-        r.addTo(t, -omega);
-        sums = work.dots({{r, r}, {first, r}});
-        if (omega == 0) { // r was zero, or no progress is possible
-            if (!work.isOver(iteration + 1, std::sqrt(sums[0])))
-                work.end(KrylovResult::End::Breakdown);
-            break;
+    return work.running([&] {
+        d.copyFrom(x);
+        multiply(d, r);
+        work.toResidual(r);
+        first.copyFrom(r);
+        p.copyFrom(r);
+        std::vector<real> sums = work.dots({{r, r}, {first, r}});
+        for (int iteration = 0; !work.isOver(iteration, std::sqrt(sums[0])); ++iteration) {
+            const real rho = sums[1];
+            precondition(std::as_const(p), d);
+            multiply(d, v);
+            const real along = work.dot(first, v);
+            if ((along == 0 || rho == 0) && work.end(KrylovResult::End::Breakdown))
+                break;
+            const real alpha = rho / along;
+            x.addTo(d, alpha * work.unit());
+            r.addTo(v, -alpha);
+            precondition(std::as_const(r), d);
+            multiply(d, t);
+            const std::vector<real> of = work.dots({{t, t}, {t, r}});
+            const real omega = of[0] > 0 ? of[1] / of[0] : 0;
+            x.addTo(d, omega * work.unit());
+            r.addTo(t, -omega);
+            sums = work.dots({{r, r}, {first, r}});
+            if (omega == 0) { // r was zero, or nothing can be gained
+                if (!work.isOver(iteration + 1, std::sqrt(sums[0])))
+                    work.end(KrylovResult::End::Breakdown);
+                break;
+            }
+            p.addTo(v, -omega);
+            p *= sums[1] / rho * (alpha / omega);
+            p += r;
         }
-        p.addTo(v, -omega);
-        p *= sums[1] / rho * (alpha / omega);
-        p += r;
-    }
-    return work.result();
+        return work.result();
+    });
 }
 
 /// The same for any A by GMRES (Saad and Schultz 1986) with restarts, preconditioned from the right, with classical
@@ -323,59 +336,66 @@ KrylovResult gmres(Multiply &&multiply, const TVector &b, TVector &x, Preconditi
     const auto most = static_cast<std::size_t>(options.restart);
     std::vector<std::vector<real>> h; // column k: entries 0 ... k + 1, rotated on arrival
     std::vector<real> cosines, sines, right;
-    bool stuck = false; // A yields nothing new for any direction that is left
-    for (int iteration = 0;;) {
-        d.copyFrom(x);
-        multiply(d, basis[0]);
-        work.toResidual(basis[0]);
-        real residual = work.norm(basis[0]);
-        if (work.isOver(iteration, residual) || (stuck && work.end(KrylovResult::End::Breakdown)))
-            return work.result();
-        basis[0] *= 1 / residual;
-        right.assign(1, residual);
-        h.clear();
-        cosines.clear();
-        sines.clear();
-        std::size_t k = 0;
-        for (bool over = false; k < most && !over; ++k) {
-            precondition(std::as_const(basis[k]), d);
-            if (basis.size() == k + 1)
-                basis.push_back(work.vector());
-            multiply(d, basis[k + 1]);
-            std::vector<real> &column = h.emplace_back(k + 2, 0);
-            const real rest =
-                Detail::orthogonalise(work, std::span(std::as_const(basis)).first(k + 1), basis[k + 1], column);
-            column[k + 1] = rest;
-            if (rest > 0)
-                basis[k + 1] *= 1 / rest;
-            for (std::size_t i = 0; i < k; ++i) {
-                const real upper = column[i];
-                column[i] = cosines[i] * upper + sines[i] * column[i + 1];
-                column[i + 1] = cosines[i] * column[i + 1] - sines[i] * upper;
+    bool stuck = false; // A gives nothing new for any direction that is left
+    // Collective, and so called right after a reduction: no rank can have failed since.
+    const auto makeRoom = [&](std::size_t directions) {
+        if (basis.size() <= directions)
+            basis.push_back(work.vector());
+    };
+    return work.running([&] {
+        for (int iteration = 0;;) {
+            d.copyFrom(x);
+            multiply(d, basis[0]);
+            work.toResidual(basis[0]);
+            real residual = work.norm(basis[0]);
+            makeRoom(1);
+            if (work.isOver(iteration, residual) || (stuck && work.end(KrylovResult::End::Breakdown)))
+                return work.result();
+            basis[0] *= 1 / residual;
+            right.assign(1, residual);
+            h.clear();
+            cosines.clear();
+            sines.clear();
+            std::size_t k = 0;
+            for (bool over = false; k < most && !over; ++k) {
+                precondition(std::as_const(basis[k]), d);
+                multiply(d, basis[k + 1]);
+                std::vector<real> &column = h.emplace_back(k + 2, 0);
+                const real rest =
+                    Detail::orthogonalise(work, std::span(std::as_const(basis)).first(k + 1), basis[k + 1], column);
+                makeRoom(std::min(k + 2, most));
+                column[k + 1] = rest;
+                if (rest > 0)
+                    basis[k + 1] *= 1 / rest;
+                for (std::size_t i = 0; i < k; ++i) {
+                    const real upper = column[i];
+                    column[i] = cosines[i] * upper + sines[i] * column[i + 1];
+                    column[i + 1] = cosines[i] * column[i + 1] - sines[i] * upper;
+                }
+                const real length = std::hypot(column[k], column[k + 1]);
+                stuck = length == 0;
+                cosines.push_back(stuck ? 1 : column[k] / length);
+                sines.push_back(stuck ? 0 : column[k + 1] / length);
+                column[k] = length;
+                right.push_back(stuck ? right[k] : -sines[k] * right[k]);
+                right[k] *= cosines[k];
+                residual = std::abs(right[k + 1]);
+                over = work.isOver(++iteration, residual) || rest == 0;
             }
-            const real length = std::hypot(column[k], column[k + 1]);
-            stuck = length == 0;
-            cosines.push_back(stuck ? 1 : column[k] / length);
-            sines.push_back(stuck ? 0 : column[k + 1] / length);
-            column[k] = length;
-            right.push_back(stuck ? right[k] : -sines[k] * right[k]);
-            right[k] *= cosines[k];
-            residual = std::abs(right[k + 1]);
-            over = work.isOver(++iteration, residual) || rest == 0;
+            for (std::size_t i = k; i-- > 0;) { // back substitution
+                for (std::size_t j = i + 1; j < k; ++j)
+                    right[i] -= h[j][i] * right[j];
+                right[i] = h[i][i] != 0 ? right[i] / h[i][i] : 0;
+            }
+            if (!std::isfinite(residual))
+                return work.result();
+            z.setConstant(0);
+            for (std::size_t i = 0; i < k; ++i)
+                z.addTo(basis[i], right[i] * work.unit());
+            precondition(std::as_const(z), d);
+            x += d; // the next turn looks whether the residual has become what is expected
         }
-        for (std::size_t i = k; i-- > 0;) { // back substitution
-            for (std::size_t j = i + 1; j < k; ++j)
-                right[i] -= h[j][i] * right[j];
-            right[i] = h[i][i] != 0 ? right[i] / h[i][i] : 0;
-        }
-        if (!std::isfinite(residual))
-            return work.result();
-        z.setConstant(0);
-        for (std::size_t i = 0; i < k; ++i)
-            z.addTo(basis[i], right[i] * work.unit());
-        precondition(std::as_const(z), d);
-        x += d; // the next restart computes the true residual
-    }
+    });
 }
 
 } // namespace DNDS

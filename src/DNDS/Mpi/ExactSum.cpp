@@ -101,47 +101,85 @@ class ColumnsOnHost final : public ExactRows {
     const ExactColumns &columns_;
 };
 
-/// What `body` throws.
-template <class Body>
-std::exception_ptr failureOf(const Body &body) {
-    try {
-        body();
-    } catch (...) {
-        return std::current_exception();
+/// Reductions of set-up calls: what one rank throws is thrown on all.
+class Agreeing {
+  public:
+    explicit Agreeing(CommunicatorView comm) : comm_(comm) {}
+
+    /// Calls `body`, and reduces the `numbers` that it has filled in over all ranks.
+    template <class T, class Body>
+    void reduce(std::vector<T> &numbers, MPI_Op op, const Body &body) const {
+        std::exception_ptr failure;
+        try {
+            body();
+        } catch (...) { // told to all ranks
+            failure = std::current_exception();
+        }
+        numbers.push_back(failure ? 1 : 0);
+        comm_.allReduce(numbers.data(), static_cast<int>(numbers.size()), op);
+        if (numbers.back() > 0)
+            comm_.agree(failure);
+        numbers.pop_back();
     }
-    return nullptr;
-}
 
-} // namespace
+  private:
+    CommunicatorView comm_;
+};
 
-void exactSums(CommunicatorView comm, const ExactRows &rows, std::span<real> sums) {
+/// Reductions of running calls.
+class ByMessages {
+  public:
+    explicit ByMessages(MessageReduction &messages) : messages_(messages) {}
+
+    /// As that of `Agreeing`, but throws at once on the rank where `body` does.
+    template <class T, class Body>
+    void reduce(std::vector<T> &numbers, MPI_Op op, const Body &body) const {
+        body();
+        constexpr auto largest = [](T a, T b) noexcept { return std::max(a, b); };
+        constexpr auto sum = [](T a, T b) noexcept { return a + b; };
+        messages_.reduce(std::span(numbers), op == MPI_MAX ? combineEach<T, largest> : combineEach<T, sum>);
+    }
+
+  private:
+    MessageReduction &messages_;
+};
+
+template <class Ranks>
+void sumsOver(const Ranks &ranks, const ExactRows &rows, std::span<real> sums) {
     const std::size_t columns = sums.size();
-    // The largest magnitudes; infinite where some value is not finite. The last number tells of failures.
-    std::vector<real> largest(columns + 1, 0.0);
-    std::exception_ptr failure = failureOf([&] { rows.findLargest({largest.data(), columns}); });
-    largest.back() = failure ? 1 : 0;
-    comm.allReduce(largest.data(), static_cast<int>(largest.size()), MPI_MAX);
-    if (largest.back() > 0)
-        comm.agree(failure);
+    std::vector<real> largest(columns, 0.0); // magnitudes; infinite where some value is not finite
+    ranks.reduce(largest, MPI_MAX, [&] { rows.findLargest(largest); });
 
     std::vector<std::optional<Scale>> scales(columns);
     for (std::size_t k = 0; k < columns; k++)
         if (std::isfinite(largest[k]) && largest[k] != 0.0)
             scales[k].emplace(largest[k]);
-    std::vector<Wide> own(columns);
-    failure = failureOf([&] { rows.add(scales, own); });
-    std::vector<Limbs> limbs;
-    for (const Wide sum : own)
-        limbs.push_back(toLimbs(sum));
-    limbs.push_back({failure ? 1 : 0, 0, 0});
-    comm.allReduce(limbs.data()->data(), static_cast<int>(3 * limbs.size()), MPI_SUM);
-    if (limbs.back()[0] > 0)
-        comm.agree(failure);
+    std::vector<std::int64_t> parts(3 * columns, 0);
+    ranks.reduce(parts, MPI_SUM, [&] {
+        std::vector<Wide> own(columns);
+        rows.add(scales, own);
+        for (std::size_t k = 0; k < columns; k++)
+            std::ranges::copy(toLimbs(own[k]), parts.begin() + static_cast<std::ptrdiff_t>(3 * k));
+    });
     for (std::size_t k = 0; k < columns; k++)
         if (scales[k])
-            sums[k] = scales[k]->toReal(toWide(limbs[k]));
+            sums[k] = scales[k]->toReal(toWide({parts[3 * k], parts[3 * k + 1], parts[3 * k + 2]}));
         else
             sums[k] = largest[k] == 0.0 ? 0.0 : std::numeric_limits<real>::quiet_NaN();
+}
+
+} // namespace
+
+void exactSums(CommunicatorView comm, const ExactRows &rows, std::span<real> sums) {
+    sumsOver(Agreeing(comm), rows, sums);
+}
+
+void exactSums(MessageReduction &messages, const ExactRows &rows, std::span<real> sums) {
+    sumsOver(ByMessages(messages), rows, sums);
+}
+
+void exactSums(MessageReduction &messages, const ExactColumns &columns, std::span<real> sums) {
+    exactSums(messages, ColumnsOnHost(columns), sums);
 }
 
 void exactSums(CommunicatorView comm, const ExactColumns &columns, std::span<real> sums) {

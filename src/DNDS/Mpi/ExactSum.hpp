@@ -3,7 +3,7 @@
 #pragma once
 
 #include "DNDS/Base/FixedPointSums.hpp"
-#include "DNDS/Mpi/Communicator.hpp"
+#include "DNDS/Mpi/MessageReduction.hpp"
 
 #include <functional>
 #include <optional>
@@ -44,6 +44,11 @@ void exactSums(CommunicatorView comm, const ExactColumns &columns, std::span<rea
 
 /// The same for rows elsewhere. What one rank's rows throw is thrown on all ranks.
 void exactSums(CommunicatorView comm, const ExactRows &rows, std::span<real> sums);
+
+/// The same in a running call, by messages: what one rank throws there, `running` tells the others. Not Collective in
+/// the sense of set-up calls: see MessageReduction.
+void exactSums(MessageReduction &messages, const ExactRows &rows, std::span<real> sums);
+void exactSums(MessageReduction &messages, const ExactColumns &columns, std::span<real> sums);
 
 /// The sum of all ranks' values, as above. Collective.
 inline real exactSum(CommunicatorView comm, std::span<const real> values) {

@@ -2,6 +2,7 @@
 // itself, too, and has to get the same bits.
 
 #include "DNDS/Linear/Grid.hpp"
+#include "DNDS/Mpi/Recovery.hpp"
 #include "DNDS/Mpi/ThrowsOnAll.hpp"
 
 #include "DNDS/Exchange/ExchangeCounts.hpp"
@@ -191,14 +192,19 @@ TEST(Krylov, SetsUpOnePullAndReducesFewTimes) {
     countExchanges(true);
     for (const bool exact : {false, true})
         for (int method = 0; method < 3; ++method) {
+            const MessageReduction &sums = Detail::krylovSums(*CommunicatorContext::of(grid.comm));
             int last = 0;
-            int before = 0;
-            int most = 0; // of an iteration after the first cycle of GMRES, which makes its vectors
+            std::uint64_t before = 0,
+                          most = 0; // of an iteration after the first cycle of GMRES, which makes its vectors
+            int collectives = 0;
             KrylovOptions options{.relative = 0, .maxIterations = 12, .restart = 4, .exactSums = exact};
             options.monitor = [&](int iteration, real) {
-                if (iteration > 4 && iteration > last)
-                    most = std::max(most, reductions - before);
-                before = reductions;
+                if (iteration > 4 && iteration > last) {
+                    most = std::max(most, sums.starts() - before);
+                    EXPECT_EQ(reductions, collectives) << "a collective of MPI cannot be left";
+                }
+                before = sums.starts();
+                collectives = reductions;
                 last = iteration;
             };
             x.setConstant(0);
@@ -208,9 +214,54 @@ TEST(Krylov, SetsUpOnePullAndReducesFewTimes) {
                                                     : gmres(multiply, right, x, {}, options);
             EXPECT_EQ(done.iterations, 12) << done.text();
             EXPECT_EQ(exchangesMade() - made, 1U) << "method " << method;
-            EXPECT_EQ(most, (method == 1 ? 3 : 2) * (exact ? 2 : 1)) << "method " << method;
+            EXPECT_EQ(most, (method == 1 ? 3U : 2U) * (exact ? 2U : 1U)) << "method " << method;
         }
     countExchanges(false);
+}
+
+/// The operator throws on one rank.
+TEST(Krylov, AnIterationThatFailsOnOneRankStopsTheOthers) {
+    const Communicator own = Communicator::duplicate(MPI_COMM_WORLD);
+    const Grid<1> grid{own.view()};
+    const SparseMatrix<> a = assembled(grid);
+    auto x = grid.vector(), right = grid.vector();
+    fill(grid, right);
+    int products = 0, failing = -1;
+    const auto multiply = [&](auto &d, auto &y) {
+        if (++products == 3 && worldRank() == failing)
+            throw DataError("no product");
+        a.multiply(d, y);
+    };
+    const auto solve = [&](int method) {
+        products = 0;
+        x.setConstant(0);
+        const KrylovOptions options{.restart = 4};
+        return method == 0   ? conjugateGradients(multiply, right, x, {}, options)
+               : method == 1 ? biCgStab(multiply, right, x, {}, options)
+                             : gmres(multiply, right, x, {}, options);
+    };
+    for (int method = 0; method < 3; ++method) {
+        ASSERT_TRUE(solve(method).converged());
+        const std::vector<real> expected = ownOf(x);
+        for (failing = 0; failing < worldSize(); ++failing) {
+            try {
+                solve(method);
+                ADD_FAILURE() << "threw nothing";
+            } catch (const RevokedError &error) {
+                EXPECT_EQ(error.failedRank(), failing);
+                EXPECT_NE(worldRank(), failing);
+            } catch (const DataError &error) {
+                EXPECT_EQ(worldRank(), failing);
+            }
+            const int now = std::exchange(failing, -1);
+            recover(own.view());
+            ASSERT_TRUE(solve(method).converged());
+            EXPECT_EQ(ownOf(x), expected);
+            failing = now;
+            own.view().barrier();
+        }
+        failing = -1;
+    }
 }
 
 TEST(Krylov, SumsOfRanksDoAsWell) {
