@@ -3,10 +3,11 @@
 #pragma once
 
 #include "DNDS/Base/ExactAccumulator.hpp"
-#include "DNDS/Mpi/CommunicatorContext.hpp"
+#include "DNDS/Mpi/MessageReduction.hpp"
 
 #include <memory>
 #include <span>
+#include <string>
 #include <vector>
 
 namespace DNDS {
@@ -20,7 +21,6 @@ struct ReductionValue {
     WideExactAccumulator sum;
     real extreme = 0; ///< of Min and Max
     ReduceOp op = ReduceOp::Sum;
-    bool failed = false; ///< this rank has no value
 
     /// The neutral element.
     static ReductionValue none(ReduceOp op);
@@ -34,32 +34,29 @@ struct ReductionValue {
     real value() const { return op == ReduceOp::Sum ? sum.value() : extreme; }
 };
 
-/// A reduction over all ranks of a communicator that is started, and asked for later. One at a time.
+/// A reduction over all ranks of a communicator that is started, and asked for later. One at a time. See
+/// MessageReduction for the method, and for what `ready` and `wait` throw.
 class PendingReduction {
   public:
-    /// A reduction over the ranks of `context`, not started yet. Local.
-    explicit PendingReduction(std::shared_ptr<CommunicatorContext> context);
-    PendingReduction(const PendingReduction &) = delete;
-    PendingReduction &operator=(const PendingReduction &) = delete;
-    /// In flight, what MPI still uses is kept until it is complete.
-    ~PendingReduction();
+    /// A reduction over the ranks of `context`, not started yet; `name` is for messages. Collective. Throws on all
+    /// ranks MemoryError.
+    PendingReduction(std::shared_ptr<CommunicatorContext> context, std::string name);
 
-    /// Begins. All ranks start their reductions of a communicator in the same order, of equally many values. Local.
-    /// Throws StateError while one is pending.
+    /// Begins. All ranks start the reductions of one object in the same order, of equally many values. Local. Throws
+    /// StateError while one is pending.
     void start(std::span<const ReductionValue> mine);
-    bool pending() const noexcept;
-    /// Whether the result is there; lets MPI go on. Local.
-    bool ready();
-    /// The result of the last one started. Waits for all ranks to start it. Local otherwise. Throws StateError before
-    /// the first one, or when the communicator was freed.
+    /// Whether one is under way that `ready` has not found complete yet. Local.
+    bool pending() const noexcept { return messages_.pending(); }
+    /// Whether the result is there; lets it go on. Local, does not wait.
+    bool ready() { return messages_.ready(); }
+    /// The result of the last one started. Waits for all ranks to start it, and to call DNDS until theirs is there,
+    /// too. Throws StateError before the first one.
     std::span<const ReductionValue> wait();
 
   private:
-    struct State;
-    void park();
-
     std::shared_ptr<CommunicatorContext> context_;
-    std::shared_ptr<State> state_;
+    MessageReduction messages_;
+    std::vector<ReductionValue> result_;
 };
 
 } // namespace DNDS

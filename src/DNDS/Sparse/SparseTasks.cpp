@@ -17,10 +17,6 @@ class SparseExchangeCalls final : public Task::CalledExchange {
     }
     void finish() override { fields_->setBounds(std::exchange(localSet_, false) ? Bounds::NonLocal : Bounds::Any); }
     bool inFlight() const override { return fields_->inFlight(); }
-    void giveUp() noexcept override {
-        localSet_ = false;
-        fields_->giveUp();
-    }
 
   private:
     SparseFields *fields_;

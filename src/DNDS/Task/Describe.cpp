@@ -54,7 +54,7 @@ std::string Plan::describe() const {
     const PlanModel &plan = state().plan;
     std::string text = fmt::format("plan '{}' on the {}: {} tasks, {} parts, {} transfers by {} exchanges\n",
                                    graph.name, state_->executor.onDevice() ? "device" : "host", graph.tasks.size(),
-                                   plan.parts.size(), plan.transfers.size(), state_->exchanges.size());
+                                   plan.parts.size(), plan.transfers.size(), state_->transfers.exchanges());
     std::size_t longest = 0;
     for (const Operation &operation : plan.operations)
         longest = std::max(longest, nameOf(graph, plan, operation).size());

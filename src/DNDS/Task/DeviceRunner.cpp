@@ -52,11 +52,10 @@ Plan::DeviceRunner::DeviceRunner(State &state) : state_(state) {
         }
     }
     makeItems();
-    if (state.trace != nullptr)
+    if (state.trace.trace != nullptr)
         times_.resize(state.plan.operations.size());
     const bool onlyDevice =
-        std::ranges::all_of(state.exchanges, [](const auto &exchange) { return exchange->capturable(); }) &&
-        std::ranges::none_of(state.plan.operations, [](const Operation &operation) {
+        state.transfers.capturable() && std::ranges::none_of(state.plan.operations, [](const Operation &operation) {
             return operation.kind == OperationKind::Call || operation.kind == OperationKind::Swap;
         });
     if (onlyDevice)
@@ -189,7 +188,7 @@ std::uint64_t Plan::DeviceRunner::memoryKey() const {
         hash.add(array->father().generation());
         hash.add(array->son() != nullptr ? array->son()->generation() : 0);
     }
-    for (const bool dropped : state_.dropped)
+    for (const bool dropped : state_.history.dropped())
         hash.add(dropped ? 1 : 2);
     return hash.value();
 }
@@ -220,7 +219,7 @@ void Plan::DeviceRunner::replay(Item &item, const Work &work) {
 void Plan::DeviceRunner::runPart(const Part &part, const Rows &rows) {
     const TaskModel &task = state_.graph.tasks[part.task];
     const Executor executor = Executor::device(part.late || part.urgent ? boundary_.handle() : inner_.handle());
-    state_.zeroGhosts(part, executor);
+    state_.transfers.zeroGhosts(part, executor);
     if (part.adds)
         task.body->runAdding(executor, rows.sums);
     else
@@ -237,9 +236,9 @@ void Plan::DeviceRunner::record(std::size_t operation, DeviceItem::Lane lane, co
         return work();
     const Part &part = state_.plan.parts[state_.plan.operations[operation].what];
     DeviceTimes &times = times_[operation];
-    times.trace = state_.trace;
+    times.trace = state_.trace.trace;
     times.span = {.kind = Trace::Kind::Part,
-                  .name = state_.traceNames[part.task],
+                  .name = state_.trace.names[part.task],
                   .rows = part.rows.count,
                   .thread = lane == Inner ? Trace::innerStream : Trace::boundaryStream};
     Device::callHost(streamOf(lane), &DeviceTimes::begin, &times);
@@ -249,9 +248,10 @@ void Plan::DeviceRunner::record(std::size_t operation, DeviceItem::Lane lane, co
 
 void Plan::DeviceRunner::runParts(const Item &item) {
     for (const std::size_t operation : item.operations) {
-        const std::size_t part = state_.plan.operations[operation].what;
-        state_.inTask(state_.plan.parts[part],
-                      [&] { record(operation, item.lane, [&] { runPart(state_.plan.parts[part], rows_[part]); }); });
+        const std::size_t number = state_.plan.operations[operation].what;
+        const Part &part = state_.plan.parts[number];
+        state_.inTask(state_.graph.tasks[part.task], &part,
+                      [&] { record(operation, item.lane, [&] { runPart(part, rows_[number]); }); });
     }
 }
 
@@ -290,11 +290,11 @@ void Plan::DeviceRunner::issue(std::size_t k, std::size_t &next) {
         runSegment(item);
         break;
     case OperationKind::Start:
-        if (!state_.dropped[operation.what])
-            state_.start(state_.plan.transfers[operation.what], stream);
+        if (!state_.history.isDropped(operation.what))
+            state_.transfers.start(state_.plan.transfers[operation.what], stream);
         break;
     case OperationKind::Wait:
-        if (!state_.dropped[operation.what]) {
+        if (!state_.history.isDropped(operation.what)) {
             const Transfer &transfer = state_.plan.transfers[operation.what];
             if (transfer.direction == Direction::Push) // owned rows were written since its start, unknown to it
                 Device::synchronize(stream);
@@ -329,7 +329,7 @@ void Plan::DeviceRunner::start(std::size_t &next) {
         for (const Item &item : items_)
             bind(item);
         for (std::size_t k = 0; k < state_.plan.transfers.size(); ++k)
-            if (!state_.dropped[k]) // replays do not tell the arrays that they are written
+            if (!state_.history.isDropped(k)) // replays do not tell the arrays that they are written
                 for (const std::size_t array : state_.plan.transfers[k].arrays) {
                     RowLayout written;
                     state_.graph.arrays[array]->member().son(MemorySpace::Device, Access::Write, written);
@@ -355,7 +355,7 @@ void Plan::DeviceRunner::abandon() noexcept {
     for (const Device::Stream *stream : {&inner_, &boundary_})
         try {
             stream->synchronize();
-        } catch (...) { // somebody handles another error, or nobody is there to hear of it
+        } catch (const Error &) { // somebody handles another error, or nobody is there to hear of it
             continue;
         }
 }

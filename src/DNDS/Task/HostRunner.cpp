@@ -69,7 +69,7 @@ void Plan::HostRunner::runChunk(void *context, index chunk) {
     State &state = chunks.runner->state_;
     const Part &part = *chunks.part;
     const TaskBody &body = *state.graph.tasks[part.task].body;
-    const double begin = state.trace != nullptr ? Trace::now() : 0.0;
+    const double begin = state.trace.trace != nullptr ? Trace::now() : 0.0;
     index rows = 0;
     if (part.adds) {
         const std::vector<LocalIndex> &list = chunks.lists[toSize(chunk)];
@@ -80,40 +80,40 @@ void Plan::HostRunner::runChunk(void *context, index chunk) {
         rows = std::min(chunks.rows, part.rows.count - first);
         body.run(Executor::host(), part.rows, first, first + rows);
     }
-    if (state.trace != nullptr)
-        state.trace->record({.kind = Trace::Kind::Part,
-                             .name = state.traceNames[part.task],
-                             .begin = begin,
-                             .end = Trace::now(),
-                             .rows = rows,
-                             .thread = threadNumber()});
+    if (state.trace.trace != nullptr)
+        state.trace.trace->record({.kind = Trace::Kind::Part,
+                                   .name = state.trace.names[part.task],
+                                   .begin = begin,
+                                   .end = Trace::now(),
+                                   .rows = rows,
+                                   .thread = threadNumber()});
 }
 
 void Plan::HostRunner::runPart(std::size_t number) {
     const Part &part = state_.plan.parts[number];
     const bool alone = crew_.threads() == 1;
-    state_.inTask(part, [&] {
+    state_.inTask(state_.graph.tasks[part.task], &part, [&] {
         TaskBody &body = *state_.graph.tasks[part.task].body;
         // With threads, other parts of the task may be under way: they have taken their views already.
         if (std::exchange(state_.boundIn[part.task], state_.statistics.runs) != state_.statistics.runs ||
             (alone && !part.guards.empty()))
             body.bind(MemorySpace::Host, alone ? std::span<const RowGuard>(part.guards) : std::span<const RowGuard>());
-        state_.zeroGhosts(part, state_.executor);
+        state_.transfers.zeroGhosts(part, state_.executor);
         if (!alone) {
             chunks_[number].published = true;
             return crew_.publish(chunks_[number].work);
         }
-        const double begin = state_.trace != nullptr ? Trace::now() : 0.0;
+        const double begin = state_.trace.trace != nullptr ? Trace::now() : 0.0;
         if (part.adds)
             body.runAdding(part.rows, part.firstTarget, part.lastTarget);
         else
             body.run(state_.executor, part.rows, 0, part.rows.count);
-        if (state_.trace != nullptr)
-            state_.trace->record({.kind = Trace::Kind::Part,
-                                  .name = state_.traceNames[part.task],
-                                  .begin = begin,
-                                  .end = Trace::now(),
-                                  .rows = part.rows.count});
+        if (state_.trace.trace != nullptr)
+            state_.trace.trace->record({.kind = Trace::Kind::Part,
+                                        .name = state_.trace.names[part.task],
+                                        .begin = begin,
+                                        .end = Trace::now(),
+                                        .rows = part.rows.count});
     });
     ++state_.statistics.parts;
 }
@@ -122,7 +122,7 @@ void Plan::HostRunner::awaitBefore(const Operation &operation) {
     for (const std::size_t before : operation.after) {
         const Operation &earlier = state_.plan.operations[before];
         if (earlier.kind == OperationKind::Part && chunks_[earlier.what].published)
-            crew_.wait(chunks_[earlier.what].work, [&] { state_.progress(); });
+            crew_.wait(chunks_[earlier.what].work, [&] { state_.transfers.progress(); });
     }
     if (crew_.failed())
         throwFailure();
@@ -132,7 +132,8 @@ void Plan::HostRunner::throwFailure() {
     crew_.end();
     const Crew::Failure &failure = crew_.failure();
     const Chunks &chunks = *static_cast<const Chunks *>(failure.work->context);
-    state_.inTask(*chunks.part, [&] { std::rethrow_exception(failure.exception); });
+    state_.inTask(state_.graph.tasks[chunks.part->task], chunks.part,
+                  [&] { std::rethrow_exception(failure.exception); });
 }
 
 void Plan::HostRunner::run(std::size_t &next) {

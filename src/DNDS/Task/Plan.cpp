@@ -4,21 +4,11 @@
 #include "DNDS/Task/HostRunner.hpp"
 #include "DNDS/Task/PlanState.hpp"
 
-#include <fmt/ranges.h>
-
 #include <algorithm>
-#include <array>
-#include <atomic>
 
 namespace DNDS::Task {
 
 namespace {
-
-/// The first of `count` numbers that nobody else gets; compared on one rank only.
-std::uint64_t takeNumbers(std::size_t count) {
-    static std::atomic<std::uint64_t> next{1};
-    return next.fetch_add(count, std::memory_order_relaxed);
-}
 
 void requireAlive(const GraphModel &graph) {
     for (const auto &array : graph.arrays)
@@ -47,14 +37,13 @@ void requireOneCommunicator(const GraphModel &graph, const CommunicatorView &com
 } // namespace
 
 Plan::State::State(GraphModel model, const CommunicatorView &view, const Executor &where, const CompileOptions &chosen)
-    : graph(std::move(model)), comm(view), context(CommunicatorContext::of(view)),
-      firstFinisher(takeNumbers(graph.arrays.size())), executor(where), options(chosen) {
-    halfWritten.assign(graph.arrays.size(), 0);
+    : graph(std::move(model)), comm(view), context(CommunicatorContext::of(view)), executor(where), options(chosen) {
     for (std::size_t a = 0; a < graph.arrays.size(); ++a)
         rows.push_back(rowsOf(a));
 }
 
 Plan::State::~State() {
+    context->delist(*this);
     for (const TaskModel &task : graph.tasks)
         if (task.aside)
             try {
@@ -68,80 +57,19 @@ void Plan::State::connect() {
     device.reset();
     host.reset();
     agreement.reset();
-    exchanges.clear();
-    traffic.clear();
-    zeroing.clear();
-    std::map<std::pair<Direction, std::vector<std::size_t>>, std::size_t> known;
-    for (Transfer &transfer : plan.transfers) {
-        const auto [place, isNew] = known.try_emplace({transfer.direction, transfer.arrays}, exchanges.size());
-        transfer.exchange = place->second;
-        if (!isNew)
-            continue;
-        ExchangeOptions choice = options.exchange;
-        choice.space = executor.onDevice() ? ExchangeSpace::Device : ExchangeSpace::Host;
-        choice.ghosts = GhostsAfterPush::Zero;
-        exchanges.push_back(Exchange::make(
-            transfer.pattern->context(), transfer.direction,
-            [&] {
-                ExchangeRequest request{transfer.pattern, {}};
-                for (const std::size_t array : transfer.arrays) {
-                    if (executor.onDevice())
-                        graph.arrays[array]->toDevice();
-                    request.members.push_back(graph.arrays[array]->member());
-                }
-                return request;
-            },
-            choice, transfer.direction == Direction::Push ? PushOp::Sum : PushOp::Replace));
-    }
-    dropped.assign(plan.transfers.size(), false);
+    reductions.reset();
+    trace.begin(graph, plan, comm);
+    transfers.connect(executor, options.exchange);
+    history.reset();
     boundIn.assign(graph.tasks.size(), -1);
-    left.assign(graph.arrays.size(), {});
-    for (const auto &exchange : exchanges) {
-        Traffic &bytes = traffic.emplace_back();
-        for (const PeerPath &path : exchange->paths()) {
-            bytes.sent += path.bytesSent;
-            bytes.received += path.bytesReceived;
-        }
-    }
-    startedAt.resize(exchanges.size());
-    std::vector<std::shared_ptr<const ExchangePattern>> patterns;
-    for (const Transfer &transfer : plan.transfers)
-        patterns.push_back(transfer.pattern);
-    if (!patterns.empty())
-        agreement = std::make_unique<PeerAgreement>(
-            patterns.front()->sharedContext(), fmt::format("plan '{}'", graph.name), PeerAgreement::peersOf(patterns));
-    firstResult.assign(1, 0);
-    for (const ReductionModel &model : graph.reductions)
-        firstResult.push_back(firstResult.back() + static_cast<std::size_t>(model.columns));
-    if (!graph.reductions.empty()) {
-        comm.guarded([&] { reduction = std::make_unique<PendingReduction>(context); });
-    }
-    reducedRuns = collectedRuns = 0;
+    agreement.emplace(graph, plan);
+    reductions.emplace(graph, context);
     comm.guarded([&] {
         if (executor.onDevice())
             device = std::make_unique<DeviceRunner>(*this);
         else
             host = std::make_unique<HostRunner>(*this);
     });
-    failed = false;
-}
-
-/// Names for the recording, if there is one. Collective.
-void Plan::State::record() {
-    trace = Trace::active();
-    if (trace == nullptr)
-        return;
-    trace->begin(comm);
-    traceNames.clear();
-    for (const TaskModel &task : graph.tasks)
-        traceNames.push_back(trace->intern(task.name));
-    for (const Transfer &transfer : plan.transfers) {
-        std::vector<std::string_view> names;
-        for (const std::size_t array : transfer.arrays)
-            names.push_back(graph.arrays[array]->name());
-        traceNames.push_back(trace->intern(
-            fmt::format("{} {}", transfer.direction == Direction::Pull ? "pull" : "push", fmt::join(names, ", "))));
-    }
 }
 
 Plan::State::Rows Plan::State::rowsOf(std::size_t array) const {
@@ -201,8 +129,8 @@ Plan Plan::compile(GraphModel graph, const CommunicatorView &comm, const Executo
         auto made = std::make_unique<State>(std::move(graph), comm, executor, options);
         comm.guarded([&] { made->graph.findReducedRows(); });
         made->plan = compileGraph(made->graph, comm, first);
-        made->record();
         made->connect();
+        comm.guarded([&] { made->context->enlist(*made); });
         return made;
     });
     if (!estimates)
@@ -212,7 +140,6 @@ Plan Plan::compile(GraphModel graph, const CommunicatorView &comm, const Executo
     if (state->recomputingPays(other))
         failTogether(comm, [&] {
             state->plan = std::move(other);
-            state->record();
             state->connect();
         });
     return Plan(std::move(state));
@@ -229,125 +156,148 @@ Plan::State &Plan::state() const {
     return *state_;
 }
 
+void Plan::State::require(PlanEvent event) const {
+    DNDS_CHECK(stageAfter(stage, event).has_value(), StateError,
+               "'{}' is {} by one of its own tasks: let the run end first", graph.name,
+               event == PlanEvent::Renew ? "recovered" : "run");
+}
+
+void Plan::State::enter(PlanEvent event) {
+    require(event);
+    stage = *stageAfter(stage, event);
+}
+
+/// From the begin of a run to its end, by an exception or not.
+class Plan::State::RunScope {
+  public:
+    explicit RunScope(State &state) : state_(state) {
+        state.enter(PlanEvent::Start);
+        runningHere.push_back(&state);
+    }
+    RunScope(const RunScope &) = delete;
+    RunScope &operator=(const RunScope &) = delete;
+    ~RunScope() {
+        runningHere.pop_back();
+        if (state_.stage == PlanStage::Running)
+            fail();
+    }
+
+    /// The operation that is under way.
+    std::size_t &next() { return next_.emplace(0); }
+
+  private:
+    void fail() noexcept {
+        state_.enter(PlanEvent::Fail);
+        if (state_.device)
+            state_.device->abandon();
+        if (state_.host)
+            state_.host->abandon();
+        if (next_) // in threads and on the device parts before it may have been skipped
+            state_.history.noteFailure(*next_, state_.executor.onDevice() || state_.executor.threads() > 1);
+        if (state_.comm.size() == 1) // which has nobody to recover with
+            state_.transfers.endAlone();
+    }
+
+    State &state_;
+    std::optional<std::size_t> next_; ///< none before the first operation
+};
+
+void Plan::State::runOnce() {
+    require(PlanEvent::Start);
+    requireArrays();
+    requireOwnArrays();
+    reductions->collect();
+    const double begin = MPI_Wtime();
+    RunScope scope(*this);
+    ++statistics.runs;
+    ++runsSinceRecovery;
+    statistics.dropped += history.chooseTransfers();
+    agreement->begin(runsSinceRecovery, history.dropped());
+    requireSameRows();
+    history.requireWritten();
+    if (device)
+        device->start(scope.next());
+    else
+        host->run(scope.next());
+    history.noteOutcome();
+    reductions->start(executor, [&](std::size_t n, std::size_t k) {
+        const std::vector<LocalIndex> &list = (*graph.reductions[n].lists)[k];
+        return device ? device->reducedRows(n, k) : PartRows{list.data(), 0, static_cast<index>(list.size())};
+    });
+    enter(device ? PlanEvent::Queue : PlanEvent::Complete);
+    statistics.seconds += MPI_Wtime() - begin;
+}
+
 void Plan::start() {
     State &state = this->state();
     state.requireCommunicator();
-    DNDS_CHECK(!state.failed, StateError, "a run of '{}' has failed: call recover() on all ranks before the next one",
-               state.graph.name);
-    DNDS_CHECK(!state.running, StateError, "'{}' is run by one of its own tasks", state.graph.name);
-    try {
-        state.requireArrays();
-    } catch (...) { // arrays cannot be looked at, so this rank only says that it takes part no more
-        ++state.statistics.runs;
-        state.leaveRuns();
-        throw;
-    }
-    state.requireOwnArrays();
-    if (state.reduction)
-        state.collectReductions();
+    state.context->running("run of", state.graph.name, [&] { state.runOnce(); });
+}
+
+void Plan::State::waitForDevice() {
     const double begin = MPI_Wtime();
-    State::runningHere.push_back(&state);
-    state.running = true;
-    ++state.statistics.runs;
-    std::size_t next = 0;
-    bool begins = false;
-    try {
-        state.chooseTransfers();
-        state.agree();
-        state.requireSameRows();
-        state.requireWritten();
-        begins = true;
-        if (state.device)
-            state.device->start(next);
-        else
-            state.host->run(next);
-    } catch (...) {
-        state.giveUp(next, begins);
-        state.endRun();
-        throw;
-    }
-    state.endRun();
-    state.noteOutcome();
-    try {
-        state.startReductions();
-    } catch (...) { // the others would wait for this rank's values
-        state.leaveRuns();
-        throw;
-    }
-    state.statistics.seconds += MPI_Wtime() - begin;
+    device->wait();
+    statistics.seconds += MPI_Wtime() - begin;
+    if (stage == PlanStage::Queued) // not within a run
+        enter(PlanEvent::Complete);
 }
 
 void Plan::wait() {
     State &state = this->state();
-    if (!state.device)
-        return;
-    const double begin = MPI_Wtime();
-    state.device->wait();
-    state.statistics.seconds += MPI_Wtime() - begin;
+    if (state.device && state.stage == PlanStage::Queued)
+        state.context->running("run of", state.graph.name, [&] { state.waitForDevice(); });
+}
+
+void Plan::State::waitForAsides() const {
+    for (const TaskModel &task : graph.tasks)
+        if (task.aside)
+            inTask(task, nullptr, [&] { task.aside->wait(); });
 }
 
 void Plan::finish() {
     wait();
-    for (const TaskModel &task : state_->graph.tasks)
-        if (task.aside)
-            try {
-                task.aside->wait();
-            } catch (...) {
-                State::rethrowFrom(task, nullptr);
-            }
+    const State &state = this->state();
+    state.context->running("run of", state.graph.name, [&] { state.waitForAsides(); });
 }
 
 std::span<const real> Plan::result(Reduction chosen) {
     State &state = this->state();
     state.requireCommunicator();
-    state.requireReduction(chosen);
-    DNDS_CHECK(state.reducedRuns > 0, StateError, "'{}' has no results before its first run", state.graph.name);
-    state.collectReductions();
-    return state.valuesOf(chosen, state.results);
+    state.reductions->requireResult(chosen);
+    state.context->running("result of", state.graph.name, [&] { state.reductions->collect(); });
+    return state.reductions->result(chosen);
 }
 
-std::span<const real> Plan::previous(Reduction chosen) const {
-    const State &state = this->state();
-    state.requireReduction(chosen);
-    const bool collected = state.collectedRuns == state.reducedRuns;
-    DNDS_CHECK(state.reducedRuns > 1, StateError, "'{}' has no results of the run before the last yet",
-               state.graph.name);
-    return state.valuesOf(chosen, collected ? state.resultsBefore : state.results);
+std::span<const real> Plan::previous(Reduction chosen) const { return state().reductions->previous(chosen); }
+
+bool Plan::State::settle() noexcept {
+    if (device && stage != PlanStage::Running)
+        device->abandon();
+    return true;
 }
 
-const PlanGraphs *Plan::graphs() const { return state().device ? &state().device->use() : nullptr; }
+void Plan::State::renew() {
+    enter(PlanEvent::Renew);
+    runsSinceRecovery = 0;
+    reductions->reset();
+    history.forgetPulls();
+}
 
 void Plan::recover() {
     State &state = this->state();
     state.requireCommunicator();
-    DNDS_CHECK(!state.running, StateError, "'{}' is recovered by one of its own tasks: let the run end first",
-               state.graph.name);
-    state.failed = true; // until all of it is made anew
-    // Ranks may have begun different numbers of runs, and of reductions.
-    std::array<index, 2> most{state.statistics.runs, state.reducedRuns};
-    state.comm.allReduce(most.data(), 2, MPI_MAX);
-    state.statistics.runs = most[0];
-    while (state.reduction && state.reducedRuns < most[1])
-        state.reduceNothing();
-    if (state.reduction)
-        state.awaitReductions();
-    failTogether(state.comm, [&] {
-        state.comm.guarded([&] { state.requireArrays(); });
-        state.connect();
-        state.forgetPulls();
-    });
+    state.require(PlanEvent::Renew);
+    if (state.comm.size() == 1)
+        state.renew();
+    else
+        state.context->recover();
 }
+
+const PlanGraphs *Plan::graphs() const { return state().device ? &state().device->use() : nullptr; }
 
 const PlanModel &Plan::model() const { return state().plan; }
 const PlanStatistics &Plan::statistics() const { return state().statistics; }
 
-std::vector<PeerPath> Plan::paths() const {
-    std::vector<PeerPath> paths;
-    for (const auto &exchange : state().exchanges) {
-        const std::vector<PeerPath> each = exchange->paths();
-        paths.insert(paths.end(), each.begin(), each.end());
-    }
-    return paths;
-}
+std::vector<PeerPath> Plan::paths() const { return state().transfers.paths(); }
 
 } // namespace DNDS::Task

@@ -57,10 +57,11 @@ class Plan {
     /// or since the last run of this plan that left its ghosts current. So an array that is written outside of plans
     /// must be written, or `changed`, on all ranks.
     ///
-    /// Throws on this rank what a task throws, with task and rows in front of the text; PeerError where a peer failed;
-    /// StateError where a peer entered the run in another state (it wrote an array that this rank did not), at the
-    /// latest in the next run. Then call `recover` on all ranks before the next run, and set what the graph writes from
-    /// a common state. Ranks run their plans in the same order.
+    /// Throws on this rank what a task throws, with task and rows in front of the text; RevokedError where another rank
+    /// failed; StateError where a peer entered the run in another state (it wrote an array that this rank did not), at
+    /// the latest in the next run. Then call `recover` on all ranks before the next run, and set what the graph writes
+    /// from a common state. On a communicator of one rank the next run may come at once. Ranks run their plans in the
+    /// same order.
     void run();
 
     /// As `run`, but what is queued on the device may run on when it returns: after what the stream of the executor
@@ -73,15 +74,17 @@ class Plan {
     /// Waits for what runs aside (Graph::aside), too. Throws what that has thrown.
     void finish();
 
-    /// What the last run has found, one number a column. Waits for all ranks to end that run. Valid until the next run.
-    /// Throws StateError before the first run, PeerError where the run failed on some rank.
+    /// What the last run has found, one number a column. Waits for all ranks to end that run: call it on all of them,
+    /// as each has to pass on what it gets from others. Valid until the next run. Throws StateError before the first
+    /// run since a recovery, RevokedError where the run failed on some rank.
     std::span<const real> result(Reduction reduction);
     /// What the run before the last has found, without waiting: for steps that do with an older number. Local. Throws
     /// StateError before the second run.
     std::span<const real> previous(Reduction reduction) const;
 
-    /// After `run` threw on any rank: makes the exchanges anew. Collective; not needed on the way to the end of the
-    /// program.
+    /// After `run` threw on any rank: recovers the communicator, as DNDS::recover does, with all that uses it. Pulls
+    /// are forgotten, and runs and results counted anew: calls of every n-th run take place in the next one.
+    /// Collective; not needed on the way to the end of the program. Throws StateError within a run.
     void recover();
 
     /// A table for people: parts in their order, rows, what waits for what, which pulls are made or dropped and why.

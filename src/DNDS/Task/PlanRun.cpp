@@ -1,8 +1,6 @@
 // The operations of a run that both the host and the device need.
 
-#include "DNDS/Mpi/Backoff.hpp"
-#include "DNDS/Mpi/NodeTopology.hpp"
-#include "DNDS/Mpi/ProgressEngine.hpp"
+#include "DNDS/Mpi/Wait.hpp"
 #include "DNDS/Task/DeviceRunner.hpp"
 #include "DNDS/Task/HostRunner.hpp"
 
@@ -10,122 +8,42 @@
 
 namespace DNDS::Task {
 
-void Plan::State::rethrowFrom(const TaskModel &task, const Part *part) {
+void Plan::State::rethrowFrom(const std::exception &error, const TaskModel &task, const Part *part) {
     const std::string where = part == nullptr
                                   ? fmt::format("in task '{}': ", task.name)
                                   : fmt::format("in task '{}' ({} of {} rows, the first of which is {}): ", task.name,
                                                 part->urgent ? "boundary part" : "part", part->rows.count,
                                                 part->rows.count > 0 ? part->rows(0) : 0);
-    try {
+    const auto *own = dynamic_cast<const Error *>(&error);
+    if (own != nullptr && (own->kind() == ErrorKind::Mpi || own->kind() == ErrorKind::Revoked))
         throw;
-    } catch (const MpiError &) {
-        throw;
-    } catch (const Error &error) {
-        throwError(error.kind(), where + error.message(), error.where());
-    } catch (const std::bad_alloc &) {
+    if (own != nullptr)
+        throwError(own->kind(), where + own->message(), own->where());
+    if (dynamic_cast<const std::bad_alloc *>(&error) != nullptr)
         throw MemoryError(where + "out of memory");
-    } catch (const std::exception &error) {
-        throw StateError(where + error.what());
-    } catch (...) {
-        throw StateError(where + "it threw something that is no std::exception");
-    }
+    throw StateError(where + error.what());
 }
 
-/// All ranks come to the same answer as long as they write arrays between the same runs. Ranks without rows or ghosts
-/// decide by versions, too.
-void Plan::State::chooseTransfers() {
-    for (std::size_t k = 0; k < plan.transfers.size(); ++k) {
-        const Transfer &transfer = plan.transfers[k];
-        dropped[k] = transfer.conditional && std::ranges::all_of(transfer.arrays, [&](std::size_t a) {
-                         const bool asLeft = left[a] == contentsOf(a);
-                         const ArrayHandle &array = *graph.arrays[a];
-                         const bool pulled = array.son()->pulledFrom() == array.father().version() &&
-                                             array.son()->finishedBy() == finisherOf(a);
-                         return pulled || (asLeft && plan.outcome[a].meetsEntry);
-                     });
-        if (dropped[k])
-            ++statistics.dropped;
-    }
-}
-
-Plan::State::Contents Plan::State::contentsOf(std::size_t array) const {
-    const ArrayHandle &handle = *graph.arrays[array];
-    return {handle.father().version(), handle.son() != nullptr ? handle.son()->version() : 0};
-}
-
-void Plan::State::zeroGhosts(const Part &part, const Executor &where) {
-    if (!part.toGhosts)
-        return;
-    const TaskModel &task = graph.tasks[part.task];
-    const auto sums = std::ranges::find(task.accesses, Mode::Adds, &ArrayAccess::mode); // the others share its pattern
-    std::vector<RowLayout> sons;
-    for (const ArrayAccess &access : task.accesses)
-        if (access.mode == Mode::Adds)
-            graph.arrays[access.array]->member().son(where.space(), Access::Write, sons.emplace_back());
-    auto place = zeroing.find(part.task);
-    if (place == zeroing.end())
-        place =
-            zeroing.try_emplace(part.task, *graph.arrays[sums->array]->pattern(), sons, where.space(), where.stream())
-                .first;
-    place->second.run(sons, where.stream());
-}
-
-void Plan::State::progress() noexcept {
-    for (const auto &exchange : exchanges)
-        try {
-            if (exchange->inFlight())
-                static_cast<void>(exchange->ready());
-        } catch (...) { // told by wait
-            continue;
-        }
-}
-
-void Plan::State::start(const Transfer &transfer, Device::StreamHandle stream) {
-    const double begin = MPI_Wtime();
-    if (trace != nullptr)
-        startedAt[transfer.exchange] = Trace::now();
-    starting = true;
-    exchanges[transfer.exchange]->start(stream);
-    starting = false;
-    ++statistics.transfers;
-    statistics.bytesSent += traffic[transfer.exchange].sent;
-    statistics.bytesReceived += traffic[transfer.exchange].received;
-    statistics.secondsStarting += MPI_Wtime() - begin;
-}
-
-template <class IsReady, class Check>
-void Plan::State::waitUntil(const IsReady &isReady, const Check &check) {
-    if (isReady())
-        return;
-    Backoff backoff(context->comm().handle(), context->node().crowded);
-    while (!isReady()) {
-        requireAgreement();
-        if (host && host->help())
-            continue;
-        backoff.pause();
-        if (backoff.longWait())
-            check(backoff.seconds());
-    }
+template <class IsReady, class What>
+void Plan::State::waitFor(const IsReady &isReady, const What &what) {
+    waitUntil(
+        *context,
+        [&] {
+            while (!isReady()) {
+                agreement->look();
+                if (!(host && host->help()))
+                    return false;
+            }
+            return true;
+        },
+        what);
 }
 
 void Plan::State::wait(const Transfer &transfer, std::optional<Device::StreamHandle> stream) {
     const double begin = MPI_Wtime();
-    const double traced = trace != nullptr ? Trace::now() : 0.0;
-    Exchange &exchange = *exchanges[transfer.exchange];
-    waitUntil([&] { return exchange.ready(); }, [](double /*seconds*/) {});
-    stream ? exchange.wait(*stream) : exchange.wait();
-    statistics.secondsWaiting += MPI_Wtime() - begin;
-    if (trace == nullptr)
-        return;
-    const std::string_view name =
-        traceNames[graph.tasks.size() + static_cast<std::size_t>(&transfer - plan.transfers.data())];
-    const double end = Trace::now();
-    trace->record({.kind = Trace::Kind::Wait, .name = name, .begin = traced, .end = end});
-    trace->record({.kind = transfer.direction == Direction::Pull ? Trace::Kind::Pull : Trace::Kind::Push,
-                   .name = name,
-                   .begin = startedAt[transfer.exchange],
-                   .end = end,
-                   .bytes = traffic[transfer.exchange].sent});
+    waitFor([&] { return transfers.ready(transfer); },
+            [&] { return fmt::format("the ranks' rows in {}, in plan '{}'", transfers.nameOf(transfer), graph.name); });
+    transfers.finish(transfer, stream, begin);
 }
 
 bool Plan::State::finishes(const Transfer &transfer, std::size_t k) const {
@@ -138,30 +56,17 @@ void Plan::State::finish(std::size_t k, const PartRows &finished, const Executor
     finish.body->bind(where.space(), {});
     finish.body->run(where, finished, 0, finished.count);
     ArrayHandle &array = *graph.arrays[finish.array];
-    array.setPulledFrom(array.father().version(), finisherOf(finish.array)); // its rows are as they were
-}
-
-bool Plan::State::isFinished(std::size_t array) const {
-    return std::ranges::any_of(graph.finishes, [&](const PullFinish &finish) { return finish.array == array; });
+    array.setPulledFrom(array.father().version(), history.finisherOf(finish.array)); // its rows are as they were
 }
 
 void Plan::State::call(const TaskModel &task) {
     if (!task.exchange)
         return task.call();
-    if (task.startsExchange) {
-        starting = true;
-        task.exchange->start();
-        starting = false;
-        return;
-    }
+    if (task.startsExchange)
+        return task.exchange->start();
     const double begin = MPI_Wtime();
-    waitUntil(
-        [&] {
-            ProgressEngine::progressAll(); // peers may need rows before they send
-            context->progressParked();
-            return task.exchange->ready();
-        },
-        [](double /*seconds*/) {});
+    waitFor([&] { return task.exchange->ready(); },
+            [&] { return fmt::format("messages, to {} in plan '{}'", task.name, graph.name); });
     statistics.secondsWaiting += MPI_Wtime() - begin;
     task.exchange->finish();
 }
@@ -171,9 +76,9 @@ void Plan::State::run(const Operation &operation) {
     case OperationKind::Part:
         return;
     case OperationKind::Start:
-        return dropped[operation.what] ? void() : start(plan.transfers[operation.what], nullptr);
+        return history.isDropped(operation.what) ? void() : transfers.start(plan.transfers[operation.what], nullptr);
     case OperationKind::Wait:
-        if (dropped[operation.what])
+        if (history.isDropped(operation.what))
             return;
         wait(plan.transfers[operation.what], {});
         for (std::size_t k = 0; k < plan.finishes.size(); ++k)
@@ -187,27 +92,11 @@ void Plan::State::run(const Operation &operation) {
     const TaskModel &task = graph.tasks[operation.what];
     if (!isDue(task))
         return;
-    const double begin = trace != nullptr ? Trace::now() : 0.0;
-    try {
-        call(task);
-    } catch (...) {
-        rethrowFrom(task, nullptr);
-    }
-    if (trace != nullptr)
-        trace->record(
-            {.kind = Trace::Kind::Part, .name = traceNames[operation.what], .begin = begin, .end = Trace::now()});
-}
-
-void Plan::State::noteOutcome() {
-    for (std::size_t a = 0; a < graph.arrays.size(); ++a) {
-        ArrayHandle &array = *graph.arrays[a];
-        if (plan.outcome[a].written)
-            array.markWritten(); // also where this rank had no rows to write, as the others have
-        if (plan.outcome[a].current && (plan.outcome[a].written || plan.outcome[a].pulled))
-            array.setPulledFrom(array.father().version(), finisherOf(a)); // replayed pulls do not tell
-        left[a] = contentsOf(a);
-    }
-    std::fill(halfWritten.begin(), halfWritten.end(), 0);
+    const double begin = trace.trace != nullptr ? Trace::now() : 0.0;
+    inTask(task, nullptr, [&] { call(task); });
+    if (trace.trace != nullptr)
+        trace.trace->record(
+            {.kind = Trace::Kind::Part, .name = trace.names[operation.what], .begin = begin, .end = Trace::now()});
 }
 
 } // namespace DNDS::Task

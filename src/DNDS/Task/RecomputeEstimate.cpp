@@ -5,36 +5,15 @@
 
 namespace DNDS::Task {
 
-/// The median of a few pulls of each exchange. The rows that they bring are those that the next run would pull.
-/// Collective in effect: all ranks do the same.
-std::vector<double> Plan::State::measureExchanges() {
-    std::vector<double> seconds(exchanges.size());
-    for (const Transfer &transfer : plan.transfers) {
-        if (transfer.direction != Direction::Pull || seconds[transfer.exchange] > 0)
-            continue;
-        constexpr std::size_t repetitions = 9;
-        std::array<double, repetitions> each{};
-        Exchange &exchange = *exchanges[transfer.exchange];
-        for (double &once : each) {
-            const double begin = MPI_Wtime();
-            exchange.start(executor.stream());
-            exchange.wait();
-            once = MPI_Wtime() - begin;
-        }
-        std::ranges::nth_element(each, each.begin() + repetitions / 2);
-        seconds[transfer.exchange] = each[repetitions / 2];
-        for (const std::size_t array : transfer.arrays)
-            if (isFinished(array)) // these pulls were not
-                graph.arrays[array]->setPulledFrom(0, 0);
-    }
-    return seconds;
-}
-
 /// Compares the pulls that are saved with the rows that are computed more often, in the time of the rank for which it
 /// pays least. Collective.
 bool Plan::State::recomputingPays(PlanModel &other) {
-    std::vector<double> seconds =
-        options.secondsPerPull > 0 ? std::vector<double>(exchanges.size(), options.secondsPerPull) : measureExchanges();
+    std::vector<double> seconds(transfers.exchanges(), options.secondsPerPull);
+    if (options.secondsPerPull <= 0) {
+        seconds = transfers.measure(executor);
+        for (const PullFinish &finish : graph.finishes) // these pulls were not finished
+            graph.arrays[finish.array]->setPulledFrom(0, 0);
+    }
     const auto pullsOf = [](const PlanModel &model) {
         std::vector<const Transfer *> pulls;
         for (const Transfer &transfer : model.transfers)

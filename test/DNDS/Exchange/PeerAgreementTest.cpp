@@ -3,6 +3,8 @@
 #include "DNDS/Exchange/Exchange.hpp"
 #include "DNDS/Exchange/FieldCase.hpp"
 #include "DNDS/Exchange/RingField.hpp"
+#include "DNDS/Mpi/Recovery.hpp"
+#include "DNDS/Mpi/Wait.hpp"
 #include "DNDS/Transport/NodeSharedCase.hpp"
 
 #include <algorithm>
@@ -38,32 +40,31 @@ std::unique_ptr<PeerAgreement> agreementOn(const World &world, const std::vector
     return std::make_unique<PeerAgreement>(world.context, "the test", peers);
 }
 
-std::string rankName(int rank) { return "rank " + std::to_string(rank) + " "; }
-
-/// Fails the test unless nothing is left of agreements that were destroyed on all ranks.
-void expectNothingParked(const World &world) {
-    const Clock::time_point begin = Clock::now();
-    while (world.context->hasParked() && secondsSince(begin) < 10.0)
-        world.context->progressParked();
-    EXPECT_FALSE(world.context->hasParked());
-}
-
 /// Fails the test unless a new one works on the same communicator.
 void expectUsable(const World &world) {
     const auto agreement = agreementOn(world, everyone());
     for (std::uint64_t round = 0; round < 5; ++round)
         agreement->begin(round);
     agreement->finish();
-    EXPECT_EQ(agreement->disagreeing(), std::nullopt);
+    EXPECT_TRUE(agreement->look());
 }
 
-/// Polls until a peer disagrees, for some seconds at most.
-std::optional<int> pollFor(PeerAgreement &agreement) {
-    const Clock::time_point begin = Clock::now();
-    std::optional<int> found;
-    while (!(found = agreement.disagreeing()) && secondsSince(begin) < 10.0)
-        std::this_thread::yield();
-    return found;
+/// Calls `work`; what is wrong with it, or nothing: two ranks throw StateError about each other, the others are
+/// stopped.
+template <class Work>
+std::string disagreement(const Work &work, int bad) {
+    try {
+        work();
+    } catch (const RevokedError &error) {
+        return worldRank() == bad ? "was not found here" : std::string();
+    } catch (const StateError &error) {
+        const std::string text = error.what();
+        if (text.find("and this rank disagree about the test in round") == std::string::npos)
+            return text;
+        return worldRank() == bad || text.find(fmt::format("rank {} ", bad)) != std::string::npos ? std::string()
+                                                                                                  : text;
+    }
+    return "threw nothing";
 }
 
 TEST(PeerAgreement, EqualWordsForManyRoundsOfRanksThatComeAtDifferentTimes) {
@@ -76,16 +77,15 @@ TEST(PeerAgreement, EqualWordsForManyRoundsOfRanksThatComeAtDifferentTimes) {
                 std::this_thread::sleep_for(std::chrono::microseconds(random() % 500));
             agreement->begin(mix({round}));
             for (std::uint64_t polls = random() % 4; polls > 0; --polls)
-                EXPECT_EQ(agreement->disagreeing(), std::nullopt);
+                (void)agreement->look();
             if (random() % 32 == 0)
                 agreement->finish();
         }
         agreement->finish();
         agreement->finish();
-        EXPECT_EQ(agreement->disagreeing(), std::nullopt);
+        EXPECT_TRUE(agreement->look());
         EXPECT_EQ(agreement->rounds(), 300U);
     }
-    expectNothingParked(world);
 }
 
 TEST(PeerAgreement, ARoundIsBegunWithoutItsPeers) {
@@ -95,144 +95,58 @@ TEST(PeerAgreement, ARoundIsBegunWithoutItsPeers) {
         if (worldRank() != late)
             agreement->begin(1); // would never return if it waited
         world.comm().barrier();
-        EXPECT_EQ(agreement->disagreeing(), std::nullopt);
+        (void)agreement->look();
         if (worldRank() == late)
             agreement->begin(1);
     }
     agreement->finish();
 }
 
-TEST(PeerAgreement, AnotherWordIsFoundInItsRoundByWhoPolls) {
+TEST(PeerAgreement, AnotherWordStopsAllRanks) {
     const World world;
-    for (int bad = 0; bad < worldSize() && worldSize() > 1; ++bad) {
-        const auto agreement = agreementOn(world, everyone());
-        for (std::uint64_t round = 0; round < 3; ++round)
-            agreement->begin(round);
-        agreement->begin(worldRank() == bad ? 8 : 7);
-        const auto found = pollFor(*agreement);
-        ASSERT_TRUE(found.has_value());
-        if (worldRank() != bad) {
-            EXPECT_EQ(*found, bad);
-        }
-        for (int times = 0; times < 2; ++times) {
-            const std::string text = messageOf<StateError>([&] { agreement->finish(); });
-            expectContains(text, rankName(*found) + "and this rank disagree about the test in round 4");
-            expectContains(messageOf<StateError>([&] { agreement->begin(9); }), rankName(*found));
-            EXPECT_EQ(agreement->disagreeing(), found);
-        }
-        EXPECT_EQ(agreement->rounds(), 4U);
+    for (const auto &peers : {everyone(), neighboursInALine()}) {
+        const auto agreement = agreementOn(world, peers);
+        for (int bad = 0; bad < worldSize() && worldSize() > 1; ++bad)
+            for (const bool polls : {false, true}) {
+                SCOPED_TRACE(fmt::format("rank {}, {}", bad, polls ? "look" : "begin"));
+                const auto rounds = [&] {
+                    for (std::uint64_t round = 0; round < 20; ++round) {
+                        agreement->begin(round == 3 && worldRank() == bad ? 99 : round);
+                        if (polls)
+                            waitUntil(
+                                *world.context, [&] { return agreement->look(); }, "words");
+                    }
+                };
+                const Clock::time_point begin = Clock::now();
+                std::string wrong = disagreement(rounds, bad);
+                if (worldRank() == bad && wrong == "was not found here") // its peers were faster
+                    wrong.clear();
+                EXPECT_EQ(wrong, "");
+                EXPECT_LT(secondsSince(begin), 2.0);
+                recover(world.comm());
+                EXPECT_EQ(agreement->rounds(), 0U);
+                for (std::uint64_t round = 0; round < 5; ++round)
+                    agreement->begin(round);
+                agreement->finish();
+                world.comm().barrier();
+            }
     }
-    expectUsable(world);
-    expectNothingParked(world);
 }
 
-TEST(PeerAgreement, AnotherWordIsFoundInTheNextRoundAtTheLatest) {
+/// What is under way is parked, and gone after a recovery.
+TEST(PeerAgreement, IsDestroyedAtAnyTimeOnAnyThread) {
     const World world;
-    for (int bad = 0; bad < worldSize() && worldSize() > 1; ++bad) {
-        const auto agreement = agreementOn(world, everyone());
-        agreement->begin(1);
-        agreement->begin(worldRank() == bad ? 8 : 7);
-        const std::string text = messageOf<StateError>([&] { agreement->begin(9); });
-        if (worldRank() != bad)
-            expectContains(text, rankName(bad));
-        EXPECT_EQ(agreement->rounds(), 2U);
-    }
-    expectNothingParked(world);
-}
-
-TEST(PeerAgreement, RanksThatOnlyHavePeersInCommonStopToo) {
-    const World world;
-    for (int bad = 0; bad < worldSize() && worldSize() > 1; ++bad) {
-        const auto agreement = agreementOn(world, neighboursInALine());
-        const int distance = std::abs(worldRank() - bad);
-        const auto rounds = [&] {
-            for (std::uint64_t round = 0; round < 20; ++round)
-                agreement->begin(round == 3 && worldRank() == bad ? 99 : round);
-        };
-        if (distance < 2)
-            messageOf<StateError>(rounds);
-        else
-            expectContains(messageOf<PeerError>(rounds), "has left the test");
-        EXPECT_LE(agreement->rounds(), static_cast<std::uint64_t>(4 + distance));
-    }
-    expectNothingParked(world);
-}
-
-TEST(PeerAgreement, DestroyedUnderWayOnAllRanksInAnyOrder) {
-    const World world;
-    std::mt19937_64 random(rankSeed(2));
-    for (int times = 0; times < 20; ++times) {
-        std::vector<std::unique_ptr<PeerAgreement>> agreements;
-        for (int k = 0; k < 4; ++k)
-            agreements.push_back(agreementOn(world, k % 2 == 0 ? everyone() : neighboursInALine()));
-        for (std::uint64_t round = 0; round < 3; ++round)
-            for (std::size_t k = 0; k < agreements.size(); ++k)
-                if (round < k) // the first one is never used
-                    agreements[k]->begin(round);
-        std::shuffle(agreements.begin(), agreements.end(), random);
-        for (auto &agreement : agreements)
-            agreement.reset();
-    }
-    expectUsable(world);
-    expectNothingParked(world);
-}
-
-TEST(PeerAgreement, WhoGoesOnLearnsOfRanksThatHaveDestroyedTheirs) {
-    const World world;
-    for (int bad = 0; bad < worldSize() && worldSize() > 1; ++bad) {
+    for (int absent = -1; absent < worldSize(); ++absent) {
         auto agreement = agreementOn(world, everyone());
-        agreement->begin(1);
-        agreement->begin(2);
-        if (worldRank() == bad) {
-            agreement.reset();
-        } else {
-            agreement->begin(3); // all have begun the second round
-            EXPECT_EQ(pollFor(*agreement), bad);
-            expectContains(messageOf<PeerError>([&] { agreement->finish(); }), rankName(bad) + "has left the test");
-        }
-    }
-    expectNothingParked(world);
-}
-
-TEST(PeerAgreement, LeavingIsTold) {
-    const World world;
-    for (int bad = 0; bad < worldSize(); ++bad) {
-        const auto agreement = agreementOn(world, everyone());
-        agreement->begin(1);
-        if (worldRank() == bad) {
-            agreement->leave();
-            agreement->leave();
-            agreement->finish(); // the round before is not concerned
-            expectContains(messageOf<StateError>([&] { agreement->begin(2); }), "this rank has left the test");
-        } else {
-            agreement->begin(2);
-            expectContains(messageOf<PeerError>([&] { agreement->finish(); }), rankName(bad));
-        }
-    }
-    expectNothingParked(world);
-}
-
-TEST(PeerAgreement, APeerThatDoesNotComeIsNamedAfterTheTimeLimit) {
-    const Setting limit("DNDS_WAIT_TIMEOUT", "0.3");
-    const World world;
-    if (worldSize() < 2)
-        GTEST_SKIP() << "needs peers";
-    const int late = worldSize() - 1;
-    const auto agreement = agreementOn(world, everyone());
-    if (worldRank() != late) {
-        agreement->begin(1);
-        for (int times = 0; times < 2; ++times) {
-            const std::string text = messageOf<PeerError>([&] { agreement->begin(2); });
-            expectContains(text, rankName(late) + "to begin round 1 of the test");
-            expectContains(text, "DNDS_WAIT_TIMEOUT");
-        }
+        if (worldRank() != absent)
+            agreement->begin(1);
+        if (absent % 2 == 0)
+            std::thread([&] { agreement.reset(); }).join();
     }
     world.comm().barrier();
-    if (worldRank() == late)
-        agreement->begin(1);
-    agreement->finish(); // it came after all
-    agreement->begin(2);
-    agreement->finish();
+    recover(world.comm());
+    EXPECT_FALSE(world.context->hasParked() && worldSize() > 1);
+    expectUsable(world);
 }
 
 TEST(PeerAgreement, WaitingLetsExchangesGoOn) {
@@ -301,17 +215,6 @@ TEST(PeerAgreement, ACommunicatorThatIsFreedBefore) {
         expectContains(messageOf<StateError>([&] { agreement->begin(2); }), "freed");
         expectContains(messageOf<StateError>([&] { agreement->finish(); }), "freed");
     }
-}
-
-TEST(PeerAgreement, DestroyedOnAnotherThread) {
-    const World world;
-    for (int times = 0; times < 3; ++times) {
-        auto agreement = agreementOn(world, everyone());
-        agreement->begin(1);
-        std::thread([&] { agreement.reset(); }).join();
-    }
-    expectUsable(world);
-    expectNothingParked(world);
 }
 
 } // namespace

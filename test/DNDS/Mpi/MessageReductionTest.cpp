@@ -1,5 +1,6 @@
 #include "DNDS/Mpi/MessageReduction.hpp"
 
+#include "DNDS/Mpi/PendingReduction.hpp"
 #include "DNDS/Mpi/Recovery.hpp"
 #include "DNDS/Mpi/ThrowsOnAll.hpp"
 #include "DNDS/Mpi/Wait.hpp"
@@ -60,6 +61,29 @@ TEST_F(MessageReductionTest, GivesAllRanksTheSameBits) {
             EXPECT_NEAR(values[k], sum, 1e-12);
         }
     }
+}
+
+TEST_F(MessageReductionTest, IsStartedAndAskedForLater) {
+    PendingReduction first(shared(), "first"), second(shared(), "second");
+    for (int round = 0; round < 50; ++round) {
+        std::vector<ReductionValue> mine{ReductionValue::none(ReduceOp::Sum), ReductionValue::none(ReduceOp::Min),
+                                         ReductionValue::none(ReduceOp::Max)};
+        for (ReductionValue &value : mine)
+            value.add(std::ldexp(1.0, comm().rank()) + round);
+        if (comm().rank() % 3 == 2)
+            std::this_thread::sleep_for(std::chrono::microseconds(100));
+        first.start(mine);
+        second.start(std::span(mine).first(1));
+        while (comm().rank() % 2 == 0 && !second.ready())
+            std::this_thread::yield();
+        const real sum = std::ldexp(1.0, comm().size()) - 1 + comm().size() * round;
+        EXPECT_EQ(second.wait()[0].value(), sum); // the ranks do not wait in one order
+        EXPECT_EQ(first.wait()[0].value(), sum);
+        EXPECT_EQ(first.wait()[1].value(), 1 + round);
+        EXPECT_EQ(first.wait()[2].value(), std::ldexp(1.0, comm().size() - 1) + round);
+    }
+    PendingReduction none(shared(), "none");
+    EXPECT_TRUE(none.wait().empty());
 }
 
 TEST_F(MessageReductionTest, ARankThatFailsInsteadStopsTheOthers) {

@@ -1,0 +1,107 @@
+#include "DNDS/Task/PlanHistory.hpp"
+
+#include <algorithm>
+#include <atomic>
+
+namespace DNDS::Task {
+
+namespace {
+
+/// The first of `count` numbers that nobody else gets; compared on one rank only.
+std::uint64_t takeNumbers(std::size_t count) {
+    static std::atomic<std::uint64_t> next{1};
+    return next.fetch_add(count, std::memory_order_relaxed);
+}
+
+} // namespace
+
+PlanHistory::PlanHistory(const GraphModel &graph, const PlanModel &plan)
+    : graph_(graph), plan_(plan), firstFinisher_(takeNumbers(graph.arrays.size())),
+      halfWritten_(graph.arrays.size(), 0) {}
+
+void PlanHistory::reset() {
+    dropped_.assign(plan_.transfers.size(), false);
+    left_.assign(graph_.arrays.size(), {});
+}
+
+/// All ranks come to the same answer as long as they write arrays between the same runs. Ranks without rows or ghosts
+/// decide by versions, too.
+index PlanHistory::chooseTransfers() {
+    for (std::size_t k = 0; k < plan_.transfers.size(); ++k) {
+        const Transfer &transfer = plan_.transfers[k];
+        dropped_[k] = transfer.conditional && std::ranges::all_of(transfer.arrays, [&](std::size_t a) {
+                          const bool asLeft = left_[a] == contentsOf(a);
+                          const ArrayHandle &array = *graph_.arrays[a];
+                          const bool pulled = array.son()->pulledFrom() == array.father().version() &&
+                                              array.son()->finishedBy() == finisherOf(a);
+                          return pulled || (asLeft && plan_.outcome[a].meetsEntry);
+                      });
+    }
+    return std::ranges::count(dropped_, true);
+}
+
+PlanHistory::Contents PlanHistory::contentsOf(std::size_t array) const {
+    const ArrayHandle &handle = *graph_.arrays[array];
+    return {handle.father().version(), handle.son() != nullptr ? handle.son()->version() : 0};
+}
+
+bool PlanHistory::isFinished(std::size_t array) const noexcept {
+    return std::ranges::any_of(graph_.finishes, [&](const PullFinish &finish) { return finish.array == array; });
+}
+
+void PlanHistory::noteOutcome() {
+    for (std::size_t a = 0; a < graph_.arrays.size(); ++a) {
+        ArrayHandle &array = *graph_.arrays[a];
+        if (plan_.outcome[a].written)
+            array.markWritten(); // also where this rank had no rows to write, as the others have
+        if (plan_.outcome[a].current && (plan_.outcome[a].written || plan_.outcome[a].pulled))
+            array.setPulledFrom(array.father().version(), finisherOf(a)); // replayed pulls do not tell
+        left_[a] = contentsOf(a);
+    }
+    std::ranges::fill(halfWritten_, 0);
+}
+
+void PlanHistory::noteFailure(std::size_t next, bool besides) noexcept {
+    for (std::size_t t = 0; t < graph_.tasks.size(); ++t) {
+        bool begun = false, complete = !besides;
+        for (std::size_t k = 0; k < plan_.operations.size(); ++k) {
+            const Operation &operation = plan_.operations[k];
+            if (operation.kind == OperationKind::Start || operation.kind == OperationKind::Wait ||
+                t != (operation.kind == OperationKind::Part ? plan_.parts[operation.what].task : operation.what))
+                continue;
+            begun = begun || k <= next;
+            complete = complete && k < next;
+        }
+        for (const ArrayAccess &access : graph_.tasks[t].accesses)
+            if (begun && !complete && access.mode != Mode::Reads && graph_.arrays[access.array]->owned() > 0)
+                halfWritten_[access.array] = graph_.arrays[access.array]->father().version();
+    }
+    for (std::size_t a = 0; a < left_.size(); ++a)
+        left_[a] = contentsOf(a);
+}
+
+bool PlanHistory::isHalfWritten(std::size_t array) const {
+    return halfWritten_[array] != 0 && halfWritten_[array] == graph_.arrays[array]->father().version();
+}
+
+void PlanHistory::requireWritten() const {
+    for (std::size_t a = 0; a < halfWritten_.size(); ++a)
+        DNDS_CHECK(!isHalfWritten(a) || !plan_.outcome[a].readsEntry, StateError,
+                   "'{}' is half written: a run of '{}' failed while a task was writing it. Write it anew before the "
+                   "next run",
+                   graph_.arrays[a]->name(), graph_.name);
+}
+
+void PlanHistory::forgetPulls() {
+    for (std::size_t a = 0; a < graph_.arrays.size(); ++a) {
+        ArrayHandle &array = *graph_.arrays[a];
+        if (!array.alive())
+            continue;
+        const bool half = isHalfWritten(a);
+        array.markWritten();
+        if (half)
+            halfWritten_[a] = array.father().version();
+    }
+}
+
+} // namespace DNDS::Task

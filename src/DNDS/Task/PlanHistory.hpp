@@ -1,0 +1,62 @@
+/// @file PlanHistory.hpp
+/// @brief What earlier runs of a plan have left in its arrays.
+#pragma once
+
+#include "DNDS/Task/PlanModel.hpp"
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+namespace DNDS::Task {
+
+/// Decides which pulls a run leaves out, from the versions of arrays, and remembers which arrays a run that failed has
+/// written in part. Local.
+class PlanHistory {
+  public:
+    /// Refers to both, which outlive it.
+    PlanHistory(const GraphModel &graph, const PlanModel &plan);
+
+    /// Forgets all runs: for another plan of the graph.
+    void reset();
+    /// Which transfers the next run leaves out, from what this rank knows; returns their number.
+    index chooseTransfers();
+    /// Whether this run leaves the transfer out.
+    bool isDropped(std::size_t transfer) const { return dropped_[transfer]; }
+    const std::vector<bool> &dropped() const noexcept { return dropped_; }
+    /// Whether pulls of the array have to be finished (Graph::finishPulls).
+    bool isFinished(std::size_t array) const noexcept;
+    /// What marks ghosts of the array that are finished as far as they have to be: a number of plan and array, since a
+    /// swap takes the mark along; 0 where there is nothing to finish.
+    std::uint64_t finisherOf(std::size_t array) const noexcept {
+        return isFinished(array) ? firstFinisher_ + array : 0;
+    }
+
+    /// A run is complete.
+    void noteOutcome();
+    /// A run has failed while operation `next` was under way; `besides`: earlier ones may be incomplete, too.
+    void noteFailure(std::size_t next, bool besides) noexcept;
+    /// Some ranks have pulled and written what others have not: for all plans the ghosts are old.
+    void forgetPulls();
+    /// Throws StateError where a run would read what one that failed has written in part.
+    void requireWritten() const;
+
+  private:
+    /// Contents of an array at some moment.
+    struct Contents {
+        std::uint64_t father = 0, son = 0; ///< versions
+        bool operator==(const Contents &other) const = default;
+    };
+    Contents contentsOf(std::size_t array) const;
+    bool isHalfWritten(std::size_t array) const;
+
+    const GraphModel &graph_;
+    const PlanModel &plan_;
+    std::uint64_t firstFinisher_;            ///< [arrays] numbers from here on belong to no other plan of the process
+    std::vector<bool> dropped_;              ///< [transfers] in this run
+    std::vector<Contents> left_;             ///< [arrays] by the last run
+    std::vector<std::uint64_t> halfWritten_; ///< [arrays] version that a run which failed left, or 0
+};
+
+} // namespace DNDS::Task

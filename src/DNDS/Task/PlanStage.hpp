@@ -1,0 +1,38 @@
+/// @file PlanStage.hpp
+/// @brief What a plan is doing, and what may happen to it then.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <optional>
+
+namespace DNDS::Task {
+
+enum class PlanStage : unsigned char {
+    Idle,
+    Running, ///< in `start`
+    Queued,  ///< `start` has returned, and the device is at work
+    Failed   ///< on several ranks the communicator is revoked
+};
+
+enum class PlanEvent : unsigned char {
+    Start,
+    Queue,    ///< `start` returns, and the device has work
+    Complete, ///< all is done
+    Fail,     ///< something was thrown
+    Renew     ///< the communicator recovers
+};
+
+/// The stage after `event`; none where that must not happen.
+constexpr std::optional<PlanStage> stageAfter(PlanStage stage, PlanEvent event) noexcept {
+    using enum PlanStage;
+    using Row = std::array<std::optional<PlanStage>, 5>;
+    constexpr std::array<Row, 4> table{//   Start        Queue         Complete  Fail    Renew
+                                       Row{Running, std::nullopt, Idle, Failed, Idle},        // Idle
+                                       Row{std::nullopt, Queued, Idle, Failed, std::nullopt}, // Running
+                                       Row{Running, std::nullopt, Idle, Failed, Idle},        // Queued
+                                       Row{Running, std::nullopt, Failed, Failed, Idle}};     // Failed
+    return table[static_cast<std::size_t>(stage)][static_cast<std::size_t>(event)];
+}
+
+} // namespace DNDS::Task

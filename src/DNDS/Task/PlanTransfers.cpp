@@ -1,0 +1,173 @@
+#include "DNDS/Task/PlanTransfers.hpp"
+
+#include "DNDS/Task/Plan.hpp"
+
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+namespace DNDS::Task {
+
+namespace {
+
+std::vector<std::string_view> arraysOf(const GraphModel &graph, const Transfer &transfer) {
+    std::vector<std::string_view> names;
+    for (const std::size_t array : transfer.arrays)
+        names.push_back(graph.arrays[array]->name());
+    return names;
+}
+
+} // namespace
+
+void PlanTrace::begin(const GraphModel &graph, const PlanModel &plan, const CommunicatorView &comm) {
+    trace = Trace::active();
+    if (trace == nullptr)
+        return;
+    trace->begin(comm);
+    names.clear();
+    for (const TaskModel &task : graph.tasks)
+        names.push_back(trace->intern(task.name));
+    for (const Transfer &transfer : plan.transfers)
+        names.push_back(trace->intern(fmt::format("{} {}", transfer.direction == Direction::Pull ? "pull" : "push",
+                                                  fmt::join(arraysOf(graph, transfer), ", "))));
+}
+
+void PlanTransfers::connect(const Executor &executor, const ExchangeOptions &options) {
+    exchanges_.clear();
+    traffic_.clear();
+    zeroing_.clear();
+    std::map<std::pair<Direction, std::vector<std::size_t>>, std::size_t> known;
+    for (Transfer &transfer : plan_.transfers) {
+        const auto [place, isNew] = known.try_emplace({transfer.direction, transfer.arrays}, exchanges_.size());
+        transfer.exchange = place->second;
+        if (!isNew)
+            continue;
+        ExchangeOptions choice = options;
+        choice.space = executor.onDevice() ? ExchangeSpace::Device : ExchangeSpace::Host;
+        choice.ghosts = GhostsAfterPush::Zero;
+        exchanges_.push_back(Exchange::make(
+            transfer.pattern->context(), transfer.direction,
+            [&] {
+                ExchangeRequest request{transfer.pattern, {}};
+                for (const std::size_t array : transfer.arrays) {
+                    if (executor.onDevice())
+                        graph_.arrays[array]->toDevice();
+                    request.members.push_back(graph_.arrays[array]->member());
+                }
+                return request;
+            },
+            choice, transfer.direction == Direction::Push ? PushOp::Sum : PushOp::Replace));
+        Traffic &bytes = traffic_.emplace_back();
+        for (const PeerPath &path : exchanges_.back()->paths()) {
+            bytes.sent += path.bytesSent;
+            bytes.received += path.bytesReceived;
+        }
+    }
+}
+
+void PlanTransfers::start(const Transfer &transfer, Device::StreamHandle stream) {
+    const double begin = MPI_Wtime();
+    Traffic &traffic = traffic_[transfer.exchange];
+    if (trace_.trace != nullptr)
+        traffic.startedAt = Trace::now();
+    exchanges_[transfer.exchange]->start(stream);
+    ++statistics_.transfers;
+    statistics_.bytesSent += traffic.sent;
+    statistics_.bytesReceived += traffic.received;
+    statistics_.secondsStarting += MPI_Wtime() - begin;
+}
+
+void PlanTransfers::finish(const Transfer &transfer, std::optional<Device::StreamHandle> stream, double began) {
+    Exchange &exchange = *exchanges_[transfer.exchange];
+    stream ? exchange.wait(*stream) : exchange.wait();
+    const double waited = MPI_Wtime() - began;
+    statistics_.secondsWaiting += waited;
+    if (trace_.trace == nullptr)
+        return;
+    const std::string_view name =
+        trace_.names[graph_.tasks.size() + static_cast<std::size_t>(&transfer - plan_.transfers.data())];
+    const Traffic &traffic = traffic_[transfer.exchange];
+    const double end = Trace::now();
+    trace_.trace->record({.kind = Trace::Kind::Wait, .name = name, .begin = end - waited, .end = end});
+    trace_.trace->record({.kind = transfer.direction == Direction::Pull ? Trace::Kind::Pull : Trace::Kind::Push,
+                          .name = name,
+                          .begin = traffic.startedAt,
+                          .end = end,
+                          .bytes = traffic.sent});
+}
+
+std::string PlanTransfers::nameOf(const Transfer &transfer) const {
+    return fmt::format("the {} of '{}'", transfer.direction == Direction::Pull ? "pull" : "push",
+                       fmt::join(arraysOf(graph_, transfer), "', '"));
+}
+
+void PlanTransfers::progress() {
+    for (const auto &exchange : exchanges_)
+        if (exchange->inFlight())
+            static_cast<void>(exchange->ready());
+}
+
+void PlanTransfers::endAlone() noexcept {
+    for (const auto &exchange : exchanges_)
+        try {
+            if (exchange->inFlight())
+                exchange->wait();
+        } catch (const Error &) { // the run's own error is thrown
+            continue;
+        }
+}
+
+void PlanTransfers::zeroGhosts(const Part &part, const Executor &where) {
+    if (!part.toGhosts)
+        return;
+    const TaskModel &task = graph_.tasks[part.task];
+    const auto sums = std::ranges::find(task.accesses, Mode::Adds, &ArrayAccess::mode); // the others share its pattern
+    std::vector<RowLayout> sons;
+    for (const ArrayAccess &access : task.accesses)
+        if (access.mode == Mode::Adds)
+            graph_.arrays[access.array]->member().son(where.space(), Access::Write, sons.emplace_back());
+    auto place = zeroing_.find(part.task);
+    if (place == zeroing_.end())
+        place =
+            zeroing_.try_emplace(part.task, *graph_.arrays[sums->array]->pattern(), sons, where.space(), where.stream())
+                .first;
+    place->second.run(sons, where.stream());
+}
+
+/// The median of a few pulls. The rows that they bring are those that the next run would pull.
+std::vector<double> PlanTransfers::measure(const Executor &executor) {
+    std::vector<double> seconds(exchanges_.size());
+    for (const Transfer &transfer : plan_.transfers) {
+        if (transfer.direction != Direction::Pull || seconds[transfer.exchange] > 0)
+            continue;
+        constexpr std::size_t repetitions = 9;
+        std::array<double, repetitions> each{};
+        Exchange &exchange = *exchanges_[transfer.exchange];
+        for (double &once : each) {
+            const double begin = MPI_Wtime();
+            exchange.start(executor.stream());
+            exchange.wait();
+            once = MPI_Wtime() - begin;
+        }
+        std::ranges::nth_element(each, each.begin() + repetitions / 2);
+        seconds[transfer.exchange] = each[repetitions / 2];
+    }
+    return seconds;
+}
+
+bool PlanTransfers::capturable() const {
+    return std::ranges::all_of(exchanges_, [](const auto &exchange) { return exchange->capturable(); });
+}
+
+std::vector<PeerPath> PlanTransfers::paths() const {
+    std::vector<PeerPath> paths;
+    for (const auto &exchange : exchanges_) {
+        const std::vector<PeerPath> each = exchange->paths();
+        paths.insert(paths.end(), each.begin(), each.end());
+    }
+    return paths;
+}
+
+} // namespace DNDS::Task

@@ -1,0 +1,76 @@
+/// @file PlanTransfers.hpp
+/// @brief The exchanges that a plan makes.
+#pragma once
+
+#include "DNDS/Exchange/PushedRows.hpp"
+#include "DNDS/Task/PlanModel.hpp"
+#include "DNDS/Task/Trace.hpp"
+
+#include <map>
+#include <memory>
+#include <optional>
+#include <string_view>
+#include <vector>
+
+namespace DNDS::Task {
+
+struct PlanStatistics;
+
+/// Where a plan is recorded, if it is: see Trace.
+struct PlanTrace {
+    Trace *trace = nullptr;              ///< null where nothing is recorded
+    std::vector<std::string_view> names; ///< [tasks], then [transfers]
+
+    /// Takes names for the recording that is active, if there is one. Collective.
+    void begin(const GraphModel &graph, const PlanModel &plan, const CommunicatorView &comm);
+};
+
+/// Starts and completes the pulls and pushes of a plan.
+class PlanTransfers {
+  public:
+    /// Refers to all of them, which outlive it.
+    PlanTransfers(const GraphModel &graph, PlanModel &plan, const PlanTrace &trace, PlanStatistics &statistics)
+        : graph_(graph), plan_(plan), trace_(trace), statistics_(statistics) {}
+
+    /// Makes the exchanges, one for several transfers of the same arrays. Collective.
+    void connect(const Executor &executor, const ExchangeOptions &options);
+
+    /// Starts a transfer after what `stream` holds. Local.
+    void start(const Transfer &transfer, Device::StreamHandle stream);
+    /// Whether a transfer that was started would be complete without waiting. Local.
+    bool ready(const Transfer &transfer) { return exchanges_[transfer.exchange]->ready(); }
+    /// Completes it. `began`: when the rank began to wait for it.
+    void finish(const Transfer &transfer, std::optional<Device::StreamHandle> stream, double began);
+    /// "the pull of 'u'", for messages. Local.
+    std::string nameOf(const Transfer &transfer) const;
+    /// Lets exchanges in flight go on. Local, does not wait.
+    void progress();
+    /// On a communicator of one rank: ends what a run that failed has left. Local.
+    void endAlone() noexcept;
+    /// Makes the ghosts zero that the part will add to. Local.
+    void zeroGhosts(const Part &part, const Executor &where);
+
+    /// The seconds that a pull of each exchange takes. Collective in effect: all ranks do the same.
+    std::vector<double> measure(const Executor &executor);
+    /// Whether all exchanges may be captured in a graph of the device. Local.
+    bool capturable() const;
+    /// How the exchanges reach each peer. Local.
+    std::vector<PeerPath> paths() const;
+    std::size_t exchanges() const noexcept { return exchanges_.size(); }
+
+  private:
+    struct Traffic {
+        std::size_t sent = 0, received = 0; ///< bytes, each time
+        double startedAt = 0;               ///< for the recording
+    };
+
+    const GraphModel &graph_;
+    PlanModel &plan_;
+    const PlanTrace &trace_;
+    PlanStatistics &statistics_;
+    std::vector<std::unique_ptr<Exchange>> exchanges_;
+    std::vector<Traffic> traffic_;                ///< [exchanges]
+    std::map<std::size_t, GhostZeroing> zeroing_; ///< by task that adds
+};
+
+} // namespace DNDS::Task
