@@ -68,6 +68,16 @@ struct PeerAgreement::State {
         });
         return missing.empty();
     }
+    /// After the object was destroyed: takes the words of this round, so that no message is left over. Whether all are
+    /// here.
+    bool end() noexcept {
+        try {
+            const bool received = receives.testAll();
+            return sends.testAll() && received;
+        } catch (const Error &) { // of MPI: then it may still use the memory
+            return false;
+        }
+    }
     bool settle() noexcept {
         missing.clear();
         return settleRequests(receives, sends);
@@ -109,11 +119,13 @@ PeerAgreement::~PeerAgreement() {
     context_->delist(*this);
     if (state_->peers.empty() || !mpiActive())
         return;
-    const auto settled = [state = state_.get()] { return state->settle(); };
+    const auto ended = [state = state_.get(), context = context_.get()] {
+        return context->revocation().revoked() ? state->settle() : state->end();
+    };
     if (!mayCallMpi(state_->maker)) // not even to free requests
-        context_->leave(state_, settled);
-    else if (!state_->settle())
-        context_->park(state_, settled);
+        context_->leave(state_, ended);
+    else if (!ended())
+        context_->park(state_, ended);
 }
 
 std::vector<int> PeerAgreement::peersOf(std::span<const std::shared_ptr<const ExchangePattern>> patterns) {

@@ -310,12 +310,26 @@ void CommunicatorContext::keepForEver() noexcept {
 }
 
 void CommunicatorContext::release() noexcept {
-    alive_ = false;
+    const bool freed = !alive_.exchange(false);
     if (inForkedChild())
         return;
     try {
         // Peers let go of the communicator, too, and so help to complete what is on its way.
         const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(1);
+        // After a failure messages are on their way that nobody takes. MPI gives the number of the communicator to the
+        // next one, which would get them.
+        MPI_Request here = MPI_REQUEST_NULL;
+        const bool failed = !freed && revocation_.revoked();
+        if (failed)
+            checkMpi(MPI_Ibarrier(view_.handle(), &here), "MPI_Ibarrier");
+        for (int met = 0; here != MPI_REQUEST_NULL && std::chrono::steady_clock::now() < end;) {
+            discardArrived();
+            checkMpi(MPI_Test(&here, &met, MPI_STATUS_IGNORE), "MPI_Test");
+        }
+        if (failed)
+            discardArrived();
+        if (here != MPI_REQUEST_NULL) // another rank does not free it: then it is never freed here
+            forEver().push_back({std::make_shared<std::vector<Communicator>>(std::move(owned_)), {}});
         while (!freeFinished() && std::chrono::steady_clock::now() < end)
             std::this_thread::yield();
     } catch (...) { // an error of MPI: then it may still use the memory

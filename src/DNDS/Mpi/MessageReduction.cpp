@@ -49,77 +49,103 @@ std::vector<Step> stepsOf(int rank, int ranks) {
 
 } // namespace
 
-/// What MPI reads and writes.
+/// What MPI reads and writes. All receives of a reduction are posted when it starts, so that no message of another rank
+/// is left without one, even where this rank frees the communicator before the end.
 struct MessageReduction::State {
+    std::string name;
     Channel channel;
     std::vector<Step> steps;
-    std::size_t next = 0; ///< the step that is under way; [steps] where none is
-    std::vector<std::byte> mine, incoming;
+    std::size_t next = 0;                  ///< the step that is under way; [steps] where none is
+    std::vector<std::byte> mine, incoming; ///< the latter: [steps] of equal length
     Combine combine = nullptr;
-    std::array<MPI_Request, 2> requests{MPI_REQUEST_NULL, MPI_REQUEST_NULL}; ///< receive and send of the step
+    std::vector<MPI_Request> requests; ///< [steps] a receive and a send each
     std::thread::id maker = std::this_thread::get_id();
 
-    void post() {
-        const Step &step = steps[next];
+    void begin() {
         const auto count = static_cast<int>(mine.size());
-        if (step.receives())
-            checkMpi(MPI_Irecv(incoming.data(), count, MPI_BYTE, step.peer, channel.tag, channel.comm, &requests[0]),
-                     "MPI_Irecv");
-        if (step.sends())
-            checkMpi(MPI_Isend(mine.data(), count, MPI_BYTE, step.peer, channel.tag, channel.comm, &requests[1]),
+        incoming.resize(steps.size() * mine.size());
+        for (std::size_t k = 0; k < steps.size(); ++k)
+            if (steps[k].receives())
+                checkMpi(MPI_Irecv(incoming.data() + k * mine.size(), count, MPI_BYTE, steps[k].peer, channel.tag,
+                                   channel.comm, &requests[2 * k]),
+                         "MPI_Irecv");
+        next = 0;
+        send();
+    }
+    void send() {
+        if (next < steps.size() && steps[next].sends())
+            checkMpi(MPI_Isend(mine.data(), static_cast<int>(mine.size()), MPI_BYTE, steps[next].peer, channel.tag,
+                               channel.comm, &requests[2 * next + 1]),
                      "MPI_Isend");
     }
-    void complete(int received, const std::string &name) {
+    void complete(const MPI_Status &status) {
         const Step &step = steps[next];
         if (step.receives()) {
+            int received = 0;
+            checkMpi(MPI_Get_count(&status, MPI_BYTE, &received), "MPI_Get_count");
             DNDS_CHECK(
                 received == static_cast<int>(mine.size()), StateError,
                 "rank {} reduces {} bytes in the reduction of {}, and this rank {}: all ranks make the same calls",
                 step.peer, received, name, mine.size());
+            const std::byte *theirs = incoming.data() + next * mine.size();
             if (step.role == Role::Take)
-                mine.swap(incoming);
+                std::copy_n(theirs, mine.size(), mine.begin());
             else
-                combine(mine.data(), incoming.data(), mine.size());
+                combine(mine.data(), theirs, mine.size());
         }
-        if (++next < steps.size())
-            post();
+        ++next;
+        send();
     }
     /// Whether all steps are through.
-    bool progress(const std::string &name) {
+    bool progress() {
         while (next < steps.size()) {
-            int done = 0, received = 0;
+            int done = 0;
             std::array<MPI_Status, 2> statuses;
-            checkMpi(MPI_Testall(2, requests.data(), &done, statuses.data()), "MPI_Testall");
+            checkMpi(MPI_Testall(2, &requests[2 * next], &done, statuses.data()), "MPI_Testall");
             if (done == 0)
                 return false;
-            if (steps[next].receives())
-                checkMpi(MPI_Get_count(&statuses[0], MPI_BYTE, &received), "MPI_Get_count");
-            complete(received, name);
+            complete(statuses[0]);
         }
         return true;
     }
     /// Whether MPI may read or write the memory.
-    bool active() const noexcept { return requests[0] != MPI_REQUEST_NULL || requests[1] != MPI_REQUEST_NULL; }
+    bool active() const noexcept {
+        return std::ranges::any_of(requests, [](MPI_Request request) { return request != MPI_REQUEST_NULL; });
+    }
+    /// After the object was destroyed: goes on for the other ranks, and so that no message is left over. Whether all
+    /// steps are through.
+    bool end() noexcept {
+        try {
+            return progress();
+        } catch (const Error &) { // other ranks tell of it
+            return settle();
+        }
+    }
     /// Gives up what is under way; whether MPI needs none of the memory any more.
     bool settle() noexcept {
-        if (next < steps.size() && requests[0] != MPI_REQUEST_NULL)
-            MPI_Cancel(&requests[0]);
+        if (next < steps.size())
+            for (std::size_t k = 0; k < steps.size(); ++k)
+                if (requests[2 * k] != MPI_REQUEST_NULL)
+                    MPI_Cancel(&requests[2 * k]);
         next = steps.size();
         int done = 0;
-        return MPI_Testall(2, requests.data(), &done, MPI_STATUSES_IGNORE) == MPI_SUCCESS && done != 0;
+        return MPI_Testall(static_cast<int>(requests.size()), requests.data(), &done, MPI_STATUSES_IGNORE) ==
+                   MPI_SUCCESS &&
+               done != 0;
     }
 };
 
-MessageReduction::MessageReduction(CommunicatorContext &context, std::string name)
-    : context_(context), name_(std::move(name)) {
+MessageReduction::MessageReduction(CommunicatorContext &context, std::string name) : context_(context) {
     const CommunicatorContext::SetUp setUp(context);
     const Channel channel = context.nextChannel(); // before anything can fail: ranks stay in step
     context.comm().guarded([&] {
         setUp.requireAlone();
         state_ = std::make_shared<State>();
+        state_->name = std::move(name);
         state_->channel = channel;
         state_->steps = stepsOf(context.comm().rank(), context.comm().size());
         state_->next = state_->steps.size();
+        state_->requests.assign(2 * state_->steps.size(), MPI_REQUEST_NULL);
         context.enlist(*this);
     });
 }
@@ -129,33 +155,32 @@ MessageReduction::~MessageReduction() {
     context_.delist(*this);
     if (!mpiActive() || !state_->active())
         return;
-    const auto settled = [state = state_] { return state->settle(); };
+    const auto ended = [state = state_.get(), &context = context_, alive = context_.alive()] {
+        return alive && !context.revocation().revoked() ? state->end() : state->settle();
+    };
     if (!mayCallMpi(state_->maker))
-        context_.leave(state_, settled);
-    else if (!state_->settle())
-        context_.park(state_, settled);
+        context_.leave(state_, ended);
+    else if (!ended())
+        context_.park(state_, ended);
 }
 
 bool MessageReduction::pending() const noexcept { return state_->next < state_->steps.size(); }
 
 void MessageReduction::begin(std::span<const std::byte> mine, Combine combine) {
-    DNDS_CHECK(!pending(), StateError, "the reduction of {} is pending: wait for it first", name_);
+    DNDS_CHECK(!pending(), StateError, "the reduction of {} is pending: wait for it first", state_->name);
     State &state = *state_;
     state.mine.assign(mine.begin(), mine.end());
-    state.incoming.resize(mine.size());
     state.combine = combine;
-    state.next = 0;
     ++starts_;
-    if (pending())
-        state.post();
+    state.begin();
 }
 
 void MessageReduction::start(std::span<const std::byte> mine, Combine combine) {
     static_cast<void>(context_.comm()); // throws where it is gone
-    context_.running("reduction of", name_, [&] {
+    context_.running("reduction of", state_->name, [&] {
         begin(mine, combine);
         if (pending())
-            engine_.begin([this] { static_cast<void>(state_->progress(name_)); });
+            engine_.begin([this] { static_cast<void>(state_->progress()); });
     });
 }
 
@@ -163,7 +188,7 @@ bool MessageReduction::progress() {
     engine_.moveHere();
     if (const std::exception_ptr failure = engine_.takeFailure())
         std::rethrow_exception(failure);
-    if (!state_->progress(name_))
+    if (!state_->progress())
         return false;
     engine_.end();
     return true;
@@ -171,16 +196,16 @@ bool MessageReduction::progress() {
 
 bool MessageReduction::ready() {
     static_cast<void>(context_.comm());
-    return context_.running("reduction of", name_, [&] { return progress(); });
+    return context_.running("reduction of", state_->name, [&] { return progress(); });
 }
 
 std::string MessageReduction::awaited() const {
-    return fmt::format("rank {} to take part in the reduction of {}", state_->steps[state_->next].peer, name_);
+    return fmt::format("rank {} to take part in the reduction of {}", state_->steps[state_->next].peer, state_->name);
 }
 
 std::span<const std::byte> MessageReduction::wait() {
     static_cast<void>(context_.comm());
-    context_.running("reduction of", name_, [&] {
+    context_.running("reduction of", state_->name, [&] {
         waitUntil(
             context_, [&] { return progress(); }, [&] { return awaited(); }, Looks::AtMpi);
     });
@@ -189,10 +214,10 @@ std::span<const std::byte> MessageReduction::wait() {
 
 void MessageReduction::reduceBytes(std::span<std::byte> values, Combine combine) {
     static_cast<void>(context_.comm());
-    context_.running("reduction of", name_, [&] {
+    context_.running("reduction of", state_->name, [&] {
         begin(values, combine);
         waitUntil(
-            context_, [&] { return state_->progress(name_); }, [&] { return awaited(); }, Looks::AtMpi);
+            context_, [&] { return state_->progress(); }, [&] { return awaited(); }, Looks::AtMpi);
         std::ranges::copy(state_->mine, values.begin());
     });
 }

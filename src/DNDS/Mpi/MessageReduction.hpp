@@ -30,7 +30,7 @@ class MessageReduction final : public Recoverable {
     /// `context` outlives it. `name` completes "the reduction of", for messages. Collective. Throws on all ranks
     /// MemoryError.
     MessageReduction(CommunicatorContext &context, std::string name);
-    /// In flight, what MPI still uses is kept with the communicator.
+    /// In flight, it goes on with the communicator, as other ranks may wait for it.
     ~MessageReduction() override;
 
     /// Begins. All ranks start the reductions of one object in the same order, of equally many bytes. Local. Throws
@@ -66,7 +66,6 @@ class MessageReduction final : public Recoverable {
     std::string awaited() const;
 
     CommunicatorContext &context_;
-    std::string name_;
     std::shared_ptr<State> state_; ///< shared with the context when it is destroyed in flight
     ProgressEngine engine_;        ///< between `start` and the end
     std::uint64_t starts_ = 0;

@@ -12,7 +12,7 @@ namespace {
 using Values = ParArray<real, 1>;
 
 struct Fixture {
-    CommunicatorView comm{MPI_COMM_WORLD};
+    CommunicatorView comm{MPI_COMM_SELF};
     Values u{"u", comm};
     RowSpace rows{"rows", 100};
     Graph graph{"with output", comm};

@@ -316,7 +316,7 @@ TEST_P(PlanFailures, HalfWrittenArraysAreRefusedUntilTheyAreWritten) {
     for (int time = 0; time < 2; ++time) {
         plan.recover();
         const std::string text = textOf(runUntilItFails(plan, stepper));
-        expectContains(text, "'old' is half written: a run of 'step' failed");
+        expectContains(text, "is half written: a run of 'step' failed");
         own.view().barrier();
     }
     plan.recover();
@@ -348,8 +348,8 @@ TEST(PlansThatAreDestroyed, ByAnExceptionOnOneRank) {
             failure = std::current_exception();
             revoke(own.view(), failure);
         }
-        if (worldRank() != rank)
-            expectRevokedBy(rank, failure, "the program's own");
+        if (worldRank() != rank) // of the exception, or of what it destroyed
+            expectContains(textOf(failure), fmt::format("rank {} ", rank));
         EXPECT_LT(MPI_Wtime() - begin, 2);
         recover(own.view());
         Plan plan = stepper.graph().compile();

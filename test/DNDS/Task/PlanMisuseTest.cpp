@@ -167,6 +167,7 @@ TEST_F(PlanMisuse, RunInACallOfAPlanWithItsArrays) {
         outer->call("run").reads(owned(*u)).run([&](const auto & /*rows*/) { within.run(); });
     Plan reads = readers.compile(), writes = writers.compile();
     EXPECT_NO_THROW(reads.run()) << "nobody writes";
+    world.comm.barrier(); // before ranks fail
     expectContains(messageOnAll<Error>([&] { writes.run(); }), "'inner' is run in a call of 'writes'");
     writes.recover();
     EXPECT_NO_THROW(within.run());
@@ -200,6 +201,7 @@ TEST_F(PlanMisuse, ArraysThatWereDestroyed) {
             Plan plan = graph.compile();
             plan.run();
             EXPECT_EQ(plan.result(sum)[0], static_cast<real>(world.allCellCells.size()));
+            world.comm.barrier(); // before a rank fails
             const bool here = rank < 0 || rank == world.comm.rank();
             if (here && pair)
                 field.reset();
@@ -225,6 +227,7 @@ TEST_F(PlanMisuse, ArraysThatWereMovedAwayAndBack) {
     graph.call("look").reads(whole(*field)).run([](const auto &) {});
     Plan plan = graph.compile();
     plan.run();
+    world.comm.barrier(); // before ranks fail
     PlanPair elsewhere = std::move(*field);
     messageOnAll<Error>([&] { plan.run(); });
     *field = std::move(elsewhere);

@@ -463,6 +463,7 @@ void lookAndFail(const Executor &executor) {
             continue;
         for (unsigned run = 0; run < 4; ++run) {
             if (run % 2 == 1) {
+                comm.barrier(); // all are through with the run before
                 graphs.failing = static_cast<int>((seed * 7 + run) % program.size());
                 graphs.failingRank = static_cast<int>((seed / 3 + run) % static_cast<unsigned>(comm.size()));
                 bool threw = false;
