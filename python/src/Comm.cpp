@@ -1,6 +1,7 @@
 #include "Comm.hpp"
 
 #include "DNDS/Mpi/ForeignLauncher.hpp"
+#include "DNDS/Mpi/Recovery.hpp"
 #include "DNDS/Mpi/Whereabouts.hpp"
 
 #include <nanobind/stl/string.h>
@@ -54,6 +55,28 @@ CommPtr commOf(nb::handle comm) {
 
 void bindComm(nb::module_ &module) {
     module.def("mpi_library_version", &libraryVersion, "The version text of the MPI library that dnds uses. Local.");
+    module.def(
+        "recover",
+        [](nb::handle comm) {
+            const CommPtr mine = commOf(comm);
+            const nb::gil_scoped_release others;
+            recover(mine->view);
+        },
+        nb::arg("comm").none() = nb::none(), nb::sig("def recover(comm: mpi4py.MPI.Comm | None = None) -> None"),
+        R"(Makes a communicator and all that uses it usable again, after a failure on any rank.
+
+Owned rows keep their values; ghosts are stale; plans, fields and exchanges go on without being made again. On all ranks,
+each outside of other calls. Raises PeerError where a rank does not come. Collective.)");
+    module.def(
+        "revoke", [](nb::handle comm, const std::string &why) { revoke(commOf(comm)->view, why); },
+        nb::arg("comm").none(), nb::arg("why"), nb::sig("def revoke(comm: mpi4py.MPI.Comm | None, why: str) -> None"),
+        R"(Stops all ranks: they raise RevokedError, which names this rank and says why, where they wait or in their next call.
+
+Does nothing where a rank has failed before, or there is only one. What raises in a call of dnds does so itself. Local.)");
+    module.def(
+        "is_revoked", [](nb::handle comm) { return isRevoked(commOf(comm)->view); },
+        nb::arg("comm").none() = nb::none(), nb::sig("def is_revoked(comm: mpi4py.MPI.Comm | None = None) -> bool"),
+        "Whether a rank has failed, as far as this one knows. Local.");
     module.def(
         "_check_mpi",
         [] {

@@ -173,6 +173,8 @@ std::unique_ptr<PlanHandle> compile(const Graph &self, std::string_view recomput
     {
         const nb::gil_scoped_release others;
         made->plan.emplace(Task::Plan::compile(std::move(model), self.comm->view, Executor::host(), options));
+        made->context = CommunicatorContext::of(self.comm->view);
+        made->written = std::make_unique<MessageReduction>(*made->context, fmt::format("plan '{}'", made->name));
     }
     for (const Task::Transfer &transfer : made->plan->model().transfers)
         for (const std::size_t array : transfer.arrays)

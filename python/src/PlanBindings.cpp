@@ -60,10 +60,10 @@ Keeps the fields and functions of its tasks alive.)")
 Pulls of ghosts that are current then are left out. Looking at `owned`, `ghosts` or `data` of a field counts as
 writing it, on any rank; what is written through an array that was kept is not seen: call `dnds.changed`.
 
-What a task function raises comes out on its rank, with a note that names the task; other ranks raise PeerError, in
+What a task function raises comes out on its rank, with a note that names the task; other ranks raise RevokedError, in
 this run or the next. Then call `recover` on all ranks, and write anew what the failed tasks were writing.)")
         .def("recover", &PlanHandle::recover,
-             "After `run` raised on any rank: makes the plan usable again. Collective.")
+             "After `run` raised on any rank: recovers the communicator, as dnds.recover does. Collective.")
         .def(
             "describe", [](PlanHandle &self) { return self.get().describe(); },
             "A table of parts, rows, what waits for what, and which pulls are made or dropped and why. Local.")

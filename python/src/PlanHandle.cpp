@@ -2,6 +2,8 @@
 
 #include "Errors.hpp"
 
+#include <algorithm>
+#include <span>
 #include <utility>
 
 namespace DNDS::Python {
@@ -14,7 +16,6 @@ Task::Plan &PlanHandle::get() {
 }
 
 void PlanHandle::requireReady() {
-    DNDS_CHECK(!failed, StateError, "a run of '{}' has failed: call recover() on all ranks before the next one", name);
     for (const Used &used : fields) {
         used.field->needLanded("be used by a plan");
         DNDS_CHECK(used.field->pair().pattern() == used.pattern, StateError,
@@ -31,25 +32,20 @@ bool PlanHandle::isCurrent(const Used &used) const {
            (!used.finished && field.son().pulledFrom() == field.father().version());
 }
 
-bool PlanHandle::meet(bool recovers, bool fails) {
+void PlanHandle::meet() {
     if (comm->view.size() == 1)
-        return recovers;
-    std::vector<int> found{recovers, !recovers, fails};
+        return;
+    std::vector<unsigned char> found;
     for (const Used &used : fields)
-        found.push_back(used.entered && !isCurrent(used));
+        found.push_back(used.entered && !isCurrent(used) ? 1 : 0);
+    constexpr auto either = [](unsigned char a, unsigned char b) noexcept { return std::max(a, b); };
     {
         const nb::gil_scoped_release others;
-        comm->view.allReduce(found.data(), static_cast<int>(found.size()), MPI_MAX);
-    }
-    if (!recovers) {
-        DNDS_CHECK(fails || found[0] == 0, PeerError,
-                   "a run of '{}' has failed on another rank: call recover() on all ranks before the next one", name);
-        DNDS_CHECK(fails || found[2] == 0, PeerError, "'{}' cannot be run on another rank", name);
+        written->reduce(std::span(found), combineEach<unsigned char, either>);
     }
     for (std::size_t k = 0; k < fields.size(); ++k)
-        if (found[k + 3] != 0)
+        if (found[k] != 0)
             fields[k].field->father().markWritten();
-    return found[1] == 0;
 }
 
 void PlanHandle::run() {
@@ -68,17 +64,11 @@ void PlanHandle::run() {
 }
 
 void PlanHandle::runOnce() {
-    std::exception_ptr unready;
-    try {
+    context->running("run of", name, [&] {
         requireReady();
-    } catch (...) {
-        unready = std::current_exception();
-    }
-    (void)meet(false, unready != nullptr);
-    if (unready)
-        std::rethrow_exception(unready);
+        meet();
+    });
     failure->raised = nullptr;
-    failed = true;
     try {
         const nb::gil_scoped_release others;
         plan->run();
@@ -89,17 +79,13 @@ void PlanHandle::runOnce() {
         const std::size_t place = error.message().find(raisedText); // after "in task ...: "
         rethrowWithNote(raised, place < 2 ? "while pulled ghosts were finished" : error.message().substr(0, place - 2));
     }
-    failed = false;
 }
 
 void PlanHandle::recover() {
     Task::Plan &mine = get();
     DNDS_CHECK(!running, StateError, "plan '{}' is running: its own tasks cannot recover it", name);
-    while (!meet(true, false)) // others come here once they know
-        ;
     const nb::gil_scoped_release others;
     mine.recover();
-    failed = false;
 }
 
 } // namespace DNDS::Python

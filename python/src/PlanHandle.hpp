@@ -4,6 +4,7 @@
 
 #include "Tasks.hpp"
 
+#include "DNDS/Mpi/MessageReduction.hpp"
 #include "DNDS/Task/Plan.hpp"
 
 #include <memory>
@@ -28,8 +29,9 @@ struct PlanHandle {
     std::vector<nanobind::object> kept;
     std::vector<Used> fields;
     std::optional<Task::Plan> plan; ///< after `kept`; none once the garbage collector has taken it
+    std::shared_ptr<CommunicatorContext> context;
+    std::unique_ptr<MessageReduction> written; ///< tells all ranks which fields were written
     bool running = false;
-    bool failed = false; ///< in a run, and not recovered
 
     /// Runs the plan once. Called with Python's lock. On all ranks.
     void run();
@@ -43,8 +45,8 @@ struct PlanHandle {
     /// Throws StateError.
     void requireReady();
     bool isCurrent(const Used &used) const;
-    /// Agrees with all ranks on which fields were written since they met last. Returns whether some rank recovers.
-    bool meet(bool recovers, bool fails);
+    /// Agrees with all ranks on which fields were written since the last run.
+    void meet();
 };
 
 } // namespace DNDS::Python

@@ -55,12 +55,15 @@ class Callable {
             nb::steal(PyObject_Vectorcall(function_.function.ptr(), arguments.data(), arguments.size(), nullptr));
         if (result.is_valid())
             return;
+        std::string text(raisedText);
         try {
             throw nb::python_error();
-        } catch (...) {
+        } catch (const nb::python_error &error) {
             failure_->raised = std::current_exception();
+            text += fmt::format(" ({}: {})", nb::cast<std::string>(error.type().attr("__name__")),
+                                nb::cast<std::string>(nb::str(error.value())));
         }
-        throw StateError(std::string(raisedText));
+        throw StateError(text); // told to the other ranks
     }
     void narrow(index first, index last) const {
         for (const auto &[sums, guard] : sums_)
