@@ -185,9 +185,11 @@ std::shared_ptr<CommunicatorContext> CommunicatorContext::make(const Communicato
 void CommunicatorContext::connect(int ranksPerNode) {
     addDuplicate();
     view_ = owned_.back().view();
-    lastTag_ = largestTag(view_.handle());
+    lastTag_ = largestTag(view_.handle()) / 2;
     *node_ = NodeTopology::discover(view_, ranksPerNode);
-    view_.guarded([&] { revocation_.connect(view_, *node_); });
+    const auto now = static_cast<std::uint64_t>(std::chrono::system_clock::now().time_since_epoch().count());
+    const std::uint64_t identity = view_.allReduce(now, MPI_MAX);
+    view_.guarded([&] { revocation_.connect(view_, *node_, identity); });
 }
 
 void CommunicatorContext::addDuplicate() {
@@ -237,6 +239,13 @@ Channel CommunicatorContext::nextChannel() {
         nextTag_ = 1;
     }
     return {channelOwners().back().view().handle(), nextTag_++};
+}
+
+Channel CommunicatorContext::programChannel(int tag) const {
+    DNDS_CHECK(tag >= 0 && tag < lastTag_, ArgumentError, "the tag {} is not one of those from 0 to {}", tag,
+               lastTag_ - 1);
+    static_cast<void>(comm()); // throws where it is gone
+    return {channelOwners().front().view().handle(), lastTag_ + 1 + tag};
 }
 
 std::uint64_t CommunicatorContext::nextRound() {

@@ -98,6 +98,9 @@ class CommunicatorContext : public std::enable_shared_from_this<CommunicatorCont
     /// collective set-up calls), so that they get equal channels. Collective (one duplication) each time MPI's tags run
     /// out.
     Channel nextChannel();
+    /// The channel of a tag that the program has chosen, the same on all ranks, for messages between ranks that do not
+    /// wait for others to make their ends. Local. Throws ArgumentError for tags below 0 or beyond half of MPI's.
+    Channel programChannel(int tag) const;
 
     /// Runs `body`, a running call: start, wait, put, iterate. What it throws revokes the communicator, so that no
     /// other rank waits for this one; `call` and `name` ("the pull of", "u") are what the others are told. Throws
@@ -218,6 +221,7 @@ class CommunicatorContext : public std::enable_shared_from_this<CommunicatorCont
     /// One more private duplicate for channels, in a list that has room. Collective.
     void addDuplicate();
     std::vector<Communicator> &channelOwners() noexcept { return channels_.empty() ? owned_ : channels_; }
+    const std::vector<Communicator> &channelOwners() const noexcept { return channels_.empty() ? owned_ : channels_; }
     /// Whether nothing is left.
     bool freeFinished();
     /// Waits until all ranks have come here; takes what arrives on channels meanwhile.
@@ -246,7 +250,7 @@ class CommunicatorContext : public std::enable_shared_from_this<CommunicatorCont
     std::uint64_t round_ = 0;
     std::uint64_t serial_ = 1;
     int nextTag_ = 1;
-    int lastTag_ = 0;
+    int lastTag_ = 0; ///< of `nextChannel`; tags beyond it are the program's
     std::atomic<bool> alive_ = true;
 };
 

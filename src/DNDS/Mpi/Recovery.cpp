@@ -111,8 +111,6 @@ void CommunicatorContext::meet(std::string_view what, bool discards) {
 
 void CommunicatorContext::recover() {
     const SetUp setUp(*this);
-    if (comm().size() == 1)
-        return;
     const Doing doing("recover");
     revocation_.revoke("recover", "this rank wants all ranks to begin anew"); // whoever goes on is told
     // Receives first, so that messages on their way are taken here, and not by what is given up.

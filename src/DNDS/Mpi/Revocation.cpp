@@ -44,7 +44,8 @@ Revocation::~Revocation() {
         static_cast<void>(sent_.release());
 }
 
-void Revocation::connect(const CommunicatorView &comm, const NodeTopology &node) {
+void Revocation::connect(const CommunicatorView &comm, const NodeTopology &node, std::uint64_t identity) {
+    generation_ = identity;
     comm_ = comm.handle();
     rank_ = comm.rank();
     alone_ = comm.size() == 1;
@@ -79,8 +80,8 @@ void Revocation::revoke(std::string_view call, std::string_view why) noexcept {
         return;
     std::array<char, RevocationRecord::mostBytes> text{};
     const auto [end, size] = fmt::format_to_n(text.data(), text.size() - 1, "{}: {}", call, why);
-    if (note(static_cast<std::uint32_t>(rank_) + 1, {text.data(), std::min(size, text.size() - 1)}))
-        forward();
+    static_cast<void>(note(static_cast<std::uint32_t>(rank_) + 1, {text.data(), std::min(size, text.size() - 1)}));
+    forward();
 }
 
 void Revocation::listen() noexcept {
@@ -110,7 +111,6 @@ void Revocation::forward() noexcept {
     const std::lock_guard lock(mutex_);
     if (neighbours_.empty() || forwarded_ || !mpiActive() || !mayCallMpi(maker_))
         return;
-    forwarded_ = true;
     try {
         auto sent = std::make_unique<Sent>();
         sent->notice.generation = generation_;
@@ -123,7 +123,8 @@ void Revocation::forward() noexcept {
                           &sent->requests[k]) != MPI_SUCCESS)
                 sent->requests[k] = MPI_REQUEST_NULL;
         sent_ = std::move(sent);
-    } catch (const std::exception &) { // without memory: other ranks of this node forward it, too
+        forwarded_ = true;
+    } catch (const std::exception &) { // without memory: the next call tries again
         return;
     }
 }

@@ -47,8 +47,10 @@ class Revocation {
     Revocation &operator=(const Revocation &) = delete;
     ~Revocation();
 
-    /// `comm` is private: no other message has tag 0 there. Throws MemoryError, std::bad_alloc.
-    void connect(const CommunicatorView &comm, const NodeTopology &node);
+    /// `comm` is private: no other message has tag 0 there. `identity` is the same on all ranks and differs from that
+    /// of communicators before: MPI may give late messages of a freed one to its successor. Throws MemoryError,
+    /// std::bad_alloc.
+    void connect(const CommunicatorView &comm, const NodeTopology &node, std::uint64_t identity);
 
     /// Whether some rank has failed, as far as this node knows. One load.
     bool revoked() const noexcept { return record_->failed.load(std::memory_order_acquire) != 0; }
@@ -70,7 +72,7 @@ class Revocation {
 
   private:
     struct Notice {
-        std::uint32_t generation = 0; ///< of the communicator: how often it has recovered
+        std::uint64_t generation = 0; ///< of the communicator: its identity, and how often it has recovered
         std::uint32_t failed = 0;     ///< as in the record
         std::array<char, RevocationRecord::mostBytes> text{};
     };
@@ -90,7 +92,7 @@ class Revocation {
     std::thread::id maker_ = std::this_thread::get_id();
     std::vector<int> neighbours_; ///< on other nodes
     std::mutex mutex_;            ///< of what follows
-    std::uint32_t generation_ = 0;
+    std::uint64_t generation_ = 0;
     bool forwarded_ = false;
     struct Sent {
         Notice notice;
