@@ -22,7 +22,7 @@ enum class Looks : unsigned char {
 /// under way goes on, as peers may need it first. Local.
 class Waiting {
   public:
-    /// Begins; does not pause. Throws StateError where the communicator was freed.
+    /// Begins to wait. Local.
     explicit Waiting(CommunicatorContext &context, Looks looks = Looks::AtMemory);
 
     /// `what` completes "waited for ...", as "rank 3 to send its rows of 'u'"; a text, or a function that returns it.

@@ -2,10 +2,15 @@
 /// @brief The five states of a channel between two blocks, and what leads from one to the next: no data, no messages.
 #pragma once
 
+#include "DNDS/Base/Error.hpp"
+
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <optional>
+#include <span>
 #include <string_view>
 
 namespace DNDS {
@@ -25,13 +30,15 @@ enum class ChannelEvent : std::uint8_t {
     Send,     ///< by the sender: data are written
     SendNull, ///< by the sender: there are none
     Receive,  ///< by the receiver: look whether something has come
-    Discard   ///< by the receiver: what has come was used
+    Discard,  ///< by the receiver: what has come was used
+    Release   ///< at the sender's end of a channel between ranks: the message has left the sender's memory
 };
-inline constexpr std::size_t channelEvents = 4;
+inline constexpr std::size_t channelEvents = 5;
 
 std::string_view channelStateName(ChannelState state) noexcept;
 
-/// The state after an event; nothing where the event makes no sense there.
+/// The state after an event; nothing where the event makes no sense there. Exchanges of sparse fields keep a byte a
+/// channel, one for both ends within a rank and one an end between ranks, and change it by this table only.
 ///
 /// |          | Stale       | Sending  | SendingNull  | Received | ReceivedNull |
 /// |----------|-------------|----------|--------------|----------|--------------|
@@ -39,6 +46,7 @@ std::string_view channelStateName(ChannelState state) noexcept;
 /// | SendNull | SendingNull |          |              |          |              |
 /// | Receive  | Stale       | Received | ReceivedNull | Received | ReceivedNull |
 /// | Discard  |             |          |              | Stale    | Stale        |
+/// | Release  |             | Stale    | Stale        |          |              |
 constexpr std::optional<ChannelState> stateAfter(ChannelState state, ChannelEvent event) noexcept {
     using enum ChannelState;
     constexpr std::optional<ChannelState> nonsense;
@@ -47,8 +55,50 @@ constexpr std::optional<ChannelState> stateAfter(ChannelState state, ChannelEven
         {SendingNull, nonsense, nonsense, nonsense, nonsense},
         {Stale, Received, ReceivedNull, Received, ReceivedNull},
         {nonsense, nonsense, nonsense, Stale, Stale},
+        {nonsense, Stale, Stale, nonsense, nonsense},
     }};
     return table[static_cast<std::size_t>(event)][static_cast<std::size_t>(state)];
+}
+
+/// Throws StateError that names the event and the state: not where `stateAfter` has a state.
+[[noreturn]] inline void throwNonsense(ChannelState state, ChannelEvent event, std::string_view channel) {
+    constexpr std::array<std::string_view, channelEvents> names{"send", "sendNull", "tryReceive", "stale", "release"};
+    throw StateError(
+        fmt::format("{} on {}, which is {}", names[static_cast<std::size_t>(event)], channel, channelStateName(state)));
+}
+
+/// Moves a channel on. Throws StateError where the event makes no sense; `channel` is its name.
+inline void advance(ChannelState &state, ChannelEvent event, std::string_view channel) {
+    const auto next = stateAfter(state, event);
+    if (!next) [[unlikely]]
+        throwNonsense(state, event, channel);
+    state = *next;
+}
+
+/// Moves on those of many channels that are in state `from`. Throws as `advance`.
+inline void advanceFrom(std::span<ChannelState> channels, ChannelState from, ChannelEvent event,
+                        std::string_view names) {
+    ChannelState to = from;
+    advance(to, event, names);
+    for (ChannelState &state : channels)
+        state = state == from ? to : state;
+}
+
+/// Moves on many channels. Throws as `advance`; then some have moved.
+inline void advanceAll(std::span<ChannelState> channels, ChannelEvent event, std::string_view names) {
+    constexpr std::size_t most = 64; // neighbours are often in one state
+    while (!channels.empty()) {
+        const std::span<ChannelState> some = channels.first(std::min(most, channels.size()));
+        channels = channels.subspan(some.size());
+        if (std::memcmp(some.data(), some.data() + 1, some.size() - 1) == 0) {
+            ChannelState all = some.front();
+            advance(all, event, names);
+            std::memset(some.data(), static_cast<int>(all), some.size());
+        } else {
+            for (ChannelState &state : some)
+                advance(state, event, names);
+        }
+    }
 }
 
 /// Whether data, or the note that there are none, are on their way; or have come.

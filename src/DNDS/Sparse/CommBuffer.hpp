@@ -28,13 +28,14 @@ namespace DNDS {
 ///     }
 ///
 /// What makes no sense throws StateError: sending twice before the channel is stale, changing memory that is on its
-/// way, receiving before what has come was discarded. `T` is trivially copyable. Everything is Local.
+/// way, receiving before what has come was discarded. What throws while data move revokes the communicator; after
+/// `recover` both ends are stale. `T` is trivially copyable. Everything is Local.
 ///
 /// Within a rank each end has a buffer and a state of its own. A copy is about the sender's until it first receives,
 /// and from then on about the receiver's; one copy that does both is about the receiver's from `tryReceive` to `stale`.
 ///
 /// For programs that move data of their own block by block, with Parthenon's names; nothing in DNDS uses it.
-/// `SparseFields` moves all channels of two ranks in one message (PeerMessages), which is faster wherever it fits.
+/// `SparseFields` moves all channels of two ranks in one message (MessageLink), which is faster wherever it fits.
 template <class T>
 class CommBuffer {
     static_assert(std::is_trivially_copyable_v<T> && !std::is_same_v<T, bool>);
@@ -50,21 +51,16 @@ class CommBuffer {
         return Pool("buffers of channels", [](std::size_t bytes) { return std::vector<T>(bytes / sizeof(T)); });
     }
 
-    /// Messages have `tag`, which nothing else between these ranks on `comm` uses; `comm` outlives this. `elements` are
-    /// sent at most where receives are posted ahead, and are what `allocate` makes. Throws ArgumentError unless this
-    /// rank is one of the two.
+    /// `tag` tells channels between these ranks on `comm` apart. `elements` are sent at most where receives are posted
+    /// ahead, and are what `allocate` makes. Throws ArgumentError unless this rank is one of the two; StateError on
+    /// several ranks where DNDS has no context for `comm`: call CommunicatorContext::of(comm) on all ranks before.
     CommBuffer(int tag, int sender, int receiver, CommunicatorView comm, std::size_t elements, MakeBuffer make,
                ReceiveWay way = ReceiveWay::Ahead)
         : receives_(comm.rank() != sender) {
         DNDS_CHECK(elements > 0, ArgumentError, "a channel of no elements");
-        const auto mail = sender == receiver ? std::make_shared<ChannelMail>() : nullptr;
         const auto end = [&](bool sends) {
-            return std::make_shared<End>(
-                End{elements,
-                    way,
-                    make,
-                    {},
-                    CommChannel(tag, sender, receiver, comm, way, elements * sizeof(T), sends, mail)});
+            return std::make_shared<End>(End{
+                elements, way, make, {}, CommChannel(tag, sender, receiver, comm, way, elements * sizeof(T), sends)});
         };
         sender_ = receives_ ? end(false) : end(true);
         receiver_ = sender == receiver ? end(false) : sender_;
@@ -139,7 +135,7 @@ class CommBuffer {
         ReceiveWay way;
         MakeBuffer make;
         Buffer buffer;
-        CommChannel channel; ///< last: MPI lets go of the buffer before it goes
+        CommChannel channel;
 
         std::vector<T> &room(std::size_t count) {
             if (!buffer.isValid())
@@ -150,7 +146,10 @@ class CommBuffer {
     };
 
     static CommChannel::MakeRoom makeRoom(End &to) {
-        return [&to](std::size_t bytes) { return std::as_writable_bytes(std::span(to.room(bytes / sizeof(T)))); };
+        return [&to](std::size_t bytes) {
+            const auto room = std::as_writable_bytes(std::span(to.room(bytes / sizeof(T))));
+            return CommChannel::Room{room, std::make_shared<Buffer>(to.buffer)};
+        };
     }
     End &here() const noexcept { return receives_ ? *receiver_ : *sender_; }
     End &senderEnd() {

@@ -33,7 +33,7 @@ void SparseFieldState::moveTo(MemorySpace to) {
             HostDeviceBuffer &memory = *blocks[toSize(block)].owner;
             to == MemorySpace::Host ? memory.toHost() : memory.toDevice();
         });
-    } catch (...) {
+    } catch (const std::exception &) {
         keepIn(space);
         throw;
     }

@@ -6,12 +6,13 @@
 #include "DNDS/Mpi/FailTogether.hpp"
 #include "DNDS/Mpi/ProgressEngine.hpp"
 #include "DNDS/Mpi/RequireSame.hpp"
+#include "DNDS/Mpi/Wait.hpp"
 #include "DNDS/Sparse/SparseFieldsState.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <cstring>
 #include <exception>
-#include <new>
 #include <utility>
 #include <vector>
 
@@ -24,17 +25,9 @@ bool isNonLocal(Bounds which) { return which != Bounds::Local; }
 
 } // namespace
 
-SparseFields::State::State(std::string label, std::span<SparseFieldCore *const> cores)
-    : name(std::move(label)), awaited(fmt::format("send its blocks of '{}'", name)) {
-    pattern = cores.front()->pattern();
-    try {
-        throw MemoryError(
-            fmt::format("the exchange of '{}' finds no memory on this rank: make room, then complete it, or go on with "
-                        "the next one",
-                        name));
-    } catch (const MemoryError &) {
-        noMemory = std::current_exception();
-    }
+SparseFields::State::State(std::string label, std::span<SparseFieldCore *const> cores, const Channel &channel)
+    : name(std::move(label)), title(fmt::format("the exchange of '{}'", name)), pattern(cores.front()->pattern()),
+      context(pattern->context()) {
     std::size_t widest = 0;
     for (SparseFieldCore *core : cores) {
         Member &member = members.emplace_back();
@@ -48,33 +41,53 @@ SparseFields::State::State(std::string label, std::span<SparseFieldCore *const> 
         widest = std::max(widest, member.defaults.size());
     }
     scratch.resize(widest);
-    for (const PeerChannels &peer : pattern->peers())
-        peers.emplace_back().present.resize(Bits::words(peer.given.size() * members.size()));
-}
-
-void SparseFields::State::requireUsable() const {
-    requireMpiActive("exchange a sparse field");
-    (void)pattern->context()->comm(); // throws where the communicator was freed
-}
-
-void SparseFields::State::checkPeers(double seconds) {
-    try {
-        for (std::size_t p = 0; p < peers.size(); ++p)
-            if (!peers[p].arrived)
-                messages->checkPeer(p, awaited, seconds);
-    } catch (...) { // what is missing will not be awaited again
-        abandon();
-        throw;
+    local.resize(firstLocal(members.size()));
+    std::vector<int> ranks;
+    for (const PeerChannels &channels : pattern->peers()) {
+        ranks.push_back(channels.rank);
+        Peer &peer = peers.emplace_back();
+        peer.given.resize(channels.given.size() * members.size());
+        peer.received.resize(channels.received.size() * members.size());
+        peer.present.resize(Bits::words(peer.given.size()));
     }
+    link = std::make_unique<MessageLink>(context, channel, ranks);
+    context->enlist(*this);
+}
+
+SparseFields::State::~State() {
+    giveUp("its SparseFields was destroyed in flight");
+    context->delist(*this);
+}
+
+template <class Body>
+decltype(auto) SparseFields::State::running(std::string_view call, Body &&body) {
+    struct Guard {
+        State &state;
+        int failing = std::uncaught_exceptions();
+        ~Guard() {
+            if (std::uncaught_exceptions() > failing)
+                state.leave();
+        }
+    };
+    const Guard guard{*this};
+    requireMpiActive("exchange a sparse field");
+    static_cast<void>(context->comm()); // throws where the communicator was freed
+    return context->running(call, name, std::forward<Body>(body));
+}
+
+void SparseFields::State::step(Side side, ExchangeCall call) {
+    constexpr std::array<std::string_view, exchangeCalls> calls{"sendBoundBufs", "receiveBoundBufs", "setBounds", ""};
+    const auto next = stepAfter(steps[side], call);
+    DNDS_CHECK(next.has_value(), StateError,
+               "{} makes no sense for {}, which {} on channels {}: call sendBoundBufs, receiveBoundBufs until it is "
+               "true, and setBounds, each once",
+               calls[static_cast<std::size_t>(call)], title, exchangeStepName(steps[side]),
+               side == Local ? "within this rank" : "to other ranks");
+    steps[side] = *next;
 }
 
 void SparseFields::State::begin() {
-    requireUsable();
-    if (inFlight && incomplete) { // the program goes on without what came
-        abandon();
-        lostLast = true;
-    }
-    if (inFlight)
+    if (inFlight())
         return;
     for (const Member &member : members)
         DNDS_CHECK(member.field->inFlight == 0, StateError,
@@ -87,55 +100,48 @@ void SparseFields::State::begin() {
     ContentHash places;
     for (const Member &member : members)
         places.add(static_cast<std::uint64_t>(member.field->places.front()));
-    stages = static_cast<std::uint32_t>(places.value());
+    stages = places.value();
     if (onDevice() && device == nullptr)
         device = std::make_unique<SparseDevice>();
     if (device != nullptr)
         device->clear();
     polling.reset();
     ++epoch;
-    inFlight = true;
-    sentLocal = sentNonLocal = localSet = nonLocalSet = incomplete = false;
-    failure = nullptr;
-    for (Peer &peer : peers)
-        peer.arrived = peer.usable = peer.kept = false;
     for (Member &member : members) {
         ++member.field->inFlight;
         member.wanted.clear();
         member.fresh.clear();
     }
-    if (std::exchange(gaveUp, false))
-        dropOld();
 }
 
-/// Takes what has come for exchanges that this rank gave up: peers have room for two messages, and would wait.
-void SparseFields::State::dropOld() noexcept {
-    try {
-        for (std::size_t p = 0; p < peers.size(); ++p)
-            while (messages->receive(p)) {
-                SparseHeader header;
-                const std::span<const std::byte> message = messages->received(p);
-                std::memcpy(&header, message.data(), std::min(message.size(), sparseHeaderBytes));
-                if (header.epoch >= epoch || header.code == SparseHeader::Closed)
-                    break;
-                messages->take(p);
-            }
-    } catch (...) { // no memory, which receiving reports
+void SparseFields::State::leave() noexcept {
+    if (!inFlight())
         return;
+    for (Member &member : members)
+        --member.field->inFlight;
+    steps = {};
+    std::ranges::fill(local, ChannelState::Stale);
+    for (Peer &peer : peers) {
+        std::ranges::fill(peer.given, ChannelState::Stale);
+        std::ranges::fill(peer.received, ChannelState::Stale);
+        peer.arrived = false;
     }
 }
 
-/// Ends an exchange that cannot be completed. What peers still send for it is left aside by its epoch.
-void SparseFields::State::abandon() noexcept {
-    if (!inFlight)
-        return;
-    for (std::size_t p = 0; p < peers.size(); ++p)
-        if (peers[p].arrived && !peers[p].kept)
-            messages->take(p);
-    for (Member &member : members)
-        --member.field->inFlight;
-    inFlight = false;
-    gaveUp = true;
+void SparseFields::State::giveUp(std::string_view why) noexcept {
+    if (inFlight() && context->alive())
+        context->revocation().revoke(title, why);
+    leave();
+}
+
+bool SparseFields::State::settle() noexcept {
+    leave();
+    return link->settle();
+}
+
+void SparseFields::State::renew() {
+    link->renew();
+    epoch = 0;
 }
 
 void SparseFields::State::build() {
@@ -170,46 +176,39 @@ bool SparseFields::State::packRim(const Member &member, const ChannelEnd &channe
     return field.elements->firstAbove(to, count, field.options.allocationThreshold) < count;
 }
 
+/// Marks what is sent. Compared rims of absent blocks make them wanted.
+void SparseFields::State::sendOn(Member &member, const LocalChannel &channel, ChannelState &state, bool loud) const {
+    if (loud && !member.field->allocated.test(channel.to.block))
+        member.wanted.set(channel.to.block);
+    advance(state, loud || member.field->options.sendQuiet ? ChannelEvent::Send : ChannelEvent::SendNull, title);
+}
+
 void SparseFields::State::sendLocal() {
+    step(Local, ExchangeCall::Send);
     if (onDevice())
         sendLocalOnDevice();
     else
-        forEachAsking([&](Member &member, const LocalChannel &channel) {
-            if (packRim(member, channel.from, scratch.data()))
-                member.wanted.set(channel.to.block);
+        forEachSending([&](Member &member, const LocalChannel &channel, ChannelState &state) {
+            sendOn(member, channel, state,
+                   member.asks(channel.to.block) && packRim(member, channel.from, scratch.data()));
         });
-    sentLocal = true;
+    advanceFrom(local, ChannelState::Stale, ChannelEvent::SendNull, title);
 }
 
 void SparseFields::State::sendNonLocal() {
-    const SparseHeader::Code code = std::exchange(lostLast, false) ? SparseHeader::LostLast : SparseHeader::Fine;
-    std::size_t sent = 0;
-    try {
-        build();
-        if (onDevice())
-            packOnDevice();
-        for (; sent < peers.size(); ++sent) {
-            if (peers[sent].closed)
-                continue;
-            const std::size_t bytes = pack(sent, code);
-            messages->send(sent, bytes);
-            ++traffic.messages;
-            traffic.bytes += bytes;
-        }
-    } catch (...) {
-        for (; sent < peers.size(); ++sent)
-            refuse(sent);
-        abandon();
-        try {
-            throw;
-        } catch (const std::bad_alloc &) {
-            failForMemory();
-        }
+    step(NonLocal, ExchangeCall::Send);
+    build();
+    if (onDevice())
+        packOnDevice();
+    for (std::size_t p = 0; p < peers.size(); ++p) {
+        const std::size_t bytes = pack(p);
+        link->send(p, bytes);
+        ++traffic.messages;
+        traffic.bytes += bytes;
     }
-    sentNonLocal = true;
 }
 
-std::size_t SparseFields::State::pack(std::size_t p, SparseHeader::Code code) {
+std::size_t SparseFields::State::pack(std::size_t p) {
     Peer &peer = peers[p];
     const PeerChannels &channels = pattern->peers()[p];
     std::size_t count = 0;
@@ -217,7 +216,7 @@ std::size_t SparseFields::State::pack(std::size_t p, SparseHeader::Code code) {
         count += static_cast<std::size_t>(std::popcount(word));
     const std::size_t loudStart = sparseHeaderBytes + peer.present.size() * sizeof(std::uint64_t);
     const std::size_t dataStart = loudStart + Bits::words(count) * sizeof(std::uint64_t);
-    std::byte *const to = messages->prepare(p, dataStart + peer.mostBytes + 8 * members.size()).data();
+    std::byte *const to = link->prepare(p, dataStart + peer.mostBytes + 8 * members.size()).data();
     auto *const loudBits = reinterpret_cast<std::uint64_t *>(to + loudStart);
     std::memset(loudBits, 0, dataStart - loudStart);
     std::size_t end = dataStart;
@@ -229,7 +228,9 @@ std::size_t SparseFields::State::pack(std::size_t p, SparseHeader::Code code) {
         const SparseFieldState &field = *members[f].field;
         const std::size_t at = f == lastField ? end : alignTo8(end);
         const bool loud = packRim(members[f], channel, to + at);
-        if (!loud && !field.options.sendQuiet)
+        const bool sends = loud || field.options.sendQuiet;
+        advance(peer.given[bit], sends ? ChannelEvent::Send : ChannelEvent::SendNull, title);
+        if (!sends)
             return Bits::unset(peer.present.data(), bit);
         if (loud)
             Bits::set(loudBits, number);
@@ -238,147 +239,99 @@ std::size_t SparseFields::State::pack(std::size_t p, SparseHeader::Code code) {
         end = at + members[f].gather(channel).bytes();
         lastField = f;
     });
-    const SparseHeader header = headerOf(code, dataStart);
+    advanceFrom(peer.given, ChannelState::Stale, ChannelEvent::SendNull, title);
+    const SparseHeader header{epoch, signature, stages, dataStart};
     std::memcpy(to, &header, sparseHeaderBytes);
     std::ranges::copy(peer.present, reinterpret_cast<std::uint64_t *>(to + sparseHeaderBytes));
     return end;
 }
 
-/// Tells a peer that nothing comes in this exchange. Where it has not even taken the word before, the next message that
-/// it gets shows that this rank is further on.
-void SparseFields::State::refuse(std::size_t p) noexcept {
-    const SparseHeader header = headerOf(SparseHeader::Refused, sparseHeaderBytes);
-    if (!peers[p].closed)
-        (void)messages->sendNote(p, std::as_bytes(std::span(&header, 1)));
-}
-
-bool SparseFields::State::receive() {
-    requireUsable();
+/// Whether all has come on the channels of one side.
+bool SparseFields::State::receive(Side side) {
+    if (!stepAfter(steps[side], ExchangeCall::Receive))
+        step(side, ExchangeCall::Receive); // throws
+    if (side == Local && steps[Local] == ExchangeStep::Sent)
+        advanceAll(local, ChannelEvent::Receive, title);
     bool all = true;
-    for (std::size_t p = 0; p < peers.size(); ++p) {
-        while (!peers[p].arrived && receiveFrom(p))
+    for (std::size_t p = 0; p < peers.size() && side == NonLocal; ++p) {
+        if (!peers[p].arrived && link->receive(p))
             accept(p);
         all = all && peers[p].arrived;
     }
+    if (all)
+        step(side, ExchangeCall::Receive);
     return all;
 }
 
-/// Whether a message of peer `p` is there.
-bool SparseFields::State::receiveFrom(std::size_t p) {
-    try {
-        const bool there = messages->receive(p);
-        incomplete = false; // there is memory again
-        return there;
-    } catch (const MemoryError &) {
-        incomplete = true;
-        throw;
-    } catch (const std::bad_alloc &) {
-        incomplete = true;
-        failForMemory();
-    }
-}
-
+/// Takes note of a message that is there.
 void SparseFields::State::accept(std::size_t p) {
-    const std::span<const std::byte> message = messages->received(p);
     const int rank = pattern->peers()[p].rank;
     SparseHeader header;
-    std::memcpy(&header, message.data(), std::min(message.size(), sparseHeaderBytes));
+    std::memcpy(&header, link->received(p).data(), sparseHeaderBytes);
+    DNDS_CHECK(header.epoch == epoch && header.signature == signature, StateError,
+               "rank {} is in exchange {} of '{}', this rank in exchange {}, or their fields differ: all ranks have to "
+               "make the same exchanges",
+               rank, header.epoch, name, epoch);
+    DNDS_CHECK(header.stages == stages, StateError,
+               "rank {} sends another stage of a field of '{}' than this rank in exchange {}: call swapStages() alike "
+               "on all ranks",
+               rank, name, epoch);
+    const std::vector<ChannelEnd> &channels = pattern->peers()[p].received;
     Peer &peer = peers[p];
-    if (header.code == SparseHeader::Closed) {
-        peer.arrived = peer.kept = peer.closed = true;
-        return noteFailure<PeerError>([&] {
-            return fmt::format(
-                "rank {} has destroyed its exchange '{}', or an exception did: no ghosts come from there any more",
-                rank, name);
-        });
-    }
-    if (header.epoch < epoch) // of an exchange that this rank gave up
-        return messages->take(p);
+    forEachReceived(p, [&](std::size_t f, std::size_t k, bool loud, const std::byte * /*data*/) {
+        advance(peer.received[f * channels.size() + k], ChannelEvent::Send, title);
+        if (loud && !members[f].field->allocated.test(channels[k].block))
+            members[f].wanted.set(channels[k].block);
+    });
+    advanceFrom(peer.received, ChannelState::Stale, ChannelEvent::SendNull, title);
+    advanceAll(peer.received, ChannelEvent::Receive, title);
     peer.arrived = true;
-    peer.kept = header.epoch > epoch;
-    if (header.epoch != epoch || header.signature != signature)
-        return noteFailure<StateError>([&] {
-            return fmt::format(
-                "rank {} is in exchange {} of '{}', this rank in exchange {}, or their fields differ: all "
-                "ranks have to make the same exchanges",
-                rank, header.epoch, name, epoch);
-        });
-    if (header.code == SparseHeader::Refused)
-        return noteFailure<PeerError>([&] {
-            return fmt::format(
-                "rank {} could not send its blocks of '{}': see that rank's own error. Ghosts from it are "
-                "not up to date",
-                rank, name);
-        });
-    if (header.stages != stages)
-        return noteFailure<StateError>([&] {
-            return fmt::format("rank {} sends another stage of a field of '{}' than this rank in exchange {}: call "
-                               "swapStages() alike on all ranks. Ghosts from it are not up to date",
-                               rank, name, epoch);
-        });
-    if (header.code == SparseHeader::LostLast)
-        noteFailure<PeerError>([&] {
-            return fmt::format(
-                "rank {} could not complete exchange {} of '{}', and went on without it: see that rank's "
-                "own error",
-                rank, epoch - 1, name);
-        });
-    peer.usable = true;
-    wantLoud(p);
 }
 
-void SparseFields::State::wantLoud(std::size_t p) {
-    forEachReceived(p, [&](std::size_t f, const ChannelEnd &channel, bool loud, const std::byte * /*data*/) {
-        if (loud && !members[f].field->allocated.test(channel.block))
-            members[f].wanted.set(channel.block);
-    });
+std::string SparseFields::State::awaited() const {
+    for (std::size_t p = 0; p < peers.size(); ++p)
+        if (!peers[p].arrived)
+            return fmt::format("rank {} to send its blocks of '{}'", pattern->peers()[p].rank, name);
+    return title;
+}
+
+void SparseFields::State::set(Side side) {
+    if (steps[side] == ExchangeStep::Sent)
+        static_cast<void>(receive(side)); // a step that makes no sense before all has come
+    step(side, ExchangeCall::Set);
+    side == Local ? setLocal(false) : setNonLocal(false);
 }
 
 void SparseFields::State::setLocal(bool freshOnly) {
     if (onDevice())
-        setLocalOnDevice(freshOnly);
-    else
-        forEachBound(freshOnly, [&](const Member &member, std::size_t k, bool isThere) {
-            const LocalChannel &channel = pattern->localChannels()[k];
-            const SparseFieldState &field = *member.field;
-            std::byte *const to = field.memory(channel.to.block);
-            const std::byte *rim = member.defaults.data();
-            if (isThere && field.options.sendQuiet)
-                return member.copies->copyLocal(k, channel, field.memory(channel.from.block), to);
-            if (isThere && packRim(member, channel.from, scratch.data()))
-                rim = scratch.data();
-            member.scatter(channel.to).scatter(rim, to);
-        });
-    localSet = true;
+        return setLocalOnDevice(freshOnly);
+    forEachBound(freshOnly, [&](const Member &member, std::size_t k, bool received) {
+        const LocalChannel &channel = pattern->localChannels()[k];
+        std::byte *const to = member.field->memory(channel.to.block);
+        if (received)
+            member.copies->copyLocal(k, channel, member.field->memory(channel.from.block), to);
+        else
+            member.scatter(channel.to).scatter(member.defaults.data(), to);
+    });
 }
 
 void SparseFields::State::setNonLocal(bool freshOnly) {
-    if (onDevice()) {
-        setNonLocalOnDevice(freshOnly);
-    } else {
-        if (!freshOnly) // fresh blocks hold the default
-            fillAbsent();
-        for (std::size_t p = 0; p < peers.size(); ++p)
-            if (peers[p].usable)
-                unpack(p, freshOnly);
-    }
-    nonLocalSet = true;
+    if (onDevice())
+        return setNonLocalOnDevice(freshOnly);
+    if (!freshOnly) // fresh blocks hold the default
+        forEachAbsent([](const Member &member, const ChannelEnd &channel) {
+            member.scatter(channel).scatter(member.defaults.data(), member.field->memory(channel.block));
+        });
+    for (std::size_t p = 0; p < peers.size(); ++p)
+        forEachReceived(p, [&](std::size_t f, std::size_t k, bool /*loud*/, const std::byte *data) {
+            const Member &member = members[f];
+            const ChannelEnd &channel = pattern->peers()[p].received[k];
+            if ((freshOnly ? member.fresh : member.field->allocated).test(channel.block))
+                member.scatter(channel).scatter(data, member.field->memory(channel.block));
+        });
 }
 
-void SparseFields::State::unpack(std::size_t p, bool freshOnly) {
-    forEachReceived(p, [&](std::size_t f, const ChannelEnd &channel, bool /*loud*/, const std::byte *data) {
-        const Member &member = members[f];
-        if ((freshOnly ? member.fresh : member.field->allocated).test(channel.block))
-            member.scatter(channel).scatter(data, member.field->memory(channel.block));
-    });
-}
-
-void SparseFields::State::fillAbsent() {
-    forEachAbsent([](const Member &member, const ChannelEnd &channel) {
-        member.scatter(channel).scatter(member.defaults.data(), member.field->memory(channel.block));
-    });
-}
-
+/// Gives memory to all blocks that are wanted, or to none.
 void SparseFields::State::allocateWanted() {
     struct Reserved {
         Member *member;
@@ -386,33 +339,22 @@ void SparseFields::State::allocateWanted() {
         BlockPool::Owner memory;
     };
     std::vector<Reserved> reserved;
-    try {
-        for (Member &member : members)
-            member.wanted.forEach([&](int block) {
-                reserved.push_back({&member, block, member.field->reserve(block)});
-            });
-    } catch (const std::bad_alloc &) {
-        failForMemory();
+    for (Member &member : members)
+        member.wanted.forEach([&](int block) { reserved.push_back({&member, block, member.field->reserve(block)}); });
+    if (onDevice() && !reserved.empty()) {
+        for (const Reserved &one : reserved)
+            fillOnDevice(*one.member, one.block, one.memory->write(space, name));
+        static_cast<void>(device->run(0));
     }
     for (Reserved &one : reserved) { // from here on nothing fails
         one.member->field->take(one.block, std::move(one.memory));
         one.member->fresh.set(one.block);
         ++traffic.allocations;
     }
-    if (onDevice() && !reserved.empty())
-        try {
-            fillFreshOnDevice();
-        } catch (...) {
-            for (const Reserved &one : reserved)
-                one.member->field->drop(one.block);
-            for (Member &member : members)
-                member.fresh.clear();
-            throw;
-        }
-}
-
-bool SparseFields::State::anyFresh() const noexcept {
-    return std::ranges::any_of(members, [](const Member &member) { return member.fresh.any(); });
+    if (reserved.empty())
+        return;
+    setLocal(true);
+    setNonLocal(true);
 }
 
 void SparseFields::State::freeEmpty() {
@@ -434,21 +376,22 @@ void SparseFields::State::freeEmpty() {
     }
 }
 
-/// When both kinds of channels were set: what depends on all of them.
+/// When the channels of both sides were set: what depends on all of them.
 void SparseFields::State::complete() {
-    incomplete = true; // unless what follows succeeds
     allocateWanted();
-    incomplete = false;
-    if (anyFresh()) {
-        setLocal(true);
-        setNonLocal(true);
-    }
     freeEmpty();
+    advanceAll(local, ChannelEvent::Discard, title);
+    for (std::size_t p = 0; p < peers.size(); ++p) {
+        advanceAll(peers[p].received, ChannelEvent::Discard, title);
+        advanceAll(peers[p].given, ChannelEvent::Release, title);
+        peers[p].arrived = false;
+        link->take(p);
+    }
+    for (const Side side : {Local, NonLocal})
+        step(side, ExchangeCall::End);
+    for (Member &member : members)
+        --member.field->inFlight;
     ++traffic.exchanges;
-    abandon();
-    gaveUp = false; // all has come
-    if (failure)
-        std::rethrow_exception(std::exchange(failure, nullptr));
 }
 
 SparseFields::SparseFields(SparseFieldCore &field) : SparseFields(field.name(), {&field}) {}
@@ -481,105 +424,80 @@ SparseFields::SparseFields(std::string name, std::span<SparseFieldCore *const> f
                         first == nullptr ? "nothing" : *first, comm.rank(), k < texts.size() ? texts[k] : "nothing"));
     });
     comm.guarded([&] {
-        state_ = std::make_unique<State>(std::move(name), fields);
-        std::vector<int> ranks;
-        for (const PeerChannels &peer : state_->pattern->peers())
-            ranks.push_back(peer.rank);
-        state_->messages = std::make_unique<PeerMessages>(context, channel, ranks);
+        state_ = std::make_unique<State>(std::move(name), fields, channel);
         ContentHash hash;
         for (const std::string &text : texts)
             hash.addText(text);
         state_->signature = hash.value();
     });
-    const SparseHeader farewell{0, state_->signature, SparseHeader::Closed, 0, sparseHeaderBytes};
-    state_->messages->setFarewell(std::as_bytes(std::span(&farewell, 1)));
+    state_->link->connect();
 }
 
-SparseFields::~SparseFields() {
-    if (state_ != nullptr)
-        state_->abandon();
+SparseFields::~SparseFields() = default;
+
+void SparseFields::buildSparseBoundaryBuffers() {
+    state_->running("buildSparseBoundaryBuffers of", [] {});
 }
 
-void SparseFields::buildSparseBoundaryBuffers() { state_->requireUsable(); }
-
-void SparseFields::startReceiveBoundBufs(Bounds /*which*/) { state_->requireUsable(); }
+void SparseFields::startReceiveBoundBufs(Bounds /*which*/) {
+    state_->running("startReceiveBoundBufs of", [] {});
+}
 
 void SparseFields::sendBoundBufs(Bounds which) {
-    State &state = *state_;
-    DNDS_CHECK(!inFlight() || state.incomplete ||
-                   !((isLocal(which) && state.sentLocal) || (isNonLocal(which) && state.sentNonLocal)),
-               StateError, "exchange {} of '{}' has sent already: receive and set it before the next one", state.epoch,
-               state.name);
-    state.begin();
-    if (isLocal(which))
-        state.sendLocal();
-    if (isNonLocal(which))
-        state.sendNonLocal();
+    state_->running("sendBoundBufs of", [&] {
+        state_->begin();
+        if (isLocal(which))
+            state_->sendLocal();
+        if (isNonLocal(which))
+            state_->sendNonLocal();
+    });
 }
 
 bool SparseFields::receiveBoundBufs(Bounds which) {
     State &state = *state_;
-    DNDS_CHECK(inFlight(), StateError, "no exchange of '{}' was begun: send first", state.name);
-    const bool local = !isLocal(which) || state.sentLocal;
-    const bool come = !isNonLocal(which) || state.receive();
-    if (!come)
-        if (const auto seconds = state.polling.due())
-            state.checkPeers(*seconds);
-    return come && local;
-}
-
-void SparseFields::abandon() noexcept { state_->abandon(); }
-
-void SparseFields::giveUp() noexcept {
-    State &state = *state_;
-    try {
-        if (!state.inFlight)
-            state.begin();
-    } catch (...) { // nobody can be told
-        return;
-    }
-    for (std::size_t p = 0; p < state.peers.size() && !state.sentNonLocal; ++p)
-        state.refuse(p);
-    state.abandon();
+    return state.running("receiveBoundBufs of", [&] {
+        const bool all =
+            (!isLocal(which) || state.receive(State::Local)) && (!isNonLocal(which) || state.receive(State::NonLocal));
+        if (!all)
+            if (const auto seconds = state.polling.due())
+                requireAlive(*state.context, state.awaited(), *seconds, state.context->patience());
+        return all;
+    });
 }
 
 void SparseFields::setBounds(Bounds which) {
     State &state = *state_;
-    DNDS_CHECK(inFlight() && (!isLocal(which) || state.sentLocal) && (!isNonLocal(which) || state.sentNonLocal),
-               StateError, "the bounds of '{}' cannot be set before its exchange has sent", state.name);
-    DNDS_CHECK(!isNonLocal(which) || state.receive(), StateError,
-               "the bounds of '{}' cannot be set yet: some have not come. Call receiveBoundBufs until it returns true",
-               state.name);
-    DNDS_CHECK(state.incomplete || ((which == Bounds::Any || !(isLocal(which) ? state.localSet : state.nonLocalSet))),
-               StateError, "the bounds of '{}' were set already in exchange {}", state.name, state.epoch);
-    if (isLocal(which) && !state.localSet)
-        state.setLocal(false);
-    if (isNonLocal(which) && !state.nonLocalSet)
-        state.setNonLocal(false);
-    if (state.localSet && state.nonLocalSet)
-        state.complete();
+    state.running("setBounds of", [&] {
+        const bool any = which == Bounds::Any; // which completes what is set in part
+        if (isLocal(which) && !(any && state.steps[State::Local] == ExchangeStep::Set))
+            state.set(State::Local);
+        if (isNonLocal(which) && !(any && state.steps[State::NonLocal] == ExchangeStep::Set))
+            state.set(State::NonLocal);
+        if (state.steps == std::array{ExchangeStep::Set, ExchangeStep::Set})
+            state.complete();
+    });
 }
 
 void SparseFields::finishExchangeGhosts() {
     State &state = *state_;
-    DNDS_CHECK(inFlight() && state.sentLocal && state.sentNonLocal, StateError,
-               "no exchange of the ghosts of '{}' is under way: start one first", state.name);
-    if (!state.receive() && !state.localSet)
-        setBounds(Bounds::Local); // while messages are on their way
-    Backoff backoff(state.messages->channel().comm, state.messages->crowded());
-    while (!state.receive()) {
-        ProgressEngine::progressAll(); // peers may need rows before they send
-        state.pattern->context()->progressParked();
-        backoff.pause();
-        if (backoff.longWait())
-            state.checkPeers(backoff.seconds());
-    }
-    setBounds(Bounds::Any);
+    state.running("finishExchangeGhosts of", [&] {
+        if (!state.receive(State::NonLocal) && state.steps[State::Local] == ExchangeStep::Sent)
+            state.set(State::Local); // while messages are on their way
+        waitUntil(
+            *state.context, [&] { return state.receive(State::NonLocal); }, [&] { return state.awaited(); });
+        if (state.steps[State::Local] != ExchangeStep::Set)
+            state.set(State::Local);
+        if (state.steps[State::NonLocal] != ExchangeStep::Set)
+            state.set(State::NonLocal);
+        state.complete();
+    });
 }
+
+void SparseFields::abandon() noexcept { state_->giveUp("the program has abandoned it"); }
 
 const std::string &SparseFields::name() const noexcept { return state_->name; }
 
-bool SparseFields::inFlight() const noexcept { return state_->inFlight; }
+bool SparseFields::inFlight() const noexcept { return state_->inFlight(); }
 
 std::vector<ArrayBase *> SparseFields::rows() const {
     std::vector<ArrayBase *> rows;
@@ -590,7 +508,7 @@ std::vector<ArrayBase *> SparseFields::rows() const {
 
 SparseTraffic SparseFields::traffic() const {
     SparseTraffic traffic = state_->traffic;
-    traffic.bufferBytes = state_->messages->bufferBytes();
+    traffic.bufferBytes = state_->link->bufferBytes();
     return traffic;
 }
 

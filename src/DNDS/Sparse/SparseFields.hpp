@@ -53,14 +53,10 @@ struct SparseTraffic {
 /// From the first send until the exchange is over, cells may be read, not written, and blocks neither allocated nor
 /// freed by the program.
 ///
-/// Where memory ends, at the pool's limit or the machine's, `receiveBoundBufs` and `setBounds` (`finishExchangeGhosts`,
-/// `exchangeGhosts`) throw MemoryError on that rank; what was there stays, what came is kept, and after making room
-/// `setBounds(Bounds::Any)` or `finishExchangeGhosts` completes the exchange. If the rank begins the next one instead,
-/// its peers throw PeerError there. A rank that cannot send throws, and has given the exchange up; its peers throw
-/// PeerError at the end of the same exchange, with their other ghosts refreshed. A rank that waits for a peer which has
-/// ended, or for longer than DNDS_WAIT_TIMEOUT, throws PeerError and has given the exchange up: the next one may begin.
-/// Peers of a rank that has destroyed its object throw PeerError in each later exchange. One object is used by one
-/// thread at a time.
+/// What fails on one rank - no memory at the pool's limit or the machine's, steps out of order, ranks that make
+/// different exchanges - throws there, ends the exchange and revokes the communicator: see `recover`, after which
+/// exchanges go on. Cells keep their values; ghosts are stale. An object that is destroyed in flight revokes as well;
+/// between exchanges ranks may destroy theirs in any order. One object is used by one thread at a time.
 class SparseFields {
   public:
     /// Collective; all ranks give the same fields in the same order. Throws on all ranks ArgumentError for no field,
@@ -73,11 +69,11 @@ class SparseFields {
     explicit SparseFields(SparseFieldCore &field);
     SparseFields(const SparseFields &) = delete;
     SparseFields &operator=(const SparseFields &) = delete;
-    /// Tells peers, who may wait for what does not come any more. Local, and does not wait.
+    /// Local, and does not wait.
     ~SparseFields();
 
-    /// Begins and completes. Local, but waits for peers. Throws MemoryError, PeerError as above; StateError where the
-    /// exchange before is not over, a peer is in another one, or it has swapped stages otherwise.
+    /// Begins and completes. Local, but waits for peers. Throws MemoryError; StateError where the exchange before is
+    /// not over, a peer is in another one, or it has swapped stages otherwise; RevokedError, PeerError as `waitUntil`.
     void exchangeGhosts() {
         startExchangeGhosts();
         finishExchangeGhosts();
@@ -94,19 +90,15 @@ class SparseFields {
     void startReceiveBoundBufs(Bounds which = Bounds::Any);
     /// The first one begins the exchange.
     void sendBoundBufs(Bounds which = Bounds::Any);
-    /// Whether all has come. Does not wait. Throws PeerError, and has given the exchange up, where a peer's process has
-    /// ended, or after asking for DNDS_WAIT_TIMEOUT seconds.
+    /// Whether all has come. Does not wait. Throws PeerError where a process has ended, or after asking for
+    /// DNDS_WAIT_TIMEOUT seconds.
     bool receiveBoundBufs(Bounds which = Bounds::Any);
     /// Fills ghosts; completes the exchange where nothing else is left to be set.
     void setBounds(Bounds which = Bounds::Any);
 
-    /// Gives up an exchange that has begun, after an error for example: ghosts are old or new, blocks as they were.
-    /// Peers complete theirs with what this rank has sent. Local.
+    /// For errors of the program between the steps: gives up an exchange that has begun, and revokes the communicator.
+    /// Local, does not wait.
     void abandon() noexcept;
-
-    /// The same, or where this rank has not sent yet: peers get nothing from it in the exchange under way, or in the
-    /// next one where there is none, and throw PeerError at its end. For programs that fail in between. Local.
-    void giveUp() noexcept;
 
     /// The name for messages, and whether an exchange has started that was not finished. Local.
     const std::string &name() const noexcept;

@@ -3,7 +3,6 @@
 #include "DNDS/Sparse/SparseFieldsState.hpp"
 
 #include <span>
-#include <utility>
 #include <vector>
 
 namespace DNDS {
@@ -27,17 +26,23 @@ SparseJob SparseFields::State::jobOf(const Member &member, const ChannelEnd *fro
 }
 
 void SparseFields::State::sendLocalOnDevice() {
-    std::vector<std::pair<Member *, int>> asking;
-    forEachAsking([&](Member &member, const LocalChannel &channel) {
+    std::vector<std::int32_t> flags; // -1: not compared
+    std::size_t asked = 0;
+    forEachSending([&](Member &member, const LocalChannel &channel, ChannelState & /*state*/) {
+        const bool asks = member.asks(channel.to.block);
+        flags.push_back(asks ? static_cast<std::int32_t>(asked++) : -1);
+        if (!asks)
+            return;
         SparseJob job = jobOf(member, &channel.from, nullptr);
-        job.flag = static_cast<std::int32_t>(asking.size());
+        job.flag = flags.back();
         device->add(job);
-        asking.emplace_back(&member, channel.to.block);
     });
-    const std::span<const std::uint32_t> loud = device->run(asking.size());
-    for (std::size_t k = 0; k < asking.size(); ++k)
-        if (loud[k] != 0)
-            asking[k].first->wanted.set(asking[k].second);
+    const std::span<const std::uint32_t> loud = device->run(asked);
+    std::size_t next = 0;
+    forEachSending([&](Member &member, const LocalChannel &channel, ChannelState &state) {
+        const std::int32_t flag = flags[next++];
+        sendOn(member, channel, state, flag >= 0 && loud[toSize(flag)] != 0);
+    });
 }
 
 /// Packs and compares what goes to all peers, and brings it to pinned memory.
@@ -48,9 +53,8 @@ void SparseFields::State::packOnDevice() {
     const auto forEachRim = [&](const auto &visit) {
         for (std::size_t p = 0; p < peers.size(); ++p) {
             const std::vector<ChannelEnd> &given = pattern->peers()[p].given;
-            if (!peers[p].closed)
-                Bits::forEach(peers[p].present.data(), peers[p].present.size(),
-                              [&](std::size_t bit) { visit(members[bit / given.size()], given[bit % given.size()]); });
+            Bits::forEach(peers[p].present.data(), peers[p].present.size(),
+                          [&](std::size_t bit) { visit(members[bit / given.size()], given[bit % given.size()]); });
         }
     };
     forEachRim([&](const Member &member, const ChannelEnd &channel) {
@@ -76,28 +80,11 @@ void SparseFields::State::packOnDevice() {
 }
 
 void SparseFields::State::setLocalOnDevice(bool freshOnly) {
-    // Where quiet rims count as nothing, they are found first.
-    std::vector<std::uint32_t> loud;
-    std::size_t asked = 0;
-    const auto asks = [](const Member &member, bool isThere) { return isThere && !member.field->options.sendQuiet; };
-    forEachBound(freshOnly, [&](const Member &member, std::size_t k, bool isThere) {
-        if (!asks(member, isThere))
-            return;
-        SparseJob job = jobOf(member, &pattern->localChannels()[k].from, nullptr);
-        job.flag = static_cast<std::int32_t>(asked++);
-        device->add(job);
-    });
-    if (asked > 0) {
-        const std::span<const std::uint32_t> flags = device->run(asked);
-        loud.assign(flags.begin(), flags.end());
-    }
-    std::size_t next = 0;
-    forEachBound(freshOnly, [&](const Member &member, std::size_t k, bool isThere) {
+    forEachBound(freshOnly, [&](const Member &member, std::size_t k, bool received) {
         const LocalChannel &channel = pattern->localChannels()[k];
-        const bool counts = isThere && (!asks(member, isThere) || loud[next++] != 0);
-        device->add(jobOf(member, counts ? &channel.from : nullptr, &channel.to));
+        device->add(jobOf(member, received ? &channel.from : nullptr, &channel.to));
     });
-    (void)device->run(0);
+    static_cast<void>(device->run(0));
 }
 
 void SparseFields::State::setNonLocalOnDevice(bool freshOnly) {
@@ -105,20 +92,19 @@ void SparseFields::State::setNonLocalOnDevice(bool freshOnly) {
     std::vector<std::size_t> starts;
     for (std::size_t p = 0; p < peers.size(); ++p) {
         starts.push_back(bytes);
-        bytes += peers[p].usable ? alignTo8(messages->received(p).size()) : 0;
+        bytes += alignTo8(link->received(p).size());
     }
     std::byte *const there = device->staging(bytes);
     if (!freshOnly) // fresh blocks hold the default
         forEachAbsent(
             [&](const Member &member, const ChannelEnd &channel) { device->add(jobOf(member, nullptr, &channel)); });
     for (std::size_t p = 0; p < peers.size(); ++p) {
-        if (!peers[p].usable)
-            continue;
-        const std::span<const std::byte> message = messages->received(p);
+        const std::span<const std::byte> message = link->received(p);
         Device::copy(there + starts[p], MemorySpace::Device, message.data(), MemorySpace::Host, message.size(),
                      device->stream());
-        forEachReceived(p, [&](std::size_t f, const ChannelEnd &channel, bool /*loud*/, const std::byte *data) {
+        forEachReceived(p, [&](std::size_t f, std::size_t k, bool /*loud*/, const std::byte *data) {
             const Member &member = members[f];
+            const ChannelEnd &channel = pattern->peers()[p].received[k];
             if (!(freshOnly ? member.fresh : member.field->allocated).test(channel.block))
                 return;
             SparseJob job = jobOf(member, nullptr, &channel);
@@ -126,20 +112,16 @@ void SparseFields::State::setNonLocalOnDevice(bool freshOnly) {
             device->add(job);
         });
     }
-    (void)device->run(0);
+    static_cast<void>(device->run(0));
     Device::synchronize(device->stream()); // copies of messages without any job
 }
 
-void SparseFields::State::fillFreshOnDevice() {
-    for (const Member &member : members)
-        member.fresh.forEach([&](int block) {
-            SparseJob job;
-            job.elements = member.kind();
-            job.destination = member.field->blocks[toSize(block)].bytes;
-            job.cells = member.field->totalBytes(block) / member.field->cellBytes;
-            device->add(job);
-        });
-    (void)device->run(0);
+void SparseFields::State::fillOnDevice(const Member &member, int block, std::byte *memory) {
+    SparseJob job;
+    job.elements = member.kind();
+    job.destination = memory;
+    job.cells = member.field->totalBytes(block) / member.field->cellBytes;
+    device->add(job);
 }
 
 /// For each allocated block of the fields that free any, whether it is below the threshold: as

@@ -3,7 +3,9 @@
 /// SparseFieldsOnDevice.cpp those on the device.
 #pragma once
 
-#include "DNDS/Sparse/PeerMessages.hpp"
+#include "DNDS/Link/MessageLink.hpp"
+#include "DNDS/Sparse/ChannelState.hpp"
+#include "DNDS/Sparse/ExchangeStep.hpp"
 #include "DNDS/Sparse/PollTimer.hpp"
 #include "DNDS/Sparse/SparseDevice.hpp"
 #include "DNDS/Sparse/SparseFieldState.hpp"
@@ -11,16 +13,17 @@
 #include "DNDS/Sparse/SparseMessage.hpp"
 #include "DNDS/Transport/RowScatter.hpp"
 
+#include <array>
 #include <cstring>
-#include <exception>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
 namespace DNDS {
 
-struct SparseFields::State {
+struct SparseFields::State final : Recoverable {
     /// A field with what exchanges need of it.
     struct Member {
         std::shared_ptr<SparseFieldState> field;
@@ -36,6 +39,8 @@ struct SparseFields::State {
                     static_cast<std::uint32_t>(field->elements->bytes()),
                     static_cast<std::uint32_t>(field->options.components)};
         }
+        /// Whether rims of this field for a block are compared with the threshold.
+        bool asks(int to) const { return !field->options.sendQuiet || !(field->allocated.test(to) || wanted.test(to)); }
     };
     /// A rim that the device has packed.
     struct Packed {
@@ -43,56 +48,64 @@ struct SparseFields::State {
         bool loud = false;
     };
     struct Peer {
-        std::vector<std::uint64_t> present; ///< of what is sent
+        std::vector<ChannelState> given;    ///< [fields x channels]: the sender's ends
+        std::vector<ChannelState> received; ///< [fields x channels]: the receiver's ends
+        std::vector<std::uint64_t> present; ///< a bit a channel: its block is there
         std::size_t mostBytes = 0;          ///< of data to be sent
         bool arrived = false;
-        bool usable = false; ///< the message holds bits and data
-        bool kept = false;   ///< the message is for later exchanges, too
-        bool closed = false; ///< nothing comes any more
     };
+    /// Which channels: the index of `steps`.
+    enum Side : std::size_t { Local, NonLocal };
 
     // Set-up.
-    State(std::string label, std::span<SparseFieldCore *const> cores);
+    State(std::string label, std::span<SparseFieldCore *const> cores, const Channel &channel);
+    ~State() override;
 
     // Steps.
+    /// Runs `body`, a step of an exchange. What it throws ends the exchange, and revokes the communicator.
+    template <class Body>
+    decltype(auto) running(std::string_view call, Body &&body);
+    bool inFlight() const noexcept { return steps != std::array<ExchangeStep, 2>{}; }
+    /// Throws StateError where the call makes no sense now.
+    void step(Side side, ExchangeCall call);
     void begin();
-    void dropOld() noexcept;
-    void abandon() noexcept;
     void build();
     void sendLocal();
     void sendNonLocal();
-    std::size_t pack(std::size_t p, SparseHeader::Code code);
-    SparseHeader headerOf(SparseHeader::Code code, std::uint64_t dataStart) const {
-        return {epoch, signature, code, stages, dataStart};
-    }
-    void refuse(std::size_t p) noexcept;
-    /// Throws MemoryError, which was made beforehand.
-    [[noreturn]] void failForMemory() const { std::rethrow_exception(noMemory); }
-    /// Throws StateError in a forked child, after MPI_Finalize, and where the communicator was freed.
-    void requireUsable() const;
-    void checkPeers(double seconds);
-    bool receive();
-    bool receiveFrom(std::size_t p);
+    std::size_t pack(std::size_t p);
+    bool receive(Side side);
     void accept(std::size_t p);
-    void wantLoud(std::size_t p);
+    void set(Side side);
     void setLocal(bool freshOnly);
     void setNonLocal(bool freshOnly);
-    void unpack(std::size_t p, bool freshOnly);
-    void fillAbsent();
     void complete();
     void allocateWanted();
-    bool anyFresh() const noexcept;
     void freeEmpty();
-    /// Calls `visit(field's member, channel's number, whether its source is there)` for the channels within this rank
-    /// whose ghosts are to be filled.
+    /// Ends an exchange that cannot be completed.
+    void leave() noexcept;
+    /// The same where no error was thrown: peers are told `why`.
+    void giveUp(std::string_view why) noexcept;
+    std::string awaited() const;
+    bool settle() noexcept override;
+    void renew() override;
+
+    /// The first local channel of field `f` in `local`.
+    std::size_t firstLocal(std::size_t f) const { return f * pattern->localChannels().size(); }
+    /// A local channel is sent; `loud` where its rim was compared.
+    void sendOn(Member &member, const LocalChannel &channel, ChannelState &state, bool loud) const;
+    /// Calls `visit(field's member, local channel, its state)` for those that begin in a block that is there.
+    template <class Visit>
+    void forEachSending(Visit &&visit);
+    /// Calls `visit(field's member, channel's number, whether data have come)` for the channels within this rank whose
+    /// ghosts are to be filled.
     template <class Visit>
     void forEachBound(bool freshOnly, Visit &&visit) const;
     /// Calls `visit(field, end of the channel)` for ghosts for which nothing came from other ranks.
     template <class Visit>
     void forEachAbsent(Visit &&visit) const;
-    /// Calls `visit(field's member, local channel)` for those that may make an absent block be wanted.
+    /// Calls `visit(field, channel's number, is loud, data)` for all that the message from peer `p` holds.
     template <class Visit>
-    void forEachAsking(Visit &&visit);
+    void forEachReceived(std::size_t p, Visit &&visit) const;
     bool packRim(const Member &member, const ChannelEnd &channel, std::byte *to);
 
     // The same on the device, all channels at a time.
@@ -102,68 +115,44 @@ struct SparseFields::State {
     void sendLocalOnDevice();
     void setLocalOnDevice(bool freshOnly);
     void setNonLocalOnDevice(bool freshOnly);
-    void fillFreshOnDevice();
+    /// Writes the default to all of a block.
+    void fillOnDevice(const Member &member, int block, std::byte *memory);
     std::vector<bool> emptyOnDevice();
-    /// Remembers the first failure, which is thrown when the exchange is over. `text` says what, if there is memory.
-    template <class AnyError, class Text>
-    void noteFailure(Text &&text) noexcept {
-        if (failure)
-            return;
-        try {
-            throw AnyError(text());
-        } catch (...) {
-            failure = std::current_exception();
-        }
-    }
-    /// Calls `visit(field, channel, is loud, data)` for all that the message from peer `p` holds.
-    template <class Visit>
-    void forEachReceived(std::size_t p, Visit &&visit) const;
 
     std::string name;
-    std::string awaited; ///< what peers are to do, for messages: a wait allocates nothing
+    std::string title; ///< for messages
     std::shared_ptr<const SparsePattern> pattern;
+    std::shared_ptr<CommunicatorContext> context;
     std::vector<Member> members;
     std::vector<Peer> peers;
-    std::unique_ptr<PeerMessages> messages;
+    std::vector<ChannelState> local;     ///< [fields x local channels]
+    std::array<ExchangeStep, 2> steps{}; ///< by Side
+    std::unique_ptr<MessageLink> link;
     std::vector<std::byte> scratch;        ///< for the largest shape of the widest field
     MemorySpace space = MemorySpace::Host; ///< of all fields in this exchange
-    std::unique_ptr<SparseDevice> device;  ///< once they were there
+    std::unique_ptr<SparseDevice> device;  ///< made by the first exchange there
     std::vector<Packed> packed;            ///< in the order of messages
     std::size_t nextPacked = 0;
     std::uint64_t signature = 0;
     std::uint64_t epoch = 0;
-    std::uint32_t stages = 0; ///< see SparseHeader
+    std::uint64_t stages = 0; ///< see SparseHeader
     SparseTraffic traffic;
-
-    bool inFlight = false;
-    bool sentLocal = false;
-    bool sentNonLocal = false;
-    bool localSet = false;
-    bool nonLocalSet = false;
-    bool incomplete = false; ///< there was no memory for what came; another attempt may succeed
-    bool lostLast = false;   ///< the exchange before was given up for that
-    bool gaveUp = false;     ///< the exchange before was: its messages may still come
-    std::exception_ptr failure;
-    std::exception_ptr noMemory; ///< what to throw where there is none to say it
-    PollTimer polling;           ///< while a program asks whether all has come
+    PollTimer polling; ///< while a program asks whether all has come
 };
 
 template <class Visit>
-void SparseFields::State::forEachAsking(Visit &&visit) {
-    for (Member &member : members)
-        member.field->allocated.forEach([&](int block) {
-            for (const std::int32_t k : pattern->localFrom(block)) {
-                const LocalChannel &channel = pattern->localChannels()[toSize(k)];
-                if (!member.field->allocated.test(channel.to.block) && !member.wanted.test(channel.to.block))
-                    visit(member, channel);
-            }
+void SparseFields::State::forEachSending(Visit &&visit) {
+    for (std::size_t f = 0; f < members.size(); ++f)
+        members[f].field->allocated.forEach([&](int block) {
+            for (const std::int32_t k : pattern->localFrom(block))
+                visit(members[f], pattern->localChannels()[toSize(k)], local[firstLocal(f) + toSize(k)]);
         });
 }
 
 template <class Visit>
 void SparseFields::State::forEachReceived(std::size_t p, Visit &&visit) const {
     const std::vector<ChannelEnd> &channels = pattern->peers()[p].received;
-    const std::byte *const from = messages->received(p).data();
+    const std::byte *const from = link->received(p).data();
     SparseHeader header;
     std::memcpy(&header, from, sparseHeaderBytes);
     const auto *const present = reinterpret_cast<const std::uint64_t *>(from + sparseHeaderBytes);
@@ -174,42 +163,33 @@ void SparseFields::State::forEachReceived(std::size_t p, Visit &&visit) const {
     std::size_t lastField = 0;
     Bits::forEach(present, words, [&](std::size_t bit) {
         const std::size_t f = bit / channels.size();
-        const ChannelEnd &channel = channels[bit % channels.size()];
         at = f == lastField ? at : alignTo8(at);
-        visit(f, channel, Bits::test(loud, number++), from + at);
-        at += members[f].gather(channel).bytes();
+        visit(f, bit % channels.size(), Bits::test(loud, number++), from + at);
+        at += members[f].gather(channels[bit % channels.size()]).bytes();
         lastField = f;
     });
 }
 
 template <class Visit>
 void SparseFields::State::forEachBound(bool freshOnly, Visit &&visit) const {
-    for (const Member &member : members)
-        (freshOnly ? member.fresh : member.field->allocated).forEach([&](int block) {
-            for (const std::int32_t k : pattern->localTo(block)) {
-                const int from = pattern->localChannels()[toSize(k)].from.block;
-                visit(member, toSize(k), member.field->allocated.test(from) && !member.fresh.test(from));
-            }
+    for (std::size_t f = 0; f < members.size(); ++f)
+        (freshOnly ? members[f].fresh : members[f].field->allocated).forEach([&](int block) {
+            for (const std::int32_t k : pattern->localTo(block))
+                visit(members[f], toSize(k), local[firstLocal(f) + toSize(k)] == ChannelState::Received);
         });
 }
 
 template <class Visit>
 void SparseFields::State::forEachAbsent(Visit &&visit) const {
-    for (std::size_t f = 0; f < members.size(); ++f) {
-        const Member &member = members[f];
-        member.field->allocated.forEach([&](int block) {
+    for (std::size_t f = 0; f < members.size(); ++f)
+        members[f].field->allocated.forEach([&](int block) {
             for (const SparsePattern::Place &place : pattern->receivedBy(block)) {
-                const auto p = toSize(place.peer);
-                if (!peers[p].usable)
-                    continue;
-                const std::vector<ChannelEnd> &channels = pattern->peers()[p].received;
-                const auto *const present =
-                    reinterpret_cast<const std::uint64_t *>(messages->received(p).data() + sparseHeaderBytes);
-                if (!Bits::test(present, f * channels.size() + toSize(place.channel)))
-                    visit(member, channels[toSize(place.channel)]);
+                const std::vector<ChannelEnd> &channels = pattern->peers()[toSize(place.peer)].received;
+                const std::size_t k = toSize(place.channel);
+                if (peers[toSize(place.peer)].received[f * channels.size() + k] == ChannelState::ReceivedNull)
+                    visit(members[f], channels[k]);
             }
         });
-    }
 }
 
 } // namespace DNDS

@@ -14,17 +14,9 @@ namespace DNDS {
 /// field f is bit f * channels + c); for each of these a bit that says whether they are loud; and from `dataStart` on
 /// the data in the same order, those of each field from a multiple of 8 bytes on.
 struct SparseHeader {
-    /// Whether the sender took part.
-    enum Code : std::uint32_t {
-        Fine,
-        Refused,  ///< it failed before it could send: nothing follows
-        LostLast, ///< it could not store what it got in the exchange before; everything follows
-        Closed    ///< it has destroyed its exchange: nothing comes any more
-    };
-    std::uint64_t epoch = 0;     ///< 0 where it is closed
+    std::uint64_t epoch = 0;
     std::uint64_t signature = 0; ///< of pattern, fields and thresholds
-    std::uint32_t code = Fine;
-    std::uint32_t stages = 0;    ///< hash of the places of the stages 0, which `swapStages` moves
+    std::uint64_t stages = 0;    ///< hash of the places of the stages 0, which `swapStages` moves
     std::uint64_t dataStart = 0; ///< in bytes
 };
 inline constexpr std::size_t sparseHeaderBytes = sizeof(SparseHeader);

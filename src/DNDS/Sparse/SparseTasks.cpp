@@ -8,14 +8,17 @@ class SparseExchangeCalls final : public Task::CalledExchange {
   public:
     explicit SparseExchangeCalls(SparseFields &fields) : fields_(&fields) {}
 
-    void start() override { fields_->startExchangeGhosts(); }
+    void start() override {
+        localSet_ = false;
+        fields_->startExchangeGhosts();
+    }
     bool ready() override {
         const bool all = fields_->receiveBoundBufs();
         if (!all && !std::exchange(localSet_, true))
             fields_->setBounds(Bounds::Local); // while messages are on their way
         return all;
     }
-    void finish() override { fields_->setBounds(std::exchange(localSet_, false) ? Bounds::NonLocal : Bounds::Any); }
+    void finish() override { fields_->setBounds(); }
     bool inFlight() const override { return fields_->inFlight(); }
 
   private:

@@ -1,12 +1,15 @@
-// All interleavings of the two sides of a channel, step by step.
+// The tables that drive exchanges, entry by entry, and all interleavings of two ranks.
 
 #include "DNDS/Sparse/ChannelState.hpp"
+#include "DNDS/Sparse/ExchangeStep.hpp"
+
+#include "DNDS/Mpi/ThrowsOnAll.hpp"
 
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <deque>
 #include <set>
+#include <string>
 #include <tuple>
 #include <vector>
 
@@ -15,159 +18,62 @@ namespace {
 
 using enum ChannelState;
 
-TEST(ChannelState, NonsenseHasNoNextState) {
-    int sensible = 0;
-    for (const ChannelState state : {Stale, Sending, SendingNull, Received, ReceivedNull})
-        for (const ChannelEvent event :
-             {ChannelEvent::Send, ChannelEvent::SendNull, ChannelEvent::Receive, ChannelEvent::Discard})
-            sensible += stateAfter(state, event).has_value() ? 1 : 0;
-    EXPECT_EQ(sensible, 9);
-    EXPECT_EQ(stateAfter(Stale, ChannelEvent::Send), Sending);
-    EXPECT_EQ(stateAfter(Sending, ChannelEvent::Receive), Received);
-    EXPECT_EQ(stateAfter(ReceivedNull, ChannelEvent::Discard), Stale);
-    EXPECT_FALSE(stateAfter(Sending, ChannelEvent::Send)) << "the receiver may be reading";
-    EXPECT_FALSE(stateAfter(Sending, ChannelEvent::Discard)) << "nothing has come";
+/// A table as text: a line an event, a letter the state after it in each state, '-' for nonsense.
+template <std::size_t events, std::size_t states, class After>
+std::string tableOf(const std::string &letters, After &&after) {
+    std::string table;
+    for (std::size_t event = 0; event < events; ++event) {
+        for (std::size_t state = 0; state < states; ++state) {
+            const auto next = after(state, event);
+            table += next ? letters[static_cast<std::size_t>(*next)] : '-';
+        }
+        table += ' ';
+    }
+    return table;
 }
 
-/// In which order the sides do what they do.
-enum class Order { Right, PublishBeforeData, WriteBeforeStale, DiscardBeforeCopy };
+std::optional<ChannelState> channelAfter(std::size_t state, std::size_t event) {
+    return stateAfter(static_cast<ChannelState>(state), static_cast<ChannelEvent>(event));
+}
 
-/// A channel in memory that both sides see: one word and data of two cells, each step one access.
-struct SharedChannel {
-    static constexpr int messages = 3;
+TEST(ChannelStates, TheTableOfChannels) {
+    // States: t stale, s sending, n sendingNull, r received, u receivedNull.
+    EXPECT_EQ((tableOf<channelEvents, channelStates>("tsnru", channelAfter)), "s---- n---- truru ---tt -tt-- ");
+}
 
-    ChannelState word = Stale;
-    int data[2] = {0, 0};
-    int senderStep = 0, sent = 0;
-    int receiverStep = 0, received = 0;
-    int copy[2] = {0, 0};
-    bool wrong = false;
+TEST(ChannelStates, TheTableOfExchanges) {
+    // Steps: r at rest, s sent, a arrived, t set.
+    const auto after = [](std::size_t step, std::size_t call) {
+        return stepAfter(static_cast<ExchangeStep>(step), static_cast<ExchangeCall>(call));
+    };
+    EXPECT_EQ((tableOf<exchangeCalls, exchangeSteps>("rsat", after)), "s--- -aat --t- ---r ");
+}
 
-    auto key() const {
-        return std::tuple(word, data[0], data[1], senderStep, sent, receiverStep, received, copy[0], copy[1], wrong);
-    }
-    bool over() const { return received == messages; }
-
-    void event(ChannelEvent what) {
-        if (const auto next = stateAfter(word, what))
-            word = *next;
-        else
-            wrong = true;
-    }
-    /// The possible next states.
-    std::vector<SharedChannel> next(Order order) const {
-        std::vector<SharedChannel> all;
-        if (sent < messages)
-            senderMoves(order, all);
-        receiverMoves(order, all);
-        return all;
-    }
-    void senderMoves(Order order, std::vector<SharedChannel> &all) const {
-        const auto move = [&](auto &&change) {
-            change(all.emplace_back(*this));
-            ++all.back().senderStep;
-        };
-        const int publishAt = order == Order::PublishBeforeData ? 1 : 3;
-        if (senderStep == 0) {
-            if (word != Stale && order != Order::WriteBeforeStale)
-                return;
-            if (word == Stale) { // nothing to send
-                all.push_back(*this);
-                all.back().event(ChannelEvent::SendNull);
-                ++all.back().sent;
+TEST(ChannelStates, ManyChannelsMoveAsOneByOne) {
+    for (std::size_t event = 0; event < channelEvents; ++event)
+        for (std::size_t mixed = 0; mixed < channelStates; ++mixed)
+            for (std::size_t from = 0; from < channelStates; ++from) {
+                const auto what = static_cast<ChannelEvent>(event);
+                std::vector<ChannelState> all(200, static_cast<ChannelState>(from));
+                all[70] = static_cast<ChannelState>(mixed);
+                std::vector<ChannelState> some = all;
+                if (channelAfter(from, event) && channelAfter(mixed, event)) {
+                    advanceAll(all, what, "channels");
+                    for (std::size_t k = 0; k < all.size(); ++k)
+                        EXPECT_EQ(all[k], *channelAfter(k == 70 ? mixed : from, event));
+                } else {
+                    test::expectContains(
+                        test::messageOf<StateError>([&] { advanceAll(all, what, "the channels of 'u'"); }),
+                        "on the channels of 'u', which is ");
+                }
+                if (!channelAfter(from, event)) {
+                    EXPECT_THROW(advanceFrom(some, static_cast<ChannelState>(from), what, "channels"), StateError);
+                    continue;
+                }
+                advanceFrom(some, static_cast<ChannelState>(from), what, "channels");
+                EXPECT_EQ(some[199], *channelAfter(from, event));
+                EXPECT_EQ(some[70], mixed == from ? some[199] : static_cast<ChannelState>(mixed));
             }
-            move([](SharedChannel &) {});
-        } else if (senderStep == publishAt) {
-            if (word != Stale) {
-                if (order == Order::WriteBeforeStale)
-                    return; // it waits here instead
-            }
-            move([](SharedChannel &c) { c.event(ChannelEvent::Send); });
-            finishSender(all.back());
-        } else {
-            const int cell = senderStep - (publishAt == 1 ? 2 : 1);
-            move([&](SharedChannel &c) { c.data[cell] = c.sent + 1; });
-            finishSender(all.back());
-        }
-    }
-    static void finishSender(SharedChannel &c) {
-        if (c.senderStep == 4) {
-            c.senderStep = 0;
-            ++c.sent;
-        }
-    }
-    void receiverMoves(Order order, std::vector<SharedChannel> &all) const {
-        if (receiverStep == 0) {
-            if (!isSending(word))
-                return;
-            all.push_back(*this);
-            SharedChannel &c = all.back();
-            c.event(ChannelEvent::Receive);
-            c.receiverStep = 1;
-            return;
-        }
-        SharedChannel c = *this;
-        const bool null = receiverStep == 1 && word == ReceivedNull;
-        const int discardAt = order == Order::DiscardBeforeCopy && !null ? 1 : 3;
-        if (null || receiverStep == discardAt) {
-            c.event(ChannelEvent::Discard);
-            c.receiverStep = null ? 4 : receiverStep + 1;
-            c.copy[0] = null ? received + 1 : c.copy[0];
-            c.copy[1] = null ? received + 1 : c.copy[1];
-        } else {
-            const int cell = receiverStep - (discardAt == 1 ? 2 : 1);
-            c.copy[cell] = data[cell];
-            ++c.receiverStep;
-        }
-        if (c.receiverStep == 4) {
-            c.receiverStep = 0;
-            ++c.received;
-            c.wrong = c.wrong || c.copy[0] != c.received || c.copy[1] != c.received;
-        }
-        all.push_back(c);
-    }
-};
-
-struct Verdict {
-    bool wrong = false;
-    bool stuck = false;
-    bool finishes = false;
-    std::size_t states = 0;
-};
-
-Verdict explore(Order order) {
-    Verdict verdict;
-    std::set<decltype(SharedChannel().key())> seen;
-    std::vector<SharedChannel> open{SharedChannel()};
-    while (!open.empty()) {
-        const SharedChannel now = open.back();
-        open.pop_back();
-        if (!seen.insert(now.key()).second)
-            continue;
-        verdict.wrong = verdict.wrong || now.wrong;
-        verdict.finishes = verdict.finishes || now.over();
-        if (now.wrong || now.over())
-            continue;
-        const auto next = now.next(order);
-        verdict.stuck = verdict.stuck || next.empty();
-        open.insert(open.end(), next.begin(), next.end());
-    }
-    verdict.states = seen.size();
-    return verdict;
-}
-
-TEST(ChannelState, SharedWordDeliversInAllInterleavings) {
-    const Verdict verdict = explore(Order::Right);
-    EXPECT_FALSE(verdict.wrong);
-    EXPECT_FALSE(verdict.stuck);
-    EXPECT_TRUE(verdict.finishes);
-    EXPECT_GT(verdict.states, 30U);
-}
-
-TEST(ChannelState, EachWrongOrderIsFound) {
-    EXPECT_TRUE(explore(Order::PublishBeforeData).wrong);
-    EXPECT_TRUE(explore(Order::WriteBeforeStale).wrong);
-    EXPECT_TRUE(explore(Order::DiscardBeforeCopy).wrong);
 }
 
 /// Two ranks that send each other one message a step: a replica of each channel at each end, and messages in order.
@@ -198,7 +104,7 @@ struct Ranks {
             const Side &now = sides[me];
             if (isSending(now.out)) { // MPI has read the data, at any time
                 all.push_back(*this);
-                all.back().sides[me].out = Stale;
+                all.back().event(all.back().sides[me].out, ChannelEvent::Release);
             }
             if (now.step == steps)
                 continue;
@@ -230,7 +136,7 @@ struct Ranks {
     }
 };
 
-TEST(ChannelState, ReplicasStayInStepInAllInterleavings) {
+TEST(ChannelStates, ReplicasStayInStepInAllInterleavings) {
     std::set<decltype(Ranks().key())> seen;
     std::vector<Ranks> open{Ranks()};
     std::size_t mostInFlight = 0;

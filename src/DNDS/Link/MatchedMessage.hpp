@@ -14,7 +14,7 @@ namespace DNDS {
 class MatchedMessage {
   public:
     bool isFound() const noexcept { return message_ != MPI_MESSAGE_NULL; }
-    /// Of what was found last.
+    /// The size of the message that was found last.
     std::size_t bytes() const noexcept { return bytes_; }
     /// Looks for a message, unless one was found already. Whether there is one. Does not wait.
     bool find(int rank, const Channel &channel) {
@@ -30,18 +30,23 @@ class MatchedMessage {
         bytes_ = static_cast<std::size_t>(bytes);
         return true;
     }
-    /// Starts to receive what was found into memory for so many bytes, which `request` shows the end of.
+    /// Starts to receive the message that was found, into memory for `bytes()`; `request` shows the end.
     void receive(std::byte *to, MPI_Request &request) {
         const ByteCount size(bytes_);
         checkMpi(MPI_Imrecv(to, size.count(), size.type(), &message_, &request), "MPI_Imrecv");
     }
-    /// Receives none of its bytes: for those without memory, so that its sender does not wait. MPI reports it as
-    /// truncated.
-    void refuse(MPI_Request &request) noexcept { MPI_Imrecv(nullptr, 0, MPI_BYTE, &message_, &request); }
 
   private:
     MPI_Message message_ = MPI_MESSAGE_NULL;
     std::size_t bytes_ = 0;
 };
+
+/// Whether the operation is over; then `request` is null. Local, does not wait.
+inline bool isComplete(MPI_Request &request) {
+    int done = 1;
+    if (request != MPI_REQUEST_NULL)
+        checkMpi(MPI_Test(&request, &done, MPI_STATUS_IGNORE), "MPI_Test");
+    return done != 0;
+}
 
 } // namespace DNDS

@@ -1,4 +1,4 @@
-#include "DNDS/Sparse/MatchedMessage.hpp"
+#include "DNDS/Link/MatchedMessage.hpp"
 
 #include "support/MpiTest.hpp"
 

@@ -1,0 +1,232 @@
+#include "DNDS/Link/MessageLink.hpp"
+
+#include "DNDS/Base/Environment.hpp"
+#include "DNDS/Link/MatchedMessage.hpp"
+#include "DNDS/Link/NodeMailbox.hpp"
+#include "DNDS/Link/Parked.hpp"
+#include "DNDS/Mpi/NodeTopology.hpp"
+#include "DNDS/Mpi/Wait.hpp"
+
+#include <algorithm>
+#include <array>
+#include <deque>
+#include <new>
+#include <optional>
+#include <utility>
+#include <vector>
+
+namespace DNDS {
+
+namespace {
+
+/// Runs `allocate`, which makes room for a message of so many bytes.
+template <class Allocate>
+auto makeRoom(std::size_t bytes, Allocate &&allocate) {
+    try {
+        return allocate();
+    } catch (const std::bad_alloc &error) {
+        throw MemoryError(fmt::format("no room for a message of {} bytes: {}", bytes, error.what()));
+    }
+}
+
+/// Bytes that follow the size of messages: see `fitsMessage`.
+struct MessageBuffer {
+    std::unique_ptr<std::byte[]> memory;
+    std::size_t capacity = 0;
+
+    std::byte *reserve(std::size_t bytes) {
+        if (fitsMessage(capacity, bytes))
+            return memory.get();
+        memory.reset();
+        capacity = 0;
+        if (bytes == 0)
+            return nullptr;
+        memory = makeRoom(bytes, [&] { return std::make_unique_for_overwrite<std::byte[]>(roomForMessage(bytes)); });
+        capacity = roomForMessage(bytes);
+        return memory.get();
+    }
+};
+
+} // namespace
+
+struct MessageLink::State final : Parkable {
+    enum class Arrival : unsigned char { None, Moving, There };
+    struct Outgoing {
+        MessageBuffer buffer;
+        MPI_Request request = MPI_REQUEST_NULL;
+    };
+    struct Peer {
+        int rank = 0;
+        std::array<Outgoing, 2> out;
+        std::size_t turn = 0; ///< which of them is next
+        Arrival arrival = Arrival::None;
+        MatchedMessage matched;
+        MPI_Request request = MPI_REQUEST_NULL;
+        MessageBuffer in;
+        int nodeRank = -1; ///< where messages stay on the node
+        std::optional<NodeOutbox> outbox;
+        std::optional<NodeInbox> inbox;
+    };
+    std::deque<Peer> peers; ///< MPI knows their addresses
+    std::shared_ptr<NodeArena> arena;
+    Channel channel;
+
+    /// Whether the next message of the peer is there.
+    bool receive(Peer &peer) const {
+        if (peer.arrival == Arrival::None) {
+            if (!peer.matched.find(peer.rank, channel))
+                return false;
+            peer.matched.receive(peer.in.reserve(peer.matched.bytes()), peer.request);
+            peer.arrival = Arrival::Moving;
+        }
+        if (peer.arrival == Arrival::Moving && isComplete(peer.request))
+            peer.arrival = Arrival::There;
+        return peer.arrival == Arrival::There;
+    }
+    /// Whether MPI uses none of this memory any more. What peers of the node have sent counts as taken.
+    bool settle() noexcept {
+        bool all = true;
+        for (Peer &peer : peers)
+            try {
+                if (peer.inbox)
+                    peer.inbox->takeAll();
+                for (Outgoing &out : peer.out)
+                    all = isComplete(out.request) && all;
+                if (peer.matched.isFound() || peer.arrival == Arrival::Moving) // its sender may wait
+                    all = receive(peer) && all;
+            } catch (const std::exception &) { // no memory for a message now; an error of MPI
+                all = false;
+            }
+        return all;
+    }
+    bool finished() noexcept override {
+        const bool settled = settle();
+        return settled &&
+               std::ranges::all_of(peers, [](const Peer &peer) { return !peer.outbox || peer.outbox->isEmpty(); });
+    }
+};
+
+MessageLink::MessageLink(std::shared_ptr<CommunicatorContext> context, const Channel &channel,
+                         std::span<const int> peers)
+    : context_(std::move(context)), state_(std::make_shared<State>()) {
+    state_->channel = channel;
+    const NodeTopology &node = context_->node();
+    const std::string transport = readEnvironment().transport; // the same on all ranks
+    if (transport.empty() || transport == "auto" || transport == "node-shared")
+        state_->arena = node.arena;
+    for (const int rank : peers) {
+        State::Peer &peer = state_->peers.emplace_back();
+        peer.rank = rank;
+        if (state_->arena && node.sameNode(rank)) {
+            peer.nodeRank = node.nodeRank(rank);
+            peer.outbox.emplace(state_->arena);
+        }
+    }
+}
+
+MessageLink::~MessageLink() {
+    if (mpiActive() && !inForkedChild())
+        for (State::Peer &peer : state_->peers)
+            peer.inbox.reset(); // its writer waits for nobody then
+    park(*context_, state_);
+}
+
+void MessageLink::connect() {
+    struct Place {
+        ArenaLocation mine, theirs;
+    };
+    std::vector<Place> places;
+    std::vector<MPI_Request> requests;
+    const CommunicatorView &comm = context_->comm();
+    comm.guarded([&] {
+        places.resize(state_->peers.size());
+        requests.reserve(2 * places.size());
+    });
+    const Channel &channel = state_->channel;
+    for (std::size_t k = 0; k < places.size(); ++k)
+        if (const State::Peer &peer = state_->peers[k]; peer.outbox) {
+            places[k].mine = peer.outbox->location();
+            checkMpi(MPI_Irecv(&places[k].theirs, sizeof(ArenaLocation), MPI_BYTE, peer.rank, channel.tag, channel.comm,
+                               &requests.emplace_back()),
+                     "MPI_Irecv");
+            checkMpi(MPI_Isend(&places[k].mine, sizeof(ArenaLocation), MPI_BYTE, peer.rank, channel.tag, channel.comm,
+                               &requests.emplace_back()),
+                     "MPI_Isend");
+        }
+    checkMpi(MPI_Waitall(static_cast<int>(requests.size()), requests.data(), MPI_STATUSES_IGNORE), "MPI_Waitall");
+    comm.guarded([&] {
+        for (std::size_t k = 0; k < places.size(); ++k)
+            if (State::Peer &peer = state_->peers[k]; peer.outbox)
+                peer.inbox.emplace(state_->arena, peer.nodeRank, places[k].theirs);
+    });
+}
+
+std::span<std::byte> MessageLink::prepare(std::size_t k, std::size_t bytes) {
+    State::Peer &peer = state_->peers[k];
+    State::Outgoing &out = peer.out[peer.turn];
+    waitUntil(
+        *context_, [&] { return peer.outbox ? peer.outbox->isReady() : isComplete(out.request); },
+        [&] { return fmt::format("rank {} to take a message", peer.rank); });
+    if (peer.outbox)
+        return {makeRoom(bytes, [&] { return peer.outbox->prepare(bytes); }), bytes};
+    return {out.buffer.reserve(bytes), bytes};
+}
+
+void MessageLink::send(std::size_t k, std::size_t bytes) {
+    State::Peer &peer = state_->peers[k];
+    if (peer.outbox)
+        return peer.outbox->send(bytes);
+    State::Outgoing &out = peer.out[peer.turn];
+    const ByteCount size(bytes);
+    checkMpi(MPI_Isend(out.buffer.memory.get(), size.count(), size.type(), peer.rank, channel().tag, channel().comm,
+                       &out.request),
+             "MPI_Isend");
+    peer.turn = 1 - peer.turn;
+}
+
+bool MessageLink::receive(std::size_t k) {
+    State::Peer &peer = state_->peers[k];
+    return peer.inbox ? peer.inbox->isThere() : state_->receive(peer);
+}
+
+std::span<const std::byte> MessageLink::received(std::size_t k) const {
+    const State::Peer &peer = state_->peers[k];
+    if (peer.inbox)
+        return peer.inbox->message();
+    return {peer.in.memory.get(), peer.matched.bytes()};
+}
+
+void MessageLink::take(std::size_t k) {
+    State::Peer &peer = state_->peers[k];
+    if (peer.inbox)
+        peer.inbox->take();
+    peer.arrival = State::Arrival::None;
+}
+
+bool MessageLink::settle() noexcept { return state_->settle(); }
+
+void MessageLink::renew() {
+    state_->channel = context_->renewed(state_->channel);
+    for (State::Peer &peer : state_->peers) {
+        peer.arrival = State::Arrival::None;
+        peer.turn = 0;
+        if (peer.outbox)
+            peer.outbox->renew();
+        if (peer.inbox)
+            peer.inbox->renew();
+    }
+}
+
+bool MessageLink::staysOnNode(std::size_t k) const noexcept { return state_->peers[k].outbox.has_value(); }
+
+const Channel &MessageLink::channel() const noexcept { return state_->channel; }
+
+std::size_t MessageLink::bufferBytes() const noexcept {
+    std::size_t bytes = 0;
+    for (const State::Peer &peer : state_->peers)
+        bytes += peer.in.capacity + peer.out[0].buffer.capacity + peer.out[1].buffer.capacity +
+                 (peer.outbox ? peer.outbox->bytes() : 0);
+    return bytes;
+}
+
+} // namespace DNDS

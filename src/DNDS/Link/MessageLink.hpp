@@ -1,0 +1,66 @@
+/// @file MessageLink.hpp
+/// @brief Messages of unknown size to and from some peers.
+#pragma once
+
+#include "DNDS/Mpi/CommunicatorContext.hpp"
+
+#include <cstddef>
+#include <memory>
+#include <span>
+
+namespace DNDS {
+
+/// Sends messages to each of some mutual peers and takes theirs, whose sizes only they know: memory follows the size of
+/// the last messages, not of the largest possible ones. Messages of one peer arrive in order; their meaning is up to
+/// the user. On a node, where ranks map each other's memory, peers read messages where they were written
+/// (`NodeOutbox`), unless DNDS_TRANSPORT asks for another transport; else they go by MPI (`MatchedMessage`).
+///
+///     auto room = link.prepare(k, mostBytes);   // written in place
+///     link.send(k, bytes);
+///     while (!link.receive(k)) ...
+///     use(link.received(k));                    // until `take`, after which the next one is looked for
+///     link.take(k);
+///
+/// Two buffers a peer are used in turn, so that two messages to each peer may be on their way. What was sent arrives
+/// though the sender destroys its link. What fails throws; the user's running call revokes the communicator. Local, but
+/// for set-up. For one thread at a time.
+class MessageLink {
+  public:
+    /// `channel` is its own. Local: then all ranks call `connect`. Throws std::bad_alloc.
+    MessageLink(std::shared_ptr<CommunicatorContext> context, const Channel &channel, std::span<const int> peers);
+    MessageLink(const MessageLink &) = delete;
+    MessageLink &operator=(const MessageLink &) = delete;
+    /// Does not wait.
+    ~MessageLink();
+    /// Peers of a node find each other's memory. Collective over the communicator. Throws MemoryError on all ranks.
+    void connect();
+
+    /// Room for the next message to peer `k`, at an address divisible by 16. Waits until the message before the last
+    /// was taken. Throws MemoryError; RevokedError, PeerError as `waitUntil`.
+    std::span<std::byte> prepare(std::size_t k, std::size_t bytes);
+    /// Sends the first bytes of what was prepared.
+    void send(std::size_t k, std::size_t bytes);
+    /// Whether the next message of peer `k` is there. Does not wait. Throws MemoryError where there is no room for it.
+    bool receive(std::size_t k);
+    /// The message that is there, until `take`.
+    std::span<const std::byte> received(std::size_t k) const;
+    void take(std::size_t k);
+
+    /// For Recoverable: see there.
+    bool settle() noexcept;
+    void renew();
+
+    /// Whether messages to peer `k` stay in the node's memory.
+    bool staysOnNode(std::size_t k) const noexcept;
+    const Channel &channel() const noexcept;
+    /// Memory of all buffers.
+    std::size_t bufferBytes() const noexcept;
+
+  private:
+    struct State;
+
+    std::shared_ptr<CommunicatorContext> context_;
+    std::shared_ptr<State> state_; ///< parked with the context when this is destroyed in flight
+};
+
+} // namespace DNDS

@@ -1,0 +1,54 @@
+/// @file ExchangeStep.hpp
+/// @brief How far an exchange of sparse fields is, and what leads from one step to the next: no data, no messages.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string_view>
+
+namespace DNDS {
+
+/// How far an exchange is with the channels within the rank, or with those to and from other ranks.
+enum class ExchangeStep : std::uint8_t {
+    AtRest,  ///< no exchange has begun, or it has not sent on these channels
+    Sent,    ///< data are on their way
+    Arrived, ///< all has come
+    Set      ///< ghosts are filled
+};
+inline constexpr std::size_t exchangeSteps = 4;
+
+/// What is called.
+enum class ExchangeCall : std::uint8_t { Send, Receive, Set, End };
+inline constexpr std::size_t exchangeCalls = 4;
+
+/// The step after a call; nothing where the call makes no sense there. An exchange begins with its first Send, and ends
+/// when all of its channels are set. Receive counts when it has found everything.
+///
+/// |         | AtRest | Sent    | Arrived | Set    |
+/// |---------|--------|---------|---------|--------|
+/// | Send    | Sent   |         |         |        |
+/// | Receive |        | Arrived | Arrived | Set    |
+/// | Set     |        |         | Set     |        |
+/// | End     |        |         |         | AtRest |
+constexpr std::optional<ExchangeStep> stepAfter(ExchangeStep step, ExchangeCall call) noexcept {
+    using enum ExchangeStep;
+    constexpr std::optional<ExchangeStep> nonsense;
+    constexpr std::array<std::array<std::optional<ExchangeStep>, exchangeSteps>, exchangeCalls> table{{
+        {Sent, nonsense, nonsense, nonsense},
+        {nonsense, Arrived, Arrived, Set},
+        {nonsense, nonsense, Set, nonsense},
+        {nonsense, nonsense, nonsense, AtRest},
+    }};
+    return table[static_cast<std::size_t>(call)][static_cast<std::size_t>(step)];
+}
+
+/// For messages: "has not sent", "has sent and waits", "has received", "is set".
+constexpr std::string_view exchangeStepName(ExchangeStep step) noexcept {
+    constexpr std::array<std::string_view, exchangeSteps> names{"has not sent", "has sent and waits", "has received",
+                                                                "is set"};
+    return names[static_cast<std::size_t>(step)];
+}
+
+} // namespace DNDS

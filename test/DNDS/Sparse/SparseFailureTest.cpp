@@ -1,0 +1,271 @@
+// One rank fails in an exchange, in each way and by each carrier: all ranks end with the right error, and after a
+// recovery exchanges are right to the bit. This source replaces operator new of the program
+// (support/FailingAllocations.hpp).
+
+#include "DNDS/Sparse/SparseCase.hpp"
+
+#include "DNDS/Mpi/NodeTopology.hpp"
+#include "DNDS/Mpi/Recovery.hpp"
+#include "DNDS/Mpi/ThrowsOnAll.hpp"
+#include "support/FailingAllocations.hpp"
+
+#include <chrono>
+#include <cstdlib>
+#include <memory>
+#include <optional>
+
+namespace DNDS::test {
+namespace {
+
+CommunicatorView world() { return {MPI_COMM_WORLD}; }
+
+const SparseGrid torus{"torus", {{"torus", Box({0, 0}, {24, 16}), {true, true}}}, {4, 4}, {1, 1}};
+
+/// Sets a variable of the environment while it lives. On all ranks alike.
+struct Variable {
+    Variable(const char *variable, const char *value) : name(variable) { ::setenv(name, value, 1); }
+    Variable(const Variable &) = delete;
+    Variable &operator=(const Variable &) = delete;
+    ~Variable() { ::unsetenv(name); }
+    const char *name;
+};
+
+/// A communicator, and a field of which some blocks are there, so that the exchange wants their neighbours.
+struct Case {
+    Communicator owner = Communicator::duplicate(MPI_COMM_WORLD);
+    std::shared_ptr<CommunicatorContext> context = CommunicatorContext::of(owner.view());
+    std::shared_ptr<const SparsePattern> pattern =
+        SparsePattern::make(owner.view(), torus.on(owner.view()), torus.ghosts);
+    SparseField<real> expected = make();
+    SparseField<real> u = make();
+    std::unique_ptr<SparseFields> exchange = std::make_unique<SparseFields>(u);
+    std::unique_ptr<SparseFields> other = std::make_unique<SparseFields>("other", std::array<SparseFieldCore *, 1>{&u});
+
+    Case() {
+        for (int k = 0; k < 3; ++k)
+            expected.exchangeGhosts();
+    }
+    SparseField<real> make() const {
+        SparseField<real> field("u", pattern, {.components = 2, .stages = 2, .deallocationCount = 0});
+        for (int b = 0; b < field.blocks(); ++b)
+            if (const index number = field.block(b).block; number % 5 == 0) {
+                field.allocate(b);
+                const auto v = field.view(b);
+                for (index n = 0; n < v.size(); ++n)
+                    v(v.indexOf(n, 0), v.indexOf(n, 1), 1) = static_cast<real>(n + number);
+            }
+        return field;
+    }
+    void expectEqual() const {
+        ASSERT_EQ(u.allocatedBlocks(), expected.allocatedBlocks());
+        for (const int b : u.allocatedBlocks())
+            EXPECT_TRUE(sameBits(elementsOf(std::as_const(u).view(b)), elementsOf(std::as_const(expected).view(b))));
+    }
+};
+
+/// What a rank does instead of an exchange.
+struct Fault {
+    const char *name;
+    const char *why;  ///< in the errors of all ranks
+    bool ranksDiffer; ///< any of them may be the first to notice
+    void (*fail)(Case &);
+};
+
+const Fault faults[] = {
+    {"StartsTwice", "sendBoundBufs makes no sense", false,
+     [](Case &now) {
+         now.exchange->startExchangeGhosts();
+         now.exchange->startExchangeGhosts();
+     }},
+    {"SetsTooEarly", "setBounds makes no sense", false, [](Case &now) { now.exchange->setBounds(); }},
+    {"ReceivesTooEarly", "receiveBoundBufs makes no sense", false,
+     [](Case &now) { (void)now.exchange->receiveBoundBufs(); }},
+    {"BeginsAnotherOne", "'u' is in another exchange", false,
+     [](Case &now) {
+         now.exchange->startExchangeGhosts();
+         now.other->startExchangeGhosts();
+     }},
+    {"HasNoRoomForBlocks", "limit", false,
+     [](Case &now) {
+         now.pattern->pool().setLimit(now.pattern->pool().use().live);
+         now.exchange->exchangeGhosts();
+     }},
+    {"HasNoMemoryToSend", "std::bad_alloc", false,
+     [](Case &now) {
+         allocations = 0;
+         failsAt = 1;
+         now.exchange->exchangeGhosts();
+         failsAt = 0; // none was needed
+     }},
+    {"AbandonsIt", "the program has abandoned it", false,
+     [](Case &now) {
+         now.exchange->startExchangeGhosts();
+         now.exchange->abandon();
+         throw DataError("the program has abandoned it");
+     }},
+    {"DestroysIt", "its SparseFields was destroyed in flight", false,
+     [](Case &now) {
+         now.exchange->startExchangeGhosts();
+         now.exchange.reset();
+         throw DataError("its SparseFields was destroyed in flight");
+     }},
+    {"SwapsStages", "call swapStages() alike", true,
+     [](Case &now) {
+         now.u.swapStages(0, 1);
+         now.exchange->exchangeGhosts();
+     }},
+    {"MakesAnotherOne", "DNDS_WAIT_TIMEOUT", true, [](Case &now) { now.other->exchangeGhosts(); }},
+};
+
+void PrintTo(const Fault &fault, std::ostream *to) { *to << fault.name; }
+
+class SparseFailure : public testing::TestWithParam<std::tuple<Fault, const char *>> {
+  protected:
+    static const Fault &fault() { return std::get<0>(GetParam()); }
+    static bool is(std::string_view name) { return fault().name == name; }
+
+    /// What an exchange throws: its text, and which rank has failed; "" where it throws nothing.
+    template <class Call>
+    std::string errorOf(int failing, Call &&call) {
+        const auto begin = std::chrono::steady_clock::now();
+        std::string text;
+        try {
+            call();
+        } catch (const RevokedError &error) {
+            text = error.what();
+            expectContains(text, "recover");
+            if (!fault().ranksDiffer) {
+                EXPECT_EQ(error.failedRank(), failing);
+            }
+        } catch (const std::exception &error) {
+            text = error.what();
+            EXPECT_TRUE(world().rank() == failing || fault().ranksDiffer) << text;
+        }
+        EXPECT_LT(std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count(), 5.0);
+        return text;
+    }
+    /// Rank `failing` fails, all throw, recover, and exchange again.
+    void failAndRecover(Case &now, int failing) {
+        world().barrier(); // see `errorOf`
+        std::string text =
+            errorOf(failing, [&] { world().rank() == failing ? fault().fail(now) : now.exchange->exchangeGhosts(); });
+        now.pattern->pool().setLimit(std::numeric_limits<std::size_t>::max());
+        const bool alone = world().size() == 1;
+        if (world().allReduce(world().rank() == failing && text.empty() ? 1 : 0, MPI_MAX) == 1) {
+            EXPECT_TRUE(alone || is("HasNoRoomForBlocks") || is("HasNoMemoryToSend"));
+            return; // nobody differs from itself, and memory was not needed
+        }
+        if (text.empty()) // this rank's peers have sent before
+            text = errorOf(failing, [&] {
+                for (int k = 0; k < 3; ++k)
+                    now.exchange->exchangeGhosts();
+            });
+        expectContains(text, fault().why);
+        EXPECT_EQ(isRevoked(now.owner.view()), !alone);
+        recover(now.owner.view());
+        EXPECT_FALSE(isRevoked(now.owner.view()));
+        if (is("SwapsStages") && world().rank() == failing)
+            now.u.swapStages(0, 1);
+        if (is("DestroysIt"))
+            now.exchange = std::make_unique<SparseFields>(now.u);
+        EXPECT_FALSE(now.exchange->inFlight());
+        for (int k = 0; k < 3; ++k)
+            now.exchange->exchangeGhosts();
+        now.expectEqual();
+    }
+};
+
+TEST_P(SparseFailure, StopsAllRanksAndIsRecoveredFrom) {
+    const Variable carrier("DNDS_TRANSPORT", std::get<1>(GetParam()));
+    const Variable patience("DNDS_WAIT_TIMEOUT", is("MakesAnotherOne") ? "0.3" : "60");
+    for (const int failing : {0, world().size() - 1}) {
+        SCOPED_TRACE(failing);
+        Case now;
+        failAndRecover(now, failing);
+    }
+}
+
+TEST_P(SparseFailure, ManyTimesTakesNoMemory) {
+    if (is("MakesAnotherOne"))
+        GTEST_SKIP() << "takes long";
+    const Variable carrier("DNDS_TRANSPORT", std::get<1>(GetParam()));
+    Case now;
+    const std::shared_ptr<NodeArena> arena = now.context->node().arena;
+    std::size_t before = 0;
+    for (int k = 0; k < 20 && !HasFatalFailure(); ++k) {
+        failAndRecover(now, k % world().size());
+        world().barrier();
+        if (!arena)
+            continue;
+        now.context->progressParked();
+        arena->reap();
+        if (k == 4)
+            before = arena->bytesInUse();
+        EXPECT_TRUE(k < 4 || arena->bytesInUse() <= before) << arena->bytesInUse() << " after " << before;
+    }
+    EXPECT_FALSE(now.context->hasParked());
+}
+
+INSTANTIATE_TEST_SUITE_P(Faults, SparseFailure,
+                         testing::Combine(testing::ValuesIn(faults), testing::Values("auto", "packed")),
+                         [](const auto &chosenOne) {
+                             return fmt::format("{}_{}", std::get<0>(chosenOne.param).name,
+                                                std::get<1>(chosenOne.param));
+                         });
+
+TEST(SparseOutOfMemory, EndsTheSetUpOnAllRanks) {
+    if (world().size() > 4)
+        GTEST_SKIP() << "runs with 4 ranks tell it, and faster";
+    const auto grid = torus.on(world());
+    failEverywhere(40, [&] { (void)SparsePattern::make(world(), grid, torus.ghosts); });
+    const auto pattern = SparsePattern::make(world(), grid, torus.ghosts);
+    SparseField<real> u("u", pattern);
+    SparseField<float> v("v", pattern, {.components = 3});
+    failEverywhere( // where there is no memory to note that memory may be freed later, it goes with the communicator
+        40,
+        [&] {
+            SparseFields both("both", {&u, &v});
+        },
+        Outcome::ThrowsOrDoesWithout);
+    u.exchangeGhosts();
+}
+
+/// Each allocation of an exchange fails in turn on one rank.
+TEST(SparseOutOfMemory, InExchangesIsRecoveredFrom) {
+    if (world().size() > 4)
+        GTEST_SKIP() << "runs with 4 ranks tell it, and faster";
+    Case reference;
+    for (const int victim : {0, world().size() - 1}) {
+        allocations = 0;
+        Case all;
+        allocations = 0;
+        all.exchange->exchangeGhosts();
+        const std::int64_t count = world().allReduce(world().rank() == victim ? allocations : 0, MPI_MAX);
+        ASSERT_GT(count, 0);
+        for (const std::int64_t n : chosen(count, 10)) {
+            SCOPED_TRACE(testing::Message() << "allocation " << n << " of " << count << " of rank " << victim);
+            Case now;
+            failed = false;
+            allocations = 0;
+            failsAt = world().rank() == victim ? n : 0;
+            bool threw = false;
+            try {
+                now.exchange->exchangeGhosts();
+            } catch (const std::exception &) {
+                threw = true;
+            }
+            failsAt = 0;
+            EXPECT_TRUE(!threw || failed || world().rank() != victim);
+            if (world().allReduce(world().rank() == victim && threw ? 1 : 0, MPI_MAX) == 1 && !threw) {
+                EXPECT_THROW(for (int k = 0; k < 3; ++k) now.exchange->exchangeGhosts(), RevokedError);
+            }
+            recover(now.owner.view());
+            for (int k = 0; k < 3; ++k)
+                now.exchange->exchangeGhosts();
+            now.expectEqual();
+        }
+    }
+}
+
+} // namespace
+} // namespace DNDS::test
