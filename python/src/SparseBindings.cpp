@@ -229,8 +229,8 @@ void bindValues(nb::class_<SparseHandle, Extra...> &type) {
             "exchange_ghosts", [](const SparseHandle &self) { self.core().exchangeGhosts(); }, Release(),
             R"(Refreshes the ghosts of stage 0, allocates blocks that something has reached, and frees those that have been empty.
 
-Collective the first time, then between peers. Raises MemoryError on a rank where memory ends, PeerError on its peers at
-their next exchange.)")
+Collective the first time, then between peers. Raises MemoryError on a rank where memory ends, which stops the others by
+RevokedError.)")
         .def_prop_ro(
             "traffic", [](const SparseHandle &self) { return trafficOf(self.core().exchange().traffic()); },
             nb::sig("def traffic(self) -> dict[str, int]"),
