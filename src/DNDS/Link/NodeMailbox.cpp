@@ -15,6 +15,8 @@ NodeOutbox::~NodeOutbox() {
     if (isEmpty()) // else it goes with the arena
         for (Buffer &buffer : buffers_)
             free(buffer);
+    if (!inForkedChild())
+        box_->sent.store(0, std::memory_order_release); // a reader that begins anew finds nothing
     arena_->retire(box_, sizeof(NodeMailbox), &box_->readerClosed);
 }
 

@@ -294,17 +294,13 @@ class ObjectPool {
     /// without what is pooled; what `create` throws.
     Owner get(std::size_t sizeClass = 1) {
         Slot *const slot = state()->take(sizeClass);
-        try {
-            for (const Device::Event &event : slot->pending)
-                event.synchronize();
-        } catch (...) { // a kernel's own error: the resource goes back
-            state()->giveBack(slot);
-            throw;
-        }
-        slot->pending.clear();
         slot->owners.store(1, std::memory_order_release);
         slot->generation.fetch_add(1, std::memory_order_release);
-        return Owner(slot->view(), state(), slot);
+        Owner owner(slot->view(), state(), slot); // gives it back where a kernel's own error is thrown
+        for (const Device::Event &event : slot->pending)
+            event.synchronize();
+        slot->pending.clear();
+        return owner;
     }
 
     /// What is handed out and kept at the moment. O(1).
