@@ -4,14 +4,12 @@
 
 #include "DNDS/Base/Error.hpp"
 
-#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
-#include <cstring>
 #include <optional>
-#include <span>
 #include <string_view>
+#include <vector>
 
 namespace DNDS {
 
@@ -38,7 +36,7 @@ inline constexpr std::size_t channelEvents = 5;
 std::string_view channelStateName(ChannelState state) noexcept;
 
 /// The state after an event; nothing where the event makes no sense there. Exchanges of sparse fields keep a byte a
-/// channel, one for both ends within a rank and one an end between ranks, and change it by this table only.
+/// channel, one for both ends within a rank and one an end between ranks, and change it by this table.
 ///
 /// |          | Stale       | Sending  | SendingNull  | Received | ReceivedNull |
 /// |----------|-------------|----------|--------------|----------|--------------|
@@ -75,31 +73,44 @@ inline void advance(ChannelState &state, ChannelEvent event, std::string_view ch
     state = *next;
 }
 
-/// Moves on those of many channels that are in state `from`. Throws as `advance`.
-inline void advanceFrom(std::span<ChannelState> channels, ChannelState from, ChannelEvent event,
-                        std::string_view names) {
-    ChannelState to = from;
-    advance(to, event, names);
-    for (ChannelState &state : channels)
-        state = state == from ? to : state;
-}
-
-/// Moves on many channels. Throws as `advance`; then some have moved.
-inline void advanceAll(std::span<ChannelState> channels, ChannelEvent event, std::string_view names) {
-    constexpr std::size_t most = 64; // neighbours are often in one state
-    while (!channels.empty()) {
-        const std::span<ChannelState> some = channels.first(std::min(most, channels.size()));
-        channels = channels.subspan(some.size());
-        if (std::memcmp(some.data(), some.data() + 1, some.size() - 1) == 0) {
-            ChannelState all = some.front();
-            advance(all, event, names);
-            std::memset(some.data(), static_cast<int>(all), some.size());
-        } else {
-            for (ChannelState &state : some)
-                advance(state, event, names);
-        }
+/// A byte a channel, for many that go through an exchange together. Most are between blocks without memory: these stay
+/// stale and cost nothing, as nobody looks at them.
+class ChannelStates {
+  public:
+    /// All of them stale.
+    void resize(std::size_t channels) { states_.assign(channels, ChannelState::Stale); }
+    ChannelState operator[](std::size_t k) const noexcept { return states_[k]; }
+    /// Send or SendNull on channel `k`. Throws as `advance`.
+    void send(std::size_t k, ChannelEvent event, std::string_view name) {
+        moving_.push_back(static_cast<std::uint32_t>(k));
+        advance(states_[k], event, name);
     }
-}
+    /// SendNull, unless something was sent on it.
+    void sendNullIfStale(std::size_t k, std::string_view name) {
+        if (states_[k] == ChannelState::Stale)
+            send(k, ChannelEvent::SendNull, name);
+    }
+    /// What happens to all channels that are not stale. Throws as `advance`.
+    void advanceAll(ChannelEvent event, std::string_view name) {
+        for (const std::uint32_t k : moving_)
+            advance(states_[k], event, name);
+    }
+    /// The event that makes all of them stale.
+    void end(ChannelEvent event, std::string_view name) {
+        advanceAll(event, name);
+        moving_.clear();
+    }
+    /// Makes all of them stale, in whichever state they are: after an error.
+    void reset() noexcept {
+        for (const std::uint32_t k : moving_)
+            states_[k] = ChannelState::Stale;
+        moving_.clear();
+    }
+
+  private:
+    std::vector<ChannelState> states_;
+    std::vector<std::uint32_t> moving_; ///< channels that are not stale
+};
 
 /// Whether data, or the note that there are none, are on their way; or have come.
 constexpr bool isSending(ChannelState state) noexcept {

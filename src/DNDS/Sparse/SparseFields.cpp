@@ -48,7 +48,7 @@ SparseFields::State::State(std::string label, std::span<SparseFieldCore *const> 
         Peer &peer = peers.emplace_back();
         peer.given.resize(channels.given.size() * members.size());
         peer.received.resize(channels.received.size() * members.size());
-        peer.present.resize(Bits::words(peer.given.size()));
+        peer.present.resize(Bits::words(channels.given.size() * members.size()));
     }
     link = std::make_unique<MessageLink>(context, channel, ranks);
     context->enlist(*this);
@@ -120,10 +120,10 @@ void SparseFields::State::leave() noexcept {
     for (Member &member : members)
         --member.field->inFlight;
     steps = {};
-    std::ranges::fill(local, ChannelState::Stale);
+    local.reset();
     for (Peer &peer : peers) {
-        std::ranges::fill(peer.given, ChannelState::Stale);
-        std::ranges::fill(peer.received, ChannelState::Stale);
+        peer.given.reset();
+        peer.received.reset();
         peer.arrived = false;
     }
 }
@@ -177,10 +177,10 @@ bool SparseFields::State::packRim(const Member &member, const ChannelEnd &channe
 }
 
 /// Marks what is sent. Compared rims of absent blocks make them wanted.
-void SparseFields::State::sendOn(Member &member, const LocalChannel &channel, ChannelState &state, bool loud) const {
+void SparseFields::State::sendOn(Member &member, const LocalChannel &channel, std::size_t state, bool loud) {
     if (loud && !member.field->allocated.test(channel.to.block))
         member.wanted.set(channel.to.block);
-    advance(state, loud || member.field->options.sendQuiet ? ChannelEvent::Send : ChannelEvent::SendNull, title);
+    local.send(state, loud || member.field->options.sendQuiet ? ChannelEvent::Send : ChannelEvent::SendNull, title);
 }
 
 void SparseFields::State::sendLocal() {
@@ -188,11 +188,15 @@ void SparseFields::State::sendLocal() {
     if (onDevice())
         sendLocalOnDevice();
     else
-        forEachSending([&](Member &member, const LocalChannel &channel, ChannelState &state) {
+        forEachSending([&](Member &member, const LocalChannel &channel, std::size_t state) {
             sendOn(member, channel, state,
                    member.asks(channel.to.block) && packRim(member, channel.from, scratch.data()));
         });
-    advanceFrom(local, ChannelState::Stale, ChannelEvent::SendNull, title);
+    for (std::size_t f = 0; f < members.size(); ++f)
+        members[f].field->allocated.forEach([&](int block) {
+            for (const std::int32_t k : pattern->localTo(block))
+                local.sendNullIfStale(firstLocal(f) + toSize(k), title);
+        });
 }
 
 void SparseFields::State::sendNonLocal() {
@@ -229,7 +233,7 @@ std::size_t SparseFields::State::pack(std::size_t p) {
         const std::size_t at = f == lastField ? end : alignTo8(end);
         const bool loud = packRim(members[f], channel, to + at);
         const bool sends = loud || field.options.sendQuiet;
-        advance(peer.given[bit], sends ? ChannelEvent::Send : ChannelEvent::SendNull, title);
+        peer.given.send(bit, sends ? ChannelEvent::Send : ChannelEvent::SendNull, title);
         if (!sends)
             return Bits::unset(peer.present.data(), bit);
         if (loud)
@@ -239,7 +243,6 @@ std::size_t SparseFields::State::pack(std::size_t p) {
         end = at + members[f].gather(channel).bytes();
         lastField = f;
     });
-    advanceFrom(peer.given, ChannelState::Stale, ChannelEvent::SendNull, title);
     const SparseHeader header{epoch, signature, stages, dataStart};
     std::memcpy(to, &header, sparseHeaderBytes);
     std::ranges::copy(peer.present, reinterpret_cast<std::uint64_t *>(to + sparseHeaderBytes));
@@ -251,12 +254,19 @@ bool SparseFields::State::receive(Side side) {
     if (!stepAfter(steps[side], ExchangeCall::Receive))
         step(side, ExchangeCall::Receive); // throws
     if (side == Local && steps[Local] == ExchangeStep::Sent)
-        advanceAll(local, ChannelEvent::Receive, title);
+        local.advanceAll(ChannelEvent::Receive, title);
     bool all = true;
     for (std::size_t p = 0; p < peers.size() && side == NonLocal; ++p) {
         if (!peers[p].arrived && link->receive(p))
             accept(p);
         all = all && peers[p].arrived;
+    }
+    if (all && side == NonLocal && steps[NonLocal] == ExchangeStep::Sent) {
+        forEachEnding([&](const Member & /*member*/, const ChannelEnd & /*channel*/, Peer &peer, std::size_t state) {
+            peer.received.sendNullIfStale(state, title);
+        });
+        for (Peer &peer : peers)
+            peer.received.advanceAll(ChannelEvent::Receive, title);
     }
     if (all)
         step(side, ExchangeCall::Receive);
@@ -279,12 +289,10 @@ void SparseFields::State::accept(std::size_t p) {
     const std::vector<ChannelEnd> &channels = pattern->peers()[p].received;
     Peer &peer = peers[p];
     forEachReceived(p, [&](std::size_t f, std::size_t k, bool loud, const std::byte * /*data*/) {
-        advance(peer.received[f * channels.size() + k], ChannelEvent::Send, title);
+        peer.received.send(f * channels.size() + k, ChannelEvent::Send, title);
         if (loud && !members[f].field->allocated.test(channels[k].block))
             members[f].wanted.set(channels[k].block);
     });
-    advanceFrom(peer.received, ChannelState::Stale, ChannelEvent::SendNull, title);
-    advanceAll(peer.received, ChannelEvent::Receive, title);
     peer.arrived = true;
 }
 
@@ -380,10 +388,10 @@ void SparseFields::State::freeEmpty() {
 void SparseFields::State::complete() {
     allocateWanted();
     freeEmpty();
-    advanceAll(local, ChannelEvent::Discard, title);
+    local.end(ChannelEvent::Discard, title);
     for (std::size_t p = 0; p < peers.size(); ++p) {
-        advanceAll(peers[p].received, ChannelEvent::Discard, title);
-        advanceAll(peers[p].given, ChannelEvent::Release, title);
+        peers[p].received.end(ChannelEvent::Discard, title);
+        peers[p].given.end(ChannelEvent::Release, title);
         peers[p].arrived = false;
         link->take(p);
     }

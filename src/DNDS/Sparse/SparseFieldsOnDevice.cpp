@@ -28,7 +28,7 @@ SparseJob SparseFields::State::jobOf(const Member &member, const ChannelEnd *fro
 void SparseFields::State::sendLocalOnDevice() {
     std::vector<std::int32_t> flags; // -1: not compared
     std::size_t asked = 0;
-    forEachSending([&](Member &member, const LocalChannel &channel, ChannelState & /*state*/) {
+    forEachSending([&](Member &member, const LocalChannel &channel, std::size_t /*state*/) {
         const bool asks = member.asks(channel.to.block);
         flags.push_back(asks ? static_cast<std::int32_t>(asked++) : -1);
         if (!asks)
@@ -39,7 +39,7 @@ void SparseFields::State::sendLocalOnDevice() {
     });
     const std::span<const std::uint32_t> loud = device->run(asked);
     std::size_t next = 0;
-    forEachSending([&](Member &member, const LocalChannel &channel, ChannelState &state) {
+    forEachSending([&](Member &member, const LocalChannel &channel, std::size_t state) {
         const std::int32_t flag = flags[next++];
         sendOn(member, channel, state, flag >= 0 && loud[toSize(flag)] != 0);
     });

@@ -48,8 +48,8 @@ struct SparseFields::State final : Recoverable {
         bool loud = false;
     };
     struct Peer {
-        std::vector<ChannelState> given;    ///< [fields x channels]: the sender's ends
-        std::vector<ChannelState> received; ///< [fields x channels]: the receiver's ends
+        ChannelStates given;                ///< [fields x channels]: the sender's ends
+        ChannelStates received;             ///< [fields x channels]: the receiver's ends
         std::vector<std::uint64_t> present; ///< a bit a channel: its block is there
         std::size_t mostBytes = 0;          ///< of data to be sent
         bool arrived = false;
@@ -92,17 +92,21 @@ struct SparseFields::State final : Recoverable {
     /// The first local channel of field `f` in `local`.
     std::size_t firstLocal(std::size_t f) const { return f * pattern->localChannels().size(); }
     /// A local channel is sent; `loud` where its rim was compared.
-    void sendOn(Member &member, const LocalChannel &channel, ChannelState &state, bool loud) const;
-    /// Calls `visit(field's member, local channel, its state)` for those that begin in a block that is there.
+    void sendOn(Member &member, const LocalChannel &channel, std::size_t state, bool loud);
+    /// Calls `visit(field's member, local channel, its place in `local`)` for those that begin in a block that is there.
     template <class Visit>
     void forEachSending(Visit &&visit);
     /// Calls `visit(field's member, channel's number, whether data have come)` for the channels within this rank whose
     /// ghosts are to be filled.
     template <class Visit>
     void forEachBound(bool freshOnly, Visit &&visit) const;
-    /// Calls `visit(field, end of the channel)` for ghosts for which nothing came from other ranks.
+    /// Calls `visit(field's member, end of the channel, its peer, its place in `received`)` for the channels from other
+    /// ranks that end in a block that is there.
     template <class Visit>
-    void forEachAbsent(Visit &&visit) const;
+    void forEachEnding(Visit &&visit);
+    /// The same for those on which nothing came.
+    template <class Visit>
+    void forEachAbsent(Visit &&visit);
     /// Calls `visit(field, channel's number, is loud, data)` for all that the message from peer `p` holds.
     template <class Visit>
     void forEachReceived(std::size_t p, Visit &&visit) const;
@@ -125,7 +129,7 @@ struct SparseFields::State final : Recoverable {
     std::shared_ptr<CommunicatorContext> context;
     std::vector<Member> members;
     std::vector<Peer> peers;
-    std::vector<ChannelState> local;     ///< [fields x local channels]
+    ChannelStates local; ///< [fields x local channels]
     std::array<ExchangeStep, 2> steps{}; ///< by Side
     std::unique_ptr<MessageLink> link;
     std::vector<std::byte> scratch;        ///< for the largest shape of the widest field
@@ -145,7 +149,7 @@ void SparseFields::State::forEachSending(Visit &&visit) {
     for (std::size_t f = 0; f < members.size(); ++f)
         members[f].field->allocated.forEach([&](int block) {
             for (const std::int32_t k : pattern->localFrom(block))
-                visit(members[f], pattern->localChannels()[toSize(k)], local[firstLocal(f) + toSize(k)]);
+                visit(members[f], pattern->localChannels()[toSize(k)], firstLocal(f) + toSize(k));
         });
 }
 
@@ -180,16 +184,23 @@ void SparseFields::State::forEachBound(bool freshOnly, Visit &&visit) const {
 }
 
 template <class Visit>
-void SparseFields::State::forEachAbsent(Visit &&visit) const {
+void SparseFields::State::forEachEnding(Visit &&visit) {
     for (std::size_t f = 0; f < members.size(); ++f)
         members[f].field->allocated.forEach([&](int block) {
             for (const SparsePattern::Place &place : pattern->receivedBy(block)) {
                 const std::vector<ChannelEnd> &channels = pattern->peers()[toSize(place.peer)].received;
                 const std::size_t k = toSize(place.channel);
-                if (peers[toSize(place.peer)].received[f * channels.size() + k] == ChannelState::ReceivedNull)
-                    visit(members[f], channels[k]);
+                visit(members[f], channels[k], peers[toSize(place.peer)], f * channels.size() + k);
             }
         });
+}
+
+template <class Visit>
+void SparseFields::State::forEachAbsent(Visit &&visit) {
+    forEachEnding([&](const Member &member, const ChannelEnd &channel, const Peer &peer, std::size_t state) {
+        if (peer.received[state] == ChannelState::ReceivedNull)
+            visit(member, channel);
+    });
 }
 
 } // namespace DNDS

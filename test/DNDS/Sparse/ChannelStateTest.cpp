@@ -49,31 +49,29 @@ TEST(ChannelStates, TheTableOfExchanges) {
     EXPECT_EQ((tableOf<exchangeCalls, exchangeSteps>("rsat", after)), "s--- -aat --t- ---r ");
 }
 
-TEST(ChannelStates, ManyChannelsMoveAsOneByOne) {
-    for (std::size_t event = 0; event < channelEvents; ++event)
-        for (std::size_t mixed = 0; mixed < channelStates; ++mixed)
-            for (std::size_t from = 0; from < channelStates; ++from) {
-                const auto what = static_cast<ChannelEvent>(event);
-                std::vector<ChannelState> all(200, static_cast<ChannelState>(from));
-                all[70] = static_cast<ChannelState>(mixed);
-                std::vector<ChannelState> some = all;
-                if (channelAfter(from, event) && channelAfter(mixed, event)) {
-                    advanceAll(all, what, "channels");
-                    for (std::size_t k = 0; k < all.size(); ++k)
-                        EXPECT_EQ(all[k], *channelAfter(k == 70 ? mixed : from, event));
-                } else {
-                    test::expectContains(
-                        test::messageOf<StateError>([&] { advanceAll(all, what, "the channels of 'u'"); }),
-                        "on the channels of 'u', which is ");
-                }
-                if (!channelAfter(from, event)) {
-                    EXPECT_THROW(advanceFrom(some, static_cast<ChannelState>(from), what, "channels"), StateError);
-                    continue;
-                }
-                advanceFrom(some, static_cast<ChannelState>(from), what, "channels");
-                EXPECT_EQ(some[199], *channelAfter(from, event));
-                EXPECT_EQ(some[70], mixed == from ? some[199] : static_cast<ChannelState>(mixed));
-            }
+TEST(ChannelStates, ManyChannelsFollowTheTable) {
+    ChannelStates channels;
+    channels.resize(4);
+    channels.send(1, ChannelEvent::Send, "u");
+    channels.sendNullIfStale(1, "u");
+    channels.sendNullIfStale(2, "u");
+    const auto now = [&] { return std::vector{channels[0], channels[1], channels[2], channels[3]}; };
+    EXPECT_EQ(now(), (std::vector{Stale, Sending, SendingNull, Stale}));
+    test::expectContains(test::messageOf<StateError>([&] { channels.send(2, ChannelEvent::Send, "the channels of u"); }),
+                         "send on the channels of u, which is sendingNull");
+    EXPECT_THROW(channels.end(ChannelEvent::Discard, "u"), StateError) << "nothing was received";
+    channels.reset();
+    EXPECT_EQ(now(), std::vector(4, Stale));
+    for (const ChannelEvent end : {ChannelEvent::Discard, ChannelEvent::Release}) {
+        channels.send(0, ChannelEvent::Send, "u");
+        channels.send(3, ChannelEvent::SendNull, "u");
+        if (end == ChannelEvent::Discard) {
+            channels.advanceAll(ChannelEvent::Receive, "u");
+            EXPECT_EQ(now(), (std::vector{Received, Stale, Stale, ReceivedNull}));
+        }
+        channels.end(end, "u");
+        EXPECT_EQ(now(), std::vector(4, Stale));
+    }
 }
 
 /// Two ranks that send each other one message a step: a replica of each channel at each end, and messages in order.
