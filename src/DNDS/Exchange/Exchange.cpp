@@ -2,8 +2,8 @@
 
 #include "DNDS/Exchange/ExchangeState.hpp"
 #include "DNDS/Exchange/PathReport.hpp"
-#include "DNDS/Mpi/Backoff.hpp"
 #include "DNDS/Mpi/NodeTopology.hpp"
+#include "DNDS/Mpi/Wait.hpp"
 
 #include <algorithm>
 #include <utility>

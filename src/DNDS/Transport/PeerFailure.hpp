@@ -3,10 +3,9 @@
 #pragma once
 
 #include "DNDS/Base/Error.hpp"
-#include "DNDS/Mpi/Backoff.hpp"
+#include "DNDS/Mpi/CommunicatorContext.hpp"
 #include "DNDS/Mpi/NodeTopology.hpp"
 #include "DNDS/Mpi/Whereabouts.hpp"
-#include "DNDS/Transport/TransportDescriptor.hpp"
 
 #include <exception>
 #include <map>
